@@ -263,5 +263,36 @@ def rows():
     write("stream", [bytes.fromhex(case["bytes"]) for case in made["streams"] + made["refused"]])
 
 
-for make in (rows, pickle, config, tokenizer, chat_template, safetensors, weights, gguf, adapter):
+def row_files():
+    """Rows of every kind, as lines, as an indented array, and with what is odd."""
+    graded = {"id": 1, "instruction": "i", "response": "r", "human": [1, None], "meta": {"a": [1.5, "x\ny"]}}
+    kinds = [
+        [graded, {**graded, "id": "b", "response": None}, {**graded, "id": 3, "human": "no"}],
+        [{"id": 1, "prompt": "p"}, {"id": 2, "prompt": "p", "output": "r"}],
+        [{"id": 1, "messages": [{"role": "user", "content": "u"}, {"from": "gpt", "value": [{"type": "text", "text": "t"}]}]}],
+        [{"id": 1, "question": "q", "response_a": "a", "response_b": "b", "human": "A"}],
+        [{"id": 1, "question": "q", "responses": ["a", "b"], "human": [1, None]}],
+        [{"user_prompt": "p", "user_prompt_feedback": "f", "score": 3}],
+        [{"dialogue": "d", "human": "Ann", "emotion": "Joy", "emotion_score": "6"}],
+    ]
+    inputs = []
+    for rows in kinds:
+        inputs += ["\n".join(map(json.dumps, rows)).encode(), json.dumps(rows, indent=2).encode()]
+    inputs.append(rb'{"id": 1, "instruction": "i", "response": "\ud83d", "n": 1e999}')
+    write("row_file", inputs)
+    words = {word for rows in kinds for word in words_of_json(rows)} | {b"null", b'"idx"', b'"answer"', b'"completion"', b'"reference"', b"\\ud83d"}
+    write_words("row_file", words)
+
+
+def journal():
+    """Lines: an even first byte asks for a check."""
+    row = lambda number, fate, body: f"{number}\t{fate}\t-\t{body}".encode()
+    lines = [row(0, "scored", '{"id":0}'), row(2, "too_long+graded", '{"id":2}'), b"synced", b"resumed", b"forgotten\t1", b"finishing\t{}", row(3, "scored", "x")]
+    inputs = [b"\x00" + line for line in lines] + [b"\xff".join(b"\x00" + line for line in lines), b"\x01torn\n", b"\x01torn"]
+    inputs.append(b"\xff".join(b"\x00" + row(number, "scored", "{}") for number in range(4)) + b"\xff\x00finishing\t{}")
+    write("journal", inputs)
+    write_words("journal", [b"synced", b"resumed", b"forgotten\t", b"finishing\t", b"scored\t-\t", b"+graded", b"\xff\x00"])
+
+
+for make in (rows, row_files, journal, pickle, config, tokenizer, chat_template, safetensors, weights, gguf, adapter):
     make()

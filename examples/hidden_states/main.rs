@@ -53,7 +53,7 @@ fn run(cli: &Cli) -> Result<()> {
     Outputs::new([&cli.input.input]).states([&cli.output]).overwrite(cli.write.overwrite).check()?;
     let input = cli.input.open()?;
     let prompts = Prompts { input: &input, columns: &cli.input, model: &cli.model, prefill: "" };
-    let (rows, _) = prompts.check(|_| Ok(()))?;
+    let rows = prompts.check(|_| Ok(()))?;
     let pooling = Pooling::from(cli.pooling);
     let mut plan = RunPlan::new(&cli.output, rows, program("hidden_states"));
     plan.inputs = vec![input.identity()?.with_rows(rows)];

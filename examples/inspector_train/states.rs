@@ -168,7 +168,7 @@ fn write(
     let read = label_read(model, reading);
     let want = Want { labels: read.iter().cloned().collect(), ..Want::of_signals(&reading.signals) };
     let open = [rows.len(), pending.len()];
-    let prompts = pending.iter().map(|&row| Ok((rows[row].id.clone(), row, rows[row].prompt.clone())));
+    let prompts = pending.iter().map(|&row| Ok((rows[row].id.clone(), row, Ok(rows[row].prompt.clone()))));
     prompts::read(model, want, open, quiet, prompts, |_, row, outcome| {
         store(writers, row, &rows[row], reading, read.as_ref(), outcome)
     })

@@ -10,12 +10,13 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use clap::Parser;
-use judge_core::{Judge, RunSummary};
+use judge_core::{Judge, Prompt, RunSummary};
 use judge_data::{Carry, DatasetFormat, Input, LabelRow, MadeBy, Numbered, Opened, Outputs, Resolved, Run, judge_rows};
 use judge_examples::api_args::ApiArgs;
 use judge_examples::console::{check_scored, say, start, tell, usage};
 use judge_examples::files::{InputArgs, OutputArgs};
 use judge_examples::pace::Watch;
+use judge_examples::unread::Unread;
 use judge_models::ApiModel;
 use serde_json::json;
 
@@ -126,16 +127,18 @@ fn run(cli: &Cli) -> Result<()> {
 impl Cli {
     /// Reads the whole input before anything is sent: how many records there are, and the bytes of all prompts.
     fn check_rows(&self, input: &Input, judge: &AspectJudge) -> Result<(usize, usize)> {
-        let (mut records, mut bytes, mut people) = (0, 0, false);
+        let (mut records, mut bytes, mut people, mut unread) = (0, 0, false, Unread::default());
         for record in self.input.records(input, Some(DatasetFormat::Graded), self.limit)? {
             let record = record?;
-            for prompt in judge.prompts(&record)? {
-                bytes += prompt.text_bytes();
+            unread.see(&record);
+            if record.unread().is_none() {
+                bytes += judge.prompts(&record)?.iter().map(Prompt::text_bytes).sum::<usize>();
             }
             people |= !record.raters().is_empty();
             LabelRow::carried(record.into_extra(), &self.carry)?;
             records += 1;
         }
+        unread.tell();
         if people && !self.quiet {
             tell("note: what people gave is carried as \"people\"; \"score\" is the label");
         }

@@ -8,7 +8,7 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use judge_core::{Backbone, Condition, JudgeError, LabelRead, Outcome, TokenId, Unscored, Want};
-use judge_data::{Error, Fate, LabelTable, Opened, Resolved, ScoreOutcome, ScoreRow, split_label};
+use judge_data::{Error, Fate, LabelTable, Opened, Resolved, ScoreOutcome, ScoreRow};
 use judge_examples::console::{check_scored, say, start, tell};
 use judge_examples::prompts::Prompts;
 use serde_json::json;
@@ -25,7 +25,7 @@ fn run(cli: &Cli) -> Result<()> {
     let condition = cli.condition();
     let input = cli.input.open()?;
     let prompts = Prompts { input: &input, columns: &cli.input, model: &cli.model, prefill: &cli.prefill };
-    let (rows, first) = prompts.check(|record| cli.carry.of(record.extra.clone()).map(drop))?;
+    let rows = prompts.check(|record| cli.carry.of(record.extra().clone()).map(drop))?;
     let plan = cli.output.plan(
         "layer_logits",
         &input,
@@ -47,7 +47,7 @@ fn run(cli: &Cli) -> Result<()> {
     let read = LabelRead { tokens, layers, lens: cli.lens.into(), at: condition.read_at(), label_mass: false };
     let want = Want { labels: vec![read.clone()], generate: condition.generation().cloned(), ..Want::default() };
     if cli.position == Position::PromptEnd
-        && let Some((label, found)) = split_label(&model, &first, &labels)?
+        && let Some((label, found)) = prompts.split_label(&model, &labels)?
     {
         tell(format_args!(
             "note: after the first prompt the tokenizer would write label {label:?} as {:?}, not as {:?}; --prefill may end the prompt better",
@@ -67,9 +67,10 @@ fn run(cli: &Cli) -> Result<()> {
             Ok(table) => (ScoreOutcome::Read(table, None), Fate::SCORED),
             Err(reason) => (ScoreOutcome::Unscored(reason.clone()), Fate::unscored(reason.reason)),
         };
-        let fate = Fate { graded: !record.scores.is_empty(), ..fate };
-        let extra = cli.carry.of(record.extra)?;
-        output.push(row, &ScoreRow { id: id.clone(), human: record.scores, outcome, extra }, fate)
+        let human = record.raters().into_owned();
+        let fate = Fate { graded: !human.is_empty(), ..fate };
+        let extra = cli.carry.of(record.into_extra())?;
+        output.push(row, &ScoreRow { id: id.clone(), human, outcome, extra }, fate)
     })?;
     let counts = output.finish()?.counts;
     let unscored: usize = counts.unscored.values().sum();

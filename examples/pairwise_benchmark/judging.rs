@@ -1,9 +1,10 @@
 //! Verdicts of a model on the pairs of a benchmark.
 
 use anyhow::{Result, bail};
-use judge_core::{Backbone, PairConvention};
+use judge_core::{Backbone, PairConvention, Reason, Unscored};
 use judge_data::{
-    Benchmark, BenchmarkPair, Carry, InputFile, Opened, PairVerdicts, Record, Resolved, RunPlan, RunStart,
+    Benchmark, BenchmarkPair, Carry, Extra, InputFile, Opened, PairVerdicts, Record, Resolved, RowColumns, RunPlan,
+    RunStart, UnreadRecord,
 };
 use judge_examples::console::{check_scored, say, tell, usage};
 use judge_examples::files::program;
@@ -28,20 +29,22 @@ pub(crate) fn verdicts(cli: &Cli, pairs: &[BenchmarkPair]) -> Result<PairVerdict
     }
     let default = match benchmark {
         Benchmark::MtBench => "pair-multi-turn",
-        Benchmark::Pairs if pairs.iter().all(|pair| pair.reference.is_some()) => "pair-reference",
+        Benchmark::Pairs if pairs.iter().all(|pair| pair.texts.is_none() || pair.reference.is_some()) => {
+            "pair-reference"
+        }
         Benchmark::LlmBar | Benchmark::Hhh => "pair-forced",
         _ => "pair",
     };
     let asked = cli.judge.asked(default, None, true, &cli.model)?;
-    let records: Vec<Record> = pairs.iter().filter_map(BenchmarkPair::to_record).map(Record::Pair).collect();
-    if records.len() < pairs.len() {
+    let textless = pairs.iter().filter(|pair| pair.texts.is_none()).count();
+    if textless > 0 && (benchmark != Benchmark::Pairs || textless == pairs.len()) {
         bail!(
-            "{}: {} of {} rows have no texts to judge (MT-bench's are conversation_a and conversation_b); give --verdicts",
+            "{}: {textless} of {} rows have no texts to judge (MT-bench's are conversation_a and conversation_b); give --verdicts",
             cli.pairs.data.display(),
-            pairs.len() - records.len(),
             pairs.len()
         );
     }
+    let records: Vec<Record> = pairs.iter().map(record).collect();
     let mut plan = RunPlan::new(path, records.len(), program("pairwise_benchmark"));
     plan.inputs = benchmark.files(&cli.pairs.data)?.iter().map(InputFile::of).collect::<Result<_, _>>()?;
     plan.settings = cli.judge.settings(&asked)?;
@@ -53,6 +56,20 @@ pub(crate) fn verdicts(cli: &Cli, pairs: &[BenchmarkPair]) -> Result<PairVerdict
         Opened::Ready(start) => judge_all(cli, *start, asked, records)?,
     }
     Ok(PairVerdicts::read(path, pairs, PairConvention::Bare)?)
+}
+
+/// A pair as a row; one that lacks a text costs itself alone.
+fn record(pair: &BenchmarkPair) -> Record {
+    match pair.to_record() {
+        Some(record) => Record::Pair(record),
+        None => Record::Unread(UnreadRecord {
+            id: pair.id.clone(),
+            why: Unscored::new(Reason::Missing, "the question or one of its two responses is missing"),
+            scores: Vec::new(),
+            columns: RowColumns::default(),
+            extra: Extra::new(),
+        }),
+    }
 }
 
 fn judge_all(cli: &Cli, start: RunStart, asked: Asked, records: Vec<Record>) -> Result<()> {

@@ -7,13 +7,16 @@ use std::process::ExitCode;
 use anyhow::Result;
 use clap::{Parser, ValueEnum};
 use judge_core::{Backbone, Fields, RunSummary};
-use judge_data::{Carry, DatasetFormat, Input, Opened, Outputs, PairRow, Resolved, Run, SingleRow, judge_rows};
+use judge_data::{
+    Carry, DatasetFormat, Input, Opened, Outputs, PairRow, Resolved, Run, SingleRow, check_templates, judge_rows,
+};
 use judge_examples::console::{check_scored, say, start, tell, usage};
 use judge_examples::files::{InputArgs, OutputArgs};
 use judge_examples::model_args::ModelArgs;
 use judge_examples::pace::Watch;
 use judge_examples::pair_orders::PairJudging;
 use judge_examples::prompted::{AskedJudge, PromptedArgs};
+use judge_examples::unread::Unread;
 use judge_models::Model;
 use serde_json::json;
 
@@ -82,6 +85,9 @@ fn run(cli: &Cli) -> Result<()> {
     }
     let (rows, default) = cli.check_rows(&input, format)?;
     let asked = cli.judge.asked(default, cli.points, pairs, &cli.model)?;
+    if !(pairs && cli.judge.is_apart()) {
+        check_templates(cli.input.records(&input, Some(format), cli.model.limit)?, [asked.fields()])?;
+    }
 
     let mut settings = cli.judge.settings(&asked)?;
     settings.insert("orders".to_owned(), json!(pairs.then(|| format!("{:?}", cli.orders).to_lowercase())));
@@ -123,18 +129,22 @@ impl Cli {
     fn check_rows(&self, input: &Input, format: DatasetFormat) -> Result<(usize, &'static str)> {
         let pairs = format == DatasetFormat::Pairs;
         let known: &[&str] = if pairs { &PairRow::KNOWN } else { &SingleRow::KNOWN };
-        let (mut rows, mut references, mut turns) = (0, 0, 0);
+        // Rows that cannot be read say nothing about the others.
+        let (mut rows, mut read, mut references, mut turns, mut unread) = (0, 0, 0, 0, Unread::default());
         for record in self.input.records(input, Some(format), self.model.limit)? {
             let record = record?;
+            unread.see(&record);
+            read += usize::from(record.unread().is_none());
             let has = |name: &str| record.field(name).is_some_and(|text| !text.is_empty());
             (references, turns) =
                 (references + usize::from(has("reference")), turns + usize::from(has("conversation")));
             self.carry.of_row(record.into_extra(), known)?;
             rows += 1;
         }
+        unread.tell();
         Ok((
             rows,
-            match (pairs, rows > 0 && references == rows, rows > 0 && turns == rows) {
+            match (pairs, read > 0 && references == read, read > 0 && turns == read) {
                 (true, true, _) => "pair-reference",
                 (true, false, _) => "pair",
                 (false, _, true) => "single-multi-turn",

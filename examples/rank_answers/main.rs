@@ -11,13 +11,14 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use clap::Parser;
-use judge_core::{Backbone, EachAnswer, OrderPolicy, RunSummary, Swapped, Tournament};
+use judge_core::{Backbone, EachAnswer, Fields, OrderPolicy, RunSummary, Swapped, Tournament};
 use judge_data::{Carry, DatasetFormat, Input, Opened, Outputs, Record, Resolved, Run, judge_rows};
 use judge_examples::console::{check_scored, say, start, tell, usage};
 use judge_examples::files::{InputArgs, OutputArgs};
 use judge_examples::model_args::ModelArgs;
 use judge_examples::pace::Watch;
 use judge_examples::prompted::{AskedJudge, PromptedArgs};
+use judge_examples::unread::Unread;
 use judge_models::Model;
 use serde_json::json;
 
@@ -110,14 +111,18 @@ fn run(cli: &Cli) -> Result<()> {
 impl Cli {
     /// Reads the whole input before any model work: how many rows there are, and which family suits them.
     fn check_rows(&self, input: &Input) -> Result<(usize, &'static str)> {
-        let (mut rows, mut references) = (0, 0);
+        // Rows that cannot be read say nothing about the others.
+        let (mut rows, mut read, mut references, mut unread) = (0, 0, 0, Unread::default());
         for record in self.input.records(input, Some(DatasetFormat::Answers), self.model.limit)? {
-            let Record::Answers(record) = record? else { continue };
-            references += usize::from(record.reference.is_some_and(|reference| !reference.is_empty()));
-            self.carry.of_row(record.extra, &RankedRow::KNOWN)?;
+            let record = record?;
+            unread.see(&record);
+            read += usize::from(record.unread().is_none());
+            references += usize::from(record.field("reference").is_some_and(|reference| !reference.is_empty()));
+            self.carry.of_row(record.into_extra(), &RankedRow::KNOWN)?;
             rows += 1;
         }
-        Ok((rows, if rows > 0 && references == rows { "pair-reference" } else { "pair" }))
+        unread.tell();
+        Ok((rows, if read > 0 && references == read { "pair-reference" } else { "pair" }))
     }
 
     fn rank_all(

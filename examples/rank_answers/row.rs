@@ -104,6 +104,10 @@ impl RankedRow {
         result: ItemResult<Numbered>,
         carry: &Carry,
     ) -> Result<(Self, Fate), Error> {
+        if let Some(why) = result.item.record.unread() {
+            let outcome = RankOutcome::Unscored { unscored: why.clone(), comparisons: Vec::new() };
+            return Self::new(result, carry, outcome);
+        }
         let outcome = match tournament.comparisons(&result.item, &result.rounds(0)) {
             Ok(compared) => RankOutcome::of_comparisons(count(&result)?, compared)?,
             Err(JudgeError::Unscored(unscored)) => RankOutcome::Unscored { unscored, comparisons: Vec::new() },
@@ -125,14 +129,18 @@ impl RankedRow {
     }
 
     fn new(result: ItemResult<Numbered>, carry: &Carry, outcome: RankOutcome) -> Result<(Self, Fate), Error> {
-        let Record::Answers(record) = result.item.record else { return Err(not_answers()) };
+        let (human, extra) = match result.item.record {
+            Record::Answers(record) => (record.grades, record.extra),
+            Record::Unread(record) => (Vec::new(), record.extra),
+            _ => return Err(not_answers()),
+        };
         let unscored = match &outcome {
             RankOutcome::Unscored { unscored, .. } => Some(unscored.reason),
             RankOutcome::Ranked(_) => None,
         };
-        let fate = Fate { unscored, graded: !record.grades.is_empty() };
-        let extra = carry.of_row(record.extra, &Self::KNOWN)?;
-        Ok((Self { id: result.id, human: record.grades, outcome, extra }, fate))
+        let fate = Fate { unscored, graded: !human.is_empty() };
+        let extra = carry.of_row(extra, &Self::KNOWN)?;
+        Ok((Self { id: result.id, human, outcome, extra }, fate))
     }
 }
 

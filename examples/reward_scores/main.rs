@@ -12,6 +12,7 @@ use judge_examples::console::{check_scored, say, start, tell, usage};
 use judge_examples::files::{InputArgs, OutputArgs};
 use judge_examples::model_args::ModelArgs;
 use judge_examples::prompts;
+use judge_examples::unread::Unread;
 use judge_models::Model;
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -61,7 +62,8 @@ impl RewardRow {
 
 /// What is read of a row.
 struct Conversation {
-    prompt: Prompt,
+    /// Or why there is none.
+    prompt: Result<Prompt, Unscored>,
     human: Vec<f64>,
     extra: Extra,
 }
@@ -99,17 +101,15 @@ fn run(cli: &Cli) -> Result<()> {
     let open = pending.iter().filter(|&&open| open).count();
     let conversations = cli.conversations(&input)?.enumerate().filter(|(row, _)| pending.get(*row) == Some(&true));
     let conversations = conversations.map(|(row, found)| {
-        let (id, mut conversation) = found?;
-        let prompt = std::mem::replace(&mut conversation.prompt, Prompt::Raw(String::new()));
-        Ok((id, (row, conversation), prompt))
+        let (id, Conversation { prompt, human, extra }) = found?;
+        Ok((id, (row, human, extra), prompt))
     });
     let want = head.want(model.info());
-    prompts::read(&model, want, [rows, open], cli.model.quiet, conversations, |id, (row, conversation), outcome| {
+    prompts::read(&model, want, [rows, open], cli.model.quiet, conversations, |id, (row, human, extra), outcome| {
         let (outcome, fate) = match outcome {
             Outcome::Read(reading) => (RewardOutcome::Rewards(head.of_reading(reading, model.info())?), Fate::SCORED),
             Outcome::Unscored(reason) => (RewardOutcome::Unscored(reason.clone()), Fate::unscored(reason.reason)),
         };
-        let Conversation { human, extra, .. } = conversation;
         let fate = Fate { graded: !human.is_empty(), ..fate };
         // One number stands without a list, as in all files.
         let human = match human[..] {
@@ -137,9 +137,10 @@ fn reward_head(model: &Model) -> Result<&RewardHead> {
 impl Cli {
     /// Reads the whole input before any model work: how many rows there are, and that each is a conversation.
     fn check_rows(&self, input: &Input) -> Result<usize> {
-        let mut rows = 0;
+        let (mut rows, mut unread) = (0, Unread::default());
         for record in self.input.records(input, None, self.model.limit)? {
             let record = record?;
+            unread.see(&record);
             let id = record.id().clone();
             let Some((_, found)) = self.conversation(record) else {
                 return Err(usage(format!(
@@ -150,6 +151,7 @@ impl Cli {
             self.carry.of_row(found.extra, &RewardRow::KNOWN)?;
             rows += 1;
         }
+        unread.tell();
         Ok(rows)
     }
 
@@ -159,20 +161,21 @@ impl Cli {
         Ok(records.filter_map(|record| record.map(|record| self.conversation(record)).transpose()))
     }
 
-    /// A row's conversation, if it is one.
+    /// A row's conversation, if it is one or should be.
     fn conversation(&self, record: Record) -> Option<(ItemId, Conversation)> {
         let (id, messages, human, extra) = match record {
             Record::Prompt(row) => match row.input {
-                PromptInput::Messages(messages) => (row.id, messages, row.scores, row.extra),
+                PromptInput::Messages(messages) => (row.id, Ok(messages), row.scores, row.extra),
                 PromptInput::Text(_) => return None,
             },
             Record::Graded(row) => {
                 let turns = vec![Message::user(row.instruction), Message::new("assistant", row.response)];
-                (row.id, turns, row.scores, row.extra)
+                (row.id, Ok(turns), row.scores, row.extra)
             }
+            Record::Unread(row) => (row.id, Err(row.why), row.scores, row.extra),
             _ => return None,
         };
-        let prompt = self.model.dress(closed_conversation(messages));
+        let prompt = messages.map(|messages| self.model.dress(closed_conversation(messages)));
         Some((id, Conversation { prompt, human, extra }))
     }
 }

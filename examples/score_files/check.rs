@@ -9,7 +9,7 @@ use judge_data::{
     Check, Completeness, Export, InputFile, ItemSpec, MadeBy, ORIGIN, Output, OutputFile, Outputs, Resolved, RunPlan,
     RunRecord, Settings, ShardPlan, load, record_path, save,
 };
-use judge_examples::console::{progress, say, usage};
+use judge_examples::console::{progress, say, tell, usage};
 use judge_examples::files::{OverwriteArgs, parquet_files, program};
 use judge_examples::report::write_json;
 use serde_json::Value;
@@ -129,8 +129,13 @@ impl Scored<'_> {
         if plan.finished()?.is_some() {
             return say(format_args!("{} is complete; nothing to do", path.display()));
         }
-        let bar = progress("exporting", 0, args.quiet);
         let export = Export { output: &self.output, origin: &origin, human: args.human.as_deref() };
+        if let Some((column, kind)) = export.passed_over()? {
+            tell(format_args!(
+                "note: the column {column:?} holds {kind} and no numbers, so it is left out and no row has a human score; --human COLUMN names another"
+            ));
+        }
+        let bar = progress("exporting", 0, args.quiet);
         let counts = export.write(path, |rows| bar.inc(rows));
         bar.finish_and_clear();
         let counts = counts?;

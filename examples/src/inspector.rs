@@ -11,8 +11,8 @@ use judge_core::{
     Backbone, Fields, ItemId, ItemResult, Judge, Reason, RunEvent, RunSettings, Runner, Verdict, total_score,
 };
 use judge_data::{
-    Columns, Counts, Error, Extra, Fate, Field, Input, InputFile, IntoInput, Layout, Opened, Resolved, Rows, RunPlan,
-    Settings,
+    Columns, Counts, Dataset, DatasetFormat, DatasetOptions, Error, Extra, Fate, Field, Ids, Input, InputFile,
+    IntoInput, Layout, Opened, Record, Resolved, Rows, RunPlan, Settings,
 };
 use judge_probe::ClassProbabilities;
 use serde_json::{Map, Value, json};
@@ -23,6 +23,7 @@ use crate::model_args::ModelArgs;
 use crate::pace::Watch;
 use crate::probes::PromptedProbe;
 use crate::selection::choice::rows_of_share;
+use crate::unread::Unread;
 
 /// The options of examples that judge by probes.
 #[derive(Args)]
@@ -48,15 +49,15 @@ pub struct ProbeArgs {
 struct Pair {
     row: usize,
     fields: Extra,
-    question: String,
-    response: String,
+    /// Its texts.
+    record: Record,
 }
 
 impl Fields for Pair {
     fn field(&self, name: &str) -> Option<Cow<'_, str>> {
         match name {
-            "question" | "instruction" => Some(self.question.as_str().into()),
-            "response" | "prediction" => Some(self.response.as_str().into()),
+            "question" | "instruction" => self.record.field("instruction"),
+            "response" | "prediction" => self.record.field("response"),
             _ => self.fields.rendered(name),
         }
     }
@@ -95,16 +96,19 @@ pub fn evaluate(args: &ProbeArgs, name: &str, output: &Path, layout: Layout) -> 
     let input = args.input.open()?;
     let columns = args.input.columns.clone().unwrap_or_default();
     let limit = args.model.limit.unwrap_or(usize::MAX);
-    let mut rows = 0;
+    let (mut rows, mut unread) = (0, Unread::default());
     for pair in pairs(&input, &columns, limit)? {
+        let pair = pair?;
+        unread.see(&pair.record);
         let clash = |key: &str| ADDED.contains(&key) || aspects.iter().any(|aspect| aspect == key);
-        if let Some((field, _)) = pair?.fields.iter().find(|(key, _)| clash(key)) {
+        if let Some((field, _)) = pair.fields.iter().find(|(key, _)| clash(key)) {
             return Err(Error::FieldClash { field: field.to_owned() })
                 .with_context(|| format!("{}", input.path().display()));
         }
         rows += 1;
     }
     ensure!(rows > 0, "{}: no row was read: there are none", input.path().display());
+    unread.tell();
     let mut plan = RunPlan::new(output, rows, program(name));
     plan.inputs = vec![input.identity()?.with_rows(rows)];
     args.model.describe(&mut plan, None)?;
@@ -188,17 +192,23 @@ fn to_row(aspects: &[String], result: ItemResult<Pair>) -> Result<(usize, Extra,
     Ok((row, value, first.map_or(Fate::SCORED, Fate::unscored)))
 }
 
-fn pairs<'a>(
+/// The pairs of a file, each with all its fields.
+fn pairs(
     input: &Input,
-    columns: &'a Columns,
+    columns: &Columns,
     limit: usize,
-) -> Result<impl Iterator<Item = Result<Pair, Error>> + use<'a>> {
-    Ok(Rows::open(input)?.take(limit).enumerate().map(move |(number, row)| {
-        let row = row?;
-        let question = columns.text(&row, Field::Instruction)?;
-        let response = columns.text(&row, Field::Response)?;
-        Ok(Pair { row: number, question, response, fields: row.into_extra(&[]) })
-    }))
+) -> Result<impl Iterator<Item = Result<Pair, Error>> + use<>, Error> {
+    // Nothing else is read of a row, so nothing else can be wrong with it.
+    let mut columns = columns.clone();
+    for field in [Field::Id, Field::Rubric, Field::Reference, Field::Human] {
+        if !columns.is_chosen(field) {
+            columns = columns.with(field, [""; 0])?;
+        }
+    }
+    let format = Some(DatasetFormat::Graded);
+    let options = DatasetOptions { format, max_rows: Some(limit), columns, ids: Ids::RowNumber };
+    let rows = Rows::open(input)?.zip(Dataset::open(input, &options)?).enumerate();
+    Ok(rows.map(|(row, (fields, record))| Ok(Pair { row, fields: fields?.into_extra(&[]), record: record? })))
 }
 
 /// The rows of a judged file by merit.

@@ -1,10 +1,10 @@
 //! Files of rows that LAGER scores: what `lager_pointwise` and the experiments built on it have in common.
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, anyhow, bail};
 use judge_core::{Backbone, Judge, LagerJudge, LagerSettings, PromptTemplate, Verdict};
 use judge_data::{
     Carry, Counts, DatasetFormat, HumanScores, Input, Numbered, ORIGIN, Opened, Record, Resolved, ScoreRow, Settings,
-    judge_rows, score_row, split_label,
+    check_templates, judge_rows, score_row, split_label,
 };
 use serde_json::json;
 
@@ -14,6 +14,7 @@ use crate::lager::LagerArgs;
 use crate::model_args::ModelArgs;
 use crate::pace::Watch;
 use crate::probes::PromptedProbe;
+use crate::unread::Unread;
 
 /// What is scored, by which judge, and where the rows go.
 pub struct LagerFile<'a> {
@@ -84,10 +85,10 @@ impl LagerFile<'_> {
             tell(format_args!("note: {note}"));
         }
         let labels: Vec<String> = judge.settings().scale.labels().map(str::to_owned).collect();
+        let prompts = self.input.records(&input, Some(format), self.model.limit)?;
+        let prompts = prompts.filter_map(|record| record.map(|record| judge.template().fill(&record).ok()).transpose());
         if judge.settings().condition.generation().is_none()
-            && let Some(record) = self.input.records(&input, Some(format), Some(1))?.next().transpose()?
-            && let Ok(prompt) = judge.template().fill(&record)
-            && let Some((label, found)) = split_label(&model, &prompt, &labels)?
+            && let Some((label, found)) = split_label(&model, prompts, &labels)?
         {
             tell(format_args!(
                 "note: after the first prompt the tokenizer would write label {label:?} as {:?}, not as {:?}; --prefill may end the prompt better",
@@ -143,7 +144,9 @@ impl LagerFile<'_> {
     /// Reads the whole input and fills every prompt once, so that whatever is wrong is said before any model work. Returns the number of rows.
     fn check_data(&self, input: &Input, format: DatasetFormat, settings: &LagerSettings) -> Result<usize> {
         let template = settings.template.clone().with_prefill(&settings.opening);
-        let (mut rows, mut missing, mut first_missing, mut people) = (0, 0, None, HumanScores::default());
+        check_templates(self.input.records(input, Some(format), self.model.limit)?, [&template])
+            .map_err(|error| anyhow!("{error}\n{}", self.lager.template_hint(format)))?;
+        let (mut rows, mut unread, mut people) = (0, Unread::default(), HumanScores::default());
         let (range, mut off_scale, mut first_off) = (settings.scale.range(), 0, None);
         for record in self.input.records(input, Some(format), self.model.limit)? {
             let record = record?;
@@ -155,21 +158,14 @@ impl LagerFile<'_> {
             }
             self.carry.of(record.extra().clone()).with_context(|| format!("{}", input.path().display()))?;
             let item = Numbered { row: rows, record };
-            if let Err(error) = template.fill(&item) {
-                missing += 1;
-                first_missing.get_or_insert((item.record.id().clone(), error));
-            }
+            let why = item.record.unread().map(|why| why.detail.clone());
+            unread.note(item.record.id(), why.or_else(|| template.fill(&item).err().map(|error| error.to_string())));
             rows += 1;
         }
-        if let Some((id, error)) = first_missing {
-            let file = input.path().display();
-            if missing == rows {
-                bail!("{file}, item {id}: {error}\n{}", self.lager.template_hint(format));
-            }
-            tell(format_args!(
-                "note: {missing} of {rows} rows lack a field of the template and get no score; the first is {id}: {error}"
-            ));
+        if let Some((id, why)) = unread.all() {
+            bail!("{}, item {id}: {why}\n{}", input.path().display(), self.lager.template_hint(format));
         }
+        unread.tell();
         if !self.model.quiet {
             tell(format_args!(
                 "{}: {rows} items of the format `{format}`, {} with a human score",

@@ -25,6 +25,7 @@ pub mod scoring;
 pub mod selection;
 pub mod surface;
 pub mod texts;
+pub mod unread;
 
 pub use console::commit;
 

@@ -290,6 +290,15 @@ impl Asked {
             Self::Reward { template, .. } => template.id(),
         }
     }
+
+    /// The template that is filled with the fields of a row, or of pairs that are judged apart, with those of each response.
+    #[must_use]
+    pub fn fields(&self) -> &PromptTemplate {
+        match self {
+            Self::Family { family, .. } => family.template(),
+            Self::Reward { template, .. } => template,
+        }
+    }
 }
 
 /// A judge that is asked.

@@ -1,12 +1,13 @@
 //! The prompts of a file, passed through a model.
 
-use anyhow::{Context, Result};
-use judge_core::{ItemId, Outcome, Prompt, TextModel, Want};
-use judge_data::{Dataset, DatasetFormat, Error, Input, PromptInput, PromptRecord, Record, read_rows};
+use anyhow::{Context, Result, ensure};
+use judge_core::{Backbone, ItemId, LabelInContext, Outcome, Prompt, TextModel, Unscored, Want};
+use judge_data::{Dataset, DatasetFormat, Error, Input, PromptInput, Record, read_rows, split_label};
 
 use crate::files::InputArgs;
 use crate::model_args::ModelArgs;
 use crate::pace::Watch;
+use crate::unread::Unread;
 
 /// The prompts of an input, as the options of the model want them.
 pub struct Prompts<'a> {
@@ -22,33 +23,47 @@ pub struct Prompts<'a> {
 
 impl Prompts<'_> {
     /// Reads the whole input once, so that whatever is wrong with it is said before any model work; `check` may find more wrong with a record. Returns the number of
-    /// rows and the first prompt.
+    /// rows.
     ///
     /// # Errors
     /// What is wrong, with its line; an input without rows.
-    pub fn check(&self, check: impl Fn(&PromptRecord) -> Result<(), Error>) -> Result<(usize, Prompt)> {
-        let (mut rows, mut first) = (0, None);
+    pub fn check(&self, check: impl Fn(&Record) -> Result<(), Error>) -> Result<usize> {
+        let (mut rows, mut unread) = (0, Unread::default());
         for record in self.records()? {
-            if let Record::Prompt(record) = record? {
-                check(&record).with_context(|| format!("{}", self.input.path().display()))?;
-                first.get_or_insert_with(|| self.prompt(&record.input));
-            }
+            let record = record?;
+            check(&record).with_context(|| format!("{}", self.input.path().display()))?;
+            unread.see(&record);
             rows += 1;
         }
-        let first =
-            first.with_context(|| format!("{}: no row was read: there are none", self.input.path().display()))?;
-        Ok((rows, first))
+        ensure!(rows > 0, "{}: no row was read: there are none", self.input.path().display());
+        unread.tell();
+        Ok(rows)
+    }
+
+    /// As [`split_label`], after the first prompt that the model reads.
+    ///
+    /// # Errors
+    /// Whatever is wrong with the records before it.
+    pub fn split_label(&self, model: &dyn Backbone, labels: &[String]) -> Result<Option<(String, LabelInContext)>> {
+        let prompts = self.records()?.map(|record| Ok(self.prompt(&record?).ok()));
+        Ok(split_label(model, prompts.filter_map(Result::transpose), labels)?)
     }
 
     fn records(&self) -> Result<Dataset> {
         self.columns.records(self.input, Some(DatasetFormat::Prompts), self.model.limit)
     }
 
-    fn prompt(&self, input: &PromptInput) -> Prompt {
+    /// The prompt of a record, or why it has none.
+    fn prompt(&self, record: &Record) -> Result<Prompt, Unscored> {
+        let input = match record {
+            Record::Prompt(record) => &record.input,
+            Record::Unread(record) => return Err(record.why.clone()),
+            _ => &PromptInput::Messages(Vec::new()), // the format is given: there are no other records
+        };
         let args = self.model;
         let prompt = if args.raw_prompt { input.to_raw() } else { args.dress(input.to_chat()) };
         // What asks nothing stays empty: a prefill must not make a prompt of it.
-        if prompt.is_empty() { prompt } else { prompt.with_prefill(self.prefill) }
+        Ok(if prompt.is_empty() { prompt } else { prompt.with_prefill(self.prefill) })
     }
 
     /// Puts the rows of which `pending` says so before the model with the same wish, and hands over each outcome with its row and record as it is known.
@@ -60,26 +75,16 @@ impl Prompts<'_> {
         model: &dyn TextModel,
         want: Want,
         pending: &[bool],
-        store: impl FnMut(&ItemId, (usize, PromptRecord), &Outcome) -> Result<(), Error>,
+        store: impl FnMut(&ItemId, (usize, Record), &Outcome) -> Result<(), Error>,
     ) -> Result<()> {
-        let rows = self.records()?.enumerate();
-        let prompts =
-            rows.filter(|(row, _)| pending.get(*row) == Some(&true)).filter_map(|(row, record)| match record {
-                Ok(Record::Prompt(record)) => {
-                    let prompt = self.prompt(&record.input);
-                    Some(Ok((record.id.clone(), (row, record), prompt)))
-                }
-                Ok(_) => None, // the format is given: there are no other records
-                Err(error) => Some(Err(error)),
-            });
-        read(
-            model,
-            want,
-            [pending.len(), pending.iter().filter(|&&open| open).count()],
-            self.model.quiet,
-            prompts,
-            store,
-        )
+        let rows = self.records()?.enumerate().filter(|(row, _)| pending.get(*row) == Some(&true));
+        let prompts = rows.map(|(row, record)| {
+            let record = record?;
+            let prompt = self.prompt(&record);
+            Ok((record.id().clone(), (row, record), prompt))
+        });
+        let open = pending.iter().filter(|&&open| open).count();
+        read(model, want, [pending.len(), open], self.model.quiet, prompts, store)
     }
 }
 
@@ -92,7 +97,7 @@ pub fn read<T>(
     want: Want,
     [total, open]: [usize; 2],
     quiet: bool,
-    prompts: impl Iterator<Item = Result<(ItemId, T, Prompt), Error>>,
+    prompts: impl Iterator<Item = Result<(ItemId, T, Result<Prompt, Unscored>), Error>>,
     mut store: impl FnMut(&ItemId, T, &Outcome) -> Result<(), Error>,
 ) -> Result<()> {
     let mut watch = Watch::new("reading", total - open, total, quiet)?;

@@ -403,6 +403,80 @@ fn what_is_wrong_with_an_input_is_said_when_it_is_planned() {
 }
 
 #[test]
+fn other_compressions_are_named() {
+    let desk = Desk(TempDir::new().expect("folder"));
+    let plan =
+        ["plan", "--input", "a.parquet", "--columns", "instruction=prompt,response=completion", "--output", "p.json"];
+    write(&desk.path("a.parquet"), &batch(&rows(20)), Compression::SNAPPY);
+    let snappy = fs::read(desk.path("a.parquet")).expect("read");
+    // Of the column `id`, the footer has its name and then the compression, as Thrift writes them.
+    let name = [0x18, 2, b'i', b'd', 0x15, 2];
+    let at = snappy.windows(name.len()).position(|window| window == name).expect("the column") + name.len() - 1;
+    for (code, compression) in [(4, "gzip"), (14, "LZ4")] {
+        let mut bytes = snappy.clone();
+        bytes[at] = code;
+        fs::write(desk.path("a.parquet"), bytes).expect("written");
+        let said = format!("\"id\" is compressed with {compression}; snappy, zstd and uncompressed are read");
+        desk.fails(&plan, 1, &["a.parquet", &said]);
+    }
+}
+
+#[test]
+fn a_table_of_which_no_row_fits_is_refused_when_it_is_planned() {
+    let desk = Desk(TempDir::new().expect("folder"));
+    let column = |texts: [Option<&str>; 2]| -> ArrayRef { Arc::new(StringArray::from(texts.to_vec())) };
+    let write_texts = |response: [Option<&str>; 2]| {
+        let columns = [("id", [Some("a"), Some("b")]), ("instruction", [Some("q"), None]), ("response", response)];
+        let columns = columns.map(|(name, texts)| (name, column(texts), true));
+        let batch = RecordBatch::try_from_iter_with_nullable(columns).expect("a batch");
+        write(&desk.path("a.parquet"), &batch, Compression::SNAPPY);
+    };
+    let plan = ["plan", "--input", "a.parquet", "--output", "p.json"];
+    let columns = "the columns are [\"id\", \"instruction\", \"response\"]";
+    write_texts([None, None]);
+    desk.fails(&plan, 1, &["none of the 2 rows has the fields [\"response\"]", columns]);
+    write_texts([None, Some("r")]);
+    desk.fails(&plan, 1, &["none of the 2 rows has the fields [\"instruction\", \"response\"]", columns]);
+    assert!(!desk.path("p.json").exists());
+    write_texts([Some("r"), None]);
+    desk.ok(&plan);
+}
+
+/// Size and footer are those of the plan; the rows are not.
+#[test]
+fn an_answer_that_was_changed_under_the_same_footer_is_named() {
+    let desk = Desk::planned("50");
+    desk.run("0/1");
+    assert_eq!(desk.check(&[])["complete"], true);
+    let path = desk.path("in/year=2020/a.parquet");
+    let mut bytes = fs::read(&path).expect("read");
+    let (id, _, answer) = rows(200)[170].clone();
+    let at = bytes.windows(answer.len()).position(|window| window == answer.as_bytes()).expect("the text as it is");
+    bytes[at] ^= 1;
+    fs::write(&path, bytes).expect("written");
+    let found = desk.check(&[]);
+    let problems = problems(&found);
+    assert_eq!(found["changed"], 1, "{problems}");
+    assert!(problems.contains("not those that were planned") && problems.contains(&id), "{problems}");
+}
+
+#[test]
+fn human_scores_that_are_texts_are_left_out_and_said() {
+    let desk = Desk(TempDir::new().expect("folder"));
+    let column = |texts: [&str; 2]| -> ArrayRef { Arc::new(StringArray::from(texts.to_vec())) };
+    let columns = [("id", ["a", "b"]), ("instruction", ["q", "p"]), ("response", ["r", "s"]), ("human", ["4", "5"])];
+    let batch = RecordBatch::try_from_iter(columns.map(|(name, texts)| (name, column(texts)))).expect("a batch");
+    write(&desk.path("a.parquet"), &batch, Compression::SNAPPY);
+    desk.ok(&["plan", "--input", "a.parquet", "--output", "plan.json", "--quiet"]);
+    desk.run("0/1");
+    let export = ["check", "--plan", "plan.json", "--output", "parts", "--export", "s.jsonl"];
+    let (code, stdout, stderr) = ran("score_files", desk.0.path(), &export);
+    assert_eq!(code, Some(0), "{stdout}{stderr}");
+    assert!(stderr.contains("note: the column \"human\" holds Utf8 and no numbers, so it is left out"), "{stderr}");
+    assert!(stdout.contains("2 rows, 0 of them with a human score"), "{stdout}");
+}
+
+#[test]
 fn shares_come_from_the_scheduler() {
     let desk = Desk::planned("50");
     let run = |name: &str, value: &str| -> Command {

@@ -39,7 +39,11 @@ impl Rows {
         let limit = args.limit.unwrap_or(usize::MAX);
         let (mut prompts, mut rows, mut taken, mut all) = (Vec::new(), 0, 0, 0);
         for record in data {
-            let prompt = prompt(args, &template, &record?)?;
+            let record = record?;
+            if record.unread().is_some() {
+                continue; // no model sees it
+            }
+            let prompt = prompt(args, &template, &record)?;
             let length = prompt.text_bytes(); // near enough to tokens for a share
             rows += 1;
             all += length;
@@ -65,6 +69,7 @@ fn prompt(args: &ModelArgs, template: &PromptTemplate, record: &Record) -> Resul
         Record::Answers(record) => bail!("item {}: lists of answers have no one prompt; give pairs", record.id),
         Record::Lager(record) => own(&record.direct),
         Record::Emotion(record) => own(&record.dialogue),
+        Record::Unread(record) => bail!("item {}: {}", record.id, record.why),
     })
 }
 

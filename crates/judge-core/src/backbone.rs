@@ -1,7 +1,7 @@
 use std::error::Error as StdError;
 use std::ops::ControlFlow;
 
-use crate::{Layer, ModelIdentity, ModelInfo, Outcome, Prompt, Request};
+use crate::{Layer, ModelIdentity, ModelInfo, Outcome, Prompt, Request, Unscored};
 
 /// Index of a vocabulary entry.
 pub type TokenId = u32;
@@ -58,7 +58,7 @@ pub trait Backbone: TextModel {
     /// differ, a reading at the prompt's end looks at a token that the tokenizer would not have put there.
     ///
     /// # Errors
-    /// What the template or the tokenizer says.
+    /// [`BackboneError::Prompt`] for a prompt that could not be read; what the tokenizer says.
     fn label_in_context(&self, prompt: &Prompt, label: &str) -> Result<LabelInContext, BackboneError>;
 
     /// The layers whose attention entropies can be read, ascending: those with attention in the block below them, which is all but [`Layer`] 0 unless a
@@ -173,6 +173,9 @@ pub enum BackboneError {
         /// What the panic said.
         message: String,
     },
+    /// A prompt whose tokens were asked for has none, or the chat template refuses it. An item with this prompt is unscored with this reason.
+    #[error("the prompt cannot be read: {0}")]
+    Prompt(Unscored),
     /// The model itself failed.
     #[error("the model failed: {0}")]
     Model(#[source] Box<dyn StdError + Send + Sync>),

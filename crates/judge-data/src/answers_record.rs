@@ -2,7 +2,7 @@ use std::borrow::Cow;
 
 use judge_core::{Fields, ItemId};
 
-use crate::reading::Reading;
+use crate::reading::{Reading, Rest};
 use crate::texts::Texts;
 use crate::{DatasetOptions, Error, Extra, Field, Row, RowColumns};
 
@@ -36,6 +36,11 @@ impl AnswersRecord {
     /// # Errors
     /// [`Error::NoColumn`]; [`Error::WrongColumn`], also for an empty list and for grades that are not as many as responses; [`Error::AmbiguousColumns`], [`Error::FractionalId`].
     pub fn from_row(row: Row, index: usize, options: &DatasetOptions) -> Result<Self, Error> {
+        let (record, rest) = Self::read(&row, index, options)?;
+        Ok(Self { extra: rest.of(row), ..record })
+    }
+
+    pub(crate) fn read(row: &Row, index: usize, options: &DatasetOptions) -> Result<(Self, Rest), Error> {
         let mut row = Reading::new(row, options);
         let id = row.id(index)?;
         let instruction = row.text(Field::Instruction)?;
@@ -51,8 +56,9 @@ impl AnswersRecord {
             row.ignore_null(&[Field::Human]);
             Vec::new()
         };
-        let (columns, extra) = row.finish();
-        Ok(Self { id, instruction, responses, rubric, reference, grades, columns, extra })
+        let (columns, rest) = row.finish();
+        let extra = Extra::new();
+        Ok((Self { id, instruction, responses, rubric, reference, grades, columns, extra }, rest))
     }
 
     /// All texts but the responses.

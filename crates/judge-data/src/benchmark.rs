@@ -142,7 +142,7 @@ pub struct BenchmarkPair {
     pub group: Option<String>,
     /// What pairs that are not independent share: the question.
     pub question: String,
-    /// What is asked and answered; `None` where the file has the votes alone.
+    /// What is asked and answered; `None` where the file has the votes alone, or a row of your own lacks a text.
     pub texts: Option<PairTexts>,
     /// By what the responses are compared, where the file says it.
     pub rubric: Option<String>,

@@ -121,13 +121,16 @@ pub struct Columns {
 struct Names {
     names: Vec<Arc<str>>,
     chosen: bool,
+    /// The one that a file has the field in, and the first line that has it there.
+    settled: Option<(Arc<str>, usize)>,
 }
 
 impl Default for Columns {
     /// [`Field::aliases`] of every field.
     fn default() -> Self {
         let names = |field: Field| field.aliases().iter().map(|&name| Arc::from(name)).collect();
-        Self { fields: Field::ALL.into_iter().map(|field| Names { names: names(field), chosen: false }).collect() }
+        let names = |field| Names { names: names(field), chosen: false, settled: None };
+        Self { fields: Field::ALL.into_iter().map(names).collect() }
     }
 }
 
@@ -157,8 +160,39 @@ impl Columns {
             let new = names.iter().filter(|name| !instruction.names.contains(name)).cloned().collect::<Vec<_>>();
             instruction.names.extend(new);
         }
-        self.fields[field as usize] = Names { names, chosen: true };
+        self.fields[field as usize] = Names { names, chosen: true, settled: None };
         Ok(self)
+    }
+
+    /// The same columns for a file that begins with these rows: each field that nobody chose a column for is held to the one that most of them have it in, of
+    /// equally many the first of its names. Where that is `null` the row has no such field, even if another column could stand in for it: an `answer` would be graded in
+    /// the place of a `response`, and nobody would notice.
+    #[must_use]
+    pub fn settled<'r>(&self, head: impl IntoIterator<Item = &'r Row>) -> Self {
+        let head: Vec<&Row> = head.into_iter().collect();
+        // Of each name that is not `null` in all rows, how many rows have it before others, and the first of their lines.
+        let of_name = |names: &[Arc<str>]| {
+            let holds = |name: &Arc<str>| head.iter().any(|row| row.has(name));
+            let known: Vec<bool> = names.iter().map(holds).collect();
+            let mut found = vec![(0, 0); names.len()];
+            for row in &head {
+                let has = |name: &str| row.keys().any(|key| key == name);
+                if let Some(place) = (0..names.len()).find(|&place| known[place] && has(&names[place])) {
+                    let (rows, line) = &mut found[place];
+                    *line = if *rows == 0 { row.place().line } else { *line };
+                    *rows += 1;
+                }
+            }
+            found
+        };
+        let found: Vec<Vec<(usize, usize)>> = self.fields.iter().map(|of| of_name(&of.names)).collect();
+        let mut settled = self.clone();
+        for (names, found) in settled.fields.iter_mut().zip(found).filter(|(names, _)| !names.chosen) {
+            // Of equal ones the last is taken, which is the first of the names from behind.
+            let most = names.names.iter().zip(found).rev().max_by_key(|(_, (rows, _))| *rows);
+            names.settled = most.filter(|(_, (rows, _))| *rows > 0).map(|(name, (_, line))| (name.clone(), line));
+        }
+        settled
     }
 
     /// The columns that are looked for, in order of preference.
@@ -183,7 +217,8 @@ impl Columns {
     ///
     /// # Errors
     /// [`Error::AmbiguousColumns`] if default names leave a choice between columns of different content, such as `answer`
-    /// and `completion`, of which either may be the reference: grading the wrong one would not show.
+    /// and `completion`, of which either may be the reference: grading the wrong one would not show. [`Error::ColumnMoved`] for a row without the column
+    /// that the field is [settled](Self::settled) in and with another that may be it.
     pub fn find(&self, row: &Row, field: Field) -> Result<Option<&str>, Error> {
         Ok(self.find_shared(row, field)?.map(|name| &**name))
     }
@@ -194,15 +229,31 @@ impl Columns {
     /// [`Error::NoColumn`], [`Error::WrongColumn`], [`Error::AmbiguousColumns`].
     pub fn text(&self, row: &Row, field: Field) -> Result<String, Error> {
         let options = DatasetOptions { columns: self.clone(), ..DatasetOptions::default() };
-        Reading::new(row.clone(), &options).text(field)
+        Reading::new(row, &options).text(field)
     }
 
     pub(crate) fn find_shared(&self, row: &Row, field: Field) -> Result<Option<&Arc<str>>, Error> {
-        let Names { names, chosen } = &self.fields[field as usize];
+        let Names { names, chosen, settled } = &self.fields[field as usize];
         let mut present = names.iter().filter(|name| row.has(name));
-        let Some(first) = present.next() else { return Ok(None) };
+        let first = match (settled, present.next()) {
+            (_, None) => return Ok(None),
+            (None, Some(first)) => first,
+            (Some((column, _)), Some(_)) if row.has(column) => column,
+            // Nothing is in its place.
+            (Some((column, _)), Some(_)) if row.keys().any(|key| key == &**column) => return Ok(None),
+            (Some((before, before_line)), Some(other)) => {
+                return Err(Error::ColumnMoved {
+                    place: row.place().clone(),
+                    field,
+                    column: other.to_string(),
+                    before: before.to_string(),
+                    before_line: *before_line,
+                });
+            }
+        };
         let clear = *chosen || field == Field::Id || &**first == field.as_str();
-        match present.find(|name| !clear && row.value(name) != row.value(first)) {
+        let mut others = names.iter().filter(|name| row.has(name));
+        match others.find(|name| !clear && row.value(name) != row.value(first)) {
             None => Ok(Some(first)),
             Some(second) => Err(Error::AmbiguousColumns {
                 place: row.place().clone(),
@@ -274,31 +325,5 @@ impl RowColumns {
 
     pub(crate) fn push(&mut self, field: Field, name: Arc<str>) {
         self.0.push((field, name));
-    }
-}
-
-/// Refuses that a field moves to another column in the middle of a file: an `answer` that stands in for a `response` that
-/// is `null` would be graded in its place, and nobody would notice.
-#[derive(Debug, Default)]
-pub(crate) struct ColumnWatch(Vec<(Field, Arc<str>, usize)>);
-
-impl ColumnWatch {
-    pub(crate) fn check(&mut self, used: &RowColumns, columns: &Columns, place: &crate::Place) -> Result<(), Error> {
-        for (field, name) in used.0.iter().filter(|(field, _)| !columns.is_chosen(*field)) {
-            match self.0.iter().find(|(known, ..)| known == field) {
-                None => self.0.push((*field, name.clone(), place.line)),
-                Some((_, before, line)) if before != name => {
-                    return Err(Error::ColumnMoved {
-                        place: place.clone(),
-                        field: *field,
-                        column: name.to_string(),
-                        before: before.to_string(),
-                        before_line: *line,
-                    });
-                }
-                Some(_) => {}
-            }
-        }
-        Ok(())
     }
 }

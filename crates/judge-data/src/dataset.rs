@@ -1,13 +1,14 @@
+use std::collections::VecDeque;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-use crate::columns::ColumnWatch;
 use crate::ids::UniqueIds;
 use crate::prometheus::Graded;
+use crate::reading::Rest;
 use crate::row::rendered;
 use crate::{
     AnswersRecord, Columns, EmotionRecord, Error, Field, GradedRecord, Ids, IntoInput, LagerRecord, PairRecord,
-    PromptRecord, Record, Row, Rows,
+    PromptRecord, Record, Row, Rows, UnreadRecord,
 };
 
 /// The kinds of data set.
@@ -95,6 +96,31 @@ impl DatasetFormat {
         }
     }
 
+    /// What a row with a prompt may be besides.
+    const MORE: [Self; 3] = [Self::Graded, Self::Pairs, Self::Answers];
+
+    /// Tells the kind from the rows that a file begins with: that of the first row which fits one, or of a later one if that one has a prompt alone, as rows do whose
+    /// response is `null`. `None` without rows.
+    ///
+    /// # Errors
+    /// As [`detect`](Self::detect), of the first row.
+    fn of_head(head: &[Row], columns: &Columns) -> Result<Option<Self>, Error> {
+        let mut first = None;
+        for row in head {
+            match Self::detect(row, columns) {
+                Ok(Self::Prompts) => first = Some(Self::Prompts),
+                Ok(format) if first.is_none() || Self::MORE.contains(&format) => return Ok(Some(format)),
+                Err(Error::UnknownFormat { candidates, .. }) if candidates.is_empty() => {}
+                Err(error) if first.is_none() => return Err(error),
+                _ => {} // it costs that row
+            }
+        }
+        match (first, head) {
+            (None, [row, ..]) => Self::detect(row, columns).map(Some),
+            _ => Ok(first),
+        }
+    }
+
     fn fits(self, row: &Row, columns: &Columns) -> bool {
         match self {
             Self::Prompts => columns.has(row, Field::Prompt) || columns.has(row, Field::Messages),
@@ -122,7 +148,7 @@ impl fmt::Display for DatasetFormat {
 /// How a data set is read.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct DatasetOptions {
-    /// Its kind; told from the first row's fields if not given.
+    /// Its kind; told from the fields of the first rows if not given.
     pub format: Option<DatasetFormat>,
     /// At most this many rows are read. [`LagerDataset::row_cap`] is what LAGER's own loader stops at.
     pub max_rows: Option<usize>,
@@ -132,73 +158,130 @@ pub struct DatasetOptions {
     pub ids: Ids,
 }
 
-/// A data set, one record at a time. Ids are unique; memory is some 40 bytes per row for them.
+/// A data set, one record at a time. Ids are unique; memory is some 40 bytes per row for them, and the rows that the file begins with.
 ///
-/// A field that is in one column on one row and in another on a later one is an error, unless [`DatasetOptions::columns`]
-/// chooses these columns: an `answer` would be graded where a `response` is `null`.
+/// The file's head, its first [`HEAD`](Self::HEAD) rows, says what kind of data set it is and in which column it has each field. A row that lacks a field, has it in
+/// another column, or as something that is not read, is a [`Record::Unread`] and costs itself alone; a head without a single row that can be read is an error. What is wrong with
+/// the file, such as text that is no JSON or an id that is absent or appears twice, is an error too, and nothing follows it.
 #[derive(Debug)]
 pub struct Dataset {
     rows: Rows,
-    format: DatasetFormat,
-    options: DatasetOptions,
+    /// The rows that were looked at already.
+    head: VecDeque<Result<Record, Error>>,
+    reader: Reader,
     left: usize,
-    index: usize,
-    ids: UniqueIds,
-    used: ColumnWatch,
 }
 
 impl Dataset {
+    /// How many rows say what a file is, if it has as many.
+    pub const HEAD: usize = 100;
+
     /// Opens a data set: a path, `-` for standard input, or an [`Input`](crate::Input) that is read several times.
     ///
     /// # Errors
-    /// [`Error::Io`]; [`Error::UnknownFormat`] or [`Error::NoRows`] if the kind has to be told and cannot be; whatever is
-    /// wrong with the first row.
+    /// [`Error::Io`]; [`Error::UnknownFormat`] or [`Error::NoRows`] if the kind has to be told and cannot be; [`Error::NoRowFits`], or of a single row what is
+    /// wrong with it, if no row of the head can be read; whatever is wrong with the file before its first row.
     pub fn open(input: impl IntoInput, options: &DatasetOptions) -> Result<Self, Error> {
         let mut rows = Rows::open(input)?;
         let path = rows.path().to_path_buf();
-        let format = match (options.format, rows.peek()?) {
-            (Some(format), _) => format,
-            (None, Some(row)) => DatasetFormat::detect(row, &options.columns)?,
-            (None, None) => return Err(Error::NoRows { path }),
+        let (mut head, mut end) = (Vec::new(), None);
+        while head.len() < Self::HEAD && end.is_none() {
+            match rows.next() {
+                Some(Ok(row)) => head.push(row),
+                Some(Err(error)) if head.is_empty() => return Err(error),
+                end_of_head => end = Some(end_of_head.and_then(Result::err)),
+            }
+        }
+        let format = match options.format {
+            Some(format) => format,
+            None => DatasetFormat::of_head(&head, &options.columns)?.ok_or(Error::NoRows { path: path.clone() })?,
         };
-        let (options, left) = (options.clone(), options.max_rows.unwrap_or(usize::MAX));
-        let (ids, used) = (UniqueIds::default(), ColumnWatch::default());
-        Ok(Self { rows, format, options, left, index: 0, ids, used })
+        let columns = options.columns.settled(&head);
+        let mut reader = Reader {
+            format,
+            is_given: options.format.is_some(),
+            options: DatasetOptions { columns, ..options.clone() },
+            index: 0,
+            ids: UniqueIds::default(),
+            fault: None,
+        };
+        let n = head.len();
+        let mut head: VecDeque<_> = head.into_iter().map(|row| reader.record(row)).collect();
+        let is_read = |record: &Result<Record, Error>| record.as_ref().is_ok_and(|record| record.unread().is_none());
+        match reader.fault.take() {
+            Some(first) if !head.iter().any(is_read) => {
+                return Err(if n == 1 { first } else { Error::NoRowFits { path, rows: n, first: Box::new(first) } });
+            }
+            _ => {}
+        }
+        head.extend(end.flatten().map(Err));
+        Ok(Self { rows, head, reader, left: options.max_rows.unwrap_or(usize::MAX) })
     }
 
-    /// The kind of its records, as given or as told from the first row.
+    /// The file's name.
+    pub fn path(&self) -> &Path {
+        self.rows.path()
+    }
+
+    /// The kind of its records, as given or as told from the head.
     pub fn format(&self) -> DatasetFormat {
-        self.format
+        self.reader.format
     }
+}
 
+/// What makes records of rows.
+#[derive(Debug)]
+struct Reader {
+    format: DatasetFormat,
+    /// Whether the format was given, and not told from the head.
+    is_given: bool,
+    options: DatasetOptions,
+    index: usize,
+    ids: UniqueIds,
+    /// What was wrong with the first row that could not be read.
+    fault: Option<Error>,
+}
+
+impl Reader {
     fn record(&mut self, row: Row) -> Result<Record, Error> {
-        let place = row.place().clone();
-        let (options, index) = (&self.options, self.index);
-        // A file that begins with prompts may not go on with responses, whose prompts alone would be read.
-        if options.format.is_none()
-            && self.format == DatasetFormat::Prompts
-            && let Some(format) = [DatasetFormat::Graded, DatasetFormat::Pairs, DatasetFormat::Answers]
-                .into_iter()
-                .find(|format| format.fits(&row, &options.columns))
-        {
-            let (expected, found) = (self.format.as_str(), format.as_str());
-            return Err(Error::MixedFormats { place, expected, found });
-        }
-        let record = match self.format {
-            DatasetFormat::Prompts => Record::Prompt(PromptRecord::from_row(row, index, options)?),
-            DatasetFormat::Graded => Record::Graded(GradedRecord::from_row(row, index, options)?),
-            DatasetFormat::Pairs => Record::Pair(PairRecord::from_row(row, index, options)?),
-            DatasetFormat::Answers => Record::Answers(AnswersRecord::from_row(row, index, options)?),
-            DatasetFormat::Lager => Record::Lager(LagerRecord::from_row(row, index, options)?),
-            DatasetFormat::Emotion => Record::Emotion(EmotionRecord::from_row(row, index)?),
-            DatasetFormat::Prometheus => Record::Graded(GradedRecord::from_prometheus(row, index, options)?),
+        let (options, index, format) = (&self.options, self.index, self.format);
+        let (mut record, rest) = match self.read(&row) {
+            Ok(read) => read,
+            Err(error) => {
+                let Some(why) = error.of_row() else { return Err(error) };
+                let (unread, rest) = UnreadRecord::read(&row, index, format, options, why)?;
+                self.fault.get_or_insert(error);
+                (Record::Unread(unread), rest)
+            }
         };
-        if let Some(columns) = record.columns() {
-            self.used.check(columns, &options.columns, &place)?;
-        }
-        self.ids.check(record.id(), &place)?;
+        self.ids.check(record.id(), row.place())?;
+        *record.extra_mut() = rest.of(row);
         self.index += 1;
         Ok(record)
+    }
+
+    fn read(&self, row: &Row) -> Result<(Record, Rest), Error> {
+        let (options, index) = (&self.options, self.index);
+        // A file of prompts may not go on with responses, whose prompts alone would be read.
+        if !self.is_given
+            && self.format == DatasetFormat::Prompts
+            && let Some(found) = DatasetFormat::MORE.into_iter().find(|format| format.fits(row, &options.columns))
+        {
+            let (expected, found) = (self.format.as_str(), found.as_str());
+            return Err(Error::MixedFormats { place: row.place().clone(), expected, found });
+        }
+        fn of<R>(of: fn(R) -> Record) -> impl FnOnce((R, Rest)) -> (Record, Rest) {
+            move |(record, rest)| (of(record), rest)
+        }
+        match self.format {
+            DatasetFormat::Prompts => PromptRecord::read(row, index, options).map(of(Record::Prompt)),
+            DatasetFormat::Graded => GradedRecord::read(row, index, options).map(of(Record::Graded)),
+            DatasetFormat::Pairs => PairRecord::read(row, index, options).map(of(Record::Pair)),
+            DatasetFormat::Answers => AnswersRecord::read(row, index, options).map(of(Record::Answers)),
+            DatasetFormat::Lager => LagerRecord::read(row, index, options).map(of(Record::Lager)),
+            DatasetFormat::Emotion => Ok((Record::Emotion(EmotionRecord::read(row, index)?), EmotionRecord::rest())),
+            DatasetFormat::Prometheus => GradedRecord::read_prometheus(row, index, options).map(of(Record::Graded)),
+        }
     }
 }
 
@@ -207,7 +290,10 @@ impl Iterator for Dataset {
 
     fn next(&mut self) -> Option<Self::Item> {
         self.left = self.left.checked_sub(1)?;
-        let record = self.rows.next()?.and_then(|row| self.record(row));
+        let record = match self.head.pop_front() {
+            Some(record) => record,
+            None => self.rows.next()?.and_then(|row| self.reader.record(row)),
+        };
         if record.is_err() {
             self.left = 0;
         }

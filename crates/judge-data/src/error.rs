@@ -1,6 +1,7 @@
 //! The one error of this crate. What goes wrong is a variant here; the files below have what variants hold, how they are made, and how they are worded.
 
 mod making;
+mod of_row;
 mod partial;
 mod place;
 mod words;
@@ -395,6 +396,16 @@ pub enum Error {
         /// The columns that there are.
         found: Vec<String>,
     },
+    /// None of the rows of Parquet files can be scored, of the feature `parquet`: the columns are there, and what the template uses is not in them.
+    #[error("none of the {rows} rows has the fields {fields:?} that the template uses; the columns are {columns:?}")]
+    NoItemFits {
+        /// The rows.
+        rows: u64,
+        /// The fields that no row has, or all of the template if each is in one.
+        fields: Vec<String>,
+        /// The columns of the first file.
+        columns: Vec<String>,
+    },
     /// Two columns of a record batch may be meant, of the feature `arrow`.
     #[error("the columns {first:?} and {second:?} may both be {field}")]
     AmbiguousItemColumn {
@@ -566,6 +577,45 @@ pub enum Error {
         expected: &'static str,
         /// What it holds, shortened.
         found: String,
+    },
+    /// A turn of a conversation that has no text, or is none.
+    #[error("{place}: turn {turn} of {column:?}: expected {expected}, found {found}")]
+    Turn {
+        /// Where.
+        place: Place,
+        /// The column of the conversation.
+        column: String,
+        /// The turn, from 1.
+        turn: usize,
+        /// What should be there.
+        expected: &'static str,
+        /// What is there, shortened.
+        found: String,
+    },
+    /// None of the rows that a file begins with can be read, so it is not the rows that are odd.
+    #[error("{}: none of the first {rows} rows can be read; {first}", path.display())]
+    NoRowFits {
+        /// The file.
+        path: PathBuf,
+        /// How many were looked at: [`Dataset::HEAD`](crate::Dataset::HEAD), or all that there are.
+        rows: usize,
+        /// What is wrong with the first.
+        first: Box<Error>,
+    },
+    /// A field of a template that none of the rows that a file begins with has, and that has no default.
+    #[error(
+        "{}: none of the first {rows} rows has the field {field:?} that the template uses; they have {found:?}",
+        path.display()
+    )]
+    NoRowHas {
+        /// The file.
+        path: PathBuf,
+        /// How many were looked at: [`Dataset::HEAD`](crate::Dataset::HEAD), or all that there are.
+        rows: usize,
+        /// The field.
+        field: String,
+        /// The fields that have a text in one of them at least.
+        found: Vec<String>,
     },
     /// Two columns of different content, either of which may be the field.
     #[error("{place}: {first:?} and {second:?} may both be the {field}")]

@@ -4,11 +4,12 @@ use std::borrow::Cow;
 use std::ops::ControlFlow;
 
 use judge_core::{
-    Backbone, Fields, ItemId, ItemResult, Judge, JudgeError, LagerJudge, Outcome, Prompt, ReadOnly, RunEvent,
-    RunSettings, RunSummary, Runner, TextModel, Want,
+    Backbone, BackboneError, Fields, ItemId, ItemResult, Judge, JudgeError, LagerJudge, Outcome, Prompt,
+    PromptTemplate, Request, Rounds, RunEvent, RunSettings, RunSummary, Runner, Score, TextModel, Unscored, Verdict,
+    Want,
 };
 
-use crate::{Error, Extra, Fate, JudgedScore, LabelTable, Record, Run, ScoreOutcome, ScoreRow};
+use crate::{Dataset, Error, Extra, Fate, JudgedScore, LabelTable, Record, Run, ScoreOutcome, ScoreRow};
 
 /// A record with its place in the file, counted from 0.
 #[derive(Clone, Debug, PartialEq)]
@@ -30,7 +31,7 @@ impl Fields for Numbered {
 }
 
 /// Judges the records of a data set that a run does not have yet, and writes what `row` makes of each result. The rows are in the run's file when this
-/// returns; [`Run::finish`] puts the file in place.
+/// returns; [`Run::finish`] puts the file in place. A [`Record::Unread`] is unscored with its reason, whatever the judges are.
 ///
 /// `observe` sees every event of the run, a result before it is written; [`ControlFlow::Break`] ends the work, and
 /// the summary says that it was cancelled.
@@ -51,6 +52,8 @@ pub fn judge_rows<T: serde::Serialize>(
     let pending = records.enumerate().filter(|(row, record)| record.is_err() || done.get(*row) != Some(&true));
     let items = pending.map(|(row, record)| record.map(|record| (record.id().clone(), Numbered { row, record })));
     let settings = RunSettings { in_order: false, unique_ids: false, ..RunSettings::default() }; // the data set checks them
+    let judges: Vec<OfRead<'_>> = judges.into_iter().map(OfRead).collect();
+    let judges = judges.iter().map(|judge| judge as &dyn Judge<Numbered>).collect();
     let runner = Runner::new(model, judges).with_settings(settings);
     let summary = runner.try_run(items, |event| -> Result<ControlFlow<()>, Error> {
         let flow = observe(&event);
@@ -63,29 +66,108 @@ pub fn judge_rows<T: serde::Serialize>(
     summary.map_err(Error::of_run)
 }
 
+/// A judge before records of which some could not be read.
+struct OfRead<'j>(&'j dyn Judge<Numbered>);
+
+impl Judge<Numbered> for OfRead<'_> {
+    fn name(&self) -> &str {
+        self.0.name()
+    }
+
+    fn ask(&self, item: &Numbered) -> Result<Vec<Request>, JudgeError> {
+        match item.record.unread() {
+            Some(why) => Err(why.clone().into()),
+            None => self.0.ask(item),
+        }
+    }
+
+    fn follow_up(&self, item: &Numbered, rounds: &Rounds<'_>) -> Result<Vec<Request>, JudgeError> {
+        self.0.follow_up(item, rounds)
+    }
+
+    fn decide(&self, item: &Numbered, rounds: &Rounds<'_>) -> Result<Score, JudgeError> {
+        self.0.decide(item, rounds)
+    }
+
+    fn settings(&self) -> Option<Value> {
+        self.0.settings()
+    }
+}
+
 /// Runs the same [`Want`] on every prompt and calls `store` with each outcome as it completes, together with the caller's data for
-/// that prompt.
+/// that prompt. Of what has no prompt, such as a [`Record::Unread`], the reason is its outcome.
 ///
 /// # Errors
 /// Of the prompts, the model, or `store`; what was stored before stays.
 pub fn read_rows<T>(
     model: &dyn TextModel,
     want: Want,
-    prompts: impl Iterator<Item = Result<(ItemId, T, Prompt), Error>>,
+    prompts: impl Iterator<Item = Result<(ItemId, T, Result<Prompt, Unscored>), Error>>,
     mut store: impl FnMut(&ItemId, T, &Outcome) -> Result<ControlFlow<()>, Error>,
 ) -> Result<RunSummary, Error> {
-    let judge = ReadOnly::new(want);
+    let judge = Reader(want);
     let settings = RunSettings { in_order: false, unique_ids: false, ..RunSettings::default() }; // the data set checks them
-    let runner = Runner::new(model, vec![&judge as &dyn Judge<(T, Prompt)>]).with_settings(settings);
+    let runner = Runner::new(model, vec![&judge as &dyn Judge<(T, Result<Prompt, Unscored>)>]).with_settings(settings);
     let items = prompts.map(|prompt| prompt.map(|(id, beside, prompt)| (id, (beside, prompt))));
     let summary = runner.try_run(items, |event| -> Result<ControlFlow<()>, Error> {
         let RunEvent::Item(result) = event else { return Ok(ControlFlow::Continue(())) };
-        match result.outcomes.iter().flatten().flatten().next() {
-            Some(outcome) => store(&result.id, result.item.0, outcome),
-            None => Ok(ControlFlow::Continue(())), // it asks once for each
+        let ItemResult { id, item: (beside, prompt), outcomes, .. } = result;
+        match (prompt, outcomes.into_iter().flatten().flatten().next()) {
+            (Err(why), _) => store(&id, beside, &Outcome::Unscored(why)),
+            (Ok(_), Some(outcome)) => store(&id, beside, &outcome),
+            (Ok(_), None) => Ok(ControlFlow::Continue(())), // it asks once for each
         }
     });
     summary.map_err(Error::of_run)
+}
+
+/// A judge of prompts that asks for the same of each.
+struct Reader(Want);
+
+impl<T> Judge<(T, Result<Prompt, Unscored>)> for Reader {
+    fn name(&self) -> &str {
+        "read"
+    }
+
+    fn ask(&self, (_, prompt): &(T, Result<Prompt, Unscored>)) -> Result<Vec<Request>, JudgeError> {
+        Ok(vec![Request { prompt: prompt.clone()?, want: self.0.clone() }])
+    }
+
+    fn decide(&self, _: &(T, Result<Prompt, Unscored>), rounds: &Rounds<'_>) -> Result<Score, JudgeError> {
+        Ok(Score::new(rounds.only()?.prompt_tokens.unwrap_or_default() as f64))
+    }
+}
+
+/// Looks for a field of the templates that none of the rows of the file's head has: the rows are not to blame then.
+/// A field with a default need not be there.
+///
+/// # Errors
+/// [`Error::NoRowHas`]; whatever is wrong with the records that are looked at.
+pub fn check_templates<'t>(
+    records: Dataset,
+    templates: impl IntoIterator<Item = &'t PromptTemplate>,
+) -> Result<(), Error> {
+    let path = records.path().to_path_buf();
+    let head = records.take(Dataset::HEAD).collect::<Result<Vec<Record>, Error>>()?;
+    let rows = head.len();
+    for template in templates {
+        let fields = template.field_names().into_iter();
+        let absent = |field: &&str| !head.iter().any(|record| record.field(field).is_some());
+        if let Some(field) = fields.filter(|field| !template.defaults().contains_key(*field)).find(absent) {
+            let mut found: Vec<String> = Vec::new();
+            for name in head.iter().flat_map(Fields::names) {
+                if !found.contains(&name) {
+                    found.push(name);
+                }
+            }
+            return if rows == 0 {
+                Ok(())
+            } else {
+                Err(Error::NoRowHas { path, rows, field: field.to_owned(), found })
+            };
+        }
+    }
+    Ok(())
 }
 
 /// The row of a LAGER judge's result: its table, its score, the human scores, and the other fields of the record.
@@ -93,21 +175,19 @@ pub fn read_rows<T>(
 /// # Errors
 /// [`Error::FieldClash`] for a carried field that the row has one of its own for; [`Error::Core`] if the result is not this judge's.
 pub fn score_row(judge: &LagerJudge, result: ItemResult<Numbered>, carry: &Carry) -> Result<(ScoreRow, Fate), Error> {
-    let rounds = result.rounds(0);
-    let outcome = match (result.verdicts.first().and_then(|verdict| verdict.score()), judge.step(&rounds)) {
-        (Some(score), Ok((labels, step))) => {
-            let names: Vec<String> = judge.settings().scale.labels().map(str::to_owned).collect();
-            let completion = score.text.as_deref().unwrap_or_default();
-            ScoreOutcome::Read(LabelTable::from_step(labels, step, &names, completion)?, Some(JudgedScore::from(score)))
-        }
-        (_, Err(JudgeError::Unscored(unscored))) => ScoreOutcome::Unscored(unscored),
-        (_, Err(JudgeError::Failed(source))) => return Err(judge_core::Error::Observer { source }.into()),
-        (None, Ok(_)) => return Err(judge_core::Error::NotRead { what: "score of a table that was read" }.into()),
-    };
-    // Why there is no outcome is what the judge said, not that nothing was asked.
-    let outcome = match result.verdicts.first().and_then(|verdict| verdict.unscored()) {
-        Some(unscored) => ScoreOutcome::Unscored(unscored.clone()),
-        None => outcome,
+    let outcome = match result.verdicts.first() {
+        Some(Verdict::Scored(score)) => match judge.step(&result.rounds(0)) {
+            Ok((labels, step)) => {
+                let names: Vec<String> = judge.settings().scale.labels().map(str::to_owned).collect();
+                let completion = score.text.as_deref().unwrap_or_default();
+                let table = LabelTable::from_step(labels, step, &names, completion)?;
+                ScoreOutcome::Read(table, Some(JudgedScore::from(score)))
+            }
+            Err(JudgeError::Unscored(unscored)) => ScoreOutcome::Unscored(unscored),
+            Err(JudgeError::Failed(source)) => return Err(judge_core::Error::Observer { source }.into()),
+        },
+        Some(Verdict::Unscored(unscored)) => ScoreOutcome::Unscored(unscored.clone()),
+        None => return Err(judge_core::Error::NotRead { what: "verdict" }.into()),
     };
     let human = result.item.record.raters().into_owned();
     let unscored = match &outcome {
@@ -167,24 +247,30 @@ impl Carry {
     }
 }
 
-/// Says where the tokenizer would not put a label as a token of its own right after `prompt`: the label, its tokens there, and its own. `None` if it would for all. A
-/// prompt that has no tokens is passed over; it will be unscored.
+/// Says where the tokenizer would not put a label as a token of its own right after the first of these prompts that the model reads: the label, its tokens there, and its own. `None` if it
+/// would for all. A prompt that has no tokens, or that the chat template refuses, is passed over; it will be unscored.
 ///
 /// # Errors
-/// [`Error::Core`] if the model cannot be asked.
+/// Those of the prompts' source; [`Error::Core`] if the model cannot be asked.
 pub fn split_label(
     model: &dyn Backbone,
-    prompt: &Prompt,
+    prompts: impl IntoIterator<Item = Result<Prompt, Error>>,
     labels: &[String],
 ) -> Result<Option<(String, judge_core::LabelInContext)>, Error> {
-    if prompt.is_empty() {
-        return Ok(None);
-    }
-    for label in labels {
-        let found = model.label_in_context(prompt, label).map_err(judge_core::Error::from)?;
-        if !found.agrees {
-            return Ok(Some((label.clone(), found)));
+    'prompts: for prompt in prompts {
+        let prompt = prompt?;
+        if prompt.is_empty() {
+            continue;
         }
+        for label in labels {
+            match model.label_in_context(&prompt, label) {
+                Ok(found) if !found.agrees => return Ok(Some((label.clone(), found))),
+                Ok(_) => {}
+                Err(BackboneError::Prompt { .. }) => continue 'prompts,
+                Err(error) => return Err(judge_core::Error::from(error).into()),
+            }
+        }
+        break;
     }
     Ok(None)
 }

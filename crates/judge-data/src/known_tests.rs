@@ -7,8 +7,8 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::{
-    Extra, GradedRecord, JudgedScore, LabelRow, LabelTable, OrderRow, PairRow, PairVerdict, RowColumns, ScoreOutcome,
-    ScoreRow, SingleRow,
+    Extra, GradedRecord, JudgedScore, LabelRow, LabelTable, OrderRow, PairRow, PairVerdict, Record, RowColumns,
+    ScoreOutcome, ScoreRow, SingleRow,
 };
 
 /// The names of all fields that the rows have.
@@ -78,7 +78,7 @@ fn pair_rows() {
 #[test]
 fn label_rows() {
     let rows = verdicts().map(|verdict| LabelRow {
-        record: GradedRecord {
+        record: Record::Graded(GradedRecord {
             id: ItemId::from(1_u64),
             instruction: String::new(),
             response: String::new(),
@@ -87,7 +87,7 @@ fn label_rows() {
             scores: vec![1.0],
             columns: RowColumns::default(),
             extra: Extra::new(),
-        },
+        }),
         aspect: String::new(),
         verdict,
         text: Some(String::new()),

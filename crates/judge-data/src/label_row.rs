@@ -5,7 +5,7 @@ use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 
 use crate::verdict_row::{serialize_verdict, written};
-use crate::{Carry, Error, Extra, Fate, GradedRecord, Numbered, Record};
+use crate::{Carry, Error, Extra, Fate, Numbered, Record};
 
 /// The label that a judge gives one aspect of a response:
 /// `{"id", "instruction", "response", "rubric"?, "reference"?, "aspect", "score", "text"?, "labels"?, "probabilities"?, "label_mass"?, "people"?, …}`, or with `unscored` in the place of `score`.
@@ -14,8 +14,8 @@ use crate::{Carry, Error, Extra, Fate, GradedRecord, Numbered, Record};
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct LabelRow {
-    /// The record that was labelled; its other fields are those that are carried.
-    pub record: GradedRecord,
+    /// The record that was labelled: of the kind [`Record::Graded`], or [`Record::Unread`], of which there are no texts. Its other fields are those that are carried.
+    pub record: Record,
     /// What of the response was graded.
     pub aspect: String,
     /// The grade, or why there is none.
@@ -53,12 +53,13 @@ impl LabelRow {
         let Some(verdict) = result.verdicts.first().cloned() else {
             return Err(judge_core::Error::NotRead { what: "verdict" }.into());
         };
-        let Record::Graded(mut record) = result.item.record else {
+        let mut record = result.item.record;
+        if !matches!(record, Record::Graded(_) | Record::Unread(_)) {
             return Err(judge_core::Error::NotRead { what: "response to one instruction" }.into());
-        };
-        record.extra = Self::carried(record.extra, carry)?;
+        }
+        *record.extra_mut() = Self::carried(std::mem::take(record.extra_mut()), carry)?;
         let fate =
-            Fate { unscored: verdict.unscored().map(|unscored| unscored.reason), graded: !record.scores.is_empty() };
+            Fate { unscored: verdict.unscored().map(|unscored| unscored.reason), graded: !record.raters().is_empty() };
         Ok((Self { record, aspect: aspect.to_owned(), verdict, text }, fate))
     }
 
@@ -72,7 +73,7 @@ impl LabelRow {
 
     /// The record's id.
     pub fn id(&self) -> &ItemId {
-        &self.record.id
+        self.record.id()
     }
 }
 
@@ -80,12 +81,14 @@ impl Serialize for LabelRow {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let Self { record, aspect, verdict, text } = self;
         let mut map = serializer.serialize_map(None)?;
-        map.serialize_entry("id", &record.id)?;
-        map.serialize_entry("instruction", &record.instruction)?;
-        map.serialize_entry("response", &record.response)?;
-        for (name, text) in [("rubric", &record.rubric), ("reference", &record.reference)] {
-            if let Some(text) = text {
-                map.serialize_entry(name, text)?;
+        map.serialize_entry("id", record.id())?;
+        if let Record::Graded(record) = record {
+            map.serialize_entry("instruction", &record.instruction)?;
+            map.serialize_entry("response", &record.response)?;
+            for (name, text) in [("rubric", &record.rubric), ("reference", &record.reference)] {
+                if let Some(text) = text {
+                    map.serialize_entry(name, text)?;
+                }
             }
         }
         map.serialize_entry("aspect", aspect)?;
@@ -93,12 +96,12 @@ impl Serialize for LabelRow {
         if let Some(text) = text {
             map.serialize_entry("text", text)?;
         }
-        match &record.scores[..] {
+        match &record.raters()[..] {
             [] => {}
             [one] => map.serialize_entry("people", one)?,
             many => map.serialize_entry("people", many)?,
         }
-        for (key, value) in record.extra.raw() {
+        for (key, value) in record.extra().raw() {
             map.serialize_entry(key, value)?;
         }
         map.end()
@@ -112,7 +115,7 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
-    use crate::{DatasetOptions, Row, Rows};
+    use crate::{DatasetOptions, GradedRecord, Row, Rows};
 
     fn row(input: &Value, carry: &Carry) -> Result<Value, Error> {
         let row: Row = Rows::new(input.to_string().as_bytes(), "in.jsonl")?.next().expect("a row")?;

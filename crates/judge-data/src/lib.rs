@@ -65,6 +65,7 @@
 //! | tell users that their human scores are not read | [`HumanScores`] |
 //! | refuse outputs that would destroy something | [`Outputs`], [`check_outputs`], [`write_new`] |
 //! | judge all records of a file, or read all its prompts | [`judge_rows`], [`read_rows`] |
+//! | say before any work that a template uses a field that no row has | [`check_templates`] |
 //! | write a judge's labels as graded rows for probes | [`LabelRow`] |
 //! | write rows | [`RunPlan`] and [`Run`]; [`JsonlWriter`] for what is quick; [`AtomicFile`] for anything else |
 //! | swap files with LAGER's program | [`read_lager_results`], [`write_lager_results`], [`LagerDataset`] |
@@ -105,6 +106,7 @@ mod known_tests;
 mod label_row;
 mod lager_result;
 mod lock;
+mod messages;
 mod origin;
 mod output;
 mod outputs;
@@ -127,6 +129,7 @@ mod settings;
 mod shards;
 mod states;
 mod texts;
+mod unread_record;
 mod verdict_row;
 
 pub use answers_record::AnswersRecord;
@@ -148,7 +151,7 @@ pub use error::{Error, PartialProblem, Place};
 pub use human_scores::HumanScores;
 pub use ids::Ids;
 pub use input::{Input, InputReader, IntoInput};
-pub use jobs::{Carry, Numbered, judge_rows, read_rows, score_row, split_label};
+pub use jobs::{Carry, Numbered, check_templates, judge_rows, read_rows, score_row, split_label};
 pub use journal::{Resumed, SyncEvery};
 pub use jsonl::JsonlWriter;
 pub use label_row::LabelRow;
@@ -172,4 +175,5 @@ pub use settings::{Difference, Settings, run_id};
 #[cfg(feature = "parquet")]
 pub use shards::{Check, Completeness, Export, Output, ParquetTable, PartRecord, PartWriter, PlannedFile, ShardPlan};
 pub use states::{Sharding, StatesFile, StatesRow, StatesSpec, StatesWriter, StatesWritten, ids_path};
+pub use unread_record::UnreadRecord;
 pub use verdict_row::{OrderRow, PairOrders, PairProbabilities, PairRow, PairVerdict, SingleRow, joined, majority};

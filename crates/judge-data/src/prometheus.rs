@@ -3,8 +3,8 @@
 use judge_core::ItemId;
 use serde::Deserialize;
 
-use crate::reading::Reading;
-use crate::{DatasetOptions, Error, Field, GradedRecord, Row};
+use crate::reading::{Reading, Rest};
+use crate::{DatasetOptions, Error, Extra, Field, GradedRecord, Row};
 
 /// What a prompt for an absolute grade holds (Kim et al., 2023, arXiv 2310.08491).
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -64,6 +64,11 @@ impl GradedRecord {
     /// [`Error::NoColumn`]; [`Error::WrongColumn`] for an instruction that is no such prompt; [`Error::WrongType`] for grades that are neither one nor three or are off the scale; of a chosen id
     /// [`Error::FractionalId`].
     pub fn from_prometheus(row: Row, index: usize, options: &DatasetOptions) -> Result<Self, Error> {
+        let (record, rest) = Self::read_prometheus(&row, index, options)?;
+        Ok(Self { extra: rest.of(row), ..record })
+    }
+
+    pub(crate) fn read_prometheus(row: &Row, index: usize, options: &DatasetOptions) -> Result<(Self, Rest), Error> {
         const GRADES: &str = "a whole number from 1 to 5, or a list of three";
         #[derive(Deserialize)]
         #[serde(untagged)]
@@ -86,10 +91,11 @@ impl GradedRecord {
         let prompt = row.text(Field::Instruction)?;
         let graded = Graded::parse(&prompt).ok_or_else(|| row.refused(Field::Instruction, PROMPT))?;
         let scores = if chosen(Field::Human) { row.raters()? } else { grades.into_iter().map(f64::from).collect() };
-        let (columns, extra) = row.finish();
-        let extra = if chosen(Field::Human) { extra } else { extra.without(&["gpt4_score"]) };
+        let (columns, rest) = row.finish();
+        let rest = if chosen(Field::Human) { rest } else { rest.without(&["gpt4_score"]) };
         let Graded { instruction, response, reference, rubric } = graded;
-        Ok(Self { id, instruction, response, rubric: Some(rubric), reference, scores, columns, extra })
+        let extra = Extra::new();
+        Ok((Self { id, instruction, response, rubric: Some(rubric), reference, scores, columns, extra }, rest))
     }
 }
 

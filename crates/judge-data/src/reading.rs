@@ -3,10 +3,11 @@
 use std::borrow::Cow;
 use std::cmp::Ordering;
 
-use judge_core::ItemId;
+use judge_core::{ItemId, Message};
 use serde::de::DeserializeOwned;
 
 use crate::ids::{NUMBERS, Raters};
+use crate::messages::{self, MESSAGES, Problem};
 use crate::row::{describe, rendered};
 use crate::{Columns, DatasetOptions, Error, Extra, Field, Ids, PairVerdict, Row, RowColumns};
 
@@ -14,7 +15,7 @@ use crate::{Columns, DatasetOptions, Error, Extra, Field, Ids, PairVerdict, Row,
 pub(crate) const TEXT: &str = "text, a number or a boolean";
 
 pub(crate) struct Reading<'a> {
-    row: Row,
+    row: &'a Row,
     columns: &'a Columns,
     ids: Ids,
     used: RowColumns,
@@ -22,24 +23,30 @@ pub(crate) struct Reading<'a> {
 }
 
 impl<'a> Reading<'a> {
-    pub(crate) fn new(row: Row, options: &'a DatasetOptions) -> Self {
+    pub(crate) fn new(row: &'a Row, options: &'a DatasetOptions) -> Self {
         Self { row, columns: &options.columns, ids: options.ids, used: RowColumns::default(), asked: Vec::new() }
     }
 
-    pub(crate) fn row(&self) -> &Row {
-        &self.row
+    pub(crate) fn row(&self) -> &'a Row {
+        self.row
     }
 
     pub(crate) fn has(&self, field: Field) -> bool {
-        self.columns.has(&self.row, field)
+        self.columns.has(self.row, field)
     }
 
     /// The JSON text of a field and the column it is in.
     fn value(&mut self, field: Field) -> Result<Option<(String, &str)>, Error> {
         self.asked.push(field);
-        let Some(name) = self.columns.find_shared(&self.row, field)? else { return Ok(None) };
+        let Some(name) = self.columns.find_shared(self.row, field)? else { return Ok(None) };
         self.used.push(field, name.clone());
         Ok(self.row.value(name).map(|json| (name.to_string(), json)))
+    }
+
+    /// Finds the column of a field, whatever it holds, so that it is not kept.
+    pub(crate) fn look_for(&mut self, field: Field) {
+        // A field that cannot be found is in none.
+        let _ = self.value(field);
     }
 
     /// Takes these fields for known, so that their columns are not kept where they are `null`.
@@ -79,11 +86,7 @@ impl<'a> Reading<'a> {
         self.optional_text(field)?.ok_or_else(|| self.missing(field))
     }
 
-    pub(crate) fn required<T: DeserializeOwned>(&mut self, field: Field, expected: &'static str) -> Result<T, Error> {
-        self.required_where(field, expected, |_| true)
-    }
-
-    /// As [`required`](Self::required), of a value that must also hold what is expected.
+    /// A value that must be there and hold what is expected.
     pub(crate) fn required_where<T: DeserializeOwned>(
         &mut self,
         field: Field,
@@ -95,6 +98,17 @@ impl<'a> Reading<'a> {
             Some(value) => Ok(value),
             None => Err(self.wrong(field, column, expected)),
         }
+    }
+
+    /// A conversation.
+    pub(crate) fn messages(&mut self) -> Result<Vec<Message>, Error> {
+        let Some((column, json)) = self.value(Field::Messages)? else { return Err(self.missing(Field::Messages)) };
+        messages::parse(json).map_err(|problem| match problem {
+            Problem::NoList => self.wrong(Field::Messages, column, MESSAGES),
+            Problem::Turn { turn, expected, found } => {
+                Error::Turn { place: self.row.place().clone(), column, turn, expected, found }
+            }
+        })
     }
 
     /// The scores of all raters; empty for none.
@@ -115,15 +129,12 @@ impl<'a> Reading<'a> {
         choices.ok_or_else(|| self.wrong(Field::Human, column, EXPECTED))
     }
 
-    /// The columns that were used, and all other fields in the order of the file. What is `null` in place of a field that
-    /// was asked for is not among them.
-    pub(crate) fn finish(self) -> (RowColumns, Extra) {
-        let Self { row, columns, used, asked, .. } = self;
-        let extra = row.into_extra_where(|name, json| {
-            let empty = json == "null" && asked.iter().any(|&field| columns.names(field).any(|alias| alias == name));
-            used.field(name).is_none() && !empty
-        });
-        (used, extra)
+    /// The columns that were used, and what of the row is kept besides. What is `null` in place of a field that was asked for is not.
+    pub(crate) fn finish(self) -> (RowColumns, Rest) {
+        let Self { columns, used, asked, .. } = self;
+        let read = used.iter().map(|(_, name)| name.to_owned()).collect();
+        let null = asked.iter().flat_map(|&field| columns.names(field)).map(str::to_owned).collect();
+        (used, Rest { read, null })
     }
 
     fn missing(&self, field: Field) -> Error {
@@ -149,5 +160,28 @@ impl<'a> Reading<'a> {
             column,
             expected,
         })
+    }
+}
+
+/// What is kept of a row besides its record: all fields, in the order of the file, but those that were read.
+#[derive(Debug, Default)]
+pub(crate) struct Rest {
+    /// Columns that were read.
+    read: Vec<String>,
+    /// Columns that were looked for, and hold nothing where they are `null`.
+    null: Vec<String>,
+}
+
+impl Rest {
+    /// Without columns of these names besides.
+    pub(crate) fn without(mut self, names: &[&str]) -> Self {
+        self.read.extend(names.iter().map(|&name| name.to_owned()));
+        self
+    }
+
+    /// The fields that are kept of a row.
+    pub(crate) fn of(&self, row: Row) -> Extra {
+        let among = |names: &[String], name: &str| names.iter().any(|known| known == name);
+        row.into_extra_where(|name, json| !among(&self.read, name) && !(json == "null" && among(&self.null, name)))
     }
 }

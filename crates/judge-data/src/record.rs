@@ -2,12 +2,14 @@
 
 use std::borrow::Cow;
 
-use judge_core::{Fields, ItemId};
+use judge_core::{Fields, ItemId, Unscored};
 
+use crate::ids::mean;
 use crate::row::describe;
 use crate::texts::Texts;
 use crate::{
     AnswersRecord, EmotionRecord, Error, Extra, GradedRecord, LagerRecord, PairRecord, PromptRecord, RowColumns,
+    UnreadRecord,
 };
 
 /// A record of any kind.
@@ -26,6 +28,8 @@ pub enum Record {
     Lager(LagerRecord),
     /// An emotion.
     Emotion(EmotionRecord),
+    /// A row of any kind that could not be read.
+    Unread(UnreadRecord),
 }
 
 impl Record {
@@ -38,6 +42,7 @@ impl Record {
             Self::Answers(record) => &record.id,
             Self::Lager(record) => &record.id,
             Self::Emotion(record) => &record.id,
+            Self::Unread(record) => &record.id,
         }
     }
 
@@ -51,6 +56,7 @@ impl Record {
             Self::Answers(_) => Cow::Borrowed(&[]),
             Self::Lager(record) => Cow::Borrowed(&record.scores),
             Self::Emotion(record) => Cow::Owned(vec![record.score as f64]),
+            Self::Unread(record) => Cow::Borrowed(&record.scores),
         }
     }
 
@@ -63,6 +69,7 @@ impl Record {
             Self::Answers(_) => None,
             Self::Lager(record) => record.human(),
             Self::Emotion(record) => Some(record.score as f64),
+            Self::Unread(record) => mean(&record.scores),
         }
     }
 
@@ -75,6 +82,7 @@ impl Record {
             Self::Answers(record) => &record.extra,
             Self::Lager(record) => &record.extra,
             Self::Emotion(record) => &record.extra,
+            Self::Unread(record) => &record.extra,
         }
     }
 
@@ -87,6 +95,28 @@ impl Record {
             Self::Answers(record) => record.extra,
             Self::Lager(record) => record.extra,
             Self::Emotion(record) => record.extra,
+            Self::Unread(record) => record.extra,
+        }
+    }
+
+    /// Where they are kept.
+    pub(crate) fn extra_mut(&mut self) -> &mut Extra {
+        match self {
+            Self::Prompt(record) => &mut record.extra,
+            Self::Graded(record) => &mut record.extra,
+            Self::Pair(record) => &mut record.extra,
+            Self::Answers(record) => &mut record.extra,
+            Self::Lager(record) => &mut record.extra,
+            Self::Emotion(record) => &mut record.extra,
+            Self::Unread(record) => &mut record.extra,
+        }
+    }
+
+    /// Why it cannot be judged; `None` for a record that was read.
+    pub fn unread(&self) -> Option<&Unscored> {
+        match self {
+            Self::Unread(record) => Some(&record.why),
+            _ => None,
         }
     }
 
@@ -97,6 +127,7 @@ impl Record {
             Self::Graded(record) => Some(&record.columns),
             Self::Pair(record) => Some(&record.columns),
             Self::Answers(record) => Some(&record.columns),
+            Self::Unread(record) => Some(&record.columns),
             Self::Lager(_) | Self::Emotion(_) => None,
         }
     }
@@ -105,7 +136,7 @@ impl Record {
     /// [`PromptTemplate::field_names`](judge_core::PromptTemplate::field_names), can be filled from the record.
     ///
     /// # Errors
-    /// [`Error::NoText`] for the first field that is absent, `null`, a list or an object.
+    /// [`Error::NoText`] for the first field that is absent, `null`, a list or an object; each is of a record that could not be read.
     pub fn check_fields<N: AsRef<str>>(&self, names: impl IntoIterator<Item = N>) -> Result<(), Error> {
         match names.into_iter().find(|name| self.field(name.as_ref()).is_none()) {
             None => Ok(()),
@@ -118,15 +149,16 @@ impl Record {
         }
     }
 
-    /// Its texts; a record with many responses finds them by number instead.
-    fn texts(&self) -> Result<Texts<'_>, &AnswersRecord> {
+    /// Its texts; a record with many responses finds them by number instead, and one that was not read has none.
+    fn texts(&self) -> Result<Texts<'_>, Option<&AnswersRecord>> {
         Ok(match self {
             Self::Prompt(record) => record.texts(),
             Self::Graded(record) => record.texts(),
             Self::Pair(record) => record.texts(),
-            Self::Answers(record) => return Err(record),
+            Self::Answers(record) => return Err(Some(record)),
             Self::Lager(record) => record.texts(),
             Self::Emotion(record) => record.texts(),
+            Self::Unread(_) => return Err(None),
         })
     }
 }
@@ -134,10 +166,11 @@ impl Record {
 /// What the record of each kind has.
 impl Fields for Record {
     fn field(&self, name: &str) -> Option<Cow<'_, str>> {
-        self.texts().map_or_else(|answers| answers.field(name), |texts| texts.field(name))
+        self.texts().map_or_else(|answers| answers?.field(name), |texts| texts.field(name))
     }
 
     fn names(&self) -> Vec<String> {
-        self.texts().map_or_else(AnswersRecord::names, |texts| texts.names())
+        let of_answers = |answers: Option<&AnswersRecord>| answers.map(AnswersRecord::names).unwrap_or_default();
+        self.texts().map_or_else(of_answers, |texts| texts.names())
     }
 }

@@ -4,10 +4,9 @@ use std::borrow::Cow;
 use std::cmp::Ordering;
 
 use judge_core::{Fields, ItemId, Message, Prompt};
-use serde::Deserialize;
 
 use crate::ids::{NUMBERS, Raters, mean};
-use crate::reading::Reading;
+use crate::reading::{Reading, Rest};
 use crate::texts::Texts;
 use crate::verdict_row::preference;
 use crate::{DatasetOptions, Error, Extra, Field, Row, RowColumns};
@@ -69,7 +68,11 @@ impl PromptRecord {
     /// [`Error::NoColumn`], [`Error::WrongColumn`], [`Error::AmbiguousColumns`], [`Error::FractionalId`];
     /// [`Error::BothFields`] for a row with both `prompt` and `messages`.
     pub fn from_row(row: Row, index: usize, options: &DatasetOptions) -> Result<Self, Error> {
-        const MESSAGES: &str = "a list of objects with the strings \"role\" and \"content\", or \"from\" and \"value\"";
+        let (record, rest) = Self::read(&row, index, options)?;
+        Ok(Self { extra: rest.of(row), ..record })
+    }
+
+    pub(crate) fn read(row: &Row, index: usize, options: &DatasetOptions) -> Result<(Self, Rest), Error> {
         let mut row = Reading::new(row, options);
         let id = row.id(index)?;
         let input = match (row.has(Field::Prompt), row.has(Field::Messages)) {
@@ -77,16 +80,13 @@ impl PromptRecord {
                 let place = row.row().place().clone();
                 return Err(Error::BothFields { place, first: "prompt", second: "messages" });
             }
-            (false, true) => {
-                let turns: Vec<Turn> = row.required(Field::Messages, MESSAGES)?;
-                PromptInput::Messages(turns.into_iter().map(Message::from).collect())
-            }
+            (false, true) => PromptInput::Messages(row.messages()?),
             _ => PromptInput::Text(row.text(Field::Prompt)?),
         };
         row.ignore_null(&[Field::Prompt, Field::Messages]);
         let scores = row.raters()?;
-        let (columns, extra) = row.finish();
-        Ok(Self { id, input, scores, columns, extra })
+        let (columns, rest) = row.finish();
+        Ok((Self { id, input, scores, columns, extra: Extra::new() }, rest))
     }
 
     /// The mean of the raters; `None` without any.
@@ -112,28 +112,6 @@ impl PromptRecord {
         };
         own.extend([("instruction", Some(&*request.content)), ("response", Some(&*response.content))]);
         Texts::new(own, Some(&self.columns), &self.extra).with("conversation", conversation(before))
-    }
-}
-
-/// A turn of a conversation as chat templates have it, or in the form that ShareGPT made common.
-#[derive(Deserialize)]
-#[serde(untagged)]
-enum Turn {
-    Message(Message),
-    ShareGpt { from: String, value: String },
-}
-
-impl From<Turn> for Message {
-    /// ShareGPT's names of the two sides become `user` and `assistant`; others stay, for the chat template to know or to refuse.
-    fn from(turn: Turn) -> Self {
-        match turn {
-            Turn::Message(message) => message,
-            Turn::ShareGpt { from, value } => match from.as_str() {
-                "human" => Self::new("user", value),
-                "gpt" | "chatgpt" => Self::new("assistant", value),
-                _ => Self::new(from, value),
-            },
-        }
     }
 }
 
@@ -190,13 +168,19 @@ impl GradedRecord {
     /// # Errors
     /// [`Error::NoColumn`], [`Error::WrongColumn`], [`Error::AmbiguousColumns`], [`Error::FractionalId`].
     pub fn from_row(row: Row, index: usize, options: &DatasetOptions) -> Result<Self, Error> {
+        let (record, rest) = Self::read(&row, index, options)?;
+        Ok(Self { extra: rest.of(row), ..record })
+    }
+
+    pub(crate) fn read(row: &Row, index: usize, options: &DatasetOptions) -> Result<(Self, Rest), Error> {
         let mut row = Reading::new(row, options);
         let id = row.id(index)?;
         let (instruction, response) = (row.text(Field::Instruction)?, row.text(Field::Response)?);
         let (rubric, reference) = (row.optional_text(Field::Rubric)?, row.optional_text(Field::Reference)?);
         let scores = row.raters()?;
-        let (columns, extra) = row.finish();
-        Ok(Self { id, instruction, response, rubric, reference, scores, columns, extra })
+        let (columns, rest) = row.finish();
+        let extra = Extra::new();
+        Ok((Self { id, instruction, response, rubric, reference, scores, columns, extra }, rest))
     }
 
     /// The mean of the raters; `None` without any.
@@ -256,14 +240,20 @@ impl PairRecord {
     /// # Errors
     /// [`Error::NoColumn`], [`Error::WrongColumn`], [`Error::AmbiguousColumns`], [`Error::FractionalId`].
     pub fn from_row(row: Row, index: usize, options: &DatasetOptions) -> Result<Self, Error> {
+        let (record, rest) = Self::read(&row, index, options)?;
+        Ok(Self { extra: rest.of(row), ..record })
+    }
+
+    pub(crate) fn read(row: &Row, index: usize, options: &DatasetOptions) -> Result<(Self, Rest), Error> {
         let mut row = Reading::new(row, options);
         let id = row.id(index)?;
         let instruction = row.text(Field::Instruction)?;
         let (response_a, response_b) = (row.text(Field::ResponseA)?, row.text(Field::ResponseB)?);
         let (rubric, reference) = (row.optional_text(Field::Rubric)?, row.optional_text(Field::Reference)?);
         let verdicts = row.choices()?;
-        let (columns, extra) = row.finish();
-        Ok(Self { id, instruction, response_a, response_b, rubric, reference, verdicts, columns, extra })
+        let (columns, rest) = row.finish();
+        let extra = Extra::new();
+        Ok((Self { id, instruction, response_a, response_b, rubric, reference, verdicts, columns, extra }, rest))
     }
 
     /// What each rater prefers, as a number: 1 for the first answer, 0 for the second, ½ for a tie.
@@ -315,22 +305,34 @@ pub struct LagerRecord {
 }
 
 impl LagerRecord {
+    /// The columns of the prompts.
+    pub(crate) const COLUMNS: [&str; 2] = ["user_prompt", "user_prompt_feedback"];
+
     /// Reads row number `index`, counted from 0.
     ///
     /// # Errors
     /// [`Error::MissingField`], [`Error::WrongType`]; of a chosen column for `human`, [`Error::WrongColumn`].
     pub fn from_row(row: Row, index: usize, options: &DatasetOptions) -> Result<Self, Error> {
+        let (record, rest) = Self::read(&row, index, options)?;
+        Ok(Self { extra: rest.of(row), ..record })
+    }
+
+    pub(crate) fn read(row: &Row, index: usize, options: &DatasetOptions) -> Result<(Self, Rest), Error> {
+        let (scores, rest) = Self::scores(row, options)?;
         let (direct, reasoning) = (row.string("user_prompt")?, row.optional("user_prompt_feedback", "a string")?);
-        let (scores, rest) = if options.columns.is_chosen(Field::Human) {
+        let extra = Extra::new();
+        Ok((Self { id: ItemId::from(index as u64), direct, reasoning, scores, extra }, rest))
+    }
+
+    /// What people gave, and what is kept besides the record.
+    pub(crate) fn scores(row: &Row, options: &DatasetOptions) -> Result<(Vec<f64>, Rest), Error> {
+        if options.columns.is_chosen(Field::Human) {
             let mut reading = Reading::new(row, options);
             let scores = reading.raters()?;
-            (scores, reading.finish().1)
-        } else {
-            let scores = row.optional::<Raters>("score", NUMBERS)?.map_or_else(Vec::new, Raters::into_given);
-            (scores, row.into_extra(&["score"]))
-        };
-        let extra = rest.without(&["user_prompt", "user_prompt_feedback"]);
-        Ok(Self { id: ItemId::from(index as u64), direct, reasoning, scores, extra })
+            return Ok((scores, reading.finish().1.without(&Self::COLUMNS)));
+        }
+        let scores = row.optional::<Raters>("score", NUMBERS)?.map_or_else(Vec::new, Raters::into_given);
+        Ok((scores, Rest::default().without(&Self::COLUMNS).without(&["score"])))
     }
 
     /// The mean of the raters; `None` without any.
@@ -379,6 +381,16 @@ impl EmotionRecord {
     /// # Errors
     /// [`Error::MissingField`], [`Error::WrongType`].
     pub fn from_row(row: Row, index: usize) -> Result<Self, Error> {
+        let record = Self::read(&row, index)?;
+        Ok(Self { extra: Self::rest().of(row), ..record })
+    }
+
+    /// What is kept besides the record.
+    pub(crate) fn rest() -> Rest {
+        Rest::default().without(&["dialogue", "human", "emotion", "emotion_score"])
+    }
+
+    pub(crate) fn read(row: &Row, index: usize) -> Result<Self, Error> {
         const EXPECTED: &str = "a whole number, bare or as a string";
         let score = match row.required("emotion_score", EXPECTED)? {
             ItemId::Integer(score) => i64::try_from(score).ok(),
@@ -390,7 +402,7 @@ impl EmotionRecord {
             character: row.string("human")?,
             emotion: row.string("emotion")?,
             score: score.ok_or_else(|| row.wrong("emotion_score", EXPECTED))?,
-            extra: row.into_extra(&["dialogue", "human", "emotion", "emotion_score"]),
+            extra: Extra::new(),
         })
     }
 

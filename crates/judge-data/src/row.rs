@@ -230,12 +230,6 @@ impl Extra {
         self.0.iter().map(|(key, value)| (key.as_str(), value.get()))
     }
 
-    /// All fields but those named.
-    pub(crate) fn without(mut self, names: &[&str]) -> Self {
-        self.0.retain(|(key, _)| !names.contains(&key.as_str()));
-        self
-    }
-
     /// Number of fields.
     pub fn len(&self) -> usize {
         self.0.len()
@@ -319,6 +313,8 @@ fn table_by_columns(fields: &Extra) -> bool {
 pub(crate) fn describe(json: &str) -> String {
     const SHOWN: usize = 40;
     let kind = match json.trim_start().as_bytes().first() {
+        // JSON can write half of a character of UTF-16, which no text has.
+        Some(b'"') if serde_json::from_str::<String>(json).is_err() => "a lone surrogate in string ",
         Some(b'"') => "string ",
         Some(b'[') => "array ",
         Some(b'{') => "object ",

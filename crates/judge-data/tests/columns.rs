@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use judge_core::{Fields, ItemId, Prompt, PromptTemplate};
+use judge_core::{Fields, ItemId, Prompt, PromptTemplate, Reason};
 use judge_data::{
     Columns, Dataset, DatasetFormat, DatasetOptions, Error, Field, HumanScores, Ids, PromptInput, Record,
 };
@@ -85,16 +85,32 @@ fn two_aliases_that_differ_are_refused() {
 #[test]
 fn a_field_stays_in_its_column() {
     let text = "{\"id\":1,\"question\":\"q\",\"response\":\"r\",\"answer\":\"gold\"}\n\
-                {\"id\":2,\"question\":\"q\",\"response\":null,\"answer\":\"gold\"}\n";
-    let moved = error(text);
-    assert!(
-        matches!(&moved, Error::ColumnMoved { place, field: Field::Response, before_line: 1, .. } if place.line == 2),
-        "{moved}"
+                {\"id\":2,\"question\":\"q\",\"response\":null,\"answer\":\"gold\"}\n\
+                {\"id\":3,\"question\":\"q\",\"answer\":\"gold\"}\n";
+    let records = read(text);
+    assert_eq!(graded(&records[0]).1, "r");
+    let why = |record: &Record| record.unread().map(|why| (why.reason, why.detail.clone())).expect("no score");
+    let (reason, detail) = why(&records[1]);
+    assert_eq!(reason, Reason::Missing);
+    assert_eq!(
+        detail,
+        r#"no response (response, output, prediction, answer, completion), found the fields ["id", "question", "response (null)", "answer"]"#
     );
+    assert_eq!(why(&records[2]).1, r#"the response is in "answer", on line 1 it is in "response""#);
+    // What is carried of them is what is carried of the others.
+    for record in &records {
+        assert_eq!(serde_json::to_string(record.extra()).unwrap(), r#"{"answer":"gold"}"#);
+        assert_eq!(record.unread().map(|_| record.names()).unwrap_or_default(), [""; 0]);
+    }
     let chosen = dataset(text, &columns("response=response|answer")).unwrap();
-    assert_eq!(chosen.iter().map(|r| graded(r).1).collect::<Vec<_>>(), ["r", "gold"]);
-    let strict = dataset(text, &columns("response=response")).unwrap_err();
-    assert!(matches!(&strict, Error::NoColumn { field: Field::Response, place, .. } if place.line == 2), "{strict}");
+    assert_eq!(chosen.iter().map(|r| graded(r).1).collect::<Vec<_>>(), ["r", "gold", "gold"]);
+    let strict = dataset(text, &columns("response=response")).unwrap();
+    assert_eq!(strict.iter().filter(|record| record.unread().is_some()).count(), 2);
+    // The column is the one that most rows have, wherever a row stands.
+    let odd = "{\"id\":1,\"question\":\"q\",\"output\":\"other\"}\n{\"id\":2,\"question\":\"q\",\"answer\":\"r\"}\n\
+               {\"id\":3,\"question\":\"q\",\"answer\":\"r\"}\n";
+    let records = read(odd);
+    assert!(records[0].unread().is_some() && records[1..].iter().all(|record| graded(record).1 == "r"));
 }
 
 #[test]

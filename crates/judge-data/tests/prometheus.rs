@@ -77,22 +77,28 @@ fn other_columns_can_be_chosen() {
 }
 
 #[test]
-fn damaged_evaluations_are_refused_by_line() {
+fn damaged_evaluations_cost_themselves() {
     let good = graded("x", &json!([3, 2, 3]));
-    let error = |row: Value| read(&[good.clone(), row], &DatasetOptions::default()).unwrap_err().to_string();
+    let error = |row: Value| {
+        let folder = tempfile::tempdir().unwrap();
+        let rows = Dataset::open(written(folder.path(), &[good.clone(), row]), &DatasetOptions::default()).unwrap();
+        let rows: Vec<Record> = rows.collect::<Result<_, _>>().unwrap();
+        assert!(rows[0].unread().is_none());
+        rows[1].unread().expect("no evaluation").detail.clone()
+    };
     for grades in [json!([3, 2]), json!([3, 2, 3, 4]), json!([3, 2, 6]), json!(0), json!([3, 2, 2.5]), json!("5")] {
         let found = error(graded("y", &grades));
         assert!(
-            found.contains("line 2: expected \"gpt4_score\" to be a whole number from 1 to 5, or a list of three"),
+            found.contains("expected \"gpt4_score\" to be a whole number from 1 to 5, or a list of three"),
             "{found}"
         );
     }
     let mut cut = good.clone();
     cut["instruction"] = json!("###The instruction to evaluate:\nSay hi.");
     let found = error(cut.clone());
-    assert!(found.contains("line 2: expected \"instruction\" to be a prompt of Prometheus"), "{found}");
+    assert!(found.contains("expected \"instruction\" to be a prompt of Prometheus"), "{found}");
     cut.as_object_mut().unwrap().remove("instruction");
-    assert!(error(cut.clone()).contains("line 2: no field for instruction"));
+    assert!(error(cut.clone()).starts_with("no instruction"));
     // Told from the first row, a file of other prompts is of no known kind.
     let unknown = read(&[cut], &DatasetOptions::default()).unwrap_err();
     assert!(matches!(unknown, Error::UnknownFormat { .. }), "{unknown}");

@@ -3,8 +3,10 @@
 use std::fs;
 use std::path::Path;
 
-use judge_core::{Fields, ItemId, Message, Prompt, PromptTemplate, Scale};
-use judge_data::{Columns, Dataset, DatasetFormat, DatasetOptions, Error, Field, LagerDataset, PromptInput, Record};
+use judge_core::{Fields, ItemId, Message, Prompt, PromptTemplate, Reason, Scale};
+use judge_data::{
+    Columns, Dataset, DatasetFormat, DatasetOptions, Error, Field, LagerDataset, PromptInput, Record, check_templates,
+};
 
 fn dataset(text: &str, options: &DatasetOptions) -> Result<(DatasetFormat, Vec<Record>), Error> {
     let folder = tempfile::tempdir().unwrap();
@@ -50,8 +52,8 @@ fn conversations_of_sharegpt_are_messages() {
     assert_eq!(names, ["q", "a", "system: s"]);
     let PromptInput::Messages(messages) = next().unwrap().input else { panic!("messages") };
     assert_eq!(messages.iter().map(|m| m.role.as_str()).collect::<Vec<_>>(), ["user", "tool"]);
-    let said = next().unwrap_err().to_string();
-    assert!(said.contains("\"from\" and \"value\"") && said.contains("conversations"), "{said}");
+    let Record::Unread(odd) = records.next().unwrap().unwrap() else { panic!("a turn without a text") };
+    assert_eq!(odd.why.detail, "turn 1 of \"conversations\": expected value to be text, found none");
 }
 
 #[test]
@@ -89,17 +91,16 @@ fn bad_prompts_are_located() {
     assert!(matches!(both, Error::BothFields { first: "prompt", second: "messages", .. }));
     let no_id = error("{\"prompt\":\"\"}");
     assert!(matches!(no_id, Error::NoColumn { field: Field::Id, .. }));
-    let later = error("{\"id\":1,\"prompt\":\"\"}\n{\"id\":2}\n");
-    assert!(matches!(later, Error::NoColumn { field: Field::Prompt, ref place, .. } if place.line == 2));
     for (text, wrong) in [
         ("{\"id\":true,\"prompt\":\"\"}", Field::Id),
         ("{\"id\":1,\"prompt\":[5]}", Field::Prompt),
         ("{\"id\":1,\"messages\":{}}", Field::Messages),
-        ("{\"id\":1,\"messages\":[{\"role\":\"user\"}]}", Field::Messages),
     ] {
         let found = error(text);
         assert!(matches!(found, Error::WrongColumn { field, .. } if field == wrong), "{text}: {found}");
     }
+    let turn = error("{\"id\":1,\"messages\":[{\"role\":\"user\"}]}");
+    assert!(matches!(turn, Error::Turn { turn: 1, ref place, .. } if place.line == 1), "{turn}");
     assert!(matches!(error("{\"id\":null,\"prompt\":\"\"}"), Error::NoColumn { field: Field::Id, .. }));
 }
 
@@ -201,14 +202,85 @@ fn the_kind_is_told_or_given_never_guessed() {
 
 #[test]
 fn a_file_does_not_change_its_kind() {
-    let mixed = error("{\"id\":1,\"prompt\":\"p\"}\n{\"id\":2,\"prompt\":\"p\",\"output\":\"r\"}\n");
-    assert!(
-        matches!(&mixed, Error::MixedFormats { place, expected: "prompts", found: "graded" } if place.line == 2),
-        "{mixed}"
+    let prompts = |rows: usize| (0..rows).map(|id| format!("{{\"id\":{id},\"prompt\":\"p\"}}\n")).collect::<String>();
+    let graded = "{\"id\":\"g\",\"prompt\":\"p\",\"output\":\"r\"}\n";
+    let why = |record: &Record| record.unread().map(|why| why.detail.clone());
+    // A row that begins a file may lack its response.
+    let (format, records) = detected(&format!("{}{graded}", prompts(1)));
+    assert_eq!(format, DatasetFormat::Graded);
+    assert!(why(&records[0]).unwrap().starts_with("no response") && why(&records[1]).is_none());
+    // Behind its head it is a file of prompts, and a row with a response is none of them.
+    let text = format!("{}{graded}", prompts(Dataset::HEAD));
+    let (format, records) = detected(&text);
+    assert_eq!(
+        (format, records.iter().filter(|record| record.unread().is_none()).count()),
+        (DatasetFormat::Prompts, 100)
+    );
+    assert_eq!(
+        why(&records[100]).unwrap(),
+        "expected one of the prompts that the file began with, found the fields of the kind graded"
     );
     let options = DatasetOptions { format: Some(DatasetFormat::Prompts), ..DatasetOptions::default() };
-    let text = "{\"id\":1,\"prompt\":\"p\"}\n{\"id\":2,\"prompt\":\"p\",\"output\":\"r\"}\n";
-    assert_eq!(dataset(text, &options).unwrap().1.len(), 2);
+    assert!(dataset(&text, &options).unwrap().1.iter().all(|record| record.unread().is_none()));
+}
+
+/// One odd row of each kind costs itself alone, wherever it stands; what is wrong with the file, or with all of its rows, is an error.
+#[test]
+fn a_row_that_cannot_be_read_costs_itself() {
+    let good = r#"{"id":"g","instruction":"i","response":"r","human":3,"topic":"t"}"#;
+    for (odd, detail) in [
+        (r#""instruction":"i","response":null"#, "no response (response,"),
+        (r#""instruction":"i""#, "no response (response,"),
+        (r#""response":"r""#, "no instruction (instruction,"),
+        (
+            r#""instruction":"i","response":["r"]"#,
+            "expected \"response\" to be text, a number or a boolean, found array [\"r\"]",
+        ),
+        (r#""instruction":"i","response":"\ud83d""#, "found a lone surrogate in string \"\\ud83d\""),
+        (r#""instruction":"i","response":"r","human":"good""#, "expected \"human\" to be a number"),
+    ] {
+        let odd = format!(r#"{{"id":"o",{odd},"topic":"t"}}"#);
+        for (at, text) in [format!("{odd}\n{good}\n"), format!("{good}\n{odd}\n")].iter().enumerate() {
+            let (format, records) = detected(text);
+            assert_eq!((format, records.len()), (DatasetFormat::Graded, 2), "{text}");
+            let Record::Unread(unread) = &records[at] else { panic!("{text}: {:?}", records[at]) };
+            assert_eq!((&unread.id, unread.why.reason), (&ItemId::from("o"), Reason::Missing));
+            assert!(unread.why.detail.contains(detail), "{}", unread.why.detail);
+            assert_eq!(records[at].extra().text("topic"), Some("\"t\""));
+            assert!(records[1 - at].unread().is_none());
+        }
+        let alone = error(&format!("{odd}\n{}\n", odd.replace("\"o\"", "\"p\"")));
+        assert!(
+            matches!(&alone, Error::NoRowFits { rows: 2, .. } | Error::UnknownFormat { .. })
+                && alone.to_string().contains("line 1"),
+            "{alone}"
+        );
+    }
+    // People's scores stay where they can be read.
+    let (_, records) = detected(&format!("{{\"id\":1,\"instruction\":\"i\",\"response\":null,\"human\":4}}\n{good}\n"));
+    assert_eq!((records[0].human(), records[0].extra().is_empty()), (Some(4.0), true));
+}
+
+#[test]
+fn a_template_s_field_that_no_row_has_is_said_of_the_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("in.jsonl");
+    let rows = r#"{"id":1,"instruction":"i","response":"r"}
+{"id":2,"instruction":"i","response":"r","topic":"t"}
+"#;
+    std::fs::write(&path, rows).unwrap();
+    let check = |text: &str| {
+        let template = PromptTemplate::new(Prompt::user(text)).unwrap();
+        check_templates(Dataset::open(&path, &DatasetOptions::default()).unwrap(), [&template])
+    };
+    check("{instruction} {topic}").unwrap();
+    let said = check("{instruction} {rubrik}").unwrap_err().to_string();
+    assert!(
+        said.ends_with(
+            r#"none of the first 2 rows has the field "rubrik" that the template uses; they have ["instruction", "response", "topic"]"#
+        ),
+        "{said}"
+    );
 }
 
 #[test]

@@ -251,22 +251,19 @@ pub fn states(passes: &Passes<'_>, output: &Path) -> Result<StatesFile> {
     if before > 0 && !passes.model.quiet {
         tell(format_args!("resuming: {before} of {} rows are done", passes.rows));
     }
-    let mut open: Vec<bool> = (0..passes.rows).map(|row| !writer.is_done(row)).collect();
-    for example in passes.examples()? {
-        let Example { row, id, said, .. } = example?;
-        if said.is_none() && open.get(row) == Some(&true) {
-            open[row] = false;
-            writer.write_unscored(row, &id, &Unscored::new(Reason::Missing, "no instruction and response in turns"))?;
-        }
-    }
+    let open: Vec<bool> = (0..passes.rows).map(|row| !writer.is_done(row)).collect();
     let pending = open.iter().filter(|open| **open).count();
-    let prompts = passes.examples()?.filter_map(|example| match example {
-        Ok(example) if open.get(example.row) == Some(&true) => {
-            let prompt = template.fill(&example).map_err(Error::from);
-            Some(prompt.map(|prompt| (example.id, example.row, prompt)))
-        }
-        Ok(_) => None,
-        Err(error) => Some(Err(error)),
+    let is_open = |example: &Result<Example, Error>| match example {
+        Ok(example) => open.get(example.row) == Some(&true),
+        Err(_) => true,
+    };
+    let prompts = passes.examples()?.filter(is_open).map(|example| {
+        let example = example?;
+        let prompt = match &example.said {
+            Some(_) => Ok(template.fill(&example)?),
+            None => Err(Unscored::new(Reason::Missing, "no instruction and response in turns")),
+        };
+        Ok((example.id, example.row, prompt))
     });
     let want = Want { pooled: vec![(layer, pooling)], ..Want::default() };
     prompts::read(

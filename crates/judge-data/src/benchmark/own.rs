@@ -1,14 +1,22 @@
+use std::cmp::Ordering;
 use std::path::Path;
 
 use super::{BenchmarkPair, PairTexts};
-use crate::{Columns, Dataset, DatasetFormat, DatasetOptions, Error, Record, majority};
+use crate::{Columns, Dataset, DatasetFormat, DatasetOptions, Error, Record, UnreadRecord, majority};
 
-/// Pairs of which people have judged one at least.
+/// Pairs of which people have judged one at least. One whose texts cannot be read has none.
 pub(super) fn read(path: &Path, columns: Columns) -> Result<Vec<BenchmarkPair>, Error> {
     let options = DatasetOptions { format: Some(DatasetFormat::Pairs), columns, ..DatasetOptions::default() };
     let (mut pairs, mut unjudged) = (Vec::new(), 0);
     for record in Dataset::open(path, &options)? {
-        let Record::Pair(record) = record? else { continue };
+        let record = match record? {
+            Record::Pair(record) => record,
+            Record::Unread(record) => {
+                pairs.push(without_texts(record));
+                continue;
+            }
+            _ => continue, // the format is given
+        };
         let gold = majority(&record.verdicts);
         unjudged += usize::from(gold.is_none());
         let model = |name| record.extra.rendered(name).map(std::borrow::Cow::into_owned);
@@ -28,4 +36,19 @@ pub(super) fn read(path: &Path, columns: Columns) -> Result<Vec<BenchmarkPair>, 
         return Err(Error::NobodyGraded { path: path.to_path_buf(), scored: unjudged });
     }
     Ok(pairs)
+}
+
+/// A pair of which a text is missing or cannot be read: no judge has a verdict on it. It shares its question with no other.
+fn without_texts(record: UnreadRecord) -> BenchmarkPair {
+    let verdicts: Vec<Ordering> = record.scores.iter().map(|preference| preference.total_cmp(&0.5)).collect();
+    BenchmarkPair {
+        question: record.id.to_string(),
+        id: record.id,
+        gold: majority(&verdicts),
+        group: None,
+        rubric: None,
+        reference: None,
+        models: None,
+        texts: None,
+    }
 }

@@ -119,6 +119,32 @@ impl Export<'_> {
         }
     }
 
+    /// A column with one of the usual names of human scores that is passed over since it holds no numbers, with its type, where no column is chosen and none has scores: in the first of the
+    /// files where that is so.
+    ///
+    /// # Errors
+    /// As of [`write`](Self::write).
+    pub fn passed_over(&self) -> Result<Option<(String, String)>, Error> {
+        let of_table = |table: ParquetTable, spec: &ItemSpec| {
+            let schema = table.schema();
+            let within = |source| Error::InFile { path: table.path().to_path_buf(), source: Box::new(source) };
+            if self.human.is_some() || self.human_column(schema, spec).map_err(within)?.is_some() {
+                return Ok(None);
+            }
+            let mut columns = spec.columns.names(Field::Human).filter_map(|name| schema.field_with_name(name).ok());
+            Ok(columns.next().map(|column| (column.name().clone(), column.data_type().to_string())))
+        };
+        let found: Option<Result<_, Error>> = match self.output {
+            Output::Parts { plan, .. } => {
+                plan.files.iter().find_map(|file| file.open().and_then(|t| of_table(t, &plan.items)).transpose())
+            }
+            Output::Files { input, items, .. } => {
+                input.iter().find_map(|path| ParquetTable::open(path).and_then(|t| of_table(t, items)).transpose())
+            }
+        };
+        found.transpose()
+    }
+
     /// Which column of a schema has people's scores.
     fn human_column(&self, schema: &Schema, spec: &ItemSpec) -> Result<Option<String>, Error> {
         if let Some(human) = self.human {

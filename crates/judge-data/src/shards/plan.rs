@@ -3,6 +3,7 @@
 use std::ops::Range;
 use std::path::PathBuf;
 
+use judge_core::Fields;
 use serde::{Deserialize, Serialize};
 
 use super::buckets::Buckets;
@@ -64,7 +65,8 @@ impl ShardPlan {
     /// Ids are compared by 16 bytes of their hash, in temporary files: memory does not grow with the number of rows.
     ///
     /// # Errors
-    /// [`Error::RepeatedRow`] for an id that occurs twice; [`Error::InFile`] for a file without the columns; [`Error::NoParquet`], [`Error::Io`].
+    /// [`Error::NoItemFits`] if there are rows and none has all fields of the template; [`Error::RepeatedRow`] for an id that occurs twice; [`Error::InFile`] for a file without the
+    /// columns; [`Error::NoParquet`], [`Error::Io`].
     pub fn make(
         settings: Settings,
         arguments: Vec<String>,
@@ -84,10 +86,18 @@ impl ShardPlan {
             Self { run, settings, resolved, arguments, items, results, files, rows, rows_per_shard, ids, inputs };
         let mut seen = Buckets::<24>::new();
         let mut row = 0_u64;
+        let template = &plan.items.template;
+        let fields = template.field_names().into_iter().filter(|field| !template.defaults().contains_key(*field));
+        let fields: Vec<String> = fields.map(str::to_owned).collect();
+        // Of each field whether a row has it, and whether a row has all.
+        let (mut had, mut fits) = (vec![false; fields.len()], false);
         for batch in plan.batches(0..rows) {
             let batch = batch?;
             see(batch.len());
             for item in &batch {
+                let has: Vec<bool> = fields.iter().map(|field| item.field(field).is_some()).collect();
+                had.iter_mut().zip(&has).for_each(|(had, has)| *had |= has);
+                fits |= !has.contains(&false);
                 let id = RowHasher::new("id").id("id", &item.id).finish();
                 plan.ids.add(id);
                 let shard = usize::try_from(row / rows_per_shard).unwrap_or(usize::MAX);
@@ -102,12 +112,23 @@ impl ShardPlan {
                 row += 1;
             }
         }
+        if row > 0 && !fits {
+            let absent = fields.iter().zip(&had).filter(|(_, had)| !**had).map(|(field, _)| field.clone());
+            let absent: Vec<String> = absent.collect();
+            return Err(plan.no_item_fits(if absent.is_empty() { fields } else { absent }));
+        }
         for records in seen.sorted() {
             if let Some([first, second]) = records?.array_windows::<2>().find(|[a, b]| a[..16] == b[..16]) {
                 return Err(plan.repeated(first, second));
             }
         }
         Ok(plan)
+    }
+
+    fn no_item_fits(&self, fields: Vec<String>) -> Error {
+        let table = self.files.first().map(PlannedFile::open).and_then(Result::ok);
+        let columns = table.iter().flat_map(|table| table.schema().fields().iter().map(|column| column.name().clone()));
+        Error::NoItemFits { rows: self.rows, fields, columns: columns.collect() }
     }
 
     fn repeated(&self, first: &[u8; 24], second: &[u8; 24]) -> Error {

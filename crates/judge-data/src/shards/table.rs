@@ -9,6 +9,8 @@ use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
 use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::{ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReaderBuilder};
+use parquet::basic::Compression;
+use parquet::file::metadata::RowGroupMetaData;
 
 use super::plan::PlannedFile;
 use crate::Error;
@@ -22,7 +24,7 @@ const TAIL: u64 = 8;
 /// A Parquet file that is open for reading.
 ///
 /// Texts come as texts, whatever the writer kept them as: the Arrow schema that some writers add is passed over. Files compressed with
-/// snappy or zstd, or not at all, are read; others are refused with the name of what is missing. Damage is an error, with one exception: a page that announces
+/// snappy or zstd, or not at all, are read; others are refused with the name of their compression. Damage is an error, with one exception: a page that announces
 /// more values than there is memory for ends the process, in the library that reads pages.
 #[derive(Debug)]
 pub struct ParquetTable {
@@ -84,6 +86,7 @@ impl ParquetTable {
         for (index, group) in self.metadata.metadata().row_groups().iter().enumerate() {
             let end = start + u64::try_from(group.num_rows()).unwrap_or_default();
             if start < rows.end && rows.start < end {
+                self.check_compression(group, columns)?;
                 groups.push(index);
                 first.get_or_insert(start);
             }
@@ -117,6 +120,31 @@ impl ParquetTable {
             due -= batch.as_ref().map_or(0, |batch| batch.as_ref().map_or(0, RecordBatch::num_rows));
             batch.map(|batch| batch.map_err(&wrong))
         }))
+    }
+}
+
+impl ParquetTable {
+    /// Refuses columns of a row group that are compressed in a way that is not read.
+    fn check_compression(&self, group: &RowGroupMetaData, columns: &[usize]) -> Result<(), Error> {
+        let schema = self.metadata.parquet_schema();
+        for (leaf, column) in group.columns().iter().enumerate() {
+            let is_read = leaf < schema.num_columns() && columns.contains(&schema.get_column_root_idx(leaf));
+            let compression = match column.compression() {
+                Compression::GZIP(_) => "gzip",
+                Compression::BROTLI(_) => "brotli",
+                Compression::LZ4 | Compression::LZ4_RAW => "LZ4",
+                Compression::LZO => "LZO",
+                _ => continue,
+            };
+            if is_read {
+                let name = column.column_path().string();
+                let problem = format!(
+                    "the column {name:?} is compressed with {compression}; snappy, zstd and uncompressed are read"
+                );
+                return Err(Error::NoParquet { path: self.path.clone(), problem });
+            }
+        }
+        Ok(())
     }
 }
 

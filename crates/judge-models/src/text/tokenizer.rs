@@ -234,13 +234,13 @@ impl TextCodec {
     /// The tokens that [`Surround::after`] puts at the end are left out on both sides.
     ///
     /// # Errors
-    /// As [`label`](Self::label), and [`BackboneError::Model`] for a prompt that has no tokens or
-    /// that the folder cannot encode.
+    /// As [`label`](Self::label), [`BackboneError::Prompt`] for a prompt that has no tokens or that
+    /// the template refuses, and [`BackboneError::Model`] for one that the folder cannot encode.
     pub(crate) fn label_in_context(&self, prompt: &Prompt, label: &str) -> Result<LabelInContext, BackboneError> {
         let model = |e: Error| BackboneError::Model(Box::new(e));
         let tokens = |prompt: &Prompt| match self.open_ended(prompt) {
             Ok(Ok(ids)) => Ok(ids),
-            Ok(Err(unscored)) => Err(model(Error::Prompt { unscored })),
+            Ok(Err(unscored)) => Err(BackboneError::Prompt(unscored)),
             Err(e) => Err(model(e)),
         };
         let id = self.label(label)?;

@@ -1,0 +1,44 @@
+//! Which errors are the fault of one row, and cost that row and not the run.
+
+use judge_core::{Reason, Unscored};
+
+use super::Error;
+
+impl Error {
+    /// Why a row whose fields cannot be read has no score; `None` for what is wrong with more than the row's own fields: with the file, the ids, the disk.
+    ///
+    /// It names no file and no option: both belong to the command, and one row says nothing about it.
+    pub(crate) fn of_row(&self) -> Option<Unscored> {
+        let detail = match self {
+            Self::NoColumn { field, names, found, .. } if *field != crate::Field::Id => {
+                format!("no {field} ({}), found the fields {found:?}", names.join(", "))
+            }
+            Self::WrongColumn { field, column, expected, found, .. } if *field != crate::Field::Id => {
+                format!("expected {column:?} to be {expected}, found {found}")
+            }
+            Self::Turn { column, turn, expected, found, .. } => {
+                format!("turn {turn} of {column:?}: expected {expected}, found {found}")
+            }
+            Self::AmbiguousColumns { field, first, second, .. } => {
+                format!("{first:?} and {second:?} may both be the {field}")
+            }
+            Self::ColumnMoved { field, column, before, before_line, .. } => {
+                format!("the {field} is in {column:?}, on line {before_line} it is in {before:?}")
+            }
+            Self::MixedFormats { expected, found, .. } => {
+                format!("expected one of the {expected} that the file began with, found the fields of the kind {found}")
+            }
+            Self::BothFields { first, second, .. } => {
+                format!("has both {first:?} and {second:?}, expected one of them")
+            }
+            Self::MissingField { field, found, .. } => {
+                format!("expected a field {field:?}, found the fields {found:?}")
+            }
+            Self::WrongType { field, expected, found, .. } => {
+                format!("expected {field:?} to be {expected}, found {found}")
+            }
+            _ => return None,
+        };
+        Some(Unscored::new(Reason::Missing, detail))
+    }
+}

@@ -14,7 +14,8 @@ use clap::Parser;
 use judge_data::{BenchmarkPair, PairVerdicts, check_outputs, write_atomic};
 use judge_examples::console::{say, start, table, usage};
 use judge_examples::files::program;
-use judge_examples::judged_pairs::PairsArgs;
+use judge_examples::judged_pairs::{PairsArgs, preferences};
+use judge_examples::preferences::Worth;
 use judge_examples::report::{self, BOOTSTRAP};
 use judge_metrics::comparison::{BiasFinding, BiasPair, BiasReport};
 use judge_metrics::preference::Preference;
@@ -70,7 +71,7 @@ fn run(cli: &Cli) -> Result<()> {
     let inputs = cli.pairs.benchmark.files(&cli.pairs.data)?.into_iter();
     let inputs = inputs.chain([&cli.verdicts, &cli.perturbed].into_iter().flatten().cloned());
     check_outputs(inputs, [&cli.json, &cli.write_perturbed].into_iter().flatten())?;
-    let pairs = cli.pairs.benchmark.read(&cli.pairs.data)?;
+    let pairs = cli.pairs.read()?;
     let (path, convention) = match (&cli.verdicts, &cli.write_perturbed) {
         (_, Some(path)) => return perturbed::write(cli, path, &pairs),
         (Some(path), None) => (path, cli.pairs.convention(cli.convention.as_deref())?),
@@ -94,6 +95,7 @@ fn run(cli: &Cli) -> Result<()> {
         bootstrap: BOOTSTRAP,
     };
     let mut findings = report.findings()?.to_vec();
+    let worth = preferences(&pairs, &verdicts)?.map(|preferences| preferences.whole()).transpose()?;
     if let Some(path) = &cli.perturbed {
         findings.extend(perturbed::findings(cli, path, convention, &pairs, &verdicts)?);
     }
@@ -105,6 +107,8 @@ fn run(cli: &Cli) -> Result<()> {
         let report = json!({
             "program": program("bias_report"), "benchmark": cli.pairs.benchmark.as_str(), "n": pairs.len(), "unparsed": unparsed,
             "policy": cli.pairs.policy_name(), "biases": biases,
+            "preferences": worth.as_ref().map(|worth| worth.entries().collect::<BTreeMap<_, _>>()),
+            "layers": worth.as_ref().map(Worth::layers_json),
         });
         write_atomic(path, &serde_json::to_vec_pretty(&report)?)?;
     }
@@ -125,6 +129,9 @@ fn run(cli: &Cli) -> Result<()> {
                 .collect();
             say(table(&rows))?;
         }
+    }
+    if let Some(worth) = &worth {
+        say(worth.text(None))?;
     }
     match &cli.plots {
         Some(folder) => plots(folder, &findings),

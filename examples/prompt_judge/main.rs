@@ -2,6 +2,9 @@
 //!
 //! `cargo run --release --example prompt_judge -- --task pair --input pairs.jsonl --output verdicts.jsonl`
 
+mod tally;
+
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::Result;
@@ -22,7 +25,9 @@ use serde_json::json;
 /// Pairs {"id", "instruction", "response_a", "response_b", "reference"?, "rubric"?, "human"?: "A"|"B"|"tie"} get "verdict": A, B, tie or inconsistent (the orders
 /// disagree), "preference": the probability of A where probabilities are read, and "orders": what the judge said in each, in the letters of the given order. Single responses
 /// {"id", "instruction", "response", …}, or {"id", "messages"} whose last turn is judged, get "score". What holds no verdict is "unscored", with the text. Other
-/// fields are carried over.
+/// fields are carried over. In the end a tally of all rows is printed: of pairs the verdicts, the mean preference for A and whether
+/// verdicts follow the place; of single
+/// responses how scores are distributed.
 #[derive(Parser)]
 #[command(name = "prompt_judge")]
 struct Cli {
@@ -44,6 +49,9 @@ struct Cli {
     /// Which other fields are carried to the output: all, none, or names with commas between
     #[arg(long, default_value = "all", value_name = "FIELDS")]
     carry: Carry,
+    /// Where the tally goes
+    #[arg(long, value_name = "FILE")]
+    json: Option<PathBuf>,
     #[command(flatten)]
     model: ModelArgs,
 }
@@ -66,7 +74,8 @@ fn main() -> ExitCode {
 
 fn run(cli: &Cli) -> Result<()> {
     cli.judge.check()?;
-    check_outputs(std::iter::once(cli.input.input.clone()).chain(cli.judge.files()), [&cli.output.output])?;
+    let outputs = [Some(&cli.output.output), cli.json.as_ref()];
+    check_outputs(std::iter::once(cli.input.input.clone()).chain(cli.judge.files()), outputs.into_iter().flatten())?;
     let input = cli.input.open()?;
     let format = match cli.task {
         Some(Task::Pair) => DatasetFormat::Pairs,
@@ -88,13 +97,14 @@ fn run(cli: &Cli) -> Result<()> {
     let plan = cli.output.plan("prompt_judge", &input, rows, &cli.input, &cli.model, settings)?;
     let start = match plan.open()? {
         Opened::Complete(record) => {
-            let (path, scored) = (cli.output.output.display(), record.counts.scored);
-            return say(format_args!("{path} is complete: {scored} of {rows} rows judged; nothing to do"));
+            let (path, counts) = (cli.output.output.display(), &record.counts);
+            say(format_args!("{path} is complete: {} of {rows} rows judged; nothing to do", counts.scored))?;
+            return tally::report(cli, pairs, counts);
         }
         Opened::Ready(start) => start,
     };
-    let model = cli.model.load()?;
-    let (description, template) = (cli.judge.describe(&asked), asked.template().to_owned());
+    let model = cli.model.load_for(&input)?;
+    let (description, template, form) = (cli.judge.describe(&asked), asked.template().to_owned(), asked.form());
     let judge = cli.judge.judge(asked, &model)?;
     let mut resolved = Resolved { model: Some(model.info().clone()), template: Some(template), ..Resolved::default() };
     resolved.settings.extend(cli.judge.origin(&judge)?);
@@ -109,10 +119,8 @@ fn run(cli: &Cli) -> Result<()> {
     cli.judge.tell_label_mass(&summary);
     let counts = output.finish()?.counts;
     say(format_args!("{} of {rows} rows judged -> {}", counts.scored, cli.output.output.display()))?;
-    for (reason, count) in &counts.unscored {
-        say(format_args!("unscored, {reason}: {count}"))?;
-    }
-    cli.judge.tell_too_long(&counts.unscored);
+    tally::report(cli, pairs, &counts)?;
+    cli.judge.tell_unscored(&counts.unscored, form, pairs);
     check_scored(counts.scored, counts.unscored)
 }
 

@@ -165,7 +165,7 @@ impl LagerArgs {
         let folders = match (&self.template, format) {
             (Some(_), _) => None,
             (None, DatasetFormat::Graded | DatasetFormat::Prometheus) if self.condition == ConditionArg::PromptEnd => {
-                model.own_template()?
+                model.own_template(u16::try_from(scale.points().len())?, self.rubric.as_deref())?
             }
             (None, _) => None,
         };

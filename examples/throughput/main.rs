@@ -20,6 +20,7 @@ use judge_core::{
 };
 use judge_data::{AtomicFile, check_outputs};
 use judge_examples::console::{check_scored, progress, say, start};
+use judge_examples::files::InputArgs;
 use judge_examples::interrupt::{Interrupts, Stopped};
 use judge_examples::model_args::ModelArgs;
 use judge_models::{Model, product_rate};
@@ -36,9 +37,8 @@ use rows::Rows;
 #[derive(Parser)]
 #[command(name = "throughput")]
 struct Cli {
-    /// JSON lines of prompts or graded rows
-    #[arg(long, value_name = "FILE")]
-    input: PathBuf,
+    #[command(flatten)]
+    input: InputArgs,
     /// The figures as JSON, and the states of the first prompt's last token at every layer that was read
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
@@ -84,9 +84,9 @@ fn main() -> ExitCode {
 }
 
 fn run(cli: &Cli) -> Result<()> {
-    check_outputs([Some(&cli.input), cli.template.as_ref()].into_iter().flatten(), &cli.json)?;
+    check_outputs([Some(&cli.input.input), cli.template.as_ref()].into_iter().flatten(), &cli.json)?;
     let Rows { prompts, rows, share } = Rows::read(&cli.model, &cli.input, cli.template.as_deref())?;
-    check_outputs([&cli.input], &cli.json)?;
+    check_outputs([&cli.input.input], &cli.json)?;
     let json_file = cli.json.as_ref().map(AtomicFile::create).transpose()?;
     let start = Instant::now();
     let model = cli.model.load()?;

@@ -43,7 +43,7 @@ impl Passes<'_> {
         if let Some(model) = self.loaded.get() {
             return Ok(model);
         }
-        let model = self.model.load()?;
+        let model = self.model.load_for(self.input)?;
         Ok(self.loaded.get_or_init(|| model))
     }
 

@@ -13,6 +13,7 @@ use serde_json::json;
 use crate::console::usage;
 use crate::layers::LensArg;
 use crate::model_args::{ModelArgs, read_template};
+use crate::options::offered;
 
 /// What LAGER is asked, where the label is read, and which score is made of it.
 #[derive(Args, Clone, Debug)]
@@ -213,9 +214,11 @@ impl LagerArgs {
             }
             _ => "the built-in template".to_owned(),
         };
-        format!(
-            "{whose} uses this field; name the column with --columns, give --rubric TEXT for a rubric, or another --template"
-        )
+        let advice = offered([
+            "name the column with --columns, give --rubric TEXT for a rubric, or another --template".to_owned(),
+            "give --rubric TEXT for a rubric, or another --template".to_owned(),
+        ]);
+        format!("{whose} uses this field; {}", advice.unwrap_or_else(|| "rename the column".to_owned()))
     }
 
     /// What decides about a score and is known before the model is loaded.

@@ -14,6 +14,7 @@ use judge_models::{
 use serde_json::{Value, json};
 
 use crate::console::{tell, usage};
+use crate::options::offered;
 use crate::planted::is_generated;
 use crate::progress::Progress;
 
@@ -251,7 +252,8 @@ impl ModelArgs {
         if points != OWN_POINTS {
             let own = format!("the model's own template is for grades from 1 to {OWN_POINTS}, not to {points}");
             if rubric.is_none() {
-                return Err(usage(format!("{own}; for other grades, give another one with --template")));
+                let other = offered(["; for other grades, give another one with --template".to_owned()]);
+                return Err(usage(format!("{own}{}", other.unwrap_or_default())));
             }
             if !self.quiet {
                 tell(format_args!("note: {own}; whether the model knows other grades is not known"));

@@ -99,7 +99,8 @@ fn literals(code: &str) -> Vec<String> {
 /// The options that a text advises: not the one that it begins with, which is told as given, and for none of the other programs that
 /// it names.
 fn advised<'t>(text: &'t str, programs: &[String]) -> Vec<&'t str> {
-    if programs.iter().any(|program| text.contains(program.as_str())) {
+    // A page's styles have variables.
+    if programs.iter().any(|program| text.contains(program.as_str())) || text.contains("var(--") {
         return Vec::new();
     }
     let given = named(text).next().filter(|option| text.starts_with(option));
@@ -125,48 +126,86 @@ fn a_library_names_no_option() {
 fn a_program_advises_options_that_it_has() {
     let folder = TempDir::new().expect("folder");
     let programs = programs();
-    let accepted: BTreeMap<&str, BTreeSet<String>> =
-        programs.iter().map(|name| (name.as_str(), accepted(name, folder.path()))).collect();
-    assert!(accepted["prompt_judge"].contains("--columns") && accepted["score_files"].contains("--plan"));
-
-    // Which modules of the shared library each program uses, directly or through others.
-    let shared = examples().join("src");
-    let module = |path: &Path| {
-        let inner = path.strip_prefix(&shared).expect("shared").with_extension("");
-        inner.components().next().expect("module").as_os_str().to_string_lossy().into_owned()
-    };
-    let mut texts: BTreeMap<String, String> = BTreeMap::new();
-    for path in sources(&shared) {
-        *texts.entry(module(&path)).or_default() += &code(&path);
-    }
-    let uses = |code: &str, root: &str| -> BTreeSet<String> {
-        texts.keys().filter(|name| code.contains(&format!("{root}::{name}::"))).cloned().collect()
-    };
     let mut wrong = Vec::new();
     for name in &programs {
+        let accepted = accepted(name, folder.path());
         let own: String = sources(&examples().join(name)).iter().map(|path| code(path)).collect();
-        let mut modules = uses(&own, "judge_examples");
-        loop {
-            let further: BTreeSet<String> = modules.iter().flat_map(|module| uses(&texts[module], "crate")).collect();
-            let before = modules.len();
-            modules.extend(further);
-            if modules.len() == before {
-                break;
-            }
+        for text in literals(&own) {
+            let lacking = advised(&text, &programs).into_iter().filter(|option| !accepted.contains(*option));
+            wrong.extend(lacking.map(|option| format!("{name} has no {option}: {text:?}")));
         }
-        // Sentences of this one are given only where the program has their options.
-        modules.remove("options");
-        let of_modules = modules.iter().map(|module| (module.as_str(), &texts[module]));
-        for (place, code) in of_modules.chain([(name.as_str(), &own)]) {
-            for text in literals(code) {
-                let lacking: Vec<&str> = advised(&text, &programs)
-                    .into_iter()
-                    .filter(|option| !accepted[name.as_str()].contains(*option))
-                    .collect();
-                if !lacking.is_empty() {
-                    wrong.push(format!("{name} has no {}, which {place} names: {text:?}", lacking.join(", ")));
-                }
-            }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// The options that the arguments of a source define.
+fn defined(source: &str) -> BTreeSet<String> {
+    let mut found = BTreeSet::new();
+    let mut attribute = String::new();
+    for line in source.lines().map(str::trim_start) {
+        if line.starts_with("#[arg(") || !attribute.is_empty() && !attribute.ends_with(")]") {
+            attribute += line;
+            continue;
+        }
+        let is_plain = line.starts_with("//") || line.starts_with("#[");
+        if attribute.ends_with(")]") && attribute.contains("long") && !is_plain {
+            let field = line.trim_start_matches("pub ").split(':').next().unwrap_or_default().replace('_', "-");
+            let renamed = attribute.split_once("long = \"").and_then(|(_, rest)| rest.split('"').next());
+            found.insert(format!("--{}", renamed.unwrap_or(&field)));
+        }
+        if !is_plain {
+            attribute.clear();
+        }
+    }
+    found
+}
+
+/// What several programs share does not know which of them runs: a text of it names options that its own arguments define, or those that it takes from another
+/// module, or it passes through `offered`, which leaves out what the program lacks.
+#[test]
+fn shared_messages_name_options_of_their_own_arguments() {
+    let shared = examples().join("src");
+    let texts: BTreeMap<String, String> = sources(&shared)
+        .iter()
+        .map(|path| {
+            (
+                path.strip_prefix(&shared).expect("shared").display().to_string(),
+                fs::read_to_string(path).expect("source"),
+            )
+        })
+        .collect();
+    let module = |file: &str| file.split(['/', '.']).next().expect("a module").to_owned();
+    let of_module = |name: &str| -> BTreeSet<String> {
+        texts.iter().filter(|(file, _)| module(file) == name).flat_map(|(_, text)| defined(text)).collect()
+    };
+    assert!(of_module("prompted").contains("--max-new-tokens") && of_module("model_args").contains("--template-arg"));
+    let programs = programs();
+    let mut wrong = Vec::new();
+    for (file, text) in texts.iter().filter(|(file, _)| *file != "options.rs") {
+        let mut known = of_module(&module(file));
+        for line in text.lines().filter(|line| line.starts_with("use crate::") && line.contains("Args")) {
+            known.extend(of_module(line["use crate::".len()..].split("::").next().expect("a module")));
+        }
+        // What one program alone uses may name all that it has.
+        let used = |name: &&String| {
+            let texts = sources(&examples().join(name));
+            texts.iter().any(|path| code(path).contains(&format!("judge_examples::{}::", module(file))))
+        };
+        let users: Vec<&String> = programs.iter().filter(used).collect();
+        if let [program] = users[..] {
+            let texts = sources(&examples().join(program));
+            known.extend(texts.iter().flat_map(|path| defined(&fs::read_to_string(path).expect("source"))));
+        }
+        let code = code(&shared.join(file));
+        // Sentences that are offered are left out where an option is lacking.
+        let kept: String = code
+            .split("offered(")
+            .enumerate()
+            .map(|(at, part)| if at == 0 { part } else { part.split_once(';').map_or("", |(_, rest)| rest) })
+            .collect();
+        for literal in literals(&kept) {
+            let lacking = advised(&literal, &programs).into_iter().filter(|option| !known.contains(*option));
+            wrong.extend(lacking.map(|option| format!("{file}: {option} in {literal:?}")));
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));

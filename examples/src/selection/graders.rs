@@ -33,7 +33,7 @@ impl Aspects {
     pub fn new(rubrics: &Rubrics, lager: &LagerArgs, model: &ModelArgs) -> Result<Self> {
         lager.check()?;
         if lager.rubric.is_some() {
-            return Err(usage("--rubric is for one aspect; give --rubrics FILE.json"));
+            return Err(usage("--rubric is for one aspect; a file of rubrics asks about each aspect in its own words"));
         }
         let levels = u16::try_from(rubrics.levels()).context("levels of a rubric")?;
         let own = lager.condition == ConditionArg::PromptEnd && model.own_template(OWN_POINTS, None)?.is_some();

@@ -6,14 +6,15 @@ use anyhow::Result;
 use clap::Parser;
 use judge_examples::console::usage;
 use judge_examples::files::OverwriteArgs;
-use judge_metrics::comparison::STATISTICS;
+use judge_metrics::comparison::{PreferenceComparison, STATISTICS};
 
 use crate::means::MEANS;
 
 /// How a judge's scores agree with people's.
 ///
 /// Input: JSON lines; each has a prediction and a human score, which is a number, a label, or a list of raters (their mean is then the
-/// human score). The score files of lager_pointwise are read as they are. Scores in [0, 1] against 0 and 1 are also judged as
+/// human score). The score files of lager_pointwise are read as they are, and the pairs of prompt_judge, of which it is also said what the
+/// preferences are worth. Scores in [0, 1] against 0 and 1 are also judged as
 /// probabilities, whole numbers and texts also as labels. With three raters or more, and rows that are independent (no --cluster), it is tested whether the judge may take the place of one; for that a
 /// rater has the same place in every list, and null is a rater who gave none. A row without a prediction or a human score is left out and counted; the
 /// judge's scores of rows that nobody graded help to estimate the mean of all. What the data do not define is shown as undefined with the reason.
@@ -35,7 +36,7 @@ pub struct Cli {
     /// Where a plot goes that compares the judge with the second one, and groups with each other
     #[arg(long, value_name = "FILE.svg")]
     pub comparison_plot: Option<PathBuf>,
-    /// Field of the prediction [default: predicted, else score]
+    /// Field of the prediction [default: predicted, else score, else verdict]
     #[arg(long, value_name = "FIELD")]
     pub predicted: Option<String>,
     /// Field of the human score [default: human, scores or score, whichever is not the prediction]
@@ -96,7 +97,7 @@ impl Cli {
         if !(0.0..1.0).contains(&self.epsilon) {
             return Err(usage("--epsilon must be at least 0 and below 1"));
         }
-        let names = || STATISTICS.into_iter().chain(MEANS);
+        let names = || STATISTICS.into_iter().chain(MEANS).chain(PreferenceComparison::STATISTICS);
         if let Some(name) = self.statistics.iter().flatten().find(|name| !names().any(|known| known == *name)) {
             return Err(usage(format!(
                 "--statistics: {name:?} is not one of {}",

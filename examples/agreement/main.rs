@@ -16,6 +16,7 @@ use anyhow::{Result, ensure};
 use judge_data::Outputs;
 use judge_examples::console::{progress, say, start, usage};
 use judge_examples::files::program;
+use judge_examples::preferences::Worth;
 use judge_examples::reliability;
 use judge_examples::report::{as_json, write_json, write_marked};
 use judge_metrics::agreement::AlternativeAnnotatorTest;
@@ -45,7 +46,8 @@ fn run(cli: &Cli) -> Result<()> {
         cluster: cli.cluster.as_deref(),
         confidence: cli.confidence.as_deref(),
     };
-    let Pairs { predicted, human, items, groups, unlabelled, excluded } = Pairs::read(&cli.input, &fields, cli.limit)?;
+    let Pairs { predicted, human, items, groups, unlabelled, excluded, preferences } =
+        Pairs::read(&cli.input, &fields, cli.limit)?;
     let n_excluded: usize = excluded.values().sum();
     ensure!(
         !items.is_empty(),
@@ -66,6 +68,7 @@ fn run(cli: &Cli) -> Result<()> {
     let alternative = AlternativeAnnotatorTest { epsilon: cli.epsilon, ..AlternativeAnnotatorTest::default() };
     let settings = ComparisonSettings { bootstrap, labels: cli.labels.clone(), alternative, only };
     let comparison = Comparison::new(items, settings.clone())?;
+    let preferences = preferences.compared(bootstrap);
     let all: Vec<usize> = (0..comparison.items().len()).collect();
     let risk = comparison.selective_risk(&all);
     ensure!(
@@ -89,8 +92,13 @@ fn run(cli: &Cli) -> Result<()> {
     let wanted = |name: &String| cli.statistics.as_ref().is_none_or(|names| names.contains(name));
     let means = means::means(comparison.items(), &unlabelled, cli.level);
     overall.statistics.extend(means.into_iter().filter(|(name, _)| wanted(name)));
+    let mut worth = preferences.map(|preferences| preferences.whole()).transpose()?;
+    if let Some(worth) = &mut worth {
+        worth.statistics.retain(|known| wanted(&known.name.to_owned()));
+    }
     for name in cli.statistics.iter().flatten() {
-        if overall.get(name).is_none() {
+        let of_preferences = worth.as_ref().is_some_and(|worth| worth.get(name).is_some());
+        if overall.get(name).is_none() && !of_preferences {
             let reason = "it takes what these rows lack: more raters, labels, a second judge, clusters, confidences or rows without a human score";
             overall.statistics.push((name.clone(), Statistic::Undefined { reason: reason.to_owned() }));
         }
@@ -120,9 +128,10 @@ fn run(cli: &Cli) -> Result<()> {
     if let Some(path) = &cli.json {
         let report = json!({
             "program": program("agreement"), "n": overall.n, "excluded": n_excluded, "excluded_by_reason": excluded, "predicted": predicted, "human": human,
-            "level": cli.level, "resamples": cli.resamples, "seed": cli.seed, "statistics": by_name(&overall),
+            "level": cli.level, "resamples": cli.resamples, "seed": cli.seed, "statistics": by_name(&overall, worth.as_ref()),
+            "layers": worth.as_ref().map(Worth::layers_json),
             "risk_coverage": risk.as_ref().map(|risk| risk.curve()).transpose()?.map(|curve| risk_coverage(&curve)),
-            "groups": groups.iter().map(|(group, found)| (group.clone(), json!({"n": found.n, "statistics": by_name(found)})))
+            "groups": groups.iter().map(|(group, found)| (group.clone(), json!({"n": found.n, "statistics": by_name(found, None)})))
                 .collect::<BTreeMap<_, _>>(),
         });
         write_json(path, "agreement", &report)?;
@@ -135,6 +144,9 @@ fn run(cli: &Cli) -> Result<()> {
         if counts.is_empty() { String::new() } else { format!(", {n_excluded} left out ({})", counts.join(", ")) };
     let title = format!("{predicted} against {human}: {}{left_out}", rows_in_words(overall.n));
     say(print::whole(&title, &overall, numeric, risk.as_ref(), cli.methods)?.trim_end())?;
+    if let Some(worth) = worth.filter(|worth| !worth.statistics.is_empty()) {
+        say(format_args!("\n{}", worth.text(overall.get("accuracy")).trim_end()))?;
+    }
     if groups.len() > print::FEW_GROUPS || (cli.statistics.is_some() && !groups.is_empty()) {
         let names: Vec<&str> = match &cli.statistics {
             Some(names) => names.iter().map(String::as_str).collect(),
@@ -169,8 +181,10 @@ fn risk_coverage(curve: &[RiskCoveragePoint]) -> Value {
 }
 
 /// As the contract has it.
-fn by_name(found: &Comparisons) -> BTreeMap<&str, Value> {
-    found.statistics.iter().map(|(name, statistic)| (name.as_str(), as_json(statistic))).collect()
+fn by_name<'f>(found: &'f Comparisons, worth: Option<&Worth>) -> BTreeMap<&'f str, Value> {
+    let found = found.statistics.iter().map(|(name, statistic)| (name.as_str(), as_json(statistic)));
+    let worth = worth.into_iter().flat_map(Worth::entries);
+    found.chain(worth.map(|(name, value)| -> (&'f str, Value) { (name, value) })).collect()
 }
 
 fn rows_in_words(n: usize) -> String {

@@ -5,6 +5,7 @@ use std::path::Path;
 
 use anyhow::{Context, Result, bail};
 use judge_data::{Extra, Rows};
+use judge_examples::preferences::Preferences;
 use judge_metrics::comparison::{ComparedItem, Rating};
 use serde_json::Value;
 
@@ -30,6 +31,8 @@ pub struct Pairs {
     pub unlabelled: Vec<Unlabelled>,
     /// Rows left out, by reason.
     pub excluded: BTreeMap<String, usize>,
+    /// What was read of pairs, where rows are those of `prompt_judge`.
+    pub preferences: Preferences,
 }
 
 /// A row without a human score.
@@ -42,7 +45,7 @@ pub struct Unlabelled {
 const CONFIDENCE: &str = "probabilities";
 
 /// In the order in which they are looked for. A score file has its prediction in `score`, which is then not the human one.
-const PREDICTED: [&str; 2] = ["predicted", "score"];
+const PREDICTED: [&str; 3] = ["predicted", "score", "verdict"];
 const HUMAN: [&str; 3] = ["human", "scores", "score"];
 
 impl Pairs {
@@ -70,7 +73,7 @@ impl Pairs {
             bail!(
                 "{}: no row has a prediction: looked for {}; the fields are {list}; name it with --predicted",
                 path.display(),
-                PREDICTED.join(" and ")
+                PREDICTED.join(", ")
             );
         };
         if !present.contains(&predicted) {
@@ -94,8 +97,14 @@ impl Pairs {
             };
             bail!("{}: no row has a human score (looked for {looked}); {hint}; name it with --human", path.display());
         };
+        for (option, field) in [("--group", fields.group), ("--second", fields.second)] {
+            if let Some(field) = field.filter(|field| !present.contains(*field)) {
+                bail!("{}: {option}: no row has the field {field:?}; the fields are {list}", path.display());
+            }
+        }
         let (items, groups, unlabelled, excluded) = (Vec::new(), Vec::new(), Vec::new(), BTreeMap::new());
-        let mut pairs = Self { predicted, human, items, groups, unlabelled, excluded };
+        let preferences = Preferences::default();
+        let mut pairs = Self { predicted, human, items, groups, unlabelled, excluded, preferences };
         let mut first: Option<(bool, String)> = None;
         for (place, row) in &rows {
             match pairs.item(row, fields).with_context(|| place.clone())? {
@@ -112,6 +121,9 @@ impl Pairs {
                                 what(*known)
                             );
                         }
+                    }
+                    if let Some(orders) = row.text("orders") {
+                        pairs.preferences.push_row(orders, item.ratings(), item.cluster.clone())?;
                     }
                     pairs.items.push(item);
                     pairs.groups.push(fields.group.and_then(|field| text(row, field)));

@@ -1,5 +1,7 @@
 //! What people read: first whether the judge can be trusted and how sure that is, then every figure.
 
+use std::cmp::Ordering;
+
 use anyhow::Result;
 use judge_examples::console::table;
 use judge_metrics::comparison::{Comparisons, Reported, STATISTICS, SelectiveRisk, Statistic};
@@ -24,6 +26,33 @@ const PARTS: [(&str, &str); 10] = [
     ("people themselves", "alternative_winning_rate"),
     ("people's mean score", "human_mean"),
 ];
+
+/// By what two judges are compared in sentences, and whether a difference above 0 speaks for the first one.
+const COMPARED: [(&str, &str, Ordering); 2] = [
+    ("difference_spearman", "rank correlation", Ordering::Greater),
+    ("difference_mae", "mean absolute error", Ordering::Less),
+];
+
+/// Which side of 0 a statistic is shown to lie on: by its p-value where it has one, which the sentence then shows, else by its
+/// interval. `None` where it may be 0.
+fn shown(known: &Reported) -> Option<Ordering> {
+    let sign = known.estimate.partial_cmp(&0.0).filter(|sign| sign.is_ne())?;
+    let level = known.interval.map_or(0.95, |interval| interval.level);
+    let beyond_chance = match (known.p, known.interval) {
+        (Some(p), _) => p < 1.0 - level,
+        (None, Some(interval)) => interval.low > 0.0 || interval.high < 0.0,
+        (None, None) => false,
+    };
+    beyond_chance.then_some(sign)
+}
+
+/// The p-value of a difference, in words.
+fn chance(difference: &Reported) -> String {
+    difference.p.map_or_else(String::new, |p| match p {
+        p if p < 0.0001 => " (p < 0.0001)".to_owned(),
+        p => format!(" (p = {p:.4})"),
+    })
+}
 
 /// A group's rows and figures as sentences and a table; `numeric` says whether ratings are numbers.
 ///
@@ -93,18 +122,23 @@ fn sentences(found: &Comparisons, numeric: bool) -> Vec<String> {
         });
     }
     if let Some(rank) = known("spearman") {
-        lines.push(format!(
-            "The judge orders rows as people do with a rank correlation of {:.2}{}.",
-            rank.estimate,
-            sure(rank)
-        ));
+        let size = format!("a rank correlation of {:.2}{}", rank.estimate, sure(rank));
+        lines.push(match shown(rank) {
+            Some(Ordering::Less) => format!("The judge orders rows the other way round than people do, with {size}."),
+            Some(_) => format!("The judge orders rows as people do with {size}."),
+            None => format!("That the judge orders rows as people do cannot be shown on these rows: {size}."),
+        });
     } else if let Some(Statistic::Undefined { reason }) = found.get("spearman") {
         lines.push(format!("Whether the judge orders rows as people do is not known: {reason}."));
     }
     if let Some(bias) = known("bias") {
         let far =
             known("mae").map_or_else(String::new, |mae| format!("; a score is {:.2} off on average", mae.estimate));
-        lines.push(format!("Its scores are {}{}{far}.", bias_in_words(bias.estimate), sure(bias)));
+        let size = format!("{}{}{far}", bias_in_words(bias.estimate), sure(bias));
+        lines.push(match shown(bias) {
+            Some(_) => format!("Its scores are {size}."),
+            None => format!("No bias can be shown: its scores are {size}."),
+        });
     }
     if let Some(accuracy) = known("accuracy") {
         let percent = |share: f64| 100.0 * share;
@@ -116,29 +150,35 @@ fn sentences(found: &Comparisons, numeric: bool) -> Vec<String> {
     if let Some(raters) = known("human_krippendorff_alpha_interval") {
         lines.push(format!("People agree among themselves with an alpha of {:.2}{}.", raters.estimate, sure(raters)));
     }
-    if let Some(difference) = known("difference_spearman") {
-        let first = match difference.interval {
-            Some(interval) if interval.low > 0.0 => "orders rows better than the second",
-            Some(interval) if interval.high < 0.0 => "orders rows worse than the second",
-            Some(_) => "does not differ from the second as far as these rows can tell",
-            None => "and the second differ by an amount without an interval",
-        };
-        lines.push(format!(
-            "The first judge {first}: its rank correlation less the second's is {:.2}{}.",
-            difference.estimate,
-            sure(difference)
-        ));
+    for (name, measure, better) in COMPARED {
+        if let Some(difference) = known(name) {
+            let size = format!("{:.2}{}{}", difference.estimate.abs(), sure(difference), chance(difference));
+            lines.push(match shown(difference) {
+                Some(sign) if sign == better => {
+                    format!("In {measure} the first judge is better than the second: by {size}.")
+                }
+                Some(_) => format!("In {measure} the first judge is worse than the second: by {size}."),
+                None => format!(
+                    "In {measure} no difference between the two judges can be shown: the first less the second is {:.2}{}{}.",
+                    difference.estimate,
+                    sure(difference),
+                    chance(difference)
+                ),
+            });
+        }
     }
     if let Some(difference) = known("difference_accuracy") {
-        let p = difference.p.map_or_else(String::new, |p| match p {
-            p if p < 0.01 => " (McNemar's test: p < 0.01)".to_owned(),
-            p => format!(" (McNemar's test: p = {p:.2})"),
+        let points = 100.0 * difference.estimate.abs();
+        let more = if difference.estimate < 0.0 { "less" } else { "more" };
+        let chance = chance(difference);
+        lines.push(match shown(difference) {
+            Some(_) => format!(
+                "The first judge gives people's label {points:.0} percentage points {more} often than the second{chance}."
+            ),
+            None => format!(
+                "In people's label no difference between the two judges can be shown: the first gives it {points:.0} percentage points {more} often{chance}."
+            ),
         });
-        lines.push(format!(
-            "The first judge gives people's label {:.0} percentage points {} often than the second{p}.",
-            100.0 * difference.estimate.abs(),
-            if difference.estimate < 0.0 { "less" } else { "more" }
-        ));
     }
     if let Some(mean) = known("human_mean_prediction_powered") {
         lines.push(format!(

@@ -14,7 +14,8 @@ use clap::Parser;
 use judge_data::{BenchmarkPair, Outputs, PairVerdicts};
 use judge_examples::console::{say, start, table, usage};
 use judge_examples::files::{OverwriteArgs, program};
-use judge_examples::judged_pairs::PairsArgs;
+use judge_examples::judged_pairs::{PairsArgs, preferences};
+use judge_examples::preferences::Worth;
 use judge_examples::report::{self, BOOTSTRAP};
 use judge_metrics::comparison::{BiasFinding, BiasPair, BiasReport};
 use judge_metrics::preference::Preference;
@@ -73,7 +74,7 @@ fn run(cli: &Cli) -> Result<()> {
     let inputs = inputs.chain([&cli.verdicts, &cli.perturbed].into_iter().flatten().cloned());
     let outputs = Outputs::new(inputs).reports("bias_report", &cli.json).made(&cli.write_perturbed);
     outputs.overwrite(cli.write.overwrite).check()?;
-    let pairs = cli.pairs.benchmark.read(&cli.pairs.data)?;
+    let pairs = cli.pairs.read()?;
     let (path, convention) = match (&cli.verdicts, &cli.write_perturbed) {
         (_, Some(path)) => return perturbed::write(cli, path, &pairs),
         (Some(path), None) => (path, cli.pairs.convention(cli.convention.as_deref())?),
@@ -97,6 +98,7 @@ fn run(cli: &Cli) -> Result<()> {
         bootstrap: BOOTSTRAP,
     };
     let mut findings = report.findings()?.to_vec();
+    let worth = preferences(&pairs, &verdicts)?.map(|preferences| preferences.whole()).transpose()?;
     if let Some(path) = &cli.perturbed {
         findings.extend(perturbed::findings(cli, path, convention, &pairs, &verdicts)?);
     }
@@ -111,6 +113,8 @@ fn run(cli: &Cli) -> Result<()> {
         let report = json!({
             "program": program("bias_report"), "benchmark": cli.pairs.benchmark.as_str(), "n": pairs.len(), "unparsed": unparsed,
             "policy": cli.pairs.policy_name(), "biases": biases,
+            "preferences": worth.as_ref().map(|worth| worth.entries().collect::<BTreeMap<_, _>>()),
+            "layers": worth.as_ref().map(Worth::layers_json),
         });
         report::write_json(path, "bias_report", &report)?;
     }
@@ -131,6 +135,9 @@ fn run(cli: &Cli) -> Result<()> {
                 .collect();
             say(table(&rows))?;
         }
+    }
+    if let Some(worth) = &worth {
+        say(worth.text(None))?;
     }
     pictures.iter().try_for_each(|(bias, path, svg)| {
         report::write_marked(path, "bias_report", svg)?;

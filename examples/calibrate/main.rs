@@ -77,7 +77,7 @@ fn run(cli: &Cli) -> Result<()> {
     run.finish()?;
     let covered = report.coverage.wilson(0.95)?;
     say(format_args!(
-        "fitted on {} graded rows; on rows that were left out in {} folds:\n  {:.1} % of human scores lie in their interval [{:.1}, {:.1}], {:.0} % were aimed at, {:.0} % are proved\n  an interval is {:.2} wide on average, a value {:.2} off\n{} of {rows} rows calibrated -> {}",
+        "fitted on {} graded rows; on rows held out in {} folds:\n  {:.1} % of human scores lie in their interval [{:.1}, {:.1}]; target coverage {:.0} %, guaranteed at least {:.0} %\n  an interval is {:.2} wide on average, a value {:.2} off\n{} of {rows} rows calibrated -> {}",
         report.n,
         report.folds,
         100.0 * report.coverage.estimate()?,

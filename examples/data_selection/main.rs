@@ -18,7 +18,7 @@ use judge_examples::lager::LagerArgs;
 use judge_examples::model_args::{ModelArgs, SeedArgs};
 use judge_examples::probes::PromptedProbe;
 use judge_examples::report::write_json;
-use judge_examples::selection::choice::{Choice, Directions, Near, best, diverse, reaching, rows_of_share};
+use judge_examples::selection::choice::{Choice, Directions, Near, best, diverse, reaching, rows_of_share, tell_few};
 use judge_examples::selection::example::{self, Form};
 use judge_examples::selection::graders::{self, Aspects};
 use judge_examples::selection::numbers::{Criterion, Files, Missing, Numbers};
@@ -249,7 +249,9 @@ impl Cli {
         if let Some(least) = self.threshold {
             return Ok((reaching(values, least), Vec::new()));
         }
-        let wanted = rows_of_share(values.len(), self.top.unwrap_or(0.1));
+        let share = self.top.unwrap_or(0.1);
+        tell_few(values.len(), share);
+        let wanted = rows_of_share(values.len(), share);
         let Some(weight) = self.diversity else { return Ok((best(values, wanted), Vec::new())) };
         let states = graders::states(passes, states)?;
         let directions = Directions::new(&states)?;

@@ -172,7 +172,8 @@ impl Results {
             for (row, (_, found)) in rows[1..].iter_mut().zip(&entries) {
                 row.extend([found.n.to_string(), bias_in_words(found.bias)]);
             }
-            say(format_args!("\n{}", table(&rows).trim_end()))
+            let reasons = report::reasons(entries.iter().map(|(name, found)| (*name, &found.agreement)));
+            say(format!("\n{}{reasons}", table(&rows)).trim_end())
         };
         show("score", self.variants.iter().map(|(name, found)| (*name, found)).collect())?;
         let mut emotions: Vec<(&str, &Compared)> = self

@@ -39,7 +39,7 @@ struct Cli {
     /// So many answers to each question
     #[arg(long, value_name = "N", conflicts_with = "pairs", value_parser = clap::value_parser!(u8).range(2..=16))]
     answers: Option<u8>,
-    /// Also write what is planted: "quality", what the answer deserves, and "defects"
+    /// Also write what is planted: "topic" of the question, "quality", what the answer deserves, and "defects"
     #[arg(long, conflicts_with_all = ["pairs", "answers"])]
     truth: bool,
     #[command(flatten)]
@@ -88,6 +88,7 @@ fn run(cli: &Cli) -> Result<()> {
         for item in planted::generate(split, cli.rows, cli.seed.seed) {
             let mut row = json!({"id": item.id, "instruction": item.instruction, "response": item.response, "rubric": item.rubric, "scores": item.scores});
             if cli.truth {
+                row["topic"] = json!(item.topic);
                 row["quality"] = json!(item.quality);
                 row["defects"] = item.defects.iter().map(ToString::to_string).collect();
             }

@@ -69,7 +69,7 @@ fn run(cli: &Cli) -> Result<()> {
         Err(Error::OutputExists { differences, .. }) if differences.is_empty() && cli.has_ids() => {}
         found => drop(found?),
     }
-    let model = cli.model.load()?;
+    let model = cli.model.load_for(&input)?;
     let info = model.info();
     let layers = cli.layers.of_model(info.n_layers)?;
     let mut metadata: BTreeMap<String, String> = BTreeMap::new();

@@ -63,7 +63,10 @@ fn run(cli: &Cli) -> Result<()> {
     check_files(cli, &aspects, &data.templates)?;
     look(&cli.output, &aspects, &settings, cli.overwrite)?;
 
-    let model = cli.model.load()?;
+    let model = match &input {
+        Some(input) => cli.model.load_for(input)?,
+        None => cli.model.load()?,
+    };
     settings.extend(cli.model_settings(model.info()));
     if look(&cli.output, &aspects, &settings, cli.overwrite)? == Found::Finished {
         return say(format_args!("{} is complete: the same rows, model and settings", cli.output.display()));

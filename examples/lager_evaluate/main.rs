@@ -186,7 +186,8 @@ fn print(input: &Path, variants: &[Variant], results: &Results) -> Result<()> {
     for (row, variant) in rows[1..].iter_mut().zip(variants) {
         row.push(named(variant).1.in_words.clone());
     }
-    say(format_args!("\n{}", table(&rows)))?;
+    let reasons = report::reasons(variants.iter().map(|v| (v.as_str(), &named(v).1.agreement)));
+    say(format_args!("\n{}{reasons}", table(&rows)))?;
     results.weights.as_ref().map_or(Ok(()), print_weights)
 }
 

@@ -3,8 +3,8 @@
 use anyhow::{Result, bail};
 use judge_core::{Backbone, PairConvention, Reason, Unscored};
 use judge_data::{
-    Benchmark, BenchmarkPair, Carry, Extra, InputFile, Opened, PairVerdicts, Record, Resolved, RowColumns, RunPlan,
-    RunStart, UnreadRecord,
+    Benchmark, BenchmarkPair, Carry, Extra, Input, InputFile, Opened, PairVerdicts, Record, Resolved, RowColumns,
+    RunPlan, RunStart, UnreadRecord,
 };
 use judge_examples::console::{check_scored, say, tell, usage};
 use judge_examples::files::program;
@@ -49,7 +49,7 @@ pub(crate) fn verdicts(cli: &Cli, pairs: &[BenchmarkPair]) -> Result<PairVerdict
     plan.inputs = benchmark.files(&cli.pairs.data)?.iter().map(InputFile::of).collect::<Result<_, _>>()?;
     plan.settings = cli.judge.settings(&asked)?;
     cli.model.describe(&mut plan, Some(asked.template()))?;
-    plan.settings.insert("benchmark".to_owned(), benchmark.as_str().into());
+    plan.settings.extend(cli.pairs.settings());
     plan.options = cli.write.options();
     match plan.open()? {
         Opened::Complete(_) => say(format_args!("{} is complete: nothing is left to judge\n", path.display()))?,
@@ -73,8 +73,11 @@ fn record(pair: &BenchmarkPair) -> Record {
 }
 
 fn judge_all(cli: &Cli, start: RunStart, asked: Asked, records: Vec<Record>) -> Result<()> {
-    let model = cli.model.load()?;
-    let template = Some(asked.template().to_owned());
+    let model = match cli.pairs.benchmark.files(&cli.pairs.data)?.first() {
+        Some(file) => cli.model.load_for(&Input::open(file)?)?,
+        None => cli.model.load()?,
+    };
+    let (template, form) = (Some(asked.template().to_owned()), asked.form());
     let judge = cli.judge.judge(asked, &model)?;
     let mut resolved = Resolved { model: Some(model.info().clone()), template, ..Resolved::default() };
     resolved.settings.extend(cli.judge.origin(&judge)?);
@@ -93,6 +96,6 @@ fn judge_all(cli: &Cli, start: RunStart, asked: Asked, records: Vec<Record>) -> 
     for (reason, count) in &counts.unscored {
         tell(format_args!("no verdict, {reason}: {count} pairs"));
     }
-    cli.judge.tell_too_long(&counts.unscored);
+    cli.judge.tell_unscored(&counts.unscored, form, true);
     check_scored(counts.scored, counts.unscored)
 }

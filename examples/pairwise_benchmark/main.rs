@@ -15,11 +15,12 @@ use clap::Parser;
 use judge_data::{BenchmarkPair, Outputs, PairVerdicts, Published};
 use judge_examples::console::start;
 use judge_examples::files::{WriteArgs, program};
-use judge_examples::judged_pairs::PairsArgs;
+use judge_examples::judged_pairs::{PairsArgs, preferences};
 use judge_examples::model_args::ModelArgs;
+use judge_examples::preferences::{Worth, of_pairs};
 use judge_examples::prompted::PromptedArgs;
-use judge_examples::report::{BOOTSTRAP, as_json, write_json};
-use judge_metrics::comparison::{JudgedPair, PairComparison, PairComparisons, PairStatistic};
+use judge_examples::report::{BOOTSTRAP, write_json};
+use judge_metrics::comparison::{JudgedPair, PairComparison, PairComparisons};
 use judge_metrics::preference::Preference;
 use serde_json::{Value, json};
 
@@ -69,7 +70,7 @@ fn run(cli: &Cli) -> Result<()> {
     if !cli.votes.is_empty() {
         return votes::report(cli);
     }
-    let mut pairs = cli.pairs.benchmark.read(&cli.pairs.data)?;
+    let mut pairs = cli.pairs.read()?;
     let verdicts = match &cli.verdicts {
         Some(path) => PairVerdicts::read(path, &pairs, cli.pairs.convention(cli.judge.convention.as_deref())?)?,
         None => {
@@ -78,6 +79,7 @@ fn run(cli: &Cli) -> Result<()> {
         }
     };
     let comparison = compared(&cli.pairs, &pairs, &verdicts);
+    let preferences = preferences(&pairs, &verdicts)?;
     let difference = match &cli.against {
         Some(path) => {
             let others = PairVerdicts::read(path, &pairs, cli.pairs.convention(cli.judge.convention.as_deref())?)?;
@@ -92,15 +94,19 @@ fn run(cli: &Cli) -> Result<()> {
             rows.entry(group).or_default().push(row);
         }
     }
-    let overall = comparison.statistics(&(0..comparison.pairs.len()).collect::<Vec<_>>())?;
-    let groups = rows.into_iter().map(|(group, rows)| Ok((group, comparison.statistics(&rows)?)));
+    let worth = |rows: &[usize]| preferences.as_ref().map(|preferences| preferences.of(rows)).transpose();
+    let found = |rows: &[usize]| Ok::<Found, anyhow::Error>((comparison.statistics(rows)?, worth(rows)?));
+    let overall = found(&(0..comparison.pairs.len()).collect::<Vec<_>>())?;
+    let groups = rows.into_iter().map(|(group, rows)| Ok((group, found(&rows)?)));
     let groups = groups.collect::<Result<BTreeMap<_, _>>>()?;
     let policy = cli.pairs.policy_name();
     if let Some(path) = &cli.json {
         let groups: BTreeMap<_, _> = groups.iter().map(|(group, found)| (group, by_name(found))).collect();
         let report = json!({
-            "program": program("pairwise_benchmark"), "benchmark": cli.pairs.benchmark.as_str(), "n": overall.n, "unparsed": overall.unparsed,
-            "policy": policy, "statistics": by_name(&overall), "groups": groups, "published": published(cli.pairs.benchmark.published()), "difference": difference.as_ref().map(by_name),
+            "program": program("pairwise_benchmark"), "benchmark": cli.pairs.benchmark.as_str(), "n": overall.0.n,
+            "unparsed": overall.0.unparsed, "policy": policy, "statistics": by_name(&overall), "groups": groups,
+            "layers": overall.1.as_ref().map(Worth::layers_json),
+            "published": published(cli.pairs.benchmark.published()), "difference": difference.as_ref().map(of_verdicts),
         });
         write_json(path, "pairwise_benchmark", &report)?;
     }
@@ -126,14 +132,16 @@ fn compared(args: &PairsArgs, pairs: &[BenchmarkPair], verdicts: &PairVerdicts) 
     }
 }
 
+/// What verdicts come to, and what preferences are worth where probabilities were read.
+type Found = (PairComparisons, Option<Worth>);
+
 /// As the contract has it.
-fn by_name(found: &PairComparisons) -> BTreeMap<&str, Value> {
-    let value = |known: &PairStatistic| {
-        let mut value = as_json(&known.statistic);
-        value["n"] = known.n.into();
-        value
-    };
-    found.statistics.iter().map(|known| (known.name, value(known))).collect()
+fn by_name((verdicts, preferences): &Found) -> BTreeMap<&'static str, Value> {
+    of_verdicts(verdicts).into_iter().chain(preferences.iter().flat_map(Worth::entries)).collect()
+}
+
+fn of_verdicts(found: &PairComparisons) -> BTreeMap<&'static str, Value> {
+    found.statistics.iter().map(|known| (known.name, of_pairs(known))).collect()
 }
 
 fn published(rows: &[Published]) -> Vec<Value> {

@@ -7,11 +7,13 @@ use judge_data::Benchmark;
 use judge_examples::console::{say, table};
 use judge_metrics::comparison::PairComparisons;
 
+use crate::Found;
+
 pub(crate) fn report(
     benchmark: Benchmark,
     policy: &str,
-    overall: &PairComparisons,
-    groups: &BTreeMap<&str, PairComparisons>,
+    (overall, worth): &Found,
+    groups: &BTreeMap<&str, Found>,
     difference: Option<&PairComparisons>,
 ) -> Result<()> {
     let unparsed = match overall.unparsed {
@@ -24,6 +26,10 @@ pub(crate) fn report(
         overall.statistics.iter().map(|s| vec![s.name.to_owned(), format!("{:.3}", s.statistic), s.n.to_string()]),
     );
     say(table(&rows).trim_end())?;
+    if let Some(worth) = worth {
+        let verdicts = overall.get("accuracy_mean").or_else(|| overall.get("accuracy"));
+        say(format_args!("\n{}", worth.text(verdicts.map(|known| &known.statistic)).trim_end()))?;
+    }
 
     for known in difference.into_iter().flat_map(|found| &found.statistics) {
         let means = match known.statistic.interval() {
@@ -38,14 +44,14 @@ pub(crate) fn report(
         ))?;
     }
     if !groups.is_empty() {
-        let names: Vec<&str> = ["accuracy", "accuracy_mean", "pair_agreement", "consistency", "first_share"]
-            .into_iter()
-            .filter(|name| overall.get(name).is_some())
-            .collect();
+        let names = ["accuracy", "accuracy_mean", "pair_agreement", "consistency", "first_share"].into_iter();
+        let of_preferences = worth.iter().flat_map(|_| ["accuracy_mean_probability", "accuracy_mean_log_odds"]);
+        let names: Vec<&str> = names.filter(|name| overall.get(name).is_some()).chain(of_preferences).collect();
         let mut rows = vec![["", "n"].into_iter().chain(names.iter().copied()).map(str::to_owned).collect::<Vec<_>>()];
-        for (group, found) in groups {
+        for (group, (found, worth)) in groups {
             let cell = |name: &&str| {
-                let estimate = found.get(name).and_then(|known| known.statistic.estimate());
+                let known = found.get(name).or_else(|| worth.as_ref()?.get(name));
+                let estimate = known.and_then(|known| known.statistic.estimate());
                 estimate.map_or("undefined".to_owned(), |estimate| format!("{estimate:.3}"))
             };
             rows.push([(*group).to_owned(), found.n.to_string()].into_iter().chain(names.iter().map(cell)).collect());

@@ -2,6 +2,9 @@
 //!
 //! `cargo run --release --example prompt_judge -- --task pair --input pairs.jsonl --output verdicts.jsonl`
 
+mod tally;
+
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::Result;
@@ -25,7 +28,9 @@ use serde_json::json;
 /// Pairs {"id", "instruction", "response_a", "response_b", "reference"?, "rubric"?, "human"?: "A"|"B"|"tie"} get "verdict": A, B, tie or inconsistent (the orders
 /// disagree), "preference": the probability of A where probabilities are read, and "orders": what the judge said in each, in the letters of the given order. Single responses
 /// {"id", "instruction", "response", …}, or {"id", "messages"} whose last turn is judged, get "score". What holds no verdict is "unscored", with the text. Other
-/// fields are carried over.
+/// fields are carried over. In the end a tally of all rows is printed: of pairs the verdicts, the mean preference for A and whether
+/// verdicts follow the place; of single
+/// responses how scores are distributed.
 #[derive(Parser)]
 #[command(name = "prompt_judge")]
 struct Cli {
@@ -47,6 +52,9 @@ struct Cli {
     /// Which other fields are carried to the output: all, none, or names with commas between
     #[arg(long, default_value = "all", value_name = "FIELDS")]
     carry: Carry,
+    /// Where the tally goes
+    #[arg(long, value_name = "FILE")]
+    json: Option<PathBuf>,
     #[command(flatten)]
     model: ModelArgs,
 }
@@ -70,7 +78,8 @@ fn main() -> ExitCode {
 fn run(cli: &Cli) -> Result<()> {
     cli.judge.check()?;
     let inputs = std::iter::once(cli.input.input.clone()).chain(cli.judge.files());
-    Outputs::new(inputs).rows([&cli.output.output]).overwrite(cli.output.write.overwrite).check()?;
+    let outputs = Outputs::new(inputs).rows([&cli.output.output]).reports("prompt_judge", &cli.json);
+    outputs.overwrite(cli.output.write.overwrite).check()?;
     let input = cli.input.open()?;
     let format = match cli.task {
         Some(Task::Pair) => DatasetFormat::Pairs,
@@ -96,13 +105,14 @@ fn run(cli: &Cli) -> Result<()> {
         cli.output.plan("prompt_judge", &input, rows, &cli.input, &cli.model, Some(asked.template()), settings)?;
     let start = match plan.open()? {
         Opened::Complete(record) => {
-            let (path, scored) = (cli.output.output.display(), record.counts.scored);
-            return say(format_args!("{path} is complete: {scored} of {rows} rows judged; nothing to do"));
+            let (path, counts) = (cli.output.output.display(), &record.counts);
+            say(format_args!("{path} is complete: {} of {rows} rows judged; nothing to do", counts.scored))?;
+            return tally::report(cli, pairs, counts);
         }
         Opened::Ready(start) => start,
     };
-    let model = cli.model.load()?;
-    let (description, template) = (cli.judge.describe(&asked), asked.template().to_owned());
+    let model = cli.model.load_for(&input)?;
+    let (description, template, form) = (cli.judge.describe(&asked), asked.template().to_owned(), asked.form());
     let judge = cli.judge.judge(asked, &model)?;
     let mut resolved = Resolved { model: Some(model.info().clone()), template: Some(template), ..Resolved::default() };
     resolved.settings.extend(cli.judge.origin(&judge)?);
@@ -117,10 +127,8 @@ fn run(cli: &Cli) -> Result<()> {
     cli.judge.tell_label_mass(&summary);
     let counts = output.finish()?.counts;
     say(format_args!("{} of {rows} rows judged -> {}", counts.scored, cli.output.output.display()))?;
-    for (reason, count) in &counts.unscored {
-        say(format_args!("unscored, {reason}: {count}"))?;
-    }
-    cli.judge.tell_too_long(&counts.unscored);
+    tally::report(cli, pairs, &counts)?;
+    cli.judge.tell_unscored(&counts.unscored, form, pairs);
     check_scored(counts.scored, counts.unscored)
 }
 

@@ -219,7 +219,10 @@ fn print(results: &Results, weights: &LayerWeights, seconds: f64) -> Result<()> 
         say(format_args!("\n{name}: {} items, {} unscored\n", split.n, split.unscored))?;
         let variants = STORY.iter().map(|(name, _)| (*name, &split.variants[name]));
         let baselines = split.baselines.iter().map(|(name, agreement)| (*name, agreement));
-        say(table(&report::rows("score", variants.chain(baselines))).trim_end())?;
+        let reasons = report::reasons(variants.clone().chain(baselines.clone()));
+        say(format_args!("{}{}", table(&report::rows("score", variants.chain(baselines))), reasons)
+            .to_string()
+            .trim_end())?;
         let gaps = [
             (
                 "expected minus direct",

@@ -85,8 +85,8 @@ fn run(cli: &Cli) -> Result<()> {
         }
         Opened::Ready(start) => start,
     };
-    let model = cli.model.load()?;
-    let (description, template) = (cli.judge.describe(&asked), asked.template().to_owned());
+    let model = cli.model.load_for(&input)?;
+    let (description, template, form) = (cli.judge.describe(&asked), asked.template().to_owned(), asked.form());
     let judge = cli.judge.judge(asked, &model)?;
     let resolved = Resolved { model: Some(model.info().clone()), template: Some(template), ..Resolved::default() };
     let mut output = start.begin(resolved)?;
@@ -103,7 +103,7 @@ fn run(cli: &Cli) -> Result<()> {
     for (reason, count) in &counts.unscored {
         say(format_args!("unscored, {reason}: {count}"))?;
     }
-    cli.judge.tell_too_long(&counts.unscored);
+    cli.judge.tell_unscored(&counts.unscored, form, true);
     check_scored(counts.scored, counts.unscored)?;
     report::print(cli)
 }

@@ -6,6 +6,7 @@ use std::path::Path;
 use anyhow::Result;
 use judge_data::{InputFile, Program};
 use judge_examples::files::program;
+use judge_examples::preferences::Worth;
 use judge_examples::reliability::{self, Bin, histogram};
 use judge_examples::report::{BOOTSTRAP, as_json};
 use judge_metrics::comparison::{ComparedItem, Comparison, ComparisonSettings, Statistic};
@@ -51,6 +52,9 @@ pub struct Findings {
     /// With people; empty where nobody graded.
     #[serde(serialize_with = "by_name")]
     pub agreement: Vec<(String, Statistic)>,
+    /// What the preferences on pairs are worth, where probabilities were read.
+    #[serde(serialize_with = "worth")]
+    pub preferences: Option<Worth>,
     /// What who guesses the same for every row would get.
     pub constant_guess: BTreeMap<&'static str, f64>,
     pub layers: Vec<LayerAgreement>,
@@ -113,7 +117,8 @@ impl Findings {
             Err(why) => (Vec::new(), Some(why.clone())),
         };
         let scored = rows.scores.len() + rows.labels.values().sum::<usize>();
-        let Rows { n, fields, scores, labels, unscored, compared, worst, longest, tokens, .. } = rows;
+        let Rows { n, fields, scores, labels, unscored, compared, worst, longest, tokens, preferences, .. } = rows;
+        let preferences = preferences.compared(BOOTSTRAP).map(|preferences| preferences.whole()).transpose()?;
         let graded = compared.len();
         let (mut agreement, mut constant_guess) = (Vec::new(), BTreeMap::new());
         let (mut reliability, mut reliability_figure) = (Vec::new(), None);
@@ -155,6 +160,7 @@ impl Findings {
             predicted: fields.predicted,
             human: fields.human,
             agreement,
+            preferences,
             constant_guess,
             layers,
             no_layers,
@@ -217,6 +223,12 @@ impl Findings {
 
 fn by_name<S: Serializer>(statistics: &[(String, Statistic)], serializer: S) -> Result<S::Ok, S::Error> {
     serializer.collect_map(statistics.iter().map(|(name, statistic)| (name, as_json(statistic))))
+}
+
+/// The statistics by name, and those of layers as a list.
+fn worth<S: Serializer>(found: &Option<Worth>, serializer: S) -> Result<S::Ok, S::Error> {
+    let entries = |found: &Worth| found.entries().chain([("layers", found.layers_json())]).collect::<BTreeMap<_, _>>();
+    found.as_ref().map(entries).serialize(serializer)
 }
 
 /// What the best constant gets: of numbers the median by mean absolute error and the mean by root mean squared error, of labels that one rater each

@@ -56,6 +56,7 @@ pub fn html(found: &Findings) -> Result<String> {
                 h1 { "Report of " (shown(&found.input.path, ID)) }
                 (verdict(found))
                 (agreement(found))
+                (preferences(found))
                 (layers(found)?)
                 (scores(found)?)
                 (reliability(found))
@@ -158,6 +159,36 @@ fn agreement(found: &Findings) -> Markup {
     }
 }
 
+/// What the preferences on pairs are worth beside the verdicts.
+fn preferences(found: &Findings) -> Markup {
+    let Some(worth) = &found.preferences else { return html! {} };
+    let cells = |statistic: &Statistic| {
+        let (estimate, interval) = (statistic.estimate(), statistic.interval());
+        html! {
+            td.n { @if let Some(estimate) = estimate { (format!("{estimate:.3}")) } @else { "undefined" } }
+            td.n { @if let Some(interval) = interval { (format!("{:.3} to {:.3}", interval.low, interval.high)) } }
+        }
+    };
+    html! {
+        h2 { "Preferences" }
+        p { "The probabilities and the log-odds of the first response, averaged over the orders that were asked. They can agree with people where verdicts, which keep only the likeliest label, follow the place." }
+        table {
+            tr { th {} th { "estimate" } th { "interval" } th { "pairs" } }
+            @for known in &worth.statistics {
+                tr { td { (known.name) } (cells(&known.statistic)) td.n { (known.n) } }
+            }
+        }
+        @if !worth.layers.is_empty() {
+            table {
+                tr { th { "layer" } th { "accuracy of its averaged log-odds" } th { "interval" } th { "pairs" } }
+                @for (layer, known) in &worth.layers {
+                    tr { td { (layer.0) } (cells(&known.statistic)) td.n { (known.n) } }
+                }
+            }
+        }
+    }
+}
+
 fn figure(svg: &str, caption: &str) -> Markup {
     html! { figure { (PreEscaped(svg)) figcaption class="quiet" { (caption) } } }
 }
@@ -205,7 +236,7 @@ fn reliability(found: &Findings) -> Markup {
         @if let Some(coverage) = &found.coverage {
             p { (coverage.inside) " of " (coverage.n) " human scores lie in the interval of their row ("
                 (format!("{:.1}", 100.0 * coverage.inside as f64 / coverage.n as f64)) " %"
-                @if let Some(level) = coverage.level { ", " (format!("{:.0}", 100.0 * level)) " % were aimed at" } ")." }
+                @if let Some(level) = coverage.level { "; target coverage " (format!("{:.0}", 100.0 * level)) " %" } ")." }
         }
     }
 }

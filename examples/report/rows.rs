@@ -10,6 +10,7 @@ use judge_metrics::comparison::{ComparedItem, Rating};
 use serde::Serialize;
 use serde_json::Value;
 
+use judge_examples::preferences::Preferences;
 use judge_examples::texts::{ID, TEXT, cut};
 
 /// Rows of each list.
@@ -106,6 +107,8 @@ pub struct Rows {
     /// The expected score of each layer alone, of each of `compared`; or why there is none.
     pub layers: Result<Vec<Vec<f64>>, String>,
     tables: Option<Tables>,
+    /// What was read of pairs, where rows are those of `prompt_judge`.
+    pub preferences: Preferences,
     pub worst: Vec<Disagreement>,
     pub longest: Vec<Long>,
     pub tokens: Vec<f64>,
@@ -128,6 +131,7 @@ impl Rows {
             compared: Vec::new(),
             layers: Ok(Vec::new()),
             tables: None,
+            preferences: Preferences::default(),
             worst: Vec::new(),
             longest: Vec::new(),
             tokens: Vec::new(),
@@ -229,6 +233,9 @@ impl Rows {
                 },
             );
             self.worst.truncate(LISTED);
+        }
+        if let Some(orders) = row.value("orders") {
+            self.preferences.push_row(orders, item.ratings(), None)?;
         }
         if let Ok(all) = &mut self.layers {
             all.push(of_layers);

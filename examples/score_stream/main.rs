@@ -19,7 +19,7 @@ use judge_data::{
     BatchItem, BatchReader, BatchWriter, Counts, ItemColumns, ItemSpec, Outputs, ResultRow, ResultTally, RunRecord,
     save,
 };
-use judge_examples::console::{exit, say, start, tell, usage};
+use judge_examples::console::{exit, say, start, tell, usage_of};
 use judge_examples::files::OverwriteArgs;
 use judge_examples::scoring::{Scoring, ScoringArgs, now};
 use serde_json::json;
@@ -115,7 +115,7 @@ fn requests(spec: ItemSpec) -> Receiver<Option<Vec<BatchItem>>> {
 
 fn read_requests(spec: &ItemSpec, sender: &SyncSender<Option<Vec<BatchItem>>>) -> Result<()> {
     let reader = BatchReader::new(BufReader::new(io::stdin()), "standard input")?;
-    let found = ItemColumns::find(reader.schema(), spec).map_err(usage)?;
+    let found = ItemColumns::find(reader.schema(), spec).map_err(|error| usage_of(&error))?;
     let indices = found.indices(reader.schema());
     for (number, batch) in reader.select(indices).enumerate() {
         let items = found.items(&batch?).with_context(|| format!("standard input: batch {number}"))?;

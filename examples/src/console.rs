@@ -8,8 +8,6 @@ use std::process::ExitCode;
 use anyhow::Context;
 use clap::Parser;
 use clap::error::ErrorKind;
-use judge_core::BackboneError;
-use judge_models::ApiProblem;
 use tracing::Level;
 use tracing_subscriber::Layer;
 use tracing_subscriber::filter::Targets;
@@ -17,6 +15,7 @@ use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::util::SubscriberInitExt;
 
 use crate::interrupt::Stopped;
+use crate::options;
 use crate::progress::Progress;
 
 /// Version and commit, as `--version` shows them: `0.1.0 (0123456789ab)`, or without a commit where none is known.
@@ -36,7 +35,11 @@ pub const fn commit() -> Option<&'static str> {
 /// stderr.
 pub fn start<C: Parser>(run: impl FnOnce(&C) -> anyhow::Result<()>) -> ExitCode {
     show_warnings();
-    let matches = C::command().version(VERSION).try_get_matches();
+    let mut command = C::command().version(VERSION);
+    let matches = command.try_get_matches_from_mut(std::env::args_os());
+    if let Ok(matches) = &matches {
+        options::know(&command, matches);
+    }
     match matches.and_then(|mut matches| C::from_arg_matches_mut(&mut matches)) {
         Ok(cli) => exit(run(&cli)),
         Err(error) => exit(Err(error.into())),
@@ -62,6 +65,15 @@ pub fn usage(problem: impl fmt::Display) -> anyhow::Error {
     clap::Error::raw(ErrorKind::ValueValidation, format!("{problem}\n")).into()
 }
 
+/// An error of a file that shows that the command line is wrong, with what to do about it.
+#[must_use]
+pub fn usage_of(error: &judge_data::Error) -> anyhow::Error {
+    match options::hint(error) {
+        Some(hint) => usage(format_args!("{error}\n  {hint}")),
+        None => usage(error),
+    }
+}
+
 /// The exit code of an example: 0; 1 with the error and its causes on stderr; 2 for a wrong command line; 130 or 143 for a run that a
 /// signal stopped. A stderr that takes nothing changes none of them.
 #[must_use]
@@ -84,7 +96,7 @@ pub fn exit(result: anyhow::Result<()>) -> ExitCode {
         }
         said = cause;
     }
-    if let Some(hint) = error.chain().find_map(hint) {
+    if let Some(hint) = error.chain().find_map(options::hint) {
         tell(format_args!("  {hint}"));
     }
     let usage = |cause: &(dyn Error + 'static)| cause.downcast_ref().is_some_and(judge_data::Error::is_usage);
@@ -101,52 +113,6 @@ fn exit_of_clap(error: &clap::Error) -> ExitCode {
             tell(format_args!("error: cannot write to stdout\n  caused by: {error}"));
             ExitCode::FAILURE
         }
-    }
-}
-
-/// What to do about an error of a crate that knows nothing of options.
-fn hint(error: &(dyn Error + 'static)) -> Option<&'static str> {
-    // A transparent error does not show what it holds among its causes.
-    let backbone = match error.downcast_ref() {
-        Some(judge_core::Error::Backbone(held)) => Some(held),
-        _ => error.downcast_ref(),
-    };
-    match backbone {
-        Some(BackboneError::Label { .. }) => {
-            return Some(
-                "labels must be single tokens: give a scale whose numbers are (e.g. --points 5 or 9), or letters as --labels where the program has it",
-            );
-        }
-        Some(BackboneError::NoLogits { .. }) => {
-            return Some(
-                "of such a model only states are read: give it to hidden_states or inspector_train, a reward model to reward_scores",
-            );
-        }
-        _ => {}
-    }
-    match error.downcast_ref::<judge_models::Error>()? {
-        judge_models::Error::NoChatTemplate { .. } => Some(
-            "for a model without one, give --raw-prompt, or, where the program has --template, a raw template: \
-             {\"raw\": \"Question: {instruction}\\nAnswer: {response}\\nScore:\"}",
-        ),
-        judge_models::Error::Api { problem: ApiProblem::Status { status: 400 | 422, said }, .. } => {
-            let options = [
-                (
-                    "logprob",
-                    "the service refuses log-probabilities: give --top-log-probs 0, or the number that it allows",
-                ),
-                (
-                    "max_completion_tokens",
-                    "the service has another name for the bound: give --max-tokens-field max_completion_tokens",
-                ),
-                (
-                    "temperature",
-                    "the service refuses the temperature: give the one that it allows, e.g. --temperature 1",
-                ),
-            ];
-            options.into_iter().find(|(word, _)| said.contains(word)).map(|(_, option)| option)
-        }
-        _ => None,
     }
 }
 

@@ -22,7 +22,7 @@ use crate::files::{InputArgs, WriteArgs, beside, program};
 use crate::model_args::ModelArgs;
 use crate::pace::Watch;
 use crate::probes::PromptedProbe;
-use crate::selection::choice::rows_of_share;
+use crate::selection::choice::{rows_of_share, tell_few};
 use crate::unread::Unread;
 
 /// The options of examples that judge by probes.
@@ -121,7 +121,7 @@ pub fn evaluate(args: &ProbeArgs, name: &str, output: &Path, layout: Layout) -> 
         }
         Opened::Ready(start) => start,
     };
-    let model = args.model.load()?;
+    let model = args.model.load_for(&input)?;
     let judges = judged.iter().map(|probe| probe.judge(&args.model, model.info())).collect::<Result<Vec<_>>>()?;
     let mut run = start.begin(Resolved { model: Some(model.info().clone()), ..Resolved::default() })?;
     let before = run.resumed().rows;
@@ -231,7 +231,8 @@ impl Ranking {
         Ok(Self { totals: totals.collect::<Result<_>>()? })
     }
 
-    /// The best `share` of all rows, ⌊n · share⌋ of them, best first: by total, then, since totals are sums of classes and ties the rule, by the sum of the expected grades, then in the order of the
+    /// The best `share` of all rows, as many as [`rows_of_share`] says, best first: by total, then, since totals are sums of
+    /// classes and ties the rule, by the sum of the expected grades, then in the order of the
     /// input. Rows without a total are never among them. Also how many further rows have the same total as the last one taken.
     #[must_use]
     pub fn best(&self, share: f64) -> (Vec<usize>, usize) {
@@ -241,6 +242,7 @@ impl Ranking {
             (Some(a), Some(b)) => b.0.total_cmp(&a.0).then(b.1.total_cmp(&a.1)),
             _ => std::cmp::Ordering::Equal, // rows without a total are left out above
         });
+        tell_few(self.totals.len(), share);
         let wanted = rows_of_share(self.totals.len(), share);
         let total = |row: &usize| self.totals[*row].map(|(total, _)| total);
         let last = order.get(..wanted).and_then(<[usize]>::last).and_then(total);

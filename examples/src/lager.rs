@@ -12,6 +12,7 @@ use judge_data::{DatasetFormat, load};
 use crate::console::usage;
 use crate::layers::LensArg;
 use crate::model_args::{ModelArgs, read_template};
+use crate::options::offered;
 
 /// What LAGER is asked, where the label is read, and which score is made of it.
 #[derive(Args, Clone, Debug)]
@@ -164,7 +165,7 @@ impl LagerArgs {
         let folders = match (&self.template, format) {
             (Some(_), _) => None,
             (None, DatasetFormat::Graded | DatasetFormat::Prometheus) if self.condition == ConditionArg::PromptEnd => {
-                model.own_template()?
+                model.own_template(u16::try_from(scale.points().len())?, self.rubric.as_deref())?
             }
             (None, _) => None,
         };
@@ -212,9 +213,11 @@ impl LagerArgs {
             }
             _ => "the built-in template".to_owned(),
         };
-        format!(
-            "{whose} uses this field; name the column with --columns, give --rubric TEXT for a rubric, or another --template"
-        )
+        let advice = offered([
+            "name the column with --columns, give --rubric TEXT for a rubric, or another --template".to_owned(),
+            "give --rubric TEXT for a rubric, or another --template".to_owned(),
+        ]);
+        format!("{whose} uses this field; {}", advice.unwrap_or_else(|| "rename the column".to_owned()))
     }
 }
 

@@ -3,8 +3,8 @@
 use anyhow::{Context, Result, anyhow, bail};
 use judge_core::{Backbone, Judge, LagerJudge, LagerSettings, PromptTemplate, Verdict};
 use judge_data::{
-    Carry, Counts, DatasetFormat, HumanScores, Input, Numbered, ORIGIN, Opened, Record, Resolved, ScoreRow, Settings,
-    check_templates, judge_rows, score_row, split_label,
+    Carry, Counts, DatasetFormat, Field, HumanScores, Input, Numbered, ORIGIN, Opened, Record, Resolved, ScoreRow,
+    Settings, check_templates, judge_rows, score_row, split_label,
 };
 use serde_json::json;
 
@@ -12,6 +12,7 @@ use crate::console::tell;
 use crate::files::{InputArgs, OutputArgs};
 use crate::lager::LagerArgs;
 use crate::model_args::ModelArgs;
+use crate::options::offered;
 use crate::pace::Watch;
 use crate::probes::PromptedProbe;
 use crate::unread::Unread;
@@ -78,7 +79,7 @@ impl LagerFile<'_> {
             Opened::Complete(record) => return Ok(ScoredFile { format, rows, counts: record.counts, variant: None }),
             Opened::Ready(start) => start,
         };
-        let model = self.model.load()?;
+        let model = self.model.load_for(&input)?;
         let judge = LagerJudge::new(settings, &model)?;
         let probe = self.probe.map(|probe| probe.judge(self.model, model.info())).transpose()?;
         for note in judge.weight_notes() {
@@ -180,7 +181,8 @@ impl LagerFile<'_> {
             ));
         }
         if let Some(note) = people.note() {
-            tell(format_args!("note: {note}"));
+            let named = people.candidates().next().map(|first| format!(": --columns {}={first}", Field::Human));
+            tell(format_args!("note: {note}{}", offered(named).unwrap_or_default()));
         }
         Ok(rows)
     }

@@ -6,19 +6,31 @@ use std::sync::OnceLock;
 use anyhow::{Context, Result};
 use clap::Args;
 use judge_core::{Backbone, Prompt, PromptTemplate, settings_from_json};
-use judge_data::{MadeBy, RunPlan};
+use judge_data::{Input, MadeBy, RunPlan};
 use judge_models::{
     Date, Device, Download, Dtype, FoundModel, HubOptions, Kernel, LoadOptions, Model, ModelSource, TextOptions,
     WeightForm,
 };
 use serde_json::{Value, json};
 
-use crate::console::tell;
+use crate::console::{tell, usage};
+use crate::options::offered;
+use crate::planted::is_generated;
 use crate::progress::Progress;
 
 /// File of a model folder that holds the template its judge was made for. Not a Hugging Face file; folders without it
 /// are judged with a built-in template.
 pub const JUDGE_TEMPLATE: &str = "judge_template.json";
+
+/// Grades that such a template asks for: from 1 to this.
+pub const OWN_POINTS: u16 = 5;
+
+/// Rows that are looked at to tell whose they are.
+const LOOKED_AT: usize = 20;
+
+/// What is said of rows that the embedded model was not made for.
+const FOREIGN: &str = "note: without --model the embedded model reads these rows; it judges nothing but the exercises of generate_rows, and its scores of \
+                       anything else mean nothing";
 
 /// The folder of the model that ships with this repository.
 #[must_use]
@@ -138,6 +150,24 @@ impl ModelArgs {
         Ok(self.found.get_or_init(|| found))
     }
 
+    /// Loads the model for these rows, and says so if they are none that the embedded model can judge.
+    ///
+    /// # Errors
+    /// Whatever is wrong with the folder, or with the first rows.
+    pub fn load_for(&self, rows: &Input) -> Result<Model> {
+        if self.model.is_none() && !self.quiet {
+            let mut is_own = false;
+            for row in rows.rows()?.take(LOOKED_AT) {
+                let row = row?;
+                is_own |= row.keys().any(|key| row.value(key).is_some_and(is_generated));
+            }
+            if !is_own {
+                tell(FOREIGN);
+            }
+        }
+        self.load()
+    }
+
     /// Loads the model.
     ///
     /// # Errors
@@ -210,13 +240,28 @@ impl ModelArgs {
         Ok(())
     }
 
-    /// The template that the model folder brings, if it brings one.
+    /// The template that the model folder brings, if it brings one, for grades from 1 to `points`. `rubric` is what is asked in
+    /// place of the template's own question, which names its
+    /// grades.
     ///
     /// # Errors
-    /// If the file is there but is no template.
-    pub fn own_template(&self) -> Result<Option<PromptTemplate>> {
+    /// If the file is there but is no template; a usage error for other grades than its own question names.
+    pub fn own_template(&self, points: u16, rubric: Option<&str>) -> Result<Option<PromptTemplate>> {
         let path = self.folder()?.path.join(JUDGE_TEMPLATE);
-        if path.exists() { read_template(&path).map(Some) } else { Ok(None) }
+        if !path.exists() {
+            return Ok(None);
+        }
+        if points != OWN_POINTS {
+            let own = format!("the model's own template is for grades from 1 to {OWN_POINTS}, not to {points}");
+            if rubric.is_none() {
+                let other = offered(["; for other grades, give another one with --template".to_owned()]);
+                return Err(usage(format!("{own}{}", other.unwrap_or_default())));
+            }
+            if !self.quiet {
+                tell(format_args!("note: {own}; whether the model knows other grades is not known"));
+            }
+        }
+        read_template(&path).map(Some)
     }
 
     /// A prompt as these options want it: with the template's arguments and what is put after its output.

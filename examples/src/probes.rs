@@ -11,6 +11,7 @@ use judge_probe::{FittedProbe, Precision, SavedProbe, SklearnProbe};
 use serde_json::{Value, json};
 
 use crate::model_args::{ModelArgs, read_template};
+use crate::options::offered;
 
 /// What a probe file held.
 pub enum ProbeFile {
@@ -143,8 +144,10 @@ fn template(
             (Ok(aspect), _) if id == Some(aspect.template().id()) => aspect.template(),
             (_, Some(plain)) if id.is_none() => plain.clone(),
             _ => bail!(
-                "{} does not say which prompt it was fitted on: give --templates, a folder with {aspect}.json",
-                probe.display()
+                "{} does not say which prompt it was fitted on: put the prompt beside it as {}{}",
+                probe.display(),
+                beside.display(),
+                offered([format!(", or give --templates, a folder with {aspect}.json")]).unwrap_or_default()
             ),
         },
     };

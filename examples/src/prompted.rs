@@ -14,7 +14,7 @@ use judge_models::Model;
 use serde_json::json;
 
 use crate::console::{tell, usage};
-use crate::model_args::ModelArgs;
+use crate::model_args::{ModelArgs, OWN_POINTS};
 
 /// What a prompted judge is asked, and where its verdict is looked for.
 #[derive(Args, Clone, Debug)]
@@ -69,19 +69,20 @@ impl PromptedArgs {
             let template = model.dress_template(RewardJudge::template());
             return Ok(Asked::Reward { label: label.clone(), template });
         }
-        let family = self.family(self.default_family(suits, model)?, points, model)?;
+        let family = self.family(self.default_family(suits, points, model)?, points, model)?;
         self.check_family(&family, pairs)?;
         let weights = self.weights.as_ref().map(load::<LayerWeights>).transpose()?.map(Box::new);
         Ok(Asked::Family { family: Box::new(family), weights })
     }
 
-    fn default_family(&self, suits: &'static str, model: &ModelArgs) -> Result<DefaultFamily> {
+    fn default_family(&self, suits: &'static str, points: Option<u16>, model: &ModelArgs) -> Result<DefaultFamily> {
         let suits = if self.apart {
             suits.replace("pair-forced", "single").replace("pair", "single")
         } else {
             suits.to_owned()
         };
-        let own = if suits == "single" && self.template.is_none() { model.own_template()? } else { None };
+        let asks_own = suits == "single" && self.template.is_none();
+        let own = if asks_own { model.own_template(points.unwrap_or(OWN_POINTS), None)? } else { None };
         Ok(DefaultFamily { name: suits, own })
     }
 
@@ -105,15 +106,16 @@ impl PromptedArgs {
     fn family(&self, default: DefaultFamily, points: Option<u16>, model: &ModelArgs) -> Result<PromptFamily> {
         let DefaultFamily { name: default, own } = default;
         let name = self.template.as_deref().unwrap_or(&default);
-        let family = match Path::new(name) {
-            _ if own.is_some() => own_family(own, points)?,
-            path if !PromptFamily::names().contains(&name) && (path.exists() || name.ends_with(".json")) => {
+        let is_file = |path: &Path| path.exists() || name.ends_with(".json");
+        let family = match (own, Path::new(name)) {
+            (Some(template), _) => own_family(template)?,
+            (None, path) if !PromptFamily::names().contains(&name) && is_file(path) => {
                 if points.is_some() {
                     return Err(usage("--points is for built-in families; a family's file has its own scale"));
                 }
                 read_family(path)?
             }
-            _ => PromptFamily::built_in_on(name, points).map_err(usage)?,
+            (None, _) => PromptFamily::built_in_on(name, points).map_err(usage)?,
         };
         let family = match &self.convention {
             Some(convention) => family.with_convention(convention).map_err(usage)?,
@@ -217,15 +219,41 @@ impl PromptedArgs {
         }
     }
 
-    /// Says what to do about prompts that are too long, if there are any.
-    pub fn tell_too_long(&self, unscored: &BTreeMap<Reason, usize>) {
+    /// Says what to do about rows without a verdict: those whose prompt is too long, and those whose text has none of the `form`
+    /// that was looked for. `pairs` says what
+    /// the rows are.
+    pub fn tell_unscored(&self, unscored: &BTreeMap<Reason, usize>, form: Option<&str>, pairs: bool) {
+        let is_written = self.verdict == VerdictFrom::Text && self.reward.is_none();
+        let remedy = self.without_writing(pairs);
         if unscored.contains_key(&Reason::TooLong) {
-            tell(if self.verdict == VerdictFrom::Text {
-                "note: too_long: the prompt and --max-new-tokens together must fit the model's context; lower --max-new-tokens, or shorten these rows"
+            tell(if is_written {
+                format!(
+                    "note: too_long: the prompt and a reply of up to --max-new-tokens must fit the model's context together; shorten these rows, lower \
+                     --max-new-tokens as long as a verdict fits, or read the verdict without a reply: {remedy}"
+                )
             } else {
-                "note: too_long: the prompt must fit the model's context; shorten these rows"
+                "note: too_long: the prompt must fit the model's context; shorten these rows".to_owned()
             });
         }
+        if let Some(form) = form.filter(|_| is_written && unscored.contains_key(&Reason::Unparsed)) {
+            tell(format_args!(
+                "note: unparsed: looked for {form}; each row has the text that was written instead. A model that does not write this \
+                 form can still be read: {remedy}"
+            ));
+        }
+    }
+
+    /// The options with which this model's verdict on these rows is read without a reply. Those that are given and go with a
+    /// reply alone are named.
+    fn without_writing(&self, pairs: bool) -> String {
+        let apart = pairs && !self.apart && self.template.is_none();
+        let mut options = if apart { "--apart --verdict logits" } else { "--verdict logits" }.to_owned();
+        let given = [("--convention", self.convention.is_some()), ("--max-new-tokens", self.max_new_tokens.is_some())];
+        let given: Vec<&str> = given.into_iter().filter(|(_, given)| *given).map(|(name, _)| name).collect();
+        if !given.is_empty() {
+            options += &format!(" in place of {}", given.join(" and "));
+        }
+        options
     }
 
     /// The files that are read because of these options.
@@ -282,6 +310,15 @@ pub enum Asked {
 }
 
 impl Asked {
+    /// What a written verdict looks like; `None` for rewards.
+    #[must_use]
+    pub fn form(&self) -> Option<&'static str> {
+        match self {
+            Self::Family { family, .. } => Some(family.form()),
+            Self::Reward { .. } => None,
+        }
+    }
+
     /// The id of its template.
     #[must_use]
     pub fn template(&self) -> &str {
@@ -355,14 +392,8 @@ struct DefaultFamily {
 }
 
 /// The model's own template: it leads right to the grade.
-fn own_family(template: Option<PromptTemplate>, points: Option<u16>) -> Result<PromptFamily> {
-    let template = template.context("the model folder has no template of its own")?;
-    if points.is_some_and(|points| points != 5) {
-        return Err(usage(
-            "the model's own template asks for grades from 1 to 5; for other grades, give --template single",
-        ));
-    }
-    let scale = Scale::integers(1, 5)?;
+fn own_family(template: PromptTemplate) -> Result<PromptFamily> {
+    let scale = Scale::integers(1, OWN_POINTS.into())?;
     Ok(PromptFamily::new("own", Task::Single(GradeConvention::Integer), template, scale, ("", ""), 1)?)
 }
 

@@ -100,6 +100,25 @@ pub fn rows<'a>(title: &str, entries: impl IntoIterator<Item = (&'a str, &'a Agr
     std::iter::once(head).chain(entries.into_iter().map(row)).collect()
 }
 
+/// Why statistics of such a table are undefined, each reason once with the names that it is of.
+#[must_use]
+pub fn reasons<'a>(entries: impl IntoIterator<Item = (&'a str, &'a Agreement)>) -> String {
+    let mut found: Vec<(&str, Vec<String>)> = Vec::new();
+    for (name, agreement) in entries {
+        for (of, statistic) in [("Spearman", &agreement.spearman), ("Pearson", &agreement.pearson)] {
+            if let Statistic::Undefined { undefined } = statistic {
+                let what = format!("{of} of {name}");
+                match found.iter_mut().find(|(reason, _)| reason == undefined) {
+                    Some((_, names)) => names.push(what),
+                    None => found.push((undefined, vec![what])),
+                }
+            }
+        }
+    }
+    let line = |(reason, names): (&str, Vec<String>)| format!("undefined ({}): {reason}\n", names.join(", "));
+    found.into_iter().map(line).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -111,6 +130,9 @@ mod tests {
         let json = serde_json::to_value(&found).unwrap();
         assert!(json["pearson"]["undefined"].is_string());
         assert!(agreement(&[1.0, f64::NAN], &[1.0, 2.0]).is_err());
+        let said = reasons([("length", &found)]);
+        let Statistic::Undefined { undefined } = &found.spearman else { panic!("{found:?}") };
+        assert!(said.starts_with("undefined (Spearman of length") && said.contains(undefined.as_str()), "{said}");
     }
 
     #[test]

@@ -449,3 +449,45 @@ fn published_grades_bring_the_published_figures() {
         near(&found, ours, expected[theirs].as_f64().unwrap());
     }
 }
+
+/// What a sentence says of two judges, or of one, is what its p-value and its interval say.
+#[test]
+fn sentences_agree_with_their_p() {
+    let folder = TempDir::new().unwrap();
+    // The first judge keeps the order and is one off; the second one keeps it as well and is right.
+    let row = |i: u32| {
+        let human = f64::from(i % 5) + 1.0;
+        let noise = f64::from(i * 7 % 11) / 10.0 - 0.5;
+        json!({"id": i, "human": human, "score": human + 1.0 + noise, "other": human + noise, "level": 3.0 + noise})
+    };
+    let rows: String = (0..60).map(|i| format!("{}\n", row(i))).collect();
+    fs::write(folder.path().join("rows.jsonl"), rows).unwrap();
+    let report = |more: &[&str]| {
+        let args = [&["--input", "rows.jsonl", "--quiet", "--resamples", "200", "--json", "found.json"], more].concat();
+        let output = run("agreement", folder.path(), &args);
+        assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+        let found: Value = serde_json::from_slice(&fs::read(folder.path().join("found.json")).unwrap()).unwrap();
+        (String::from_utf8_lossy(&output.stdout).into_owned(), found)
+    };
+    let (text, found) = report(&["--second", "other"]);
+    let p = |name: &str| found["statistics"][name]["p"].as_f64().unwrap();
+    assert!(p("difference_spearman") > 0.05 && p("difference_mae") < 0.01, "{}", found["statistics"]);
+    assert!(text.contains("In rank correlation no difference between the two judges can be shown"), "{text}");
+    assert!(text.contains("In mean absolute error the first judge is worse than the second: by"), "{text}");
+    assert!(text.contains("Its scores are on average"), "{text}");
+
+    // A judge whose scores have nothing to do with people's: neither order nor, with 0 in its interval, a bias is claimed.
+    let (text, found) = report(&["--predicted", "level"]);
+    assert!(found["statistics"]["spearman"]["p"].as_f64().unwrap() > 0.05, "{}", found["statistics"]["spearman"]);
+    assert!(text.contains("That the judge orders rows as people do cannot be shown on these rows"), "{text}");
+    assert!(text.contains("No bias can be shown: its scores are on average"), "{text}");
+}
+
+#[test]
+fn a_field_that_no_row_has_is_no_group_and_no_second_judge() {
+    for option in ["--group", "--second"] {
+        let (code, message) = refused(GRADES, &[option, "sett"]);
+        let expected = format!("{option}: no row has the field \"sett\"; the fields are");
+        assert!(code == Some(1) && message.contains(&expected), "{message}");
+    }
+}

@@ -631,3 +631,93 @@ fn the_custom_judge_names_its_items_without_quotes() {
     let said = Desk::new().ok("custom_judge");
     assert!(said.stdout.starts_with("test-0: "), "{}", said.stdout);
 }
+
+// What misleads without a word.
+
+#[test]
+fn the_embedded_model_says_that_rows_are_none_of_its_own() {
+    let desk = Desk::new();
+    let note = "note: without --model the embedded model reads these rows";
+    let strange = json!({"id": 1, "instruction": "Name a river.", "response": "The Rhine.", "rubric": "Score from 1 (bad) to 5 (very good)."});
+    desk.write("strange.jsonl", &[strange]);
+    desk.ok("generate_rows --split test --rows 3 --output own.jsonl");
+    desk.ok("generate_rows --pairs --split shifted --rows 3 --output own_pairs.jsonl");
+    for (line, foreign) in [
+        ("lager_pointwise --input strange.jsonl --output o1.jsonl", true),
+        ("prompt_judge --input strange.jsonl --output o2.jsonl --verdict logits", true),
+        ("data_selection --input strange.jsonl --output o3.jsonl --aspects relevance --top 1", true),
+        ("lager_pointwise --input own.jsonl --output o4.jsonl", false),
+        ("prompt_judge --input own_pairs.jsonl --output o5.jsonl --apart --verdict logits", false),
+    ] {
+        let said = desk.ok(line);
+        assert_eq!(said.stderr.contains(note), foreign, "{line}: {}", said.stderr);
+    }
+    let model = judge_examples::model_args::embedded_model();
+    let said = desk.ok(&format!("lager_pointwise --input strange.jsonl --output o6.jsonl --model {}", model.display()));
+    assert!(!said.stderr.contains(note), "{}", said.stderr);
+}
+
+#[test]
+fn a_scale_that_is_not_the_templates_is_refused_or_said() {
+    let desk = Desk::new();
+    desk.ok("generate_rows --split test --rows 2 --output rows.jsonl");
+    let words = ["the model's own template is for grades from 1 to 5, not to 7", "give another one with --template"];
+    desk.refused_at_once("lager_pointwise --input rows.jsonl --output o.jsonl --points 7", 2, &words);
+    desk.refused_at_once("prompt_judge --input rows.jsonl --output o.jsonl --verdict logits --points 7", 2, &words);
+    let said =
+        desk.ok("prompt_judge --input rows.jsonl --output o.jsonl --verdict logits --points 7 --template single");
+    assert!(!said.stderr.contains("own template"), "{}", said.stderr);
+    let rubric = ["--points", "7", "--rubric", "From 1 to 7?"];
+    let args = [&["--input", "rows.jsonl", "--output", "o7.jsonl"][..], &rubric].concat();
+    let said: Said = run("lager_pointwise", desk.folder.path(), &args).into();
+    assert!(
+        said.code == Some(0) && said.stderr.contains("note: the model's own template is for grades"),
+        "{}",
+        said.stderr
+    );
+}
+
+#[test]
+fn a_share_of_few_rows_is_one_row() {
+    let desk = Desk::new();
+    desk.ok("generate_rows --split test --rows 3 --output rows.jsonl");
+    let said = desk.ok("data_selection --input rows.jsonl --output o.jsonl --baseline longest --top 0.1");
+    assert!(
+        said.stderr.contains("note: a share of 0.1 of 3 rows is less than one row; the best one is taken"),
+        "{}",
+        said.stderr
+    );
+    assert_eq!(desk.rows("o.jsonl").iter().filter(|row| row["selected"] == true).count(), 1);
+    // Nothing is chosen of nothing asked for.
+    desk.ok("data_selection --input rows.jsonl --output none.jsonl --baseline longest --top 0");
+    assert!(desk.rows("none.jsonl").iter().all(|row| row["selected"] == false));
+}
+
+#[test]
+fn a_base_model_is_read_as_its_hint_says() {
+    let desk = Desk::new();
+    desk.ok("generate_rows --split test --rows 3 --output rows.jsonl");
+    fs::create_dir(desk.at("base")).unwrap();
+    for entry in fs::read_dir(judge_examples::model_args::embedded_model()).unwrap() {
+        let path = entry.unwrap().path();
+        let name = path.file_name().unwrap().to_str().unwrap().to_owned();
+        match name.as_str() {
+            "chat_template.jinja" | "judge_template.json" => {}
+            "tokenizer_config.json" => {
+                let mut config: Value = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
+                config.as_object_mut().unwrap().remove("chat_template");
+                desk.put(&format!("base/{name}"), config.to_string());
+            }
+            _ if path.is_file() => drop(fs::copy(&path, desk.at("base").join(&name)).unwrap()),
+            _ => {}
+        }
+    }
+    for line in [
+        "lager_pointwise --input rows.jsonl --output o1.jsonl --model base --quiet",
+        "data_selection --input rows.jsonl --output o2.jsonl --aspects relevance --model base --quiet",
+        "prompt_judge --input rows.jsonl --output o3.jsonl --verdict logits --points 5 --model base --quiet",
+    ] {
+        desk.refused(line, 1, &["no chat template", "give --raw-prompt"]);
+        desk.ok(&format!("{line} --raw-prompt --overwrite"));
+    }
+}

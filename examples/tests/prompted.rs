@@ -351,3 +351,151 @@ fn published_figures_come_back() {
         }
     }
 }
+
+/// Generated pairs, whose texts are short enough for the embedded model.
+fn generated(folder: &TempDir, rows: &str) {
+    succeed("generate_rows", folder.path(), &["--pairs", "--split", "test", "--rows", rows, "--output", "pairs.jsonl"]);
+}
+
+fn json_of(folder: &TempDir, name: &str) -> Value {
+    serde_json::from_slice(&fs::read(folder.path().join(name)).expect("JSON file")).expect("JSON")
+}
+
+#[test]
+fn a_judge_that_follows_the_place_is_said_to_and_its_preferences_are_measured() {
+    let folder = TempDir::new().expect("folder");
+    generated(&folder, "40");
+    let args = ["--input", "pairs.jsonl", "--output", "out.jsonl", "--json", "tally.json"];
+    let judge = ["--template", "pair-forced", "--verdict", "layers"];
+    let (code, stdout, stderr) = ran("prompt_judge", folder.path(), &[&args[..], &judge].concat());
+    assert_eq!(code, Some(0), "{stdout}{stderr}");
+    assert!(stderr.contains("in 40 of 40 pairs the response shown first wins in both orders"), "{stderr}");
+    assert!(stdout.contains("inconsistent") && stdout.contains("mean preference, the probability of A"), "{stdout}");
+    let tally = json_of(&folder, "tally.json");
+    assert_eq!(tally["verdicts"], json!({"A": 0, "B": 0, "tie": 0, "inconsistent": 40}));
+    assert_eq!((&tally["n"], &tally["flips"]["shown_first"]), (&json!(40), &json!(40)));
+    let share = &tally["statistics"]["first_share"];
+    assert!(share["estimate"] == 1.0 && share["n"] == 80 && share["p"].as_f64().expect("p") < 1e-10, "{share}");
+    let preference = &tally["statistics"]["mean_preference"];
+    assert!(preference["low"].as_f64() < preference["estimate"].as_f64(), "{preference}");
+    // A finished output is tallied again.
+    fs::remove_file(folder.path().join("tally.json")).expect("removed");
+    let again = succeed("prompt_judge", folder.path(), &[&args[..], &judge].concat());
+    assert!(again.contains("nothing to do") && again.contains("inconsistent"), "{again}");
+    assert_eq!(json_of(&folder, "tally.json"), tally);
+
+    // The sign of the averaged log-odds, from the rows themselves.
+    let (mut right, mut right_last) = (0, 0);
+    for row in rows(folder.path().join("out.jsonl")) {
+        let odds: Vec<f64> = (0..2)
+            .map(|order| {
+                let p = |letter: &str| row["orders"][order]["probabilities"][letter].as_f64().expect("a probability");
+                p("A").ln() - p("B").ln()
+            })
+            .collect();
+        let last: Vec<f64> = (0..2)
+            .map(|order| {
+                let logits = |letter: &str| {
+                    row["orders"][order]["logits"][letter].as_array().expect("logits").last().unwrap().as_f64().unwrap()
+                };
+                logits("A") - logits("B")
+            })
+            .collect();
+        let human: Vec<&str> =
+            row["human"].as_array().expect("raters").iter().map(|rater| rater.as_str().unwrap()).collect();
+        let count = |letter: &str| human.iter().filter(|rater| **rater == letter).count();
+        let gold = if 2 * count("A") > human.len() {
+            1.0
+        } else if 2 * count("B") > human.len() {
+            -1.0
+        } else {
+            0.0
+        };
+        let sign = |odds: &[f64]| {
+            if odds[0] + odds[1] > 2e-12 {
+                1.0
+            } else if odds[0] + odds[1] < -2e-12 {
+                -1.0
+            } else {
+                0.0
+            }
+        };
+        right += usize::from(sign(&odds) == gold);
+        right_last += usize::from(sign(&last) == gold);
+    }
+    let share = |count: usize| count as f64 / 40.0;
+    let benchmark =
+        ["--benchmark", "pairs", "--data", "pairs.jsonl", "--verdicts", "out.jsonl", "--json", "found.json"];
+    let said = succeed("pairwise_benchmark", folder.path(), &benchmark);
+    assert!(said.contains("accuracy_mean_log_odds") && said.contains("always saying the commonest"), "{said}");
+    let found = json_of(&folder, "found.json");
+    let statistics = &found["statistics"];
+    assert_eq!(statistics["accuracy_mean_log_odds"]["estimate"], share(right));
+    assert_eq!(statistics["accuracy_mean_log_odds"]["n"], 40);
+    assert!(
+        statistics["consistency"]["estimate"] == 0.0 && statistics["accuracy_mean_probability"]["low"].is_f64(),
+        "{statistics}"
+    );
+    assert!(
+        statistics["calibration_slope_mean_log_odds"].is_object()
+            && statistics["brier_mean_probability"]["estimate"].is_f64()
+    );
+    let layers = found["layers"].as_array().expect("layers");
+    assert_eq!(layers.last().expect("a layer")["accuracy_mean_log_odds"]["estimate"], share(right_last));
+    assert_eq!((layers.len(), &layers[0]["layer"]), (7, &json!(0)));
+
+    // The other reports say the same of the same rows.
+    let bias = ["--benchmark", "pairs", "--data", "pairs.jsonl", "--verdicts", "out.jsonl", "--json", "bias.json"];
+    succeed("bias_report", folder.path(), &bias);
+    succeed("agreement", folder.path(), &["--input", "out.jsonl", "--json", "agreement.json", "--quiet"]);
+    succeed("report", folder.path(), &["--input", "out.jsonl", "--output", "report.html", "--quiet"]);
+    let page = fs::read_to_string(folder.path().join("report.html")).expect("page");
+    assert!(page.contains("accuracy_mean_log_odds"));
+    for (file, part) in [("bias.json", "preferences"), ("agreement.json", "statistics"), ("report.json", "preferences")]
+    {
+        assert_eq!(json_of(&folder, file)[part]["accuracy_mean_log_odds"]["estimate"], share(right), "{file}");
+    }
+    let one = ["--input", "out.jsonl", "--statistics", "accuracy_mean_log_odds", "--quiet"];
+    assert!(succeed("agreement", folder.path(), &one).contains("accuracy_mean_log_odds"));
+}
+
+#[test]
+fn what_is_advised_where_nothing_is_parsed_works() {
+    let folder = TempDir::new().expect("folder");
+    generated(&folder, "6");
+    let args = |output: &'static str| ["--input", "pairs.jsonl", "--output", output];
+    // The prompt and a long reply do not fit; with a short one nothing is parsed.
+    let (code, _, stderr) = ran("prompt_judge", folder.path(), &args("long.jsonl"));
+    assert!(
+        code == Some(1) && stderr.contains("note: too_long") && stderr.contains("--apart --verdict logits"),
+        "{stderr}"
+    );
+    let (code, _, stderr) =
+        ran("prompt_judge", folder.path(), &[&args("short.jsonl")[..], &["--max-new-tokens", "32"]].concat());
+    assert!(code == Some(1) && stderr.contains("looked for [[A]], [[B]] or [[C]]"), "{stderr}");
+    let remedy = "--apart --verdict logits in place of --max-new-tokens";
+    assert!(stderr.contains(remedy), "{stderr}");
+    let detail = &rows(folder.path().join("short.jsonl"))[0]["unscored"]["detail"];
+    assert!(
+        detail.as_str().expect("a detail").contains("no verdict of the form [[A]], [[B]] or [[C]] (convention strict)"),
+        "{detail}"
+    );
+    let told: Vec<&str> = remedy.split(" in place of").next().expect("options").split(' ').collect();
+    let said = succeed("prompt_judge", folder.path(), &[&args("read.jsonl")[..], &told].concat());
+    assert!(said.contains("6 of 6 rows judged"), "{said}");
+}
+
+#[test]
+fn grades_are_tallied() {
+    let folder = TempDir::new().expect("folder");
+    succeed("generate_rows", folder.path(), &["--split", "test", "--rows", "12", "--output", "in.jsonl"]);
+    let args = ["--input", "in.jsonl", "--output", "out.jsonl", "--verdict", "logits", "--json", "tally.json"];
+    let said = succeed("prompt_judge", folder.path(), &args);
+    assert!(said.contains("12 of 12 rows judged") && said.contains("median"), "{said}");
+    let scores: Vec<f64> =
+        rows(folder.path().join("out.jsonl")).iter().map(|row| row["score"].as_f64().unwrap()).collect();
+    let tally = json_of(&folder, "tally.json");
+    let mean = tally["statistics"]["mean_score"]["estimate"].as_f64().expect("a mean");
+    assert!((mean - scores.iter().sum::<f64>() / 12.0).abs() < 1e-12);
+    assert_eq!(tally["quantiles"]["greatest"].as_f64(), scores.iter().copied().reduce(f64::max));
+}

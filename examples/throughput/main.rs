@@ -20,7 +20,7 @@ use judge_core::{
 };
 use judge_data::{AtomicFile, Outputs};
 use judge_examples::console::{check_scored, progress, say, start, tell};
-use judge_examples::files::{OverwriteArgs, program};
+use judge_examples::files::{InputArgs, OverwriteArgs, program};
 use judge_examples::interrupt::{Interrupts, Stopped};
 use judge_examples::model_args::ModelArgs;
 use judge_models::{Model, product_rate};
@@ -37,9 +37,8 @@ use rows::Rows;
 #[derive(Parser)]
 #[command(name = "throughput")]
 struct Cli {
-    /// JSON lines of prompts or graded rows
-    #[arg(long, value_name = "FILE")]
-    input: PathBuf,
+    #[command(flatten)]
+    input: InputArgs,
     /// The figures as JSON, and the states of the first prompt's last token at every layer that was read
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
@@ -87,7 +86,7 @@ fn main() -> ExitCode {
 }
 
 fn run(cli: &Cli) -> Result<()> {
-    let inputs = [Some(&cli.input), cli.template.as_ref()].into_iter().flatten();
+    let inputs = [Some(&cli.input.input), cli.template.as_ref()].into_iter().flatten();
     Outputs::new(inputs).reports("throughput", &cli.json).overwrite(cli.write.overwrite).check()?;
     let Rows { prompts, rows, share } = Rows::read(&cli.model, &cli.input, cli.template.as_deref())?;
     let json_file = cli.json.as_ref().map(AtomicFile::create).transpose()?;

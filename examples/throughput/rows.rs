@@ -4,9 +4,10 @@ use std::path::Path;
 
 use anyhow::{Context, Result, bail};
 use judge_core::{Fields, Prompt, PromptFamily, PromptTemplate, Scale};
-use judge_data::{Dataset, DatasetFormat, DatasetOptions, Record};
+use judge_data::{DatasetFormat, Record};
 use judge_examples::console::usage;
-use judge_examples::model_args::{ModelArgs, read_template};
+use judge_examples::files::InputArgs;
+use judge_examples::model_args::{ModelArgs, OWN_POINTS, read_template};
 
 /// A file's rows, of which `--limit` may take the first ones only.
 pub(crate) struct Rows {
@@ -20,16 +21,16 @@ pub(crate) struct Rows {
 
 impl Rows {
     /// Reads the whole file, so that its length is known and what is wrong with it is said before any model work.
-    pub(crate) fn read(args: &ModelArgs, input: &Path, template: Option<&Path>) -> Result<Self> {
-        let data = Dataset::open(input, &DatasetOptions::default())?;
+    pub(crate) fn read(args: &ModelArgs, input: &InputArgs, template: Option<&Path>) -> Result<Self> {
+        let data = input.records(&input.open()?, None, None)?;
         let graded = matches!(data.format(), DatasetFormat::Graded | DatasetFormat::Prometheus);
         if !graded && template.is_some() {
-            let (input, format) = (input.display(), data.format());
+            let (input, format) = (input.input.display(), data.format());
             return Err(usage(format_args!("--template needs graded rows; {input} has the format `{format}`")));
         }
         let template = match template {
             Some(path) => Some(read_template(path)?),
-            None if graded => args.own_template()?,
+            None if graded => args.own_template(OWN_POINTS, None)?,
             None => None,
         };
         let template = args.dress_template(match template {

@@ -32,6 +32,7 @@ mod tests;
 pub use compared::{Candidates, Pair, candidates, pairs};
 pub use defects::{Defect, Severity};
 pub use draw::Draw;
+pub use topics::is_generated;
 
 use raters::marks;
 use topics::{SHIFTED, TRAINED};

@@ -7,11 +7,24 @@ use std::ops::ControlFlow;
 use anyhow::Result;
 use judge_data::StatesFile;
 
-/// ⌊n · share⌋, where a product that falls short of a whole number by rounding alone counts as that number: 0.29 of 100 are 29.
+use crate::console::tell;
+
+/// ⌊n · share⌋ rows, but at least one where there are any and the share is above 0. A product that falls short of a whole number by
+/// rounding alone counts as that
+/// number: 0.29 of 100 are 29.
 #[must_use]
 pub fn rows_of_share(n: usize, share: f64) -> usize {
     let exact = n as f64 * share;
-    (exact * (1.0 + 2.0 * f64::EPSILON)).floor() as usize
+    let whole = (exact * (1.0 + 2.0 * f64::EPSILON)).floor() as usize;
+    if exact > 0.0 { whole.max(1) } else { whole }
+}
+
+/// Says so where a share of so few rows is less than one of them.
+pub fn tell_few(n: usize, share: f64) {
+    let exact = n as f64 * share;
+    if exact > 0.0 && exact < 1.0 {
+        tell(format_args!("note: a share of {share} of {n} rows is less than one row; the best one is taken"));
+    }
 }
 
 /// The rows that were chosen.
@@ -240,7 +253,16 @@ mod tests {
         assert_eq!(best(&values, 0), Choice { chosen: vec![false; 6], least: None, tied: 0 });
         let from = reaching(&values, 2.0);
         assert_eq!((rows(&from), from.tied), (vec![0, 2, 3, 4], 0));
-        assert_eq!([rows_of_share(100, 0.29), rows_of_share(10, 0.3), rows_of_share(3, 0.3)], [29, 3, 0]);
+        assert_eq!(
+            [
+                rows_of_share(100, 0.29),
+                rows_of_share(10, 0.3),
+                rows_of_share(3, 0.3),
+                rows_of_share(3, 0.0),
+                rows_of_share(0, 0.3)
+            ],
+            [29, 3, 1, 0, 0]
+        );
     }
 
     fn direction(x: f32, y: f32) -> Vec<f32> {

@@ -16,7 +16,7 @@ use super::pass::{Answer, Passes};
 use super::rubrics::{Rubric, Rubrics};
 use crate::console::{tell, usage};
 use crate::lager::{ConditionArg, LagerArgs};
-use crate::model_args::ModelArgs;
+use crate::model_args::{ModelArgs, OWN_POINTS};
 use crate::probes::PromptedProbe;
 use crate::prompts;
 
@@ -33,12 +33,12 @@ impl Aspects {
     pub fn new(rubrics: &Rubrics, lager: &LagerArgs, model: &ModelArgs) -> Result<Self> {
         lager.check()?;
         if lager.rubric.is_some() {
-            return Err(usage("--rubric is for one aspect; give --rubrics FILE.json"));
+            return Err(usage("--rubric is for one aspect; a file of rubrics asks about each aspect in its own words"));
         }
-        let own = lager.condition == ConditionArg::PromptEnd && model.own_template()?.is_some();
-        let guided = lager.template.is_none() && !own;
         let levels = u16::try_from(rubrics.levels()).context("levels of a rubric")?;
-        if lager.points.is_some_and(|points| guided && points != levels) {
+        let own = lager.condition == ConditionArg::PromptEnd && model.own_template(OWN_POINTS, None)?.is_some();
+        let guided = lager.template.is_none() && !own;
+        if lager.points.is_some_and(|points| lager.template.is_none() && points != levels) {
             return Err(usage(format!("--points must be {levels}, the levels of the rubrics")));
         }
         if guided && lager.prefill.is_some() {
@@ -49,6 +49,9 @@ impl Aspects {
         }
         let mut with_points = lager.clone();
         with_points.points.get_or_insert(levels);
+        // Each aspect's own question names the grades.
+        with_points.rubric =
+            rubrics.asked().next().filter(|_| own && lager.template.is_none()).map(|first| rubrics.sentence(first));
         let base = with_points.lager_settings(DatasetFormat::Graded, model)?;
         let of = |rubric: &Rubric| -> Result<(String, LagerSettings)> {
             if guided {

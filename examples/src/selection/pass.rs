@@ -14,6 +14,7 @@ use super::example::{Example, examples};
 use crate::console::tell;
 use crate::files::{InputArgs, WriteArgs};
 use crate::model_args::ModelArgs;
+use crate::options::offered;
 use crate::pace::Watch;
 
 /// The examples, and the model that is loaded when the first pass needs it.
@@ -43,7 +44,7 @@ impl Passes<'_> {
         if let Some(model) = self.loaded.get() {
             return Ok(model);
         }
-        let model = self.model.load()?;
+        let model = self.model.load_for(self.input)?;
         Ok(self.loaded.get_or_init(|| model))
     }
 
@@ -117,8 +118,10 @@ impl Passes<'_> {
                 1 => String::new(),
                 n => format!(" (and less than half of it on those of {} others)", n - 1),
             };
+            let see = offered([" (see --prefill and --template)".to_owned()]).unwrap_or_default();
             tell(format_args!(
-                "note: {name}: on average {:.1} % of the model's probability lies on the labels{others}; the prompt may not lead it to a label (see --prefill and --template)",
+                "note: {name}: on average {:.1} % of the model's probability lies on the labels{others}; the prompt may not lead it to a \
+                 label{see}",
                 100.0 * mass
             ));
         }

@@ -346,7 +346,7 @@ impl Report {
             say(format_args!("no {what}: {}", reasons.join(", ")))?;
         }
         if let Some(least) = self.least {
-            say(format_args!("the least of them has {least:.4}; {} further rows have that too", self.tied))?;
+            say(format_args!("lowest selected score: {least:.4} ({} unselected rows tie with it)", self.tied))?;
         }
         if self.duplicates.rows > 0 {
             let Repeats { rows, chosen, .. } = self.duplicates;

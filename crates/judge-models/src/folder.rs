@@ -16,7 +16,7 @@
 //! | `model.safetensors`, or `model.safetensors.index.json` with shards, or exactly one `*.gguf` | one of them | `weights/` |
 //! | `tokenizer.json` | yes | `text/tokenizer.rs` |
 //! | `tokenizer_config.json`, `special_tokens_map.json` | no | `text/tokenizer/special_tokens.rs` |
-//! | `chat_template.jinja`, `chat_template.json` | no | `text/tokenizer/special_tokens.rs` |
+//! | `chat_template.jinja` | no | `text/tokenizer/special_tokens.rs` |
 //! | `generation_config.json` | no | `model.rs`, for the end tokens |
 //!
 //! An adapter's folder, with `adapter_config.json` and `adapter_model.safetensors`, is no model
@@ -49,9 +49,9 @@ pub(crate) mod file {
     pub(crate) const TOKENIZER_CONFIG: &str = "tokenizer_config.json";
     /// The chat template as a file of its own; wins over the others.
     pub(crate) const CHAT_TEMPLATE: &str = "chat_template.jinja";
-    /// The chat template as the field `chat_template` of a JSON file.
+    /// The template of a processor of images and sounds; it is kept beside the others and not read.
     pub(crate) const CHAT_TEMPLATE_JSON: &str = "chat_template.json";
-    /// Named special tokens; read only beside a `tokenizer_config.json` of the old kind.
+    /// Named special tokens; read where there is no `tokenizer_config.json`, or one of the old kind.
     pub(crate) const SPECIAL_TOKENS_MAP: &str = "special_tokens_map.json";
     /// What a folder may have beside `config.json` and weights: how text becomes tokens, and where
     /// writing ends. The hub's client fetches these, and `merge.rs` copies them.

@@ -46,7 +46,7 @@ use std::sync::{Arc, OnceLock};
 use judge_core::{BackboneError, LabelInContext, Prompt, Reason, TokenId, Unscored};
 use tokenizers::Tokenizer;
 
-use super::chat_template::{ChatTemplate, Date};
+use super::chat_template::{ChatTemplate, Date, TemplateError};
 use crate::Error;
 use crate::folder::{Folder, file, read_text};
 use guarded::guarded;
@@ -113,7 +113,7 @@ enum Template {
     Absent { folder: PathBuf },
     /// The one in `path` does not compile: [`Error::ChatTemplate`] for chat prompts, each time the
     /// same.
-    Broken { path: PathBuf, source: Arc<minijinja::Error> },
+    Broken { path: PathBuf, source: Arc<TemplateError> },
 }
 
 impl TextCodec {

@@ -1,44 +1,48 @@
-//! How much text one rendering may make. minijinja counts instructions, but a few of them can
-//! double a text each, so this file counts bytes as well.
+//! How much one rendering may do and make.
 //!
-//! The counter belongs to the thread: [`begin`] resets it, and every helper that can multiply its
-//! input calls [`charge`] before it allocates. A rendering runs on one thread from begin to end,
-//! and no rendering starts inside another, so one counter is enough. Helpers that build a text
-//! piece by piece write to a [`Text`], which charges for itself. Those that call into minijinja
-//! charge an upper bound first (`python.rs`).
+//! The counters belong to the thread: [`begin`] resets them. A rendering runs on one thread from begin to end, and no rendering
+//! starts inside another, so one set is enough. Everything that runs an expression calls [`step`]; everything that makes text or
+//! lists calls [`charge`] before it allocates. A text that is built piece by piece is a [`Text`], which charges for itself.
 //!
-//! The bytes that reach the output are bounded apart from this, by `Capped` of `chat_template.rs`.
+//! The bytes that reach the output are among those that are charged, and are bounded apart from this as well (`eval.rs`).
 
 use std::cell::Cell;
 
-use minijinja::{Error as JinjaError, ErrorKind, Value};
+use super::fault::{Result, fault};
+use super::{FUEL, OUTPUT};
 
-use super::OUTPUT;
-
-/// Bytes of intermediate texts that one rendering may make in all: 256 MiB, four times the output.
-/// Texts that are dropped on the way still count.
+/// Bytes of intermediate texts and lists that one rendering may make in all: 256 MiB, four times the output. What is dropped on
+/// the way still counts.
 pub(super) const MADE: usize = 4 * OUTPUT;
 
 thread_local! {
-    /// Bytes that the rendering on this thread may still make. It is a thread-local because
-    /// minijinja hands its filters no state of ours.
+    /// Bytes that the rendering on this thread may still make.
     static LEFT: Cell<usize> = const { Cell::new(MADE) };
+    /// Steps that it may still take.
+    static STEPS: Cell<u64> = const { Cell::new(FUEL) };
 }
 
-/// Gives the rendering that starts on this thread the whole of [`MADE`].
+/// Gives the rendering that starts on this thread the whole of [`MADE`] and [`FUEL`].
 pub(super) fn begin() {
     LEFT.set(MADE);
+    STEPS.set(FUEL);
+}
+
+/// Takes one step: an expression, a statement, or a value that is visited.
+pub(super) fn step() -> Result<()> {
+    let Some(left) = STEPS.get().checked_sub(1) else {
+        return fault(format!("the template takes more than {FUEL} steps"));
+    };
+    STEPS.set(left);
+    Ok(())
 }
 
 /// Takes `bytes` from what this rendering has left. Call it before the bytes are made.
 ///
 /// Fails if fewer are left, and then takes nothing.
-pub(super) fn charge(bytes: usize) -> Result<(), JinjaError> {
+pub(super) fn charge(bytes: usize) -> Result<()> {
     let Some(left) = LEFT.get().checked_sub(bytes) else {
-        return Err(JinjaError::new(
-            ErrorKind::InvalidOperation,
-            format!("the template makes more than {MADE} bytes of text"),
-        ));
+        return fault(format!("the template makes more than {MADE} bytes of text"));
     };
     LEFT.set(left);
     Ok(())
@@ -50,16 +54,22 @@ pub(super) struct Text(String);
 
 impl Text {
     /// Appends a text, or fails without a change if the budget is spent.
-    pub(super) fn push_str(&mut self, more: &str) -> Result<(), JinjaError> {
+    pub(super) fn push_str(&mut self, more: &str) -> Result<()> {
         charge(more.len())?;
         self.0.push_str(more);
         Ok(())
     }
 
-    /// Appends a character, which costs one to four bytes; fails as [`push_str`](Self::push_str)
-    /// does.
-    pub(super) fn push(&mut self, c: char) -> Result<(), JinjaError> {
+    /// Appends a character, which costs one to four bytes; fails as [`push_str`](Self::push_str) does.
+    pub(super) fn push(&mut self, c: char) -> Result<()> {
         self.push_str(c.encode_utf8(&mut [0; 4]))
+    }
+
+    /// Appends a character `count` times.
+    pub(super) fn fill(&mut self, c: char, count: usize) -> Result<()> {
+        charge(count.saturating_mul(c.len_utf8()))?;
+        self.0.extend(std::iter::repeat_n(c, count));
+        Ok(())
     }
 
     pub(super) fn into_string(self) -> String {
@@ -67,17 +77,17 @@ impl Text {
     }
 }
 
-/// Call this before a value at nesting `depth` (0 is the outermost) is written out or measured.
-///
-/// It charges for each value even if its text is short: a list that holds one list twice is short
-/// to make and, nested, long to write. It fails at depths that no real value has, because writing
-/// recurses.
-pub(super) fn enter(depth: usize) -> Result<(), JinjaError> {
-    /// Depth of the innermost value that is still written.
-    const DEEPEST: usize = 64;
-    charge(size_of::<Value>())?;
-    if depth <= DEEPEST {
-        return Ok(());
-    }
-    Err(JinjaError::new(ErrorKind::InvalidOperation, format!("a value is nested more than {DEEPEST} deep")))
+thread_local! {
+    /// How often this rendering looked at something that can change: a namespace, a cycler, a joiner or an iterator.
+    static LOOKS: Cell<u64> = const { Cell::new(0) };
+}
+
+/// Says that something that can change was looked at.
+pub(super) fn look() {
+    LOOKS.set(LOOKS.get().wrapping_add(1));
+}
+
+/// How often [`look`] was called on this thread.
+pub(super) fn looks() -> u64 {
+    LOOKS.get()
 }

@@ -34,6 +34,7 @@ use judge_core::{Message, TokenId};
 use tokenizers::{AddedToken, Tokenizer};
 
 use super::ids;
+use crate::text::chat_template::TemplateError;
 
 /// The control tokens: those that mark turns, ends and the like. Every special token is one. So is
 /// any other added token with visible text that the chat template writes.
@@ -67,8 +68,8 @@ struct Found {
 #[derive(Debug, thiserror::Error)]
 pub(super) enum Refusal {
     /// The template raised an error or exceeded a bound.
-    #[error("{0:#}")]
-    Template(#[from] minijinja::Error),
+    #[error("{0}")]
+    Template(#[from] TemplateError),
     /// The template treats marked messages differently, for example because it splits them at
     /// control tokens.
     #[error("a message spells a control token in a place that the template takes apart")]
@@ -114,7 +115,7 @@ impl Control {
         &self,
         messages: &[Message],
         prefill: &str,
-        template: impl Fn(&[Message]) -> Result<String, minijinja::Error>,
+        template: impl Fn(&[Message]) -> Result<String, TemplateError>,
     ) -> Result<Rendered, Refusal> {
         let mut text = template(messages)?;
         let strings = || messages.iter().flat_map(|m| [&m.role, &m.content]);

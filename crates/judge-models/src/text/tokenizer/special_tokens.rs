@@ -1,6 +1,5 @@
 //! Special tokens and the chat template, as the small JSON files of a folder tell of them:
-//! `tokenizer_config.json`, `special_tokens_map.json`, `chat_template.jinja` and
-//! `chat_template.json`.
+//! `tokenizer_config.json`, `special_tokens_map.json` and `chat_template.jinja`.
 //!
 //! `TextCodec::load` reads a [`SpecialTokens`], adds its tokens to the tokenizer
 //! ([`SpecialTokens::add_to`]), and asks what goes around a text ([`SpecialTokens::surround`]). The
@@ -34,9 +33,6 @@ pub(super) struct SpecialTokens {
     /// Special tokens without a name: the lists `extra_special_tokens` and
     /// `additional_special_tokens`.
     extra: Vec<AddedToken>,
-    /// `add_bos_token` and `add_eos_token` if either is there and not null; the other then counts
-    /// as false. `None` leaves it to the post-processor.
-    explicit: Option<(bool, bool)>,
 }
 
 /// The tokens that the tokenizer puts around any text. Mostly one BOS before it and nothing after
@@ -50,18 +46,22 @@ pub(super) struct Surround {
 }
 
 impl SpecialTokens {
-    /// Reads `tokenizer_config.json` and, where that is of the old kind without
+    /// Reads `tokenizer_config.json` and, where there is none or it is of the old kind without
     /// `added_tokens_decoder`, `special_tokens_map.json`, whose named tokens win.
     ///
     /// # Errors
     /// Only for files that are there and cannot be read, or are no JSON.
     pub(super) fn read(folder: &Folder) -> Result<Self, Error> {
-        let Some(config) = folder.json(file::TOKENIZER_CONFIG)? else {
-            return Ok(Self::default());
-        };
+        let config = folder.json(file::TOKENIZER_CONFIG)?.unwrap_or_default();
         let mut special = Self::default();
         for name in NAMES {
             special.name(name, config.get(name));
+        }
+        // Further names, such as `image_token`, are names if they are plain texts.
+        for (name, token) in config.as_object().into_iter().flatten() {
+            if name.ends_with("_token") && !NAMES.contains(&name.as_str()) && token.is_string() {
+                special.name(name, Some(token));
+            }
         }
         match config.get("added_tokens_decoder").and_then(Value::as_object) {
             Some(tokens) => {
@@ -89,9 +89,6 @@ impl SpecialTokens {
                 _ => {}
             }
         }
-        let flag = |name: &str| config.get(name).filter(|v| !v.is_null()).map(|v| v.as_bool().unwrap_or(false));
-        let (bos, eos) = (flag("add_bos_token"), flag("add_eos_token"));
-        special.explicit = (bos.is_some() || eos.is_some()).then(|| (bos.unwrap_or(false), eos.unwrap_or(false)));
         Ok(special)
     }
 
@@ -116,20 +113,13 @@ impl SpecialTokens {
 
     /// What the tokenizer puts around a text.
     ///
-    /// If the configuration says it in so many words (`add_bos_token`, `add_eos_token`), that is
-    /// it; a token without a name or an id is left out. Otherwise the text `a` is tokenised with
-    /// and without the post-processor, and the difference at both ends is the answer.
+    /// The text `a` is tokenised with and without the post-processor, and the difference at both ends is the answer.
+    /// `add_bos_token` and `add_eos_token` of `tokenizer_config.json` do not count: transformers drops them where there is a
+    /// `tokenizer.json`.
     ///
     /// # Errors
     /// Also if the post-processor changes the tokens of the text itself.
     pub(super) fn surround(&self, tokenizer: &Tokenizer) -> tokenizers::Result<Surround> {
-        if let Some((bos, eos)) = self.explicit {
-            let token = |wanted: bool, name: &str| -> Vec<TokenId> {
-                let text = self.named.get(name).filter(|_| wanted);
-                text.and_then(|text| tokenizer.token_to_id(text)).into_iter().collect()
-            };
-            return Ok(Surround { before: token(bos, "bos_token"), after: token(eos, "eos_token") });
-        }
         let bare = tokenizer.encode_fast("a", false)?;
         let full = tokenizer.encode_fast("a", true)?;
         let (bare, full) = (bare.get_ids(), full.get_ids());
@@ -163,27 +153,22 @@ fn added_token(value: &Value, special: bool) -> Option<AddedToken> {
     )
 }
 
-/// The chat template and the file it is in: `chat_template.jinja`, else `chat_template.json`, else
-/// `tokenizer_config.json`. Of several named templates it is the one called `default`. `None` if no
-/// file has one.
+/// The chat template and the file it is in: `chat_template.jinja`, else `tokenizer_config.json`. Of several named templates it is the one
+/// called `default`. `None` if no file has one. A `chat_template.json` belongs to a processor of images and sounds; transformers'
+/// tokenizers do not read it.
 pub(super) fn template_source(folder: &Folder) -> Result<Option<(PathBuf, String)>, Error> {
     if let Some(source) = folder.text(file::CHAT_TEMPLATE)? {
         return Ok(Some((folder.file(file::CHAT_TEMPLATE), source)));
     }
-    for name in [file::CHAT_TEMPLATE_JSON, file::TOKENIZER_CONFIG] {
-        let json = folder.json(name)?;
-        let source = match json.as_ref().and_then(|json| json.get("chat_template")) {
-            Some(Value::String(source)) => Some(source.as_str()),
-            Some(Value::Array(templates)) => templates
-                .iter()
-                .find(|template| template.get("name").and_then(Value::as_str) == Some("default"))
-                .and_then(|template| template.get("template")?.as_str()),
-            Some(Value::Object(templates)) => templates.get("default").and_then(Value::as_str),
-            _ => None,
-        };
-        if let Some(source) = source {
-            return Ok(Some((folder.file(name), source.to_owned())));
-        }
-    }
-    Ok(None)
+    let json = folder.json(file::TOKENIZER_CONFIG)?;
+    let source = match json.as_ref().and_then(|json| json.get("chat_template")) {
+        Some(Value::String(source)) => Some(source.as_str()),
+        Some(Value::Array(templates)) => templates
+            .iter()
+            .find(|template| template.get("name").and_then(Value::as_str) == Some("default"))
+            .and_then(|template| template.get("template")?.as_str()),
+        Some(Value::Object(templates)) => templates.get("default").and_then(Value::as_str),
+        _ => None,
+    };
+    Ok(source.map(|source| (folder.file(file::TOKENIZER_CONFIG), source.to_owned())))
 }

@@ -141,8 +141,9 @@ fn a_label_agrees_with_its_context_where_it_stays_a_token() {
     }
 }
 
+/// transformers drops `add_bos_token` and `add_eos_token` of the configuration where there is a `tokenizer.json`.
 #[test]
-fn a_null_setting_of_special_tokens_says_nothing() {
+fn settings_of_bos_and_eos_say_nothing() {
     for kind in KINDS {
         let (plain, expected) = load(kind, &TextOptions::default());
         let raw = |settings| {
@@ -150,10 +151,33 @@ fn a_null_setting_of_special_tokens_says_nothing() {
             encode(&codec, &Prompt::Raw(expected.cases[0].prompt.clone()))
         };
         let by_default = encode(&plain, &Prompt::Raw(expected.cases[0].prompt.clone()));
-        assert_eq!(raw(json!({ "add_bos_token": null, "add_eos_token": null })), by_default, "{kind}");
-        assert_eq!(raw(json!({ "add_bos_token": true, "add_eos_token": null }))[0], expected.bos, "{kind}");
-        assert_ne!(raw(json!({ "add_bos_token": false }))[0], expected.bos, "{kind}");
+        for flag in [json!(null), json!(true), json!(false)] {
+            assert_eq!(raw(json!({ "add_bos_token": flag, "add_eos_token": flag })), by_default, "{kind}");
+        }
     }
+}
+
+/// Without a `tokenizer_config.json` the special tokens are those of `special_tokens_map.json`, and a `chat_template.json` is
+/// a processor's.
+#[test]
+fn special_tokens_may_be_in_their_own_file_alone() {
+    let fixture = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/tokenizers/byte-level");
+    let folder = TempDir::new().unwrap();
+    for (name, text) in [
+        ("config.json", "{}"),
+        ("model.safetensors", ""),
+        ("special_tokens_map.json", r#"{"bos_token": {"content": "<s>"}, "eos_token": "</s>"}"#),
+        ("chat_template.json", r#"{"chat_template": "processor"}"#),
+    ] {
+        fs::write(folder.path().join(name), text).unwrap();
+    }
+    fs::copy(fixture.join("tokenizer.json"), folder.path().join("tokenizer.json")).unwrap();
+    let load = || TextCodec::load(&Folder::open(folder.path()).unwrap(), &TextOptions::default()).unwrap();
+    assert!(matches!(load().encode(&Prompt::user("a")), Err(Error::NoChatTemplate { .. })));
+    fs::write(folder.path().join("chat_template.jinja"), "{{ bos_token }}x{{ eos_token }}").unwrap();
+    let (_, expected) = self::load("byte-level", &TextOptions::default());
+    let ids = load().encode(&Prompt::user("a")).unwrap().unwrap();
+    assert_eq!((ids[0], ids[ids.len() - 1]), (expected.bos, expected.eos));
 }
 
 #[test]

@@ -1,0 +1,145 @@
+//! The tree of a template: what `parser.rs` makes and `eval.rs` runs.
+//!
+//! Chains of operators, filters, calls and `elif` are flat lists, so that the tree is only as deep as brackets and blocks lie
+//! inside one another.
+
+use std::sync::Arc;
+
+/// A statement, or a piece of output.
+pub(super) enum Statement {
+    /// Plain text.
+    Data(Arc<str>),
+    /// `{{ expression }}`.
+    Print(Expr, usize),
+    /// The conditions with their bodies in order; the body without a condition is `else`.
+    If(Vec<(Expr, Vec<Statement>)>, Vec<Statement>, usize),
+    For(Arc<For>),
+    /// `{% set a, b = value %}`.
+    Set(Target, Expr, usize),
+    /// `{% set a | filters %}body{% endset %}`.
+    SetBlock(Target, Vec<Step>, Vec<Statement>, usize),
+    With(Vec<(Target, Expr)>, Vec<Statement>, usize),
+    Macro(Arc<MacroNode>),
+    /// `{% call(parameters) callee(…) %}body{% endcall %}`; the body is a macro of the name `caller`.
+    Call(Expr, Arc<MacroNode>, usize),
+    Filter(Vec<Step>, Vec<Statement>, usize),
+    /// `{% generation %}`: only a scope.
+    Scope(Vec<Statement>),
+    Break,
+    Continue,
+}
+
+/// `{% for target in iter if test recursive %}body{% else %}otherwise{% endfor %}`.
+pub(super) struct For {
+    pub(super) target: Target,
+    pub(super) iter: Expr,
+    pub(super) test: Option<Expr>,
+    pub(super) recursive: bool,
+    pub(super) body: Vec<Statement>,
+    pub(super) otherwise: Vec<Statement>,
+    pub(super) line: usize,
+}
+
+/// A macro.
+pub(super) struct MacroNode {
+    pub(super) name: Arc<str>,
+    /// Parameters with their defaults.
+    pub(super) parameters: Vec<(Arc<str>, Option<Expr>)>,
+    pub(super) body: Vec<Statement>,
+    /// Whether the body looks at `varargs`, `kwargs` or `caller`: only then it takes them.
+    pub(super) takes_varargs: bool,
+    pub(super) takes_kwargs: bool,
+    pub(super) takes_caller: bool,
+}
+
+/// What a value is assigned to.
+pub(super) enum Target {
+    Name(Arc<str>),
+    /// An attribute of a namespace.
+    Attribute(Arc<str>, Arc<str>),
+    Tuple(Vec<Target>),
+}
+
+/// An expression.
+pub(super) enum Expr {
+    None,
+    Bool(bool),
+    Int(i128),
+    Float(f64),
+    Str(Arc<str>),
+    Name(Arc<str>),
+    List(Vec<Expr>),
+    Tuple(Vec<Expr>),
+    Dict(Vec<(Expr, Expr)>),
+    Negative(Box<Expr>),
+    Positive(Box<Expr>),
+    Not(Box<Expr>),
+    And(Vec<Expr>),
+    Or(Vec<Expr>),
+    /// `yes if test else no`.
+    If(Box<(Expr, Expr, Option<Expr>)>),
+    Compare(Box<Expr>, Vec<(Compare, Expr)>),
+    /// Operators of one rank, from the left.
+    Chain(Box<Expr>, Vec<(Operator, Expr)>),
+    /// `a ~ b ~ c`.
+    Concat(Vec<Expr>),
+    Postfix(Box<Expr>, Vec<Step>),
+}
+
+/// What follows an operand, from the left, and its line.
+pub(super) struct Step {
+    pub(super) kind: StepKind,
+    pub(super) line: usize,
+}
+
+/// The kinds of [`Step`].
+pub(super) enum StepKind {
+    /// `.name`.
+    Attribute(Arc<str>),
+    /// `[item]`.
+    Item(Expr),
+    /// `[start:stop:step]`.
+    Slice([Option<Expr>; 3]),
+    /// `(…)`.
+    Call(Arguments),
+    /// `|name(…)`.
+    Filter(Arc<str>, Arguments),
+    /// `is name(…)`, or `is not`.
+    Test { name: Arc<str>, arguments: Arguments, negated: bool },
+}
+
+/// The arguments of a call, in the order in which Python takes them.
+#[derive(Default)]
+pub(super) struct Arguments {
+    pub(super) positional: Vec<Expr>,
+    pub(super) named: Vec<(Arc<str>, Expr)>,
+    /// `*list`.
+    pub(super) star: Option<Box<Expr>>,
+    /// `**mapping`.
+    pub(super) stars: Option<Box<Expr>>,
+}
+
+/// Operators that make one value of two.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Operator {
+    Add,
+    Sub,
+    Mul,
+    Div,
+    FloorDiv,
+    Mod,
+    Pow,
+}
+
+/// Comparisons.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Compare {
+    Eq,
+    Ne,
+    Lt,
+    Le,
+    Gt,
+    Ge,
+    In,
+    NotIn,
+}

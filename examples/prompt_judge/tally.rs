@@ -1,11 +1,11 @@
 //! What the finished rows come to: a table for people, and the same as JSON.
 
-use anyhow::{Context, Result};
-use judge_data::{Counts, OrderReading, Row, Rows, write_atomic};
+use anyhow::Result;
+use judge_data::{Counts, OrderReading, Row, Rows};
 use judge_examples::console::{say, table, tell};
 use judge_examples::files::program;
 use judge_examples::preferences::of_pairs;
-use judge_examples::report::{BOOTSTRAP, as_json};
+use judge_examples::report::{BOOTSTRAP, as_json, write_json};
 use judge_metrics::comparison::{PairStatistic, PairTallied, PairTally, Statistic, TalliedPair};
 use judge_metrics::means::sample_mean;
 use judge_metrics::preference::Preference;
@@ -21,7 +21,7 @@ pub(crate) fn report(cli: &Cli, pairs: bool, counts: &Counts) -> Result<()> {
         found.json.insert("n".to_owned(), counts.rows().into());
         found.json.insert("scored".to_owned(), counts.scored.into());
         found.json.insert("unscored".to_owned(), json!(counts.unscored));
-        write_atomic(path, &serde_json::to_vec_pretty(&found.json)?).with_context(|| path.display().to_string())?;
+        write_json(path, "prompt_judge", &found.json)?;
     }
     say(table(&found.lines).trim_end())?;
     for (reason, count) in &counts.unscored {

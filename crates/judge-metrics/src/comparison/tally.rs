@@ -187,6 +187,6 @@ impl PairTallied {
     pub fn follows_place(&self) -> Option<Preference> {
         let [first, second] = self.flips;
         let one_sided = p_of(self.flips).is_some_and(|p| p < 0.05) && 4 * first.max(second) >= self.n;
-        one_sided.then(|| if first > second { Preference::First } else { Preference::Second })
+        one_sided.then_some(if first > second { Preference::First } else { Preference::Second })
     }
 }

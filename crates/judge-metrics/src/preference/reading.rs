@@ -13,9 +13,8 @@ const TIE: f64 = 1e-12;
 /// items apart. Averaged over both orders the pull of the place cancels, and what is left is about the items. Two averages are in use:
 ///
 /// - of the probabilities, (p₁ + p₂) / 2, where pₖ is P(first item) + P(tie) / 2 in order k;
-/// - of the log-odds, (l₁ + l₂) / 2, where lₖ = ln P(first item) − ln P(second item) in order k. With the log-odds sₖ of the response
-/// that was
-///   *shown* first, this is (s₁ − s₂) / 2: a pull that adds the same amount to both orders vanishes exactly.
+/// - of the log-odds, (l₁ + l₂) / 2, where lₖ = ln P(first item) − ln P(second item) in order k. With the log-odds sₖ of the
+///   response that was *shown* first, this is (s₁ − s₂) / 2: a pull that adds the same amount to both orders vanishes exactly.
 ///
 /// ```
 /// use judge_metrics::preference::{PairReading, Preference};

@@ -1,7 +1,7 @@
 //! Conversations as data sets have them, as messages for a chat template.
 
 use judge_core::Message;
-use serde::Deserialize;
+use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 
 use crate::row::describe;
@@ -23,12 +23,17 @@ pub(crate) const MESSAGES: &str =
 struct Turn<'a> {
     #[serde(borrow)]
     role: Option<&'a RawValue>,
-    #[serde(borrow)]
+    #[serde(borrow, default, deserialize_with = "present")]
     content: Option<&'a RawValue>,
     #[serde(borrow)]
     from: Option<&'a RawValue>,
-    #[serde(borrow)]
+    #[serde(borrow, default, deserialize_with = "present")]
     value: Option<&'a RawValue>,
+}
+
+/// `null` is a value that is there: an error says so.
+fn present<'de: 'a, 'a, D: Deserializer<'de>>(deserializer: D) -> Result<Option<&'a RawValue>, D::Error> {
+    <&RawValue>::deserialize(deserializer).map(Some)
 }
 
 /// A part of a content, of which texts are read.

@@ -185,7 +185,10 @@ impl Folder {
 
 /// Names in a folder, sorted, so that an error can say what was there. Bytes that are no UTF-8 are
 /// replaced.
-fn names(path: &Path) -> Result<Vec<String>, Error> {
+///
+/// # Errors
+/// [`Error::NotAFolder`], or [`Error::Read`] for a folder that cannot be listed.
+pub(crate) fn names(path: &Path) -> Result<Vec<String>, Error> {
     if !path.is_dir() {
         return Err(Error::NotAFolder { path: path.to_owned() });
     }

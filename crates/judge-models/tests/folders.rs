@@ -283,6 +283,18 @@ fn adapters_have_the_names_of_the_class_that_they_were_trained_on() {
         let model = Model::load(&base, &options(&[renamed.path()])).unwrap_or_else(|error| panic!("{from}: {error}"));
         assert_eq!(states(&model), expected, "{from}");
     }
+    // As a program saves it that does not ask PEFT.
+    let running = adapter(|stored| {
+        for (name, ..) in stored {
+            *name = name.replace(".lora_A.", ".lora_A.default.").replace(".lora_B.", ".lora_B.default.");
+        }
+    });
+    assert_eq!(states(&Model::load(&base, &options(&[running.path()])).unwrap()), expected);
+    let pickled = copy("adapters/plain");
+    let weights = pickled.path().join("adapter_model.safetensors");
+    fs::rename(&weights, pickled.path().join("adapter_model.bin")).unwrap();
+    let error = Model::load(&base, &options(&[pickled.path()])).unwrap_err();
+    assert!(matches!(&error, Error::MissingFile { found, .. } if found.contains(&"adapter_model.bin".to_owned())));
     // The same, of a vision-language folder, with an adapter that changes what sees too.
     let of = "families/mistral-off";
     let lora = |stored: &mut Vec<Stored>, module: &str, rows: usize, columns: usize| {
@@ -420,6 +432,17 @@ fn a_row_with_a_token_beyond_the_embedding_is_unscored_and_ends_nothing() {
     let alone = answers(&plain, &[prompts[0].clone(), prompts[2].clone()]).unwrap();
     assert_eq!([&outcomes[0], &outcomes[2]], [&alone[0], &alone[1]]);
     assert!(plain.info().notes.is_empty());
+    // So is one on which the tokenizer fails: it has no token for unknown words.
+    let strict = copy("families/llama-off");
+    edit(&strict.path().join("tokenizer.json"), |tokenizer| tokenizer["model"]["unk_token"] = json!("<none>"));
+    let strict = load(strict.path()).unwrap();
+    let unknown = Request { prompt: Prompt::Raw("ba unheard".to_owned()), want: prompts[0].want.clone() };
+    let outcomes = answers(&strict, &[prompts[0].clone(), unknown]).unwrap();
+    assert_eq!(outcomes[0], alone[0]);
+    assert!(
+        matches!(&outcomes[1], Outcome::Unscored(unscored) if unscored.reason == Reason::Tokenizer),
+        "{outcomes:?}"
+    );
     // A continuation can have one too.
     let continued = Want { continuations: vec!["de <far>".to_owned()], ..Want::default() };
     let outcomes = answers(&model, &[Request { prompt: Prompt::Raw("ba".to_owned()), want: continued }]).unwrap();

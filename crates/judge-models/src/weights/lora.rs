@@ -46,7 +46,7 @@ use serde_json::{Value, json};
 use super::{Checkpoint, CodedRows, Coding, Numbers, Store, Table, Tensors, unwrapped};
 use crate::arch::{EMBEDDING, HEAD};
 use crate::error::{AdapterProblem, TensorProblem};
-use crate::folder::{file, read_json};
+use crate::folder::{file, names, read_json};
 use crate::{Dtype, Error};
 
 /// What the names of an adapter's tensors begin with: PEFT's wrapper around the base model.
@@ -212,8 +212,13 @@ impl Adapter {
         if ["pissa", "olora", "corda"].iter().any(|kind| init.starts_with(kind)) {
             return Err(unsupported("init_lora_weights", init.to_owned()));
         }
-        let mut tensors = Checkpoint::of_file(path.join(file::ADAPTER_WEIGHTS))?;
-        tensors.rename(|name| Some(unwrapped(name)))?;
+        let weights = path.join(file::ADAPTER_WEIGHTS);
+        if !weights.is_file() {
+            let (folder, found) = (path.to_owned(), names(path)?);
+            return Err(Error::MissingFile { folder, wanted: file::ADAPTER_WEIGHTS, found });
+        }
+        let mut tensors = Checkpoint::of_file(weights)?;
+        tensors.rename(|name| Some(without_adapter(&unwrapped(name))))?;
         let changes = changes(&settings, &tensors).map_err(fault)?;
         Ok(Self { path: path.to_owned(), config, tensors, changes })
     }
@@ -311,6 +316,15 @@ impl Adapter {
     fn replacement(&self, name: &str) -> Option<String> {
         self.changes.get(name)?.replaced.clone()
     }
+}
+
+/// The name that PEFT gives a tensor when it saves an adapter, from the one that it has while it runs,
+/// which other programs save: there the adapter's own name, mostly `default`, stands behind the part.
+fn without_adapter(name: &str) -> String {
+    let parts = ["lora_A", "lora_B", "lora_magnitude_vector"].map(|part| format!(".{part}.default."));
+    let plain =
+        parts.iter().fold(name.to_owned(), |name, part| name.replace(part.as_str(), part.trim_end_matches("default.")));
+    plain.replace(".modules_to_save.default.", ".")
 }
 
 /// Whether a value is an object or a list without content.

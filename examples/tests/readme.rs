@@ -14,7 +14,8 @@ const LAST_DIGIT: f64 = 0.015;
 
 /// The blocks of a language, in order.
 fn blocks(language: &str) -> Vec<&'static str> {
-    let opened = README.split(&format!("```{language}\n")).skip(1);
+    let opening = format!("```{language}\n");
+    let opened = README.split(opening.as_str()).skip(1);
     opened.map(|rest| rest.split("```").next().unwrap_or_default()).collect()
 }
 

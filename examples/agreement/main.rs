@@ -145,7 +145,7 @@ fn run(cli: &Cli) -> Result<()> {
     let title = format!("{predicted} against {human}: {}{left_out}", rows_in_words(overall.n));
     say(print::whole(&title, &overall, numeric, risk.as_ref(), cli.methods)?.trim_end())?;
     if let Some(worth) = worth.filter(|worth| !worth.statistics.is_empty()) {
-        say(format_args!("\n{}", worth.text(overall.get("accuracy")).trim_end()))?;
+        say(format_args!("\n{}", worth.text(None).trim_end()))?;
     }
     if groups.len() > print::FEW_GROUPS || (cli.statistics.is_some() && !groups.is_empty()) {
         let names: Vec<&str> = match &cli.statistics {

@@ -152,19 +152,13 @@ fn sentences(found: &Comparisons, numeric: bool) -> Vec<String> {
     }
     for (name, measure, better) in COMPARED {
         if let Some(difference) = known(name) {
-            let size = format!("{:.2}{}{}", difference.estimate.abs(), sure(difference), chance(difference));
-            lines.push(match shown(difference) {
-                Some(sign) if sign == better => {
-                    format!("In {measure} the first judge is better than the second: by {size}.")
-                }
-                Some(_) => format!("In {measure} the first judge is worse than the second: by {size}."),
-                None => format!(
-                    "In {measure} no difference between the two judges can be shown: the first less the second is {:.2}{}{}.",
-                    difference.estimate,
-                    sure(difference),
-                    chance(difference)
-                ),
-            });
+            let size = format!("{:.2}{}{}", difference.estimate, sure(difference), chance(difference));
+            let said = match shown(difference) {
+                Some(sign) if sign == better => "the first judge is better than the second",
+                Some(_) => "the first judge is worse than the second",
+                None => "no difference between the two judges can be shown",
+            };
+            lines.push(format!("In {measure} {said}: the first less the second is {size}."));
         }
     }
     if let Some(difference) = known("difference_accuracy") {

@@ -473,7 +473,10 @@ fn sentences_agree_with_their_p() {
     let p = |name: &str| found["statistics"][name]["p"].as_f64().unwrap();
     assert!(p("difference_spearman") > 0.05 && p("difference_mae") < 0.01, "{}", found["statistics"]);
     assert!(text.contains("In rank correlation no difference between the two judges can be shown"), "{text}");
-    assert!(text.contains("In mean absolute error the first judge is worse than the second: by"), "{text}");
+    assert!(
+        text.contains("In mean absolute error the first judge is worse than the second: the first less the second is"),
+        "{text}"
+    );
     assert!(text.contains("Its scores are on average"), "{text}");
 
     // A judge whose scores have nothing to do with people's: neither order nor, with 0 in its interval, a bias is claimed.

@@ -20,7 +20,7 @@ use judge_examples::model_args::ModelArgs;
 use judge_examples::prompted::PromptedArgs;
 use judge_examples::report::{BOOTSTRAP, as_json};
 use judge_metrics::comparison::{JudgedPair, PairComparison, PairComparisons, PairStatistic};
-use judge_metrics::preference::Preference;
+use judge_metrics::preference::{Preference, Unparsed};
 use serde_json::{Value, json};
 
 /// Measure a pairwise judge on a public benchmark.
@@ -120,7 +120,11 @@ fn compared(args: &PairsArgs, pairs: &[BenchmarkPair], verdicts: &PairVerdicts) 
         pairs: judged.collect(),
         both_orders: verdicts.both_orders,
         ties: args.benchmark.has_ties(),
-        unparsed: args.policy(),
+        unparsed: match args.policy() {
+            // As LLMBar counts: two texts without a verdict agree with each other.
+            Unparsed::Wrong => Unparsed::OwnLabel,
+            named => named,
+        },
         bootstrap: BOOTSTRAP,
     }
 }

@@ -37,7 +37,7 @@ fn errors_refuse_unusable_columns() {
     }
     // No error at all, and errors whose squares are no numbers.
     let none = root_mean_squared_error(&[7.0; 4], &[7.0; 4]).unwrap();
-    assert_eq!((none.standard_error(), none.interval(0.95).unwrap().high), (Ok(0.0), 0.0));
+    assert!(none.interval(0.95).unwrap_err().is_undefined() && none.standard_error() == Ok(0.0));
     let [plain, large, small] = [1.0, 1e200, 1e-200].map(|unit| {
         let error = root_mean_squared_error(&[0.0, 0.0, 0.0], &[unit, -2.0 * unit, 4.0 * unit]).unwrap();
         (error.estimate / unit, error.standard_error().unwrap() / unit, error.interval(0.9).unwrap().high / unit)
@@ -52,8 +52,7 @@ fn errors_refuse_unusable_columns() {
         assert_eq!(mean.interval(level), Err(Error::LevelOutOfRange { level }));
     }
     assert!(matches!(mean.interval(f64::NAN), Err(Error::LevelOutOfRange { .. })));
-    let constant = sample_mean(&[3.0; 5]).unwrap().interval(0.95).unwrap();
-    assert_eq!((constant.low, constant.high), (3.0, 3.0));
+    assert!(sample_mean(&[3.0; 5]).unwrap().interval(0.95).unwrap_err().is_undefined());
 }
 
 #[test]

@@ -57,7 +57,7 @@ pub struct Cli {
     /// What a rater costs beyond the judge, in the test whether it may take their place: 0.2 for experts, 0.15 for skilled raters, 0.1 for crowd workers
     #[arg(long, default_value_t = 0.2, value_name = "SHARE")]
     pub epsilon: f64,
-    /// All labels, in their order [default: those that occur, if all scores are whole numbers or texts]
+    /// All labels, in their order, which says how far apart texts are [default: those that occur, if all scores are whole numbers or texts; texts then have no order]
     #[arg(long, value_delimiter = ',', value_name = "A,B,C")]
     pub labels: Option<Vec<String>>,
     /// Only these statistics, such as spearman,mae; groups are then shown in a line each

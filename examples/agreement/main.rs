@@ -114,7 +114,7 @@ fn run(cli: &Cli) -> Result<()> {
 
     let mut pictures: Vec<(&PathBuf, String)> = Vec::new();
     if let Some(path) = &cli.plot {
-        let bins = reliability::bins(comparison.items(), &bootstrap)?;
+        let bins = reliability::bins(comparison.items(), cli.level);
         pictures.push((path, reliability::svg(comparison.items(), &bins, &predicted, &human, cli.level)?));
     }
     if let (Some(path), Some(risk)) = (&cli.risk_plot, &risk) {

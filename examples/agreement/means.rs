@@ -1,7 +1,8 @@
 //! The mean score that people would give to all rows, of which they have graded some.
 
+use judge_metrics::Proportion;
 use judge_metrics::comparison::{ComparedItem, Statistic};
-use judge_metrics::means::{CalibratedMean, PredictionPoweredMean, clustered_mean, sample_mean};
+use judge_metrics::means::{CalibratedMean, PredictionPoweredMean, clustered_mean, clustered_share, sample_mean};
 
 use crate::pairs::Unlabelled;
 
@@ -17,8 +18,15 @@ pub fn means(items: &[ComparedItem], unlabelled: &[Unlabelled], level: f64) -> V
     let others: Vec<f64> = unlabelled.iter().map(|row| row.predicted).collect();
     let clusters: Option<Vec<&str>> = items.iter().map(|item| item.cluster.as_deref()).collect();
     let of_others: Option<Vec<&str>> = unlabelled.iter().map(|row| row.cluster.as_deref()).collect();
+    // Zeros and ones of people, beside a judge on the same scale: their mean is a share. A column of ones beside a judge's 3.2 is none.
+    let decision = |&value: &f64| value == 0.0 || value == 1.0;
+    let on_scale = judge.iter().all(|value| (0.0..=1.0).contains(value));
+    let is_share = human.iter().all(decision) && (on_scale || (human.contains(&0.0) && human.contains(&1.0)));
+    let passed = || human.iter().map(|&human| human == 1.0).collect::<Vec<_>>();
     let graded = match &clusters {
+        Some(clusters) if is_share => clustered_share(&passed(), clusters),
         Some(clusters) => clustered_mean(&human, clusters),
+        None if is_share => Proportion::of(&passed()).try_into(),
         None => sample_mean(&human),
     };
     let mut found = vec![(MEANS[0].to_owned(), Statistic::estimated(graded, level))];

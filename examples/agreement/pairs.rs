@@ -136,7 +136,7 @@ impl Pairs {
 
     /// A row's ratings, or why it is left out; what the judge says of a row that nobody graded is kept.
     fn item(&mut self, row: &Extra, fields: &Fields<'_>) -> Result<Result<ComparedItem, String>> {
-        if let Some(unscored) = value(row, "unscored") {
+        if let Some(unscored) = value(row, "unscored")? {
             let reason = unscored.get("reason").and_then(Value::as_str).unwrap_or("unscored");
             return Ok(Err(reason.to_owned()));
         }
@@ -148,7 +148,7 @@ impl Pairs {
             Value::String(text) => Ok(Rating::Text(text.clone())),
             other => bail!("{field} is {other}, not a finite number or a label"),
         };
-        let human = match value(row, &self.human) {
+        let human = match value(row, &self.human)? {
             None => Vec::new(),
             // A rater who gave none keeps the place.
             Some(Value::Array(raters)) => raters
@@ -157,7 +157,7 @@ impl Pairs {
                 .collect::<Result<Vec<_>>>()?,
             Some(value) => vec![Some(rating(&self.human, &value)?)],
         };
-        let score = |field: &str| value(row, field).map(|value| rating(field, &value)).transpose();
+        let score = |field: &str| value(row, field)?.map(|value| rating(field, &value)).transpose();
         if human.iter().all(Option::is_none) {
             if let Some(predicted) = score(&self.predicted)?.and_then(|rating| rating.number()) {
                 let cluster = fields.cluster.and_then(|field| text(row, field));
@@ -180,9 +180,9 @@ impl Pairs {
             })?),
         };
         let confidence = match fields.confidence {
-            None => value(row, CONFIDENCE).and_then(|value| confidence(&value)),
+            None => value(row, CONFIDENCE)?.and_then(|value| confidence(&value)),
             Some(field) => {
-                let found = value(row, field).with_context(|| format!("--confidence: the row has no {field:?}"))?;
+                let found = value(row, field)?.with_context(|| format!("--confidence: the row has no {field:?}"))?;
                 let named = confidence(&found);
                 Some(named.with_context(|| {
                     format!("--confidence: {field} is {found}, not a number or a set of probabilities")
@@ -207,17 +207,22 @@ fn confidence(value: &Value) -> Option<f64> {
     }
 }
 
-/// A field's value; null is none.
-fn value(row: &Extra, field: &str) -> Option<Value> {
-    // The row was parsed as JSON when it was read.
-    row.text(field).and_then(|text| serde_json::from_str(text).ok()).filter(|value: &Value| !value.is_null())
+/// A field's value; null is none. A number too large for one, such as 1e400, is an error, as NaN is.
+fn value(row: &Extra, field: &str) -> Result<Option<Value>> {
+    let Some(text) = row.text(field) else { return Ok(None) };
+    // The row was read as JSON, so that nothing but the size of a number can be wrong.
+    let value: Value = serde_json::from_str(text).with_context(|| format!("{field} is {text}, not a finite number"))?;
+    Ok(Some(value).filter(|value| !value.is_null()))
 }
 
 fn text(row: &Extra, field: &str) -> Option<String> {
-    value(row, field).map(|value| match value {
-        Value::String(text) => text,
-        other => other.to_string(),
-    })
+    match value(row, field) {
+        Ok(Some(Value::String(text))) => Some(text),
+        Ok(Some(other)) => Some(other.to_string()),
+        Ok(None) => None,
+        // A name like any other.
+        Err(_) => row.text(field).map(str::to_owned),
+    }
 }
 
 /// Fields of this project's score files that nobody gave as a grade.
@@ -229,7 +234,7 @@ fn like_scores(rows: &[(String, Extra)], predicted: &str) -> Vec<String> {
     let mut names = BTreeSet::new();
     for (_, row) in rows.iter().take(100) {
         for (key, _) in row.iter().filter(|(key, _)| *key != predicted && !OWN.contains(key)) {
-            let like = value(row, key).is_some_and(|value| match &value {
+            let like = value(row, key).ok().flatten().is_some_and(|value| match &value {
                 Value::Array(list) => !list.is_empty() && list.iter().all(|x| number(x) || x.is_null()),
                 other => number(other),
             });

@@ -87,6 +87,14 @@ fn surest(risk: &SelectiveRisk) -> Result<Option<String>> {
     )))
 }
 
+/// Whether people agree with each other beyond chance; `None` where it was not asked.
+fn people_agree(found: &Comparisons) -> Option<bool> {
+    let of = |kind: &str| found.get(&format!("human_krippendorff_alpha_{kind}")).and_then(Statistic::defined);
+    let alpha = of("interval").or_else(|| of("ordinal")).or_else(|| of("nominal"))?;
+    // People who never differ have no interval.
+    Some(alpha.interval.map_or(alpha.estimate >= 1.0, |interval| interval.low > 0.0))
+}
+
 fn sentences(found: &Comparisons, numeric: bool) -> Vec<String> {
     let known = |name: &str| found.get(name).and_then(Statistic::defined);
     let sure = |known: &Reported| {
@@ -99,12 +107,19 @@ fn sentences(found: &Comparisons, numeric: bool) -> Vec<String> {
     };
     let mut lines = Vec::new();
     if let Some(wins) = known("alternative_winning_rate") {
-        let place = if wins.estimate >= 0.5 { "The judge may take" } else { "Nothing shows that the judge may take" };
-        lines.push(format!(
-            "{place} a rater's place: it does as well as {:.0} % of them (alternative annotator test, {}).",
-            100.0 * wins.estimate,
-            wins.method
-        ));
+        let (percent, method) = (100.0 * wins.estimate, &wins.method);
+        // The test holds the judge against raters, whatever these are worth: where they agree by chance alone, noise passes it.
+        lines.push(match people_agree(found) {
+            Some(true) => {
+                let place =
+                    if wins.estimate >= 0.5 { "The judge may take" } else { "Nothing shows that the judge may take" };
+                format!("{place} a rater's place: it does as well as {percent:.0} % of them (alternative annotator test, {method}).")
+            }
+            Some(false) => format!(
+                "People are not shown to agree with each other, so that doing as well as {percent:.0} % of them says nothing for the judge."
+            ),
+            None => format!("It does as well as {percent:.0} % of raters (alternative annotator test, {method})."),
+        });
     }
     if let (Some(judge), Some(people)) = (known("against_rest_judge"), known("against_rest_human")) {
         // Numbers are held against the mean of the others, labels against what most of them say.

@@ -26,7 +26,7 @@ pub fn bootstraps(n: usize) -> Vec<Simulation> {
             Ok(holds(settings(method).interval(n, mean)?.interval, 0.125_f64.exp()))
         }
     };
-    vec![
+    let mut all = vec![
         simulation("Spearman, percentile bootstrap", n, of_rank(BootstrapMethod::Percentile)),
         simulation("Spearman, BCa bootstrap", n, of_rank(BootstrapMethod::BiasCorrectedAccelerated)),
         simulation("skewed mean, percentile bootstrap", n, of_mean(BootstrapMethod::Percentile)),
@@ -39,12 +39,16 @@ pub fn bootstraps(n: usize) -> Vec<Simulation> {
             Ok(holds(settings(BootstrapMethod::Percentile).interval(n, alpha)?.interval, RHO))
         })
         .of_at_most(400),
-        simulation("mean of n/4 questions of 4 answers, clustered bootstrap", n, move |draw, n| {
+    ];
+    // Fewer than six questions have no bootstrap interval.
+    if n >= 24 {
+        all.push(simulation("mean of n/4 questions of 4 answers, clustered bootstrap", n, move |draw, n| {
             let questions: Vec<usize> = (0..n).map(|row| row / 4).collect();
             let of_question: Vec<f64> = (0..n.div_ceil(4)).map(|_| draw.normal()).collect();
             let x: Vec<f64> = questions.iter().map(|&question| of_question[question] + draw.normal()).collect();
             let mean = |rows: &[usize]| Ok(rows.iter().map(|&row| x[row]).sum::<f64>() / rows.len() as f64);
             Ok(holds(settings(BootstrapMethod::Percentile).clustered(&questions, mean)?.interval, 0.0))
-        }),
-    ]
+        }));
+    }
+    all
 }

@@ -51,11 +51,11 @@ pub fn recalibration(n: usize) -> Vec<Simulation> {
     vec![
         simulation("logistic recalibration, slope of .7", n, |draw, n| {
             let (outcomes, probabilities) = overconfident(draw, n);
-            Ok(holds(LogisticRecalibration::new(&outcomes, &probabilities, 1e-12)?.slope.interval(LEVEL)?, 0.7))
+            Ok(holds(LogisticRecalibration::new(&outcomes, &probabilities)?.slope.interval(LEVEL)?, 0.7))
         }),
         simulation("logistic recalibration, intercept of .3", n, |draw, n| {
             let (outcomes, probabilities) = overconfident(draw, n);
-            Ok(holds(LogisticRecalibration::new(&outcomes, &probabilities, 1e-12)?.intercept.interval(LEVEL)?, 0.3))
+            Ok(holds(LogisticRecalibration::new(&outcomes, &probabilities)?.intercept.interval(LEVEL)?, 0.3))
         }),
     ]
 }

@@ -35,7 +35,7 @@ pub fn rankings(n: usize) -> Vec<Simulation> {
         }),
         simulation("Bradley-Terry coefficient of a covariate, n questions of 6 games", n, |draw, n| {
             games(draw, n, |games| {
-                Ok(holds(BradleyTerry::default().fit_games(games)?.coefficients()[0].interval(LEVEL)?, STYLE))
+                Ok(holds(BradleyTerry::default().fit_games(games)?.coefficients()?[0].interval(LEVEL)?, STYLE))
             })
         }),
         simulation("win rate of .6 with ties, Student t", n, |draw, n| {

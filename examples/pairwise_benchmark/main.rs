@@ -21,7 +21,7 @@ use judge_examples::preferences::{Worth, of_pairs};
 use judge_examples::prompted::PromptedArgs;
 use judge_examples::report::{BOOTSTRAP, write_json};
 use judge_metrics::comparison::{JudgedPair, PairComparison, PairComparisons};
-use judge_metrics::preference::Preference;
+use judge_metrics::preference::{Preference, Unparsed};
 use serde_json::{Value, json};
 
 /// Measure a pairwise judge on a public benchmark.
@@ -127,7 +127,11 @@ fn compared(args: &PairsArgs, pairs: &[BenchmarkPair], verdicts: &PairVerdicts) 
         pairs: judged.collect(),
         both_orders: verdicts.both_orders,
         ties: args.benchmark.has_ties(),
-        unparsed: args.policy(),
+        unparsed: match args.policy() {
+            // As LLMBar counts: two texts without a verdict agree with each other.
+            Unparsed::Wrong => Unparsed::OwnLabel,
+            named => named,
+        },
         bootstrap: BOOTSTRAP,
     }
 }

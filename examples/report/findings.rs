@@ -132,7 +132,7 @@ impl Findings {
             if is_numeric {
                 let [predicted, human] =
                     [&fields.predicted, &fields.human].map(|name| name.as_deref().unwrap_or_default());
-                reliability = reliability::bins(comparison.items(), &BOOTSTRAP)?;
+                reliability = reliability::bins(comparison.items(), BOOTSTRAP.level);
                 let figure = reliability::svg(comparison.items(), &reliability, predicted, human, BOOTSTRAP.level)?;
                 reliability_figure = Some(figure);
             }

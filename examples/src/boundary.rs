@@ -225,14 +225,15 @@ impl Boundary {
             rows.iter().map(|&row| (scores[row], answerable[row])).unzip()
         };
         let n = scores.len();
-        let f1 = BOOTSTRAP.interval(n, |rows| {
+        let f1 = |rows: &[usize]| {
             let (scores, answerable) = take(rows);
             f1_unanswerable(&scores, &answerable, threshold)
-        });
-        let area = BOOTSTRAP.interval(n, |rows| {
+        };
+        let area = |rows: &[usize]| {
             let (scores, answerable) = take(rows);
             area_under_risk_coverage(&losses(&answerable), &scores)
-        });
+        };
+        let all: Vec<usize> = (0..n).collect();
         let curve = if n == 0 { Vec::new() } else { risk_coverage_curve(&losses(&answerable), &scores)? };
         let step = curve.len().div_ceil(POINTS).max(1);
         let last = curve.len().saturating_sub(1);
@@ -247,9 +248,9 @@ impl Boundary {
             answerable: answerable.iter().filter(|answerable| **answerable).count(),
             threshold,
             called_unanswerable: judged.scores.iter().filter(|score| !threshold.is_answerable(**score)).count(),
-            f1_unanswerable: Statistic::of(f1)?,
+            f1_unanswerable: Statistic::of(BOOTSTRAP.interval(n, f1), || f1(&all))?,
             auroc: auroc_of(&answerable, &scores),
-            area_under_risk_coverage: Statistic::of(area)?,
+            area_under_risk_coverage: Statistic::of(BOOTSTRAP.interval(n, area), || area(&all))?,
             risk_coverage: risk_coverage.collect(),
             probe: ByProbe::new(judged)?,
         })

@@ -68,7 +68,7 @@ impl PairsArgs {
     pub fn policy(&self) -> Unparsed {
         match self.chosen() {
             Policy::Tie => Unparsed::Tie,
-            Policy::Wrong => Unparsed::OwnLabel,
+            Policy::Wrong => Unparsed::Wrong,
             Policy::Drop => Unparsed::Dropped,
         }
     }

@@ -3,8 +3,7 @@
 use anyhow::Result;
 use judge_metrics::Proportion;
 use judge_metrics::comparison::ComparedItem;
-use judge_metrics::means::sample_mean;
-use judge_metrics::resampling::Bootstrap;
+use judge_metrics::means::{clustered_mean, clustered_share, sample_mean};
 use plotters::prelude::*;
 use serde::Serialize;
 
@@ -33,11 +32,8 @@ pub struct Bin {
 type Point<'a> = (f64, f64, Option<&'a str>);
 
 /// Bins of equally many rows; rows of one prediction stay together. Where people say 0 or 1 the interval is Wilson's, otherwise
-/// Student's; where rows come in clusters it is the bootstrap's, of clusters.
-///
-/// # Errors
-/// If a number is not finite, or the bootstrap's level is none.
-pub fn bins(items: &[ComparedItem], bootstrap: &Bootstrap) -> Result<Vec<Bin>> {
+/// Student's; where rows come in clusters it is Student's of clusters.
+pub fn bins(items: &[ComparedItem], level: f64) -> Vec<Bin> {
     let mut rows: Vec<Point<'_>> = items
         .iter()
         .filter_map(|item| Some((item.predicted.number()?, item.mean_human()?, item.cluster.as_deref())))
@@ -57,23 +53,17 @@ pub fn bins(items: &[ComparedItem], bootstrap: &Bootstrap) -> Result<Vec<Bin>> {
             let mean = |of: fn(&Point<'_>) -> f64| bin.iter().map(of).sum::<f64>() / bin.len() as f64;
             let humans: Vec<f64> = bin.iter().map(|&(_, human, _)| human).collect();
             let clusters: Option<Vec<&str>> = bin.iter().map(|&(.., cluster)| cluster).collect();
-            let level = bootstrap.level;
-            let interval = if let Some(clusters) = clusters {
-                let mean = |rows: &[usize]| Ok(rows.iter().map(|&row| humans[row]).sum::<f64>() / rows.len() as f64);
-                match bootstrap.clustered(&clusters, mean) {
-                    Ok(found) => Some(found.interval),
-                    // A bin of one cluster has none.
-                    Err(error) if error.is_undefined() => None,
-                    Err(error) => return Err(error.into()),
-                }
-            } else if binary {
-                let count = humans.iter().filter(|&&human| human == 1.0).count();
-                Some(Proportion { count, n: bin.len() }.wilson(level)?)
-            } else {
-                sample_mean(&humans)?.interval(level).ok()
+            let passed = || humans.iter().map(|&human| human == 1.0).collect::<Vec<_>>();
+            let found = match &clusters {
+                Some(clusters) if binary => clustered_share(&passed(), clusters),
+                Some(clusters) => clustered_mean(&humans, clusters),
+                None if binary => Proportion::of(&passed()).try_into(),
+                None => sample_mean(&humans),
             };
+            // A bin of one row or of one cluster has none, nor has one of equal rows.
+            let interval = found.and_then(|found| found.interval(level)).ok();
             let interval = interval.map(|interval| (interval.low, interval.high));
-            Ok(Bin { n: bin.len(), predicted: mean(|row| row.0), human: mean(|row| row.1), interval })
+            Bin { n: bin.len(), predicted: mean(|row| row.0), human: mean(|row| row.1), interval }
         })
         .collect()
 }

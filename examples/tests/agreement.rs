@@ -167,11 +167,49 @@ fn labels_are_those_of_the_file() {
 }
 
 #[test]
-fn resamples_that_define_nothing_are_counted() {
-    let rows = "{\"predicted\": 1, \"human\": 1}\n{\"predicted\": 2, \"human\": 2}\n{\"predicted\": 3, \"human\": 2}\n";
-    let found = results(rows, &[]);
-    let method = found["statistics"]["spearman"]["method"].as_str().unwrap();
-    assert!(method.contains("undefined in ") && method.ends_with(" of 200"), "{method}");
+fn resamples_that_define_nothing_leave_no_interval() {
+    // One row in eleven tells the judge's scores apart, and a third of resamples do not draw it.
+    let rows: String = (0..11)
+        .map(|i| format!("{{\"predicted\": {}, \"human\": {}}}\n", if i == 10 { 5 } else { 3 }, i % 5))
+        .collect();
+    let found = results(&rows, &[]);
+    let spearman = &found["statistics"]["spearman"];
+    let method = spearman["method"].as_str().unwrap();
+    assert!(spearman["low"].is_null() && method.contains("of 200 resamples"), "{spearman}");
+    assert!(spearman["p"].as_f64().unwrap() > 0.05 && method.contains("p: permutation"), "{spearman}");
+}
+
+/// A column of ones is thirty passes of thirty beside a judge of the same scale, and says nothing beside one of another.
+#[test]
+fn people_who_all_say_one_are_a_share_where_one_is_the_most_that_can_be_said() {
+    let rows =
+        |judge: f64| -> String { (0..30).map(|_| format!("{{\"predicted\": {judge}, \"human\": 1}}\n")).collect() };
+    // statsmodels 0.15.0 proportion_confint(30, 30, method="wilson")
+    let share = results(&rows(1.0), &[]);
+    let mean = &share["statistics"]["human_mean"];
+    assert!((mean["low"].as_f64().unwrap() - 0.886_486_606_826_031_1).abs() < 1e-12 && mean["high"] == 1.0, "{mean}");
+    let grades = results(&rows(3.0), &[]);
+    let mean = &grades["statistics"]["human_mean"];
+    assert!(mean["estimate"] == 1.0 && mean["low"].is_null(), "{mean}");
+}
+
+#[test]
+fn noise_takes_nobodys_place() {
+    // Judge and raters say anything: they agree by chance alone, and the judge does as well as they do.
+    let draw = |i: u64, of: u64| (i * 2_654_435_761 + of * 40_503 + (i * i * (of + 3)) % 97) % 65_521 % 5 + 1;
+    let rows: String = (0..300)
+        .map(|i| {
+            let [judge, a, b, c] = [0, 1, 2, 3].map(|of| draw(i, of));
+            format!("{{\"predicted\": {judge}, \"human\": [{a}, {b}, {c}]}}\n")
+        })
+        .collect();
+    let folder = TempDir::new().unwrap();
+    fs::write(folder.path().join("pairs.jsonl"), &rows).unwrap();
+    let args = ["--input", "pairs.jsonl", "--quiet", "--resamples", "50"];
+    let said = String::from_utf8_lossy(&run("agreement", folder.path(), &args).stdout).into_owned();
+    let low = results(&rows, &[])["statistics"]["human_krippendorff_alpha_interval"]["low"].as_f64().unwrap();
+    assert!(low < 0.0 && said.contains("People are not shown to agree with each other"), "{low} {said}");
+    assert!(!said.contains("may take a rater's place"), "{said}");
 }
 
 #[test]
@@ -281,6 +319,7 @@ fn bad_rows_are_named_by_their_line() {
         ("{\"id\": 1, \"predicted\": 1, \"human\": 1}", "was there before"),
         ("{\"id\": 2, \"predicted\": \"NaN\", \"human\": 1}", "is a text, but"),
         ("{\"id\": 2, \"predicted\": [1], \"human\": 1}", "not a finite number or a label"),
+        ("{\"id\": 2, \"predicted\": 1e400, \"human\": 1}", "predicted is 1e400, not a finite number"),
         ("{\"id\": 2, \"predicted\": 1, \"human\": [{}]}", "not a finite number or a label"),
     ] {
         let (code, message) = refused(&format!("{good}{row}\n"), &[]);

@@ -37,6 +37,7 @@ pub use confusion::{ClassScores, ConfusionMatrix};
 pub(crate) use confusion::{check_labels, place};
 pub(crate) use icc::McGrawWong;
 pub use icc::{FTest, IntraclassCorrelations};
+pub(crate) use krippendorff::two_raters_vary;
 pub use krippendorff::{Measurement, RatedUnits, krippendorff_alpha};
 pub use mcnemar::{McNemar, McNemarTest, clustered_mcnemar, mcnemar};
 pub(crate) use placed::PlacedRatings;

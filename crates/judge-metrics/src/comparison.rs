@@ -45,6 +45,7 @@ mod perturbations;
 mod preferences;
 mod probabilities;
 mod rank_agreement;
+mod rank_tests;
 mod raters;
 mod risk;
 mod statistic;
@@ -74,7 +75,7 @@ use collector::Collector;
 
 /// All names, in the order of a report. Which of them rows bring depends on whether scores are numbers, and on whether there are several raters,
 /// a second judge, clusters, and confidences.
-pub const STATISTICS: [&str; 61] = joined(&[
+pub const STATISTICS: [&str; 63] = joined(&[
     &numbers::OF_NUMBERS,
     &within::WITHIN,
     &probabilities::PROBABILITIES,
@@ -110,7 +111,7 @@ const fn joined<const N: usize>(parts: &[&[&'static str]]) -> [&'static str; N] 
 pub struct ComparisonSettings {
     /// For each statistic without an interval of its own, and for all where rows come in clusters.
     pub bootstrap: Bootstrap,
-    /// All labels, in their order; else those that occur, where all ratings are whole numbers or texts.
+    /// All labels, in their order, which is what they are worth where they are texts; else those that occur, where all ratings are whole numbers or texts.
     pub labels: Option<Vec<String>>,
     /// The test whether the judge may take the place of a rater, of three raters or more.
     pub alternative: AlternativeAnnotatorTest,
@@ -172,7 +173,7 @@ impl Comparison {
         if self.numeric {
             numbers::compare(&mut found, &items, self.labels.as_ref());
         } else {
-            numbers::undefined(&mut found, &items);
+            numbers::of_texts(&mut found, &items, self.labels.as_ref());
         }
         risk::compare(&mut found, &items);
         nominal::compare(&mut found, &items, self.labels.as_ref());

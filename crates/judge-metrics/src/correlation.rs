@@ -19,7 +19,7 @@ mod weighted_tau;
 
 pub use dependent::{DependentCorrelations, DifferenceTest};
 pub use fisher::fisher_interval;
-pub(crate) use fisher::on_fisher_scale;
+pub(crate) use fisher::{is_perfect, on_fisher_scale};
 pub use grouped::{GroupedCorrelation, grouped_correlation};
 pub use kendall::{KendallTest, kendall_tau_b, kendall_tau_c};
 pub use pairwise_accuracy::{PairwiseAccuracy, pairwise_accuracy, pairwise_accuracy_at};

@@ -177,9 +177,11 @@ pub enum Error {
         value: f64,
     },
 
-    /// The statistic is undefined on every resample.
-    #[error("the statistic is undefined on all {resamples} resamples")]
-    UndefinedOnEveryResample {
+    /// The statistic is undefined on so many resamples that the others do not show its spread.
+    #[error("the statistic is undefined on {undefined} of {resamples} resamples, too many to say how it varies")]
+    UndefinedResamples {
+        /// Those that leave it undefined.
+        undefined: usize,
         /// Resamples drawn.
         resamples: usize,
     },
@@ -276,7 +278,11 @@ impl Error {
     pub fn is_undefined(&self) -> bool {
         matches!(
             self,
-            Self::Constant { .. } | Self::Unconnected { .. } | Self::Undefined { .. } | Self::Collinear { .. }
+            Self::Constant { .. }
+                | Self::Unconnected { .. }
+                | Self::Undefined { .. }
+                | Self::UndefinedResamples { .. }
+                | Self::Collinear { .. }
         )
     }
 

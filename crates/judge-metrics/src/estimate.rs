@@ -4,7 +4,7 @@
 //! kept where the number would be, so that no caller meets a NaN.
 
 use crate::agreement::McGrawWong;
-use crate::correlation::on_fisher_scale;
+use crate::correlation::{is_perfect, on_fisher_scale};
 use crate::distribution::{normal_tail, normal_two_sided_quantile, student_t_quantile, student_t_tail};
 use crate::input::check_level;
 use crate::number::in_range;
@@ -28,7 +28,7 @@ use crate::{Error, Interval, Proportion};
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Estimate {
-    /// The statistic of the items given. Always finite.
+    /// The statistic of the items given. Finite as it comes from this crate.
     pub estimate: f64,
     /// Number of items it is made of.
     pub n: usize,
@@ -97,27 +97,67 @@ pub enum NullDistribution {
 }
 
 pub(crate) const UNBOUNDED: [f64; 2] = [f64::NEG_INFINITY, f64::INFINITY];
+/// Of losses and errors.
+pub(crate) const NOT_NEGATIVE: [f64; 2] = [0.0, f64::INFINITY];
+/// Of shares and probabilities.
+pub(crate) const SHARE: [f64; 2] = [0.0, 1.0];
+
+/// Why a standard error of 0 makes no interval.
+pub(crate) const NO_SPREAD: &str = "these items do not show how much it varies";
+
+impl Spread {
+    /// The largest standard error that may be rounding alone: relative to the scale of a statistic that has one, 0 of one in any unit.
+    fn rounding(self) -> f64 {
+        match self {
+            Self::Logit | Self::FisherOfError => 1e-12,
+            Self::Normal { range: [_, most] } | Self::StudentT { range: [_, most], .. } if most.is_finite() => {
+                1e-12 * most.abs()
+            }
+            _ => 0.0,
+        }
+    }
+}
 
 impl Estimate {
-    /// Nothing is known of it but its value.
-    pub(crate) const fn new(statistic: &'static str, estimate: f64, n: usize) -> Self {
+    /// Nothing is known of it but its value. Undefined where the arithmetic left no finite number: no estimate is NaN.
+    pub(crate) fn new(statistic: &'static str, estimate: f64, n: usize) -> Result<Self, Error> {
+        let estimate = in_range(statistic, estimate)?;
         let no_error = Missing::Because("no standard error is known in closed form: take a bootstrap");
         let no_interval = Missing::Because("no interval is known in closed form: take a bootstrap");
         let no_test = Missing::Because("no test is known in closed form: take a permutation test");
-        Self { estimate, n, statistic, standard_error: Err(no_error), interval: Err(no_interval), test: Err(no_test) }
+        Ok(Self {
+            estimate,
+            n,
+            statistic,
+            standard_error: Err(no_error),
+            interval: Err(no_interval),
+            test: Err(no_test),
+        })
     }
 
-    pub(crate) const fn with_error(self, standard_error: f64, interval: Spread) -> Self {
-        Self { standard_error: Ok(standard_error), interval: Ok(interval), ..self }
+    /// With a standard error, and the interval that goes with it. Where the error is 0, but for rounding, there is no interval: one of no width would look
+    /// like certainty, and says only that these items do not vary.
+    pub(crate) fn with_error(self, standard_error: f64, interval: Spread) -> Self {
+        if standard_error.is_nan() {
+            self.without_error(Missing::Because("the arithmetic of its standard error leaves no number"))
+        } else if standard_error > interval.rounding() {
+            Self { standard_error: Ok(standard_error), interval: Ok(interval), ..self }
+        } else {
+            Self { standard_error: Ok(0.0), ..self }.without_interval(NO_SPREAD)
+        }
     }
 
-    /// Only the interval: no standard error on the statistic's own scale goes with it.
-    pub(crate) const fn with_interval(self, interval: Spread) -> Self {
-        Self { interval: Ok(interval), ..self }
+    /// Only the interval: no standard error on the statistic's own scale goes with it. A perfect correlation has none on Fisher's scale.
+    pub(crate) fn with_interval(self, interval: Spread) -> Self {
+        match interval {
+            Spread::Fisher { .. } if is_perfect(self.estimate) => self.without_interval(NO_SPREAD),
+            _ => Self { interval: Ok(interval), ..self },
+        }
     }
 
-    /// Its interval cut off at the ends of this range.
-    pub(crate) const fn within(mut self, range: [f64; 2]) -> Self {
+    /// Its interval cut off at the ends of a range that the statistic cannot leave.
+    #[must_use]
+    pub fn within(mut self, range: [f64; 2]) -> Self {
         if let Ok(Spread::Normal { range: ends } | Spread::StudentT { range: ends, .. }) = &mut self.interval {
             *ends = range;
         }
@@ -132,7 +172,11 @@ impl Estimate {
         Self { interval: Err(Missing::Because(reason)), ..self }
     }
 
+    /// With the p-value of a test; without one where its arithmetic is 0/0, as where an estimate of 0 cannot vary under the hypothesis either.
     pub(crate) const fn tested(self, p_value: f64, null_distribution: NullDistribution) -> Self {
+        if p_value.is_nan() {
+            return self.untested(Missing::Because("these items cannot vary under the hypothesis"));
+        }
         Self { test: Ok(Test { p_value, null_distribution }), ..self }
     }
 
@@ -166,7 +210,8 @@ impl Estimate {
         self.standard_error.map_err(|missing| self.error(missing))
     }
 
-    /// The interval of nominal coverage `level` in (0, 1), two-sided with equal tails, by the method that the statistic's documentation names.
+    /// The interval of nominal coverage `level` in (0, 1), two-sided with equal tails, by the method that the statistic's documentation names. Where the
+    /// standard error is 0 or a correlation is perfect there is none.
     ///
     /// # Errors
     ///
@@ -276,6 +321,6 @@ impl TryFrom<Proportion> for Estimate {
     type Error = Error;
 
     fn try_from(share: Proportion) -> Result<Self, Error> {
-        Ok(Self::new("proportion", share.estimate()?, share.n).with_interval(Spread::Wilson(share)))
+        Ok(Self::new("proportion", share.estimate()?, share.n)?.with_interval(Spread::Wilson(share)))
     }
 }

@@ -3,7 +3,7 @@
 //! | question | item |
 //! |---|---|
 //! | the mean of one number per item | [`sample_mean`] |
-//! | the same where several items belong to one question | [`clustered_mean`] |
+//! | the same where several items belong to one question | [`clustered_mean`]; of zeros and ones [`clustered_share`] |
 //! | the mean difference of two numbers per item | [`paired_difference`] |
 //! | what would people say on average of all items, having labelled a few? | [`PredictionPoweredMean::estimate`] |
 //! | the same of clusters, of strata, of the difference of two systems | its [`clustered`](PredictionPoweredMean::clustered), [`stratified`](PredictionPoweredMean::stratified), [`difference`](PredictionPoweredMean::difference) |
@@ -23,7 +23,7 @@ mod prediction_powered;
 mod sample;
 
 pub use calibrated::{CalibratedMean, CalibratedMeanResult, TransportCheck, TransportVerdict, TransportedMean};
-pub use clustered::clustered_mean;
+pub use clustered::{clustered_mean, clustered_share};
 pub use misclassification::{CorrectedProportion, corrected_proportion};
 pub use paired::paired_difference;
 pub(crate) use paired::paired_difference_of;
@@ -31,4 +31,4 @@ pub use prediction_powered::{
     PoweredMean, PredictionPoweredMean, StratifiedPoweredMean, Stratum, StratumWeights, Tuning,
 };
 pub use sample::sample_mean;
-pub(crate) use sample::{mean_of, root_mean_square};
+pub(crate) use sample::{mean_loss, mean_of, root_mean_square};

@@ -5,7 +5,7 @@
 //! approximation. All of them take items as independent. The sample will differ from what was expected, so about half of all studies end with a
 //! wider interval: plan with the less favourable value where you are unsure.
 
-use crate::correlation::fisher_interval;
+use crate::correlation::{fisher_interval, is_perfect};
 use crate::distribution::{normal_two_sided_quantile, student_t_quantile};
 use crate::input::check_level;
 use crate::proportion::wilson_half_width;
@@ -73,7 +73,7 @@ pub fn items_for_mean(standard_deviation: f64, width: f64, level: f64) -> Result
 /// ```
 pub fn items_for_correlation(r: f64, width: f64, level: f64) -> Result<usize, Error> {
     check_level(level)?;
-    if r.abs() == 1.0 {
+    if is_perfect(r) {
         let reason = "the interval of a correlation of 1 or -1 has no width";
         return Err(Error::Undefined { statistic: STATISTIC, reason });
     }

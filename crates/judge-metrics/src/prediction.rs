@@ -37,4 +37,6 @@ pub use curves::{
 pub use divergence::{earth_movers_distance, jensen_shannon_divergence, kl_divergence, smoothed, total_variation};
 pub use errors::{bias, bias_in_words, mean_absolute_error, root_mean_squared_error};
 pub use risk_coverage::{RiskCoveragePoint, area_under_risk_coverage, risk_coverage_curve};
-pub use scoring::{brier_score, log_loss, multiclass_brier_score, multiclass_log_loss, ranked_probability_score};
+pub use scoring::{
+    LOG_LOSS_CLIP, brier_score, log_loss, multiclass_brier_score, multiclass_log_loss, ranked_probability_score,
+};

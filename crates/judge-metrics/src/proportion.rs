@@ -17,6 +17,12 @@ pub struct Proportion {
 }
 
 impl Proportion {
+    /// Of those that count.
+    #[must_use]
+    pub fn of(counts: &[bool]) -> Self {
+        Self { count: counts.iter().filter(|&&counts| counts).count(), n: counts.len() }
+    }
+
     /// The share, in [0, 1].
     ///
     /// # Errors

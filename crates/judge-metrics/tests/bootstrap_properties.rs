@@ -26,7 +26,7 @@ proptest! {
     #![proptest_config(ProptestConfig { rng_seed: RngSeed::Fixed(2), failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn intervals_move_with_the_data(values in quarters(2..40), seed in any::<u64>(), method in methods()) {
+    fn intervals_move_with_the_data(values in quarters(6..40), seed in any::<u64>(), method in methods()) {
         let Ok(ours) = mean(bootstrap(seed, method), &values) else { return Ok(()) };
         let moved: Vec<f64> = values.iter().map(|value| 8.0 - 4.0 * value).collect();
         let moved = mean(bootstrap(seed, method), &moved).unwrap();
@@ -38,7 +38,7 @@ proptest! {
     }
 
     #[test]
-    fn a_higher_level_widens(values in quarters(2..40), seed in any::<u64>(), method in methods()) {
+    fn a_higher_level_widens(values in quarters(6..40), seed in any::<u64>(), method in methods()) {
         let narrow = bootstrap(seed, method);
         if let (Ok(narrow), Ok(wide)) = (mean(narrow, &values), mean(Bootstrap { level: 0.97, ..narrow }, &values)) {
             prop_assert!(wide.interval.low <= narrow.interval.low && narrow.interval.high <= wide.interval.high);
@@ -47,9 +47,13 @@ proptest! {
     }
 
     #[test]
-    fn ends_lie_among_the_resamples(values in quarters(2..40), seed in any::<u64>()) {
+    fn ends_lie_among_the_resamples(values in quarters(6..40), seed in any::<u64>()) {
         let settings = bootstrap(seed, BootstrapMethod::Percentile);
-        let ours = mean(settings, &values).unwrap().interval;
+        let Ok(ours) = mean(settings, &values) else {
+            prop_assert!(values.iter().all(|value| *value == values[0]));
+            return Ok(());
+        };
+        let ours = ours.interval;
         let means: Vec<f64> = (0..settings.resamples)
             .map(|resample| settings.rows(values.len(), resample))
             .map(|rows| rows.iter().map(|&row| values[row]).sum::<f64>() / rows.len() as f64)

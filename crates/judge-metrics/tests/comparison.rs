@@ -122,8 +122,8 @@ fn one_cluster_or_row_has_an_estimate_without_an_interval() {
     let rmse = one.get("rmse").and_then(Statistic::defined).unwrap();
     assert!(rmse.estimate == 2.0 && rmse.interval.is_none() && rmse.method.contains("2 items or more"), "{rmse:?}");
     let one = Comparison::new(vec![item(0.5, &[1.0])], settings()).unwrap().statistics(&[0]);
-    let precision = one.get("average_precision").and_then(Statistic::defined).unwrap();
-    assert!(precision.interval.is_none() && precision.method.contains("only one row"), "{precision:?}");
+    let precision = one.get("average_precision").unwrap();
+    assert!(precision.to_string().contains("no outcome is false"), "{precision:?}");
 }
 
 #[test]
@@ -174,8 +174,8 @@ fn rank_agreement_refuses_what_is_unusable_and_explains_the_rest() {
     assert!(matches!(rank_agreement(&[1.0, f64::NAN], &human[..2], &bootstrap), Err(Error::NonFinite { .. })));
     assert!(matches!(rank_agreement(&human, &human[..2], &bootstrap), Err(Error::LengthMismatch { .. })));
     let same = spearman_difference(&human, &human, &human, &bootstrap).unwrap();
-    assert_eq!((same.estimate(), same.interval().map(|i| (i.low, i.high))), (Some(0.0), Some((0.0, 0.0))));
-    assert_eq!(format!("{same:.1}"), "0.0 [0.0, 0.0]");
+    assert_eq!((same.estimate(), same.interval()), (Some(0.0), None));
+    assert_eq!(format!("{same:.1}"), "0.0");
     assert!(matches!(spearman_difference(&human, &human[..4], &human, &bootstrap), Err(Error::LengthMismatch { .. })));
 }
 
@@ -226,9 +226,9 @@ fn the_judge_may_take_a_raters_place() {
         .zip(&ratings)
         .map(|(judge, row)| (judge.unwrap() as usize, row.iter().map(|r| r.map(|r| r as usize)).collect()))
         .unzip();
-    let consensus = DawidSkene::default().fit(&[0, 1, 2, 3, 4, 5], &columns).unwrap().most_probable;
-    let right = places.iter().zip(&consensus).filter(|(place, label)| place == label).count();
-    assert_eq!(of("accuracy_dawid_skene"), right as f64 / 60.0);
+    let consensus = DawidSkene::default().fit(&[0, 1, 2, 3, 4, 5], &columns).unwrap().posteriors;
+    let right: f64 = places.iter().zip(&consensus).map(|(place, of_row)| of_row[*place]).sum();
+    assert!((of("accuracy_dawid_skene") - right / 60.0).abs() < 1e-12);
 
     // Two raters are too few, and rows of questions are not independent.
     let reason = |items: Vec<ComparedItem>| all(items).get("alternative_winning_rate").unwrap().to_string();
@@ -310,7 +310,7 @@ fn what_is_risked_depends_on_what_is_rated() {
     assert_eq!(area(&all(gap)), None);
 
     // Probabilities say it themselves.
-    let p = |i: u32| f64::from(i) / 20.0;
+    let p = |i: u32| f64::from(i + 1) / 22.0;
     let yes = |i: u32| f64::from(u8::from(i * 7 % 20 > 8));
     let losses: Vec<f64> = (0..20).map(|i| f64::from(u8::from((p(i) > 0.5) != (yes(i) == 1.0)))).collect();
     let from_half: Vec<f64> = (0..20).map(|i| (p(i) - 0.5).abs()).collect();
@@ -322,7 +322,6 @@ fn what_is_risked_depends_on_what_is_rated() {
     let slope = LogisticRecalibration::new(
         &(0..20).map(|i| yes(i) == 1.0).collect::<Vec<_>>(),
         &(0..20).map(p).collect::<Vec<_>>(),
-        1e-15,
     );
     let found = comparison.statistics(&rows);
     assert_eq!(found.get("calibration_slope").and_then(Statistic::estimate), Some(slope.unwrap().slope.estimate));

@@ -80,6 +80,10 @@ fn fisher_intervals_equal_scipys() {
         let r = expected["estimate"].as_f64().unwrap();
         for interval in expected["intervals"].as_array().unwrap() {
             let [level, low, high] = [0, 1, 2].map(|i| interval[i].as_f64().unwrap());
+            if 1.0 - r * r < 1e-12 && case.x.len() > 3 {
+                assert!(fisher_interval(r, case.x.len(), level).unwrap_err().is_undefined(), "SciPy gives the point");
+                continue;
+            }
             let ours = fisher_interval(r, case.x.len(), level).unwrap();
             assert_close(&case.name, "low", ours.low, low, ROUNDING);
             assert_close(&case.name, "high", ours.high, high, ROUNDING);
@@ -95,8 +99,7 @@ fn fisher_intervals_of_extremes() {
         assert_eq!((three.low, three.high), (-1.0, 1.0), "three pairs bound nothing");
     }
     for r in [-1.0, 1.0] {
-        let straight = fisher_interval(r, 4, 0.95).unwrap();
-        assert_eq!((straight.low, straight.high), (r, r));
+        assert!(fisher_interval(r, 4, 0.95).unwrap_err().is_undefined(), "SciPy gives the point");
     }
 }
 

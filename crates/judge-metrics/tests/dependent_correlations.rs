@@ -126,8 +126,7 @@ fn what_is_refused() {
         assert!(test.unwrap_err().is_undefined());
     }
     assert!(same.meng_interval(0.95).unwrap_err().is_undefined());
-    let zou = same.zou_interval(0.95).unwrap();
-    assert!(zou.low <= 0.0 && (zou.low + zou.high).abs() < 1e-12, "{zou:?}");
+    assert!(same.zou_interval(0.95).unwrap_err().is_undefined());
 
     // A judge that is the people: Fisher's z is infinite, Williams' t is not.
     let perfect = DependentCorrelations::new(1.0, 0.5, 0.5, 50).unwrap();

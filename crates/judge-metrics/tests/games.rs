@@ -46,7 +46,7 @@ fn games_equal_statsmodels() {
         let difference = fitted.difference("a", "b").unwrap();
         near(difference.standard_error().unwrap(), case["difference_se"].as_f64().unwrap());
         assert_eq!(difference.n, games.len());
-        let coefficients = fitted.coefficients();
+        let coefficients = fitted.coefficients().unwrap();
         assert_eq!(coefficients.len(), covariates[0].len());
         for (ours, (value, error)) in
             coefficients.iter().zip(numbers(&case["coefficients"]).into_iter().zip(numbers(&case["coefficient_se"])))

@@ -37,7 +37,7 @@ fn errors_refuse_unusable_columns() {
     }
     // No error at all, and errors whose squares are no numbers.
     let none = root_mean_squared_error(&[7.0; 4], &[7.0; 4]).unwrap();
-    assert_eq!((none.standard_error(), none.interval(0.95).unwrap().high), (Ok(0.0), 0.0));
+    assert!(none.interval(0.95).unwrap_err().is_undefined() && none.standard_error() == Ok(0.0));
     let [plain, large, small] = [1.0, 1e200, 1e-200].map(|unit| {
         let error = root_mean_squared_error(&[0.0, 0.0, 0.0], &[unit, -2.0 * unit, 4.0 * unit]).unwrap();
         (error.estimate / unit, error.standard_error().unwrap() / unit, error.interval(0.9).unwrap().high / unit)
@@ -52,8 +52,7 @@ fn errors_refuse_unusable_columns() {
         assert_eq!(mean.interval(level), Err(Error::LevelOutOfRange { level }));
     }
     assert!(matches!(mean.interval(f64::NAN), Err(Error::LevelOutOfRange { .. })));
-    let constant = sample_mean(&[3.0; 5]).unwrap().interval(0.95).unwrap();
-    assert_eq!((constant.low, constant.high), (3.0, 3.0));
+    assert!(sample_mean(&[3.0; 5]).unwrap().interval(0.95).unwrap_err().is_undefined());
 }
 
 #[test]
@@ -154,7 +153,7 @@ fn areas_need_both_outcomes() {
         assert_eq!(statistic(&[true, false], &[f64::NEG_INFINITY, 1.0]), Err(infinite));
     }
     assert!(average_precision(&[false, false], &[1.0, 2.0]).unwrap_err().is_undefined());
-    assert_eq!(average_precision(&[true, true], &[1.0, 2.0]).unwrap().estimate, 1.0);
+    assert!(average_precision(&[true, true], &[1.0, 2.0]).unwrap_err().is_undefined(), "any scores reach 1");
     assert_eq!(precision_recall_curve(&[], &[]), Err(Error::TooFewItems { required: 1, found: 0 }));
 
     let few = auroc(&[true, false, false], &[1.0, 2.0, 0.0]).unwrap();

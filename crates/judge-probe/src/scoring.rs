@@ -2,7 +2,7 @@
 
 use judge_metrics::agreement::{AgreementWeights, Average, ConfusionMatrix, ZeroDivision};
 use judge_metrics::correlation::{pearson, spearman};
-use judge_metrics::prediction::{auroc, log_loss, mean_absolute_error, root_mean_squared_error};
+use judge_metrics::prediction::{LOG_LOSS_CLIP, auroc, log_loss, mean_absolute_error, root_mean_squared_error};
 use serde::{Deserialize, Serialize};
 
 use crate::pairwise_sum::pairwise_sum;
@@ -91,9 +91,6 @@ pub enum Scoring {
     /// Mean absolute difference of the expected and the true class, negated (`neg_mean_absolute_error` of expected classes).
     NegMeanAbsoluteError,
 }
-
-/// Probabilities below this are taken for it, as scikit-learn does for double precision.
-const CLIP: f64 = f64::EPSILON;
 
 impl Scoring {
     /// Whether it scores probabilities, which some classifiers do not know.
@@ -221,7 +218,7 @@ fn log_loss_of_true(truth: &[i64], table: &ProbabilityTable) -> Result<f64, judg
     let column = |row: usize| table.classes().binary_search(truth.get(row)?).ok();
     let of_true = |(index, row): (usize, &[f64])| column(index).map_or(0.0, |column| row[column]);
     let probabilities: Vec<f64> = table.probabilities().rows().enumerate().map(of_true).collect();
-    Ok(log_loss(&vec![true; truth.len()], &probabilities, CLIP)?.estimate)
+    Ok(log_loss(&vec![true; truth.len()], &probabilities, LOG_LOSS_CLIP)?.estimate)
 }
 
 /// Scores of one thing on several splits, `None` where a score is undefined.

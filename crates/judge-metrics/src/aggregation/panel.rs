@@ -105,7 +105,7 @@ impl PanelSize {
         let effective = members / panel;
         let varies = |of: &Vec<f64>| of.iter().map(|deviation| deviation * deviation).sum::<f64>() > rounding;
         Ok(Self {
-            effective: with_jackknife(Estimate::new(STATISTIC, effective, n), [&of_members, &of_panel]),
+            effective: with_jackknife(Estimate::new(STATISTIC, effective, n)?, [&of_members, &of_panel]),
             n_raters,
             correlation: (k / effective - 1.0) / (k - 1.0),
             mean_correlation: if deviations.iter().all(varies) { Some(mean_correlation(&deviations)?) } else { None },

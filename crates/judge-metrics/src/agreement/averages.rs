@@ -109,13 +109,8 @@ impl<L: PartialEq + Display> ConfusionMatrix<L> {
             let covariance = n * (hit - columns[truth] as f64 - rows[predicted] as f64) / root;
             covariance + estimate * n * (rows[truth] as f64 / of_rows + columns[predicted] as f64 / of_columns)
         };
-        let found = Estimate::new(STATISTIC, estimate, self.n() as usize)
-            .with_error(self.standard_error(gradient), Spread::FisherOfError);
-        Ok(if 1.0 - estimate * estimate < 1e-12 {
-            found.without_interval("the columns agree or disagree throughout, which does not show how much it varies")
-        } else {
-            found
-        })
+        let found = Estimate::new(STATISTIC, estimate, self.n() as usize)?;
+        Ok(found.with_error(self.standard_error(gradient), Spread::FisherOfError))
     }
 
     /// A mean of right / (a · items of the class + b · items given its label) over the classes.
@@ -170,12 +165,7 @@ impl<L: PartialEq + Display> ConfusionMatrix<L> {
             };
             (gradient[truth * k + predicted] + of_weights) / total
         });
-        let found = Estimate::new(statistic, estimate, self.n() as usize).with_error(standard_error, Spread::Logit);
-        Ok(if estimate > 0.0 && estimate < 1.0 {
-            found
-        } else {
-            found.without_interval("all classes are right or wrong throughout, which does not show how much it varies")
-        })
+        Ok(Estimate::new(statistic, estimate, self.n() as usize)?.with_error(standard_error, Spread::Logit))
     }
 
     /// Of a statistic whose derivative by the share of items in a cell, of right label and given label, is `gradient`.

@@ -138,7 +138,7 @@ impl IntraclassCorrelations {
     /// [`Error::Undefined`] where the ratings leave 0/0: subjects that do not differ, whatever raters do.
     pub fn one_way(&self) -> Result<Estimate, Error> {
         let Self { k, subjects, within, .. } = *self;
-        Ok(self.of_one(Form::OneWay, ratio(subjects - within, subjects + (k - 1.0) * within)?))
+        self.of_one(Form::OneWay, ratio(less(subjects, within), subjects + (k - 1.0) * within)?)
     }
 
     /// ICC(A,1), also ICC2: raters are a sample of all raters, and where they differ in level they do not agree. At most 1.
@@ -147,7 +147,7 @@ impl IntraclassCorrelations {
     ///
     /// [`Error::Undefined`] where the ratings leave 0/0: subjects that do not differ, whatever raters do.
     pub fn agreement(&self) -> Result<Estimate, Error> {
-        Ok(self.of_one(Form::Agreement, self.single_agreement()?))
+        self.of_one(Form::Agreement, self.single_agreement()?)
     }
 
     /// ICC(C,1), also ICC3: raters may differ in level, as long as they do so always. At most 1.
@@ -157,7 +157,7 @@ impl IntraclassCorrelations {
     /// [`Error::Undefined`] where the ratings leave 0/0: subjects that do not differ, whatever raters do.
     pub fn consistency(&self) -> Result<Estimate, Error> {
         let Self { k, subjects, rest, .. } = *self;
-        Ok(self.of_one(Form::Consistency, ratio(subjects - rest, subjects + (k - 1.0) * rest)?))
+        self.of_one(Form::Consistency, ratio(less(subjects, rest), subjects + (k - 1.0) * rest)?)
     }
 
     /// ICC(1,k): [`one_way`](Self::one_way) of the mean of all k raters.
@@ -166,7 +166,7 @@ impl IntraclassCorrelations {
     ///
     /// [`Error::Undefined`] where subjects do not differ.
     pub fn mean_one_way(&self) -> Result<Estimate, Error> {
-        Ok(self.of_mean(Form::OneWay, ratio(self.subjects - self.within, self.subjects)?))
+        self.of_mean(Form::OneWay, ratio(less(self.subjects, self.within), self.subjects)?)
     }
 
     /// ICC(A,k): [`agreement`](Self::agreement) of the mean of all k raters.
@@ -181,7 +181,7 @@ impl IntraclassCorrelations {
             let reason = "the variance of a subject's mean is estimated below 0";
             return Err(Error::Undefined { statistic: STATISTIC, reason });
         }
-        Ok(self.of_mean(Form::Agreement, ratio(self.subjects - self.rest, variance)?))
+        self.of_mean(Form::Agreement, ratio(less(self.subjects, self.rest), variance)?)
     }
 
     /// ICC(C,k): [`consistency`](Self::consistency) of the mean of all k raters; Cronbach's alpha.
@@ -190,7 +190,7 @@ impl IntraclassCorrelations {
     ///
     /// [`Error::Undefined`] where subjects do not differ.
     pub fn mean_consistency(&self) -> Result<Estimate, Error> {
-        Ok(self.of_mean(Form::Consistency, ratio(self.subjects - self.rest, self.subjects)?))
+        self.of_mean(Form::Consistency, ratio(less(self.subjects, self.rest), self.subjects)?)
     }
 
     /// The test that subjects do not differ, with differences within subjects as the error: that of both correlations of
@@ -215,23 +215,23 @@ impl IntraclassCorrelations {
 
     fn single_agreement(&self) -> Result<f64, Error> {
         let Self { n, k, subjects, raters, rest, .. } = *self;
-        ratio(subjects - rest, subjects + (k - 1.0) * rest + k * (raters - rest) / n)
+        ratio(less(subjects, rest), subjects + (k - 1.0) * rest + k * (raters - rest) / n)
     }
 
-    fn of_one(&self, form: Form, estimate: f64) -> Estimate {
+    fn of_one(&self, form: Form, estimate: f64) -> Result<Estimate, Error> {
         self.estimate(estimate, McGrawWong { form, of_mean: false, squares: *self })
     }
 
-    fn of_mean(&self, form: Form, estimate: f64) -> Estimate {
+    fn of_mean(&self, form: Form, estimate: f64) -> Result<Estimate, Error> {
         self.estimate(estimate, McGrawWong { form, of_mean: true, squares: *self })
     }
 
-    fn estimate(&self, estimate: f64, interval: McGrawWong) -> Estimate {
-        let found = Estimate::new(STATISTIC, estimate, self.n as usize);
-        match self.test(interval.form) {
+    fn estimate(&self, estimate: f64, interval: McGrawWong) -> Result<Estimate, Error> {
+        let found = Estimate::new(STATISTIC, estimate, self.n as usize)?;
+        Ok(match self.test(interval.form) {
             Ok(test) => found.with_interval(Spread::McGrawWong(interval)).tested(test.p_value, NullDistribution::F),
             Err(_) => found.without_interval(INFINITE).untested(Missing::Because(INFINITE)),
-        }
+        })
     }
 
     fn test(&self, form: Form) -> Result<FTest, Error> {
@@ -298,6 +298,11 @@ impl McGrawWong {
         };
         Ok(Interval { low, high, level })
     }
+}
+
+/// The difference of two mean squares; 0 where rounding alone parts them, as beside a constant rater.
+fn less(a: f64, b: f64) -> f64 {
+    if (a - b).abs() <= 1e-14 * (a + b) { 0.0 } else { a - b }
 }
 
 fn ratio(above: f64, below: f64) -> Result<f64, Error> {

@@ -15,15 +15,16 @@ pub(super) fn cohen_kappa(counts: &[u64], weights: &[f64], rows: &[u64], columns
     let k = rows.len();
     let cells = || (0..k * k).map(|cell| (cell / k, cell % k, cell));
     let expected: f64 = cells().map(|(i, j, cell)| weights[cell] * rows[i] * columns[j]).sum();
-    if expected >= 1.0 {
-        let reason = "both columns have one and the same label, so that chance agrees fully";
-        return Err(Error::Undefined { statistic: "Cohen's kappa", reason });
-    }
     // 1 - (disagreement seen) / (disagreement expected) loses nothing near full agreement.
     let missed = |of: &dyn Fn(usize, usize, usize) -> f64| -> f64 {
         cells().map(|(i, j, cell)| (1.0 - weights[cell]) * of(i, j, cell)).sum()
     };
     let chance = missed(&|i, j, _| rows[i] * columns[j]);
+    // Not `expected >= 1.0`, which rounding may miss: each term of this sum is 0 by itself where chance agrees fully.
+    if chance <= 0.0 {
+        let reason = "both columns have one and the same label, or labels of one value, so that chance agrees fully";
+        return Err(Error::Undefined { statistic: "Cohen's kappa", reason });
+    }
     let kappa = 1.0 - missed(&|_, _, cell| counts[cell]) / chance;
     // Mean weight of a label against the other side's frequencies.
     let of_row: Vec<f64> = (0..k).map(|i| (0..k).map(|j| weights[i * k + j] * columns[j]).sum()).collect();
@@ -38,7 +39,7 @@ pub(super) fn cohen_kappa(counts: &[u64], weights: &[f64], rows: &[u64], columns
         .map(|(i, j, cell)| rows[i] * columns[j] * (weights[cell] - (of_row[i] + of_column[j]) + expected).powi(2))
         .sum();
     let error = |variance: f64| (variance / n).sqrt() / chance;
-    let estimate = Estimate::new("Cohen's kappa", kappa.clamp(-1.0, 1.0), n as usize)
+    let estimate = Estimate::new("Cohen's kappa", kappa.clamp(-1.0, 1.0), n as usize)?
         .with_error(error(variance), Spread::Normal { range: [-1.0, 1.0] });
     Ok(if is_constant {
         estimate.untested(Missing::Because("a column has one label only: kappa is 0 whatever the other says"))

@@ -1,4 +1,5 @@
 use crate::agreement::influence::over_subjects;
+use crate::estimate::Missing;
 use crate::input::{check_lengths, unit_of};
 use crate::{Error, Estimate};
 
@@ -23,7 +24,8 @@ pub enum Measurement {
 /// [`Measurement::Nominal`], but continuous scores will not, since hardly two of them are the same name.
 ///
 /// The standard error is over units, the raters being given (Gwet, *Handbook of Inter-Rater Reliability*; `irrCAC.raw.CAC.krippendorff` of
-/// Python); interval, cut off at 1, and test of no agreement beyond chance are Student's and take two units. `n` counts the units with two
+/// Python); interval, cut off at 1, and test of no agreement beyond chance are Student's and take two units;
+/// there is neither where fewer than two raters give different ratings, as with a constant judge. `n` counts the units with two
 /// ratings or more. For [`Measurement::Ordinal`] it takes the distances of grades as given, though ranks are of the sample: in
 /// simulations this cost 2 % of the standard error. Where units come in clusters, resample [`RatedUnits`].
 ///
@@ -43,7 +45,26 @@ pub enum Measurement {
 ///
 /// Those of [`RatedUnits::new`] and [`RatedUnits::alpha`].
 pub fn krippendorff_alpha<R: AsRef<[Option<f64>]>>(ratings: &[R], measurement: Measurement) -> Result<Estimate, Error> {
-    RatedUnits::new(ratings)?.estimate(measurement)
+    let alpha = RatedUnits::new(ratings)?.estimate(measurement)?;
+    // Of one unit the reason is that it is one.
+    Ok(if alpha.n < 2 || two_raters_vary(ratings) {
+        alpha
+    } else {
+        alpha.without_interval(ONE_RATER_VARIES).untested(Missing::Because(ONE_RATER_VARIES))
+    })
+}
+
+const ONE_RATER_VARIES: &str =
+    "fewer than two raters give different ratings, so that no agreement beyond chance can show";
+
+/// Whether two raters or more give different ratings. Otherwise alpha is 0 but for its correction for small samples, and its standard error 0 to first order.
+pub(crate) fn two_raters_vary<R: AsRef<[Option<f64>]>>(ratings: &[R]) -> bool {
+    let n_raters = ratings.first().map_or(0, |unit| unit.as_ref().len());
+    let varies = |rater: &usize| {
+        let mut given = ratings.iter().filter_map(|unit| unit.as_ref().get(*rater).copied().flatten());
+        given.next().is_some_and(|first| given.any(|other| other != first))
+    };
+    (0..n_raters).filter(varies).count() >= 2
 }
 
 /// Units and their ratings, for Krippendorff's alpha of resamples of the units.
@@ -206,7 +227,7 @@ impl RatedUnits {
                 own - 2.0 * missed * (weight - expected / chance)
             })
             .collect();
-        Ok(over_subjects("Krippendorff's alpha", alpha, &influences)
+        Ok(over_subjects("Krippendorff's alpha", alpha, &influences)?
             .tested_against_zero("all units are alike: the standard error is 0"))
     }
 }

@@ -32,9 +32,12 @@ pub struct McNemar {
 ///
 /// # Errors
 ///
-/// [`Error::Undefined`] if there is no discordant pair.
+/// [`Error::Undefined`] for a chi-squared test without a discordant pair; the exact p-value is then 1.
 pub fn mcnemar(b: usize, c: usize, test: McNemarTest) -> Result<McNemar, Error> {
     let discordant = b + c;
+    if discordant == 0 && test == McNemarTest::Exact {
+        return Ok(McNemar { statistic: 0.0, p_value: 1.0 });
+    }
     if discordant == 0 {
         return Err(Error::Undefined { statistic: "McNemar's test", reason: "no pair is discordant" });
     }

@@ -4,6 +4,7 @@ use crate::agreement::AgreementWeights;
 use crate::agreement::influence::over_subjects;
 use crate::agreement::placed::PlacedRatings;
 use crate::distribution::normal_tail;
+use crate::estimate::Missing;
 use crate::input::check_lengths;
 use crate::{Error, Estimate, NullDistribution};
 
@@ -115,7 +116,7 @@ impl RatingTable {
                 (1.0 - estimate) * (2.0 * own_chance / chance - 1.0) - disagreeing / chance
             })
             .collect();
-        Ok(over_subjects("Fleiss' kappa", estimate, &influences).tested(p_value, NullDistribution::Normal))
+        Ok(over_subjects("Fleiss' kappa", estimate, &influences)?.tested(p_value, NullDistribution::Normal))
     }
 
     fn label_counts(&self) -> impl Iterator<Item = u64> + '_ {
@@ -123,8 +124,9 @@ impl RatingTable {
     }
 
     /// Gwet's AC1 (with [`AgreementWeights::Identity`]) and AC2 (with any other weights), for any number of ratings to a subject: R's
-    /// `irrCAC::gwet.ac1.raw` (Gwet, 2008). Where one label is common it does not fall as kappa does. At most 1; 0 is what chance gives. The
-    /// standard error is over subjects, the raters being given; interval, cut off at 1, and test of no agreement beyond chance are Student's.
+    /// `irrCAC::gwet.ac1.raw` (Gwet, 2008). Where one label is common it does not fall as kappa does. At most 1. The standard error is over subjects, the
+    /// raters being given; the interval, cut off at 1, is Student's. There is no test of 0, although irrCAC prints one: a rater who gives one label only reaches
+    /// more than 0 wherever that label is common, without having looked.
     ///
     /// # Errors
     ///
@@ -172,7 +174,7 @@ impl RatingTable {
                 own - 2.0 * (1.0 - estimate) * (own_chance - chance) / (1.0 - chance) - estimate
             })
             .collect();
-        Ok(over_subjects("Gwet's coefficient", estimate, &influences)
-            .tested_against_zero("all subjects are alike: the standard error is 0"))
+        let no_test = Missing::Because("0 is not what raters without skill reach where one label is common");
+        Ok(over_subjects("Gwet's coefficient", estimate, &influences)?.untested(no_test))
     }
 }

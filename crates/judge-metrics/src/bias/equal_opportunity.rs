@@ -28,7 +28,7 @@ impl EqualOpportunity {
     pub fn difference(&self) -> Result<Estimate, Error> {
         let difference = self.favoured.estimate()? - self.other.estimate()?;
         let shares = [self.favoured, self.other];
-        let estimate = Estimate::new("equal opportunity", difference, self.favoured.n + self.other.n)
+        let estimate = Estimate::new("equal opportunity", difference, self.favoured.n + self.other.n)?
             .with_interval(Spread::Newcombe(shares, 0.0));
         let pooled = shares.into_iter().sum::<Proportion>().estimate()?;
         Ok(if pooled == 0.0 || pooled == 1.0 {

@@ -129,7 +129,7 @@ impl LengthControlled {
         }
         let variance: f64 = covariance.solve(&slope).iter().zip(&slope).map(|(a, b)| a * b).sum();
         let interval = Spread::Normal { range: [0.0, 1.0] };
-        let win_rate = Estimate::new("the length-controlled win rate", estimate, n);
+        let win_rate = Estimate::new("the length-controlled win rate", estimate, n)?;
         Ok(LengthControlledWinRate {
             win_rate: win_rate.with_error(variance.max(0.0).sqrt(), interval),
             raw: preferences.iter().sum::<f64>() / n as f64,

@@ -97,7 +97,7 @@ impl LengthPreference {
             corrected / margins.sqrt()
         };
         let difference = judge.estimate()? - human.estimate()?;
-        let excess = Estimate::new("the excess of longer answers", difference, n);
+        let excess = Estimate::new("the excess of longer answers", difference, n)?;
         Ok(excess.with_interval(Spread::Newcombe([judge, human], phi)))
     }
 }

@@ -1,7 +1,7 @@
 use crate::estimate::{Spread, UNBOUNDED};
 use crate::input::check_varies;
 use crate::newton::{Cholesky, Likelihood, log_logistic, logistic, maximise};
-use crate::prediction::scoring::{check_clip, check_forecasts};
+use crate::prediction::scoring::check_forecasts;
 use crate::sum::{dot, sum};
 use crate::{Error, Estimate};
 
@@ -17,7 +17,7 @@ use crate::{Error, Estimate};
 /// // Right three times in four where it says 90 %, and wrong three times in four where it says 10 %.
 /// let outcomes = [true, true, true, false, false, false, false, true];
 /// let probabilities = [0.9, 0.9, 0.9, 0.9, 0.1, 0.1, 0.1, 0.1];
-/// let found = LogisticRecalibration::new(&outcomes, &probabilities, f64::EPSILON)?;
+/// let found = LogisticRecalibration::new(&outcomes, &probabilities)?;
 /// assert!(found.intercept.estimate.abs() < 1e-12);
 /// assert!((found.slope.estimate - 0.5).abs() < 1e-12, "the logit of 3/4 is half that of 9/10");
 /// # Ok::<(), judge_metrics::Error>(())
@@ -26,7 +26,8 @@ use crate::{Error, Estimate};
 #[non_exhaustive]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct LogisticRecalibration {
-    /// In nats of log odds, at p = ½; the p-value is Wald's of 0.
+    /// In nats of log odds, at p = ½, fitted together with the slope. It is not the "calibration in the large" of Van Calster et al. (2019), whose slope is fixed
+    /// at 1. The p-value is Wald's of 0.
     pub intercept: Estimate,
     /// Without a unit. The p-value of 0 would not ask whether probabilities are calibrated, so there is none: see whether the interval holds 1.
     pub slope: Estimate,
@@ -35,30 +36,27 @@ pub struct LogisticRecalibration {
 impl LogisticRecalibration {
     /// Fits n ≥ 2 items.
     ///
-    /// `outcomes`: whether the event came to be; `probabilities`: what the judge gave it, in [0, 1], ties in any number. `clip` in [0, 0.5): they are first moved
-    /// into [clip, 1 − clip], as in [`log_loss`](crate::prediction::log_loss); 0 clips nothing, and then a probability of 0 or 1, which has no finite logit, is an
-    /// error. The choice of `clip` sways the slope wherever it moves anything.
+    /// `outcomes`: whether the event came to be; `probabilities`: what the judge gave it, in [0, 1], ties in any number. A probability of 0 or 1 has no finite
+    /// logit, so one such leaves both undefined: moved inwards by however little, as a log loss moves it, it would decide the slope by how little that is.
     ///
     /// # Errors
     ///
-    /// [`Error::LengthMismatch`], [`Error::TooFewItems`], [`Error::NonFinite`]; [`Error::OutOfRange`] for probabilities and `clip`; [`Error::Constant`] for
-    /// probabilities that are all equal after clipping; [`Error::Undefined`] where the event always or never came to be, where a probability separates the items
-    /// on which it did from the others (ties at that probability included), since the likelihood then has no maximum, and for an infinite logit;
+    /// [`Error::LengthMismatch`], [`Error::TooFewItems`], [`Error::NonFinite`]; [`Error::OutOfRange`] for probabilities; [`Error::Constant`] for
+    /// probabilities that are all equal; [`Error::Undefined`] where the event always or never came to be, where a probability separates the items
+    /// on which it did from the others (ties at that probability included), since the likelihood then has no maximum, and for a probability of 0 or 1;
     /// [`Error::NoConvergence`] where rounding keeps the fit from settling.
-    pub fn new(outcomes: &[bool], probabilities: &[f64], clip: f64) -> Result<Self, Error> {
+    pub fn new(outcomes: &[bool], probabilities: &[f64]) -> Result<Self, Error> {
         check_forecasts(outcomes, probabilities)?;
-        check_clip(clip)?;
         let n = outcomes.len();
         if n < 2 {
             return Err(Error::TooFewItems { required: 2, found: n });
         }
-        let clipped: Vec<f64> = probabilities.iter().map(|p| p.clamp(clip, 1.0 - clip)).collect();
-        check_varies("probabilities", &clipped)?;
-        // ln(1 − p) from p itself: a small p loses no digits.
-        let logits: Vec<f64> = clipped.iter().map(|&p| p.ln() - (-p).ln_1p()).collect();
-        if logits.iter().any(|logit| logit.is_infinite()) {
-            return Err(undefined("a probability is 0 or 1 and clip is 0"));
+        if probabilities.iter().any(|&p| p == 0.0 || p == 1.0) {
+            return Err(undefined("a probability is 0 or 1, which has no finite logit"));
         }
+        check_varies("probabilities", probabilities)?;
+        // ln(1 − p) from p itself: a small p loses no digits.
+        let logits: Vec<f64> = probabilities.iter().map(|&p| p.ln() - (-p).ln_1p()).collect();
         check_overlap(outcomes, &logits)?;
 
         // Centred and scaled, so that the two parameters are nearly independent.
@@ -74,12 +72,13 @@ impl LogisticRecalibration {
         // Back: intercept + slope · logit = a + b (logit − centre) / scale.
         let shift = centre / scale;
         let variance = covariance[0] - 2.0 * shift * covariance[1] + shift * shift * covariance[3];
-        let estimate =
-            |name, value, error| Estimate::new(name, value, n).with_error(error, Spread::Normal { range: UNBOUNDED });
-        let intercept = estimate("calibration intercept", found[0] - shift * found[1], variance.sqrt());
+        let estimate = |name, value, error| {
+            Ok::<_, Error>(Estimate::new(name, value, n)?.with_error(error, Spread::Normal { range: UNBOUNDED }))
+        };
+        let intercept = estimate("calibration intercept", found[0] - shift * found[1], variance.sqrt())?;
         Ok(Self {
             intercept: intercept.tested_against_zero("its standard error is 0"),
-            slope: estimate("calibration slope", found[1] / scale, covariance[3].sqrt() / scale),
+            slope: estimate("calibration slope", found[1] / scale, covariance[3].sqrt() / scale)?,
         })
     }
 }

@@ -1,4 +1,4 @@
-use crate::estimate::Spread;
+use crate::estimate::{SHARE, Spread};
 use crate::prediction::scoring::check_forecasts;
 use crate::sum::sum;
 use crate::{Error, Estimate};
@@ -176,13 +176,8 @@ impl ReliabilityCurve {
             variances.push(share * share * (4.0 * square.max(0.0) * chance + 2.0 * chance * chance));
         }
         let standard_error = sum(&variances).sqrt();
-        let found = Estimate::new(STATISTIC, sum(&errors), self.n)
-            .with_error(standard_error, Spread::Normal { range: [0.0, 1.0] });
-        Ok(if standard_error > 0.0 {
-            found
-        } else {
-            found.without_interval("each bin has one outcome alone, which does not show how much accuracies vary")
-        })
+        let found = Estimate::new(STATISTIC, sum(&errors), self.n)?;
+        Ok(found.with_error(standard_error, Spread::Normal { range: SHARE }))
     }
 
     /// Maximum calibration error: the largest |accuracy − confidence| of a bin, in [0, 1].

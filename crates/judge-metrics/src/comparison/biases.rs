@@ -1,7 +1,5 @@
 //! Three biases of one judge on one set of pairs: how large, and larger than chance?
 
-use std::collections::HashSet;
-
 use super::Statistic;
 use super::collector::Collector;
 use crate::Error;
@@ -9,7 +7,7 @@ use crate::bias::position::{first_shown, order_effect};
 use crate::bias::self_preference;
 use crate::bias::verbosity::{equal_opportunity, length_preference};
 use crate::preference::{Preference, TwoOrder, Unparsed};
-use crate::resampling::Bootstrap;
+use crate::resampling::{Bootstrap, clusters};
 
 /// What is known of one pair. All is about its items, `First` being the first one as the pair is given.
 #[derive(Debug, Clone, PartialEq)]
@@ -36,14 +34,19 @@ pub struct BiasPair {
 /// | verbosity | `longer_excess`: how much more often than people the judge chooses the longer response ([`length_preference`]) | above 0: the longer response gains |
 /// | self-preference | `self_enhancement`: win rate of its own output less the one that people give it ([`self_preference::self_enhancement`]) | above 0: its own output gains |
 ///
-/// All intervals are the bootstrap's, drawn over questions. A bias is larger than chance if the interval of its measure lies on one side of 0.
+/// A text without a verdict favours no place: position, consistency included, rests on the pairs of which both orders have one. The share of texts without is `unparsed_share`, the last
+/// statistic of each finding; where it is above one half nothing else is reported, since what could be read is not what the judge says.
+///
+/// Intervals are the bootstrap's, drawn over questions. A bias is larger than chance if the interval of its measure lies on one side of 0, or if it has the same sign on each of six
+/// questions or more.
 #[derive(Debug, Clone, PartialEq)]
 pub struct BiasReport {
     /// The pairs.
     pub pairs: Vec<BiasPair>,
     /// Whether the exchanged order was judged.
     pub both_orders: bool,
-    /// What becomes of texts without a verdict. In the choice of longer responses they take no part; in `opportunity_gap` of verbosity they are not right, or left out.
+    /// What becomes of texts without a verdict in win rates and in the gaps of opportunity. One that is wrong favours neither response: it is not right, and takes no part in win rates.
+    /// In position and in the choice of longer responses they take no part.
     pub unparsed: Unparsed,
     /// How intervals are made.
     pub bootstrap: Bootstrap,
@@ -61,6 +64,8 @@ pub struct BiasFinding {
     pub n: usize,
     /// Their questions.
     pub questions: usize,
+    /// The sign of the measure on each question by itself, where it is the same on all and they are enough for a sign test.
+    pub(super) unanimous: Option<i8>,
     #[cfg_attr(feature = "serde", serde(skip))]
     pub(super) words: Words,
 }
@@ -82,15 +87,10 @@ impl BiasFinding {
         self.statistics.first().map(|(_, statistic)| statistic)
     }
 
-    /// The sign of a bias that is larger than chance: -1 or 1; 0 where the interval holds 0; `None` where there is no interval, or one without width from so few
-    /// questions that they can agree by chance.
+    /// The sign of a bias that is larger than chance: -1 or 1; 0 where the interval holds 0; `None` where nothing tells it from chance. Where the measure does not vary over questions,
+    /// and so has no interval, the sign is the one that it has on each of them, of six questions or more.
     pub fn direction(&self) -> Option<i8> {
-        // All of six questions on one side: two-sided sign test, p = 2/64.
-        const ENOUGH: usize = 6;
-        let interval = self.key()?.interval()?;
-        if interval.low == interval.high && self.questions < ENOUGH {
-            return None;
-        }
+        let Some(interval) = self.key()?.interval() else { return self.unanimous };
         Some(if interval.low > 0.0 {
             1
         } else if interval.high < 0.0 {
@@ -130,7 +130,8 @@ impl BiasReport {
         let orders = |rows: &[&BiasPair]| -> Vec<TwoOrder> {
             rows.iter().map(|pair| TwoOrder::new(pair.given, pair.swapped)).collect()
         };
-        let effect = |rows: &[&BiasPair]| order_effect(&orders(rows), self.unparsed);
+        let readable = if self.unparsed == Unparsed::Refused { Unparsed::Refused } else { Unparsed::Dropped };
+        let effect = |rows: &[&BiasPair]| order_effect(&orders(rows), readable);
         self.finding(
             "position",
             Words {
@@ -207,9 +208,13 @@ impl BiasReport {
             }
             (judge, human)
         };
+        let choosing = match self.unparsed {
+            Unparsed::Wrong | Unparsed::OwnLabel => Unparsed::Dropped,
+            named => named,
+        };
         let enhancement = |rows: &[&BiasPair]| {
             let (judge, human) = columns(rows);
-            self_preference::self_enhancement(&human, &judge, self.unparsed)
+            self_preference::self_enhancement(&human, &judge, choosing)
         };
         self.finding(
             "self_preference",
@@ -243,7 +248,10 @@ impl BiasReport {
             return Err(Error::TooFewItems { required: 1, found: 0 });
         }
         let questions = rows.iter().map(|pair| pair.question.as_str()).collect();
-        Ok(finding(bias, words, rows, questions, needs, &statistics, self.bootstrap))
+        let orders = if self.both_orders { 2 } else { 1 };
+        let unparsed = |pair: &&BiasPair| unparsed_share(&[pair.given, pair.swapped][..orders]);
+        let unparsed: Vec<f64> = rows.iter().map(unparsed).collect();
+        Ok(finding(bias, words, rows, questions, &unparsed, needs, &statistics, self.bootstrap))
     }
 }
 
@@ -252,27 +260,58 @@ const BEYOND_PEOPLE: (&str, &str) = ("gain in", "% of pairs, beyond what people 
 /// A statistic of some pairs.
 pub(super) type Of<'a, Pair> = dyn Fn(&[&Pair]) -> Result<f64, Error> + Sync + 'a;
 
-/// What some pairs show, each with the name of its question: the statistics with their intervals over questions, or that there are no such pairs.
+/// How many of a pair's texts hold no verdict.
+pub(super) fn unparsed_share(verdicts: &[Option<Preference>]) -> f64 {
+    verdicts.iter().filter(|verdict| verdict.is_none()).count() as f64 / verdicts.len() as f64
+}
+
+/// What some pairs show, each with the name of its question and the share of its texts without a verdict: the statistics with their intervals over questions and at last that share,
+/// or that there are no such pairs.
+#[expect(clippy::too_many_arguments, reason = "two callers, each with its own words and pairs")]
 pub(super) fn finding<Pair: Sync>(
     bias: &str,
     words: Words,
     rows: &[&Pair],
     names: Vec<&str>,
+    unparsed: &[f64],
     needs: &str,
     statistics: &[(&'static str, &Of<'_, Pair>)],
     bootstrap: Bootstrap,
 ) -> BiasFinding {
-    let questions = names.iter().collect::<HashSet<_>>().len();
+    let of_questions = clusters(&names);
+    let questions = of_questions.len();
+    let pick = |drawn: &[usize]| drawn.iter().map(|&row| rows[row]).collect::<Vec<_>>();
+    let silent = unparsed.iter().sum::<f64>() / unparsed.len() as f64 > 0.5;
     let mut found = Collector::of_rows(bootstrap, Some(names));
     for (name, of) in statistics {
         if rows.is_empty() {
             found.undefined(name, needs);
+        } else if silent {
+            found.undefined(name, "most texts hold no verdict that could be read");
         } else {
-            let pick = |drawn: &[usize]| of(&drawn.iter().map(|&row| rows[row]).collect::<Vec<_>>());
-            found.resample(name, None, pick, rows.len());
+            found.resample(name, None, |drawn| of(&pick(drawn)), rows.len());
         }
     }
-    let statistics = statistics.iter().zip(found.found);
-    let statistics = statistics.map(|((name, _), (_, statistic))| (*name, statistic)).collect();
-    BiasFinding { bias: bias.to_owned(), statistics, n: rows.len(), questions, words }
+    let (mut names, mut unanimous): (Vec<&str>, _) = (statistics.iter().map(|(name, _)| *name).collect(), None);
+    if let (false, Some((_, measure))) = (rows.is_empty(), statistics.first()) {
+        names.push(UNPARSED_SHARE);
+        let mean = |drawn: &[usize]| Ok(drawn.iter().map(|&row| unparsed[row]).sum::<f64>() / drawn.len() as f64);
+        found.resample(UNPARSED_SHARE, None, mean, rows.len());
+        // A question that does not define the measure says nothing of it.
+        let signs: Vec<i8> = of_questions.iter().filter_map(|rows| sign(measure(&pick(rows)).ok()?)).collect();
+        unanimous =
+            signs.first().copied().filter(|first| signs.len() >= ENOUGH && signs.iter().all(|sign| sign == first));
+    }
+    let statistics = names.into_iter().zip(found.found).map(|(name, (_, statistic))| (name, statistic)).collect();
+    BiasFinding { bias: bias.to_owned(), statistics, n: rows.len(), questions, unanimous, words }
+}
+
+/// All of six questions on one side: two-sided sign test, p = 2/64.
+const ENOUGH: usize = 6;
+
+/// The share of texts without a verdict, with the statistics of every bias.
+const UNPARSED_SHARE: &str = "unparsed_share";
+
+fn sign(value: f64) -> Option<i8> {
+    value.partial_cmp(&0.0).map(|order| order as i8)
 }

@@ -1,21 +1,24 @@
 //! The statistics of one set of rows, as they are found: which are wanted, and where the uncertainty of each comes from.
 //!
-//! There are three ways in. `closed` takes a statistic that knows its own interval, `resample` one that does not, and `add` one that was made elsewhere. Whatever takes
-//! rows as independent gives way where rows come in clusters: closed intervals to the bootstrap of clusters, p-values to none, unless their test is one of
-//! clusters. A statistic that the data do not define is kept with its reason; only then can a reader tell "not computed" from "not computable".
+//! There are four ways in. `closed` takes a statistic that knows its own interval, `mean` one that is a mean over rows, `resample` one that knows none, and `add` one that
+//! was made elsewhere. Whatever takes rows as independent gives way where rows come in clusters: means to the clustered standard error, other closed intervals to the
+//! bootstrap of clusters, p-values to none, unless their test is one of clusters. Clusters of one row each are no clusters. A statistic that the data do not define is kept with its reason; only then can a reader tell "not computed" from "not computable".
 
 use std::collections::HashSet;
 
+use super::rank_tests::RankTests;
 use super::{ComparedItem, ComparisonSettings, Reported, Statistic};
 use crate::agreement::AlternativeAnnotatorTest;
-use crate::resampling::{Bootstrap, BootstrapInterval, PermutationTest};
-use crate::{Error, Estimate, Interval};
+use crate::estimate::SHARE;
+use crate::means::{clustered_mean, mean_of};
+use crate::resampling::{Bootstrap, PermutationTest};
+use crate::{Error, Estimate, Proportion};
 
 /// A p-value and where it comes from.
 #[derive(Clone, Copy)]
 pub(super) struct PValue {
-    value: f64,
-    source: &'static str,
+    pub(super) value: f64,
+    pub(super) source: &'static str,
     /// Whether it holds where rows come in clusters.
     holds_in_clusters: bool,
 }
@@ -48,16 +51,15 @@ impl<'a> Collector<'a> {
             bootstrap: settings.bootstrap,
             alternative: settings.alternative,
             only: settings.only.as_deref(),
-            clusters: items.iter().map(|item| item.cluster.as_deref()).collect(),
+            clusters: clusters_of(items),
             found: Vec::new(),
         }
     }
 
-    /// For rows of another kind, all statistics of which are wanted. Where each row is a cluster of its own, rows are independent.
+    /// For rows of another kind, all statistics of which are wanted.
     pub(super) fn of_rows(bootstrap: Bootstrap, clusters: Option<Vec<&'a str>>) -> Self {
-        let distinct = |clusters: &Vec<&str>| clusters.iter().collect::<HashSet<_>>().len() == clusters.len();
-        let clusters = clusters.filter(|clusters| !distinct(clusters));
-        Self { bootstrap, alternative: AlternativeAnnotatorTest::default(), only: None, clusters, found: Vec::new() }
+        let alternative = AlternativeAnnotatorTest::default();
+        Self { bootstrap, alternative, only: None, clusters: clusters.filter(are_shared), found: Vec::new() }
     }
 
     pub(super) fn level(&self) -> f64 {
@@ -108,6 +110,11 @@ impl<'a> Collector<'a> {
         result.ok().map(|found| PValue::of_clusters(found.p_value, "permutation"))
     }
 
+    /// The chance of a rank correlation as large. It takes rows as independent: `None` where they come in clusters, without computing it.
+    pub(super) fn rank_test(&self, test: impl FnOnce(&RankTests) -> Option<PValue>) -> Option<PValue> {
+        if self.has_clusters() { None } else { test(&RankTests { seed: self.bootstrap.seed }) }
+    }
+
     /// By the bootstrap, of rows or of clusters. A p-value that takes rows as independent is left out where they come in clusters.
     pub(super) fn resample(
         &mut self,
@@ -132,26 +139,56 @@ impl<'a> Collector<'a> {
             Some(clusters) => (self.bootstrap.clustered(clusters, of_draw), "bootstrap of clusters"),
             None => (self.bootstrap.interval(n, of_draw), "bootstrap"),
         };
-        let p = p.filter(|p| !self.has_clusters() || p.holds_in_clusters);
-        let source = p.map_or_else(String::new, |p| format!("; p: {}", p.source));
-        let p = p.map(|p| p.value);
-        let known = match drawn {
-            Ok(drawn) => {
-                let (interval, method) = trusted(&drawn, what, &source);
-                Ok(Reported { estimate: drawn.estimate, interval, p, method })
-            }
-            // The statistic may be defined where its spread is not.
-            Err(error) if error.is_undefined() || matches!(error, Error::UndefinedOnEveryResample { .. }) => {
-                statistic(&(0..n).collect::<Vec<_>>()).map(|estimate| Reported {
-                    estimate,
-                    interval: None,
-                    p,
-                    method: format!("no interval: {error}{source}"),
-                })
-            }
-            Err(error) => Err(error),
-        };
-        self.add(name, known);
+        let known = Reported::drawn(drawn, what, || statistic(&(0..n).collect::<Vec<_>>()));
+        self.add(name, known.map(|known| known.tested(self.allowed(p))));
+    }
+
+    /// A p-value that these rows allow.
+    fn allowed(&self, p: Option<PValue>) -> Option<PValue> {
+        p.filter(|p| !self.has_clusters() || p.holds_in_clusters)
+    }
+
+    /// The mean of `items`, one number to a row, which cannot leave `range`: as `closed` computes it where rows are independent, and with a clustered standard
+    /// error where they come in clusters, of which the bootstrap takes more.
+    pub(super) fn mean(
+        &mut self,
+        name: &str,
+        items: &[f64],
+        range: [f64; 2],
+        closed: impl FnOnce() -> Result<Estimate, Error>,
+    ) {
+        if !self.mean_of_clusters(name, None, items, range) && self.wants(name) {
+            let found = Statistic::estimated(closed(), self.level());
+            self.push(name, found);
+        }
+    }
+
+    /// The share of rows that count: Wilson's interval where rows are independent.
+    pub(super) fn share(&mut self, name: &str, counts: &[bool]) {
+        let items: Vec<f64> = counts.iter().map(|&counts| f64::from(u8::from(counts))).collect();
+        self.mean(name, &items, SHARE, || Proportion::of(counts).try_into());
+    }
+
+    /// The mean over clusters, which leaves independent rows to the caller: whether they come in clusters.
+    pub(super) fn mean_of_clusters(&mut self, name: &str, p: Option<PValue>, items: &[f64], range: [f64; 2]) -> bool {
+        let Some(clusters) = &self.clusters else { return false };
+        if self.wants(name) {
+            let known = match clustered_mean(items, clusters) {
+                Ok(mean) => {
+                    let known = Reported::new(&mean.within(range), self.level());
+                    Ok(Reported { method: known.method.replace("Student t", "Student t of clusters"), ..known })
+                }
+                // The mean is defined where its spread is not.
+                Err(Error::TooFewItems { .. }) => mean_of("mean", items).map(|mean| {
+                    let method = "no interval: all rows belong to one cluster, which does not show how much it varies";
+                    Reported { estimate: mean.estimate, interval: None, p: None, method: method.to_owned() }
+                }),
+                Err(error) => Err(error),
+            };
+            // What tests a mean of 0 tests nothing that was asked.
+            self.add(name, known.map(|known| known.tested(self.allowed(p))));
+        }
+        true
     }
 
     /// By a closed form, which holds for rows that are independent; by the bootstrap where they come in clusters.
@@ -171,21 +208,15 @@ impl<'a> Collector<'a> {
     }
 }
 
-/// The interval and where it comes from. A percentile interval that does not hold the estimate shows that resamples are biased by more than
-/// they vary (as a calibration error's are, upwards): it says nothing about the statistic.
-pub(super) fn trusted(drawn: &BootstrapInterval, what: &str, source: &str) -> (Option<Interval>, String) {
-    let Interval { low, high, .. } = drawn.interval;
-    // Where no resample differs, rounding alone may part the two.
-    let slack = 1e-12 * drawn.estimate.abs();
-    if drawn.estimate < low - slack || drawn.estimate > high + slack {
-        return (None, format!("no interval: that of the {what} misses the estimate, so resamples are biased{source}"));
-    }
-    let interval = Interval { low: low.min(drawn.estimate), high: high.max(drawn.estimate), ..drawn.interval };
-    let method = match drawn.undefined {
-        0 => format!("{what}{source}"),
-        undefined => format!("{what}{source}; undefined in {undefined} of {}", drawn.resamples),
-    };
-    (Some(interval), method)
+/// The cluster of each row, where all rows name one and some share it.
+pub(super) fn clusters_of<'a>(items: &[&'a ComparedItem]) -> Option<Vec<&'a str>> {
+    items.iter().map(|item| item.cluster.as_deref()).collect::<Option<Vec<_>>>().filter(are_shared)
+}
+
+/// Whether some cluster has two rows: rows that are each a cluster of their own are independent.
+#[expect(clippy::ptr_arg, reason = "it filters an option of a vector")]
+pub(super) fn are_shared(clusters: &Vec<&str>) -> bool {
+    clusters.iter().collect::<HashSet<_>>().len() < clusters.len()
 }
 
 pub(super) fn take<T: Copy>(column: &[T], rows: &[usize]) -> Vec<T> {

@@ -8,6 +8,7 @@ use super::Reported;
 use super::collector::{Collector, PValue, take};
 use crate::Error;
 use crate::correlation::{DependentCorrelations, DifferenceTest, average_ranks, pearson};
+use crate::estimate::UNBOUNDED;
 use crate::prediction::mean_absolute_error;
 use crate::resampling::RankedPair;
 
@@ -70,7 +71,10 @@ pub(super) fn compare(found: &mut Collector<'_>, people: &[f64], first: &[f64], 
         let error = |judge: &[f64]| Ok::<_, Error>(mean_absolute_error(&people, &take(judge, rows))?.estimate);
         Ok(error(first)? - error(second)?)
     };
-    found.resample("difference_mae", chance, difference, n);
+    let gains: Vec<f64> = of_first.iter().zip(&of_second).map(|(first, second)| first - second).collect();
+    if !found.mean_of_clusters("difference_mae", chance, &gains, UNBOUNDED) {
+        found.resample("difference_mae", chance, difference, n);
+    }
 }
 
 /// Each judge's ranks change places, since the judges' scales may differ.

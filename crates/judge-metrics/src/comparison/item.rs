@@ -77,6 +77,12 @@ impl ComparedItem {
         numbers.filter(|numbers| !numbers.is_empty()).map(|numbers| numbers.iter().sum::<f64>() / numbers.len() as f64)
     }
 
+    /// The rating that more than half of the raters gave, if there is one.
+    pub fn majority(&self) -> Option<&Rating> {
+        let count = |rating: &Rating| self.ratings().filter(|other| *other == rating).count();
+        self.ratings().find(|rating| 2 * count(rating) > self.ratings().count())
+    }
+
     pub(super) fn check(&self, numeric: bool) -> Result<(), Error> {
         if self.ratings().next().is_none() {
             return Err(Error::TooFewItems { required: 1, found: 0 });

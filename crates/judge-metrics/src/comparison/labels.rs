@@ -14,12 +14,12 @@ const MAX_LABELS: usize = 20;
 #[derive(Debug, Clone, PartialEq)]
 pub struct Labels {
     ratings: Vec<Rating>,
-    /// What the labels are worth, where they are numbers or texts of numbers.
+    /// What the labels are worth: numbers, and texts of numbers, as such; other texts that were named in an order, their places.
     values: Option<Vec<f64>>,
 }
 
 impl Labels {
-    /// Labels by their names, which are numbers where the ratings are (`numeric`).
+    /// Labels by their names, which are numbers where the ratings are (`numeric`). Texts that are no numbers are then as far apart as their places here.
     ///
     /// # Errors
     ///
@@ -42,7 +42,9 @@ impl Labels {
         if ratings.len() < 2 {
             return Err(Error::TooFewItems { required: 2, found: ratings.len() });
         }
-        Ok(Self::new(ratings))
+        let labels = Self::new(ratings);
+        let places = (0..labels.ratings.len()).map(|place| place as f64).collect();
+        Ok(Self { values: labels.values.or(Some(places)), ..labels })
     }
 
     /// Those that occur, numbers ascending and texts in the order of their letters, or why ratings are no labels: fractions are none, nor are more
@@ -92,7 +94,7 @@ impl Labels {
         (0..self.ratings.len()).collect()
     }
 
-    /// What they are worth, where they are numbers or texts of different numbers.
+    /// What they are worth, where they are numbers, texts of different numbers, or were named in an order.
     pub(super) fn values(&self) -> Option<&[f64]> {
         self.values.as_deref()
     }

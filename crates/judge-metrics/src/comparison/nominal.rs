@@ -4,13 +4,15 @@
 //! (the judge's use of the scale) or are weighed by skill (Dawid and Skene's model). Averages are over all labels of the comparison, whether a group of rows
 //! has them or not, so that groups compare.
 
-use super::collector::{Collector, PValue};
+use super::collector::{Collector, PValue, are_shared};
 use super::{ComparedItem, Labels, Rating, Reported};
 use crate::aggregation::{AggregatedLabels, DawidSkene};
 use crate::agreement::{
     AgreementWeights, Average, ConfusionMatrix, McNemarTest, RatingTable, ZeroDivision, clustered_mcnemar, mcnemar,
 };
 use crate::bias::scale_use::ScaleUse;
+use crate::estimate::SHARE;
+use crate::means::mean_of;
 use crate::{Error, Estimate, Proportion};
 
 /// How the judge's labels agree with the majority's, in the order of the table.
@@ -70,7 +72,8 @@ pub(super) fn compare(found: &mut Collector<'_>, rows: &[&ComparedItem], labels:
     } else {
         let judged: Vec<usize> = kept.iter().map(|&row| predicted[row]).collect();
         let clusters = found.clusters.take();
-        found.clusters = clusters.as_ref().map(|clusters| kept.iter().map(|&row| clusters[row]).collect());
+        let of_kept = clusters.as_ref().map(|clusters| kept.iter().map(|&row| clusters[row]).collect());
+        found.clusters = of_kept.filter(are_shared);
         against_majority(found, labels, &truth, &judged);
         if has_second {
             let second =
@@ -89,7 +92,8 @@ pub(super) fn compare(found: &mut Collector<'_>, rows: &[&ComparedItem], labels:
     scale_use(found, labels, &predicted);
 }
 
-/// Against the labels that Dawid and Skene's model finds, taken as known.
+/// The mean probability, by Dawid and Skene's model, that the judge's label is the right one: the accuracy to expect of it where no label is known for sure. The interval is over
+/// rows, what the model found being given.
 fn consensus(found: &mut Collector<'_>, labels: &Labels, rows: &[&ComparedItem], predicted: &[usize]) {
     let k = rows.iter().map(|row| row.human.len()).max().unwrap_or(0);
     if k < 3 || !found.wants(OF_CONSENSUS) {
@@ -99,12 +103,9 @@ fn consensus(found: &mut Collector<'_>, labels: &Labels, rows: &[&ComparedItem],
     let ratings: Vec<Vec<Option<usize>>> =
         rows.iter().map(|row| (0..k).map(|rater| place(row.human.get(rater))).collect()).collect();
     match DawidSkene::default().fit(&labels.indices(), &ratings) {
-        Ok(AggregatedLabels { most_probable, .. }) => {
-            let of_rows = |rows: &[usize]| {
-                let count = rows.iter().filter(|&&row| predicted[row] == most_probable[row]).count();
-                Proportion { count, n: rows.len() }.try_into()
-            };
-            found.closed(OF_CONSENSUS, of_rows, rows.len());
+        Ok(AggregatedLabels { posteriors, .. }) => {
+            let right: Vec<f64> = posteriors.iter().zip(predicted).map(|(of_row, &label)| of_row[label]).collect();
+            found.mean(OF_CONSENSUS, &right, SHARE, || Ok(mean_of("accuracy", &right)?.within(SHARE)));
         }
         Err(error) => found.undefined(OF_CONSENSUS, &error.to_string()),
     }
@@ -114,11 +115,13 @@ fn pick(column: &[usize], rows: &[usize]) -> Vec<usize> {
     rows.iter().map(|&row| column[row]).collect()
 }
 
-/// One confusion matrix a set of rows, and what follows from it. Kappas with weights need labels that are numbers: their distances are those of the values.
+/// One confusion matrix a set of rows, and what follows from it. Kappas with weights need distances of labels: those of their values, or of their places in an
+/// order that was named.
 fn against_majority(found: &mut Collector<'_>, labels: &Labels, truth: &[usize], predicted: &[usize]) {
     let n = truth.len();
     let of_rows = |rows: &[usize]| ConfusionMatrix::new(labels.indices(), &pick(truth, rows), &pick(predicted, rows));
-    found.closed("accuracy", |rows| of_rows(rows)?.accuracy().try_into(), n);
+    let right: Vec<bool> = truth.iter().zip(predicted).map(|(truth, predicted)| truth == predicted).collect();
+    found.share("accuracy", &right);
     type Of = fn(&ConfusionMatrix<usize>) -> Result<Estimate, Error>;
     // A class that is never predicted has precision 0 here, as in scikit-learn.
     let averages: [(&str, Of); 5] = [
@@ -131,7 +134,7 @@ fn against_majority(found: &mut Collector<'_>, labels: &Labels, truth: &[usize],
     for (name, statistic) in averages {
         found.closed(name, |rows| statistic(&of_rows(rows)?), n);
     }
-    // By value, so that a grade that does not occur changes nothing.
+    // By value, so that a grade that does not occur changes nothing; labels named in their order count by their places.
     let weights = |of: fn(Vec<f64>) -> AgreementWeights| labels.values().map(<[f64]>::to_vec).map(of);
     for (name, weights) in [
         ("cohen_kappa", Some(AgreementWeights::Identity)),
@@ -139,7 +142,7 @@ fn against_majority(found: &mut Collector<'_>, labels: &Labels, truth: &[usize],
         ("cohen_kappa_quadratic", weights(AgreementWeights::QuadraticOf)),
     ] {
         let Some(weights) = weights else {
-            found.undefined(name, "the labels are not numbers");
+            found.undefined(name, "the labels are not numbers, nor named in their order");
             continue;
         };
         found.closed(name, |rows| of_rows(rows)?.cohen_kappa(&weights), n);
@@ -168,7 +171,12 @@ fn difference(found: &mut Collector<'_>, truth: &[usize], first: &[usize], secon
     };
     let share =
         |right: &[bool], rows: &[usize]| rows.iter().filter(|&&row| right[row]).count() as f64 / rows.len() as f64;
-    found.resample(DIFFERENCE, test.ok(), |rows| Ok(share(&first, rows) - share(&second, rows)), truth.len());
+    let gain = |(&one, &other): (&bool, &bool)| f64::from(i8::from(one) - i8::from(other));
+    let gains: Vec<f64> = first.iter().zip(&second).map(gain).collect();
+    let p = test.ok();
+    if !found.mean_of_clusters(DIFFERENCE, p, &gains, [-1.0, 1.0]) {
+        found.resample(DIFFERENCE, p, |rows| Ok(share(&first, rows) - share(&second, rows)), truth.len());
+    }
 }
 
 /// Of all rows, with a majority or without.
@@ -176,9 +184,9 @@ fn scale_use(found: &mut Collector<'_>, labels: &Labels, predicted: &[usize]) {
     let n = predicted.len();
     let uses = |rows: &[usize]| ScaleUse::new(&labels.indices(), &pick(predicted, rows));
     let [mode_share, ceiling, entropy] = OF_USE;
-    type Share = fn(&ScaleUse) -> Proportion;
-    for (name, share) in [(mode_share, ScaleUse::mode_share as Share), (ceiling, ScaleUse::ceiling)] {
-        found.closed(name, |rows| share(&uses(rows)?).try_into(), n);
-    }
+    // The mode is one of the sample: its share is no mean of rows.
+    found.closed(mode_share, |rows| uses(rows)?.mode_share().try_into(), n);
+    let top = labels.indices().last().copied();
+    found.share(ceiling, &predicted.iter().map(|&label| Some(label) == top).collect::<Vec<_>>());
     found.resample(entropy, None, |rows| Ok(uses(rows)?.entropy_bits()), n);
 }

@@ -4,15 +4,16 @@
 //! and the bootstrap of clusters wherever rows come in clusters. What else numbers define is called from here: within clusters (`within.rs`), as probabilities
 //! (`probabilities.rs`), of two judges (`difference.rs`).
 
-use super::collector::{Collector, PValue, take};
+use super::collector::{Collector, take};
 use super::difference::{self, DIFFERENCES};
 use super::probabilities::{self, PROBABILITIES};
 use super::within::{self, WITHIN};
-use super::{ComparedItem, Labels, Rating};
-use crate::agreement::{IntraclassCorrelations, Measurement, RatedUnits, krippendorff_alpha};
+use super::{ComparedItem, Labels, Rating, Reported};
+use crate::agreement::{IntraclassCorrelations, Measurement, RatedUnits, krippendorff_alpha, two_raters_vary};
 use crate::correlation::{
-    KendallTest, TauWeights, kendall_tau_b, kendall_tau_c, pearson, somers_d, spearman, weighted_tau,
+    KendallTest, TauWeights, is_perfect, kendall_tau_b, kendall_tau_c, pearson, somers_d, weighted_tau,
 };
+use crate::estimate::{NOT_NEGATIVE, UNBOUNDED};
 use crate::prediction::{bias, mean_absolute_error, root_mean_squared_error};
 use crate::resampling::RankedPair;
 use crate::{Error, Estimate};
@@ -52,40 +53,86 @@ pub(super) fn compare(found: &mut Collector<'_>, items: &[&ComparedItem], labels
     }
 }
 
-/// The same for texts: nothing of it is defined.
-pub(super) fn undefined(found: &mut Collector<'_>, items: &[&ComparedItem]) {
+/// The same for texts, of which only Krippendorff's alphas are defined: the nominal one, and the ordinal one of labels in an order. Several raters count as the label that more than
+/// half of them gave.
+pub(super) fn of_texts(found: &mut Collector<'_>, items: &[&ComparedItem], labels: Result<&Labels, &String>) {
     let second = items.iter().any(|item| item.second.is_some());
     let clusters = found.has_clusters();
     let of_clusters = WITHIN.iter().filter(|_| clusters);
     let of_second = DIFFERENCES.iter().filter(|_| second);
     for name in OF_NUMBERS.iter().chain(of_clusters).chain(&PROBABILITIES).chain(of_second) {
-        found.undefined(name, "scores are texts, not numbers");
+        match *name {
+            "krippendorff_alpha_nominal" => {
+                let both = |item: &&ComparedItem| [Some(item.predicted.clone()), item.majority().cloned()];
+                alphas_of_texts(found, "", &items.iter().map(both).collect::<Vec<_>>(), labels);
+            }
+            // With the nominal one.
+            "krippendorff_alpha_ordinal" | "krippendorff_alpha_interval" => {}
+            name => found.undefined(name, TEXTS),
+        }
     }
 }
 
-/// Pearson has a closed form. Rank correlations take the bootstrap, which holds with ties and near ±1 where their closed forms do not, and the p-values that
-/// SciPy prints. Weighted tau has no population value that samples of different sizes share, so its interval is of the value at this size.
+const TEXTS: &str = "scores are texts, not numbers";
+
+/// Krippendorff's alphas of texts.
+pub(super) fn alphas_of_texts<R: AsRef<[Option<Rating>]>>(
+    found: &mut Collector<'_>,
+    prefix: &str,
+    ratings: &[R],
+    labels: Result<&Labels, &String>,
+) {
+    let worth = |labels: &Labels, rating: &Rating| {
+        let place = labels.place(rating)?;
+        Ok::<_, String>(labels.values().map_or(place as f64, |values| values[place]))
+    };
+    let placed = labels.map_err(String::clone).and_then(|labels| {
+        let of_row =
+            |row: &R| row.as_ref().iter().map(|rating| rating.as_ref().map(|r| worth(labels, r)).transpose()).collect();
+        Ok((labels, ratings.iter().map(of_row).collect::<Result<Vec<Vec<Option<f64>>>, String>>()?))
+    });
+    match placed {
+        Ok((labels, ratings)) => {
+            let ordered = labels.values().is_some();
+            let why = |ordered: bool| (!ordered).then_some("the labels have no order: name them in theirs");
+            alphas(found, prefix, &ratings, [None, why(ordered), Some(TEXTS)]);
+        }
+        Err(reason) => {
+            for kind in ["nominal", "ordinal", "interval"] {
+                found.undefined(&format!("{prefix}krippendorff_alpha_{kind}"), &reason);
+            }
+        }
+    }
+}
+
+/// Pearson has a closed form. Rank correlations take the bootstrap, which holds with ties and near ±1 where their closed forms do not, and the p-values of
+/// `rank_tests.rs`. A perfect Pearson correlation takes that of Spearman's, since normal theory has none but 0. Weighted tau has no population value that samples of different sizes share, so its interval is of the value at this size.
 fn correlations(found: &mut Collector<'_>, predicted: &[f64], human: &[f64]) {
     let n = predicted.len();
-    found.closed("pearson", |rows| pearson(&take(predicted, rows), &take(human, rows)), n);
-    match (spearman(predicted, human), RankedPair::new(predicted, human)) {
-        (Ok(rho), Ok(pair)) => found.resample(
-            "spearman",
-            rho.p_value().ok().map(|p| PValue::of_rows(p, "Student t")),
-            |rows| pair.spearman(rows),
-            n,
-        ),
-        (Err(error), _) | (_, Err(error)) => found.add("spearman", Err(error)),
+    let r = pearson(predicted, human);
+    let perfect = r.as_ref().is_ok_and(|r| is_perfect(r.estimate));
+    let tested = perfect || found.wants("spearman");
+    let of_ranks = if tested { found.rank_test(|test| test.spearman(predicted, human)) } else { None };
+    if let (Ok(r), true, false) = (&r, perfect, found.has_clusters()) {
+        found.add("pearson", Ok(Reported::new(r, found.level()).tested(of_ranks)));
+    } else {
+        found.closed("pearson", |rows| pearson(&take(predicted, rows), &take(human, rows)), n);
+    }
+    match RankedPair::new(predicted, human) {
+        Ok(pair) => found.resample("spearman", of_ranks, |rows| pair.spearman(rows), n),
+        Err(error) => found.add("spearman", Err(error)),
     }
     type Rank = fn(&[f64], &[f64]) -> Result<Estimate, Error>;
-    let ranks: [(&str, &'static str, Rank); 3] = [
-        ("kendall_tau_b", "exact if small without ties, else normal", |x, y| kendall_tau_b(x, y, KendallTest::Auto)),
-        ("kendall_tau_c", "exact if small without ties, else normal", |x, y| kendall_tau_c(x, y, KendallTest::Auto)),
-        // Of people's scores given the judge's.
-        ("somers_d", "normal", somers_d),
+    let ranks: [(&str, Rank); 3] = [
+        ("kendall_tau_b", |x, y| kendall_tau_b(x, y, KendallTest::Auto)),
+        ("kendall_tau_c", |x, y| kendall_tau_c(x, y, KendallTest::Auto)),
+        // Of the judge's scores given people's: of two rows that people tell apart. With people's 0 and 1 it is 2 AUROC − 1.
+        ("somers_d", |judge, people| somers_d(people, judge)),
     ];
-    for (name, source, statistic) in ranks {
-        let p = statistic(predicted, human).and_then(|found| found.p_value()).ok().map(|p| PValue::of_rows(p, source));
+    // All three are C − D over what no arrangement changes, so that one test serves them.
+    let tested = ranks.iter().any(|(name, _)| found.wants(name));
+    let p = if tested { found.rank_test(|test| test.concordance(predicted, human)) } else { None };
+    for (name, statistic) in ranks {
         found.resample(name, p, |rows| Ok(statistic(&take(predicted, rows), &take(human, rows))?.estimate), n);
     }
     let weighted =
@@ -95,11 +142,10 @@ fn correlations(found: &mut Collector<'_>, predicted: &[f64], human: &[f64]) {
 
 /// In the unit of the scores: mean absolute error, bias (judge less people) and root mean squared error.
 fn errors(found: &mut Collector<'_>, predicted: &[f64], human: &[f64]) {
-    type Mean = fn(&[f64], &[f64]) -> Result<Estimate, Error>;
-    let means: [(&str, Mean); 2] = [("mae", mean_absolute_error), ("bias", bias)];
-    for (name, statistic) in means {
-        found.closed(name, |rows| statistic(&take(human, rows), &take(predicted, rows)), predicted.len());
-    }
+    let errors: Vec<f64> = predicted.iter().zip(human).map(|(predicted, human)| predicted - human).collect();
+    let sizes: Vec<f64> = errors.iter().map(|error| error.abs()).collect();
+    found.mean("mae", &sizes, NOT_NEGATIVE, || mean_absolute_error(human, predicted));
+    found.mean("bias", &errors, UNBOUNDED, || bias(human, predicted));
     let rmse = |rows: &[usize]| root_mean_squared_error(&take(human, rows), &take(predicted, rows));
     found.closed("rmse", rmse, predicted.len());
 }
@@ -113,30 +159,34 @@ fn reliability(found: &mut Collector<'_>, predicted: &[f64], human: &[f64], labe
     });
     let both: Vec<[f64; 2]> = predicted.iter().zip(human).map(|(&p, &h)| [p, h]).collect();
     let ratings: Vec<[Option<f64>; 2]> = both.iter().map(|row| row.map(Some)).collect();
-    alphas(found, "", &ratings, nominal.as_ref().err().map(String::as_str));
+    alphas(found, "", &ratings, [nominal.as_ref().err().map(String::as_str), None, None]);
     intraclass(found, "", &both);
 }
 
-/// Krippendorff's alphas. The nominal one compares labels, and `not_labels` says why scores are none: hardly two continuous scores are the same label.
+/// Krippendorff's alphas: nominal, ordinal and of intervals, but for those that have a reason. The nominal one compares labels, and hardly two continuous scores are the same label.
 pub(super) fn alphas<R: AsRef<[Option<f64>]> + Sync>(
     found: &mut Collector<'_>,
     prefix: &str,
     ratings: &[R],
-    not_labels: Option<&str>,
+    undefined: [Option<&str>; 3],
 ) {
     let units = RatedUnits::new(ratings);
+    let level = found.level();
     let kinds =
         [("nominal", Measurement::Nominal), ("ordinal", Measurement::Ordinal), ("interval", Measurement::Interval)];
-    for (kind, measurement) in kinds {
+    for ((kind, measurement), undefined) in kinds.into_iter().zip(undefined) {
         let name = format!("{prefix}krippendorff_alpha_{kind}");
-        match (&units, not_labels) {
-            (_, Some(reason)) if kind == "nominal" => found.undefined(&name, reason),
-            // Copies of a row are no two units.
-            (Ok(units), _) if found.has_clusters() => {
+        match (&units, undefined) {
+            (_, Some(reason)) => found.undefined(&name, reason),
+            // Copies of a row are no two units. What has no interval for independent rows has none for clusters.
+            (Ok(units), None) if found.has_clusters() && two_raters_vary(ratings) => {
                 found.resample(&name, None, |rows| units.alpha(rows, measurement), units.len());
             }
-            (Ok(units), _) => found.closed(&name, |_| krippendorff_alpha(ratings, measurement), units.len()),
-            (Err(error), _) => found.add(&name, Err(error.clone())),
+            (Ok(_), None) if found.wants(&name) => {
+                found.add(&name, krippendorff_alpha(ratings, measurement).map(|alpha| Reported::new(&alpha, level)));
+            }
+            (Ok(_), None) => {}
+            (Err(error), None) => found.add(&name, Err(error.clone())),
         }
     }
 }

@@ -3,6 +3,7 @@
 use super::Statistic;
 use super::collector::{Collector, take};
 use crate::agreement::{AgreementWeights, ConfusionMatrix};
+use crate::estimate::SHARE;
 use crate::input::check_lengths;
 use crate::preference::{Preference, Unparsed};
 use crate::resampling::Bootstrap;
@@ -132,7 +133,12 @@ impl PairComparison {
             let swapped: Vec<&Settled<'_>> = pairs.iter().filter(|pair| pair.swapped.is_some()).collect();
             found.share("accuracy_swapped", &swapped, |pair| pair.right_swapped());
             let both: Vec<&Settled<'_>> = given.iter().copied().filter(|pair| pair.swapped.is_some()).collect();
-            found.mean_of("accuracy_mean", &both, &both.iter().map(|pair| pair.mean_right()).collect::<Vec<_>>());
+            found.mean_of(
+                "accuracy_mean",
+                &both,
+                &both.iter().map(|pair| pair.mean_right()).collect::<Vec<_>>(),
+                SHARE,
+            );
             found.share("pair_agreement", &both, |pair| pair.right_given() && pair.right_swapped());
             let own_label = self.unparsed == Unparsed::OwnLabel;
             found.share("consistency", &both, |pair| {
@@ -185,7 +191,7 @@ impl PairComparison {
             let both = mine.iter().zip(&theirs).filter(|(mine, theirs)| counts(mine) && counts(theirs));
             let (pairs, gaps): (Vec<&Settled<'_>>, Vec<f64>) =
                 both.map(|(mine, theirs)| (mine, right(mine) - right(theirs))).unzip();
-            found.mean_of(name, &pairs, &gaps);
+            found.mean_of(name, &pairs, &gaps, [-1.0, 1.0]);
         };
         compare("difference_accuracy", |pair| pair.given.is_some(), |pair| f64::from(u8::from(pair.right_given())));
         if self.both_orders && other.both_orders {
@@ -258,13 +264,17 @@ impl Found {
 
     fn share(&mut self, name: &'static str, pairs: &[&Settled<'_>], counts: impl Fn(&Settled<'_>) -> bool) {
         let counts: Vec<bool> = pairs.iter().map(|pair| counts(pair)).collect();
-        self.collect(pairs, pairs.len(), &[name], |found| add_share(found, name, &counts));
+        self.collect(pairs, pairs.len(), &[name], |found| found.share(name, &counts));
     }
 
-    /// The mean of `values`, one for each pair.
-    fn mean_of(&mut self, name: &'static str, pairs: &[&Settled<'_>], values: &[f64]) {
+    /// The mean of `values`, one for each pair, in `range`.
+    fn mean_of(&mut self, name: &'static str, pairs: &[&Settled<'_>], values: &[f64], range: [f64; 2]) {
         let mean = |rows: &[usize]| Ok(take(values, rows).iter().sum::<f64>() / rows.len() as f64);
-        self.collect(pairs, pairs.len(), &[name], |found| found.resample(name, None, mean, values.len()));
+        self.collect(pairs, pairs.len(), &[name], |found| {
+            if !found.mean_of_clusters(name, None, values, range) {
+                found.resample(name, None, mean, values.len());
+            }
+        });
     }
 
     fn against_gold(&mut self, pairs: &[&Settled<'_>], verdict: impl Fn(&Settled<'_>) -> usize, ties: bool) {
@@ -278,7 +288,7 @@ impl Found {
         self.collect(pairs, n, &NAMES, |found| {
             let [accuracy, precision, recall, f1, kappa] = NAMES;
             let right: Vec<bool> = gold.iter().zip(&judged).map(|(gold, judged)| gold == judged).collect();
-            add_share(found, accuracy, &right);
+            found.share(accuracy, &right);
             for (name, score) in [(precision, 0), (recall, 1), (f1, 2)] {
                 let mean = |rows: &[usize]| {
                     let classes = matrix(rows)?.by_class();
@@ -303,10 +313,4 @@ impl Found {
             found.resample("first_share", None, share, places.len());
         });
     }
-}
-
-/// A share of pairs: Wilson's interval where they are independent.
-fn add_share(found: &mut Collector<'_>, name: &str, counts: &[bool]) {
-    let share = |rows: &[usize]| Proportion { count: rows.iter().filter(|&&row| counts[row]).count(), n: rows.len() };
-    found.closed(name, |rows| share(rows).try_into(), counts.len());
 }

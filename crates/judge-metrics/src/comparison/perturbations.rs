@@ -1,6 +1,6 @@
 //! Changes that should not matter: does a judge of pairs prefer a response after one, beyond what a change of white space does?
 
-use super::biases::{BiasFinding, Of, Words, finding};
+use super::biases::{BiasFinding, Of, Words, finding, unparsed_share};
 use crate::Error;
 use crate::bias::robustness::{attack_success, robustness_rate};
 use crate::preference::{Preference, Unparsed};
@@ -30,6 +30,7 @@ pub struct PerturbedVerdicts {
 /// | `attack_success_neutral` | the same after the neutral change |
 /// | `robustness` | share of verdicts that stay the same ([`robustness_rate`]; CALM) |
 /// | `robustness_neutral` | the same under the neutral change: the ceiling |
+/// | `unparsed_share` | share of texts without a verdict; above one half nothing else is reported |
 #[derive(Debug, Clone, PartialEq)]
 pub struct PerturbationReport {
     /// The pairs to which the change applies.
@@ -85,11 +86,22 @@ impl PerturbationReport {
         ];
         let rows: Vec<&PerturbedVerdicts> = self.pairs.iter().collect();
         let questions = rows.iter().map(|pair| pair.question.as_str()).collect();
+        let texts = |pair: &&PerturbedVerdicts| [&pair.before[..], &pair.after, &pair.neutral].concat();
+        let unparsed: Vec<f64> = rows.iter().map(|pair| unparsed_share(&texts(pair))).collect();
         let words = Words {
             above: "changed responses",
             below: "unchanged responses",
             gain: ("gain", "points of win rate, beyond what a neutral change does"),
         };
-        Ok(finding(name, words, &rows, questions, "the change applies to no response", &statistics, self.bootstrap))
+        Ok(finding(
+            name,
+            words,
+            &rows,
+            questions,
+            &unparsed,
+            "the change applies to no response",
+            &statistics,
+            self.bootstrap,
+        ))
     }
 }

@@ -8,8 +8,10 @@
 
 use super::collector::{Collector, take};
 use crate::calibration::{Binning, LogisticRecalibration, ReliabilityCurve};
+use crate::estimate::{NOT_NEGATIVE, SHARE};
 use crate::number::six_digits;
-use crate::prediction::{auroc, average_precision, brier_score, log_loss};
+use crate::prediction::scoring::log_losses;
+use crate::prediction::{LOG_LOSS_CLIP, auroc, average_precision, brier_score, log_loss};
 
 /// What only scores of yes or no define.
 pub(super) const PROBABILITIES: [&str; 9] = [
@@ -56,17 +58,12 @@ pub(super) fn compare(found: &mut Collector<'_>, predicted: &[f64], human: &[f64
     if let Some(reason) = reason {
         return found.all_undefined(&PROBABILITIES[2..], &reason);
     }
-    let brier = |rows: &[usize]| {
-        let (y, p) = on(rows);
-        brier_score(&y, &p)
-    };
-    found.closed(of_brier, brier, n);
-    const CLIP: f64 = 1e-15;
-    let loss = |rows: &[usize]| {
-        let (y, p) = on(rows);
-        log_loss(&y, &p, CLIP)
-    };
-    found.closed(of_log_loss, loss, n);
+    let squares: Vec<f64> = human.iter().zip(predicted).map(|(y, p)| (p - y).powi(2)).collect();
+    found.mean(of_brier, &squares, SHARE, || brier_score(&outcomes, predicted));
+    match log_losses(&outcomes, predicted, LOG_LOSS_CLIP) {
+        Ok(losses) => found.mean(of_log_loss, &losses, NOT_NEGATIVE, || log_loss(&outcomes, predicted, LOG_LOSS_CLIP)),
+        Err(error) => found.add(of_log_loss, Err(error)),
+    }
     let binnings = [(of_ece, Binning::EqualWidth { bins: 10 }), (of_ece_adaptive, Binning::EqualMass { bins: 10 })];
     for (name, binning) in binnings {
         let ece = |rows: &[usize]| {
@@ -80,11 +77,11 @@ pub(super) fn compare(found: &mut Collector<'_>, predicted: &[f64], human: &[f64
         ReliabilityCurve::new(&y, &p, Binning::EqualMass { bins: 10 })?.debiased_squared_error()
     };
     found.closed(of_debiased, debiased, n);
-    // Probabilities of 0 and 1 are moved by as little as the log loss moves them.
     let recalibrated = |rows: &[usize]| {
         let (y, p) = on(rows);
-        LogisticRecalibration::new(&y, &p, CLIP)
+        LogisticRecalibration::new(&y, &p)
     };
     found.closed(of_slope, |rows| Ok(recalibrated(rows)?.slope), n);
+    // Cox's, fitted together with the slope: not that of calibration in the large, where the slope is 1.
     found.closed(of_intercept, |rows| Ok(recalibrated(rows)?.intercept), n);
 }

@@ -1,6 +1,6 @@
 use super::Statistic;
 use crate::Error;
-use crate::correlation::pearson;
+use crate::correlation::{pearson, spearman};
 use crate::input::check_lengths;
 use crate::resampling::{Bootstrap, RankedPair};
 
@@ -24,17 +24,21 @@ pub struct RankAgreement {
 /// ```
 /// use judge_metrics::{comparison::rank_agreement, resampling::Bootstrap};
 ///
-/// let found = rank_agreement(&[1.2, 3.4, 2.2, 4.6, 4.1], &[1.0, 3.0, 2.0, 5.0, 4.0], &Bootstrap::default())?;
-/// assert!((found.spearman.estimate(), found.pearson.interval().is_some()) == (Some(1.0), true));
-/// let constant = rank_agreement(&[3.0; 5], &[1.0, 3.0, 2.0, 5.0, 4.0], &Bootstrap::default())?;
+/// let human = [1.0, 3.0, 2.0, 5.0, 4.0, 2.0, 3.0];
+/// let found = rank_agreement(&[1.2, 3.4, 2.2, 4.6, 4.1, 2.0, 2.5], &human, &Bootstrap::default())?;
+/// assert!(found.spearman.estimate() > Some(0.9) && found.pearson.interval().is_some());
+/// let constant = rank_agreement(&[3.0; 7], &human, &Bootstrap::default())?;
 /// assert!(constant.spearman.to_string().starts_with("undefined"));
 /// # Ok::<(), judge_metrics::Error>(())
 /// ```
 pub fn rank_agreement(scores: &[f64], human: &[f64], bootstrap: &Bootstrap) -> Result<RankAgreement, Error> {
     let ranked = RankedPair::new(scores, human);
-    let spearman = ranked.and_then(|pair| bootstrap.interval(pair.len(), |rows| pair.spearman(rows)));
-    let pearson = bootstrap.paired(scores, human, |x, y| Ok(pearson(x, y)?.estimate));
-    Ok(RankAgreement { spearman: Statistic::of(spearman)?, pearson: Statistic::of(pearson)? })
+    let of_ranks = ranked.and_then(|pair| bootstrap.interval(pair.len(), |rows| pair.spearman(rows)));
+    let drawn = bootstrap.paired(scores, human, |x, y| Ok(pearson(x, y)?.estimate));
+    Ok(RankAgreement {
+        spearman: Statistic::of(of_ranks, || Ok(spearman(scores, human)?.estimate))?,
+        pearson: Statistic::of(drawn, || Ok(pearson(scores, human)?.estimate))?,
+    })
 }
 
 /// Spearman's correlation of `scores` with `human` less that of `others`, all three drawn together: above 0 where `scores` order rows more as
@@ -64,5 +68,6 @@ pub fn spearman_difference(
     let difference = |(first, second): (RankedPair, RankedPair)| {
         bootstrap.interval(human.len(), |rows| Ok(first.spearman(rows)? - second.spearman(rows)?))
     };
-    Statistic::of(ranked.and_then(difference))
+    let alone = || Ok(spearman(scores, human)?.estimate - spearman(others, human)?.estimate);
+    Statistic::of(ranked.and_then(difference), alone)
 }

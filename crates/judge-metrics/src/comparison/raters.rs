@@ -3,10 +3,13 @@
 //! A rater is a place in `ComparedItem::human`, the same person in every row. Rows may lack ratings. Intraclass correlations take rows that are complete, so they are
 //! left out where one is not; Krippendorff's alpha, the ceiling and the alternative annotator test take what is there.
 
-use super::collector::{Collector, take};
-use super::numbers::{alphas, intraclass};
+use super::collector::{Collector, are_shared, take};
+use super::numbers::{alphas, alphas_of_texts, intraclass};
 use super::{ComparedItem, Labels, Rating, Reported};
-use crate::agreement::{AlternativeAnnotatorTest, AlternativeAnnotators, HumanCeiling, RatingTable};
+use crate::agreement::{
+    AgreementWeights, AlternativeAnnotatorTest, AlternativeAnnotators, HumanCeiling, ItemCeiling, RatingTable,
+};
+use crate::estimate::{NOT_NEGATIVE, SHARE};
 use crate::{Error, Estimate};
 
 /// What says whether the judge may take the place of a rater.
@@ -16,7 +19,7 @@ pub(super) const ALTERNATIVE: [&str; 2] = ["alternative_winning_rate", "alternat
 pub(super) const AGAINST_REST: [&str; 3] = ["against_rest_judge", "against_rest_human", "against_rest_difference"];
 
 /// What several raters define.
-pub(super) const OF_RATERS: [&str; 7] = [
+pub(super) const OF_RATERS: [&str; 9] = [
     "human_krippendorff_alpha_nominal",
     "human_krippendorff_alpha_ordinal",
     "human_krippendorff_alpha_interval",
@@ -24,6 +27,8 @@ pub(super) const OF_RATERS: [&str; 7] = [
     "human_icc_a1",
     "human_icc_c1",
     "human_fleiss_kappa",
+    "human_gwet_ac1",
+    "human_gwet_ac2",
 ];
 
 /// Nothing is reported of rows with one rater each.
@@ -37,15 +42,16 @@ pub(super) fn compare(
     if k < 2 {
         return;
     }
-    let n = rows.len();
     let rating = |row: &&ComparedItem, rater: usize| row.human.get(rater).cloned().flatten();
+    let all: Vec<Vec<Option<Rating>>> =
+        rows.iter().map(|row| (0..k).map(|rater| rating(row, rater)).collect()).collect();
     if numeric {
         let of_row = |row: &&ComparedItem| (0..k).map(|rater| rating(row, rater)?.number()).collect();
         let ratings: Vec<Vec<Option<f64>>> = rows.iter().map(of_row).collect();
         let judge: Vec<Option<f64>> = rows.iter().map(|row| row.predicted.number()).collect();
         alternative(found, k, &judge, &ratings, AlternativeAnnotatorTest::of_ratings);
-        against_rest(found, &judge, &ratings, HumanCeiling::of_ratings);
-        alphas(found, "human_", &ratings, labels.err().map(String::as_str));
+        against_rest(found, &judge, &ratings, HumanCeiling::of_ratings, NOT_NEGATIVE);
+        alphas(found, "human_", &ratings, [labels.err().map(String::as_str), None, None]);
         let complete: Option<Vec<Vec<f64>>> = ratings.iter().map(|row| row.iter().copied().collect()).collect();
         if let Some(ratings) = complete {
             intraclass(found, "human_", &ratings);
@@ -60,13 +66,38 @@ pub(super) fn compare(
         let votes: Vec<Vec<Option<usize>>> = rows.iter().map(of_row).collect();
         let judge: Vec<Option<usize>> = rows.iter().map(|row| place(row.predicted.clone())).collect();
         alternative(found, k, &judge, &votes, AlternativeAnnotatorTest::of_labels);
-        against_rest(found, &judge, &votes, HumanCeiling::of_labels);
-        let indices: Vec<usize> = (0..names.len()).collect();
-        let fleiss = |drawn: &[usize]| {
-            let drawn: Vec<&[Option<usize>]> = drawn.iter().map(|&row| votes[row].as_slice()).collect();
-            RatingTable::new(&indices, &drawn)?.fleiss_kappa()
+        against_rest(found, &judge, &votes, HumanCeiling::of_labels, SHARE);
+        alphas_of_texts(found, "human_", &all, labels);
+    }
+    among_people(found, &all, labels);
+}
+
+/// Agreement of people's labels beyond chance, numbers or texts.
+fn among_people(found: &mut Collector<'_>, ratings: &[Vec<Option<Rating>>], labels: Result<&Labels, &String>) {
+    const NAMES: [&str; 3] = ["human_fleiss_kappa", "human_gwet_ac1", "human_gwet_ac2"];
+    let placed = labels.map_err(String::clone).and_then(|labels| {
+        let of_row = |row: &Vec<Option<Rating>>| {
+            row.iter().map(|rating| rating.as_ref().map(|rating| labels.place(rating)).transpose()).collect()
         };
-        found.closed("human_fleiss_kappa", fleiss, n);
+        Ok((labels, ratings.iter().map(of_row).collect::<Result<Vec<Vec<Option<usize>>>, String>>()?))
+    });
+    let (labels, votes) = match placed {
+        Ok(placed) => placed,
+        Err(reason) => return found.all_undefined(&NAMES, &reason),
+    };
+    let table = |drawn: &[usize]| {
+        let drawn: Vec<&[Option<usize>]> = drawn.iter().map(|&row| votes[row].as_slice()).collect();
+        RatingTable::new(&labels.indices(), &drawn)
+    };
+    let [fleiss, ac1, ac2] = NAMES;
+    found.closed(fleiss, |rows| table(rows)?.fleiss_kappa(), votes.len());
+    found.closed(ac1, |rows| table(rows)?.gwet(&AgreementWeights::Identity), votes.len());
+    match labels.values() {
+        Some(values) => {
+            let weights = AgreementWeights::QuadraticOf(values.to_vec());
+            found.closed(ac2, |rows| table(rows)?.gwet(&weights), votes.len());
+        }
+        None => found.undefined(ac2, "the labels are not numbers, nor named in their order"),
     }
 }
 
@@ -111,19 +142,30 @@ fn alternative<T: Copy + Sync>(
 /// A form of the ceiling: a judge's column and a row of ratings for each of its entries.
 type Ceiling<T> = fn(&[Option<T>], &[Vec<Option<T>>]) -> Result<HumanCeiling, Error>;
 
-/// How far the judge is from what people reach among themselves.
+/// How far the judge is from what people reach among themselves, by scores in `range`, which starts at 0.
 fn against_rest<T: Copy + Sync>(
     found: &mut Collector<'_>,
     judge: &[Option<T>],
     ratings: &[Vec<Option<T>>],
     ceiling: Ceiling<T>,
+    range: [f64; 2],
 ) {
-    let parts: [fn(HumanCeiling) -> Estimate; 3] = [|all| all.judge, |all| all.people, |all| all.difference];
-    for (name, part) in AGAINST_REST.into_iter().zip(parts) {
-        let of_rows = |rows: &[usize]| {
-            let ratings: Vec<Vec<Option<T>>> = rows.iter().map(|&row| ratings[row].clone()).collect();
-            Ok(part(ceiling(&take(judge, rows), &ratings)?))
-        };
-        found.closed(name, of_rows, ratings.len());
+    let all = match ceiling(judge, ratings) {
+        Ok(all) => all,
+        Err(error) => return AGAINST_REST.iter().for_each(|name| found.add(name, Err(error.clone()))),
+    };
+    let clusters = found.clusters.take();
+    let of_items = clusters.as_ref().map(|clusters| all.items.iter().map(|item| clusters[item.item]).collect());
+    found.clusters = of_items.filter(are_shared);
+    type Part = (Estimate, fn(&ItemCeiling) -> f64, [f64; 2]);
+    let parts: [Part; 3] = [
+        (all.judge, |item| item.judge, range),
+        (all.people, |item| item.people, range),
+        (all.difference, |item| item.judge - item.people, [-range[1], range[1]]),
+    ];
+    for (name, (whole, of_item, range)) in AGAINST_REST.into_iter().zip(parts) {
+        let items: Vec<f64> = all.items.iter().map(of_item).collect();
+        found.mean(name, &items, range, || Ok(whole.within(range)));
     }
+    found.clusters = clusters;
 }

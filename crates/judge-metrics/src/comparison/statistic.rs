@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use super::collector::PValue;
 use crate::resampling::BootstrapInterval;
 use crate::{Error, Estimate, Interval};
 
@@ -51,22 +52,60 @@ impl Reported {
         };
         Self { estimate: found.estimate, interval, p: found.p_value().ok(), method }
     }
+
+    /// What resamples found, drawn as `what` says. The statistic, which `estimate` computes, may be defined where its interval is not; `method` then says why.
+    ///
+    /// A percentile interval that does not hold the estimate shows that resamples are biased by more than they vary (as a calibration error's are,
+    /// upwards): it says nothing about the statistic.
+    pub(super) fn drawn(
+        found: Result<BootstrapInterval, Error>,
+        what: &str,
+        estimate: impl FnOnce() -> Result<f64, Error>,
+    ) -> Result<Self, Error> {
+        let alone =
+            |estimate, why: String| Self { estimate, interval: None, p: None, method: format!("no interval: {why}") };
+        let drawn = match found {
+            Ok(drawn) => drawn,
+            Err(error) if error.is_undefined() => return Ok(alone(estimate()?, error.to_string())),
+            Err(error) => return Err(error),
+        };
+        let Interval { low, high, .. } = drawn.interval;
+        // Rounding alone may part an end from the estimate.
+        let slack = 1e-12 * drawn.estimate.abs();
+        if drawn.estimate < low - slack || drawn.estimate > high + slack {
+            let why = format!("that of the {what} misses the estimate, so resamples are biased");
+            return Ok(alone(drawn.estimate, why));
+        }
+        let interval = Interval { low: low.min(drawn.estimate), high: high.max(drawn.estimate), ..drawn.interval };
+        let method = match drawn.undefined {
+            0 => what.to_owned(),
+            undefined => format!("{what}; undefined in {undefined} of {}", drawn.resamples),
+        };
+        Ok(Self { estimate: drawn.estimate, interval: Some(interval), p: None, method })
+    }
+
+    /// With the p-value of a test and its name, or without any.
+    pub(super) fn tested(mut self, p: Option<PValue>) -> Self {
+        self.p = p.map(|p| p.value);
+        if let Some(p) = p {
+            self.method = format!("{}; p: {}", self.method, p.source);
+        }
+        self
+    }
 }
 
 impl Statistic {
-    /// What a bootstrap found.
+    /// What a bootstrap found. Where resamples make no interval there is the statistic alone, which `estimate` computes.
     ///
     /// # Errors
     ///
     /// Those that do not mean that the data leave it undefined.
-    pub fn of(found: Result<BootstrapInterval, Error>) -> Result<Self, Error> {
-        match found {
-            Ok(found) => Ok(Self::Defined(Reported {
-                estimate: found.estimate,
-                interval: Some(found.interval),
-                p: None,
-                method: "bootstrap".to_owned(),
-            })),
+    pub fn of(
+        found: Result<BootstrapInterval, Error>,
+        estimate: impl FnOnce() -> Result<f64, Error>,
+    ) -> Result<Self, Error> {
+        match Reported::drawn(found, "bootstrap", estimate) {
+            Ok(found) => Ok(Self::Defined(found)),
             Err(error) if error.is_undefined() || matches!(error, Error::TooFewItems { .. }) => {
                 Ok(Self::Undefined { reason: error.to_string() })
             }

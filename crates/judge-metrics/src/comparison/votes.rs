@@ -1,6 +1,5 @@
 //! Votes of judges and of people on the same pairs, as MT-bench's tables compare them.
 
-use super::collector::trusted;
 use super::{Reported, Statistic};
 use crate::Error;
 use crate::preference::{Ties, Vote, VoteAgreement, annotator_agreement, judge_human_agreement};
@@ -105,14 +104,7 @@ impl<'a> VoteComparison<'a> {
             Ok(estimate) => estimate,
             Err(error) => return Ok(Statistic::Undefined { reason: error.to_string() }),
         };
-        let (interval, method) = match agreement.interval(&self.bootstrap) {
-            Ok(drawn) => trusted(&drawn, "bootstrap of questions", ""),
-            // The share is defined where its spread is not.
-            Err(error) if error.is_undefined() || matches!(error, Error::UndefinedOnEveryResample { .. }) => {
-                (None, format!("no interval: {error}"))
-            }
-            Err(error) => return Err(error),
-        };
-        Ok(Statistic::Defined(Reported { estimate, interval, p: None, method }))
+        let drawn = agreement.interval(&self.bootstrap);
+        Ok(Statistic::Defined(Reported::drawn(drawn, "bootstrap of questions", || Ok(estimate))?))
     }
 }

@@ -1,4 +1,4 @@
-use crate::correlation::fisher::{check_correlation, fisher_interval};
+use crate::correlation::fisher::{check_correlation, fisher_interval, is_perfect};
 use crate::correlation::pearson;
 use crate::distribution::{normal_tail, normal_two_sided_quantile, student_t_tail};
 use crate::input::check_level;
@@ -8,6 +8,8 @@ use crate::{Error, Interval};
 ///
 /// Variable 1 are the people, 2 and 3 the judges. Between the judges there is a correlation too, and it decides how much of the
 /// difference is chance: two judges that agree with each other differ reliably even by little.
+///
+/// A correlation counts as ±1 from 1 − r² < 10⁻¹² on, since that of equal columns may come out short of 1 by rounding.
 ///
 /// Each method is one published procedure, named; all suppose normal samples and large n in some measure, Williams' t least. For
 /// rank correlations and coarse scores a paired [`Bootstrap`](crate::resampling::Bootstrap) of the difference supposes less.
@@ -91,7 +93,8 @@ impl DependentCorrelations {
         let (n, mean) = (n as f64, f64::midpoint(r12, r13));
         let noise = 2.0 * (n - 1.0) / (n - 3.0) * self.determinant().max(0.0) + mean * mean * (1.0 - r23).powi(3);
         let statistic = self.difference() * ((n - 1.0) * (1.0 + r23) / noise).sqrt();
-        if !statistic.is_finite() {
+        // Of judges that are the same up to sign and scale the noise is what rounding leaves.
+        if is_perfect(r23) || !statistic.is_finite() {
             return Err(undefined("Williams' t", "the three columns leave no noise"));
         }
         let dof = self.n - 3;
@@ -143,13 +146,12 @@ impl DependentCorrelations {
     ///
     /// # Errors
     ///
-    /// [`Error::LevelOutOfRange`]; [`Error::Undefined`] where r12 or r13 is ±1.
+    /// [`Error::LevelOutOfRange`], and those of [`steiger`](Self::steiger).
     pub fn zou_interval(&self, level: f64) -> Result<Interval, Error> {
         let Self { r12, r13, r23, n } = *self;
+        check_level(level)?;
+        self.check_fisher_z("Zou's interval")?;
         let (first, second) = (fisher_interval(r12, n, level)?, fisher_interval(r13, n, level)?);
-        if r12.abs() == 1.0 || r13.abs() == 1.0 {
-            return Err(undefined("Zou's interval", "a correlation of 1 or -1 has no Fisher z"));
-        }
         let covariance = covariance(r12, r13, r23);
         // Rounding may leave less than nothing of a difference of equals.
         let reach = |a: f64, b: f64| (a * a + b * b - 2.0 * covariance * a * b).max(0.0).sqrt();
@@ -175,11 +177,20 @@ impl DependentCorrelations {
         2.0 * (1.0 - self.r23) * (1.0 - f * square) / (1.0 - square)
     }
 
-    /// `variance` is (n − 3) times that of the difference of Fisher's z.
-    fn of_fisher_z(&self, statistic: &'static str, variance: f64) -> Result<DifferenceTest, Error> {
-        if self.r12.abs() == 1.0 || self.r13.abs() == 1.0 {
+    /// That both correlations with people have a Fisher z, and that the judges are not the same up to scale: their difference would then be rounding.
+    fn check_fisher_z(&self, statistic: &'static str) -> Result<(), Error> {
+        if is_perfect(self.r12) || is_perfect(self.r13) {
             return Err(undefined(statistic, "a correlation of 1 or -1 has no Fisher z"));
         }
+        if is_perfect(self.r23) && self.r23 > 0.0 {
+            return Err(undefined(statistic, "the two judges are the same up to scale, which leaves no noise"));
+        }
+        Ok(())
+    }
+
+    /// `variance` is (n − 3) times that of the difference of Fisher's z.
+    fn of_fisher_z(&self, statistic: &'static str, variance: f64) -> Result<DifferenceTest, Error> {
+        self.check_fisher_z(statistic)?;
         let z = (self.r12.atanh() - self.r13.atanh()) * ((self.n - 3) as f64 / variance).sqrt();
         if !z.is_finite() {
             return Err(undefined(statistic, "the three columns leave no noise"));

@@ -97,7 +97,7 @@ fn tested(tau: f64, pairs: &PairCounts, n: usize, test: KendallTest) -> Result<E
     } else {
         (normal_tail(pairs.concordant_minus_discordant() / pairs.null_variance(n).sqrt()), NullDistribution::Normal)
     };
-    let estimate = Estimate::new("Kendall's correlation", tau.clamp(-1.0, 1.0), n).tested(p_value, null_distribution);
+    let estimate = Estimate::new("Kendall's correlation", tau.clamp(-1.0, 1.0), n)?.tested(p_value, null_distribution);
     Ok(if tied {
         estimate.without_interval("ties make it vary more than the closed formula knows: take a bootstrap")
     } else {

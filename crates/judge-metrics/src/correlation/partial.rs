@@ -95,7 +95,7 @@ fn partial(
     let estimate = (dot(&x, &y) / x_left / y_left).clamp(-1.0, 1.0);
     let p_value = correlation_tail(estimate, (n - basis.len() - 2) as f64);
     let interval = Spread::Fisher { n: n - basis.len(), scale: 1.0, lost: 3 };
-    let estimate = Estimate::new("the partial correlation", estimate, n).tested(p_value, null_distribution);
+    let estimate = Estimate::new("the partial correlation", estimate, n)?.tested(p_value, null_distribution);
     // Of ranks no formula is known to cover.
     Ok(if null_distribution == NullDistribution::Beta { estimate.with_interval(interval) } else { estimate })
 }

@@ -32,7 +32,7 @@ pub fn pearson(x: &[f64], y: &[f64]) -> Result<Estimate, Error> {
     let r = (dot(&x, &y) / (dot(&x, &x).sqrt() * dot(&y, &y).sqrt())).clamp(-1.0, 1.0);
     let (estimate, p_value) = if n == 2 { (r.signum(), 1.0) } else { (r, correlation_tail(r, (n - 2) as f64)) };
     let interval = Spread::Fisher { n, scale: 1.0, lost: 3 };
-    Ok(Estimate::new("Pearson's correlation", estimate, n)
+    Ok(Estimate::new("Pearson's correlation", estimate, n)?
         .with_interval(interval)
         .tested(p_value, NullDistribution::Beta))
 }

@@ -50,7 +50,7 @@ pub fn somers_d(x: &[f64], y: &[f64]) -> Result<Estimate, Error> {
         let spread = squares * n as i128 - (2.0 * surplus) as i128 * (2.0 * surplus) as i128;
         normal_tail(surplus / (spread as f64 / n as f64).sqrt())
     };
-    let estimate = Estimate::new(STATISTIC, estimate.clamp(-1.0, 1.0), n).tested(p_value, NullDistribution::Normal);
+    let estimate = Estimate::new(STATISTIC, estimate.clamp(-1.0, 1.0), n)?.tested(p_value, NullDistribution::Normal);
     let residuals: f64 =
         rows.iter().map(|row| (row.surplus as f64 - estimate.estimate * row.untied as f64).powi(2)).sum();
     let untied = 2.0 * (pairs.total - pairs.x.pairs) as f64;

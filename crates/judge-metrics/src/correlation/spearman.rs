@@ -36,7 +36,7 @@ pub fn spearman(x: &[f64], y: &[f64]) -> Result<Estimate, Error> {
     let rho = (dot(&x, &y) / (xx * yy).sqrt()).clamp(-1.0, 1.0);
     let p_value = if n == 2 { 1.0 } else { correlation_tail(rho, (n - 2) as f64) };
     let interval = Spread::Fisher { n, scale: RankVariance::BonettWright.scale(rho), lost: 3 };
-    Ok(Estimate::new("Spearman's correlation", rho, n)
+    Ok(Estimate::new("Spearman's correlation", rho, n)?
         .with_interval(interval)
         .tested(p_value, NullDistribution::StudentT))
 }

@@ -60,7 +60,7 @@ pub fn weighted_tau(x: &[f64], y: &[f64], weights: TauWeights) -> Result<Estimat
             of_sorted(&rows)
         }
     };
-    Ok(Estimate::new("the weighted tau", tau, x.len()))
+    Estimate::new("the weighted tau", tau, x.len())
 }
 
 fn hyperbolic(rank: usize) -> f64 {

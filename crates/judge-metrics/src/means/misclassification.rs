@@ -76,6 +76,6 @@ pub fn corrected_proportion(
     let share = ((rates[0] + rates[2] - 1.0) / (rates[1] + rates[2] - 1.0)).clamp(0.0, 1.0);
     let missing = Missing::Because("its interval is not symmetric: it has no standard error");
     let spread = Spread::Misclassified { judged, sensitivity, specificity };
-    let share = Estimate::new(STATISTIC, share, judged.n).without_error(missing).with_interval(spread);
+    let share = Estimate::new(STATISTIC, share, judged.n)?.without_error(missing).with_interval(spread);
     Ok(CorrectedProportion { share, judged, sensitivity, specificity })
 }

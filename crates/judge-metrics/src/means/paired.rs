@@ -31,14 +31,7 @@ pub(crate) fn paired_difference_of(
 ) -> Result<Estimate, Error> {
     check_paired(first.1, second.1, 2).map_err(|error| named(error, first.0, second.0))?;
     let differences: Vec<f64> = first.1.iter().zip(second.1).map(|(first, second)| second - first).collect();
-    let mean = mean_of("paired difference", &differences)?.tested_against_zero(EQUAL_ITEMS);
-    // An interval of no width would look like certainty.
-    let equal = mean.standard_error() == Ok(0.0);
-    Ok(if equal {
-        mean.without_interval("all differences are equal, so that they do not show how much they vary")
-    } else {
-        mean
-    })
+    Ok(mean_of("paired difference", &differences)?.tested_against_zero(EQUAL_ITEMS))
 }
 
 /// The error about `x` and `y` as one about the caller's own parameters.

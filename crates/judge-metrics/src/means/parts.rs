@@ -47,8 +47,5 @@ pub(super) fn sum_of_parts(statistic: &'static str, value: f64, parts: &[Part], 
         .map(|part| (part.standard_error / standard_error).powi(4) / part.degrees_of_freedom)
         .sum();
     let spread = Spread::StudentT { degrees_of_freedom: reciprocal.recip(), range: UNBOUNDED };
-    let mean = Estimate::new(statistic, in_range(statistic, value)?, n).with_error(standard_error, spread);
-    let mean = mean.tested_against_zero(EQUAL_ITEMS);
-    // An interval of no width would look like certainty.
-    Ok(if standard_error == 0.0 { mean.without_interval("no variance is left to make one of") } else { mean })
+    Ok(Estimate::new(statistic, value, n)?.with_error(standard_error, spread).tested_against_zero(EQUAL_ITEMS))
 }

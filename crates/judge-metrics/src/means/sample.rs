@@ -4,14 +4,15 @@ use crate::estimate::{Missing, Spread, UNBOUNDED};
 use crate::input::check_finite;
 use crate::number::in_range;
 use crate::sum::{dot, sum};
-use crate::{Error, Estimate};
+use crate::{Error, Estimate, Proportion};
 
 /// The mean of `values`, n ≥ 1 finite numbers, one to an item; in their unit.
 ///
 /// The standard error is s/√n with s the deviation by n − 1, and the interval Student's with n − 1 degrees of freedom
 /// (`scipy.stats.ttest_1samp(…).confidence_interval`): exact for normal items, and a good approximation for others once n is a few dozen;
-/// skewed items (squared errors, log losses) need more. It is not cut off at the ends of the items' range. A single item does not say how
-/// much items vary and has neither. The p-value is that of a mean of 0 (`scipy.stats.ttest_1samp(…, 0)`). Whatever else of this crate
+/// skewed items (squared errors, log losses) need more. It is not cut off at the ends of the items' range, which
+/// [`within`](Estimate::within) does; a mean of zeros and ones is better taken as a [`Proportion`](crate::Proportion). A single item does not say how
+/// much items vary and has neither, and equal items have no interval. The p-value is that of a mean of 0 (`scipy.stats.ttest_1samp(…, 0)`). Whatever else of this crate
 /// averages over items, such as an error, a bias or a Brier score, comes with the same interval; of those only differences have a test.
 ///
 /// Items are taken as independent; for several responses to one question take [`clustered_mean`](super::clustered_mean).
@@ -41,7 +42,7 @@ pub(crate) fn mean_of(statistic: &'static str, values: &[f64]) -> Result<Estimat
     // Equal items must not differ by the rounding of their mean.
     let equal = values.iter().all(|&value| value == values[0]);
     let mean = if equal { values[0] } else { sum(values) / n as f64 };
-    let mean = Estimate::new(statistic, in_range(statistic, mean)?, n);
+    let mean = Estimate::new(statistic, mean, n)?;
     if n == 1 {
         return Ok(mean.without_error(Missing::TooFewItems { required: 2, found: 1 }));
     }
@@ -49,6 +50,21 @@ pub(crate) fn mean_of(statistic: &'static str, values: &[f64]) -> Result<Estimat
     let standard_error = in_range(statistic, root_mean_square(&deviations) / ((n - 1) as f64).sqrt())?;
     let interval = Spread::StudentT { degrees_of_freedom: (n - 1) as f64, range: UNBOUNDED };
     Ok(mean.with_error(standard_error, interval))
+}
+
+/// The mean of losses of decisions: where each is 0 or 1 by what it is, as `decisions` says, it is a share, with Wilson's interval; else it is cut off at `range`.
+pub(crate) fn mean_loss(
+    statistic: &'static str,
+    losses: &[f64],
+    range: [f64; 2],
+    decisions: bool,
+) -> Result<Estimate, Error> {
+    let mean = mean_of(statistic, losses)?.within(range);
+    if !decisions {
+        return Ok(mean);
+    }
+    let count = losses.iter().filter(|&&loss| loss != 0.0).count();
+    Ok(mean.with_interval(Spread::Wilson(Proportion { count, n: losses.len() })))
 }
 
 /// Why equal items leave nothing to test a mean by.

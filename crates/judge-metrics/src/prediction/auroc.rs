@@ -10,7 +10,7 @@ use crate::{Error, Estimate};
 /// DeLong, DeLong and Clarke-Pearson (1988), computed from mid-ranks (Sun and Xu, 2014), in whole numbers throughout; there is none where only
 /// one item is positive, or only one negative.
 ///
-/// The interval is on the logit scale (Pepe 2003, section 5.2) and never leaves [0, 1]; where the scores separate the outcomes perfectly there is
+/// The interval is on the logit scale (Pepe 2003, section 5.2) and never leaves [0, 1]; where the scores separate the outcomes perfectly, or are all equal, there is
 /// none. In simulations with normal scores and areas of 0.64, 0.80 and 0.95 a nominal 95 % came out between 94.7 % and 97.1 % from ten items of
 /// either kind on, where there was one (with ten and 0.95, in 83 % of runs); DeLong's plain interval, estimate ∓ z · standard error (pROC's
 /// `ci.auc`), between 73 % and 95 %.
@@ -28,18 +28,12 @@ use crate::{Error, Estimate};
 pub fn auroc(outcomes: &[bool], scores: &[f64]) -> Result<Estimate, Error> {
     check_scores("AUROC", outcomes, "scores", scores)?;
     let placements = Placements::new(outcomes, scores);
-    let area = Estimate::new("AUROC", placements.mean(), outcomes.len());
-    let separates = area.estimate <= 0.0 || area.estimate >= 1.0;
+    let area = Estimate::new("AUROC", placements.mean(), outcomes.len())?;
     let Some(variance) = placements.variance() else {
         let found = placements.positives.len().min(placements.negatives.len());
         return Ok(area.without_error(Missing::TooFewItems { required: 2, found }));
     };
-    let area = area.with_error(variance.sqrt(), Spread::Logit);
-    Ok(if separates {
-        area.without_interval("the scores separate the outcomes, which does not show how much the area varies")
-    } else {
-        area
-    })
+    Ok(area.with_error(variance.sqrt(), Spread::Logit))
 }
 
 /// The area of the first scores less that of the second, in [-1, 1], with DeLong's test of two judges that scored the same items: is one area
@@ -79,7 +73,7 @@ pub fn auroc_difference(outcomes: &[bool], first: &[f64], second: &[f64]) -> Res
     if variance == 0.0 {
         return Err(Error::Undefined { statistic: STATISTIC, reason: "the difference does not vary over items" });
     }
-    let difference = Estimate::new(STATISTIC, differences.mean(), outcomes.len());
+    let difference = Estimate::new(STATISTIC, differences.mean(), outcomes.len())?;
     let difference = difference.with_error(variance.sqrt(), Spread::Normal { range: [-1.0, 1.0] });
     Ok(difference.tested_against_zero("the difference does not vary over items"))
 }

@@ -80,7 +80,7 @@ pub fn precision_recall_curve(outcomes: &[bool], scores: &[f64]) -> Result<Vec<P
 /// (`sklearn.metrics.average_precision_score`).
 ///
 /// In (0, 1]; scores without information get the share of positive items. Input and errors as for
-/// [`precision_recall_curve`]; it has no standard error in closed form, so that its interval is that of
+/// [`precision_recall_curve`], and [`Error::Undefined`] where no outcome is false; it has no standard error in closed form, so that its interval is that of
 /// [`Bootstrap`](crate::resampling::Bootstrap).
 ///
 /// ```
@@ -90,6 +90,10 @@ pub fn precision_recall_curve(outcomes: &[bool], scores: &[f64]) -> Result<Vec<P
 /// ```
 pub fn average_precision(outcomes: &[bool], scores: &[f64]) -> Result<Estimate, Error> {
     let curve = precision_recall_curve(outcomes, scores)?;
+    if !outcomes.contains(&false) {
+        let reason = "no outcome is false, so that any scores reach 1";
+        return Err(Error::Undefined { statistic: "average precision", reason });
+    }
     let mut recall = 0.0;
     let steps: Vec<f64> = curve
         .iter()
@@ -99,7 +103,7 @@ pub fn average_precision(outcomes: &[bool], scores: &[f64]) -> Result<Estimate, 
             gain * point.precision
         })
         .collect();
-    Ok(Estimate::new("average precision", sum(&steps).min(1.0), outcomes.len()))
+    Estimate::new("average precision", sum(&steps).min(1.0), outcomes.len())
 }
 
 /// A threshold, and how well it tells positive items from negative ones.

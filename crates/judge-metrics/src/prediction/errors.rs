@@ -1,15 +1,15 @@
 use std::cmp::Ordering;
 
-use crate::estimate::{Missing, Spread, UNBOUNDED};
+use crate::estimate::{Missing, NOT_NEGATIVE, Spread};
 use crate::input::{check_finite, check_lengths};
-use crate::means::{mean_of, root_mean_square};
+use crate::means::{mean_loss, mean_of, root_mean_square};
 use crate::number::in_range;
 use crate::{Error, Estimate};
 
 /// Mean absolute error, as `sklearn.metrics.mean_absolute_error`.
 ///
 /// `observed`, `predicted`: n ≥ 1 finite numbers each, in one unit; the result is in that unit, at least 0. Its interval is
-/// Student's.
+/// Student's, cut off at 0; of decisions, all 0 or 1 on both sides, it is Wilson's, the error being the share of wrong ones.
 ///
 /// # Errors
 ///
@@ -25,7 +25,8 @@ use crate::{Error, Estimate};
 /// ```
 pub fn mean_absolute_error(observed: &[f64], predicted: &[f64]) -> Result<Estimate, Error> {
     let absolute: Vec<f64> = differences(observed, predicted)?.into_iter().map(f64::abs).collect();
-    mean_of("mean absolute error", &absolute)
+    let decision = |&value: &f64| value == 0.0 || value == 1.0;
+    mean_loss("mean absolute error", &absolute, NOT_NEGATIVE, observed.iter().chain(predicted).all(decision))
 }
 
 /// Mean signed error, predicted minus observed: above 0 where the judge is more generous than people.
@@ -78,13 +79,13 @@ pub fn root_mean_squared_error(observed: &[f64], predicted: &[f64]) -> Result<Es
     let differences = differences(observed, predicted)?;
     let n = differences.len();
     let root = in_range(STATISTIC, root_mean_square(&differences))?;
-    let found = Estimate::new(STATISTIC, root, n);
+    let found = Estimate::new(STATISTIC, root, n)?;
     let degrees_of_freedom = (n - 1) as f64;
     if n == 1 {
         return Ok(found.without_error(Missing::TooFewItems { required: 2, found: 1 }));
     }
     if root == 0.0 {
-        return Ok(found.with_error(0.0, Spread::StudentT { degrees_of_freedom, range: UNBOUNDED }));
+        return Ok(found.with_error(0.0, Spread::Log { degrees_of_freedom, least: 0.0 }));
     }
     // Relative to the root: squares of large and small differences would not be numbers.
     let squares: Vec<f64> = differences.iter().map(|difference| (difference / root).powi(2)).collect();

@@ -1,12 +1,14 @@
+use crate::estimate::{NOT_NEGATIVE, SHARE};
 use crate::input::check_lengths;
-use crate::means::mean_of;
+use crate::means::{mean_loss, mean_of};
 use crate::prediction::distributions::{check_probabilities, check_table};
 use crate::{Error, Estimate};
 
 /// Brier score of probabilities of one event: the mean of (p − y)², in [0, 1] (`sklearn.metrics.brier_score_loss`).
 ///
 /// `outcomes`: whether the event came to be; `probabilities`: what the judge gave it, in [0, 1]. n ≥ 1 each. 0.25 is what a
-/// judge scores who always says one half. The interval is Student's.
+/// judge scores who always says one half. The interval is Student's, cut off at 0 and 1; of decisions, all 0 or 1, it is Wilson's, the score being the
+/// share of wrong ones.
 ///
 /// # Errors
 ///
@@ -21,7 +23,7 @@ pub fn brier_score(outcomes: &[bool], probabilities: &[f64]) -> Result<Estimate,
     check_forecasts(outcomes, probabilities)?;
     let squares: Vec<f64> =
         outcomes.iter().zip(probabilities).map(|(&came, p)| (p - f64::from(came)).powi(2)).collect();
-    mean_of("Brier score", &squares)
+    mean_loss("Brier score", &squares, SHARE, probabilities.iter().all(|&p| p == 0.0 || p == 1.0))
 }
 
 /// Brier score of distributions over labels: the mean of Σ (p − y)² over the labels, in [0, 2].
@@ -36,7 +38,7 @@ pub fn brier_score(outcomes: &[bool], probabilities: &[f64]) -> Result<Estimate,
 /// with a row: its length, a number that is no probability, or [`Error::NotADistribution`].
 pub fn multiclass_brier_score<R: AsRef<[f64]>>(observed: &[usize], distributions: &[R]) -> Result<Estimate, Error> {
     check_table(distributions, observed, 1)?;
-    per_item("Brier score", observed, distributions, |label, p| {
+    per_item("Brier score", observed, distributions, [0.0, 2.0], |label, p| {
         p.iter().enumerate().map(|(i, p)| (p - f64::from(i == label)).powi(2)).sum()
     })
 }
@@ -59,7 +61,7 @@ pub fn multiclass_brier_score<R: AsRef<[f64]>>(observed: &[usize], distributions
 /// ```
 pub fn ranked_probability_score<R: AsRef<[f64]>>(observed: &[usize], distributions: &[R]) -> Result<Estimate, Error> {
     let steps = check_table(distributions, observed, 2)? - 1;
-    per_item("ranked probability score", observed, distributions, |label, p| {
+    per_item("ranked probability score", observed, distributions, SHARE, |label, p| {
         let mut cumulative = 0.0;
         let squares = p.iter().take(steps).enumerate().map(|(i, p)| {
             cumulative += p;
@@ -69,10 +71,13 @@ pub fn ranked_probability_score<R: AsRef<[f64]>>(observed: &[usize], distributio
     })
 }
 
+/// What a log loss moves probabilities of 0 and 1 by, as `sklearn.metrics.log_loss` does for double precision. All log losses of this project take it.
+pub const LOG_LOSS_CLIP: f64 = f64::EPSILON;
+
 /// Log loss of probabilities of one event, in nats: the mean of −ln of what was given to what came to be.
 ///
-/// `clip` in [0, 0.5): probabilities are first moved into [clip, 1 − clip]. [`f64::EPSILON`] is what `sklearn.metrics.log_loss`
-/// does; 0 clips nothing, and then certainty that proves wrong is an error. Input otherwise as for [`brier_score`].
+/// `clip` in [0, 0.5): probabilities are first moved into [clip, 1 − clip]. [`LOG_LOSS_CLIP`] is what `sklearn.metrics.log_loss`
+/// takes; 0 clips nothing, and then certainty that proves wrong is an error. Input otherwise as for [`brier_score`].
 ///
 /// # Errors
 ///
@@ -87,18 +92,19 @@ pub fn ranked_probability_score<R: AsRef<[f64]>>(observed: &[usize], distributio
 /// # Ok::<(), judge_metrics::Error>(())
 /// ```
 pub fn log_loss(outcomes: &[bool], probabilities: &[f64], clip: f64) -> Result<Estimate, Error> {
+    mean_of_losses(&log_losses(outcomes, probabilities, clip)?)
+}
+
+/// Of each item.
+pub(crate) fn log_losses(outcomes: &[bool], probabilities: &[f64], clip: f64) -> Result<Vec<f64>, Error> {
     check_forecasts(outcomes, probabilities)?;
     check_clip(clip)?;
-    let losses: Vec<f64> = outcomes
-        .iter()
-        .zip(probabilities)
-        .map(|(&came, &p)| {
-            let p = p.clamp(clip, 1.0 - clip);
-            // ln(1 − p) from p itself: a small p loses no digits.
-            if came { -p.ln() } else { -(-p).ln_1p() }
-        })
-        .collect();
-    mean_of_losses(&losses)
+    let loss = |(&came, &p): (&bool, &f64)| {
+        let p = p.clamp(clip, 1.0 - clip);
+        // ln(1 − p) from p itself: a small p loses no digits.
+        if came { -p.ln() } else { -(-p).ln_1p() }
+    };
+    Ok(outcomes.iter().zip(probabilities).map(loss).collect())
 }
 
 /// Log loss of distributions over labels, in nats. `clip` as for [`log_loss`], the rest as for
@@ -124,7 +130,7 @@ fn mean_of_losses(losses: &[f64]) -> Result<Estimate, Error> {
         let reason = "what came to be had probability 0 and clip is 0";
         return Err(Error::Undefined { statistic: "log loss", reason });
     }
-    mean_of("log loss", losses)
+    Ok(mean_of("log loss", losses)?.within(NOT_NEGATIVE))
 }
 
 pub(crate) fn check_clip(clip: f64) -> Result<(), Error> {
@@ -148,8 +154,9 @@ fn per_item<R: AsRef<[f64]>>(
     statistic: &'static str,
     observed: &[usize],
     distributions: &[R],
+    range: [f64; 2],
     score: impl Fn(usize, &[f64]) -> f64,
 ) -> Result<Estimate, Error> {
     let scores: Vec<f64> = observed.iter().zip(distributions).map(|(&label, p)| score(label, p.as_ref())).collect();
-    mean_of(statistic, &scores)
+    Ok(mean_of(statistic, &scores)?.within(range))
 }

@@ -1,6 +1,7 @@
 //! Verdicts that are probabilities, held against labels that may be ties.
 
 use super::Preference;
+use crate::estimate::SHARE;
 use crate::input::{check_finite, check_lengths};
 use crate::means::mean_of;
 use crate::{Error, Estimate};
@@ -31,5 +32,5 @@ pub fn soft_agreement(gold: &[Preference], probabilities: &[f64]) -> Result<Esti
         return Err(Error::OutOfRange { argument: "probabilities", index: Some(index), value, low: 0.0, high: 1.0 });
     }
     let agreement: Vec<f64> = probabilities.iter().zip(gold).map(|(p, gold)| 1.0 - (p - gold.credit()).abs()).collect();
-    mean_of("soft agreement", &agreement)
+    Ok(mean_of("soft agreement", &agreement)?.within(SHARE))
 }

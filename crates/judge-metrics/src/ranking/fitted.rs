@@ -58,7 +58,7 @@ impl FittedBradleyTerry {
     /// [`Error::UnknownLabel`] for an item that is not there.
     pub fn strength(&self, item: &str) -> Result<Estimate, Error> {
         let item = self.number("item", item)?;
-        Ok(self.estimate("a Bradley-Terry strength", self.strengths[item], self.covariance(item, item)))
+        self.estimate("a Bradley-Terry strength", self.strengths[item], self.covariance(item, item))
     }
 
     /// The difference of two strengths: does `first` beat `second`? The p-value is Wald's.
@@ -69,12 +69,16 @@ impl FittedBradleyTerry {
     pub fn difference(&self, first: &str, second: &str) -> Result<Estimate, Error> {
         let items = [self.number("first", first)?, self.number("second", second)?];
         let (difference, variance) = self.difference_of(items);
-        Ok(self.estimate("a difference of Bradley-Terry strengths", difference, variance))
+        self.estimate("a difference of Bradley-Terry strengths", difference, variance)
     }
 
     /// What one unit of each covariate adds to the log-odds of the first item, in the order of the games' covariates, with Wald's p-values. Empty
     /// without covariates.
-    pub fn coefficients(&self) -> Vec<Estimate> {
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Undefined`] for one that is not finite.
+    pub fn coefficients(&self) -> Result<Vec<Estimate>, Error> {
         let of = |&(value, error): &(f64, f64)| self.estimate("a Bradley-Terry coefficient", value, error * error);
         self.coefficients.iter().map(of).collect()
     }
@@ -104,13 +108,15 @@ impl FittedBradleyTerry {
         self.covariance[a * self.items.len() + b]
     }
 
-    fn estimate(&self, statistic: &'static str, value: f64, variance: f64) -> Estimate {
+    fn estimate(&self, statistic: &'static str, value: f64, variance: f64) -> Result<Estimate, Error> {
         let error = variance.max(0.0).sqrt();
         let spread = match self.clusters {
             Some(clusters) => Spread::StudentT { degrees_of_freedom: (clusters - 1) as f64, range: UNBOUNDED },
             None => Spread::Normal { range: UNBOUNDED },
         };
-        Estimate::new(statistic, value, self.n).with_error(error, spread).tested_against_zero("its standard error is 0")
+        Ok(Estimate::new(statistic, value, self.n)?
+            .with_error(error, spread)
+            .tested_against_zero("its standard error is 0"))
     }
 
     fn number(&self, argument: &'static str, item: &str) -> Result<usize, Error> {

@@ -61,7 +61,7 @@ impl BradleyTerry {
     ///     game(["b", "a"], 0.8, &[0.4]), game(["b", "a"], 0.3, &[-0.2]), game(["b", "a"], 0.2, &[0.6]), game(["a", "b"], 1.0, &[-0.4]),
     /// ];
     /// let controlled = BradleyTerry::default().fit_games(&games)?;
-    /// assert!(controlled.coefficients()[0].estimate > 0.0, "longer answers win more often");
+    /// assert!(controlled.coefficients()?[0].estimate > 0.0, "longer answers win more often");
     /// assert!(controlled.difference("a", "b")?.interval(0.95)?.low < 0.0, "so few games show little beyond that");
     /// # Ok::<(), judge_metrics::Error>(())
     /// ```

@@ -1,5 +1,6 @@
 use std::collections::BTreeMap;
 
+use crate::estimate::SHARE;
 use crate::means::sample_mean;
 use crate::preference::Preference;
 use crate::ranking::Comparison;
@@ -60,13 +61,13 @@ impl WinRecord {
     ///
     /// # Errors
     ///
-    /// [`Error::LevelOutOfRange`], [`Error::Undefined`] where no pair takes part, or with [`TieCredit::Half`] where there is one pair only.
+    /// [`Error::LevelOutOfRange`], [`Error::Undefined`] where no pair takes part, or with [`TieCredit::Half`] where all pairs
+    /// are tied, [`Error::TooFewItems`] where there is one pair only.
     pub fn interval(&self, ties: TieCredit, level: f64) -> Result<Interval, Error> {
         if ties == TieCredit::Half && self.ties > 0 {
             let scores = [(1.0, self.wins), (0.5, self.ties), (0.0, self.losses)];
             let scores: Vec<f64> = scores.into_iter().flat_map(|(score, count)| vec![score; count]).collect();
-            let interval = sample_mean(&scores)?.interval(level)?;
-            return Ok(Interval { low: interval.low.max(0.0), high: interval.high.min(1.0), level });
+            return sample_mean(&scores)?.within(SHARE).interval(level);
         }
         self.proportion(ties).wilson(level)
     }

@@ -17,8 +17,14 @@ use crate::{Error, Interval};
 /// [`interval`](Self::interval) takes rows as independent. Where several rows belong to one question, one prompt or one person, draw
 /// those: [`clustered`](Self::clustered).
 ///
-/// All resamples of one row, or of one cluster, are the same and say nothing about the statistic's spread: the interval is then
-/// [undefined](Error::is_undefined) (SciPy refuses fewer than two observations too).
+/// The interval is [undefined](Error::is_undefined) where resamples do not show the statistic's spread:
+///
+/// - with fewer than six rows, or clusters: of five there are but 126 different resamples, whose outermost fortieth is one or two of them;
+/// - where the statistic is undefined on more than (1 − level)/2 of the resamples: on which side of the others they belong is not known, and they could
+///   be all of a tail;
+/// - where the resamples within the interval are all equal: an interval of no width would look like certainty.
+///
+/// (SciPy refuses fewer than two observations, and gives NaN where one resample is undefined.)
 ///
 /// True coverage of a nominal 95 % interval depends on n and on the statistic; `docs/statistics.md` has the figures that the example
 /// `coverage` measures.
@@ -45,6 +51,9 @@ pub enum BootstrapMethod {
     BiasCorrectedAccelerated,
 }
 
+/// Rows or clusters that a bootstrap takes.
+const ENOUGH_UNITS: usize = 6;
+
 impl Default for Bootstrap {
     /// 10,000 resamples, 95 %, seed 0, percentile.
     fn default() -> Self {
@@ -63,7 +72,7 @@ pub struct BootstrapInterval {
     /// Resamples drawn.
     pub resamples: usize,
     /// How many of them do not define the statistic (a correlation where one column came out constant). They take no part in
-    /// the quantiles; if they are more than a few, the interval is not to be trusted.
+    /// the quantiles, and are at most (1 − level)/2 of all.
     pub undefined: usize,
 }
 
@@ -78,8 +87,8 @@ impl Bootstrap {
     /// # Errors
     ///
     /// [`Error::NoResamples`], [`Error::LevelOutOfRange`], [`Error::TooFewItems`] for n = 0, [`Error::NonFiniteStatistic`],
-    /// [`Error::UndefinedOnEveryResample`], and whatever `statistic` returns; [`Error::Undefined`] for n = 1 and if an end is too large for
-    /// an `f64`.
+    /// and whatever `statistic` returns; [`Error::UndefinedResamples`] where it is undefined on too many; [`Error::Undefined`] for n < 6, where resamples
+    /// do not differ, and if an end is too large for an `f64`.
     /// BCa is undefined too if the bias correction is infinite, because the estimate lies beyond all resamples, if no row left out changes
     /// the statistic, and if the correction turns an end round, as a level near 1 can (1 ≤ a(z₀ + z), where SciPy returns an interval that
     /// need not hold the estimate).
@@ -118,8 +127,8 @@ impl Bootstrap {
     /// ```
     /// use judge_metrics::{Error, resampling::Bootstrap};
     ///
-    /// let right = [1.0, 1.0, 0.0, 0.0, 1.0, 1.0, 1.0, 0.0];
-    /// let question = ["a", "a", "b", "b", "c", "c", "d", "d"];
+    /// let right = [1.0, 1.0, 0.0, 0.0, 1.0, 1.0, 1.0, 0.0, 0.0, 1.0, 1.0, 1.0];
+    /// let question = ["a", "a", "b", "b", "c", "c", "d", "d", "e", "e", "f", "f"];
     /// let mean = |rows: &[usize]| Ok(rows.iter().map(|&row| right[row]).sum::<f64>() / rows.len() as f64);
     /// let accuracy = Bootstrap::default().clustered(&question, mean)?;
     /// assert!(accuracy.interval.low < accuracy.estimate && accuracy.estimate < accuracy.interval.high);
@@ -190,9 +199,12 @@ impl Bootstrap {
         if n == 0 {
             return Err(Error::TooFewItems { required: 1, found: 0 });
         }
-        // Every resample of one unit is that unit: an interval of no width would look like certainty.
+        let none = |reason| Error::Undefined { statistic: "the bootstrap interval", reason };
         if n == 1 {
-            return Err(Error::Undefined { statistic: "the bootstrap interval", reason: only_one });
+            return Err(none(only_one));
+        }
+        if n < ENOUGH_UNITS {
+            return Err(none("fewer than six rows or clusters to draw from do not show how much it varies"));
         }
         let estimate = finite(estimate()?, None)?;
 
@@ -210,11 +222,12 @@ impl Bootstrap {
             Ok(replicates)
         });
         let mut replicates = replicates?;
-        if replicates.is_empty() {
-            return Err(Error::UndefinedOnEveryResample { resamples: self.resamples });
+        let tail = (1.0 - self.level) / 2.0;
+        let undefined = self.resamples - replicates.len();
+        if replicates.is_empty() || undefined as f64 > tail * self.resamples as f64 {
+            return Err(Error::UndefinedResamples { undefined, resamples: self.resamples });
         }
         replicates.sort_unstable_by(f64::total_cmp);
-        let tail = (1.0 - self.level) / 2.0;
         let (low, high) = match self.method {
             BootstrapMethod::Percentile => (tail, 1.0 - tail),
             BootstrapMethod::BiasCorrectedAccelerated => {
@@ -226,14 +239,17 @@ impl Bootstrap {
         };
         let (low, high) = (quantile(&replicates, low), quantile(&replicates, high));
         if !(low.is_finite() && high.is_finite()) {
-            let reason = "neighbouring resamples differ by more than the largest number";
-            return Err(Error::Undefined { statistic: "the bootstrap interval", reason });
+            return Err(none("neighbouring resamples differ by more than the largest number"));
+        }
+        // But for rounding, which may part equal resamples.
+        if high - low <= 1e-12 * low.abs().max(high.abs()) {
+            return Err(none("resamples do not differ, which does not show how much it varies"));
         }
         Ok(BootstrapInterval {
             estimate,
             interval: Interval { low, high, level: self.level },
             resamples: self.resamples,
-            undefined: self.resamples - replicates.len(),
+            undefined,
         })
     }
 }

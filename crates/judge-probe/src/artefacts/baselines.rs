@@ -175,8 +175,8 @@ impl<'a> Tested<'a> {
 
     /// A statistic of the truth of resampled rows and the positions of these rows among those tested on.
     ///
-    /// A resample draws as many clusters as there are, with replacement, and takes all rows of each. A statistic that is
-    /// undefined on some of them is left out of the interval; one undefined on the rows as they are is an error.
+    /// A resample draws as many clusters as there are, with replacement, and takes all rows of each. Where these do not
+    /// show how much the statistic varies there is no interval; one undefined on the rows as they are is an error.
     fn over_questions(
         &self,
         statistic: impl Fn(&[i64], &[usize]) -> Result<f64, judge_metrics::Error> + Sync,
@@ -184,8 +184,8 @@ impl<'a> Tested<'a> {
         let of = |rows: &[usize]| statistic(&select(&self.truth, rows), rows);
         match self.bootstrap.clustered(&self.drawn, of) {
             Ok(result) => Ok(BaselineScore { estimate: result.estimate, interval: Some(result.interval) }),
-            // All rows are about one question, so that nothing can be drawn.
-            Err(judge_metrics::Error::Undefined { .. }) => {
+            // Too few questions, or resamples that do not show how much it varies.
+            Err(error) if error.is_undefined() => {
                 let all: Vec<usize> = (0..self.truth.len()).collect();
                 Ok(BaselineScore { estimate: of(&all)?, interval: None })
             }

@@ -46,7 +46,7 @@ impl Outcome {
             Statistic::Undefined { .. } => Self::Undefined,
             Statistic::Defined { low, .. } if low > 0.0 => Self::Better,
             Statistic::Defined { high, .. } if high < 0.0 => Self::Worse,
-            Statistic::Defined { .. } => Self::Undecided,
+            Statistic::Defined { .. } | Statistic::Alone { .. } => Self::Undecided,
         }
     }
 }

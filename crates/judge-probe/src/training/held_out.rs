@@ -15,7 +15,7 @@ use crate::{Error, Predictions};
 
 /// A statistic with its bootstrap interval, or why the rows do not define it.
 ///
-/// In JSON either `estimate`, `low` and `high`, or `undefined` alone: absence is not a number.
+/// In JSON either `estimate`, `low` and `high`, or `estimate` and `no_interval`, which says why, or `undefined` alone: absence is not a number.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum Statistic {
@@ -28,6 +28,13 @@ pub enum Statistic {
         /// Upper end.
         high: f64,
     },
+    /// It is defined, and its interval is not: too few rows, or resamples that do not show how much it varies.
+    Alone {
+        /// On the rows as they are.
+        estimate: f64,
+        /// Why there is no interval.
+        no_interval: String,
+    },
     /// It is not, e.g. a correlation where all predictions are equal.
     Undefined {
         /// Why.
@@ -35,7 +42,7 @@ pub enum Statistic {
     },
 }
 
-/// What a report of `judge_metrics` found. Here a statistic without an interval counts as undefined.
+/// What a report of `judge_metrics` found.
 impl From<&comparison::Statistic> for Statistic {
     fn from(found: &comparison::Statistic) -> Self {
         match found {
@@ -43,7 +50,7 @@ impl From<&comparison::Statistic> for Statistic {
                 Self::Defined { estimate: *estimate, low: interval.low, high: interval.high }
             }
             comparison::Statistic::Defined(Reported { estimate, method, .. }) => {
-                Self::Undefined { undefined: format!("{estimate} without an interval: {method}") }
+                Self::Alone { estimate: *estimate, no_interval: method.clone() }
             }
             comparison::Statistic::Undefined { reason } => Self::Undefined { undefined: reason.clone() },
         }
@@ -54,7 +61,7 @@ impl Statistic {
     /// The estimate, where there is one.
     pub fn estimate(&self) -> Option<f64> {
         match self {
-            Self::Defined { estimate, .. } => Some(*estimate),
+            Self::Defined { estimate, .. } | Self::Alone { estimate, .. } => Some(*estimate),
             Self::Undefined { .. } => None,
         }
     }
@@ -65,6 +72,7 @@ impl std::fmt::Display for Statistic {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Defined { estimate, low, high } => write!(f, "{estimate:.3} [{low:.3}, {high:.3}]"),
+            Self::Alone { estimate, .. } => write!(f, "{estimate:.3}"),
             Self::Undefined { .. } => f.write_str("undefined"),
         }
     }
@@ -164,7 +172,8 @@ impl HeldOut<'_> {
 
     /// The statistic of the rows at the positions that `of` is given, with its interval over resampled groups.
     fn statistic(&self, of: impl Fn(&[usize]) -> Result<f64, judge_metrics::Error> + Sync) -> Result<Statistic, Error> {
-        Ok((&comparison::Statistic::of(self.bootstrap.clustered(&self.groups, of))?).into())
+        let alone = || of(&(0..self.groups.len()).collect::<Vec<_>>());
+        Ok((&comparison::Statistic::of(self.bootstrap.clustered(&self.groups, &of), alone)?).into())
     }
 
     /// The averaged precision, recall and F1 of these rows, which may repeat. All [`labels`](Self::labels) have a place in the

@@ -4,12 +4,15 @@
 //! rows as independent gives way where rows come in clusters: closed intervals to the bootstrap of clusters, p-values to none, unless their test is one of
 //! clusters. A statistic that the data do not define is kept with its reason; only then can a reader tell "not computed" from "not computable".
 
+mod together;
+
 use std::collections::HashSet;
 
 use super::{ComparedItem, ComparisonSettings, Reported, Statistic};
 use crate::agreement::AlternativeAnnotatorTest;
 use crate::resampling::{Bootstrap, BootstrapInterval, PermutationTest};
 use crate::{Error, Estimate, Interval};
+pub(super) use together::OfSummary;
 
 /// A p-value and where it comes from.
 #[derive(Clone, Copy)]
@@ -119,19 +122,23 @@ impl<'a> Collector<'a> {
         if !self.wants(name) {
             return;
         }
-        // A draw may leave too few of what is needed: it is then undefined like others. Of all rows the reason is kept.
-        let of_draw = |rows: &[usize]| {
-            statistic(rows).map_err(|error| match error {
-                Error::TooFewItems { .. } => {
-                    Error::Undefined { statistic: "a resample", reason: "it has too few items" }
-                }
-                error => error,
-            })
+        let of_draw = |rows: &[usize]| statistic(rows).map_err(of_draw);
+        let drawn = match &self.clusters {
+            Some(clusters) => self.bootstrap.clustered(clusters, of_draw),
+            None => self.bootstrap.interval(n, of_draw),
         };
-        let (drawn, what) = match &self.clusters {
-            Some(clusters) => (self.bootstrap.clustered(clusters, of_draw), "bootstrap of clusters"),
-            None => (self.bootstrap.interval(n, of_draw), "bootstrap"),
-        };
+        self.drawn(name, p, drawn, || statistic(&(0..n).collect::<Vec<_>>()));
+    }
+
+    /// What a bootstrap of rows or clusters found. `of_all` is the statistic of all rows.
+    fn drawn(
+        &mut self,
+        name: &str,
+        p: Option<PValue>,
+        drawn: Result<BootstrapInterval, Error>,
+        of_all: impl FnOnce() -> Result<f64, Error>,
+    ) {
+        let what = if self.has_clusters() { "bootstrap of clusters" } else { "bootstrap" };
         let p = p.filter(|p| !self.has_clusters() || p.holds_in_clusters);
         let source = p.map_or_else(String::new, |p| format!("; p: {}", p.source));
         let p = p.map(|p| p.value);
@@ -141,14 +148,13 @@ impl<'a> Collector<'a> {
                 Ok(Reported { estimate: drawn.estimate, interval, p, method })
             }
             // The statistic may be defined where its spread is not.
-            Err(error) if error.is_undefined() || matches!(error, Error::UndefinedOnEveryResample { .. }) => {
-                statistic(&(0..n).collect::<Vec<_>>()).map(|estimate| Reported {
+            Err(error) if error.is_undefined() || matches!(error, Error::UndefinedOnEveryResample { .. }) => of_all()
+                .map(|estimate| Reported {
                     estimate,
                     interval: None,
                     p,
                     method: format!("no interval: {error}{source}"),
-                })
-            }
+                }),
             Err(error) => Err(error),
         };
         self.add(name, known);
@@ -168,6 +174,14 @@ impl<'a> Collector<'a> {
             let found = Statistic::estimated(statistic(&all), self.level());
             self.push(name, found);
         }
+    }
+}
+
+/// A draw may leave too few of what is needed: it is then undefined like others. Of all rows the reason is kept.
+fn of_draw(error: Error) -> Error {
+    match error {
+        Error::TooFewItems { .. } => Error::Undefined { statistic: "a resample", reason: "it has too few items" },
+        error => error,
     }
 }
 

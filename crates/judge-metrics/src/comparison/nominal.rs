@@ -8,7 +8,7 @@ use super::collector::{Collector, PValue};
 use super::{ComparedItem, Labels, Rating, Reported};
 use crate::aggregation::{AggregatedLabels, DawidSkene};
 use crate::agreement::{
-    AgreementWeights, Average, ConfusionMatrix, McNemarTest, RatingTable, ZeroDivision, clustered_mcnemar, mcnemar,
+    AgreementWeights, Average, ConfusionMatrix, McNemarTest, ZeroDivision, clustered_mcnemar, mcnemar,
 };
 use crate::bias::scale_use::ScaleUse;
 use crate::{Error, Estimate, Proportion};
@@ -110,45 +110,35 @@ fn consensus(found: &mut Collector<'_>, labels: &Labels, rows: &[&ComparedItem],
     }
 }
 
-fn pick(column: &[usize], rows: &[usize]) -> Vec<usize> {
-    rows.iter().map(|&row| column[row]).collect()
-}
-
 /// One confusion matrix a set of rows, and what follows from it. Kappas with weights need labels that are numbers: their distances are those of the values.
 fn against_majority(found: &mut Collector<'_>, labels: &Labels, truth: &[usize], predicted: &[usize]) {
-    let n = truth.len();
-    let of_rows = |rows: &[usize]| ConfusionMatrix::new(labels.indices(), &pick(truth, rows), &pick(predicted, rows));
-    found.closed("accuracy", |rows| of_rows(rows)?.accuracy().try_into(), n);
-    type Of = fn(&ConfusionMatrix<usize>) -> Result<Estimate, Error>;
-    // A class that is never predicted has precision 0 here, as in scikit-learn.
-    let averages: [(&str, Of); 5] = [
-        ("precision_macro", |matrix| Ok(matrix.average(Average::Macro, ZeroDivision::Zero)?.precision)),
-        ("recall_macro", |matrix| Ok(matrix.average(Average::Macro, ZeroDivision::Zero)?.recall)),
-        ("f1_macro", |matrix| Ok(matrix.average(Average::Macro, ZeroDivision::Zero)?.f1)),
-        ("balanced_accuracy", ConfusionMatrix::balanced_accuracy),
-        ("matthews", ConfusionMatrix::matthews),
-    ];
-    for (name, statistic) in averages {
-        found.closed(name, |rows| statistic(&of_rows(rows)?), n);
-    }
+    let (n, k) = (truth.len(), labels.indices().len());
+    let cells: Vec<usize> = truth.iter().zip(predicted).map(|(truth, predicted)| truth * k + predicted).collect();
+    let of_rows = |rows: &[usize]| ConfusionMatrix::of_cells(k, rows.iter().map(|&row| cells[row]));
+    found.closed("accuracy", |rows| of_rows(rows).accuracy().try_into(), n);
     // By value, so that a grade that does not occur changes nothing.
     let weights = |of: fn(Vec<f64>) -> AgreementWeights| labels.values().map(<[f64]>::to_vec).map(of);
-    for (name, weights) in [
-        ("cohen_kappa", Some(AgreementWeights::Identity)),
-        ("cohen_kappa_linear", weights(AgreementWeights::LinearOf)),
-        ("cohen_kappa_quadratic", weights(AgreementWeights::QuadraticOf)),
-    ] {
-        let Some(weights) = weights else {
-            found.undefined(name, "the labels are not numbers");
-            continue;
-        };
-        found.closed(name, |rows| of_rows(rows)?.cohen_kappa(&weights), n);
-    }
-    let gwet = |rows: &[usize]| {
-        let ratings: Vec<_> = rows.iter().map(|&row| [Some(truth[row]), Some(predicted[row])]).collect();
-        RatingTable::new(&labels.indices(), &ratings)?.gwet(&AgreementWeights::Identity)
+    type Of<'s> = Box<dyn Fn(&ConfusionMatrix<usize>) -> Result<Estimate, Error> + 's>;
+    let kappa = |weights: Option<AgreementWeights>| -> Of<'_> {
+        Box::new(move |matrix| match &weights {
+            Some(weights) => matrix.cohen_kappa(weights),
+            None => Err(Error::Undefined { statistic: "a weighted kappa", reason: "the labels are not numbers" }),
+        })
     };
-    found.closed("gwet_ac1", gwet, n);
+    // A class that is never predicted has precision 0 here, as in scikit-learn.
+    let of_classes = |matrix: &ConfusionMatrix<usize>| matrix.average(Average::Macro, ZeroDivision::Zero);
+    let statistics: Vec<(&str, Of<'_>)> = vec![
+        ("precision_macro", Box::new(|matrix| Ok(of_classes(matrix)?.precision))),
+        ("recall_macro", Box::new(|matrix| Ok(of_classes(matrix)?.recall))),
+        ("f1_macro", Box::new(|matrix| Ok(of_classes(matrix)?.f1))),
+        ("balanced_accuracy", Box::new(ConfusionMatrix::balanced_accuracy)),
+        ("matthews", Box::new(ConfusionMatrix::matthews)),
+        ("cohen_kappa", kappa(Some(AgreementWeights::Identity))),
+        ("cohen_kappa_linear", kappa(weights(AgreementWeights::LinearOf))),
+        ("cohen_kappa_quadratic", kappa(weights(AgreementWeights::QuadraticOf))),
+        ("gwet_ac1", Box::new(|matrix| matrix.gwet(&AgreementWeights::Identity))),
+    ];
+    found.closed_together(of_rows, statistics, n);
 }
 
 /// Which of two judges is right more often, by McNemar's test.
@@ -174,11 +164,12 @@ fn difference(found: &mut Collector<'_>, truth: &[usize], first: &[usize], secon
 /// Of all rows, with a majority or without.
 fn scale_use(found: &mut Collector<'_>, labels: &Labels, predicted: &[usize]) {
     let n = predicted.len();
-    let uses = |rows: &[usize]| ScaleUse::new(&labels.indices(), &pick(predicted, rows));
+    let k = labels.indices().len();
+    let uses = |rows: &[usize]| ScaleUse::of_places(k, rows.iter().map(|&row| predicted[row]));
     let [mode_share, ceiling, entropy] = OF_USE;
     type Share = fn(&ScaleUse) -> Proportion;
     for (name, share) in [(mode_share, ScaleUse::mode_share as Share), (ceiling, ScaleUse::ceiling)] {
-        found.closed(name, |rows| share(&uses(rows)?).try_into(), n);
+        found.closed(name, |rows| share(&uses(rows)).try_into(), n);
     }
-    found.resample(entropy, None, |rows| Ok(uses(rows)?.entropy_bits()), n);
+    found.resample(entropy, None, |rows| Ok(uses(rows).entropy_bits()), n);
 }

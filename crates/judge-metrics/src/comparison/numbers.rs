@@ -4,14 +4,15 @@
 //! and the bootstrap of clusters wherever rows come in clusters. What else numbers define is called from here: within clusters (`within.rs`), as probabilities
 //! (`probabilities.rs`), of two judges (`difference.rs`).
 
-use super::collector::{Collector, PValue, take};
+use super::collector::{Collector, OfSummary, PValue, take};
 use super::difference::{self, DIFFERENCES};
 use super::probabilities::{self, PROBABILITIES};
 use super::within::{self, WITHIN};
-use super::{ComparedItem, Labels, Rating};
+use super::{ComparedItem, Labels, Rating, Reported};
 use crate::agreement::{IntraclassCorrelations, Measurement, RatedUnits, krippendorff_alpha};
 use crate::correlation::{
-    KendallTest, TauWeights, kendall_tau_b, kendall_tau_c, pearson, somers_d, spearman, weighted_tau,
+    KendallTest, PairCounts, SortedPairs, TauWeights, kendall_tau_b, kendall_tau_c, pearson, somers_d, spearman,
+    weighted_tau,
 };
 use crate::prediction::{bias, mean_absolute_error, root_mean_squared_error};
 use crate::resampling::RankedPair;
@@ -64,7 +65,7 @@ pub(super) fn undefined(found: &mut Collector<'_>, items: &[&ComparedItem]) {
 }
 
 /// Pearson has a closed form. Rank correlations take the bootstrap, which holds with ties and near ±1 where their closed forms do not, and the p-values that
-/// SciPy prints. Weighted tau has no population value that samples of different sizes share, so its interval is of the value at this size.
+/// SciPy prints. Weighted tau has no population value that samples of different sizes share, and so no interval.
 fn correlations(found: &mut Collector<'_>, predicted: &[f64], human: &[f64]) {
     let n = predicted.len();
     found.closed("pearson", |rows| pearson(&take(predicted, rows), &take(human, rows)), n);
@@ -78,19 +79,45 @@ fn correlations(found: &mut Collector<'_>, predicted: &[f64], human: &[f64]) {
         (Err(error), _) | (_, Err(error)) => found.add("spearman", Err(error)),
     }
     type Rank = fn(&[f64], &[f64]) -> Result<Estimate, Error>;
-    let ranks: [(&str, &'static str, Rank); 3] = [
-        ("kendall_tau_b", "exact if small without ties, else normal", |x, y| kendall_tau_b(x, y, KendallTest::Auto)),
-        ("kendall_tau_c", "exact if small without ties, else normal", |x, y| kendall_tau_c(x, y, KendallTest::Auto)),
+    type OfPairs = fn(&PairCounts) -> f64;
+    let ranks: [(&str, &'static str, Rank, OfPairs); 3] = [
+        (
+            "kendall_tau_b",
+            "exact if small without ties, else normal",
+            |x, y| kendall_tau_b(x, y, KendallTest::Auto),
+            PairCounts::tau_b,
+        ),
+        (
+            "kendall_tau_c",
+            "exact if small without ties, else normal",
+            |x, y| kendall_tau_c(x, y, KendallTest::Auto),
+            PairCounts::tau_c,
+        ),
         // Of people's scores given the judge's.
-        ("somers_d", "normal", somers_d),
+        ("somers_d", "normal", somers_d, PairCounts::somers_d_given_x),
     ];
-    for (name, source, statistic) in ranks {
-        let p = statistic(predicted, human).and_then(|found| found.p_value()).ok().map(|p| PValue::of_rows(p, source));
-        found.resample(name, p, |rows| Ok(statistic(&take(predicted, rows), &take(human, rows))?.estimate), n);
+    match SortedPairs::new(predicted, human) {
+        Ok(sorted) => {
+            let tested = ranks.map(|(name, source, statistic, of_pairs)| {
+                let found =
+                    found.wants(name).then(|| statistic(predicted, human).and_then(|found| found.p_value()).ok());
+                let of_pairs = move |pairs: &PairCounts| pairs.check_varies().map(|()| of_pairs(pairs));
+                let statistic: OfSummary<'_, PairCounts, f64> = (name, Box::new(of_pairs));
+                (statistic, found.flatten().map(|p| PValue::of_rows(p, source)))
+            });
+            found.resample_together(|rows| sorted.counts(rows), tested.into(), n);
+        }
+        Err(error) => ranks.iter().for_each(|(name, ..)| found.add(name, Err(error.clone()))),
     }
-    let weighted =
-        |rows: &[usize]| Ok(weighted_tau(&take(predicted, rows), &take(human, rows), TauWeights::Mean)?.estimate);
-    found.resample("weighted_tau", None, weighted, n);
+    found.add(
+        "weighted_tau",
+        weighted_tau(predicted, human, TauWeights::Mean).map(|tau| Reported {
+            estimate: tau.estimate,
+            interval: None,
+            p: None,
+            method: "no interval: it has no value that samples of different sizes share".to_owned(),
+        }),
+    );
 }
 
 /// In the unit of the scores: mean absolute error, bias (judge less people) and root mean squared error.

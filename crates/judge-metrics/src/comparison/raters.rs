@@ -6,7 +6,7 @@
 use super::collector::{Collector, take};
 use super::numbers::{alphas, intraclass};
 use super::{ComparedItem, Labels, Rating, Reported};
-use crate::agreement::{AlternativeAnnotatorTest, AlternativeAnnotators, HumanCeiling, RatingTable};
+use crate::agreement::{Advantages, AlternativeAnnotatorTest, AlternativeAnnotators, HumanCeiling, RatingTable};
 use crate::{Error, Estimate};
 
 /// What says whether the judge may take the place of a rater.
@@ -43,7 +43,13 @@ pub(super) fn compare(
         let of_row = |row: &&ComparedItem| (0..k).map(|rater| rating(row, rater)?.number()).collect();
         let ratings: Vec<Vec<Option<f64>>> = rows.iter().map(of_row).collect();
         let judge: Vec<Option<f64>> = rows.iter().map(|row| row.predicted.number()).collect();
-        alternative(found, k, &judge, &ratings, AlternativeAnnotatorTest::of_ratings);
+        alternative(
+            found,
+            k,
+            &judge,
+            &ratings,
+            (AlternativeAnnotatorTest::of_ratings, AlternativeAnnotatorTest::advantages_of_ratings),
+        );
         against_rest(found, &judge, &ratings, HumanCeiling::of_ratings);
         alphas(found, "human_", &ratings, labels.err().map(String::as_str));
         let complete: Option<Vec<Vec<f64>>> = ratings.iter().map(|row| row.iter().copied().collect()).collect();
@@ -59,7 +65,13 @@ pub(super) fn compare(
         let of_row = |row: &&ComparedItem| (0..k).map(|rater| place(rating(row, rater)?)).collect();
         let votes: Vec<Vec<Option<usize>>> = rows.iter().map(of_row).collect();
         let judge: Vec<Option<usize>> = rows.iter().map(|row| place(row.predicted.clone())).collect();
-        alternative(found, k, &judge, &votes, AlternativeAnnotatorTest::of_labels);
+        alternative(
+            found,
+            k,
+            &judge,
+            &votes,
+            (AlternativeAnnotatorTest::of_labels, AlternativeAnnotatorTest::advantages_of_labels),
+        );
         against_rest(found, &judge, &votes, HumanCeiling::of_labels);
         let indices: Vec<usize> = (0..names.len()).collect();
         let fleiss = |drawn: &[usize]| {
@@ -73,13 +85,16 @@ pub(super) fn compare(
 /// A form of the test: a judge's column and a row of ratings for each of its entries.
 type Test<T> = fn(&AlternativeAnnotatorTest, &[Option<T>], &[Vec<Option<T>>]) -> Result<AlternativeAnnotators, Error>;
 
+/// What the advantage of resamples follows from.
+type Scored<T> = fn(&AlternativeAnnotatorTest, &[Option<T>], &[Vec<Option<T>>]) -> Result<Advantages, Error>;
+
 /// May the judge take the place of a rater? Of three raters or more, as its authors ask.
 fn alternative<T: Copy + Sync>(
     found: &mut Collector<'_>,
     k: usize,
     judge: &[Option<T>],
     ratings: &[Vec<Option<T>>],
-    test: Test<T>,
+    (test, scored): (Test<T>, Scored<T>),
 ) {
     if k < 3 {
         return found.all_undefined(&ALTERNATIVE, "the alternative annotator test asks for three raters or more");
@@ -101,11 +116,12 @@ fn alternative<T: Copy + Sync>(
         });
         found.add(winning_rate, known);
     }
-    let of_rows = |rows: &[usize]| {
-        let ratings: Vec<Vec<Option<T>>> = rows.iter().map(|&row| ratings[row].clone()).collect();
-        Ok(test(&settings, &take(judge, rows), &ratings)?.advantage)
-    };
-    found.resample(advantage, None, of_rows, ratings.len());
+    if found.wants(advantage) {
+        match scored(&settings, judge, ratings) {
+            Ok(scored) => found.resample(advantage, None, |rows| scored.advantage(rows), ratings.len()),
+            Err(error) => found.add(advantage, Err(error)),
+        }
+    }
 }
 
 /// A form of the ceiling: a judge's column and a row of ratings for each of its entries.

@@ -3,12 +3,13 @@
 
 use super::collector::{Collector, take};
 use super::pairs::PairStatistic;
+use crate::Error;
 use crate::calibration::{Binning, LogisticRecalibration, ReliabilityCurve};
+use crate::estimate::SHARE;
 use crate::newton::logistic;
 use crate::prediction::{auroc, brier_score};
 use crate::preference::{PairReading, Preference, sign};
 use crate::resampling::Bootstrap;
-use crate::{Error, Proportion};
 
 /// What a judge's probabilities say of one pair, and what is right.
 #[derive(Debug, Clone, PartialEq)]
@@ -36,12 +37,12 @@ pub struct PreferredPair {
 /// | `accuracy_mean_log_odds` | the sign of the mean log-odds, likewise |
 /// | `auroc_…` | how well either number tells pairs whose first item is better from pairs whose second one is |
 /// | `brier_…`, `ece_…` | the number as a probability that the first item is better (log-odds l as 1 / (1 + e⁻ˡ)); ten bins of equal width |
-/// | `calibration_slope_…`, `calibration_intercept_…` | Cox's recalibration of it: 1 and 0 of a judge that means what it says |
+/// | `calibration_slope_…`, `calibration_intercept_…` | Cox's recalibration of it: 1 and 0 of a judge that means what it says; undefined where it is 0 or 1 |
 ///
 /// Shares rest on all pairs with a reading: a sign is hardly ever a tie, so a gold tie counts as wrong as it does for any judge that
 /// cannot say one. The others leave gold
-/// ties out. Wilson's interval, Student's, DeLong's and large-sample ones where pairs are independent; the bootstrap for `ece`, and
-/// for all where pairs come in clusters.
+/// ties out. Wilson's interval, Student's, DeLong's and large-sample ones where pairs are independent; where they come in clusters,
+/// clustered standard errors of shares and Brier scores, and the bootstrap of clusters for the others; the bootstrap for `ece`.
 ///
 /// ```
 /// use judge_metrics::comparison::{PreferenceComparison, PreferredPair};
@@ -103,9 +104,6 @@ const MAJORITY: &str = "majority_share";
 
 /// The name of a layer's statistic in [`PreferenceComparison::by_layer`].
 const OF_LAYER: &str = LOG_ODDS.accuracy;
-
-/// How far probabilities of 0 and 1 are moved for the recalibration, as for single scores.
-const CLIP: f64 = 1e-15;
 
 impl PreferenceComparison {
     /// The names of all statistics, in the order of the table.
@@ -195,10 +193,7 @@ impl PreferenceComparison {
     }
 
     fn share(&self, name: &'static str, pairs: &[&PreferredPair], counts: &[bool]) -> PairStatistic {
-        let share =
-            |rows: &[usize]| Proportion { count: rows.iter().filter(|&&row| counts[row]).count(), n: rows.len() };
-        let collect = |found: &mut Collector<'_>| found.closed(name, |rows| share(rows).try_into(), counts.len());
-        self.collect(pairs, &[name], collect).remove(0)
+        self.collect(pairs, &[name], |found| found.share(name, counts)).remove(0)
     }
 
     /// What is found of a number as a probability that the first item is better, of pairs without a gold tie.
@@ -213,11 +208,9 @@ impl PreferenceComparison {
                 auroc(&y, &p)
             };
             found.closed(names.auroc, area, n);
-            let score = |rows: &[usize]| {
-                let (y, p) = on(rows);
-                brier_score(&y, &p)
-            };
-            found.closed(brier, score, n);
+            let of_pair = |(&first, p): (&bool, &f64)| (p - f64::from(u8::from(first))).powi(2);
+            let squares: Vec<f64> = outcomes.iter().zip(probabilities).map(of_pair).collect();
+            found.mean(brier, &squares, SHARE, || brier_score(&outcomes, probabilities));
             let error = |rows: &[usize]| {
                 let (y, p) = on(rows);
                 Ok(ReliabilityCurve::new(&y, &p, Binning::EqualWidth { bins: 10 })?.expected_calibration_error())
@@ -225,7 +218,7 @@ impl PreferenceComparison {
             found.resample(ece, None, error, n);
             let recalibrated = |rows: &[usize]| {
                 let (y, p) = on(rows);
-                LogisticRecalibration::new(&y, &p, CLIP)
+                LogisticRecalibration::new(&y, &p)
             };
             found.closed(slope, |rows| Ok(recalibrated(rows)?.slope), n);
             found.closed(intercept, |rows| Ok(recalibrated(rows)?.intercept), n);

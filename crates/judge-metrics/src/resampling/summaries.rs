@@ -1,0 +1,96 @@
+use crate::Error;
+use crate::resampling::bootstrap::{acceleration_of, clusters, finite, without_each};
+use crate::resampling::stream::parallel;
+use crate::resampling::{Bootstrap, BootstrapInterval, BootstrapMethod};
+
+/// What the rows of each resample come to, such as a table of counts: several statistics follow from it, and rows are drawn and counted once for all of them.
+///
+/// [`interval`](Self::interval) has the same bits as [`Bootstrap::interval`] of a statistic that makes the summary of its rows first.
+pub(crate) struct Summaries<T> {
+    bootstrap: Bootstrap,
+    all: T,
+    resamples: Vec<T>,
+    /// All units but one, for the jackknife: empty where the method takes none.
+    left_out: Vec<T>,
+}
+
+impl Bootstrap {
+    /// Of n rows, given by their indices.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`interval`](Self::interval), but for the statistic's.
+    pub(crate) fn summaries<T: Send>(
+        &self,
+        n: usize,
+        summary: impl Fn(&[usize]) -> T + Sync,
+    ) -> Result<Summaries<T>, Error> {
+        self.check(n, "there is only one row to draw from")?;
+        let all: Vec<usize> = (0..n).collect();
+        self.summaries_of_units(n, summary(&all), summary)
+    }
+
+    /// The same where rows come in clusters, as for [`clustered`](Self::clustered).
+    ///
+    /// # Errors
+    ///
+    /// Those of [`clustered`](Self::clustered), but for the statistic's.
+    pub(crate) fn clustered_summaries<G: Ord, T: Send>(
+        &self,
+        groups: &[G],
+        summary: impl Fn(&[usize]) -> T + Sync,
+    ) -> Result<Summaries<T>, Error> {
+        let (clusters, n) = (clusters(groups), groups.len());
+        self.check(clusters.len(), "all rows belong to one cluster, so resamples cannot differ")?;
+        let all: Vec<usize> = (0..n).collect();
+        self.summaries_of_units(clusters.len(), summary(&all), |drawn: &[usize]| {
+            let mut rows = Vec::with_capacity(n);
+            drawn.iter().for_each(|&cluster| rows.extend_from_slice(&clusters[cluster]));
+            summary(&rows)
+        })
+    }
+
+    fn summaries_of_units<T: Send>(
+        &self,
+        n: usize,
+        all: T,
+        summary: impl Fn(&[usize]) -> T + Sync,
+    ) -> Result<Summaries<T>, Error> {
+        let resamples = parallel(self.resamples, |resamples| {
+            let mut rows = Vec::with_capacity(n);
+            let of = |resample| {
+                self.draw(n, resample, &mut rows);
+                summary(&rows)
+            };
+            Ok(resamples.map(of).collect())
+        })?;
+        let left_out = match self.method {
+            BootstrapMethod::Percentile => Vec::new(),
+            BootstrapMethod::BiasCorrectedAccelerated => without_each(n, |rest| Ok(summary(rest)))?,
+        };
+        Ok(Summaries { bootstrap: *self, all, resamples, left_out })
+    }
+}
+
+impl<T> Summaries<T> {
+    /// The interval of a statistic that follows from the summary of its rows.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Bootstrap::interval`] that the statistic brings about.
+    pub(crate) fn interval(&self, statistic: impl Fn(&T) -> Result<f64, Error>) -> Result<BootstrapInterval, Error> {
+        let estimate = finite(statistic(&self.all)?, None)?;
+        let mut replicates = Vec::with_capacity(self.resamples.len());
+        for (resample, summary) in self.resamples.iter().enumerate() {
+            match statistic(summary) {
+                Ok(value) => replicates.push(finite(value, Some(resample))?),
+                Err(error) if error.is_undefined() => {}
+                Err(error) => return Err(error),
+            }
+        }
+        self.bootstrap.interval_of(estimate, replicates, || {
+            let left_out = self.left_out.iter().map(|summary| finite(statistic(summary)?, None));
+            acceleration_of(&left_out.collect::<Result<Vec<_>, Error>>()?)
+        })
+    }
+}

@@ -104,9 +104,6 @@ const MAJORITY: &str = "majority_share";
 /// The name of a layer's statistic in [`PreferenceComparison::by_layer`].
 const OF_LAYER: &str = LOG_ODDS.accuracy;
 
-/// How far probabilities of 0 and 1 are moved for the recalibration, as for single scores.
-const CLIP: f64 = 1e-15;
-
 impl PreferenceComparison {
     /// The names of all statistics, in the order of the table.
     pub const STATISTICS: [&'static str; 13] = [
@@ -195,10 +192,7 @@ impl PreferenceComparison {
     }
 
     fn share(&self, name: &'static str, pairs: &[&PreferredPair], counts: &[bool]) -> PairStatistic {
-        let share =
-            |rows: &[usize]| Proportion { count: rows.iter().filter(|&&row| counts[row]).count(), n: rows.len() };
-        let collect = |found: &mut Collector<'_>| found.closed(name, |rows| share(rows).try_into(), counts.len());
-        self.collect(pairs, &[name], collect).remove(0)
+        self.collect(pairs, &[name], |found| found.share(name, counts)).remove(0)
     }
 
     /// What is found of a number as a probability that the first item is better, of pairs without a gold tie.
@@ -213,11 +207,9 @@ impl PreferenceComparison {
                 auroc(&y, &p)
             };
             found.closed(names.auroc, area, n);
-            let score = |rows: &[usize]| {
-                let (y, p) = on(rows);
-                brier_score(&y, &p)
-            };
-            found.closed(brier, score, n);
+            let squares: Vec<f64> =
+                outcomes.iter().zip(probabilities).map(|(&y, p)| (f64::from(u8::from(y)) - p).powi(2)).collect();
+            found.mean(brier, &squares, SHARE, || brier_score(&outcomes, probabilities));
             let error = |rows: &[usize]| {
                 let (y, p) = on(rows);
                 Ok(ReliabilityCurve::new(&y, &p, Binning::EqualWidth { bins: 10 })?.expected_calibration_error())
@@ -225,7 +217,7 @@ impl PreferenceComparison {
             found.resample(ece, None, error, n);
             let recalibrated = |rows: &[usize]| {
                 let (y, p) = on(rows);
-                LogisticRecalibration::new(&y, &p, CLIP)
+                LogisticRecalibration::new(&y, &p)
             };
             found.closed(slope, |rows| Ok(recalibrated(rows)?.slope), n);
             found.closed(intercept, |rows| Ok(recalibrated(rows)?.intercept), n);

@@ -47,7 +47,7 @@ fn main() -> ExitCode {
 
 fn run(cli: &Cli) -> Result<()> {
     const MB: u64 = 1_000_000;
-    let FoundModel { path, revision } = find_model(&cli.model)?;
+    let FoundModel { path, revision } = find_model(&cli.model, false)?;
     let mut shown: Option<(Progress, u64)> = None;
     let mut show = |written: u64, total: u64| {
         let (progress, done) =

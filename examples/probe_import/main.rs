@@ -119,7 +119,7 @@ fn run(cli: &Cli) -> Result<()> {
 }
 
 fn load(name: &str) -> Result<Model> {
-    let folder = find_model(name)?;
+    let folder = find_model(name, false)?;
     let options = LoadOptions { revision: folder.revision.clone(), ..LoadOptions::default() };
     Model::load(&folder.path, &options).with_context(|| format!("cannot load {name}"))
 }

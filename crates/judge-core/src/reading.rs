@@ -224,6 +224,8 @@ pub enum Reason {
     OffScale,
     /// A service declined to answer.
     Refused,
+    /// A service gave no answer that can be read, or none at all, in all attempts.
+    NoAnswer,
     /// The process that scored it died of it, more than once.
     WorkerDied,
 }
@@ -242,6 +244,7 @@ impl Reason {
             Self::Unparsed => "unparsed",
             Self::OffScale => "off_scale",
             Self::Refused => "refused",
+            Self::NoAnswer => "no_answer",
             Self::WorkerDied => "worker_died",
         }
     }

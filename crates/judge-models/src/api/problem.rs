@@ -31,7 +31,7 @@ pub enum ApiProblem {
     },
     /// The service answered with a status that is neither success (2xx) nor a redirect (3xx), and
     /// the fault is not one item's. Transient are 408, 409, 429 and 5xx, unless a quota is used up.
-    #[error("status {status}{}{}", quoted(.said), advice(*.status))]
+    #[error("status {status}{}{}", quoted(.said), advice(.status))]
     Status {
         /// The status.
         status: u16,
@@ -136,7 +136,7 @@ fn quoted(said: &str) -> String {
 }
 
 /// What to do about a status that ends a run.
-fn advice(status: u16) -> &'static str {
+fn advice(status: &u16) -> &'static str {
     match status {
         401 | 403 => " (check the key, and that it may use this model)",
         404 | 405 => " (check the base URL and the name of the model)",

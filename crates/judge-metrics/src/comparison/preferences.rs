@@ -3,12 +3,13 @@
 
 use super::collector::{Collector, take};
 use super::pairs::PairStatistic;
+use crate::Error;
 use crate::calibration::{Binning, LogisticRecalibration, ReliabilityCurve};
+use crate::estimate::SHARE;
 use crate::newton::logistic;
 use crate::prediction::{auroc, brier_score};
 use crate::preference::{PairReading, Preference, sign};
 use crate::resampling::Bootstrap;
-use crate::{Error, Proportion};
 
 /// What a judge's probabilities say of one pair, and what is right.
 #[derive(Debug, Clone, PartialEq)]

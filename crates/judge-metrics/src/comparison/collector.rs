@@ -210,12 +210,11 @@ impl<'a> Collector<'a> {
 
 /// The cluster of each row, where all rows name one and some share it.
 pub(super) fn clusters_of<'a>(items: &[&'a ComparedItem]) -> Option<Vec<&'a str>> {
-    items.iter().map(|item| item.cluster.as_deref()).collect::<Option<Vec<_>>>().filter(are_shared)
+    items.iter().map(|item| item.cluster.as_deref()).collect::<Option<Vec<_>>>().filter(|clusters| are_shared(clusters))
 }
 
 /// Whether some cluster has two rows: rows that are each a cluster of their own are independent.
-#[expect(clippy::ptr_arg, reason = "it filters an option of a vector")]
-pub(super) fn are_shared(clusters: &Vec<&str>) -> bool {
+pub(super) fn are_shared(clusters: &[&str]) -> bool {
     clusters.iter().collect::<HashSet<_>>().len() < clusters.len()
 }
 

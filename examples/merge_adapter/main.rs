@@ -55,7 +55,7 @@ fn run(cli: &Cli) -> Result<()> {
     let json = cli.json.as_ref().filter(|json| json.parent() != Some(&cli.output) || cli.output.is_dir());
     let outputs = Outputs::new(&cli.adapters).folders([&cli.output]).reports("merge_adapter", json);
     outputs.overwrite(cli.write.overwrite).check()?;
-    let FoundModel { path, revision } = find_model(&cli.model)?;
+    let FoundModel { path, revision } = find_model(&cli.model, false)?;
     let mut shown: Option<(Progress, u64)> = None;
     let mut show = |written: u64, total: u64| {
         let (progress, done) =

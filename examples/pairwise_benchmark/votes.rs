@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use judge_data::{Benchmark, BenchmarkPair, PairVerdicts, PairVote, Published, Rows};
 use judge_examples::console::{say, table, usage};
 use judge_examples::files::program;

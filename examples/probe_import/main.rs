@@ -143,7 +143,7 @@ impl Cli {
 }
 
 fn load(name: &str) -> Result<Model> {
-    let folder = find_model(name)?;
+    let folder = find_model(name, false)?;
     let options = LoadOptions { revision: folder.revision.clone(), ..LoadOptions::default() };
     Model::load(&folder.path, &options).with_context(|| format!("cannot load {name}"))
 }

@@ -42,11 +42,14 @@ pub fn embedded_model() -> PathBuf {
 ///
 /// # Errors
 /// If there is no such folder and no such model on the hub.
-pub fn find_model(name: &str) -> Result<FoundModel> {
+pub fn find_model(name: &str, quiet: bool) -> Result<FoundModel> {
     const MB: u64 = 1_000_000;
     let mut shown: Option<(String, Progress, u64)> = None;
     let found = name.parse::<ModelSource>()?.resolve_with(&HubOptions::from_env(), &mut |download| {
         let Download { file, done, size } = download;
+        if quiet {
+            return;
+        }
         if shown.as_ref().is_none_or(|(last, ..)| last != file) {
             tell(format_args!("downloading {file}, {} MB", size.div_ceil(MB)));
             shown = Some((file.to_owned(), Progress::new("downloading MB", (size / MB) as usize, false), 0));
@@ -145,7 +148,7 @@ impl ModelArgs {
         }
         let found = match &self.model {
             None => FoundModel { path: embedded_model(), revision: None },
-            Some(name) => find_model(name)?,
+            Some(name) => find_model(name, self.quiet)?,
         };
         Ok(self.found.get_or_init(|| found))
     }

@@ -333,7 +333,7 @@ fn bad_rows_are_named_by_their_line() {
     assert!(code == Some(1) && message.contains("--plot needs scores that are numbers"), "{message}");
     let (code, message) = refused("{\"predicted\": null, \"human\": 1}\n", &[]);
     assert!(
-        code == Some(1) && message.contains("no row has a prediction: looked for predicted and score"),
+        code == Some(1) && message.contains("no row has a prediction: looked for predicted, score, verdict"),
         "{message}"
     );
     let apart = "{\"predicted\": null, \"human\": 1}\n{\"predicted\": 1, \"human\": null}\n";

@@ -268,7 +268,7 @@ fn a_prompt_that_is_too_long_comes_with_a_cure() {
         let args = ["--input", "in.jsonl", "--output", output, "--verdict", verdict];
         ran("prompt_judge", folder.path(), &args).2
     };
-    assert!(told("text", "t.jsonl").contains("too_long: the prompt and --max-new-tokens together must fit"));
+    assert!(told("text", "t.jsonl").contains("too_long: the prompt and a reply of up to --max-new-tokens must fit"));
     assert!(told("logits", "l.jsonl").contains("too_long: the prompt must fit"));
 }
 

@@ -228,6 +228,8 @@ pub enum Reason {
     OffScale,
     /// A service declined to answer.
     Refused,
+    /// A service gave no answer that can be read, or none at all, in all attempts.
+    NoAnswer,
     /// The process that scored it died of it, more than once.
     WorkerDied,
     /// The tokenizer fails on the text, or makes a token of it that the model has no embedding for.
@@ -248,6 +250,7 @@ impl Reason {
             Self::Unparsed => "unparsed",
             Self::OffScale => "off_scale",
             Self::Refused => "refused",
+            Self::NoAnswer => "no_answer",
             Self::WorkerDied => "worker_died",
             Self::Tokenizer => "tokenizer",
         }

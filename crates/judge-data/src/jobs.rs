@@ -89,7 +89,7 @@ impl Judge<Numbered> for OfRead<'_> {
         self.0.decide(item, rounds)
     }
 
-    fn settings(&self) -> Option<Value> {
+    fn settings(&self) -> Option<serde_json::Value> {
         self.0.settings()
     }
 }

@@ -128,6 +128,9 @@ impl Outputs {
             };
             Ok(Named { path: path.clone(), names })
         };
+        if let Some((path, _)) = self.files.iter().find(|(path, _)| path.to_str().is_none()) {
+            return Err(Error::Output { path: path.clone(), problem: OutputProblem::NotUtf8 });
+        }
         let outputs = self.files.iter().map(named).collect::<Result<Vec<_>, _>>()?;
         check_names(&self.inputs, &outputs)?;
         self.files.iter().try_for_each(|(path, kind)| self.check_content(path, kind))

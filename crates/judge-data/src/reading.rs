@@ -182,6 +182,6 @@ impl Rest {
     /// The fields that are kept of a row.
     pub(crate) fn of(&self, row: Row) -> Extra {
         let among = |names: &[String], name: &str| names.iter().any(|known| known == name);
-        row.into_extra_where(|name, json| !among(&self.read, name) && !(json == "null" && among(&self.null, name)))
+        row.into_extra_where(|name, json| !among(&self.read, name) && (json != "null" || !among(&self.null, name)))
     }
 }

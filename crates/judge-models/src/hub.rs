@@ -184,7 +184,8 @@ impl ModelSource {
     /// this build lacks the feature `hub`, what the cache has for the revision is taken, with a
     /// warning.
     ///
-    /// Downloads are resumed where they broke off and tried again a few times. They are compared
+    /// Downloads are resumed where they broke off and tried again a few times; so is a question to a hub that has no time (status 429)
+    /// or is not up (503), unless the cache can stand in. They are compared
     /// with the size that the hub states, and with the SHA-256 of files that it stores apart (the
     /// weights). [`resolve_with`](Self::resolve_with) shows how far they are. A folder is not
     /// looked at.
@@ -236,7 +237,7 @@ impl ModelSource {
             #[cfg(not(feature = "hub"))]
             None => Err(Error::NoHub { repo: repo.clone() }),
             #[cfg(feature = "hub")]
-            cached => fetch::fetch(repo, revision, options, cached, progress),
+            cached => fetch::fetch(repo, revision, options, cached, progress, &std::thread::sleep),
         }
     }
 }

@@ -191,9 +191,8 @@ fn a_slow_service_is_asked_again() {
         let server = Server::start(move |_, _| reply(begun));
         let (base_url, timeout) = (server.base_url.clone(), Duration::from_millis(200));
         let impatient = ApiSettings { base_url, timeout, max_attempts: 2, ..slow.clone() };
-        let (problem, shown) = problem(&ApiModel::new(impatient).unwrap());
-        let ApiProblem::Exhausted { attempts: 2, last } = problem else { panic!("{problem}") };
-        assert!(matches!(*last, ApiProblem::Timeout { .. }) && shown.contains("no answer within 0.2 s"), "{shown}");
+        let shown = unanswered(&ApiModel::new(impatient).unwrap());
+        assert_eq!(shown, "2 attempts failed, the last one with: no answer within 0.2 s");
     }
 }
 
@@ -218,8 +217,21 @@ fn a_throttled_client_waits_as_long_as_it_is_asked_to() {
     assert_eq!(server.requests(), 1);
 }
 
+/// Why a service gave the one row of a run no answer.
+fn unanswered(model: &ApiModel) -> String {
+    let mut why = None;
+    let outcome = model.run(&asks(&["a"]), &mut |_, outcome| {
+        let Outcome::Unscored(unscored) = outcome else { panic!("answered") };
+        assert_eq!(unscored.reason, Reason::NoAnswer);
+        why = Some(unscored.detail);
+        ControlFlow::Continue(())
+    });
+    outcome.unwrap();
+    why.unwrap()
+}
+
 #[test]
-fn lies_end_the_run_when_the_attempts_are_used_up() {
+fn a_row_that_gets_lies_is_unscored_when_the_attempts_are_used_up() {
     let two =
         json!({"choices": [{"message": {"content": "a"}, "finish_reason": "stop"}, {"message": {"content": "b"}}]});
     let mut rounded = completion("a");
@@ -234,9 +246,9 @@ fn lies_end_the_run_when_the_attempts_are_used_up() {
     ] {
         let lie = body.clone();
         let server = Server::start(move |_, _| Reply::Full(200, Vec::new(), lie.clone()));
-        let (problem, shown) = problem(&model(&server));
-        let ApiProblem::Exhausted { attempts: 3, last } = problem else { panic!("{problem}") };
-        assert!(matches!(*last, ApiProblem::Malformed { .. }) && shown.contains(expected), "{body}: {shown}");
+        let shown = unanswered(&model(&server));
+        let expected = shown.contains("no chat completion") && shown.contains(expected);
+        assert!(shown.starts_with("3 attempts failed") && expected, "{body}: {shown}");
         assert_eq!(server.requests(), 3);
     }
 }
@@ -245,13 +257,13 @@ fn lies_end_the_run_when_the_attempts_are_used_up() {
 fn an_answer_that_never_ends_is_not_read_to_its_end() {
     let server = Server::start(|_, _| Reply::text(&"x".repeat(100_000)));
     let small = ApiSettings { max_response_bytes: 10_000, ..settings(&server) };
-    let (problem, shown) = problem(&ApiModel::new(small).unwrap());
-    assert!(matches!(problem, ApiProblem::Exhausted { .. }) && shown.contains("longer than 10000 bytes"), "{shown}");
+    let shown = unanswered(&ApiModel::new(small).unwrap());
+    assert!(shown.contains("longer than 10000 bytes"), "{shown}");
 }
 
 #[test]
 fn final_statuses_end_the_run_at_once_and_never_show_the_key() {
-    for status in [400, 401, 403, 404, 422] {
+    for status in [401, 403, 404] {
         let server = Server::start(move |_, seen| {
             let echoed = seen.header("authorization").unwrap_or_default().to_owned();
             Reply::error(status, &format!("no model for {echoed}"))
@@ -261,6 +273,63 @@ fn final_statuses_end_the_run_at_once_and_never_show_the_key() {
         assert!(shown.contains("no model for Bearer [key]") && shown.contains(&status.to_string()), "{shown}");
         assert_eq!(server.requests(), 1);
     }
+}
+
+/// An odd answer to one row, and good ones to the others.
+#[test]
+fn one_odd_answer_costs_its_row_alone() {
+    let message = |message: Value, finish: &str| {
+        let mut body = completion("");
+        body["choices"][0]["message"] = message;
+        body["choices"][0]["finish_reason"] = json!(finish);
+        body.to_string()
+    };
+    let parts = json!({"content": [{"type": "thinking", "thinking": [{"type": "text", "text": "hm"}]}, {"type": "text", "text": "o"}, {"type": "text", "text": "k"}]});
+    let (null, unscored) = (json!({"content": null, "reasoning_content": "hm"}), Reason::NoAnswer.as_str());
+    for (status, body, expected, requests) in [
+        (200, message(null.clone(), "length"), "", 3),
+        (200, message(json!({"reasoning": "hm"}), "length"), "", 3),
+        (200, message(null, "stop"), unscored, 5),
+        (200, message(json!({"content": null, "tool_calls": []}), "tool_calls"), unscored, 3),
+        (200, message(Value::Null, "content_filter"), Reason::Refused.as_str(), 3),
+        (200, message(json!({"content": "ok", "refusal": ""}), "stop"), "ok", 3),
+        (200, message(parts, "stop"), "ok", 3),
+        (200, json!({"choices": null}).to_string(), unscored, 5),
+        (200, json!({"error": {"message": "upstream timed out", "code": 504}}).to_string(), unscored, 5),
+        (200, completion("half").to_string().replace("half", "\\ud83d \\ud83d\\ude00 NaN"), "\u{fffd} 😀 NaN", 3),
+        (200, completion("ok").to_string().replacen('{', "{\"took\": NaN, \"left\": [-Infinity], ", 1), "ok", 3),
+        (400, json!({"error": {"message": "string contains null character"}}).to_string(), unscored, 3),
+        (422, json!({"detail": "no"}).to_string(), unscored, 3),
+        (500, json!({"error": {"message": "CUDA error"}}).to_string(), unscored, 5),
+    ] {
+        let odd = body.clone();
+        let server = Server::start(move |_, seen| match seen.prompt() {
+            "odd" => Reply::Full(status, Vec::new(), odd.clone()),
+            other => Reply::text(other),
+        });
+        let found = texts(&model(&server), &asks(&["a", "odd", "b"])).unwrap();
+        assert_eq!(found.into_values().collect::<Vec<_>>(), ["a", expected, "b"], "{status} {body}");
+        assert_eq!(server.requests(), requests, "{status} {body}");
+    }
+}
+
+/// A service that fails at every row ends the run before it was asked about all of them.
+#[test]
+fn ten_rows_in_a_row_without_an_answer_end_the_run() {
+    let server = Server::start(|_, _| Reply::error(400, "no"));
+    let one = ApiSettings { concurrency: 1, ..settings(&server) };
+    let prompts: Vec<String> = (0..50).map(|i| i.to_string()).collect();
+    let prompts: Vec<&str> = prompts.iter().map(String::as_str).collect();
+    let error = texts(&ApiModel::new(one).unwrap(), &asks(&prompts)).unwrap_err();
+    let shown = error.source().unwrap().to_string();
+    assert!(shown.contains("10 requests in a row got no answer, the last one with: status 400: \"no\""), "{shown}");
+    assert_eq!(server.requests(), 10);
+    // An answer between them starts the count again.
+    let server = Server::start(
+        |number, seen| if number % 5 == 0 { Reply::text(seen.prompt()) } else { Reply::error(400, "no") },
+    );
+    let one = ApiSettings { concurrency: 1, ..settings(&server) };
+    assert_eq!(texts(&ApiModel::new(one).unwrap(), &asks(&prompts)).unwrap().len(), 50);
 }
 
 #[test]

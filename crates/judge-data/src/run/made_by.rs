@@ -8,6 +8,7 @@ use crate::{Difference, Error, RunRecord, Settings};
 /// A finished output is complete only for a plan that knows as much as the record beside it: rows that a model made are never taken for those of a plan that does
 /// not say which model it has.
 #[derive(Clone, Debug, Default, PartialEq)]
+#[expect(clippy::large_enum_variant, reason = "a run has one of them")]
 pub enum MadeBy {
     /// No model and no judge: rows follow from the inputs, the seed and the settings alone.
     #[default]

@@ -109,7 +109,7 @@ impl OrderEffect {
     ///
     /// # Errors
     ///
-    /// [`Error::Undefined`] if there is no such pair.
+    /// Those of [`mcnemar`].
     pub fn mcnemar(&self, test: McNemarTest) -> Result<McNemar, Error> {
         mcnemar(self.always_first, self.always_second, test)
     }

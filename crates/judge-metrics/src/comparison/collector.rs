@@ -62,7 +62,13 @@ impl<'a> Collector<'a> {
     /// For rows of another kind, all statistics of which are wanted.
     pub(super) fn of_rows(bootstrap: Bootstrap, clusters: Option<Vec<&'a str>>) -> Self {
         let alternative = AlternativeAnnotatorTest::default();
-        Self { bootstrap, alternative, only: None, clusters: clusters.filter(are_shared), found: Vec::new() }
+        Self {
+            bootstrap,
+            alternative,
+            only: None,
+            clusters: clusters.filter(|clusters| are_shared(clusters)),
+            found: Vec::new(),
+        }
     }
 
     pub(super) fn level(&self) -> f64 {
@@ -225,12 +231,11 @@ fn of_draw(error: Error) -> Error {
 
 /// The cluster of each row, where all rows name one and some share it.
 pub(super) fn clusters_of<'a>(items: &[&'a ComparedItem]) -> Option<Vec<&'a str>> {
-    items.iter().map(|item| item.cluster.as_deref()).collect::<Option<Vec<_>>>().filter(are_shared)
+    items.iter().map(|item| item.cluster.as_deref()).collect::<Option<Vec<_>>>().filter(|clusters| are_shared(clusters))
 }
 
 /// Whether some cluster has two rows: rows that are each a cluster of their own are independent.
-#[expect(clippy::ptr_arg, reason = "it filters an option of a vector")]
-pub(super) fn are_shared(clusters: &Vec<&str>) -> bool {
+pub(super) fn are_shared(clusters: &[&str]) -> bool {
     clusters.iter().collect::<HashSet<_>>().len() < clusters.len()
 }
 

@@ -208,8 +208,8 @@ impl PreferenceComparison {
                 auroc(&y, &p)
             };
             found.closed(names.auroc, area, n);
-            let of_pair = |(&first, p): (&bool, &f64)| (p - f64::from(u8::from(first))).powi(2);
-            let squares: Vec<f64> = outcomes.iter().zip(probabilities).map(of_pair).collect();
+            let squares: Vec<f64> =
+                outcomes.iter().zip(probabilities).map(|(&y, p)| (f64::from(u8::from(y)) - p).powi(2)).collect();
             found.mean(brier, &squares, SHARE, || brier_score(&outcomes, probabilities));
             let error = |rows: &[usize]| {
                 let (y, p) = on(rows);

@@ -45,7 +45,7 @@ pub(crate) fn on_fisher_scale(r: f64, n: usize, level: f64, scale: f64, lost: us
 
 /// Whether a correlation is 1 or -1 but for rounding: that of equal columns may come out as 1 − 2⁻⁵³.
 pub(crate) fn is_perfect(r: f64) -> bool {
-    1.0 - r * r < 1e-12
+    (0.0..1e-12).contains(&(1.0 - r * r))
 }
 
 pub(super) fn check_correlation(r: f64) -> Result<(), Error> {

@@ -7,8 +7,11 @@
 //! ```text
 //! 2xx   JSON with one choice
 //!         "refusal", or finish_reason "content_filter"   ─►  Unscored: Refused
-//!         text in "content"                              ─►  Read; cut before the first stop text
-//!         anything else                                  ─►  Malformed (transient)
+//!         text in "content", or in its parts             ─►  Read; cut before the first stop text
+//!         no "content", finish_reason "length"           ─►  Read: an empty text, Finish::Length
+//!         a call of a tool                               ─►  Malformed (final: it would be called again)
+//!       JSON with an "error"                             ─►  Status (transient)
+//!       anything else                                    ─►  Malformed (transient)
 //! 3xx   Redirect (final; no redirect is followed)
 //! else  400, 403, 422 with a code of REFUSED             ─►  Unscored: Refused
 //!       413; 400, 422 with TOO_LONG or TOO_LONG_WORDS    ─►  Unscored: TooLong
@@ -73,7 +76,7 @@ pub(super) fn read(response: &Response, generation: &Generation, key: Option<&Ap
     let Response { status, body, .. } = response;
     let hide = |text: &str| key.map_or_else(|| text.to_owned(), |key| key.redact(text));
     match status {
-        200..=299 => completion(body, generation, key, &hide),
+        200..=299 => completion(*status, body, generation, key, &hide),
         300..=399 => {
             let location = shown(&hide(&response.location));
             Answer::new(Err(ApiProblem::Redirect { status: *status, location }))
@@ -112,12 +115,19 @@ fn failure(status: u16, body: &[u8], hide: &dyn Fn(&str) -> String) -> Answer {
 
 /// An answer with a status of success. Takes the key out of all texts before anything is read of
 /// them. `hide` does it for what a problem quotes.
-fn completion(body: &[u8], generation: &Generation, key: Option<&ApiKey>, hide: &dyn Fn(&str) -> String) -> Answer {
+fn completion(
+    status: u16,
+    body: &[u8],
+    generation: &Generation,
+    key: Option<&ApiKey>,
+    hide: &dyn Fn(&str) -> String,
+) -> Answer {
     let malformed = |problem: String| {
         let said = shown(&hide(String::from_utf8_lossy(body).trim()));
         Err(ApiProblem::Malformed { problem: hide(&problem), said })
     };
-    let mut json: Value = match serde_json::from_slice(body) {
+    let strict = serde_json::from_slice(body);
+    let mut json: Value = match strict.or_else(|error| serde_json::from_str(&mended(body)).map_err(|_| error)) {
         Ok(json) => json,
         Err(error) => return Answer::new(malformed(format!("expected JSON: {error}"))),
     };
@@ -125,9 +135,76 @@ fn completion(body: &[u8], generation: &Generation, key: Option<&ApiKey>, hide: 
         key.redact_json(&mut json);
     }
     let tokens = tokens(&json);
-    let result = outcome(&json, generation, tokens).or_else(malformed);
     let model = json.get("model").and_then(Value::as_str).map(shown);
-    Answer { tokens, model, ..Answer::new(result) }
+    if let Some(error) = json.get("error").filter(|error| !error.is_null() && json.get("choices").is_none()) {
+        let said = error.get("message").and_then(Value::as_str).or(error.as_str());
+        let said = shown(said.unwrap_or(&error.to_string()));
+        let result = Err(ApiProblem::Status { status, said });
+        return Answer { tokens, model, is_transient: true, ..Answer::new(result) };
+    }
+    let result = outcome(&json, generation, tokens).or_else(malformed);
+    let answer = Answer::new(result);
+    Answer { tokens, model, is_transient: answer.is_transient && !calls_tool(&json), ..answer }
+}
+
+/// Whether a service calls a tool instead of answering in words.
+fn calls_tool(json: &Value) -> bool {
+    let reason = json.pointer("/choices/0/finish_reason").and_then(Value::as_str);
+    matches!(reason, Some("tool_calls" | "function_call"))
+}
+
+/// A body that is no JSON to the letter, but what Python's servers write: the names `NaN`, `Infinity` and `-Infinity` become null, and a
+/// half of a surrogate pair becomes U+FFFD.
+fn mended(body: &[u8]) -> String {
+    let body = String::from_utf8_lossy(body);
+    let mut out = String::with_capacity(body.len());
+    let (mut rest, mut quoted) = (&*body, false);
+    let half = |text: &str, range: std::ops::Range<u32>| {
+        let digits = text.strip_prefix("\\u").and_then(|t| t.get(..4))?;
+        u32::from_str_radix(digits, 16).ok().filter(|n| range.contains(n))
+    };
+    while let Some(c) = rest.chars().next() {
+        let mut length = c.len_utf8();
+        match c {
+            '"' => quoted = !quoted,
+            '\\' if quoted => {
+                length += rest[1..].chars().next().map_or(0, char::len_utf8);
+                if half(rest, 0xD800..0xDC00).is_some() && half(rest.get(6..).unwrap_or(""), 0xDC00..0xE000).is_some() {
+                    length = 12;
+                } else if half(rest, 0xD800..0xE000).is_some() {
+                    out.push(char::REPLACEMENT_CHARACTER);
+                    rest = &rest[6..];
+                    continue;
+                }
+            }
+            _ if !quoted => {
+                let name = ["NaN", "Infinity", "-Infinity"].into_iter().find(|name| rest.starts_with(name));
+                if let Some(name) = name {
+                    out.push_str("null");
+                    rest = &rest[name.len()..];
+                    continue;
+                }
+            }
+            _ => {}
+        }
+        out.push_str(&rest[..length]);
+        rest = &rest[length..];
+    }
+    out
+}
+
+/// The words of an answer: a text, or the texts among its parts without those of a chain of thought. `None` if there are none.
+fn words(content: Option<&Value>) -> Result<Option<String>, &'static str> {
+    match content {
+        None | Some(Value::Null) => Ok(None),
+        Some(Value::String(text)) => Ok(Some(text.clone())),
+        Some(Value::Array(parts)) if parts.iter().all(Value::is_object) => {
+            let is_text = |part: &&Value| matches!(part["type"].as_str(), Some("text" | "output_text"));
+            let texts: Vec<&str> = parts.iter().filter(is_text).filter_map(|part| part["text"].as_str()).collect();
+            Ok((!texts.is_empty()).then(|| texts.concat()))
+        }
+        Some(_) => Err("expected \"content\" to be text"),
+    }
 }
 
 /// What a service says that it counted; `None` unless both numbers are there.
@@ -142,21 +219,29 @@ fn tokens(json: &Value) -> Option<Tokens> {
 fn outcome(json: &Value, generation: &Generation, tokens: Option<Tokens>) -> Result<Outcome, String> {
     let choices = json.get("choices").and_then(Value::as_array).ok_or("expected a list \"choices\"")?;
     let [choice] = &choices[..] else { return Err(format!("expected 1 choice, found {}", choices.len())) };
-    let message = choice.get("message").filter(|message| message.is_object());
-    let message = message.ok_or("expected an object \"message\" in the choice")?;
     let finish = match choice.get("finish_reason") {
         None | Some(Value::Null) => None,
         Some(reason) => Some(reason.as_str().ok_or("expected \"finish_reason\" to be text")?),
     };
     let refused = |detail: &str| Ok(Outcome::Unscored(Unscored::new(Reason::Refused, shown(detail))));
-    match message.get("refusal") {
+    match choice.get("message").and_then(|message| message.get("refusal")) {
         None | Some(Value::Null) => {}
-        Some(refusal) => return refused(refusal.as_str().ok_or("expected \"refusal\" to be text")?),
+        Some(refusal) => match refusal.as_str().ok_or("expected \"refusal\" to be text")? {
+            "" => {}
+            refusal => return refused(refusal),
+        },
     }
     if finish == Some("content_filter") {
         return refused("the service's content filter stopped the answer");
     }
-    let content = message.get("content").and_then(Value::as_str).ok_or("expected \"content\" to be text")?;
+    let message = choice.get("message").filter(|message| message.is_object());
+    let message = message.ok_or("expected an object \"message\" in the choice")?;
+    let content = match words(message.get("content"))? {
+        Some(content) => content,
+        // The limit was reached in a chain of thought; asked again it would be again.
+        None if finish == Some("length") => String::new(),
+        None => return Err("expected \"content\" to be text".to_owned()),
+    };
     // Some servers leave the stop text in. Those that cut it off say `stop` for it as for the end of the answer.
     let cut = generation.stop.iter().filter_map(|stop| content.find(stop.as_str())).min();
     let finish = match finish {

@@ -9,8 +9,8 @@
 //!     gate.enter                  waits for a place and for the pace; ends if the run is over
 //!     transport.post              the place is held until the answer is read, and then given back
 //!     an outcome             ─►   done
-//!     a final failure        ─►   the run ends with it
-//!     a transient failure    ─►   the last attempt, or Retry-After above the bound: the run ends
+//!     a final failure        ─►   its row is unscored, or the run ends, as ApiProblem::is_rows says
+//!     a transient failure    ─►   the last attempt, or Retry-After above the bound: a final failure
 //!                                 else wait max(backoff, Retry-After), without a place, and try again
 //! ```
 //!
@@ -24,7 +24,7 @@ use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, PoisonError, mpsc};
 use std::thread;
 
-use judge_core::{BackboneError, Exchange, ModelIdentity, Outcome, TextModel};
+use judge_core::{BackboneError, Exchange, ModelIdentity, Outcome, Reason, TextModel, Unscored};
 
 use super::answer::{self, Answer};
 use super::gate::Gate;
@@ -46,8 +46,12 @@ const MOST_NAMES: usize = 16;
 ///
 /// | what happens | what becomes of it |
 /// |---|---|
-/// | no connection, no complete answer in time, status 408, 409, 429 or 5xx, an answer that is too long or no chat completion | sent again after a wait, at least as long as `Retry-After` asks; when all attempts have failed, the run ends |
+/// | no complete answer in time, status 408, 409 or 5xx, an answer that is too long or no chat completion | sent again after a wait, at least as long as `Retry-After` asks; when all attempts have failed, [`Reason::NoAnswer`](judge_core::Reason::NoAnswer) |
+/// | status 400 or 422, a call of a tool instead of words | [`Reason::NoAnswer`](judge_core::Reason::NoAnswer) with what the service says, at once |
+/// | ten requests in a row with `NoAnswer` | the run ends, before more is spent |
+/// | no connection, status 429 | sent again in the same way; when all attempts have failed, the run ends |
 /// | any other status, a redirect, a quota that is used up | the run ends |
+/// | no words because the limit of tokens was reached in thought | the reading of an empty text, [`Finish::Length`](judge_core::Finish::Length) |
 /// | a prompt that is too long for the model | [`Reason::TooLong`](judge_core::Reason::TooLong) |
 /// | a refusal, a content filter | [`Reason::Refused`](judge_core::Reason::Refused) |
 /// | any text, whether it is of use to a judge or not | the reading; it is never asked for again, which would change what is measured |
@@ -95,6 +99,9 @@ struct Inner {
     /// The models that the service says it answered with; at most [`MOST_NAMES`].
     names: Mutex<BTreeSet<String>>,
 }
+
+/// How many requests in a row may get no answer before the run ends. They are counted as they come back.
+const FAILED_IN_A_ROW: usize = 10;
 
 /// One run. When it is dropped, however `serve` returns, the requests that still wait on its behalf
 /// give up.
@@ -161,7 +168,7 @@ impl TextModel for ApiModel {
     fn serve(&self, exchange: &mut dyn Exchange) -> Result<(), BackboneError> {
         let run = RunGuard { inner: self.inner.clone(), over: Arc::default() };
         let (send, receive) = mpsc::channel();
-        let (mut open, mut next) = (0, 0);
+        let (mut open, mut next, mut failed) = (0, 0, 0);
         loop {
             let room = self.inner.settings.concurrency - open;
             let mut gave = false;
@@ -189,7 +196,28 @@ impl TextModel for ApiModel {
             let Some((number, outcome)) = (open > 0).then(|| receive.recv().ok()).flatten() else { return Ok(()) };
             open -= 1;
             let outcome = outcome.unwrap_or_else(|panic| resume_unwind(panic));
-            let outcome = outcome.map_err(|error| BackboneError::Model(Box::new(error)))?;
+            let outcome = match outcome {
+                Ok(outcome) => {
+                    failed = 0;
+                    outcome
+                }
+                Err(problem) => {
+                    failed += 1;
+                    let problem = match problem {
+                        problem if !problem.is_rows() => problem,
+                        last if failed == FAILED_IN_A_ROW => ApiProblem::InARow { count: failed, last: Box::new(last) },
+                        problem => {
+                            let unscored = Unscored::new(Reason::NoAnswer, problem.to_string());
+                            if exchange.give(number, Outcome::Unscored(unscored)).is_break() {
+                                return Ok(());
+                            }
+                            continue;
+                        }
+                    };
+                    let url = self.inner.transport.url().to_owned();
+                    return Err(BackboneError::Model(Box::new(Error::Api { url, problem })));
+                }
+            };
             if exchange.give(number, outcome).is_break() {
                 return Ok(());
             }
@@ -199,7 +227,7 @@ impl TextModel for ApiModel {
 
 /// What a request's thread sends back: the request's number, and its outcome unless the thread
 /// panicked.
-type Sent = (usize, thread::Result<Result<Outcome, Error>>);
+type Sent = (usize, thread::Result<Result<Outcome, ApiProblem>>);
 
 impl RunGuard {
     /// Asks on a thread of its own. The thread is not waited for when the run is over: an answer
@@ -219,9 +247,9 @@ impl RunGuard {
 impl Inner {
     /// Sends request number `number` of a run until it is answered or its failure is final; `None`
     /// if the run is over first.
-    fn ask(&self, number: usize, call: &Call, over: &AtomicBool) -> Option<Result<Outcome, Error>> {
+    fn ask(&self, number: usize, call: &Call, over: &AtomicBool) -> Option<Result<Outcome, ApiProblem>> {
         let ApiSettings { max_attempts, max_retry_after, .. } = self.settings;
-        let failed = |problem| Some(Err(Error::Api { url: self.transport.url().to_owned(), problem }));
+        let failed = |problem| Some(Err(problem));
         let mut attempt = 1;
         loop {
             let mut permit = self.gate.enter(call.tokens, over)?;

@@ -31,7 +31,7 @@ pub enum ApiProblem {
     },
     /// The service answered with a status that is neither success (2xx) nor a redirect (3xx), and
     /// the fault is not one item's. Transient are 408, 409, 429 and 5xx, unless a quota is used up.
-    #[error("status {status}{}", quoted(.said))]
+    #[error("status {status}{}{}", quoted(.said), advice(.status))]
     Status {
         /// The status.
         status: u16,
@@ -85,6 +85,16 @@ pub enum ApiProblem {
         /// The failure for which the service asks to wait.
         last: Box<ApiProblem>,
     },
+    /// So many requests in a row brought nothing but faults of the service: what is wrong is not one row's.
+    #[error(
+        "{count} requests in a row got no answer, the last one with: {last}; the rows before them keep their results: run it again when the service answers"
+    )]
+    InARow {
+        /// How many.
+        count: usize,
+        /// The problem of the last one.
+        last: Box<ApiProblem>,
+    },
     /// All attempts at a request failed, each with a transient problem.
     #[error("{attempts} attempts failed, the last one with: {last}")]
     Exhausted {
@@ -107,9 +117,30 @@ impl ApiProblem {
             _ => false,
         }
     }
+
+    /// Whether it is of one request alone, as far as one answer tells: what the service makes of this text. Its row is then
+    /// unscored. Everything else would befall the next row as well: an address, a key, a model, a limit or a quota, no connection.
+    pub(super) fn is_rows(&self) -> bool {
+        match self {
+            Self::Status { status, .. } => matches!(status, 200..=299 | 400 | 408 | 409 | 422 | 500..=599),
+            Self::Timeout { .. } | Self::ResponseTooLong { .. } | Self::Malformed { .. } => true,
+            Self::Exhausted { last, .. } => last.is_rows(),
+            _ => false,
+        }
+    }
 }
 
 /// What a service said as the end of a message: quoted behind a colon, or nothing.
 fn quoted(said: &str) -> String {
     if said.is_empty() { String::new() } else { format!(": {said:?}") }
+}
+
+/// What to do about a status that ends a run.
+fn advice(status: &u16) -> &'static str {
+    match status {
+        401 | 403 => " (check the key, and that it may use this model)",
+        404 | 405 => " (check the base URL and the name of the model)",
+        407 => " (the proxy wants a user and a password: put them into HTTPS_PROXY)",
+        _ => "",
+    }
 }

@@ -15,8 +15,8 @@ use ureq::http::{HeaderMap, HeaderValue};
 use super::backoff;
 use super::{ApiProblem, ApiSettings};
 
-/// What sends requests to one address and nowhere else: redirects are not followed, proxies of the
-/// environment are not used.
+/// What sends requests to one address and nowhere else: redirects are not followed. Proxies of the environment (`HTTPS_PROXY`,
+/// `HTTP_PROXY`, `ALL_PROXY`, but not for hosts in `NO_PROXY`) are used, as by the hub's client.
 pub(super) struct Transport {
     /// The client, with its pool of idle connections: as many as requests may be in flight.
     agent: ureq::Agent,
@@ -49,7 +49,6 @@ impl Transport {
             .timeout_global(Some(settings.timeout))
             .http_status_as_error(false)
             .max_redirects(0)
-            .proxy(None)
             .accept_encoding("identity")
             .max_idle_connections_per_host(settings.concurrency)
             .max_idle_connections(settings.concurrency)

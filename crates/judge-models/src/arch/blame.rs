@@ -11,13 +11,12 @@ use super::ConfigProblem;
 /// Objects within objects that are looked into.
 const DEPTH: usize = 3;
 
+/// Reads a file for its problem alone.
+pub(super) type Lower<'a> = dyn Fn(&Map<String, Value>) -> Result<(), ConfigProblem> + 'a;
+
 /// A [`ConfigProblem::Json`] as [`ConfigProblem::Field`] if one field of `file` explains it; any
 /// other problem as it is. `lower` reads a file whose absent fields have their defaults.
-pub(super) fn field(
-    problem: ConfigProblem,
-    file: &Map<String, Value>,
-    lower: &dyn Fn(&Map<String, Value>) -> Result<(), ConfigProblem>,
-) -> ConfigProblem {
+pub(super) fn field(problem: ConfigProblem, file: &Map<String, Value>, lower: &Lower<'_>) -> ConfigProblem {
     if !matches!(problem, ConfigProblem::Json(_)) {
         return problem;
     }

@@ -20,6 +20,7 @@
 use std::fs::{self, File};
 use std::io;
 use std::path::Path;
+use std::time::Duration;
 
 use hf_hub::api::sync::{ApiBuilder, ApiError, Metadata};
 use hf_hub::api::{Progress, RepoInfo};
@@ -34,12 +35,16 @@ use crate::{Error, HubFileProblem};
 /// before each attempt.
 const RETRIES: usize = 5;
 
+/// How long to wait before the hub is asked again that had no time (status 429) or was not up (503).
+const WAITS: [Duration; 3] = [Duration::from_secs(1), Duration::from_secs(5), Duration::from_secs(25)];
+
 /// Fetches what the cache lacks of `repo` at `revision`, and returns the snapshot's folder and
 /// commit.
 ///
 /// `cached` is what the cache has for the revision, if it is whole. It is returned, with a warning,
-/// if the hub gives no answer; a hub that refuses is an error even then, because the model may be
-/// gone or the token wrong. `progress` is called while bytes arrive.
+/// if the hub gives no answer or has no time; a hub that refuses is an error even then, because the model may be
+/// gone or the token wrong. Without it a hub that has no time is asked again after each of [`WAITS`]. `progress` is called while bytes
+/// arrive, and `wait` waits.
 ///
 /// A file that the hub does not offer is no error here: whoever loads the folder says what is
 /// missing.
@@ -53,11 +58,21 @@ pub(super) fn fetch(
     options: &HubOptions,
     cached: Option<FoundModel>,
     progress: &mut dyn FnMut(Download<'_>),
+    wait: &dyn Fn(Duration),
 ) -> Result<FoundModel, Error> {
-    let failed = |source: ApiError| Error::Hub {
+    let failed = |error: ApiError| {
+        Error::Hub {
         repo: repo.to_owned(),
         revision: revision.to_owned(),
-        source: Box::new(source),
+        source: match status(&error) {
+            Some(401 | 403) => format!(
+                "{error}: the model is gated or private, or there is none of this name: accept its licence on its page, and set HF_TOKEN to a \
+                 token that may read it"
+            )
+            .into(),
+            _ => Box::new(error),
+        },
+    }
     };
     let mut builder = ApiBuilder::from_cache(Cache::new(options.cache.clone()))
         .with_retries(RETRIES)
@@ -67,7 +82,11 @@ pub(super) fn fetch(
     }
     let api = builder.build().map_err(failed)?;
     let at = |revision: &str| api.repo(Repo::with_revision(repo.to_owned(), RepoType::Model, revision.to_owned()));
-    let info = match (at(revision).info(), cached) {
+    let asked = match &cached {
+        Some(_) => at(revision).info(),
+        None => patiently(|| at(revision).info(), wait),
+    };
+    let info = match (asked, cached) {
         (Ok(info), _) => info,
         (Err(error), Some(found)) if is_unreachable(&error) => {
             let commit = found.revision.as_deref();
@@ -90,7 +109,7 @@ pub(super) fn fetch(
             return Ok(());
         }
         let fault = |problem| Error::HubFile { repo: repo.to_owned(), file: name.to_owned(), problem };
-        let stated = api.metadata(&commit.url(name)).map_err(failed)?;
+        let stated = patiently(|| api.metadata(&commit.url(name)), wait).map_err(failed)?;
         check_names(&stated, &info.sha).map_err(fault)?;
         tracing::info!(repo, revision = info.sha, file = name, bytes = stated.size(), "downloading");
         let told = Told { download: Download { file: name, done: 0, size: 0 }, progress: &mut *progress };
@@ -151,10 +170,35 @@ fn only_gguf<'a>(info: &'a RepoInfo, snapshot: &Path) -> Result<Option<&'a str>,
     }
 }
 
+/// The status of an answer that was none of success.
+fn status(error: &ApiError) -> Option<u16> {
+    match error {
+        ApiError::RequestError(error) => match **error {
+            ureq::Error::StatusCode(status) => Some(status),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
 /// Whether the hub gave no answer, or said that it cannot give one now: any fault of a request but
-/// a status from 400 to 499, which is an answer.
+/// a status from 400 to 499, which is an answer unless it is 429.
 fn is_unreachable(error: &ApiError) -> bool {
-    matches!(error, ApiError::RequestError(error) if !matches!(**error, ureq::Error::StatusCode(400..=499)))
+    matches!(error, ApiError::RequestError(_)) && !matches!(status(error), Some(400..=428 | 430..=499))
+}
+
+/// Asks the hub, and again after each of [`WAITS`] while it says that it has no time or is not up.
+fn patiently<T>(ask: impl Fn() -> Result<T, ApiError>, wait: &dyn Fn(Duration)) -> Result<T, ApiError> {
+    for pause in WAITS {
+        match ask() {
+            Err(error) if matches!(status(&error), Some(429 | 503)) => {
+                tracing::warn!(%error, seconds = pause.as_secs(), "the hub has no time: asking again");
+                wait(pause);
+            }
+            answer => return answer,
+        }
+    }
+    ask()
 }
 
 /// Checks the names that the hub gives, before they are used: the file must be of the commit that

@@ -169,12 +169,14 @@ mod downloads {
         size: Option<usize>,
         /// How many downloads of it break off in the middle.
         broken: usize,
+        /// The status of every question but downloads, and how often it is given instead of an answer.
+        busy: (usize, usize),
     }
 
     impl Default for Hub {
         fn default() -> Self {
             let names = vec!["config.json", "tokenizer.json", "model.safetensors", "notes.md"];
-            Self { names, index: "", etag: None, commit: COMMIT, size: None, broken: 0 }
+            Self { names, index: "", etag: None, commit: COMMIT, size: None, broken: 0, busy: (0, 0) }
         }
     }
 
@@ -186,6 +188,7 @@ mod downloads {
             let downloads = Arc::new(AtomicUsize::new(0));
             let counted = downloads.clone();
             let mut broken = self.broken;
+            let (refused, mut busy) = self.busy;
             thread::spawn(move || {
                 for mut stream in listener.incoming().flatten() {
                     let mut lines = BufReader::new(stream.try_clone().unwrap()).lines().map_while(Result::ok);
@@ -193,6 +196,12 @@ mod downloads {
                     let range = lines
                         .take_while(|line| !line.is_empty())
                         .find_map(|line| line.to_lowercase().strip_prefix("range: bytes=").map(str::to_owned));
+                    if busy > 0 {
+                        busy -= 1;
+                        let _ =
+                            write!(stream, "HTTP/1.1 {refused} No\r\ncontent-length: 0\r\nconnection: close\r\n\r\n");
+                        continue;
+                    }
                     let name = path.rsplit('/').next().unwrap_or_default();
                     let is_config = name == "config.json";
                     let body = if path.contains("/api/models/") {
@@ -372,6 +381,30 @@ mod downloads {
         assert_eq!(source().resolve(&nowhere).unwrap().revision.as_deref(), Some(COMMIT));
         let error = "org/other".parse::<ModelSource>().unwrap().resolve(&nowhere).unwrap_err();
         assert!(matches!(error, Error::Hub { .. }) && error.to_string().contains("HF_HUB_OFFLINE"), "{error}");
+    }
+
+    #[test]
+    fn a_hub_without_time_is_asked_again() {
+        for (status, times, waits) in [(429, 2, 2), (503, 1, 1), (429, 4, 3)] {
+            let cache = tempfile::tempdir().unwrap();
+            let (online, _) = Hub { busy: (status, times), ..Hub::default() }.serve(cache.path());
+            let waited = std::cell::RefCell::new(Vec::new());
+            let wait = |pause| waited.borrow_mut().push(pause);
+            let found = super::super::fetch::fetch("org/name", "main", &online, None, &mut |_| {}, &wait);
+            assert_eq!(found.is_ok(), times == waits, "{status}: {found:?}");
+            assert_eq!(waited.borrow().len(), waits, "{status}");
+        }
+    }
+
+    #[test]
+    fn the_cache_stands_in_for_a_hub_without_time_and_a_gate_says_what_it_wants() {
+        let filled = cache();
+        let (busy, _) = Hub { busy: (429, 9), ..Hub::default() }.serve(filled.path());
+        assert_eq!(source().resolve(&busy).unwrap().revision.as_deref(), Some(COMMIT));
+        let empty = tempfile::tempdir().unwrap();
+        let (gated, _) = Hub { busy: (401, 9), ..Hub::default() }.serve(empty.path());
+        let error = source().resolve(&gated).unwrap_err().to_string();
+        assert!(error.contains("accept its licence") && error.contains("set HF_TOKEN"), "{error}");
     }
 
     /// Refusal is an answer: the model may be gone, or the token wrong.

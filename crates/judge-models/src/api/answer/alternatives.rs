@@ -29,6 +29,10 @@ pub(super) fn read(choice: &Value, text: &str) -> Result<Vec<TokenAlternatives>,
         None | Some(Value::Null) => return Ok(Vec::new()),
         Some(content) => content.as_array().ok_or("expected \"logprobs.content\" to be a list")?,
     };
+    // Some servers write null for a probability that is not a number; then there are none to read.
+    if content.iter().any(|entry| entry.get("logprob").is_some_and(Value::is_null)) {
+        return Ok(Vec::new());
+    }
     let (mut found, mut written) = (Vec::new(), Vec::new());
     for entry in content {
         let token = Token::read(entry)?;

@@ -107,8 +107,8 @@ pub(super) fn apply(name: &str, value: &Value, call: Call) -> Result<bool> {
         "integer" => matches!(value, Value::Int(_)),
         "float" => matches!(value, Value::Float(_)),
         "number" => matches!(value, Value::Int(_) | Value::Float(_) | Value::Bool(_)),
-        "lower" => cased(&*value.text()?, char::is_lowercase, char::is_uppercase),
-        "upper" => cased(&*value.text()?, char::is_uppercase, char::is_lowercase),
+        "lower" => cased(&value.text()?, char::is_lowercase, char::is_uppercase),
+        "upper" => cased(&value.text()?, char::is_uppercase, char::is_lowercase),
         "string" => value.as_str().is_some(),
         "mapping" => matches!(value, Value::Dict(_)),
         // Whatever has a length and items: texts, mappings and even undefined values.

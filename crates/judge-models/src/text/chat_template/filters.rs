@@ -106,11 +106,11 @@ pub(super) fn apply(name: &str, value: &Value, call: Call) -> Result<Value> {
         "batch" | "slice" => batches(name, value, call),
         "capitalize" => {
             call.required(name, [])?;
-            capitalized(&*soft(value)?).map(Value::from)
+            capitalized(&soft(value)?).map(Value::from)
         }
         "center" => {
             let [width] = call.bind(name, ["width"])?;
-            pad(&*soft(value)?, name, &width.unwrap_or(Value::Int(80)), None).map(Value::from)
+            pad(&soft(value)?, name, &width.unwrap_or(Value::Int(80)), None).map(Value::from)
         }
         "count" | "length" => {
             call.required(name, [])?;
@@ -129,7 +129,7 @@ pub(super) fn apply(name: &str, value: &Value, call: Call) -> Result<Value> {
             call.required(name, [])?;
             match value {
                 Value::Markup(_) if name != "forceescape" => Ok(value.clone()),
-                _ => escaped(&*value.text()?).map(|text| Value::Markup(text.into())),
+                _ => escaped(&value.text()?).map(|text| Value::Markup(text.into())),
             }
         }
         "safe" => {
@@ -225,7 +225,7 @@ pub(super) fn apply(name: &str, value: &Value, call: Call) -> Result<Value> {
             let [old, new, count] = call.bind(name, ["old", "new", "count"])?;
             let (Some(old), Some(new)) = (old, new) else { return fault("replace missing required arguments") };
             let count = count.filter(|c| !matches!(c, Value::None)).map_or(Ok(-1), |count| count.index("count"))?;
-            replaced(&*value.text()?, &*old.text()?, &*new.text()?, count).map(Value::from)
+            replaced(&value.text()?, &old.text()?, &new.text()?, count).map(Value::from)
         }
         "reverse" => {
             call.required(name, [])?;
@@ -292,7 +292,7 @@ pub(super) fn apply(name: &str, value: &Value, call: Call) -> Result<Value> {
         }
         "title" => {
             call.required(name, [])?;
-            title(&*soft(value)?).map(Value::from)
+            title(&soft(value)?).map(Value::from)
         }
         "tojson" => json::tojson(value, call),
         "trim" => {
@@ -325,7 +325,7 @@ pub(super) fn apply(name: &str, value: &Value, call: Call) -> Result<Value> {
         }
         "wordcount" => {
             call.required(name, [])?;
-            words(&*soft(value)?)
+            words(&soft(value)?)
         }
         "xmlattr" => xmlattr(value, call),
         "pprint" | "random" | "striptags" | "urlize" | "wordwrap" => refuse(format!("the filter {name}")),
@@ -823,7 +823,7 @@ fn xmlattr(value: &Value, call: Call) -> Result<Value> {
         if key.contains(|c: char| is_space(c) || matches!(c, '/' | '>' | '=')) {
             return fault(format!("Invalid character in attribute name: {key:?}"));
         }
-        let value = if let Value::Markup(text) = value { text.to_string() } else { escaped(&*value.text()?)? };
+        let value = if let Value::Markup(text) = value { text.to_string() } else { escaped(&value.text()?)? };
         parts.push(format!("{}=\"{value}\"", escaped(key)?));
     }
     let text = joined(" ", &parts)?;

@@ -265,7 +265,7 @@ fn sign(spec: &Spec, negative: bool) -> String {
 fn grouped(digits: &str, mark: char, size: usize) -> String {
     let mut out = String::new();
     for (i, c) in digits.chars().enumerate() {
-        if i > 0 && (digits.len() - i) % size == 0 {
+        if i > 0 && (digits.len() - i).is_multiple_of(size) {
             out.push(mark);
         }
         out.push(c);

@@ -450,6 +450,45 @@ unsafe fn with_groups<const PLACES: usize, T: Take>(piece: &Piece<'_>, words: us
     }
 }
 
+/// What a group has, in halves of the lanes.
+///
+/// # Safety
+/// The processor must have AVX-512.
+#[inline(always)]
+unsafe fn halves(lanes: &Lanes) -> [__m512; 2] {
+    // SAFETY: both registers are in the lanes; the rest is the caller's promise.
+    unsafe { [_mm512_loadu_ps(lanes.as_ptr().cast()), _mm512_loadu_ps(lanes.as_ptr().add(HALF).cast())] }
+}
+
+/// What half of the lanes of a group have.
+#[derive(Clone, Copy)]
+struct OfGroup {
+    scales: __m512,
+    zeros: __m512,
+    minima: __m512,
+}
+
+impl OfGroup {
+    /// The values of numbers, without what there is none of.
+    ///
+    /// # Safety
+    /// The processor must have AVX-512.
+    #[inline(always)]
+    unsafe fn value<const ZEROS: bool, const MINIMA: bool>(self, mut x: __m512) -> __m512 {
+        // SAFETY: the caller's promise.
+        unsafe {
+            if ZEROS {
+                x = _mm512_sub_ps(x, self.zeros);
+            }
+            x = _mm512_mul_ps(x, self.scales);
+            if MINIMA {
+                x = _mm512_sub_ps(x, self.minima);
+            }
+            x
+        }
+    }
+}
+
 /// The loops: words of codes, and of each both halves of its lanes. What a group has is loaded once
 /// for all of its words.
 ///
@@ -466,9 +505,6 @@ unsafe fn run<const PLACES: usize, const ZEROS: bool, const MINIMA: bool, T: Tak
     // SAFETY: every load is of half the lanes of a row that is there, as indices are checked; words are taken up to their
     // number.
     unsafe {
-        let halves =
-            #[inline(always)]
-            |lanes: &Lanes| [_mm512_loadu_ps(lanes.as_ptr().cast()), _mm512_loadu_ps(lanes.as_ptr().add(HALF).cast())];
         let none = [_mm512_setzero_ps(); 2];
         let words_of_group = size / PLACES;
         let start = piece.columns.start / PLACES;
@@ -478,25 +514,17 @@ unsafe fn run<const PLACES: usize, const ZEROS: bool, const MINIMA: bool, T: Tak
             let scales = halves(&piece.scales[group]);
             let zeros = if ZEROS { halves(&piece.zeros[group]) } else { none };
             let minima = if MINIMA { halves(&piece.minima[group]) } else { none };
+            let of_group =
+                [0, 1].map(|half| OfGroup { scales: scales[half], zeros: zeros[half], minima: minima[half] });
             for (index, codes) in (from..end).zip(&piece.codes[from..end]) {
                 prefetch(codes.as_ptr().wrapping_add(AHEAD));
                 prefetch(codes.as_ptr().wrapping_add(AHEAD + HALF));
-                for half in 0..2 {
+                for (half, of_group) in of_group.into_iter().enumerate() {
                     let word = _mm512_loadu_si512(codes.as_ptr().add(half * HALF).cast());
-                    let value = #[inline(always)]
-                    |place| {
-                        let mut x = number.of(word, place);
-                        if ZEROS {
-                            x = _mm512_sub_ps(x, zeros[half]);
-                        }
-                        x = _mm512_mul_ps(x, scales[half]);
-                        if MINIMA {
-                            x = _mm512_sub_ps(x, minima[half]);
-                        }
-                        x
-                    };
                     for pair in 0..PLACES / 2 {
-                        to.take(index * (PLACES / 2) + pair, half, [value(2 * pair), value(2 * pair + 1)]);
+                        let first = of_group.value::<ZEROS, MINIMA>(number.of(word, 2 * pair));
+                        let second = of_group.value::<ZEROS, MINIMA>(number.of(word, 2 * pair + 1));
+                        to.take(index * (PLACES / 2) + pair, half, [first, second]);
                     }
                 }
             }

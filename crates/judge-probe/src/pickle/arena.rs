@@ -23,6 +23,8 @@ pub(super) enum Node<'a> {
     None,
     Bool(bool),
     Int(i64),
+    /// An integer of more than 64 bits, by the number of its bytes: the state of a generator, for instance, which nothing reads.
+    LongInt(u64),
     Float(f64),
     /// With the number of its characters if all lie in 0 to 255, so that it may stand for bytes.
     Str {

@@ -408,6 +408,7 @@ impl<'a> Machine<'a> {
             Node::None => "None",
             Node::Bool(_) => "a truth value",
             Node::Int(_) => "an integer",
+            Node::LongInt(_) => "an integer of more than 64 bits",
             Node::Float(_) => "a float",
             Node::Str { .. } => "text",
             Node::Bytes(_) => "bytes",

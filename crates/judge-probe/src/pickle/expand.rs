@@ -73,6 +73,8 @@ impl<'a> Expansion<'_, 'a> {
             Node::None => Value::None,
             Node::Bool(value) => Value::Bool(*value),
             Node::Int(value) => Value::Int(*value),
+            Node::LongInt(_) if self.unread => Value::Opaque { module: "builtins", name: "int" },
+            &Node::LongInt(n_bytes) => return Err(self.error(id, Problem::LongInteger { n_bytes })),
             Node::Float(value) => Value::Float(*value),
             Node::Str { text, .. } => {
                 self.check_limit(id, Limit::TextBytes, self.limits.text_bytes, text.len())?;

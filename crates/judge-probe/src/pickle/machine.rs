@@ -296,17 +296,17 @@ impl<'a> Machine<'a> {
 
     /// LONG1 and LONG4: little-endian two's complement of any length, of which 64 bits are read.
     ///
-    /// No bytes at all are the number 0. A number of nine bytes or more is refused even if its value would fit; Python writes the shortest
+    /// No bytes at all are the number 0. A number of nine bytes or more is refused where it is read, even if its value would fit; Python writes the shortest
     /// form.
     fn long(&mut self, byte: u8) -> Result<(), ReadError> {
         let n_bytes = match byte {
             0x8a => u64::from(self.array::<1>()?[0]),
             _ => u64::from(u32::from_le_bytes(self.array()?)),
         };
-        if n_bytes > 8 {
-            return Err(self.error(Problem::LongInteger { n_bytes }));
-        }
         let bytes = self.take(n_bytes)?;
+        if n_bytes > 8 {
+            return self.push(Node::LongInt(n_bytes));
+        }
         // Two's complement: the highest bit fills what is left.
         let sign = if bytes.last().is_some_and(|last| *last >= 0x80) { 0xff } else { 0 };
         let mut wide = [sign; 8];

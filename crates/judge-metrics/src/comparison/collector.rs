@@ -59,7 +59,7 @@ impl<'a> Collector<'a> {
     /// For rows of another kind, all statistics of which are wanted.
     pub(super) fn of_rows(bootstrap: Bootstrap, clusters: Option<Vec<&'a str>>) -> Self {
         let alternative = AlternativeAnnotatorTest::default();
-        Self { bootstrap, alternative, only: None, clusters: clusters.filter(are_shared), found: Vec::new() }
+        Self { bootstrap, alternative, only: None, clusters: clusters.filter(|clusters| are_shared(clusters)), found: Vec::new() }
     }
 
     pub(super) fn level(&self) -> f64 {

@@ -73,7 +73,7 @@ pub(super) fn compare(found: &mut Collector<'_>, rows: &[&ComparedItem], labels:
         let judged: Vec<usize> = kept.iter().map(|&row| predicted[row]).collect();
         let clusters = found.clusters.take();
         let of_kept = clusters.as_ref().map(|clusters| kept.iter().map(|&row| clusters[row]).collect());
-        found.clusters = of_kept.filter(are_shared);
+        found.clusters = of_kept.filter(|clusters: &Vec<_>| are_shared(clusters));
         against_majority(found, labels, &truth, &judged);
         if has_second {
             let second =

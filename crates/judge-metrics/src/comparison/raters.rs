@@ -156,7 +156,7 @@ fn against_rest<T: Copy + Sync>(
     };
     let clusters = found.clusters.take();
     let of_items = clusters.as_ref().map(|clusters| all.items.iter().map(|item| clusters[item.item]).collect());
-    found.clusters = of_items.filter(are_shared);
+    found.clusters = of_items.filter(|clusters: &Vec<_>| are_shared(clusters));
     type Part = (Estimate, fn(&ItemCeiling) -> f64, [f64; 2]);
     let parts: [Part; 3] = [
         (all.judge, |item| item.judge, range),

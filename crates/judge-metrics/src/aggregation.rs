@@ -13,6 +13,7 @@ mod dawid_skene;
 mod expectation;
 mod majority;
 mod panel;
+mod patterns;
 
 pub use dawid_skene::{AggregatedLabels, Annotator, AnnotatorModel, DawidSkene};
 pub use majority::MajorityVote;

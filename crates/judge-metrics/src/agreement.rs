@@ -30,6 +30,7 @@ mod response_sets;
 mod soft_labels;
 mod weights;
 
+pub(crate) use alternative_annotator::Advantages;
 pub use alternative_annotator::{AlternativeAnnotatorTest, AlternativeAnnotators, LeftOut};
 pub use averages::{Average, AverageScores, ZeroDivision};
 pub use ceiling::{AnnotatorCeiling, HumanCeiling, ItemCeiling};

@@ -6,6 +6,7 @@ mod folds;
 mod permutation;
 mod ranked_pair;
 pub(crate) mod stream;
+mod summaries;
 
 pub(crate) use bootstrap::clusters;
 pub use bootstrap::{Bootstrap, BootstrapInterval, BootstrapMethod};

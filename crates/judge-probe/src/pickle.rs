@@ -3,7 +3,8 @@
 //! A pickle is a program for a stack machine, and Python's `pickle.load` runs it, whatever it calls. [`read`] builds no object and calls
 //! nothing: a name that the pickle refers to must stand on a short list of what saved scikit-learn classifiers need, and even those
 //! may only be put together the way NumPy and scikit-learn themselves do (an array from its dtype, shape and bytes; an object from
-//! nothing but its attributes). Everything else is refused, with the byte where it stands.
+//! nothing but its attributes). Everything else is refused, with the byte where it stands; unless nothing reads it, such as the splitter
+//! that a search keeps: it is then [opaque](Value::Opaque), a name and nothing more.
 //!
 //! Protocols 2 to 5 are read. Text and bytes stay slices of the input, so a pickle takes little more memory than its own size, and
 //! every size is bounded by [`Limits`]: above all that of the tree when values shared by reference are written out, which in a

@@ -8,8 +8,7 @@
 //!
 //! ```text
 //! {"model": M, "metadata": {...}}  or  M
-//! M = GridSearchCV(best_estimator_ = E)  or  E
-//! E = Pipeline([StandardScaler,] C)  or  C
+//! M = GridSearchCV or RandomizedSearchCV(best_estimator_ = M), Pipeline([StandardScaler or PCA, ...] M)  or  C
 //! C = LogisticRegression, LogisticRegressionCV, LinearSVC or SVC(kernel="linear")
 //! ```
 //!
@@ -31,7 +30,10 @@ use std::collections::HashMap;
 use place::Place;
 
 use crate::pickle::{self, Limits, Value};
-use crate::{DecisionRule, Error, FittedProbe, FittedStandardScaler, LinearClassifier, Matrix, Precision, ProbeStage};
+use crate::{
+    DecisionRule, Error, FittedPca, FittedProbe, FittedStandardScaler, FittedTransformer, LinearClassifier, Matrix,
+    Precision, ProbeStage,
+};
 
 /// What a pickle of scikit-learn's held.
 ///
@@ -52,10 +54,11 @@ pub struct SklearnProbe {
     pub metadata: Option<InspectorMetadata>,
 }
 
-/// The outcome of scikit-learn's `GridSearchCV`.
+/// The outcome of scikit-learn's `GridSearchCV` or `RandomizedSearchCV`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Search {
-    /// What was scored: scikit-learn's name of the scorer, or `score` for the classifier's own, accuracy.
+    /// What was scored: scikit-learn's name of the scorer, or `score` for the classifier's own, accuracy; of a scorer made from a function, the function's name; of
+    /// several, the one that chose.
     pub scoring: String,
     /// Mean score over the folds of the best setting.
     ///
@@ -67,7 +70,7 @@ pub struct Search {
     pub fold_scores: Vec<f64>,
     /// The best setting: names and values as Python prints them.
     ///
-    /// In the file's order. Only numbers, text, truth values and None are accepted as values.
+    /// In the file's order. Of an object it is the name of the class.
     pub best_params: Vec<(String, String)>,
 }
 
@@ -87,7 +90,7 @@ struct LinearParts {
 
 impl SklearnProbe {
     /// Reads a pickle (protocol 2 to 5) of a fitted `LogisticRegression`, `LogisticRegressionCV`, `LinearSVC` or linear `SVC`, by itself, in a
-    /// `Pipeline` behind a `StandardScaler`, and either of these in a `GridSearchCV`; or of a dictionary with such a `model` and, as INSPECTOR's
+    /// `Pipeline` behind a `StandardScaler` and a `PCA`, and either of these in a `GridSearchCV` or `RandomizedSearchCV`; or of a dictionary with such a `model` and, as INSPECTOR's
     /// program saves it, its `metadata`. Fitted by releases 1.0 to 1.9. Classes must be whole numbers.
     ///
     /// Nothing in the pickle is run: see [`pickle`](crate::pickle). `precision` is that of the features which the probe will be given; as the
@@ -110,18 +113,36 @@ impl SklearnProbe {
             },
             _ => (root, None),
         };
-        let (search, estimator) = match model.object()?.class() {
-            "sklearn.model_selection._search.GridSearchCV" => (Some(search(&model)?), model.get("best_estimator_")?),
-            _ => (None, model),
-        };
-        let (scaler, fitted) = steps(estimator)?;
+        // A search may hold a pipeline, and a pipeline may end in a search.
+        let (mut found, mut before, mut fitted) = (None, Vec::new(), model);
+        loop {
+            let class = fitted.object()?.class();
+            if SEARCHES.contains(&class) {
+                let outer = found.take();
+                found = Some(outer.map_or_else(|| search(&fitted), Ok)?);
+                fitted = fitted.get("best_estimator_")?;
+            } else if class == "sklearn.pipeline.Pipeline" {
+                let (earlier, last) = steps(&fitted)?;
+                before.extend(earlier);
+                fitted = last;
+            } else {
+                break;
+            }
+        }
         let parts = classifier::classifier(&fitted, limits)?;
-        let scaler = scaler.map(|scaler| self::scaler(&scaler, parts.n_features, precision)).transpose()?;
-        let metadata = metadata.map(|metadata| InspectorMetadata::read(&metadata, &parts)).transpose()?;
+        let mut stages = Vec::new();
+        let mut width = parts.n_features;
+        for place in before.iter().rev() {
+            let stage = stage(place, width, precision)?;
+            width = stage.n_features_in();
+            stages.insert(0, stage);
+        }
+        let search = found;
+        let metadata = metadata.map(|metadata| InspectorMetadata::read(&metadata, &parts, width)).transpose()?;
         let LinearParts { rule, classes, weights, n_features, intercepts } = parts;
         let classifier = LinearClassifier::from_parts(rule, classes, Matrix::new(weights, n_features)?, intercepts)?;
         Ok(Self {
-            probe: FittedProbe::new(scaler.into_iter().map(ProbeStage::from).collect(), classifier, precision)?,
+            probe: FittedProbe::new(stages, classifier, precision)?,
             sklearn_version: fitted.find("_sklearn_version").map(|version| version.text()).transpose()?,
             search,
             metadata,
@@ -140,15 +161,15 @@ fn not_a_model(root: &Place<'_, '_>, entries: &[(Value<'_>, Value<'_>)]) -> Impo
     root.error(ImportProblem::NotAModel { keys: entries.iter().filter_map(|(key, _)| text(key)).take(8).collect() })
 }
 
-/// The scaler, if there is one, and the classifier of a pipeline or of a classifier alone.
+/// Searches that keep the estimator that they found best.
+const SEARCHES: [&str; 2] =
+    ["sklearn.model_selection._search.GridSearchCV", "sklearn.model_selection._search.RandomizedSearchCV"];
+
+/// The steps of a pipeline, the last one apart.
 ///
-/// Steps that are None or `"passthrough"` are skipped, as the pipeline does. The last step left is the classifier; anything before the
-/// scaler is refused. Names of steps do not matter.
-fn steps<'p, 'a>(estimator: Place<'p, 'a>) -> Result<(Option<Place<'p, 'a>>, Place<'p, 'a>), ImportError> {
-    if estimator.object()?.class() != "sklearn.pipeline.Pipeline" {
-        return Ok((None, estimator));
-    }
-    let all = estimator.get("steps")?;
+/// Steps that are None or `"passthrough"` are skipped, as the pipeline does. Names of steps do not matter.
+fn steps<'p, 'a>(pipeline: &Place<'p, 'a>) -> Result<(Vec<Place<'p, 'a>>, Place<'p, 'a>), ImportError> {
+    let all = pipeline.get("steps")?;
     let mut steps = Vec::new();
     for step in all.items()? {
         let [_name, object] = step.items()?.try_into().map_err(|_| step.unexpected("a name and an object"))?;
@@ -156,12 +177,34 @@ fn steps<'p, 'a>(estimator: Place<'p, 'a>) -> Result<(Option<Place<'p, 'a>>, Pla
             steps.push(object);
         }
     }
-    let classifier = steps.pop().ok_or_else(|| all.error(ImportProblem::Missing))?;
-    let scaler = steps.pop();
-    match steps.pop() {
-        Some(other) => Err(other.unexpected("at most a StandardScaler before the classifier")),
-        None => Ok((scaler, classifier)),
+    let last = steps.pop().ok_or_else(|| all.error(ImportProblem::Missing))?;
+    Ok((steps, last))
+}
+
+/// What stands before a classifier, and how many features it makes.
+fn stage(place: &Place<'_, '_>, n_features_out: usize, precision: Precision) -> Result<ProbeStage, Error> {
+    match place.object()?.class() {
+        "sklearn.preprocessing._data.StandardScaler" => Ok(scaler(place, n_features_out, precision)?.into()),
+        "sklearn.decomposition._pca.PCA" => Ok(pca(place, n_features_out)?.into()),
+        _ => Err(place.unexpected("a StandardScaler or a PCA before the classifier").into()),
     }
+}
+
+/// `(x − mean_) · components_ᵀ`, without whitening.
+fn pca(place: &Place<'_, '_>, n_components: usize) -> Result<FittedPca, Error> {
+    let whiten = place.get("whiten")?;
+    if whiten.flag()? {
+        return Err(classifier::setting_error(&whiten, "components that are not whitened", "True").into());
+    }
+    let components = place.get("components_")?;
+    let [_, n_features] = components.shape()?;
+    let values = components.floats(&[n_components, n_features])?;
+    FittedPca::from_parts(
+        place.get("mean_")?.floats(&[n_features])?,
+        Matrix::new(values, n_features)?,
+        place.get("explained_variance_")?.floats(&[n_components])?,
+        place.get("explained_variance_ratio_")?.floats(&[n_components])?,
+    )
 }
 
 /// Since release 1.8 means and scales are brought to the features' precision before they are used.
@@ -186,9 +229,6 @@ fn rounds_parameters(place: &Place<'_, '_>) -> Result<bool, ImportError> {
 ///
 /// `scale_` is read and not derived from `var_`: scikit-learn sets it to 1 for features that are constant.
 fn scaler(place: &Place<'_, '_>, n_features: usize, precision: Precision) -> Result<FittedStandardScaler, Error> {
-    if place.object()?.class() != "sklearn.preprocessing._data.StandardScaler" {
-        return Err(place.unexpected("a StandardScaler").into());
-    }
     classifier::check_n_features(place, n_features)?;
     let vector = |switch: &str, name: &str, without: f64| -> Result<Vec<f64>, ImportError> {
         if place.get(switch)?.flag()? { place.get(name)?.floats(&[n_features]) } else { Ok(vec![without; n_features]) }
@@ -209,10 +249,10 @@ const MOST_FOLDS: usize = 1_000;
 /// Sharing makes it necessary: in a pickle every fold can refer to one array, each decoded anew.
 const MOST_SCORES: usize = 1 << 22;
 
-/// What is kept of a `GridSearchCV`: one number for each fold, at `best_index_`, and the winning settings.
+/// What is kept of a search: one number for each fold, at `best_index_`, and the winning settings.
 ///
-/// `cv_results_` is put into a map first, so that the cost is that of its entries plus the scores, not their product. Scores may not be
-/// NaN, not even those of a candidate that lost: a search with failed fits is refused.
+/// `cv_results_` is put into a map first, so that the cost is that of its entries plus the scores, not their product. Scores of
+/// candidates that lost may be NaN, as those of failed fits are.
 fn search(place: &Place<'_, '_>) -> Result<Search, ImportError> {
     let index = place.get("best_index_")?.count()?;
     let results = place.get("cv_results_")?;
@@ -233,9 +273,13 @@ fn search(place: &Place<'_, '_>) -> Result<Search, ImportError> {
             found: n_splits,
         }));
     }
+    // Of several scores, the one that chose.
+    let several = place.find("multimetric_").is_some_and(|several| *several.value == Value::Bool(true));
+    let refit = place.find("refit").filter(|_| several).map(|refit| refit.text()).transpose()?;
+    let metric = refit.as_deref().unwrap_or("score");
     let (mut fold_scores, mut n_scores) = (Vec::new(), 0_usize);
     for fold in 0..n_splits {
-        let name = format!("split{fold}_test_score");
+        let name = format!("split{fold}_test_{metric}");
         let Some(value) = by_name.get(name.as_str()) else {
             return Err(results.within(results.value, &format!(".{name}")).error(ImportProblem::Missing));
         };
@@ -249,18 +293,23 @@ fn search(place: &Place<'_, '_>) -> Result<Search, ImportError> {
                 found: n_scores,
             }));
         }
-        let all = scores.floats(&[array.shape().iter().product()])?;
-        let expected = index.saturating_add(1);
-        let count = ImportProblem::Count { what: "candidates or more", expected, found: all.len() };
-        fold_scores.push(*all.get(index).ok_or_else(|| scores.error(count))?);
+        fold_scores.push(scores.float_at(index)?);
     }
     let params = place.get("best_params_")?;
     let Value::Dict(entries) = params.value else { return Err(params.unexpected("a dictionary")) };
     let best_params = entries.iter().map(|(name, value)| {
         let Value::Str(name) = name else { return Err(params.unexpected("a dictionary of names")) };
-        Ok(((*name).to_owned(), metadata::printed(&params.within(value, &format!(".{name}")))?))
+        Ok(((*name).to_owned(), metadata::printed(value)))
     });
-    let scoring = place.find("scoring").map_or(Ok("score".to_owned()), |scoring| scoring.text())?;
+    let scoring = match (&refit, place.find("scoring")) {
+        (Some(chosen), _) => chosen.clone(),
+        (None, None) => "score".to_owned(),
+        (None, Some(scoring)) => {
+            // Of a scorer, the function that it was made from.
+            let function = scoring.find("_score_func");
+            metadata::printed(function.as_ref().unwrap_or(&scoring).value)
+        }
+    };
     Ok(Search {
         scoring,
         best_score: place.get("best_score_")?.number()?,

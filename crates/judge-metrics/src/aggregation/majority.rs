@@ -49,7 +49,7 @@ impl MajorityVote {
 }
 
 /// Counts of each subject, one or more, divided by their sum.
-pub(super) fn shares(counts: &[Vec<u64>]) -> Vec<Vec<f64>> {
+fn shares(counts: &[Vec<u64>]) -> Vec<Vec<f64>> {
     let of_subject = |counts: &Vec<u64>| {
         let total = counts.iter().sum::<u64>() as f64;
         counts.iter().map(|&count| count as f64 / total).collect()

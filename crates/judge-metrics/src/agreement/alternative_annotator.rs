@@ -92,9 +92,7 @@ impl AlternativeAnnotatorTest {
         judge: &[Option<L>],
         annotations: &[R],
     ) -> Result<AlternativeAnnotators, Error> {
-        self.of(judge, annotations, |label, others| {
-            others.iter().filter(|other| **other == label).count() as f64 / others.len() as f64
-        })
+        self.of(judge, annotations, share_of_equals)
     }
 
     /// Numbers: a score is the root mean squared distance from the others, negated.
@@ -108,24 +106,54 @@ impl AlternativeAnnotatorTest {
         annotations: &[R],
     ) -> Result<AlternativeAnnotators, Error> {
         check_ratings(judge, annotations)?;
-        self.of(judge, annotations, |rating, others| {
-            let squares: f64 = others.iter().map(|other| (rating - **other).powi(2)).sum();
-            -(squares / others.len() as f64).sqrt()
-        })
+        self.of(judge, annotations, closeness)
     }
 
-    /// Anything, by a score of your own: how well something agrees with what the others, at least one, said of the same item; larger is better.
+    /// What the advantage of any of the items follows from, labels being compared.
     ///
     /// # Errors
     ///
-    /// [`Error::OutOfRange`] for ε or the number of items, [`Error::LevelOutOfRange`], [`Error::LengthMismatch`]; [`Error::NonFinite`] for a score; [`Error::TooFewItems`] if no annotator has enough items that the judge
-    /// and another annotator labelled too.
-    pub fn of<L, R: AsRef<[Option<L>]>>(
+    /// As [`of_labels`](Self::of_labels), but for the number of an annotator's items.
+    pub(crate) fn advantages_of_labels<L: PartialEq, R: AsRef<[Option<L>]>>(
+        &self,
+        judge: &[Option<L>],
+        annotations: &[R],
+    ) -> Result<Advantages, Error> {
+        self.advantages(judge, annotations, share_of_equals)
+    }
+
+    /// The same of numbers.
+    ///
+    /// # Errors
+    ///
+    /// As [`of_ratings`](Self::of_ratings), but for the number of an annotator's items.
+    pub(crate) fn advantages_of_ratings<R: AsRef<[Option<f64>]>>(
+        &self,
+        judge: &[Option<f64>],
+        annotations: &[R],
+    ) -> Result<Advantages, Error> {
+        check_ratings(judge, annotations)?;
+        self.advantages(judge, annotations, closeness)
+    }
+
+    fn advantages<L, R: AsRef<[Option<L>]>>(
         &self,
         judge: &[Option<L>],
         annotations: &[R],
         score: impl Fn(&L, &[&L]) -> f64,
-    ) -> Result<AlternativeAnnotators, Error> {
+    ) -> Result<Advantages, Error> {
+        self.check()?;
+        let (n_annotators, scored) = leave_one_out(judge, annotations, score)?;
+        let mut as_good = vec![None; judge.len() * n_annotators];
+        for item in scored {
+            for one in &item.left_out {
+                as_good[item.item * n_annotators + one.annotator] = Some(one.judge >= one.person);
+            }
+        }
+        Ok(Advantages { min_items: self.min_items, n_annotators, as_good })
+    }
+
+    fn check(&self) -> Result<(), Error> {
         check_level(self.level)?;
         if !(0.0..1.0).contains(&self.epsilon) {
             return Err(Error::OutOfRange {
@@ -140,6 +168,22 @@ impl AlternativeAnnotatorTest {
             let (value, high) = (self.min_items as f64, f64::MAX);
             return Err(Error::OutOfRange { argument: "min_items", index: None, value, low: 2.0, high });
         }
+        Ok(())
+    }
+
+    /// Anything, by a score of your own: how well something agrees with what the others, at least one, said of the same item; larger is better.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::OutOfRange`] for ε or the number of items, [`Error::LevelOutOfRange`], [`Error::LengthMismatch`]; [`Error::NonFinite`] for a score; [`Error::TooFewItems`] if no annotator has enough items that the judge
+    /// and another annotator labelled too.
+    pub fn of<L, R: AsRef<[Option<L>]>>(
+        &self,
+        judge: &[Option<L>],
+        annotations: &[R],
+        score: impl Fn(&L, &[&L]) -> f64,
+    ) -> Result<AlternativeAnnotators, Error> {
+        self.check()?;
         let (n_annotators, items) = leave_one_out(judge, annotations, score)?;
         // Per annotator, 1 where they alone have the advantage, -1 where the judge alone has it, 0 where both score alike.
         let mut differences: Vec<Vec<f64>> = vec![Vec::new(); n_annotators];
@@ -194,6 +238,50 @@ impl AlternativeAnnotators {
     pub fn may_replace(&self) -> Result<bool, Error> {
         Ok(self.winning_rate().estimate()? >= 0.5)
     }
+}
+
+/// On which items the judge is at least as good as which annotator: the [`advantage`](AlternativeAnnotators::advantage) of many resamples of the items, scored once.
+pub(crate) struct Advantages {
+    min_items: usize,
+    n_annotators: usize,
+    /// Row-major `[items, n_annotators]`: whether the judge scores at least as high, where it can be compared with the annotator.
+    as_good: Vec<Option<bool>>,
+}
+
+impl Advantages {
+    /// Of some of the items, given by their indices, in any order, with repetition.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::TooFewItems`] if no annotator has enough of them.
+    pub(crate) fn advantage(&self, items: &[usize]) -> Result<f64, Error> {
+        let k = self.n_annotators;
+        let mut shares = vec![Proportion { count: 0, n: 0 }; k];
+        for &item in items {
+            for (share, as_good) in shares.iter_mut().zip(&self.as_good[item * k..(item + 1) * k]) {
+                share.n += usize::from(as_good.is_some());
+                share.count += usize::from(*as_good == Some(true));
+            }
+        }
+        let tested = shares.iter().filter(|share| share.n >= self.min_items).map(Proportion::estimate);
+        let tested = tested.collect::<Result<Vec<f64>, Error>>()?;
+        if tested.is_empty() {
+            let found = shares.iter().map(|share| share.n).max().unwrap_or(0);
+            return Err(Error::TooFewItems { required: self.min_items, found });
+        }
+        Ok(tested.iter().sum::<f64>() / tested.len() as f64)
+    }
+}
+
+/// The share of the others who gave the same label.
+fn share_of_equals<L: PartialEq>(label: &L, others: &[&L]) -> f64 {
+    others.iter().filter(|other| **other == label).count() as f64 / others.len() as f64
+}
+
+/// The root mean squared distance from the others, negated.
+fn closeness(rating: &f64, others: &[&f64]) -> f64 {
+    let squares: f64 = others.iter().map(|other| (rating - **other).powi(2)).sum();
+    -(squares / others.len() as f64).sqrt()
 }
 
 /// P(T ≤ t) for the mean's distance from `bound` in standard errors: `scipy.stats.ttest_1samp(…, bound, alternative="less")`. Items that do not vary leave no doubt on which side of the bound they lie; on it, nothing

@@ -1,7 +1,7 @@
 use std::fmt::Display;
 
-use crate::agreement::AgreementWeights;
 use crate::agreement::kappa::cohen_kappa;
+use crate::agreement::{AgreementWeights, RatingTable};
 use crate::input::check_lengths;
 use crate::{Error, Estimate, Proportion};
 
@@ -28,6 +28,15 @@ pub struct ClassScores {
     pub f1: Option<f64>,
     /// Items that it is right for.
     pub support: u64,
+}
+
+impl ConfusionMatrix<usize> {
+    /// Labels 0 to k − 1, at least two, of items whose cells are given, by their places in row-major order. At least one item.
+    pub(crate) fn of_cells(k: usize, cells: impl Iterator<Item = usize>) -> Self {
+        let mut counts = vec![0; k * k];
+        cells.for_each(|cell| counts[cell] += 1);
+        Self { labels: (0..k).collect(), counts }
+    }
 }
 
 impl<L: PartialEq + Display> ConfusionMatrix<L> {
@@ -62,6 +71,15 @@ impl<L: PartialEq + Display> ConfusionMatrix<L> {
             counts[place("truth", truth)? * labels.len() + place("predicted", predicted)?] += 1;
         }
         Ok(Self { labels, counts })
+    }
+
+    /// Gwet's AC1 and AC2 of the two columns, as of two raters of each item: [`RatingTable::gwet`].
+    ///
+    /// # Errors
+    ///
+    /// Those of [`RatingTable::gwet`].
+    pub fn gwet(&self, weights: &AgreementWeights) -> Result<Estimate, Error> {
+        RatingTable::of_two(&self.counts, self.labels.len()).gwet(weights)
     }
 
     /// The labels, in the order of rows and columns.

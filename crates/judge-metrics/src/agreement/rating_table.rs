@@ -1,3 +1,4 @@
+use std::collections::HashMap;
 use std::fmt::Display;
 
 use crate::agreement::AgreementWeights;
@@ -9,11 +10,15 @@ use crate::input::check_lengths;
 use crate::{Error, Estimate, NullDistribution};
 
 /// How many raters gave each label to each subject.
+///
+/// Subjects with equal counts are one row with a weight: of twenty thousand subjects with two raters and five labels there are at most fifteen.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RatingTable {
     n_labels: usize,
-    /// Row-major `[subjects, n_labels]`.
+    /// Row-major `[rows, n_labels]`: the different counts, in the order of their first subjects.
     counts: Vec<u64>,
+    /// How many subjects have each row of counts.
+    weights: Vec<u64>,
 }
 
 impl RatingTable {
@@ -59,13 +64,34 @@ impl RatingTable {
         Self::checked(n_labels, counts.iter().flat_map(|row| row.as_ref().iter().copied()).collect())
     }
 
+    /// Two raters of each subject, by how often the first gave one label and the second another: row-major `[n_labels, n_labels]`, not all of them 0.
+    pub(super) fn of_two(cells: &[u64], n_labels: usize) -> Self {
+        let (mut counts, mut weights) = (Vec::new(), Vec::new());
+        for (cell, &weight) in cells.iter().enumerate().filter(|(_, weight)| **weight > 0) {
+            let row = counts.len();
+            counts.resize(row + n_labels, 0);
+            counts[row + cell / n_labels] += 1;
+            counts[row + cell % n_labels] += 1;
+            weights.push(weight);
+        }
+        Self { n_labels, counts, weights }
+    }
+
     fn checked(n_labels: usize, counts: Vec<u64>) -> Result<Self, Error> {
-        let rated = counts.chunks_exact(n_labels).filter(|row| row.iter().any(|&count| count > 0));
-        let counts: Vec<u64> = rated.flatten().copied().collect();
-        if counts.is_empty() {
+        let mut known: HashMap<&[u64], usize> = HashMap::new();
+        let (mut different, mut weights) = (Vec::new(), Vec::new());
+        for row in counts.chunks_exact(n_labels).filter(|row| row.iter().any(|&count| count > 0)) {
+            let place = *known.entry(row).or_insert(weights.len());
+            if place == weights.len() {
+                different.extend_from_slice(row);
+                weights.push(0);
+            }
+            weights[place] += 1;
+        }
+        if weights.is_empty() {
             Err(Error::TooFewItems { required: 1, found: 0 })
         } else {
-            Ok(Self { n_labels, counts })
+            Ok(Self { n_labels, counts: different, weights })
         }
     }
 
@@ -73,8 +99,19 @@ impl RatingTable {
         self.counts.chunks_exact(self.n_labels)
     }
 
+    /// Each different row with its weight.
+    fn weighted(&self) -> impl Iterator<Item = (&[u64], f64)> + '_ {
+        self.rows().zip(self.weights.iter().map(|&weight| weight as f64))
+    }
+
+    /// What belongs to each different row, once for each subject that has it.
+    fn of_subjects(&self, of_rows: &[f64]) -> Vec<f64> {
+        let repeated = |(&value, &weight)| std::iter::repeat_n(value, weight as usize);
+        of_rows.iter().zip(&self.weights).flat_map(repeated).collect()
+    }
+
     fn n_subjects(&self) -> usize {
-        self.counts.len() / self.n_labels
+        self.weights.iter().sum::<u64>() as usize
     }
 
     /// Fleiss' kappa (1971), at most 1, which is full agreement; 0 is what chance gives: `statsmodels.stats.inter_rater.fleiss_kappa`. The
@@ -102,7 +139,7 @@ impl RatingTable {
             return Err(Error::Undefined { statistic: "Fleiss' kappa", reason: "all ratings are one label" });
         }
         let agreeing: f64 =
-            self.counts.iter().map(|&count| count as f64 * (count as f64 - 1.0)).sum::<f64>() / (n * m * (m - 1.0));
+            self.weighted().map(|(row, weight)| weight * pairs_of_equals(row)).sum::<f64>() / (n * m * (m - 1.0));
         let skew: f64 = shares.iter().map(|p| p * (1.0 - p) * (1.0 - 2.0 * p)).sum();
         let null_standard_error = (2.0 / (n * m * (m - 1.0)) * (chance * chance - skew)).sqrt() / chance;
         let estimate = 1.0 - (1.0 - agreeing) / chance;
@@ -111,16 +148,17 @@ impl RatingTable {
             .rows()
             .map(|row| {
                 let counts = || row.iter().map(|&count| count as f64);
-                let disagreeing = 1.0 - counts().map(|count| count * (count - 1.0)).sum::<f64>() / (m * (m - 1.0));
+                let disagreeing = 1.0 - pairs_of_equals(row) / (m * (m - 1.0));
                 let own_chance = counts().zip(&shares).map(|(count, p)| count * (1.0 - p)).sum::<f64>() / m;
                 (1.0 - estimate) * (2.0 * own_chance / chance - 1.0) - disagreeing / chance
             })
             .collect();
+        let influences = self.of_subjects(&influences);
         Ok(over_subjects("Fleiss' kappa", estimate, &influences)?.tested(p_value, NullDistribution::Normal))
     }
 
     fn label_counts(&self) -> impl Iterator<Item = u64> + '_ {
-        (0..self.n_labels).map(|label| self.rows().map(|row| row[label]).sum())
+        (0..self.n_labels).map(|label| self.rows().zip(&self.weights).map(|(row, weight)| weight * row[label]).sum())
     }
 
     /// Gwet's AC1 (with [`AgreementWeights::Identity`]) and AC2 (with any other weights), for any number of ratings to a subject: R's
@@ -137,7 +175,7 @@ impl RatingTable {
         if n < 2 {
             return Err(Error::TooFewItems { required: 2, found: n });
         }
-        // Shares of the labels among each subject's ratings, and over subjects.
+        // Shares of the labels among the ratings of each row, and over subjects.
         let shares: Vec<f64> = self
             .rows()
             .flat_map(|row| {
@@ -145,7 +183,10 @@ impl RatingTable {
                 row.iter().map(move |&count| count as f64 / total)
             })
             .collect();
-        let mean: Vec<f64> = (0..q).map(|label| shares.iter().skip(label).step_by(q).sum::<f64>() / n as f64).collect();
+        let subjects = || self.weights.iter().map(|&weight| weight as f64);
+        let of_label =
+            |label: usize| shares.iter().skip(label).step_by(q).zip(subjects()).map(|(share, count)| share * count);
+        let mean: Vec<f64> = (0..q).map(|label| of_label(label).sum::<f64>() / n as f64).collect();
         let weight = weights.iter().sum::<f64>() / (q * (q - 1)) as f64;
         let chance = weight * mean.iter().map(|p| p * (1.0 - p)).sum::<f64>();
         // Weighted share of agreeing pairs of ratings; `None` with a single rating.
@@ -159,22 +200,28 @@ impl RatingTable {
                 (total > 1.0).then(|| pairs / (total * (total - 1.0)))
             })
             .collect();
-        let several = agreeing.iter().flatten().count();
-        if several == 0 {
+        let known = || agreeing.iter().zip(subjects()).filter_map(|(own, count)| Some((own.as_ref()?, count)));
+        let several: f64 = known().map(|(_, count)| count).sum();
+        if several == 0.0 {
             return Err(Error::Undefined { statistic: "Gwet's coefficient", reason: "no subject has two ratings" });
         }
-        let seen = agreeing.iter().flatten().sum::<f64>() / several as f64;
+        let seen = known().map(|(own, count)| own * count).sum::<f64>() / several;
         let estimate = (seen - chance) / (1.0 - chance);
         let influences: Vec<f64> = agreeing
             .iter()
             .zip(shares.chunks_exact(q))
             .map(|(agreeing, shares)| {
-                let own = agreeing.map_or(0.0, |own| n as f64 / several as f64 * (own - chance) / (1.0 - chance));
+                let own = agreeing.map_or(0.0, |own| n as f64 / several * (own - chance) / (1.0 - chance));
                 let own_chance = weight * shares.iter().zip(&mean).map(|(share, p)| share * (1.0 - p)).sum::<f64>();
                 own - 2.0 * (1.0 - estimate) * (own_chance - chance) / (1.0 - chance) - estimate
             })
             .collect();
         let no_test = Missing::Because("0 is not what raters without skill reach where one label is common");
-        Ok(over_subjects("Gwet's coefficient", estimate, &influences)?.untested(no_test))
+        Ok(over_subjects("Gwet's coefficient", estimate, &self.of_subjects(&influences))?.untested(no_test))
     }
+}
+
+/// Ordered pairs of ratings with one label, among the ratings of a subject.
+fn pairs_of_equals(row: &[u64]) -> f64 {
+    row.iter().map(|&count| count as f64 * (count as f64 - 1.0)).sum()
 }

@@ -41,6 +41,13 @@ impl ScaleUse {
         Ok(Self { counts })
     }
 
+    /// Of the places of levels, at least one, among so many levels.
+    pub(crate) fn of_places(levels: usize, places: impl Iterator<Item = usize>) -> Self {
+        let mut counts = vec![0; levels];
+        places.for_each(|place| counts[place] += 1);
+        Self { counts }
+    }
+
     fn n(&self) -> usize {
         self.counts.iter().sum()
     }

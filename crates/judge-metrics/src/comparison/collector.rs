@@ -4,6 +4,8 @@
 //! was made elsewhere. Whatever takes rows as independent gives way where rows come in clusters: means to the clustered standard error, other closed intervals to the
 //! bootstrap of clusters, p-values to none, unless their test is one of clusters. Clusters of one row each are no clusters. A statistic that the data do not define is kept with its reason; only then can a reader tell "not computed" from "not computable".
 
+mod together;
+
 use std::collections::HashSet;
 
 use super::rank_tests::RankTests;
@@ -11,8 +13,9 @@ use super::{ComparedItem, ComparisonSettings, Reported, Statistic};
 use crate::agreement::AlternativeAnnotatorTest;
 use crate::estimate::SHARE;
 use crate::means::{clustered_mean, mean_of};
-use crate::resampling::{Bootstrap, PermutationTest};
+use crate::resampling::{Bootstrap, BootstrapInterval, PermutationTest};
 use crate::{Error, Estimate, Proportion};
+pub(super) use together::OfSummary;
 
 /// A p-value and where it comes from.
 #[derive(Clone, Copy)]
@@ -59,7 +62,13 @@ impl<'a> Collector<'a> {
     /// For rows of another kind, all statistics of which are wanted.
     pub(super) fn of_rows(bootstrap: Bootstrap, clusters: Option<Vec<&'a str>>) -> Self {
         let alternative = AlternativeAnnotatorTest::default();
-        Self { bootstrap, alternative, only: None, clusters: clusters.filter(|clusters| are_shared(clusters)), found: Vec::new() }
+        Self {
+            bootstrap,
+            alternative,
+            only: None,
+            clusters: clusters.filter(|clusters| are_shared(clusters)),
+            found: Vec::new(),
+        }
     }
 
     pub(super) fn level(&self) -> f64 {
@@ -126,20 +135,24 @@ impl<'a> Collector<'a> {
         if !self.wants(name) {
             return;
         }
-        // A draw may leave too few of what is needed: it is then undefined like others. Of all rows the reason is kept.
-        let of_draw = |rows: &[usize]| {
-            statistic(rows).map_err(|error| match error {
-                Error::TooFewItems { .. } => {
-                    Error::Undefined { statistic: "a resample", reason: "it has too few items" }
-                }
-                error => error,
-            })
+        let of_draw = |rows: &[usize]| statistic(rows).map_err(of_draw);
+        let drawn = match &self.clusters {
+            Some(clusters) => self.bootstrap.clustered(clusters, of_draw),
+            None => self.bootstrap.interval(n, of_draw),
         };
-        let (drawn, what) = match &self.clusters {
-            Some(clusters) => (self.bootstrap.clustered(clusters, of_draw), "bootstrap of clusters"),
-            None => (self.bootstrap.interval(n, of_draw), "bootstrap"),
-        };
-        let known = Reported::drawn(drawn, what, || statistic(&(0..n).collect::<Vec<_>>()));
+        self.drawn(name, p, drawn, || statistic(&(0..n).collect::<Vec<_>>()));
+    }
+
+    /// What a bootstrap of rows or of clusters found. `of_all` is the statistic of all rows.
+    fn drawn(
+        &mut self,
+        name: &str,
+        p: Option<PValue>,
+        drawn: Result<BootstrapInterval, Error>,
+        of_all: impl FnOnce() -> Result<f64, Error>,
+    ) {
+        let what = if self.has_clusters() { "bootstrap of clusters" } else { "bootstrap" };
+        let known = Reported::drawn(drawn, what, of_all);
         self.add(name, known.map(|known| known.tested(self.allowed(p))));
     }
 
@@ -205,6 +218,14 @@ impl<'a> Collector<'a> {
             let found = Statistic::estimated(statistic(&all), self.level());
             self.push(name, found);
         }
+    }
+}
+
+/// A draw may leave too few of what is needed: it is then undefined like others. Of all rows the reason is kept.
+fn of_draw(error: Error) -> Error {
+    match error {
+        Error::TooFewItems { .. } => Error::Undefined { statistic: "a resample", reason: "it has too few items" },
+        error => error,
     }
 }
 

@@ -8,7 +8,7 @@ use super::collector::{Collector, PValue, are_shared};
 use super::{ComparedItem, Labels, Rating, Reported};
 use crate::aggregation::{AggregatedLabels, DawidSkene};
 use crate::agreement::{
-    AgreementWeights, Average, ConfusionMatrix, McNemarTest, RatingTable, ZeroDivision, clustered_mcnemar, mcnemar,
+    AgreementWeights, Average, ConfusionMatrix, McNemarTest, ZeroDivision, clustered_mcnemar, mcnemar,
 };
 use crate::bias::scale_use::ScaleUse;
 use crate::estimate::SHARE;
@@ -111,47 +111,38 @@ fn consensus(found: &mut Collector<'_>, labels: &Labels, rows: &[&ComparedItem],
     }
 }
 
-fn pick(column: &[usize], rows: &[usize]) -> Vec<usize> {
-    rows.iter().map(|&row| column[row]).collect()
-}
-
 /// One confusion matrix a set of rows, and what follows from it. Kappas with weights need distances of labels: those of their values, or of their places in an
 /// order that was named.
 fn against_majority(found: &mut Collector<'_>, labels: &Labels, truth: &[usize], predicted: &[usize]) {
-    let n = truth.len();
-    let of_rows = |rows: &[usize]| ConfusionMatrix::new(labels.indices(), &pick(truth, rows), &pick(predicted, rows));
+    let (n, k) = (truth.len(), labels.indices().len());
+    let cells: Vec<usize> = truth.iter().zip(predicted).map(|(truth, predicted)| truth * k + predicted).collect();
+    let of_rows = |rows: &[usize]| ConfusionMatrix::of_cells(k, rows.iter().map(|&row| cells[row]));
     let right: Vec<bool> = truth.iter().zip(predicted).map(|(truth, predicted)| truth == predicted).collect();
     found.share("accuracy", &right);
-    type Of = fn(&ConfusionMatrix<usize>) -> Result<Estimate, Error>;
-    // A class that is never predicted has precision 0 here, as in scikit-learn.
-    let averages: [(&str, Of); 5] = [
-        ("precision_macro", |matrix| Ok(matrix.average(Average::Macro, ZeroDivision::Zero)?.precision)),
-        ("recall_macro", |matrix| Ok(matrix.average(Average::Macro, ZeroDivision::Zero)?.recall)),
-        ("f1_macro", |matrix| Ok(matrix.average(Average::Macro, ZeroDivision::Zero)?.f1)),
-        ("balanced_accuracy", ConfusionMatrix::balanced_accuracy),
-        ("matthews", ConfusionMatrix::matthews),
-    ];
-    for (name, statistic) in averages {
-        found.closed(name, |rows| statistic(&of_rows(rows)?), n);
-    }
     // By value, so that a grade that does not occur changes nothing; labels named in their order count by their places.
     let weights = |of: fn(Vec<f64>) -> AgreementWeights| labels.values().map(<[f64]>::to_vec).map(of);
-    for (name, weights) in [
-        ("cohen_kappa", Some(AgreementWeights::Identity)),
-        ("cohen_kappa_linear", weights(AgreementWeights::LinearOf)),
-        ("cohen_kappa_quadratic", weights(AgreementWeights::QuadraticOf)),
-    ] {
-        let Some(weights) = weights else {
-            found.undefined(name, "the labels are not numbers, nor named in their order");
-            continue;
-        };
-        found.closed(name, |rows| of_rows(rows)?.cohen_kappa(&weights), n);
-    }
-    let gwet = |rows: &[usize]| {
-        let ratings: Vec<_> = rows.iter().map(|&row| [Some(truth[row]), Some(predicted[row])]).collect();
-        RatingTable::new(&labels.indices(), &ratings)?.gwet(&AgreementWeights::Identity)
+    type Of<'s> = Box<dyn Fn(&ConfusionMatrix<usize>) -> Result<Estimate, Error> + 's>;
+    let kappa = |weights: Option<AgreementWeights>| -> Of<'_> {
+        let reason = "the labels are not numbers, nor named in their order";
+        Box::new(move |matrix| match &weights {
+            Some(weights) => matrix.cohen_kappa(weights),
+            None => Err(Error::Undefined { statistic: "a weighted kappa", reason }),
+        })
     };
-    found.closed("gwet_ac1", gwet, n);
+    // A class that is never predicted has precision 0 here, as in scikit-learn.
+    let of_classes = |matrix: &ConfusionMatrix<usize>| matrix.average(Average::Macro, ZeroDivision::Zero);
+    let statistics: Vec<(&str, Of<'_>)> = vec![
+        ("precision_macro", Box::new(|matrix| Ok(of_classes(matrix)?.precision))),
+        ("recall_macro", Box::new(|matrix| Ok(of_classes(matrix)?.recall))),
+        ("f1_macro", Box::new(|matrix| Ok(of_classes(matrix)?.f1))),
+        ("balanced_accuracy", Box::new(ConfusionMatrix::balanced_accuracy)),
+        ("matthews", Box::new(ConfusionMatrix::matthews)),
+        ("cohen_kappa", kappa(Some(AgreementWeights::Identity))),
+        ("cohen_kappa_linear", kappa(weights(AgreementWeights::LinearOf))),
+        ("cohen_kappa_quadratic", kappa(weights(AgreementWeights::QuadraticOf))),
+        ("gwet_ac1", Box::new(|matrix| matrix.gwet(&AgreementWeights::Identity))),
+    ];
+    found.closed_together(of_rows, statistics, n);
 }
 
 /// Which of two judges is right more often, by McNemar's test.
@@ -182,11 +173,12 @@ fn difference(found: &mut Collector<'_>, truth: &[usize], first: &[usize], secon
 /// Of all rows, with a majority or without.
 fn scale_use(found: &mut Collector<'_>, labels: &Labels, predicted: &[usize]) {
     let n = predicted.len();
-    let uses = |rows: &[usize]| ScaleUse::new(&labels.indices(), &pick(predicted, rows));
+    let k = labels.indices().len();
+    let uses = |rows: &[usize]| ScaleUse::of_places(k, rows.iter().map(|&row| predicted[row]));
     let [mode_share, ceiling, entropy] = OF_USE;
     // The mode is one of the sample: its share is no mean of rows.
-    found.closed(mode_share, |rows| uses(rows)?.mode_share().try_into(), n);
+    found.closed(mode_share, |rows| uses(rows).mode_share().try_into(), n);
     let top = labels.indices().last().copied();
     found.share(ceiling, &predicted.iter().map(|&label| Some(label) == top).collect::<Vec<_>>());
-    found.resample(entropy, None, |rows| Ok(uses(rows)?.entropy_bits()), n);
+    found.resample(entropy, None, |rows| Ok(uses(rows).entropy_bits()), n);
 }

@@ -4,15 +4,13 @@
 //! and the bootstrap of clusters wherever rows come in clusters. What else numbers define is called from here: within clusters (`within.rs`), as probabilities
 //! (`probabilities.rs`), of two judges (`difference.rs`).
 
-use super::collector::{Collector, take};
+use super::collector::{Collector, OfSummary, take};
 use super::difference::{self, DIFFERENCES};
 use super::probabilities::{self, PROBABILITIES};
 use super::within::{self, WITHIN};
 use super::{ComparedItem, Labels, Rating, Reported};
 use crate::agreement::{IntraclassCorrelations, Measurement, RatedUnits, krippendorff_alpha, two_raters_vary};
-use crate::correlation::{
-    KendallTest, TauWeights, is_perfect, kendall_tau_b, kendall_tau_c, pearson, somers_d, weighted_tau,
-};
+use crate::correlation::{PairCounts, SortedPairs, TauWeights, is_perfect, pearson, weighted_tau};
 use crate::estimate::{NOT_NEGATIVE, UNBOUNDED};
 use crate::prediction::{bias, mean_absolute_error, root_mean_squared_error};
 use crate::resampling::RankedPair;
@@ -106,7 +104,8 @@ pub(super) fn alphas_of_texts<R: AsRef<[Option<Rating>]>>(
 }
 
 /// Pearson has a closed form. Rank correlations take the bootstrap, which holds with ties and near ±1 where their closed forms do not, and the p-values of
-/// `rank_tests.rs`. A perfect Pearson correlation takes that of Spearman's, since normal theory has none but 0. Weighted tau has no population value that samples of different sizes share, so its interval is of the value at this size.
+/// `rank_tests.rs`. A perfect Pearson correlation takes that of Spearman's, since normal theory has none but 0. Weighted tau has
+/// no population value that samples of different sizes share, and so no interval.
 fn correlations(found: &mut Collector<'_>, predicted: &[f64], human: &[f64]) {
     let n = predicted.len();
     let r = pearson(predicted, human);
@@ -122,22 +121,36 @@ fn correlations(found: &mut Collector<'_>, predicted: &[f64], human: &[f64]) {
         Ok(pair) => found.resample("spearman", of_ranks, |rows| pair.spearman(rows), n),
         Err(error) => found.add("spearman", Err(error)),
     }
-    type Rank = fn(&[f64], &[f64]) -> Result<Estimate, Error>;
-    let ranks: [(&str, Rank); 3] = [
-        ("kendall_tau_b", |x, y| kendall_tau_b(x, y, KendallTest::Auto)),
-        ("kendall_tau_c", |x, y| kendall_tau_c(x, y, KendallTest::Auto)),
+    type OfPairs = fn(&PairCounts) -> f64;
+    let ranks: [(&str, OfPairs); 3] = [
+        ("kendall_tau_b", PairCounts::tau_b),
+        ("kendall_tau_c", PairCounts::tau_c),
         // Of the judge's scores given people's: of two rows that people tell apart. With people's 0 and 1 it is 2 AUROC − 1.
-        ("somers_d", |judge, people| somers_d(people, judge)),
+        ("somers_d", PairCounts::somers_d_given_y),
     ];
     // All three are C − D over what no arrangement changes, so that one test serves them.
     let tested = ranks.iter().any(|(name, _)| found.wants(name));
     let p = if tested { found.rank_test(|test| test.concordance(predicted, human)) } else { None };
-    for (name, statistic) in ranks {
-        found.resample(name, p, |rows| Ok(statistic(&take(predicted, rows), &take(human, rows))?.estimate), n);
+    match SortedPairs::new(predicted, human) {
+        Ok(sorted) => {
+            let statistics = ranks.map(|(name, of_pairs)| {
+                let of_pairs = move |pairs: &PairCounts| pairs.check_varies().map(|()| of_pairs(pairs));
+                let statistic: OfSummary<'_, PairCounts, f64> = (name, Box::new(of_pairs));
+                (statistic, p)
+            });
+            found.resample_together(|rows| sorted.counts(rows), statistics.into(), n);
+        }
+        Err(error) => ranks.iter().for_each(|(name, _)| found.add(name, Err(error.clone()))),
     }
-    let weighted =
-        |rows: &[usize]| Ok(weighted_tau(&take(predicted, rows), &take(human, rows), TauWeights::Mean)?.estimate);
-    found.resample("weighted_tau", None, weighted, n);
+    found.add(
+        "weighted_tau",
+        weighted_tau(predicted, human, TauWeights::Mean).map(|tau| Reported {
+            estimate: tau.estimate,
+            interval: None,
+            p: None,
+            method: "no interval: it has no value that samples of different sizes share".to_owned(),
+        }),
+    );
 }
 
 /// In the unit of the scores: mean absolute error, bias (judge less people) and root mean squared error.

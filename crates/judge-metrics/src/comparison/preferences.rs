@@ -37,12 +37,12 @@ pub struct PreferredPair {
 /// | `accuracy_mean_log_odds` | the sign of the mean log-odds, likewise |
 /// | `auroc_…` | how well either number tells pairs whose first item is better from pairs whose second one is |
 /// | `brier_…`, `ece_…` | the number as a probability that the first item is better (log-odds l as 1 / (1 + e⁻ˡ)); ten bins of equal width |
-/// | `calibration_slope_…`, `calibration_intercept_…` | Cox's recalibration of it: 1 and 0 of a judge that means what it says |
+/// | `calibration_slope_…`, `calibration_intercept_…` | Cox's recalibration of it: 1 and 0 of a judge that means what it says; undefined where it is 0 or 1 |
 ///
 /// Shares rest on all pairs with a reading: a sign is hardly ever a tie, so a gold tie counts as wrong as it does for any judge that
 /// cannot say one. The others leave gold
-/// ties out. Wilson's interval, Student's, DeLong's and large-sample ones where pairs are independent; the bootstrap for `ece`, and
-/// for all where pairs come in clusters.
+/// ties out. Wilson's interval, Student's, DeLong's and large-sample ones where pairs are independent; where they come in clusters,
+/// clustered standard errors of shares and Brier scores, and the bootstrap of clusters for the others; the bootstrap for `ece`.
 ///
 /// ```
 /// use judge_metrics::comparison::{PreferenceComparison, PreferredPair};

@@ -3,11 +3,12 @@
 //! A rater is a place in `ComparedItem::human`, the same person in every row. Rows may lack ratings. Intraclass correlations take rows that are complete, so they are
 //! left out where one is not; Krippendorff's alpha, the ceiling and the alternative annotator test take what is there.
 
-use super::collector::{Collector, are_shared, take};
+use super::collector::{Collector, are_shared};
 use super::numbers::{alphas, alphas_of_texts, intraclass};
 use super::{ComparedItem, Labels, Rating, Reported};
 use crate::agreement::{
-    AgreementWeights, AlternativeAnnotatorTest, AlternativeAnnotators, HumanCeiling, ItemCeiling, RatingTable,
+    Advantages, AgreementWeights, AlternativeAnnotatorTest, AlternativeAnnotators, HumanCeiling, ItemCeiling,
+    RatingTable,
 };
 use crate::estimate::{NOT_NEGATIVE, SHARE};
 use crate::{Error, Estimate};
@@ -49,7 +50,13 @@ pub(super) fn compare(
         let of_row = |row: &&ComparedItem| (0..k).map(|rater| rating(row, rater)?.number()).collect();
         let ratings: Vec<Vec<Option<f64>>> = rows.iter().map(of_row).collect();
         let judge: Vec<Option<f64>> = rows.iter().map(|row| row.predicted.number()).collect();
-        alternative(found, k, &judge, &ratings, AlternativeAnnotatorTest::of_ratings);
+        alternative(
+            found,
+            k,
+            &judge,
+            &ratings,
+            (AlternativeAnnotatorTest::of_ratings, AlternativeAnnotatorTest::advantages_of_ratings),
+        );
         against_rest(found, &judge, &ratings, HumanCeiling::of_ratings, NOT_NEGATIVE);
         alphas(found, "human_", &ratings, [labels.err().map(String::as_str), None, None]);
         let complete: Option<Vec<Vec<f64>>> = ratings.iter().map(|row| row.iter().copied().collect()).collect();
@@ -65,7 +72,13 @@ pub(super) fn compare(
         let of_row = |row: &&ComparedItem| (0..k).map(|rater| place(rating(row, rater)?)).collect();
         let votes: Vec<Vec<Option<usize>>> = rows.iter().map(of_row).collect();
         let judge: Vec<Option<usize>> = rows.iter().map(|row| place(row.predicted.clone())).collect();
-        alternative(found, k, &judge, &votes, AlternativeAnnotatorTest::of_labels);
+        alternative(
+            found,
+            k,
+            &judge,
+            &votes,
+            (AlternativeAnnotatorTest::of_labels, AlternativeAnnotatorTest::advantages_of_labels),
+        );
         against_rest(found, &judge, &votes, HumanCeiling::of_labels, SHARE);
         alphas_of_texts(found, "human_", &all, labels);
     }
@@ -104,13 +117,16 @@ fn among_people(found: &mut Collector<'_>, ratings: &[Vec<Option<Rating>>], labe
 /// A form of the test: a judge's column and a row of ratings for each of its entries.
 type Test<T> = fn(&AlternativeAnnotatorTest, &[Option<T>], &[Vec<Option<T>>]) -> Result<AlternativeAnnotators, Error>;
 
+/// What the advantage of resamples follows from.
+type Scored<T> = fn(&AlternativeAnnotatorTest, &[Option<T>], &[Vec<Option<T>>]) -> Result<Advantages, Error>;
+
 /// May the judge take the place of a rater? Of three raters or more, as its authors ask.
 fn alternative<T: Copy + Sync>(
     found: &mut Collector<'_>,
     k: usize,
     judge: &[Option<T>],
     ratings: &[Vec<Option<T>>],
-    test: Test<T>,
+    (test, scored): (Test<T>, Scored<T>),
 ) {
     if k < 3 {
         return found.all_undefined(&ALTERNATIVE, "the alternative annotator test asks for three raters or more");
@@ -132,11 +148,12 @@ fn alternative<T: Copy + Sync>(
         });
         found.add(winning_rate, known);
     }
-    let of_rows = |rows: &[usize]| {
-        let ratings: Vec<Vec<Option<T>>> = rows.iter().map(|&row| ratings[row].clone()).collect();
-        Ok(test(&settings, &take(judge, rows), &ratings)?.advantage)
-    };
-    found.resample(advantage, None, of_rows, ratings.len());
+    if found.wants(advantage) {
+        match scored(&settings, judge, ratings) {
+            Ok(scored) => found.resample(advantage, None, |rows| scored.advantage(rows), ratings.len()),
+            Err(error) => found.add(advantage, Err(error)),
+        }
+    }
 }
 
 /// A form of the ceiling: a judge's column and a row of ratings for each of its entries.

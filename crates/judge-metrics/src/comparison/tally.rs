@@ -1,9 +1,10 @@
 //! What verdicts on pairs come to where nobody has graded the pairs.
 
-use super::collector::{Collector, take};
+use super::collector::Collector;
 use super::pairs::PairStatistic;
 use super::{Reported, Statistic};
 use crate::agreement::{McNemarTest, mcnemar};
+use crate::estimate::SHARE;
 use crate::means::mean_of;
 use crate::preference::Preference;
 use crate::resampling::Bootstrap;
@@ -144,11 +145,7 @@ impl PairTally {
         if values.is_empty() {
             found.all_undefined(&[name], "no pair has what it needs");
         } else {
-            found.closed(
-                name,
-                |rows| mean_of(name, &take(values, rows)).map(|mean| mean.within([0.0, 1.0])),
-                values.len(),
-            );
+            found.mean(name, values, SHARE, || Ok(mean_of(name, values)?.within(SHARE)));
         }
         of_one(name, values.len(), found)
     }

@@ -46,9 +46,7 @@ pub fn kendall_tau_b(x: &[f64], y: &[f64], test: KendallTest) -> Result<Estimate
     check_varies("y", y)?;
 
     let pairs = PairCounts::new(x, y);
-    let untied = |tied: u64| ((pairs.total - tied) as f64).sqrt();
-    let tau = pairs.concordant_minus_discordant() / untied(pairs.x.pairs) / untied(pairs.y.pairs);
-    tested(tau, &pairs, x.len(), test)
+    tested(pairs.tau_b(), &pairs, x.len(), test)
 }
 
 /// Kendall's τ-c (Stuart, 1953), with the p-value of `scipy.stats.kendalltau(…, variant="c")`.
@@ -71,9 +69,7 @@ pub fn kendall_tau_c(x: &[f64], y: &[f64], test: KendallTest) -> Result<Estimate
     check_varies("y", y)?;
 
     let pairs = PairCounts::new(x, y);
-    let (n, grades) = (x.len() as f64, pairs.x.distinct.min(pairs.y.distinct) as f64);
-    let tau = 2.0 * pairs.concordant_minus_discordant() / (n * n * ((grades - 1.0) / grades));
-    tested(tau, &pairs, x.len(), test)
+    tested(pairs.tau_c(), &pairs, x.len(), test)
 }
 
 /// A coefficient that goes with C − D, and the p-value of C − D.
@@ -97,7 +93,7 @@ fn tested(tau: f64, pairs: &PairCounts, n: usize, test: KendallTest) -> Result<E
     } else {
         (normal_tail(pairs.concordant_minus_discordant() / pairs.null_variance(n).sqrt()), NullDistribution::Normal)
     };
-    let estimate = Estimate::new("Kendall's correlation", tau.clamp(-1.0, 1.0), n)?.tested(p_value, null_distribution);
+    let estimate = Estimate::new("Kendall's correlation", tau, n)?.tested(p_value, null_distribution);
     Ok(if tied {
         estimate.without_interval("ties make it vary more than the closed formula knows: take a bootstrap")
     } else {

@@ -1,9 +1,11 @@
 //! How all pairs of rows fall (concordant, discordant, tied): what Kendall's tau and Somers' D are made of.
 
+use crate::Error;
 use crate::correlation::inversions::{Weighed, sort_weighing_inversions};
 
 /// How the n(n − 1)/2 pairs of rows fall.
-pub(super) struct PairCounts {
+pub(crate) struct PairCounts {
+    n: u64,
     pub(super) total: u64,
     pub(super) discordant: u64,
     pub(super) x: Ties,
@@ -40,7 +42,47 @@ impl PairCounts {
         let discordant = sort_weighing_inversions(&mut y) as u64;
         let n = y.len() as u64;
         let y = Ties::new(y.chunk_by(|a, b| a.0 == b.0).map(<[_]>::len));
-        Self { total: n * (n - 1) / 2, discordant, x, y, both }
+        Self::of(n, discordant, x, y, both)
+    }
+
+    /// `both`: the pairs tied in both columns.
+    pub(super) fn of(n: u64, discordant: u64, x: Ties, y: Ties, both: u64) -> Self {
+        Self { n, total: n * (n - 1) / 2, discordant, x, y, both }
+    }
+
+    /// Rows of which some were drawn again and others not may leave a column with one value.
+    pub(crate) fn check_varies(&self) -> Result<(), Error> {
+        if self.x.distinct > 1 && self.y.distinct > 1 {
+            return Ok(());
+        }
+        let reason = "all rows have the same value in a column";
+        Err(Error::Undefined { statistic: "a rank correlation", reason })
+    }
+
+    /// Kendall's τ-b, where both columns vary.
+    pub(crate) fn tau_b(&self) -> f64 {
+        let untied = |tied: u64| ((self.total - tied) as f64).sqrt();
+        (self.concordant_minus_discordant() / untied(self.x.pairs) / untied(self.y.pairs)).clamp(-1.0, 1.0)
+    }
+
+    /// Kendall's τ-c, where both columns vary.
+    pub(crate) fn tau_c(&self) -> f64 {
+        let (n, grades) = (self.n as f64, self.x.distinct.min(self.y.distinct) as f64);
+        (2.0 * self.concordant_minus_discordant() / (n * n * ((grades - 1.0) / grades))).clamp(-1.0, 1.0)
+    }
+
+    /// Somers' D of `y` given `x`, where both columns vary.
+    pub(crate) fn somers_d_given_x(&self) -> f64 {
+        self.of_pairs_untied_in(&self.x)
+    }
+
+    /// Somers' D of `x` given `y`, where both columns vary.
+    pub(crate) fn somers_d_given_y(&self) -> f64 {
+        self.of_pairs_untied_in(&self.y)
+    }
+
+    fn of_pairs_untied_in(&self, column: &Ties) -> f64 {
+        (self.concordant_minus_discordant() / (self.total - column.pairs) as f64).clamp(-1.0, 1.0)
     }
 
     pub(super) fn concordant_minus_discordant(&self) -> f64 {
@@ -76,7 +118,7 @@ impl Weighed for One {
 }
 
 impl Ties {
-    fn new(group_sizes: impl Iterator<Item = usize>) -> Self {
+    pub(super) fn new(group_sizes: impl Iterator<Item = usize>) -> Self {
         group_sizes.fold(Self::default(), |sums, size| {
             let t = size as f64;
             Self {

@@ -1,5 +1,6 @@
 use crate::correlation::pairs::PairCounts;
 use crate::correlation::ranks::doubled_ranks;
+use crate::correlation::tree::BinaryIndexedTree;
 use crate::distribution::normal_tail;
 use crate::estimate::{Missing, Spread};
 use crate::input::{check_paired, check_varies};
@@ -40,7 +41,6 @@ pub fn somers_d(x: &[f64], y: &[f64]) -> Result<Estimate, Error> {
     let pairs = PairCounts::new(x, y);
     let surplus = pairs.concordant_minus_discordant();
     let n = x.len();
-    let estimate = surplus / (pairs.total - pairs.x.pairs) as f64;
     let rows = row_pairs(x, y);
     let p_value = if surplus == 0.0 {
         1.0
@@ -50,7 +50,7 @@ pub fn somers_d(x: &[f64], y: &[f64]) -> Result<Estimate, Error> {
         let spread = squares * n as i128 - (2.0 * surplus) as i128 * (2.0 * surplus) as i128;
         normal_tail(surplus / (spread as f64 / n as f64).sqrt())
     };
-    let estimate = Estimate::new(STATISTIC, estimate.clamp(-1.0, 1.0), n)?.tested(p_value, NullDistribution::Normal);
+    let estimate = Estimate::new(STATISTIC, pairs.somers_d_given_x(), n)?.tested(p_value, NullDistribution::Normal);
     let residuals: f64 =
         rows.iter().map(|row| (row.surplus as f64 - estimate.estimate * row.untied as f64).powi(2)).sum();
     let untied = 2.0 * (pairs.total - pairs.x.pairs) as f64;
@@ -90,7 +90,7 @@ fn row_pairs(x: &[f64], y: &[f64]) -> Vec<RowPairs> {
         };
         let untied = (n - group.len()) as i64;
         pairs.extend(group.iter().map(|&(_, y)| RowPairs { surplus: lower_less_higher(&below, before, y), untied }));
-        group.iter().for_each(|&(_, y)| below.add(y as usize));
+        group.iter().for_each(|&(_, y)| below.add(y as usize, 1));
         let from = before as usize;
         before += group.len() as i64;
         for (own, &(_, y)) in pairs[from..].iter_mut().zip(group) {
@@ -100,30 +100,4 @@ fn row_pairs(x: &[f64], y: &[f64]) -> Vec<RowPairs> {
         }
     }
     pairs
-}
-
-/// Counts of the numbers 1 to `size`, and their running sums in O(log size) (Fenwick, 1994).
-struct BinaryIndexedTree(Vec<i64>);
-
-impl BinaryIndexedTree {
-    fn new(size: usize) -> Self {
-        Self(vec![0; size + 1])
-    }
-
-    fn add(&mut self, mut number: usize) {
-        while let Some(node) = self.0.get_mut(number) {
-            *node += 1;
-            number += number & number.wrapping_neg();
-        }
-    }
-
-    /// How many numbers up to `number` were added.
-    fn count_to(&self, mut number: usize) -> i64 {
-        let mut sum = 0;
-        while number > 0 {
-            sum += self.0[number];
-            number &= number - 1;
-        }
-        sum
-    }
 }

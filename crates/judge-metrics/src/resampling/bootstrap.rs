@@ -174,7 +174,7 @@ impl Bootstrap {
         rows
     }
 
-    fn draw(&self, n: usize, resample: usize, rows: &mut Vec<usize>) {
+    pub(super) fn draw(&self, n: usize, resample: usize, rows: &mut Vec<usize>) {
         let mut stream = stream(self.seed, Purpose::Bootstrap, resample);
         rows.clear();
         rows.extend((0..n).map(|_| below(&mut stream, n)));
@@ -192,20 +192,7 @@ impl Bootstrap {
     where
         S: Fn(&[usize]) -> Result<f64, Error> + Sync,
     {
-        check_level(self.level)?;
-        if self.resamples == 0 {
-            return Err(Error::NoResamples);
-        }
-        if n == 0 {
-            return Err(Error::TooFewItems { required: 1, found: 0 });
-        }
-        let none = |reason| Error::Undefined { statistic: "the bootstrap interval", reason };
-        if n == 1 {
-            return Err(none(only_one));
-        }
-        if n < ENOUGH_UNITS {
-            return Err(none("fewer than six rows or clusters to draw from do not show how much it varies"));
-        }
+        self.check(n, only_one)?;
         let estimate = finite(estimate()?, None)?;
 
         let replicates = parallel(self.resamples, |resamples| {
@@ -221,7 +208,34 @@ impl Bootstrap {
             }
             Ok(replicates)
         });
-        let mut replicates = replicates?;
+        self.interval_of(estimate, replicates?, || acceleration(n, statistic))
+    }
+
+    /// Settings, and that there are units enough to draw from.
+    pub(super) fn check(&self, n: usize, only_one: &'static str) -> Result<(), Error> {
+        check_level(self.level)?;
+        if self.resamples == 0 {
+            return Err(Error::NoResamples);
+        }
+        if n == 0 {
+            return Err(Error::TooFewItems { required: 1, found: 0 });
+        }
+        if n == 1 {
+            return Err(none(only_one));
+        }
+        if n < ENOUGH_UNITS {
+            return Err(none("fewer than six rows or clusters to draw from do not show how much it varies"));
+        }
+        Ok(())
+    }
+
+    /// The interval that the values of the resamples make, `replicates` being those of the resamples that define the statistic.
+    pub(super) fn interval_of(
+        &self,
+        estimate: f64,
+        mut replicates: Vec<f64>,
+        acceleration: impl FnOnce() -> Result<f64, Error>,
+    ) -> Result<BootstrapInterval, Error> {
         let tail = (1.0 - self.level) / 2.0;
         let undefined = self.resamples - replicates.len();
         if replicates.is_empty() || undefined as f64 > tail * self.resamples as f64 {
@@ -232,7 +246,7 @@ impl Bootstrap {
             BootstrapMethod::Percentile => (tail, 1.0 - tail),
             BootstrapMethod::BiasCorrectedAccelerated => {
                 let bias = bias_correction(&replicates, estimate)?;
-                let acceleration = acceleration(n, statistic)?;
+                let acceleration = acceleration()?;
                 let z = normal_two_sided_quantile(self.level);
                 (moved(bias, acceleration, -z)?, moved(bias, acceleration, z)?)
             }
@@ -268,6 +282,10 @@ pub(crate) fn clusters<G: Ord>(groups: &[G]) -> Vec<Vec<usize>> {
     clusters
 }
 
+fn none(reason: &'static str) -> Error {
+    Error::Undefined { statistic: "the bootstrap interval", reason }
+}
+
 /// The normal quantile of the share of resamples below the estimate, those equal to it counting half.
 fn bias_correction(replicates: &[f64], estimate: f64) -> Result<f64, Error> {
     let below = replicates.partition_point(|&value| value < estimate);
@@ -279,12 +297,20 @@ fn bias_correction(replicates: &[f64], estimate: f64) -> Result<f64, Error> {
     Ok(normal_quantile((below + up_to) as f64 / (2 * replicates.len()) as f64))
 }
 
-/// A sixth of the skewness of the jackknife's influence values (Efron, 1987, section 6).
+/// Of a statistic of rows or clusters.
 fn acceleration<S>(n: usize, statistic: &S) -> Result<f64, Error>
 where
     S: Fn(&[usize]) -> Result<f64, Error> + Sync,
 {
-    let left_out = parallel(n, |units| {
+    acceleration_of(&without_each(n, |rest| finite(statistic(rest)?, None))?)
+}
+
+/// Something of all units but one, leaving out each in turn.
+pub(super) fn without_each<T: Send>(
+    n: usize,
+    of_rest: impl Fn(&[usize]) -> Result<T, Error> + Sync,
+) -> Result<Vec<T>, Error> {
+    parallel(n, |units| {
         let mut rest: Vec<usize> = (0..n).filter(|&unit| unit != units.start).collect();
         let mut values = Vec::with_capacity(units.len());
         for unit in units {
@@ -292,10 +318,15 @@ where
                 // From all but `unit - 1`, or the same again at the start, to all but `unit`.
                 rest[unit - 1] = unit - 1;
             }
-            values.push(finite(statistic(&rest)?, None)?);
+            values.push(of_rest(&rest)?);
         }
         Ok(values)
-    })?;
+    })
+}
+
+/// A sixth of the skewness of the jackknife's influence values (Efron, 1987, section 6).
+pub(super) fn acceleration_of(left_out: &[f64]) -> Result<f64, Error> {
+    let n = left_out.len();
     // From one of them, so that a large common part neither rounds nor overflows.
     let deviations: Vec<f64> = left_out.iter().map(|value| value - left_out[0]).collect();
     let mean = sum(&deviations) / n as f64;
@@ -322,7 +353,7 @@ fn moved(bias: f64, acceleration: f64, z: f64) -> Result<f64, Error> {
     }
 }
 
-fn finite(value: f64, resample: Option<usize>) -> Result<f64, Error> {
+pub(super) fn finite(value: f64, resample: Option<usize>) -> Result<f64, Error> {
     if value.is_finite() { Ok(value) } else { Err(Error::NonFiniteStatistic { resample, value }) }
 }
 

@@ -16,11 +16,7 @@ pub(super) type Lower<'a> = dyn Fn(&Map<String, Value>) -> Result<(), ConfigProb
 
 /// A [`ConfigProblem::Json`] as [`ConfigProblem::Field`] if one field of `file` explains it; any
 /// other problem as it is. `lower` reads a file whose absent fields have their defaults.
-pub(super) fn field(
-    problem: ConfigProblem,
-    file: &Map<String, Value>,
-    lower: &Lower<'_>,
-) -> ConfigProblem {
+pub(super) fn field(problem: ConfigProblem, file: &Map<String, Value>, lower: &Lower<'_>) -> ConfigProblem {
     if !matches!(problem, ConfigProblem::Json(_)) {
         return problem;
     }

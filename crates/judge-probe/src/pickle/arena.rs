@@ -4,8 +4,9 @@
 //! machine's. Nodes are written out to [`Value`]s by `expand`, once, when the pickle has been read to its end.
 
 use super::array::{Bytes, Data, Element, Order};
+use super::error::cut;
 use super::globals::Global;
-use super::{ReadError, Value};
+use super::{Problem, ReadError, Value};
 
 /// Place of a node in the arena.
 ///
@@ -22,6 +23,8 @@ pub(super) enum Node<'a> {
     None,
     Bool(bool),
     Int(i64),
+    /// An integer of more than 64 bits, by the number of its bytes: the state of a generator, for instance, which nothing reads.
+    LongInt(u64),
     Float(f64),
     /// With the number of its characters if all lie in 0 to 255, so that it may stand for bytes.
     Str {
@@ -33,6 +36,8 @@ pub(super) enum Node<'a> {
     List(Vec<Id>),
     Dict(Vec<(Id, Id)>),
     Global(Global),
+    /// A foreign name, or whatever a pickle would have it make: never looked into.
+    Opaque(Foreign<'a>),
     /// A class and the dictionary of its attributes, if any were given.
     Object {
         class: &'static str,
@@ -44,6 +49,22 @@ pub(super) enum Node<'a> {
     Array(Option<ArrayNode<'a>>),
     /// As an array; the mask beside it.
     MaskedArray(Option<(ArrayNode<'a>, Bytes<'a>)>),
+}
+
+/// A name that is not on the list, and where the pickle refers to it.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Foreign<'a> {
+    pub(super) module: &'a str,
+    pub(super) name: &'a str,
+    pub(super) offset: usize,
+    pub(super) opcode: &'static str,
+}
+
+impl Foreign<'_> {
+    pub(super) fn error(self) -> ReadError {
+        let problem = Problem::ForeignGlobal { module: cut(self.module), name: cut(self.name) };
+        ReadError { offset: self.offset, opcode: self.opcode, problem }
+    }
 }
 
 /// An array whose data fit its shape. Its objects, if it holds any, are still places in the arena.

@@ -66,8 +66,16 @@ impl PartialEq for Bytes<'_> {
 pub enum Element {
     /// Truth values of one byte.
     Bool,
+    /// Integers of 8 bits.
+    I8,
     /// Bytes as numbers.
     U8,
+    /// Integers of 16 bits without a sign.
+    U16,
+    /// Integers of 32 bits without a sign.
+    U32,
+    /// Integers of 64 bits without a sign, read up to 2⁶³ − 1.
+    U64,
     /// Integers of 16 bits.
     I16,
     /// Integers of 32 bits.
@@ -91,7 +99,11 @@ impl Element {
     pub(super) fn from_code(code: &str) -> Option<Self> {
         Some(match code {
             "b1" => Self::Bool,
+            "i1" => Self::I8,
             "u1" => Self::U8,
+            "u2" => Self::U16,
+            "u4" => Self::U32,
+            "u8" => Self::U64,
             "i2" => Self::I16,
             "i4" => Self::I32,
             "i8" => Self::I64,
@@ -113,7 +125,11 @@ impl Element {
     pub fn name(self) -> &'static str {
         match self {
             Self::Bool => "bool",
+            Self::I8 => "int8",
             Self::U8 => "uint8",
+            Self::U16 => "uint16",
+            Self::U32 => "uint32",
+            Self::U64 => "uint64",
             Self::I16 => "int16",
             Self::I32 => "int32",
             Self::I64 => "int64",
@@ -127,20 +143,24 @@ impl Element {
     /// Bytes of an element; an object, which is an item of a list, counts 1.
     pub(super) fn size(self) -> usize {
         match self {
-            Self::Bool | Self::U8 | Self::Object => 1,
-            Self::I16 | Self::F16 => 2,
-            Self::I32 | Self::F32 => 4,
-            Self::I64 | Self::F64 => 8,
+            Self::Bool | Self::I8 | Self::U8 | Self::Object => 1,
+            Self::I16 | Self::U16 | Self::F16 => 2,
+            Self::I32 | Self::U32 | Self::F32 => 4,
+            Self::I64 | Self::U64 | Self::F64 => 8,
         }
     }
 
-    /// The integer in an element's bytes; `None` for floats, objects, and bytes of another length.
+    /// The integer in an element's bytes; `None` for floats, objects, bytes of another length, and what 64 bits with a sign do not hold.
     ///
-    /// Every supported integer type fits 64 bits with a sign, so no value is cut. A truth value gives 0 or 1 as NumPy stores it; the byte
+    /// No value is cut. A truth value gives 0 or 1 as NumPy stores it; the byte
     /// is not checked.
     pub(super) fn integer(self, bytes: &[u8]) -> Option<i64> {
         match self {
             Self::Bool | Self::U8 => Some(i64::from(*bytes.first()?)),
+            Self::I8 => Some(i64::from(i8::from_le_bytes(bytes.try_into().ok()?))),
+            Self::U16 => Some(i64::from(u16::from_le_bytes(bytes.try_into().ok()?))),
+            Self::U32 => Some(i64::from(u32::from_le_bytes(bytes.try_into().ok()?))),
+            Self::U64 => i64::try_from(u64::from_le_bytes(bytes.try_into().ok()?)).ok(),
             Self::I16 => Some(i64::from(i16::from_le_bytes(bytes.try_into().ok()?))),
             Self::I32 => Some(i64::from(i32::from_le_bytes(bytes.try_into().ok()?))),
             Self::I64 => Some(i64::from_le_bytes(bytes.try_into().ok()?)),

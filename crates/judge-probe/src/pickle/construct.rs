@@ -37,8 +37,10 @@ impl<'a> Machine<'a> {
     /// [`Problem::Role`] for an allowed global that is no callable here or is given another number of arguments; [`Problem::Unexpected`],
     /// [`Problem::ElementType`], [`Problem::TextArray`], [`Problem::ArrayLength`] and [`Problem::TooLarge`] for its arguments.
     pub(super) fn reduce(&mut self, callable: Id, arguments: Id) -> Result<Node<'a>, ReadError> {
-        let Node::Global(global) = self.slots[callable].node else {
-            return Err(self.unexpected("a global", callable));
+        let global = match self.slots[callable].node {
+            Node::Global(global) => global,
+            Node::Opaque(foreign) => return Ok(Node::Opaque(foreign)),
+            _ => return Err(self.unexpected("a global", callable)),
         };
         let arguments = self.tuple(arguments)?;
         match (global, arguments.as_slice()) {
@@ -106,6 +108,9 @@ impl<'a> Machine<'a> {
     ///
     /// A class with arguments to `__new__` would need its code to be understood. None of the allowed ones has any.
     pub(super) fn new_object(&self, class: Id, arguments: Id) -> Result<Node<'a>, ReadError> {
+        if let Node::Opaque(foreign) = self.slots[class].node {
+            return Ok(Node::Opaque(foreign));
+        }
         match (&self.slots[class].node, self.tuple(arguments)?.as_slice()) {
             (&Node::Global(Global::Class(class)), []) => Ok(Node::Object { class, state: None }),
             (Node::Global(Global::Class(_)), _) => Err(self.unexpected("no arguments", arguments)),
@@ -127,6 +132,7 @@ impl<'a> Machine<'a> {
         let node = match &self.slots[target].node {
             // The node stays as it is: the state only confirms it.
             &Node::DType(element) => return self.check_dtype_state(element, state),
+            Node::Opaque(_) => return Ok(()),
             // `__setstate__` is not run. Of scikit-learn's it only warns of another release.
             &Node::Object { state: None, class } => {
                 let Node::Dict(_) = self.slots[state].node else {
@@ -402,6 +408,7 @@ impl<'a> Machine<'a> {
             Node::None => "None",
             Node::Bool(_) => "a truth value",
             Node::Int(_) => "an integer",
+            Node::LongInt(_) => "an integer of more than 64 bits",
             Node::Float(_) => "a float",
             Node::Str { .. } => "text",
             Node::Bytes(_) => "bytes",
@@ -409,6 +416,7 @@ impl<'a> Machine<'a> {
             Node::List(_) => "a list",
             Node::Dict(_) => "a dictionary",
             Node::Global(global) => global.dotted(),
+            Node::Opaque(_) => "a value of a foreign class",
             Node::Object { class, .. } => class,
             Node::DType(_) => "a dtype",
             Node::Array(_) => "an array",

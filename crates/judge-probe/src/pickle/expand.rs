@@ -9,6 +9,7 @@ use std::collections::HashSet;
 use super::arena::{ArrayNode, Id, Node, Slot};
 use super::array::Array;
 use super::error::cut;
+use super::globals::is_unread;
 use super::{Limit, Limits, Object, Problem, ReadError, Value};
 
 /// Writes the value out with everything it refers to. The count of values runs along, so that a tree that would be too large is given up
@@ -21,7 +22,7 @@ use super::{Limit, Limits, Object, Problem, ReadError, Value};
 /// [`Problem::Cycle`], [`Problem::TooLarge`] for values, depth and text, [`Problem::DuplicateKey`], [`Problem::Unfinished`], and
 /// [`Problem::Unexpected`] for a key or an attribute name of a wrong type. Each names the opcode that made the value, not the opcode STOP.
 pub(super) fn expand<'a>(slots: &[Slot<'a>], root: Id, limits: &Limits) -> Result<Value<'a>, ReadError> {
-    Expansion { slots, limits, n_values: 0, path: Vec::new() }.value(root)
+    Expansion { slots, limits, n_values: 0, path: Vec::new(), owner: None, unread: false }.value(root)
 }
 
 /// One value being written out, from the root downwards.
@@ -36,6 +37,10 @@ struct Expansion<'s, 'a> {
     ///
     /// Its length is the depth. A value on it that appears again contains itself; one that has left it is merely shared.
     path: Vec<Id>,
+    /// The class of the object whose dictionary of attributes is written out next.
+    owner: Option<&'static str>,
+    /// Whether nothing reads what is being written out, so that foreign classes may be in it.
+    unread: bool,
 }
 
 impl<'a> Expansion<'_, 'a> {
@@ -63,10 +68,13 @@ impl<'a> Expansion<'_, 'a> {
     /// tree too.
     fn content(&mut self, id: Id) -> Result<Value<'a>, ReadError> {
         let slots = self.slots;
+        let owner = self.owner.take();
         Ok(match &slots[id].node {
             Node::None => Value::None,
             Node::Bool(value) => Value::Bool(*value),
             Node::Int(value) => Value::Int(*value),
+            Node::LongInt(_) if self.unread => Value::Opaque { module: "builtins", name: "int" },
+            &Node::LongInt(n_bytes) => return Err(self.error(id, Problem::LongInteger { n_bytes })),
             Node::Float(value) => Value::Float(*value),
             Node::Str { text, .. } => {
                 self.check_limit(id, Limit::TextBytes, self.limits.text_bytes, text.len())?;
@@ -82,13 +90,21 @@ impl<'a> Expansion<'_, 'a> {
                     if !keys.insert(self.key(key)?) {
                         return Err(self.error(id, Problem::DuplicateKey { key: format!("{:?}", self.key(key)?) }));
                     }
+                    let outside = self.unread;
+                    self.unread |= match (owner, &slots[key].node) {
+                        (Some(class), Node::Str { text, .. }) => is_unread(class, text),
+                        _ => false,
+                    };
                     expanded.push((self.value(key)?, self.value(value)?));
+                    self.unread = outside;
                 }
                 Value::Dict(expanded)
             }
             Node::Global(global) => Value::Global(global.dotted()),
+            &Node::Opaque(foreign) if self.unread => Value::Opaque { module: foreign.module, name: foreign.name },
+            Node::Opaque(foreign) => return Err(foreign.error()),
             Node::Object { class, state } => {
-                let attributes = state.map_or(Ok(Vec::new()), |state| self.attributes(state))?;
+                let attributes = state.map_or(Ok(Vec::new()), |state| self.attributes(class, state))?;
                 Value::Object(Object { class, attributes })
             }
             // Its name says all there is to a dtype.
@@ -107,7 +123,8 @@ impl<'a> Expansion<'_, 'a> {
     /// An object's attributes: a dictionary whose keys are texts, as `__dict__` is.
     ///
     /// An attribute name that appears twice was refused as a repeated key of the dictionary.
-    fn attributes(&mut self, state: Id) -> Result<Vec<(&'a str, Value<'a>)>, ReadError> {
+    fn attributes(&mut self, class: &'static str, state: Id) -> Result<Vec<(&'a str, Value<'a>)>, ReadError> {
+        self.owner = Some(class);
         let Value::Dict(entries) = self.value(state)? else {
             return Err(self
                 .error(state, Problem::Unexpected { expected: "a dictionary of attributes", found: "another value" }));
@@ -134,19 +151,22 @@ impl<'a> Expansion<'_, 'a> {
         Ok(Array { element: array.element, shape: array.shape.clone(), order: array.order, data })
     }
 
-    /// What tells a dictionary's keys apart. As in Python, True is the key 1; numbers with a fraction are no keys.
+    /// What tells a dictionary's keys apart. As in Python, True and 1.0 are the key 1.
     ///
-    /// Tuples, bytes and floats can be keys in Python; no object read here has them.
+    /// Tuples and bytes can be keys in Python; no object read here has them.
     fn key(&self, id: Id) -> Result<Key<'a>, ReadError> {
         match &self.slots[id].node {
             Node::Str { text, .. } => Ok(Key::Text(text)),
             Node::Int(value) => Ok(Key::Number(*value)),
             Node::Bool(value) => Ok(Key::Number((*value).into())),
+            // Below 2⁵³ a whole float is exactly its integer.
+            Node::Float(value) if value.fract() == 0.0 && value.abs() < 9_007_199_254_740_992.0 => {
+                Ok(Key::Number(*value as i64))
+            }
+            Node::Float(value) => Ok(Key::Fraction(value.to_bits())),
             Node::None => Ok(Key::None),
-            _ => Err(self.error(
-                id,
-                Problem::Unexpected { expected: "a key: text, an integer or None", found: "another value" },
-            )),
+            _ => Err(self
+                .error(id, Problem::Unexpected { expected: "a key: text, a number or None", found: "another value" })),
         }
     }
 
@@ -169,6 +189,8 @@ enum Key<'a> {
     Text(&'a str),
     /// An integer or a truth value.
     Number(i64),
+    /// The bits of a float that is no integer.
+    Fraction(u64),
     None,
 }
 
@@ -178,6 +200,7 @@ impl std::fmt::Debug for Key<'_> {
         match self {
             Self::Text(text) => write!(f, "{}", cut(text)),
             Self::Number(number) => write!(f, "{number}"),
+            Self::Fraction(bits) => write!(f, "{}", f64::from_bits(*bits)),
             Self::None => write!(f, "None"),
         }
     }

@@ -2,7 +2,7 @@
 //!
 //! The list is closed on purpose and cannot be extended by users. A class belongs on it only if its state is its `__dict__`: no
 //! `__setstate__` or `__reduce__` that does more than set attributes, apart from scikit-learn's own version check, and no compiled part.
-//! What a class's attributes mean is not known here.
+//! What a class's attributes mean is not known here, but for those that nothing reads: [`is_unread`].
 //!
 //! Not on the list, though scikit-learn has them: trees, ensembles and other transformers (no probe here reads them) and every function
 //! that could act.
@@ -82,11 +82,20 @@ impl Global {
     }
 }
 
+/// Whether an attribute may hold values of foreign classes, since no prediction depends on it: whatever a search keeps beside its best estimator, and how numbers
+/// were drawn and folds cut while a classifier was fitted.
+pub(super) fn is_unread(class: &str, attribute: &str) -> bool {
+    let is_search = class.starts_with("sklearn.model_selection._search.");
+    let beside = ["random_state", "cv", "scoring", "scores_", "coefs_paths_", "class_weight", "memory"];
+    if is_search { attribute != "best_estimator_" } else { beside.contains(&attribute) }
+}
+
 /// Classes whose pickled objects are their attributes and nothing more.
 ///
 /// The classifiers, scaler, pipeline and search that can be imported; and what a search drags along with it: its splitter, its scorer and
 /// the routing of metadata. These are read and ignored.
 const CLASSES: &[&str] = &[
+    "sklearn.decomposition._pca.PCA",
     "sklearn.linear_model._logistic.LogisticRegression",
     "sklearn.linear_model._logistic.LogisticRegressionCV",
     "sklearn.metrics._scorer._PassthroughScorer",
@@ -95,6 +104,7 @@ const CLASSES: &[&str] = &[
     "sklearn.metrics._scorer._Scorer",
     "sklearn.metrics._scorer._ThresholdScorer",
     "sklearn.model_selection._search.GridSearchCV",
+    "sklearn.model_selection._search.RandomizedSearchCV",
     "sklearn.model_selection._split.KFold",
     "sklearn.model_selection._split.StratifiedKFold",
     "sklearn.pipeline.Pipeline",

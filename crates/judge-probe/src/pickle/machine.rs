@@ -6,7 +6,7 @@
 //!
 //! | Python's unpickler | here |
 //! |---|---|
-//! | imports a global | looks it up in a closed list |
+//! | imports a global | looks it up in a closed list; another name is an opaque value |
 //! | calls it (REDUCE) | recognises one of NumPy's idioms |
 //! | `cls.__new__(cls, *args)` (NEWOBJ) | the name of an allowed class, no arguments |
 //! | `obj.__setstate__(state)` (BUILD) | keeps the dictionary, array or dtype state, once |
@@ -14,9 +14,8 @@
 
 use std::collections::HashMap;
 
-use super::arena::{Id, Node, Slot};
+use super::arena::{Foreign, Id, Node, Slot};
 use super::array::{Bytes, Repr};
-use super::error::cut;
 use super::globals::Global;
 use super::{Limit, Limits, Problem, ReadError, Value, expand, opcode};
 
@@ -46,6 +45,8 @@ pub(super) struct Machine<'a> {
     marks: Vec<usize>,
     /// Values to be recalled, by number. A map and not a list: the numbers are the pickle's word, and 2³² of them would be room for nothing.
     memo: HashMap<u32, Id>,
+    /// The first foreign name.
+    foreign: Option<Foreign<'a>>,
 }
 
 impl<'a> Machine<'a> {
@@ -66,6 +67,7 @@ impl<'a> Machine<'a> {
             stack: Vec::new(),
             marks: Vec::new(),
             memo: HashMap::new(),
+            foreign: None,
         };
         machine.check_limit(Limit::PickleBytes, limits.pickle_bytes, bytes.len())?;
         Ok(machine)
@@ -79,7 +81,18 @@ impl<'a> Machine<'a> {
     ///
     /// The limit of opcodes counts STOP too. It is checked after the opcode's name is known, so that the error can say which one was too
     /// many.
+    ///
+    /// A pickle that refers to a foreign name and then does what is not understood is refused for the name, which says more; unless its elements say what is wrong.
     pub(super) fn run(mut self) -> Result<Value<'a>, ReadError> {
+        let root = self.run_to_stop().map_err(|error| match (self.foreign, &error.problem) {
+            (None, _) | (_, Problem::TextArray { .. } | Problem::ElementType { .. } | Problem::Joblib) => error,
+            (Some(foreign), _) => foreign.error(),
+        })?;
+        expand::expand(&self.slots, root, &self.limits)
+    }
+
+    /// The place of the value that is left.
+    fn run_to_stop(&mut self) -> Result<Id, ReadError> {
         match self.bytes {
             [0x80, 2..=5, ..] => self.position = 2,
             other => {
@@ -114,7 +127,7 @@ impl<'a> Machine<'a> {
         if self.position < self.bytes.len() {
             return Err(self.error(Problem::TrailingBytes { count: self.bytes.len() - self.position }));
         }
-        expand::expand(&self.slots, root, &self.limits)
+        Ok(root)
     }
 
     /// Runs one opcode. What is not listed is forbidden, though `pickletools` may know it: references to other files (PERSID), extension codes (EXT1 …), sets,
@@ -283,17 +296,17 @@ impl<'a> Machine<'a> {
 
     /// LONG1 and LONG4: little-endian two's complement of any length, of which 64 bits are read.
     ///
-    /// No bytes at all are the number 0. A number of nine bytes or more is refused even if its value would fit; Python writes the shortest
+    /// No bytes at all are the number 0. A number of nine bytes or more is refused where it is read, even if its value would fit; Python writes the shortest
     /// form.
     fn long(&mut self, byte: u8) -> Result<(), ReadError> {
         let n_bytes = match byte {
             0x8a => u64::from(self.array::<1>()?[0]),
             _ => u64::from(u32::from_le_bytes(self.array()?)),
         };
-        if n_bytes > 8 {
-            return Err(self.error(Problem::LongInteger { n_bytes }));
-        }
         let bytes = self.take(n_bytes)?;
+        if n_bytes > 8 {
+            return self.push(Node::LongInt(n_bytes));
+        }
         // Two's complement: the highest bit fills what is left.
         let sign = if bytes.last().is_some_and(|last| *last >= 0x80) { 0xff } else { 0 };
         let mut wide = [sign; 8];
@@ -332,6 +345,7 @@ impl<'a> Machine<'a> {
     fn append(&mut self, items: &[Id]) -> Result<(), ReadError> {
         let target = self.top()?;
         match &mut self.changing(target)?.node {
+            Node::Opaque(_) => {}
             Node::List(list) => list.extend_from_slice(items),
             _ => return Err(self.unexpected("a list", target)),
         }
@@ -349,6 +363,7 @@ impl<'a> Machine<'a> {
             );
         }
         match &mut self.changing(target)?.node {
+            Node::Opaque(_) => {}
             Node::Dict(entries) => entries.extend(items.chunks_exact(2).map(|pair| (pair[0], pair[1]))),
             _ => return Err(self.unexpected("a dictionary", target)),
         }
@@ -383,14 +398,18 @@ impl<'a> Machine<'a> {
 
     /// Looks a name up among those allowed. Nothing is imported: the name becomes one of an enumeration, or an error.
     ///
-    /// Only a name that is not allowed at all gets an error here; a wrong use of an allowed one is found where it is used. Names in the
-    /// error are cut at 100 characters.
-    fn global(&mut self, module: &str, name: &str) -> Result<(), ReadError> {
-        let global = Global::find(module, name).ok_or_else(|| match module.split('.').next() {
-            Some("joblib") => self.error(Problem::Joblib),
-            _ => self.error(Problem::ForeignGlobal { module: cut(module), name: cut(name) }),
-        })?;
-        self.push(Node::Global(global))
+    /// A name that is not allowed makes an opaque value, and so does all that the pickle would do with it. Whether that is refused is seen when the tree is written
+    /// out: only what a search or a classifier keeps beside its parameters may be opaque. A wrong use of an allowed name is found where it is used.
+    fn global(&mut self, module: &'a str, name: &'a str) -> Result<(), ReadError> {
+        if let Some(global) = Global::find(module, name) {
+            return self.push(Node::Global(global));
+        }
+        if module.split('.').next() == Some("joblib") {
+            return Err(self.error(Problem::Joblib));
+        }
+        let foreign = Foreign { module, name, offset: self.offset, opcode: self.opcode };
+        self.foreign.get_or_insert(foreign);
+        self.push(Node::Opaque(foreign))
     }
 
     /// Makes a value and puts it on the stack, with the opcode that made it for error messages.

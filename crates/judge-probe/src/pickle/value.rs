@@ -28,6 +28,13 @@ pub enum Value<'a> {
     Dict(Vec<(Value<'a>, Value<'a>)>),
     /// A class or function that is itself the value, by its dotted name.
     Global(&'static str),
+    /// What a name makes that is not on the list, where nothing reads it: the splitter of a search, for instance. Only the name is known.
+    Opaque {
+        /// The module of the name, as the pickle has it.
+        module: &'a str,
+        /// The name.
+        name: &'a str,
+    },
     /// An object that is its class and its attributes.
     Object(Object<'a>),
     /// An array of NumPy's.
@@ -50,6 +57,7 @@ impl<'a> Value<'a> {
             Self::Tuple(_) => "a tuple",
             Self::Dict(_) => "a dictionary",
             Self::Global(name) => name,
+            Self::Opaque { .. } => "a value of a class that is not read",
             Self::Object(object) => object.class,
             Self::Array(_) => "an array",
             Self::MaskedArray(..) => "a masked array",

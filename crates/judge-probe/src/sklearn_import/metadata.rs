@@ -45,7 +45,7 @@ pub struct InspectorMetadata {
 }
 
 impl InspectorMetadata {
-    /// Reads the metadata and compares them with what the classifier itself says of its classes and features.
+    /// Reads the metadata and compares them with what the classifier itself says of its classes, and with the width of a row.
     ///
     /// `layers` counts from 0 at the output of the first block; [`Layer`] counts that as 1, because 0 is the embeddings.
     ///
@@ -54,7 +54,7 @@ impl InspectorMetadata {
     /// [`ImportProblem::Setting`] for a classification that contradicts the classes, attention entropies, or an unknown pooling;
     /// [`ImportProblem::Type`] for a repeated layer; [`ImportProblem::Count`] for no layers, or for features that are not a multiple of
     /// the states.
-    pub(super) fn read(place: &Place<'_, '_>, parts: &LinearParts) -> Result<Self, ImportError> {
+    pub(super) fn read(place: &Place<'_, '_>, parts: &LinearParts, n_features: usize) -> Result<Self, ImportError> {
         let classification = place.get("classification")?;
         let n_classes = parts.classes.len();
         if classification.text()? != if n_classes == 2 { "binary" } else { "multi" } {
@@ -84,19 +84,19 @@ impl InspectorMetadata {
             }
             pooled.extend(poolings.iter().map(|pooling| (layer, *pooling)));
         }
-        if pooled.is_empty() || !parts.n_features.is_multiple_of(pooled.len()) {
+        if pooled.is_empty() || !n_features.is_multiple_of(pooled.len()) {
             let n_states = pooled.len();
             return Err(layers.error(ImportProblem::Count {
                 what: "features to make whole states of",
                 expected: n_states,
-                found: parts.n_features,
+                found: n_features,
             }));
         }
         Ok(Self {
             llm: place.get("llm")?.text()?,
             dimension: place.get("dimension")?.text()?,
             classification: classification.text()?,
-            d_model: parts.n_features / pooled.len(),
+            d_model: n_features / pooled.len(),
             pooled,
             clf_name: place.get("clf_name")?.text()?,
             best_score: place.find("best_score").map(|score| score.number()).transpose()?,
@@ -105,20 +105,34 @@ impl InspectorMetadata {
     }
 }
 
-/// A setting as Python prints it.
+/// A setting as Python prints it; of an object its class alone.
 ///
 /// Floats are the shortest text that gives the same number. Rust and Python agree on that for ordinary sizes, and may differ in how an
 /// exponent is written.
-pub(super) fn printed(place: &Place<'_, '_>) -> Result<String, ImportError> {
-    Ok(match place.value {
+pub(super) fn printed(value: &Value<'_>) -> String {
+    let quoted = |value: &Value<'_>| match value {
+        Value::Str(text) => format!("'{text}'"),
+        other => printed(other),
+    };
+    let listed = |items: &[Value<'_>]| items.iter().map(quoted).collect::<Vec<_>>().join(", ");
+    match value {
         Value::None => "None".to_owned(),
         Value::Bool(true) => "True".to_owned(),
         Value::Bool(false) => "False".to_owned(),
         Value::Int(value) => value.to_string(),
         Value::Float(value) => format!("{value:?}"),
         Value::Str(text) => (*text).to_owned(),
-        _ => return Err(place.unexpected("a number, text, truth value or None")),
-    })
+        Value::List(items) => format!("[{}]", listed(items)),
+        Value::Tuple(items) if items.len() == 1 => format!("({},)", listed(items)),
+        Value::Tuple(items) => format!("({})", listed(items)),
+        Value::Dict(entries) => {
+            let entry = |(key, value): &(Value<'_>, Value<'_>)| format!("{}: {}", quoted(key), quoted(value));
+            format!("{{{}}}", entries.iter().map(entry).collect::<Vec<_>>().join(", "))
+        }
+        Value::Opaque { name, .. } => (*name).to_owned(),
+        Value::Global(name) => name.rsplit('.').next().unwrap_or(name).to_owned(),
+        other => other.kind().to_owned(),
+    }
 }
 
 #[cfg(test)]
@@ -150,7 +164,8 @@ mod tests {
             intercepts: Vec::new(),
         };
         let started = Instant::now();
-        let problem = |last: i64| InspectorMetadata::read(&Place::root(&metadata(last)), &parts).unwrap_err().problem;
+        let problem =
+            |last: i64| InspectorMetadata::read(&Place::root(&metadata(last)), &parts, 7).unwrap_err().problem;
         assert!(matches!(problem(n), ImportProblem::Count { .. }));
         assert!(matches!(problem(5), ImportProblem::Type { expected: "each layer once", .. }));
         assert!(started.elapsed() < Duration::from_secs(10));

@@ -152,6 +152,17 @@ impl<'p, 'a> Place<'p, 'a> {
         self.finite(array.floats().ok_or_else(|| self.unexpected("an array of floats"))?)
     }
 
+    /// One of the floats of an array of one axis: the others may be anything.
+    pub(super) fn float_at(&self, index: usize) -> Result<f64, ImportError> {
+        let array = self.array()?;
+        self.check_shape(array, &[array.shape().iter().product()])?;
+        let all = array.floats().ok_or_else(|| self.unexpected("an array of floats"))?;
+        let expected = index.saturating_add(1);
+        let count = ImportProblem::Count { what: "candidates or more", expected, found: all.len() };
+        let found = *all.get(index).ok_or_else(|| self.error(count))?;
+        self.finite(vec![found]).map(|_| found)
+    }
+
     /// The integers of an array of one axis, of any length.
     ///
     /// Truth values count as 0 and 1, as a classifier fitted on them orders them. Floats must be whole.

@@ -6,8 +6,7 @@
 
 use judge_metrics::agreement::{Average, AverageScores, ConfusionMatrix, ZeroDivision};
 use judge_metrics::comparison::{self, Reported};
-use judge_metrics::correlation::spearman;
-use judge_metrics::resampling::Bootstrap;
+use judge_metrics::resampling::{Bootstrap, RankedPair};
 use serde::{Deserialize, Serialize};
 
 use super::predictions::values;
@@ -144,12 +143,12 @@ impl HeldOut<'_> {
     ///
     /// [`Error::Metric`] for another number of predictions than of rows; what the rows do not define is [`Statistic::Undefined`].
     pub fn agreement(&self, predictions: &Predictions<i64>) -> Result<Agreement, Error> {
-        let values = values(predictions);
+        let ranks = self.ranks(predictions);
         Ok(Agreement {
             weighted_f1: self.statistic(|rows| Ok(self.f1(predictions, rows, Average::Weighted)?.f1.estimate))?,
             macro_f1: self.statistic(|rows| Ok(self.f1(predictions, rows, Average::Macro)?.f1.estimate))?,
             accuracy: self.statistic(|rows| Ok(self.f1(predictions, rows, Average::Micro)?.f1.estimate))?,
-            spearman: self.statistic(|rows| self.spearman(&values, rows))?,
+            spearman: self.statistic(|rows| ranks.as_ref().map_err(Clone::clone)?.spearman(rows))?,
         })
     }
 
@@ -162,8 +161,11 @@ impl HeldOut<'_> {
         let f1 = |of: &Predictions<i64>, rows: &[usize]| {
             Ok::<_, judge_metrics::Error>(self.f1(of, rows, Average::Weighted)?.f1.estimate)
         };
-        let (ours, theirs) = (values(predictions), values(others));
-        let rank = |rows: &[usize]| Ok(self.spearman(&ours, rows)? - self.spearman(&theirs, rows)?);
+        let ranks = self.ranks(predictions).and_then(|ours| Ok((ours, self.ranks(others)?)));
+        let rank = |rows: &[usize]| {
+            let (ours, theirs) = ranks.as_ref().map_err(Clone::clone)?;
+            Ok(ours.spearman(rows)? - theirs.spearman(rows)?)
+        };
         Ok(Gain {
             weighted_f1: self.statistic(|rows| Ok(f1(predictions, rows)? - f1(others, rows)?))?,
             spearman: self.statistic(rank)?,
@@ -190,9 +192,8 @@ impl HeldOut<'_> {
         matrix.average(average, ZeroDivision::LeftOut)
     }
 
-    /// Undefined where either side is constant among these rows.
-    fn spearman(&self, values: &[f64], rows: &[usize]) -> Result<f64, judge_metrics::Error> {
-        let pick = |values: &[f64]| rows.iter().filter_map(|&row| values.get(row).copied()).collect::<Vec<_>>();
-        Ok(spearman(&pick(values), &pick(&self.grades))?.estimate)
+    /// Ranked once for all resamples; an error where either side is constant.
+    fn ranks(&self, predictions: &Predictions<i64>) -> Result<RankedPair, judge_metrics::Error> {
+        RankedPair::new(&values(predictions), &self.grades)
     }
 }

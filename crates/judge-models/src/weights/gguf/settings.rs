@@ -124,7 +124,8 @@ impl Expected<'_> {
         let largest = |divisors: &[f32]| divisors.iter().copied().fold(f32::NAN, f32::max);
         let described =
             |divisors: &[f32]| format!("{} divisors of frequencies up to {}", divisors.len(), largest(divisors));
-        let (key, found, expected) = ("rope_freqs.weight".to_owned(), described(divisors).into(), described(&expected).into());
+        let (key, found, expected) =
+            ("rope_freqs.weight".to_owned(), described(divisors).into(), described(&expected).into());
         Err(GgufProblem::Setting { key, found, expected, field: "rope_scaling" })
     }
 }

@@ -1,0 +1,53 @@
+//! Statistics that follow from one summary of the rows, such as a table of counts: resamples are drawn and summarised once for all of them.
+
+use super::{Collector, PValue, of_draw};
+use crate::comparison::Statistic;
+use crate::{Error, Estimate};
+
+/// A name and what follows from a summary.
+pub(in crate::comparison) type OfSummary<'s, T, R> = (&'s str, Box<dyn Fn(&T) -> Result<R, Error> + 's>);
+
+impl Collector<'_> {
+    /// As [`resample`](Self::resample), each statistic with the p-value that is known of it.
+    pub(in crate::comparison) fn resample_together<T: Send>(
+        &mut self,
+        summary: impl Fn(&[usize]) -> T + Sync,
+        statistics: Vec<(OfSummary<'_, T, f64>, Option<PValue>)>,
+        n: usize,
+    ) {
+        if !statistics.iter().any(|((name, _), _)| self.wants(name)) {
+            return;
+        }
+        let summaries = match &self.clusters {
+            Some(clusters) => self.bootstrap.clustered_summaries(clusters, &summary),
+            None => self.bootstrap.summaries(n, &summary),
+        };
+        for ((name, statistic), p) in statistics {
+            let drawn = match &summaries {
+                Ok(summaries) => summaries.interval(|summary| statistic(summary).map_err(of_draw)),
+                Err(error) => Err(error.clone()),
+            };
+            self.drawn(name, p, drawn, || statistic(&summary(&(0..n).collect::<Vec<_>>())));
+        }
+    }
+
+    /// As [`closed`](Self::closed).
+    pub(in crate::comparison) fn closed_together<T: Send>(
+        &mut self,
+        summary: impl Fn(&[usize]) -> T + Sync,
+        statistics: Vec<OfSummary<'_, T, Estimate>>,
+        n: usize,
+    ) {
+        if self.has_clusters() {
+            let estimates = statistics.into_iter().map(|(name, statistic)| {
+                let estimate: OfSummary<'_, T, f64> = (name, Box::new(move |summary| Ok(statistic(summary)?.estimate)));
+                (estimate, None)
+            });
+            return self.resample_together(summary, estimates.collect(), n);
+        }
+        let all = summary(&(0..n).collect::<Vec<_>>());
+        for (name, statistic) in statistics {
+            self.push(name, Statistic::estimated(statistic(&all), self.level()));
+        }
+    }
+}

@@ -1,0 +1,137 @@
+use crate::Error;
+use crate::resampling::bootstrap::{acceleration_of, clusters, finite, without_each};
+use crate::resampling::stream::parallel;
+use crate::resampling::{Bootstrap, BootstrapInterval, BootstrapMethod};
+
+/// What the rows of each resample come to, such as a table of counts: several statistics follow from it, and rows are drawn and counted once for all of them.
+///
+/// [`interval`](Self::interval) has the same bits as [`Bootstrap::interval`] of a statistic that makes the summary of its rows first.
+pub(crate) struct Summaries<T> {
+    bootstrap: Bootstrap,
+    all: T,
+    resamples: Vec<T>,
+    /// All units but one, for the jackknife: empty where the method takes none.
+    left_out: Vec<T>,
+}
+
+impl Bootstrap {
+    /// Of n rows, given by their indices.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`interval`](Self::interval), but for the statistic's.
+    pub(crate) fn summaries<T: Send>(
+        &self,
+        n: usize,
+        summary: impl Fn(&[usize]) -> T + Sync,
+    ) -> Result<Summaries<T>, Error> {
+        self.check(n, "there is only one row to draw from")?;
+        let all: Vec<usize> = (0..n).collect();
+        self.summaries_of_units(n, summary(&all), summary)
+    }
+
+    /// The same where rows come in clusters, as for [`clustered`](Self::clustered).
+    ///
+    /// # Errors
+    ///
+    /// Those of [`clustered`](Self::clustered), but for the statistic's.
+    pub(crate) fn clustered_summaries<G: Ord, T: Send>(
+        &self,
+        groups: &[G],
+        summary: impl Fn(&[usize]) -> T + Sync,
+    ) -> Result<Summaries<T>, Error> {
+        let (clusters, n) = (clusters(groups), groups.len());
+        self.check(clusters.len(), "all rows belong to one cluster, so resamples cannot differ")?;
+        let all: Vec<usize> = (0..n).collect();
+        self.summaries_of_units(clusters.len(), summary(&all), |drawn: &[usize]| {
+            let mut rows = Vec::with_capacity(n);
+            drawn.iter().for_each(|&cluster| rows.extend_from_slice(&clusters[cluster]));
+            summary(&rows)
+        })
+    }
+
+    fn summaries_of_units<T: Send>(
+        &self,
+        n: usize,
+        all: T,
+        summary: impl Fn(&[usize]) -> T + Sync,
+    ) -> Result<Summaries<T>, Error> {
+        let resamples = parallel(self.resamples, |resamples| {
+            let mut rows = Vec::with_capacity(n);
+            let of = |resample| {
+                self.draw(n, resample, &mut rows);
+                summary(&rows)
+            };
+            Ok(resamples.map(of).collect())
+        })?;
+        let left_out = match self.method {
+            BootstrapMethod::Percentile => Vec::new(),
+            BootstrapMethod::BiasCorrectedAccelerated => without_each(n, |rest| Ok(summary(rest)))?,
+        };
+        Ok(Summaries { bootstrap: *self, all, resamples, left_out })
+    }
+}
+
+impl<T> Summaries<T> {
+    /// The interval of a statistic that follows from the summary of its rows.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Bootstrap::interval`] that the statistic brings about.
+    pub(crate) fn interval(&self, statistic: impl Fn(&T) -> Result<f64, Error>) -> Result<BootstrapInterval, Error> {
+        let estimate = finite(statistic(&self.all)?, None)?;
+        let mut replicates = Vec::with_capacity(self.resamples.len());
+        for (resample, summary) in self.resamples.iter().enumerate() {
+            match statistic(summary) {
+                Ok(value) => replicates.push(finite(value, Some(resample))?),
+                Err(error) if error.is_undefined() => {}
+                Err(error) => return Err(error),
+            }
+        }
+        self.bootstrap.interval_of(estimate, replicates, || {
+            let left_out = self.left_out.iter().map(|summary| finite(statistic(summary)?, None));
+            acceleration_of(&left_out.collect::<Result<Vec<_>, Error>>()?)
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TOO_MUCH: Error = Error::Undefined { statistic: "a sum", reason: "it is too large" };
+
+    /// Few units, resamples that do not differ and too many that define nothing included.
+    #[test]
+    fn what_has_no_interval_alone_has_none_together() {
+        let values = [0.5, 2.0, -1.0, 3.0, 0.0, 1.5, 4.0, -2.5, 1.0, 2.5, 0.25, 3.5];
+        let sum = |rows: &[usize]| rows.iter().map(|&row| values[row]).sum::<f64>();
+        type Of = fn(f64) -> Result<f64, Error>;
+        let statistics: [Of; 5] = [
+            Ok,
+            |_| Ok(1.0),
+            |sum| if sum < 15.0 { Ok(sum) } else { Err(TOO_MUCH) },
+            |sum| if sum < 28.0 { Ok(sum) } else { Err(TOO_MUCH) },
+            |_| Err(TOO_MUCH),
+        ];
+        let mut made = Vec::new();
+        for method in [BootstrapMethod::Percentile, BootstrapMethod::BiasCorrectedAccelerated] {
+            let bootstrap = Bootstrap { resamples: 400, method, ..Bootstrap::default() };
+            for n in [0, 1, 2, 5, 6, 10, 12] {
+                let groups: Vec<usize> = (0..n).map(|row| row / 2).collect();
+                for statistic in statistics {
+                    let of_rows = |rows: &[usize]| statistic(sum(rows));
+                    let of_summary = |sum: &f64| statistic(*sum);
+                    let together = bootstrap.summaries(n, sum).and_then(|all| all.interval(of_summary));
+                    assert_eq!(together, bootstrap.interval(n, of_rows));
+                    let clustered =
+                        bootstrap.clustered_summaries(&groups, sum).and_then(|all| all.interval(of_summary));
+                    assert_eq!(clustered, bootstrap.clustered(&groups, of_rows));
+                    made.push((n, together.is_ok(), clustered.is_ok()));
+                }
+            }
+        }
+        assert!(made.iter().all(|&(n, rows, clusters)| (n >= 6 || !rows) && (n >= 12 || !clusters)));
+        assert!(made.contains(&(12, true, true)) && made.contains(&(12, false, false)));
+    }
+}

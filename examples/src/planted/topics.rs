@@ -338,5 +338,5 @@ pub fn is_generated(text: &str) -> bool {
             None => false,
         })
     };
-    TRAINED.iter().chain(SHIFTED).any(|topic| topic.wordings.questions.iter().any(|wording| holds(&wording)))
+    TRAINED.iter().chain(SHIFTED).any(|topic| topic.wordings.questions.iter().any(&holds))
 }

@@ -90,7 +90,7 @@ fn another_models_file_is_refused() {
     let Err(Error::Gguf { problem: GgufProblem::Setting { key, found, expected, field }, .. }) = wide(false) else {
         panic!("it loads")
     };
-    assert_eq!((key.as_str(), found.as_str(), expected.as_str()), ("llama.feed_forward_length", "32", "64"));
+    assert_eq!((key.as_str(), &*found, &*expected), ("llama.feed_forward_length", "32", "64"));
     assert_eq!(field, "intermediate_size");
 }
 

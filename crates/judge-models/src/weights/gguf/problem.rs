@@ -59,9 +59,9 @@ pub enum GgufProblem {
         /// Its key.
         key: String,
         /// What the file says.
-        found: String,
+        found: Box<str>,
         /// What follows from `config.json`.
-        expected: String,
+        expected: Box<str>,
         /// The field that it follows from.
         field: &'static str,
     },

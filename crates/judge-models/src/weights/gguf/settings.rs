@@ -100,7 +100,7 @@ impl Expected<'_> {
             found => found,
         };
         if found != name {
-            let (key, found, expected) = (key("type"), found.to_owned(), name.to_owned());
+            let (key, found, expected) = (key("type"), found.into(), name.into());
             return Err(GgufProblem::Setting { key, found, expected, field: "rope_scaling" });
         }
         if let (Some(found), Some(factor)) = (header.numbers(&key("factor")), factor) {
@@ -124,7 +124,8 @@ impl Expected<'_> {
         let largest = |divisors: &[f32]| divisors.iter().copied().fold(f32::NAN, f32::max);
         let described =
             |divisors: &[f32]| format!("{} divisors of frequencies up to {}", divisors.len(), largest(divisors));
-        let (key, found, expected) = ("rope_freqs.weight".to_owned(), described(divisors), described(&expected));
+        let (key, found, expected) =
+            ("rope_freqs.weight".to_owned(), described(divisors).into(), described(&expected).into());
         Err(GgufProblem::Setting { key, found, expected, field: "rope_scaling" })
     }
 }
@@ -147,5 +148,5 @@ fn compare(key: String, field: &'static str, found: &[f64], expected: &[f64]) ->
     if is_same {
         return Ok(());
     }
-    Err(GgufProblem::Setting { key, found: listed(found), expected: listed(expected), field })
+    Err(GgufProblem::Setting { key, found: listed(found).into(), expected: listed(expected).into(), field })
 }

@@ -42,6 +42,7 @@ pub(crate) use krippendorff::two_raters_vary;
 pub use krippendorff::{Measurement, RatedUnits, krippendorff_alpha};
 pub use mcnemar::{McNemar, McNemarTest, clustered_mcnemar, mcnemar};
 pub(crate) use placed::PlacedRatings;
+pub(crate) use rating_table::CountedSubjects;
 pub use rating_table::RatingTable;
 pub use response_sets::{ResponseSets, SetAgreement, SetOverlap};
 pub use soft_labels::{SoftLabels, SoftMeasure};

@@ -78,20 +78,28 @@ impl RatingTable {
     }
 
     fn checked(n_labels: usize, counts: Vec<u64>) -> Result<Self, Error> {
+        Ok(Self::merged(n_labels, &counts)?.0)
+    }
+
+    /// The table, and the row of it that each subject has; `None` where nobody rated it.
+    fn merged(n_labels: usize, counts: &[u64]) -> Result<(Self, Vec<Option<usize>>), Error> {
         let mut known: HashMap<&[u64], usize> = HashMap::new();
         let (mut different, mut weights) = (Vec::new(), Vec::new());
-        for row in counts.chunks_exact(n_labels).filter(|row| row.iter().any(|&count| count > 0)) {
+        let mut of_subject = |row| {
             let place = *known.entry(row).or_insert(weights.len());
             if place == weights.len() {
                 different.extend_from_slice(row);
                 weights.push(0);
             }
             weights[place] += 1;
-        }
+            place
+        };
+        let rated = |row: &&[u64]| row.iter().any(|&count| count > 0);
+        let rows = counts.chunks_exact(n_labels).map(|row| Some(row).filter(rated).map(&mut of_subject)).collect();
         if weights.is_empty() {
             Err(Error::TooFewItems { required: 1, found: 0 })
         } else {
-            Ok(Self { n_labels, counts: different, weights })
+            Ok((Self { n_labels, counts: different, weights }, rows))
         }
     }
 
@@ -221,7 +229,63 @@ impl RatingTable {
     }
 }
 
+/// Subjects whose ratings are counted once, for the tables of many resamples.
+pub(crate) struct CountedSubjects {
+    all: RatingTable,
+    /// The row of the table that each subject has; `None` where nobody rated it.
+    row_of_subject: Vec<Option<usize>>,
+}
+
+impl CountedSubjects {
+    /// # Errors
+    ///
+    /// Those of [`RatingTable::new`].
+    pub(crate) fn new<R: AsRef<[Option<usize>]>>(labels: &[usize], ratings: &[R]) -> Result<Self, Error> {
+        let counts = PlacedRatings::new(labels, ratings)?.counts();
+        let (all, row_of_subject) = RatingTable::merged(labels.len(), &counts.concat())?;
+        Ok(Self { all, row_of_subject })
+    }
+
+    /// The table of some of the subjects, given by their indices, in any order, with repetition.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::TooFewItems`] where nobody rated any of them.
+    pub(crate) fn table(&self, subjects: &[usize]) -> Result<RatingTable, Error> {
+        let mut drawn = vec![0; self.all.weights.len()];
+        subjects.iter().filter_map(|&subject| self.row_of_subject[subject]).for_each(|row| drawn[row] += 1);
+        let rows = self.all.rows().zip(drawn).filter(|(_, weight)| *weight > 0);
+        let (counts, weights): (Vec<&[u64]>, Vec<u64>) = rows.unzip();
+        if weights.is_empty() {
+            return Err(Error::TooFewItems { required: 1, found: 0 });
+        }
+        Ok(RatingTable { n_labels: self.all.n_labels, counts: counts.concat(), weights })
+    }
+}
+
 /// Ordered pairs of ratings with one label, among the ratings of a subject.
 fn pairs_of_equals(row: &[u64]) -> f64 {
     row.iter().map(|&count| count as f64 * (count as f64 - 1.0)).sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_table_of_drawn_subjects_is_that_of_their_ratings() {
+        let ratings = [
+            [Some(0), Some(0), None],
+            [None, None, None],
+            [Some(1), Some(2), Some(2)],
+            [Some(0), None, Some(0)],
+            [Some(2), Some(2), Some(2)],
+        ];
+        let labels = [0, 1, 2];
+        let counted = CountedSubjects::new(&labels, &ratings).unwrap();
+        for drawn in [vec![0, 1, 2, 3, 4], vec![2, 2, 2], vec![0, 3, 4, 4, 1], vec![1, 1]] {
+            let alone: Vec<_> = drawn.iter().map(|&subject| ratings[subject]).collect();
+            assert_eq!(counted.table(&drawn), RatingTable::new(&labels, &alone));
+        }
+    }
 }

@@ -7,8 +7,8 @@ use super::collector::{Collector, are_shared};
 use super::numbers::{alphas, alphas_of_texts, intraclass};
 use super::{ComparedItem, Labels, Rating, Reported};
 use crate::agreement::{
-    Advantages, AgreementWeights, AlternativeAnnotatorTest, AlternativeAnnotators, HumanCeiling, ItemCeiling,
-    RatingTable,
+    Advantages, AgreementWeights, AlternativeAnnotatorTest, AlternativeAnnotators, CountedSubjects, HumanCeiling,
+    ItemCeiling,
 };
 use crate::estimate::{NOT_NEGATIVE, SHARE};
 use crate::{Error, Estimate};
@@ -98,17 +98,17 @@ fn among_people(found: &mut Collector<'_>, ratings: &[Vec<Option<Rating>>], labe
         Ok(placed) => placed,
         Err(reason) => return found.all_undefined(&NAMES, &reason),
     };
-    let table = |drawn: &[usize]| {
-        let drawn: Vec<&[Option<usize>]> = drawn.iter().map(|&row| votes[row].as_slice()).collect();
-        RatingTable::new(&labels.indices(), &drawn)
+    let counted = match CountedSubjects::new(&labels.indices(), &votes) {
+        Ok(counted) => counted,
+        Err(error) => return found.all_undefined(&NAMES, &error.to_string()),
     };
     let [fleiss, ac1, ac2] = NAMES;
-    found.closed(fleiss, |rows| table(rows)?.fleiss_kappa(), votes.len());
-    found.closed(ac1, |rows| table(rows)?.gwet(&AgreementWeights::Identity), votes.len());
+    found.closed(fleiss, |rows| counted.table(rows)?.fleiss_kappa(), votes.len());
+    found.closed(ac1, |rows| counted.table(rows)?.gwet(&AgreementWeights::Identity), votes.len());
     match labels.values() {
         Some(values) => {
             let weights = AgreementWeights::QuadraticOf(values.to_vec());
-            found.closed(ac2, |rows| table(rows)?.gwet(&weights), votes.len());
+            found.closed(ac2, |rows| counted.table(rows)?.gwet(&weights), votes.len());
         }
         None => found.undefined(ac2, "the labels are not numbers, nor named in their order"),
     }

@@ -71,7 +71,7 @@ impl Parameters {
         let logarithms: Vec<f64> = self.confusion.iter().map(|p| p.ln()).collect();
         let prevalences: Vec<f64> = self.prevalences.iter().map(|p| p.ln()).collect();
         let mut posteriors = vec![0.0; patterns.weights.len() * k];
-        let of_pattern = |((given, weight), row): ((&[(usize, usize)], f64), &mut [f64])| {
+        let log_likelihood = |given: &[(usize, usize)], row: &mut [f64]| {
             // Products of many probabilities would vanish: logarithms do not.
             for (truth, (joint, prevalence)) in row.iter_mut().zip(&prevalences).enumerate() {
                 let of = |&(annotator, label): &(usize, usize)| logarithms[(annotator * k + truth) * k + label];
@@ -81,9 +81,10 @@ impl Parameters {
             row.iter_mut().for_each(|joint| *joint = (*joint - largest).exp());
             let total: f64 = row.iter().sum();
             row.iter_mut().for_each(|share| *share /= total);
-            weight * (largest + total.ln())
+            largest + total.ln()
         };
-        let logs: Vec<f64> = patterns.iter().zip(posteriors.chunks_exact_mut(k)).map(of_pattern).collect();
+        let patterns = patterns.iter().zip(posteriors.chunks_exact_mut(k));
+        let logs: Vec<f64> = patterns.map(|((given, weight), row)| weight * log_likelihood(given, row)).collect();
         Expected { posteriors, log_likelihood: sum(&logs) }
     }
 

@@ -10,11 +10,12 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use clap::Parser;
-use judge_core::{Judge, Prompt, RunSummary};
+use judge_core::{Judge, Prompt, Reason, RunEvent, RunSummary, Verdict};
 use judge_data::{Carry, DatasetFormat, Input, LabelRow, MadeBy, Numbered, Opened, Outputs, Resolved, Run, judge_rows};
 use judge_examples::api_args::ApiArgs;
 use judge_examples::console::{check_scored, say, start, tell, usage};
 use judge_examples::files::{InputArgs, OutputArgs};
+use judge_examples::options::{of_refusal, offered};
 use judge_examples::pace::Watch;
 use judge_examples::unread::Unread;
 use judge_models::ApiModel;
@@ -161,7 +162,7 @@ impl Cli {
         if before > 0 && !self.quiet {
             tell(format_args!("resuming: {before} of {rows} labels are there"));
         }
-        let mut watch = Watch::new("labelling", before, rows, self.quiet)?;
+        let (mut watch, mut unanswered) = (Watch::new("labelling", before, rows, self.quiet)?, None);
         let records = self.input.records(input, Some(DatasetFormat::Graded), self.limit)?;
         // Each record once for every aspect; which one it is follows from the row's number.
         let records = records.flat_map(|record| match record {
@@ -178,11 +179,23 @@ impl Cli {
                 LabelRow::new(result, name, &self.carry)
             },
             |event| {
+                if let RunEvent::Item(result) = event
+                    && let [Verdict::Unscored(why)] = &result.verdicts[..]
+                    && why.reason == Reason::NoAnswer
+                {
+                    unanswered.get_or_insert_with(|| why.detail.clone());
+                }
                 watch.note(report.so_far(model));
                 watch.see(event)
             },
         )?;
         watch.finish(summary.cancelled, "labels")?;
+        if let Some(why) = unanswered {
+            tell(format_args!("note: the first request without an answer: {why}"));
+            if let Some(advice) = offered(of_refusal(&why)) {
+                tell(advice);
+            }
+        }
         Ok(summary)
     }
 }

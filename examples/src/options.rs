@@ -93,25 +93,26 @@ fn of_models(error: &judge_models::Error) -> Vec<String> {
             "for a model without one, give --raw-prompt: the words of the prompt, without roles",
             "take a folder with its chat template",
         ]),
-        judge_models::Error::Api { problem: ApiProblem::Status { status: 400 | 422, said }, .. } => {
-            let options = [
-                (
-                    "logprob",
-                    "the service refuses log-probabilities: give --top-log-probs 0, or the number that it allows",
-                ),
-                (
-                    "max_completion_tokens",
-                    "the service has another name for the bound: give --max-tokens-field max_completion_tokens",
-                ),
-                (
-                    "temperature",
-                    "the service refuses the temperature: give the one that it allows, e.g. --temperature 1",
-                ),
-            ];
-            options.into_iter().filter(|(word, _)| said.contains(word)).map(|(_, option)| option.to_owned()).collect()
-        }
+        judge_models::Error::Api { problem, .. } => match problem {
+            ApiProblem::Status { status: 400 | 422, said } => of_refusal(said),
+            ApiProblem::InARow { last, .. } => of_refusal(&last.to_string()),
+            _ => Vec::new(),
+        },
         _ => Vec::new(),
     }
+}
+
+/// What options may change where a service refuses a request in these words.
+pub fn of_refusal(said: &str) -> Vec<String> {
+    let options = [
+        ("logprob", "the service refuses log-probabilities: give --top-log-probs 0, or the number that it allows"),
+        (
+            "max_completion_tokens",
+            "the service has another name for the bound: give --max-tokens-field max_completion_tokens",
+        ),
+        ("temperature", "the service refuses the temperature: give the one that it allows, e.g. --temperature 1"),
+    ];
+    options.into_iter().filter(|(word, _)| said.contains(word)).map(|(_, option)| option.to_owned()).collect()
 }
 
 fn of_data(error: &judge_data::Error) -> Vec<String> {
@@ -123,6 +124,7 @@ fn of_data(error: &judge_data::Error) -> Vec<String> {
             }
             vec![advice, "this program knows the field under these names alone: rename the column".to_owned()]
         }
+        judge_data::Error::InFile { source, .. } | judge_data::Error::InBatch { source, .. } => of_data(source),
         judge_data::Error::NoItemColumn { field, .. } => {
             vec![format!("if it has another name: --columns {field}=NAME")]
         }

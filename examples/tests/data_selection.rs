@@ -293,7 +293,7 @@ fn wrong_use_and_wrong_rows_are_said_before_any_model_work() {
     fails(one, &["--aspects", "beauty"], 2, "there is no aspect \"beauty\"");
     fails(one, &["--baseline", "probe"], 2, "needs --probes");
     fails(one, &["--condition", "reasoning"], 2, "--condition reasoning needs --template");
-    fails(one, &["--rubric", "r"], 2, "--rubrics FILE.json");
+    fails(one, &["--rubric", "r"], 2, "asks about each aspect in its own words");
     fails(one, &["--groups", "source"], 2, "no row has this field");
     fails(&[good.clone(), good.clone()], &[], 1, "appears twice");
     fails(&[json!({"id": 1, "instruction": "Is it?"})], &[], 1, "response");

@@ -103,20 +103,26 @@ fn weights_of_the_model_are_used_again_on_another_scale() {
 }
 
 #[test]
-fn what_is_wrong_with_an_item_is_said() {
+fn what_is_wrong_with_an_item_costs_it_alone_and_is_said() {
     let folder = TempDir::new().expect("folder");
     let good = dialogues().swap_remove(0);
-    let fails = |change: fn(&mut Value), code: i32, said: &str| {
+    let costs = |change: fn(&mut Value), said: &str| {
         let mut bad = good.clone();
         change(&mut bad);
         write_rows(folder.path().join("in.jsonl"), &[good.clone(), bad]);
-        let args = ["--input", "in.jsonl", "--output", "out.jsonl", "--quiet"];
+        let args = ["--input", "in.jsonl", "--output", "out.jsonl", "--quiet", "--overwrite"];
         let (found, _, stderr) = ran("emotional_understanding", folder.path(), &args);
-        assert!(found == Some(code) && stderr.contains(said) && stderr.contains("in.jsonl"), "{found:?}: {stderr}");
-        assert!(!folder.path().join("out.jsonl").exists());
+        assert!(
+            found == Some(0) && stderr.contains("1 of 2 rows lack") && stderr.contains(said),
+            "{found:?}: {stderr}"
+        );
+        let written = rows(folder.path().join("out.jsonl"));
+        assert!(written[0]["score"].is_number(), "{written:?}");
+        assert_eq!(written[1]["unscored"]["reason"], "missing");
+        assert!(written[1]["unscored"]["detail"].as_str().is_some_and(|detail| detail.contains(said)), "{written:?}");
     };
-    fails(|item| item["emotion_score"] = json!("much"), 1, "a whole number, bare or as a string");
-    fails(|item| item["emotion_score"] = json!(null), 1, "emotion_score");
-    fails(|item| _ = item.as_object_mut().expect("an object").remove("emotion"), 1, "emotion");
-    fails(|item| item["dialogue"] = json!(["a", "b"]), 1, "dialogue");
+    costs(|item| item["emotion_score"] = json!("much"), "a whole number, bare or as a string");
+    costs(|item| item["emotion_score"] = json!(null), "emotion_score");
+    costs(|item| _ = item.as_object_mut().expect("an object").remove("emotion"), "emotion");
+    costs(|item| item["dialogue"] = json!(["a", "b"]), "dialogue");
 }

@@ -215,13 +215,14 @@ fn a_run_that_its_service_failed_keeps_what_is_paid_for() {
     });
     let args = [&TWO[..], &["--output", "out.jsonl", "--concurrency", "1", "--max-attempts", "1"]].concat();
     let said = label(folder.path(), &server, &args);
-    assert_eq!((said.code, server.requests()), (Some(1), 7), "{}", said.stderr);
+    // Six labels, and ten requests in a row that the service fails.
+    assert_eq!((said.code, server.requests()), (Some(1), 16), "{}", said.stderr);
     assert!(said.stderr.contains("status 503: \"down\"") && said.stdout.contains("60 tokens read"), "{}", said.stderr);
     broken.store(false, Ordering::SeqCst);
     let said = label(folder.path(), &server, &[&args[..], &["--max-new-tokens", "99"]].concat());
     assert!(said.code == Some(1) && said.stderr.contains("max_new_tokens was 512, is 99"), "{}", said.stderr);
     let said = label(folder.path(), &server, &args);
-    assert_eq!((said.code, server.requests()), (Some(0), 7 + 14), "{}", said.stderr);
+    assert_eq!((said.code, server.requests()), (Some(0), 16 + 14), "{}", said.stderr);
     assert!(said.stdout.contains("20 of 20 labels") && said.stderr.contains("resuming: 6 of 20"), "{}", said.stdout);
 }
 

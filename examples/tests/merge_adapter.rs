@@ -34,7 +34,7 @@ fn a_merged_folder_is_the_model_with_its_adapter() {
     assert!(!folder.path().join(".merged.partial").exists());
     // What is there is never written over.
     let (code, _, stderr) = ran("merge_adapter", folder.path(), &args);
-    assert!(code == Some(2) && stderr.contains("merged exists"), "{code:?} {stderr}");
+    assert!(code == Some(2) && stderr.contains("merged: is a folder with something in it"), "{code:?} {stderr}");
     let (code, _, stderr) = ran("merge_adapter", folder.path(), &["--model", &base, "--output", "other"]);
     assert!(code == Some(2) && stderr.contains("--adapter"), "{code:?} {stderr}");
     let (code, _, stderr) =

@@ -718,6 +718,12 @@ fn a_base_model_is_read_as_its_hint_says() {
         "prompt_judge --input rows.jsonl --output o3.jsonl --verdict logits --points 5 --model base --quiet",
     ] {
         desk.refused(line, 1, &["no chat template", "give --raw-prompt"]);
-        desk.ok(&format!("{line} --raw-prompt --overwrite"));
+        let line = format!("{line} --raw-prompt --overwrite");
+        if line.starts_with("data_selection") {
+            // Its question is longer than this model's context, which is said of the rows.
+            desk.refused(&line, 1, &["no row was scored: 3 too_long"]);
+        } else {
+            desk.ok(&line);
+        }
     }
 }

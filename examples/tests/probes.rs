@@ -108,7 +108,7 @@ fn probes_are_trained_and_judge_and_filter() {
     assert_eq!(fs::read(at("probes/report.json")).unwrap(), before);
     // Results of other settings are not replaced, and states of other layers not mixed with these.
     let other: Vec<&str> = train.iter().map(|arg| if *arg == "1-3" { "1-2" } else { arg }).collect();
-    refused("inspector_train", folder.path(), &other, 1, r#"layers was "1-3", is "1-2""#);
+    refused("inspector_train", folder.path(), &other, 2, r#"layers was "1-3", is "1-2""#);
     assert_eq!(fs::read(at("probes/report.json")).unwrap(), before);
     let overwrite = [&other[..], &["--overwrite"]].concat();
     refused("inspector_train", folder.path(), &overwrite, 2, "shape.layers was [1,2,3], is [1,2]");
@@ -254,7 +254,7 @@ fn published_probes_judge_as_published() {
             fs::write(folder.path().join("f.safetensors"), serialize([("features", view)], None).unwrap()).unwrap();
             let args =
                 ["--probe", pickle.to_str().unwrap(), "--input", "f.safetensors", "--output", "o.jsonl", "--quiet"];
-            succeed("probe_apply", folder.path(), &args);
+            succeed("probe_apply", folder.path(), &[&args[..], &["--overwrite"]].concat());
             let expected = &expected[precision];
             for (row, found) in lines(folder.path().join("o.jsonl")).iter().enumerate() {
                 assert_eq!((&found["row"], &found["label"]), (&json!(row), &expected["predict"][row]), "{name}");

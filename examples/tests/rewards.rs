@@ -132,5 +132,5 @@ fn an_adapter_is_merged_and_tells_one_run_from_another() {
     let reward = |file: &str| rows(folder.path().join(file))[0]["rewards"].clone();
     assert_ne!(reward("plain.jsonl"), reward("adapted.jsonl"));
     let (code, _, stderr) = ran("reward_scores", folder.path(), &adapted("plain.jsonl"));
-    assert!(code == Some(2) && stderr.contains("adapters was unset"), "{code:?} {stderr}");
+    assert!(code == Some(2) && stderr.contains("model.fingerprint was "), "{code:?} {stderr}");
 }

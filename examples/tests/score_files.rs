@@ -663,8 +663,12 @@ fn what_was_scored_is_exported_in_the_order_of_the_input() {
         }
     }
     // What is not complete is not exported, and a column without grades is refused.
-    desk.fails(&[&export[..], &["--human", "response"]].concat(), 1, &["response", "lists with one per rater"]);
-    desk.fails(&[&export[..], &["--human", "nowhere"]].concat(), 1, &["nowhere"]);
+    desk.fails(
+        &[&export[..], &["--human", "response", "--overwrite"]].concat(),
+        1,
+        &["response", "lists with one per rater"],
+    );
+    desk.fails(&[&export[..], &["--human", "nowhere", "--overwrite"]].concat(), 1, &["nowhere"]);
     fs::remove_file(desk.path("scores.jsonl")).expect("removed");
     fs::remove_file(desk.part(2)).expect("removed");
     desk.fails(&export, 1, &["shard 2: no part"]);

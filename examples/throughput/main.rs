@@ -64,9 +64,9 @@ struct Cli {
     #[arg(long)]
     floor: bool,
     #[command(flatten)]
-    write: OverwriteArgs,
-    #[command(flatten)]
     model: ModelArgs,
+    #[command(flatten)]
+    write: OverwriteArgs,
 }
 
 #[derive(Clone, Copy, ValueEnum, PartialEq)]

@@ -44,16 +44,7 @@ impl Kind {
         let options =
             WriteOptions { overwrite: true, sync: SyncEvery { rows: 2, bytes: u64::MAX }, ..WriteOptions::default() };
         if self == Self::Rows {
-            let mut plan = RunPlan::new(self.output(folder), ROWS, Program::new("test", "1"));
-            (plan.command, plan.seed, plan.options) = (Vec::new(), Some(seed), options);
-            (plan.started, plan.clock) = (SystemTime::UNIX_EPOCH, || SystemTime::UNIX_EPOCH);
-            let Opened::Ready(start) = plan.open()? else { return Ok(()) };
-            let mut run = start.begin(Resolved::default())?;
-            for row in order(run.pending().collect()) {
-                run.push(row, &value(row, seed), Fate { unscored: None, graded: row == 1 })?;
-            }
-            run.finish()?;
-            return Ok(());
+            return write_rows(&self.output(folder), seed, options, || ());
         }
         let mut writer = StatesWriter::open(self.output(folder), &self.spec(seed), options)?;
         for row in order(writer.pending().collect()) {
@@ -100,6 +91,21 @@ impl Kind {
             }
         }
     }
+}
+
+/// Rows from the last to the first; `before_finish` is called once all are in the journal.
+fn write_rows(output: &Path, seed: u64, options: WriteOptions, before_finish: impl FnOnce()) -> Result<(), Error> {
+    let mut plan = RunPlan::new(output, ROWS, Program::new("test", "1"));
+    (plan.command, plan.seed, plan.options) = (Vec::new(), Some(seed), options);
+    (plan.started, plan.clock) = (SystemTime::UNIX_EPOCH, || SystemTime::UNIX_EPOCH);
+    let Opened::Ready(start) = plan.open()? else { return Ok(()) };
+    let mut run = start.begin(Resolved::default())?;
+    let pending: Vec<usize> = run.pending().collect();
+    for row in pending.into_iter().rev() {
+        run.push(row, &value(row, seed), Fate { unscored: None, graded: row == 1 })?;
+    }
+    before_finish();
+    run.finish().map(drop)
 }
 
 fn value(row: usize, seed: u64) -> Value {
@@ -256,8 +262,9 @@ fn what_is_sorted_onto_a_full_disk_is_removed() {
     let _alone = alone();
     let folder = tempfile::tempdir().unwrap();
     let sorted = folder.path().join("out.jsonl.partial.sorted");
-    std::os::unix::fs::symlink("/dev/full", &sorted).unwrap();
-    let error = Kind::Rows.write(folder.path(), 2).unwrap_err();
+    let fill = || std::os::unix::fs::symlink("/dev/full", &sorted).unwrap();
+    let output = Kind::Rows.output(folder.path());
+    let error = write_rows(&output, 2, WriteOptions::default(), fill).unwrap_err();
     assert!(matches!(&error, Error::Io { path, .. } if *path == sorted), "{error}");
     assert!(fs::symlink_metadata(&sorted).is_err());
     Kind::Rows.write(folder.path(), 2).unwrap();

@@ -233,7 +233,8 @@ fn an_interrupted_run_is_not_continued_with_other_settings() {
     write(&mut writer, 0);
     assert!(matches!(open(&path, &spec(5, per_shard(4))), Err(Error::Locked { .. })));
     drop(writer);
-    fs::remove_file(shard(&path, 2, 2)).unwrap();
+    let second = shard(&path, 2, 2);
+    [ids_path(&second), second].into_iter().for_each(|file| fs::remove_file(file).unwrap());
     assert_eq!(differences(&path, &spec(5, per_shard(2))), ["shards was 2, is 3"]);
     assert_eq!(differences(&path, &spec(5, Sharding::Whole)), ["shards was 2, is unset"]);
     assert_eq!(differences(&path, &spec(5, per_shard(3))), ["rows was 4, is 3"]);

@@ -97,8 +97,9 @@ impl<J: for<'i> Judge<dyn Fields + 'i>, Item: Fields + ?Sized> Judge<Item> for G
     }
 
     fn settings(&self) -> Option<Value> {
-        let member = <J as Judge<dyn Fields>>::settings(&self.judge)?;
-        Some(json!({"judge": "graded_pair", "member": member, "rule": self.rule}))
+        let Self { judge, rule, margin } = self;
+        let member = <J as Judge<dyn Fields>>::settings(judge)?;
+        Some(json!({"judge": "graded_pair", "member": member, "rule": rule, "margin": margin}))
     }
 }
 

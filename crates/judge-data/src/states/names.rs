@@ -4,6 +4,8 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use safetensors::SafeTensorError;
+
 use crate::Error;
 use crate::atomic::{folder, with_suffix};
 use crate::output::run_names;
@@ -47,10 +49,19 @@ pub(super) fn refuse_foreign_file(path: &Path, overwrite: bool) -> Result<(), Er
     let ids = ids_path(path);
     let journal = with_suffix(&ids, PARTIAL);
     refuse_foreign_journal(path, &journal, [with_suffix(path, PARTIAL), with_suffix(&journal, ".sorted")])?;
-    let is_there = !is_empty(path)?;
-    let is_table = is_there && MappedStates::open(path).is_ok();
-    if is_there && !is_table && !overwrite {
-        return Err(Error::OutputExists { path: path.to_path_buf(), differences: Vec::new() });
+    let table = if is_empty(path)? { None } else { Some(MappedStates::open(path)) };
+    let is_table = matches!(table, Some(Ok(_)));
+    match table {
+        // A table that was cut short.
+        Some(Err(error @ Error::Safetensors { source: SafeTensorError::MetadataIncompleteBuffer, .. }))
+            if !overwrite =>
+        {
+            return Err(error);
+        }
+        Some(Err(_)) if !overwrite => {
+            return Err(Error::OutputExists { path: path.to_path_buf(), differences: Vec::new() });
+        }
+        _ => {}
     }
     // Ids go before their states and come after them, so none are ever there alone.
     if !is_empty(&ids)? && !is_table { Err(taken(path, ids)) } else { Ok(()) }

@@ -19,6 +19,7 @@
 //! the model, so runs that go on at the same time share them.
 
 use std::collections::BTreeSet;
+use std::ops::ControlFlow;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, PoisonError, mpsc};
@@ -48,7 +49,7 @@ const MOST_NAMES: usize = 16;
 /// |---|---|
 /// | no complete answer in time, status 408, 409 or 5xx, an answer that is too long or no chat completion | sent again after a wait, at least as long as `Retry-After` asks; when all attempts have failed, [`Reason::NoAnswer`](judge_core::Reason::NoAnswer) |
 /// | status 400 or 422, a call of a tool instead of words | [`Reason::NoAnswer`](judge_core::Reason::NoAnswer) with what the service says, at once |
-/// | ten requests in a row with `NoAnswer` | the run ends, before more is spent |
+/// | ten requests in a row with `NoAnswer` | the run ends, before more is spent; those of them whose attempts all failed are asked again by a run that is resumed |
 /// | no connection, status 429 | sent again in the same way; when all attempts have failed, the run ends |
 /// | any other status, a redirect, a quota that is used up | the run ends |
 /// | no words because the limit of tokens was reached in thought | the reading of an empty text, [`Finish::Length`](judge_core::Finish::Length) |
@@ -169,6 +170,8 @@ impl TextModel for ApiModel {
         let run = RunGuard { inner: self.inner.clone(), over: Arc::default() };
         let (send, receive) = mpsc::channel();
         let (mut open, mut next, mut failed) = (0, 0, 0);
+        // Requests whose attempts all failed, until another one has an answer: if the service is down, that is no fault of theirs.
+        let mut unanswered: Vec<(usize, Unscored)> = Vec::new();
         loop {
             let room = self.inner.settings.concurrency - open;
             let mut gave = false;
@@ -193,12 +196,20 @@ impl TextModel for ApiModel {
             if gave {
                 continue; // what was given may have led to more requests
             }
-            let Some((number, outcome)) = (open > 0).then(|| receive.recv().ok()).flatten() else { return Ok(()) };
+            let Some((number, outcome)) = (open > 0).then(|| receive.recv().ok()).flatten() else {
+                if unanswered.is_empty() || give_all(&mut unanswered, exchange).is_break() {
+                    return Ok(());
+                }
+                continue; // what was given may have led to more requests
+            };
             open -= 1;
             let outcome = outcome.unwrap_or_else(|panic| resume_unwind(panic));
             let outcome = match outcome {
                 Ok(outcome) => {
                     failed = 0;
+                    if give_all(&mut unanswered, exchange).is_break() {
+                        return Ok(());
+                    }
                     outcome
                 }
                 Err(problem) => {
@@ -207,8 +218,11 @@ impl TextModel for ApiModel {
                         problem if !problem.is_rows() => problem,
                         last if failed == FAILED_IN_A_ROW => ApiProblem::InARow { count: failed, last: Box::new(last) },
                         problem => {
+                            let may_be_the_services = matches!(problem, ApiProblem::Exhausted { .. });
                             let unscored = Unscored::new(Reason::NoAnswer, problem.to_string());
-                            if exchange.give(number, Outcome::Unscored(unscored)).is_break() {
+                            if may_be_the_services {
+                                unanswered.push((number, unscored));
+                            } else if exchange.give(number, Outcome::Unscored(unscored)).is_break() {
                                 return Ok(());
                             }
                             continue;
@@ -223,6 +237,11 @@ impl TextModel for ApiModel {
             }
         }
     }
+}
+
+/// Gives these requests' outcomes, which are taken out.
+fn give_all(unanswered: &mut Vec<(usize, Unscored)>, exchange: &mut dyn Exchange) -> ControlFlow<()> {
+    unanswered.drain(..).try_for_each(|(number, unscored)| exchange.give(number, Outcome::Unscored(unscored)))
 }
 
 /// What a request's thread sends back: the request's number, and its outcome unless the thread

@@ -1,5 +1,5 @@
 # scikit-learn==1.9.1 numpy==2.4.6
-"""Writes the fixtures of judge-probe's TF-IDF weights, tfidf.json and tfidf_logistic.json in tests/fixtures: what scikit-learn's TfidfVectorizer
+"""Writes the fixtures of judge-probe's TF-IDF weights, tfidf.json and tfidf_logistic.json: what scikit-learn's TfidfVectorizer
 makes of a few texts, and what its LogisticRegression learns from such weights of others, run to convergence.
 
     python scripts/probe/tfidf_fixtures.py

@@ -3,8 +3,8 @@
 
 use crate::Error;
 
-/// Features of several texts, `[n_rows, n_features]`, of which only those above 0 are kept: memory is 12 bytes for each of these, whatever the
-/// number of features. At least one row and one feature, every value finite.
+/// Features of several texts, `[n_rows, n_features]`, of which only those above 0 are kept: memory is 12 bytes for each of these,
+/// whatever the number of features. At least one row and one feature, every value finite.
 ///
 /// [`FittedTfidfVectorizer::transform`](crate::FittedTfidfVectorizer::transform) makes it, and
 /// [`LogisticRegression::fit_sparse`](crate::LogisticRegression::fit_sparse) learns from it.

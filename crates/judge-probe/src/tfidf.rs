@@ -78,8 +78,8 @@ impl FittedTfidfVectorizer {
         &self.idf
     }
 
-    /// Each text's words, counted and weighted, scaled to length 1: `[n_texts, n_words]`. A text without any known word is all 0. Memory is
-    /// that of the texts' distinct words, not of all words for each text.
+    /// Each text's words, counted and weighted, scaled to length 1: `[n_texts, n_words]`. A text without any known word is
+    /// all 0. Memory is that of the texts' distinct words, not of all words for each text.
     ///
     /// # Errors
     ///

@@ -1,7 +1,7 @@
 //! Newton's method on the penalised loss, each step by conjugate gradients. Their preconditioner is the Hessian with each row's curvature
 //! taken as equal in all directions: of two classes the Hessian itself, so that one iteration solves; of more, the same matrix for every class,
-//! which keeps coefficients summing to 0 over classes, as they do at the optimum. Of sparse rows it is the diagonal of that matrix alone, since the
-//! matrix has as many entries as there are pairs of words.
+//! which keeps coefficients summing to 0 over classes, as they do at the optimum. Of sparse rows it is the diagonal of that matrix
+//! alone, since the matrix has as many entries as there are pairs of words.
 //!
 //! Which steps are taken, and when they end, is decided here; what a row loses is `loss`'s. Sizes: `n_coordinates` is
 //! what `RowSpace` left of the features, at most the number of rows, plus one for the intercept; `n_columns` is 1 for two

@@ -1,7 +1,7 @@
 //! The rows that a fit multiplies by: in coordinates of a `RowSpace`, or as they are where most features are 0.
 //!
-//! Sparse rows are never made dense and no matrix of coordinates by coordinates is formed from them: products cost what the values that are
-//! not 0 cost.
+//! Sparse rows are never made dense and no matrix of coordinates by coordinates is formed from them: products cost what the
+//! values that are not 0 cost.
 
 use faer::{Mat, MatRef};
 

@@ -20,8 +20,8 @@ use crate::{
 /// What learns from surface features: as simple as the simplest probe, so that a difference is one of features.
 type OnSurface = Pipeline<StandardScaler, LogisticRegression>;
 
-/// The values of C that are tried on words. They are not the probe's: those suit features of deviation 1, of which a row has a squared length of
-/// as many as there are, while the TF-IDF weights of a text have length 1 whatever the number of words.
+/// The values of C that are tried on words. They are not the probe's: those suit features of deviation 1, of which
+/// a row has a squared length of as many as there are, while the TF-IDF weights of a text have length 1 whatever the number of words.
 const C_OF_WORDS: [f64; 4] = [0.1, 1.0, 10.0, 100.0];
 
 /// Learnt from the same rows as a probe, C chosen in the same folds.

@@ -9,7 +9,7 @@ use judge_probe::training::{Evaluation, ProbeCalibration, TrainingReport};
 /// Rows that would look slipped by chance as rarely as this are shown.
 const SLIPPED: f64 = 0.01;
 
-/// What baselines are called where C was chosen in the probe's folds. Those of the artefact report have C = 1 and no scaler for words, so that
+/// What baselines are called where C was chosen in the probe's folds. Those of the artefact report have C = 1, so that
 /// they are the same whatever the probe's settings; their figures therefore differ.
 const TUNED: [(&str, &str); 2] = [("surface", "surface features (tuned)"), ("tfidf", "TF-IDF (tuned)")];
 const FIXED: [(&str, &str); 2] = [("surface", "surface features (C = 1)"), ("tfidf", "TF-IDF (C = 1)")];

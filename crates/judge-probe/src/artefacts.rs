@@ -21,7 +21,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::artefacts::baselines::{Tested, counted};
 use crate::cross_validation::check_splits;
-use crate::{Classifier, Error, Scoring, Split, TfidfVectorizer};
+use crate::{Error, LogisticRegression, Scoring, Split, TfidfVectorizer};
 
 /// Labelled responses: one entry per row in each list.
 ///
@@ -41,9 +41,9 @@ pub struct LabelledTexts<'a> {
 /// Looks for artefacts of rows that are split: those learnt from and tested on again, baselines that see no meaning and predict the label all
 /// the same, and sources that give it away. Whether responses have slipped against their questions is no matter of splits: see [`Shift`].
 #[derive(Debug, Clone, PartialEq)]
-pub struct ArtefactCheck<C> {
+pub struct ArtefactCheck {
     /// What learns from surface features, standardised, and from TF-IDF weights.
-    pub classifier: C,
+    pub classifier: LogisticRegression,
     /// Which words count.
     pub vectorizer: TfidfVectorizer,
     /// How predictions are scored.
@@ -81,10 +81,10 @@ pub struct SourceCounts {
     pub labels: Vec<(i64, usize)>,
 }
 
-impl<C: Classifier + Send> ArtefactCheck<C> {
+impl ArtefactCheck {
     /// Checks rows as they are split into those to learn from and those to test on. Scores are over all rows tested on together.
     ///
-    /// The classifier is fitted twice for each split, once on 8 surface features and once on a dense column for each word.
+    /// The classifier is fitted twice for each split, once on 8 surface features and once on words.
     /// Splits are worked on in parallel; results do not depend on the number of threads.
     ///
     /// # Errors

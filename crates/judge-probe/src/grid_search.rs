@@ -55,6 +55,28 @@ pub struct NestedSplit<L> {
     pub score: Option<f64>,
 }
 
+impl SearchScores {
+    /// From the scores of all candidates in each split. The first of equal means is best; a candidate without a score in some split is not.
+    ///
+    /// [`Error::NoScore`] where none has a mean.
+    pub(crate) fn of(by_split: &[Vec<Option<f64>>], n_candidates: usize) -> Result<Self, Error> {
+        let candidates: Vec<SplitScores> = (0..n_candidates)
+            .map(|candidate| SplitScores { by_split: by_split.iter().map(|scores| scores[candidate]).collect() })
+            .collect();
+        let mut best = None;
+        for (candidate, scores) in candidates.iter().enumerate() {
+            if let Some((mean, deviation)) = scores.mean().zip(scores.deviation())
+                && best.is_none_or(|(_, best, _)| mean > best)
+            {
+                best = Some((candidate, mean, deviation));
+            }
+        }
+        let (best, best_mean, best_deviation) =
+            best.ok_or(Error::NoScore { n_candidates, n_splits: by_split.len() })?;
+        Ok(Self { candidates, best, best_mean, best_deviation })
+    }
+}
+
 impl<E: Estimator, S: Scorer<E::Label>> GridSearch<E, S> {
     /// Scores every candidate on every split. Splits are worked on in parallel, the candidates of one together
     /// ([`Estimator::fit_each`]); results do not depend on the number of threads.
@@ -67,20 +89,7 @@ impl<E: Estimator, S: Scorer<E::Label>> GridSearch<E, S> {
     /// [`Error::NoScore`] without candidates or splits, and where the score of every candidate is undefined in some split.
     pub fn scores(&self, features: &Matrix, labels: &[E::Label], splits: &[Split]) -> Result<SearchScores, Error> {
         let by_split = in_each_split(features, labels, splits, |_, data| self.scores_in(&data))?;
-        let candidates: Vec<SplitScores> = (0..self.candidates.len())
-            .map(|candidate| SplitScores { by_split: by_split.iter().map(|scores| scores[candidate]).collect() })
-            .collect();
-        let mut best = None;
-        for (candidate, scores) in candidates.iter().enumerate() {
-            if let Some((mean, deviation)) = scores.mean().zip(scores.deviation())
-                && best.is_none_or(|(_, best, _)| mean > best)
-            {
-                best = Some((candidate, mean, deviation));
-            }
-        }
-        let unscored = Error::NoScore { n_candidates: candidates.len(), n_splits: splits.len() };
-        let (best, best_mean, best_deviation) = best.ok_or(unscored)?;
-        Ok(SearchScores { candidates, best, best_mean, best_deviation })
+        SearchScores::of(&by_split, self.candidates.len())
     }
 
     /// The best candidate, fitted to all rows (`refit=True`).
@@ -152,6 +161,6 @@ impl<E: Estimator, S: Scorer<E::Label>> GridSearch<E, S> {
     }
 }
 
-fn in_candidate(candidate: usize, error: Error) -> Error {
+pub(crate) fn in_candidate(candidate: usize, error: Error) -> Error {
     Error::InCandidate { candidate, error: Box::new(error) }
 }

@@ -21,8 +21,13 @@ impl EncodedLabels {
     /// [`Error::LabelCount`], [`Error::OneClass`].
     /// Of the features only the number of rows is looked at.
     pub(crate) fn new(features: &Matrix, labels: &[i64]) -> Result<Self, Error> {
-        if labels.len() != features.n_rows() {
-            return Err(Error::LabelCount { n_rows: features.n_rows(), n_labels: labels.len() });
+        Self::of_rows(features.n_rows(), labels)
+    }
+
+    /// The same of so many rows, whatever holds them.
+    pub(crate) fn of_rows(n_rows: usize, labels: &[i64]) -> Result<Self, Error> {
+        if labels.len() != n_rows {
+            return Err(Error::LabelCount { n_rows, n_labels: labels.len() });
         }
         let mut classes = labels.to_vec();
         classes.sort_unstable();

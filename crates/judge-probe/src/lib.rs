@@ -58,7 +58,8 @@
 //!
 //! - For general machine learning: it holds what probing needs and no more.
 //! - For features with missing values: decide first what a missing one means; NaN is refused.
-//! - For sparse or very wide problems: matrices are dense and double, and systems are solved directly.
+//! - For sparse problems other than words: [`LogisticRegression`] alone learns from a [`SparseMatrix`]; all else is dense and double, and systems are
+//!   solved directly.
 
 pub mod artefacts;
 mod balanced_sample;
@@ -105,6 +106,7 @@ mod saved_probe;
 mod scoring;
 mod sigmoid;
 mod sklearn_import;
+mod sparse_matrix;
 mod split;
 mod standard_scaler;
 mod surface;
@@ -147,6 +149,7 @@ pub use ridge_to_class::{FittedRidgeToClass, OnScale, RidgeToClass};
 pub use saved_probe::{ProbeOrigin, ProbedModel, SavedProbe, SavedProbeError, Validation};
 pub use scoring::{RegressionScoring, Scorer, Scoring, SplitScores};
 pub use sklearn_import::{ImportError, ImportProblem, ImportedFrom, InspectorMetadata, Search, SklearnProbe};
+pub use sparse_matrix::SparseMatrix;
 pub use split::{GroupKFold, KFold, Split, StratifiedGroupKFold, StratifiedKFold, TestSize, TrainTestSplit};
 pub use standard_scaler::{FittedStandardScaler, StandardScaler};
 pub use surface::{SURFACE_FEATURES, surface_features};

@@ -7,11 +7,11 @@
 //! The values themselves are `linear_functions`', row by row and in a fixed order. Probabilities exist for two rules,
 //! numbers besides the class for three; both depend on the rule alone and not on how a classifier was fitted.
 
-use crate::linear_functions::{first_greatest, linear_functions};
+use crate::linear_functions::{first_greatest, linear_functions, sparse_functions};
 use crate::sigmoid::softplus;
 use crate::{
     Error, FittedClassifier, FittedEstimator, FittedLinearSvc, FittedLogisticRegression, FittedOrdinalRegression,
-    Matrix, Predictions,
+    Matrix, Predictions, ProbabilityTable, SparseMatrix,
 };
 
 /// How the values of linear functions become a class.
@@ -177,6 +177,46 @@ impl LinearClassifier {
         }
     }
 
+    /// The classes that values of the functions decide for, with ties broken as [`DecisionRule`] says.
+    fn decided(&self, functions: &Matrix) -> Vec<i64> {
+        // NaN cannot occur: the functions are a `Matrix`, which is finite.
+        let class_of = |row: &[f64]| match (self.rule, row) {
+            (DecisionRule::OneVsOne, row) => first_greatest(&self.votes(row)),
+            (DecisionRule::Nearest, row) => match self.nearness(row[0])[..] {
+                [value] => usize::from(value > 0.0),
+                ref distances => first_greatest(distances),
+            },
+            (_, [value]) => usize::from(*value > 0.0),
+            (DecisionRule::Cumulative, row) => first_greatest(&self.log_probabilities(row)),
+            (DecisionRule::Logistic | DecisionRule::OneVsRest, row) => first_greatest(row),
+        };
+        functions.rows().map(|row| self.classes[class_of(row)]).collect()
+    }
+
+    /// The probability of each class for values of the functions; `None` of rules without.
+    fn probabilities(&self, functions: &Matrix) -> Result<Option<Matrix>, Error> {
+        if let DecisionRule::OneVsRest | DecisionRule::OneVsOne | DecisionRule::Nearest = self.rule {
+            return Ok(None);
+        }
+        let probabilities = |row: &[f64]| match row {
+            [logit] => softmax(&[0.0, *logit]),
+            // Sums to 1 but for rounding, which this takes away.
+            functions if self.rule == DecisionRule::Cumulative => softmax(&self.log_probabilities(functions)),
+            logits => softmax(logits),
+        };
+        Matrix::new(functions.rows().flat_map(probabilities).collect(), self.classes.len()).map(Some)
+    }
+
+    /// Classes and, where the rule has them, probabilities of sparse rows.
+    ///
+    /// [`Error::FeatureCount`]; [`Error::NonFiniteFeature`] where a value overflows.
+    pub(crate) fn sparse_predictions(&self, features: &SparseMatrix) -> Result<Predictions<i64>, Error> {
+        let functions = sparse_functions(features, &self.coefficients, &self.intercepts)?;
+        let table = |p: Matrix| ProbabilityTable::new(self.classes.clone(), p);
+        let probabilities = self.probabilities(&functions)?.map(table).transpose()?;
+        Ok(Predictions { labels: self.decided(&functions), probabilities })
+    }
+
     /// What a value of the function speaks for the classes, see [`DecisionRule::Nearest`].
     ///
     /// Of two classes one value, above 0 nearer to the second; of more `[n_classes]`, 0 at most. A value in the middle
@@ -270,19 +310,7 @@ impl FittedEstimator for LinearClassifier {
 
     /// By the rule, with ties broken as [`DecisionRule`] says.
     fn predict(&self, features: &Matrix) -> Result<Vec<i64>, Error> {
-        let functions = self.functions(features)?;
-        // NaN cannot occur: the functions are a `Matrix`, which is finite.
-        let class_of = |row: &[f64]| match (self.rule, row) {
-            (DecisionRule::OneVsOne, row) => first_greatest(&self.votes(row)),
-            (DecisionRule::Nearest, row) => match self.nearness(row[0])[..] {
-                [value] => usize::from(value > 0.0),
-                ref distances => first_greatest(distances),
-            },
-            (_, [value]) => usize::from(*value > 0.0),
-            (DecisionRule::Cumulative, row) => first_greatest(&self.log_probabilities(row)),
-            (DecisionRule::Logistic | DecisionRule::OneVsRest, row) => first_greatest(row),
-        };
-        Ok(functions.rows().map(|row| self.classes[class_of(row)]).collect())
+        Ok(self.decided(&self.functions(features)?))
     }
 
     fn predictions(&self, features: &Matrix) -> Result<Predictions<i64>, Error> {
@@ -318,17 +346,8 @@ impl FittedClassifier for LinearClassifier {
 
     /// Of [`DecisionRule::Logistic`] and [`DecisionRule::Cumulative`]; else `None`.
     fn predict_proba(&self, features: &Matrix) -> Result<Option<Matrix>, Error> {
-        if let DecisionRule::OneVsRest | DecisionRule::OneVsOne | DecisionRule::Nearest = self.rule {
-            return Ok(None);
-        }
         let functions = self.functions(features)?;
-        let probabilities = |row: &[f64]| match row {
-            [logit] => softmax(&[0.0, *logit]),
-            // Sums to 1 but for rounding, which this takes away.
-            functions if self.rule == DecisionRule::Cumulative => softmax(&self.log_probabilities(functions)),
-            logits => softmax(logits),
-        };
-        Matrix::new(functions.rows().flat_map(probabilities).collect(), self.classes.len()).map(Some)
+        self.probabilities(&functions)
     }
 }
 

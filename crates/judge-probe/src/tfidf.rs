@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::{Error, Matrix};
+use crate::{Error, SparseMatrix};
 
 /// How often each word occurs in a text, less for common words, as `sklearn.feature_extraction.text.TfidfVectorizer` with its defaults:
 /// what a text says without its order or meaning, and so a baseline for anything that claims to understand it.
@@ -44,7 +44,9 @@ impl TfidfVectorizer {
     /// let words = TfidfVectorizer::default().fit(&["The sum is 12.", "the product"])?;
     /// assert_eq!(words.words(), ["12", "is", "product", "sum", "the"]);
     /// let weights = words.transform(&["Sum the SUM!"])?;
-    /// assert!((weights.values()[3] - 0.942_155_6).abs() < 1e-7);
+    /// let row: Vec<(usize, f64)> = weights.rows().flatten().collect();
+    /// assert_eq!((row[0].0, row[1].0), (3, 4));
+    /// assert!((row[0].1 - 0.942_155_6).abs() < 1e-7);
     /// # Ok::<(), judge_probe::Error>(())
     /// ```
     pub fn fit<S: AsRef<str>>(&self, texts: &[S]) -> Result<FittedTfidfVectorizer, Error> {
@@ -76,28 +78,29 @@ impl FittedTfidfVectorizer {
         &self.idf
     }
 
-    /// Each text's words, counted and weighted, scaled to length 1: `[n_texts, n_words]`. A text without any known word is all 0.
+    /// Each text's words, counted and weighted, scaled to length 1: `[n_texts, n_words]`. A text without any known word is
+    /// all 0. Memory is that of the texts' distinct words, not of all words for each text.
     ///
     /// # Errors
     ///
     /// [`Error::Empty`] for no texts.
-    pub fn transform<S: AsRef<str>>(&self, texts: &[S]) -> Result<Matrix, Error> {
-        let mut values = Vec::with_capacity(texts.len() * self.words.len());
-        for text in texts {
-            let mut weights = vec![0.0; self.words.len()];
-            for word in words(text.as_ref()) {
-                if let Ok(place) = self.words.binary_search(&word) {
-                    weights[place] += 1.0;
-                }
+    pub fn transform<S: AsRef<str>>(&self, texts: &[S]) -> Result<SparseMatrix, Error> {
+        SparseMatrix::of_unit_rows(texts.iter().map(|text| self.weights(text.as_ref())), self.words.len())
+    }
+
+    /// The known words of a text by their places, ascending, and their weights.
+    fn weights(&self, text: &str) -> Vec<(u32, f64)> {
+        let mut counts: BTreeMap<usize, f64> = BTreeMap::new();
+        for word in words(text) {
+            if let Ok(place) = self.words.binary_search(&word) {
+                *counts.entry(place).or_default() += 1.0;
             }
-            weights.iter_mut().zip(&self.idf).for_each(|(weight, idf)| *weight *= idf);
-            let length = weights.iter().map(|weight| weight * weight).sum::<f64>().sqrt();
-            if length > 0.0 {
-                weights.iter_mut().for_each(|weight| *weight /= length);
-            }
-            values.extend(weights);
         }
-        Matrix::new(values, self.words.len())
+        let weighted = counts.into_iter().map(|(place, count)| (place as u32, count * self.idf[place]));
+        let mut weights: Vec<(u32, f64)> = weighted.collect();
+        let length = weights.iter().map(|(_, weight)| weight * weight).sum::<f64>().sqrt();
+        weights.iter_mut().for_each(|(_, weight)| *weight /= length);
+        weights
     }
 }
 

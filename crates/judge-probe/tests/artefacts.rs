@@ -15,7 +15,7 @@ use judge_probe::{
 };
 use serde_json::Value;
 
-fn check() -> ArtefactCheck<LogisticRegression> {
+fn check() -> ArtefactCheck {
     ArtefactCheck {
         classifier: LogisticRegression { class_weight: ClassWeight::Balanced, ..LogisticRegression::default() },
         vectorizer: TfidfVectorizer::default(),

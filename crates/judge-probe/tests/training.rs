@@ -9,6 +9,7 @@ use judge_probe::training::{
     TrainedProbe, TrainingError, TrainingOrigin, View,
 };
 use judge_probe::{Error, FittedClassifier, FittedEstimator, Matrix, ProbedModel, SavedProbe};
+use serde_json::Value;
 
 const D_MODEL: usize = 2;
 
@@ -101,6 +102,36 @@ fn refused(training: &ProbeTraining, rows: &[GradedRow]) -> TrainingError {
             error
         }
         other => panic!("{other:?}"),
+    }
+}
+
+/// As `GridSearchCV` finds it over `TfidfVectorizer` and `LogisticRegression`, without a scaler: see `scripts/probe/tfidf_fixtures.py`.
+#[test]
+fn the_baseline_of_words_is_scikit_learns() {
+    let fixture: Value = serde_json::from_str(include_str!("fixtures/tfidf_logistic.json")).unwrap();
+    let expected = &fixture["baseline"];
+    let part = |split: &str, texts: &Value, labels: &Value| -> Vec<GradedRow> {
+        let graded = texts.as_array().unwrap().iter().zip(labels.as_array().unwrap()).enumerate();
+        graded
+            .map(|(i, (text, label))| GradedRow {
+                split: Some(split.to_owned()),
+                ..GradedRow::new(
+                    format!("{split}-{i}"),
+                    Prompt::Raw(text.as_str().unwrap().to_owned()),
+                    label.as_f64().unwrap(),
+                )
+            })
+            .collect()
+    };
+    let learnt = part("train", &fixture["texts"], &expected["labels"]);
+    let tested = part("test", &fixture["unseen"], &expected["unseen_labels"]);
+    let TrainedProbe { report, .. } = train(&ProbeTraining { folds: 5, ..training() }, &[learnt, tested].concat());
+    let found = &report.splits["test"].predictors["tfidf"];
+    for (name, found) in
+        [("weighted_f1", &found.weighted_f1), ("macro_f1", &found.macro_f1), ("accuracy", &found.accuracy)]
+    {
+        let (found, expected) = (found.estimate().unwrap(), expected[name].as_f64().unwrap());
+        assert!((found - expected).abs() < 1e-12, "{name}: {found}, expected {expected}");
     }
 }
 

@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use crate::artefacts::LabelledTexts;
 use crate::cross_validation::{in_each_split, in_parallel, select};
 use crate::{
-    Classifier, Error, Estimator, FittedEstimator, Pipeline, Scoring, Split, StandardScaler, TfidfVectorizer,
+    Error, Estimator, FittedEstimator, LogisticRegression, Pipeline, Scoring, Split, StandardScaler, TfidfVectorizer,
     surface_features,
 };
 
@@ -122,9 +122,9 @@ impl<'a> Tested<'a> {
 
     /// What a classifier says that has learnt surface features within each split, scaled.
     /// The features are computed once for all rows, since nothing is learnt in that; the scaler is fitted within each split.
-    pub(super) fn surface<C: Classifier>(&self, classifier: &C) -> Result<Vec<i64>, Error> {
+    pub(super) fn surface(&self, classifier: &LogisticRegression) -> Result<Vec<i64>, Error> {
         let features = surface_features(self.rows.questions, self.rows.responses)?;
-        let probe = Pipeline { transformer: StandardScaler::default(), estimator: classifier.clone() };
+        let probe = Pipeline { transformer: StandardScaler::default(), estimator: *classifier };
         let predicted = in_each_split(&features, self.rows.labels, self.splits, |_, data| {
             probe.fit(&data.train, &data.train_labels)?.predict(&data.test)
         })?;
@@ -133,19 +133,22 @@ impl<'a> Tested<'a> {
 
     /// Words are learnt within each split.
     ///
-    /// Weights are not scaled: rows have length 1 already. The matrices are `[n_rows, n_words]`, dense, two for each split that
-    /// is worked on.
+    /// Weights are not scaled: rows have length 1 already.
     ///
     /// # Errors
     ///
     /// [`Error::InSplit`] with [`Error::NoWords`] for a split without words to learn, or with what the classifier reports.
-    pub(super) fn tfidf<C: Classifier>(&self, vectorizer: &TfidfVectorizer, classifier: &C) -> Result<Vec<i64>, Error> {
+    pub(super) fn tfidf(
+        &self,
+        vectorizer: &TfidfVectorizer,
+        classifier: &LogisticRegression,
+    ) -> Result<Vec<i64>, Error> {
         let predicted = in_parallel(self.splits, |split| {
             let texts = |rows: &[usize]| rows.iter().map(|&row| &self.rows.responses[row]).collect::<Vec<_>>();
             let learnt = texts(&split.train);
             let words = vectorizer.fit(&learnt)?;
-            let fitted = classifier.fit(&words.transform(&learnt)?, &select(self.rows.labels, &split.train))?;
-            fitted.predict(&words.transform(&texts(&split.test))?)
+            let fitted = classifier.fit_sparse(&words.transform(&learnt)?, &select(self.rows.labels, &split.train))?;
+            Ok(fitted.sparse_predictions(&words.transform(&texts(&split.test))?)?.labels)
         })?;
         Ok(predicted.concat())
     }

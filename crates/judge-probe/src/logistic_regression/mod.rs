@@ -2,17 +2,20 @@
 
 mod loss;
 mod newton;
+mod points;
 
 use faer::Mat;
 
 use crate::labels::EncodedLabels;
 use crate::row_space::{Exactness, RowSpace};
+use crate::sparse_matrix::SparseMatrix;
 use crate::{
     ClassWeight, DecisionRule, Error, Estimator, FittedClassifier, FittedEstimator, LinearClassifier, Matrix,
     Predictions,
 };
 use loss::Loss;
 use newton::{Objective, Preconditioner};
+use points::Features;
 
 /// Logistic regression with an L2 penalty, as `sklearn.linear_model.LogisticRegression`: of two classes a sigmoid of one linear function, of
 /// more a softmax of one a class.
@@ -76,6 +79,59 @@ impl LogisticRegression {
     fn exactness(&self) -> Exactness {
         Exactness { c: self.c, class_weight: self.class_weight, tol: self.tol }
     }
+
+    /// Learns from sparse features, such as TF-IDF weights: the same objective and minimum as [`fit`](Estimator::fit) has for
+    /// the same rows written out. Nothing is centred, no row is made dense, and memory grows with the values that are not 0: a step of Newton's method is
+    /// conjugate gradients, each O(values · classes).
+    ///
+    /// ```
+    /// use judge_probe::{LogisticRegression, TfidfVectorizer};
+    ///
+    /// let texts = ["a good answer", "a bad answer", "good", "bad, bad"];
+    /// let words = TfidfVectorizer::default().fit(&texts)?;
+    /// let fitted = LogisticRegression::default().fit_sparse(&words.transform(&texts)?, &[1, 0, 1, 0])?;
+    /// let unseen = words.transform(&["so good", "how bad"])?;
+    /// assert_eq!(fitted.sparse_predictions(&unseen)?.labels, [1, 0]);
+    /// # Ok::<(), judge_probe::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// As [`fit`](Estimator::fit).
+    pub fn fit_sparse(&self, features: &SparseMatrix, labels: &[i64]) -> Result<FittedLogisticRegression, Error> {
+        let mut fitted = Self::fit_each_sparse(std::slice::from_ref(self), features, labels);
+        // One result a setting.
+        fitted.swap_remove(0)
+    }
+
+    /// [`fit_sparse`](Self::fit_sparse) of several settings, each from where that of the next smaller c ended; results in their order.
+    pub(crate) fn fit_each_sparse(
+        settings: &[Self],
+        features: &SparseMatrix,
+        labels: &[i64],
+    ) -> Vec<Result<FittedLogisticRegression, Error>> {
+        fit_path(settings, Features::sparse(features, labels))
+    }
+}
+
+/// The fits of all settings in their order, from the smallest c to the greatest.
+///
+/// A setting that is out of range or does not converge spoils no other; after one that does not converge the next starts
+/// from 0. An error of the features is that of every setting.
+fn fit_path(
+    settings: &[LogisticRegression],
+    data: Result<(Features<'_>, EncodedLabels), Error>,
+) -> Vec<Result<FittedLogisticRegression, Error>> {
+    let (features, labels) = match data {
+        Ok(data) => data,
+        Err(error) => return settings.iter().map(|_| Err(error.clone())).collect(),
+    };
+    let mut order: Vec<usize> = (0..settings.len()).collect();
+    order.sort_by(|&i, &j| settings[i].c.total_cmp(&settings[j].c));
+    let mut path = Path { features: &features, labels: &labels, last: [None, None] };
+    let mut fitted: Vec<_> = order.into_iter().map(|i| (i, path.fit(&settings[i]))).collect();
+    fitted.sort_by_key(|(i, _)| *i);
+    fitted.into_iter().map(|(_, fitted)| fitted).collect()
 }
 
 impl Estimator for LogisticRegression {
@@ -102,37 +158,21 @@ impl Estimator for LogisticRegression {
     /// other; after one that does not converge the next starts from 0.
     fn fit_each(settings: &[Self], features: &Matrix, labels: &[i64]) -> Vec<Result<Self::Fitted, Error>> {
         let data = RowSpace::with_labels(features, labels, settings.iter().map(Self::exactness));
-        let (space, labels) = match data {
-            Ok(data) => data,
-            Err(error) => return settings.iter().map(|_| Err(error.clone())).collect(),
-        };
-        let mut order: Vec<usize> = (0..settings.len()).collect();
-        order.sort_by(|&i, &j| settings[i].c.total_cmp(&settings[j].c));
-        let mut path = Path::new(features, &labels, &space);
-        let mut fitted: Vec<_> = order.into_iter().map(|i| (i, path.fit(&settings[i]))).collect();
-        fitted.sort_by_key(|(i, _)| *i);
-        fitted.into_iter().map(|(_, fitted)| fitted).collect()
+        fit_path(settings, data.map(|(space, labels)| (Features::dense(features, space), labels)))
     }
 }
 
 /// Fits to the same data, each from where the last one ended.
 struct Path<'a> {
-    /// `[n_rows, n_features]`, here for their number alone: the solver works on `space`.
-    features: &'a Matrix,
+    features: &'a Features<'a>,
     labels: &'a EncodedLabels,
-    /// The features' coordinates, in which the solver works.
-    space: &'a RowSpace<'a>,
     /// Without intercepts and with.
     /// Coefficients `[n_coordinates, n_columns]` of the last fit that converged, and the preconditioner it ended with.
     /// The two kinds have different numbers of coordinates and cannot start each other.
     last: [Option<(Mat<f64>, Option<Preconditioner>)>; 2],
 }
 
-impl<'a> Path<'a> {
-    fn new(features: &'a Matrix, labels: &'a EncodedLabels, space: &'a RowSpace<'a>) -> Self {
-        Self { features, labels, space, last: [None, None] }
-    }
-
+impl Path<'_> {
     /// One setting, from where the last one of its kind ended. Class weights may differ between settings: they change the
     /// objective, and the start need only be near.
     fn fit(&mut self, settings: &LogisticRegression) -> Result<FittedLogisticRegression, Error> {
@@ -141,7 +181,7 @@ impl<'a> Path<'a> {
         let weights = self.labels.class_of_row.iter().map(|&class| of_classes[class]);
         let sum: f64 = weights.clone().sum();
         let objective = Objective {
-            points: self.space.points(settings.fit_intercept),
+            points: self.features.points(settings.fit_intercept),
             lambda: 1.0 / (settings.c * sum),
             loss: Loss {
                 class_of_row: &self.labels.class_of_row,
@@ -155,7 +195,7 @@ impl<'a> Path<'a> {
             last.take().unwrap_or_else(|| (Mat::zeros(objective.points.shape().0, n_columns), None));
         let n_iter = objective.minimise(&mut found, &mut preconditioner, settings.max_iter, settings.tol)?;
 
-        let coefficients = self.space.of_features(found.as_ref().subrows(0, objective.points.n_penalised()));
+        let coefficients = self.features.of_features(found.as_ref().subrows(0, objective.points.n_penalised()));
         let intercepts =
             (0..n_columns).map(|column| found.col(column).iter().skip(objective.points.n_penalised()).sum()).collect();
         *last = Some((found, preconditioner));
@@ -183,6 +223,15 @@ impl FittedLogisticRegression {
     /// One for each row of [`coefficients`](Self::coefficients).
     pub fn intercepts(&self) -> &[f64] {
         self.linear.intercepts()
+    }
+
+    /// The class of each row of sparse features, and the probability of each class.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::FeatureCount`]; [`Error::NonFiniteFeature`] where a function overflows.
+    pub fn sparse_predictions(&self, features: &SparseMatrix) -> Result<Predictions<i64>, Error> {
+        self.linear.sparse_predictions(features)
     }
 
     /// Steps of Newton's method that were needed.

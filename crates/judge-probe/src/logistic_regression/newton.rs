@@ -1,6 +1,7 @@
 //! Newton's method on the penalised loss, each step by conjugate gradients. Their preconditioner is the Hessian with each row's curvature
 //! taken as equal in all directions: of two classes the Hessian itself, so that one iteration solves; of more, the same matrix for every class,
-//! which keeps coefficients summing to 0 over classes, as they do at the optimum.
+//! which keeps coefficients summing to 0 over classes, as they do at the optimum. Of sparse rows it is the diagonal of that matrix
+//! alone, since the matrix has as many entries as there are pairs of words.
 //!
 //! Which steps are taken, and when they end, is decided here; what a row loses is `loss`'s. Sizes: `n_coordinates` is
 //! what `RowSpace` left of the features, at most the number of rows, plus one for the intercept; `n_columns` is 1 for two
@@ -17,9 +18,10 @@ use faer::traits::RealField;
 use faer::{Mat, Scale};
 
 use super::loss::{Expansion, Loss};
+use super::points::Points;
 use crate::Error;
 use crate::products::{Cholesky, dot};
-use crate::row_space::Points;
+use crate::row_space;
 
 /// (weighted mean loss) + lambda/2 ‖coefficients‖².
 pub(super) struct Objective<'a> {
@@ -41,13 +43,13 @@ const ITERATIONS_OF_A_ROUGH_ONE: usize = 48;
 /// Conjugate gradients end by themselves; rounding may keep them from it. A step that is cut short is still one downhill.
 const MOST_ITERATIONS: usize = 2_000;
 
-/// The symmetric matrix S (S⁻¹ M S⁻¹ + rounding) S for the diagonal S² of M, factored.
+/// The symmetric matrix S (S⁻¹ M S⁻¹ + rounding) S for the diagonal S² of M, factored; or S² alone.
 pub(super) struct Preconditioner {
     /// The diagonal of S, `[n_coordinates]`, all above 0: roots of the diagonal of M.
     scale: Vec<f64>,
     /// Of the matrix scaled to a diagonal of 1, which is lifted a little so that it is positive definite in spite of
-    /// rounding.
-    factor: Cholesky<f32>,
+    /// rounding. `None` where the diagonal is all there is.
+    factor: Option<Cholesky<f32>>,
     /// Whether M was formed and factored in double precision and the factor rounded, or all was done in single precision, in half
     /// the time.
     precise: bool,
@@ -77,7 +79,7 @@ impl Objective<'_> {
         for n_iter in 1..=max_iter {
             let not_converged = |gap| Error::NotConverged { n_iter, max_iter, gap, tol };
             let expansion = self.loss.expand(&logits);
-            let mut gradient = self.points.weighted_sum(expansion.gradient.as_ref());
+            let mut gradient = self.points.weighted_sum(&expansion.gradient);
             self.add_penalised(&mut gradient, coefficients, self.lambda);
 
             let preconditioner = match preconditioner.take() {
@@ -129,30 +131,34 @@ impl Objective<'_> {
         squares.iter_mut().take(self.points.n_penalised()).for_each(|square| *square += self.lambda);
         // Without curvature a coordinate that no penalty bounds has a square of 0; any scale will do.
         let scale: Vec<f64> = squares.iter().map(|square| if *square > 0.0 { square.sqrt() } else { 1.0 }).collect();
-        let n = (self.points.shape().0 + self.points.shape().1) as f64;
+        let Points::Dense(points) = &self.points else {
+            return Some(Preconditioner { scale, factor: None, precise: true, iterations: 0 });
+        };
+        let n = (points.shape().0 + points.shape().1) as f64;
         // What rounding takes away as a rule; where it takes more, the factorisation may not exist.
-        let rough = || self.factor(expansion, &scale, 16.0 * n.sqrt(), |value| value as f32);
+        let rough = || self.factor(points, expansion, &scale, 16.0 * n.sqrt(), |value| value as f32);
         let (factor, precise) = match (!precise).then(rough).flatten() {
             Some(factor) => (factor, false),
             // More than rounding can take away, so that the factorisation exists.
-            None => (self.factor(expansion, &scale, 4.0 * n, |value| value)?.rounded(), true),
+            None => (self.factor(points, expansion, &scale, 4.0 * n, |value| value)?.rounded(), true),
         };
-        Some(Preconditioner { scale, factor, precise, iterations: 0 })
+        Some(Preconditioner { scale, factor: Some(factor), precise, iterations: 0 })
     }
 
     /// The scaled matrix in the precision that `round` gives, factored. Its diagonal is lifted by so many times that precision's epsilon.
     fn factor<T: RealField + Copy + Into<f64>>(
         &self,
+        points: &row_space::Points<'_>,
         expansion: &Expansion,
         scale: &[f64],
         lift: f64,
         round: impl Fn(f64) -> T,
     ) -> Option<Cholesky<T>> {
         // Only the lower triangle counts; `Cholesky` reads no other.
-        let mut matrix = self.points.lower_gram(&expansion.curvature, scale, &round);
+        let mut matrix = points.lower_gram(&expansion.curvature, scale, &round);
         let lift = lift * T::epsilon_impl().into();
         for (i, scale) in scale.iter().enumerate() {
-            let penalty = if i < self.points.n_penalised() { self.lambda / (scale * scale) } else { 0.0 };
+            let penalty = if i < points.n_penalised() { self.lambda / (scale * scale) } else { 0.0 };
             matrix[(i, i)] += round(penalty + lift);
         }
         Cholesky::new(matrix, 0.0).ok()
@@ -177,7 +183,7 @@ impl Objective<'_> {
             }
             let mut in_logits = self.points.functions(direction.as_ref());
             self.loss.curve(expansion, &mut in_logits);
-            let mut curved = self.points.weighted_sum(in_logits.as_ref());
+            let mut curved = self.points.weighted_sum(&in_logits);
             self.add_penalised(&mut curved, &direction, self.lambda);
             // By the definition of the method dᵀ H d > 0 unless d is 0 or lies in the null space.
             let curvature = inner(&direction, &curved);
@@ -232,7 +238,9 @@ impl Preconditioner {
     fn apply(&self, residual: &Mat<f64>) -> Mat<f64> {
         let mut image = residual.clone();
         self.unscale(&mut image);
-        self.factor.solve_roughly(image.as_mut());
+        if let Some(factor) = &self.factor {
+            factor.solve_roughly(image.as_mut());
+        }
         self.unscale(&mut image);
         if image.ncols() > 1 {
             centre(&mut image);

@@ -6,21 +6,23 @@
 
 use std::cmp::Reverse;
 use std::collections::HashMap;
-use std::slice;
 
 use super::GradedRow;
+use crate::cross_validation::{in_parallel, select};
+use crate::grid_search::{SearchScores, in_candidate};
+use crate::scoring::score_of;
 use crate::{
-    ClassWeight, Error, Estimator, FittedEstimator, FittedTfidfVectorizer, GridSearch, LogisticRegression, Matrix,
-    Pipeline, Predictions, Scoring, Split, SplitScores, StandardScaler, TfidfVectorizer, surface_features,
+    ClassWeight, Error, Estimator, FittedEstimator, FittedLogisticRegression, FittedTfidfVectorizer, GridSearch,
+    LogisticRegression, Matrix, Pipeline, Predictions, Scoring, Split, StandardScaler, TfidfVectorizer,
+    surface_features,
 };
 
-/// What learns from surface features and from words: as simple as the simplest probe, so that a difference is one of features.
-///
-/// For words the scaler divides each weight by its deviation over the texts learnt from, so that C acts on features of one size
-/// whatever they count.
-type Learner = Pipeline<StandardScaler, LogisticRegression>;
-/// What both learners are once fitted: a scaler and a logistic regression.
-type Fitted = <Learner as Estimator>::Fitted;
+/// What learns from surface features: as simple as the simplest probe, so that a difference is one of features.
+type OnSurface = Pipeline<StandardScaler, LogisticRegression>;
+
+/// The values of C that are tried on words. They are not the probe's: those suit features of deviation 1, of which
+/// a row has a squared length of as many as there are, while the TF-IDF weights of a text have length 1 whatever the number of words.
+const C_OF_WORDS: [f64; 4] = [0.1, 1.0, 10.0, 100.0];
 
 /// Learnt from the same rows as a probe, C chosen in the same folds.
 pub(super) struct Baselines {
@@ -28,19 +30,18 @@ pub(super) struct Baselines {
     /// It comes from the rows trained on alone, so that it may be rare among those tested on.
     majority: i64,
     /// On lengths, overlaps and the like.
-    surface: Fitted,
+    surface: <OnSurface as Estimator>::Fitted,
     /// The words that occur in the rows trained on, and how rare each is.
     words: FittedTfidfVectorizer,
-    /// On those words.
-    tfidf: Fitted,
+    /// On those words, which no scaler touches.
+    tfidf: FittedLogisticRegression,
 }
 
 impl Baselines {
-    /// `c` are the values to choose from; classes and folds are of the rows in `train`, of which there is one or more.
+    /// `c` are the values that surface features choose from; classes and folds are of the rows in `train`, of which there is one or more.
     ///
-    /// The cost is that of two grid searches, C × folds fits each, over 8 surface features and over as many words as the texts
-    /// have. The words are a dense matrix `[n_rows, n_words]` in double precision; of many long responses it may take more
-    /// memory than a layer's states.
+    /// The cost is that of two grid searches, C × folds fits each, over 8 surface features and over the words of the texts. These are kept
+    /// sparse, so that a fold takes 12 bytes for each distinct word of each text.
     ///
     /// # Errors
     ///
@@ -57,17 +58,14 @@ impl Baselines {
         classes.iter().for_each(|&class| *counts.entry(class).or_default() += 1);
         // The order of the hash map does not show: of equal counts the smallest class wins.
         let majority = counts.into_iter().max_by_key(|&(class, count)| (count, Reverse(class)));
-        let logistic = |&c: &f64| Pipeline {
-            transformer: StandardScaler::default(),
-            estimator: LogisticRegression { c, class_weight: ClassWeight::Balanced, ..LogisticRegression::default() },
-        };
-        let search = GridSearch { candidates: c.iter().map(logistic).collect(), scoring: Scoring::MacroF1 };
+        let on_surface = |&c: &f64| Pipeline { transformer: StandardScaler::default(), estimator: logistic(c) };
+        let search = GridSearch { candidates: c.iter().map(on_surface).collect(), scoring: SCORING };
         let surface = search.fit(&surface(rows, train)?, classes, folds)?.estimator;
         let texts = responses(rows, train);
         // C first, by words learnt within each fold; then words and weights anew from all rows trained on, as the probe has it.
-        let learner = best_with_words(&search, &texts, classes, folds)?;
+        let learner = best_on_words(&texts, classes, folds)?;
         let words = TfidfVectorizer::default().fit(&texts)?;
-        let tfidf = learner.fit(&words.transform(&texts)?, classes)?;
+        let tfidf = learner.fit_sparse(&words.transform(&texts)?, classes)?;
         Ok(Self { majority: majority.map_or(0, |(class, _)| class), surface, words, tfidf })
     }
 
@@ -83,46 +81,44 @@ impl Baselines {
         Ok(vec![
             ("majority".to_owned(), vec![self.majority; tested.len()].into()),
             ("surface".to_owned(), self.surface.predictions(&surface(rows, tested)?)?),
-            ("tfidf".to_owned(), self.tfidf.predictions(&words)?),
+            ("tfidf".to_owned(), self.tfidf.sparse_predictions(&words)?),
         ])
     }
 }
 
-/// The candidate with the highest mean score where words, too, are learnt within each fold; of equal ones the first.
+/// What C is chosen by.
+const SCORING: Scoring = Scoring::MacroF1;
+
+/// Classes that count the same, as the probe has them.
+fn logistic(c: f64) -> LogisticRegression {
+    LogisticRegression { c, class_weight: ClassWeight::Balanced, ..LogisticRegression::default() }
+}
+
+/// Of [`C_OF_WORDS`] the learner with the highest mean score where words, too, are learnt within each fold; of equal ones the first.
 ///
-/// [`GridSearch`] alone would learn the words, and how rare they are, from the held-out part too. So each fold has features of
-/// its own, and is searched as if it were the only one. `texts` and `classes` are those of the rows trained on, `[n_train]`;
-/// `folds` are positions among them. A candidate without a score in some fold has no mean and is not chosen, as in
-/// [`GridSearch`].
+/// [`GridSearch`] would learn the words, and how rare they are, from the held-out part too. `texts` and `classes` are those of
+/// the rows trained on, `[n_train]`; `folds` are positions among them. A candidate without a score in some fold has no mean and
+/// is not chosen, as in [`GridSearch`].
 ///
 /// # Errors
 ///
-/// [`Error::NoScore`] where no candidate has a mean; [`Error::NoWords`] where a fold has no word to learn.
-fn best_with_words(
-    search: &GridSearch<Learner>,
-    texts: &[&str],
-    classes: &[i64],
-    folds: &[Split],
-) -> Result<Learner, Error> {
-    let mut scores = vec![SplitScores::default(); search.candidates.len()];
-    for fold in folds {
-        let learnt: Vec<&str> = fold.train.iter().map(|&row| texts[row]).collect();
-        let features = TfidfVectorizer::default().fit(&learnt)?.transform(texts)?;
-        let of_fold = search.scores(&features, classes, slice::from_ref(fold))?;
-        for (scores, of_fold) in scores.iter_mut().zip(of_fold.candidates) {
-            scores.by_split.extend(of_fold.by_split);
-        }
-    }
-    let mut best: Option<(f64, &Learner)> = None;
-    for (candidate, scores) in search.candidates.iter().zip(&scores) {
-        if let Some(mean) = scores.mean()
-            && best.is_none_or(|(highest, _)| mean > highest)
-        {
-            best = Some((mean, candidate));
-        }
-    }
-    let unscored = Error::NoScore { n_candidates: search.candidates.len(), n_splits: folds.len() };
-    best.map(|(_, learner)| *learner).ok_or(unscored)
+/// [`Error::NoScore`] where no candidate has a mean; [`Error::InSplit`] with [`Error::NoWords`] where a fold has no word to learn,
+/// or with what the classifier reports.
+fn best_on_words(texts: &[&str], classes: &[i64], folds: &[Split]) -> Result<LogisticRegression, Error> {
+    let candidates = C_OF_WORDS.map(logistic);
+    let by_fold = in_parallel(folds, |fold| {
+        let learnt = select(texts, &fold.train);
+        let words = TfidfVectorizer::default().fit(&learnt)?;
+        let (train, test) = (words.transform(&learnt)?, words.transform(&select(texts, &fold.test))?);
+        let (learnt, observed) = (select(classes, &fold.train), select(classes, &fold.test));
+        let fitted = LogisticRegression::fit_each_sparse(&candidates, &train, &learnt);
+        let score = |fitted: Result<FittedLogisticRegression, Error>| {
+            score_of(&SCORING, &observed, &fitted?.sparse_predictions(&test)?)
+        };
+        let named = |(candidate, fitted)| score(fitted).map_err(|error| in_candidate(candidate, error));
+        fitted.into_iter().enumerate().map(named).collect::<Result<Vec<_>, _>>()
+    })?;
+    Ok(candidates[SearchScores::of(&by_fold, candidates.len())?.best])
 }
 
 /// The texts that words are counted in.

@@ -25,7 +25,8 @@ pub struct ProbeTraining {
     pub attention_entropy: bool,
     /// What is fitted to the features, after a scaler.
     pub classifier: ProbeClassifier,
-    /// Values of C, the inverse strength of the penalty as in scikit-learn, to choose from; simplest first. They are also those of the baselines.
+    /// Values of C, the inverse strength of the penalty as in scikit-learn, to choose from; simplest first. They are also those of the baseline of
+    /// surface features; that of words has its own, see `docs/probes.md`.
     pub c: Vec<f64>,
     /// Most layers that a probe may read, at least 1.
     pub top_k: usize,

@@ -63,7 +63,7 @@ pub(super) enum HubProblem {
     Status {
         address: String,
         status: u16,
-        /// Its header `X-Error-Message`; empty without one.
+        /// Its header `X-Error-Message`, without a full stop at its end; empty without one.
         message: String,
         /// Its header `Retry-After`.
         wait: Option<Duration>,
@@ -349,7 +349,8 @@ impl Client {
                 }
                 status => {
                     let message = text(headers, "x-error-message").unwrap_or_default();
-                    let message = message.chars().filter(|c| !c.is_control()).take(LONGEST_MESSAGE).collect();
+                    let message = message.trim_end_matches('.').chars().filter(|c| !c.is_control());
+                    let message = message.take(LONGEST_MESSAGE).collect();
                     let wait = text(headers, RETRY_AFTER.as_str());
                     let date = text(headers, DATE.as_str());
                     let wait = wait.and_then(|wait| retry_after(&wait, date.as_deref()));

@@ -562,7 +562,7 @@ mod downloads {
         let (gated, _) = Hub { busy: (401, 9), refusal, ..Hub::default() }.serve(empty.path());
         let error = source().resolve(&gated).unwrap_err().to_string();
         assert!(error.contains("accept its licence") && error.contains("set HF_TOKEN"), "{error}");
-        assert!(error.contains("status 401: Access to model org/name is restricted."), "{error}");
+        assert!(error.contains("status 401: Access to model org/name is restricted: the model is gated"), "{error}");
     }
 
     #[test]

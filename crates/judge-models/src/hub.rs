@@ -192,8 +192,8 @@ impl ModelSource {
     /// Downloads are resumed where they broke off and tried again a few times; so is a question to a hub that has no time (status 429)
     /// or is not up (502 to 504), unless the cache can stand in. How long to wait is what the hub asks for (`Retry-After`), up to five
     /// minutes. Downloads are compared with the size that the hub states, and with the SHA-256 of files that it stores apart (the
-    /// weights). The token is sent to the endpoint alone, never to where it redirects. [`resolve_with`](Self::resolve_with) shows how far they are. A folder is not
-    /// looked at.
+    /// weights); [`resolve_with`](Self::resolve_with) shows how far they are. The token is sent to the endpoint alone, never to
+    /// where it redirects. A folder is not looked at.
     ///
     /// # Errors
     /// - [`Error::ModelName`] for a name or revision that cannot be one.

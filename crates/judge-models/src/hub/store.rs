@@ -12,6 +12,10 @@
 
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io;
+#[cfg(unix)]
+use std::os::unix::fs::symlink;
+#[cfg(windows)]
+use std::os::windows::fs::symlink_file as symlink;
 use std::path::{Path, PathBuf};
 
 use sha2::{Digest, Sha256};
@@ -69,7 +73,7 @@ pub(super) fn store(
     // Out of the folders of the file's name, of the commit, and of the snapshots.
     let up: PathBuf = Path::new(place.name).components().map(|_| "..").chain([".."]).collect();
     // Some file systems, and some users of Windows, may not make links: the content itself is moved there.
-    symlink(&up.join("blobs").join(&stated.etag), &link).or_else(|_| fs::rename(&blob, &link)).map_err(write(&link))?;
+    symlink(up.join("blobs").join(&stated.etag), &link).or_else(|_| fs::rename(&blob, &link)).map_err(write(&link))?;
     Ok(None)
 }
 
@@ -106,14 +110,10 @@ fn write(path: &Path) -> impl FnOnce(io::Error) -> Error {
     |source| Error::Write { path: path.to_owned(), source }
 }
 
-/// Makes a link to a path, which is relative to the link's folder.
-fn symlink(to: &Path, link: &Path) -> io::Result<()> {
-    #[cfg(unix)]
-    return std::os::unix::fs::symlink(to, link);
-    #[cfg(windows)]
-    return std::os::windows::fs::symlink_file(to, link);
-    #[cfg(not(any(unix, windows)))]
-    return Err(io::ErrorKind::Unsupported.into());
+/// Elsewhere there are no links.
+#[cfg(not(any(unix, windows)))]
+fn symlink(_to: PathBuf, _link: &Path) -> io::Result<()> {
+    Err(io::ErrorKind::Unsupported.into())
 }
 
 /// How a downloaded file differs from what the hub states; `None` if it does not, as far as can be

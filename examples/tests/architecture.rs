@@ -69,13 +69,13 @@ fn one_crate_alone_knows_the_network() {
     let clients = ["curl", "hf-hub", "hyper", "reqwest", "ureq"];
     for (name, all) in dependencies() {
         let found: Vec<&str> = clients.into_iter().filter(|client| all.contains(*client)).collect();
-        let expected: &[&str] = if name == "judge-models" { &["hf-hub", "ureq"] } else { &[] };
+        let expected: &[&str] = if name == "judge-models" { &["ureq"] } else { &[] };
         assert_eq!(found, expected, "network clients of {name}");
         if name.starts_with("judge-") && name != "judge-examples" {
             let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("../crates").join(&name).join("src");
             for (path, text) in rust_files(&sources) {
                 let is_in = |part: &str| name == "judge-models" && path.replace('\\', "/").contains(part);
-                for named in ["ureq::", "std::net", "hf_hub::"] {
+                for named in ["ureq::", "std::net"] {
                     let allowed = is_in("judge-models/src/api/") && named == "ureq::" || is_in("judge-models/src/hub/");
                     assert!(allowed || !text.contains(named), "{path} uses {named}");
                 }
@@ -96,7 +96,7 @@ fn one_crate_alone_knows_the_network() {
 #[test]
 fn the_leaves_have_neither_burn_nor_files_nor_network() {
     let dependencies = dependencies();
-    let heavy = ["burn", "hf-hub", "memmap2", "safetensors", "tempfile", "tokenizers", "ureq"];
+    let heavy = ["burn", "memmap2", "safetensors", "tempfile", "tokenizers", "ureq"];
     for leaf in ["judge-core", "judge-metrics"] {
         for name in &dependencies[leaf] {
             assert!(!heavy.contains(&name.as_str()), "{leaf} must not depend on {name}");

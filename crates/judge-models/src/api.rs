@@ -11,7 +11,7 @@
 //!               gate       waits for a free place and for the limits per minute
 //!               transport  one POST, and the bytes that come back
 //!               answer     bytes ─► Outcome, or an ApiProblem that is transient or final
-//!               backoff    how long to wait before the next attempt; reads Retry-After (http_date)
+//!               backoff    how long to wait before the next attempt
 //!             usage      counts requests and tokens
 //! Exchange ◄─ Outcome, as soon as it is known
 //! ```
@@ -30,7 +30,6 @@
 mod answer;
 mod backoff;
 mod gate;
-mod http_date;
 mod key;
 mod model;
 mod problem;

@@ -2,7 +2,7 @@
 //!
 //! `Model::open` parses a name into a [`ModelSource`] and resolves it into a folder on this
 //! machine, which it then loads like any other. This file knows names, settings and the cache; it
-//! opens no connection. Downloads are in `hub/fetch.rs`, which exists with the feature `hub` only.
+//! opens no connection. Downloads are in `hub/fetch.rs`, `hub/client.rs` and `hub/store.rs`, which exist with the feature `hub` only.
 //! What a folder must hold to be loaded is `folder.rs`'s business.
 //!
 //! The cache has the layout that Hugging Face's own libraries share:
@@ -11,7 +11,8 @@
 //! CACHE/models--ORG--NAME/
 //!   refs/BRANCH                     the commit that the branch or tag was at when it was last asked for
 //!   snapshots/COMMIT/config.json    the files of that commit, mostly links to …
-//!   blobs/ETAG                      … their contents
+//!   blobs/ETAG                      … their contents; ETAG.incomplete while they are fetched
+//! CACHE/.locks/models--ORG--NAME/ETAG.lock
 //! ```
 //!
 //! What [`ModelSource::resolve`] does with a hub id; the first row that fits counts:
@@ -30,7 +31,11 @@
 //! taken from the cache only if it is whole ([`cached`]).
 
 #[cfg(feature = "hub")]
+mod client;
+#[cfg(feature = "hub")]
 mod fetch;
+#[cfg(feature = "hub")]
+mod store;
 
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
@@ -185,10 +190,10 @@ impl ModelSource {
     /// warning.
     ///
     /// Downloads are resumed where they broke off and tried again a few times; so is a question to a hub that has no time (status 429)
-    /// or is not up (503), unless the cache can stand in. They are compared
-    /// with the size that the hub states, and with the SHA-256 of files that it stores apart (the
-    /// weights). [`resolve_with`](Self::resolve_with) shows how far they are. A folder is not
-    /// looked at.
+    /// or is not up (502 to 504), unless the cache can stand in. How long to wait is what the hub asks for (`Retry-After`), up to five
+    /// minutes. Downloads are compared with the size that the hub states, and with the SHA-256 of files that it stores apart (the
+    /// weights); [`resolve_with`](Self::resolve_with) shows how far they are. The token is sent to the endpoint alone, never to
+    /// where it redirects. A folder is not looked at.
     ///
     /// # Errors
     /// - [`Error::ModelName`] for a name or revision that cannot be one.

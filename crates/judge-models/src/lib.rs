@@ -110,6 +110,8 @@ mod hub;
 mod merge;
 mod model;
 mod reading;
+#[cfg(any(feature = "api", feature = "hub"))]
+mod retry_after;
 #[cfg(feature = "bench")]
 #[doc(hidden)]
 pub mod speeds;

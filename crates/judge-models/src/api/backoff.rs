@@ -1,13 +1,10 @@
-//! How long to wait before a request is sent again: the client's own rule, and what a service asks
-//! for.
+//! How long to wait before a request is sent again: the client's own rule.
 //!
-//! Pure functions but for one look at the clock. `model` takes the longer of the two waits. There
+//! Pure functions. `model` takes the longer of this wait and of the one that the service asks for. There
 //! is no random state: a wait follows from the numbers of the request and of the attempt, so a run
 //! waits the same when it is repeated.
 
-use std::time::{Duration, SystemTime};
-
-use super::http_date;
+use std::time::Duration;
 
 /// The wait after attempt number `attempt` (from 1) of request number `request` has failed:
 ///
@@ -32,20 +29,6 @@ pub(super) fn mix(number: u64) -> u64 {
     z ^ (z >> 31)
 }
 
-/// What a `Retry-After` header asks for: seconds, whole or not, or a date. A date is compared with
-/// `date`, the answer's own `Date` header, where that can be read, and with this machine's clock
-/// where not. A date that has passed asks for no wait. `None` for a header that is neither, or that
-/// names a negative or infinite number of seconds.
-pub(super) fn retry_after(header: &str, date: Option<&str>) -> Option<Duration> {
-    let header = header.trim();
-    if let Ok(seconds) = header.parse::<f64>() {
-        return Duration::try_from_secs_f64(seconds).ok();
-    }
-    let until = http_date::parse(header)?;
-    let now = date.and_then(http_date::parse).unwrap_or_else(SystemTime::now);
-    Some(until.duration_since(now).unwrap_or_default())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -65,18 +48,5 @@ mod tests {
         waits.dedup();
         assert!(waits.len() > 90 && waits[0] < SECOND * 22 / 10 && waits[waits.len() - 1] > SECOND * 38 / 10);
         assert_eq!(wait(Duration::ZERO, SECOND, 1, 9), Duration::ZERO);
-    }
-
-    #[test]
-    fn services_ask_for_seconds_or_for_a_date() {
-        let now = Some("Sun, 06 Nov 1994 08:49:37 GMT");
-        assert_eq!(retry_after(" 7 ", now), Some(7 * SECOND));
-        assert_eq!(retry_after("0.25", None), Some(SECOND / 4));
-        assert_eq!(retry_after("Sun, 06 Nov 1994 08:50:07 GMT", now), Some(30 * SECOND));
-        assert_eq!(retry_after("Sun, 06 Nov 1994 08:49:07 GMT", now), Some(Duration::ZERO));
-        assert_eq!(retry_after("Sun, 06 Nov 1994 08:49:07 GMT", None), Some(Duration::ZERO));
-        for wrong in ["", "-1", "NaN", "soon", "inf"] {
-            assert_eq!(retry_after(wrong, now), None, "{wrong}");
-        }
     }
 }

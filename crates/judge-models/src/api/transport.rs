@@ -12,8 +12,8 @@ use std::time::Duration;
 use ureq::http::header::{AUTHORIZATION, CONTENT_TYPE, DATE, HeaderName, LOCATION, RETRY_AFTER};
 use ureq::http::{HeaderMap, HeaderValue};
 
-use super::backoff;
 use super::{ApiProblem, ApiSettings};
+use crate::retry_after::retry_after;
 
 /// What sends requests to one address and nowhere else: redirects are not followed. Proxies of the environment (`HTTPS_PROXY`,
 /// `HTTP_PROXY`, `ALL_PROXY`, but not for hosts in `NO_PROXY`) are used, as by the hub's client.
@@ -80,8 +80,7 @@ impl Transport {
         }
         let mut response = request.send(body).map_err(|error| self.failed(error))?;
         let (status, headers) = (response.status().as_u16(), response.headers());
-        let retry_after =
-            text(headers, RETRY_AFTER).and_then(|header| backoff::retry_after(header, text(headers, DATE)));
+        let retry_after = text(headers, RETRY_AFTER).and_then(|header| retry_after(header, text(headers, DATE)));
         let location = text(headers, LOCATION).unwrap_or_default().to_owned();
         let limit = self.max_response_bytes;
         let mut body = Vec::new();

@@ -146,11 +146,12 @@ fn without_the_hub_a_branch_is_what_the_cache_has() {
 
 #[cfg(feature = "hub")]
 mod downloads {
+    use std::cell::RefCell;
     use std::io::{BufRead, BufReader, Write};
     use std::net::TcpListener;
-    use std::sync::Arc;
-    use std::sync::atomic::{AtomicUsize, Ordering};
+    use std::sync::{Arc, Mutex};
     use std::thread;
+    use std::time::Duration;
 
     use super::*;
     use crate::HubFileProblem;
@@ -169,77 +170,109 @@ mod downloads {
         size: Option<usize>,
         /// How many downloads of it break off in the middle.
         broken: usize,
-        /// The status of every question but downloads, and how often it is given instead of an answer.
+        /// Whether parts of files are sent where they are asked for.
+        parts: bool,
+        /// The status of every question, how often it is given instead of an answer, and its headers.
         busy: (usize, usize),
+        refusal: &'static str,
+        /// Where questions for files are sent: the status and headers, and what stands before the path. `HOST` is this hub.
+        leads: Option<(&'static str, String)>,
     }
 
     impl Default for Hub {
         fn default() -> Self {
-            let names = vec!["config.json", "tokenizer.json", "model.safetensors", "notes.md"];
-            Self { names, index: "", etag: None, commit: COMMIT, size: None, broken: 0, busy: (0, 0) }
+            Self {
+                names: vec!["config.json", "tokenizer.json", "model.safetensors", "notes.md"],
+                index: "",
+                etag: None,
+                commit: COMMIT,
+                size: None,
+                broken: 0,
+                parts: true,
+                busy: (0, 0),
+                refusal: "",
+                leads: None,
+            }
+        }
+    }
+
+    /// What a hub was asked, in lower case: the first line of each request, then `range: …` and `authorization: …`.
+    #[derive(Clone, Default)]
+    struct Asked(Arc<Mutex<Vec<String>>>);
+
+    impl Asked {
+        fn lines(&self) -> Vec<String> {
+            self.0.lock().unwrap().clone()
+        }
+
+        /// How many files were asked for that did not lead elsewhere.
+        fn downloads(&self) -> usize {
+            self.lines().iter().filter(|line| line.starts_with("get ") && !line.contains("/api/models/")).count()
         }
     }
 
     impl Hub {
-        /// Serves until the process ends; gives the options to reach it, and the number of downloads so far.
-        fn serve(self, cache: &Path) -> (HubOptions, Arc<AtomicUsize>) {
+        /// Serves until the process ends; gives the options to reach it, and what it was asked so far.
+        fn serve(mut self, cache: &Path) -> (HubOptions, Asked) {
             let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-            let endpoint = Some(format!("http://{}", listener.local_addr().unwrap()));
-            let downloads = Arc::new(AtomicUsize::new(0));
-            let counted = downloads.clone();
-            let mut broken = self.broken;
-            let (refused, mut busy) = self.busy;
+            let host = format!("http://{}", listener.local_addr().unwrap());
+            let endpoint = Some(host.clone());
+            let asked = Asked::default();
+            let noted = asked.clone();
             thread::spawn(move || {
                 for mut stream in listener.incoming().flatten() {
-                    let mut lines = BufReader::new(stream.try_clone().unwrap()).lines().map_while(Result::ok);
-                    let path = lines.next().unwrap_or_default().split(' ').nth(1).unwrap_or_default().to_owned();
-                    let range = lines
-                        .take_while(|line| !line.is_empty())
-                        .find_map(|line| line.to_lowercase().strip_prefix("range: bytes=").map(str::to_owned));
-                    if busy > 0 {
-                        busy -= 1;
-                        let _ =
-                            write!(stream, "HTTP/1.1 {refused} No\r\ncontent-length: 0\r\nconnection: close\r\n\r\n");
-                        continue;
-                    }
-                    let name = path.rsplit('/').next().unwrap_or_default();
-                    let is_config = name == "config.json";
-                    let body = if path.contains("/api/models/") {
-                        let siblings: Vec<_> =
-                            self.names.iter().map(|name| serde_json::json!({ "rfilename": name })).collect();
-                        serde_json::json!({ "sha": COMMIT, "siblings": siblings }).to_string()
-                    } else if name.ends_with("index.json") {
-                        self.index.to_owned()
-                    } else {
-                        BODY.to_owned()
+                    let lines = BufReader::new(stream.try_clone().unwrap()).lines().map_while(Result::ok);
+                    let head: Vec<String> = lines.take_while(|line| !line.is_empty()).collect();
+                    let header = |name: &str| {
+                        head.iter().map(|line| line.to_lowercase()).find(|line| line.starts_with(&format!("{name}: ")))
                     };
-                    let (etag, commit, size) = match is_config {
-                        true => (self.etag.unwrap_or(name), self.commit, self.size.unwrap_or(body.len())),
-                        false => (name, COMMIT, body.len()),
-                    };
-                    let (start, end) = range.as_deref().and_then(|r| r.split_once('-')).unwrap_or(("0", ""));
-                    let start = start.parse().unwrap_or(0).min(body.len());
-                    let part = &body[start..end.parse().map_or(body.len(), |end: usize| end + 1)];
-                    let is_download = range.is_some() && end.is_empty();
-                    counted.fetch_add(usize::from(is_download), Ordering::SeqCst);
-                    let sent = match is_download && is_config && broken > 0 {
-                        true => {
-                            broken -= 1;
-                            &part[..3]
-                        }
-                        false => part,
-                    };
-                    let status = if range.is_some() { "206 Partial Content" } else { "200 OK" };
-                    let _ = write!(
-                        stream,
-                        "HTTP/1.1 {status}\r\nx-repo-commit: {commit}\r\netag: \"{etag}\"\r\n\
-                         content-range: bytes {start}-{}/{size}\r\ncontent-length: {}\r\nconnection: close\r\n\r\n{sent}",
-                        (start + part.len()).max(1) - 1,
-                        part.len()
-                    );
+                    let first = head.first().map_or("", String::as_str).to_owned();
+                    let words = [Some(first.to_lowercase()), header("range"), header("authorization")];
+                    noted.0.lock().unwrap().push(words.into_iter().flatten().collect::<Vec<_>>().join(" "));
+                    let path = first.split(' ').nth(1).unwrap_or_default();
+                    let answer = self.answer(path, first.starts_with("HEAD"), header("range").as_deref());
+                    let _ = write!(stream, "HTTP/1.1 {}", answer.replace("HOST", &host));
                 }
             });
-            (HubOptions { offline: false, endpoint, ..options(cache) }, downloads)
+            (HubOptions { offline: false, endpoint, ..options(cache) }, asked)
+        }
+
+        /// The answer to a question, from its status on.
+        fn answer(&mut self, path: &str, is_head: bool, range: Option<&str>) -> String {
+            let end = "connection: close\r\n\r\n";
+            if self.busy.1 > 0 {
+                self.busy.1 -= 1;
+                return format!("{} No\r\n{}content-length: 0\r\n{end}", self.busy.0, self.refusal);
+            }
+            if path.contains("/api/models/") {
+                let siblings: Vec<_> = self.names.iter().map(|name| serde_json::json!({ "rfilename": name })).collect();
+                let body = serde_json::json!({ "sha": COMMIT, "siblings": siblings }).to_string();
+                return format!("200 OK\r\ncontent-length: {}\r\n{end}{body}", body.len());
+            }
+            if let (Some((status, to)), false) = (&self.leads, path.starts_with("/real/")) {
+                return format!("{status}\r\nlocation: {to}/real{path}\r\ncontent-length: 0\r\n{end}");
+            }
+            let name = path.rsplit('/').next().unwrap_or_default();
+            let is_config = name == "config.json";
+            let body = if name.ends_with("index.json") { self.index } else { BODY };
+            let (etag, commit, size) = match is_config {
+                true => (self.etag.unwrap_or(name), self.commit, self.size.unwrap_or(body.len())),
+                false => (name, COMMIT, body.len()),
+            };
+            let etag = if etag.contains('"') { etag.to_owned() } else { format!("\"{etag}\"") };
+            let stated = format!("x-repo-commit: {commit}\r\netag: {etag}\r\n");
+            if is_head {
+                return format!("200 OK\r\n{stated}content-length: {size}\r\n{end}");
+            }
+            let start = range.filter(|_| self.parts).map(|range| range.trim_start_matches("range: bytes="));
+            let start = start.map(|start| start.trim_end_matches('-').parse::<usize>().unwrap());
+            let part = &body[start.unwrap_or(0)..];
+            let range = start.map(|start| format!("content-range: bytes {start}-{}/{size}\r\n", body.len() - 1));
+            let status = if range.is_some() { "206 Partial Content" } else { "200 OK" };
+            let sent = if is_config && self.broken > 0 { &part[..3] } else { part };
+            self.broken -= usize::from(sent != part);
+            let length = part.len();
+            format!("{status}\r\n{stated}{}content-length: {length}\r\n{end}{sent}", range.unwrap_or_default())
         }
 
         /// What fetching the model into an empty cache says, and the cache.
@@ -267,7 +300,7 @@ mod downloads {
     #[test]
     fn what_is_not_in_the_cache_is_fetched_once() {
         let cache = tempfile::tempdir().unwrap();
-        let (online, downloads) = Hub::default().serve(cache.path());
+        let (online, asked) = Hub::default().serve(cache.path());
         let mut told = Vec::new();
         let found = source().resolve_with(&online, &mut |d| told.push((d.file.to_owned(), d.done, d.size))).unwrap();
         assert_eq!(found.revision.as_deref(), Some(COMMIT));
@@ -276,9 +309,9 @@ mod downloads {
         for name in ["config.json", "tokenizer.json", "model.safetensors"] {
             assert!(told.contains(&(name.to_owned(), 8, 8)), "{name}: {told:?}");
         }
-        assert_eq!(downloads.load(Ordering::SeqCst), 3);
+        assert_eq!(asked.downloads(), 3);
         assert_eq!(source().resolve(&online).unwrap(), found);
-        assert_eq!(downloads.load(Ordering::SeqCst), 3, "nothing is fetched twice");
+        assert_eq!(asked.downloads(), 3, "nothing is fetched twice");
         assert_eq!(source().resolve(&options(cache.path())).unwrap(), found, "and it is there offline");
     }
 
@@ -312,10 +345,10 @@ mod downloads {
     #[test]
     fn a_download_that_breaks_off_is_taken_up_again() {
         let cache = tempfile::tempdir().unwrap();
-        let (online, downloads) = Hub { broken: 1, ..Hub::default() }.serve(cache.path());
+        let (online, asked) = Hub { broken: 1, ..Hub::default() }.serve(cache.path());
         let found = source().resolve(&online).unwrap();
         assert_eq!(fs::read_to_string(found.path.join("config.json")).unwrap(), BODY);
-        assert_eq!(downloads.load(Ordering::SeqCst), 4);
+        assert_eq!(asked.downloads(), 4);
     }
 
     #[test]
@@ -383,17 +416,140 @@ mod downloads {
         assert!(matches!(error, Error::Hub { .. }) && error.to_string().contains("HF_HUB_OFFLINE"), "{error}");
     }
 
+    /// Fetches the model, and gives the waits.
+    fn fetched(options: &HubOptions) -> (Result<FoundModel, Error>, Vec<Duration>) {
+        let waited = RefCell::new(Vec::new());
+        let wait = |pause| waited.borrow_mut().push(pause);
+        let found = super::super::fetch::fetch("org/name", "main", options, None, &mut |_| {}, &wait);
+        (found, waited.into_inner())
+    }
+
     #[test]
     fn a_hub_without_time_is_asked_again() {
         for (status, times, waits) in [(429, 2, 2), (503, 1, 1), (429, 4, 3)] {
             let cache = tempfile::tempdir().unwrap();
             let (online, _) = Hub { busy: (status, times), ..Hub::default() }.serve(cache.path());
-            let waited = std::cell::RefCell::new(Vec::new());
-            let wait = |pause| waited.borrow_mut().push(pause);
-            let found = super::super::fetch::fetch("org/name", "main", &online, None, &mut |_| {}, &wait);
+            let (found, waited) = fetched(&online);
             assert_eq!(found.is_ok(), times == waits, "{status}: {found:?}");
-            assert_eq!(waited.borrow().len(), waits, "{status}");
+            assert_eq!(waited, [1, 5, 25].map(Duration::from_secs)[..waits], "{status}");
         }
+    }
+
+    #[test]
+    fn the_hub_says_how_long_to_wait() {
+        let busy = |refusal| Hub { busy: (429, 1), refusal, ..Hub::default() };
+        let cache = tempfile::tempdir().unwrap();
+        let (found, waited) = fetched(&busy("retry-after: 7\r\n").serve(cache.path()).0);
+        assert!(found.is_ok(), "{found:?}");
+        assert_eq!(waited, [Duration::from_secs(7)]);
+
+        let cache = tempfile::tempdir().unwrap();
+        let (found, waited) = fetched(&busy("retry-after: 4000\r\n").serve(cache.path()).0);
+        let error = found.unwrap_err().to_string();
+        assert!(error.contains("status 429: the hub asks to be left alone for 4000 s"), "{error}");
+        assert_eq!(waited, []);
+    }
+
+    #[test]
+    fn a_weak_tag_names_the_same_content() {
+        let cache = tempfile::tempdir().unwrap();
+        let (online, _) = Hub { etag: Some("W/\"abc\""), ..Hub::default() }.serve(cache.path());
+        let found = source().resolve(&online).unwrap();
+        assert_eq!(fs::read_to_string(cache.path().join("models--org--name/blobs/abc")).unwrap(), BODY);
+        assert_eq!(fs::read_to_string(found.path.join("config.json")).unwrap(), BODY);
+        #[cfg(unix)]
+        assert_eq!(fs::read_link(found.path.join("config.json")).unwrap(), Path::new("../../blobs/abc"));
+        assert!(cache.path().join(".locks/models--org--name/abc.lock").is_file());
+    }
+
+    #[test]
+    fn a_redirect_on_the_hub_is_followed() {
+        for status in ["307 Temporary Redirect", "308 Permanent Redirect"] {
+            for to in ["", "HOST"] {
+                let cache = tempfile::tempdir().unwrap();
+                let (online, _) = Hub { leads: Some((status, to.to_owned())), ..Hub::default() }.serve(cache.path());
+                let found = source().resolve(&online).unwrap();
+                assert_eq!(fs::read_to_string(found.path.join("model.safetensors")).unwrap(), BODY);
+            }
+        }
+    }
+
+    #[test]
+    fn a_redirect_to_another_host_is_where_the_bytes_are_and_the_token_stays() {
+        let cache = tempfile::tempdir().unwrap();
+        let (store, stored) = Hub::default().serve(cache.path());
+        let elsewhere = store.endpoint.unwrap().replace("127.0.0.1", "localhost");
+        let linked = "302 Found\r\nx-repo-commit: 0123456789abcdef0123456789abcdef01234567\r\n\
+                      x-linked-etag: \"abc\"\r\nx-linked-size: 8";
+        let names = vec!["config.json"];
+        let hub = Hub { leads: Some((linked, elsewhere.clone())), names: names.clone(), ..Hub::default() };
+        let (online, asked) = hub.serve(cache.path());
+        let found = source().resolve(&HubOptions { token: Some("hf_secret".to_owned()), ..online }).unwrap();
+        assert_eq!(fs::read_to_string(found.path.join("config.json")).unwrap(), BODY);
+        let asked = asked.lines();
+        assert!(asked.len() == 3 && asked.iter().all(|line| line.contains("bearer hf_secret")), "{asked:?}");
+        let stored = stored.lines();
+        assert!(stored.len() == 1 && !stored[0].contains("authorization"), "{stored:?}");
+
+        // A mirror that leads away and states nothing.
+        let cache = tempfile::tempdir().unwrap();
+        let hub = Hub { leads: Some(("308 Permanent Redirect", elsewhere.clone())), names, ..Hub::default() };
+        let error = source().resolve(&hub.serve(cache.path()).0).unwrap_err().to_string();
+        assert!(error.contains(&elsewhere) && error.contains("HF_ENDPOINT"), "{error}");
+    }
+
+    #[test]
+    fn redirects_end() {
+        let cache = tempfile::tempdir().unwrap();
+        let hub =
+            Hub { leads: Some(("308 Permanent Redirect\r\nlocation: /org/name", String::new())), ..Hub::default() };
+        let error = source().resolve(&hub.serve(cache.path()).0).unwrap_err().to_string();
+        assert!(error.contains("redirected more than 10 times"), "{error}");
+    }
+
+    #[test]
+    fn a_server_that_sends_no_parts_is_read_whole() {
+        // Broken off twice at the same byte: the second time brings nothing new, and is waited for.
+        for (broken, waits) in [(0, 0), (1, 0), (2, 1)] {
+            let cache = tempfile::tempdir().unwrap();
+            let (found, waited) = fetched(&Hub { parts: false, broken, ..Hub::default() }.serve(cache.path()).0);
+            assert_eq!(fs::read_to_string(found.unwrap().path.join("config.json")).unwrap(), BODY);
+            assert_eq!(waited.len(), waits);
+        }
+    }
+
+    #[test]
+    fn what_is_there_is_not_fetched_again() {
+        let cache = tempfile::tempdir().unwrap();
+        let blobs = cache.path().join("models--org--name/blobs");
+        fs::create_dir_all(&blobs).unwrap();
+        // A part of one file, the whole of another, and one that is longer than it should be.
+        fs::write(blobs.join("config.json.incomplete"), &BODY[..5]).unwrap();
+        fs::write(blobs.join("tokenizer.json"), BODY).unwrap();
+        fs::write(blobs.join("model.safetensors.incomplete"), "much too long").unwrap();
+        let (online, asked) = Hub::default().serve(cache.path());
+        let found = source().resolve(&online).unwrap();
+        for name in ["config.json", "tokenizer.json", "model.safetensors"] {
+            assert_eq!(fs::read_to_string(found.path.join(name)).unwrap(), BODY, "{name}");
+        }
+        let lines = asked.lines();
+        assert!(
+            lines.iter().any(|line| line.contains("config.json") && line.ends_with("range: bytes=5-")),
+            "{lines:?}"
+        );
+        assert_eq!(asked.downloads(), 2);
+        assert!(!blobs.join("config.json.incomplete").exists());
+    }
+
+    #[test]
+    fn a_file_in_a_folder_has_a_link_that_leads_out_of_it() {
+        let index = r#"{"weight_map": {"t": "part 1/a.safetensors"}}"#;
+        let names = vec!["config.json", "tokenizer.json", "model.safetensors.index.json", "part 1/a.safetensors"];
+        let cache = tempfile::tempdir().unwrap();
+        let (online, asked) = Hub { names, index, ..Hub::default() }.serve(cache.path());
+        let found = source().resolve(&online).unwrap();
+        assert_eq!(fs::read_to_string(found.path.join("part 1/a.safetensors")).unwrap(), BODY);
+        assert!(asked.lines().iter().any(|line| line.contains("/part%201/a.safetensors ")));
     }
 
     #[test]
@@ -402,9 +558,26 @@ mod downloads {
         let (busy, _) = Hub { busy: (429, 9), ..Hub::default() }.serve(filled.path());
         assert_eq!(source().resolve(&busy).unwrap().revision.as_deref(), Some(COMMIT));
         let empty = tempfile::tempdir().unwrap();
-        let (gated, _) = Hub { busy: (401, 9), ..Hub::default() }.serve(empty.path());
+        let refusal = "x-error-message: Access to model org/name is restricted.\r\n";
+        let (gated, _) = Hub { busy: (401, 9), refusal, ..Hub::default() }.serve(empty.path());
         let error = source().resolve(&gated).unwrap_err().to_string();
         assert!(error.contains("accept its licence") && error.contains("set HF_TOKEN"), "{error}");
+        assert!(error.contains("status 401: Access to model org/name is restricted: the model is gated"), "{error}");
+    }
+
+    #[test]
+    fn an_endpoint_or_a_token_that_cannot_be_used_is_said_to_be() {
+        let cache = tempfile::tempdir().unwrap();
+        let online = HubOptions { offline: false, ..options(cache.path()) };
+        for (endpoint, token, expected) in [
+            ("mirror.example", None, "\"mirror.example\" is no address"),
+            ("ftp://mirror.example", None, "is no address"),
+            ("http://127.0.0.1:9", Some("two\nlines"), "the token (HF_TOKEN)"),
+        ] {
+            let (endpoint, token) = (Some(endpoint.to_owned()), token.map(str::to_owned));
+            let error = source().resolve(&HubOptions { endpoint, token, ..online.clone() }).unwrap_err().to_string();
+            assert!(error.contains(expected) && !error.contains("two"), "{error}");
+        }
     }
 
     /// Refusal is an answer: the model may be gone, or the token wrong.

@@ -1,4 +1,4 @@
-//! The dates of HTTP headers, as `backoff` reads them in `Retry-After` and `Date`.
+//! The dates of HTTP headers, as `retry_after` reads them in `Retry-After` and `Date`.
 //!
 //! ```text
 //! Sun, 06 Nov 1994 08:49:37 GMT      day, month and year; hour, minute and second; always GMT

@@ -1,0 +1,411 @@
+//! Requests to the hub, over the network client `ureq`.
+//!
+//! `fetch` asks three things here: what a revision is ([`Client::info`]), what the hub states of a file ([`Client::stated`]), and the
+//! file's bytes ([`Client::download`]). This file knows addresses, headers, redirects, and how long to go on asking.
+//!
+//! ```text
+//! GET  ENDPOINT/api/models/ORG/NAME/revision/REVISION   the commit and the names of its files
+//! HEAD ENDPOINT/ORG/NAME/resolve/COMMIT/FILE            X-Repo-Commit; X-Linked-ETag or ETag; X-Linked-Size or Content-Length
+//! GET  ENDPOINT/ORG/NAME/resolve/COMMIT/FILE            the bytes, with Range where some are there already
+//! ```
+//!
+//! Redirects are followed one at a time. What a hub states of a large file is in the headers of the very answer that leads to the
+//! store of its bytes, so `HEAD` follows only those that stay on a hub, as Hugging Face's `huggingface_hub` does; `GET` follows all.
+//!
+//! Invariant: the token goes to the scheme, host and port of the endpoint, and nowhere else.
+
+use std::fs::File;
+use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::time::Duration;
+
+use serde::Deserialize;
+use ureq::http::header::{AUTHORIZATION, CONTENT_LENGTH, CONTENT_RANGE, DATE, ETAG, LOCATION, RANGE, RETRY_AFTER};
+use ureq::http::{HeaderMap, HeaderValue, Method, Request, Response, Uri};
+
+use super::HubOptions;
+use crate::retry_after::retry_after;
+
+/// The public hub.
+const HUB: &str = "https://huggingface.co";
+
+/// How many redirects one request may take.
+const MOST_REDIRECTS: usize = 10;
+
+/// How long to wait before a request is made again that may succeed later, where the hub does not say how long itself.
+const WAITS: [Duration; 3] = [Duration::from_secs(1), Duration::from_secs(5), Duration::from_secs(25)];
+
+/// The longest wait that a hub may ask for: the public one counts requests in windows of five minutes.
+const LONGEST_WAIT: Duration = Duration::from_secs(300);
+
+/// The longest time without a byte.
+const SILENCE: Duration = Duration::from_secs(60);
+
+/// How many bytes of a file are read at a time, at most.
+const PIECE: usize = 1 << 16;
+
+/// The longest message of a hub that is shown, in characters.
+const LONGEST_MESSAGE: usize = 300;
+
+/// Why a request brought nothing.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum HubProblem {
+    /// The endpoint or a redirect is no address.
+    #[error("{found:?} is no address of the form https://HOST (HF_ENDPOINT is the hub's)")]
+    Address { found: String },
+    /// The token is none that a header can carry.
+    #[error("the token (HF_TOKEN) has characters that no token has")]
+    Token,
+    /// No answer, or one that broke off.
+    #[error("{address}: {source}")]
+    Connection { address: String, source: Box<ureq::Error> },
+    /// The hub answered with a status that is none of success.
+    #[error("{address}: status {status}{}{}", said(.message), advice(*.status, *.wait))]
+    Status {
+        address: String,
+        status: u16,
+        /// Its header `X-Error-Message`, without a full stop at its end; empty without one.
+        message: String,
+        /// Its header `Retry-After`.
+        wait: Option<Duration>,
+    },
+    /// Redirects without an end.
+    #[error("{address}: redirected more than {MOST_REDIRECTS} times")]
+    Redirects { address: String },
+    /// An answer lacks a header that a hub sends, or it cannot be read.
+    #[error("{address}: the answer has no usable header {header}{}: is this a hub? HF_ENDPOINT names the one to ask", to(.leads))]
+    Header {
+        address: String,
+        header: &'static str,
+        /// Where the answer redirects to; empty if it does not.
+        leads: String,
+    },
+    /// What came cannot be written.
+    #[error("cannot write: {0}")]
+    Write(io::Error),
+}
+
+/// The hub's message, as a part of an error's text.
+fn said(message: &str) -> String {
+    if message.is_empty() { String::new() } else { format!(": {message}") }
+}
+
+/// What to do about a status, as a part of an error's text.
+fn advice(status: u16, wait: Option<Duration>) -> String {
+    match (status, wait) {
+        (401 | 403, _) => {
+            ": the model is gated or private, or there is none of this name: accept its licence on its page, and set \
+                           HF_TOKEN to a token that may read it"
+                .to_owned()
+        }
+        (_, Some(wait)) => format!(": the hub asks to be left alone for {} s", wait.as_secs()),
+        (_, None) => String::new(),
+    }
+}
+
+/// Where an answer leads, as a part of an error's text.
+fn to(address: &str) -> String {
+    if address.is_empty() { String::new() } else { format!(" and leads to {address}") }
+}
+
+impl HubProblem {
+    /// Whether the hub has no time (status 429), or it or what stands before it is not up (502 to 504).
+    pub(super) fn is_busy(&self) -> bool {
+        matches!(self, Self::Status { status: 429 | 502..=504, .. })
+    }
+
+    /// Whether no complete answer came.
+    pub(super) fn is_broken(&self) -> bool {
+        matches!(self, Self::Connection { .. })
+    }
+
+    /// Whether the hub gave no answer, or said that it cannot give one now. A status from 400 to 499 is an answer, unless it is 429.
+    pub(super) fn is_unreachable(&self) -> bool {
+        self.is_broken() || matches!(self, Self::Status { status: 429 | 500.., .. })
+    }
+}
+
+/// Asks, and again while the problem is one of which `passes` is true: after the wait that the hub asks for, or else after each of
+/// [`WAITS`]. `wait` waits. A hub that asks for more than [`LONGEST_WAIT`] is not waited for.
+pub(super) fn patiently<T>(
+    mut ask: impl FnMut() -> Result<T, HubProblem>,
+    passes: impl Fn(&HubProblem) -> bool,
+    wait: &dyn Fn(Duration),
+) -> Result<T, HubProblem> {
+    for pause in WAITS {
+        let problem = match ask() {
+            Err(problem) if passes(&problem) => problem,
+            answer => return answer,
+        };
+        let asked = match &problem {
+            HubProblem::Status { wait, .. } => *wait,
+            _ => None,
+        };
+        let pause = asked.unwrap_or(pause);
+        if pause > LONGEST_WAIT {
+            return Err(problem);
+        }
+        tracing::warn!(error = %problem, seconds = pause.as_secs_f64(), "asking the hub again");
+        wait(pause);
+    }
+    ask()
+}
+
+/// What a revision is.
+#[derive(Deserialize)]
+pub(super) struct RepoInfo {
+    /// The commit, as the hub names it.
+    pub(super) sha: String,
+    /// Its files.
+    pub(super) siblings: Vec<Sibling>,
+}
+
+/// A file of a revision.
+#[derive(Deserialize)]
+pub(super) struct Sibling {
+    /// Its name in the repository.
+    pub(super) rfilename: String,
+}
+
+/// What the hub states of a file, unchecked.
+pub(super) struct Stated {
+    /// The commit that it is of.
+    pub(super) commit: String,
+    /// The name of its content, without quotes and without the mark of a weak tag.
+    pub(super) etag: String,
+    /// Its length in bytes.
+    pub(super) size: u64,
+}
+
+/// What asks a hub about one repository.
+pub(super) struct Client {
+    agent: ureq::Agent,
+    /// The hub's address without a slash at its end, and its parts.
+    endpoint: String,
+    origin: Uri,
+    /// `ORG/NAME`.
+    repo: String,
+    /// The header with the token, marked as sensitive.
+    authorization: Option<HeaderValue>,
+}
+
+impl Client {
+    /// A client for a repository of the options' hub. Nothing is sent yet. Proxies of the environment are used.
+    pub(super) fn new(repo: &str, options: &HubOptions) -> Result<Self, HubProblem> {
+        let endpoint = options.endpoint.as_deref().unwrap_or(HUB).trim_end_matches('/').to_owned();
+        let origin = address(&endpoint)?;
+        let authorization = options.token.as_ref().map(|token| {
+            let mut value = HeaderValue::from_str(&format!("Bearer {token}")).map_err(|_| HubProblem::Token)?;
+            value.set_sensitive(true);
+            Ok(value)
+        });
+        let config = ureq::Agent::config_builder()
+            .http_status_as_error(false)
+            .max_redirects(0)
+            // What is counted and resumed are the bytes of the file itself.
+            .accept_encoding("identity")
+            .timeout_connect(Some(SILENCE))
+            .timeout_recv_response(Some(SILENCE))
+            .timeout_per_read(Some(SILENCE))
+            .user_agent(concat!("judge-models/", env!("CARGO_PKG_VERSION")));
+        let authorization = authorization.transpose()?;
+        Ok(Self { agent: config.build().into(), endpoint, origin, repo: repo.to_owned(), authorization })
+    }
+
+    /// The commit that a revision is at, and its files.
+    pub(super) fn info(&self, revision: &str) -> Result<RepoInfo, HubProblem> {
+        let path = format!("api/models/{}/revision/{}", self.repo, encoded(revision, false));
+        let (from, mut answer) = self.send(&Method::GET, &path, 0, |_| true)?;
+        let broken = |error| HubProblem::Connection { address: shown(&from), source: Box::new(error) };
+        answer.body_mut().read_json().map_err(broken)
+    }
+
+    /// What the hub states of a file of a commit.
+    pub(super) fn stated(&self, commit: &str, name: &str) -> Result<Stated, HubProblem> {
+        let (from, answer) = self.send(&Method::HEAD, &self.file(commit, name), 0, |next| self.is_hub(next))?;
+        let headers = answer.headers();
+        let first = |names: [&str; 2]| names.into_iter().find_map(|name| text(headers, name)).filter(|t| !t.is_empty());
+        let leads = || target(&from, headers).map(|next| shown(&next)).unwrap_or_default();
+        let lacks = |header| HubProblem::Header { address: shown(&from), header, leads: leads() };
+        let etag = first(["x-linked-etag", ETAG.as_str()]).ok_or_else(|| lacks("ETag"))?;
+        // The length of an answer that leads elsewhere is not the file's.
+        let length = if answer.status().is_success() { CONTENT_LENGTH.as_str() } else { "x-linked-size" };
+        let size = first(["x-linked-size", length]).and_then(|size| size.parse().ok());
+        Ok(Stated {
+            commit: text(headers, "x-repo-commit").ok_or_else(|| lacks("X-Repo-Commit"))?,
+            etag: etag.strip_prefix("W/").unwrap_or(&etag).replace('"', ""),
+            size: size.ok_or_else(|| lacks("Content-Length"))?,
+        })
+    }
+
+    /// Appends to `partial` the bytes that it lacks of a file of `size` bytes. A connection that breaks off is taken up again where it
+    /// broke, as often as that brings more than there was; what brings nothing is tried again as [`patiently`] does. A server that
+    /// sends no parts sends the file from its beginning. `told` is given the number of bytes that are there.
+    ///
+    /// That the file has `size` bytes in the end is not certain: the hub may send others than it states.
+    pub(super) fn download(
+        &self,
+        (commit, name): (&str, &str),
+        size: u64,
+        partial: &mut File,
+        told: &mut dyn FnMut(u64),
+        wait: &dyn Fn(Duration),
+    ) -> Result<(), HubProblem> {
+        let mut most = partial.seek(SeekFrom::End(0)).map_err(HubProblem::Write)?;
+        if most > size {
+            partial.set_len(0).map_err(HubProblem::Write)?;
+            most = 0;
+        }
+        let passes = |problem: &HubProblem| problem.is_busy() || problem.is_broken();
+        let mut ended = most == size;
+        while !ended {
+            let attempt = || match self.append((commit, name), size, partial, told) {
+                Err(HubProblem::Connection { .. }) if partial.stream_position().is_ok_and(|there| there > most) => {
+                    Ok(false)
+                }
+                answer => answer.map(|()| true),
+            };
+            ended = patiently(attempt, passes, wait)?;
+            most = partial.stream_position().map_err(HubProblem::Write)?;
+        }
+        Ok(())
+    }
+
+    /// One attempt of [`download`](Self::download): one request, until its answer ends.
+    fn append(
+        &self,
+        (commit, name): (&str, &str),
+        size: u64,
+        partial: &mut File,
+        told: &mut dyn FnMut(u64),
+    ) -> Result<(), HubProblem> {
+        let mut there = partial.seek(SeekFrom::End(0)).map_err(HubProblem::Write)?;
+        let (from, answer) = self.send(&Method::GET, &self.file(commit, name), there, |_| true)?;
+        if answer.status() == 206 {
+            let range = text(answer.headers(), CONTENT_RANGE.as_str());
+            if !range.is_some_and(|range| range.starts_with(&format!("bytes {there}-"))) {
+                return Err(HubProblem::Header {
+                    address: shown(&from),
+                    header: "Content-Range",
+                    leads: String::new(),
+                });
+            }
+        } else {
+            partial.set_len(0).and_then(|()| partial.rewind()).map_err(HubProblem::Write)?;
+            there = 0;
+        }
+        told(there);
+        // One byte more than the file has shows that it is another.
+        let mut body = answer.into_body().into_reader().take((size - there).saturating_add(1));
+        let mut piece = vec![0; PIECE];
+        loop {
+            let broken =
+                |error: io::Error| HubProblem::Connection { address: shown(&from), source: Box::new(error.into()) };
+            let count = match body.read(&mut piece) {
+                Ok(0) => return Ok(()),
+                Ok(count) => count,
+                Err(error) => return Err(broken(error)),
+            };
+            partial.write_all(&piece[..count]).map_err(HubProblem::Write)?;
+            there += count as u64;
+            told(there);
+        }
+    }
+
+    /// The path of a file's address.
+    fn file(&self, commit: &str, name: &str) -> String {
+        format!("{}/resolve/{commit}/{}", self.repo, encoded(name, true))
+    }
+
+    /// Sends a request, without the first `start` bytes of what it asks for, and follows the redirects of which `follows` is true.
+    /// Gives the last address, and its answer: a success, or a redirect that was not followed.
+    fn send(
+        &self,
+        method: &Method,
+        path: &str,
+        start: u64,
+        follows: impl Fn(&Uri) -> bool,
+    ) -> Result<(Uri, Response<ureq::Body>), HubProblem> {
+        let mut at = address(&format!("{}/{path}", self.endpoint))?;
+        for _ in 0..=MOST_REDIRECTS {
+            let mut request = Request::builder().method(method).uri(&at);
+            if start > 0 {
+                request = request.header(RANGE, format!("bytes={start}-"));
+            }
+            if let Some(token) = self.authorization.as_ref().filter(|_| origin(&at) == origin(&self.origin)) {
+                request = request.header(AUTHORIZATION, token);
+            }
+            let broken = |error| HubProblem::Connection { address: shown(&at), source: Box::new(error) };
+            let request = request.body(()).map_err(|error| broken(error.into()))?;
+            let answer = self.agent.run(request).map_err(broken)?;
+            let headers = answer.headers();
+            match answer.status().as_u16() {
+                200..=299 => return Ok((at, answer)),
+                301 | 302 | 303 | 307 | 308 => {
+                    let next = target(&at, headers)?;
+                    if !follows(&next) {
+                        return Ok((at, answer));
+                    }
+                    at = next;
+                }
+                status => {
+                    let message = text(headers, "x-error-message").unwrap_or_default();
+                    let message = message.trim_end_matches('.').chars().filter(|c| !c.is_control());
+                    let message = message.take(LONGEST_MESSAGE).collect();
+                    let wait = text(headers, RETRY_AFTER.as_str());
+                    let date = text(headers, DATE.as_str());
+                    let wait = wait.and_then(|wait| retry_after(&wait, date.as_deref()));
+                    return Err(HubProblem::Status { address: shown(&at), status, message, wait });
+                }
+            }
+        }
+        Err(HubProblem::Redirects { address: shown(&at) })
+    }
+
+    /// Whether an address is on a host that states what its files are: the endpoint's, or the public hub's, to which mirrors lead.
+    fn is_hub(&self, address: &Uri) -> bool {
+        let host = |uri: &Uri| uri.host().map(str::to_ascii_lowercase);
+        host(address) == host(&self.origin) || host(address) == host(&Uri::from_static(HUB))
+    }
+}
+
+/// A whole address of the web.
+fn address(text: &str) -> Result<Uri, HubProblem> {
+    let whole = |uri: &Uri| uri.host().is_some() && matches!(uri.scheme_str(), Some("http" | "https"));
+    text.parse().ok().filter(whole).ok_or_else(|| HubProblem::Address { found: text.to_owned() })
+}
+
+/// Where an answer from an address leads. Locations are whole, or begin at the host (`//`) or at the root (`/`).
+fn target(from: &Uri, headers: &HeaderMap) -> Result<Uri, HubProblem> {
+    let lacks = || HubProblem::Header { address: shown(from), header: "Location", leads: String::new() };
+    let location = text(headers, LOCATION.as_str()).ok_or_else(lacks)?;
+    let (scheme, host) = (from.scheme_str().unwrap_or_default(), from.authority().map_or("", |a| a.as_str()));
+    match location.strip_prefix('/') {
+        Some(rest) if rest.starts_with('/') => address(&format!("{scheme}:{location}")),
+        Some(_) => address(&format!("{scheme}://{host}{location}")),
+        None => address(&location),
+    }
+}
+
+/// Scheme, host and port of an address.
+fn origin(uri: &Uri) -> (Option<&str>, Option<String>, u16) {
+    let usual = if uri.scheme_str() == Some("https") { 443 } else { 80 };
+    (uri.scheme_str(), uri.host().map(str::to_ascii_lowercase), uri.port_u16().unwrap_or(usual))
+}
+
+/// An address without what may be secret in it: names before the host, and the query.
+fn shown(uri: &Uri) -> String {
+    let port = uri.port_u16().map(|port| format!(":{port}")).unwrap_or_default();
+    format!("{}://{}{port}{}", uri.scheme_str().unwrap_or_default(), uri.host().unwrap_or_default(), uri.path())
+}
+
+/// A header as text; `None` if it is absent. Bytes that are no UTF-8 are replaced.
+fn text(headers: &HeaderMap, name: &str) -> Option<String> {
+    headers.get(name).map(|value| String::from_utf8_lossy(value.as_bytes()).into_owned())
+}
+
+/// A name as a part of an address: every byte but letters, digits and `-_.~` as `%` and two digits, and slashes if they do not
+/// `separate`.
+fn encoded(name: &str, separate: bool) -> String {
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.~".contains(&byte) || (separate && byte == b'/');
+    name.bytes().map(|byte| if plain(byte) { char::from(byte).to_string() } else { format!("%{byte:02X}") }).collect()
+}

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, HashSet};
 use std::path::Path;
 use std::process::ExitCode;
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result, anyhow, ensure};
 use judge_core::{LayerWeights, TargetRule, Variant};
 use judge_data::{InputFile, Outputs, Program, ScoreFormat, ScoreTable, load, save_new};
 use judge_examples::console::{say, start, table, tell, usage};
@@ -127,7 +127,12 @@ fn weights(cli: &Cli, data: &ScoreTable, variants: &[Variant]) -> Result<Option<
 }
 
 fn read_valid(cli: &Cli, path: &Path) -> Result<ScoreTable> {
-    let valid = ScoreTable::read(path)?;
+    let valid = ScoreTable::read(path).map_err(|error| match &error {
+        judge_data::Error::WrongType { field: "orders", .. } => {
+            anyhow!("{error}\n  prompt_judge leaves them with --verdict layers and without --apart")
+        }
+        _ => error.into(),
+    })?;
     if cli.weights_out.is_some() && valid.origin.is_none() {
         let file = path.display();
         return Err(usage(format!(

@@ -145,11 +145,12 @@ impl LagerFile<'_> {
     /// Reads the whole input and fills every prompt once, so that whatever is wrong is said before any model work. Returns the number of rows.
     fn check_data(&self, input: &Input, format: DatasetFormat, settings: &LagerSettings) -> Result<usize> {
         let template = settings.template.clone().with_prefill(&settings.opening);
-        check_templates(self.input.records(input, Some(format), self.model.limit)?, [&template])
-            .map_err(|error| match error {
+        check_templates(self.input.records(input, Some(format), self.model.limit)?, [&template]).map_err(|error| {
+            match error {
                 judge_data::Error::NoRowHas { .. } => anyhow!("{error}\n{}", self.lager.template_hint(format)),
                 other => other.into(),
-            })?;
+            }
+        })?;
         let (mut rows, mut unread, mut people) = (0, Unread::default(), HumanScores::default());
         let (range, mut off_scale, mut first_off) = (settings.scale.range(), 0, None);
         for record in self.input.records(input, Some(format), self.model.limit)? {

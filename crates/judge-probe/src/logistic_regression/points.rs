@@ -10,6 +10,7 @@ use crate::row_space::{self, RowSpace};
 use crate::{Error, Matrix, SparseMatrix};
 
 /// What is learnt from.
+#[expect(clippy::large_enum_variant, reason = "a fit has one of them")]
 pub(super) enum Features<'a> {
     /// Of dense rows.
     Dense {

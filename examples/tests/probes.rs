@@ -273,7 +273,7 @@ fn published_probes_judge_as_published() {
                 }
             }
         }
-        let args = ["--input", pickle.to_str().unwrap(), "--output", "p.safetensors"];
+        let args = ["--input", pickle.to_str().unwrap(), "--output", "p.safetensors", "--overwrite"];
         let said = succeed("probe_import", folder.path(), &args);
         assert!(said.contains("Qwen3-1.7B") && said.contains("tied to no model yet"), "{said}");
         let saved = SavedProbe::from_bytes(&fs::read(folder.path().join("p.safetensors")).unwrap()).unwrap();

@@ -6,26 +6,26 @@ use std::ops::ControlFlow;
 use std::path::Path;
 
 use judge_core::testing::ScriptedBackbone;
-use judge_core::{Judge, PromptFamily, WrittenJudge};
+use judge_core::{Backbone, Judge, PromptFamily, WrittenJudge};
 use judge_data::{
-    Carry, Dataset, DatasetFormat, DatasetOptions, Error, Ids, Numbered, Opened, Program, Record, Resolved, Rows,
-    RunPlan, SingleRow, judge_rows,
+    Carry, Dataset, DatasetFormat, DatasetOptions, Error, Ids, MadeBy, Numbered, Opened, Program, Record, Resolved,
+    Rows, RunPlan, SingleRow, judge_rows,
 };
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|bytes: &[u8]| {
     let folder = judge_fuzz::folder(&[("rows.json", bytes)]);
     let formats = [None].into_iter().chain(DatasetFormat::ALL.map(Some));
-    for format in formats {
+    for (number, format) in formats.enumerate() {
         let options = DatasetOptions { format, ids: Ids::RowNumber, ..DatasetOptions::default() };
         let Ok(records) = Dataset::open(folder.join("rows.json"), &options) else { continue };
         let Ok(records) = records.collect::<Result<Vec<Record>, Error>>() else { continue };
         if Carry::All.of_row(carried(&records), &SingleRow::KNOWN).is_err() {
             continue;
         }
-        let whole = judged(&records, &folder.join("whole.jsonl"), usize::MAX);
+        let whole = judged(&records, &folder.join(format!("{number}-whole.jsonl")), usize::MAX);
         // Stopped and resumed, it is the same.
-        assert_eq!(judged(&records, &folder.join("parts.jsonl"), 1 + records.len() / 2), whole);
+        assert_eq!(judged(&records, &folder.join(format!("{number}-parts.jsonl")), 1 + records.len() / 2), whole);
         let rows: Vec<_> = Rows::new(&whole[..], "whole.jsonl").unwrap().map(Result::unwrap).collect();
         assert_eq!(rows.len(), records.len());
         for (row, record) in rows.iter().zip(&records) {
@@ -50,10 +50,12 @@ fn judged(records: &[Record], output: &Path, until: usize) -> Vec<u8> {
     let model = ScriptedBackbone::new(1).with_reply(|_| "Rating: [[5]]".to_owned());
     let judge = WrittenJudge::new(PromptFamily::built_in("single").unwrap());
     let judges: Vec<&dyn Judge<Numbered>> = vec![&judge];
+    let resolved = Resolved::of(model.info(), judges.iter().copied()).unwrap();
     for until in [until, usize::MAX] {
-        let plan = RunPlan::new(output, records.len(), Program::new("fuzz", "1"));
+        let mut plan = RunPlan::new(output, records.len(), Program::new("fuzz", "1"));
+        plan.made_by = MadeBy::Model(resolved.clone());
         let Opened::Ready(start) = plan.open().unwrap() else { break };
-        let mut run = start.begin(Resolved::default()).unwrap();
+        let mut run = start.begin(resolved.clone()).unwrap();
         let mut seen = 0;
         let stop = |_: &_| {
             seen += 1;

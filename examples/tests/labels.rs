@@ -305,7 +305,7 @@ fn what_cannot_be_labelled_ends_with_a_reason() {
         ("'max_tokens' is not supported, use 'max_completion_tokens'", "--max-tokens-field max_completion_tokens"),
     ] {
         let refuse = Server::start(move |_, _| Reply::error(400, said));
-        let told = label(folder.path(), &refuse, &["--output", "refused.jsonl", "--aspects", "fluency"]);
+        let told = label(folder.path(), &refuse, &["--output", "refused.jsonl", "--aspects", "fluency", "--overwrite"]);
         assert!(told.code == Some(1) && told.stderr.contains(said) && told.stderr.contains(option), "{}", told.stderr);
     }
 

@@ -44,7 +44,7 @@ impl LabelRow {
         "unscored",
     ];
 
-    /// The row of a result about one aspect of a [`GradedRecord`].
+    /// The row of a result about one aspect of a [`GradedRecord`](crate::GradedRecord).
     ///
     /// # Errors
     /// [`Error::FieldClash`] for a carried field that the row has one of its own for; [`Error::Core`] for a record of another kind, or a result without a verdict.

@@ -135,7 +135,7 @@ impl PreferenceComparison {
 
     /// The statistics of some of the pairs, given by their indices, in the order of the table. Indices that no pair has, and
     /// pairs without a reading, are left out;
-    /// what the others do not define is [`Statistic::Undefined`].
+    /// what the others do not define is [`Statistic::Undefined`](crate::comparison::Statistic::Undefined).
     pub fn statistics(&self, rows: &[usize]) -> Vec<PairStatistic> {
         let read: Vec<(&PreferredPair, PairReading)> =
             rows.iter().filter_map(|&row| self.pairs.get(row)).filter_map(|pair| Some((pair, pair.reading?))).collect();

@@ -234,23 +234,7 @@ fn probes() {
     };
     let rows: Vec<Value> = generate(Split::Test, 40, 0).into_iter().enumerate().map(row).collect();
     write_rows(folder.path().join("graded.jsonl"), &rows);
-    let train = [
-        "--input",
-        "graded.jsonl",
-        "--output",
-        "probes",
-        "--layers",
-        "2",
-        "--pooling",
-        "mean",
-        "--folds",
-        "2",
-        "--c",
-        "0.01",
-        "--top-k",
-        "1",
-    ];
-    succeed("inspector_train", folder.path(), &train);
+    succeed("inspector_train", folder.path(), &program::QUICK_PROBES);
     let rows = || graded().into_iter().take(3).collect();
     let cases = [
         Case {

@@ -121,23 +121,7 @@ fn folder(case: &Case) -> TempDir {
     }
     if case.args.contains(&"probes") {
         program::write_rows(folder.path().join("graded.jsonl"), &pairs[..40]);
-        let train = [
-            "--input",
-            "graded.jsonl",
-            "--output",
-            "probes",
-            "--layers",
-            "2",
-            "--pooling",
-            "mean",
-            "--folds",
-            "2",
-            "--c",
-            "0.01",
-            "--top-k",
-            "1",
-        ];
-        finished(run("inspector_train", folder.path(), &train));
+        finished(run("inspector_train", folder.path(), &program::QUICK_PROBES));
     }
     for (name, rows) in [("prompts.jsonl", prompts), ("pairs.jsonl", pairs), ("two.jsonl", two)] {
         fs::write(folder.path().join(name), serde_json::to_string_pretty(&rows).unwrap()).unwrap();

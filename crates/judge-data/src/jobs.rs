@@ -150,6 +150,9 @@ pub fn check_templates<'t>(
     let path = records.path().to_path_buf();
     let head = records.take(Dataset::HEAD).collect::<Result<Vec<Record>, Error>>()?;
     let rows = head.len();
+    if rows == 0 {
+        return Ok(());
+    }
     for template in templates {
         let fields = template.field_names().into_iter();
         let absent = |field: &&str| !head.iter().any(|record| record.field(field).is_some());
@@ -160,11 +163,7 @@ pub fn check_templates<'t>(
                     found.push(name);
                 }
             }
-            return if rows == 0 {
-                Ok(())
-            } else {
-                Err(Error::NoRowHas { path, rows, field: field.to_owned(), found })
-            };
+            return Err(Error::NoRowHas { path, rows, field: field.to_owned(), found });
         }
     }
     Ok(())

@@ -8,6 +8,24 @@ use std::process::{Command, Output, Stdio};
 
 use serde_json::Value;
 
+/// Arguments with which `inspector_train` makes probes, in the folder `probes`, of a few rows in `graded.jsonl`.
+pub const QUICK_PROBES: [&str; 14] = [
+    "--input",
+    "graded.jsonl",
+    "--output",
+    "probes",
+    "--layers",
+    "2",
+    "--pooling",
+    "mean",
+    "--folds",
+    "2",
+    "--c",
+    "0.01",
+    "--top-k",
+    "1",
+];
+
 /// A command that starts an example.
 pub fn example(name: &str) -> Command {
     // target/PROFILE/deps/this-test -> target/PROFILE/examples/NAME

@@ -83,11 +83,12 @@ impl<J: for<'i> Judge<dyn Fields + 'i>, Item: Fields + ?Sized> Judge<Item> for G
             let scale = PromptFamily::pair_scale("A", None, "B")?;
             Ok(Score::expected(ScoreDistribution::from_weights(&scale, &[1.0 - first, first])?))
         };
+        let is_tie = (a.value - b.value).abs() <= self.margin;
         let score = match (&a.distribution, &b.distribution, self.rule) {
             (Some(a), Some(b), _) => expected(above(a, b))?,
-            (_, _, Rule::LogOdds) if (a.value - b.value).abs() <= self.margin => expected(0.5)?,
+            (_, _, Rule::LogOdds) if is_tie => expected(0.5)?,
             (_, _, Rule::LogOdds) => expected(1.0 / (1.0 + (b.value - a.value).exp()))?,
-            (_, _, Rule::Higher) if (a.value - b.value).abs() <= self.margin => Score::new(0.5),
+            (_, _, Rule::Higher) if is_tie => Score::new(0.5),
             (_, _, Rule::Higher) => Score::new(f64::from(u8::from(a.value > b.value))),
         };
         let mass = members::label_mass(&verdicts);

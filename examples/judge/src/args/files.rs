@@ -1,0 +1,196 @@
+//! The options that say which rows are read and where rows are written, and what of a run depends on them.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result};
+use clap::Args;
+use judge_data::{
+    Columns, Dataset, DatasetFormat, DatasetOptions, Input, Locking, Program, RunPlan, Settings, WriteOptions,
+};
+
+use crate::args::model_args::ModelArgs;
+use crate::terminal::console::{VERSION_NUMBER, usage};
+
+/// Which rows are read.
+#[derive(Args, Clone, Debug)]
+pub struct InputArgs {
+    /// Rows: JSON lines or a JSON array, plain, gzip or zstd; `-` is standard input
+    #[arg(long, alias = "data", value_name = "FILE")]
+    pub input: PathBuf,
+    /// Which columns hold which fields, e.g. instruction=prompt,response=completion,human=grade; `id=` numbers the rows
+    #[arg(long, value_name = "FIELD=COLUMN,…")]
+    pub columns: Option<Columns>,
+}
+
+impl InputArgs {
+    /// The input, to be read as often as needed.
+    ///
+    /// # Errors
+    /// If it cannot be opened.
+    pub fn open(&self) -> Result<Input> {
+        Ok(Input::open(&self.input)?)
+    }
+
+    /// The records of an input that these options name.
+    ///
+    /// # Errors
+    /// Whatever is wrong with its first row.
+    pub fn records(&self, input: &Input, format: Option<DatasetFormat>, limit: Option<usize>) -> Result<Dataset> {
+        let columns = self.columns.clone().unwrap_or_default();
+        let options = DatasetOptions { format, max_rows: limit, columns, ..DatasetOptions::default() };
+        Ok(Dataset::open(input, &options)?)
+    }
+}
+
+/// Where rows are written.
+#[derive(Args, Clone, Debug)]
+pub struct OutputArgs {
+    /// Where the rows go, JSON lines; the record of the run goes to FILE.run.json. Interrupted, the same command resumes
+    #[arg(long, value_name = "FILE")]
+    pub output: PathBuf,
+    #[command(flatten)]
+    /// How it is written.
+    pub write: WriteArgs,
+}
+
+/// Whether files of others are replaced, of programs whose own are made anew each time.
+#[derive(Args, Clone, Copy, Debug)]
+pub struct OverwriteArgs {
+    /// Replace files that this program did not write, or wrote otherwise
+    #[arg(long, help_heading = "Run")]
+    pub overwrite: bool,
+}
+
+/// How an output is written.
+#[derive(Args, Clone, Copy, Debug)]
+pub struct WriteArgs {
+    /// Replace a finished output that was made with other settings
+    #[arg(long, help_heading = "Run")]
+    pub overwrite: bool,
+    /// Do not protect the unfinished output from a second writer: for file systems without locks
+    #[arg(long, help_heading = "Run")]
+    pub no_lock: bool,
+}
+
+impl WriteArgs {
+    /// The same for judge-data.
+    #[must_use]
+    pub fn options(self) -> WriteOptions {
+        let locking = if self.no_lock { Locking::None } else { Locking::default() };
+        WriteOptions { overwrite: self.overwrite, locking, ..WriteOptions::default() }
+    }
+
+    /// The plan of a run that writes `rows` rows to `output`, without inputs. `settings` are what decides about a row besides the columns.
+    #[must_use]
+    pub fn plan(self, output: &Path, name: &str, rows: usize, columns: &InputArgs, settings: Settings) -> RunPlan {
+        let mut plan = RunPlan::new(output, rows, program(name));
+        plan.settings = settings;
+        if let Some(columns) = &columns.columns {
+            plan.settings.insert("columns".to_owned(), columns.to_string().into());
+        }
+        plan.options = self.options();
+        plan
+    }
+}
+
+/// This program, for run records.
+#[must_use]
+pub fn program(name: &str) -> Program {
+    let mut program = Program::new(name, VERSION_NUMBER);
+    program.git_commit = crate::terminal::console::commit().map(str::to_owned);
+    program
+}
+
+impl OutputArgs {
+    /// The plan of a run of `rows` rows over one input with a model. `template` is the content id of the prompt template, where the run has one; `settings` are what
+    /// else decides about a row.
+    ///
+    /// # Errors
+    /// If the input or the model's folder cannot be read.
+    #[expect(clippy::too_many_arguments, reason = "each is one of the options of a program")]
+    pub fn plan(
+        &self,
+        name: &str,
+        input: &Input,
+        rows: usize,
+        columns: &InputArgs,
+        model: &ModelArgs,
+        template: Option<&str>,
+        settings: Settings,
+    ) -> Result<RunPlan> {
+        let mut plan = self.plan_of(name, rows, columns, settings);
+        plan.inputs = vec![input.identity()?.with_rows(rows)];
+        model.describe(&mut plan, template)?;
+        Ok(plan)
+    }
+
+    /// The plan of a run of `rows` rows, without inputs and without a model on this machine. `settings` are what else decides about a row.
+    #[must_use]
+    pub fn plan_of(&self, name: &str, rows: usize, columns: &InputArgs, settings: Settings) -> RunPlan {
+        self.write.plan(&self.output, name, rows, columns, settings)
+    }
+}
+
+/// A file beside an output that keeps what it was made from: `OUTPUT.WHAT`.
+#[must_use]
+pub fn beside(output: &Path, what: &str) -> PathBuf {
+    let mut path = output.as_os_str().to_owned();
+    path.push(".");
+    path.push(what);
+    path.into()
+}
+
+/// Parquet files by their paths, their folders or patterns such as `data/*.parquet`, in the order of their names. Names that begin with a dot or an
+/// underscore, which engines use for what is no data, are passed over in folders, and where a pattern does not write them out.
+///
+/// # Errors
+/// If one of them names no file.
+pub fn parquet_files(names: &[String]) -> Result<Vec<PathBuf>> {
+    let mut files = Vec::new();
+    for name in names {
+        let before = files.len();
+        let path = Path::new(name);
+        if path.is_dir() {
+            walk(path, &mut files)?;
+        } else if path.exists() {
+            files.push(path.to_path_buf());
+        } else {
+            let found = glob::glob(name).map_err(|error| usage(format!("{name:?} is no pattern of files: {error}")))?;
+            for path in found {
+                let path = path.with_context(|| format!("cannot list {name:?}"))?;
+                // What an engine has not put in place yet, or keeps for itself, is no data.
+                let hidden = |part: &std::ffi::OsStr| part.to_string_lossy().starts_with(['.', '_']);
+                let is_of_pattern = |part: &std::ffi::OsStr| name.contains(&*part.to_string_lossy());
+                if path.iter().any(|part| part != "." && part != ".." && hidden(part) && !is_of_pattern(part)) {
+                    continue;
+                }
+                match path.is_dir() {
+                    true => walk(&path, &mut files)?,
+                    false => files.push(path),
+                }
+            }
+        }
+        if files.len() == before {
+            return Err(usage(format!("{name:?} names no Parquet file")));
+        }
+    }
+    files.sort();
+    files.dedup();
+    Ok(files)
+}
+
+fn walk(folder: &Path, files: &mut Vec<PathBuf>) -> Result<()> {
+    for entry in std::fs::read_dir(folder).with_context(|| format!("cannot list {}", folder.display()))? {
+        let path = entry?.path();
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        if name.starts_with(['.', '_']) {
+            continue;
+        }
+        if path.is_dir() {
+            walk(&path, files)?;
+        } else if path.extension().is_some_and(|extension| extension == "parquet") {
+            files.push(path);
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,116 @@
+//! The options that say which pairs were judged, what was said of them, and how texts without a verdict count.
+
+use std::path::PathBuf;
+
+use anyhow::Result;
+use clap::{Args, ValueEnum};
+use judge_core::PairConvention;
+use judge_data::{Benchmark, BenchmarkPair, Columns, PairVerdicts, Settings};
+use judge_metrics::preference::Unparsed;
+
+use crate::preferences::{Compared, Preferences};
+use crate::report::BOOTSTRAP;
+use crate::terminal::console::usage;
+
+/// Which pairs.
+#[derive(Args, Clone, Debug)]
+pub struct PairsArgs {
+    /// pandalm, autoj, mtbench, llmbar or hhh; or pairs, for a file of your own with `human`: "A", "B" or "tie", or a list with one for each rater
+    #[arg(long, value_name = "NAME")]
+    pub benchmark: Benchmark,
+    /// Its published file: PandaLM's testset-v1.json, Auto-J's testdata_pairwise.jsonl, LLMBar's dataset.json or folder, MT-bench's file of votes, prometheus-eval's hhh_alignment_eval.json
+    #[arg(long, value_name = "FILE|DIR")]
+    pub data: PathBuf,
+    /// With --benchmark pairs: which columns hold which fields, e.g. response_a=old,response_b=new; `id=` numbers the rows
+    #[arg(long, value_name = "FIELD=COLUMN,…")]
+    columns: Option<Columns>,
+    /// What becomes of texts without a verdict: a tie, wrong (a class of its own), or dropped [default: pandalm tie, mtbench drop, llmbar and hhh wrong, as their authors have it; wrong for the others]
+    #[arg(long, value_enum)]
+    unparsed: Option<Policy>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Policy {
+    Tie,
+    Wrong,
+    Drop,
+}
+
+impl PairsArgs {
+    /// The pairs.
+    ///
+    /// # Errors
+    /// Whatever is wrong with the file; a usage error for columns of a published one.
+    pub fn read(&self) -> Result<Vec<BenchmarkPair>> {
+        if self.columns.is_some() && self.benchmark != Benchmark::Pairs {
+            return Err(usage("--columns is for --benchmark pairs; published files have their own columns"));
+        }
+        Ok(self.benchmark.read_with(&self.data, &self.columns.clone().unwrap_or_default())?)
+    }
+
+    /// What of these options decides about a row.
+    #[must_use]
+    pub fn settings(&self) -> Settings {
+        let columns = self.columns.iter().map(|columns| ("columns".to_owned(), columns.to_string().into()));
+        Settings::from_iter([("benchmark".to_owned(), self.benchmark.as_str().into())].into_iter().chain(columns))
+    }
+
+    fn chosen(&self) -> Policy {
+        self.unparsed.unwrap_or(match self.benchmark {
+            Benchmark::PandaLm => Policy::Tie,
+            Benchmark::MtBench => Policy::Drop,
+            _ => Policy::Wrong,
+        })
+    }
+
+    /// What becomes of texts without a verdict.
+    #[must_use]
+    pub fn policy(&self) -> Unparsed {
+        match self.chosen() {
+            Policy::Tie => Unparsed::Tie,
+            Policy::Wrong => Unparsed::Wrong,
+            Policy::Drop => Unparsed::Dropped,
+        }
+    }
+
+    /// Its name in reports.
+    #[must_use]
+    pub fn policy_name(&self) -> &'static str {
+        match self.chosen() {
+            Policy::Tie => "tie",
+            Policy::Wrong => "wrong",
+            Policy::Drop => "drop",
+        }
+    }
+
+    /// The convention of this name, or else that of the benchmark's authors.
+    ///
+    /// # Errors
+    /// A usage error for an unknown name.
+    pub fn convention(&self, name: Option<&str>) -> Result<PairConvention> {
+        let default = match self.benchmark {
+            Benchmark::PandaLm => PairConvention::FirstLine,
+            Benchmark::AutoJ => PairConvention::Decision,
+            Benchmark::LlmBar => PairConvention::OutputAb,
+            Benchmark::Hhh => PairConvention::Result,
+            _ => PairConvention::Letters,
+        };
+        name.map_or(Ok(default), |name| name.parse().map_err(usage))
+    }
+}
+
+/// The preferences behind verdicts on the pairs that people have judged; `None` where no probabilities were read.
+///
+/// # Errors
+/// As for [`Preferences::push`].
+pub fn preferences(pairs: &[BenchmarkPair], verdicts: &PairVerdicts) -> Result<Option<Compared>> {
+    let mut found = Preferences::default();
+    for (pair, readings) in pairs.iter().zip(&verdicts.readings) {
+        let orders = readings.each_ref().map(Option::as_ref);
+        let orders = if verdicts.both_orders { &orders[..] } else { &orders[..1] };
+        if let Some(gold) = pair.gold {
+            found.push(gold.into(), orders, Some(pair.question.clone()))?;
+        }
+    }
+    Ok(found.compared(BOOTSTRAP))
+}

@@ -1,0 +1,326 @@
+//! The command-line options that every example with a model has, and the model they name.
+
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, OnceLock};
+use std::{fs, io};
+
+use anyhow::{Context, Result};
+use clap::Args;
+use judge_core::{Backbone, Prompt, PromptTemplate, settings_from_json};
+use judge_data::{Input, MadeBy, RunPlan};
+use judge_models::{
+    Date, Device, Download, Dtype, FoundModel, HubOptions, Kernel, LoadOptions, Model, ModelSource, TextOptions,
+    WeightForm,
+};
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+use crate::terminal::console::{tell, usage};
+use crate::terminal::options::offered;
+use crate::terminal::progress::Progress;
+use tiny_judge::planted::is_generated;
+
+/// File of a model folder that holds the template its judge was made for. Not a Hugging Face file; folders without it
+/// are judged with a built-in template.
+pub const JUDGE_TEMPLATE: &str = "judge_template.json";
+
+/// Grades that such a template asks for: from 1 to this.
+pub const OWN_POINTS: u16 = 5;
+
+/// Rows that are looked at to tell whose they are.
+const LOOKED_AT: usize = 20;
+
+/// What is said of rows that the embedded model was not made for.
+const FOREIGN: &str = "note: without --model the embedded model reads these rows; it judges nothing but the exercises of generate_rows, and its scores of \
+                       anything else mean nothing";
+
+/// The model that a program has found.
+#[derive(Clone, Debug)]
+struct Found {
+    model: FoundModel,
+    /// Where the embedded model's files lie as long as the program runs; `None` for a model of the user's.
+    _unpacked: Option<Arc<TempDir>>,
+}
+
+/// Unpacks the embedded model, so that it can be mapped as any other.
+///
+/// # Errors
+/// If the system's folder for temporary files takes none.
+fn embedded_model() -> Result<Found> {
+    let unpack = || {
+        let folder = tempfile::Builder::new().prefix("judge-").tempdir()?;
+        let path = folder.path().join(tiny_judge::NAME);
+        fs::create_dir(&path)?;
+        tiny_judge::write(&path)?;
+        Ok::<_, io::Error>((folder, path))
+    };
+    let (folder, path) = unpack().with_context(|| {
+        let place = std::env::temp_dir();
+        format!("cannot unpack the embedded model in {}; TMPDIR names another folder for it", place.display())
+    })?;
+    Ok(Found { model: FoundModel { path, revision: None }, _unpacked: Some(Arc::new(folder)) })
+}
+
+/// Finds a model by its folder or its hub id. Downloads are shown on stderr.
+///
+/// # Errors
+/// If there is no such folder and no such model on the hub.
+pub fn find_model(name: &str, quiet: bool) -> Result<FoundModel> {
+    const MB: u64 = 1_000_000;
+    let mut shown: Option<(String, Progress, u64)> = None;
+    let found = name.parse::<ModelSource>()?.resolve_with(&HubOptions::from_env(), &mut |download| {
+        let Download { file, done, size } = download;
+        if quiet {
+            return;
+        }
+        if shown.as_ref().is_none_or(|(last, ..)| last != file) {
+            tell(format_args!("downloading {file}, {} MB", size.div_ceil(MB)));
+            shown = Some((file.to_owned(), Progress::new("downloading MB", (size / MB) as usize, false), 0));
+        }
+        if let Some((_, progress, counted)) = &mut shown {
+            progress.inc((done / MB).saturating_sub(*counted) as usize);
+            *counted = (done / MB).max(*counted);
+        }
+    })?;
+    Ok(found)
+}
+
+/// Which model reads, how, and how much of the input.
+#[derive(Args, Clone, Debug)]
+pub struct ModelArgs {
+    /// Hugging Face model folder, or a hub id [default: the embedded model]
+    #[arg(long, value_name = "DIR|ORG/NAME[@REV]", help_heading = "Model")]
+    pub model: Option<String>,
+    /// Folder of a LoRA adapter, as PEFT saves it, that is merged into the weights as they are loaded (repeatable)
+    #[arg(long = "adapter", value_name = "DIR", help_heading = "Model")]
+    pub adapters: Vec<PathBuf>,
+    /// Where the model runs: cpu, cuda:N or wgpu:N; with cuda:0,cuda:1 it is split across these GPUs (for speed, run one process per GPU)
+    #[arg(
+        long = "device",
+        default_value = "cpu",
+        value_name = "DEVICE",
+        value_delimiter = ',',
+        help_heading = "Model"
+    )]
+    pub devices: Vec<Device>,
+    /// Arithmetic of the weights: f32 or bf16, on GPUs also tf32 [default: bf16 if the checkpoint is bf16 or f16, else f32]
+    #[arg(long, value_name = "DTYPE", help_heading = "Model")]
+    pub dtype: Option<Dtype>,
+    /// What weights are kept as: as-stored (quantised folders keep their codes) or int8, half the memory of bf16, with an error that the documentation shows. CPU only
+    #[arg(long, default_value = "as-stored", value_name = "FORM", help_heading = "Model")]
+    pub weight_form: WeightForm,
+    /// CPU instruction set for bf16 matrix products: amx, avx512-bf16, avx512, avx2, portable; amx-int8 and avx512-vnni multiply weights in 8 bits (--weight-form int8, Q8_0, int-quantized) as integers, with less accuracy [default: the fastest there is]
+    #[arg(long, value_name = "KERNEL", help_heading = "Model")]
+    pub kernel: Option<Kernel>,
+    /// Give prompts to the tokenizer as they are, without the model's chat template
+    #[arg(long, help_heading = "Model")]
+    pub raw_prompt: bool,
+    /// A variable for the chat template, e.g. enable_thinking=false (repeatable)
+    #[arg(long = "template-arg", value_name = "KEY=JSON", value_parser = template_arg, help_heading = "Model")]
+    pub template_args: Vec<(String, Value)>,
+    /// Text put after the chat template's output, before any prefill, whose control tokens count: what closes a thinking turn that the template opens
+    #[arg(long, value_name = "TEXT", conflicts_with = "raw_prompt", help_heading = "Model")]
+    pub prefill_trusted: Option<String>,
+    /// What a template that asks for today's date is told; fixed, so that results do not depend on the day
+    #[arg(long, default_value_t = Date::default(), value_name = "YYYY-MM-DD", help_heading = "Model")]
+    pub date: Date,
+    /// Keep packed weights in this folder: the next start takes a moment, and processes with the same model share its memory. CPU only
+    #[arg(long, value_name = "DIR", help_heading = "Model")]
+    pub packed_cache: Option<PathBuf>,
+    /// Hash all bytes of the weights into the model's fingerprint, not a sample of each large tensor; reads the whole checkpoint once more
+    #[arg(long, help_heading = "Model")]
+    pub full_fingerprint: bool,
+    /// Read at most this many rows of the input
+    #[arg(long, value_name = "ROWS", help_heading = "Run")]
+    pub limit: Option<usize>,
+    /// Upper bound on the tokens in flight at once; bounds memory. On a GPU, the last digits of a score may change with it [default: 16384 on the CPU; on GPUs chosen
+    /// from the model and their memory]
+    #[arg(long, value_name = "TOKENS", help_heading = "Run")]
+    pub max_batch_tokens: Option<usize>,
+    /// No progress on stderr
+    #[arg(long, help_heading = "Run")]
+    pub quiet: bool,
+    /// What `model` was resolved to, once: a branch of the hub may move between two looks.
+    #[arg(skip)]
+    found: OnceLock<Found>,
+}
+
+/// The seed of a program that draws something. Reading a model draws nothing.
+#[derive(Args, Clone, Copy, Debug)]
+pub struct SeedArgs {
+    /// Seed of everything that is drawn
+    #[arg(long, default_value_t = 0, help_heading = "Run")]
+    pub seed: u64,
+}
+
+fn template_arg(text: &str) -> Result<(String, Value), String> {
+    let (key, json) = text.split_once('=').ok_or("expected KEY=JSON")?;
+    let value = serde_json::from_str(json)
+        .map_err(|e| format!("the value of {key} is not JSON ({e}); quote strings: {key}='\"text\"'"))?;
+    Ok((key.to_owned(), value))
+}
+
+impl ModelArgs {
+    /// The folder that the options name; a hub id is fetched into the hub's cache unless it is there.
+    ///
+    /// # Errors
+    /// If there is no such folder and no such model on the hub.
+    pub fn folder(&self) -> Result<&FoundModel> {
+        if let Some(found) = self.found.get() {
+            return Ok(&found.model);
+        }
+        let found = match &self.model {
+            None => embedded_model()?,
+            Some(name) => Found { model: find_model(name, self.quiet)?, _unpacked: None },
+        };
+        Ok(&self.found.get_or_init(|| found).model)
+    }
+
+    /// Loads the model for these rows, and says so if they are none that the embedded model can judge.
+    ///
+    /// # Errors
+    /// Whatever is wrong with the folder, or with the first rows.
+    pub fn load_for(&self, rows: &Input) -> Result<Model> {
+        if self.model.is_none() && !self.quiet {
+            let mut is_own = false;
+            for row in rows.rows()?.take(LOOKED_AT) {
+                let row = row?;
+                is_own |= row.keys().any(|key| row.value(key).is_some_and(is_generated));
+            }
+            if !is_own {
+                tell(FOREIGN);
+            }
+        }
+        self.load()
+    }
+
+    /// Loads the model.
+    ///
+    /// # Errors
+    /// Whatever is wrong with the folder.
+    pub fn load(&self) -> Result<Model> {
+        let FoundModel { path: folder, revision } = self.folder()?;
+        let options = self.load_options(revision.clone());
+        let model =
+            Model::load(folder, &options).with_context(|| format!("cannot load the model in {}", folder.display()))?;
+        if !self.quiet {
+            let info = model.info();
+            tell(format_args!(
+                "model {} ({}, {} blocks of width {}, {} on {}), fingerprint {}",
+                info.name, info.family, info.n_layers, info.d_model, info.dtype, info.device, info.fingerprint
+            ));
+            if self.max_batch_tokens.is_none() && self.devices != [Device::Cpu] {
+                tell(format_args!("batches of at most {} tokens, by the GPU's memory", model.max_batch_tokens()));
+            }
+            // Nobody asked for f32, so the checkpoint is stored in it.
+            if self.dtype.is_none() && info.dtype == Dtype::F32.to_string() && self.devices == [Device::Cpu] {
+                tell(
+                    "note: the checkpoint is f32; --dtype bf16 takes half the memory, and less time where the processor multiplies bf16",
+                );
+            }
+        }
+        Ok(model)
+    }
+
+    fn load_options(&self, revision: Option<String>) -> LoadOptions {
+        LoadOptions {
+            devices: self.devices.clone(),
+            dtype: self.dtype,
+            weights: self.weight_form,
+            kernel: self.kernel,
+            text: TextOptions { date: self.date, ..TextOptions::default() },
+            revision,
+            adapters: self.adapters.clone(),
+            max_batch_tokens: self.max_batch_tokens,
+            packed_cache: self.packed_cache.clone(),
+            full_fingerprint: self.full_fingerprint,
+            ..LoadOptions::default()
+        }
+    }
+
+    /// Says in a plan what of these options decides about a row, before the model is loaded: which model, by its content, and how it is run and its prompts are
+    /// made. The number of rows and the batch do not count. `template` is the content id of the prompt template, where the run has one.
+    ///
+    /// # Errors
+    /// Whatever is wrong with the folder.
+    pub fn describe(&self, plan: &mut RunPlan, template: Option<&str>) -> Result<()> {
+        let FoundModel { path, revision } = self.folder()?;
+        let fingerprint = Model::fingerprint_of(path, &self.load_options(revision.clone()))
+            .with_context(|| format!("cannot load the model in {}", path.display()))?;
+        plan.made_by = MadeBy::ModelToLoad { fingerprint, template: template.map(str::to_owned) };
+        let entries = [
+            ("device", json!(self.devices.iter().map(ToString::to_string).collect::<Vec<_>>())),
+            ("dtype", json!(self.dtype.map(|dtype| dtype.to_string()))),
+            ("kernel", json!(self.kernel.map(|kernel| kernel.to_string()))),
+            ("raw_prompt", json!(self.raw_prompt)),
+            ("template_args", json!(self.template_args)),
+            ("date", json!(self.date.to_string())),
+        ];
+        plan.settings.extend(entries.map(|(key, value)| (key.to_owned(), value)));
+        if self.weight_form != WeightForm::AsStored {
+            plan.settings.insert("weight_form".to_owned(), json!(self.weight_form.to_string()));
+        }
+        if let Some(text) = &self.prefill_trusted {
+            plan.settings.insert("prefill_trusted".to_owned(), json!(text));
+        }
+        Ok(())
+    }
+
+    /// The template that the model folder brings, if it brings one, for grades from 1 to `points`. `rubric` is what is asked in
+    /// place of the template's own question, which names its
+    /// grades.
+    ///
+    /// # Errors
+    /// If the file is there but is no template; a usage error for other grades than its own question names.
+    pub fn own_template(&self, points: u16, rubric: Option<&str>) -> Result<Option<PromptTemplate>> {
+        let path = self.folder()?.path.join(JUDGE_TEMPLATE);
+        if !path.exists() {
+            return Ok(None);
+        }
+        if points != OWN_POINTS {
+            let own = format!("the model's own template is for grades from 1 to {OWN_POINTS}, not to {points}");
+            if rubric.is_none() {
+                let other = offered(["; for other grades, give another one with --template".to_owned()]);
+                return Err(usage(format!("{own}{}", other.unwrap_or_default())));
+            }
+            if !self.quiet {
+                tell(format_args!("note: {own}; whether the model knows other grades is not known"));
+            }
+        }
+        read_template(&path).map(Some)
+    }
+
+    /// A prompt as these options want it: with the template's arguments and what is put after its output.
+    #[must_use]
+    pub fn dress(&self, prompt: Prompt) -> Prompt {
+        let prompt = match &self.prefill_trusted {
+            Some(text) => prompt.with_trusted_prefill(text),
+            None => prompt,
+        };
+        self.template_args.iter().fold(prompt, |prompt, (key, value)| prompt.with_template_arg(key, value.clone()))
+    }
+
+    /// A template as these options want it: with the chat template's arguments and what is put after its output, or raw.
+    #[must_use]
+    pub fn dress_template(&self, template: PromptTemplate) -> PromptTemplate {
+        if self.raw_prompt {
+            return template.to_raw();
+        }
+        let template = match &self.prefill_trusted {
+            Some(text) => template.with_trusted_prefill(text),
+            None => template,
+        };
+        self.template_args
+            .iter()
+            .fold(template, |template, (key, value)| template.with_template_arg(key, value.clone()))
+    }
+}
+
+/// Reads a prompt template, a JSON file as [`PromptTemplate`] describes it.
+///
+/// # Errors
+/// If the file cannot be read or is no template.
+pub fn read_template(path: &Path) -> Result<PromptTemplate> {
+    let text = std::fs::read_to_string(path).with_context(|| format!("cannot read the template {}", path.display()))?;
+    settings_from_json(&text).with_context(|| format!("{} is not a prompt template", path.display()))
+}

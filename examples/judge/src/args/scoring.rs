@@ -1,0 +1,200 @@
+//! Scoring at scale: what the programs that score rows of other machines have in common. Rows of `score_stream` and of `score_files` are
+//! the same, and so is the run that they name.
+
+use anyhow::{Result, bail};
+use clap::{Args, ValueEnum};
+use judge_core::{Backbone, LagerJudge, LagerSettings, ModelInfo};
+use judge_data::{
+    Columns, DatasetFormat, IdKind, ItemSpec, ORIGIN, ResultColumns, ResultScorer, RunRecord, Settings, run_id,
+};
+use judge_models::Model;
+use serde_json::json;
+
+use crate::args::files::program;
+use crate::args::lager::LagerArgs;
+use crate::args::model_args::ModelArgs;
+use crate::terminal::console::{VERSION_NUMBER, tell, usage};
+
+/// Which columns are scored, by which judge, and what is kept of it.
+#[derive(Args, Clone, Debug)]
+pub struct ScoringArgs {
+    /// The column of the ids
+    #[arg(long, default_value = "id", value_name = "COLUMN", help_heading = "Rows")]
+    pub id: String,
+    /// What ids are; they come back as they were
+    #[arg(long, value_enum, default_value_t = IdType::String, help_heading = "Rows")]
+    pub id_type: IdType,
+    /// Which columns hold which fields of the template, e.g. instruction=prompt,response=completion
+    #[arg(long, value_name = "FIELD=COLUMN,…", help_heading = "Rows")]
+    pub columns: Option<Columns>,
+    /// Also give the probability of each label
+    #[arg(long, help_heading = "Rows")]
+    pub probabilities: bool,
+    /// Also give the label logits of all layers, for layer weights that are fitted later
+    #[arg(long, help_heading = "Rows")]
+    pub logits: bool,
+    /// What LAGER is asked.
+    #[command(flatten)]
+    pub lager: LagerArgs,
+    /// The model.
+    #[command(flatten)]
+    pub model: ModelArgs,
+    /// Refuse to run on any other device or instruction set than this one, as it stands in the rows, e.g. "cpu (avx2)": on the CPU bits are promised per instruction set
+    #[arg(long, value_name = "DEVICE", help_heading = "Model")]
+    pub require_device: Option<String>,
+    /// Hash a sample of each large tensor into the run's id, not all bytes: a start that is seconds faster, and does not notice weights that were copied in part
+    #[arg(long, conflicts_with = "full_fingerprint", help_heading = "Model")]
+    pub sampled_fingerprint: bool,
+}
+
+/// `--id-type`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum IdType {
+    /// Texts
+    String,
+    /// Whole numbers
+    Int64,
+}
+
+impl ScoringArgs {
+    /// Refuses options without effect.
+    ///
+    /// # Errors
+    /// Which of them.
+    pub fn check(&self) -> Result<()> {
+        if self.model.limit.is_some() {
+            return Err(usage("--limit has no effect here: each row that comes in is answered"));
+        }
+        self.lager.check()
+    }
+
+    /// The columns of the results. They follow from these options alone.
+    #[must_use]
+    pub fn results(&self) -> ResultColumns {
+        let ids = match self.id_type {
+            IdType::String => IdKind::Text,
+            IdType::Int64 => IdKind::Integer,
+        };
+        ResultColumns { ids, probabilities: self.probabilities, logits: self.logits }
+    }
+
+    /// The judge, known before the model is loaded.
+    ///
+    /// # Errors
+    /// If a file cannot be read.
+    pub fn judge(&self) -> Result<LagerSettings> {
+        self.lager.lager_settings(DatasetFormat::Graded, &self.model)
+    }
+
+    /// What this judge reads of its rows.
+    #[must_use]
+    pub fn items(&self, judge: &LagerSettings) -> ItemSpec {
+        let template = judge.template.clone().with_prefill(&judge.opening);
+        ItemSpec {
+            template,
+            columns: self.columns.clone().unwrap_or_default(),
+            id: self.id.clone(),
+            ids: self.results().ids,
+        }
+    }
+
+    /// Loads the model and names the run.
+    ///
+    /// # Errors
+    /// Whatever is wrong with the model, or between it and the judge; another device than the one required.
+    pub fn open(&self) -> Result<Scoring> {
+        let settings = self.judge()?;
+        let (lager, items) = (serde_json::to_value(&settings)?, self.items(&settings));
+        let mut options = self.model.clone();
+        options.full_fingerprint = !self.sampled_fingerprint;
+        let model = options.load()?;
+        let info = model.info();
+        if let Some(required) = self.require_device.as_ref().filter(|required| **required != info.device) {
+            bail!("expected to run on {required:?}, as --require-device asks; this is {:?}", info.device);
+        }
+        let judge = LagerJudge::new(settings, &model)?;
+        for note in judge.weight_notes() {
+            tell(format_args!("note: {note}"));
+        }
+        let run = Settings::from(
+            [
+                ("lager", lager),
+                ("version", json!(VERSION_NUMBER)),
+                ("model", json!(info.fingerprint)),
+                ("dtype", json!(info.dtype)),
+                ("weight_form", json!(self.model.weight_form.to_string())),
+                ("date", json!(self.model.date.to_string())),
+                ("variant", json!(judge.variant().as_str())),
+                ("items", serde_json::to_value(items)?),
+                ("results", serde_json::to_value(self.results())?),
+            ]
+            .map(|(key, value)| (key.to_owned(), value)),
+        );
+        Ok(Scoring { run: run_id(&run), settings: run, columns: self.results(), model, judge })
+    }
+}
+
+/// A judge and its model, ready to score.
+pub struct Scoring {
+    /// The run's id: a hash of the settings.
+    pub run: String,
+    /// Everything that may change a row.
+    pub settings: Settings,
+    columns: ResultColumns,
+    model: Model,
+    judge: LagerJudge,
+}
+
+impl Scoring {
+    /// What the model runs on.
+    #[must_use]
+    pub fn device(&self) -> &str {
+        &self.model.info().device
+    }
+
+    /// What makes rows of items.
+    #[must_use]
+    pub fn scorer(&self) -> ResultScorer<'_> {
+        let Self { run, columns, model, judge, .. } = self;
+        ResultScorer { model, judge, columns: *columns, run, device: &model.info().device }
+    }
+
+    /// The record of the run, without what it came to.
+    ///
+    /// # Errors
+    /// None that is known of: what the tables are read from has a JSON form.
+    pub fn record(&self, name: &str) -> Result<RunRecord> {
+        let mut record = RunRecord {
+            program: program(name),
+            command: std::env::args_os().map(|argument| argument.to_string_lossy().into_owned()).collect(),
+            model: Some(self.model.info().clone()),
+            template: Some(self.judge.template().id().to_owned()),
+            settings: self.settings.clone(),
+            started: Some(now()),
+            ..RunRecord::default()
+        };
+        record.resolved = self.resolved()?;
+        Ok(record)
+    }
+
+    /// What follows from the settings and the model: the run, and what tables of layers are read from.
+    ///
+    /// # Errors
+    /// As [`record`](Self::record).
+    pub fn resolved(&self) -> Result<Settings> {
+        let origin = serde_json::to_value(self.judge.origin())?;
+        Ok([("run".to_owned(), json!(self.run)), (ORIGIN.to_owned(), origin)].into())
+    }
+
+    /// The model.
+    #[must_use]
+    pub fn model(&self) -> &ModelInfo {
+        self.model.info()
+    }
+}
+
+/// The time, as RFC 3339 in UTC.
+#[must_use]
+pub fn now() -> String {
+    humantime::format_rfc3339_seconds(std::time::SystemTime::now()).to_string()
+}

@@ -1,0 +1,187 @@
+//! How a judge's scores agree with people's: every statistic that the data define, with its uncertainty.
+//!
+//! `cargo run --release --example agreement -- --input pairs.jsonl`
+
+mod cli;
+mod figures;
+mod means;
+mod pairs;
+mod print;
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use crate::args::files::program;
+use crate::preferences::Worth;
+use crate::reliability;
+use crate::report::{as_json, write_json, write_marked};
+use crate::terminal::console::{progress, say, usage};
+use anyhow::{Result, ensure};
+use judge_data::Outputs;
+use judge_metrics::agreement::AlternativeAnnotatorTest;
+use judge_metrics::comparison::{
+    ComparedItem, Comparison, ComparisonSettings, Comparisons, Labels, STATISTICS, Statistic,
+};
+use judge_metrics::prediction::RiskCoveragePoint;
+use judge_metrics::resampling::{Bootstrap, BootstrapMethod};
+use serde_json::{Value, json};
+
+pub(crate) use self::cli::Cli;
+use self::pairs::{Fields, Pairs};
+
+pub(crate) fn run(cli: &Cli) -> Result<()> {
+    let reports = [&cli.json, &cli.plot, &cli.risk_plot, &cli.comparison_plot].into_iter().flatten();
+    Outputs::new([&cli.input]).reports("agreement", reports).overwrite(cli.write.overwrite).check()?;
+    cli.check()?;
+    let fields = Fields {
+        predicted: cli.predicted.as_deref(),
+        human: cli.human.as_deref(),
+        second: cli.second.as_deref(),
+        group: cli.group.as_deref(),
+        cluster: cli.cluster.as_deref(),
+        confidence: cli.confidence.as_deref(),
+    };
+    let Pairs { predicted, human, items, groups, unlabelled, excluded, preferences } =
+        Pairs::read(&cli.input, &fields, cli.limit)?;
+    let n_excluded: usize = excluded.values().sum();
+    ensure!(
+        !items.is_empty(),
+        "{}: no row has both a prediction ({predicted}) and a human score ({human})",
+        cli.input.display()
+    );
+    let numeric = items[0].predicted.number().is_some();
+    if let Some(names) = &cli.labels {
+        Labels::named(names, numeric).map_err(|error| usage(format!("--labels: {error}")))?;
+    }
+    ensure!(cli.plot.is_none() || numeric, "--plot needs scores that are numbers; {} has texts", cli.input.display());
+    let bootstrap =
+        Bootstrap { resamples: cli.resamples, level: cli.level, seed: cli.seed, method: BootstrapMethod::Percentile };
+    let only = cli
+        .statistics
+        .as_ref()
+        .map(|names| names.iter().filter(|name| STATISTICS.contains(&name.as_str())).cloned().collect());
+    let alternative = AlternativeAnnotatorTest { epsilon: cli.epsilon, ..AlternativeAnnotatorTest::default() };
+    let settings = ComparisonSettings { bootstrap, labels: cli.labels.clone(), alternative, only };
+    let comparison = Comparison::new(items, settings.clone())?;
+    let preferences = preferences.compared(bootstrap);
+    let all: Vec<usize> = (0..comparison.items().len()).collect();
+    let risk = comparison.selective_risk(&all);
+    ensure!(
+        cli.risk_plot.is_none() || risk.is_some(),
+        "--risk-plot: nothing says how sure the judge is of a row; name a field with --confidence"
+    );
+
+    let mut rows_of: BTreeMap<String, Vec<usize>> = BTreeMap::new();
+    if let Some(field) = &cli.group {
+        let none = format!("(no {field})");
+        ensure!(
+            !groups.iter().flatten().any(|group| *group == none),
+            "a group is called {none:?}, as rows without one are"
+        );
+        for (row, group) in groups.into_iter().enumerate() {
+            rows_of.entry(group.unwrap_or_else(|| none.clone())).or_default().push(row);
+        }
+    }
+    let bar = progress("comparing sets of rows", rows_of.len() + 1, cli.quiet);
+    let mut overall = comparison.statistics(&all);
+    let wanted = |name: &String| cli.statistics.as_ref().is_none_or(|names| names.contains(name));
+    let means = means::means(comparison.items(), &unlabelled, cli.level);
+    overall.statistics.extend(means.into_iter().filter(|(name, _)| wanted(name)));
+    let mut worth = preferences.map(|preferences| preferences.whole()).transpose()?;
+    if let Some(worth) = &mut worth {
+        worth.statistics.retain(|known| wanted(&known.name.to_owned()));
+    }
+    for name in cli.statistics.iter().flatten() {
+        let of_preferences = worth.as_ref().is_some_and(|worth| worth.get(name).is_some());
+        if overall.get(name).is_none() && !of_preferences {
+            let reason = "it takes what these rows lack: more raters, labels, a second judge, clusters, confidences or rows without a human score";
+            overall.statistics.push((name.clone(), Statistic::Undefined { reason: reason.to_owned() }));
+        }
+    }
+    bar.inc(1);
+    let of_group = |(group, rows): (String, Vec<usize>)| {
+        let found = comparison.statistics(&rows);
+        bar.inc(1);
+        (group, found)
+    };
+    let groups: Vec<(String, Comparisons)> = rows_of.into_iter().map(of_group).collect();
+    bar.finish_and_clear();
+
+    let mut pictures: Vec<(&PathBuf, String)> = Vec::new();
+    if let Some(path) = &cli.plot {
+        let bins = reliability::bins(comparison.items(), cli.level);
+        pictures.push((path, reliability::svg(comparison.items(), &bins, &predicted, &human, cli.level)?));
+    }
+    if let (Some(path), Some(risk)) = (&cli.risk_plot, &risk) {
+        pictures.push((path, figures::risk(risk, &predicted)?));
+    }
+    if let Some(path) = &cli.comparison_plot {
+        let second = second_judge(&comparison, settings)?;
+        let second = second.as_ref().map(|found| (cli.second.as_deref().unwrap_or_default(), found));
+        pictures.push((path, figures::comparison((&predicted, &overall), second, &groups, cli.level)?));
+    }
+    if let Some(path) = &cli.json {
+        let report = json!({
+            "program": program("agreement"), "n": overall.n, "excluded": n_excluded, "excluded_by_reason": excluded, "predicted": predicted, "human": human,
+            "level": cli.level, "resamples": cli.resamples, "seed": cli.seed, "statistics": by_name(&overall, worth.as_ref()),
+            "layers": worth.as_ref().map(Worth::layers_json),
+            "risk_coverage": risk.as_ref().map(|risk| risk.curve()).transpose()?.map(|curve| risk_coverage(&curve)),
+            "groups": groups.iter().map(|(group, found)| (group.clone(), json!({"n": found.n, "statistics": by_name(found, None)})))
+                .collect::<BTreeMap<_, _>>(),
+        });
+        write_json(path, "agreement", &report)?;
+    }
+    for (path, svg) in pictures {
+        write_marked(path, "agreement", &svg)?;
+    }
+    let counts: Vec<String> = excluded.iter().map(|(reason, count)| format!("{count} {reason}")).collect();
+    let left_out =
+        if counts.is_empty() { String::new() } else { format!(", {n_excluded} left out ({})", counts.join(", ")) };
+    let title = format!("{predicted} against {human}: {}{left_out}", rows_in_words(overall.n));
+    say(print::whole(&title, &overall, numeric, risk.as_ref(), cli.methods)?.trim_end())?;
+    if let Some(worth) = worth.filter(|worth| !worth.statistics.is_empty()) {
+        say(format_args!("\n{}", worth.text(None).trim_end()))?;
+    }
+    if groups.len() > print::FEW_GROUPS || (cli.statistics.is_some() && !groups.is_empty()) {
+        let names: Vec<&str> = match &cli.statistics {
+            Some(names) => names.iter().map(String::as_str).collect(),
+            None => vec!["spearman", "mae", "bias"],
+        };
+        let lines: Vec<_> = groups.iter().map(|(group, found)| (group.as_str(), found)).collect();
+        return say(format_args!(
+            "\n{}",
+            print::compact(cli.group.as_deref().unwrap_or_default(), &lines, &names).trim_end()
+        ));
+    }
+    groups.iter().try_for_each(|(group, found)| {
+        let title = format!("{group}: {}", rows_in_words(found.n));
+        say(format_args!("\n{}", print::whole(&title, found, numeric, None, cli.methods)?.trim_end()))
+    })
+}
+
+/// What the second judge is compared by, on the same rows; `None` where there is none.
+fn second_judge(comparison: &Comparison, settings: ComparisonSettings) -> Result<Option<Comparisons>> {
+    let as_first = |item: &ComparedItem| {
+        Some(ComparedItem { predicted: item.second.clone()?, second: None, confidence: None, ..item.clone() })
+    };
+    let Some(items) = comparison.items().iter().map(as_first).collect::<Option<Vec<_>>>() else { return Ok(None) };
+    let only = figures::COMPARED.map(str::to_owned).to_vec();
+    let all: Vec<usize> = (0..items.len()).collect();
+    Ok(Some(Comparison::new(items, ComparisonSettings { only: Some(only), ..settings })?.statistics(&all)))
+}
+
+fn risk_coverage(curve: &[RiskCoveragePoint]) -> Value {
+    let point = |point: &RiskCoveragePoint| json!({"threshold": point.threshold, "coverage": point.coverage, "risk": point.risk});
+    figures::thinned(curve).iter().map(point).collect()
+}
+
+/// As the contract has it.
+fn by_name<'f>(found: &'f Comparisons, worth: Option<&Worth>) -> BTreeMap<&'f str, Value> {
+    let found = found.statistics.iter().map(|(name, statistic)| (name.as_str(), as_json(statistic)));
+    let worth = worth.into_iter().flat_map(Worth::entries);
+    found.chain(worth.map(|(name, value)| -> (&'f str, Value) { (name, value) })).collect()
+}
+
+fn rows_in_words(n: usize) -> String {
+    if n == 1 { "1 row".to_owned() } else { format!("{n} rows") }
+}

@@ -1,0 +1,111 @@
+//! The options, and what is wrong with them before any row is read.
+
+use std::path::PathBuf;
+
+use crate::args::files::OverwriteArgs;
+use crate::terminal::console::usage;
+use anyhow::Result;
+use clap::Args;
+use judge_metrics::comparison::{PreferenceComparison, STATISTICS};
+
+use super::means::MEANS;
+
+/// How a judge's scores agree with people's.
+///
+/// Input: JSON lines; each has a prediction and a human score, which is a number, a label, or a list of raters (their mean is then the
+/// human score). The score files of lager_pointwise are read as they are, and the pairs of prompt_judge, of which it is also said what the
+/// preferences are worth. Scores in [0, 1] against 0 and 1 are also judged as
+/// probabilities, whole numbers and texts also as labels. With three raters or more, and rows that are independent (no --cluster), it is tested whether the judge may take the place of one; for that a
+/// rater has the same place in every list, and null is a rater who gave none. A row without a prediction or a human score is left out and counted; the
+/// judge's scores of rows that nobody graded help to estimate the mean of all. What the data do not define is shown as undefined with the reason.
+#[derive(Args)]
+pub(crate) struct Cli {
+    /// JSON lines of predictions and human scores
+    #[arg(long, value_name = "FILE")]
+    pub input: PathBuf,
+    /// Where the results go
+    #[arg(long, value_name = "FILE")]
+    pub json: Option<PathBuf>,
+    /// Where a reliability plot goes: what people say by what the judge says
+    #[arg(long, value_name = "FILE.svg")]
+    pub plot: Option<PathBuf>,
+    /// Where a risk-coverage plot goes: the loss of the rows that the judge is surest of, at each share of them
+    #[arg(long, value_name = "FILE.svg")]
+    pub risk_plot: Option<PathBuf>,
+    /// Where a plot goes that compares the judge with the second one, and groups with each other
+    #[arg(long, value_name = "FILE.svg")]
+    pub comparison_plot: Option<PathBuf>,
+    /// Field of the prediction [default: predicted, else score, else verdict]
+    #[arg(long, value_name = "FIELD")]
+    pub predicted: Option<String>,
+    /// Field of the human score [default: human, scores or score, whichever is not the prediction]
+    #[arg(long, value_name = "FIELD")]
+    pub human: Option<String>,
+    /// Field of a second judge's prediction: adds tests of the difference
+    #[arg(long, value_name = "FIELD")]
+    pub second: Option<String>,
+    /// Field by whose values the statistics are given once more; above 50 groups, a line each
+    #[arg(long, value_name = "FIELD")]
+    pub group: Option<String>,
+    /// Field that says which rows belong together, such as a question's id: intervals then draw whole clusters
+    #[arg(long, value_name = "FIELD")]
+    pub cluster: Option<String>,
+    /// Field of how sure the judge is, a number or a set of probabilities [default: probabilities, if all rows have them]
+    #[arg(long, value_name = "FIELD")]
+    pub confidence: Option<String>,
+    /// What a rater costs beyond the judge, in the test whether it may take their place: 0.2 for experts, 0.15 for skilled raters, 0.1 for crowd workers
+    #[arg(long, default_value_t = 0.2, value_name = "SHARE")]
+    pub epsilon: f64,
+    /// All labels, in their order, which says how far apart texts are [default: those that occur, if all scores are whole numbers or texts; texts then have no order]
+    #[arg(long, value_delimiter = ',', value_name = "A,B,C")]
+    pub labels: Option<Vec<String>>,
+    /// Only these statistics, such as spearman,mae; groups are then shown in a line each
+    #[arg(long, value_delimiter = ',', value_name = "NAMES")]
+    pub statistics: Option<Vec<String>>,
+    /// Also show where intervals and p-values come from
+    #[arg(long)]
+    pub methods: bool,
+    /// Resamples of each bootstrap
+    #[arg(long, default_value_t = 2_000, value_name = "N")]
+    pub resamples: usize,
+    /// Coverage of the intervals
+    #[arg(long, default_value_t = 0.95, value_name = "SHARE")]
+    pub level: f64,
+    /// Chooses the resamples
+    #[arg(long, default_value_t = 0)]
+    pub seed: u64,
+    /// Read at most this many rows
+    #[arg(long, value_name = "ROWS")]
+    pub limit: Option<usize>,
+    /// No progress on stderr
+    #[arg(long)]
+    pub quiet: bool,
+    #[command(flatten)]
+    pub write: OverwriteArgs,
+}
+
+impl Cli {
+    /// That options make sense, alone and together.
+    pub fn check(&self) -> Result<()> {
+        if !(self.level > 0.0 && self.level < 1.0) {
+            return Err(usage("--level must lie between 0 and 1"));
+        }
+        if self.resamples == 0 {
+            return Err(usage("--resamples must be at least 1"));
+        }
+        if !(0.0..1.0).contains(&self.epsilon) {
+            return Err(usage("--epsilon must be at least 0 and below 1"));
+        }
+        let names = || STATISTICS.into_iter().chain(MEANS).chain(PreferenceComparison::STATISTICS);
+        if let Some(name) = self.statistics.iter().flatten().find(|name| !names().any(|known| known == *name)) {
+            return Err(usage(format!(
+                "--statistics: {name:?} is not one of {}",
+                names().collect::<Vec<_>>().join(", ")
+            )));
+        }
+        if self.comparison_plot.is_some() && self.second.is_none() && self.group.is_none() {
+            return Err(usage("--comparison-plot compares two judges or groups of rows: name --second or --group"));
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,105 @@
+//! Two pictures beside the one of reliability: what is risked by keeping the surest rows, and how judges compare.
+
+use crate::terminal::drawing::{FONT, Line, Point, intervals, svg};
+use anyhow::{Result, ensure};
+use judge_metrics::comparison::{Comparisons, Loss, SelectiveRisk};
+use judge_metrics::prediction::RiskCoveragePoint;
+use plotters::prelude::*;
+
+/// Points that are drawn of a long curve.
+const POINTS: usize = 500;
+
+/// What two judges are compared by: larger is better of each, and 0 is what chance gives, or for the last three ½ or less.
+pub const COMPARED: [&str; 9] = [
+    "spearman",
+    "kendall_tau_b",
+    "pearson",
+    "krippendorff_alpha_ordinal",
+    "cohen_kappa",
+    "cohen_kappa_quadratic",
+    "pairwise_accuracy",
+    "accuracy",
+    "auroc",
+];
+
+/// The mean loss of the surest rows at each share of them, beside that of all.
+///
+/// # Errors
+/// If the losses overflow or the picture cannot be drawn.
+pub fn risk(risk: &SelectiveRisk, predicted: &str) -> Result<String> {
+    let curve = thinned(&risk.curve()?);
+    let overall = curve.last().map_or(0.0, |point| point.risk);
+    let most = curve.iter().fold(1e-9_f64, |most, point| most.max(point.risk));
+    let loss = in_words(risk.loss);
+    svg((640, 480), |area| {
+        let mut chart = ChartBuilder::on(area)
+            .caption(format!("risk by coverage, {predicted}, n = {}", risk.losses.len()), ("sans-serif", 22))
+            .margin(12)
+            .x_label_area_size(40)
+            .y_label_area_size(60)
+            .build_cartesian_2d(0.0..1.0, 0.0..1.05 * most)?;
+        chart
+            .configure_mesh()
+            .light_line_style(WHITE)
+            .x_desc("coverage: share of rows kept, the surest first")
+            .y_desc(format!("{loss}; red: of all rows"))
+            .label_style(FONT)
+            .draw()?;
+        chart.draw_series(LineSeries::new([(0.0, overall), (1.0, overall)], RED.stroke_width(1)))?;
+        let points = curve.iter().map(|point| (point.coverage, point.risk));
+        chart.draw_series(LineSeries::new(points, BLUE.stroke_width(2)))?;
+        Ok(())
+    })
+}
+
+/// What a mean of such losses is called.
+pub fn in_words(loss: Loss) -> &'static str {
+    match loss {
+        Loss::WrongDecision => "share of wrong decisions",
+        Loss::OtherLabel => "share of raters with another label",
+        _ => "mean absolute error",
+    }
+}
+
+/// Every so many points, and the last.
+pub fn thinned(curve: &[RiskCoveragePoint]) -> Vec<RiskCoveragePoint> {
+    let step = curve.len().div_ceil(POINTS).max(1);
+    let last = curve.len().saturating_sub(1);
+    let kept = curve.iter().enumerate().filter(|(index, _)| index % step == 0 || *index == last);
+    kept.map(|(_, point)| *point).collect()
+}
+
+/// The judge in blue and the second in red, by what is defined of [`COMPARED`], and below it the judge's rank correlation, or accuracy, in each group.
+///
+/// # Errors
+/// If it cannot be drawn, or nothing of it is defined.
+pub fn comparison(
+    judge: (&str, &Comparisons),
+    second: Option<(&str, &Comparisons)>,
+    groups: &[(String, Comparisons)],
+    level: f64,
+) -> Result<String> {
+    let point = |found: &Comparisons, name: &str, colour| {
+        let known = found.get(name)?;
+        Some(Point { estimate: known.estimate()?, interval: known.interval(), colour })
+    };
+    let of_judges = COMPARED.iter().filter_map(|name| {
+        // What was not asked of the judge is not shown of the second either.
+        let first = point(judge.1, name, BLUE)?;
+        let second = second.and_then(|(_, found)| point(found, name, RED));
+        Some(Line { name: (*name).to_owned(), points: std::iter::once(first).chain(second).collect() })
+    });
+    let by =
+        ["spearman", "accuracy"].into_iter().find(|name| point(judge.1, name, BLUE).is_some()).unwrap_or("spearman");
+    let of_groups = groups.iter().filter_map(|(group, found)| {
+        let name: String = format!("{by}, {group}").chars().take(30).collect();
+        Some(Line { name, points: vec![point(found, by, BLUE)?] })
+    });
+    let lines: Vec<Line> = of_judges.chain(of_groups).collect();
+    ensure!(!lines.is_empty(), "--comparison-plot: none of {} is defined and asked for", COMPARED.join(", "));
+    let names = second.map_or_else(
+        || format!("{} against people", judge.0),
+        |(second, _)| format!("{} (blue) and {second} (red) against people", judge.0),
+    );
+    intervals(&names, &format!("{:.0} % intervals; more is better", 100.0 * level), [0.0, 1.0], &lines)
+}

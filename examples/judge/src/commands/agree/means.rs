@@ -1,0 +1,61 @@
+//! The mean score that people would give to all rows, of which they have graded some.
+
+use judge_metrics::Proportion;
+use judge_metrics::comparison::{ComparedItem, Statistic};
+use judge_metrics::means::{CalibratedMean, PredictionPoweredMean, clustered_mean, clustered_share, sample_mean};
+
+use super::pairs::Unlabelled;
+
+/// The mean of the rows that people graded, and that of all rows with the judge's help, its scores as they are and on people's scale: names of the results.
+pub const MEANS: [&str; 3] = ["human_mean", "human_mean_prediction_powered", "human_mean_calibrated"];
+
+/// The means, where scores are numbers; those of all rows where at least two rows have a score of the judge's alone.
+pub fn means(items: &[ComparedItem], unlabelled: &[Unlabelled], level: f64) -> Vec<(String, Statistic)> {
+    let both: Option<Vec<(f64, f64)>> =
+        items.iter().map(|item| Some((item.mean_human()?, item.predicted.number()?))).collect();
+    let Some(both) = both else { return Vec::new() };
+    let (human, judge): (Vec<f64>, Vec<f64>) = both.into_iter().unzip();
+    let others: Vec<f64> = unlabelled.iter().map(|row| row.predicted).collect();
+    let clusters: Option<Vec<&str>> = items.iter().map(|item| item.cluster.as_deref()).collect();
+    let of_others: Option<Vec<&str>> = unlabelled.iter().map(|row| row.cluster.as_deref()).collect();
+    // Zeros and ones of people, beside a judge on the same scale: their mean is a share. A column of ones beside a judge's 3.2 is none.
+    let decision = |&value: &f64| value == 0.0 || value == 1.0;
+    let on_scale = judge.iter().all(|value| (0.0..=1.0).contains(value));
+    let is_share = human.iter().all(decision) && (on_scale || (human.contains(&0.0) && human.contains(&1.0)));
+    let passed = || human.iter().map(|&human| human == 1.0).collect::<Vec<_>>();
+    let graded = match &clusters {
+        Some(clusters) if is_share => clustered_share(&passed(), clusters),
+        Some(clusters) => clustered_mean(&human, clusters),
+        None if is_share => Proportion::of(&passed()).try_into(),
+        None => sample_mean(&human),
+    };
+    let mut found = vec![(MEANS[0].to_owned(), Statistic::estimated(graded, level))];
+    if others.len() > 1 {
+        let (powered, calibrated) = (PredictionPoweredMean::default(), CalibratedMean::default());
+        let of_all = match (&clusters, &of_others) {
+            (None, _) => [
+                Ok(powered.estimate(&human, &judge, &others).map(|found| found.mean)),
+                Ok(calibrated.estimate(&human, &judge, &others).map(|found| found.mean)),
+            ],
+            (Some(clusters), Some(of_others)) => [
+                Ok(powered.clustered(&human, &judge, clusters, &others, of_others).map(|found| found.mean)),
+                Ok(calibrated.clustered(&human, &judge, clusters, &others, of_others).map(|found| found.mean)),
+            ],
+            (Some(_), None) => ["a row without a human score names no cluster"; 2].map(Err),
+        };
+        found.extend(MEANS[1..].iter().zip(of_all).map(|(name, mean)| {
+            let statistic = match mean {
+                Ok(mean) => Statistic::estimated(mean, level),
+                Err(reason) => Statistic::Undefined { reason: reason.to_owned() },
+            };
+            ((*name).to_owned(), statistic)
+        }));
+    }
+    // That a mean is 0 is nobody's hypothesis.
+    for (_, statistic) in &mut found {
+        if let Statistic::Defined(known) = statistic {
+            known.p = None;
+        }
+    }
+    found
+}

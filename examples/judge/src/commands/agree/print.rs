@@ -1,0 +1,268 @@
+//! What people read: first whether the judge can be trusted and how sure that is, then every figure.
+
+use std::cmp::Ordering;
+
+use crate::terminal::console::table;
+use anyhow::Result;
+use judge_metrics::comparison::{Comparisons, Reported, STATISTICS, SelectiveRisk, Statistic};
+use judge_metrics::prediction::bias_in_words;
+
+use super::figures::in_words;
+use super::means::MEANS;
+
+/// More groups than this get a line each.
+pub const FEW_GROUPS: usize = 50;
+
+/// What each part of the table is about, and the first statistic of it.
+const PARTS: [(&str, &str); 10] = [
+    ("do rows rise with people's scores?", "pearson"),
+    ("how far off are scores?", "mae"),
+    ("judge and people as two raters", "krippendorff_alpha_nominal"),
+    ("do answers rise with people's scores within a cluster?", "spearman_within_clusters"),
+    ("are probabilities right?", "auroc"),
+    ("the first judge less the second", "difference_pearson"),
+    ("what does keeping the surest rows risk?", "area_under_risk_coverage"),
+    ("are labels right?", "rows_with_a_majority"),
+    ("people themselves", "alternative_winning_rate"),
+    ("people's mean score", "human_mean"),
+];
+
+/// By what two judges are compared in sentences, and whether a difference above 0 speaks for the first one.
+const COMPARED: [(&str, &str, Ordering); 2] = [
+    ("difference_spearman", "rank correlation", Ordering::Greater),
+    ("difference_mae", "mean absolute error", Ordering::Less),
+];
+
+/// Which side of 0 a statistic is shown to lie on: by its p-value where it has one, which the sentence then shows, else by its
+/// interval. `None` where it may be 0.
+fn shown(known: &Reported) -> Option<Ordering> {
+    let sign = known.estimate.partial_cmp(&0.0).filter(|sign| sign.is_ne())?;
+    let level = known.interval.map_or(0.95, |interval| interval.level);
+    let beyond_chance = match (known.p, known.interval) {
+        (Some(p), _) => p < 1.0 - level,
+        (None, Some(interval)) => interval.low > 0.0 || interval.high < 0.0,
+        (None, None) => false,
+    };
+    beyond_chance.then_some(sign)
+}
+
+/// The p-value of a difference, in words.
+fn chance(difference: &Reported) -> String {
+    difference.p.map_or_else(String::new, |p| match p {
+        p if p < 0.0001 => " (p < 0.0001)".to_owned(),
+        p => format!(" (p = {p:.4})"),
+    })
+}
+
+/// A group's rows and figures as sentences and a table; `numeric` says whether ratings are numbers.
+///
+/// # Errors
+/// If the losses of `risk` overflow.
+pub fn whole(
+    title: &str,
+    found: &Comparisons,
+    numeric: bool,
+    risk: Option<&SelectiveRisk>,
+    methods: bool,
+) -> Result<String> {
+    let mut lines = sentences(found, numeric);
+    lines.extend(risk.map(surest).transpose()?.flatten());
+    let sentences: String = lines.into_iter().map(|line| format!("  {line}\n")).collect();
+    Ok(format!("{title}\n{sentences}{}", figures(found, methods)))
+}
+
+/// What half of the rows cost, those that the judge is surest of.
+fn surest(risk: &SelectiveRisk) -> Result<Option<String>> {
+    let curve = risk.curve()?;
+    let half = curve.iter().find(|point| point.coverage >= 0.5).filter(|point| point.coverage < 1.0);
+    let (Some(half), Some(all)) = (half, curve.last()) else {
+        return Ok(None);
+    };
+    let loss = in_words(risk.loss);
+    Ok(Some(format!(
+        "Of the {:.0} % of rows that it is surest of, the {loss} is {:.2}; of all, {:.2}.",
+        100.0 * half.coverage,
+        half.risk,
+        all.risk
+    )))
+}
+
+/// Whether people agree with each other beyond chance; `None` where it was not asked.
+fn people_agree(found: &Comparisons) -> Option<bool> {
+    let of = |kind: &str| found.get(&format!("human_krippendorff_alpha_{kind}")).and_then(Statistic::defined);
+    let alpha = of("interval").or_else(|| of("ordinal")).or_else(|| of("nominal"))?;
+    // People who never differ have no interval.
+    Some(alpha.interval.map_or(alpha.estimate >= 1.0, |interval| interval.low > 0.0))
+}
+
+fn sentences(found: &Comparisons, numeric: bool) -> Vec<String> {
+    let known = |name: &str| found.get(name).and_then(Statistic::defined);
+    let sure = |known: &Reported| {
+        known.interval.map_or_else(
+            || " (no interval)".to_owned(),
+            |interval| {
+                format!(" [{:.2}, {:.2}] at {} %", interval.low, interval.high, (interval.level * 1e4).round() / 1e2)
+            },
+        )
+    };
+    let mut lines = Vec::new();
+    if let Some(wins) = known("alternative_winning_rate") {
+        let (percent, method) = (100.0 * wins.estimate, &wins.method);
+        // The test holds the judge against raters, whatever these are worth: where they agree by chance alone, noise passes it.
+        lines.push(match people_agree(found) {
+            Some(true) => {
+                let place =
+                    if wins.estimate >= 0.5 { "The judge may take" } else { "Nothing shows that the judge may take" };
+                format!("{place} a rater's place: it does as well as {percent:.0} % of them (alternative annotator test, {method}).")
+            }
+            Some(false) => format!(
+                "People are not shown to agree with each other, so that doing as well as {percent:.0} % of them says nothing for the judge."
+            ),
+            None => format!("It does as well as {percent:.0} % of raters (alternative annotator test, {method})."),
+        });
+    }
+    if let (Some(judge), Some(people)) = (known("against_rest_judge"), known("against_rest_human")) {
+        // Numbers are held against the mean of the others, labels against what most of them say.
+        lines.push(if numeric {
+            format!(
+                "It is {:.2} from the mean of the other raters on average; a rater is {:.2} from it.",
+                judge.estimate, people.estimate
+            )
+        } else {
+            format!(
+                "It gives the label of most other raters in {:.0} % of rows; a rater does in {:.0} %.",
+                100.0 * judge.estimate,
+                100.0 * people.estimate
+            )
+        });
+    }
+    if let Some(rank) = known("spearman") {
+        let size = format!("a rank correlation of {:.2}{}", rank.estimate, sure(rank));
+        lines.push(match shown(rank) {
+            Some(Ordering::Less) => format!("The judge orders rows the other way round than people do, with {size}."),
+            Some(_) => format!("The judge orders rows as people do with {size}."),
+            None => format!("That the judge orders rows as people do cannot be shown on these rows: {size}."),
+        });
+    } else if let Some(Statistic::Undefined { reason }) = found.get("spearman") {
+        lines.push(format!("Whether the judge orders rows as people do is not known: {reason}."));
+    }
+    if let Some(bias) = known("bias") {
+        let far =
+            known("mae").map_or_else(String::new, |mae| format!("; a score is {:.2} off on average", mae.estimate));
+        let size = format!("{}{}{far}", bias_in_words(bias.estimate), sure(bias));
+        lines.push(match shown(bias) {
+            Some(_) => format!("Its scores are {size}."),
+            None => format!("No bias can be shown: its scores are {size}."),
+        });
+    }
+    if let Some(accuracy) = known("accuracy") {
+        let percent = |share: f64| 100.0 * share;
+        let ends = accuracy.interval.map_or_else(String::new, |interval| {
+            format!(" [{:.0} %, {:.0} %]", percent(interval.low), percent(interval.high))
+        });
+        lines.push(format!("It gives people's label in {:.0} % of rows{ends}.", percent(accuracy.estimate)));
+    }
+    if let Some(raters) = known("human_krippendorff_alpha_interval") {
+        lines.push(format!("People agree among themselves with an alpha of {:.2}{}.", raters.estimate, sure(raters)));
+    }
+    for (name, measure, better) in COMPARED {
+        if let Some(difference) = known(name) {
+            let size = format!("{:.2}{}{}", difference.estimate, sure(difference), chance(difference));
+            let said = match shown(difference) {
+                Some(sign) if sign == better => "the first judge is better than the second",
+                Some(_) => "the first judge is worse than the second",
+                None => "no difference between the two judges can be shown",
+            };
+            lines.push(format!("In {measure} {said}: the first less the second is {size}."));
+        }
+    }
+    if let Some(difference) = known("difference_accuracy") {
+        let points = 100.0 * difference.estimate.abs();
+        let more = if difference.estimate < 0.0 { "less" } else { "more" };
+        let chance = chance(difference);
+        lines.push(match shown(difference) {
+            Some(_) => format!(
+                "The first judge gives people's label {points:.0} percentage points {more} often than the second{chance}."
+            ),
+            None => format!(
+                "In people's label no difference between the two judges can be shown: the first gives it {points:.0} percentage points {more} often{chance}."
+            ),
+        });
+    }
+    if let Some(mean) = known("human_mean_prediction_powered") {
+        lines.push(format!(
+            "People would give all rows, those without a human score included, {:.2} on average{}.",
+            mean.estimate,
+            sure(mean)
+        ));
+    }
+    lines
+}
+
+/// What the part of the table that has this statistic is about.
+fn part_of(name: &str) -> &'static str {
+    let place = |name: &str| STATISTICS.iter().chain(&MEANS).position(|known| *known == name);
+    let part = PARTS.iter().rev().find(|(_, first)| place(first) <= place(name));
+    part.map_or("", |(title, _)| *title)
+}
+
+/// The table of a group; the reasons of what is undefined below it, each once.
+fn figures(found: &Comparisons, methods: bool) -> String {
+    let mut rows = vec![["", "estimate", "low", "high", "p"].map(str::to_owned).to_vec()];
+    if methods {
+        rows[0].push("method".to_owned());
+    }
+    let number = |x: Option<f64>| x.map_or_else(String::new, |x| format!("{x:.4}"));
+    let mut undefined: Vec<(&str, Vec<&str>)> = Vec::new();
+    let mut shown = "";
+    for (name, statistic) in &found.statistics {
+        match statistic {
+            Statistic::Defined(known) => {
+                // A part of which nothing is defined has no heading.
+                let part = part_of(name);
+                if part != shown {
+                    rows.push(vec![part.to_owned()]);
+                    shown = part;
+                }
+                let p = known.p.map_or_else(String::new, |p| match p {
+                    0.0 => "<1e-300".to_owned(),
+                    p if p < 1e-4 => format!("{p:.1e}"),
+                    p => format!("{p:.4}"),
+                });
+                let (low, high) = (known.interval.map(|i| i.low), known.interval.map(|i| i.high));
+                let mut cells = vec![name.clone(), number(Some(known.estimate)), number(low), number(high), p];
+                if methods {
+                    cells.push(known.method.clone());
+                }
+                rows.push(cells);
+            }
+            Statistic::Undefined { reason } => match undefined.iter_mut().find(|(known, _)| known == reason) {
+                Some((_, names)) => names.push(name),
+                None => undefined.push((reason, vec![name])),
+            },
+        }
+    }
+    let mut text = if rows.len() > 1 { table(&rows) } else { String::new() };
+    for (reason, names) in undefined {
+        let which = match names.as_slice() {
+            [] => continue,
+            [one] => (*one).to_owned(),
+            [first, rest @ ..] => format!("{first} and {} more", rest.len()),
+        };
+        text += &format!("undefined ({which}): {reason}\n");
+    }
+    text
+}
+
+/// A line for each group, with the chosen statistics.
+pub fn compact(field: &str, groups: &[(&str, &Comparisons)], names: &[&str]) -> String {
+    let head = [field, "rows"].into_iter().chain(names.iter().copied()).map(str::to_owned).collect();
+    let row = |&(group, found): &(&str, &Comparisons)| {
+        let cell = |name: &&str| match found.get(name) {
+            Some(statistic @ Statistic::Defined(_)) => format!("{statistic:.2}"),
+            _ => "-".to_owned(),
+        };
+        [group.to_owned(), found.n.to_string()].into_iter().chain(names.iter().map(cell)).collect()
+    };
+    table(&std::iter::once(head).chain(groups.iter().map(row)).collect::<Vec<_>>())
+}

@@ -1,0 +1,150 @@
+//! A pairwise judge on a public benchmark: verdicts that a model makes here or that were made elsewhere, against people's.
+//!
+//! `cargo run --release --example pairwise_benchmark -- --benchmark pandalm --data testset-v1.json --verdicts verdicts.jsonl --convention first-line`
+
+mod judging;
+mod print;
+mod votes;
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use crate::args::files::{WriteArgs, program};
+use crate::args::judged_pairs::{PairsArgs, preferences};
+use crate::args::model_args::ModelArgs;
+use crate::args::prompted::PromptedArgs;
+use crate::preferences::{Worth, of_pairs};
+use crate::report::{BOOTSTRAP, write_json};
+use anyhow::Result;
+use clap::Args;
+use judge_data::{BenchmarkPair, Outputs, PairVerdicts, Published};
+use judge_metrics::comparison::{JudgedPair, PairComparison, PairComparisons};
+use judge_metrics::preference::{Preference, Unparsed};
+use serde_json::{Value, json};
+
+/// Measure a pairwise judge on a public benchmark.
+///
+/// Either a model judges here, in both orders (--output keeps its verdicts; interrupted, the same command resumes), or --verdicts has what a judge wrote elsewhere: JSON
+/// lines {"id", "given", "swapped"?}, or the output of prompt_judge. Reported are accuracy, macro precision, recall and F1 and Cohen's kappa in the given order, and with both orders
+/// accuracy when swapped and on average, agreement right in both, consistency, and how often the response shown first wins.
+#[derive(Args)]
+pub(crate) struct Cli {
+    #[command(flatten)]
+    pub(crate) pairs: PairsArgs,
+    /// mtbench: votes of a judge, in MT-bench's form or as verdicts on the rows of --data (then named like the file); give it again for more judges. Reported is how often judges and
+    /// people agree vote by vote
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["verdicts", "against", "output", "model", "template", "verdict", "apart", "rubric", "weights", "max_new_tokens", "limit"])]
+    pub(crate) votes: Vec<PathBuf>,
+    /// Verdicts that were made elsewhere
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["model", "template", "verdict", "apart", "rubric", "weights", "max_new_tokens", "limit"])]
+    verdicts: Option<PathBuf>,
+    /// Verdicts of another judge on the same pairs: how much better is the first? (of the same convention, or the output of prompt_judge)
+    #[arg(long, value_name = "FILE", conflicts_with = "limit")]
+    against: Option<PathBuf>,
+    /// Where the verdicts of a model go
+    #[arg(long, value_name = "FILE", conflicts_with = "verdicts")]
+    pub(crate) output: Option<PathBuf>,
+    /// Where the report goes
+    #[arg(long, value_name = "FILE")]
+    pub(crate) json: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) judge: PromptedArgs,
+    #[command(flatten)]
+    pub(crate) model: ModelArgs,
+    #[command(flatten)]
+    pub(crate) write: WriteArgs,
+}
+
+pub(crate) fn run(cli: &Cli) -> Result<()> {
+    let inputs = cli.pairs.benchmark.files(&cli.pairs.data)?.into_iter().chain(cli.judge.files());
+    let inputs = inputs.chain([&cli.verdicts, &cli.against].into_iter().flatten().chain(&cli.votes).cloned());
+    let outputs = Outputs::new(inputs).rows(&cli.output).reports("pairwise_benchmark", &cli.json);
+    outputs.overwrite(cli.write.overwrite).check()?;
+    if !cli.votes.is_empty() {
+        return votes::report(cli);
+    }
+    let mut pairs = cli.pairs.read()?;
+    let verdicts = match &cli.verdicts {
+        Some(path) => PairVerdicts::read(path, &pairs, cli.pairs.convention(cli.judge.convention.as_deref())?)?,
+        None => {
+            pairs.truncate(cli.model.limit.unwrap_or(usize::MAX));
+            judging::verdicts(cli, &pairs)?
+        }
+    };
+    let comparison = compared(&cli.pairs, &pairs, &verdicts);
+    let preferences = preferences(&pairs, &verdicts)?;
+    let difference = match &cli.against {
+        Some(path) => {
+            let others = PairVerdicts::read(path, &pairs, cli.pairs.convention(cli.judge.convention.as_deref())?)?;
+            Some(comparison.difference(&compared(&cli.pairs, &pairs, &others))?)
+        }
+        None => None,
+    };
+    let mut rows: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
+    let judged = pairs.iter().filter(|pair| pair.gold.is_some());
+    for (row, pair) in judged.enumerate() {
+        if let Some(group) = &pair.group {
+            rows.entry(group).or_default().push(row);
+        }
+    }
+    let worth = |rows: &[usize]| preferences.as_ref().map(|preferences| preferences.of(rows)).transpose();
+    let found = |rows: &[usize]| Ok::<Found, anyhow::Error>((comparison.statistics(rows)?, worth(rows)?));
+    let overall = found(&(0..comparison.pairs.len()).collect::<Vec<_>>())?;
+    let groups = rows.into_iter().map(|(group, rows)| Ok((group, found(&rows)?)));
+    let groups = groups.collect::<Result<BTreeMap<_, _>>>()?;
+    let policy = cli.pairs.policy_name();
+    if let Some(path) = &cli.json {
+        let groups: BTreeMap<_, _> = groups.iter().map(|(group, found)| (group, by_name(found))).collect();
+        let report = json!({
+            "program": program("pairwise_benchmark"), "benchmark": cli.pairs.benchmark.as_str(), "n": overall.0.n,
+            "unparsed": overall.0.unparsed, "policy": policy, "statistics": by_name(&overall), "groups": groups,
+            "layers": overall.1.as_ref().map(Worth::layers_json),
+            "published": published(cli.pairs.benchmark.published()), "difference": difference.as_ref().map(of_verdicts),
+        });
+        write_json(path, "pairwise_benchmark", &report)?;
+    }
+    print::report(cli.pairs.benchmark, policy, &overall, &groups, difference.as_ref())
+}
+
+/// Verdicts on the pairs that people have judged.
+fn compared(args: &PairsArgs, pairs: &[BenchmarkPair], verdicts: &PairVerdicts) -> PairComparison {
+    let judged = pairs.iter().zip(&verdicts.orders).filter_map(|(pair, [given, swapped])| {
+        Some(JudgedPair {
+            gold: Preference::from(pair.gold?),
+            given: given.map(Preference::from),
+            swapped: swapped.map(Preference::from),
+            cluster: Some(pair.question.clone()),
+        })
+    });
+    PairComparison {
+        pairs: judged.collect(),
+        both_orders: verdicts.both_orders,
+        ties: args.benchmark.has_ties(),
+        unparsed: match args.policy() {
+            // As LLMBar counts: two texts without a verdict agree with each other.
+            Unparsed::Wrong => Unparsed::OwnLabel,
+            named => named,
+        },
+        bootstrap: BOOTSTRAP,
+    }
+}
+
+/// What verdicts come to, and what preferences are worth where probabilities were read.
+type Found = (PairComparisons, Option<Worth>);
+
+/// As the contract has it.
+fn by_name((verdicts, preferences): &Found) -> BTreeMap<&'static str, Value> {
+    of_verdicts(verdicts).into_iter().chain(preferences.iter().flat_map(Worth::entries)).collect()
+}
+
+fn of_verdicts(found: &PairComparisons) -> BTreeMap<&'static str, Value> {
+    found.statistics.iter().map(|known| (known.name, of_pairs(known))).collect()
+}
+
+fn published(rows: &[Published]) -> Vec<Value> {
+    let row = |row: &Published| {
+        let statistics: BTreeMap<_, _> = row.statistics.iter().copied().collect();
+        json!({"judge": row.judge, "group": row.group, "statistics": statistics, "source": row.source})
+    };
+    rows.iter().map(row).collect()
+}

@@ -1,0 +1,101 @@
+//! Verdicts of a model on the pairs of a benchmark.
+
+use crate::args::files::program;
+use crate::args::prompted::Asked;
+use crate::pair_orders::PairJudging;
+use crate::terminal::console::{check_scored, say, tell, usage};
+use crate::terminal::pace::Watch;
+use anyhow::{Result, bail};
+use judge_core::{Backbone, PairConvention, Reason, Unscored};
+use judge_data::{
+    Benchmark, BenchmarkPair, Carry, Extra, Input, InputFile, Opened, PairVerdicts, Record, Resolved, RowColumns,
+    RunPlan, RunStart, UnreadRecord,
+};
+
+use super::Cli;
+
+/// Judges all pairs that the output does not have yet, in both orders, and reads the verdicts from it.
+pub(crate) fn verdicts(cli: &Cli, pairs: &[BenchmarkPair]) -> Result<PairVerdicts> {
+    let benchmark = cli.pairs.benchmark;
+    let Some(path) = &cli.output else {
+        let why = "give --verdicts FILE for verdicts that were made elsewhere, or --output FILE to keep those of a model, so that a run can be resumed";
+        return Err(usage(why));
+    };
+    cli.judge.check()?;
+    if cli.judge.is_apart() && benchmark == Benchmark::MtBench {
+        return Err(usage(
+            "the responses of mtbench are conversations, for which there is no single grade: neither --apart nor --reward",
+        ));
+    }
+    let default = match benchmark {
+        Benchmark::MtBench => "pair-multi-turn",
+        Benchmark::Pairs if pairs.iter().all(|pair| pair.texts.is_none() || pair.reference.is_some()) => {
+            "pair-reference"
+        }
+        Benchmark::LlmBar | Benchmark::Hhh => "pair-forced",
+        _ => "pair",
+    };
+    let asked = cli.judge.asked(default, None, true, &cli.model)?;
+    let textless = pairs.iter().filter(|pair| pair.texts.is_none()).count();
+    if textless > 0 && (benchmark != Benchmark::Pairs || textless == pairs.len()) {
+        bail!(
+            "{}: {textless} of {} rows have no texts to judge (MT-bench's are conversation_a and conversation_b); give --verdicts",
+            cli.pairs.data.display(),
+            pairs.len()
+        );
+    }
+    let records: Vec<Record> = pairs.iter().map(record).collect();
+    let mut plan = RunPlan::new(path, records.len(), program("pairwise_benchmark"));
+    plan.inputs = benchmark.files(&cli.pairs.data)?.iter().map(InputFile::of).collect::<Result<_, _>>()?;
+    plan.settings = cli.judge.settings(&asked)?;
+    cli.model.describe(&mut plan, Some(asked.template()))?;
+    plan.settings.extend(cli.pairs.settings());
+    plan.options = cli.write.options();
+    match plan.open()? {
+        Opened::Complete(_) => say(format_args!("{} is complete: nothing is left to judge\n", path.display()))?,
+        Opened::Ready(start) => judge_all(cli, *start, asked, records)?,
+    }
+    Ok(PairVerdicts::read(path, pairs, PairConvention::Bare)?)
+}
+
+/// A pair as a row; one that lacks a text costs itself alone.
+fn record(pair: &BenchmarkPair) -> Record {
+    match pair.to_record() {
+        Some(record) => Record::Pair(record),
+        None => Record::Unread(UnreadRecord {
+            id: pair.id.clone(),
+            why: Unscored::new(Reason::Missing, "the question or one of its two responses is missing"),
+            scores: Vec::new(),
+            columns: RowColumns::default(),
+            extra: Extra::new(),
+        }),
+    }
+}
+
+fn judge_all(cli: &Cli, start: RunStart, asked: Asked, records: Vec<Record>) -> Result<()> {
+    let model = match cli.pairs.benchmark.files(&cli.pairs.data)?.first() {
+        Some(file) => cli.model.load_for(&Input::open(file)?)?,
+        None => cli.model.load()?,
+    };
+    let (template, form) = (Some(asked.template().to_owned()), asked.form());
+    let judge = cli.judge.judge(asked, &model)?;
+    let mut resolved = Resolved { model: Some(model.info().clone()), template, ..Resolved::default() };
+    resolved.settings.extend(cli.judge.origin(&judge)?);
+    let mut output = start.begin(resolved)?;
+    let (rows, before) = (records.len(), output.resumed().rows);
+    if before > 0 && !cli.model.quiet {
+        tell(format_args!("resuming: {before} of {rows} pairs are done"));
+    }
+    let mut watch = Watch::new("judging", before, rows, cli.model.quiet)?;
+    let (tables, carry) = (cli.judge.tables(&judge), &Carry::All);
+    let judging = PairJudging { judge: &judge, apart: cli.judge.is_apart(), both_orders: true, tables, carry };
+    let summary = judging.run(&mut output, &model, records.into_iter().map(Ok), &mut watch)?;
+    watch.finish(summary.cancelled, "pairs")?;
+    cli.judge.tell_label_mass(&summary);
+    let counts = output.finish()?.counts;
+    for (reason, count) in &counts.unscored {
+        tell(format_args!("no verdict, {reason}: {count} pairs"));
+    }
+    cli.judge.tell_unscored(&counts.unscored, form, true);
+    check_scored(counts.scored, counts.unscored)
+}

@@ -1,0 +1,75 @@
+//! The report for people.
+
+use std::collections::BTreeMap;
+
+use crate::terminal::console::{say, table};
+use anyhow::Result;
+use judge_data::Benchmark;
+use judge_metrics::comparison::PairComparisons;
+
+use super::Found;
+
+pub(crate) fn report(
+    benchmark: Benchmark,
+    policy: &str,
+    (overall, worth): &Found,
+    groups: &BTreeMap<&str, Found>,
+    difference: Option<&PairComparisons>,
+) -> Result<()> {
+    let unparsed = match overall.unparsed {
+        0 => "every text has a verdict".to_owned(),
+        n => format!("{n} texts without a verdict: {policy}"),
+    };
+    say(format_args!("{benchmark}: {} pairs; {unparsed}", overall.n))?;
+    let mut rows = vec![["", "estimate [95 %]", "n"].map(str::to_owned).to_vec()];
+    rows.extend(
+        overall.statistics.iter().map(|s| vec![s.name.to_owned(), format!("{:.3}", s.statistic), s.n.to_string()]),
+    );
+    say(table(&rows).trim_end())?;
+    if let Some(worth) = worth {
+        let verdicts = overall.get("accuracy_mean").or_else(|| overall.get("accuracy"));
+        say(format_args!("\n{}", worth.text(verdicts.map(|known| &known.statistic)).trim_end()))?;
+    }
+
+    for known in difference.into_iter().flat_map(|found| &found.statistics) {
+        let means = match known.statistic.interval() {
+            Some(interval) if interval.low == interval.high && known.n < 6 => "too few pairs to tell",
+            Some(interval) if interval.low > 0.0 => "the first judge is right more often",
+            Some(interval) if interval.high < 0.0 => "the second judge is right more often",
+            _ => "no difference that these pairs can show",
+        };
+        say(format_args!(
+            "{}, first minus second judge, {} pairs: {:.3}: {means}",
+            known.name, known.n, known.statistic
+        ))?;
+    }
+    if !groups.is_empty() {
+        let names = ["accuracy", "accuracy_mean", "pair_agreement", "consistency", "first_share"].into_iter();
+        let of_preferences = worth.iter().flat_map(|_| ["accuracy_mean_probability", "accuracy_mean_log_odds"]);
+        let names: Vec<&str> = names.filter(|name| overall.get(name).is_some()).chain(of_preferences).collect();
+        let mut rows = vec![["", "n"].into_iter().chain(names.iter().copied()).map(str::to_owned).collect::<Vec<_>>()];
+        for (group, (found, worth)) in groups {
+            let cell = |name: &&str| {
+                let known = found.get(name).or_else(|| worth.as_ref()?.get(name));
+                let estimate = known.and_then(|known| known.statistic.estimate());
+                estimate.map_or("undefined".to_owned(), |estimate| format!("{estimate:.3}"))
+            };
+            rows.push([(*group).to_owned(), found.n.to_string()].into_iter().chain(names.iter().map(cell)).collect());
+        }
+        say(format_args!("\n{}", table(&rows).trim_end()))?;
+    }
+
+    if benchmark.published().is_empty() {
+        return Ok(());
+    }
+    say("\npublished by others, not all like for like:")?;
+    let mut rows = Vec::new();
+    for row in benchmark.published() {
+        let figures: Vec<String> = row.statistics.iter().map(|(name, value)| format!("{name} {value:.3}")).collect();
+        rows.push(vec![
+            format!("{}{}", row.judge, row.group.map_or(String::new(), |group| format!(", {group}"))),
+            figures.join(", "),
+        ]);
+    }
+    say(table(&rows).trim_end())
+}

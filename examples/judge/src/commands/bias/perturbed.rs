@@ -1,0 +1,131 @@
+//! Pairs of which one response was changed, and what the changes did.
+
+use std::cmp::Ordering;
+use std::io::Write;
+use std::path::Path;
+
+use crate::report::BOOTSTRAP;
+use crate::terminal::console::{say, usage};
+use anyhow::Result;
+use judge_core::PairConvention;
+use judge_data::{Benchmark, BenchmarkPair, PairVerdict, PairVerdicts, Perturbation, PerturbedPair, Rows, write_new};
+use judge_metrics::comparison::{BiasFinding, PerturbationReport, PerturbedVerdicts};
+use judge_metrics::preference::Preference;
+use serde_json::json;
+
+use super::Cli;
+
+/// The changes that are wanted, the neutral one first.
+fn wanted(cli: &Cli) -> Result<Vec<Perturbation>> {
+    let names = cli.perturbations.as_deref().unwrap_or("all");
+    if names == "all" {
+        return Ok(Perturbation::ALL.to_vec());
+    }
+    let mut wanted = vec![Perturbation::Neutral];
+    for name in names.split(',') {
+        let perturbation: Perturbation = name.trim().parse().map_err(usage)?;
+        if !wanted.contains(&perturbation) {
+            wanted.push(perturbation);
+        }
+    }
+    Ok(wanted)
+}
+
+/// The changes that a file of verdicts is about: those that its ids name.
+fn named(path: &Path) -> Result<Vec<Perturbation>> {
+    let mut named = vec![Perturbation::Neutral];
+    for row in Rows::open(path)? {
+        let row = row?;
+        let id: Option<String> = row.optional("id", "the id of a changed pair, a string")?;
+        let name = id.as_deref().and_then(|id| id.rsplit_once('#')).map(|(_, name)| name.parse());
+        if let Some(Ok(perturbation)) = name
+            && !named.contains(&perturbation)
+        {
+            named.push(perturbation);
+        }
+    }
+    named.sort_unstable();
+    Ok(named)
+}
+
+/// The changed pairs of a benchmark.
+fn of(cli: &Cli, pairs: &[BenchmarkPair], perturbations: &[Perturbation]) -> Result<Vec<PerturbedPair>> {
+    if cli.pairs.benchmark == Benchmark::MtBench {
+        return Err(usage(
+            "the responses of mtbench are conversations, which are not changed; the other benchmarks have single responses",
+        ));
+    }
+    Ok(PerturbedPair::all(pairs, perturbations))
+}
+
+/// The changed pairs as rows of pairs.
+pub(crate) fn write(cli: &Cli, path: &Path, pairs: &[BenchmarkPair]) -> Result<()> {
+    let perturbed = of(cli, pairs, &wanted(cli)?)?;
+    let mut rows: Vec<u8> = Vec::new();
+    for known in &perturbed {
+        let Some(record) = known.pair.to_record() else { continue };
+        let letter = |order: Ordering| PairVerdict::from(order);
+        let mut row = json!({
+            "id": record.id, "instruction": record.instruction, "response_a": record.response_a, "response_b": record.response_b,
+            "perturbation": known.perturbation.as_str(), "changed": letter(known.target),
+        });
+        let more = [
+            ("rubric", record.rubric.map(Into::into)),
+            ("reference", record.reference.map(Into::into)),
+            ("human", known.pair.gold.map(|gold| json!(letter(gold)))),
+        ];
+        for (name, value) in more {
+            if let Some(value) = value {
+                row[name] = value;
+            }
+        }
+        writeln!(rows, "{row}")?;
+    }
+    write_new(path, &rows, cli.write.overwrite)?;
+    say(format_args!("{} changed pairs -> {}", perturbed.len(), path.display()))
+}
+
+/// What each change did.
+pub(crate) fn findings(
+    cli: &Cli,
+    path: &Path,
+    convention: PairConvention,
+    pairs: &[BenchmarkPair],
+    before: &PairVerdicts,
+) -> Result<Vec<BiasFinding>> {
+    let named = named(path)?;
+    let perturbed = of(cli, pairs, &named)?;
+    let changed: Vec<BenchmarkPair> = perturbed.iter().map(|known| known.pair.clone()).collect();
+    let after = PairVerdicts::read(path, &changed, convention)?;
+    if after.both_orders != before.both_orders {
+        return Err(usage("--verdicts and --perturbed: one has both orders, the other has the given order alone"));
+    }
+    let orders = if after.both_orders { 2 } else { 1 };
+    // Named so that the changed response is first.
+    let about = |verdicts: &[Option<Ordering>; 2], target: Ordering| -> Vec<Option<Preference>> {
+        let turn = |order: Ordering| if target == Ordering::Less { order.reverse() } else { order };
+        verdicts[..orders].iter().map(|verdict| verdict.map(|order| Preference::from(turn(order)))).collect()
+    };
+    let mut neutral = vec![None; pairs.len()];
+    for (known, orders) in perturbed.iter().zip(&after.orders) {
+        if known.perturbation == Perturbation::Neutral {
+            neutral[known.row] = Some(orders);
+        }
+    }
+    let named = named.into_iter().filter(|perturbation| *perturbation != Perturbation::Neutral);
+    let finding = |perturbation: Perturbation| {
+        let known = perturbed.iter().zip(&after.orders).filter(|(known, _)| known.perturbation == perturbation);
+        let verdicts = known.filter_map(|(known, orders)| {
+            Some(PerturbedVerdicts {
+                before: about(&before.orders[known.row], known.target),
+                after: about(orders, known.target),
+                neutral: about(neutral[known.row]?, known.target),
+                question: known.pair.question.clone(),
+            })
+        });
+        let report =
+            PerturbationReport { pairs: verdicts.collect(), unparsed: cli.pairs.policy(), bootstrap: BOOTSTRAP };
+        Ok(report.finding(perturbation.as_str())?)
+    };
+    named.map(finding).collect()
+}

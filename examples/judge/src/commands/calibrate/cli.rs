@@ -1,0 +1,136 @@
+//! The command line, the settings that it stands for, and the graded rows.
+
+use std::path::PathBuf;
+
+use crate::args::files::WriteArgs;
+use crate::terminal::console::usage;
+use anyhow::{Context, Result, bail, ensure};
+use clap::{Args, ValueEnum};
+use judge_data::{Extra, Outputs, Rows, Settings};
+use judge_metrics::calibration::{CalibrationMethod, Calibrator};
+use serde_json::{Value, json};
+
+/// Say what scores mean on the human scale.
+///
+/// --graded has rows with a score and a human score, a number or a list of raters (`human` or `scores`); a calibrator is fitted on them. Each
+/// row of --input, which may be the same file, is written with all its fields and "calibrated": {"value", "low", "high", "level"}: the human
+/// score to expect, and between which two it should lie. Rows without a score get null.
+#[derive(Args)]
+pub(crate) struct Cli {
+    /// JSON lines of scores with human scores, to fit on
+    #[arg(long, value_name = "FILE")]
+    pub(crate) graded: PathBuf,
+    /// JSON lines of scores to calibrate
+    #[arg(long, value_name = "FILE")]
+    pub(crate) input: PathBuf,
+    /// Where the rows go
+    #[arg(long, value_name = "FILE")]
+    pub(crate) output: PathBuf,
+    /// Where the report goes
+    #[arg(long, value_name = "FILE")]
+    pub(crate) json: Option<PathBuf>,
+    /// isotonic: human scores are numbers; ordinal: they are a few grades
+    #[arg(long, value_enum, default_value_t = Method::Isotonic)]
+    pub(crate) method: Method,
+    /// Share of human scores that intervals should hold
+    #[arg(long, default_value_t = 0.9, value_name = "SHARE")]
+    pub(crate) level: f64,
+    /// Lowest and highest human score: intervals end there [default: not known]
+    #[arg(long, value_delimiter = ',', num_args = 1, value_name = "LOW,HIGH", allow_hyphen_values = true)]
+    pub(crate) range: Option<Vec<f64>>,
+    /// Field of the score
+    #[arg(long, default_value = "score", value_name = "FIELD")]
+    pub(crate) score: String,
+    /// Field of the human score [default: human or scores]
+    #[arg(long, value_name = "FIELD")]
+    pub(crate) human: Option<String>,
+    /// Folds of the graded rows
+    #[arg(long, default_value_t = 10, value_name = "N")]
+    pub(crate) folds: usize,
+    /// Chooses the folds
+    #[arg(long, default_value_t = 0)]
+    pub(crate) seed: u64,
+    #[command(flatten)]
+    pub(crate) write: WriteArgs,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(crate) enum Method {
+    Isotonic,
+    Ordinal,
+}
+
+impl Cli {
+    /// What decides about a row, for the record of the run.
+    pub(crate) fn choices(&self) -> Settings {
+        let entries = [
+            ("method", json!(format!("{:?}", self.method).to_lowercase())),
+            ("level", json!(self.level)),
+            ("range", json!(self.range)),
+            ("score", json!(self.score)),
+            ("human", json!(self.human)),
+            ("folds", json!(self.folds)),
+        ];
+        entries.into_iter().map(|(key, value)| (key.to_owned(), value)).collect()
+    }
+
+    pub(crate) fn settings(&self) -> Result<Calibrator> {
+        let outputs = Outputs::new([&self.graded, &self.input]).rows([&self.output]).reports("calibrate", &self.json);
+        outputs.overwrite(self.write.overwrite).check()?;
+        let range = match self.range.as_deref() {
+            None => None,
+            Some(&[low, high]) if low < high => Some([low, high]),
+            Some(_) => return Err(usage("--range needs two numbers, the lower one first: --range 1,5")),
+        };
+        if !(self.level > 0.0 && self.level < 1.0) || self.folds < 2 {
+            return Err(usage("--level must lie between 0 and 1, and --folds be at least 2"));
+        }
+        let method = match self.method {
+            Method::Isotonic => CalibrationMethod::Isotonic,
+            Method::Ordinal => CalibrationMethod::Ordinal,
+        };
+        Ok(Calibrator { method, level: self.level, folds: self.folds, seed: self.seed, range, ..Calibrator::default() })
+    }
+
+    /// Scores and human scores of the rows that have both.
+    pub(crate) fn graded(&self) -> Result<(Vec<f64>, Vec<f64>)> {
+        let names = match &self.human {
+            Some(name) => vec![name.as_str()],
+            None => ["human", "scores", "score"].into_iter().filter(|name| *name != self.score).collect(),
+        };
+        let (mut pairs, mut scored) = (Vec::new(), 0);
+        for row in Rows::open(&self.graded)? {
+            let row = row?;
+            let place = row.place().to_string();
+            let row = row.into_extra(&[]);
+            let Some(score) = number(&row, &self.score).with_context(|| place.clone())? else { continue };
+            scored += 1;
+            let human =
+                names.iter().find_map(|name| number(&row, name).transpose()).transpose().with_context(|| place)?;
+            pairs.extend(human.map(|human| (score, human)));
+        }
+        ensure!(
+            !pairs.is_empty(),
+            "{}: of {scored} rows with a number in {:?}, none has a human score in {}; name its field with --human",
+            self.graded.display(),
+            self.score,
+            names.join(" or ")
+        );
+        Ok(pairs.into_iter().unzip())
+    }
+}
+
+/// A number, or the mean of a list of numbers; `None` for a row without.
+pub(crate) fn number(row: &Extra, field: &str) -> Result<Option<f64>> {
+    let Some(text) = row.text(field) else { return Ok(None) };
+    let values = match serde_json::from_str::<Value>(text)? {
+        Value::Array(values) => values,
+        value => vec![value],
+    };
+    let numbers = values.iter().filter(|value| !value.is_null()).map(|value| match value.as_f64() {
+        Some(number) => Ok(number),
+        None => bail!("{field} is {text}, expected a number or a list of numbers"),
+    });
+    let numbers = numbers.collect::<Result<Vec<_>>>()?;
+    Ok((!numbers.is_empty()).then(|| numbers.iter().sum::<f64>() / numbers.len() as f64))
+}

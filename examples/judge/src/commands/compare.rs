@@ -1,0 +1,181 @@
+//! Judges single responses or pairs by a prompt: the verdict in words, or in the probabilities of its labels.
+//!
+//! `cargo run --release --example prompt_judge -- --task pair --input pairs.jsonl --output verdicts.jsonl`
+
+mod tally;
+
+use std::path::PathBuf;
+
+use crate::args::files::{InputArgs, OutputArgs};
+use crate::args::model_args::ModelArgs;
+use crate::args::prompted::{AskedJudge, PromptedArgs};
+use crate::pair_orders::PairJudging;
+use crate::terminal::console::{check_scored, say, tell, usage};
+use crate::terminal::pace::Watch;
+use crate::unread::Unread;
+use anyhow::Result;
+use clap::{Args, ValueEnum};
+use judge_core::{Backbone, Fields, RunSummary};
+use judge_data::{
+    Carry, DatasetFormat, Input, Opened, Outputs, PairRow, Resolved, Run, SingleRow, check_templates, judge_rows,
+};
+use judge_models::Model;
+use serde_json::json;
+
+/// Judge responses, or pairs of them, by a prompt.
+///
+/// Pairs {"id", "instruction", "response_a", "response_b", "reference"?, "rubric"?, "human"?: "A"|"B"|"tie"} get "verdict": A, B, tie or inconsistent (the orders
+/// disagree), "preference": the probability of A where probabilities are read, and "orders": what the judge said in each, in the letters of the given order. Single responses
+/// {"id", "instruction", "response", …}, or {"id", "messages"} whose last turn is judged, get "score". What holds no verdict is "unscored", with the text. Other
+/// fields are carried over. In the end a tally of all rows is printed: of pairs the verdicts, the mean preference for A and whether
+/// verdicts follow the place; of single
+/// responses how scores are distributed.
+#[derive(Args)]
+pub(crate) struct Cli {
+    #[command(flatten)]
+    input: InputArgs,
+    #[command(flatten)]
+    output: OutputArgs,
+    /// What is judged [default: pair if rows have response_a and response_b, else single]
+    #[arg(long, value_enum)]
+    task: Option<Task>,
+    #[command(flatten)]
+    judge: PromptedArgs,
+    /// Single responses: the grades are 1 to N [default: the family's: 10, 5 for rubric and for the model's own template]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(2..), help_heading = "Judge")]
+    points: Option<u16>,
+    /// Pairs: ask in the given order alone, or in both
+    #[arg(long, value_enum, default_value_t = Orders::Both, help_heading = "Judge")]
+    orders: Orders,
+    /// Which other fields are carried to the output: all, none, or names with commas between
+    #[arg(long, default_value = "all", value_name = "FIELDS")]
+    carry: Carry,
+    /// Where the tally goes
+    #[arg(long, value_name = "FILE")]
+    json: Option<PathBuf>,
+    #[command(flatten)]
+    model: ModelArgs,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Task {
+    Single,
+    Pair,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Orders {
+    Given,
+    Both,
+}
+
+pub(crate) fn run(cli: &Cli) -> Result<()> {
+    cli.judge.check()?;
+    let inputs = std::iter::once(cli.input.input.clone()).chain(cli.judge.files());
+    let outputs = Outputs::new(inputs).rows([&cli.output.output]).reports("prompt_judge", &cli.json);
+    outputs.overwrite(cli.output.write.overwrite).check()?;
+    let input = cli.input.open()?;
+    let format = match cli.task {
+        Some(Task::Pair) => DatasetFormat::Pairs,
+        _ => cli.input.records(&input, None, Some(1))?.format(),
+    };
+    if format == DatasetFormat::Answers {
+        return Err(usage(format!("{} has lists of answers; rank_answers ranks them", input.path().display())));
+    }
+    let pairs = format == DatasetFormat::Pairs;
+    if pairs != (cli.task.unwrap_or(if pairs { Task::Pair } else { Task::Single }) == Task::Pair) {
+        return Err(usage(format!("--task single: {} has pairs", input.path().display())));
+    }
+    let (rows, default) = cli.check_rows(&input, format)?;
+    let asked = cli.judge.asked(default, cli.points, pairs, &cli.model)?;
+    if !(pairs && cli.judge.is_apart()) {
+        check_templates(cli.input.records(&input, Some(format), cli.model.limit)?, [asked.fields()])?;
+    }
+
+    let mut settings = cli.judge.settings(&asked)?;
+    settings.insert("orders".to_owned(), json!(pairs.then(|| format!("{:?}", cli.orders).to_lowercase())));
+    settings.insert("carry".to_owned(), json!(format!("{:?}", cli.carry)));
+    let plan =
+        cli.output.plan("prompt_judge", &input, rows, &cli.input, &cli.model, Some(asked.template()), settings)?;
+    let start = match plan.open()? {
+        Opened::Complete(record) => {
+            let (path, counts) = (cli.output.output.display(), &record.counts);
+            say(format_args!("{path} is complete: {} of {rows} rows judged; nothing to do", counts.scored))?;
+            return tally::report(cli, pairs, counts);
+        }
+        Opened::Ready(start) => start,
+    };
+    let model = cli.model.load_for(&input)?;
+    let (description, template, form) = (cli.judge.describe(&asked), asked.template().to_owned(), asked.form());
+    let judge = cli.judge.judge(asked, &model)?;
+    let mut resolved = Resolved { model: Some(model.info().clone()), template: Some(template), ..Resolved::default() };
+    resolved.settings.extend(cli.judge.origin(&judge)?);
+    let mut output = start.begin(resolved)?;
+    if !cli.model.quiet {
+        tell(description);
+        if output.resumed().rows > 0 {
+            tell(format_args!("resuming: {} of {rows} rows are done", output.resumed().rows));
+        }
+    }
+    let summary = cli.judge_all(&mut output, &model, &judge, &input, format, rows)?;
+    cli.judge.tell_label_mass(&summary);
+    let counts = output.finish()?.counts;
+    say(format_args!("{} of {rows} rows judged -> {}", counts.scored, cli.output.output.display()))?;
+    tally::report(cli, pairs, &counts)?;
+    cli.judge.tell_unscored(&counts.unscored, form, pairs);
+    check_scored(counts.scored, counts.unscored)
+}
+
+impl Cli {
+    /// Reads the whole input before any model work: how many rows there are, and which family suits them.
+    fn check_rows(&self, input: &Input, format: DatasetFormat) -> Result<(usize, &'static str)> {
+        let pairs = format == DatasetFormat::Pairs;
+        let known: &[&str] = if pairs { &PairRow::KNOWN } else { &SingleRow::KNOWN };
+        // Rows that cannot be read say nothing about the others.
+        let (mut rows, mut read, mut references, mut turns, mut unread) = (0, 0, 0, 0, Unread::default());
+        for record in self.input.records(input, Some(format), self.model.limit)? {
+            let record = record?;
+            unread.see(&record);
+            read += usize::from(record.unread().is_none());
+            let has = |name: &str| record.field(name).is_some_and(|text| !text.is_empty());
+            (references, turns) =
+                (references + usize::from(has("reference")), turns + usize::from(has("conversation")));
+            self.carry.of_row(record.into_extra(), known)?;
+            rows += 1;
+        }
+        unread.tell();
+        Ok((
+            rows,
+            match (pairs, read > 0 && references == read, read > 0 && turns == read) {
+                (true, true, _) => "pair-reference",
+                (true, false, _) => "pair",
+                (false, _, true) => "single-multi-turn",
+                (false, true, false) => "single-reference",
+                (false, false, false) => "single",
+            },
+        ))
+    }
+
+    fn judge_all(
+        &self,
+        output: &mut Run,
+        model: &Model,
+        judge: &AskedJudge,
+        input: &Input,
+        format: DatasetFormat,
+        rows: usize,
+    ) -> Result<RunSummary> {
+        let mut watch = Watch::new("judging", output.resumed().rows, rows, self.model.quiet)?;
+        let records = self.input.records(input, Some(format), self.model.limit)?;
+        let summary = if format == DatasetFormat::Pairs {
+            let (apart, both_orders) = (self.judge.is_apart(), self.orders == Orders::Both);
+            let (tables, carry) = (self.judge.tables(judge), &self.carry);
+            let judging = PairJudging { judge, apart, both_orders, tables, carry };
+            judging.run(output, model, records, &mut watch)?
+        } else {
+            judge_rows(output, model, vec![judge], records, |r| SingleRow::new(r, &self.carry), |e| watch.see(e))?
+        };
+        watch.finish(summary.cancelled, "rows")?;
+        Ok(summary)
+    }
+}

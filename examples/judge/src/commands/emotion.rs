@@ -1,0 +1,201 @@
+//! How strongly a character of a dialogue feels an emotion, by a model's inner states, and how well that agrees with people.
+//!
+//! `cargo run --release --example emotional_understanding -- --input dialogues.jsonl --output scores.jsonl`
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use crate::args::files::{InputArgs, OutputArgs, program};
+use crate::args::lager::LagerArgs;
+use crate::args::model_args::ModelArgs;
+use crate::lager_file::{LagerFile, ScoredFile};
+use crate::report::{self, Agreement, agreement, write_json};
+use crate::terminal::console::{check_scored, say, table};
+use anyhow::{Context, Result};
+use clap::Args;
+use judge_core::{LayerWeights, Scale, ScalePoint, States, Variant};
+use judge_data::{Carry, DatasetFormat, LabelTable, Outputs, Program, Record, Rows, ScoreOutcome, ScoreRow, load};
+use judge_metrics::prediction::bias_in_words;
+use serde::Serialize;
+
+/// Emotions of fewer items have a line in the JSON file alone.
+const FEW: usize = 10;
+
+/// Judge how strongly characters of dialogues feel emotions, and compare with people.
+///
+/// Reads the items of LAGER's emotion experiment: {"dialogue", "human": the character's name, "emotion", "emotion_score": 1 to 9}. Writes one row per item in input
+/// order, {"id", "emotion", "score", "human": what people say, …}, and prints the agreement of each score with people, over all items and for each emotion.
+#[derive(Args)]
+pub(crate) struct Cli {
+    #[command(flatten)]
+    input: InputArgs,
+    #[command(flatten)]
+    output: OutputArgs,
+    /// Where the statistics go
+    #[arg(long, value_name = "FILE")]
+    json: Option<PathBuf>,
+    /// Which other fields are carried to the output: all, none, or names with commas between
+    #[arg(long, default_value = "all", value_name = "FIELDS")]
+    carry: Carry,
+    #[command(flatten)]
+    lager: LagerArgs,
+    #[command(flatten)]
+    model: ModelArgs,
+}
+
+pub(crate) fn run(cli: &Cli) -> Result<()> {
+    cli.lager.check()?;
+    let inputs = [&cli.input.input].into_iter().chain(cli.lager.inputs());
+    let outputs = Outputs::new(inputs).rows([&cli.output.output]).reports("emotional_understanding", &cli.json);
+    outputs.overwrite(cli.output.write.overwrite).check()?;
+    let file = LagerFile {
+        program: "emotional_understanding",
+        input: &cli.input,
+        format: Some(DatasetFormat::Emotion),
+        output: &cli.output,
+        carry: &cli.carry,
+        lager: &cli.lager,
+        model: &cli.model,
+        check: &|_| Ok(()),
+        template: None,
+        probe: None,
+    };
+    let ScoredFile { rows, counts, .. } = file.score(|record, _, row| match record {
+        Record::Emotion(item) => row.extra.set("emotion", &item.emotion),
+        _ => Ok(()),
+    })?;
+    say(format_args!("{} of {rows} items scored -> {}", counts.scored, cli.output.output.display()))?;
+    for (reason, count) in &counts.unscored {
+        say(format_args!("unscored, {reason}: {count}"))?;
+    }
+    let results = Results::of(cli)?;
+    if let Some(path) = &cli.json {
+        write_json(path, "emotional_understanding", &results)?;
+    }
+    check_scored(counts.scored, counts.unscored)?;
+    results.print()
+}
+
+/// The agreement with people.
+#[derive(Serialize)]
+struct Results {
+    program: Program,
+    /// Items with a score.
+    n: usize,
+    unscored: BTreeMap<String, usize>,
+    /// Which of the scores was written, and is compared by emotion.
+    written: String,
+    variants: BTreeMap<&'static str, Compared>,
+    emotions: BTreeMap<String, Compared>,
+}
+
+#[derive(Serialize)]
+struct Compared {
+    n: usize,
+    #[serde(flatten)]
+    agreement: Agreement,
+    /// Mean score minus mean human score.
+    bias: f64,
+}
+
+impl Compared {
+    fn new(scores: &[f64], human: &[f64]) -> Result<Self> {
+        let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len() as f64;
+        Ok(Self { n: scores.len(), agreement: agreement(scores, human)?, bias: mean(scores) - mean(human) })
+    }
+}
+
+impl Results {
+    /// Reads the finished rows: of each some numbers are kept, and no table.
+    fn of(cli: &Cli) -> Result<Self> {
+        let path = &cli.output.output;
+        let weights = cli.lager.weights.as_ref().map(load::<LayerWeights>).transpose()?;
+        let states = cli.lager.states.or(weights.as_ref().map(LayerWeights::states)).unwrap_or_default();
+        let mut variants = vec![Variant::LastMode, Variant::LastExpected, Variant::MeanExpected];
+        variants.extend(weights.is_some().then_some(Variant::WeightedExpected));
+        let written = cli.lager.variant.unwrap_or(match weights {
+            Some(_) => Variant::WeightedExpected,
+            None => Variant::LastExpected,
+        });
+
+        let mut scores: Vec<Vec<f64>> = vec![Vec::new(); variants.len()];
+        let (mut human, mut unscored) = (Vec::new(), BTreeMap::new());
+        let mut by_emotion: BTreeMap<String, (Vec<f64>, Vec<f64>)> = BTreeMap::new();
+        for row in Rows::open(path)? {
+            let row = ScoreRow::from_row(row?)?;
+            let emotion = row.extra.string("emotion");
+            let people = row.human_mean();
+            match row.outcome {
+                ScoreOutcome::Unscored(why) => *unscored.entry(why.reason.to_string()).or_default() += 1,
+                ScoreOutcome::Read(read, judged) => {
+                    let people = people.with_context(|| format!("item {}: no human score", row.id))?;
+                    for (scores, variant) in scores.iter_mut().zip(&variants) {
+                        scores.push(score(*variant, &read, states, weights.as_ref())?);
+                    }
+                    human.push(people);
+                    if let (Some(emotion), Some(judged)) = (emotion, judged) {
+                        let (scores, human) = by_emotion.entry(emotion).or_default();
+                        scores.push(judged.score);
+                        human.push(people);
+                    }
+                }
+            }
+        }
+        let compared =
+            |(variant, scores): (&Variant, &Vec<f64>)| Ok((variant.as_str(), Compared::new(scores, &human)?));
+        let of_emotion =
+            |(emotion, (scores, human)): (String, (Vec<f64>, Vec<f64>))| Ok((emotion, Compared::new(&scores, &human)?));
+        Ok(Self {
+            program: program("emotional_understanding"),
+            n: human.len(),
+            unscored,
+            written: written.as_str().to_owned(),
+            variants: if human.is_empty() {
+                BTreeMap::new()
+            } else {
+                variants.iter().zip(&scores).map(compared).collect::<Result<_>>()?
+            },
+            emotions: by_emotion.into_iter().map(of_emotion).collect::<Result<_>>()?,
+        })
+    }
+
+    fn print(&self) -> Result<()> {
+        let show = |title: &str, entries: Vec<(&str, &Compared)>| {
+            let mut rows = report::rows(title, entries.iter().map(|(name, found)| (*name, &found.agreement)));
+            rows[0].extend(["items".to_owned(), "bias".to_owned()]);
+            for (row, (_, found)) in rows[1..].iter_mut().zip(&entries) {
+                row.extend([found.n.to_string(), bias_in_words(found.bias)]);
+            }
+            let reasons = report::reasons(entries.iter().map(|(name, found)| (*name, &found.agreement)));
+            say(format!("\n{}{reasons}", table(&rows)).trim_end())
+        };
+        show("score", self.variants.iter().map(|(name, found)| (*name, found)).collect())?;
+        let mut emotions: Vec<(&str, &Compared)> = self
+            .emotions
+            .iter()
+            .map(|(name, found)| (name.as_str(), found))
+            .filter(|(_, found)| found.n >= FEW)
+            .collect();
+        emotions.sort_by_key(|(_, found)| std::cmp::Reverse(found.n));
+        if !emotions.is_empty() {
+            show(&format!("{} by emotion", self.written), emotions)?;
+        }
+        let few = self.emotions.values().filter(|found| found.n < FEW).count();
+        if few > 0 {
+            say(format_args!("{few} emotions have fewer than {FEW} items; --json has them too"))?;
+        }
+        Ok(())
+    }
+}
+
+/// A score of one table.
+fn score(variant: Variant, read: &LabelTable, states: States, weights: Option<&LayerWeights>) -> Result<f64> {
+    let point =
+        |label: &String| Ok(ScalePoint { value: label.parse().context("a label is no number")?, label: label.clone() });
+    let scale = Scale::new(read.labels.iter().map(point).collect::<Result<_>>()?)?;
+    let scored = match weights {
+        Some(weights) => weights.score(variant, &read.table, &scale),
+        None => variant.score(&read.table, &scale, states),
+    };
+    Ok(scored?.score)
+}

@@ -1,0 +1,199 @@
+//! Fits layer weights on a validation file and compares the score variants on a data file.
+//!
+//! `cargo run --release --example lager_evaluate -- --valid valid.jsonl --data test.jsonl`
+
+mod cli;
+
+use std::collections::{BTreeMap, HashSet};
+use std::path::Path;
+
+use crate::args::files::program;
+use crate::report::{self, Agreement, agreement, write_json};
+use crate::terminal::console::{say, table, tell, usage};
+use anyhow::{Context, Result, anyhow, ensure};
+use judge_core::{LayerWeights, TargetRule, Variant};
+use judge_data::{InputFile, Outputs, Program, ScoreFormat, ScoreTable, load, save_new};
+use judge_metrics::prediction::bias_in_words;
+use serde::Serialize;
+
+pub(crate) use self::cli::Cli;
+
+/// Fewer validation items than this make weights that hardly mean anything.
+const FEW: usize = 100;
+
+#[derive(Serialize)]
+struct Results {
+    program: Program,
+    inputs: Vec<InputFile>,
+    weights: Option<LayerWeights>,
+    n: usize,
+    unscored: usize,
+    unscored_by_reason: BTreeMap<String, usize>,
+    without_human: usize,
+    variants: BTreeMap<&'static str, Evaluated>,
+}
+
+#[derive(Serialize)]
+struct Evaluated {
+    #[serde(flatten)]
+    agreement: Agreement,
+    /// Mean score minus mean human score.
+    bias: f64,
+    #[serde(skip)]
+    in_words: String,
+}
+
+pub(crate) fn run(cli: &Cli) -> Result<()> {
+    let inputs = [cli.input.as_ref(), cli.valid.as_ref(), cli.weights.as_ref()];
+    let outputs = Outputs::new(inputs.into_iter().flatten()).documents::<LayerWeights>(&cli.weights_out);
+    outputs.reports("lager_evaluate", &cli.json).overwrite(cli.write.overwrite).check()?;
+    let variants = cli.variants()?;
+    let Some(input) = &cli.input else {
+        let (Some(valid), Some(out)) = (&cli.valid, &cli.weights_out) else {
+            return Err(usage("--input FILE is needed, or --valid FILE and --weights-out FILE to fit weights alone"));
+        };
+        if cli.json.is_some() || cli.variants != "all" {
+            return Err(usage("--json and --variants compare variants, which needs --input FILE"));
+        }
+        let weights = fitted(cli, &read_valid(cli, valid)?)?;
+        print_weights(&weights)?;
+        return say(format_args!("-> {}", out.display()));
+    };
+    let data = ScoreTable::read(input)?;
+    if data.format == ScoreFormat::Pairs {
+        return Err(usage(format!(
+            "--input: {} has pairs; fit weights on pairs with --valid and --weights-out alone, and measure them with prompt_judge --weights and pairwise_benchmark",
+            input.display()
+        )));
+    }
+    let weights = weights(cli, &data, &variants)?;
+    let states = cli.states.or(weights.as_ref().map(LayerWeights::states)).unwrap_or_default();
+    if let Some(weights) = &weights {
+        ensure!(states == weights.states(), "--states {states}, but the weights are for {}", weights.states());
+        for note in data.check_weights(weights)? {
+            tell(format_args!("note: {note}"));
+        }
+    }
+    let reasons = data.unscored.iter().map(|(reason, count)| (reason.to_string(), *count)).collect();
+    let read = [Some(input), cli.valid.as_ref(), cli.weights.as_ref()];
+    let mut results = Results {
+        program: program("lager_evaluate"),
+        inputs: read.into_iter().flatten().map(InputFile::of).collect::<Result<_, _>>()?,
+        n: data.graded.len(),
+        unscored: data.unscored.values().sum(),
+        unscored_by_reason: reasons,
+        without_human: data.without_human,
+        variants: BTreeMap::new(),
+        weights,
+    };
+    let human = data.human();
+    for variant in &variants {
+        let scores = data.scores(*variant, states, results.weights.as_ref());
+        let scores = scores.with_context(|| format!("{}: variant {variant}", input.display()))?;
+        let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len() as f64;
+        let evaluated = Evaluated {
+            agreement: agreement(&scores, &human)?,
+            bias: mean(&scores) - mean(&human),
+            in_words: bias_in_words(mean(&scores) - mean(&human)),
+        };
+        results.variants.insert(variant.as_str(), evaluated);
+    }
+    if let Some(path) = &cli.json {
+        write_json(path, "lager_evaluate", &results)?;
+    }
+    print(input, &variants, &results)
+}
+
+/// The weights that the variants need, saved or fitted; `None` if they need none and none are given.
+fn weights(cli: &Cli, data: &ScoreTable, variants: &[Variant]) -> Result<Option<LayerWeights>> {
+    let path = match (&cli.weights, &cli.valid) {
+        (Some(path), _) => return Ok(Some(load::<LayerWeights>(path)?)),
+        (None, Some(path)) => path,
+        (None, None) if !variants.iter().any(|variant| variant.needs_weights()) => return Ok(None),
+        (None, None) => {
+            return Err(usage(
+                "--valid FILE or --weights FILE is needed; only variants without weights (e.g. --variants e_score,direct_score) do without",
+            ));
+        }
+    };
+    let valid = read_valid(cli, path)?;
+    note_about_items(data, &valid);
+    Ok(Some(fitted(cli, &valid)?))
+}
+
+fn read_valid(cli: &Cli, path: &Path) -> Result<ScoreTable> {
+    let valid = ScoreTable::read(path).map_err(|error| match &error {
+        judge_data::Error::WrongType { field: "orders", .. } => {
+            anyhow!("{error}\n  prompt_judge leaves them with --verdict layers and without --apart")
+        }
+        _ => error.into(),
+    })?;
+    if cli.weights_out.is_some() && valid.origin.is_none() {
+        let file = path.display();
+        return Err(usage(format!(
+            "--weights-out: {file} has no run record beside it, so nothing says which model the weights belong to"
+        )));
+    }
+    if valid.graded.len() < FEW {
+        tell(format_args!(
+            "note: {} validation items are few for {} weights; a few hundred are advised",
+            valid.graded.len(),
+            valid.n_layers + 1
+        ));
+    }
+    Ok(valid)
+}
+
+/// The weights, saved where that is wished.
+fn fitted(cli: &Cli, valid: &ScoreTable) -> Result<LayerWeights> {
+    let mut settings = cli.settings()?;
+    if valid.format == ScoreFormat::Pairs {
+        settings.targets = TargetRule::Shared; // exchanged responses must teach the same
+    }
+    let weights = valid.fit(&settings);
+    let weights = weights.with_context(|| format!("cannot fit layer weights on {}", valid.path.display()))?;
+    if let Some(out) = &cli.weights_out {
+        save_new(out, &weights, cli.write.overwrite)?;
+    }
+    Ok(weights)
+}
+
+/// What makes the comparison worth less than it looks.
+fn note_about_items(data: &ScoreTable, valid: &ScoreTable) {
+    let seen: HashSet<_> = valid.ids.iter().collect();
+    let both = data.ids.iter().filter(|id| seen.contains(id)).count();
+    if both > 0 {
+        tell(format_args!(
+            "note: {both} of {} items are in both files; weights that were fitted on an item flatter its score",
+            data.ids.len()
+        ));
+    }
+}
+
+fn print(input: &Path, variants: &[Variant], results: &Results) -> Result<()> {
+    say(format_args!("{}: {} items scored and graded", input.display(), results.n))?;
+    if results.unscored > 0 {
+        let reasons: Vec<String> =
+            results.unscored_by_reason.iter().map(|(reason, count)| format!("{count} {reason}")).collect();
+        say(format_args!("unscored: {}", reasons.join(", ")))?;
+    }
+    if results.without_human > 0 {
+        say(format_args!("scored but without a human score: {}", results.without_human))?;
+    }
+    let named = |variant: &Variant| (variant.as_str(), &results.variants[variant.as_str()]);
+    let mut rows = report::rows("variant", variants.iter().map(|v| (v.as_str(), &named(v).1.agreement)));
+    rows[0].push("bias".to_owned());
+    for (row, variant) in rows[1..].iter_mut().zip(variants) {
+        row.push(named(variant).1.in_words.clone());
+    }
+    let reasons = report::reasons(variants.iter().map(|v| (v.as_str(), &named(v).1.agreement)));
+    say(format_args!("\n{}{reasons}", table(&rows)))?;
+    results.weights.as_ref().map_or(Ok(()), print_weights)
+}
+
+fn print_weights(weights: &LayerWeights) -> Result<()> {
+    let cells = weights.weights().iter().enumerate().map(|(layer, weight)| format!("{layer}: {weight:.3}"));
+    let cells: Vec<String> = cells.collect();
+    let (states, n) = (weights.states(), weights.n_items());
+    say(format_args!("layer weights ({states}, fitted on {n} items): {}", cells.join("  ")))
+}

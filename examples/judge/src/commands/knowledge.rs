@@ -1,0 +1,133 @@
+//! Does a model know whether it can answer? Questions in, how answerable each is out, and what is risked by answering those.
+//!
+//! `cargo run --release --example self_knowledge -- --input questions.jsonl --output scores.jsonl`
+
+mod boundary;
+
+use std::path::PathBuf;
+
+use self::boundary::{ANSWERABLE, Boundary, Judged, PROBE, Rule};
+use crate::args::files::{InputArgs, OutputArgs};
+use crate::args::lager::LagerArgs;
+use crate::args::model_args::ModelArgs;
+use crate::lager_file::{LagerFile, ScoredFile};
+use crate::probes::PromptedProbe;
+use crate::report::write_json;
+use crate::terminal::console::{check_scored, say};
+use anyhow::{Context, Result, ensure};
+use clap::Args;
+use judge_core::{Prompt, PromptTemplate, Score};
+use judge_data::{Carry, Columns, DatasetFormat, Outputs, ScoreOutcome};
+
+/// Find out whether a model knows what it can answer.
+///
+/// Reads questions {"id", "question", "answerable"?: true or false}. The model says how answerable each is, and LAGER reads it from its states: one row per question in input
+/// order, {"id", "score", "answerable_p", …}, with --probe also what the probe says. Where the input says which are answerable, prints how well a threshold tells the unanswerable ones, and what is risked
+/// by answering the surest.
+#[derive(Args)]
+pub(crate) struct Cli {
+    #[command(flatten)]
+    input: InputArgs,
+    #[command(flatten)]
+    output: OutputArgs,
+    /// Where the statistics go
+    #[arg(long, value_name = "FILE")]
+    json: Option<PathBuf>,
+    /// How the threshold is found, at and above which a question counts as answerable [default: fitted with --valid, else min-max]
+    #[arg(long, value_enum, value_name = "RULE")]
+    threshold_rule: Option<Rule>,
+    /// Rows that this program has written of other questions, on which the threshold is fitted
+    #[arg(long, value_name = "FILE")]
+    valid: Option<PathBuf>,
+    /// A probe that was fitted on questions with grade 0 or 1, or on any grades that rise with answerability, as a second method
+    #[arg(long, value_name = "FILE")]
+    probe: Option<PathBuf>,
+    /// Which other fields are carried to the output: all, none, or names with commas between
+    #[arg(long, default_value = "all", value_name = "FIELDS")]
+    carry: Carry,
+    #[command(flatten)]
+    lager: LagerArgs,
+    #[command(flatten)]
+    model: ModelArgs,
+}
+
+/// What the model is asked. Own wording; the reference's is not licensed.
+const PROMPT: &str = "Here is a question. Do not answer it. Judge only whether you could: whether what it asks is known, whether you know it, and whether it rests on nothing false.\n\n\
+     Question: {prompt}\n\n\
+     {low} means that you certainly could not answer it, {high} that you certainly could. Reply with one line of the form\nscore: <number>";
+
+pub(crate) fn run(cli: &Cli) -> Result<()> {
+    cli.lager.check()?;
+    let rule = Rule::choose(cli.threshold_rule, cli.valid.is_some())?;
+    let inputs = [&cli.input.input].into_iter().chain(&cli.valid).chain(&cli.probe).chain(cli.lager.inputs());
+    let outputs = Outputs::new(inputs).rows([&cli.output.output]).reports("self_knowledge", &cli.json);
+    outputs.overwrite(cli.output.write.overwrite).check()?;
+    let valid = cli.valid.as_ref().map(|path| Judged::read(path)).transpose()?;
+    // `answerable` is carried along as it is: it is no grade on the scale.
+    let columns: Columns = match &cli.input.columns {
+        Some(columns) => columns.clone(),
+        None => "prompt=question,human=".parse().context("the columns of questions")?,
+    };
+    let input = InputArgs { input: cli.input.input.clone(), columns: Some(columns) };
+    let (low, high) = (1, cli.lager.points.unwrap_or(5));
+    let prompt = PROMPT.replace("{low}", &low.to_string()).replace("{high}", &high.to_string());
+    let probe = match &cli.probe {
+        Some(path) => {
+            let plain = PromptTemplate::new(Prompt::user("{prompt}"))?;
+            let mut found = PromptedProbe::read(std::slice::from_ref(path), None, Some(&plain))?;
+            ensure!(found.len() == 1, "--probe {}: expected one probe, found {}", path.display(), found.len());
+            found.pop()
+        }
+        None => None,
+    };
+    let file = LagerFile {
+        program: "self_knowledge",
+        input: &input,
+        format: Some(DatasetFormat::Prompts),
+        output: &cli.output,
+        carry: &cli.carry,
+        lager: &cli.lager,
+        model: &cli.model,
+        check: &|record| {
+            let answerable = record.extra().text(ANSWERABLE).unwrap_or("null");
+            ensure!(
+                ["true", "false", "null"].contains(&answerable),
+                "expected {ANSWERABLE:?} to be true, false or null, found {answerable}"
+            );
+            match ["answerable_p", PROBE].into_iter().find(|field| record.extra().text(field).is_some()) {
+                Some(field) => Err(judge_data::Error::FieldClash { field: field.to_owned() }.into()),
+                None => Ok(()),
+            }
+        },
+        template: Some(PromptTemplate::new(Prompt::user(prompt))?),
+        probe: probe.as_ref(),
+    };
+    let ScoredFile { rows, counts, .. } = file.score(|_, by_probe, row| {
+        if let ScoreOutcome::Read(_, Some(judged)) = &row.outcome {
+            // How far along the scale: not a probability until people have said which are answerable.
+            let share = (judged.score - f64::from(low)) / f64::from(high - low);
+            row.extra.set("answerable_p", &share.clamp(0.0, 1.0))?;
+        }
+        match by_probe {
+            // The expected class, or the class of a probe that knows no probabilities; `null` if it could not be read.
+            Some(verdict) => {
+                let expected =
+                    |score: &Score| score.distribution.as_ref().map_or(score.value, |known| known.expected());
+                row.extra.set(PROBE, &verdict.score().map(expected))
+            }
+            None => Ok(()),
+        }
+    })?;
+    say(format_args!("{} of {rows} questions scored -> {}", counts.scored, cli.output.output.display()))?;
+    for (reason, count) in &counts.unscored {
+        say(format_args!("unscored, {reason}: {count}"))?;
+    }
+    check_scored(counts.scored, counts.unscored)?;
+
+    let judged = Judged::read(&cli.output.output)?;
+    let found = Boundary::new(&judged, rule, valid.as_ref())?;
+    if let Some(path) = &cli.json {
+        write_json(path, "self_knowledge", &found)?;
+    }
+    found.print()
+}

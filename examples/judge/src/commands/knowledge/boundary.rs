@@ -1,0 +1,383 @@
+//! Where a model's knowledge ends, by its scores: thresholds, and what is risked on either side of them.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use anyhow::{Context, Result, ensure};
+use clap::ValueEnum;
+use judge_data::{Program, Rows};
+use judge_metrics::comparison::Statistic;
+use judge_metrics::prediction::{
+    area_under_risk_coverage, auroc, auroc_difference, best_f1_threshold, risk_coverage_curve,
+};
+use serde::{Serialize, Serializer};
+
+use crate::args::files::program;
+use crate::report::{BOOTSTRAP, as_json};
+use crate::terminal::console::{say, usage};
+
+/// The field that says whether a question can be answered.
+pub const ANSWERABLE: &str = "answerable";
+
+/// The field that has what a probe says.
+pub const PROBE: &str = "probe";
+
+/// Points of the curve that are kept.
+const POINTS: usize = 200;
+
+/// `--threshold-rule`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Rule {
+    /// The threshold with the largest F1 of unanswerable questions on --valid
+    Fitted,
+    /// Three quarters of the way from the smallest score of the file to the largest; a score on the threshold counts as answerable
+    MinMax,
+    /// The same; a score on the threshold counts as unanswerable, as in the reference program
+    MinMaxStrict,
+}
+
+impl Rule {
+    /// The rule that was asked for, or the one that fits.
+    ///
+    /// # Errors
+    /// If it needs a file of other questions that is not there, or has no use for one.
+    pub fn choose(rule: Option<Self>, is_valid_there: bool) -> Result<Self> {
+        match (rule, is_valid_there) {
+            (Some(Self::Fitted), false) => Err(usage("--threshold-rule fitted needs --valid FILE")),
+            (Some(Self::MinMax | Self::MinMaxStrict), true) => {
+                Err(usage("--valid FILE is for --threshold-rule fitted"))
+            }
+            (Some(rule), _) => Ok(rule),
+            (None, true) => Ok(Self::Fitted),
+            (None, false) => Ok(Self::MinMax),
+        }
+    }
+}
+
+/// What the rows of a file say.
+pub struct Judged {
+    scores: Vec<f64>,
+    /// Of those rows of which the input says whether they are answerable: index of the score, and what it says.
+    known: Vec<(usize, bool)>,
+    /// What a probe says of the same rows, where there was one.
+    probe: Vec<Option<f64>>,
+    unscored: BTreeMap<String, usize>,
+}
+
+impl Judged {
+    /// Reads rows with a `score`, or `unscored`, and `answerable` where it is known.
+    ///
+    /// # Errors
+    /// Whatever is wrong with the file.
+    pub fn read(path: &Path) -> Result<Self> {
+        let mut found = Self { scores: Vec::new(), known: Vec::new(), probe: Vec::new(), unscored: BTreeMap::new() };
+        for row in Rows::open(path)? {
+            let row = row?;
+            let answerable: Option<bool> = row.optional(ANSWERABLE, "true or false")?;
+            match row.optional::<f64>("score", "a number")? {
+                Some(score) => {
+                    found.known.extend(answerable.map(|answerable| (found.scores.len(), answerable)));
+                    found.scores.push(score);
+                    found.probe.push(row.optional(PROBE, "a number")?);
+                }
+                None => {
+                    let why =
+                        row.optional::<judge_core::Unscored>("unscored", "an object with a reason and a detail")?;
+                    let why = why.with_context(|| format!("{}: neither a score nor why there is none", row.place()))?;
+                    *found.unscored.entry(why.reason.to_string()).or_default() += 1;
+                }
+            }
+        }
+        Ok(found)
+    }
+
+    fn range(&self) -> (f64, f64) {
+        self.scores.iter().fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), &x| (low.min(x), high.max(x)))
+    }
+
+    /// Scores of the rows of which the input says something, and what it says.
+    fn labelled(&self) -> (Vec<f64>, Vec<bool>) {
+        self.known.iter().map(|&(index, answerable)| (self.scores[index], answerable)).unzip()
+    }
+}
+
+/// A threshold: at and above it, or above it alone, a question counts as answerable.
+#[derive(Clone, Copy, Debug, Serialize)]
+struct Threshold {
+    value: f64,
+    rule: Rule,
+}
+
+impl Threshold {
+    fn find(judged: &Judged, rule: Rule, valid: Option<&Judged>) -> Result<Self> {
+        let value = match (rule, valid) {
+            (Rule::Fitted, Some(valid)) => {
+                let (scores, answerable) = valid.labelled();
+                ensure!(
+                    answerable.contains(&true) && answerable.contains(&false),
+                    "--valid: expected rows with \"answerable\" true and false; of {} rows with a score {} have it, {} of them true",
+                    valid.scores.len(),
+                    answerable.len(),
+                    answerable.iter().filter(|answerable| **answerable).count()
+                );
+                // Unanswerable is positive, and the smaller the score the more so: the threshold lies half-way to the next score above.
+                let unanswerable: Vec<bool> = answerable.iter().map(|answerable| !answerable).collect();
+                let falling: Vec<f64> = scores.iter().map(|score| -score).collect();
+                let last = -best_f1_threshold(&unanswerable, &falling)?.threshold;
+                let next = scores.iter().copied().filter(|score| *score > last).fold(f64::INFINITY, f64::min);
+                if next.is_finite() { f64::midpoint(last, next) } else { last.next_up() }
+            }
+            _ => {
+                let (low, high) = judged.range();
+                low + 0.75 * (high - low)
+            }
+        };
+        Ok(Self { value, rule })
+    }
+
+    fn is_answerable(self, score: f64) -> bool {
+        if self.rule == Rule::MinMaxStrict { score > self.value } else { score >= self.value }
+    }
+}
+
+/// A point of the risk–coverage curve.
+#[derive(Serialize)]
+struct Point {
+    threshold: f64,
+    coverage: f64,
+    risk: f64,
+}
+
+/// Everything that is found; it is written as it is to the JSON file.
+#[derive(Serialize)]
+pub struct Boundary {
+    program: Program,
+    /// Questions with a score.
+    n: usize,
+    unscored: BTreeMap<String, usize>,
+    /// Of how many of them the input says whether they are answerable.
+    known: usize,
+    answerable: usize,
+    threshold: Threshold,
+    /// Questions that count as unanswerable, whatever the input says.
+    called_unanswerable: usize,
+    #[serde(serialize_with = "statistic")]
+    f1_unanswerable: Statistic,
+    #[serde(serialize_with = "statistic")]
+    auroc: Statistic,
+    /// The mean risk of answering the surest, from one to all; what it would be if scores said nothing is the share of unanswerable questions.
+    #[serde(serialize_with = "statistic")]
+    area_under_risk_coverage: Statistic,
+    risk_coverage: Vec<Point>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    probe: Option<ByProbe>,
+}
+
+/// The second method, on the rows of which it says something and of which it is known whether they are answerable.
+#[derive(Serialize)]
+struct ByProbe {
+    n: usize,
+    #[serde(serialize_with = "statistic")]
+    auroc: Statistic,
+    /// AUROC of LAGER on these rows minus that of the probe.
+    #[serde(serialize_with = "statistic")]
+    difference: Statistic,
+}
+
+impl ByProbe {
+    fn new(judged: &Judged) -> Result<Option<Self>> {
+        if judged.probe.iter().all(Option::is_none) {
+            return Ok(None);
+        }
+        let rows = judged
+            .known
+            .iter()
+            .filter_map(|&(row, answerable)| Some((judged.scores[row], judged.probe[row]?, answerable)));
+        let (mut lager, mut probe, mut answerable) = (Vec::new(), Vec::new(), Vec::new());
+        for (by_lager, by_probe, known) in rows {
+            lager.push(by_lager);
+            probe.push(by_probe);
+            answerable.push(known);
+        }
+        let difference = Statistic::estimated(auroc_difference(&answerable, &lager, &probe), BOOTSTRAP.level);
+        Ok(Some(Self { n: answerable.len(), auroc: auroc_of(&answerable, &probe), difference }))
+    }
+}
+
+fn auroc_of(answerable: &[bool], scores: &[f64]) -> Statistic {
+    Statistic::estimated(auroc(answerable, scores), BOOTSTRAP.level)
+}
+
+fn statistic<S: Serializer>(found: &Statistic, serializer: S) -> Result<S::Ok, S::Error> {
+    as_json(found).serialize(serializer)
+}
+
+impl Boundary {
+    /// Compares scores with what is known, and finds the threshold by a rule; `valid` are the rows of other questions on which it is fitted.
+    ///
+    /// # Errors
+    /// If those do not have questions of both kinds.
+    pub fn new(judged: &Judged, rule: Rule, valid: Option<&Judged>) -> Result<Self> {
+        let threshold = Threshold::find(judged, rule, valid)?;
+        let (scores, answerable) = judged.labelled();
+        let take = |rows: &[usize]| -> (Vec<f64>, Vec<bool>) {
+            rows.iter().map(|&row| (scores[row], answerable[row])).unzip()
+        };
+        let n = scores.len();
+        let f1 = |rows: &[usize]| {
+            let (scores, answerable) = take(rows);
+            f1_unanswerable(&scores, &answerable, threshold)
+        };
+        let area = |rows: &[usize]| {
+            let (scores, answerable) = take(rows);
+            area_under_risk_coverage(&losses(&answerable), &scores)
+        };
+        let all: Vec<usize> = (0..n).collect();
+        let curve = if n == 0 { Vec::new() } else { risk_coverage_curve(&losses(&answerable), &scores)? };
+        let step = curve.len().div_ceil(POINTS).max(1);
+        let last = curve.len().saturating_sub(1);
+        let kept = curve.iter().enumerate().filter(|(index, _)| index % step == 0 || *index == last);
+        let risk_coverage =
+            kept.map(|(_, point)| Point { threshold: point.threshold, coverage: point.coverage, risk: point.risk });
+        Ok(Self {
+            program: program("self_knowledge"),
+            n: judged.scores.len(),
+            unscored: judged.unscored.clone(),
+            known: n,
+            answerable: answerable.iter().filter(|answerable| **answerable).count(),
+            threshold,
+            called_unanswerable: judged.scores.iter().filter(|score| !threshold.is_answerable(**score)).count(),
+            f1_unanswerable: Statistic::of(BOOTSTRAP.interval(n, f1), || f1(&all))?,
+            auroc: auroc_of(&answerable, &scores),
+            area_under_risk_coverage: Statistic::of(BOOTSTRAP.interval(n, area), || area(&all))?,
+            risk_coverage: risk_coverage.collect(),
+            probe: ByProbe::new(judged)?,
+        })
+    }
+
+    /// Says it to people, on stdout.
+    ///
+    /// # Errors
+    /// If stdout takes nothing.
+    pub fn print(&self) -> Result<()> {
+        let Threshold { value, rule } = self.threshold;
+        let rule = rule.to_possible_value().map(|name| name.get_name().to_owned()).unwrap_or_default();
+        say(format_args!(
+            "threshold {value:.4} ({rule}): {} of {} questions count as unanswerable",
+            self.called_unanswerable, self.n
+        ))?;
+        if self.known == 0 {
+            return say(
+                "the input does not say which questions are answerable (\"answerable\": true or false), so nothing is known of how right that is",
+            );
+        }
+        say(format_args!("{} questions are known, {} of them answerable", self.known, self.answerable))?;
+        for (name, found) in [
+            ("F1 of unanswerable questions", &self.f1_unanswerable),
+            ("AUROC", &self.auroc),
+            ("area under the risk-coverage curve", &self.area_under_risk_coverage),
+        ] {
+            say(format_args!("{name}: {found:.3}"))?;
+        }
+        if let Some(ByProbe { n, auroc, difference }) = &self.probe {
+            say(format_args!("AUROC of the probe on {n} questions: {auroc:.3}; LAGER's is higher by {difference:.3}"))?;
+        }
+        let unanswerable = 1.0 - self.answerable as f64 / self.known as f64;
+        say(format_args!("answering all risks {unanswerable:.3}; of the surest:"))?;
+        for share in [0.25, 0.5, 0.75] {
+            if let Some(point) = self.risk_coverage.iter().find(|point| point.coverage >= share) {
+                say(format_args!(
+                    "  {:3.0} % of the questions, from {:.3} on: {:.3}",
+                    100.0 * point.coverage,
+                    point.threshold,
+                    point.risk
+                ))?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Answering costs 1 where there is no answer.
+fn losses(answerable: &[bool]) -> Vec<f64> {
+    answerable.iter().map(|answerable| f64::from(u8::from(!answerable))).collect()
+}
+
+/// F1 with the unanswerable class positive; undefined without a question that is or is called unanswerable.
+fn f1_unanswerable(scores: &[f64], answerable: &[bool], threshold: Threshold) -> Result<f64, judge_metrics::Error> {
+    let (mut both, mut either) = (0_usize, 0_usize);
+    for (score, answerable) in scores.iter().zip(answerable) {
+        let called = !threshold.is_answerable(*score);
+        both += usize::from(called && !answerable);
+        either += usize::from(called) + usize::from(!answerable);
+    }
+    match either {
+        0 => Err(judge_metrics::Error::Undefined {
+            statistic: "F1 of unanswerable questions",
+            reason: "no question is unanswerable, and none is called so",
+        }),
+        _ => Ok(2.0 * both as f64 / either as f64),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn judged(rows: &[(f64, bool)]) -> Judged {
+        Judged {
+            scores: rows.iter().map(|row| row.0).collect(),
+            known: rows.iter().enumerate().map(|(index, row)| (index, row.1)).collect(),
+            probe: vec![None; rows.len()],
+            unscored: BTreeMap::new(),
+        }
+    }
+
+    /// Whole scores from 1 to 5: the threshold is 4, and a score of 4 is what the paper's rule and the program's differ in.
+    #[test]
+    fn the_two_rules_of_the_reference_differ_on_the_threshold() {
+        let rows = judged(&[(1.0, false), (4.0, true), (5.0, true), (4.0, false), (2.0, false)]);
+        let [paper, program] = [Rule::MinMax, Rule::MinMaxStrict].map(|rule| Boundary::new(&rows, rule, None).unwrap());
+        assert_eq!((paper.threshold.value, program.threshold.value), (4.0, 4.0));
+        assert_eq!((paper.called_unanswerable, program.called_unanswerable), (2, 4));
+        // Two of three found, none wrongly; three of three found, one wrongly.
+        let f1 = |found: &Boundary| found.f1_unanswerable.estimate().unwrap();
+        assert!((f1(&paper) - 0.8).abs() < 1e-15 && (f1(&program) - 6.0 / 7.0).abs() < 1e-15);
+        assert!((paper.auroc.estimate().unwrap() - 5.5 / 6.0).abs() < 1e-15);
+    }
+
+    #[test]
+    fn a_fitted_threshold_lies_between_the_scores_of_other_questions() {
+        let valid = judged(&[(1.0, false), (2.0, false), (3.0, true), (4.0, true)]);
+        let test = judged(&[(2.4, false), (2.6, true), (2.5, true)]);
+        let found = Boundary::new(&test, Rule::Fitted, Some(&valid)).unwrap();
+        assert_eq!((found.threshold.value, found.called_unanswerable), (2.5, 1));
+        assert_eq!(found.f1_unanswerable.estimate(), Some(1.0));
+        // All unanswerable by their scores: above the last of them, nothing is.
+        let odd = judged(&[(1.0, true), (2.0, false)]);
+        assert!(Threshold::find(&test, Rule::Fitted, Some(&odd)).unwrap().value > 2.0);
+        assert!(Boundary::new(&test, Rule::Fitted, Some(&judged(&[(1.0, true)]))).is_err());
+    }
+
+    /// The probe is right about every pair, LAGER about three of four.
+    #[test]
+    fn a_probe_is_compared_on_the_rows_that_it_knows() {
+        let mut rows = judged(&[(1.0, false), (3.0, false), (2.0, true), (4.0, true), (5.0, false)]);
+        rows.probe = vec![Some(0.1), Some(0.2), Some(0.8), Some(0.9), None];
+        let found = Boundary::new(&rows, Rule::MinMax, None).unwrap().probe.unwrap();
+        assert_eq!((found.n, found.auroc.estimate(), found.difference.estimate()), (4, Some(1.0), Some(-0.25)));
+        assert!(Boundary::new(&judged(&[(1.0, false), (2.0, true)]), Rule::MinMax, None).unwrap().probe.is_none());
+    }
+
+    #[test]
+    fn what_nobody_knows_is_undefined() {
+        let unknown =
+            Judged { scores: vec![1.0, 2.0], known: Vec::new(), probe: vec![None; 2], unscored: BTreeMap::new() };
+        let found = Boundary::new(&unknown, Rule::MinMax, None).unwrap();
+        assert!(found.f1_unanswerable.estimate().is_none() && found.auroc.estimate().is_none());
+        assert_eq!((found.called_unanswerable, found.risk_coverage.len()), (1, 0));
+        let one_kind = Boundary::new(&judged(&[(1.0, true), (2.0, true)]), Rule::MinMax, None).unwrap();
+        assert!(one_kind.auroc.estimate().is_none() && one_kind.f1_unanswerable.estimate() == Some(0.0));
+    }
+}

@@ -1,0 +1,145 @@
+//! What is graded: aspects with their definitions, and the judge that asks about them in turn.
+
+use std::borrow::Cow;
+use std::convert::Infallible;
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+
+use crate::terminal::console::usage;
+use anyhow::{Context, Result};
+use judge_core::{
+    Aspect, Fields, Generation, Judge, JudgeError, Prompt, PromptFamily, Request, Rounds, Score, WrittenJudge,
+};
+use judge_data::Numbered;
+use serde_json::{Map, Value, json};
+
+/// The aspects as they are named on the command line.
+#[derive(Clone, Debug)]
+pub enum Aspects {
+    /// Built-in ones.
+    Named(Vec<String>),
+    /// Those of a file.
+    File(PathBuf),
+}
+
+impl Default for Aspects {
+    fn default() -> Self {
+        Self::Named(Aspect::ALL.map(|aspect| aspect.as_str().to_owned()).to_vec())
+    }
+}
+
+impl FromStr for Aspects {
+    type Err = Infallible;
+
+    fn from_str(text: &str) -> Result<Self, Infallible> {
+        let is_file = text.ends_with(".json") || Path::new(text).is_file();
+        let names = || text.split(',').map(|name| name.trim().to_owned()).collect();
+        Ok(if is_file { Self::File(text.into()) } else { Self::Named(names()) })
+    }
+}
+
+impl Aspects {
+    /// The file, if there is one.
+    pub fn file(&self) -> Option<&PathBuf> {
+        match self {
+            Self::Named(_) => None,
+            Self::File(path) => Some(path),
+        }
+    }
+
+    /// Names and definitions, in order; each name once.
+    pub fn load(&self, points: u16) -> Result<Vec<(String, String)>> {
+        let aspects = match self {
+            Self::File(path) => read(path)?,
+            Self::Named(_) if points != 5 => {
+                return Err(usage(
+                    "built-in aspects have grades from 1 to 5; for --points, give --aspects a file of your own",
+                ));
+            }
+            Self::Named(names) => {
+                let built_in = |name: &String| Ok((name.clone(), name.parse::<Aspect>().map_err(usage)?.definition()));
+                names.iter().map(built_in).collect::<Result<Vec<_>>>()?
+            }
+        };
+        for (index, (name, _)) in aspects.iter().enumerate() {
+            if aspects[..index].iter().any(|(other, _)| other == name) {
+                return Err(usage(format!("--aspects names {name:?} twice")));
+            }
+        }
+        Ok(aspects)
+    }
+}
+
+fn read(path: &Path) -> Result<Vec<(String, String)>> {
+    let wrong = || format!("{} is no file of aspects, expected {{\"NAME\": \"DEFINITION\", ...}}", path.display());
+    let text = std::fs::read_to_string(path).with_context(|| format!("cannot read the aspects {}", path.display()))?;
+    let map: Map<String, Value> = serde_json::from_str(&text).with_context(wrong)?;
+    let aspects: Option<Vec<(String, String)>> = map
+        .into_iter()
+        .map(|(name, definition)| Some((name, definition.as_str()?.to_owned())))
+        .map(|aspect| aspect.filter(|(name, definition)| !name.is_empty() && !definition.trim().is_empty()))
+        .collect();
+    aspects.filter(|aspects| !aspects.is_empty()).with_context(wrong)
+}
+
+/// Asks about one aspect of a record; which one follows from the number of the row, so that all rows of a record stand together.
+pub struct AspectJudge {
+    judges: Vec<WrittenJudge>,
+}
+
+impl AspectJudge {
+    pub fn new(aspects: &[(String, String)], points: u16, generation: &Generation) -> Result<Self> {
+        let judges = aspects.iter().map(|(_, definition)| {
+            let family = PromptFamily::built_in_on("single-json", Some(points))?;
+            let template = family.template().clone().with_default("rubric", definition.as_str())?;
+            Ok(WrittenJudge::new(family.with_template(template)?).with_generation(generation.clone()))
+        });
+        Ok(Self { judges: judges.collect::<Result<_>>()? })
+    }
+
+    /// The prompts about a record, one for each aspect.
+    pub fn prompts(&self, record: &dyn Fields) -> Result<Vec<Prompt>> {
+        self.judges.iter().map(|judge| Ok(judge.family().template().fill(&OtherCriterion(record))?)).collect()
+    }
+
+    /// Content ids of the templates.
+    pub fn template_ids(&self) -> Vec<&str> {
+        self.judges.iter().map(|judge| judge.family().template().id()).collect()
+    }
+
+    fn of(&self, item: &Numbered) -> &WrittenJudge {
+        &self.judges[item.row % self.judges.len()]
+    }
+}
+
+impl Judge<Numbered> for AspectJudge {
+    fn name(&self) -> &str {
+        "aspects"
+    }
+
+    fn ask(&self, item: &Numbered) -> Result<Vec<Request>, JudgeError> {
+        self.of(item).ask(&OtherCriterion(item))
+    }
+
+    fn decide(&self, item: &Numbered, rounds: &Rounds<'_>) -> Result<Score, JudgeError> {
+        self.of(item).decide(&OtherCriterion(item), rounds)
+    }
+
+    fn settings(&self) -> Option<Value> {
+        let judges = self.judges.iter().map(Judge::<dyn Fields>::settings).collect::<Option<Vec<_>>>()?;
+        Some(json!({"judge": "aspects", "judges": judges}))
+    }
+}
+
+/// A record without its own rubric: it is graded by the aspect.
+struct OtherCriterion<'a>(&'a dyn Fields);
+
+impl Fields for OtherCriterion<'_> {
+    fn field(&self, name: &str) -> Option<Cow<'_, str>> {
+        if name == "rubric" { None } else { self.0.field(name) }
+    }
+
+    fn names(&self) -> Vec<String> {
+        self.0.names().into_iter().filter(|name| name != "rubric").collect()
+    }
+}

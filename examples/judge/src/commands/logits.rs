@@ -1,0 +1,99 @@
+//! The logits of the score labels at every layer of a model, for each prompt of a file.
+//!
+//! `cargo run --release --example layer_logits -- --input prompts.jsonl --output logits.jsonl`
+
+mod cli;
+
+use crate::prompts::Prompts;
+use crate::terminal::console::{check_scored, say, tell};
+use anyhow::Result;
+use judge_core::{Backbone, Condition, JudgeError, LabelRead, Outcome, TokenId, Unscored, Want};
+use judge_data::{Error, Fate, LabelTable, Opened, Resolved, ScoreOutcome, ScoreRow};
+use serde_json::json;
+
+pub(crate) use self::cli::Cli;
+use self::cli::Position;
+
+pub(crate) fn run(cli: &Cli) -> Result<()> {
+    cli.check()?;
+    let labels = cli.labels()?;
+    let condition = cli.condition();
+    let input = cli.input.open()?;
+    let prompts = Prompts { input: &input, columns: &cli.input, model: &cli.model, prefill: &cli.prefill };
+    let rows = prompts.check(|record| cli.carry.of(record.extra().clone()).map(drop))?;
+    let plan = cli.output.plan(
+        "layer_logits",
+        &input,
+        rows,
+        &cli.input,
+        &cli.model,
+        None,
+        cli.settings(&labels, &condition)?,
+    )?;
+    let start = match plan.open()? {
+        Opened::Complete(_) => {
+            return say(format_args!("{} is complete: {rows} rows; nothing to do", cli.output.output.display()));
+        }
+        Opened::Ready(start) => start,
+    };
+    let model = cli.model.load_for(&input)?;
+    let tokens = labels.iter().map(|label| model.token(label)).collect::<Result<Vec<TokenId>, _>>()?;
+    let layers = cli.layers.of_model(model.info().n_layers)?;
+    let read = LabelRead { tokens, layers, lens: cli.lens.into(), at: condition.read_at(), label_mass: false };
+    let want = Want { labels: vec![read.clone()], generate: condition.generation().cloned(), ..Want::default() };
+    if cli.position == Position::PromptEnd
+        && let Some((label, found)) = prompts.split_label(&model, &labels)?
+    {
+        tell(format_args!(
+            "note: after the first prompt the tokenizer would write label {label:?} as {:?}, not as {:?}; --prefill may end the prompt better",
+            found.together, found.apart
+        ));
+    }
+    let mut resolved = Resolved { model: Some(model.info().clone()), ..Resolved::default() };
+    resolved.settings.insert("layers".to_owned(), json!(read.layers));
+    let mut output = start.begin(resolved)?;
+    let before = output.resumed().rows;
+    if before > 0 && !cli.model.quiet {
+        tell(format_args!("resuming: {before} of {rows} rows are done"));
+    }
+    let pending: Vec<bool> = (0..rows).map(|row| !output.is_done(row)).collect();
+    prompts.read(&model, want, &pending, |id, (row, record), outcome| {
+        let (outcome, fate) = match table(&condition, &read, &labels, outcome)? {
+            Ok(table) => (ScoreOutcome::Read(table, None), Fate::SCORED),
+            Err(reason) => (ScoreOutcome::Unscored(reason.clone()), Fate::unscored(reason.reason)),
+        };
+        let human = record.raters().into_owned();
+        let fate = Fate { graded: !human.is_empty(), ..fate };
+        let extra = cli.carry.of(record.into_extra())?;
+        output.push(row, &ScoreRow { id: id.clone(), human, outcome, extra }, fate)
+    })?;
+    let counts = output.finish()?.counts;
+    let unscored: usize = counts.unscored.values().sum();
+    say(format_args!(
+        "{rows} rows, {before} of them done before: {} read, {unscored} unscored -> {}",
+        counts.scored,
+        cli.output.output.display()
+    ))?;
+    check_scored(counts.scored, counts.unscored)
+}
+
+/// The label logits at the score position, or why there are none.
+fn table(
+    condition: &Condition,
+    read: &LabelRead,
+    labels: &[String],
+    outcome: &Outcome,
+) -> Result<Result<LabelTable, Unscored>, Error> {
+    let reading = match outcome.reading() {
+        Ok(reading) => reading,
+        Err(reason) => return Ok(Err(reason)),
+    };
+    let logits = reading.labels(read)?;
+    let step = match condition.score_step(logits, reading) {
+        Ok(step) => step,
+        Err(JudgeError::Unscored(reason)) => return Ok(Err(reason)),
+        Err(JudgeError::Failed(source)) => return Err(judge_core::Error::Observer { source }.into()),
+    };
+    let completion = reading.generated.as_ref().map_or("", |generated| generated.text.as_str());
+    Ok(Ok(LabelTable::from_step(logits, step, labels, completion)?))
+}

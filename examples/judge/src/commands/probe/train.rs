@@ -1,0 +1,150 @@
+//! Probing judges from graded prompts: states, layer selection, probes, and the baselines that they have to beat.
+//!
+//! `cargo run --release --example inspector_train -- --output probes`
+
+mod cli;
+mod figure;
+mod print;
+mod rows;
+mod settings;
+mod states;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use crate::args::model_args::read_template;
+use crate::report::{write_json, write_marked};
+use crate::terminal::console::{say, tell, usage};
+use anyhow::{Context, Result};
+use judge_core::{Backbone, Layer, PromptTemplate, TokenId};
+use judge_data::{Input, Outputs, check_new, write_atomic, write_new};
+use judge_models::Model;
+use judge_probe::ProbedModel;
+use judge_probe::training::{GradedRow, Grading, ProbeTraining, TrainedProbe, TrainingOrigin};
+use serde_json::json;
+
+pub(crate) use self::cli::Cli;
+use self::rows::{Data, Reading};
+use self::settings::{Found, SETTINGS, figure_path, look, probe_path, report_path, template_path};
+use self::states::States;
+
+pub(crate) fn run(cli: &Cli) -> Result<()> {
+    cli.check()?;
+    let template = cli.template.as_deref().map(read_template).transpose()?;
+    let input = cli.input.as_deref().map(Input::open).transpose()?;
+    let data = match &input {
+        Some(input) => Data::read(
+            input,
+            &Reading {
+                aspects: &cli.aspect,
+                group: cli.group.as_deref(),
+                source: cli.source.as_deref(),
+                columns: &cli.columns,
+                template: template.as_ref(),
+                model: &cli.model,
+            },
+        )?,
+        None => Data::generated([2_000, 1_000, 1_000], cli.seed.seed, &cli.model),
+    };
+    if data.ungraded > 0 {
+        say(format_args!("{} rows have no grade and are skipped", data.ungraded))?;
+    }
+    let aspects: Vec<&String> = data.rows.keys().collect();
+    for (aspect, rows) in &data.rows {
+        cli.training().check(rows).with_context(|| format!("aspect {aspect:?}"))?;
+    }
+    let mut settings = cli.settings(input.as_ref(), &data)?;
+    check_files(cli, &aspects, &data.templates)?;
+    look(&cli.output, &aspects, &settings, cli.overwrite)?;
+
+    let model = match &input {
+        Some(input) => cli.model.load_for(input)?,
+        None => cli.model.load()?,
+    };
+    settings.extend(cli.model_settings(model.info()));
+    if look(&cli.output, &aspects, &settings, cli.overwrite)? == Found::Finished {
+        return say(format_args!("{} is complete: the same rows, model and settings", cli.output.display()));
+    }
+    let training = ProbeTraining { layers: cli.layers.of_model(model.info().n_layers)?, ..cli.training() };
+    if cli.attention_entropy && training.layers.iter().all(|layer| layer.0 == 0) {
+        return Err(usage("--attention-entropy needs a layer above 0: the embeddings attend to nothing"));
+    }
+    fs::create_dir_all(&cli.output).with_context(|| format!("cannot create the folder {}", cli.output.display()))?;
+
+    let mut reports = BTreeMap::new();
+    for (aspect, rows) in &data.rows {
+        let tokens = grade_tokens(&model, rows, &training.layers, cli.model.quiet);
+        let reading = states::Reading::new(&training, tokens.as_deref());
+        let folder = cli.states_folder();
+        let states_settings = cli.states_settings(model.info(), rows)?;
+        let states = States::read(&model, &folder, aspect, rows, &reading, &states_settings, cli.model.quiet)?;
+        let template = data.templates.get(aspect);
+        let origin = TrainingOrigin {
+            model: ProbedModel::from(model.info()),
+            aspect: aspect.clone(),
+            template_id: template.map(|template| template.id().to_owned()),
+            notes: BTreeMap::from([
+                ("program".to_owned(), cli::PROGRAM.to_owned()),
+                ("dtype".to_owned(), model.info().dtype.clone()),
+                (SETTINGS.to_owned(), serde_json::to_string(&settings)?),
+            ]),
+        };
+        let TrainedProbe { probe, report } =
+            training.train(rows, &states, &origin).with_context(|| format!("aspect {aspect:?}"))?;
+        write_atomic(probe_path(&cli.output, aspect), &probe.to_bytes()?)?; // `look` has compared what was there
+        let title = format!("{aspect}: macro F1 by layer");
+        if let Some(svg) = figure::svg(&title, &report.selection, report.folds)? {
+            write_marked(&figure_path(&cli.output, aspect), cli::PROGRAM, &svg)?;
+        }
+        if let Some(template) = template {
+            write_new(template_path(&cli.output, aspect), &serde_json::to_vec_pretty(template)?, cli.overwrite)?;
+        }
+        print::print(aspect, &report)?;
+        reports.insert(aspect, report);
+    }
+    let path = report_path(&cli.output);
+    let binary = cli.binary;
+    let report = json!({
+        "model": model.info(), "binary": binary, SETTINGS: settings, "ungraded": data.ungraded, "aspects": reports,
+    });
+    write_json(&path, cli::PROGRAM, &report)?;
+    say(format_args!("-> {}", path.display()))
+}
+
+/// Refuses, before any work, to write where something else lies. Probes and the report are compared by [`look`].
+fn check_files(cli: &Cli, aspects: &[&String], templates: &BTreeMap<String, PromptTemplate>) -> Result<()> {
+    let (folder, training) = (cli.states_folder(), cli.training());
+    let in_output = |path: &PathBuf| path.parent().is_some_and(Path::is_dir); // in a folder that is made later there is nothing yet
+    let tables = aspects.iter().map(|aspect| states::paths(&folder, aspect, &training)).collect::<Result<Vec<_>>>()?;
+    let outputs = Outputs::new(cli.input.iter().chain(&cli.template));
+    let outputs = outputs.states(tables.into_iter().flatten().filter(in_output));
+    let figures = aspects.iter().map(|aspect| figure_path(&cli.output, aspect)).filter(in_output);
+    let paths = templates.keys().map(|aspect| template_path(&cli.output, aspect)).filter(in_output);
+    let probes = aspects.iter().map(|aspect| probe_path(&cli.output, aspect)).filter(in_output);
+    let outputs = outputs.reports(cli::PROGRAM, figures).made(paths).made(probes);
+    outputs.made(Some(report_path(&cli.output)).filter(in_output)).overwrite(cli.overwrite).check()?;
+    for (aspect, template) in templates {
+        let path = template_path(&cli.output, aspect);
+        if in_output(&path) {
+            check_new(path, &serde_json::to_vec_pretty(template)?, cli.overwrite)?;
+        }
+    }
+    Ok(())
+}
+
+/// The grades that occur as tokens, for the model's own score: only if it is run to its end anyway, and has such tokens.
+fn grade_tokens(model: &Model, rows: &[GradedRow], layers: &[Layer], quiet: bool) -> Option<Vec<TokenId>> {
+    if layers.last() != Some(&Layer(model.info().n_layers)) {
+        return None;
+    }
+    let grades: BTreeSet<i64> = rows.iter().map(|row| Grading::Whole.class(row.grade)).collect();
+    let tokens: Result<Vec<TokenId>, _> = grades.iter().map(|grade| model.token(&grade.to_string())).collect();
+    tokens
+        .inspect_err(|error| {
+            if !quiet {
+                tell(format_args!("note: no prompted score to compare with: {error}"));
+            }
+        })
+        .ok()
+}

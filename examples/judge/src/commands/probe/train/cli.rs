@@ -1,0 +1,236 @@
+//! The command line, and what of it a training and its results depend on.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use crate::args::layers::LayerList;
+use crate::args::model_args::{ModelArgs, SeedArgs};
+use crate::terminal::console::usage;
+use anyhow::Result;
+use clap::{Args, ValueEnum};
+use judge_core::ModelInfo;
+use judge_data::{Columns, Input};
+use judge_probe::DataHash;
+use judge_probe::training::{GradeScale, GradedRow, Grading, ProbeClassifier, ProbeTraining, View};
+use serde_json::json;
+
+use super::rows::Data;
+use super::settings::Settings;
+
+/// The program and its version, which results name.
+pub const PROGRAM: &str = concat!("inspector_train ", env!("CARGO_PKG_VERSION"));
+
+/// Train probing judges (INSPECTOR).
+///
+/// Input: JSON lines {"id", "score"} with "question" and "response", or "prompt", or "messages"; "aspect" and "split" are optional (rows with
+/// split "train" are trained on, all others tested on). Or a probing file {"ASPECT": [{"id", "eval_prompt", "score"}, ...]}. Rows without a grade
+/// are skipped and counted. Without --input, generated questions and answers with planted defects are judged.
+///
+/// For each aspect the states of all layers are read once, layers and poolings are chosen by cross-validation on the training rows, and the
+/// probe is compared on the other rows with the majority class, surface features, TF-IDF and the same model's prompted score.
+/// Output: a folder with ASPECT.safetensors, ASPECT.svg and report.json. It resumes if interrupted, and recognises a finished run.
+#[derive(Args)]
+pub(crate) struct Cli {
+    /// Graded prompts, or question and answer pairs [default: generated ones]
+    #[arg(long, value_name = "FILE")]
+    pub input: Option<PathBuf>,
+    /// Folder for probes, figures and the report
+    #[arg(long, value_name = "DIR")]
+    pub output: PathBuf,
+    /// Replace probes of other settings in the output folder
+    #[arg(long)]
+    pub overwrite: bool,
+    /// Folder for the states, which another run can reuse [default: OUTPUT/states]
+    #[arg(long, value_name = "DIR")]
+    pub states: Option<PathBuf>,
+    /// Aspects to train on (repeatable) [default: all]. Built-in prompts exist for semantic_consistency, logicality, informativeness, fluency
+    /// and factuality
+    #[arg(long, value_name = "NAME")]
+    pub aspect: Vec<String>,
+    /// Prompt of rows with question and response [default: the aspect's own]
+    #[arg(long, value_name = "FILE.json")]
+    pub template: Option<PathBuf>,
+    /// Columns that hold the fields, e.g. response=completion,human=grade [default: the names listed in docs/files.md]
+    #[arg(long, value_name = "FIELD=COLUMN,...", default_value = "", hide_default_value = true)]
+    pub columns: Columns,
+    /// Field whose rows stay on one side of every split [default: the question]
+    #[arg(long, value_name = "FIELD")]
+    pub group: Option<String>,
+    /// Field that says where a row comes from, for the report of artefacts
+    #[arg(long, value_name = "FIELD")]
+    pub source: Option<String>,
+
+    /// Lowest and highest grade; a grade outside is an error. Grades between whole ones are rounded (2.5 to 3), and counted
+    #[arg(long, value_name = "LOW-HIGH", default_value = "1-5", allow_hyphen_values = true, help_heading = "Training")]
+    pub scale: GradeScale,
+    /// Two classes, grades of at least --threshold and those below, instead of one for each whole grade
+    #[arg(long, help_heading = "Training")]
+    pub binary: bool,
+    /// Lowest grade of the upper class (only with --binary)
+    #[arg(long, value_name = "GRADE", requires = "binary", help_heading = "Training")]
+    pub threshold: Option<f64>,
+    /// Layers to choose from: all, or a list such as 0,5,12-16; blocks above the highest are not run
+    #[arg(long, default_value = "all", value_name = "LIST", help_heading = "Training")]
+    pub layers: LayerList,
+    /// Poolings to choose from, several as last,mean: first, last, mean, min, max, or concat (min, max and mean side by side)
+    #[arg(long, value_name = "LIST", value_delimiter = ',', default_value = "last,mean", help_heading = "Training")]
+    pub pooling: Vec<View>,
+    /// Add the attention entropy of each head to the states of its layer
+    #[arg(long, help_heading = "Training")]
+    pub attention_entropy: bool,
+    /// Classifier
+    #[arg(long, value_enum, default_value_t = Learner::Logistic, help_heading = "Training")]
+    pub classifier: Learner,
+    /// Values of C (inverse regularisation strength, as in scikit-learn) to choose from
+    #[arg(
+        long,
+        value_name = "LIST",
+        value_delimiter = ',',
+        default_value = "0.001,0.01,0.1,1",
+        help_heading = "Training"
+    )]
+    pub c: Vec<f64>,
+    /// Most layers that a probe may read
+    #[arg(long, value_name = "N", default_value_t = 5, help_heading = "Training")]
+    pub top_k: usize,
+    /// Folds of the cross-validation
+    #[arg(long, value_name = "N", default_value_t = 5, help_heading = "Training")]
+    pub folds: usize,
+    /// Share of rows to test on, where no split is given
+    #[arg(long, value_name = "SHARE", default_value_t = 0.2, help_heading = "Training")]
+    pub test_share: f64,
+    /// Seed of the choice of rows to test on
+    #[arg(long, value_name = "SEED", default_value_t = 731, help_heading = "Training")]
+    pub split_seed: u32,
+    /// Split rows as the published protocol does, so that a question may be on both sides
+    #[arg(long, help_heading = "Training")]
+    pub ungrouped: bool,
+
+    #[command(flatten)]
+    pub model: ModelArgs,
+    #[command(flatten)]
+    pub seed: SeedArgs,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+pub enum Learner {
+    /// Logistic regression with balanced classes
+    Logistic,
+    /// Linear support vector machine with balanced classes
+    Svm,
+}
+
+impl Cli {
+    /// What clap cannot check.
+    pub fn check(&self) -> Result<()> {
+        if !(self.test_share > 0.0 && self.test_share < 1.0) {
+            return Err(usage("--test-share must lie between 0 and 1"));
+        }
+        if let Some(c) = self.c.iter().find(|c| !(c.is_finite() && **c > 0.0)) {
+            return Err(usage(format!("--c must be above 0, found {c}")));
+        }
+        if self.top_k == 0 || self.folds < 2 {
+            return Err(usage("--top-k must be at least 1, --folds at least 2"));
+        }
+        Ok(())
+    }
+
+    /// Where states are kept.
+    pub fn states_folder(&self) -> PathBuf {
+        self.states.clone().unwrap_or_else(|| self.output.join("states"))
+    }
+
+    fn grading(&self) -> Grading {
+        if self.binary { Grading::AtLeast(self.threshold.unwrap_or(4.0)) } else { Grading::Whole }
+    }
+
+    /// The settings of the training, but for the layers, whose number the model knows.
+    pub fn training(&self) -> ProbeTraining {
+        ProbeTraining {
+            grading: self.grading(),
+            scale: self.scale,
+            views: self.pooling.clone(),
+            attention_entropy: self.attention_entropy,
+            classifier: match self.classifier {
+                Learner::Logistic => ProbeClassifier::Logistic,
+                Learner::Svm => ProbeClassifier::LinearSvc,
+            },
+            c: self.c.clone(),
+            top_k: self.top_k,
+            folds: self.folds,
+            test_share: self.test_share,
+            split_seed: self.split_seed,
+            grouped: !self.ungrouped,
+            ..ProbeTraining::default()
+        }
+    }
+
+    /// What results depend on and is known before the model is loaded.
+    pub fn settings(&self, input: Option<&Input>, data: &Data) -> Result<Settings> {
+        let training = self.training();
+        let input = input.map(|input| input.identity().map(|file| file.blake3)).transpose()?;
+        let templates: BTreeMap<&String, &str> = data.templates.iter().map(|(name, of)| (name, of.id())).collect();
+        let settings = json!({
+            "program": PROGRAM,
+            "input_blake3": input,
+            "limit": self.model.limit,
+            "seed": self.seed.seed,
+            "aspects": data.rows.keys().collect::<Vec<_>>(),
+            "templates": templates,
+            "raw_prompt": self.model.raw_prompt,
+            "template_args": self.model.template_args,
+            "date": self.model.date.to_string(),
+            "columns": self.columns.to_string(),
+            "group": self.group,
+            "source": self.source,
+            "scale": training.scale,
+            "grading": training.grading,
+            "layers": self.layers_text(),
+            "pooling": training.views,
+            "attention_entropy": training.attention_entropy,
+            "classifier": training.classifier,
+            "c": training.c,
+            "top_k": training.top_k,
+            "folds": training.folds,
+            "test_share": training.test_share,
+            "split_seed": training.split_seed,
+            "grouped": training.grouped,
+            "calibration": training.calibration.map(|calibrator| calibrator.level),
+        });
+        Ok(serde_json::from_value(settings)?)
+    }
+
+    /// The layers as they may be given.
+    fn layers_text(&self) -> String {
+        match &self.layers {
+            LayerList::All => "all".to_owned(),
+            LayerList::Ranges(ranges) => {
+                ranges.iter().map(|(first, last)| format!("{first}-{last}")).collect::<Vec<_>>().join(",")
+            }
+        }
+    }
+
+    /// What results depend on besides.
+    pub fn model_settings(&self, model: &ModelInfo) -> Settings {
+        let fields = [("model_fingerprint", &model.fingerprint), ("dtype", &model.dtype), ("device", &model.device)];
+        fields.into_iter().map(|(name, value)| (name.to_owned(), json!(value))).collect()
+    }
+
+    /// What the states of an aspect depend on.
+    pub fn states_settings(&self, model: &ModelInfo, rows: &[GradedRow]) -> Result<BTreeMap<String, String>> {
+        let mut hash = DataHash::new();
+        for row in rows {
+            hash.add(&serde_json::to_vec(&row.prompt)?);
+        }
+        let settings = [
+            ("program", PROGRAM.to_owned()),
+            ("prompts_blake3", hash.finish()),
+            ("model", model.name.clone()),
+            ("model_fingerprint", model.fingerprint.clone()),
+            ("dtype", model.dtype.clone()),
+            ("device", model.device.clone()),
+            ("date", self.model.date.to_string()),
+        ];
+        Ok(settings.into_iter().map(|(name, value)| (name.to_owned(), value)).collect())
+    }
+}

@@ -1,0 +1,103 @@
+//! Cross-validated score by layer, as a picture.
+
+use std::collections::BTreeMap;
+
+use crate::terminal::drawing::{self, Area, FONT};
+use anyhow::Result;
+use judge_probe::training::{Selection, View};
+use plotters::coord::types::RangedCoordf64;
+use plotters::prelude::*;
+
+type Chart<'a, 'b> = ChartContext<'a, SVGBackend<'b>, Cartesian2d<RangedCoordf64, RangedCoordf64>>;
+
+/// Layer, mean and standard deviation over folds of each point of a line.
+type Line = Vec<(f64, f64, f64)>;
+
+const SIZE: (u32, u32) = (860, 460);
+/// Right of the chart, so that the legend covers nothing of it.
+const LEGEND_WIDTH: u32 = 170;
+
+/// A line for each pooling, with bars of one standard deviation over folds; a ring marks what was chosen. `None` if nothing could be scored.
+pub fn svg(title: &str, selection: &Selection, folds: usize) -> Result<Option<String>> {
+    let mut lines: BTreeMap<View, Line> = BTreeMap::new();
+    let mut rings = Vec::new();
+    for (index, view) in selection.scan.iter().enumerate() {
+        let Some(scores) = &view.scores else { continue };
+        let (layer, mean) = (view.view.layer.0 as f64, scores.best_mean);
+        lines.entry(view.view.reading).or_default().push((layer, mean, scores.best_deviation));
+        if selection.chosen().contains(&index) {
+            rings.push((layer, mean, view.view.reading));
+        }
+    }
+    if lines.is_empty() {
+        return Ok(None);
+    }
+    drawing::svg(SIZE, |area| draw(area, title, folds, &lines, &rings)).map(Some)
+}
+
+fn draw(
+    area: &Area<'_>,
+    title: &str,
+    folds: usize,
+    lines: &BTreeMap<View, Line>,
+    rings: &[(f64, f64, View)],
+) -> Result<(), Box<dyn std::error::Error>> {
+    let all = || lines.values().flatten();
+    let first = all().map(|point| point.0).fold(f64::INFINITY, f64::min);
+    let last = all().map(|point| point.0).fold(f64::NEG_INFINITY, f64::max);
+    let low = all().map(|point| point.1 - point.2).fold(f64::INFINITY, f64::min) - 0.02;
+    let high = all().map(|point| point.1 + point.2).fold(f64::NEG_INFINITY, f64::max) + 0.02;
+    let (left, right) = area.split_horizontally(SIZE.0 - LEGEND_WIDTH);
+    let mut chart: Chart<'_, '_> = ChartBuilder::on(&left)
+        .caption(title, ("sans-serif", 20))
+        .margin(12)
+        .x_label_area_size(40)
+        .y_label_area_size(60)
+        .build_cartesian_2d(first - 0.3..last + 0.3, low..high)?;
+    chart
+        .configure_mesh()
+        .disable_x_mesh()
+        .light_line_style(WHITE)
+        .x_desc("layer (0: embeddings)")
+        .y_desc(format!("macro F1, mean over {folds} folds"))
+        .x_label_formatter(&|layer| if layer.fract().abs() < 1e-9 { format!("{layer:.0}") } else { String::new() })
+        .label_style(FONT)
+        .draw()?;
+    // Beside each other, so that no bar covers another's.
+    let shift = |index: usize| 0.12 * (index as f64 - (lines.len() as f64 - 1.0) / 2.0);
+    for (index, (view, points)) in lines.iter().enumerate() {
+        let colour = Palette99::pick(index).to_rgba();
+        let place = |x: f64| x + shift(index);
+        chart.draw_series(LineSeries::new(
+            points.iter().map(|&(x, mean, _)| (place(x), mean)),
+            colour.stroke_width(2),
+        ))?;
+        for &(x, mean, sd) in points {
+            let bar = bar(place(x), mean - sd, mean + sd, 0.05);
+            chart.draw_series(bar.into_iter().map(|line| PathElement::new(line, colour.stroke_width(1))))?;
+        }
+        let ring = rings.iter().filter(|ring| ring.2 == *view);
+        chart.draw_series(ring.map(|ring| Circle::new((place(ring.0), ring.1), 8, BLACK.stroke_width(2))))?;
+        let y = 60 + 24 * index as i32;
+        right.draw(&PathElement::new([(6, y), (30, y)], colour.stroke_width(2)))?;
+        right.draw(&Text::new(view.as_str(), (38, y - 7), FONT))?;
+    }
+    let y = 60 + 24 * lines.len() as i32;
+    right.draw(&Circle::new((18, y), 8, BLACK.stroke_width(2)))?;
+    right.draw(&Text::new("chosen", (38, y - 7), FONT))?;
+    for line in bar(18, y + 16, y + 34, 4) {
+        right.draw(&PathElement::new(line, BLACK.stroke_width(1)))?;
+    }
+    right.draw(&Text::new("± 1 SD over folds", (38, y + 18), FONT))?;
+    Ok(())
+}
+
+/// A vertical bar with a cap at either end.
+fn bar<X, Y>(x: X, low: Y, high: Y, half_cap: X) -> [[(X, Y); 2]; 3]
+where
+    X: Copy + std::ops::Add<Output = X> + std::ops::Sub<Output = X>,
+    Y: Copy,
+{
+    let cap = |y: Y| [(x - half_cap, y), (x + half_cap, y)];
+    [[(x, low), (x, high)], cap(low), cap(high)]
+}

@@ -1,0 +1,141 @@
+//! A report for people.
+
+use crate::terminal::console::{say, table};
+use anyhow::Result;
+use judge_metrics::Proportion;
+use judge_probe::artefacts::{ArtefactReport, BaselineScore, Duplicates, Neighbour, Shift};
+use judge_probe::training::{Evaluation, ProbeCalibration, TrainingReport};
+
+/// Rows that would look slipped by chance as rarely as this are shown.
+const SLIPPED: f64 = 0.01;
+
+/// What baselines are called where C was chosen in the probe's folds. Those of the artefact report have C = 1, so that
+/// they are the same whatever the probe's settings; their figures therefore differ.
+const TUNED: [(&str, &str); 2] = [("surface", "surface features (tuned)"), ("tfidf", "TF-IDF (tuned)")];
+const FIXED: [(&str, &str); 2] = [("surface", "surface features (C = 1)"), ("tfidf", "TF-IDF (C = 1)")];
+
+pub fn print(aspect: &str, report: &TrainingReport) -> Result<()> {
+    let chosen: Vec<String> = report.chosen.iter().map(|view| format!("{} {}", view.layer, view.pooling)).collect();
+    say(format_args!(
+        "\n{aspect}: {} rows, {} unscored; trained on {} rows; {} (macro F1 of {} folds {:.3} +- {:.3})",
+        report.n,
+        report.unscored,
+        report.n_train,
+        chosen.join(" + "),
+        report.folds,
+        report.cv_mean,
+        report.cv_deviation
+    ))?;
+    if report.rounded > 0 {
+        say(format_args!(
+            "note: {} grades are no whole numbers and were rounded (2.5 to 3) to be classes; Spearman is with the grades as they are",
+            report.rounded
+        ))?;
+    }
+    for (split, evaluation) in &report.splits {
+        say(evaluated(split, evaluation).trim_end())?;
+        let findings = evaluation.findings(|name| called(name, TUNED));
+        findings.iter().try_for_each(|finding| say(format_args!("{split}: {finding}")))?;
+    }
+    if let Some(calibration) = &report.calibration {
+        say(calibrated(calibration)?.trim_end())?;
+    }
+    for (split, found) in &report.artefacts {
+        say(artefacts(split, found).trim_end())?;
+    }
+    say_unless_empty(&slips(&report.shifts))
+}
+
+fn evaluated(split: &str, evaluation: &Evaluation) -> String {
+    let title = format!("{split}, {} rows", evaluation.n);
+    let mut rows = vec![[&title, "weighted F1", "macro F1", "accuracy", "Spearman"].map(str::to_owned).to_vec()];
+    for (name, agreement) in &evaluation.predictors {
+        let cells = [&agreement.weighted_f1, &agreement.macro_f1, &agreement.accuracy, &agreement.spearman];
+        rows.push([called(name, TUNED)].into_iter().chain(cells.map(ToString::to_string)).collect());
+    }
+    let mut text = table(&rows);
+    for (name, gain) in &evaluation.gain_over {
+        let name = called(name, TUNED);
+        text += &format!("probe minus {name}: weighted F1 {}, Spearman {}\n", gain.weighted_f1, gain.spearman);
+    }
+    text
+}
+
+/// Whether people's grades lie where the calibrator says.
+fn calibrated(calibration: &ProbeCalibration) -> Result<String> {
+    let (out_of_fold, held_out) = match calibration {
+        ProbeCalibration::Undefined { undefined } => return Ok(format!("no calibrator is kept: {undefined}")),
+        ProbeCalibration::Kept { out_of_fold, held_out } => (out_of_fold, held_out),
+    };
+    let line = |rows: &str, coverage: Proportion, width: f64, error: f64| {
+        let (share, aim) = (100.0 * coverage.estimate()?, 100.0 * out_of_fold.level);
+        anyhow::Ok(format!(
+            "calibrated, {rows}: {share:.1} % of grades in their intervals (aim {aim:.0} %), mean width {width:.2}, mean error {error:.2}\n"
+        ))
+    };
+    let mut text = line("out of fold", out_of_fold.coverage, out_of_fold.width.estimate, out_of_fold.error.estimate)?;
+    for (split, found) in held_out {
+        text += &line(split, found.coverage, found.width, found.error)?;
+    }
+    Ok(text)
+}
+
+fn artefacts(split: &str, report: &ArtefactReport) -> String {
+    let title = format!("artefacts of {split}");
+    let mut rows = vec![[&title, "weighted F1", "above majority"].map(str::to_owned).to_vec()];
+    rows.push(["majority".to_owned(), cell(&report.majority)].to_vec());
+    for baseline in &report.baselines {
+        let mut row = [called(&baseline.name, FIXED), cell(&baseline.score), cell(&baseline.gain)].to_vec();
+        row.extend(baseline.explains.then(|| "explains the label in part".to_owned()));
+        rows.push(row);
+    }
+    let mut text = table(&rows);
+    text += "(tuned: C chosen in the probe's folds; C = 1: the same whatever the probe's settings)\n";
+    for (what, duplicates) in [("question", &report.questions), ("response", &report.responses)] {
+        let Duplicates { n_tested, found, n_same_label } = duplicates;
+        if !found.is_empty() {
+            text += &format!(
+                "{} of {n_tested} rows have a {what} that also occurs in the training rows, {n_same_label} with the same label\n",
+                found.len()
+            );
+        }
+    }
+    for source in &report.source_counts {
+        let labels: Vec<String> = source.labels.iter().map(|(label, n)| format!("{label}: {n}")).collect();
+        text += &format!("rows of each label from {}: {}\n", source.source, labels.join(", "));
+    }
+    text
+}
+
+/// Empty if nothing looks slipped.
+fn slips(shifts: &[Shift]) -> String {
+    let mut text = String::new();
+    for shift in shifts.iter().filter(|shift| shift.p_value <= SLIPPED) {
+        let neighbour = match shift.neighbour {
+            Neighbour::Before => "before",
+            Neighbour::After => "after",
+        };
+        text += &format!(
+            "{} responses are closer to the question {neighbour} their own (p = {:.3}): check whether rows have slipped\n",
+            shift.closer.len(),
+            shift.p_value
+        );
+    }
+    text
+}
+
+fn cell(score: &BaselineScore) -> String {
+    match score.interval {
+        Some(interval) => format!("{:.3} [{:.3}, {:.3}]", score.estimate, interval.low, interval.high),
+        None => format!("{:.3} (one question, no interval)", score.estimate),
+    }
+}
+
+/// A baseline's name for people.
+fn called(name: &str, names: [(&str, &str); 2]) -> String {
+    names.into_iter().find(|(known, _)| *known == name).map_or(name, |(_, called)| called).to_owned()
+}
+
+fn say_unless_empty(text: &str) -> Result<()> {
+    if text.is_empty() { Ok(()) } else { say(text.trim_end()) }
+}

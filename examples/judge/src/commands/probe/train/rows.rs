@@ -1,0 +1,252 @@
+//! What probes are trained on: prompts with grades, from a file or generated.
+
+use std::borrow::Cow;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+
+use crate::args::model_args::ModelArgs;
+use anyhow::{Context, Result, bail, ensure};
+use judge_core::{Aspect, Fields, ItemId, Prompt, PromptTemplate};
+use judge_data::{Columns, DatasetOptions, Field, GradedRecord, Input, PromptInput, PromptRecord, Row};
+use judge_probe::training::GradedRow;
+use serde::Deserialize;
+use tiny_judge::planted::{Split, generate, prompt};
+
+/// The aspect of rows that name none.
+const UNNAMED: &str = "quality";
+
+/// How rows are read.
+pub struct Reading<'a> {
+    /// Aspects wanted; empty: all.
+    pub aspects: &'a [String],
+    /// Field whose rows stay on one side of every split.
+    pub group: Option<&'a str>,
+    /// Field that says where a row comes from.
+    pub source: Option<&'a str>,
+    /// Which columns hold which fields.
+    pub columns: &'a Columns,
+    /// Prompt of rows with question and response.
+    pub template: Option<&'a PromptTemplate>,
+    pub model: &'a ModelArgs,
+}
+
+/// Rows by aspect, and the templates that made prompts of them.
+#[derive(Default)]
+pub struct Data {
+    pub rows: BTreeMap<String, Vec<GradedRow>>,
+    pub templates: BTreeMap<String, PromptTemplate>,
+    /// Rows without a grade, which were skipped.
+    pub ungraded: usize,
+}
+
+/// A row of a probing file, which is a JSON object of one list per aspect.
+#[derive(Deserialize)]
+struct ProbingRow {
+    id: ItemId,
+    eval_prompt: String,
+    score: Option<f64>,
+}
+
+const QUESTION: &str = "\n\nQuestion:\n";
+const RESPONSE: &str = "\n\nGenerated response:\n";
+
+impl Data {
+    /// Generated questions and answers: a train, a test and a shifted split, graded by simulated raters.
+    pub fn generated(per_split: [usize; 3], seed: u64, model: &ModelArgs) -> Self {
+        let mut rows = Vec::new();
+        for (split, n) in [Split::Train, Split::Test, Split::Shifted].into_iter().zip(per_split) {
+            rows.extend(generate(split, n, seed).into_iter().map(|item| GradedRow {
+                split: Some(split.name().to_owned()),
+                group: item.instruction.clone(),
+                question: item.instruction.clone(),
+                response: item.response.clone(),
+                ..GradedRow::new(item.id.as_str(), dressed(model, PromptInput::Text(prompt(&item))), item.human())
+            }));
+        }
+        rows.truncate(model.limit.unwrap_or(usize::MAX));
+        Self { rows: BTreeMap::from([(UNNAMED.to_owned(), rows)]), ..Self::default() }
+    }
+
+    /// A probing file `{"ASPECT": [{"id", "eval_prompt", "score"}, …], …}`, or JSON lines. The file is parsed once.
+    pub fn read(input: &Input, reading: &Reading<'_>) -> Result<Self> {
+        let path = input.path();
+        let mut data = Self::default();
+        let mut seen = BTreeSet::new();
+        for (index, row) in input.rows()?.enumerate() {
+            let row = row?;
+            if index == 0 && is_probing_file(&row) {
+                data.read_probing_file(path, row, reading, &mut seen)?;
+                break;
+            }
+            let place = row.place().to_string();
+            // Errors of the crate name their place already.
+            let placed =
+                |error: anyhow::Error| if error.is::<judge_data::Error>() { error } else { error.context(place) };
+            data.read_line(row, index, reading, &mut seen).map_err(placed)?;
+        }
+        for aspect in reading.aspects {
+            let known = data.rows.keys();
+            ensure!(data.rows.contains_key(aspect), "{} has no aspect {aspect:?}, it has {known:?}", path.display());
+        }
+        data.rows.retain(|aspect, _| reading.aspects.is_empty() || reading.aspects.contains(aspect));
+        for aspect in data.rows.keys() {
+            let plain = Path::new(aspect).file_name().is_some_and(|name| name == aspect.as_str());
+            ensure!(plain, "{}: files are named by aspects, and {aspect:?} cannot be a file's name", path.display());
+        }
+        match (data.rows.is_empty(), data.ungraded) {
+            (true, 0) => bail!("{} has no rows", path.display()),
+            (true, n) => {
+                bail!("none of the {n} rows of {} has a grade: expected a field human, scores or score", path.display())
+            }
+            _ => Ok(data),
+        }
+    }
+
+    fn read_probing_file(
+        &mut self,
+        path: &Path,
+        file: Row,
+        reading: &Reading<'_>,
+        seen: &mut BTreeSet<(String, ItemId)>,
+    ) -> Result<()> {
+        let wrong = |aspect: &str| format!("{} is no probing file: aspect {aspect:?}", path.display());
+        for (aspect, text) in file.into_extra(&[]).iter() {
+            let rows: Vec<ProbingRow> = serde_json::from_str(text).with_context(|| wrong(aspect))?;
+            for row in rows {
+                self.push(aspect, row.score, row.into_graded(), reading, seen).with_context(|| wrong(aspect))?;
+            }
+        }
+        Ok(())
+    }
+
+    fn read_line(
+        &mut self,
+        row: Row,
+        index: usize,
+        reading: &Reading<'_>,
+        seen: &mut BTreeSet<(String, ItemId)>,
+    ) -> Result<()> {
+        let options = DatasetOptions { columns: reading.columns.clone(), ..DatasetOptions::default() };
+        let aspect = text_field(&row, reading.columns, Field::Aspect)?;
+        let split = text_field(&row, reading.columns, Field::Split)?;
+        let fields = row.clone().into_extra(&[]);
+        let (grade, mut graded) = if reading.columns.has(&row, Field::Response) {
+            let record = GradedRecord::from_row(row, index, &options)?;
+            let template = reading.model.dress_template(template(reading, aspect.as_deref())?);
+            let prompt = template.fill(&Pair(&record))?;
+            self.templates.insert(aspect.clone().unwrap_or_else(|| UNNAMED.to_owned()), template);
+            let (grade, row) = (record.human(), GradedRow::new(record.id, prompt, 0.0));
+            (grade, GradedRow { question: record.instruction, response: record.response, ..row })
+        } else {
+            let record = PromptRecord::from_row(row, index, &options)?;
+            (record.human(), GradedRow::new(record.id, dressed(reading.model, record.input), 0.0))
+        };
+        let text = |field: &str| {
+            let text = fields.rendered(field).map(Cow::into_owned).or_else(|| fields.text(field).map(str::to_owned));
+            text.with_context(|| format!("there is no field {field:?}"))
+        };
+        if let Some(field) = reading.group {
+            graded.group = text(field)?;
+        } else if !graded.question.is_empty() {
+            graded.group.clone_from(&graded.question);
+        }
+        graded.source = reading.source.map(text).transpose()?;
+        graded.split = split;
+        self.push(aspect.as_deref().unwrap_or(UNNAMED), grade, graded, reading, seen)
+    }
+
+    /// Adds a row with its grade, or counts it if it has none.
+    fn push(
+        &mut self,
+        aspect: &str,
+        grade: Option<f64>,
+        row: GradedRow,
+        reading: &Reading<'_>,
+        seen: &mut BTreeSet<(String, ItemId)>,
+    ) -> Result<()> {
+        let is_new = seen.insert((aspect.to_owned(), row.id.clone()));
+        ensure!(is_new, "the id {} appears twice in the aspect {aspect:?}", row.id);
+        let rows = self.rows.get(aspect).map_or(0, Vec::len);
+        match grade {
+            None => self.ungraded += 1,
+            Some(_) if rows >= reading.model.limit.unwrap_or(usize::MAX) => {}
+            Some(grade) => self.rows.entry(aspect.to_owned()).or_default().push(GradedRow { grade, ..row }),
+        }
+        Ok(())
+    }
+}
+
+/// A pair in a template, whatever its columns are called.
+struct Pair<'a>(&'a GradedRecord);
+
+impl Fields for Pair<'_> {
+    fn field(&self, name: &str) -> Option<Cow<'_, str>> {
+        match name {
+            "question" | "instruction" => Some(self.0.instruction.as_str().into()),
+            "response" | "prediction" => Some(self.0.response.as_str().into()),
+            _ => self.0.field(name),
+        }
+    }
+
+    fn names(&self) -> Vec<String> {
+        self.0.names()
+    }
+}
+
+impl ProbingRow {
+    /// The row without its grade.
+    fn into_graded(self) -> GradedRow {
+        let Self { id, eval_prompt, .. } = self;
+        let rest = eval_prompt.split_once(QUESTION).map(|(_, rest)| rest);
+        let pair = rest.and_then(|rest| rest.split_once(RESPONSE));
+        let pair = pair.map(|(question, response)| (question.to_owned(), response.to_owned()));
+        let row = GradedRow::new(id, Prompt::Raw(eval_prompt), 0.0);
+        match pair {
+            Some((question, response)) if !question.is_empty() => {
+                GradedRow { group: question.clone(), question, response, ..row }
+            }
+            Some((_, response)) => GradedRow { response, ..row },
+            None => row,
+        }
+    }
+}
+
+/// A field of text that a row may lack.
+fn text_field(row: &Row, columns: &Columns, field: Field) -> Result<Option<String>> {
+    let Some(json) = columns.find(row, field)?.and_then(|name| row.value(name)) else { return Ok(None) };
+    let text = serde_json::from_str(json).with_context(|| format!("expected {field} to be text, found {json}"))?;
+    Ok(Some(text))
+}
+
+/// A prompt as the options want it.
+fn dressed(model: &ModelArgs, input: PromptInput) -> Prompt {
+    if model.raw_prompt { input.to_raw() } else { model.dress(input.to_chat()) }
+}
+
+/// The prompt for an aspect's pairs.
+fn template(reading: &Reading<'_>, aspect: Option<&str>) -> Result<PromptTemplate> {
+    if let Some(template) = reading.template {
+        return Ok(template.clone());
+    }
+    let known = || Aspect::ALL.map(Aspect::as_str).join(", ");
+    match aspect.map(|aspect| (aspect, aspect.parse::<Aspect>())) {
+        Some((_, Ok(aspect))) => Ok(aspect.template()),
+        Some((aspect, Err(_))) => {
+            bail!(
+                "there is no built-in prompt for the aspect {aspect:?}; built-in are {}: give --template FILE",
+                known()
+            )
+        }
+        None => bail!(
+            "the row names no aspect, so there is no built-in prompt for it; built-in are {}: add a field \"aspect\", or give \
+             --template FILE",
+            known()
+        ),
+    }
+}
+
+/// An object whose values are lists is a probing file, whatever is wrong inside.
+fn is_probing_file(row: &Row) -> bool {
+    let fields = row.clone().into_extra(&["messages", "human", "scores"]);
+    !fields.is_empty() && fields.iter().all(|(_, text)| text.trim_start().starts_with('['))
+}

@@ -1,0 +1,215 @@
+//! The signals of an aspect's prompts, states and attention entropies: read once, kept in files, reread by memory map.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use crate::prompts;
+use anyhow::{Context, Result};
+use judge_core::{Backbone, LabelRead, Layer, Lens, Outcome, ReadAt, Signal, TokenId, Want};
+use judge_data::{Error, Sharding, StatesFile, StatesSpec, StatesWriter, WriteOptions};
+use judge_probe::Matrix;
+use judge_probe::training::{GradedRow, ProbeTraining, RowSignals};
+
+/// Most bytes of one file of states.
+const SHARD_BYTES: u64 = 1 << 30;
+
+/// The name of the logits of the labels.
+const LABELS: &str = "labels";
+
+/// The tables that a training may keep of an aspect, before it is known which layers the model has.
+pub fn paths(folder: &Path, aspect: &str, training: &ProbeTraining) -> Result<Vec<PathBuf>> {
+    let any_layer = ProbeTraining { layers: vec![Layer(1)], ..training.clone() };
+    let names = any_layer.all_signals().into_iter().map(|(_, signal)| name(signal));
+    names.chain([Ok(LABELS.to_owned())]).map(|name| Ok(path(folder, aspect, &name?))).collect()
+}
+
+fn path(folder: &Path, aspect: &str, name: &str) -> PathBuf {
+    folder.join(format!("{aspect}.{name}.safetensors"))
+}
+
+fn name(signal: Signal) -> Result<String> {
+    Ok(serde_json::to_value(signal)?.as_str().unwrap_or_default().to_owned())
+}
+
+/// What is read of each prompt.
+pub struct Reading<'a> {
+    signals: Vec<(Layer, Signal)>,
+    /// The grades as tokens, for the model's own score, where they are tokens and all blocks are run anyway.
+    labels: Option<&'a [TokenId]>,
+}
+
+impl<'a> Reading<'a> {
+    pub fn new(training: &ProbeTraining, labels: Option<&'a [TokenId]>) -> Self {
+        Self { signals: training.all_signals(), labels }
+    }
+
+    fn signals(&self) -> BTreeSet<Signal> {
+        self.signals.iter().map(|&(_, signal)| signal).collect()
+    }
+
+    fn layers_of(&self, signal: Signal) -> impl Iterator<Item = Layer> {
+        self.signals.iter().filter(move |&&(_, known)| known == signal).map(|&(layer, _)| layer)
+    }
+}
+
+/// Signals in files, a set for each kind, and the logits of the labels at the prompt's end.
+pub struct States {
+    files: Vec<(Signal, StatesFile)>,
+    labels: Option<StatesFile>,
+}
+
+impl States {
+    /// Reads what is not in the files of `folder` yet, all of it in one pass per prompt. It resumes if interrupted; files of other settings
+    /// are refused.
+    pub fn read(
+        model: &dyn Backbone,
+        folder: &Path,
+        aspect: &str,
+        rows: &[GradedRow],
+        reading: &Reading<'_>,
+        settings: &BTreeMap<String, String>,
+        quiet: bool,
+    ) -> Result<Self> {
+        fs::create_dir_all(folder).with_context(|| format!("cannot make {}", folder.display()))?;
+        let mut parts = Vec::new();
+        for signal in reading.signals() {
+            let name = name(signal)?;
+            let layers = reading.layers_of(signal).collect();
+            parts.push((Part::Signal(signal), name, layers, model.info().width(signal)));
+        }
+        if let Some(labels) = reading.labels {
+            parts.push((Part::Labels, LABELS.to_owned(), vec![Layer(model.info().n_layers)], labels.len()));
+        }
+        let mut paths: Vec<(Part, PathBuf)> = Vec::new();
+        let mut writers = Vec::new();
+        for (part, name, layers, width) in parts {
+            let path = path(folder, aspect, &name);
+            let mut metadata = settings.clone();
+            if let (Part::Labels, Some(tokens)) = (part, reading.labels) {
+                metadata.insert("tokens".to_owned(), serde_json::to_string(tokens)?);
+            }
+            metadata.insert("read".into(), name);
+            let sharding = Sharding::Bytes(SHARD_BYTES);
+            let spec = StatesSpec { rows: rows.len(), layers, d_model: width, metadata, sharding };
+            let writer = StatesWriter::open(&path, &spec, WriteOptions::default())
+                .context("cannot resume these states: remove them, or name another --states folder")?;
+            writers.push((part, writer));
+            paths.push((part, path));
+        }
+        write(model, rows, reading, &mut writers, quiet)?;
+        for (_, writer) in writers {
+            writer.finish()?;
+        }
+        let mut states = Self { files: Vec::new(), labels: None };
+        for (part, path) in paths {
+            let file = StatesFile::open(path)?;
+            match part {
+                Part::Signal(signal) => states.files.push((signal, file)),
+                Part::Labels => states.labels = Some(file),
+            }
+        }
+        Ok(states)
+    }
+}
+
+impl States {
+    fn file(&self, signal: Signal, layer: Layer) -> Result<&StatesFile> {
+        let file = self.files.iter().find(|&&(known, _)| known == signal).map(|(_, file)| file);
+        file.with_context(|| format!("there is no {signal:?} of {layer}"))
+    }
+}
+
+impl RowSignals for States {
+    type Error = anyhow::Error;
+
+    fn is_read(&self, row: usize) -> bool {
+        self.files.iter().all(|(_, file)| file.is_scored(row))
+    }
+
+    fn matrix(&self, rows: &[usize], layer: Layer, signals: &[Signal]) -> Result<Matrix> {
+        let widths = signals.iter().map(|&signal| self.file(signal, layer).map(StatesFile::d_model));
+        let width = widths.sum::<Result<usize>>()?;
+        let mut values = Vec::with_capacity(rows.len() * width);
+        for &row in rows {
+            for &signal in signals {
+                let state = self.file(signal, layer)?.state(row, layer)?;
+                let state = state.with_context(|| format!("row {row} has no {signal:?} of {layer}"))?;
+                values.extend(state.into_iter().map(f64::from));
+            }
+        }
+        Ok(Matrix::new(values, width)?)
+    }
+
+    fn grade_logits(&self, row: usize) -> Result<Option<Vec<f64>>> {
+        let logits = self.labels.as_ref().map(|file| file.row(row)).transpose()?.flatten();
+        Ok(logits.map(|logits| logits.into_iter().map(f64::from).collect()))
+    }
+}
+
+#[derive(Clone, Copy, PartialEq)]
+enum Part {
+    Signal(Signal),
+    Labels,
+}
+
+fn write(
+    model: &dyn Backbone,
+    rows: &[GradedRow],
+    reading: &Reading<'_>,
+    writers: &mut [(Part, StatesWriter)],
+    quiet: bool,
+) -> Result<()> {
+    let pending: Vec<usize> =
+        (0..rows.len()).filter(|&row| writers.iter().any(|(_, writer)| !writer.is_done(row))).collect();
+    if pending.is_empty() {
+        return Ok(());
+    }
+    let read = label_read(model, reading);
+    let want = Want { labels: read.iter().cloned().collect(), ..Want::of_signals(&reading.signals) };
+    let open = [rows.len(), pending.len()];
+    let prompts = pending.iter().map(|&row| Ok((rows[row].id.clone(), row, Ok(rows[row].prompt.clone()))));
+    prompts::read(model, want, open, quiet, prompts, |_, row, outcome| {
+        store(writers, row, &rows[row], reading, read.as_ref(), outcome)
+    })
+}
+
+/// The logits of the grades, where they are read.
+fn label_read(model: &dyn Backbone, reading: &Reading<'_>) -> Option<LabelRead> {
+    let tokens = reading.labels?.to_vec();
+    let layers = vec![Layer(model.info().n_layers)];
+    Some(LabelRead { tokens, layers, lens: Lens::Raw, at: ReadAt::PromptEnd, label_mass: false })
+}
+
+fn store(
+    writers: &mut [(Part, StatesWriter)],
+    index: usize,
+    row: &GradedRow,
+    asked: &Reading<'_>,
+    labels: Option<&LabelRead>,
+    outcome: &Outcome,
+) -> Result<(), Error> {
+    let not_read = |what| judge_core::Error::NotRead { what };
+    for (part, writer) in writers.iter_mut().filter(|(_, writer)| !writer.is_done(index)) {
+        let reading = match outcome {
+            Outcome::Unscored(reason) => {
+                writer.write_unscored(index, &row.id, reason)?;
+                continue;
+            }
+            Outcome::Read(reading) => reading,
+        };
+        let values = match part {
+            Part::Signal(signal) => {
+                let values =
+                    |layer| reading.signal(layer, *signal).ok_or(not_read("signal of a layer that was asked for"));
+                asked.layers_of(*signal).map(values).collect::<Result<Vec<_>, _>>()?.concat()
+            }
+            Part::Labels => {
+                let read = labels.ok_or(not_read("logits of the grades"))?;
+                reading.labels(read)?.prompt_end()?.logits.clone()
+            }
+        };
+        writer.write(index, &row.id, &values)?;
+    }
+    Ok(())
+}

@@ -1,0 +1,146 @@
+//! Ranks many answers to one question: best of n by comparing them two by two, or by grading each.
+//!
+//! `cargo run --release --example rank_answers -- --input answers.jsonl --output ranked.jsonl`
+
+mod pairing;
+mod report;
+mod row;
+
+use std::path::PathBuf;
+
+use crate::args::files::{InputArgs, OutputArgs};
+use crate::args::model_args::ModelArgs;
+use crate::args::prompted::{AskedJudge, PromptedArgs};
+use crate::terminal::console::{check_scored, say, tell, usage};
+use crate::terminal::pace::Watch;
+use crate::unread::Unread;
+use anyhow::Result;
+use clap::Args;
+use judge_core::{Backbone, EachAnswer, Fields, OrderPolicy, RunSummary, Swapped, Tournament};
+use judge_data::{Carry, DatasetFormat, Input, Opened, Outputs, Resolved, Run, judge_rows};
+use judge_models::Model;
+use serde_json::json;
+
+use pairing::{PairingStrategy, Strategy};
+use row::RankedRow;
+
+/// Rank the answers to each question and choose the best.
+///
+/// Rows {"id", "instruction", "responses": [text, …], "rubric"?, "reference"?, "human"?: [grade, …]} get "best" and "ranking" (places in `responses`, from 0), "scores" (the strength of
+/// each answer: log-odds, of sum 0; of equal ones the first comes first), their 95 % "intervals", "margin" (how far the best is ahead of the second) and "comparisons" with the preference for the first of two answers, the mean of both orders. With
+/// --apart each answer is graded by itself, and "scores" are grades; with --reward they are rewards. Where people have graded the answers, a report says how good the chosen ones are.
+#[derive(Args)]
+pub(crate) struct Cli {
+    #[command(flatten)]
+    pub(crate) input: InputArgs,
+    #[command(flatten)]
+    pub(crate) output: OutputArgs,
+    /// Where the report on rows with `human` goes
+    #[arg(long, value_name = "FILE")]
+    pub(crate) json: Option<PathBuf>,
+    #[command(flatten)]
+    judge: PromptedArgs,
+    /// Which answers are compared: all pairs of them, or those of which most is to be learnt, round by round
+    #[arg(long, value_enum, default_value_t = Strategy::RoundRobin, conflicts_with_all = ["apart", "reward"], help_heading = "Judge")]
+    strategy: Strategy,
+    /// With --strategy adaptive: how many comparisons a row may take [default: 2 n of n answers]
+    #[arg(long, value_name = "N", conflicts_with_all = ["apart", "reward"], value_parser = clap::value_parser!(u32).range(1..), help_heading = "Judge")]
+    comparisons: Option<u32>,
+    /// Which other fields are carried to the output: all, none, or names with commas between
+    #[arg(long, default_value = "all", value_name = "FIELDS")]
+    carry: Carry,
+    #[command(flatten)]
+    model: ModelArgs,
+}
+
+pub(crate) fn run(cli: &Cli) -> Result<()> {
+    cli.judge.check()?;
+    if cli.comparisons.is_some() && cli.strategy == Strategy::RoundRobin {
+        return Err(usage("--comparisons needs --strategy adaptive"));
+    }
+    let inputs = std::iter::once(cli.input.input.clone()).chain(cli.judge.files());
+    let outputs = Outputs::new(inputs).rows([&cli.output.output]).reports("rank_answers", &cli.json);
+    outputs.overwrite(cli.output.write.overwrite).check()?;
+    let input = cli.input.open()?;
+    let (rows, default) = cli.check_rows(&input)?;
+    let asked = cli.judge.asked(default, None, true, &cli.model)?;
+
+    let mut settings = cli.judge.settings(&asked)?;
+    settings.insert("strategy".to_owned(), json!(format!("{:?}", cli.strategy)));
+    settings.insert("comparisons".to_owned(), json!(cli.comparisons));
+    settings.insert("carry".to_owned(), json!(format!("{:?}", cli.carry)));
+    let plan =
+        cli.output.plan("rank_answers", &input, rows, &cli.input, &cli.model, Some(asked.template()), settings)?;
+    let start = match plan.open()? {
+        Opened::Complete(record) => {
+            let (path, scored) = (cli.output.output.display(), record.counts.scored);
+            say(format_args!("{path} is complete: {scored} of {rows} rows ranked; nothing to do"))?;
+            return report::print(cli);
+        }
+        Opened::Ready(start) => start,
+    };
+    let model = cli.model.load_for(&input)?;
+    let (description, template, form) = (cli.judge.describe(&asked), asked.template().to_owned(), asked.form());
+    let judge = cli.judge.judge(asked, &model)?;
+    let resolved = Resolved { model: Some(model.info().clone()), template: Some(template), ..Resolved::default() };
+    let mut output = start.begin(resolved)?;
+    if !cli.model.quiet {
+        tell(description);
+        if output.resumed().rows > 0 {
+            tell(format_args!("resuming: {} of {rows} rows are done", output.resumed().rows));
+        }
+    }
+    let summary = cli.rank_all(&mut output, &model, &judge, &input, rows)?;
+    cli.judge.tell_label_mass(&summary);
+    let counts = output.finish()?.counts;
+    say(format_args!("{} of {rows} rows ranked -> {}", counts.scored, cli.output.output.display()))?;
+    for (reason, count) in &counts.unscored {
+        say(format_args!("unscored, {reason}: {count}"))?;
+    }
+    cli.judge.tell_unscored(&counts.unscored, form, true);
+    check_scored(counts.scored, counts.unscored)?;
+    report::print(cli)
+}
+
+impl Cli {
+    /// Reads the whole input before any model work: how many rows there are, and which family suits them.
+    fn check_rows(&self, input: &Input) -> Result<(usize, &'static str)> {
+        // Rows that cannot be read say nothing about the others.
+        let (mut rows, mut read, mut references, mut unread) = (0, 0, 0, Unread::default());
+        for record in self.input.records(input, Some(DatasetFormat::Answers), self.model.limit)? {
+            let record = record?;
+            unread.see(&record);
+            read += usize::from(record.unread().is_none());
+            references += usize::from(record.field("reference").is_some_and(|reference| !reference.is_empty()));
+            self.carry.of_row(record.into_extra(), &RankedRow::KNOWN)?;
+            rows += 1;
+        }
+        unread.tell();
+        Ok((rows, if read > 0 && references == read { "pair-reference" } else { "pair" }))
+    }
+
+    fn rank_all(
+        &self,
+        output: &mut Run,
+        model: &Model,
+        judge: &AskedJudge,
+        input: &Input,
+        rows: usize,
+    ) -> Result<RunSummary> {
+        let mut watch = Watch::new("ranking", output.resumed().rows, rows, self.model.quiet)?;
+        let records = self.input.records(input, Some(DatasetFormat::Answers), self.model.limit)?;
+        let summary = if self.judge.is_apart() {
+            let each = EachAnswer::new(judge);
+            let row = |result| RankedRow::of_grades(result, &self.carry);
+            judge_rows(output, model, vec![&each], records, row, |event| watch.see(event))?
+        } else {
+            let pairing =
+                PairingStrategy { strategy: self.strategy, comparisons: self.comparisons.map(|n| n as usize) };
+            let tournament = Tournament::new(Swapped::new(judge, OrderPolicy::Average), pairing);
+            let row = |result| RankedRow::of_comparisons(&tournament, result, &self.carry);
+            judge_rows(output, model, vec![&tournament], records, row, |event| watch.see(event))?
+        };
+        watch.finish(summary.cancelled, "rows")?;
+        Ok(summary)
+    }
+}

@@ -1,0 +1,93 @@
+//! What a run came to, on one page.
+//!
+//! ```sh
+//! report --input scores.jsonl --output report.html        # rows of lager_pointwise, prompt_judge or calibrate, or of anything with scores
+//! report --input parts --check check.json --output report.html    # what score_files wrote, and what its check found
+//! ```
+
+mod figures;
+mod findings;
+mod page;
+mod record;
+mod rows;
+mod texts;
+
+use std::path::PathBuf;
+
+use crate::args::files::{OverwriteArgs, parquet_files};
+use crate::report::{write_json, write_marked};
+use crate::terminal::console::{progress, say};
+use anyhow::{Result, ensure};
+use clap::Args;
+use judge_data::Outputs;
+
+use self::findings::Findings;
+use self::record::Record;
+use self::rows::{Fields, Rows};
+
+/// What a run came to, on one page.
+///
+/// One HTML file without scripts and without addresses of anything outside it, under 1 MB for any run, and the numbers in it as JSON. The same input
+/// gives the same bytes. It has whether all rows are there, how well scores agree with people and how sure that is, the agreement of each layer,
+/// the distribution of scores, whether they mean what they say, rows without a score by reason, the worst disagreements, the longest items, and all settings.
+/// What needs human scores is left out where there are none.
+#[derive(Args)]
+pub(crate) struct Cli {
+    /// JSON lines of scores (lager_pointwise, prompt_judge, calibrate, score_files check --export, or your own with `score` and `human`), or a folder of result rows
+    #[arg(long, value_name = "FILE|DIR")]
+    input: PathBuf,
+    /// Where the page goes
+    #[arg(long, value_name = "FILE.html")]
+    output: PathBuf,
+    /// Where its numbers go [default: beside the page, with the extension json]
+    #[arg(long, value_name = "FILE.json")]
+    json: Option<PathBuf>,
+    /// The plan or the run record that says how the rows were made [default: the record beside the input, if there is one]
+    #[arg(long, value_name = "FILE.json")]
+    run: Option<PathBuf>,
+    /// What score_files check --json found
+    #[arg(long, value_name = "FILE.json")]
+    check: Option<PathBuf>,
+    /// The rows that were scored, JSON lines, for the texts of the worst disagreements, where the scores do not carry them
+    #[arg(long, value_name = "FILE")]
+    texts: Option<PathBuf>,
+    /// Field of the prediction [default: predicted, score or verdict, the first that is there]
+    #[arg(long, value_name = "FIELD")]
+    predicted: Option<String>,
+    /// Field of the human score [default: human or scores, the first that is there]
+    #[arg(long, value_name = "FIELD")]
+    human: Option<String>,
+    /// No progress on stderr
+    #[arg(long)]
+    quiet: bool,
+    #[command(flatten)]
+    write: OverwriteArgs,
+}
+
+pub(crate) fn run(cli: &Cli) -> Result<()> {
+    let json = cli.json.clone().unwrap_or_else(|| cli.output.with_extension("json"));
+    let read = [&cli.run, &cli.check, &cli.texts].into_iter().flatten();
+    let outputs = Outputs::new(read.chain([&cli.input])).reports("report", [&cli.output, &json]);
+    outputs.overwrite(cli.write.overwrite).check()?;
+    let record = Record::find(cli.run.as_deref(), &cli.input, cli.check.as_deref())?;
+    let fields = Fields { predicted: cli.predicted.clone(), human: cli.human.clone() };
+    let bar = progress("reading", 0, cli.quiet);
+    let mut rows = Rows::new(fields);
+    match cli.input.is_dir() {
+        true => {
+            let files = parquet_files(&[cli.input.to_string_lossy().into_owned()])?;
+            rows.read_results(&files, |rows| bar.inc(rows))?;
+        }
+        false => rows.read_lines(&cli.input, |rows| bar.inc(rows))?,
+    }
+    bar.finish_and_clear();
+    if let Some(path) = &cli.texts {
+        rows.add_texts(path)?;
+    }
+    ensure!(rows.n > 0, "{}: expected rows, found none", cli.input.display());
+    let findings = Findings::new(&cli.input, rows, record)?;
+    let page = page::html(&findings)?;
+    write_json(&json, "report", &findings)?;
+    write_marked(&cli.output, "report", &page)?;
+    say(format_args!("{} -> {}, {}", findings.in_words(), cli.output.display(), json.display()))
+}

@@ -1,0 +1,297 @@
+//! Every number of the page.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use crate::args::files::program;
+use crate::preferences::Worth;
+use crate::reliability::{self, Bin, histogram};
+use crate::report::{BOOTSTRAP, as_json};
+use anyhow::Result;
+use judge_data::{InputFile, Program};
+use judge_metrics::comparison::{ComparedItem, Comparison, ComparisonSettings, Statistic};
+use judge_metrics::correlation::{RankVariance, spearman, spearman_interval};
+use serde::{Serialize, Serializer};
+
+use super::record::Record;
+use super::rows::{Coverage, Disagreement, LISTED, Long, Part, Rows, Unscored};
+
+/// Bars of each histogram.
+const BARS: usize = 40;
+/// What is said of the agreement with people, if the data define it.
+const SAID: [&str; 10] = [
+    "spearman",
+    "pearson",
+    "kendall_tau_b",
+    "mae",
+    "rmse",
+    "bias",
+    "accuracy",
+    "cohen_kappa",
+    "cohen_kappa_quadratic",
+    "auroc",
+];
+
+/// Everything that is on the page. It is written as it is to the JSON file.
+#[derive(Serialize)]
+pub struct Findings {
+    pub program: Program,
+    pub input: Input,
+    pub rows: usize,
+    pub scored: usize,
+    pub graded: usize,
+    pub unscored: BTreeMap<String, Unscored>,
+    /// The digest of the results, of result rows.
+    pub results: Option<String>,
+    pub runs: BTreeMap<String, usize>,
+    pub devices: BTreeMap<String, usize>,
+    pub record: Record,
+    /// Name of the fields that were compared.
+    pub predicted: Option<String>,
+    pub human: Option<String>,
+    /// With people; empty where nobody graded.
+    #[serde(serialize_with = "by_name")]
+    pub agreement: Vec<(String, Statistic)>,
+    /// What the preferences on pairs are worth, where probabilities were read.
+    #[serde(serialize_with = "worth")]
+    pub preferences: Option<Worth>,
+    /// What who guesses the same for every row would get.
+    pub constant_guess: BTreeMap<&'static str, f64>,
+    pub layers: Vec<LayerAgreement>,
+    /// Why there are none.
+    pub no_layers: Option<String>,
+    pub scores: Vec<Bar>,
+    pub labels: BTreeMap<String, usize>,
+    pub reliability: Vec<Bin>,
+    pub coverage: Option<Coverage>,
+    pub disagreements: Vec<Disagreement>,
+    pub longest: Vec<Long>,
+    pub tokens: Vec<Bar>,
+    /// The slowest first.
+    pub slowest_parts: Vec<Part>,
+    pub parts: usize,
+    /// The drawing of the reliability needs all rows.
+    #[serde(skip)]
+    pub reliability_figure: Option<String>,
+}
+
+#[derive(Serialize)]
+pub struct Input {
+    pub path: String,
+    /// Of a file.
+    pub bytes: Option<u64>,
+    pub blake3: Option<String>,
+}
+
+/// Agreement of one layer's expected score with people.
+#[derive(Serialize)]
+pub struct LayerAgreement {
+    pub layer: usize,
+    /// Spearman's correlation; `None` where the scores do not vary.
+    pub spearman: Option<f64>,
+    pub low: Option<f64>,
+    pub high: Option<f64>,
+    /// LAGER's weight of it.
+    pub weight: Option<f64>,
+}
+
+/// A bar of a histogram.
+#[derive(Serialize)]
+pub struct Bar {
+    pub low: f64,
+    pub high: f64,
+    pub rows: usize,
+    /// Rows whose human score lies here.
+    pub human: usize,
+}
+
+impl Findings {
+    pub fn new(input: &Path, rows: Rows, record: Record) -> Result<Self> {
+        let numbers: Vec<(f64, f64)> =
+            rows.compared.iter().filter_map(|item| Some((item.predicted.number()?, item.mean_human()?))).collect();
+        let is_numeric = numbers.len() == rows.compared.len();
+        let human: Vec<f64> = if is_numeric { numbers.iter().map(|pair| pair.1).collect() } else { Vec::new() };
+        let (layers, no_layers) = match &rows.layers {
+            Ok(_) if human.is_empty() => (Vec::new(), Some("no row has a human score".to_owned())),
+            Ok(scores) => (layers(&rows, scores, &human, record.layer_weights())?, None),
+            Err(why) => (Vec::new(), Some(why.clone())),
+        };
+        let scored = rows.scores.len() + rows.labels.values().sum::<usize>();
+        let Rows { n, fields, scores, labels, unscored, compared, worst, longest, tokens, preferences, .. } = rows;
+        let preferences = preferences.compared(BOOTSTRAP).map(|preferences| preferences.whole()).transpose()?;
+        let graded = compared.len();
+        let (mut agreement, mut constant_guess) = (Vec::new(), BTreeMap::new());
+        let (mut reliability, mut reliability_figure) = (Vec::new(), None);
+        if graded > 0 {
+            constant_guess = guess(&compared, &human);
+            let only = Some(SAID.map(str::to_owned).to_vec());
+            let settings = ComparisonSettings { bootstrap: BOOTSTRAP, only, ..ComparisonSettings::default() };
+            let comparison = Comparison::new(compared, settings)?;
+            let all: Vec<usize> = (0..graded).collect();
+            agreement = comparison.statistics(&all).statistics;
+            if is_numeric {
+                let [predicted, human] =
+                    [&fields.predicted, &fields.human].map(|name| name.as_deref().unwrap_or_default());
+                reliability = reliability::bins(comparison.items(), BOOTSTRAP.level);
+                let figure = reliability::svg(comparison.items(), &reliability, predicted, human, BOOTSTRAP.level)?;
+                reliability_figure = Some(figure);
+            }
+        }
+        let file = if input.is_file() { Some(InputFile::of(input)?) } else { None };
+        let mut parts = rows.parts;
+        let count = parts.len();
+        parts.sort_by(|a, b| b.seconds.cmp(&a.seconds).then(a.shard.cmp(&b.shard)));
+        parts.truncate(LISTED);
+        Ok(Self {
+            program: program("report"),
+            input: Input {
+                path: input.display().to_string(),
+                bytes: file.as_ref().map(|file| file.bytes),
+                blake3: file.map(|file| file.blake3),
+            },
+            rows: n,
+            scored,
+            graded,
+            unscored,
+            results: rows.tally.map(|tally| tally.digests.results.to_string()),
+            runs: rows.runs,
+            devices: rows.devices,
+            record,
+            predicted: fields.predicted,
+            human: fields.human,
+            agreement,
+            preferences,
+            constant_guess,
+            layers,
+            no_layers,
+            scores: bars(&scores, &human),
+            labels,
+            reliability,
+            coverage: Some(rows.coverage).filter(|coverage| coverage.n > 0),
+            disagreements: worst,
+            longest,
+            tokens: bars(&tokens, &[]),
+            slowest_parts: parts,
+            parts: count,
+            reliability_figure,
+        })
+    }
+
+    /// Whether all rows are there, as far as anything says so, and why that is known.
+    pub fn completeness(&self) -> (Option<bool>, String) {
+        if let Some(found) = &self.record.completeness {
+            return match found.complete {
+                true if found.rows == self.rows as u64 => (
+                    Some(true),
+                    "Complete: the check found every row of the input once, scored from the text that is in it."
+                        .to_owned(),
+                ),
+                true => (
+                    Some(false),
+                    format!("The check found {} results, here are {}: they are not of one run.", found.rows, self.rows),
+                ),
+                false => (Some(false), "Not complete: the check found what is listed below.".to_owned()),
+            };
+        }
+        match &self.record.counts {
+            Some(counts) if counts.rows() == self.rows => {
+                (Some(true), format!("Complete: the run's record counts {} rows, and they are here.", self.rows))
+            }
+            Some(counts) => (
+                Some(false),
+                format!(
+                    "The run's record counts {} rows, here are {}: some are missing or foreign.",
+                    counts.rows(),
+                    self.rows
+                ),
+            ),
+            None => (
+                None,
+                "Whether rows are missing is not known: there is no record of a finished run, and no check was given."
+                    .to_owned(),
+            ),
+        }
+    }
+
+    /// One line for the console.
+    pub fn in_words(&self) -> String {
+        let agreement = self.agreement.iter().find(|(name, _)| name == "spearman" || name == "accuracy");
+        let agreement = agreement.map_or_else(String::new, |(name, found)| format!(", {name} {found:.3}"));
+        format!("{} rows, {} scored, {} with a human score{agreement}", self.rows, self.scored, self.graded)
+    }
+}
+
+fn by_name<S: Serializer>(statistics: &[(String, Statistic)], serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_map(statistics.iter().map(|(name, statistic)| (name, as_json(statistic))))
+}
+
+/// The statistics by name, and those of layers as a list.
+fn worth<S: Serializer>(found: &Option<Worth>, serializer: S) -> Result<S::Ok, S::Error> {
+    let entries = |found: &Worth| found.entries().chain([("layers", found.layers_json())]).collect::<BTreeMap<_, _>>();
+    found.as_ref().map(entries).serialize(serializer)
+}
+
+/// What the best constant gets: of numbers the median by mean absolute error and the mean by root mean squared error, of labels that one rater each
+/// gave the commonest.
+fn guess(items: &[ComparedItem], human: &[f64]) -> BTreeMap<&'static str, f64> {
+    let mut found = BTreeMap::new();
+    if items.iter().all(|item| item.ratings().count() == 1) {
+        let mut counts: BTreeMap<String, usize> = BTreeMap::new();
+        items
+            .iter()
+            .filter_map(|item| item.ratings().next())
+            .for_each(|first| *counts.entry(first.label()).or_default() += 1);
+        let most = counts.values().max().copied().unwrap_or_default();
+        found.insert("accuracy", most as f64 / items.len() as f64);
+    }
+    if !human.is_empty() {
+        let mut sorted = human.to_vec();
+        sorted.sort_by(f64::total_cmp);
+        let n = sorted.len();
+        let median = f64::midpoint(sorted[(n - 1) / 2], sorted[n / 2]);
+        let mean = human.iter().sum::<f64>() / n as f64;
+        found.insert("median", median);
+        found.insert("mae", human.iter().map(|human| (human - median).abs()).sum::<f64>() / n as f64);
+        found.insert("mean", mean);
+        found.insert("rmse", (human.iter().map(|human| (human - mean).powi(2)).sum::<f64>() / n as f64).sqrt());
+    }
+    found
+}
+
+/// The agreement of each layer, with Bonett and Wright's interval: a bootstrap of each would take a page's worth of time.
+fn layers(rows: &Rows, scores: &[Vec<f64>], human: &[f64], weights: Option<Vec<f64>>) -> Result<Vec<LayerAgreement>> {
+    let numbers = rows.layer_numbers();
+    let weights = weights.filter(|weights| weights.len() <= numbers.len());
+    let mut found = Vec::new();
+    for (index, &layer) in numbers.iter().enumerate() {
+        let of_layer: Vec<f64> = scores.iter().map(|scores| scores[index]).collect();
+        let rho = match spearman(&of_layer, human) {
+            Ok(found) => Some(found.estimate),
+            Err(error) if error.is_undefined() => None,
+            Err(error) => return Err(error.into()),
+        };
+        let interval = rho.map(|rho| spearman_interval(rho, human.len(), BOOTSTRAP.level, RankVariance::BonettWright));
+        let interval = interval.and_then(Result::ok);
+        let weight = weights.as_ref().and_then(|weights| weights.get(index).copied());
+        let (low, high) = (interval.map(|interval| interval.low), interval.map(|interval| interval.high));
+        found.push(LayerAgreement { layer, spearman: rho, low, high, weight });
+    }
+    Ok(found)
+}
+
+/// Bars over all values, those of people in the same bars.
+fn bars(values: &[f64], human: &[f64]) -> Vec<Bar> {
+    if values.is_empty() {
+        return Vec::new();
+    }
+    let (low, high) = values
+        .iter()
+        .chain(human)
+        .fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), &value| (low.min(value), high.max(value)));
+    // One value, or what differs in its last digits, has a bar of its own.
+    let least = 1e-9 * low.abs().max(high.abs()).max(1.0);
+    let (low, high) = if high - low > least { (low, high) } else { (low - 0.5, high + 0.5) };
+    let human = histogram(human, low, high, BARS);
+    let both = histogram(values, low, high, BARS).into_iter().zip(human);
+    both.map(|((low, high, rows), (.., human))| Bar { low, high, rows, human }).collect()
+}

@@ -1,0 +1,407 @@
+//! The rows of a run, of either kind, reduced to what a page needs of them.
+
+use std::collections::{BTreeMap, HashSet};
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, bail, ensure};
+use judge_core::{ItemId, Scale, ScalePoint, ScoreDistribution};
+use judge_data::{ParquetTable, PartRecord, ResultRow, ResultTally, Row, load};
+use judge_metrics::comparison::{ComparedItem, Rating};
+use serde::Serialize;
+use serde_json::Value;
+
+use super::texts::{ID, TEXT, cut};
+use crate::preferences::Preferences;
+
+/// Rows of each list.
+pub const LISTED: usize = 25;
+/// Examples of each reason.
+const EXAMPLES: usize = 5;
+/// Layers of a model, beyond which a curve over them is none that anybody could read.
+const LAYERS: usize = 512;
+/// Scores beyond this are on no scale, and their differences on no axis.
+const LARGEST: f64 = 1e100;
+/// Kinds of anything that a file may have any number of.
+const KINDS: usize = 25;
+/// Texts of a row.
+const TEXTS: usize = 6;
+const PREDICTED: [&str; 3] = ["predicted", "score", "verdict"];
+const HUMAN: [&str; 2] = ["human", "scores"];
+/// The fields of a row that are no texts of its item.
+const OWN: [&str; 7] = ["id", "verdict", "status", "detail", "completion", "run", "device"];
+
+/// Which fields of JSON lines hold what; those that are not named are found in the rows.
+pub struct Fields {
+    pub predicted: Option<String>,
+    pub human: Option<String>,
+}
+
+/// Rows without a score for one reason.
+#[derive(Default, Serialize)]
+pub struct Unscored {
+    pub n: usize,
+    pub examples: Vec<Example>,
+}
+
+#[derive(Serialize)]
+pub struct Example {
+    pub id: String,
+    pub detail: String,
+}
+
+/// A row whose score is far from what people say.
+#[derive(Serialize)]
+pub struct Disagreement {
+    pub id: String,
+    pub predicted: String,
+    pub human: String,
+    /// Of numbers; 1 of labels.
+    pub difference: f64,
+    /// The row's texts by field.
+    pub texts: Vec<(String, String)>,
+    /// The probability of each label.
+    pub probabilities: Vec<(String, f64)>,
+    /// The expected score of each layer alone.
+    pub layers: Vec<f64>,
+}
+
+/// A row with many tokens.
+#[derive(Serialize)]
+pub struct Long {
+    pub id: String,
+    pub tokens: u32,
+}
+
+/// A part of a run in shards.
+#[derive(Serialize)]
+pub struct Part {
+    pub shard: usize,
+    pub rows: u64,
+    pub seconds: u64,
+    pub device: String,
+}
+
+/// Which layers there are, and which scores their labels are.
+type Tables = (Vec<usize>, Vec<String>);
+
+/// How many scores lie in the intervals that came with them.
+#[derive(Default, Serialize)]
+pub struct Coverage {
+    pub n: usize,
+    pub inside: usize,
+    /// What was aimed at, of the first.
+    pub level: Option<f64>,
+}
+
+/// What is kept of all rows: some 8 bytes of each, and about 200 more, and 8 for each layer, of those with a human score.
+pub struct Rows {
+    pub fields: Fields,
+    pub n: usize,
+    /// The scores that are numbers.
+    pub scores: Vec<f64>,
+    /// Verdicts that are texts, by text.
+    pub labels: BTreeMap<String, usize>,
+    pub unscored: BTreeMap<String, Unscored>,
+    /// Rows with a score and a human one.
+    pub compared: Vec<ComparedItem>,
+    /// The expected score of each layer alone, of each of `compared`; or why there is none.
+    pub layers: Result<Vec<Vec<f64>>, String>,
+    tables: Option<Tables>,
+    /// What was read of pairs, where rows are those of `prompt_judge`.
+    pub preferences: Preferences,
+    pub worst: Vec<Disagreement>,
+    pub longest: Vec<Long>,
+    pub tokens: Vec<f64>,
+    pub coverage: Coverage,
+    /// Of result rows: what they add up to, rows by run and device, and the parts.
+    pub tally: Option<ResultTally>,
+    pub runs: BTreeMap<String, usize>,
+    pub devices: BTreeMap<String, usize>,
+    pub parts: Vec<Part>,
+}
+
+impl Rows {
+    pub fn new(fields: Fields) -> Self {
+        Self {
+            fields,
+            n: 0,
+            scores: Vec::new(),
+            labels: BTreeMap::new(),
+            unscored: BTreeMap::new(),
+            compared: Vec::new(),
+            layers: Ok(Vec::new()),
+            tables: None,
+            preferences: Preferences::default(),
+            worst: Vec::new(),
+            longest: Vec::new(),
+            tokens: Vec::new(),
+            coverage: Coverage::default(),
+            tally: None,
+            runs: BTreeMap::new(),
+            devices: BTreeMap::new(),
+            parts: Vec::new(),
+        }
+    }
+
+    /// Reads JSON lines. An id that was there before is an error, as everywhere.
+    pub fn read_lines(&mut self, path: &Path, mut see: impl FnMut(usize)) -> Result<()> {
+        let mut ids = HashSet::new();
+        for row in judge_data::Rows::open(path)? {
+            let row = row?;
+            see(1);
+            let place = row.place().to_string();
+            let id = match row.optional::<ItemId>("id", "a text or a whole number")? {
+                Some(id) => id.to_string(),
+                None => format!("row {}", self.n),
+            };
+            ensure!(ids.insert(id.clone()), "{place}: the id {id} was there before");
+            self.line(row, id).with_context(|| place)?;
+            self.n += 1;
+        }
+        Ok(())
+    }
+
+    fn line(&mut self, row: Row, id: String) -> Result<()> {
+        let found = |field: &mut Option<String>, names: &[&str]| -> Option<Value> {
+            if field.is_none() {
+                *field = names.iter().find(|name| value(&row, name).is_some()).map(|name| (*name).to_owned());
+            }
+            value(&row, field.as_deref()?)
+        };
+        let predicted = found(&mut self.fields.predicted, &PREDICTED);
+        let human = found(&mut self.fields.human, &HUMAN);
+        if let Some(tokens) = row.optional::<u32>("tokens", "a whole number")? {
+            self.long(&id, tokens);
+        }
+        let Some(predicted) = predicted else {
+            let unscored =
+                row.optional::<judge_core::Unscored>("unscored", "an object with a known reason and a detail")?;
+            let (reason, detail) = match unscored {
+                Some(unscored) => (unscored.reason.to_string(), unscored.detail),
+                None => ("no score".to_owned(), String::new()),
+            };
+            self.without(reason, &id, &detail);
+            return Ok(());
+        };
+        let predicted = rating(&predicted).context("the prediction")?;
+        match &predicted {
+            Rating::Number(number) => self.scores.push(*number),
+            Rating::Text(text) => *kind(&mut self.labels, text) += 1,
+        }
+        let human = match human {
+            None => return Ok(()),
+            Some(Value::Array(raters)) => raters.iter().filter(|rater| !rater.is_null()).map(rating).collect(),
+            Some(one) => rating(&one).map(|one| vec![one]),
+        };
+        let human = human.context("the human score")?;
+        if !human.is_empty() {
+            let item = ComparedItem::new(predicted, human);
+            self.compare(item, &row, id)?;
+        }
+        Ok(())
+    }
+
+    fn compare(&mut self, item: ComparedItem, row: &Row, id: String) -> Result<()> {
+        let of_layers = self.of_layers(row)?;
+        let human = item.mean_human();
+        if let (Some(human), Some(interval)) = (human, row.optional::<Calibrated>("calibrated", "an interval")?) {
+            self.coverage.n += 1;
+            self.coverage.inside += usize::from((interval.low..=interval.high).contains(&human));
+            self.coverage.level.get_or_insert(interval.level);
+        }
+        let difference = match (item.predicted.number(), human) {
+            (Some(predicted), Some(human)) => (predicted - human).abs(),
+            _ => f64::from(u8::from(item.ratings().all(|human| *human != item.predicted))),
+        };
+        let place = self.worst.partition_point(|other| other.difference >= difference);
+        if difference > 0.0 && place < LISTED {
+            let human: Vec<String> = item.ratings().map(ToString::to_string).collect();
+            let probabilities: Option<Vec<f64>> =
+                row.optional("probabilities", "a list of numbers").unwrap_or_default();
+            let labels: Option<Vec<String>> = row.optional("labels", "a list of texts").unwrap_or_default();
+            let labels = labels.unwrap_or_default().into_iter().map(|label| cut(&label, ID));
+            self.worst.insert(
+                place,
+                Disagreement {
+                    id: cut(&id, ID),
+                    predicted: cut(&item.predicted.to_string(), ID),
+                    human: cut(&human.join(", "), ID),
+                    difference,
+                    texts: texts(row, [&self.fields.predicted, &self.fields.human]),
+                    probabilities: labels.zip(probabilities.unwrap_or_default()).take(KINDS).collect(),
+                    layers: of_layers.clone(),
+                },
+            );
+            self.worst.truncate(LISTED);
+        }
+        if let Some(orders) = row.value("orders") {
+            self.preferences.push_row(orders, item.ratings(), None)?;
+        }
+        if let Ok(all) = &mut self.layers {
+            all.push(of_layers);
+        }
+        self.compared.push(item);
+        Ok(())
+    }
+
+    /// The expected score of each layer alone; empty where it is not known.
+    fn of_layers(&mut self, row: &Row) -> Result<Vec<f64>> {
+        if self.layers.is_err() {
+            return Ok(Vec::new());
+        }
+        let mut without = |why: &str| {
+            self.layers = Err(why.to_owned());
+            Ok(Vec::new())
+        };
+        let Some(logits) = row.optional::<Vec<Vec<f64>>>("logits", "a list of lists of numbers")? else {
+            return without("rows have no label logits");
+        };
+        let layers: Vec<usize> = row.required("layers", "a list of layer numbers from 0")?;
+        ensure!(layers.len() == logits.len(), "logits of {} layers, expected {}", logits.len(), layers.len());
+        if layers.len() > LAYERS {
+            return without("rows have more than 512 layers");
+        }
+        let labels: Vec<String> = row.required("labels", "a list of texts")?;
+        let Ok(values) = labels.iter().map(|label| label.parse()).collect::<Result<Vec<f64>, _>>() else {
+            return without("labels are no numbers");
+        };
+        if self.tables.get_or_insert_with(|| (layers.clone(), labels.clone())) != &(layers, labels.clone()) {
+            return without("rows differ in their layers or labels");
+        }
+        let points = values.into_iter().zip(labels).map(|(value, label)| ScalePoint { value, label });
+        let scale = Scale::new(points.collect())?;
+        let expected = |logits: &Vec<f64>| Ok(ScoreDistribution::softmax(&scale, logits)?.expected());
+        logits.iter().map(expected).collect()
+    }
+
+    /// The numbers of the layers whose scores are known.
+    pub fn layer_numbers(&self) -> &[usize] {
+        self.tables.as_ref().map_or(&[], |(layers, _)| layers)
+    }
+
+    fn without(&mut self, reason: String, id: &str, detail: &str) {
+        let found = kind(&mut self.unscored, &reason);
+        found.n += 1;
+        if found.examples.len() < EXAMPLES {
+            found.examples.push(Example { id: cut(id, ID), detail: cut(detail, TEXT) });
+        }
+    }
+
+    fn long(&mut self, id: &str, tokens: u32) {
+        self.tokens.push(f64::from(tokens));
+        let place = self.longest.partition_point(|other| other.tokens >= tokens);
+        if place < LISTED {
+            self.longest.insert(place, Long { id: cut(id, ID), tokens });
+            self.longest.truncate(LISTED);
+        }
+    }
+
+    /// Adds the texts of the disagreements from the rows that were scored, which are found by their ids, or else by their numbers.
+    pub fn add_texts(&mut self, path: &Path) -> Result<()> {
+        for (number, row) in judge_data::Rows::open(path)?.enumerate() {
+            let row = row?;
+            let id = ["id", "idx"].into_iter().find_map(|name| row.optional::<ItemId>(name, "an id").ok().flatten());
+            let id = cut(&id.unwrap_or_else(|| (number as u64).into()).to_string(), ID);
+            for item in self.worst.iter_mut().filter(|item| item.id == id) {
+                item.texts.extend(texts(&row, [&self.fields.predicted, &self.fields.human]));
+                item.texts.truncate(TEXTS);
+            }
+        }
+        Ok(())
+    }
+
+    /// Reads Parquet files of result rows, and the records beside those that have one.
+    pub fn read_results(&mut self, files: &[PathBuf], mut see: impl FnMut(usize)) -> Result<()> {
+        let mut tally = ResultTally::default();
+        for path in files {
+            let table = ParquetTable::open(path)?;
+            let columns: Vec<usize> = (0..table.schema().fields().len()).collect();
+            for batch in table.batches(&columns, 0..table.rows())? {
+                let rows = ResultRow::from_batch(&batch?).with_context(|| path.display().to_string())?;
+                see(rows.len());
+                for row in rows {
+                    tally.add(&row);
+                    self.n += 1;
+                    let id = row.id.to_string();
+                    if let Some(tokens) = row.tokens {
+                        self.long(&id, tokens);
+                    }
+                    match row.score {
+                        Some(score) if score.abs() > LARGEST => {
+                            bail!(
+                                "{}: expected scores from -{LARGEST:e} to {LARGEST:e}, found {score} in row {id}",
+                                path.display()
+                            );
+                        }
+                        Some(score) => self.scores.push(score),
+                        None => self.without(row.status, &id, row.detail.as_deref().unwrap_or_default()),
+                    }
+                    *kind(&mut self.runs, &row.run) += 1;
+                    *kind(&mut self.devices, &row.device) += 1;
+                }
+            }
+            let record = path.with_extension("json");
+            if record.is_file() {
+                self.parts.push(Part::of(load(&record)?));
+            }
+        }
+        self.tally = Some(tally);
+        Ok(())
+    }
+}
+
+impl Part {
+    fn of(record: PartRecord) -> Self {
+        let time = |text: &str| humantime::parse_rfc3339(text).ok();
+        let seconds = time(&record.started).zip(time(&record.finished));
+        let seconds = seconds.and_then(|(started, finished)| finished.duration_since(started).ok());
+        let seconds = seconds.map_or(0, |time| time.as_secs());
+        Self { shard: record.shard, rows: record.tally.rows, seconds, device: cut(&record.device, ID) }
+    }
+}
+
+/// What `calibrate` adds to a row.
+#[derive(serde::Deserialize)]
+struct Calibrated {
+    low: f64,
+    high: f64,
+    level: f64,
+}
+
+/// The count of a kind; beyond some number of kinds they are counted together.
+fn kind<'m, T: Default>(counts: &'m mut BTreeMap<String, T>, name: &str) -> &'m mut T {
+    let name = cut(name, ID);
+    let is_new = !counts.contains_key(&name);
+    let name = if is_new && counts.len() >= KINDS { "(others)".to_owned() } else { name };
+    counts.entry(name).or_default()
+}
+
+/// A field's value; null is none.
+fn value(row: &Row, field: &str) -> Option<Value> {
+    // The row was parsed as JSON when it was read.
+    row.value(field).and_then(|text| serde_json::from_str(text).ok()).filter(|value: &Value| !value.is_null())
+}
+
+fn rating(value: &Value) -> Result<Rating> {
+    match value {
+        Value::Number(number) => match number.as_f64().filter(|number| number.abs() <= LARGEST) {
+            Some(number) => Ok(Rating::Number(number + 0.0)),
+            None => bail!("expected a number from -{LARGEST:e} to {LARGEST:e}, found {number}"),
+        },
+        Value::Bool(truth) => Ok(Rating::Number(f64::from(u8::from(*truth)))),
+        Value::String(text) => Ok(Rating::Text(text.clone())),
+        other => bail!("expected a number or a label, found {}", cut(&other.to_string(), ID)),
+    }
+}
+
+/// The texts of a row by field, without those of the score itself.
+fn texts(row: &Row, but: [&Option<String>; 2]) -> Vec<(String, String)> {
+    let is_own = |key: &str| OWN.contains(&key) || but.into_iter().flatten().any(|own| own == key);
+    let text = |key: &str| match value(row, key)? {
+        Value::String(text) => Some(cut(&text, TEXT)),
+        messages if key == "messages" => Some(cut(&messages.to_string(), TEXT)),
+        _ => None,
+    };
+    let named = row.keys().filter(|key| !is_own(key)).filter_map(|key| Some((cut(key, ID), text(key)?)));
+    named.take(TEXTS).collect()
+}

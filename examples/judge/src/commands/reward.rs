@@ -1,0 +1,174 @@
+//! The rewards of conversations by a model that is a sequence classifier.
+//!
+//! `cargo run --release --example reward_scores -- --model FOLDER --input responses.jsonl --output rewards.jsonl`
+
+use crate::args::files::{InputArgs, OutputArgs};
+use crate::args::model_args::ModelArgs;
+use crate::prompts;
+use crate::terminal::console::{check_scored, say, tell, usage};
+use crate::unread::Unread;
+use anyhow::{Context, Result};
+use clap::Args;
+use judge_core::{Backbone, ItemId, Message, Outcome, Prompt, RewardHead, Unscored, closed_conversation};
+use judge_data::{Carry, Error, Extra, Fate, Input, Opened, Outputs, PromptInput, Record, Resolved};
+use judge_models::Model;
+use serde::Serialize;
+use serde_json::{Value, json};
+
+/// Score conversations by the head of a sequence classifier, such as a reward model.
+///
+/// Input: {"id", "messages"}, or {"id", "instruction", "response"}. Output: {"id", "rewards": [one for each of the model's labels]}, or "unscored" with the reason, and
+/// the row's other fields. The conversation is rendered by the model's chat template without a generation prompt. Preferences between two responses, and the
+/// best of many, are made of rewards by `prompt_judge --reward`, `pairwise_benchmark --reward` and `rank_answers --reward`.
+#[derive(Args)]
+pub(crate) struct Cli {
+    #[command(flatten)]
+    input: InputArgs,
+    #[command(flatten)]
+    output: OutputArgs,
+    /// Which other fields are carried to the output: all, none, or names with commas between
+    #[arg(long, default_value = "all", value_name = "FIELDS")]
+    carry: Carry,
+    #[command(flatten)]
+    model: ModelArgs,
+}
+
+/// A row of the output.
+#[derive(Serialize)]
+struct RewardRow {
+    id: ItemId,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    human: Option<Value>,
+    #[serde(flatten)]
+    outcome: RewardOutcome,
+    #[serde(flatten)]
+    extra: Extra,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "snake_case")]
+enum RewardOutcome {
+    Rewards(Vec<f64>),
+    Unscored(Unscored),
+}
+
+impl RewardRow {
+    /// The fields of a row's own, which no other field may be called.
+    const KNOWN: [&'static str; 4] = ["id", "human", "rewards", "unscored"];
+}
+
+/// What is read of a row.
+struct Conversation {
+    /// Or why there is none.
+    prompt: Result<Prompt, Unscored>,
+    human: Vec<f64>,
+    extra: Extra,
+}
+
+pub(crate) fn run(cli: &Cli) -> Result<()> {
+    if cli.model.raw_prompt {
+        return Err(usage("--raw-prompt: a reward model reads conversations through its chat template"));
+    }
+    let outputs = Outputs::new([&cli.input.input]).rows([&cli.output.output]);
+    outputs.overwrite(cli.output.write.overwrite).check()?;
+    let input = cli.input.open()?;
+    let rows = cli.check_rows(&input)?;
+    let settings = [("carry".to_owned(), json!(format!("{:?}", cli.carry)))].into_iter().collect();
+    let plan = cli.output.plan("reward_scores", &input, rows, &cli.input, &cli.model, None, settings)?;
+    let start = match plan.open()? {
+        Opened::Complete(_) => {
+            return say(format_args!("{} is complete: {rows} rows; nothing to do", cli.output.output.display()));
+        }
+        Opened::Ready(start) => start,
+    };
+    let model = cli.model.load()?;
+    let head = reward_head(&model)?;
+    let mut resolved = Resolved { model: Some(model.info().clone()), ..Resolved::default() };
+    resolved.settings.insert("labels".to_owned(), json!(head.labels()));
+    let mut output = start.begin(resolved)?;
+    let before = output.resumed().rows;
+    if before > 0 && !cli.model.quiet {
+        tell(format_args!("resuming: {before} of {rows} rows are done"));
+    }
+    let pending: Vec<bool> = (0..rows).map(|row| !output.is_done(row)).collect();
+    let open = pending.iter().filter(|&&open| open).count();
+    let conversations = cli.conversations(&input)?.enumerate().filter(|(row, _)| pending.get(*row) == Some(&true));
+    let conversations = conversations.map(|(row, found)| {
+        let (id, Conversation { prompt, human, extra }) = found?;
+        Ok((id, (row, human, extra), prompt))
+    });
+    let want = head.want(model.info());
+    prompts::read(&model, want, [rows, open], cli.model.quiet, conversations, |id, (row, human, extra), outcome| {
+        let (outcome, fate) = match outcome {
+            Outcome::Read(reading) => (RewardOutcome::Rewards(head.of_reading(reading, model.info())?), Fate::SCORED),
+            Outcome::Unscored(reason) => (RewardOutcome::Unscored(reason.clone()), Fate::unscored(reason.reason)),
+        };
+        let fate = Fate { graded: !human.is_empty(), ..fate };
+        // One number stands without a list, as in all files.
+        let human = match human[..] {
+            [] => None,
+            [one] => Some(json!(one)),
+            _ => Some(json!(human)),
+        };
+        let extra = cli.carry.of_row(extra, &RewardRow::KNOWN)?;
+        output.push(row, &RewardRow { id: id.clone(), human, outcome, extra }, fate)
+    })?;
+    let counts = output.finish()?.counts;
+    let labels = head.labels().join(", ");
+    say(format_args!("{} of {rows} rows scored ({labels}) -> {}", counts.scored, cli.output.output.display()))?;
+    for (reason, count) in &counts.unscored {
+        say(format_args!("unscored, {reason}: {count}"))?;
+    }
+    check_scored(counts.scored, counts.unscored)
+}
+
+fn reward_head(model: &Model) -> Result<&RewardHead> {
+    let head = model.reward_head();
+    head.with_context(|| format!("{} is no reward model: its folder has no head of labels", model.info().name))
+}
+
+impl Cli {
+    /// Reads the whole input before any model work: how many rows there are, and that each is a conversation.
+    fn check_rows(&self, input: &Input) -> Result<usize> {
+        let (mut rows, mut unread) = (0, Unread::default());
+        for record in self.input.records(input, None, self.model.limit)? {
+            let record = record?;
+            unread.see(&record);
+            let id = record.id().clone();
+            let Some((_, found)) = self.conversation(record) else {
+                return Err(usage(format!(
+                    "{}: row {id} is no conversation; rewards are of {{\"messages\"}}, or of {{\"instruction\", \"response\"}}",
+                    input.path().display()
+                )));
+            };
+            self.carry.of_row(found.extra, &RewardRow::KNOWN)?;
+            rows += 1;
+        }
+        unread.tell();
+        Ok(rows)
+    }
+
+    /// The conversations of an input that was checked, with their ids.
+    fn conversations(&self, input: &Input) -> Result<impl Iterator<Item = Result<(ItemId, Conversation), Error>>> {
+        let records = self.input.records(input, None, self.model.limit)?;
+        Ok(records.filter_map(|record| record.map(|record| self.conversation(record)).transpose()))
+    }
+
+    /// A row's conversation, if it is one or should be.
+    fn conversation(&self, record: Record) -> Option<(ItemId, Conversation)> {
+        let (id, messages, human, extra) = match record {
+            Record::Prompt(row) => match row.input {
+                PromptInput::Messages(messages) => (row.id, Ok(messages), row.scores, row.extra),
+                PromptInput::Text(_) => return None,
+            },
+            Record::Graded(row) => {
+                let turns = vec![Message::user(row.instruction), Message::new("assistant", row.response)];
+                (row.id, Ok(turns), row.scores, row.extra)
+            }
+            Record::Unread(row) => (row.id, Err(row.why), row.scores, row.extra),
+            _ => return None,
+        };
+        let prompt = messages.map(|messages| self.model.dress(closed_conversation(messages)));
+        Some((id, Conversation { prompt, human, extra }))
+    }
+}

@@ -1,0 +1,63 @@
+//! The command line, and the settings that it stands for.
+
+use std::path::{Path, PathBuf};
+
+use crate::args::files::{InputArgs, OutputArgs};
+use crate::args::lager::LagerArgs;
+use crate::args::model_args::ModelArgs;
+use anyhow::Result;
+use clap::Args;
+use judge_data::{Carry, DatasetFormat, Error, Outputs};
+
+/// Score a data file with LAGER.
+///
+/// Reads graded responses {"id", "instruction", "response", "rubric"?, "human"?}, prompts {"id", "prompt"}, the benchmark files of the LAGER reference
+/// program and its emotion items, and evaluations of prometheus-eval; the format is detected from the first row. Writes one row per item, in input order, with the layer logits, the score and
+/// the human scores; other fields are carried over.
+#[derive(Args)]
+pub(crate) struct Cli {
+    #[command(flatten)]
+    pub(crate) input: InputArgs,
+    #[command(flatten)]
+    pub(crate) output: OutputArgs,
+    /// The format of the input [default: detected from the first row]
+    #[arg(long, value_name = "prompts|graded|pairs|lager|emotion|prometheus", value_parser = format)]
+    pub(crate) format: Option<DatasetFormat>,
+    /// Which other fields are carried to the output: all, none, or names with commas between
+    #[arg(long, default_value = "all", value_name = "FIELDS")]
+    pub(crate) carry: Carry,
+    #[command(flatten)]
+    pub(crate) lager: LagerArgs,
+    /// Also write the result JSON of the LAGER reference program here; every item needs a human score
+    #[arg(long, value_name = "FILE")]
+    pub(crate) lager_json: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) model: ModelArgs,
+}
+
+fn format(name: &str) -> Result<DatasetFormat, String> {
+    DatasetFormat::from_name(name)
+        .ok_or_else(|| "expected prompts, graded, pairs, lager, emotion or prometheus".to_owned())
+}
+
+impl Cli {
+    /// Options without effect are refused rather than ignored, and no output may be an input.
+    pub(crate) fn check(&self) -> Result<()> {
+        self.lager.check()?;
+        let inputs = [&self.input.input].into_iter().chain(self.lager.inputs());
+        let outputs = Outputs::new(inputs).rows([&self.output.output]).made(&self.lager_json);
+        let overwrite = self.output.write.overwrite;
+        outputs.overwrite(overwrite).check()?;
+        // What an earlier run has written is compared with what this one would; before there are scores, it is another's.
+        match &self.lager_json {
+            Some(path) if !overwrite && !self.output.output.exists() && holds_something(path) => {
+                Err(Error::OutputExists { path: path.clone(), differences: Vec::new() }.into())
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+fn holds_something(path: &Path) -> bool {
+    std::fs::metadata(path).is_ok_and(|metadata| metadata.len() > 0)
+}

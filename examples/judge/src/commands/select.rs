@@ -1,0 +1,290 @@
+//! Instruction data graded on seven aspects by LAGER, and the best of them chosen.
+//!
+//! `cargo run --release --example data_selection -- --input examples.jsonl --output graded.jsonl --selected chosen.jsonl --top 0.1`
+
+mod example;
+mod graders;
+mod numbers;
+mod pass;
+mod report;
+mod rubrics;
+mod write;
+
+use std::cell::OnceCell;
+use std::collections::{BTreeSet, HashMap};
+use std::ops::ControlFlow;
+use std::path::PathBuf;
+
+use self::example::Form;
+use self::graders::Aspects;
+use self::numbers::{Criterion, Files, Missing, Numbers};
+use self::pass::Passes;
+use self::report::{Repeat, Repeats, Report, Sources};
+use self::rubrics::Rubrics;
+use crate::args::files::{InputArgs, OutputArgs, beside, program};
+use crate::args::lager::LagerArgs;
+use crate::args::model_args::{ModelArgs, SeedArgs};
+use crate::choice::{Choice, Directions, Near, best, diverse, reaching, rows_of_share, tell_few};
+use crate::probes::PromptedProbe;
+use crate::report::write_json;
+use crate::terminal::console::{check_scored, progress, say, usage};
+use crate::terminal::interrupt::{Interrupts, Stopped};
+use anyhow::Result;
+use clap::{ArgGroup, Args};
+use judge_data::{Input, Outputs, Settings};
+use serde_json::json;
+
+/// Cosine of states from which on a row counts as nearly equal to another.
+const NEAR: f64 = 0.95;
+
+/// Repeats that the report lists.
+const LISTED: usize = 100;
+
+/// Grade instruction data and choose the best.
+///
+/// Reads instructions and responses (Alpaca's fields, ShareGPT's conversations, or any that --columns names), grades each on seven aspects from 1 to 9, and writes every row with
+/// {"aspects": {NAME: score}, "variants", "score", "selected"}; the score is the mean of the aspects. What the model says stays in OUTPUT.aspects.jsonl, so that another choice from the same rows needs
+/// no model (with --overwrite).
+#[derive(Args)]
+#[command(group(ArgGroup::new("which").args(["top", "threshold"])))]
+pub(crate) struct Cli {
+    #[command(flatten)]
+    input: InputArgs,
+    #[command(flatten)]
+    output: OutputArgs,
+    /// Where the chosen rows go, in the form of --format
+    #[arg(long, value_name = "FILE")]
+    selected: Option<PathBuf>,
+    /// The form of the chosen rows
+    #[arg(long, value_enum, default_value_t = Form::Rows, requires = "selected")]
+    format: Form,
+    /// Where the report goes
+    #[arg(long, value_name = "FILE")]
+    json: Option<PathBuf>,
+    /// Choose this share of all rows, the best [default: 0.1]
+    #[arg(long, value_name = "SHARE", help_heading = "Choice")]
+    top: Option<f64>,
+    /// Choose all rows with at least this score
+    #[arg(long, value_name = "SCORE", allow_negative_numbers = true, help_heading = "Choice")]
+    threshold: Option<f64>,
+    /// Weight from 0 to 1 of being unlike the rows that are chosen already, by the states of the model; for --top
+    #[arg(long, value_name = "WEIGHT", conflicts_with = "threshold", help_heading = "Choice")]
+    diversity: Option<f64>,
+    /// Choose by this instead of the mean of the aspects
+    #[arg(long, value_enum, value_name = "CRITERION", help_heading = "Choice")]
+    baseline: Option<Criterion>,
+    /// What the choice is compared with [default: longest,random, and direct,expected where aspects are graded]
+    #[arg(long, value_enum, value_name = "CRITERION,…", value_delimiter = ',', help_heading = "Choice")]
+    compare: Option<Vec<Criterion>>,
+    /// What becomes of a row that lacks the score of an aspect
+    #[arg(long, value_enum, default_value_t, help_heading = "Choice")]
+    missing: Missing,
+    /// Say which share of each group is chosen, by this field of the input: a text, or a list of them
+    #[arg(long, value_name = "FIELD", help_heading = "Choice")]
+    groups: Option<String>,
+    /// The aspects that are graded [default: all of the rubrics]
+    #[arg(long, value_name = "NAME,…", value_delimiter = ',', help_heading = "Judge")]
+    aspects: Vec<String>,
+    /// Aspects of your own: a JSON list of {"name", "question", "levels"} [default: the seven of examples/data_selection/rubrics.json]
+    #[arg(long, value_name = "FILE.json", help_heading = "Judge")]
+    rubrics: Option<PathBuf>,
+    /// Probe files, or folders of them, for the criterion probe
+    #[arg(long, num_args = 1.., value_name = "FILE|DIR", help_heading = "Judge")]
+    probes: Vec<PathBuf>,
+    /// Folder of ASPECT.json, the prompt templates that the probes were fitted with [default: those beside the probes]
+    #[arg(long, value_name = "DIR", requires = "probes", help_heading = "Judge")]
+    templates: Option<PathBuf>,
+    #[command(flatten)]
+    lager: LagerArgs,
+    #[command(flatten)]
+    seed: SeedArgs,
+    #[command(flatten)]
+    model: ModelArgs,
+}
+
+pub(crate) fn run(cli: &Cli) -> Result<()> {
+    let criterion = cli.baseline.unwrap_or(Criterion::Score);
+    let others = cli.check(criterion)?;
+    let output = &cli.output.output;
+    let grades = beside(output, "aspects.jsonl");
+    let likelihood = beside(output, "likelihood.jsonl");
+    let probe = beside(output, "probe.jsonl");
+    let states = beside(output, "states.safetensors");
+    let inputs = [&cli.input.input].into_iter().chain(&cli.rubrics).chain(&cli.probes).chain(cli.lager.inputs());
+    let outputs = Outputs::new(inputs).rows([output]).rows(&cli.selected).rows([&grades, &likelihood, &probe]);
+    let outputs = outputs.states([&states]).reports("data_selection", &cli.json);
+    outputs.overwrite(cli.output.write.overwrite).check()?;
+
+    let wanted: BTreeSet<Criterion> = others.iter().copied().chain([criterion]).collect();
+    let asks = |some: &[Criterion]| some.iter().any(|one| wanted.contains(one));
+    let rubrics = Rubrics::read(cli.rubrics.as_deref(), &cli.aspects)?;
+    let is_graded = asks(&[Criterion::Score, Criterion::Direct, Criterion::Expected]);
+    let aspects = is_graded.then(|| Aspects::new(&rubrics, &cli.lager, &cli.model)).transpose()?;
+    let probes = PromptedProbe::read(&cli.probes, cli.templates.as_deref(), None)?;
+    let input = cli.input.open()?;
+    let (rows, repeats) = cli.look_through(&input)?;
+    write::check_fields(&input, rows, cli.groups.as_deref())?;
+
+    let passes = Passes {
+        program: "data_selection",
+        input: &input,
+        columns: &cli.input,
+        rows,
+        write: cli.output.write,
+        model: &cli.model,
+        loaded: OnceCell::new(),
+    };
+    let settings = cli.choice_settings(criterion, rubrics.names().len());
+    passes.plan(output, settings.clone())?.check_settings()?;
+    let mut files = Files::default();
+    if let Some(aspects) = &aspects {
+        aspects.grade(&passes, &grades)?;
+        files.aspects = Some(grades);
+    }
+    if asks(&[Criterion::Perplexity, Criterion::Difficulty]) {
+        graders::likelihoods(&passes, &likelihood)?;
+        files.likelihood = Some(likelihood);
+    }
+    if asks(&[Criterion::Probe]) {
+        graders::probes(&passes, &probe, &probes)?;
+        files.probe = Some(probe);
+    }
+    let names = rubrics.names().len();
+    let numbers = Numbers { passes: &passes, files, aspects: names, missing: cli.missing, seed: cli.seed.seed };
+    let values = numbers.by(criterion)?;
+    let (choice, near) = cli.choose(&passes, &states, &values)?;
+
+    let is_new = write::rows(output, &numbers, &input, &values, &choice, settings.clone())?;
+    if let Some(path) = &cli.selected {
+        write::selected(path, &numbers, &input, &choice, cli.format, settings)?;
+    }
+    let groups = cli.groups.as_deref();
+    let sources = Sources { numbers: &numbers, input: &input, groups, choice: &choice, criterion, others: &others };
+    let (choices, human_mean) = sources.choices()?;
+    let report = Report {
+        program: program("data_selection"),
+        n: rows,
+        criterion,
+        chosen: choice.count(),
+        without: values.iter().filter(|value| value.is_none()).count(),
+        missing: sources.missing()?,
+        least: choice.least,
+        tied: choice.tied,
+        duplicates: Repeats {
+            chosen: repeats.iter().filter(|&&(row, like)| choice.chosen[row] && choice.chosen[like]).count(),
+            rows: repeats.len(),
+            first: repeats.iter().take(LISTED).map(|&(row, like)| Repeat { row, like, similarity: 1.0 }).collect(),
+        },
+        near_duplicates: cli.diversity.map(|_| Repeats {
+            chosen: 0,
+            rows: near.len(),
+            first: near
+                .iter()
+                .take(LISTED)
+                .map(|near| Repeat { row: near.row, like: near.chosen, similarity: near.similarity })
+                .collect(),
+        }),
+        distributions: sources.distributions(&values)?,
+        human_mean,
+        choices,
+    };
+    if let Some(path) = &cli.json {
+        write_json(path, "data_selection", &report)?;
+    }
+    if !is_new {
+        say(format_args!("{} is complete; nothing to do", output.display()))?;
+    }
+    report.print()?;
+    say(format_args!("-> {}", output.display()))?;
+    check_scored(rows - report.without, report.missing.into_values().flatten())
+}
+
+impl Cli {
+    /// Refuses what does not fit together; the criteria that the choice is compared with.
+    fn check(&self, criterion: Criterion) -> Result<Vec<Criterion>> {
+        for (name, value) in [("--top", self.top), ("--diversity", self.diversity)] {
+            if let Some(value) = value.filter(|value| !(0.0..=1.0).contains(value)) {
+                return Err(usage(format!("{name} {value} is not between 0 and 1")));
+            }
+        }
+        if self.threshold.is_some_and(f64::is_nan) {
+            return Err(usage("--threshold must be a number"));
+        }
+        let graded = [Criterion::Direct, Criterion::Expected];
+        let default = [Criterion::Longest, Criterion::Random];
+        let mut others = match &self.compare {
+            Some(others) => others.clone(),
+            None if criterion == Criterion::Score => graded.into_iter().chain(default).collect(),
+            None => default.to_vec(),
+        };
+        let mut seen = BTreeSet::from([criterion]);
+        others.retain(|other| seen.insert(*other));
+        match (seen.contains(&Criterion::Probe), self.probes.is_empty()) {
+            (true, true) => Err(usage("the criterion probe needs --probes FILE|DIR")),
+            (false, false) => Err(usage("--probes needs --baseline probe or --compare probe")),
+            _ => Ok(others),
+        }
+    }
+
+    /// Reads all rows once, so that whatever is wrong with one is said before any model work: their number, and which repeat an earlier one, with that.
+    fn look_through(&self, input: &Input) -> Result<(usize, Vec<(usize, usize)>)> {
+        let (mut seen, mut repeats): (HashMap<u64, u32>, _) = (HashMap::new(), Vec::new());
+        let rows = example::check(input, &self.input, self.model.limit, |example| {
+            if let Some(digest) = example.digest() {
+                let row = u32::try_from(example.row)?;
+                let first = *seen.entry(digest).or_insert(row);
+                if first != row {
+                    repeats.push((example.row, first as usize));
+                }
+            }
+            Ok(())
+        })?;
+        Ok((rows, repeats))
+    }
+
+    fn choose(
+        &self,
+        passes: &Passes<'_>,
+        states: &std::path::Path,
+        values: &[Option<f64>],
+    ) -> Result<(Choice, Vec<Near>)> {
+        if let Some(least) = self.threshold {
+            return Ok((reaching(values, least), Vec::new()));
+        }
+        let share = self.top.unwrap_or(0.1);
+        tell_few(values.len(), share);
+        let wanted = rows_of_share(values.len(), share);
+        let Some(weight) = self.diversity else { return Ok((best(values, wanted), Vec::new())) };
+        let states = graders::states(passes, states)?;
+        let directions = Directions::new(&states)?;
+        let (stop, bar) = (Interrupts::catch()?, progress("choosing", wanted, self.model.quiet));
+        let mut done = 0;
+        let step = || {
+            bar.inc(1);
+            done += 1;
+            if stop.interrupted().is_some() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        };
+        let found = diverse(values, wanted, weight, NEAR, |row| directions.of(row), step)?;
+        bar.finish_and_clear();
+        match (found, stop.interrupted()) {
+            (Some(found), _) => Ok(found),
+            (None, Some(signal)) => Err(Stopped { signal, done, total: wanted, what: "choices", resumes: true }.into()),
+            (None, None) => anyhow::bail!("the choice was ended without a signal"),
+        }
+    }
+
+    /// What decides about the choice.
+    fn choice_settings(&self, criterion: Criterion, aspects: usize) -> Settings {
+        [
+            ("criterion", json!(criterion)),
+            ("top", json!(self.threshold.is_none().then(|| self.top.unwrap_or(0.1)))),
+            ("threshold", json!(self.threshold)),
+            ("diversity", json!(self.diversity)),
+            ("missing", json!(self.missing)),
+            ("aspects", json!(aspects)),
+            ("seed", json!(self.seed.seed)),
+        ]
+        .map(|(key, value)| (key.to_owned(), value))
+        .into()
+    }
+}

@@ -1,0 +1,281 @@
+//! An example of instruction data, whatever form its file has, and the forms that fine-tuning tools read.
+
+use std::borrow::Cow;
+
+use anyhow::{Context, Result};
+use judge_core::{Fields, ItemId, Message};
+use judge_data::{Dataset, DatasetFormat, DatasetOptions, Error, Field, Ids, Input, PromptInput, Record};
+use serde_json::{Value, json};
+
+use crate::args::files::InputArgs;
+
+/// An instruction and a response, with what came before.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Example {
+    /// The row's place in the file, from 0.
+    pub row: usize,
+    /// Its id.
+    pub id: ItemId,
+    /// What people gave it, if they did.
+    pub human: Option<f64>,
+    /// What was said; `None` for a conversation that is not one of a user and an assistant, in turns, ending with an answer.
+    pub said: Option<Said>,
+}
+
+/// The parts of an example.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Said {
+    /// What the system was told.
+    pub system: Option<String>,
+    /// Earlier requests and answers.
+    pub history: Vec<(String, String)>,
+    /// What is asked.
+    pub instruction: String,
+    /// What the instruction is about, where it stands apart; empty if there is none.
+    pub input: String,
+    /// The answer.
+    pub response: String,
+}
+
+/// The forms that fine-tuning tools read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub enum Form {
+    /// The rows as they are in the input
+    Rows,
+    /// {"instruction", "input", "output"}, with "system" and "history" where there are any
+    Alpaca,
+    /// {"conversations": [{"from", "value"}, …]}
+    Sharegpt,
+}
+
+/// The examples of a file: graded rows (Alpaca's among them) or conversations (ShareGPT's among them), at most `limit`. A file of another format is read too if columns are chosen for
+/// instruction and response.
+///
+/// # Errors
+/// Whatever is wrong with the first row; a file of another format.
+pub fn examples(
+    input: &Input,
+    columns: &InputArgs,
+    limit: Option<usize>,
+) -> Result<impl Iterator<Item = Result<Example, Error>> + use<>> {
+    // Instruction data seldom have ids.
+    let columns = columns.columns.clone().unwrap_or_default();
+    let is_named = [Field::Instruction, Field::Response].iter().all(|&field| columns.is_chosen(field));
+    let options = DatasetOptions {
+        format: is_named.then_some(DatasetFormat::Graded),
+        max_rows: limit,
+        columns,
+        ids: Ids::RowNumber,
+    };
+    let rows = Dataset::open(input, &options)?;
+    let format = rows.format();
+    anyhow::ensure!(
+        matches!(format, DatasetFormat::Graded | DatasetFormat::Prompts),
+        "{}: expected rows with an instruction and a response, or conversations, found the format `{format}`; name the columns: --columns instruction=NAME,response=NAME",
+        input.path().display()
+    );
+    Ok(rows.enumerate().map(|(row, record)| Example::new(row, record?)))
+}
+
+impl Example {
+    fn new(row: usize, record: Record) -> Result<Self, Error> {
+        let (id, human) = (record.id().clone(), record.human());
+        let said = match &record {
+            Record::Prompt(prompt) => match &prompt.input {
+                PromptInput::Messages(messages) => Said::of_messages(messages),
+                PromptInput::Text(_) => None,
+            },
+            Record::Graded(graded) => {
+                let extra = |name: &str| graded.extra.rendered(name).map(Cow::into_owned);
+                let history: Option<Vec<(String, String)>> =
+                    graded.extra.text("history").map_or(Some(Vec::new()), |text| serde_json::from_str(text).ok()?);
+                history.map(|history| Said {
+                    system: extra("system").filter(|text| !text.is_empty()),
+                    history,
+                    instruction: graded.instruction.clone(),
+                    input: extra("input").unwrap_or_default(),
+                    response: graded.response.clone(),
+                })
+            }
+            _ => None, // the format is given
+        };
+        Ok(Self { row, id, human, said })
+    }
+
+    /// Characters of the response; 0 without one.
+    #[must_use]
+    pub fn length(&self) -> usize {
+        self.said.as_ref().map_or(0, |said| said.response.chars().count())
+    }
+
+    /// 64 bits of what was asked and answered but for case and white space: equal for duplicates, and for two others among a million rows with a probability of 3e-8.
+    #[must_use]
+    pub fn digest(&self) -> Option<u64> {
+        let said = self.said.as_ref()?;
+        let mut hasher = blake3::Hasher::new();
+        for text in [&said.asked(), &said.response] {
+            for word in text.to_lowercase().split_whitespace() {
+                hasher.update(word.as_bytes()).update(b" ");
+            }
+            hasher.update(&[0]);
+        }
+        let mut digest = [0; 8];
+        hasher.finalize_xof().fill(&mut digest);
+        Some(u64::from_le_bytes(digest))
+    }
+}
+
+impl Said {
+    /// A conversation: what the system is told, if anything, then requests and answers in turns. `None` if it is not so.
+    fn of_messages(messages: &[Message]) -> Option<Self> {
+        let (system, turns) = match messages {
+            [first, turns @ ..] if first.role == "system" => (Some(first.content.clone()), turns),
+            turns => (None, turns),
+        };
+        let mut history = Vec::new();
+        for pair in turns.chunks(2) {
+            match pair {
+                [asked, answered] if asked.role == "user" && answered.role == "assistant" => {
+                    history.push((asked.content.clone(), answered.content.clone()));
+                }
+                _ => return None,
+            }
+        }
+        let (instruction, response) = history.pop()?;
+        Some(Self { system, history, instruction, input: String::new(), response })
+    }
+
+    /// All that the response answers, as one text.
+    #[must_use]
+    pub fn asked(&self) -> String {
+        let mut text = String::new();
+        if let Some(system) = &self.system {
+            text += &format!("System: {system}\n\n");
+        }
+        for (asked, answered) in &self.history {
+            text += &format!("User: {asked}\n\nAssistant: {answered}\n\n");
+        }
+        if !text.is_empty() {
+            text += "User: ";
+        }
+        text += &self.instruction;
+        if !self.input.is_empty() {
+            text += "\n\n";
+            text += &self.input;
+        }
+        text
+    }
+
+    /// The example in a form of its own; `None` for [`Form::Rows`], which are rows of the input.
+    #[must_use]
+    pub fn to(&self, form: Form) -> Option<Value> {
+        match form {
+            Form::Rows => None,
+            Form::Alpaca => {
+                let mut row = json!({"instruction": self.instruction, "input": self.input, "output": self.response});
+                if let Some(system) = &self.system {
+                    row["system"] = json!(system);
+                }
+                if !self.history.is_empty() {
+                    row["history"] = json!(self.history);
+                }
+                Some(row)
+            }
+            Form::Sharegpt => {
+                let turn = |from: &str, value: &str| json!({"from": from, "value": value});
+                let mut turns: Vec<Value> = self.system.iter().map(|system| turn("system", system)).collect();
+                for (asked, answered) in &self.history {
+                    turns.extend([turn("human", asked), turn("gpt", answered)]);
+                }
+                let asked = Self { system: None, history: Vec::new(), ..self.clone() }.asked();
+                turns.extend([turn("human", &asked), turn("gpt", &self.response)]);
+                Some(json!({"conversations": turns}))
+            }
+        }
+    }
+}
+
+/// `instruction` (also as `question`), all that the response answers, and `response` (also as `prediction`).
+impl Fields for Example {
+    fn field(&self, name: &str) -> Option<Cow<'_, str>> {
+        let said = self.said.as_ref()?;
+        match name {
+            "instruction" | "question" => Some(said.asked().into()),
+            "response" | "prediction" => Some(said.response.as_str().into()),
+            _ => None,
+        }
+    }
+
+    fn names(&self) -> Vec<String> {
+        match self.said {
+            Some(_) => ["instruction", "response"].map(str::to_owned).into(),
+            None => Vec::new(),
+        }
+    }
+}
+
+/// Reads every example once, so that whatever is wrong with a row is said before any model work.
+///
+/// # Errors
+/// What is wrong, with its line; a file without rows.
+pub fn check(
+    input: &Input,
+    columns: &InputArgs,
+    limit: Option<usize>,
+    mut see: impl FnMut(&Example) -> Result<()>,
+) -> Result<usize> {
+    let mut rows = 0;
+    for example in examples(input, columns, limit)? {
+        let example = example?;
+        see(&example).with_context(|| format!("{}, item {}", input.path().display(), example.id))?;
+        rows += 1;
+    }
+    anyhow::ensure!(rows > 0, "{}: no row was read: there are none", input.path().display());
+    Ok(rows)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(rows: &[Value]) -> Vec<Example> {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("rows.jsonl");
+        std::fs::write(&path, rows.iter().map(|row| format!("{row}\n")).collect::<String>()).unwrap();
+        let columns = InputArgs { input: path.clone(), columns: None };
+        let found = examples(&Input::open(&path).unwrap(), &columns, None).unwrap();
+        found.collect::<Result<_, _>>().unwrap()
+    }
+
+    #[test]
+    fn forms_are_read_and_written() {
+        let alpaca = json!({"instruction": "Sum.", "input": "1 2", "output": "3", "system": "Be brief.", "history": [["Hi", "Hello"]]});
+        let plain = json!({"instruction": "Sum.", "input": "", "output": "3"});
+        let found = read(&[alpaca.clone(), plain.clone()]);
+        assert_eq!(
+            found[0].field("instruction").unwrap(),
+            "System: Be brief.\n\nUser: Hi\n\nAssistant: Hello\n\nUser: Sum.\n\n1 2"
+        );
+        let said = |row: usize| found[row].said.as_ref().unwrap();
+        assert_eq!((said(0).to(Form::Alpaca), said(1).to(Form::Alpaca)), (Some(alpaca), Some(plain)));
+        assert_eq!(said(1).to(Form::Rows), None);
+
+        let turn = |from: &str, value: &str| json!({"from": from, "value": value});
+        let talk = json!({"id": "t", "conversations": [turn("system", "Be brief."), turn("human", "Hi"), turn("gpt", "Hello"), turn("human", "Sum."), turn("gpt", "3")]});
+        let odd = json!({"id": "o", "conversations": [turn("gpt", "Hello")]});
+        let found = read(&[talk.clone(), odd]);
+        let said = found[0].said.as_ref().unwrap();
+        assert_eq!(said.to(Form::Sharegpt).unwrap()["conversations"], talk["conversations"]);
+        assert_eq!(said.to(Form::Alpaca).unwrap()["history"], json!([["Hi", "Hello"]]));
+        // Not in turns: kept, and without texts, so that judges list it.
+        assert_eq!((found[1].said.clone(), found[1].field("response"), found[1].digest()), (None, None, None));
+    }
+
+    #[test]
+    fn duplicates_differ_in_case_and_space_alone() {
+        let row = |asked: &str, answer: &str| json!({"instruction": asked, "output": answer});
+        let found = read(&[row("Add  1", "Two"), row("add 1\n", "two"), row("add", "1 two")]);
+        assert_eq!(found[0].digest(), found[1].digest());
+        assert_ne!(found[1].digest(), found[2].digest());
+    }
+}

@@ -1,0 +1,290 @@
+//! The passes: seven aspects, likelihoods, probes, and states.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use anyhow::{Context, Result};
+use judge_core::{
+    Backbone, InspectorJudge, Judge, JudgeError, LagerJudge, LagerSettings, LayerTable, LayerWeights, Outcome, Pooling,
+    Prompt, PromptTemplate, Reason, ResponseLikelihoodJudge, Rounds, Unscored, Variant, Verdict, Want, total_score,
+};
+use judge_data::{DatasetFormat, Error, Settings, Sharding, StatesFile, StatesSpec, StatesWriter};
+use serde_json::json;
+
+use super::example::Example;
+use super::pass::{Answer, Passes};
+use super::rubrics::{Rubric, Rubrics};
+use crate::args::lager::{ConditionArg, LagerArgs};
+use crate::args::model_args::{ModelArgs, OWN_POINTS};
+use crate::probes::PromptedProbe;
+use crate::prompts;
+use crate::terminal::console::{tell, usage};
+
+/// How each aspect is asked about.
+pub struct Aspects {
+    settings: Vec<(String, LagerSettings)>,
+}
+
+impl Aspects {
+    /// The settings of LAGER for each aspect. A model that brings its own template, and `--template`, are asked with the aspect's question as the `rubric`; others with the guide to all aspects.
+    ///
+    /// # Errors
+    /// If a template has no place for a rubric, or an option does not fit.
+    pub fn new(rubrics: &Rubrics, lager: &LagerArgs, model: &ModelArgs) -> Result<Self> {
+        lager.check()?;
+        if lager.rubric.is_some() {
+            return Err(usage("--rubric is for one aspect; a file of rubrics asks about each aspect in its own words"));
+        }
+        let levels = u16::try_from(rubrics.levels()).context("levels of a rubric")?;
+        let own = lager.condition == ConditionArg::PromptEnd && model.own_template(OWN_POINTS, None)?.is_some();
+        let guided = lager.template.is_none() && !own;
+        if lager.points.is_some_and(|points| lager.template.is_none() && points != levels) {
+            return Err(usage(format!("--points must be {levels}, the levels of the rubrics")));
+        }
+        if guided && lager.prefill.is_some() {
+            return Err(usage("the reply opens with the name of the aspect; --prefill needs --template"));
+        }
+        if guided && lager.is_reasoning() {
+            return Err(usage("the prompts ask for grades alone; --condition reasoning needs --template"));
+        }
+        let mut with_points = lager.clone();
+        with_points.points.get_or_insert(levels);
+        // Each aspect's own question names the grades.
+        with_points.rubric =
+            rubrics.asked().next().filter(|_| own && lager.template.is_none()).map(|first| rubrics.sentence(first));
+        let base = with_points.lager_settings(DatasetFormat::Graded, model)?;
+        let of = |rubric: &Rubric| -> Result<(String, LagerSettings)> {
+            if guided {
+                let template = model.dress_template(rubrics.template()?);
+                return Ok((
+                    rubric.name.clone(),
+                    LagerSettings { template, opening: Rubrics::opening(rubric), ..base.clone() },
+                ));
+            }
+            let template = base.template.clone().with_default("rubric", rubrics.sentence(rubric));
+            let template = template.context("aspects are asked about as the {rubric} of the template")?;
+            Ok((rubric.name.clone(), LagerSettings { template, ..base.clone() }))
+        };
+        Ok(Self { settings: rubrics.asked().map(of).collect::<Result<_>>()? })
+    }
+
+    /// Grades all examples on each aspect; see [`Passes::pass`].
+    ///
+    /// # Errors
+    /// As there.
+    pub fn grade(&self, passes: &Passes<'_>, output: &Path) -> Result<()> {
+        let mut settings = Settings::new();
+        for (name, of_one) in &self.settings {
+            settings.insert(name.clone(), serde_json::to_value(of_one)?);
+        }
+        let judges = |model: &judge_models::Model| -> Result<Vec<AspectJudge>> {
+            let judge = |(name, settings): &(String, LagerSettings)| -> Result<AspectJudge> {
+                Ok(AspectJudge { aspect: name.clone(), judge: LagerJudge::new(settings.clone(), model)? })
+            };
+            let judges = self.settings.iter().map(judge).collect::<Result<Vec<_>>>()?;
+            // The same weights for all: one note says it.
+            for note in judges.first().map(|first| first.judge.weight_notes()).unwrap_or_default() {
+                tell(format_args!("note: {note}"));
+            }
+            Ok(judges)
+        };
+        passes.pass(output, "grading", settings, judges, |judges, result| {
+            let mut answer = Answer::default();
+            let mut aspects: BTreeMap<&str, f64> = BTreeMap::new();
+            let mut variants: BTreeMap<&str, BTreeMap<&str, f64>> = BTreeMap::new();
+            for (place, (judge, verdict)) in judges.iter().zip(&result.verdicts).enumerate() {
+                match verdict {
+                    Verdict::Scored(score) => {
+                        aspects.insert(&judge.aspect, score.value);
+                        let table = judge.judge.table(&result.rounds(place))?;
+                        for (name, value) in judge.variants(&table)? {
+                            variants.entry(name).or_default().insert(&judge.aspect, value);
+                        }
+                    }
+                    Verdict::Unscored(why) => answer.lacks(&judge.aspect, why.clone()),
+                }
+            }
+            answer.set("aspects", &aspects)?;
+            answer.set("variants", &variants)?;
+            Ok(answer)
+        })
+    }
+}
+
+/// LAGER, by the aspect's name.
+struct AspectJudge {
+    aspect: String,
+    judge: LagerJudge,
+}
+
+impl AspectJudge {
+    /// The largest label, the expected score, and LAGER without and, where weights are given, with them.
+    fn variants(&self, table: &LayerTable) -> Result<Vec<(&'static str, f64)>> {
+        let LagerSettings { scale, states, weights, .. } = self.judge.settings();
+        let with = weights.as_ref().map(|_| Variant::WeightedExpected);
+        let variants = [Variant::LastMode, Variant::LastExpected, Variant::MeanExpected].into_iter().chain(with);
+        let score = |variant: Variant| -> Result<(&'static str, f64)> {
+            let scored = match weights {
+                Some(weights) => LayerWeights::score(weights, variant, table, scale)?,
+                None => variant.score(table, scale, *states)?,
+            };
+            Ok((variant.as_str(), scored.score))
+        };
+        variants.map(score).collect()
+    }
+}
+
+impl Judge<Example> for AspectJudge {
+    fn name(&self) -> &str {
+        &self.aspect
+    }
+
+    fn ask(&self, item: &Example) -> Result<Vec<judge_core::Request>, JudgeError> {
+        if item.said.is_none() {
+            let detail = "no conversation of a user and an assistant in turns that ends with an answer, or a history that is no list of pairs";
+            return Err(Unscored::new(Reason::Missing, detail).into());
+        }
+        self.judge.ask(item)
+    }
+
+    fn decide(&self, item: &Example, rounds: &Rounds<'_>) -> Result<judge_core::Score, JudgeError> {
+        self.judge.decide(item, rounds)
+    }
+
+    fn settings(&self) -> Option<serde_json::Value> {
+        Judge::<Example>::settings(&self.judge).map(|judge| json!({"aspect": self.aspect, "member": judge}))
+    }
+}
+
+/// Reads how likely each response is, given its instruction and alone; see [`Passes::pass`].
+///
+/// # Errors
+/// As there.
+pub fn likelihoods(passes: &Passes<'_>, output: &Path) -> Result<()> {
+    let template = passes.model.dress_template(PromptTemplate::new(Prompt::user("{instruction}"))?);
+    let mut settings = Settings::new();
+    settings.insert("template".to_owned(), json!(template.id()));
+    let judges = |_: &judge_models::Model| Ok(vec![ResponseLikelihoodJudge::new(template, "response")]);
+    passes.pass(output, "reading likelihoods", settings, judges, |judges, result| {
+        let mut answer = Answer::default();
+        match &result.verdicts[0] {
+            Verdict::Scored(score) => {
+                let found = judges[0].likelihood(&result.rounds(0))?;
+                answer.set("log_prob", &score.value)?;
+                answer.set("tokens", &found.given.tokens.len())?;
+                answer.set("perplexity", &found.perplexity().filter(|perplexity| perplexity.is_finite()))?;
+                answer.set("difficulty", &found.difficulty())?;
+            }
+            Verdict::Unscored(why) => answer.lacks("likelihood", why.clone()),
+        }
+        Ok(answer)
+    })
+}
+
+/// Judges all examples by probes; see [`Passes::pass`]. A row's number is the sum of the expected grades, or of the classes where a probe knows no probabilities.
+///
+/// # Errors
+/// As there.
+pub fn probes(passes: &Passes<'_>, output: &Path, probes: &[PromptedProbe]) -> Result<()> {
+    let mut settings = Settings::new();
+    settings.insert("probes".to_owned(), PromptedProbe::settings(probes));
+    let judges = |model: &judge_models::Model| -> Result<Vec<InspectorJudge>> {
+        probes.iter().map(|probe| probe.judge(passes.model, model.info())).collect()
+    };
+    passes.pass(output, "judging by probes", settings, judges, |_, result| {
+        let mut answer = Answer::default();
+        let mut expected = Some(0.0);
+        let mut classes: BTreeMap<&str, f64> = BTreeMap::new();
+        for (probe, verdict) in probes.iter().zip(&result.verdicts) {
+            match verdict {
+                Verdict::Scored(score) => {
+                    classes.insert(&probe.aspect, score.value);
+                    expected = expected.zip(score.distribution.as_ref()).map(|(sum, known)| sum + known.expected());
+                }
+                Verdict::Unscored(why) => {
+                    expected = None;
+                    answer.lacks(&probe.aspect, why.clone());
+                }
+            }
+        }
+        answer.set("classes", &classes)?;
+        answer.set("total", &expected.or_else(|| total_score(&result.verdicts)))?;
+        Ok(answer)
+    })
+}
+
+/// The mean states of all examples at the middle layer, of instruction and response as raw text: what an example is about, not how it was asked about.
+///
+/// # Errors
+/// Whatever is wrong with the output or the model; [`Stopped`](crate::terminal::interrupt::Stopped) after a signal.
+pub fn states(passes: &Passes<'_>, output: &Path) -> Result<StatesFile> {
+    let template = PromptTemplate::new(Prompt::Raw("{instruction}\n\n{response}".to_owned()))?;
+    let mut settings = Settings::new();
+    settings.insert("template".to_owned(), json!(template.id()));
+    let mut plan = passes.plan(output, settings)?;
+    passes.model.describe(&mut plan, None)?;
+    match plan.finished() {
+        Ok(Some(_)) => return Ok(StatesFile::open(output)?),
+        // States are put in place before their record; they say themselves how they were made, and are compared when they are opened below.
+        Err(Error::OutputExists { differences, .. })
+            if differences.is_empty() && judge_data::ids_path(output).exists() => {}
+        found => drop(found?),
+    }
+    let model = passes.model()?;
+    let info = model.info();
+    let (layer, pooling) = (judge_core::Layer(info.n_layers.div_ceil(2)), Pooling::Mean);
+    let metadata = plan
+        .settings
+        .iter()
+        .map(|(key, value)| (key.clone(), value.to_string()))
+        .chain([
+            ("input_blake3".to_owned(), plan.inputs[0].blake3.clone()),
+            ("model_fingerprint".to_owned(), info.fingerprint.clone()),
+        ])
+        .collect();
+    let spec = StatesSpec {
+        rows: passes.rows,
+        layers: vec![layer],
+        d_model: info.d_model,
+        metadata,
+        sharding: Sharding::Whole,
+    };
+    let mut writer = StatesWriter::open(output, &spec, passes.write.options())?;
+    let before = writer.resumed().rows;
+    if before > 0 && !passes.model.quiet {
+        tell(format_args!("resuming: {before} of {} rows are done", passes.rows));
+    }
+    let open: Vec<bool> = (0..passes.rows).map(|row| !writer.is_done(row)).collect();
+    let pending = open.iter().filter(|open| **open).count();
+    let is_open = |example: &Result<Example, Error>| match example {
+        Ok(example) => open.get(example.row) == Some(&true),
+        Err(_) => true,
+    };
+    let prompts = passes.examples()?.filter(is_open).map(|example| {
+        let example = example?;
+        let prompt = match &example.said {
+            Some(_) => Ok(template.fill(&example)?),
+            None => Err(Unscored::new(Reason::Missing, "no instruction and response in turns")),
+        };
+        Ok((example.id, example.row, prompt))
+    });
+    let want = Want { pooled: vec![(layer, pooling)], ..Want::default() };
+    prompts::read(
+        model,
+        want,
+        [passes.rows, pending],
+        passes.model.quiet,
+        prompts,
+        |id, row, outcome| match outcome {
+            Outcome::Read(reading) => {
+                let state = reading.pooled(layer, pooling);
+                writer.write(row, id, state.ok_or(judge_core::Error::NotRead { what: "a pooled state" })?)
+            }
+            Outcome::Unscored(why) => writer.write_unscored(row, id, why),
+        },
+    )?;
+    let written = writer.finish()?;
+    let resolved = judge_data::Resolved { model: Some(info.clone()), ..judge_data::Resolved::default() };
+    judge_data::save(judge_data::record_path(output), &plan.record(resolved, written.counts, written.outputs))?;
+    Ok(StatesFile::open(output)?)
+}

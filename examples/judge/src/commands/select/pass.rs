@@ -1,0 +1,165 @@
+//! What a model says of every example, in files that are resumed.
+
+use std::cell::OnceCell;
+use std::path::Path;
+
+use anyhow::Result;
+use judge_core::{Backbone, ItemId, ItemResult, Judge, RunEvent, RunSettings, Runner, Unscored};
+use judge_data::{Error, Fate, Input, Opened, Resolved, RunPlan, Settings};
+use judge_models::Model;
+use serde::Serialize;
+use serde_json::{Map, Value};
+
+use super::example::{Example, examples};
+use crate::args::files::{InputArgs, WriteArgs};
+use crate::args::model_args::ModelArgs;
+use crate::terminal::console::tell;
+use crate::terminal::options::offered;
+use crate::terminal::pace::Watch;
+
+/// The examples, and the model that is loaded when the first pass needs it.
+pub struct Passes<'a> {
+    /// The program that asks, for the records.
+    pub program: &'static str,
+    /// The file of examples.
+    pub input: &'a Input,
+    /// Its columns.
+    pub columns: &'a InputArgs,
+    /// Rows of it.
+    pub rows: usize,
+    /// How files are written.
+    pub write: WriteArgs,
+    /// The model.
+    pub model: &'a ModelArgs,
+    /// It, once it is loaded.
+    pub loaded: OnceCell<Model>,
+}
+
+impl Passes<'_> {
+    /// The model.
+    ///
+    /// # Errors
+    /// Whatever is wrong with its folder.
+    pub fn model(&self) -> Result<&Model> {
+        if let Some(model) = self.loaded.get() {
+            return Ok(model);
+        }
+        let model = self.model.load_for(self.input)?;
+        Ok(self.loaded.get_or_init(|| model))
+    }
+
+    /// The examples, from the first.
+    ///
+    /// # Errors
+    /// Whatever is wrong with the first.
+    pub fn examples(&self) -> Result<impl Iterator<Item = Result<Example, Error>>> {
+        examples(self.input, self.columns, self.model.limit)
+    }
+
+    /// The plan of a run over the examples.
+    ///
+    /// # Errors
+    /// If the input cannot be read.
+    pub fn plan(&self, output: &Path, settings: Settings) -> Result<RunPlan> {
+        let mut plan = self.write.plan(output, self.program, self.rows, self.columns, settings);
+        plan.inputs = vec![self.input.identity()?.with_rows(self.rows)];
+        Ok(plan)
+    }
+
+    /// Puts all examples before judges and writes what `row` makes of each result to `output`; what is there already is kept, and if all is, no model is loaded. `settings` are what
+    /// decides about a row besides the model and the input; `judges` are made once the model is there.
+    ///
+    /// # Errors
+    /// Whatever is wrong with the output, the model, the judges or `row`; [`Stopped`](crate::terminal::interrupt::Stopped) after a signal.
+    pub fn pass<J: Judge<Example>>(
+        &self,
+        output: &Path,
+        what: &'static str,
+        settings: Settings,
+        judges: impl FnOnce(&Model) -> Result<Vec<J>>,
+        mut row: impl FnMut(&[J], &ItemResult<Example>) -> Result<Answer>,
+    ) -> Result<()> {
+        let mut plan = self.plan(output, settings)?;
+        self.model.describe(&mut plan, None)?;
+        let rows = self.rows;
+        let start = match plan.open()? {
+            Opened::Complete(_) => return Ok(()),
+            Opened::Ready(start) => start,
+        };
+        let model = self.model()?;
+        let judges = judges(model)?;
+        let mut run = start.begin(Resolved { model: Some(model.info().clone()), ..Resolved::default() })?;
+        run.judged_by(judges.iter().map(|judge| judge as &dyn Judge<Example>))?;
+        let before = run.resumed().rows;
+        if before > 0 && !self.model.quiet {
+            tell(format_args!("resuming: {before} of {rows} rows are done"));
+        }
+        let mut watch = Watch::new(what, before, rows, self.model.quiet)?;
+        let done: Vec<bool> = (0..rows).map(|row| run.is_done(row)).collect();
+        let pending = self
+            .examples()?
+            .filter(|example| example.as_ref().map_or(true, |example| done.get(example.row) != Some(&true)));
+        let items = pending.map(|example| example.map(|example| (example.id.clone(), example)));
+        let settings = RunSettings { in_order: false, unique_ids: false, ..RunSettings::default() }; // the data set checks them
+        let asked = judges.iter().map(|judge| judge as &dyn Judge<Example>).collect();
+        let summary = Runner::new(model, asked).with_settings(settings).try_run(items, |event| {
+            let flow = watch.see(&event);
+            let RunEvent::Item(result) = event else { return Ok(flow) };
+            let answer = row(&judges, &result)?;
+            let fate = answer.unscored.first().map_or(Fate::SCORED, |(_, why)| Fate::unscored(why.reason));
+            run.push(result.item.row, &answer.into_row(&result.id)?, fate)?;
+            anyhow::Ok(flow)
+        })?;
+        watch.finish(summary.cancelled, "rows")?;
+        let low = summary.judges.iter().filter_map(|tally| Some((&*tally.name, tally.mean_label_mass()?)));
+        let low: Vec<(&str, f64)> = low.filter(|(_, mass)| *mass < 0.5).collect();
+        if let Some(&(name, mass)) = low.iter().min_by(|a, b| a.1.total_cmp(&b.1)) {
+            let others = match low.len() {
+                1 => String::new(),
+                n => format!(" (and less than half of it on those of {} others)", n - 1),
+            };
+            let see = offered([" (see --prefill and --template)".to_owned()]).unwrap_or_default();
+            tell(format_args!(
+                "note: {name}: on average {:.1} % of the model's probability lies on the labels{others}; the prompt may not lead it to a \
+                 label{see}",
+                100.0 * mass
+            ));
+        }
+        run.finish()?;
+        Ok(())
+    }
+}
+
+/// What is written of one example.
+#[derive(Debug, Default)]
+pub struct Answer {
+    fields: Map<String, Value>,
+    unscored: Vec<(String, Unscored)>,
+}
+
+impl Answer {
+    /// Adds a field.
+    ///
+    /// # Errors
+    /// If the value has no JSON form.
+    pub fn set(&mut self, name: &str, value: &impl Serialize) -> Result<()> {
+        self.fields.insert(name.to_owned(), serde_json::to_value(value)?);
+        Ok(())
+    }
+
+    /// Notes that something has no number, and why.
+    pub fn lacks(&mut self, what: &str, why: Unscored) {
+        self.unscored.push((what.to_owned(), why));
+    }
+
+    fn into_row(self, id: &ItemId) -> Result<Map<String, Value>> {
+        let mut row = Map::new();
+        row.insert("id".to_owned(), serde_json::to_value(id)?);
+        row.extend(self.fields);
+        if !self.unscored.is_empty() {
+            let unscored = self.unscored.into_iter().map(|(what, why)| Ok((what, serde_json::to_value(why)?)));
+            row.insert("unscored".to_owned(), Value::Object(unscored.collect::<Result<_>>()?));
+        }
+        Ok(row)
+    }
+}

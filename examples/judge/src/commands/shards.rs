@@ -1,0 +1,57 @@
+//! Scores Parquet files in shards, on as many machines as there are, and proves that no row is missing.
+//!
+//! ```sh
+//! score_files plan --input 'data/*.parquet' --columns instruction=prompt,response=completion --output plan.json
+//! score_files run --plan plan.json --output parts --shard 0/1     # or 0/8 to 7/8, anywhere
+//! score_files check --plan plan.json --output parts
+//! ```
+
+mod check;
+mod plan;
+mod run;
+
+use anyhow::Result;
+use clap::{Args, Parser, Subcommand};
+
+/// Score Parquet files in shards, and prove that no row is missing.
+///
+/// A plan fixes which rows make a shard. Any number of processes run shards, in any order and as often as they like: a part appears whole or not at
+/// all, and one that is there is not made again. The folder of parts is the data set. The check says with exit code 0 that every row was scored once, from
+/// the text that is in the files.
+#[derive(Args)]
+pub(crate) struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+#[allow(clippy::large_enum_variant)] // one of it exists
+enum Command {
+    /// Cut files into shards, and write down what their results must add up to
+    Plan(plan::PlanArgs),
+    /// Score the shards of a plan whose number is i modulo n
+    Run(run::RunArgs),
+    /// Say whether every row was scored once, and which were not
+    Check(check::CheckArgs),
+}
+
+pub(crate) fn run(cli: &Cli) -> Result<()> {
+    match &cli.command {
+        Command::Plan(args) => plan::plan(args),
+        Command::Run(args) => run::run(args),
+        Command::Check(args) => check::check(args),
+    }
+}
+
+/// The command line of a plan alone, from words.
+#[derive(Parser)]
+#[command(no_binary_name = true)]
+struct PlanWords {
+    #[command(flatten)]
+    args: plan::PlanArgs,
+}
+
+/// The options of a plan, from the arguments that it was made with.
+fn options_of_plan(arguments: &[String]) -> Result<plan::PlanArgs> {
+    Ok(PlanWords::try_parse_from(arguments)?.args)
+}

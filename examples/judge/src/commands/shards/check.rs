@@ -1,0 +1,175 @@
+//! `check`.
+
+use std::path::{Path, PathBuf};
+
+use crate::args::files::{OverwriteArgs, parquet_files, program};
+use crate::report::write_json;
+use crate::terminal::console::{progress, say, tell, usage};
+use anyhow::{Context, Result, bail};
+use clap::Args;
+use judge_core::{ModelInfo, TableOrigin};
+use judge_data::{
+    Check, Completeness, Export, InputFile, ItemSpec, MadeBy, ORIGIN, Output, OutputFile, Outputs, Resolved, RunPlan,
+    RunRecord, Settings, ShardPlan, load, record_path, save,
+};
+use serde_json::Value;
+
+#[derive(Args)]
+pub(crate) struct CheckArgs {
+    /// The plan whose parts are checked
+    #[arg(long, value_name = "PLAN.json", required_unless_present = "input", conflicts_with_all = ["input", "run"])]
+    plan: Option<PathBuf>,
+    /// What an engine scored: Parquet files, their folder, or a pattern
+    #[arg(long, num_args = 1.., value_name = "GLOB", requires = "run")]
+    input: Vec<String>,
+    /// The folder of the parts; with --input the files that the engine wrote, their folder, or a pattern
+    #[arg(long, required = true, num_args = 1.., value_name = "DIR|GLOB")]
+    output: Vec<String>,
+    /// The record of the run, which score_stream --run wrote
+    #[arg(long, value_name = "RUN.json")]
+    run: Option<PathBuf>,
+    /// Rows that are there more than once are no fault if they are equal: an engine that tries again may write both
+    #[arg(long)]
+    allow_repeats: bool,
+    /// This many rows whose worker died are no fault
+    #[arg(long, default_value_t = 0, value_name = "ROWS")]
+    allow_lost: u64,
+    /// All rows must come from one device and instruction set: on the CPU, bits are promised for each
+    #[arg(long)]
+    one_device: bool,
+    /// Write what was found here
+    #[arg(long, value_name = "FILE.json")]
+    json: Option<PathBuf>,
+    /// If it is complete, write a score file here, for lager_evaluate, agreement and report: JSON lines in the order of the input, with the fields of the template
+    #[arg(long, value_name = "FILE.jsonl")]
+    export: Option<PathBuf>,
+    /// The input's column of human scores, for --export [default: human, scores or score, if one of them holds numbers]
+    #[arg(long, value_name = "COLUMN", requires = "export")]
+    human: Option<String>,
+    /// No progress on stderr
+    #[arg(long)]
+    quiet: bool,
+    #[command(flatten)]
+    write: OverwriteArgs,
+}
+
+pub(crate) fn check(args: &CheckArgs) -> Result<()> {
+    match (&args.plan, &args.run) {
+        (Some(path), _) => {
+            let plan: ShardPlan = load(path)?;
+            let [folder] = &args.output[..] else { return Err(usage("with --plan, --output is one folder")) };
+            let files: Vec<PathBuf> = plan.files.iter().map(|file| file.path.clone()).collect();
+            let output = Output::Parts { plan: &plan, folder: folder.as_ref() };
+            let model = plan.resolved.get("model").map(|model| serde_json::from_value(model.clone())).transpose()?;
+            let scored = Scored { record: path, output, files: &files, model, resolved: &plan.resolved };
+            scored.check(args)
+        }
+        (None, Some(path)) => {
+            let record: RunRecord = load(path)?;
+            let setting = |name: &str| setting(path, record.setting(name), name);
+            let (items, run): (ItemSpec, String) =
+                (serde_json::from_value(setting("items")?)?, serde_json::from_value(setting("run")?)?);
+            let (input, output) = (parquet_files(&args.input)?, parquet_files(&args.output)?);
+            let output = Output::Files { input: &input, items: &items, run: &run, output: &output };
+            let model = record.model.clone();
+            Scored { record: path, output, files: &input, model, resolved: &record.resolved }.check(args)
+        }
+        (None, None) => Err(usage("give --plan, or --input and --run")),
+    }
+}
+
+/// What was scored, and what is recorded of it.
+struct Scored<'a> {
+    /// The plan, or the record of the run.
+    record: &'a Path,
+    output: Output<'a>,
+    /// Of the input.
+    files: &'a [PathBuf],
+    model: Option<ModelInfo>,
+    resolved: &'a Settings,
+}
+
+impl Scored<'_> {
+    fn check(&self, args: &CheckArgs) -> Result<()> {
+        let outputs = Outputs::new(self.files.iter().map(PathBuf::as_path).chain([self.record]));
+        let outputs = outputs.reports("score_files", &args.json).rows(&args.export);
+        outputs.overwrite(args.write.overwrite).check()?;
+        let allowed = Check { repeats: args.allow_repeats, lost: args.allow_lost, one_device: args.one_device };
+        let bar = progress("checking", 0, args.quiet);
+        let found = allowed.run(&self.output, |rows| bar.inc(rows));
+        bar.finish_and_clear();
+        let found = found?;
+        if let Some(path) = &args.json {
+            write_json(path, "score_files", &found)?;
+        }
+        show(&found)?;
+        if !found.complete {
+            bail!("not complete: {}", found.problems.join("\n  "));
+        }
+        match &args.export {
+            Some(path) => self.export(path, usize::try_from(found.planned)?, args),
+            None => Ok(()),
+        }
+    }
+
+    /// Writes a score file, and the record beside it that says what its tables are read from.
+    fn export(&self, path: &Path, rows: usize, args: &CheckArgs) -> Result<()> {
+        let origin: TableOrigin = serde_json::from_value(setting(self.record, self.resolved.get(ORIGIN), ORIGIN)?)?;
+        let resolved = Resolved {
+            model: self.model.clone(),
+            template: Some(origin.template.clone()),
+            settings: self.resolved.clone(),
+            ..Resolved::default()
+        };
+        let mut plan = RunPlan::new(path, rows, program("score_files"));
+        plan.inputs = self.files.iter().map(InputFile::of).collect::<Result<_, _>>()?;
+        plan.settings.insert("human".to_owned(), args.human.clone().into());
+        plan.made_by = MadeBy::Model(resolved.clone());
+        plan.options.overwrite = args.write.overwrite;
+        if plan.finished()?.is_some() {
+            return say(format_args!("{} is complete; nothing to do", path.display()));
+        }
+        let export = Export { output: &self.output, origin: &origin, human: args.human.as_deref() };
+        if let Some((column, kind)) = export.passed_over()? {
+            tell(format_args!(
+                "note: the column {column:?} holds {kind} and no numbers, so it is left out and no row has a human score; --human COLUMN names another"
+            ));
+        }
+        let bar = progress("exporting", 0, args.quiet);
+        let counts = export.write(path, |rows| bar.inc(rows));
+        bar.finish_and_clear();
+        let counts = counts?;
+        say(format_args!(
+            "{} rows, {} of them with a human score -> {}",
+            counts.rows(),
+            counts.graded,
+            path.display()
+        ))?;
+        let InputFile { path: file, bytes, blake3, .. } = InputFile::of(path)?;
+        let output = OutputFile { path: file, rows: counts.rows(), bytes, blake3: Some(blake3) };
+        let record = plan.record(resolved, counts, vec![output]);
+        Ok(save(record_path(path), &record)?)
+    }
+}
+
+/// A setting that must be there.
+fn setting(path: &Path, found: Option<&Value>, name: &str) -> Result<Value> {
+    let expected = || format!("{}: expected the setting `{name}`, as this version writes it", path.display());
+    found.cloned().with_context(expected)
+}
+
+fn show(found: &Completeness) -> Result<()> {
+    let Completeness { planned, rows, scored, unscored, digests, runs, devices, .. } = found;
+    say(format_args!("{rows} results of {planned} rows, {scored} with a score"))?;
+    for (status, rows) in unscored {
+        say(format_args!("unscored, {status}: {rows}"))?;
+    }
+    for (run, rows) in runs {
+        say(format_args!("run {run}: {rows}"))?;
+    }
+    for (device, rows) in devices {
+        say(format_args!("device {device}: {rows}"))?;
+    }
+    say(format_args!("results {}", digests.results))?;
+    say(if found.complete { "complete" } else { "not complete" })
+}

@@ -1,0 +1,60 @@
+//! `plan`.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use crate::args::files::{OverwriteArgs, parquet_files};
+use crate::args::scoring::ScoringArgs;
+use crate::terminal::console::{progress, say, usage};
+use anyhow::Result;
+use clap::Args;
+use judge_data::{Outputs, ShardPlan, save_new};
+
+#[derive(Args)]
+pub(crate) struct PlanArgs {
+    /// Parquet files, their folder, or a pattern such as 'data/train-*.parquet' (repeatable)
+    #[arg(long, required = true, num_args = 1.., value_name = "GLOB")]
+    input: Vec<String>,
+    /// Where the plan goes
+    #[arg(long, value_name = "PLAN.json")]
+    output: PathBuf,
+    /// Rows of a shard: what is lost when a process dies, some 10 minutes of work
+    #[arg(long, default_value_t = 25_000, value_name = "ROWS", value_parser = clap::value_parser!(u64).range(1..))]
+    rows_per_shard: u64,
+    #[command(flatten)]
+    write: OverwriteArgs,
+    #[command(flatten)]
+    pub(crate) scoring: ScoringArgs,
+}
+
+pub(crate) fn plan(args: &PlanArgs) -> Result<()> {
+    args.scoring.check()?;
+    let files = parquet_files(&args.input)?;
+    let inputs = files.iter().chain(args.scoring.lager.inputs());
+    let outputs = Outputs::new(inputs).documents::<ShardPlan>([&args.output]);
+    outputs.overwrite(args.write.overwrite).check()?;
+    let arguments = std::env::args_os().skip(3).map(OsString::into_string).collect::<Result<_, _>>();
+    let arguments =
+        arguments.map_err(|argument| usage(format!("{argument:?} is not UTF-8, so no plan could hold it")))?;
+    let judge = args.scoring.judge()?;
+    let scoring = args.scoring.open()?;
+    let bar = progress("reading", 0, args.scoring.model.quiet);
+    let items = args.scoring.items(&judge);
+    let rows = args.rows_per_shard;
+    let mut resolved = scoring.resolved()?;
+    resolved.insert("model".to_owned(), serde_json::to_value(scoring.model())?);
+    let plan =
+        ShardPlan::make(scoring.settings, arguments, items, args.scoring.results(), &files, rows, |rows| bar.inc(rows));
+    bar.finish_and_clear();
+    let plan = ShardPlan { resolved, ..plan? };
+    save_new(&args.output, &plan, args.write.overwrite)?;
+    say(format_args!(
+        "{} rows of {} files in {} shards, run {}, inputs {} -> {}",
+        plan.rows,
+        plan.files.len(),
+        plan.shards(),
+        plan.run,
+        plan.all_inputs(),
+        args.output.display()
+    ))
+}

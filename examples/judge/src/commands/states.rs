@@ -1,0 +1,134 @@
+//! Pooled hidden states of chosen layers, for each prompt of a file.
+//!
+//! `cargo run --release --example hidden_states -- --input prompts.jsonl --output states.safetensors`
+
+use std::collections::BTreeMap;
+use std::num::NonZeroUsize;
+use std::path::PathBuf;
+
+use crate::args::files::{InputArgs, WriteArgs, program};
+use crate::args::layers::{LayerList, PoolingArg};
+use crate::args::model_args::ModelArgs;
+use crate::prompts::Prompts;
+use crate::terminal::console::{check_scored, say, tell};
+use anyhow::Result;
+use clap::Args;
+use judge_core::{Backbone, Layer, Outcome, Pooling, Want};
+use judge_data::{Error, Outputs, Resolved, RunPlan, Sharding, StatesSpec, StatesWriter, ids_path, record_path, save};
+use serde_json::json;
+
+/// Store pooled hidden states.
+///
+/// Input: {"id", "prompt"} or {"id", "messages"}. Output: safetensors with states f32 [n, layers, d_model], layers i64, scored u8 [n]; ids and reasons beside
+/// it in FILE.ids.jsonl, the record of the run in FILE.run.json. With --rows-per-shard the rows lie in files of their own, FILE-00001-of-00007.safetensors and so on.
+#[derive(Args)]
+pub(crate) struct Cli {
+    #[command(flatten)]
+    input: InputArgs,
+    /// Where the states go. Interrupted, the same command resumes
+    #[arg(long, value_name = "FILE.safetensors")]
+    output: PathBuf,
+    /// Which layers: all, or a list such as 0,5,12-16
+    #[arg(long, default_value = "all", value_name = "LIST")]
+    layers: LayerList,
+    /// How the states of a prompt's tokens become one; every token fed counts, BOS and template included
+    #[arg(long, value_enum, default_value_t = PoolingArg::Last)]
+    pooling: PoolingArg,
+    /// Cut the output into files of so many rows each [default: one file]
+    #[arg(long, value_name = "N")]
+    rows_per_shard: Option<NonZeroUsize>,
+    #[command(flatten)]
+    write: WriteArgs,
+    #[command(flatten)]
+    model: ModelArgs,
+}
+
+pub(crate) fn run(cli: &Cli) -> Result<()> {
+    Outputs::new([&cli.input.input]).states([&cli.output]).overwrite(cli.write.overwrite).check()?;
+    let input = cli.input.open()?;
+    let prompts = Prompts { input: &input, columns: &cli.input, model: &cli.model, prefill: "" };
+    let rows = prompts.check(|_| Ok(()))?;
+    let pooling = Pooling::from(cli.pooling);
+    let mut plan = RunPlan::new(&cli.output, rows, program("hidden_states"));
+    plan.inputs = vec![input.identity()?.with_rows(rows)];
+    cli.model.describe(&mut plan, None)?;
+    plan.settings.insert("layers".to_owned(), json!(cli.layers.to_string()));
+    plan.settings.insert("pooling".to_owned(), json!(pooling));
+    plan.settings.insert("rows_per_shard".to_owned(), json!(cli.rows_per_shard));
+    plan.options = cli.write.options();
+    match plan.finished() {
+        Ok(Some(_)) => return say(format_args!("{} is complete: {rows} rows; nothing to do", cli.output.display())),
+        // States are put in place before their ids, and these before their record. They say themselves how they were made, and are compared
+        // when they are opened below.
+        Err(Error::OutputExists { differences, .. }) if differences.is_empty() && cli.has_ids() => {}
+        found => drop(found?),
+    }
+    let model = cli.model.load_for(&input)?;
+    let info = model.info();
+    let layers = cli.layers.of_model(info.n_layers)?;
+    let mut metadata: BTreeMap<String, String> = BTreeMap::new();
+    for (key, value) in &plan.settings {
+        metadata.insert(key.clone(), value.as_str().map_or_else(|| value.to_string(), str::to_owned));
+    }
+    metadata.insert("program".to_owned(), format!("{} {}", plan.program.name, plan.program.version));
+    metadata.insert("input_blake3".to_owned(), plan.inputs[0].blake3.clone());
+    metadata.insert("model".to_owned(), info.name.clone());
+    metadata.insert("model_revision".to_owned(), info.revision.clone().unwrap_or_default());
+    metadata.insert("model_fingerprint".to_owned(), info.fingerprint.clone());
+    metadata.insert("dtype".to_owned(), info.dtype.clone());
+    metadata.insert("device".to_owned(), info.device.clone());
+    let sharding = cli.rows_per_shard.map_or(Sharding::Whole, Sharding::Rows);
+    let spec = StatesSpec { rows, layers: layers.clone(), d_model: info.d_model, metadata, sharding };
+    let mut output = StatesWriter::open(&cli.output, &spec, cli.write.options())?;
+    let before = output.resumed().rows;
+    if !cli.model.quiet {
+        tell(format_args!("{} of states to write", size(spec.bytes()?)));
+        if before > 0 {
+            tell(format_args!("resuming: {before} of {rows} rows are done"));
+        }
+    }
+    let want = Want { pooled: layers.iter().map(|&layer| (layer, pooling)).collect(), ..Want::default() };
+    let pending: Vec<bool> = (0..rows).map(|row| !output.is_done(row)).collect();
+    prompts.read(&model, want, &pending, |id, (row, _), outcome| match outcome {
+        Outcome::Read(reading) => {
+            let what = "states of a layer that was asked for";
+            let state = |&layer: &Layer| reading.pooled(layer, pooling).ok_or(judge_core::Error::NotRead { what });
+            let states: Vec<&[f32]> = layers.iter().map(state).collect::<Result<_, _>>()?;
+            output.write(row, id, &states.concat())
+        }
+        Outcome::Unscored(reason) => Ok::<(), Error>(output.write_unscored(row, id, reason)?),
+    })?;
+    let (files, counts) = (output.files(), output.counts());
+    let written = output.finish()?;
+    let resolved = Resolved { model: Some(info.clone()), ..Resolved::default() };
+    save(record_path(&cli.output), &plan.record(resolved, written.counts, written.outputs))?;
+    let place = match cli.rows_per_shard {
+        None => format!("{}, {}", cli.output.display(), ids_path(&cli.output).display()),
+        Some(_) => format!("{} in {files} shards", cli.output.display()),
+    };
+    let unscored: usize = counts.unscored.values().sum();
+    say(format_args!(
+        "{rows} rows, {before} of them done before: {} read, {unscored} unscored; {} layers of width {} -> {place}",
+        counts.scored,
+        layers.len(),
+        info.d_model
+    ))?;
+    check_scored(counts.scored, counts.unscored)
+}
+
+impl Cli {
+    /// Whether the output, finished or not, has the ids beside it that states of this program have.
+    fn has_ids(&self) -> bool {
+        let ids = ids_path(&self.output);
+        ids.exists() || ids.with_extension("jsonl.partial").exists()
+    }
+}
+
+/// Bytes for people.
+fn size(bytes: u64) -> String {
+    match bytes {
+        0..1_000_000 => format!("{:.1} kB", bytes as f64 / 1e3),
+        1_000_000..1_000_000_000 => format!("{:.1} MB", bytes as f64 / 1e6),
+        _ => format!("{:.1} GB", bytes as f64 / 1e9),
+    }
+}

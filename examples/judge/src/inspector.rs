@@ -1,0 +1,332 @@
+//! Judging question and answer pairs by several probes at once, into a file that is resumed if it is interrupted.
+
+use std::borrow::Cow;
+use std::collections::HashMap;
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, ensure};
+use clap::Args;
+use judge_core::{
+    Backbone, Fields, ItemId, ItemResult, Judge, Reason, RunEvent, RunSettings, Runner, Verdict, total_score,
+};
+use judge_data::{
+    Columns, Counts, Dataset, DatasetFormat, DatasetOptions, Error, Extra, Fate, Field, Ids, Input, InputFile,
+    IntoInput, Layout, Opened, Record, Resolved, Rows, RunPlan, Settings,
+};
+use judge_probe::ClassProbabilities;
+use serde_json::{Map, Value, json};
+
+use crate::args::files::{InputArgs, WriteArgs, beside, program};
+use crate::args::model_args::ModelArgs;
+use crate::choice::{rows_of_share, tell_few};
+use crate::probes::PromptedProbe;
+use crate::terminal::console::tell;
+use crate::terminal::pace::Watch;
+use crate::unread::Unread;
+
+/// The options of examples that judge by probes.
+#[derive(Args)]
+pub struct ProbeArgs {
+    #[command(flatten)]
+    /// Question and answer pairs: objects with an instruction and a response, by any of their names.
+    pub input: InputArgs,
+    /// Probe files, or a folder of them
+    #[arg(long, required = true, num_args = 1.., value_name = "FILE|DIR")]
+    pub probes: Vec<PathBuf>,
+    /// Folder of ASPECT.json, the prompt templates that the probes were fitted with [default: those beside the probes]
+    #[arg(long, value_name = "DIR")]
+    pub templates: Option<PathBuf>,
+    #[command(flatten)]
+    /// How the output is written.
+    pub write: WriteArgs,
+    /// The model and how it is run
+    #[command(flatten)]
+    pub model: ModelArgs,
+}
+
+/// A pair as the file has it.
+struct Pair {
+    row: usize,
+    fields: Extra,
+    /// Its texts.
+    record: Record,
+}
+
+impl Fields for Pair {
+    fn field(&self, name: &str) -> Option<Cow<'_, str>> {
+        match name {
+            "question" | "instruction" => self.record.field("instruction"),
+            "response" | "prediction" => self.record.field("response"),
+            _ => self.fields.rendered(name),
+        }
+    }
+
+    fn names(&self) -> Vec<String> {
+        self.fields.iter().map(|(name, _)| name.to_owned()).collect()
+    }
+}
+
+/// What [`evaluate`] came to.
+pub struct Evaluation {
+    /// Names of the aspects, in the order of their fields.
+    pub aspects: Vec<String>,
+    /// Rows of the input.
+    pub rows: usize,
+    /// How many have a total, and why the others have none.
+    pub counts: Counts,
+    /// Whether the file was complete before.
+    pub was_complete: bool,
+}
+
+/// The fields that a judged row has besides the input's and the aspects'.
+const ADDED: [&str; 4] = ["total_score", "expected_total", "probabilities", "unscored"];
+
+/// Judges all pairs of the input by all probes and writes them to `output`, JSON lines or, as `layout` says, one array. Every pair comes back with all its fields, then the class of each
+/// aspect, their sum `total_score`, the sum of the expected grades `expected_total` where every probe knows probabilities, the `probabilities` by class, and why an aspect has no class.
+///
+/// All of the input is checked, and the output opened, before the model is loaded. Interrupted, the same call resumes; complete, it does nothing. Which files are
+/// written is checked by who calls.
+///
+/// # Errors
+/// Of the input, of probes and templates, of the model, and of the output; a field of the input that would be overwritten is [`Error::FieldClash`].
+pub fn evaluate(args: &ProbeArgs, name: &str, output: &Path, layout: Layout) -> Result<Evaluation> {
+    let judged = PromptedProbe::read(&args.probes, args.templates.as_deref(), None)?;
+    let aspects: Vec<String> = judged.iter().map(|judged| judged.aspect.clone()).collect();
+    let input = args.input.open()?;
+    let columns = args.input.columns.clone().unwrap_or_default();
+    let limit = args.model.limit.unwrap_or(usize::MAX);
+    let (mut rows, mut unread) = (0, Unread::default());
+    for pair in pairs(&input, &columns, limit)? {
+        let pair = pair?;
+        unread.see(&pair.record);
+        let clash = |key: &str| ADDED.contains(&key) || aspects.iter().any(|aspect| aspect == key);
+        if let Some((field, _)) = pair.fields.iter().find(|(key, _)| clash(key)) {
+            return Err(Error::FieldClash { field: field.to_owned() })
+                .with_context(|| format!("{}", input.path().display()));
+        }
+        rows += 1;
+    }
+    ensure!(rows > 0, "{}: no row was read: there are none", input.path().display());
+    unread.tell();
+    let mut plan = RunPlan::new(output, rows, program(name));
+    plan.inputs = vec![input.identity()?.with_rows(rows)];
+    args.model.describe(&mut plan, None)?;
+    plan.settings.extend(settings(args, &judged));
+    plan.layout = layout;
+    plan.options = args.write.options();
+    let start = match plan.open()? {
+        Opened::Complete(record) => {
+            return Ok(Evaluation { aspects, rows, counts: record.counts, was_complete: true });
+        }
+        Opened::Ready(start) => start,
+    };
+    let model = args.model.load_for(&input)?;
+    let judges = judged.iter().map(|probe| probe.judge(&args.model, model.info())).collect::<Result<Vec<_>>>()?;
+    let mut run = start.begin(Resolved { model: Some(model.info().clone()), ..Resolved::default() })?;
+    let before = run.resumed().rows;
+    if before > 0 && !args.model.quiet {
+        tell(format_args!("resuming: {before} of {rows} rows are done"));
+    }
+    run.judged_by(judges.iter().map(|judge| judge as &dyn Judge<Pair>))?;
+    let mut watch = Watch::new("judging", before, rows, args.model.quiet)?;
+    let done: Vec<bool> = (0..rows).map(|row| run.is_done(row)).collect();
+    let pending = pairs(&input, &columns, limit)?
+        .filter(|pair| pair.as_ref().map_or(true, |pair| done.get(pair.row) != Some(&true)));
+    let items = pending.map(|pair| pair.map(|pair| (ItemId::from(pair.row as u64), pair)));
+    let runner = Runner::new(&model, judges.iter().map(|judge| judge as &dyn Judge<Pair>).collect());
+    let runner = runner.with_settings(RunSettings { in_order: false, ..RunSettings::default() });
+    let summary = runner.try_run(items, |event| -> Result<ControlFlow<()>> {
+        let flow = watch.see(&event);
+        let RunEvent::Item(result) = event else { return Ok(flow) };
+        let (row, value, fate) = to_row(&aspects, result)?;
+        run.push(row, &value, fate)?;
+        Ok(flow)
+    })?;
+    watch.finish(summary.cancelled, "rows")?;
+    let counts = run.finish()?.counts;
+    Ok(Evaluation { aspects, rows, counts, was_complete: false })
+}
+
+/// What decides about a row, besides the input and the model.
+fn settings(args: &ProbeArgs, judged: &[PromptedProbe]) -> Settings {
+    let mut settings = Settings::from([("probes".to_owned(), PromptedProbe::settings(judged))]);
+    if let Some(columns) = &args.input.columns {
+        settings.insert("columns".to_owned(), columns.to_string().into());
+    }
+    settings
+}
+
+/// A result as a row of the output.
+fn to_row(aspects: &[String], result: ItemResult<Pair>) -> Result<(usize, Extra, Fate)> {
+    let ItemResult { item: Pair { row, fields: mut value, .. }, verdicts, .. } = result;
+    let (mut unscored, mut probabilities) = (Map::new(), Map::new());
+    let mut expected = Some(0.0);
+    let mut first: Option<Reason> = None;
+    for (aspect, verdict) in aspects.iter().zip(&verdicts) {
+        match verdict {
+            Verdict::Scored(score) => {
+                value.set(aspect.clone(), &(score.value as i64))?; // classes are whole numbers
+                let known = score.distribution.as_ref();
+                expected = expected.zip(known).map(|(sum, known)| sum + known.expected());
+                if let Some(known) = known {
+                    let classes: Vec<i64> = known.scale().values().map(|value| value as i64).collect();
+                    let by_class = ClassProbabilities::new(&classes, known.probabilities())?;
+                    probabilities.insert(aspect.clone(), serde_json::to_value(by_class)?);
+                }
+            }
+            Verdict::Unscored(reason) => {
+                value.set(aspect.clone(), &Value::Null)?;
+                unscored.insert(aspect.clone(), json!({"reason": reason.reason, "detail": reason.detail}));
+                first.get_or_insert(reason.reason);
+                expected = None;
+            }
+        }
+    }
+    value.set("total_score", &total_score(&verdicts).map(|total| total as i64))?;
+    value.set("expected_total", &expected)?;
+    value.set("probabilities", &probabilities)?;
+    if !unscored.is_empty() {
+        value.set("unscored", &unscored)?;
+    }
+    Ok((row, value, first.map_or(Fate::SCORED, Fate::unscored)))
+}
+
+/// The pairs of a file, each with all its fields.
+fn pairs(
+    input: &Input,
+    columns: &Columns,
+    limit: usize,
+) -> Result<impl Iterator<Item = Result<Pair, Error>> + use<>, Error> {
+    // Nothing else is read of a row, so nothing else can be wrong with it.
+    let mut columns = columns.clone();
+    for field in [Field::Id, Field::Rubric, Field::Reference, Field::Human] {
+        if !columns.is_chosen(field) {
+            columns = columns.with(field, [""; 0])?;
+        }
+    }
+    let format = Some(DatasetFormat::Graded);
+    let options = DatasetOptions { format, max_rows: Some(limit), columns, ids: Ids::RowNumber };
+    let rows = Rows::open(input)?.zip(Dataset::open(input, &options)?).enumerate();
+    Ok(rows.map(|(row, (fields, record))| Ok(Pair { row, fields: fields?.into_extra(&[]), record: record? })))
+}
+
+/// The rows of a judged file by merit.
+pub struct Ranking {
+    /// Total and expected total of each row; `None` for a row without a total.
+    pub totals: Vec<Option<(f64, Option<f64>)>>,
+}
+
+impl Ranking {
+    /// Reads the totals of a file that [`evaluate`] has written.
+    ///
+    /// # Errors
+    /// If it cannot be read.
+    pub fn read(judged: &Path) -> Result<Self> {
+        let totals = Rows::open(judged)?.map(|row| -> Result<_> {
+            let row = row?;
+            let expected: Option<f64> = row.optional("expected_total", "a number")?;
+            Ok(row.optional::<f64>("total_score", "a number")?.map(|total| (total, expected)))
+        });
+        Ok(Self { totals: totals.collect::<Result<_>>()? })
+    }
+
+    /// The best `share` of all rows, as many as [`rows_of_share`] says, best first: by total, then, since totals are sums of
+    /// classes and ties the rule, by the sum of the expected grades, then in the order of the
+    /// input. Rows without a total are never among them. Also how many further rows have the same total as the last one taken.
+    #[must_use]
+    pub fn best(&self, share: f64) -> (Vec<usize>, usize) {
+        let mut order: Vec<usize> = (0..self.totals.len()).filter(|&row| self.totals[row].is_some()).collect();
+        let merit = |row: usize| self.totals[row].map(|(total, expected)| (total, expected.unwrap_or(total)));
+        order.sort_by(|&a, &b| match (merit(a), merit(b)) {
+            (Some(a), Some(b)) => b.0.total_cmp(&a.0).then(b.1.total_cmp(&a.1)),
+            _ => std::cmp::Ordering::Equal, // rows without a total are left out above
+        });
+        tell_few(self.totals.len(), share);
+        let wanted = rows_of_share(self.totals.len(), share);
+        let total = |row: &usize| self.totals[*row].map(|(total, _)| total);
+        let last = order.get(..wanted).and_then(<[usize]>::last).and_then(total);
+        let tied = order.iter().skip(wanted).filter(|row| last.is_some() && total(row) == last).count();
+        order.truncate(wanted);
+        (order, tied)
+    }
+}
+
+/// `OUTPUT.judged.jsonl`, where all judged rows stay if `OUTPUT` gets only some.
+#[must_use]
+pub fn judged_path(output: &Path) -> PathBuf {
+    beside(output, "judged.jsonl")
+}
+
+/// The best rows of a judged file, in a file with a record of its own.
+pub struct Kept<'a> {
+    /// The program, for the record.
+    pub program: &'static str,
+    /// Where they go.
+    pub output: &'a Path,
+    /// As JSON lines, or as one array.
+    pub layout: Layout,
+    /// What decides which rows are kept, besides the judged file.
+    pub settings: Settings,
+    /// How they are written.
+    pub write: WriteArgs,
+}
+
+impl Kept<'_> {
+    /// Refuses, before any work, an output that was made in another way.
+    ///
+    /// # Errors
+    /// As [`RunPlan::check_settings`].
+    pub fn check(&self) -> Result<()> {
+        Ok(self.plan(0).check_settings()?)
+    }
+
+    fn plan(&self, rows: usize) -> RunPlan {
+        let mut plan = RunPlan::new(self.output, rows, program(self.program));
+        plan.settings = self.settings.clone();
+        plan.layout = self.layout;
+        plan.options = self.write.options();
+        plan
+    }
+
+    /// Writes the rows at these places of `source`, in this order, as they are; `false` if that was done before. `inputs` are what they follow from.
+    ///
+    /// # Errors
+    /// If a file cannot be read or written; an output that was made otherwise.
+    pub fn write(&self, source: impl IntoInput, places: &[usize], inputs: Vec<InputFile>) -> Result<bool> {
+        let mut plan = self.plan(places.len());
+        plan.inputs = inputs;
+        let start = match plan.open()? {
+            Opened::Complete(_) => return Ok(false),
+            Opened::Ready(start) => start,
+        };
+        let order: HashMap<usize, usize> = places.iter().enumerate().map(|(to, &from)| (from, to)).collect();
+        let mut output = start.begin(Resolved::default())?;
+        for (number, row) in Rows::open(source)?.enumerate() {
+            let row = row?;
+            if let Some(&place) = order.get(&number)
+                && !output.is_done(place)
+            {
+                output.push(place, &row.into_extra(&[]), Fate::SCORED)?;
+            }
+        }
+        output.finish()?;
+        Ok(true)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_best_of_equal_totals_are_the_likeliest() {
+        let totals = [(5.0, Some(4.2)), (5.0, Some(4.9)), (4.0, Some(4.4)), (5.0, Some(4.5)), (5.0, Some(4.9))];
+        let mut totals: Vec<_> = totals.into_iter().map(Some).collect();
+        totals.push(None);
+        let ranking = Ranking { totals };
+        assert_eq!(ranking.best(0.5), (vec![1, 4, 3], 1));
+        assert_eq!(ranking.best(0.0), (vec![], 0));
+        assert_eq!(ranking.best(1.0), (vec![1, 4, 3, 0, 2], 0));
+    }
+}

@@ -1,0 +1,63 @@
+//! The program `judge`: one command for each task, all with the same options under the same names.
+//!
+//! It is no library to depend on and promises nothing but its command line. `commands/` has a file for each command; `args/` has the options that they share, `terminal/` what people see,
+//! and the other modules what several commands do alike.
+
+mod args;
+mod choice;
+mod commands;
+mod inspector;
+mod lager_file;
+mod pair_orders;
+mod preferences;
+mod probes;
+mod prompts;
+mod reliability;
+mod report;
+pub mod terminal;
+mod unread;
+
+pub use commands::main;
+
+/// Every code block of the documentation compiles and runs.
+#[cfg(doctest)]
+mod documentation {
+    #[doc = include_str!("../../../README.md")]
+    struct Readme;
+    #[doc = include_str!("../../../docs/architecture.md")]
+    struct Architecture;
+    #[doc = include_str!("../../../docs/benchmarks.md")]
+    struct Benchmarks;
+    #[doc = include_str!("../../../docs/clusters.md")]
+    struct Clusters;
+    #[doc = include_str!("../../../docs/emotion.md")]
+    struct Emotion;
+    #[doc = include_str!("../../../docs/files.md")]
+    struct Files;
+    #[doc = include_str!("../../../docs/first-steps.md")]
+    struct FirstSteps;
+    #[doc = include_str!("../../../docs/glossary.md")]
+    struct Glossary;
+    #[doc = include_str!("../../../docs/gpu.md")]
+    struct Gpu;
+    #[doc = include_str!("../../../docs/judges.md")]
+    struct Judges;
+    #[doc = include_str!("../../../docs/knowledge.md")]
+    struct Knowledge;
+    #[doc = include_str!("../../../docs/labels.md")]
+    struct Labels;
+    #[doc = include_str!("../../../docs/lager.md")]
+    struct Lager;
+    #[doc = include_str!("../../../docs/models.md")]
+    struct Models;
+    #[doc = include_str!("../../../docs/probes.md")]
+    struct Probes;
+    #[doc = include_str!("../../../docs/prompted.md")]
+    struct Prompted;
+    #[doc = include_str!("../../../docs/selection.md")]
+    struct Selection;
+    #[doc = include_str!("../../../docs/statistics.md")]
+    struct Statistics;
+    #[doc = include_str!("../../../docs/troubleshooting.md")]
+    struct Troubleshooting;
+}

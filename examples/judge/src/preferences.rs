@@ -1,0 +1,181 @@
+//! What the preferences of a judge of pairs are worth, for every program that reports on pairs: collected from rows, printed, and as JSON.
+
+use std::cmp::Ordering;
+
+use anyhow::Result;
+use judge_core::Layer;
+use judge_data::{OrderReading, PairVerdict, majority};
+use judge_metrics::comparison::{PairStatistic, PreferenceComparison, PreferredPair, Rating, Statistic};
+use judge_metrics::preference::{PairReading, Preference, mean_log_odds};
+use judge_metrics::resampling::Bootstrap;
+use serde_json::{Value, json};
+
+use crate::report::as_json;
+use crate::terminal::console::table;
+
+/// Pairs whose probabilities were read, as they are collected.
+#[derive(Debug, Default)]
+pub struct Preferences {
+    pairs: Vec<PreferredPair>,
+    /// The layers of the first pair that has some.
+    layers: Option<Vec<Layer>>,
+}
+
+/// What preferences are worth, of all pairs or of a group of them.
+#[derive(Debug)]
+pub struct Worth {
+    /// In the order of [`PreferenceComparison`].
+    pub statistics: Vec<PairStatistic>,
+    /// The accuracy of each layer alone; empty where layers were not read.
+    pub layers: Vec<(Layer, PairStatistic)>,
+}
+
+impl Preferences {
+    /// Takes a pair with its gold label, what was read in each order that was asked, the given one first, and its cluster.
+    ///
+    /// # Errors
+    /// None for the rows of [`OrderReading`], whose probabilities are checked.
+    pub fn push(&mut self, gold: Preference, orders: &[Option<&OrderReading>], cluster: Option<String>) -> Result<()> {
+        let read = |order: &Option<&OrderReading>| {
+            let found = order.and_then(|order| order.probabilities)?;
+            Some(PairReading::from_probabilities(found.first, found.second, found.tie))
+        };
+        let readings: Option<Result<Vec<PairReading>, _>> = orders.iter().map(read).collect();
+        let reading = readings.transpose()?.and_then(|readings| PairReading::mean(&readings));
+        let layers = self.of_layers(orders).unwrap_or_default();
+        self.pairs.push(PreferredPair { gold, reading, layers, cluster });
+        Ok(())
+    }
+
+    /// Takes a row of `prompt_judge`, by the JSON text of its `orders` and what people say of it. Rows of another kind are left
+    /// out, and those that nobody judged.
+    ///
+    /// # Errors
+    /// As for [`push`](Self::push).
+    pub fn push_row<'r>(
+        &mut self,
+        orders: &str,
+        human: impl IntoIterator<Item = &'r Rating>,
+        cluster: Option<String>,
+    ) -> Result<()> {
+        let verdict = |rating: &Rating| match rating {
+            Rating::Text(text) => serde_json::from_value::<PairVerdict>(text.as_str().into()).ok()?.ordering(),
+            Rating::Number(_) => None,
+        };
+        let human: Option<Vec<Ordering>> = human.into_iter().map(verdict).collect();
+        let gold = human.and_then(|verdicts| majority(&verdicts));
+        let (Some(gold), Some(orders)) = (gold, OrderReading::of_json(orders)) else { return Ok(()) };
+        let orders: Vec<Option<&OrderReading>> = orders.iter().map(Some).collect();
+        self.push(gold.into(), &orders, cluster)
+    }
+
+    /// The averaged log-odds of each layer; `None` where an order has other layers than the pairs before.
+    fn of_layers(&mut self, orders: &[Option<&OrderReading>]) -> Option<Vec<f64>> {
+        let first = (*orders.first()?)?;
+        let own = || first.layers.iter().map(|(layer, _)| *layer).collect();
+        let known = self.layers.get_or_insert_with(own);
+        let same = |order: &OrderReading| order.layers.iter().map(|(layer, _)| layer).eq(known.iter());
+        let orders: Vec<&OrderReading> = orders.iter().copied().collect::<Option<_>>()?;
+        if known.is_empty() || !orders.iter().all(|order| same(order)) {
+            return None;
+        }
+        (0..known.len()).map(|at| mean_log_odds(orders.iter().map(|order| order.layers[at].1))).collect()
+    }
+
+    /// What they are worth, of all pairs and of groups of them, by their numbers; `None` where no pair has probabilities in each
+    /// order that was asked.
+    #[must_use]
+    pub fn compared(self, bootstrap: Bootstrap) -> Option<Compared> {
+        let comparison = PreferenceComparison { pairs: self.pairs, bootstrap };
+        let layers = self.layers.unwrap_or_default();
+        comparison.has_readings().then_some(Compared { comparison, layers })
+    }
+}
+
+/// Pairs whose preferences are compared with gold labels.
+#[derive(Debug)]
+pub struct Compared {
+    comparison: PreferenceComparison,
+    layers: Vec<Layer>,
+}
+
+impl Compared {
+    /// Of all pairs.
+    ///
+    /// # Errors
+    /// None that can occur: pairs have the same layers.
+    pub fn whole(&self) -> Result<Worth> {
+        self.of(&(0..self.comparison.pairs.len()).collect::<Vec<_>>())
+    }
+
+    /// Of some of the pairs, by the order in which they were taken.
+    ///
+    /// # Errors
+    /// None that can occur: pairs have the same layers.
+    pub fn of(&self, rows: &[usize]) -> Result<Worth> {
+        let layers = self.layers.iter().copied().zip(self.comparison.by_layer(rows)?).collect();
+        Ok(Worth { statistics: self.comparison.statistics(rows), layers })
+    }
+}
+
+impl Worth {
+    /// The statistic of this name.
+    #[must_use]
+    pub fn get(&self, name: &str) -> Option<&PairStatistic> {
+        self.statistics.iter().find(|known| known.name == name)
+    }
+
+    /// For people: a sentence, and a table of every figure. `verdicts` is the accuracy of the verdicts on the same pairs, where
+    /// it is known.
+    #[must_use]
+    pub fn text(&self, verdicts: Option<&Statistic>) -> String {
+        let estimate = |name: &str| self.get(name).map(|known| format!("{:.3}", known.statistic));
+        let mut lines = "what the preferences are worth, averaged over the orders that were asked:\n".to_owned();
+        let rows = self.statistics.iter().map(|known| {
+            let cell = format!("{:.3}", known.statistic);
+            vec![format!("  {}", known.name), cell, known.n.to_string()]
+        });
+        let head = vec![vec![String::new(), "estimate [95 %]".to_owned(), "n".to_owned()]];
+        lines += &table(&head.into_iter().chain(rows).collect::<Vec<_>>());
+        if !self.layers.is_empty() {
+            lines += "accuracy of the averaged log-odds of each layer alone:\n";
+            let rows = self.layers.iter().map(|(layer, known)| {
+                vec![format!("  {}", layer.0), format!("{:.3}", known.statistic), known.n.to_string()]
+            });
+            let head = vec![vec!["  layer".to_owned(), "estimate [95 %]".to_owned(), "n".to_owned()]];
+            lines += &table(&head.into_iter().chain(rows).collect::<Vec<_>>());
+        }
+        if let (Some(verdicts), Some(odds), Some(majority)) =
+            (verdicts.and_then(Statistic::estimate), estimate("accuracy_mean_log_odds"), estimate("majority_share"))
+        {
+            lines += &format!(
+                "Verdicts name people's choice in {verdicts:.3} of pairs, averaged log-odds in {odds}; always saying the commonest \
+                 would in {majority}.\n"
+            );
+        }
+        lines
+    }
+
+    /// The statistics by name, as the files of programs have them.
+    pub fn entries(&self) -> impl Iterator<Item = (&'static str, Value)> {
+        self.statistics.iter().map(|known| (known.name, of_pairs(known)))
+    }
+
+    /// A list of `{"layer", "accuracy_mean_log_odds"}`; null where layers were not read.
+    #[must_use]
+    pub fn layers_json(&self) -> Value {
+        if self.layers.is_empty() {
+            return Value::Null;
+        }
+        let layer = |(layer, known): &(Layer, PairStatistic)| json!({"layer": layer.0, known.name: of_pairs(known)});
+        self.layers.iter().map(layer).collect()
+    }
+}
+
+/// A statistic of pairs with the number of pairs that it rests on.
+#[must_use]
+pub fn of_pairs(known: &PairStatistic) -> Value {
+    let mut value = as_json(&known.statistic);
+    value["n"] = known.n.into();
+    value
+}

@@ -1,0 +1,148 @@
+//! How well scores agree with people: numbers for machines and rows for people, of what `judge_metrics::comparison` computes.
+
+use std::path::Path;
+
+use anyhow::{Context, Result};
+use judge_data::{report_mark, write_atomic};
+use judge_metrics::comparison::{self, RankAgreement, rank_agreement, spearman_difference};
+use judge_metrics::resampling::{Bootstrap, BootstrapMethod};
+use judge_probe::training::Statistic;
+use serde::Serialize;
+use serde_json::{Value, json};
+
+use crate::args::files;
+
+/// Enough for two digits of an interval's ends, and done in a moment.
+pub const BOOTSTRAP: Bootstrap =
+    Bootstrap { resamples: 1_000, level: 0.95, seed: 0, method: BootstrapMethod::Percentile };
+
+/// Writes figures as JSON: an object, to which `program` is added where it lacks it, so that the program knows its own figures again. Names are checked before any
+/// work, by [`Outputs::reports`](judge_data::Outputs::reports).
+///
+/// # Errors
+/// If the file cannot be written, or the figures are no JSON object.
+pub fn write_json(path: &Path, program: &str, figures: &impl Serialize) -> Result<()> {
+    let mut value = serde_json::to_value(figures)?;
+    let object = value.as_object_mut().context("figures are a JSON object")?;
+    let mut text = if object.contains_key("program") {
+        serde_json::to_vec_pretty(figures)? // in the order of its own fields
+    } else {
+        object.insert("program".to_owned(), serde_json::to_value(files::program(program))?);
+        serde_json::to_vec_pretty(&value)?
+    };
+    text.push(b'\n');
+    Ok(write_atomic(path, &text)?)
+}
+
+/// Writes a page or a picture, with the mark by which the program knows its own again.
+///
+/// # Errors
+/// If the file cannot be written.
+pub fn write_marked(path: &Path, program: &str, text: &str) -> Result<()> {
+    Ok(write_atomic(path, format!("{}\n{}", text.trim_end(), report_mark(program)).as_bytes())?)
+}
+
+/// What a difference means: `above` if its interval lies above 0, `below` if it lies below, else that these items show none.
+#[must_use]
+pub fn verdict(difference: &Statistic, above: &str, below: &str) -> String {
+    match difference {
+        Statistic::Defined { low, .. } if *low > 0.0 => above.to_owned(),
+        Statistic::Defined { high, .. } if *high < 0.0 => below.to_owned(),
+        _ => "no difference that these items can show".to_owned(),
+    }
+}
+
+/// A statistic as the files of `agreement` and `pairwise_benchmark` have it.
+#[must_use]
+pub fn as_json(statistic: &comparison::Statistic) -> Value {
+    match statistic {
+        comparison::Statistic::Defined(known) => json!({
+            "estimate": known.estimate, "low": known.interval.map(|i| i.low), "high": known.interval.map(|i| i.high),
+            "p": known.p, "method": known.method,
+        }),
+        comparison::Statistic::Undefined { reason } => json!({"undefined": reason}),
+    }
+}
+
+/// Agreement of scores with people.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Agreement {
+    /// Spearman's rank correlation.
+    pub spearman: Statistic,
+    /// Pearson's correlation.
+    pub pearson: Statistic,
+}
+
+/// Agreement of `scores` with `human`, with 95 % percentile bootstrap intervals of 1,000 resamples of rows.
+///
+/// # Errors
+/// If the two are not of one length or hold NaN; what the data do not define is [`Statistic::Undefined`].
+pub fn agreement(scores: &[f64], human: &[f64]) -> Result<Agreement> {
+    let RankAgreement { spearman, pearson, .. } = rank_agreement(scores, human, &BOOTSTRAP)?;
+    Ok(Agreement { spearman: (&spearman).into(), pearson: (&pearson).into() })
+}
+
+/// Spearman of `scores` with `human` minus that of `others`, all three drawn together; interval as for [`agreement`].
+///
+/// # Errors
+/// If the three are not of one length or hold NaN.
+pub fn difference(scores: &[f64], others: &[f64], human: &[f64]) -> Result<Statistic> {
+    Ok((&spearman_difference(scores, others, human, &BOOTSTRAP)?).into())
+}
+
+/// Rows of a table for people: a name, Spearman, Pearson.
+#[must_use]
+pub fn rows<'a>(title: &str, entries: impl IntoIterator<Item = (&'a str, &'a Agreement)>) -> Vec<Vec<String>> {
+    let head = vec![title.to_owned(), "Spearman [95 %]".to_owned(), "Pearson [95 %]".to_owned()];
+    let row = |(name, agreement): (&str, &Agreement)| {
+        vec![name.to_owned(), agreement.spearman.to_string(), agreement.pearson.to_string()]
+    };
+    std::iter::once(head).chain(entries.into_iter().map(row)).collect()
+}
+
+/// Why statistics of such a table are undefined, each reason once with the names that it is of.
+#[must_use]
+pub fn reasons<'a>(entries: impl IntoIterator<Item = (&'a str, &'a Agreement)>) -> String {
+    let mut found: Vec<(&str, Vec<String>)> = Vec::new();
+    for (name, agreement) in entries {
+        for (of, statistic) in [("Spearman", &agreement.spearman), ("Pearson", &agreement.pearson)] {
+            if let Statistic::Undefined { undefined } = statistic {
+                let what = format!("{of} of {name}");
+                match found.iter_mut().find(|(reason, _)| reason == undefined) {
+                    Some((_, names)) => names.push(what),
+                    None => found.push((undefined, vec![what])),
+                }
+            }
+        }
+    }
+    let line = |(reason, names): (&str, Vec<String>)| format!("undefined ({}): {reason}\n", names.join(", "));
+    found.into_iter().map(line).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn constant_scores_are_undefined_and_say_why() {
+        let found = agreement(&[3.0; 5], &[1.0, 2.0, 3.0, 4.0, 5.0]).unwrap();
+        assert!(matches!(&found.spearman, Statistic::Undefined { undefined } if !undefined.is_empty()));
+        let json = serde_json::to_value(&found).unwrap();
+        assert!(json["pearson"]["undefined"].is_string());
+        assert!(agreement(&[1.0, f64::NAN], &[1.0, 2.0]).is_err());
+        let said = reasons([("length", &found)]);
+        let Statistic::Undefined { undefined } = &found.spearman else { panic!("{found:?}") };
+        assert!(said.starts_with("undefined (Spearman of length") && said.contains(undefined.as_str()), "{said}");
+    }
+
+    #[test]
+    fn agreement_has_the_contracts_fields() {
+        let scores = [1.0, 2.0, 3.0, 5.0, 4.0, 2.5, 1.5, 3.5];
+        let found = agreement(&scores, &[1.0, 2.0, 4.0, 5.0, 3.0, 2.0, 1.0, 4.0]).unwrap();
+        let json = serde_json::to_value(&found).unwrap();
+        assert!(json["pearson"]["low"].as_f64().unwrap() < json["pearson"]["high"].as_f64().unwrap());
+        // Of four rows there is the statistic, and why it has no interval.
+        let few = serde_json::to_value(agreement(&scores[..4], &[1.0, 2.0, 4.0, 5.0]).unwrap()).unwrap();
+        assert!(few["spearman"]["estimate"] == 1.0 && few["spearman"]["no_interval"].is_string(), "{few}");
+    }
+}

@@ -1,0 +1,8 @@
+//! What people see of a run, and how they stop it.
+
+pub mod console;
+pub(crate) mod drawing;
+pub mod interrupt;
+pub mod options;
+pub(crate) mod pace;
+pub(crate) mod progress;

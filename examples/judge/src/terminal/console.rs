@@ -1,0 +1,207 @@
+//! What people see: progress on stderr, tables on stdout, one readable error.
+
+use std::error::Error;
+use std::fmt;
+use std::io::{self, Write};
+use std::process::ExitCode;
+
+use anyhow::Context;
+use clap::Parser;
+use clap::error::ErrorKind;
+use tracing::Level;
+use tracing_subscriber::Layer;
+use tracing_subscriber::filter::Targets;
+use tracing_subscriber::layer::SubscriberExt;
+use tracing_subscriber::util::SubscriberInitExt;
+
+use crate::terminal::interrupt::Stopped;
+use crate::terminal::options;
+use crate::terminal::progress::Progress;
+
+/// Version and commit, as `--version` shows them: `0.1.0 (0123456789ab)`, or without a commit where none is known.
+pub const VERSION: &str = env!("JUDGE_VERSION");
+
+/// The version alone, for run records.
+pub const VERSION_NUMBER: &str = env!("CARGO_PKG_VERSION");
+
+/// The commit that this is built from, 12 hexadecimal digits and `-dirty` if sources differed from it; `None` if it was built outside a
+/// git checkout.
+#[must_use]
+pub const fn commit() -> Option<&'static str> {
+    option_env!("JUDGE_COMMIT")
+}
+
+/// The whole `main` of the program: reads the command line, runs, and gives [`exit`]'s code. What the libraries warn of goes to
+/// stderr.
+pub fn start<C: Parser>(run: impl FnOnce(&C) -> anyhow::Result<()>) -> ExitCode {
+    show_warnings();
+    let mut command = C::command();
+    let matches = command.try_get_matches_from_mut(std::env::args_os());
+    if let Ok(matches) = &matches {
+        options::know(&command, matches);
+    }
+    match matches.and_then(|mut matches| C::from_arg_matches_mut(&mut matches)) {
+        Ok(cli) => exit(run(&cli)),
+        Err(error) => exit(Err(error.into())),
+    }
+}
+
+/// Shows the warnings of this project's crates on stderr, one line each.
+fn show_warnings() {
+    let ours = Targets::new().with_target("judge", Level::WARN); // a prefix of the crates' names
+    let lines = tracing_subscriber::fmt::layer()
+        .with_writer(io::stderr)
+        .log_internal_errors(false)
+        .with_ansi(false)
+        .with_target(false)
+        .without_time();
+    // A second one in the same process, which only a test has, finds the first.
+    let _ = tracing_subscriber::registry().with(lines.with_filter(ours)).try_init();
+}
+
+/// An error that says that the command line is wrong; [`exit`] makes 2 of it, as clap does of what it finds itself.
+#[must_use]
+pub fn usage(problem: impl fmt::Display) -> anyhow::Error {
+    clap::Error::raw(ErrorKind::ValueValidation, format!("{problem}\n")).into()
+}
+
+/// An error of a file that shows that the command line is wrong, with what to do about it.
+#[must_use]
+pub fn usage_of(error: &judge_data::Error) -> anyhow::Error {
+    match options::hint(error) {
+        Some(hint) => usage(format_args!("{error}\n  {hint}")),
+        None => usage(error),
+    }
+}
+
+/// The exit code of an example: 0; 1 with the error and its causes on stderr; 2 for a wrong command line; 130 or 143 for a run that a
+/// signal stopped. A stderr that takes nothing changes none of them.
+#[must_use]
+pub fn exit(result: anyhow::Result<()>) -> ExitCode {
+    let Err(error) = result else { return ExitCode::SUCCESS };
+    if let Some(error) = error.downcast_ref::<clap::Error>() {
+        return exit_of_clap(error);
+    }
+    if let Some(stopped) = error.downcast_ref::<Stopped>() {
+        tell(stopped);
+        return ExitCode::from(stopped.signal.exit_code());
+    }
+    tell(format_args!("error: {error}"));
+    let mut said = error.to_string();
+    for cause in error.chain().skip(1) {
+        // Some errors already end with their cause.
+        let cause = cause.to_string();
+        if !said.contains(&cause) {
+            tell(format_args!("  caused by: {cause}"));
+        }
+        said = cause;
+    }
+    if let Some(hint) = error.chain().find_map(options::hint) {
+        tell(format_args!("  {hint}"));
+    }
+    let usage = |cause: &(dyn Error + 'static)| cause.downcast_ref().is_some_and(judge_data::Error::is_usage);
+    if error.chain().any(usage) { ExitCode::from(2) } else { ExitCode::FAILURE }
+}
+
+/// Help and version are no errors, unless stdout does not take them.
+fn exit_of_clap(error: &clap::Error) -> ExitCode {
+    match error.print() {
+        _ if error.use_stderr() => ExitCode::from(2),
+        Ok(()) => ExitCode::SUCCESS,
+        Err(closed) if closed.kind() == io::ErrorKind::BrokenPipe => ExitCode::SUCCESS,
+        Err(error) => {
+            tell(format_args!("error: cannot write to stdout\n  caused by: {error}"));
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// An error if no row at all was scored, with the number of rows for each reason. A run that scored some is done, whatever became of
+/// the others.
+///
+/// # Errors
+/// `no row was scored: 20 too_long`; `no row was scored: there are none` for an empty input.
+pub fn check_scored<R: fmt::Display>(
+    scored: usize,
+    unscored: impl IntoIterator<Item = (R, usize)>,
+) -> anyhow::Result<()> {
+    if scored > 0 {
+        return Ok(());
+    }
+    let reasons: Vec<String> = unscored.into_iter().map(|(reason, rows)| format!("{rows} {reason}")).collect();
+    let reasons = if reasons.is_empty() { "there are none".to_owned() } else { reasons.join(", ") };
+    anyhow::bail!("no row was scored: {reasons}")
+}
+
+/// Progress on stderr: see [`Progress`].
+#[must_use]
+pub fn progress(what: &'static str, total: usize, quiet: bool) -> Progress {
+    Progress::new(what, total, quiet)
+}
+
+/// Writes a line to stderr, where results never are. A run does not fail because nobody can be told about it.
+pub fn tell(line: impl fmt::Display) {
+    // `eprintln!` panics where stderr is closed or full.
+    let _ = writeln!(io::stderr(), "{line}");
+}
+
+/// Writes a line to stdout. A reader that has seen enough and closed it, as `head` does, is no error.
+///
+/// # Errors
+///
+/// What else keeps stdout from taking the text.
+pub fn say(line: impl fmt::Display) -> anyhow::Result<()> {
+    let mut stdout = io::stdout().lock();
+    match writeln!(stdout, "{line}").and_then(|()| stdout.flush()) {
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+        result => result.context("cannot write to stdout"),
+    }
+}
+
+/// Lines up cells: the first column to the left, the others to the right.
+#[must_use]
+pub fn table(rows: &[Vec<String>]) -> String {
+    let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
+    let width = |column: usize| {
+        rows.iter().filter_map(|row| row.get(column)).map(|cell| cell.chars().count()).max().unwrap_or(0)
+    };
+    let widths: Vec<usize> = (0..columns).map(width).collect();
+    let mut text = String::new();
+    for row in rows {
+        let mut line = String::new();
+        for (column, cell) in row.iter().enumerate() {
+            let pad = " ".repeat(widths[column] - cell.chars().count());
+            if column == 0 {
+                line += &format!("{cell}{pad}");
+            } else {
+                line += &format!("  {pad}{cell}");
+            }
+        }
+        text += line.trim_end();
+        text.push('\n');
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_table_lines_up_and_survives_short_rows() {
+        let cells = |row: &[&str]| row.iter().map(ToString::to_string).collect::<Vec<_>>();
+        let rows = [cells(&["name", "a", "bcd"]), cells(&["long name", "10", "2"]), cells(&["ä"])];
+        assert_eq!(table(&rows), "name        a  bcd\nlong name  10    2\nä\n");
+        assert_eq!(table(&[]), "");
+    }
+
+    #[test]
+    fn a_run_without_any_score_counts_the_reasons() {
+        assert!(check_scored(1, [("too_long", 20)]).is_ok());
+        let error = |unscored: &[(&'static str, usize)]| {
+            check_scored(0, unscored.iter().copied()).expect_err("nothing was scored").to_string()
+        };
+        assert_eq!(error(&[("no_label", 1), ("too_long", 20)]), "no row was scored: 1 no_label, 20 too_long");
+        assert_eq!(error(&[]), "no row was scored: there are none");
+    }
+}

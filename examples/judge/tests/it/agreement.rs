@@ -1,0 +1,532 @@
+//! The example `agreement` on small files: its numbers, what it excludes, what it refuses.
+
+use std::fs;
+
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+use crate::program::run;
+
+/// The results of a run on these lines.
+fn results(text: &str, args: &[&str]) -> Value {
+    let folder = TempDir::new().unwrap();
+    fs::write(folder.path().join("pairs.jsonl"), text).unwrap();
+    let all = [&["--input", "pairs.jsonl", "--json", "out.json", "--quiet", "--resamples", "200"], args].concat();
+    let output = run("agreement", folder.path(), &all);
+    assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+    serde_json::from_slice(&fs::read(folder.path().join("out.json")).unwrap()).unwrap()
+}
+
+fn refused(text: &str, args: &[&str]) -> (Option<i32>, String) {
+    let folder = TempDir::new().unwrap();
+    fs::write(folder.path().join("pairs.jsonl"), text).unwrap();
+    let output = run("agreement", folder.path(), &[&["--input", "pairs.jsonl", "--quiet"], args].concat());
+    (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())
+}
+
+#[track_caller]
+fn near(found: &Value, name: &str, expected: f64) {
+    let estimate = found["statistics"][name]["estimate"].as_f64();
+    let estimate = estimate.unwrap_or_else(|| panic!("{name}: {}", found["statistics"][name]));
+    assert!((estimate - expected).abs() < 1e-9, "{name}: {estimate}, not {expected}");
+}
+
+#[track_caller]
+fn undefined(found: &Value, name: &str, expected: &str) {
+    let statistic = &found["statistics"][name];
+    assert!(statistic["undefined"].as_str().is_some_and(|reason| reason.contains(expected)), "{name}: {statistic}");
+}
+
+const GRADES: &str = "\u{feff}{\"id\": 1, \"predicted\": 3, \"human\": 2, \"set\": \"a\"}\r\n\
+    {\"id\": 2, \"predicted\": 5, \"human\": 5, \"set\": \"a\"}\n\n\
+    {\"id\": 3, \"predicted\": 1, \"human\": 1, \"set\": \"b\"}\n\
+    {\"id\": 4, \"predicted\": 4, \"human\": 4, \"set\": \"b\"}\n\
+    {\"id\": 5, \"predicted\": 2, \"human\": 4, \"set\": \"b\"}\n\
+    {\"id\": 6, \"predicted\": 4, \"human\": 3, \"set\": \"b\"}\n\
+    {\"id\": 7, \"predicted\": null, \"human\": 3, \"set\": \"b\"}\n\
+    {\"id\": 8, \"human\": 3, \"set\": \"b\", \"unscored\": {\"reason\": \"too_long\", \"detail\": \"\"}}\n";
+
+#[test]
+fn grades_bring_every_statistic() {
+    let found = results(GRADES, &["--group", "set", "--labels", "1,2,3,4,5"]);
+    assert_eq!((&found["n"], &found["excluded"]), (&json!(6), &json!(2)));
+    assert_eq!(found["excluded_by_reason"], json!({"no_prediction": 1, "too_long": 1}));
+    // scipy.stats 1.17.1 pearsonr, spearmanr, kendalltau; numpy; sklearn 1.9.1 cohen_kappa_score, f1_score(average="macro").
+    near(&found, "pearson", 0.723_076_923_076_923);
+    near(&found, "spearman", 0.720_588_235_294_117_6);
+    near(&found, "kendall_tau_b", 0.642_857_142_857_142_9);
+    near(&found, "mae", 4.0 / 6.0);
+    near(&found, "rmse", 1.0);
+    near(&found, "bias", 0.0);
+    near(&found, "accuracy", 0.5);
+    near(&found, "cohen_kappa", 0.357_142_857_142_857_1);
+    near(&found, "cohen_kappa_quadratic", 0.723_076_923_076_923);
+    near(&found, "f1_macro", 0.5);
+    let pearson = &found["statistics"]["pearson"];
+    assert!(pearson["low"].as_f64() < pearson["estimate"].as_f64() && pearson["method"] == "Fisher");
+    assert_eq!(found["groups"]["a"]["n"], 2);
+    assert_eq!(found["groups"]["b"]["n"], 4);
+    // Whole numbers are no probabilities.
+    undefined(&found, "brier", "not all 0 or 1");
+}
+
+#[test]
+fn what_the_data_do_not_define_is_said() {
+    let found = results("{\"predicted\": 2, \"human\": 1}\n{\"predicted\": 2, \"human\": 3}\n", &[]);
+    let reason = found["statistics"]["pearson"]["undefined"].as_str().unwrap();
+    assert!(reason.contains("every value of x is 2"), "{reason}");
+    near(&found, "mae", 1.0);
+}
+
+#[test]
+fn labels_raters_probabilities_and_a_second_judge() {
+    let text = "{\"predicted\": \"A\", \"human\": [\"A\", \"A\", \"B\"]}\n{\"predicted\": \"B\", \"human\": [\"B\", \"B\", \"B\"]}\n\
+        {\"predicted\": \"A\", \"human\": [\"B\", \"B\", \"A\"]}\n";
+    let found = results(text, &[]);
+    near(&found, "accuracy", 2.0 / 3.0);
+    // statsmodels 0.15.0 fleiss_kappa([[2, 1], [0, 3], [1, 2]])
+    near(&found, "human_fleiss_kappa", 0.0);
+    undefined(&found, "pearson", "texts");
+    undefined(&found, "cohen_kappa_linear", "not numbers");
+
+    let mut rows = String::new();
+    for i in 0..60 {
+        let (p, human) = (f64::from(i) / 60.0, u8::from(i % 7 > 0 && i > 20));
+        rows += &format!("{{\"predicted\": {p}, \"human\": {human}, \"other\": {}, \"q\": {}}}\n", 1.0 - p, i / 3);
+    }
+    let found = results(&rows, &["--second", "other", "--cluster", "q"]);
+    for name in [
+        "brier",
+        "log_loss",
+        "auroc",
+        "average_precision",
+        "ece",
+        "ece_adaptive",
+        "difference_spearman",
+        "difference_mae",
+    ] {
+        assert!(found["statistics"][name]["estimate"].is_f64(), "{name}: {}", found["statistics"][name]);
+    }
+    assert_eq!(found["statistics"]["auroc"]["method"], "bootstrap of clusters");
+    assert!(found["statistics"]["difference_spearman"]["low"].as_f64().unwrap() > 0.0);
+    // What takes rows as independent is not said of clusters.
+    assert!(found["statistics"]["difference_pearson_williams"]["undefined"].is_string());
+    assert!(found["statistics"]["difference_mae"]["p"].is_f64() && found["statistics"]["spearman"]["p"].is_null());
+
+    // One prediction outside the scale leaves no label statistic, and says so of each.
+    let found = results("{\"predicted\": 9, \"human\": 1}\n{\"predicted\": 2, \"human\": 2}\n", &["--labels", "1,2,3"]);
+    for name in ["accuracy", "cohen_kappa", "f1_macro"] {
+        let reason = found["statistics"][name]["undefined"].as_str().unwrap();
+        assert!(reason.contains("is 9, not one of the labels 1, 2, 3"), "{reason}");
+    }
+    let found =
+        results("{\"predicted\": 1, \"human\": [1, 2]}\n{\"predicted\": 2, \"human\": [2, 2]}\n", &["--labels", "1,2"]);
+    near(&found, "rows_with_a_majority", 0.5);
+    near(&found, "human_krippendorff_alpha_nominal", 0.0);
+}
+
+#[test]
+fn labels_are_those_of_the_file() {
+    // Group b lacks label 3, and has the same labels all the same: the average runs over three classes.
+    let rows = "{\"predicted\": 3, \"human\": 3, \"set\": \"a\"}\n{\"predicted\": 1, \"human\": 1, \"set\": \"b\"}\n\
+        {\"predicted\": -0.0, \"human\": 0, \"set\": \"b\"}\n{\"predicted\": 1, \"human\": 0, \"set\": \"b\"}\n";
+    let found = results(rows, &["--group", "set"]);
+    let group = &found["groups"]["b"];
+    near(group, "accuracy", 2.0 / 3.0);
+    near(group, "f1_macro", (2.0 / 3.0 + 2.0 / 3.0) / 3.0);
+    // The same labels by name, however they are written.
+    assert_eq!(results(rows, &["--group", "set", "--labels", "0,1.0,3"])["groups"]["b"], *group);
+
+    let fractions = results("{\"predicted\": 1.5, \"human\": 1}\n{\"predicted\": 2, \"human\": 2}\n", &[]);
+    undefined(&fractions, "accuracy", "1.5 is not a whole number");
+    // Words that a number parser takes are labels like others.
+    let words = "{\"predicted\": \"nan\", \"human\": \"nan\"}\n{\"predicted\": \"inf\", \"human\": \"1.5\"}\n";
+    let words = results(words, &[]);
+    near(&words, "accuracy", 0.5);
+    undefined(&words, "cohen_kappa_quadratic", "not numbers");
+    let many: String = (0..21).map(|i| format!("{{\"predicted\": \"l{i}\", \"human\": \"l0\"}}\n")).collect();
+    undefined(&results(&many, &[]), "accuracy", "more than 20 different scores");
+
+    // Rows whose raters disagree have no label, but the judge's use of the scale is seen on all.
+    let votes = "{\"predicted\": 1, \"human\": [1, 1]}\n{\"predicted\": 2, \"human\": [1, 2]}\n\
+        {\"predicted\": 2, \"human\": [2, 2]}\n";
+    let found = results(votes, &[]);
+    near(&found, "accuracy", 1.0);
+    near(&found, "predicted_ceiling", 2.0 / 3.0);
+
+    let good = "{\"predicted\": 1, \"human\": 1}\n{\"predicted\": 2, \"human\": 2}\n";
+    for (labels, expected) in
+        [("1,1", "named before"), ("1,1.0", "named before"), ("1,b", "not a number"), ("1", "2 items or more")]
+    {
+        let (code, message) = refused(good, &["--labels", labels]);
+        assert!(code == Some(2) && message.contains(expected), "{labels}: {message}");
+    }
+}
+
+#[test]
+fn resamples_that_define_nothing_leave_no_interval() {
+    // One row in eleven tells the judge's scores apart, and a third of resamples do not draw it.
+    let rows: String = (0..11)
+        .map(|i| format!("{{\"predicted\": {}, \"human\": {}}}\n", if i == 10 { 5 } else { 3 }, i % 5))
+        .collect();
+    let found = results(&rows, &[]);
+    let spearman = &found["statistics"]["spearman"];
+    let method = spearman["method"].as_str().unwrap();
+    assert!(spearman["low"].is_null() && method.contains("of 200 resamples"), "{spearman}");
+    assert!(spearman["p"].as_f64().unwrap() > 0.05 && method.contains("p: permutation"), "{spearman}");
+}
+
+/// A column of ones is thirty passes of thirty beside a judge of the same scale, and says nothing beside one of another.
+#[test]
+fn people_who_all_say_one_are_a_share_where_one_is_the_most_that_can_be_said() {
+    let rows =
+        |judge: f64| -> String { (0..30).map(|_| format!("{{\"predicted\": {judge}, \"human\": 1}}\n")).collect() };
+    // statsmodels 0.15.0 proportion_confint(30, 30, method="wilson")
+    let share = results(&rows(1.0), &[]);
+    let mean = &share["statistics"]["human_mean"];
+    assert!((mean["low"].as_f64().unwrap() - 0.886_486_606_826_031_1).abs() < 1e-12 && mean["high"] == 1.0, "{mean}");
+    let grades = results(&rows(3.0), &[]);
+    let mean = &grades["statistics"]["human_mean"];
+    assert!(mean["estimate"] == 1.0 && mean["low"].is_null(), "{mean}");
+}
+
+#[test]
+fn noise_takes_nobodys_place() {
+    // Judge and raters say anything: they agree by chance alone, and the judge does as well as they do.
+    let draw = |i: u64, of: u64| (i * 2_654_435_761 + of * 40_503 + (i * i * (of + 3)) % 97) % 65_521 % 5 + 1;
+    let rows: String = (0..300)
+        .map(|i| {
+            let [judge, a, b, c] = [0, 1, 2, 3].map(|of| draw(i, of));
+            format!("{{\"predicted\": {judge}, \"human\": [{a}, {b}, {c}]}}\n")
+        })
+        .collect();
+    let folder = TempDir::new().unwrap();
+    fs::write(folder.path().join("pairs.jsonl"), &rows).unwrap();
+    let args = ["--input", "pairs.jsonl", "--quiet", "--resamples", "50"];
+    let said = String::from_utf8_lossy(&run("agreement", folder.path(), &args).stdout).into_owned();
+    let low = results(&rows, &[])["statistics"]["human_krippendorff_alpha_interval"]["low"].as_f64().unwrap();
+    assert!(low < 0.0 && said.contains("People are not shown to agree with each other"), "{low} {said}");
+    assert!(!said.contains("may take a rater's place"), "{said}");
+}
+
+#[test]
+fn a_plot_is_drawn() {
+    let folder = TempDir::new().unwrap();
+    fs::write(folder.path().join("pairs.jsonl"), GRADES).unwrap();
+    let output =
+        run("agreement", folder.path(), &["--input", "pairs.jsonl", "--plot", "plot.svg", "--resamples", "10"]);
+    assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+    let svg = fs::read_to_string(folder.path().join("plot.svg")).unwrap();
+    assert!(svg.starts_with("<svg") && svg.contains("human by predicted, n = 6") && svg.contains("<circle"));
+}
+
+/// Ninety rows of three raters, one of whom left some out, with a second judge, probabilities of labels, and twenty rows that nobody graded.
+fn raters() -> String {
+    let mut rows = String::new();
+    for i in 0..110 {
+        let truth = 1 + i * 7 % 5;
+        let off = |every: i32| if i % every == 0 { truth % 5 + 1 } else { truth };
+        let (judge, second) = (off(11), off(2));
+        let sure = if i % 11 == 0 { 0.4 } else { 0.6 + 0.01 * f64::from(i % 30) };
+        let second_rater = if i % 9 == 4 { Value::Null } else { json!(off(4)) };
+        let human = if i < 90 { json!([off(3), second_rater, off(5)]) } else { json!([null, null, null]) };
+        let row = json!({
+            "id": i, "predicted": judge, "human": human, "other": second, "question": i / 5,
+            "probabilities": {"1": sure, "2": 1.0 - sure},
+        });
+        rows += &format!("{row}\n");
+    }
+    rows
+}
+
+#[test]
+fn raters_confidence_and_ungraded_rows_are_used() {
+    let found = results(&raters(), &["--second", "other"]);
+    assert_eq!((&found["n"], &found["excluded_by_reason"]), (&json!(90), &json!({"no_human_score": 20})));
+    let of = |name: &str| found["statistics"][name].clone();
+    assert_eq!(of("alternative_winning_rate")["estimate"], 1.0);
+    assert!(
+        of("alternative_winning_rate")["method"].as_str().unwrap().contains("3 raters, 3 by Student t at epsilon 0.2")
+    );
+    assert!(of("alternative_advantage")["low"].as_f64().unwrap() > 0.5);
+    // The mean of all 110 rows rests on the judge's 20 too, and is surer for it.
+    let (graded, all) = (of("human_mean"), of("human_mean_prediction_powered"));
+    let width = |of: &Value| of["high"].as_f64().unwrap() - of["low"].as_f64().unwrap();
+    assert!(width(&all) < width(&graded), "{graded} {all}");
+    let calibrated = of("human_mean_calibrated");
+    assert!((calibrated["estimate"].as_f64().unwrap() - all["estimate"].as_f64().unwrap()).abs() < 0.2, "{calibrated}");
+    assert!(calibrated["low"].is_f64() && calibrated["p"].is_null());
+    // What the judge is unsure of is what it gets wrong.
+    let curve = found["risk_coverage"].as_array().unwrap();
+    assert_eq!(curve.last().unwrap()["coverage"], 1.0);
+    let area = of("area_under_risk_coverage")["estimate"].as_f64().unwrap();
+    assert!(area < 0.85 * curve.last().unwrap()["risk"].as_f64().unwrap(), "{area} {curve:?}");
+    near(&found, "mae", curve.last().unwrap()["risk"].as_f64().unwrap());
+    // A harder test is not passed, and what a person costs is named.
+    let harder = results(&raters(), &["--epsilon", "0", "--statistics", "alternative_winning_rate"]);
+    assert!(harder["statistics"]["alternative_winning_rate"]["estimate"].as_f64().unwrap() <= 1.0);
+    assert!(harder["statistics"]["alternative_winning_rate"]["method"].as_str().unwrap().ends_with("epsilon 0"));
+
+    // Within questions there are ranks and pairs; the test of raters takes rows as independent.
+    let found = results(&raters(), &["--cluster", "question"]);
+    for name in
+        ["spearman_within_clusters", "pairwise_accuracy", "human_mean_prediction_powered", "human_mean_calibrated"]
+    {
+        assert!(found["statistics"][name]["low"].is_f64(), "{name}: {}", found["statistics"][name]);
+    }
+    undefined(&found, "alternative_winning_rate", "clusters");
+    let chosen = results(&raters(), &["--statistics", "human_mean"]);
+    assert_eq!(chosen["statistics"].as_object().unwrap().keys().collect::<Vec<_>>(), ["human_mean"]);
+}
+
+#[test]
+fn risk_and_comparison_are_drawn() {
+    let folder = TempDir::new().unwrap();
+    fs::write(folder.path().join("pairs.jsonl"), raters()).unwrap();
+    let args = ["--input", "pairs.jsonl", "--quiet", "--resamples", "20", "--second", "other", "--group", "question"];
+    let plots = ["--risk-plot", "risk.svg", "--comparison-plot", "comparison.svg"];
+    let output = run("agreement", folder.path(), &[&args[..], &plots].concat());
+    assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+    let read = |name: &str| fs::read_to_string(folder.path().join(name)).unwrap();
+    let (risk, comparison) = (read("risk.svg"), read("comparison.svg"));
+    assert!(risk.contains("risk by coverage, predicted, n = 90") && risk.contains("mean absolute error"), "{risk}");
+    assert!(comparison.contains("predicted (blue) and other (red) against people"), "{comparison}");
+    assert!(comparison.contains("kendall_tau_b") && comparison.contains("spearman, 17"), "{comparison}");
+
+    let grades = |args: &[&str]| refused(GRADES, args);
+    let (code, message) = grades(&["--risk-plot", "risk.svg"]);
+    assert!(code == Some(1) && message.contains("name a field with --confidence"), "{message}");
+    let (code, message) = grades(&["--comparison-plot", "c.svg"]);
+    assert!(code == Some(2) && message.contains("name --second or --group"), "{message}");
+    let (code, message) = grades(&["--confidence", "nowhere"]);
+    assert!(
+        code == Some(1) && message.contains("the row has no \"nowhere\"") && message.contains("pairs.jsonl"),
+        "{message}"
+    );
+    let (code, message) = grades(&["--confidence", "set"]);
+    assert!(code == Some(1) && message.contains("not a number or a set of probabilities"), "{message}");
+    assert_eq!(grades(&["--epsilon", "1"]).0, Some(2));
+}
+
+#[test]
+fn bad_rows_are_named_by_their_line() {
+    let good = "{\"id\": 1, \"predicted\": 1, \"human\": 1}\n";
+    for (row, expected) in [
+        ("{\"id\": 2, \"predicted\": 1, \"human\": ", "2"),
+        ("{\"id\": 1, \"predicted\": 1, \"human\": 1}", "was there before"),
+        ("{\"id\": 2, \"predicted\": \"NaN\", \"human\": 1}", "is a text, but"),
+        ("{\"id\": 2, \"predicted\": [1], \"human\": 1}", "not a finite number or a label"),
+        ("{\"id\": 2, \"predicted\": 1e400, \"human\": 1}", "predicted is 1e400, not a finite number"),
+        ("{\"id\": 2, \"predicted\": 1, \"human\": [{}]}", "not a finite number or a label"),
+    ] {
+        let (code, message) = refused(&format!("{good}{row}\n"), &[]);
+        assert_eq!(code, Some(1), "{row}: {message}");
+        assert!(message.contains(expected) && message.contains("pairs.jsonl"), "{row}: {message}");
+    }
+    let escaped = "{\"id\": \"a\", \"predicted\": 1, \"human\": 1}\n\
+        {\"id\": \"\\u0061\", \"predicted\": 1, \"human\": 1}\n";
+    assert!(refused(escaped, &[]).1.contains("was there before"));
+    let (code, message) = refused("{\"predicted\": \"a\", \"human\": \"b\"}\n", &["--plot", "p.svg"]);
+    assert!(code == Some(1) && message.contains("--plot needs scores that are numbers"), "{message}");
+    let (code, message) = refused("{\"predicted\": null, \"human\": 1}\n", &[]);
+    assert!(
+        code == Some(1) && message.contains("no row has a prediction: looked for predicted, score, verdict"),
+        "{message}"
+    );
+    let apart = "{\"predicted\": null, \"human\": 1}\n{\"predicted\": 1, \"human\": null}\n";
+    let (code, message) = refused(apart, &[]);
+    assert!(code == Some(1) && message.contains("no row has both"), "{message}");
+    for args in [["--level", "95"], ["--resamples", "0"], ["--no-such", "flag"]] {
+        assert_eq!(refused(good, &args).0, Some(2), "{args:?}");
+    }
+}
+
+/// Score files of lager_pointwise have the prediction in `score`; ungraded rows have no key `human` at all.
+#[test]
+fn score_files_are_read_as_they_are() {
+    let rows = "{\"id\": 1, \"score\": 2.5, \"human\": 2, \"topic\": \"a\"}\n{\"id\": 2, \"score\": 4.5, \"human\": [5, null, 4]}\n\
+        {\"id\": 3, \"score\": 1.5, \"human\": 1, \"topic\": null}\n{\"id\": 4, \"score\": 3.5, \"topic\": \"a\"}\n\
+        {\"id\": 5, \"unscored\": {\"reason\": \"too_long\", \"detail\": \"\"}}\n{\"id\": 6, \"score\": 3, \"human\": [null]}\n";
+    let found = results(rows, &["--group", "topic"]);
+    assert_eq!((&found["predicted"], &found["human"], &found["n"]), (&json!("score"), &json!("human"), &json!(3)));
+    assert_eq!(found["excluded_by_reason"], json!({"no_human_score": 2, "too_long": 1}));
+    near(&found, "mae", (0.5 + 0.0 + 0.5) / 3.0);
+    // Rows without a topic, absent or null, are a group.
+    assert_eq!((&found["groups"]["a"]["n"], &found["groups"]["(no topic)"]["n"]), (&json!(1), &json!(2)));
+
+    // Raters in `scores`; the prediction is never its own human score.
+    let found = results("{\"score\": 1, \"scores\": [1, 2]}\n{\"score\": 2, \"scores\": [2, 2]}\n", &[]);
+    assert_eq!((&found["predicted"], &found["human"]), (&json!("score"), &json!("scores")));
+    let found = results("{\"predicted\": 1, \"score\": 2}\n{\"predicted\": 2, \"score\": 2}\n", &[]);
+    assert_eq!((&found["predicted"], &found["human"]), (&json!("predicted"), &json!("score")));
+
+    // Without any, fields that could be meant are named.
+    let (code, message) = refused("{\"score\": 1, \"people\": [3, 4], \"note\": \"x\", \"length\": 7}\n", &[]);
+    assert_eq!(code, Some(1));
+    assert!(message.contains("fields that look like one: \"length\", \"people\"; name it with --human"), "{message}");
+}
+
+/// Continuous scores have no nominal agreement, and every interval holds its estimate.
+#[test]
+fn every_interval_holds_its_estimate() {
+    let continuous: String = (0..41)
+        .map(|i| {
+            let (score, human) =
+                (1.0 + f64::from(i * 37 % 41) / 10.3, f64::from(1 + i * 37 % 41 / 9) + f64::from(i % 3) / 3.0);
+            format!("{{\"score\": {score}, \"human\": {human}}}\n")
+        })
+        .collect();
+    let whole: String =
+        (0..41).map(|i| format!("{{\"score\": {}, \"human\": {}}}\n", i % 5, (i * 3 + i / 7) % 5)).collect();
+    for rows in [&continuous, &whole] {
+        let found = results(rows, &[]);
+        for (name, statistic) in found["statistics"].as_object().unwrap() {
+            let [estimate, low, high] = ["estimate", "low", "high"].map(|key| statistic[key].as_f64());
+            if let (Some(estimate), Some(low), Some(high)) = (estimate, low, high) {
+                assert!(low <= estimate && estimate <= high, "{name}: {statistic}");
+            }
+        }
+        for kind in ["ordinal", "interval"] {
+            assert!(found["statistics"][format!("krippendorff_alpha_{kind}")]["low"].is_f64(), "{kind}");
+        }
+    }
+    undefined(&results(&continuous, &[]), "krippendorff_alpha_nominal", "is not a whole number");
+    assert!(results(&whole, &[])["statistics"]["krippendorff_alpha_nominal"]["low"].is_f64());
+}
+
+#[test]
+fn people_read_first_whether_to_trust_the_judge() {
+    let said = |rows: &str, args: &[&str]| {
+        let folder = TempDir::new().unwrap();
+        fs::write(folder.path().join("pairs.jsonl"), rows).unwrap();
+        let all = [&["--input", "pairs.jsonl", "--quiet", "--resamples", "50"], args].concat();
+        let output = run("agreement", folder.path(), &all);
+        assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8_lossy(&output.stdout).into_owned()
+    };
+    let rows: String = (0..120)
+        .map(|i| {
+            let human = f64::from(i % 7) / 2.0 + 1.0;
+            format!("{{\"score\": {}, \"human\": {human}, \"q\": {i}}}\n", human - 0.4 - f64::from(i % 5) / 300.0)
+        })
+        .collect();
+    let text = said(&rows, &[]);
+    let (trust, table) = text.split_once("estimate").unwrap();
+    assert!(trust.contains("The judge orders rows as people do with a rank correlation of"), "{text}");
+    assert!(trust.contains("Its scores are on average 0.41 lower than people's"), "{text}");
+    assert!(table.contains("kendall_tau_b") && !table.contains("bootstrap"), "{text}");
+    assert!(said(&rows, &["--methods"]).contains("bootstrap"));
+    // What is undefined is said once, in few characters a line and with few digits.
+    assert!(text.matches("is not a whole number").count() == 1, "{text}");
+    assert!(text.lines().all(|line| line.len() < 160) && !text.contains("33333333"), "{text}");
+
+    // What each part of the table asks is said above it, once.
+    let heads = ["do rows rise with people's scores?", "how far off are scores?", "people's mean score"];
+    assert!(heads.iter().all(|head| text.matches(head).count() == 1), "{text}");
+    let raters = said(&raters(), &["--second", "other"]);
+    for sentence in [
+        "The judge may take a rater's place: it does as well as 100 % of them",
+        "from the mean of the other raters on average; a rater is",
+        "rows that it is surest of, the mean absolute error is",
+        "People would give all rows, those without a human score included,",
+    ] {
+        assert!(raters.contains(sentence), "{raters}");
+    }
+
+    // A line for each of many groups, and for few with chosen statistics.
+    let many = said(&rows, &["--group", "q"]);
+    assert!(many.lines().count() < 180 && many.lines().any(|line| line.starts_with("119  ")), "{many}");
+    let chosen = said(GRADES, &["--group", "set", "--statistics", "spearman,mae"]);
+    assert!(
+        chosen
+            .lines()
+            .any(|line| line.split_whitespace().collect::<Vec<_>>()[..] == ["set", "rows", "spearman", "mae"]),
+        "{chosen}"
+    );
+    assert!(!chosen.contains("pearson"), "{chosen}");
+    let found = results(GRADES, &["--statistics", "mae"]);
+    assert_eq!(found["statistics"].as_object().unwrap().keys().collect::<Vec<_>>(), ["mae"]);
+    assert_eq!(refused(GRADES, &["--statistics", "rho"]).0, Some(2));
+}
+
+/// All rows of one question: there is an estimate, but nothing says how sure it is.
+#[test]
+fn one_cluster_has_no_interval() {
+    let rows =
+        GRADES.replace('}', ", \"q\": \"only\"}").replace("\"detail\": \"\", \"q\": \"only\"}", "\"detail\": \"\"}");
+    let found = results(&rows, &["--cluster", "q"]);
+    near(&found, "mae", 4.0 / 6.0);
+    let mae = &found["statistics"]["mae"];
+    assert!(mae["low"].is_null() && mae["method"].as_str().unwrap().contains("one cluster"), "{mae}");
+}
+
+/// Two runs of GPT-4 over MT-bench answers: the figures computed with SciPy and scikit-learn.
+#[test]
+fn published_grades_bring_the_published_figures() {
+    let Some(data) = crate::published::data() else { return };
+    let read = |path: &str| -> Value { serde_json::from_slice(&fs::read(data.join(path)).unwrap()).unwrap() };
+    let rows = read("prometheus_eval/mt_bench_eval.json");
+    let mut text = String::new();
+    for row in rows.as_array().unwrap() {
+        text += &json!({"predicted": row["gpt4_score"][0], "human": row["gpt4_score"][1]}).to_string();
+        text.push('\n');
+    }
+    let found = results(&text, &["--labels", "1,2,3,4,5"]);
+    let expected = &read("expected.json")["prometheus_mt_bench_eval"];
+    for (ours, theirs) in [
+        ("pearson", "pearson12"),
+        ("spearman", "spearman12"),
+        ("kendall_tau_b", "tau_b12"),
+        ("kendall_tau_c", "tau_c12"),
+        ("cohen_kappa", "kappa12"),
+        ("cohen_kappa_linear", "kappa_lin12"),
+        ("cohen_kappa_quadratic", "kappa_quad12"),
+    ] {
+        near(&found, ours, expected[theirs].as_f64().unwrap());
+    }
+}
+
+/// What a sentence says of two judges, or of one, is what its p-value and its interval say.
+#[test]
+fn sentences_agree_with_their_p() {
+    let folder = TempDir::new().unwrap();
+    // The first judge keeps the order and is one off; the second one keeps it as well and is right.
+    let row = |i: u32| {
+        let human = f64::from(i % 5) + 1.0;
+        let noise = f64::from(i * 7 % 11) / 10.0 - 0.5;
+        json!({"id": i, "human": human, "score": human + 1.0 + noise, "other": human + noise, "level": 3.0 + noise})
+    };
+    let rows: String = (0..60).map(|i| format!("{}\n", row(i))).collect();
+    fs::write(folder.path().join("rows.jsonl"), rows).unwrap();
+    let report = |more: &[&str]| {
+        let args = [&["--input", "rows.jsonl", "--quiet", "--resamples", "200", "--json", "found.json"], more].concat();
+        let output = run("agreement", folder.path(), &args);
+        assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+        let found: Value = serde_json::from_slice(&fs::read(folder.path().join("found.json")).unwrap()).unwrap();
+        (String::from_utf8_lossy(&output.stdout).into_owned(), found)
+    };
+    let (text, found) = report(&["--second", "other"]);
+    let p = |name: &str| found["statistics"][name]["p"].as_f64().unwrap();
+    assert!(p("difference_spearman") > 0.05 && p("difference_mae") < 0.01, "{}", found["statistics"]);
+    assert!(text.contains("In rank correlation no difference between the two judges can be shown"), "{text}");
+    assert!(
+        text.contains("In mean absolute error the first judge is worse than the second: the first less the second is"),
+        "{text}"
+    );
+    assert!(text.contains("Its scores are on average"), "{text}");
+
+    // A judge whose scores have nothing to do with people's: neither order nor, with 0 in its interval, a bias is claimed.
+    let (text, found) = report(&["--predicted", "level"]);
+    assert!(found["statistics"]["spearman"]["p"].as_f64().unwrap() > 0.05, "{}", found["statistics"]["spearman"]);
+    assert!(text.contains("That the judge orders rows as people do cannot be shown on these rows"), "{text}");
+    assert!(text.contains("No bias can be shown: its scores are on average"), "{text}");
+}
+
+#[test]
+fn a_field_that_no_row_has_is_no_group_and_no_second_judge() {
+    for option in ["--group", "--second"] {
+        let (code, message) = refused(GRADES, &[option, "sett"]);
+        let expected = format!("{option}: no row has the field \"sett\"; the fields are");
+        assert!(code == Some(1) && message.contains(&expected), "{message}");
+    }
+}

@@ -1,0 +1,126 @@
+//! The crate map in `docs/architecture.md` is what Cargo sees.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+use std::process::Command;
+
+use serde_json::Value;
+
+type Map = BTreeMap<String, BTreeSet<String>>;
+
+fn metadata() -> Value {
+    let output = Command::new(env!("CARGO"))
+        .args(["metadata", "--format-version", "1", "--no-deps", "--offline"])
+        .current_dir(env!("CARGO_MANIFEST_DIR"))
+        .output()
+        .expect("cargo runs");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    serde_json::from_slice(&output.stdout).expect("cargo writes JSON")
+}
+
+/// Normal dependencies of every member, by name.
+fn dependencies() -> Map {
+    let metadata = metadata();
+    let packages = metadata["packages"].as_array().expect("packages");
+    packages
+        .iter()
+        .map(|package| {
+            let names = package["dependencies"]
+                .as_array()
+                .expect("dependencies")
+                .iter()
+                .filter(|dependency| dependency["kind"].is_null())
+                .filter_map(|dependency| dependency["name"].as_str().map(str::to_owned))
+                .collect();
+            (package["name"].as_str().expect("name").to_owned(), names)
+        })
+        .collect()
+}
+
+fn documented() -> Map {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/architecture.md");
+    let text = std::fs::read_to_string(path).expect("docs/architecture.md");
+    let (_, rest) = text.split_once("<!-- crate map: begin -->").expect("begin");
+    let (table, _) = rest.split_once("<!-- crate map: end -->").expect("end");
+    let quoted = |cell: &str| cell.split('`').skip(1).step_by(2).map(str::to_owned).collect::<Vec<_>>();
+    table
+        .lines()
+        .filter(|line| line.starts_with("| `"))
+        .map(|line| {
+            let cells: Vec<&str> = line.split('|').collect();
+            (quoted(cells[1])[0].clone(), quoted(cells[2]).into_iter().collect())
+        })
+        .collect()
+}
+
+#[test]
+fn the_documented_crate_map_is_the_real_one() {
+    let dependencies = dependencies();
+    let members: BTreeSet<&String> = dependencies.keys().collect();
+    let real: Map = dependencies
+        .iter()
+        .map(|(name, all)| (name.clone(), all.iter().filter(|d| members.contains(d)).cloned().collect()))
+        .collect();
+    assert_eq!(real, documented(), "left: cargo metadata, right: docs/architecture.md");
+}
+
+#[test]
+fn one_crate_alone_knows_the_network() {
+    let clients = ["curl", "hf-hub", "hyper", "reqwest", "ureq"];
+    for (name, all) in dependencies() {
+        let found: Vec<&str> = clients.into_iter().filter(|client| all.contains(*client)).collect();
+        let expected: &[&str] = if name == "judge-models" { &["ureq"] } else { &[] };
+        assert_eq!(found, expected, "network clients of {name}");
+        if name.starts_with("judge-") && name != "judge-examples" {
+            let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../crates").join(&name).join("src");
+            for (path, text) in rust_files(&sources) {
+                let is_in = |part: &str| name == "judge-models" && path.replace('\\', "/").contains(part);
+                for named in ["ureq::", "std::net"] {
+                    let allowed = is_in("judge-models/src/api/") && named == "ureq::" || is_in("judge-models/src/hub/");
+                    assert!(allowed || !text.contains(named), "{path} uses {named}");
+                }
+            }
+        }
+    }
+    // Whoever takes a crate gets a network client only by asking for it.
+    let metadata = metadata();
+    let packages = metadata["packages"].as_array().expect("packages");
+    let models = packages.iter().find(|package| package["name"] == "judge-models").expect("judge-models");
+    for dependency in models["dependencies"].as_array().expect("dependencies") {
+        let is_client = clients.iter().any(|client| dependency["name"] == *client);
+        assert!(!is_client || dependency["optional"] == true, "{dependency}");
+    }
+    assert_eq!(models["features"]["default"], serde_json::json!([]));
+}
+
+#[test]
+fn the_leaves_have_neither_burn_nor_files_nor_network() {
+    let dependencies = dependencies();
+    let heavy = ["burn", "memmap2", "safetensors", "tempfile", "tokenizers", "ureq"];
+    for leaf in ["judge-core", "judge-metrics"] {
+        for name in &dependencies[leaf] {
+            assert!(!heavy.contains(&name.as_str()), "{leaf} must not depend on {name}");
+        }
+        let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../crates").join(leaf).join("src");
+        for (path, text) in rust_files(&sources) {
+            for forbidden in ["std::fs", "std::net", "std::process", "std::env"] {
+                assert!(!text.contains(forbidden), "{path} uses {forbidden}");
+            }
+        }
+    }
+    assert!(dependencies["judge-models"].contains("burn"), "the check above looks at the right names");
+}
+
+fn rust_files(folder: &Path) -> Vec<(String, String)> {
+    let mut files = Vec::new();
+    for entry in std::fs::read_dir(folder).expect("source folder") {
+        let path = entry.expect("entry").path();
+        if path.is_dir() {
+            files.extend(rust_files(&path));
+        } else if path.extension().is_some_and(|e| e == "rs") {
+            files.push((path.display().to_string(), std::fs::read_to_string(&path).expect("source")));
+        }
+    }
+    assert!(!files.is_empty(), "no source in {}", folder.display());
+    files
+}

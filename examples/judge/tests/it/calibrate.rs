@@ -1,0 +1,92 @@
+//! The example `calibrate` on small files: what it writes, reports and refuses.
+
+use std::fs;
+
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+use crate::program::run;
+
+/// 60 graded rows: people's grade rises with the score, of a judge that knows half of the scale only.
+fn graded() -> String {
+    let row = |i: i64| {
+        let score = (i % 12) as f64 / 6.0;
+        let human = (1 + i % 12 / 3 + i % 2).min(5);
+        format!("{}\n", json!({"id": i, "score": score, "human": [human, human], "topic": format!("t{}", i % 3)}))
+    };
+    (0..60).map(row).collect()
+}
+
+fn started(input: &str, args: &[&str]) -> (TempDir, Option<i32>, String, String) {
+    let folder = TempDir::new().unwrap();
+    fs::write(folder.path().join("graded.jsonl"), graded()).unwrap();
+    fs::write(folder.path().join("new.jsonl"), input).unwrap();
+    let all = [&["--graded", "graded.jsonl", "--input", "new.jsonl"], args].concat();
+    let output = run("calibrate", folder.path(), &all);
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    (folder, output.status.code(), text(&output.stdout), text(&output.stderr))
+}
+
+const NEW: &str = "{\"id\": \"a\", \"score\": 0.1, \"big\": 12345678901234567890123}\n{\"id\": \"b\", \"score\": null}\n\
+    {\"id\": \"c\", \"score\": 1.8, \"note\": \"x\"}\n{\"id\": \"d\", \"unscored\": {\"reason\": \"too_long\", \"detail\": \"\"}}\n";
+
+#[test]
+fn every_row_is_carried_through_with_its_calibrated_score() {
+    for method in ["isotonic", "ordinal"] {
+        let args = ["--output", "out.jsonl", "--json", "report.json", "--method", method, "--range", "1,5"];
+        let (folder, code, said, error) = started(NEW, &args);
+        assert_eq!(code, Some(0), "{error}");
+        assert!(said.contains("fitted on 60 graded rows") && said.contains("2 of 4 rows calibrated"), "{said}");
+        let text = fs::read_to_string(folder.path().join("out.jsonl")).unwrap();
+        assert!(text.contains("12345678901234567890123"), "digits are kept: {text}");
+        let rows: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+        assert_eq!(rows.iter().map(|row| row["id"].as_str().unwrap()).collect::<String>(), "abcd");
+        assert!(rows[1]["calibrated"].is_null() && rows[3]["calibrated"].is_null() && rows[3]["unscored"].is_object());
+        assert_eq!(rows[2]["note"], "x");
+        let [low, high] = [&rows[0], &rows[2]].map(|row| {
+            let number = |name: &str| row["calibrated"][name].as_f64().unwrap();
+            assert!(1.0 <= number("low") && number("low") <= number("value"), "{row}");
+            assert!(number("value") <= number("high") && number("high") <= 5.0, "{row}");
+            assert_eq!(number("level"), 0.9);
+            number("value")
+        });
+        // The judge's 0.1 and 1.8 stand for the lower and the upper end of people's scale.
+        assert!(low < 2.0 && high > 4.0, "{low}, {high}");
+        let report: Value = serde_json::from_slice(&fs::read(folder.path().join("report.json")).unwrap()).unwrap();
+        assert_eq!((&report["graded"], &report["n"], &report["without_score"]), (&json!(60), &json!(4), &json!(2)));
+        assert_eq!((&report["method"], &report["folds"]), (&json!(method), &json!(10)));
+        let held = &report["out_of_fold"];
+        assert!(
+            held["coverage"]["estimate"].as_f64().unwrap() > 0.8 && held["mean_width"].as_f64().unwrap() < 4.0,
+            "{report}"
+        );
+    }
+}
+
+#[test]
+fn what_cannot_be_calibrated_is_refused_and_leaves_no_file() {
+    for (input, args, code, expected) in [
+        (
+            "{\"id\": 1, \"score\": 1, \"calibrated\": 2}\n",
+            &["--output", "o.jsonl"][..],
+            1,
+            "has a field \"calibrated\" already",
+        ),
+        ("{\"id\": 1, \"score\": \"good\"}\n", &["--output", "o.jsonl"], 1, "score is \"good\", expected a number"),
+        ("{\"id\": 1, \"score\": null}\n", &["--output", "o.jsonl"], 1, "none of 1 rows has a number in \"score\""),
+        (NEW, &["--output", "o.jsonl", "--level", "0.999"], 1, "items or more are needed, found 60"),
+        (NEW, &["--output", "o.jsonl", "--human", "people"], 1, "none has a human score in people"),
+        (NEW, &["--output", "o.jsonl", "--range", "2,5"], 1, "not in [2, 5]"),
+        (NEW, &["--output", "o.jsonl", "--range", "5"], 2, "--range needs two numbers"),
+        (NEW, &["--output", "o.jsonl", "--level", "90"], 2, "--level must lie between 0 and 1"),
+        (NEW, &["--output", "new.jsonl"], 2, "is the same file as the input"),
+        (NEW, &["--output", "o.jsonl", "--json", "graded.jsonl"], 2, "is the same file as the input"),
+    ] {
+        let (folder, found, _, error) = started(input, args);
+        assert_eq!(found, Some(code), "{args:?}: {error}");
+        assert!(error.contains(expected), "{args:?}: {error}");
+        assert!(!folder.path().join("o.jsonl").exists());
+        assert_eq!(fs::read_to_string(folder.path().join("new.jsonl")).unwrap(), input);
+        assert_eq!(fs::read_to_string(folder.path().join("graded.jsonl")).unwrap(), graded());
+    }
+}

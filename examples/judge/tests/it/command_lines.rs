@@ -1,0 +1,298 @@
+//! The examples as a user runs them: command lines, files, exit codes. Cargo builds examples before it runs these tests.
+
+use std::fs;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+
+use judge_core::Layer;
+use judge_data::StatesFile;
+use serde_json::{Value, json};
+use tempfile::TempDir;
+use tiny_judge::planted::{Item, Split, generate};
+
+use crate::program::{judge, run};
+
+fn succeed(name: &str, folder: &Path, args: &[&str]) -> String {
+    let output = run(name, folder, args);
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(0), "{name} {args:?}: {stderr}");
+    String::from_utf8(output.stdout).expect("UTF-8")
+}
+
+/// Exit code and stderr.
+fn fail(name: &str, folder: &Path, args: &[&str]) -> (Option<i32>, String) {
+    let output = run(name, folder, args);
+    (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())
+}
+
+fn json_lines(path: impl AsRef<Path>) -> Vec<Value> {
+    let text = fs::read_to_string(path).expect("output");
+    text.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect()
+}
+
+fn write_prompts(folder: &TempDir, text: &[u8]) -> PathBuf {
+    let path = folder.path().join("in.jsonl");
+    fs::write(&path, text).expect("input");
+    path
+}
+
+/// Generated items as generic graded records.
+fn write_graded(path: &Path, items: &[Item]) {
+    let mut file = fs::File::create(path).expect("input");
+    for item in items {
+        let row = json!({"id": item.id, "instruction": item.instruction, "response": item.response, "rubric": item.rubric, "scores": item.scores});
+        writeln!(file, "{row}").expect("written");
+    }
+}
+
+const THREE: &[u8] = b"\xef\xbb\xbf{\"id\": \"b\", \"prompt\": \"Question: What is 1 + 1?\"}\r\n\r\n{\"id\": 7, \"prompt\": \"\", \"more\": 1}\r\n{\"id\": \"a\", \"messages\": [{\"role\": \"user\", \"content\": \"Is it?\"}]}";
+
+#[test]
+fn layer_logits_writes_one_row_per_prompt_in_input_order() {
+    let folder = TempDir::new().expect("folder");
+    write_prompts(&folder, THREE);
+    succeed(
+        "layer_logits",
+        folder.path(),
+        &["--input", "in.jsonl", "--output", "out.jsonl", "--layers", "0,2-3", "--points", "4"],
+    );
+    let rows = json_lines(folder.path().join("out.jsonl"));
+    assert_eq!(rows.iter().map(|row| &row["id"]).collect::<Vec<_>>(), [&json!("b"), &json!(7), &json!("a")]);
+    assert_eq!(rows[0]["layers"], json!([0, 2, 3]));
+    assert_eq!(rows[0]["labels"], json!(["1", "2", "3", "4"]));
+    assert_eq!((&rows[0]["step"], &rows[0]["completion"]), (&json!(0), &json!("")));
+    let logits = rows[0]["logits"].as_array().expect("logits");
+    assert_eq!(logits.iter().map(|row| row.as_array().map(Vec::len)).collect::<Vec<_>>(), [Some(4); 3]);
+    assert_eq!(rows[1]["unscored"]["reason"], "empty_prompt");
+    assert!(!folder.path().join("out.jsonl.partial").exists());
+}
+
+#[test]
+fn generated_labels_are_found_by_both_rules() {
+    let folder = TempDir::new().expect("folder");
+    let items = generate(Split::Test, 3, 0);
+    let prompts: String = items
+        .iter()
+        .map(|item| json!({"id": item.id, "prompt": tiny_judge::planted::prompt(item)}).to_string() + "\n")
+        .collect();
+    write_prompts(&folder, prompts.as_bytes());
+    let common = ["--input", "in.jsonl", "--output", "out.jsonl", "--max-new-tokens", "3"];
+    succeed("layer_logits", folder.path(), &[&common[..], &["--position", "last-label"]].concat());
+    for row in json_lines(folder.path().join("out.jsonl")) {
+        let step = row["step"].as_u64().expect("the embedded model writes a mark");
+        assert!(step < 3 && !row["completion"].as_str().expect("text").is_empty());
+    }
+    let marker = [&common[..], &["--position", "after-marker", "--marker", "never written"]].concat();
+    // A finished output of other settings is not replaced unless that is asked for.
+    let (code, stderr) = fail("layer_logits", folder.path(), &marker);
+    assert!(
+        code == Some(2) && stderr.contains("condition.rule.rule was \"last_label\", is \"after_marker\""),
+        "{stderr}"
+    );
+    let (code, stderr) = fail("layer_logits", folder.path(), &[&marker[..], &["--overwrite"]].concat());
+    assert!(code == Some(1) && stderr.contains("no row was scored: 3 no_marker"), "{stderr}");
+    assert!(json_lines(folder.path().join("out.jsonl")).iter().all(|row| row["unscored"]["reason"] == "no_marker"));
+}
+
+#[test]
+fn bad_input_is_said_with_its_line_before_any_model_work() {
+    let cases: [(&[u8], &str); 4] = [
+        (b"{\"id\": 1, \"prompt\": \"a\"}\n{\"id\": 2, \"prompt\": }\n", "2"),
+        (b"{\"id\": 1, \"prompt\": \"a\"}\n\n{\"id\": 1, \"prompt\": \"b\"}\n", "3"),
+        (b"{\"id\": 1, \"prompt\": \"\xff\"}\n", "1"),
+        (b"[1]\n", "1"),
+    ];
+    for (text, line) in cases {
+        let folder = TempDir::new().expect("folder");
+        write_prompts(&folder, text);
+        let (code, stderr) = fail("layer_logits", folder.path(), &["--input", "in.jsonl", "--output", "out.jsonl"]);
+        assert_eq!(code, Some(1), "{stderr}");
+        assert!(stderr.contains(&format!("in.jsonl, line {line}")), "{stderr}");
+        assert!(!stderr.contains("fingerprint"), "the model was loaded: {stderr}");
+        assert!(!folder.path().join("out.jsonl").exists());
+    }
+}
+
+#[test]
+fn wrong_usage_is_2_and_a_failed_run_is_1() {
+    let folder = TempDir::new().expect("folder");
+    write_prompts(&folder, THREE);
+    let with = |more: &[&'static str]| [&["--input", "in.jsonl", "--output", "out.jsonl"], more].concat();
+    assert_eq!(fail("layer_logits", folder.path(), &["--input", "in.jsonl"]).0, Some(2));
+    assert_eq!(fail("layer_logits", folder.path(), &with(&["--position", "after-marker"])).0, Some(2));
+    for wrong in
+        [["--device", "tpu"], ["--layers", "x"], ["--points", "0"], ["--max-new-tokens", "0"], ["--labels", "1,1"]]
+    {
+        assert_eq!(fail("layer_logits", folder.path(), &with(&wrong)).0, Some(2), "{wrong:?}");
+    }
+    for (device, named) in [("cuda:0", "cuda:0"), ("cuda:0,cuda:0", "more than once"), ("cpu,cpu", "only cards")] {
+        let (code, stderr) = fail("layer_logits", folder.path(), &with(&["--device", device]));
+        assert!(code == Some(1) && stderr.contains(named), "{device}: {stderr}");
+    }
+    let (code, stderr) = fail("layer_logits", folder.path(), &with(&["--layers", "99"]));
+    assert!(code == Some(1) && stderr.contains("99"), "{stderr}");
+    let (code, stderr) = fail("layer_logits", folder.path(), &with(&["--labels", "1,not a single token"]));
+    assert!(code == Some(1) && stderr.contains("not a single token"), "{stderr}");
+    let (code, stderr) = fail("layer_logits", folder.path(), &with(&["--model", "no/such@place/.."]));
+    assert!(code == Some(1) && stderr.contains("no/such"), "{stderr}");
+}
+
+#[test]
+fn a_prefill_makes_no_prompt_of_an_empty_one() {
+    let folder = TempDir::new().expect("folder");
+    write_prompts(&folder, b"{\"id\": 1, \"prompt\": \"\"}");
+    for raw in [&["--raw-prompt"][..], &[]] {
+        let args = ["--input", "in.jsonl", "--output", "out.jsonl", "--prefill", "score: ", "--overwrite"];
+        let (code, stderr) = fail("layer_logits", folder.path(), &[&args[..], raw].concat());
+        assert!(code == Some(1) && stderr.contains("no row was scored: 1 empty_prompt"), "{stderr}");
+        assert_eq!(json_lines(folder.path().join("out.jsonl"))[0]["unscored"]["reason"], "empty_prompt");
+    }
+}
+
+#[test]
+fn hidden_states_keeps_rows_in_place() {
+    let folder = TempDir::new().expect("folder");
+    write_prompts(&folder, THREE);
+    let args = ["--input", "in.jsonl", "--output", "states.safetensors", "--layers", "1,3", "--pooling", "mean"];
+    succeed("hidden_states", folder.path(), &args);
+    let states = StatesFile::open(folder.path().join("states.safetensors")).expect("states");
+    assert_eq!((states.rows(), states.layers()), (3, &[Layer(1), Layer(3)][..]));
+    let rows: Vec<Option<Vec<f32>>> = states.iter().map(|row| row.expect("finite states")).collect();
+    assert!(rows[1].is_none() && rows[2].is_some());
+    assert_eq!(rows[0].as_ref().map(Vec::len), Some(2 * states.d_model()));
+    let ids = json_lines(folder.path().join("states.ids.jsonl"));
+    assert_eq!(
+        ids[1],
+        json!({"id": 7, "unscored": {"reason": "empty_prompt", "detail": ids[1]["unscored"]["detail"]}})
+    );
+}
+
+#[test]
+fn hidden_states_in_shards_are_the_same_table() {
+    let folder = TempDir::new().expect("folder");
+    write_prompts(&folder, THREE);
+    let args = |output: &'static str| ["--input", "in.jsonl", "--output", output, "--layers", "1,3"];
+    succeed("hidden_states", folder.path(), &args("whole.safetensors"));
+    let cut = [&args("cut.safetensors")[..], &["--rows-per-shard", "2"]].concat();
+    let said = succeed("hidden_states", folder.path(), &cut);
+    assert!(
+        said.contains("3 rows, 0 of them done before: 2 read, 1 unscored") && said.contains("in 2 shards"),
+        "{said}"
+    );
+    let open = |name| StatesFile::open(folder.path().join(name)).expect("states");
+    let (whole, shards) = (open("whole.safetensors"), open("cut.safetensors"));
+    assert_eq!(shards.files().len(), 2);
+    let rows = |table: &StatesFile| table.iter().map(|row| row.expect("finite states")).collect::<Vec<_>>();
+    assert_eq!(rows(&whole), rows(&shards));
+    let ids = |table: &StatesFile| table.ids().map(|line| line.expect("ids")).collect::<Vec<_>>();
+    assert_eq!(ids(&whole), ids(&shards));
+    assert_eq!(shards.metadata()["model_fingerprint"], whole.metadata()["model_fingerprint"]);
+
+    // What is there is kept, and not mixed with what is read otherwise.
+    let said = succeed("hidden_states", folder.path(), &cut);
+    assert!(said.contains("cut.safetensors is complete: 3 rows; nothing to do"), "{said}");
+    let (code, stderr) = fail("hidden_states", folder.path(), &[&cut[..], &["--pooling", "mean"]].concat());
+    assert!(code == Some(2) && stderr.contains("pooling was \"last\", is \"mean\""), "{stderr}");
+    assert_eq!(fail("hidden_states", folder.path(), &[&cut[..6], &["--rows-per-shard", "0"]].concat()).0, Some(2));
+}
+
+#[test]
+fn a_killed_run_goes_on_and_ends_with_the_same_bytes() {
+    let folder = TempDir::new().expect("folder");
+    write_graded(&folder.path().join("data.jsonl"), &generate(Split::Test, 400, 0));
+    let args = |output: &'static str| ["--data", "data.jsonl", "--output", output];
+    succeed("lager_pointwise", folder.path(), &args("whole.jsonl"));
+
+    let mut child = judge("lager_pointwise")
+        .args(args("cut.jsonl"))
+        .current_dir(folder.path())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .expect("the example starts");
+    let partial = folder.path().join("cut.jsonl.partial");
+    while fs::read(&partial).unwrap_or_default().iter().filter(|&&b| b == b'\n').count() < 5 {
+        assert!(child.try_wait().expect("status").is_none(), "it ended before it could be killed");
+    }
+    child.kill().expect("killed");
+    child.wait().expect("gone");
+    assert!(!folder.path().join("cut.jsonl").exists());
+
+    let (code, stderr) =
+        fail("lager_pointwise", folder.path(), &[&args("cut.jsonl")[..], &["--states", "drop-last"]].concat());
+    assert!(code == Some(1) && stderr.contains("states"), "other settings must be refused: {stderr}");
+    succeed("lager_pointwise", folder.path(), &args("cut.jsonl"));
+    assert_eq!(
+        fs::read(folder.path().join("cut.jsonl")).expect("output"),
+        fs::read(folder.path().join("whole.jsonl")).expect("output")
+    );
+}
+
+#[test]
+fn scores_are_evaluated_alike_from_both_file_formats() {
+    let folder = TempDir::new().expect("folder");
+    for (name, split) in [("valid", Split::Validation), ("test", Split::Test)] {
+        write_graded(&folder.path().join(format!("{name}.jsonl")), &generate(split, 120, 0));
+        let (data, output, lager) =
+            (format!("{name}.jsonl"), format!("{name}.scores.jsonl"), format!("{name}.lager.json"));
+        succeed("lager_pointwise", folder.path(), &["--data", &data, "--output", &output, "--lager-json", &lager]);
+    }
+    let evaluate = |valid: &str, data: &str, more: &[&str]| {
+        succeed(
+            "lager_evaluate",
+            folder.path(),
+            &[&["--valid", valid, "--data", data, "--json", "out.json"], more].concat(),
+        );
+        serde_json::from_str::<Value>(&fs::read_to_string(folder.path().join("out.json")).expect("results"))
+            .expect("JSON")
+    };
+    let ours = evaluate("valid.scores.jsonl", "test.scores.jsonl", &["--weights-out", "weights.json"]);
+    let theirs = evaluate("valid.lager.json", "test.lager.json", &[]);
+    assert_eq!(ours["variants"], theirs["variants"]);
+    assert_eq!((&ours["n"], &ours["unscored"]), (&json!(120), &json!(0)));
+    assert_eq!(ours["variants"].as_object().map(serde_json::Map::len), Some(11));
+    for name in ["direct_score", "e_score", "lager_w", "lager_wo", "prob_mean_e_score"] {
+        assert!(ours["variants"][name]["spearman"]["estimate"].is_f64(), "{name}: {}", ours["variants"][name]);
+    }
+
+    // Saved weights score new items, and are refused where they do not belong.
+    let scored = ["--data", "test.jsonl", "--output", "tuned.jsonl", "--weights", "weights.json"];
+    succeed("lager_pointwise", folder.path(), &scored);
+    let row = &json_lines(folder.path().join("tuned.jsonl"))[0];
+    assert!((1.0..=5.0).contains(&row["score"].as_f64().expect("score")));
+    let (code, stderr) = fail(
+        "lager_pointwise",
+        folder.path(),
+        &[&scored[..2], &["--output", "x.jsonl"], &scored[4..], &["--normed"]].concat(),
+    );
+    assert!(code == Some(1) && stderr.contains("lens"), "{stderr}");
+}
+
+#[test]
+fn a_command_and_its_former_name_are_one() {
+    let folder = TempDir::new().expect("folder");
+    for (command, former) in crate::program::COMMANDS {
+        // All but the line that shows how it is called.
+        let options = |name: &str| {
+            let help = succeed(name, folder.path(), &["--help"]);
+            help.lines().filter(|line| !line.starts_with("Usage: judge ")).map(str::to_owned).collect::<Vec<_>>()
+        };
+        assert_eq!(options(command), options(former), "{command}");
+    }
+    // Former names are hidden.
+    let help = succeed("--help", folder.path(), &[]);
+    assert!(
+        help.contains("\n  score ") && !help.contains("lager_pointwise") && !help.contains("inspector_train"),
+        "{help}"
+    );
+}
+
+#[test]
+fn completions_and_the_manual_page_name_the_commands() {
+    let folder = TempDir::new().expect("folder");
+    for args in [&["completions", "bash"][..], &["completions", "zsh"], &["completions", "fish"], &["man"]] {
+        let text = succeed(args[0], folder.path(), &args[1..]);
+        assert!(text.contains("score") && text.contains("calibrate"), "{args:?}: {text}");
+    }
+}

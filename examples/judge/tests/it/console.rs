@@ -1,0 +1,301 @@
+//! What every command does alike: version, exit codes, signals, streams that take nothing, hints.
+
+use std::collections::HashMap;
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+
+use crate::program::embedded_model;
+use half::bf16;
+use judge::terminal::console::commit;
+use safetensors::tensor::TensorView;
+use safetensors::{Dtype, SafeTensors};
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+use crate::program::{judge, run};
+
+fn stderr(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+fn stdout(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+/// Three prompts, one of them empty.
+fn write_prompts(folder: &TempDir) {
+    let rows =
+        [json!({"id": 0, "prompt": "Is it?"}), json!({"id": 1, "prompt": ""}), json!({"id": 2, "prompt": "Why?"})];
+    let text: String = rows.iter().map(|row| format!("{row}\n")).collect();
+    fs::write(folder.path().join("in.jsonl"), text).expect("input");
+}
+
+#[test]
+fn every_command_has_a_version_with_its_commit() {
+    let folder = TempDir::new().expect("folder");
+    let number = env!("CARGO_PKG_VERSION");
+    let version = commit().map_or_else(|| number.to_owned(), |at| format!("{number} ({at})"));
+    for (args, name) in
+        [("--version", "judge"), ("score --version", "judge-score"), ("lager_pointwise -V", "judge-score")]
+    {
+        let args: Vec<&str> = args.split(' ').collect();
+        let output = run(args[0], folder.path(), &args[1..]);
+        assert_eq!((output.status.code(), stdout(&output)), (Some(0), format!("{name} {version}\n")));
+    }
+}
+
+#[test]
+fn the_commit_is_the_checkouts() {
+    let git = |args: &[&str]| {
+        let output = Command::new("git").args(args).current_dir(env!("CARGO_MANIFEST_DIR")).output().ok()?;
+        output.status.success().then(|| stdout(&output).trim().to_owned())
+    };
+    let tracked = git(&["ls-files", "--error-unmatch", "build.rs"]).is_some();
+    let head = if tracked { git(&["rev-parse", "--short=12", "HEAD"]) } else { None };
+    assert_eq!(commit().map(|commit| commit.trim_end_matches("-dirty").to_owned()), head);
+}
+
+#[test]
+fn wrong_usage_is_said_the_same_way_everywhere() {
+    let folder = TempDir::new().expect("folder");
+    write_prompts(&folder);
+    for (name, args, said) in [
+        ("throughput", &["--input", "in.jsonl", "--template", "t.json"][..], "--template needs graded rows"),
+        ("throughput", &["--input", "in.jsonl", "--seed", "3"], "--seed"),
+    ] {
+        let output = run(name, folder.path(), args);
+        let said_it = stderr(&output).starts_with("error: ") && stderr(&output).contains(said);
+        assert!(output.status.code() == Some(2) && said_it, "{name} {args:?}: {}", stderr(&output));
+    }
+}
+
+#[test]
+fn help_begins_with_the_files_and_ends_with_the_model_and_the_run() {
+    let folder = TempDir::new().expect("folder");
+    let help = stdout(&run("throughput", folder.path(), &["-h"]));
+    let at = |text: &str| help.find(text).unwrap_or_else(|| panic!("{text:?} is not in\n{help}"));
+    assert!(at("--input") < at("\nModel:"), "{help}");
+    assert!(at("\nModel:") < at("--device") && at("--device") < at("\nRun:") && at("\nRun:") < at("--limit"), "{help}");
+}
+
+#[test]
+fn a_graded_file_is_measured_and_the_rest_estimated() {
+    let folder = TempDir::new().expect("folder");
+    let row =
+        |id| json!({"id": id, "instruction": "What is 1 + 1?", "response": "2", "rubric": "Right?", "scores": [5]});
+    let text: String = (0..8).map(|id| format!("{}\n", row(id))).collect();
+    fs::write(folder.path().join("in.jsonl"), text).expect("input");
+    let figures = |more: &[&str]| {
+        let args = [&["--input", "in.jsonl", "--json", "out.json"], more].concat();
+        let output = run("throughput", folder.path(), &args);
+        assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+        let json = fs::read_to_string(folder.path().join("out.json")).expect("figures");
+        (stdout(&output), stderr(&output), serde_json::from_str::<Value>(&json).expect("JSON"))
+    };
+    let (said, log, part) = figures(&["--limit", "2"]);
+    assert!(said.contains("whole file     about ") && said.contains(" for 8 rows"), "{said}");
+    assert!(!log.contains("reading"), "a short run leaves no progress in a log: {log}");
+    let (read, whole) = (part["read_s"].as_f64().expect("seconds"), part["whole_file_s"].as_f64().expect("seconds"));
+    assert!((whole / read - 4.0).abs() < 1e-9, "eight rows of the same length: {part}");
+    assert_eq!((&part["prompts"], &part["rows"]), (&json!(2), &json!(8)));
+    let (said, _, all) = figures(&[]);
+    assert!(!said.contains("whole file") && all["whole_file_s"].is_null(), "{said}");
+    assert_eq!((&all["prompts"], &all["rows"]), (&json!(8), &json!(8)));
+
+    fs::write(folder.path().join("t.json"), r#"{"raw": "{response}"}"#).expect("template");
+    let (_, _, short) = figures(&["--template", "t.json"]);
+    assert!(short["prompt_tokens"].as_u64() < all["prompt_tokens"].as_u64(), "{short}");
+}
+
+#[test]
+fn a_run_that_scored_nothing_failed() {
+    let folder = TempDir::new().expect("folder");
+    write_prompts(&folder);
+    assert_eq!(run("throughput", folder.path(), &["--input", "in.jsonl"]).status.code(), Some(0), "two of three");
+    for (input, said) in [
+        ("{\"id\": 1, \"prompt\": \"\"}\n{\"id\": 2, \"prompt\": \"\"}\n", "no row was scored: 2 empty_prompt"),
+        ("", "in.jsonl has no rows"),
+    ] {
+        fs::write(folder.path().join("in.jsonl"), input).expect("input");
+        let output = run("throughput", folder.path(), &["--input", "in.jsonl"]);
+        assert_eq!(output.status.code(), Some(1), "{}", stderr(&output));
+        assert!(stderr(&output).contains(said), "{}", stderr(&output));
+    }
+}
+
+/// The embedded model in f32, without a chat template.
+fn plain_model(folder: &Path) {
+    fs::create_dir(folder).expect("folder");
+    for entry in fs::read_dir(embedded_model()).expect("embedded model") {
+        let path = entry.expect("entry").path();
+        let name = path.file_name().expect("name").to_owned();
+        if path.extension().is_some_and(|extension| extension == "json") {
+            fs::copy(&path, folder.join(name)).expect("copied");
+        }
+    }
+    let bytes = fs::read(embedded_model().join("model.safetensors")).expect("weights");
+    let stored = SafeTensors::deserialize(&bytes).expect("weights");
+    let wide: HashMap<String, (Vec<usize>, Vec<u8>)> = stored
+        .iter()
+        .map(|(name, view)| {
+            assert_eq!(view.dtype(), Dtype::BF16);
+            let values = view.data().chunks_exact(2).map(|pair| bf16::from_le_bytes([pair[0], pair[1]]).to_f32());
+            (name.to_owned(), (view.shape().to_vec(), values.flat_map(f32::to_le_bytes).collect()))
+        })
+        .collect();
+    let views = wide.iter().map(|(name, (shape, data))| {
+        (name.as_str(), TensorView::new(Dtype::F32, shape.clone(), data).expect("a tensor"))
+    });
+    let bytes = safetensors::serialize(views, None).expect("weights");
+    fs::write(folder.join("model.safetensors"), bytes).expect("written");
+}
+
+#[test]
+fn a_model_that_needs_options_says_which() {
+    let folder = TempDir::new().expect("folder");
+    write_prompts(&folder);
+    plain_model(&folder.path().join("plain"));
+    let read = |more: &[&str]| {
+        let output = run("throughput", folder.path(), &[&["--input", "in.jsonl", "--model", "plain"], more].concat());
+        (output.status.code(), stderr(&output))
+    };
+    let faster = "note: the checkpoint is f32; --dtype bf16 takes half the memory, and less time where the processor multiplies bf16";
+    let (code, said) = read(&[]);
+    assert!(code == Some(1) && said.contains("no chat template") && said.contains("give --raw-prompt"), "{said}");
+    assert!(said.contains(faster), "{said}");
+    for chosen in ["f32", "bf16"] {
+        let (code, said) = read(&["--raw-prompt", "--dtype", chosen]);
+        assert!(code == Some(0) && !said.contains(faster), "{said}");
+    }
+    let (code, said) = read(&["--raw-prompt", "--quiet"]);
+    assert!(code == Some(0) && said.is_empty(), "{said}");
+}
+
+#[test]
+fn a_reader_that_closed_stdout_has_seen_enough() {
+    let folder = TempDir::new().expect("folder");
+    for args in ["--schema", "--help", "--version"] {
+        let (reader, writer) = std::io::pipe().expect("a pipe");
+        drop(reader);
+        let output =
+            judge("score_stream").arg(args).current_dir(folder.path()).stdout(writer).output().expect("it starts");
+        assert_eq!((output.status.code(), stderr(&output).as_str()), (Some(0), ""), "{args:?}");
+    }
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_full_device_is_an_error_and_no_panic() {
+    let folder = TempDir::new().expect("folder");
+    let full = || fs::File::options().write(true).open("/dev/full").expect("/dev/full");
+    for args in ["--schema", "--help", "--version"] {
+        let output =
+            judge("score_stream").arg(args).current_dir(folder.path()).stdout(full()).output().expect("it starts");
+        let said = stderr(&output);
+        assert!(
+            output.status.code() == Some(1) && said.starts_with("error: cannot write to stdout"),
+            "{args:?}: {said}"
+        );
+    }
+    // What cannot be said on stderr changes neither the work nor its exit code.
+    let mute = |name: &str, args: &[&str]| {
+        let output = judge(name).args(args).current_dir(folder.path()).stderr(full()).output().expect("it starts");
+        output.status.code()
+    };
+    write_prompts(&folder);
+    assert_eq!(mute("throughput", &["--input", "in.jsonl"]), Some(0));
+    assert_eq!(mute("throughput", &["--input", "missing.jsonl"]), Some(1));
+    assert_eq!(mute("throughput", &["--runs", "3"]), Some(2));
+}
+
+#[cfg(target_os = "linux")]
+mod signals {
+    use std::os::unix::process::ExitStatusExt;
+    use std::process::Child;
+
+    use judge::terminal::interrupt::{Interrupts, Signal};
+    use signal_hook::consts::{SIGINT, SIGTERM};
+    use signal_hook::low_level::raise;
+
+    use super::*;
+
+    /// Starts a command, sends it SIGINT once it catches both, and waits for its end.
+    fn interrupt(name: &str, folder: &Path, args: &[&str]) -> Output {
+        let mut child = judge(name)
+            .args(args)
+            .current_dir(folder)
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("the program starts");
+        while !catches(&child, SIGTERM) {
+            assert!(child.try_wait().expect("status").is_none(), "it ended before it could be stopped");
+        }
+        let sent = Command::new("kill").args(["-INT", &child.id().to_string()]).status().expect("kill starts");
+        assert!(sent.success());
+        child.wait_with_output().expect("output")
+    }
+
+    /// Whether the process has a handler for the signal. SIGTERM's is the last one, so SIGINT's is there by then.
+    fn catches(child: &Child, signal: i32) -> bool {
+        let status = fs::read_to_string(format!("/proc/{}/status", child.id())).unwrap_or_default();
+        let caught = status.lines().find_map(|line| line.strip_prefix("SigCgt:"));
+        caught.is_some_and(|mask| u64::from_str_radix(mask.trim(), 16).expect("a mask") >> (signal - 1) & 1 == 1)
+    }
+
+    #[test]
+    fn a_run_stops_between_rows_with_exit_code_130() {
+        let folder = TempDir::new().expect("folder");
+        write_prompts(&folder);
+        let endless = ["--input", "in.jsonl", "--repeat", "1000000000", "--json", "out.json"];
+        let output = interrupt("throughput", folder.path(), &endless);
+        let said = stderr(&output);
+        assert!(output.status.code() == Some(130) && said.contains("of 3 rows; nothing was written"), "{said}");
+        assert!(!said.contains("error"), "{said}");
+        let names: Vec<_> =
+            fs::read_dir(&folder).expect("folder").map(|entry| entry.expect("entry").file_name()).collect();
+        assert_eq!(names, ["in.jsonl"], "nothing is left behind");
+    }
+
+    /// This test's own name: it starts itself, because a signal ends the whole process.
+    const SECOND: &str = "console::signals::a_second_signal_and_one_that_nobody_waits_for_end_the_program";
+    const ROLE: &str = "JUDGE_TEST_SIGNALS";
+
+    #[test]
+    fn a_second_signal_and_one_that_nobody_waits_for_end_the_program() {
+        match std::env::var(ROLE).as_deref() {
+            Ok("second") => {
+                let stop = Interrupts::catch().expect("handlers");
+                assert_eq!(stop.interrupted(), None);
+                raise(SIGTERM).expect("raised");
+                assert_eq!(stop.interrupted(), Some(Signal::Terminate));
+                assert_eq!((Signal::Interrupt.exit_code(), Signal::Terminate.exit_code()), (130, 143));
+                println!("noted");
+                raise(SIGINT).expect("raised");
+                println!("survived");
+            }
+            Ok("dropped") => {
+                drop(Interrupts::catch().expect("handlers"));
+                let stop = Interrupts::catch().expect("again");
+                raise(SIGINT).expect("raised");
+                assert_eq!(stop.interrupted(), Some(Signal::Interrupt));
+                println!("noted");
+                drop(stop);
+                raise(SIGTERM).expect("raised");
+                println!("survived");
+            }
+            _ => {
+                for (role, by) in [("second", SIGINT), ("dropped", SIGTERM)] {
+                    let mut this = Command::new(std::env::current_exe().expect("path of this test"));
+                    let output =
+                        this.args(["--exact", SECOND, "--nocapture"]).env(ROLE, role).output().expect("it starts");
+                    let said = stdout(&output);
+                    assert_eq!(output.status.signal(), Some(by), "{said}{}", stderr(&output));
+                    assert!(said.contains("noted") && !said.contains("survived"), "{said}");
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,302 @@
+//! Choosing instruction data: every row graded or listed, choices by hand, forms of fine-tuning tools, and another choice without a model.
+
+use std::fs;
+use std::path::Path;
+
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+use crate::program::{ran, rows, succeed, write_rows};
+
+const ASPECTS: [&str; 7] = [
+    "answer_accuracy",
+    "logical_consistency",
+    "relevance",
+    "fluency_and_clarity",
+    "length_appropriateness",
+    "diversity",
+    "instruction_difficulty",
+];
+
+fn own(file: &str) -> Vec<Value> {
+    rows(Path::new(env!("CARGO_MANIFEST_DIR")).join("../data_selection").join(file))
+}
+
+fn read(path: &Path) -> Value {
+    serde_json::from_slice(&fs::read(path).expect("written")).expect("JSON")
+}
+
+fn chosen(rows: &[Value]) -> Vec<usize> {
+    (0..rows.len()).filter(|&row| rows[row]["selected"] == true).collect()
+}
+
+#[test]
+fn examples_are_graded_and_the_best_chosen() {
+    let folder = TempDir::new().expect("folder");
+    let folder = folder.path();
+    let mut input = own("examples.jsonl");
+    assert!(input.len() >= 32);
+    input[5]["output"] = json!("wow ".repeat(2_000));
+    input[7].as_object_mut().expect("an object").remove("id");
+    write_rows(folder.join("in.jsonl"), &input);
+    let args = [
+        "--input",
+        "in.jsonl",
+        "--output",
+        "out.jsonl",
+        "--json",
+        "out.json",
+        "--selected",
+        "chosen.jsonl",
+        "--format",
+        "sharegpt",
+        "--top",
+        "0.25",
+    ];
+    let (code, said, stderr) = ran("data_selection", folder, &args);
+    assert_eq!(code, Some(0), "{stderr}");
+    assert!(said.contains("8 of 32 rows chosen by score, 1 without a number"), "{said}");
+    assert!(said.contains("no relevance: 1 too_long"), "{said}");
+    let graded = rows(folder.join("out.jsonl"));
+    let mut scores = Vec::new();
+    for (place, (item, row)) in input.iter().zip(&graded).enumerate() {
+        for (field, value) in item.as_object().expect("an object") {
+            assert_eq!(&row[field], value, "row {place}");
+        }
+        assert_eq!(row["id"], item.get("id").cloned().unwrap_or(json!(place)));
+        if place == 5 {
+            assert_eq!((&row["score"], &row["selected"], &row["aspects"]), (&Value::Null, &json!(false), &json!({})));
+            assert_eq!(row["unscored"]["diversity"]["reason"], "too_long");
+            continue;
+        }
+        let of = |variant: &str| -> Vec<f64> {
+            ASPECTS.iter().map(|aspect| row["variants"][variant][aspect].as_f64().expect("a score")).collect()
+        };
+        assert!(of("direct_score").iter().all(|score| (1.0..=9.0).contains(score) && score.fract() == 0.0));
+        assert!(of("lager_wo").iter().all(|score| (1.0..=9.0).contains(score)));
+        assert_eq!(row["aspects"], row["variants"]["e_score"]);
+        let mean = of("e_score").iter().sum::<f64>() / 7.0;
+        let score = row["score"].as_f64().expect("a score");
+        assert!((score - mean).abs() < 1e-12);
+        scores.push((place, score));
+    }
+    scores.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
+    let mut best: Vec<usize> = scores[..8].iter().map(|(place, _)| *place).collect();
+    best.sort_unstable();
+    assert_eq!(chosen(&graded), best);
+    let picked = rows(folder.join("chosen.jsonl"));
+    assert_eq!(picked.len(), 8);
+    for (row, &place) in picked.iter().zip(&best) {
+        let turns = &row["conversations"];
+        assert_eq!((&turns[0]["from"], &turns[1]["value"]), (&json!("human"), &input[place]["output"]));
+        let asked = turns[0]["value"].as_str().expect("text");
+        assert!(asked.starts_with(input[place]["instruction"].as_str().expect("text")));
+        assert!(asked.ends_with(input[place]["input"].as_str().expect("text")));
+    }
+    let report = read(&folder.join("out.json"));
+    assert_eq!((&report["n"], &report["chosen"], &report["without"]), (&json!(32), &json!(8), &json!(1)));
+    assert_eq!(report["missing"]["relevance"], json!({"too_long": 1}));
+    assert_eq!(report["duplicates"]["rows"], 1);
+    assert_eq!(report["duplicates"]["first"][0], json!({"row": 10, "like": 8, "similarity": 1.0}));
+    assert_eq!(report["choices"][0]["overlap"]["share"], 1.0);
+    let names: Vec<&str> = report["choices"]
+        .as_array()
+        .expect("a list")
+        .iter()
+        .map(|one| one["criterion"].as_str().expect("text"))
+        .collect();
+    assert_eq!(names, ["score", "direct", "expected", "longest", "random"]);
+
+    // The grade of one aspect is what the program that grades anything gives, asked with the same words.
+    let plain: Vec<Value> = input
+        .iter()
+        .enumerate()
+        .filter(|(place, item)| item["input"] == "" && *place != 5)
+        .map(|(place, item)| json!({"id": place, "instruction": item["instruction"], "response": item["output"]}))
+        .collect();
+    write_rows(folder.join("plain.jsonl"), &plain);
+    let rubric = "Give a number from 1 to 9: Does it answer what was asked?";
+    succeed(
+        "lager_pointwise",
+        folder,
+        &["--input", "plain.jsonl", "--output", "alone.jsonl", "--points", "9", "--rubric", rubric, "--quiet"],
+    );
+    for row in rows(folder.join("alone.jsonl")) {
+        let place = usize::try_from(row["id"].as_u64().expect("a place")).expect("small");
+        assert_eq!(graded[place]["aspects"]["relevance"], row["score"], "row {place}");
+    }
+
+    // The same again does nothing; another choice of the same rows needs no model.
+    let (code, said, stderr) = ran("data_selection", folder, &args);
+    assert!(
+        code == Some(0) && said.contains("out.jsonl is complete") && !stderr.contains("model tiny-judge"),
+        "{stderr}"
+    );
+    let other = ["--input", "in.jsonl", "--output", "out.jsonl", "--threshold", "3"];
+    let (code, _, stderr) = ran("data_selection", folder, &other);
+    assert!(code == Some(2) && stderr.contains("threshold"), "{code:?} {stderr}");
+    let (code, _, stderr) = ran("data_selection", folder, &[&other[..], &["--overwrite"]].concat());
+    assert!(code == Some(0) && !stderr.contains("model tiny-judge"), "{stderr}");
+    let graded = rows(folder.join("out.jsonl"));
+    assert!(graded.iter().all(|row| row["selected"] == row["score"].as_f64().is_some_and(|score| score >= 3.0)));
+}
+
+#[test]
+fn conversations_are_read_and_baselines_choose() {
+    let folder = TempDir::new().expect("folder");
+    let folder = folder.path();
+    let input = own("conversations.jsonl");
+    write_rows(folder.join("in.jsonl"), &input);
+    let choose = |name: &str, more: &[&str]| {
+        let output = format!("{name}.jsonl");
+        let args = [&["--input", "in.jsonl", "--output", &output, "--top", "0.4", "--baseline", name, "--quiet"], more]
+            .concat();
+        let said = succeed("data_selection", folder, &args);
+        (rows(folder.join(output)), said)
+    };
+    let (longest, _) = choose("longest", &["--selected", "alpaca.jsonl", "--format", "alpaca"]);
+    assert_eq!(chosen(&longest), [0, 3]);
+    assert!(longest.iter().all(|row| row.get("aspects").is_none()), "no aspect was asked");
+    let alpaca = rows(folder.join("alpaca.jsonl"));
+    assert_eq!(alpaca[0]["history"], json!([["Name a river in Spain.", "The Ebro."]]));
+    assert_eq!((&alpaca[1]["instruction"], &alpaca[1]["input"]), (&json!("Is a tomato a fruit?"), &json!("")));
+
+    let (likely, said) = choose("perplexity", &["--compare", "difficulty,random"]);
+    assert!(said.contains("no likelihood: 1 missing"), "{said}");
+    let mut by: Vec<(f64, usize)> = Vec::new();
+    for (place, row) in likely.iter().enumerate().take(4) {
+        let found = &row["likelihood"];
+        let (log_prob, perplexity) =
+            (found["log_prob"].as_f64().expect("a number"), found["perplexity"].as_f64().expect("a number"));
+        assert!((perplexity.ln() + log_prob).abs() < 1e-9 && found["difficulty"].as_f64().expect("a number") > 0.0);
+        assert_eq!(row["score"], found["log_prob"]);
+        by.push((perplexity, place));
+    }
+    by.sort_by(|a, b| a.0.total_cmp(&b.0));
+    let mut best = [by[0].1, by[1].1];
+    best.sort_unstable();
+    assert_eq!(chosen(&likely), best);
+    assert_eq!(likely[4]["unscored"]["likelihood"]["reason"], "missing");
+
+    let seeds: Vec<Vec<usize>> = ["1", "2", "3", "4", "5", "6"]
+        .map(|seed| {
+            let (drawn, _) = choose("random", &["--seed", seed, "--overwrite"]);
+            let (again, _) = choose("random", &["--seed", seed, "--overwrite"]);
+            assert_eq!(drawn, again);
+            chosen(&drawn)
+        })
+        .into();
+    assert!(seeds.iter().any(|rows| *rows != seeds[0]));
+}
+
+#[test]
+fn a_diverse_choice_passes_over_copies() {
+    let folder = TempDir::new().expect("folder");
+    let folder = folder.path();
+    let mut input = own("examples.jsonl");
+    let mut copy = input[0].clone();
+    copy["id"] = json!("copy");
+    copy["output"] = json!(format!("{} ", input[0]["output"].as_str().expect("text")));
+    input.push(copy);
+    write_rows(folder.join("in.jsonl"), &input);
+    let args = ["--input", "in.jsonl", "--output", "out.jsonl", "--top", "0.6", "--quiet", "--json", "out.json"];
+    succeed("data_selection", folder, &args);
+    assert_eq!(read(&folder.join("out.json"))["near_duplicates"], Value::Null);
+    let diverse = [&args[..], &["--diversity", "0.9", "--overwrite"]].concat();
+    let said = succeed("data_selection", folder, &diverse);
+    assert!(said.contains("passed over beside a chosen one"), "{said}");
+    let graded = rows(folder.join("out.jsonl"));
+    let both = |a: usize, b: usize| graded[a]["selected"] == true && graded[b]["selected"] == true;
+    assert!(!both(0, 32) && !both(8, 10), "a copy is chosen beside its original");
+    assert_eq!(chosen(&graded).len(), 19);
+    let near = &read(&folder.join("out.json"))["near_duplicates"];
+    assert!(near["rows"].as_u64().expect("a count") >= 1);
+    assert!(
+        near["first"]
+            .as_array()
+            .expect("a list")
+            .iter()
+            .all(|one| one["similarity"].as_f64().expect("a cosine") >= 0.95)
+    );
+}
+
+#[test]
+fn rubrics_of_your_own_people_and_groups() {
+    let folder = TempDir::new().expect("folder");
+    let folder = folder.path();
+    let planted = ["--split", "test", "--rows", "40", "--truth", "--output", "in.jsonl"];
+    succeed("generate_rows", folder, &planted);
+    let rubrics = json!([
+        {"name": "right", "question": "Is it right?", "levels": ["no", "in part", "yes"]},
+        {"name": "brief", "question": "Is it brief?", "levels": ["no", "in part", "yes"]},
+    ]);
+    fs::write(folder.join("rubrics.json"), rubrics.to_string()).expect("rubrics");
+    let args = [
+        "--input",
+        "in.jsonl",
+        "--columns",
+        "human=quality",
+        "--output",
+        "out.jsonl",
+        "--json",
+        "out.json",
+        "--rubrics",
+        "rubrics.json",
+        "--top",
+        "0.2",
+        "--groups",
+        "defects",
+        "--aspects",
+        "right",
+        "--quiet",
+    ];
+    let said = succeed("data_selection", folder, &args);
+    assert!(said.contains("among people's best") && said.contains("let through"), "{said}");
+    let (graded, report) = (rows(folder.join("out.jsonl")), read(&folder.join("out.json")));
+    assert!(graded.iter().all(|row| row["aspects"].as_object().expect("an object").keys().eq(["right"])));
+    // By hand: people's best, and a defect among the chosen.
+    let quality = |row: &Value| row["quality"].as_f64().expect("a number");
+    let mut all: Vec<f64> = graded.iter().map(quality).collect();
+    all.sort_by(|a, b| b.total_cmp(a));
+    let picked = chosen(&graded);
+    let good = picked.iter().filter(|&&row| quality(&graded[row]) >= all[picked.len() - 1]).count();
+    let human = &report["choices"][0]["human"];
+    assert_eq!((&human["precision"]["count"], &human["precision"]["n"]), (&json!(good), &json!(8)));
+    let mean = picked.iter().map(|&row| quality(&graded[row])).sum::<f64>() / 8.0;
+    assert!((human["mean"].as_f64().expect("a mean") - mean).abs() < 1e-12);
+    for (defect, share) in report["choices"][0]["let_through"].as_object().expect("groups") {
+        let with: Vec<&Value> =
+            graded.iter().filter(|row| row["defects"].as_array().expect("a list").contains(&json!(defect))).collect();
+        let through = with.iter().filter(|row| row["selected"] == true).count();
+        assert_eq!((&share["count"], &share["n"]), (&json!(through), &json!(with.len())), "{defect}");
+    }
+}
+
+#[test]
+fn wrong_use_and_wrong_rows_are_said_before_any_model_work() {
+    let folder = TempDir::new().expect("folder");
+    let fails = |rows: &[Value], args: &[&str], code: i32, said: &str| {
+        write_rows(folder.path().join("in.jsonl"), rows);
+        let all = [&["--input", "in.jsonl", "--output", "out.jsonl", "--quiet"], args].concat();
+        let (found, _, stderr) = ran("data_selection", folder.path(), &all);
+        assert!(found == Some(code) && stderr.contains(said), "{found:?}: {stderr}");
+        assert!(!folder.path().join("out.jsonl").exists() && !folder.path().join("out.jsonl.aspects.jsonl").exists());
+    };
+    let good = json!({"id": 1, "instruction": "Is it?", "output": "It is."});
+    let one = std::slice::from_ref(&good);
+    fails(one, &["--top", "2"], 2, "--top 2 is not between 0 and 1");
+    fails(one, &["--top", "0.1", "--threshold", "3"], 2, "cannot be used with");
+    fails(one, &["--diversity", "0.5", "--threshold", "3"], 2, "cannot be used with");
+    fails(one, &["--format", "alpaca"], 2, "--selected");
+    fails(one, &["--aspects", "beauty"], 2, "there is no aspect \"beauty\"");
+    fails(one, &["--baseline", "probe"], 2, "needs --probes");
+    fails(one, &["--condition", "reasoning"], 2, "--condition reasoning needs --template");
+    fails(one, &["--rubric", "r"], 2, "asks about each aspect in its own words");
+    fails(one, &["--groups", "source"], 2, "no row has this field");
+    fails(&[good.clone(), good.clone()], &[], 1, "appears twice");
+    fails(&[json!({"id": 1, "instruction": "Is it?"})], &[], 1, "response");
+    fails(&[json!({"id": 1, "instruction": "Is it?", "output": ["It", "is"]})], &[], 1, "output");
+    fails(&[json!({"id": 1, "instruction": "Is it?", "output": "It is.", "human": "good"})], &[], 1, "human");
+    fails(&[json!({"id": 1, "instruction": "Is it?", "output": "It is.", "selected": true})], &[], 1, "\"selected\"");
+    fails(&[], &[], 1, "in.jsonl");
+}

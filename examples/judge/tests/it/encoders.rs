@@ -1,0 +1,152 @@
+//! Encoders in the place of the model: their states are stored, probes are trained on them and judge by them, and what needs a decoder says so.
+
+use std::fs;
+use std::path::Path;
+
+use judge_core::Layer;
+use judge_data::StatesFile;
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+use crate::program::{ran, rows, succeed, write_rows};
+
+/// A folder of `scripts/parity/make_encoder_fixtures.py`.
+fn encoder(name: &str) -> String {
+    let folder =
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("../../crates/judge-models/tests/fixtures/encoders").join(name);
+    folder.to_str().unwrap().to_owned()
+}
+
+#[test]
+fn stored_states_are_those_of_transformers() {
+    let folder = TempDir::new().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    for name in ["bert-off", "modernbert-off"] {
+        let model = encoder(name);
+        let expected: Value =
+            serde_json::from_slice(&fs::read(Path::new(&model).join("expected.json")).unwrap()).unwrap();
+        let prompts = expected["prompts"].as_array().unwrap();
+        let texts: Vec<Value> =
+            prompts.iter().enumerate().map(|(id, prompt)| json!({"id": id, "prompt": prompt["text"]})).collect();
+        write_rows(at("prompts.jsonl"), &texts);
+        for (place, pooling) in ["first", "last", "mean", "min", "max"].into_iter().enumerate() {
+            let output = format!("{name}.{pooling}.safetensors");
+            let args = ["--input", "prompts.jsonl", "--output", &output, "--model", &model, "--pooling", pooling];
+            succeed(
+                "hidden_states",
+                folder.path(),
+                &[&args[..], &["--raw-prompt", "--dtype", "f32", "--quiet"]].concat(),
+            );
+            let states = StatesFile::open(at(&output)).unwrap();
+            for (row, prompt) in prompts.iter().enumerate() {
+                for (layer, expected) in prompt["pooled"][place].as_array().unwrap().iter().enumerate() {
+                    let found = states.state(row, Layer(layer)).unwrap().unwrap();
+                    let expected: Vec<f32> = serde_json::from_value(expected.clone()).unwrap();
+                    assert_eq!(found.len(), expected.len());
+                    let close = found.iter().zip(&expected).all(|(a, b)| (a - b).abs() < 1e-4 * b.abs().max(1.0));
+                    assert!(close, "{name}, {pooling}, row {row}, layer {layer}: {found:?} {expected:?}");
+                }
+            }
+        }
+    }
+}
+
+/// Answers of a few words; the grade is that of one of them.
+fn graded(n: usize) -> Vec<Value> {
+    let words = ["ba", "de", "fi", "go", "ku", "la", "me"];
+    let word = |i: usize| words[i % words.len()];
+    (0..n)
+        .map(|id| {
+            let score = 1 + id * id % 3;
+            let response = format!("{} {} {}", word(id / 2), ["no", "pu", "ri"][score - 1], word(id * 3));
+            json!({"id": id, "aspect": "fluency", "question": format!("{} {id}", word(id)), "response": response, "score": score})
+        })
+        .collect()
+}
+
+#[test]
+fn probes_are_trained_on_an_encoder_and_judge_by_it() {
+    let folder = TempDir::new().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    let model = encoder("bert-off");
+    write_rows(at("graded.jsonl"), &graded(120));
+    fs::write(at("template.json"), r#"{"raw": "{question}, {response}"}"#).unwrap();
+    let of_model = ["--model", model.as_str(), "--raw-prompt"];
+    let train = [
+        "--input",
+        "graded.jsonl",
+        "--output",
+        "probes",
+        "--template",
+        "template.json",
+        "--pooling",
+        "first,mean",
+        "--folds",
+        "2",
+        "--c",
+        "1",
+        "--top-k",
+        "2",
+    ];
+    let (code, table, said) = ran("inspector_train", folder.path(), &[&train[..], &of_model].concat());
+    assert_eq!(code, Some(0), "{table}{said}");
+    assert!(said.contains("no prompted score to compare with") && said.contains("encoder"), "{said}");
+    let report: Value = serde_json::from_slice(&fs::read(at("probes/report.json")).unwrap()).unwrap();
+    assert_eq!(report["model"]["family"], "bert");
+    let predictors = &report["aspects"]["fluency"]["splits"]["test"]["predictors"];
+    assert!(predictors["prompted"].is_null(), "{predictors}");
+    // A word decides about the grade, and states of a random model tell words apart.
+    assert!(predictors["probe"]["accuracy"]["estimate"].as_f64().unwrap() > 0.8, "{predictors}");
+
+    let pairs: Vec<Value> =
+        graded(30).into_iter().map(|row| json!({"question": row["question"], "response": row["response"]})).collect();
+    write_rows(at("pairs.jsonl"), &pairs);
+    let judge = ["--input", "pairs.jsonl", "--probes", "probes", "--quiet"];
+    let evaluate = [&judge[..], &of_model, &["--output", "judged.jsonl"]].concat();
+    succeed("inspector_evaluate", folder.path(), &evaluate);
+    let judged = rows(at("judged.jsonl"));
+    let right = judged.iter().zip(graded(30)).filter(|(judged, row)| judged["fluency"] == row["score"]).count();
+    assert!(judged.len() == 30 && right > 24, "{right} of {}", judged.len());
+    let filter = [&judge[..], &of_model, &["--output", "best.jsonl", "--top-share", "0.2"]].concat();
+    succeed("inspector_filter", folder.path(), &filter);
+    assert_eq!(rows(at("best.jsonl")).len(), 6);
+
+    // The same probe on stored states.
+    let text = |(id, row): (usize, &Value)| {
+        let [question, response] = ["question", "response"].map(|field| row[field].as_str().unwrap());
+        json!({"id": id, "prompt": format!("{question}, {response}")})
+    };
+    write_rows(at("prompts.jsonl"), &pairs.iter().enumerate().map(text).collect::<Vec<_>>());
+    let mut apply = vec!["--probe", "probes/fluency.safetensors", "--output", "applied.jsonl", "--quiet", "--input"];
+    for pooling in ["first", "mean"] {
+        let output = format!("{pooling}.safetensors");
+        let store = ["--input", "prompts.jsonl", "--output", &output, "--pooling", pooling, "--quiet"];
+        succeed("hidden_states", folder.path(), &[&store[..], &of_model].concat());
+    }
+    apply.extend(["first.safetensors", "mean.safetensors"]);
+    succeed("probe_apply", folder.path(), &apply);
+    for (applied, judged) in rows(at("applied.jsonl")).iter().zip(&judged) {
+        assert_eq!(applied["label"], judged["fluency"]);
+    }
+}
+
+#[test]
+fn what_needs_a_decoder_or_a_template_says_so() {
+    let folder = TempDir::new().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    let model = encoder("bert-on");
+    let pair = json!({"id": 1, "instruction": "ba", "response": "de"});
+    write_rows(at("pairs.jsonl"), &[pair]);
+    let args = ["--input", "pairs.jsonl", "--output", "out.jsonl", "--model", &model, "--raw-prompt", "--quiet"];
+    let (code, _, said) = ran("lager_pointwise", folder.path(), &args);
+    assert!(code == Some(1) && said.contains("encoder") && said.contains("hidden_states"), "{said}");
+    write_rows(at("prompts.jsonl"), &[json!({"id": 1, "prompt": "ba"})]);
+    let args = ["--input", "prompts.jsonl", "--output", "s.safetensors", "--model", &model, "--quiet"];
+    let (code, _, said) = ran("hidden_states", folder.path(), &args);
+    assert!(code == Some(1) && said.contains("no chat template") && said.contains("--raw-prompt"), "{said}");
+    // A classifier's head is not linear in a state, so it is none that rewards are read by.
+    write_rows(at("talks.jsonl"), &[json!({"id": 1, "messages": [{"role": "user", "content": "ba"}]})]);
+    let args = ["--input", "talks.jsonl", "--output", "r.jsonl", "--model", &model, "--quiet"];
+    let (code, _, said) = ran("reward_scores", folder.path(), &args);
+    assert!(code == Some(1) && said.contains("no reward model"), "{said}");
+}

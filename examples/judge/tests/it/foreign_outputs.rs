@@ -1,0 +1,253 @@
+//! A file that a program did not write, in the place of each file that it would write: untouched, exit code 2, and no work done.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+
+use serde_json::json;
+use tempfile::TempDir;
+
+use crate::program::{judge, ran, succeed, write_rows};
+
+const MINE: &[u8] = b"a file of mine\n";
+
+/// Command lines, and the names in the place of which a foreign file is refused. `nowhere` is no model: whoever looks for it fails otherwise.
+const CASES: [(&str, &[&str]); 31] = [
+    ("agreement --input in.jsonl --json a.json --plot a.svg --risk-plot r.svg", &["a.json", "a.svg", "r.svg"]),
+    ("agreement --input in.jsonl --group g --comparison-plot c.svg", &["c.svg"]),
+    ("bias_report --benchmark pairs --data pairs.jsonl --verdicts given.jsonl --json a.json", &["a.json"]),
+    ("bias_report --benchmark pairs --data pairs.jsonl --verdicts given.jsonl --plots plots", &["plots/position.svg"]),
+    ("bias_report --benchmark pairs --data pairs.jsonl --write-perturbed changed.jsonl", &["changed.jsonl"]),
+    (
+        "calibrate --graded in.jsonl --input in.jsonl --output o.jsonl --json a.json",
+        &["o.jsonl", "o.jsonl.partial", "o.jsonl.partial.sorted", "o.jsonl.run.json", "a.json"],
+    ),
+    (
+        "data_selection --input in.jsonl --output o.jsonl --selected s.jsonl --json a.json --model nowhere",
+        &[
+            "o.jsonl",
+            "o.jsonl.partial",
+            "o.jsonl.run.json",
+            "s.jsonl",
+            "s.jsonl.partial.sorted",
+            "s.jsonl.run.json",
+            "a.json",
+            "o.jsonl.aspects.jsonl",
+            "o.jsonl.likelihood.jsonl",
+            "o.jsonl.probe.jsonl",
+            "o.jsonl.states.safetensors",
+            "o.jsonl.states.ids.jsonl",
+            "o.jsonl.states.safetensors.partial",
+        ],
+    ),
+    (
+        "emotional_understanding --input in.jsonl --output o.jsonl --json a.json --model nowhere",
+        &["o.jsonl", "o.jsonl.partial", "o.jsonl.partial.sorted", "o.jsonl.run.json", "a.json"],
+    ),
+    ("generate_rows --output o.jsonl", &["o.jsonl"]),
+    (
+        "hidden_states --input in.jsonl --output o.safetensors --model nowhere",
+        &[
+            "o.safetensors",
+            "o.ids.jsonl",
+            "o.safetensors.partial",
+            "o.ids.jsonl.partial",
+            "o.ids.jsonl.partial.sorted",
+            "o.safetensors.run.json",
+        ],
+    ),
+    (
+        "hidden_states --input in.jsonl --output o.safetensors --rows-per-shard 1 --model nowhere",
+        &["o-00001-of-00002.safetensors", "o-00002-of-00002.ids.jsonl", "o-00002-of-00002.safetensors.partial"],
+    ),
+    (
+        "inspector_evaluate --input in.jsonl --probes probes --output o.jsonl --model nowhere",
+        &["o.jsonl", "o.jsonl.partial", "o.jsonl.partial.sorted", "o.jsonl.run.json"],
+    ),
+    (
+        "inspector_evaluate --input in.jsonl --probes probes --output o.jsonl --top-share 0.5 --model nowhere",
+        &["o.jsonl", "o.jsonl.run.json", "o.jsonl.judged.jsonl", "o.jsonl.judged.jsonl.partial"],
+    ),
+    (
+        "inspector_filter --input in.jsonl --probes probes --output o.jsonl --top-share 0.5 --json a.json --model nowhere",
+        &["o.jsonl", "o.jsonl.run.json", "o.jsonl.judged.jsonl", "o.jsonl.judged.jsonl.partial.sorted", "a.json"],
+    ),
+    (
+        "inspector_train --input graded.jsonl --output out --model nowhere",
+        &[
+            "out/fluency.safetensors",
+            "out/fluency.svg",
+            "out/fluency.template.json",
+            "out/report.json",
+            "out/states/fluency.mean-00001-of-00001.safetensors",
+            "out/states/fluency.mean-00001-of-00001.ids.jsonl",
+            "out/states/fluency.labels-00001-of-00001.ids.jsonl",
+        ],
+    ),
+    (
+        "label_with_api --input in.jsonl --output o.jsonl --json a.json --base-url http://127.0.0.1:9 --api-model m --no-key",
+        &["o.jsonl", "o.jsonl.partial", "o.jsonl.run.json", "a.json"],
+    ),
+    ("lager_evaluate --valid in.jsonl --input in.jsonl --weights-out w.json --json a.json", &["w.json", "a.json"]),
+    (
+        "lager_pointwise --input in.jsonl --output o.jsonl --lager-json l.json --model nowhere",
+        &["o.jsonl", "o.jsonl.partial", "o.jsonl.partial.sorted", "o.jsonl.run.json", "l.json"],
+    ),
+    (
+        "layer_logits --input in.jsonl --output o.jsonl --model nowhere",
+        &["o.jsonl", "o.jsonl.partial", "o.jsonl.partial.sorted", "o.jsonl.run.json"],
+    ),
+    (
+        "merge_adapter --model nowhere --adapter nowhere --output merged --json a.json",
+        &["merged", "merged/f", "a.json"],
+    ),
+    (
+        "pairwise_benchmark --benchmark pairs --data pairs.jsonl --output o.jsonl --json a.json --model nowhere",
+        &["o.jsonl", "o.jsonl.partial", "o.jsonl.partial.sorted", "o.jsonl.run.json", "a.json"],
+    ),
+    ("pairwise_benchmark --benchmark pairs --data pairs.jsonl --verdicts given.jsonl --json a.json", &["a.json"]),
+    (
+        "probe_apply --probe nowhere --input nowhere.safetensors --output o.jsonl",
+        &["o.jsonl", "o.jsonl.partial", "o.jsonl.partial.sorted", "o.jsonl.run.json"],
+    ),
+    (
+        "prompt_judge --input in.jsonl --output o.jsonl --model nowhere",
+        &["o.jsonl", "o.jsonl.partial", "o.jsonl.partial.sorted", "o.jsonl.run.json"],
+    ),
+    (
+        "rank_answers --input in.jsonl --output o.jsonl --json a.json --model nowhere",
+        &["o.jsonl", "o.jsonl.partial", "o.jsonl.partial.sorted", "o.jsonl.run.json", "a.json"],
+    ),
+    ("report --input in.jsonl --output o.html", &["o.html", "o.json"]),
+    ("report --input in.jsonl --output o.html --json a.json", &["o.html", "a.json"]),
+    (
+        "reward_scores --input in.jsonl --output o.jsonl --model nowhere",
+        &["o.jsonl", "o.jsonl.partial", "o.jsonl.partial.sorted", "o.jsonl.run.json"],
+    ),
+    (
+        "self_knowledge --input in.jsonl --output o.jsonl --json a.json --model nowhere",
+        &["o.jsonl", "o.jsonl.partial", "o.jsonl.partial.sorted", "o.jsonl.run.json", "a.json"],
+    ),
+    ("score_stream --run r.json --model nowhere", &["r.json"]),
+    ("throughput --input in.jsonl --json a.json --model nowhere", &["a.json"]),
+];
+
+fn files(folder: &Path) -> BTreeMap<String, Vec<u8>> {
+    let mut found = BTreeMap::new();
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        let name = path.file_name().unwrap().to_str().unwrap().to_owned();
+        if path.is_dir() {
+            found.extend(files(&path).into_iter().map(|(inner, bytes)| (format!("{name}/{inner}"), bytes)));
+        } else {
+            found.insert(name, fs::read(path).unwrap());
+        }
+    }
+    found
+}
+
+/// A folder with inputs that every program takes as far as it looks before its outputs.
+fn desk() -> TempDir {
+    let desk = TempDir::new().unwrap();
+    let row = |id: u32| json!({"id": id, "question": "2 + 2?", "answer": "4", "score": 3 + id % 2, "human": 3 + id % 2, "g": "a"});
+    write_rows(desk.path().join("in.jsonl"), &[row(1), row(2)]);
+    let graded = |id: u32| {
+        let score = 1 + id % 2;
+        json!({"id": id, "aspect": "fluency", "question": format!("{id} + 2?"), "response": format!("{id}"), "score": score})
+    };
+    write_rows(desk.path().join("graded.jsonl"), &(0..40).map(graded).collect::<Vec<_>>());
+    let pair = |id: u32| json!({"id": id, "instruction": "?", "response_a": "a", "response_b": "b b", "human": "A"});
+    write_rows(desk.path().join("pairs.jsonl"), &[pair(1), pair(2), pair(3)]);
+    let verdict = |id: u32| json!({"id": id, "given": "A", "swapped": "A"});
+    write_rows(desk.path().join("given.jsonl"), &[verdict(1), verdict(2), verdict(3)]);
+    fs::create_dir(desk.path().join("probes")).unwrap();
+    desk
+}
+
+#[test]
+fn a_foreign_file_in_the_place_of_any_output_stays_and_nothing_is_done() {
+    for (line, outputs) in CASES {
+        for output in outputs {
+            let desk = desk();
+            let path = desk.path().join(output);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(&path, MINE).unwrap();
+            let before = files(desk.path());
+            let words: Vec<&str> = line.split(' ').collect();
+            let (code, stdout, stderr) = ran(words[0], desk.path(), &words[1..]);
+            assert_eq!(code, Some(2), "{line}, {output}: {stdout}{stderr}");
+            let name = Path::new(output).file_name().unwrap().to_str().unwrap();
+            let folder = Path::new(output).parent().and_then(Path::to_str).filter(|folder| !folder.is_empty());
+            assert!(
+                stderr.contains(name) || folder.is_some_and(|folder| stderr.contains(folder)),
+                "{line}, {output}: {stderr}"
+            );
+            assert_eq!(files(desk.path()), before, "{line}, {output}: {stderr}");
+        }
+    }
+}
+
+#[test]
+fn the_table_has_every_program() {
+    // score_files has a test of its own; probe_import needs a pickle and has one in `probes.rs`.
+    let elsewhere = ["score_files", "probe_import"];
+    for (_, program) in crate::program::COMMANDS {
+        let is_there = CASES.iter().any(|(line, _)| line.split(' ').next() == Some(program));
+        assert!(is_there || elsewhere.contains(&program), "{program}");
+    }
+}
+
+#[test]
+fn reports_are_made_anew_and_those_of_others_only_with_overwrite() {
+    let desk = desk();
+    let desk = desk.path();
+    let args = ["--input", "in.jsonl", "--json", "a.json", "--plot", "a.svg", "--quiet"];
+    succeed("agreement", desk, &args);
+    let first = files(desk);
+    succeed("agreement", desk, &args);
+    assert_eq!(files(desk), first);
+    // Figures of another program are not this one's.
+    let page = ["--input", "in.jsonl", "--output", "p.html", "--json", "a.json", "--quiet"];
+    let (code, _, stderr) = ran("report", desk, &page);
+    assert!(code == Some(2) && stderr.contains("a.json exists"), "{stderr}");
+    assert_eq!(files(desk), first);
+    succeed("report", desk, &[&page[..], &["--overwrite"]].concat());
+    succeed("report", desk, &page);
+    // Rows are kept: the same again, others never.
+    let rows = ["--output", "g.jsonl", "--rows", "3"];
+    succeed("generate_rows", desk, &rows);
+    succeed("generate_rows", desk, &rows);
+    let before = files(desk);
+    let others = ["--output", "g.jsonl", "--rows", "4"];
+    let (code, _, stderr) = ran("generate_rows", desk, &others);
+    assert!(code == Some(2) && stderr.contains("g.jsonl exists"), "{stderr}");
+    assert_eq!(files(desk), before);
+    succeed("generate_rows", desk, &[&others[..], &["--overwrite"]].concat());
+}
+
+#[cfg(target_os = "linux")] // other systems do not take such a name
+#[test]
+fn a_name_that_is_not_utf_8_is_refused_before_any_work() {
+    use std::ffi::OsStr;
+    use std::os::unix::ffi::OsStrExt;
+    let desk = desk();
+    let odd = OsStr::from_bytes(b"o\xff.jsonl");
+    fs::copy(desk.path().join("in.jsonl"), desk.path().join(odd)).unwrap();
+    fs::create_dir(desk.path().join("parquet")).unwrap();
+    for (line, option) in [
+        ("lager_pointwise --input in.jsonl --model nowhere", "--output"),
+        ("lager_pointwise --output out.jsonl --model nowhere", "--input"),
+        ("hidden_states --input in.jsonl --model nowhere", "--output"),
+        ("agreement --input in.jsonl", "--json"),
+        ("score_stream --model nowhere", "--run"),
+        ("score_stream --model nowhere", "--device"),
+        ("merge_adapter --model nowhere --adapter nowhere", "--output"),
+    ] {
+        let words: Vec<&str> = line.split(' ').collect();
+        let mut command = judge(words[0]);
+        let output = command.args(&words[1..]).arg(option).arg(odd).current_dir(desk.path()).output().unwrap();
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{line} {option}: {stderr}");
+        assert!(stderr.contains("UTF-8"), "{line} {option}: {stderr}");
+    }
+}

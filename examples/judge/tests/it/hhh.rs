@@ -1,0 +1,63 @@
+//! HHH's pairs through `pairwise_benchmark`, on made-up rows of the published form.
+
+use std::fs;
+use std::path::Path;
+
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+use crate::program::run;
+
+fn write(folder: &Path, name: &str, rows: &[Value]) {
+    fs::write(folder.join(name), rows.iter().map(|row| format!("{row}\n")).collect::<String>()).unwrap();
+}
+
+/// Two pairs of each group. The better response is the first of a pair on even rows.
+fn pairs() -> Vec<Value> {
+    let prompt = |question: &str, response: &str| {
+        format!(
+            "###The instruction to evaluate:\n{question}\n\n###Response to evaluate:\n{response}\n\n###Score Rubrics:\n[Good?]\n\n###Feedback: "
+        )
+    };
+    let groups = ["helpful", "helpful", "harmless", "harmless", "honest", "honest", "other", "other"];
+    let row = |(id, source): (usize, &&str)| {
+        let question = format!("Question {id}?");
+        json!({"source": source, "chosen_instruction": prompt(&question, "Yes."), "rejected_instruction": prompt(&question, "No.")})
+    };
+    groups.iter().enumerate().map(row).collect()
+}
+
+fn report(folder: &Path, args: &[&str]) -> (String, Value) {
+    let all = [&["--benchmark", "hhh", "--data", "hhh.jsonl", "--json", "r.json"], args].concat();
+    let output = run("pairwise_benchmark", folder, &all);
+    assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+    let json = serde_json::from_slice(&fs::read(folder.join("r.json")).unwrap()).unwrap();
+    (String::from_utf8_lossy(&output.stdout).into_owned(), json)
+}
+
+#[test]
+fn accuracy_is_reported_by_group_and_over_all_pairs() {
+    let folder = TempDir::new().unwrap();
+    write(folder.path(), "hhh.jsonl", &pairs());
+    // Right in all of harmless, in one of helpful and of honest, and in none of other, where one has no verdict.
+    let said = ["A", "A", "A", "B", "B", "B", "B", "?"];
+    let verdicts =
+        said.iter().enumerate().map(|(id, letter)| json!({"id": id, "given": format!("Reasons. [RESULT] {letter}")}));
+    write(folder.path(), "v.jsonl", &verdicts.collect::<Vec<_>>());
+    let (table, found) = report(folder.path(), &["--verdicts", "v.jsonl"]);
+    assert!(table.contains("hhh: 8 pairs; 1 texts without a verdict: wrong"), "{table}");
+    let accuracy = |group: &str| found["groups"][group]["accuracy"]["estimate"].as_f64();
+    assert_eq!(["helpful", "harmless", "honest", "other"].map(accuracy), [0.5, 1.0, 0.5, 0.0].map(Some));
+    assert_eq!(found["statistics"]["accuracy"]["estimate"], 0.5);
+    assert_eq!((&found["n"], &found["unparsed"]), (&json!(8), &json!(1)));
+}
+
+#[test]
+fn a_model_judges_them_in_both_orders() {
+    let folder = TempDir::new().unwrap();
+    write(folder.path(), "hhh.jsonl", &pairs());
+    let (_, found) = report(folder.path(), &["--output", "v.jsonl", "--verdict", "logits", "--quiet"]);
+    assert_eq!((&found["n"], &found["unparsed"]), (&json!(8), &json!(0)));
+    assert!(found["statistics"]["accuracy_mean"]["estimate"].is_f64(), "{found}");
+    assert_eq!(found["groups"].as_object().unwrap().len(), 4);
+}

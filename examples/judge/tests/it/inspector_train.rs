@@ -1,0 +1,281 @@
+//! What `inspector_train` reports besides its probes, checked against its inputs.
+
+use std::fs;
+use std::path::Path;
+
+use judge_core::Layer;
+use judge_data::StatesFile;
+use serde_json::{Value, json};
+use tempfile::TempDir;
+use tiny_judge::planted::{Split, generate, prompt};
+
+/// Runs the example on rows that it finds in `in.jsonl`: its table, or what it says where it fails.
+fn train(folder: &Path, rows: &[Value], more: &[&str]) -> Result<String, String> {
+    let text: String = rows.iter().map(|row| format!("{row}\n")).collect();
+    fs::write(folder.join("in.jsonl"), text).unwrap();
+    let args = ["--input", "in.jsonl", "--output", "out", "--folds", "2", "--c", "0.01", "--top-k", "1", "--quiet"];
+    let output = crate::program::run("inspector_train", folder, &[&args[..], more].concat());
+    let said = |bytes| String::from_utf8(bytes).unwrap();
+    if output.status.success() { Ok(said(output.stdout)) } else { Err(said(output.stderr)) }
+}
+
+fn report(folder: &Path) -> Value {
+    let report: Value = serde_json::from_slice(&fs::read(folder.join("out/report.json")).unwrap()).unwrap();
+    report["aspects"]["fluency"].clone()
+}
+
+/// Only the first layer is read, which is done in a moment.
+const QUICK: [&str; 4] = ["--layers", "0", "--pooling", "mean"];
+
+fn pair(id: usize, split: &str, question: &str, response: &str, score: u8) -> Value {
+    json!({"id": id, "aspect": "fluency", "split": split, "question": question, "response": response, "score": score})
+}
+
+#[test]
+fn artefacts_are_reported() {
+    let folder = TempDir::new().unwrap();
+    let mut rows = Vec::new();
+    for id in 0..60 {
+        let split = if id < 40 { "train" } else { "test" };
+        let score = [1, 2, 2, 1, 2, 1, 1][id % 7];
+        let mut row = pair(id, split, &format!("What is item {id}?"), &format!("It is number {}.", id % 9), score);
+        row["from"] = json!(format!("file {score}"));
+        rows.push(row);
+    }
+    rows[45]["question"] = json!("what is  ITEM 3?");
+    let table = train(folder.path(), &rows, &[&QUICK[..], &["--source", "from"]].concat()).unwrap();
+    let same = u8::from(rows[45]["score"] == rows[3]["score"]);
+    let said =
+        format!("1 of 20 rows have a question that also occurs in the training rows, {same} with the same label");
+    assert!(table.contains("artefacts of test") && table.contains(&said), "{table}");
+    assert!(table.contains("20 of 20 rows have a response that also occurs in the training rows"), "{table}");
+    assert!(table.contains("rows of each label from file 1: 1: "), "{table}");
+
+    let found = &report(folder.path())["artefacts"]["test"];
+    assert_eq!(found["questions"]["found"], json!([{"split": 0, "test": 45, "train": 3}]));
+    assert_eq!((&found["responses"]["n_tested"], &found["scoring"]), (&json!(20), &json!("weighted_f1")));
+    let baselines = found["baselines"].as_array().unwrap();
+    assert_eq!(
+        baselines.iter().map(|b| b["name"].as_str().unwrap()).collect::<Vec<_>>(),
+        ["surface", "tfidf", "source"]
+    );
+    assert_eq!((&baselines[2]["score"]["estimate"], &baselines[2]["explains"]), (&json!(1.0), &json!(true)));
+    assert!(
+        train(folder.path(), &rows, &[&QUICK[..], &["--source", "file"]].concat())
+            .unwrap_err()
+            .contains("no field \"file\"")
+    );
+}
+
+#[test]
+fn rows_without_a_question_do_not_share_one() {
+    let folder = TempDir::new().unwrap();
+    let rows: Vec<Value> = (0..40)
+        .map(|id| {
+            let split = if id < 30 { "train" } else { "test" };
+            json!({"id": id, "aspect": "fluency", "split": split, "prompt": format!("Prompt {id}"), "score": 1 + id * id % 3})
+        })
+        .collect();
+    train(folder.path(), &rows, &QUICK).unwrap();
+    let found = &report(folder.path())["artefacts"]["test"];
+    assert_eq!((&found["questions"]["found"], &found["questions"]["n_tested"]), (&json!([]), &json!(10)));
+    assert!(found["majority"]["low"].as_f64() < found["majority"]["high"].as_f64());
+}
+
+/// As scikit-learn's `f1_score(average="macro")` has it.
+#[test]
+fn classes_that_are_not_tested_have_no_part_in_macro_f1() {
+    let folder = TempDir::new().unwrap();
+    let rows: Vec<Value> = (0..50)
+        .map(|id| {
+            // Of 40 rows to learn from, 20 are 1, 10 are 2 and 10 are 3; of 10 to test on, 5 are 1 and 5 are 2.
+            let (split, score) = if id < 40 { ("train", [1, 2, 1, 3][id % 4]) } else { ("test", 1 + (id % 2) as u8) };
+            pair(id, split, &format!("Question {id}?"), &format!("Answer {}", id % 7), score)
+        })
+        .collect();
+    train(folder.path(), &rows, &QUICK).unwrap();
+    let majority = &report(folder.path())["splits"]["test"]["predictors"]["majority"];
+    // Class 1 has precision 1/2 and recall 1, class 2 has neither, class 3 is not there.
+    assert!((majority["macro_f1"]["estimate"].as_f64().unwrap() - 1.0 / 3.0).abs() < 1e-12, "{majority}");
+    assert_eq!(majority["accuracy"]["estimate"], 0.5);
+}
+
+#[test]
+fn the_models_own_score_is_of_grades_where_classes_are_two() {
+    let folder = TempDir::new().unwrap();
+    let rows: Vec<Value> = generate(Split::Test, 70, 0)
+        .into_iter()
+        .enumerate()
+        .map(|(id, item)| {
+            let split = if id < 40 { "train" } else { "test" };
+            let messages = json!([{"role": "user", "content": prompt(&item)}]);
+            json!({"id": id, "aspect": "fluency", "split": split, "messages": messages, "score": item.human().round()})
+        })
+        .collect();
+    let grades: std::collections::BTreeSet<i64> =
+        rows.iter().map(|row| row["score"].as_f64().unwrap() as i64).collect();
+    assert!(grades.len() > 3, "{grades:?}");
+    let args = ["--binary", "--layers", "1,6", "--pooling", "last"];
+    train(folder.path(), &rows, &args).unwrap();
+    let labels = StatesFile::open(folder.path().join("out/states/fluency.labels.safetensors")).unwrap();
+    assert_eq!((labels.layers(), labels.d_model()), (&[Layer(6)][..], grades.len()));
+    let right = (40..70).filter(|&row| {
+        let logits = labels.row(row).unwrap().unwrap();
+        let weights: Vec<f64> = logits.iter().map(|&logit| f64::from(logit).exp()).collect();
+        let good: f64 = grades.iter().zip(&weights).filter(|&(&grade, _)| grade >= 4).map(|(_, weight)| weight).sum();
+        let says_good = 2.0 * good > weights.iter().sum::<f64>();
+        says_good == (rows[row]["score"].as_f64().unwrap() >= 4.0)
+    });
+    let expected = right.count() as f64 / 30.0;
+    let found = &report(folder.path())["splits"]["test"]["predictors"]["prompted"]["accuracy"]["estimate"];
+    assert!((found.as_f64().unwrap() - expected).abs() < 1e-12, "{found} {expected}");
+    // The embedded model was made for this.
+    assert!(expected > 0.6, "{expected}");
+}
+
+#[test]
+fn stored_logits_of_other_grades_are_refused() {
+    let folder = TempDir::new().unwrap();
+    let rows = |grades: [u8; 2]| -> Vec<Value> {
+        (0..40)
+            .map(|id| {
+                let split = if id < 30 { "train" } else { "test" };
+                pair(id, split, &format!("Question {id}?"), &format!("Answer {}", id % 7), grades[id * id % 3 % 2])
+            })
+            .collect()
+    };
+    let args = ["--layers", "6", "--pooling", "last"];
+    train(folder.path(), &rows([1, 2]), &args).unwrap();
+    train(folder.path(), &rows([1, 2]), &args).unwrap();
+    let error = train(folder.path(), &rows([4, 5]), &[&args[..], &["--overwrite"]].concat()).unwrap_err();
+    assert!(error.contains("fluency.labels-00001-of-00001.safetensors") && error.contains("tokens was"), "{error}");
+}
+
+#[test]
+fn aspects_must_be_names_of_files() {
+    let folder = TempDir::new().unwrap();
+    for aspect in ["../x", "a/b", "", "/"] {
+        let mut rows = [json!({"id": 1, "prompt": "a", "score": 1}), json!({"id": 2, "prompt": "b", "score": 2})];
+        rows.iter_mut().for_each(|row| row["aspect"] = json!(aspect));
+        let error = train(folder.path(), &rows, &[]).unwrap_err();
+        assert!(error.contains("cannot be a file's name"), "{aspect:?}: {error}");
+    }
+}
+
+/// Forty gradable rows with the fields that a user may have.
+fn rows_with(of: impl Fn(usize) -> Value) -> Vec<Value> {
+    (0..40)
+        .map(|id| {
+            let mut row = of(id);
+            row["split"] = json!(if id < 30 { "train" } else { "test" });
+            row
+        })
+        .collect()
+}
+
+#[test]
+fn grades_are_read_by_one_rule() {
+    let folder = TempDir::new().unwrap();
+    let grade = |id: usize| 1 + id * id % 3;
+    let mut rows =
+        rows_with(|id| json!({"id": id, "prompt": format!("Prompt {id}"), "scores": [grade(id), null, grade(id)]}));
+    rows[3]["scores"] = Value::Null;
+    rows[4]["scores"] = json!([null]);
+    rows[5]["scores"] = json!([1, 2]);
+    let quality = |folder: &Path| {
+        let report: Value = serde_json::from_slice(&fs::read(folder.join("out/report.json")).unwrap()).unwrap();
+        report
+    };
+    let table = train(folder.path(), &rows, &QUICK).unwrap();
+    assert!(table.contains("2 rows have no grade and are skipped"), "{table}");
+    assert!(table.contains("1 grades are no whole numbers and were rounded"), "{table}");
+    let report = quality(folder.path());
+    assert_eq!((&report["ungraded"], &report["aspects"]["quality"]["n"]), (&json!(2), &json!(38)));
+    assert_eq!(report["aspects"]["quality"]["rounded"], 1);
+
+    for grade in [0, 9, 70] {
+        rows[7]["scores"] = json!(grade);
+        let error = train(folder.path(), &rows, &QUICK).unwrap_err();
+        assert!(error.contains(&format!("the grade of 7 is {grade}, expected one on the scale 1-5")), "{error}");
+    }
+    rows[7]["scores"] = json!(9);
+    let error = train(folder.path(), &rows, &[&QUICK[..], &["--scale", "1-9"]].concat()).unwrap_err();
+    assert!(error.contains("is of another run") && error.contains("scale was"), "{error}");
+    train(folder.path(), &rows, &[&QUICK[..], &["--scale", "1-9", "--overwrite"]].concat()).unwrap();
+}
+
+#[test]
+fn the_names_of_fields_are_those_of_every_example() {
+    let folder = TempDir::new().unwrap();
+    let grade = |id: usize| 1 + id * id % 3;
+    let of = |question: &str, response: &str, human: &str| {
+        rows_with(
+            |id| json!({"idx": id, "aspect": "fluency", question: format!("Q {id}"), response: format!("Answer {}", id % 7), human: grade(id)}),
+        )
+    };
+    train(folder.path(), &of("question", "response", "score"), &QUICK).unwrap();
+    let expected = report(folder.path());
+    for (question, response, human) in [("instruction", "output", "human"), ("prompt", "completion", "scores")] {
+        train(folder.path(), &of(question, response, human), &[&QUICK[..], &["--overwrite"]].concat()).unwrap();
+        assert_eq!(report(folder.path()), expected, "{question} {response} {human}");
+    }
+    let columns = ["--overwrite", "--columns", "instruction=ask,response=say,human=gpt4_score"];
+    train(folder.path(), &of("ask", "say", "gpt4_score"), &[&QUICK[..], &columns].concat()).unwrap();
+    assert_eq!(report(folder.path()), expected);
+}
+
+#[test]
+fn a_prompt_is_a_chat_turn_unless_it_is_raw() {
+    let folder = TempDir::new().unwrap();
+    let grade = |id: usize| 1 + id * id % 3;
+    let prompts = rows_with(|id| json!({"id": id, "prompt": format!("Prompt {id}"), "score": grade(id)}));
+    let messages = rows_with(
+        |id| json!({"id": id, "messages": [{"role": "user", "content": format!("Prompt {id}")}], "score": grade(id)}),
+    );
+    train(folder.path(), &prompts, &QUICK).unwrap();
+    let states = |folder: &Path| fs::read(folder.join("out/states/quality.mean-00001-of-00001.safetensors")).unwrap();
+    let (chat, report) = (states(folder.path()), fs::read(folder.path().join("out/report.json")).unwrap());
+    // The same prompts, and so the same states: they are not even read again.
+    train(folder.path(), &messages, &[&QUICK[..], &["--overwrite"]].concat()).unwrap();
+    assert_eq!(states(folder.path()), chat);
+    fs::remove_dir_all(folder.path().join("out")).unwrap();
+    train(folder.path(), &prompts, &[&QUICK[..], &["--raw-prompt"]].concat()).unwrap();
+    assert_ne!(states(folder.path()), chat);
+    assert_ne!(fs::read(folder.path().join("out/report.json")).unwrap(), report);
+}
+
+#[test]
+fn what_is_missing_in_a_row_is_said_with_the_way_out() {
+    let folder = TempDir::new().unwrap();
+    let row = |aspect: Option<&str>| {
+        let mut row = json!({"id": 1, "question": "q", "response": "r", "score": 3});
+        aspect.into_iter().for_each(|aspect| row["aspect"] = json!(aspect));
+        row
+    };
+    let error = train(folder.path(), &[row(None)], &[]).unwrap_err();
+    let says =
+        ["names no aspect", "semantic_consistency, logicality", "add a field \"aspect\"", "--template", "line 1"];
+    says.into_iter().for_each(|says| assert!(error.contains(says), "{says}: {error}"));
+    let error = train(folder.path(), &[row(Some("charm"))], &[]).unwrap_err();
+    assert!(error.contains("no built-in prompt for the aspect \"charm\""), "{error}");
+    let error = train(folder.path(), &[row(Some("fluency")), row(Some("fluency"))], &[]).unwrap_err();
+    assert!(error.contains("the id 1 appears twice in the aspect \"fluency\"") && error.contains("line 2"), "{error}");
+    // One answer may be graded in several aspects.
+    let error = train(folder.path(), &[row(Some("fluency")), row(Some("factuality"))], &[]).unwrap_err();
+    assert!(error.contains("nothing to learn"), "{error}");
+    assert!(!folder.path().join("out").exists(), "nothing was read by the model");
+}
+
+#[test]
+fn tfidf_is_named_by_what_it_is_and_findings_are_sentences() {
+    let folder = TempDir::new().unwrap();
+    let rows = rows_with(|id| json!({"id": id, "prompt": format!("Prompt {id} of a kind"), "score": 1 + id * id % 3}));
+    let table = train(folder.path(), &rows, &QUICK).unwrap();
+    for says in ["TF-IDF (tuned)", "TF-IDF (C = 1)", "tuned: C chosen in the probe's folds", "test: the probe "] {
+        assert!(table.contains(says), "{says}: {table}");
+    }
+    let figure = fs::read_to_string(folder.path().join("out/quality.svg")).unwrap();
+    for says in ["macro F1, mean over 2 folds", "1 SD over folds", "chosen"] {
+        assert!(figure.contains(says), "{says}");
+    }
+}

@@ -1,0 +1,206 @@
+//! One odd row costs itself, in every program that judges rows: it is unscored, counted and said, wherever it stands, and the others have what they have
+//! without it. What no row has is an error before any work.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+use crate::program::{ran, rows, succeed, write_rows};
+use crate::server::{Reply, Server};
+
+fn folder() -> TempDir {
+    TempDir::new().expect("folder")
+}
+
+/// Runs a program on a good row with `odd` before and behind it: the odd rows are unscored, the good one is as it is alone.
+fn costs_itself(name: &str, folder: &Path, args: &[&str], good: &Value, odd: [&Value; 2], detail: &str) {
+    let (input, output) = (folder.join("in.jsonl"), folder.join("out.jsonl"));
+    let run = |all: &[Value]| {
+        write_rows(&input, all);
+        let args = [&["--input", "in.jsonl", "--output", "out.jsonl"], args].concat();
+        let (code, stdout, stderr) = ran(name, folder, &args);
+        assert_eq!(code, Some(0), "{name}: {stdout}{stderr}");
+        let found = rows(&output);
+        for entry in fs::read_dir(folder).expect("a folder") {
+            let path = entry.expect("an entry").path();
+            if path.file_name().is_some_and(|name| name.to_string_lossy().starts_with("out.jsonl")) {
+                fs::remove_file(path).expect("removed");
+            }
+        }
+        (found, format!("{stdout}{stderr}"))
+    };
+    let (alone, said) = run(std::slice::from_ref(good));
+    assert!(!said.contains("missing"), "{name}: {said}");
+    let (found, said) = run(&[odd[0].clone(), good.clone(), odd[1].clone()]);
+    let times = alone.len();
+    assert_eq!((found.len(), &found[times..2 * times]), (3 * times, &alone[..]), "{name}");
+    for row in found[..times].iter().chain(&found[2 * times..]) {
+        let unscored = &row["unscored"];
+        // Of several aspects or probes each has its own.
+        let unscored = if unscored["reason"].is_null() {
+            unscored.as_object().and_then(|all| all.values().next()).unwrap_or_else(|| panic!("{name}: {row}"))
+        } else {
+            unscored
+        };
+        assert_eq!(unscored["reason"], "missing", "{name}: {row}");
+        assert!(unscored["detail"].as_str().is_some_and(|said| said.contains(detail)), "{name}: {row}");
+        assert_eq!(row["topic"], "t", "{name}: {row}");
+    }
+    assert!(said.contains("missing") || said.contains("lack"), "{name}: {said}");
+}
+
+fn classifier() -> String {
+    let path =
+        PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../crates/judge-models/tests/fixtures/heads").join("llama");
+    path.to_str().expect("text").to_owned()
+}
+
+#[test]
+fn a_row_without_a_response() {
+    let folder = folder();
+    let good = json!({"id": "g", "instruction": "de", "response": "fi go", "topic": "t"});
+    let null = json!({"id": "n", "instruction": "de", "response": null, "topic": "t"});
+    let absent = json!({"id": "a", "instruction": "de", "topic": "t"});
+    let model = classifier();
+    let logits = &["--verdict", "logits"][..];
+    for (name, args) in
+        [("lager_pointwise", &[][..]), ("prompt_judge", logits), ("reward_scores", &["--model", &model])]
+    {
+        costs_itself(name, folder.path(), args, &good, [&null, &absent], "no response");
+    }
+    let server = Server::start(|_, _| Reply::text("{\"reason\": \"so\", \"score\": 4}"));
+    let args = ["--base-url", &server.base_url, "--api-model", "m", "--no-key", "--aspects", "fluency,logicality"];
+    costs_itself("label_with_api", folder.path(), &args, &good, [&null, &absent], "no response");
+    assert_eq!(server.requests(), 4, "nothing is sent for rows without a response");
+}
+
+#[test]
+fn a_pair_without_one_of_its_responses() {
+    let folder = folder();
+    let pair =
+        |id: &str, b: Value| json!({"id": id, "instruction": "de", "response_a": "fi", "response_b": b, "topic": "t"});
+    let (good, null) = (pair("g", json!("go")), pair("n", Value::Null));
+    let mut absent = pair("a", Value::Null);
+    absent.as_object_mut().expect("a row").remove("response_b");
+    let args = ["--verdict", "logits"];
+    costs_itself("prompt_judge", folder.path(), &args, &good, [&null, &absent], "no response_b");
+    let answers = |id: &str, all: Value| json!({"id": id, "instruction": "de", "responses": all, "topic": "t"});
+    let (good, null) = (answers("g", json!(["fi", "go"])), answers("n", Value::Null));
+    let odd = answers("o", json!(["fi", 3]));
+    costs_itself("rank_answers", folder.path(), &args, &good, [&null, &null_named(&null, "m")], "no responses");
+    costs_itself("rank_answers", folder.path(), &args, &good, [&odd, &null_named(&odd, "m")], "a list of texts");
+}
+
+fn null_named(row: &Value, id: &str) -> Value {
+    let mut row = row.clone();
+    row["id"] = json!(id);
+    row
+}
+
+#[test]
+fn odd_conversations() {
+    let folder = folder();
+    let turn = |content: Value| json!({"role": "user", "content": content});
+    let row = |id: &str, messages: Value| json!({"id": id, "messages": messages, "topic": "t"});
+    let good = row("g", json!([turn(json!("de"))]));
+    let null = row("n", json!([turn(json!("de")), {"role": "assistant", "content": null, "tool_calls": [{}]}]));
+    let picture = row("p", json!([turn(json!([{"type": "image_url", "image_url": {"url": "x"}}]))]));
+    let detail = "of \"messages\": expected content to be text";
+    costs_itself("layer_logits", folder.path(), &[], &good, [&null, &picture], detail);
+    // Parts of text, and the same list as JSON text, are the conversation itself.
+    let parts = row("g", json!([turn(json!([{"type": "text", "text": "d"}, {"type": "text", "text": "e"}]))]));
+    let text = row("g", json!(good["messages"].to_string()));
+    let mut found = Vec::new();
+    for (name, row) in [("good", good), ("parts", parts), ("text", text)] {
+        write_rows(folder.path().join(name), &[row]);
+        let output = format!("{name}.jsonl");
+        succeed("layer_logits", folder.path(), &["--input", name, "--output", &output]);
+        found.push(rows(folder.path().join(output)));
+    }
+    assert!(found[0][0]["logits"].is_array() && found[1..].iter().all(|rows| *rows == found[0]), "{found:?}");
+    // States keep a place for what has none.
+    write_rows(folder.path().join("in.jsonl"), &[null, row("h", json!([turn(json!("de"))]))]);
+    succeed("hidden_states", folder.path(), &["--input", "in.jsonl", "--output", "s.safetensors", "--layers", "1"]);
+    let ids = rows(folder.path().join("s.ids.jsonl"));
+    assert_eq!((&ids[0]["unscored"]["reason"], ids[1].get("unscored")), (&json!("missing"), None));
+}
+
+/// JSON can write half of a character.
+#[test]
+fn a_text_with_a_lone_surrogate() {
+    let folder = folder();
+    let rows_in = "{\"id\":1,\"instruction\":\"2 + 2?\",\"response\":\"12 \\ud83d ok\",\"note\":\"\\ud83d\"}\n\
+                   {\"id\":2,\"instruction\":\"2 + 2?\",\"response\":\"4\",\"note\":\"\\ud83d\"}\n";
+    fs::write(folder.path().join("in.jsonl"), rows_in).expect("input");
+    let (code, stdout, stderr) =
+        ran("lager_pointwise", folder.path(), &["--input", "in.jsonl", "--output", "out.jsonl"]);
+    assert_eq!(code, Some(0), "{stdout}{stderr}");
+    assert!(stdout.contains("unscored, missing: 1") && stderr.contains("a lone surrogate"), "{stdout}{stderr}");
+    let text = fs::read_to_string(folder.path().join("out.jsonl")).expect("output");
+    let lines: Vec<&str> = text.lines().collect();
+    assert!(lines.len() == 2 && lines.iter().all(|line| line.contains("\"note\":\"\\ud83d\"")), "{text}");
+    assert!(lines[0].contains("a lone surrogate in string") && lines[1].contains("\"score\":"), "{text}");
+}
+
+/// A chat template may refuse a row, the first as well as any other.
+#[test]
+fn a_first_row_that_the_template_refuses() {
+    let folder = folder();
+    let model = folder.path().join("model");
+    fs::create_dir(&model).expect("folder");
+    let tiny = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../models/tiny-judge");
+    for entry in fs::read_dir(tiny).expect("the embedded model") {
+        let path = entry.expect("an entry").path();
+        fs::copy(&path, model.join(path.file_name().expect("a name"))).expect("copied");
+    }
+    let template = "{% for m in messages %}{% if 'not for me' in m.content %}{{ raise_exception('no') }}{% endif %}{{ m.content }}{% endfor %}";
+    fs::write(model.join("chat_template.jinja"), template).expect("a template");
+    let _ = fs::remove_file(model.join("judge_template.json"));
+    let prompts: Vec<Value> =
+        ["not for me", "1 + 1?"].iter().enumerate().map(|(id, text)| json!({"id": id, "prompt": text})).collect();
+    let graded = |(id, text): (usize, &&str)| json!({"id": id, "instruction": text, "response": "2"});
+    let graded: Vec<Value> = ["not for me", "1 + 1?"].iter().enumerate().map(graded).collect();
+    for (name, rows_in) in [("layer_logits", prompts), ("lager_pointwise", graded)] {
+        for order in [[0, 1], [1, 0]] {
+            write_rows(folder.path().join("in.jsonl"), &order.map(|at: usize| rows_in[at].clone()));
+            let output = format!("{name}-{}.jsonl", order[0]);
+            succeed(name, folder.path(), &["--model", "model", "--input", "in.jsonl", "--output", &output]);
+            let found = rows(folder.path().join(output));
+            let refused = order.iter().position(|&at| at == 0).expect("it is there");
+            assert_eq!(found[refused]["unscored"]["reason"], "template", "{name}");
+            assert!(found[1 - refused]["logits"].is_array(), "{name}");
+        }
+    }
+}
+
+#[test]
+fn what_no_row_has_is_said_before_any_work() {
+    let folder = folder();
+    let odd = |id: usize| json!({"id": id, "question": "de", "note": "x"});
+    let rows_in: Vec<Value> = (0..3).map(odd).collect();
+    write_rows(folder.path().join("in.jsonl"), &rows_in);
+    for (name, args, code) in [
+        ("lager_pointwise", &["--format", "graded"][..], 1),
+        ("prompt_judge", &["--task", "pair"], 1),
+        ("rank_answers", &[], 1),
+        ("layer_logits", &[], 1),
+        ("label_with_api", &["--base-url", "http://127.0.0.1:9/v1", "--api-model", "m", "--no-key"], 1),
+    ] {
+        let args = [&["--input", "in.jsonl", "--output", "out.jsonl"], args].concat();
+        let (found, stdout, stderr) = ran(name, folder.path(), &args);
+        assert_eq!(found, Some(code), "{name}: {stdout}{stderr}");
+        assert!(stderr.contains("none of the first 3 rows can be read"), "{name}: {stderr}");
+        assert!(stderr.contains("\"question\", \"note\"") && !stderr.contains("fingerprint"), "{name}: {stderr}");
+        assert!(!folder.path().join("out.jsonl").exists());
+    }
+    // A template's own field.
+    let graded: Vec<Value> = (0..3).map(|id| json!({"id": id, "instruction": "de", "response": "fi"})).collect();
+    write_rows(folder.path().join("graded.jsonl"), &graded);
+    fs::write(folder.path().join("t.json"), r#"{"raw": "{instruction} {rubrik}"}"#).expect("a template");
+    let args = ["--input", "graded.jsonl", "--output", "out.jsonl", "--template", "t.json"];
+    let (code, _, stderr) = ran("lager_pointwise", folder.path(), &args);
+    assert!(code == Some(1) && stderr.contains("none of the first 3 rows has the field \"rubrik\""), "{stderr}");
+    assert!(stderr.contains("[\"instruction\", \"response\"]") && !stderr.contains("fingerprint"), "{stderr}");
+}

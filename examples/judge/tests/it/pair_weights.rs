@@ -1,0 +1,118 @@
+//! Layer weights that are fitted on pairs, as a user fits them.
+
+use std::fs;
+use std::path::Path;
+
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+use crate::program::{ran, rows, succeed, write_rows};
+
+/// Judges pairs at all layers, with the responses exchanged or not; `more` are further options.
+fn judged(folder: &Path, exchanged: bool, output: &str, more: &[&str]) -> Vec<Value> {
+    let row = |(id, raters): (usize, &[&str])| {
+        let (good, bad) = (format!("It is {id}, and {id} alone."), "I do not know.".to_owned());
+        let (a, b) = if (raters[0] == "B") == exchanged { (good, bad) } else { (bad, good) };
+        let turned = |rater: &&str| {
+            match (exchanged, *rater) {
+                (true, "A") => "B",
+                (true, "B") => "A",
+                (_, same) => same,
+            }
+            .to_owned()
+        };
+        let human: Vec<String> = raters.iter().map(turned).collect();
+        json!({"id": id, "instruction": "Which number?", "response_a": a, "response_b": b, "human": human})
+    };
+    // Ties and raters who disagree are between the points of a scale, and must not count for one side.
+    let raters: [&[&str]; 6] = [&["A"], &["B"], &["tie"], &["A", "tie"], &["B", "tie"], &["A", "B"]];
+    let input = format!("in-{output}");
+    write_rows(folder.join(&input), &raters.into_iter().enumerate().map(row).collect::<Vec<_>>());
+    let args = ["--input", &input, "--output", output, "--verdict", "layers", "--quiet"];
+    succeed("prompt_judge", folder, &[&args[..], more].concat());
+    rows(folder.join(output))
+}
+
+fn exchanged_pairs_teach_the_same(folder: &Path, family: &str, letters: &[(&str, &str)]) {
+    let (one_file, other_file) = (format!("one-{family}.jsonl"), format!("other-{family}.jsonl"));
+    let rows = judged(folder, false, &one_file, &["--template", family]);
+    let other = judged(folder, true, &other_file, &["--template", family]);
+    // The letters are those of the given order: what was read of one order is found in the other file, exchanged.
+    for (one, other) in rows.iter().zip(&other) {
+        for (mine, theirs) in [(0, 1), (1, 0)] {
+            let (mine, theirs) = (&one["orders"][mine], &other["orders"][theirs]);
+            for (letter, turned) in letters {
+                assert_eq!(mine["logits"][letter], theirs["logits"][turned]);
+                assert_eq!(mine["logits"][letter].as_array().map(Vec::len), mine["layers"].as_array().map(Vec::len));
+            }
+        }
+    }
+    // So either file teaches the same: the exchanged one has the same items, turned round, in another order.
+    let fitted = |verdicts: &str| -> Value {
+        let weights = format!("weights-{verdicts}");
+        let more = ["--epochs", "3", "--batch", "12"];
+        succeed("lager_evaluate", folder, &[&["--valid", verdicts, "--weights-out", &weights][..], &more].concat());
+        serde_json::from_str(&fs::read_to_string(folder.join(&weights)).expect("weights")).expect("JSON")
+    };
+    let (one, other) = (fitted(&one_file), fitted(&other_file));
+    let weights = |document: &Value| -> Vec<f64> {
+        let text = document.to_string();
+        let start = text.find("\"theta\":").expect("theta") + "\"theta\":".len();
+        let end = start + text[start..].find(']').expect("a list") + 1;
+        serde_json::from_str(&text[start..end]).expect("numbers")
+    };
+    let (one, other) = (weights(&one), weights(&other));
+    assert!(one.iter().any(|theta| theta.abs() > 1e-6), "{one:?}");
+    for (a, b) in one.iter().zip(&other) {
+        assert!((a - b).abs() < 1e-9, "{one:?} {other:?}");
+    }
+}
+
+#[test]
+fn weights_are_fitted_on_pairs_and_used_on_others() {
+    let folder = TempDir::new().expect("folder");
+    let folder = folder.path();
+    // Where a judge cannot say that both are equal, a tie is no choice either.
+    for (family, letters) in
+        [("pair", &[("A", "B"), ("B", "A"), ("tie", "tie")][..]), ("pair-forced", &[("A", "B"), ("B", "A")])]
+    {
+        exchanged_pairs_teach_the_same(folder, family, letters);
+    }
+    let rows = judged(folder, false, "a.jsonl", &[]);
+    let fit = ["--valid", "a.jsonl", "--weights-out", "a.json"];
+    succeed("lager_evaluate", folder, &fit);
+    let weighted = judged(folder, false, "c.jsonl", &["--weights", "a.json"]);
+    let preference = |rows: &[Value]| rows.iter().map(|row| row["preference"].as_f64()).collect::<Vec<_>>();
+    assert!(preference(&weighted).iter().all(Option::is_some));
+    assert_ne!(preference(&weighted), preference(&rows), "the weights count");
+
+    // They were fitted on another question: that is said.
+    let forced = ["--verdict", "layers", "--template", "pair-forced", "--weights", "a.json", "--output", "d.jsonl"];
+    let (code, stdout, stderr) = ran("prompt_judge", folder, &[&["--input", "in-a.jsonl"][..], &forced].concat());
+    let said = stdout + &stderr;
+    assert_eq!(code, Some(0), "{said}");
+    assert!(said.contains("fitted with the template") && said.contains("fitted on the scale"), "{said}");
+}
+
+#[test]
+fn what_weights_cannot_be_fitted_on_is_refused() {
+    let folder = TempDir::new().expect("folder");
+    let folder = folder.path();
+    judged(folder, false, "a.jsonl", &[]);
+    for (args, why) in [
+        (&["--input", "a.jsonl", "--valid", "a.jsonl"][..], "pairwise_benchmark"),
+        (&["--valid", "a.jsonl"], "--weights-out"),
+    ] {
+        let (code, stdout, stderr) = ran("lager_evaluate", folder, args);
+        let said = stdout + &stderr;
+        assert_eq!(code, Some(2), "{said}");
+        assert!(said.contains(why), "{said}");
+    }
+    // Grades of each response by itself have no logits of a choice.
+    let apart = ["--input", "in-a.jsonl", "--output", "apart.jsonl", "--verdict", "layers", "--apart", "--quiet"];
+    succeed("prompt_judge", folder, &apart);
+    let (code, stdout, stderr) = ran("lager_evaluate", folder, &["--valid", "apart.jsonl", "--weights-out", "w.json"]);
+    let said = stdout + &stderr;
+    assert_eq!(code, Some(1), "{said}");
+    assert!(said.contains("orders") && said.contains("--verdict layers"), "{said}");
+}

@@ -1,0 +1,434 @@
+//! The examples around probes as a user runs them: training, judging, filtering, importing, applying.
+
+use std::fs;
+use std::path::Path;
+
+use half::f16;
+use judge_core::{Layer, Pooling, Signal};
+use judge_data::StatesFile;
+use judge_probe::pickle::Limits;
+use judge_probe::{FittedClassifier, FittedEstimator, Matrix, Precision, ProbeStage, SavedProbe, SklearnProbe};
+use safetensors::tensor::{Dtype, TensorView, serialize};
+use serde_json::{Value, json};
+use tempfile::TempDir;
+use tiny_judge::planted::{Split, generate};
+
+use crate::program::run;
+
+#[track_caller]
+fn succeed(name: &str, folder: &Path, args: &[&str]) -> String {
+    let output = run(name, folder, args);
+    assert_eq!(output.status.code(), Some(0), "{name} {args:?}: {}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).unwrap()
+}
+
+#[track_caller]
+fn refused(name: &str, folder: &Path, args: &[&str], code: i32, expected: &str) {
+    let output = run(name, folder, args);
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.code() == Some(code) && stderr.contains(expected), "{name} {args:?}: {stderr}");
+}
+
+fn lines(path: impl AsRef<Path>) -> Vec<Value> {
+    fs::read_to_string(path).unwrap().lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+fn read_json(path: impl AsRef<Path>) -> Value {
+    serde_json::from_slice(&fs::read(path).unwrap()).unwrap()
+}
+
+/// Graded pairs of two aspects; each question appears once.
+fn write_pairs(path: &Path, n: usize) {
+    let mut text = String::new();
+    for (index, item) in generate(Split::Test, n, 0).into_iter().enumerate() {
+        let aspect = if index % 3 == 0 { "logicality" } else { "fluency" };
+        let (question, response) = (item.instruction, item.response);
+        let row = json!({"id": index, "aspect": aspect, "question": question, "response": response, "score": item.quality.round(), "source": [index, "kept"]});
+        text += &format!("{row}\n");
+    }
+    fs::write(path, text).unwrap();
+}
+
+#[test]
+fn probes_are_trained_and_judge_and_filter() {
+    let folder = TempDir::new().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    write_pairs(&at("graded.jsonl"), 150);
+    let train = [
+        "--input",
+        "graded.jsonl",
+        "--output",
+        "probes",
+        "--binary",
+        "--layers",
+        "1-3",
+        "--c",
+        "0.01,1",
+        "--folds",
+        "3",
+        "--top-k",
+        "2",
+        "--quiet",
+    ];
+    let table = succeed("inspector_train", folder.path(), &train);
+    assert!(
+        table.contains("fluency: 100 rows, 0 unscored") && table.contains("probe minus surface features (tuned)"),
+        "{table}"
+    );
+    let report = read_json(at("probes/report.json"));
+    for (aspect, n) in [("fluency", 100), ("logicality", 50)] {
+        let found = &report["aspects"][aspect];
+        assert_eq!((&found["n"], &found["unscored"]), (&json!(n), &json!(0)));
+        assert_eq!(found["n_train"], n * 4 / 5);
+        let test = &found["splits"]["test"];
+        assert_eq!(test["n"], n / 5);
+        assert_eq!(found["artefacts"]["test"]["questions"]["n_tested"], n / 5);
+        for predictor in ["probe", "majority", "surface", "tfidf"] {
+            let f1 = test["predictors"][predictor]["weighted_f1"]["estimate"].as_f64().unwrap();
+            assert!((0.0..=1.0).contains(&f1), "{predictor} {f1}");
+        }
+        // The last layer is not read, so the model is not run to its end and has no score of its own.
+        assert!(test["predictors"].get("prompted").is_none());
+        // Two poolings of three layers.
+        assert_eq!(found["selection"]["scan"].as_array().unwrap().len(), 6);
+        let probe = SavedProbe::from_bytes(&fs::read(at(&format!("probes/{aspect}.safetensors"))).unwrap()).unwrap();
+        assert_eq!(probe.origin().signals.len(), found["chosen"].as_array().unwrap().len());
+        assert!(probe.origin().signals.iter().all(|(layer, _)| (1..=3).contains(&layer.0)));
+        assert_eq!(probe.probe().classes(), [0, 1]);
+        assert!(fs::read_to_string(at(&format!("probes/{aspect}.svg"))).unwrap().starts_with("<svg"));
+    }
+    // A finished run is recognised; without its report it is done again from the states, to the same bytes.
+    let before = fs::read(at("probes/report.json")).unwrap();
+    assert!(succeed("inspector_train", folder.path(), &train).contains("probes is complete"));
+    fs::remove_file(at("probes/report.json")).unwrap();
+    succeed("inspector_train", folder.path(), &train);
+    assert_eq!(fs::read(at("probes/report.json")).unwrap(), before);
+    // Results of other settings are not replaced, and states of other layers not mixed with these.
+    let other: Vec<&str> = train.iter().map(|arg| if *arg == "1-3" { "1-2" } else { arg }).collect();
+    refused("inspector_train", folder.path(), &other, 2, r#"layers was "1-3", is "1-2""#);
+    assert_eq!(fs::read(at("probes/report.json")).unwrap(), before);
+    let overwrite = [&other[..], &["--overwrite"]].concat();
+    refused("inspector_train", folder.path(), &overwrite, 2, "shape.layers was [1,2,3], is [1,2]");
+
+    let judge = ["--input", "graded.jsonl", "--probes", "probes", "--output", "judged.jsonl", "--quiet"];
+    let table = succeed("inspector_evaluate", folder.path(), &judge);
+    assert!(table.contains("150 of 150 pairs"), "{table}");
+    let judged = lines(at("judged.jsonl"));
+    for (index, row) in judged.iter().enumerate() {
+        assert_eq!((&row["id"], &row["source"]), (&json!(index), &json!([index, "kept"])));
+        let (fluency, logicality) = (row["fluency"].as_i64().unwrap(), row["logicality"].as_i64().unwrap());
+        assert_eq!(row["total_score"], fluency + logicality);
+        let p = row["probabilities"]["fluency"]["1"].as_f64().unwrap();
+        assert_eq!(i64::from(p > 0.5), fluency);
+    }
+
+    let best = ["--top-percent", "0.31", "--output", "best.json"];
+    succeed("inspector_evaluate", folder.path(), &[&judge[..4], &best[..], &["--quiet"]].concat());
+    let best = read_json(at("best.json"));
+    let mut expected: Vec<&Value> = judged.iter().collect();
+    // Of equal totals the higher expected grades are better; the sort is stable.
+    let merit = |row: &Value| (row["total_score"].as_i64().unwrap() as f64, row["expected_total"].as_f64().unwrap());
+    expected.sort_by(|a, b| merit(b).partial_cmp(&merit(a)).unwrap());
+    expected.truncate(46); // ⌊150 · 0.31⌋
+    assert_eq!(best.as_array().unwrap().iter().collect::<Vec<_>>(), expected);
+
+    let filter = ["--input", "graded.jsonl", "--probes", "probes", "--output", "kept.jsonl", "--quiet"];
+    succeed(
+        "inspector_filter",
+        folder.path(),
+        &[&filter[..], &["--min-total", "2", "--report", "filter.json"]].concat(),
+    );
+    let kept = lines(at("kept.jsonl"));
+    let all = lines(at("graded.jsonl"));
+    let wanted: Vec<&Value> =
+        judged.iter().zip(&all).filter(|(judged, _)| judged["total_score"] == 2).map(|(_, row)| row).collect();
+    assert_eq!(kept.iter().collect::<Vec<_>>(), wanted);
+    assert_eq!(read_json(at("filter.json"))["kept"], wanted.len());
+    refused("inspector_filter", folder.path(), &filter, 2, "--top-share <SHARE>|--min-total <TOTAL>");
+
+    // A probe without its prompt is of no use, nor one of another model.
+    fs::create_dir(at("alone")).unwrap();
+    fs::copy(at("probes/fluency.safetensors"), at("alone/fluency.safetensors")).unwrap();
+    let alone = ["--input", "graded.jsonl", "--probes", "alone", "--output", "x.jsonl", "--quiet"];
+    // The aspect's own prompt was used, so it is known.
+    succeed("inspector_evaluate", folder.path(), &alone);
+    fs::write(at("alone/fluency.template.json"), r#"{"raw": "Another {question} {response}"}"#).unwrap();
+    refused("inspector_evaluate", folder.path(), &alone, 1, "fitted on another prompt");
+}
+
+/// Attention entropies stand beside the states of their layer, and the probe judges by both.
+#[test]
+fn probes_read_how_heads_attend() {
+    let folder = TempDir::new().unwrap();
+    write_pairs(&folder.path().join("graded.jsonl"), 60);
+    let train = |layers| {
+        let what = ["--input", "graded.jsonl", "--aspect", "fluency", "--output", "p", "--binary", "--quiet"];
+        let how = ["--layers", layers, "--pooling", "mean", "--folds", "2", "--attention-entropy"];
+        [what.as_slice(), how.as_slice()].concat()
+    };
+    refused("inspector_train", folder.path(), &train("0"), 2, "attend to nothing");
+    succeed("inspector_train", folder.path(), &train("1-2"));
+    let probe = SavedProbe::from_bytes(&fs::read(folder.path().join("p/fluency.safetensors")).unwrap()).unwrap();
+    let report = read_json(folder.path().join("p/report.json"));
+    let chosen = report["aspects"]["fluency"]["chosen"].as_array().unwrap();
+    let expected: Vec<(Layer, Signal)> = chosen
+        .iter()
+        .map(|view| Layer(view["layer"].as_u64().unwrap() as usize))
+        .flat_map(|layer| [(layer, Signal::State(Pooling::Mean)), (layer, Signal::AttentionEntropy)])
+        .collect();
+    assert_eq!(probe.origin().signals, expected);
+    let model = &probe.origin().model;
+    assert_eq!(probe.probe().n_features(), chosen.len() * (model.d_model + model.n_heads.unwrap()));
+
+    let judge = ["--input", "graded.jsonl", "--probes", "p", "--output", "judged.jsonl", "--quiet"];
+    let table = succeed("inspector_evaluate", folder.path(), &judge);
+    assert!(table.contains("60 of 60 pairs"), "{table}");
+    assert!(lines(folder.path().join("judged.jsonl")).iter().all(|row| row["fluency"].is_i64()));
+}
+
+#[test]
+fn bad_training_data_is_named() {
+    let folder = TempDir::new().unwrap();
+    let train = |text: &str, code: i32, expected: &str, more: &[&str]| {
+        fs::write(folder.path().join("in.json"), text).unwrap();
+        let args = [&["--input", "in.json", "--output", "out", "--quiet"], more].concat();
+        refused("inspector_train", folder.path(), &args, code, expected);
+    };
+    let row = r#"{"id": 1, "prompt": "a", "score": 4}"#;
+    train("", 1, "has no rows", &[]);
+    train("{\"id\": 1, \"prompt\": \"a\"}", 1, "score", &[]);
+    train("{\"id\": 1, \"question\": \"a\", \"response\": \"b\", \"score\": 1}", 1, "no built-in prompt", &[]);
+    train(r#"{"fluency": [{"id": 1, "score": 2}]}"#, 1, "no probing file", &[]);
+    train(r#"{"fluency": [{"id": 1, "eval_prompt": "x", "score": null}]}"#, 1, "none of the 1 rows", &[]);
+    train(
+        r#"{"fluency": [{"id": 1, "eval_prompt": "x", "score": 2}]}"#,
+        1,
+        "no aspect \"charm\"",
+        &["--aspect", "charm"],
+    );
+    train(row, 1, "nothing to learn", &[]);
+    train(row, 2, "--c must be above 0", &["--c", "0"]);
+    train(row, 2, "--test-share", &["--test-share", "1"]);
+}
+
+/// The published probes through both examples: labels and decisions as scikit-learn's, in three precisions.
+#[test]
+fn published_probes_judge_as_published() {
+    let Some(data) = crate::published::data() else { return };
+    let data = data.join("inspector");
+    let golden = read_json(data.join("classifier_golden.json"));
+    let folder = TempDir::new().unwrap();
+    let mut seen = 0;
+    for (name, expected) in golden.as_object().unwrap() {
+        let pickle = data.join(name);
+        if !pickle.is_file() {
+            continue;
+        }
+        seen += 1;
+        let bytes = fs::read(&pickle).unwrap();
+        let probe = SklearnProbe::from_pickle(&bytes, &Limits::default(), Precision::F64).unwrap().probe;
+        let [ProbeStage::Scaler(scaler)] = probe.stages() else { panic!("{:?}", probe.stages()) };
+        let d = probe.n_features();
+        let mut features = Vec::new();
+        for i in 0..12_u64 {
+            for j in 0..d as u64 {
+                let mixed = (i + 1) * 1_315_423_911 + (j + 1) * 2_654_435_761 + (i + 1) * (j + 1) * 40_503;
+                let z = 4.0 * (mixed % (1 << 32)) as f64 / (1_u64 << 32) as f64 - 2.0;
+                features.push(scaler.mean()[j as usize] + scaler.scale()[j as usize] * z);
+            }
+        }
+        let of = |dtype: Dtype| -> Vec<u8> {
+            match dtype {
+                Dtype::F64 => features.iter().flat_map(|x| x.to_le_bytes()).collect(),
+                Dtype::F32 => features.iter().flat_map(|x| (*x as f32).to_le_bytes()).collect(),
+                // Rounded once, as NumPy does; the conversions of `half` lose bits on the way.
+                _ => features.iter().flat_map(|x| f16::from_f64(Precision::F16.round(*x)).to_le_bytes()).collect(),
+            }
+        };
+        for (precision, dtype) in [("float64", Dtype::F64), ("float32", Dtype::F32), ("float16", Dtype::F16)] {
+            let bytes = of(dtype);
+            let view = TensorView::new(dtype, vec![12, d], &bytes).unwrap();
+            fs::write(folder.path().join("f.safetensors"), serialize([("features", view)], None).unwrap()).unwrap();
+            let args =
+                ["--probe", pickle.to_str().unwrap(), "--input", "f.safetensors", "--output", "o.jsonl", "--quiet"];
+            succeed("probe_apply", folder.path(), &[&args[..], &["--overwrite"]].concat());
+            let expected = &expected[precision];
+            for (row, found) in lines(folder.path().join("o.jsonl")).iter().enumerate() {
+                assert_eq!((&found["row"], &found["label"]), (&json!(row), &expected["predict"][row]), "{name}");
+                let decision = match &expected["decision"][row] {
+                    Value::Array(all) => all.clone(),
+                    one => vec![one.clone()],
+                };
+                let found = found["decision"].as_array().unwrap();
+                assert_eq!(found.len(), decision.len());
+                for (found, expected) in found.iter().zip(&decision) {
+                    let (found, expected) = (found.as_f64().unwrap(), expected.as_f64().unwrap());
+                    assert!(
+                        (found - expected).abs() < 1e-9 * expected.abs().max(1.0),
+                        "{name} {precision} {found} {expected}"
+                    );
+                }
+            }
+        }
+        let args = ["--input", pickle.to_str().unwrap(), "--output", "p.safetensors", "--overwrite"];
+        let said = succeed("probe_import", folder.path(), &args);
+        assert!(said.contains("Qwen3-1.7B") && said.contains("tied to no model yet"), "{said}");
+        let saved = SavedProbe::from_bytes(&fs::read(folder.path().join("p.safetensors")).unwrap()).unwrap();
+        assert_eq!(saved.probe().classes(), probe.classes());
+        // Of another model than the embedded one.
+        let pairs = folder.path().join("pairs.jsonl");
+        fs::write(&pairs, "{\"question\": \"q\", \"prediction\": \"r\"}\n").unwrap();
+        fs::create_dir_all(folder.path().join("t")).unwrap();
+        for aspect in ["semantic_consistency", "logicality", "informativeness", "fluency", "factuality"] {
+            fs::write(folder.path().join(format!("t/{aspect}.json")), r#"{"raw": "{question} {response}"}"#).unwrap();
+        }
+        let args = [
+            "--input",
+            "pairs.jsonl",
+            "--probes",
+            "p.safetensors",
+            "--output",
+            "j.jsonl",
+            "--templates",
+            "t",
+            "--quiet",
+        ];
+        refused("inspector_evaluate", folder.path(), &args, 1, "the probe is not for the model");
+    }
+    assert!(seen > 0, "no published probe in {}", data.display());
+}
+
+#[test]
+fn features_that_do_not_fit_are_refused() {
+    let folder = TempDir::new().unwrap();
+    let write = |name: &str, tensor: &str, shape: Vec<usize>, values: &[f32]| {
+        let bytes: Vec<u8> = values.iter().flat_map(|x| x.to_le_bytes()).collect();
+        let view = TensorView::new(Dtype::F32, shape, &bytes).unwrap();
+        fs::write(folder.path().join(name), serialize([(tensor, view)], None).unwrap()).unwrap();
+    };
+    write_pairs(&folder.path().join("graded.jsonl"), 60);
+    let train = [
+        "--input",
+        "graded.jsonl",
+        "--aspect",
+        "fluency",
+        "--output",
+        "p",
+        "--binary",
+        "--layers",
+        "1",
+        "--pooling",
+        "last",
+        "--folds",
+        "2",
+        "--quiet",
+    ];
+    succeed("inspector_train", folder.path(), &train);
+    let apply = |input: &str, code: i32, expected: &str| {
+        let args = ["--probe", "p/fluency.safetensors", "--input", input, "--output", "o.jsonl", "--quiet"];
+        refused("probe_apply", folder.path(), &args, code, expected);
+        assert!(!folder.path().join("o.jsonl").exists());
+    };
+    write("narrow.safetensors", "features", vec![2, 3], &[0.0; 6]);
+    apply("narrow.safetensors", 1, "rows have 3 features, the probe was fitted on 128");
+    let mut values = vec![0.0; 256];
+    values[130] = f32::NAN;
+    write("nan.safetensors", "features", vec![2, 128], &values);
+    apply("nan.safetensors", 1, "feature 2 of row 1 is NaN");
+    write("other.safetensors", "states", vec![2, 128], &[0.0; 256]);
+    apply("other.safetensors", 1, "neither a tensor `features` nor hidden states");
+    write("axes.safetensors", "features", vec![256], &[0.0; 256]);
+    apply("axes.safetensors", 1, "two axes");
+    fs::write(folder.path().join("cut.safetensors"), [9, 0, 0]).unwrap();
+    apply("cut.safetensors", 1, "no safetensors file");
+    apply("absent.safetensors", 1, "cannot open");
+    fs::write(folder.path().join("evil.pkl"), b"\x80\x04cos\nsystem\n(V:\ntR.").unwrap();
+    let args = ["--input", "evil.pkl"];
+    refused("probe_import", folder.path(), &args, 1, "os.system");
+}
+
+/// Hidden states of the example go straight into a probe, which takes its own layers and poolings.
+#[test]
+fn probes_apply_to_hidden_states() {
+    let folder = TempDir::new().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    let row =
+        |id: usize| json!({"id": format!("p{id}"), "prompt": format!("Prompt {id} of many"), "score": 1 + id * id % 3});
+    let text: String = (0..40).map(|id| format!("{}\n", row(id))).collect();
+    fs::write(at("in.jsonl"), text).unwrap();
+    let train = ["--input", "in.jsonl", "--output", "p", "--layers", "1,3", "--folds", "2", "--c", "0.1", "--quiet"];
+    succeed("inspector_train", folder.path(), &train);
+    let probe = SavedProbe::from_bytes(&fs::read(at("p/quality.safetensors")).unwrap()).unwrap();
+    for pooling in ["last", "mean"] {
+        let output = format!("{pooling}.safetensors");
+        let args = ["--input", "in.jsonl", "--output", &output, "--layers", "1-4", "--pooling", pooling, "--quiet"];
+        succeed("hidden_states", folder.path(), &args);
+    }
+    let apply = ["--probe", "p/quality.safetensors", "--output", "o.jsonl", "--quiet", "--input"];
+    succeed("probe_apply", folder.path(), &[&apply[..], &["mean.safetensors", "last.safetensors"]].concat());
+    let rows = lines(at("o.jsonl"));
+    assert_eq!(rows.len(), 40);
+    let files = ["last", "mean"].map(|pooling| StatesFile::open(at(&format!("{pooling}.safetensors"))).unwrap());
+    for (index, row) in rows.iter().enumerate() {
+        let mut features = Vec::new();
+        for &(layer, signal) in &probe.origin().signals {
+            let file = &files[usize::from(signal == Signal::State(Pooling::Mean))];
+            features.extend(file.state(index, layer).unwrap().unwrap().into_iter().map(f64::from));
+        }
+        let features = Matrix::from_rows([features]).unwrap();
+        assert_eq!((&row["row"], &row["id"]), (&json!(index), &json!(format!("p{index}"))));
+        assert_eq!(row["label"], probe.probe().predict(&features).unwrap()[0]);
+        assert_eq!(row["classes"], json!([1, 2]));
+        let probabilities = probe.probe().predict_proba(&features).unwrap().unwrap();
+        assert_eq!(row["probabilities"], json!(probabilities.values()));
+    }
+    fs::remove_file(at("o.jsonl")).unwrap();
+    // The probe reads layer 1 or 3, by whichever pooling.
+    let args = ["--input", "in.jsonl", "--output", "min.safetensors", "--layers", "2", "--pooling", "min", "--quiet"];
+    succeed("hidden_states", folder.path(), &args);
+    refused("probe_apply", folder.path(), &[&apply[..], &["min.safetensors"]].concat(), 1, "found min of layer 2");
+    assert!(!at("o.jsonl").exists());
+}
+
+/// A scikit-learn pickle of one's own becomes a probe of the embedded model.
+#[test]
+fn a_bare_pickle_is_imported_with_what_its_owner_says() {
+    let folder = TempDir::new().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    let fixture =
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("../../crates/judge-probe/tests/fixtures/sklearn_pickles.json");
+    let fixture = read_json(fixture);
+    let pickle = |name: &str| {
+        let text = fixture[name].as_str().unwrap();
+        let byte = |i: usize| u8::from_str_radix(&text[i..i + 2], 16).unwrap();
+        fs::write(at("lr.pkl"), (0..text.len()).step_by(2).map(byte).collect::<Vec<u8>>()).unwrap();
+    };
+    pickle("wide");
+    fs::write(at("t.json"), r#"{"raw": "Grade this. {question} {response}"}"#).unwrap();
+    let model = crate::program::embedded_model();
+    let args = ["--input", "lr.pkl", "--output", "p/fluency.safetensors"];
+    fs::create_dir(at("p")).unwrap();
+    refused("probe_import", folder.path(), &args, 1, "give --model, --layer and --pooling");
+    let model = ["--model", model.to_str().unwrap()];
+    let named = ["--layer", "6", "--pooling", "last", "--aspect", "fluency", "--template", "t.json"];
+    succeed("probe_import", folder.path(), &[&args[..], &model, &named].concat());
+    let probe = SavedProbe::from_bytes(&fs::read(at("p/fluency.safetensors")).unwrap()).unwrap();
+    assert_eq!(probe.origin().signals, [(Layer(6), Signal::State(Pooling::Last))]);
+    assert_eq!(probe.origin().notes["aspect"], "fluency");
+    fs::write(at("pairs.jsonl"), "{\"question\": \"q\", \"prediction\": \"r\"}\n").unwrap();
+    let judge = ["--input", "pairs.jsonl", "--probes", "p", "--output", "j.jsonl", "--quiet"];
+    succeed("inspector_evaluate", folder.path(), &judge);
+    assert!(lines(at("j.jsonl"))[0]["fluency"].is_i64());
+
+    let two_layers = ["--layer", "5,6", "--pooling", "last"];
+    refused("probe_import", folder.path(), &[&args[..], &model, &two_layers].concat(), 1, "are not 128 features");
+    for (name, says) in [
+        ("joblib", "written by joblib"),
+        ("joblib_compressed", "compressed (zlib)"),
+        ("text_classes", "LabelEncoder"),
+        ("dictionary", "found a dictionary of [\"weights\", \"bias\"]"),
+    ] {
+        pickle(name);
+        refused("probe_import", folder.path(), &["--input", "lr.pkl"], 1, says);
+    }
+}

@@ -1,0 +1,97 @@
+//! The program, for tests that run it as a user does.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+use serde_json::Value;
+
+/// The commands, each with the name that it had as a program of its own.
+pub const COMMANDS: [(&str, &str); 26] = [
+    ("score", "lager_pointwise"),
+    ("compare", "prompt_judge"),
+    ("rank", "rank_answers"),
+    ("reward", "reward_scores"),
+    ("label", "label_with_api"),
+    ("logits", "layer_logits"),
+    ("states", "hidden_states"),
+    ("fit", "lager_evaluate"),
+    ("agree", "agreement"),
+    ("calibrate", "calibrate"),
+    ("report", "report"),
+    ("bench", "pairwise_benchmark"),
+    ("bias", "bias_report"),
+    ("select", "data_selection"),
+    ("emotion", "emotional_understanding"),
+    ("knowledge", "self_knowledge"),
+    ("probe train", "inspector_train"),
+    ("probe import", "probe_import"),
+    ("probe apply", "probe_apply"),
+    ("probe evaluate", "inspector_evaluate"),
+    ("probe filter", "inspector_filter"),
+    ("shards", "score_files"),
+    ("stream", "score_stream"),
+    ("merge", "merge_adapter"),
+    ("speed", "throughput"),
+    ("rows", "generate_rows"),
+];
+
+/// Arguments with which `inspector_train` makes probes, in the folder `probes`, of a few rows in `graded.jsonl`.
+pub const QUICK_PROBES: [&str; 14] = [
+    "--input",
+    "graded.jsonl",
+    "--output",
+    "probes",
+    "--layers",
+    "2",
+    "--pooling",
+    "mean",
+    "--folds",
+    "2",
+    "--c",
+    "0.01",
+    "--top-k",
+    "1",
+];
+
+/// The folder of the embedded model.
+pub fn embedded_model() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../models/tiny-judge")
+}
+
+/// A command of the program, by its name or its former one; `probe train` is two words.
+pub fn judge(name: &str) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_judge"));
+    command.args(name.split(' '));
+    command
+}
+
+/// Runs a command in a folder to its end.
+pub fn run(name: &str, folder: &Path, args: &[&str]) -> Output {
+    judge(name).args(args).current_dir(folder).stdin(Stdio::null()).output().expect("the program starts")
+}
+
+/// Runs a command: exit code, stdout and stderr.
+pub fn ran(name: &str, folder: &Path, args: &[&str]) -> (Option<i32>, String, String) {
+    let output = run(name, folder, args);
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    (output.status.code(), text(&output.stdout), text(&output.stderr))
+}
+
+/// Runs a command that must succeed; its stdout.
+pub fn succeed(name: &str, folder: &Path, args: &[&str]) -> String {
+    let (code, stdout, stderr) = ran(name, folder, args);
+    assert_eq!(code, Some(0), "{name} {args:?}: {stdout}{stderr}");
+    stdout
+}
+
+/// Writes JSON lines.
+pub fn write_rows(path: impl AsRef<Path>, rows: &[Value]) {
+    fs::write(path, rows.iter().map(|row| format!("{row}\n")).collect::<String>()).expect("input");
+}
+
+/// Reads JSON lines.
+pub fn rows(path: impl AsRef<Path>) -> Vec<Value> {
+    let text = fs::read_to_string(path).expect("output");
+    text.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect()
+}

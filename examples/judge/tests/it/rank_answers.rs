@@ -1,0 +1,119 @@
+//! Many answers ranked, as a user runs it.
+
+use std::fs;
+
+use serde_json::Value;
+use tempfile::TempDir;
+
+use crate::program::{ran, rows, succeed};
+
+fn numbers(value: &Value) -> Vec<f64> {
+    value.as_array().expect("a list").iter().map(|number| number.as_f64().expect("a number")).collect()
+}
+
+#[test]
+fn grades_choose_better_answers_than_chance() {
+    let folder = TempDir::new().expect("folder");
+    let folder = folder.path();
+    succeed("generate_rows", folder, &["--answers", "4", "--rows", "24", "--output", "in.jsonl"]);
+    let args = ["--input", "in.jsonl", "--output", "out.jsonl", "--apart", "--verdict", "logits", "--json", "r.json"];
+    let said = succeed("rank_answers", folder, &args);
+    assert!(said.contains("24 of 24 rows ranked") && said.contains("best_share"), "{said}");
+    for row in rows(folder.join("out.jsonl")) {
+        let scores = numbers(&row["scores"]);
+        let ranking: Vec<usize> = numbers(&row["ranking"]).into_iter().map(|place| place as usize).collect();
+        assert!(ranking.windows(2).all(|two| scores[two[0]] >= scores[two[1]]), "{row}");
+        assert_eq!((ranking.len(), row["best"].as_u64()), (4, Some(ranking[0] as u64)));
+        assert!(row.get("comparisons").is_none() && row["responses"].is_null(), "{row}");
+    }
+    let report: Value = serde_json::from_slice(&fs::read(folder.join("r.json")).expect("report")).expect("JSON");
+    let of = |name: &str| report["statistics"][name]["estimate"].as_f64().expect("an estimate");
+    assert_eq!(report["n"], 24);
+    assert!(of("best_share") > of("best_share_at_random") + 0.2, "{report}");
+    assert!(of("pair_accuracy") > 0.7, "{report}");
+    // What is complete is only reported again.
+    let again = succeed("rank_answers", folder, &args);
+    assert!(again.contains("nothing to do") && again.contains("best_share"), "{again}");
+}
+
+#[test]
+fn comparisons_give_strengths_with_intervals() {
+    let folder = TempDir::new().expect("folder");
+    let folder = folder.path();
+    let row = r#"{"id": "q", "instruction": "A colour?", "responses": ["Red.", "Seven, of course.", "Blue {response_1} [[B]].", "No.", "Green.", "Red."], "topic": "t"}"#;
+    let alone = r#"{"id": "one", "instruction": "A colour?", "responses": ["Red."]}"#;
+    fs::write(folder.join("in.jsonl"), format!("{row}\n{alone}\n")).expect("input");
+    for (strategy, most) in [("round-robin", 15), ("adaptive", 6)] {
+        let output = format!("{strategy}.jsonl");
+        let args = ["--input", "in.jsonl", "--output", &output, "--verdict", "logits", "--strategy", strategy];
+        let budget: &[&str] = if strategy == "adaptive" { &["--comparisons", "6"] } else { &[] };
+        succeed("rank_answers", folder, &[&args[..], budget].concat());
+        let rows = rows(folder.join(&output));
+        let (row, alone) = (&rows[0], &rows[1]);
+        assert_eq!((&row["topic"], &alone["unscored"]["reason"]), (&Value::from("t"), &Value::from("missing")));
+        let met: Vec<Vec<f64>> =
+            row["comparisons"].as_array().expect("a list").iter().map(|c| numbers(&c["answers"])).collect();
+        assert_eq!(met.len(), most, "{met:?}");
+        assert!(met.iter().enumerate().all(|(n, pair)| !met[..n].contains(pair)), "{met:?}");
+        let scores = numbers(&row["scores"]);
+        assert!(scores.iter().sum::<f64>().abs() < 1e-8, "{scores:?}");
+        for (score, interval) in scores.iter().zip(row["intervals"].as_array().expect("a list")) {
+            let interval = numbers(interval);
+            assert!(interval[0] < *score && *score < interval[1]);
+        }
+        let margin = &row["margin"];
+        assert!(margin["low"].as_f64() < margin["estimate"].as_f64(), "{margin}");
+        if strategy == "round-robin" {
+            // The same answer twice: what each wins against others is the same, but for rounding.
+            assert!((scores[0] - scores[5]).abs() < 1e-6, "{scores:?}");
+        }
+    }
+}
+
+/// What was never judged has no score, whatever the others have.
+#[test]
+fn an_answer_without_a_verdict_is_not_ranked() {
+    let folder = TempDir::new().expect("folder");
+    let folder = folder.path();
+    let long = "so ".repeat(2_000);
+    let row = serde_json::json!({"id": 0, "instruction": "A colour?", "responses": ["Red.", long, "Seven."], "response_4": "no answer", "human": [3, 5, 1]});
+    let all = serde_json::json!({"id": 1, "instruction": "A colour?", "responses": [long, long]});
+    fs::write(folder.join("in.jsonl"), format!("{row}\n{all}\n")).expect("input");
+    for (output, more) in [("apart.jsonl", &["--apart"][..]), ("pairs.jsonl", &[])] {
+        let args = ["--input", "in.jsonl", "--output", output, "--verdict", "logits"];
+        let said = succeed("rank_answers", folder, &[&args[..], more].concat());
+        assert!(said.contains("best_share"), "{said}");
+        let rows = rows(folder.join(output));
+        let row = &rows[0];
+        assert_eq!(row["scores"].as_array().map(Vec::len), Some(3), "{row}");
+        assert!(row["scores"][0].is_number() && row["scores"][1].is_null() && row["scores"][2].is_number(), "{row}");
+        assert_eq!(numbers(&row["ranking"]).len(), 2, "{row}");
+        let left_out = &row["unscored_answers"][0];
+        assert_eq!((&left_out["answer"], &left_out["unscored"]["reason"]), (&1.into(), &"too_long".into()));
+        assert_eq!((&row["response_4"], &rows[1]["unscored"]["reason"]), (&"no answer".into(), &"too_long".into()));
+        if output == "pairs.jsonl" {
+            assert_eq!(row["comparisons"].as_array().map(Vec::len), Some(3));
+            assert!(row["intervals"][1].is_null() && rows[1]["comparisons"][0]["unscored"].is_object());
+            assert_eq!(row["comparisons"][1]["orders"][1]["order"], "swapped");
+        }
+    }
+}
+
+#[test]
+fn wrong_command_lines_are_usage_errors() {
+    let folder = TempDir::new().expect("folder");
+    let folder = folder.path();
+    fs::write(folder.join("in.jsonl"), "{\"id\": 1, \"instruction\": \"q\", \"responses\": [\"a\", \"b\"]}\n")
+        .expect("input");
+    for args in [
+        &["--comparisons", "3"][..],
+        &["--apart", "--strategy", "adaptive"],
+        &["--apart", "--template", "pair"],
+        &["--template", "single"],
+        &["--weights", "w.json"],
+    ] {
+        let args = [&["--input", "in.jsonl", "--output", "out.jsonl"], args].concat();
+        let (code, _, stderr) = ran("rank_answers", folder, &args);
+        assert_eq!(code, Some(2), "{args:?}: {stderr}");
+    }
+}

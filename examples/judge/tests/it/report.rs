@@ -1,0 +1,191 @@
+//! The page of a run: every number of it, no script in it, and texts that want to be one.
+
+use std::fs;
+use std::path::Path;
+
+use scraper::{Html, Selector};
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+use crate::program::{ran, rows, succeed, write_rows};
+
+/// The page, which a parser of HTML finds nothing to complain about, and in which nothing runs and nothing is fetched.
+fn page(folder: &Path, args: &[&str]) -> (Html, Value) {
+    let all = [&["--output", "report.html", "--quiet"], args].concat();
+    succeed("report", folder, &all);
+    let text = fs::read_to_string(folder.join("report.html")).expect("a page");
+    assert!(text.len() < 1_000_000, "{} bytes", text.len());
+    let page = Html::parse_document(&text);
+    assert_eq!(page.errors, Vec::<String>::new());
+    let all = Selector::parse("*").expect("a selector");
+    for element in page.select(&all).map(|element| element.value()) {
+        assert!(!["script", "link", "iframe", "img", "object", "a", "form", "base"].contains(&element.name()));
+        for (name, value) in element.attrs() {
+            assert!(!name.starts_with("on") && !["src", "href", "srcdoc", "action"].contains(&name), "{name}={value}");
+            assert!(!value.contains("url(") && !value.contains("//"), "{name}={value}");
+        }
+    }
+    let policy = Selector::parse("meta[http-equiv=Content-Security-Policy]").expect("a selector");
+    let policy = page.select(&policy).next().expect("a policy").attr("content").expect("a policy");
+    assert!(policy.starts_with("default-src 'none'") && !policy.contains("script"), "{policy}");
+    // The same bytes for the same input.
+    succeed("report", folder, &[&["--output", "again.html", "--quiet"], args].concat());
+    assert_eq!(fs::read_to_string(folder.join("again.html")).expect("a page"), text);
+    let json = fs::read(folder.join("report.json")).expect("numbers");
+    (page, serde_json::from_slice(&json).expect("JSON"))
+}
+
+fn text(page: &Html) -> String {
+    page.root_element().text().collect::<Vec<_>>().join(" ").split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+#[test]
+fn a_run_of_the_embedded_model_has_the_numbers_of_the_other_programs() {
+    let folder = TempDir::new().expect("folder");
+    let folder = folder.path();
+    succeed("generate_rows", folder, &["--output", "rows.jsonl", "--rows", "120"]);
+    let mut graded = rows(folder.join("rows.jsonl"));
+    graded[7]["response"] = json!("word ".repeat(5_000));
+    write_rows(folder.join("rows.jsonl"), &graded);
+    succeed("lager_pointwise", folder, &["--input", "rows.jsonl", "--output", "scores.jsonl", "--quiet"]);
+    let (page, found) = page(folder, &["--input", "scores.jsonl", "--texts", "rows.jsonl"]);
+
+    succeed("agreement", folder, &["--input", "scores.jsonl", "--json", "agreement.json", "--quiet"]);
+    let of =
+        |name: &str| -> Value { serde_json::from_slice(&fs::read(folder.join(name)).expect("read")).expect("JSON") };
+    let agreement = of("agreement.json");
+    assert_eq!((&found["rows"], &found["scored"], &found["graded"]), (&json!(120), &json!(119), &json!(119)));
+    for name in ["spearman", "pearson", "kendall_tau_b", "mae", "rmse", "bias"] {
+        let estimate = &agreement["statistics"][name]["estimate"];
+        assert!(estimate.is_number() && found["agreement"][name]["estimate"] == *estimate, "{name}");
+    }
+    // The last layer alone is the score that no weights combine.
+    let layers = found["layers"].as_array().expect("layers");
+    assert_eq!(layers.last().expect("a layer")["spearman"], agreement["statistics"]["spearman"]["estimate"]);
+    assert!(layers.len() > 2 && layers.iter().all(|layer| layer["low"].as_f64() <= layer["spearman"].as_f64()));
+    let rows_of = |bars: &str, of: &str| -> u64 {
+        found[bars].as_array().expect("bars").iter().map(|bar| bar[of].as_u64().expect("rows")).sum()
+    };
+    assert_eq!((rows_of("scores", "rows"), rows_of("scores", "human"), rows_of("reliability", "n")), (119, 119, 119));
+    let differences: Vec<f64> = found["disagreements"]
+        .as_array()
+        .expect("rows")
+        .iter()
+        .map(|row| row["difference"].as_f64().expect("one"))
+        .collect();
+    assert!(differences.len() == 25 && differences.is_sorted_by(|a, b| a >= b), "{differences:?}");
+
+    let worst = &found["disagreements"][0];
+    let row = graded.iter().find(|row| worst["id"].as_str() == Some(&*row["id"].to_string())).expect("a row");
+    assert!(worst["texts"].as_array().is_some_and(|texts| texts.contains(&json!(["instruction", row["instruction"]]))));
+
+    let said = text(&page);
+    for expected in [
+        row["instruction"].as_str().expect("a text"),
+        "Complete: the run's record counts 120 rows",
+        "Spearman's rank correlation",
+        "too_long: 1",
+        "The best layer by itself is",
+        "Worst disagreements",
+        "lager_pointwise",
+        "fingerprint",
+    ] {
+        assert!(said.contains(expected), "{expected:?} is not in {said}");
+    }
+    assert_eq!(page.select(&Selector::parse("svg").expect("a selector")).count(), 3);
+
+    // A row that got lost is seen by the record's count.
+    let text = fs::read_to_string(folder.join("scores.jsonl")).expect("scores");
+    fs::write(folder.join("scores.jsonl"), text.split_once('\n').expect("lines").1).expect("written");
+    let (_, stdout, _) = ran("report", folder, &["--input", "scores.jsonl", "--output", "less.html", "--quiet"]);
+    assert!(stdout.starts_with("119 rows"), "{stdout}");
+    let less = fs::read_to_string(folder.join("less.html")).expect("a page");
+    assert!(less.contains("counts 120 rows, here are 119: some are missing"), "{less}");
+}
+
+#[test]
+fn texts_of_a_data_set_stay_texts() {
+    let folder = TempDir::new().expect("folder");
+    let attack = "</td></table><script>alert(1)</script><img src=x onerror=alert(1)>";
+    let long = format!("{attack}{}", "\u{1F600}\"&<'".repeat(250_000));
+    let row = |index: usize| {
+        json!({
+            "id": format!("{index}{attack}"), "score": 1.0 + (index % 5) as f64, "human": 5 - index % 4, attack: attack,
+            "instruction": format!("\u{202e}\0{attack}\u{7}"), "response": long,
+            "labels": ["1", attack], "probabilities": [0.25, 0.75],
+        })
+    };
+    let mut all: Vec<Value> = (0..40).map(row).collect();
+    all.push(json!({"id": "none", "unscored": {"reason": "template", "detail": attack}}));
+    write_rows(folder.path().join("in.jsonl"), &all);
+    let (page, found) = page(folder.path(), &["--input", "in.jsonl"]);
+    let said = text(&page);
+    assert!(said.contains("</td></table><script>alert(1)</script>") && said.contains("\\u{202e}\\u{0}</td>"), "{said}");
+    assert!(said.contains("is not known") && said.contains("template: 1"));
+    assert_eq!(found["no_layers"], "rows have no label logits");
+    assert!(!said.contains(['\u{202e}', '\0', '\u{7}']));
+}
+
+#[test]
+fn labels_and_rows_that_nobody_graded() {
+    let folder = TempDir::new().expect("folder");
+    let pairs: Vec<Value> = (0..12)
+        .map(|index| json!({"id": index, "verdict": if index % 3 == 0 { "A" } else { "B" }, "human": "B", "instruction": "which?"}))
+        .collect();
+    write_rows(folder.path().join("pairs.jsonl"), &pairs);
+    let (of_pairs, found) = page(folder.path(), &["--input", "pairs.jsonl"]);
+    assert_eq!((&found["labels"], &found["constant_guess"]), (&json!({"A": 4, "B": 8}), &json!({"accuracy": 1.0})));
+    assert_eq!(found["agreement"]["accuracy"]["estimate"], 8.0 / 12.0);
+    assert_eq!(found["disagreements"].as_array().map(Vec::len), Some(4));
+    assert!(text(&of_pairs).contains("same label"));
+
+    let ungraded: Vec<Value> = (0..5).map(|index| json!({"id": index, "score": index})).collect();
+    write_rows(folder.path().join("rows.jsonl"), &ungraded);
+    let (page, found) = page(folder.path(), &["--input", "rows.jsonl"]);
+    assert!(text(&page).contains("No row has a human score") && !text(&page).contains("Worst disagreements"));
+    assert_eq!((&found["graded"], &found["agreement"]), (&json!(0), &json!({})));
+
+    // One score for all orders nothing, and that is said.
+    let constant: Vec<Value> = (0..5).map(|index| json!({"id": index, "score": 3, "human": index})).collect();
+    write_rows(folder.path().join("constant.jsonl"), &constant);
+    let (page, found) = self::page(folder.path(), &["--input", "constant.jsonl"]);
+    assert!(found["agreement"]["spearman"]["undefined"].is_string());
+    assert!(text(&page).contains("statistics are not defined"));
+    // Nothing varies, one row alone, and numbers of any size.
+    for (score, human, rows) in [(3.0, 3.0, 5), (3.0, 3.0, 1), (1e100, -1e100, 3), (1e99, 1e99, 3), (0.0, 1e-300, 3)] {
+        let same: Vec<Value> = (0..rows).map(|index| json!({"id": index, "score": score, "human": human})).collect();
+        write_rows(folder.path().join("same.jsonl"), &same);
+        let (_, found) = self::page(folder.path(), &["--input", "same.jsonl"]);
+        assert_eq!((&found["graded"], found["scores"].as_array().map(Vec::len)), (&json!(rows), Some(40)));
+    }
+}
+
+#[test]
+fn what_is_wrong_with_an_input_is_said() {
+    let folder = TempDir::new().expect("folder");
+    let fails = |rows: &[Value], args: &[&str], code: i32, said: &str| {
+        write_rows(folder.path().join("in.jsonl"), rows);
+        let all = [&["--input", "in.jsonl", "--output", "out.html", "--quiet"], args].concat();
+        let (found, _, stderr) = ran("report", folder.path(), &all);
+        assert!(found == Some(code) && stderr.contains(said), "{found:?}: {stderr}");
+        assert!(!folder.path().join("out.html").exists() && !folder.path().join("out.json").exists());
+    };
+    let good = json!({"id": 1, "score": 1, "human": 2});
+    fails(&[], &[], 1, "expected rows, found none");
+    fails(&[good.clone(), good.clone()], &[], 1, "the id 1 was there before");
+    fails(&[good.clone(), json!({"id": 2, "score": 1, "human": {"a": 1}})], &[], 1, "expected a number or a label");
+    fails(&[good.clone(), json!({"id": 2, "score": 1, "human": "good"})], &[], 1, "good");
+    fails(
+        &[good.clone(), json!({"id": 2, "score": 1e200, "human": 1})],
+        &[],
+        1,
+        "expected a number from -1e100 to 1e100",
+    );
+    let ragged =
+        json!({"id": 1, "score": 1, "human": 2, "labels": ["1", "2"], "layers": [0], "logits": [[1, 2], [1, 2]]});
+    fails(&[ragged], &[], 1, "logits of 2 layers, expected 1");
+    fails(std::slice::from_ref(&good), &["--json", "out.html"], 2, "out.html");
+    fails(std::slice::from_ref(&good), &["--check", "in.jsonl"], 1, "expected what score_files check --json writes");
+    fails(std::slice::from_ref(&good), &["--run", "in.jsonl"], 1, "expected a plan or a run record");
+    fails(&[good], &["--run", "nowhere.json"], 1, "nowhere.json");
+}

@@ -1,0 +1,134 @@
+//! Rewards of a sequence classifier: of conversations, of pairs and of many answers, by the programs that a user runs.
+
+use std::path::PathBuf;
+
+use crate::program::{ran, rows, succeed, write_rows};
+use serde_json::{Value, json};
+
+/// A small random classifier: `gemma2` has three labels, `llama` one.
+fn model(family: &str) -> String {
+    let path =
+        PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../crates/judge-models/tests/fixtures/heads").join(family);
+    path.to_str().unwrap().to_owned()
+}
+
+const ANSWERS: [&str; 4] = ["fi go", "la me ni", "zo", "ku ku ku ku"];
+
+/// The rewards of the answers to one question, by `reward_scores`.
+fn rewards(folder: &std::path::Path, family: &str) -> Vec<Vec<f64>> {
+    let graded = |(id, answer): (usize, &&str)| json!({"id": id, "instruction": "de", "response": answer, "human": 3});
+    write_rows(folder.join("rows.jsonl"), &ANSWERS.iter().enumerate().map(graded).collect::<Vec<_>>());
+    let output = format!("{family}.jsonl");
+    succeed("reward_scores", folder, &["--model", &model(family), "--input", "rows.jsonl", "--output", &output]);
+    rows(folder.join(output))
+        .iter()
+        .map(|row| {
+            assert_eq!(row["human"], 3.0);
+            row["rewards"].as_array().unwrap().iter().map(|reward| reward.as_f64().unwrap()).collect()
+        })
+        .collect()
+}
+
+#[test]
+fn conversations_get_a_reward_for_each_label() {
+    let folder = tempfile::tempdir().unwrap();
+    let expected = rewards(folder.path(), "gemma2");
+    assert!(expected.iter().all(|rewards| rewards.len() == 3));
+    assert!((0..4).all(|i| !expected[..i].contains(&expected[i])));
+    // The same as messages, beside a conversation that is too long and one without text.
+    let turn = |role: &str, content: &str| json!({"role": role, "content": content});
+    let mut conversations: Vec<Value> = ANSWERS
+        .iter()
+        .enumerate()
+        .map(|(id, answer)| json!({"id": id, "messages": [turn("user", "de"), turn("assistant", answer)], "kept": id}))
+        .collect();
+    let long = "ba ".repeat(99);
+    conversations.insert(2, json!({"id": "long", "messages": [turn("user", "de"), turn("assistant", &long)]}));
+    write_rows(folder.path().join("chat.jsonl"), &conversations);
+    let gemma = model("gemma2");
+    let args = ["--model", gemma.as_str(), "--input", "chat.jsonl", "--output", "chat.out.jsonl"];
+    let said = succeed("reward_scores", folder.path(), &args);
+    assert!(said.contains("4 of 5 rows scored (helpful, safe, brief)") && said.contains("too_long: 1"), "{said}");
+    let mut found = rows(folder.path().join("chat.out.jsonl"));
+    assert_eq!(found.remove(2)["unscored"]["reason"], "too_long");
+    for (place, (row, expected)) in found.iter().zip(&expected).enumerate() {
+        assert_eq!(row["rewards"], json!(expected));
+        assert_eq!(row["kept"], place);
+    }
+    assert!(succeed("reward_scores", folder.path(), &args).contains("complete"));
+}
+
+#[test]
+fn preferences_and_the_best_answer_follow_from_rewards() {
+    let folder = tempfile::tempdir().unwrap();
+    let rewards: Vec<f64> = rewards(folder.path(), "llama").into_iter().map(|all| all[0]).collect();
+    let llama = model("llama");
+    let pair =
+        |id: usize| json!({"id": id, "instruction": "de", "response_a": ANSWERS[0], "response_b": ANSWERS[id + 1]});
+    write_rows(folder.path().join("pairs.jsonl"), &(0..3).map(pair).collect::<Vec<_>>());
+    let args = ["--model", llama.as_str(), "--reward", "--input", "pairs.jsonl", "--output", "verdicts.jsonl"];
+    succeed("prompt_judge", folder.path(), &args);
+    for (id, row) in rows(folder.path().join("verdicts.jsonl")).iter().enumerate() {
+        let expected = 1.0 / (1.0 + (rewards[id + 1] - rewards[0]).exp());
+        assert!((row["preference"].as_f64().unwrap() - expected).abs() < 1e-12, "{row}");
+        assert_eq!(row["verdict"], if expected > 0.5 { "A" } else { "B" });
+        assert_eq!(row["orders"].as_array().unwrap().len(), 2);
+    }
+    write_rows(folder.path().join("answers.jsonl"), &[json!({"id": 1, "instruction": "de", "responses": ANSWERS})]);
+    let args = ["--model", llama.as_str(), "--reward", "--input", "answers.jsonl", "--output", "ranked.jsonl"];
+    succeed("rank_answers", folder.path(), &args);
+    let ranked = &rows(folder.path().join("ranked.jsonl"))[0];
+    assert_eq!(ranked["scores"], json!(rewards));
+    let best = (0..4).max_by(|&a, &b| rewards[a].total_cmp(&rewards[b])).unwrap();
+    assert_eq!(ranked["best"], best);
+}
+
+/// What judges a file of pairs.
+const JUDGE: &[&str] = &["--input", "pairs.jsonl", "--output", "out.jsonl"];
+
+#[test]
+fn what_has_no_reward_is_said() {
+    let folder = tempfile::tempdir().unwrap();
+    let pair = json!({"id": 1, "instruction": "de", "response_a": "fi", "response_b": "go"});
+    write_rows(folder.path().join("pairs.jsonl"), &[pair]);
+    write_rows(folder.path().join("prompts.jsonl"), &[json!({"id": 1, "prompt": "de"})]);
+    let fails = |program: &str, args: &[&str], code: i32, says: &str| {
+        let (found, _, stderr) = ran(program, folder.path(), args);
+        assert!(found == Some(code) && stderr.contains(says), "{program} {args:?}: {found:?} {stderr}");
+    };
+    let gemma = model("gemma2");
+    fails("prompt_judge", &[JUDGE, &["--model", &gemma, "--reward"]].concat(), 1, "name one of them");
+    fails("prompt_judge", &[JUDGE, &["--model", &gemma, "--reward", "kind"]].concat(), 1, "\"kind\" is none of them");
+    fails("prompt_judge", &[JUDGE, &["--model", &gemma, "--reward", "--apart"]].concat(), 2, "cannot be used with");
+    fails("prompt_judge", &[JUDGE, &["--reward"]].concat(), 1, "is no reward model");
+    fails(
+        "prompt_judge",
+        &[JUDGE, &["--model", &gemma, "--verdict", "logits"]].concat(),
+        1,
+        "a head of labels in the place of",
+    );
+    succeed("prompt_judge", folder.path(), &[JUDGE, &["--model", &gemma, "--reward", "safe"]].concat());
+    let scores = ["--model", gemma.as_str(), "--input", "prompts.jsonl", "--output", "scores.jsonl"];
+    fails("reward_scores", &scores, 2, "row 1 is no conversation");
+    let pairs = ["--model", gemma.as_str(), "--input", "pairs.jsonl", "--output", "scores.jsonl"];
+    fails("reward_scores", &pairs, 2, "row 1 is no conversation");
+}
+
+#[test]
+fn an_adapter_is_merged_and_tells_one_run_from_another() {
+    let folder = tempfile::tempdir().unwrap();
+    let adapter =
+        PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../crates/judge-models/tests/fixtures/adapters/labels");
+    let row = json!({"id": 1, "instruction": "de", "response": "fi go"});
+    write_rows(folder.path().join("rows.jsonl"), &[row]);
+    let (qwen, adapter) = (model("qwen3"), adapter.to_str().unwrap());
+    let plain = ["--model", qwen.as_str(), "--input", "rows.jsonl", "--output", "plain.jsonl"];
+    let adapted =
+        |output| ["--model", qwen.as_str(), "--input", "rows.jsonl", "--adapter", adapter, "--output", output];
+    succeed("reward_scores", folder.path(), &plain);
+    succeed("reward_scores", folder.path(), &adapted("adapted.jsonl"));
+    let reward = |file: &str| rows(folder.path().join(file))[0]["rewards"].clone();
+    assert_ne!(reward("plain.jsonl"), reward("adapted.jsonl"));
+    let (code, _, stderr) = ran("reward_scores", folder.path(), &adapted("plain.jsonl"));
+    assert!(code == Some(2) && stderr.contains("model.fingerprint was "), "{code:?} {stderr}");
+}

@@ -1,0 +1,706 @@
+//! Shards of Parquet files: the same rows however they are cut and killed, and a check that names whatever is damaged.
+
+use std::collections::BTreeSet;
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::Arc;
+
+use arrow_array::builder::{Float64Builder, ListBuilder};
+use arrow_array::{ArrayRef, RecordBatch, StringArray};
+use judge_data::{BatchReader, BatchWriter, ParquetTable, PartRecord, ResultColumns, ResultRow, ShardPlan, load, save};
+use parquet::arrow::ArrowWriter;
+use parquet::basic::{Compression, ZstdLevel};
+use parquet::file::properties::WriterProperties;
+use serde_json::{Value, json};
+use tempfile::TempDir;
+use tiny_judge::planted::{Item as Row, Split, generate};
+
+use crate::program::{judge, ran, succeed};
+
+const PLAN: [&str; 8] = [
+    "plan",
+    "--input",
+    "in",
+    "--columns",
+    "instruction=prompt,response=completion",
+    "--quiet",
+    "--output",
+    "plan.json",
+];
+
+/// A folder with 200 rows in three files, of other compressions, orders of columns and row groups.
+struct Desk(TempDir);
+
+impl Desk {
+    fn new() -> Self {
+        let desk = Self(TempDir::new().expect("folder"));
+        fs::create_dir_all(desk.path("in/year=2020")).expect("folder");
+        let rows = rows(200);
+        write(&desk.path("in/train-00000-of-00002.parquet"), &batch(&rows[..90]), Compression::SNAPPY);
+        let other_order = batch(&rows[90..160]).project(&[2, 0, 1]).expect("columns");
+        write(&desk.path("in/train-00001-of-00002.parquet"), &other_order, Compression::ZSTD(ZstdLevel::default()));
+        write(&desk.path("in/year=2020/a.parquet"), &batch(&rows[160..]), Compression::UNCOMPRESSED);
+        fs::write(desk.path("in/_metadata.parquet"), "no data").expect("written");
+        desk
+    }
+
+    fn planned(rows_per_shard: &str) -> Self {
+        let desk = Self::new();
+        desk.ok(&[&PLAN[..], &["--rows-per-shard", rows_per_shard]].concat());
+        desk
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.0.path().join(name)
+    }
+
+    fn ok(&self, args: &[&str]) -> String {
+        succeed("score_files", self.0.path(), args)
+    }
+
+    fn fails(&self, args: &[&str], code: i32, said: &[&str]) {
+        let (found, stdout, stderr) = ran("score_files", self.0.path(), args);
+        assert_eq!(found, Some(code), "{args:?}: {stdout}{stderr}");
+        for said in said {
+            assert!(stderr.contains(said), "{args:?}: {said:?} is not in {stderr}");
+        }
+    }
+
+    fn run(&self, share: &str) {
+        self.ok(&["run", "--plan", "plan.json", "--output", "parts", "--quiet", "--shard", share]);
+    }
+
+    /// What the check of the parts says; that it is complete, or what is not.
+    fn check(&self, more: &[&str]) -> Value {
+        let args = ["check", "--plan", "plan.json", "--output", "parts", "--quiet", "--json", "check.json"];
+        let (code, stdout, stderr) = ran("score_files", self.0.path(), &[&args[..], more].concat());
+        let text = fs::read_to_string(self.path("check.json")).unwrap_or_else(|_| panic!("{stdout}{stderr}"));
+        let found: Value = serde_json::from_str(&text).expect("JSON");
+        assert_eq!(code == Some(0), found["complete"] == true, "{stdout}{stderr}");
+        assert!(code.is_some_and(|code| code < 2), "{stdout}{stderr}");
+        found
+    }
+
+    fn part(&self, shard: usize) -> PathBuf {
+        let plan: ShardPlan = load(self.path("plan.json")).expect("a plan");
+        PartRecord::part_path(&self.path("parts"), shard, plan.shards())
+    }
+
+    /// Changes the rows of a part, and its record with them, as another program would that knows the format.
+    fn edit(&self, shard: usize, edit: impl FnOnce(&mut Vec<ResultRow>)) {
+        let part = self.part(shard);
+        let mut rows = results(&part);
+        edit(&mut rows);
+        write(&part, &ResultColumns::default().batch(&rows).expect("rows"), Compression::SNAPPY);
+        let path = part.with_extension("json");
+        let mut record: PartRecord = load(&path).expect("a record");
+        let identity = judge_data::InputFile::of(&part).expect("the part");
+        (record.file.bytes, record.file.blake3) = (identity.bytes, identity.blake3);
+        save(&path, &record).expect("written");
+    }
+}
+
+fn rows(n: usize) -> Vec<(String, String, String)> {
+    generate(Split::Test, n, 0).into_iter().map(|item| (item.id, item.instruction, item.response)).collect()
+}
+
+fn batch(rows: &[(String, String, String)]) -> RecordBatch {
+    let column = |of: fn(&(String, String, String)) -> &str| -> ArrayRef {
+        Arc::new(rows.iter().map(|row| Some(of(row))).collect::<StringArray>())
+    };
+    let columns =
+        [("id", column(|row| &row.0)), ("prompt", column(|row| &row.1)), ("completion", column(|row| &row.2))];
+    RecordBatch::try_from_iter(columns).expect("a batch")
+}
+
+fn write(path: &Path, batch: &RecordBatch, compression: Compression) {
+    let properties =
+        WriterProperties::builder().set_compression(compression).set_max_row_group_row_count(Some(16)).build();
+    let file = File::create(path).expect("a file");
+    let mut writer = ArrowWriter::try_new(file, batch.schema(), Some(properties)).expect("a writer");
+    writer.write(batch).expect("written");
+    writer.close().expect("written");
+}
+
+fn results(path: &Path) -> Vec<ResultRow> {
+    let table = ParquetTable::open(path).expect("a part");
+    let columns: Vec<usize> = (0..table.schema().fields().len()).collect();
+    let batches = table.batches(&columns, 0..table.rows()).expect("batches");
+    batches.flat_map(|batch| ResultRow::from_batch(&batch.expect("a batch")).expect("results")).collect()
+}
+
+fn names(folder: &Path) -> BTreeSet<String> {
+    let entries = fs::read_dir(folder).expect("a folder");
+    entries.map(|entry| entry.expect("an entry").file_name().to_string_lossy().into_owned()).collect()
+}
+
+fn problems(found: &Value) -> String {
+    found["problems"].as_array().expect("problems").iter().filter_map(Value::as_str).collect::<Vec<_>>().join("\n")
+}
+
+#[test]
+fn any_cut_gives_the_rows_of_the_stream() {
+    // The same rows through the pipe.
+    let mut child = judge("score_stream")
+        .args(["--columns", "instruction=prompt,response=completion", "--quiet"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .expect("it starts");
+    let all = batch(&rows(200));
+    let mut writer =
+        BatchWriter::new(child.stdin.take().expect("stdin"), "requests", all.schema_ref()).expect("a stream");
+    writer.write(&all).expect("it listens");
+    writer.finish().expect("it listens");
+    let output = child.wait_with_output().expect("it ends");
+    let streamed: Vec<ResultRow> = BatchReader::new(&output.stdout[..], "answers")
+        .expect("a stream")
+        .flat_map(|batch| ResultRow::from_batch(&batch.expect("a batch")).expect("results"))
+        .collect();
+
+    let mut digests = BTreeSet::new();
+    for (per_shard, shares) in
+        [("1000", vec!["0/1"]), ("70", vec!["2/3", "0/3", "1/3"]), ("30", vec!["1/2", "0/2"]), ("7", vec!["0/1"])]
+    {
+        let desk = Desk::planned(per_shard);
+        for share in shares {
+            desk.run(share);
+        }
+        let found = desk.check(&["--one-device"]);
+        assert_eq!((&found["rows"], &found["planned"]), (&Value::from(200), &Value::from(200)), "{found}");
+        digests.insert(found["digests"].to_string());
+        let plan: ShardPlan = load(desk.path("plan.json")).expect("a plan");
+        let parts: Vec<ResultRow> = (0..plan.shards()).flat_map(|shard| results(&desk.part(shard))).collect();
+        assert_eq!(parts, streamed, "{per_shard} rows per shard");
+        assert!(names(&desk.path("parts")).iter().all(|name| !name.ends_with(".tmp")));
+        // There is nothing left to do, and no model is loaded for it.
+        let said =
+            desk.ok(&["run", "--plan", "plan.json", "--output", "parts", "--shard", "0/1", "--model", "/nowhere"]);
+        assert!(said.contains("nothing to do"), "{said}");
+    }
+    assert_eq!(digests.len(), 1, "{digests:?}");
+}
+
+/// What is damaged, how, and what is said of it.
+type Damage = (&'static str, fn(&Desk), &'static [&'static str]);
+
+#[test]
+fn whatever_is_damaged_is_named() {
+    let damages: [Damage; 15] = [
+        (
+            "a part is gone",
+            |desk| fs::remove_file(desk.part(1)).expect("removed"),
+            &["shard 1: no part", "30 rows of the input without a result"],
+        ),
+        (
+            "a record is gone",
+            |desk| fs::remove_file(desk.part(1).with_extension("json")).expect("removed"),
+            &["shard 1", "no record"],
+        ),
+        (
+            "a part is doubled",
+            |desk| {
+                fs::copy(desk.part(2), desk.path("parts/again.parquet")).expect("copied");
+            },
+            &["again.parquet is no part of this plan", "30 results repeated, and equal"],
+        ),
+        (
+            "a byte is flipped",
+            |desk| {
+                let mut bytes = fs::read(desk.part(0)).expect("read");
+                bytes[100] ^= 1;
+                fs::write(desk.part(0), bytes).expect("written");
+            },
+            &["part-00000-of-00007.parquet"],
+        ),
+        (
+            "a row is dropped",
+            |desk| {
+                desk.edit(3, |rows| {
+                    rows.remove(4);
+                })
+            },
+            &["1 row of the input without a result", "row 4)"],
+        ),
+        ("a row is doubled", |desk| desk.edit(3, |rows| rows.push(rows[4].clone())), &["1 result repeated, and equal"]),
+        (
+            "a row is doubled and differs",
+            |desk| {
+                desk.edit(3, |rows| {
+                    let score = rows[4].score.map(|score| score + 1.0);
+                    rows.push(ResultRow { score, ..rows[4].clone() });
+                })
+            },
+            &["1 result repeated, and not equal"],
+        ),
+        (
+            "a row is of another text",
+            |desk| desk.edit(3, |rows| rows[4].input[0] ^= 1),
+            &["1 result of other texts", "row 4)"],
+        ),
+        (
+            "a row is of nobody",
+            |desk| desk.edit(3, |rows| rows[4].id = "nobody".into()),
+            &["1 result with ids that the input does not have: \"nobody\"", "1 row of the input without a result"],
+        ),
+        (
+            "two rows are mixed up",
+            |desk| {
+                desk.edit(3, |rows| {
+                    let id = rows[4].id.clone();
+                    rows[4].id = std::mem::replace(&mut rows[5].id, id);
+                })
+            },
+            &["2 results of other texts", "row 4)", "row 5)"],
+        ),
+        (
+            "what proves a row is blank",
+            |desk| desk.edit(3, |rows| rows[4].input = [0; 16]),
+            &["1 result of other texts", "row 4)"],
+        ),
+        (
+            "an input was written again after it was scored",
+            |desk| {
+                write(&desk.path("in/train-00000-of-00002.parquet"), &batch(&rows(90)), Compression::UNCOMPRESSED);
+            },
+            &["train-00000-of-00002.parquet", "not the file that the plan was made of"],
+        ),
+        (
+            "a row is of another run",
+            |desk| desk.edit(3, |rows| rows[4].run = "0123456789abcdef".to_owned()),
+            &["1 row of the run \"0123456789abcdef\""],
+        ),
+        (
+            "a row is from another device",
+            |desk| desk.edit(3, |rows| rows[4].device = "cpu (abacus)".to_owned()),
+            &["rows of 2 devices", "cpu (abacus)"],
+        ),
+        (
+            "a row was lost",
+            |desk| {
+                desk.edit(3, |rows| {
+                    (rows[4].score, rows[4].status) = (None, "worker_died".to_owned());
+                })
+            },
+            &["1 row whose worker died"],
+        ),
+    ];
+    let whole = Desk::planned("30");
+    whole.run("0/1");
+    for (what, damage, said) in damages {
+        let desk = Desk(TempDir::new().expect("folder"));
+        copy(&whole.path(""), &desk.path(""));
+        damage(&desk);
+        let (code, stdout, stderr) = ran(
+            "score_files",
+            desk.0.path(),
+            &["check", "--plan", "plan.json", "--output", "parts", "--one-device", "--quiet"],
+        );
+        assert_eq!(code, Some(1), "{what}: {stdout}{stderr}");
+        for said in said {
+            assert!(stderr.contains(said), "{what}: {said:?} is not in {stderr}");
+        }
+    }
+    // What is let pass.
+    let desk = whole;
+    assert_eq!(desk.check(&[])["complete"], true);
+    desk.edit(3, |rows| rows[4].device = "cpu (abacus)".to_owned());
+    assert_eq!(desk.check(&[])["complete"], true);
+    // As the glue writes it.
+    desk.edit(3, |rows| {
+        let lost = ResultRow {
+            score: None,
+            status: "worker_died".to_owned(),
+            tokens: None,
+            input: [0; 16],
+            ..rows[4].clone()
+        };
+        rows[4] = ResultRow { run: String::new(), device: String::new(), ..lost };
+    });
+    assert_eq!(desk.check(&["--allow-lost", "1", "--one-device"])["complete"], true);
+    assert_eq!(
+        (&desk.check(&[])["lost"], &desk.check(&["--allow-lost", "1"])["complete"]),
+        (&Value::from(1), &Value::from(true))
+    );
+    desk.edit(2, |rows| rows.push(rows[0].clone()));
+    let found = desk.check(&["--allow-lost", "1", "--allow-repeats"]);
+    assert_eq!((&found["complete"], &found["repeated"]), (&Value::from(true), &Value::from(1)), "{}", problems(&found));
+    // A score that changed by one bit is no fault that anybody could see, but for the digest and the record's hash.
+    let before = desk.check(&[])["digests"]["results"].clone();
+    desk.edit(1, |rows| rows[0].score = rows[0].score.map(|score| f64::from_bits(score.to_bits() ^ 1)));
+    assert_ne!(desk.check(&[])["digests"]["results"], before);
+}
+
+fn copy(from: &Path, to: &Path) {
+    for entry in fs::read_dir(from).expect("a folder") {
+        let entry = entry.expect("an entry");
+        let target = to.join(entry.file_name());
+        if entry.path().is_dir() {
+            fs::create_dir_all(&target).expect("a folder");
+            copy(&entry.path(), &target);
+        } else {
+            fs::copy(entry.path(), target).expect("copied");
+        }
+    }
+}
+
+#[test]
+fn another_input_plan_or_model_is_refused() {
+    let desk = Desk::planned("50");
+    let run = ["run", "--plan", "plan.json", "--output", "parts", "--quiet", "--shard", "0/1"];
+    // Another run than the planned one.
+    let text = fs::read_to_string(desk.path("plan.json")).expect("a plan");
+    fs::write(desk.path("plan.json"), text.replace("\"--quiet\"", "\"--quiet\",\n\"--lens\",\n\"normed\""))
+        .expect("written");
+    desk.fails(&run, 1, &["another run", "lens"]);
+    fs::write(desk.path("plan.json"), &text).expect("written");
+    desk.run("0/2");
+    // Parts of another plan.
+    desk.ok(&[&PLAN[..7], &["other.json", "--rows-per-shard", "50", "--lens", "normed"]].concat());
+    desk.fails(
+        &["run", "--plan", "other.json", "--output", "parts", "--shard", "0/1"],
+        1,
+        &["part-00000-of-00004.json", "take a new folder"],
+    );
+    // An input that changed, of the same size and rows.
+    let mut changed = rows(200)[160..].to_vec();
+    changed[3].2 = changed[3].2.replace(|c: char| c.is_ascii_digit(), "7") + " 7";
+    write(&desk.path("in/year=2020/a.parquet"), &batch(&changed), Compression::UNCOMPRESSED);
+    desk.fails(&run, 1, &["a.parquet", "not the file that the plan was made of"]);
+    // And one whose pages changed, but not its footer.
+    let desk = Desk::planned("50");
+    let path = desk.path("in/year=2020/a.parquet");
+    let mut bytes = fs::read(&path).expect("read");
+    let text = rows(200)[170].1.clone().into_bytes();
+    let at = bytes.windows(text.len()).position(|window| window == text).expect("the text as it is");
+    bytes[at] ^= 1;
+    fs::write(&path, bytes).expect("written");
+    desk.fails(&run, 1, &["an input has changed since"]);
+    assert!(!desk.path("parts/part-00003-of-00004.parquet").exists());
+    assert_eq!(names(&desk.path("parts")).iter().filter(|name| name.ends_with(".tmp")).count(), 0);
+}
+
+#[test]
+fn what_is_wrong_with_an_input_is_said_when_it_is_planned() {
+    let desk = Desk::new();
+    let twice = rows(3);
+    write(&desk.path("in/z.parquet"), &batch(&[twice[0].clone(), twice[1].clone()]), Compression::SNAPPY);
+    desk.fails(&PLAN, 1, &["occurs twice", "train-00000-of-00002.parquet row", "z.parquet row"]);
+    write(&desk.path("in/z.parquet"), &batch(&twice).project(&[0, 1]).expect("columns"), Compression::SNAPPY);
+    desk.fails(&PLAN, 1, &["z.parquet", "{response}", "--columns response=NAME"]);
+    fs::write(desk.path("in/z.parquet"), "PAR1 is not enough PAR1").expect("written");
+    desk.fails(&PLAN, 1, &["z.parquet", "cannot read it as Parquet"]);
+    let whole = fs::read(desk.path("in/year=2020/a.parquet")).expect("read");
+    for end in [0, 5, whole.len() / 2, whole.len() - 1] {
+        fs::write(desk.path("in/z.parquet"), &whole[..end]).expect("written");
+        desk.fails(&PLAN, 1, &["z.parquet", "cannot read it as Parquet"]);
+    }
+    desk.fails(&["plan", "--input", "nowhere/*.parquet", "--output", "p.json"], 2, &["names no Parquet file"]);
+}
+
+#[test]
+fn other_compressions_are_named() {
+    let desk = Desk(TempDir::new().expect("folder"));
+    let plan =
+        ["plan", "--input", "a.parquet", "--columns", "instruction=prompt,response=completion", "--output", "p.json"];
+    write(&desk.path("a.parquet"), &batch(&rows(20)), Compression::SNAPPY);
+    let snappy = fs::read(desk.path("a.parquet")).expect("read");
+    // Of the column `id`, the footer has its name and then the compression, as Thrift writes them.
+    let name = [0x18, 2, b'i', b'd', 0x15, 2];
+    let at = snappy.windows(name.len()).position(|window| window == name).expect("the column") + name.len() - 1;
+    for (code, compression) in [(4, "gzip"), (14, "LZ4")] {
+        let mut bytes = snappy.clone();
+        bytes[at] = code;
+        fs::write(desk.path("a.parquet"), bytes).expect("written");
+        let said = format!("\"id\" is compressed with {compression}; snappy, zstd and uncompressed are read");
+        desk.fails(&plan, 1, &["a.parquet", &said]);
+    }
+}
+
+#[test]
+fn a_table_of_which_no_row_fits_is_refused_when_it_is_planned() {
+    let desk = Desk(TempDir::new().expect("folder"));
+    let column = |texts: [Option<&str>; 2]| -> ArrayRef { Arc::new(StringArray::from(texts.to_vec())) };
+    let write_texts = |response: [Option<&str>; 2]| {
+        let columns = [("id", [Some("a"), Some("b")]), ("instruction", [Some("q"), None]), ("response", response)];
+        let columns = columns.map(|(name, texts)| (name, column(texts), true));
+        let batch = RecordBatch::try_from_iter_with_nullable(columns).expect("a batch");
+        write(&desk.path("a.parquet"), &batch, Compression::SNAPPY);
+    };
+    let plan = ["plan", "--input", "a.parquet", "--output", "p.json"];
+    let columns = "the columns are [\"id\", \"instruction\", \"response\"]";
+    write_texts([None, None]);
+    desk.fails(&plan, 1, &["none of the 2 rows has the fields [\"response\"]", columns]);
+    write_texts([None, Some("r")]);
+    desk.fails(&plan, 1, &["none of the 2 rows has the fields [\"instruction\", \"response\"]", columns]);
+    assert!(!desk.path("p.json").exists());
+    write_texts([Some("r"), None]);
+    desk.ok(&plan);
+}
+
+/// Size and footer are those of the plan; the rows are not.
+#[test]
+fn an_answer_that_was_changed_under_the_same_footer_is_named() {
+    let desk = Desk::planned("50");
+    desk.run("0/1");
+    assert_eq!(desk.check(&[])["complete"], true);
+    let path = desk.path("in/year=2020/a.parquet");
+    let mut bytes = fs::read(&path).expect("read");
+    let (id, _, answer) = rows(200)[170].clone();
+    let at = bytes.windows(answer.len()).position(|window| window == answer.as_bytes()).expect("the text as it is");
+    bytes[at] ^= 1;
+    fs::write(&path, bytes).expect("written");
+    let found = desk.check(&[]);
+    let problems = problems(&found);
+    assert_eq!(found["changed"], 1, "{problems}");
+    assert!(problems.contains("not those that were planned") && problems.contains(&id), "{problems}");
+}
+
+#[test]
+fn human_scores_that_are_texts_are_left_out_and_said() {
+    let desk = Desk(TempDir::new().expect("folder"));
+    let column = |texts: [&str; 2]| -> ArrayRef { Arc::new(StringArray::from(texts.to_vec())) };
+    let columns = [("id", ["a", "b"]), ("instruction", ["q", "p"]), ("response", ["r", "s"]), ("human", ["4", "5"])];
+    let batch = RecordBatch::try_from_iter(columns.map(|(name, texts)| (name, column(texts)))).expect("a batch");
+    write(&desk.path("a.parquet"), &batch, Compression::SNAPPY);
+    desk.ok(&["plan", "--input", "a.parquet", "--output", "plan.json", "--quiet"]);
+    desk.run("0/1");
+    let export = ["check", "--plan", "plan.json", "--output", "parts", "--export", "s.jsonl"];
+    let (code, stdout, stderr) = ran("score_files", desk.0.path(), &export);
+    assert_eq!(code, Some(0), "{stdout}{stderr}");
+    assert!(stderr.contains("note: the column \"human\" holds Utf8 and no numbers, so it is left out"), "{stderr}");
+    assert!(stdout.contains("2 rows, 0 of them with a human score"), "{stdout}");
+}
+
+#[test]
+fn shares_come_from_the_scheduler() {
+    let desk = Desk::planned("50");
+    let run = |name: &str, value: &str| -> Command {
+        let mut command = judge("score_files");
+        command
+            .args(["run", "--plan", "plan.json", "--output", "parts", "--quiet", "--of", "2"])
+            .current_dir(desk.0.path())
+            .env(name, value);
+        command
+    };
+    assert!(run("SLURM_ARRAY_TASK_ID", "1").status().expect("it starts").success());
+    assert_eq!(names(&desk.path("parts")).len(), 4);
+    assert!(desk.part(1).exists() && desk.part(3).exists());
+    assert!(run("JOB_COMPLETION_INDEX", "0").status().expect("it starts").success());
+    assert_eq!(desk.check(&[])["complete"], true);
+    for (name, value) in [("SLURM_ARRAY_TASK_ID", "2"), ("JOB_COMPLETION_INDEX", "x"), ("UNKNOWN", "0")] {
+        assert_eq!(run(name, value).output().expect("it starts").status.code(), Some(2), "{name}={value}");
+    }
+    for share in ["2/2", "0/0", "1", "a/b"] {
+        desk.fails(&["run", "--plan", "plan.json", "--output", "parts", "--shard", share], 2, &["i/n"]);
+    }
+}
+
+#[test]
+fn killed_and_doubled_runs_leave_whole_parts_and_nothing_else() {
+    let desk = Desk::planned("5");
+    let start = |share: &str| {
+        let mut command = judge("score_files");
+        command.args(["run", "--plan", "plan.json", "--output", "parts", "--quiet", "--shard", share]);
+        command.current_dir(desk.0.path()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("it starts")
+    };
+    // Each is killed once it has made some parts, wherever it is then.
+    for parts in [1, 9, 18, 27] {
+        let mut child = start("0/1");
+        let made = || {
+            desk.path("parts").is_dir()
+                && names(&desk.path("parts")).iter().filter(|name| name.ends_with(".json")).count() >= parts
+        };
+        while !made() && child.try_wait().expect("it runs").is_none() {
+            std::thread::yield_now();
+        }
+        child.kill().expect("killed");
+        child.wait().expect("it ends");
+    }
+    // A temporary file of an attempt that died long ago.
+    fs::write(desk.path("parts/.part-00039-of-00040.abc.tmp"), "half").expect("written");
+    let mut both = [start("0/1"), start("0/1")];
+    for child in &mut both {
+        assert!(child.wait().expect("it ends").success());
+    }
+    assert_eq!(desk.check(&["--one-device"])["complete"], true);
+    let found = names(&desk.path("parts"));
+    let temporary: Vec<&String> = found.iter().filter(|name| name.ends_with(".tmp")).collect();
+    assert!(temporary.is_empty(), "{temporary:?}");
+    assert_eq!(found.len(), 80);
+}
+
+#[test]
+fn what_an_engine_wrote_is_checked_by_the_record_of_the_run() {
+    let desk = Desk::planned("60");
+    desk.run("0/1");
+    // The record of a worker with the same options, which had no batch to score.
+    let mut child = judge("score_stream")
+        .args(["--columns", "instruction=prompt,response=completion", "--quiet", "--run", "run.json"])
+        .current_dir(desk.0.path())
+        .stdin(Stdio::piped())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .expect("it starts");
+    let writer = BatchWriter::new(child.stdin.take().expect("stdin"), "requests", batch(&rows(1)).schema_ref())
+        .expect("a stream");
+    writer.finish().expect("it listens");
+    assert!(child.wait().expect("it ends").success());
+    let args = ["check", "--input", "in", "--output", "parts/*.parquet", "--run", "run.json", "--quiet"];
+    desk.ok(&args);
+    desk.edit(1, |rows| rows[2].input[3] ^= 1);
+    desk.fails(&args, 1, &["1 result of other texts", "part-00001-of-00004.parquet row 2"]);
+    fs::remove_file(desk.part(1)).expect("removed");
+    desk.fails(&args, 1, &["60 rows of the input without a result"]);
+    desk.fails(&["check", "--input", "in", "--output", "parts"], 2, &["--run"]);
+}
+
+#[test]
+fn what_was_scored_is_exported_in_the_order_of_the_input() {
+    let desk = Desk(TempDir::new().expect("folder"));
+    let rows = generate(Split::Test, 150, 0);
+    let text =
+        |of: fn(&Row) -> &str| -> ArrayRef { Arc::new(rows.iter().map(|row| Some(of(row))).collect::<StringArray>()) };
+    let mut raters = ListBuilder::new(Float64Builder::new());
+    for (index, row) in rows.iter().enumerate() {
+        // Nobody graded some, and one rater is silent in others.
+        match index % 10 {
+            3 => raters.append_null(),
+            _ => raters.append_value([Some(row.scores[0]), None, Some(row.scores[2])]),
+        }
+    }
+    let columns: [(&str, ArrayRef); 4] = [
+        ("id", text(|row| &row.id)),
+        ("scores", Arc::new(raters.finish())),
+        ("instruction", text(|row| &row.instruction)),
+        ("response", text(|row| &row.response)),
+    ];
+    let batch =
+        RecordBatch::try_from_iter_with_nullable(columns.map(|(name, array)| (name, array, true))).expect("a batch");
+    fs::create_dir(desk.path("in")).expect("folder");
+    write(&desk.path("in/rows.parquet"), &batch, Compression::SNAPPY);
+    let options = ["--logits", "--probabilities", "--quiet", "--rows-per-shard", "40"];
+    desk.ok(&[&["plan", "--input", "in", "--output", "plan.json"][..], &options].concat());
+    desk.run("0/1");
+    let export = [
+        "check",
+        "--plan",
+        "plan.json",
+        "--output",
+        "parts",
+        "--quiet",
+        "--export",
+        "scores.jsonl",
+        "--json",
+        "check.json",
+    ];
+    let said = desk.ok(&export);
+    assert!(said.contains("150 rows, 135 of them with a human score"), "{said}");
+
+    // It is what lager_pointwise writes of the same rows.
+    let lines: Vec<Value> = rows
+        .iter()
+        .enumerate()
+        .map(|(index, row)| {
+            let human = if index % 10 == 3 { Value::Null } else { json!([row.scores[0], null, row.scores[2]]) };
+            json!({"id": row.id, "instruction": row.instruction, "response": row.response, "scores": human})
+        })
+        .collect();
+    crate::program::write_rows(desk.path("rows.jsonl"), &lines);
+    succeed("lager_pointwise", desk.0.path(), &["--input", "rows.jsonl", "--output", "direct.jsonl", "--quiet"]);
+    let (exported, direct) = (crate::program::rows(desk.path("scores.jsonl")), crate::program::rows(desk.path("direct.jsonl")));
+    assert_eq!(exported.len(), 150);
+    for (exported, direct) in exported.iter().zip(&direct) {
+        for field in ["id", "human", "score", "probabilities", "labels", "layers", "logits", "unscored"] {
+            assert_eq!(exported.get(field), direct.get(field), "{field}");
+        }
+    }
+    for (exported, row) in exported.iter().zip(&rows) {
+        assert_eq!((&exported["instruction"], &exported["response"]), (&json!(row.instruction), &json!(row.response)));
+    }
+    // Other programs take it, with the record beside it.
+    let fit = ["--valid", "scores.jsonl", "--weights-out", "weights.json", "--input", "scores.jsonl"];
+    assert!(succeed("lager_evaluate", desk.0.path(), &fit).contains("135 items scored and graded"));
+    assert!(succeed("agreement", desk.0.path(), &["--input", "scores.jsonl"]).contains("135 rows"));
+    let report = ["--input", "scores.jsonl", "--check", "check.json", "--output", "report.html", "--quiet"];
+    assert!(succeed("report", desk.0.path(), &report).contains("150 rows, 150 scored, 135 with a human score"));
+    // And the parts as they are.
+    let report =
+        ["--input", "parts", "--run", "plan.json", "--check", "check.json", "--output", "parts.html", "--quiet"];
+    assert!(succeed("report", desk.0.path(), &report).contains("150 rows, 150 scored, 0 with a human score"));
+    let page = fs::read_to_string(desk.path("parts.html")).expect("a page");
+    let found: Value = serde_json::from_slice(&fs::read(desk.path("check.json")).expect("read")).expect("JSON");
+    for expected in
+        ["Complete: the check", "Slowest of 4 parts", found["digests"]["results"].as_str().expect("a digest")]
+    {
+        assert!(page.contains(expected), "{expected:?} is not in {page}");
+    }
+
+    // An engine's rows come in any order, and without logits they are no tables.
+    let mut results: Vec<ResultRow> = (0..4).rev().flat_map(|shard| results(&desk.part(shard))).collect();
+    results.reverse();
+    results.swap(3, 140);
+    fs::create_dir(desk.path("out")).expect("folder");
+    let columns = ResultColumns { probabilities: true, ..ResultColumns::default() };
+    write(&desk.path("out/a.parquet"), &columns.batch(&results).expect("rows"), Compression::SNAPPY);
+    let plan: Value = serde_json::from_slice(&fs::read(desk.path("plan.json")).expect("read")).expect("JSON");
+    let plan = &plan["content"];
+    let record = json!({"format": "judge-run-record", "version": 2, "content": {
+        "settings": {"items": plan["items"]}, "resolved": plan["resolved"],
+    }});
+    fs::write(desk.path("run.json"), record.to_string()).expect("written");
+    let from_engine =
+        ["check", "--input", "in", "--output", "out", "--run", "run.json", "--quiet", "--export", "engine.jsonl"];
+    desk.ok(&from_engine);
+    for (engine, direct) in crate::program::rows(desk.path("engine.jsonl")).iter().zip(&direct) {
+        for field in ["id", "human", "score", "probabilities"] {
+            assert_eq!(engine.get(field), direct.get(field), "{field}");
+        }
+    }
+    // What is not complete is not exported, and a column without grades is refused.
+    desk.fails(
+        &[&export[..], &["--human", "response", "--overwrite"]].concat(),
+        1,
+        &["response", "lists with one per rater"],
+    );
+    desk.fails(&[&export[..], &["--human", "nowhere", "--overwrite"]].concat(), 1, &["nowhere"]);
+    fs::remove_file(desk.path("scores.jsonl")).expect("removed");
+    fs::remove_file(desk.part(2)).expect("removed");
+    desk.fails(&export, 1, &["shard 2: no part"]);
+    assert!(!desk.path("scores.jsonl").exists());
+}
+
+#[test]
+fn a_foreign_file_is_in_the_way_of_a_plan_a_part_and_what_is_made_of_them() {
+    let desk = Desk::planned("150");
+    let mine = |name: &str| fs::write(desk.path(name), "a file of mine").expect("written");
+    let stays = |name: &str, args: &[&str]| {
+        desk.fails(args, 2, &[Path::new(name).file_name().and_then(|name| name.to_str()).expect("a name")]);
+        assert_eq!(fs::read_to_string(desk.path(name)).expect("there"), "a file of mine", "{name}");
+        fs::remove_file(desk.path(name)).expect("removed");
+    };
+    mine("other.json");
+    let plan = [&PLAN[..6], &["--output", "other.json", "--model", "nowhere"]].concat();
+    stays("other.json", &plan);
+    let run = ["run", "--plan", "plan.json", "--output", "parts", "--quiet", "--shard", "0/1"];
+    fs::create_dir(desk.path("parts")).expect("folder");
+    for name in ["parts/part-00001-of-00002.parquet", "parts/part-00000-of-00002.json"] {
+        mine(name);
+        stays(name, &[&run[..], &["--model", "nowhere"]].concat());
+    }
+    desk.run("0/1");
+    let check = ["check", "--plan", "plan.json", "--output", "parts", "--quiet"];
+    for (option, name) in [("--json", "c.json"), ("--export", "e.jsonl"), ("--export", "e.jsonl.run.json")] {
+        mine(name);
+        stays(name, &[&check[..], &[option, name.trim_end_matches(".run.json")]].concat());
+    }
+    // A plan of other rows is not put in the place of one that parts may have been made by; an export is known again.
+    desk.fails(&[&PLAN[..], &["--rows-per-shard", "100"]].concat(), 2, &["plan.json exists"]);
+    desk.ok(&[&PLAN[..], &["--rows-per-shard", "150"]].concat());
+    let export = [&check[..], &["--export", "e.jsonl"]].concat();
+    desk.ok(&export);
+    assert!(desk.ok(&export).contains("e.jsonl is complete"));
+}

@@ -7,52 +7,27 @@
 //! what was expected and what was found.
 //!
 //! ```
-//! use judge_core::{Fields, Layer, LayerTable};
-//! use judge_data::{
-//!     Dataset, DatasetOptions, Extra, Fate, InputFile, LabelTable, Opened, Program, Record, Resolved, RunPlan, ScoreFile,
-//!     ScoreOutcome, ScoreRow, write_atomic,
-//! };
+//! use judge_core::testing::ScriptedBackbone;
+//! use judge_core::{LagerJudge, LagerSettings, Scale};
+//! use judge_data::{Job, Program};
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
-//! let folder = tempfile::tempdir()?;
-//! let (input, output) = (folder.path().join("graded.jsonl"), folder.path().join("scores.jsonl"));
-//! write_atomic(
-//!     &input,
-//!     br#"{"id": "a", "instruction": "2 + 2?", "response": "4", "scores": [5, 4]}
-//! {"id": "b", "instruction": "2 + 2?", "response": "five, I think", "scores": [1, 2]}
-//! "#,
-//! )?;
+//! # let folder = tempfile::tempdir()?;
+//! # let (input, output) = (folder.path().join("rows.jsonl"), folder.path().join("scores.jsonl"));
+//! # std::fs::write(&input, r#"{"id": 1, "instruction": "2 + 2?", "response": "4", "human": 5}"#)?;
+//! let model = ScriptedBackbone::new(4); // a stand-in; `judge_models::Model::load` for a real one
+//! let judge = LagerJudge::new(LagerSettings::prompt_end(Scale::integers(1, 5)?), &model)?;
 //!
-//! // The kind is detected from the fields; `DatasetOptions::format` overrides that.
-//! let records: Vec<Record> = Dataset::open(&input, &DatasetOptions::default())?.collect::<Result<_, _>>()?;
-//!
-//! // Before a model is loaded: the output is checked and locked, a finished run recognised, an interrupted one found.
-//! let mut plan = RunPlan::new(&output, records.len(), Program::new("word_counter", env!("CARGO_PKG_VERSION")));
-//! plan.inputs = vec![InputFile::of(&input)?.with_rows(records.len())];
-//! plan.settings.insert("model".into(), "none".into());
-//! let Opened::Ready(start) = plan.clone().open()? else { return Ok(()) };
-//! let mut scores = start.begin(Resolved::default())?; // here with what is known of the model
-//! for (row, record) in records.iter().enumerate().rev() {
-//!     let (Record::Graded(graded), false) = (record, scores.is_done(row)) else { continue };
-//!     let words = graded.field("response").map_or(0, |text| text.split(' ').count());
-//!     let table = LayerTable::from_rows(&[vec![0.0, 0.0], vec![words as f64, 1.5]])?; // a model's, as a rule
-//!     let labels = vec!["1".into(), "5".into()];
-//!     let read = LabelTable { labels, table, step: 0, completion: String::new() };
-//!     let (id, human) = (graded.id.clone(), graded.scores.clone());
-//!     let fate = Fate { graded: !human.is_empty(), ..Fate::SCORED };
-//!     scores.push(row, &ScoreRow { id, human, outcome: ScoreOutcome::Read(read, None), extra: Extra::new() }, fate)?;
-//! }
-//! let record = scores.finish()?; // also in scores.jsonl.run.json
-//! assert_eq!((record.counts.scored, record.counts.graded), (2, 2));
-//! assert!(matches!(plan.open()?, Opened::Complete(_)));
-//!
-//! let items = ScoreFile::open(&output)?.collect::<Result<Vec<_>, _>>()?;
-//! assert_eq!(items[0].human, Some(4.5));
-//! let table = items[1].table.as_ref().map_err(ToString::to_string)?;
-//! assert_eq!(table.row(Layer(1)), Some(&[3.0, 1.5][..]));
+//! // Checks the whole input first, resumes what was interrupted, recognises what is finished.
+//! let job = Job::new(&input, &output, Program::new("my_judge", env!("CARGO_PKG_VERSION")));
+//! let counts = job.run(&model, &judge, |done, rows| eprintln!("{done} of {rows}"))?;
+//! println!("{} of {} rows scored", counts.scored, counts.rows());
+//! # assert_eq!((counts.scored, counts.graded), (1, 1));
 //! # Ok(())
 //! # }
 //! ```
+//!
+//! Rows of your own, several judges, a model that is loaded only if there is something to do: [`RunPlan::open`] and [`RunStart::judge`], of which [`Job`] is made.
 //!
 //! # What is here
 //!
@@ -64,7 +39,7 @@
 //! | read a published set of pairs, or verdicts on it that were made elsewhere | [`Benchmark`], [`PairVerdicts`]; [`PairVote`] for MT-bench's votes |
 //! | tell users that their human scores are not read | [`HumanScores`] |
 //! | refuse outputs that would destroy something | [`Outputs`], [`check_outputs`], [`write_new`] |
-//! | judge all records of a file, or read all its prompts | [`judge_rows`], [`read_rows`] |
+//! | judge a file | [`Job`]; [`RunStart::judge`], [`judge_rows`] and [`read_rows`] for rows of your own |
 //! | say before any work that a template uses a field that no row has | [`check_templates`] |
 //! | write a judge's labels as graded rows for probes | [`LabelRow`] |
 //! | write rows | [`RunPlan`] and [`Run`]; [`JsonlWriter`] for what is quick; [`AtomicFile`] for anything else |
@@ -96,6 +71,7 @@ mod foreign;
 mod human_scores;
 mod ids;
 mod input;
+mod job;
 mod jobs;
 mod journal;
 mod jsonl;
@@ -151,6 +127,7 @@ pub use error::{Error, PartialProblem, Place};
 pub use human_scores::HumanScores;
 pub use ids::Ids;
 pub use input::{Input, InputReader, IntoInput};
+pub use job::{Job, Judged};
 pub use jobs::{Carry, Numbered, check_templates, judge_rows, read_rows, score_row, split_label};
 pub use journal::{Resumed, SyncEvery};
 pub use jsonl::JsonlWriter;

@@ -1,0 +1,142 @@
+//! A file judged, resumably: rows in, rows and a record out.
+
+use std::ops::ControlFlow;
+use std::path::PathBuf;
+
+use judge_core::{Backbone, Judge, RunEvent, RunSummary, TextModel};
+use serde::Serialize;
+
+use crate::{
+    Carry, Counts, Dataset, DatasetOptions, Error, Fate, Input, MadeBy, Numbered, Opened, Outputs, Program, Resolved,
+    RunPlan, RunRecord, RunStart, SingleRow, WriteOptions, judge_rows,
+};
+
+/// Judges every row of a file and writes a row for each, in the order of the input, with the record of the run beside it.
+///
+/// The whole input is checked before any row is judged, and no file of somebody else's is replaced. Interrupted at any moment, the same job resumes; finished, it is
+/// recognised by the content of input, model and judge, and nothing is computed. A row that cannot be judged is written with the reason, and counted.
+///
+/// ```
+/// use judge_core::testing::ScriptedBackbone;
+/// use judge_core::{LagerJudge, LagerSettings, Scale};
+/// use judge_data::{Job, Program};
+///
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let folder = tempfile::tempdir()?;
+/// # let (input, output) = (folder.path().join("rows.jsonl"), folder.path().join("scores.jsonl"));
+/// # std::fs::write(&input, r#"{"id": 1, "instruction": "2 + 2?", "response": "4", "human": 5}"#)?;
+/// let model = ScriptedBackbone::new(4); // a stand-in; `judge_models::Model::load(folder, …)` for a real one
+/// let judge = LagerJudge::new(LagerSettings::prompt_end(Scale::integers(1, 5)?), &model)?;
+/// let program = Program::new("my_judge", env!("CARGO_PKG_VERSION"));
+/// let counts = Job::new(&input, &output, program).run(&model, &judge, |done, rows| eprintln!("{done} of {rows}"))?;
+/// println!("{} of {} rows scored", counts.scored, counts.rows());
+/// for (reason, rows) in &counts.unscored {
+///     println!("unscored, {reason}: {rows}");
+/// }
+/// # assert_eq!((counts.scored, counts.graded), (1, 1));
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone, Debug)]
+pub struct Job {
+    /// The rows: JSON lines or a JSON array, plain, gzip or zstd; `-` is standard input.
+    pub input: PathBuf,
+    /// How they are read: format, columns, ids, at most how many.
+    pub dataset: DatasetOptions,
+    /// Which of their other fields are carried to the output.
+    pub carry: Carry,
+    /// Where the rows go.
+    pub output: PathBuf,
+    /// How they are written.
+    pub write: WriteOptions,
+    /// The program, for the record.
+    pub program: Program,
+}
+
+impl Job {
+    /// A job that detects the format of its input and carries all fields.
+    pub fn new(input: impl Into<PathBuf>, output: impl Into<PathBuf>, program: Program) -> Self {
+        Self {
+            input: input.into(),
+            dataset: DatasetOptions::default(),
+            carry: Carry::All,
+            output: output.into(),
+            write: WriteOptions::default(),
+            program,
+        }
+    }
+
+    /// Judges the rows that are not judged yet. Rows are those of [`SingleRow`]. `progress` is told how many of how many rows are judged, those of earlier starts among
+    /// them.
+    ///
+    /// # Errors
+    /// Whatever is wrong with the input or the output, before any row is judged; [`Error::JudgeSettings`] for a judge that does not say what its verdicts depend on;
+    /// [`Error::Core`] if the judge or the model fails. What was written before stays.
+    pub fn run<M: Backbone>(
+        &self,
+        model: &M,
+        judge: &impl Judge<Numbered>,
+        mut progress: impl FnMut(usize, usize),
+    ) -> Result<Counts, Error> {
+        let input = Input::open(&self.input)?;
+        Outputs::new([&self.input]).rows([&self.output]).overwrite(self.write.overwrite).check()?;
+        let rows = self.records(&input)?.try_fold(0, |rows, record| record.map(|_| rows + 1))?;
+        let resolved = Resolved::of(model.info(), [judge as &dyn Judge<Numbered>])?;
+        let mut plan = RunPlan::new(&self.output, rows, self.program.clone());
+        plan.inputs = vec![input.identity()?.with_rows(rows)];
+        plan.settings.insert("carry".to_owned(), format!("{:?}", self.carry).into());
+        plan.settings.insert("columns".to_owned(), self.dataset.columns.to_string().into());
+        plan.made_by = MadeBy::Model(resolved.clone());
+        plan.options = self.write;
+        let start = match plan.open()? {
+            Opened::Complete(record) => return Ok(record.counts),
+            Opened::Ready(start) => start,
+        };
+        let mut done = start.resumed().rows;
+        let row = |result| SingleRow::new(result, &self.carry);
+        let judged = start.judge(resolved, model, vec![judge], self.records(&input)?, row, |event| {
+            if let RunEvent::Item(_) = event {
+                done += 1;
+                progress(done, rows);
+            }
+            ControlFlow::Continue(())
+        })?;
+        Ok(judged.record.map(|record| record.counts).unwrap_or_default())
+    }
+
+    fn records(&self, input: &Input) -> Result<Dataset, Error> {
+        Dataset::open(input, &self.dataset)
+    }
+}
+
+/// What became of [`RunStart::judge`].
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct Judged {
+    /// What the runner counted in this start.
+    pub summary: RunSummary,
+    /// The record of the finished run; `None` if the observer broke it off. The same run then resumes.
+    pub record: Option<RunRecord>,
+}
+
+impl RunStart {
+    /// Judges the rows that are not there yet and puts the output in place: [`begin`](Self::begin), [`judge_rows`] and [`Run::finish`](crate::Run::finish). `row` makes
+    /// a row of each result.
+    ///
+    /// # Errors
+    /// Those of the three.
+    pub fn judge<T: Serialize>(
+        self,
+        resolved: Resolved,
+        model: &dyn TextModel,
+        judges: Vec<&dyn Judge<Numbered>>,
+        records: Dataset,
+        row: impl FnMut(judge_core::ItemResult<Numbered>) -> Result<(T, Fate), Error>,
+        observe: impl FnMut(&RunEvent<Numbered>) -> ControlFlow<()>,
+    ) -> Result<Judged, Error> {
+        let mut run = self.begin(resolved)?;
+        let summary = judge_rows(&mut run, model, judges, records, row, observe)?;
+        let record = if summary.cancelled { None } else { Some(run.finish()?) };
+        Ok(Judged { summary, record })
+    }
+}

@@ -55,6 +55,7 @@ fn run(cli: &Cli) -> Result<()> {
     if data.ungraded > 0 {
         say(format_args!("{} rows have no grade and are skipped", data.ungraded))?;
     }
+    data.unread.tell_that("cannot be read and are skipped");
     let aspects: Vec<&String> = data.rows.keys().collect();
     for (aspect, rows) in &data.rows {
         cli.training().check(rows).with_context(|| format!("aspect {aspect:?}"))?;
@@ -111,7 +112,8 @@ fn run(cli: &Cli) -> Result<()> {
     let path = report_path(&cli.output);
     let binary = cli.binary;
     let report = json!({
-        "model": model.info(), "binary": binary, SETTINGS: settings, "ungraded": data.ungraded, "aspects": reports,
+        "model": model.info(), "binary": binary, SETTINGS: settings, "ungraded": data.ungraded,
+        "unread": data.unread.count(), "aspects": reports,
     });
     write_json(&path, cli::PROGRAM, &report)?;
     say(format_args!("-> {}", path.display()))

@@ -186,7 +186,10 @@ fn score(
     let started = now();
     let mut part = PartWriter::create(&args.output, plan, shard)?;
     let items = plan.batches(plan.range(shard)).flat_map(|items| match items {
-        Ok(items) => items.into_iter().map(Ok).collect(),
+        Ok(items) => {
+            scoring.look_at(&items);
+            items.into_iter().map(Ok).collect()
+        }
         Err(error) => vec![Err(error)],
     });
     let summary = scoring.scorer().score(items, |row| {

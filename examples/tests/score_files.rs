@@ -706,3 +706,21 @@ fn a_foreign_file_is_in_the_way_of_a_plan_a_part_and_what_is_made_of_them() {
     desk.ok(&export);
     assert!(desk.ok(&export).contains("e.jsonl is complete"));
 }
+
+#[test]
+fn the_embedded_model_says_that_rows_are_none_of_its_own() {
+    let desk = Desk::planned("100");
+    let run = |plan: &str, parts: &str| {
+        let args = ["run", "--plan", plan, "--output", parts, "--shard", "0/1"];
+        let (code, stdout, stderr) = ran("score_files", desk.0.path(), &args);
+        assert_eq!(code, Some(0), "{stdout}{stderr}");
+        stderr.matches("note: without --model the embedded model reads these rows").count()
+    };
+    assert_eq!(run("plan.json", "parts"), 0);
+    let strange: Vec<(String, String, String)> =
+        (0..4).map(|id| (id.to_string(), "Name a river.".to_owned(), "The Rhine.".to_owned())).collect();
+    write(&desk.path("strange.parquet"), &batch(&strange), Compression::SNAPPY);
+    let plan = ["plan", "--input", "strange.parquet", "--columns", "instruction=prompt,response=completion"];
+    desk.ok(&[&plan[..], &["--rows-per-shard", "2", "--output", "strange.json"]].concat());
+    assert_eq!(run("strange.json", "strange"), 1, "once for both shards");
+}

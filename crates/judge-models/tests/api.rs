@@ -63,7 +63,7 @@ fn problem(model: &ApiModel) -> (ApiProblem, String) {
     let error = texts(model, &asks(&["a"])).unwrap_err();
     let shown = format!("{error} {error:?} {:?}", error.source().map(ToString::to_string));
     assert!(!shown.contains("very-secret"), "{shown}");
-    let BackboneError::Model(source) = error else { panic!("{error}") };
+    let BackboneError::Failed { request: 0, source } = error else { panic!("{error}") };
     match *source.downcast::<Error>().unwrap() {
         Error::Api { url, problem } => {
             assert!(url.ends_with("/v1/chat/completions"), "{url}");
@@ -273,6 +273,23 @@ fn final_statuses_end_the_run_at_once_and_never_show_the_key() {
         assert!(shown.contains("no model for Bearer [key]") && shown.contains(&status.to_string()), "{shown}");
         assert_eq!(server.requests(), 1);
     }
+}
+
+/// The second of two rows is refused for a reason that is not its own; the first one's answer does not come before.
+#[test]
+fn an_error_that_ends_a_run_names_its_row() {
+    let server = Server::start(|_, seen| match seen.prompt().contains("odd") {
+        true => Reply::error(401, "who are you"),
+        false => Reply::Hang,
+    });
+    let model = model(&server);
+    let judge = WrittenJudge::new(PromptFamily::built_in_on("single-json", Some(5)).unwrap());
+    let items = ["even", "odd"].map(|name| (name.into(), [("instruction", "?"), ("response", name)]));
+    let error = Runner::new(&model, vec![&judge]).collect(items).unwrap_err();
+    let judge_core::Error::Item { id, source, .. } = &error else { panic!("{error}") };
+    assert_eq!(*id, judge_core::ItemId::from("odd"), "{error}");
+    let Some(BackboneError::Failed { request: 1, source }) = source.downcast_ref() else { panic!("{error}") };
+    assert!(source.is::<Error>() && error.to_string().contains("status 401: \"who are you\""), "{error}");
 }
 
 /// An odd answer to one row, and good ones to the others.

@@ -161,7 +161,7 @@ impl TextModel for ApiModel {
     ///
     /// # Errors
     /// [`BackboneError::Unsupported`] and [`BackboneError::Request`] for a request that cannot be
-    /// sent as it is; [`BackboneError::Model`] for the first final failure of any request. The
+    /// sent as it is; [`BackboneError::Failed`] for the first final failure of any request. The
     /// other requests in flight are given up then.
     ///
     /// # Panics
@@ -229,7 +229,8 @@ impl TextModel for ApiModel {
                         }
                     };
                     let url = self.inner.transport.url().to_owned();
-                    return Err(BackboneError::Model(Box::new(Error::Api { url, problem })));
+                    let source = Box::new(Error::Api { url, problem });
+                    return Err(BackboneError::Failed { request: number, source });
                 }
             };
             if exchange.give(number, outcome).is_break() {

@@ -292,6 +292,56 @@ fn an_error_that_ends_a_run_names_its_row() {
     assert!(source.is::<Error>() && error.to_string().contains("status 401: \"who are you\""), "{error}");
 }
 
+/// Whatever a service shows for the probabilities of its tokens, they cost a row no more than themselves.
+#[test]
+fn odd_log_probabilities_cost_at_most_their_row() {
+    let token = |log_prob: Value, top: Value| json!([{"token": "ok", "logprob": log_prob, "top_logprobs": top}]);
+    let alternative = |log_prob: Value| json!([{"token": "ok", "logprob": -0.1}, {"token": "no", "logprob": log_prob}]);
+    let unscored = Reason::NoAnswer.as_str();
+    for (log_probs, expected, alternatives, requests) in [
+        (json!({"content": token(json!(-0.1), alternative(json!(-3)))}), "ok", 1, 3),
+        (json!({"content": token(json!(-0.1), Value::Null)}), "ok", 1, 3),
+        (json!({"content": token(Value::Null, alternative(json!(-3)))}), "ok", 0, 3),
+        (json!({"content": token(json!(-0.1), alternative(Value::Null))}), "ok", 0, 3),
+        (json!({"content": token(json!(-0.1), json!([null]))}), "ok", 0, 3),
+        (json!({"content": [null]}), "ok", 0, 3),
+        (json!({"content": null}), "ok", 0, 3),
+        (Value::Null, "ok", 0, 3),
+        (json!({"content": token(json!("x"), json!([]))}), unscored, 0, 5),
+        (json!({"content": token(json!(3), json!([]))}), unscored, 0, 5),
+    ] {
+        let shown = log_probs.clone();
+        let server = Server::start(move |_, seen| {
+            let mut body = completion(if seen.prompt() == "odd" { "ok" } else { seen.prompt() });
+            if seen.prompt() == "odd" {
+                body["choices"][0]["logprobs"] = shown.clone();
+            }
+            Reply::json(200, &body)
+        });
+        let mut requests_sent = asks(&["a", "odd", "b"]);
+        for request in &mut requests_sent {
+            request.want.generate.as_mut().unwrap().top_log_probs = 2;
+        }
+        let (mut texts, mut found) = (BTreeMap::new(), 0);
+        model(&server)
+            .run(&requests_sent, &mut |index, outcome| {
+                let text = match outcome {
+                    Outcome::Read(reading) => {
+                        let generated = reading.generated.unwrap();
+                        found += generated.alternatives.len();
+                        generated.text
+                    }
+                    Outcome::Unscored(unscored) => unscored.reason.to_string(),
+                };
+                texts.insert(index, text);
+                ControlFlow::Continue(())
+            })
+            .unwrap();
+        assert_eq!(texts.into_values().collect::<Vec<_>>(), ["a", expected, "b"], "{log_probs}");
+        assert_eq!((found, server.requests()), (alternatives, requests), "{log_probs}");
+    }
+}
+
 /// An odd answer to one row, and good ones to the others.
 #[test]
 fn one_odd_answer_costs_its_row_alone() {

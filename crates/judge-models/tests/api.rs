@@ -4,6 +4,8 @@ mod server;
 
 use std::collections::BTreeMap;
 use std::error::Error as _;
+use std::io::{Read, Write};
+use std::net::{Shutdown, TcpListener, TcpStream};
 use std::ops::ControlFlow;
 use std::sync::{Arc, Condvar, Mutex};
 use std::time::{Duration, Instant};
@@ -340,6 +342,88 @@ fn odd_log_probabilities_cost_at_most_their_row() {
         assert_eq!(texts.into_values().collect::<Vec<_>>(), ["a", expected, "b"], "{log_probs}");
         assert_eq!((found, server.requests()), (alternatives, requests), "{log_probs}");
     }
+}
+
+/// Variables that name proxies.
+const VARIABLES: [&str; 4] = ["HTTPS_PROXY", "HTTP_PROXY", "ALL_PROXY", "NO_PROXY"];
+
+/// The rest of a test below, in a process with another environment: asks the service at this address, and prints its answer.
+#[test]
+#[ignore = "run by proxies_of_the_environment_are_used"]
+fn asks_from_a_process_of_its_own() {
+    let base_url = std::env::var("JUDGE_TEST_BASE_URL").unwrap();
+    let settings = ApiSettings { base_url, model: "m".into(), max_attempts: 1, ..ApiSettings::default() };
+    match ApiModel::new(settings) {
+        Ok(model) => println!("answer: {}", texts(&model, &asks(&["abc"])).unwrap()[&0]),
+        Err(error) => println!("refused: {error}"),
+    }
+}
+
+#[test]
+fn proxies_of_the_environment_are_used() {
+    let server = Server::start(honest);
+    let (proxy, tunnels) = start_proxy(&server);
+    let ask = |base_url: &str, environment: &[(&str, &str)]| {
+        let mut command = std::process::Command::new(std::env::current_exe().unwrap());
+        command.args(["--ignored", "--exact", "asks_from_a_process_of_its_own", "--nocapture"]);
+        for name in VARIABLES {
+            command.env_remove(name).env_remove(name.to_lowercase());
+        }
+        command.env("JUDGE_TEST_BASE_URL", base_url).envs(environment.iter().copied());
+        let output = command.output().unwrap();
+        let said = String::from_utf8_lossy(&output.stdout).into_owned();
+        assert!(output.status.success(), "{said}{}", String::from_utf8_lossy(&output.stderr));
+        let line =
+            said.lines().find(|line| line.contains("answer: ") || line.contains("refused: ")).unwrap().to_owned();
+        (line, std::mem::take(&mut *tunnels.lock().unwrap()))
+    };
+    let elsewhere = "http://service.invalid/v1";
+    let (line, seen) = ask(elsewhere, &[("HTTP_PROXY", &format!("http://me:pass@{proxy}"))]);
+    assert!(line.ends_with("answer: abc"), "{line}");
+    assert!(matches!(&seen[..], [one] if one.starts_with("CONNECT service.invalid:80 ")), "{seen:?}");
+    assert!(seen[0].to_lowercase().contains("proxy-authorization: basic bwu6cgfzcw=="), "{seen:?}");
+    let (line, seen) = ask(elsewhere, &[("all_proxy", &format!("http://{proxy}"))]);
+    assert!(line.ends_with("answer: abc") && seen.len() == 1, "{line} {seen:?}");
+    // Neither for the other scheme nor for hosts that are excepted.
+    let here = &server.base_url;
+    for environment in [
+        &[("HTTPS_PROXY", proxy.as_str())][..],
+        &[("HTTP_PROXY", proxy.as_str()), ("NO_PROXY", "localhost, 127.0.0.1")],
+    ] {
+        let (line, seen) = ask(here, environment);
+        assert!(line.ends_with("answer: abc") && seen.is_empty(), "{environment:?}: {line} {seen:?}");
+    }
+    let (line, _) = ask(here, &[("HTTP_PROXY", "ftp://me:hidden@somewhere")]);
+    assert!(line.contains("HTTP_PROXY is no address of a proxy") && !line.contains("hidden"), "{line}");
+}
+
+/// A proxy that leads every tunnel to this server, whatever it was asked for: its address, and what it was asked for.
+fn start_proxy(server: &Server) -> (String, Arc<Mutex<Vec<String>>>) {
+    let target = server.base_url.trim_start_matches("http://").trim_end_matches("/v1").to_owned();
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap().to_string();
+    let tunnels: Arc<Mutex<Vec<String>>> = Arc::default();
+    let seen = tunnels.clone();
+    std::thread::spawn(move || {
+        for mut client in listener.incoming().flatten() {
+            let mut head = Vec::new();
+            while !head.ends_with(b"\r\n\r\n") {
+                let mut byte = [0];
+                client.read_exact(&mut byte).unwrap();
+                head.push(byte[0]);
+            }
+            seen.lock().unwrap().push(String::from_utf8(head).unwrap());
+            client.write_all(b"HTTP/1.1 200 Connected\r\n\r\n").unwrap();
+            let mut service = TcpStream::connect(&target).unwrap();
+            let (mut from, mut to) = (client.try_clone().unwrap(), service.try_clone().unwrap());
+            std::thread::spawn(move || std::io::copy(&mut from, &mut to));
+            std::thread::spawn(move || {
+                let _ = std::io::copy(&mut service, &mut client);
+                let _ = client.shutdown(Shutdown::Both);
+            });
+        }
+    });
+    (address, tunnels)
 }
 
 /// An odd answer to one row, and good ones to the others.

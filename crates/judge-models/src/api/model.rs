@@ -124,9 +124,9 @@ impl ApiModel {
     /// A client for the service. Nothing is sent yet.
     ///
     /// # Errors
-    /// [`Error::Api`] for settings that cannot work.
+    /// [`Error::Api`] for settings that cannot work, and for a variable of the environment that should name a proxy and does not.
     pub fn new(settings: ApiSettings) -> Result<Self, Error> {
-        let transport = Transport::new(settings.endpoint()?, &settings);
+        let transport = Transport::new(settings.endpoint()?, &settings)?;
         let gate = Gate::new(settings.concurrency, settings.requests_per_minute, settings.tokens_per_minute);
         let (counters, names) = (Counters::default(), Mutex::default());
         Ok(Self { inner: Arc::new(Inner { settings, transport, gate, counters, names }) })

@@ -22,7 +22,7 @@ use judge_probe::{
 /// Import a scikit-learn probe.
 ///
 /// Reads the pickle of a LogisticRegression, LogisticRegressionCV, LinearSVC or linear SVC, alone or behind a StandardScaler and a PCA, in a
-/// GridSearchCV or RandomizedSearchCV or not, and prints what it found. Save it with pickle.dump; files of joblib.dump are not read. Nothing in the pickle is run, and anything
+/// GridSearchCV or RandomizedSearchCV or not, as pickle.dump or joblib.dump wrote it, and prints what it found. Nothing in the pickle is run, and anything
 /// but these classes is refused by name.
 ///
 /// With --output the probe is saved. A pickle of INSPECTOR's program says which states its features are; for any other give --model, --layer and

@@ -75,7 +75,7 @@ impl Data {
     pub fn read(input: &Input, reading: &Reading<'_>) -> Result<Self> {
         let path = input.path();
         let mut data = Self::default();
-        let mut seen = BTreeSet::new();
+        let (mut seen, mut first) = (BTreeSet::new(), None);
         for (index, row) in input.rows()?.enumerate() {
             let row = row?;
             if index == 0 && is_probing_file(&row) {
@@ -83,16 +83,23 @@ impl Data {
                 break;
             }
             let place = row.place().clone();
+            // Errors of the crate name their place already.
+            let placed = |error: anyhow::Error| match error.is::<judge_data::Error>() {
+                true => error,
+                false => error.context(place.to_string()),
+            };
             match data.read_line(row, index, reading, &mut seen) {
                 Ok(()) => data.unread.note(&place, None),
-                Err(RowError::Odd(why)) => data.unread.note(&place, Some(why)),
-                // Errors of the crate name their place already.
-                Err(RowError::Run(error)) if error.is::<judge_data::Error>() => return Err(error),
-                Err(RowError::Run(error)) => return Err(error.context(place.to_string())),
+                Err(RowError::Odd { why, error }) => {
+                    data.unread.note(&place, Some(why));
+                    first.get_or_insert_with(|| placed(error));
+                }
+                Err(RowError::Run(error)) => return Err(placed(error)),
             }
         }
         if let Some((place, why)) = data.unread.all() {
-            bail!("no row of {} can be read; the first is {place}: {why}", path.display());
+            let error = first.unwrap_or_else(|| anyhow!("{} is no probing file: {place}: {why}", path.display()));
+            return Err(error.context(format!("no row of {} can be read", path.display())));
         }
         for aspect in reading.aspects {
             let known = data.rows.keys();
@@ -159,7 +166,7 @@ impl Data {
         let text = |field: &str| {
             let json = fields.text(field).filter(|json| *json != "null");
             let text = json.map(|json| fields.rendered(field).map_or_else(|| json.to_owned(), Cow::into_owned));
-            text.ok_or_else(|| RowError::Odd(format!("there is no field {field:?}, or it is null")))
+            text.ok_or_else(|| RowError::odd(format!("there is no field {field:?}, or it is null")))
         };
         if let Some(field) = reading.group {
             graded.group = text(field)?;
@@ -231,7 +238,7 @@ impl ProbingRow {
 fn text_field(row: &Row, columns: &Columns, field: Field) -> Result<Option<String>, RowError> {
     let Some(json) = columns.find(row, field)?.and_then(|name| row.value(name)) else { return Ok(None) };
     let text = serde_json::from_str(json);
-    text.map(Some).map_err(|_| RowError::Odd(format!("expected {field} to be text, found {json}")))
+    text.map(Some).map_err(|_| RowError::odd(format!("expected {field} to be text, found {json}")))
 }
 
 /// A prompt as the options want it.
@@ -246,7 +253,7 @@ fn template(reading: &Reading<'_>, aspect: Option<&str>) -> Result<PromptTemplat
     }
     let known = || Aspect::ALL.map(Aspect::as_str).join(", ");
     let Some(aspect) = aspect else {
-        return Err(RowError::Odd(format!(
+        return Err(RowError::odd(format!(
             "the row names no aspect, so there is no built-in prompt for it; built-in are {}: add a field \"aspect\", or give \
              --template FILE",
             known()

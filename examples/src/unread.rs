@@ -65,16 +65,29 @@ impl Unread {
 /// Why a row cannot be taken.
 #[derive(Debug)]
 pub enum RowError {
-    /// Its own fault, which costs it alone: what was expected and found.
-    Odd(String),
+    /// Its own fault, which costs it alone.
+    Odd {
+        /// What was expected and found.
+        why: String,
+        /// What to say where no row can be taken.
+        error: anyhow::Error,
+    },
     /// What is wrong with more than one row.
     Run(anyhow::Error),
+}
+
+impl RowError {
+    /// A row's own fault.
+    #[must_use]
+    pub fn odd(why: String) -> Self {
+        Self::Odd { error: anyhow::anyhow!("{why}"), why }
+    }
 }
 
 impl From<judge_data::Error> for RowError {
     fn from(error: judge_data::Error) -> Self {
         match error.of_row() {
-            Some(why) => Self::Odd(why.detail),
+            Some(why) => Self::Odd { why: why.detail, error: error.into() },
             None => Self::Run(error.into()),
         }
     }
@@ -83,7 +96,7 @@ impl From<judge_data::Error> for RowError {
 impl From<judge_core::Error> for RowError {
     fn from(error: judge_core::Error) -> Self {
         match JudgeError::from(error) {
-            JudgeError::Unscored(why) => Self::Odd(why.detail),
+            JudgeError::Unscored(why) => Self::odd(why.detail),
             JudgeError::Failed(source) => Self::Run(anyhow::Error::from_boxed(source)),
         }
     }

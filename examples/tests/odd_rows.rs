@@ -295,6 +295,10 @@ fn odd_rows_are_not_learnt_from() {
     assert_eq!((&found, &unread), (&alone, &json!(9)), "{said}");
     let note = "9 of 49 rows cannot be read and are skipped; the first is in.jsonl, line 1: expected aspect to be text";
     assert!(said.contains(note), "{said}");
+    // What no row has is said as by the others, with the way out.
+    write_rows(folder.path().join("in.jsonl"), &[json!({"id": 1, "ask": "q", "score": 3})]);
+    let (code, _, said) = ran("inspector_train", folder.path(), &["--input", "in.jsonl", "--output", "none"]);
+    assert!(code == Some(1) && said.contains("no row of in.jsonl can be read") && said.contains("--columns"), "{said}");
     // The published form: one object of lists.
     let file = |rows: Value| [json!({"fluency": rows})];
     let probing: Vec<Value> = good

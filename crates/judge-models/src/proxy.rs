@@ -6,8 +6,8 @@
 //! | `ALL_PROXY` | those whose own variable is not set |
 //! | `NO_PROXY` | none of these hosts, separated by commas, and of the hosts below them; `*` is all |
 //!
-//! A name in lower case counts where the one in capitals is not set. The network client has a rule of its own, one proxy for every address. It is not used:
-//! a service at `http://localhost` would be asked through the proxy for the world outside.
+//! A name in lower case counts where the one in capitals is not set. The network client has a rule of its own, one proxy for every
+//! address. It is not used: a service at `http://localhost` would be asked through the proxy for the world outside.
 
 use ureq::Proxy;
 

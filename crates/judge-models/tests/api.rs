@@ -350,6 +350,7 @@ const VARIABLES: [&str; 4] = ["HTTPS_PROXY", "HTTP_PROXY", "ALL_PROXY", "NO_PROX
 /// The rest of a test below, in a process with another environment: asks the service at this address, and prints its answer.
 #[test]
 #[ignore = "run by proxies_of_the_environment_are_used"]
+#[expect(clippy::print_stdout, reason = "what the other process reads")]
 fn asks_from_a_process_of_its_own() {
     let base_url = std::env::var("JUDGE_TEST_BASE_URL").unwrap();
     let settings = ApiSettings { base_url, model: "m".into(), max_attempts: 1, ..ApiSettings::default() };

@@ -193,7 +193,8 @@ pub(super) struct Client {
 }
 
 impl Client {
-    /// A client for a repository of the options' hub. Nothing is sent yet. The proxy that the environment names for addresses like the hub's is used.
+    /// A client for a repository of the options' hub. Nothing is sent yet. The proxy that the environment names for the hub's
+    /// scheme is used.
     pub(super) fn new(repo: &str, options: &HubOptions) -> Result<Self, HubProblem> {
         let endpoint = options.endpoint.as_deref().unwrap_or(HUB).trim_end_matches('/').to_owned();
         let origin = address(&endpoint)?;

@@ -13,8 +13,8 @@ use super::{Limit, Limits, Problem, ReadError};
 ///
 /// # Errors
 ///
-/// [`Problem::Compressed`] for formats that are not read, [`Problem::Damaged`], [`Problem::TooLarge`], and [`Problem::TrailingBytes`] for what follows a stream of
-/// zlib's.
+/// [`Problem::Compressed`] for formats that are not read, [`Problem::Damaged`], [`Problem::TooLarge`], and
+/// [`Problem::TrailingBytes`] for what follows a stream of zlib's.
 pub fn decompress<'a>(bytes: &'a [u8], limits: &Limits) -> Result<Cow<'a, [u8]>, ReadError> {
     let error = |problem| ReadError { offset: 0, opcode: "PROTO", problem };
     let most = limits.pickle_bytes;

@@ -227,8 +227,9 @@ impl<'a> Machine<'a> {
         Ok(ArrayNode { element, shape: lengths, order, data })
     }
 
-    /// The array behind joblib's stand-in, whose attributes these are: its bytes, which are taken, follow some bytes that align them in the file, and a byte that
-    /// says how many; joblib 1.1 and older do not align. `None` for an array of objects, which follows as a pickle of its own.
+    /// The array behind joblib's stand-in, whose attributes these are. Its bytes, which are taken, follow a byte that says how many
+    /// others align them in the file, and these; joblib 1.1 and older do not align. `None` for an array of objects, which follows as
+    /// a pickle of its own.
     pub(super) fn joblib_array(&mut self, state: Id) -> Result<Option<ArrayNode<'a>>, ReadError> {
         let Node::Dict(entries) = &self.slots[state].node else {
             return Err(self.unexpected("a dictionary of attributes", state));

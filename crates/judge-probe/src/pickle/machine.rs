@@ -367,7 +367,8 @@ impl<'a> Machine<'a> {
         })
     }
 
-    /// Where what was built is joblib's stand-in for an array, puts the array in its place. The array's bytes follow the opcode, outside of all frames.
+    /// Where what was built is joblib's stand-in for an array, puts the array in its place. The array's bytes follow the opcode,
+    /// outside of all frames.
     fn replace_stand_in(&mut self, built: Id, state: Id) -> Result<(), ReadError> {
         if !matches!(self.slots[built].node, Node::Object { class: JOBLIB_ARRAY, .. }) {
             return Ok(());

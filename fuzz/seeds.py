@@ -52,8 +52,10 @@ def fixture(pattern):
 
 
 def pickle():
-    files = sorted((CRATES / "judge-probe" / "tests" / "fixtures").glob("sklearn_import_*.json"))
-    write("pickle", [bytes.fromhex(case["pickle"]) for file in files for case in json.loads(file.read_text())["cases"]])
+    folder = CRATES / "judge-probe" / "tests" / "fixtures"
+    cases = [case for file in sorted(folder.glob("sklearn_import_*.json")) for case in json.loads(file.read_text())["cases"]]
+    cases += json.loads((folder / "sklearn_pickles.json").read_text())["others"]
+    write("pickle", [bytes.fromhex(case["pickle"]) for case in cases])
 
 
 def config():

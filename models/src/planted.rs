@@ -29,14 +29,14 @@ mod words;
 #[cfg(test)]
 mod tests;
 
+use raters::marks;
+use topics::{SHIFTED, TRAINED};
+use words::Words;
+
 pub use compared::{Candidates, Pair, candidates, pairs};
 pub use defects::{Defect, Severity};
 pub use draw::Draw;
 pub use topics::is_generated;
-
-use raters::marks;
-use topics::{SHIFTED, TRAINED};
-use words::Words;
 
 /// Which part of the data an item belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

@@ -14,8 +14,10 @@ import warnings
 import joblib
 import numpy as np
 from sklearn.linear_model import LogisticRegression, LogisticRegressionCV
+from sklearn.model_selection import GridSearchCV, KFold
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import StandardScaler
+from sklearn.svm import SVC
 from versions import require
 
 require({"sklearn": "1.9.1", "numpy": "2.4.6", "joblib": "1.6.0"})
@@ -43,10 +45,31 @@ def cv_case(name, classes, protocol, pipeline=False, **settings):
     }
 
 
-def joblib_bytes(value, **settings):
-    file = io.BytesIO()
+def joblib_bytes(value, file=None, **settings):
+    file = file or io.BytesIO()
     joblib.dump(value, file, **settings)
     return file.getvalue().hex()
+
+
+class NotTold(io.BytesIO):
+    """A file that does not say where it is, so that joblib does not align arrays, as its releases before 1.2 never did."""
+
+    def tell(self):
+        raise io.UnsupportedOperation
+
+
+def case(name, model, dump):
+    fitted = model.best_estimator_ if isinstance(model, GridSearchCV) else model
+    known = {"name": name, "pickle": dump(model), "predict": model.predict(unseen).tolist()}
+    if "clf__decision_function_shape" in fitted.get_params():
+        fitted = fitted.set_params(clf__decision_function_shape="ovr")
+    if "decision_function_shape" in fitted.get_params():
+        fitted = fitted.set_params(decision_function_shape="ovr")
+    return known | {"decision": np.asarray(fitted.decision_function(unseen)).ravel().tolist()}
+
+
+def pickled(model):
+    return pickle.dumps(model).hex()
 
 
 plain = LogisticRegression().fit(rows, labels_of((0, 1)))
@@ -54,6 +77,10 @@ text = LogisticRegression().fit(rows, labels_of(("bad", "good")))
 objects = LogisticRegression().fit(rows, labels_of(("bad", "good")).astype(object))
 # As wide as a state of the embedded model.
 wide = LogisticRegression().fit(np.round(rng.normal(size=(36, 128)), 4), labels_of((1, 3, 5)))
+svc = SVC(kernel="linear", decision_function_shape="ovo").fit(rows, labels_of((1, 3, 5, 7)))
+steps = Pipeline([("scaler", StandardScaler()), ("clf", SVC(kernel="linear", random_state=np.random.RandomState(1)))])
+search = GridSearchCV(steps, {"clf__C": [0.1, 1.0]}, cv=KFold(3)).fit(rows, labels_of((1, 3, 5)))
+cross_validated = LogisticRegressionCV(Cs=3, cv=3, tol=1e-8).fit(rows, labels_of((1, 3, 5)))
 fixture = {
     "made_with": {"scikit-learn": "1.9.1", "numpy": "2.4.6", "joblib": "1.6.0"},
     "unseen": unseen.ravel().tolist(),
@@ -66,8 +93,18 @@ fixture = {
     ],
     "plain": pickle.dumps(plain).hex(),
     "wide": pickle.dumps(wide).hex(),
-    "joblib": joblib_bytes(plain),
-    "joblib_compressed": joblib_bytes(plain, compress=3),
+    "others": [
+        case("one against one", svc, pickled),
+        case("joblib", plain, joblib_bytes),
+        case("joblib, zlib", plain, lambda model: joblib_bytes(model, compress=3)),
+        case("joblib, gzip", plain, lambda model: joblib_bytes(model, compress=("gzip", 3))),
+        case("joblib, not aligned", plain, lambda model: joblib_bytes(model, NotTold())),
+        case("joblib, protocol 2", plain, lambda model: joblib_bytes(model, protocol=2)),
+        case("joblib, cross-validated", cross_validated, joblib_bytes),
+        case("joblib, a search over a pipeline", search, joblib_bytes),
+    ],
+    "joblib_bz2": joblib_bytes(plain, compress=("bz2", 3)),
+    "joblib_objects": joblib_bytes(objects),
     "text_classes": pickle.dumps(text).hex(),
     "object_classes": pickle.dumps(objects).hex(),
     "dictionary": pickle.dumps({"weights": plain.coef_, "bias": plain.intercept_}).hex(),

@@ -179,6 +179,47 @@ pub enum BackboneError {
     /// The model itself failed.
     #[error("the model failed: {0}")]
     Model(#[source] Box<dyn StdError + Send + Sync>),
+    /// The model itself failed at one request, e.g. a service that takes no more of them.
+    #[error("request {request}: the model failed: {source}")]
+    Failed {
+        /// Number of the request.
+        request: usize,
+        /// Why.
+        source: Box<dyn StdError + Send + Sync>,
+    },
+}
+
+impl BackboneError {
+    /// Number of the request that the error names, in the order in which requests were taken; `None` if it names none.
+    #[must_use]
+    pub fn request(&self) -> Option<usize> {
+        match self {
+            Self::Layer { request, .. }
+            | Self::Token { request, .. }
+            | Self::Request { request, .. }
+            | Self::Unsupported { request, .. }
+            | Self::Failed { request, .. } => Some(*request),
+            Self::Label { .. }
+            | Self::NoLogits { .. }
+            | Self::CopyPanicked { .. }
+            | Self::Prompt(_)
+            | Self::Model(_) => None,
+        }
+    }
+
+    /// The same error with the number that its request has in a longer run, if it names one.
+    pub(crate) fn renumbered(mut self, numbers: &[usize]) -> Self {
+        if let Self::Layer { request, .. }
+        | Self::Token { request, .. }
+        | Self::Request { request, .. }
+        | Self::Unsupported { request, .. }
+        | Self::Failed { request, .. } = &mut self
+            && let Some(&number) = numbers.get(*request)
+        {
+            *request = number;
+        }
+        self
+    }
 }
 
 /// How a request contradicts itself.

@@ -253,21 +253,6 @@ impl Dealer<'_> {
     }
 }
 
-impl BackboneError {
-    /// The same error with the number that its request has in a longer run.
-    fn renumbered(mut self, numbers: &[usize]) -> Self {
-        if let Self::Layer { request, .. }
-        | Self::Token { request, .. }
-        | Self::Request { request, .. }
-        | Self::Unsupported { request, .. } = &mut self
-            && let Some(&number) = numbers.get(*request)
-        {
-            *request = number;
-        }
-        self
-    }
-}
-
 impl fmt::Debug for Replicas {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let infos: Vec<&ModelInfo> = self.backbones.iter().map(|backbone| backbone.info()).collect();

@@ -501,6 +501,37 @@ fn a_model_that_breaks_its_contract_is_found_out() {
     assert!(matches!(error, Error::Contract { breach: ContractBreach::CalledAfterBreak }));
 }
 
+/// A model that fails at this request, once it has taken all.
+struct FailsAt(usize);
+
+impl TextModel for FailsAt {
+    fn identity(&self) -> ModelIdentity {
+        ModelIdentity::named("failing")
+    }
+
+    fn serve(&self, exchange: &mut dyn Exchange) -> Result<(), BackboneError> {
+        exchange.take(100);
+        Err(BackboneError::Failed { request: self.0, source: "no more".into() })
+    }
+}
+
+#[test]
+fn a_model_that_fails_at_a_request_names_its_item() {
+    let items = || ["x", "y"].map(|id| (ItemId::from(id), Answer(id.to_owned())));
+    let error = |request| {
+        let model = FailsAt(request);
+        Runner::new(&model, vec![&Persistent as &dyn Judge<Answer>]).run(items(), |_| ()).unwrap_err()
+    };
+    for (request, item) in ["x", "y"].into_iter().enumerate() {
+        let Error::Item { id, source, .. } = error(request) else { panic!("an item") };
+        let found = source.downcast_ref().and_then(BackboneError::request);
+        assert_eq!((id, found), (ItemId::from(item), Some(request)));
+        assert_eq!(source.to_string(), format!("request {request}: the model failed: no more"));
+    }
+    // A number that was never given.
+    assert!(matches!(error(9), Error::Backbone(BackboneError::Failed { request: 9, .. })));
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
 

@@ -109,6 +109,8 @@ pub mod fuzzing;
 mod hub;
 mod merge;
 mod model;
+#[cfg(any(feature = "api", feature = "hub"))]
+mod proxy;
 mod reading;
 #[cfg(any(feature = "api", feature = "hub"))]
 mod retry_after;

@@ -4,6 +4,8 @@ mod server;
 
 use std::collections::BTreeMap;
 use std::error::Error as _;
+use std::io::{Read, Write};
+use std::net::{Shutdown, TcpListener, TcpStream};
 use std::ops::ControlFlow;
 use std::sync::{Arc, Condvar, Mutex};
 use std::time::{Duration, Instant};
@@ -63,7 +65,7 @@ fn problem(model: &ApiModel) -> (ApiProblem, String) {
     let error = texts(model, &asks(&["a"])).unwrap_err();
     let shown = format!("{error} {error:?} {:?}", error.source().map(ToString::to_string));
     assert!(!shown.contains("very-secret"), "{shown}");
-    let BackboneError::Model(source) = error else { panic!("{error}") };
+    let BackboneError::Failed { request: 0, source } = error else { panic!("{error}") };
     match *source.downcast::<Error>().unwrap() {
         Error::Api { url, problem } => {
             assert!(url.ends_with("/v1/chat/completions"), "{url}");
@@ -273,6 +275,156 @@ fn final_statuses_end_the_run_at_once_and_never_show_the_key() {
         assert!(shown.contains("no model for Bearer [key]") && shown.contains(&status.to_string()), "{shown}");
         assert_eq!(server.requests(), 1);
     }
+}
+
+/// The second of two rows is refused for a reason that is not its own; the first one's answer does not come before.
+#[test]
+fn an_error_that_ends_a_run_names_its_row() {
+    let server = Server::start(|_, seen| match seen.prompt().contains("odd") {
+        true => Reply::error(401, "who are you"),
+        false => Reply::Hang,
+    });
+    let model = model(&server);
+    let judge = WrittenJudge::new(PromptFamily::built_in_on("single-json", Some(5)).unwrap());
+    let items = ["even", "odd"].map(|name| (name.into(), [("instruction", "?"), ("response", name)]));
+    let error = Runner::new(&model, vec![&judge]).collect(items).unwrap_err();
+    let judge_core::Error::Item { id, source, .. } = &error else { panic!("{error}") };
+    assert_eq!(*id, judge_core::ItemId::from("odd"), "{error}");
+    let Some(BackboneError::Failed { request: 1, source }) = source.downcast_ref() else { panic!("{error}") };
+    assert!(source.is::<Error>() && error.to_string().contains("status 401: \"who are you\""), "{error}");
+}
+
+/// Whatever a service shows for the probabilities of its tokens, they cost a row no more than themselves.
+#[test]
+fn odd_log_probabilities_cost_at_most_their_row() {
+    let token = |log_prob: Value, top: Value| json!([{"token": "ok", "logprob": log_prob, "top_logprobs": top}]);
+    let alternative = |log_prob: Value| json!([{"token": "ok", "logprob": -0.1}, {"token": "no", "logprob": log_prob}]);
+    let unscored = Reason::NoAnswer.as_str();
+    for (log_probs, expected, alternatives, requests) in [
+        (json!({"content": token(json!(-0.1), alternative(json!(-3)))}), "ok", 1, 3),
+        (json!({"content": token(json!(-0.1), Value::Null)}), "ok", 1, 3),
+        (json!({"content": token(Value::Null, alternative(json!(-3)))}), "ok", 0, 3),
+        (json!({"content": token(json!(-0.1), alternative(Value::Null))}), "ok", 0, 3),
+        (json!({"content": token(json!(-0.1), json!([null]))}), "ok", 0, 3),
+        (json!({"content": [null]}), "ok", 0, 3),
+        (json!({"content": null}), "ok", 0, 3),
+        (Value::Null, "ok", 0, 3),
+        (json!({"content": token(json!("x"), json!([]))}), unscored, 0, 5),
+        (json!({"content": token(json!(3), json!([]))}), unscored, 0, 5),
+    ] {
+        let shown = log_probs.clone();
+        let server = Server::start(move |_, seen| {
+            let mut body = completion(if seen.prompt() == "odd" { "ok" } else { seen.prompt() });
+            if seen.prompt() == "odd" {
+                body["choices"][0]["logprobs"] = shown.clone();
+            }
+            Reply::json(200, &body)
+        });
+        let mut requests_sent = asks(&["a", "odd", "b"]);
+        for request in &mut requests_sent {
+            request.want.generate.as_mut().unwrap().top_log_probs = 2;
+        }
+        let (mut texts, mut found) = (BTreeMap::new(), 0);
+        model(&server)
+            .run(&requests_sent, &mut |index, outcome| {
+                let text = match outcome {
+                    Outcome::Read(reading) => {
+                        let generated = reading.generated.unwrap();
+                        found += generated.alternatives.len();
+                        generated.text
+                    }
+                    Outcome::Unscored(unscored) => unscored.reason.to_string(),
+                };
+                texts.insert(index, text);
+                ControlFlow::Continue(())
+            })
+            .unwrap();
+        assert_eq!(texts.into_values().collect::<Vec<_>>(), ["a", expected, "b"], "{log_probs}");
+        assert_eq!((found, server.requests()), (alternatives, requests), "{log_probs}");
+    }
+}
+
+/// Variables that name proxies.
+const VARIABLES: [&str; 4] = ["HTTPS_PROXY", "HTTP_PROXY", "ALL_PROXY", "NO_PROXY"];
+
+/// The rest of a test below, in a process with another environment: asks the service at this address, and prints its answer.
+#[test]
+#[ignore = "run by proxies_of_the_environment_are_used"]
+#[expect(clippy::print_stdout, reason = "what the other process reads")]
+fn asks_from_a_process_of_its_own() {
+    let base_url = std::env::var("JUDGE_TEST_BASE_URL").unwrap();
+    let settings = ApiSettings { base_url, model: "m".into(), max_attempts: 1, ..ApiSettings::default() };
+    match ApiModel::new(settings) {
+        Ok(model) => println!("answer: {}", texts(&model, &asks(&["abc"])).unwrap()[&0]),
+        Err(error) => println!("refused: {error}"),
+    }
+}
+
+#[test]
+fn proxies_of_the_environment_are_used() {
+    let server = Server::start(honest);
+    let (proxy, tunnels) = start_proxy(&server);
+    let ask = |base_url: &str, environment: &[(&str, &str)]| {
+        let mut command = std::process::Command::new(std::env::current_exe().unwrap());
+        command.args(["--ignored", "--exact", "asks_from_a_process_of_its_own", "--nocapture"]);
+        for name in VARIABLES {
+            command.env_remove(name).env_remove(name.to_lowercase());
+        }
+        command.env("JUDGE_TEST_BASE_URL", base_url).envs(environment.iter().copied());
+        let output = command.output().unwrap();
+        let said = String::from_utf8_lossy(&output.stdout).into_owned();
+        assert!(output.status.success(), "{said}{}", String::from_utf8_lossy(&output.stderr));
+        let line =
+            said.lines().find(|line| line.contains("answer: ") || line.contains("refused: ")).unwrap().to_owned();
+        (line, std::mem::take(&mut *tunnels.lock().unwrap()))
+    };
+    let elsewhere = "http://service.invalid/v1";
+    let (line, seen) = ask(elsewhere, &[("HTTP_PROXY", &format!("http://me:pass@{proxy}"))]);
+    assert!(line.ends_with("answer: abc"), "{line}");
+    assert!(matches!(&seen[..], [one] if one.starts_with("CONNECT service.invalid:80 ")), "{seen:?}");
+    assert!(seen[0].to_lowercase().contains("proxy-authorization: basic bwu6cgfzcw=="), "{seen:?}");
+    let (line, seen) = ask(elsewhere, &[("all_proxy", &format!("http://{proxy}"))]);
+    assert!(line.ends_with("answer: abc") && seen.len() == 1, "{line} {seen:?}");
+    // Neither for the other scheme nor for hosts that are excepted.
+    let here = &server.base_url;
+    for environment in [
+        &[("HTTPS_PROXY", proxy.as_str())][..],
+        &[("HTTP_PROXY", proxy.as_str()), ("NO_PROXY", "localhost, 127.0.0.1")],
+    ] {
+        let (line, seen) = ask(here, environment);
+        assert!(line.ends_with("answer: abc") && seen.is_empty(), "{environment:?}: {line} {seen:?}");
+    }
+    let (line, _) = ask(here, &[("HTTP_PROXY", "ftp://me:hidden@somewhere")]);
+    assert!(line.contains("HTTP_PROXY is no address of a proxy") && !line.contains("hidden"), "{line}");
+}
+
+/// A proxy that leads every tunnel to this server, whatever it was asked for: its address, and what it was asked for.
+fn start_proxy(server: &Server) -> (String, Arc<Mutex<Vec<String>>>) {
+    let target = server.base_url.trim_start_matches("http://").trim_end_matches("/v1").to_owned();
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap().to_string();
+    let tunnels: Arc<Mutex<Vec<String>>> = Arc::default();
+    let seen = tunnels.clone();
+    std::thread::spawn(move || {
+        for mut client in listener.incoming().flatten() {
+            let mut head = Vec::new();
+            while !head.ends_with(b"\r\n\r\n") {
+                let mut byte = [0];
+                client.read_exact(&mut byte).unwrap();
+                head.push(byte[0]);
+            }
+            seen.lock().unwrap().push(String::from_utf8(head).unwrap());
+            client.write_all(b"HTTP/1.1 200 Connected\r\n\r\n").unwrap();
+            let mut service = TcpStream::connect(&target).unwrap();
+            let (mut from, mut to) = (client.try_clone().unwrap(), service.try_clone().unwrap());
+            std::thread::spawn(move || std::io::copy(&mut from, &mut to));
+            std::thread::spawn(move || {
+                let _ = std::io::copy(&mut service, &mut client);
+                let _ = client.shutdown(Shutdown::Both);
+            });
+        }
+    });
+    (address, tunnels)
 }
 
 /// An odd answer to one row, and good ones to the others.

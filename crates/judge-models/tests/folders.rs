@@ -441,6 +441,34 @@ fn a_row_with_a_token_beyond_the_embedding_is_unscored_and_ends_nothing() {
     );
 }
 
+/// A tokenizer that has no token for words that it does not know.
+#[test]
+fn a_text_that_the_tokenizer_cannot_take_is_unscored_and_ends_nothing() {
+    let folder = copy("families/llama-off");
+    edit(&folder.path().join("tokenizer.json"), |tokenizer| {
+        let model = tokenizer["model"].as_object_mut().unwrap();
+        model["unk_token"] = json!("[none]");
+        // What loading tries the tokenizer on.
+        let vocab = model["vocab"].as_object_mut().unwrap();
+        let token = vocab.remove("be").unwrap();
+        vocab.insert("a".to_owned(), token);
+    });
+    let model = load(folder.path()).unwrap();
+    let read = Want { pooled: vec![(Layer(1), Pooling::Mean)], ..Want::default() };
+    let continued = Want { continuations: vec!["de unheard".to_owned()], ..Want::default() };
+    let requests = [("ba de", &read), ("ba unheard de", &read), ("fi go", &read), ("ba", &continued)]
+        .map(|(text, want)| Request { prompt: Prompt::Raw(text.to_owned()), want: want.clone() });
+    let outcomes = answers(&model, &requests).unwrap();
+    for odd in [1, 3] {
+        let Outcome::Unscored(unscored) = &outcomes[odd] else { panic!("{outcomes:?}") };
+        assert_eq!(unscored.reason, Reason::Tokenizer);
+        assert!(unscored.detail.contains("Missing [UNK] token"), "{unscored}");
+    }
+    let plain = load(&fixtures().join("families/llama-off")).unwrap();
+    let alone = answers(&plain, &[requests[0].clone(), requests[2].clone()]).unwrap();
+    assert_eq!([&outcomes[0], &outcomes[2]], [&alone[0], &alone[1]]);
+}
+
 #[test]
 fn numbers_that_stand_for_none_are_none_and_others_are_errors_by_name() {
     let of = "families/llama-off";

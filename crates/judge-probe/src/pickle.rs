@@ -6,8 +6,8 @@
 //! nothing but its attributes). Everything else is refused, with the byte where it stands; unless nothing reads it, such as the splitter
 //! that a search keeps: it is then [opaque](Value::Opaque), a name and nothing more.
 //!
-//! Protocols 2 to 5 are read. Text and bytes stay slices of the input, so a pickle takes little more memory than its own size, and
-//! every size is bounded by [`Limits`]: above all that of the tree when values shared by reference are written out, which in a
+//! Protocols 2 to 5 are read, and what joblib makes of them, whose arrays lie between the opcodes; [`decompress`] undoes gzip and
+//! zlib. Text and bytes stay slices of the input, so a pickle takes little more memory than its own size, and every size is bounded by [`Limits`]: above all that of the tree when values shared by reference are written out, which in a
 //! hostile pickle of a few hundred bytes may have more leaves than there are atoms.
 //!
 //! ```
@@ -27,6 +27,7 @@
 
 mod arena;
 mod array;
+mod compressed;
 mod construct;
 mod error;
 mod expand;
@@ -36,6 +37,7 @@ mod opcode;
 mod value;
 
 pub use array::{Array, Bytes, Data, Element};
+pub use compressed::decompress;
 pub use error::{Limit, Problem, ReadError};
 pub use value::{Object, Value};
 

@@ -89,7 +89,7 @@ struct LinearParts {
 }
 
 impl SklearnProbe {
-    /// Reads a pickle (protocol 2 to 5) of a fitted `LogisticRegression`, `LogisticRegressionCV`, `LinearSVC` or linear `SVC`, by itself, in a
+    /// Reads a pickle (protocol 2 to 5), written by `pickle.dump` or `joblib.dump` and perhaps compressed by gzip or zlib, of a fitted `LogisticRegression`, `LogisticRegressionCV`, `LinearSVC` or linear `SVC`, by itself, in a
     /// `Pipeline` behind a `StandardScaler` and a `PCA`, and either of these in a `GridSearchCV` or `RandomizedSearchCV`; or of a dictionary with such a `model` and, as INSPECTOR's
     /// program saves it, its `metadata`. Fitted by releases 1.0 to 1.9. Classes must be whole numbers.
     ///
@@ -104,7 +104,8 @@ impl SklearnProbe {
     /// shape, contradicts another, holds numbers that are not finite, or asks for behaviour that is not followed; [`Error::InvalidParameter`]
     /// for a scale that is not above 0 or a mean beyond the precision's range.
     pub fn from_pickle(bytes: &[u8], limits: &Limits, precision: Precision) -> Result<Self, Error> {
-        let tree = pickle::read(bytes, limits)?;
+        let bytes = pickle::decompress(bytes, limits)?;
+        let tree = pickle::read(&bytes, limits)?;
         let root = Place::root(&tree);
         let (model, metadata) = match root.value {
             Value::Dict(entries) => match root.find("model") {

@@ -41,9 +41,8 @@ fn foreign_globals_are_named_with_their_place_and_never_looked_up() {
         ("", "sklearn.svm._classes.SVC"),
         ("_codecs", "decode"),
     ];
-    // What joblib writes is as foreign, and the error says what to do.
-    let joblib =
-        [&b"\x80\x02]"[..], &global("joblib.numpy_pickle", "NumpyArrayWrapper"), b"X\x02\0\0\0id\x85R."].concat();
+    // What old releases of joblib write is as foreign, and the error says what to do.
+    let joblib = [&b"\x80\x02]"[..], &global("joblib.numpy_pickle", "NDArrayWrapper"), b"X\x02\0\0\0id\x85R."].concat();
     assert_eq!(refused(&joblib), ReadError { offset: 3, opcode: "GLOBAL", problem: Problem::Joblib });
     for (module, name) in names {
         let old = [&b"\x80\x02]"[..], &global(module, name), b"X\x02\0\0\0id\x85R."].concat();
@@ -238,4 +237,26 @@ proptest! {
             prop_assert!(numbers.iter().all(|number| number.is_finite()));
         }
     }
+}
+
+/// What joblib writes for an array of objects is followed by a pickle of its own, which may begin with another.
+#[test]
+fn pickles_within_pickles_are_bounded() {
+    let level = [
+        &b"\x80\x02"[..],
+        &global("joblib.numpy_pickle", "NumpyArrayWrapper"),
+        b")\x81}(X\x08\0\0\0subclass",
+        &global("numpy", "ndarray"),
+        b"X\x05\0\0\0shapeK\x01\x85X\x05\0\0\0orderX\x01\0\0\0CX\x05\0\0\0dtype",
+        &global("numpy", "dtype"),
+        b"X\x02\0\0\0O8\x89\x88\x87Rub",
+    ]
+    .concat();
+    let most = Limits::default().depth;
+    let deep = refused(&level.repeat(most + 2));
+    assert_eq!(deep.problem, Problem::TooLarge { limit: Limit::Depth, most, found: most + 1 });
+    let ended = refused(&level.repeat(3));
+    assert_eq!((ended.offset, ended.problem), (3 * level.len(), Problem::Protocol { found: Vec::new() }));
+    let no_array = refused(&[&level[..], b"\x80\x02K\x01.."].concat());
+    assert_eq!(no_array.problem, Problem::Unexpected { expected: "an array", found: "an integer" });
 }

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use judge_core::{Layer, Pooling, Signal};
-use judge_probe::pickle::{Limits, Problem};
+use judge_probe::pickle::{Limit, Limits, Problem};
 use judge_probe::{
     Error, FittedClassifier, FittedEstimator, ImportProblem, ImportedFrom, Matrix, Precision, ProbedModel, SavedProbe,
     SavedProbeError, SklearnProbe,
@@ -52,6 +52,55 @@ fn cross_validated_logistic_regressions_decide_as_scikit_learn_does() {
     }
 }
 
+/// A machine that votes, and what `joblib.dump` writes: whole, compressed, with and without aligned arrays, and with all that a search keeps.
+#[test]
+fn what_joblib_dumped_and_one_against_one_decide_as_scikit_learn_does() {
+    let fixture = fixture();
+    let unseen = Matrix::new(numbers(&fixture["unseen"]), 3).unwrap();
+    let cases = fixture["others"].as_array().unwrap();
+    assert_eq!(cases.len(), 8);
+    for case in cases {
+        let name = &case["name"];
+        let probe = import(&hex(&case["pickle"])).unwrap_or_else(|error| panic!("{name}: {error}")).probe;
+        assert_eq!(Value::from(probe.predict(&unseen).unwrap()), case["predict"], "{name}");
+        let (ours, expected) = (probe.decision_function(&unseen).unwrap(), numbers(&case["decision"]));
+        assert_eq!(ours.values().len(), expected.len(), "{name}");
+        let off = ours.values().iter().zip(expected).map(|(ours, expected)| (ours - expected).abs());
+        assert!(off.fold(0.0, f64::max) < 1e-12, "{name}");
+    }
+}
+
+#[test]
+fn what_is_cut_or_too_large_of_joblibs_is_refused() {
+    let fixture = fixture();
+    let others = fixture["others"].as_array().unwrap();
+    let of = |name: &str| hex(&others.iter().find(|case| case["name"] == name).unwrap()["pickle"]);
+    let problem = |bytes: &[u8], limits: &Limits| match SklearnProbe::from_pickle(bytes, limits, Precision::F64) {
+        Err(Error::Pickle(error)) => error.problem,
+        other => panic!("{other:?}"),
+    };
+    let (whole, most) = (of("joblib"), Limits::default());
+    for end in 2..whole.len() {
+        assert!(matches!(problem(&whole[..end], &most), Problem::Truncated { .. } | Problem::Frame { .. }), "{end}");
+    }
+    let shape = b"\x8c\x05shape\x94K\x02\x85";
+    let at = whole.windows(shape.len()).position(|window| window == shape).unwrap();
+    let mut longer = whole.clone();
+    longer[at + 9] = 200;
+    assert!(matches!(problem(&longer, &most), Problem::Truncated { needed: 1_600, .. }));
+    let small = Limits { pickle_bytes: whole.len() - 1, ..most };
+    for (name, format) in [("joblib, zlib", "zlib"), ("joblib, gzip", "gzip")] {
+        let bytes = of(name);
+        assert!(bytes.len() < whole.len(), "{name}");
+        let found = problem(&bytes, &small);
+        assert!(matches!(found, Problem::TooLarge { limit: Limit::PickleBytes, .. }), "{name}: {found:?}");
+        let cut = problem(&bytes[..bytes.len() - 9], &most);
+        assert!(matches!(&cut, Problem::Damaged { format: found, .. } if *found == format), "{name}: {cut:?}");
+    }
+    let followed = [of("joblib, zlib"), b"!".to_vec()].concat();
+    assert_eq!(problem(&followed, &most), Problem::TrailingBytes { count: 1 });
+}
+
 #[test]
 fn what_cannot_be_read_says_what_to_do() {
     let fixture = fixture();
@@ -60,9 +109,7 @@ fn what_cannot_be_read_says_what_to_do() {
         Error::Pickle(error) => error.problem,
         other => panic!("{name}: {other:?}"),
     };
-    assert_eq!(problem("joblib"), Problem::Joblib);
-    assert!(refused("joblib").to_string().contains("pickle.dump"));
-    assert_eq!(problem("joblib_compressed"), Problem::Compressed { format: "zlib" });
+    assert_eq!(problem("joblib_bz2"), Problem::Compressed { format: "bzip2" });
     assert_eq!(problem("text_classes"), Problem::TextArray { code: "U4".into() });
     assert!(refused("text_classes").to_string().contains("LabelEncoder"));
     let import_problem = |name: &str| match refused(name) {
@@ -70,7 +117,10 @@ fn what_cannot_be_read_says_what_to_do() {
         other => panic!("{name}: {other:?}"),
     };
     let found = vec!["bad".to_owned(), "good".to_owned()];
-    assert_eq!(import_problem("object_classes"), ("pickle.classes_".into(), ImportProblem::TextClasses { found }));
+    for name in ["object_classes", "joblib_objects"] {
+        let expected = ("pickle.classes_".into(), ImportProblem::TextClasses { found: found.clone() });
+        assert_eq!(import_problem(name), expected, "{name}");
+    }
     let keys = vec!["weights".to_owned(), "bias".to_owned()];
     assert_eq!(import_problem("dictionary"), ("pickle".into(), ImportProblem::NotAModel { keys }));
 }

@@ -283,18 +283,12 @@ impl<'r, 'a, Item> Flight<'r, 'a, Item> {
         (self.observer)(event).map_err(|source| Error::Observer { source })
     }
 
-    /// A request that the model refused, by the item and the judge it came from. Of a shared pass that is the first
+    /// A request that the model refused or failed at, by the item and the judge it came from. Of a shared pass that is the first
     /// judge who wants what was refused, where the
     /// error names it, and else the first.
     fn name_request(&self, error: BackboneError) -> Error {
-        let request = match &error {
-            BackboneError::Layer { request, .. }
-            | BackboneError::Token { request, .. }
-            | BackboneError::Request { request, .. }
-            | BackboneError::Unsupported { request, .. } => Some(*request),
-            _ => None,
-        };
-        let question = request
+        let question = error
+            .request()
             .and_then(|number| self.taken.get(number.checked_sub(self.first_pass)?)?.as_ref())
             .and_then(|pass| pass.questions.iter().find(|question| wants(question, &error)).or(pass.questions.first()));
         let slot = question.and_then(|question| self.slots.get(question.item - self.first)?.as_ref());

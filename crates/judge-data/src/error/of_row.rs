@@ -8,7 +8,8 @@ impl Error {
     /// Why a row whose fields cannot be read has no score; `None` for what is wrong with more than the row's own fields: with the file, the ids, the disk.
     ///
     /// It names no file and no option: both belong to the command, and one row says nothing about it.
-    pub(crate) fn of_row(&self) -> Option<Unscored> {
+    #[must_use]
+    pub fn of_row(&self) -> Option<Unscored> {
         let detail = match self {
             Self::NoColumn { field, names, found, .. } if *field != crate::Field::Id => {
                 format!("no {field} ({}), found the fields {found:?}", names.join(", "))

@@ -23,8 +23,8 @@ const TAIL: u64 = 8;
 
 /// A Parquet file that is open for reading.
 ///
-/// Texts come as texts, whatever the writer kept them as: the Arrow schema that some writers add is passed over. Files compressed with
-/// snappy or zstd, or not at all, are read; others are refused with the name of their compression. Damage is an error, with one exception: a page that announces
+/// Texts come as texts, whatever the writer kept them as: the Arrow schema that some writers add is passed over. Every compression of
+/// Parquet is read but LZO, which is refused by name. Damage is an error, with one exception: a page that announces
 /// more values than there is memory for ends the process, in the library that reads pages.
 #[derive(Debug)]
 pub struct ParquetTable {
@@ -129,17 +129,10 @@ impl ParquetTable {
         let schema = self.metadata.parquet_schema();
         for (leaf, column) in group.columns().iter().enumerate() {
             let is_read = leaf < schema.num_columns() && columns.contains(&schema.get_column_root_idx(leaf));
-            let compression = match column.compression() {
-                Compression::GZIP(_) => "gzip",
-                Compression::BROTLI(_) => "brotli",
-                Compression::LZ4 | Compression::LZ4_RAW => "LZ4",
-                Compression::LZO => "LZO",
-                _ => continue,
-            };
-            if is_read {
+            if is_read && column.compression() == Compression::LZO {
                 let name = column.column_path().string();
                 let problem = format!(
-                    "the column {name:?} is compressed with {compression}; snappy, zstd and uncompressed are read"
+                    "the column {name:?} is compressed with LZO; snappy, zstd, gzip, brotli, LZ4 and uncompressed are read"
                 );
                 return Err(Error::NoParquet { path: self.path.clone(), problem });
             }

@@ -124,9 +124,9 @@ impl ApiModel {
     /// A client for the service. Nothing is sent yet.
     ///
     /// # Errors
-    /// [`Error::Api`] for settings that cannot work.
+    /// [`Error::Api`] for settings that cannot work, and for a variable of the environment that should name a proxy and does not.
     pub fn new(settings: ApiSettings) -> Result<Self, Error> {
-        let transport = Transport::new(settings.endpoint()?, &settings);
+        let transport = Transport::new(settings.endpoint()?, &settings)?;
         let gate = Gate::new(settings.concurrency, settings.requests_per_minute, settings.tokens_per_minute);
         let (counters, names) = (Counters::default(), Mutex::default());
         Ok(Self { inner: Arc::new(Inner { settings, transport, gate, counters, names }) })
@@ -161,7 +161,7 @@ impl TextModel for ApiModel {
     ///
     /// # Errors
     /// [`BackboneError::Unsupported`] and [`BackboneError::Request`] for a request that cannot be
-    /// sent as it is; [`BackboneError::Model`] for the first final failure of any request. The
+    /// sent as it is; [`BackboneError::Failed`] for the first final failure of any request. The
     /// other requests in flight are given up then.
     ///
     /// # Panics
@@ -229,7 +229,8 @@ impl TextModel for ApiModel {
                         }
                     };
                     let url = self.inner.transport.url().to_owned();
-                    return Err(BackboneError::Model(Box::new(Error::Api { url, problem })));
+                    let source = Box::new(Error::Api { url, problem });
+                    return Err(BackboneError::Failed { request: number, source });
                 }
             };
             if exchange.give(number, outcome).is_break() {

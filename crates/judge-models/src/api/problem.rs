@@ -5,6 +5,8 @@
 
 use std::time::Duration;
 
+use crate::proxy::ProxyProblem;
+
 /// What went wrong between this crate and a service. What the service said is shown without the key
 /// and cut to a readable length.
 #[derive(Debug, thiserror::Error)]
@@ -15,6 +17,12 @@ pub enum ApiProblem {
     BaseUrl {
         /// What is wrong with it, and what was expected.
         problem: &'static str,
+    },
+    /// A variable of the environment names no proxy. Its value may hold a password.
+    #[error("{}", no_proxy(.variable))]
+    Proxy {
+        /// The variable, e.g. `HTTPS_PROXY`.
+        variable: &'static str,
     },
     /// The model's name is empty.
     #[error("no model is named: expected the name that the service knows it by")]
@@ -130,6 +138,11 @@ impl ApiProblem {
     }
 }
 
+/// The problem of a variable that names no proxy.
+fn no_proxy(variable: &&'static str) -> ProxyProblem {
+    ProxyProblem { variable }
+}
+
 /// What a service said as the end of a message: quoted behind a colon, or nothing.
 fn quoted(said: &str) -> String {
     if said.is_empty() { String::new() } else { format!(": {said:?}") }
@@ -140,7 +153,9 @@ fn advice(status: &u16) -> &'static str {
     match status {
         401 | 403 => " (check the key, and that it may use this model)",
         404 | 405 => " (check the base URL and the name of the model)",
-        407 => " (the proxy wants a user and a password: put them into HTTPS_PROXY)",
+        407 => {
+            " (the proxy wants a user and a password: put them into the variable that names it, HTTPS_PROXY or HTTP_PROXY)"
+        }
         _ => "",
     }
 }

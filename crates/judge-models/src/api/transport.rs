@@ -13,10 +13,11 @@ use ureq::http::header::{AUTHORIZATION, CONTENT_TYPE, DATE, HeaderName, LOCATION
 use ureq::http::{HeaderMap, HeaderValue};
 
 use super::{ApiProblem, ApiSettings};
+use crate::Error;
+use crate::proxy::{self, ProxyProblem};
 use crate::retry_after::retry_after;
 
-/// What sends requests to one address and nowhere else: redirects are not followed. Proxies of the environment (`HTTPS_PROXY`,
-/// `HTTP_PROXY`, `ALL_PROXY`, but not for hosts in `NO_PROXY`) are used, as by the hub's client.
+/// What sends requests to one address and nowhere else: redirects are not followed. The proxy that the environment names for it is used.
 pub(super) struct Transport {
     /// The client, with its pool of idle connections: as many as requests may be in flight.
     agent: ureq::Agent,
@@ -44,8 +45,16 @@ pub(super) struct Response {
 
 impl Transport {
     /// A client for `url` with the settings' key, timeout and limits. Nothing is sent yet.
-    pub(super) fn new(url: String, settings: &ApiSettings) -> Self {
+    ///
+    /// # Errors
+    /// [`ApiProblem::Proxy`].
+    pub(super) fn new(url: String, settings: &ApiSettings) -> Result<Self, Error> {
+        let proxy = match proxy::of_environment(url.starts_with("https:")) {
+            Ok(proxy) => proxy,
+            Err(ProxyProblem { variable }) => return Err(Error::Api { url, problem: ApiProblem::Proxy { variable } }),
+        };
         let config = ureq::Agent::config_builder()
+            .proxy(proxy)
             .timeout_global(Some(settings.timeout))
             .http_status_as_error(false)
             .max_redirects(0)
@@ -59,7 +68,7 @@ impl Transport {
             Some(value)
         });
         let (timeout, max_response_bytes) = (settings.timeout, settings.max_response_bytes);
-        Self { agent: config.build().into(), url, authorization, timeout, max_response_bytes }
+        Ok(Self { agent: config.build().into(), url, authorization, timeout, max_response_bytes })
     }
 
     /// Where requests go.

@@ -23,6 +23,7 @@ use ureq::http::header::{AUTHORIZATION, CONTENT_LENGTH, CONTENT_RANGE, DATE, ETA
 use ureq::http::{HeaderMap, HeaderValue, Method, Request, Response, Uri};
 
 use super::HubOptions;
+use crate::proxy::{self, ProxyProblem};
 use crate::retry_after::retry_after;
 
 /// The public hub.
@@ -52,6 +53,9 @@ pub(super) enum HubProblem {
     /// The endpoint or a redirect is no address.
     #[error("{found:?} is no address of the form https://HOST (HF_ENDPOINT is the hub's)")]
     Address { found: String },
+    /// The environment names a proxy that is none.
+    #[error(transparent)]
+    Proxy(ProxyProblem),
     /// The token is none that a header can carry.
     #[error("the token (HF_TOKEN) has characters that no token has")]
     Token,
@@ -189,7 +193,8 @@ pub(super) struct Client {
 }
 
 impl Client {
-    /// A client for a repository of the options' hub. Nothing is sent yet. Proxies of the environment are used.
+    /// A client for a repository of the options' hub. Nothing is sent yet. The proxy that the environment names for the hub's
+    /// scheme is used.
     pub(super) fn new(repo: &str, options: &HubOptions) -> Result<Self, HubProblem> {
         let endpoint = options.endpoint.as_deref().unwrap_or(HUB).trim_end_matches('/').to_owned();
         let origin = address(&endpoint)?;
@@ -198,7 +203,9 @@ impl Client {
             value.set_sensitive(true);
             Ok(value)
         });
+        let proxy = proxy::of_environment(origin.scheme_str() == Some("https")).map_err(HubProblem::Proxy)?;
         let config = ureq::Agent::config_builder()
+            .proxy(proxy)
             .http_status_as_error(false)
             .max_redirects(0)
             // What is counted and resumed are the bytes of the file itself.

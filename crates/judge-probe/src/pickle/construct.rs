@@ -13,6 +13,7 @@
 //! | NumPy scalar | `scalar(dtype, bytes)` | `Node::Int`, `Node::Float`, `Node::Bool` |
 //! | masked array | `_mareconstruct(MaskedArray, ndarray, (0,), b"b")`, then BUILD | `Node::MaskedArray` |
 //! | object | NEWOBJ without arguments, then BUILD with a dictionary | `Node::Object` |
+//! | array, by joblib | an object of class `NumpyArrayWrapper`, then the array's bytes | `Node::Array` |
 
 use super::arena::{ArrayNode, DataNode, Id, Node};
 use super::array::{Bytes, Element, Order, Repr};
@@ -210,6 +211,57 @@ impl<'a> Machine<'a> {
         order: Order,
         data: DataNode<'a>,
     ) -> Result<ArrayNode<'a>, ReadError> {
+        let (lengths, n_elements) = self.lengths(shape)?;
+        // Of numbers bytes are counted, of objects items.
+        let found = match data {
+            DataNode::Numbers(bytes) => bytes.len(),
+            DataNode::Objects(list) => match &self.slots[list].node {
+                Node::List(items) => items.len(),
+                _ => return Err(self.unexpected("a list of objects", list)),
+            },
+        };
+        let expected = n_elements.saturating_mul(element.size());
+        if found != expected {
+            return Err(self.error(Problem::ArrayLength { expected, found }));
+        }
+        Ok(ArrayNode { element, shape: lengths, order, data })
+    }
+
+    /// The array behind joblib's stand-in, whose attributes these are. Its bytes, which are taken, follow a byte that says how many
+    /// others align them in the file, and these; joblib 1.1 and older do not align. `None` for an array of objects, which follows as
+    /// a pickle of its own.
+    pub(super) fn joblib_array(&mut self, state: Id) -> Result<Option<ArrayNode<'a>>, ReadError> {
+        let Node::Dict(entries) = &self.slots[state].node else {
+            return Err(self.unexpected("a dictionary of attributes", state));
+        };
+        let is = |id: Id, name: &str| matches!(self.slots[id].node, Node::Str { text, .. } if text == name);
+        // As Python has it, the last entry of a key counts.
+        let find = |name| entries.iter().rev().find(|(key, _)| is(*key, name)).map(|&(_, value)| value);
+        let need = |name| find(name).ok_or_else(|| self.unexpected("the attributes of an array of joblib's", state));
+        let (subclass, shape, order, dtype) = (need("subclass")?, need("shape")?, need("order")?, need("dtype")?);
+        let alignment = find("numpy_array_alignment_bytes");
+        let is_aligned = alignment.is_some_and(|id| !matches!(self.slots[id].node, Node::None));
+        self.expect_global(subclass, Global::NdArray)?;
+        let order = match self.str(order)? {
+            "C" => Order::C,
+            "F" => Order::Fortran,
+            _ => return Err(self.unexpected("the order C or F", order)),
+        };
+        let element = self.dtype(dtype)?;
+        if element == Element::Object {
+            return Ok(None);
+        }
+        let (shape, n_elements) = self.lengths(shape)?;
+        if is_aligned {
+            let padding = self.take(1)?[0];
+            self.take(padding.into())?;
+        }
+        let bytes = self.take(n_elements.saturating_mul(element.size()) as u64)?;
+        Ok(Some(ArrayNode { element, shape, order, data: DataNode::Numbers(Bytes(Repr::Raw(bytes))) }))
+    }
+
+    /// The lengths of an array's axes, and their product.
+    fn lengths(&self, shape: Id) -> Result<(Vec<usize>, usize), ReadError> {
         let axes = self.tuple(shape)?;
         if axes.len() > MAX_AXES {
             return Err(self.unexpected("at most 5 axes", shape));
@@ -226,19 +278,7 @@ impl<'a> Machine<'a> {
             self.check_limit(Limit::ArrayElements, most, n_elements)?;
             lengths.push(length);
         }
-        // Of numbers bytes are counted, of objects items.
-        let found = match data {
-            DataNode::Numbers(bytes) => bytes.len(),
-            DataNode::Objects(list) => match &self.slots[list].node {
-                Node::List(items) => items.len(),
-                _ => return Err(self.unexpected("a list of objects", list)),
-            },
-        };
-        let expected = n_elements.saturating_mul(element.size());
-        if found != expected {
-            return Err(self.error(Problem::ArrayLength { expected, found }));
-        }
-        Ok(ArrayNode { element, shape: lengths, order, data })
+        Ok((lengths, n_elements))
     }
 
     /// A number of NumPy's, which is an array of no axes to pickle and a plain number here.

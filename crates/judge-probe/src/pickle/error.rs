@@ -23,7 +23,7 @@ pub enum Problem {
         found: Vec<u8>,
     },
 
-    /// A compressed file, as `joblib.dump` with `compress` and `gzip` write it.
+    /// A compressed file. [`decompress`](super::decompress) undoes gzip and zlib.
     #[error(
         "the file is compressed ({format}): decompress it first, or save the object anew with Python's pickle.dump"
     )]
@@ -32,8 +32,19 @@ pub enum Problem {
         format: &'static str,
     },
 
-    /// A pickle of joblib's, whose arrays lie between its opcodes.
-    #[error("written by joblib, which is not read: load the object in Python and save it with pickle.dump")]
+    /// A compressed file that was cut or changed.
+    #[error("the compressed file ({format}) is damaged: {said}")]
+    Damaged {
+        /// Name of the format.
+        format: &'static str,
+        /// What is wrong.
+        said: String,
+    },
+
+    /// What joblib 0.9 and older write, whose arrays lie in other files.
+    #[error(
+        "written by joblib 0.9 or older, which is not read: load the object in Python and save it with pickle.dump"
+    )]
     Joblib,
 
     /// An array of text.

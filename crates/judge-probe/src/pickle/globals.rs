@@ -90,11 +90,15 @@ pub(super) fn is_unread(class: &str, attribute: &str) -> bool {
     if is_search { attribute != "best_estimator_" } else { beside.contains(&attribute) }
 }
 
+/// What joblib writes where an array stands; the array's bytes follow it.
+pub(super) const JOBLIB_ARRAY: &str = "joblib.numpy_pickle.NumpyArrayWrapper";
+
 /// Classes whose pickled objects are their attributes and nothing more.
 ///
 /// The classifiers, scaler, pipeline and search that can be imported; and what a search drags along with it: its splitter, its scorer and
 /// the routing of metadata. These are read and ignored.
 const CLASSES: &[&str] = &[
+    JOBLIB_ARRAY,
     "sklearn.decomposition._pca.PCA",
     "sklearn.linear_model._logistic.LogisticRegression",
     "sklearn.linear_model._logistic.LogisticRegressionCV",

@@ -13,10 +13,12 @@
 //! | extension codes, persistent ids | refused |
 
 use std::collections::HashMap;
+use std::mem::take;
 
 use super::arena::{Foreign, Id, Node, Slot};
 use super::array::{Bytes, Repr};
-use super::globals::Global;
+use super::compressed::compression;
+use super::globals::{Global, JOBLIB_ARRAY};
 use super::{Limit, Limits, Problem, ReadError, Value, expand, opcode};
 
 /// The state of one reading. It begins with an empty stack and ends at STOP with one value on it; nothing of the machine outlives it but slices of the pickle.
@@ -45,6 +47,10 @@ pub(super) struct Machine<'a> {
     marks: Vec<usize>,
     /// Values to be recalled, by number. A map and not a list: the numbers are the pickle's word, and 2³² of them would be room for nothing.
     memo: HashMap<u32, Id>,
+    /// Opcodes that were run, STOP included.
+    n_opcodes: usize,
+    /// How many pickles within one another are being run, besides the outermost.
+    inner: usize,
     /// The first foreign name.
     foreign: Option<Foreign<'a>>,
 }
@@ -67,6 +73,8 @@ impl<'a> Machine<'a> {
             stack: Vec::new(),
             marks: Vec::new(),
             memo: HashMap::new(),
+            n_opcodes: 0,
+            inner: 0,
             foreign: None,
         };
         machine.check_limit(Limit::PickleBytes, limits.pickle_bytes, bytes.len())?;
@@ -93,20 +101,31 @@ impl<'a> Machine<'a> {
 
     /// The place of the value that is left.
     fn run_to_stop(&mut self) -> Result<Id, ReadError> {
-        match self.bytes {
-            [0x80, 2..=5, ..] => self.position = 2,
+        let root = self.pickle()?;
+        if self.position < self.bytes.len() {
+            return Err(self.error(Problem::TrailingBytes { count: self.bytes.len() - self.position }));
+        }
+        Ok(root)
+    }
+
+    /// Runs one pickle, from the announcement of its protocol to STOP, on a stack and a memo that are empty.
+    fn pickle(&mut self) -> Result<Id, ReadError> {
+        (self.offset, self.opcode) = (self.position, "PROTO");
+        match &self.bytes[self.position..] {
+            [0x80, 2..=5, ..] => self.position += 2,
             other => {
                 let found = other.iter().take(2).copied().collect();
                 let compressed = compression(other).map(|format| Problem::Compressed { format });
                 return Err(self.error(compressed.unwrap_or(Problem::Protocol { found })));
             }
         }
-        for n_opcodes in 1.. {
+        loop {
+            self.n_opcodes += 1;
             self.offset = self.position;
             self.opcode = "the end";
             let byte = self.take(1)?[0];
             self.opcode = opcode::name(byte).ok_or_else(|| self.error(Problem::UnknownOpcode { byte }))?;
-            self.check_limit(Limit::Opcodes, self.limits.opcodes, n_opcodes)?;
+            self.check_limit(Limit::Opcodes, self.limits.opcodes, self.n_opcodes)?;
             if byte == b'.' {
                 break;
             }
@@ -124,9 +143,17 @@ impl<'a> Machine<'a> {
         if left_over > 0 {
             return Err(self.error(Problem::LeftOver { count: left_over }));
         }
-        if self.position < self.bytes.len() {
-            return Err(self.error(Problem::TrailingBytes { count: self.bytes.len() - self.position }));
-        }
+        Ok(root)
+    }
+
+    /// Runs a pickle within the pickle, with a stack and a memo of its own.
+    fn inner_pickle(&mut self) -> Result<Id, ReadError> {
+        self.inner += 1;
+        self.check_limit(Limit::Depth, self.limits.depth, self.inner)?;
+        let (stack, marks, memo) = (take(&mut self.stack), take(&mut self.marks), take(&mut self.memo));
+        let root = self.pickle()?;
+        (self.stack, self.marks, self.memo) = (stack, marks, memo);
+        self.inner -= 1;
         Ok(root)
     }
 
@@ -271,7 +298,8 @@ impl<'a> Machine<'a> {
             b'b' => {
                 let state = self.pop()?;
                 let target = self.top()?;
-                self.build(target, state)
+                self.build(target, state)?;
+                self.replace_stand_in(target, state)
             }
             _ => Err(self.error(Problem::ForbiddenOpcode)),
         }
@@ -339,6 +367,30 @@ impl<'a> Machine<'a> {
         })
     }
 
+    /// Where what was built is joblib's stand-in for an array, puts the array in its place. The array's bytes follow the opcode,
+    /// outside of all frames.
+    fn replace_stand_in(&mut self, built: Id, state: Id) -> Result<(), ReadError> {
+        if !matches!(self.slots[built].node, Node::Object { class: JOBLIB_ARRAY, .. }) {
+            return Ok(());
+        }
+        if let Some(end) = self.frame_end.take_if(|end| *end != self.position) {
+            let expected = "its end before the bytes of an array of joblib's";
+            return Err(self.error(Problem::Frame { end: end as u64, expected }));
+        }
+        self.frame_end = None;
+        if let Some(array) = self.joblib_array(state)? {
+            self.pop()?;
+            return self.push(Node::Array(Some(array)));
+        }
+        let array = self.inner_pickle()?;
+        if !matches!(self.slots[array].node, Node::Array(Some(_))) {
+            return Err(self.unexpected("an array", array));
+        }
+        self.pop()?;
+        self.stack.push(array);
+        Ok(())
+    }
+
     /// Adds to the list on top, as APPEND and APPENDS do.
     ///
     /// Takes time in proportion to the items added, not to the list.
@@ -404,7 +456,7 @@ impl<'a> Machine<'a> {
         if let Some(global) = Global::find(module, name) {
             return self.push(Node::Global(global));
         }
-        if module.split('.').next() == Some("joblib") {
+        if module == "joblib.numpy_pickle" || module == "joblib.numpy_pickle_compat" {
             return Err(self.error(Problem::Joblib));
         }
         let foreign = Foreign { module, name, offset: self.offset, opcode: self.opcode };
@@ -459,7 +511,7 @@ impl<'a> Machine<'a> {
     /// The next bytes; never more than there are.
     ///
     /// The length is a `u64` because opcodes of protocol 4 state it so; on a 32-bit machine it may not fit a `usize`.
-    fn take(&mut self, n_bytes: u64) -> Result<&'a [u8], ReadError> {
+    pub(super) fn take(&mut self, n_bytes: u64) -> Result<&'a [u8], ReadError> {
         let left = self.bytes.len() - self.position;
         match usize::try_from(n_bytes).ok().filter(|n_bytes| *n_bytes <= left) {
             Some(n_bytes) => {
@@ -513,22 +565,4 @@ impl<'a> Machine<'a> {
     pub(super) fn error(&self, problem: Problem) -> ReadError {
         ReadError { offset: self.offset, opcode: self.opcode, problem }
     }
-}
-
-/// The format of a compressed file, by its first bytes.
-///
-/// It only makes a better error message. zlib has no magic number; the four pairs are those of its usual compression levels. None of the
-/// eight can begin a pickle of protocols 2 to 5, whose first byte is 0x80.
-fn compression(bytes: &[u8]) -> Option<&'static str> {
-    const FORMATS: [(&[u8], &str); 8] = [
-        (b"\x1f\x8b", "gzip"),
-        (b"\x78\x01", "zlib"),
-        (b"\x78\x5e", "zlib"),
-        (b"\x78\x9c", "zlib"),
-        (b"\x78\xda", "zlib"),
-        (b"BZh", "bzip2"),
-        (b"\xfd7zXZ\x00", "xz"),
-        (b"\x04\x22\x4d\x18", "lz4"),
-    ];
-    FORMATS.iter().find(|(magic, _)| bytes.starts_with(magic)).map(|&(_, format)| format)
 }

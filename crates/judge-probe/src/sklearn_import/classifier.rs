@@ -130,8 +130,8 @@ fn check_multinomial(place: &Place<'_, '_>, n_classes: usize) -> Result<(), Impo
 ///
 /// # Errors
 ///
-/// [`ImportProblem::Setting`] for another kernel, sparse vectors, `decision_function_shape="ovo"` or `break_ties=True` with three classes
-/// or more: the last changes which class wins a tie of votes.
+/// [`ImportProblem::Setting`] for another kernel, sparse vectors, or `break_ties=True` with three classes or more, which changes which class
+/// wins a tie of votes.
 fn one_vs_one(place: &Place<'_, '_>, classes: Vec<i64>, most: usize) -> Result<LinearParts, ImportError> {
     let n_classes = classes.len();
     let kernel = place.get("kernel")?;
@@ -143,9 +143,10 @@ fn one_vs_one(place: &Place<'_, '_>, classes: Vec<i64>, most: usize) -> Result<L
         return Err(setting_error(&sparse, "a fit on dense features", "True"));
     }
     if n_classes > 2 {
+        // It says which functions scikit-learn shows; classes are voted for by all pairs either way.
         let shape = place.get("decision_function_shape")?;
-        if shape.text()? != "ovr" {
-            return Err(setting_error(&shape, "ovr", &shape.text()?));
+        if !["ovr", "ovo"].contains(&&*shape.text()?) {
+            return Err(setting_error(&shape, "ovr or ovo", &shape.text()?));
         }
         let break_ties = place.get("break_ties")?;
         if break_ties.flag()? {

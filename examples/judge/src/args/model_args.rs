@@ -1,24 +1,25 @@
 //! The command-line options that every example with a model has, and the model they name.
 
+use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 use std::{fs, io};
 
 use anyhow::{Context, Result};
 use clap::Args;
-use judge_core::{Backbone, Prompt, PromptTemplate, settings_from_json};
-use judge_data::{Input, MadeBy, RunPlan};
+use judge_core::{Backbone, Fields, Prompt, PromptTemplate, settings_from_json};
+use judge_data::{BatchItem, Input, MadeBy, Row, RunPlan};
 use judge_models::{
     Date, Device, Download, Dtype, FoundModel, HubOptions, Kernel, LoadOptions, Model, ModelSource, TextOptions,
     WeightForm,
 };
 use serde_json::{Value, json};
 use tempfile::TempDir;
+use tiny_judge::planted::is_generated;
 
 use crate::terminal::console::{tell, usage};
 use crate::terminal::options::offered;
 use crate::terminal::progress::Progress;
-use tiny_judge::planted::is_generated;
 
 /// File of a model folder that holds the template its judge was made for. Not a Hugging Face file; folders without it
 /// are judged with a built-in template.
@@ -181,17 +182,30 @@ impl ModelArgs {
     /// # Errors
     /// Whatever is wrong with the folder, or with the first rows.
     pub fn load_for(&self, rows: &Input) -> Result<Model> {
-        if self.model.is_none() && !self.quiet {
-            let mut is_own = false;
-            for row in rows.rows()?.take(LOOKED_AT) {
-                let row = row?;
-                is_own |= row.keys().any(|key| row.value(key).is_some_and(is_generated));
-            }
-            if !is_own {
-                tell(FOREIGN);
-            }
+        if self.warns_of_rows() {
+            let rows = rows.rows()?.take(LOOKED_AT).collect::<Result<Vec<Row>, _>>()?;
+            self.look_at(rows.iter().flat_map(|row| row.keys().filter_map(|key| row.value(key)).map(Cow::from)));
         }
         self.load()
+    }
+
+    /// Says so if none of these rows, the first ones of a stream, is one that the embedded model can judge.
+    pub fn look_at_items(&self, rows: &[BatchItem]) {
+        if self.warns_of_rows() {
+            let names: Vec<_> = rows.iter().take(LOOKED_AT).map(|row| (row, row.names())).collect();
+            self.look_at(names.iter().flat_map(|(row, names)| names.iter().filter_map(move |name| row.field(name))));
+        }
+    }
+
+    fn warns_of_rows(&self) -> bool {
+        self.model.is_none() && !self.quiet
+    }
+
+    /// Says so if none of these texts of rows is of one that the embedded model can judge.
+    fn look_at<'a>(&self, mut texts: impl Iterator<Item = Cow<'a, str>>) {
+        if self.warns_of_rows() && !texts.any(|text| is_generated(&text)) {
+            tell(FOREIGN);
+        }
     }
 
     /// Loads the model.

@@ -1,11 +1,14 @@
 //! Scoring at scale: what the programs that score rows of other machines have in common. Rows of `judge stream` and of `judge shards` are
 //! the same, and so is the run that they name.
 
+use std::sync::Once;
+
 use anyhow::{Result, bail};
 use clap::{Args, ValueEnum};
 use judge_core::{Backbone, LagerJudge, LagerSettings, ModelInfo};
 use judge_data::{
-    Columns, DatasetFormat, IdKind, ItemSpec, ORIGIN, ResultColumns, ResultScorer, RunRecord, Settings, run_id,
+    BatchItem, Columns, DatasetFormat, IdKind, ItemSpec, ORIGIN, ResultColumns, ResultScorer, RunRecord, Settings,
+    run_id,
 };
 use judge_models::Model;
 use serde_json::json;
@@ -130,7 +133,8 @@ impl ScoringArgs {
             ]
             .map(|(key, value)| (key.to_owned(), value)),
         );
-        Ok(Scoring { run: run_id(&run), settings: run, columns: self.results(), model, judge })
+        let (columns, run_id) = (self.results(), run_id(&run));
+        Ok(Scoring { run: run_id, settings: run, columns, model, judge, options, looked: Once::new() })
     }
 }
 
@@ -143,6 +147,9 @@ pub struct Scoring {
     columns: ResultColumns,
     model: Model,
     judge: LagerJudge,
+    options: ModelArgs,
+    /// Whether rows were looked at.
+    looked: Once,
 }
 
 impl Scoring {
@@ -150,6 +157,13 @@ impl Scoring {
     #[must_use]
     pub fn device(&self) -> &str {
         &self.model.info().device
+    }
+
+    /// Looks at a batch before it is scored: of the first one that has rows, it is said if the embedded model cannot judge them.
+    pub fn look_at(&self, items: &[BatchItem]) {
+        if !items.is_empty() {
+            self.looked.call_once(|| self.options.look_at_items(items));
+        }
     }
 
     /// What makes rows of items.

@@ -11,11 +11,6 @@ mod print;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use crate::args::files::program;
-use crate::preferences::Worth;
-use crate::reliability;
-use crate::report::{as_json, write_json, write_marked};
-use crate::terminal::console::{progress, say, usage};
 use anyhow::{Result, ensure};
 use judge_data::Outputs;
 use judge_metrics::agreement::AlternativeAnnotatorTest;
@@ -26,8 +21,14 @@ use judge_metrics::prediction::RiskCoveragePoint;
 use judge_metrics::resampling::{Bootstrap, BootstrapMethod};
 use serde_json::{Value, json};
 
-pub(crate) use self::cli::Cli;
 use self::pairs::{Fields, Pairs};
+use crate::args::files::program;
+use crate::preferences::Worth;
+use crate::reliability;
+use crate::report::{as_json, write_json, write_marked};
+use crate::terminal::console::{progress, say, usage};
+
+pub(crate) use self::cli::Cli;
 
 pub(crate) fn run(cli: &Cli) -> Result<()> {
     let reports = [&cli.json, &cli.plot, &cli.risk_plot, &cli.comparison_plot].into_iter().flatten();

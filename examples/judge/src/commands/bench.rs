@@ -9,18 +9,19 @@ mod votes;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use crate::args::files::{WriteArgs, program};
-use crate::args::judged_pairs::{PairsArgs, preferences};
-use crate::args::model_args::ModelArgs;
-use crate::args::prompted::PromptedArgs;
-use crate::preferences::{Worth, of_pairs};
-use crate::report::{BOOTSTRAP, write_json};
 use anyhow::Result;
 use clap::Args;
 use judge_data::{BenchmarkPair, Outputs, PairVerdicts, Published};
 use judge_metrics::comparison::{JudgedPair, PairComparison, PairComparisons};
 use judge_metrics::preference::{Preference, Unparsed};
 use serde_json::{Value, json};
+
+use crate::args::files::{WriteArgs, program};
+use crate::args::judged_pairs::{PairsArgs, preferences};
+use crate::args::model_args::ModelArgs;
+use crate::args::prompted::PromptedArgs;
+use crate::preferences::{Worth, of_pairs};
+use crate::report::{BOOTSTRAP, write_json};
 
 /// Measure a pairwise judge on a public benchmark.
 ///

@@ -8,17 +8,18 @@ mod plot;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use crate::args::files::{OverwriteArgs, program};
-use crate::args::judged_pairs::{PairsArgs, preferences};
-use crate::preferences::Worth;
-use crate::report::{self, BOOTSTRAP};
-use crate::terminal::console::{say, table, usage};
 use anyhow::{Context, Result};
 use clap::Args;
 use judge_data::{BenchmarkPair, Outputs, PairVerdicts};
 use judge_metrics::comparison::{BiasFinding, BiasPair, BiasReport};
 use judge_metrics::preference::Preference;
 use serde_json::{Value, json};
+
+use crate::args::files::{OverwriteArgs, program};
+use crate::args::judged_pairs::{PairsArgs, preferences};
+use crate::preferences::Worth;
+use crate::report::{self, BOOTSTRAP};
+use crate::terminal::console::{say, table, usage};
 
 /// Measure what sways a judge of pairs besides quality.
 ///

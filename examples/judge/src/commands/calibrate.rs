@@ -4,18 +4,20 @@
 
 mod cli;
 
-use crate::args::files::program;
-use crate::report::write_json;
-use crate::terminal::console::say;
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result, bail, ensure};
 use clap::ValueEnum;
 use judge_core::Reason;
 use judge_data::{Fate, Input, InputFile, Opened, Resolved, RunPlan};
 use judge_metrics::calibration::CalibrationReport;
 use serde_json::{Value, json};
 
-pub(crate) use self::cli::Cli;
 use self::cli::number;
+use crate::args::files::program;
+use crate::report::write_json;
+use crate::terminal::console::say;
+use crate::unread::Unread;
+
+pub(crate) use self::cli::Cli;
 
 pub(crate) fn run(cli: &Cli) -> Result<()> {
     let settings = cli.settings()?;
@@ -26,17 +28,24 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
     let fitted = settings.fit(&scores, &human).with_context(fault)?;
 
     let input = Input::open(&cli.input)?;
-    let (mut total, mut without) = (0, 0);
+    let (mut total, mut without, mut unread) = (0, 0, Unread::default());
     for row in input.rows()? {
         let row = row?;
-        let place = row.place().to_string();
+        let place = row.place().clone();
         let row = row.into_extra(&[]);
         let clash = "the row has a field \"calibrated\" already, which is not overwritten";
         ensure!(row.text("calibrated").is_none(), "{place}: {clash}");
-        without += usize::from(number(&row, &cli.score).with_context(|| place)?.is_none());
+        let score = number(&row, &cli.score);
+        without += usize::from(!matches!(score, Ok(Some(_))));
+        unread.note(&place, score.err());
         total += 1;
     }
-    ensure!(total > without, "{}: none of {total} rows has a number in {:?}", cli.input.display(), cli.score);
+    if total == without {
+        let first = unread.first().map(|(place, why)| format!("; the first that cannot be read is {place}: {why}"));
+        let (file, first) = (cli.input.display(), first.unwrap_or_default());
+        bail!("{file}: none of {total} rows has a number in {:?}{first}", cli.score);
+    }
+    unread.tell_that("have a score that cannot be read and get none");
     let mut plan = RunPlan::new(&cli.output, total, program("calibrate"));
     plan.inputs = vec![InputFile::of(&cli.graded)?, input.identity()?.with_rows(total)];
     plan.seed = Some(cli.seed);
@@ -50,9 +59,9 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
         let row = row?;
         let place = row.place().to_string();
         let mut row = row.into_extra(&[]);
-        let calibrated = match number(&row, &cli.score)? {
-            None => Value::Null,
-            Some(score) => {
+        let calibrated = match number(&row, &cli.score) {
+            Ok(None) | Err(_) => Value::Null,
+            Ok(Some(score)) => {
                 let found = fitted.calibrate(score).with_context(|| place)?;
                 let (low, high) = (found.interval.low, found.interval.high);
                 json!({"value": found.value, "low": low, "high": high, "level": found.interval.level})
@@ -86,7 +95,7 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
         cli.output.display(),
     ))?;
     if without > 0 {
-        say(format_args!("{without} rows without a score: \"calibrated\" is null"))?;
+        say(format_args!("{without} rows without a score that can be read: \"calibrated\" is null"))?;
     }
     Ok(())
 }

@@ -6,13 +6,6 @@ mod tally;
 
 use std::path::PathBuf;
 
-use crate::args::files::{InputArgs, OutputArgs};
-use crate::args::model_args::ModelArgs;
-use crate::args::prompted::{AskedJudge, PromptedArgs};
-use crate::pair_orders::PairJudging;
-use crate::terminal::console::{check_scored, say, tell, usage};
-use crate::terminal::pace::Watch;
-use crate::unread::Unread;
 use anyhow::Result;
 use clap::{Args, ValueEnum};
 use judge_core::{Backbone, Fields, RunSummary};
@@ -21,6 +14,14 @@ use judge_data::{
 };
 use judge_models::Model;
 use serde_json::json;
+
+use crate::args::files::{InputArgs, OutputArgs};
+use crate::args::model_args::ModelArgs;
+use crate::args::prompted::{AskedJudge, PromptedArgs};
+use crate::pair_orders::PairJudging;
+use crate::terminal::console::{check_scored, say, tell, usage};
+use crate::terminal::pace::Watch;
+use crate::unread::Unread;
 
 /// Judge responses, or pairs of them, by a prompt.
 ///

@@ -5,18 +5,19 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use crate::args::files::{InputArgs, OutputArgs, program};
-use crate::args::lager::LagerArgs;
-use crate::args::model_args::ModelArgs;
-use crate::lager_file::{LagerFile, ScoredFile};
-use crate::report::{self, Agreement, agreement, write_json};
-use crate::terminal::console::{check_scored, say, table};
 use anyhow::{Context, Result};
 use clap::Args;
 use judge_core::{LayerWeights, Scale, ScalePoint, States, Variant};
 use judge_data::{Carry, DatasetFormat, LabelTable, Outputs, Program, Record, Rows, ScoreOutcome, ScoreRow, load};
 use judge_metrics::prediction::bias_in_words;
 use serde::Serialize;
+
+use crate::args::files::{InputArgs, OutputArgs, program};
+use crate::args::lager::LagerArgs;
+use crate::args::model_args::ModelArgs;
+use crate::lager_file::{LagerFile, ScoredFile};
+use crate::report::{self, Agreement, agreement, write_json};
+use crate::terminal::console::{check_scored, say, table};
 
 /// Emotions of fewer items have a line in the JSON file alone.
 const FEW: usize = 10;

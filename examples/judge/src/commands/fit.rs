@@ -7,14 +7,15 @@ mod cli;
 use std::collections::{BTreeMap, HashSet};
 use std::path::Path;
 
-use crate::args::files::program;
-use crate::report::{self, Agreement, agreement, write_json};
-use crate::terminal::console::{say, table, tell, usage};
 use anyhow::{Context, Result, anyhow, ensure};
 use judge_core::{LayerWeights, TargetRule, Variant};
 use judge_data::{InputFile, Outputs, Program, ScoreFormat, ScoreTable, load, save_new};
 use judge_metrics::prediction::bias_in_words;
 use serde::Serialize;
+
+use crate::args::files::program;
+use crate::report::{self, Agreement, agreement, write_json};
+use crate::terminal::console::{say, table, tell, usage};
 
 pub(crate) use self::cli::Cli;
 

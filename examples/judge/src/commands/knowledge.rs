@@ -6,6 +6,11 @@ mod boundary;
 
 use std::path::PathBuf;
 
+use anyhow::{Context, Result, ensure};
+use clap::Args;
+use judge_core::{Prompt, PromptTemplate, Score};
+use judge_data::{Carry, Columns, DatasetFormat, Outputs, ScoreOutcome};
+
 use self::boundary::{ANSWERABLE, Boundary, Judged, PROBE, Rule};
 use crate::args::files::{InputArgs, OutputArgs};
 use crate::args::lager::LagerArgs;
@@ -14,10 +19,6 @@ use crate::lager_file::{LagerFile, ScoredFile};
 use crate::probes::PromptedProbe;
 use crate::report::write_json;
 use crate::terminal::console::{check_scored, say};
-use anyhow::{Context, Result, ensure};
-use clap::Args;
-use judge_core::{Prompt, PromptTemplate, Score};
-use judge_data::{Carry, Columns, DatasetFormat, Outputs, ScoreOutcome};
 
 /// Find out whether a model knows what it can answer.
 ///

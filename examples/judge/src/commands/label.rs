@@ -8,12 +8,6 @@ mod report;
 
 use std::path::PathBuf;
 
-use self::api_args::ApiArgs;
-use crate::args::files::{InputArgs, OutputArgs};
-use crate::terminal::console::{check_scored, say, tell, usage};
-use crate::terminal::options::{of_refusal, offered};
-use crate::terminal::pace::Watch;
-use crate::unread::Unread;
 use anyhow::Result;
 use clap::Args;
 use judge_core::{Judge, Prompt, Reason, RunEvent, RunSummary, Verdict};
@@ -21,8 +15,14 @@ use judge_data::{Carry, DatasetFormat, Input, LabelRow, MadeBy, Numbered, Opened
 use judge_models::ApiModel;
 use serde_json::json;
 
+use self::api_args::ApiArgs;
 use self::aspects::{AspectJudge, Aspects};
 use self::report::{Report, estimate};
+use crate::args::files::{InputArgs, OutputArgs};
+use crate::terminal::console::{check_scored, say, tell, usage};
+use crate::terminal::options::{of_refusal, offered};
+use crate::terminal::pace::Watch;
+use crate::unread::Unread;
 
 /// Label rows by a stronger model behind a service, for probes to learn from.
 ///

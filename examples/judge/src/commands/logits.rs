@@ -4,15 +4,16 @@
 
 mod cli;
 
-use crate::prompts::Prompts;
-use crate::terminal::console::{check_scored, say, tell};
 use anyhow::Result;
 use judge_core::{Backbone, Condition, JudgeError, LabelRead, Outcome, TokenId, Unscored, Want};
 use judge_data::{Error, Fate, LabelTable, Opened, Resolved, ScoreOutcome, ScoreRow};
 use serde_json::json;
 
-pub(crate) use self::cli::Cli;
 use self::cli::Position;
+use crate::prompts::Prompts;
+use crate::terminal::console::{check_scored, say, tell};
+
+pub(crate) use self::cli::Cli;
 
 pub(crate) fn run(cli: &Cli) -> Result<()> {
     cli.check()?;

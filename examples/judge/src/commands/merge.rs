@@ -4,16 +4,17 @@
 
 use std::path::PathBuf;
 
-use crate::args::files::OverwriteArgs;
-use crate::args::model_args::find_model;
-use crate::report::write_json;
-use crate::terminal::console::{say, usage};
-use crate::terminal::progress::Progress;
 use anyhow::{Context, Result};
 use clap::Args;
 use judge_data::Outputs;
 use judge_models::{Dtype, Error, FoundModel, Merged, merge_adapters};
 use serde_json::json;
+
+use crate::args::files::OverwriteArgs;
+use crate::args::model_args::find_model;
+use crate::report::write_json;
+use crate::terminal::console::{say, usage};
+use crate::terminal::progress::Progress;
 
 /// Merge LoRA adapters into a model's weights and write a folder that other tools load.
 ///

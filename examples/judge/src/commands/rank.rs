@@ -8,21 +8,21 @@ mod row;
 
 use std::path::PathBuf;
 
+use anyhow::Result;
+use clap::Args;
+use judge_core::{Backbone, EachAnswer, Fields, OrderPolicy, RunSummary, Swapped, Tournament};
+use judge_data::{Carry, DatasetFormat, Input, Opened, Outputs, Resolved, Run, judge_rows};
+use judge_models::Model;
+use pairing::{PairingStrategy, Strategy};
+use row::RankedRow;
+use serde_json::json;
+
 use crate::args::files::{InputArgs, OutputArgs};
 use crate::args::model_args::ModelArgs;
 use crate::args::prompted::{AskedJudge, PromptedArgs};
 use crate::terminal::console::{check_scored, say, tell, usage};
 use crate::terminal::pace::Watch;
 use crate::unread::Unread;
-use anyhow::Result;
-use clap::Args;
-use judge_core::{Backbone, EachAnswer, Fields, OrderPolicy, RunSummary, Swapped, Tournament};
-use judge_data::{Carry, DatasetFormat, Input, Opened, Outputs, Resolved, Run, judge_rows};
-use judge_models::Model;
-use serde_json::json;
-
-use pairing::{PairingStrategy, Strategy};
-use row::RankedRow;
 
 /// Rank the answers to each question and choose the best.
 ///

@@ -14,9 +14,6 @@ mod texts;
 
 use std::path::PathBuf;
 
-use crate::args::files::{OverwriteArgs, parquet_files};
-use crate::report::{write_json, write_marked};
-use crate::terminal::console::{progress, say};
 use anyhow::{Result, ensure};
 use clap::Args;
 use judge_data::Outputs;
@@ -24,6 +21,9 @@ use judge_data::Outputs;
 use self::findings::Findings;
 use self::record::Record;
 use self::rows::{Fields, Rows};
+use crate::args::files::{OverwriteArgs, parquet_files};
+use crate::report::{write_json, write_marked};
+use crate::terminal::console::{progress, say};
 
 /// What a run came to, on one page.
 ///

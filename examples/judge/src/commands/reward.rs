@@ -2,11 +2,6 @@
 //!
 //! `judge reward --model FOLDER --input responses.jsonl --output rewards.jsonl`
 
-use crate::args::files::{InputArgs, OutputArgs};
-use crate::args::model_args::ModelArgs;
-use crate::prompts;
-use crate::terminal::console::{check_scored, say, tell, usage};
-use crate::unread::Unread;
 use anyhow::{Context, Result};
 use clap::Args;
 use judge_core::{Backbone, ItemId, Message, Outcome, Prompt, RewardHead, Unscored, closed_conversation};
@@ -14,6 +9,12 @@ use judge_data::{Carry, Error, Extra, Fate, Input, Opened, Outputs, PromptInput,
 use judge_models::Model;
 use serde::Serialize;
 use serde_json::{Value, json};
+
+use crate::args::files::{InputArgs, OutputArgs};
+use crate::args::model_args::ModelArgs;
+use crate::prompts;
+use crate::terminal::console::{check_scored, say, tell, usage};
+use crate::unread::Unread;
 
 /// Score conversations by the head of a sequence classifier, such as a reward model.
 ///

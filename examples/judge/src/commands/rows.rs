@@ -5,14 +5,15 @@
 use std::io::Write;
 use std::path::PathBuf;
 
-use crate::args::files::OverwriteArgs;
-use crate::args::model_args::SeedArgs;
-use crate::terminal::console::say;
 use anyhow::Result;
 use clap::{Args, ValueEnum};
 use judge_data::{Outputs, PairVerdict, write_new};
 use serde_json::{Value, json};
 use tiny_judge::planted::{self, Split};
+
+use crate::args::files::OverwriteArgs;
+use crate::args::model_args::SeedArgs;
+use crate::terminal::console::say;
 
 /// Write generated rows to try the other examples on.
 ///

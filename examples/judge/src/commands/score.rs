@@ -4,10 +4,11 @@
 
 mod cli;
 
-use crate::lager_file::{LagerFile, ScoredFile};
-use crate::terminal::console::{check_scored, say};
 use anyhow::{Context, Result, ensure};
 use judge_data::{DatasetFormat, LagerResult, LagerScores, Rows, ScoreOutcome, ScoreRow, write_lager_results};
+
+use crate::lager_file::{LagerFile, ScoredFile};
+use crate::terminal::console::{check_scored, say};
 
 pub(crate) use self::cli::Cli;
 

@@ -15,6 +15,11 @@ use std::collections::{BTreeSet, HashMap};
 use std::ops::ControlFlow;
 use std::path::PathBuf;
 
+use anyhow::Result;
+use clap::{ArgGroup, Args};
+use judge_data::{Input, Outputs, Settings};
+use serde_json::json;
+
 use self::example::Form;
 use self::graders::Aspects;
 use self::numbers::{Criterion, Files, Missing, Numbers};
@@ -29,10 +34,6 @@ use crate::probes::PromptedProbe;
 use crate::report::write_json;
 use crate::terminal::console::{check_scored, progress, say, usage};
 use crate::terminal::interrupt::{Interrupts, Stopped};
-use anyhow::Result;
-use clap::{ArgGroup, Args};
-use judge_data::{Input, Outputs, Settings};
-use serde_json::json;
 
 /// Cosine of states from which on a row counts as nearly equal to another.
 const NEAR: f64 = 0.95;

@@ -11,10 +11,6 @@ use std::path::PathBuf;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::args::files::{InputArgs, OverwriteArgs, program};
-use crate::args::model_args::ModelArgs;
-use crate::terminal::console::{check_scored, progress, say, tell};
-use crate::terminal::interrupt::{Interrupts, Stopped};
 use anyhow::{Context, Result};
 use clap::{Args, ValueEnum};
 use judge_core::{
@@ -23,9 +19,13 @@ use judge_core::{
 };
 use judge_data::{AtomicFile, Outputs};
 use judge_models::{Model, product_rate};
+use rows::Rows;
 use serde_json::json;
 
-use rows::Rows;
+use crate::args::files::{InputArgs, OverwriteArgs, program};
+use crate::args::model_args::ModelArgs;
+use crate::terminal::console::{check_scored, progress, say, tell};
+use crate::terminal::interrupt::{Interrupts, Stopped};
 
 /// Measure how fast a model reads the rows of a file, and estimate how long the whole file takes.
 ///
@@ -82,10 +82,11 @@ enum What {
 pub(crate) fn run(cli: &Cli) -> Result<()> {
     let inputs = [Some(&cli.input.input), cli.template.as_ref()].into_iter().flatten();
     Outputs::new(inputs).reports("throughput", &cli.json).overwrite(cli.write.overwrite).check()?;
-    let Rows { prompts, rows, share } = Rows::read(&cli.model, &cli.input, cli.template.as_deref())?;
+    let input = cli.input.open()?;
+    let Rows { prompts, rows, share } = Rows::read(&cli.model, &cli.input, &input, cli.template.as_deref())?;
     let json_file = cli.json.as_ref().map(AtomicFile::create).transpose()?;
     let start = Instant::now();
-    let model = cli.model.load()?;
+    let model = cli.model.load_for(&input)?;
     let load_s = start.elapsed().as_secs_f64();
     let want = cli.want(&model)?;
     let requests: Vec<Request> = prompts.into_iter().map(|prompt| Request { prompt, want: want.clone() }).collect();

@@ -6,16 +6,17 @@ use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
-use crate::args::files::{InputArgs, WriteArgs, program};
-use crate::args::layers::{LayerList, PoolingArg};
-use crate::args::model_args::ModelArgs;
-use crate::prompts::Prompts;
-use crate::terminal::console::{check_scored, say, tell};
 use anyhow::Result;
 use clap::Args;
 use judge_core::{Backbone, Layer, Outcome, Pooling, Want};
 use judge_data::{Error, Outputs, Resolved, RunPlan, Sharding, StatesSpec, StatesWriter, ids_path, record_path, save};
 use serde_json::json;
+
+use crate::args::files::{InputArgs, WriteArgs, program};
+use crate::args::layers::{LayerList, PoolingArg};
+use crate::args::model_args::ModelArgs;
+use crate::prompts::Prompts;
+use crate::terminal::console::{check_scored, say, tell};
 
 /// Store pooled hidden states.
 ///

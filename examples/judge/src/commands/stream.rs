@@ -12,9 +12,6 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::args::files::OverwriteArgs;
-use crate::args::scoring::{Scoring, ScoringArgs, now};
-use crate::terminal::console::{exit, say, tell, usage_of};
 use anyhow::{Context, Result};
 use clap::Args;
 use judge_data::{
@@ -22,6 +19,10 @@ use judge_data::{
     save,
 };
 use serde_json::json;
+
+use crate::args::files::OverwriteArgs;
+use crate::args::scoring::{Scoring, ScoringArgs, now};
+use crate::terminal::console::{exit, say, tell, usage_of};
 
 /// Score batches of rows from standard input to standard output.
 ///
@@ -84,6 +85,7 @@ fn save_record(cli: &Cli, record: &RunRecord) -> Result<()> {
 
 /// The rows of one batch, in its order.
 fn rows(scoring: &Scoring, items: Vec<BatchItem>) -> Result<Vec<ResultRow>> {
+    scoring.look_at(&items);
     let mut rows = Vec::with_capacity(items.len());
     scoring.scorer().score(items.into_iter().map(Ok), |row| {
         rows.push(row);

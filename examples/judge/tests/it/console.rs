@@ -5,7 +5,6 @@ use std::fs;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
-use crate::program::embedded_model;
 use half::bf16;
 use judge::terminal::console::commit;
 use safetensors::tensor::TensorView;
@@ -13,6 +12,7 @@ use safetensors::{Dtype, SafeTensors};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
+use crate::program::embedded_model;
 use crate::program::{judge, run};
 
 fn stderr(output: &Output) -> String {

@@ -3,8 +3,9 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::program::{ran, rows, succeed, write_rows};
 use serde_json::{Value, json};
+
+use crate::program::{ran, rows, succeed, write_rows};
 
 fn fixture(name: &str) -> String {
     let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../crates/judge-models/tests/fixtures").join(name);

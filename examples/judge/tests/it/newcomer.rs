@@ -637,6 +637,8 @@ fn the_embedded_model_says_that_rows_are_none_of_its_own() {
         ("lager_pointwise --input strange.jsonl --output o1.jsonl", true),
         ("prompt_judge --input strange.jsonl --output o2.jsonl --verdict logits", true),
         ("data_selection --input strange.jsonl --output o3.jsonl --aspects relevance --top 1", true),
+        ("throughput --input strange.jsonl --read probe", true),
+        ("throughput --input own.jsonl --read probe", false),
         ("lager_pointwise --input own.jsonl --output o4.jsonl", false),
         ("prompt_judge --input own_pairs.jsonl --output o5.jsonl --apart --verdict logits", false),
     ] {

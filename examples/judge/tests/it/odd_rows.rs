@@ -204,3 +204,118 @@ fn what_no_row_has_is_said_before_any_work() {
     assert!(code == Some(1) && stderr.contains("none of the first 3 rows has the field \"rubrik\""), "{stderr}");
     assert!(stderr.contains("[\"instruction\", \"response\"]") && !stderr.contains("fingerprint"), "{stderr}");
 }
+
+/// Values that no number or list of numbers is read from.
+const NO_NUMBERS: [&str; 4] = [r#""good""#, r#"{"a":1}"#, r#""\ud83d""#, "1e999"];
+
+#[test]
+fn odd_scores_and_grades_are_not_calibrated() {
+    let folder = folder();
+    let graded: Vec<String> = (0..60)
+        .map(|i| format!("{}\n", json!({"id": i, "score": f64::from(i % 12) / 6.0, "human": 1 + i % 12 / 3})))
+        .collect();
+    let new = ["{\"id\":\"g\",\"score\":0.1,\"topic\":\"t\"}\n".to_owned()];
+    let run = |graded: &[String], new: &[String]| {
+        fs::write(folder.path().join("graded.jsonl"), graded.concat()).expect("input");
+        fs::write(folder.path().join("in.jsonl"), new.concat()).expect("input");
+        let args = ["--graded", "graded.jsonl", "--input", "in.jsonl", "--output", "out.jsonl", "--overwrite"];
+        let (code, stdout, stderr) = ran("calibrate", folder.path(), &args);
+        assert_eq!(code, Some(0), "{stdout}{stderr}");
+        let text = fs::read_to_string(folder.path().join("out.jsonl")).expect("output");
+        // Lines, since no parser of JSON takes all of the values.
+        (text.lines().map(str::to_owned).collect::<Vec<_>>(), stdout, stderr)
+    };
+    let (alone, said, _) = run(&graded, &new);
+    assert!(said.contains("fitted on 60 graded rows"), "{said}");
+    for value in NO_NUMBERS {
+        let odd = |field: &str, other: &str| [format!("{{\"id\":\"o\",\"{field}\":{value}{other},\"topic\":\"t\"}}\n")];
+        let no_score = odd("score", "");
+        let odd_graded = [&odd("score", ",\"human\":3")[..], &graded, &odd("human", ",\"score\":1")].concat();
+        let (found, said, noted) = run(&odd_graded, &[&no_score[..], &new, &no_score].concat());
+        assert_eq!((found.len(), &found[1]), (3, &alone[0]), "{value}");
+        for row in [&found[0], &found[2]] {
+            assert!(row.contains(&format!("\"score\":{value},\"topic\":\"t\",\"calibrated\":null")), "{row}");
+        }
+        assert!(said.contains("fitted on 60 graded rows") && said.contains("1 of 3 rows calibrated"), "{said}");
+        for says in
+            ["2 of 62 rows cannot be read and are not fitted on", "2 of 3 rows have a score that cannot be read"]
+        {
+            assert!(noted.contains(says) && noted.contains("in.jsonl, line 1: score is "), "{value}: {noted}");
+        }
+    }
+}
+
+#[test]
+fn odd_rows_are_not_learnt_from() {
+    let folder = folder();
+    let good: Vec<Value> = (0..40)
+        .map(|id| {
+            let split = if id < 30 { "train" } else { "test" };
+            json!({"id": id, "aspect": "fluency", "split": split, "question": format!("Question {id}?"),
+                   "response": format!("Answer {}", id % 7), "score": 1 + id * id % 3, "from": "f", "topic": id})
+        })
+        .collect();
+    let run = |all: &[Value]| {
+        write_rows(folder.path().join("in.jsonl"), all);
+        let args =
+            ["--input", "in.jsonl", "--output", "out", "--folds", "2", "--c", "0.01", "--top-k", "1", "--layers"];
+        let more = ["0", "--pooling", "mean", "--source", "from", "--group", "topic", "--overwrite"];
+        let (code, stdout, stderr) = ran("inspector_train", folder.path(), &[&args[..], &more].concat());
+        assert_eq!(code, Some(0), "{stdout}{stderr}");
+        let report = fs::read(folder.path().join("out/report.json")).expect("a report");
+        let report: Value = serde_json::from_slice(&report).expect("JSON");
+        (report["aspects"].clone(), report["unread"].clone(), stderr)
+    };
+    let (alone, none, _) = run(&good);
+    assert_eq!(none, 0);
+    let odd: Vec<Value> = [
+        ("aspect", json!(3)),
+        ("aspect", Value::Null),
+        ("split", json!(["train"])),
+        ("question", json!({"text": "q"})),
+        ("response", json!(["r"])),
+        ("response", Value::Null),
+        ("score", json!("good")),
+        ("from", Value::Null),
+        ("topic", Value::Null),
+    ]
+    .into_iter()
+    .enumerate()
+    .map(|(place, (field, value))| {
+        let mut row = good[0].clone();
+        (row["id"], row[field]) = (json!(100 + place), value);
+        row
+    })
+    .collect();
+    let (found, unread, said) = run(&[&odd[..5], &good, &odd[5..]].concat());
+    assert_eq!((&found, &unread), (&alone, &json!(9)), "{said}");
+    let note = "9 of 49 rows cannot be read and are skipped; the first is in.jsonl, line 1: expected aspect to be text";
+    assert!(said.contains(note), "{said}");
+    // What no row has is said as by the others, with the way out.
+    write_rows(folder.path().join("in.jsonl"), &[json!({"id": 1, "ask": "q", "score": 3})]);
+    let (code, _, said) = ran("inspector_train", folder.path(), &["--input", "in.jsonl", "--output", "none"]);
+    assert!(code == Some(1) && said.contains("no row of in.jsonl can be read") && said.contains("--columns"), "{said}");
+    // The published form: one object of lists.
+    let file = |rows: Value| [json!({"fluency": rows})];
+    let probing: Vec<Value> = good
+        .iter()
+        .map(|row| json!({"id": row["id"], "eval_prompt": format!("Grade {}", row["id"]), "score": row["score"]}))
+        .collect();
+    let run = |rows_in: Vec<Value>| {
+        write_rows(folder.path().join("p.json"), &file(json!(rows_in)));
+        let args = ["--input", "p.json", "--output", "probing", "--folds", "2", "--c", "0.01", "--top-k", "1"];
+        let more = ["--layers", "0", "--pooling", "mean", "--overwrite"];
+        let (code, stdout, stderr) = ran("inspector_train", folder.path(), &[&args[..], &more].concat());
+        assert_eq!(code, Some(0), "{stdout}{stderr}");
+        let report: Value =
+            serde_json::from_slice(&fs::read(folder.path().join("probing/report.json")).expect("a report"))
+                .expect("JSON");
+        (report["aspects"].clone(), stderr)
+    };
+    let (alone, _) = run(probing.clone());
+    let odd =
+        [json!({"id": "o", "eval_prompt": null, "score": 1}), json!({"id": "p", "eval_prompt": "x", "score": "good"})];
+    let (found, said) = run([&odd[..1], &probing, &odd[1..]].concat());
+    assert_eq!(found, alone);
+    assert!(said.contains("2 of 42 rows cannot be read and are skipped"), "{said}");
+}

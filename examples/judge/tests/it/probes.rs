@@ -398,12 +398,12 @@ fn a_bare_pickle_is_imported_with_what_its_owner_says() {
     let fixture =
         Path::new(env!("CARGO_MANIFEST_DIR")).join("../../crates/judge-probe/tests/fixtures/sklearn_pickles.json");
     let fixture = read_json(fixture);
-    let pickle = |name: &str| {
-        let text = fixture[name].as_str().unwrap();
+    let write = |pickle: &Value| {
+        let text = pickle.as_str().unwrap();
         let byte = |i: usize| u8::from_str_radix(&text[i..i + 2], 16).unwrap();
         fs::write(at("lr.pkl"), (0..text.len()).step_by(2).map(byte).collect::<Vec<u8>>()).unwrap();
     };
-    pickle("wide");
+    write(&fixture["wide"]);
     fs::write(at("t.json"), r#"{"raw": "Grade this. {question} {response}"}"#).unwrap();
     let model = crate::program::embedded_model();
     let args = ["--input", "lr.pkl", "--output", "p/fluency.safetensors"];
@@ -423,12 +423,15 @@ fn a_bare_pickle_is_imported_with_what_its_owner_says() {
     let two_layers = ["--layer", "5,6", "--pooling", "last"];
     refused("probe_import", folder.path(), &[&args[..], &model, &two_layers].concat(), 1, "are not 128 features");
     for (name, says) in [
-        ("joblib", "written by joblib"),
-        ("joblib_compressed", "compressed (zlib)"),
+        ("joblib_bz2", "compressed (bzip2)"),
         ("text_classes", "LabelEncoder"),
         ("dictionary", "found a dictionary of [\"weights\", \"bias\"]"),
     ] {
-        pickle(name);
+        write(&fixture[name]);
         refused("probe_import", folder.path(), &["--input", "lr.pkl"], 1, says);
+    }
+    for case in fixture["others"].as_array().unwrap() {
+        write(&case["pickle"]);
+        succeed("probe_import", folder.path(), &["--input", "lr.pkl"]);
     }
 }

@@ -1,9 +1,10 @@
 //! Which tokens the embedded model is fed: those of its template, and no control token that a text merely spells.
 
-use crate::program::embedded_model;
 use judge_core::{Backbone, BackboneError, Message, Prompt};
 use judge_models::{LoadOptions, Model};
 use tokenizers::Tokenizer;
+
+use crate::program::embedded_model;
 
 fn model() -> (Model, Tokenizer) {
     let tokenizer = Tokenizer::from_file(embedded_model().join("tokenizer.json")).expect("tokenizer");

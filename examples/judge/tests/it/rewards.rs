@@ -2,8 +2,9 @@
 
 use std::path::PathBuf;
 
-use crate::program::{ran, rows, succeed, write_rows};
 use serde_json::{Value, json};
+
+use crate::program::{ran, rows, succeed, write_rows};
 
 /// A small random classifier: `gemma2` has three labels, `llama` one.
 fn model(family: &str) -> String {

@@ -10,7 +10,7 @@ use arrow_array::builder::{Float64Builder, ListBuilder};
 use arrow_array::{ArrayRef, RecordBatch, StringArray};
 use judge_data::{BatchReader, BatchWriter, ParquetTable, PartRecord, ResultColumns, ResultRow, ShardPlan, load, save};
 use parquet::arrow::ArrowWriter;
-use parquet::basic::{Compression, ZstdLevel};
+use parquet::basic::{BrotliLevel, Compression, GzipLevel, ZstdLevel};
 use parquet::file::properties::WriterProperties;
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -401,22 +401,34 @@ fn what_is_wrong_with_an_input_is_said_when_it_is_planned() {
 }
 
 #[test]
-fn other_compressions_are_named() {
+fn every_compression_is_read_but_one_which_is_named() {
     let desk = Desk(TempDir::new().expect("folder"));
+    let (path, expected) = (desk.path("a.parquet"), batch(&rows(20)));
+    for compression in [
+        Compression::UNCOMPRESSED,
+        Compression::GZIP(GzipLevel::default()),
+        Compression::BROTLI(BrotliLevel::default()),
+        Compression::LZ4,
+        Compression::LZ4_RAW,
+        Compression::ZSTD(ZstdLevel::default()),
+        Compression::SNAPPY,
+    ] {
+        write(&path, &expected, compression);
+        let found: Vec<RecordBatch> = ParquetTable::open(&path)
+            .and_then(|table| table.batches(&[0, 1, 2], 0..20)?.collect())
+            .unwrap_or_else(|error| panic!("{compression:?}: {error}"));
+        assert_eq!(found, [expected.clone()], "{compression:?}");
+    }
     let plan =
         ["plan", "--input", "a.parquet", "--columns", "instruction=prompt,response=completion", "--output", "p.json"];
-    write(&desk.path("a.parquet"), &batch(&rows(20)), Compression::SNAPPY);
-    let snappy = fs::read(desk.path("a.parquet")).expect("read");
+    let mut bytes = fs::read(&path).expect("read");
     // Of the column `id`, the footer has its name and then the compression, as Thrift writes them.
     let name = [0x18, 2, b'i', b'd', 0x15, 2];
-    let at = snappy.windows(name.len()).position(|window| window == name).expect("the column") + name.len() - 1;
-    for (code, compression) in [(4, "gzip"), (14, "LZ4")] {
-        let mut bytes = snappy.clone();
-        bytes[at] = code;
-        fs::write(desk.path("a.parquet"), bytes).expect("written");
-        let said = format!("\"id\" is compressed with {compression}; snappy, zstd and uncompressed are read");
-        desk.fails(&plan, 1, &["a.parquet", &said]);
-    }
+    let at = bytes.windows(name.len()).position(|window| window == name).expect("the column") + name.len() - 1;
+    bytes[at] = 6;
+    fs::write(&path, bytes).expect("written");
+    let said = "\"id\" is compressed with LZO; snappy, zstd, gzip, brotli, LZ4 and uncompressed are read";
+    desk.fails(&plan, 1, &["a.parquet", said]);
 }
 
 #[test]
@@ -704,4 +716,22 @@ fn a_foreign_file_is_in_the_way_of_a_plan_a_part_and_what_is_made_of_them() {
     let export = [&check[..], &["--export", "e.jsonl"]].concat();
     desk.ok(&export);
     assert!(desk.ok(&export).contains("e.jsonl is complete"));
+}
+
+#[test]
+fn the_embedded_model_says_that_rows_are_none_of_its_own() {
+    let desk = Desk::planned("100");
+    let run = |plan: &str, parts: &str| {
+        let args = ["run", "--plan", plan, "--output", parts, "--shard", "0/1"];
+        let (code, stdout, stderr) = ran("score_files", desk.0.path(), &args);
+        assert_eq!(code, Some(0), "{stdout}{stderr}");
+        stderr.matches("note: without --model the embedded model reads these rows").count()
+    };
+    assert_eq!(run("plan.json", "parts"), 0);
+    let strange: Vec<(String, String, String)> =
+        (0..4).map(|id| (id.to_string(), "Name a river.".to_owned(), "The Rhine.".to_owned())).collect();
+    write(&desk.path("strange.parquet"), &batch(&strange), Compression::SNAPPY);
+    let plan = ["plan", "--input", "strange.parquet", "--columns", "instruction=prompt,response=completion"];
+    desk.ok(&[&plan[..], &["--rows-per-shard", "2", "--output", "strange.json"]].concat());
+    assert_eq!(run("strange.json", "strange"), 1, "once for both shards");
 }

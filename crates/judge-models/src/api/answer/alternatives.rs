@@ -14,8 +14,8 @@ use serde_json::Value;
 /// Above this a log-probability is wrong and not merely rounded. From 0 to here it is taken for 0.
 const ROUNDING: f64 = 1e-3;
 
-/// The tokens of `text` with their alternatives, in order. Empty if the service shows none, or
-/// shows tokens that do not make up the text. Tokens behind the text, such as those of a stop text,
+/// The tokens of `text` with their alternatives, in order. Empty if the service shows none, null
+/// for one of them, or tokens that do not make up the text. Tokens behind the text, such as those of a stop text,
 /// are left out, and one that reaches beyond its end is cut there.
 ///
 /// In each list the written token comes first, the others follow in the service's order. A text
@@ -24,13 +24,15 @@ const ROUNDING: f64 = 1e-3;
 ///
 /// # Errors
 /// For what is there but is not a list of tokens with log-probabilities.
-pub(super) fn read(choice: &Value, text: &str) -> Result<Vec<TokenAlternatives>, String> {
+pub(super) fn read<'a>(choice: &'a Value, text: &str) -> Result<Vec<TokenAlternatives>, String> {
     let content = match choice.get("logprobs").and_then(|logprobs| logprobs.get("content")) {
         None | Some(Value::Null) => return Ok(Vec::new()),
         Some(content) => content.as_array().ok_or("expected \"logprobs.content\" to be a list")?,
     };
     // Some servers write null for a probability that is not a number; then there are none to read.
-    if content.iter().any(|entry| entry.get("logprob").is_some_and(Value::is_null)) {
+    let others = |entry: &'a Value| entry.get("top_logprobs").and_then(Value::as_array).into_iter().flatten();
+    let is_none = |entry: &Value| entry.is_null() || entry.get("logprob").is_some_and(Value::is_null);
+    if content.iter().any(|entry| is_none(entry) || others(entry).any(is_none)) {
         return Ok(Vec::new());
     }
     let (mut found, mut written) = (Vec::new(), Vec::new());
@@ -39,8 +41,7 @@ pub(super) fn read(choice: &Value, text: &str) -> Result<Vec<TokenAlternatives>,
         let start = written.len();
         written.extend_from_slice(&token.bytes);
         let mut top = Vec::new();
-        let others = entry.get("top_logprobs").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
-        for token in std::iter::once(Ok(token)).chain(others.iter().map(Token::read)) {
+        for token in std::iter::once(Ok(token)).chain(others(entry).map(Token::read)) {
             let Token { bytes, log_prob } = token?;
             if let Ok(text) = String::from_utf8(bytes)
                 && !top.iter().any(|(known, _)| *known == text)

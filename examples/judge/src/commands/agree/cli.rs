@@ -2,13 +2,13 @@
 
 use std::path::PathBuf;
 
-use crate::args::files::OverwriteArgs;
-use crate::terminal::console::usage;
 use anyhow::Result;
 use clap::Args;
 use judge_metrics::comparison::{PreferenceComparison, STATISTICS};
 
 use super::means::MEANS;
+use crate::args::files::OverwriteArgs;
+use crate::terminal::console::usage;
 
 /// How a judge's scores agree with people's.
 ///

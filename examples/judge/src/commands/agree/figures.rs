@@ -1,10 +1,11 @@
 //! Two pictures beside the one of reliability: what is risked by keeping the surest rows, and how judges compare.
 
-use crate::terminal::drawing::{FONT, Line, Point, intervals, svg};
 use anyhow::{Result, ensure};
 use judge_metrics::comparison::{Comparisons, Loss, SelectiveRisk};
 use judge_metrics::prediction::RiskCoveragePoint;
 use plotters::prelude::*;
+
+use crate::terminal::drawing::{FONT, Line, Point, intervals, svg};
 
 /// Points that are drawn of a long curve.
 const POINTS: usize = 500;

@@ -3,11 +3,12 @@
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::path::Path;
 
-use crate::preferences::Preferences;
 use anyhow::{Context, Result, bail};
 use judge_data::{Extra, Rows};
 use judge_metrics::comparison::{ComparedItem, Rating};
 use serde_json::Value;
+
+use crate::preferences::Preferences;
 
 /// Which fields hold what; the first two are looked for where they are not named.
 pub struct Fields<'a> {

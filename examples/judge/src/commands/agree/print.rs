@@ -2,13 +2,13 @@
 
 use std::cmp::Ordering;
 
-use crate::terminal::console::table;
 use anyhow::Result;
 use judge_metrics::comparison::{Comparisons, Reported, STATISTICS, SelectiveRisk, Statistic};
 use judge_metrics::prediction::bias_in_words;
 
 use super::figures::in_words;
 use super::means::MEANS;
+use crate::terminal::console::table;
 
 /// More groups than this get a line each.
 pub const FEW_GROUPS: usize = 50;

@@ -1,10 +1,5 @@
 //! Verdicts of a model on the pairs of a benchmark.
 
-use crate::args::files::program;
-use crate::args::prompted::Asked;
-use crate::pair_orders::PairJudging;
-use crate::terminal::console::{check_scored, say, tell, usage};
-use crate::terminal::pace::Watch;
 use anyhow::{Result, bail};
 use judge_core::{Backbone, PairConvention, Reason, Unscored};
 use judge_data::{
@@ -13,6 +8,11 @@ use judge_data::{
 };
 
 use super::Cli;
+use crate::args::files::program;
+use crate::args::prompted::Asked;
+use crate::pair_orders::PairJudging;
+use crate::terminal::console::{check_scored, say, tell, usage};
+use crate::terminal::pace::Watch;
 
 /// Judges all pairs that the output does not have yet, in both orders, and reads the verdicts from it.
 pub(crate) fn verdicts(cli: &Cli, pairs: &[BenchmarkPair]) -> Result<PairVerdicts> {

@@ -2,12 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use crate::terminal::console::{say, table};
 use anyhow::Result;
 use judge_data::Benchmark;
 use judge_metrics::comparison::PairComparisons;
 
 use super::Found;
+use crate::terminal::console::{say, table};
 
 pub(crate) fn report(
     benchmark: Benchmark,

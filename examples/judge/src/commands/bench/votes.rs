@@ -3,9 +3,6 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use crate::args::files::program;
-use crate::report::{BOOTSTRAP, as_json, write_json};
-use crate::terminal::console::{say, table, usage};
 use anyhow::Result;
 use judge_data::{Benchmark, BenchmarkPair, PairVerdicts, PairVote, Published, Rows};
 use judge_metrics::comparison::{JudgeVote, VoteComparison, VoteStatistic};
@@ -13,6 +10,9 @@ use judge_metrics::preference::{Preference, Ties, Unparsed, Vote};
 use serde_json::{Value, json};
 
 use super::{Cli, published};
+use crate::args::files::program;
+use crate::report::{BOOTSTRAP, as_json, write_json};
+use crate::terminal::console::{say, table, usage};
 
 /// Turns, and what a table calls them.
 const TURNS: [(Option<u32>, &str); 3] = [(Some(1), "1"), (Some(2), "2"), (None, "both")];

@@ -4,8 +4,6 @@ use std::cmp::Ordering;
 use std::io::Write;
 use std::path::Path;
 
-use crate::report::BOOTSTRAP;
-use crate::terminal::console::{say, usage};
 use anyhow::Result;
 use judge_core::PairConvention;
 use judge_data::{Benchmark, BenchmarkPair, PairVerdict, PairVerdicts, Perturbation, PerturbedPair, Rows, write_new};
@@ -14,6 +12,8 @@ use judge_metrics::preference::Preference;
 use serde_json::json;
 
 use super::Cli;
+use crate::report::BOOTSTRAP;
+use crate::terminal::console::{say, usage};
 
 /// The changes that are wanted, the neutral one first.
 fn wanted(cli: &Cli) -> Result<Vec<Perturbation>> {

@@ -1,9 +1,10 @@
 //! The statistics of one bias with their intervals, as a picture.
 
-use crate::terminal::drawing::{Line, Point, intervals};
 use anyhow::Result;
 use judge_metrics::comparison::BiasFinding;
 use plotters::prelude::{BLUE, RED};
+
+use crate::terminal::drawing::{Line, Point, intervals};
 
 /// `None` if nothing of it is defined.
 pub(crate) fn svg(finding: &BiasFinding) -> Result<Option<String>> {

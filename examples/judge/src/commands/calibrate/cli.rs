@@ -2,19 +2,21 @@
 
 use std::path::PathBuf;
 
-use crate::args::files::WriteArgs;
-use crate::terminal::console::usage;
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Result, bail};
 use clap::{Args, ValueEnum};
 use judge_data::{Extra, Outputs, Rows, Settings};
 use judge_metrics::calibration::{CalibrationMethod, Calibrator};
 use serde_json::{Value, json};
 
+use crate::args::files::WriteArgs;
+use crate::terminal::console::usage;
+use crate::unread::Unread;
+
 /// Say what scores mean on the human scale.
 ///
 /// --graded has rows with a score and a human score, a number or a list of raters (`human` or `scores`); a calibrator is fitted on them. Each
 /// row of --input, which may be the same file, is written with all its fields and "calibrated": {"value", "low", "high", "level"}: the human
-/// score to expect, and between which two it should lie. Rows without a score get null.
+/// score to expect, and between which two it should lie. Rows without a score that can be read get null.
 #[derive(Args)]
 pub(crate) struct Cli {
     /// JSON lines of scores with human scores, to fit on
@@ -92,45 +94,56 @@ impl Cli {
         Ok(Calibrator { method, level: self.level, folds: self.folds, seed: self.seed, range, ..Calibrator::default() })
     }
 
-    /// Scores and human scores of the rows that have both.
+    /// Scores and human scores of the rows that have both. Rows that cannot be read are left out, and said.
     pub(crate) fn graded(&self) -> Result<(Vec<f64>, Vec<f64>)> {
         let names = match &self.human {
             Some(name) => vec![name.as_str()],
             None => ["human", "scores", "score"].into_iter().filter(|name| *name != self.score).collect(),
         };
-        let (mut pairs, mut scored) = (Vec::new(), 0);
+        let (mut pairs, mut scored, mut unread) = (Vec::new(), 0, Unread::default());
         for row in Rows::open(&self.graded)? {
             let row = row?;
-            let place = row.place().to_string();
+            let place = row.place().clone();
             let row = row.into_extra(&[]);
-            let Some(score) = number(&row, &self.score).with_context(|| place.clone())? else { continue };
-            scored += 1;
-            let human =
-                names.iter().find_map(|name| number(&row, name).transpose()).transpose().with_context(|| place)?;
-            pairs.extend(human.map(|human| (score, human)));
+            let pair = number(&row, &self.score).and_then(|score| {
+                let human = names.iter().find_map(|name| number(&row, name).transpose()).transpose()?;
+                Ok((score, human))
+            });
+            if let Ok((Some(score), human)) = pair {
+                scored += 1;
+                pairs.extend(human.map(|human| (score, human)));
+            }
+            unread.note(&place, pair.err());
         }
-        ensure!(
-            !pairs.is_empty(),
-            "{}: of {scored} rows with a number in {:?}, none has a human score in {}; name its field with --human",
-            self.graded.display(),
-            self.score,
-            names.join(" or ")
-        );
+        if pairs.is_empty() {
+            let file = self.graded.display();
+            if let Some((place, why)) = unread.first() {
+                bail!("{file}: no row can be fitted on; the first that cannot be read is {place}: {why}");
+            }
+            bail!(
+                "{file}: of {scored} rows with a number in {:?}, none has a human score in {}; name its field with --human",
+                self.score,
+                names.join(" or ")
+            );
+        }
+        unread.tell_that("cannot be read and are not fitted on");
         Ok(pairs.into_iter().unzip())
     }
 }
 
 /// A number, or the mean of a list of numbers; `None` for a row without.
-pub(crate) fn number(row: &Extra, field: &str) -> Result<Option<f64>> {
+///
+/// # Errors
+/// What is found there instead, which is the row's own fault.
+pub(crate) fn number(row: &Extra, field: &str) -> Result<Option<f64>, String> {
     let Some(text) = row.text(field) else { return Ok(None) };
-    let values = match serde_json::from_str::<Value>(text)? {
+    let fault = || format!("{field} is {text}, expected a number or a list of numbers");
+    let values = match serde_json::from_str(text).map_err(|_| fault())? {
         Value::Array(values) => values,
         value => vec![value],
     };
-    let numbers = values.iter().filter(|value| !value.is_null()).map(|value| match value.as_f64() {
-        Some(number) => Ok(number),
-        None => bail!("{field} is {text}, expected a number or a list of numbers"),
-    });
-    let numbers = numbers.collect::<Result<Vec<_>>>()?;
-    Ok((!numbers.is_empty()).then(|| numbers.iter().sum::<f64>() / numbers.len() as f64))
+    let given = values.iter().filter(|value| !value.is_null());
+    let numbers = given.map(Value::as_f64).collect::<Option<Vec<f64>>>().ok_or_else(fault)?;
+    let mean = (!numbers.is_empty()).then(|| numbers.iter().sum::<f64>() / numbers.len() as f64);
+    if mean.is_some_and(f64::is_finite) || mean.is_none() { Ok(mean) } else { Err(fault()) }
 }

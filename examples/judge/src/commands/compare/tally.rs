@@ -1,9 +1,5 @@
 //! What the finished rows come to: a table for people, and the same as JSON.
 
-use crate::args::files::program;
-use crate::preferences::of_pairs;
-use crate::report::{BOOTSTRAP, as_json, write_json};
-use crate::terminal::console::{say, table, tell};
 use anyhow::Result;
 use judge_data::{Counts, OrderReading, Row, Rows};
 use judge_metrics::comparison::{PairStatistic, PairTallied, PairTally, Statistic, TalliedPair};
@@ -12,6 +8,10 @@ use judge_metrics::preference::Preference;
 use serde_json::{Map, Value, json};
 
 use super::{Cli, Orders};
+use crate::args::files::program;
+use crate::preferences::of_pairs;
+use crate::report::{BOOTSTRAP, as_json, write_json};
+use crate::terminal::console::{say, table, tell};
 
 /// Reads the output and says what is in it; `pairs` says what its rows are.
 pub(crate) fn report(cli: &Cli, pairs: bool, counts: &Counts) -> Result<()> {

@@ -2,11 +2,12 @@
 
 use std::path::PathBuf;
 
-use crate::args::files::OverwriteArgs;
-use crate::terminal::console::usage;
 use anyhow::Result;
 use clap::{Args, ValueEnum};
 use judge_core::{Alpha, LayerWeightFit, RegressionLoss, States, ThetaInit, Variant};
+
+use crate::args::files::OverwriteArgs;
+use crate::terminal::console::usage;
 
 /// Fit layer weights and compare score variants.
 ///

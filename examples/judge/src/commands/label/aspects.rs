@@ -5,13 +5,14 @@ use std::convert::Infallible;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
-use crate::terminal::console::usage;
 use anyhow::{Context, Result};
 use judge_core::{
     Aspect, Fields, Generation, Judge, JudgeError, Prompt, PromptFamily, Request, Rounds, Score, WrittenJudge,
 };
 use judge_data::Numbered;
 use serde_json::{Map, Value, json};
+
+use crate::terminal::console::usage;
 
 /// The aspects as they are named on the command line.
 #[derive(Clone, Debug)]

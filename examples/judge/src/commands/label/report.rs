@@ -3,13 +3,14 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use crate::report::write_json;
-use crate::terminal::console::{say, table};
 use anyhow::Result;
 use judge_core::Generation;
 use judge_data::Rows;
 use judge_models::{ApiModel, ApiUsage, Prices};
 use serde_json::{Map, Value, json};
+
+use crate::report::write_json;
+use crate::terminal::console::{say, table};
 
 /// Bytes of text to a token, as a rule of thumb.
 const BYTES_PER_TOKEN: usize = 4;

@@ -1,14 +1,15 @@
 //! The command line, and the settings that it stands for.
 
-use crate::args::files::{InputArgs, OutputArgs};
-use crate::args::layers::{LayerList, LensArg};
-use crate::args::model_args::ModelArgs;
-use crate::terminal::console::usage;
 use anyhow::Result;
 use clap::{Args, ValueEnum, value_parser};
 use judge_core::{Condition, Generation, ScoreRule};
 use judge_data::{Carry, Outputs, Settings};
 use serde_json::json;
+
+use crate::args::files::{InputArgs, OutputArgs};
+use crate::args::layers::{LayerList, LensArg};
+use crate::args::model_args::ModelArgs;
+use crate::terminal::console::usage;
 
 /// Read score-label logits at every layer.
 ///

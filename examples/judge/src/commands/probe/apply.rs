@@ -6,9 +6,6 @@ mod features;
 
 use std::path::PathBuf;
 
-use crate::args::files::{WriteArgs, program};
-use crate::probes::ProbeFile;
-use crate::terminal::console::{progress, say};
 use anyhow::{Result, bail, ensure};
 use clap::Args;
 use judge_data::{Fate, InputFile, Opened, Outputs, Resolved, Run, RunPlan};
@@ -16,6 +13,9 @@ use judge_probe::{FittedClassifier, FittedEstimator, FittedProbe, Matrix, Precis
 use serde_json::{Map, Value, json};
 
 use self::features::{Features, States};
+use crate::args::files::{WriteArgs, program};
+use crate::probes::ProbeFile;
+use crate::terminal::console::{progress, say};
 
 /// Apply a probe to features or hidden states.
 ///

@@ -5,12 +5,13 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use crate::inspector::{Evaluation, Kept, ProbeArgs, Ranking, evaluate, judged_path};
-use crate::terminal::console::{check_scored, say, table, usage};
 use anyhow::Result;
 use clap::Args;
 use judge_data::{InputFile, Layout, Outputs, Rows, Settings};
 use serde_json::json;
+
+use crate::inspector::{Evaluation, Kept, ProbeArgs, Ranking, evaluate, judged_path};
+use crate::terminal::console::{check_scored, say, table, usage};
 
 /// The program's name, for records.
 const PROGRAM: &str = "inspector_evaluate";

@@ -4,13 +4,14 @@
 
 use std::path::PathBuf;
 
-use crate::inspector::{Kept, ProbeArgs, Ranking, evaluate, judged_path};
-use crate::report::write_json;
-use crate::terminal::console::{check_scored, say, usage};
 use anyhow::Result;
 use clap::{ArgGroup, Args};
 use judge_data::{InputFile, Layout, Outputs};
 use serde_json::json;
+
+use crate::inspector::{Kept, ProbeArgs, Ranking, evaluate, judged_path};
+use crate::report::write_json;
+use crate::terminal::console::{check_scored, say, usage};
 
 /// The program's name, for records.
 const PROGRAM: &str = "inspector_filter";

@@ -4,10 +4,6 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::args::files::OverwriteArgs;
-use crate::args::model_args::{find_model, read_template};
-use crate::probes::ProbeFile;
-use crate::terminal::console::{say, table, usage};
 use anyhow::{Context, Result, bail};
 use clap::{Args, ValueEnum};
 use judge_core::{Backbone, Layer, Signal};
@@ -18,10 +14,15 @@ use judge_probe::{
     DecisionRule, FittedClassifier, FittedEstimator, ImportedFrom, Precision, ProbedModel, SklearnProbe,
 };
 
+use crate::args::files::OverwriteArgs;
+use crate::args::model_args::{find_model, read_template};
+use crate::probes::ProbeFile;
+use crate::terminal::console::{say, table, usage};
+
 /// Import a scikit-learn probe.
 ///
 /// Reads the pickle of a LogisticRegression, LogisticRegressionCV, LinearSVC or linear SVC, alone or behind a StandardScaler and a PCA, in a
-/// GridSearchCV or RandomizedSearchCV or not, and prints what it found. Save it with pickle.dump; files of joblib.dump are not read. Nothing in the pickle is run, and anything
+/// GridSearchCV or RandomizedSearchCV or not, as pickle.dump or joblib.dump wrote it, and prints what it found. Nothing in the pickle is run, and anything
 /// but these classes is refused by name.
 ///
 /// With --output the probe is saved. A pickle of INSPECTOR's program says which states its features are; for any other give --model, --layer and

@@ -13,9 +13,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::args::model_args::read_template;
-use crate::report::{write_json, write_marked};
-use crate::terminal::console::{say, tell, usage};
 use anyhow::{Context, Result};
 use judge_core::{Backbone, Layer, PromptTemplate, TokenId};
 use judge_data::{Input, Outputs, check_new, write_atomic, write_new};
@@ -24,10 +21,14 @@ use judge_probe::ProbedModel;
 use judge_probe::training::{GradedRow, Grading, ProbeTraining, TrainedProbe, TrainingOrigin};
 use serde_json::json;
 
-pub(crate) use self::cli::Cli;
 use self::rows::{Data, Reading};
 use self::settings::{Found, SETTINGS, figure_path, look, probe_path, report_path, template_path};
 use self::states::States;
+use crate::args::model_args::read_template;
+use crate::report::{write_json, write_marked};
+use crate::terminal::console::{say, tell, usage};
+
+pub(crate) use self::cli::Cli;
 
 pub(crate) fn run(cli: &Cli) -> Result<()> {
     cli.check()?;
@@ -50,6 +51,7 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
     if data.ungraded > 0 {
         say(format_args!("{} rows have no grade and are skipped", data.ungraded))?;
     }
+    data.unread.tell_that("cannot be read and are skipped");
     let aspects: Vec<&String> = data.rows.keys().collect();
     for (aspect, rows) in &data.rows {
         cli.training().check(rows).with_context(|| format!("aspect {aspect:?}"))?;
@@ -106,7 +108,8 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
     let path = report_path(&cli.output);
     let binary = cli.binary;
     let report = json!({
-        "model": model.info(), "binary": binary, SETTINGS: settings, "ungraded": data.ungraded, "aspects": reports,
+        "model": model.info(), "binary": binary, SETTINGS: settings, "ungraded": data.ungraded,
+        "unread": data.unread.count(), "aspects": reports,
     });
     write_json(&path, cli::PROGRAM, &report)?;
     say(format_args!("-> {}", path.display()))

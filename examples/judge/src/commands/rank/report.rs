@@ -2,15 +2,15 @@
 
 use std::collections::BTreeMap;
 
-use crate::args::files::program;
-use crate::report::{BOOTSTRAP, as_json, write_json};
-use crate::terminal::console::{say, table, tell};
 use anyhow::Result;
 use judge_data::Rows;
 use judge_metrics::comparison::{BestOf, RankedAnswers};
 use serde_json::json;
 
 use super::Cli;
+use crate::args::files::program;
+use crate::report::{BOOTSTRAP, as_json, write_json};
+use crate::terminal::console::{say, table, tell};
 
 pub(crate) fn print(cli: &Cli) -> Result<()> {
     let (mut questions, mut comparisons, mut unscored, mut without_human) = (Vec::new(), 0, 0, 0);

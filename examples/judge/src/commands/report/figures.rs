@@ -1,10 +1,10 @@
 //! Drawings, inline: no address, no script.
 
-use crate::terminal::drawing::{Area, FONT, svg};
 use anyhow::Result;
 use plotters::prelude::*;
 
 use super::findings::{Bar, LayerAgreement};
+use crate::terminal::drawing::{Area, FONT, svg};
 
 const SIZE: (u32, u32) = (640, 300);
 /// What plotters puts first. Inside of a page it says nothing, and it reads like an address.

@@ -3,10 +3,6 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use crate::args::files::program;
-use crate::preferences::Worth;
-use crate::reliability::{self, Bin, histogram};
-use crate::report::{BOOTSTRAP, as_json};
 use anyhow::Result;
 use judge_data::{InputFile, Program};
 use judge_metrics::comparison::{ComparedItem, Comparison, ComparisonSettings, Statistic};
@@ -15,6 +11,10 @@ use serde::{Serialize, Serializer};
 
 use super::record::Record;
 use super::rows::{Coverage, Disagreement, LISTED, Long, Part, Rows, Unscored};
+use crate::args::files::program;
+use crate::preferences::Worth;
+use crate::reliability::{self, Bin, histogram};
+use crate::report::{BOOTSTRAP, as_json};
 
 /// Bars of each histogram.
 const BARS: usize = 40;

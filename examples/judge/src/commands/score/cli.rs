@@ -2,12 +2,13 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::args::files::{InputArgs, OutputArgs};
-use crate::args::lager::LagerArgs;
-use crate::args::model_args::ModelArgs;
 use anyhow::Result;
 use clap::Args;
 use judge_data::{Carry, DatasetFormat, Error, Outputs};
+
+use crate::args::files::{InputArgs, OutputArgs};
+use crate::args::lager::LagerArgs;
+use crate::args::model_args::ModelArgs;
 
 /// Score a data file with LAGER.
 ///

@@ -7,9 +7,9 @@ use anyhow::{Result, bail};
 use clap::ValueEnum;
 use judge_data::{Row, Rows};
 use serde::{Deserialize, Serialize};
+use tiny_judge::planted::Draw;
 
 use super::pass::Passes;
-use tiny_judge::planted::Draw;
 
 /// What a row's number is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, ValueEnum)]

@@ -2,9 +2,6 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::args::files::{OverwriteArgs, parquet_files, program};
-use crate::report::write_json;
-use crate::terminal::console::{progress, say, tell, usage};
 use anyhow::{Context, Result, bail};
 use clap::Args;
 use judge_core::{ModelInfo, TableOrigin};
@@ -13,6 +10,10 @@ use judge_data::{
     RunRecord, Settings, ShardPlan, load, record_path, save,
 };
 use serde_json::Value;
+
+use crate::args::files::{OverwriteArgs, parquet_files, program};
+use crate::report::write_json;
+use crate::terminal::console::{progress, say, tell, usage};
 
 #[derive(Args)]
 pub(crate) struct CheckArgs {

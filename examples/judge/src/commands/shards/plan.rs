@@ -3,12 +3,13 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use crate::args::files::{OverwriteArgs, parquet_files};
-use crate::args::scoring::ScoringArgs;
-use crate::terminal::console::{progress, say, usage};
 use anyhow::Result;
 use clap::Args;
 use judge_data::{Outputs, ShardPlan, save_new};
+
+use crate::args::files::{OverwriteArgs, parquet_files};
+use crate::args::scoring::ScoringArgs;
+use crate::terminal::console::{progress, say, usage};
 
 #[derive(Args)]
 pub(crate) struct PlanArgs {

@@ -4,16 +4,16 @@ use std::ops::ControlFlow;
 use std::path::PathBuf;
 use std::str::FromStr;
 
-use crate::args::scoring::{Scoring, now};
-use crate::terminal::console::{say, tell, usage};
-use crate::terminal::interrupt::Interrupts;
-use crate::terminal::progress::Progress;
 use anyhow::{Context, Result, bail};
 use clap::Args;
 use judge_data::{Difference, PartRecord, PartWriter, ResultTally, ShardPlan, load};
 use judge_models::{Device, Kernel};
 
 use super::options_of_plan;
+use crate::args::scoring::{Scoring, now};
+use crate::terminal::console::{say, tell, usage};
+use crate::terminal::interrupt::Interrupts;
+use crate::terminal::progress::Progress;
 
 /// What tells the number of a task, of Slurm and of Kubernetes.
 const TASK: [&str; 2] = ["SLURM_ARRAY_TASK_ID", "JOB_COMPLETION_INDEX"];
@@ -186,7 +186,10 @@ fn score(
     let started = now();
     let mut part = PartWriter::create(&args.output, plan, shard)?;
     let items = plan.batches(plan.range(shard)).flat_map(|items| match items {
-        Ok(items) => items.into_iter().map(Ok).collect(),
+        Ok(items) => {
+            scoring.look_at(&items);
+            items.into_iter().map(Ok).collect()
+        }
         Err(error) => vec![Err(error)],
     });
     let summary = scoring.scorer().score(items, |row| {

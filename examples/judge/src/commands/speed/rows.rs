@@ -2,12 +2,13 @@
 
 use std::path::Path;
 
+use anyhow::{Context, Result, bail};
+use judge_core::{Fields, Prompt, PromptFamily, PromptTemplate, Scale};
+use judge_data::{DatasetFormat, Input, Record};
+
 use crate::args::files::InputArgs;
 use crate::args::model_args::{ModelArgs, OWN_POINTS, read_template};
 use crate::terminal::console::usage;
-use anyhow::{Context, Result, bail};
-use judge_core::{Fields, Prompt, PromptFamily, PromptTemplate, Scale};
-use judge_data::{DatasetFormat, Record};
 
 /// A file's rows, of which `--limit` may take the first ones only.
 pub(crate) struct Rows {
@@ -21,11 +22,11 @@ pub(crate) struct Rows {
 
 impl Rows {
     /// Reads the whole file, so that its length is known and what is wrong with it is said before any model work.
-    pub(crate) fn read(args: &ModelArgs, input: &InputArgs, template: Option<&Path>) -> Result<Self> {
-        let data = input.records(&input.open()?, None, None)?;
+    pub(crate) fn read(args: &ModelArgs, columns: &InputArgs, input: &Input, template: Option<&Path>) -> Result<Self> {
+        let data = columns.records(input, None, None)?;
         let graded = matches!(data.format(), DatasetFormat::Graded | DatasetFormat::Prometheus);
         if !graded && template.is_some() {
-            let (input, format) = (input.input.display(), data.format());
+            let (input, format) = (input.path().display(), data.format());
             return Err(usage(format_args!("--template needs graded rows; {input} has the format `{format}`")));
         }
         let template = match template {

@@ -3,9 +3,6 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use crate::args::layers::LayerList;
-use crate::args::model_args::{ModelArgs, SeedArgs};
-use crate::terminal::console::usage;
 use anyhow::Result;
 use clap::{Args, ValueEnum};
 use judge_core::ModelInfo;
@@ -16,6 +13,9 @@ use serde_json::json;
 
 use super::rows::Data;
 use super::settings::Settings;
+use crate::args::layers::LayerList;
+use crate::args::model_args::{ModelArgs, SeedArgs};
+use crate::terminal::console::usage;
 
 /// The program and its version, which results name.
 pub const PROGRAM: &str = concat!("inspector_train ", env!("CARGO_PKG_VERSION"));

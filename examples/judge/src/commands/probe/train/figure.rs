@@ -2,11 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use crate::terminal::drawing::{self, Area, FONT};
 use anyhow::Result;
 use judge_probe::training::{Selection, View};
 use plotters::coord::types::RangedCoordf64;
 use plotters::prelude::*;
+
+use crate::terminal::drawing::{self, Area, FONT};
 
 type Chart<'a, 'b> = ChartContext<'a, SVGBackend<'b>, Cartesian2d<RangedCoordf64, RangedCoordf64>>;
 

@@ -1,10 +1,11 @@
 //! A report for people.
 
-use crate::terminal::console::{say, table};
 use anyhow::Result;
 use judge_metrics::Proportion;
 use judge_probe::artefacts::{ArtefactReport, BaselineScore, Duplicates, Neighbour, Shift};
 use judge_probe::training::{Evaluation, ProbeCalibration, TrainingReport};
+
+use crate::terminal::console::{say, table};
 
 /// Rows that would look slipped by chance as rarely as this are shown.
 const SLIPPED: f64 = 0.01;

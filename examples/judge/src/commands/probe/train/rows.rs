@@ -4,13 +4,16 @@ use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-use crate::args::model_args::ModelArgs;
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Context, Result, anyhow, bail, ensure};
 use judge_core::{Aspect, Fields, ItemId, Prompt, PromptTemplate};
 use judge_data::{Columns, DatasetOptions, Field, GradedRecord, Input, PromptInput, PromptRecord, Row};
 use judge_probe::training::GradedRow;
 use serde::Deserialize;
+use serde_json::value::RawValue;
 use tiny_judge::planted::{Split, generate, prompt};
+
+use crate::args::model_args::ModelArgs;
+use crate::unread::{RowError, Unread};
 
 /// The aspect of rows that name none.
 const UNNAMED: &str = "quality";
@@ -37,6 +40,8 @@ pub struct Data {
     pub templates: BTreeMap<String, PromptTemplate>,
     /// Rows without a grade, which were skipped.
     pub ungraded: usize,
+    /// Rows with a field that cannot be read, which were skipped too.
+    pub unread: Unread,
 }
 
 /// A row of a probing file, which is a JSON object of one list per aspect.
@@ -71,18 +76,31 @@ impl Data {
     pub fn read(input: &Input, reading: &Reading<'_>) -> Result<Self> {
         let path = input.path();
         let mut data = Self::default();
-        let mut seen = BTreeSet::new();
+        let (mut seen, mut first) = (BTreeSet::new(), None);
         for (index, row) in input.rows()?.enumerate() {
             let row = row?;
             if index == 0 && is_probing_file(&row) {
                 data.read_probing_file(path, row, reading, &mut seen)?;
                 break;
             }
-            let place = row.place().to_string();
+            let place = row.place().clone();
             // Errors of the crate name their place already.
-            let placed =
-                |error: anyhow::Error| if error.is::<judge_data::Error>() { error } else { error.context(place) };
-            data.read_line(row, index, reading, &mut seen).map_err(placed)?;
+            let placed = |error: anyhow::Error| match error.is::<judge_data::Error>() {
+                true => error,
+                false => error.context(place.to_string()),
+            };
+            match data.read_line(row, index, reading, &mut seen) {
+                Ok(()) => data.unread.note(&place, None),
+                Err(RowError::Odd { why, error }) => {
+                    data.unread.note(&place, Some(why));
+                    first.get_or_insert_with(|| placed(error));
+                }
+                Err(RowError::Run(error)) => return Err(placed(error)),
+            }
+        }
+        if let Some((place, why)) = data.unread.all() {
+            let error = first.unwrap_or_else(|| anyhow!("{} is no probing file: {place}: {why}", path.display()));
+            return Err(error.context(format!("no row of {} can be read", path.display())));
         }
         for aspect in reading.aspects {
             let known = data.rows.keys();
@@ -111,9 +129,14 @@ impl Data {
     ) -> Result<()> {
         let wrong = |aspect: &str| format!("{} is no probing file: aspect {aspect:?}", path.display());
         for (aspect, text) in file.into_extra(&[]).iter() {
-            let rows: Vec<ProbingRow> = serde_json::from_str(text).with_context(|| wrong(aspect))?;
-            for row in rows {
-                self.push(aspect, row.score, row.into_graded(), reading, seen).with_context(|| wrong(aspect))?;
+            let rows: Vec<&RawValue> = serde_json::from_str(text).with_context(|| wrong(aspect))?;
+            for (index, row) in rows.into_iter().enumerate() {
+                let row = serde_json::from_str::<ProbingRow>(row.get());
+                let name = format!("row {} of the aspect {aspect:?}", index + 1);
+                self.unread.note(name, row.as_ref().err().map(ToString::to_string));
+                if let Ok(row) = row {
+                    self.push(aspect, row.score, row.into_graded(), reading, seen).with_context(|| wrong(aspect))?;
+                }
             }
         }
         Ok(())
@@ -125,7 +148,7 @@ impl Data {
         index: usize,
         reading: &Reading<'_>,
         seen: &mut BTreeSet<(String, ItemId)>,
-    ) -> Result<()> {
+    ) -> Result<(), RowError> {
         let options = DatasetOptions { columns: reading.columns.clone(), ..DatasetOptions::default() };
         let aspect = text_field(&row, reading.columns, Field::Aspect)?;
         let split = text_field(&row, reading.columns, Field::Split)?;
@@ -142,8 +165,9 @@ impl Data {
             (record.human(), GradedRow::new(record.id, dressed(reading.model, record.input), 0.0))
         };
         let text = |field: &str| {
-            let text = fields.rendered(field).map(Cow::into_owned).or_else(|| fields.text(field).map(str::to_owned));
-            text.with_context(|| format!("there is no field {field:?}"))
+            let json = fields.text(field).filter(|json| *json != "null");
+            let text = json.map(|json| fields.rendered(field).map_or_else(|| json.to_owned(), Cow::into_owned));
+            text.ok_or_else(|| RowError::odd(format!("there is no field {field:?}, or it is null")))
         };
         if let Some(field) = reading.group {
             graded.group = text(field)?;
@@ -152,7 +176,7 @@ impl Data {
         }
         graded.source = reading.source.map(text).transpose()?;
         graded.split = split;
-        self.push(aspect.as_deref().unwrap_or(UNNAMED), grade, graded, reading, seen)
+        Ok(self.push(aspect.as_deref().unwrap_or(UNNAMED), grade, graded, reading, seen)?)
     }
 
     /// Adds a row with its grade, or counts it if it has none.
@@ -212,10 +236,10 @@ impl ProbingRow {
 }
 
 /// A field of text that a row may lack.
-fn text_field(row: &Row, columns: &Columns, field: Field) -> Result<Option<String>> {
+fn text_field(row: &Row, columns: &Columns, field: Field) -> Result<Option<String>, RowError> {
     let Some(json) = columns.find(row, field)?.and_then(|name| row.value(name)) else { return Ok(None) };
-    let text = serde_json::from_str(json).with_context(|| format!("expected {field} to be text, found {json}"))?;
-    Ok(Some(text))
+    let text = serde_json::from_str(json);
+    text.map(Some).map_err(|_| RowError::odd(format!("expected {field} to be text, found {json}")))
 }
 
 /// A prompt as the options want it.
@@ -224,24 +248,24 @@ fn dressed(model: &ModelArgs, input: PromptInput) -> Prompt {
 }
 
 /// The prompt for an aspect's pairs.
-fn template(reading: &Reading<'_>, aspect: Option<&str>) -> Result<PromptTemplate> {
+fn template(reading: &Reading<'_>, aspect: Option<&str>) -> Result<PromptTemplate, RowError> {
     if let Some(template) = reading.template {
         return Ok(template.clone());
     }
     let known = || Aspect::ALL.map(Aspect::as_str).join(", ");
-    match aspect.map(|aspect| (aspect, aspect.parse::<Aspect>())) {
-        Some((_, Ok(aspect))) => Ok(aspect.template()),
-        Some((aspect, Err(_))) => {
-            bail!(
-                "there is no built-in prompt for the aspect {aspect:?}; built-in are {}: give --template FILE",
-                known()
-            )
-        }
-        None => bail!(
+    let Some(aspect) = aspect else {
+        return Err(RowError::odd(format!(
             "the row names no aspect, so there is no built-in prompt for it; built-in are {}: add a field \"aspect\", or give \
              --template FILE",
             known()
-        ),
+        )));
+    };
+    match aspect.parse::<Aspect>() {
+        Ok(aspect) => Ok(aspect.template()),
+        Err(_) => Err(RowError::Run(anyhow!(
+            "there is no built-in prompt for the aspect {aspect:?}; built-in are {}: give --template FILE",
+            known()
+        ))),
     }
 }
 

@@ -4,10 +4,11 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::terminal::console::usage;
 use anyhow::{Context, Result};
 use judge_probe::SavedProbe;
 use serde_json::Value;
+
+use crate::terminal::console::usage;
 
 /// What results depend on, by name.
 pub type Settings = BTreeMap<String, Value>;

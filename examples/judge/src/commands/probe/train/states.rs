@@ -4,12 +4,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::prompts;
 use anyhow::{Context, Result};
 use judge_core::{Backbone, LabelRead, Layer, Lens, Outcome, ReadAt, Signal, TokenId, Want};
 use judge_data::{Error, Sharding, StatesFile, StatesSpec, StatesWriter, WriteOptions};
 use judge_probe::Matrix;
 use judge_probe::training::{GradedRow, ProbeTraining, RowSignals};
+
+use crate::prompts;
 
 /// Most bytes of one file of states.
 const SHARD_BYTES: u64 = 1 << 30;

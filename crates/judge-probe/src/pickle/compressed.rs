@@ -1,0 +1,59 @@
+//! Pickles that were compressed as a whole, as `joblib.dump` with `compress` and `gzip` do.
+
+use std::borrow::Cow;
+use std::io::Read;
+
+use flate2::bufread::{MultiGzDecoder, ZlibDecoder};
+
+use super::{Limit, Limits, Problem, ReadError};
+
+/// The pickle in a file that gzip or zlib compressed; other bytes are given back as they are.
+///
+/// No more is decompressed than [`Limits::pickle_bytes`] allows.
+///
+/// # Errors
+///
+/// [`Problem::Compressed`] for formats that are not read, [`Problem::Damaged`], [`Problem::TooLarge`], and
+/// [`Problem::TrailingBytes`] for what follows a stream of zlib's.
+pub fn decompress<'a>(bytes: &'a [u8], limits: &Limits) -> Result<Cow<'a, [u8]>, ReadError> {
+    let error = |problem| ReadError { offset: 0, opcode: "PROTO", problem };
+    let most = limits.pickle_bytes;
+    let mut found = Vec::new();
+    let mut read = |format, decoder: &mut dyn Read| match decoder.take(most as u64 + 1).read_to_end(&mut found) {
+        Err(source) => Err(error(Problem::Damaged { format, said: source.to_string() })),
+        Ok(length) if length > most => Err(error(Problem::TooLarge { limit: Limit::PickleBytes, most, found: length })),
+        Ok(_) => Ok(()),
+    };
+    match compression(bytes) {
+        None => return Ok(Cow::Borrowed(bytes)),
+        Some("gzip") => read("gzip", &mut MultiGzDecoder::new(bytes))?,
+        Some("zlib") => {
+            let mut decoder = ZlibDecoder::new(bytes);
+            read("zlib", &mut decoder)?;
+            let count = decoder.into_inner().len();
+            if count > 0 {
+                return Err(error(Problem::TrailingBytes { count }));
+            }
+        }
+        Some(format) => return Err(error(Problem::Compressed { format })),
+    }
+    Ok(Cow::Owned(found))
+}
+
+/// The format of a compressed file, by its first bytes.
+///
+/// zlib has no magic number; the four pairs are those of its usual compression levels. None of the
+/// eight can begin a pickle of protocols 2 to 5, whose first byte is 0x80.
+pub(super) fn compression(bytes: &[u8]) -> Option<&'static str> {
+    const FORMATS: [(&[u8], &str); 8] = [
+        (b"\x1f\x8b", "gzip"),
+        (b"\x78\x01", "zlib"),
+        (b"\x78\x5e", "zlib"),
+        (b"\x78\x9c", "zlib"),
+        (b"\x78\xda", "zlib"),
+        (b"BZh", "bzip2"),
+        (b"\xfd7zXZ\x00", "xz"),
+        (b"\x04\x22\x4d\x18", "lz4"),
+    ];
+    FORMATS.iter().find(|(magic, _)| bytes.starts_with(magic)).map(|&(_, format)| format)
+}

@@ -1,6 +1,6 @@
-"""The other side of score_stream's pipe: a batch of rows in, a batch of results out, the same rows in the same order.
+"""The other side of the pipe of `judge stream`: a batch of rows in, a batch of results out, the same rows in the same order.
 
-    with JudgeStream(["score_stream", "--columns", "instruction=prompt,response=completion"], ["id", "prompt", "completion"]) as judge:
+    with JudgeStream(["judge", "stream", "--columns", "instruction=prompt,response=completion"], ["id", "prompt", "completion"]) as judge:
         results = judge.score(batch)          # pyarrow.RecordBatch
 
 Needs pyarrow and nothing else. What can go wrong on a cluster, and what is done about it:

@@ -1,10 +1,10 @@
 """Scores a data set with Ray Data: each actor has a scoring process with a model of its own.
 
     python ray_data.py --input in/ --output out/run1/ --send id,prompt,completion --workers 4 --gpus 1 -- \\
-        score_stream --model /models/judge --columns instruction=prompt,response=completion --device cuda:0
+        judge stream --model /models/judge --columns instruction=prompt,response=completion --device cuda:0
 
 --send names the columns that are sent, the ids first. The output must be a new folder. What is there afterwards is proved by
-`score_files check` (see docs/clusters.md).
+`judge shards check` (see docs/clusters.md).
 """
 
 import argparse
@@ -42,7 +42,7 @@ def main():
     parser.add_argument("--timeout", type=float, default=3600, help="seconds after which a batch counts as hung")
     parser.add_argument("--isolate", action="store_true", help="find the row that kills a worker, and go on without its score")
     parser.add_argument("--address", help="of the cluster [default: that of the environment, or a new one]")
-    parser.add_argument("command", nargs="+", help="score_stream and its options, after --")
+    parser.add_argument("command", nargs="+", help="judge stream and its options, after --")
     args = parser.parse_args()
     if os.path.exists(args.output):
         parser.error(f"{args.output} is there already: rows of two runs would lie in one folder")

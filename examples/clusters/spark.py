@@ -1,10 +1,10 @@
 """Scores a data set with Spark: each Python worker has a scoring process with a model of its own, kept from task to task.
 
     spark-submit --py-files judge_stream.py spark.py --input in/ --output out/run1/ --send id,prompt,completion -- \\
-        score_stream --model /models/judge --columns instruction=prompt,response=completion
+        judge stream --model /models/judge --columns instruction=prompt,response=completion
 
 --send names the columns that are sent, the ids first. One task at a time per executor (spark.task.cpus = spark.executor.cores, or one
-GPU each), or there are as many models. What is there afterwards is proved by `score_files check` (see docs/clusters.md).
+GPU each), or there are as many models. What is there afterwards is proved by `judge shards check` (see docs/clusters.md).
 """
 
 import argparse
@@ -37,7 +37,7 @@ def main():
     parser.add_argument("--batch-size", type=int, default=1024)
     parser.add_argument("--timeout", type=float, default=3600, help="seconds after which a batch counts as hung")
     parser.add_argument("--isolate", action="store_true", help="find the row that kills a worker, and go on without its score")
-    parser.add_argument("command", nargs="+", help="score_stream and its options, after --")
+    parser.add_argument("command", nargs="+", help="judge stream and its options, after --")
     args = parser.parse_args()
 
     spark = SparkSession.builder.getOrCreate()

@@ -8,7 +8,7 @@ use std::path::Path;
 use std::process::Command;
 
 /// What goes into a program, seen from the top of the repository.
-const SOURCES: [&str; 5] = [":/Cargo.lock", ":/Cargo.toml", ":/crates", ":/examples", ":/third_party"];
+const SOURCES: [&str; 6] = [":/Cargo.lock", ":/Cargo.toml", ":/crates", ":/examples", ":/models", ":/third_party"];
 
 fn main() {
     watch("build.rs");

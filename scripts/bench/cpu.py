@@ -1,7 +1,7 @@
 # torch==2.15.0 transformers==5.23.0 safetensors==0.8.0
 """Reads the same prompts with transformers and with this crate, in turn, on the CPU, and prints a table.
 
-    cargo build --release --example throughput
+    cargo build --release -p judge
     python scripts/bench/cpu.py [--models qwen3-0.6b,qwen3-1.7b,llama-3.1-8b:4] [--work FOLDER] [--data FOLDER] [--only a,b,c,d,e,f,g,h,i] [--their-dtype f32] [--every N]
 
 The models have the published shapes and random weights (make_model.py); `:4` means four blocks of them. Both sides hold bf16 weights and
@@ -99,7 +99,7 @@ def ours(binary, model, ids, work, *flags):
     with prompts.open("w") as file:
         for index, row in enumerate(ids):
             file.write(json.dumps({"id": index, "prompt": " ".join(map(str, row))}) + "\n")
-    command = [binary, "--input", prompts, "--model", model, "--raw-prompt", "--quiet", "--floor", "--json", figures, *flags]
+    command = [binary, "speed", "--input", prompts, "--model", model, "--raw-prompt", "--quiet", "--floor", "--json", figures, *flags]
     subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
     result = json.loads(figures.read_text())
     if result["unscored"] or result["prompt_tokens"] != sum(map(len, ids)):
@@ -221,7 +221,7 @@ def main():
     parser.add_argument("--kernel", help="passed on: amx, avx512-bf16, avx512, avx2 or portable")
     args = parser.parse_args()
     args.work.mkdir(parents=True, exist_ok=True)
-    binary = pathlib.Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target")) / "release/examples/throughput"
+    binary = pathlib.Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target")) / "release/judge"
     kernel = ["--kernel", args.kernel] if args.kernel else []
     print("| model | workload | prompts | tokens | transformers, tokens/s (batch) | here, tokens/s | ratio | share of the floor | "
           "agree | peak memory, theirs / here, MB |")

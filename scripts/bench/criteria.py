@@ -1,6 +1,6 @@
 """Times a judge of pairs over five criteria and both orders against one prompt for each pair, on the CPU.
 
-    cargo build --release --example throughput
+    cargo build --release -p judge
     python scripts/bench/criteria.py [--model SHAPE] [--work FOLDER] [--data FOLDER] [--pairs N] [--repeat TIMES]
 
 Prompts have the words of the built-in family `pair`: what to do, the request, both responses, and the criterion at the very end. One word is
@@ -60,7 +60,7 @@ def main():
     parser.add_argument("--data", help="the folder of the public data sets")
     parser.add_argument("--pairs", type=int, default=8)
     parser.add_argument("--repeat", type=int, default=3, help="each side runs so many times, in turn; the median ratio counts")
-    parser.add_argument("--binary", type=pathlib.Path, default=ROOT / "target/release/examples/throughput")
+    parser.add_argument("--binary", type=pathlib.Path, default=ROOT / "target/release/judge")
     args = parser.parse_args()
     args.work.mkdir(parents=True, exist_ok=True)
     known = pairs(args.data, args.pairs)

@@ -1,6 +1,6 @@
 """What weights in eight bits cost and save: time of writing and of reading, memory, and the distance of states from f32.
 
-    cargo build --release --example throughput
+    cargo build --release -p judge
     python scripts/bench/make_model.py qwen3-1.7b FOLDER
     python scripts/bench/weights.py FOLDER [--rounds N]
 
@@ -43,7 +43,7 @@ def can_run(form):
 def run(binary, model, prompts, work, *flags):
     """The figures of one process."""
     out = work / "figures.json"
-    command = [binary, "--model", model, "--raw-prompt", "--quiet", "--input", prompts, "--json", out, *flags]
+    command = [binary, "speed", "--model", model, "--raw-prompt", "--quiet", "--input", prompts, "--json", out, *flags]
     subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
     return json.loads(out.read_text())
 
@@ -62,7 +62,7 @@ def main():
     parser.add_argument("model", type=pathlib.Path)
     parser.add_argument("--rounds", type=int, default=5)
     args = parser.parse_args()
-    binary = pathlib.Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target")) / "release/examples/throughput"
+    binary = pathlib.Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target")) / "release/judge"
     forms = {name: flags for name, flags in FORMS.items() if can_run(name)}
     draw = random.Random(0)
     with tempfile.TemporaryDirectory() as work:

@@ -1,6 +1,6 @@
 """A worker that dies or hangs of one row, for tests of the glue: passes batches on to the real one, unless the row is among them.
 
-    python fragile.py die|hang|swap|garbage ID -- score_stream …
+    python fragile.py die|hang|swap|garbage ID -- judge stream …
 """
 
 import os

@@ -10,5 +10,5 @@ environment=$(mktemp -d)
 trap 'rm -rf "$environment"' EXIT
 python3 -m venv "$environment"
 "$environment/bin/pip" install --quiet -r "$checkout/scripts/clusters/requirements.txt"
-cargo build --locked --release --manifest-path "$checkout/Cargo.toml" -p judge-examples --example score_stream --example score_files
-"$environment/bin/python" "$checkout/scripts/clusters/test_clusters.py" "${CARGO_TARGET_DIR:-$checkout/target}/release/examples" "$@"
+cargo build --locked --release --manifest-path "$checkout/Cargo.toml" -p judge
+"$environment/bin/python" "$checkout/scripts/clusters/test_clusters.py" "${CARGO_TARGET_DIR:-$checkout/target}/release/judge" "$@"

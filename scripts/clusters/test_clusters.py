@@ -1,6 +1,6 @@
 """Scoring on clusters, with workers, actors, executors, nodes and tasks that are killed.
 
-    python scripts/clusters/test_clusters.py target/release/examples [limits|glue|ray|spark|parallel|slurm …]
+    python scripts/clusters/test_clusters.py target/release/judge [limits|glue|ray|spark|parallel|slurm …]
 
 What is not installed is skipped, and that is said; `scripts/clusters/test.sh` installs Ray and Spark into a throw-away environment. GNU parallel and Slurm
 (slurm-wlm, munge; started here on one node, which takes root) come from the system's packages.
@@ -27,8 +27,8 @@ GLUE = HERE.parents[1] / "examples" / "clusters"
 sys.path.insert(0, str(GLUE))
 from judge_stream import JudgeStream, WorkerDied, WorkerRefused  # noqa: E402
 
-EXAMPLES = Path(sys.argv[1]).resolve()
-WORKER = [str(EXAMPLES / "score_stream"), "--columns", "instruction=prompt,response=completion", "--quiet"]
+JUDGE = Path(sys.argv[1]).resolve()
+WORKER = [str(JUDGE), "stream", "--columns", "instruction=prompt,response=completion", "--quiet"]
 COLUMNS = ["id", "prompt", "completion"]
 ROWS = 20000
 
@@ -53,7 +53,7 @@ def fragile(fault, poison):
 
 def left():
     """Scoring processes that still run."""
-    found = subprocess.run(["pgrep", "-x", "score_stream"], stdout=subprocess.PIPE, text=True).stdout.split()
+    found = subprocess.run(["pgrep", "-x", "judge"], stdout=subprocess.PIPE, text=True).stdout.split()
     return [pid for pid in found if "Z" not in Path(f"/proc/{pid}/stat").read_text().rsplit(")")[-1].split()[0]]
 
 
@@ -140,7 +140,7 @@ def test_isolation():
 def test_refusals():
     """What no retry mends ends at once, also where rows that kill are looked for."""
     for isolate in (False, True):
-        wrong = [str(EXAMPLES / "score_stream"), "--columns", "instruction=nowhere", "--quiet"]
+        wrong = [str(JUDGE), "stream", "--columns", "instruction=nowhere", "--quiet"]
         with JudgeStream(wrong, COLUMNS, isolate=isolate) as judge:
             try:
                 judge.score(batch(32))
@@ -192,7 +192,7 @@ judge.score(many(300000))
 """
     parent = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
     assert parent.stdout.readline() == b"ready\n"
-    worker = subprocess.run(["pgrep", "-P", str(parent.pid), "-x", "score_stream"], stdout=subprocess.PIPE).stdout.split()
+    worker = subprocess.run(["pgrep", "-P", str(parent.pid), "-x", "judge"], stdout=subprocess.PIPE).stdout.split()
     assert len(worker) == 1
     parent.kill()
     parent.wait()
@@ -205,7 +205,7 @@ def read(folder):
 
 
 def digest(source, target, *more):
-    """What score_files check says of the results in a folder: that they are complete, and their digest."""
+    """What `judge shards check` says of the results in a folder: that they are complete, and their digest."""
     with tempfile.TemporaryDirectory() as folder:
         empty = subprocess.Popen([*WORKER, "--run", f"{folder}/run.json"], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL)
         with pa.ipc.new_stream(empty.stdin, rows(1).schema):
@@ -217,7 +217,7 @@ def digest(source, target, *more):
 
 def checked(arguments):
     with tempfile.TemporaryDirectory() as folder:
-        command = [str(EXAMPLES / "score_files"), "check", *arguments, "--one-device", "--quiet", "--json", f"{folder}/check.json"]
+        command = [str(JUDGE), "shards", "check", *arguments, "--one-device", "--quiet", "--json", f"{folder}/check.json"]
         done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
         assert done.returncode == 0, done.stdout[-4000:]
         return json.loads(Path(f"{folder}/check.json").read_text())["digests"]["results"]
@@ -292,7 +292,7 @@ def on_ray(source, target, *more):
 
 
 def test_ray():
-    engine("ray", on_ray, [(["-x", "score_stream"], 0), (["-x", "score_stream"], 3), (["-f", "^ray::MapWorker"], 2)])
+    engine("ray", on_ray, [(["-x", "judge"], 0), (["-x", "judge"], 3), (["-f", "^ray::MapWorker"], 2)])
 
 
 def test_ray_nodes():
@@ -339,16 +339,16 @@ def test_spark():
         submit = Path(importlib.util.find_spec("pyspark").origin).parent / "bin" / "spark-submit"
         return [str(submit), "--master", "local-cluster[2,1,1024]", "--py-files", str(GLUE / "judge_stream.py"), "--conf", "spark.pyspark.python=" + sys.executable,
                 str(GLUE / "spark.py"), "--input", source, "--output", target, "--send", ",".join(COLUMNS), "--partitions", "16", "--batch-size", "256", "--", *WORKER]
-    engine("spark", command, [(["-x", "score_stream"], 0), (["-x", "score_stream"], 3), (["-f", "CoarseGrainedExecutorBackend"], 1)])
+    engine("spark", command, [(["-x", "judge"], 0), (["-x", "judge"], 3), (["-f", "CoarseGrainedExecutorBackend"], 1)])
 
 
 def plan(folder, rows_per_shard):
     """A plan of the rows in a folder; the command that scores shards of it."""
     write_input(f"{folder}/in", rows(ROWS), 3)
-    program = str(EXAMPLES / "score_files")
-    subprocess.run([program, "plan", "--input", f"{folder}/in", *WORKER[1:], "--rows-per-shard", str(rows_per_shard), "--output", f"{folder}/plan.json"], check=True,
+    program = [str(JUDGE), "shards"]
+    subprocess.run([*program, "plan", "--input", f"{folder}/in", *WORKER[2:], "--rows-per-shard", str(rows_per_shard), "--output", f"{folder}/plan.json"], check=True,
                    stdout=subprocess.DEVNULL)
-    return [program, "run", "--plan", f"{folder}/plan.json", "--output", f"{folder}/parts", "--quiet"]
+    return [*program, "run", "--plan", f"{folder}/plan.json", "--output", f"{folder}/parts", "--quiet"]
 
 
 def check_parts(folder):
@@ -363,7 +363,7 @@ def test_parallel():
         with tempfile.TemporaryDirectory() as folder:
             run = plan(folder, 500)
             command = ["parallel", "--will-cite", "-j", "2", "--retries", "1000", " ".join([*run, "--shard", "{}" + f"/{tasks}"]), ":::", *map(str, range(tasks))]
-            killed = run_and_kill(command, f"{folder}/log", ["-x", "score_files"], 12)
+            killed = run_and_kill(command, f"{folder}/log", ["-x", "judge"], 12)
             check_parts(folder)
             print(f"  parallel: complete in {tasks} tasks with {killed} times SIGKILL", flush=True)
     with tempfile.TemporaryDirectory() as folder:
@@ -418,7 +418,7 @@ def test_slurm():
         key = Path(f"{folder}/munge.key")
         key.touch(mode=0o600)
         key.write_bytes(os.urandom(128))
-        environment = os.environ | {"SLURM_CONF": f"{folder}/slurm.conf", "PATH": f"{EXAMPLES}:{os.environ['PATH']}"}
+        environment = os.environ | {"SLURM_CONF": f"{folder}/slurm.conf", "PATH": f"{JUDGE.parent}:{os.environ['PATH']}"}
         slurm = lambda *command: subprocess.run(command, env=environment, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
         try:
             munge = ["munged", "--foreground", "--force", f"--key-file={key}", f"--socket={folder}/munge.socket", f"--pid-file={folder}/munged.pid",
@@ -496,7 +496,7 @@ def most_memory(command, code=0):
 
 def test_memory_of_files():
     """Plan, run and check of a hundred thousand rows and of a million."""
-    program, found = str(EXAMPLES / "score_files"), {}
+    program, found = [str(JUDGE), "shards"], {}
     for n in (MILLION // 10, MILLION):
         with tempfile.TemporaryDirectory() as folder:
             Path(f"{folder}/in").mkdir()
@@ -505,14 +505,14 @@ def test_memory_of_files():
                     writer.write_batch(part)
             plan, parts = f"{folder}/plan.json", f"{folder}/parts"
             found[n] = [
-                most_memory([program, "plan", "--input", f"{folder}/in", *WORKER[1:], "--output", plan]),
-                most_memory([program, "run", "--plan", plan, "--output", parts, "--shard", "0/1", "--quiet"]),
-                most_memory([program, "check", "--plan", plan, "--output", parts, "--quiet"]),
+                most_memory([*program, "plan", "--input", f"{folder}/in", *WORKER[2:], "--output", plan]),
+                most_memory([*program, "run", "--plan", plan, "--output", parts, "--shard", "0/1", "--quiet"]),
+                most_memory([*program, "check", "--plan", plan, "--output", parts, "--quiet"]),
             ]
             # Compared row by row, too.
             first = sorted(Path(parts).glob("*.parquet"))[0]
             first.unlink()
-            found[n].append(most_memory([program, "check", "--plan", plan, "--output", parts, "--quiet"], code=1))
+            found[n].append(most_memory([*program, "check", "--plan", plan, "--output", parts, "--quiet"], code=1))
     few, many = found.values()
     assert all(many <= few + 48 for few, many in zip(few, many)), found
     print(f"  files: MB at most of plan, run, check, and check row by row: {few} for {MILLION // 10} rows, {many} for {MILLION}")
@@ -521,13 +521,13 @@ def test_memory_of_files():
 def test_many_small_shards():
     with tempfile.TemporaryDirectory() as folder:
         write_input(f"{folder}/in", rows(3000), 1)
-        program = str(EXAMPLES / "score_files")
+        program = [str(JUDGE), "shards"]
         found = set()
         for size in ("1", "100000"):
             plan, parts = f"{folder}/plan-{size}.json", f"{folder}/parts-{size}"
-            for command in (["plan", "--input", f"{folder}/in", *WORKER[1:], "--rows-per-shard", size, "--output", plan],
+            for command in (["plan", "--input", f"{folder}/in", *WORKER[2:], "--rows-per-shard", size, "--output", plan],
                             ["run", "--plan", plan, "--output", parts, "--shard", "0/1", "--quiet"]):
-                subprocess.run([program, *command], check=True, stdout=subprocess.DEVNULL)
+                subprocess.run([*program, *command], check=True, stdout=subprocess.DEVNULL)
             found.add(checked(["--plan", plan, "--output", parts]))
         assert len(found) == 1, found
         print("  files: 3,000 shards of one row, and one of 3,000, come to the same")

@@ -1,10 +1,10 @@
 # torch==2.15.0 transformers==5.23.0 safetensors==0.8.0
 """Checks parity on a card, then reads the same prompts with transformers and with this crate there, in one go, and prints tables.
 
-    cargo build --release --features judge-examples/cuda --example throughput
+    cargo build --release --features judge/cuda -p judge
     cargo test --release --features judge-models/cuda -p judge-models --test parity --no-run
     python scripts/gpu/check.py --parity target/release/deps/parity-HASH
-        [--dtypes f32,tf32,bf16] [--throughput target/release/examples/throughput] [--device cuda:0] [--without-transformers]
+        [--dtypes f32,tf32,bf16] [--judge target/release/judge] [--device cuda:0] [--without-transformers]
         [--models qwen3-0.6b,qwen3-1.7b,llama-3.1-8b] [--prompts 256] [--max-batch-tokens 32768] [--work FOLDER]
 
 1  Parity: tests/parity.rs on the device, in f32, tf32 and bf16, against the committed values of transformers and so against the CPU path
@@ -156,7 +156,7 @@ def matrix_peak(device):
 
 def ours(args, model, config, ids):
     with CardMemory(args.device) as memory:
-        result = cpu.ours(args.throughput, model, ids, args.work, "--repeat", "3", "--device", args.device,
+        result = cpu.ours(args.judge, model, ids, args.work, "--repeat", "3", "--device", args.device,
                           "--max-batch-tokens", str(args.max_batch_tokens))
     result["memory"] = result["peak_bytes"] if memory.peak is None else memory.peak
     check(result, config, ids)
@@ -186,14 +186,14 @@ def check(result, config, ids):
 def alone(args, model, config, ids):
     """Lines of what is measured of this crate alone."""
     flags = ["--repeat", "3", "--device", args.device, "--max-batch-tokens", str(args.max_batch_tokens)]
-    labels = cpu.ours(args.throughput, model, ids, args.work, "--read", "labels", *flags)
+    labels = cpu.ours(args.judge, model, ids, args.work, "--read", "labels", *flags)
     steps, layers = labels["first"]["labels"], config["num_hidden_layers"] + 1
     if [len(step["logits"]) for step in steps] != [5 * layers]:
         raise SystemExit(f"the first prompt has not the logits of 5 labels at {layers} layers")
     if not all(x is not None and math.isfinite(x) for step in steps for x in step["logits"]):
         raise SystemExit("not every label logit is finite")
     short = [row[:64] for row in ids]
-    text = cpu.ours(args.throughput, model, short, args.work, *cpu.TEXT, *flags)
+    text = cpu.ours(args.judge, model, short, args.work, *cpu.TEXT, *flags)
     if not 0 < text["new_tokens"] <= cpu.NEW_TOKENS * len(short):
         raise SystemExit(f"{text['new_tokens']} tokens were written behind {len(short)} prompts")
     return [[f"label logits of {layers} layers", len(ids), f"{labels['tokens_per_s']:.0f} read", f"{labels['read_s']:.1f}"],
@@ -279,7 +279,7 @@ def main():
     parser.add_argument("--device", default="cuda:0")
     parser.add_argument("--parity", type=pathlib.Path, help="the test binary of tests/parity.rs")
     parser.add_argument("--dtypes", default="f32,tf32,bf16", help="those of the parity part")
-    parser.add_argument("--throughput", type=pathlib.Path, default=ROOT / "target/release/examples/throughput")
+    parser.add_argument("--judge", type=pathlib.Path, default=ROOT / "target/release/judge")
     parser.add_argument("--models", default="qwen3-0.6b,qwen3-1.7b,llama-3.1-8b")
     parser.add_argument("--prompts", type=int, default=256)
     parser.add_argument("--max-batch-tokens", type=int, default=32768)

@@ -1,7 +1,7 @@
 # torch==2.15.0 transformers==5.23.0 peft==0.21.2
 """Loads a folder that merge_adapter wrote with transformers, and compares it with PEFT's own merge of the same adapters, one after another, in f32.
 
-    cargo run --release --example merge_adapter -- --model BASE --adapter ADAPTER --output MERGED --dtype f32
+    judge merge --model BASE --adapter ADAPTER --output MERGED --dtype f32
     python scripts/parity/check_merged.py BASE MERGED [ADAPTER ...]
 
 Every tensor of the folder must be one of the model's and the other way round. Prints the largest difference of the hidden states of some tokens, over the largest value of

@@ -121,7 +121,7 @@ fn a_pickle_that_names_no_layers_is_saved_by_who_knows_them() {
 fn a_pickle_in_place_of_a_saved_probe_is_named() {
     let error = SavedProbe::from_bytes(&hex(&fixture()["plain"])).unwrap_err();
     assert_eq!(error, Error::SavedProbe(SavedProbeError::Pickle));
-    assert!(error.to_string().contains("probe_import"), "{error}");
+    assert!(error.to_string().contains("into_saved"), "{error}");
 }
 
 #[test]

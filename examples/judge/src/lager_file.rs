@@ -1,4 +1,4 @@
-//! Files of rows that LAGER scores: what `lager_pointwise` and the experiments built on it have in common.
+//! Files of rows that LAGER scores: what `judge score` and the experiments built on it have in common.
 
 use anyhow::{Context, Result, anyhow, bail};
 use judge_core::{Backbone, Judge, LagerJudge, LagerSettings, PromptTemplate, Verdict};

@@ -47,7 +47,7 @@ impl Preferences {
         Ok(())
     }
 
-    /// Takes a row of `prompt_judge`, by the JSON text of its `orders` and what people say of it. Rows of another kind are left
+    /// Takes a row of `judge compare`, by the JSON text of its `orders` and what people say of it. Rows of another kind are left
     /// out, and those that nobody judged.
     ///
     /// # Errors

@@ -52,7 +52,7 @@ pub fn verdict(difference: &Statistic, above: &str, below: &str) -> String {
     }
 }
 
-/// A statistic as the files of `agreement` and `pairwise_benchmark` have it.
+/// A statistic as the files of `judge agree` and `judge bench` have it.
 #[must_use]
 pub fn as_json(statistic: &comparison::Statistic) -> Value {
     match statistic {

@@ -18,7 +18,7 @@ pub enum SavedProbeError {
     },
 
     /// A Python pickle, where a saved probe is wanted.
-    #[error("a Python pickle, expected a saved probe: convert it with probe_import (or `SklearnProbe::into_saved`)")]
+    #[error("a Python pickle, expected a saved probe: `SklearnProbe::into_saved` makes one of it")]
     Pickle,
 
     /// A safetensors file of something else, such as a model or a table of states.

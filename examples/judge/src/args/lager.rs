@@ -17,7 +17,7 @@ use crate::terminal::options::offered;
 /// What LAGER is asked, where the label is read, and which score is made of it.
 #[derive(Args, Clone, Debug)]
 pub struct LagerArgs {
-    /// Layer weights that lager_evaluate has saved
+    /// Layer weights that `judge fit` has saved
     #[arg(long, value_name = "FILE", help_heading = "Judge")]
     pub weights: Option<PathBuf>,
     /// Which score to write: lager_w, lager_wo, e_score, … (docs/lager.md lists them) [default: lager_w with --weights, e_score without]
@@ -180,11 +180,11 @@ impl LagerArgs {
                 DatasetFormat::Graded | DatasetFormat::Prometheus => PromptTemplate::pointwise_direct(scale),
                 DatasetFormat::Prompts => PromptTemplate::new(Prompt::user("{prompt}"))?,
                 DatasetFormat::Pairs => {
-                    let why = "lager_pointwise grades single responses; prompt_judge compares those of a pair. To grade pairs by a template of your own, give --template";
+                    let why = "`judge score` grades single responses; `judge compare` compares those of a pair. To grade pairs by a template of your own, give --template";
                     return Err(usage(why));
                 }
                 DatasetFormat::Answers => {
-                    let why = "lager_pointwise grades single responses; rank_answers --apart grades all of a list. To grade lists by a template of your own, give --template";
+                    let why = "`judge score` grades single responses; `judge rank --apart` grades all of a list. To grade lists by a template of your own, give --template";
                     return Err(usage(why));
                 }
                 DatasetFormat::Lager if self.is_reasoning() => {

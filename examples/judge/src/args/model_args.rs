@@ -31,7 +31,7 @@ pub const OWN_POINTS: u16 = 5;
 const LOOKED_AT: usize = 20;
 
 /// What is said of rows that the embedded model was not made for.
-const FOREIGN: &str = "note: without --model the embedded model reads these rows; it judges nothing but the exercises of generate_rows, and its scores of \
+const FOREIGN: &str = "note: without --model the embedded model reads these rows; it judges nothing but the exercises of `judge rows`, and its scores of \
                        anything else mean nothing";
 
 /// The model that a program has found.

@@ -1,4 +1,4 @@
-//! Scoring at scale: what the programs that score rows of other machines have in common. Rows of `score_stream` and of `score_files` are
+//! Scoring at scale: what the programs that score rows of other machines have in common. Rows of `judge stream` and of `judge shards` are
 //! the same, and so is the run that they name.
 
 use anyhow::{Result, bail};

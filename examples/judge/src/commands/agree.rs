@@ -1,6 +1,6 @@
 //! How a judge's scores agree with people's: every statistic that the data define, with its uncertainty.
 //!
-//! `cargo run --release --example agreement -- --input pairs.jsonl`
+//! `judge agree --input pairs.jsonl`
 
 mod cli;
 mod figures;

@@ -1,6 +1,6 @@
 //! A pairwise judge on a public benchmark: verdicts that a model makes here or that were made elsewhere, against people's.
 //!
-//! `cargo run --release --example pairwise_benchmark -- --benchmark pandalm --data testset-v1.json --verdicts verdicts.jsonl --convention first-line`
+//! `judge bench --benchmark pandalm --data testset-v1.json --verdicts verdicts.jsonl --convention first-line`
 
 mod judging;
 mod print;
@@ -38,7 +38,7 @@ pub(crate) struct Cli {
     /// Verdicts that were made elsewhere
     #[arg(long, value_name = "FILE", conflicts_with_all = ["model", "template", "verdict", "apart", "rubric", "weights", "max_new_tokens", "limit"])]
     verdicts: Option<PathBuf>,
-    /// Verdicts of another judge on the same pairs: how much better is the first? (of the same convention, or the output of prompt_judge)
+    /// Verdicts of another judge on the same pairs: how much better is the first? (of the same convention, or the output of `judge compare`)
     #[arg(long, value_name = "FILE", conflicts_with = "limit")]
     against: Option<PathBuf>,
     /// Where the verdicts of a model go

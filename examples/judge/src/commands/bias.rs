@@ -1,6 +1,6 @@
 //! What sways a judge of pairs besides quality: place, length, whose response it is, and changes that should not matter.
 //!
-//! `cargo run --release --example bias_report -- --benchmark llmbar --data LLMBar --verdicts verdicts.jsonl`
+//! `judge bias --benchmark llmbar --data LLMBar --verdicts verdicts.jsonl`
 
 mod perturbed;
 mod plot;
@@ -26,13 +26,13 @@ use serde_json::{Value, json};
 /// texts.) Self-preference: do responses of the judge's own model win more often than people let them? (needs --own, and pairs with model_a and model_b.) Each gets a sentence that says whether it is
 /// larger than chance, and how large. Intervals draw whole questions.
 ///
-/// Perturbations: is a response preferred after a change that adds nothing to it? --write-perturbed makes the changed pairs, any judge judges them (prompt_judge reads them), and --perturbed takes
+/// Perturbations: is a response preferred after a change that adds nothing to it? --write-perturbed makes the changed pairs, any judge judges them (`judge compare` reads them), and --perturbed takes
 /// its verdicts. Changed is the response of a pair that people like less; gains count beyond those of a change of white space.
 #[derive(Args)]
 pub(crate) struct Cli {
     #[command(flatten)]
     pairs: PairsArgs,
-    /// The judge's verdicts: {"id", "given", "swapped"?} with what it wrote, or the output of prompt_judge
+    /// The judge's verdicts: {"id", "given", "swapped"?} with what it wrote, or the output of `judge compare`
     #[arg(long, value_name = "FILE", required_unless_present = "write_perturbed")]
     verdicts: Option<PathBuf>,
     /// Writes the changed pairs here and reports nothing

@@ -1,6 +1,6 @@
 //! What a judge's scores mean on the human scale: a value and an interval for each, fitted on graded rows.
 //!
-//! `cargo run --release --example calibrate -- --graded graded_scores.jsonl --input scores.jsonl --output calibrated.jsonl`
+//! `judge calibrate --graded graded_scores.jsonl --input scores.jsonl --output calibrated.jsonl`
 
 mod cli;
 

@@ -1,6 +1,6 @@
 //! Judges single responses or pairs by a prompt: the verdict in words, or in the probabilities of its labels.
 //!
-//! `cargo run --release --example prompt_judge -- --task pair --input pairs.jsonl --output verdicts.jsonl`
+//! `judge compare --task pair --input pairs.jsonl --output verdicts.jsonl`
 
 mod tally;
 
@@ -80,7 +80,7 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
         _ => cli.input.records(&input, None, Some(1))?.format(),
     };
     if format == DatasetFormat::Answers {
-        return Err(usage(format!("{} has lists of answers; rank_answers ranks them", input.path().display())));
+        return Err(usage(format!("{} has lists of answers; `judge rank` ranks them", input.path().display())));
     }
     let pairs = format == DatasetFormat::Pairs;
     if pairs != (cli.task.unwrap_or(if pairs { Task::Pair } else { Task::Single }) == Task::Pair) {

@@ -1,6 +1,6 @@
 //! How strongly a character of a dialogue feels an emotion, by a model's inner states, and how well that agrees with people.
 //!
-//! `cargo run --release --example emotional_understanding -- --input dialogues.jsonl --output scores.jsonl`
+//! `judge emotion --input dialogues.jsonl --output scores.jsonl`
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;

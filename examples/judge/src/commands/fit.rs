@@ -1,6 +1,6 @@
 //! Fits layer weights on a validation file and compares the score variants on a data file.
 //!
-//! `cargo run --release --example lager_evaluate -- --valid valid.jsonl --data test.jsonl`
+//! `judge fit --valid valid.jsonl --data test.jsonl`
 
 mod cli;
 
@@ -62,7 +62,7 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
     let data = ScoreTable::read(input)?;
     if data.format == ScoreFormat::Pairs {
         return Err(usage(format!(
-            "--input: {} has pairs; fit weights on pairs with --valid and --weights-out alone, and measure them with prompt_judge --weights and pairwise_benchmark",
+            "--input: {} has pairs; fit weights on pairs with --valid and --weights-out alone, and measure them with `judge compare --weights` and `judge bench`",
             input.display()
         )));
     }
@@ -124,7 +124,7 @@ fn weights(cli: &Cli, data: &ScoreTable, variants: &[Variant]) -> Result<Option<
 fn read_valid(cli: &Cli, path: &Path) -> Result<ScoreTable> {
     let valid = ScoreTable::read(path).map_err(|error| match &error {
         judge_data::Error::WrongType { field: "orders", .. } => {
-            anyhow!("{error}\n  prompt_judge leaves them with --verdict layers and without --apart")
+            anyhow!("{error}\n  `judge compare` leaves them with --verdict layers and without --apart")
         }
         _ => error.into(),
     })?;

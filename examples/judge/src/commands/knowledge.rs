@@ -1,6 +1,6 @@
 //! Does a model know whether it can answer? Questions in, how answerable each is out, and what is risked by answering those.
 //!
-//! `cargo run --release --example self_knowledge -- --input questions.jsonl --output scores.jsonl`
+//! `judge knowledge --input questions.jsonl --output scores.jsonl`
 
 mod boundary;
 

@@ -1,6 +1,6 @@
-//! Labels rows aspect by aspect by a model behind a service, in the form that `inspector_train` reads.
+//! Labels rows aspect by aspect by a model behind a service, in the form that `judge probe train` reads.
 //!
-//! `cargo run --release --example label_with_api -- --input rows.jsonl --output labels.jsonl --base-url http://127.0.0.1:8000/v1 --api-model NAME`
+//! `judge label --input rows.jsonl --output labels.jsonl --base-url http://127.0.0.1:8000/v1 --api-model NAME`
 
 mod api_args;
 mod aspects;
@@ -27,7 +27,7 @@ use self::report::{Report, estimate};
 /// Label rows by a stronger model behind a service, for probes to learn from.
 ///
 /// Rows {"id", "instruction", "response", ...} are graded for each aspect by itself. Output: a row {"id", "instruction", "response", "aspect", "score", "text", ...} for each record and aspect,
-/// which inspector_train reads as it is; where there is no grade, "unscored" with the reason and the text. Where the service shows the probabilities of tokens, a row
+/// which `judge probe train` reads as it is; where there is no grade, "unscored" with the reason and the text. Where the service shows the probabilities of tokens, a row
 /// has "probabilities" of the grades and "label_mass" too. What people gave is carried as "people".
 ///
 /// The key comes from an environment variable and is shown nowhere. Requests go to --base-url alone. Interrupted, the same command sends only what is missing.

@@ -1,6 +1,6 @@
 //! The logits of the score labels at every layer of a model, for each prompt of a file.
 //!
-//! `cargo run --release --example layer_logits -- --input prompts.jsonl --output logits.jsonl`
+//! `judge logits --input prompts.jsonl --output logits.jsonl`
 
 mod cli;
 

@@ -1,6 +1,6 @@
 //! A model's folder with adapters merged into its weights.
 //!
-//! `cargo run --release --example merge_adapter -- --model FOLDER --adapter ADAPTER --output MERGED`
+//! `judge merge --model FOLDER --adapter ADAPTER --output MERGED`
 
 use std::path::PathBuf;
 

@@ -1,6 +1,6 @@
 //! Ranks many answers to one question: best of n by comparing them two by two, or by grading each.
 //!
-//! `cargo run --release --example rank_answers -- --input answers.jsonl --output ranked.jsonl`
+//! `judge rank --input answers.jsonl --output ranked.jsonl`
 
 mod pairing;
 mod report;

@@ -1,8 +1,8 @@
 //! What a run came to, on one page.
 //!
 //! ```sh
-//! report --input scores.jsonl --output report.html        # rows of lager_pointwise, prompt_judge or calibrate, or of anything with scores
-//! report --input parts --check check.json --output report.html    # what score_files wrote, and what its check found
+//! judge report --input scores.jsonl --output report.html        # rows of `judge score`, `judge compare` or calibrate, or of anything with scores
+//! judge report --input parts --check check.json --output report.html    # what `judge shards` wrote, and what its check found
 //! ```
 
 mod figures;
@@ -33,7 +33,7 @@ use self::rows::{Fields, Rows};
 /// What needs human scores is left out where there are none.
 #[derive(Args)]
 pub(crate) struct Cli {
-    /// JSON lines of scores (lager_pointwise, prompt_judge, calibrate, score_files check --export, or your own with `score` and `human`), or a folder of result rows
+    /// JSON lines of scores (`judge score`, `judge compare`, `judge calibrate`, `judge shards check --export`, or your own with `score` and `human`), or a folder of result rows
     #[arg(long, value_name = "FILE|DIR")]
     input: PathBuf,
     /// Where the page goes
@@ -45,7 +45,7 @@ pub(crate) struct Cli {
     /// The plan or the run record that says how the rows were made [default: the record beside the input, if there is one]
     #[arg(long, value_name = "FILE.json")]
     run: Option<PathBuf>,
-    /// What score_files check --json found
+    /// What `judge shards check --json` found
     #[arg(long, value_name = "FILE.json")]
     check: Option<PathBuf>,
     /// The rows that were scored, JSON lines, for the texts of the worst disagreements, where the scores do not carry them

@@ -1,6 +1,6 @@
 //! The rewards of conversations by a model that is a sequence classifier.
 //!
-//! `cargo run --release --example reward_scores -- --model FOLDER --input responses.jsonl --output rewards.jsonl`
+//! `judge reward --model FOLDER --input responses.jsonl --output rewards.jsonl`
 
 use crate::args::files::{InputArgs, OutputArgs};
 use crate::args::model_args::ModelArgs;
@@ -19,7 +19,7 @@ use serde_json::{Value, json};
 ///
 /// Input: {"id", "messages"}, or {"id", "instruction", "response"}. Output: {"id", "rewards": [one for each of the model's labels]}, or "unscored" with the reason, and
 /// the row's other fields. The conversation is rendered by the model's chat template without a generation prompt. Preferences between two responses, and the
-/// best of many, are made of rewards by `prompt_judge --reward`, `pairwise_benchmark --reward` and `rank_answers --reward`.
+/// best of many, are made of rewards by `judge compare --reward`, `judge bench --reward` and `judge rank --reward`.
 #[derive(Args)]
 pub(crate) struct Cli {
     #[command(flatten)]

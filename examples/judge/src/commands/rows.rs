@@ -1,6 +1,6 @@
 //! Writes generated rows with planted defects and simulated raters: data to try the other examples on.
 //!
-//! `cargo run --release --example generate_rows -- --split test --rows 400 --output graded.jsonl`
+//! `judge rows --split test --rows 400 --output graded.jsonl`
 
 use std::io::Write;
 use std::path::PathBuf;

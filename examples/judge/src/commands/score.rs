@@ -1,6 +1,6 @@
 //! Scores a data file with LAGER: one score and the table of layer logits per item.
 //!
-//! `cargo run --release --example lager_pointwise -- --input graded.jsonl --output scores.jsonl`
+//! `judge score --input graded.jsonl --output scores.jsonl`
 
 mod cli;
 

@@ -1,6 +1,6 @@
 //! Instruction data graded on seven aspects by LAGER, and the best of them chosen.
 //!
-//! `cargo run --release --example data_selection -- --input examples.jsonl --output graded.jsonl --selected chosen.jsonl --top 0.1`
+//! `judge select --input examples.jsonl --output graded.jsonl --selected chosen.jsonl --top 0.1`
 
 mod example;
 mod graders;

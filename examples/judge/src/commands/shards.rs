@@ -1,9 +1,9 @@
 //! Scores Parquet files in shards, on as many machines as there are, and proves that no row is missing.
 //!
 //! ```sh
-//! score_files plan --input 'data/*.parquet' --columns instruction=prompt,response=completion --output plan.json
-//! score_files run --plan plan.json --output parts --shard 0/1     # or 0/8 to 7/8, anywhere
-//! score_files check --plan plan.json --output parts
+//! judge shards plan --input 'data/*.parquet' --columns instruction=prompt,response=completion --output plan.json
+//! judge shards run --plan plan.json --output parts --shard 0/1     # or 0/8 to 7/8, anywhere
+//! judge shards check --plan plan.json --output parts
 //! ```
 
 mod check;

@@ -1,6 +1,6 @@
 //! How fast a model reads the prompts of a file, and how much memory it takes.
 //!
-//! `cargo run --release --example throughput -- --input prompts.jsonl`
+//! `judge speed --input prompts.jsonl`
 
 mod rows;
 

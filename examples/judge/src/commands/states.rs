@@ -1,6 +1,6 @@
 //! Pooled hidden states of chosen layers, for each prompt of a file.
 //!
-//! `cargo run --release --example hidden_states -- --input prompts.jsonl --output states.safetensors`
+//! `judge states --input prompts.jsonl --output states.safetensors`
 
 use std::collections::BTreeMap;
 use std::num::NonZeroUsize;

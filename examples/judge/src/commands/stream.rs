@@ -1,6 +1,6 @@
 //! Scores batches of rows that another program sends, for engines that move rows between machines: Ray, Spark, or a program of your own.
 //!
-//! `score_stream --id id --columns instruction=prompt,response=completion < requests.arrows > results.arrows`
+//! `judge stream --id id --columns instruction=prompt,response=completion < requests.arrows > results.arrows`
 //!
 //! Both streams are Arrow's IPC format. Each batch is answered by one of the same rows in the same order, before the next is looked at.
 //! `examples/clusters/judge_stream.py` is the other side of the pipe.

@@ -65,6 +65,9 @@ pub(crate) fn hint(error: &(dyn Error + 'static)) -> Option<String> {
     if let Some(error) = error.downcast_ref() {
         return offered(of_models(error));
     }
+    if let Some(judge_probe::SavedProbeError::Pickle) = error.downcast_ref() {
+        return Some("`judge probe import` converts it".to_owned());
+    }
     offered(of_data(error.downcast_ref()?))
 }
 
@@ -81,7 +84,7 @@ fn of_backbone(error: &BackboneError) -> Vec<String> {
             "labels must be single tokens of this model's tokenizer",
         ]),
         BackboneError::NoLogits { .. } => sentences([
-            "of such a model only states are read: give it to hidden_states or inspector_train, a reward model to reward_scores",
+            "of such a model only states are read: give it to `judge states` or `judge probe train`, a reward model to `judge reward`",
         ]),
         _ => Vec::new(),
     }

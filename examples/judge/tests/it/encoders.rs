@@ -139,7 +139,7 @@ fn what_needs_a_decoder_or_a_template_says_so() {
     write_rows(at("pairs.jsonl"), &[pair]);
     let args = ["--input", "pairs.jsonl", "--output", "out.jsonl", "--model", &model, "--raw-prompt", "--quiet"];
     let (code, _, said) = ran("lager_pointwise", folder.path(), &args);
-    assert!(code == Some(1) && said.contains("encoder") && said.contains("hidden_states"), "{said}");
+    assert!(code == Some(1) && said.contains("encoder") && said.contains("judge states"), "{said}");
     write_rows(at("prompts.jsonl"), &[json!({"id": 1, "prompt": "ba"})]);
     let args = ["--input", "prompts.jsonl", "--output", "s.safetensors", "--model", &model, "--quiet"];
     let (code, _, said) = ran("hidden_states", folder.path(), &args);

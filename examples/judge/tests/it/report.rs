@@ -185,7 +185,7 @@ fn what_is_wrong_with_an_input_is_said() {
         json!({"id": 1, "score": 1, "human": 2, "labels": ["1", "2"], "layers": [0], "logits": [[1, 2], [1, 2]]});
     fails(&[ragged], &[], 1, "logits of 2 layers, expected 1");
     fails(std::slice::from_ref(&good), &["--json", "out.html"], 2, "out.html");
-    fails(std::slice::from_ref(&good), &["--check", "in.jsonl"], 1, "expected what score_files check --json writes");
+    fails(std::slice::from_ref(&good), &["--check", "in.jsonl"], 1, "expected what judge shards check --json writes");
     fails(std::slice::from_ref(&good), &["--run", "in.jsonl"], 1, "expected a plan or a run record");
     fails(&[good], &["--run", "nowhere.json"], 1, "nowhere.json");
 }

@@ -611,7 +611,8 @@ fn what_was_scored_is_exported_in_the_order_of_the_input() {
         .collect();
     crate::program::write_rows(desk.path("rows.jsonl"), &lines);
     succeed("lager_pointwise", desk.0.path(), &["--input", "rows.jsonl", "--output", "direct.jsonl", "--quiet"]);
-    let (exported, direct) = (crate::program::rows(desk.path("scores.jsonl")), crate::program::rows(desk.path("direct.jsonl")));
+    let (exported, direct) =
+        (crate::program::rows(desk.path("scores.jsonl")), crate::program::rows(desk.path("direct.jsonl")));
     assert_eq!(exported.len(), 150);
     for (exported, direct) in exported.iter().zip(&direct) {
         for field in ["id", "human", "score", "probabilities", "labels", "layers", "logits", "unscored"] {

@@ -13,7 +13,7 @@ use super::means::MEANS;
 /// How a judge's scores agree with people's.
 ///
 /// Input: JSON lines; each has a prediction and a human score, which is a number, a label, or a list of raters (their mean is then the
-/// human score). The score files of lager_pointwise are read as they are, and the pairs of prompt_judge, of which it is also said what the
+/// human score). The score files of `judge score` are read as they are, and the pairs of `judge compare`, of which it is also said what the
 /// preferences are worth. Scores in [0, 1] against 0 and 1 are also judged as
 /// probabilities, whole numbers and texts also as labels. With three raters or more, and rows that are independent (no --cluster), it is tested whether the judge may take the place of one; for that a
 /// rater has the same place in every list, and null is a rater who gave none. A row without a prediction or a human score is left out and counted; the

@@ -31,7 +31,7 @@ pub struct Pairs {
     pub unlabelled: Vec<Unlabelled>,
     /// Rows left out, by reason.
     pub excluded: BTreeMap<String, usize>,
-    /// What was read of pairs, where rows are those of `prompt_judge`.
+    /// What was read of pairs, where rows are those of `judge compare`.
     pub preferences: Preferences,
 }
 

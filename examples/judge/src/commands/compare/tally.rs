@@ -95,7 +95,7 @@ fn followed(found: &PairTallied) -> Option<String> {
     let preference = found.statistics.iter().find(|known| known.name == "mean_preference");
     if preference.is_some_and(|known| known.statistic.estimate().is_some()) {
         note += ". The preference is the mean of both orders, in which a constant pull of the place cancels; where people have judged, \
-                 pairwise_benchmark says what it is worth";
+                 `judge bench` says what it is worth";
     }
     Some(note)
 }

@@ -10,8 +10,8 @@ use judge_core::{Alpha, LayerWeightFit, RegressionLoss, States, ThetaInit, Varia
 
 /// Fit layer weights and compare score variants.
 ///
-/// Reads the score files of lager_pointwise (JSON lines with layers, labels, logits and human) and the result JSON of the
-/// LAGER reference program alike. Weights are also fitted on pairs that prompt_judge has judged with --verdict layers: with --valid and
+/// Reads the score files of `judge score` (JSON lines with layers, labels, logits and human) and the result JSON of the
+/// LAGER reference program alike. Weights are also fitted on pairs that `judge compare` has judged with --verdict layers: with --valid and
 /// --weights-out, without --input.
 #[derive(Args)]
 pub(crate) struct Cli {

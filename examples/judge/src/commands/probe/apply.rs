@@ -1,6 +1,6 @@
 //! A probe on features or hidden states from files.
 //!
-//! `cargo run --release --example probe_apply -- --probe fluency.safetensors --input states.safetensors --output out.jsonl`
+//! `judge probe apply --probe fluency.safetensors --input states.safetensors --output out.jsonl`
 
 mod features;
 
@@ -19,7 +19,7 @@ use self::features::{Features, States};
 
 /// Apply a probe to features or hidden states.
 ///
-/// Input: files of the example hidden_states, of which the probe takes its own layers and poolings (one file for each pooling that it reads); or
+/// Input: files of `judge states`, of which the probe takes its own layers and poolings (one file for each pooling that it reads); or
 /// safetensors with the tensor `features` [n, d] in f64, f32 or f16, in the probe's own order of layers and poolings.
 ///
 /// Output: one JSON line a row {"row", "label", "decision": [...], "classes": [...], "probabilities": [...] or null}; decisions are those of
@@ -33,7 +33,7 @@ pub(crate) struct Cli {
     /// File for the labels
     #[arg(long, value_name = "FILE.jsonl")]
     output: PathBuf,
-    /// The probe: a file of inspector_train or probe_import, or a scikit-learn pickle (see probe_import for which)
+    /// The probe: a file of `judge probe train` or `judge probe import`, or a scikit-learn pickle (see `judge probe import` for which)
     #[arg(long, value_name = "FILE")]
     probe: PathBuf,
     /// No progress on stderr
@@ -100,7 +100,7 @@ fn of_features(cli: &Cli, features: &Features) -> Result<usize> {
 fn of_states(cli: &Cli, paths: &[PathBuf]) -> Result<usize> {
     let ProbeFile::Saved(saved) = ProbeFile::read(&cli.probe, Precision::F32)? else {
         bail!(
-            "{} does not say which layers and poolings it reads: save it with probe_import first, or give a tensor `features`",
+            "{} does not say which layers and poolings it reads: save it with `judge probe import` first, or give a tensor `features`",
             cli.probe.display()
         );
     };

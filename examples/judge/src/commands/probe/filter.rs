@@ -1,6 +1,6 @@
 //! A data set filtered by probes: the rows worth training on, unchanged.
 //!
-//! `cargo run --release --example inspector_filter -- --input pairs.jsonl --probes probes --output kept.jsonl --top-share 0.2`
+//! `judge probe filter --input pairs.jsonl --probes probes --output kept.jsonl --top-share 0.2`
 
 use std::path::PathBuf;
 

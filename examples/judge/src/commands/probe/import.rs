@@ -1,6 +1,6 @@
 //! A probe that scikit-learn fitted, from its pickle into a file of this project's format.
 //!
-//! `cargo run --release --example probe_import -- --input logicality.pkl --output logicality.safetensors`
+//! `judge probe import --input logicality.pkl --output logicality.safetensors`
 
 use std::path::{Path, PathBuf};
 
@@ -38,7 +38,7 @@ pub(crate) struct Cli {
     #[arg(long, value_name = "DIR|ORG/NAME")]
     model: Option<String>,
     /// Layers whose states stand side by side in the features, in this order, e.g. 6 or 6,12 (0: the embeddings, as in Hugging Face's
-    /// hidden_states)
+    /// `judge states`)
     #[arg(long, value_name = "LIST", value_delimiter = ',', requires = "pooling")]
     layer: Vec<usize>,
     /// Poolings of each of these layers, in this order: first, last, mean, min, max, or concat (min, max and mean)
@@ -47,7 +47,7 @@ pub(crate) struct Cli {
     /// The aspect that the probe judges
     #[arg(long, value_name = "NAME")]
     aspect: Option<String>,
-    /// Template of the prompts that the features are of; a copy is put beside the probe, where inspector_evaluate looks for it
+    /// Template of the prompts that the features are of; a copy is put beside the probe, where `judge probe evaluate` looks for it
     #[arg(long, value_name = "FILE.json", requires = "output")]
     template: Option<PathBuf>,
     /// dtype of the features that the probe will receive; the reference program's are f16 on a GPU

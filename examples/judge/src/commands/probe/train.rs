@@ -1,6 +1,6 @@
 //! Probing judges from graded prompts: states, layer selection, probes, and the baselines that they have to beat.
 //!
-//! `cargo run --release --example inspector_train -- --output probes`
+//! `judge probe train --output probes`
 
 mod cli;
 mod figure;

@@ -43,7 +43,7 @@ impl Record {
         if let Some(path) = check {
             let text = fs::read(path).with_context(|| format!("cannot read {}", path.display()))?;
             let found = serde_json::from_slice(&text);
-            let expected = || format!("{}: expected what score_files check --json writes", path.display());
+            let expected = || format!("{}: expected what judge shards check --json writes", path.display());
             record.completeness = Some(found.with_context(expected)?);
         }
         Ok(record)
@@ -92,7 +92,7 @@ impl Record {
         let ShardPlan { run, mut settings, resolved, arguments, items, .. } = plan;
         let model = resolved.get("model").and_then(|model| serde_json::from_value(model.clone()).ok());
         settings.extend(resolved);
-        let command = ["score_files", "plan"].into_iter().map(str::to_owned).chain(arguments).collect();
+        let command = ["judge", "shards", "plan"].into_iter().map(str::to_owned).chain(arguments).collect();
         let template = Some(items.template.id().to_owned());
         Self { run: Some(run), model, template, command, settings, ..Self::default() }
     }

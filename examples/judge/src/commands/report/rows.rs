@@ -107,7 +107,7 @@ pub struct Rows {
     /// The expected score of each layer alone, of each of `compared`; or why there is none.
     pub layers: Result<Vec<Vec<f64>>, String>,
     tables: Option<Tables>,
-    /// What was read of pairs, where rows are those of `prompt_judge`.
+    /// What was read of pairs, where rows are those of `judge compare`.
     pub preferences: Preferences,
     pub worst: Vec<Disagreement>,
     pub longest: Vec<Long>,

@@ -25,7 +25,7 @@ pub(crate) struct CheckArgs {
     /// The folder of the parts; with --input the files that the engine wrote, their folder, or a pattern
     #[arg(long, required = true, num_args = 1.., value_name = "DIR|GLOB")]
     output: Vec<String>,
-    /// The record of the run, which score_stream --run wrote
+    /// The record of the run, which `judge stream --run` wrote
     #[arg(long, value_name = "RUN.json")]
     run: Option<PathBuf>,
     /// Rows that are there more than once are no fault if they are equal: an engine that tries again may write both
@@ -40,7 +40,7 @@ pub(crate) struct CheckArgs {
     /// Write what was found here
     #[arg(long, value_name = "FILE.json")]
     json: Option<PathBuf>,
-    /// If it is complete, write a score file here, for lager_evaluate, agreement and report: JSON lines in the order of the input, with the fields of the template
+    /// If it is complete, write a score file here, for `judge fit`, `judge agree` and `judge report`: JSON lines in the order of the input, with the fields of the template
     #[arg(long, value_name = "FILE.jsonl")]
     export: Option<PathBuf>,
     /// The input's column of human scores, for --export [default: human, scores or score, if one of them holds numbers]

@@ -63,7 +63,7 @@ impl Features {
     }
 }
 
-/// Files of `hidden_states`, which hold states of the same rows, each by its own pooling.
+/// Files of `judge states`, which hold states of the same rows, each by its own pooling.
 pub struct States {
     files: Vec<StatesFile>,
     /// For each of the probe's signals its file and layer.
@@ -113,7 +113,7 @@ impl States {
     }
 }
 
-/// What a file of states holds: `pooling` of `hidden_states`, `read` of `inspector_train`.
+/// What a file of states holds: `pooling` of `judge states`, `read` of `judge probe train`.
 fn signal_of(file: &StatesFile) -> Result<Signal> {
     let word = file.metadata().get("pooling").or_else(|| file.metadata().get("read"));
     let word = word.with_context(|| format!("{} does not say how its states are pooled", file.path().display()))?;

@@ -8,10 +8,10 @@ use rand_chacha::rand_core::{Rng, SeedableRng};
 use crate::simulations::Simulation;
 
 /// A stream of random numbers of its own for each sample.
-pub struct Draw(ChaCha8Rng);
+pub(crate) struct Draw(ChaCha8Rng);
 
 impl Draw {
-    pub fn new(seed: u64, simulation: &Simulation, run: usize) -> Self {
+    pub(crate) fn new(seed: u64, simulation: &Simulation, run: usize) -> Self {
         // The line's name and size, not its place in the list: a line that is added changes no other.
         let mut key = [0; 32];
         key[..8].copy_from_slice(&seed.to_le_bytes());
@@ -24,21 +24,21 @@ impl Draw {
     }
 
     /// Uniform in (0, 1).
-    pub fn uniform(&mut self) -> f64 {
+    pub(crate) fn uniform(&mut self) -> f64 {
         ((self.0.next_u64() >> 11) as f64 + 0.5) / (1_u64 << 53) as f64
     }
 
     /// Standard normal (Box and Muller, 1958).
-    pub fn normal(&mut self) -> f64 {
+    pub(crate) fn normal(&mut self) -> f64 {
         (-2.0 * self.uniform().ln()).sqrt() * (TAU * self.uniform()).cos()
     }
 
-    pub fn chance(&mut self, p: f64) -> bool {
+    pub(crate) fn chance(&mut self, p: f64) -> bool {
         self.uniform() < p
     }
 
     /// An index drawn with the given probabilities.
-    pub fn category(&mut self, probabilities: &[f64]) -> usize {
+    pub(crate) fn category(&mut self, probabilities: &[f64]) -> usize {
         let mut left = self.uniform();
         let hit = probabilities.iter().position(|p| {
             left -= p;
@@ -48,7 +48,7 @@ impl Draw {
     }
 
     /// Two columns of n normal numbers with correlation `rho`.
-    pub fn correlated(&mut self, n: usize, rho: f64) -> (Vec<f64>, Vec<f64>) {
+    pub(crate) fn correlated(&mut self, n: usize, rho: f64) -> (Vec<f64>, Vec<f64>) {
         (0..n)
             .map(|_| {
                 let (x, noise) = (self.normal(), self.normal());

@@ -9,7 +9,7 @@ use judge_metrics::{Error, Estimate};
 use crate::draw::Draw;
 use crate::simulations::{LEVEL, Simulation, holds, simulation};
 
-pub fn raters(n: usize) -> Vec<Simulation> {
+pub(crate) fn raters(n: usize) -> Vec<Simulation> {
     type Form = fn(&IntraclassCorrelations) -> Result<Estimate, Error>;
     // Subjects of variance 4 rated by three raters with variance 1 of their own each time; the raters' levels have `spread`.
     let icc = |form: Form, spread: f64, truth: f64| {
@@ -95,7 +95,7 @@ pub fn raters(n: usize) -> Vec<Simulation> {
 }
 
 /// Three labels as likely; the other rater says the same in 70 of 100, else either of the others.
-pub fn three_labels(draw: &mut Draw, n: usize) -> (Vec<usize>, Vec<usize>) {
+pub(crate) fn three_labels(draw: &mut Draw, n: usize) -> (Vec<usize>, Vec<usize>) {
     (0..n)
         .map(|_| {
             let label = draw.category(&[1.0 / 3.0; 3]);

@@ -13,31 +13,31 @@ use crate::means::proportions_and_means;
 use crate::prediction_powered::prediction_powered;
 use crate::ranking::rankings;
 
-pub const LEVEL: f64 = 0.95;
+pub(crate) const LEVEL: f64 = 0.95;
 
 /// Says of one sample whether its interval holds the truth.
 type Holds = dyn Fn(&mut Draw) -> Result<bool, Error> + Sync;
 
 /// One interval on one kind of data.
-pub struct Simulation {
-    pub name: &'static str,
-    pub n: usize,
+pub(crate) struct Simulation {
+    pub(crate) name: &'static str,
+    pub(crate) n: usize,
     /// Samples drawn at most, where one takes long.
-    pub most: Option<usize>,
+    pub(crate) most: Option<usize>,
     /// What the interval promises, or "power": then it is a test, and the share that of samples in which it finds what is there.
-    pub nominal: &'static str,
+    pub(crate) nominal: &'static str,
     /// Whether the interval of one sample holds the truth.
-    pub holds: Box<Holds>,
+    pub(crate) holds: Box<Holds>,
 }
 
 impl Simulation {
     /// With fewer samples than others: each takes long.
-    pub fn of_at_most(self, samples: usize) -> Self {
+    pub(crate) fn of_at_most(self, samples: usize) -> Self {
         Self { most: Some(samples), ..self }
     }
 }
 
-pub fn simulation(
+pub(crate) fn simulation(
     name: &'static str,
     n: usize,
     holds: impl Fn(&mut Draw, usize) -> Result<bool, Error> + Sync + 'static,
@@ -46,7 +46,7 @@ pub fn simulation(
 }
 
 /// The same for intervals that promise no less, and may hold more often.
-pub fn at_least(
+pub(crate) fn at_least(
     name: &'static str,
     n: usize,
     holds: impl Fn(&mut Draw, usize) -> Result<bool, Error> + Sync + 'static,
@@ -55,7 +55,7 @@ pub fn at_least(
 }
 
 /// How often a test finds what is there.
-pub fn power(
+pub(crate) fn power(
     name: &'static str,
     n: usize,
     finds: impl Fn(&mut Draw, usize) -> Result<bool, Error> + Sync + 'static,
@@ -63,12 +63,12 @@ pub fn power(
     Simulation { nominal: "power", ..simulation(name, n, finds) }
 }
 
-pub fn holds(interval: Interval, truth: f64) -> bool {
+pub(crate) fn holds(interval: Interval, truth: f64) -> bool {
     interval.low <= truth && truth <= interval.high
 }
 
 /// Every line: some small n, then 100 and 1,000.
-pub fn simulations() -> Vec<Simulation> {
+pub(crate) fn simulations() -> Vec<Simulation> {
     let mut all = Vec::new();
     for n in [10, 20, 50, 100, 1_000] {
         all.extend(correlations(n));

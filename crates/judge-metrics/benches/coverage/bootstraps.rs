@@ -7,7 +7,7 @@ use crate::correlation::rank_truths;
 use crate::draw::Draw;
 use crate::simulations::{LEVEL, Simulation, holds, simulation};
 
-pub fn bootstraps(n: usize) -> Vec<Simulation> {
+pub(crate) fn bootstraps(n: usize) -> Vec<Simulation> {
     const RHO: f64 = 0.6;
     let (rank, _) = rank_truths(RHO);
     let settings = |method| Bootstrap { resamples: 1_000, level: LEVEL, seed: 0, method };

@@ -8,7 +8,7 @@ use crate::simulations::{LEVEL, Simulation, holds, power, simulation};
 /// Of people, by the symmetry of every design here.
 const MEAN: f64 = 3.0;
 
-pub fn calibrated_means(n: usize) -> Vec<Simulation> {
+pub(crate) fn calibrated_means(n: usize) -> Vec<Simulation> {
     vec![
         simulation("calibrated mean, S-shaped relation", n, |draw, n| {
             let ((labels, scores), (_, unlabelled)) = (curved(draw, n, 0.0), curved(draw, 10 * n, 0.0));

@@ -6,7 +6,7 @@ use judge_metrics::means::{PredictionPoweredMean, Stratum, StratumWeights};
 use crate::draw::Draw;
 use crate::simulations::{LEVEL, Simulation, holds, simulation};
 
-pub fn prediction_powered(n: usize) -> Vec<Simulation> {
+pub(crate) fn prediction_powered(n: usize) -> Vec<Simulation> {
     vec![
         simulation("prediction-powered mean of n/4 questions of 4 answers", n, |draw, n| {
             let answers = |draw: &mut Draw, n: usize| -> (Vec<f64>, Vec<f64>) {

@@ -12,7 +12,7 @@ use judge_metrics::preference::{Preference, Unparsed};
 use crate::draw::Draw;
 use crate::simulations::{LEVEL, Simulation, at_least, holds, simulation};
 
-pub fn proportions_and_means(n: usize) -> Vec<Simulation> {
+pub(crate) fn proportions_and_means(n: usize) -> Vec<Simulation> {
     let proportion = |draw: &mut Draw, n: usize| Proportion { count: (0..n).filter(|_| draw.chance(0.8)).count(), n };
     vec![
         simulation("accuracy of .8, Wilson", n, move |draw, n| Ok(holds(proportion(draw, n).wilson(LEVEL)?, 0.8))),

@@ -10,11 +10,11 @@ use crate::draw::Draw;
 use crate::simulations::{LEVEL, Simulation, holds, simulation};
 
 /// Spearman's and Kendall's correlation of a normal population whose Pearson correlation is ρ.
-pub fn rank_truths(rho: f64) -> (f64, f64) {
+pub(crate) fn rank_truths(rho: f64) -> (f64, f64) {
     (6.0 / PI * (rho / 2.0).asin(), 2.0 / PI * rho.asin())
 }
 
-pub fn correlations(n: usize) -> Vec<Simulation> {
+pub(crate) fn correlations(n: usize) -> Vec<Simulation> {
     const RHO: f64 = 0.6;
     let (rank, tau) = rank_truths(RHO);
     vec![

@@ -10,7 +10,7 @@ use crate::agreement::three_labels;
 use crate::draw::Draw;
 use crate::simulations::{LEVEL, Simulation, holds, simulation};
 
-pub fn labels(n: usize) -> Vec<Simulation> {
+pub(crate) fn labels(n: usize) -> Vec<Simulation> {
     // Three labels as likely, of which 70 % are found, and no other more often than another.
     type Of = fn(&ConfusionMatrix<usize>) -> Result<Estimate, Error>;
     let of_labels = |truth: f64, of: Of| {
@@ -41,7 +41,7 @@ pub fn labels(n: usize) -> Vec<Simulation> {
 }
 
 /// Of a judge that is right less often than it says, in ten bins of equal mass: the truth is that of the confidences drawn.
-pub fn calibration_error(n: usize) -> Vec<Simulation> {
+pub(crate) fn calibration_error(n: usize) -> Vec<Simulation> {
     vec![simulation("squared calibration error of an overconfident judge, debiased", n, |draw, n| {
         let confidence: Vec<f64> = (0..n).map(|_| 0.5 + 0.5 * draw.uniform()).collect();
         let chance = |confidence: f64| 0.5 + 0.6 * (confidence - 0.5);

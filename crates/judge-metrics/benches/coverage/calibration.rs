@@ -8,7 +8,7 @@ use crate::draw::Draw;
 use crate::simulations::{LEVEL, Simulation, at_least, holds, simulation};
 
 /// Coverage of a new item's score, over calibration sets and items alike.
-pub fn conformal(n: usize) -> Vec<Simulation> {
+pub(crate) fn conformal(n: usize) -> Vec<Simulation> {
     const SCALE: usize = 5;
     let distribution = |quality: f64| -> Vec<f64> {
         let weights: Vec<f64> = (0..SCALE).map(|grade| (-(grade as f64 - quality).powi(2)).exp()).collect();
@@ -47,7 +47,7 @@ pub fn conformal(n: usize) -> Vec<Simulation> {
     ]
 }
 
-pub fn recalibration(n: usize) -> Vec<Simulation> {
+pub(crate) fn recalibration(n: usize) -> Vec<Simulation> {
     vec![
         simulation("logistic recalibration, slope of .7", n, |draw, n| {
             let (outcomes, probabilities) = overconfident(draw, n);

@@ -14,7 +14,7 @@ const PAIRS: [(usize, usize); 6] = [(0, 1), (0, 2), (0, 3), (1, 2), (1, 3), (2, 
 /// What one unit of the covariate adds.
 const STYLE: f64 = 0.5;
 
-pub fn rankings(n: usize) -> Vec<Simulation> {
+pub(crate) fn rankings(n: usize) -> Vec<Simulation> {
     vec![
         simulation("difference of Bradley-Terry strengths, n games a pair", n, |draw, n| {
             let mut games = Vec::new();

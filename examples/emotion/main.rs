@@ -2,10 +2,10 @@
 //!
 //! `cargo run --release --example emotion [INPUT [MODEL]]`
 
-use std::{collections::BTreeMap, env, error::Error};
+use std::{env, error::Error};
 
 use judge_core::{LagerJudge, LagerSettings, Prompt, PromptTemplate, Runner, Scale, Variant};
-use judge_data::{Dataset, DatasetFormat, DatasetOptions, EmotionRecord, Record};
+use judge_data::{Dataset, DatasetOptions, Record};
 use judge_metrics::{correlation::spearman, prediction::bias};
 use judge_models::{LoadOptions, Model};
 
@@ -27,36 +27,22 @@ fn main() -> Result<(), Box<dyn Error>> {
     };
     let (last, mean) = (judge(Variant::LastExpected)?, judge(Variant::MeanExpected)?);
 
-    let options = DatasetOptions { format: Some(DatasetFormat::Emotion), ..DatasetOptions::default() };
-    let records = Dataset::open(input, &options)?.collect::<Result<Vec<Record>, _>>()?;
+    let records = Dataset::open(input, &DatasetOptions::default())?.collect::<Result<Vec<Record>, _>>()?;
     let items = records.into_iter().map(|record| (record.id().clone(), record));
     let results = Runner::new(&model, vec![&last, &mean]).collect(items)?;
 
+    for result in results.iter().take(4) {
+        let (Record::Emotion(item), Some(score)) = (&result.item, result.verdicts[0].value()) else { continue };
+        println!("{}, {}: {score:.2}, people say {}", item.character, item.emotion, item.score);
+    }
     for (index, judge) in [&last, &mean].into_iter().enumerate() {
         let scored = results.iter().filter_map(|r| Some((r.verdicts[index].value()?, r.item.human()?)));
         let (scores, human): (Vec<f64>, Vec<f64>) = scored.unzip();
         let (rho, above) = (spearman(&scores, &human)?, bias(&human, &scores)?);
         let sure = rho.interval(0.95)?;
-        println!(
-            "{:<9} {} items: Spearman {:.3} [{:.3}, {:.3}], {:+.2} beside people",
-            judge.variant().as_str(),
-            rho.n,
-            rho.estimate,
-            sure.low,
-            sure.high,
-            above.estimate
-        );
-    }
-    let mut by_emotion: BTreeMap<&str, Vec<f64>> = BTreeMap::new();
-    for result in &results {
-        if let (Record::Emotion(EmotionRecord { emotion, .. }), Some(score)) =
-            (&result.item, result.verdicts[0].value())
-        {
-            by_emotion.entry(emotion).or_default().push(score);
-        }
-    }
-    for (emotion, scores) in by_emotion.iter().filter(|(_, scores)| scores.len() >= 4) {
-        println!("{emotion}: {:.2} on average", scores.iter().sum::<f64>() / scores.len() as f64);
+        let name = judge.variant().as_str();
+        println!("{name:<9} Spearman {:.3} [{:.3}, {:.3}]", rho.estimate, sure.low, sure.high);
+        println!("{name:<9} mean score {:+.2} from the mean of people's", above.estimate);
     }
     Ok(())
 }

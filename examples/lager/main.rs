@@ -23,7 +23,7 @@ fn main() -> Result<(), Box<dyn Error>> {
 
     let graded: Vec<Graded> =
         read(&model, &judge, &validation)?.into_iter().map(|(table, human)| Graded { table, human }).collect();
-    // The paper goes through its 1,000 rows once; a few hundred need more.
+    // The paper's settings go through the rows once; a few hundred rows are too few for that.
     let weights = LayerWeightFit { epochs: 5, ..LayerWeightFit::paper() }.fit(&graded, judge.origin())?;
     println!("weights of layers 0 to {}: {:.3?}", weights.origin().n_layers, weights.weights());
 
@@ -40,7 +40,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         ("instruction", "Hugo has 3 rolls and gets 5 more. How many rolls does Hugo have now?"),
         ("response", "The numbers are 3 and 5. 3 + 5 = 8. It is 8 in all."),
     ];
-    let results = Runner::new(&model, vec![&fitted]).collect([("hats".into(), item)])?;
+    let results = Runner::new(&model, vec![&fitted]).collect([("rolls".into(), item)])?;
     println!("one answer more: {:.2}", results[0].verdicts[0].value().ok_or("no score")?);
     Ok(())
 }

@@ -225,12 +225,14 @@ fn questions_that_can_be_answered() {
 #[test]
 fn emotions_of_characters() {
     let expected = r#"
-        e_score   48 items: Spearman 0.026 [-0.260, 0.308], +1.75 beside people
-        lager_wo  48 items: Spearman -0.064 [-0.342, 0.224], +1.66 beside people
-        anger: 7.19 on average
-        fear: 7.25 on average
-        joy: 7.21 on average
-        surprise: 7.03 on average
+        Mara, joy: 7.16, people say 9
+        Mara, surprise: 7.02, people say 5
+        Jon, pride: 7.16, people say 8
+        Jon, envy: 7.19, people say 2
+        e_score   Spearman 0.026 [-0.260, 0.308]
+        e_score   mean score +1.75 from the mean of people's
+        lager_wo  Spearman -0.064 [-0.342, 0.224]
+        lager_wo  mean score +1.66 from the mean of people's
     "#;
     assert_prints("emotion", &[], expected);
 }

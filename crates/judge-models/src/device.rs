@@ -28,20 +28,20 @@ pub enum Device {
 }
 
 impl Device {
-    /// Burn's device for this place.
+    /// Burn's device for this place; `None` for the processor, whose engine is our own.
     ///
     /// # Errors
     /// [`Error::NotInBuild`] if this build lacks the device's feature, [`Error::Cuda`] if this machine
     /// lacks what a GPU needs, [`Error::NoAdapter`] if there is no such GPU.
-    pub(crate) fn to_burn(self) -> Result<burn::tensor::Device, Error> {
+    pub(crate) fn to_burn(self) -> Result<Option<burn::tensor::Device>, Error> {
         match self {
-            Self::Cpu => Ok(burn::tensor::Device::flex()),
+            Self::Cpu => Ok(None),
             #[cfg(feature = "cuda")]
             Self::Cuda(index) => {
                 let problem = |problem| Error::Cuda { device: self, problem };
                 crate::engine::tensor::runtime::configure();
                 crate::engine::tensor::cuda::Machine::probe().check(index).map_err(problem)?;
-                Ok(burn::tensor::Device::cuda(index))
+                Ok(Some(burn::tensor::Device::cuda(index)))
             }
             #[cfg(feature = "wgpu")]
             Self::Wgpu(index) => {
@@ -50,7 +50,7 @@ impl Device {
                 if index >= adapters.len() {
                     return Err(Error::NoAdapter { device: self, found: adapters.len() });
                 }
-                Ok(adapters.swap_remove(index))
+                Ok(Some(adapters.swap_remove(index)))
             }
             #[allow(unreachable_patterns, reason = "a build may have all features")]
             _ => Err(Error::NotInBuild { device: self }),
@@ -90,7 +90,7 @@ pub(crate) fn least_memory(devices: &[Device]) -> Result<Option<u64>, Error> {
     Ok(all.into_iter().flatten().min())
 }
 
-/// Burn's devices for those that one model is spread over, in their order.
+/// Burn's devices for those that one model is spread over, in their order; none for the processor.
 ///
 /// # Errors
 /// [`Error::Devices`] for anything but one device, or several different GPUs; and those of
@@ -106,7 +106,7 @@ pub(crate) fn to_burn(devices: &[Device]) -> Result<Vec<burn::tensor::Device>, E
     if let Some((_, &device)) = devices.iter().enumerate().find(|(index, device)| devices[..*index].contains(device)) {
         return fault(DevicesProblem::Twice { device });
     }
-    devices.iter().map(|device| device.to_burn()).collect()
+    devices.iter().filter_map(|device| device.to_burn().transpose()).collect()
 }
 
 /// The names of devices with commas between them, as errors and `ModelInfo::device` show them.

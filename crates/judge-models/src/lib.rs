@@ -81,7 +81,8 @@
 //!
 //! Cargo features: `cuda` runs models on NVIDIA GPUs ([`Device::Cuda`]; docs/gpu.md says what it needs and what of it has not been run); `wgpu` is for GPUs of other makers ([`Device::Wgpu`]; run on a software adapter alone);
 //! `hub` fetches models that are not in the hub's cache; `train` adds next-token training of a small decoder; `api` adds `ApiModel`, a model behind a service that speaks OpenAI's
-//! chat-completions API, which only writes text (docs/labels.md). `bench` and `emulated-unit` are for this crate's own benchmarks and tests.
+//! chat-completions API, which only writes text (docs/labels.md). `flex` is Burn's own backend for the
+//! processor, which `train` and `bench` bring along and reading a model does not need. `bench` and `emulated-unit` are for this crate's own benchmarks and tests.
 //!
 //! # When not to use this crate
 //!

@@ -40,9 +40,9 @@ const TOGETHER: usize = 8;
 /// [`Error::NoKernel`] if the processor lacks the kernel; [`Error::NotInBuild`], [`Error::NoAdapter`] or [`Error::Cuda`] if
 /// the GPU cannot be used, [`Error::Device`] if it fails.
 pub fn product_rate(device: Device, kernel: Option<Kernel>) -> Result<f64, Error> {
-    match device {
-        Device::Cpu => packed::product_rate(kernel),
-        _ => of_burn(&device.to_burn()?, if device.has_f32_alone() { DType::F32 } else { DType::BF16 }, SIZE),
+    match device.to_burn()? {
+        None => packed::product_rate(kernel),
+        Some(gpu) => of_burn(&gpu, if device.has_f32_alone() { DType::F32 } else { DType::BF16 }, SIZE),
     }
 }
 

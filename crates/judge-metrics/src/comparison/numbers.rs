@@ -9,7 +9,9 @@ use super::difference::{self, DIFFERENCES};
 use super::probabilities::{self, PROBABILITIES};
 use super::within::{self, WITHIN};
 use super::{ComparedItem, Labels, Rating, Reported};
-use crate::agreement::{IntraclassCorrelations, Measurement, RatedUnits, krippendorff_alpha, two_raters_vary};
+use crate::agreement::{
+    IntraclassCorrelations, Measurement, RatedSubjects, RatedUnits, krippendorff_alpha, two_raters_vary,
+};
 use crate::correlation::{PairCounts, SortedPairs, TauWeights, is_perfect, pearson, weighted_tau};
 use crate::estimate::{NOT_NEGATIVE, UNBOUNDED};
 use crate::prediction::{bias, mean_absolute_error, root_mean_squared_error};
@@ -206,17 +208,25 @@ pub(super) fn alphas<R: AsRef<[Option<f64>]> + Sync>(
 
 type Form = fn(&IntraclassCorrelations) -> Result<Estimate, Error>;
 
-pub(super) fn intraclass<R: AsRef<[f64]> + Clone + Sync>(found: &mut Collector<'_>, prefix: &str, ratings: &[R]) {
+pub(super) fn intraclass<R: AsRef<[f64]>>(found: &mut Collector<'_>, prefix: &str, ratings: &[R]) {
     let forms: [(&str, Form); 3] = [
         ("icc_1", IntraclassCorrelations::one_way),
         ("icc_a1", IntraclassCorrelations::agreement),
         ("icc_c1", IntraclassCorrelations::consistency),
     ];
-    for (name, form) in forms {
-        let of_rows = |rows: &[usize]| {
-            let ratings: Vec<R> = rows.iter().map(|&row| ratings[row].clone()).collect();
-            form(&IntraclassCorrelations::new(&ratings)?)
-        };
-        found.closed(&format!("{prefix}{name}"), of_rows, ratings.len());
+    let names = forms.map(|(name, _)| format!("{prefix}{name}"));
+    match RatedSubjects::new(ratings) {
+        Ok(subjects) => {
+            let statistics = names.iter().zip(forms).map(|(name, (_, form))| {
+                let of_squares = move |squares: &Result<IntraclassCorrelations, Error>| {
+                    form(squares.as_ref().map_err(Error::clone)?)
+                };
+                let statistic: OfSummary<'_, Result<IntraclassCorrelations, Error>, Estimate> =
+                    (name, Box::new(of_squares));
+                statistic
+            });
+            found.closed_together(|rows| subjects.squares(rows), statistics.collect(), ratings.len());
+        }
+        Err(error) => names.iter().for_each(|name| found.add(name, Err(error.clone()))),
     }
 }

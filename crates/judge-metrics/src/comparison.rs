@@ -119,6 +119,17 @@ pub struct ComparisonSettings {
     pub only: Option<Vec<String>>,
 }
 
+/// A statistic that is computed from now on, for whoever waits for it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct StatisticStarted<'a> {
+    /// Its name, out of [`STATISTICS`].
+    pub name: &'a str,
+    /// Its place among those that are wanted, from 1.
+    pub number: usize,
+    /// How many are wanted, those that the rows do not bring included.
+    pub of: usize,
+}
+
 /// Rows of a judge's scores and people's.
 #[derive(Debug, Clone)]
 pub struct Comparison {
@@ -168,8 +179,13 @@ impl Comparison {
     ///
     /// Several human ratings of a row count as their mean where numbers are compared, and as their majority where labels are.
     pub fn statistics(&self, rows: &[usize]) -> Comparisons {
+        self.statistics_observed(rows, &|_| ())
+    }
+
+    /// The same, telling `observer` of each statistic before it is computed. Numbers ascend. What rows do not bring is passed over, and what takes no time may be.
+    pub fn statistics_observed(&self, rows: &[usize], observer: &dyn Fn(StatisticStarted<'_>)) -> Comparisons {
         let items: Vec<&ComparedItem> = rows.iter().filter_map(|&row| self.items.get(row)).collect();
-        let mut found = Collector::new(&self.settings, &items);
+        let mut found = Collector::new(&self.settings, &items, observer);
         if self.numeric {
             numbers::compare(&mut found, &items, self.labels.as_ref());
         } else {

@@ -1,12 +1,13 @@
 //! Comparisons of whole sets of rows: every name, every interval, every reason.
 
+use std::cell::RefCell;
 use std::collections::BTreeSet;
 
 use judge_metrics::Error;
 use judge_metrics::aggregation::DawidSkene;
 use judge_metrics::agreement::{
-    AlternativeAnnotatorTest, HumanCeiling, McNemarTest, Measurement, RatedUnits, clustered_mcnemar,
-    krippendorff_alpha, mcnemar,
+    AlternativeAnnotatorTest, HumanCeiling, IntraclassCorrelations, McNemarTest, Measurement, RatedUnits,
+    clustered_mcnemar, krippendorff_alpha, mcnemar,
 };
 use judge_metrics::calibration::LogisticRecalibration;
 use judge_metrics::comparison::{
@@ -58,6 +59,131 @@ fn every_name_is_listed_and_every_listed_name_occurs() {
         }
     }
     assert_eq!(names, STATISTICS.iter().map(|name| (*name).to_owned()).collect());
+}
+
+/// By its definition, without a shortcut: `drawn` are units, in any order, with repetition, of which copies are no two units.
+fn plain_alpha(ratings: &[Vec<Option<f64>>], drawn: &[usize], measurement: Measurement) -> f64 {
+    let rated = drawn.iter().enumerate().map(|(copy, &unit)| {
+        let given: Vec<f64> = ratings[unit].iter().copied().flatten().collect();
+        (copy, unit, given)
+    });
+    let rated: Vec<_> = rated.filter(|(_, _, given)| given.len() >= 2).collect();
+    let all: Vec<(usize, usize, f64)> =
+        rated.iter().flat_map(|(copy, unit, given)| given.iter().map(move |&value| (*copy, *unit, value))).collect();
+    let below = |value: f64| all.iter().filter(|rating| rating.2 < value).count() as f64;
+    let same = |value: f64| all.iter().filter(|rating| rating.2 == value).count() as f64;
+    let rank = |value: f64| below(value) + same(value) / 2.0;
+    let distance = |a: f64, b: f64| match measurement {
+        Measurement::Nominal => f64::from(a != b),
+        Measurement::Ordinal => (rank(a) - rank(b)).powi(2),
+        Measurement::Interval => (a - b).powi(2),
+        Measurement::Ratio if a == b => 0.0,
+        Measurement::Ratio => ((a - b) / (a + b)).powi(2),
+    };
+    let mut observed = 0.0;
+    for (_, _, given) in &rated {
+        for (a, b) in given.iter().flat_map(|a| given.iter().map(move |b| (a, b))) {
+            observed += distance(*a, *b) / (given.len() - 1) as f64;
+        }
+    }
+    let (mut expected, mut pairs) = (0.0, 0.0);
+    for (i, &(copy, unit, a)) in all.iter().enumerate() {
+        for (j, &(other_copy, other, b)) in all.iter().enumerate() {
+            if i != j && (unit != other || copy == other_copy) {
+                expected += distance(a, b);
+                pairs += 1.0;
+            }
+        }
+    }
+    1.0 - observed / all.len() as f64 / (expected / pairs)
+}
+
+/// Missing ratings, units with one rating and clusters of one to nine rows included.
+#[test]
+fn resamples_of_clusters_equal_a_plain_computation_of_their_rows() {
+    let rating = |row: u32, rater: u32| f64::from(1 + (row * 7 + rater * row % 5 + row / 3) % 5);
+    let given = |row: u32, rater: u32| (row + rater) % 5 >= 2;
+    let of_row = |row| (0..3).map(|rater| given(row, rater).then(|| rating(row, rater))).collect();
+    let ratings: Vec<Vec<Option<f64>>> = (0..45).map(of_row).collect();
+    assert!((1..=3).all(|n| ratings.iter().any(|row| row.iter().flatten().count() == n)));
+    // Clusters 0 to 8, of one row, two rows and so on.
+    let clusters: Vec<usize> = (0..9).flat_map(|cluster| std::iter::repeat_n(cluster, cluster + 1)).collect();
+    let judge = |row: usize| [1.0, 2.5, 3.0, 4.25, 5.0][row * row % 5] + (row % 3) as f64 / 8.0;
+    let items = (0..45).map(|row| ComparedItem {
+        human: ratings[row].iter().map(|rating| rating.map(Rating::Number)).collect(),
+        cluster: Some(clusters[row].to_string()),
+        ..item(judge(row), &[])
+    });
+    let items: Vec<_> = items.collect();
+    let both: Vec<[f64; 2]> = (0..45).map(|row| [judge(row), items[row].mean_human().unwrap()]).collect();
+    let labels = Some((1..=5).map(|label| label.to_string()).collect());
+    let comparison = Comparison::new(items, ComparisonSettings { labels, ..settings() }).unwrap();
+    let found = comparison.statistics(&(0..45).collect::<Vec<_>>());
+    let bootstrap = settings().bootstrap;
+    let same = |name: &str, plain: &(dyn Fn(&[usize]) -> Result<f64, Error> + Sync)| {
+        let expected = bootstrap.clustered(&clusters, plain).unwrap();
+        let (estimate, interval) = (found.get(name).unwrap().estimate().unwrap(), found.get(name).unwrap().interval());
+        let interval = interval.unwrap_or_else(|| panic!("{name}: {:?}", found.get(name)));
+        for (a, b) in [
+            (estimate, expected.estimate),
+            (interval.low, expected.interval.low),
+            (interval.high, expected.interval.high),
+        ] {
+            assert!((a - b).abs() < 1e-9, "{name}: {a} is not {b}");
+        }
+    };
+    let units = RatedUnits::new(&ratings).unwrap();
+    let (mut some, all): (Vec<usize>, Vec<usize>) = (vec![3, 3, 3, 44, 17, 0, 17, 8], (0..45).collect());
+    some.extend(20..30);
+    for (kind, measurement) in [
+        ("nominal", Measurement::Nominal),
+        ("ordinal", Measurement::Ordinal),
+        ("interval", Measurement::Interval),
+        ("ratio", Measurement::Ratio),
+    ] {
+        let plain = |rows: &[usize]| Ok(plain_alpha(&ratings, rows, measurement));
+        for rows in [&some, &all] {
+            assert!((units.alpha(rows, measurement).unwrap() - plain(rows).unwrap()).abs() < 1e-12, "{kind}");
+        }
+        if measurement != Measurement::Ratio {
+            same(&format!("human_krippendorff_alpha_{kind}"), &plain);
+        }
+    }
+    let drawn = |rows: &[usize]| IntraclassCorrelations::new(&rows.iter().map(|&row| both[row]).collect::<Vec<_>>());
+    same("icc_1", &|rows| Ok(drawn(rows)?.one_way()?.estimate));
+    same("icc_a1", &|rows| Ok(drawn(rows)?.agreement()?.estimate));
+    same("icc_c1", &|rows| Ok(drawn(rows)?.consistency()?.estimate));
+}
+
+#[test]
+fn whoever_waits_is_told_which_statistic_is_computed() {
+    let items = (0..40).map(|i| ComparedItem {
+        cluster: Some((i / 4).to_string()),
+        ..item(f64::from(i * 3 % 8), &[f64::from(i % 5), f64::from(i % 4), f64::from(i % 6)])
+    });
+    let items: Vec<_> = items.collect();
+    let all: Vec<usize> = (0..40).collect();
+    let told = |only: Option<&[&str]>| {
+        let only = only.map(|names| names.iter().map(|name| (*name).to_owned()).collect());
+        let comparison = Comparison::new(items.clone(), ComparisonSettings { only, ..settings() }).unwrap();
+        let told = RefCell::new(Vec::new());
+        let found = comparison.statistics_observed(&all, &|started| {
+            told.borrow_mut().push((started.name.to_owned(), started.number, started.of));
+        });
+        assert_eq!(found, comparison.statistics(&all));
+        (told.into_inner(), found)
+    };
+    let (of_all, found) = told(None);
+    for (name, number, of) in &of_all {
+        assert_eq!((STATISTICS[number - 1], *of), (name.as_str(), STATISTICS.len()));
+    }
+    assert!(of_all.is_sorted_by(|one, next| one.1 < next.1), "{of_all:?}");
+    // Whatever has an interval took resamples or sums.
+    for (name, statistic) in &found.statistics {
+        assert!(statistic.interval().is_none() || of_all.iter().any(|(told, ..)| told == name), "{name}");
+    }
+    let (of_two, _) = told(Some(&["icc_a1", "spearman"]));
+    assert_eq!(of_two, [("spearman".to_owned(), 1, 2), ("icc_a1".to_owned(), 2, 2)]);
 }
 
 /// Copies of a unit are no two units: counted as such, they put all of a hardly varying alpha's interval below the estimate.

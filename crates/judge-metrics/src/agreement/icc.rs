@@ -80,55 +80,8 @@ impl IntraclassCorrelations {
     /// [`Error::TooFewItems`] for fewer than two subjects or raters, [`Error::LengthMismatch`], [`Error::NonFinite`];
     /// [`Error::Undefined`] where all ratings are one value.
     pub fn new<R: AsRef<[f64]>>(ratings: &[R]) -> Result<Self, Error> {
-        let k = ratings.first().map_or(0, |row| row.as_ref().len());
-        for found in [ratings.len(), k] {
-            if found < 2 {
-                return Err(Error::TooFewItems { required: 2, found });
-            }
-        }
-        for (row, ratings) in ratings.iter().enumerate() {
-            check_lengths("ratings", ratings.as_ref().len(), "ratings[0]", k)?;
-            check_finite("ratings", ratings.as_ref()).map_err(Error::in_row(row))?;
-        }
-        let n = ratings.len();
-        let (subjects_n, raters_n) = (n as f64, k as f64);
-        // Correlations and F ratios do not depend on the unit, but squares of very large or small ratings would not be numbers.
-        let unit =
-            unit_of(ratings.iter().flat_map(|row| row.as_ref()).fold(0.0, |largest: f64, x| largest.max(x.abs())));
-        let ratings: Vec<Vec<f64>> =
-            ratings.iter().map(|row| row.as_ref().iter().map(|x| x * unit).collect()).collect();
-        let all = || ratings.iter().flatten();
-        let mean = all().sum::<f64>() / (subjects_n * raters_n);
-        // Deviations first: a common offset costs no accuracy.
-        let of_subject: Vec<f64> =
-            ratings.iter().map(|row| row.iter().map(|x| x - mean).sum::<f64>() / raters_n).collect();
-        let of_rater: Vec<f64> =
-            (0..k).map(|rater| ratings.iter().map(|row| row[rater] - mean).sum::<f64>() / subjects_n).collect();
-        let squares = |values: &[f64]| values.iter().map(|x| x * x).sum::<f64>();
-        let (mut rest, mut within) = (0.0, 0.0);
-        for (row, subject) in ratings.iter().zip(&of_subject) {
-            for (x, rater) in row.iter().zip(&of_rater) {
-                within += (x - mean - subject).powi(2);
-                rest += (x - mean - subject - rater).powi(2);
-            }
-        }
-        // Ratings that are the same leave rounding errors of their size, which must not pass for differences.
-        let largest = all().fold(0.0, |largest: f64, x| largest.max(x.abs()));
-        let rounding = subjects_n * raters_n * (8.0 * f64::EPSILON * largest).powi(2);
-        let clean = |squares: f64| if squares <= rounding { 0.0 } else { squares };
-        let (rest, within, between) = (clean(rest), clean(within), clean(raters_n * squares(&of_subject)));
-        let raters = clean(subjects_n * squares(&of_rater));
-        if within == 0.0 && between == 0.0 {
-            return Err(Error::Undefined { statistic: STATISTIC, reason: "all ratings are one value" });
-        }
-        Ok(Self {
-            n: subjects_n,
-            k: raters_n,
-            subjects: between / (subjects_n - 1.0),
-            raters: raters / (raters_n - 1.0),
-            rest: rest / ((subjects_n - 1.0) * (raters_n - 1.0)),
-            within: within / (subjects_n * (raters_n - 1.0)),
-        })
+        let subjects = RatedSubjects::new(ratings)?;
+        subjects.squares(&(0..ratings.len()).collect::<Vec<_>>())
     }
 
     /// ICC(1): each subject has raters of its own. At most 1.
@@ -250,6 +203,88 @@ impl IntraclassCorrelations {
             Form::OneWay => (within, n - 1.0, n * (k - 1.0)),
             Form::Agreement | Form::Consistency => (rest, n - 1.0, (n - 1.0) * (k - 1.0)),
         }
+    }
+}
+
+/// Ratings of subjects by raters who each rated all of them, for the mean squares of resamples of the subjects.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct RatedSubjects {
+    /// One subject after another.
+    ratings: Vec<f64>,
+    /// Raters, two or more.
+    k: usize,
+}
+
+impl RatedSubjects {
+    /// # Errors
+    ///
+    /// Those of [`IntraclassCorrelations::new`], but for what is undefined.
+    pub(crate) fn new<R: AsRef<[f64]>>(ratings: &[R]) -> Result<Self, Error> {
+        let k = ratings.first().map_or(0, |row| row.as_ref().len());
+        for found in [ratings.len(), k] {
+            if found < 2 {
+                return Err(Error::TooFewItems { required: 2, found });
+            }
+        }
+        for (row, ratings) in ratings.iter().enumerate() {
+            check_lengths("ratings", ratings.as_ref().len(), "ratings[0]", k)?;
+            check_finite("ratings", ratings.as_ref()).map_err(Error::in_row(row))?;
+        }
+        Ok(Self { ratings: ratings.iter().flat_map(|row| row.as_ref()).copied().collect(), k })
+    }
+
+    /// Of some of the subjects, given by their indices, which are below their number, with repetition.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::TooFewItems`] for fewer than two; [`Error::Undefined`] where all ratings are one value.
+    pub(crate) fn squares(&self, rows: &[usize]) -> Result<IntraclassCorrelations, Error> {
+        let (n, k) = (rows.len(), self.k);
+        if n < 2 {
+            return Err(Error::TooFewItems { required: 2, found: n });
+        }
+        let mut ratings: Vec<f64> = Vec::with_capacity(n * k);
+        rows.iter().for_each(|&row| ratings.extend_from_slice(&self.ratings[row * k..(row + 1) * k]));
+        let (subjects_n, raters_n) = (n as f64, k as f64);
+        // Correlations and F ratios do not depend on the unit, but squares of very large or small ratings would not be numbers.
+        let largest = ratings.iter().fold(0.0, |largest: f64, x| largest.max(x.abs()));
+        let unit = unit_of(largest);
+        let largest = largest * unit;
+        ratings.iter_mut().for_each(|x| *x *= unit);
+        let mean = ratings.iter().sum::<f64>() / (subjects_n * raters_n);
+        // Deviations first: a common offset costs no accuracy.
+        ratings.iter_mut().for_each(|x| *x -= mean);
+        let mut of_rater = vec![0.0; k];
+        for row in ratings.chunks_exact(k) {
+            of_rater.iter_mut().zip(row).for_each(|(sum, x)| *sum += x);
+        }
+        of_rater.iter_mut().for_each(|sum| *sum /= subjects_n);
+        let (mut between, mut rest, mut within) = (0.0, 0.0, 0.0);
+        for row in ratings.chunks_exact(k) {
+            let subject = row.iter().sum::<f64>() / raters_n;
+            between += subject * subject;
+            for (x, rater) in row.iter().zip(&of_rater) {
+                let own = x - subject;
+                within += own * own;
+                rest += (own - rater).powi(2);
+            }
+        }
+        // Ratings that are the same leave rounding errors of their size, which must not pass for differences.
+        let rounding = subjects_n * raters_n * (8.0 * f64::EPSILON * largest).powi(2);
+        let clean = |squares: f64| if squares <= rounding { 0.0 } else { squares };
+        let (rest, within, between) = (clean(rest), clean(within), clean(raters_n * between));
+        let raters = clean(subjects_n * of_rater.iter().map(|x| x * x).sum::<f64>());
+        if within == 0.0 && between == 0.0 {
+            return Err(Error::Undefined { statistic: STATISTIC, reason: "all ratings are one value" });
+        }
+        Ok(IntraclassCorrelations {
+            n: subjects_n,
+            k: raters_n,
+            subjects: between / (subjects_n - 1.0),
+            raters: raters / (raters_n - 1.0),
+            rest: rest / ((subjects_n - 1.0) * (raters_n - 1.0)),
+            within: within / (subjects_n * (raters_n - 1.0)),
+        })
     }
 }
 

@@ -1,3 +1,5 @@
+use std::collections::BTreeMap;
+
 use crate::agreement::influence::over_subjects;
 use crate::estimate::Missing;
 use crate::input::{check_lengths, unit_of};
@@ -99,13 +101,22 @@ pub(crate) fn two_raters_vary<R: AsRef<[Option<f64>]>>(ratings: &[R]) -> bool {
 /// assert!(alpha.interval.low < alpha.estimate && alpha.estimate < alpha.interval.high);
 /// # Ok::<(), judge_metrics::Error>(())
 /// ```
+///
+/// Ratings are sorted, and units with the same ratings put together, once for all resamples: one costs O(units), and O(raters) for each kind of unit that it holds.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RatedUnits {
-    /// The ratings of each unit, without gaps, times `scale`.
-    units: Vec<Vec<f64>>,
+    /// The distinct ratings that are compared, ascending, times `scale`.
+    values: Vec<f64>,
+    /// Each unit's kind; `None` with fewer than two ratings.
+    kinds: Vec<Option<usize>>,
+    /// Units of two ratings or more that differ in some rating: places in `values`, ascending.
+    distinct: Vec<Vec<usize>>,
     /// A power of two.
     scale: f64,
 }
+
+/// Ratings and how often each occurs: where it lies, and its count.
+type Counted = (f64, f64);
 
 impl RatedUnits {
     /// `ratings` has one row to a unit, one entry to a rater, `None` where a rater gave none.
@@ -131,20 +142,36 @@ impl RatedUnits {
         // No level of measurement depends on the unit, but squares of very large or small ratings would not be numbers. -0 and +0 are one value.
         let all = ratings.iter().flat_map(|unit| unit.as_ref()).flatten();
         let scale = unit_of(all.fold(0.0, |largest: f64, x| largest.max(x.abs())));
-        let scaled = |unit: &R| unit.as_ref().iter().flatten().map(|value| value * scale + 0.0).collect();
-        Ok(Self { units: ratings.iter().map(scaled).collect(), scale })
+        let scaled = |value: &f64| value * scale + 0.0;
+        let compared = |unit: &&R| unit.as_ref().iter().flatten().count() >= 2;
+        let given = ratings.iter().filter(compared).flat_map(|unit| unit.as_ref()).flatten();
+        let mut values: Vec<f64> = given.map(scaled).collect();
+        values.sort_unstable_by(f64::total_cmp);
+        values.dedup();
+        let mut known: BTreeMap<Vec<usize>, usize> = BTreeMap::new();
+        let mut kind = |unit: &R| {
+            let given = unit.as_ref().iter().flatten().map(scaled);
+            let mut places: Vec<usize> = given.map(|value| values.partition_point(|&other| other < value)).collect();
+            places.sort_unstable();
+            let next = known.len();
+            *known.entry(places).or_insert(next)
+        };
+        let kinds: Vec<Option<usize>> = ratings.iter().map(|unit| compared(&unit).then(|| kind(unit))).collect();
+        let mut distinct = vec![Vec::new(); known.len()];
+        known.into_iter().for_each(|(places, kind)| distinct[kind] = places);
+        Ok(Self { values, kinds, distinct, scale })
     }
 
     /// Number of units, those with fewer than two ratings included.
     #[must_use]
     pub fn len(&self) -> usize {
-        self.units.len()
+        self.kinds.len()
     }
 
     /// Whether there is no unit.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.units.is_empty()
+        self.kinds.is_empty()
     }
 
     /// Alpha of some of the units, given by their indices, in any order, with repetition: pairs of ratings from two copies of one unit are
@@ -155,74 +182,106 @@ impl RatedUnits {
     /// [`Error::OutOfRange`] for an index that no unit has, and for a negative rating with [`Measurement::Ratio`]; [`Error::Undefined`]
     /// where no unit has two ratings or all ratings are one value.
     pub fn alpha(&self, units: &[usize], measurement: Measurement) -> Result<f64, Error> {
-        let mut copies = vec![0_usize; self.units.len()];
+        let mut copies = vec![0_u32; self.kinds.len()];
         for (index, &unit) in units.iter().enumerate() {
             let Some(copies) = copies.get_mut(unit) else {
-                let (value, high) = (unit as f64, self.units.len() as f64 - 1.0);
+                let (value, high) = (unit as f64, self.kinds.len() as f64 - 1.0);
                 return Err(Error::OutOfRange { argument: "units", index: Some(index), value, low: 0.0, high });
             };
             *copies += 1;
         }
-        let drawn: Vec<(&Vec<f64>, usize)> =
-            self.units.iter().zip(copies).filter(|(unit, copies)| *copies > 0 && unit.len() >= 2).collect();
-        let mut values: Vec<f64> =
-            drawn.iter().flat_map(|(unit, copies)| std::iter::repeat_n(*unit, *copies).flatten()).copied().collect();
-        let undefined = |reason| Error::Undefined { statistic: "Krippendorff's alpha", reason };
-        if values.is_empty() {
-            return Err(undefined("no unit has two ratings"));
+        // Of each kind: units, and pairs of copies of one unit.
+        let mut drawn = vec![(0.0, 0.0); self.distinct.len()];
+        for (kind, copies) in self.kinds.iter().zip(copies) {
+            if let Some(kind) = kind {
+                let copies = f64::from(copies);
+                drawn[*kind].0 += copies;
+                drawn[*kind].1 += copies * (copies - 1.0);
+            }
         }
-        values.sort_unstable_by(f64::total_cmp);
-        if let (Measurement::Ratio, Some(&value)) = (measurement, values.first().filter(|&&least| least < 0.0)) {
-            let value = value / self.scale;
+        let counts = self.counts(drawn.iter().map(|&(units, _)| units));
+        let undefined = |reason| Error::Undefined { statistic: "Krippendorff's alpha", reason };
+        let mut found = self.values.iter().zip(&counts).filter(|(_, count)| **count > 0.0).map(|(value, _)| *value);
+        let Some(least) = found.next() else { return Err(undefined("no unit has two ratings")) };
+        if measurement == Measurement::Ratio && least < 0.0 {
+            let value = least / self.scale;
             return Err(Error::OutOfRange { argument: "ratings", index: None, value, low: 0.0, high: f64::MAX });
         }
-        if values.first() == values.last() {
+        if found.next().is_none() {
             return Err(undefined("all ratings are one value"));
         }
-        let scaled = |unit: &[f64]| unit.iter().map(|&rating| place(&values, rating, measurement)).collect::<Vec<_>>();
+        let places = self.places(&counts, measurement);
         let (mut observed, mut between_copies, mut pairs_of_copies) = (0.0, 0.0, 0.0);
-        for (unit, copies) in drawn {
-            let (m, copies) = (unit.len() as f64, copies as f64);
-            let within = pair_disagreement(&scaled(unit), measurement);
-            observed += copies * within / (m - 1.0);
-            between_copies += copies * (copies - 1.0) * within;
-            pairs_of_copies += copies * (copies - 1.0) * m * m;
+        let mut own = Vec::new();
+        for (unit, (units, pairs)) in self.distinct.iter().zip(drawn) {
+            if units > 0.0 {
+                let m = unit.len() as f64;
+                count_places(unit, &places, &mut own);
+                let within = pair_disagreement(&own, measurement);
+                observed += units * within / (m - 1.0);
+                between_copies += pairs * within;
+                pairs_of_copies += pairs * m * m;
+            }
         }
-        let n = values.len() as f64;
-        let expected = pair_disagreement(&scaled(&values), measurement) - between_copies;
+        let n: f64 = counts.iter().sum();
+        let all: Vec<Counted> = places.into_iter().zip(counts).filter(|(_, count)| *count > 0.0).collect();
+        let expected = pair_disagreement(&all, measurement) - between_copies;
         // Both sums per pair of ratings: n for the observed one, n (n − 1) less the pairs left out for the expected one.
         Ok(1.0 - observed / expected * ((n * (n - 1.0) - pairs_of_copies) / n))
+    }
+
+    /// How often each value is given, of so many units of each kind.
+    fn counts(&self, units: impl Iterator<Item = f64>) -> Vec<f64> {
+        let mut counts = vec![0.0; self.values.len()];
+        for (places, units) in self.distinct.iter().zip(units) {
+            places.iter().for_each(|&place| counts[place] += units);
+        }
+        counts
+    }
+
+    /// Where each value lies when values occur so often: ordinal differences are those of ranks, as interval differences are those of values.
+    fn places(&self, counts: &[f64], measurement: Measurement) -> Vec<f64> {
+        if measurement != Measurement::Ordinal {
+            return self.values.clone();
+        }
+        let ranks = counts.iter().scan(0.0, |below, count| {
+            let rank = *below + count / 2.0;
+            *below += count;
+            Some(rank)
+        });
+        ranks.collect()
     }
 
     /// Of each unit once, with its standard error.
     fn estimate(&self, measurement: Measurement) -> Result<Estimate, Error> {
         let alpha = self.alpha(&(0..self.len()).collect::<Vec<_>>(), measurement)?;
-        let units: Vec<&Vec<f64>> = self.units.iter().filter(|unit| unit.len() >= 2).collect();
-        let mut values: Vec<f64> = units.iter().copied().flatten().copied().collect();
-        values.sort_unstable_by(f64::total_cmp);
-        let n = values.len() as f64;
-        let with_all = disagreement_with_all(&values, measurement);
-        let mean_ratings = n / units.len() as f64;
-        // Disagreement within each unit, and of its ratings with all ratings, as shares of a rating.
-        let of_units: Vec<[f64; 2]> = units
+        let units: Vec<usize> = self.kinds.iter().copied().flatten().collect();
+        let mut of_kind = vec![0.0; self.distinct.len()];
+        units.iter().for_each(|&kind| of_kind[kind] += 1.0);
+        let counts = self.counts(of_kind.into_iter());
+        let places = self.places(&counts, measurement);
+        let with_all = disagreement_with_all(&places, &counts, measurement);
+        let mean_ratings = counts.iter().sum::<f64>() / units.len() as f64;
+        // Disagreement within a unit of each kind, and of its ratings with all ratings, as shares of a rating.
+        let mut own = Vec::new();
+        let of_kinds: Vec<[f64; 2]> = self
+            .distinct
             .iter()
             .map(|unit| {
-                let m = unit.len() as f64;
-                let own: Vec<f64> = unit.iter().map(|&rating| place(&values, rating, measurement)).collect();
-                let by_chance = |&rating: &f64| with_all[with_all.partition_point(|&(value, _)| value < rating)].1;
-                let chance = unit.iter().map(by_chance).sum::<f64>() / mean_ratings;
-                [pair_disagreement(&own, measurement) / (m - 1.0) / mean_ratings, chance]
+                count_places(unit, &places, &mut own);
+                let chance = unit.iter().map(|&place| with_all[place]).sum::<f64>() / mean_ratings;
+                [pair_disagreement(&own, measurement) / (unit.len() as f64 - 1.0) / mean_ratings, chance]
             })
             .collect();
-        let mean = |of: usize| of_units.iter().map(|unit| unit[of]).sum::<f64>() / units.len() as f64;
+        let mean = |of: usize| units.iter().map(|&kind| of_kinds[kind][of]).sum::<f64>() / units.len() as f64;
         let chance = mean(1);
         // What alpha would be short of 1 in infinitely many units like these.
         let missed = mean(0) / chance;
         let influences: Vec<f64> = units
             .iter()
-            .zip(&of_units)
-            .map(|(unit, [observed, expected])| {
-                let weight = unit.len() as f64 / mean_ratings;
+            .map(|&kind| {
+                let [observed, expected] = of_kinds[kind];
+                let weight = self.distinct[kind].len() as f64 / mean_ratings;
                 let own = missed - observed / chance - (1.0 - alpha) * (1.0 - weight);
                 own - 2.0 * missed * (weight - expected / chance)
             })
@@ -232,39 +291,26 @@ impl RatedUnits {
     }
 }
 
-/// Where a rating lies, of all ratings in ascending order: ordinal differences are those of ranks, as interval differences are those of values.
-fn place(values: &[f64], rating: f64, measurement: Measurement) -> f64 {
-    match measurement {
-        Measurement::Ordinal => {
-            let below = values.partition_point(|&other| other < rating);
-            let up_to = values.partition_point(|&other| other <= rating);
-            (below + up_to) as f64 / 2.0
-        }
-        _ => rating,
-    }
+/// Of a unit, whose ratings ascend: where each distinct one lies, and how often it is given.
+fn count_places(unit: &[usize], places: &[f64], counted: &mut Vec<Counted>) {
+    counted.clear();
+    counted.extend(unit.chunk_by(|a, b| a == b).map(|same| (places[same[0]], same.len() as f64)));
 }
 
-/// Each distinct value of `values`, which ascend, with its mean squared difference from all of them.
-fn disagreement_with_all(values: &[f64], measurement: Measurement) -> Vec<(f64, f64)> {
-    let n = values.len() as f64;
-    let counts: Vec<(f64, f64)> = counts(values).collect();
-    let places: Vec<f64> = counts.iter().map(|&(value, _)| place(values, value, measurement)).collect();
+/// Each value's mean squared difference from all, which occur `counts` times.
+fn disagreement_with_all(places: &[f64], counts: &[f64], measurement: Measurement) -> Vec<f64> {
+    let n: f64 = counts.iter().sum();
     let weighed = |of: &dyn Fn(f64) -> f64| -> f64 {
-        places.iter().zip(&counts).map(|(&place, (_, count))| count * of(place)).sum::<f64>() / n
+        places.iter().zip(counts).map(|(&place, count)| count * of(place)).sum::<f64>() / n
     };
     let mean = weighed(&|place| place);
     let variance = weighed(&|place| (place - mean).powi(2));
-    let with_all = |place: f64, count: f64| match measurement {
+    let with_all = |(&place, count): (&f64, &f64)| match measurement {
         Measurement::Nominal => 1.0 - count / n,
         Measurement::Ordinal | Measurement::Interval => (place - mean).powi(2) + variance,
         Measurement::Ratio => weighed(&|other| if other == place { 0.0 } else { relative(place, other) }),
     };
-    counts.iter().zip(&places).map(|(&(value, count), &place)| (value, with_all(place, count))).collect()
-}
-
-/// Each distinct value of ascending `values`, and how often it occurs.
-fn counts(values: &[f64]) -> impl Iterator<Item = (f64, f64)> + '_ {
-    values.chunk_by(|a, b| a == b).map(|same| (same[0], same.len() as f64))
+    places.iter().zip(counts).map(with_all).collect()
 }
 
 /// Of values that differ and are not negative, so that their sum is above 0.
@@ -272,22 +318,17 @@ fn relative(a: f64, b: f64) -> f64 {
     ((a - b) / (a + b)).powi(2)
 }
 
-/// Sum over all ordered pairs of values of their squared difference.
-fn pair_disagreement(values: &[f64], measurement: Measurement) -> f64 {
-    let n = values.len() as f64;
+/// Sum over all ordered pairs of ratings of their squared difference, distinct ratings being given with their counts.
+fn pair_disagreement(ratings: &[Counted], measurement: Measurement) -> f64 {
+    let n: f64 = ratings.iter().map(|(_, count)| count).sum();
     match measurement {
         Measurement::Ordinal | Measurement::Interval => {
-            let mean = values.iter().sum::<f64>() / n;
-            2.0 * n * values.iter().map(|value| (value - mean).powi(2)).sum::<f64>()
+            let mean = ratings.iter().map(|(place, count)| count * place).sum::<f64>() / n;
+            2.0 * n * ratings.iter().map(|(place, count)| count * (place - mean).powi(2)).sum::<f64>()
         }
-        Measurement::Nominal | Measurement::Ratio => {
-            let mut values = values.to_vec();
-            values.sort_unstable_by(f64::total_cmp);
-            let counts: Vec<(f64, f64)> = counts(&values).collect();
-            if measurement == Measurement::Nominal {
-                return n * n - counts.iter().map(|(_, count)| count * count).sum::<f64>();
-            }
-            let pairs = counts.iter().enumerate().flat_map(|(i, a)| counts[..i].iter().map(move |b| (a, b)));
+        Measurement::Nominal => n * n - ratings.iter().map(|(_, count)| count * count).sum::<f64>(),
+        Measurement::Ratio => {
+            let pairs = ratings.iter().enumerate().flat_map(|(i, a)| ratings[..i].iter().map(move |b| (a, b)));
             pairs.map(|(&(a, of_a), &(b, of_b))| 2.0 * of_a * of_b * relative(a, b)).sum()
         }
     }

@@ -6,10 +6,11 @@
 
 mod together;
 
+use std::cell::Cell;
 use std::collections::HashSet;
 
 use super::rank_tests::RankTests;
-use super::{ComparedItem, ComparisonSettings, Reported, Statistic};
+use super::{ComparedItem, ComparisonSettings, Reported, STATISTICS, Statistic, StatisticStarted};
 use crate::agreement::AlternativeAnnotatorTest;
 use crate::estimate::SHARE;
 use crate::means::{clustered_mean, mean_of};
@@ -46,16 +47,28 @@ pub(super) struct Collector<'a> {
     /// Which cluster each row belongs to, where clusters were named.
     pub(super) clusters: Option<Vec<&'a str>>,
     pub(super) found: Vec<(String, Statistic)>,
+    observer: Option<Observer<'a>>,
+}
+
+/// Who is told of each statistic, and how many of those that are wanted it was told of, or has passed over.
+struct Observer<'a> {
+    tell: &'a dyn Fn(StatisticStarted<'_>),
+    told: Cell<usize>,
 }
 
 impl<'a> Collector<'a> {
-    pub(super) fn new(settings: &'a ComparisonSettings, items: &[&'a ComparedItem]) -> Self {
+    pub(super) fn new(
+        settings: &'a ComparisonSettings,
+        items: &[&'a ComparedItem],
+        tell: &'a dyn Fn(StatisticStarted<'_>),
+    ) -> Self {
         Self {
             bootstrap: settings.bootstrap,
             alternative: settings.alternative,
             only: settings.only.as_deref(),
             clusters: clusters_of(items),
             found: Vec::new(),
+            observer: Some(Observer { tell, told: Cell::new(0) }),
         }
     }
 
@@ -68,6 +81,7 @@ impl<'a> Collector<'a> {
             only: None,
             clusters: clusters.filter(|clusters| are_shared(clusters)),
             found: Vec::new(),
+            observer: None,
         }
     }
 
@@ -79,8 +93,22 @@ impl<'a> Collector<'a> {
         self.clusters.is_some()
     }
 
-    pub(super) fn wants(&self, name: &str) -> bool {
+    fn wants(&self, name: &str) -> bool {
         self.only.is_none_or(|only| only.iter().any(|wanted| wanted == name))
+    }
+
+    /// Whether this statistic is wanted. If so it is computed now, which the observer is told, once: whatever computes one by itself asks here first.
+    pub(super) fn starts(&self, name: &str) -> bool {
+        let wanted = self.wants(name);
+        if let (true, Some(Observer { tell, told })) = (wanted, &self.observer) {
+            let number = || STATISTICS.iter().filter(|known| self.wants(known)).position(|known| *known == name);
+            if let Some(number) = number().map(|place| place + 1).filter(|number| *number > told.get()) {
+                told.set(number);
+                let of = STATISTICS.iter().filter(|known| self.wants(known)).count();
+                tell(StatisticStarted { name, number, of });
+            }
+        }
+        wanted
     }
 
     fn push(&mut self, name: &str, statistic: Statistic) {
@@ -132,7 +160,7 @@ impl<'a> Collector<'a> {
         statistic: impl Fn(&[usize]) -> Result<f64, Error> + Sync,
         n: usize,
     ) {
-        if !self.wants(name) {
+        if !self.starts(name) {
             return;
         }
         let of_draw = |rows: &[usize]| statistic(rows).map_err(of_draw);
@@ -170,7 +198,7 @@ impl<'a> Collector<'a> {
         range: [f64; 2],
         closed: impl FnOnce() -> Result<Estimate, Error>,
     ) {
-        if !self.mean_of_clusters(name, None, items, range) && self.wants(name) {
+        if !self.mean_of_clusters(name, None, items, range) && self.starts(name) {
             let found = Statistic::estimated(closed(), self.level());
             self.push(name, found);
         }
@@ -185,7 +213,7 @@ impl<'a> Collector<'a> {
     /// The mean over clusters, which leaves independent rows to the caller: whether they come in clusters.
     pub(super) fn mean_of_clusters(&mut self, name: &str, p: Option<PValue>, items: &[f64], range: [f64; 2]) -> bool {
         let Some(clusters) = &self.clusters else { return false };
-        if self.wants(name) {
+        if self.starts(name) {
             let known = match clustered_mean(items, clusters) {
                 Ok(mean) => {
                     let known = Reported::new(&mean.within(range), self.level());
@@ -213,7 +241,7 @@ impl<'a> Collector<'a> {
     ) {
         if self.has_clusters() {
             self.resample(name, None, |rows| Ok(statistic(rows)?.estimate), n);
-        } else if self.wants(name) {
+        } else if self.starts(name) {
             let all: Vec<usize> = (0..n).collect();
             let found = Statistic::estimated(statistic(&all), self.level());
             self.push(name, found);

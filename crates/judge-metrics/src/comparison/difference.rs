@@ -52,7 +52,7 @@ pub(super) fn compare(found: &mut Collector<'_>, people: &[f64], first: &[f64], 
     }
     match (RankedPair::new(first, people), RankedPair::new(second, people)) {
         (Ok(one), Ok(other)) => {
-            let chance = found.wants("difference_spearman").then(|| by_ranks(found, people, first, second)).flatten();
+            let chance = found.starts("difference_spearman").then(|| by_ranks(found, people, first, second)).flatten();
             found.resample("difference_spearman", chance, |rows| Ok(one.spearman(rows)? - other.spearman(rows)?), n);
         }
         (Err(error), _) | (_, Err(error)) => found.add("difference_spearman", Err(error)),
@@ -62,7 +62,7 @@ pub(super) fn compare(found: &mut Collector<'_>, people: &[f64], first: &[f64], 
     };
     let (of_first, of_second) = (errors(first), errors(second));
     let mean = |x: &[f64]| x.iter().sum::<f64>() / x.len() as f64;
-    if !found.wants("difference_mae") {
+    if !found.starts("difference_mae") {
         return;
     }
     let chance = found.exchange(&of_first, &of_second, |x, y| Ok(mean(x) - mean(y)));

@@ -96,7 +96,7 @@ pub(super) fn compare(found: &mut Collector<'_>, rows: &[&ComparedItem], labels:
 /// rows, what the model found being given.
 fn consensus(found: &mut Collector<'_>, labels: &Labels, rows: &[&ComparedItem], predicted: &[usize]) {
     let k = rows.iter().map(|row| row.human.len()).max().unwrap_or(0);
-    if k < 3 || !found.wants(OF_CONSENSUS) {
+    if k < 3 || !found.starts(OF_CONSENSUS) {
         return;
     }
     let place = |rating: Option<&Option<Rating>>| labels.place(rating?.as_ref()?).ok();

@@ -9,7 +9,9 @@ use super::difference::{self, DIFFERENCES};
 use super::probabilities::{self, PROBABILITIES};
 use super::within::{self, WITHIN};
 use super::{ComparedItem, Labels, Rating, Reported};
-use crate::agreement::{IntraclassCorrelations, Measurement, RatedUnits, krippendorff_alpha, two_raters_vary};
+use crate::agreement::{
+    IntraclassCorrelations, Measurement, RatedSubjects, RatedUnits, krippendorff_alpha, two_raters_vary,
+};
 use crate::correlation::{PairCounts, SortedPairs, TauWeights, is_perfect, pearson, weighted_tau};
 use crate::estimate::{NOT_NEGATIVE, UNBOUNDED};
 use crate::prediction::{bias, mean_absolute_error, root_mean_squared_error};
@@ -110,13 +112,14 @@ fn correlations(found: &mut Collector<'_>, predicted: &[f64], human: &[f64]) {
     let n = predicted.len();
     let r = pearson(predicted, human);
     let perfect = r.as_ref().is_ok_and(|r| is_perfect(r.estimate));
-    let tested = perfect || found.wants("spearman");
-    let of_ranks = if tested { found.rank_test(|test| test.spearman(predicted, human)) } else { None };
+    let test_of_ranks = |found: &Collector<'_>| found.rank_test(|test| test.spearman(predicted, human));
+    let of_perfect = if perfect { test_of_ranks(found) } else { None };
     if let (Ok(r), true, false) = (&r, perfect, found.has_clusters()) {
-        found.add("pearson", Ok(Reported::new(r, found.level()).tested(of_ranks)));
+        found.add("pearson", Ok(Reported::new(r, found.level()).tested(of_perfect)));
     } else {
         found.closed("pearson", |rows| pearson(&take(predicted, rows), &take(human, rows)), n);
     }
+    let of_ranks = if found.starts("spearman") && !perfect { test_of_ranks(found) } else { of_perfect };
     match RankedPair::new(predicted, human) {
         Ok(pair) => found.resample("spearman", of_ranks, |rows| pair.spearman(rows), n),
         Err(error) => found.add("spearman", Err(error)),
@@ -129,7 +132,7 @@ fn correlations(found: &mut Collector<'_>, predicted: &[f64], human: &[f64]) {
         ("somers_d", PairCounts::somers_d_given_y),
     ];
     // All three are C − D over what no arrangement changes, so that one test serves them.
-    let tested = ranks.iter().any(|(name, _)| found.wants(name));
+    let tested = ranks.iter().any(|(name, _)| found.starts(name));
     let p = if tested { found.rank_test(|test| test.concordance(predicted, human)) } else { None };
     match SortedPairs::new(predicted, human) {
         Ok(sorted) => {
@@ -142,15 +145,15 @@ fn correlations(found: &mut Collector<'_>, predicted: &[f64], human: &[f64]) {
         }
         Err(error) => ranks.iter().for_each(|(name, _)| found.add(name, Err(error.clone()))),
     }
-    found.add(
-        "weighted_tau",
-        weighted_tau(predicted, human, TauWeights::Mean).map(|tau| Reported {
+    if found.starts("weighted_tau") {
+        let tau = weighted_tau(predicted, human, TauWeights::Mean).map(|tau| Reported {
             estimate: tau.estimate,
             interval: None,
             p: None,
             method: "no interval: it has no value that samples of different sizes share".to_owned(),
-        }),
-    );
+        });
+        found.add("weighted_tau", tau);
+    }
 }
 
 /// In the unit of the scores: mean absolute error, bias (judge less people) and root mean squared error.
@@ -195,7 +198,7 @@ pub(super) fn alphas<R: AsRef<[Option<f64>]> + Sync>(
             (Ok(units), None) if found.has_clusters() && two_raters_vary(ratings) => {
                 found.resample(&name, None, |rows| units.alpha(rows, measurement), units.len());
             }
-            (Ok(_), None) if found.wants(&name) => {
+            (Ok(_), None) if found.starts(&name) => {
                 found.add(&name, krippendorff_alpha(ratings, measurement).map(|alpha| Reported::new(&alpha, level)));
             }
             (Ok(_), None) => {}
@@ -206,17 +209,25 @@ pub(super) fn alphas<R: AsRef<[Option<f64>]> + Sync>(
 
 type Form = fn(&IntraclassCorrelations) -> Result<Estimate, Error>;
 
-pub(super) fn intraclass<R: AsRef<[f64]> + Clone + Sync>(found: &mut Collector<'_>, prefix: &str, ratings: &[R]) {
+pub(super) fn intraclass<R: AsRef<[f64]>>(found: &mut Collector<'_>, prefix: &str, ratings: &[R]) {
     let forms: [(&str, Form); 3] = [
         ("icc_1", IntraclassCorrelations::one_way),
         ("icc_a1", IntraclassCorrelations::agreement),
         ("icc_c1", IntraclassCorrelations::consistency),
     ];
-    for (name, form) in forms {
-        let of_rows = |rows: &[usize]| {
-            let ratings: Vec<R> = rows.iter().map(|&row| ratings[row].clone()).collect();
-            form(&IntraclassCorrelations::new(&ratings)?)
-        };
-        found.closed(&format!("{prefix}{name}"), of_rows, ratings.len());
+    let names = forms.map(|(name, _)| format!("{prefix}{name}"));
+    match RatedSubjects::new(ratings) {
+        Ok(subjects) => {
+            let statistics = names.iter().zip(forms).map(|(name, (_, form))| {
+                let of_squares = move |squares: &Result<IntraclassCorrelations, Error>| {
+                    form(squares.as_ref().map_err(Error::clone)?)
+                };
+                let statistic: OfSummary<'_, Result<IntraclassCorrelations, Error>, Estimate> =
+                    (name, Box::new(of_squares));
+                statistic
+            });
+            found.closed_together(|rows| subjects.squares(rows), statistics.collect(), ratings.len());
+        }
+        Err(error) => names.iter().for_each(|name| found.add(name, Err(error.clone()))),
     }
 }

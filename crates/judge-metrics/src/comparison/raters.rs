@@ -135,7 +135,7 @@ fn alternative<T: Copy + Sync>(
     let settings = found.alternative;
     if found.has_clusters() {
         found.undefined(winning_rate, "rows come in clusters, and this test takes them as independent");
-    } else if found.wants(winning_rate) {
+    } else if found.starts(winning_rate) {
         let known = test(&settings, judge, ratings).and_then(|tested| {
             let share = tested.winning_rate();
             let more = match tested.skipped.len() {
@@ -148,7 +148,7 @@ fn alternative<T: Copy + Sync>(
         });
         found.add(winning_rate, known);
     }
-    if found.wants(advantage) {
+    if found.starts(advantage) {
         match scored(&settings, judge, ratings) {
             Ok(scored) => found.resample(advantage, None, |rows| scored.advantage(rows), ratings.len()),
             Err(error) => found.add(advantage, Err(error)),
@@ -167,6 +167,9 @@ fn against_rest<T: Copy + Sync>(
     ceiling: Ceiling<T>,
     range: [f64; 2],
 ) {
+    if !AGAINST_REST.iter().any(|name| found.starts(name)) {
+        return;
+    }
     let all = match ceiling(judge, ratings) {
         Ok(all) => all,
         Err(error) => return AGAINST_REST.iter().for_each(|name| found.add(name, Err(error.clone()))),

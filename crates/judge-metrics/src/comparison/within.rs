@@ -29,7 +29,7 @@ pub(super) fn compare(found: &mut Collector<'_>, predicted: &[f64], human: &[f64
         Ok(known)
     };
     let [of_ranks, of_pairs] = WITHIN;
-    if found.wants(of_ranks) {
+    if found.starts(of_ranks) {
         let within = grouped_correlation(human, predicted, &clusters, spearman);
         let undefined = within.as_ref().map_or(0, |within| within.undefined);
         let more = if undefined == 0 { String::new() } else { format!("; undefined in {undefined} more") };
@@ -39,7 +39,7 @@ pub(super) fn compare(found: &mut Collector<'_>, predicted: &[f64], human: &[f64
     clusters.iter().for_each(|cluster| *sizes.entry(cluster).or_default() += 1);
     if sizes.values().map(|n| n * (n - 1) / 2).sum::<usize>() > MOST_PAIRS {
         found.undefined(of_pairs, "clusters are too large: there are more than 20,000,000 pairs within them");
-    } else if found.wants(of_pairs) {
+    } else if found.starts(of_pairs) {
         let pairs = pairwise_accuracy(human, predicted, &clusters);
         let more = pairs.as_ref().map_or_else(
             |_| String::new(),

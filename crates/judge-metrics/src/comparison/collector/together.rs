@@ -15,7 +15,7 @@ impl Collector<'_> {
         statistics: Vec<(OfSummary<'_, T, f64>, Option<PValue>)>,
         n: usize,
     ) {
-        if !statistics.iter().any(|((name, _), _)| self.wants(name)) {
+        if !statistics.iter().any(|((name, _), _)| self.starts(name)) {
             return;
         }
         let summaries = match &self.clusters {
@@ -23,6 +23,9 @@ impl Collector<'_> {
             None => self.bootstrap.summaries(n, &summary),
         };
         for ((name, statistic), p) in statistics {
+            if !self.starts(name) {
+                continue;
+            }
             let drawn = match &summaries {
                 Ok(summaries) => summaries.interval(|summary| statistic(summary).map_err(of_draw)),
                 Err(error) => Err(error.clone()),
@@ -47,7 +50,9 @@ impl Collector<'_> {
         }
         let all = summary(&(0..n).collect::<Vec<_>>());
         for (name, statistic) in statistics {
-            self.push(name, Statistic::estimated(statistic(&all), self.level()));
+            if self.starts(name) {
+                self.push(name, Statistic::estimated(statistic(&all), self.level()));
+            }
         }
     }
 }

@@ -1,5 +1,6 @@
 use std::error::Error as StdError;
 use std::ops::ControlFlow;
+use std::sync::Arc;
 
 use crate::{Layer, ModelIdentity, ModelInfo, Outcome, Prompt, Request, Unscored};
 
@@ -67,6 +68,49 @@ pub trait Backbone: TextModel {
         (1..=self.info().n_layers).map(Layer).collect()
     }
 }
+
+/// What refers to a model is one: `&M`, `Box<M>` and `Arc<M>`, `Box<dyn TextModel>` and `Box<dyn Backbone>` among them.
+macro_rules! model_behind {
+    ($($pointer:ty),+) => {$(
+        impl<M: TextModel + ?Sized> TextModel for $pointer {
+            fn identity(&self) -> ModelIdentity {
+                (**self).identity()
+            }
+
+            fn serve(&self, exchange: &mut dyn Exchange) -> Result<(), BackboneError> {
+                (**self).serve(exchange)
+            }
+
+            fn run(
+                &self,
+                requests: &[Request],
+                sink: &mut dyn FnMut(usize, Outcome) -> ControlFlow<()>,
+            ) -> Result<(), BackboneError> {
+                (**self).run(requests, sink)
+            }
+        }
+
+        impl<M: Backbone + ?Sized> Backbone for $pointer {
+            fn info(&self) -> &ModelInfo {
+                (**self).info()
+            }
+
+            fn token(&self, label: &str) -> Result<TokenId, BackboneError> {
+                (**self).token(label)
+            }
+
+            fn label_in_context(&self, prompt: &Prompt, label: &str) -> Result<LabelInContext, BackboneError> {
+                (**self).label_in_context(prompt, label)
+            }
+
+            fn attention_layers(&self) -> Vec<Layer> {
+                (**self).attention_layers()
+            }
+        }
+    )+};
+}
+
+model_behind!(&M, Box<M>, Arc<M>);
 
 /// What a [`TextModel`] takes requests from and gives outcomes to.
 pub trait Exchange {

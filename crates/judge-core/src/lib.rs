@@ -77,7 +77,7 @@ mod verdict;
 
 pub use backbone::{Backbone, BackboneError, Exchange, LabelInContext, RequestProblem, TextModel, TokenId};
 pub use combine::{
-    Calibrated, Calibrator, Compared, EachAnswer, GradedPair, OrderPolicy, Pairing, Panel, PanelRule, Repeated,
+    Calibrated, Calibrator, Compared, EachAnswer, GradedPair, Named, OrderPolicy, Pairing, Panel, PanelRule, Repeated,
     RoundRobin, Swapped, SwappedFields, Tournament,
 };
 pub use contract::ContractBreach;
@@ -108,7 +108,7 @@ pub use reading::{
 pub use replicas::{Replicas, ReplicasProblem};
 pub use request::{Generation, LabelRead, Pooling, ReadAt, Request, Sampling, Signal, Want};
 pub use reward::{RewardHead, RewardJudge, closed_conversation};
-pub use runner::{Flow, ItemResult, Progress, ReadOnly, RunEvent, RunSettings, RunSummary, Runner, Tally};
+pub use runner::{Flow, ItemResult, Progress, ReadOnly, RunEvent, RunSettings, RunSummary, Runner, Tally, read};
 pub use scale::{Scale, ScalePoint, ScaleProblem, ScoreDistribution};
 pub use settings::{SettingsError, nearest_name, settings_from_json};
 pub use template::{PromptTemplate, TemplateProblem};

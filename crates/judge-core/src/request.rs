@@ -117,6 +117,14 @@ impl LabelRead {
         Ok(Self { tokens, layers, lens: Lens::Raw, at: ReadAt::PromptEnd, label_mass: true })
     }
 
+    /// The labels of a scale at every layer, from [`Layer`] 0 to the last, at the prompt's end, without their mass.
+    ///
+    /// # Errors
+    /// As [`at_prompt_end`](Self::at_prompt_end).
+    pub fn at_every_layer(scale: &Scale, backbone: &dyn Backbone) -> Result<Self, BackboneError> {
+        Ok(Self { layers: backbone.info().layers(), label_mass: false, ..Self::at_prompt_end(scale, backbone)? })
+    }
+
     /// Whether two reads differ in layers alone, so that one read of all their layers answers both.
     pub(crate) fn same_place(&self, other: &Self) -> bool {
         self.tokens == other.tokens && self.lens == other.lens && self.at == other.at

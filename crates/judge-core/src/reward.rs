@@ -130,9 +130,16 @@ impl RewardJudge {
     }
 }
 
+impl RewardJudge {
+    /// The label that is read.
+    pub fn name(&self) -> &str {
+        &self.head.labels[self.label]
+    }
+}
+
 impl<Item: Fields + ?Sized> Judge<Item> for RewardJudge {
     fn name(&self) -> &str {
-        &self.head.labels[self.label]
+        self.name()
     }
 
     fn ask(&self, item: &Item) -> Result<Vec<Request>, JudgeError> {

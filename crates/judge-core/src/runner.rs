@@ -12,7 +12,7 @@ use std::error::Error as StdError;
 use crate::{Error, ItemId, Judge, Outcome, Reason, Rounds, Score, TextModel, Verdict};
 use flight::Flight;
 pub use flow::Flow;
-pub use read::ReadOnly;
+pub use read::{ReadOnly, read};
 
 /// Asks judges about items through one model.
 ///

@@ -131,9 +131,16 @@ fn turned(score: Score) -> Score {
     Score { value: 1.0 - score.value, distribution, ..score }
 }
 
+impl<J: for<'i> Judge<dyn Fields + 'i>> Swapped<J> {
+    /// The name of the judge inside.
+    pub fn name(&self) -> &str {
+        <J as Judge<dyn Fields>>::name(&self.judge)
+    }
+}
+
 impl<Item: Fields + ?Sized, J: for<'i> Judge<dyn Fields + 'i>> Judge<Item> for Swapped<J> {
     fn name(&self) -> &str {
-        <J as Judge<dyn Fields>>::name(&self.judge)
+        self.name()
     }
 
     fn ask(&self, item: &Item) -> Result<Vec<Request>, JudgeError> {

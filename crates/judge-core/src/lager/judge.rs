@@ -153,10 +153,16 @@ impl LagerJudge {
     }
 }
 
-impl<Item: Fields + ?Sized> Judge<Item> for LagerJudge {
+impl LagerJudge {
     /// `lager`, or the variant's name if one was chosen.
-    fn name(&self) -> &str {
+    pub fn name(&self) -> &str {
         self.settings.variant.map_or("lager", Variant::as_str)
+    }
+}
+
+impl<Item: Fields + ?Sized> Judge<Item> for LagerJudge {
+    fn name(&self) -> &str {
+        self.name()
     }
 
     fn ask(&self, item: &Item) -> Result<Vec<Request>, JudgeError> {

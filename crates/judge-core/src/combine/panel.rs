@@ -1,8 +1,7 @@
-use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::members::{self, Members, mixture};
-use crate::{CombinedBy, Error, Judge, JudgeError, Part, Request, Rounds, Score, Verdict};
+use crate::{CombinedBy, Error, Judge, JudgeError, PanelRule, Part, Request, Rounds, Score, Verdict};
 
 /// Several judges of one item as one: a request for each, passes shared where prompts are equal, one value.
 ///
@@ -42,20 +41,6 @@ pub struct Panel<'a, Item: ?Sized> {
     judges: Vec<Box<dyn Judge<Item> + 'a>>,
     rule: PanelRule,
     least: usize,
-}
-
-/// How the members' values become one.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum PanelRule {
-    /// Their mean.
-    Mean,
-    /// Their median; of an even number, the mean of the two in the middle.
-    Median,
-    /// The most frequent value, ties to the smaller. Of a member with a distribution, its most likely point counts.
-    Majority,
-    /// Their mean with these weights, one per member, none negative; members without a score are left out and the others' weights count in proportion.
-    Weighted(Vec<f64>),
 }
 
 impl<'a, Item: ?Sized> Panel<'a, Item> {

@@ -2,8 +2,8 @@ use std::collections::{HashSet, VecDeque};
 use std::error::Error as StdError;
 use std::ops::ControlFlow;
 
+use super::event::{ItemResult, RunEvent, RunSettings, RunSummary, Tally};
 use super::pass::{Pass, Question, Waiting, cut};
-use super::{ItemResult, RunEvent, RunSettings, RunSummary, Tally};
 use crate::{
     BackboneError, ContractBreach, Error, Exchange, ItemId, Judge, JudgeError, Outcome, Request, Rounds, Verdict,
 };

@@ -108,7 +108,10 @@ pub use reading::{
 pub use replicas::{Replicas, ReplicasProblem};
 pub use request::{Generation, LabelRead, Pooling, ReadAt, Request, Sampling, Signal, TokenId, Want};
 pub use reward::{RewardHead, RewardJudge, closed_conversation};
-pub use runner::{Flow, ItemResult, Progress, ReadOnly, RunEvent, RunSettings, RunSummary, Runner, Tally, read};
+pub use runner::{
+    Flow, ItemResult, JudgeQueue, Pending, Progress, QueueError, ReadOnly, RunEvent, RunSettings, RunSummary, Runner,
+    Tally, read,
+};
 pub use scale::{Scale, ScalePoint, ScaleProblem, ScoreDistribution};
 pub use settings::{SettingsError, nearest_name, settings_from_json};
 pub use template::{PromptTemplate, TemplateProblem};

@@ -4,15 +4,18 @@ mod event;
 mod flight;
 mod flow;
 mod pass;
+mod queue;
 mod read;
 
 use std::convert::Infallible;
 use std::error::Error as StdError;
+use std::ops::ControlFlow;
 
 use crate::{Error, ItemId, Judge, TextModel};
 pub use event::{ItemResult, Progress, RunEvent, RunSettings, RunSummary, Tally};
-use flight::Flight;
+use flight::{Flight, Supply};
 pub use flow::Flow;
+pub use queue::{JudgeQueue, Pending, QueueError};
 pub use read::{ReadOnly, read};
 
 /// Asks judges about items through one model.
@@ -66,8 +69,15 @@ impl<'a, Item> Runner<'a, Item> {
         mut observer: impl FnMut(RunEvent<Item>) -> F,
     ) -> Result<RunSummary, Error> {
         let mut items = items.into_iter().map(|item| item.map_err(Into::into));
-        let mut observer = |event: RunEvent<Item>| observer(event).flow();
-        let mut flight = Flight::new(&self.judges, &self.settings, &mut items, &mut observer);
+        self.run_supply(&mut items, &mut |event| observer(event).flow())
+    }
+
+    fn run_supply(
+        &self,
+        items: &mut dyn Supply<Item>,
+        observer: &mut dyn FnMut(RunEvent<Item>) -> Result<ControlFlow<()>, Box<dyn StdError + Send + Sync>>,
+    ) -> Result<RunSummary, Error> {
+        let mut flight = Flight::new(&self.judges, &self.settings, items, observer);
         let served = self.model.serve(&mut flight);
         flight.finish(served)
     }

@@ -11,6 +11,7 @@ mod repeated;
 mod swapped;
 mod tournament;
 
+pub use crate::verdict::{OrderPolicy, PanelRule};
 pub use calibrated::{Calibrated, Calibrator};
 pub use each_answer::EachAnswer;
 pub use graded_pair::GradedPair;

@@ -50,30 +50,31 @@
 //! model (`judge-models`), and computes no agreement (`judge-metrics`).
 
 mod backbone;
-mod combine;
+pub mod combine;
 mod contract;
 mod convention;
 mod error;
 mod fields;
-mod fit;
-mod inspector;
+pub mod fit;
+pub mod inspector;
 mod item_id;
 mod judge;
-mod lager;
+pub mod lager;
 mod layer;
+pub mod model;
 mod model_info;
 mod prompt;
-mod prompted;
-mod reading;
+pub mod prompted;
+pub mod reading;
 mod replicas;
-mod request;
-mod reward;
-mod runner;
-mod scale;
-mod settings;
-mod template;
+pub mod request;
+pub mod reward;
+pub mod runner;
+pub mod scale;
+pub mod settings;
+pub mod template;
 pub mod testing;
-mod verdict;
+pub mod verdict;
 
 pub use backbone::{Backbone, BackboneError, Exchange, LabelInContext, RequestProblem, TextModel};
 pub use combine::{

@@ -9,6 +9,7 @@ mod problem;
 mod response_likelihood;
 mod written;
 
+pub use crate::convention::{GradeConvention, PairConvention};
 pub use family::{PromptFamily, Task};
 pub use judge::{PromptedJudge, VerdictFrom};
 pub use likelihood::LikelihoodJudge;

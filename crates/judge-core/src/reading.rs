@@ -1,3 +1,5 @@
+//! What a model answers to a [`Request`](crate::Request): readings, and the reasons why there is none.
+
 mod parts;
 
 use std::fmt;

@@ -1,3 +1,5 @@
+//! What a model can be asked for: label logits, pooled states, attention entropies, log-probabilities, text.
+
 use serde::{Deserialize, Serialize};
 
 use crate::{Layer, Lens, Prompt};

@@ -1,3 +1,5 @@
+//! Reward models: the head of a sequence classifier over the last state of a conversation.
+
 use serde_json::{Value, json};
 
 use crate::{

@@ -1,3 +1,5 @@
+//! Scales, and distributions over their points.
+
 mod problem;
 
 use std::sync::Arc;

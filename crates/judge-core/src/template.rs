@@ -1,3 +1,5 @@
+//! Prompts with placeholders for the fields of an item.
+
 mod pointwise;
 mod problem;
 

@@ -1,3 +1,5 @@
+//! What a judge says of an item: a score and what it rests on, or why there is none.
+
 use serde::{Deserialize, Serialize};
 
 use crate::{Reason, ScoreDistribution, Unscored};

@@ -1,10 +1,11 @@
-use std::error::Error as StdError;
+mod problem;
+
 use std::ops::ControlFlow;
+use std::sync::Arc;
 
-use crate::{Layer, ModelIdentity, ModelInfo, Outcome, Prompt, Request, Unscored};
+pub use problem::{BackboneError, RequestProblem};
 
-/// Index of a vocabulary entry.
-pub type TokenId = u32;
+use crate::{LabelRead, Layer, Lens, ModelIdentity, ModelInfo, Outcome, Prompt, ReadAt, Request, Scale, TokenId};
 
 /// A language model that writes text: a local one, or one behind a service.
 ///
@@ -68,6 +69,49 @@ pub trait Backbone: TextModel {
     }
 }
 
+/// What refers to a model is one: `&M`, `Box<M>` and `Arc<M>`, `Box<dyn TextModel>` and `Box<dyn Backbone>` among them.
+macro_rules! model_behind {
+    ($($pointer:ty),+) => {$(
+        impl<M: TextModel + ?Sized> TextModel for $pointer {
+            fn identity(&self) -> ModelIdentity {
+                (**self).identity()
+            }
+
+            fn serve(&self, exchange: &mut dyn Exchange) -> Result<(), BackboneError> {
+                (**self).serve(exchange)
+            }
+
+            fn run(
+                &self,
+                requests: &[Request],
+                sink: &mut dyn FnMut(usize, Outcome) -> ControlFlow<()>,
+            ) -> Result<(), BackboneError> {
+                (**self).run(requests, sink)
+            }
+        }
+
+        impl<M: Backbone + ?Sized> Backbone for $pointer {
+            fn info(&self) -> &ModelInfo {
+                (**self).info()
+            }
+
+            fn token(&self, label: &str) -> Result<TokenId, BackboneError> {
+                (**self).token(label)
+            }
+
+            fn label_in_context(&self, prompt: &Prompt, label: &str) -> Result<LabelInContext, BackboneError> {
+                (**self).label_in_context(prompt, label)
+            }
+
+            fn attention_layers(&self) -> Vec<Layer> {
+                (**self).attention_layers()
+            }
+        }
+    )+};
+}
+
+model_behind!(&M, Box<M>, Arc<M>);
+
 /// What a [`TextModel`] takes requests from and gives outcomes to.
 pub trait Exchange {
     /// The next requests, at most `most`, numbered one after another in the order in which they are taken, the first with 0. None does not mean that none will
@@ -109,152 +153,22 @@ pub struct LabelInContext {
     pub agrees: bool,
 }
 
-/// What ends a run of a [`TextModel`].
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum BackboneError {
-    /// No vocabulary entry is exactly this label.
-    #[error("label {label:?} is not one vocabulary entry; the tokenizer splits it into {pieces:?}")]
-    Label {
-        /// The label asked for.
-        label: String,
-        /// How the tokenizer splits it.
-        pieces: Vec<String>,
-    },
-    /// No label can be read: the model has no logits over a vocabulary, as an encoder has none.
-    #[error("label {label:?} cannot be read, since this model does not support {what}")]
-    NoLogits {
-        /// The label asked for.
-        label: String,
-        /// What the model cannot bring, and why.
-        what: &'static str,
-    },
-    /// A request names a layer that the model does not have.
-    #[error("request {request}: {layer} does not exist, the model has layers 0 to {n_layers}")]
-    Layer {
-        /// Number of the request.
-        request: usize,
-        /// The layer asked for.
-        layer: crate::Layer,
-        /// The model's last layer.
-        n_layers: usize,
-    },
-    /// A request names a token that the vocabulary does not have.
-    #[error("request {request}: token {token} does not exist, the head has {d_vocab} rows")]
-    Token {
-        /// Number of the request.
-        request: usize,
-        /// The token asked for.
-        token: TokenId,
-        /// Rows of the head.
-        d_vocab: usize,
-    },
-    /// A request contradicts itself, e.g. steps are to be read but nothing is to be generated.
-    #[error("request {request}: {problem}")]
-    Request {
-        /// Number of the request.
-        request: usize,
-        /// What is wrong with it.
-        problem: RequestProblem,
-    },
-    /// A request asks for what this model does not support, e.g. label logits of a model that only writes text.
-    #[error("request {request}: this model does not support {what}")]
-    Unsupported {
-        /// Number of the request.
-        request: usize,
-        /// What is asked for, e.g. `label logits`.
-        what: &'static str,
-    },
-    /// One of several copies of a model ([`Replicas`](crate::Replicas)) panicked.
-    #[error("copy {copy} of the model panicked: {message}")]
-    CopyPanicked {
-        /// Which one, the first being 0.
-        copy: usize,
-        /// What the panic said.
-        message: String,
-    },
-    /// A prompt whose tokens were asked for has none, or the chat template refuses it. An item with this prompt is unscored with this reason.
-    #[error("the prompt cannot be read: {0}")]
-    Prompt(Unscored),
-    /// The model itself failed.
-    #[error("the model failed: {0}")]
-    Model(#[source] Box<dyn StdError + Send + Sync>),
-    /// The model itself failed at one request, e.g. a service that takes no more of them.
-    #[error("request {request}: the model failed: {source}")]
-    Failed {
-        /// Number of the request.
-        request: usize,
-        /// Why.
-        source: Box<dyn StdError + Send + Sync>,
-    },
-}
-
-impl BackboneError {
-    /// Number of the request that the error names, in the order in which requests were taken; `None` if it names none.
-    #[must_use]
-    pub fn request(&self) -> Option<usize> {
-        match self {
-            Self::Layer { request, .. }
-            | Self::Token { request, .. }
-            | Self::Request { request, .. }
-            | Self::Unsupported { request, .. }
-            | Self::Failed { request, .. } => Some(*request),
-            Self::Label { .. }
-            | Self::NoLogits { .. }
-            | Self::CopyPanicked { .. }
-            | Self::Prompt(_)
-            | Self::Model(_) => None,
-        }
+impl LabelRead {
+    /// The labels of a scale at the last layer, at the prompt's end, with their mass: what a judge needs that reads one distribution.
+    ///
+    /// # Errors
+    /// [`BackboneError::Label`] if a label is not one vocabulary entry.
+    pub fn at_prompt_end(scale: &Scale, backbone: &dyn Backbone) -> Result<Self, BackboneError> {
+        let tokens = scale.labels().map(|label| backbone.token(label)).collect::<Result<_, _>>()?;
+        let layers = vec![Layer(backbone.info().n_layers)];
+        Ok(Self { tokens, layers, lens: Lens::Raw, at: ReadAt::PromptEnd, label_mass: true })
     }
 
-    /// The same error with the number that its request has in a longer run, if it names one.
-    pub(crate) fn renumbered(mut self, numbers: &[usize]) -> Self {
-        if let Self::Layer { request, .. }
-        | Self::Token { request, .. }
-        | Self::Request { request, .. }
-        | Self::Unsupported { request, .. }
-        | Self::Failed { request, .. } = &mut self
-            && let Some(&number) = numbers.get(*request)
-        {
-            *request = number;
-        }
-        self
+    /// The labels of a scale at every layer, from [`Layer`] 0 to the last, at the prompt's end, without their mass.
+    ///
+    /// # Errors
+    /// As [`at_prompt_end`](Self::at_prompt_end).
+    pub fn at_every_layer(scale: &Scale, backbone: &dyn Backbone) -> Result<Self, BackboneError> {
+        Ok(Self { layers: backbone.info().layers(), label_mass: false, ..Self::at_prompt_end(scale, backbone)? })
     }
-}
-
-/// How a request contradicts itself.
-#[derive(Clone, Debug, PartialEq, thiserror::Error)]
-#[non_exhaustive]
-pub enum RequestProblem {
-    /// Steps are to be read, but nothing is to be generated.
-    #[error("it reads generation steps but generates nothing")]
-    StepsWithoutGeneration,
-    /// A text that has no character: a stop text or a continuation.
-    #[error("a {0} is empty")]
-    EmptyText(&'static str),
-    /// The same labels are read twice with one lens at one position.
-    #[error("it reads the same labels twice, with the same lens at the same position")]
-    LabelsTwice,
-    /// No label or no layer.
-    #[error("it reads labels but names no {0}")]
-    NothingToRead(&'static str),
-    /// Layers not ascending, or one twice.
-    #[error("its layers are not strictly ascending")]
-    LayerOrder,
-    /// The attention of the embeddings.
-    #[error("it asks for the attention entropy of layer 0, the embeddings, which attend to nothing")]
-    NoAttention,
-    /// `max_new_tokens` is 0.
-    #[error("it generates 0 tokens")]
-    NoNewTokens,
-    /// A sampling setting is out of its range.
-    #[error("sampling setting {setting} is {found}, expected {expected}")]
-    Sampling {
-        /// Name of the setting.
-        setting: &'static str,
-        /// Its value.
-        found: f64,
-        /// The range.
-        expected: &'static str,
-    },
 }

@@ -1,4 +1,4 @@
-use crate::{Error, Outcome, Request};
+use crate::{Outcome, Request};
 
 /// A way in which a model or a judge fails to do what its trait promises.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
@@ -97,11 +97,5 @@ impl ContractBreach {
             Self::NotPure { judge } | Self::Judge { judge, .. } => format!("judge {judge}"),
             _ => "the model".to_owned(),
         }
-    }
-}
-
-impl From<ContractBreach> for Error {
-    fn from(breach: ContractBreach) -> Self {
-        Self::Contract { breach }
     }
 }

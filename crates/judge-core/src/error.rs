@@ -1,8 +1,8 @@
 use std::error::Error as StdError;
 
 use crate::{
-    BackboneError, ContractBreach, FamilyProblem, FitProblem, ItemId, Layer, ProbeError, ScaleProblem, Signal,
-    TemplateProblem, Variant, WeightMismatch,
+    BackboneError, ContractBreach, FamilyProblem, FitProblem, ItemId, Layer, ScaleProblem, Signal, TemplateProblem,
+    Variant, WeightMismatch,
 };
 
 /// Everything that can go wrong in this crate, apart from what is one item's own fault
@@ -144,7 +144,7 @@ pub enum Error {
         /// The model.
         model: String,
         /// The probe's own reason.
-        source: ProbeError,
+        source: Box<dyn StdError + Send + Sync>,
     },
     /// A probe reads nothing, a signal twice, a layer beyond the model's, or the attention of the embeddings.
     #[error(
@@ -160,7 +160,7 @@ pub enum Error {
     #[error("the probe failed: {source}")]
     Probe {
         /// The probe's own reason.
-        source: ProbeError,
+        source: Box<dyn StdError + Send + Sync>,
     },
     /// Two items of a run have the same id.
     #[error("the id {id} appears twice")]
@@ -209,4 +209,22 @@ pub enum Error {
     /// The backbone ended the run.
     #[error(transparent)]
     Backbone(#[from] BackboneError),
+}
+
+impl From<TemplateProblem> for Error {
+    fn from(problem: TemplateProblem) -> Self {
+        Self::Template { problem }
+    }
+}
+
+impl From<FitProblem> for Error {
+    fn from(problem: FitProblem) -> Self {
+        Self::Fit { problem }
+    }
+}
+
+impl From<ContractBreach> for Error {
+    fn from(breach: ContractBreach) -> Self {
+        Self::Contract { breach }
+    }
 }

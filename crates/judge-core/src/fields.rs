@@ -80,6 +80,17 @@ impl Fields for serde_json::Map<String, serde_json::Value> {
     }
 }
 
+/// Those of an object. Any other value has no field.
+impl Fields for serde_json::Value {
+    fn field(&self, name: &str) -> Option<Cow<'_, str>> {
+        self.as_object()?.field(name)
+    }
+
+    fn names(&self) -> Vec<String> {
+        self.as_object().map(Fields::names).unwrap_or_default()
+    }
+}
+
 impl<K: AsRef<str>, V: AsRef<str>> Fields for Vec<(K, V)> {
     fn field(&self, name: &str) -> Option<Cow<'_, str>> {
         self.as_slice().field(name)

@@ -36,17 +36,18 @@ impl From<String> for ItemId {
     }
 }
 
-impl From<i64> for ItemId {
-    fn from(number: i64) -> Self {
-        Self::Integer(number.into())
-    }
+/// Every whole number of at most 64 bits is an id as it is.
+macro_rules! from_integers {
+    ($($integer:ty),+) => {$(
+        impl From<$integer> for ItemId {
+            fn from(number: $integer) -> Self {
+                Self::Integer(number as i128) // all of these are narrower
+            }
+        }
+    )+};
 }
 
-impl From<u64> for ItemId {
-    fn from(number: u64) -> Self {
-        Self::Integer(number.into())
-    }
-}
+from_integers!(i32, i64, u32, u64, usize);
 
 impl Serialize for ItemId {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
@@ -97,6 +98,16 @@ impl<'de> Deserialize<'de> for ItemId {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn whole_numbers_are_ids_without_a_type_written_out() {
+        let id = |number: ItemId| number;
+        assert_eq!(id(1.into()), ItemId::Integer(1));
+        let numbered: Vec<ItemId> = ["a", "b"].iter().enumerate().map(|(number, _)| number.into()).collect();
+        assert_eq!(numbered, [ItemId::from(0_u64), ItemId::from(1_i64)]);
+        assert_eq!(ItemId::from(u64::MAX), ItemId::Integer(u64::MAX.into()));
+        assert_eq!(ItemId::from(-1_i32), ItemId::Integer(-1));
+    }
 
     #[test]
     fn json_is_echoed_unchanged() {

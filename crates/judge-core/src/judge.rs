@@ -1,4 +1,5 @@
 use std::error::Error as StdError;
+use std::sync::Arc;
 
 use serde_json::Value;
 
@@ -12,7 +13,10 @@ use crate::{
 /// of many judges and items before one model at once. The same item always leads to the same requests; the combinators
 /// ([`Panel`](crate::Panel), [`Repeated`](crate::Repeated), [`Swapped`](crate::Swapped)) count on it.
 /// [`check_judge`](crate::testing::check_judge) looks at a judge of your own.
-pub trait Judge<Item: ?Sized> {
+///
+/// A judge can be shared between threads. References, boxes and `Arc`s of judges are judges, so a program can choose one at run time and keep it as
+/// `Box<dyn Judge<Item>>`.
+pub trait Judge<Item: ?Sized>: Send + Sync {
     /// The name that verdicts, counts and errors go by.
     fn name(&self) -> &str;
 
@@ -48,27 +52,34 @@ pub trait Judge<Item: ?Sized> {
     }
 }
 
-impl<Item: ?Sized, J: Judge<Item> + ?Sized> Judge<Item> for &J {
-    fn name(&self) -> &str {
-        (**self).name()
-    }
+/// What refers to a judge is one: `&J`, `Box<J>` and `Arc<J>`, `Box<dyn Judge<Item>>` among them.
+macro_rules! judge_behind {
+    ($($pointer:ty),+) => {$(
+        impl<Item: ?Sized, J: Judge<Item> + ?Sized> Judge<Item> for $pointer {
+            fn name(&self) -> &str {
+                (**self).name()
+            }
 
-    fn ask(&self, item: &Item) -> Result<Vec<Request>, JudgeError> {
-        (**self).ask(item)
-    }
+            fn ask(&self, item: &Item) -> Result<Vec<Request>, JudgeError> {
+                (**self).ask(item)
+            }
 
-    fn follow_up(&self, item: &Item, rounds: &Rounds<'_>) -> Result<Vec<Request>, JudgeError> {
-        (**self).follow_up(item, rounds)
-    }
+            fn follow_up(&self, item: &Item, rounds: &Rounds<'_>) -> Result<Vec<Request>, JudgeError> {
+                (**self).follow_up(item, rounds)
+            }
 
-    fn decide(&self, item: &Item, rounds: &Rounds<'_>) -> Result<Score, JudgeError> {
-        (**self).decide(item, rounds)
-    }
+            fn decide(&self, item: &Item, rounds: &Rounds<'_>) -> Result<Score, JudgeError> {
+                (**self).decide(item, rounds)
+            }
 
-    fn settings(&self) -> Option<Value> {
-        (**self).settings()
-    }
+            fn settings(&self) -> Option<Value> {
+                (**self).settings()
+            }
+        }
+    )+};
 }
+
+judge_behind!(&J, Box<J>, Arc<J>);
 
 /// Why a judge gives no score.
 #[derive(Debug, thiserror::Error)]

@@ -2,13 +2,19 @@
 
 mod condition;
 mod judge;
+mod mismatch;
+mod names;
+mod score;
+mod states;
 mod table;
 mod variant;
 mod weights;
 
 pub use condition::{Condition, ScoreRule};
 pub use judge::{LagerJudge, LagerSettings};
-pub use table::{LayerTable, States};
-pub use variant::{Variant, VariantScore};
-pub(crate) use weights::softmax;
-pub use weights::{LayerWeights, TableOrigin, WeightMismatch};
+pub use mismatch::WeightMismatch;
+pub use score::VariantScore;
+pub use states::States;
+pub use table::LayerTable;
+pub use variant::Variant;
+pub use weights::{LayerWeights, TableOrigin, WeightNote};

@@ -50,35 +50,36 @@
 //! model (`judge-models`), and computes no agreement (`judge-metrics`).
 
 mod backbone;
-mod combine;
+pub mod combine;
 mod contract;
 mod convention;
 mod error;
 mod fields;
-mod fit;
-mod inspector;
+pub mod fit;
+pub mod inspector;
 mod item_id;
 mod judge;
-mod lager;
+pub mod lager;
 mod layer;
+pub mod model;
 mod model_info;
 mod prompt;
-mod prompted;
-mod reading;
+pub mod prompted;
+pub mod reading;
 mod replicas;
-mod request;
-mod reward;
-mod runner;
-mod scale;
-mod settings;
-mod template;
+pub mod request;
+pub mod reward;
+pub mod runner;
+pub mod scale;
+pub mod settings;
+pub mod template;
 pub mod testing;
-mod verdict;
+pub mod verdict;
 
-pub use backbone::{Backbone, BackboneError, Exchange, LabelInContext, RequestProblem, TextModel, TokenId};
+pub use backbone::{Backbone, BackboneError, Exchange, LabelInContext, RequestProblem, TextModel};
 pub use combine::{
-    Calibrated, Calibrator, Compared, EachAnswer, GradedPair, OrderPolicy, Pairing, Panel, PanelRule, Repeated,
-    RoundRobin, Swapped, SwappedFields, Tournament,
+    Calibrated, Calibrator, Compared, EachAnswer, GradedPair, Named, Pairing, Panel, Repeated, RoundRobin, Swapped,
+    SwappedFields, Tournament,
 };
 pub use contract::ContractBreach;
 pub use convention::{GradeConvention, PairConvention};
@@ -92,7 +93,7 @@ pub use item_id::ItemId;
 pub use judge::{Judge, JudgeError, Rounds};
 pub use lager::{
     Condition, LagerJudge, LagerSettings, LayerTable, LayerWeights, ScoreRule, States, TableOrigin, Variant,
-    VariantScore, WeightMismatch,
+    VariantScore, WeightMismatch, WeightNote,
 };
 pub use layer::{Layer, Lens};
 pub use model_info::{Dimensions, ModelIdentity, ModelInfo, same_fingerprint};
@@ -106,10 +107,13 @@ pub use reading::{
     Reason, TokenAlternatives, TokenLogProbs, Unscored,
 };
 pub use replicas::{Replicas, ReplicasProblem};
-pub use request::{Generation, LabelRead, Pooling, ReadAt, Request, Sampling, Signal, Want};
+pub use request::{Generation, LabelRead, Pooling, ReadAt, Request, Sampling, Signal, TokenId, Want};
 pub use reward::{RewardHead, RewardJudge, closed_conversation};
-pub use runner::{Flow, ItemResult, Progress, ReadOnly, RunEvent, RunSettings, RunSummary, Runner, Tally};
+pub use runner::{
+    Flow, ItemResult, JudgeQueue, Pending, Progress, QueueError, ReadOnly, RunEvent, RunSettings, RunSummary, Runner,
+    Tally, read,
+};
 pub use scale::{Scale, ScalePoint, ScaleProblem, ScoreDistribution};
 pub use settings::{SettingsError, nearest_name, settings_from_json};
 pub use template::{PromptTemplate, TemplateProblem};
-pub use verdict::{Calibration, CombinedBy, Part, Score, Verdict};
+pub use verdict::{Calibration, CombinedBy, OrderPolicy, PanelRule, Part, Score, Verdict};

@@ -5,11 +5,14 @@ mod built_in;
 mod family;
 mod judge;
 mod likelihood;
+mod problem;
 mod response_likelihood;
 mod written;
 
-pub use family::{FamilyProblem, PromptFamily, Task};
+pub use crate::convention::{GradeConvention, PairConvention};
+pub use family::{PromptFamily, Task};
 pub use judge::{PromptedJudge, VerdictFrom};
 pub use likelihood::LikelihoodJudge;
+pub use problem::FamilyProblem;
 pub use response_likelihood::{ResponseLikelihood, ResponseLikelihoodJudge};
 pub use written::WrittenJudge;

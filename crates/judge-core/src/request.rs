@@ -1,6 +1,11 @@
+//! What a model can be asked for: label logits, pooled states, attention entropies, log-probabilities, text.
+
 use serde::{Deserialize, Serialize};
 
-use crate::{Backbone, BackboneError, Layer, Lens, Prompt, Scale, TokenId};
+use crate::{Layer, Lens, Prompt};
+
+/// Index of a vocabulary entry.
+pub type TokenId = u32;
 
 /// One prompt and everything one pass over it should bring.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -107,16 +112,6 @@ pub struct LabelRead {
 }
 
 impl LabelRead {
-    /// The labels of a scale at the last layer, at the prompt's end, with their mass: what a judge needs that reads one distribution.
-    ///
-    /// # Errors
-    /// [`BackboneError::Label`] if a label is not one vocabulary entry.
-    pub fn at_prompt_end(scale: &Scale, backbone: &dyn Backbone) -> Result<Self, BackboneError> {
-        let tokens = scale.labels().map(|label| backbone.token(label)).collect::<Result<_, _>>()?;
-        let layers = vec![Layer(backbone.info().n_layers)];
-        Ok(Self { tokens, layers, lens: Lens::Raw, at: ReadAt::PromptEnd, label_mass: true })
-    }
-
     /// Whether two reads differ in layers alone, so that one read of all their layers answers both.
     pub(crate) fn same_place(&self, other: &Self) -> bool {
         self.tokens == other.tokens && self.lens == other.lens && self.at == other.at
@@ -168,7 +163,7 @@ pub struct Generation {
     /// How many of the likeliest alternatives of each new token are wanted with their log-probabilities, see [`Generated::alternatives`](crate::Generated::alternatives);
     /// 0 for none.
     ///
-    /// This is for services, which show no logits. A [`Backbone`] need not bring it, and `judge-models` refuses it for a local model as [`BackboneError::Unsupported`]: there a
+    /// This is for services, which show no logits. A [`Backbone`](crate::Backbone) need not bring it, and `judge-models` refuses it for a local model as [`BackboneError::Unsupported`](crate::BackboneError::Unsupported): there a
     /// [`LabelRead`] at [`ReadAt::EveryStep`] brings every label exactly, where a list of alternatives may lack some.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub top_log_probs: u8,

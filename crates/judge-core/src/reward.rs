@@ -1,3 +1,5 @@
+//! Reward models: the head of a sequence classifier over the last state of a conversation.
+
 use serde_json::{Value, json};
 
 use crate::{
@@ -130,9 +132,16 @@ impl RewardJudge {
     }
 }
 
+impl RewardJudge {
+    /// The label that is read.
+    pub fn name(&self) -> &str {
+        &self.head.labels[self.label]
+    }
+}
+
 impl<Item: Fields + ?Sized> Judge<Item> for RewardJudge {
     fn name(&self) -> &str {
-        &self.head.labels[self.label]
+        self.name()
     }
 
     fn ask(&self, item: &Item) -> Result<Vec<Request>, JudgeError> {

@@ -1,8 +1,13 @@
+//! Scales, and distributions over their points.
+
+mod problem;
+
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
 use crate::Error;
+pub use problem::ScaleProblem;
 
 /// The points of a scale: values in ascending order, each with the label text that stands for it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -98,48 +103,6 @@ impl From<Scale> for Vec<ScalePoint> {
     }
 }
 
-/// What is wrong with a scale.
-#[derive(Clone, Debug, PartialEq, thiserror::Error)]
-#[non_exhaustive]
-pub enum ScaleProblem {
-    /// Fewer than two points.
-    #[error("expected at least 2 points, found {found}")]
-    TooFew {
-        /// Number of points.
-        found: usize,
-    },
-    /// A value is NaN or infinite.
-    #[error("point {index} has the value {value}, expected a finite number")]
-    NotFinite {
-        /// Index of the point.
-        index: usize,
-        /// Its value.
-        value: f64,
-    },
-    /// Values do not ascend strictly.
-    #[error("point {index} is not above the point before it")]
-    NotAscending {
-        /// Index of the point.
-        index: usize,
-    },
-    /// A label is empty.
-    #[error("point {index} has an empty label")]
-    EmptyLabel {
-        /// Index of the point.
-        index: usize,
-    },
-    /// A label appears twice.
-    #[error("label {label:?} stands for points {first} and {second}")]
-    SameLabel {
-        /// The label.
-        label: String,
-        /// Index of the first point.
-        first: usize,
-        /// Index of the second point.
-        second: usize,
-    },
-}
-
 /// Probabilities over the points of a [`Scale`].
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ScoreDistribution {
@@ -154,10 +117,7 @@ impl ScoreDistribution {
     /// [`Error::Shape`] if the number of logits is not that of the scale, [`Error::NonFinite`] for NaN or infinity.
     pub fn softmax(scale: &Scale, logits: &[f64]) -> Result<Self, Error> {
         check(scale, logits)?;
-        let max = logits.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-        let weights: Vec<f64> = logits.iter().map(|&z| (z - max).exp()).collect();
-        let sum: f64 = weights.iter().sum();
-        Ok(Self { scale: scale.clone(), probabilities: weights.into_iter().map(|w| w / sum).collect() })
+        Ok(Self { scale: scale.clone(), probabilities: softmax(logits) })
     }
 
     /// A distribution from non-negative weights, divided by their sum.
@@ -198,6 +158,15 @@ impl ScoreDistribution {
     pub fn mode(&self) -> &ScalePoint {
         &self.scale.points()[argmax(&self.probabilities)]
     }
+}
+
+/// Softmax with the largest entry subtracted first; empty for no entries.
+pub(crate) fn softmax(logits: &[f64]) -> Vec<f64> {
+    let max = logits.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    let mut weights: Vec<f64> = logits.iter().map(|&z| (z - max).exp()).collect();
+    let sum: f64 = weights.iter().sum();
+    weights.iter_mut().for_each(|w| *w /= sum);
+    weights
 }
 
 /// Index of the largest value; ties go to the first. 0 for an empty slice.

@@ -1,4 +1,7 @@
+//! Prompts with placeholders for the fields of an item.
+
 mod pointwise;
+mod problem;
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -6,6 +9,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::{Error, Fields, Message, Prompt};
+pub use problem::TemplateProblem;
 
 /// A [`Prompt`] whose texts hold `{name}` placeholders for the fields of an item.
 ///
@@ -87,12 +91,59 @@ impl PromptTemplate {
     /// [`Error::Template`] if the template does not use this field.
     pub fn with_default(mut self, name: impl Into<String>, text: impl Into<String>) -> Result<Self, Error> {
         let field = name.into();
-        if !self.field_names().contains(&field.as_str()) {
-            let used = self.field_names().into_iter().map(str::to_owned).collect();
-            return Err(TemplateProblem::UnusedDefault { field, used }.into());
-        }
+        self.used(&field)?;
         self.defaults.insert(field, text.into());
         Ok(Self { id: content_id(&self.source, &self.defaults), ..self })
+    }
+
+    /// The same template with `text` in the place of the field `name`, whatever an item has under that name: a fixed rubric, say. The text stands for itself,
+    /// braces included, and is part of the template's [id](Self::id).
+    ///
+    /// ```
+    /// use judge_core::{Prompt, PromptTemplate};
+    ///
+    /// let template = PromptTemplate::new(Prompt::user("{response}\n\nJudge by this: {rubric}"))?;
+    /// let clarity = template.bind("rubric", "Is it clear?")?;
+    /// let row = [("response", "a b"), ("rubric", "a rubric of the row's own")];
+    /// assert_eq!(clarity.fill(&row)?, Prompt::user("a b\n\nJudge by this: Is it clear?"));
+    /// # Ok::<(), judge_core::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::Template`] if the template does not use this field.
+    pub fn bind(mut self, name: &str, text: &str) -> Result<Self, Error> {
+        self.used(name)?;
+        let text = escape(text);
+        let bound = |source: &str| -> String {
+            // `new` has refused every text with a wrong brace, so no piece is an error here.
+            let pieces = pieces(source).flatten().map(|piece| match piece {
+                Piece::Text(literal) => escape(literal),
+                Piece::Field(field) if field == name => text.clone(),
+                Piece::Field(field) => format!("{{{field}}}"),
+            });
+            pieces.collect()
+        };
+        match &mut self.source {
+            Prompt::Raw(source) => *source = bound(source),
+            Prompt::Chat { messages, prefill, .. } => {
+                for message in messages {
+                    message.content = bound(&message.content);
+                }
+                *prefill = bound(prefill);
+            }
+        }
+        self.defaults.remove(name);
+        Ok(Self { id: content_id(&self.source, &self.defaults), ..self })
+    }
+
+    /// That the template uses this field.
+    fn used(&self, field: &str) -> Result<(), TemplateProblem> {
+        let used = self.field_names();
+        if used.contains(&field) {
+            return Ok(());
+        }
+        let used = used.into_iter().map(str::to_owned).collect();
+        Err(TemplateProblem::NotUsed { field: field.to_owned(), used })
     }
 
     /// The texts for fields that an item lacks, by field.
@@ -244,48 +295,6 @@ impl<I: Fields + ?Sized> Fields for WithDefaults<'_, I> {
 
     fn names(&self) -> Vec<String> {
         self.item.names()
-    }
-}
-
-/// What is wrong with a template, or with an item that meets it.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum TemplateProblem {
-    /// A brace that is neither part of a placeholder nor doubled.
-    #[error("brace at byte {offset} of {place}: expected {{name}}, {{{{ or }}}}")]
-    Brace {
-        /// `text`, `message N` (from 0) or `prefill`.
-        place: String,
-        /// Byte offset of the brace in that text.
-        offset: usize,
-    },
-    /// A default is given for a field that the template does not use.
-    #[error("there is a default for the field {field:?}, which the template does not use; it uses {used:?}")]
-    UnusedDefault {
-        /// The field.
-        field: String,
-        /// The fields that it uses.
-        used: Vec<String>,
-    },
-    /// A file has no prompt, or two.
-    #[error("expected one of the keys `raw` and `chat`, found {found}")]
-    NotOnePrompt {
-        /// `both` or `neither`.
-        found: &'static str,
-    },
-    /// The item has no such field, or none but null.
-    #[error("the template uses {{{field}}}, and the item has no field {field:?}; it has {available:?}")]
-    MissingField {
-        /// The field that the template names.
-        field: String,
-        /// What the item says it has ([`Fields::names`]).
-        available: Vec<String>,
-    },
-}
-
-impl From<TemplateProblem> for Error {
-    fn from(problem: TemplateProblem) -> Self {
-        Self::Template { problem }
     }
 }
 
@@ -474,11 +483,30 @@ mod tests {
         assert_eq!(copy, template.with_prefill("x"));
         assert!(matches!(
             plain.with_default("title", "t"),
-            Err(Error::Template { problem: TemplateProblem::UnusedDefault { .. } })
+            Err(Error::Template { problem: TemplateProblem::NotUsed { .. } })
         ));
         let short: PromptTemplate =
             serde_json::from_str(r#"{"chat": {"messages": [{"role": "user", "content": "{x}"}]}}"#).unwrap();
         assert_eq!(short, PromptTemplate::new(Prompt::user("{x}")).unwrap());
+    }
+
+    #[test]
+    fn bound_texts_are_fixed_and_part_of_the_id() {
+        let plain = PromptTemplate::new(Prompt::user("{{x}} {response} {rubric}").with_prefill("{rubric}:")).unwrap();
+        let with_default = plain.clone().with_default("rubric", "D").unwrap();
+        let bound = with_default.bind("rubric", "{x} {response}").unwrap();
+        let expected = Prompt::user("{x} r {x} {response}").with_prefill("{x} {response}:");
+        assert_eq!(bound.fill(&[("response", "r"), ("rubric", "R")]).unwrap(), expected);
+        assert_eq!((bound.field_names(), bound.defaults().len()), (vec!["response"], 0));
+        assert_ne!(bound.id(), plain.id());
+        let copy: PromptTemplate = serde_json::from_str(&serde_json::to_string(&bound).unwrap()).unwrap();
+        assert_eq!(copy, bound);
+        let raw = PromptTemplate::new(Prompt::Raw("{a}{b}".into())).unwrap().bind("a", "}").unwrap();
+        assert_eq!(raw.fill(&[("b", "2")]).unwrap(), Prompt::Raw("}2".into()));
+        assert!(matches!(
+            bound.bind("rubric", "again"),
+            Err(Error::Template { problem: TemplateProblem::NotUsed { .. } })
+        ));
     }
 
     #[test]

@@ -5,6 +5,7 @@ mod judge;
 mod scripted;
 mod text_model;
 
+pub use crate::contract::ContractBreach;
 pub use check::check_backbone;
 pub use judge::check_judge;
 pub use scripted::ScriptedBackbone;

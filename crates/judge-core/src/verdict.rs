@@ -1,6 +1,8 @@
-use serde::Serialize;
+//! What a judge says of an item: a score and what it rests on, or why there is none.
 
-use crate::{OrderPolicy, PanelRule, Reason, ScoreDistribution, Unscored};
+use serde::{Deserialize, Serialize};
+
+use crate::{Reason, ScoreDistribution, Unscored};
 
 /// What a judge says of one item.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -89,6 +91,32 @@ pub enum CombinedBy {
     Comparisons(usize),
     /// By the policy for the two orders of a pair.
     Orders(OrderPolicy),
+}
+
+/// How the members' values become one.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum PanelRule {
+    /// Their mean.
+    Mean,
+    /// Their median; of an even number, the mean of the two in the middle.
+    Median,
+    /// The most frequent value, ties to the smaller. Of a member with a distribution, its most likely point counts.
+    Majority,
+    /// Their mean with these weights, one per member, none negative; members without a score are left out and the others' weights count in proportion.
+    Weighted(Vec<f64>),
+}
+
+/// How the two orders of a pair become one preference.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum OrderPolicy {
+    /// The mean of the two preferences.
+    Average,
+    /// The mean where both orders choose the same, else a tie.
+    TieUnlessAgreed,
+    /// That of the given order; the other one is read, and kept as evidence.
+    Given,
 }
 
 /// What a fitted calibrator makes of a score. All numbers are finite, and the value lies in the interval: where the

@@ -359,14 +359,14 @@ fn a_number_that_is_none_is_no_score_of_any_judge() {
 
 #[test]
 fn judges_that_break_their_promise_are_found_out() {
-    struct Moody(std::cell::Cell<u32>);
+    struct Moody(std::sync::atomic::AtomicU32);
     impl Judge<Item> for Moody {
         fn name(&self) -> &str {
             "moody"
         }
         fn ask(&self, _: &Item) -> Result<Vec<Request>, JudgeError> {
-            self.0.set(self.0.get() + 1);
-            Ok(vec![Request { prompt: Prompt::Raw(self.0.get().to_string()), want: Want::default() }])
+            let times = self.0.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+            Ok(vec![Request { prompt: Prompt::Raw(times.to_string()), want: Want::default() }])
         }
         fn decide(&self, _: &Item, _: &Rounds<'_>) -> Result<Score, JudgeError> {
             Ok(Score::new(1.0))

@@ -223,10 +223,10 @@ proptest! {
     fn every_judge_sees_in_company_what_it_sees_alone(items in items(), window in 1..8_usize) {
         let model = model();
         let judges = built_in(&model).unwrap();
-        let mut judges: Vec<&dyn Judge<Item>> = judges.iter().map(AsRef::as_ref).collect();
-        let members = vec![judges[0], judges[5], judges[7], judges[8]];
+        let judges: Vec<&dyn Judge<Item>> = judges.iter().map(AsRef::as_ref).collect();
+        let members = [0, 5, 7, 8].map(|member: usize| judges[member]);
         let panel = Panel::new("panel", members, PanelRule::Mean).unwrap().with_least(1);
-        judges.push(&panel);
+        let judges: Vec<&dyn Judge<Item>> = judges.into_iter().chain([&panel as _]).collect();
         check(&model, &judges, &items, window);
     }
 

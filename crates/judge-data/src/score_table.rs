@@ -3,7 +3,7 @@ use std::path::{Path, PathBuf};
 
 use judge_core::{
     Graded, ItemId, Layer, LayerWeightFit, LayerWeights, Reason, Scale, ScalePoint, States, TableOrigin, Variant,
-    WeightMismatch,
+    WeightNote,
 };
 
 use crate::{Error, InputFile, ScoreFile, ScoreFormat, is_unrecorded, recorded_origin, unrecorded_origin};
@@ -129,7 +129,7 @@ impl ScoreTable {
     ///
     /// # Errors
     /// [`Error::NotUniform`] for another number of layers; [`Error::Core`] for another model, lens or choice of layers.
-    pub fn check_weights(&self, weights: &LayerWeights) -> Result<Vec<WeightMismatch>, Error> {
+    pub fn check_weights(&self, weights: &LayerWeights) -> Result<Vec<WeightNote>, Error> {
         let (fitted, found) = (weights.origin().n_layers, self.n_layers);
         if fitted != found {
             return Err(Error::NotUniform {

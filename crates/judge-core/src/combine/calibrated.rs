@@ -7,7 +7,7 @@ use crate::{Calibration, Judge, JudgeError, Request, Rounds, Score};
 /// A fitted map from a judge's value to the human scale, with an interval.
 ///
 /// Any function from a value to a [`Calibration`], or an error of its own, is one; `judge_metrics::calibration` fits such maps.
-pub trait Calibrator {
+pub trait Calibrator: Send + Sync {
     /// What people would say of an item with this value, a finite number. It depends on nothing else.
     ///
     /// # Errors
@@ -15,7 +15,11 @@ pub trait Calibrator {
     fn calibrate(&self, value: f64) -> Result<Calibration, Box<dyn StdError + Send + Sync>>;
 }
 
-impl<E: Into<Box<dyn StdError + Send + Sync>>, F: Fn(f64) -> Result<Calibration, E>> Calibrator for F {
+impl<E, F> Calibrator for F
+where
+    E: Into<Box<dyn StdError + Send + Sync>>,
+    F: Fn(f64) -> Result<Calibration, E> + Send + Sync,
+{
     fn calibrate(&self, value: f64) -> Result<Calibration, Box<dyn StdError + Send + Sync>> {
         self(value).map_err(Into::into)
     }

@@ -31,9 +31,16 @@ impl<J> EachAnswer<J> {
     }
 }
 
+impl<J: for<'i> Judge<dyn Fields + 'i>> EachAnswer<J> {
+    /// The name of the judge inside.
+    pub fn name(&self) -> &str {
+        <J as Judge<dyn Fields>>::name(&self.judge)
+    }
+}
+
 impl<J: for<'i> Judge<dyn Fields + 'i>, Item: Fields + ?Sized> Judge<Item> for EachAnswer<J> {
     fn name(&self) -> &str {
-        <J as Judge<dyn Fields>>::name(&self.judge)
+        self.name()
     }
 
     fn ask(&self, item: &Item) -> Result<Vec<Request>, JudgeError> {

@@ -57,9 +57,16 @@ impl<J> GradedPair<J> {
     }
 }
 
+impl<J: for<'i> Judge<dyn Fields + 'i>> GradedPair<J> {
+    /// The name of the judge inside.
+    pub fn name(&self) -> &str {
+        <J as Judge<dyn Fields>>::name(&self.judge)
+    }
+}
+
 impl<J: for<'i> Judge<dyn Fields + 'i>, Item: Fields + ?Sized> Judge<Item> for GradedPair<J> {
     fn name(&self) -> &str {
-        <J as Judge<dyn Fields>>::name(&self.judge)
+        self.name()
     }
 
     fn ask(&self, item: &Item) -> Result<Vec<Request>, JudgeError> {

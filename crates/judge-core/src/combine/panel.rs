@@ -1,58 +1,61 @@
-use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::members::{self, Members, mixture};
-use crate::{CombinedBy, Error, Judge, JudgeError, Part, Request, Rounds, Score, Verdict};
+use crate::{CombinedBy, Error, Judge, JudgeError, PanelRule, Part, Request, Rounds, Score, Verdict};
 
 /// Several judges of one item as one: a request for each, passes shared where prompts are equal, one value.
 ///
-/// Every member's verdict is kept in [`Score::parts`]. A panel is itself a judge, so panels nest.
+/// Every member's verdict is kept in [`Score::parts`], under the member's name: judges of one kind are told apart by [`Named`](crate::Named). A panel owns
+/// its members, or borrows them if they are references. It is itself a judge, so panels nest.
 ///
 /// ```
 /// use judge_core::testing::ScriptedBackbone;
-/// use judge_core::{LagerJudge, LagerSettings, Panel, PanelRule, Runner, Scale, Variant};
+/// use judge_core::{Backbone, Error, Fields, LagerJudge, LagerSettings, Named, Panel, PanelRule, PromptTemplate, Runner, Scale};
 ///
-/// # fn main() -> Result<(), judge_core::Error> {
+/// /// The mean of three grades, each by a rubric of its own.
+/// fn by_rubric<Item: Fields>(model: &dyn Backbone) -> Result<Panel<'static, Item>, Error> {
+///     let scale = Scale::integers(1, 5)?;
+///     let member = |name: &str, rubric: &str| {
+///         let template = PromptTemplate::pointwise_direct(&scale).bind("rubric", rubric)?;
+///         let settings = LagerSettings { template, ..LagerSettings::prompt_end(scale.clone()) };
+///         Ok::<_, Error>(Named::new(name, LagerJudge::new(settings, model)?))
+///     };
+///     let members = [
+///         member("facts", "Is every statement true?")?,
+///         member("clarity", "Is it easy to follow?")?,
+///         member("brevity", "Does it stop when the question is answered?")?,
+///     ];
+///     Panel::new("three rubrics", members, PanelRule::Mean)
+/// }
+///
 /// let model = ScriptedBackbone::new(4);
-/// let settings = || Ok::<_, judge_core::Error>(LagerSettings::prompt_end(Scale::integers(1, 5)?));
-/// let last = LagerJudge::new(settings()?, &model)?;
-/// let mean = LagerJudge::new(LagerSettings { variant: Some(Variant::MeanExpected), ..settings()? }, &model)?;
-/// let panel = Panel::new("two layers' worth", vec![&last, &mean], PanelRule::Median)?;
-///
-/// let item = [("instruction", "2 + 2?"), ("response", "4"), ("rubric", "Is it right?")];
-/// let results = Runner::new(&model, vec![&panel]).collect([("a".into(), item)])?;
-/// let score = results[0].verdicts[0].score().unwrap();
-/// assert_eq!(score.parts.len(), 2);
-/// # Ok(())
-/// # }
+/// let panel = by_rubric(&model)?;
+/// let item = [("instruction", "2 + 2?"), ("response", "4")];
+/// let results = Runner::new(&model, vec![&panel]).collect([(1.into(), item)])?;
+/// let names: Vec<&str> = results[0].verdicts[0].score().unwrap().parts.iter().map(|part| part.name.as_str()).collect();
+/// assert_eq!(names, ["facts", "clarity", "brevity"]);
+/// # Ok::<(), Error>(())
 /// ```
 pub struct Panel<'a, Item: ?Sized> {
     name: String,
-    judges: Vec<&'a dyn Judge<Item>>,
+    judges: Vec<Box<dyn Judge<Item> + 'a>>,
     rule: PanelRule,
     least: usize,
 }
 
-/// How the members' values become one.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum PanelRule {
-    /// Their mean.
-    Mean,
-    /// Their median; of an even number, the mean of the two in the middle.
-    Median,
-    /// The most frequent value, ties to the smaller. Of a member with a distribution, its most likely point counts.
-    Majority,
-    /// Their mean with these weights, one per member, none negative; members without a score are left out and the others' weights count in proportion.
-    Weighted(Vec<f64>),
-}
-
 impl<'a, Item: ?Sized> Panel<'a, Item> {
-    /// A panel that scores an item only if every member does.
+    /// A panel that scores an item only if every member does. Members of one type, their references, or boxes (`Box<dyn Judge<Item>>`) for members of
+    /// several types.
     ///
     /// # Errors
     /// [`Error::Shape`] for no member, or as many weights as there are not members; [`Error::NotADistribution`] for weights that are negative, not finite or all 0.
-    pub fn new(name: impl Into<String>, judges: Vec<&'a dyn Judge<Item>>, rule: PanelRule) -> Result<Self, Error> {
+    pub fn new<J: Judge<Item> + 'a>(
+        name: impl Into<String>,
+        judges: impl IntoIterator<Item = J>,
+        rule: PanelRule,
+    ) -> Result<Self, Error> {
+        let boxed = |judge| Box::new(judge) as Box<dyn Judge<Item> + 'a>;
+        let judges: Vec<_> = judges.into_iter().map(boxed).collect();
         if judges.is_empty() {
             return Err(Error::Shape { what: "members of a panel, at least", expected: 1, found: 0 });
         }
@@ -99,9 +102,9 @@ impl<'a, Item: ?Sized> Panel<'a, Item> {
     }
 }
 
-struct Asked<'p, Item: ?Sized>(&'p [&'p dyn Judge<Item>], &'p Item);
+struct Asked<'p, 'a, Item: ?Sized>(&'p [Box<dyn Judge<Item> + 'a>], &'p Item);
 
-impl<Item: ?Sized> Members for Asked<'_, Item> {
+impl<Item: ?Sized> Members for Asked<'_, '_, Item> {
     fn count(&self) -> usize {
         self.0.len()
     }

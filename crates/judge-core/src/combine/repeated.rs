@@ -68,9 +68,16 @@ impl<J: Judge<Item>, Item: ?Sized> Members for Asked<'_, J, Item> {
     }
 }
 
+impl<J> Repeated<J> {
+    /// Its own name.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+}
+
 impl<J: Judge<Item>, Item: ?Sized> Judge<Item> for Repeated<J> {
     fn name(&self) -> &str {
-        &self.name
+        self.name()
     }
 
     fn ask(&self, item: &Item) -> Result<Vec<Request>, JudgeError> {

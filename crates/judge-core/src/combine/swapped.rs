@@ -1,12 +1,13 @@
 use std::borrow::Cow;
 use std::cmp::Ordering;
 
-use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::members::{self, Members, mixture};
 use super::renamed::{Renamed, preference};
-use crate::{CombinedBy, Error, Fields, Judge, JudgeError, Part, Request, Rounds, Score, ScoreDistribution, Verdict};
+use crate::{
+    CombinedBy, Error, Fields, Judge, JudgeError, OrderPolicy, Part, Request, Rounds, Score, ScoreDistribution, Verdict,
+};
 
 /// A judge of pairs asked in both orders: of the item as it is, and with the fields `response_a` and `response_b` exchanged.
 ///
@@ -17,18 +18,6 @@ use crate::{CombinedBy, Error, Fields, Judge, JudgeError, Part, Request, Rounds,
 pub struct Swapped<J> {
     judge: J,
     policy: OrderPolicy,
-}
-
-/// How the two orders of a pair become one preference.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum OrderPolicy {
-    /// The mean of the two preferences.
-    Average,
-    /// The mean where both orders choose the same, else a tie.
-    TieUnlessAgreed,
-    /// That of the given order; the other one is read, and kept as evidence.
-    Given,
 }
 
 impl<J> Swapped<J> {
@@ -131,9 +120,16 @@ fn turned(score: Score) -> Score {
     Score { value: 1.0 - score.value, distribution, ..score }
 }
 
+impl<J: for<'i> Judge<dyn Fields + 'i>> Swapped<J> {
+    /// The name of the judge inside.
+    pub fn name(&self) -> &str {
+        <J as Judge<dyn Fields>>::name(&self.judge)
+    }
+}
+
 impl<Item: Fields + ?Sized, J: for<'i> Judge<dyn Fields + 'i>> Judge<Item> for Swapped<J> {
     fn name(&self) -> &str {
-        <J as Judge<dyn Fields>>::name(&self.judge)
+        self.name()
     }
 
     fn ask(&self, item: &Item) -> Result<Vec<Request>, JudgeError> {

@@ -43,7 +43,7 @@ pub struct Tournament<J, P> {
 }
 
 /// Which answers meet next.
-pub trait Pairing {
+pub trait Pairing: Send + Sync {
     /// The next comparisons of `n` answers, numbered from 0, after the ones that are known; none when enough is known. They are made at once. The same
     /// arguments always lead to the same comparisons.
     ///
@@ -205,9 +205,16 @@ impl<J: for<'i> Judge<dyn Fields + 'i>, P: Pairing> Tournament<J, P> {
     }
 }
 
+impl<J: for<'i> Judge<dyn Fields + 'i>, P> Tournament<J, P> {
+    /// The name of the judge inside.
+    pub fn name(&self) -> &str {
+        <J as Judge<dyn Fields>>::name(&self.judge)
+    }
+}
+
 impl<J: for<'i> Judge<dyn Fields + 'i>, P: Pairing, Item: Fields + ?Sized> Judge<Item> for Tournament<J, P> {
     fn name(&self) -> &str {
-        <J as Judge<dyn Fields>>::name(&self.judge)
+        self.name()
     }
 
     fn ask(&self, item: &Item) -> Result<Vec<Request>, JudgeError> {

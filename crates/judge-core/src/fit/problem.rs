@@ -1,4 +1,4 @@
-use crate::{Error, Layer};
+use crate::Layer;
 
 /// Why layer weights cannot be fitted. Items are counted from 0.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
@@ -66,10 +66,4 @@ pub enum FitProblem {
         /// Its loss.
         loss: f64,
     },
-}
-
-impl From<FitProblem> for Error {
-    fn from(problem: FitProblem) -> Self {
-        Self::Fit { problem }
-    }
 }

@@ -87,10 +87,16 @@ impl InspectorJudge {
     }
 }
 
-impl<Item: Fields + ?Sized> Judge<Item> for InspectorJudge {
+impl InspectorJudge {
     /// The aspect.
-    fn name(&self) -> &str {
+    pub fn name(&self) -> &str {
         &self.settings.aspect
+    }
+}
+
+impl<Item: Fields + ?Sized> Judge<Item> for InspectorJudge {
+    fn name(&self) -> &str {
+        self.name()
     }
 
     fn ask(&self, item: &Item) -> Result<Vec<Request>, JudgeError> {

@@ -1,7 +1,7 @@
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::{Condition, LayerTable, LayerWeights, States, TableOrigin, Variant, WeightMismatch};
+use super::{Condition, LayerTable, LayerWeights, States, TableOrigin, Variant, WeightNote};
 use crate::{
     Backbone, Error, Fields, Judge, JudgeError, LabelLogits, LabelRead, LabelStep, Lens, ModelInfo, PromptTemplate,
     Request, Rounds, Scale, Score, TokenId, Want,
@@ -72,7 +72,7 @@ pub struct LagerJudge {
     variant: Variant,
     origin: TableOrigin,
     read: LabelRead,
-    notes: Vec<WeightMismatch>,
+    notes: Vec<WeightNote>,
 }
 
 impl LagerJudge {
@@ -129,7 +129,7 @@ impl LagerJudge {
     }
 
     /// Differences between the data the weights were fitted on and this judge. Not reported automatically; show them to the user.
-    pub fn weight_notes(&self) -> &[WeightMismatch] {
+    pub fn weight_notes(&self) -> &[WeightNote] {
         &self.notes
     }
 
@@ -153,10 +153,16 @@ impl LagerJudge {
     }
 }
 
-impl<Item: Fields + ?Sized> Judge<Item> for LagerJudge {
+impl LagerJudge {
     /// `lager`, or the variant's name if one was chosen.
-    fn name(&self) -> &str {
+    pub fn name(&self) -> &str {
         self.settings.variant.map_or("lager", Variant::as_str)
+    }
+}
+
+impl<Item: Fields + ?Sized> Judge<Item> for LagerJudge {
+    fn name(&self) -> &str {
+        self.name()
     }
 
     fn ask(&self, item: &Item) -> Result<Vec<Request>, JudgeError> {

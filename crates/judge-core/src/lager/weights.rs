@@ -2,7 +2,8 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Condition, LayerTable, States, Variant, VariantScore};
+use super::{Condition, LayerTable, States, Variant, VariantScore, WeightMismatch};
+use crate::scale::softmax;
 use crate::{Error, LayerWeightFit, Lens, ModelInfo, Scale, same_fingerprint};
 
 /// What a set of layer tables was read from.
@@ -128,7 +129,7 @@ impl LayerWeights {
     ///
     /// # Errors
     /// [`Error::WeightsRefused`] with both sides for another model, layer count, choice of states or lens.
-    pub fn check(&self, used: &TableOrigin, states: States) -> Result<Vec<WeightMismatch>, Error> {
+    pub fn check(&self, used: &TableOrigin, states: States) -> Result<Vec<WeightNote>, Error> {
         let fitted = &self.file.origin;
         let text = |side: &str| side.to_owned();
         let refused = [
@@ -148,15 +149,15 @@ impl LayerWeights {
         }
         let noted = [
             (fitted.scale != used.scale)
-                .then(|| WeightMismatch::Scale { fitted: fitted.scale.clone(), used: used.scale.clone() }),
+                .then(|| WeightNote::Scale { fitted: fitted.scale.clone(), used: used.scale.clone() }),
             (fitted.template != used.template)
-                .then(|| WeightMismatch::Template { fitted: text(&fitted.template), used: text(&used.template) }),
-            (fitted.condition != used.condition).then(|| WeightMismatch::Condition {
+                .then(|| WeightNote::Template { fitted: text(&fitted.template), used: text(&used.template) }),
+            (fitted.condition != used.condition).then(|| WeightNote::Condition {
                 fitted: Box::new(fitted.condition.clone()),
                 used: Box::new(used.condition.clone()),
             }),
             (fitted.dtype != used.dtype)
-                .then(|| WeightMismatch::Dtype { fitted: text(&fitted.dtype), used: text(&used.dtype) }),
+                .then(|| WeightNote::Dtype { fitted: text(&fitted.dtype), used: text(&used.dtype) }),
         ];
         Ok(noted.into_iter().flatten().collect())
     }
@@ -197,64 +198,32 @@ impl From<LayerWeights> for WeightsFile {
     }
 }
 
-/// A way in which weights were made from something else than what they are used on.
+/// A difference between what weights were fitted on and what they are used on that is allowed.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
-pub enum WeightMismatch {
-    /// Another model. Refused.
-    Model {
-        /// Name of the model fitted on.
-        fitted: String,
-        /// Its fingerprint.
-        fitted_fingerprint: String,
-        /// Name of the model used.
-        used: String,
-        /// Its fingerprint.
-        used_fingerprint: String,
-    },
-    /// Another number of blocks. Refused.
-    LayerCount {
-        /// Blocks fitted on.
-        fitted: usize,
-        /// Blocks used.
-        used: usize,
-    },
-    /// Another choice of layers. Refused.
-    States {
-        /// Fitted on.
-        fitted: States,
-        /// Used.
-        used: States,
-    },
-    /// Another lens. Refused.
-    Lens {
-        /// Fitted with.
-        fitted: Lens,
-        /// Used.
-        used: Lens,
-    },
-    /// Another scale. Allowed.
+pub enum WeightNote {
+    /// Another scale.
     Scale {
         /// Fitted on.
         fitted: Scale,
         /// Used.
         used: Scale,
     },
-    /// Another prompt template. Allowed.
+    /// Another prompt template.
     Template {
         /// Id of the template fitted on.
         fitted: String,
         /// Id of the template used.
         used: String,
     },
-    /// Another condition, or other settings of it. Allowed.
+    /// Another condition, or other settings of it.
     Condition {
         /// Fitted under.
         fitted: Box<Condition>,
         /// Used.
         used: Box<Condition>,
     },
-    /// Another arithmetic. Allowed.
+    /// Another arithmetic.
     Dtype {
         /// Fitted in.
         fitted: String,
@@ -263,17 +232,9 @@ pub enum WeightMismatch {
     },
 }
 
-impl fmt::Display for WeightMismatch {
+impl fmt::Display for WeightNote {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Model { fitted, fitted_fingerprint, used, used_fingerprint } => {
-                write!(f, "fitted on the model {fitted} ({fitted_fingerprint}), used on {used} ({used_fingerprint})")
-            }
-            Self::LayerCount { fitted, used } => {
-                write!(f, "fitted on a model of {fitted} blocks, used on one of {used}")
-            }
-            Self::States { fitted, used } => write!(f, "fitted on the states {fitted}, used on {used}"),
-            Self::Lens { fitted, used } => write!(f, "fitted with the lens {fitted:?}, used with {used:?}"),
             Self::Scale { fitted, used } => {
                 let labels = |scale: &Scale| scale.labels().collect::<Vec<_>>().join(" ");
                 write!(f, "fitted on the scale [{}], used on [{}]", labels(fitted), labels(used))
@@ -283,13 +244,4 @@ impl fmt::Display for WeightMismatch {
             Self::Dtype { fitted, used } => write!(f, "fitted in {fitted}, used in {used}"),
         }
     }
-}
-
-/// Softmax with the largest entry subtracted first; empty for no entries.
-pub(crate) fn softmax(logits: &[f64]) -> Vec<f64> {
-    let max = logits.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-    let mut weights: Vec<f64> = logits.iter().map(|&z| (z - max).exp()).collect();
-    let sum: f64 = weights.iter().sum();
-    weights.iter_mut().for_each(|w| *w /= sum);
-    weights
 }

@@ -97,13 +97,20 @@ impl PromptedJudge {
     }
 }
 
+impl PromptedJudge {
+    /// The name of the judge that was chosen.
+    pub fn name(&self) -> &str {
+        match self {
+            Self::Written(judge) => judge.name(),
+            Self::Read(judge) => (**judge).name(),
+            Self::Likelihood(judge) => judge.name(),
+        }
+    }
+}
+
 impl<Item: Fields + ?Sized> Judge<Item> for PromptedJudge {
     fn name(&self) -> &str {
-        match self {
-            Self::Written(judge) => Judge::<Item>::name(judge),
-            Self::Read(judge) => Judge::<Item>::name(&**judge),
-            Self::Likelihood(judge) => Judge::<Item>::name(judge),
-        }
+        self.name()
     }
 
     fn ask(&self, item: &Item) -> Result<Vec<Request>, JudgeError> {

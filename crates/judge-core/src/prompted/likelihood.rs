@@ -30,9 +30,16 @@ impl LikelihoodJudge {
     }
 }
 
+impl LikelihoodJudge {
+    /// The family's name.
+    pub fn name(&self) -> &str {
+        self.family.name()
+    }
+}
+
 impl<Item: Fields + ?Sized> Judge<Item> for LikelihoodJudge {
     fn name(&self) -> &str {
-        self.family.name()
+        self.name()
     }
 
     fn ask(&self, item: &Item) -> Result<Vec<Request>, JudgeError> {

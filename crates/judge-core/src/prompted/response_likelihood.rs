@@ -85,10 +85,16 @@ impl ResponseLikelihoodJudge {
     }
 }
 
-impl<Item: Fields + ?Sized> Judge<Item> for ResponseLikelihoodJudge {
+impl ResponseLikelihoodJudge {
     /// `response_likelihood`.
-    fn name(&self) -> &str {
+    pub fn name(&self) -> &str {
         "response_likelihood"
+    }
+}
+
+impl<Item: Fields + ?Sized> Judge<Item> for ResponseLikelihoodJudge {
+    fn name(&self) -> &str {
+        self.name()
     }
 
     fn ask(&self, item: &Item) -> Result<Vec<Request>, JudgeError> {

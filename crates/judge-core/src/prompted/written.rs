@@ -48,9 +48,16 @@ impl WrittenJudge {
     }
 }
 
+impl WrittenJudge {
+    /// The family's name.
+    pub fn name(&self) -> &str {
+        self.family.name()
+    }
+}
+
 impl<Item: Fields + ?Sized> Judge<Item> for WrittenJudge {
     fn name(&self) -> &str {
-        self.family.name()
+        self.name()
     }
 
     fn ask(&self, item: &Item) -> Result<Vec<Request>, JudgeError> {

@@ -2,21 +2,20 @@ use std::collections::{HashSet, VecDeque};
 use std::error::Error as StdError;
 use std::ops::ControlFlow;
 
+use super::event::{ItemResult, RunEvent, RunSettings, RunSummary, Tally};
 use super::pass::{Pass, Question, Waiting, cut};
-use super::{ItemResult, RunEvent, RunSettings, RunSummary, Tally};
 use crate::{
     BackboneError, ContractBreach, Error, Exchange, ItemId, Judge, JudgeError, Outcome, Request, Rounds, Verdict,
 };
 
 type BoxError = Box<dyn StdError + Send + Sync>;
-type Items<'r, Item> = &'r mut dyn Iterator<Item = Result<(ItemId, Item), BoxError>>;
 type Observer<'r, Item> = &'r mut dyn FnMut(RunEvent<Item>) -> Result<ControlFlow<()>, BoxError>;
 
 /// A run while the model works: items on their way from the iterator to their verdicts.
 pub(super) struct Flight<'r, 'a, Item> {
     judges: &'r [&'a dyn Judge<Item>],
     settings: &'r RunSettings,
-    items: Items<'r, Item>,
+    items: &'r mut dyn Supply<Item>,
     observer: Observer<'r, Item>,
     summary: RunSummary,
     seen: HashSet<[u8; 16]>,
@@ -35,6 +34,31 @@ pub(super) struct Flight<'r, 'a, Item> {
     source: Source,
     /// How the run ends before the items do.
     stopped: Option<Stop>,
+}
+
+/// Where the items of a run come from.
+pub(super) trait Supply<Item> {
+    /// The next item. If `idle`, nothing is under way and no other event can come before one: then it waits, and never says [`Supplied::NoneYet`].
+    fn next(&mut self, idle: bool) -> Supplied<Item>;
+}
+
+/// What a [`Supply`] has.
+pub(super) enum Supplied<Item> {
+    Item(ItemId, Item),
+    /// None now; there may be one later.
+    NoneYet,
+    Ended,
+    Failed(BoxError),
+}
+
+impl<Item, I: Iterator<Item = Result<(ItemId, Item), BoxError>>> Supply<Item> for I {
+    fn next(&mut self, _idle: bool) -> Supplied<Item> {
+        match Iterator::next(self) {
+            Some(Ok((id, item))) => Supplied::Item(id, item),
+            Some(Err(error)) => Supplied::Failed(error),
+            None => Supplied::Ended,
+        }
+    }
 }
 
 enum Source {
@@ -68,7 +92,7 @@ impl<'r, 'a, Item> Flight<'r, 'a, Item> {
     pub(super) fn new(
         judges: &'r [&'a dyn Judge<Item>],
         settings: &'r RunSettings,
-        items: Items<'r, Item>,
+        items: &'r mut dyn Supply<Item>,
         observer: Observer<'r, Item>,
     ) -> Self {
         let tallies = judges.iter().map(|judge| Tally::new(judge.name())).collect();
@@ -122,16 +146,19 @@ impl<'r, 'a, Item> Flight<'r, 'a, Item> {
             if !matches!(self.source, Source::Open) {
                 break;
             }
-            let (id, item) = match self.items.next() {
-                None => {
+            // Nothing is under way: there is nothing else to do than to wait for an item.
+            let idle = self.waiting.len() == 0 && self.taken.is_empty();
+            let (id, item) = match self.items.next(idle) {
+                Supplied::Item(id, item) => (id, item),
+                Supplied::NoneYet => break,
+                Supplied::Ended => {
                     self.source = Source::Ended;
                     break;
                 }
-                Some(Err(source)) => {
+                Supplied::Failed(source) => {
                     self.source = Source::Failed(Error::Items { source });
                     break;
                 }
-                Some(Ok(next)) => next,
             };
             if self.settings.unique_ids && !self.seen.insert(digest(&id)) {
                 self.source = Source::Failed(Error::DuplicateId { id });

@@ -1,6 +1,45 @@
 use serde_json::{Value, json};
 
-use crate::{Judge, JudgeError, Prompt, Request, Rounds, Score, Want};
+use super::{RunSettings, Runner};
+use crate::{Error, Judge, JudgeError, Outcome, Prompt, Request, Rounds, Score, TextModel, Want};
+
+/// What a model says of each of these prompts, in their order. For what fits into memory; [`ReadOnly`] streams.
+///
+/// Equal prompts are passed once. A prompt that cannot be read is [`Outcome::Unscored`] with the reason.
+///
+/// The logits of the labels `1` to `5` at every layer, where the reply would begin:
+///
+/// ```
+/// use judge_core::testing::ScriptedBackbone;
+/// use judge_core::{LabelRead, Prompt, Scale, Want, read};
+///
+/// let model = ScriptedBackbone::new(4);
+/// let labels = LabelRead::at_every_layer(&Scale::integers(1, 5)?, &model)?;
+/// let prompts = ["Good? ", "Bad? "].map(|text| Prompt::user(text).with_prefill("score: "));
+/// for outcome in read(&model, prompts, &Want { labels: vec![labels.clone()], ..Want::default() })? {
+///     let logits = outcome.reading()?.labels(&labels)?;
+///     let end = logits.prompt_end()?;
+///     for &layer in &logits.layers {
+///         assert_eq!(logits.row(end, layer).map(<[f32]>::len), Some(5));
+///     }
+/// }
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
+/// # Errors
+/// [`Error::Item`], with the prompt's number from 0 as its id, if the model cannot bring what is wanted; [`Error::Backbone`] and [`Error::Contract`].
+pub fn read(
+    model: &dyn TextModel,
+    prompts: impl IntoIterator<Item = Prompt>,
+    want: &Want,
+) -> Result<Vec<Outcome>, Error> {
+    let reader = ReadOnly::new(want.clone());
+    let settings = RunSettings { unique_ids: false, ..RunSettings::default() };
+    let prompts = prompts.into_iter().enumerate().map(|(number, prompt)| (number.into(), ((), prompt)));
+    let results = Runner::new(model, vec![&reader]).with_settings(settings).collect(prompts)?;
+    // One judge that asks once, for one thing.
+    Ok(results.into_iter().flat_map(|result| result.outcomes.into_iter().flatten().flatten()).collect())
+}
 
 /// Reads prompts without judging them: a judge of `(T, Prompt)` whose score is the number of tokens read.
 ///

@@ -6,8 +6,9 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result};
 use clap::Args;
 use judge_core::{
-    Backbone, Fields, GradeConvention, Judge, JudgeError, LayerWeights, PromptFamily, PromptTemplate, PromptedJudge,
-    Reason, Request, RewardJudge, Rounds, RunSummary, Scale, Score, Task, VerdictFrom, settings_from_json,
+    Backbone, Fields, GradeConvention, Judge, JudgeError, LagerJudge, LayerWeights, PromptFamily, PromptTemplate,
+    PromptedJudge, Reason, Request, RewardJudge, Rounds, RunSummary, Scale, Score, Task, VerdictFrom,
+    settings_from_json,
 };
 use judge_data::{ORIGIN, Settings, load};
 use judge_models::Model;
@@ -186,7 +187,7 @@ impl PromptedArgs {
         let AskedJudge::Prompted(judge) = judge else { return None };
         match &**judge {
             PromptedJudge::Read(judge) if self.verdict == VerdictFrom::Layers && !self.apart => {
-                Some(&judge.settings().scale)
+                Some(&LagerJudge::settings(judge).scale)
             }
             _ => None,
         }

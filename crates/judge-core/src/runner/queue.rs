@@ -1,0 +1,307 @@
+use std::any::Any;
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::future::Future;
+use std::ops::ControlFlow;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::Pin;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{self, TryRecvError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::task::{Context, Poll, Waker};
+use std::thread::{self, JoinHandle};
+
+use super::flight::{Supplied, Supply};
+use super::{ItemResult, RunEvent, RunSettings, Runner};
+use crate::{Error, ItemId, Judge, TextModel};
+
+/// Judges items as they come, one at a time from many places: the handle for a service.
+///
+/// A thread of its own holds the model and the judges. [`submit`](Self::submit) hands it an item and returns at once; the [`Pending`] result is waited for
+/// on a thread, or awaited in any async program. Items that wait together share passes and batches as in a [`Runner`], which does the work, and a result does
+/// not depend on its company here either.
+///
+/// ```
+/// use judge_core::testing::ScriptedBackbone;
+/// use judge_core::{JudgeQueue, PromptFamily, WrittenJudge};
+///
+/// let model = ScriptedBackbone::new(2).with_reply(|prompt| if prompt.contains("4") { "[[9]]".into() } else { "[[2]]".into() });
+/// let judge = WrittenJudge::new(PromptFamily::built_in("single")?);
+/// let queue = JudgeQueue::start(model, vec![Box::new(judge)]);
+/// let [right, wrong] = ["4", "5"].map(|answer| queue.submit([("instruction", "2 + 2?"), ("response", answer)]));
+/// assert_eq!(wrong.wait()?.verdicts[0].value(), Some(2.0));
+/// assert_eq!(right.wait()?.verdicts[0].value(), Some(9.0));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
+/// # How it ends
+///
+/// Dropping the queue ends the work at the model's next answer, and waits for the thread; [`finish`](Self::finish) waits for all results first. What ends a
+/// [`Runner`]'s run ends the queue: an error of a judge or the model, or a panic of either. In each case every item that has no result, also one that is submitted
+/// later, gets the [`QueueError`] that says why. Nobody waits for ever, unless the model does. To go on, start another queue.
+///
+/// There is no bound on how many items wait: whoever submits faster than the model answers has to bound it.
+pub struct JudgeQueue<Item> {
+    /// `None` once no more items are taken.
+    send: Option<mpsc::Sender<Submitted<Item>>>,
+    thread: Option<JoinHandle<()>>,
+    ended: Arc<OnceLock<QueueError>>,
+    cancelled: Arc<AtomicBool>,
+}
+
+/// Why an item of a [`JudgeQueue`] has no result.
+#[derive(Clone, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum QueueError {
+    /// A judge or the model failed, which ended the queue.
+    #[error("the queue ended with an error: {0}")]
+    Failed(#[source] Arc<Error>),
+    /// A judge or the model panicked, which ended the queue.
+    #[error("the queue ended with a panic: {message}")]
+    Panicked {
+        /// What the panic said.
+        message: String,
+    },
+    /// The queue was dropped before the item was judged.
+    #[error("the queue was closed before the item was judged")]
+    Closed,
+}
+
+/// An item's result, once there is one; see [`JudgeQueue::submit`].
+///
+/// [`wait`](Self::wait) blocks the thread. In an async program, await it: it needs no particular runtime. Whoever drops it gives up the result; an item that has
+/// not been taken up by then is not judged.
+pub struct Pending<Item> {
+    slot: Arc<Slot<Item>>,
+}
+
+type Outcome<Item> = Result<ItemResult<Item>, QueueError>;
+
+/// Where a result is put down and picked up.
+struct Slot<Item> {
+    state: Mutex<State<Item>>,
+    known: Condvar,
+}
+
+struct State<Item> {
+    result: Option<Outcome<Item>>,
+    waker: Option<Waker>,
+}
+
+impl<Item> Slot<Item> {
+    /// No user code runs under the lock, so a poisoned one holds a whole state.
+    fn state(&self) -> MutexGuard<'_, State<Item>> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The other end of a [`Pending`]: dropped without a result, it says why the queue ended.
+struct Promise<Item> {
+    slot: Arc<Slot<Item>>,
+    ended: Arc<OnceLock<QueueError>>,
+    kept: bool,
+}
+
+impl<Item> Promise<Item> {
+    fn keep(mut self, result: ItemResult<Item>) {
+        self.kept = true;
+        self.put(Ok(result));
+    }
+
+    fn put(&self, result: Outcome<Item>) {
+        let mut state = self.slot.state();
+        state.result = Some(result);
+        let waker = state.waker.take();
+        drop(state);
+        self.slot.known.notify_all();
+        if let Some(waker) = waker {
+            waker.wake();
+        }
+    }
+}
+
+impl<Item> Drop for Promise<Item> {
+    fn drop(&mut self) {
+        if !self.kept {
+            self.put(Err(self.ended.get().cloned().unwrap_or(QueueError::Closed)));
+        }
+    }
+}
+
+struct Submitted<Item> {
+    item: Item,
+    promise: Promise<Item>,
+}
+
+impl<Item: Send + 'static> JudgeQueue<Item> {
+    /// A queue for one model and these judges, each of which gives every item a verdict, in this order. Runs with [`RunSettings::default`], but for the order of
+    /// results, which each come as soon as they are known.
+    pub fn start(model: impl TextModel + 'static, judges: Vec<Box<dyn Judge<Item>>>) -> Self {
+        Self::start_with(model, judges, RunSettings::default())
+    }
+
+    /// The same with a [window](RunSettings::window) and [rounds](RunSettings::max_rounds) of one's own; the other settings mean nothing here.
+    pub fn start_with(
+        model: impl TextModel + 'static,
+        judges: Vec<Box<dyn Judge<Item>>>,
+        settings: RunSettings,
+    ) -> Self {
+        let (send, receive) = mpsc::channel();
+        let ended = Arc::new(OnceLock::new());
+        let cancelled = Arc::new(AtomicBool::new(false));
+        let thread = {
+            let (ended, cancelled) = (Arc::clone(&ended), Arc::clone(&cancelled));
+            thread::spawn(move || {
+                // Outside of what may unwind, so that nobody is told before it is known why.
+                let promises = RefCell::new(HashMap::new());
+                let served = catch_unwind(AssertUnwindSafe(|| {
+                    let mut queued = Queued { receive: &receive, promises: &promises, cancelled: &cancelled, next: 0 };
+                    serve(&model, &judges, settings, &mut queued)
+                }));
+                let _ = ended.set(match served {
+                    Ok(Ok(())) => QueueError::Closed,
+                    Ok(Err(error)) => QueueError::Failed(Arc::new(error)),
+                    Err(panic) => QueueError::Panicked { message: message(panic.as_ref()) },
+                });
+                // What is left in them is told so, and so is whatever comes later.
+                drop((promises, receive));
+            })
+        };
+        Self { send: Some(send), thread: Some(thread), ended, cancelled }
+    }
+
+    /// Hands over an item, and returns at once. Its [id](ItemResult::id) is its number, from 0, among those that were taken up.
+    pub fn submit(&self, item: Item) -> Pending<Item> {
+        let slot = Arc::new(Slot { state: Mutex::new(State { result: None, waker: None }), known: Condvar::new() });
+        let promise = Promise { slot: Arc::clone(&slot), ended: Arc::clone(&self.ended), kept: false };
+        if let Some(send) = &self.send {
+            // Where nobody receives any more, what was sent is dropped, and so the promise says why.
+            let _ = send.send(Submitted { item, promise });
+        }
+        Pending { slot }
+    }
+
+    /// Takes no more items, and returns when every one that was submitted has its result.
+    ///
+    /// # Errors
+    /// [`QueueError`] if the queue ended before that.
+    pub fn finish(mut self) -> Result<(), QueueError> {
+        self.send = None;
+        self.join();
+        match self.ended.get() {
+            None | Some(QueueError::Closed) => Ok(()),
+            Some(error) => Err(error.clone()),
+        }
+    }
+}
+
+impl<Item> JudgeQueue<Item> {
+    fn join(&mut self) {
+        // A waker may drop the queue on the queue's own thread, which cannot wait for itself.
+        let other = |thread: &JoinHandle<()>| thread.thread().id() != thread::current().id();
+        if let Some(thread) = self.thread.take().filter(other) {
+            // It catches what panics, and has nothing to return.
+            let _ = thread.join();
+        }
+    }
+}
+
+impl<Item> Drop for JudgeQueue<Item> {
+    fn drop(&mut self) {
+        self.cancelled.store(true, Ordering::Relaxed);
+        self.send = None;
+        self.join();
+    }
+}
+
+fn serve<Item>(
+    model: &dyn TextModel,
+    judges: &[Box<dyn Judge<Item>>],
+    settings: RunSettings,
+    queued: &mut Queued<'_, Item>,
+) -> Result<(), Error> {
+    let judges = judges.iter().map(AsRef::as_ref).collect();
+    let settings = RunSettings { in_order: false, unique_ids: false, ..settings };
+    let (promises, cancelled) = (queued.promises, queued.cancelled);
+    let mut observe = |event| {
+        if let RunEvent::Item(result) = event {
+            let result: ItemResult<Item> = result;
+            let promise = promises.borrow_mut().remove(&result.id);
+            if let Some(promise) = promise {
+                promise.keep(result);
+            }
+        }
+        Ok(if cancelled.load(Ordering::Relaxed) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
+    };
+    Runner::new(model, judges).with_settings(settings).run_supply(queued, &mut observe).map(drop)
+}
+
+/// The items that were submitted, as a run takes them.
+struct Queued<'q, Item> {
+    receive: &'q mpsc::Receiver<Submitted<Item>>,
+    promises: &'q RefCell<HashMap<ItemId, Promise<Item>>>,
+    cancelled: &'q AtomicBool,
+    next: usize,
+}
+
+impl<Item> Supply<Item> for Queued<'_, Item> {
+    fn next(&mut self, idle: bool) -> Supplied<Item> {
+        loop {
+            let submitted = if idle {
+                self.receive.recv().map_err(|_| TryRecvError::Disconnected)
+            } else {
+                self.receive.try_recv()
+            };
+            if self.cancelled.load(Ordering::Relaxed) {
+                return Supplied::Ended;
+            }
+            match submitted {
+                // Nobody waits for it any more.
+                Ok(Submitted { promise, .. }) if Arc::strong_count(&promise.slot) == 1 => {}
+                Ok(Submitted { item, promise }) => {
+                    let id = ItemId::from(self.next);
+                    self.next += 1;
+                    self.promises.borrow_mut().insert(id.clone(), promise);
+                    return Supplied::Item(id, item);
+                }
+                Err(TryRecvError::Empty) => return Supplied::NoneYet,
+                Err(TryRecvError::Disconnected) => return Supplied::Ended,
+            }
+        }
+    }
+}
+
+/// What a panic said.
+fn message(panic: &(dyn Any + Send)) -> String {
+    let text = panic.downcast_ref::<String>().map(String::as_str);
+    text.or(panic.downcast_ref::<&str>().copied()).unwrap_or("a panic without a message").to_owned()
+}
+
+impl<Item> Pending<Item> {
+    /// Blocks this thread until there is a result.
+    ///
+    /// # Errors
+    /// [`QueueError`] if the queue ended before that.
+    pub fn wait(self) -> Result<ItemResult<Item>, QueueError> {
+        let mut state = self.slot.state();
+        loop {
+            if let Some(result) = state.result.take() {
+                return result;
+            }
+            state = self.slot.known.wait(state).unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+}
+
+impl<Item> Future for Pending<Item> {
+    type Output = Result<ItemResult<Item>, QueueError>;
+
+    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        let mut state = self.slot.state();
+        if let Some(result) = state.result.take() {
+            return Poll::Ready(result);
+        }
+        state.waker = Some(context.waker().clone());
+        Poll::Pending
+    }
+}

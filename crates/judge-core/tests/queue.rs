@@ -1,0 +1,144 @@
+//! A queue for services: results that do not depend on company, and an end that everybody hears of.
+
+use std::future::Future;
+use std::pin::pin;
+use std::sync::{Arc, Mutex};
+use std::task::{Context, Poll, Wake, Waker};
+use std::thread::{self, Thread};
+
+use judge_core::testing::ScriptedBackbone;
+use judge_core::{
+    Backbone, Judge, JudgeError, JudgeQueue, Pending, PromptFamily, QueueError, Reason, Replicas, Request, Rounds,
+    Runner, Score, TextModel, WrittenJudge,
+};
+
+type Item = Vec<(&'static str, String)>;
+
+fn item(response: impl ToString) -> Item {
+    vec![("instruction", "Count.".to_owned()), ("response", response.to_string())]
+}
+
+fn judge() -> WrittenJudge {
+    WrittenJudge::new(PromptFamily::built_in("single").unwrap())
+}
+
+/// Grades a response by its length, and writes no grade for `none`.
+fn model() -> ScriptedBackbone {
+    ScriptedBackbone::new(2).with_reply(|prompt| match prompt {
+        prompt if prompt.contains("none") => "no grade".into(),
+        prompt => format!("[[{}]]", prompt.len() % 10 + 1),
+    })
+}
+
+fn queue(model: impl TextModel + 'static) -> JudgeQueue<Item> {
+    JudgeQueue::start(model, vec![Box::new(judge()), Box::new(judge())])
+}
+
+/// A runtime in eight lines: parks the thread until it is woken.
+fn block_on<F: Future>(future: F) -> F::Output {
+    struct Unpark(Thread);
+    impl Wake for Unpark {
+        fn wake(self: Arc<Self>) {
+            self.0.unpark();
+        }
+    }
+    let (mut future, waker) = (pin!(future), Waker::from(Arc::new(Unpark(thread::current()))));
+    loop {
+        match future.as_mut().poll(&mut Context::from_waker(&waker)) {
+            Poll::Ready(output) => return output,
+            Poll::Pending => thread::park(),
+        }
+    }
+}
+
+#[test]
+fn items_from_many_threads_get_what_each_gets_alone() {
+    let copies = || (0..2).map(|_| Box::new(model()) as Box<dyn Backbone>).collect();
+    let models: [Box<dyn TextModel>; 2] = [Box::new(model()), Box::new(Replicas::new(copies()).unwrap())];
+    for one in models {
+        let queue = queue(one);
+        thread::scope(|scope| {
+            for thread in 0..4 {
+                let queue = &queue;
+                scope.spawn(move || {
+                    let texts: Vec<String> = (0..20).map(|n| "x".repeat(thread * n)).collect();
+                    let pending: Vec<Pending<Item>> = texts.iter().map(|text| queue.submit(item(text))).collect();
+                    for (text, pending) in texts.iter().zip(pending) {
+                        let (model, judge) = (model(), judge());
+                        let alone = Runner::new(&model, vec![&judge]).collect([(0.into(), item(text))]).unwrap();
+                        let found = if text.len() % 2 == 0 { pending.wait() } else { block_on(pending) }.unwrap();
+                        assert_eq!(found.item, item(text));
+                        assert_eq!(found.verdicts, [alone[0].verdicts[0].clone(), alone[0].verdicts[0].clone()]);
+                    }
+                });
+            }
+        });
+        // One item at a time is never kept waiting for company, and an item's fault is its own.
+        let unscored = queue.submit(item("none")).wait().unwrap();
+        assert_eq!(unscored.verdicts[0].unscored().unwrap().reason, Reason::Unparsed);
+        assert!(queue.submit(item("5")).wait().unwrap().verdicts[0].value().is_some());
+        queue.finish().unwrap();
+    }
+}
+
+#[test]
+fn what_was_submitted_is_judged_before_a_queue_is_finished() {
+    let model = Arc::new(model());
+    let queue = queue(Arc::clone(&model));
+    let pending: Vec<_> = (0..50).map(|n| queue.submit(item(n))).collect();
+    queue.finish().unwrap();
+    assert_eq!(Arc::strong_count(&model), 1, "the thread is gone, and the model with it");
+    assert!(pending.into_iter().all(|pending| pending.wait().is_ok()));
+}
+
+#[test]
+fn a_panic_is_an_error_for_every_item_that_waits_and_comes_later() {
+    let queue = queue(ScriptedBackbone::new(2).with_reply(|_| panic!("out of memory")));
+    let pending: Vec<_> = (0..5).map(|n| queue.submit(item(n))).collect();
+    for pending in pending.into_iter().chain([queue.submit(item("later"))]) {
+        assert_eq!(pending.wait().unwrap_err().to_string(), "the queue ended with a panic: out of memory");
+    }
+    assert!(matches!(queue.finish(), Err(QueueError::Panicked { .. })));
+}
+
+#[test]
+fn an_error_ends_the_queue_with_its_reason() {
+    struct Broken;
+    impl Judge<Item> for Broken {
+        fn name(&self) -> &str {
+            "broken"
+        }
+        fn ask(&self, _: &Item) -> Result<Vec<Request>, JudgeError> {
+            Err(JudgeError::failed("no licence"))
+        }
+        fn decide(&self, _: &Item, _: &Rounds<'_>) -> Result<Score, JudgeError> {
+            unreachable!("it never asks")
+        }
+    }
+    let queue = JudgeQueue::start(model(), vec![Box::new(Broken)]);
+    let error = block_on(queue.submit(item("4"))).unwrap_err();
+    assert_eq!(error.to_string(), "the queue ended with an error: judge broken, item 0: no licence");
+    assert!(matches!(queue.submit(item("5")).wait(), Err(QueueError::Failed(_))));
+}
+
+#[test]
+fn a_dropped_queue_ends_its_thread_and_tells_who_waits() {
+    let model = Arc::new(model());
+    drop(queue(Arc::clone(&model)));
+    assert_eq!(Arc::strong_count(&model), 1);
+
+    // Dropped while the model works, by the model's own thread: there is no better time to show that nobody hangs.
+    let own: Arc<Mutex<Option<JudgeQueue<Item>>>> = Arc::default();
+    let dropped = Arc::clone(&own);
+    let model = ScriptedBackbone::new(2).with_reply(move |_| {
+        drop(dropped.lock().unwrap().take());
+        "[[1]]".into()
+    });
+    let mut guard = own.lock().unwrap();
+    let queue = guard.insert(queue(model));
+    let pending: Vec<_> = (0..3).map(|n| queue.submit(item(n))).collect();
+    drop(guard);
+    for pending in pending {
+        assert!(matches!(pending.wait(), Err(QueueError::Closed)));
+    }
+}

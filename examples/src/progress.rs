@@ -102,8 +102,8 @@ impl Progress {
         self.state.lock().unwrap_or_else(PoisonError::into_inner).note = note;
     }
 
-    /// Does `work`, which names each of its steps as it begins. One that runs for two seconds gets a line of its own, while it runs; this holds of a run of a single
-    /// step too.
+    /// Does `work`, which names each of its steps as it begins. One that runs for two seconds gets a line of its own, while it runs; this
+    /// holds of a run of a single step too.
     pub fn tell_of_slow_steps<T>(&self, work: impl FnOnce(&dyn Fn(String)) -> T) -> T {
         let (sender, steps) = channel();
         thread::scope(|scope| {

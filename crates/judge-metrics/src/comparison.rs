@@ -182,7 +182,8 @@ impl Comparison {
         self.statistics_observed(rows, &|_| ())
     }
 
-    /// The same, telling `observer` of each statistic before it is computed. Numbers ascend. What rows do not bring is passed over, and what takes no time may be.
+    /// The same, telling `observer` of each statistic before it is computed. Numbers ascend. What rows do not bring is passed over, and
+    /// what takes no time may be.
     pub fn statistics_observed(&self, rows: &[usize], observer: &dyn Fn(StatisticStarted<'_>)) -> Comparisons {
         let items: Vec<&ComparedItem> = rows.iter().filter_map(|&row| self.items.get(row)).collect();
         let mut found = Collector::new(&self.settings, &items, observer);

@@ -102,7 +102,8 @@ pub(crate) fn two_raters_vary<R: AsRef<[Option<f64>]>>(ratings: &[R]) -> bool {
 /// # Ok::<(), judge_metrics::Error>(())
 /// ```
 ///
-/// Ratings are sorted, and units with the same ratings put together, once for all resamples: one costs O(units), and O(raters) for each kind of unit that it holds.
+/// Ratings are sorted, and units with the same ratings put together, once for all resamples: a resample costs O(units), and O(raters) for
+/// each kind of unit that it holds.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RatedUnits {
     /// The distinct ratings that are compared, ascending, times `scale`.
@@ -239,7 +240,7 @@ impl RatedUnits {
         counts
     }
 
-    /// Where each value lies when values occur so often: ordinal differences are those of ranks, as interval differences are those of values.
+    /// Where each value lies when values occur so often: ordinal differences are those of ranks, as interval ones are those of values.
     fn places(&self, counts: &[f64], measurement: Measurement) -> Vec<f64> {
         if measurement != Measurement::Ordinal {
             return self.values.clone();

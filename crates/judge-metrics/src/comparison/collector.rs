@@ -97,7 +97,8 @@ impl<'a> Collector<'a> {
         self.only.is_none_or(|only| only.iter().any(|wanted| wanted == name))
     }
 
-    /// Whether this statistic is wanted. If so it is computed now, which the observer is told, once: whatever computes one by itself asks here first.
+    /// Whether this statistic is wanted. If so it is computed now, which the observer is told, once: whatever computes one by itself asks
+    /// here first.
     pub(super) fn starts(&self, name: &str) -> bool {
         let wanted = self.wants(name);
         if let (true, Some(Observer { tell, told })) = (wanted, &self.observer) {

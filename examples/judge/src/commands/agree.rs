@@ -84,7 +84,15 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
         }
     }
     let bar = progress("comparing sets of rows", rows_of.len() + 1, cli.quiet);
-    let mut overall = comparison.statistics(&all);
+    let statistics = |comparison: &Comparison, rows: &[usize]| {
+        let computed = |observer: &dyn Fn(String)| {
+            comparison.statistics_observed(rows, &|started| {
+                observer(format!("computing {} ({} of {})", started.name, started.number, started.of));
+            })
+        };
+        bar.tell_of_slow_steps(computed)
+    };
+    let mut overall = statistics(&comparison, &all);
     let wanted = |name: &String| cli.statistics.as_ref().is_none_or(|names| names.contains(name));
     let means = means::means(comparison.items(), &unlabelled, cli.level);
     overall.statistics.extend(means.into_iter().filter(|(name, _)| wanted(name)));
@@ -101,7 +109,7 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
     }
     bar.inc(1);
     let of_group = |(group, rows): (String, Vec<usize>)| {
-        let found = comparison.statistics(&rows);
+        let found = statistics(&comparison, &rows);
         bar.inc(1);
         (group, found)
     };

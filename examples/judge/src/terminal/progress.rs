@@ -1,11 +1,16 @@
 //! How far a run is: one line that is redrawn in a terminal, and now and then a line of its own in a log.
 
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::sync::{Mutex, PoisonError};
+use std::thread;
 use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressStyle};
 
 use crate::terminal::console::tell;
+
+/// How long a step of [`Progress::tell_of_slow_steps`] runs before anybody is told of it.
+const PATIENCE: Duration = Duration::from_secs(2);
 
 /// Between two drawings in a terminal.
 const REDRAW: Duration = Duration::from_millis(100);
@@ -17,6 +22,7 @@ const REDRAW: Duration = Duration::from_millis(100);
 pub struct Progress {
     what: &'static str,
     total: usize,
+    quiet: bool,
     start: Instant,
     shown: Shown,
     state: Mutex<State>,
@@ -45,6 +51,7 @@ impl Progress {
         let progress = Self {
             what,
             total,
+            quiet,
             start: Instant::now(),
             shown: shown(total, quiet),
             state: Mutex::new(State::default()),
@@ -95,6 +102,29 @@ impl Progress {
         self.state.lock().unwrap_or_else(PoisonError::into_inner).note = note;
     }
 
+    /// Does `work`, which names each of its steps as it begins. One that runs for two seconds gets a line of its own, while it runs; this
+    /// holds of a run of a single step too.
+    pub fn tell_of_slow_steps<T>(&self, work: impl FnOnce(&dyn Fn(String)) -> T) -> T {
+        let (sender, steps) = channel();
+        thread::scope(|scope| {
+            scope.spawn(move || tell_of_slow(&steps, PATIENCE, |step| self.say(&step)));
+            // The sender goes with the work, and with it the thread.
+            work(&move |step| {
+                // The thread ends after the sender alone.
+                let _ = sender.send(step);
+            })
+        })
+    }
+
+    /// A line of its own, which stays.
+    fn say(&self, line: &str) {
+        match &self.shown {
+            _ if self.quiet => {}
+            Shown::Terminal(bar) => bar.println(line),
+            Shown::Nowhere | Shown::Log => tell(line),
+        }
+    }
+
     fn line(&self, state: &State, elapsed: Duration) -> String {
         let line = line(self.what, state.done, self.total, state.tokens, elapsed);
         if state.note.is_empty() { line } else { format!("{line}; {}", state.note) }
@@ -104,6 +134,18 @@ impl Progress {
 impl Drop for Progress {
     fn drop(&mut self) {
         self.finish_and_clear();
+    }
+}
+
+/// Says once of each step that no other follows it in time.
+fn tell_of_slow(steps: &Receiver<String>, patience: Duration, mut say: impl FnMut(String)) {
+    let mut current = None;
+    loop {
+        match steps.recv_timeout(patience) {
+            Ok(step) => current = Some(step),
+            Err(RecvTimeoutError::Timeout) => current.take().into_iter().for_each(&mut say),
+            Err(RecvTimeoutError::Disconnected) => return,
+        }
     }
 }
 
@@ -218,6 +260,27 @@ mod tests {
             lines += usize::from(slow.is_due(done, 36_000, Duration::from_secs(done as u64)));
         }
         assert_eq!(lines, 59);
+    }
+
+    #[test]
+    fn a_slow_step_is_told_of_once_and_a_quick_one_never() {
+        let (sender, steps) = channel();
+        let (said, heard) = channel();
+        let teller = thread::spawn(move || {
+            tell_of_slow(&steps, Duration::from_millis(5), |step| said.send(step).expect("the test listens"));
+        });
+        for step in ["quick", "slow"] {
+            sender.send(step.to_owned()).expect("the thread runs");
+        }
+        let first = heard.recv().expect("what is slow is told");
+        // A machine that is busy may make the first step slow too.
+        let slow = if first == "quick" { heard.recv().expect("so is the second") } else { first };
+        assert_eq!(slow, "slow");
+        // Nothing follows it for several times its patience.
+        assert!(heard.recv_timeout(Duration::from_millis(50)).is_err());
+        drop(sender);
+        teller.join().expect("it ends with its steps");
+        assert!(heard.recv().is_err());
     }
 
     #[test]

@@ -40,7 +40,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let (mut inside, mut width) = (Vec::new(), 0.0);
     for (row, (score, human)) in scored(&model, &judge, &test)?.into_iter().enumerate() {
         let Calibration { value, low, high, .. } = score.calibrated.ok_or("not calibrated")?;
-        if row < 3 {
+        if row == 0 {
             println!("score {:.2}: people say {value:.2}, between {low:.2} and {high:.2}", score.value);
         }
         inside.push((low..=high).contains(&human));

@@ -7,8 +7,8 @@ use std::process::ExitCode;
 use anyhow::Result;
 use clap::Parser;
 use judge_core::{
-    Fields, Judge, JudgeError, LabelRead, Prompt, PromptTemplate, Request, Rounds, RunEvent, Runner, Scale, Score,
-    ScoreDistribution, Verdict, Want,
+    Fields, Judge, JudgeError, Prompt, PromptTemplate, Request, Rounds, Runner, Scale, Score, Verdict, Want,
+    request::LabelRead, runner::RunEvent, scale::ScoreDistribution,
 };
 use judge_examples::console::{say, start};
 use judge_examples::{model_args::embedded_model, planted};

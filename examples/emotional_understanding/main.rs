@@ -8,7 +8,11 @@ use std::process::ExitCode;
 
 use anyhow::{Context, Result};
 use clap::Parser;
-use judge_core::{LayerWeights, Scale, ScalePoint, States, Variant};
+use judge_core::{
+    Scale,
+    lager::{LayerWeights, States, Variant},
+    scale::ScalePoint,
+};
 use judge_data::{Carry, DatasetFormat, LabelTable, Outputs, Program, Record, Rows, ScoreOutcome, ScoreRow, load};
 use judge_examples::console::{check_scored, say, start, table};
 use judge_examples::files::{InputArgs, OutputArgs, program};

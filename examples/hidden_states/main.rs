@@ -9,7 +9,7 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use clap::Parser;
-use judge_core::{Backbone, Layer, Outcome, Pooling, Want};
+use judge_core::{Backbone, Layer, Outcome, Want, request::Pooling};
 use judge_data::{Error, Outputs, Resolved, RunPlan, Sharding, StatesSpec, StatesWriter, ids_path, record_path, save};
 use judge_examples::console::{check_scored, say, start, tell};
 use judge_examples::files::{InputArgs, WriteArgs, program};

@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{Context, Result};
-use judge_core::{Backbone, Layer, PromptTemplate, TokenId};
+use judge_core::{Backbone, Layer, PromptTemplate, request::TokenId};
 use judge_data::{Input, Outputs, check_new, write_atomic, write_new};
 use judge_examples::console::{say, start, tell, usage};
 use judge_examples::model_args::read_template;

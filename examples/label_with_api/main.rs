@@ -10,7 +10,10 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use clap::Parser;
-use judge_core::{Judge, Prompt, Reason, RunEvent, RunSummary, Verdict};
+use judge_core::{
+    Judge, Prompt, Reason, Verdict,
+    runner::{RunEvent, RunSummary},
+};
 use judge_data::{Carry, DatasetFormat, Input, LabelRow, MadeBy, Numbered, Opened, Outputs, Resolved, Run, judge_rows};
 use judge_examples::api_args::ApiArgs;
 use judge_examples::console::{check_scored, say, start, tell, usage};

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use anyhow::Result;
-use judge_core::Generation;
+use judge_core::request::Generation;
 use judge_data::Rows;
 use judge_examples::console::{say, table};
 use judge_examples::report::write_json;

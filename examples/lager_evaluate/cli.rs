@@ -4,7 +4,10 @@ use std::path::PathBuf;
 
 use anyhow::Result;
 use clap::{Parser, ValueEnum};
-use judge_core::{Alpha, LayerWeightFit, RegressionLoss, States, ThetaInit, Variant};
+use judge_core::{
+    fit::{Alpha, LayerWeightFit, RegressionLoss, ThetaInit},
+    lager::{States, Variant},
+};
 use judge_examples::console::usage;
 use judge_examples::files::OverwriteArgs;
 

@@ -9,7 +9,10 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use anyhow::{Context, Result, anyhow, ensure};
-use judge_core::{LayerWeights, TargetRule, Variant};
+use judge_core::{
+    fit::TargetRule,
+    lager::{LayerWeights, Variant},
+};
 use judge_data::{InputFile, Outputs, Program, ScoreFormat, ScoreTable, load, save_new};
 use judge_examples::console::{say, start, table, tell, usage};
 use judge_examples::files::program;

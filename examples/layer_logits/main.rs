@@ -7,7 +7,11 @@ mod cli;
 use std::process::ExitCode;
 
 use anyhow::Result;
-use judge_core::{Backbone, Condition, JudgeError, LabelRead, Outcome, TokenId, Unscored, Want};
+use judge_core::{
+    Backbone, JudgeError, Outcome, Unscored, Want,
+    lager::Condition,
+    request::{LabelRead, TokenId},
+};
 use judge_data::{Error, Fate, LabelTable, Opened, Resolved, ScoreOutcome, ScoreRow};
 use judge_examples::console::{check_scored, say, start, tell};
 use judge_examples::prompts::Prompts;

@@ -7,7 +7,7 @@ use std::process::ExitCode;
 
 use anyhow::{Context, Result, bail};
 use clap::{Parser, ValueEnum};
-use judge_core::{Backbone, Layer, Signal};
+use judge_core::{Backbone, Layer, request::Signal};
 use judge_data::{Outputs, check_new, write_new};
 use judge_examples::console::{say, start, table, usage};
 use judge_examples::files::OverwriteArgs;

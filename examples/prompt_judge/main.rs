@@ -9,7 +9,7 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use clap::{Parser, ValueEnum};
-use judge_core::{Backbone, Fields, RunSummary};
+use judge_core::{Backbone, Fields, runner::RunSummary};
 use judge_data::{
     Carry, DatasetFormat, Input, Opened, Outputs, PairRow, Resolved, Run, SingleRow, check_templates, judge_rows,
 };

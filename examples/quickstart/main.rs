@@ -10,8 +10,10 @@ use std::time::Instant;
 use anyhow::{Context, Result};
 use clap::Parser;
 use judge_core::{
-    Backbone, Graded, JudgeError, LagerJudge, LagerSettings, Layer, LayerTable, LayerWeightFit, LayerWeights,
-    ModelInfo, RunEvent, Runner, Scale, Variant,
+    Backbone, JudgeError, Layer, ModelInfo, Runner, Scale,
+    fit::{Graded, LayerWeightFit},
+    lager::{LagerJudge, LagerSettings, LayerTable, LayerWeights, Variant},
+    runner::RunEvent,
 };
 use judge_data::{Outputs, Program};
 use judge_examples::console::{progress, say, start, table, tell};

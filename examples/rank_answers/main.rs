@@ -11,7 +11,11 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use clap::Parser;
-use judge_core::{Backbone, EachAnswer, Fields, OrderPolicy, RunSummary, Swapped, Tournament};
+use judge_core::{
+    Backbone, Fields,
+    combine::{EachAnswer, OrderPolicy, Swapped, Tournament},
+    runner::RunSummary,
+};
 use judge_data::{Carry, DatasetFormat, Input, Opened, Outputs, Resolved, Run, judge_rows};
 use judge_examples::console::{check_scored, say, start, tell, usage};
 use judge_examples::files::{InputArgs, OutputArgs};

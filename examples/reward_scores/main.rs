@@ -6,7 +6,10 @@ use std::process::ExitCode;
 
 use anyhow::{Context, Result};
 use clap::Parser;
-use judge_core::{Backbone, ItemId, Message, Outcome, Prompt, RewardHead, Unscored, closed_conversation};
+use judge_core::{
+    Backbone, ItemId, Message, Outcome, Prompt, Unscored,
+    reward::{RewardHead, closed_conversation},
+};
 use judge_data::{Carry, Error, Extra, Fate, Input, Opened, Outputs, PromptInput, Record, Resolved};
 use judge_examples::console::{check_scored, say, start, tell, usage};
 use judge_examples::files::{InputArgs, OutputArgs};

@@ -5,7 +5,7 @@ use std::sync::OnceLock;
 
 use anyhow::{Context, Result};
 use clap::Args;
-use judge_core::{Backbone, Prompt, PromptTemplate, settings_from_json};
+use judge_core::{Backbone, Prompt, PromptTemplate, settings::settings_from_json};
 use judge_data::{Input, MadeBy, RunPlan};
 use judge_models::{
     Date, Device, Download, Dtype, FoundModel, HubOptions, Kernel, LoadOptions, Model, ModelSource, TextOptions,

@@ -7,7 +7,10 @@ use std::fs;
 use std::path::Path;
 
 use half::f16;
-use judge_core::{Layer, Pooling, Signal};
+use judge_core::{
+    Layer,
+    request::{Pooling, Signal},
+};
 use judge_data::StatesFile;
 use judge_examples::planted::{Split, generate};
 use judge_probe::pickle::Limits;

@@ -9,7 +9,11 @@ mod tokenizer;
 
 use std::fs;
 
-use judge_core::{LagerJudge, LagerSettings, PromptTemplate, RunEvent, Runner, Scale, Variant};
+use judge_core::{
+    PromptTemplate, Runner, Scale,
+    lager::{LagerJudge, LagerSettings, Variant},
+    runner::RunEvent,
+};
 use judge_examples::model_args::{JUDGE_TEMPLATE, embedded_model, read_template};
 use judge_examples::planted::{Defect, Severity, Split, generate, prompt};
 use judge_metrics::correlation::spearman;
@@ -102,7 +106,7 @@ fn the_shipped_model_judges() {
             }
         })
         .unwrap();
-    let score = |table| Variant::LastExpected.score(table, &scale, judge_core::States::All).unwrap().score;
+    let score = |table| Variant::LastExpected.score(table, &scale, judge_core::lager::States::All).unwrap().score;
     let scores: Vec<f64> = tables.iter().map(score).collect();
     let agreement = spearman(&scores, &human).unwrap().estimate;
     assert!(agreement > 0.55, "Spearman {agreement}");

@@ -15,8 +15,8 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result};
 use clap::{Parser, ValueEnum};
 use judge_core::{
-    Backbone, Generation, LabelRead, Layer, Lens, Outcome, Pooling, ReadAt, Reading, Reason, Request, Sampling,
-    TextModel, Want,
+    Backbone, Layer, Lens, Outcome, Reading, Reason, Request, TextModel, Want,
+    request::{Generation, LabelRead, Pooling, ReadAt, Sampling},
 };
 use judge_data::{AtomicFile, Outputs};
 use judge_examples::console::{check_scored, progress, say, start, tell};

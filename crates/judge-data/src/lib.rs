@@ -7,7 +7,7 @@
 //! what was expected and what was found.
 //!
 //! ```
-//! use judge_core::{Fields, Layer, LayerTable};
+//! use judge_core::{Fields, Layer, lager::LayerTable};
 //! use judge_data::{
 //!     Dataset, DatasetOptions, Extra, Fate, InputFile, LabelTable, Opened, Program, Record, Resolved, RunPlan, ScoreFile,
 //!     ScoreOutcome, ScoreRow, write_atomic,

@@ -1,6 +1,6 @@
 use serde::{Deserialize, Serialize};
 
-use crate::States;
+use crate::lager::States;
 
 /// How layer weights are learned; [`fit`](Self::fit) gives the [`LayerWeights`].
 ///
@@ -19,7 +19,7 @@ use crate::States;
 /// [`reference_program`](Self::reference_program) is the program beside it: cross-entropy plus squared error, the last layer left out, `a` learned, human scores truncated.
 ///
 /// ```
-/// use judge_core::{LayerWeightFit, RegressionLoss};
+/// use judge_core::fit::{LayerWeightFit, RegressionLoss};
 ///
 /// let fit = LayerWeightFit { epochs: 2, ..LayerWeightFit::paper() };
 /// assert_eq!(fit.loss, RegressionLoss::Mae);

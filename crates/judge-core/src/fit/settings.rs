@@ -2,7 +2,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::lager::States;
 
-/// How layer weights are learned; [`fit`](Self::fit) gives the [`LayerWeights`].
+/// How layer weights are learned; [`fit`](Self::fit) gives the [`LayerWeights`](crate::lager::LayerWeights).
 ///
 /// With `theta` one parameter per layer, `w = softmax(theta)`, `zhat_b` the sum over layers of `w_l z_bl`, `p_b = softmax(zhat_b)` and
 /// `E_b` its expected value on the scale, a step on a batch of `B` items minimises

@@ -146,7 +146,7 @@ fn the_shipped_model_judges() {
             }
         })
         .unwrap();
-    let score = |table| Variant::LastExpected.score(table, &scale, judge_core::States::All).unwrap().score;
+    let score = |table| Variant::LastExpected.score(table, &scale, judge_core::lager::States::All).unwrap().score;
     let scores: Vec<f64> = tables.iter().map(score).collect();
     let agreement = spearman(&scores, &human).unwrap().estimate;
     assert!(agreement > 0.55, "Spearman {agreement}");

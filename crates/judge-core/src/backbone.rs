@@ -5,7 +5,11 @@ use std::sync::Arc;
 
 pub use problem::{BackboneError, RequestProblem};
 
-use crate::{LabelRead, Layer, Lens, ModelIdentity, ModelInfo, Outcome, Prompt, ReadAt, Request, Scale, TokenId};
+use crate::{
+    Layer, Lens, ModelInfo, Outcome, Prompt, Request, Scale,
+    model::ModelIdentity,
+    request::{LabelRead, ReadAt, TokenId},
+};
 
 /// A language model that writes text: a local one, or one behind a service.
 ///

@@ -1,8 +1,15 @@
 use std::error::Error as StdError;
 
 use crate::{
-    BackboneError, ContractBreach, FamilyProblem, FitProblem, ItemId, Layer, ScaleProblem, Signal, TemplateProblem,
-    Variant, WeightMismatch,
+    ItemId, Layer,
+    fit::FitProblem,
+    lager::{Variant, WeightMismatch},
+    model::BackboneError,
+    prompted::FamilyProblem,
+    request::Signal,
+    scale::ScaleProblem,
+    template::TemplateProblem,
+    testing::ContractBreach,
 };
 
 /// Everything that can go wrong in this crate, apart from what is one item's own fault

@@ -10,7 +10,10 @@ use std::cmp::Ordering;
 use serde::{Deserialize, Serialize};
 
 use crate::scale::softmax;
-use crate::{Error, LayerTable, LayerWeights, Scale, TableOrigin};
+use crate::{
+    Error, Scale,
+    lager::{LayerTable, LayerWeights, TableOrigin},
+};
 use optimizer::{Adam, LearningRate};
 pub use problem::FitProblem;
 pub use settings::{Alpha, ItemOrder, LayerWeightFit, Plateau, RegressionLoss, TargetRule, ThetaInit};

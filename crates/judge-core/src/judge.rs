@@ -4,14 +4,15 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use crate::{
-    BackboneError, ContractBreach, Error, Outcome, Reading, Reason, Request, Score, TemplateProblem, Unscored,
+    Error, Outcome, Reading, Reason, Request, Score, Unscored, model::BackboneError, template::TemplateProblem,
+    testing::ContractBreach,
 };
 
 /// Turns an item into requests and their outcomes into a score.
 ///
 /// A judge is pure: it owns no model and does no input or output, so the runner can put the requests
 /// of many judges and items before one model at once. The same item always leads to the same requests; the combinators
-/// ([`Panel`](crate::Panel), [`Repeated`](crate::Repeated), [`Swapped`](crate::Swapped)) count on it.
+/// ([`Panel`](crate::combine::Panel), [`Repeated`](crate::combine::Repeated), [`Swapped`](crate::combine::Swapped)) count on it.
 /// [`check_judge`](crate::testing::check_judge) looks at a judge of your own.
 ///
 /// A judge can be shared between threads. References, boxes and `Arc`s of judges are judges, so a program can choose one at run time and keep it as

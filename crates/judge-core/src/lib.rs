@@ -8,13 +8,13 @@
 //! (Fields, PromptTemplate)       └─► Runner ─► TextModel ─┘      (Reading, or Unscored)    (Score, or Unscored)
 //! ```
 //!
-//! [`LagerJudge`] reads the logits of the score labels at *every* layer (LAGER, arXiv 2508.03550) and combines them with weights that [`LayerWeightFit`] learns
-//! from human scores. [`InspectorJudge`] reads pooled states or attention entropies with a [`Probe`] per [`Aspect`] (INSPECTOR, arXiv 2601.22588); `judge-probe`
+//! [`LagerJudge`](lager::LagerJudge) reads the logits of the score labels at *every* layer (LAGER, arXiv 2508.03550) and combines them with weights that [`LayerWeightFit`](fit::LayerWeightFit) learns
+//! from human scores. [`InspectorJudge`](inspector::InspectorJudge) reads pooled states or attention entropies with a [`Probe`](inspector::Probe) per [`Aspect`](inspector::Aspect) (INSPECTOR, arXiv 2601.22588); `judge-probe`
 //! fits and loads probes.
 //!
 //! ```
 //! use judge_core::testing::ScriptedBackbone;
-//! use judge_core::{LagerJudge, LagerSettings, Runner, Scale};
+//! use judge_core::{lager::{LagerJudge, LagerSettings}, Runner, Scale};
 //!
 //! # fn main() -> Result<(), judge_core::Error> {
 //! // A stand-in; `judge-models` loads a real model from a Hugging Face folder.
@@ -35,13 +35,23 @@
 //! # }
 //! ```
 //!
-//! * Judges that are asked in words: a [`PromptFamily`] with a [`WrittenJudge`], a [`LikelihoodJudge`], or the settings of a [`LagerJudge`].
-//! * No question at all: [`ResponseLikelihoodJudge`] reads how likely a response is, by itself and behind its prompt.
-//! * A judge of your own: implement [`Judge`] and let [`testing::check_judge`] look at it; for prompts, [`PromptTemplate`] fills the [`Fields`] of your item type.
-//! * Several judges as one: [`Panel`], [`Repeated`] for samples, [`Swapped`] for both orders of a pair, [`GradedPair`] for two grades, [`Tournament`] and [`EachAnswer`] to rank many answers, [`Calibrated`] for the human scale.
-//! * A model of your own: implement [`TextModel`], and [`Backbone`] if it can be read; [`testing::check_text_model`] and [`testing::check_backbone`] look at it.
-//! * Readings without a judge: [`ReadOnly`].
-//! * Weights of your own: collect [`LagerJudge::table`]s beside human scores as [`Graded`] items and call [`LayerWeightFit::fit`].
+//! What every program needs is here at the root; the rest is in modules:
+//!
+//! | module | for |
+//! |---|---|
+//! | [`prompted`] | judges that are asked in words: prompts as data, verdicts in text or in the probabilities of labels |
+//! | [`lager`], [`fit`] | LAGER, and layer weights of your own from tables and human scores |
+//! | [`inspector`], [`reward`] | probes on inner states; the heads of reward models |
+//! | [`combine`] | panels, names, samples, both orders of a pair, rankings, the human scale |
+//! | [`runner`] | how a run goes and what it tells; [`JudgeQueue`](runner::JudgeQueue), the handle for a service |
+//! | [`request`], [`reading`], [`verdict`] | what a model is asked, what it answers, what a judge makes of it |
+//! | [`scale`], [`template`], [`settings`] | scales, prompts with placeholders, files that people write |
+//! | [`model`], [`testing`] | models of your own; checks of models and judges, and a stand-in for a model |
+//!
+//! * A judge of your own: implement [`Judge`] and let [`testing::check_judge`] look at it. [`PromptTemplate`] fills the [`Fields`] of your item type.
+//! * A model of your own: implement [`TextModel`], and [`Backbone`] if it can be read; see [`testing::check_text_model`] and
+//!   [`testing::check_backbone`].
+//! * Readings without a judge: [`read`], or [`ReadOnly`](runner::ReadOnly) for more than fits into memory.
 //!
 //! # When not to use it
 //!
@@ -76,44 +86,17 @@ pub mod template;
 pub mod testing;
 pub mod verdict;
 
-pub use backbone::{Backbone, BackboneError, Exchange, LabelInContext, RequestProblem, TextModel};
-pub use combine::{
-    Calibrated, Calibrator, Compared, EachAnswer, GradedPair, Named, Pairing, Panel, Repeated, RoundRobin, Swapped,
-    SwappedFields, Tournament,
-};
-pub use contract::ContractBreach;
-pub use convention::{GradeConvention, PairConvention};
+pub use backbone::{Backbone, TextModel};
 pub use error::Error;
 pub use fields::Fields;
-pub use fit::{Alpha, FitProblem, Graded, ItemOrder, LayerWeightFit, Plateau, RegressionLoss, TargetRule, ThetaInit};
-pub use inspector::{
-    Aspect, InspectorJudge, InspectorSettings, Probe, ProbeError, ProbeOutput, class_scale, total_score,
-};
 pub use item_id::ItemId;
 pub use judge::{Judge, JudgeError, Rounds};
-pub use lager::{
-    Condition, LagerJudge, LagerSettings, LayerTable, LayerWeights, ScoreRule, States, TableOrigin, Variant,
-    VariantScore, WeightMismatch, WeightNote,
-};
 pub use layer::{Layer, Lens};
-pub use model_info::{Dimensions, ModelIdentity, ModelInfo, same_fingerprint};
+pub use model_info::ModelInfo;
 pub use prompt::{Message, Prompt};
-pub use prompted::{
-    FamilyProblem, LikelihoodJudge, PromptFamily, PromptedJudge, ResponseLikelihood, ResponseLikelihoodJudge, Task,
-    VerdictFrom, WrittenJudge,
-};
-pub use reading::{
-    ContinuationLogProbs, Finish, Generated, HeadEntropies, LabelLogits, LabelStep, Outcome, PooledState, Reading,
-    Reason, TokenAlternatives, TokenLogProbs, Unscored,
-};
-pub use replicas::{Replicas, ReplicasProblem};
-pub use request::{Generation, LabelRead, Pooling, ReadAt, Request, Sampling, Signal, TokenId, Want};
-pub use reward::{RewardHead, RewardJudge, closed_conversation};
-pub use runner::{
-    Flow, ItemResult, JudgeQueue, Pending, Progress, QueueError, ReadOnly, RunEvent, RunSettings, RunSummary, Runner,
-    Tally, read,
-};
-pub use scale::{Scale, ScalePoint, ScaleProblem, ScoreDistribution};
-pub use settings::{SettingsError, nearest_name, settings_from_json};
-pub use template::{PromptTemplate, TemplateProblem};
-pub use verdict::{Calibration, CombinedBy, OrderPolicy, PanelRule, Part, Score, Verdict};
+pub use reading::{Outcome, Reading, Reason, Unscored};
+pub use request::{Request, Want};
+pub use runner::{ItemResult, Runner, read};
+pub use scale::Scale;
+pub use template::PromptTemplate;
+pub use verdict::{Score, Verdict};

@@ -1,6 +1,6 @@
 use serde::{Deserialize, Serialize};
 
-use crate::{Layer, Signal};
+use crate::{Layer, request::Signal};
 
 /// What is known of any model, one behind a service included. What is not known is `None`; nothing is made up.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -62,7 +62,7 @@ pub struct ModelInfo {
 /// `full:ALL/SAMPLE`, with that of a sample behind it: two such are the same if all bytes are, and one of them is the same as one of a sample if the samples are.
 ///
 /// ```
-/// use judge_core::same_fingerprint;
+/// use judge_core::model::same_fingerprint;
 ///
 /// assert!(same_fingerprint("5eed", "5eed") && !same_fingerprint("5eed", "beef"));
 /// assert!(same_fingerprint("full:a11/5eed", "5eed") && same_fingerprint("5eed", "full:a11/5eed"));

@@ -6,7 +6,10 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Layer, Lens, Pooling, ReadAt, TokenId};
+use crate::{
+    Layer, Lens,
+    request::{Pooling, ReadAt, TokenId},
+};
 
 /// The answer to one [`Request`](crate::Request).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -31,7 +34,7 @@ pub enum Outcome {
 pub struct Reading {
     /// Tokens of the prompt, control tokens included; `None` if the model does not say.
     pub prompt_tokens: Option<usize>,
-    /// Label logits, one entry per [`LabelRead`](crate::LabelRead) asked for.
+    /// Label logits, one entry per [`LabelRead`](crate::request::LabelRead) asked for.
     pub labels: Vec<LabelLogits>,
     /// Pooled states, one per pair asked for.
     pub pooled: Vec<PooledState>,
@@ -152,7 +155,7 @@ pub struct Generated {
     pub text_ends: Vec<usize>,
     /// Number of new tokens; `None` if the model does not say.
     pub n_tokens: Option<usize>,
-    /// The tokens of `text` in order, each with what else was likely in its place, if [`Generation::top_log_probs`](crate::Generation::top_log_probs) asked for it. Empty if the model
+    /// The tokens of `text` in order, each with what else was likely in its place, if [`Generation::top_log_probs`](crate::request::Generation::top_log_probs) asked for it. Empty if the model
     /// does not show it, or shows tokens that are not those of `text`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub alternatives: Vec<TokenAlternatives>,

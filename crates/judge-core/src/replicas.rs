@@ -7,8 +7,9 @@ use std::sync::mpsc;
 use std::thread;
 
 use crate::{
-    Backbone, BackboneError, Exchange, LabelInContext, Layer, ModelIdentity, ModelInfo, Outcome, Prompt, Request,
-    TextModel, TokenId,
+    Backbone, Layer, ModelInfo, Outcome, Prompt, Request, TextModel,
+    model::{BackboneError, Exchange, LabelInContext, ModelIdentity},
+    request::TokenId,
 };
 
 /// Requests per copy that the dealer keeps at hand, at most, are [`SHARES`] times as many as this.
@@ -30,7 +31,7 @@ const SHARES: usize = 2;
 /// use std::ops::ControlFlow;
 ///
 /// use judge_core::testing::ScriptedBackbone;
-/// use judge_core::{Prompt, Replicas, Request, TextModel, Want};
+/// use judge_core::{Prompt, Request, TextModel, Want, model::Replicas};
 ///
 /// let replicas = Replicas::new(vec![Box::new(ScriptedBackbone::new(3)), Box::new(ScriptedBackbone::new(3))])?;
 /// let requests = ["a", "b c"].map(|text| Request { prompt: Prompt::Raw(text.into()), want: Want::default() });
@@ -264,7 +265,10 @@ impl fmt::Debug for Replicas {
 mod tests {
     use super::*;
     use crate::testing::{ScriptedBackbone, check_backbone};
-    use crate::{LabelRead, Lens, ReadAt, Want};
+    use crate::{
+        Lens, Want,
+        request::{LabelRead, ReadAt},
+    };
 
     fn replicas(count: usize) -> Replicas {
         Replicas::new((0..count).map(|_| Box::new(ScriptedBackbone::new(3)) as Box<dyn Backbone>).collect()).unwrap()
@@ -361,12 +365,12 @@ mod tests {
     }
 
     /// The end of a run of one copy that ends so and a good one before and behind it; a run that hangs fails.
-    fn end(ends: fn() -> Result<(), BackboneError>) -> Result<crate::RunSummary, crate::Error> {
+    fn end(ends: fn() -> Result<(), BackboneError>) -> Result<crate::runner::RunSummary, crate::Error> {
         let (send, receive) = mpsc::channel();
         thread::spawn(move || {
             let good = || Box::new(ScriptedBackbone::new(3)) as Box<dyn Backbone>;
             let copies = Replicas::new(vec![good(), Box::new(Ending(ScriptedBackbone::new(3), ends)), good()]).unwrap();
-            let read = crate::ReadOnly::new(Want::default());
+            let read = crate::runner::ReadOnly::new(Want::default());
             let items = (0..5000_u64).map(|n| (n.into(), (n, Prompt::Raw(format!("item {n}")))));
             send.send(crate::Runner::new(&copies, vec![&read]).run(items, |_| ()))
         });
@@ -391,7 +395,7 @@ mod tests {
             crate::Error::Contract { breach } => breach,
             other => panic!("{other}"),
         };
-        assert!(matches!(breach(error), crate::ContractBreach::Unanswered { .. }));
+        assert!(matches!(breach(error), crate::testing::ContractBreach::Unanswered { .. }));
     }
 
     #[test]

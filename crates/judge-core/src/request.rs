@@ -28,7 +28,7 @@ pub struct Want {
     /// Pooled states; each pair at most once.
     pub pooled: Vec<(Layer, Pooling)>,
     /// Layers of whose block the entropy of each attention head is wanted, ascending, none twice. `Layer(k)` is block `k`; the
-    /// embeddings, `Layer(0)`, have no attention. See [`HeadEntropies`](crate::HeadEntropies).
+    /// embeddings, `Layer(0)`, have no attention. See [`HeadEntropies`](crate::reading::HeadEntropies).
     pub attention_entropy: Vec<Layer>,
     /// Whether the log-probability of each of the prompt's own tokens is wanted, given those before it.
     pub prompt_log_probs: bool,
@@ -86,7 +86,7 @@ impl Want {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Signal {
-    /// The attention entropy of each head of the block below the layer, `[n_heads]`; see [`HeadEntropies`](crate::HeadEntropies).
+    /// The attention entropy of each head of the block below the layer, `[n_heads]`; see [`HeadEntropies`](crate::reading::HeadEntropies).
     AttentionEntropy,
     /// The pooled state, `[d_model]`.
     #[serde(untagged)]
@@ -106,7 +106,7 @@ pub struct LabelRead {
     /// Where to read.
     pub at: ReadAt,
     /// Whether the share of the model's next-token probability that lies on the labels is wanted too; see
-    /// [`LabelStep::label_mass`](crate::LabelStep::label_mass).
+    /// [`LabelStep::label_mass`](crate::reading::LabelStep::label_mass).
     #[serde(default)]
     pub label_mass: bool,
 }
@@ -160,10 +160,10 @@ pub struct Generation {
     /// Texts that end the writing as soon as one is written; none empty. The text is cut before the first that occurs in it.
     #[serde(default)]
     pub stop: Vec<String>,
-    /// How many of the likeliest alternatives of each new token are wanted with their log-probabilities, see [`Generated::alternatives`](crate::Generated::alternatives);
+    /// How many of the likeliest alternatives of each new token are wanted with their log-probabilities, see [`Generated::alternatives`](crate::reading::Generated::alternatives);
     /// 0 for none.
     ///
-    /// This is for services, which show no logits. A [`Backbone`](crate::Backbone) need not bring it, and `judge-models` refuses it for a local model as [`BackboneError::Unsupported`](crate::BackboneError::Unsupported): there a
+    /// This is for services, which show no logits. A [`Backbone`](crate::Backbone) need not bring it, and `judge-models` refuses it for a local model as [`BackboneError::Unsupported`](crate::model::BackboneError::Unsupported): there a
     /// [`LabelRead`] at [`ReadAt::EveryStep`] brings every label exactly, where a list of alternatives may lack some.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub top_log_probs: u8,

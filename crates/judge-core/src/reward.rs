@@ -3,8 +3,8 @@
 use serde_json::{Value, json};
 
 use crate::{
-    Error, Fields, Judge, JudgeError, Layer, Message, ModelInfo, Pooling, Prompt, PromptTemplate, Reading, Request,
-    Rounds, Score, Want,
+    Error, Fields, Judge, JudgeError, Layer, Message, ModelInfo, Prompt, PromptTemplate, Reading, Request, Rounds,
+    Score, Want, request::Pooling,
 };
 
 /// The head of a sequence classifier, such as a reward model: one number for each of its labels, linear in the state that the model has at the end of a
@@ -84,8 +84,8 @@ pub fn closed_conversation(messages: Vec<Message>) -> Prompt {
 
 /// Judges a response by the reward that a sequence classifier's head gives it.
 ///
-/// The value is the reward of one label, on no fixed scale: rewards of responses to the same request compare, by [`EachAnswer`](crate::EachAnswer) and by
-/// [`GradedPair::of_rewards`](crate::GradedPair::of_rewards).
+/// The value is the reward of one label, on no fixed scale: rewards of responses to the same request compare, by [`EachAnswer`](crate::combine::EachAnswer) and by
+/// [`GradedPair::of_rewards`](crate::combine::GradedPair::of_rewards).
 #[derive(Clone, Debug)]
 pub struct RewardJudge {
     head: RewardHead,
@@ -170,7 +170,7 @@ impl<Item: Fields + ?Sized> Judge<Item> for RewardJudge {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Dimensions;
+    use crate::model::Dimensions;
 
     fn model() -> ModelInfo {
         ModelInfo::new("m", "f", Dimensions { n_layers: 2, d_model: 2, n_heads: 1, d_vocab: 5, max_len: 9 })

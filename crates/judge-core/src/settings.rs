@@ -28,11 +28,11 @@ pub enum SettingsError {
 }
 
 /// Reads JSON that a person wrote, such as a [`PromptTemplate`](crate::PromptTemplate) or a
-/// [`PromptFamily`](crate::PromptFamily): as `serde_json::from_str`, but where a key is not
+/// [`PromptFamily`](crate::prompted::PromptFamily): as `serde_json::from_str`, but where a key is not
 /// known the error has the nearest name that is.
 ///
 /// ```
-/// use judge_core::{PromptTemplate, settings_from_json};
+/// use judge_core::{PromptTemplate, settings::settings_from_json};
 ///
 /// let text = r#"{"chat": {"messages": [{"role": "user", "content": "Rate: {response}"}], "prefil": "score: "}}"#;
 /// let error = settings_from_json::<PromptTemplate>(text).unwrap_err();
@@ -107,7 +107,10 @@ mod tests {
 
     use super::*;
     use crate::{
-        Generation, LabelRead, LayerWeightFit, Message, Plateau, PromptFamily, PromptTemplate, Sampling, Want,
+        Message, PromptTemplate, Want,
+        fit::{LayerWeightFit, Plateau},
+        prompted::PromptFamily,
+        request::{Generation, LabelRead, Sampling},
     };
 
     #[test]

@@ -22,7 +22,7 @@ pub use problem::TemplateProblem;
 ///
 /// In files a template is the prompt itself, e.g. `{"raw": "Rate this: {response}"}` or `{"chat": {"messages": [{"role": "user", "content": "Rate this: {response}"}]}}`, with
 /// `"defaults": {"rubric": "Is it right?"}` beside it where there are any. A key that nothing reads is an error;
-/// [`settings_from_json`](crate::settings_from_json) says what it was meant to
+/// [`settings_from_json`](crate::settings::settings_from_json) says what it was meant to
 /// be.
 ///
 /// ```
@@ -534,7 +534,7 @@ mod tests {
 
     #[test]
     fn labels_with_braces_stay_literal() {
-        let point = |value, label: &str| crate::ScalePoint { value, label: label.to_owned() };
+        let point = |value, label: &str| crate::scale::ScalePoint { value, label: label.to_owned() };
         let scale = Scale::new(vec![point(0.0, "{no}"), point(1.0, "}")]).unwrap();
         let template = PromptTemplate::pointwise_direct(&scale);
         assert_eq!(template.field_names(), ["instruction", "response", "rubric"]);

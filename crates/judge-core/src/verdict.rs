@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Reason, ScoreDistribution, Unscored};
+use crate::{Reason, Unscored, scale::ScoreDistribution};
 
 /// What a judge says of one item.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -52,11 +52,11 @@ pub struct Score {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub text: Option<String>,
     /// The share of the model's probability that lay on the labels, where it was read; see
-    /// [`LabelStep::label_mass`](crate::LabelStep::label_mass). Of a combination, the mean of what its
+    /// [`LabelStep::label_mass`](crate::reading::LabelStep::label_mass). Of a combination, the mean of what its
     /// members say.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub label_mass: Option<f64>,
-    /// What a fitted calibrator makes of the value, where one is attached ([`Calibrated`](crate::Calibrated)).
+    /// What a fitted calibrator makes of the value, where one is attached ([`Calibrated`](crate::combine::Calibrated)).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub calibrated: Option<Calibration>,
     /// What several verdicts were combined by, where they were.

@@ -5,8 +5,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use judge_core::testing::{ScriptedBackbone, check_backbone};
 use judge_core::{
-    Backbone, BackboneError, ContractBreach, Error, Exchange, LabelInContext, Layer, ModelIdentity, ModelInfo, Outcome,
-    Prompt, Reading, Reason, Request, TextModel, TokenId, Unscored,
+    Backbone, Error, Layer, ModelInfo, Outcome, Prompt, Reading, Reason, Request, TextModel, Unscored,
+    model::{BackboneError, Exchange, LabelInContext, ModelIdentity},
+    request::TokenId,
+    testing::ContractBreach,
 };
 
 fn prompts() -> Vec<Prompt> {

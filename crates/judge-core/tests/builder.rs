@@ -5,9 +5,12 @@ use std::sync::Arc;
 
 use judge_core::testing::{ScriptedBackbone, check_backbone, check_judge};
 use judge_core::{
-    Backbone, Error, Fields, Judge, LabelRead, LagerJudge, LagerSettings, Layer, Named, OrderPolicy, Outcome, Panel,
-    PanelRule, Prompt, PromptFamily, PromptTemplate, Reason, Runner, Scale, Swapped, TextModel, Want, WrittenJudge,
+    Backbone, Error, Fields, Judge, Layer, Outcome, Prompt, PromptTemplate, Reason, Runner, Scale, TextModel, Want,
+    combine::{Named, OrderPolicy, Panel, PanelRule, Swapped},
+    lager::{LagerJudge, LagerSettings},
+    prompted::{PromptFamily, WrittenJudge},
     read,
+    request::LabelRead,
 };
 
 type Item = Vec<(&'static str, &'static str)>;

@@ -4,11 +4,18 @@ use std::cmp::Ordering;
 
 use judge_core::testing::{ScriptedBackbone, check_judge, check_text_model};
 use judge_core::{
-    Backbone, BackboneError, Calibrated, Calibration, CombinedBy, ContractBreach, EachAnswer, Error, Exchange, Fields,
-    Finish, Generated, Generation, GradedPair, Judge, JudgeError, LabelRead, LagerJudge, LagerSettings, Layer,
-    ModelIdentity, OrderPolicy, Outcome, Panel, PanelRule, Part, Prompt, PromptTemplate, Reading, Reason, Repeated,
-    Request, RoundRobin, Rounds, Runner, Sampling, Scale, ScalePoint, Score, Swapped, TextModel, Tournament, Unscored,
-    Want,
+    Backbone, Error, Fields, Judge, JudgeError, Layer, Outcome, Prompt, PromptTemplate, Reading, Reason, Request,
+    Rounds, Runner, Scale, Score, TextModel, Unscored, Want,
+    combine::{
+        Calibrated, EachAnswer, GradedPair, OrderPolicy, Panel, PanelRule, Repeated, RoundRobin, Swapped, Tournament,
+    },
+    lager::{LagerJudge, LagerSettings},
+    model::{BackboneError, Exchange, ModelIdentity},
+    reading::{Finish, Generated},
+    request::{Generation, LabelRead, Sampling},
+    scale::ScalePoint,
+    testing::ContractBreach,
+    verdict::{Calibration, CombinedBy, Part},
 };
 
 type Item = Vec<(&'static str, &'static str)>;

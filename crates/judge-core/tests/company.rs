@@ -5,12 +5,20 @@ use std::sync::Arc;
 
 use judge_core::testing::ScriptedBackbone;
 use judge_core::{
-    Backbone, Calibrated, Calibration, Condition, EachAnswer, Error, Fields, Generation, GradedPair, InspectorJudge,
-    InspectorSettings, ItemId, Judge, JudgeError, LabelRead, LagerJudge, LagerSettings, Layer, Lens, LikelihoodJudge,
-    ModelInfo, OrderPolicy, Outcome, Panel, PanelRule, Pooling, Probe, ProbeError, ProbeOutput, Prompt, PromptFamily,
-    PromptTemplate, PromptedJudge, ReadAt, Reason, Repeated, Request, ResponseLikelihoodJudge, RewardHead, RewardJudge,
-    RoundRobin, Rounds, RunSettings, Runner, Sampling, Scale, Score, ScoreRule, Signal, States, Swapped, Task,
-    Tournament, Unscored, Variant, VerdictFrom, Want, WrittenJudge,
+    Backbone, Error, Fields, ItemId, Judge, JudgeError, Layer, Lens, ModelInfo, Outcome, Prompt, PromptTemplate,
+    Reason, Request, Rounds, Runner, Scale, Score, Unscored, Want,
+    combine::{
+        Calibrated, EachAnswer, GradedPair, OrderPolicy, Panel, PanelRule, Repeated, RoundRobin, Swapped, Tournament,
+    },
+    inspector::{InspectorJudge, InspectorSettings, Probe, ProbeError, ProbeOutput},
+    lager::{Condition, LagerJudge, LagerSettings, ScoreRule, States, Variant},
+    prompted::{
+        LikelihoodJudge, PromptFamily, PromptedJudge, ResponseLikelihoodJudge, Task, VerdictFrom, WrittenJudge,
+    },
+    request::{Generation, LabelRead, Pooling, ReadAt, Sampling, Signal},
+    reward::{RewardHead, RewardJudge},
+    runner::RunSettings,
+    verdict::Calibration,
 };
 use proptest::prelude::*;
 

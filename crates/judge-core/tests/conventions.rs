@@ -5,8 +5,8 @@
 use std::cmp::Ordering::{self, Equal, Greater, Less};
 use std::path::PathBuf;
 
-use judge_core::GradeConvention as Grade;
-use judge_core::PairConvention as Pair;
+use judge_core::prompted::GradeConvention as Grade;
+use judge_core::prompted::PairConvention as Pair;
 use serde_json::Value;
 
 /// Texts and what each convention finds in them.

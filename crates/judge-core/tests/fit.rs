@@ -1,9 +1,10 @@
 //! Layer-weight fitting beside PyTorch (`scripts/lager/fit_reference.py`), by hand, and on bad input.
 
 use judge_core::{
-    Alpha, Condition, Dimensions, Error, FitProblem, Graded, ItemOrder, Layer, LayerTable, LayerWeightFit,
-    LayerWeights, Lens, ModelInfo, PromptTemplate, RegressionLoss, Scale, States, TableOrigin, TargetRule, ThetaInit,
-    Variant, WeightMismatch,
+    Error, Layer, Lens, ModelInfo, PromptTemplate, Scale,
+    fit::{Alpha, FitProblem, Graded, ItemOrder, LayerWeightFit, RegressionLoss, TargetRule, ThetaInit},
+    lager::{Condition, LayerTable, LayerWeights, States, TableOrigin, Variant, WeightMismatch},
+    model::Dimensions,
 };
 use proptest::prelude::*;
 use serde_json::Value;

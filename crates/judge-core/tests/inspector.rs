@@ -5,9 +5,12 @@ use std::sync::{Arc, Mutex};
 
 use judge_core::testing::ScriptedBackbone;
 use judge_core::{
-    Aspect, Backbone, Calibrated, Calibration, Error, InspectorJudge, InspectorSettings, ItemId, Judge, Layer,
-    ModelInfo, Outcome, Pooling, Probe, ProbeError, ProbeOutput, Reading, Reason, Rounds, RunEvent, Runner, Signal,
-    TextModel, Verdict, total_score,
+    Backbone, Error, ItemId, Judge, Layer, ModelInfo, Outcome, Reading, Reason, Rounds, Runner, TextModel, Verdict,
+    combine::Calibrated,
+    inspector::{Aspect, InspectorJudge, InspectorSettings, Probe, ProbeError, ProbeOutput, total_score},
+    request::{Pooling, Signal},
+    runner::RunEvent,
+    verdict::Calibration,
 };
 
 /// Predicts by the sum of its features; knows probabilities or not.

@@ -4,9 +4,11 @@ use std::collections::BTreeMap;
 
 use judge_core::testing::{ScriptedBackbone, check_judge};
 use judge_core::{
-    Error, FamilyProblem, Fields, Finish, Generated, GradedPair, ItemResult, Judge, LagerJudge, LikelihoodJudge,
-    OrderPolicy, Prompt, PromptFamily, PromptTemplate, Reason, ResponseLikelihoodJudge, Runner, Swapped,
-    TokenAlternatives, WrittenJudge,
+    Error, Fields, ItemResult, Judge, Prompt, PromptTemplate, Reason, Runner,
+    combine::{GradedPair, OrderPolicy, Swapped},
+    lager::LagerJudge,
+    prompted::{FamilyProblem, LikelihoodJudge, PromptFamily, ResponseLikelihoodJudge, WrittenJudge},
+    reading::{Finish, Generated, TokenAlternatives},
 };
 use serde_json::json;
 

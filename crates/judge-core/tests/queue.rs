@@ -8,8 +8,10 @@ use std::thread::{self, Thread};
 
 use judge_core::testing::ScriptedBackbone;
 use judge_core::{
-    Backbone, Judge, JudgeError, JudgeQueue, Pending, PromptFamily, QueueError, Reason, Replicas, Request, Rounds,
-    Runner, Score, TextModel, WrittenJudge,
+    Backbone, Judge, JudgeError, Reason, Request, Rounds, Runner, Score, TextModel,
+    model::Replicas,
+    prompted::{PromptFamily, WrittenJudge},
+    runner::{JudgeQueue, Pending, QueueError},
 };
 
 type Item = Vec<(&'static str, String)>;

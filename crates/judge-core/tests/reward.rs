@@ -4,8 +4,11 @@ use std::ops::ControlFlow;
 
 use judge_core::testing::{ScriptedBackbone, check_judge};
 use judge_core::{
-    Backbone, CombinedBy, EachAnswer, GradedPair, ItemId, Judge, Message, Outcome, Prompt, Request, RewardHead,
-    RewardJudge, RunEvent, Runner, Score, TextModel, closed_conversation,
+    Backbone, ItemId, Judge, Message, Outcome, Prompt, Request, Runner, Score, TextModel,
+    combine::{EachAnswer, GradedPair},
+    reward::{RewardHead, RewardJudge, closed_conversation},
+    runner::RunEvent,
+    verdict::CombinedBy,
 };
 
 type Item = Vec<(&'static str, &'static str)>;

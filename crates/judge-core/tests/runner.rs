@@ -6,10 +6,15 @@ use std::ops::ControlFlow;
 
 use judge_core::testing::{ScriptedBackbone, check_judge};
 use judge_core::{
-    Backbone, BackboneError, Condition, ContractBreach, Error, Exchange, Fields, Graded, ItemId, ItemResult, Judge,
-    JudgeError, LagerJudge, LagerSettings, Layer, LayerWeightFit, Lens, ModelIdentity, Outcome, Pooling, Prompt,
-    PromptTemplate, Reason, Request, Rounds, RunEvent, RunSettings, RunSummary, Runner, Scale, Score,
-    ScoreDistribution, States, TextModel, Unscored, Variant, Verdict, Want,
+    Backbone, Error, Fields, ItemId, ItemResult, Judge, JudgeError, Layer, Lens, Outcome, Prompt, PromptTemplate,
+    Reason, Request, Rounds, Runner, Scale, Score, TextModel, Unscored, Verdict, Want,
+    fit::{Graded, LayerWeightFit},
+    lager::{Condition, LagerJudge, LagerSettings, States, Variant},
+    model::{BackboneError, Exchange, ModelIdentity},
+    request::Pooling,
+    runner::{RunEvent, RunSettings, RunSummary},
+    scale::ScoreDistribution,
+    testing::ContractBreach,
 };
 use proptest::prelude::*;
 
@@ -114,7 +119,7 @@ fn three_conditions_of_lager() {
     assert!((scored(mean(dropped)).0 - 3.0).abs() < 1e-12);
     // Another rule finds another score, here the 5 of "4/5", where no layer knows anything.
     let Condition::Reasoning { generation, .. } = Condition::reasoning() else { panic!("reasoning") };
-    let last = Condition::Reasoning { generation, rule: judge_core::ScoreRule::LastLabel };
+    let last = Condition::Reasoning { generation, rule: judge_core::lager::ScoreRule::LastLabel };
     let last = LagerSettings { condition: last, ..LagerSettings::reasoning(five()) };
     assert!((scored(last).0 - 3.0).abs() < 1e-12);
 }

@@ -4,11 +4,16 @@ use std::sync::Arc;
 
 use judge_core::testing::ScriptedBackbone;
 use judge_core::{
-    Backbone, Calibrated, Calibration, EachAnswer, Fields, Generation, GradedPair, InspectorJudge, InspectorSettings,
-    Judge, JudgeError, LagerJudge, LagerSettings, Layer, Lens, LikelihoodJudge, ModelInfo, OrderPolicy, Panel,
-    PanelRule, Pooling, Probe, ProbeError, ProbeOutput, Prompt, PromptFamily, PromptTemplate, PromptedJudge, Repeated,
-    Request, ResponseLikelihoodJudge, RewardHead, RewardJudge, RoundRobin, Rounds, Sampling, Scale, Score, Signal,
-    States, Swapped, Tournament, Variant, VerdictFrom, WrittenJudge,
+    Backbone, Fields, Judge, JudgeError, Layer, Lens, ModelInfo, Prompt, PromptTemplate, Request, Rounds, Scale, Score,
+    combine::{
+        Calibrated, EachAnswer, GradedPair, OrderPolicy, Panel, PanelRule, Repeated, RoundRobin, Swapped, Tournament,
+    },
+    inspector::{InspectorJudge, InspectorSettings, Probe, ProbeError, ProbeOutput},
+    lager::{LagerJudge, LagerSettings, States, Variant},
+    prompted::{LikelihoodJudge, PromptFamily, PromptedJudge, ResponseLikelihoodJudge, VerdictFrom, WrittenJudge},
+    request::{Generation, Pooling, Sampling, Signal},
+    reward::{RewardHead, RewardJudge},
+    verdict::Calibration,
 };
 use serde_json::{Value, json};
 
@@ -119,7 +124,7 @@ fn whatever_changes_a_verdict_changes_the_settings() {
         of(&lager(|settings| settings.lens = Lens::Normed)),
         of(&lager(|settings| settings.states = States::DropLast)),
         of(&lager(|settings| settings.variant = Some(Variant::MeanExpected))),
-        of(&lager(|settings| settings.condition = judge_core::Condition::direct())),
+        of(&lager(|settings| settings.condition = judge_core::lager::Condition::direct())),
         of(&written(|_| {})),
         of(&written(|generation| generation.max_new_tokens = 7)),
         of(&written(|generation| generation.sampling = drawn(1))),

@@ -5,8 +5,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use judge_core::testing::{ScriptedBackbone, check_judge};
 use judge_core::{
-    Compared, EachAnswer, Error, GradeConvention, ItemResult, Judge, OrderPolicy, Pairing, Prompt, PromptFamily,
-    PromptTemplate, Reason, RoundRobin, Runner, Scale, Score, Swapped, Task, Tournament, Verdict, WrittenJudge,
+    Error, ItemResult, Judge, Prompt, PromptTemplate, Reason, Runner, Scale, Score, Verdict,
+    combine::{Compared, EachAnswer, OrderPolicy, Pairing, RoundRobin, Swapped, Tournament},
+    prompted::{GradeConvention, PromptFamily, Task, WrittenJudge},
 };
 
 type Item = Vec<(&'static str, &'static str)>;

@@ -9,7 +9,11 @@ use std::ops::ControlFlow;
 use std::time::Instant;
 
 use judge_core::testing::ScriptedBackbone;
-use judge_core::{LagerJudge, LagerSettings, RunEvent, Scale};
+use judge_core::{
+    Scale,
+    lager::{LagerJudge, LagerSettings},
+    runner::RunEvent,
+};
 use judge_data::{
     Carry, Dataset, DatasetOptions, InputFile, Opened, Program, Resolved, RunPlan, judge_rows, score_row,
 };

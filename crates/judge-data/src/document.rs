@@ -1,7 +1,7 @@
 use std::fs;
 use std::path::Path;
 
-use judge_core::LayerWeights;
+use judge_core::lager::LayerWeights;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -15,7 +15,7 @@ use crate::{Error, Place, write_atomic};
 /// misunderstand the content; a newer version is refused rather than guessed at. Older versions are read from
 /// [`OLDEST`](Self::OLDEST) on. A field that is only added needs no new version: fields of the content that are not known are
 /// left out when a file is read. Settings within it that change what numbers mean, such as a
-/// [`Generation`](judge_core::Generation), refuse what they do not know.
+/// [`Generation`](judge_core::request::Generation), refuse what they do not know.
 pub trait Document: Serialize + DeserializeOwned {
     /// Names the kind of file, e.g. `judge-layer-weights`.
     const FORMAT: &'static str;

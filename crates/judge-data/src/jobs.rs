@@ -4,9 +4,11 @@ use std::borrow::Cow;
 use std::ops::ControlFlow;
 
 use judge_core::{
-    Backbone, BackboneError, Fields, ItemId, ItemResult, Judge, JudgeError, LagerJudge, Outcome, Prompt,
-    PromptTemplate, Request, Rounds, RunEvent, RunSettings, RunSummary, Runner, Score, TextModel, Unscored, Verdict,
-    Want,
+    Backbone, Fields, ItemId, ItemResult, Judge, JudgeError, Outcome, Prompt, PromptTemplate, Request, Rounds, Runner,
+    Score, TextModel, Unscored, Verdict, Want,
+    lager::LagerJudge,
+    model::BackboneError,
+    runner::{RunEvent, RunSettings, RunSummary},
 };
 
 use crate::{Dataset, Error, Extra, Fate, JudgedScore, LabelTable, Record, Run, ScoreOutcome, ScoreRow};
@@ -255,7 +257,7 @@ pub fn split_label(
     model: &dyn Backbone,
     prompts: impl IntoIterator<Item = Result<Prompt, Error>>,
     labels: &[String],
-) -> Result<Option<(String, judge_core::LabelInContext)>, Error> {
+) -> Result<Option<(String, judge_core::model::LabelInContext)>, Error> {
     'prompts: for prompt in prompts {
         let prompt = prompt?;
         if prompt.is_empty() {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use judge_core::{ItemId, Layer, LayerTable, Reason, Scale, Score, ScoreDistribution, Unscored, Verdict};
+use judge_core::{ItemId, Layer, Reason, Scale, Score, Unscored, Verdict, lager::LayerTable, scale::ScoreDistribution};
 use serde::Serialize;
 use serde_json::Value;
 

@@ -111,7 +111,10 @@ impl Serialize for LabelRow {
 #[cfg(test)]
 mod tests {
     use judge_core::testing::ScriptedBackbone;
-    use judge_core::{Judge, PromptFamily, Runner, WrittenJudge};
+    use judge_core::{
+        Judge, Runner,
+        prompted::{PromptFamily, WrittenJudge},
+    };
     use serde_json::{Value, json};
 
     use super::*;

@@ -2,7 +2,7 @@ use std::collections::BTreeMap;
 use std::io::Write;
 use std::path::Path;
 
-use judge_core::{LayerTable, Scale, ScoreDistribution};
+use judge_core::{Scale, lager::LayerTable, scale::ScoreDistribution};
 use serde::de::DeserializeOwned;
 use serde::ser::SerializeSeq;
 use serde::{Serialize, Serializer};

@@ -1,6 +1,9 @@
 use std::path::Path;
 
-use judge_core::{Condition, Lens, Scale, TableOrigin};
+use judge_core::{
+    Lens, Scale,
+    lager::{Condition, TableOrigin},
+};
 
 use crate::{Error, InputFile, RunRecord, load, record_path};
 

@@ -1,6 +1,6 @@
 //! The logits of a pair's verdicts at each layer, as rows of pairs have them.
 
-use judge_core::{Layer, LayerTable, Outcome, Scale};
+use judge_core::{Layer, Outcome, Scale, lager::LayerTable};
 use serde::{Deserialize, Serialize};
 
 use crate::ids::{Raters, mean};

@@ -1,7 +1,7 @@
 use std::collections::VecDeque;
 use std::path::Path;
 
-use judge_core::{ItemId, LayerTable, Reason, Unscored};
+use judge_core::{ItemId, Reason, Unscored, lager::LayerTable};
 
 use crate::ids::{UniqueIds, id_of, plain};
 use crate::pair_table::PairTables;

@@ -1,4 +1,8 @@
-use judge_core::{ItemId, LabelLogits, LabelStep, Layer, LayerTable, Score, Unscored};
+use judge_core::{
+    ItemId, Layer, Score, Unscored,
+    lager::LayerTable,
+    reading::{LabelLogits, LabelStep},
+};
 use serde::ser::{Error as _, SerializeMap};
 use serde::{Serialize, Serializer};
 

@@ -2,8 +2,10 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use judge_core::{
-    Graded, ItemId, Layer, LayerWeightFit, LayerWeights, Reason, Scale, ScalePoint, States, TableOrigin, Variant,
-    WeightNote,
+    ItemId, Layer, Reason, Scale,
+    fit::{Graded, LayerWeightFit},
+    lager::{LayerWeights, States, TableOrigin, Variant, WeightNote},
+    scale::ScalePoint,
 };
 
 use crate::{Error, InputFile, ScoreFile, ScoreFormat, is_unrecorded, recorded_origin, unrecorded_origin};
@@ -160,7 +162,7 @@ impl ScoreTable {
         self.graded.iter().map(score).collect()
     }
 
-    /// What the tables were read from, for [`LayerWeightFit::fit`](judge_core::LayerWeightFit::fit): what is recorded, or else the file itself in the model's place.
+    /// What the tables were read from, for [`LayerWeightFit::fit`](judge_core::fit::LayerWeightFit::fit): what is recorded, or else the file itself in the model's place.
     ///
     /// # Errors
     /// [`Error::Io`] if the file cannot be read again.

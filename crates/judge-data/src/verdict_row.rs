@@ -3,8 +3,8 @@
 use std::cmp::Ordering;
 
 use judge_core::{
-    Fields, ItemId, ItemResult, Judge, JudgeError, Outcome, Request, Rounds, Scale, Score, ScoreDistribution, Swapped,
-    Unscored, Verdict,
+    Fields, ItemId, ItemResult, Judge, JudgeError, Outcome, Request, Rounds, Scale, Score, Unscored, Verdict,
+    combine::Swapped, scale::ScoreDistribution,
 };
 use serde::ser::SerializeMap;
 use serde::{Deserialize, Serialize, Serializer};
@@ -263,7 +263,7 @@ impl PairRow {
     pub const KNOWN: [&'static str; 6] = ["id", "human", "verdict", "preference", "orders", "unscored"];
 
     /// The row of a result. With `scale`, each order also has the logits of the labels of this scale at each layer: of a judge that reads them, its values being preferences for the
-    /// response that is shown first, as those of [`PromptFamily`](judge_core::PromptFamily) are.
+    /// response that is shown first, as those of [`PromptFamily`](judge_core::prompted::PromptFamily) are.
     ///
     /// # Errors
     /// [`Error::FieldClash`] for a carried field that the row has one of its own for; [`Error::Core`] if the result is not this judge's.

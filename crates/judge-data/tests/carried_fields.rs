@@ -6,7 +6,12 @@ use std::ops::ControlFlow;
 use std::path::Path;
 
 use judge_core::testing::ScriptedBackbone;
-use judge_core::{Judge, LagerJudge, LagerSettings, OrderPolicy, PromptFamily, Scale, Swapped, WrittenJudge};
+use judge_core::{
+    Judge, Scale,
+    combine::{OrderPolicy, Swapped},
+    lager::{LagerJudge, LagerSettings},
+    prompted::{PromptFamily, WrittenJudge},
+};
 use judge_data::{
     Carry, Dataset, DatasetFormat, DatasetOptions, Error, Extra, Fate, LabelRow, Numbered, Opened, PairOrders, PairRow,
     Program, Resolved, Rows, Run, RunPlan, SingleRow, judge_rows, score_row,

@@ -3,13 +3,15 @@
 use std::fs;
 
 use judge_core::{
-    Condition, Graded, LayerTable, LayerWeightFit, LayerWeights, Lens, ModelInfo, Reason, Scale, TableOrigin,
+    Lens, ModelInfo, Reason, Scale,
+    fit::{Graded, LayerWeightFit},
+    lager::{Condition, LayerTable, LayerWeights, TableOrigin},
 };
 use judge_data::{Counts, Document, Error, InputFile, OutputFile, Program, RunRecord, load, save};
 use serde_json::{Value, json};
 
 fn info() -> ModelInfo {
-    let dimensions = judge_core::Dimensions { n_layers: 2, d_model: 8, n_heads: 2, d_vocab: 32, max_len: 64 };
+    let dimensions = judge_core::model::Dimensions { n_layers: 2, d_model: 8, n_heads: 2, d_vocab: 32, max_len: 64 };
     let mut info = ModelInfo::new("tiny", "f00d", dimensions);
     info.family = "llama".into();
     info

@@ -4,7 +4,7 @@ use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use judge_core::LayerWeights;
+use judge_core::lager::LayerWeights;
 use judge_data::{
     AtomicFile, Error, JsonlWriter, OutputProblem, Outputs, check_outputs, report_mark, write_atomic, write_new,
 };

@@ -29,7 +29,7 @@ fn plan(path: &Path, rows: usize, seed: u64) -> RunPlan {
 }
 
 fn model(dtype: &str) -> Resolved {
-    let dimensions = judge_core::Dimensions { n_layers: 2, d_model: 8, n_heads: 2, d_vocab: 32, max_len: 64 };
+    let dimensions = judge_core::model::Dimensions { n_layers: 2, d_model: 8, n_heads: 2, d_vocab: 32, max_len: 64 };
     let mut model = ModelInfo::new("tiny", "f00d", dimensions);
     model.family = "llama".into();
     model.dtype = dtype.into();

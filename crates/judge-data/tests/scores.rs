@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use judge_core::{ItemId, Layer, LayerTable, Reason, Unscored};
+use judge_core::{ItemId, Layer, Reason, Unscored, lager::LayerTable};
 use judge_data::{
     Error, Extra, JsonlWriter, JudgedScore, LabelTable, LagerResult, LagerScores, Rows, ScoreFile, ScoreFormat,
     ScoreOutcome, ScoreRow, ScoredItem, read_lager_results, write_lager_results,

@@ -6,7 +6,7 @@ use std::cmp::Ordering::{Equal, Greater, Less};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use judge_core::PairConvention;
+use judge_core::prompted::PairConvention;
 use judge_data::{Benchmark, Error, PairVerdicts, PairVote};
 use serde_json::{Value, json};
 

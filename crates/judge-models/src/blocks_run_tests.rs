@@ -2,7 +2,10 @@
 
 use std::path::Path;
 
-use judge_core::{Backbone, LabelRead, Layer, Lens, Outcome, Pooling, Prompt, ReadAt, Reading, Reason, Request, Want};
+use judge_core::{
+    Backbone, Layer, Lens, Outcome, Prompt, Reading, Reason, Request, Want,
+    request::{LabelRead, Pooling, ReadAt},
+};
 use safetensors::{Dtype, SafeTensors};
 use tempfile::TempDir;
 

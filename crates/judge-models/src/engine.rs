@@ -24,7 +24,7 @@ mod segments;
 pub(crate) mod tensor;
 pub(crate) mod token_inputs;
 
-use judge_core::TokenId;
+use judge_core::request::TokenId;
 
 use crate::Error;
 use crate::reading::groups::Group;

@@ -57,7 +57,7 @@ const PIECE: usize = 64;
 
 /// The fingerprint in lower-case hexadecimal, 64 digits, over a sample of every tensor; or, if
 /// `full`, `full:ALL/SAMPLE`, of which the first is over all bytes. So what knows a model by its
-/// sample knows it again (`judge_core::same_fingerprint`).
+/// sample knows it again (`judge_core::model::same_fingerprint`).
 ///
 /// `weights` is the base's store, without the adapters merged; nothing is taken from it.
 ///

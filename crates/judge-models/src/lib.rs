@@ -6,7 +6,7 @@
 //! ```
 //! use std::ops::ControlFlow;
 //!
-//! use judge_core::{Backbone, LabelRead, Lens, Outcome, Prompt, ReadAt, Request, TextModel, Want};
+//! use judge_core::{Backbone, Lens, Outcome, Prompt, Request, TextModel, Want, request::{LabelRead, ReadAt}};
 //! use judge_models::{LoadOptions, Model};
 //!
 //! fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -42,7 +42,7 @@
 //! as reward models, load with their head of labels ([`Model::reward_head`]); LoRA adapters are merged as they are loaded ([`LoadOptions::adapters`]), or into a folder of their own ([`merge_adapters`]). Everything is compared with transformers, to about 1e-6 in f32.
 //!
 //! Encoders load the same way: `bert`, `roberta`, `xlm-roberta` and `modernbert`. Of an encoder pooled states are read, of all layers, and nothing else; what needs
-//! logits is refused ([`BackboneError::Unsupported`](judge_core::BackboneError::Unsupported)).
+//! logits is refused ([`BackboneError::Unsupported`](judge_core::model::BackboneError::Unsupported)).
 //!
 //! # The way of a prompt
 //!

@@ -5,7 +5,8 @@
 #![allow(clippy::print_stdout)] // measured errors
 
 use judge_core::{
-    Generation, LabelRead, Layer, Lens, Outcome, Prompt, ReadAt, Reading, Reason, Request, TokenId, Want,
+    Layer, Lens, Outcome, Prompt, Reading, Reason, Request, Want,
+    request::{Generation, LabelRead, ReadAt, TokenId},
 };
 
 use crate::Model;

@@ -21,8 +21,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use judge_core::{
-    Backbone, BackboneError, Exchange, LabelInContext, Layer, ModelIdentity, ModelInfo, Prompt, Request, RewardHead,
-    TextModel, TokenId,
+    Backbone, Layer, ModelInfo, Prompt, Request, TextModel,
+    model::{BackboneError, Exchange, LabelInContext, ModelIdentity},
+    request::TokenId,
+    reward::RewardHead,
 };
 
 use crate::arch::{Architecture, ConfigProblem, TOKEN_IDS, TokenIds};
@@ -150,7 +152,7 @@ impl Default for LoadOptions {
 /// continuation without a token makes its item [unscored](judge_core::Reason::EmptyPrompt), one
 /// that exceeds the context [too long](judge_core::Reason::TooLong).
 ///
-/// A [stop text](judge_core::Generation::stop) is looked for in the decoded text after each token.
+/// A [stop text](judge_core::request::Generation::stop) is looked for in the decoded text after each token.
 /// The tokens of a text that it ends are all that were written; label reads at generated steps
 /// leave out those whose token begins at the cut or behind it.
 pub struct Model {

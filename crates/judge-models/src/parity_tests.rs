@@ -12,7 +12,7 @@ use std::sync::Arc;
 use burn::module::Module;
 use burn::tensor::{Device, Tensor, TensorData};
 
-use judge_core::TokenId;
+use judge_core::request::TokenId;
 
 use crate::arch::ModelSpec;
 use crate::engine::packed::{Angles, BufferPool, Keys, PackedCache, PackedDecoder, Span, Supported};

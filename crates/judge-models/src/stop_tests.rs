@@ -1,6 +1,10 @@
 //! Texts that end a text, on every engine.
 
-use judge_core::{Finish, Generation, LabelRead, LabelStep, Layer, Lens, Prompt, ReadAt, Request, Want};
+use judge_core::{
+    Layer, Lens, Prompt, Request, Want,
+    reading::{Finish, LabelStep},
+    request::{Generation, LabelRead, ReadAt},
+};
 
 use crate::fixtures::folder;
 use crate::test_models::{answers, in_bf16, in_f32, reading};

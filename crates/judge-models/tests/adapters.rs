@@ -6,7 +6,7 @@ use std::fs;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
-use judge_core::{Backbone, Layer, Outcome, Pooling, Prompt, Request, TextModel, Want};
+use judge_core::{Backbone, Layer, Outcome, Prompt, Request, TextModel, Want, request::Pooling};
 use judge_models::{AdapterProblem, Dtype, Error, LoadOptions, Merged, Model, TensorProblem, merge_adapters};
 use safetensors::tensor::TensorView;
 use serde_json::{Value, json};

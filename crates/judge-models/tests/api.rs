@@ -12,8 +12,11 @@ use std::time::{Duration, Instant};
 
 use judge_core::testing::check_text_model;
 use judge_core::{
-    BackboneError, Finish, Generation, Outcome, Prompt, PromptFamily, Reason, Request, Runner, Sampling, TextModel,
-    Want, WrittenJudge,
+    Outcome, Prompt, Reason, Request, Runner, TextModel, Want,
+    model::BackboneError,
+    prompted::{PromptFamily, WrittenJudge},
+    reading::Finish,
+    request::{Generation, Sampling},
 };
 use judge_models::{ApiKey, ApiModel, ApiProblem, ApiSettings, Error};
 use serde_json::{Value, json};

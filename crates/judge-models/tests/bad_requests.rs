@@ -4,8 +4,10 @@ use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
 use judge_core::{
-    BackboneError, Finish, Generation, LabelRead, Layer, Lens, Outcome, Pooling, Prompt, ReadAt, Reason, Request,
-    RequestProblem, Sampling, TextModel, Unscored, Want,
+    Layer, Lens, Outcome, Prompt, Reason, Request, TextModel, Unscored, Want,
+    model::{BackboneError, RequestProblem},
+    reading::Finish,
+    request::{Generation, LabelRead, Pooling, ReadAt, Sampling},
 };
 use judge_models::{ConfigProblem, Device, DevicesProblem, Dtype, Error, LoadOptions, Model};
 

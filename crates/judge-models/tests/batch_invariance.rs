@@ -7,7 +7,8 @@ use std::path::Path;
 use half::bf16;
 use judge_core::testing::check_backbone;
 use judge_core::{
-    Backbone, Generation, LabelRead, Layer, Lens, Outcome, Pooling, Prompt, ReadAt, Request, Sampling, TextModel, Want,
+    Backbone, Layer, Lens, Outcome, Prompt, Request, TextModel, Want,
+    request::{Generation, LabelRead, Pooling, ReadAt, Sampling},
 };
 use judge_models::{Dtype, Kernel, LoadOptions, Model, WeightForm};
 use rayon::ThreadPoolBuilder;

@@ -6,8 +6,9 @@ use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
 use judge_core::{
-    Backbone, BackboneError, Generation, LabelRead, Layer, Lens, Message, Outcome, Pooling, Prompt, ReadAt, Reading,
-    Reason, Request, TextModel, Want,
+    Backbone, Layer, Lens, Message, Outcome, Prompt, Reading, Reason, Request, TextModel, Want,
+    model::BackboneError,
+    request::{Generation, LabelRead, Pooling, ReadAt},
 };
 use judge_models::{ConfigProblem, Device, DevicesProblem, Dtype, Error, Kernel, LoadOptions, Model, TensorProblem};
 use rayon::ThreadPoolBuilder;

@@ -6,7 +6,10 @@ use std::fs;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
-use judge_core::{Backbone, LabelRead, Lens, Outcome, Pooling, Prompt, ReadAt, Request, TextModel, Want};
+use judge_core::{
+    Backbone, Lens, Outcome, Prompt, Request, TextModel, Want,
+    request::{LabelRead, Pooling, ReadAt},
+};
 use judge_models::{Dtype, Error, Kernel, LoadOptions, Model, TensorProblem};
 use safetensors::tensor::{Dtype as Stored, TensorView};
 use safetensors::{SafeTensors, serialize_to_file};

@@ -6,7 +6,9 @@ use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
 use judge_core::{
-    Backbone, BackboneError, LabelRead, Layer, Lens, Outcome, Pooling, Prompt, ReadAt, Reason, Request, TextModel, Want,
+    Backbone, Layer, Lens, Outcome, Prompt, Reason, Request, TextModel, Want,
+    model::BackboneError,
+    request::{LabelRead, Pooling, ReadAt},
 };
 use judge_models::{
     AdapterProblem, ConfigProblem, Dtype, Error, GgufProblem, IndexProblem, LoadOptions, Model, StandIn, merge_adapters,

@@ -7,8 +7,9 @@ use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
 use judge_core::{
-    Backbone, BackboneError, Generation, LabelRead, Layer, Lens, Outcome, Pooling, Prompt, ReadAt, Request, TextModel,
-    Want,
+    Backbone, Layer, Lens, Outcome, Prompt, Request, TextModel, Want,
+    model::BackboneError,
+    request::{Generation, LabelRead, Pooling, ReadAt},
 };
 use judge_models::{ConfigProblem, Dtype, Error, LoadOptions, Model};
 use serde_json::{Value, json};

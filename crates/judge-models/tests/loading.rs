@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use judge_core::{Backbone, Outcome, Pooling, Prompt, Request, TextModel, Want};
+use judge_core::{Backbone, Outcome, Prompt, Request, TextModel, Want, request::Pooling};
 use judge_models::{
     ConfigProblem, Dtype, Error, FileProblem, IndexProblem, LoadOptions, Model, StandIn, TensorProblem, merge_adapters,
 };
@@ -381,7 +381,7 @@ fn the_fingerprint_is_that_of_the_model_and_not_of_its_files() {
 }
 
 /// Loads a copy with this chat template and asks it one thing.
-fn ask(template: Option<&str>) -> Result<Outcome, judge_core::BackboneError> {
+fn ask(template: Option<&str>) -> Result<Outcome, judge_core::model::BackboneError> {
     let folder = copy("llama-on");
     if let Some(template) = template {
         fs::write(folder.path().join("chat_template.jinja"), template).unwrap();

@@ -10,8 +10,9 @@ use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
 use judge_core::{
-    Backbone, Finish, Generation, LabelRead, Layer, Lens, Outcome, Pooling, Prompt, ReadAt, Reading, Request,
-    TextModel, Want,
+    Backbone, Layer, Lens, Outcome, Prompt, Reading, Request, TextModel, Want,
+    reading::Finish,
+    request::{Generation, LabelRead, Pooling, ReadAt},
 };
 use judge_models::{Device, Dtype, LoadOptions, Model};
 use safetensors::SafeTensors;

@@ -4,7 +4,11 @@ use std::collections::VecDeque;
 use std::ops::ControlFlow;
 use std::path::Path;
 
-use judge_core::{BackboneError, Exchange, Layer, Outcome, Pooling, Prompt, Request, TextModel, Want};
+use judge_core::{
+    Layer, Outcome, Prompt, Request, TextModel, Want,
+    model::{BackboneError, Exchange},
+    request::Pooling,
+};
 use judge_models::{LoadOptions, Model};
 
 fn model(max_batch_tokens: usize) -> Model {

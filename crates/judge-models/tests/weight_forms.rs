@@ -3,7 +3,7 @@
 use std::ops::ControlFlow;
 use std::path::Path;
 
-use judge_core::{Backbone, Layer, Outcome, Pooling, Prompt, Request, TextModel, Want};
+use judge_core::{Backbone, Layer, Outcome, Prompt, Request, TextModel, Want, request::Pooling};
 use judge_models::{Dtype, Error, LoadOptions, Model, WeightForm};
 
 fn load(name: &str, dtype: Dtype, weights: WeightForm) -> Model {

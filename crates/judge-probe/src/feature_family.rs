@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Error, FittedPca, FittedTransformer, Matrix, Pca, Transformer};
 
-/// What a [`Signal`](judge_core::Signal), a pooled state or the attention entropies of a block's heads, contributes as features.
+/// What a [`Signal`](judge_core::request::Signal), a pooled state or the attention entropies of a block's heads, contributes as features.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FeatureFamily {

@@ -3,7 +3,12 @@
 //! Which features a judge collects, and from which layers, follows from [`Probe::signals`]; collecting them is the judge's. Pickles of
 //! INSPECTOR's are read in `sklearn_import`.
 
-use judge_core::{Calibration, Layer, ModelInfo, Probe, ProbeError, ProbeOutput, Signal};
+use judge_core::{
+    Layer, ModelInfo,
+    inspector::{Probe, ProbeError, ProbeOutput},
+    request::Signal,
+    verdict::Calibration,
+};
 use judge_metrics::calibration::CalibratedScore;
 use serde_json::{Value, json};
 

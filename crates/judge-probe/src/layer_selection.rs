@@ -16,7 +16,7 @@ use crate::{
 pub struct LayerView<V, T> {
     /// The layer.
     pub layer: Layer,
-    /// What is read there, such as a [`Signal`](judge_core::Signal) or a [`Pooling`](judge_core::Pooling).
+    /// What is read there, such as a [`Signal`](judge_core::request::Signal) or a [`Pooling`](judge_core::request::Pooling).
     pub reading: V,
     /// What becomes of it, fitted within each split.
     pub family: T,
@@ -35,7 +35,7 @@ pub struct LayerView<V, T> {
 /// and too high for that reason; [`nested`](Self::nested) gives an honest one.
 ///
 /// ```
-/// use judge_core::{Layer, Pooling};
+/// use judge_core::{Layer, request::Pooling};
 /// use judge_probe::{
 ///     Error, FeatureFamily, LayerSelection, LayerView, LogisticRegression, Matrix, Pipeline, Scoring, StandardScaler, StratifiedKFold,
 /// };
@@ -199,7 +199,7 @@ where
     /// [`Error::SplitOverlap`] for outer splits that do not fit the rows.
     ///
     /// ```
-    /// # use judge_core::{Layer, Pooling};
+    /// # use judge_core::{Layer, request::Pooling};
     /// # use judge_probe::{Error, FeatureFamily, LayerSelection, LayerView, Matrix, RegressionScoring, Ridge, KFold};
     /// # fn main() -> Result<(), Error> {
     /// // The mean of three people's scores follows the states of layer 1.

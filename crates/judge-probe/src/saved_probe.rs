@@ -7,7 +7,7 @@ mod stages;
 
 use std::collections::{BTreeMap, HashSet};
 
-use judge_core::{Layer, ModelInfo, Signal, same_fingerprint};
+use judge_core::{Layer, ModelInfo, model::same_fingerprint, request::Signal};
 use judge_metrics::calibration::FittedCalibrator;
 use serde::{Deserialize, Serialize};
 
@@ -38,7 +38,7 @@ use crate::{Error, FittedEstimator, FittedProbe};
 /// ```
 /// use std::collections::{BTreeMap, HashSet};
 ///
-/// use judge_core::{Layer, Pooling, Signal};
+/// use judge_core::{Layer, request::{Pooling, Signal}};
 /// use judge_probe::{
 ///     DecisionRule, FittedEstimator, FittedProbe, LinearClassifier, Matrix, Precision, ProbeOrigin, ProbedModel, SavedProbe,
 /// };

@@ -9,7 +9,7 @@
 //! ```
 //! use std::collections::BTreeMap;
 //!
-//! use judge_core::{Layer, Prompt, Signal};
+//! use judge_core::{Layer, Prompt, request::Signal};
 //! use judge_probe::training::{GradedRow, ProbeTraining, TrainingOrigin, View};
 //! use judge_probe::{Error, Matrix, ProbedModel};
 //!
@@ -48,7 +48,7 @@
 //! };
 //! let trained = training.train(&rows, &states, &origin)?;
 //! assert_eq!(trained.report.chosen[0].layer, Layer(1));
-//! assert_eq!(judge_core::Probe::classes(&trained.probe), [2, 4]);
+//! assert_eq!(judge_core::inspector::Probe::classes(&trained.probe), [2, 4]);
 //! let file: Vec<u8> = trained.probe.to_bytes()?;
 //! # assert!(!file.is_empty());
 //! # Ok(())

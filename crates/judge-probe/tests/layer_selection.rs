@@ -1,7 +1,7 @@
 //! Layer selection: scan, ranking, steps and choice equal those of scikit-learn's parts on the fixture of
 //! `scripts/probe/layer_selection_fixtures.py`.
 
-use judge_core::{Layer, Pooling};
+use judge_core::{Layer, request::Pooling};
 use judge_probe::{
     ClassWeight, Error, FeatureFamily, FittedEstimator, FittedTransformer, LayerSelection, LayerView,
     LogisticRegression, Matrix, Pipeline, Scorer, Scoring, SearchScores, SelectedLayers, Split, StandardScaler,

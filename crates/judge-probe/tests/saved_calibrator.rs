@@ -8,7 +8,10 @@ use std::sync::Arc;
 
 use judge_core::testing::ScriptedBackbone;
 use judge_core::{
-    Aspect, Backbone, InspectorJudge, InspectorSettings, ItemId, Layer, Pooling, Probe, RunEvent, Runner, Signal,
+    Backbone, ItemId, Layer, Runner,
+    inspector::{Aspect, InspectorJudge, InspectorSettings, Probe},
+    request::{Pooling, Signal},
+    runner::RunEvent,
 };
 use judge_metrics::Error as Metric;
 use judge_metrics::calibration::{CalibrationMethod, Calibrator, Direction, FittedCalibrator};

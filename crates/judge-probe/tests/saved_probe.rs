@@ -4,7 +4,11 @@ mod made;
 
 use std::collections::BTreeMap;
 
-use judge_core::{Layer, ModelInfo, Pooling, Probe, Signal};
+use judge_core::{
+    Layer, ModelInfo,
+    inspector::Probe,
+    request::{Pooling, Signal},
+};
 use judge_probe::{
     Block, Blocks, Classifier, DecisionRule, DenseClassifier, Error, Estimator, FeatureFamily, FittedClassifier,
     FittedEstimator, FittedProbe, FittedStandardScaler, HiddenLayer, IntoProbe, LinearClassifier, LinearSvc,
@@ -45,7 +49,7 @@ fn saved(fingerprint: Option<&str>) -> SavedProbe {
 }
 
 fn model(fingerprint: &str, n_layers: usize, d_model: usize) -> ModelInfo {
-    let dimensions = judge_core::Dimensions { n_layers, d_model, n_heads: 2, d_vocab: 10, max_len: 16 };
+    let dimensions = judge_core::model::Dimensions { n_layers, d_model, n_heads: 2, d_vocab: 10, max_len: 16 };
     let mut info = ModelInfo::new("tiny", fingerprint, dimensions);
     info.family = "llama".to_owned();
     info

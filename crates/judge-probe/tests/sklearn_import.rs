@@ -3,7 +3,7 @@
 
 #![expect(clippy::print_stderr, reason = "a skipped test says so")]
 
-use judge_core::{Layer, Pooling};
+use judge_core::{Layer, request::Pooling};
 use judge_probe::pickle::Limits;
 use judge_probe::{
     DecisionRule, Error, FittedClassifier, FittedEstimator, FittedProbe, ImportProblem, Matrix, Precision, ProbeStage,

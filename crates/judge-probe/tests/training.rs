@@ -2,7 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use judge_core::{Layer, Pooling, Prompt, Signal};
+use judge_core::{
+    Layer, Prompt,
+    request::{Pooling, Signal},
+};
 use judge_metrics::calibration::Calibrator;
 use judge_probe::training::{
     GradeScale, GradedRow, Grading, Outcome, ProbeCalibration, ProbeClassifier, ProbeTraining, RowSignals, Statistic,

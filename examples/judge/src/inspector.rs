@@ -8,7 +8,9 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, ensure};
 use clap::Args;
 use judge_core::{
-    Backbone, Fields, ItemId, ItemResult, Judge, Reason, RunEvent, RunSettings, Runner, Verdict, total_score,
+    Backbone, Fields, ItemId, ItemResult, Judge, Reason, Runner, Verdict,
+    inspector::total_score,
+    runner::{RunEvent, RunSettings},
 };
 use judge_data::{
     Columns, Counts, Dataset, DatasetFormat, DatasetOptions, Error, Extra, Fate, Field, Ids, Input, InputFile,

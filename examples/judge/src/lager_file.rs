@@ -1,7 +1,10 @@
 //! Files of rows that LAGER scores: what `judge score` and the experiments built on it have in common.
 
 use anyhow::{Context, Result, anyhow, bail};
-use judge_core::{Backbone, Judge, LagerJudge, LagerSettings, PromptTemplate, Verdict};
+use judge_core::{
+    Backbone, Judge, PromptTemplate, Verdict,
+    lager::{LagerJudge, LagerSettings},
+};
 use judge_data::{
     Carry, Counts, DatasetFormat, Field, HumanScores, Input, Numbered, ORIGIN, Opened, Record, Resolved, ScoreRow,
     Settings, check_templates, judge_rows, score_row, split_label,

@@ -1,7 +1,11 @@
 //! A judge of pairs before the pairs of a run, in one order or in both.
 
 use anyhow::Result;
-use judge_core::{Fields, GradedPair, Judge, OrderPolicy, RunSummary, Scale, Swapped};
+use judge_core::{
+    Fields, Judge, Scale,
+    combine::{GradedPair, OrderPolicy, Swapped},
+    runner::RunSummary,
+};
 use judge_data::{Carry, Error, PairOrders, PairRow, Record, Run, judge_rows};
 use judge_models::Model;
 

@@ -5,7 +5,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::{Context, Result, bail, ensure};
-use judge_core::{Aspect, InspectorJudge, InspectorSettings, ModelInfo, PromptTemplate};
+use judge_core::{
+    ModelInfo, PromptTemplate,
+    inspector::{Aspect, InspectorJudge, InspectorSettings},
+};
 use judge_probe::pickle::Limits;
 use judge_probe::{FittedProbe, Precision, SavedProbe, SklearnProbe};
 use serde_json::{Value, json};

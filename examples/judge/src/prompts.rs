@@ -1,7 +1,7 @@
 //! The prompts of a file, passed through a model.
 
 use anyhow::{Context, Result, ensure};
-use judge_core::{Backbone, ItemId, LabelInContext, Outcome, Prompt, TextModel, Unscored, Want};
+use judge_core::{Backbone, ItemId, Outcome, Prompt, TextModel, Unscored, Want, model::LabelInContext};
 use judge_data::{Dataset, DatasetFormat, Error, Input, PromptInput, Record, read_rows, split_label};
 
 use crate::args::files::InputArgs;

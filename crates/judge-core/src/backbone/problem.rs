@@ -1,6 +1,6 @@
 use std::error::Error as StdError;
 
-use crate::{Layer, TokenId, Unscored};
+use crate::{Layer, Unscored, request::TokenId};
 
 /// What ends a run of a [`TextModel`](crate::TextModel).
 #[derive(Debug, thiserror::Error)]
@@ -58,7 +58,7 @@ pub enum BackboneError {
         /// What is asked for, e.g. `label logits`.
         what: &'static str,
     },
-    /// One of several copies of a model ([`Replicas`](crate::Replicas)) panicked.
+    /// One of several copies of a model ([`Replicas`](crate::model::Replicas)) panicked.
     #[error("copy {copy} of the model panicked: {message}")]
     CopyPanicked {
         /// Which one, the first being 0.

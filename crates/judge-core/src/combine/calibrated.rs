@@ -2,7 +2,7 @@ use std::error::Error as StdError;
 
 use serde_json::{Value, json};
 
-use crate::{Calibration, Judge, JudgeError, Request, Rounds, Score};
+use crate::{Judge, JudgeError, Request, Rounds, Score, verdict::Calibration};
 
 /// A fitted map from a judge's value to the human scale, with an interval.
 ///

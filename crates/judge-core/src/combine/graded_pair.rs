@@ -4,7 +4,10 @@ use serde_json::{Value, json};
 use super::members;
 use super::renamed::EachAsResponse;
 use crate::{
-    CombinedBy, Fields, Judge, JudgeError, Part, PromptFamily, Request, Rounds, Score, ScoreDistribution, Verdict,
+    Fields, Judge, JudgeError, Request, Rounds, Score, Verdict,
+    prompted::PromptFamily,
+    scale::ScoreDistribution,
+    verdict::{CombinedBy, Part},
 };
 
 /// A judge of pairs made of a judge of single responses: each response is graded by itself, as `response`, and the better grade wins.

@@ -1,4 +1,6 @@
-use crate::{Error, JudgeError, Outcome, Part, Request, Rounds, Score, ScoreDistribution, Unscored, Verdict};
+use crate::{
+    Error, JudgeError, Outcome, Request, Rounds, Score, Unscored, Verdict, scale::ScoreDistribution, verdict::Part,
+};
 
 /// What the `n` members of a combined judge do, by their number.
 pub(super) trait Members {

@@ -7,7 +7,7 @@ use crate::{Judge, JudgeError, Request, Rounds, Score};
 /// Nothing else changes: a name is no [setting](Judge::settings).
 ///
 /// ```
-/// use judge_core::{Judge, Named, PromptFamily, WrittenJudge};
+/// use judge_core::{Judge, combine::Named, prompted::{PromptFamily, WrittenJudge}};
 ///
 /// let judge = Named::new("clarity", WrittenJudge::new(PromptFamily::built_in("single")?));
 /// assert_eq!(judge.name(), "clarity");

@@ -1,16 +1,20 @@
 use serde_json::{Value, json};
 
 use super::members::{self, Members, mixture};
-use crate::{CombinedBy, Error, Judge, JudgeError, PanelRule, Part, Request, Rounds, Score, Verdict};
+use crate::{
+    Error, Judge, JudgeError, Request, Rounds, Score, Verdict,
+    combine::PanelRule,
+    verdict::{CombinedBy, Part},
+};
 
 /// Several judges of one item as one: a request for each, passes shared where prompts are equal, one value.
 ///
-/// Every member's verdict is kept in [`Score::parts`], under the member's name: judges of one kind are told apart by [`Named`](crate::Named). A panel owns
+/// Every member's verdict is kept in [`Score::parts`], under the member's name: judges of one kind are told apart by [`Named`](crate::combine::Named). A panel owns
 /// its members, or borrows them if they are references. It is itself a judge, so panels nest.
 ///
 /// ```
 /// use judge_core::testing::ScriptedBackbone;
-/// use judge_core::{Backbone, Error, Fields, LagerJudge, LagerSettings, Named, Panel, PanelRule, PromptTemplate, Runner, Scale};
+/// use judge_core::{Backbone, Error, Fields, PromptTemplate, Runner, Scale, lager::{LagerJudge, LagerSettings}, combine::{Named, Panel, PanelRule}};
 ///
 /// /// The mean of three grades, each by a rubric of its own.
 /// fn by_rubric<Item: Fields>(model: &dyn Backbone) -> Result<Panel<'static, Item>, Error> {

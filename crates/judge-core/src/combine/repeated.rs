@@ -1,7 +1,11 @@
 use serde_json::{Value, json};
 
 use super::members::{self, Members, mixture};
-use crate::{CombinedBy, Error, Judge, JudgeError, Part, Request, Rounds, Sampling, Score, Verdict};
+use crate::{
+    Error, Judge, JudgeError, Request, Rounds, Score, Verdict,
+    request::Sampling,
+    verdict::{CombinedBy, Part},
+};
 
 /// One judge asked several times: the mean of `n` samples of what the model writes.
 ///
@@ -40,7 +44,7 @@ impl<J: Judge<Item>, Item: ?Sized> Asked<'_, J, Item> {
     fn sampled(&self, member: usize, mut requests: Vec<Request>) -> Result<Vec<Request>, JudgeError> {
         for request in &mut requests {
             let generation = request.want.generate.take();
-            let sampled = |g: &crate::Generation| matches!(g.sampling, Sampling::Random { .. });
+            let sampled = |g: &crate::request::Generation| matches!(g.sampling, Sampling::Random { .. });
             if self.0.samples > 1 && !generation.as_ref().is_some_and(sampled) {
                 return Err(Error::NotSampled { judge: self.0.judge.name().to_owned() }.into());
             }

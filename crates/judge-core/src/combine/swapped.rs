@@ -6,7 +6,10 @@ use serde_json::{Value, json};
 use super::members::{self, Members, mixture};
 use super::renamed::{Renamed, preference};
 use crate::{
-    CombinedBy, Error, Fields, Judge, JudgeError, OrderPolicy, Part, Request, Rounds, Score, ScoreDistribution, Verdict,
+    Error, Fields, Judge, JudgeError, Request, Rounds, Score, Verdict,
+    combine::OrderPolicy,
+    scale::ScoreDistribution,
+    verdict::{CombinedBy, Part},
 };
 
 /// A judge of pairs asked in both orders: of the item as it is, and with the fields `response_a` and `response_b` exchanged.

@@ -4,12 +4,15 @@ use serde_json::{Value, json};
 
 use super::members::{self, Members};
 use super::renamed::{Renamed, preference};
-use crate::{CombinedBy, Fields, Judge, JudgeError, Outcome, Part, Reason, Request, Rounds, Score, Unscored, Verdict};
+use crate::{
+    Fields, Judge, JudgeError, Outcome, Reason, Request, Rounds, Score, Unscored, Verdict,
+    verdict::{CombinedBy, Part},
+};
 
 /// Ranks the answers of an item by comparing them two by two with a judge of pairs.
 ///
 /// The answers are the item's fields `response_1`, `response_2` and so on, up to the first that is absent; the judge of pairs sees two of them as `response_a` and
-/// `response_b`, and gives its preference for the first, from 0 to 1. To ask in both orders, give it a [`Swapped`](crate::Swapped) judge. Which answers meet is up to a
+/// `response_b`, and gives its preference for the first, from 0 to 1. To ask in both orders, give it a [`Swapped`](crate::combine::Swapped) judge. Which answers meet is up to a
 /// [`Pairing`]: [`RoundRobin`] lets all of them meet; one that looks at the results so far needs fewer comparisons.
 ///
 /// The value is the highest win rate, the mean preference for an answer over its comparisons; [`Score::parts`] has the win rate of each answer, named `response_1` and so
@@ -18,7 +21,7 @@ use crate::{CombinedBy, Fields, Judge, JudgeError, Outcome, Part, Reason, Reques
 ///
 /// ```
 /// use judge_core::testing::ScriptedBackbone;
-/// use judge_core::{OrderPolicy, PromptFamily, RoundRobin, Runner, Swapped, Tournament, WrittenJudge};
+/// use judge_core::{combine::{OrderPolicy, RoundRobin, Swapped, Tournament}, prompted::{PromptFamily, WrittenJudge}, Runner};
 ///
 /// // Prefers the answer that is earlier in the alphabet.
 /// let model = ScriptedBackbone::new(2).with_reply(|prompt| {

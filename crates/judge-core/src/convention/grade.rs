@@ -10,7 +10,7 @@ use crate::Error;
 /// How a text says a grade.
 ///
 /// ```
-/// use judge_core::GradeConvention;
+/// use judge_core::prompted::GradeConvention;
 ///
 /// assert_eq!(GradeConvention::Rating.parse("[[7]], at best [[8]]"), Some(7.0));
 /// assert_eq!(GradeConvention::Strict.parse("[[7]], at best [[8]]"), None);

@@ -11,7 +11,7 @@ use crate::Error;
 ///
 /// ```
 /// use std::cmp::Ordering::{Greater, Less};
-/// use judge_core::PairConvention;
+/// use judge_core::prompted::PairConvention;
 ///
 /// assert_eq!(PairConvention::Letters.parse("Both are right, but [[B]] is clearer."), Some(Less));
 /// assert_eq!("score-pair".parse::<PairConvention>()?.parse("8 5\nThe first one …"), Some(Greater));

@@ -1,8 +1,8 @@
 use serde::{Deserialize, Serialize};
 
-use crate::States;
+use crate::lager::States;
 
-/// How layer weights are learned; [`fit`](Self::fit) gives the [`LayerWeights`].
+/// How layer weights are learned; [`fit`](Self::fit) gives the [`LayerWeights`](crate::lager::LayerWeights).
 ///
 /// With `theta` one parameter per layer, `w = softmax(theta)`, `zhat_b` the sum over layers of `w_l z_bl`, `p_b = softmax(zhat_b)` and
 /// `E_b` its expected value on the scale, a step on a batch of `B` items minimises
@@ -19,7 +19,7 @@ use crate::States;
 /// [`reference_program`](Self::reference_program) is the program beside it: cross-entropy plus squared error, the last layer left out, `a` learned, human scores truncated.
 ///
 /// ```
-/// use judge_core::{LayerWeightFit, RegressionLoss};
+/// use judge_core::fit::{LayerWeightFit, RegressionLoss};
 ///
 /// let fit = LayerWeightFit { epochs: 2, ..LayerWeightFit::paper() };
 /// assert_eq!(fit.loss, RegressionLoss::Mae);

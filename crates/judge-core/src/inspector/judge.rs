@@ -5,8 +5,11 @@ use serde_json::{Value, json};
 
 use super::Probe;
 use crate::{
-    ContractBreach, Error, Fields, Judge, JudgeError, Layer, ModelInfo, PromptTemplate, Reading, Request, Rounds,
-    Scale, ScalePoint, Score, ScoreDistribution, Signal, Verdict, Want,
+    Error, Fields, Judge, JudgeError, Layer, ModelInfo, PromptTemplate, Reading, Request, Rounds, Scale, Score,
+    Verdict, Want,
+    request::Signal,
+    scale::{ScalePoint, ScoreDistribution},
+    testing::ContractBreach,
 };
 
 /// What an [`InspectorJudge`] is to do.
@@ -23,9 +26,9 @@ pub struct InspectorSettings {
 /// Judges one aspect of an item by a probe on the model's states, or on how its heads attend (INSPECTOR): one pass over the prompt, no block above the highest layer that
 /// the probe reads, nothing generated.
 ///
-/// The score is the predicted class, and of a regression the [number](crate::ProbeOutput::number) that it predicts, between the classes. Its distribution is the probe's
+/// The score is the predicted class, and of a regression the [number](crate::inspector::ProbeOutput::number) that it predicts, between the classes. Its distribution is the probe's
 /// probabilities over the classes; a probe that knows none, such as a support vector machine, gives none. A probe that was saved with a
-/// calibrator also gives the value and the interval on the human scale ([`Score::calibrated`]); no [`Calibrated`](crate::Calibrated) is needed around the judge,
+/// calibrator also gives the value and the interval on the human scale ([`Score::calibrated`]); no [`Calibrated`](crate::combine::Calibrated) is needed around the judge,
 /// and one that is there replaces them.
 ///
 /// Several aspects are several judges of one [`Runner`](crate::Runner); [`total_score`] adds them up.

@@ -2,9 +2,9 @@ use std::error::Error as StdError;
 
 use serde_json::Value;
 
-use crate::{Calibration, Layer, ModelInfo, Signal};
+use crate::{Layer, ModelInfo, request::Signal, verdict::Calibration};
 
-/// A classifier over pooled states and attention entropies of one model, as an [`InspectorJudge`](crate::InspectorJudge) uses it. `judge-probe` has them, fitted
+/// A classifier over pooled states and attention entropies of one model, as an [`InspectorJudge`](crate::inspector::InspectorJudge) uses it. `judge-probe` has them, fitted
 /// here or imported from scikit-learn.
 pub trait Probe: Send + Sync {
     /// What stands side by side in its features, in this order; each once, at least one.

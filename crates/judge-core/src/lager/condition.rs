@@ -1,6 +1,10 @@
 use serde::{Deserialize, Serialize};
 
-use crate::{Error, Generation, JudgeError, LabelLogits, LabelStep, ReadAt, Reading, Reason, Unscored};
+use crate::{
+    Error, JudgeError, Reading, Reason, Unscored,
+    reading::{LabelLogits, LabelStep},
+    request::{Generation, ReadAt},
+};
 
 /// How a model is brought to the point where it would write a score.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -135,7 +139,10 @@ fn label_steps(labels: &LabelLogits) -> impl DoubleEndedIterator<Item = &LabelSt
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Finish, Generated, Layer, Lens};
+    use crate::{
+        Layer, Lens,
+        reading::{Finish, Generated},
+    };
 
     /// A reading of a reply cut into `pieces`; the labels are the tokens `1` to `5` (ids 1 to 5), other pieces have id 9.
     fn reading(pieces: &[&str], at: ReadAt) -> Reading {

@@ -3,8 +3,9 @@ use serde_json::{Value, json};
 
 use super::{Condition, LayerTable, LayerWeights, States, TableOrigin, Variant, WeightNote};
 use crate::{
-    Backbone, Error, Fields, Judge, JudgeError, LabelLogits, LabelRead, LabelStep, Lens, ModelInfo, PromptTemplate,
-    Request, Rounds, Scale, Score, TokenId, Want,
+    Backbone, Error, Fields, Judge, JudgeError, Lens, ModelInfo, PromptTemplate, Request, Rounds, Scale, Score, Want,
+    reading::{LabelLogits, LabelStep},
+    request::{LabelRead, TokenId},
 };
 
 /// What a [`LagerJudge`] is to do. As JSON it says all that a verdict depends on besides the item and the model.
@@ -123,7 +124,7 @@ impl LagerJudge {
         &self.template
     }
 
-    /// What this judge's tables are read from, for [`LayerWeightFit::fit`](crate::LayerWeightFit::fit).
+    /// What this judge's tables are read from, for [`LayerWeightFit::fit`](crate::fit::LayerWeightFit::fit).
     pub fn origin(&self) -> &TableOrigin {
         &self.origin
     }

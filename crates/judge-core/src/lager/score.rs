@@ -2,7 +2,7 @@
 
 use super::{LayerTable, States, Variant};
 use crate::scale::{argmax, softmax};
-use crate::{Error, Layer, Scale, ScoreDistribution};
+use crate::{Error, Layer, Scale, scale::ScoreDistribution};
 
 /// A score and the distribution whose expected value it is.
 #[derive(Clone, Debug, PartialEq)]
@@ -178,7 +178,7 @@ mod tests {
 
     #[test]
     fn values_are_the_scales_own() {
-        let point = |value, label: &str| crate::ScalePoint { value, label: label.into() };
+        let point = |value, label: &str| crate::scale::ScalePoint { value, label: label.into() };
         let scale = Scale::new(vec![point(-1.0, "bad"), point(0.5, "fair"), point(10.0, "good")]).unwrap();
         let table = LayerTable::from_rows(&[vec![0.0, 0.0, 0.0], vec![0.0, 1.0, 2.0]]).unwrap();
         let direct = Variant::LastMode.score_with(&table, &scale, States::All, None).unwrap();

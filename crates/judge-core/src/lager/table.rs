@@ -1,6 +1,10 @@
 use serde::{Deserialize, Serialize};
 
-use crate::{Error, LabelLogits, LabelStep, Layer, Scale, ScoreDistribution};
+use crate::{
+    Error, Layer, Scale,
+    reading::{LabelLogits, LabelStep},
+    scale::ScoreDistribution,
+};
 
 /// The label logits of several layers at the position that predicts a score. Shape `[layers, n_scores]`, `f64`.
 ///
@@ -195,7 +199,7 @@ mod tests {
             tokens: vec![7, 8],
             layers: vec![Layer(0), Layer(1), Layer(2)],
             lens: Lens::Raw,
-            at: crate::ReadAt::PromptEnd,
+            at: crate::request::ReadAt::PromptEnd,
             steps: vec![LabelStep {
                 step: 0,
                 token: None,

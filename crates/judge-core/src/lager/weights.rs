@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{Condition, LayerTable, States, Variant, VariantScore, WeightMismatch};
 use crate::scale::softmax;
-use crate::{Error, LayerWeightFit, Lens, ModelInfo, Scale, same_fingerprint};
+use crate::{Error, Lens, ModelInfo, Scale, fit::LayerWeightFit, model::same_fingerprint};
 
 /// What a set of layer tables was read from.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -90,7 +90,7 @@ impl LayerWeights {
     }
 
     /// The mixing parameter after the fit: the share of the cross-entropy is its sigmoid if it was
-    /// [learned](crate::Alpha::Learned), or it is that share itself if it was [fixed](crate::Alpha::Fixed).
+    /// [learned](crate::fit::Alpha::Learned), or it is that share itself if it was [fixed](crate::fit::Alpha::Fixed).
     pub fn alpha(&self) -> f64 {
         self.file.alpha
     }

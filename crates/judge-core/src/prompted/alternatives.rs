@@ -1,5 +1,5 @@
 use super::{PromptFamily, Task};
-use crate::{Generated, ScoreDistribution};
+use crate::{reading::Generated, scale::ScoreDistribution};
 
 impl PromptFamily {
     /// What the model might have written in place of its grade: the probabilities of the scale's labels at the grade's token, renormalised over the labels, and the share of the

@@ -1,5 +1,8 @@
 use super::{FamilyProblem, PromptFamily, Task};
-use crate::{Error, GradeConvention, PairConvention, Prompt, PromptTemplate, Scale};
+use crate::{
+    Error, Prompt, PromptTemplate, Scale,
+    prompted::{GradeConvention, PairConvention},
+};
 
 /// What responses are judged by unless a row or a user says otherwise.
 const RUBRIC: &str = "how well it does what the request asks for: right, complete, to the point and clear";

@@ -4,8 +4,10 @@ use serde::{Deserialize, Serialize};
 
 use super::FamilyProblem;
 use crate::{
-    Condition, Error, GradeConvention, LagerSettings, PairConvention, PromptTemplate, Reason, Scale, ScalePoint,
-    Unscored,
+    Error, PromptTemplate, Reason, Scale, Unscored,
+    lager::{Condition, LagerSettings},
+    prompted::{GradeConvention, PairConvention},
+    scale::ScalePoint,
 };
 
 /// A judge's prompt as data: what is asked, how the written verdict is found, and which labels stand for which value.
@@ -14,18 +16,18 @@ use crate::{
 ///
 /// | judge | reads | needs |
 /// |---|---|---|
-/// | [`WrittenJudge`](crate::WrittenJudge) | the verdict in the text that the model writes | a model that writes text |
-/// | [`LagerJudge`](crate::LagerJudge) with [`lager_settings`](Self::lager_settings) | the probabilities of the labels right behind [`opening`](Self::opening), at the last layer or combined over all | a model that can be read, labels of one token |
-/// | [`LikelihoodJudge`](crate::LikelihoodJudge) | the probabilities of whole labels at the last layer | a model that can be read |
+/// | [`WrittenJudge`](crate::prompted::WrittenJudge) | the verdict in the text that the model writes | a model that writes text |
+/// | [`LagerJudge`](crate::lager::LagerJudge) with [`lager_settings`](Self::lager_settings) | the probabilities of the labels right behind [`opening`](Self::opening), at the last layer or combined over all | a model that can be read, labels of one token |
+/// | [`LikelihoodJudge`](crate::prompted::LikelihoodJudge) | the probabilities of whole labels at the last layer | a model that can be read |
 ///
 /// Of a pair, the value is the preference for the response that is shown first: 1, or 0 for the other one, and ½ for a tie. Around any of the
-/// three, [`Swapped`](crate::Swapped) asks in both orders.
+/// three, [`Swapped`](crate::combine::Swapped) asks in both orders.
 ///
 /// Built in, in this project's own words: see [`built_in`](Self::built_in). In files a family is JSON; a key that
 /// nothing reads is an error:
 ///
 /// ```
-/// use judge_core::{PromptFamily, settings_from_json};
+/// use judge_core::{prompted::PromptFamily, settings::settings_from_json};
 ///
 /// let family: PromptFamily = settings_from_json(
 ///     r#"{
@@ -263,7 +265,7 @@ impl PromptFamily {
         Err(Unscored::new(Reason::OffScale, format!("the verdict is {found}, expected {expected}: {text:?}")))
     }
 
-    /// Settings for a [`LagerJudge`](crate::LagerJudge) that asks the same and reads its labels at the verdict's position; without weights at the last layer.
+    /// Settings for a [`LagerJudge`](crate::lager::LagerJudge) that asks the same and reads its labels at the verdict's position; without weights at the last layer.
     pub fn lager_settings(&self) -> LagerSettings {
         LagerSettings {
             template: self.template.clone(),

@@ -6,8 +6,9 @@ use serde_json::Value;
 
 use super::{LikelihoodJudge, PromptFamily, WrittenJudge};
 use crate::{
-    Backbone, BackboneError, Error, Fields, Judge, JudgeError, LagerJudge, LagerSettings, LayerWeights, Request,
-    Rounds, Score, Variant,
+    Backbone, Error, Fields, Judge, JudgeError, Request, Rounds, Score,
+    lager::{LagerJudge, LagerSettings, LayerWeights, Variant},
+    model::BackboneError,
 };
 
 /// Where a verdict is looked for.

@@ -1,12 +1,15 @@
 use serde_json::{Value, json};
 
-use crate::{Fields, Judge, JudgeError, PromptFamily, PromptTemplate, Request, Rounds, Score, ScoreDistribution, Want};
+use crate::{
+    Fields, Judge, JudgeError, PromptTemplate, Request, Rounds, Score, Want, prompted::PromptFamily,
+    scale::ScoreDistribution,
+};
 
 /// Asks a [`PromptFamily`]'s question and compares how likely each of its labels is as the reply, at the last layer: label and closing text as a whole, so that labels may
 /// have several tokens (`10`) and one may begin like another (`1`).
 ///
 /// The value is the expected value under the labels' probabilities, normalised over the labels. Where all labels are single tokens,
-/// [`LagerJudge`](crate::LagerJudge) reads the same kind of distribution in one pass, and at every layer.
+/// [`LagerJudge`](crate::lager::LagerJudge) reads the same kind of distribution in one pass, and at every layer.
 #[derive(Clone, Debug)]
 pub struct LikelihoodJudge {
     family: PromptFamily,

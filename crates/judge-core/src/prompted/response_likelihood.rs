@@ -1,7 +1,8 @@
 use serde_json::{Value, json};
 
 use crate::{
-    Fields, Judge, JudgeError, Prompt, PromptTemplate, Reason, Request, Rounds, Score, TokenLogProbs, Unscored, Want,
+    Fields, Judge, JudgeError, Prompt, PromptTemplate, Reason, Request, Rounds, Score, Unscored, Want,
+    reading::TokenLogProbs,
 };
 
 /// Asks no question: reads how likely the model finds a response behind its prompt, and how likely by itself.
@@ -12,7 +13,7 @@ use crate::{
 ///
 /// ```
 /// use judge_core::testing::ScriptedBackbone;
-/// use judge_core::{Prompt, PromptTemplate, ResponseLikelihoodJudge, Runner};
+/// use judge_core::{Prompt, PromptTemplate, Runner, prompted::ResponseLikelihoodJudge};
 ///
 /// # fn main() -> Result<(), judge_core::Error> {
 /// // Capital letters surprise this model, unless the prompt has one too.

@@ -1,6 +1,9 @@
 use serde_json::{Value, json};
 
-use crate::{Fields, Finish, Generation, Judge, JudgeError, PromptFamily, Request, Rounds, Score, Want};
+use crate::{
+    Fields, Judge, JudgeError, Request, Rounds, Score, Want, prompted::PromptFamily, reading::Finish,
+    request::Generation,
+};
 
 /// Asks a [`PromptFamily`]'s question and finds the verdict in what the model writes. Works on any [`TextModel`](crate::TextModel), a service included.
 ///
@@ -12,7 +15,7 @@ use crate::{Fields, Finish, Generation, Judge, JudgeError, PromptFamily, Request
 ///
 /// ```
 /// use judge_core::testing::ScriptedBackbone;
-/// use judge_core::{OrderPolicy, PromptFamily, Runner, Swapped, WrittenJudge};
+/// use judge_core::{combine::{OrderPolicy, Swapped}, prompted::{PromptFamily, WrittenJudge}, Runner};
 ///
 /// let model = ScriptedBackbone::new(2)
 ///     .with_reply(|prompt| if prompt.find("Paris") < prompt.find("Lyon") { "[[A]]".into() } else { "[[B]]".into() });

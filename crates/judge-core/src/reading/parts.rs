@@ -1,7 +1,11 @@
 //! The parts of a reading, by what was asked for.
 
 use super::{Generated, LabelLogits, LabelStep, Reading, TokenLogProbs};
-use crate::{Error, LabelRead, Layer, Pooling, ReadAt, Scale, ScoreDistribution, Signal};
+use crate::{
+    Error, Layer, Scale,
+    request::{LabelRead, Pooling, ReadAt, Signal},
+    scale::ScoreDistribution,
+};
 
 impl Reading {
     /// The label logits of a read: those with its labels, lens and position, and at least its layers.

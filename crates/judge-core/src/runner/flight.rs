@@ -5,7 +5,9 @@ use std::ops::ControlFlow;
 use super::event::{ItemResult, RunEvent, RunSettings, RunSummary, Tally};
 use super::pass::{Pass, Question, Waiting, cut};
 use crate::{
-    BackboneError, ContractBreach, Error, Exchange, ItemId, Judge, JudgeError, Outcome, Request, Rounds, Verdict,
+    Error, ItemId, Judge, JudgeError, Outcome, Request, Rounds, Verdict,
+    model::{BackboneError, Exchange},
+    testing::ContractBreach,
 };
 
 type BoxError = Box<dyn StdError + Send + Sync>;

@@ -1,6 +1,10 @@
 use std::collections::{HashMap, VecDeque};
 
-use crate::{LabelLogits, LabelRead, LabelStep, Prompt, ReadAt, Reading, Request, Want};
+use crate::{
+    Prompt, Reading, Request, Want,
+    reading::{LabelLogits, LabelStep},
+    request::{LabelRead, ReadAt},
+};
 
 /// One judge's request about one item, and where its outcome goes.
 #[derive(Clone)]
@@ -184,7 +188,10 @@ fn extend<T: Clone + PartialEq>(into: &mut Vec<T>, from: &[T]) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Generation, LabelRead, Layer, Lens, Pooling, ReadAt};
+    use crate::{
+        Layer, Lens,
+        request::{Generation, LabelRead, Pooling, ReadAt},
+    };
 
     fn labels(tokens: &[u32], layers: &[usize]) -> Want {
         let layers = layers.iter().map(|&l| Layer(l)).collect();

@@ -23,7 +23,7 @@ use crate::{Error, ItemId, Judge, TextModel};
 ///
 /// ```
 /// use judge_core::testing::ScriptedBackbone;
-/// use judge_core::{JudgeQueue, PromptFamily, WrittenJudge};
+/// use judge_core::{runner::JudgeQueue, prompted::{PromptFamily, WrittenJudge}};
 ///
 /// let model = ScriptedBackbone::new(2).with_reply(|prompt| if prompt.contains("4") { "[[9]]".into() } else { "[[2]]".into() });
 /// let judge = WrittenJudge::new(PromptFamily::built_in("single")?);
@@ -39,6 +39,9 @@ use crate::{Error, ItemId, Judge, TextModel};
 /// Dropping the queue ends the work at the model's next answer, and waits for the thread; [`finish`](Self::finish) waits for all results first. What ends a
 /// [`Runner`]'s run ends the queue: an error of a judge or the model, or a panic of either. In each case every item that has no result, also one that is submitted
 /// later, gets the [`QueueError`] that says why. Nobody waits for ever, unless the model does. To go on, start another queue.
+///
+/// A model takes items when it has room for them: a local one between the groups of requests that it answers together, a client of a service and
+/// [`Replicas`](crate::model::Replicas) when an answer comes. So an item may wait for the text of another one.
 ///
 /// There is no bound on how many items wait: whoever submits faster than the model answers has to bound it.
 pub struct JudgeQueue<Item> {

@@ -11,7 +11,7 @@ use crate::{Error, Judge, JudgeError, Outcome, Prompt, Request, Rounds, Score, T
 ///
 /// ```
 /// use judge_core::testing::ScriptedBackbone;
-/// use judge_core::{LabelRead, Prompt, Scale, Want, read};
+/// use judge_core::{request::LabelRead, Prompt, Scale, Want, read};
 ///
 /// let model = ScriptedBackbone::new(4);
 /// let labels = LabelRead::at_every_layer(&Scale::integers(1, 5)?, &model)?;
@@ -47,7 +47,7 @@ pub fn read(
 ///
 /// ```
 /// use judge_core::testing::ScriptedBackbone;
-/// use judge_core::{Layer, Pooling, Prompt, ReadOnly, Runner, Want};
+/// use judge_core::{Layer, Prompt, Runner, Want, request::Pooling, runner::ReadOnly};
 ///
 /// let read = ReadOnly::new(Want { pooled: vec![(Layer(2), Pooling::Mean)], ..Want::default() });
 /// let prompts = ["a", "b c"].map(|text| (text.into(), (text, Prompt::user(text))));

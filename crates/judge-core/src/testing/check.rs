@@ -1,8 +1,11 @@
 use std::ops::ControlFlow;
 
 use crate::{
-    Backbone, BackboneError, ContractBreach, Error, Finish, Generated, Generation, LabelRead, Layer, Lens, Outcome,
-    Pooling, Prompt, ReadAt, Reading, Request, TextModel, TokenId, Want,
+    Backbone, Error, Layer, Lens, Outcome, Prompt, Reading, Request, TextModel, Want,
+    model::BackboneError,
+    reading::{Finish, Generated},
+    request::{Generation, LabelRead, Pooling, ReadAt, TokenId},
+    testing::ContractBreach,
 };
 
 /// Checks that a backbone does what [`Backbone`] promises, on the given prompts (a handful of short ones of different lengths; all are run about

@@ -1,7 +1,7 @@
 use super::check::{all, one};
 use crate::{
-    ContractBreach, Error, ItemId, ItemResult, Judge, JudgeError, Outcome, Reason, Request, Rounds, Runner, Score,
-    TextModel, Unscored, Verdict,
+    Error, ItemId, ItemResult, Judge, JudgeError, Outcome, Reason, Request, Rounds, Runner, Score, TextModel, Unscored,
+    Verdict, testing::ContractBreach,
 };
 
 /// Rounds after which a judge is taken for one that never ends.

@@ -1,9 +1,12 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::{
-    Backbone, BackboneError, ContinuationLogProbs, Dimensions, Exchange, Finish, Generated, Generation, HeadEntropies,
-    LabelInContext, LabelLogits, LabelRead, LabelStep, Layer, ModelIdentity, ModelInfo, Outcome, PooledState, Pooling,
-    Prompt, ReadAt, Reading, Reason, Request, RequestProblem, TextModel, TokenId, TokenLogProbs, Unscored, Want,
+    Backbone, Layer, ModelInfo, Outcome, Prompt, Reading, Reason, Request, TextModel, Unscored, Want,
+    model::{BackboneError, Dimensions, Exchange, LabelInContext, ModelIdentity, RequestProblem},
+    reading::{
+        ContinuationLogProbs, Finish, Generated, HeadEntropies, LabelLogits, LabelStep, PooledState, TokenLogProbs,
+    },
+    request::{Generation, LabelRead, Pooling, ReadAt, TokenId},
 };
 
 /// Requests taken at a time, so that tests see more than one batch.
@@ -17,7 +20,7 @@ const BATCH: usize = 64;
 ///
 /// ```
 /// use judge_core::testing::ScriptedBackbone;
-/// use judge_core::{Backbone, BackboneError, Layer};
+/// use judge_core::{Backbone, Layer, model::BackboneError};
 ///
 /// let model = ScriptedBackbone::new(3)
 ///     .with_reply(|prompt| if prompt.contains("good") { "score: 5".into() } else { "score: 2".into() })

@@ -2,8 +2,11 @@ use std::ops::ControlFlow;
 
 use super::check::{all, check_stop, one};
 use crate::{
-    BackboneError, ContractBreach, Error, Generated, Generation, LabelRead, Layer, Lens, Outcome, Pooling, Prompt,
-    ReadAt, Request, TextModel, Want,
+    Error, Layer, Lens, Outcome, Prompt, Request, TextModel, Want,
+    model::BackboneError,
+    reading::Generated,
+    request::{Generation, LabelRead, Pooling, ReadAt},
+    testing::ContractBreach,
 };
 
 /// Checks that a model that only writes text does what [`TextModel`] promises, on the given prompts (a handful of short ones).

@@ -3,7 +3,9 @@
 use std::ops::ControlFlow;
 
 use judge_core::{
-    Error as CoreError, ItemResult, Judge, LagerJudge, RunEvent, RunSettings, RunSummary, Runner, TextModel, Verdict,
+    Error as CoreError, ItemResult, Judge, Runner, TextModel, Verdict,
+    lager::LagerJudge,
+    runner::{RunEvent, RunSettings, RunSummary},
 };
 
 use super::{BatchItem, ResultColumns, ResultRow, SCORED};

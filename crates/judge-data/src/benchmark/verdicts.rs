@@ -2,7 +2,7 @@ use std::cmp::Ordering;
 use std::collections::HashMap;
 use std::path::Path;
 
-use judge_core::{ItemId, PairConvention};
+use judge_core::{ItemId, prompted::PairConvention};
 
 use super::BenchmarkPair;
 use crate::ids::{UniqueIds, id_of, plain};

@@ -7,7 +7,10 @@ use std::path::{Path, PathBuf};
 use arrow_array::cast::AsArray;
 use arrow_array::{Array, RecordBatch};
 use arrow_schema::{DataType, Schema};
-use judge_core::{Fields, LayerTable, Reason, TableOrigin, Unscored};
+use judge_core::{
+    Fields, Reason, Unscored,
+    lager::{LayerTable, TableOrigin},
+};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 

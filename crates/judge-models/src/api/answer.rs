@@ -24,7 +24,11 @@
 
 mod alternatives;
 
-use judge_core::{Finish, Generated, Generation, Outcome, Reading, Reason, Unscored};
+use judge_core::{
+    Outcome, Reading, Reason, Unscored,
+    reading::{Finish, Generated},
+    request::Generation,
+};
 use serde_json::Value;
 
 use super::transport::Response;

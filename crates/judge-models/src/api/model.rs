@@ -25,7 +25,10 @@ use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, PoisonError, mpsc};
 use std::thread;
 
-use judge_core::{BackboneError, Exchange, ModelIdentity, Outcome, Reason, TextModel, Unscored};
+use judge_core::{
+    Outcome, Reason, TextModel, Unscored,
+    model::{BackboneError, Exchange, ModelIdentity},
+};
 
 use super::answer::{self, Answer};
 use super::gate::Gate;
@@ -52,7 +55,7 @@ const MOST_NAMES: usize = 16;
 /// | ten requests in a row with `NoAnswer` | the run ends, before more is spent; those of them whose attempts all failed are asked again by a run that is resumed |
 /// | no connection, status 429 | sent again in the same way; when all attempts have failed, the run ends |
 /// | any other status, a redirect, a quota that is used up | the run ends |
-/// | no words because the limit of tokens was reached in thought | the reading of an empty text, [`Finish::Length`](judge_core::Finish::Length) |
+/// | no words because the limit of tokens was reached in thought | the reading of an empty text, [`Finish::Length`](judge_core::reading::Finish::Length) |
 /// | a prompt that is too long for the model | [`Reason::TooLong`](judge_core::Reason::TooLong) |
 /// | a refusal, a content filter | [`Reason::Refused`](judge_core::Reason::Refused) |
 /// | any text, whether it is of use to a judge or not | the reading; it is never asked for again, which would change what is measured |
@@ -61,7 +64,7 @@ const MOST_NAMES: usize = 16;
 /// for one of them, because most services do not tell a stop text and the model's own end apart.
 ///
 /// ```
-/// use judge_core::{PromptFamily, Runner, WrittenJudge};
+/// use judge_core::{prompted::{PromptFamily, WrittenJudge}, Runner};
 /// use judge_models::{ApiKey, ApiModel, ApiSettings, Prices};
 ///
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {

@@ -17,7 +17,11 @@
 //!
 //! The same request gives the same bytes, whatever its number.
 
-use judge_core::{BackboneError, Generation, Prompt, Reason, Request, RequestProblem, Sampling, Unscored};
+use judge_core::{
+    Prompt, Reason, Request, Unscored,
+    model::{BackboneError, RequestProblem},
+    request::{Generation, Sampling},
+};
 use serde_json::{Map, Value, json};
 
 use super::{ApiSettings, backoff};

@@ -8,7 +8,7 @@
 
 use std::sync::Arc;
 
-use judge_core::{Dimensions, Layer, TokenId};
+use judge_core::{Layer, model::Dimensions, request::TokenId};
 use serde_json::Value;
 
 use super::encoder::EncoderSpec;

@@ -25,7 +25,7 @@
 
 use std::collections::BTreeMap;
 
-use judge_core::TokenId;
+use judge_core::request::TokenId;
 
 use super::ConfigProblem;
 use super::experts::Sparse;

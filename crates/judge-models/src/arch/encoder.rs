@@ -13,7 +13,7 @@
 //! Layer 0 is the embedding after its norm; the last layer is after `final_norm`, where there is
 //! one. Poolers, classifiers and heads over masked words are never read.
 
-use judge_core::TokenId;
+use judge_core::request::TokenId;
 
 use super::rope::RopeConfig;
 use super::spec::{Activation, LinearSpec, NamedShape};

@@ -13,7 +13,7 @@
 //!
 //! What the head of labels does is transformers' `GenericForSequenceClassification`: one linear map
 //! without bias on the state after the final norm. Reading it is up to `reading/` and
-//! `judge_core::RewardHead`.
+//! `judge_core::reward::RewardHead`.
 
 use std::collections::BTreeMap;
 

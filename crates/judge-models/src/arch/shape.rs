@@ -14,7 +14,7 @@
 
 use std::collections::BTreeMap;
 
-use judge_core::TokenId;
+use judge_core::request::TokenId;
 use serde::Deserialize;
 use serde_json::Value;
 

@@ -27,7 +27,7 @@ mod mlp;
 mod parts;
 
 use half::bf16;
-use judge_core::TokenId;
+use judge_core::request::TokenId;
 
 pub(crate) use self::mlp::{BothSpec, ExpertsSpec, GatedSpec, MlpSpec, Routing, SharedSpec, StackPart, StackSpec};
 pub(crate) use self::parts::{LinearSpec, NamedRows, NamedShape, NormSpec};

@@ -113,7 +113,7 @@ pub(crate) use {
 #[cfg(test)]
 pub(crate) use {rotations::Angles, rows::BufferPool, spans::Span};
 
-use judge_core::TokenId;
+use judge_core::request::TokenId;
 
 use super::Engine;
 use crate::Error;

@@ -29,7 +29,7 @@
 
 use std::ops::Range;
 
-use judge_core::TokenId;
+use judge_core::request::TokenId;
 
 /// What an engine's segments are to be like.
 #[derive(Clone, Copy, Debug)]

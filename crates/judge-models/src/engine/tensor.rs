@@ -72,7 +72,7 @@ use std::sync::Arc;
 
 use burn::tensor::Device;
 use half::bf16;
-use judge_core::TokenId;
+use judge_core::request::TokenId;
 
 use super::Engine;
 use crate::arch::ModelSpec;

@@ -12,7 +12,10 @@
 use std::collections::HashMap;
 use std::ops::ControlFlow;
 
-use judge_core::{ContinuationLogProbs, Outcome, Reading, TokenLogProbs, Unscored, Want};
+use judge_core::{
+    Outcome, Reading, Unscored, Want,
+    reading::{ContinuationLogProbs, TokenLogProbs},
+};
 
 /// Takes outcomes by the number of their request among those that are answered together.
 /// [`ControlFlow::Break`]: nothing more is wanted.

@@ -21,7 +21,11 @@
 //! | alternatives of generated tokens | `Unsupported` |
 //! | sampling settings out of range | `Request` |
 
-use judge_core::{BackboneError, Dimensions, LabelRead, Layer, ReadAt, Request, RequestProblem};
+use judge_core::{
+    Layer, Request,
+    model::{BackboneError, Dimensions, RequestProblem},
+    request::{LabelRead, ReadAt},
+};
 
 use super::context::Context;
 use super::sampling;

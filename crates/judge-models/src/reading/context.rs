@@ -1,7 +1,7 @@
 //! What is known of a model besides its weights. `model.rs` makes it once; `check`, `jobs` and
 //! `driver` read it.
 
-use judge_core::TokenId;
+use judge_core::request::TokenId;
 
 use crate::arch::Architecture;
 use crate::text::TextCodec;

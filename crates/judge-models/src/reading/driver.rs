@@ -17,7 +17,10 @@
 use std::mem;
 use std::ops::ControlFlow;
 
-use judge_core::{Sampling, TokenId, Unscored};
+use judge_core::{
+    Unscored,
+    request::{Sampling, TokenId},
+};
 use rayon::prelude::*;
 
 use super::answers::{Answers, Part};

@@ -3,7 +3,7 @@
 //! `Job::part` calls this for each sequence. Texts need no check: `NextToken` refuses logits that
 //! are not finite before a token is chosen from them.
 
-use judge_core::{Reading, Reason, TokenLogProbs, Unscored};
+use judge_core::{Reading, Reason, Unscored, reading::TokenLogProbs};
 
 /// Says which number of a reading, or of the log-probabilities of continuations beside it, is NaN
 /// or infinite; `None` if all are finite. Looks in the order label logits and mass by step, pooled

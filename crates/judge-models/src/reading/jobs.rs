@@ -19,8 +19,10 @@
 //! Engines compute what jobs have in common once; nothing here depends on that.
 
 use judge_core::{
-    Dimensions, Generated, HeadEntropies, Layer, PooledState, Pooling, Reading, Reason, Request, Signal, TokenId,
-    TokenLogProbs, Unscored, Want,
+    Layer, Reading, Reason, Request, Unscored, Want,
+    model::Dimensions,
+    reading::{Generated, HeadEntropies, PooledState, TokenLogProbs},
+    request::{Pooling, Signal, TokenId},
 };
 
 use super::answers::Part;
@@ -311,7 +313,10 @@ pub(crate) struct Signals {
 
 #[cfg(test)]
 mod tests {
-    use judge_core::{Generation, LabelRead, Lens, ReadAt};
+    use judge_core::{
+        Lens,
+        request::{Generation, LabelRead, ReadAt},
+    };
 
     use super::*;
 

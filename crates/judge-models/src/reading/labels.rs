@@ -19,7 +19,11 @@
 
 use std::collections::HashMap;
 
-use judge_core::{LabelLogits, LabelRead, LabelStep, Layer, Lens, ReadAt, TokenId, Want};
+use judge_core::{
+    Layer, Lens, Want,
+    reading::{LabelLogits, LabelStep},
+    request::{LabelRead, ReadAt, TokenId},
+};
 
 use super::next_token::NextLogProbs;
 

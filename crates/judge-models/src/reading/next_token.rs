@@ -15,7 +15,10 @@
 use std::cell::OnceCell;
 use std::fmt::Display;
 
-use judge_core::{Reason, Sampling, TokenId, Unscored};
+use judge_core::{
+    Reason, Unscored,
+    request::{Sampling, TokenId},
+};
 
 use super::exp::exp;
 use super::passes::{GreedyNext, NextOfSome};

@@ -5,7 +5,7 @@
 //! (`engine/packed/run.rs`, `engine/packed/encoder_passes.rs`, `engine/tensor/run.rs`). An engine
 //! decides what shares a pass and what fits in memory; the driver decides which token comes next.
 
-use judge_core::TokenId;
+use judge_core::request::TokenId;
 
 use super::jobs::Brought;
 use super::next_token::NextLogProbs;

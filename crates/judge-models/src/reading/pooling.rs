@@ -4,7 +4,7 @@
 //! itself and in that order, in `f64` for means, so the result does not depend on how a prompt was
 //! cut. A pool may be cloned where sequences part: each goes on from what they share.
 
-use judge_core::Pooling;
+use judge_core::request::Pooling;
 
 /// The rows of a sequence's first positions, pooled: states `[d_model]`, or entropies `[n_heads]`.
 #[derive(Clone, Debug)]

@@ -17,7 +17,10 @@
 
 use std::cmp::Ordering;
 
-use judge_core::{RequestProblem, Sampling, TokenId};
+use judge_core::{
+    model::RequestProblem,
+    request::{Sampling, TokenId},
+};
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
 

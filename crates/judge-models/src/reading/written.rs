@@ -13,7 +13,11 @@
 //!
 //! They are looked for in this order after each choice.
 
-use judge_core::{Finish, Generated, Generation, TokenId, Unscored};
+use judge_core::{
+    Unscored,
+    reading::{Finish, Generated},
+    request::{Generation, TokenId},
+};
 
 use super::answers::Part;
 use super::context::Context;

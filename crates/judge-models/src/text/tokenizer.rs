@@ -43,7 +43,11 @@ use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
-use judge_core::{BackboneError, LabelInContext, Prompt, Reason, TokenId, Unscored};
+use judge_core::{
+    Prompt, Reason, Unscored,
+    model::{BackboneError, LabelInContext},
+    request::TokenId,
+};
 use tokenizers::Tokenizer;
 
 use super::chat_template::{ChatTemplate, Date, TemplateError};

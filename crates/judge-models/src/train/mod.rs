@@ -30,7 +30,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use burn::tensor::{Int, Tensor, TensorData};
-use judge_core::TokenId;
+use judge_core::request::TokenId;
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
 use serde::Serialize;

@@ -3,7 +3,7 @@
 
 use std::path::PathBuf;
 
-use judge_core::TokenId;
+use judge_core::request::TokenId;
 
 use super::{Example, TrainSettings};
 use crate::Error;

@@ -1,6 +1,9 @@
 //! Why bytes are no saved probe, or a probe does not belong to what it was given. Errors of a probe's parts are the crate's own.
 
-use judge_core::{Layer, Pooling, Signal};
+use judge_core::{
+    Layer,
+    request::{Pooling, Signal},
+};
 
 use crate::DecisionRule;
 

@@ -5,7 +5,7 @@
 
 use std::collections::HashSet;
 
-use judge_core::{Layer, Pooling};
+use judge_core::{Layer, request::Pooling};
 
 use super::classifier::setting_error;
 use super::place::Place;

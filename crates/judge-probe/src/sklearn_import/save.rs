@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use judge_core::{Layer, Signal};
+use judge_core::{Layer, request::Signal};
 
 use super::SklearnProbe;
 use crate::{Error, ProbeOrigin, ProbedModel, SavedProbe, SavedProbeError, Validation};

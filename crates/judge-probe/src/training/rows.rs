@@ -1,6 +1,6 @@
 //! What training is given: graded prompts, and whoever has the model's signals for them. No model is run here.
 
-use judge_core::{ItemId, Layer, Prompt, Signal};
+use judge_core::{ItemId, Layer, Prompt, request::Signal};
 
 use crate::{Error, Matrix};
 

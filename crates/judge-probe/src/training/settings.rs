@@ -2,7 +2,7 @@
 //!
 //! Nothing is checked before [`train`](ProbeTraining::train) uses it: a bad value is the error of the part that it belongs to.
 
-use judge_core::{Layer, Signal};
+use judge_core::{Layer, request::Signal};
 use judge_metrics::calibration::Calibrator;
 use judge_metrics::resampling::{Bootstrap, BootstrapMethod};
 use serde::{Deserialize, Serialize};

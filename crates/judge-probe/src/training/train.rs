@@ -11,7 +11,7 @@
 
 use std::collections::BTreeMap;
 
-use judge_core::{Layer, Signal};
+use judge_core::{Layer, request::Signal};
 use judge_metrics::resampling::PermutationTest;
 
 use super::baselines::Baselines;

@@ -6,7 +6,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use judge_core::{Pooling, Signal};
+use judge_core::request::{Pooling, Signal};
 use serde::{Deserialize, Serialize};
 
 use super::TrainingError;

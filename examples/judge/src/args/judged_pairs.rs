@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use anyhow::Result;
 use clap::{Args, ValueEnum};
-use judge_core::PairConvention;
+use judge_core::prompted::PairConvention;
 use judge_data::{Benchmark, BenchmarkPair, Columns, PairVerdicts, Settings};
 use judge_metrics::preference::Unparsed;
 

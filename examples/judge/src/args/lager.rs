@@ -5,7 +5,9 @@ use std::path::PathBuf;
 use anyhow::Result;
 use clap::{Args, ValueEnum, value_parser};
 use judge_core::{
-    Condition, Generation, LagerSettings, LayerWeights, Lens, Prompt, PromptTemplate, Scale, ScoreRule, States, Variant,
+    Lens, Prompt, PromptTemplate, Scale,
+    lager::{Condition, LagerSettings, LayerWeights, ScoreRule, States, Variant},
+    request::Generation,
 };
 use judge_data::{DatasetFormat, load};
 

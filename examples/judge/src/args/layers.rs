@@ -4,7 +4,7 @@ use std::str::FromStr;
 
 use anyhow::{Result, ensure};
 use clap::ValueEnum;
-use judge_core::{Layer, Lens, Pooling};
+use judge_core::{Layer, Lens, request::Pooling};
 
 /// `--lens`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

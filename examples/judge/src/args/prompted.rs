@@ -6,9 +6,12 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result};
 use clap::Args;
 use judge_core::{
-    Backbone, Fields, GradeConvention, Judge, JudgeError, LagerJudge, LayerWeights, PromptFamily, PromptTemplate,
-    PromptedJudge, Reason, Request, RewardJudge, Rounds, RunSummary, Scale, Score, Task, VerdictFrom,
-    settings_from_json,
+    Backbone, Fields, Judge, JudgeError, PromptTemplate, Reason, Request, Rounds, Scale, Score,
+    lager::{LagerJudge, LayerWeights},
+    prompted::{GradeConvention, PromptFamily, PromptedJudge, Task, VerdictFrom},
+    reward::RewardJudge,
+    runner::RunSummary,
+    settings::settings_from_json,
 };
 use judge_data::{ORIGIN, Settings, load};
 use judge_models::Model;

@@ -5,7 +5,10 @@ use std::sync::Once;
 
 use anyhow::{Result, bail};
 use clap::{Args, ValueEnum};
-use judge_core::{Backbone, LagerJudge, LagerSettings, ModelInfo};
+use judge_core::{
+    Backbone, ModelInfo,
+    lager::{LagerJudge, LagerSettings},
+};
 use judge_data::{
     BatchItem, Columns, DatasetFormat, IdKind, ItemSpec, ORIGIN, ResultColumns, ResultScorer, RunRecord, Settings,
     run_id,

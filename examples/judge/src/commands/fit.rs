@@ -8,7 +8,10 @@ use std::collections::{BTreeMap, HashSet};
 use std::path::Path;
 
 use anyhow::{Context, Result, anyhow, ensure};
-use judge_core::{LayerWeights, TargetRule, Variant};
+use judge_core::{
+    fit::TargetRule,
+    lager::{LayerWeights, Variant},
+};
 use judge_data::{InputFile, Outputs, Program, ScoreFormat, ScoreTable, load, save_new};
 use judge_metrics::prediction::bias_in_words;
 use serde::Serialize;

@@ -5,7 +5,11 @@
 mod cli;
 
 use anyhow::Result;
-use judge_core::{Backbone, Condition, JudgeError, LabelRead, Outcome, TokenId, Unscored, Want};
+use judge_core::{
+    Backbone, JudgeError, Outcome, Unscored, Want,
+    lager::Condition,
+    request::{LabelRead, TokenId},
+};
 use judge_data::{Error, Fate, LabelTable, Opened, Resolved, ScoreOutcome, ScoreRow};
 use serde_json::json;
 

@@ -14,8 +14,8 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result};
 use clap::{Args, ValueEnum};
 use judge_core::{
-    Backbone, Generation, LabelRead, Layer, Lens, Outcome, Pooling, ReadAt, Reading, Reason, Request, Sampling,
-    TextModel, Want,
+    Backbone, Layer, Lens, Outcome, Reading, Reason, Request, TextModel, Want,
+    request::{Generation, LabelRead, Pooling, ReadAt, Sampling},
 };
 use judge_data::{AtomicFile, Outputs};
 use judge_models::{Model, product_rate};

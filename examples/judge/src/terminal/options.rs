@@ -7,7 +7,7 @@ use std::fmt::Write as _;
 use std::sync::OnceLock;
 
 use clap::{ArgMatches, Command};
-use judge_core::BackboneError;
+use judge_core::model::BackboneError;
 use judge_data::Field;
 use judge_models::ApiProblem;
 

@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 use std::time::Instant;
 
 use anyhow::Result;
-use judge_core::{Outcome, RunEvent};
+use judge_core::{Outcome, runner::RunEvent};
 
 use crate::terminal::console::tell;
 use crate::terminal::interrupt::Interrupts;

@@ -4,7 +4,10 @@ use std::fs;
 use std::path::Path;
 
 use half::f16;
-use judge_core::{Layer, Pooling, Signal};
+use judge_core::{
+    Layer,
+    request::{Pooling, Signal},
+};
 use judge_data::StatesFile;
 use judge_probe::pickle::Limits;
 use judge_probe::{FittedClassifier, FittedEstimator, Matrix, Precision, ProbeStage, SavedProbe, SklearnProbe};

@@ -8,7 +8,7 @@
 //! tokens' bytes are laid end to end and compared with the text: if they do not begin with it, the
 //! list is of something else (a chain of thought, a template's tokens), and none of it is used.
 
-use judge_core::TokenAlternatives;
+use judge_core::reading::TokenAlternatives;
 use serde_json::Value;
 
 /// Above this a log-probability is wrong and not merely rounded. From 0 to here it is taken for 0.

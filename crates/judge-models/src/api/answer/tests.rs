@@ -1,4 +1,7 @@
-use judge_core::{GradeConvention, Prompt, PromptFamily, PromptTemplate, Scale, Task};
+use judge_core::{
+    Prompt, PromptTemplate, Scale,
+    prompted::{GradeConvention, PromptFamily, Task},
+};
 use serde_json::json;
 
 use super::*;

@@ -8,7 +8,7 @@
 //! - Tensors are under `bert.` or `roberta.` in classes with a head (XLM-RoBERTa's too), and older
 //!   files call the parameters of norms `gamma` and `beta`.
 
-use judge_core::TokenId;
+use judge_core::request::TokenId;
 use serde::Deserialize;
 use serde_json::{Value, json};
 

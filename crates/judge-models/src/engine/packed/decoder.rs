@@ -21,7 +21,7 @@
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use judge_core::TokenId;
+use judge_core::request::TokenId;
 use rayon::prelude::*;
 
 use super::block_ops::PackedOps;

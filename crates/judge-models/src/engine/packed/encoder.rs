@@ -19,7 +19,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use judge_core::TokenId;
+use judge_core::request::TokenId;
 use rayon::prelude::*;
 
 use super::attention::{Mask, Queries, Settings};

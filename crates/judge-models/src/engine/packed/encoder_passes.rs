@@ -7,7 +7,7 @@
 //! Jobs are taken in their order. All positions of a sequence are in one pass, so pools begin and
 //! end with it. A sequence's states do not depend on its company; see `encoder.rs`.
 
-use judge_core::{Layer, PooledState, TokenId};
+use judge_core::{Layer, reading::PooledState, request::TokenId};
 use rayon::prelude::*;
 
 use super::encoder::{Buffers, PackedEncoder};

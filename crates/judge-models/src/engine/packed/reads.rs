@@ -14,7 +14,11 @@
 
 use std::collections::HashMap;
 
-use judge_core::{HeadEntropies, Layer, Lens, PooledState, Pooling, Signal};
+use judge_core::{
+    Layer, Lens,
+    reading::{HeadEntropies, PooledState},
+    request::{Pooling, Signal},
+};
 
 use super::decoder::PackedDecoder;
 use crate::reading::jobs::{Job, Signals};

@@ -50,7 +50,10 @@ use std::mem;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use judge_core::{Layer, Pooling, Signal, TokenId};
+use judge_core::{
+    Layer,
+    request::{Pooling, Signal, TokenId},
+};
 use rayon::prelude::*;
 
 use super::decoder::PackedDecoder;

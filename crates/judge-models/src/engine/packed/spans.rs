@@ -14,7 +14,7 @@
 
 use std::ops::Range;
 
-use judge_core::{Layer, TokenId};
+use judge_core::{Layer, request::TokenId};
 
 use super::keys::Keys;
 

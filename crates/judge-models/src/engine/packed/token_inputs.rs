@@ -4,7 +4,7 @@
 //! `decoder.rs` calls this once in a pass, before the first block; `block_ops.rs` gives each block
 //! its slice. Rows of the table are looked up in its file, on all threads; see `weights/table.rs`.
 
-use judge_core::TokenId;
+use judge_core::request::TokenId;
 use rayon::prelude::*;
 
 use super::pack::PackedLinear;

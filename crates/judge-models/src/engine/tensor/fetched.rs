@@ -4,7 +4,11 @@
 //! `reads.rs` makes the reductions. Nothing is decided here: what a row lacks, nobody wanted.
 
 use burn::tensor::{Tensor, Transaction};
-use judge_core::{HeadEntropies, Layer, Lens, PooledState, Pooling, TokenId, Want};
+use judge_core::{
+    Layer, Lens, Want,
+    reading::{HeadEntropies, PooledState},
+    request::{Pooling, TokenId},
+};
 
 use super::host::from_device;
 use crate::Error;

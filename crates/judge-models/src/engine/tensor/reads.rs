@@ -21,7 +21,10 @@
 //! a NaN, but no sum does, so extremes are replaced by NaN wherever the sum is NaN.
 
 use burn::tensor::{Bool, Device, Int, Tensor, TensorData};
-use judge_core::{Layer, Lens, Pooling, Sampling, TokenId};
+use judge_core::{
+    Layer, Lens,
+    request::{Pooling, Sampling, TokenId},
+};
 
 use super::block_ops::Entropies;
 use super::decoder::Decoder;

@@ -24,7 +24,7 @@ use std::collections::VecDeque;
 use std::ops::{ControlFlow, Range};
 
 use burn::tensor::{Tensor, TensorData};
-use judge_core::{Layer, TokenId};
+use judge_core::{Layer, request::TokenId};
 
 use super::Batched;
 use super::decoder::Pass;

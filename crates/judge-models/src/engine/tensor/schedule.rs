@@ -28,7 +28,7 @@
 
 use std::ops::Range;
 
-use judge_core::TokenId;
+use judge_core::request::TokenId;
 
 use super::plan::{Batch, Length, Shapes, plan};
 use crate::engine::segments::{Cuts, plan as segments};

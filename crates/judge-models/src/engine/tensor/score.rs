@@ -12,7 +12,7 @@
 //! ```
 
 use burn::tensor::{DType, Device, Int, Tensor, TensorData};
-use judge_core::TokenId;
+use judge_core::request::TokenId;
 
 use super::decoder::Decoder;
 use super::precision::cast;

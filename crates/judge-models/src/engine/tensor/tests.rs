@@ -10,8 +10,9 @@ use std::sync::Arc;
 
 use burn::tensor::Device;
 use judge_core::{
-    Backbone, Generation, LabelRead, Layer, Lens, Outcome, Pooling, Prompt, ReadAt, Reading, Reason, Request, Sampling,
-    TextModel, TokenLogProbs, Want,
+    Backbone, Layer, Lens, Outcome, Prompt, Reading, Reason, Request, TextModel, Want,
+    reading::TokenLogProbs,
+    request::{Generation, LabelRead, Pooling, ReadAt, Sampling},
 };
 
 use super::{Batched, Precision, Shapes};
@@ -283,7 +284,7 @@ fn text_is_written_in_the_precision_of_a_card() {
             assert!(
                 read.generated
                     .iter()
-                    .all(|text| !text.tokens.is_empty() || text.finish == judge_core::Finish::EndToken)
+                    .all(|text| !text.tokens.is_empty() || text.finish == judge_core::reading::Finish::EndToken)
             );
         }
     }

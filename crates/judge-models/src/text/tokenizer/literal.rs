@@ -30,7 +30,7 @@
 
 use std::ops::Range;
 
-use judge_core::{Message, TokenId};
+use judge_core::{Message, request::TokenId};
 use tokenizers::{AddedToken, Tokenizer};
 
 use super::ids;

@@ -11,7 +11,7 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use judge_core::TokenId;
+use judge_core::request::TokenId;
 use serde_json::Value;
 use tokenizers::{AddedToken, Tokenizer};
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
-use judge_core::{BackboneError, Prompt, TokenId};
+use judge_core::{Prompt, model::BackboneError, request::TokenId};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use tempfile::TempDir;

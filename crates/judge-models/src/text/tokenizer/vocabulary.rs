@@ -9,7 +9,7 @@
 //! | [`Spelling::ByteLevel`] | GPT-2, Llama 3, Qwen | `ĠÃ©` |
 //! | [`Spelling::Spaces`] | SentencePiece: Llama 2, Gemma | `▁é` |
 
-use judge_core::TokenId;
+use judge_core::request::TokenId;
 use serde_json::Value;
 use tokenizers::{Model, Tokenizer};
 

@@ -1,7 +1,7 @@
 //! Verdicts of a model on the pairs of a benchmark.
 
 use anyhow::{Result, bail};
-use judge_core::{Backbone, PairConvention, Reason, Unscored};
+use judge_core::{Backbone, Reason, Unscored, prompted::PairConvention};
 use judge_data::{
     Benchmark, BenchmarkPair, Carry, Extra, Input, InputFile, Opened, PairVerdicts, Record, Resolved, RowColumns,
     RunPlan, RunStart, UnreadRecord,

@@ -5,7 +5,7 @@ use std::io::Write;
 use std::path::Path;
 
 use anyhow::Result;
-use judge_core::PairConvention;
+use judge_core::prompted::PairConvention;
 use judge_data::{Benchmark, BenchmarkPair, PairVerdict, PairVerdicts, Perturbation, PerturbedPair, Rows, write_new};
 use judge_metrics::comparison::{BiasFinding, PerturbationReport, PerturbedVerdicts};
 use judge_metrics::preference::Preference;

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use anyhow::Result;
 use clap::{Args, ValueEnum};
-use judge_core::{Generation, Sampling};
+use judge_core::request::{Generation, Sampling};
 use judge_data::Settings;
 use judge_models::{ApiKey, ApiModel, ApiSettings, MaxTokensField, Prices};
 use serde_json::json;

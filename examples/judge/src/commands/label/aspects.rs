@@ -7,7 +7,10 @@ use std::str::FromStr;
 
 use anyhow::{Context, Result};
 use judge_core::{
-    Aspect, Fields, Generation, Judge, JudgeError, Prompt, PromptFamily, Request, Rounds, Score, WrittenJudge,
+    Fields, Judge, JudgeError, Prompt, Request, Rounds, Score,
+    inspector::Aspect,
+    prompted::{PromptFamily, WrittenJudge},
+    request::Generation,
 };
 use judge_data::Numbered;
 use serde_json::{Map, Value, json};

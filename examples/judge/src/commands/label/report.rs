@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use anyhow::Result;
-use judge_core::Generation;
+use judge_core::request::Generation;
 use judge_data::Rows;
 use judge_models::{ApiModel, ApiUsage, Prices};
 use serde_json::{Map, Value, json};

@@ -14,7 +14,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
-use judge_core::{Backbone, Layer, PromptTemplate, TokenId};
+use judge_core::{Backbone, Layer, PromptTemplate, request::TokenId};
 use judge_data::{Input, Outputs, check_new, write_atomic, write_new};
 use judge_models::Model;
 use judge_probe::ProbedModel;

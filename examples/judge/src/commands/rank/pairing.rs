@@ -3,7 +3,7 @@
 use std::error::Error;
 
 use clap::ValueEnum;
-use judge_core::{Compared, Pairing, RoundRobin};
+use judge_core::combine::{Compared, Pairing, RoundRobin};
 use judge_metrics::ranking::AdaptivePairing;
 use serde_json::{Value, json};
 

@@ -1,7 +1,9 @@
 //! A row of the output.
 
 use judge_core::{
-    Compared, Fields, ItemId, ItemResult, Judge, JudgeError, Pairing, Part, Score, Tournament, Unscored, Verdict,
+    Fields, ItemId, ItemResult, Judge, JudgeError, Score, Unscored, Verdict,
+    combine::{Compared, Pairing, Tournament},
+    verdict::Part,
 };
 use judge_data::{Carry, Error, Extra, Fate, Numbered, Record};
 use judge_metrics::Interval;

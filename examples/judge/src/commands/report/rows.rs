@@ -4,7 +4,10 @@ use std::collections::{BTreeMap, HashSet};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail, ensure};
-use judge_core::{ItemId, Scale, ScalePoint, ScoreDistribution};
+use judge_core::{
+    ItemId, Scale,
+    scale::{ScalePoint, ScoreDistribution},
+};
 use judge_data::{ParquetTable, PartRecord, ResultRow, ResultTally, Row, load};
 use judge_metrics::comparison::{ComparedItem, Rating};
 use serde::Serialize;

@@ -5,8 +5,11 @@ use std::path::Path;
 
 use anyhow::{Context, Result};
 use judge_core::{
-    Backbone, InspectorJudge, Judge, JudgeError, LagerJudge, LagerSettings, LayerTable, LayerWeights, Outcome, Pooling,
-    Prompt, PromptTemplate, Reason, ResponseLikelihoodJudge, Rounds, Unscored, Variant, Verdict, Want, total_score,
+    Backbone, Judge, JudgeError, Outcome, Prompt, PromptTemplate, Reason, Rounds, Unscored, Verdict, Want,
+    inspector::{InspectorJudge, total_score},
+    lager::{LagerJudge, LagerSettings, LayerTable, LayerWeights, Variant},
+    prompted::ResponseLikelihoodJudge,
+    request::Pooling,
 };
 use judge_data::{DatasetFormat, Error, Settings, Sharding, StatesFile, StatesSpec, StatesWriter};
 use serde_json::json;

@@ -4,7 +4,10 @@ use std::cell::OnceCell;
 use std::path::Path;
 
 use anyhow::Result;
-use judge_core::{Backbone, ItemId, ItemResult, Judge, RunEvent, RunSettings, Runner, Unscored};
+use judge_core::{
+    Backbone, ItemId, ItemResult, Judge, Runner, Unscored,
+    runner::{RunEvent, RunSettings},
+};
 use judge_data::{Error, Fate, Input, Opened, Resolved, RunPlan, Settings};
 use judge_models::Model;
 use serde::Serialize;

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use anyhow::{Context, Result, bail, ensure};
-use judge_core::{Prompt, PromptTemplate, settings_from_json};
+use judge_core::{Prompt, PromptTemplate, settings::settings_from_json};
 use serde::{Deserialize, Serialize};
 
 use crate::terminal::console::usage;

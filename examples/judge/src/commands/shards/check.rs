@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 use clap::Args;
-use judge_core::{ModelInfo, TableOrigin};
+use judge_core::{ModelInfo, lager::TableOrigin};
 use judge_data::{
     Check, Completeness, Export, InputFile, ItemSpec, MadeBy, ORIGIN, Output, OutputFile, Outputs, Resolved, RunPlan,
     RunRecord, Settings, ShardPlan, load, record_path, save,

@@ -1,7 +1,7 @@
 use std::fs;
 use std::ops::ControlFlow;
 
-use judge_core::{Backbone, Layer, Outcome, Pooling, Prompt, Request, TextModel, Want};
+use judge_core::{Backbone, Layer, Outcome, Prompt, Request, TextModel, Want, request::Pooling};
 use tempfile::TempDir;
 
 use super::*;

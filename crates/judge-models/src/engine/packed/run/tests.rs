@@ -1,6 +1,9 @@
 use std::path::Path;
 
-use judge_core::{Generation, LabelRead, Lens, Outcome, ReadAt, Want};
+use judge_core::{
+    Lens, Outcome, Want,
+    request::{Generation, LabelRead, ReadAt},
+};
 
 use super::*;
 use crate::arch::{Architecture, ModelSpec};

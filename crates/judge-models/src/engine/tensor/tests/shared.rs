@@ -1,6 +1,9 @@
 //! Prompts that begin alike, whose beginning is computed once, against one sequence at a time.
 
-use judge_core::{Backbone, Generation, LabelRead, Layer, Lens, Pooling, Prompt, ReadAt, Request, Sampling, Want};
+use judge_core::{
+    Backbone, Layer, Lens, Prompt, Request, Want,
+    request::{Generation, LabelRead, Pooling, ReadAt, Sampling},
+};
 
 use super::{TOLERANCE, batched, compare, options, spread};
 use crate::engine::tensor::Shapes;

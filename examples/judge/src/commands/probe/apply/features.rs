@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail, ensure};
 use half::f16;
-use judge_core::{ItemId, Layer, Signal, Unscored};
+use judge_core::{ItemId, Layer, Unscored, request::Signal};
 use judge_data::StatesFile;
 use judge_probe::{Matrix, Precision, SavedProbe};
 use memmap2::Mmap;

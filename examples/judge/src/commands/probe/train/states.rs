@@ -5,7 +5,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
-use judge_core::{Backbone, LabelRead, Layer, Lens, Outcome, ReadAt, Signal, TokenId, Want};
+use judge_core::{
+    Backbone, Layer, Lens, Outcome, Want,
+    request::{LabelRead, ReadAt, Signal, TokenId},
+};
 use judge_data::{Error, Sharding, StatesFile, StatesSpec, StatesWriter, WriteOptions};
 use judge_probe::Matrix;
 use judge_probe::training::{GradedRow, ProbeTraining, RowSignals};

@@ -4,7 +4,11 @@
 
 use std::{env, error::Error};
 
-use judge_core::{OrderPolicy, PromptFamily, PromptedJudge, Runner, Swapped, VerdictFrom};
+use judge_core::{
+    Runner,
+    combine::{OrderPolicy, Swapped},
+    prompted::{PromptFamily, PromptedJudge, VerdictFrom},
+};
 use judge_data::{Dataset, DatasetOptions, Record};
 use judge_metrics::agreement::McNemarTest;
 use judge_metrics::bias::position::order_effect;

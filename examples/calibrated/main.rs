@@ -5,7 +5,10 @@
 use std::{env, error::Error};
 
 use judge_core::{
-    Calibrated, Calibration, Judge, LagerJudge, LagerSettings, Prompt, PromptTemplate, Runner, Scale, Score,
+    Judge, Prompt, PromptTemplate, Runner, Scale, Score,
+    combine::Calibrated,
+    lager::{LagerJudge, LagerSettings},
+    verdict::Calibration,
 };
 use judge_data::{Dataset, DatasetOptions, Record};
 use judge_metrics::{Proportion, calibration::Calibrator};

@@ -5,8 +5,8 @@
 use std::{env, error::Error};
 
 use judge_core::testing::check_judge;
-use judge_core::{Fields, Judge, JudgeError, LabelRead, Prompt, PromptTemplate, Request};
-use judge_core::{Rounds, Runner, Scale, Score, ScoreDistribution, Verdict, Want};
+use judge_core::{Fields, Judge, JudgeError, Prompt, PromptTemplate, Request, request::LabelRead};
+use judge_core::{Rounds, Runner, Scale, Score, Verdict, Want, scale::ScoreDistribution};
 use judge_data::{Dataset, DatasetOptions};
 use judge_metrics::correlation::spearman;
 use judge_models::{LoadOptions, Model};

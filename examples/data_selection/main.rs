@@ -4,7 +4,11 @@
 
 use std::{env, error::Error, fs};
 
-use judge_core::{Judge, LagerJudge, LagerSettings, Panel, PanelRule, Prompt, PromptTemplate, Runner, Scale};
+use judge_core::{
+    Judge, Prompt, PromptTemplate, Runner, Scale,
+    combine::{Panel, PanelRule},
+    lager::{LagerJudge, LagerSettings},
+};
 use judge_data::{Dataset, DatasetOptions, Record};
 use judge_models::{LoadOptions, Model};
 use serde_json::Value;
@@ -31,8 +35,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         let settings = LagerSettings::prompt_end(Scale::integers(1, 9)?);
         aspects.push(LagerJudge::new(LagerSettings { template, opening: String::new(), ..settings }, &model)?);
     }
-    let members = aspects.iter().map(|aspect| aspect as &dyn Judge<Record>).collect();
-    let panel = Panel::new("seven aspects", members, PanelRule::Mean)?;
+    let panel = Panel::new("seven aspects", aspects, PanelRule::Mean)?;
 
     let records = Dataset::open(input, &DatasetOptions::default())?.collect::<Result<Vec<Record>, _>>()?;
     let items = records.into_iter().map(|record| (record.id().clone(), record));

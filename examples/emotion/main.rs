@@ -4,7 +4,10 @@
 
 use std::{env, error::Error};
 
-use judge_core::{LagerJudge, LagerSettings, Prompt, PromptTemplate, Runner, Scale, Variant};
+use judge_core::{
+    Prompt, PromptTemplate, Runner, Scale,
+    lager::{LagerJudge, LagerSettings, Variant},
+};
 use judge_data::{Dataset, DatasetOptions, Record};
 use judge_metrics::{correlation::spearman, prediction::bias};
 use judge_models::{LoadOptions, Model};

@@ -4,7 +4,11 @@
 
 use std::{env, error::Error};
 
-use judge_core::{Backbone, Layer, Pooling, Prompt, PromptTemplate, ReadOnly, RunEvent, Runner, Want};
+use judge_core::{
+    Backbone, Layer, Prompt, PromptTemplate, Runner, Want,
+    request::Pooling,
+    runner::{ReadOnly, RunEvent},
+};
 use judge_data::{Dataset, DatasetOptions, Record, StatesFile, StatesSpec, StatesWriter, WriteOptions};
 use judge_models::{LoadOptions, Model};
 

@@ -4,8 +4,13 @@
 
 use std::{collections::BTreeMap, env, error::Error, sync::Arc};
 
-use judge_core::{Backbone, InspectorJudge, InspectorSettings, Layer, Pooling, Prompt, PromptTemplate, ReadOnly};
-use judge_core::{Runner, Signal, Want};
+use judge_core::{
+    Backbone, Layer, Prompt, PromptTemplate,
+    inspector::{InspectorJudge, InspectorSettings},
+    request::Pooling,
+    runner::ReadOnly,
+};
+use judge_core::{Runner, Want, request::Signal};
 use judge_data::{Dataset, DatasetOptions, Record};
 use judge_metrics::correlation::spearman;
 use judge_models::{LoadOptions, Model};

@@ -4,8 +4,12 @@
 
 use std::{env, error::Error, fs, path::Path};
 
-use judge_core::settings_from_json;
-use judge_core::{Graded, LagerJudge, LagerSettings, LayerTable, LayerWeightFit, Runner, Scale, Variant};
+use judge_core::settings::settings_from_json;
+use judge_core::{
+    Runner, Scale,
+    fit::{Graded, LayerWeightFit},
+    lager::{LagerJudge, LagerSettings, LayerTable, Variant},
+};
 use judge_data::{Dataset, DatasetOptions, Record};
 use judge_metrics::correlation::spearman;
 use judge_models::{LoadOptions, Model};

@@ -4,7 +4,10 @@
 
 use std::{env, error::Error};
 
-use judge_core::{Fields, PromptFamily, PromptedJudge, Runner, Verdict, VerdictFrom};
+use judge_core::{
+    Fields, Runner, Verdict,
+    prompted::{PromptFamily, PromptedJudge, VerdictFrom},
+};
 use judge_data::{Dataset, DatasetOptions, Record};
 use judge_models::{LoadOptions, Model};
 

@@ -6,8 +6,17 @@
 
 use std::{env, error::Error};
 
-use judge_core::{GradedPair, Judge, LagerJudge, LagerSettings, OrderPolicy, Prompt, PromptFamily, PromptTemplate};
-use judge_core::{PromptedJudge, Runner, Scale, Swapped, VerdictFrom};
+use judge_core::{
+    Judge, Prompt, PromptTemplate,
+    combine::{GradedPair, OrderPolicy},
+    lager::{LagerJudge, LagerSettings},
+    prompted::PromptFamily,
+};
+use judge_core::{
+    Runner, Scale,
+    combine::Swapped,
+    prompted::{PromptedJudge, VerdictFrom},
+};
 use judge_data::{Dataset, DatasetOptions, Record};
 use judge_metrics::Proportion;
 use judge_models::{LoadOptions, Model};

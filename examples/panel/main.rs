@@ -4,7 +4,12 @@
 
 use std::{env, error::Error};
 
-use judge_core::{Judge, LagerJudge, LagerSettings, Panel, PanelRule, Prompt, PromptTemplate, RunEvent, Runner, Scale};
+use judge_core::{
+    Judge, Prompt, PromptTemplate, Runner, Scale,
+    combine::{Panel, PanelRule},
+    lager::{LagerJudge, LagerSettings},
+    runner::RunEvent,
+};
 use judge_data::{Dataset, DatasetOptions, Record};
 use judge_metrics::correlation::spearman;
 use judge_models::{LoadOptions, Model};
@@ -29,8 +34,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         Ok(LagerJudge::new(LagerSettings { template, opening: String::new(), ..settings }, &model)?)
     };
     let members = RUBRICS.iter().map(|rubric| member(rubric)).collect::<Result<Vec<_>, _>>()?;
-    let panel =
-        Panel::new("three rubrics", members.iter().map(|m| m as &dyn Judge<Record>).collect(), PanelRule::Mean)?;
+    let panel = Panel::new("three rubrics", members, PanelRule::Mean)?;
 
     // The rubric comes last in each prompt, so that the three share the work for all that is before it.
     let records = Dataset::open(input, &DatasetOptions::default())?.collect::<Result<Vec<Record>, _>>()?;

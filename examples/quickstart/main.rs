@@ -4,8 +4,12 @@
 
 use std::{env, error::Error, fs};
 
-use judge_core::{Backbone, Graded, LagerJudge, LagerSettings, Layer, LayerTable, LayerWeightFit, LayerWeights};
-use judge_core::{Runner, Scale, Variant, settings_from_json};
+use judge_core::{
+    Backbone, Layer,
+    fit::{Graded, LayerWeightFit},
+    lager::{LagerJudge, LagerSettings, LayerTable, LayerWeights},
+};
+use judge_core::{Runner, Scale, lager::Variant, settings::settings_from_json};
 use judge_data::{Dataset, DatasetOptions, Record, write_atomic};
 use judge_metrics::{comparison::rank_agreement, resampling::Bootstrap, resampling::BootstrapMethod};
 use judge_models::{LoadOptions, Model};

@@ -4,7 +4,10 @@
 
 use std::{env, error::Error};
 
-use judge_core::{LagerJudge, LagerSettings, Prompt, PromptTemplate, Runner, Scale, Verdict};
+use judge_core::{
+    Prompt, PromptTemplate, Runner, Scale, Verdict,
+    lager::{LagerJudge, LagerSettings},
+};
 use judge_models::{LoadOptions, Model};
 
 const MODEL: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../models/tiny-judge");

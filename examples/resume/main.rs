@@ -4,7 +4,11 @@
 
 use std::{env, error::Error, ops::ControlFlow, path::Path, process};
 
-use judge_core::{Backbone, Judge, LagerJudge, LagerSettings, Prompt, PromptTemplate, RunEvent, Scale};
+use judge_core::{
+    Backbone, Judge, Prompt, PromptTemplate, Scale,
+    lager::{LagerJudge, LagerSettings},
+    runner::RunEvent,
+};
 use judge_data::{Carry, Dataset, DatasetOptions, InputFile, MadeBy, Numbered, Opened, Program};
 use judge_data::{Resolved, RunPlan, judge_rows, score_row};
 use judge_models::{LoadOptions, Model};

@@ -4,7 +4,10 @@
 
 use std::{env, error::Error};
 
-use judge_core::{LagerJudge, LagerSettings, Prompt, PromptTemplate, Runner, Scale};
+use judge_core::{
+    Prompt, PromptTemplate, Runner, Scale,
+    lager::{LagerJudge, LagerSettings},
+};
 use judge_data::{Dataset, DatasetOptions, Record};
 use judge_metrics::prediction::{area_under_risk_coverage, auroc, best_f1_threshold};
 use judge_models::{LoadOptions, Model};

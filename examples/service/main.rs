@@ -8,7 +8,9 @@ use std::sync::mpsc::{self, Receiver, Sender};
 use std::{borrow::Cow, env, error::Error, iter, thread};
 
 use judge_core::{
-    Fields, LagerJudge, LagerSettings, Prompt, PromptTemplate, RunEvent, RunSettings, Runner, Scale, Verdict,
+    Fields, Prompt, PromptTemplate, Runner, Scale, Verdict,
+    lager::{LagerJudge, LagerSettings},
+    runner::{RunEvent, RunSettings},
 };
 use judge_models::{LoadOptions, Model};
 

@@ -11,7 +11,11 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use judge_core::{Backbone, LagerJudge, LagerSettings, PromptTemplate, RunEvent, Runner, Scale, Variant};
+use judge_core::{
+    Backbone, PromptTemplate, Runner, Scale,
+    lager::{LagerJudge, LagerSettings, Variant},
+    runner::RunEvent,
+};
 use judge_metrics::correlation::spearman;
 use judge_models::{LoadOptions, Model};
 use tiny_judge::planted::{Defect, Severity, Split, generate, prompt};
@@ -22,7 +26,7 @@ fn embedded_model() -> PathBuf {
 
 fn judge_template() -> PromptTemplate {
     let text = fs::read_to_string(embedded_model().join("judge_template.json")).unwrap();
-    judge_core::settings_from_json(&text).unwrap()
+    judge_core::settings::settings_from_json(&text).unwrap()
 }
 
 /// What a program carries is the folder, but for its page.

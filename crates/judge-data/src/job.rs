@@ -3,7 +3,10 @@
 use std::ops::ControlFlow;
 use std::path::PathBuf;
 
-use judge_core::{Backbone, Judge, RunEvent, RunSummary, TextModel};
+use judge_core::{
+    Backbone, Judge, TextModel,
+    runner::{RunEvent, RunSummary},
+};
 use serde::Serialize;
 
 use crate::{
@@ -18,7 +21,7 @@ use crate::{
 ///
 /// ```
 /// use judge_core::testing::ScriptedBackbone;
-/// use judge_core::{LagerJudge, LagerSettings, Scale};
+/// use judge_core::{Scale, lager::{LagerJudge, LagerSettings}};
 /// use judge_data::{Job, Program};
 ///
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {

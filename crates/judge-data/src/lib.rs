@@ -8,7 +8,7 @@
 //!
 //! ```
 //! use judge_core::testing::ScriptedBackbone;
-//! use judge_core::{LagerJudge, LagerSettings, Scale};
+//! use judge_core::{Scale, lager::{LagerJudge, LagerSettings}};
 //! use judge_data::{Job, Program};
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {

@@ -3,7 +3,10 @@
 use std::fs;
 
 use judge_core::testing::ScriptedBackbone;
-use judge_core::{LagerJudge, LagerSettings, Scale};
+use judge_core::{
+    Scale,
+    lager::{LagerJudge, LagerSettings},
+};
 use judge_data::{Carry, Error, Job, Program, load, record_path};
 use serde_json::Value;
 

@@ -3,7 +3,10 @@
 
 use std::collections::BTreeMap;
 
-use judge_core::{Layer, Pooling, Signal};
+use judge_core::{
+    Layer,
+    request::{Pooling, Signal},
+};
 use judge_probe::pickle::{Limit, Limits, Problem};
 use judge_probe::{
     Error, FittedClassifier, FittedEstimator, ImportProblem, ImportedFrom, Matrix, Precision, ProbedModel, SavedProbe,

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use anyhow::{Context, Result};
 use judge_data::{report_mark, write_atomic};
-use judge_metrics::comparison::{self, RankAgreement, rank_agreement, spearman_difference};
+use judge_metrics::comparison::{self, RankAgreement, rank_agreement};
 use judge_metrics::resampling::{Bootstrap, BootstrapMethod};
 use judge_probe::training::Statistic;
 use serde::Serialize;
@@ -42,16 +42,6 @@ pub fn write_marked(path: &Path, program: &str, text: &str) -> Result<()> {
     Ok(write_atomic(path, format!("{}\n{}", text.trim_end(), report_mark(program)).as_bytes())?)
 }
 
-/// What a difference means: `above` if its interval lies above 0, `below` if it lies below, else that these items show none.
-#[must_use]
-pub fn verdict(difference: &Statistic, above: &str, below: &str) -> String {
-    match difference {
-        Statistic::Defined { low, .. } if *low > 0.0 => above.to_owned(),
-        Statistic::Defined { high, .. } if *high < 0.0 => below.to_owned(),
-        _ => "no difference that these items can show".to_owned(),
-    }
-}
-
 /// A statistic as the files of `judge agree` and `judge bench` have it.
 #[must_use]
 pub fn as_json(statistic: &comparison::Statistic) -> Value {
@@ -80,14 +70,6 @@ pub struct Agreement {
 pub fn agreement(scores: &[f64], human: &[f64]) -> Result<Agreement> {
     let RankAgreement { spearman, pearson, .. } = rank_agreement(scores, human, &BOOTSTRAP)?;
     Ok(Agreement { spearman: (&spearman).into(), pearson: (&pearson).into() })
-}
-
-/// Spearman of `scores` with `human` minus that of `others`, all three drawn together; interval as for [`agreement`].
-///
-/// # Errors
-/// If the three are not of one length or hold NaN.
-pub fn difference(scores: &[f64], others: &[f64], human: &[f64]) -> Result<Statistic> {
-    Ok((&spearman_difference(scores, others, human, &BOOTSTRAP)?).into())
 }
 
 /// Rows of a table for people: a name, Spearman, Pearson.

@@ -7,7 +7,7 @@ use std::{fs, io};
 
 use anyhow::{Context, Result};
 use clap::Args;
-use judge_core::{Backbone, Fields, Prompt, PromptTemplate, settings_from_json};
+use judge_core::{Backbone, Fields, Prompt, PromptTemplate, settings::settings_from_json};
 use judge_data::{BatchItem, Input, MadeBy, Row, RunPlan};
 use judge_models::{
     Date, Device, Download, Dtype, FoundModel, HubOptions, Kernel, LoadOptions, Model, ModelSource, TextOptions,

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 
 use anyhow::Result;
 use clap::{Args, ValueEnum};
-use judge_core::{Backbone, Fields, RunSummary};
+use judge_core::{Backbone, Fields, runner::RunSummary};
 use judge_data::{
     Carry, DatasetFormat, Input, Opened, Outputs, PairRow, Resolved, Run, SingleRow, check_templates, judge_rows,
 };

@@ -7,7 +7,11 @@ use std::path::PathBuf;
 
 use anyhow::{Context, Result};
 use clap::Args;
-use judge_core::{LayerWeights, Scale, ScalePoint, States, Variant};
+use judge_core::{
+    Scale,
+    lager::{LayerWeights, States, Variant},
+    scale::ScalePoint,
+};
 use judge_data::{Carry, DatasetFormat, LabelTable, Outputs, Program, Record, Rows, ScoreOutcome, ScoreRow, load};
 use judge_metrics::prediction::bias_in_words;
 use serde::Serialize;

@@ -10,7 +10,10 @@ use std::path::PathBuf;
 
 use anyhow::Result;
 use clap::Args;
-use judge_core::{Judge, Prompt, Reason, RunEvent, RunSummary, Verdict};
+use judge_core::{
+    Judge, Prompt, Reason, Verdict,
+    runner::{RunEvent, RunSummary},
+};
 use judge_data::{Carry, DatasetFormat, Input, LabelRow, MadeBy, Numbered, Opened, Outputs, Resolved, Run, judge_rows};
 use judge_models::ApiModel;
 use serde_json::json;

@@ -10,7 +10,11 @@ use std::path::PathBuf;
 
 use anyhow::Result;
 use clap::Args;
-use judge_core::{Backbone, EachAnswer, Fields, OrderPolicy, RunSummary, Swapped, Tournament};
+use judge_core::{
+    Backbone, Fields,
+    combine::{EachAnswer, OrderPolicy, Swapped, Tournament},
+    runner::RunSummary,
+};
 use judge_data::{Carry, DatasetFormat, Input, Opened, Outputs, Resolved, Run, judge_rows};
 use judge_models::Model;
 use pairing::{PairingStrategy, Strategy};

@@ -4,7 +4,10 @@
 
 use anyhow::{Context, Result};
 use clap::Args;
-use judge_core::{Backbone, ItemId, Message, Outcome, Prompt, RewardHead, Unscored, closed_conversation};
+use judge_core::{
+    Backbone, ItemId, Message, Outcome, Prompt, Unscored,
+    reward::{RewardHead, closed_conversation},
+};
 use judge_data::{Carry, Error, Extra, Fate, Input, Opened, Outputs, PromptInput, Record, Resolved};
 use judge_models::Model;
 use serde::Serialize;

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 
 use anyhow::Result;
 use clap::Args;
-use judge_core::{Backbone, Layer, Outcome, Pooling, Want};
+use judge_core::{Backbone, Layer, Outcome, Want, request::Pooling};
 use judge_data::{Error, Outputs, Resolved, RunPlan, Sharding, StatesSpec, StatesWriter, ids_path, record_path, save};
 use serde_json::json;
 

@@ -1,6 +1,6 @@
 //! Which tokens the embedded model is fed: those of its template, and no control token that a text merely spells.
 
-use judge_core::{Backbone, BackboneError, Message, Prompt};
+use judge_core::{Backbone, Message, Prompt, model::BackboneError};
 use judge_models::{LoadOptions, Model};
 use tokenizers::Tokenizer;
 

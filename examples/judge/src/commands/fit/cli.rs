@@ -4,7 +4,10 @@ use std::path::PathBuf;
 
 use anyhow::Result;
 use clap::{Args, ValueEnum};
-use judge_core::{Alpha, LayerWeightFit, RegressionLoss, States, ThetaInit, Variant};
+use judge_core::{
+    fit::{Alpha, LayerWeightFit, RegressionLoss, ThetaInit},
+    lager::{States, Variant},
+};
 
 use crate::args::files::OverwriteArgs;
 use crate::terminal::console::usage;

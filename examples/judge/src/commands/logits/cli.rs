@@ -2,7 +2,10 @@
 
 use anyhow::Result;
 use clap::{Args, ValueEnum, value_parser};
-use judge_core::{Condition, Generation, ScoreRule};
+use judge_core::{
+    lager::{Condition, ScoreRule},
+    request::Generation,
+};
 use judge_data::{Carry, Outputs, Settings};
 use serde_json::json;
 

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 use clap::{Args, ValueEnum};
-use judge_core::{Backbone, Layer, Signal};
+use judge_core::{Backbone, Layer, request::Signal};
 use judge_data::{Outputs, check_new, write_new};
 use judge_models::{LoadOptions, Model};
 use judge_probe::training::View;

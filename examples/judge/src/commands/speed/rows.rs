@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use anyhow::{Context, Result, bail};
-use judge_core::{Fields, Prompt, PromptFamily, PromptTemplate, Scale};
+use judge_core::{Fields, Prompt, PromptTemplate, Scale, prompted::PromptFamily};
 use judge_data::{DatasetFormat, Input, Record};
 
 use crate::args::files::InputArgs;

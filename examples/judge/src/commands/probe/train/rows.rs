@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use anyhow::{Context, Result, anyhow, bail, ensure};
-use judge_core::{Aspect, Fields, ItemId, Prompt, PromptTemplate};
+use judge_core::{Fields, ItemId, Prompt, PromptTemplate, inspector::Aspect};
 use judge_data::{Columns, DatasetOptions, Field, GradedRecord, Input, PromptInput, PromptRecord, Row};
 use judge_probe::training::GradedRow;
 use serde::Deserialize;

@@ -5,7 +5,7 @@
 use std::{env, error::Error, fs};
 
 use judge_core::{
-    Judge, Prompt, PromptTemplate, Runner, Scale,
+    Prompt, PromptTemplate, Runner, Scale,
     combine::{Panel, PanelRule},
     lager::{LagerJudge, LagerSettings},
 };

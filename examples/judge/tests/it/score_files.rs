@@ -417,7 +417,7 @@ fn every_compression_is_read_but_one_which_is_named() {
         let found: Vec<RecordBatch> = ParquetTable::open(&path)
             .and_then(|table| table.batches(&[0, 1, 2], 0..20)?.collect())
             .unwrap_or_else(|error| panic!("{compression:?}: {error}"));
-        assert_eq!(found, [expected.clone()], "{compression:?}");
+        assert_eq!(found, std::slice::from_ref(&expected), "{compression:?}");
     }
     let plan =
         ["plan", "--input", "a.parquet", "--columns", "instruction=prompt,response=completion", "--output", "p.json"];

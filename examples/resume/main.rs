@@ -2,15 +2,13 @@
 //!
 //! `cargo run --release --example resume [OUTPUT [INPUT [MODEL]]]`
 
-use std::{env, error::Error, ops::ControlFlow, path::Path, process};
+use std::{env, error::Error, ops::ControlFlow, process};
 
 use judge_core::{
-    Backbone, Judge, Prompt, PromptTemplate, Scale,
+    Prompt, PromptTemplate, Scale,
     lager::{LagerJudge, LagerSettings},
-    runner::RunEvent,
 };
-use judge_data::{Carry, Dataset, DatasetOptions, InputFile, MadeBy, Numbered, Opened, Program};
-use judge_data::{Resolved, RunPlan, judge_rows, score_row};
+use judge_data::{Job, Program};
 use judge_models::{LoadOptions, Model};
 
 const INPUT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../models/rows/test.jsonl");
@@ -28,54 +26,16 @@ fn main() -> Result<(), Box<dyn Error>> {
     let settings = LagerSettings::prompt_end(Scale::integers(1, 5)?);
     let judge = LagerJudge::new(LagerSettings { template, opening: String::new(), ..settings }, &model)?;
 
-    // Ended after 100 rows, as by a signal; a kill that leaves half a row behind is no worse.
-    judge_file(&model, &judge, &input, &output, Some(100))?;
-    // The same command again: these rows are not judged twice.
-    judge_file(&model, &judge, &input, &output, None)?;
-    // And again: the output is complete, and made by the same judge of the same rows.
-    judge_file(&model, &judge, &input, &output, None)
-}
-
-fn judge_file(
-    model: &Model,
-    judge: &LagerJudge,
-    input: &str,
-    output: &Path,
-    stop_after: Option<usize>,
-) -> Result<(), Box<dyn Error>> {
-    let records = || Dataset::open(input, &DatasetOptions::default());
-    let rows = records()?.count();
-    let made_by = Resolved::of(model.info(), [judge as &dyn Judge<Numbered>])?;
-    let mut plan = RunPlan::new(output, rows, Program::new("resume", env!("CARGO_PKG_VERSION")));
-    plan.inputs = vec![InputFile::of(input)?.with_rows(rows)];
-    plan.made_by = MadeBy::Model(made_by.clone());
-
-    // Takes the output's lock. Rows of another judge, model or input are refused.
-    let start = match plan.open()? {
-        Opened::Ready(start) => start,
-        Opened::Complete(record) => {
-            println!("complete: {} rows scored", record.counts.scored);
-            return Ok(());
-        }
-    };
-    let mut run = start.begin(made_by)?;
-    println!("{} of {rows} rows are there", run.resumed().rows);
-
-    let mut judged = 0;
-    let row = |result| score_row(judge, result, &Carry::All);
-    let summary = judge_rows(&mut run, model, vec![judge], records()?, row, |event| {
-        judged += usize::from(matches!(event, RunEvent::Item(_)));
-        if Some(judged) == stop_after { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
-    })?;
-    if summary.cancelled {
-        println!("stopped after {judged} more");
-        return Ok(());
+    // Ended after 100 rows, as by a signal; a kill that leaves half a row behind is no worse. The second run judges the others,
+    // and the third finds the output complete, made by the same judge of the same rows.
+    let job = Job::new(&input, &output, Program::new("resume", env!("CARGO_PKG_VERSION")));
+    for stop_after in [Some(100), None, None] {
+        let mut judged = 0;
+        let counts = job.run(&model, &judge, |_, _| {
+            judged += 1;
+            if Some(judged) == stop_after { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        })?;
+        println!("{judged} more rows judged; {} scored, {} not", counts.scored, counts.rows() - counts.scored);
     }
-    let record = run.finish()?; // the rows in input order, and beside them how they were made
-    println!(
-        "{judged} more, {} scored, {} unscored",
-        record.counts.scored,
-        record.counts.unscored.values().sum::<usize>()
-    );
     Ok(())
 }

@@ -290,11 +290,9 @@ fn states_of_all_layers_are_written_and_read_back() {
 fn a_file_is_judged_resumed_and_recognised() {
     let output = scratch("resume").join("scores.jsonl");
     let expected = r#"
-        0 of 300 rows are there
-        stopped after 100 more
-        100 of 300 rows are there
-        200 more, 300 scored, 0 unscored
-        complete: 300 rows scored
+        100 more rows judged; 100 scored, 0 not
+        200 more rows judged; 300 scored, 0 not
+        0 more rows judged; 300 scored, 0 not
     "#;
     assert_prints("resume", &[output.to_str().unwrap()], expected);
 }

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use judge_core::{
     Backbone, Judge, TextModel,
-    runner::{RunEvent, RunSummary},
+    runner::{Flow, RunEvent, RunSummary},
 };
 use serde::Serialize;
 
@@ -70,16 +70,17 @@ impl Job {
     }
 
     /// Judges the rows that are not judged yet. Rows are those of [`SingleRow`]. `progress` is told how many of how many rows are judged, those of earlier starts among
-    /// them.
+    /// them; it may return nothing, or [`ControlFlow::Break`] to end the work, which the same job resumes. Returned is what became of the rows so far: of all of them,
+    /// unless the work was ended.
     ///
     /// # Errors
     /// Whatever is wrong with the input or the output, before any row is judged; [`Error::JudgeSettings`] for a judge that does not say what its verdicts depend on;
     /// [`Error::Core`] if the judge or the model fails. What was written before stays.
-    pub fn run<M: Backbone>(
+    pub fn run<M: Backbone, F: Flow>(
         &self,
         model: &M,
         judge: &impl Judge<Numbered>,
-        mut progress: impl FnMut(usize, usize),
+        mut progress: impl FnMut(usize, usize) -> F,
     ) -> Result<Counts, Error> {
         let input = Input::open(&self.input)?;
         Outputs::new([&self.input]).rows([&self.output]).overwrite(self.write.overwrite).check()?;
@@ -95,16 +96,20 @@ impl Job {
             Opened::Complete(record) => return Ok(record.counts),
             Opened::Ready(start) => start,
         };
-        let mut done = start.resumed().rows;
+        let (mut done, mut failed) = (start.resumed().rows, None);
         let row = |result| SingleRow::new(result, &self.carry);
         let judged = start.judge(resolved, model, vec![judge], self.records(&input)?, row, |event| {
-            if let RunEvent::Item(_) = event {
-                done += 1;
-                progress(done, rows);
-            }
-            ControlFlow::Continue(())
+            let RunEvent::Item(_) = event else { return ControlFlow::Continue(()) };
+            done += 1;
+            progress(done, rows).flow().unwrap_or_else(|error| {
+                failed = Some(error);
+                ControlFlow::Break(())
+            })
         })?;
-        Ok(judged.record.map(|record| record.counts).unwrap_or_default())
+        if let Some(source) = failed {
+            return Err(judge_core::Error::Observer { source }.into());
+        }
+        Ok(judged.counts)
     }
 
     fn records(&self, input: &Input) -> Result<Dataset, Error> {
@@ -118,6 +123,8 @@ impl Job {
 pub struct Judged {
     /// What the runner counted in this start.
     pub summary: RunSummary,
+    /// What became of the rows so far, those of earlier starts included.
+    pub counts: Counts,
     /// The record of the finished run; `None` if the observer broke it off. The same run then resumes.
     pub record: Option<RunRecord>,
 }
@@ -139,7 +146,8 @@ impl RunStart {
     ) -> Result<Judged, Error> {
         let mut run = self.begin(resolved)?;
         let summary = judge_rows(&mut run, model, judges, records, row, observe)?;
+        let counts = run.counts();
         let record = if summary.cancelled { None } else { Some(run.finish()?) };
-        Ok(Judged { summary, record })
+        Ok(Judged { summary, counts, record })
     }
 }

@@ -1,6 +1,7 @@
 //! One file judged by one call: checked, resumed, recognised.
 
 use std::fs;
+use std::ops::ControlFlow;
 
 use judge_core::testing::ScriptedBackbone;
 use judge_core::{
@@ -13,6 +14,11 @@ use serde_json::Value;
 fn judge(model: &ScriptedBackbone, points: i32) -> LagerJudge {
     let scale = Scale::integers(1, points).unwrap();
     LagerJudge::new(LagerSettings::prompt_end(scale), model).unwrap()
+}
+
+/// The progress of a job that must judge no row.
+fn none(_: usize, _: usize) {
+    panic!("a row was judged");
 }
 
 fn model() -> ScriptedBackbone {
@@ -41,10 +47,17 @@ fn a_file_is_judged_once_and_recognised() {
     assert_eq!((&rows[0]["topic"], &rows[1]["unscored"]["reason"]), (&"sums".into(), &"missing".into()));
     assert!(rows[0]["score"].as_f64() > rows[2]["score"].as_f64());
 
+    // Ended after a row, as by a signal: the others are judged later, to the same bytes.
+    let broken = Job { output: folder.path().join("broken.jsonl"), ..job.clone() };
+    let part = broken.run(&model, &judge(&model, 5), |_, _| ControlFlow::Break(())).unwrap();
+    assert!(part.rows() < 3 && !broken.output.exists(), "{part:?}");
+    assert_eq!(broken.run(&model, &judge(&model, 5), |_, _| {}).unwrap(), counts);
+    assert_eq!(fs::read_to_string(&broken.output).unwrap(), text);
+
     // Again: nothing is computed. Another judge: refused, unless asked for.
-    let again = job.run(&model, &judge(&model, 5), |_, _| panic!("it is complete")).unwrap();
+    let again = job.run(&model, &judge(&model, 5), none).unwrap();
     assert_eq!(again, counts);
-    let other = job.run(&model, &judge(&model, 4), |_, _| panic!("it is refused"));
+    let other = job.run(&model, &judge(&model, 4), none);
     assert!(matches!(other, Err(Error::OutputExists { .. })), "{other:?}");
     let mut overwriting = job.clone();
     overwriting.write.overwrite = true;
@@ -63,10 +76,10 @@ fn what_is_wrong_with_the_file_is_said_before_any_row_is_judged() {
     let judge = judge(&model, 5);
     let job = Job::new(&input, &output, Program::new("test", "1"));
     fs::write(&input, format!("{ROWS}{{\"id\": \"a\", \"instruction\": \"x\", \"response\": \"y\"}}\n")).unwrap();
-    let error = job.run(&model, &judge, |_, _| panic!("a row was judged")).unwrap_err().to_string();
+    let error = job.run(&model, &judge, none).unwrap_err().to_string();
     assert!(error.contains("line 4"), "{error}");
     fs::write(&input, ROWS).unwrap();
     fs::write(&output, "a file of mine\n").unwrap();
-    assert!(job.run(&model, &judge, |_, _| panic!("a row was judged")).is_err());
+    assert!(job.run(&model, &judge, none).is_err());
     assert_eq!(fs::read_to_string(&output).unwrap(), "a file of mine\n");
 }

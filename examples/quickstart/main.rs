@@ -4,12 +4,9 @@
 
 use std::{env, error::Error, fs};
 
-use judge_core::{
-    Backbone, Layer,
-    fit::{Graded, LayerWeightFit},
-    lager::{LagerJudge, LagerSettings, LayerTable, LayerWeights},
-};
-use judge_core::{Runner, Scale, lager::Variant, settings::settings_from_json};
+use judge_core::fit::{Graded, LayerWeightFit};
+use judge_core::lager::{LagerJudge, LagerSettings, LayerTable, LayerWeights, Variant};
+use judge_core::{Backbone, Layer, Runner, Scale, settings::settings_from_json};
 use judge_data::{Dataset, DatasetOptions, Record, write_atomic};
 use judge_metrics::{comparison::rank_agreement, resampling::Bootstrap, resampling::BootstrapMethod};
 use judge_models::{LoadOptions, Model};

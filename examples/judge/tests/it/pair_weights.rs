@@ -99,10 +99,9 @@ fn what_weights_cannot_be_fitted_on_is_refused() {
     let folder = TempDir::new().expect("folder");
     let folder = folder.path();
     judged(folder, false, "a.jsonl", &[]);
-    for (args, why) in [
-        (&["--input", "a.jsonl", "--valid", "a.jsonl"][..], "pairwise_benchmark"),
-        (&["--valid", "a.jsonl"], "--weights-out"),
-    ] {
+    for (args, why) in
+        [(&["--input", "a.jsonl", "--valid", "a.jsonl"][..], "judge bench"), (&["--valid", "a.jsonl"], "--weights-out")]
+    {
         let (code, stdout, stderr) = ran("lager_evaluate", folder, args);
         let said = stdout + &stderr;
         assert_eq!(code, Some(2), "{said}");

@@ -50,7 +50,6 @@ fn main() -> Result<(), Box<dyn Error>> {
     let weights = LayerWeightFit { epochs: 5, ..LayerWeightFit::paper() }.fit(&graded, judge.origin())?;
     let surface = Pipeline { transformer: StandardScaler::default(), estimator: Ridge::default() }
         .fit(&surface_features(&validation.questions, &validation.answers)?, &validation.human)?;
-
     let mut splits = Map::new();
     for name in ["test", "shifted"] {
         let split = read(&model, &judge, name)?;

@@ -6,7 +6,10 @@ use std::ops::ControlFlow;
 use std::path::Path;
 
 use judge_core::testing::ScriptedBackbone;
-use judge_core::{Backbone, Judge, prompted::{PromptFamily, WrittenJudge}};
+use judge_core::{
+    Backbone, Judge,
+    prompted::{PromptFamily, WrittenJudge},
+};
 use judge_data::{
     Carry, Dataset, DatasetFormat, DatasetOptions, Error, Ids, MadeBy, Numbered, Opened, Program, Record, Resolved,
     Rows, RunPlan, SingleRow, judge_rows,

@@ -133,7 +133,7 @@ pub fn check_scored<R: fmt::Display>(
     anyhow::bail!("no row was scored: {reasons}")
 }
 
-/// Progress on stderr: see [`Progress`].
+/// Progress on stderr.
 #[must_use]
 pub fn progress(what: &'static str, total: usize, quiet: bool) -> Progress {
     Progress::new(what, total, quiet)

@@ -73,6 +73,7 @@ pub mod lager;
 mod layer;
 pub mod model;
 mod model_info;
+mod panicked;
 mod prompt;
 pub mod prompted;
 pub mod reading;

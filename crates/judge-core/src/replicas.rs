@@ -9,6 +9,7 @@ use std::thread;
 use crate::{
     Backbone, Layer, ModelInfo, Outcome, Prompt, Request, TextModel,
     model::{BackboneError, Exchange, LabelInContext, ModelIdentity},
+    panicked,
     request::TokenId,
 };
 
@@ -129,10 +130,7 @@ impl TextModel for Replicas {
                     // used again in this run.
                     let served = catch_unwind(AssertUnwindSafe(|| backbone.serve(&mut end)));
                     let done = served.unwrap_or_else(|panic| {
-                        let text = panic.downcast_ref::<String>().map(String::as_str);
-                        let text = text.or(panic.downcast_ref::<&str>().copied());
-                        let message = text.unwrap_or("a panic without a message").to_owned();
-                        Err(BackboneError::CopyPanicked { copy, message })
+                        Err(BackboneError::CopyPanicked { copy, message: panicked::message(panic.as_ref()) })
                     });
                     // If nobody listens any more, the run is over for another reason already.
                     let _ = end.send.send((copy, Message::Done(done)));

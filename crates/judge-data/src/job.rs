@@ -4,14 +4,13 @@ use std::ops::ControlFlow;
 use std::path::PathBuf;
 
 use judge_core::{
-    Backbone, Judge, TextModel,
-    runner::{Flow, RunEvent, RunSummary},
+    Backbone, Judge,
+    runner::{Flow, RunEvent},
 };
-use serde::Serialize;
 
 use crate::{
-    Carry, Counts, Dataset, DatasetOptions, Error, Fate, Input, MadeBy, Numbered, Opened, Outputs, Program, Resolved,
-    RunPlan, RunRecord, RunStart, SingleRow, WriteOptions, judge_rows,
+    Carry, Counts, Dataset, DatasetOptions, Error, Input, MadeBy, Numbered, Opened, Outputs, Program, Resolved,
+    RunPlan, SingleRow, WriteOptions, judge_rows,
 };
 
 /// Judges every row of a file and writes a row for each, in the order of the input, with the record of the run beside it.
@@ -89,16 +88,17 @@ impl Job {
         let mut plan = RunPlan::new(&self.output, rows, self.program.clone());
         plan.inputs = vec![input.identity()?.with_rows(rows)];
         plan.settings.insert("carry".to_owned(), format!("{:?}", self.carry).into());
-        plan.settings.insert("columns".to_owned(), self.dataset.columns.to_string().into());
+        plan.settings.insert("dataset".to_owned(), format!("{:?}", self.dataset).into());
         plan.made_by = MadeBy::Model(resolved.clone());
         plan.options = self.write;
         let start = match plan.open()? {
             Opened::Complete(record) => return Ok(record.counts),
             Opened::Ready(start) => start,
         };
-        let (mut done, mut failed) = (start.resumed().rows, None);
+        let mut run = start.begin(resolved)?;
+        let (mut done, mut failed) = (run.resumed().rows, None);
         let row = |result| SingleRow::new(result, &self.carry);
-        let judged = start.judge(resolved, model, vec![judge], self.records(&input)?, row, |event| {
+        let summary = judge_rows(&mut run, model, vec![judge], self.records(&input)?, row, |event| {
             let RunEvent::Item(_) = event else { return ControlFlow::Continue(()) };
             done += 1;
             progress(done, rows).flow().unwrap_or_else(|error| {
@@ -109,45 +109,10 @@ impl Job {
         if let Some(source) = failed {
             return Err(judge_core::Error::Observer { source }.into());
         }
-        Ok(judged.counts)
+        Ok(if summary.cancelled { run.counts() } else { run.finish()?.counts })
     }
 
     fn records(&self, input: &Input) -> Result<Dataset, Error> {
         Dataset::open(input, &self.dataset)
-    }
-}
-
-/// What became of [`RunStart::judge`].
-#[derive(Debug)]
-#[non_exhaustive]
-pub struct Judged {
-    /// What the runner counted in this start.
-    pub summary: RunSummary,
-    /// What became of the rows so far, those of earlier starts included.
-    pub counts: Counts,
-    /// The record of the finished run; `None` if the observer broke it off. The same run then resumes.
-    pub record: Option<RunRecord>,
-}
-
-impl RunStart {
-    /// Judges the rows that are not there yet and puts the output in place: [`begin`](Self::begin), [`judge_rows`] and [`Run::finish`](crate::Run::finish). `row` makes
-    /// a row of each result.
-    ///
-    /// # Errors
-    /// Those of the three.
-    pub fn judge<T: Serialize>(
-        self,
-        resolved: Resolved,
-        model: &dyn TextModel,
-        judges: Vec<&dyn Judge<Numbered>>,
-        records: Dataset,
-        row: impl FnMut(judge_core::ItemResult<Numbered>) -> Result<(T, Fate), Error>,
-        observe: impl FnMut(&RunEvent<Numbered>) -> ControlFlow<()>,
-    ) -> Result<Judged, Error> {
-        let mut run = self.begin(resolved)?;
-        let summary = judge_rows(&mut run, model, judges, records, row, observe)?;
-        let counts = run.counts();
-        let record = if summary.cancelled { None } else { Some(run.finish()?) };
-        Ok(Judged { summary, counts, record })
     }
 }

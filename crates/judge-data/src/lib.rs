@@ -27,7 +27,7 @@
 //! # }
 //! ```
 //!
-//! Rows of your own, several judges, a model that is loaded only if there is something to do: [`RunPlan::open`] and [`RunStart::judge`], of which [`Job`] is made.
+//! Rows of your own, several judges, a model that is loaded only if there is something to do: [`RunPlan::open`], [`judge_rows`] and [`Run::finish`], of which [`Job`] is made.
 //!
 //! # What is here
 //!
@@ -39,7 +39,7 @@
 //! | read a published set of pairs, or verdicts on it that were made elsewhere | [`Benchmark`], [`PairVerdicts`]; [`PairVote`] for MT-bench's votes |
 //! | tell users that their human scores are not read | [`HumanScores`] |
 //! | refuse outputs that would destroy something | [`Outputs`], [`check_outputs`], [`write_new`] |
-//! | judge a file | [`Job`]; [`RunStart::judge`], [`judge_rows`] and [`read_rows`] for rows of your own |
+//! | judge a file | [`Job`]; [`judge_rows`] and [`read_rows`] for rows of your own |
 //! | say before any work that a template uses a field that no row has | [`check_templates`] |
 //! | write a judge's labels as graded rows for probes | [`LabelRow`] |
 //! | write rows | [`RunPlan`] and [`Run`]; [`JsonlWriter`] for what is quick; [`AtomicFile`] for anything else |
@@ -127,7 +127,7 @@ pub use error::{Error, PartialProblem, Place};
 pub use human_scores::HumanScores;
 pub use ids::Ids;
 pub use input::{Input, InputReader, IntoInput};
-pub use job::{Job, Judged};
+pub use job::Job;
 pub use jobs::{Carry, Numbered, check_templates, judge_rows, read_rows, score_row, split_label};
 pub use journal::{Resumed, SyncEvery};
 pub use jsonl::JsonlWriter;

@@ -23,11 +23,10 @@ use crate::args::files::{InputArgs, WriteArgs, beside, program};
 use crate::args::model_args::ModelArgs;
 use crate::choice::{rows_of_share, tell_few};
 use crate::probes::PromptedProbe;
-use crate::terminal::console::tell;
 use crate::terminal::pace::Watch;
 use crate::unread::Unread;
 
-/// The options of examples that judge by probes.
+/// The options of commands that judge by probes.
 #[derive(Args)]
 pub struct ProbeArgs {
     #[command(flatten)]
@@ -126,12 +125,8 @@ pub fn evaluate(args: &ProbeArgs, name: &str, output: &Path, layout: Layout) -> 
     let model = args.model.load_for(&input)?;
     let judges = judged.iter().map(|probe| probe.judge(&args.model, model.info())).collect::<Result<Vec<_>>>()?;
     let mut run = start.begin(Resolved { model: Some(model.info().clone()), ..Resolved::default() })?;
-    let before = run.resumed().rows;
-    if before > 0 && !args.model.quiet {
-        tell(format_args!("resuming: {before} of {rows} rows are done"));
-    }
     run.judged_by(judges.iter().map(|judge| judge as &dyn Judge<Pair>))?;
-    let mut watch = Watch::new("judging", before, rows, args.model.quiet)?;
+    let mut watch = Watch::new("judging", "rows", run.resumed().rows, rows, args.model.quiet)?;
     let done: Vec<bool> = (0..rows).map(|row| run.is_done(row)).collect();
     let pending = pairs(&input, &columns, limit)?
         .filter(|pair| pair.as_ref().map_or(true, |pair| done.get(pair.row) != Some(&true)));
@@ -145,7 +140,7 @@ pub fn evaluate(args: &ProbeArgs, name: &str, output: &Path, layout: Layout) -> 
         run.push(row, &value, fate)?;
         Ok(flow)
     })?;
-    watch.finish(summary.cancelled, "rows")?;
+    watch.finish(summary.cancelled)?;
     let counts = run.finish()?.counts;
     Ok(Evaluation { aspects, rows, counts, was_complete: false })
 }

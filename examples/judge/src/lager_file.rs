@@ -105,10 +105,7 @@ impl LagerFile<'_> {
         resolved.settings.insert(ORIGIN.to_owned(), serde_json::to_value(judge.origin())?);
         let mut output = start.begin(resolved)?;
         let before = output.resumed().rows;
-        if before > 0 && !self.model.quiet {
-            tell(format_args!("resuming: {before} of {rows} rows are done"));
-        }
-        let mut watch = Watch::new("judging", before, rows, self.model.quiet)?;
+        let mut watch = Watch::new("judging", "rows", before, rows, self.model.quiet)?;
         let records = self.input.records(&input, Some(format), self.model.limit)?;
         let summary = judge_rows(
             &mut output,
@@ -123,7 +120,7 @@ impl LagerFile<'_> {
             },
             |event| watch.see(event),
         )?;
-        watch.finish(summary.cancelled, "rows")?;
+        watch.finish(summary.cancelled)?;
         if let Some(mass) = summary.judges[0].mean_label_mass().filter(|mass| *mass < 0.5) {
             tell(format_args!(
                 "note: on average {:.1} % of the model's probability lies on the labels; the prompt may not lead it to a label (see --prefill and --template)",

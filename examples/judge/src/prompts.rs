@@ -100,11 +100,11 @@ pub fn read<T>(
     prompts: impl Iterator<Item = Result<(ItemId, T, Result<Prompt, Unscored>), Error>>,
     mut store: impl FnMut(&ItemId, T, &Outcome) -> Result<(), Error>,
 ) -> Result<()> {
-    let mut watch = Watch::new("reading", total - open, total, quiet)?;
+    let mut watch = Watch::new("reading", "rows", total - open, total, quiet)?;
     let summary = read_rows(model, want, prompts, |id, beside, outcome| {
         let flow = watch.read(outcome);
         store(id, beside, outcome)?;
         Ok(flow)
     })?;
-    watch.finish(summary.cancelled, "rows")
+    watch.finish(summary.cancelled)
 }

@@ -1,4 +1,3 @@
-use std::any::Any;
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::future::Future;
@@ -13,7 +12,7 @@ use std::thread::{self, JoinHandle};
 
 use super::flight::{Supplied, Supply};
 use super::{ItemResult, RunEvent, RunSettings, Runner};
-use crate::{Error, ItemId, Judge, TextModel};
+use crate::{Error, ItemId, Judge, TextModel, panicked};
 
 /// Judges items as they come, one at a time from many places: the handle for a service.
 ///
@@ -164,7 +163,7 @@ impl<Item: Send + 'static> JudgeQueue<Item> {
                 let _ = ended.set(match served {
                     Ok(Ok(())) => QueueError::Closed,
                     Ok(Err(error)) => QueueError::Failed(Arc::new(error)),
-                    Err(panic) => QueueError::Panicked { message: message(panic.as_ref()) },
+                    Err(panic) => QueueError::Panicked { message: panicked::message(panic.as_ref()) },
                 });
                 // What is left in them is told so, and so is whatever comes later.
                 drop((promises, receive));
@@ -272,12 +271,6 @@ impl<Item> Supply<Item> for Queued<'_, Item> {
             }
         }
     }
-}
-
-/// What a panic said.
-fn message(panic: &(dyn Any + Send)) -> String {
-    let text = panic.downcast_ref::<String>().map(String::as_str);
-    text.or(panic.downcast_ref::<&str>().copied()).unwrap_or("a panic without a message").to_owned()
 }
 
 impl<Item> Pending<Item> {

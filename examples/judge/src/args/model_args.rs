@@ -1,4 +1,4 @@
-//! The command-line options that every example with a model has, and the model they name.
+//! The command-line options that every command with a model has, and the model they name.
 
 use std::borrow::Cow;
 use std::path::{Path, PathBuf};

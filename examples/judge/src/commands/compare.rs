@@ -114,9 +114,6 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
     let mut output = start.begin(resolved)?;
     if !cli.model.quiet {
         tell(description);
-        if output.resumed().rows > 0 {
-            tell(format_args!("resuming: {} of {rows} rows are done", output.resumed().rows));
-        }
     }
     let summary = cli.judge_all(&mut output, &model, &judge, &input, format, rows)?;
     cli.judge.tell_label_mass(&summary);
@@ -166,7 +163,7 @@ impl Cli {
         format: DatasetFormat,
         rows: usize,
     ) -> Result<RunSummary> {
-        let mut watch = Watch::new("judging", output.resumed().rows, rows, self.model.quiet)?;
+        let mut watch = Watch::new("judging", "rows", output.resumed().rows, rows, self.model.quiet)?;
         let records = self.input.records(input, Some(format), self.model.limit)?;
         let summary = if format == DatasetFormat::Pairs {
             let (apart, both_orders) = (self.judge.is_apart(), self.orders == Orders::Both);
@@ -176,7 +173,7 @@ impl Cli {
         } else {
             judge_rows(output, model, vec![judge], records, |r| SingleRow::new(r, &self.carry), |e| watch.see(e))?
         };
-        watch.finish(summary.cancelled, "rows")?;
+        watch.finish(summary.cancelled)?;
         Ok(summary)
     }
 }

@@ -157,10 +157,7 @@ impl Cli {
         report: &Report<'_>,
     ) -> Result<RunSummary> {
         let (before, rows) = (output.resumed().rows, output.rows());
-        if before > 0 && !self.quiet {
-            tell(format_args!("resuming: {before} of {rows} labels are there"));
-        }
-        let (mut watch, mut unanswered) = (Watch::new("labelling", before, rows, self.quiet)?, None);
+        let (mut watch, mut unanswered) = (Watch::new("labelling", "labels", before, rows, self.quiet)?, None);
         let records = self.input.records(input, Some(DatasetFormat::Graded), self.limit)?;
         // Each record once for every aspect; which one it is follows from the row's number.
         let records = records.flat_map(|record| match record {
@@ -187,7 +184,7 @@ impl Cli {
                 watch.see(event)
             },
         )?;
-        watch.finish(summary.cancelled, "labels")?;
+        watch.finish(summary.cancelled)?;
         if let Some(why) = unanswered {
             tell(format_args!("note: the first request without an answer: {why}"));
             if let Some(advice) = offered(of_refusal(&why)) {

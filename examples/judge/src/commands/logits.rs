@@ -58,9 +58,6 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
     resolved.settings.insert("layers".to_owned(), json!(read.layers));
     let mut output = start.begin(resolved)?;
     let before = output.resumed().rows;
-    if before > 0 && !cli.model.quiet {
-        tell(format_args!("resuming: {before} of {rows} rows are done"));
-    }
     let pending: Vec<bool> = (0..rows).map(|row| !output.is_done(row)).collect();
     prompts.read(&model, want, &pending, |id, (row, record), outcome| {
         let (outcome, fate) = match table(&condition, &read, &labels, outcome)? {

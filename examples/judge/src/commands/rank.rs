@@ -90,9 +90,6 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
     let mut output = start.begin(resolved)?;
     if !cli.model.quiet {
         tell(description);
-        if output.resumed().rows > 0 {
-            tell(format_args!("resuming: {} of {rows} rows are done", output.resumed().rows));
-        }
     }
     let summary = cli.rank_all(&mut output, &model, &judge, &input, rows)?;
     cli.judge.tell_label_mass(&summary);
@@ -131,7 +128,7 @@ impl Cli {
         input: &Input,
         rows: usize,
     ) -> Result<RunSummary> {
-        let mut watch = Watch::new("ranking", output.resumed().rows, rows, self.model.quiet)?;
+        let mut watch = Watch::new("ranking", "rows", output.resumed().rows, rows, self.model.quiet)?;
         let records = self.input.records(input, Some(DatasetFormat::Answers), self.model.limit)?;
         let summary = if self.judge.is_apart() {
             let each = EachAnswer::new(judge);
@@ -144,7 +141,7 @@ impl Cli {
             let row = |result| RankedRow::of_comparisons(&tournament, result, &self.carry);
             judge_rows(output, model, vec![&tournament], records, row, |event| watch.see(event))?
         };
-        watch.finish(summary.cancelled, "rows")?;
+        watch.finish(summary.cancelled)?;
         Ok(summary)
     }
 }

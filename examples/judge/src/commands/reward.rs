@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 use crate::args::files::{InputArgs, OutputArgs};
 use crate::args::model_args::ModelArgs;
 use crate::prompts;
-use crate::terminal::console::{check_scored, say, tell, usage};
+use crate::terminal::console::{check_scored, say, usage};
 use crate::unread::Unread;
 
 /// Score conversations by the head of a sequence classifier, such as a reward model.
@@ -90,10 +90,6 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
     let mut resolved = Resolved { model: Some(model.info().clone()), ..Resolved::default() };
     resolved.settings.insert("labels".to_owned(), json!(head.labels()));
     let mut output = start.begin(resolved)?;
-    let before = output.resumed().rows;
-    if before > 0 && !cli.model.quiet {
-        tell(format_args!("resuming: {before} of {rows} rows are done"));
-    }
     let pending: Vec<bool> = (0..rows).map(|row| !output.is_done(row)).collect();
     let open = pending.iter().filter(|&&open| open).count();
     let conversations = cli.conversations(&input)?.enumerate().filter(|(row, _)| pending.get(*row) == Some(&true));

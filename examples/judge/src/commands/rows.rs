@@ -1,4 +1,4 @@
-//! Writes generated rows with planted defects and simulated raters: data to try the other examples on.
+//! Writes generated rows with planted defects and simulated raters: data to try the other commands on.
 //!
 //! `judge rows --split test --rows 400 --output graded.jsonl`
 
@@ -15,7 +15,7 @@ use crate::args::files::OverwriteArgs;
 use crate::args::model_args::SeedArgs;
 use crate::terminal::console::say;
 
-/// Write generated rows to try the other examples on.
+/// Write generated rows to try the other commands on.
 ///
 /// Each is a question, an answer with planted defects, and the marks of three simulated raters: {"id", "instruction", "response", "rubric", "scores"}, with --truth what was planted beside them; with --pairs, two answers
 /// to the question and which one each rater prefers: {"id", "instruction", "response_a", "response_b", "rubric", "human"}; with --answers, several answers and the mean mark of each: {"id",

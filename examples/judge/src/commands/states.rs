@@ -84,9 +84,6 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
     let before = output.resumed().rows;
     if !cli.model.quiet {
         tell(format_args!("{} of states to write", size(spec.bytes()?)));
-        if before > 0 {
-            tell(format_args!("resuming: {before} of {rows} rows are done"));
-        }
     }
     let want = Want { pooled: layers.iter().map(|&layer| (layer, pooling)).collect(), ..Want::default() };
     let pending: Vec<bool> = (0..rows).map(|row| !output.is_done(row)).collect();

@@ -74,7 +74,7 @@ pub fn usage_of(error: &judge_data::Error) -> anyhow::Error {
     }
 }
 
-/// The exit code of an example: 0; 1 with the error and its causes on stderr; 2 for a wrong command line; 130 or 143 for a run that a
+/// The exit code of the program: 0; 1 with the error and its causes on stderr; 2 for a wrong command line; 130 or 143 for a run that a
 /// signal stopped. A stderr that takes nothing changes none of them.
 #[must_use]
 pub fn exit(result: anyhow::Result<()>) -> ExitCode {

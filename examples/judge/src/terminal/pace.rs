@@ -54,17 +54,21 @@ impl Pace {
 pub struct Watch {
     pace: Pace,
     stop: Interrupts,
+    unit: &'static str,
     done: usize,
     rows: usize,
 }
 
 impl Watch {
-    /// For a run of `rows` rows of which `before` are done, from now on.
+    /// For a run of `rows` rows, which people call `unit`, of which `before` are done, from now on. Says so if there are any.
     ///
     /// # Errors
     /// If signals cannot be caught.
-    pub fn new(what: &'static str, before: usize, rows: usize, quiet: bool) -> Result<Self> {
-        Ok(Self { stop: Interrupts::catch()?, pace: Pace::new(what, rows - before, quiet), done: before, rows })
+    pub fn new(what: &'static str, unit: &'static str, before: usize, rows: usize, quiet: bool) -> Result<Self> {
+        if before > 0 && !quiet {
+            tell(format_args!("resuming: {before} of {rows} {unit} are done"));
+        }
+        Ok(Self { stop: Interrupts::catch()?, pace: Pace::new(what, rows - before, quiet), unit, done: before, rows })
     }
 
     /// What a run over rows says; `Break` at a row if a signal came.
@@ -98,10 +102,10 @@ impl Watch {
     /// The end of the work; `cancelled` if it was broken off.
     ///
     /// # Errors
-    /// Which signal stopped the run, after how many `what`.
-    pub fn finish(self, cancelled: bool, what: &'static str) -> Result<()> {
+    /// Which signal stopped the run, after how many rows.
+    pub fn finish(self, cancelled: bool) -> Result<()> {
         self.pace.finish();
-        self.stop.check(cancelled, self.done, self.rows, what)
+        self.stop.check(cancelled, self.done, self.rows, self.unit)
     }
 }
 

@@ -83,14 +83,11 @@ fn judge_all(cli: &Cli, start: RunStart, asked: Asked, records: Vec<Record>) -> 
     resolved.settings.extend(cli.judge.origin(&judge)?);
     let mut output = start.begin(resolved)?;
     let (rows, before) = (records.len(), output.resumed().rows);
-    if before > 0 && !cli.model.quiet {
-        tell(format_args!("resuming: {before} of {rows} pairs are done"));
-    }
-    let mut watch = Watch::new("judging", before, rows, cli.model.quiet)?;
+    let mut watch = Watch::new("judging", "pairs", before, rows, cli.model.quiet)?;
     let (tables, carry) = (cli.judge.tables(&judge), &Carry::All);
     let judging = PairJudging { judge: &judge, apart: cli.judge.is_apart(), both_orders: true, tables, carry };
     let summary = judging.run(&mut output, &model, records.into_iter().map(Ok), &mut watch)?;
-    watch.finish(summary.cancelled, "pairs")?;
+    watch.finish(summary.cancelled)?;
     cli.judge.tell_label_mass(&summary);
     let counts = output.finish()?.counts;
     for (reason, count) in &counts.unscored {

@@ -253,10 +253,6 @@ pub fn states(passes: &Passes<'_>, output: &Path) -> Result<StatesFile> {
         sharding: Sharding::Whole,
     };
     let mut writer = StatesWriter::open(output, &spec, passes.write.options())?;
-    let before = writer.resumed().rows;
-    if before > 0 && !passes.model.quiet {
-        tell(format_args!("resuming: {before} of {} rows are done", passes.rows));
-    }
     let open: Vec<bool> = (0..passes.rows).map(|row| !writer.is_done(row)).collect();
     let pending = open.iter().filter(|open| **open).count();
     let is_open = |example: &Result<Example, Error>| match example {

@@ -93,11 +93,7 @@ impl Passes<'_> {
         let judges = judges(model)?;
         let mut run = start.begin(Resolved { model: Some(model.info().clone()), ..Resolved::default() })?;
         run.judged_by(judges.iter().map(|judge| judge as &dyn Judge<Example>))?;
-        let before = run.resumed().rows;
-        if before > 0 && !self.model.quiet {
-            tell(format_args!("resuming: {before} of {rows} rows are done"));
-        }
-        let mut watch = Watch::new(what, before, rows, self.model.quiet)?;
+        let mut watch = Watch::new(what, "rows", run.resumed().rows, rows, self.model.quiet)?;
         let done: Vec<bool> = (0..rows).map(|row| run.is_done(row)).collect();
         let pending = self
             .examples()?
@@ -113,7 +109,7 @@ impl Passes<'_> {
             run.push(result.item.row, &answer.into_row(&result.id)?, fate)?;
             anyhow::Ok(flow)
         })?;
-        watch.finish(summary.cancelled, "rows")?;
+        watch.finish(summary.cancelled)?;
         let low = summary.judges.iter().filter_map(|tally| Some((&*tally.name, tally.mean_label_mass()?)));
         let low: Vec<(&str, f64)> = low.filter(|(_, mass)| *mass < 0.5).collect();
         if let Some(&(name, mass)) = low.iter().min_by(|a, b| a.1.total_cmp(&b.1)) {

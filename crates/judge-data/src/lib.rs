@@ -100,6 +100,7 @@ mod run_record;
 mod score_file;
 mod score_row;
 mod score_table;
+mod scored;
 mod settings;
 #[cfg(feature = "parquet")]
 mod shards;
@@ -148,6 +149,7 @@ pub use run_record::{Counts, Fate, InputFile, OutputFile, Program, RunRecord, re
 pub use score_file::{ScoreFile, ScoreFormat, ScoredItem};
 pub use score_row::{JudgedScore, LabelTable, ScoreOutcome, ScoreRow};
 pub use score_table::ScoreTable;
+pub use scored::{Grade, NoScore, ScoredFields, ScoredFile, ScoredRow, ScoredRows};
 pub use settings::{Difference, Settings, run_id};
 #[cfg(feature = "parquet")]
 pub use shards::{Check, Completeness, Export, Output, ParquetTable, PartRecord, PartWriter, PlannedFile, ShardPlan};

@@ -12,6 +12,7 @@ mod pair_orders;
 mod preferences;
 mod probes;
 mod prompts;
+mod rated;
 mod reliability;
 mod report;
 pub mod terminal;

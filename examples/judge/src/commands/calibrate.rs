@@ -11,7 +11,6 @@ use judge_data::{Fate, Input, InputFile, Opened, Resolved, RunPlan};
 use judge_metrics::calibration::CalibrationReport;
 use serde_json::{Value, json};
 
-use self::cli::number;
 use crate::args::files::program;
 use crate::report::write_json;
 use crate::terminal::console::say;
@@ -28,16 +27,15 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
     let fitted = settings.fit(&scores, &human).with_context(fault)?;
 
     let input = Input::open(&cli.input)?;
+    let (file, fields) = cli.scores(&input, false)?;
     let (mut total, mut without, mut unread) = (0, 0, Unread::default());
-    for row in input.rows()? {
+    for row in file.rows(&fields)? {
         let row = row?;
-        let place = row.place().clone();
-        let row = row.into_extra(&[]);
         let clash = "the row has a field \"calibrated\" already, which is not overwritten";
-        ensure!(row.text("calibrated").is_none(), "{place}: {clash}");
-        let score = number(&row, &cli.score);
+        ensure!(row.row.keys().all(|key| key != "calibrated"), "{}: {clash}", row.place());
+        let score = row.predicted_number();
         without += usize::from(!matches!(score, Ok(Some(_))));
-        unread.note(&place, score.err());
+        unread.note(row.place(), score.err());
         total += 1;
     }
     if total == without {
@@ -55,22 +53,22 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
         Opened::Complete(_) => return say(format_args!("{} is complete; nothing to do", cli.output.display())),
         Opened::Ready(start) => start.begin(Resolved::default())?,
     };
-    for (number_of_row, row) in input.rows()?.enumerate() {
+    for row in file.rows(&fields)? {
         let row = row?;
-        let place = row.place().to_string();
-        let mut row = row.into_extra(&[]);
-        let calibrated = match number(&row, &cli.score) {
+        let calibrated = match row.predicted_number() {
             Ok(None) | Err(_) => Value::Null,
             Ok(Some(score)) => {
-                let found = fitted.calibrate(score).with_context(|| place)?;
+                let found = fitted.calibrate(score).with_context(|| row.place().to_string())?;
                 let (low, high) = (found.interval.low, found.interval.high);
                 json!({"value": found.value, "low": low, "high": high, "level": found.interval.level})
             }
         };
         let fate = if calibrated.is_null() { Fate::unscored(Reason::Missing) } else { Fate::SCORED };
-        row.set("calibrated", &calibrated)?;
-        if !run.is_done(number_of_row) {
-            run.push(number_of_row, &row, fate)?;
+        if !run.is_done(row.number) {
+            let number = row.number;
+            let mut row = row.row.into_extra(&[]);
+            row.set("calibrated", &calibrated)?;
+            run.push(number, &row, fate)?;
         }
     }
     let rows = total;

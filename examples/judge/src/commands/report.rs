@@ -20,7 +20,7 @@ use judge_data::Outputs;
 
 use self::findings::Findings;
 use self::record::Record;
-use self::rows::{Fields, Rows};
+use self::rows::Rows;
 use crate::args::files::{OverwriteArgs, parquet_files};
 use crate::report::{write_json, write_marked};
 use crate::terminal::console::{progress, say};
@@ -54,7 +54,7 @@ pub(crate) struct Cli {
     /// Field of the prediction [default: predicted, score or verdict, the first that is there]
     #[arg(long, value_name = "FIELD")]
     predicted: Option<String>,
-    /// Field of the human score [default: human or scores, the first that is there]
+    /// Field of the human score [default: human, scores or score, whichever is not the prediction]
     #[arg(long, value_name = "FIELD")]
     human: Option<String>,
     /// No progress on stderr
@@ -70,15 +70,17 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
     let outputs = Outputs::new(read.chain([&cli.input])).reports("report", [&cli.output, &json]);
     outputs.overwrite(cli.write.overwrite).check()?;
     let record = Record::find(cli.run.as_deref(), &cli.input, cli.check.as_deref())?;
-    let fields = Fields { predicted: cli.predicted.clone(), human: cli.human.clone() };
     let bar = progress("reading", 0, cli.quiet);
-    let mut rows = Rows::new(fields);
+    let mut rows = Rows::new();
     match cli.input.is_dir() {
         true => {
             let files = parquet_files(&[cli.input.to_string_lossy().into_owned()])?;
             rows.read_results(&files, |rows| bar.inc(rows))?;
         }
-        false => rows.read_lines(&cli.input, |rows| bar.inc(rows))?,
+        false => {
+            let [predicted, human] = [cli.predicted.as_deref(), cli.human.as_deref()];
+            rows.read_lines(&cli.input, predicted, human, |rows| bar.inc(rows))?;
+        }
     }
     bar.finish_and_clear();
     if let Some(path) = &cli.texts {

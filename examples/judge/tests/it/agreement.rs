@@ -313,11 +313,8 @@ fn bad_rows_are_named_by_their_line() {
     let good = "{\"id\": 1, \"predicted\": 1, \"human\": 1}\n";
     for (row, expected) in [
         ("{\"id\": 2, \"predicted\": 1, \"human\": ", "2"),
-        ("{\"id\": 1, \"predicted\": 1, \"human\": 1}", "was there before"),
+        ("{\"id\": 1, \"predicted\": 1, \"human\": 1}", "the id 1 appears twice"),
         ("{\"id\": 2, \"predicted\": \"NaN\", \"human\": 1}", "is a text, but"),
-        ("{\"id\": 2, \"predicted\": [1], \"human\": 1}", "not a finite number or a label"),
-        ("{\"id\": 2, \"predicted\": 1e400, \"human\": 1}", "predicted is 1e400, not a finite number"),
-        ("{\"id\": 2, \"predicted\": 1, \"human\": [{}]}", "not a finite number or a label"),
     ] {
         let (code, message) = refused(&format!("{good}{row}\n"), &[]);
         assert_eq!(code, Some(1), "{row}: {message}");
@@ -325,7 +322,25 @@ fn bad_rows_are_named_by_their_line() {
     }
     let escaped = "{\"id\": \"a\", \"predicted\": 1, \"human\": 1}\n\
         {\"id\": \"\\u0061\", \"predicted\": 1, \"human\": 1}\n";
-    assert!(refused(escaped, &[]).1.contains("was there before"));
+    assert!(refused(escaped, &[]).1.contains("appears twice"));
+    // A value that is no grade costs its row, and is said; where no row is left, it is why.
+    for (row, why) in [
+        ("{\"id\": 2, \"predicted\": {}, \"human\": 1}", "predicted is {}, not a finite number or a label"),
+        ("{\"id\": 2, \"predicted\": [\"a\"], \"human\": 1}", "predicted is \"a\", expected a number"),
+        ("{\"id\": 2, \"predicted\": 1e400, \"human\": 1}", "predicted is 1e400, not a finite number"),
+        ("{\"id\": 2, \"predicted\": 1, \"human\": [{}]}", "human is {}, not a finite number or a label"),
+    ] {
+        let folder = TempDir::new().expect("folder");
+        fs::write(folder.path().join("pairs.jsonl"), format!("{good}{row}\n")).expect("rows");
+        let output = run("agreement", folder.path(), &["--input", "pairs.jsonl", "--json", "a.json", "--quiet"]);
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success() && said.contains("1 of 2 rows") && said.contains(why), "{row}: {said}");
+        let found: Value =
+            serde_json::from_slice(&fs::read(folder.path().join("a.json")).expect("report")).expect("JSON");
+        assert_eq!((&found["n"], &found["excluded_by_reason"]), (&json!(1), &json!({"unreadable": 1})));
+        let (code, message) = refused(&format!("{row}\n"), &[]);
+        assert!(code == Some(1) && message.contains(why) && message.contains("line 1"), "{row}: {message}");
+    }
     let (code, message) = refused("{\"predicted\": \"a\", \"human\": \"b\"}\n", &["--plot", "p.svg"]);
     assert!(code == Some(1) && message.contains("--plot needs scores that are numbers"), "{message}");
     let (code, message) = refused("{\"predicted\": null, \"human\": 1}\n", &[]);

@@ -160,6 +160,33 @@ fn labels_and_rows_that_nobody_graded() {
     }
 }
 
+/// One reader finds the fields, so that two programs show the same figures of one file; an odd value costs its row in both.
+#[test]
+fn report_and_agree_read_a_file_alike() {
+    let folder = TempDir::new().expect("folder");
+    let mut rows: Vec<Value> =
+        (0..12).map(|id| json!({"id": id, "predicted": id % 5, "score": id % 4, "verdict": id % 3})).collect();
+    rows[0] = json!({"id": 0, "score": 3, "verdict": 1});
+    rows.push(json!({"id": 20, "predicted": 1, "score": {"a": 1}}));
+    rows.push(json!({"id": 21, "predicted": 2, "unscored": {"reason": "too_long", "detail": "9 tokens"}, "score": 1}));
+    write_rows(folder.path().join("rows.jsonl"), &rows);
+    let (_, page) = page(folder.path(), &["--input", "rows.jsonl"]);
+    succeed("agreement", folder.path(), &["--input", "rows.jsonl", "--json", "a.json", "--quiet"]);
+    let agreement: Value =
+        serde_json::from_slice(&fs::read(folder.path().join("a.json")).expect("report")).expect("JSON");
+    for (name, value) in [("predicted", "predicted"), ("human", "score")] {
+        assert_eq!((&page[name], &agreement[name]), (&json!(value), &json!(value)));
+    }
+    assert_eq!((&page["graded"], &agreement["n"]), (&json!(11), &json!(11)));
+    for statistic in ["spearman", "mae", "rmse"] {
+        let [page, agreement] = [&page["agreement"], &agreement["statistics"]].map(|all| &all[statistic]["estimate"]);
+        assert!(page.is_f64() && page == agreement, "{statistic}");
+    }
+    for reason in ["unreadable", "too_long"] {
+        assert_eq!((&page["unscored"][reason]["n"], &agreement["excluded_by_reason"][reason]), (&json!(1), &json!(1)));
+    }
+}
+
 #[test]
 fn what_is_wrong_with_an_input_is_said() {
     let folder = TempDir::new().expect("folder");
@@ -172,15 +199,8 @@ fn what_is_wrong_with_an_input_is_said() {
     };
     let good = json!({"id": 1, "score": 1, "human": 2});
     fails(&[], &[], 1, "expected rows, found none");
-    fails(&[good.clone(), good.clone()], &[], 1, "the id 1 was there before");
-    fails(&[good.clone(), json!({"id": 2, "score": 1, "human": {"a": 1}})], &[], 1, "expected a number or a label");
+    fails(&[good.clone(), good.clone()], &[], 1, "the id 1 appears twice");
     fails(&[good.clone(), json!({"id": 2, "score": 1, "human": "good"})], &[], 1, "good");
-    fails(
-        &[good.clone(), json!({"id": 2, "score": 1e200, "human": 1})],
-        &[],
-        1,
-        "expected a number from -1e100 to 1e100",
-    );
     let ragged =
         json!({"id": 1, "score": 1, "human": 2, "labels": ["1", "2"], "layers": [0], "logits": [[1, 2], [1, 2]]});
     fails(&[ragged], &[], 1, "logits of 2 layers, expected 1");

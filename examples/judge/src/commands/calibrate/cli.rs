@@ -4,9 +4,9 @@ use std::path::PathBuf;
 
 use anyhow::{Result, bail};
 use clap::{Args, ValueEnum};
-use judge_data::{Extra, Outputs, Rows, Settings};
+use judge_data::{IntoInput, Outputs, ScoredFields, ScoredFile, Settings};
 use judge_metrics::calibration::{CalibrationMethod, Calibrator};
-use serde_json::{Value, json};
+use serde_json::json;
 
 use crate::args::files::WriteArgs;
 use crate::terminal::console::usage;
@@ -94,56 +94,42 @@ impl Cli {
         Ok(Calibrator { method, level: self.level, folds: self.folds, seed: self.seed, range, ..Calibrator::default() })
     }
 
+    /// The rows of a file of scores, and its fields; `human` where human scores are read.
+    pub(crate) fn scores(&self, input: impl IntoInput, human: bool) -> Result<(ScoredFile, ScoredFields)> {
+        let file = ScoredFile::open(input, None)?;
+        let mut fields = file.fields(Some(&self.score), self.human.as_deref());
+        fields.human = fields.human.filter(|_| human);
+        Ok((file, fields))
+    }
+
     /// Scores and human scores of the rows that have both. Rows that cannot be read are left out, and said.
     pub(crate) fn graded(&self) -> Result<(Vec<f64>, Vec<f64>)> {
-        let names = match &self.human {
-            Some(name) => vec![name.as_str()],
-            None => ["human", "scores", "score"].into_iter().filter(|name| *name != self.score).collect(),
-        };
+        let (file, fields) = self.scores(&self.graded, true)?;
         let (mut pairs, mut scored, mut unread) = (Vec::new(), 0, Unread::default());
-        for row in Rows::open(&self.graded)? {
+        for row in file.rows(&fields)? {
             let row = row?;
-            let place = row.place().clone();
-            let row = row.into_extra(&[]);
-            let pair = number(&row, &self.score).and_then(|score| {
-                let human = names.iter().find_map(|name| number(&row, name).transpose()).transpose()?;
-                Ok((score, human))
-            });
+            let pair = row.predicted_number().and_then(|score| Ok((score, row.human_mean()?)));
             if let Ok((Some(score), human)) = pair {
                 scored += 1;
                 pairs.extend(human.map(|human| (score, human)));
             }
-            unread.note(&place, pair.err());
+            unread.note(row.place(), pair.err());
         }
         if pairs.is_empty() {
             let file = self.graded.display();
             if let Some((place, why)) = unread.first() {
                 bail!("{file}: no row can be fitted on; the first that cannot be read is {place}: {why}");
             }
+            let names = match &self.human {
+                Some(name) => name.clone(),
+                None => ScoredFile::human_names(&self.score).collect::<Vec<_>>().join(" or "),
+            };
             bail!(
-                "{file}: of {scored} rows with a number in {:?}, none has a human score in {}; name its field with --human",
+                "{file}: of {scored} rows with a number in {:?}, none has a human score in {names}; name its field with --human",
                 self.score,
-                names.join(" or ")
             );
         }
         unread.tell_that("cannot be read and are not fitted on");
         Ok(pairs.into_iter().unzip())
     }
-}
-
-/// A number, or the mean of a list of numbers; `None` for a row without.
-///
-/// # Errors
-/// What is found there instead, which is the row's own fault.
-pub(crate) fn number(row: &Extra, field: &str) -> Result<Option<f64>, String> {
-    let Some(text) = row.text(field) else { return Ok(None) };
-    let fault = || format!("{field} is {text}, expected a number or a list of numbers");
-    let values = match serde_json::from_str(text).map_err(|_| fault())? {
-        Value::Array(values) => values,
-        value => vec![value],
-    };
-    let given = values.iter().filter(|value| !value.is_null());
-    let numbers = given.map(Value::as_f64).collect::<Option<Vec<f64>>>().ok_or_else(fault)?;
-    let mean = (!numbers.is_empty()).then(|| numbers.iter().sum::<f64>() / numbers.len() as f64);
-    if mean.is_some_and(f64::is_finite) || mean.is_none() { Ok(mean) } else { Err(fault()) }
 }

@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result, anyhow, ensure};
 use clap::ValueEnum;
-use judge_data::{Program, Rows};
+use judge_data::{Program, ScoredFile};
 use judge_metrics::comparison::Statistic;
 use judge_metrics::prediction::{
     area_under_risk_coverage, auroc, auroc_difference, best_f1_threshold, risk_coverage_curve,
@@ -72,20 +72,21 @@ impl Judged {
     /// Whatever is wrong with the file.
     pub fn read(path: &Path) -> Result<Self> {
         let mut found = Self { scores: Vec::new(), known: Vec::new(), probe: Vec::new(), unscored: BTreeMap::new() };
-        for row in Rows::open(path)? {
+        let file = ScoredFile::open(path, None)?;
+        for row in file.rows(&file.fields(Some("score"), None))? {
             let row = row?;
-            let answerable: Option<bool> = row.optional(ANSWERABLE, "true or false")?;
-            match row.optional::<f64>("score", "a number")? {
+            let answerable: Option<bool> = row.row.optional(ANSWERABLE, "true or false")?;
+            let why = |why| anyhow!("{}: {why}", row.place());
+            match row.predicted_number().map_err(why)? {
                 Some(score) => {
                     found.known.extend(answerable.map(|answerable| (found.scores.len(), answerable)));
                     found.scores.push(score);
-                    found.probe.push(row.optional(PROBE, "a number")?);
+                    found.probe.push(row.row.optional(PROBE, "a number")?);
                 }
                 None => {
-                    let why =
-                        row.optional::<judge_core::Unscored>("unscored", "an object with a reason and a detail")?;
+                    let why = row.unscored.as_ref();
                     let why = why.with_context(|| format!("{}: neither a score nor why there is none", row.place()))?;
-                    *found.unscored.entry(why.reason.to_string()).or_default() += 1;
+                    *found.unscored.entry(why.reason.clone()).or_default() += 1;
                 }
             }
         }

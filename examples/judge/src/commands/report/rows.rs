@@ -1,6 +1,6 @@
 //! The rows of a run, of either kind, reduced to what a page needs of them.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail, ensure};
@@ -8,13 +8,16 @@ use judge_core::{
     ItemId, Scale,
     scale::{ScalePoint, ScoreDistribution},
 };
-use judge_data::{ParquetTable, PartRecord, ResultRow, ResultTally, Row, load};
+use judge_data::{
+    Grade, ParquetTable, PartRecord, ResultRow, ResultTally, Row, ScoredFields, ScoredFile, ScoredRow, load,
+};
 use judge_metrics::comparison::{ComparedItem, Rating};
 use serde::Serialize;
 use serde_json::Value;
 
 use super::texts::{ID, TEXT, cut};
 use crate::preferences::Preferences;
+use crate::rated::rating;
 
 /// Rows of each list.
 pub const LISTED: usize = 25;
@@ -28,16 +31,8 @@ const LARGEST: f64 = 1e100;
 const KINDS: usize = 25;
 /// Texts of a row.
 const TEXTS: usize = 6;
-const PREDICTED: [&str; 3] = ["predicted", "score", "verdict"];
-const HUMAN: [&str; 2] = ["human", "scores"];
 /// The fields of a row that are no texts of its item.
 const OWN: [&str; 7] = ["id", "verdict", "status", "detail", "completion", "run", "device"];
-
-/// Which fields of JSON lines hold what; those that are not named are found in the rows.
-pub struct Fields {
-    pub predicted: Option<String>,
-    pub human: Option<String>,
-}
 
 /// Rows without a score for one reason.
 #[derive(Default, Serialize)]
@@ -98,7 +93,8 @@ pub struct Coverage {
 
 /// What is kept of all rows: some 8 bytes of each, and about 200 more, and 8 for each layer, of those with a human score.
 pub struct Rows {
-    pub fields: Fields,
+    /// Which fields of JSON lines hold what.
+    pub fields: ScoredFields,
     pub n: usize,
     /// The scores that are numbers.
     pub scores: Vec<f64>,
@@ -124,9 +120,9 @@ pub struct Rows {
 }
 
 impl Rows {
-    pub fn new(fields: Fields) -> Self {
+    pub fn new() -> Self {
         Self {
-            fields,
+            fields: ScoredFields::default(),
             n: 0,
             scores: Vec::new(),
             labels: BTreeMap::new(),
@@ -146,60 +142,61 @@ impl Rows {
         }
     }
 
-    /// Reads JSON lines. An id that was there before is an error, as everywhere.
-    pub fn read_lines(&mut self, path: &Path, mut see: impl FnMut(usize)) -> Result<()> {
-        let mut ids = HashSet::new();
-        for row in judge_data::Rows::open(path)? {
+    /// Reads JSON lines; fields that are not named are found. An id that was there before is an error, as everywhere.
+    pub fn read_lines(
+        &mut self,
+        path: &Path,
+        predicted: Option<&str>,
+        human: Option<&str>,
+        mut see: impl FnMut(usize),
+    ) -> Result<()> {
+        let file = ScoredFile::open(path, None)?.with_unique_ids()?;
+        self.fields = file.fields(predicted, human);
+        for row in file.rows(&self.fields.clone())? {
             let row = row?;
             see(1);
             let place = row.place().to_string();
-            let id = match row.optional::<ItemId>("id", "a text or a whole number")? {
-                Some(id) => id.to_string(),
-                None => format!("row {}", self.n),
-            };
-            ensure!(ids.insert(id.clone()), "{place}: the id {id} was there before");
-            self.line(row, id).with_context(|| place)?;
+            self.line(row).with_context(|| place)?;
             self.n += 1;
         }
         Ok(())
     }
 
-    fn line(&mut self, row: Row, id: String) -> Result<()> {
-        let found = |field: &mut Option<String>, names: &[&str]| -> Option<Value> {
-            if field.is_none() {
-                *field = names.iter().find(|name| value(&row, name).is_some()).map(|name| (*name).to_owned());
-            }
-            value(&row, field.as_deref()?)
-        };
-        let predicted = found(&mut self.fields.predicted, &PREDICTED);
-        let human = found(&mut self.fields.human, &HUMAN);
-        if let Some(tokens) = row.optional::<u32>("tokens", "a whole number")? {
+    fn line(&mut self, row: ScoredRow) -> Result<()> {
+        let id = row.id.as_ref().map_or_else(|| format!("row {}", row.number), ToString::to_string);
+        if let Some(tokens) = row.row.optional::<u32>("tokens", "a whole number")? {
             self.long(&id, tokens);
         }
-        let Some(predicted) = predicted else {
-            let unscored =
-                row.optional::<judge_core::Unscored>("unscored", "an object with a known reason and a detail")?;
-            let (reason, detail) = match unscored {
-                Some(unscored) => (unscored.reason.to_string(), unscored.detail),
-                None => ("no score".to_owned(), String::new()),
-            };
-            self.without(reason, &id, &detail);
-            return Ok(());
+        let read = row.predicted.clone().and_then(|score| Ok((score.map(plausible).transpose()?, row.human.clone()?)));
+        let (predicted, human) = match read {
+            Ok((Some(predicted), human)) => (predicted, human),
+            Ok((None, _)) => {
+                let (reason, detail) = match row.unscored {
+                    Some(unscored) => (unscored.reason, unscored.detail),
+                    None => ("no score".to_owned(), String::new()),
+                };
+                self.without(reason, &id, &detail);
+                return Ok(());
+            }
+            Err(why) => {
+                self.without("unreadable".to_owned(), &id, &why);
+                return Ok(());
+            }
         };
-        let predicted = rating(&predicted).context("the prediction")?;
+        let human = match human.into_iter().flatten().map(plausible).collect::<Result<Vec<_>, _>>() {
+            Ok(human) => human,
+            Err(why) => {
+                self.without("unreadable".to_owned(), &id, &why);
+                return Ok(());
+            }
+        };
         match &predicted {
             Rating::Number(number) => self.scores.push(*number),
             Rating::Text(text) => *kind(&mut self.labels, text) += 1,
         }
-        let human = match human {
-            None => return Ok(()),
-            Some(Value::Array(raters)) => raters.iter().filter(|rater| !rater.is_null()).map(rating).collect(),
-            Some(one) => rating(&one).map(|one| vec![one]),
-        };
-        let human = human.context("the human score")?;
         if !human.is_empty() {
             let item = ComparedItem::new(predicted, human);
-            self.compare(item, &row, id)?;
+            self.compare(item, &row.row, id)?;
         }
         Ok(())
     }
@@ -385,15 +382,13 @@ fn value(row: &Row, field: &str) -> Option<Value> {
     row.value(field).and_then(|text| serde_json::from_str(text).ok()).filter(|value: &Value| !value.is_null())
 }
 
-fn rating(value: &Value) -> Result<Rating> {
-    match value {
-        Value::Number(number) => match number.as_f64().filter(|number| number.abs() <= LARGEST) {
-            Some(number) => Ok(Rating::Number(number + 0.0)),
-            None => bail!("expected a number from -{LARGEST:e} to {LARGEST:e}, found {number}"),
-        },
-        Value::Bool(truth) => Ok(Rating::Number(f64::from(u8::from(*truth)))),
-        Value::String(text) => Ok(Rating::Text(text.clone())),
-        other => bail!("expected a number or a label, found {}", cut(&other.to_string(), ID)),
+/// A rating that can be drawn.
+fn plausible(grade: Grade) -> Result<Rating, String> {
+    match grade {
+        Grade::Number(number) if number.abs() > LARGEST => {
+            Err(format!("expected a number from -{LARGEST:e} to {LARGEST:e}, found {number}"))
+        }
+        grade => Ok(rating(grade)),
     }
 }
 

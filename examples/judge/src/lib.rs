@@ -31,6 +31,8 @@ mod documentation {
     struct Benchmarks;
     #[doc = include_str!("../../../docs/clusters.md")]
     struct Clusters;
+    #[doc = include_str!("../../../docs/compare-versions.md")]
+    struct CompareVersions;
     #[doc = include_str!("../../../docs/emotion.md")]
     struct Emotion;
     #[doc = include_str!("../../../docs/files.md")]

@@ -22,8 +22,10 @@ mod icc;
 mod influence;
 mod kappa;
 mod krippendorff;
+mod labels;
 mod leave_one_out;
 mod mcnemar;
+mod mean_squares;
 mod placed;
 mod rating_table;
 mod response_sets;
@@ -35,12 +37,14 @@ pub use alternative_annotator::{AlternativeAnnotatorTest, AlternativeAnnotators,
 pub use averages::{Average, AverageScores, ZeroDivision};
 pub use ceiling::{AnnotatorCeiling, HumanCeiling, ItemCeiling};
 pub use confusion::{ClassScores, ConfusionMatrix};
-pub(crate) use confusion::{check_labels, place};
-pub use icc::{FTest, IntraclassCorrelations};
-pub(crate) use icc::{McGrawWong, RatedSubjects};
+
+pub use icc::IntraclassCorrelations;
+pub(crate) use icc::RatedSubjects;
 pub(crate) use krippendorff::two_raters_vary;
 pub use krippendorff::{Measurement, RatedUnits, krippendorff_alpha};
+pub(crate) use labels::{check_labels, place};
 pub use mcnemar::{McNemar, McNemarTest, clustered_mcnemar, mcnemar};
+pub(crate) use mean_squares::McGrawWong;
 pub(crate) use placed::PlacedRatings;
 pub(crate) use rating_table::CountedSubjects;
 pub use rating_table::RatingTable;

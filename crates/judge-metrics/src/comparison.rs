@@ -45,9 +45,10 @@ mod perturbations;
 mod preferences;
 mod probabilities;
 mod rank_agreement;
-mod rank_tests;
+mod rank_test;
 mod raters;
 mod risk;
+mod settings;
 mod statistic;
 mod tally;
 mod votes;
@@ -64,14 +65,13 @@ pub use perturbations::{PerturbationReport, PerturbedVerdicts};
 pub use preferences::{PreferenceComparison, PreferredPair};
 pub use rank_agreement::{RankAgreement, rank_agreement, spearman_difference};
 pub use risk::{Loss, SelectiveRisk};
+pub use settings::{ComparisonSettings, StatisticStarted};
 pub use statistic::{Reported, Statistic};
 pub use tally::{PairTallied, PairTally, TalliedPair};
 pub use votes::{JudgeVote, VoteComparison, VoteStatistic};
 
 use crate::Error;
-use crate::agreement::AlternativeAnnotatorTest;
-use crate::resampling::Bootstrap;
-use collector::Collector;
+use collector::{Collector, Observer};
 
 /// All names, in the order of a report. Which of them rows bring depends on whether scores are numbers, and on whether there are several raters,
 /// a second judge, clusters, and confidences.
@@ -104,30 +104,6 @@ const fn joined<const N: usize>(parts: &[&[&'static str]]) -> [&'static str; N] 
     }
     assert!(count == all.len());
     all
-}
-
-/// How rows are compared.
-#[derive(Debug, Clone, PartialEq, Default)]
-pub struct ComparisonSettings {
-    /// For each statistic without an interval of its own, and for all where rows come in clusters.
-    pub bootstrap: Bootstrap,
-    /// All labels, in their order, which is what they are worth where they are texts; else those that occur, where all ratings are whole numbers or texts.
-    pub labels: Option<Vec<String>>,
-    /// The test whether the judge may take the place of a rater, of three raters or more.
-    pub alternative: AlternativeAnnotatorTest,
-    /// Names out of [`STATISTICS`]: only these are computed. `None` for all.
-    pub only: Option<Vec<String>>,
-}
-
-/// A statistic that is computed from now on, for whoever waits for it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct StatisticStarted<'a> {
-    /// Its name, out of [`STATISTICS`].
-    pub name: &'a str,
-    /// Its place among those that are wanted, from 1.
-    pub number: usize,
-    /// How many are wanted, those that the rows do not bring included.
-    pub of: usize,
 }
 
 /// Rows of a judge's scores and people's.
@@ -186,7 +162,7 @@ impl Comparison {
     /// what takes no time may be.
     pub fn statistics_observed(&self, rows: &[usize], observer: &dyn Fn(StatisticStarted<'_>)) -> Comparisons {
         let items: Vec<&ComparedItem> = rows.iter().filter_map(|&row| self.items.get(row)).collect();
-        let mut found = Collector::new(&self.settings, &items, observer);
+        let mut found = Collector::new(&self.settings, &items, Observer::new(&STATISTICS, observer));
         if self.numeric {
             numbers::compare(&mut found, &items, self.labels.as_ref());
         } else {

@@ -6,8 +6,7 @@
 use crate::agreement::McGrawWong;
 use crate::correlation::{is_perfect, on_fisher_scale};
 use crate::distribution::{normal_tail, normal_two_sided_quantile, student_t_quantile, student_t_tail};
-use crate::input::check_level;
-use crate::number::in_range;
+use crate::input::{check_level, in_range};
 use crate::{Error, Interval, Proportion};
 
 /// A statistic of a sample, how sure it is, and whether it could be chance.

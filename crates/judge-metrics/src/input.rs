@@ -1,4 +1,4 @@
-//! The checks every statistic makes before it computes.
+//! The checks every statistic makes of what it is given, and of what its arithmetic leaves.
 
 use crate::Error;
 
@@ -41,6 +41,15 @@ pub(crate) fn check_varies(argument: &'static str, values: &[f64]) -> Result<(),
 
 pub(crate) fn check_level(level: f64) -> Result<(), Error> {
     if level > 0.0 && level < 1.0 { Ok(()) } else { Err(Error::LevelOutOfRange { level }) }
+}
+
+/// `value`, unless the arithmetic that led to it left the range of finite numbers.
+pub(crate) fn in_range(statistic: &'static str, value: f64) -> Result<f64, Error> {
+    if value.is_finite() {
+        Ok(value)
+    } else {
+        Err(Error::Undefined { statistic, reason: "its arithmetic exceeds the largest finite number" })
+    }
 }
 
 /// A power of two that brings values of this magnitude near 1, so that their squares neither overflow nor vanish; 1 where they would not anyway, so that ordinary values keep their bits. For statistics

@@ -176,9 +176,8 @@ fn intraclass_correlations_equal_pingouins() {
         let icc = IntraclassCorrelations::new(&ratings).unwrap();
         let single = [icc.one_way(), icc.agreement(), icc.consistency()];
         let means = [icc.mean_one_way(), icc.mean_agreement(), icc.mean_consistency()];
-        let tests = [icc.one_way_test(), icc.two_way_test(), icc.two_way_test()].map(Result::unwrap);
         let all = single.into_iter().chain(means).map(Result::unwrap);
-        for ((ours, test), expected) in all.zip(tests.iter().cycle()).zip(list(&case["forms"])) {
+        for (ours, expected) in all.zip(list(&case["forms"])) {
             // An offset of 10,000 leaves pingouin's sums of squares nine digits.
             let near = |ours: f64, expected: &Value| {
                 let expected = expected.as_f64().unwrap();
@@ -187,10 +186,7 @@ fn intraclass_correlations_equal_pingouins() {
             };
             near(ours.estimate, &expected["icc"]);
             assert_eq!((ours.n, ours.null_distribution()), (ratings.len(), Some(NullDistribution::F)));
-            assert_eq!(ours.p_value(), Ok(test.p_value));
-            near(test.statistic, &expected["f"]);
-            near(test.p_value, &expected["p"]);
-            assert_eq!(vec![test.dof.0 as f64, test.dof.1 as f64], numbers(&expected["dof"]));
+            near(ours.p_value().unwrap(), &expected["p"]);
             let interval = ours.interval(0.95).unwrap();
             near(interval.low, &expected["interval"][0]);
             near(interval.high, &expected["interval"][1]);
@@ -281,7 +277,6 @@ fn bad_input_is_refused() {
     let squares = IntraclassCorrelations::new(&[[1.0, 1.0], [2.0, 2.0], [4.0, 4.0]]).unwrap();
     let exact = squares.agreement().unwrap();
     assert_eq!(exact.estimate, 1.0);
-    assert!(squares.two_way_test().unwrap_err().is_undefined() && squares.one_way_test().unwrap_err().is_undefined());
     assert!(exact.p_value().unwrap_err().is_undefined() && exact.interval(0.95).unwrap_err().is_undefined());
     let shifted = IntraclassCorrelations::new(&[[1.0, 2.0], [1.0, 2.0], [1.0, 2.0]]).unwrap();
     assert!(shifted.consistency().unwrap_err().is_undefined());

@@ -10,7 +10,7 @@ mod baselines;
 mod duplicates;
 mod shifts;
 
-pub use baselines::{Baseline, BaselineScore};
+pub use baselines::{Baseline, BaselineScore, LabelledTexts};
 pub use duplicates::{Duplicate, Duplicates};
 pub use shifts::{Neighbour, Shift};
 
@@ -22,21 +22,6 @@ use serde::{Deserialize, Serialize};
 use crate::artefacts::baselines::{Tested, counted};
 use crate::cross_validation::check_splits;
 use crate::{Error, LogisticRegression, Scoring, Split, TfidfVectorizer};
-
-/// Labelled responses: one entry per row in each list.
-///
-/// Nothing is copied; [`report`](ArtefactCheck::report) checks that the lists are equally long.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct LabelledTexts<'a> {
-    /// The label of each row.
-    pub labels: &'a [i64],
-    /// What was asked; empty where that is not known, and then not shared with any other row.
-    pub questions: &'a [String],
-    /// What was answered.
-    pub responses: &'a [String],
-    /// Where a row comes from (file, annotator, generator), if that is known.
-    pub sources: Option<&'a [String]>,
-}
 
 /// Looks for artefacts of rows that are split: those learnt from and tested on again, baselines that see no meaning and predict the label all
 /// the same, and sources that give it away. Whether responses have slipped against their questions is no matter of splits: see [`Shift`].

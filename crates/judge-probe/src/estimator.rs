@@ -149,3 +149,16 @@ pub trait FittedClassifier: FittedEstimator<Label = i64> {
         Ok(table.transpose()?.map(|table| table.expected_classes()))
     }
 }
+
+impl Predictions<i64> {
+    /// Of a classifier: what [`FittedEstimator::predict`](crate::FittedEstimator::predict) and [`FittedClassifier::predict_proba`] say.
+    ///
+    /// # Errors
+    ///
+    /// Those of both; [`Error::ParameterCount`] and [`Error::ClassOrder`] where the probabilities are not those of the classes.
+    pub fn of_classifier(classifier: &(impl FittedClassifier + ?Sized), features: &Matrix) -> Result<Self, Error> {
+        let labels = classifier.predict(features)?;
+        let table = |p: Matrix| ProbabilityTable::new(classifier.classes().to_vec(), p);
+        Ok(Self { labels, probabilities: classifier.predict_proba(features)?.map(table).transpose()? })
+    }
+}

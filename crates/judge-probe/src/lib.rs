@@ -69,6 +69,7 @@ mod class_probabilities;
 mod class_weight;
 mod cross_validation;
 mod data_hash;
+mod decision_rule;
 mod dense_classifier;
 mod error;
 mod estimator;
@@ -121,6 +122,7 @@ pub use class_probabilities::ClassProbabilities;
 pub use class_weight::ClassWeight;
 pub use cross_validation::{cross_val_predict, cross_val_score};
 pub use data_hash::DataHash;
+pub use decision_rule::DecisionRule;
 pub use dense_classifier::{DenseClassifier, HiddenLayer};
 pub use error::Error;
 pub use estimator::{Classifier, Estimator, FittedClassifier, FittedEstimator, FittedTransformer, Transformer};
@@ -130,7 +132,7 @@ pub use grid_search::{FittedGridSearch, GridSearch, NestedSplit, SearchScores};
 pub use layer_selection::{
     FittedLayerProbe, LayerSelection, LayerView, NestedSelection, ScoredView, SelectedLayers, SelectionStep,
 };
-pub use linear_classifier::{DecisionRule, LinearClassifier};
+pub use linear_classifier::LinearClassifier;
 pub use linear_svc::{FittedLinearSvc, LinearSvc};
 #[cfg(feature = "linfa")]
 pub use linfa_classifier::{FittedLinfaClassifier, LinfaClassifier};

@@ -26,9 +26,9 @@
 //! ```
 
 mod arena;
-mod array;
 mod compressed;
 mod construct;
+mod element;
 mod error;
 mod expand;
 mod globals;
@@ -37,11 +37,11 @@ mod machine;
 mod opcode;
 mod value;
 
-pub use array::{Array, Bytes, Data, Element};
 pub use compressed::decompress;
+pub use element::{Bytes, Element};
 pub use error::{Limit, Problem, ReadError};
 pub use limits::Limits;
-pub use value::{Object, Value};
+pub use value::{Array, Data, Object, Value};
 
 /// Reads one pickle, which must fill `bytes`.
 ///

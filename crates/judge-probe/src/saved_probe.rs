@@ -4,6 +4,7 @@ mod calibrator;
 mod container;
 mod error;
 mod stages;
+mod tensors;
 
 use std::collections::{BTreeMap, HashSet};
 

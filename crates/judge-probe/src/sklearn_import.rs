@@ -27,12 +27,13 @@ pub use save::ImportedFrom;
 
 use std::collections::HashMap;
 
+use classifier::LinearParts;
 use place::Place;
 
 use crate::pickle::{self, Limits, Value};
 use crate::{
-    DecisionRule, Error, FittedPca, FittedProbe, FittedStandardScaler, FittedTransformer, LinearClassifier, Matrix,
-    Precision, ProbeStage,
+    Error, FittedPca, FittedProbe, FittedStandardScaler, FittedTransformer, LinearClassifier, Matrix, Precision,
+    ProbeStage,
 };
 
 /// What a pickle of scikit-learn's held.
@@ -72,20 +73,6 @@ pub struct Search {
     ///
     /// In the file's order. Of an object it is the name of the class.
     pub best_params: Vec<(String, String)>,
-}
-
-/// What a linear classifier comes to; see [`LinearClassifier::from_parts`].
-struct LinearParts {
-    /// How the functions' values become a class.
-    rule: DecisionRule,
-    /// Ascending, two or more.
-    classes: Vec<i64>,
-    /// Row by row, `[n_functions, n_features]`, finite.
-    weights: Vec<f64>,
-    /// Columns of the weights, before any scaling is folded in: none ever is.
-    n_features: usize,
-    /// `[n_functions]`, finite.
-    intercepts: Vec<f64>,
 }
 
 impl SklearnProbe {

@@ -1,6 +1,6 @@
 use std::fmt::Display;
 
-use super::expectation::{Expected, Parameters};
+use super::expectation::{AnnotatorModel, Expected, Parameters};
 use super::patterns::Patterns;
 use crate::Error;
 use crate::agreement::PlacedRatings;
@@ -46,15 +46,6 @@ pub struct DawidSkene {
     pub tolerance: f64,
     /// Iterations after which it is given up, at least 1. Labels of people take tens to hundreds; where nobody agrees with anybody there may be no end.
     pub max_iterations: usize,
-}
-
-/// What the errors of an annotator depend on.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum AnnotatorModel {
-    /// The label that is right and the one that is given: a confusion matrix to an annotator (Dawid and Skene, 1979). It takes many labels of each annotator.
-    ConfusionMatrix,
-    /// Nothing: one accuracy to an annotator, all errors being equally likely (the one-coin model; Zhang, Chen, Zhou and Jordan, 2016). It takes few labels, and label bias misleads it.
-    OneCoin,
 }
 
 impl Default for DawidSkene {

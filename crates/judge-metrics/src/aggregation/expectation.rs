@@ -3,9 +3,17 @@
 //! Subjects with the same ratings have the same posterior: both steps go over [`Patterns`] of ratings, of which three annotators of five labels have at most 215,
 //! however many subjects there are.
 
-use super::AnnotatorModel;
 use super::patterns::Patterns;
 use crate::sum::{dot, sum};
+
+/// What the errors of an annotator depend on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum AnnotatorModel {
+    /// The label that is right and the one that is given: a confusion matrix to an annotator (Dawid and Skene, 1979). It takes many labels of each annotator.
+    ConfusionMatrix,
+    /// Nothing: one accuracy to an annotator, all errors being equally likely (the one-coin model; Zhang, Chen, Zhou and Jordan, 2016). It takes few labels, and label bias misleads it.
+    OneCoin,
+}
 
 /// Prevalences of the labels, and how each annotator confuses them.
 pub(super) struct Parameters {

@@ -1,6 +1,7 @@
 use std::fmt::Display;
 
 use crate::agreement::kappa::cohen_kappa;
+use crate::agreement::labels::{check_labels, place};
 use crate::agreement::{AgreementWeights, RatingTable};
 use crate::input::check_lengths;
 use crate::{Error, Estimate, Proportion};
@@ -143,28 +144,4 @@ impl<L: PartialEq + Display> ConfusionMatrix<L> {
         let n = self.labels.len();
         (0..n).map(|column| self.counts.iter().skip(column).step_by(n).sum()).collect()
     }
-}
-
-/// At least two labels, none twice.
-pub(crate) fn check_labels<L: PartialEq + Display>(labels: &[L]) -> Result<(), Error> {
-    if labels.len() < 2 {
-        return Err(Error::TooFewItems { required: 2, found: labels.len() });
-    }
-    match (1..labels.len()).find(|&index| labels[..index].contains(&labels[index])) {
-        Some(index) => Err(Error::DuplicateLabel { index, label: labels[index].to_string() }),
-        None => Ok(()),
-    }
-}
-
-/// Where a label stands in the list.
-pub(crate) fn place<L: PartialEq + Display>(
-    labels: &[L],
-    argument: &'static str,
-    index: usize,
-    label: &L,
-) -> Result<usize, Error> {
-    labels.iter().position(|known| known == label).ok_or_else(|| {
-        let known = labels.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
-        Error::UnknownLabel { argument, index, found: label.to_string(), known }
-    })
 }

@@ -1,7 +1,7 @@
 use std::fmt::Display;
 
 use crate::aggregation::MajorityVote;
-use crate::agreement::confusion::{check_labels, place};
+use crate::agreement::labels::{check_labels, place};
 use crate::input::check_lengths;
 use crate::means::mean_of;
 use crate::prediction::distributions::check_probabilities;

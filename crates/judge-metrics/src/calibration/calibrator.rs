@@ -2,8 +2,7 @@ use super::conformal::{conformal_rank, required_items};
 use super::curves::{Curves, kth_smallest};
 use super::{Direction, IsotonicRegression};
 use crate::correlation::spearman;
-use crate::input::{check_finite, check_paired, check_varies};
-use crate::number::in_range;
+use crate::input::{check_finite, check_paired, check_varies, in_range};
 use crate::resampling::{check_folds, folds_of};
 use crate::{Error, Interval};
 

@@ -1,5 +1,4 @@
-use crate::input::{check_finite, check_lengths, check_level};
-use crate::number::in_range;
+use crate::input::{check_finite, check_lengths, check_level, in_range};
 use crate::prediction::errors::check_predictions;
 use crate::{Error, Interval};
 

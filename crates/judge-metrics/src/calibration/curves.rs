@@ -3,7 +3,7 @@
 use super::ordinal::growth;
 use super::{FittedIsotonicRegression, IsotonicRegression};
 use crate::Error;
-use crate::number::in_range;
+use crate::input::in_range;
 
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Curves {

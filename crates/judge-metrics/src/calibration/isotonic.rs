@@ -1,7 +1,6 @@
 use crate::Error;
 use crate::correlation::spearman;
-use crate::input::{check_finite, check_lengths, check_paired};
-use crate::number::in_range;
+use crate::input::{check_finite, check_lengths, check_paired, in_range};
 
 /// Whether the fitted function rises or falls.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

@@ -9,35 +9,15 @@ mod together;
 use std::cell::Cell;
 use std::collections::HashSet;
 
-use super::rank_tests::RankTests;
-use super::{ComparedItem, ComparisonSettings, Reported, STATISTICS, Statistic, StatisticStarted};
+use super::rank_test::RankTests;
+use super::statistic::PValue;
+use super::{ComparedItem, ComparisonSettings, Reported, Statistic, StatisticStarted};
 use crate::agreement::AlternativeAnnotatorTest;
 use crate::estimate::SHARE;
 use crate::means::{clustered_mean, mean_of};
 use crate::resampling::{Bootstrap, BootstrapInterval, PermutationTest};
 use crate::{Error, Estimate, Proportion};
 pub(super) use together::OfSummary;
-
-/// A p-value and where it comes from.
-#[derive(Clone, Copy)]
-pub(super) struct PValue {
-    pub(super) value: f64,
-    pub(super) source: &'static str,
-    /// Whether it holds where rows come in clusters.
-    holds_in_clusters: bool,
-}
-
-impl PValue {
-    /// Of a test that takes rows as independent.
-    pub(super) fn of_rows(value: f64, source: &'static str) -> Self {
-        Self { value, source, holds_in_clusters: false }
-    }
-
-    /// Of a test of whole clusters, where rows come in some.
-    pub(super) fn of_clusters(value: f64, source: &'static str) -> Self {
-        Self { value, source, holds_in_clusters: true }
-    }
-}
 
 /// The statistics of one set of rows, as they are found.
 pub(super) struct Collector<'a> {
@@ -51,24 +31,28 @@ pub(super) struct Collector<'a> {
 }
 
 /// Who is told of each statistic, and how many of those that are wanted it was told of, or has passed over.
-struct Observer<'a> {
+pub(super) struct Observer<'a> {
+    /// All statistics there are, in the order of a report.
+    names: &'a [&'a str],
     tell: &'a dyn Fn(StatisticStarted<'_>),
     told: Cell<usize>,
 }
 
+impl<'a> Observer<'a> {
+    pub(super) fn new(names: &'a [&'a str], tell: &'a dyn Fn(StatisticStarted<'_>)) -> Self {
+        Self { names, tell, told: Cell::new(0) }
+    }
+}
+
 impl<'a> Collector<'a> {
-    pub(super) fn new(
-        settings: &'a ComparisonSettings,
-        items: &[&'a ComparedItem],
-        tell: &'a dyn Fn(StatisticStarted<'_>),
-    ) -> Self {
+    pub(super) fn new(settings: &'a ComparisonSettings, items: &[&'a ComparedItem], observer: Observer<'a>) -> Self {
         Self {
             bootstrap: settings.bootstrap,
             alternative: settings.alternative,
             only: settings.only.as_deref(),
             clusters: clusters_of(items),
             found: Vec::new(),
-            observer: Some(Observer { tell, told: Cell::new(0) }),
+            observer: Some(observer),
         }
     }
 
@@ -101,11 +85,11 @@ impl<'a> Collector<'a> {
     /// here first.
     pub(super) fn starts(&self, name: &str) -> bool {
         let wanted = self.wants(name);
-        if let (true, Some(Observer { tell, told })) = (wanted, &self.observer) {
-            let number = || STATISTICS.iter().filter(|known| self.wants(known)).position(|known| *known == name);
+        if let (true, Some(Observer { names, tell, told })) = (wanted, &self.observer) {
+            let number = || names.iter().filter(|known| self.wants(known)).position(|known| *known == name);
             if let Some(number) = number().map(|place| place + 1).filter(|number| *number > told.get()) {
                 told.set(number);
-                let of = STATISTICS.iter().filter(|known| self.wants(known)).count();
+                let of = names.iter().filter(|known| self.wants(known)).count();
                 tell(StatisticStarted { name, number, of });
             }
         }

@@ -5,7 +5,8 @@
 //! are exchanged for Spearman, because raw scores of two judges on different scales are not exchangeable.
 
 use super::Reported;
-use super::collector::{Collector, PValue, take};
+use super::collector::{Collector, take};
+use super::statistic::PValue;
 use crate::Error;
 use crate::correlation::{DependentCorrelations, DifferenceTest, average_ranks, pearson};
 use crate::estimate::UNBOUNDED;

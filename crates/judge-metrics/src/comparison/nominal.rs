@@ -4,7 +4,8 @@
 //! (the judge's use of the scale) or are weighed by skill (Dawid and Skene's model). Averages are over all labels of the comparison, whether a group of rows
 //! has them or not, so that groups compare.
 
-use super::collector::{Collector, PValue, are_shared};
+use super::collector::{Collector, are_shared};
+use super::statistic::PValue;
 use super::{ComparedItem, Labels, Rating, Reported};
 use crate::aggregation::{AggregatedLabels, DawidSkene};
 use crate::agreement::{

@@ -106,7 +106,7 @@ pub(super) fn alphas_of_texts<R: AsRef<[Option<Rating>]>>(
 }
 
 /// Pearson has a closed form. Rank correlations take the bootstrap, which holds with ties and near ±1 where their closed forms do not, and the p-values of
-/// `rank_tests.rs`. A perfect Pearson correlation takes that of Spearman's, since normal theory has none but 0. Weighted tau has
+/// `rank_test.rs`. A perfect Pearson correlation takes that of Spearman's, since normal theory has none but 0. Weighted tau has
 /// no population value that samples of different sizes share, and so no interval.
 fn correlations(found: &mut Collector<'_>, predicted: &[f64], human: &[f64]) {
     let n = predicted.len();

@@ -2,7 +2,6 @@
 
 use std::fmt;
 
-use super::collector::PValue;
 use crate::resampling::BootstrapInterval;
 use crate::{Error, Estimate, Interval};
 
@@ -31,6 +30,27 @@ pub struct Reported {
     pub p: Option<f64>,
     /// Where interval and p-value come from.
     pub method: String,
+}
+
+/// A p-value and where it comes from.
+#[derive(Clone, Copy)]
+pub(super) struct PValue {
+    pub(super) value: f64,
+    pub(super) source: &'static str,
+    /// Whether it holds where rows come in clusters.
+    pub(super) holds_in_clusters: bool,
+}
+
+impl PValue {
+    /// Of a test that takes rows as independent.
+    pub(super) fn of_rows(value: f64, source: &'static str) -> Self {
+        Self { value, source, holds_in_clusters: false }
+    }
+
+    /// Of a test of whole clusters, where rows come in some.
+    pub(super) fn of_clusters(value: f64, source: &'static str) -> Self {
+        Self { value, source, holds_in_clusters: true }
+    }
 }
 
 impl Statistic {

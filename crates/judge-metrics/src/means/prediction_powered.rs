@@ -6,8 +6,7 @@ pub use stratified::{StratifiedPoweredMean, Stratum, StratumWeights};
 
 use super::parts::{Part, sum_of_parts};
 use super::sample::{EQUAL_ITEMS, mean_of};
-use crate::input::{check_finite, check_lengths, check_varies};
-use crate::number::in_range;
+use crate::input::{check_finite, check_lengths, check_varies, in_range};
 use crate::sum::{dot, sum};
 use crate::{Error, Estimate};
 

@@ -1,8 +1,7 @@
 //! The plain mean, from which every average of this crate takes its interval.
 
 use crate::estimate::{Missing, Spread, UNBOUNDED};
-use crate::input::check_finite;
-use crate::number::in_range;
+use crate::input::{check_finite, in_range};
 use crate::sum::{dot, sum};
 use crate::{Error, Estimate, Proportion};
 

@@ -106,7 +106,7 @@ pub fn earth_movers_distance(p: &[f64], q: &[f64], values: &[f64]) -> Result<f64
             surplus.abs() * (step[1] - step[0])
         })
         .sum();
-    crate::number::in_range("earth mover's distance", moved)
+    crate::input::in_range("earth mover's distance", moved)
 }
 
 /// A distribution whose sum is 1 but for rounding.

@@ -1,9 +1,8 @@
 use std::cmp::Ordering;
 
 use crate::estimate::{Missing, NOT_NEGATIVE, Spread};
-use crate::input::{check_finite, check_lengths};
+use crate::input::{check_finite, check_lengths, in_range};
 use crate::means::{mean_loss, mean_of, root_mean_square};
-use crate::number::in_range;
 use crate::{Error, Estimate};
 
 /// Mean absolute error, as `sklearn.metrics.mean_absolute_error`.

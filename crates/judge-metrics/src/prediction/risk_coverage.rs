@@ -1,8 +1,7 @@
 //! Selective prediction: what is risked by answering only the items that the judge is surest of.
 
 use crate::Error;
-use crate::input::{check_finite, check_lengths};
-use crate::number::in_range;
+use crate::input::{check_finite, check_lengths, in_range};
 use crate::sum::sum;
 
 /// One point of a risk–coverage curve.

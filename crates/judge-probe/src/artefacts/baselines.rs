@@ -11,12 +11,26 @@ use judge_metrics::Interval;
 use judge_metrics::resampling::Bootstrap;
 use serde::{Deserialize, Serialize};
 
-use crate::artefacts::LabelledTexts;
 use crate::cross_validation::{in_each_split, in_parallel, select};
 use crate::{
     Error, Estimator, FittedEstimator, LogisticRegression, Pipeline, Scoring, Split, StandardScaler, TfidfVectorizer,
     surface_features,
 };
+
+/// Labelled responses: one entry per row in each list.
+///
+/// Nothing is copied; [`ArtefactCheck::report`](super::ArtefactCheck::report) checks that the lists are equally long.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct LabelledTexts<'a> {
+    /// The label of each row.
+    pub labels: &'a [i64],
+    /// What was asked; empty where that is not known, and then not shared with any other row.
+    pub questions: &'a [String],
+    /// What was answered.
+    pub responses: &'a [String],
+    /// Where a row comes from (file, annotator, generator), if that is known.
+    pub sources: Option<&'a [String]>,
+}
 
 /// Something that predicts labels without meaning, and how well.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

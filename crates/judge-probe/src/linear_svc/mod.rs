@@ -216,6 +216,12 @@ impl FittedLinearSvc {
     }
 }
 
+impl From<FittedLinearSvc> for LinearClassifier {
+    fn from(fitted: FittedLinearSvc) -> Self {
+        fitted.linear
+    }
+}
+
 impl FittedEstimator for FittedLinearSvc {
     type Label = i64;
 

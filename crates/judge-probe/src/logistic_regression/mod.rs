@@ -240,6 +240,12 @@ impl FittedLogisticRegression {
     }
 }
 
+impl From<FittedLogisticRegression> for LinearClassifier {
+    fn from(fitted: FittedLogisticRegression) -> Self {
+        fitted.linear
+    }
+}
+
 impl FittedEstimator for FittedLogisticRegression {
     type Label = i64;
 

@@ -147,6 +147,12 @@ impl FittedOrdinalRegression {
     }
 }
 
+impl From<FittedOrdinalRegression> for LinearClassifier {
+    fn from(fitted: FittedOrdinalRegression) -> Self {
+        fitted.linear
+    }
+}
+
 impl FittedEstimator for FittedOrdinalRegression {
     type Label = i64;
 

@@ -16,10 +16,11 @@
 //! | array, by joblib | an object of class `NumpyArrayWrapper`, then the array's bytes | `Node::Array` |
 
 use super::arena::{ArrayNode, DataNode, Id, Node};
-use super::array::{Bytes, Element, Order, Repr};
+use super::element::{Bytes, Element, Repr};
 use super::error::cut;
 use super::globals::Global;
 use super::machine::Machine;
+use super::value::Order;
 use super::{Limit, Problem, ReadError};
 
 /// Axes that an array may have. A classifier's have at most two, the paths of a cross-validated logistic regression five.

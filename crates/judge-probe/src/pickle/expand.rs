@@ -7,9 +7,9 @@
 use std::collections::HashSet;
 
 use super::arena::{ArrayNode, Id, Node, Slot};
-use super::array::Array;
 use super::error::cut;
 use super::globals::is_unread;
+use super::value::Array;
 use super::{Limit, Limits, Object, Problem, ReadError, Value};
 
 /// Writes the value out with everything it refers to. The count of values runs along, so that a tree that would be too large is given up

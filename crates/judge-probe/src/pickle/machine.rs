@@ -16,8 +16,8 @@ use std::collections::HashMap;
 use std::mem::take;
 
 use super::arena::{Foreign, Id, Node, Slot};
-use super::array::{Bytes, Repr};
 use super::compressed::compression;
+use super::element::{Bytes, Repr};
 use super::globals::{Global, JOBLIB_ARRAY};
 use super::{Limit, Limits, Problem, ReadError, Value, expand, opcode};
 

@@ -11,11 +11,24 @@
 //! Probabilities of an `SVC(probability=True)`, which are Platt's sigmoids fitted by an inner cross-validation, are not read: they can
 //! contradict its own classes.
 
-use super::LinearParts;
 use super::place::Place;
 use super::{ImportError, ImportProblem};
 use crate::DecisionRule;
 use crate::pickle::{Limits, Value};
+
+/// What a linear classifier comes to; see [`LinearClassifier::from_parts`](crate::LinearClassifier::from_parts).
+pub(super) struct LinearParts {
+    /// How the functions' values become a class.
+    pub(super) rule: DecisionRule,
+    /// Ascending, two or more.
+    pub(super) classes: Vec<i64>,
+    /// Row by row, `[n_functions, n_features]`, finite.
+    pub(super) weights: Vec<f64>,
+    /// Columns of the weights, before any scaling is folded in: none ever is.
+    pub(super) n_features: usize,
+    /// `[n_functions]`, finite.
+    pub(super) intercepts: Vec<f64>,
+}
 
 /// The classifier that a fitted object of scikit-learn's is.
 ///

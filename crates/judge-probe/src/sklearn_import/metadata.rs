@@ -7,9 +7,9 @@ use std::collections::HashSet;
 
 use judge_core::{Layer, request::Pooling};
 
-use super::classifier::setting_error;
+use super::classifier::{LinearParts, setting_error};
 use super::place::Place;
-use super::{ImportError, ImportProblem, LinearParts};
+use super::{ImportError, ImportProblem};
 use crate::pickle::Value;
 
 /// What INSPECTOR's program writes beside a classifier.

@@ -2,9 +2,8 @@
 
 use super::CalibratedMean;
 use super::cross_fit::{CrossFit, extrapolated};
-use crate::input::{check_finite, check_lengths};
+use crate::input::{check_finite, check_lengths, in_range};
 use crate::means::parts::{Part, sum_of_parts};
-use crate::number::in_range;
 use crate::resampling::{check_folds, folds_of};
 use crate::{Error, Estimate, Proportion};
 

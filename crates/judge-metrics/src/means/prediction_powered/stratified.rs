@@ -1,7 +1,6 @@
 use super::{Comoments, PredictionPoweredMean, STATISTIC, Tuning, check_columns, checked, powered_parts};
-use crate::input::{check_lengths, check_varies};
+use crate::input::{check_lengths, check_varies, in_range};
 use crate::means::parts::{Part, sum_of_parts};
-use crate::number::in_range;
 use crate::prediction::distributions::check_distribution;
 use crate::{Error, Estimate};
 

@@ -3,7 +3,7 @@
 //! The large-sample p-values of few rows are wrong by any factor: of three rows in perfect order Student's t and Somers' normal give 0, where one order in six,
 //! turned round one in three, is as extreme. SciPy's documentation asks for a permutation test below 500 observations. Up to nine rows all orders are looked at; with more, random ones are.
 
-use super::collector::PValue;
+use super::statistic::PValue;
 use crate::Error;
 use crate::correlation::{KendallTest, average_ranks, kendall_tau_b, spearman};
 use crate::resampling::PermutationTest;

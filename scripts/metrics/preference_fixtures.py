@@ -9,7 +9,7 @@ brute force where there is one.
 
 Verdicts are strings of 1 (first item), 2 (second item), T (tie) and - (unparsed).
 
-With a folder, the counts on which crates/judge-metrics/tests/preference_data.rs rests are printed; nothing of it is written.
+With a folder, the counts on which crates/judge-metrics/tests/it/preference_data.rs rests are printed; nothing of it is written.
 """
 
 import collections

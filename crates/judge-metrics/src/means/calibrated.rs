@@ -30,7 +30,7 @@ use crate::{Error, Estimate, Proportion};
 ///
 /// Prefer it to the prediction-powered mean where the judge's scale bends: with 100 labels and a judge on an exponential scale its root mean
 /// squared error was 0.6 of that mean's, which was no better than the labels alone; where the relation was a straight line it was 2 % more
-/// (`tests/calibrated_mean.rs`).
+/// (`tests/it/calibrated_mean.rs`).
 ///
 /// ```
 /// use judge_metrics::means::CalibratedMean;

@@ -25,7 +25,7 @@ pub struct CorrectedProportion {
 /// a draw, the prediction-powered mean uses them better.
 ///
 /// The interval is that of Lang and Reiczigel (2014), which counts the errors of all three shares and stays within [0, 1]. In simulations
-/// (`tests/corrected_proportion.rs`: true share .3, sensitivity .9, specificity .8, 1,000 unlabelled items) a nominal 95 % covered in 95 % with 100 labels and
+/// (`tests/it/corrected_proportion.rs`: true share .3, sensitivity .9, specificity .8, 1,000 unlabelled items) a nominal 95 % covered in 95 % with 100 labels and
 /// with 1,000, half of them of either kind. There is no standard error that goes with it, and no test.
 ///
 /// # Errors

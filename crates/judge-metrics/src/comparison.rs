@@ -66,6 +66,8 @@ pub use preferences::{PreferenceComparison, PreferredPair};
 pub use rank_agreement::{RankAgreement, rank_agreement, spearman_difference};
 pub use risk::{Loss, SelectiveRisk};
 pub use settings::{ComparisonSettings, StatisticStarted};
+#[cfg(feature = "serde")]
+pub use statistic::brief;
 pub use statistic::{Reported, Statistic};
 pub use tally::{PairTallied, PairTally, TalliedPair};
 pub use votes::{JudgeVote, VoteComparison, VoteStatistic};

@@ -10,12 +10,13 @@ mod baselines;
 mod duplicates;
 mod shifts;
 
-pub use baselines::{Baseline, BaselineScore, LabelledTexts};
+pub use baselines::{Baseline, LabelledTexts};
 pub use duplicates::{Duplicate, Duplicates};
 pub use shifts::{Neighbour, Shift};
 
 use std::collections::BTreeMap;
 
+use judge_metrics::comparison::Reported;
 use judge_metrics::resampling::Bootstrap;
 use serde::{Deserialize, Serialize};
 
@@ -39,7 +40,7 @@ pub struct ArtefactCheck {
 }
 
 /// What an [`ArtefactCheck`] found.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct ArtefactReport {
     /// How predictions were scored.
     pub scoring: Scoring,
@@ -52,7 +53,8 @@ pub struct ArtefactReport {
     /// Rows tested on whose response has been learnt from.
     pub responses: Duplicates,
     /// The score of predicting each split's most frequent label (of several the smallest) for all rows.
-    pub majority: BaselineScore,
+    #[serde(serialize_with = "baselines::with_level")]
+    pub majority: Reported,
     /// What predicts labels without meaning: `surface`, `tfidf`, and `source` where sources are known.
     pub baselines: Vec<Baseline>,
 }

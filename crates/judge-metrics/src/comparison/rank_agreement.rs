@@ -4,13 +4,15 @@ use crate::correlation::{pearson, spearman};
 use crate::input::check_lengths;
 use crate::resampling::{Bootstrap, RankedPair};
 
-/// How well scores agree with people in order and in proportion.
+/// How well scores agree with people in order and in proportion. Written [briefly](super::Statistic) with the feature `serde`.
 #[derive(Debug, Clone, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct RankAgreement {
     /// Spearman's rank correlation.
+    #[cfg_attr(feature = "serde", serde(serialize_with = "super::brief"))]
     pub spearman: Statistic,
     /// Pearson's correlation.
+    #[cfg_attr(feature = "serde", serde(serialize_with = "super::brief"))]
     pub pearson: Statistic,
 }
 

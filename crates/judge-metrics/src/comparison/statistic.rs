@@ -6,8 +6,10 @@ use crate::resampling::BootstrapInterval;
 use crate::{Error, Estimate, Interval};
 
 /// A statistic, or why the data do not define it.
+///
+/// With the feature `serde` it is written as `{"estimate", "low", "high", "p", "method"}` or `{"undefined": reason}`, and without p-value and
+/// method by [`brief`].
 #[derive(Debug, Clone, PartialEq)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub enum Statistic {
     /// It is defined.
     Defined(Reported),
@@ -20,7 +22,6 @@ pub enum Statistic {
 
 /// What a report says of a statistic.
 #[derive(Debug, Clone, PartialEq)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct Reported {
     /// On the rows as they are.
     pub estimate: f64,
@@ -152,7 +153,7 @@ impl Statistic {
     }
 }
 
-/// `0.834 [0.801, 0.860]`, with as many decimals as the precision says (3); `undefined: reason`.
+/// `0.834 [0.801, 0.860]`, with as many decimals as the precision says (3); `undefined: reason`, and in the alternate form (`{:#}`) `undefined` alone.
 impl fmt::Display for Statistic {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let digits = f.precision().unwrap_or(3);
@@ -161,7 +162,55 @@ impl fmt::Display for Statistic {
             Self::Defined(Reported { estimate, interval: Some(Interval { low, high, .. }), .. }) => {
                 write!(f, "{estimate:.digits$} [{low:.digits$}, {high:.digits$}]")
             }
+            Self::Undefined { .. } if f.alternate() => f.write_str("undefined"),
             Self::Undefined { reason } => write!(f, "undefined: {reason}"),
         }
     }
+}
+
+/// A statistic as it is written.
+#[cfg(feature = "serde")]
+#[derive(serde::Serialize)]
+#[serde(untagged)]
+enum Record<'a> {
+    Whole { estimate: f64, low: Option<f64>, high: Option<f64>, p: Option<f64>, method: &'a str },
+    Ends { estimate: f64, low: f64, high: f64 },
+    Alone { estimate: f64, no_interval: &'a str },
+    Undefined { undefined: &'a str },
+}
+
+#[cfg(feature = "serde")]
+impl serde::Serialize for Statistic {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let record = match self {
+            Self::Defined(Reported { estimate, interval, p, method }) => {
+                let (low, high) = (interval.map(|interval| interval.low), interval.map(|interval| interval.high));
+                Record::Whole { estimate: *estimate, low, high, p: *p, method }
+            }
+            Self::Undefined { reason } => Record::Undefined { undefined: reason },
+        };
+        record.serialize(serializer)
+    }
+}
+
+/// Writes a statistic without p-value and method, for `#[serde(serialize_with = "…")]`: `{"estimate", "low", "high"}`, or where there is no interval
+/// `{"estimate", "no_interval": why}`, or `{"undefined": reason}`.
+///
+/// # Errors
+///
+/// Those of the serializer.
+#[cfg(feature = "serde")]
+pub fn brief<S: serde::Serializer>(statistic: &Statistic, serializer: S) -> Result<S::Ok, S::Error> {
+    use serde::Serialize;
+
+    let record = match statistic {
+        Statistic::Defined(Reported { estimate, interval: Some(interval), .. }) => {
+            Record::Ends { estimate: *estimate, low: interval.low, high: interval.high }
+        }
+        Statistic::Defined(Reported { estimate, interval: None, method, .. }) => {
+            Record::Alone { estimate: *estimate, no_interval: method }
+        }
+        Statistic::Undefined { reason } => Record::Undefined { undefined: reason },
+    };
+    record.serialize(serializer)
 }

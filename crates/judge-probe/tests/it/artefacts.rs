@@ -6,9 +6,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use judge_metrics::resampling::{Bootstrap, PermutationTest};
-use judge_probe::artefacts::{
-    ArtefactCheck, ArtefactReport, BaselineScore, Duplicate, LabelledTexts, Neighbour, Shift, SourceCounts,
-};
+use judge_probe::artefacts::{ArtefactCheck, ArtefactReport, Duplicate, LabelledTexts, Neighbour, Shift, SourceCounts};
 use judge_probe::{
     ClassWeight, Error, LogisticRegression, SURFACE_FEATURES, Scoring, Split, StratifiedKFold, TfidfVectorizer,
     surface_features,
@@ -65,9 +63,9 @@ fn each_kind_of_artefact_is_told_from_the_others() {
     assert_eq!(told.source_counts[0], SourceCounts { source: "file 0".to_owned(), labels: vec![(0, zeros)] });
     let interval = told.majority.interval.unwrap();
     assert!(interval.low < told.majority.estimate && told.majority.estimate < interval.high);
-    let json = serde_json::to_value(told.majority).unwrap();
+    let json = &serde_json::to_value(&told).unwrap()["majority"];
     assert_eq!(json.as_object().unwrap().keys().collect::<Vec<_>>(), ["estimate", "low", "high", "level"]);
-    assert_eq!(serde_json::from_value::<BaselineScore>(json).unwrap(), told.majority);
+    assert_eq!((&json["estimate"], &json["low"]), (&told.majority.estimate.into(), &interval.low.into()));
 }
 
 #[test]
@@ -143,9 +141,8 @@ fn a_question_that_is_not_known_is_nobody_elses() {
     assert!(unknown.majority.interval.is_some_and(|interval| interval.low < interval.high));
     let one = report(vec!["Why?".to_owned(); 40]);
     assert_eq!((one.questions.found.len(), one.majority.interval), (40, None));
-    let json = serde_json::to_value(one.majority).unwrap();
+    let json = &serde_json::to_value(&one).unwrap()["majority"];
     assert_eq!(json.as_object().unwrap().keys().collect::<Vec<_>>(), ["estimate"]);
-    assert_eq!(serde_json::from_value::<BaselineScore>(json).unwrap(), one.majority);
 }
 
 #[test]

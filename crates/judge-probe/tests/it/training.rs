@@ -7,8 +7,9 @@ use judge_core::{
     request::{Pooling, Signal},
 };
 use judge_metrics::calibration::Calibrator;
+use judge_metrics::comparison::Statistic;
 use judge_probe::training::{
-    GradeScale, GradedRow, Grading, Outcome, ProbeCalibration, ProbeClassifier, ProbeTraining, RowSignals, Statistic,
+    GradeScale, GradedRow, Grading, Outcome, ProbeCalibration, ProbeClassifier, ProbeTraining, RowSignals,
     TrainedProbe, TrainingError, TrainingOrigin, View,
 };
 use judge_probe::{Error, FittedClassifier, FittedEstimator, Matrix, ProbedModel, SavedProbe};
@@ -402,7 +403,7 @@ fn settings_out_of_range_are_refused() {
 fn statistics_that_the_rows_do_not_define_say_why() {
     let rows = rows(120);
     let majority = &train(&training(), &rows).report.splits["test"].predictors["majority"];
-    assert!(matches!(&majority.spearman, Statistic::Undefined { undefined } if !undefined.is_empty()));
-    assert_eq!(majority.spearman.to_string(), "undefined");
+    assert!(matches!(&majority.spearman, Statistic::Undefined { reason } if !reason.is_empty()));
+    assert_eq!(format!("{:#}", majority.spearman), "undefined");
     assert!(majority.accuracy.to_string().contains('['));
 }

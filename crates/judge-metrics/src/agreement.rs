@@ -9,7 +9,6 @@
 //! | which of two judges is right more often, item by item | [`mcnemar`], [`clustered_mcnemar`] |
 //! | several annotators and a judge that may take their place | [`AlternativeAnnotatorTest`] |
 //! | the same, and how well people agree by the judge's own measure | [`HumanCeiling`] |
-//! | items with several acceptable labels | [`ResponseSets`] |
 //! | people's and the judge's distributions over labels | [`SoftLabels`] |
 //!
 //! What annotators say together, each weighed by skill, is in [`aggregation`](crate::aggregation).
@@ -28,7 +27,6 @@ mod mcnemar;
 mod mean_squares;
 mod placed;
 mod rating_table;
-mod response_sets;
 mod soft_labels;
 mod weights;
 
@@ -48,6 +46,5 @@ pub(crate) use mean_squares::McGrawWong;
 pub(crate) use placed::PlacedRatings;
 pub(crate) use rating_table::CountedSubjects;
 pub use rating_table::RatingTable;
-pub use response_sets::{ResponseSets, SetAgreement, SetOverlap};
 pub use soft_labels::{SoftLabels, SoftMeasure};
 pub use weights::AgreementWeights;

@@ -213,15 +213,6 @@ pub enum Error {
         others: String,
     },
 
-    /// A second verdict on a pair of items, where each pair has one.
-    #[error("{argument}[{index}] compares two items that were compared before")]
-    RepeatedComparison {
-        /// Name of the parameter.
-        argument: &'static str,
-        /// Position of the second mention.
-        index: usize,
-    },
-
     /// Numbers that should be a distribution do not sum to 1.
     #[error("{argument} sums to {sum}, not to 1")]
     NotADistribution {

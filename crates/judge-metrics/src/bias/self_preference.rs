@@ -39,9 +39,10 @@ pub fn self_enhancement(
     unparsed: Unparsed,
 ) -> Result<SelfEnhancement, Error> {
     let (mut by_judge, mut by_human) = (Vec::new(), Vec::new());
-    let unparsed = for_each_pair(judge, human, unparsed, |judge, human| {
+    check_lengths("human", human.len(), "judge", judge.len())?;
+    let unparsed = unparsed.settle_each([("judge", judge)], |index, [judge]| {
         by_judge.push(judge.map_or(0.0, Preference::credit));
-        by_human.push(human.credit());
+        by_human.push(human[index].credit());
     })?;
     let excess = paired_difference_of(("human", &by_human), ("judge", &by_judge))?;
     let mean = |credits: &[f64]| sum::sum(credits) / credits.len() as f64;
@@ -74,9 +75,10 @@ pub fn equal_opportunity(
     unparsed: Unparsed,
 ) -> Result<EqualOpportunity, Error> {
     let (mut favoured, mut other) = (Proportion::default(), Proportion::default());
-    let unparsed = for_each_pair(judge, human, unparsed, |judge, human| match human {
-        Preference::First => favoured.add(judge == Some(human)),
-        Preference::Second => other.add(judge == Some(human)),
+    check_lengths("human", human.len(), "judge", judge.len())?;
+    let unparsed = unparsed.settle_each([("judge", judge)], |index, [judge]| match human[index] {
+        Preference::First => favoured.add(judge == Some(Preference::First)),
+        Preference::Second => other.add(judge == Some(Preference::Second)),
         Preference::Tie => {}
     })?;
     Ok(EqualOpportunity { favoured, other, unparsed })
@@ -108,16 +110,4 @@ pub fn self_enhancement_error_rate(own: &[f64], reference: &[f64]) -> Result<f64
     } else {
         Err(Error::Undefined { statistic: STATISTIC, reason: "the scores overflow" })
     }
-}
-
-/// Visits each pair that counts; returns how many have an unparsed verdict.
-fn for_each_pair(
-    judge: &[Option<Preference>],
-    human: &[Preference],
-    unparsed: Unparsed,
-    mut visit: impl FnMut(Option<Preference>, Preference),
-) -> Result<usize, Error> {
-    check_lengths("human", human.len(), "judge", judge.len())?;
-    check_any(judge)?;
-    unparsed.settle_each("judge", judge, |index, verdict| visit(verdict, human[index]))
 }

@@ -1,8 +1,8 @@
 //! What the correlations refuse, and that the error says where.
 
 use judge_metrics::correlation::{
-    KendallTest, RankVariance, TauWeights, average_ranks, fisher_interval, kendall_interval, kendall_tau_b,
-    kendall_tau_c, pearson, point_biserial, somers_d, spearman, spearman_interval, weighted_tau,
+    KendallTest, RankVariance, TauWeights, average_ranks, fisher_interval, kendall_tau_b, kendall_tau_c, pearson,
+    somers_d, spearman, spearman_interval, weighted_tau,
 };
 use judge_metrics::{Error, Estimate};
 
@@ -72,22 +72,11 @@ fn intervals_and_ranks_refuse_what_is_out_of_range() {
         let expected = fisher_interval(r, n, level);
         assert!(expected.is_err());
         assert_eq!(spearman_interval(r, n, level, RankVariance::default()), expected);
-        assert_eq!(kendall_interval(r, n, level), expected);
     }
     let infinite = average_ranks(&[1.0, f64::NEG_INFINITY]);
     assert_eq!(infinite, Err(Error::NonFinite { argument: "values", index: 1, value: f64::NEG_INFINITY }));
     assert_eq!(average_ranks(&[]), Ok(vec![]));
     assert_eq!(average_ranks(&[0.0, -0.0, -1.0]), Ok(vec![2.5, 2.5, 1.0]));
-}
-
-#[test]
-fn point_biserial_refuses_what_pearson_does() {
-    assert_eq!(
-        point_biserial(&[true, false], &[1.0]),
-        Err(Error::LengthMismatch { argument: "y", found: 1, other: "x", expected: 2 })
-    );
-    assert_eq!(point_biserial(&[], &[]), Err(Error::TooFewItems { required: 2, found: 0 }));
-    assert_eq!(point_biserial(&[true; 3], &[1.0, 2.0, 3.0]), Err(Error::Constant { argument: "x", value: 1.0 }));
 }
 
 #[test]

@@ -6,8 +6,9 @@ use judge_metrics::Proportion;
 use judge_metrics::agreement::{McNemarTest, mcnemar};
 use judge_metrics::bias::EqualOpportunity;
 use judge_metrics::bias::position::{FirstShown, OrderEffect, first_shown, order_effect, repetition_stability};
-use judge_metrics::bias::robustness::{attack_success, consistency_rate, robustness_rate, score_shift};
+use judge_metrics::bias::robustness::{attack_success, robustness_rate};
 use judge_metrics::bias::self_preference::{equal_opportunity, self_enhancement, self_enhancement_error_rate};
+use judge_metrics::means::paired_difference;
 use judge_metrics::preference::Preference::{First, Second, Tie};
 use judge_metrics::preference::{Preference, TwoOrder, Unparsed};
 use serde_json::Value;
@@ -268,10 +269,10 @@ fn the_error_rate_of_self_enhancement_is_a_ratio_of_means() {
 
 /// `scipy.stats.ttest_rel`, 1.17.1.
 #[test]
-fn score_shifts_equal_scipys_paired_t() {
+fn paired_differences_equal_scipys_paired_t() {
     for case in list(&fixture()["paired"]) {
         let [a, b] = ["a", "b"].map(|column| list(&case[column]).iter().map(number).collect::<Vec<_>>());
-        let ours = score_shift(&a, &b).unwrap();
+        let ours = paired_difference(&a, &b).unwrap();
         let standard_deviation = ours.standard_error().unwrap() * (ours.n as f64).sqrt();
         close(ours.estimate, number(&case["mean"]));
         close(standard_deviation, number(&case["sd"]));
@@ -287,19 +288,19 @@ fn score_shifts_equal_scipys_paired_t() {
 }
 
 #[test]
-fn score_shifts_that_say_nothing_are_undefined() {
-    let shift = score_shift(&[0.1, 0.2, 0.3], &[0.1, 0.2, 0.3]).unwrap();
+fn paired_differences_that_say_nothing_are_undefined() {
+    let shift = paired_difference(&[0.1, 0.2, 0.3], &[0.1, 0.2, 0.3]).unwrap();
     assert_eq!((shift.estimate, shift.standard_error()), (0.0, Ok(0.0)));
     assert!(shift.p_value().unwrap_err().is_undefined());
     assert!(shift.interval(0.95).unwrap_err().is_undefined());
-    assert!(score_shift(&[-f64::MAX, 0.0], &[f64::MAX, 0.0]).unwrap_err().is_undefined());
-    assert_eq!(score_shift(&[1.0], &[2.0]), Err(Error::TooFewItems { required: 2, found: 1 }));
+    assert!(paired_difference(&[-f64::MAX, 0.0], &[f64::MAX, 0.0]).unwrap_err().is_undefined());
+    assert_eq!(paired_difference(&[1.0], &[2.0]), Err(Error::TooFewItems { required: 2, found: 1 }));
     assert_eq!(
-        score_shift(&[1.0, 2.0], &[2.0]),
-        Err(Error::LengthMismatch { argument: "perturbed", found: 1, other: "original", expected: 2 })
+        paired_difference(&[1.0, 2.0], &[2.0]),
+        Err(Error::LengthMismatch { argument: "second", found: 1, other: "first", expected: 2 })
     );
-    let nan = score_shift(&[1.0, f64::NAN], &[2.0, 3.0]);
-    assert!(matches!(nan, Err(Error::NonFinite { argument: "original", index: 1, .. })));
+    let nan = paired_difference(&[1.0, f64::NAN], &[2.0, 3.0]);
+    assert!(matches!(nan, Err(Error::NonFinite { argument: "first", index: 1, .. })));
 }
 
 #[test]
@@ -311,15 +312,14 @@ fn robustness_is_agreement_with_the_perturbed_run() {
     {
         let ours = robustness_rate(&original, &perturbed, policy).unwrap();
         assert_eq!((ours.same, ours.unparsed), (Proportion { count: same, n }, 2));
-        assert_eq!(consistency_rate(&original, &perturbed, policy), Ok(ours));
     }
     assert_eq!(
         robustness_rate(&original[..2], &[Some(First), None], Unparsed::Refused),
         Err(Error::Unparsed { argument: "perturbed", index: 1 })
     );
     assert_eq!(
-        consistency_rate(&original, &[], Unparsed::Tie),
-        Err(Error::LengthMismatch { argument: "repeated", found: 0, other: "original", expected: 5 })
+        robustness_rate(&original, &[], Unparsed::Tie),
+        Err(Error::LengthMismatch { argument: "perturbed", found: 0, other: "original", expected: 5 })
     );
     assert_eq!(robustness_rate(&[], &[], Unparsed::Tie), Err(Error::TooFewItems { required: 1, found: 0 }));
 }

@@ -1,8 +1,6 @@
-//! Response sets, soft labels and the human ceiling against NumPy, SciPy and scikit-learn (`scripts/metrics/people_fixtures.py`), and what they refuse.
+//! Soft labels and the human ceiling against NumPy, SciPy and scikit-learn (`scripts/metrics/people_fixtures.py`), and what they refuse.
 
-use judge_metrics::agreement::{
-    AgreementWeights, AlternativeAnnotatorTest, ConfusionMatrix, HumanCeiling, ResponseSets, SoftLabels, SoftMeasure,
-};
+use judge_metrics::agreement::{AlternativeAnnotatorTest, HumanCeiling, SoftLabels, SoftMeasure};
 use judge_metrics::means::clustered_mean;
 use judge_metrics::{Error, Estimate};
 use proptest::prelude::*;
@@ -40,49 +38,6 @@ fn mean(ours: &Estimate, expected: &Value) {
     let interval = ours.interval(0.95).unwrap();
     near(interval.low, &expected["low"]);
     near(interval.high, &expected["high"]);
-}
-
-#[test]
-fn response_sets_equal_numpy_and_scikit_learn() {
-    let fixture = fixture();
-    let mut left_out = 0;
-    for case in list(&fixture["response_sets"]) {
-        let labels: Vec<usize> = (0..case["labels"].as_u64().unwrap() as usize).collect();
-        let threshold = case["threshold"].as_f64().unwrap();
-        let sets = ResponseSets::of_ratings(labels.clone(), &table(&case["ratings"]), threshold).unwrap();
-        assert_eq!(serde_json::to_value(sets.accepted()).unwrap(), case["accepted"]);
-        let found = sets.agreement(&places(&case["judge"])).unwrap();
-        assert_eq!(found.agreed.count as u64, case["agreed"].as_u64().unwrap());
-        assert_eq!(found.agreed.n as u64, case["n"].as_u64().unwrap());
-        assert_eq!(found.agreed.n + found.without_answer, sets.accepted().len());
-        near(found.expected, &case["expected"]);
-        left_out += found.without_answer;
-
-        let judge: Vec<Vec<usize>> = list(&case["judge_sets"]).iter().map(places).collect();
-        let overlap = sets.overlap(&ResponseSets::new(labels.clone(), &judge).unwrap()).unwrap();
-        near(overlap.jaccard.estimate, &case["jaccard"]);
-        near(overlap.coverage.estimate, &case["coverage"]);
-        assert_eq!(overlap.same.count as u64, case["same"].as_u64().unwrap());
-        assert_eq!(overlap.without_answer, found.without_answer);
-        let itself = sets.overlap(&sets).unwrap();
-        assert_eq!((itself.jaccard.estimate, itself.same.count), (1.0, itself.same.n));
-    }
-    assert!(left_out > 0, "some items have no acceptable label");
-}
-
-#[test]
-fn agreement_with_single_answers_is_cohens_kappa() {
-    let fixture = fixture();
-    let case = &fixture["single_answers"];
-    let labels: Vec<usize> = (0..case["labels"].as_u64().unwrap() as usize).collect();
-    let (truth, judge) = (places(&case["truth"]), places(&case["judge"]));
-    let sets: Vec<[usize; 1]> = truth.iter().map(|&label| [label]).collect();
-    let found = ResponseSets::new(labels.clone(), &sets).unwrap().agreement(&judge).unwrap();
-    near(found.beyond_chance().unwrap(), &case["kappa"]);
-    let matrix = ConfusionMatrix::new(labels, &truth, &judge).unwrap();
-    assert_eq!(found.agreed, matrix.accuracy());
-    let kappa = matrix.cohen_kappa(&AgreementWeights::Identity).unwrap().estimate;
-    assert!((found.beyond_chance().unwrap() - kappa).abs() < 1e-14);
 }
 
 #[test]
@@ -160,60 +115,6 @@ fn a_judge_that_copies_an_annotator_has_that_annotators_figure() {
         assert!((found.annotators[0].person - found.annotators[0].judge).abs() < 1e-15);
         assert!(found.annotators[1].judge > found.annotators[0].judge);
     }
-}
-
-#[test]
-fn what_is_no_response_set_is_refused() {
-    let labels = || vec!["a", "b"];
-    let none = ResponseSets::new(labels(), &[[]; 3]).unwrap().agreement(&["a", "b", "a"]).unwrap_err();
-    assert!(none.is_undefined());
-    let all = ResponseSets::new(labels(), &[["a", "b"]; 2]).unwrap().agreement(&["a", "b"]).unwrap();
-    assert_eq!((all.agreed.count, all.expected), (2, 1.0));
-    assert!(all.beyond_chance().unwrap_err().is_undefined());
-    let unknown = ResponseSets::new(labels(), &[vec!["a"], vec!["b", "c"]]).unwrap_err();
-    assert!(unknown.to_string().starts_with("row 1: sets[1] is c"), "{unknown}");
-    let judged = ResponseSets::new(labels(), &[["a"]]).unwrap().agreement(&["c"]).unwrap_err();
-    assert!(matches!(judged, Error::UnknownLabel { argument: "judge", index: 0, .. }));
-    assert_eq!(ResponseSets::new(labels(), &[[]; 0]).unwrap_err(), Error::TooFewItems { required: 1, found: 0 });
-    for threshold in [0.0, -0.1, 1.1, f64::NAN] {
-        let bad = ResponseSets::of_shares(labels(), &[[0.5, 0.5]], threshold).unwrap_err();
-        assert!(matches!(bad, Error::OutOfRange { argument: "threshold", .. }));
-    }
-    assert!(matches!(ResponseSets::of_shares(labels(), &[[0.5, 1.5]], 0.5), Err(Error::InRow { row: 0, .. })));
-    assert!(matches!(ResponseSets::of_shares(labels(), &[[0.5]], 0.5), Err(Error::InRow { row: 0, .. })));
-    // Of seven: 3/7 reaches 3/7, however it is rounded.
-    let sevenths = ResponseSets::of_shares(labels(), &[[3.0 / 7.0, 1.0 - 3.0 / 7.0]], 3.0 * (1.0 / 7.0)).unwrap();
-    assert_eq!(sevenths.accepted(), [[true, true]]);
-    let sets = ResponseSets::new(labels(), &[["a"]]).unwrap();
-    let other = ResponseSets::new(vec!["b", "a"], &[["a"]]).unwrap();
-    assert!(matches!(sets.overlap(&other), Err(Error::UnknownLabel { index: 0, .. })));
-}
-
-/// Raters who name one label each are raters who were made to choose; one who names none accepts nothing.
-#[test]
-fn raters_may_accept_several_labels_or_none() {
-    for case in list(&fixture()["response_sets"]) {
-        let labels: Vec<usize> = (0..case["labels"].as_u64().unwrap() as usize).collect();
-        let ratings = table(&case["ratings"]);
-        let single: Vec<Vec<Option<[usize; 1]>>> =
-            ratings.iter().map(|row| row.iter().map(|label| label.map(|label| [label])).collect()).collect();
-        let threshold = case["threshold"].as_f64().unwrap();
-        let sets = ResponseSets::of_rater_sets(labels.clone(), &single, threshold).unwrap();
-        assert_eq!(sets, ResponseSets::of_ratings(labels, &ratings, threshold).unwrap());
-    }
-    let ratings = [[Some(vec!["a", "b", "a"]), Some(vec!["b"]), None], [Some(vec![]), Some(vec!["a"]), Some(vec![])]];
-    let of = |threshold| ResponseSets::of_rater_sets(vec!["a", "b"], &ratings, threshold).unwrap();
-    assert_eq!(of(0.5).accepted(), [[true, true], [false, false]]);
-    assert_eq!(of(1.0).accepted(), [[false, true], [false, false]]);
-    assert_eq!(of(0.3).accepted(), [[true, true], [true, false]]);
-    let refused =
-        |ratings: &[Vec<Option<Vec<&str>>>]| ResponseSets::of_rater_sets(vec!["a", "b"], ratings, 0.5).unwrap_err();
-    assert!(
-        matches!(refused(&[vec![None, None]]), Error::InRow { row: 0, error } if matches!(*error, Error::TooFewItems { .. }))
-    );
-    let unknown = refused(&[vec![None, Some(vec!["c"])]]);
-    assert!(matches!(unknown, Error::InRow { error, .. } if matches!(*error, Error::UnknownLabel { index: 1, .. })));
-    assert!(matches!(refused(&[vec![Some(vec!["a"])], vec![]]), Error::LengthMismatch { .. }));
 }
 
 #[test]

@@ -5,22 +5,12 @@ use std::collections::BTreeMap;
 
 use judge_metrics::Error;
 use judge_metrics::Proportion;
-use judge_metrics::bias::transitivity::{TripleCounts, preference_transitivity, triples};
 use judge_metrics::preference::Preference::{First, Second, Tie};
 use judge_metrics::preference::{
-    Preference, Resolution, Ties, TwoOrder, Unparsed, Vote, VoteAgreement, annotator_agreement, by_group,
-    judge_human_agreement, score_average, single_order_agreement, soft_agreement, two_order_agreement,
+    Preference, Ties, TwoOrder, Vote, VoteAgreement, annotator_agreement, judge_human_agreement,
 };
-use judge_metrics::ranking::Comparison;
 use judge_metrics::resampling::Bootstrap;
 use serde_json::Value;
-
-const POLICIES: [(&str, Unparsed); 4] = [
-    ("dropped", Unparsed::Dropped),
-    ("tie", Unparsed::Tie),
-    ("wrong", Unparsed::Wrong),
-    ("own_label", Unparsed::OwnLabel),
-];
 
 fn fixture() -> Value {
     serde_json::from_str(include_str!("../fixtures/preference.json")).unwrap()
@@ -56,42 +46,6 @@ fn parsed(text: &Value) -> Vec<Preference> {
     verdicts(text).into_iter().map(Option::unwrap).collect()
 }
 
-#[test]
-fn two_orders_are_counted_as_defined_under_every_policy() {
-    for case in list(&fixture()["two_order"]) {
-        let (original, swapped) = (verdicts(&case["original"]), verdicts(&case["swapped"]));
-        let gold = parsed(&case["gold"]);
-        let pairs: Vec<_> = original.iter().zip(&swapped).map(|(&a, &b)| TwoOrder::new(a, b)).collect();
-        for (name, policy) in POLICIES {
-            let expected = &case[name];
-            let at = |field: &str| count(&expected[field]);
-            let ours = two_order_agreement(&gold, &pairs, policy).unwrap();
-            for (proportion, field) in [
-                (ours.original, "original"),
-                (ours.swapped, "swapped"),
-                (ours.both, "both"),
-                (ours.conservative, "conservative"),
-                (ours.consistent, "consistent"),
-            ] {
-                assert_eq!(proportion, Proportion { count: at(field), n: at("n") }, "{name}: {field}");
-            }
-            assert_eq!(ours.unparsed, at("unparsed"));
-
-            let single = single_order_agreement(&gold, &original, policy).unwrap();
-            let left = original.iter().filter(|verdict| verdict.is_some() || policy != Unparsed::Dropped).count();
-            assert_eq!(single.correct.n, left);
-            if policy != Unparsed::Dropped {
-                assert_eq!(single.correct, ours.original);
-            }
-        }
-        let refused = two_order_agreement(&gold, &pairs, Unparsed::Refused);
-        match pairs.iter().position(|pair| pair.original.is_none() || pair.swapped.is_none()) {
-            Some(index) => assert_eq!(refused, Err(Error::Unparsed { argument: "verdicts", index })),
-            None => assert_eq!(refused, two_order_agreement(&gold, &pairs, Unparsed::Dropped)),
-        }
-    }
-}
-
 /// `statsmodels.stats.proportion.proportion_confint(method="wilson")`, 0.15.0, and
 /// `scipy.stats.binomtest(…).proportion_ci()`, 1.17.1.
 #[test]
@@ -121,45 +75,6 @@ fn intervals_of_a_proportion_equal_statsmodels_and_scipys() {
     }
 }
 
-/// Auto-J's transitions of verdicts from the first order to the second as given there (its released outputs; 0, 1, 2
-/// are first, second and tie) reproduce its consistency, 83.41 %. The gold labels are not here, so the strict rule is
-/// checked on pairs made for it.
-#[test]
-fn auto_js_strict_rule_asks_both_orders_to_be_right() {
-    let transitions = [
-        (First, Second, 558),
-        (Second, First, 573),
-        (Tie, Tie, 30),
-        (First, First, 55),
-        (Second, Second, 121),
-        (First, Tie, 9),
-        (Second, Tie, 19),
-        (Tie, First, 12),
-        (Tie, Second, 15),
-    ];
-    let pairs: Vec<_> = transitions
-        .iter()
-        .flat_map(|&(a, b, n)| std::iter::repeat_n(TwoOrder::from_shown([Some(a), Some(b)]), n))
-        .collect();
-    assert_eq!(pairs.len(), 1392);
-    let ours = two_order_agreement(&vec![First; 1392], &pairs, Unparsed::Refused).unwrap();
-    assert_eq!(ours.consistent.count, 558 + 573 + 30);
-    assert!((ours.consistent.estimate().unwrap() - 0.83405).abs() < 5e-6);
-    // Were the first item always right, the second order would be whenever it names the place shown second.
-    assert_eq!((ours.original.count, ours.swapped.count), (558 + 55 + 9, 558 + 121 + 15));
-    assert_eq!(ours.both.count, 558);
-
-    let pairs = [[First, First], [First, Tie], [Tie, First], [Second, Second], [Tie, Tie]];
-    let pairs = pairs.map(|[a, b]| TwoOrder::new(Some(a), Some(b)));
-    let ours = two_order_agreement(&[First, First, First, First, Tie], &pairs, Unparsed::Refused).unwrap();
-    let of_five = |count| Proportion { count, n: 5 };
-    assert_eq!((ours.both, ours.consistent, ours.conservative), (of_five(2), of_five(3), of_five(2)));
-    assert_eq!(ours.accuracy(Resolution::First), Ok(0.6));
-    assert_eq!(ours.accuracy(Resolution::Average), Ok(0.6));
-    assert_eq!(ours.accuracy(Resolution::BothCorrect), Ok(0.4));
-    assert_eq!(ours.accuracy(Resolution::Conservative), Ok(0.4));
-}
-
 #[test]
 fn verdicts_follow_from_scores() {
     let margin = |scores, margin| Preference::from_scores(scores, margin).unwrap();
@@ -175,9 +90,6 @@ fn verdicts_follow_from_scores() {
             Err(Error::OutOfRange { argument: "margin", index: None, .. })
         ));
     }
-    // 8 and 7 in one order, 6 and 9 in the other: the second item has the higher mean.
-    assert_eq!(score_average([8.0, 7.0], [6.0, 9.0], 0.0), Ok(Second));
-    assert_eq!(score_average([8.0, 7.0], [7.0, 8.0], 0.0), Ok(Tie));
     assert_eq!([First, Second, Tie].map(Preference::credit), [1.0, 0.0, 0.5]);
 }
 
@@ -254,91 +166,6 @@ fn votes_that_cannot_be_compared_are_refused_or_undefined() {
     assert_eq!(judge_human_agreement(&[a], &[a], Ties::Counted).unwrap().total().n, 0);
 }
 
-fn comparisons(rows: &Value) -> Vec<Comparison<'_>> {
-    list(rows)
-        .iter()
-        .map(|row| Comparison { items: [0, 1].map(|i| row[i].as_str().unwrap()), preference: parsed(&row[2])[0] })
-        .collect()
-}
-
-/// The first 27 cases are all verdicts on one triple: 2 cycles, 8 violations of strict transitivity, 14 that no ranking
-/// explains.
-#[test]
-fn triples_are_counted_as_a_search_over_rankings_finds() {
-    let fixture = fixture();
-    let cases = list(&fixture["triples"]);
-    for case in cases {
-        let ours = triples(&comparisons(&case["rows"])).unwrap();
-        let expected: Vec<usize> = list(&case["counts"]).iter().map(count).collect();
-        assert_eq!([ours.triples, ours.decisive, ours.cyclic, ours.strict, ours.weak], *expected);
-    }
-    let all: TripleCounts = cases[..27].iter().map(|case| triples(&comparisons(&case["rows"])).unwrap()).sum();
-    assert_eq!(all.cyclic_rate(), Proportion { count: 2, n: 8 });
-    assert_eq!(all.strict_rate(), Proportion { count: 8, n: 27 });
-    assert_eq!(all.weak_rate(), Proportion { count: 14, n: 27 });
-}
-
-#[test]
-fn chains_of_gold_verdicts_are_followed() {
-    for case in list(&fixture()["chains"]) {
-        let ours = preference_transitivity(&comparisons(&case["gold"]), &comparisons(&case["judge"])).unwrap();
-        assert_eq!(ours, proportion(&case["kept"]));
-    }
-}
-
-#[test]
-fn comparisons_that_name_a_pair_twice_are_refused() {
-    let comparison = |items, preference| Comparison { items, preference };
-    let twice = [comparison(["a", "b"], First), comparison(["b", "a"], Second)];
-    let selfish = [comparison(["a", "a"], Tie)];
-    assert_eq!(triples(&twice), Err(Error::RepeatedComparison { argument: "comparisons", index: 1 }));
-    assert_eq!(triples(&selfish), Err(Error::SelfComparison { argument: "comparisons", index: 0 }));
-    assert_eq!(
-        preference_transitivity(&twice[..1], &selfish),
-        Err(Error::SelfComparison { argument: "judge", index: 0 })
-    );
-    let none = triples(&[]).unwrap();
-    assert_eq!(none.triples, 0);
-    assert!(none.weak_rate().estimate().unwrap_err().is_undefined());
-}
-
-#[test]
-fn unusable_columns_are_refused() {
-    let pair = TwoOrder::new(Some(First), None);
-    assert_eq!(
-        two_order_agreement(&[], &[pair], Unparsed::Tie),
-        Err(Error::LengthMismatch { argument: "gold", found: 0, other: "verdicts", expected: 1 })
-    );
-    assert_eq!(two_order_agreement(&[], &[], Unparsed::Tie), Err(Error::TooFewItems { required: 1, found: 0 }));
-    assert_eq!(single_order_agreement(&[], &[], Unparsed::Tie), Err(Error::TooFewItems { required: 1, found: 0 }));
-    assert_eq!(
-        single_order_agreement(&[First, First], &[Some(First), None], Unparsed::Refused),
-        Err(Error::Unparsed { argument: "verdicts", index: 1 })
-    );
-    // All pairs dropped: counted, and undefined only when a share is asked for.
-    let dropped = two_order_agreement(&[First], &[pair], Unparsed::Dropped).unwrap();
-    assert_eq!((dropped.both, dropped.unparsed), (Proportion { count: 0, n: 0 }, 1));
-    for resolution in [Resolution::First, Resolution::Average, Resolution::BothCorrect, Resolution::Conservative] {
-        assert!(dropped.accuracy(resolution).unwrap_err().is_undefined());
-    }
-    assert_eq!(
-        Error::Unparsed { argument: "verdicts", index: 1 }.to_string(),
-        "verdicts[1] is unparsed: choose what becomes of such verdicts"
-    );
-}
-
-#[test]
-fn a_group_without_the_statistic_leaves_the_others_alone() {
-    let verdicts = [Some(First), None, Some(Tie)];
-    let accuracy = by_group(&["b", "a", "b"], |rows| {
-        let taken: Vec<_> = rows.iter().map(|&row| verdicts[row]).collect();
-        single_order_agreement(&vec![First; rows.len()], &taken, Unparsed::Dropped)?.correct.estimate()
-    });
-    assert_eq!(accuracy[&"b"], Ok(0.5));
-    assert!(accuracy[&"a"].as_ref().unwrap_err().is_undefined());
-    assert!(by_group(&[] as &[u8], |_| Ok(())).is_empty());
-}
-
 #[test]
 fn orderings_and_probabilities_become_verdicts() {
     use std::cmp::Ordering::{Equal, Greater, Less};
@@ -358,15 +185,4 @@ fn orderings_and_probabilities_become_verdicts() {
     assert!(matches!(verdict(1.1, 0.0), Err(Error::OutOfRange { argument: "p", .. })));
     assert!(matches!(verdict(f64::NAN, 0.0), Err(Error::NonFinite { argument: "p", .. })));
     assert!(matches!(verdict(0.5, 0.6), Err(Error::OutOfRange { argument: "margin", .. })));
-
-    // Certain probabilities agree as verdicts do, and a judge that exchanges the items agrees with exchanged labels.
-    let gold = [First, Second, Tie, First];
-    assert_eq!(soft_agreement(&gold, &[1.0, 1.0, 0.5, 0.0]).unwrap().estimate, 0.5);
-    let p = [0.7, 0.2, 0.6, 0.1];
-    let (ours, swapped) =
-        (soft_agreement(&gold, &p), soft_agreement(&gold.map(Preference::swapped), &p.map(|p| 1.0 - p)));
-    assert!((ours.unwrap().estimate - swapped.unwrap().estimate).abs() < 1e-12);
-    assert!(matches!(soft_agreement(&[Tie], &[2.0]), Err(Error::OutOfRange { index: Some(0), .. })));
-    assert!(matches!(soft_agreement(&[], &[0.5]), Err(Error::LengthMismatch { .. })));
-    assert_eq!(soft_agreement(&[], &[]), Err(Error::TooFewItems { required: 1, found: 0 }));
 }

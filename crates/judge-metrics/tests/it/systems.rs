@@ -1,11 +1,8 @@
-//! Comparisons of systems and of clustered pairs, and Somers' D, against SciPy (`scripts/metrics/systems_fixtures.py`).
+//! Comparisons of clustered pairs, correlations by group and Somers' D, against SciPy (`scripts/metrics/systems_fixtures.py`).
 
 use judge_metrics::Error;
 use judge_metrics::agreement::{McNemarTest, clustered_mcnemar, mcnemar};
-use judge_metrics::correlation::{
-    KendallTest, grouped_correlation, kendall_tau_b, pearson, soft_pairwise_accuracy, somers_d,
-};
-use judge_metrics::resampling::{Alternative, PermutationTest};
+use judge_metrics::correlation::{KendallTest, grouped_correlation, kendall_tau_b, pearson, somers_d};
 use serde_json::Value;
 
 fn cases(area: &str, expected: usize) -> Vec<Value> {
@@ -19,34 +16,10 @@ fn numbers(list: &Value) -> Vec<f64> {
     list.as_array().unwrap().iter().map(|number| number.as_f64().unwrap()).collect()
 }
 
-fn rows(table: &Value) -> Vec<Vec<f64>> {
-    table.as_array().unwrap().iter().map(numbers).collect()
-}
-
 #[track_caller]
 fn near(ours: f64, expected: &Value) {
     let expected = expected.as_f64().unwrap();
     assert!((ours - expected).abs() <= 1e-10 * expected.abs().max(1e-3), "{ours}, not {expected}");
-}
-
-#[test]
-fn soft_pairwise_accuracy_equals_scipys_permutation_tests() {
-    for case in cases("soft", 3) {
-        let (human, scores) = (rows(&case["human"]), rows(&case["scores"]));
-        for alternative in [Alternative::TwoSided, Alternative::Less] {
-            let test = PermutationTest { alternative, ..PermutationTest::default() };
-            near(soft_pairwise_accuracy(&human, &scores, test).unwrap(), &case["accuracy"]);
-        }
-        assert_eq!(soft_pairwise_accuracy(&human, &human, PermutationTest::default()), Ok(1.0));
-    }
-    let test = PermutationTest::default();
-    let none: [[f64; 2]; 0] = [];
-    assert_eq!(soft_pairwise_accuracy(&none, &none, test), Err(Error::TooFewItems { required: 1, found: 0 }));
-    assert_eq!(soft_pairwise_accuracy(&[[1.0]], &[[1.0]], test), Err(Error::TooFewItems { required: 2, found: 1 }));
-    let nan = soft_pairwise_accuracy(&[[1.0, 2.0], [1.0, 3.0]], &[[1.0, 2.0], [1.0, f64::NAN]], test);
-    assert!(matches!(nan, Err(Error::InRow { row: 1, .. })));
-    let ragged = soft_pairwise_accuracy(&[vec![1.0, 2.0], vec![1.0]], &[[1.0, 2.0], [1.0, 2.0]], test);
-    assert!(matches!(ragged, Err(Error::InRow { row: 1, .. })));
 }
 
 #[test]

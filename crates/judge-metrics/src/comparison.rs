@@ -73,6 +73,7 @@ pub use tally::{PairTallied, PairTally, TalliedPair};
 pub use votes::{JudgeVote, VoteComparison, VoteStatistic};
 
 use crate::Error;
+use crate::groups::rows_by_group;
 use collector::{Collector, Observer};
 
 /// All names, in the order of a report. Which of them rows bring depends on whether scores are numbers, and on whether there are several raters,
@@ -184,11 +185,8 @@ impl Comparison {
 
     /// The statistics of each group of rows: `groups[i]` is the group of row i.
     pub fn by_group<'g, G: Ord>(&self, groups: &'g [G]) -> BTreeMap<&'g G, Comparisons> {
-        let mut rows: BTreeMap<&G, Vec<usize>> = BTreeMap::new();
-        for (row, group) in groups.iter().enumerate().take(self.items.len()) {
-            rows.entry(group).or_default().push(row);
-        }
-        rows.into_iter().map(|(group, rows)| (group, self.statistics(&rows))).collect()
+        let groups = &groups[..groups.len().min(self.items.len())];
+        rows_by_group(groups).into_iter().map(|(group, rows)| (group, self.statistics(&rows))).collect()
     }
 }
 

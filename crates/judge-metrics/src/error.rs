@@ -56,7 +56,7 @@ pub enum Error {
     },
 
     /// A number outside the range in which the statistic exists.
-    #[error("{argument}{} is {value}, not in [{low}, {high}]", Self::at(.index))]
+    #[error("{argument}{} is {value}, not in [{}, {}]", Self::at(.index), six_digits(*.low), six_digits(*.high))]
     OutOfRange {
         /// Name of the parameter.
         argument: &'static str,

@@ -64,6 +64,7 @@ pub mod resampling;
 mod distribution;
 mod error;
 mod estimate;
+mod groups;
 mod input;
 mod interval;
 mod newton;

@@ -7,7 +7,7 @@
 
 use crate::correlation::{fisher_interval, is_perfect};
 use crate::distribution::{normal_two_sided_quantile, student_t_quantile};
-use crate::input::check_level;
+use crate::input::{check_level, check_range};
 use crate::proportion::wilson_half_width;
 use crate::{Error, Interval};
 
@@ -34,7 +34,7 @@ const LIMIT: usize = 1_000_000_000_000;
 /// ```
 pub fn items_for_proportion(share: f64, width: f64, level: f64) -> Result<usize, Error> {
     check_level(level)?;
-    check_range("share", share, 0.0, 1.0)?;
+    check_range("share", None, share, [0.0, 1.0])?;
     let z = normal_two_sided_quantile(level);
     smallest(1, width, |n| Ok(2.0 * wilson_half_width(share, n as f64, z)))
 }
@@ -54,7 +54,7 @@ pub fn items_for_proportion(share: f64, width: f64, level: f64) -> Result<usize,
 /// ```
 pub fn items_for_mean(standard_deviation: f64, width: f64, level: f64) -> Result<usize, Error> {
     check_level(level)?;
-    check_range("standard_deviation", standard_deviation, f64::MIN_POSITIVE, f64::MAX)?;
+    check_range("standard_deviation", None, standard_deviation, [f64::MIN_POSITIVE, f64::MAX])?;
     smallest(2, width, |n| Ok(2.0 * student_t(n, level) * (standard_deviation / (n as f64).sqrt())))
 }
 
@@ -100,8 +100,8 @@ pub fn items_for_correlation(r: f64, width: f64, level: f64) -> Result<usize, Er
 /// ```
 pub fn items_for_paired_proportions(only_first: f64, only_second: f64, width: f64, level: f64) -> Result<usize, Error> {
     check_level(level)?;
-    check_range("only_first", only_first, 0.0, 1.0)?;
-    check_range("only_second", only_second, 0.0, 1.0 - only_first)?;
+    check_range("only_first", None, only_first, [0.0, 1.0])?;
+    check_range("only_second", None, only_second, [0.0, 1.0 - only_first])?;
     let difference = only_second - only_first;
     // Of the differences -1, 0 and 1, by n.
     let variance = only_first + only_second - difference * difference;
@@ -118,17 +118,9 @@ fn student_t(n: usize, level: f64) -> f64 {
     student_t_quantile(0.5 + level / 2.0, (n - 1) as f64)
 }
 
-fn check_range(argument: &'static str, value: f64, low: f64, high: f64) -> Result<(), Error> {
-    if (low..=high).contains(&value) {
-        Ok(())
-    } else {
-        Err(Error::OutOfRange { argument, index: None, value, low, high })
-    }
-}
-
 /// The smallest n from `least` on with `width_at(n)`, which falls with n, at most `width`.
 fn smallest(least: usize, width: f64, width_at: impl Fn(usize) -> Result<f64, Error>) -> Result<usize, Error> {
-    check_range("width", width, f64::MIN_POSITIVE, f64::MAX)?;
+    check_range("width", None, width, [f64::MIN_POSITIVE, f64::MAX])?;
     if width_at(least)? <= width {
         return Ok(least);
     }

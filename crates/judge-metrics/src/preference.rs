@@ -53,7 +53,7 @@ use std::cmp::Ordering;
 use std::fmt;
 
 use crate::Error;
-use crate::input::{check_finite, check_lengths};
+use crate::input::{check_finite, check_lengths, check_range};
 
 /// A verdict on a pair of items.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -86,9 +86,7 @@ impl Preference {
     /// [`Error::NonFinite`] for a score, [`Error::OutOfRange`] for a `margin` that is negative or not finite.
     pub fn from_scores(scores: [f64; 2], margin: f64) -> Result<Self, Error> {
         check_finite("scores", &scores)?;
-        if !(0.0..=f64::MAX).contains(&margin) {
-            return Err(Error::OutOfRange { argument: "margin", index: None, value: margin, low: 0.0, high: f64::MAX });
-        }
+        check_range("margin", None, margin, [0.0, f64::MAX])?;
         let [first, second] = scores;
         Ok(if first - second > margin {
             Self::First
@@ -109,9 +107,7 @@ impl Preference {
     pub fn from_probability(p: f64, margin: f64) -> Result<Self, Error> {
         for (argument, value, high) in [("p", p, 1.0), ("margin", margin, 0.5)] {
             check_finite(argument, &[value])?;
-            if !(0.0..=high).contains(&value) {
-                return Err(Error::OutOfRange { argument, index: None, value, low: 0.0, high });
-            }
+            check_range(argument, None, value, [0.0, high])?;
         }
         Self::from_scores([p - 0.5, 0.0], margin)
     }

@@ -3,7 +3,7 @@
 use std::iter::Sum;
 
 use crate::distribution::{beta_quantile, normal_two_sided_quantile};
-use crate::input::check_level;
+use crate::input::{check_level, check_range};
 use crate::{Error, Interval};
 
 /// A share, with the counts it is made of.
@@ -29,10 +29,7 @@ impl Proportion {
     ///
     /// [`Error::Undefined`] for a share of nothing, [`Error::OutOfRange`] for more than there are.
     pub fn estimate(&self) -> Result<f64, Error> {
-        if self.count > self.n {
-            let (value, high) = (self.count as f64, self.n as f64);
-            return Err(Error::OutOfRange { argument: "count", index: None, value, low: 0.0, high });
-        }
+        check_range("count", None, self.count as f64, [0.0, self.n as f64])?;
         if self.n == 0 {
             return Err(Error::Undefined { statistic: "proportion", reason: "no item to take a share of" });
         }
@@ -45,6 +42,7 @@ impl Proportion {
     /// # Errors
     ///
     /// [`Error::LevelOutOfRange`], and those of [`estimate`](Self::estimate).
+    #[doc(alias = "proportion_confint")]
     pub fn wilson(&self, level: f64) -> Result<Interval, Error> {
         check_level(level)?;
         let p = self.estimate()?;
@@ -65,6 +63,7 @@ impl Proportion {
     /// # Errors
     ///
     /// [`Error::LevelOutOfRange`], and those of [`estimate`](Self::estimate).
+    #[doc(alias = "proportion_confint")]
     pub fn clopper_pearson(&self, level: f64) -> Result<Interval, Error> {
         check_level(level)?;
         self.estimate()?;

@@ -4,6 +4,7 @@ use super::expectation::{AnnotatorModel, Expected, Parameters};
 use super::patterns::Patterns;
 use crate::Error;
 use crate::agreement::PlacedRatings;
+use crate::input::check_range;
 
 /// The label that is right of each subject, and how good each annotator is, from labels alone: Dawid and Skene's model (1979), by expectation maximisation.
 ///
@@ -161,14 +162,11 @@ impl DawidSkene {
 
     fn check(&self) -> Result<(), Error> {
         let settings = [
-            ("smoothing", self.smoothing, 0.0, 1e9),
-            ("tolerance", self.tolerance, 0.0, 1.0),
-            ("max_iterations", self.max_iterations as f64, 1.0, f64::MAX),
+            ("smoothing", self.smoothing, [0.0, 1e9]),
+            ("tolerance", self.tolerance, [0.0, 1.0]),
+            ("max_iterations", self.max_iterations as f64, [1.0, f64::MAX]),
         ];
-        match settings.into_iter().find(|(_, value, low, high)| !(*low..=*high).contains(value)) {
-            Some((argument, value, low, high)) => Err(Error::OutOfRange { argument, index: None, value, low, high }),
-            None => Ok(()),
-        }
+        settings.into_iter().try_for_each(|(argument, value, ends)| check_range(argument, None, value, ends))
     }
 
     fn aggregated(

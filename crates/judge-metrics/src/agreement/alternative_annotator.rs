@@ -1,6 +1,6 @@
 use crate::agreement::leave_one_out::{ScoredAnnotator, check_ratings, leave_one_out};
 use crate::distribution::student_t_tail;
-use crate::input::check_level;
+use crate::input::{check_level, check_range};
 use crate::means::sample_mean;
 use crate::multiplicity::Adjustment;
 use crate::{Error, Estimate, Proportion};
@@ -164,11 +164,7 @@ impl AlternativeAnnotatorTest {
                 high: 1.0,
             });
         }
-        if self.min_items < 2 {
-            let (value, high) = (self.min_items as f64, f64::MAX);
-            return Err(Error::OutOfRange { argument: "min_items", index: None, value, low: 2.0, high });
-        }
-        Ok(())
+        check_range("min_items", None, self.min_items as f64, [2.0, f64::MAX])
     }
 
     /// Anything, by a score of your own: how well something agrees with what the others, at least one, said of the same item; larger is better.

@@ -79,6 +79,7 @@ impl<L: PartialEq + Display> ConfusionMatrix<L> {
     /// # Errors
     ///
     /// None in practice: some class occurs. ([`Error::Undefined`] otherwise.)
+    #[doc(alias = "balanced_accuracy_score")]
     pub fn balanced_accuracy(&self) -> Result<Estimate, Error> {
         self.mean_of_classes("balanced accuracy", Average::Macro, ZeroDivision::LeftOut, RECALL)
     }
@@ -90,6 +91,7 @@ impl<L: PartialEq + Display> ConfusionMatrix<L> {
     /// # Errors
     ///
     /// [`Error::Undefined`] where one column has one label only; scikit-learn returns 0 there.
+    #[doc(alias = "matthews_corrcoef")]
     pub fn matthews(&self) -> Result<Estimate, Error> {
         const STATISTIC: &str = "Matthews' correlation";
         // In floats: products of counts exceed any integer.

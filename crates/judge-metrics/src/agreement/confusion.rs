@@ -100,12 +100,14 @@ impl<L: PartialEq + Display> ConfusionMatrix<L> {
     }
 
     /// Share of items that were given the right label. Its intervals are Wilson's and Clopper and Pearson's.
+    #[doc(alias = "accuracy_score")]
     pub fn accuracy(&self) -> Proportion {
         let right: u64 = (0..self.labels.len()).map(|label| self.counts[label * (self.labels.len() + 1)]).sum();
         Proportion { count: right as usize, n: self.n() as usize }
     }
 
     /// Scores of each class, in the order of the labels: `sklearn.metrics.precision_recall_fscore_support(average=None)`.
+    #[doc(alias = "precision_recall_fscore_support")]
     pub fn by_class(&self) -> Vec<ClassScores> {
         let (rows, columns) = (self.row_sums(), self.column_sums());
         (0..self.labels.len())
@@ -131,6 +133,8 @@ impl<L: PartialEq + Display> ConfusionMatrix<L> {
     /// # Errors
     ///
     /// [`Error::Undefined`] where chance alone agrees fully, because both columns have one and the same label; those of the weights.
+    #[doc(alias = "cohen_kappa_score")]
+    #[doc(alias = "cohens_kappa")]
     pub fn cohen_kappa(&self, weights: &AgreementWeights) -> Result<Estimate, Error> {
         let weights = weights.matrix(self.labels.len())?;
         cohen_kappa(&self.counts, &weights, &self.row_sums(), &self.column_sums())

@@ -27,6 +27,8 @@ use crate::{Error, Estimate, NullDistribution};
 /// assert_eq!((round(interval.low), round(interval.high)), (0.02, 0.76));
 /// # Ok::<(), judge_metrics::Error>(())
 /// ```
+#[doc(alias = "intraclass_corr")]
+#[doc(alias = "icc")]
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct IntraclassCorrelations(MeanSquares);
 

@@ -1,7 +1,7 @@
 use crate::Error;
 use crate::distribution::{binomial_two_sided, normal_tail};
+use crate::groups::clusters;
 use crate::input::check_lengths;
-use crate::resampling::clusters;
 
 /// Which form of McNemar's test.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

@@ -1,7 +1,7 @@
 //! The win rate that would be if answers were equally long: the idea of AlpacaEval 2 (Dubois et al., 2024). Its numbers are not those of the leaderboard: [`LengthControlled`] lists what differs.
 
 use crate::estimate::Spread;
-use crate::input::{check_finite, check_lengths, check_varies};
+use crate::input::{check_each_in, check_finite, check_lengths, check_range, check_varies};
 use crate::newton::{Cholesky, Likelihood, log_logistic, logistic, maximise};
 use crate::{Error, Estimate};
 
@@ -71,13 +71,8 @@ impl LengthControlled {
             return Err(Error::TooFewItems { required: 2, found: n });
         }
         check_finite("preferences", preferences)?;
-        if let Some(index) = preferences.iter().position(|p| !(0.0..=1.0).contains(p)) {
-            let value = preferences[index];
-            return Err(Error::OutOfRange { argument: "preferences", index: Some(index), value, low: 0.0, high: 1.0 });
-        }
-        if !(self.l2 >= 0.0 && self.l2.is_finite()) {
-            return Err(Error::OutOfRange { argument: "l2", index: None, value: self.l2, low: 0.0, high: f64::MAX });
-        }
+        check_each_in("preferences", preferences, [0.0, 1.0])?;
+        check_range("l2", None, self.l2, [0.0, f64::MAX])?;
         let differences: Vec<f64> = lengths.iter().map(|[system, baseline]| system - baseline).collect();
         check_finite("lengths", &differences)?;
         check_varies("lengths", &differences)?;

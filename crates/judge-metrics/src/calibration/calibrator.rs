@@ -2,7 +2,7 @@ use super::conformal::{conformal_rank, required_items};
 use super::curves::{Curves, kth_smallest};
 use super::{Direction, IsotonicRegression};
 use crate::correlation::spearman;
-use crate::input::{check_finite, check_paired, check_varies, in_range};
+use crate::input::{check_each_in, check_finite, check_paired, check_varies, in_range};
 use crate::resampling::{check_folds, folds_of};
 use crate::{Error, Interval};
 
@@ -128,10 +128,7 @@ impl Calibrator {
         }
         if let Some([low, high]) = self.range {
             check_finite("range", &[low, high])?;
-            if let Some(index) = human.iter().position(|human| !(low..=high).contains(human)) {
-                let value = human[index];
-                return Err(Error::OutOfRange { argument: "human", index: Some(index), value, low, high });
-            }
+            check_each_in("human", human, [low, high])?;
         }
         check_varies("scores", scores)?;
         check_varies("human", human)

@@ -1,4 +1,4 @@
-use crate::input::{check_finite, check_lengths, check_level, in_range};
+use crate::input::{check_each_in, check_finite, check_lengths, check_level, in_range};
 use crate::prediction::errors::check_predictions;
 use crate::{Error, Interval};
 
@@ -136,16 +136,7 @@ fn around(prediction: f64, radius: f64, level: f64) -> Result<Interval, Error> {
 
 fn check_difficulty(difficulty: &[f64]) -> Result<(), Error> {
     check_finite("difficulty", difficulty)?;
-    match difficulty.iter().position(|&difficulty| difficulty <= 0.0) {
-        Some(index) => Err(Error::OutOfRange {
-            argument: "difficulty",
-            index: Some(index),
-            value: difficulty[index],
-            low: f64::MIN_POSITIVE,
-            high: f64::MAX,
-        }),
-        None => Ok(()),
-    }
+    check_each_in("difficulty", difficulty, [f64::MIN_POSITIVE, f64::MAX])
 }
 
 /// The ⌈(n + 1) · level⌉-th smallest score: a new exchangeable score is at most that with probability at least `level`.

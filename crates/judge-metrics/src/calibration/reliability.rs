@@ -1,4 +1,5 @@
 use crate::estimate::{SHARE, Spread};
+use crate::input::check_range;
 use crate::prediction::scoring::check_forecasts;
 use crate::sum::sum;
 use crate::{Error, Estimate};
@@ -72,6 +73,7 @@ impl ReliabilityBin {
 /// assert!((curve.expected_calibration_error() - 0.07).abs() < 1e-15);
 /// # Ok::<(), judge_metrics::Error>(())
 /// ```
+#[doc(alias = "calibration_curve")]
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
@@ -94,9 +96,7 @@ impl ReliabilityCurve {
     pub fn new(outcomes: &[bool], probabilities: &[f64], binning: Binning) -> Result<Self, Error> {
         check_forecasts(outcomes, probabilities)?;
         let (Binning::EqualWidth { bins } | Binning::EqualMass { bins }) = binning;
-        if bins == 0 {
-            return Err(Error::OutOfRange { argument: "bins", index: None, value: 0.0, low: 1.0, high: f64::MAX });
-        }
+        check_range("bins", None, bins as f64, [1.0, f64::MAX])?;
         let n = outcomes.len();
         // Adding +0 turns -0 into +0, so that the total order agrees with `==` on finite numbers.
         let mut items: Vec<(f64, bool)> =

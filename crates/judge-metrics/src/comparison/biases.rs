@@ -6,8 +6,9 @@ use crate::Error;
 use crate::bias::position::{first_shown, order_effect};
 use crate::bias::self_preference;
 use crate::bias::verbosity::{equal_opportunity, length_preference};
+use crate::groups::clusters;
 use crate::preference::{Preference, TwoOrder, Unparsed};
-use crate::resampling::{Bootstrap, clusters};
+use crate::resampling::Bootstrap;
 
 /// What is known of one pair. All is about its items, `First` being the first one as the pair is given.
 #[derive(Debug, Clone, PartialEq)]

@@ -3,11 +3,10 @@
 //! A correlation of all rows rewards a judge that merely knows which questions are hard. Both statistics here ask whether it orders the answers to the same question as
 //! people do. Clusters weigh alike, whatever their size, and those too small or too even to define the statistic are counted in the method's text.
 
-use std::collections::BTreeMap;
-
 use super::Reported;
 use super::collector::Collector;
 use crate::correlation::{grouped_correlation, pairwise_accuracy, spearman};
+use crate::groups::rows_by_group;
 use crate::{Error, Estimate};
 
 /// Pairs are held in memory, 24 bytes each: of a few clusters of many rows there would be gigabytes.
@@ -35,9 +34,8 @@ pub(super) fn compare(found: &mut Collector<'_>, predicted: &[f64], human: &[f64
         let more = if undefined == 0 { String::new() } else { format!("; undefined in {undefined} more") };
         found.add(of_ranks, reported(within.map(|within| within.mean), more));
     }
-    let mut sizes: BTreeMap<&str, usize> = BTreeMap::new();
-    clusters.iter().for_each(|cluster| *sizes.entry(cluster).or_default() += 1);
-    if sizes.values().map(|n| n * (n - 1) / 2).sum::<usize>() > MOST_PAIRS {
+    let n_pairs = |rows: &Vec<usize>| rows.len() * (rows.len() - 1) / 2;
+    if rows_by_group(&clusters).values().map(n_pairs).sum::<usize>() > MOST_PAIRS {
         found.undefined(of_pairs, "clusters are too large: there are more than 20,000,000 pairs within them");
     } else if found.starts(of_pairs) {
         let pairs = pairwise_accuracy(human, predicted, &clusters);

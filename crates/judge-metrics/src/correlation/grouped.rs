@@ -1,6 +1,6 @@
+use crate::groups::clusters;
 use crate::input::{check_lengths, check_paired};
 use crate::means::sample_mean;
-use crate::resampling::clusters;
 use crate::{Error, Estimate};
 
 /// The mean over groups of a correlation within each.

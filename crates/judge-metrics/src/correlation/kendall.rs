@@ -44,6 +44,7 @@ const EXACT_LIMIT: usize = 2_000;
 /// assert_eq!(tau.null_distribution(), Some(NullDistribution::Permutation));
 /// # Ok::<(), judge_metrics::Error>(())
 /// ```
+#[doc(alias = "kendalltau")]
 pub fn kendall_tau_b(x: &[f64], y: &[f64], test: KendallTest) -> Result<Estimate, Error> {
     check_paired(x, y, 2)?;
     check_varies("x", x)?;
@@ -67,6 +68,7 @@ pub fn kendall_tau_b(x: &[f64], y: &[f64], test: KendallTest) -> Result<Estimate
 /// assert_eq!(tau.estimate, 1.0);
 /// # Ok::<(), judge_metrics::Error>(())
 /// ```
+#[doc(alias = "kendalltau")]
 pub fn kendall_tau_c(x: &[f64], y: &[f64], test: KendallTest) -> Result<Estimate, Error> {
     check_paired(x, y, 2)?;
     check_varies("x", x)?;

@@ -1,6 +1,5 @@
-use std::collections::BTreeMap;
-
-use crate::input::{check_finite, check_lengths, check_paired};
+use crate::groups::rows_by_group;
+use crate::input::{check_finite, check_lengths, check_paired, check_range};
 use crate::means::mean_of;
 use crate::{Error, Estimate};
 
@@ -41,12 +40,8 @@ impl Pairs {
     fn new<G: Ord>(human: &[f64], scores: &[f64], groups: &[G]) -> Result<Self, Error> {
         check_paired(human, scores, 2)?;
         check_lengths("groups", groups.len(), "human", human.len())?;
-        let mut members: BTreeMap<&G, Vec<usize>> = BTreeMap::new();
-        for (row, group) in groups.iter().enumerate() {
-            members.entry(group).or_default().push(row);
-        }
         let mut found = Self { pairs: Vec::new(), groups: Vec::new() };
-        for rows in members.values().filter(|rows| rows.len() > 1) {
+        for rows in rows_by_group(groups).values().filter(|rows| rows.len() > 1) {
             let (mut n, mut right) = (0, 0);
             for (place, &a) in rows.iter().enumerate() {
                 for &b in &rows[..place] {
@@ -136,15 +131,7 @@ pub fn pairwise_accuracy_at<G: Ord>(
     groups: &[G],
     threshold: f64,
 ) -> Result<PairwiseAccuracy, Error> {
-    if !(threshold >= 0.0 && threshold.is_finite()) {
-        return Err(Error::OutOfRange {
-            argument: "threshold",
-            index: None,
-            value: threshold,
-            low: 0.0,
-            high: f64::MAX,
-        });
-    }
+    check_range("threshold", None, threshold, [0.0, f64::MAX])?;
     let all = Pairs::new(human, scores, groups)?;
     let mut right: Vec<i64> = all.groups.iter().map(|(_, right)| *right).collect();
     for pair in all.pairs.iter().filter(|pair| pair.distance <= threshold) {

@@ -22,6 +22,8 @@ use crate::{Error, Estimate, NullDistribution};
 /// assert!((r.estimate - 0.831_522).abs() < 1e-6 && (r.p_value()? - 0.168_478).abs() < 1e-6);
 /// # Ok::<(), judge_metrics::Error>(())
 /// ```
+#[doc(alias = "pearsonr")]
+#[doc(alias = "pointbiserialr")]
 pub fn pearson(x: &[f64], y: &[f64]) -> Result<Estimate, Error> {
     check_paired(x, y, 2)?;
     check_varies("x", x)?;

@@ -24,6 +24,7 @@ use crate::{Error, Estimate, NullDistribution};
 /// assert!((rho.estimate - 0.8).abs() < 1e-15 && (rho.p_value()? - 0.2).abs() < 1e-15);
 /// # Ok::<(), judge_metrics::Error>(())
 /// ```
+#[doc(alias = "spearmanr")]
 pub fn spearman(x: &[f64], y: &[f64]) -> Result<Estimate, Error> {
     check_paired(x, y, 2)?;
     check_varies("x", x)?;

@@ -41,6 +41,7 @@ pub enum TauWeights {
 /// assert!(top.estimate < 0.7 && bottom.estimate > 0.9);
 /// # Ok::<(), judge_metrics::Error>(())
 /// ```
+#[doc(alias = "weightedtau")]
 pub fn weighted_tau(x: &[f64], y: &[f64], weights: TauWeights) -> Result<Estimate, Error> {
     check_paired(x, y, 2)?;
     check_varies("x", x)?;

@@ -9,8 +9,9 @@ use super::parts::{Part, sum_of_parts};
 use super::prediction_powered::{Rows, check_columns, clustered_parts, effective_sample_size, powered_parts};
 use super::sample::{EQUAL_ITEMS, mean_of};
 use crate::calibration::Direction;
+use crate::groups::clusters;
 use crate::input::check_lengths;
-use crate::resampling::{check_folds, clusters, folds_of};
+use crate::resampling::{check_folds, folds_of};
 use crate::{Error, Estimate, Proportion};
 
 /// The mean human score from few labels and many scores of a judge that has a scale of its own: the judge is calibrated to the human scale by

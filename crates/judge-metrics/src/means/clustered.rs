@@ -2,8 +2,8 @@
 
 use super::sample::{EQUAL_ITEMS, root_mean_square};
 use crate::estimate::{SHARE, Spread, UNBOUNDED};
+use crate::groups::clusters;
 use crate::input::{check_finite, check_lengths, in_range};
-use crate::resampling::clusters;
 use crate::sum::sum;
 use crate::{Error, Estimate, Proportion};
 

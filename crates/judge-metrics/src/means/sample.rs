@@ -27,6 +27,7 @@ use crate::{Error, Estimate, Proportion};
 /// assert!((interval.low - 1.401_543_5).abs() < 1e-7 && (interval.high - 6.598_456_5).abs() < 1e-7);
 /// # Ok::<(), judge_metrics::Error>(())
 /// ```
+#[doc(alias = "ttest_1samp")]
 pub fn sample_mean(values: &[f64]) -> Result<Estimate, Error> {
     check_finite("values", values)?;
     Ok(mean_of("mean", values)?.tested_against_zero(EQUAL_ITEMS))

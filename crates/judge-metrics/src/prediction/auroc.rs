@@ -25,6 +25,7 @@ use crate::{Error, Estimate};
 /// assert_eq!(auroc.estimate, 0.75);
 /// # Ok::<(), judge_metrics::Error>(())
 /// ```
+#[doc(alias = "roc_auc_score")]
 pub fn auroc(outcomes: &[bool], scores: &[f64]) -> Result<Estimate, Error> {
     check_scores("AUROC", outcomes, "scores", scores)?;
     let placements = Placements::new(outcomes, scores);

@@ -88,6 +88,7 @@ pub fn precision_recall_curve(outcomes: &[bool], scores: &[f64]) -> Result<Vec<P
 /// assert!((precision.estimate - 0.833_333_3).abs() < 1e-7);
 /// # Ok::<(), judge_metrics::Error>(())
 /// ```
+#[doc(alias = "average_precision_score")]
 pub fn average_precision(outcomes: &[bool], scores: &[f64]) -> Result<Estimate, Error> {
     let curve = precision_recall_curve(outcomes, scores)?;
     if !outcomes.contains(&false) {

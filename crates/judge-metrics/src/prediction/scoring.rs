@@ -19,6 +19,7 @@ use crate::{Error, Estimate};
 /// assert!((score.estimate - 0.037_5).abs() < 1e-15);
 /// # Ok::<(), judge_metrics::Error>(())
 /// ```
+#[doc(alias = "brier_score_loss")]
 pub fn brier_score(outcomes: &[bool], probabilities: &[f64]) -> Result<Estimate, Error> {
     check_forecasts(outcomes, probabilities)?;
     let squares: Vec<f64> =

@@ -1,6 +1,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::Error;
+use crate::input::{check_amount, check_range};
 use crate::newton::{Cholesky, Likelihood, log_logistic, logistic, maximise};
 use crate::preference::Preference;
 use crate::ranking::{Comparison, FittedBradleyTerry};
@@ -102,17 +103,6 @@ impl Pairs {
     }
 }
 
-/// That a number which came with comparison `index` is in [0, `high`].
-pub(super) fn check_amount(argument: &'static str, index: usize, value: f64, high: f64) -> Result<(), Error> {
-    if !value.is_finite() {
-        Err(Error::NonFinite { argument, index, value })
-    } else if (0.0..=high).contains(&value) {
-        Ok(())
-    } else {
-        Err(Error::OutOfRange { argument, index: Some(index), value, low: 0.0, high })
-    }
-}
-
 /// All names once, in ascending order, and their numbers.
 pub(super) fn numbered<'a>(names: impl Iterator<Item = &'a str>) -> (Vec<&'a str>, BTreeMap<&'a str, usize>) {
     let names: BTreeSet<&str> = names.collect();
@@ -195,10 +185,7 @@ impl BradleyTerry {
         pairs: &BTreeMap<[usize; 2], Pair>,
         n_comparisons: usize,
     ) -> Result<(), Error> {
-        if !(self.prior_precision >= 0.0 && self.prior_precision.is_finite()) {
-            let (value, low, high) = (self.prior_precision, 0.0, f64::MAX);
-            return Err(Error::OutOfRange { argument: "prior_precision", index: None, value, low, high });
-        }
+        check_range("prior_precision", None, self.prior_precision, [0.0, f64::MAX])?;
         if names.is_empty() || (n_comparisons == 0 && self.prior_precision == 0.0) {
             return Err(Error::TooFewItems { required: 1, found: 0 });
         }

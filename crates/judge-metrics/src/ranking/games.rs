@@ -2,12 +2,12 @@
 //!
 //! Without covariates and clusters, comparisons of a pair of items add up, and `bradley_terry.rs` is enough; here each comparison keeps what came with it.
 
-use super::bradley_terry::{Pairs, check_amount, numbered, of_sum_zero};
+use super::bradley_terry::{Pairs, numbered, of_sum_zero};
 use crate::Error;
-use crate::input::{check_finite, check_lengths};
+use crate::groups::clusters;
+use crate::input::{check_amount, check_finite, check_lengths};
 use crate::newton::{Likelihood, log_logistic, logistic};
 use crate::ranking::{BradleyTerry, Comparison, FittedBradleyTerry, TieModel};
-use crate::resampling::clusters;
 
 /// A comparison and what may come with it: how much it counts, what else may have decided it, and what it shares with others.
 #[derive(Debug, Clone, Copy, PartialEq)]

@@ -1,6 +1,5 @@
-use std::collections::BTreeMap;
-
 use crate::distribution::{normal_cdf, normal_quantile, normal_two_sided_quantile};
+use crate::groups::clusters;
 use crate::input::{check_level, check_paired};
 use crate::resampling::stream::{Purpose, below, parallel, stream};
 use crate::sum::sum;
@@ -31,8 +30,10 @@ use crate::{Error, Interval};
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Bootstrap {
     /// Number of resamples, at least 1.
+    #[doc(alias = "n_resamples")]
     pub resamples: usize,
     /// Nominal coverage of the interval, in (0, 1).
+    #[doc(alias = "confidence_level")]
     pub level: f64,
     /// Chooses the resamples.
     pub seed: u64,
@@ -266,20 +267,6 @@ impl Bootstrap {
             undefined,
         })
     }
-}
-
-/// Indices of the rows of each group, groups in the order of their first rows.
-pub(crate) fn clusters<G: Ord>(groups: &[G]) -> Vec<Vec<usize>> {
-    let mut known: BTreeMap<&G, usize> = BTreeMap::new();
-    let mut clusters: Vec<Vec<usize>> = Vec::new();
-    for (row, group) in groups.iter().enumerate() {
-        let cluster = *known.entry(group).or_insert(clusters.len());
-        if cluster == clusters.len() {
-            clusters.push(Vec::new());
-        }
-        clusters[cluster].push(row);
-    }
-    clusters
 }
 
 fn none(reason: &'static str) -> Error {

@@ -1,5 +1,6 @@
 use crate::Error;
-use crate::resampling::bootstrap::{acceleration_of, clusters, finite, without_each};
+use crate::groups::clusters;
+use crate::resampling::bootstrap::{acceleration_of, finite, without_each};
 use crate::resampling::stream::parallel;
 use crate::resampling::{Bootstrap, BootstrapInterval, BootstrapMethod};
 

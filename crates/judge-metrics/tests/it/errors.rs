@@ -90,3 +90,11 @@ fn messages_say_what_and_where() {
         assert_eq!(error.to_string(), message);
     }
 }
+
+#[test]
+fn a_range_without_an_end_is_said_in_few_digits() {
+    let far = judge_metrics::preference::Preference::from_scores([1.0, 2.0], -0.5).unwrap_err();
+    assert_eq!(far.to_string(), "margin is -0.5, not in [0, 1.79769e308]");
+    let share = judge_metrics::planning::items_for_proportion(1.25, 0.1, 0.95).unwrap_err();
+    assert_eq!(share.to_string(), "share is 1.25, not in [0, 1]");
+}

@@ -2,7 +2,7 @@
 
 use super::CalibratedMean;
 use super::cross_fit::{CrossFit, extrapolated};
-use crate::input::{check_finite, check_lengths, in_range};
+use crate::input::{check_finite, check_lengths, check_range, in_range};
 use crate::means::parts::{Part, sum_of_parts};
 use crate::resampling::{check_folds, folds_of};
 use crate::{Error, Estimate, Proportion};
@@ -57,15 +57,7 @@ impl TransportCheck {
     /// Those of [`Estimate::interval`]; [`Error::NonFinite`], [`Error::OutOfRange`] for a margin that is not above 0.
     pub fn verdict(&self, margin: f64, level: f64) -> Result<TransportVerdict, Error> {
         check_finite("margin", &[margin])?;
-        if margin <= 0.0 {
-            return Err(Error::OutOfRange {
-                argument: "margin",
-                index: None,
-                value: margin,
-                low: f64::MIN_POSITIVE,
-                high: f64::MAX,
-            });
-        }
+        check_range("margin", None, margin, [f64::MIN_POSITIVE, f64::MAX])?;
         let interval = self.residual.interval(level)?;
         Ok(if interval.low >= -margin && interval.high <= margin {
             TransportVerdict::Holds

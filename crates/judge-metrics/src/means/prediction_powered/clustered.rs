@@ -1,9 +1,9 @@
 use super::{PoweredMean, PredictionPoweredMean, STATISTIC, Tuning, check_columns, checked, effective_sample_size};
 use crate::Error;
+use crate::groups::clusters;
 use crate::input::{check_lengths, check_varies, in_range};
 use crate::means::clustered_mean;
 use crate::means::parts::{Part, sum_of_parts};
-use crate::resampling::clusters;
 use crate::sum::{dot, sum};
 
 impl PredictionPoweredMean {

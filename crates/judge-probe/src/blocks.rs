@@ -20,6 +20,7 @@ use crate::{Error, FittedTransformer, Matrix, Transformer};
 /// assert_eq!(scaled.values(), [-1.0, -1.0, -1.0, 1.0, 1.0, 1.0]);
 /// # Ok::<(), judge_probe::Error>(())
 /// ```
+#[doc(alias = "ColumnTransformer")]
 #[derive(Debug, Clone, PartialEq)]
 pub struct Blocks<T> {
     /// The blocks, which together cover all features in order.

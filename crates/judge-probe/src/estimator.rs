@@ -39,6 +39,7 @@ pub trait FittedTransformer: Send + Sync {
 /// Everything that fits and compares estimators takes either: [`Pipeline`](crate::Pipeline), [`cross_val_score`](crate::cross_val_score),
 /// [`cross_val_predict`](crate::cross_val_predict), [`GridSearch`](crate::GridSearch) and [`LayerSelection`](crate::LayerSelection). The type of
 /// the labels decides what may score predictions, see [`Scorer`](crate::Scorer).
+#[doc(alias = "BaseEstimator")]
 pub trait Estimator: Clone + Sync {
     /// What is learnt and predicted of a row.
     type Label: Copy + Send + Sync;

@@ -3,7 +3,7 @@
 //! | settings | fitted | like scikit-learn's |
 //! |---|---|---|
 //! | [`StandardScaler`] | [`FittedStandardScaler`] | `sklearn.preprocessing.StandardScaler` |
-//! | [`LinearSvc`] | [`FittedLinearSvc`] | `sklearn.svm.SVC(kernel="linear")` |
+//! | [`LinearKernelSvc`] | [`FittedLinearKernelSvc`] | `sklearn.svm.SVC(kernel="linear")` |
 //! | [`LogisticRegression`] | [`FittedLogisticRegression`] | `sklearn.linear_model.LogisticRegression` |
 //! | [`OrdinalRegression`] | [`FittedOrdinalRegression`] | statsmodels' `OrderedModel(distr="logit")`, with a penalty |
 //! | [`Pca`] | [`FittedPca`] | `sklearn.decomposition.PCA` |
@@ -81,7 +81,7 @@ mod labels;
 mod layer_selection;
 mod linear_classifier;
 mod linear_functions;
-mod linear_svc;
+mod linear_kernel_svc;
 #[cfg(feature = "linfa")]
 mod linfa_classifier;
 mod logistic_regression;
@@ -133,7 +133,7 @@ pub use layer_selection::{
     FittedLayerProbe, LayerSelection, LayerView, NestedSelection, ScoredView, SelectedLayers, SelectionStep,
 };
 pub use linear_classifier::LinearClassifier;
-pub use linear_svc::{FittedLinearSvc, LinearSvc};
+pub use linear_kernel_svc::{FittedLinearKernelSvc, LinearKernelSvc};
 #[cfg(feature = "linfa")]
 pub use linfa_classifier::{FittedLinfaClassifier, LinfaClassifier};
 pub use logistic_regression::{FittedLogisticRegression, LogisticRegression};

@@ -199,12 +199,14 @@ pub struct SplitScores {
 
 impl SplitScores {
     /// The mean over splits; `None` where one of them has no score, or there are none.
+    #[doc(alias = "mean_test_score")]
     pub fn mean(&self) -> Option<f64> {
         let scores = self.defined()?;
         Some(pairwise_sum(&scores) / scores.len() as f64)
     }
 
     /// The standard deviation over splits, dividing by their number (`std_test_score`); `None` as for the mean.
+    #[doc(alias = "std_test_score")]
     pub fn deviation(&self) -> Option<f64> {
         let (scores, mean) = (self.defined()?, self.mean()?);
         let squares: Vec<f64> = scores.iter().map(|score| (score - mean) * (score - mean)).collect();

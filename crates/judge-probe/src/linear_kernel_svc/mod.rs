@@ -26,19 +26,20 @@ use smo::{TwoClasses, mirror_lower};
 /// wins is put to the vote; see [`DecisionRule::OneVsOne`].
 ///
 /// ```
-/// use judge_probe::{Estimator, FittedClassifier, LinearSvc, Matrix};
+/// use judge_probe::{Estimator, FittedClassifier, LinearKernelSvc, Matrix};
 ///
 /// # fn main() -> Result<(), judge_probe::Error> {
 /// let features = Matrix::from_rows([[0.0], [1.0], [3.0], [4.0]])?;
-/// let fitted = LinearSvc { c: 10.0, ..LinearSvc::default() }.fit(&features, &[0, 0, 1, 1])?;
+/// let fitted = LinearKernelSvc { c: 10.0, ..LinearKernelSvc::default() }.fit(&features, &[0, 0, 1, 1])?;
 /// // The margin reaches from 1 to 3.
 /// let decisions = fitted.decision_function(&features)?;
 /// assert!((decisions.values()[1] + 1.0).abs() < 1e-9 && (decisions.values()[2] - 1.0).abs() < 1e-9);
 /// # Ok(())
 /// # }
 /// ```
+#[doc(alias = "SVC")]
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct LinearSvc {
+pub struct LinearKernelSvc {
     /// Inverse strength of the penalty, above 0.
     /// scikit-learn's `C`, the weight of a row's loss next to ‖w‖² / 2. There is no division by the number of rows, so
     /// that more rows weaken the penalty.
@@ -54,7 +55,7 @@ pub struct LinearSvc {
     pub max_iter: usize,
 }
 
-impl Default for LinearSvc {
+impl Default for LinearKernelSvc {
     /// c 1, uniform weights, tol 1e-8, max_iter 10 000 000.
     ///
     /// scikit-learn's tol is 1e-3; the tighter one leaves less to the order of the rows and of the arithmetic.
@@ -63,9 +64,9 @@ impl Default for LinearSvc {
     }
 }
 
-/// The linear functions that a [`LinearSvc`] found.
+/// The linear functions that a [`LinearKernelSvc`] found.
 #[derive(Debug, Clone, PartialEq)]
-pub struct FittedLinearSvc {
+pub struct FittedLinearKernelSvc {
     /// Of [`DecisionRule::OneVsOne`], a function for every two classes.
     linear: LinearClassifier,
     /// `[n_classes (n_classes − 1) / 2]`.
@@ -106,7 +107,7 @@ impl Pair {
     /// The first class is the positive one, as libsvm has it, so that a function above 0 is a vote for it.
     ///
     /// [`Error::NotConverged`].
-    fn solve(&self, settings: &LinearSvc, weights: &[f64]) -> Result<(Vec<f64>, f64, usize), Error> {
+    fn solve(&self, settings: &LinearKernelSvc, weights: &[f64]) -> Result<(Vec<f64>, f64, usize), Error> {
         let sign = |&class: &usize| if class == self.first { 1.0 } else { -1.0 };
         let problem = TwoClasses {
             products: self.products.as_ref(),
@@ -127,7 +128,7 @@ impl Pair {
     }
 }
 
-impl LinearSvc {
+impl LinearKernelSvc {
     /// [`Error::InvalidC`], [`Error::InvalidTol`].
     fn check(&self) -> Result<(), Error> {
         if !(self.c.is_finite() && self.c > 0.0) {
@@ -147,7 +148,7 @@ impl LinearSvc {
         settings: &[Self],
         features: &Matrix,
         labels: &EncodedLabels,
-    ) -> Result<Vec<Result<FittedLinearSvc, Error>>, Error> {
+    ) -> Result<Vec<Result<FittedLinearKernelSvc, Error>>, Error> {
         check_squares(features)?;
         let mut found: Vec<Result<Found, Error>> =
             settings.iter().map(|settings| settings.check().map(|()| Found::default())).collect();
@@ -171,15 +172,15 @@ impl LinearSvc {
             let coefficients = Matrix::new(coefficients, features.n_features())?;
             let rule = DecisionRule::OneVsOne;
             let linear = LinearClassifier::from_parts(rule, labels.classes.clone(), coefficients, intercepts)?;
-            Ok(FittedLinearSvc { linear, n_iter })
+            Ok(FittedLinearKernelSvc { linear, n_iter })
         };
         Ok(found.into_iter().map(fitted).collect())
     }
 }
 
-impl Estimator for LinearSvc {
+impl Estimator for LinearKernelSvc {
     type Label = i64;
-    type Fitted = FittedLinearSvc;
+    type Fitted = FittedLinearKernelSvc;
 
     /// Holds the inner products of the rows of two classes at a time and a copy of these rows: 8 m² + 8 m n_features bytes for the m rows of
     /// the two largest classes. [`GridSearch`](crate::GridSearch) and whatever else fits splits in parallel needs as much for each thread, however
@@ -204,7 +205,7 @@ impl Estimator for LinearSvc {
     }
 }
 
-impl FittedLinearSvc {
+impl FittedLinearKernelSvc {
     /// The functions and how they decide.
     pub fn linear(&self) -> &LinearClassifier {
         &self.linear
@@ -216,13 +217,13 @@ impl FittedLinearSvc {
     }
 }
 
-impl From<FittedLinearSvc> for LinearClassifier {
-    fn from(fitted: FittedLinearSvc) -> Self {
+impl From<FittedLinearKernelSvc> for LinearClassifier {
+    fn from(fitted: FittedLinearKernelSvc) -> Self {
         fitted.linear
     }
 }
 
-impl FittedEstimator for FittedLinearSvc {
+impl FittedEstimator for FittedLinearKernelSvc {
     type Label = i64;
 
     fn n_features(&self) -> usize {
@@ -239,7 +240,7 @@ impl FittedEstimator for FittedLinearSvc {
     }
 }
 
-impl FittedClassifier for FittedLinearSvc {
+impl FittedClassifier for FittedLinearKernelSvc {
     fn classes(&self) -> &[i64] {
         self.linear.classes()
     }

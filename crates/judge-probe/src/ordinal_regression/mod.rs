@@ -35,6 +35,7 @@ use objective::{Objective, Point};
 /// # Ok(())
 /// # }
 /// ```
+#[doc(alias = "OrderedModel")]
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct OrdinalRegression {
     /// Inverse strength of the penalty, above 0.

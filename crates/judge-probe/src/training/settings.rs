@@ -54,8 +54,9 @@ pub enum ProbeClassifier {
     /// Logistic regression, which has probabilities.
     #[default]
     Logistic,
-    /// A linear support vector machine, which has none.
-    LinearSvc,
+    /// A support vector machine with a linear kernel, which has none.
+    #[serde(rename = "linear_svc")] // as files have called it before
+    LinearKernelSvc,
 }
 
 impl Default for ProbeTraining {

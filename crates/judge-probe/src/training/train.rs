@@ -25,7 +25,7 @@ use super::{
 use crate::artefacts::{ArtefactCheck, ArtefactReport, LabelledTexts, Shift};
 use crate::{
     ClassWeight, Classifier, DataHash, Error, FeatureFamily, FittedEstimator, FittedProbe, IntoProbe, LayerSelection,
-    LayerView, LinearClassifier, LinearSvc, LogisticRegression, Pipeline, Predictions, ProbeOrigin, ProbedModel,
+    LayerView, LinearClassifier, LinearKernelSvc, LogisticRegression, Pipeline, Predictions, ProbeOrigin, ProbedModel,
     SavedProbe, Scoring, Split, StandardScaler, TfidfVectorizer, Validation, out_of_fold_scores,
 };
 
@@ -86,10 +86,13 @@ impl ProbeTraining {
                 LogisticRegression { c, class_weight: ClassWeight::Balanced, ..LogisticRegression::default() };
             (c, classifier)
         };
-        let svc = |&c: &f64| (c, LinearSvc { c, class_weight: ClassWeight::Balanced, ..LinearSvc::default() });
+        let svc =
+            |&c: &f64| (c, LinearKernelSvc { c, class_weight: ClassWeight::Balanced, ..LinearKernelSvc::default() });
         match self.classifier {
             ProbeClassifier::Logistic => self.train_with(self.c.iter().map(logistic).collect(), rows, signals, origin),
-            ProbeClassifier::LinearSvc => self.train_with(self.c.iter().map(svc).collect(), rows, signals, origin),
+            ProbeClassifier::LinearKernelSvc => {
+                self.train_with(self.c.iter().map(svc).collect(), rows, signals, origin)
+            }
         }
     }
 

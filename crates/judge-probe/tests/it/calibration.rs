@@ -2,8 +2,8 @@
 
 use judge_metrics::calibration::Calibrator;
 use judge_probe::{
-    Error, Estimator, GroupKFold, IntoProbe, KFold, LinearSvc, LogisticRegression, Matrix, OrdinalRegression, Pipeline,
-    Ridge, RidgeToClass, Split, StandardScaler, StratifiedKFold, calibrate_out_of_fold, cross_val_predict,
+    Error, Estimator, GroupKFold, IntoProbe, KFold, LinearKernelSvc, LogisticRegression, Matrix, OrdinalRegression,
+    Pipeline, Ridge, RidgeToClass, Split, StandardScaler, StratifiedKFold, calibrate_out_of_fold, cross_val_predict,
     out_of_fold_scores,
 };
 
@@ -72,7 +72,7 @@ fn what_cannot_be_calibrated_is_refused() {
     let (features, classes, human) = rows(2, 30, 3);
     let folds = KFold { n_splits: 3, shuffle: None }.split(30).unwrap();
     let calibrator = Calibrator::default();
-    let svc = calibrate_out_of_fold(&LinearSvc::default(), &features, &classes, &human, &folds, calibrator);
+    let svc = calibrate_out_of_fold(&LinearKernelSvc::default(), &features, &classes, &human, &folds, calibrator);
     let Err(Error::InSplit { split: 0, error }) = svc else { panic!("{svc:?}") };
     assert!(matches!(*error, Error::NoNumber { .. }), "{error}");
     assert!(error.to_string().contains("OneVsOne"), "{error}");

@@ -3,8 +3,8 @@
 use judge_probe::testing::{ContractBreach, check_estimator};
 use judge_probe::{
     Block, Blocks, ClassWeight, Error, Estimator, FeatureFamily, FittedClassifier, FittedEstimator,
-    FittedLogisticRegression, LinearSvc, LogisticRegression, Matrix, OrdinalRegression, Pca, Pipeline, Predictions,
-    RidgeToClass, StandardScaler,
+    FittedLogisticRegression, LinearKernelSvc, LogisticRegression, Matrix, OrdinalRegression, Pca, Pipeline,
+    Predictions, RidgeToClass, StandardScaler,
 };
 
 #[test]
@@ -12,7 +12,7 @@ fn classifiers_keep_their_contract() {
     for class_weight in [ClassWeight::Uniform, ClassWeight::Balanced] {
         check_estimator(&LogisticRegression { class_weight, ..LogisticRegression::default() }).unwrap();
         check_estimator(&OrdinalRegression { class_weight, ..OrdinalRegression::default() }).unwrap();
-        check_estimator(&LinearSvc { class_weight, ..LinearSvc::default() }).unwrap();
+        check_estimator(&LinearKernelSvc { class_weight, ..LinearKernelSvc::default() }).unwrap();
     }
     check_estimator(&LogisticRegression { fit_intercept: false, ..LogisticRegression::default() }).unwrap();
     check_estimator(&RidgeToClass::default()).unwrap();

@@ -1,7 +1,7 @@
 //! What the linear classifiers refuse, and that the error says why.
 
 use judge_probe::{
-    Classifier, Error, Estimator, FittedClassifier, FittedEstimator, LinearSvc, LogisticRegression, Matrix,
+    Classifier, Error, Estimator, FittedClassifier, FittedEstimator, LinearKernelSvc, LogisticRegression, Matrix,
 };
 
 fn features() -> Matrix {
@@ -26,7 +26,7 @@ where
 #[test]
 fn they_refuse_bad_data() {
     refuses_bad_data::<LogisticRegression>();
-    refuses_bad_data::<LinearSvc>();
+    refuses_bad_data::<LinearKernelSvc>();
 }
 
 #[test]
@@ -35,12 +35,18 @@ fn they_refuse_bad_settings() {
     for c in [0.0, -1.0, f64::INFINITY] {
         let refused = LogisticRegression { c, ..LogisticRegression::default() }.fit(&features(), &labels);
         assert_eq!(refused, Err(Error::InvalidC { c }));
-        assert_eq!(LinearSvc { c, ..LinearSvc::default() }.fit(&features(), &labels), Err(Error::InvalidC { c }));
+        assert_eq!(
+            LinearKernelSvc { c, ..LinearKernelSvc::default() }.fit(&features(), &labels),
+            Err(Error::InvalidC { c })
+        );
     }
     let tol = 0.0;
     let refused = LogisticRegression { tol, ..LogisticRegression::default() }.fit(&features(), &labels);
     assert_eq!(refused, Err(Error::InvalidTol { tol }));
-    assert_eq!(LinearSvc { tol, ..LinearSvc::default() }.fit(&features(), &labels), Err(Error::InvalidTol { tol }));
+    assert_eq!(
+        LinearKernelSvc { tol, ..LinearKernelSvc::default() }.fit(&features(), &labels),
+        Err(Error::InvalidTol { tol })
+    );
 }
 
 #[test]
@@ -51,7 +57,7 @@ fn they_say_when_they_have_not_converged() {
         panic!("{logistic:?}");
     };
     assert!(gap > 1e-14 && gap < 1.0);
-    let svc = LinearSvc { max_iter: 1, c: 100.0, ..LinearSvc::default() }.fit(&features(), &labels);
+    let svc = LinearKernelSvc { max_iter: 1, c: 100.0, ..LinearKernelSvc::default() }.fit(&features(), &labels);
     assert!(matches!(svc, Err(Error::NotConverged { n_iter: 1, max_iter: 1, .. })), "{svc:?}");
 }
 

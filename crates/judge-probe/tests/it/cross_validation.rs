@@ -2,9 +2,10 @@
 //! `scripts/probe/cross_validation_fixtures.py`; what cannot be fitted or tested is named.
 
 use judge_probe::{
-    ClassWeight, Error, Estimator, FittedClassifier, FittedEstimator, GridSearch, KFold, LinearSvc, LogisticRegression,
-    Matrix, Pipeline, Predictions, ProbabilityTable, RegressionScoring, Ridge, Scorer, Scoring, SearchScores, Split,
-    SplitScores, StandardScaler, StratifiedKFold, TestSize, TrainTestSplit, cross_val_predict, cross_val_score,
+    ClassWeight, Error, Estimator, FittedClassifier, FittedEstimator, GridSearch, KFold, LinearKernelSvc,
+    LogisticRegression, Matrix, Pipeline, Predictions, ProbabilityTable, RegressionScoring, Ridge, Scorer, Scoring,
+    SearchScores, Split, SplitScores, StandardScaler, StratifiedKFold, TestSize, TrainTestSplit, cross_val_predict,
+    cross_val_score,
 };
 use serde_json::Value;
 
@@ -202,7 +203,7 @@ fn scores_of_probabilities_need_them_and_scores_are_numbers() {
     let splits = StratifiedKFold { n_splits: 2, shuffle: None }.split(&labels).unwrap();
     let in_first = |error: Error| Error::InSplit { split: 0, error: Box::new(error) };
     for scoring in [Scoring::ExpectedSpearman, Scoring::RocAuc, Scoring::NegLogLoss, Scoring::NegMeanAbsoluteError] {
-        let scores = cross_val_score(&LinearSvc::default(), &features, &labels, &splits, scoring);
+        let scores = cross_val_score(&LinearKernelSvc::default(), &features, &labels, &splits, scoring);
         assert_eq!(scores, Err(in_first(Error::NoProbabilities { scoring })));
     }
     let infinite = |_: &[i64], _: &Predictions<i64>| -> Result<f64, Error> { Ok(f64::INFINITY) };

@@ -1,8 +1,8 @@
 //! Rows in single precision: they predict what a matrix of them predicts, and name what is wrong with them.
 
 use judge_probe::{
-    DecisionRule, Error, Estimator, F32Rows, FittedEstimator, FittedProbe, IntoProbe, LinearClassifier, LinearSvc,
-    LogisticRegression, Matrix, Pca, Pipeline, Precision, Ridge, RidgeToClass, StandardScaler,
+    DecisionRule, Error, Estimator, F32Rows, FittedEstimator, FittedProbe, IntoProbe, LinearClassifier,
+    LinearKernelSvc, LogisticRegression, Matrix, Pca, Pipeline, Precision, Ridge, RidgeToClass, StandardScaler,
 };
 
 /// More rows than two blocks of 256, and not a whole number of them.
@@ -29,7 +29,7 @@ fn predictions_are_those_of_the_matrix_to_the_bit() {
     let logistic = Pipeline { transformer: StandardScaler::default(), estimator: LogisticRegression::default() };
     let logistic =
         Pipeline { transformer: Pca { n_components: 4 }, estimator: logistic }.fit(&matrix, &labels).unwrap();
-    let svc = LinearSvc { c: 0.01, ..LinearSvc::default() }
+    let svc = LinearKernelSvc { c: 0.01, ..LinearKernelSvc::default() }
         .fit(&matrix.select_rows(&(0..60).collect::<Vec<_>>()).unwrap(), &labels[..60])
         .unwrap();
     let ridge = RidgeToClass::default().fit(&matrix, &labels).unwrap();

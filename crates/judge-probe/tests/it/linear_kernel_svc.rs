@@ -2,7 +2,7 @@
 
 use crate::formula::{self, Data};
 use judge_probe::{
-    ClassWeight, DecisionRule, Estimator, FittedClassifier, FittedEstimator, LinearClassifier, LinearSvc, Matrix,
+    ClassWeight, DecisionRule, Estimator, FittedClassifier, FittedEstimator, LinearClassifier, LinearKernelSvc, Matrix,
 };
 use serde::Deserialize;
 
@@ -36,12 +36,12 @@ fn it_equals_scikit_learns() {
     for case in cases {
         let (features, unseen) = case.data.features();
         let class_weight = if case.balanced { ClassWeight::Balanced } else { ClassWeight::Uniform };
-        let settings: Vec<LinearSvc> = case
+        let settings: Vec<LinearKernelSvc> = case
             .results
             .iter()
-            .map(|expected| LinearSvc { c: expected.c, class_weight, tol: 1e-10, ..LinearSvc::default() })
+            .map(|expected| LinearKernelSvc { c: expected.c, class_weight, tol: 1e-10, ..LinearKernelSvc::default() })
             .collect();
-        let together = LinearSvc::fit_each(&settings, &features, case.data.labels());
+        let together = LinearKernelSvc::fit_each(&settings, &features, case.data.labels());
         for ((settings, expected), fitted) in settings.iter().zip(&case.results).zip(together) {
             let fitted = fitted.unwrap();
             assert_eq!(fitted, settings.fit(&features, case.data.labels()).unwrap());

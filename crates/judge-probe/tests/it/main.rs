@@ -11,7 +11,7 @@ mod exact_coordinates;
 mod f32_rows;
 mod formula;
 mod layer_selection;
-mod linear_svc;
+mod linear_kernel_svc;
 mod linfa;
 mod logistic_regression;
 mod made;

@@ -10,7 +10,7 @@ use judge_core::{
 };
 use judge_probe::{
     Block, Blocks, Classifier, DecisionRule, DenseClassifier, Error, Estimator, FeatureFamily, FittedClassifier,
-    FittedEstimator, FittedProbe, FittedStandardScaler, HiddenLayer, IntoProbe, LinearClassifier, LinearSvc,
+    FittedEstimator, FittedProbe, FittedStandardScaler, HiddenLayer, IntoProbe, LinearClassifier, LinearKernelSvc,
     LogisticRegression, Matrix, OrdinalRegression, Pca, Pipeline, Precision, ProbeOrigin, ProbeStage, ProbedModel,
     RidgeToClass, SavedProbe, SavedProbeError, StandardScaler, Validation,
 };
@@ -91,8 +91,8 @@ fn every_kind_of_fitted_probe_is_kept() {
     let probes = [
         fitted(LogisticRegression::default(), &two),
         fitted(LogisticRegression::default(), &three),
-        fitted(LinearSvc::default(), &two),
-        fitted(LinearSvc::default(), &three),
+        fitted(LinearKernelSvc::default(), &two),
+        fitted(LinearKernelSvc::default(), &three),
         fitted(OrdinalRegression::default(), &two),
         fitted(OrdinalRegression::default(), &three),
         #[cfg(feature = "mlp")]
@@ -341,7 +341,7 @@ fn everything_that_a_selection_chooses_is_kept_and_judges() {
         for second in families {
             probes.push(selected([first, second], LogisticRegression::default()));
             probes.push(selected([first, second], OrdinalRegression::default()));
-            probes.push(selected([first, second], LinearSvc::default()));
+            probes.push(selected([first, second], LinearKernelSvc::default()));
             probes.push(selected([first, second], RidgeToClass::default()));
             let pca = Pca { n_components: 3 };
             probes.push(selected([first, second], Pipeline { transformer: pca, estimator: RidgeToClass::default() }));

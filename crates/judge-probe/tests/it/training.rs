@@ -227,7 +227,7 @@ fn why_there_is_no_calibrator_is_said() {
             other => panic!("{other:?}"),
         }
     };
-    let svm = ProbeTraining { classifier: ProbeClassifier::LinearSvc, ..training() };
+    let svm = ProbeTraining { classifier: ProbeClassifier::LinearKernelSvc, ..training() };
     assert!(undefined(&svm, &rows(60)).contains("no number to calibrate"));
     let strict = Calibrator { level: 0.99, ..Calibrator::default() };
     let strict = ProbeTraining { calibration: Some(strict), ..training() };
@@ -370,7 +370,7 @@ fn grades_are_checked_against_their_scale_and_rounding_is_counted() {
 fn a_support_vector_machine_and_entropies_can_be_trained() {
     let rows = rows(90);
     let settings = ProbeTraining {
-        classifier: ProbeClassifier::LinearSvc,
+        classifier: ProbeClassifier::LinearKernelSvc,
         attention_entropy: true,
         views: vec![View::Concat],
         ..training()
@@ -406,4 +406,30 @@ fn statistics_that_the_rows_do_not_define_say_why() {
     assert!(matches!(&majority.spearman, Statistic::Undefined { reason } if !reason.is_empty()));
     assert_eq!(format!("{:#}", majority.spearman), "undefined");
     assert!(majority.accuracy.to_string().contains('['));
+}
+
+#[test]
+fn statistics_are_written_as_files_have_them() {
+    let rows = rows(120);
+    let majority = &train(&training(), &rows).report.splits["test"].predictors["majority"];
+    let json = serde_json::to_value(majority).unwrap();
+    let keys = |name: &str| json[name].as_object().unwrap().keys().cloned().collect::<Vec<_>>();
+    assert_eq!(
+        (keys("accuracy"), keys("spearman")),
+        (vec!["estimate".into(), "low".into(), "high".into()], vec!["undefined".into()])
+    );
+    let whole = serde_json::to_value(&majority.accuracy).unwrap();
+    assert_eq!(whole.as_object().unwrap().keys().collect::<Vec<_>>(), ["estimate", "low", "high", "p", "method"]);
+    assert_eq!(serde_json::to_value(&majority.spearman).unwrap(), json["spearman"]);
+}
+
+/// The name is older than the type's.
+#[test]
+fn classifiers_keep_their_names_in_files() {
+    for (classifier, name) in
+        [(ProbeClassifier::Logistic, "logistic"), (ProbeClassifier::LinearKernelSvc, "linear_svc")]
+    {
+        assert_eq!(serde_json::to_value(classifier).unwrap(), name);
+        assert_eq!(serde_json::from_value::<ProbeClassifier>(name.into()).unwrap(), classifier);
+    }
 }

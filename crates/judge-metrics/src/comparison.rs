@@ -1,8 +1,8 @@
 //! Every statistic that a set of scored rows defines, by name: what a report of a judge against people prints.
 //!
-//! The other modules have the statistics, one function each, on plain columns. This one decides which of them a set of rows defines, takes each
-//! with the uncertainty that suits it, and says of the rest why they are undefined: a continuous score is no label, a constant column has no
-//! correlation. Nothing here fails because the data do not define a statistic.
+//! The other modules have the statistics, one function each, on plain columns. This one decides which of them a set of rows defines, takes
+//! each with the uncertainty that suits it, and says of the rest why they are undefined: a continuous score is no label, a constant column
+//! has no correlation. Nothing here fails because the data do not define a statistic.
 //!
 //! ```
 //! use judge_metrics::comparison::{ComparedItem, Comparison, ComparisonSettings, Rating};
@@ -76,8 +76,8 @@ use crate::Error;
 use crate::groups::rows_by_group;
 use collector::{Collector, Observer};
 
-/// All names, in the order of a report. Which of them rows bring depends on whether scores are numbers, and on whether there are several raters,
-/// a second judge, clusters, and confidences.
+/// All names, in the order of a report. Which of them rows bring depends on whether scores are numbers, and on whether there are several
+/// raters, a second judge, clusters, and confidences.
 pub const STATISTICS: [&str; 63] = joined(&[
     &numbers::OF_NUMBERS,
     &within::WITHIN,
@@ -124,8 +124,9 @@ impl Comparison {
     ///
     /// # Errors
     ///
-    /// [`Error::TooFewItems`] for no row; [`Error::InRow`] around [`Error::MixedRatings`], [`Error::NonFinite`] and, for a row without a human
-    /// rating, [`Error::TooFewItems`]; what [`Labels::named`] refuses; [`Error::UnknownLabel`] for a name in `only` that is no statistic's.
+    /// [`Error::TooFewItems`] for no row; [`Error::InRow`] around [`Error::MixedRatings`], [`Error::NonFinite`] and, for a row without a
+    /// human rating, [`Error::TooFewItems`]; what [`Labels::named`] refuses; [`Error::UnknownLabel`] for a name in `only` that is no
+    /// statistic's.
     pub fn new(items: Vec<ComparedItem>, settings: ComparisonSettings) -> Result<Self, Error> {
         let Some(first) = items.first() else { return Err(Error::TooFewItems { required: 1, found: 0 }) };
         let numeric = first.predicted.number().is_some();
@@ -177,8 +178,8 @@ impl Comparison {
         Comparisons { n: items.len(), statistics: found.found }
     }
 
-    /// What some of the rows cost and how sure the judge is of each, for a risk–coverage curve; `None` where nothing says how sure it is. Indices as for
-    /// [`statistics`](Self::statistics).
+    /// What some of the rows cost and how sure the judge is of each, for a risk–coverage curve; `None` where nothing says how sure it is.
+    /// Indices as for [`statistics`](Self::statistics).
     pub fn selective_risk(&self, rows: &[usize]) -> Option<SelectiveRisk> {
         SelectiveRisk::new(&rows.iter().filter_map(|&row| self.items.get(row)).collect::<Vec<_>>())
     }

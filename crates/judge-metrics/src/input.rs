@@ -75,8 +75,8 @@ pub(crate) fn in_range(statistic: &'static str, value: f64) -> Result<f64, Error
     }
 }
 
-/// A power of two that brings values of this magnitude near 1, so that their squares neither overflow nor vanish; 1 where they would not anyway, so that ordinary values keep their bits. For statistics
-/// that do not depend on the unit.
+/// A power of two that brings values of this magnitude near 1, so that their squares neither overflow nor vanish; 1 where they would not
+/// anyway, so that ordinary values keep their bits. For statistics that do not depend on the unit.
 pub(crate) fn unit_of(largest: f64) -> f64 {
     match largest {
         _ if largest == 0.0 || (1e-100..1e100).contains(&largest) => 1.0,

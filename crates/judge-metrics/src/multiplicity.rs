@@ -5,14 +5,16 @@ use crate::input::{check_each_in, check_finite};
 
 /// What a level is kept for when several hypotheses are tested, and under which dependence.
 ///
-/// An adjusted p-value is the smallest level at which its hypothesis is rejected among all of them, so a hypothesis is rejected at a level if its adjusted p-value is no
-/// larger. Equal to `statsmodels.stats.multitest.multipletests` (0.15) with `holm`, `fdr_bh` and `fdr_by`.
+/// An adjusted p-value is the smallest level at which its hypothesis is rejected among all of them, so a hypothesis is rejected at a level
+/// if its adjusted p-value is no larger. Equal to `statsmodels.stats.multitest.multipletests` (0.15) with `holm`, `fdr_bh` and `fdr_by`.
 #[doc(alias = "multipletests")]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Adjustment {
-    /// The probability of a single wrong rejection, whatever the dependence (Holm, 1979): the step-down form of Bonferroni's, and never weaker.
+    /// The probability of a single wrong rejection, whatever the dependence (Holm, 1979): the step-down form of Bonferroni's, and never
+    /// weaker.
     Holm,
-    /// The expected share of wrong rejections among all, for tests that are independent or positively dependent (Benjamini and Hochberg, 1995).
+    /// The expected share of wrong rejections among all, for tests that are independent or positively dependent (Benjamini and Hochberg,
+    /// 1995).
     BenjaminiHochberg,
     /// The same whatever the dependence (Benjamini and Yekutieli, 2001): larger by the factor 1 + 1/2 + … + 1/m.
     BenjaminiYekutieli,

@@ -1,9 +1,9 @@
 //! How many items a study needs so that an interval comes out no wider than wanted.
 //!
-//! Each function takes what is expected of the items, such as a share from a pilot, and returns the smallest number of items at which the crate's own
-//! interval of such a sample is at most `width` wide, from end to end. It is found by bisection on the interval itself, not by a normal
-//! approximation. All of them take items as independent. The sample will differ from what was expected, so about half of all studies end with a
-//! wider interval: plan with the less favourable value where you are unsure.
+//! Each function takes what is expected of the items, such as a share from a pilot, and returns the smallest number of items at which the
+//! crate's own interval of such a sample is at most `width` wide, from end to end. It is found by bisection on the interval itself, not by
+//! a normal approximation. All of them take items as independent. The sample will differ from what was expected, so about half of all
+//! studies end with a wider interval: plan with the less favourable value where you are unsure.
 
 use crate::correlation::{fisher_interval, is_perfect};
 use crate::distribution::{normal_two_sided_quantile, student_t_quantile};
@@ -16,8 +16,8 @@ const LIMIT: usize = 1_000_000_000_000;
 
 /// Items for Wilson's interval of a proportion ([`Proportion::wilson`](crate::Proportion::wilson)).
 ///
-/// `share` in [0, 1] is the one expected; 0.5 needs the most items. `share` times the number of items need not be a whole number. `width` is above 0,
-/// `level` in (0, 1).
+/// `share` in [0, 1] is the one expected; 0.5 needs the most items. `share` times the number of items need not be a whole number. `width`
+/// is above 0, `level` in (0, 1).
 ///
 /// # Errors
 ///
@@ -41,8 +41,8 @@ pub fn items_for_proportion(share: f64, width: f64, level: f64) -> Result<usize,
 
 /// Items for Student's interval of a mean ([`sample_mean`](crate::means::sample_mean)).
 ///
-/// `standard_deviation`, above 0, is that of the items, by n − 1; for a paired difference that of the differences. `width` is above 0 and in the same
-/// unit, `level` in (0, 1). At least 2 items.
+/// `standard_deviation`, above 0, is that of the items, by n − 1; for a paired difference that of the differences. `width` is above 0 and
+/// in the same unit, `level` in (0, 1). At least 2 items.
 ///
 /// # Errors
 ///
@@ -60,12 +60,13 @@ pub fn items_for_mean(standard_deviation: f64, width: f64, level: f64) -> Result
 
 /// Items for Fisher's interval of a Pearson correlation ([`fisher_interval`]).
 ///
-/// `r` in (-1, 1) is the correlation expected; 0 needs the most items. `width` is above 0, `level` in (0, 1). At least 2 items, which bound nothing, and more
-/// than 3 for any width below 2.
+/// `r` in (-1, 1) is the correlation expected; 0 needs the most items. `width` is above 0, `level` in (0, 1). At least 2 items, which bound
+/// nothing, and more than 3 for any width below 2.
 ///
 /// # Errors
 ///
-/// Those of [`items_for_proportion`]; [`Error::NotACorrelation`]; [`Error::Undefined`] for a correlation of ±1, whose interval has no width.
+/// Those of [`items_for_proportion`]; [`Error::NotACorrelation`]; [`Error::Undefined`] for a correlation of ±1, whose interval has no
+/// width.
 ///
 /// ```
 /// assert_eq!(judge_metrics::planning::items_for_correlation(0.6, 0.2, 0.95)?, 161);
@@ -86,12 +87,14 @@ pub fn items_for_correlation(r: f64, width: f64, level: f64) -> Result<usize, Er
 /// Items for Student's interval of the difference of two proportions on the same items, as
 /// [`paired_difference`](crate::means::paired_difference) of zeros and ones gives it: is one of two judges right more often?
 ///
-/// `only_first`, `only_second`: the shares of items expected to count for the first alone and for the second alone, each in [0, 1], and their sum above 0 and
-/// at most 1. Items on which both agree need not be told apart. `width` is above 0, `level` in (0, 1). At least 2 items.
+/// `only_first`, `only_second`: the shares of items expected to count for the first alone and for the second alone, each in [0, 1], and
+/// their sum above 0 and at most 1. Items on which both agree need not be told apart. `width` is above 0, `level` in (0, 1). At least 2
+/// items.
 ///
 /// # Errors
 ///
-/// Those of [`items_for_proportion`]; [`Error::Undefined`] where no item tells the two apart, or all items do so in the same way: the interval then has no width.
+/// Those of [`items_for_proportion`]; [`Error::Undefined`] where no item tells the two apart, or all items do so in the same way: the
+/// interval then has no width.
 ///
 /// ```
 /// // Two judges that differ on one item in five, mostly in favour of the second.

@@ -195,12 +195,13 @@ impl Unparsed {
         }
     }
 
-    /// Visits the verdicts of `K` runs on each item that counts, settled, with its index; returns on how many items a verdict is unparsed, whatever becomes of
-    /// them. Runs come with the names of their parameters.
+    /// Visits the verdicts of `K` runs on each item that counts, settled, with its index; returns on how many items a verdict is unparsed,
+    /// whatever becomes of them. Runs come with the names of their parameters.
     ///
     /// # Errors
     ///
-    /// [`Error::LengthMismatch`] for runs of different lengths, [`Error::TooFewItems`] for no item, [`Error::Unparsed`] under [`Unparsed::Refused`].
+    /// [`Error::LengthMismatch`] for runs of different lengths, [`Error::TooFewItems`] for no item, [`Error::Unparsed`] under
+    /// [`Unparsed::Refused`].
     pub(crate) fn settle_each<const K: usize>(
         self,
         runs: [(&'static str, &[Option<Preference>]); K],

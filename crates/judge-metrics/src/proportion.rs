@@ -76,8 +76,8 @@ impl Proportion {
 
     /// Newcombe's hybrid score interval of the difference of two shares, first − second, within [-1, 1] (1998, method 10).
     ///
-    /// `correlation` in [-1, 1] is that of the two indicators where both shares are of the same items, corrected for continuity; 0 where they
-    /// are of different ones (`statsmodels.stats.proportion.confint_proportions_2indep(method="newcomb")`).
+    /// `correlation` in [-1, 1] is that of the two indicators where both shares are of the same items, corrected for continuity; 0 where
+    /// they are of different ones (`statsmodels.stats.proportion.confint_proportions_2indep(method="newcomb")`).
     pub(crate) fn newcombe(shares: [Self; 2], correlation: f64, level: f64) -> Result<Interval, Error> {
         let [(p, of_p), (q, of_q)] =
             [(shares[0].estimate()?, shares[0].wilson(level)?), (shares[1].estimate()?, shares[1].wilson(level)?)];
@@ -90,9 +90,9 @@ impl Proportion {
         })
     }
 
-    /// The interval of a share corrected for misclassification, within [0, 1] (Lang and Reiczigel, 2014, *Preventive Veterinary Medicine* 113);
-    /// `rates` are sensitivity and specificity. It is Wald's after adding z² judged items, half of them yes, and two labelled ones of either kind, one
-    /// of them wrong, with a shift for their skew.
+    /// The interval of a share corrected for misclassification, within [0, 1] (Lang and Reiczigel, 2014, *Preventive Veterinary Medicine*
+    /// 113); `rates` are sensitivity and specificity. It is Wald's after adding z² judged items, half of them yes, and two labelled ones of
+    /// either kind, one of them wrong, with a shift for their skew.
     pub(crate) fn lang_reiczigel(judged: Self, rates: [Self; 2], level: f64) -> Result<Interval, Error> {
         let z = normal_two_sided_quantile(level);
         let more = |share: Self, added: f64| -> (f64, f64) {
@@ -121,7 +121,8 @@ impl Proportion {
     }
 }
 
-/// Half of the width of Wilson's interval of a share of `n` items, whether or not a whole number of them makes it; `z` is the normal quantile.
+/// Half of the width of Wilson's interval of a share of `n` items, whether or not a whole number of them makes it; `z` is the normal
+/// quantile.
 pub(crate) fn wilson_half_width(share: f64, n: f64, z: f64) -> f64 {
     wilson_margin(share, n, z) / (1.0 + z * z / n)
 }

@@ -24,8 +24,9 @@ use crate::artefacts::baselines::{Tested, counted};
 use crate::cross_validation::check_splits;
 use crate::{Error, LogisticRegression, Scoring, Split, TfidfVectorizer};
 
-/// Looks for artefacts of rows that are split: those learnt from and tested on again, baselines that see no meaning and predict the label all
-/// the same, and sources that give it away. Whether responses have slipped against their questions is no matter of splits: see [`Shift`].
+/// Looks for artefacts of rows that are split: those learnt from and tested on again, baselines that see no meaning and predict the label
+/// all the same, and sources that give it away. Whether responses have slipped against their questions is no matter of splits: see
+/// [`Shift`].
 #[derive(Debug, Clone, PartialEq)]
 pub struct ArtefactCheck {
     /// What learns from surface features, standardised, and from TF-IDF weights.
@@ -76,9 +77,9 @@ impl ArtefactCheck {
     ///
     /// # Errors
     ///
-    /// [`Error::NoProbabilities`] for a scoring of probabilities, which the majority does not have; [`Error::TextCount`] for lists of different lengths; [`Error::SplitRow`], [`Error::SplitPart`] and [`Error::SplitOverlap`] for splits that do
-    /// not fit them; [`Error::InSplit`] with what a baseline reports; [`Error::Metric`] where a score or its
-    /// interval is undefined.
+    /// [`Error::NoProbabilities`] for a scoring of probabilities, which the majority does not have; [`Error::TextCount`] for lists of
+    /// different lengths; [`Error::SplitRow`], [`Error::SplitPart`] and [`Error::SplitOverlap`] for splits that do not fit them;
+    /// [`Error::InSplit`] with what a baseline reports; [`Error::Metric`] where a score or its interval is undefined.
     pub fn report(&self, rows: &LabelledTexts<'_>, splits: &[Split]) -> Result<ArtefactReport, Error> {
         // Before anything is fitted: the majority says labels alone.
         self.scoring.check(None)?;

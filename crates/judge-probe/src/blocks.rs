@@ -1,5 +1,5 @@
-//! A transformer for each of several runs of neighbouring features, so that layers side by side keep their own PCA or summary. Blocks lie side by side
-//! without gaps and cover the row; the images do too, in the same order.
+//! A transformer for each of several runs of neighbouring features, so that layers side by side keep their own PCA or summary. Blocks lie
+//! side by side without gaps and cover the row; the images do too, in the same order.
 //!
 //! Blocks know widths and order, not layers: which signal a block holds is the caller's to remember.
 

@@ -20,18 +20,18 @@ pub enum DecisionRule {
     Logistic,
     /// scikit-learn's `LinearSVC`: decides as logistic regression does, and knows no probabilities.
     OneVsRest,
-    /// libsvm's: a function for every two classes i < j, (0, 1), (0, 2), … (1, 2), …, above 0 for class i. Each gives its winner a vote, most
-    /// votes win, and the first class of equals. As in scikit-learn, the decision of two classes is the negated function, and that of
-    /// more a class's votes, shifted by less than a third by how clear they were. Between classes with equal votes the shift decides but the
-    /// prediction does not ask it, so that the greatest decision may be that of another class than the one predicted. A function of exactly 0 is a vote
-    /// for class j when a class is predicted and for class i in the decision.
+    /// libsvm's: a function for every two classes i < j, (0, 1), (0, 2), … (1, 2), …, above 0 for class i. Each gives its winner a vote,
+    /// most votes win, and the first class of equals. As in scikit-learn, the decision of two classes is the negated function, and that of
+    /// more a class's votes, shifted by less than a third by how clear they were. Between classes with equal votes the shift decides but
+    /// the prediction does not ask it, so that the greatest decision may be that of another class than the one predicted. A function of
+    /// exactly 0 is a vote for class j when a class is predicted and for class i in the decision.
     OneVsOne,
-    /// Ordinal regression: a function for every two neighbouring classes, whose sigmoid is the probability of a class above the lower one. They
-    /// differ in their intercepts alone, which fall. The most probable class wins, the first of equals.
+    /// Ordinal regression: a function for every two neighbouring classes, whose sigmoid is the probability of a class above the lower one.
+    /// They differ in their intercepts alone, which fall. The most probable class wins, the first of equals.
     Cumulative,
-    /// [`RidgeToClass`](crate::RidgeToClass): one function, whatever the number of classes. The class whose value is nearest to it wins, the lower of
-    /// equals; there are no probabilities. The decision of two classes is the function less their middle, that of more its distance
-    /// from each, negated.
+    /// [`RidgeToClass`](crate::RidgeToClass): one function, whatever the number of classes. The class whose value is nearest to it wins,
+    /// the lower of equals; there are no probabilities. The decision of two classes is the function less their middle, that of more its
+    /// distance from each, negated.
     Nearest,
 }
 

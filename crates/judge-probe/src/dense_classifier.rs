@@ -53,8 +53,8 @@ impl HiddenLayer {
     }
 }
 
-/// Hidden layers, if any, and a linear classifier that judges what the last one makes of the features: what a multi-layer perceptron is once it
-/// is fitted, and without hidden layers a [`LinearClassifier`].
+/// Hidden layers, if any, and a linear classifier that judges what the last one makes of the features: what a multi-layer perceptron is
+/// once it is fitted, and without hidden layers a [`LinearClassifier`].
 ///
 /// ```
 /// use judge_probe::{DecisionRule, DenseClassifier, FittedEstimator, HiddenLayer, LinearClassifier, Matrix};

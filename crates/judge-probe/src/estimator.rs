@@ -37,8 +37,8 @@ pub trait FittedTransformer: Send + Sync {
 /// are numbers such as the mean of several people's scores (`f64`).
 ///
 /// Everything that fits and compares estimators takes either: [`Pipeline`](crate::Pipeline), [`cross_val_score`](crate::cross_val_score),
-/// [`cross_val_predict`](crate::cross_val_predict), [`GridSearch`](crate::GridSearch) and [`LayerSelection`](crate::LayerSelection). The type of
-/// the labels decides what may score predictions, see [`Scorer`](crate::Scorer).
+/// [`cross_val_predict`](crate::cross_val_predict), [`GridSearch`](crate::GridSearch) and [`LayerSelection`](crate::LayerSelection). The
+/// type of the labels decides what may score predictions, see [`Scorer`](crate::Scorer).
 #[doc(alias = "BaseEstimator")]
 pub trait Estimator: Clone + Sync {
     /// What is learnt and predicted of a row.
@@ -55,8 +55,8 @@ pub trait Estimator: Clone + Sync {
     /// [`Error::LabelCount`]; of a classifier [`Error::OneClass`], of a regressor [`Error::NonFiniteTarget`]; and those of the estimator.
     fn fit(&self, features: &Matrix, labels: &[Self::Label]) -> Result<Self::Fitted, Error>;
 
-    /// Fits several settings to the same data; results in their order, each as [`fit`](Self::fit) gives it but for rounding, or what a tolerance among
-    /// its settings leaves open.
+    /// Fits several settings to the same data; results in their order, each as [`fit`](Self::fit) gives it but for rounding, or what a
+    /// tolerance among its settings leaves open.
     ///
     /// Here one after another; an estimator overrides it where settings can share work.
     fn fit_each(settings: &[Self], features: &Matrix, labels: &[Self::Label]) -> Vec<Result<Self::Fitted, Error>> {

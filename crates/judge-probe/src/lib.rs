@@ -25,15 +25,15 @@
 //! | what explains the labels without meaning | [`artefacts`], [`surface_features`], [`TfidfVectorizer`] |
 //! | all of it, from graded prompts to a saved probe with evidence | [`training`] |
 //!
-//! Probes that stay: [`FittedProbe`] is transformers with a [`LinearClassifier`], or a [`DenseClassifier`], from a pipeline fitted here ([`IntoProbe`]) or, as a [`SklearnProbe`], from a
-//! pickle of scikit-learn's that is read and never run (see [`pickle`]). A [`SavedProbe`] is its file, and refuses models and layers other than
-//! its own.
+//! Probes that stay: [`FittedProbe`] is transformers with a [`LinearClassifier`], or a [`DenseClassifier`], from a pipeline fitted here
+//! ([`IntoProbe`]) or, as a [`SklearnProbe`], from a pickle of scikit-learn's that is read and never run (see [`pickle`]). A [`SavedProbe`]
+//! is its file, and refuses models and layers other than its own.
 //!
-//! Your own estimators join by the traits [`Estimator`] and [`FittedEstimator`], classifiers by [`FittedClassifier`] besides; [`testing::check_estimator`] tells whether they keep
-//! their contract.
+//! Your own estimators join by the traits [`Estimator`] and [`FittedEstimator`], classifiers by [`FittedClassifier`] besides;
+//! [`testing::check_estimator`] tells whether they keep their contract.
 //!
-//! Features come as a [`Matrix`], which is finite and rectangular by construction, so an estimator has only shapes left to check. Hidden states in single
-//! precision are predicted from as [`F32Rows`], without a copy of them all in double precision.
+//! Features come as a [`Matrix`], which is finite and rectangular by construction, so an estimator has only shapes left to check. Hidden
+//! states in single precision are predicted from as [`F32Rows`], without a copy of them all in double precision.
 //!
 //! ```
 //! use judge_probe::{Error, Estimator, FittedEstimator, Matrix, Ridge, StandardScaler};
@@ -58,8 +58,8 @@
 //!
 //! - For general machine learning: it holds what probing needs and no more.
 //! - For features with missing values: decide first what a missing one means; NaN is refused.
-//! - For sparse problems other than words: [`LogisticRegression`] alone learns from a [`SparseMatrix`]; all else is dense and double, and systems are
-//!   solved directly.
+//! - For sparse problems other than words: [`LogisticRegression`] alone learns from a [`SparseMatrix`]; all else is dense and double, and
+//!   systems are solved directly.
 
 pub mod artefacts;
 mod balanced_sample;

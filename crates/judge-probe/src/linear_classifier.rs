@@ -1,5 +1,5 @@
-//! From the values of linear functions to classes, decisions and probabilities: one type for every linear classifier, fitted here or imported,
-//! so that there is one file format and one way to predict. It learns nothing.
+//! From the values of linear functions to classes, decisions and probabilities: one type for every linear classifier, fitted here or
+//! imported, so that there is one file format and one way to predict. It learns nothing.
 //!
 //! The rules differ in what the functions stand for and are kept apart by [`DecisionRule`] alone; each follows the program whose probes it
 //! reads, to the order in which ties are broken.
@@ -39,8 +39,8 @@ impl LinearClassifier {
     ///
     /// # Errors
     ///
-    /// [`Error::OneClass`], [`Error::ClassOrder`]; [`Error::ParameterCount`] for other than [`n_functions`](DecisionRule::n_functions) rows or
-    /// intercepts; [`Error::InvalidParameter`] for an intercept that is not finite; [`Error::CumulativeFunctions`] where functions of
+    /// [`Error::OneClass`], [`Error::ClassOrder`]; [`Error::ParameterCount`] for other than [`n_functions`](DecisionRule::n_functions) rows
+    /// or intercepts; [`Error::InvalidParameter`] for an intercept that is not finite; [`Error::CumulativeFunctions`] where functions of
     /// [`DecisionRule::Cumulative`] cross or stand in another order.
     pub fn from_parts(
         rule: DecisionRule,
@@ -180,8 +180,8 @@ impl LinearClassifier {
         votes
     }
 
-    /// ln p of each class, by σ(v) − σ(w) = σ(v) σ(−w) (1 − eʷ⁻ᵛ), so that no small difference is taken. Those of the cumulative functions of
-    /// one row are finite.
+    /// ln p of each class, by σ(v) − σ(w) = σ(v) σ(−w) (1 − eʷ⁻ᵛ), so that no small difference is taken. Those of the cumulative functions
+    /// of one row are finite.
     ///
     /// With p(y > class k) = σ(fₖ) for f falling in k, class k has σ(fₖ₋₁) − σ(fₖ). The difference of two functions is
     /// that of their intercepts alone, which [`from_parts`](Self::from_parts) has checked to be positive.

@@ -40,8 +40,8 @@ pub trait Scorer<L>: Sync {
     ///
     /// # Errors
     ///
-    /// An [`Error::Metric`] that [is undefined](judge_metrics::Error::is_undefined), such as a correlation with constant predictions, means that
-    /// these rows have no score; any other error ends what asked for the score.
+    /// An [`Error::Metric`] that [is undefined](judge_metrics::Error::is_undefined), such as a correlation with constant predictions, means
+    /// that these rows have no score; any other error ends what asked for the score.
     fn score(&self, observed: &[L], predicted: &Predictions<L>) -> Result<f64, Error>;
 }
 

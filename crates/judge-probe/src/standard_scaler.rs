@@ -1,5 +1,5 @@
-//! Features brought to mean 0 and deviation 1. A feature that does not vary but for rounding is only centred: the bound is scikit-learn's, so the same features
-//! are left alone.
+//! Features brought to mean 0 and deviation 1. A feature that does not vary but for rounding is only centred: the bound is scikit-learn's,
+//! so the same features are left alone.
 
 use crate::matrix::check_overflow;
 use crate::{Error, FittedTransformer, Matrix, Transformer};

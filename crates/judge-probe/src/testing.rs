@@ -9,14 +9,14 @@ pub use breach::ContractBreach;
 
 use crate::{Classifier, Error, FittedClassifier, FittedEstimator, Matrix, Predictions};
 
-/// Checks that settings do what [`Classifier`] promises, that is what [`Estimator`](crate::Estimator) does, and what they fit what [`FittedClassifier`] does, on 36 rows of 4 features made up here
-/// of two and of three classes far apart.
+/// Checks that settings do what [`Classifier`] promises, that is what [`Estimator`](crate::Estimator) does, and what they fit what
+/// [`FittedClassifier`] does, on 36 rows of 4 features made up here of two and of three classes far apart.
 ///
 /// * The classes are those of the labels, whatever integers these are; results have the shapes promised.
 /// * Most rows are predicted right, and `predictions` says what `predict` and `predict_proba` say.
 /// * Probabilities sum to 1; the class predicted is the most probable and has the greatest decision.
-/// * Fitting again gives the same to the bit; so do rows in another order and one by one. Settings fitted together give what each gives alone, but
-///   for rounding.
+/// * Fitting again gives the same to the bit; so do rows in another order and one by one. Settings fitted together give what each gives
+///   alone, but for rounding.
 /// * Labels too few or too many, a single class and features of another number are refused, each with its error.
 ///
 /// ```
@@ -48,9 +48,8 @@ fn position(row: usize, n_classes: usize) -> usize {
     (row * row % 7) % n_classes
 }
 
-/// Noise from -0.5 to 0.5; in the first feature each class is 4 above the one before it, in the third the second class 4 above the others. Both
-/// lie about 0, for estimators without an intercept.
-/// `[36, 4]`, from row and feature alone.
+/// Noise from -0.5 to 0.5; in the first feature each class is 4 above the one before it, in the third the second class 4 above the others.
+/// Both lie about 0, for estimators without an intercept. `[36, 4]`, from row and feature alone.
 fn features(n_classes: usize) -> Result<Matrix, Error> {
     let value = |row: usize, feature: usize| {
         let noise = (row * 37 + feature * 61 + row * feature * 17) % 101;

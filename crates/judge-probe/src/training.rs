@@ -3,8 +3,8 @@
 //! [`ProbeTraining`] holds the settings and [`ProbeTraining::train`] does the work. It needs no model: the rows are plain data
 //! ([`GradedRow`]), and the features come from a [`RowSignals`], which a closure can be. What comes back is a [`TrainedProbe`]: the
 //! [`SavedProbe`](crate::SavedProbe) with its provenance, and a [`TrainingReport`] in which held-out rows say whether the probe beats the
-//! majority class, surface features, TF-IDF, and the model's own prompted score. Unless [`calibration`](ProbeTraining::calibration) is turned off, the probe is kept
-//! with a calibrator that carries its numbers to the scale of the grades.
+//! majority class, surface features, TF-IDF, and the model's own prompted score. Unless [`calibration`](ProbeTraining::calibration) is
+//! turned off, the probe is kept with a calibrator that carries its numbers to the scale of the grades.
 //!
 //! ```
 //! use std::collections::BTreeMap;

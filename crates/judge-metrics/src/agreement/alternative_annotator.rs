@@ -5,12 +5,14 @@ use crate::means::sample_mean;
 use crate::multiplicity::Adjustment;
 use crate::{Error, Estimate, Proportion};
 
-/// The alternative annotator test: may a judge take the place of the people who annotate? (Calderon, Reichart and Dror, 2025, arXiv 2501.10970.)
+/// The alternative annotator test: may a judge take the place of the people who annotate? (Calderon, Reichart and Dror, 2025, arXiv
+/// 2501.10970.)
 ///
-/// Each annotator is left out in turn. On each of their items, judge and annotator are scored by how well they agree with the other annotators; the judge has the advantage where its score is at least as high.
-/// The hypothesis against the judge is that the annotator has the advantage more often by ε or more, ε being what a person costs beyond the judge; it is tested by Student's t on the differences of
-/// the two indicators. The judge wins against those annotators whose hypothesis is rejected, all tests taken together. With a winning rate of one half or more the authors
-/// hold the judge to be as good as the annotators.
+/// Each annotator is left out in turn. On each of their items, judge and annotator are scored by how well they agree with the other
+/// annotators; the judge has the advantage where its score is at least as high. The hypothesis against the judge is that the annotator has
+/// the advantage more often by ε or more, ε being what a person costs beyond the judge; it is tested by Student's t on the differences of
+/// the two indicators. The judge wins against those annotators whose hypothesis is rejected, all tests taken together. With a winning rate
+/// of one half or more the authors hold the judge to be as good as the annotators.
 ///
 /// ```
 /// use judge_metrics::agreement::AlternativeAnnotatorTest;
@@ -82,7 +84,8 @@ pub struct LeftOut {
 }
 
 impl AlternativeAnnotatorTest {
-    /// Labels, alike or not: a score is the share of the others who gave the same label. `judge` and `annotations` have one entry and one row to an item; a row one entry to an annotator, `None` where there is none.
+    /// Labels, alike or not: a score is the share of the others who gave the same label. `judge` and `annotations` have one entry and one
+    /// row to an item; a row one entry to an annotator, `None` where there is none.
     ///
     /// # Errors
     ///
@@ -167,12 +170,13 @@ impl AlternativeAnnotatorTest {
         check_range("min_items", None, self.min_items as f64, [2.0, f64::MAX])
     }
 
-    /// Anything, by a score of your own: how well something agrees with what the others, at least one, said of the same item; larger is better.
+    /// Anything, by a score of your own: how well something agrees with what the others, at least one, said of the same item; larger is
+    /// better.
     ///
     /// # Errors
     ///
-    /// [`Error::OutOfRange`] for ε or the number of items, [`Error::LevelOutOfRange`], [`Error::LengthMismatch`]; [`Error::NonFinite`] for a score; [`Error::TooFewItems`] if no annotator has enough items that the judge
-    /// and another annotator labelled too.
+    /// [`Error::OutOfRange`] for ε or the number of items, [`Error::LevelOutOfRange`], [`Error::LengthMismatch`]; [`Error::NonFinite`] for
+    /// a score; [`Error::TooFewItems`] if no annotator has enough items that the judge and another annotator labelled too.
     pub fn of<L, R: AsRef<[Option<L>]>>(
         &self,
         judge: &[Option<L>],
@@ -236,7 +240,8 @@ impl AlternativeAnnotators {
     }
 }
 
-/// On which items the judge is at least as good as which annotator: the [`advantage`](AlternativeAnnotators::advantage) of many resamples of the items, scored once.
+/// On which items the judge is at least as good as which annotator: the [`advantage`](AlternativeAnnotators::advantage) of many resamples
+/// of the items, scored once.
 pub(crate) struct Advantages {
     min_items: usize,
     n_annotators: usize,
@@ -280,8 +285,8 @@ fn closeness(rating: &f64, others: &[&f64]) -> f64 {
     -(squares / others.len() as f64).sqrt()
 }
 
-/// P(T ≤ t) for the mean's distance from `bound` in standard errors: `scipy.stats.ttest_1samp(…, bound, alternative="less")`. Items that do not vary leave no doubt on which side of the bound they lie; on it, nothing
-/// speaks for less.
+/// P(T ≤ t) for the mean's distance from `bound` in standard errors: `scipy.stats.ttest_1samp(…, bound, alternative="less")`. Items that do
+/// not vary leave no doubt on which side of the bound they lie; on it, nothing speaks for less.
 fn below(mean: &Estimate, bound: f64) -> f64 {
     let distance = mean.estimate - bound;
     match mean.standard_error() {

@@ -1,7 +1,8 @@
 //! Precision, recall and F1 averaged over classes, and what follows from the whole table: balanced accuracy and Matthews' correlation.
 //!
-//! Standard errors are by the delta method over the cells of the table, which are multinomial: the derivative of the statistic by each cell, and its variance. They are
-//! too small where a class has a few items, since a ratio of two small counts is far from normal; take the bootstrap there.
+//! Standard errors are by the delta method over the cells of the table, which are multinomial: the derivative of the statistic by each
+//! cell, and its variance. They are too small where a class has a few items, since a ratio of two small counts is far from normal; take the
+//! bootstrap there.
 
 use std::fmt::Display;
 
@@ -33,9 +34,10 @@ pub enum Average {
 
 /// Scores over all classes, each in [0, 1].
 ///
-/// The standard errors are those of functions of multinomial shares, by the delta method (Takahashi et al., 2022, for F1), and the intervals
-/// lie on the logit scale; scores of 0 and 1 have none. A class that [`ZeroDivision`] settles counts as if it could not be otherwise: where
-/// a class has but a few items, [`Bootstrap`](crate::resampling::Bootstrap) knows better. Of [`Average::Micro`] they are Wilson's.
+/// The standard errors are those of functions of multinomial shares, by the delta method (Takahashi et al., 2022, for F1), and the
+/// intervals lie on the logit scale; scores of 0 and 1 have none. A class that [`ZeroDivision`] settles counts as if it could not be
+/// otherwise: where a class has but a few items, [`Bootstrap`](crate::resampling::Bootstrap) knows better. Of [`Average::Micro`] they are
+/// Wilson's.
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct AverageScores {
@@ -85,8 +87,8 @@ impl<L: PartialEq + Display> ConfusionMatrix<L> {
     }
 
     /// Matthews' correlation of the two columns, in [-1, 1]: `sklearn.metrics.matthews_corrcoef`, for two classes or more (Gorodkin, 2004).
-    /// The standard error is that of a function of multinomial shares, by the delta method, and the interval lies on Fisher's scale; where the
-    /// columns agree or disagree throughout there is none.
+    /// The standard error is that of a function of multinomial shares, by the delta method, and the interval lies on Fisher's scale; where
+    /// the columns agree or disagree throughout there is none.
     ///
     /// # Errors
     ///

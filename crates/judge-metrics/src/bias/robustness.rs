@@ -17,8 +17,8 @@ pub struct SameVerdict {
     pub unparsed: usize,
 }
 
-/// Robustness rate (CALM): the share of items whose verdict, about the items, is the same after the perturbation. Of a repeated run in the place of a perturbed
-/// one it is CALM's consistency rate.
+/// Robustness rate (CALM): the share of items whose verdict, about the items, is the same after the perturbation. Of a repeated run in the
+/// place of a perturbed one it is CALM's consistency rate.
 ///
 /// What a perturbation does to absolute scores is [`means::paired_difference`](crate::means::paired_difference).
 ///

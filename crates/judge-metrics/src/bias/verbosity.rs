@@ -76,8 +76,8 @@ pub fn length_preference(
 }
 
 impl LengthPreference {
-    /// How much more often the judge chooses the longer answer than people do, on pairs that both decide, in [-1, 1], with Newcombe's interval
-    /// of the difference of paired proportions (1998, method 10).
+    /// How much more often the judge chooses the longer answer than people do, on pairs that both decide, in [-1, 1], with Newcombe's
+    /// interval of the difference of paired proportions (1998, method 10).
     ///
     /// # Errors
     ///
@@ -103,8 +103,8 @@ impl LengthPreference {
     }
 }
 
-/// Equal opportunity of longer and shorter answers, the longer being the favoured ones (Saito et al., 2023). Pairs that people call a tie, and
-/// those of equal lengths, take no part; a judge's tie is wrong, and so is an unparsed verdict that is kept.
+/// Equal opportunity of longer and shorter answers, the longer being the favoured ones (Saito et al., 2023). Pairs that people call a tie,
+/// and those of equal lengths, take no part; a judge's tie is wrong, and so is an unparsed verdict that is kept.
 ///
 /// # Errors
 ///

@@ -73,9 +73,9 @@ impl FittedCalibrator {
     ///
     /// # Errors
     ///
-    /// [`Error::LevelOutOfRange`], [`Error::TooFewItems`] for fewer errors than the level needs, [`Error::TooManyItems`] for more than 101 grades, [`Error::LengthMismatch`] where curves or
-    /// shares do not fit the grades, [`Error::NotAscending`], [`Error::NonFinite`], [`Error::OutOfRange`]; [`Error::Undefined`] where a curve
-    /// turns round.
+    /// [`Error::LevelOutOfRange`], [`Error::TooFewItems`] for fewer errors than the level needs, [`Error::TooManyItems`] for more than 101
+    /// grades, [`Error::LengthMismatch`] where curves or shares do not fit the grades, [`Error::NotAscending`], [`Error::NonFinite`],
+    /// [`Error::OutOfRange`]; [`Error::Undefined`] where a curve turns round.
     pub fn from_parts(parts: CalibratorParts) -> Result<Self, Error> {
         let CalibratorParts { level, range, grades, increasing, whole, folds } = parts;
         if let Some(range) = &range {

@@ -133,18 +133,19 @@ impl ReliabilityCurve {
         sum(&gaps) / self.n as f64
     }
 
-    /// Squared calibration error, Σ (count/n) · (accuracy − confidence)², less what chance adds to it: accuracy · (1 − accuracy) / (count − 1) of
-    /// each bin (Kumar, Liang and Ma, 2019; `unbiased_square_ce` of the Python package `uncertainty-calibration` 0.1.4). Bröcker (2012) and
-    /// Ferro and Fricker (2012) correct the reliability term of the Brier score in the same way.
+    /// Squared calibration error, Σ (count/n) · (accuracy − confidence)², less what chance adds to it: accuracy · (1 − accuracy) / (count −
+    /// 1) of each bin (Kumar, Liang and Ma, 2019; `unbiased_square_ce` of the Python package `uncertainty-calibration` 0.1.4). Bröcker
+    /// (2012) and Ferro and Fricker (2012) correct the reliability term of the Brier score in the same way.
     ///
-    /// Its mean over samples is the squared error that infinitely many items would have in these bins, so that judges and data sets of different
-    /// sizes compare. It may come out below 0, which means that nothing tells the judge from a calibrated one. Where it is positive its root is
-    /// the debiased L2 error, in the unit of the confidence; the root itself is no longer without bias. Bins of equal mass serve it best: each
-    /// needs two items.
+    /// Its mean over samples is the squared error that infinitely many items would have in these bins, so that judges and data sets of
+    /// different sizes compare. It may come out below 0, which means that nothing tells the judge from a calibrated one. Where it is
+    /// positive its root is the debiased L2 error, in the unit of the confidence; the root itself is no longer without bias. Bins of equal
+    /// mass serve it best: each needs two items.
     ///
     /// The standard error takes the gaps of bins as normal: variance Σ (count/n)² (4 g² v + 2 v²), with v what was taken off a bin and g²
     /// what was left of its squared gap, at least 0. The interval is that of the normal distribution, cut off at 0 and 1; of a calibrated
-    /// judge it is wider than it need be. [`Bootstrap`](crate::resampling::Bootstrap) would not do: its resamples lie higher by what chance adds.
+    /// judge it is wider than it need be. [`Bootstrap`](crate::resampling::Bootstrap) would not do: its resamples lie higher by what chance
+    /// adds.
     ///
     /// # Errors
     ///

@@ -1,8 +1,10 @@
 //! The statistics of one set of rows, as they are found: which are wanted, and where the uncertainty of each comes from.
 //!
-//! There are four ways in. `closed` takes a statistic that knows its own interval, `mean` one that is a mean over rows, `resample` one that knows none, and `add` one that
-//! was made elsewhere. Whatever takes rows as independent gives way where rows come in clusters: means to the clustered standard error, other closed intervals to the
-//! bootstrap of clusters, p-values to none, unless their test is one of clusters. Clusters of one row each are no clusters. A statistic that the data do not define is kept with its reason; only then can a reader tell "not computed" from "not computable".
+//! There are four ways in. `closed` takes a statistic that knows its own interval, `mean` one that is a mean over rows, `resample` one that
+//! knows none, and `add` one that was made elsewhere. Whatever takes rows as independent gives way where rows come in clusters: means to
+//! the clustered standard error, other closed intervals to the bootstrap of clusters, p-values to none, unless their test is one of
+//! clusters. Clusters of one row each are no clusters. A statistic that the data do not define is kept with its reason; only then can a
+//! reader tell "not computed" from "not computable".
 
 mod together;
 
@@ -117,7 +119,8 @@ impl<'a> Collector<'a> {
         names.iter().for_each(|name| self.undefined(name, reason));
     }
 
-    /// The chance of a difference of two columns as large, if they change places within rows or within clusters; `None` where the data define none.
+    /// The chance of a difference of two columns as large, if they change places within rows or within clusters; `None` where the data
+    /// define none.
     pub(super) fn exchange(
         &self,
         x: &[f64],
@@ -174,8 +177,8 @@ impl<'a> Collector<'a> {
         p.filter(|p| !self.has_clusters() || p.holds_in_clusters)
     }
 
-    /// The mean of `items`, one number to a row, which cannot leave `range`: as `closed` computes it where rows are independent, and with a clustered standard
-    /// error where they come in clusters, of which the bootstrap takes more.
+    /// The mean of `items`, one number to a row, which cannot leave `range`: as `closed` computes it where rows are independent, and with a
+    /// clustered standard error where they come in clusters, of which the bootstrap takes more.
     pub(super) fn mean(
         &mut self,
         name: &str,

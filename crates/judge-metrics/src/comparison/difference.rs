@@ -1,8 +1,9 @@
 //! Which of two judges agrees better with people: always the first less the second, on the same rows.
 //!
-//! Williams', Steiger's and Meng's tests are closed forms for Pearson's correlation of independent rows, and undefined where rows come in clusters. Spearman's difference
-//! and that of the absolute errors are tested by exchanging the two judges within rows, or within whole clusters, which holds for both kinds of rows. Ranks
-//! are exchanged for Spearman, because raw scores of two judges on different scales are not exchangeable.
+//! Williams', Steiger's and Meng's tests are closed forms for Pearson's correlation of independent rows, and undefined where rows come in
+//! clusters. Spearman's difference and that of the absolute errors are tested by exchanging the two judges within rows, or within whole
+//! clusters, which holds for both kinds of rows. Ranks are exchanged for Spearman, because raw scores of two judges on different scales are
+//! not exchangeable.
 
 use super::Reported;
 use super::collector::{Collector, take};

@@ -43,8 +43,8 @@ pub fn rank_agreement(scores: &[f64], human: &[f64], bootstrap: &Bootstrap) -> R
     })
 }
 
-/// Spearman's correlation of `scores` with `human` less that of `others`, all three drawn together: above 0 where `scores` order rows more as
-/// people do.
+/// Spearman's correlation of `scores` with `human` less that of `others`, all three drawn together: above 0 where `scores` order rows more
+/// as people do.
 ///
 /// # Errors
 ///

@@ -1,7 +1,8 @@
 //! Could a rank correlation be chance? Up to 500 rows by permutation, beyond by the large-sample tests that SciPy prints.
 //!
-//! The large-sample p-values of few rows are wrong by any factor: of three rows in perfect order Student's t and Somers' normal give 0, where one order in six,
-//! turned round one in three, is as extreme. SciPy's documentation asks for a permutation test below 500 observations. Up to nine rows all orders are looked at; with more, random ones are.
+//! The large-sample p-values of few rows are wrong by any factor: of three rows in perfect order Student's t and Somers' normal give 0,
+//! where one order in six, turned round one in three, is as extreme. SciPy's documentation asks for a permutation test below 500
+//! observations. Up to nine rows all orders are looked at; with more, random ones are.
 
 use super::statistic::PValue;
 use crate::Error;
@@ -33,7 +34,8 @@ impl RankTests {
         self.pairing(&x, &y, |x, y| Ok(x.iter().zip(y).map(|(x, y)| x * y).sum()))
     }
 
-    /// Of the number of concordant pairs less that of discordant ones, and so of tau-b, tau-c and Somers' D; `None` where the columns define none.
+    /// Of the number of concordant pairs less that of discordant ones, and so of tau-b, tau-c and Somers' D; `None` where the columns
+    /// define none.
     pub(super) fn concordance(&self, x: &[f64], y: &[f64]) -> Option<PValue> {
         let tau: Estimate = kendall_tau_b(x, y, KendallTest::Auto).ok()?;
         let p = tau.p_value().ok()?;

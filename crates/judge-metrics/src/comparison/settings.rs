@@ -8,7 +8,8 @@ use crate::resampling::Bootstrap;
 pub struct ComparisonSettings {
     /// For each statistic without an interval of its own, and for all where rows come in clusters.
     pub bootstrap: Bootstrap,
-    /// All labels, in their order, which is what they are worth where they are texts; else those that occur, where all ratings are whole numbers or texts.
+    /// All labels, in their order, which is what they are worth where they are texts; else those that occur, where all ratings are whole
+    /// numbers or texts.
     pub labels: Option<Vec<String>>,
     /// The test whether the judge may take the place of a rater, of three raters or more.
     pub alternative: AlternativeAnnotatorTest,

@@ -7,8 +7,8 @@ use crate::{Error, Estimate, Interval};
 
 /// A statistic, or why the data do not define it.
 ///
-/// With the feature `serde` it is written as `{"estimate", "low", "high", "p", "method"}` or `{"undefined": reason}`, and without p-value and
-/// method by [`brief`].
+/// With the feature `serde` it is written as `{"estimate", "low", "high", "p", "method"}` or `{"undefined": reason}`, and without p-value
+/// and method by [`brief`].
 #[derive(Debug, Clone, PartialEq)]
 pub enum Statistic {
     /// It is defined.
@@ -74,10 +74,11 @@ impl Reported {
         Self { estimate: found.estimate, interval, p: found.p_value().ok(), method }
     }
 
-    /// What resamples found, drawn as `what` says. The statistic, which `estimate` computes, may be defined where its interval is not; `method` then says why.
+    /// What resamples found, drawn as `what` says. The statistic, which `estimate` computes, may be defined where its interval is not;
+    /// `method` then says why.
     ///
-    /// A percentile interval that does not hold the estimate shows that resamples are biased by more than they vary (as a calibration error's are,
-    /// upwards): it says nothing about the statistic.
+    /// A percentile interval that does not hold the estimate shows that resamples are biased by more than they vary (as a calibration
+    /// error's are, upwards): it says nothing about the statistic.
     pub(super) fn drawn(
         found: Result<BootstrapInterval, Error>,
         what: &str,
@@ -153,7 +154,8 @@ impl Statistic {
     }
 }
 
-/// `0.834 [0.801, 0.860]`, with as many decimals as the precision says (3); `undefined: reason`, and in the alternate form (`{:#}`) `undefined` alone.
+/// `0.834 [0.801, 0.860]`, with as many decimals as the precision says (3); `undefined: reason`, and in the alternate form (`{:#}`)
+/// `undefined` alone.
 impl fmt::Display for Statistic {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let digits = f.precision().unwrap_or(3);
@@ -193,8 +195,8 @@ impl serde::Serialize for Statistic {
     }
 }
 
-/// Writes a statistic without p-value and method, for `#[serde(serialize_with = "…")]`: `{"estimate", "low", "high"}`, or where there is no interval
-/// `{"estimate", "no_interval": why}`, or `{"undefined": reason}`.
+/// Writes a statistic without p-value and method, for `#[serde(serialize_with = "…")]`: `{"estimate", "low", "high"}`, or where there is no
+/// interval `{"estimate", "no_interval": why}`, or `{"undefined": reason}`.
 ///
 /// # Errors
 ///

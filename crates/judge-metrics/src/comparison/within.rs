@@ -1,7 +1,8 @@
 //! Scores within clusters, such as the answers to one question: differences between questions count for nothing.
 //!
-//! A correlation of all rows rewards a judge that merely knows which questions are hard. Both statistics here ask whether it orders the answers to the same question as
-//! people do. Clusters weigh alike, whatever their size, and those too small or too even to define the statistic are counted in the method's text.
+//! A correlation of all rows rewards a judge that merely knows which questions are hard. Both statistics here ask whether it orders the
+//! answers to the same question as people do. Clusters weigh alike, whatever their size, and those too small or too even to define the
+//! statistic are counted in the method's text.
 
 use super::Reported;
 use super::collector::Collector;
@@ -15,7 +16,8 @@ const MOST_PAIRS: usize = 20_000_000;
 /// What clusters define.
 pub(super) const WITHIN: [&str; 2] = ["spearman_within_clusters", "pairwise_accuracy"];
 
-/// The mean over clusters of the rank correlation within each, and the pairwise accuracy with ties calibrated. Clusters are the draws of both intervals.
+/// The mean over clusters of the rank correlation within each, and the pairwise accuracy with ties calibrated. Clusters are the draws of
+/// both intervals.
 pub(super) fn compare(found: &mut Collector<'_>, predicted: &[f64], human: &[f64]) {
     // Without clusters there is nothing within them, and no name is reported.
     let Some(clusters) = found.clusters.clone() else { return };

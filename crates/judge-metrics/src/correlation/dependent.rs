@@ -177,7 +177,8 @@ impl DependentCorrelations {
         2.0 * (1.0 - self.r23) * (1.0 - f * square) / (1.0 - square)
     }
 
-    /// That both correlations with people have a Fisher z, and that the judges are not the same up to scale: their difference would then be rounding.
+    /// That both correlations with people have a Fisher z, and that the judges are not the same up to scale: their difference would then be
+    /// rounding.
     fn check_fisher_z(&self, statistic: &'static str) -> Result<(), Error> {
         if is_perfect(self.r12) || is_perfect(self.r13) {
             return Err(undefined(statistic, "a correlation of 1 or -1 has no Fisher z"));

@@ -64,8 +64,9 @@ pub fn bias_in_words(bias: f64) -> String {
 /// Root mean squared error, as `sklearn.metrics.root_mean_squared_error`.
 ///
 /// Input and errors as for [`mean_absolute_error`]; the squares themselves never overflow. The standard error is that of the mean square by
-/// the delta method, s / (2√n RMSE) with s the deviation of the squares by n − 1. The interval is Student's on the scale of logarithms, where
-/// it held better in simulations than on that of the error or of its square; the heavier the tails of the differences, the more items it takes.
+/// the delta method, s / (2√n RMSE) with s the deviation of the squares by n − 1. The interval is Student's on the scale of logarithms,
+/// where it held better in simulations than on that of the error or of its square; the heavier the tails of the differences, the more items
+/// it takes.
 ///
 /// ```
 /// let error = judge_metrics::prediction::root_mean_squared_error(&[0.0, 5.0], &[3.0, 1.0])?;

@@ -117,8 +117,8 @@ impl BradleyTerry {
     /// [`Error::OutOfRange`] for a prior that is negative or not finite, [`Error::TooFewItems`] for no verdict,
     /// [`Error::SelfComparison`]; without a prior [`Error::Unconnected`] where some items never lost or tied against the others,
     /// or never met them, so that no finite strengths are best (Ford, 1957); [`Error::Undefined`] for [`TieModel::Davidson`] without a
-    /// tie or without anything else; [`Error::NoConvergence`], which [`TieModel::Davidson`] also returns where strengths and ν grow together
-    /// without end, as few verdicts in a circle can make them.
+    /// tie or without anything else; [`Error::NoConvergence`], which [`TieModel::Davidson`] also returns where strengths and ν grow
+    /// together without end, as few verdicts in a circle can make them.
     pub fn fit(&self, comparisons: &[Comparison<'_>]) -> Result<FittedBradleyTerry, Error> {
         let (names, number) = numbered(comparisons.iter().flat_map(|comparison| comparison.items));
         let mut pairs = Pairs::default();
@@ -135,13 +135,15 @@ impl BradleyTerry {
         self.fit_pairs(names.into_iter().map(str::to_owned).collect(), &pairs.0, comparisons.len())
     }
 
-    /// Fits strengths of `n` items, numbered from 0 and named by their numbers, to preferences for the first of two that are probabilities, in [0, 1] with ties at one half: those of a
-    /// judge that reads logits, or the mean of both orders of a pair. Each counts as one game that is divided between the two, as a tie that is half a win for each is; there are no
-    /// ties besides, so [`TieModel::Davidson`] is undefined.
+    /// Fits strengths of `n` items, numbered from 0 and named by their numbers, to preferences for the first of two that are probabilities,
+    /// in [0, 1] with ties at one half: those of a judge that reads logits, or the mean of both orders of a pair. Each counts as one game
+    /// that is divided between the two, as a tie that is half a win for each is; there are no ties besides, so [`TieModel::Davidson`] is
+    /// undefined.
     ///
     /// # Errors
     ///
-    /// As [`fit`](Self::fit); [`Error::NonFinite`] and [`Error::OutOfRange`] for a preference; [`Error::OutOfRange`] for an item that is not there.
+    /// As [`fit`](Self::fit); [`Error::NonFinite`] and [`Error::OutOfRange`] for a preference; [`Error::OutOfRange`] for an item that is
+    /// not there.
     pub fn fit_soft(&self, n: usize, comparisons: &[([usize; 2], f64)]) -> Result<FittedBradleyTerry, Error> {
         let pairs = Pairs::soft(n, comparisons)?;
         self.fit_pairs((0..n).map(|item| item.to_string()).collect(), &pairs.0, comparisons.len())
@@ -245,8 +247,8 @@ impl BradleyTerry {
         at
     }
 
-    /// The maximum of a likelihood of m strengths and n parameters in all, the likelihood there, and the inverse of the information, in which what all
-    /// strengths have in common is held by 1/m in every cell.
+    /// The maximum of a likelihood of m strengths and n parameters in all, the likelihood there, and the inverse of the information, in
+    /// which what all strengths have in common is held by 1/m in every cell.
     pub(super) fn maximum(
         &self,
         m: usize,
@@ -255,8 +257,8 @@ impl BradleyTerry {
     ) -> Result<(Vec<f64>, Likelihood, Vec<f64>), Error> {
         let failed = || Error::NoConvergence { statistic: "the Bradley-Terry model", iterations: 200 };
         let (x, at) = maximise(n, at).ok_or_else(failed)?;
-        // Only differences are known. Where there is a prior the common part is held here, since a small prior alone would leave a matrix that
-        // cannot be inverted well.
+        // Only differences are known. Where there is a prior the common part is held here, since a small prior alone would leave a matrix
+        // that cannot be inverted well.
         let mut information = at.information.clone();
         if self.prior_precision != 0.0 {
             (0..m * m).for_each(|cell| information[cell / m * n + cell % m] += 1.0 / m as f64);

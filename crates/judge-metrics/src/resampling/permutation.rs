@@ -64,8 +64,9 @@ impl PermutationTest {
     /// Two judges on the same items: within each item it is a coin's toss which is which. The statistic gets both columns, such as
     /// two judges' errors.
     ///
-    /// What is exchanged must be exchangeable if the judges are equally good, scale included. For correlations with people that is not so where judges use different scales, or one scale differently: a column
-    /// of scores from 1 to 5 and from 0 to 100 in turns correlates with nothing. [`paired_ranks`](Self::paired_ranks) exchanges ranks.
+    /// What is exchanged must be exchangeable if the judges are equally good, scale included. For correlations with people that is not so
+    /// where judges use different scales, or one scale differently: a column of scores from 1 to 5 and from 0 to 100 in turns correlates
+    /// with nothing. [`paired_ranks`](Self::paired_ranks) exchanges ranks.
     ///
     /// # Errors
     ///
@@ -94,7 +95,8 @@ impl PermutationTest {
         self.clustered(x, y, &items, statistic)
     }
 
-    /// Two judges on the same items whose scales may differ: each judge's numbers become their average ranks first, and ranks are exchanged within items. For correlations with people (Deutsch, Dror and Roth, 2021, who standardise).
+    /// Two judges on the same items whose scales may differ: each judge's numbers become their average ranks first, and ranks are exchanged
+    /// within items. For correlations with people (Deutsch, Dror and Roth, 2021, who standardise).
     ///
     /// # Errors
     ///

@@ -1,4 +1,5 @@
-//! Aggregated labels against crowd-kit, and with smoothing against NumPy (`scripts/metrics/aggregation_fixtures.py`); simulations with known truth; what is refused.
+//! Aggregated labels against crowd-kit, and with smoothing against NumPy (`scripts/metrics/aggregation_fixtures.py`); simulations with
+//! known truth; what is refused.
 
 use judge_metrics::Error;
 use judge_metrics::aggregation::{AggregatedLabels, AnnotatorModel, DawidSkene, MajorityVote};
@@ -122,7 +123,8 @@ impl Uniform {
     }
 }
 
-/// Truths and labels of annotators with these accuracies, whose errors fall on all other labels alike; each gives a label with probability `given`, the first always.
+/// Truths and labels of annotators with these accuracies, whose errors fall on all other labels alike; each gives a label with probability
+/// `given`, the first always.
 fn simulated(seed: u64, subjects: usize, labels: usize, accuracies: &[f64], given: f64) -> (Vec<usize>, Ratings) {
     let mut uniform = Uniform::new(seed);
     let truth: Vec<usize> = (0..subjects).map(|_| uniform.below(labels)).collect();
@@ -195,7 +197,8 @@ fn graded(seed: u64, subjects: usize, deviation: f64) -> Ratings {
     (0..subjects).map(|_| row()).collect()
 }
 
-/// Expectation maximisation as Dawid and Skene have it, without a thought for time: the log-likelihood where no posterior moves by more than 10⁻⁸.
+/// Expectation maximisation as Dawid and Skene have it, without a thought for time: the log-likelihood where no posterior moves by more
+/// than 10⁻⁸.
 fn plain(labels: usize, ratings: &Ratings) -> f64 {
     let share = |row: &Vec<Option<usize>>, label| {
         row.iter().filter(|&&given| given == Some(label)).count() as f64 / row.len() as f64
@@ -317,7 +320,8 @@ fn what_cannot_be_aggregated_is_refused() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
-    /// Subjects and annotators in another order, and labels by other names in another order, give the same posteriors, each of which sums to 1.
+    /// Subjects and annotators in another order, and labels by other names in another order, give the same posteriors, each of which sums
+    /// to 1.
     #[test]
     fn order_and_names_do_not_change_posteriors(
         seed in any::<u64>(),

@@ -1,4 +1,5 @@
-//! Adjusted p-values and the alternative annotator test against statsmodels and SciPy (`scripts/metrics/alternative_fixtures.py`), and what they refuse.
+//! Adjusted p-values and the alternative annotator test against statsmodels and SciPy (`scripts/metrics/alternative_fixtures.py`), and what
+//! they refuse.
 
 use judge_metrics::Error;
 use judge_metrics::agreement::AlternativeAnnotatorTest;

@@ -114,7 +114,8 @@ fn falcon_loves_the_first_place() {
     assert_eq!(verbosity.direction(), Some(1));
 }
 
-/// Sixty questions in both orders; the judge is for the changed response of every third one before, and with the neutral change on one question more.
+/// Sixty questions in both orders; the judge is for the changed response of every third one before, and with the neutral change on one
+/// question more.
 fn perturbed(after: impl Fn(usize) -> Option<Preference>) -> PerturbationReport {
     let verdict = |wins: bool| Some(if wins { First } else { Second });
     let pair = |row: usize| PerturbedVerdicts {

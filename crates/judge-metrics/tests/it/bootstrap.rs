@@ -38,7 +38,8 @@ fn intervals_equal_numpys_on_the_same_resamples() {
             assert_eq!(rows, expected);
         }
         let r = |x: &[f64], y: &[f64]| Ok(pearson(x, y)?.estimate);
-        // Fewer than six units, or more undefined resamples than a tail holds: NumPy has quantiles of the rest, and here there is no interval.
+        // Fewer than six units, or more undefined resamples than a tail holds: NumPy has quantiles of the rest, and here there is no
+        // interval.
         let few = |units: usize, undefined: &Value| {
             let tail = (1.0 - bootstrap.level) / 2.0 * bootstrap.resamples as f64;
             units < 6 || undefined.as_f64().unwrap() > tail

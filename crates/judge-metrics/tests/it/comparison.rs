@@ -200,8 +200,8 @@ fn resampled_alphas_are_centred_on_the_estimate() {
         let (low, high) = (found.interval.low - 1e-12, found.interval.high + 1e-12);
         assert!(low <= found.estimate && found.estimate <= high, "{measurement:?}: {found:?}");
     }
-    // The mean over all resamples of two units, by hand: the observed disagreement is a mean over units, the expected one that of all pairs of
-    // ratings but those between copies.
+    // The mean over all resamples of two units, by hand: the observed disagreement is a mean over units, the expected one that of all pairs
+    // of ratings but those between copies.
     let two = RatedUnits::new(&[[Some(1.0), Some(2.0)], [Some(4.0), Some(6.0)]]).unwrap();
     let alpha = |units: &[usize]| two.alpha(units, Measurement::Interval).unwrap();
     // Differences squared within are 1 and 4, between 9, 25, 4, 16.

@@ -93,7 +93,8 @@ fn fleiss_kappa() {
     });
 }
 
-/// Three labels as likely, of which 70 % are found: so are recall, precision and F1 of each, and Matthews' correlation is that of alpha above.
+/// Three labels as likely, of which 70 % are found: so are recall, precision and F1 of each, and Matthews' correlation is that of alpha
+/// above.
 #[test]
 fn scores_of_labels() {
     type Of = fn(&ConfusionMatrix<usize>) -> Result<Estimate, Error>;

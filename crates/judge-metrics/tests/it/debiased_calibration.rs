@@ -50,8 +50,8 @@ fn a_bin_of_one_item_and_bins_of_one_outcome_say_too_little() {
     assert!((pure.estimate - 0.04).abs() < 1e-15 && pure.interval(0.95).unwrap_err().is_undefined());
 }
 
-/// Confidences uniform on [½, 1], in 10 bins of equal mass. Of a calibrated judge the plain error is far above 0 and the debiased one is not;
-/// of one that is right in 10 % fewer cases than it says, the interval holds the true error.
+/// Confidences uniform on [½, 1], in 10 bins of equal mass. Of a calibrated judge the plain error is far above 0 and the debiased one is
+/// not; of one that is right in 10 % fewer cases than it says, the interval holds the true error.
 #[test]
 fn chance_adds_nothing_to_a_debiased_error() {
     const RUNS: u64 = 400;

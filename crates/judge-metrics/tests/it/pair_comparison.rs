@@ -34,8 +34,8 @@ fn json(path: &str) -> Option<Vec<Value>> {
     Some(serde_json::from_str(&text).unwrap())
 }
 
-/// scikit-learn on the same files: `accuracy_score`, `precision_recall_fscore_support(average="macro", labels=[1, 2, 0])`, `cohen_kappa_score`.
-/// The two rows of the published table are those of PandaLM-7B and of GPT-3.5 with ties.
+/// scikit-learn on the same files: `accuracy_score`, `precision_recall_fscore_support(average="macro", labels=[1, 2, 0])`,
+/// `cohen_kappa_score`. The two rows of the published table are those of PandaLM-7B and of GPT-3.5 with ties.
 #[test]
 fn pandalms_table_comes_back() {
     let Some(rows) = json("pandalm/testset-v1.json") else { return };

@@ -1,4 +1,5 @@
-//! Pairwise accuracy with calibrated ties against the package of the WMT metrics tasks (`scripts/metrics/pairwise_accuracy_fixtures.py`), and what must hold for any scores.
+//! Pairwise accuracy with calibrated ties against the package of the WMT metrics tasks (`scripts/metrics/pairwise_accuracy_fixtures.py`),
+//! and what must hold for any scores.
 
 use judge_metrics::Error;
 use judge_metrics::correlation::{pairwise_accuracy, pairwise_accuracy_at};

@@ -156,7 +156,8 @@ fn what_has_no_ceiling_is_refused() {
 }
 
 proptest! {
-    /// Annotators and items in another order, and labels by other names, give the same ceiling; and with two annotators leaving one out is comparing with the other.
+    /// Annotators and items in another order, and labels by other names, give the same ceiling; and with two annotators leaving one out is
+    /// comparing with the other.
     #[test]
     fn order_and_names_do_not_change_the_ceiling(
         rows in prop::collection::vec((prop::option::weighted(0.9, 0_usize..4), prop::collection::vec(prop::option::weighted(0.8, 0_usize..4), 4)), 2..30),

@@ -1,5 +1,5 @@
-//! Published verdicts, from the folder that `JUDGE_TEST_DATA` names: place in LLMBar's shipped outputs, and MT-bench's agreement of GPT-4 with people. Counts that upstream does not print are those of `python
-//! scripts/metrics/preference_fixtures.py $JUDGE_TEST_DATA`.
+//! Published verdicts, from the folder that `JUDGE_TEST_DATA` names: place in LLMBar's shipped outputs, and MT-bench's agreement of GPT-4
+//! with people. Counts that upstream does not print are those of `python scripts/metrics/preference_fixtures.py $JUDGE_TEST_DATA`.
 
 #![expect(clippy::print_stderr, reason = "a skipped test says so")]
 

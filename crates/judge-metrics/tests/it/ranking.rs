@@ -281,7 +281,8 @@ fn rounds_are_disjoint_new_and_within_the_budget() {
     assert!(matches!(flat.next(5, &[]), Err(Error::OutOfRange { argument: "prior_precision", .. })));
 }
 
-/// With as many comparisons, the best of 16 is found more often, and by the other goal all are ordered better, than by comparisons without a plan.
+/// With as many comparisons, the best of 16 is found more often, and by the other goal all are ordered better, than by comparisons without
+/// a plan.
 #[test]
 fn adaptive_comparisons_learn_what_they_are_for() {
     const N: usize = 16;

@@ -1,8 +1,8 @@
 //! What predicts labels without reading the model, scored on held-out rows with an interval.
 //!
-//! A score is that of all splits' tested rows together, not the mean of splits: questions recur over splits, and the bootstrap must draw a question
-//! with all of its rows. Intervals are percentile ones over resampled questions; the gain over the majority is computed on the same resamples,
-//! so that what both have in common cancels. What the baselines see is in `surface` and `tfidf`.
+//! A score is that of all splits' tested rows together, not the mean of splits: questions recur over splits, and the bootstrap must draw a
+//! question with all of its rows. Intervals are percentile ones over resampled questions; the gain over the majority is computed on the
+//! same resamples, so that what both have in common cancels. What the baselines see is in `surface` and `tfidf`.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;

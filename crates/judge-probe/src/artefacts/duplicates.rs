@@ -1,4 +1,5 @@
-//! Texts that are both learnt from and tested on. Equality is that of words but for case and white space; near-duplicates are not looked for.
+//! Texts that are both learnt from and tested on. Equality is that of words but for case and white space; near-duplicates are not looked
+//! for.
 //!
 //! It owns the comparison of texts across a split. Duplicates within one side are not its concern, nor whether labels of equal
 //! texts agree in general.

@@ -1,5 +1,5 @@
-//! Support vector classification with a linear kernel, as libsvm fits it: settings, a problem for every two classes, and the fold of multipliers into weights.
-//! The solver of a single problem is in `smo`.
+//! Support vector classification with a linear kernel, as libsvm fits it: settings, a problem for every two classes, and the fold of
+//! multipliers into weights. The solver of a single problem is in `smo`.
 //!
 //! Memory is the concern here: one pair's table of inner products grows with the square of its rows, so pairs are done
 //! one after another, and all settings are fitted to a pair while its table is there.
@@ -22,8 +22,8 @@ use smo::{TwoClasses, mirror_lower};
 /// A linear support vector machine for every two classes, as `sklearn.svm.SVC(kernel="linear")`, which is libsvm's. (Not as
 /// `sklearn.svm.LinearSVC`, which sets each class against the rest, squares the loss and penalises the intercept.)
 ///
-/// For classes i < j, minimises ‖w‖² / 2 + c Σ sᵢ max(0, 1 ∓ (w x + b)) over the rows of the two, with the weights s of all classes. Which class
-/// wins is put to the vote; see [`DecisionRule::OneVsOne`].
+/// For classes i < j, minimises ‖w‖² / 2 + c Σ sᵢ max(0, 1 ∓ (w x + b)) over the rows of the two, with the weights s of all classes. Which
+/// class wins is put to the vote; see [`DecisionRule::OneVsOne`].
 ///
 /// ```
 /// use judge_probe::{Estimator, FittedClassifier, LinearKernelSvc, Matrix};
@@ -140,7 +140,8 @@ impl LinearKernelSvc {
         Ok(())
     }
 
-    /// Goes through the pairs of classes one by one, and through the settings for each, so that one table of inner products is held at a time.
+    /// Goes through the pairs of classes one by one, and through the settings for each, so that one table of inner products is held at a
+    /// time.
     ///
     /// The outer error is one of the data, which concerns all settings; the inner ones are of single settings, in their
     /// order. A setting that has failed for one pair is not tried for the next.
@@ -182,13 +183,14 @@ impl Estimator for LinearKernelSvc {
     type Label = i64;
     type Fitted = FittedLinearKernelSvc;
 
-    /// Holds the inner products of the rows of two classes at a time and a copy of these rows: 8 m² + 8 m n_features bytes for the m rows of
-    /// the two largest classes. [`GridSearch`](crate::GridSearch) and whatever else fits splits in parallel needs as much for each thread, however
-    /// many settings it compares: 5,000 rows of two classes take 200 MB a thread besides their features.
+    /// Holds the inner products of the rows of two classes at a time and a copy of these rows: 8 m² + 8 m n_features bytes for the m rows
+    /// of the two largest classes. [`GridSearch`](crate::GridSearch) and whatever else fits splits in parallel needs as much for each
+    /// thread, however many settings it compares: 5,000 rows of two classes take 200 MB a thread besides their features.
     ///
     /// # Errors
     ///
-    /// [`Error::LabelCount`], [`Error::OneClass`], [`Error::InvalidC`], [`Error::InvalidTol`], [`Error::NotConverged`], [`Error::Overflow`].
+    /// [`Error::LabelCount`], [`Error::OneClass`], [`Error::InvalidC`], [`Error::InvalidTol`], [`Error::NotConverged`],
+    /// [`Error::Overflow`].
     fn fit(&self, features: &Matrix, labels: &[i64]) -> Result<Self::Fitted, Error> {
         let labels = EncodedLabels::new(features, labels)?;
         let fitted = Self::fit_all(slice::from_ref(self), features, &labels)?.pop();

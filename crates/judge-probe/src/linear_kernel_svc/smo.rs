@@ -1,5 +1,5 @@
-//! The dual of a support vector machine for two classes, by sequential minimal optimisation: of all pairs of multipliers the one that promises
-//! most to second order is optimised exactly, again and again (Fan, Chen and Lin, 2005), as libsvm does.
+//! The dual of a support vector machine for two classes, by sequential minimal optimisation: of all pairs of multipliers the one that
+//! promises most to second order is optimised exactly, again and again (Fan, Chen and Lin, 2005), as libsvm does.
 //!
 //! The dual is to minimise ½ Σᵢⱼ yᵢ αᵢ Kᵢⱼ yⱼ αⱼ − Σ αᵢ with 0 ≤ αᵢ ≤ boundᵢ and Σ yᵢ αᵢ = 0, for inner products K, signs
 //! y and multipliers α. It owns the solver alone: which classes meet, their weights and the coefficients are the module
@@ -112,15 +112,16 @@ impl State<'_> {
         }
     }
 
-    /// How fast the optimality of a pair changes as weight moves between its rows: ‖xᵢ − xⱼ‖², and at least a little, so that equal rows do not divide by 0.
+    /// How fast the optimality of a pair changes as weight moves between its rows: ‖xᵢ − xⱼ‖², and at least a little, so that equal rows do
+    /// not divide by 0.
     fn curvature(&self, i: usize, j: usize) -> f64 {
         let products = self.problem.products;
         (products[(i, i)] + products[(j, j)] - 2.0 * products[(i, j)]).max(LEAST_CURVATURE)
     }
 
     /// The pair to optimise next: as `up` the row that would gain most by rising, as `low`, of those that may fall, the one with which the
-    /// objective falls most to second order (Fan, Chen and Lin, Journal of Machine Learning Research 6, 2005, working set selection 2). The gap
-    /// is that of the first-order condition, which libsvm's `tol` bounds.
+    /// objective falls most to second order (Fan, Chen and Lin, Journal of Machine Learning Research 6, 2005, working set selection 2). The
+    /// gap is that of the first-order condition, which libsvm's `tol` bounds.
     fn violation(&self) -> Violation {
         let rows = 0..self.intercepts.len();
         let mut up = (0, f64::NEG_INFINITY);
@@ -174,7 +175,8 @@ impl State<'_> {
         self.multipliers.iter().zip(self.problem.signs).map(|(multiplier, sign)| multiplier * sign).collect()
     }
 
-    /// Computes the intercepts anew from the multipliers. Each update adds its rounding; a solution is only believed when this has taken it away.
+    /// Computes the intercepts anew from the multipliers. Each update adds its rounding; a solution is only believed when this has taken it
+    /// away.
     ///
     /// O(n_rows) for each support vector, as much as that many pairs; it happens once at the end of most fits.
     fn refresh(&mut self) {

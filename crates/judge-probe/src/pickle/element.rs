@@ -1,4 +1,5 @@
-//! What NumPy's arrays are made of: bytes, and the type that says which numbers they are. They stay slices of the pickle until numbers are asked for.
+//! What NumPy's arrays are made of: bytes, and the type that says which numbers they are. They stay slices of the pickle until numbers are
+//! asked for.
 //!
 //! Big-endian numbers, complex numbers and text have no [`Element`] and are refused while the pickle is read.
 

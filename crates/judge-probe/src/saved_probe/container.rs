@@ -30,8 +30,8 @@ const WITHOUT_CALIBRATOR: u32 = 2;
 
 /// What the metadata entry holds.
 ///
-/// Written by `serde_json` with its shortest exact form of each number, and read back to the same bits. Unknown fields are refused: a reader that skips what it does not
-/// know would use a probe otherwise than it was meant.
+/// Written by `serde_json` with its shortest exact form of each number, and read back to the same bits. Unknown fields are refused: a
+/// reader that skips what it does not know would use a probe otherwise than it was meant.
 ///
 /// The order of the fields is the order in the file, and so part of the equal bytes of equal probes.
 #[derive(Serialize, Deserialize)]
@@ -155,8 +155,8 @@ impl SavedProbe {
     /// # Errors
     ///
     /// [`Error::SavedProbe`], and of the parts [`Error::NonFiniteFeature`] (of coefficients: row and column), [`Error::InvalidParameter`],
-    /// [`Error::ParameterCount`], [`Error::ClassOrder`], [`Error::OneClass`], [`Error::CumulativeFunctions`], [`Error::FeatureCount`] (of transformers and layers), and
-    /// [`Error::Empty`] for a tensor without numbers.
+    /// [`Error::ParameterCount`], [`Error::ClassOrder`], [`Error::OneClass`], [`Error::CumulativeFunctions`], [`Error::FeatureCount`] (of
+    /// transformers and layers), and [`Error::Empty`] for a tensor without numbers.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self, Error> {
         if matches!(bytes, [0x80, 2..=5, ..]) && SafeTensors::read_metadata(bytes).is_err() {
             return Err(SavedProbeError::Pickle.into());

@@ -23,11 +23,11 @@ pub enum Scoring {
     /// Area under the receiver operating characteristic of the second class's probability (`roc_auc`); of more classes the mean over each
     /// against the rest (`roc_auc_ovr`), undefined where one of them has no held-out row.
     RocAuc,
-    /// Mean natural logarithm of the true class's probability (`neg_log_loss`), which counts as at least 2⁻⁵²; a class that was not learnt has
-    /// probability 0.
+    /// Mean natural logarithm of the true class's probability (`neg_log_loss`), which counts as at least 2⁻⁵²; a class that was not learnt
+    /// has probability 0.
     NegLogLoss,
-    /// Cohen's kappa with weights that fall with the squared distance of the classes' values: `cohen_kappa_score(weights="quadratic")` with all
-    /// whole numbers from the lowest class to the highest as its `labels`.
+    /// Cohen's kappa with weights that fall with the squared distance of the classes' values: `cohen_kappa_score(weights="quadratic")` with
+    /// all whole numbers from the lowest class to the highest as its `labels`.
     QuadraticKappa,
     /// Mean absolute difference of the expected and the true class, negated (`neg_mean_absolute_error` of expected classes).
     NegMeanAbsoluteError,

@@ -64,7 +64,8 @@ pub(super) fn check_n_features(place: &Place<'_, '_>, expected: usize) -> Result
     }
 }
 
-/// `classes_`: whole numbers, ascending, two or more. Texts are refused by name, with those found: they have no order and no distance, which a judge's grades need.
+/// `classes_`: whole numbers, ascending, two or more. Texts are refused by name, with those found: they have no order and no distance,
+/// which a judge's grades need.
 ///
 /// The order is what `numpy.unique` gives at fitting, and rows of `coef_` follow it.
 fn classes(place: &Place<'_, '_>) -> Result<Vec<i64>, ImportError> {
@@ -143,8 +144,8 @@ fn check_multinomial(place: &Place<'_, '_>, n_classes: usize) -> Result<(), Impo
 ///
 /// # Errors
 ///
-/// [`ImportProblem::Setting`] for another kernel, sparse vectors, or `break_ties=True` with three classes or more, which changes which class
-/// wins a tie of votes.
+/// [`ImportProblem::Setting`] for another kernel, sparse vectors, or `break_ties=True` with three classes or more, which changes which
+/// class wins a tie of votes.
 fn one_vs_one(place: &Place<'_, '_>, classes: Vec<i64>, most: usize) -> Result<LinearParts, ImportError> {
     let n_classes = classes.len();
     let kernel = place.get("kernel")?;

@@ -1,4 +1,5 @@
-//! What INSPECTOR's program writes beside a classifier, and the layers that it names. It is a stranger's word: counts are bounded before anything is compared.
+//! What INSPECTOR's program writes beside a classifier, and the layers that it names. It is a stranger's word: counts are bounded before
+//! anything is compared.
 //!
 //! The entries are INSPECTOR's own and no format of scikit-learn's: `llm`, `dimension`, `classification`, `use_attn`, `pool`, `layers` and
 //! `clf_name` must be there, `best_score` and `timestamp` may be. Others are ignored.

@@ -58,8 +58,8 @@ impl Outcome {
 }
 
 impl Evaluation {
-    /// In words whether the probe beats each baseline by weighted F1, one sentence for each outcome that occurs. `called` says what a baseline,
-    /// given by its name in [`gain_over`](Self::gain_over), is called.
+    /// In words whether the probe beats each baseline by weighted F1, one sentence for each outcome that occurs. `called` says what a
+    /// baseline, given by its name in [`gain_over`](Self::gain_over), is called.
     ///
     /// The best outcome comes first; within a sentence baselines are in the order of their names in
     /// [`gain_over`](Self::gain_over). Without baselines there are no sentences. Spearman's correlation has no part in it: the

@@ -129,8 +129,8 @@ impl HeldOut<'_> {
     ) -> Result<AverageScores, judge_metrics::Error> {
         let pick = |classes: &[i64]| rows.iter().filter_map(|&row| classes.get(row).copied()).collect::<Vec<_>>();
         let matrix = ConfusionMatrix::new(self.labels.to_vec(), &pick(&self.classes), &pick(&predictions.labels))?;
-        // A class that neither occurs nor is predicted has no F1, and no part in the mean. By weight it has none in any case, and the precision
-        // of what does not occur must not leave the mean undefined.
+        // A class that neither occurs nor is predicted has no F1, and no part in the mean. By weight it has none in any case, and the
+        // precision of what does not occur must not leave the mean undefined.
         let rule = if average == Average::Weighted { ZeroDivision::Zero } else { ZeroDivision::LeftOut };
         matrix.average(average, rule)
     }

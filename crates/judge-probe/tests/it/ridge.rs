@@ -1,4 +1,5 @@
-//! Ridge regressions fitted together: what they share does not change what each of them is. Equality with scikit-learn is in `scikit_learn.rs`.
+//! Ridge regressions fitted together: what they share does not change what each of them is. Equality with scikit-learn is in
+//! `scikit_learn.rs`.
 
 use judge_probe::{Error, Estimator, FittedRidgeToClass, Matrix, Ridge, RidgeToClass};
 

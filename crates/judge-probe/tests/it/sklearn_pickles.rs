@@ -1,5 +1,5 @@
-//! Pickles as people save them (`scripts/probe/sklearn_pickles_fixtures.py`, scikit-learn 1.9.1): cross-validated logistic regressions decide as
-//! there, a bare pickle can be saved by who knows its features, and what cannot be read says what to do instead.
+//! Pickles as people save them (`scripts/probe/sklearn_pickles_fixtures.py`, scikit-learn 1.9.1): cross-validated logistic regressions
+//! decide as there, a bare pickle can be saved by who knows its features, and what cannot be read says what to do instead.
 
 use std::collections::BTreeMap;
 
@@ -55,7 +55,8 @@ fn cross_validated_logistic_regressions_decide_as_scikit_learn_does() {
     }
 }
 
-/// A machine that votes, and what `joblib.dump` writes: whole, compressed, with and without aligned arrays, and with all that a search keeps.
+/// A machine that votes, and what `joblib.dump` writes: whole, compressed, with and without aligned arrays, and with all that a search
+/// keeps.
 #[test]
 fn what_joblib_dumped_and_one_against_one_decide_as_scikit_learn_does() {
     let fixture = fixture();

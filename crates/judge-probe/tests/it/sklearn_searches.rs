@@ -1,5 +1,5 @@
-//! Searches and labels as people have them (`scripts/probe/sklearn_searches_fixtures.py`, scikit-learn 1.0.2, 1.3.2 and 1.9.1): what a search drags along is not looked
-//! into, and the best estimator decides as there.
+//! Searches and labels as people have them (`scripts/probe/sklearn_searches_fixtures.py`, scikit-learn 1.0.2, 1.3.2 and 1.9.1): what a
+//! search drags along is not looked into, and the best estimator decides as there.
 
 use judge_probe::pickle::{self, Limits, Problem};
 use judge_probe::{FittedClassifier, FittedEstimator, Matrix, Precision, SklearnProbe};

@@ -1,4 +1,5 @@
-//! TF-IDF weights, and what logistic regression learns from them, equal scikit-learn's on the fixtures of `scripts/probe/tfidf_fixtures.py`.
+//! TF-IDF weights, and what logistic regression learns from them, equal scikit-learn's on the fixtures of
+//! `scripts/probe/tfidf_fixtures.py`.
 
 use judge_probe::{ClassWeight, Error, LogisticRegression, TfidfVectorizer};
 use serde::Deserialize;

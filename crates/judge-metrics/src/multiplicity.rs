@@ -3,7 +3,7 @@
 use crate::Error;
 use crate::input::{check_each_in, check_finite};
 
-/// What a level is kept for when several hypotheses are tested, and under which dependence.
+/// Which error rate is controlled when several hypotheses are tested, and under which dependence.
 ///
 /// An adjusted p-value is the smallest level at which its hypothesis is rejected among all of them, so a hypothesis is rejected at a level
 /// if its adjusted p-value is no larger. Equal to `statsmodels.stats.multitest.multipletests` (0.15) with `holm`, `fdr_bh` and `fdr_by`.

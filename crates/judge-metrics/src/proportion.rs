@@ -17,7 +17,7 @@ pub struct Proportion {
 }
 
 impl Proportion {
-    /// Of those that count.
+    /// The share of `true`.
     #[must_use]
     pub fn of(counts: &[bool]) -> Self {
         Self { count: counts.iter().filter(|&&counts| counts).count(), n: counts.len() }

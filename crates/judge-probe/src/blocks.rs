@@ -38,7 +38,7 @@ pub struct Block<T> {
     pub transformer: T,
 }
 
-/// [`Blocks`] that have learnt.
+/// Fitted [`Blocks`].
 ///
 /// Their widths are those of the fitted transformers and are not stored besides.
 #[derive(Debug, Clone, PartialEq)]

@@ -74,7 +74,7 @@ impl FittedProbe {
         self.classifier.hidden()
     }
 
-    /// What judges the transformed features, or what the last hidden layer makes of them.
+    /// The linear classifier after the transformers and hidden layers.
     pub fn classifier(&self) -> &LinearClassifier {
         self.classifier.output()
     }

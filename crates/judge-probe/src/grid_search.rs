@@ -22,7 +22,7 @@ pub struct GridSearch<E, S = Scoring> {
     pub scoring: S,
 }
 
-/// How each candidate of a [`GridSearch`] fared, and which is best.
+/// The scores of each candidate of a [`GridSearch`], and which is best.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct SearchScores {
     /// Scores of each candidate, in their order.

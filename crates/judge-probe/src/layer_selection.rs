@@ -98,7 +98,7 @@ pub struct SelectedLayers<V, T, E> {
     pub steps: Vec<SelectionStep>,
 }
 
-/// A view and how it fared alone.
+/// A view and its scores by itself.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ScoredView<V, T> {
     /// The view.

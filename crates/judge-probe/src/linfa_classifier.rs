@@ -81,7 +81,7 @@ impl<P: std::fmt::Debug, E> std::fmt::Debug for LinfaClassifier<P, E> {
 }
 
 impl<M> FittedLinfaClassifier<M> {
-    /// What linfa fitted.
+    /// The fitted model of linfa.
     pub fn model(&self) -> &M {
         &self.model
     }

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use crate::pairwise_sum::pairwise_sum;
 use crate::{Error, Predictions, ProbabilityTable};
 
-/// What says how good predictions of held-out rows are: what [`cross_val_score`](crate::cross_val_score),
+/// Scores predictions of held-out rows: what [`cross_val_score`](crate::cross_val_score),
 /// [`GridSearch`](crate::GridSearch) and [`LayerSelection`](crate::LayerSelection) maximise.
 ///
 /// [`Scoring`] has the usual ones of classes (`L` is `i64`) and [`RegressionScoring`] those of numbers (`f64`). Any closure of the right

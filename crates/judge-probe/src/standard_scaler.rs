@@ -34,7 +34,7 @@ impl Default for StandardScaler {
     }
 }
 
-/// A [`StandardScaler`] that knows the features' means and scales.
+/// A fitted [`StandardScaler`]: means and scales of the features.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FittedStandardScaler {
     mean: Vec<f64>,

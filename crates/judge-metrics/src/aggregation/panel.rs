@@ -50,8 +50,8 @@ pub struct PanelSize {
 const STATISTIC: &str = "the effective number of raters";
 
 impl PanelSize {
-    /// Of numbers: an error is a member's score less people's. `people` has one number to an item; `ratings` one row to an item and one
-    /// entry to a rater, no gaps; all in one unit.
+    /// A panel that gives numbers: an error is a member's score minus people's. `people` has one number to an item; `ratings` one row to an
+    /// item and one entry to a rater, no gaps; all in one unit.
     ///
     /// # Errors
     ///
@@ -72,8 +72,8 @@ impl PanelSize {
         Self::of_errors(n_raters, errors, largest * unit)
     }
 
-    /// Of verdicts that are right or wrong: an error is 1 where a member is wrong, and what is averaged is the share of the panel that is.
-    /// One row to an item, one entry to a rater, no gaps.
+    /// A panel whose verdicts are right or wrong: an error is 1 where a member is wrong, and what is averaged is the share of the panel
+    /// that is. One row to an item, one entry to a rater, no gaps.
     ///
     /// Wrong verdicts correlate where items differ in difficulty, not only where judges are alike; both cost a panel the same.
     ///

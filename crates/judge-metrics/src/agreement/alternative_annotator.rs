@@ -49,7 +49,7 @@ impl Default for AlternativeAnnotatorTest {
     }
 }
 
-/// What an [`AlternativeAnnotatorTest`] came to.
+/// The result of an [`AlternativeAnnotatorTest`].
 #[derive(Debug, Clone, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct AlternativeAnnotators {
@@ -84,7 +84,7 @@ pub struct LeftOut {
 }
 
 impl AlternativeAnnotatorTest {
-    /// Labels, alike or not: a score is the share of the others who gave the same label. `judge` and `annotations` have one entry and one
+    /// For labels: a score is the share of the other annotators who gave the same label. `judge` and `annotations` have one entry and one
     /// row to an item; a row one entry to an annotator, `None` where there is none.
     ///
     /// # Errors
@@ -98,7 +98,7 @@ impl AlternativeAnnotatorTest {
         self.of(judge, annotations, share_of_equals)
     }
 
-    /// Numbers: a score is the root mean squared distance from the others, negated.
+    /// For numbers: a score is the negative root mean squared distance from the other annotators.
     ///
     /// # Errors
     ///
@@ -170,8 +170,8 @@ impl AlternativeAnnotatorTest {
         check_range("min_items", None, self.min_items as f64, [2.0, f64::MAX])
     }
 
-    /// Anything, by a score of your own: how well something agrees with what the others, at least one, said of the same item; larger is
-    /// better.
+    /// For any annotation, with a score of your own: how well one annotation agrees with the others (at least one) of the same item; larger
+    /// is better.
     ///
     /// # Errors
     ///

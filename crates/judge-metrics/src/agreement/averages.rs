@@ -10,7 +10,7 @@ use super::confusion::ConfusionMatrix;
 use crate::estimate::Spread;
 use crate::{Error, Estimate};
 
-/// What is done where a ratio has no denominator: a class that nobody predicts has no precision.
+/// What to do where a ratio has no denominator: a class that is never predicted has no precision.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ZeroDivision {
     /// The average is undefined.

@@ -3,8 +3,7 @@ use crate::input::{check_finite, check_lengths};
 use crate::means::{clustered_mean, mean_of, paired_difference_of};
 use crate::{Error, Estimate};
 
-/// How well people agree with one another by the very measure that the judge gets: the ceiling that a judge's agreement is to be held
-/// against.
+/// The human ceiling: how well people agree with one another, by the same measure that the judge gets.
 ///
 /// Each annotator of an item is left out in turn. The annotator and the judge are then scored against the same rest, so that neither has
 /// the better yardstick: a judge that is compared with all annotators, and a person with all others, would not be compared like with like.
@@ -72,9 +71,9 @@ pub struct ItemCeiling {
 }
 
 impl HumanCeiling {
-    /// Labels: a score is 1 for the label that the rest gave most often and 0 for another. Where the rest is tied between t labels, each of
-    /// them scores 1/t, what tossing for one would score on average. `judge` and `annotations` have one entry and one row to an item; a row
-    /// one entry to an annotator, `None` where there is none.
+    /// For labels: a score is 1 for the label that the rest gave most often and 0 for any other. Where the rest is tied between t labels,
+    /// each of them scores 1/t, what tossing for one would score on average. `judge` and `annotations` have one entry and one row to an
+    /// item; a row one entry to an annotator, `None` where there is none.
     ///
     /// # Errors
     ///
@@ -92,7 +91,7 @@ impl HumanCeiling {
         })
     }
 
-    /// Numbers: a score is the distance from the mean of the rest, in the unit of the ratings. Smaller is better, so the judge does at
+    /// For numbers: a score is the distance from the mean of the rest, in the unit of the ratings. Smaller is better, so the judge does at
     /// least as well as people where the difference is not above 0.
     ///
     /// # Errors
@@ -108,7 +107,7 @@ impl HumanCeiling {
         })
     }
 
-    /// Anything, by a score of your own: how well something agrees with what the others, at least one, said of the same item.
+    /// For any annotation, with a score of your own: how well one annotation agrees with the others (at least one) of the same item.
     ///
     /// # Errors
     ///

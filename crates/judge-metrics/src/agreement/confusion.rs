@@ -6,7 +6,7 @@ use crate::agreement::{AgreementWeights, RatingTable};
 use crate::input::check_lengths;
 use crate::{Error, Estimate, Proportion};
 
-/// How often each label was given where each label is right.
+/// A confusion matrix: how often each label was given for items of each true label.
 ///
 /// Labels are pinned by the caller: averages run over all of them, whether they occur or not, and a label that is not
 /// among them is an error, not a class of its own.
@@ -27,7 +27,7 @@ pub struct ClassScores {
     pub recall: Option<f64>,
     /// Harmonic mean of both, 2 TP / (2 TP + FP + FN).
     pub f1: Option<f64>,
-    /// Items that it is right for.
+    /// Items with this true label.
     pub support: u64,
 }
 

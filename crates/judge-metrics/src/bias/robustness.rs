@@ -7,7 +7,7 @@
 use crate::preference::{Preference, Unparsed};
 use crate::{Error, Proportion};
 
-/// On how many items two runs of a judge say the same.
+/// On how many items two runs of a judge give the same verdict.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct SameVerdict {

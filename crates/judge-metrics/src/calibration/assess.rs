@@ -7,7 +7,7 @@ use crate::prediction::mean_absolute_error;
 use crate::resampling::folds_of;
 use crate::{Error, Estimate, Proportion};
 
-/// How good calibration is on rows that it was not learnt from.
+/// How good a calibration is on held-out rows.
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct CalibrationReport {

@@ -82,7 +82,7 @@ impl SplitConformal {
 
 const STATISTIC: &str = "conformal interval";
 
-/// Intervals of one width.
+/// Conformal intervals of constant width.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct FittedSplitConformal {
     /// Half the width, in the unit of the scores; at least 0.
@@ -104,7 +104,7 @@ impl FittedSplitConformal {
     }
 }
 
-/// Intervals as wide as items are difficult.
+/// Conformal intervals whose width is proportional to an item's difficulty.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct FittedNormalizedConformal {
     /// Half the width per unit of difficulty; at least 0.

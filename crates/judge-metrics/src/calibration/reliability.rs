@@ -29,7 +29,7 @@ impl Default for Binning {
     }
 }
 
-/// Items of like confidence. Holds at least one.
+/// One bin: items of similar confidence. Holds at least one.
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[non_exhaustive]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
@@ -47,7 +47,7 @@ pub struct ReliabilityBin {
 }
 
 impl ReliabilityBin {
-    /// The share that came true.
+    /// The observed frequency of the event.
     pub fn accuracy(&self) -> f64 {
         self.successes as f64 / self.count as f64
     }
@@ -58,7 +58,7 @@ impl ReliabilityBin {
     }
 }
 
-/// How often the judge is right, by how confident it is.
+/// A reliability diagram (calibration curve): how often the judge is right, by its confidence.
 ///
 /// There is no standard calibration error: it depends on the bins, and even a perfectly calibrated judge has one above
 /// 0, the more so the smaller the bins. [`Bootstrap`](crate::resampling::Bootstrap) gives its interval, which inherits
@@ -133,9 +133,10 @@ impl ReliabilityCurve {
         sum(&gaps) / self.n as f64
     }
 
-    /// Squared calibration error, Σ (count/n) · (accuracy − confidence)², less what chance adds to it: accuracy · (1 − accuracy) / (count −
-    /// 1) of each bin (Kumar, Liang and Ma, 2019; `unbiased_square_ce` of the Python package `uncertainty-calibration` 0.1.4). Bröcker
-    /// (2012) and Ferro and Fricker (2012) correct the reliability term of the Brier score in the same way.
+    /// Squared calibration error, Σ (count/n) · (accuracy − confidence)², less what chance adds to it:
+    /// accuracy · (1 − accuracy) / (count − 1) of each bin (Kumar, Liang and Ma, 2019; `unbiased_square_ce` of the Python package
+    /// `uncertainty-calibration` 0.1.4). Bröcker (2012) and Ferro and Fricker (2012) correct the reliability term of the Brier score in the
+    /// same way.
     ///
     /// Its mean over samples is the squared error that infinitely many items would have in these bins, so that judges and data sets of
     /// different sizes compare. It may come out below 0, which means that nothing tells the judge from a calibrated one. Where it is

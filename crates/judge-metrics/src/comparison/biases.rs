@@ -27,7 +27,7 @@ pub struct BiasPair {
     pub question: String,
 }
 
-/// How a judge's verdicts are looked at.
+/// Position, verbosity and self-preference bias of one judge.
 ///
 /// | bias | measured by ([`BiasFinding::key`]) | sign |
 /// |---|---|---|

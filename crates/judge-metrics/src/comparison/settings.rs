@@ -17,7 +17,7 @@ pub struct ComparisonSettings {
     pub only: Option<Vec<String>>,
 }
 
-/// A statistic that is computed from now on, for whoever waits for it.
+/// A statistic whose computation starts now, for showing progress.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct StatisticStarted<'a> {
     /// Its name, out of [`STATISTICS`](super::STATISTICS).

@@ -55,7 +55,7 @@ impl PValue {
 }
 
 impl Statistic {
-    /// What a statistic came out as, with the interval of nominal coverage `level` and the p-value that it knows.
+    /// An estimate, with its interval of nominal coverage `level` and its p-value, or why it is undefined.
     pub fn estimated(found: Result<Estimate, Error>, level: f64) -> Self {
         match found {
             Ok(found) => Self::Defined(Reported::new(&found, level)),
@@ -117,7 +117,7 @@ impl Reported {
 }
 
 impl Statistic {
-    /// What a bootstrap found. Where resamples make no interval there is the statistic alone, which `estimate` computes.
+    /// A bootstrap interval. Where resamples give no interval, the statistic alone, which `estimate` computes.
     ///
     /// # Errors
     ///
@@ -145,7 +145,7 @@ impl Statistic {
         self.defined().and_then(|known| known.interval)
     }
 
-    /// What is known, where it is defined.
+    /// Everything that is reported of it, where it is defined.
     pub fn defined(&self) -> Option<&Reported> {
         match self {
             Self::Defined(known) => Some(known),

@@ -23,7 +23,7 @@ pub struct TalliedPair {
     pub preference: Option<f64>,
 }
 
-/// What a judge's verdicts on pairs come to.
+/// A tally of a judge's verdicts on pairs.
 ///
 /// | statistic | of |
 /// |---|---|

@@ -48,7 +48,8 @@ pub struct DifferenceTest {
 }
 
 impl DependentCorrelations {
-    /// From the correlations `r12` and `r13` of the two judges with people, `r23` between the judges, and the number `n` ≥ 4 of items.
+    /// From the correlations `r12` and `r13` of the two judges with people, the correlation `r23` between the judges, and the number `n` ≥
+    /// 4 of items.
     ///
     /// # Errors
     ///

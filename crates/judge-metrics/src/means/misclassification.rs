@@ -2,7 +2,7 @@ use crate::estimate::{Missing, Spread};
 use crate::input::check_lengths;
 use crate::{Error, Estimate, Proportion};
 
-/// A share of yes that a judge counted, corrected for how often the judge is wrong either way.
+/// A proportion that a judge counted, corrected for the judge's sensitivity and specificity.
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct CorrectedProportion {

@@ -58,8 +58,8 @@ pub struct PredictionPoweredMean {
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct PoweredMean {
-    /// The prediction-powered mean, in the unit of the labels; `n` counts labelled and unlabelled items. The p-value is that of a mean of
-    /// 0. Without interval where no variance is left.
+    /// The prediction-powered mean, in the unit of the labels; `n` counts labelled and unlabelled items. The p-value tests
+    /// a mean of 0. Without interval where no variance is left.
     pub mean: Estimate,
     /// Weight of the judge's scores.
     pub lambda: f64,

@@ -3,7 +3,8 @@ use crate::estimate::{Missing, Spread};
 use crate::input::{check_finite, check_lengths};
 use crate::{Error, Estimate};
 
-/// How well scores tell items with an outcome from items without: `sklearn.metrics.roc_auc_score`, in O(n log n).
+/// AUROC, how well scores tell items with an outcome from items without:
+/// `sklearn.metrics.roc_auc_score`, in O(n log n).
 ///
 /// `outcomes`: the truth per item, at least one of either kind; `scores`: n finite numbers, of which only the order counts.
 /// The area, in [0, 1], is the probability that a positive item scores above a negative one, ties counting half. The standard error is that

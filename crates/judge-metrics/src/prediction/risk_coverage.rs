@@ -16,7 +16,8 @@ pub struct RiskCoveragePoint {
     pub risk: f64,
 }
 
-/// What is risked at each coverage: one point per distinct confidence, descending, so that coverage rises to 1 (El-Yaniv and Wiener 2010).
+/// The risk–coverage curve of selective prediction: one point per distinct confidence, descending, so that coverage rises to 1 (El-Yaniv
+/// and Wiener 2010).
 ///
 /// `losses`: what the answer to each item costs, n finite numbers: 1 where it is wrong and 0 where it is right, or an absolute error;
 /// `confidence`: n finite numbers, the larger the surer. O(n log n).

@@ -37,7 +37,7 @@ pub struct AdaptivePairing {
     pub goal: Goal,
 }
 
-/// What comparisons are to tell.
+/// What the comparisons are for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Goal {
     /// Which item is the best.

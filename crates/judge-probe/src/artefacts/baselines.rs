@@ -33,7 +33,7 @@ pub struct LabelledTexts<'a> {
     pub sources: Option<&'a [String]>,
 }
 
-/// Something that predicts labels without meaning, and how well.
+/// A baseline that predicts labels without understanding the text, and its score.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Baseline {
     /// Its name.

@@ -80,7 +80,7 @@ impl LogisticRegression {
         Exactness { c: self.c, class_weight: self.class_weight, tol: self.tol }
     }
 
-    /// Learns from sparse features, such as TF-IDF weights: the same objective and minimum as [`fit`](Estimator::fit) has for
+    /// Fits sparse features, such as TF-IDF weights: the same objective and minimum as [`fit`](Estimator::fit) has for
     /// the same rows written out. Nothing is centred, no row is made dense, and memory grows with the values that are not 0: a step of
     /// Newton's method is conjugate gradients, each O(values · classes).
     ///

@@ -20,8 +20,8 @@ use crate::{
 use loss::Batch;
 use network::Network;
 
-/// A multi-layer perceptron with rectified units, as `sklearn.neural_network.MLPClassifier(solver="adam")`: layers of functions max(0, w·x
-/// + b) on each other, and multinomial logistic regression on the last.
+/// A multi-layer perceptron with rectified units, as `sklearn.neural_network.MLPClassifier(solver="adam")`: layers of
+/// functions max(0, w·x + b), one upon another, and multinomial logistic regression on the last.
 ///
 /// It minimises the mean of −ln p(yᵢ | xᵢ) plus alpha ‖W‖² / (2 n) over batches of n rows by Adam's steps. Initial weights, batches
 /// and steps are scikit-learn's for the same seed, so that loss and weights are equal but for rounding. Two things differ: held-out rows
@@ -95,7 +95,7 @@ impl Default for MlpClassifier {
     }
 }
 
-/// The layers that an [`MlpClassifier`] found, and how it came to them.
+/// A fitted [`MlpClassifier`]: its layers and its training history.
 ///
 /// It predicts as its [`DenseClassifier`] does and converts into one, which is what a saved probe keeps.
 #[derive(Debug, Clone, PartialEq)]

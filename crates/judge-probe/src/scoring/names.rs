@@ -34,7 +34,7 @@ pub enum Scoring {
 }
 
 impl Scoring {
-    /// Whether it scores probabilities, which some classifiers do not know.
+    /// Whether it needs probabilities, which some classifiers do not have.
     pub fn needs_probabilities(self) -> bool {
         matches!(self, Self::ExpectedSpearman | Self::RocAuc | Self::NegLogLoss | Self::NegMeanAbsoluteError)
     }

@@ -13,7 +13,7 @@ use super::ProbeTraining;
 use crate::Error;
 use crate::pairwise_sum::pairwise_sum;
 
-/// How the calibrator kept with a probe fares, or why there is none.
+/// How good the calibrator of a probe is, or why there is none.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(untagged)]
 pub enum ProbeCalibration {

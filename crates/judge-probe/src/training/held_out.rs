@@ -12,7 +12,7 @@ use serde::Serialize;
 use super::predictions::values;
 use crate::{Error, Predictions};
 
-/// Rows that nothing was learnt from, with what people said of them. One entry per row in each list.
+/// Held-out rows with people's grades. One entry per row in each list.
 ///
 /// ```
 /// use judge_metrics::resampling::Bootstrap;

@@ -9,7 +9,7 @@ use super::{Agreement, Gain, ProbeCalibration, View};
 use crate::artefacts::{ArtefactReport, Shift};
 use crate::{FeatureFamily, ScoredView, SelectionStep};
 
-/// What a training came to. Its JSON form is meant for files.
+/// The result of a training. Its JSON form is meant for files.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct TrainingReport {
     /// Rows given.

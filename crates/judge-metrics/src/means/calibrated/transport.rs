@@ -7,7 +7,7 @@ use crate::means::parts::{Part, sum_of_parts};
 use crate::resampling::{check_folds, folds_of};
 use crate::{Error, Estimate, Proportion};
 
-/// Whether a calibration that was made on a source holds on a target set.
+/// Whether a calibration made on a source set holds on a target set.
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]

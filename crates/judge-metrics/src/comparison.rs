@@ -30,7 +30,6 @@
 //! | say whether a change that should not matter moves verdicts, beyond chance | [`PerturbationReport`] |
 //! | say how good the answer is that a judge chooses among several | [`BestOf`] |
 //! | say how well two columns of numbers agree in order | [`rank_agreement`] |
-//! | say which of two judges does so better, drawing both together | [`spearman_difference`] |
 
 mod best_of;
 mod biases;
@@ -63,7 +62,7 @@ pub use labels::Labels;
 pub use pairs::{JudgedPair, PairComparison, PairComparisons, PairStatistic};
 pub use perturbations::{PerturbationReport, PerturbedVerdicts};
 pub use preferences::{PreferenceComparison, PreferredPair};
-pub use rank_agreement::{RankAgreement, rank_agreement, spearman_difference};
+pub use rank_agreement::{RankAgreement, rank_agreement};
 pub use risk::{Loss, SelectiveRisk};
 pub use settings::{ComparisonSettings, StatisticStarted};
 #[cfg(feature = "serde")]

@@ -89,20 +89,6 @@ impl OrderEffect {
         Ok(self.prefer_after().estimate()? - self.prefer_before().estimate()?)
     }
 
-    /// The direction of the flips alone, however many they are: (primacy − recency) / (primacy + recency), in [−1, 1],
-    /// positive for primacy. Mind the sign: that of [`preference_fairness`](Self::preference_fairness) is the paper's.
-    ///
-    /// # Errors
-    ///
-    /// [`Error::Undefined`] if no pair flips.
-    pub fn flip_direction(&self) -> Result<f64, Error> {
-        let flips = self.primacy + self.recency;
-        if flips == 0 {
-            return Err(Error::Undefined { statistic: "flip direction", reason: "no pair flips with the order" });
-        }
-        Ok((self.primacy as f64 - self.recency as f64) / flips as f64)
-    }
-
     /// McNemar's test that flips towards either place are equally likely, on the pairs decided both times:
     /// `always_first` against `always_second`. Pass `primacy` and `recency` to [`mcnemar`] to have flips from and to a
     /// tie take part.

@@ -4,9 +4,9 @@
 //! verdicts on the same pairs say what it is worth.
 
 use super::EqualOpportunity;
-use crate::input::{check_finite, check_lengths};
+use crate::input::check_lengths;
 use crate::means::paired_difference_of;
-use crate::preference::{Preference, Unparsed, check_any};
+use crate::preference::{Preference, Unparsed};
 use crate::{Error, Estimate, Proportion, sum};
 
 /// Win rates of a judge's own output, a tie counting half.
@@ -82,32 +82,4 @@ pub fn equal_opportunity(
         Preference::Tie => {}
     })?;
     Ok(EqualOpportunity { favoured, other, unparsed })
-}
-
-/// CALM's error rate of self-enhancement (Ye et al., 2024): |1 − own/reference|, where `own` are the scores a judge
-/// gives to its own responses and `reference` those that others, people or judges, give to the same ones; in [0, ∞), 0
-/// is fair. It does not tell favour from modesty.
-///
-/// The ratio is that of the mean scores: a mean of ratios would leave the result to the smallest scores. For an
-/// interval resample items with a [`Bootstrap`](crate::resampling::Bootstrap).
-///
-/// # Errors
-///
-/// [`Error::LengthMismatch`], [`Error::TooFewItems`] for no item, [`Error::NonFinite`]; [`Error::Undefined`] if the
-/// mean of `reference` is 0 or a sum overflows.
-pub fn self_enhancement_error_rate(own: &[f64], reference: &[f64]) -> Result<f64, Error> {
-    const STATISTIC: &str = "self-enhancement error rate";
-    check_lengths("reference", reference.len(), "own", own.len())?;
-    check_any(own)?;
-    check_finite("own", own)?;
-    check_finite("reference", reference)?;
-    let (own, reference) = (sum::sum(own), sum::sum(reference));
-    let rate = (1.0 - own / reference).abs();
-    if reference == 0.0 {
-        Err(Error::Undefined { statistic: STATISTIC, reason: "the mean reference score is 0" })
-    } else if reference.is_finite() && rate.is_finite() {
-        Ok(rate)
-    } else {
-        Err(Error::Undefined { statistic: STATISTIC, reason: "the scores overflow" })
-    }
 }

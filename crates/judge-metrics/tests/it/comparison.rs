@@ -12,7 +12,7 @@ use judge_metrics::agreement::{
 use judge_metrics::calibration::LogisticRecalibration;
 use judge_metrics::comparison::{
     ComparedItem, Comparison, ComparisonSettings, Comparisons, Labels, Loss, Rating, STATISTICS, Statistic,
-    rank_agreement, spearman_difference,
+    rank_agreement,
 };
 use judge_metrics::correlation::{grouped_correlation, pairwise_accuracy, spearman};
 use judge_metrics::prediction::area_under_risk_coverage;
@@ -299,10 +299,6 @@ fn rank_agreement_refuses_what_is_unusable_and_explains_the_rest() {
     assert!(matches!(&constant.spearman, Statistic::Undefined { reason } if reason.contains("every value of x is 3")));
     assert!(matches!(rank_agreement(&[1.0, f64::NAN], &human[..2], &bootstrap), Err(Error::NonFinite { .. })));
     assert!(matches!(rank_agreement(&human, &human[..2], &bootstrap), Err(Error::LengthMismatch { .. })));
-    let same = spearman_difference(&human, &human, &human, &bootstrap).unwrap();
-    assert_eq!((same.estimate(), same.interval()), (Some(0.0), None));
-    assert_eq!(format!("{same:.1}"), "0.0");
-    assert!(matches!(spearman_difference(&human, &human[..4], &human, &bootstrap), Err(Error::LengthMismatch { .. })));
 }
 
 /// The statistics of all rows.

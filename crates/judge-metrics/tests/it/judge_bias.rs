@@ -7,7 +7,7 @@ use judge_metrics::agreement::{McNemarTest, mcnemar};
 use judge_metrics::bias::EqualOpportunity;
 use judge_metrics::bias::position::{FirstShown, OrderEffect, first_shown, order_effect, repetition_stability};
 use judge_metrics::bias::robustness::{attack_success, robustness_rate};
-use judge_metrics::bias::self_preference::{equal_opportunity, self_enhancement, self_enhancement_error_rate};
+use judge_metrics::bias::self_preference::{equal_opportunity, self_enhancement};
 use judge_metrics::means::paired_difference;
 use judge_metrics::preference::Preference::{First, Second, Tie};
 use judge_metrics::preference::{Preference, TwoOrder, Unparsed};
@@ -168,13 +168,11 @@ fn auto_js_order_effect_follows_from_its_transitions() {
     assert_eq!(five_digits(effect.delta_bias()), 5_675);
     assert_eq!(five_digits(effect.total_bias().estimate()), 16_595);
     assert_eq!(effect.conflict_rate(), Proportion { count: 231, n: 1392 });
-    assert_eq!(effect.flip_direction(), Ok((76.0 - 155.0) / 231.0));
     assert_eq!(effect.preference_fairness().unwrap(), 155.0 / 1392.0 - 76.0 / 1392.0);
     assert_eq!(effect.mcnemar(McNemarTest::ChiSquared), mcnemar(55, 121, McNemarTest::ChiSquared));
 
     let fair = order_effect(&[TwoOrder::new(Some(Tie), Some(Tie))], Unparsed::Refused).unwrap();
     assert_eq!(fair.preference_fairness(), Ok(0.0));
-    assert!(fair.flip_direction().unwrap_err().is_undefined());
     assert!(fair.mcnemar(McNemarTest::ChiSquared).unwrap_err().is_undefined());
 }
 
@@ -253,18 +251,6 @@ fn self_preference_counts_as_defined() {
     assert_eq!(equal_opportunity(&[], &[], Unparsed::Tie), Err(Error::TooFewItems { required: 1, found: 0 }));
     let one = self_enhancement(&[First, First], &[Some(First), None], Unparsed::Dropped);
     assert_eq!(one, Err(Error::TooFewItems { required: 2, found: 1 }));
-}
-
-#[test]
-fn the_error_rate_of_self_enhancement_is_a_ratio_of_means() {
-    assert_eq!(self_enhancement_error_rate(&[9.0, 6.0], &[8.0, 4.0]), Ok(0.25));
-    assert_eq!(self_enhancement_error_rate(&[3.0], &[4.0]), Ok(0.25), "modesty counts as well");
-    assert!(self_enhancement_error_rate(&[1.0], &[0.0]).unwrap_err().is_undefined());
-    assert!(self_enhancement_error_rate(&[f64::MAX; 2], &[1.0; 2]).unwrap_err().is_undefined());
-    assert!(self_enhancement_error_rate(&[1.0; 2], &[f64::MAX, f64::MAX]).unwrap_err().is_undefined());
-    assert_eq!(self_enhancement_error_rate(&[], &[]), Err(Error::TooFewItems { required: 1, found: 0 }));
-    let infinite = self_enhancement_error_rate(&[1.0], &[f64::INFINITY]);
-    assert_eq!(infinite, Err(Error::NonFinite { argument: "reference", index: 0, value: f64::INFINITY }));
 }
 
 /// `scipy.stats.ttest_rel`, 1.17.1.

@@ -4,7 +4,7 @@
 //! in [0, 1] of which some lie between: of decisions, all 0 or 1, a calibration error would only repeat the error rate.
 //!
 //! Expected calibration errors take ten bins, of equal width and of equal mass. They are biased upwards, as their resamples are even more,
-//! so a percentile interval that misses the estimate is not shown (`collector.rs`). The debiased squared error has that bias taken off and
+//! so a percentile interval that misses the estimate is not shown (`statistic.rs`). The debiased squared error has that bias taken off and
 //! may be below 0.
 
 use super::collector::{Collector, take};

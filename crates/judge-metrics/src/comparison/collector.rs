@@ -48,22 +48,20 @@ impl<'a> Observer<'a> {
 
 impl<'a> Collector<'a> {
     pub(super) fn new(settings: &'a ComparisonSettings, items: &[&'a ComparedItem], observer: Observer<'a>) -> Self {
+        let clusters = items.iter().map(|item| item.cluster.as_deref()).collect();
         Self {
-            bootstrap: settings.bootstrap,
             alternative: settings.alternative,
             only: settings.only.as_deref(),
-            clusters: clusters_of(items),
-            found: Vec::new(),
             observer: Some(observer),
+            ..Self::of_rows(settings.bootstrap, clusters)
         }
     }
 
-    /// For rows of another kind, all statistics of which are wanted.
+    /// For rows of another kind, all statistics of which are wanted. `clusters` has the cluster of each row, where all rows name one.
     pub(super) fn of_rows(bootstrap: Bootstrap, clusters: Option<Vec<&'a str>>) -> Self {
-        let alternative = AlternativeAnnotatorTest::default();
         Self {
             bootstrap,
-            alternative,
+            alternative: AlternativeAnnotatorTest::default(),
             only: None,
             clusters: clusters.filter(|clusters| are_shared(clusters)),
             found: Vec::new(),
@@ -243,11 +241,6 @@ fn of_draw(error: Error) -> Error {
         Error::TooFewItems { .. } => Error::Undefined { statistic: "a resample", reason: "it has too few items" },
         error => error,
     }
-}
-
-/// The cluster of each row, where all rows name one and some share it.
-pub(super) fn clusters_of<'a>(items: &[&'a ComparedItem]) -> Option<Vec<&'a str>> {
-    items.iter().map(|item| item.cluster.as_deref()).collect::<Option<Vec<_>>>().filter(|clusters| are_shared(clusters))
 }
 
 /// Whether some cluster has two rows: rows that are each a cluster of their own are independent.

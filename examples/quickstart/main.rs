@@ -10,7 +10,7 @@ use judge_core::{Backbone, Layer, Runner, Scale, settings::settings_from_json};
 use judge_data::{Dataset, DatasetOptions, Record, write_atomic};
 use judge_metrics::{comparison::rank_agreement, resampling::Bootstrap, resampling::BootstrapMethod};
 use judge_models::{LoadOptions, Model};
-use judge_probe::{Estimator, FittedEstimator, Pipeline, Ridge, StandardScaler, surface_features, training::Statistic};
+use judge_probe::{Estimator, FittedEstimator, Pipeline, Ridge, StandardScaler, surface_features};
 use serde_json::{Map, Value, json};
 
 const MODEL: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../models/tiny-judge");
@@ -91,22 +91,20 @@ fn read(model: &Model, judge: &LagerJudge, split: &str) -> Result<Split, Box<dyn
 
 /// How the scores of a split, the baselines and each layer alone agree with people.
 fn evaluate(split: &Split, baselines: &[(&str, Vec<f64>)], weights: &LayerWeights) -> Result<Value, Box<dyn Error>> {
-    let agreement = |scores: &[f64]| -> Result<Value, Box<dyn Error>> {
-        let found = rank_agreement(scores, &split.human, &BOOTSTRAP)?;
-        Ok(json!({"spearman": Statistic::from(&found.spearman), "pearson": Statistic::from(&found.pearson)}))
+    let agreement = |scores: &[f64]| rank_agreement(scores, &split.human, &BOOTSTRAP);
+    let said = |name: &str, scores: &[f64]| -> Result<Value, Box<dyn Error>> {
+        let found = agreement(scores)?;
+        println!("  {name:<14} {:#}", found.spearman);
+        Ok(json!(found))
     };
     let (mut variants, mut others, mut per_layer) = (Map::new(), Map::new(), Vec::new());
     let scale = &weights.origin().scale;
     for (name, variant) in VARIANTS {
         let scores = split.tables.iter().map(|table| Ok(weights.score(variant, table, scale)?.score));
-        variants.insert(name.into(), agreement(&scores.collect::<Result<Vec<_>, Box<dyn Error>>>()?)?);
+        variants.insert(name.into(), said(name, &scores.collect::<Result<Vec<_>, Box<dyn Error>>>()?)?);
     }
     for (name, scores) in baselines {
-        others.insert((*name).into(), agreement(scores)?);
-    }
-    for (name, found) in variants.iter().chain(&others) {
-        let spearman = serde_json::from_value::<Statistic>(found["spearman"].clone())?;
-        println!("  {name:<14} {spearman}");
+        others.insert((*name).into(), said(name, scores)?);
     }
     for layer in (0..=weights.origin().n_layers).map(Layer) {
         let distributions = split.tables.iter().map(|table| table.distribution(layer, scale));

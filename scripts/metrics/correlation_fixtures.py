@@ -5,7 +5,6 @@
 
 correlation.json           columns with scipy.stats.pearsonr (and its confidence_interval), spearmanr, kendalltau (both variants),
                            somersd and weightedtau on them.
-point_biserial.json        scipy.stats.pointbiserialr.
 partial_correlation.json   the formulas of pingouin 0.7.0's partial_corr.
 dependent_correlations.json  the published formulas with 60 digits.
 tail.json                  scipy.special.betainc over a grid of correlations and degrees of freedom.
@@ -190,18 +189,6 @@ def correlation():
     return cases
 
 
-def point_biserial():
-    rng = np.random.default_rng(22)
-    cases = []
-    for n in (3, 10, 40, 300):
-        chosen = rng.integers(0, 2, size=n).astype(bool)
-        chosen[:2] = [True, False]
-        values = np.round(rng.normal(size=n) + chosen, 3)
-        result = stats.pointbiserialr(chosen, values)
-        cases.append({"x": chosen.tolist(), "y": values.tolist(), "estimate": result.statistic, "p": result.pvalue})
-    return cases
-
-
 def residual(column, covariates):
     """Of the least-squares regression on the covariates and a constant, by normal equations with 60 digits."""
     n = len(column)
@@ -315,7 +302,6 @@ def write(name, call, value):
 
 
 write("correlation.json", "scipy.stats.pearsonr, spearmanr, kendalltau, somersd, weightedtau", correlation())
-write("point_biserial.json", "scipy.stats.pointbiserialr", point_biserial())
 write("partial_correlation.json", "pingouin.partial_corr's formulas", partial())
 write("dependent_correlations.json", "the papers' formulas with mpmath", dependent())
 write("tail.json", "scipy.special.betainc, mpmath.betainc", tail())

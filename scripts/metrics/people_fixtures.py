@@ -3,8 +3,7 @@
 
     python scripts/metrics/people_fixtures.py
 
-people.json   Response sets: shares and thresholds by NumPy, scikit-learn's kappa where sets have one label, its jaccard_score and recall_score of samples. Soft labels: entropies and
-              divergences of SciPy, scikit-learn's log loss and Brier score with the shares as weights of labels. The human ceiling: leaving each annotator out in turn, by plain
+people.json   Soft labels: entropies and divergences of SciPy, scikit-learn's log loss and Brier score with the shares as weights of labels. The human ceiling: leaving each annotator out in turn, by plain
               loops, with SciPy's paired t interval.
 """
 
@@ -16,7 +15,7 @@ from importlib.metadata import version
 import numpy as np
 from scipy import stats
 from scipy.spatial.distance import jensenshannon
-from sklearn.metrics import cohen_kappa_score, jaccard_score, log_loss, recall_score
+from sklearn.metrics import log_loss
 
 VERSIONS = {"numpy": "2.4.6", "scipy": "1.17.1", "scikit-learn": "1.9.1"}
 for package, wanted in VERSIONS.items():
@@ -47,32 +46,6 @@ def table(items, labels, raters, agree, given):
 
 def shares_of(ratings, labels):
     return np.array([[sum(label == k for label in row) for k in range(labels)] for row in ratings], dtype=float)
-
-
-def response_sets(items, labels, raters, threshold):
-    ratings, judge = table(items, labels, raters, 0.5, 0.9)
-    counts = shares_of(ratings, labels)
-    # Whole numbers, so that no share is below the threshold by rounding.
-    accepted = counts * 1000 >= np.round(threshold * 1000) * counts.sum(1, keepdims=True)
-    kept = np.flatnonzero(accepted.any(1))
-    given = np.array(judge)[kept]
-    hits = accepted[kept, given]
-    frequency = np.bincount(given, minlength=labels) / len(kept)
-    other = rng.random((items, labels)) < 0.4
-    return {
-        "ratings": ratings, "judge": judge, "labels": labels, "threshold": threshold, "accepted": accepted.tolist(),
-        "agreed": int(hits.sum()), "n": len(kept), "expected": float((accepted[kept] @ frequency).mean()),
-        "judge_sets": [np.flatnonzero(row).tolist() for row in other],
-        "jaccard": jaccard_score(accepted[kept], other[kept], average="samples", zero_division=0.0),
-        "coverage": recall_score(accepted[kept], other[kept], average="samples", zero_division=0.0),
-        "same": int((accepted[kept] == other[kept]).all(1).sum()),
-    }
-
-
-def single_answers(items, labels):
-    ratings, judge = table(items, labels, 1, 0.8, 1.0)
-    truth = [row[0] for row in ratings]
-    return {"truth": truth, "judge": judge, "labels": labels, "kappa": cohen_kappa_score(truth, judge, labels=list(range(labels)))}
 
 
 def soft_labels(items, labels, raters):
@@ -152,8 +125,6 @@ def number_ceiling(items, raters, given):
 fixture = {
     "script": "scripts/metrics/people_fixtures.py",
     "versions": VERSIONS,
-    "response_sets": [response_sets(60, 4, 5, 0.4), response_sets(50, 3, 6, 0.5), response_sets(40, 5, 7, 0.001)],
-    "single_answers": single_answers(70, 3),
     "soft_labels": [soft_labels(40, 3, 5), soft_labels(30, 5, 8)],
     "label_ceilings": [label_ceiling(60, 3, 3, 1.0), label_ceiling(80, 4, 5, 0.7)],
     "number_ceilings": [number_ceiling(50, 3, 1.0), number_ceiling(70, 6, 0.6)],

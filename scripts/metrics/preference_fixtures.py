@@ -4,12 +4,12 @@
     python scripts/metrics/preference_fixtures.py [FOLDER OF REAL DATA]
 
 The tests of McNemar, the binomial, two proportions and paired differences are SciPy's and statsmodels'. No package has the statistics
-of a judge in two orders, of votes and of triples: each is written here once more, straight from its published definition and by
+of a judge in two orders and of votes: each is written here once more, straight from its published definition and by
 brute force where there is one.
 
 Verdicts are strings of 1 (first item), 2 (second item), T (tie) and - (unparsed).
 
-With a folder, the counts on which crates/judge-metrics/tests/preference_data.rs rests are printed; nothing of it is written.
+With a folder, the counts on which crates/judge-metrics/tests/it/preference_data.rs rests are printed; nothing of it is written.
 """
 
 import collections
@@ -127,20 +127,15 @@ def same(policy, a, b):
     return a == b and (a != "-" or policy == "own_label")
 
 
-def two_order(policy, original, swapped, gold):
+def two_order(policy, original, swapped):
     c = collections.Counter()
-    for v1, v2, g in zip(original, swapped, gold):
+    for v1, v2 in zip(original, swapped):
         c["unparsed"] += "-" in (v1, v2)
         pair = kept(policy, v1, v2)
         if pair is None:
             continue
         v1, v2 = pair
         c["n"] += 1
-        c["original"] += v1 == g
-        c["swapped"] += v2 == g
-        c["both"] += v1 == v2 == g
-        if "-" not in pair:
-            c["conservative"] += (v1 if v1 == v2 else "T") == g
         c["consistent"] += same(policy, v1, v2)
         # JudgeLM: a = -win in the order given, b = win in the other, both about the first place shown.
         shown = (v1, SWAP[v2])
@@ -153,8 +148,7 @@ def two_order(policy, original, swapped, gold):
             c["always_second"] += shown == ("2", "2")
         elif not same(policy, v1, v2):
             c["undirected"] += 1
-    names = ["n", "unparsed", "original", "swapped", "both", "conservative", "consistent", "before", "after", "always_first",
-             "always_second", "undirected"]
+    names = ["n", "unparsed", "consistent", "before", "after", "always_first", "always_second", "undirected"]
     return {name: c[name] for name in names}
 
 
@@ -171,10 +165,9 @@ def two_order_cases():
     for n, weights in [(1, (1, 1, 1, 1)), (7, (1, 1, 1, 1)), (40, (4, 3, 2, 1)), (40, (8, 1, 1, 0)), (200, (5, 4, 2, 1)),
                        (30, (0, 0, 0, 1)), (12, (1, 1, 0, 0))]:
         original, swapped = draw(n, "12T-", weights), draw(n, "12T-", weights)
-        gold = draw(n, "12T", (2, 2, 1))
-        case = {"original": original, "swapped": swapped, "gold": gold}
+        case = {"original": original, "swapped": swapped}
         for policy in ("dropped", "tie", "wrong", "own_label"):
-            counts = two_order(policy, original, swapped, gold)
+            counts = two_order(policy, original, swapped)
             if counts["n"]:
                 counts["fairness"] = fairness(counts)
             case[policy] = counts
@@ -239,68 +232,6 @@ def vote_cases():
     return cases
 
 
-# --- triples -----------------------------------------------------------------------------------------------------------
-
-
-def triple_kinds(sign):
-    """sign(x, y) is 1, -1 or 0: what a triple violates, by search over rankings and by the definitions."""
-    xs = range(3)
-    ranked = any(all(np.sign(r[y] - r[x]) == sign(x, y) for x in xs for y in xs if x != y) for r in itertools.product(xs, repeat=3))
-    strict = any(sign(x, y) == 1 and sign(y, z) == 1 and sign(x, z) != 1 for x, y, z in itertools.permutations(xs))
-    cycle = any(sign(x, y) == sign(y, z) == sign(z, x) == 1 for x, y, z in itertools.permutations(xs))
-    return cycle, strict, not ranked
-
-
-def comparisons(items, share, weights):
-    out = []
-    for a, b in itertools.combinations(items, 2):
-        if random.random() < share:
-            pair = [a, b] if random.random() < 0.5 else [b, a]
-            out.append([*pair, draw(1, "12T", weights)])
-    random.shuffle(out)
-    return out
-
-
-def signs(rows):
-    table = {}
-    for a, b, verdict in rows:
-        sign = {"1": 1, "2": -1, "T": 0}[verdict]
-        table[a, b], table[b, a] = sign, -sign
-    return table
-
-
-def triple_cases():
-    cases = [{"rows": [["a", "b", x], ["b", "c", y], ["a", "c", z]]} for x in "12T" for y in "12T" for z in "12T"]
-    cases += [{"rows": comparisons("abcdefgh"[:n], share, weights)}
-              for n, share, weights in [(4, 1, (1, 1, 1)), (8, 1, (1, 1, 0)), (8, 0.7, (2, 2, 1)), (8, 0.3, (1, 1, 1))]]
-    for case in cases:
-        table = signs(case["rows"])
-        items = sorted({item for pair in table for item in pair})
-        c = collections.Counter()
-        for triple in itertools.combinations(items, 3):
-            if any(pair not in table for pair in itertools.permutations(triple, 2)):
-                continue
-            cycle, strict, weak = triple_kinds(lambda x, y: table[triple[x], triple[y]])
-            c["triples"] += 1
-            c["decisive"] += all(table[pair] for pair in itertools.combinations(triple, 2))
-            c["cyclic"] += cycle
-            c["strict"] += strict
-            c["weak"] += weak
-        case["counts"] = [c[name] for name in ("triples", "decisive", "cyclic", "strict", "weak")]
-    return cases
-
-
-def chain_cases():
-    cases = []
-    for n in (3, 5, 8):
-        gold, judge = comparisons("abcdefgh"[:n], 0.9, (2, 2, 1)), comparisons("abcdefgh"[:n], 0.8, (2, 2, 1))
-        g, j = signs(gold), signs(judge)
-        chains = [(x, y) for x, s, y in itertools.permutations("abcdefgh"[:n], 3)
-                  if g.get((s, x)) == 1 and g.get((y, s)) == 1 and (y, x) in j]
-        cases.append({"gold": gold, "judge": judge, "kept": [sum(j[y, x] == 1 for x, y in chains), len(chains)]})
-    return cases
-
-
 # --- the real files ----------------------------------------------------------------------------------------------------
 
 
@@ -350,20 +281,6 @@ def real_counts(folder):
     print("  GPT-4 on its own answers, beside each expert:", dict(c), len(credits), f"win rates {judge.sum()} {human.sum()}",
           f"difference {(judge - human).mean():.16f} in {interval.low:.16f} to {interval.high:.16f}")
 
-    c = collections.Counter()
-    for turn, question in sorted({key[:2] for key in votes["gpt4_pair"]}):
-        verdicts = {key[2]: judged[0][1] for key, judged in votes["gpt4_pair"].items() if key[:2] == (turn, question)}
-        models = sorted(set().union(*verdicts))
-        for triple in itertools.combinations(models, 3):
-            def sign(x, y):
-                preferred = verdicts[frozenset((triple[x], triple[y]))]
-                return 0 if preferred == "tie" else 1 if preferred == triple[x] else -1
-            c["triples"] += 1
-            c["decisive"] += all(sign(x, y) for x, y in itertools.combinations(range(3), 2))
-            for name, violated in zip(("cyclic", "strict", "weak"), triple_kinds(sign)):
-                c[name] += violated
-    print("  triples of models:", dict(c))
-
     print("LLMBar: false, true, both, equal, of; first/second both times; kappa of order 1 with gold")
     for path in sorted((folder / "llmbar").rglob("result.json")):
         rows = json.loads(path.read_text())
@@ -387,8 +304,7 @@ def real_counts(folder):
 
 if __name__ == "__main__":
     fixture = {"mcnemar": mcnemar_cases(), "binomial": binomial_cases(), "proportion": proportion_cases(), "two_proportions": two_proportion_cases(),
-               "paired": paired_cases(), "two_order": two_order_cases(), "stability": stability_cases(), "votes": vote_cases(),
-               "triples": triple_cases(), "chains": chain_cases()}
+               "paired": paired_cases(), "two_order": two_order_cases(), "stability": stability_cases(), "votes": vote_cases()}
     OUT.write_text(json.dumps(fixture, separators=(",", ":")) + "\n")
     print(OUT.name, OUT.stat().st_size, "bytes")
     if len(sys.argv) > 1:

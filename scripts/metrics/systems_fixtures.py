@@ -1,10 +1,9 @@
 # numpy==2.4.6 scipy==1.17.1
-"""Writes the fixture of judge-metrics' comparisons of systems and of clustered pairs.
+"""Writes the fixture of judge-metrics' comparisons of clustered pairs.
 
     python scripts/metrics/systems_fixtures.py
 
-systems.json   soft: soft pairwise accuracy from scipy.stats.permutation_test (samples, greater; all arrangements); grouped: means over groups of
-               scipy.stats.pearsonr and kendalltau; mcnemar: (sum d)^2 / sum d^2 and scipy.stats.chi2.sf; somers: Somers' D of scipy.stats.somersd and
+systems.json   grouped: means over groups of scipy.stats.pearsonr and kendalltau; mcnemar: (sum d)^2 / sum d^2 and scipy.stats.chi2.sf; somers: Somers' D of scipy.stats.somersd and
                the asymptotic standard error of SAS's FREQ procedure, summed over the cells of the contingency table.
 """
 
@@ -25,19 +24,6 @@ for package, wanted in VERSIONS.items():
 OUT = pathlib.Path(__file__).resolve().parents[2] / "crates/judge-metrics/tests/fixtures"
 warnings.filterwarnings("ignore")
 rng = np.random.default_rng(2024)
-
-
-def soft(items, systems, grades):
-    human = rng.normal(size=(items, systems)) + np.linspace(0, 1, systems)
-    scores = human + rng.normal(size=(items, systems))
-    if grades:
-        human, scores = np.round(human), np.round(2 * scores) / 2
-    p = lambda x, i, j: stats.permutation_test(
-        (x[:, i], x[:, j]), lambda a, b: np.mean(a - b), permutation_type="samples", vectorized=False, n_resamples=np.inf, alternative="greater"
-    ).pvalue
-    pairs = [(i, j) for i in range(systems) for j in range(i + 1, systems)]
-    accuracy = np.mean([1 - abs(p(human, i, j) - p(scores, i, j)) for i, j in pairs])
-    return {"human": human.tolist(), "scores": scores.tolist(), "accuracy": float(accuracy)}
 
 
 def grouped(n, groups):
@@ -91,7 +77,6 @@ def somers(n, rows, columns):
 fixture = {
     "script": "scripts/metrics/systems_fixtures.py",
     "versions": VERSIONS,
-    "soft": [soft(8, 3, False), soft(7, 4, True), soft(2, 2, True)],
     "grouped": [grouped(40, 6), grouped(30, 12)],
     "mcnemar": [mcnemar(60, 15), mcnemar(200, 40)],
     "somers": [somers(30, 4, 5), somers(200, 3, 9), somers(12, 6, 6)],

@@ -15,6 +15,7 @@ mod majority;
 mod panel;
 mod patterns;
 
-pub use dawid_skene::{AggregatedLabels, Annotator, AnnotatorModel, DawidSkene};
+pub use dawid_skene::{AggregatedLabels, Annotator, DawidSkene};
+pub use expectation::AnnotatorModel;
 pub use majority::MajorityVote;
 pub use panel::PanelSize;

@@ -9,7 +9,6 @@
 //! | which of two judges is right more often, item by item | [`mcnemar`], [`clustered_mcnemar`] |
 //! | several annotators and a judge that may take their place | [`AlternativeAnnotatorTest`] |
 //! | the same, and how well people agree by the judge's own measure | [`HumanCeiling`] |
-//! | items with several acceptable labels | [`ResponseSets`] |
 //! | people's and the judge's distributions over labels | [`SoftLabels`] |
 //!
 //! What annotators say together, each weighed by skill, is in [`aggregation`](crate::aggregation).
@@ -22,11 +21,12 @@ mod icc;
 mod influence;
 mod kappa;
 mod krippendorff;
+mod labels;
 mod leave_one_out;
 mod mcnemar;
+mod mean_squares;
 mod placed;
 mod rating_table;
-mod response_sets;
 mod soft_labels;
 mod weights;
 
@@ -35,15 +35,16 @@ pub use alternative_annotator::{AlternativeAnnotatorTest, AlternativeAnnotators,
 pub use averages::{Average, AverageScores, ZeroDivision};
 pub use ceiling::{AnnotatorCeiling, HumanCeiling, ItemCeiling};
 pub use confusion::{ClassScores, ConfusionMatrix};
-pub(crate) use confusion::{check_labels, place};
-pub use icc::{FTest, IntraclassCorrelations};
-pub(crate) use icc::{McGrawWong, RatedSubjects};
+
+pub use icc::IntraclassCorrelations;
+pub(crate) use icc::RatedSubjects;
 pub(crate) use krippendorff::two_raters_vary;
 pub use krippendorff::{Measurement, RatedUnits, krippendorff_alpha};
+pub(crate) use labels::{check_labels, place};
 pub use mcnemar::{McNemar, McNemarTest, clustered_mcnemar, mcnemar};
+pub(crate) use mean_squares::McGrawWong;
 pub(crate) use placed::PlacedRatings;
 pub(crate) use rating_table::CountedSubjects;
 pub use rating_table::RatingTable;
-pub use response_sets::{ResponseSets, SetAgreement, SetOverlap};
 pub use soft_labels::{SoftLabels, SoftMeasure};
 pub use weights::AgreementWeights;

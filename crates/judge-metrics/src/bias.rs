@@ -10,7 +10,6 @@ pub mod position;
 pub mod robustness;
 pub mod scale_use;
 pub mod self_preference;
-pub mod transitivity;
 pub mod verbosity;
 
 pub use equal_opportunity::EqualOpportunity;

@@ -1,8 +1,8 @@
 //! Every statistic that a set of scored rows defines, by name: what a report of a judge against people prints.
 //!
-//! The other modules have the statistics, one function each, on plain columns. This one decides which of them a set of rows defines, takes each
-//! with the uncertainty that suits it, and says of the rest why they are undefined: a continuous score is no label, a constant column has no
-//! correlation. Nothing here fails because the data do not define a statistic.
+//! The other modules have the statistics, one function each, on plain columns. This one decides which of them a set of rows defines, takes
+//! each with the uncertainty that suits it, and says of the rest why they are undefined: a continuous score is no label, a constant column
+//! has no correlation. Nothing here fails because the data do not define a statistic.
 //!
 //! ```
 //! use judge_metrics::comparison::{ComparedItem, Comparison, ComparisonSettings, Rating};
@@ -30,7 +30,6 @@
 //! | say whether a change that should not matter moves verdicts, beyond chance | [`PerturbationReport`] |
 //! | say how good the answer is that a judge chooses among several | [`BestOf`] |
 //! | say how well two columns of numbers agree in order | [`rank_agreement`] |
-//! | say which of two judges does so better, drawing both together | [`spearman_difference`] |
 
 mod best_of;
 mod biases;
@@ -45,9 +44,10 @@ mod perturbations;
 mod preferences;
 mod probabilities;
 mod rank_agreement;
-mod rank_tests;
+mod rank_test;
 mod raters;
 mod risk;
+mod settings;
 mod statistic;
 mod tally;
 mod votes;
@@ -62,19 +62,21 @@ pub use labels::Labels;
 pub use pairs::{JudgedPair, PairComparison, PairComparisons, PairStatistic};
 pub use perturbations::{PerturbationReport, PerturbedVerdicts};
 pub use preferences::{PreferenceComparison, PreferredPair};
-pub use rank_agreement::{RankAgreement, rank_agreement, spearman_difference};
+pub use rank_agreement::{RankAgreement, rank_agreement};
 pub use risk::{Loss, SelectiveRisk};
+pub use settings::{ComparisonSettings, StatisticStarted};
+#[cfg(feature = "serde")]
+pub use statistic::brief;
 pub use statistic::{Reported, Statistic};
 pub use tally::{PairTallied, PairTally, TalliedPair};
 pub use votes::{JudgeVote, VoteComparison, VoteStatistic};
 
 use crate::Error;
-use crate::agreement::AlternativeAnnotatorTest;
-use crate::resampling::Bootstrap;
-use collector::Collector;
+use crate::groups::rows_by_group;
+use collector::{Collector, Observer};
 
-/// All names, in the order of a report. Which of them rows bring depends on whether scores are numbers, and on whether there are several raters,
-/// a second judge, clusters, and confidences.
+/// All names, in the order of a report. Which of them rows bring depends on whether scores are numbers, and on whether there are several
+/// raters, a second judge, clusters, and confidences.
 pub const STATISTICS: [&str; 63] = joined(&[
     &numbers::OF_NUMBERS,
     &within::WITHIN,
@@ -106,30 +108,6 @@ const fn joined<const N: usize>(parts: &[&[&'static str]]) -> [&'static str; N] 
     all
 }
 
-/// How rows are compared.
-#[derive(Debug, Clone, PartialEq, Default)]
-pub struct ComparisonSettings {
-    /// For each statistic without an interval of its own, and for all where rows come in clusters.
-    pub bootstrap: Bootstrap,
-    /// All labels, in their order, which is what they are worth where they are texts; else those that occur, where all ratings are whole numbers or texts.
-    pub labels: Option<Vec<String>>,
-    /// The test whether the judge may take the place of a rater, of three raters or more.
-    pub alternative: AlternativeAnnotatorTest,
-    /// Names out of [`STATISTICS`]: only these are computed. `None` for all.
-    pub only: Option<Vec<String>>,
-}
-
-/// A statistic that is computed from now on, for whoever waits for it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct StatisticStarted<'a> {
-    /// Its name, out of [`STATISTICS`].
-    pub name: &'a str,
-    /// Its place among those that are wanted, from 1.
-    pub number: usize,
-    /// How many are wanted, those that the rows do not bring included.
-    pub of: usize,
-}
-
 /// Rows of a judge's scores and people's.
 #[derive(Debug, Clone)]
 pub struct Comparison {
@@ -145,8 +123,9 @@ impl Comparison {
     ///
     /// # Errors
     ///
-    /// [`Error::TooFewItems`] for no row; [`Error::InRow`] around [`Error::MixedRatings`], [`Error::NonFinite`] and, for a row without a human
-    /// rating, [`Error::TooFewItems`]; what [`Labels::named`] refuses; [`Error::UnknownLabel`] for a name in `only` that is no statistic's.
+    /// [`Error::TooFewItems`] for no row; [`Error::InRow`] around [`Error::MixedRatings`], [`Error::NonFinite`] and, for a row without a
+    /// human rating, [`Error::TooFewItems`]; what [`Labels::named`] refuses; [`Error::UnknownLabel`] for a name in `only` that is no
+    /// statistic's.
     pub fn new(items: Vec<ComparedItem>, settings: ComparisonSettings) -> Result<Self, Error> {
         let Some(first) = items.first() else { return Err(Error::TooFewItems { required: 1, found: 0 }) };
         let numeric = first.predicted.number().is_some();
@@ -186,7 +165,7 @@ impl Comparison {
     /// what takes no time may be.
     pub fn statistics_observed(&self, rows: &[usize], observer: &dyn Fn(StatisticStarted<'_>)) -> Comparisons {
         let items: Vec<&ComparedItem> = rows.iter().filter_map(|&row| self.items.get(row)).collect();
-        let mut found = Collector::new(&self.settings, &items, observer);
+        let mut found = Collector::new(&self.settings, &items, Observer::new(&STATISTICS, observer));
         if self.numeric {
             numbers::compare(&mut found, &items, self.labels.as_ref());
         } else {
@@ -198,19 +177,16 @@ impl Comparison {
         Comparisons { n: items.len(), statistics: found.found }
     }
 
-    /// What some of the rows cost and how sure the judge is of each, for a risk–coverage curve; `None` where nothing says how sure it is. Indices as for
-    /// [`statistics`](Self::statistics).
+    /// What some of the rows cost and how sure the judge is of each, for a risk–coverage curve; `None` where nothing says how sure it is.
+    /// Indices as for [`statistics`](Self::statistics).
     pub fn selective_risk(&self, rows: &[usize]) -> Option<SelectiveRisk> {
         SelectiveRisk::new(&rows.iter().filter_map(|&row| self.items.get(row)).collect::<Vec<_>>())
     }
 
     /// The statistics of each group of rows: `groups[i]` is the group of row i.
     pub fn by_group<'g, G: Ord>(&self, groups: &'g [G]) -> BTreeMap<&'g G, Comparisons> {
-        let mut rows: BTreeMap<&G, Vec<usize>> = BTreeMap::new();
-        for (row, group) in groups.iter().enumerate().take(self.items.len()) {
-            rows.entry(group).or_default().push(row);
-        }
-        rows.into_iter().map(|(group, rows)| (group, self.statistics(&rows))).collect()
+        let groups = &groups[..groups.len().min(self.items.len())];
+        rows_by_group(groups).into_iter().map(|(group, rows)| (group, self.statistics(&rows))).collect()
     }
 }
 

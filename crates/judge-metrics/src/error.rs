@@ -56,7 +56,7 @@ pub enum Error {
     },
 
     /// A number outside the range in which the statistic exists.
-    #[error("{argument}{} is {value}, not in [{low}, {high}]", Self::at(.index))]
+    #[error("{argument}{} is {value}, not in [{}, {}]", Self::at(.index), six_digits(*.low), six_digits(*.high))]
     OutOfRange {
         /// Name of the parameter.
         argument: &'static str,
@@ -211,15 +211,6 @@ pub enum Error {
         some: String,
         /// Names of the other.
         others: String,
-    },
-
-    /// A second verdict on a pair of items, where each pair has one.
-    #[error("{argument}[{index}] compares two items that were compared before")]
-    RepeatedComparison {
-        /// Name of the parameter.
-        argument: &'static str,
-        /// Position of the second mention.
-        index: usize,
     },
 
     /// Numbers that should be a distribution do not sum to 1.

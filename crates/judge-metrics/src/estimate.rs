@@ -1,19 +1,18 @@
 //! One type for everything that is estimated: its value, its standard error, its interval and its test, as far as each is known.
 //!
-//! Methods differ in how an interval is made, not in what a caller does with it: how is the private `Spread`, one variant to a method. What is not known is a reason,
-//! kept where the number would be, so that no caller meets a NaN.
+//! Methods differ in how an interval is made, not in what a caller does with it: how is the private `Spread`, one variant to a method. What
+//! is not known is a reason, kept where the number would be, so that no caller meets a NaN.
 
 use crate::agreement::McGrawWong;
 use crate::correlation::{is_perfect, on_fisher_scale};
 use crate::distribution::{normal_tail, normal_two_sided_quantile, student_t_quantile, student_t_tail};
-use crate::input::check_level;
-use crate::number::in_range;
+use crate::input::{check_level, in_range};
 use crate::{Error, Interval, Proportion};
 
 /// A statistic of a sample, how sure it is, and whether it could be chance.
 ///
-/// Every statistic of this crate for which a standard error, an interval or a test is known comes as this type. What is not known of one is an
-/// error that says why, and mostly that resampling will do: [`Bootstrap`](crate::resampling::Bootstrap) for an interval,
+/// Every statistic of this crate for which a standard error, an interval or a test is known comes as this type. What is not known of one is
+/// an error that says why, and mostly that resampling will do: [`Bootstrap`](crate::resampling::Bootstrap) for an interval,
 /// [`PermutationTest`](crate::resampling::PermutationTest) for a test. All of it takes items as independent, unless the statistic's own
 /// documentation says otherwise.
 ///
@@ -135,8 +134,8 @@ impl Estimate {
         })
     }
 
-    /// With a standard error, and the interval that goes with it. Where the error is 0, but for rounding, there is no interval: one of no width would look
-    /// like certainty, and says only that these items do not vary.
+    /// With a standard error, and the interval that goes with it. Where the error is 0, but for rounding, there is no interval: one of no
+    /// width would look like certainty, and says only that these items do not vary.
     pub(crate) fn with_error(self, standard_error: f64, interval: Spread) -> Self {
         if standard_error.is_nan() {
             self.without_error(Missing::Because("the arithmetic of its standard error leaves no number"))
@@ -172,7 +171,8 @@ impl Estimate {
         Self { interval: Err(Missing::Because(reason)), ..self }
     }
 
-    /// With the p-value of a test; without one where its arithmetic is 0/0, as where an estimate of 0 cannot vary under the hypothesis either.
+    /// With the p-value of a test; without one where its arithmetic is 0/0, as where an estimate of 0 cannot vary under the hypothesis
+    /// either.
     pub(crate) const fn tested(self, p_value: f64, null_distribution: NullDistribution) -> Self {
         if p_value.is_nan() {
             return self.untested(Missing::Because("these items cannot vary under the hypothesis"));
@@ -180,8 +180,8 @@ impl Estimate {
         Self { test: Ok(Test { p_value, null_distribution }), ..self }
     }
 
-    /// Tested for 0 by its standard error, with the distribution of its interval; `certain` is why there is no test where the standard error is 0. Without
-    /// a standard error it has no test for the same reason.
+    /// Tested for 0 by its standard error, with the distribution of its interval; `certain` is why there is no test where the standard
+    /// error is 0. Without a standard error it has no test for the same reason.
     pub(crate) fn tested_against_zero(self, certain: &'static str) -> Self {
         let error = match self.standard_error {
             Ok(0.0) => return self.untested(Missing::Because(certain)),
@@ -210,8 +210,8 @@ impl Estimate {
         self.standard_error.map_err(|missing| self.error(missing))
     }
 
-    /// The interval of nominal coverage `level` in (0, 1), two-sided with equal tails, by the method that the statistic's documentation names. Where the
-    /// standard error is 0 or a correlation is perfect there is none.
+    /// The interval of nominal coverage `level` in (0, 1), two-sided with equal tails, by the method that the statistic's documentation
+    /// names. Where the standard error is 0 or a correlation is perfect there is none.
     ///
     /// # Errors
     ///

@@ -1,4 +1,4 @@
-//! The checks every statistic makes before it computes.
+//! The checks every statistic makes of what it is given, and of what its arithmetic leaves.
 
 use crate::Error;
 
@@ -39,12 +39,44 @@ pub(crate) fn check_varies(argument: &'static str, values: &[f64]) -> Result<(),
     }
 }
 
+/// A number from `low` to `high`, both included, which NaN never is; `index` where it is one of a column.
+pub(crate) fn check_range(
+    argument: &'static str,
+    index: Option<usize>,
+    value: f64,
+    [low, high]: [f64; 2],
+) -> Result<(), Error> {
+    if (low..=high).contains(&value) { Ok(()) } else { Err(Error::OutOfRange { argument, index, value, low, high }) }
+}
+
+/// All numbers of a column from the first of `ends` to the second.
+pub(crate) fn check_each_in(argument: &'static str, values: &[f64], ends: [f64; 2]) -> Result<(), Error> {
+    values.iter().enumerate().try_for_each(|(index, &value)| check_range(argument, Some(index), value, ends))
+}
+
+/// A finite number of a column, from 0 to `most`.
+pub(crate) fn check_amount(argument: &'static str, index: usize, value: f64, most: f64) -> Result<(), Error> {
+    if !value.is_finite() {
+        return Err(Error::NonFinite { argument, index, value });
+    }
+    check_range(argument, Some(index), value, [0.0, most])
+}
+
 pub(crate) fn check_level(level: f64) -> Result<(), Error> {
     if level > 0.0 && level < 1.0 { Ok(()) } else { Err(Error::LevelOutOfRange { level }) }
 }
 
-/// A power of two that brings values of this magnitude near 1, so that their squares neither overflow nor vanish; 1 where they would not anyway, so that ordinary values keep their bits. For statistics
-/// that do not depend on the unit.
+/// `value`, unless the arithmetic that led to it left the range of finite numbers.
+pub(crate) fn in_range(statistic: &'static str, value: f64) -> Result<f64, Error> {
+    if value.is_finite() {
+        Ok(value)
+    } else {
+        Err(Error::Undefined { statistic, reason: "its arithmetic exceeds the largest finite number" })
+    }
+}
+
+/// A power of two that brings values of this magnitude near 1, so that their squares neither overflow nor vanish; 1 where they would not
+/// anyway, so that ordinary values keep their bits. For statistics that do not depend on the unit.
 pub(crate) fn unit_of(largest: f64) -> f64 {
     match largest {
         _ if largest == 0.0 || (1e-100..1e100).contains(&largest) => 1.0,

@@ -6,8 +6,8 @@
 //! | module | statistics |
 //! |---|---|
 //! | [`aggregation`] | majority vote, Dawid and Skene's model of annotators, the effective size of a panel |
-//! | [`agreement`] | confusion matrix and what follows from it, kappas, Krippendorff's alpha, Gwet's AC, intraclass correlation, response sets, soft labels, the human ceiling, the alternative annotator test |
-//! | [`bias`] | what sways a judge: position, its own output, perturbations, intransitive verdicts |
+//! | [`agreement`] | confusion matrix and what follows from it, kappas, Krippendorff's alpha, Gwet's AC, intraclass correlation, soft labels, the human ceiling, the alternative annotator test |
+//! | [`bias`] | what sways a judge: position, its own output, perturbations, length |
 //! | [`calibration`] | scores on the human scale with intervals, calibration error, slope and intercept, isotonic regression, conformal intervals |
 //! | [`comparison`] | all of the above and below that a set of rows defines, by name, for a report |
 //! | [`correlation`] | Pearson, Spearman, Kendall, Somers, weighted, partial; which of two judges correlates better |
@@ -64,6 +64,7 @@ pub mod resampling;
 mod distribution;
 mod error;
 mod estimate;
+mod groups;
 mod input;
 mod interval;
 mod newton;

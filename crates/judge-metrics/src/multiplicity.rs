@@ -1,16 +1,20 @@
 //! Many tests at once: p-values adjusted so that a level holds for all of them together.
 
 use crate::Error;
+use crate::input::{check_each_in, check_finite};
 
-/// What a level is kept for when several hypotheses are tested, and under which dependence.
+/// Which error rate is controlled when several hypotheses are tested, and under which dependence.
 ///
-/// An adjusted p-value is the smallest level at which its hypothesis is rejected among all of them, so a hypothesis is rejected at a level if its adjusted p-value is no
-/// larger. Equal to `statsmodels.stats.multitest.multipletests` (0.15) with `holm`, `fdr_bh` and `fdr_by`.
+/// An adjusted p-value is the smallest level at which its hypothesis is rejected among all of them, so a hypothesis is rejected at a level
+/// if its adjusted p-value is no larger. Equal to `statsmodels.stats.multitest.multipletests` (0.15) with `holm`, `fdr_bh` and `fdr_by`.
+#[doc(alias = "multipletests")]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Adjustment {
-    /// The probability of a single wrong rejection, whatever the dependence (Holm, 1979): the step-down form of Bonferroni's, and never weaker.
+    /// The probability of a single wrong rejection, whatever the dependence (Holm, 1979): the step-down form of Bonferroni's, and never
+    /// weaker.
     Holm,
-    /// The expected share of wrong rejections among all, for tests that are independent or positively dependent (Benjamini and Hochberg, 1995).
+    /// The expected share of wrong rejections among all, for tests that are independent or positively dependent (Benjamini and Hochberg,
+    /// 1995).
     BenjaminiHochberg,
     /// The same whatever the dependence (Benjamini and Yekutieli, 2001): larger by the factor 1 + 1/2 + … + 1/m.
     BenjaminiYekutieli,
@@ -32,11 +36,8 @@ impl Adjustment {
     /// # Ok::<(), judge_metrics::Error>(())
     /// ```
     pub fn adjust(self, p_values: &[f64]) -> Result<Vec<f64>, Error> {
-        crate::input::check_finite("p_values", p_values)?;
-        if let Some(index) = p_values.iter().position(|p| !(0.0..=1.0).contains(p)) {
-            let value = p_values[index];
-            return Err(Error::OutOfRange { argument: "p_values", index: Some(index), value, low: 0.0, high: 1.0 });
-        }
+        check_finite("p_values", p_values)?;
+        check_each_in("p_values", p_values, [0.0, 1.0])?;
         let m = p_values.len();
         let mut order: Vec<usize> = (0..m).collect();
         order.sort_by(|&a, &b| p_values[a].total_cmp(&p_values[b]));

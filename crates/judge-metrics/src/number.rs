@@ -1,15 +1,4 @@
-//! Numbers in messages, and numbers that arithmetic left.
-
-use crate::Error;
-
-/// `value`, unless the arithmetic that led to it left the range of finite numbers.
-pub(crate) fn in_range(statistic: &'static str, value: f64) -> Result<f64, Error> {
-    if value.is_finite() {
-        Ok(value)
-    } else {
-        Err(Error::Undefined { statistic, reason: "its arithmetic exceeds the largest finite number" })
-    }
-}
+//! Numbers in messages.
 
 /// The number with six significant digits at most: enough to find it, and no noise of the last bits.
 pub(crate) fn six_digits(x: f64) -> String {

@@ -1,13 +1,13 @@
 //! How many items a study needs so that an interval comes out no wider than wanted.
 //!
-//! Each function takes what is expected of the items, such as a share from a pilot, and returns the smallest number of items at which the crate's own
-//! interval of such a sample is at most `width` wide, from end to end. It is found by bisection on the interval itself, not by a normal
-//! approximation. All of them take items as independent. The sample will differ from what was expected, so about half of all studies end with a
-//! wider interval: plan with the less favourable value where you are unsure.
+//! Each function takes what is expected of the items, such as a share from a pilot, and returns the smallest number of items at which the
+//! crate's own interval of such a sample is at most `width` wide, from end to end. It is found by bisection on the interval itself, not by
+//! a normal approximation. All of them take items as independent. The sample will differ from what was expected, so about half of all
+//! studies end with a wider interval: plan with the less favourable value where you are unsure.
 
 use crate::correlation::{fisher_interval, is_perfect};
 use crate::distribution::{normal_two_sided_quantile, student_t_quantile};
-use crate::input::check_level;
+use crate::input::{check_level, check_range};
 use crate::proportion::wilson_half_width;
 use crate::{Error, Interval};
 
@@ -16,8 +16,8 @@ const LIMIT: usize = 1_000_000_000_000;
 
 /// Items for Wilson's interval of a proportion ([`Proportion::wilson`](crate::Proportion::wilson)).
 ///
-/// `share` in [0, 1] is the one expected; 0.5 needs the most items. `share` times the number of items need not be a whole number. `width` is above 0,
-/// `level` in (0, 1).
+/// `share` in [0, 1] is the one expected; 0.5 needs the most items. `share` times the number of items need not be a whole number. `width`
+/// is above 0, `level` in (0, 1).
 ///
 /// # Errors
 ///
@@ -34,15 +34,15 @@ const LIMIT: usize = 1_000_000_000_000;
 /// ```
 pub fn items_for_proportion(share: f64, width: f64, level: f64) -> Result<usize, Error> {
     check_level(level)?;
-    check_range("share", share, 0.0, 1.0)?;
+    check_range("share", None, share, [0.0, 1.0])?;
     let z = normal_two_sided_quantile(level);
     smallest(1, width, |n| Ok(2.0 * wilson_half_width(share, n as f64, z)))
 }
 
 /// Items for Student's interval of a mean ([`sample_mean`](crate::means::sample_mean)).
 ///
-/// `standard_deviation`, above 0, is that of the items, by n − 1; for a paired difference that of the differences. `width` is above 0 and in the same
-/// unit, `level` in (0, 1). At least 2 items.
+/// `standard_deviation`, above 0, is that of the items, by n − 1; for a paired difference that of the differences. `width` is above 0 and
+/// in the same unit, `level` in (0, 1). At least 2 items.
 ///
 /// # Errors
 ///
@@ -54,18 +54,19 @@ pub fn items_for_proportion(share: f64, width: f64, level: f64) -> Result<usize,
 /// ```
 pub fn items_for_mean(standard_deviation: f64, width: f64, level: f64) -> Result<usize, Error> {
     check_level(level)?;
-    check_range("standard_deviation", standard_deviation, f64::MIN_POSITIVE, f64::MAX)?;
+    check_range("standard_deviation", None, standard_deviation, [f64::MIN_POSITIVE, f64::MAX])?;
     smallest(2, width, |n| Ok(2.0 * student_t(n, level) * (standard_deviation / (n as f64).sqrt())))
 }
 
 /// Items for Fisher's interval of a Pearson correlation ([`fisher_interval`]).
 ///
-/// `r` in (-1, 1) is the correlation expected; 0 needs the most items. `width` is above 0, `level` in (0, 1). At least 2 items, which bound nothing, and more
-/// than 3 for any width below 2.
+/// `r` in (-1, 1) is the correlation expected; 0 needs the most items. `width` is above 0, `level` in (0, 1). At least 2 items, which bound
+/// nothing, and more than 3 for any width below 2.
 ///
 /// # Errors
 ///
-/// Those of [`items_for_proportion`]; [`Error::NotACorrelation`]; [`Error::Undefined`] for a correlation of ±1, whose interval has no width.
+/// Those of [`items_for_proportion`]; [`Error::NotACorrelation`]; [`Error::Undefined`] for a correlation of ±1, whose interval has no
+/// width.
 ///
 /// ```
 /// assert_eq!(judge_metrics::planning::items_for_correlation(0.6, 0.2, 0.95)?, 161);
@@ -86,12 +87,14 @@ pub fn items_for_correlation(r: f64, width: f64, level: f64) -> Result<usize, Er
 /// Items for Student's interval of the difference of two proportions on the same items, as
 /// [`paired_difference`](crate::means::paired_difference) of zeros and ones gives it: is one of two judges right more often?
 ///
-/// `only_first`, `only_second`: the shares of items expected to count for the first alone and for the second alone, each in [0, 1], and their sum above 0 and
-/// at most 1. Items on which both agree need not be told apart. `width` is above 0, `level` in (0, 1). At least 2 items.
+/// `only_first`, `only_second`: the shares of items expected to count for the first alone and for the second alone, each in [0, 1], and
+/// their sum above 0 and at most 1. Items on which both agree need not be told apart. `width` is above 0, `level` in (0, 1). At least 2
+/// items.
 ///
 /// # Errors
 ///
-/// Those of [`items_for_proportion`]; [`Error::Undefined`] where no item tells the two apart, or all items do so in the same way: the interval then has no width.
+/// Those of [`items_for_proportion`]; [`Error::Undefined`] where no item tells the two apart, or all items do so in the same way: the
+/// interval then has no width.
 ///
 /// ```
 /// // Two judges that differ on one item in five, mostly in favour of the second.
@@ -100,8 +103,8 @@ pub fn items_for_correlation(r: f64, width: f64, level: f64) -> Result<usize, Er
 /// ```
 pub fn items_for_paired_proportions(only_first: f64, only_second: f64, width: f64, level: f64) -> Result<usize, Error> {
     check_level(level)?;
-    check_range("only_first", only_first, 0.0, 1.0)?;
-    check_range("only_second", only_second, 0.0, 1.0 - only_first)?;
+    check_range("only_first", None, only_first, [0.0, 1.0])?;
+    check_range("only_second", None, only_second, [0.0, 1.0 - only_first])?;
     let difference = only_second - only_first;
     // Of the differences -1, 0 and 1, by n.
     let variance = only_first + only_second - difference * difference;
@@ -118,17 +121,9 @@ fn student_t(n: usize, level: f64) -> f64 {
     student_t_quantile(0.5 + level / 2.0, (n - 1) as f64)
 }
 
-fn check_range(argument: &'static str, value: f64, low: f64, high: f64) -> Result<(), Error> {
-    if (low..=high).contains(&value) {
-        Ok(())
-    } else {
-        Err(Error::OutOfRange { argument, index: None, value, low, high })
-    }
-}
-
 /// The smallest n from `least` on with `width_at(n)`, which falls with n, at most `width`.
 fn smallest(least: usize, width: f64, width_at: impl Fn(usize) -> Result<f64, Error>) -> Result<usize, Error> {
-    check_range("width", width, f64::MIN_POSITIVE, f64::MAX)?;
+    check_range("width", None, width, [f64::MIN_POSITIVE, f64::MAX])?;
     if width_at(least)? <= width {
         return Ok(least);
     }

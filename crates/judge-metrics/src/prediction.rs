@@ -1,9 +1,9 @@
 //! How far predicted scores and probabilities are from what people said: errors, proper scores, divergences, and how
 //! well a score tells good from bad.
 //!
-//! Whatever averages over items has Student's interval, as a [`sample_mean`](crate::means::sample_mean), and [`root_mean_squared_error`] one on
-//! the scale of logarithms; [`auroc`] brings DeLong's. [`average_precision`] and anything built from several statistics take theirs from
-//! [`Bootstrap`](crate::resampling::Bootstrap):
+//! Whatever averages over items has Student's interval, as a [`sample_mean`](crate::means::sample_mean), and [`root_mean_squared_error`]
+//! one on the scale of logarithms; [`auroc`] brings DeLong's. [`average_precision`] and anything built from several statistics take theirs
+//! from [`Bootstrap`](crate::resampling::Bootstrap):
 //!
 //! ```
 //! use judge_metrics::{Error, prediction::average_precision, resampling::Bootstrap};

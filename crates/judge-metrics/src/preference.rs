@@ -9,26 +9,22 @@
 //!
 //! | question | here |
 //! |---|---|
-//! | one order, compared with a gold label | [`single_order_agreement`] |
-//! | both orders: Auto-J's strict agreement and consistency, LLMBar's average and positional agreement | [`two_order_agreement`] |
+//! | one order or both, compared with gold labels: accuracy, Auto-J's strict agreement and consistency, LLMBar's average | [`PairComparison`](crate::comparison::PairComparison) |
 //! | probabilities instead of verdicts, averaged over both orders | [`PairReading`] |
 //! | votes of several people on several pairs of models, MT-bench's way | [`judge_human_agreement`], [`annotator_agreement`] |
-//! | the same by scenario or category | [`by_group`] |
 //!
 //! A pairwise judge's verdicts arrive as [`Ordering`]s of the two answers, or as the probability that
 //! the first is better. Both convert, with no letters to decode and no type of the judge's crate:
 //!
 //! ```
 //! use std::cmp::Ordering::{self, Equal, Greater, Less};
-//! use judge_metrics::preference::{
-//!     Preference, Ties, TwoOrder, Unparsed, Vote, judge_human_agreement, soft_agreement, two_order_agreement,
-//! };
+//! use judge_metrics::bias::position::order_effect;
+//! use judge_metrics::preference::{Preference, Ties, TwoOrder, Unparsed, Vote, judge_human_agreement};
 //!
 //! // Per pair both orders, each about the answers as they were given: `Greater` says that the first one is better.
 //! let orders: [[Option<Ordering>; 2]; 3] = [[Some(Greater), Some(Greater)], [Some(Less), Some(Greater)], [None, Some(Equal)]];
-//! let gold = [Greater, Less, Equal].map(Preference::from);
-//! let agreement = two_order_agreement(&gold, &orders.map(TwoOrder::from), Unparsed::Wrong)?;
-//! assert_eq!((agreement.both.count, agreement.consistent.count, agreement.unparsed), (1, 1, 1));
+//! let effect = order_effect(&orders.map(TwoOrder::from), Unparsed::Wrong)?;
+//! assert_eq!((effect.consistent, effect.n), (1, 3));
 //!
 //! // The same as votes.
 //! let vote = |annotator, verdict: Ordering| Vote {
@@ -37,35 +33,27 @@
 //! let agreement = judge_human_agreement(&[vote("judge", Greater)], &[vote("ann", Greater)], Ties::Counted)?;
 //! assert_eq!(agreement.total().count, 1);
 //!
-//! // The probability that the first answer is better: as a verdict, and as it is.
+//! // The probability that the first answer is better, as a verdict.
 //! assert_eq!(Preference::from_probability(0.55, 0.1)?, Preference::Tie);
-//! assert!((soft_agreement(&gold, &[0.9, 0.2, 0.5])?.estimate - 0.9).abs() < 1e-12);
 //! # Ok::<(), judge_metrics::Error>(())
 //! ```
 //!
 //! The direction of an order effect is a bias of the judge: see [`bias`](crate::bias).
 
-mod group;
 mod reading;
-mod soft;
 mod two_order;
 mod votes;
 
-pub use group::by_group;
 pub(crate) use reading::sign;
 pub use reading::{PairReading, mean_log_odds};
-pub use soft::soft_agreement;
-pub use two_order::{
-    Resolution, SingleOrderAgreement, TwoOrder, TwoOrderAgreement, score_average, single_order_agreement,
-    two_order_agreement,
-};
+pub use two_order::TwoOrder;
 pub use votes::{QuestionAgreement, Ties, Vote, VoteAgreement, annotator_agreement, judge_human_agreement};
 
 use std::cmp::Ordering;
 use std::fmt;
 
 use crate::Error;
-use crate::input::check_finite;
+use crate::input::{check_finite, check_lengths, check_range};
 
 /// A verdict on a pair of items.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -98,9 +86,7 @@ impl Preference {
     /// [`Error::NonFinite`] for a score, [`Error::OutOfRange`] for a `margin` that is negative or not finite.
     pub fn from_scores(scores: [f64; 2], margin: f64) -> Result<Self, Error> {
         check_finite("scores", &scores)?;
-        if !(0.0..=f64::MAX).contains(&margin) {
-            return Err(Error::OutOfRange { argument: "margin", index: None, value: margin, low: 0.0, high: f64::MAX });
-        }
+        check_range("margin", None, margin, [0.0, f64::MAX])?;
         let [first, second] = scores;
         Ok(if first - second > margin {
             Self::First
@@ -121,9 +107,7 @@ impl Preference {
     pub fn from_probability(p: f64, margin: f64) -> Result<Self, Error> {
         for (argument, value, high) in [("p", p, 1.0), ("margin", margin, 0.5)] {
             check_finite(argument, &[value])?;
-            if !(0.0..=high).contains(&value) {
-                return Err(Error::OutOfRange { argument, index: None, value, low: 0.0, high });
-            }
+            check_range(argument, None, value, [0.0, high])?;
         }
         Self::from_scores([p - 0.5, 0.0], margin)
     }
@@ -211,19 +195,33 @@ impl Unparsed {
         }
     }
 
-    /// Visits each verdict that counts, settled, with its index; returns how many are unparsed, whatever becomes of them.
-    pub(crate) fn settle_each(
+    /// Visits the verdicts of `K` runs on each item that counts, settled, with its index; returns on how many items a verdict is unparsed,
+    /// whatever becomes of them. Runs come with the names of their parameters.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::LengthMismatch`] for runs of different lengths, [`Error::TooFewItems`] for no item, [`Error::Unparsed`] under
+    /// [`Unparsed::Refused`].
+    pub(crate) fn settle_each<const K: usize>(
         self,
-        argument: &'static str,
-        verdicts: &[Option<Preference>],
-        mut visit: impl FnMut(usize, Option<Preference>),
+        runs: [(&'static str, &[Option<Preference>]); K],
+        mut visit: impl FnMut(usize, [Option<Preference>; K]),
     ) -> Result<usize, Error> {
-        for (index, &verdict) in verdicts.iter().enumerate() {
-            if let Some([verdict]) = self.settle([verdict], argument, index)? {
-                visit(index, verdict);
+        let (first, verdicts) = runs[0];
+        for (argument, others) in runs {
+            check_lengths(argument, others.len(), first, verdicts.len())?;
+        }
+        check_any(verdicts)?;
+        let mut unparsed = 0;
+        for index in 0..verdicts.len() {
+            let found = runs.map(|(_, verdicts)| verdicts[index]);
+            let missing = found.iter().position(Option::is_none);
+            unparsed += usize::from(missing.is_some());
+            if let Some(settled) = self.settle(found, runs[missing.unwrap_or(0)].0, index)? {
+                visit(index, settled);
             }
         }
-        Ok(verdicts.iter().filter(|verdict| verdict.is_none()).count())
+        Ok(unparsed)
     }
 
     /// Whether two settled verdicts agree.

@@ -3,7 +3,7 @@
 use std::iter::Sum;
 
 use crate::distribution::{beta_quantile, normal_two_sided_quantile};
-use crate::input::check_level;
+use crate::input::{check_level, check_range};
 use crate::{Error, Interval};
 
 /// A share, with the counts it is made of.
@@ -17,7 +17,7 @@ pub struct Proportion {
 }
 
 impl Proportion {
-    /// Of those that count.
+    /// The share of `true`.
     #[must_use]
     pub fn of(counts: &[bool]) -> Self {
         Self { count: counts.iter().filter(|&&counts| counts).count(), n: counts.len() }
@@ -29,10 +29,7 @@ impl Proportion {
     ///
     /// [`Error::Undefined`] for a share of nothing, [`Error::OutOfRange`] for more than there are.
     pub fn estimate(&self) -> Result<f64, Error> {
-        if self.count > self.n {
-            let (value, high) = (self.count as f64, self.n as f64);
-            return Err(Error::OutOfRange { argument: "count", index: None, value, low: 0.0, high });
-        }
+        check_range("count", None, self.count as f64, [0.0, self.n as f64])?;
         if self.n == 0 {
             return Err(Error::Undefined { statistic: "proportion", reason: "no item to take a share of" });
         }
@@ -45,6 +42,7 @@ impl Proportion {
     /// # Errors
     ///
     /// [`Error::LevelOutOfRange`], and those of [`estimate`](Self::estimate).
+    #[doc(alias = "proportion_confint")]
     pub fn wilson(&self, level: f64) -> Result<Interval, Error> {
         check_level(level)?;
         let p = self.estimate()?;
@@ -65,6 +63,7 @@ impl Proportion {
     /// # Errors
     ///
     /// [`Error::LevelOutOfRange`], and those of [`estimate`](Self::estimate).
+    #[doc(alias = "proportion_confint")]
     pub fn clopper_pearson(&self, level: f64) -> Result<Interval, Error> {
         check_level(level)?;
         self.estimate()?;
@@ -77,8 +76,8 @@ impl Proportion {
 
     /// Newcombe's hybrid score interval of the difference of two shares, first − second, within [-1, 1] (1998, method 10).
     ///
-    /// `correlation` in [-1, 1] is that of the two indicators where both shares are of the same items, corrected for continuity; 0 where they
-    /// are of different ones (`statsmodels.stats.proportion.confint_proportions_2indep(method="newcomb")`).
+    /// `correlation` in [-1, 1] is that of the two indicators where both shares are of the same items, corrected for continuity; 0 where
+    /// they are of different ones (`statsmodels.stats.proportion.confint_proportions_2indep(method="newcomb")`).
     pub(crate) fn newcombe(shares: [Self; 2], correlation: f64, level: f64) -> Result<Interval, Error> {
         let [(p, of_p), (q, of_q)] =
             [(shares[0].estimate()?, shares[0].wilson(level)?), (shares[1].estimate()?, shares[1].wilson(level)?)];
@@ -91,9 +90,9 @@ impl Proportion {
         })
     }
 
-    /// The interval of a share corrected for misclassification, within [0, 1] (Lang and Reiczigel, 2014, *Preventive Veterinary Medicine* 113);
-    /// `rates` are sensitivity and specificity. It is Wald's after adding z² judged items, half of them yes, and two labelled ones of either kind, one
-    /// of them wrong, with a shift for their skew.
+    /// The interval of a share corrected for misclassification, within [0, 1] (Lang and Reiczigel, 2014, *Preventive Veterinary Medicine*
+    /// 113); `rates` are sensitivity and specificity. It is Wald's after adding z² judged items, half of them yes, and two labelled ones of
+    /// either kind, one of them wrong, with a shift for their skew.
     pub(crate) fn lang_reiczigel(judged: Self, rates: [Self; 2], level: f64) -> Result<Interval, Error> {
         let z = normal_two_sided_quantile(level);
         let more = |share: Self, added: f64| -> (f64, f64) {
@@ -122,7 +121,8 @@ impl Proportion {
     }
 }
 
-/// Half of the width of Wilson's interval of a share of `n` items, whether or not a whole number of them makes it; `z` is the normal quantile.
+/// Half of the width of Wilson's interval of a share of `n` items, whether or not a whole number of them makes it; `z` is the normal
+/// quantile.
 pub(crate) fn wilson_half_width(share: f64, n: f64, z: f64) -> f64 {
     wilson_margin(share, n, z) / (1.0 + z * z / n)
 }

@@ -8,7 +8,6 @@ mod ranked_pair;
 pub(crate) mod stream;
 mod summaries;
 
-pub(crate) use bootstrap::clusters;
 pub use bootstrap::{Bootstrap, BootstrapInterval, BootstrapMethod};
 pub(crate) use folds::{check_folds, folds_of};
 pub use permutation::{Alternative, PermutationResult, PermutationTest};

@@ -1,5 +1,5 @@
-//! How much memory it takes to predict from hidden states in single precision: as a matrix of them all, or as `F32Rows`. Prints one line of JSON with the process's
-//! peak; a run measures one way, because a peak never falls.
+//! How much memory it takes to predict from hidden states in single precision: as a matrix of them all, or as `F32Rows`. Prints one line of
+//! JSON with the process's peak; a run measures one way, because a peak never falls.
 //!
 //!     cargo bench -p judge-probe --bench f32_features -- [matrix|rows [ROWS FEATURES]]
 

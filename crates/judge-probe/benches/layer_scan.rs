@@ -1,5 +1,5 @@
-//! Logistic probes on every layer and pooling of made-up hidden states: folds, scaling inside the fold, four values of C. Prints one line of
-//! JSON, which `scripts/bench/probe.py` compares with scikit-learn's.
+//! Logistic probes on every layer and pooling of made-up hidden states: folds, scaling inside the fold, four values of C. Prints one line
+//! of JSON, which `scripts/bench/probe.py` compares with scikit-learn's.
 //!
 //!     cargo bench -p judge-probe --bench layer_scan -- VIEWS ROWS FEATURES CLASSES
 

@@ -10,12 +10,13 @@ mod baselines;
 mod duplicates;
 mod shifts;
 
-pub use baselines::{Baseline, BaselineScore};
+pub use baselines::{Baseline, LabelledTexts};
 pub use duplicates::{Duplicate, Duplicates};
 pub use shifts::{Neighbour, Shift};
 
 use std::collections::BTreeMap;
 
+use judge_metrics::comparison::Reported;
 use judge_metrics::resampling::Bootstrap;
 use serde::{Deserialize, Serialize};
 
@@ -23,23 +24,9 @@ use crate::artefacts::baselines::{Tested, counted};
 use crate::cross_validation::check_splits;
 use crate::{Error, LogisticRegression, Scoring, Split, TfidfVectorizer};
 
-/// Labelled responses: one entry per row in each list.
-///
-/// Nothing is copied; [`report`](ArtefactCheck::report) checks that the lists are equally long.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct LabelledTexts<'a> {
-    /// The label of each row.
-    pub labels: &'a [i64],
-    /// What was asked; empty where that is not known, and then not shared with any other row.
-    pub questions: &'a [String],
-    /// What was answered.
-    pub responses: &'a [String],
-    /// Where a row comes from (file, annotator, generator), if that is known.
-    pub sources: Option<&'a [String]>,
-}
-
-/// Looks for artefacts of rows that are split: those learnt from and tested on again, baselines that see no meaning and predict the label all
-/// the same, and sources that give it away. Whether responses have slipped against their questions is no matter of splits: see [`Shift`].
+/// Looks for artefacts of rows that are split: those learnt from and tested on again, baselines that see no meaning and predict the label
+/// all the same, and sources that give it away. Whether responses have slipped against their questions is no matter of splits: see
+/// [`Shift`].
 #[derive(Debug, Clone, PartialEq)]
 pub struct ArtefactCheck {
     /// What learns from surface features, standardised, and from TF-IDF weights.
@@ -54,7 +41,7 @@ pub struct ArtefactCheck {
 }
 
 /// What an [`ArtefactCheck`] found.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct ArtefactReport {
     /// How predictions were scored.
     pub scoring: Scoring,
@@ -67,7 +54,8 @@ pub struct ArtefactReport {
     /// Rows tested on whose response has been learnt from.
     pub responses: Duplicates,
     /// The score of predicting each split's most frequent label (of several the smallest) for all rows.
-    pub majority: BaselineScore,
+    #[serde(serialize_with = "baselines::with_level")]
+    pub majority: Reported,
     /// What predicts labels without meaning: `surface`, `tfidf`, and `source` where sources are known.
     pub baselines: Vec<Baseline>,
 }
@@ -89,9 +77,9 @@ impl ArtefactCheck {
     ///
     /// # Errors
     ///
-    /// [`Error::NoProbabilities`] for a scoring of probabilities, which the majority does not have; [`Error::TextCount`] for lists of different lengths; [`Error::SplitRow`], [`Error::SplitPart`] and [`Error::SplitOverlap`] for splits that do
-    /// not fit them; [`Error::InSplit`] with what a baseline reports; [`Error::Metric`] where a score or its
-    /// interval is undefined.
+    /// [`Error::NoProbabilities`] for a scoring of probabilities, which the majority does not have; [`Error::TextCount`] for lists of
+    /// different lengths; [`Error::SplitRow`], [`Error::SplitPart`] and [`Error::SplitOverlap`] for splits that do not fit them;
+    /// [`Error::InSplit`] with what a baseline reports; [`Error::Metric`] where a score or its interval is undefined.
     pub fn report(&self, rows: &LabelledTexts<'_>, splits: &[Split]) -> Result<ArtefactReport, Error> {
         // Before anything is fitted: the majority says labels alone.
         self.scoring.check(None)?;

@@ -3,7 +3,7 @@
 use crate::Error;
 use crate::python_random::PythonRandom;
 
-/// Draws as many rows of each score, so that a probe learns the scores rather than how frequent they are.
+/// Draws equally many rows of each score, so that a probe does not learn how frequent the scores are.
 ///
 /// The draws are those of CPython: after `random.seed(seed)`, scores in the order of their first rows,
 /// `random.sample(rows_of_score, per_score)` for each. The same seed therefore draws the probing sets that INSPECTOR published

@@ -1,5 +1,5 @@
-//! A transformer for each of several runs of neighbouring features, so that layers side by side keep their own PCA or summary. Blocks lie side by side
-//! without gaps and cover the row; the images do too, in the same order.
+//! A transformer for each of several runs of neighbouring features, so that layers side by side keep their own PCA or summary. Blocks lie
+//! side by side without gaps and cover the row; the images do too, in the same order.
 //!
 //! Blocks know widths and order, not layers: which signal a block holds is the caller's to remember.
 
@@ -20,6 +20,7 @@ use crate::{Error, FittedTransformer, Matrix, Transformer};
 /// assert_eq!(scaled.values(), [-1.0, -1.0, -1.0, 1.0, 1.0, 1.0]);
 /// # Ok::<(), judge_probe::Error>(())
 /// ```
+#[doc(alias = "ColumnTransformer")]
 #[derive(Debug, Clone, PartialEq)]
 pub struct Blocks<T> {
     /// The blocks, which together cover all features in order.
@@ -37,7 +38,7 @@ pub struct Block<T> {
     pub transformer: T,
 }
 
-/// [`Blocks`] that have learnt.
+/// Fitted [`Blocks`].
 ///
 /// Their widths are those of the fitted transformers and are not stored besides.
 #[derive(Debug, Clone, PartialEq)]

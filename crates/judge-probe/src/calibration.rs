@@ -6,15 +6,16 @@ use judge_metrics::calibration::{Calibrator, FittedCalibrator};
 use crate::cross_validation::{by_row, check_partition, in_each_split};
 use crate::{Error, Estimator, IntoProbe, Matrix, Split};
 
-/// The [number](crate::FittedProbe::scores) of each row by a fit that has not learnt from it, in the order of the rows: the class expected under the
-/// probabilities, or the function of a regression kept to its scale.
+/// The [number](crate::FittedProbe::scores) of each row by a fit that has not learnt from it, in the order of the rows: the class expected
+/// under the probabilities, or the function of a regression kept to its scale.
 ///
-/// It differs from the expected classes of [`cross_val_predict`](crate::cross_val_predict) in that it is what the probe is going to answer, for every kind of probe that
-/// can be saved: [`RidgeToClass`](crate::RidgeToClass), too, which has a number but no probabilities.
+/// It differs from the expected classes of [`cross_val_predict`](crate::cross_val_predict) in that it is what the probe is going to answer,
+/// for every kind of probe that can be saved: [`RidgeToClass`](crate::RidgeToClass), too, which has a number but no probabilities.
 ///
 /// # Errors
 ///
-/// Those of [`cross_val_predict`](crate::cross_val_predict); [`Error::NoNumber`] for a probe that knows classes alone, such as a support vector machine.
+/// Those of [`cross_val_predict`](crate::cross_val_predict); [`Error::NoNumber`] for a probe that knows classes alone, such as a support
+/// vector machine.
 pub fn out_of_fold_scores<E>(
     estimator: &E,
     features: &Matrix,
@@ -32,16 +33,18 @@ where
     Ok(by_row(splits, scores))
 }
 
-/// A calibrator of the [out-of-fold scores](out_of_fold_scores) of n rows to what people said of them, `human` `[n]`, finite and on any scale.
+/// A calibrator of the [out-of-fold scores](out_of_fold_scores) of n rows to what people said of them, `human` `[n]`, finite and on any
+/// scale.
 ///
-/// The probe that is used afterwards is fitted to all rows, and so is none of the fits that were calibrated. What is calibrated is the *procedure*: how far
-/// numbers of a probe that was fitted this way, to nearly as many rows, are from what people say of a row that it has not seen. The final probe
-/// has seen a few rows more and is no worse on average, so its intervals are seldom too narrow; scores of rows that it was fitted to are
-/// nearer to the truth than the calibrator knows, and calibrating *them* would promise too much.
+/// The probe that is used afterwards is fitted to all rows, and so is none of the fits that were calibrated. What is calibrated is the
+/// *procedure*: how far numbers of a probe that was fitted this way, to nearly as many rows, are from what people say of a row that it has
+/// not seen. The final probe has seen a few rows more and is no worse on average, so its intervals are seldom too narrow; scores of rows
+/// that it was fitted to are nearer to the truth than the calibrator knows, and calibrating *them* would promise too much.
 ///
-/// `splits` decides what counts as unseen: with rows of one question in several folds the calibrator learns from scores that are better than those of a new
-/// question. Split by question ([`GroupKFold`](crate::GroupKFold)) where new questions are to be judged. The settings of the estimator must not have
-/// been chosen for their predictions on these very rows, or else the choice counts as part of the procedure and must be repeated in every split.
+/// `splits` decides what counts as unseen: with rows of one question in several folds the calibrator learns from scores that are better
+/// than those of a new question. Split by question ([`GroupKFold`](crate::GroupKFold)) where new questions are to be judged. The settings
+/// of the estimator must not have been chosen for their predictions on these very rows, or else the choice counts as part of the procedure
+/// and must be repeated in every split.
 ///
 /// ```
 /// use judge_metrics::calibration::Calibrator;

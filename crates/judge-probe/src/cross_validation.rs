@@ -1,7 +1,8 @@
 //! Estimators on rows they have not learnt from: the splits' checks, their data and the bringing together of what they give.
 //!
-//! Where splits come from is `split`'s business, what a score is `scoring`'s. Everything runs through `in_each_split`, so that there is one place in which a row could
-//! leak from test to train: a split's `train` and `test` are checked to be disjoint, and an estimator is given copies of its own rows.
+//! Where splits come from is `split`'s business, what a score is `scoring`'s. Everything runs through `in_each_split`, so that there is one
+//! place in which a row could leak from test to train: a split's `train` and `test` are checked to be disjoint, and an estimator is given
+//! copies of its own rows.
 
 use rayon::prelude::*;
 
@@ -32,8 +33,8 @@ pub fn cross_val_score<E: Estimator>(
 }
 
 /// What is predicted of each row in the split that tests on it, by an estimator that has not learnt from the row: labels, as
-/// `sklearn.model_selection.cross_val_predict`, and probabilities where the estimator knows them, as with `method="predict_proba"`. It is what a
-/// calibrator is to be fitted to.
+/// `sklearn.model_selection.cross_val_predict`, and probabilities where the estimator knows them, as with `method="predict_proba"`. It is
+/// what a calibrator is to be fitted to.
 ///
 /// The table of probabilities has a column for each class that some split has learnt. Where a split has not learnt a class, its rows have
 /// probability 0 of it, as in scikit-learn.

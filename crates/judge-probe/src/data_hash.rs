@@ -1,7 +1,7 @@
 //! A fingerprint of labelled rows for a probe's provenance. What a row's bytes are is the caller's choice, and part of what is compared.
 
-/// A hash of labelled data, for [`ProbeOrigin::data_hash`](crate::ProbeOrigin::data_hash): BLAKE3 over rows, each with its length before it, so that
-/// rows cut otherwise hash otherwise.
+/// A hash of labelled data, for [`ProbeOrigin::data_hash`](crate::ProbeOrigin::data_hash): BLAKE3 over rows, each with its length before
+/// it, so that rows cut otherwise hash otherwise.
 ///
 /// The order of rows counts. Memory does not grow with the rows.
 ///

@@ -7,7 +7,7 @@ use std::borrow::Cow;
 use crate::linear_functions::linear_functions;
 use crate::{Error, FittedClassifier, FittedEstimator, LinearClassifier, Matrix, Predictions};
 
-/// Linear functions of which only what is above 0 goes on: max(0, w·x + b) for each unit.
+/// A layer of rectified linear units: max(0, w·x + b) for each unit.
 ///
 /// The only activation: scikit-learn's `activation="relu"`, which is its default.
 #[derive(Debug, Clone, PartialEq)]
@@ -53,8 +53,8 @@ impl HiddenLayer {
     }
 }
 
-/// Hidden layers, if any, and a linear classifier that judges what the last one makes of the features: what a multi-layer perceptron is once it
-/// is fitted, and without hidden layers a [`LinearClassifier`].
+/// Hidden layers, if any, and a linear classifier that judges what the last one makes of the features: what a multi-layer perceptron is
+/// once it is fitted, and without hidden layers a [`LinearClassifier`].
 ///
 /// ```
 /// use judge_probe::{DecisionRule, DenseClassifier, FittedEstimator, HiddenLayer, LinearClassifier, Matrix};
@@ -93,7 +93,7 @@ impl DenseClassifier {
         &self.hidden
     }
 
-    /// What judges the last layer's images, or the features themselves.
+    /// The linear classifier after the last layer.
     pub fn output(&self) -> &LinearClassifier {
         &self.output
     }

@@ -37,8 +37,9 @@ pub trait FittedTransformer: Send + Sync {
 /// are numbers such as the mean of several people's scores (`f64`).
 ///
 /// Everything that fits and compares estimators takes either: [`Pipeline`](crate::Pipeline), [`cross_val_score`](crate::cross_val_score),
-/// [`cross_val_predict`](crate::cross_val_predict), [`GridSearch`](crate::GridSearch) and [`LayerSelection`](crate::LayerSelection). The type of
-/// the labels decides what may score predictions, see [`Scorer`](crate::Scorer).
+/// [`cross_val_predict`](crate::cross_val_predict), [`GridSearch`](crate::GridSearch) and [`LayerSelection`](crate::LayerSelection). The
+/// type of the labels decides what may score predictions, see [`Scorer`](crate::Scorer).
+#[doc(alias = "BaseEstimator")]
 pub trait Estimator: Clone + Sync {
     /// What is learnt and predicted of a row.
     type Label: Copy + Send + Sync;
@@ -54,8 +55,8 @@ pub trait Estimator: Clone + Sync {
     /// [`Error::LabelCount`]; of a classifier [`Error::OneClass`], of a regressor [`Error::NonFiniteTarget`]; and those of the estimator.
     fn fit(&self, features: &Matrix, labels: &[Self::Label]) -> Result<Self::Fitted, Error>;
 
-    /// Fits several settings to the same data; results in their order, each as [`fit`](Self::fit) gives it but for rounding, or what a tolerance among
-    /// its settings leaves open.
+    /// Fits several settings to the same data; results in their order, each as [`fit`](Self::fit) gives it but for rounding, or what a
+    /// tolerance among its settings leaves open.
     ///
     /// Here one after another; an estimator overrides it where settings can share work.
     fn fit_each(settings: &[Self], features: &Matrix, labels: &[Self::Label]) -> Vec<Result<Self::Fitted, Error>> {
@@ -147,5 +148,18 @@ pub trait FittedClassifier: FittedEstimator<Label = i64> {
     fn expected_classes(&self, features: &Matrix) -> Result<Option<Vec<f64>>, Error> {
         let table = self.predict_proba(features)?.map(|p| ProbabilityTable::new(self.classes().to_vec(), p));
         Ok(table.transpose()?.map(|table| table.expected_classes()))
+    }
+}
+
+impl Predictions<i64> {
+    /// Of a classifier: what [`FittedEstimator::predict`](crate::FittedEstimator::predict) and [`FittedClassifier::predict_proba`] say.
+    ///
+    /// # Errors
+    ///
+    /// Those of both; [`Error::ParameterCount`] and [`Error::ClassOrder`] where the probabilities are not those of the classes.
+    pub fn of_classifier(classifier: &(impl FittedClassifier + ?Sized), features: &Matrix) -> Result<Self, Error> {
+        let labels = classifier.predict(features)?;
+        let table = |p: Matrix| ProbabilityTable::new(classifier.classes().to_vec(), p);
+        Ok(Self { labels, probabilities: classifier.predict_proba(features)?.map(table).transpose()? })
     }
 }

@@ -1,5 +1,5 @@
-//! What is left of training: transformers and a classifier, of whatever origin, as one thing that predicts and can be saved. It knows neither its model nor its
-//! layers; `saved_probe` adds those.
+//! What is left of training: transformers and a classifier, of whatever origin, as one thing that predicts and can be saved. It knows
+//! neither its model nor its layers; `saved_probe` adds those.
 
 use std::borrow::Cow;
 
@@ -74,7 +74,7 @@ impl FittedProbe {
         self.classifier.hidden()
     }
 
-    /// What judges the transformed features, or what the last hidden layer makes of them.
+    /// The linear classifier after the transformers and hidden layers.
     pub fn classifier(&self) -> &LinearClassifier {
         self.classifier.output()
     }
@@ -103,9 +103,10 @@ impl FittedProbe {
         self.stages.iter().try_fold(rounded, apply)
     }
 
-    /// The number on the scale of the classes that the probe knows of each row, `[n_rows]`: the class expected under the probabilities, or the function of a
-    /// [`DecisionRule::Nearest`] kept between the lowest and the highest class; `None` where the probe [knows neither](crate::DecisionRule::has_number).
-    /// It says more than the class predicted, and is what a [calibrator](crate::calibrate_out_of_fold) carries to people's scale.
+    /// The number on the scale of the classes that the probe knows of each row, `[n_rows]`: the class expected under the probabilities, or
+    /// the function of a [`DecisionRule::Nearest`] kept between the lowest and the highest class; `None` where the probe [knows
+    /// neither](crate::DecisionRule::has_number). It says more than the class predicted, and is what a
+    /// [calibrator](crate::calibrate_out_of_fold) carries to people's scale.
     ///
     /// # Errors
     ///

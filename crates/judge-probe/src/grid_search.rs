@@ -12,15 +12,17 @@ use crate::{Error, Estimator, FittedEstimator, Matrix, Predictions, Scorer, Scor
 /// All that a candidate learns, scaling included, it learns from a split's `train` alone, if it is a [`Pipeline`](crate::Pipeline) of
 /// its steps. The score of the candidate chosen is that of the best of many, and too high for that reason:
 /// [`nested`](Self::nested) gives an honest one.
+#[doc(alias = "GridSearchCV")]
 #[derive(Debug, Clone, PartialEq)]
 pub struct GridSearch<E, S = Scoring> {
     /// The settings to choose from, in order.
+    #[doc(alias = "param_grid")]
     pub candidates: Vec<E>,
     /// What they are compared by: a [`Scorer`] of the candidates' labels.
     pub scoring: S,
 }
 
-/// How each candidate of a [`GridSearch`] fared, and which is best.
+/// The scores of each candidate of a [`GridSearch`], and which is best.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct SearchScores {
     /// Scores of each candidate, in their order.

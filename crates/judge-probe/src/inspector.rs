@@ -1,4 +1,5 @@
-//! Saved probes as the judges of `judge-core` use them: one row of single-precision features at a time, with the calibration that was saved.
+//! Saved probes as the judges of `judge-core` use them: one row of single-precision features at a time, with the calibration that was
+//! saved.
 //!
 //! Which features a judge collects, and from which layers, follows from [`Probe::signals`]; collecting them is the judge's. Pickles of
 //! INSPECTOR's are read in `sklearn_import`.
@@ -30,8 +31,9 @@ impl Probe for SavedProbe {
         Ok(Self::check_model(self, model)?)
     }
 
-    /// The class, and the three things that may be known besides: probabilities, a regression's number, and what the saved calibrator makes of the
-    /// [number](crate::FittedProbe::scores). Each comes from the same row in double precision, so that a judge says to the bit what the library says.
+    /// The class, and the three things that may be known besides: probabilities, a regression's number, and what the saved calibrator makes
+    /// of the [number](crate::FittedProbe::scores). Each comes from the same row in double precision, so that a judge says to the bit what
+    /// the library says.
     ///
     /// `features` is one row, `[n_features]`. Widening to double precision is exact. Where two classes tie, the rule of the classifier
     /// decides, as in [`FittedEstimator::predict`].

@@ -1,4 +1,5 @@
-//! The choice of layers, poolings and feature families, greedy: views are ranked alone, then the best layers are tried one by one and kept where that helps.
+//! The choice of layers, poolings and feature families, greedy: views are ranked alone, then the best layers are tried one by one and kept
+//! where that helps.
 
 use judge_core::Layer;
 use rayon::prelude::*;
@@ -97,7 +98,7 @@ pub struct SelectedLayers<V, T, E> {
     pub steps: Vec<SelectionStep>,
 }
 
-/// A view and how it fared alone.
+/// A view and its scores by itself.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ScoredView<V, T> {
     /// The view.
@@ -186,12 +187,12 @@ where
         })
     }
 
-    /// Selects anew within the training rows of each outer split, and tests the probe selected on rows that had no part in it: the scores are
-    /// those of selecting and fitting together, and the predictions are what a calibrator may be fitted to.
+    /// Selects anew within the training rows of each outer split, and tests the probe selected on rows that had no part in it: the scores
+    /// are those of selecting and fitting together, and the predictions are what a calibrator may be fitted to.
     ///
-    /// `source` hands out all rows, as for [`select`](Self::select), of which each outer split takes its own. `inner` splits the training rows of an
-    /// outer split, whose positions among all rows it is given, into splits of positions among them (0 to their number). Outer splits are worked
-    /// on one after another, the views of each in parallel.
+    /// `source` hands out all rows, as for [`select`](Self::select), of which each outer split takes its own. `inner` splits the training
+    /// rows of an outer split, whose positions among all rows it is given, into splits of positions among them (0 to their number). Outer
+    /// splits are worked on one after another, the views of each in parallel.
     ///
     /// # Errors
     ///

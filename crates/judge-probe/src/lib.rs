@@ -3,7 +3,7 @@
 //! | settings | fitted | like scikit-learn's |
 //! |---|---|---|
 //! | [`StandardScaler`] | [`FittedStandardScaler`] | `sklearn.preprocessing.StandardScaler` |
-//! | [`LinearSvc`] | [`FittedLinearSvc`] | `sklearn.svm.SVC(kernel="linear")` |
+//! | [`LinearKernelSvc`] | [`FittedLinearKernelSvc`] | `sklearn.svm.SVC(kernel="linear")` |
 //! | [`LogisticRegression`] | [`FittedLogisticRegression`] | `sklearn.linear_model.LogisticRegression` |
 //! | [`OrdinalRegression`] | [`FittedOrdinalRegression`] | statsmodels' `OrderedModel(distr="logit")`, with a penalty |
 //! | [`Pca`] | [`FittedPca`] | `sklearn.decomposition.PCA` |
@@ -25,15 +25,15 @@
 //! | what explains the labels without meaning | [`artefacts`], [`surface_features`], [`TfidfVectorizer`] |
 //! | all of it, from graded prompts to a saved probe with evidence | [`training`] |
 //!
-//! Probes that stay: [`FittedProbe`] is transformers with a [`LinearClassifier`], or a [`DenseClassifier`], from a pipeline fitted here ([`IntoProbe`]) or, as a [`SklearnProbe`], from a
-//! pickle of scikit-learn's that is read and never run (see [`pickle`]). A [`SavedProbe`] is its file, and refuses models and layers other than
-//! its own.
+//! Probes that stay: [`FittedProbe`] is transformers with a [`LinearClassifier`], or a [`DenseClassifier`], from a pipeline fitted here
+//! ([`IntoProbe`]) or, as a [`SklearnProbe`], from a pickle of scikit-learn's that is read and never run (see [`pickle`]). A [`SavedProbe`]
+//! is its file, and refuses models and layers other than its own.
 //!
-//! Your own estimators join by the traits [`Estimator`] and [`FittedEstimator`], classifiers by [`FittedClassifier`] besides; [`testing::check_estimator`] tells whether they keep
-//! their contract.
+//! Your own estimators join by the traits [`Estimator`] and [`FittedEstimator`], classifiers by [`FittedClassifier`] besides;
+//! [`testing::check_estimator`] tells whether they keep their contract.
 //!
-//! Features come as a [`Matrix`], which is finite and rectangular by construction, so an estimator has only shapes left to check. Hidden states in single
-//! precision are predicted from as [`F32Rows`], without a copy of them all in double precision.
+//! Features come as a [`Matrix`], which is finite and rectangular by construction, so an estimator has only shapes left to check. Hidden
+//! states in single precision are predicted from as [`F32Rows`], without a copy of them all in double precision.
 //!
 //! ```
 //! use judge_probe::{Error, Estimator, FittedEstimator, Matrix, Ridge, StandardScaler};
@@ -58,8 +58,8 @@
 //!
 //! - For general machine learning: it holds what probing needs and no more.
 //! - For features with missing values: decide first what a missing one means; NaN is refused.
-//! - For sparse problems other than words: [`LogisticRegression`] alone learns from a [`SparseMatrix`]; all else is dense and double, and systems are
-//!   solved directly.
+//! - For sparse problems other than words: [`LogisticRegression`] alone learns from a [`SparseMatrix`]; all else is dense and double, and
+//!   systems are solved directly.
 
 pub mod artefacts;
 mod balanced_sample;
@@ -69,6 +69,7 @@ mod class_probabilities;
 mod class_weight;
 mod cross_validation;
 mod data_hash;
+mod decision_rule;
 mod dense_classifier;
 mod error;
 mod estimator;
@@ -80,7 +81,7 @@ mod labels;
 mod layer_selection;
 mod linear_classifier;
 mod linear_functions;
-mod linear_svc;
+mod linear_kernel_svc;
 #[cfg(feature = "linfa")]
 mod linfa_classifier;
 mod logistic_regression;
@@ -121,6 +122,7 @@ pub use class_probabilities::ClassProbabilities;
 pub use class_weight::ClassWeight;
 pub use cross_validation::{cross_val_predict, cross_val_score};
 pub use data_hash::DataHash;
+pub use decision_rule::DecisionRule;
 pub use dense_classifier::{DenseClassifier, HiddenLayer};
 pub use error::Error;
 pub use estimator::{Classifier, Estimator, FittedClassifier, FittedEstimator, FittedTransformer, Transformer};
@@ -130,8 +132,8 @@ pub use grid_search::{FittedGridSearch, GridSearch, NestedSplit, SearchScores};
 pub use layer_selection::{
     FittedLayerProbe, LayerSelection, LayerView, NestedSelection, ScoredView, SelectedLayers, SelectionStep,
 };
-pub use linear_classifier::{DecisionRule, LinearClassifier};
-pub use linear_svc::{FittedLinearSvc, LinearSvc};
+pub use linear_classifier::LinearClassifier;
+pub use linear_kernel_svc::{FittedLinearKernelSvc, LinearKernelSvc};
 #[cfg(feature = "linfa")]
 pub use linfa_classifier::{FittedLinfaClassifier, LinfaClassifier};
 pub use logistic_regression::{FittedLogisticRegression, LogisticRegression};

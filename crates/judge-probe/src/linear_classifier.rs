@@ -1,5 +1,5 @@
-//! From the values of linear functions to classes, decisions and probabilities: one type for every linear classifier, fitted here or imported,
-//! so that there is one file format and one way to predict. It learns nothing.
+//! From the values of linear functions to classes, decisions and probabilities: one type for every linear classifier, fitted here or
+//! imported, so that there is one file format and one way to predict. It learns nothing.
 //!
 //! The rules differ in what the functions stand for and are kept apart by [`DecisionRule`] alone; each follows the program whose probes it
 //! reads, to the order in which ties are broken.
@@ -10,73 +10,8 @@
 use crate::linear_functions::{first_greatest, linear_functions, sparse_functions};
 use crate::sigmoid::softplus;
 use crate::{
-    Error, FittedClassifier, FittedEstimator, FittedLinearSvc, FittedLogisticRegression, FittedOrdinalRegression,
-    Matrix, Predictions, ProbabilityTable, SparseMatrix,
+    DecisionRule, Error, FittedClassifier, FittedEstimator, Matrix, Predictions, ProbabilityTable, SparseMatrix,
 };
-
-/// How the values of linear functions become a class.
-///
-/// Functions are f(x) = w·x + b. Classes i and j are positions in the ascending list of classes;
-/// [`Nearest`](Self::Nearest) alone compares with their values. Saved probes name the rule in snake case.
-///
-/// | rule | functions for 2 and for n classes | probabilities |
-/// |---|---|---|
-/// | [`Logistic`](Self::Logistic) | 1, n | sigmoid, softmax |
-/// | [`OneVsRest`](Self::OneVsRest) | 1, n | none |
-/// | [`OneVsOne`](Self::OneVsOne) | 1, n (n − 1) / 2 | none |
-/// | [`Cumulative`](Self::Cumulative) | 1, n − 1 | differences of sigmoids |
-/// | [`Nearest`](Self::Nearest) | 1, 1 | none |
-#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum DecisionRule {
-    /// Logistic regression: one function for two classes, above 0 for the second, else one a class, of which the greatest wins. A sigmoid
-    /// or softmax gives probabilities.
-    Logistic,
-    /// scikit-learn's `LinearSVC`: decides as logistic regression does, and knows no probabilities.
-    OneVsRest,
-    /// libsvm's: a function for every two classes i < j, (0, 1), (0, 2), … (1, 2), …, above 0 for class i. Each gives its winner a vote, most
-    /// votes win, and the first class of equals. As in scikit-learn, the decision of two classes is the negated function, and that of
-    /// more a class's votes, shifted by less than a third by how clear they were. Between classes with equal votes the shift decides but the
-    /// prediction does not ask it, so that the greatest decision may be that of another class than the one predicted. A function of exactly 0 is a vote
-    /// for class j when a class is predicted and for class i in the decision.
-    OneVsOne,
-    /// Ordinal regression: a function for every two neighbouring classes, whose sigmoid is the probability of a class above the lower one. They
-    /// differ in their intercepts alone, which fall. The most probable class wins, the first of equals.
-    Cumulative,
-    /// [`RidgeToClass`](crate::RidgeToClass): one function, whatever the number of classes. The class whose value is nearest to it wins, the lower of
-    /// equals; there are no probabilities. The decision of two classes is the function less their middle, that of more its distance
-    /// from each, negated.
-    Nearest,
-}
-
-impl DecisionRule {
-    /// Functions that the rule needs for this many classes, two or more.
-    ///
-    /// ```
-    /// use judge_probe::DecisionRule;
-    ///
-    /// assert_eq!((DecisionRule::Logistic.n_functions(2), DecisionRule::Logistic.n_functions(5)), (1, 5));
-    /// assert_eq!(DecisionRule::OneVsOne.n_functions(5), 10);
-    /// assert_eq!(DecisionRule::Cumulative.n_functions(5), 4);
-    /// ```
-    pub fn n_functions(self, n_classes: usize) -> usize {
-        match self {
-            Self::Logistic | Self::OneVsRest if n_classes == 2 => 1,
-            Self::Logistic | Self::OneVsRest => n_classes,
-            Self::OneVsOne => n_classes.saturating_mul(n_classes - 1) / 2,
-            Self::Cumulative => n_classes - 1,
-            Self::Nearest => 1,
-        }
-    }
-
-    /// Whether classifiers of this rule answer with a number besides a class: the mean under probabilities, or a function.
-    pub fn has_number(self) -> bool {
-        match self {
-            Self::Logistic | Self::Cumulative | Self::Nearest => true,
-            Self::OneVsRest | Self::OneVsOne => false,
-        }
-    }
-}
 
 /// Linear functions and the rule they decide by: what every linear classifier is once it is fitted, wherever that was.
 ///
@@ -104,8 +39,8 @@ impl LinearClassifier {
     ///
     /// # Errors
     ///
-    /// [`Error::OneClass`], [`Error::ClassOrder`]; [`Error::ParameterCount`] for other than [`n_functions`](DecisionRule::n_functions) rows or
-    /// intercepts; [`Error::InvalidParameter`] for an intercept that is not finite; [`Error::CumulativeFunctions`] where functions of
+    /// [`Error::OneClass`], [`Error::ClassOrder`]; [`Error::ParameterCount`] for other than [`n_functions`](DecisionRule::n_functions) rows
+    /// or intercepts; [`Error::InvalidParameter`] for an intercept that is not finite; [`Error::CumulativeFunctions`] where functions of
     /// [`DecisionRule::Cumulative`] cross or stand in another order.
     pub fn from_parts(
         rule: DecisionRule,
@@ -245,8 +180,8 @@ impl LinearClassifier {
         votes
     }
 
-    /// ln p of each class, by σ(v) − σ(w) = σ(v) σ(−w) (1 − eʷ⁻ᵛ), so that no small difference is taken. Those of the cumulative functions of
-    /// one row are finite.
+    /// ln p of each class, by σ(v) − σ(w) = σ(v) σ(−w) (1 − eʷ⁻ᵛ), so that no small difference is taken. Those of the cumulative functions
+    /// of one row are finite.
     ///
     /// With p(y > class k) = σ(fₖ) for f falling in k, class k has σ(fₖ₋₁) − σ(fₖ). The difference of two functions is
     /// that of their intercepts alone, which [`from_parts`](Self::from_parts) has checked to be positive.
@@ -275,29 +210,6 @@ impl LinearClassifier {
         }
         let shift = |confidence: f64| confidence / (3.0 * (confidence.abs() + 1.0));
         votes.iter().zip(confidences).map(|(votes, confidence)| votes + shift(confidence)).collect()
-    }
-}
-
-impl From<FittedLogisticRegression> for LinearClassifier {
-    fn from(fitted: FittedLogisticRegression) -> Self {
-        Self {
-            rule: DecisionRule::Logistic,
-            classes: fitted.classes().to_vec(),
-            coefficients: fitted.coefficients().clone(),
-            intercepts: fitted.intercepts().to_vec(),
-        }
-    }
-}
-
-impl From<FittedLinearSvc> for LinearClassifier {
-    fn from(fitted: FittedLinearSvc) -> Self {
-        fitted.linear().clone()
-    }
-}
-
-impl From<FittedOrdinalRegression> for LinearClassifier {
-    fn from(fitted: FittedOrdinalRegression) -> Self {
-        fitted.linear().clone()
     }
 }
 

@@ -1,7 +1,7 @@
 //! Linear functions of rows, the one product that every prediction goes through.
 //!
-//! Each value is an inner product over its own row in a fixed order, and not a block of a matrix product, whose summation may depend on how many
-//! rows there are: a row's score must be the same alone and in a batch of a thousand.
+//! Each value is an inner product over its own row in a fixed order, and not a block of a matrix product, whose summation may depend on how
+//! many rows there are: a row's score must be the same alone and in a batch of a thousand.
 
 use crate::products::dot;
 use crate::{Error, Matrix, SparseMatrix};

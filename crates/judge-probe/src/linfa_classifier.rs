@@ -13,15 +13,15 @@ use ndarray::{Array1, Array2};
 use crate::labels::EncodedLabels;
 use crate::{Error, Estimator, FittedClassifier, FittedEstimator, Matrix, Predictions};
 
-/// Any classifier of linfa's as a [`Classifier`](crate::Classifier): parameters `P` that fit `Array2<f64>` features to `Array1<usize>` targets, which are the
-/// positions of the classes, or else report an `E`.
+/// Any classifier of linfa's as a [`Classifier`](crate::Classifier): parameters `P` that fit `Array2<f64>` features to `Array1<usize>`
+/// targets, which are the positions of the classes, or else report an `E`.
 ///
 /// linfa's classifiers have no decision function in common: the class predicted counts 1, others 0 (of two classes 1 and −1), and
 /// there are no probabilities.
 ///
 /// [`LinfaClassifier::logistic`] is the choice that comes with it. [`LogisticRegression`](crate::LogisticRegression) is the better one:
-/// linfa-logistic 0.8.1 keeps its sums of exponentials in range by the greatest logit of all rows instead of each row's own, so that it stops
-/// early where rows differ in magnitude, as hidden states do.
+/// linfa-logistic 0.8.1 keeps its sums of exponentials in range by the greatest logit of all rows instead of each row's own, so that it
+/// stops early where rows differ in magnitude, as hidden states do.
 ///
 /// ```
 /// use judge_probe::{Estimator, FittedEstimator, LinfaClassifier, Matrix};
@@ -59,8 +59,8 @@ impl<P, E> LinfaClassifier<P, E> {
 }
 
 impl LinfaClassifier<MultiLogisticRegression<f64>, linfa_logistic::error::Error> {
-    /// Multinomial logistic regression, `c` the inverse strength of the penalty as in [`LogisticRegression`](crate::LogisticRegression). Of two
-    /// classes, too, it has a function a class, whose penalty weighs half.
+    /// Multinomial logistic regression, `c` the inverse strength of the penalty as in [`LogisticRegression`](crate::LogisticRegression). Of
+    /// two classes, too, it has a function a class, whose penalty weighs half.
     ///
     /// linfa's `alpha` is 1 / c. It is not checked here.
     pub fn logistic(c: f64) -> Self {
@@ -81,7 +81,7 @@ impl<P: std::fmt::Debug, E> std::fmt::Debug for LinfaClassifier<P, E> {
 }
 
 impl<M> FittedLinfaClassifier<M> {
-    /// What linfa fitted.
+    /// The fitted model of linfa.
     pub fn model(&self) -> &M {
         &self.model
     }

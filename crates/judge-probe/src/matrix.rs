@@ -9,8 +9,8 @@ use crate::Error;
 
 /// Features of several items, `[n_rows, n_features]`, row by row: at least one of each, every value finite.
 ///
-/// In double precision, whatever they came in. Hidden states are in single precision: [`F32Rows`] predicts from them without making a matrix of them all, and
-/// [`from_f32_rows`](Self::from_f32_rows) collects rows to learn from.
+/// In double precision, whatever they came in. Hidden states are in single precision: [`F32Rows`] predicts from them without making a
+/// matrix of them all, and [`from_f32_rows`](Self::from_f32_rows) collects rows to learn from.
 ///
 /// Row by row, since rows are what is selected, split and predicted; a feature is a stride of `n_features` values. There are no
 /// names of columns and no missing values.
@@ -57,8 +57,8 @@ impl Matrix {
         })
     }
 
-    /// The same of rows in single precision, such as states that are read one by one: widened as they come, so that they are never all there in both
-    /// precisions. Memory is asked for once where `rows` knows how many there are.
+    /// The same of rows in single precision, such as states that are read one by one: widened as they come, so that they are never all
+    /// there in both precisions. Memory is asked for once where `rows` knows how many there are.
     ///
     /// # Errors
     ///

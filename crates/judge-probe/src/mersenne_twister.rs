@@ -1,5 +1,6 @@
-//! The generator of words behind NumPy's and CPython's older random numbers, which published splits and samples were drawn with. Not for anything new: other seeds in this project
-//! go to ChaCha. What is drawn *from* the words differs by program, see `numpy_random` and `python_random`.
+//! The generator of words behind NumPy's and CPython's older random numbers, which published splits and samples were drawn with. Not for
+//! anything new: other seeds in this project go to ChaCha. What is drawn *from* the words differs by program, see `numpy_random` and
+//! `python_random`.
 //!
 //! The words are no secret: whoever sees 624 of them knows all that follow. Period 2¹⁹⁹³⁷ − 1.
 

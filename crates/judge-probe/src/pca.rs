@@ -7,7 +7,7 @@ use crate::linear_functions::linear_functions;
 use crate::products::{check_squares, right_singular_vectors};
 use crate::{Error, FittedTransformer, Matrix, Transformer};
 
-/// The directions of greatest variance, as `sklearn.decomposition.PCA` finds them with `svd_solver="full"` and without whitening; signs are
+/// Principal component analysis, as `sklearn.decomposition.PCA` with `svd_solver="full"` and without whitening; signs are
 /// those of release 1.5 and later.
 ///
 /// ```

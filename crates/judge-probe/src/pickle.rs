@@ -7,8 +7,9 @@
 //! that a search keeps: it is then [opaque](Value::Opaque), a name and nothing more.
 //!
 //! Protocols 2 to 5 are read, and what joblib makes of them, whose arrays lie between the opcodes; [`decompress`] undoes gzip and
-//! zlib. Text and bytes stay slices of the input, so a pickle takes little more memory than its own size, and every size is bounded by [`Limits`]: above all that of the tree when values shared by reference are written out, which in a
-//! hostile pickle of a few hundred bytes may have more leaves than there are atoms.
+//! zlib. Text and bytes stay slices of the input, so a pickle takes little more memory than its own size, and every size is bounded by
+//! [`Limits`]: above all that of the tree when values shared by reference are written out, which in a hostile pickle of a few hundred bytes
+//! may have more leaves than there are atoms.
 //!
 //! ```
 //! use judge_probe::pickle::{self, Limits, Problem, Value};
@@ -26,9 +27,9 @@
 //! ```
 
 mod arena;
-mod array;
 mod compressed;
 mod construct;
+mod element;
 mod error;
 mod expand;
 mod globals;
@@ -37,11 +38,11 @@ mod machine;
 mod opcode;
 mod value;
 
-pub use array::{Array, Bytes, Data, Element};
 pub use compressed::decompress;
+pub use element::{Bytes, Element};
 pub use error::{Limit, Problem, ReadError};
 pub use limits::Limits;
-pub use value::{Object, Value};
+pub use value::{Array, Data, Object, Value};
 
 /// Reads one pickle, which must fill `bytes`.
 ///

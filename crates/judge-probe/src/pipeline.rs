@@ -5,8 +5,8 @@
 
 use crate::{Error, Estimator, FittedClassifier, FittedEstimator, FittedTransformer, Matrix, Predictions, Transformer};
 
-/// A transformer whose images an estimator learns from, as `sklearn.pipeline.Pipeline`. A pipeline is itself an estimator, a classifier or a
-/// regressor as its last step is, so longer ones nest: scaler, then (PCA, then classifier).
+/// A transformer whose images an estimator learns from, as `sklearn.pipeline.Pipeline`. A pipeline is itself an estimator, a classifier or
+/// a regressor as its last step is, so longer ones nest: scaler, then (PCA, then classifier).
 ///
 /// ```
 /// use judge_probe::{Estimator, FittedEstimator, LogisticRegression, Matrix, Pipeline, StandardScaler};

@@ -1,5 +1,5 @@
-//! Arithmetic in the precision of the features, where a probe was fitted on numbers that had been rounded. What is computed in it is the scaling
-//! (`probe_stage`); classifiers compute in double precision.
+//! Arithmetic in the precision of the features, where a probe was fitted on numbers that had been rounded. What is computed in it is the
+//! scaling (`probe_stage`); classifiers compute in double precision.
 //!
 //! It rounds values and holds no arrays: numbers are `f64` everywhere, and a value of a lesser precision is an `f64` that happens to have
 //! one.

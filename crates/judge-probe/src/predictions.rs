@@ -3,7 +3,7 @@
 //! It owns their shapes and the checks of these. How good predictions are is `scoring`'s business, and how classes are decided
 //! the classifiers'.
 
-use crate::{Error, FittedClassifier, Matrix};
+use crate::{Error, Matrix};
 
 /// What an estimator says of some rows, one entry per row: classes (`i64`) or numbers (`f64`), and the probabilities of classes where they
 /// are known.
@@ -54,17 +54,6 @@ impl<L> Predictions<L> {
 }
 
 impl Predictions<i64> {
-    /// Of a classifier: what [`FittedEstimator::predict`](crate::FittedEstimator::predict) and [`FittedClassifier::predict_proba`] say.
-    ///
-    /// # Errors
-    ///
-    /// Those of both; [`Error::ParameterCount`] and [`Error::ClassOrder`] where the probabilities are not those of the classes.
-    pub fn of_classifier(classifier: &(impl FittedClassifier + ?Sized), features: &Matrix) -> Result<Self, Error> {
-        let labels = classifier.predict(features)?;
-        let table = |p: Matrix| ProbabilityTable::new(classifier.classes().to_vec(), p);
-        Ok(Self { labels, probabilities: classifier.predict_proba(features)?.map(table).transpose()? })
-    }
-
     /// The mean of the classes under their probabilities, for each row; `None` where there are none.
     pub fn expected_classes(&self) -> Option<Vec<f64>> {
         self.probabilities.as_ref().map(ProbabilityTable::expected_classes)

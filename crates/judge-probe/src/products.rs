@@ -137,8 +137,8 @@ pub(crate) struct NotPositiveDefinite {
 pub(crate) struct Cholesky<T = f64>(Mat<T>);
 
 impl<T: RealField + Copy + Into<f64>> Cholesky<T> {
-    /// Reads the lower triangle. A pivot counts as 0 up to `rounding` times the diagonal entry it is left of: what rounding of A's own entries may leave where
-    /// nothing is. With `rounding` 0 only what has no factorisation is refused.
+    /// Reads the lower triangle. A pivot counts as 0 up to `rounding` times the diagonal entry it is left of: what rounding of A's own
+    /// entries may leave where nothing is. With `rounding` 0 only what has no factorisation is refused.
     ///
     /// A is consumed: the factor takes its place. O(order³ / 3).
     pub(crate) fn new(mut a: Mat<T>, rounding: f64) -> Result<Self, NotPositiveDefinite> {

@@ -72,9 +72,9 @@ impl Estimator for Ridge {
         NormalEquations::new(features, targets, self.kind(features))?.solve(self.alpha)
     }
 
-    /// Of settings that differ in alpha alone, the data are centred and multiplied once, m²(n_rows + n_features) of the work; each alpha then costs a
-    /// factorisation, m³/3. An eigendecomposition would serve all alphas at once, but takes about 9 m³ (Golub and Van Loan, *Matrix Computations*,
-    /// section 8.3), as much as 27 factorisations, and searches have fewer alphas.
+    /// Of settings that differ in alpha alone, the data are centred and multiplied once, m²(n_rows + n_features) of the work; each alpha
+    /// then costs a factorisation, m³/3. An eigendecomposition would serve all alphas at once, but takes about 9 m³ (Golub and Van Loan,
+    /// *Matrix Computations*, section 8.3), as much as 27 factorisations, and searches have fewer alphas.
     fn fit_each(settings: &[Self], features: &Matrix, targets: &[f64]) -> Vec<Result<FittedRidge, Error>> {
         let mut known: Vec<(Kind, Result<NormalEquations, Error>)> = Vec::new();
         let fit = |settings: &Self| {

@@ -47,8 +47,8 @@ impl From<FittedRidgeToClass> for LinearClassifier {
     }
 }
 
-/// A regression whose function is read on a scale of classes, so that it can be kept and used as a judge: [`FittedRidge`], alone or at the end
-/// of pipelines.
+/// A regression whose function is read on a scale of classes, so that it can be kept and used as a judge: [`FittedRidge`], alone or at the
+/// end of pipelines.
 ///
 /// ```
 /// use judge_probe::{Estimator, FittedEstimator, IntoProbe, Matrix, OnScale, Pipeline, Ridge, StandardScaler};

@@ -1,5 +1,5 @@
-//! Rows in as few coordinates as hold them, so that fitting costs what the lesser of rows and features costs. Probes have a few hundred rows of
-//! some thousand features.
+//! Rows in as few coordinates as hold them, so that fitting costs what the lesser of rows and features costs. Probes have a few hundred
+//! rows of some thousand features.
 //!
 //! It changes coordinates, multiplies by them and no more: losses, penalties and intercepts are the solvers'.
 
@@ -40,8 +40,9 @@ impl Exactness {
         Ok(())
     }
 
-    /// By how much inner products of rows may be off, in the spectral norm, without moving the minimum by more than half of `tol`: of a mean over
-    /// rows of a loss, weighted by what their class counts over the sum S, and ‖W‖² / (2 c S). `None` for settings that are out of range.
+    /// By how much inner products of rows may be off, in the spectral norm, without moving the minimum by more than half of `tol`: of a
+    /// mean over rows of a loss, weighted by what their class counts over the sum S, and ‖W‖² / (2 c S). `None` for settings that are out
+    /// of range.
     ///
     /// Adding d to the square of every row gives each a feature of its own, √d. At the minimum W = Σ αᵢ xᵢ with
     /// |αᵢ| ≤ √2 c sᵢ, for a loss whose slope is at most √2 and a row of weight sᵢ; without its own feature the function of
@@ -54,8 +55,8 @@ impl Exactness {
 }
 
 impl<'a> RowSpace<'a> {
-    /// Coordinates of the features and positions of the labels for some fits that share them, exact enough for the strictest. Settings that are out
-    /// of range ask for nothing: they are refused by the fits.
+    /// Coordinates of the features and positions of the labels for some fits that share them, exact enough for the strictest. Settings that
+    /// are out of range ask for nothing: they are refused by the fits.
     ///
     /// O(m² (n_rows + n_features)) for the lesser m of the two.
     ///
@@ -94,8 +95,8 @@ impl<'a> RowSpace<'a> {
     }
 }
 
-/// Coordinates that products take together: enough for products of matrices to run at full speed, few enough that little is multiplied by the
-/// zeros of a triangle.
+/// Coordinates that products take together: enough for products of matrices to run at full speed, few enough that little is multiplied by
+/// the zeros of a triangle.
 const BLOCK: usize = 96;
 
 /// The rows as the solvers see them, `[n_coordinates, n_rows]`, with or without a last coordinate of ones.
@@ -107,7 +108,8 @@ pub(crate) struct Points<'a> {
     /// Without the ones, `[n_penalised, n_rows]`.
     values: MatRef<'a, f64>,
     with_ones: bool,
-    /// If true, coordinate i is 0 in rows before row i, and the values of a coordinate are neighbours in memory; if false, those of a row are.
+    /// If true, coordinate i is 0 in rows before row i, and the values of a coordinate are neighbours in memory; if false, those of a row
+    /// are.
     triangular: bool,
 }
 
@@ -181,7 +183,8 @@ impl Points<'_> {
         diagonal
     }
 
-    /// S⁻¹ P diag(weights) Pᵀ S⁻¹, of which the lower triangle counts, for weights of 0 or more, `[n_rows]`, and the diagonal of S, `[n_coordinates]`.
+    /// S⁻¹ P diag(weights) Pᵀ S⁻¹, of which the lower triangle counts, for weights of 0 or more, `[n_rows]`, and the diagonal of S,
+    /// `[n_coordinates]`.
     ///
     /// As a Gram matrix of S⁻¹ P times the roots of the weights, whose entries `round` brings into the precision of the
     /// products.

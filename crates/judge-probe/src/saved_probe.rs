@@ -4,6 +4,7 @@ mod calibrator;
 mod container;
 mod error;
 mod stages;
+mod tensors;
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -19,19 +20,21 @@ use crate::{Error, FittedEstimator, FittedProbe};
 ///
 /// # Format
 ///
-/// One safetensors file. Its tensors are the numbers, bit by bit: `coefficients` `[n_functions, n_features]`, `intercepts` `[n_functions]`, of
-/// hidden layer i, counted from 0, `hidden.i.weights` `[n_units, n_inputs]` and `hidden.i.intercepts` `[n_units]`, and of transformer i
-/// `stages.i.mean` and `stages.i.scale` `[n_features]` if it is a scaler, or `stages.i.mean`, `stages.i.components` `[n_components, n_features]`,
-/// `stages.i.explained_variance` and `stages.i.explained_variance_ratio` `[n_components]` if it is a PCA, which in block j of blocks are
-/// `stages.i.j.mean` and so on; all `F64`; and `checksum`, the BLAKE3 hash of everything else, which finds damage and proves no author. Its one
-/// metadata entry, `judge_probe`, is JSON: the format's version, the decision rule, classes, precision, transformers and number of hidden layers, and the
-/// [`ProbeOrigin`]. A second file beside it could be lost or swapped; numbers in JSON would be larger and slower to read.
+/// One safetensors file. Its tensors are the numbers, bit by bit: `coefficients` `[n_functions, n_features]`, `intercepts` `[n_functions]`,
+/// of hidden layer i, counted from 0, `hidden.i.weights` `[n_units, n_inputs]` and `hidden.i.intercepts` `[n_units]`, and of transformer i
+/// `stages.i.mean` and `stages.i.scale` `[n_features]` if it is a scaler, or `stages.i.mean`, `stages.i.components` `[n_components,
+/// n_features]`, `stages.i.explained_variance` and `stages.i.explained_variance_ratio` `[n_components]` if it is a PCA, which in block j of
+/// blocks are `stages.i.j.mean` and so on; all `F64`; and `checksum`, the BLAKE3 hash of everything else, which finds damage and proves no
+/// author. Its one metadata entry, `judge_probe`, is JSON: the format's version, the decision rule, classes, precision, transformers and
+/// number of hidden layers, and the [`ProbeOrigin`]. A second file beside it could be lost or swapped; numbers in JSON would be larger and
+/// slower to read.
 ///
-/// A [calibrator](Self::with_calibrator) adds `calibrator.x` and `calibrator.y`, the thresholds of all its curves and their values, `calibrator.errors`, the errors of all
-/// folds, one list after another as the description divides them, and for grades `calibrator.shares` `[n_folds + 1, n_grades]`.
+/// A [calibrator](Self::with_calibrator) adds `calibrator.x` and `calibrator.y`, the thresholds of all its curves and their values,
+/// `calibrator.errors`, the errors of all folds, one list after another as the description divides them, and for grades `calibrator.shares`
+/// `[n_folds + 1, n_grades]`.
 ///
-/// The version written is 2, and with a calibrator 3, which readers of version 2 refuse by its number. Version 1, whose only transformer is a scaler with
-/// tensors `mean` and `scale`, is still read.
+/// The version written is 2, and with a calibrator 3, which readers of version 2 refuse by its number. Version 1, whose only transformer is
+/// a scaler with tensors `mean` and `scale`, is still read.
 ///
 /// Equal probes have equal bytes. What writes them to disk is `judge-data`.
 ///
@@ -130,8 +133,8 @@ impl From<&ModelInfo> for ProbedModel {
 pub struct Validation {
     /// Name of the score, as scikit-learn names scorers.
     pub scoring: String,
-    /// Its mean over folds, or over the splits that were held out. What a search reports of the best of many settings is too high for that reason; `ProbeTraining` stores the held-out score, and an
-    /// imported probe what its file states, which is a search's.
+    /// Its mean over folds, or over the splits that were held out. What a search reports of the best of many settings is too high for that
+    /// reason; `ProbeTraining` stores the held-out score, and an imported probe what its file states, which is a search's.
     pub mean: f64,
     /// One a fold, or one a split that was held out.
     pub folds: Vec<f64>,
@@ -177,8 +180,9 @@ impl SavedProbe {
         &self.origin
     }
 
-    /// The probe with what carries its [numbers](FittedProbe::scores) to people's scale, in place of the calibrator it may have: one fitted to numbers of this procedure
-    /// for rows it had not learnt from, see [`calibrate_out_of_fold`](crate::calibrate_out_of_fold). Whether it was cannot be told from its numbers.
+    /// The probe with what carries its [numbers](FittedProbe::scores) to people's scale, in place of the calibrator it may have: one fitted
+    /// to numbers of this procedure for rows it had not learnt from, see [`calibrate_out_of_fold`](crate::calibrate_out_of_fold). Whether
+    /// it was cannot be told from its numbers.
     ///
     /// From then on every verdict of a judge with this probe carries the calibrated value and its interval
     /// ([`Score::calibrated`](judge_core::Score::calibrated)).
@@ -208,7 +212,8 @@ impl SavedProbe {
     ///
     /// # Errors
     ///
-    /// [`SavedProbeError::OtherModel`]; [`SavedProbeError::UnknownModel`] where the probe has no fingerprint; [`SavedProbeError::ModelShape`].
+    /// [`SavedProbeError::OtherModel`]; [`SavedProbeError::UnknownModel`] where the probe has no fingerprint;
+    /// [`SavedProbeError::ModelShape`].
     pub fn check_model(&self, model: &ModelInfo) -> Result<(), Error> {
         let ProbedModel { name, fingerprint, .. } = &self.origin.model;
         match fingerprint {

@@ -1,5 +1,9 @@
 //! What says how good predictions are. Every score is greatest for the best predictions; errors are negated, as in scikit-learn.
 
+mod names;
+
+pub use names::Scoring;
+
 use judge_metrics::agreement::{AgreementWeights, Average, ConfusionMatrix, ZeroDivision};
 use judge_metrics::correlation::{pearson, spearman};
 use judge_metrics::prediction::{LOG_LOSS_CLIP, auroc, log_loss, mean_absolute_error, root_mean_squared_error};
@@ -8,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use crate::pairwise_sum::pairwise_sum;
 use crate::{Error, Predictions, ProbabilityTable};
 
-/// What says how good predictions of held-out rows are: what [`cross_val_score`](crate::cross_val_score),
+/// Scores predictions of held-out rows: what [`cross_val_score`](crate::cross_val_score),
 /// [`GridSearch`](crate::GridSearch) and [`LayerSelection`](crate::LayerSelection) maximise.
 ///
 /// [`Scoring`] has the usual ones of classes (`L` is `i64`) and [`RegressionScoring`] those of numbers (`f64`). Any closure of the right
@@ -36,8 +40,8 @@ pub trait Scorer<L>: Sync {
     ///
     /// # Errors
     ///
-    /// An [`Error::Metric`] that [is undefined](judge_metrics::Error::is_undefined), such as a correlation with constant predictions, means that
-    /// these rows have no score; any other error ends what asked for the score.
+    /// An [`Error::Metric`] that [is undefined](judge_metrics::Error::is_undefined), such as a correlation with constant predictions, means
+    /// that these rows have no score; any other error ends what asked for the score.
     fn score(&self, observed: &[L], predicted: &Predictions<L>) -> Result<f64, Error>;
 }
 
@@ -61,43 +65,7 @@ pub(crate) fn score_of<L>(
     }
 }
 
-/// How predicted classes, or their probabilities, are scored against the true classes; more is better. In brackets the name of
-/// scikit-learn's scorer, to which it is equal.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Scoring {
-    /// Share of rows predicted right (`accuracy`).
-    Accuracy,
-    /// Mean over classes of the share of their rows predicted right (`balanced_accuracy`).
-    BalancedAccuracy,
-    /// Mean F1 of the classes that occur in the truth or the predictions (`f1_macro`): what INSPECTOR chooses by.
-    #[default]
-    MacroF1,
-    /// Mean F1 of classes, each weighted by its rows (`f1_weighted`): what INSPECTOR reports.
-    WeightedF1,
-    /// Spearman's rank correlation of predicted and true class, for scales.
-    Spearman,
-    /// Spearman's rank correlation of the expected and the true class: of the value that a probe gives as a judge.
-    ExpectedSpearman,
-    /// Area under the receiver operating characteristic of the second class's probability (`roc_auc`); of more classes the mean over each
-    /// against the rest (`roc_auc_ovr`), undefined where one of them has no held-out row.
-    RocAuc,
-    /// Mean natural logarithm of the true class's probability (`neg_log_loss`), which counts as at least 2⁻⁵²; a class that was not learnt has
-    /// probability 0.
-    NegLogLoss,
-    /// Cohen's kappa with weights that fall with the squared distance of the classes' values: `cohen_kappa_score(weights="quadratic")` with all
-    /// whole numbers from the lowest class to the highest as its `labels`.
-    QuadraticKappa,
-    /// Mean absolute difference of the expected and the true class, negated (`neg_mean_absolute_error` of expected classes).
-    NegMeanAbsoluteError,
-}
-
 impl Scoring {
-    /// Whether it scores probabilities, which some classifiers do not know.
-    pub fn needs_probabilities(self) -> bool {
-        matches!(self, Self::ExpectedSpearman | Self::RocAuc | Self::NegLogLoss | Self::NegMeanAbsoluteError)
-    }
-
     /// [`Error::NoProbabilities`] where they are needed and unknown.
     pub(crate) fn check(self, probabilities: Option<&ProbabilityTable>) -> Result<(), Error> {
         if self.needs_probabilities() && probabilities.is_none() {
@@ -231,12 +199,14 @@ pub struct SplitScores {
 
 impl SplitScores {
     /// The mean over splits; `None` where one of them has no score, or there are none.
+    #[doc(alias = "mean_test_score")]
     pub fn mean(&self) -> Option<f64> {
         let scores = self.defined()?;
         Some(pairwise_sum(&scores) / scores.len() as f64)
     }
 
     /// The standard deviation over splits, dividing by their number (`std_test_score`); `None` as for the mean.
+    #[doc(alias = "std_test_score")]
     pub fn deviation(&self) -> Option<f64> {
         let (scores, mean) = (self.defined()?, self.mean()?);
         let squares: Vec<f64> = scores.iter().map(|score| (score - mean) * (score - mean)).collect();

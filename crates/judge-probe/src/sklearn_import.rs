@@ -27,12 +27,13 @@ pub use save::ImportedFrom;
 
 use std::collections::HashMap;
 
+use classifier::LinearParts;
 use place::Place;
 
 use crate::pickle::{self, Limits, Value};
 use crate::{
-    DecisionRule, Error, FittedPca, FittedProbe, FittedStandardScaler, FittedTransformer, LinearClassifier, Matrix,
-    Precision, ProbeStage,
+    Error, FittedPca, FittedProbe, FittedStandardScaler, FittedTransformer, LinearClassifier, Matrix, Precision,
+    ProbeStage,
 };
 
 /// What a pickle of scikit-learn's held.
@@ -57,8 +58,8 @@ pub struct SklearnProbe {
 /// The outcome of scikit-learn's `GridSearchCV` or `RandomizedSearchCV`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Search {
-    /// What was scored: scikit-learn's name of the scorer, or `score` for the classifier's own, accuracy; of a scorer made from a function, the function's name; of
-    /// several, the one that chose.
+    /// What was scored: scikit-learn's name of the scorer, or `score` for the classifier's own, accuracy; of a scorer made from a function,
+    /// the function's name; of several, the one that chose.
     pub scoring: String,
     /// Mean score over the folds of the best setting.
     ///
@@ -74,35 +75,23 @@ pub struct Search {
     pub best_params: Vec<(String, String)>,
 }
 
-/// What a linear classifier comes to; see [`LinearClassifier::from_parts`].
-struct LinearParts {
-    /// How the functions' values become a class.
-    rule: DecisionRule,
-    /// Ascending, two or more.
-    classes: Vec<i64>,
-    /// Row by row, `[n_functions, n_features]`, finite.
-    weights: Vec<f64>,
-    /// Columns of the weights, before any scaling is folded in: none ever is.
-    n_features: usize,
-    /// `[n_functions]`, finite.
-    intercepts: Vec<f64>,
-}
-
 impl SklearnProbe {
-    /// Reads a pickle (protocol 2 to 5), written by `pickle.dump` or `joblib.dump` and perhaps compressed by gzip or zlib, of a fitted `LogisticRegression`, `LogisticRegressionCV`, `LinearSVC` or linear `SVC`, by itself, in a
-    /// `Pipeline` behind a `StandardScaler` and a `PCA`, and either of these in a `GridSearchCV` or `RandomizedSearchCV`; or of a dictionary with such a `model` and, as INSPECTOR's
+    /// Reads a pickle (protocol 2 to 5), written by `pickle.dump` or `joblib.dump` and perhaps compressed by gzip or zlib, of a fitted
+    /// `LogisticRegression`, `LogisticRegressionCV`, `LinearSVC` or linear `SVC`, by itself, in a `Pipeline` behind a `StandardScaler` and
+    /// a `PCA`, and either of these in a `GridSearchCV` or `RandomizedSearchCV`; or of a dictionary with such a `model` and, as INSPECTOR's
     /// program saves it, its `metadata`. Fitted by releases 1.0 to 1.9. Classes must be whole numbers.
     ///
-    /// Nothing in the pickle is run: see [`pickle`](crate::pickle). `precision` is that of the features which the probe will be given; as the
-    /// release of scikit-learn that fitted the probe would, its scaler keeps to it, and since release 1.8 means and scales are rounded to it too.
+    /// Nothing in the pickle is run: see [`pickle`](crate::pickle). `precision` is that of the features which the probe will be given; as
+    /// the release of scikit-learn that fitted the probe would, its scaler keeps to it, and since release 1.8 means and scales are rounded
+    /// to it too.
     ///
     /// A support vector machine's vectors are folded into one weight vector for every two classes.
     ///
     /// # Errors
     ///
     /// [`Error::Pickle`] for what is no such pickle or too large; [`Error::Import`] where an attribute is missing, of another type or
-    /// shape, contradicts another, holds numbers that are not finite, or asks for behaviour that is not followed; [`Error::InvalidParameter`]
-    /// for a scale that is not above 0 or a mean beyond the precision's range.
+    /// shape, contradicts another, holds numbers that are not finite, or asks for behaviour that is not followed;
+    /// [`Error::InvalidParameter`] for a scale that is not above 0 or a mean beyond the precision's range.
     pub fn from_pickle(bytes: &[u8], limits: &Limits, precision: Precision) -> Result<Self, Error> {
         let bytes = pickle::decompress(bytes, limits)?;
         let tree = pickle::read(&bytes, limits)?;

@@ -1,5 +1,5 @@
-//! Features brought to mean 0 and deviation 1. A feature that does not vary but for rounding is only centred: the bound is scikit-learn's, so the same features
-//! are left alone.
+//! Features brought to mean 0 and deviation 1. A feature that does not vary but for rounding is only centred: the bound is scikit-learn's,
+//! so the same features are left alone.
 
 use crate::matrix::check_overflow;
 use crate::{Error, FittedTransformer, Matrix, Transformer};
@@ -34,7 +34,7 @@ impl Default for StandardScaler {
     }
 }
 
-/// A [`StandardScaler`] that knows the features' means and scales.
+/// A fitted [`StandardScaler`]: means and scales of the features.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FittedStandardScaler {
     mean: Vec<f64>,

@@ -3,104 +3,20 @@
 //! It owns one check for classifiers, and the breaches that it reports. Regressors and transformers have none. The data are
 //! made here by integer formulas, so that a breach is the same on every machine, and nothing is random.
 
+mod breach;
+
+pub use breach::ContractBreach;
+
 use crate::{Classifier, Error, FittedClassifier, FittedEstimator, Matrix, Predictions};
 
-/// Where an estimator departs from its contract.
-///
-/// Rows count from 0 among the 36 made up here. A breach names the first row, not all of them.
-#[derive(Debug, Clone, PartialEq, thiserror::Error)]
-#[non_exhaustive]
-pub enum ContractBreach {
-    /// Other classes than those of the labels, ascending.
-    #[error("the classes are {expected:?}, the estimator says {found:?}")]
-    Classes {
-        /// Those of the labels.
-        expected: Vec<i64>,
-        /// Those it says.
-        found: Vec<i64>,
-    },
-
-    /// A result of the wrong shape.
-    #[error("{method} gives {found:?}, not {expected:?}")]
-    Shape {
-        /// What was called.
-        method: &'static str,
-        /// Rows and columns there should be.
-        expected: (usize, usize),
-        /// Rows and columns there are.
-        found: (usize, usize),
-    },
-
-    /// Probabilities that are negative or do not sum to 1.
-    #[error("probabilities of row {row} are {probabilities:?}")]
-    Probabilities {
-        /// The row.
-        row: usize,
-        /// Its probabilities.
-        probabilities: Vec<f64>,
-    },
-
-    /// Another class predicted than the result of a method speaks for.
-    #[error("predict says {class} of row {row}, {method} {values:?}")]
-    Disagreement {
-        /// What was called besides.
-        method: &'static str,
-        /// The row.
-        row: usize,
-        /// The class predicted.
-        class: i64,
-        /// What the method gave.
-        values: Vec<f64>,
-    },
-
-    /// [`FittedEstimator::predictions`] that are not those of `predict` and `predict_proba`.
-    #[error("predictions are not what predict and predict_proba say")]
-    Predictions,
-
-    /// A result that depends on what it should not depend on.
-    #[error("{method} of row {row} is {found:?} {when}, {expected:?} otherwise")]
-    Changed {
-        /// What was called.
-        method: &'static str,
-        /// The row.
-        row: usize,
-        /// What was different.
-        when: &'static str,
-        /// The result at first.
-        expected: Vec<f64>,
-        /// The result then.
-        found: Vec<f64>,
-    },
-
-    /// What should be refused was not, or for another reason.
-    #[error("{given} should be refused with \"{expected}\", not {}", found.as_ref().map_or("accepted".into(), ToString::to_string))]
-    Refusal {
-        /// What was wrong with the data.
-        given: &'static str,
-        /// How it should be refused.
-        expected: Box<Error>,
-        /// How it was refused; `None` if it was accepted.
-        found: Option<Box<Error>>,
-    },
-
-    /// Classes far apart that are not told apart.
-    #[error("{right} of {n_rows} rows of classes far apart are predicted right")]
-    NotLearnt {
-        /// Rows predicted right.
-        right: usize,
-        /// Rows there are.
-        n_rows: usize,
-    },
-}
-
-/// Checks that settings do what [`Classifier`] promises, that is what [`Estimator`](crate::Estimator) does, and what they fit what [`FittedClassifier`] does, on 36 rows of 4 features made up here
-/// of two and of three classes far apart.
+/// Checks that settings do what [`Classifier`] promises, that is what [`Estimator`](crate::Estimator) does, and what they fit what
+/// [`FittedClassifier`] does, on 36 rows of 4 features made up here of two and of three classes far apart.
 ///
 /// * The classes are those of the labels, whatever integers these are; results have the shapes promised.
 /// * Most rows are predicted right, and `predictions` says what `predict` and `predict_proba` say.
 /// * Probabilities sum to 1; the class predicted is the most probable and has the greatest decision.
-/// * Fitting again gives the same to the bit; so do rows in another order and one by one. Settings fitted together give what each gives alone, but
-///   for rounding.
+/// * Fitting again gives the same to the bit; so do rows in another order and one by one. Settings fitted together give what each gives
+///   alone, but for rounding.
 /// * Labels too few or too many, a single class and features of another number are refused, each with its error.
 ///
 /// ```
@@ -132,9 +48,8 @@ fn position(row: usize, n_classes: usize) -> usize {
     (row * row % 7) % n_classes
 }
 
-/// Noise from -0.5 to 0.5; in the first feature each class is 4 above the one before it, in the third the second class 4 above the others. Both
-/// lie about 0, for estimators without an intercept.
-/// `[36, 4]`, from row and feature alone.
+/// Noise from -0.5 to 0.5; in the first feature each class is 4 above the one before it, in the third the second class 4 above the others.
+/// Both lie about 0, for estimators without an intercept. `[36, 4]`, from row and feature alone.
 fn features(n_classes: usize) -> Result<Matrix, Error> {
     let value = |row: usize, feature: usize| {
         let noise = (row * 37 + feature * 61 + row * feature * 17) % 101;
@@ -243,7 +158,7 @@ fn refuses(given: &'static str, expected: Error, found: Option<Error>) -> Result
     if found.as_ref() == Some(&expected) {
         return Ok(());
     }
-    Err(ContractBreach::Refusal { given, expected: Box::new(expected), found: found.map(Box::new) })
+    Err(ContractBreach::Refusal { given, expected: expected.to_string(), found: found.map(|error| error.to_string()) })
 }
 
 /// Rows and columns, both.

@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::{Error, SparseMatrix};
 
-/// How often each word occurs in a text, less for common words, as `sklearn.feature_extraction.text.TfidfVectorizer` with its defaults:
-/// what a text says without its order or meaning, and so a baseline for anything that claims to understand it.
+/// TF-IDF weights: how often each word occurs in a text, less for common words, as `sklearn.feature_extraction.text.TfidfVectorizer` with
+/// its defaults: what a text says without its order or meaning, and so a baseline for anything that claims to understand it.
 ///
 /// Words are the longest runs of two or more letters, digits or underscores of the text in lower case. (In scripts whose vowel signs are
 /// combining marks, as in Devanagari, Rust counts these as letters where Python ends the word.)
@@ -22,7 +22,7 @@ impl Default for TfidfVectorizer {
     }
 }
 
-/// A [`TfidfVectorizer`] that knows its words.
+/// A fitted [`TfidfVectorizer`]: its vocabulary and weights.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FittedTfidfVectorizer {
     /// Ascending by code points.

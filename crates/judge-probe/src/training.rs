@@ -3,8 +3,8 @@
 //! [`ProbeTraining`] holds the settings and [`ProbeTraining::train`] does the work. It needs no model: the rows are plain data
 //! ([`GradedRow`]), and the features come from a [`RowSignals`], which a closure can be. What comes back is a [`TrainedProbe`]: the
 //! [`SavedProbe`](crate::SavedProbe) with its provenance, and a [`TrainingReport`] in which held-out rows say whether the probe beats the
-//! majority class, surface features, TF-IDF, and the model's own prompted score. Unless [`calibration`](ProbeTraining::calibration) is turned off, the probe is kept
-//! with a calibrator that carries its numbers to the scale of the grades.
+//! majority class, surface features, TF-IDF, and the model's own prompted score. Unless [`calibration`](ProbeTraining::calibration) is
+//! turned off, the probe is kept with a calibrator that carries its numbers to the scale of the grades.
 //!
 //! ```
 //! use std::collections::BTreeMap;
@@ -65,6 +65,7 @@ mod parts;
 mod predictions;
 mod report;
 mod rows;
+mod scale;
 mod settings;
 mod train;
 mod view;
@@ -72,10 +73,11 @@ mod view;
 pub use calibration::{HeldOutCalibration, ProbeCalibration};
 pub use comparison::Outcome;
 pub use error::TrainingError;
-pub use grading::{GradeScale, Grading};
-pub use held_out::{Agreement, Gain, HeldOut, Statistic};
+pub use grading::Grading;
+pub use held_out::{Agreement, Gain, HeldOut};
 pub use report::{ChosenView, Evaluation, Selection, TrainingReport};
 pub use rows::{GradedRow, RowSignals};
+pub use scale::GradeScale;
 pub use settings::{ProbeClassifier, ProbeTraining};
 pub use train::{TrainedProbe, TrainingOrigin};
 pub use view::View;

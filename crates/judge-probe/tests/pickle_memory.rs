@@ -1,5 +1,7 @@
-//! However a pickle is made, reading it takes little memory beside its own size. One test, so that nothing else allocates meanwhile.
+//! However a pickle is made, reading it takes little memory beside its own size. One test in a binary of its own, so that nothing else
+//! allocates meanwhile.
 
+#[path = "it/pickles.rs"]
 mod pickles;
 
 use std::alloc::{GlobalAlloc, Layout, System};

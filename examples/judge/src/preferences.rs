@@ -10,7 +10,6 @@ use judge_metrics::preference::{PairReading, Preference, mean_log_odds};
 use judge_metrics::resampling::Bootstrap;
 use serde_json::{Value, json};
 
-use crate::report::as_json;
 use crate::terminal::console::table;
 
 /// Pairs whose probabilities were read, as they are collected.
@@ -175,7 +174,7 @@ impl Worth {
 /// A statistic of pairs with the number of pairs that it rests on.
 #[must_use]
 pub fn of_pairs(known: &PairStatistic) -> Value {
-    let mut value = as_json(&known.statistic);
+    let mut value = json!(known.statistic);
     value["n"] = known.n.into();
     value
 }

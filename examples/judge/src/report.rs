@@ -4,11 +4,9 @@ use std::path::Path;
 
 use anyhow::{Context, Result};
 use judge_data::{report_mark, write_atomic};
-use judge_metrics::comparison::{self, RankAgreement, rank_agreement};
+use judge_metrics::comparison::{RankAgreement, Statistic, rank_agreement};
 use judge_metrics::resampling::{Bootstrap, BootstrapMethod};
-use judge_probe::training::Statistic;
 use serde::Serialize;
-use serde_json::{Value, json};
 
 use crate::args::files;
 
@@ -42,53 +40,31 @@ pub fn write_marked(path: &Path, program: &str, text: &str) -> Result<()> {
     Ok(write_atomic(path, format!("{}\n{}", text.trim_end(), report_mark(program)).as_bytes())?)
 }
 
-/// A statistic as the files of `judge agree` and `judge bench` have it.
-#[must_use]
-pub fn as_json(statistic: &comparison::Statistic) -> Value {
-    match statistic {
-        comparison::Statistic::Defined(known) => json!({
-            "estimate": known.estimate, "low": known.interval.map(|i| i.low), "high": known.interval.map(|i| i.high),
-            "p": known.p, "method": known.method,
-        }),
-        comparison::Statistic::Undefined { reason } => json!({"undefined": reason}),
-    }
-}
-
-/// Agreement of scores with people.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Agreement {
-    /// Spearman's rank correlation.
-    pub spearman: Statistic,
-    /// Pearson's correlation.
-    pub pearson: Statistic,
-}
-
 /// Agreement of `scores` with `human`, with 95 % percentile bootstrap intervals of 1,000 resamples of rows.
 ///
 /// # Errors
 /// If the two are not of one length or hold NaN; what the data do not define is [`Statistic::Undefined`].
-pub fn agreement(scores: &[f64], human: &[f64]) -> Result<Agreement> {
-    let RankAgreement { spearman, pearson, .. } = rank_agreement(scores, human, &BOOTSTRAP)?;
-    Ok(Agreement { spearman: (&spearman).into(), pearson: (&pearson).into() })
+pub fn agreement(scores: &[f64], human: &[f64]) -> Result<RankAgreement> {
+    Ok(rank_agreement(scores, human, &BOOTSTRAP)?)
 }
 
 /// Rows of a table for people: a name, Spearman, Pearson.
 #[must_use]
-pub fn rows<'a>(title: &str, entries: impl IntoIterator<Item = (&'a str, &'a Agreement)>) -> Vec<Vec<String>> {
+pub fn rows<'a>(title: &str, entries: impl IntoIterator<Item = (&'a str, &'a RankAgreement)>) -> Vec<Vec<String>> {
     let head = vec![title.to_owned(), "Spearman [95 %]".to_owned(), "Pearson [95 %]".to_owned()];
-    let row = |(name, agreement): (&str, &Agreement)| {
-        vec![name.to_owned(), agreement.spearman.to_string(), agreement.pearson.to_string()]
+    let row = |(name, agreement): (&str, &RankAgreement)| {
+        vec![name.to_owned(), format!("{:#}", agreement.spearman), format!("{:#}", agreement.pearson)]
     };
     std::iter::once(head).chain(entries.into_iter().map(row)).collect()
 }
 
 /// Why statistics of such a table are undefined, each reason once with the names that it is of.
 #[must_use]
-pub fn reasons<'a>(entries: impl IntoIterator<Item = (&'a str, &'a Agreement)>) -> String {
+pub fn reasons<'a>(entries: impl IntoIterator<Item = (&'a str, &'a RankAgreement)>) -> String {
     let mut found: Vec<(&str, Vec<String>)> = Vec::new();
     for (name, agreement) in entries {
         for (of, statistic) in [("Spearman", &agreement.spearman), ("Pearson", &agreement.pearson)] {
-            if let Statistic::Undefined { undefined } = statistic {
+            if let Statistic::Undefined { reason: undefined } = statistic {
                 let what = format!("{of} of {name}");
                 match found.iter_mut().find(|(reason, _)| reason == undefined) {
                     Some((_, names)) => names.push(what),
@@ -108,13 +84,13 @@ mod tests {
     #[test]
     fn constant_scores_are_undefined_and_say_why() {
         let found = agreement(&[3.0; 5], &[1.0, 2.0, 3.0, 4.0, 5.0]).unwrap();
-        assert!(matches!(&found.spearman, Statistic::Undefined { undefined } if !undefined.is_empty()));
+        assert!(matches!(&found.spearman, Statistic::Undefined { reason } if !reason.is_empty()));
         let json = serde_json::to_value(&found).unwrap();
         assert!(json["pearson"]["undefined"].is_string());
         assert!(agreement(&[1.0, f64::NAN], &[1.0, 2.0]).is_err());
         let said = reasons([("length", &found)]);
-        let Statistic::Undefined { undefined } = &found.spearman else { panic!("{found:?}") };
-        assert!(said.starts_with("undefined (Spearman of length") && said.contains(undefined.as_str()), "{said}");
+        let Statistic::Undefined { reason } = &found.spearman else { panic!("{found:?}") };
+        assert!(said.starts_with("undefined (Spearman of length") && said.contains(reason.as_str()), "{said}");
     }
 
     #[test]

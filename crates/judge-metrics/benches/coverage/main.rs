@@ -1,9 +1,10 @@
 //! How often the intervals of judge-metrics hold the truth, by simulation.
 //!
-//! `cargo bench -p judge-metrics --bench coverage [-- [--runs SAMPLES] [TEXT]]`: lines whose name contains TEXT, 2,000 samples each (400 at most of what
-//! takes long). Each line is one interval on one kind of data: so many samples are drawn from a population whose parameter is known, and the share of
-//! intervals that hold it is the true coverage, with its own 95 % interval. Samples that leave the interval undefined are counted apart. A line whose
-//! nominal level is "power" is a test: its share is that of samples in which it finds what is there.
+//! `cargo bench -p judge-metrics --bench coverage [-- [--runs SAMPLES] [TEXT]]`: lines whose name contains TEXT, 2,000 samples each (400 at
+//! most of what takes long). Each line is one interval on one kind of data: so many samples are drawn from a population whose parameter is
+//! known, and the share of intervals that hold it is the true coverage, with its own 95 % interval. Samples that leave the interval
+//! undefined are counted apart. A line whose nominal level is "power" is a test: its share is that of samples in which it finds what is
+//! there.
 
 #![allow(clippy::print_stdout, clippy::print_stderr)] // a program for people
 

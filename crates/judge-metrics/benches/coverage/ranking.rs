@@ -61,8 +61,8 @@ fn logistic(logit: f64) -> f64 {
     1.0 / (1.0 + (-logit).exp())
 }
 
-/// One game of each pair on each of n questions. On half of the questions one draw decides all six games, so that they depend on each other while
-/// each is won as often as it should be.
+/// One game of each pair on each of n questions. On half of the questions one draw decides all six games, so that they depend on each other
+/// while each is won as often as it should be.
 fn games(draw: &mut Draw, n: usize, holds: impl Fn(&[Game<'_>]) -> Result<bool, Error>) -> Result<bool, Error> {
     let questions: Vec<String> = (0..n).map(|question| question.to_string()).collect();
     let mut played = Vec::with_capacity(6 * n);

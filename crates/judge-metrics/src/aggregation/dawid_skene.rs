@@ -1,21 +1,26 @@
 use std::fmt::Display;
 
-use super::expectation::{Expected, Parameters};
+use super::expectation::{AnnotatorModel, Expected, Parameters};
 use super::patterns::Patterns;
 use crate::Error;
 use crate::agreement::PlacedRatings;
+use crate::input::check_range;
 
-/// The label that is right of each subject, and how good each annotator is, from labels alone: Dawid and Skene's model (1979), by expectation maximisation.
+/// The label that is right of each subject, and how good each annotator is, from labels alone: Dawid and Skene's model (1979), by
+/// expectation maximisation.
 ///
-/// Annotators, people or judges, err independently of one another given the label that is right. Where they differ in skill, good ones come to count for more than in a
-/// majority vote. Where errors are shared, as those of judges of one family are, the model takes agreement for skill: see [`PanelSize`](super::PanelSize).
+/// Annotators, people or judges, err independently of one another given the label that is right. Where they differ in skill, good ones come
+/// to count for more than in a majority vote. Where errors are shared, as those of judges of one family are, the model takes agreement for
+/// skill: see [`PanelSize`](super::PanelSize).
 ///
-/// The iteration starts from each subject's shares of votes, so the result depends on the data alone, and ends at a local maximum of the likelihood near the majority vote.
-/// Labels that are split evenly by annotators who never agree may leave it where it started. For an interval of an accuracy or a prevalence draw subjects by the
-/// [`Bootstrap`](crate::resampling::Bootstrap). Settings are public fields; [`fit`](Self::fit) checks them.
+/// The iteration starts from each subject's shares of votes, so the result depends on the data alone, and ends at a local maximum of the
+/// likelihood near the majority vote. Labels that are split evenly by annotators who never agree may leave it where it started. For an
+/// interval of an accuracy or a prevalence draw subjects by the [`Bootstrap`](crate::resampling::Bootstrap). Settings are public fields;
+/// [`fit`](Self::fit) checks them.
 ///
-/// Subjects with equal ratings count as one with a weight, so that a step costs as many terms as there are different rows of ratings. Every second step is extrapolated
-/// (SQUAREM; Varadhan and Roland, 2008), and what lowers the likelihood is dropped: the maximum is that of plain steps, in a tenth of them or fewer.
+/// Subjects with equal ratings count as one with a weight, so that a step costs as many terms as there are different rows of ratings. Every
+/// second step is extrapolated (SQUAREM; Varadhan and Roland, 2008), and what lowers the likelihood is dropped: the maximum is that of
+/// plain steps, in a tenth of them or fewer.
 ///
 /// ```
 /// use judge_metrics::aggregation::{DawidSkene, MajorityVote};
@@ -39,22 +44,16 @@ use crate::agreement::PlacedRatings;
 pub struct DawidSkene {
     /// What an annotator's errors depend on.
     pub model: AnnotatorModel,
-    /// Pseudo-counts, in [0, 10⁹], added to every cell of each annotator's confusion matrix; of [`AnnotatorModel::OneCoin`], to each label that may be given, so that accuracies shrink
-    /// towards one in as many as there are labels. The fit is then the mode under a Dirichlet prior. 0 is maximum likelihood, under which an annotator with few labels soon seems infallible.
+    /// Pseudo-counts, in [0, 10⁹], added to every cell of each annotator's confusion matrix; of [`AnnotatorModel::OneCoin`], to each label
+    /// that may be given, so that accuracies shrink towards one in as many as there are labels. The fit is then the mode under a Dirichlet
+    /// prior. 0 is maximum likelihood, under which an annotator with few labels soon seems infallible.
     pub smoothing: f64,
-    /// The iteration ends where a step moves no posterior probability by more than this; in [0, 1]. What is left to go may be many times that where the iteration is slow.
+    /// The iteration ends where a step moves no posterior probability by more than this; in [0, 1]. What is left to go may be many times
+    /// that where the iteration is slow.
     pub tolerance: f64,
-    /// Iterations after which it is given up, at least 1. Labels of people take tens to hundreds; where nobody agrees with anybody there may be no end.
+    /// Iterations after which it is given up, at least 1. Labels of people take tens to hundreds; where nobody agrees with anybody there
+    /// may be no end.
     pub max_iterations: usize,
-}
-
-/// What the errors of an annotator depend on.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum AnnotatorModel {
-    /// The label that is right and the one that is given: a confusion matrix to an annotator (Dawid and Skene, 1979). It takes many labels of each annotator.
-    ConfusionMatrix,
-    /// Nothing: one accuracy to an annotator, all errors being equally likely (the one-coin model; Zhang, Chen, Zhou and Jordan, 2016). It takes few labels, and label bias misleads it.
-    OneCoin,
 }
 
 impl Default for DawidSkene {
@@ -69,9 +68,11 @@ impl Default for DawidSkene {
 #[non_exhaustive]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct AggregatedLabels {
-    /// Per subject how probable each label is to be right, in the order of the labels: a distribution. The model's assumptions make it surer than it should be.
+    /// Per subject how probable each label is to be right, in the order of the labels: a distribution. The model's assumptions make it
+    /// surer than it should be.
     pub posteriors: Vec<Vec<f64>>,
-    /// Per subject the place of the most probable label; of labels within 10⁻⁹ of it, which rounding alone would tell apart, the first in the list.
+    /// Per subject the place of the most probable label; of labels within 10⁻⁹ of it, which rounding alone would tell apart, the first in
+    /// the list.
     pub most_probable: Vec<usize>,
     /// How often each label is right: a distribution.
     pub prevalences: Vec<f64>,
@@ -90,25 +91,29 @@ pub struct AggregatedLabels {
 pub struct Annotator {
     /// Labels given.
     pub n: usize,
-    /// The mean probability that a label given is right, in [0, 1]; of [`AnnotatorModel::OneCoin`] the model's accuracy, which smoothing moves.
+    /// The mean probability that a label given is right, in [0, 1]; of [`AnnotatorModel::OneCoin`] the model's accuracy, which smoothing
+    /// moves.
     pub accuracy: f64,
-    /// `confusion[truth][given]`: how probable each label is to be given where one is right. Each row is a distribution; even where nothing that the annotator saw may have had that label.
+    /// `confusion[truth][given]`: how probable each label is to be given where one is right. Each row is a distribution; even where nothing
+    /// that the annotator saw may have had that label.
     pub confusion: Vec<Vec<f64>>,
 }
 
 const STATISTIC: &str = "Dawid and Skene's model";
 
 impl DawidSkene {
-    /// Fits ratings: one row to a subject, one entry to an annotator, `None` where an annotator gave none. Labels are pinned by the caller; one that nobody gives has prevalence 0.
+    /// Fits ratings: one row to a subject, one entry to an annotator, `None` where an annotator gave none. Labels are pinned by the caller;
+    /// one that nobody gives has prevalence 0.
     ///
-    /// Equals `crowdkit.aggregation.DawidSkene` and `OneCoinDawidSkene` of crowd-kit 1.4 run to convergence, but that those keep probabilities from 0 by 10⁻¹⁰, and spread what is not known of an
-    /// annotator over the labels that they gave rather than all.
+    /// Equals `crowdkit.aggregation.DawidSkene` and `OneCoinDawidSkene` of crowd-kit 1.4 run to convergence, but that those keep
+    /// probabilities from 0 by 10⁻¹⁰, and spread what is not known of an annotator over the labels that they gave rather than all.
     ///
     /// # Errors
     ///
-    /// [`Error::OutOfRange`] for a setting; [`Error::TooFewItems`] for fewer than two labels or no subject, [`Error::LengthMismatch`], [`Error::DuplicateLabel`]; [`Error::InRow`] around
-    /// [`Error::UnknownLabel`], and around [`Error::TooFewItems`] for a subject that nobody rated; [`Error::Undefined`] for fewer than three annotators, of whom the likelihood cannot tell
-    /// who is right, and where an annotator gave no label; [`Error::NoConvergence`].
+    /// [`Error::OutOfRange`] for a setting; [`Error::TooFewItems`] for fewer than two labels or no subject, [`Error::LengthMismatch`],
+    /// [`Error::DuplicateLabel`]; [`Error::InRow`] around [`Error::UnknownLabel`], and around [`Error::TooFewItems`] for a subject that
+    /// nobody rated; [`Error::Undefined`] for fewer than three annotators, of whom the likelihood cannot tell who is right, and where an
+    /// annotator gave no label; [`Error::NoConvergence`].
     pub fn fit<L, R>(&self, labels: &[L], ratings: &[R]) -> Result<AggregatedLabels, Error>
     where
         L: PartialEq + Display,
@@ -170,14 +175,11 @@ impl DawidSkene {
 
     fn check(&self) -> Result<(), Error> {
         let settings = [
-            ("smoothing", self.smoothing, 0.0, 1e9),
-            ("tolerance", self.tolerance, 0.0, 1.0),
-            ("max_iterations", self.max_iterations as f64, 1.0, f64::MAX),
+            ("smoothing", self.smoothing, [0.0, 1e9]),
+            ("tolerance", self.tolerance, [0.0, 1.0]),
+            ("max_iterations", self.max_iterations as f64, [1.0, f64::MAX]),
         ];
-        match settings.into_iter().find(|(_, value, low, high)| !(*low..=*high).contains(value)) {
-            Some((argument, value, low, high)) => Err(Error::OutOfRange { argument, index: None, value, low, high }),
-            None => Ok(()),
-        }
+        settings.into_iter().try_for_each(|(argument, value, ends)| check_range(argument, None, value, ends))
     }
 
     fn aggregated(

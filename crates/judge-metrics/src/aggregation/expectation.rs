@@ -1,11 +1,21 @@
 //! The two steps of expectation maximisation for annotators whose errors are independent given the label that is right.
 //!
-//! Subjects with the same ratings have the same posterior: both steps go over [`Patterns`] of ratings, of which three annotators of five labels have at most 215,
-//! however many subjects there are.
+//! Subjects with the same ratings have the same posterior: both steps go over [`Patterns`] of ratings, of which three annotators of five
+//! labels have at most 215, however many subjects there are.
 
-use super::AnnotatorModel;
 use super::patterns::Patterns;
 use crate::sum::{dot, sum};
+
+/// What the errors of an annotator depend on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum AnnotatorModel {
+    /// The label that is right and the one that is given: a confusion matrix to an annotator (Dawid and Skene, 1979). It takes many labels
+    /// of each annotator.
+    ConfusionMatrix,
+    /// Nothing: one accuracy to an annotator, all errors being equally likely (the one-coin model; Zhang, Chen, Zhou and Jordan, 2016). It
+    /// takes few labels, and label bias misleads it.
+    OneCoin,
+}
 
 /// Prevalences of the labels, and how each annotator confuses them.
 pub(super) struct Parameters {
@@ -105,8 +115,9 @@ impl Parameters {
             }
     }
 
-    /// The point that a straight path through `start`, `middle` and `self`, of which each step is shorter than the last, would come to (scheme S3 of Varadhan and
-    /// Roland, 2008). Probabilities stay above a tenth of what they are here, so that those above 0 remain so. `None` where it would not go beyond `self`.
+    /// The point that a straight path through `start`, `middle` and `self`, of which each step is shorter than the last, would come to
+    /// (scheme S3 of Varadhan and Roland, 2008). Probabilities stay above a tenth of what they are here, so that those above 0 remain so.
+    /// `None` where it would not go beyond `self`.
     pub(super) fn extrapolated(&self, start: &Self, middle: &Self) -> Option<Self> {
         let triples = || self.values().zip(middle.values()).zip(start.values()).map(|((c, b), a)| (a, b - a, c - b));
         let step: f64 = triples().map(|(_, first, _)| first * first).sum();

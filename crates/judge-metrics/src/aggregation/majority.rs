@@ -8,9 +8,11 @@ use crate::agreement::PlacedRatings;
 #[non_exhaustive]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct MajorityVote {
-    /// Per subject the share of its ratings that each label has, in the order of the labels: a distribution, which may serve as people's soft label.
+    /// Per subject the share of its ratings that each label has, in the order of the labels: a distribution, which may serve as people's
+    /// soft label.
     pub shares: Vec<Vec<f64>>,
-    /// Per subject the place of the label that was given most often (the plurality, which need not be more than half); `None` where several were.
+    /// Per subject the place of the label that was given most often (the plurality, which need not be more than half); `None` where several
+    /// were.
     pub winners: Vec<Option<usize>>,
 }
 

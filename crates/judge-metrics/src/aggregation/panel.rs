@@ -6,13 +6,15 @@ use crate::{Error, Estimate};
 
 /// How many independent raters a panel is worth whose errors correlate, such as judges of one family.
 ///
-/// It is the mean variance of a member's error over the variance of the panel's, whose score is the mean of its members': averaging k raters with independent errors of one variance
-/// divides the variance by k, and whatever divides it by less is worth fewer. With errors of one variance and a mean correlation r between two members it is k / (1 + (k − 1) r), k over
-/// Kish's design effect (1965, section 8.2), and it cannot exceed 1 / r however many such raters join. The algebra is that of the formula of Spearman and Brown for the reliability of k
-/// parallel tests, k r / (1 + (k − 1) r), which is r times this; but there r is of what is to be measured, and here of what is not.
+/// It is the mean variance of a member's error over the variance of the panel's, whose score is the mean of its members': averaging k
+/// raters with independent errors of one variance divides the variance by k, and whatever divides it by less is worth fewer. With errors of
+/// one variance and a mean correlation r between two members it is k / (1 + (k − 1) r), k over Kish's design effect (1965, section 8.2),
+/// and it cannot exceed 1 / r however many such raters join. The algebra is that of the formula of Spearman and Brown for the reliability
+/// of k parallel tests, k r / (1 + (k − 1) r), which is r times this; but there r is of what is to be measured, and here of what is not.
 ///
-/// Errors are taken about their means: a bias that a member has on all items neither counts nor averages out. Correlations below 0 give more than k. Unequal variances are averaged as they are, so a
-/// member with little error makes the figure low where averaging with others adds to its error.
+/// Errors are taken about their means: a bias that a member has on all items neither counts nor averages out. Correlations below 0 give
+/// more than k. Unequal variances are averaged as they are, so a member with little error makes the figure low where averaging with others
+/// adds to its error.
 ///
 /// ```
 /// use judge_metrics::aggregation::PanelSize;
@@ -30,27 +32,32 @@ use crate::{Error, Estimate};
 #[non_exhaustive]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct PanelSize {
-    /// The effective number of raters, at least 1 but for rounding. Its standard error and interval are those of the jackknife over items, on the scale of logarithms with Student's t of n − 1
-    /// degrees of freedom, cut off at 1, items being independent: of nominal 95 % it covered 94.1 to 95.2 % for panels of 3 to 10 right or wrong members with 30 to 100 items (the test
+    /// The effective number of raters, at least 1 but for rounding. Its standard error and interval are those of the jackknife over items,
+    /// on the scale of logarithms with Student's t of n − 1 degrees of freedom, cut off at 1, items being independent: of nominal 95 % it
+    /// covered 94.1 to 95.2 % for panels of 3 to 10 right or wrong members with 30 to 100 items (the test
     /// `intervals_of_a_panels_size_cover_it`).
     pub effective: Estimate,
     /// Raters on the panel, k.
     pub n_raters: usize,
-    /// The mean covariance of two members' errors over their mean variance, in [−1/(k − 1), 1]: with it Kish's formula gives the effective number exactly.
+    /// The mean covariance of two members' errors over their mean variance, in [−1/(k − 1), 1]: with it Kish's formula gives the effective
+    /// number exactly.
     pub correlation: f64,
-    /// The mean over pairs of members of Pearson's correlation of their errors, which is the same where variances are; `None` where some member's error does not vary.
+    /// The mean over pairs of members of Pearson's correlation of their errors, which is the same where variances are; `None` where some
+    /// member's error does not vary.
     pub mean_correlation: Option<f64>,
 }
 
 const STATISTIC: &str = "the effective number of raters";
 
 impl PanelSize {
-    /// Of numbers: an error is a member's score less people's. `people` has one number to an item; `ratings` one row to an item and one entry to a rater, no gaps; all in one unit.
+    /// A panel that gives numbers: an error is a member's score minus people's. `people` has one number to an item; `ratings` one row to an
+    /// item and one entry to a rater, no gaps; all in one unit.
     ///
     /// # Errors
     ///
-    /// [`Error::LengthMismatch`], [`Error::NonFinite`]; [`Error::InRow`] around what is wrong with a row; [`Error::TooFewItems`] for fewer than two items or raters;
-    /// [`Error::Undefined`] where no member's error varies by more than rounding, where the errors of all cancel out on every item, and on overflow.
+    /// [`Error::LengthMismatch`], [`Error::NonFinite`]; [`Error::InRow`] around what is wrong with a row; [`Error::TooFewItems`] for fewer
+    /// than two items or raters; [`Error::Undefined`] where no member's error varies by more than rounding, where the errors of all cancel
+    /// out on every item, and on overflow.
     pub fn of_scores<R: AsRef<[f64]>>(people: &[f64], ratings: &[R]) -> Result<Self, Error> {
         check_finite("people", people)?;
         check_lengths("ratings", ratings.len(), "people", people.len())?;
@@ -65,7 +72,8 @@ impl PanelSize {
         Self::of_errors(n_raters, errors, largest * unit)
     }
 
-    /// Of verdicts that are right or wrong: an error is 1 where a member is wrong, and what is averaged is the share of the panel that is. One row to an item, one entry to a rater, no gaps.
+    /// A panel whose verdicts are right or wrong: an error is 1 where a member is wrong, and what is averaged is the share of the panel
+    /// that is. One row to an item, one entry to a rater, no gaps.
     ///
     /// Wrong verdicts correlate where items differ in difficulty, not only where judges are alike; both cost a panel the same.
     ///
@@ -112,7 +120,8 @@ impl PanelSize {
         })
     }
 
-    /// The most that any number of raters with errors of this correlation would be worth, 1/r; `None` where r is not above 0, so that there is no limit.
+    /// The most that any number of raters with errors of this correlation would be worth, 1/r; `None` where r is not above 0, so that there
+    /// is no limit.
     #[must_use]
     pub fn limit(&self) -> Option<f64> {
         (self.correlation > 0.0).then(|| 1.0 / self.correlation)

@@ -1,16 +1,18 @@
 use crate::agreement::leave_one_out::{ScoredAnnotator, check_ratings, leave_one_out};
 use crate::distribution::student_t_tail;
-use crate::input::check_level;
+use crate::input::{check_level, check_range};
 use crate::means::sample_mean;
 use crate::multiplicity::Adjustment;
 use crate::{Error, Estimate, Proportion};
 
-/// The alternative annotator test: may a judge take the place of the people who annotate? (Calderon, Reichart and Dror, 2025, arXiv 2501.10970.)
+/// The alternative annotator test: may a judge take the place of the people who annotate? (Calderon, Reichart and Dror, 2025, arXiv
+/// 2501.10970.)
 ///
-/// Each annotator is left out in turn. On each of their items, judge and annotator are scored by how well they agree with the other annotators; the judge has the advantage where its score is at least as high.
-/// The hypothesis against the judge is that the annotator has the advantage more often by ε or more, ε being what a person costs beyond the judge; it is tested by Student's t on the differences of
-/// the two indicators. The judge wins against those annotators whose hypothesis is rejected, all tests taken together. With a winning rate of one half or more the authors
-/// hold the judge to be as good as the annotators.
+/// Each annotator is left out in turn. On each of their items, judge and annotator are scored by how well they agree with the other
+/// annotators; the judge has the advantage where its score is at least as high. The hypothesis against the judge is that the annotator has
+/// the advantage more often by ε or more, ε being what a person costs beyond the judge; it is tested by Student's t on the differences of
+/// the two indicators. The judge wins against those annotators whose hypothesis is rejected, all tests taken together. With a winning rate
+/// of one half or more the authors hold the judge to be as good as the annotators.
 ///
 /// ```
 /// use judge_metrics::agreement::AlternativeAnnotatorTest;
@@ -47,7 +49,7 @@ impl Default for AlternativeAnnotatorTest {
     }
 }
 
-/// What an [`AlternativeAnnotatorTest`] came to.
+/// The result of an [`AlternativeAnnotatorTest`].
 #[derive(Debug, Clone, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct AlternativeAnnotators {
@@ -82,7 +84,8 @@ pub struct LeftOut {
 }
 
 impl AlternativeAnnotatorTest {
-    /// Labels, alike or not: a score is the share of the others who gave the same label. `judge` and `annotations` have one entry and one row to an item; a row one entry to an annotator, `None` where there is none.
+    /// For labels: a score is the share of the other annotators who gave the same label. `judge` and `annotations` have one entry and one
+    /// row to an item; a row one entry to an annotator, `None` where there is none.
     ///
     /// # Errors
     ///
@@ -95,7 +98,7 @@ impl AlternativeAnnotatorTest {
         self.of(judge, annotations, share_of_equals)
     }
 
-    /// Numbers: a score is the root mean squared distance from the others, negated.
+    /// For numbers: a score is the negative root mean squared distance from the other annotators.
     ///
     /// # Errors
     ///
@@ -164,19 +167,16 @@ impl AlternativeAnnotatorTest {
                 high: 1.0,
             });
         }
-        if self.min_items < 2 {
-            let (value, high) = (self.min_items as f64, f64::MAX);
-            return Err(Error::OutOfRange { argument: "min_items", index: None, value, low: 2.0, high });
-        }
-        Ok(())
+        check_range("min_items", None, self.min_items as f64, [2.0, f64::MAX])
     }
 
-    /// Anything, by a score of your own: how well something agrees with what the others, at least one, said of the same item; larger is better.
+    /// For any annotation, with a score of your own: how well one annotation agrees with the others (at least one) of the same item; larger
+    /// is better.
     ///
     /// # Errors
     ///
-    /// [`Error::OutOfRange`] for ε or the number of items, [`Error::LevelOutOfRange`], [`Error::LengthMismatch`]; [`Error::NonFinite`] for a score; [`Error::TooFewItems`] if no annotator has enough items that the judge
-    /// and another annotator labelled too.
+    /// [`Error::OutOfRange`] for ε or the number of items, [`Error::LevelOutOfRange`], [`Error::LengthMismatch`]; [`Error::NonFinite`] for
+    /// a score; [`Error::TooFewItems`] if no annotator has enough items that the judge and another annotator labelled too.
     pub fn of<L, R: AsRef<[Option<L>]>>(
         &self,
         judge: &[Option<L>],
@@ -240,7 +240,8 @@ impl AlternativeAnnotators {
     }
 }
 
-/// On which items the judge is at least as good as which annotator: the [`advantage`](AlternativeAnnotators::advantage) of many resamples of the items, scored once.
+/// On which items the judge is at least as good as which annotator: the [`advantage`](AlternativeAnnotators::advantage) of many resamples
+/// of the items, scored once.
 pub(crate) struct Advantages {
     min_items: usize,
     n_annotators: usize,
@@ -284,8 +285,8 @@ fn closeness(rating: &f64, others: &[&f64]) -> f64 {
     -(squares / others.len() as f64).sqrt()
 }
 
-/// P(T ≤ t) for the mean's distance from `bound` in standard errors: `scipy.stats.ttest_1samp(…, bound, alternative="less")`. Items that do not vary leave no doubt on which side of the bound they lie; on it, nothing
-/// speaks for less.
+/// P(T ≤ t) for the mean's distance from `bound` in standard errors: `scipy.stats.ttest_1samp(…, bound, alternative="less")`. Items that do
+/// not vary leave no doubt on which side of the bound they lie; on it, nothing speaks for less.
 fn below(mean: &Estimate, bound: f64) -> f64 {
     let distance = mean.estimate - bound;
     match mean.standard_error() {

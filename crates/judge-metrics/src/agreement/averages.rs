@@ -1,7 +1,8 @@
 //! Precision, recall and F1 averaged over classes, and what follows from the whole table: balanced accuracy and Matthews' correlation.
 //!
-//! Standard errors are by the delta method over the cells of the table, which are multinomial: the derivative of the statistic by each cell, and its variance. They are
-//! too small where a class has a few items, since a ratio of two small counts is far from normal; take the bootstrap there.
+//! Standard errors are by the delta method over the cells of the table, which are multinomial: the derivative of the statistic by each
+//! cell, and its variance. They are too small where a class has a few items, since a ratio of two small counts is far from normal; take the
+//! bootstrap there.
 
 use std::fmt::Display;
 
@@ -9,7 +10,7 @@ use super::confusion::ConfusionMatrix;
 use crate::estimate::Spread;
 use crate::{Error, Estimate};
 
-/// What is done where a ratio has no denominator: a class that nobody predicts has no precision.
+/// What to do where a ratio has no denominator: a class that is never predicted has no precision.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ZeroDivision {
     /// The average is undefined.
@@ -33,9 +34,10 @@ pub enum Average {
 
 /// Scores over all classes, each in [0, 1].
 ///
-/// The standard errors are those of functions of multinomial shares, by the delta method (Takahashi et al., 2022, for F1), and the intervals
-/// lie on the logit scale; scores of 0 and 1 have none. A class that [`ZeroDivision`] settles counts as if it could not be otherwise: where
-/// a class has but a few items, [`Bootstrap`](crate::resampling::Bootstrap) knows better. Of [`Average::Micro`] they are Wilson's.
+/// The standard errors are those of functions of multinomial shares, by the delta method (Takahashi et al., 2022, for F1), and the
+/// intervals lie on the logit scale; scores of 0 and 1 have none. A class that [`ZeroDivision`] settles counts as if it could not be
+/// otherwise: where a class has but a few items, [`Bootstrap`](crate::resampling::Bootstrap) knows better. Of [`Average::Micro`] they are
+/// Wilson's.
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct AverageScores {
@@ -79,17 +81,19 @@ impl<L: PartialEq + Display> ConfusionMatrix<L> {
     /// # Errors
     ///
     /// None in practice: some class occurs. ([`Error::Undefined`] otherwise.)
+    #[doc(alias = "balanced_accuracy_score")]
     pub fn balanced_accuracy(&self) -> Result<Estimate, Error> {
         self.mean_of_classes("balanced accuracy", Average::Macro, ZeroDivision::LeftOut, RECALL)
     }
 
     /// Matthews' correlation of the two columns, in [-1, 1]: `sklearn.metrics.matthews_corrcoef`, for two classes or more (Gorodkin, 2004).
-    /// The standard error is that of a function of multinomial shares, by the delta method, and the interval lies on Fisher's scale; where the
-    /// columns agree or disagree throughout there is none.
+    /// The standard error is that of a function of multinomial shares, by the delta method, and the interval lies on Fisher's scale; where
+    /// the columns agree or disagree throughout there is none.
     ///
     /// # Errors
     ///
     /// [`Error::Undefined`] where one column has one label only; scikit-learn returns 0 there.
+    #[doc(alias = "matthews_corrcoef")]
     pub fn matthews(&self) -> Result<Estimate, Error> {
         const STATISTIC: &str = "Matthews' correlation";
         // In floats: products of counts exceed any integer.

@@ -3,14 +3,16 @@ use crate::input::{check_finite, check_lengths};
 use crate::means::{clustered_mean, mean_of, paired_difference_of};
 use crate::{Error, Estimate};
 
-/// How well people agree with one another by the very measure that the judge gets: the ceiling that a judge's agreement is to be held against.
+/// The human ceiling: how well people agree with one another, by the same measure that the judge gets.
 ///
-/// Each annotator of an item is left out in turn. The annotator and the judge are then scored against the same rest, so that neither has the better yardstick: a judge
-/// that is compared with all annotators, and a person with all others, would not be compared like with like. An item's figure is the mean over its annotators, and all
-/// items weigh alike. Items are those that the judge and at least two annotators have labelled.
+/// Each annotator of an item is left out in turn. The annotator and the judge are then scored against the same rest, so that neither has
+/// the better yardstick: a judge that is compared with all annotators, and a person with all others, would not be compared like with like.
+/// An item's figure is the mean over its annotators, and all items weigh alike. Items are those that the judge and at least two annotators
+/// have labelled.
 ///
-/// Intervals are Student's over items, which are taken as independent, and they are of these annotators, not of others who might have been asked. Unlike the
-/// [`AlternativeAnnotatorTest`](super::AlternativeAnnotatorTest) it says by how much the judge agrees better, not how often.
+/// Intervals are Student's over items, which are taken as independent, and they are of these annotators, not of others who might have been
+/// asked. Unlike the [`AlternativeAnnotatorTest`](super::AlternativeAnnotatorTest) it says by how much the judge agrees better, not how
+/// often.
 ///
 /// ```
 /// use judge_metrics::agreement::HumanCeiling;
@@ -69,8 +71,9 @@ pub struct ItemCeiling {
 }
 
 impl HumanCeiling {
-    /// Labels: a score is 1 for the label that the rest gave most often and 0 for another. Where the rest is tied between t labels, each of them scores 1/t, what tossing for one would score on
-    /// average. `judge` and `annotations` have one entry and one row to an item; a row one entry to an annotator, `None` where there is none.
+    /// For labels: a score is 1 for the label that the rest gave most often and 0 for any other. Where the rest is tied between t labels,
+    /// each of them scores 1/t, what tossing for one would score on average. `judge` and `annotations` have one entry and one row to an
+    /// item; a row one entry to an annotator, `None` where there is none.
     ///
     /// # Errors
     ///
@@ -88,11 +91,13 @@ impl HumanCeiling {
         })
     }
 
-    /// Numbers: a score is the distance from the mean of the rest, in the unit of the ratings. Smaller is better, so the judge does at least as well as people where the difference is not above 0.
+    /// For numbers: a score is the distance from the mean of the rest, in the unit of the ratings. Smaller is better, so the judge does at
+    /// least as well as people where the difference is not above 0.
     ///
     /// # Errors
     ///
-    /// As [`of_labels`](Self::of_labels); [`Error::NonFinite`], for an annotator's rating in [`Error::InRow`]; [`Error::Undefined`] on overflow.
+    /// As [`of_labels`](Self::of_labels); [`Error::NonFinite`], for an annotator's rating in [`Error::InRow`]; [`Error::Undefined`] on
+    /// overflow.
     pub fn of_ratings<R: AsRef<[Option<f64>]>>(judge: &[Option<f64>], annotations: &[R]) -> Result<Self, Error> {
         check_ratings(judge, annotations)?;
         Self::of(judge, annotations, |rating, others| {
@@ -102,11 +107,12 @@ impl HumanCeiling {
         })
     }
 
-    /// Anything, by a score of your own: how well something agrees with what the others, at least one, said of the same item.
+    /// For any annotation, with a score of your own: how well one annotation agrees with the others (at least one) of the same item.
     ///
     /// # Errors
     ///
-    /// As [`of_labels`](Self::of_labels); [`Error::NonFinite`] for a score that is NaN, [`Error::Undefined`] where means of scores are infinite.
+    /// As [`of_labels`](Self::of_labels); [`Error::NonFinite`] for a score that is NaN, [`Error::Undefined`] where means of scores are
+    /// infinite.
     pub fn of<L, R: AsRef<[Option<L>]>>(
         judge: &[Option<L>],
         annotations: &[R],
@@ -135,7 +141,8 @@ impl HumanCeiling {
         })
     }
 
-    /// The difference with the standard error of [`clustered_mean`], for items of which several belong to one question. `groups[i]` is the cluster of row i, of the rows that were given.
+    /// The difference with the standard error of [`clustered_mean`], for items of which several belong to one question. `groups[i]` is the
+    /// cluster of row i, of the rows that were given.
     ///
     /// # Errors
     ///

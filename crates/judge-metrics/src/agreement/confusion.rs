@@ -1,11 +1,12 @@
 use std::fmt::Display;
 
 use crate::agreement::kappa::cohen_kappa;
+use crate::agreement::labels::{check_labels, place};
 use crate::agreement::{AgreementWeights, RatingTable};
 use crate::input::check_lengths;
 use crate::{Error, Estimate, Proportion};
 
-/// How often each label was given where each label is right.
+/// A confusion matrix: how often each label was given for items of each true label.
 ///
 /// Labels are pinned by the caller: averages run over all of them, whether they occur or not, and a label that is not
 /// among them is an error, not a class of its own.
@@ -26,7 +27,7 @@ pub struct ClassScores {
     pub recall: Option<f64>,
     /// Harmonic mean of both, 2 TP / (2 TP + FP + FN).
     pub f1: Option<f64>,
-    /// Items that it is right for.
+    /// Items with this true label.
     pub support: u64,
 }
 
@@ -99,12 +100,14 @@ impl<L: PartialEq + Display> ConfusionMatrix<L> {
     }
 
     /// Share of items that were given the right label. Its intervals are Wilson's and Clopper and Pearson's.
+    #[doc(alias = "accuracy_score")]
     pub fn accuracy(&self) -> Proportion {
         let right: u64 = (0..self.labels.len()).map(|label| self.counts[label * (self.labels.len() + 1)]).sum();
         Proportion { count: right as usize, n: self.n() as usize }
     }
 
     /// Scores of each class, in the order of the labels: `sklearn.metrics.precision_recall_fscore_support(average=None)`.
+    #[doc(alias = "precision_recall_fscore_support")]
     pub fn by_class(&self) -> Vec<ClassScores> {
         let (rows, columns) = (self.row_sums(), self.column_sums());
         (0..self.labels.len())
@@ -130,6 +133,8 @@ impl<L: PartialEq + Display> ConfusionMatrix<L> {
     /// # Errors
     ///
     /// [`Error::Undefined`] where chance alone agrees fully, because both columns have one and the same label; those of the weights.
+    #[doc(alias = "cohen_kappa_score")]
+    #[doc(alias = "cohens_kappa")]
     pub fn cohen_kappa(&self, weights: &AgreementWeights) -> Result<Estimate, Error> {
         let weights = weights.matrix(self.labels.len())?;
         cohen_kappa(&self.counts, &weights, &self.row_sums(), &self.column_sums())
@@ -143,28 +148,4 @@ impl<L: PartialEq + Display> ConfusionMatrix<L> {
         let n = self.labels.len();
         (0..n).map(|column| self.counts.iter().skip(column).step_by(n).sum()).collect()
     }
-}
-
-/// At least two labels, none twice.
-pub(crate) fn check_labels<L: PartialEq + Display>(labels: &[L]) -> Result<(), Error> {
-    if labels.len() < 2 {
-        return Err(Error::TooFewItems { required: 2, found: labels.len() });
-    }
-    match (1..labels.len()).find(|&index| labels[..index].contains(&labels[index])) {
-        Some(index) => Err(Error::DuplicateLabel { index, label: labels[index].to_string() }),
-        None => Ok(()),
-    }
-}
-
-/// Where a label stands in the list.
-pub(crate) fn place<L: PartialEq + Display>(
-    labels: &[L],
-    argument: &'static str,
-    index: usize,
-    label: &L,
-) -> Result<usize, Error> {
-    labels.iter().position(|known| known == label).ok_or_else(|| {
-        let known = labels.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
-        Error::UnknownLabel { argument, index, found: label.to_string(), known }
-    })
 }

@@ -1,7 +1,7 @@
-use crate::distribution::{f_quantile, f_sf};
+use super::mean_squares::{Form, McGrawWong, MeanSquares, STATISTIC, less, ratio};
 use crate::estimate::{Missing, Spread};
 use crate::input::{check_finite, check_lengths, unit_of};
-use crate::{Error, Estimate, Interval, NullDistribution};
+use crate::{Error, Estimate, NullDistribution};
 
 /// The mean squares from which all intraclass correlations are made (McGraw and Wong, 1996), of k raters who each rated all of n subjects.
 ///
@@ -27,50 +27,12 @@ use crate::{Error, Estimate, Interval, NullDistribution};
 /// assert_eq!((round(interval.low), round(interval.high)), (0.02, 0.76));
 /// # Ok::<(), judge_metrics::Error>(())
 /// ```
+#[doc(alias = "intraclass_corr")]
+#[doc(alias = "icc")]
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct IntraclassCorrelations {
-    n: f64,
-    k: f64,
-    /// Between subjects, n − 1 degrees of freedom.
-    subjects: f64,
-    /// Between raters, k − 1.
-    raters: f64,
-    /// What is left within subjects and raters, (n − 1)(k − 1).
-    rest: f64,
-    /// Within subjects, n(k − 1).
-    within: f64,
-}
+pub struct IntraclassCorrelations(MeanSquares);
 
-const STATISTIC: &str = "the intraclass correlation";
 const INFINITE: &str = "raters agree exactly: the F ratio is infinite";
-
-/// Whose ratings are compared with whose.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Form {
-    OneWay,
-    Agreement,
-    Consistency,
-}
-
-/// What the interval of one intraclass correlation is made of.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) struct McGrawWong {
-    form: Form,
-    of_mean: bool,
-    squares: IntraclassCorrelations,
-}
-
-/// The test that subjects do not differ.
-#[derive(Debug, Clone, Copy, PartialEq)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
-pub struct FTest {
-    /// The F ratio.
-    pub statistic: f64,
-    /// Degrees of freedom above and below.
-    pub dof: (usize, usize),
-    /// Probability of a ratio at least as large.
-    pub p_value: f64,
-}
 
 impl IntraclassCorrelations {
     /// `ratings` has one row to a subject, one entry to a rater, none missing: `pingouin.intraclass_corr` 0.7.0.
@@ -90,7 +52,7 @@ impl IntraclassCorrelations {
     ///
     /// [`Error::Undefined`] where the ratings leave 0/0: subjects that do not differ, whatever raters do.
     pub fn one_way(&self) -> Result<Estimate, Error> {
-        let Self { k, subjects, within, .. } = *self;
+        let MeanSquares { k, subjects, within, .. } = self.0;
         self.of_one(Form::OneWay, ratio(less(subjects, within), subjects + (k - 1.0) * within)?)
     }
 
@@ -100,7 +62,7 @@ impl IntraclassCorrelations {
     ///
     /// [`Error::Undefined`] where the ratings leave 0/0: subjects that do not differ, whatever raters do.
     pub fn agreement(&self) -> Result<Estimate, Error> {
-        self.of_one(Form::Agreement, self.single_agreement()?)
+        self.of_one(Form::Agreement, self.0.single_agreement()?)
     }
 
     /// ICC(C,1), also ICC3: raters may differ in level, as long as they do so always. At most 1.
@@ -109,7 +71,7 @@ impl IntraclassCorrelations {
     ///
     /// [`Error::Undefined`] where the ratings leave 0/0: subjects that do not differ, whatever raters do.
     pub fn consistency(&self) -> Result<Estimate, Error> {
-        let Self { k, subjects, rest, .. } = *self;
+        let MeanSquares { k, subjects, rest, .. } = self.0;
         self.of_one(Form::Consistency, ratio(less(subjects, rest), subjects + (k - 1.0) * rest)?)
     }
 
@@ -119,7 +81,7 @@ impl IntraclassCorrelations {
     ///
     /// [`Error::Undefined`] where subjects do not differ.
     pub fn mean_one_way(&self) -> Result<Estimate, Error> {
-        self.of_mean(Form::OneWay, ratio(less(self.subjects, self.within), self.subjects)?)
+        self.of_mean(Form::OneWay, ratio(less(self.0.subjects, self.0.within), self.0.subjects)?)
     }
 
     /// ICC(A,k): [`agreement`](Self::agreement) of the mean of all k raters.
@@ -129,12 +91,12 @@ impl IntraclassCorrelations {
     /// [`Error::Undefined`] where subjects do not differ, or differ so much less than a rater from himself that the variance of a mean is
     /// estimated as 0 or less.
     pub fn mean_agreement(&self) -> Result<Estimate, Error> {
-        let variance = self.subjects + (self.raters - self.rest) / self.n;
+        let variance = self.0.subjects + (self.0.raters - self.0.rest) / self.0.n;
         if variance < 0.0 {
             let reason = "the variance of a subject's mean is estimated below 0";
             return Err(Error::Undefined { statistic: STATISTIC, reason });
         }
-        self.of_mean(Form::Agreement, ratio(less(self.subjects, self.rest), variance)?)
+        self.of_mean(Form::Agreement, ratio(less(self.0.subjects, self.0.rest), variance)?)
     }
 
     /// ICC(C,k): [`consistency`](Self::consistency) of the mean of all k raters; Cronbach's alpha.
@@ -143,66 +105,23 @@ impl IntraclassCorrelations {
     ///
     /// [`Error::Undefined`] where subjects do not differ.
     pub fn mean_consistency(&self) -> Result<Estimate, Error> {
-        self.of_mean(Form::Consistency, ratio(less(self.subjects, self.rest), self.subjects)?)
-    }
-
-    /// The test that subjects do not differ, with differences within subjects as the error: that of both correlations of
-    /// [one way](Self::one_way).
-    ///
-    /// # Errors
-    ///
-    /// [`Error::Undefined`] where raters agree exactly, so that the ratio is infinite.
-    pub fn one_way_test(&self) -> Result<FTest, Error> {
-        self.test(Form::OneWay)
-    }
-
-    /// The test that subjects do not differ, with what raters' levels leave of the differences as the error: that of
-    /// [agreement](Self::agreement) and [consistency](Self::consistency).
-    ///
-    /// # Errors
-    ///
-    /// [`Error::Undefined`] where raters agree exactly but for their levels, so that the ratio is infinite.
-    pub fn two_way_test(&self) -> Result<FTest, Error> {
-        self.test(Form::Consistency)
-    }
-
-    fn single_agreement(&self) -> Result<f64, Error> {
-        let Self { n, k, subjects, raters, rest, .. } = *self;
-        ratio(less(subjects, rest), subjects + (k - 1.0) * rest + k * (raters - rest) / n)
+        self.of_mean(Form::Consistency, ratio(less(self.0.subjects, self.0.rest), self.0.subjects)?)
     }
 
     fn of_one(&self, form: Form, estimate: f64) -> Result<Estimate, Error> {
-        self.estimate(estimate, McGrawWong { form, of_mean: false, squares: *self })
+        self.estimate(estimate, McGrawWong { form, of_mean: false, squares: self.0 })
     }
 
     fn of_mean(&self, form: Form, estimate: f64) -> Result<Estimate, Error> {
-        self.estimate(estimate, McGrawWong { form, of_mean: true, squares: *self })
+        self.estimate(estimate, McGrawWong { form, of_mean: true, squares: self.0 })
     }
 
     fn estimate(&self, estimate: f64, interval: McGrawWong) -> Result<Estimate, Error> {
-        let found = Estimate::new(STATISTIC, estimate, self.n as usize)?;
-        Ok(match self.test(interval.form) {
-            Ok(test) => found.with_interval(Spread::McGrawWong(interval)).tested(test.p_value, NullDistribution::F),
-            Err(_) => found.without_interval(INFINITE).untested(Missing::Because(INFINITE)),
+        let found = Estimate::new(STATISTIC, estimate, self.0.n as usize)?;
+        Ok(match self.0.p_value(interval.form) {
+            Some(p) => found.with_interval(Spread::McGrawWong(interval)).tested(p, NullDistribution::F),
+            None => found.without_interval(INFINITE).untested(Missing::Because(INFINITE)),
         })
-    }
-
-    fn test(&self, form: Form) -> Result<FTest, Error> {
-        let (error, above, below) = self.error_of(form);
-        if error == 0.0 {
-            return Err(Error::Undefined { statistic: "the F test of an intraclass correlation", reason: INFINITE });
-        }
-        let statistic = self.subjects / error;
-        Ok(FTest { statistic, dof: (above as usize, below as usize), p_value: f_sf(statistic, above, below) })
-    }
-
-    /// The mean square that subjects are compared with, and the degrees of freedom of both.
-    fn error_of(&self, form: Form) -> (f64, f64, f64) {
-        let Self { n, k, rest, within, .. } = *self;
-        match form {
-            Form::OneWay => (within, n - 1.0, n * (k - 1.0)),
-            Form::Agreement | Form::Consistency => (rest, n - 1.0, (n - 1.0) * (k - 1.0)),
-        }
     }
 }
 
@@ -277,72 +196,13 @@ impl RatedSubjects {
         if within == 0.0 && between == 0.0 {
             return Err(Error::Undefined { statistic: STATISTIC, reason: "all ratings are one value" });
         }
-        Ok(IntraclassCorrelations {
+        Ok(IntraclassCorrelations(MeanSquares {
             n: subjects_n,
             k: raters_n,
             subjects: between / (subjects_n - 1.0),
             raters: raters / (raters_n - 1.0),
             rest: rest / ((subjects_n - 1.0) * (raters_n - 1.0)),
             within: within / (subjects_n * (raters_n - 1.0)),
-        })
+        }))
     }
-}
-
-impl McGrawWong {
-    pub(crate) fn interval(&self, level: f64) -> Result<Interval, Error> {
-        let IntraclassCorrelations { n, k, subjects, raters, rest, .. } = self.squares;
-        let (error, above, below) = self.squares.error_of(self.form);
-        let upper = (1.0 + level) / 2.0;
-        let (low, high) = if self.form == Form::Agreement {
-            // Of a single rater, whichever was asked for.
-            let icc = self.squares.single_agreement()?;
-            let of_raters = raters / rest;
-            let share = n * (1.0 + (k - 1.0) * icc) - k * icc;
-            let dof = below * (k * icc * of_raters + share).powi(2)
-                / ((n - 1.0) * (k * icc * of_raters).powi(2) + share * share);
-            // Where raters disagree just as subjects do, the formula's two parts cancel and leave no distribution.
-            if dof.is_nan() || dof < 1e-6 {
-                return Err(Error::Undefined {
-                    statistic: "the interval of an intraclass correlation",
-                    reason: "its degrees of freedom (Satterthwaite) vanish",
-                });
-            }
-            let (f_low, f_high) = (f_quantile(upper, n - 1.0, dof), f_quantile(upper, dof, n - 1.0));
-            let noise = k * raters + (k * n - k - n) * rest;
-            // Divided by the quantile, which overflows where the degrees of freedom vanish: a correlation below what is possible.
-            let low = n * (subjects / f_low - rest) / (noise + n * subjects / f_low);
-            let high = n * (f_high * subjects - rest) / (noise + n * f_high * subjects);
-            if self.of_mean {
-                // Spearman and Brown's formula has a pole at -1 / (k - 1), below which no mean of raters corresponds to a single one.
-                let of_mean = |icc: f64| match 1.0 + (k - 1.0) * icc {
-                    below if below > 0.0 => Ok(k * icc / below),
-                    _ => Err(Error::Undefined {
-                        statistic: "the interval of an intraclass correlation of means",
-                        reason: "that of a single rater reaches below -1 / (k - 1)",
-                    }),
-                };
-                (of_mean(low)?, of_mean(high)?)
-            } else {
-                (low, high)
-            }
-        } else {
-            let ratio = subjects / error;
-            let (low, high) = (ratio / f_quantile(upper, above, below), ratio * f_quantile(upper, below, above));
-            let icc = |f: f64| if self.of_mean { 1.0 - 1.0 / f } else { (f - 1.0) / (f + k - 1.0) };
-            (icc(low), icc(high))
-        };
-        Ok(Interval { low, high, level })
-    }
-}
-
-/// The difference of two mean squares; 0 where rounding alone parts them, as beside a constant rater.
-fn less(a: f64, b: f64) -> f64 {
-    if (a - b).abs() <= 1e-14 * (a + b) { 0.0 } else { a - b }
-}
-
-fn ratio(above: f64, below: f64) -> Result<f64, Error> {
-    if below == 0.0 {
-        return Err(Error::Undefined { statistic: STATISTIC, reason: "subjects do not differ" });
-    }
-    Ok(above / below)
 }

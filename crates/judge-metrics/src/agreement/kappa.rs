@@ -1,7 +1,8 @@
 //! Cohen's kappa of a table of counts, weighted or not.
 //!
-//! Both sides of the table are people or judges whose labels are pinned by the caller, so a label that nobody gives keeps its row. Large-sample errors are those of
-//! Fleiss, Cohen and Everitt (1969): one for the interval, and one under the hypothesis of no agreement beyond chance for the test.
+//! Both sides of the table are people or judges whose labels are pinned by the caller, so a label that nobody gives keeps its row.
+//! Large-sample errors are those of Fleiss, Cohen and Everitt (1969): one for the interval, and one under the hypothesis of no agreement
+//! beyond chance for the test.
 
 use crate::distribution::normal_tail;
 use crate::estimate::{Missing, Spread};

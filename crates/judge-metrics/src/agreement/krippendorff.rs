@@ -59,7 +59,8 @@ pub fn krippendorff_alpha<R: AsRef<[Option<f64>]>>(ratings: &[R], measurement: M
 const ONE_RATER_VARIES: &str =
     "fewer than two raters give different ratings, so that no agreement beyond chance can show";
 
-/// Whether two raters or more give different ratings. Otherwise alpha is 0 but for its correction for small samples, and its standard error 0 to first order.
+/// Whether two raters or more give different ratings. Otherwise alpha is 0 but for its correction for small samples, and its standard error
+/// 0 to first order.
 pub(crate) fn two_raters_vary<R: AsRef<[Option<f64>]>>(ratings: &[R]) -> bool {
     let n_raters = ratings.first().map_or(0, |unit| unit.as_ref().len());
     let varies = |rater: &usize| {
@@ -140,7 +141,8 @@ impl RatedUnits {
                 return Err(Error::InRow { row, error });
             }
         }
-        // No level of measurement depends on the unit, but squares of very large or small ratings would not be numbers. -0 and +0 are one value.
+        // No level of measurement depends on the unit, but squares of very large or small ratings would not be numbers. -0 and +0 are one
+        // value.
         let all = ratings.iter().flat_map(|unit| unit.as_ref()).flatten();
         let scale = unit_of(all.fold(0.0, |largest: f64, x| largest.max(x.abs())));
         let scaled = |value: &f64| value * scale + 0.0;

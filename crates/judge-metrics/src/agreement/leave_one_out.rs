@@ -20,8 +20,8 @@ pub(super) struct ScoredAnnotator {
     pub(super) judge: f64,
 }
 
-/// Scores by `score`, which is given something said and what the others, at least one, said. `judge` and `annotations` have one entry and one row to an item, a row one entry to
-/// an annotator. Returns the number of annotators too.
+/// Scores by `score`, which is given something said and what the others, at least one, said. `judge` and `annotations` have one entry and
+/// one row to an item, a row one entry to an annotator. Returns the number of annotators too.
 pub(super) fn leave_one_out<L, R: AsRef<[Option<L>]>>(
     judge: &[Option<L>],
     annotations: &[R],

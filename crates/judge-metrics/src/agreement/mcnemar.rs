@@ -1,7 +1,7 @@
 use crate::Error;
 use crate::distribution::{binomial_two_sided, normal_tail};
+use crate::groups::clusters;
 use crate::input::check_lengths;
-use crate::resampling::clusters;
 
 /// Which form of McNemar's test.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -55,13 +55,15 @@ pub fn mcnemar(b: usize, c: usize, test: McNemarTest) -> Result<McNemar, Error> 
     })
 }
 
-/// McNemar's test where items come in clusters, such as several answers to one question: is one of two judges right more often than the other?
+/// McNemar's test where items come in clusters, such as several answers to one question: is one of two judges right more often than the
+/// other?
 ///
-/// `first[i]` and `second[i]` say whether they are right about item i, `groups[i]` which cluster it belongs to. With d the number of items in a
-/// cluster that the first alone has right less those that the second alone has, χ² = (Σ d)² / Σ d², one degree of freedom: the score test with
-/// the variance of cluster sums under the hypothesis (Obuchowski, 1998; Yang, Sun and Hardin, 2010). Items of a cluster may depend on each other in
-/// any way. With clusters of one item it is [`mcnemar`] as [`McNemarTest::ChiSquared`]. An approximation for a few dozen clusters with a discordant
-/// item or more; with fewer take [`PermutationTest::clustered`](crate::resampling::PermutationTest::clustered), which is exact.
+/// `first[i]` and `second[i]` say whether they are right about item i, `groups[i]` which cluster it belongs to. With d the number of items
+/// in a cluster that the first alone has right less those that the second alone has, χ² = (Σ d)² / Σ d², one degree of freedom: the score
+/// test with the variance of cluster sums under the hypothesis (Obuchowski, 1998; Yang, Sun and Hardin, 2010). Items of a cluster may
+/// depend on each other in any way. With clusters of one item it is [`mcnemar`] as [`McNemarTest::ChiSquared`]. An approximation for a few
+/// dozen clusters with a discordant item or more; with fewer take
+/// [`PermutationTest::clustered`](crate::resampling::PermutationTest::clustered), which is exact.
 ///
 /// # Errors
 ///

@@ -3,7 +3,7 @@
 use std::fmt::Display;
 
 use crate::Error;
-use crate::agreement::confusion::{check_labels, place};
+use crate::agreement::labels::{check_labels, place};
 use crate::input::check_lengths;
 
 /// Ratings with labels replaced by their places in the list that the caller pinned, missing ones left out.

@@ -11,7 +11,8 @@ use crate::{Error, Estimate, NullDistribution};
 
 /// How many raters gave each label to each subject.
 ///
-/// Subjects with equal counts are one row with a weight: of twenty thousand subjects with two raters and five labels there are at most fifteen.
+/// Subjects with equal counts are one row with a weight: of twenty thousand subjects with two raters and five labels there are at most
+/// fifteen.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RatingTable {
     n_labels: usize,
@@ -64,7 +65,8 @@ impl RatingTable {
         Self::checked(n_labels, counts.iter().flat_map(|row| row.as_ref().iter().copied()).collect())
     }
 
-    /// Two raters of each subject, by how often the first gave one label and the second another: row-major `[n_labels, n_labels]`, not all of them 0.
+    /// Two raters of each subject, by how often the first gave one label and the second another: row-major `[n_labels, n_labels]`, not all
+    /// of them 0.
     pub(super) fn of_two(cells: &[u64], n_labels: usize) -> Self {
         let (mut counts, mut weights) = (Vec::new(), Vec::new());
         for (cell, &weight) in cells.iter().enumerate().filter(|(_, weight)| **weight > 0) {
@@ -123,9 +125,9 @@ impl RatingTable {
     }
 
     /// Fleiss' kappa (1971), at most 1, which is full agreement; 0 is what chance gives: `statsmodels.stats.inter_rater.fleiss_kappa`. The
-    /// p-value is that of no agreement beyond chance (Fleiss, Nee and Landis, 1979; R's `irr::kappam.fleiss`), normal. The standard error is
-    /// over subjects, the raters being given, whether they agree beyond chance or not (Gwet, 2008; `irrCAC.raw.CAC.fleiss` of Python); the
-    /// interval is Student's, cut off at 1, and takes two subjects.
+    /// p-value is that of no agreement beyond chance (Fleiss, Nee and Landis, 1979; R's `irr::kappam.fleiss`), normal. The standard error
+    /// is over subjects, the raters being given, whether they agree beyond chance or not (Gwet, 2008; `irrCAC.raw.CAC.fleiss` of Python);
+    /// the interval is Student's, cut off at 1, and takes two subjects.
     ///
     /// # Errors
     ///
@@ -170,9 +172,9 @@ impl RatingTable {
     }
 
     /// Gwet's AC1 (with [`AgreementWeights::Identity`]) and AC2 (with any other weights), for any number of ratings to a subject: R's
-    /// `irrCAC::gwet.ac1.raw` (Gwet, 2008). Where one label is common it does not fall as kappa does. At most 1. The standard error is over subjects, the
-    /// raters being given; the interval, cut off at 1, is Student's. There is no test of 0, although irrCAC prints one: a rater who gives one label only reaches
-    /// more than 0 wherever that label is common, without having looked.
+    /// `irrCAC::gwet.ac1.raw` (Gwet, 2008). Where one label is common it does not fall as kappa does. At most 1. The standard error is over
+    /// subjects, the raters being given; the interval, cut off at 1, is Student's. There is no test of 0, although irrCAC prints one: a
+    /// rater who gives one label only reaches more than 0 wherever that label is common, without having looked.
     ///
     /// # Errors
     ///

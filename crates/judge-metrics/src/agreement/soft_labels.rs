@@ -7,10 +7,12 @@ use crate::prediction::{jensen_shannon_divergence, kl_divergence, total_variatio
 use crate::sum::{dot, sum};
 use crate::{Error, Estimate};
 
-/// People's distribution over the labels of each item beside the judge's: agreement where people's disagreement is information and not noise (Peterson et al., 2019; Uma et al., 2021).
+/// People's distribution over the labels of each item beside the judge's: agreement where people's disagreement is information and not
+/// noise (Peterson et al., 2019; Uma et al., 2021).
 ///
-/// People's distribution may be the shares of their votes ([`MajorityVote::shares`](crate::aggregation::MajorityVote::shares)) or a posterior
-/// ([`AggregatedLabels::posteriors`](crate::aggregation::AggregatedLabels::posteriors)). Shares of few votes are themselves uncertain: they lie further from any judge than what all people would say does.
+/// People's distribution may be the shares of their votes ([`MajorityVote::shares`](crate::aggregation::MajorityVote::shares)) or a
+/// posterior ([`AggregatedLabels::posteriors`](crate::aggregation::AggregatedLabels::posteriors)). Shares of few votes are themselves
+/// uncertain: they lie further from any judge than what all people would say does.
 ///
 /// ```
 /// use judge_metrics::agreement::{SoftLabels, SoftMeasure};
@@ -34,30 +36,36 @@ pub struct SoftLabels {
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[non_exhaustive]
 pub enum SoftMeasure {
-    /// Σ p q, in [0, 1]: how probable a label drawn from the judge's distribution is to be that of a person drawn at random. Of a judge that gives one label, the share of people who gave it. Larger is better, but
-    /// it is best for a judge that is sure of the most common label: no measure of the distribution.
+    /// Σ p q, in [0, 1]: how probable a label drawn from the judge's distribution is to be that of a person drawn at random. Of a judge
+    /// that gives one label, the share of people who gave it. Larger is better, but it is best for a judge that is sure of the most common
+    /// label: no measure of the distribution.
     ExpectedAgreement,
-    /// −Σ p ln q in nats, at least people's entropy. `clip` in [0, 0.5): q is first moved into [clip, 1 − clip], as in [`log_loss`](crate::prediction::log_loss); with 0, a label of people's to which the judge gave 0 is an error.
+    /// −Σ p ln q in nats, at least people's entropy. `clip` in [0, 0.5): q is first moved into [clip, 1 − clip], as in
+    /// [`log_loss`](crate::prediction::log_loss); with 0, a label of people's to which the judge gave 0 is an error.
     CrossEntropy {
         /// See above.
         clip: f64,
     },
-    /// Σ p ln (p/q) in nats, at least 0: [`kl_divergence`], which is an error where q = 0 < p; [`smoothed`](crate::prediction::smoothed) distributions have none.
+    /// Σ p ln (p/q) in nats, at least 0: [`kl_divergence`], which is an error where q = 0 < p; [`smoothed`](crate::prediction::smoothed)
+    /// distributions have none.
     KlDivergence,
     /// [`jensen_shannon_divergence`] in nats, in [0, ln 2].
     JensenShannon,
     /// [`total_variation`], in [0, 1]: half of the sum of absolute differences.
     TotalVariation,
-    /// Σ (q − p)², in [0, 2]: the Brier score of a soft label. Where people agree fully it is [`multiclass_brier_score`](crate::prediction::multiclass_brier_score).
+    /// Σ (q − p)², in [0, 2]: the Brier score of a soft label. Where people agree fully it is
+    /// [`multiclass_brier_score`](crate::prediction::multiclass_brier_score).
     Brier,
 }
 
 impl SoftLabels {
-    /// `people` and `judge` have one row to an item, n ≥ 1, and a row one probability to a label, in one order. Each row is divided by its sum, which must be within 1e-6 of 1.
+    /// `people` and `judge` have one row to an item, n ≥ 1, and a row one probability to a label, in one order. Each row is divided by its
+    /// sum, which must be within 1e-6 of 1.
     ///
     /// # Errors
     ///
-    /// [`Error::LengthMismatch`], [`Error::TooFewItems`] for no item; [`Error::InRow`] around what is wrong with a row: its length, a number that is no probability, or [`Error::NotADistribution`].
+    /// [`Error::LengthMismatch`], [`Error::TooFewItems`] for no item; [`Error::InRow`] around what is wrong with a row: its length, a
+    /// number that is no probability, or [`Error::NotADistribution`].
     pub fn new<R: AsRef<[f64]>, S: AsRef<[f64]>>(people: &[R], judge: &[S]) -> Result<Self, Error> {
         check_lengths("judge", judge.len(), "people", people.len())?;
         let n_labels = people.first().ok_or(Error::TooFewItems { required: 1, found: 0 })?.as_ref().len();
@@ -127,8 +135,9 @@ impl SoftLabels {
         clustered_mean(&self.items(measure)?, groups)
     }
 
-    /// The best that any judge could get on these items, people's distributions being what they are: their largest probability for [`SoftMeasure::ExpectedAgreement`], their
-    /// entropy for [`SoftMeasure::CrossEntropy`] whatever the clip, else 0. With Student's interval.
+    /// The best that any judge could get on these items, people's distributions being what they are: their largest probability for
+    /// [`SoftMeasure::ExpectedAgreement`], their entropy for [`SoftMeasure::CrossEntropy`] whatever the clip, else 0. With Student's
+    /// interval.
     ///
     /// # Errors
     ///

@@ -20,7 +20,8 @@ impl EqualOpportunity {
     ///
     /// The interval is Newcombe's of the difference of two independent proportions (1998, method 10;
     /// `statsmodels.stats.proportion.confint_proportions_2indep(method="newcomb")`), the p-value that of the pooled two-proportion z test
-    /// (`statsmodels.stats.proportion.proportions_ztest`), an approximation for large counts; there is none where all verdicts are the same.
+    /// (`statsmodels.stats.proportion.proportions_ztest`), an approximation for large counts; there is none where all verdicts are the
+    /// same.
     ///
     /// # Errors
     ///

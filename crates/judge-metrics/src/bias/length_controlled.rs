@@ -1,7 +1,8 @@
-//! The win rate that would be if answers were equally long: the idea of AlpacaEval 2 (Dubois et al., 2024). Its numbers are not those of the leaderboard: [`LengthControlled`] lists what differs.
+//! The win rate that would be if answers were equally long: the idea of AlpacaEval 2 (Dubois et al., 2024). Its numbers are not those of
+//! the leaderboard: [`LengthControlled`] lists what differs.
 
 use crate::estimate::Spread;
-use crate::input::{check_finite, check_lengths, check_varies};
+use crate::input::{check_each_in, check_finite, check_lengths, check_range, check_varies};
 use crate::newton::{Cholesky, Likelihood, log_logistic, logistic, maximise};
 use crate::{Error, Estimate};
 
@@ -26,8 +27,8 @@ pub struct LengthControlled {
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct LengthControlledWinRate {
-    /// In [0, 1]. The interval is normal, cut off at 0 and 1, with the standard error of the delta method: it takes instructions as given and
-    /// verdicts as independent. Preferences of ½ make it a little too wide.
+    /// In [0, 1]. The interval is normal, cut off at 0 and 1, with the standard error of the delta method: it takes instructions as given
+    /// and verdicts as independent. Preferences of ½ make it a little too wide.
     pub win_rate: Estimate,
     /// The plain mean preference, in [0, 1].
     pub raw: f64,
@@ -46,8 +47,9 @@ impl LengthControlled {
     /// # Errors
     ///
     /// [`Error::LengthMismatch`], [`Error::TooFewItems`] for fewer than two, [`Error::NonFinite`], [`Error::OutOfRange`] for a preference
-    /// outside [0, 1] or a negative penalty; [`Error::Constant`] where all differences in length, or all difficulties, are the same; [`Error::Collinear`] where difficulties are a straight function of tanh(Δ / s) and there is no penalty;
-    /// [`Error::NoConvergence`] where one side always wins and there is no penalty.
+    /// outside [0, 1] or a negative penalty; [`Error::Constant`] where all differences in length, or all difficulties, are the same;
+    /// [`Error::Collinear`] where difficulties are a straight function of tanh(Δ / s) and there is no penalty; [`Error::NoConvergence`]
+    /// where one side always wins and there is no penalty.
     ///
     /// ```
     /// use judge_metrics::bias::length_controlled::LengthControlled;
@@ -71,13 +73,8 @@ impl LengthControlled {
             return Err(Error::TooFewItems { required: 2, found: n });
         }
         check_finite("preferences", preferences)?;
-        if let Some(index) = preferences.iter().position(|p| !(0.0..=1.0).contains(p)) {
-            let value = preferences[index];
-            return Err(Error::OutOfRange { argument: "preferences", index: Some(index), value, low: 0.0, high: 1.0 });
-        }
-        if !(self.l2 >= 0.0 && self.l2.is_finite()) {
-            return Err(Error::OutOfRange { argument: "l2", index: None, value: self.l2, low: 0.0, high: f64::MAX });
-        }
+        check_each_in("preferences", preferences, [0.0, 1.0])?;
+        check_range("l2", None, self.l2, [0.0, f64::MAX])?;
         let differences: Vec<f64> = lengths.iter().map(|[system, baseline]| system - baseline).collect();
         check_finite("lengths", &differences)?;
         check_varies("lengths", &differences)?;

@@ -9,7 +9,7 @@ use crate::distribution::binomial_two_sided;
 use crate::preference::{Preference, TwoOrder, Unparsed, check_any};
 use crate::{Error, Proportion};
 
-/// What the exchange of two answers did to the verdicts of a judge.
+/// How a judge's verdicts change when the two answers are exchanged: position bias.
 ///
 /// Score a verdict +1 if the answer shown first wins, −1 if the one shown second does, 0 for a tie. The two orders of a
 /// pair add up to 0 where they agree about the answers, to more in a flip towards the first place (primacy), to less in
@@ -45,7 +45,7 @@ impl OrderEffect {
         self.of(self.consistent)
     }
 
-    /// Conflict rate (Wang et al., 2023, FairEval): the share of pairs on which they do not.
+    /// Conflict rate (Wang et al., 2023, FairEval): the share of pairs on which the orders disagree.
     pub fn conflict_rate(&self) -> Proportion {
         self.of(self.n - self.consistent)
     }
@@ -89,20 +89,6 @@ impl OrderEffect {
         Ok(self.prefer_after().estimate()? - self.prefer_before().estimate()?)
     }
 
-    /// The direction of the flips alone, however many they are: (primacy − recency) / (primacy + recency), in [−1, 1],
-    /// positive for primacy. Mind the sign: that of [`preference_fairness`](Self::preference_fairness) is the paper's.
-    ///
-    /// # Errors
-    ///
-    /// [`Error::Undefined`] if no pair flips.
-    pub fn flip_direction(&self) -> Result<f64, Error> {
-        let flips = self.primacy + self.recency;
-        if flips == 0 {
-            return Err(Error::Undefined { statistic: "flip direction", reason: "no pair flips with the order" });
-        }
-        Ok((self.primacy as f64 - self.recency as f64) / flips as f64)
-    }
-
     /// McNemar's test that flips towards either place are equally likely, on the pairs decided both times:
     /// `always_first` against `always_second`. Pass `primacy` and `recency` to [`mcnemar`] to have flips from and to a
     /// tie take part.
@@ -119,7 +105,7 @@ impl OrderEffect {
     }
 }
 
-/// Counts what the exchange of the answers did to the verdicts.
+/// Counts how verdicts change when the two answers are exchanged.
 ///
 /// An unparsed verdict has no direction: it is a tie under [`Unparsed::Tie`], leaves its pair out under
 /// [`Unparsed::Dropped`], and makes it `undirected` under the rest, but for two unparsed verdicts under

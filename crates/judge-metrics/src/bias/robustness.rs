@@ -2,14 +2,12 @@
 //!
 //! The change may be a fake citation, an emoji, a majority's opinion, a suffix that says nothing (CALM; Ye et al.,
 //! 2024; Chen et al., 2024; Raina et al., 2024). A judge also contradicts itself when nothing changes: report
-//! [`robustness_rate`] beside the [`consistency_rate`] of repeated runs, which is its ceiling.
+//! [`robustness_rate`] beside that of repeated runs (CALM's consistency rate), which is its ceiling.
 
-use crate::input::check_lengths;
-use crate::means::paired_difference_of;
-use crate::preference::{Preference, Unparsed, check_any};
-use crate::{Error, Estimate, Proportion};
+use crate::preference::{Preference, Unparsed};
+use crate::{Error, Proportion};
 
-/// On how many items two runs of a judge say the same.
+/// On how many items two runs of a judge give the same verdict.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct SameVerdict {
@@ -19,7 +17,10 @@ pub struct SameVerdict {
     pub unparsed: usize,
 }
 
-/// Robustness rate (CALM): the share of items whose verdict, about the items, is the same after the perturbation.
+/// Robustness rate (CALM): the share of items whose verdict, about the items, is the same after the perturbation. Of a repeated run in the
+/// place of a perturbed one it is CALM's consistency rate.
+///
+/// What a perturbation does to absolute scores is [`means::paired_difference`](crate::means::paired_difference).
 ///
 /// # Errors
 ///
@@ -29,69 +30,10 @@ pub fn robustness_rate(
     perturbed: &[Option<Preference>],
     unparsed: Unparsed,
 ) -> Result<SameVerdict, Error> {
-    same_verdict(("original", original), ("perturbed", perturbed), unparsed)
-}
-
-/// Consistency rate (CALM): the share of items whose verdict is the same when the same question is put again, the noise
-/// floor of [`robustness_rate`].
-///
-/// # Errors
-///
-/// Those of [`robustness_rate`].
-pub fn consistency_rate(
-    original: &[Option<Preference>],
-    repeated: &[Option<Preference>],
-    unparsed: Unparsed,
-) -> Result<SameVerdict, Error> {
-    same_verdict(("original", original), ("repeated", repeated), unparsed)
-}
-
-fn same_verdict(original: Run<'_>, other: Run<'_>, unparsed: Unparsed) -> Result<SameVerdict, Error> {
     let mut same = Proportion::default();
-    let unparsed = for_each_pair(original, other, unparsed, |[a, b]| same.add(unparsed.agree(a, b)))?;
-    Ok(SameVerdict { same, unparsed })
-}
-
-/// A run's parameter name and verdicts.
-type Run<'a> = (&'static str, &'a [Option<Preference>]);
-
-/// Visits the settled verdicts on each item that counts; returns how many items have an unparsed one.
-fn for_each_pair(
-    a: Run<'_>,
-    b: Run<'_>,
-    unparsed: Unparsed,
-    mut visit: impl FnMut([Option<Preference>; 2]),
-) -> Result<usize, Error> {
-    check_lengths(b.0, b.1.len(), a.0, a.1.len())?;
-    check_any(a.1)?;
-    let mut without = 0;
-    for (index, pair) in a.1.iter().zip(b.1).map(|(&a, &b)| [a, b]).enumerate() {
-        without += usize::from(pair.contains(&None));
-        let argument = if pair[0].is_none() { a.0 } else { b.0 };
-        if let Some(pair) = unparsed.settle(pair, argument, index)? {
-            visit(pair);
-        }
-    }
-    Ok(without)
-}
-
-/// What a perturbation did to absolute scores: mean of `perturbed` − `original` over items, with Student's t interval.
-///
-/// # Errors
-///
-/// [`Error::LengthMismatch`], [`Error::TooFewItems`] for fewer than 2 items, [`Error::NonFinite`]; [`Error::Undefined`]
-/// if differences overflow.
-///
-/// ```
-/// use judge_metrics::bias::robustness::score_shift;
-///
-/// let shift = score_shift(&[3.0, 4.0, 2.0, 5.0], &[4.0, 4.0, 4.0, 5.0])?;
-/// assert_eq!(shift.estimate, 0.75);
-/// assert!(shift.interval(0.95)?.low < 0.0, "four items do not tell it from none");
-/// # Ok::<(), judge_metrics::Error>(())
-/// ```
-pub fn score_shift(original: &[f64], perturbed: &[f64]) -> Result<Estimate, Error> {
-    paired_difference_of(("original", original), ("perturbed", perturbed))
+    let runs = [("original", original), ("perturbed", perturbed)];
+    let without = unparsed.settle_each(runs, |_, [a, b]| same.add(unparsed.agree(a, b)))?;
+    Ok(SameVerdict { same, unparsed: without })
 }
 
 /// How often an attack wins over a verdict that stood against it.
@@ -123,7 +65,7 @@ pub fn attack_success(
     unparsed: Unparsed,
 ) -> Result<AttackSuccess, Error> {
     let mut rate = Proportion::default();
-    let unparsed = for_each_pair(("before", before), ("after", after), unparsed, |[before, after]| {
+    let unparsed = unparsed.settle_each([("before", before), ("after", after)], |_, [before, after]| {
         if before == Some(Preference::Second) {
             rate.add(after == Some(Preference::First));
         }

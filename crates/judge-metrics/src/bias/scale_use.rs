@@ -23,7 +23,6 @@ impl ScaleUse {
     /// use judge_metrics::bias::scale_use::ScaleUse;
     ///
     /// let uses = ScaleUse::new(&[1, 2, 3, 4, 5], &[4, 4, 5, 4, 4, 3, 5, 4])?;
-    /// assert_eq!(uses.levels_used(), 3);
     /// assert_eq!(uses.mode_share().estimate()?, 0.625);
     /// assert_eq!(uses.ceiling().estimate()?, 0.25);
     /// assert!((uses.entropy_bits() - 1.298_795).abs() < 1e-6);
@@ -62,16 +61,6 @@ impl ScaleUse {
             .map(|&count| -(count as f64 / n) * (count as f64 / n).log2())
             .sum();
         entropy.max(0.0)
-    }
-
-    /// Entropy as a share of the largest possible, in [0, 1].
-    pub fn normalized_entropy(&self) -> f64 {
-        (self.entropy_bits() / (self.counts.len() as f64).log2()).min(1.0)
-    }
-
-    /// Levels given at least once.
-    pub fn levels_used(&self) -> usize {
-        self.counts.iter().filter(|&&count| count > 0).count()
     }
 
     /// Share of scores at the most frequent level.

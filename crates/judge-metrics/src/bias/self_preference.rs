@@ -4,9 +4,9 @@
 //! verdicts on the same pairs say what it is worth.
 
 use super::EqualOpportunity;
-use crate::input::{check_finite, check_lengths};
+use crate::input::check_lengths;
 use crate::means::paired_difference_of;
-use crate::preference::{Preference, Unparsed, check_any};
+use crate::preference::{Preference, Unparsed};
 use crate::{Error, Estimate, Proportion, sum};
 
 /// Win rates of a judge's own output, a tie counting half.
@@ -39,9 +39,10 @@ pub fn self_enhancement(
     unparsed: Unparsed,
 ) -> Result<SelfEnhancement, Error> {
     let (mut by_judge, mut by_human) = (Vec::new(), Vec::new());
-    let unparsed = for_each_pair(judge, human, unparsed, |judge, human| {
+    check_lengths("human", human.len(), "judge", judge.len())?;
+    let unparsed = unparsed.settle_each([("judge", judge)], |index, [judge]| {
         by_judge.push(judge.map_or(0.0, Preference::credit));
-        by_human.push(human.credit());
+        by_human.push(human[index].credit());
     })?;
     let excess = paired_difference_of(("human", &by_human), ("judge", &by_judge))?;
     let mean = |credits: &[f64]| sum::sum(credits) / credits.len() as f64;
@@ -74,50 +75,11 @@ pub fn equal_opportunity(
     unparsed: Unparsed,
 ) -> Result<EqualOpportunity, Error> {
     let (mut favoured, mut other) = (Proportion::default(), Proportion::default());
-    let unparsed = for_each_pair(judge, human, unparsed, |judge, human| match human {
-        Preference::First => favoured.add(judge == Some(human)),
-        Preference::Second => other.add(judge == Some(human)),
+    check_lengths("human", human.len(), "judge", judge.len())?;
+    let unparsed = unparsed.settle_each([("judge", judge)], |index, [judge]| match human[index] {
+        Preference::First => favoured.add(judge == Some(Preference::First)),
+        Preference::Second => other.add(judge == Some(Preference::Second)),
         Preference::Tie => {}
     })?;
     Ok(EqualOpportunity { favoured, other, unparsed })
-}
-
-/// CALM's error rate of self-enhancement (Ye et al., 2024): |1 − own/reference|, where `own` are the scores a judge
-/// gives to its own responses and `reference` those that others, people or judges, give to the same ones; in [0, ∞), 0
-/// is fair. It does not tell favour from modesty.
-///
-/// The ratio is that of the mean scores: a mean of ratios would leave the result to the smallest scores. For an
-/// interval resample items with a [`Bootstrap`](crate::resampling::Bootstrap).
-///
-/// # Errors
-///
-/// [`Error::LengthMismatch`], [`Error::TooFewItems`] for no item, [`Error::NonFinite`]; [`Error::Undefined`] if the
-/// mean of `reference` is 0 or a sum overflows.
-pub fn self_enhancement_error_rate(own: &[f64], reference: &[f64]) -> Result<f64, Error> {
-    const STATISTIC: &str = "self-enhancement error rate";
-    check_lengths("reference", reference.len(), "own", own.len())?;
-    check_any(own)?;
-    check_finite("own", own)?;
-    check_finite("reference", reference)?;
-    let (own, reference) = (sum::sum(own), sum::sum(reference));
-    let rate = (1.0 - own / reference).abs();
-    if reference == 0.0 {
-        Err(Error::Undefined { statistic: STATISTIC, reason: "the mean reference score is 0" })
-    } else if reference.is_finite() && rate.is_finite() {
-        Ok(rate)
-    } else {
-        Err(Error::Undefined { statistic: STATISTIC, reason: "the scores overflow" })
-    }
-}
-
-/// Visits each pair that counts; returns how many have an unparsed verdict.
-fn for_each_pair(
-    judge: &[Option<Preference>],
-    human: &[Preference],
-    unparsed: Unparsed,
-    mut visit: impl FnMut(Option<Preference>, Preference),
-) -> Result<usize, Error> {
-    check_lengths("human", human.len(), "judge", judge.len())?;
-    check_any(judge)?;
-    unparsed.settle_each("judge", judge, |index, verdict| visit(verdict, human[index]))
 }

@@ -1,7 +1,6 @@
 //! Does length decide? People like longer answers too, so a judge is compared with them on the same pairs.
 
 use super::EqualOpportunity;
-use crate::correlation::{partial_pearson, point_biserial};
 use crate::estimate::Spread;
 use crate::input::{check_finite, check_lengths};
 use crate::preference::{Preference, Unparsed};
@@ -51,8 +50,10 @@ pub fn length_preference(
     unparsed: Unparsed,
 ) -> Result<LengthPreference, Error> {
     check_pairs(lengths, human.len(), "human")?;
+    check_lengths("judge", judge.len(), "lengths", lengths.len())?;
     let mut found = LengthPreference::default();
-    found.unparsed = for_each_pair(lengths, judge, unparsed, |row, [first, second], judge| {
+    found.unparsed = unparsed.settle_each([("judge", judge)], |row, [judge]| {
+        let [first, second] = lengths[row];
         let (human, longer) = (human[row], if first > second { Preference::First } else { Preference::Second });
         if first == second {
             return;
@@ -75,8 +76,8 @@ pub fn length_preference(
 }
 
 impl LengthPreference {
-    /// How much more often the judge chooses the longer answer than people do, on pairs that both decide, in [-1, 1], with Newcombe's interval
-    /// of the difference of paired proportions (1998, method 10).
+    /// How much more often the judge chooses the longer answer than people do, on pairs that both decide, in [-1, 1], with Newcombe's
+    /// interval of the difference of paired proportions (1998, method 10).
     ///
     /// # Errors
     ///
@@ -102,53 +103,8 @@ impl LengthPreference {
     }
 }
 
-/// Correlation of the difference in length, first less second, with decisive verdicts for the first: point-biserial
-/// ([`point_biserial`]). Undecided and unparsed pairs take no part, kept or dropped: the result's `n` counts the others.
-///
-/// # Errors
-///
-/// [`Error::LengthMismatch`], [`Error::NonFinite`], [`Error::Unparsed`] under [`Unparsed::Refused`], and those of [`point_biserial`].
-pub fn length_correlation(
-    lengths: &[[f64; 2]],
-    judge: &[Option<Preference>],
-    unparsed: Unparsed,
-) -> Result<Estimate, Error> {
-    let (mut chosen, mut difference) = (Vec::new(), Vec::new());
-    for_each_pair(lengths, judge, unparsed, |_, [first, second], verdict| {
-        if let Some(verdict) = verdict.filter(|verdict| verdict.is_decisive()) {
-            chosen.push(verdict == Preference::First);
-            difference.push(first - second);
-        }
-    })?;
-    point_biserial(&chosen, &difference)
-}
-
-/// The same with what people prefer held fixed: partial correlation of the difference in length with the judge's credit for the first answer
-/// (1, ½ for a tie, 0), given people's. An unparsed verdict that is neither dropped nor a tie has no credit and takes no part either.
-///
-/// # Errors
-///
-/// [`Error::LengthMismatch`], [`Error::NonFinite`], [`Error::Unparsed`] under [`Unparsed::Refused`], and those of [`partial_pearson`].
-pub fn length_correlation_given_human(
-    lengths: &[[f64; 2]],
-    human: &[Preference],
-    judge: &[Option<Preference>],
-    unparsed: Unparsed,
-) -> Result<Estimate, Error> {
-    check_pairs(lengths, human.len(), "human")?;
-    let (mut difference, mut by_judge, mut by_human) = (Vec::new(), Vec::new(), Vec::new());
-    for_each_pair(lengths, judge, unparsed, |row, [first, second], judge| {
-        if let Some(judge) = judge {
-            difference.push(first - second);
-            by_judge.push(judge.credit());
-            by_human.push(human[row].credit());
-        }
-    })?;
-    partial_pearson(&difference, &by_judge, &[&by_human])
-}
-
-/// Equal opportunity of longer and shorter answers, the longer being the favoured ones (Saito et al., 2023). Pairs that people call a tie, and
-/// those of equal lengths, take no part; a judge's tie is wrong, and so is an unparsed verdict that is kept.
+/// Equal opportunity of longer and shorter answers, the longer being the favoured ones (Saito et al., 2023). Pairs that people call a tie,
+/// and those of equal lengths, take no part; a judge's tie is wrong, and so is an unparsed verdict that is kept.
 ///
 /// # Errors
 ///
@@ -160,8 +116,10 @@ pub fn equal_opportunity(
     unparsed: Unparsed,
 ) -> Result<EqualOpportunity, Error> {
     check_pairs(lengths, human.len(), "human")?;
+    check_lengths("judge", judge.len(), "lengths", lengths.len())?;
     let mut found = EqualOpportunity::default();
-    found.unparsed = for_each_pair(lengths, judge, unparsed, |row, [first, second], judge| {
+    found.unparsed = unparsed.settle_each([("judge", judge)], |row, [judge]| {
+        let [first, second] = lengths[row];
         let human = human[row];
         if first != second && human.is_decisive() {
             let longer = (human == Preference::First) == (first > second);
@@ -170,17 +128,6 @@ pub fn equal_opportunity(
         }
     })?;
     Ok(found)
-}
-
-/// Visits each pair that counts; returns how many have an unparsed verdict.
-fn for_each_pair(
-    lengths: &[[f64; 2]],
-    judge: &[Option<Preference>],
-    unparsed: Unparsed,
-    mut visit: impl FnMut(usize, [f64; 2], Option<Preference>),
-) -> Result<usize, Error> {
-    check_pairs(lengths, judge.len(), "judge")?;
-    unparsed.settle_each("judge", judge, |row, verdict| visit(row, lengths[row], verdict))
 }
 
 fn check_pairs(lengths: &[[f64; 2]], found: usize, argument: &'static str) -> Result<(), Error> {

@@ -7,7 +7,7 @@ use crate::prediction::mean_absolute_error;
 use crate::resampling::folds_of;
 use crate::{Error, Estimate, Proportion};
 
-/// How good calibration is on rows that it was not learnt from.
+/// How good a calibration is on held-out rows.
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct CalibrationReport {
@@ -28,15 +28,15 @@ pub struct CalibrationReport {
 }
 
 impl Calibrator {
-    /// Calibrates each fold by a calibrator that was learnt, folds and all, from the other folds, and compares with people. It costs as much as
-    /// [`folds`](Self::folds) fits.
+    /// Calibrates each fold by a calibrator that was learnt, folds and all, from the other folds, and compares with people. It costs as
+    /// much as [`folds`](Self::folds) fits.
     ///
     /// The calibrator that [`fit`](Self::fit) makes has all rows to learn from and is no worse on average.
     ///
     /// # Errors
     ///
-    /// Those of [`fit`](Self::fit), where [`Error::TooFewItems`] names the number with which the other folds suffice too: 10 at 90 % with 10
-    /// folds, 22 at 95 %.
+    /// Those of [`fit`](Self::fit), where [`Error::TooFewItems`] names the number with which the other folds suffice too: 10 at 90 % with
+    /// 10 folds, 22 at 95 %.
     pub fn assess(&self, scores: &[f64], human: &[f64]) -> Result<CalibrationReport, Error> {
         self.check(scores, human, self.required()?)?;
         let n = scores.len();

@@ -2,16 +2,15 @@ use super::conformal::{conformal_rank, required_items};
 use super::curves::{Curves, kth_smallest};
 use super::{Direction, IsotonicRegression};
 use crate::correlation::spearman;
-use crate::input::{check_finite, check_paired, check_varies};
-use crate::number::in_range;
+use crate::input::{check_each_in, check_finite, check_paired, check_varies, in_range};
 use crate::resampling::{check_folds, folds_of};
 use crate::{Error, Interval};
 
 /// What a judge's score means on the human scale: learnt from rows that people have graded too, it gives each score a value and an
 /// interval that a person's score for this row should lie in.
 ///
-/// The value comes from an isotonic fit to all graded rows: a higher score never gets a lower value, and nothing else is supposed of how the two
-/// scales relate. The interval is **cross-conformal**, so no graded row has to be set apart. The rows are cut into `folds`; each
+/// The value comes from an isotonic fit to all graded rows: a higher score never gets a lower value, and nothing else is supposed of how
+/// the two scales relate. The interval is **cross-conformal**, so no graded row has to be set apart. The rows are cut into `folds`; each
 /// row's error is measured by a fit that has not seen its fold; a new row's interval is made of all these errors around all these fits:
 ///
 /// - [`CalibrationMethod::Isotonic`]: CV+ of Barber, Candès, Ramdas and Tibshirani (*Predictive inference with the jackknife+*, Annals of
@@ -22,10 +21,10 @@ use crate::{Error, Interval};
 /// # What is promised
 ///
 /// For rows that are exchangeable with the graded ones, whatever the judge, both papers prove a coverage of at least
-/// [`guaranteed_coverage`](Self::guaranteed_coverage), which is about 2·level − 1: 80 % at level 0.9, less a little for small n. In practice coverage is
-/// close to `level` or above, and [`assess`](Self::assess) measures it on your rows. [`SplitConformal`](super::SplitConformal) proves
-/// `level` itself, at the price of the rows that are set apart. Neither promises anything for other kinds of rows, for
-/// each kind of row by itself, or for several rows of one question on both sides.
+/// [`guaranteed_coverage`](Self::guaranteed_coverage), which is about 2·level − 1: 80 % at level 0.9, less a little for small n. In
+/// practice coverage is close to `level` or above, and [`assess`](Self::assess) measures it on your rows.
+/// [`SplitConformal`](super::SplitConformal) proves `level` itself, at the price of the rows that are set apart. Neither promises anything
+/// for other kinds of rows, for each kind of row by itself, or for several rows of one question on both sides.
 ///
 /// Where the interval would not hold the value, it is widened to do so; where `range` is known, it is cut to it. Neither lowers coverage.
 ///
@@ -104,8 +103,8 @@ impl Calibrator {
     ///
     /// # Errors
     ///
-    /// [`Error::TooFewItems`] where n rows bound nothing at this level: 9 are needed at 90 %, 19 at 95 %. [`Error::Constant`] where all scores
-    /// are one number or people gave one score only: nothing can be learnt. [`Error::TooManyItems`] for more than 101 grades.
+    /// [`Error::TooFewItems`] where n rows bound nothing at this level: 9 are needed at 90 %, 19 at 95 %. [`Error::Constant`] where all
+    /// scores are one number or people gave one score only: nothing can be learnt. [`Error::TooManyItems`] for more than 101 grades.
     /// [`Error::LengthMismatch`], [`Error::NonFinite`], [`Error::LevelOutOfRange`]; [`Error::OutOfRange`] for fewer than 2 folds or a human
     /// score outside `range`.
     pub fn fit(&self, scores: &[f64], human: &[f64]) -> Result<FittedCalibrator, Error> {
@@ -113,8 +112,8 @@ impl Calibrator {
         self.fit_any(scores, human, self.increasing(scores, human)?)
     }
 
-    /// The coverage that is proved for n graded rows in folds of equal size, in [0, 1]: 1 − 2α − min{2(1 − 1/K)/(n/K + 1), (1 − K/n)/(K + 1)} for K
-    /// folds (Barber et al., 2021, theorem 4; Romano et al., 2020, theorem 3).
+    /// The coverage that is proved for n graded rows in folds of equal size, in [0, 1]: 1 − 2α − min{2(1 − 1/K)/(n/K + 1), (1 − K/n)/(K +
+    /// 1)} for K folds (Barber et al., 2021, theorem 4; Romano et al., 2020, theorem 3).
     pub fn guaranteed_coverage(&self, n: usize) -> f64 {
         let (n, k) = (n as f64, self.folds.min(n) as f64);
         let excess = (2.0 * (1.0 - 1.0 / k) / (n / k + 1.0)).min((1.0 - k / n) / (k + 1.0));
@@ -129,10 +128,7 @@ impl Calibrator {
         }
         if let Some([low, high]) = self.range {
             check_finite("range", &[low, high])?;
-            if let Some(index) = human.iter().position(|human| !(low..=high).contains(human)) {
-                let value = human[index];
-                return Err(Error::OutOfRange { argument: "human", index: Some(index), value, low, high });
-            }
+            check_each_in("human", human, [low, high])?;
         }
         check_varies("scores", scores)?;
         check_varies("human", human)
@@ -265,8 +261,8 @@ impl FittedCalibrator {
         Ok((-around(-1.0)?, around(1.0)?))
     }
 
-    /// Romano et al., 2020, section 2.4: a grade is left out where too many rows have a smaller error than it would have. The run of grades from the lowest
-    /// to the highest that is not left out, with those next to the value.
+    /// Romano et al., 2020, section 2.4: a grade is left out where too many rows have a smaller error than it would have. The run of grades
+    /// from the lowest to the highest that is not left out, with those next to the value.
     fn interval_of_grades(&self, score: f64, value: f64, grades: &[f64]) -> (f64, f64) {
         let mut smaller = vec![0; grades.len()];
         for fold in &self.folds {

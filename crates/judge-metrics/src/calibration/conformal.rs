@@ -1,5 +1,4 @@
-use crate::input::{check_finite, check_lengths, check_level};
-use crate::number::in_range;
+use crate::input::{check_each_in, check_finite, check_lengths, check_level, in_range};
 use crate::prediction::errors::check_predictions;
 use crate::{Error, Interval};
 
@@ -83,7 +82,7 @@ impl SplitConformal {
 
 const STATISTIC: &str = "conformal interval";
 
-/// Intervals of one width.
+/// Conformal intervals of constant width.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct FittedSplitConformal {
     /// Half the width, in the unit of the scores; at least 0.
@@ -105,7 +104,7 @@ impl FittedSplitConformal {
     }
 }
 
-/// Intervals as wide as items are difficult.
+/// Conformal intervals whose width is proportional to an item's difficulty.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct FittedNormalizedConformal {
     /// Half the width per unit of difficulty; at least 0.
@@ -137,16 +136,7 @@ fn around(prediction: f64, radius: f64, level: f64) -> Result<Interval, Error> {
 
 fn check_difficulty(difficulty: &[f64]) -> Result<(), Error> {
     check_finite("difficulty", difficulty)?;
-    match difficulty.iter().position(|&difficulty| difficulty <= 0.0) {
-        Some(index) => Err(Error::OutOfRange {
-            argument: "difficulty",
-            index: Some(index),
-            value: difficulty[index],
-            low: f64::MIN_POSITIVE,
-            high: f64::MAX,
-        }),
-        None => Ok(()),
-    }
+    check_each_in("difficulty", difficulty, [f64::MIN_POSITIVE, f64::MAX])
 }
 
 /// The ⌈(n + 1) · level⌉-th smallest score: a new exchangeable score is at most that with probability at least `level`.

@@ -3,7 +3,7 @@
 use super::ordinal::growth;
 use super::{FittedIsotonicRegression, IsotonicRegression};
 use crate::Error;
-use crate::number::in_range;
+use crate::input::in_range;
 
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Curves {
@@ -11,8 +11,8 @@ pub(super) struct Curves {
     pub(super) curves: Vec<FittedIsotonicRegression>,
     /// Of grades: how often each occurred, from 0 to 1. Empty for numbers.
     pub(super) shares: Vec<f64>,
-    /// How much of a distribution is made of `shares`: as if one more row had been graded at random. Without it a grade that no row near a score has would
-    /// be impossible, and all impossible grades would be alike.
+    /// How much of a distribution is made of `shares`: as if one more row had been graded at random. Without it a grade that no row near a
+    /// score has would be impossible, and all impossible grades would be alike.
     pub(super) mixed: f64,
 }
 
@@ -90,8 +90,8 @@ impl Curves {
     }
 }
 
-/// The k-th smallest of all shift + x, for several ascending lists of x with a shift each; 1 ≤ k ≤ their number. Bisects over the floating-point numbers
-/// themselves, so the result is exact and no list is merged.
+/// The k-th smallest of all shift + x, for several ascending lists of x with a shift each; 1 ≤ k ≤ their number. Bisects over the
+/// floating-point numbers themselves, so the result is exact and no list is merged.
 pub(super) fn kth_smallest(lists: &[(f64, &[f64])], k: usize) -> f64 {
     let ends = lists.iter().filter_map(|&(shift, list)| Some((shift + list.first()?, shift + list.last()?)));
     let (least, most) =

@@ -1,7 +1,6 @@
 use crate::Error;
 use crate::correlation::spearman;
-use crate::input::{check_finite, check_lengths, check_paired};
-use crate::number::in_range;
+use crate::input::{check_each_in, check_finite, check_lengths, check_paired, in_range};
 
 /// Whether the fitted function rises or falls.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -67,10 +66,7 @@ impl IsotonicRegression {
         check_paired(x, y, 1)?;
         check_lengths("weights", weights.len(), "x", x.len())?;
         check_finite("weights", weights)?;
-        if let Some(index) = weights.iter().position(|&weight| weight < 0.0) {
-            let value = weights[index];
-            return Err(Error::OutOfRange { argument: "weights", index: Some(index), value, low: 0.0, high: f64::MAX });
-        }
+        check_each_in("weights", weights, [0.0, f64::MAX])?;
         let (low, high) = self.bounds()?;
         let increasing = match self.direction {
             Direction::Increasing => true,

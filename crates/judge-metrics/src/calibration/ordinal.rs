@@ -64,7 +64,7 @@ impl OrdinalConformal {
     }
 }
 
-/// How much mass is enough.
+/// A calibrated threshold of probability mass.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct FittedOrdinalConformal {
     /// A label joins while the set holds at most this mass. 0 where the most probable label is right often enough.

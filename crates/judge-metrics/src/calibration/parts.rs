@@ -5,7 +5,7 @@ use super::calibrator::{FittedCalibrator, Fold, MOST_GRADES};
 use super::conformal::conformal_rank;
 use super::curves::Curves;
 use crate::Error;
-use crate::input::{check_finite, check_lengths};
+use crate::input::{check_each_in, check_finite, check_lengths, check_range};
 
 /// The numbers of a [`FittedCalibrator`], in a form that any file format takes.
 #[derive(Debug, Clone, PartialEq)]
@@ -73,17 +73,14 @@ impl FittedCalibrator {
     ///
     /// # Errors
     ///
-    /// [`Error::LevelOutOfRange`], [`Error::TooFewItems`] for fewer errors than the level needs, [`Error::TooManyItems`] for more than 101 grades, [`Error::LengthMismatch`] where curves or
-    /// shares do not fit the grades, [`Error::NotAscending`], [`Error::NonFinite`], [`Error::OutOfRange`]; [`Error::Undefined`] where a curve
-    /// turns round.
+    /// [`Error::LevelOutOfRange`], [`Error::TooFewItems`] for fewer errors than the level needs, [`Error::TooManyItems`] for more than 101
+    /// grades, [`Error::LengthMismatch`] where curves or shares do not fit the grades, [`Error::NotAscending`], [`Error::NonFinite`],
+    /// [`Error::OutOfRange`]; [`Error::Undefined`] where a curve turns round.
     pub fn from_parts(parts: CalibratorParts) -> Result<Self, Error> {
         let CalibratorParts { level, range, grades, increasing, whole, folds } = parts;
         if let Some(range) = &range {
             check_finite("range", range)?;
-            if range[0] > range[1] {
-                let [value, high] = *range;
-                return Err(Error::OutOfRange { argument: "range", index: Some(0), value, low: f64::MIN, high });
-            }
+            check_range("range", Some(0), range[0], [f64::MIN, range[1]])?;
         }
         if let Some(grades) = &grades {
             if grades.is_empty() {
@@ -103,10 +100,7 @@ impl FittedCalibrator {
             check_lengths("shares", shares.len(), "grades", n_shares)?;
             for (argument, values) in [("shares", shares.as_slice()), ("mixed", &[mixed])] {
                 check_finite(argument, values)?;
-                if let Some(index) = values.iter().position(|value| !(0.0..=1.0).contains(value)) {
-                    let value = values[index];
-                    return Err(Error::OutOfRange { argument, index: Some(index), value, low: 0.0, high: 1.0 });
-                }
+                check_each_in(argument, values, [0.0, 1.0])?;
             }
             check_finite("errors", &errors)?;
             if let Some(before) = errors.windows(2).position(|pair| pair[0] > pair[1]) {

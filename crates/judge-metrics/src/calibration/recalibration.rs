@@ -7,9 +7,10 @@ use crate::{Error, Estimate};
 
 /// Cox's logistic recalibration of probabilities of one event (1958): logit P(event) = intercept + slope · logit p, by maximum likelihood.
 ///
-/// A judge whose probabilities mean what they say has intercept 0 and slope 1. A slope below 1 says that they are too extreme, above 1 that they are too
-/// timid. Standard errors are those of the observed information, and intervals large-sample; equal to `GLM(outcomes, add_constant(logit), Binomial())` of
-/// statsmodels 0.15. Items are taken as independent: where several belong to one question take the [`Bootstrap`](crate::resampling::Bootstrap).
+/// A judge whose probabilities mean what they say has intercept 0 and slope 1. A slope below 1 says that they are too extreme, above 1 that
+/// they are too timid. Standard errors are those of the observed information, and intervals large-sample; equal to `GLM(outcomes,
+/// add_constant(logit), Binomial())` of statsmodels 0.15. Items are taken as independent: where several belong to one question take the
+/// [`Bootstrap`](crate::resampling::Bootstrap).
 ///
 /// ```
 /// use judge_metrics::calibration::LogisticRecalibration;
@@ -26,25 +27,27 @@ use crate::{Error, Estimate};
 #[non_exhaustive]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct LogisticRecalibration {
-    /// In nats of log odds, at p = ½, fitted together with the slope. It is not the "calibration in the large" of Van Calster et al. (2019), whose slope is fixed
-    /// at 1. The p-value is Wald's of 0.
+    /// In nats of log odds, at p = ½, fitted together with the slope. It is not the "calibration in the large" of Van Calster et al.
+    /// (2019), whose slope is fixed at 1. The p-value is Wald's of 0.
     pub intercept: Estimate,
-    /// Without a unit. The p-value of 0 would not ask whether probabilities are calibrated, so there is none: see whether the interval holds 1.
+    /// Without a unit. The p-value of 0 would not ask whether probabilities are calibrated, so there is none: see whether the interval
+    /// holds 1.
     pub slope: Estimate,
 }
 
 impl LogisticRecalibration {
     /// Fits n ≥ 2 items.
     ///
-    /// `outcomes`: whether the event came to be; `probabilities`: what the judge gave it, in [0, 1], ties in any number. A probability of 0 or 1 has no finite
-    /// logit, so one such leaves both undefined: moved inwards by however little, as a log loss moves it, it would decide the slope by how little that is.
+    /// `outcomes`: whether the event came to be; `probabilities`: what the judge gave it, in [0, 1], ties in any number. A probability of 0
+    /// or 1 has no finite logit, so one such leaves both undefined: moved inwards by however little, as a log loss moves it, it would
+    /// decide the slope by how little that is.
     ///
     /// # Errors
     ///
-    /// [`Error::LengthMismatch`], [`Error::TooFewItems`], [`Error::NonFinite`]; [`Error::OutOfRange`] for probabilities; [`Error::Constant`] for
-    /// probabilities that are all equal; [`Error::Undefined`] where the event always or never came to be, where a probability separates the items
-    /// on which it did from the others (ties at that probability included), since the likelihood then has no maximum, and for a probability of 0 or 1;
-    /// [`Error::NoConvergence`] where rounding keeps the fit from settling.
+    /// [`Error::LengthMismatch`], [`Error::TooFewItems`], [`Error::NonFinite`]; [`Error::OutOfRange`] for probabilities;
+    /// [`Error::Constant`] for probabilities that are all equal; [`Error::Undefined`] where the event always or never came to be, where a
+    /// probability separates the items on which it did from the others (ties at that probability included), since the likelihood then has
+    /// no maximum, and for a probability of 0 or 1; [`Error::NoConvergence`] where rounding keeps the fit from settling.
     pub fn new(outcomes: &[bool], probabilities: &[f64]) -> Result<Self, Error> {
         check_forecasts(outcomes, probabilities)?;
         let n = outcomes.len();
@@ -89,7 +92,8 @@ fn undefined(reason: &'static str) -> Error {
     Error::Undefined { statistic: STATISTIC, reason }
 }
 
-/// That the logits of items with the event and of those without overlap by more than an end: only then has the likelihood a maximum (Albert and Anderson, 1984).
+/// That the logits of items with the event and of those without overlap by more than an end: only then has the likelihood a maximum (Albert
+/// and Anderson, 1984).
 fn check_overlap(outcomes: &[bool], logits: &[f64]) -> Result<(), Error> {
     let ends = |wanted: bool| {
         let of_these = outcomes.iter().zip(logits).filter(|(came, _)| **came == wanted);

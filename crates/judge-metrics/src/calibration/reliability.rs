@@ -1,4 +1,5 @@
 use crate::estimate::{SHARE, Spread};
+use crate::input::check_range;
 use crate::prediction::scoring::check_forecasts;
 use crate::sum::sum;
 use crate::{Error, Estimate};
@@ -28,7 +29,7 @@ impl Default for Binning {
     }
 }
 
-/// Items of like confidence. Holds at least one.
+/// One bin: items of similar confidence. Holds at least one.
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[non_exhaustive]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
@@ -46,7 +47,7 @@ pub struct ReliabilityBin {
 }
 
 impl ReliabilityBin {
-    /// The share that came true.
+    /// The observed frequency of the event.
     pub fn accuracy(&self) -> f64 {
         self.successes as f64 / self.count as f64
     }
@@ -57,7 +58,7 @@ impl ReliabilityBin {
     }
 }
 
-/// How often the judge is right, by how confident it is.
+/// A reliability diagram (calibration curve): how often the judge is right, by its confidence.
 ///
 /// There is no standard calibration error: it depends on the bins, and even a perfectly calibrated judge has one above
 /// 0, the more so the smaller the bins. [`Bootstrap`](crate::resampling::Bootstrap) gives its interval, which inherits
@@ -72,6 +73,7 @@ impl ReliabilityBin {
 /// assert!((curve.expected_calibration_error() - 0.07).abs() < 1e-15);
 /// # Ok::<(), judge_metrics::Error>(())
 /// ```
+#[doc(alias = "calibration_curve")]
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
@@ -94,9 +96,7 @@ impl ReliabilityCurve {
     pub fn new(outcomes: &[bool], probabilities: &[f64], binning: Binning) -> Result<Self, Error> {
         check_forecasts(outcomes, probabilities)?;
         let (Binning::EqualWidth { bins } | Binning::EqualMass { bins }) = binning;
-        if bins == 0 {
-            return Err(Error::OutOfRange { argument: "bins", index: None, value: 0.0, low: 1.0, high: f64::MAX });
-        }
+        check_range("bins", None, bins as f64, [1.0, f64::MAX])?;
         let n = outcomes.len();
         // Adding +0 turns -0 into +0, so that the total order agrees with `==` on finite numbers.
         let mut items: Vec<(f64, bool)> =
@@ -133,18 +133,20 @@ impl ReliabilityCurve {
         sum(&gaps) / self.n as f64
     }
 
-    /// Squared calibration error, Σ (count/n) · (accuracy − confidence)², less what chance adds to it: accuracy · (1 − accuracy) / (count − 1) of
-    /// each bin (Kumar, Liang and Ma, 2019; `unbiased_square_ce` of the Python package `uncertainty-calibration` 0.1.4). Bröcker (2012) and
-    /// Ferro and Fricker (2012) correct the reliability term of the Brier score in the same way.
+    /// Squared calibration error, Σ (count/n) · (accuracy − confidence)², less what chance adds to it:
+    /// accuracy · (1 − accuracy) / (count − 1) of each bin (Kumar, Liang and Ma, 2019; `unbiased_square_ce` of the Python package
+    /// `uncertainty-calibration` 0.1.4). Bröcker (2012) and Ferro and Fricker (2012) correct the reliability term of the Brier score in the
+    /// same way.
     ///
-    /// Its mean over samples is the squared error that infinitely many items would have in these bins, so that judges and data sets of different
-    /// sizes compare. It may come out below 0, which means that nothing tells the judge from a calibrated one. Where it is positive its root is
-    /// the debiased L2 error, in the unit of the confidence; the root itself is no longer without bias. Bins of equal mass serve it best: each
-    /// needs two items.
+    /// Its mean over samples is the squared error that infinitely many items would have in these bins, so that judges and data sets of
+    /// different sizes compare. It may come out below 0, which means that nothing tells the judge from a calibrated one. Where it is
+    /// positive its root is the debiased L2 error, in the unit of the confidence; the root itself is no longer without bias. Bins of equal
+    /// mass serve it best: each needs two items.
     ///
     /// The standard error takes the gaps of bins as normal: variance Σ (count/n)² (4 g² v + 2 v²), with v what was taken off a bin and g²
     /// what was left of its squared gap, at least 0. The interval is that of the normal distribution, cut off at 0 and 1; of a calibrated
-    /// judge it is wider than it need be. [`Bootstrap`](crate::resampling::Bootstrap) would not do: its resamples lie higher by what chance adds.
+    /// judge it is wider than it need be. [`Bootstrap`](crate::resampling::Bootstrap) would not do: its resamples lie higher by what chance
+    /// adds.
     ///
     /// # Errors
     ///

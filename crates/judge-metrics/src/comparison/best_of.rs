@@ -27,8 +27,8 @@ pub struct RankedAnswers {
 /// | `gain` | (chosen − mean) / (highest − mean), of the means: 0 for chance, 1 for the best choice |
 /// | `pair_accuracy` | of all pairs of answers to one question with different grades, the share that the scores order alike, equal scores counting half; in [0, 1] |
 ///
-/// The chosen answer is the one of the highest score; where several have it, each is chosen with the same probability, so that their order does not matter.
-/// An answer without a score is not chosen and takes no part in pairs.
+/// The chosen answer is the one of the highest score; where several have it, each is chosen with the same probability, so that their order
+/// does not matter. An answer without a score is not chosen and takes no part in pairs.
 #[derive(Debug, Clone, PartialEq)]
 pub struct BestOf {
     /// One for each question.
@@ -57,8 +57,8 @@ impl BestOf {
     ///
     /// # Errors
     ///
-    /// [`Error::TooFewItems`] for no question or one without answers, [`Error::LengthMismatch`] for grades that are not as many as scores, [`Error::NonFinite`]. What the questions do not
-    /// define is [`Statistic::Undefined`].
+    /// [`Error::TooFewItems`] for no question or one without answers, [`Error::LengthMismatch`] for grades that are not as many as scores,
+    /// [`Error::NonFinite`]. What the questions do not define is [`Statistic::Undefined`].
     pub fn statistics(&self) -> Result<Vec<(&'static str, Statistic)>, Error> {
         if self.questions.is_empty() {
             return Err(Error::TooFewItems { required: 1, found: 0 });

@@ -6,8 +6,9 @@ use crate::Error;
 use crate::bias::position::{first_shown, order_effect};
 use crate::bias::self_preference;
 use crate::bias::verbosity::{equal_opportunity, length_preference};
+use crate::groups::clusters;
 use crate::preference::{Preference, TwoOrder, Unparsed};
-use crate::resampling::{Bootstrap, clusters};
+use crate::resampling::Bootstrap;
 
 /// What is known of one pair. All is about its items, `First` being the first one as the pair is given.
 #[derive(Debug, Clone, PartialEq)]
@@ -26,7 +27,7 @@ pub struct BiasPair {
     pub question: String,
 }
 
-/// How a judge's verdicts are looked at.
+/// Position, verbosity and self-preference bias of one judge.
 ///
 /// | bias | measured by ([`BiasFinding::key`]) | sign |
 /// |---|---|---|
@@ -34,19 +35,20 @@ pub struct BiasPair {
 /// | verbosity | `longer_excess`: how much more often than people the judge chooses the longer response ([`length_preference`]) | above 0: the longer response gains |
 /// | self-preference | `self_enhancement`: win rate of its own output less the one that people give it ([`self_preference::self_enhancement`]) | above 0: its own output gains |
 ///
-/// A text without a verdict favours no place: position, consistency included, rests on the pairs of which both orders have one. The share of texts without is `unparsed_share`, the last
-/// statistic of each finding; where it is above one half nothing else is reported, since what could be read is not what the judge says.
+/// A text without a verdict favours no place: position, consistency included, rests on the pairs of which both orders have one. The share
+/// of texts without is `unparsed_share`, the last statistic of each finding; where it is above one half nothing else is reported, since
+/// what could be read is not what the judge says.
 ///
-/// Intervals are the bootstrap's, drawn over questions. A bias is larger than chance if the interval of its measure lies on one side of 0, or if it has the same sign on each of six
-/// questions or more.
+/// Intervals are the bootstrap's, drawn over questions. A bias is larger than chance if the interval of its measure lies on one side of 0,
+/// or if it has the same sign on each of six questions or more.
 #[derive(Debug, Clone, PartialEq)]
 pub struct BiasReport {
     /// The pairs.
     pub pairs: Vec<BiasPair>,
     /// Whether the exchanged order was judged.
     pub both_orders: bool,
-    /// What becomes of texts without a verdict in win rates and in the gaps of opportunity. One that is wrong favours neither response: it is not right, and takes no part in win rates.
-    /// In position and in the choice of longer responses they take no part.
+    /// What becomes of texts without a verdict in win rates and in the gaps of opportunity. One that is wrong favours neither response: it
+    /// is not right, and takes no part in win rates. In position and in the choice of longer responses they take no part.
     pub unparsed: Unparsed,
     /// How intervals are made.
     pub bootstrap: Bootstrap,
@@ -87,8 +89,9 @@ impl BiasFinding {
         self.statistics.first().map(|(_, statistic)| statistic)
     }
 
-    /// The sign of a bias that is larger than chance: -1 or 1; 0 where the interval holds 0; `None` where nothing tells it from chance. Where the measure does not vary over questions,
-    /// and so has no interval, the sign is the one that it has on each of them, of six questions or more.
+    /// The sign of a bias that is larger than chance: -1 or 1; 0 where the interval holds 0; `None` where nothing tells it from chance.
+    /// Where the measure does not vary over questions, and so has no interval, the sign is the one that it has on each of them, of six
+    /// questions or more.
     pub fn direction(&self) -> Option<i8> {
         let Some(interval) = self.key()?.interval() else { return self.unanimous };
         Some(if interval.low > 0.0 {
@@ -120,7 +123,8 @@ impl BiasReport {
     ///
     /// # Errors
     ///
-    /// [`Error::TooFewItems`] for no pair. What the pairs do not define is [`Statistic::Undefined`], texts without a verdict under [`Unparsed::Refused`] included.
+    /// [`Error::TooFewItems`] for no pair. What the pairs do not define is [`Statistic::Undefined`], texts without a verdict under
+    /// [`Unparsed::Refused`] included.
     pub fn findings(&self) -> Result<[BiasFinding; 3], Error> {
         Ok([self.position()?, self.verbosity()?, self.self_preference()?])
     }
@@ -265,8 +269,8 @@ pub(super) fn unparsed_share(verdicts: &[Option<Preference>]) -> f64 {
     verdicts.iter().filter(|verdict| verdict.is_none()).count() as f64 / verdicts.len() as f64
 }
 
-/// What some pairs show, each with the name of its question and the share of its texts without a verdict: the statistics with their intervals over questions and at last that share,
-/// or that there are no such pairs.
+/// What some pairs show, each with the name of its question and the share of its texts without a verdict: the statistics with their
+/// intervals over questions and at last that share, or that there are no such pairs.
 #[expect(clippy::too_many_arguments, reason = "two callers, each with its own words and pairs")]
 pub(super) fn finding<Pair: Sync>(
     bias: &str,

@@ -1,43 +1,25 @@
 //! The statistics of one set of rows, as they are found: which are wanted, and where the uncertainty of each comes from.
 //!
-//! There are four ways in. `closed` takes a statistic that knows its own interval, `mean` one that is a mean over rows, `resample` one that knows none, and `add` one that
-//! was made elsewhere. Whatever takes rows as independent gives way where rows come in clusters: means to the clustered standard error, other closed intervals to the
-//! bootstrap of clusters, p-values to none, unless their test is one of clusters. Clusters of one row each are no clusters. A statistic that the data do not define is kept with its reason; only then can a reader tell "not computed" from "not computable".
+//! There are four ways in. `closed` takes a statistic that knows its own interval, `mean` one that is a mean over rows, `resample` one that
+//! knows none, and `add` one that was made elsewhere. Whatever takes rows as independent gives way where rows come in clusters: means to
+//! the clustered standard error, other closed intervals to the bootstrap of clusters, p-values to none, unless their test is one of
+//! clusters. Clusters of one row each are no clusters. A statistic that the data do not define is kept with its reason; only then can a
+//! reader tell "not computed" from "not computable".
 
 mod together;
 
 use std::cell::Cell;
 use std::collections::HashSet;
 
-use super::rank_tests::RankTests;
-use super::{ComparedItem, ComparisonSettings, Reported, STATISTICS, Statistic, StatisticStarted};
+use super::rank_test::RankTests;
+use super::statistic::PValue;
+use super::{ComparedItem, ComparisonSettings, Reported, Statistic, StatisticStarted};
 use crate::agreement::AlternativeAnnotatorTest;
 use crate::estimate::SHARE;
 use crate::means::{clustered_mean, mean_of};
 use crate::resampling::{Bootstrap, BootstrapInterval, PermutationTest};
 use crate::{Error, Estimate, Proportion};
 pub(super) use together::OfSummary;
-
-/// A p-value and where it comes from.
-#[derive(Clone, Copy)]
-pub(super) struct PValue {
-    pub(super) value: f64,
-    pub(super) source: &'static str,
-    /// Whether it holds where rows come in clusters.
-    holds_in_clusters: bool,
-}
-
-impl PValue {
-    /// Of a test that takes rows as independent.
-    pub(super) fn of_rows(value: f64, source: &'static str) -> Self {
-        Self { value, source, holds_in_clusters: false }
-    }
-
-    /// Of a test of whole clusters, where rows come in some.
-    pub(super) fn of_clusters(value: f64, source: &'static str) -> Self {
-        Self { value, source, holds_in_clusters: true }
-    }
-}
 
 /// The statistics of one set of rows, as they are found.
 pub(super) struct Collector<'a> {
@@ -51,33 +33,35 @@ pub(super) struct Collector<'a> {
 }
 
 /// Who is told of each statistic, and how many of those that are wanted it was told of, or has passed over.
-struct Observer<'a> {
+pub(super) struct Observer<'a> {
+    /// All statistics there are, in the order of a report.
+    names: &'a [&'a str],
     tell: &'a dyn Fn(StatisticStarted<'_>),
     told: Cell<usize>,
 }
 
+impl<'a> Observer<'a> {
+    pub(super) fn new(names: &'a [&'a str], tell: &'a dyn Fn(StatisticStarted<'_>)) -> Self {
+        Self { names, tell, told: Cell::new(0) }
+    }
+}
+
 impl<'a> Collector<'a> {
-    pub(super) fn new(
-        settings: &'a ComparisonSettings,
-        items: &[&'a ComparedItem],
-        tell: &'a dyn Fn(StatisticStarted<'_>),
-    ) -> Self {
+    pub(super) fn new(settings: &'a ComparisonSettings, items: &[&'a ComparedItem], observer: Observer<'a>) -> Self {
+        let clusters = items.iter().map(|item| item.cluster.as_deref()).collect();
         Self {
-            bootstrap: settings.bootstrap,
             alternative: settings.alternative,
             only: settings.only.as_deref(),
-            clusters: clusters_of(items),
-            found: Vec::new(),
-            observer: Some(Observer { tell, told: Cell::new(0) }),
+            observer: Some(observer),
+            ..Self::of_rows(settings.bootstrap, clusters)
         }
     }
 
-    /// For rows of another kind, all statistics of which are wanted.
+    /// For rows of another kind, all statistics of which are wanted. `clusters` has the cluster of each row, where all rows name one.
     pub(super) fn of_rows(bootstrap: Bootstrap, clusters: Option<Vec<&'a str>>) -> Self {
-        let alternative = AlternativeAnnotatorTest::default();
         Self {
             bootstrap,
-            alternative,
+            alternative: AlternativeAnnotatorTest::default(),
             only: None,
             clusters: clusters.filter(|clusters| are_shared(clusters)),
             found: Vec::new(),
@@ -101,11 +85,11 @@ impl<'a> Collector<'a> {
     /// here first.
     pub(super) fn starts(&self, name: &str) -> bool {
         let wanted = self.wants(name);
-        if let (true, Some(Observer { tell, told })) = (wanted, &self.observer) {
-            let number = || STATISTICS.iter().filter(|known| self.wants(known)).position(|known| *known == name);
+        if let (true, Some(Observer { names, tell, told })) = (wanted, &self.observer) {
+            let number = || names.iter().filter(|known| self.wants(known)).position(|known| *known == name);
             if let Some(number) = number().map(|place| place + 1).filter(|number| *number > told.get()) {
                 told.set(number);
-                let of = STATISTICS.iter().filter(|known| self.wants(known)).count();
+                let of = names.iter().filter(|known| self.wants(known)).count();
                 tell(StatisticStarted { name, number, of });
             }
         }
@@ -133,7 +117,8 @@ impl<'a> Collector<'a> {
         names.iter().for_each(|name| self.undefined(name, reason));
     }
 
-    /// The chance of a difference of two columns as large, if they change places within rows or within clusters; `None` where the data define none.
+    /// The chance of a difference of two columns as large, if they change places within rows or within clusters; `None` where the data
+    /// define none.
     pub(super) fn exchange(
         &self,
         x: &[f64],
@@ -190,8 +175,8 @@ impl<'a> Collector<'a> {
         p.filter(|p| !self.has_clusters() || p.holds_in_clusters)
     }
 
-    /// The mean of `items`, one number to a row, which cannot leave `range`: as `closed` computes it where rows are independent, and with a clustered standard
-    /// error where they come in clusters, of which the bootstrap takes more.
+    /// The mean of `items`, one number to a row, which cannot leave `range`: as `closed` computes it where rows are independent, and with a
+    /// clustered standard error where they come in clusters, of which the bootstrap takes more.
     pub(super) fn mean(
         &mut self,
         name: &str,
@@ -256,11 +241,6 @@ fn of_draw(error: Error) -> Error {
         Error::TooFewItems { .. } => Error::Undefined { statistic: "a resample", reason: "it has too few items" },
         error => error,
     }
-}
-
-/// The cluster of each row, where all rows name one and some share it.
-pub(super) fn clusters_of<'a>(items: &[&'a ComparedItem]) -> Option<Vec<&'a str>> {
-    items.iter().map(|item| item.cluster.as_deref()).collect::<Option<Vec<_>>>().filter(|clusters| are_shared(clusters))
 }
 
 /// Whether some cluster has two rows: rows that are each a cluster of their own are independent.

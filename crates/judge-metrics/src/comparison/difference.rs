@@ -1,11 +1,13 @@
 //! Which of two judges agrees better with people: always the first less the second, on the same rows.
 //!
-//! Williams', Steiger's and Meng's tests are closed forms for Pearson's correlation of independent rows, and undefined where rows come in clusters. Spearman's difference
-//! and that of the absolute errors are tested by exchanging the two judges within rows, or within whole clusters, which holds for both kinds of rows. Ranks
-//! are exchanged for Spearman, because raw scores of two judges on different scales are not exchangeable.
+//! Williams', Steiger's and Meng's tests are closed forms for Pearson's correlation of independent rows, and undefined where rows come in
+//! clusters. Spearman's difference and that of the absolute errors are tested by exchanging the two judges within rows, or within whole
+//! clusters, which holds for both kinds of rows. Ranks are exchanged for Spearman, because raw scores of two judges on different scales are
+//! not exchangeable.
 
 use super::Reported;
-use super::collector::{Collector, PValue, take};
+use super::collector::{Collector, take};
+use super::statistic::PValue;
 use crate::Error;
 use crate::correlation::{DependentCorrelations, DifferenceTest, average_ranks, pearson};
 use crate::estimate::UNBOUNDED;

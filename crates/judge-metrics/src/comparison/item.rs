@@ -50,8 +50,8 @@ pub struct ComparedItem {
     pub predicted: Rating,
     /// A second judge's.
     pub second: Option<Rating>,
-    /// People's: one place for each rater, `None` where one gave no rating; at least one rating. Where raters are told apart (the alternative annotator test),
-    /// a place is one person's throughout.
+    /// People's: one place for each rater, `None` where one gave no rating; at least one rating. Where raters are told apart (the
+    /// alternative annotator test), a place is one person's throughout.
     pub human: Vec<Option<Rating>>,
     /// How sure the judge is of its rating, in any unit: the larger the surer. All rows have one, or none has.
     pub confidence: Option<f64>,

@@ -1,6 +1,7 @@
 //! Which ratings are labels, in which order, and what they are worth.
 //!
-//! Labels are fixed for a whole comparison before any group of rows is looked at, so that macro averages of groups run over the same classes.
+//! Labels are fixed for a whole comparison before any group of rows is looked at, so that macro averages of groups run over the same
+//! classes.
 
 use std::collections::BTreeSet;
 
@@ -19,7 +20,8 @@ pub struct Labels {
 }
 
 impl Labels {
-    /// Labels by their names, which are numbers where the ratings are (`numeric`). Texts that are no numbers are then as far apart as their places here.
+    /// Labels by their names, which are numbers where the ratings are (`numeric`). Texts that are no numbers are then as far apart as their
+    /// places here.
     ///
     /// # Errors
     ///
@@ -47,8 +49,8 @@ impl Labels {
         Ok(Self { values: labels.values.or(Some(places)), ..labels })
     }
 
-    /// Those that occur, numbers ascending and texts in the order of their letters, or why ratings are no labels: fractions are none, nor are more
-    /// than 20 different ones.
+    /// Those that occur, numbers ascending and texts in the order of their letters, or why ratings are no labels: fractions are none, nor
+    /// are more than 20 different ones.
     pub(super) fn occurring(items: &[ComparedItem]) -> Result<Self, String> {
         let mut names = BTreeSet::new();
         let mut ratings = Vec::new();

@@ -1,10 +1,11 @@
 //! Scores as labels: agreement with the label that more than half of a row's raters gave, and how the judge uses its labels.
 //!
-//! Rows without such a majority have no right label: they are left out of agreement, counted in `rows_with_a_majority`, and kept where people's labels do not matter
-//! (the judge's use of the scale) or are weighed by skill (Dawid and Skene's model). Averages are over all labels of the comparison, whether a group of rows
-//! has them or not, so that groups compare.
+//! Rows without such a majority have no right label: they are left out of agreement, counted in `rows_with_a_majority`, and kept where
+//! people's labels do not matter (the judge's use of the scale) or are weighed by skill (Dawid and Skene's model). Averages are over all
+//! labels of the comparison, whether a group of rows has them or not, so that groups compare.
 
-use super::collector::{Collector, PValue, are_shared};
+use super::collector::{Collector, are_shared};
+use super::statistic::PValue;
 use super::{ComparedItem, Labels, Rating, Reported};
 use crate::aggregation::{AggregatedLabels, DawidSkene};
 use crate::agreement::{
@@ -92,8 +93,8 @@ pub(super) fn compare(found: &mut Collector<'_>, rows: &[&ComparedItem], labels:
     scale_use(found, labels, &predicted);
 }
 
-/// The mean probability, by Dawid and Skene's model, that the judge's label is the right one: the accuracy to expect of it where no label is known for sure. The interval is over
-/// rows, what the model found being given.
+/// The mean probability, by Dawid and Skene's model, that the judge's label is the right one: the accuracy to expect of it where no label
+/// is known for sure. The interval is over rows, what the model found being given.
 fn consensus(found: &mut Collector<'_>, labels: &Labels, rows: &[&ComparedItem], predicted: &[usize]) {
     let k = rows.iter().map(|row| row.human.len()).max().unwrap_or(0);
     if k < 3 || !found.starts(OF_CONSENSUS) {
@@ -111,8 +112,8 @@ fn consensus(found: &mut Collector<'_>, labels: &Labels, rows: &[&ComparedItem],
     }
 }
 
-/// One confusion matrix a set of rows, and what follows from it. Kappas with weights need distances of labels: those of their values, or of their places in an
-/// order that was named.
+/// One confusion matrix a set of rows, and what follows from it. Kappas with weights need distances of labels: those of their values, or of
+/// their places in an order that was named.
 fn against_majority(found: &mut Collector<'_>, labels: &Labels, truth: &[usize], predicted: &[usize]) {
     let (n, k) = (truth.len(), labels.indices().len());
     let cells: Vec<usize> = truth.iter().zip(predicted).map(|(truth, predicted)| truth * k + predicted).collect();

@@ -1,8 +1,8 @@
 //! Scores as numbers: correlations with people's mean, errors in their unit, judge and people as two raters.
 //!
-//! Each statistic takes the uncertainty that suits the rows: a closed form where one is known and rows are independent, the bootstrap of rows where none is,
-//! and the bootstrap of clusters wherever rows come in clusters. What else numbers define is called from here: within clusters (`within.rs`), as probabilities
-//! (`probabilities.rs`), of two judges (`difference.rs`).
+//! Each statistic takes the uncertainty that suits the rows: a closed form where one is known and rows are independent, the bootstrap of
+//! rows where none is, and the bootstrap of clusters wherever rows come in clusters. What else numbers define is called from here: within
+//! clusters (`within.rs`), as probabilities (`probabilities.rs`), of two judges (`difference.rs`).
 
 use super::collector::{Collector, OfSummary, take};
 use super::difference::{self, DIFFERENCES};
@@ -53,8 +53,8 @@ pub(super) fn compare(found: &mut Collector<'_>, items: &[&ComparedItem], labels
     }
 }
 
-/// The same for texts, of which only Krippendorff's alphas are defined: the nominal one, and the ordinal one of labels in an order. Several raters count as the label that more than
-/// half of them gave.
+/// The same for texts, of which only Krippendorff's alphas are defined: the nominal one, and the ordinal one of labels in an order. Several
+/// raters count as the label that more than half of them gave.
 pub(super) fn of_texts(found: &mut Collector<'_>, items: &[&ComparedItem], labels: Result<&Labels, &String>) {
     let second = items.iter().any(|item| item.second.is_some());
     let clusters = found.has_clusters();
@@ -105,9 +105,9 @@ pub(super) fn alphas_of_texts<R: AsRef<[Option<Rating>]>>(
     }
 }
 
-/// Pearson has a closed form. Rank correlations take the bootstrap, which holds with ties and near ±1 where their closed forms do not, and the p-values of
-/// `rank_tests.rs`. A perfect Pearson correlation takes that of Spearman's, since normal theory has none but 0. Weighted tau has
-/// no population value that samples of different sizes share, and so no interval.
+/// Pearson has a closed form. Rank correlations take the bootstrap, which holds with ties and near ±1 where their closed forms do not, and
+/// the p-values of `rank_test.rs`. A perfect Pearson correlation takes that of Spearman's, since normal theory has none but 0. Weighted tau
+/// has no population value that samples of different sizes share, and so no interval.
 fn correlations(found: &mut Collector<'_>, predicted: &[f64], human: &[f64]) {
     let n = predicted.len();
     let r = pearson(predicted, human);
@@ -179,7 +179,8 @@ fn reliability(found: &mut Collector<'_>, predicted: &[f64], human: &[f64], labe
     intraclass(found, "", &both);
 }
 
-/// Krippendorff's alphas: nominal, ordinal and of intervals, but for those that have a reason. The nominal one compares labels, and hardly two continuous scores are the same label.
+/// Krippendorff's alphas: nominal, ordinal and of intervals, but for those that have a reason. The nominal one compares labels, and hardly
+/// two continuous scores are the same label.
 pub(super) fn alphas<R: AsRef<[Option<f64>]> + Sync>(
     found: &mut Collector<'_>,
     prefix: &str,

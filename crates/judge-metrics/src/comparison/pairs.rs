@@ -35,8 +35,8 @@ pub struct JudgedPair {
 /// | `consistency` | the same verdict in both orders, right or wrong |
 /// | `first_share` | of all verdicts that are no tie, in either order: those for the response shown first; ½ where place does not matter |
 ///
-/// Each rests on the pairs whose own verdicts count ([`PairStatistic::n`]): under [`Unparsed::Dropped`] a pair is left out of those statistics for which it lacks a
-/// verdict. `first_share` rests on verdicts that were given, whatever the policy.
+/// Each rests on the pairs whose own verdicts count ([`PairStatistic::n`]): under [`Unparsed::Dropped`] a pair is left out of those
+/// statistics for which it lacks a verdict. `first_share` rests on verdicts that were given, whatever the policy.
 ///
 /// ```
 /// use judge_metrics::comparison::{JudgedPair, PairComparison};
@@ -174,8 +174,8 @@ impl PairComparison {
         Settled { pair, given: settle(pair.given), swapped: settle(pair.swapped) }
     }
 
-    /// By how much this judge is right more often than another on the same pairs, drawn together: `difference_accuracy` in the given order and, where both judges saw
-    /// both orders, `difference_accuracy_mean`. Each rests on the pairs for which both judges' verdicts count.
+    /// By how much this judge is right more often than another on the same pairs, drawn together: `difference_accuracy` in the given order
+    /// and, where both judges saw both orders, `difference_accuracy_mean`. Each rests on the pairs for which both judges' verdicts count.
     ///
     /// # Errors
     ///

@@ -6,8 +6,8 @@ use crate::bias::robustness::{attack_success, robustness_rate};
 use crate::preference::{Preference, Unparsed};
 use crate::resampling::Bootstrap;
 
-/// Verdicts on one pair before and after a response of it was changed, [`First`](Preference::First) being the changed response throughout. Each has one entry per order that was asked, the same orders
-/// in the same places; `None` where the text held no verdict.
+/// Verdicts on one pair before and after a response of it was changed, [`First`](Preference::First) being the changed response throughout.
+/// Each has one entry per order that was asked, the same orders in the same places; `None` where the text held no verdict.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PerturbedVerdicts {
     /// On the pair as it is.
@@ -42,7 +42,8 @@ pub struct PerturbationReport {
 }
 
 impl PerturbationReport {
-    /// What the change of this name did. Statistics that the pairs do not define are [`Statistic::Undefined`](super::Statistic::Undefined), all of them where the change applies to none.
+    /// What the change of this name did. Statistics that the pairs do not define are [`Statistic::Undefined`](super::Statistic::Undefined),
+    /// all of them where the change applies to none.
     ///
     /// # Errors
     ///

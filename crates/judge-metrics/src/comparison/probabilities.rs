@@ -1,10 +1,11 @@
 //! Scores as probabilities of what people say is 0 or 1.
 //!
-//! AUROC and average precision ask for an order only and take any scores. Brier score, log loss and what measures calibration take numbers in [0, 1] of which
-//! some lie between: of decisions, all 0 or 1, a calibration error would only repeat the error rate.
+//! AUROC and average precision ask for an order only and take any scores. Brier score, log loss and what measures calibration take numbers
+//! in [0, 1] of which some lie between: of decisions, all 0 or 1, a calibration error would only repeat the error rate.
 //!
-//! Expected calibration errors take ten bins, of equal width and of equal mass. They are biased upwards, as their resamples are even more, so a percentile interval that
-//! misses the estimate is not shown (`collector.rs`). The debiased squared error has that bias taken off and may be below 0.
+//! Expected calibration errors take ten bins, of equal width and of equal mass. They are biased upwards, as their resamples are even more,
+//! so a percentile interval that misses the estimate is not shown (`statistic.rs`). The debiased squared error has that bias taken off and
+//! may be below 0.
 
 use super::collector::{Collector, take};
 use crate::calibration::{Binning, LogisticRecalibration, ReliabilityCurve};

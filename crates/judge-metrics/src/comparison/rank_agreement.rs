@@ -1,16 +1,17 @@
 use super::Statistic;
 use crate::Error;
 use crate::correlation::{pearson, spearman};
-use crate::input::check_lengths;
 use crate::resampling::{Bootstrap, RankedPair};
 
-/// How well scores agree with people in order and in proportion.
+/// How well scores agree with people in order and in proportion. Written [briefly](super::Statistic) with the feature `serde`.
 #[derive(Debug, Clone, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct RankAgreement {
     /// Spearman's rank correlation.
+    #[cfg_attr(feature = "serde", serde(serialize_with = "super::brief"))]
     pub spearman: Statistic,
     /// Pearson's correlation.
+    #[cfg_attr(feature = "serde", serde(serialize_with = "super::brief"))]
     pub pearson: Statistic,
 }
 
@@ -39,35 +40,4 @@ pub fn rank_agreement(scores: &[f64], human: &[f64], bootstrap: &Bootstrap) -> R
         spearman: Statistic::of(of_ranks, || Ok(spearman(scores, human)?.estimate))?,
         pearson: Statistic::of(drawn, || Ok(pearson(scores, human)?.estimate))?,
     })
-}
-
-/// Spearman's correlation of `scores` with `human` less that of `others`, all three drawn together: above 0 where `scores` order rows more as
-/// people do.
-///
-/// # Errors
-///
-/// As [`rank_agreement`].
-///
-/// ```
-/// use judge_metrics::{comparison::spearman_difference, resampling::Bootstrap};
-///
-/// let human = [1.0, 2.0, 2.0, 3.0, 4.0, 4.0, 5.0, 5.0];
-/// let good = [1.2, 1.9, 2.4, 2.8, 4.1, 3.6, 4.4, 4.9];
-/// let bad = [3.1, 2.2, 1.7, 2.9, 3.0, 4.4, 2.5, 4.7];
-/// assert!(spearman_difference(&good, &bad, &human, &Bootstrap::default())?.estimate() > Some(0.0));
-/// # Ok::<(), judge_metrics::Error>(())
-/// ```
-pub fn spearman_difference(
-    scores: &[f64],
-    others: &[f64],
-    human: &[f64],
-    bootstrap: &Bootstrap,
-) -> Result<Statistic, Error> {
-    check_lengths("others", others.len(), "human", human.len())?;
-    let ranked = RankedPair::new(scores, human).and_then(|first| Ok((first, RankedPair::new(others, human)?)));
-    let difference = |(first, second): (RankedPair, RankedPair)| {
-        bootstrap.interval(human.len(), |rows| Ok(first.spearman(rows)? - second.spearman(rows)?))
-    };
-    let alone = || Ok(spearman(scores, human)?.estimate - spearman(others, human)?.estimate);
-    Statistic::of(ranked.and_then(difference), alone)
 }

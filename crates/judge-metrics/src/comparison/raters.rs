@@ -1,7 +1,8 @@
 //! People among themselves: the ceiling of any judge, and whether the judge may take the place of one of them.
 //!
-//! A rater is a place in `ComparedItem::human`, the same person in every row. Rows may lack ratings. Intraclass correlations take rows that are complete, so they are
-//! left out where one is not; Krippendorff's alpha, the ceiling and the alternative annotator test take what is there.
+//! A rater is a place in `ComparedItem::human`, the same person in every row. Rows may lack ratings. Intraclass correlations take rows that
+//! are complete, so they are left out where one is not; Krippendorff's alpha, the ceiling and the alternative annotator test take what is
+//! there.
 
 use super::collector::{Collector, are_shared};
 use super::numbers::{alphas, alphas_of_texts, intraclass};
@@ -16,7 +17,8 @@ use crate::{Error, Estimate};
 /// What says whether the judge may take the place of a rater.
 pub(super) const ALTERNATIVE: [&str; 2] = ["alternative_winning_rate", "alternative_advantage"];
 
-/// The judge and each rater against the other raters, by one measure: the mean share of rows with the label of most of them, or the mean distance from their mean.
+/// The judge and each rater against the other raters, by one measure: the mean share of rows with the label of most of them, or the mean
+/// distance from their mean.
 pub(super) const AGAINST_REST: [&str; 3] = ["against_rest_judge", "against_rest_human", "against_rest_difference"];
 
 /// What several raters define.

@@ -1,7 +1,7 @@
 //! What is risked by keeping only the rows that the judge is surest of (selective prediction; El-Yaniv and Wiener, 2010).
 //!
-//! Any confidence will do, in any unit, since only its order counts: a label's probability, the negated width of an interval, a second judge's agreement. If it says nothing
-//! of the losses, the area under the curve is the mean loss, and the curve is flat.
+//! Any confidence will do, in any unit, since only its order counts: a label's probability, the negated width of an interval, a second
+//! judge's agreement. If it says nothing of the losses, the area under the curve is the mean loss, and the curve is flat.
 
 use super::ComparedItem;
 use super::collector::{Collector, take};
@@ -27,7 +27,8 @@ pub struct SelectiveRisk {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Loss {
-    /// 1 where people say 0 and the probability is above one half, or they say 1 and it is not: of probabilities of what people say is 0 or 1.
+    /// 1 where people say 0 and the probability is above one half, or they say 1 and it is not: of probabilities of what people say is 0 or
+    /// 1.
     WrongDecision,
     /// The distance of the judge's score from the mean of people's: of other numbers.
     AbsoluteError,
@@ -36,7 +37,8 @@ pub enum Loss {
 }
 
 impl SelectiveRisk {
-    /// Of rows that all name a confidence. Probabilities of what people say is 0 or 1 need not: there it is the distance from one half. `None` for other rows.
+    /// Of rows that all name a confidence. Probabilities of what people say is 0 or 1 need not: there it is the distance from one half.
+    /// `None` for other rows.
     pub(super) fn new(items: &[&ComparedItem]) -> Option<Self> {
         let confidence: Option<Vec<f64>> = items.iter().map(|item| item.confidence).collect();
         let both: Option<Vec<(f64, f64)>> =

@@ -2,13 +2,14 @@
 
 use std::fmt;
 
-use super::collector::PValue;
 use crate::resampling::BootstrapInterval;
 use crate::{Error, Estimate, Interval};
 
 /// A statistic, or why the data do not define it.
+///
+/// With the feature `serde` it is written as `{"estimate", "low", "high", "p", "method"}` or `{"undefined": reason}`, and without p-value
+/// and method by `brief`.
 #[derive(Debug, Clone, PartialEq)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub enum Statistic {
     /// It is defined.
     Defined(Reported),
@@ -21,7 +22,6 @@ pub enum Statistic {
 
 /// What a report says of a statistic.
 #[derive(Debug, Clone, PartialEq)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct Reported {
     /// On the rows as they are.
     pub estimate: f64,
@@ -33,8 +33,29 @@ pub struct Reported {
     pub method: String,
 }
 
+/// A p-value and where it comes from.
+#[derive(Clone, Copy)]
+pub(super) struct PValue {
+    pub(super) value: f64,
+    pub(super) source: &'static str,
+    /// Whether it holds where rows come in clusters.
+    pub(super) holds_in_clusters: bool,
+}
+
+impl PValue {
+    /// Of a test that takes rows as independent.
+    pub(super) fn of_rows(value: f64, source: &'static str) -> Self {
+        Self { value, source, holds_in_clusters: false }
+    }
+
+    /// Of a test of whole clusters, where rows come in some.
+    pub(super) fn of_clusters(value: f64, source: &'static str) -> Self {
+        Self { value, source, holds_in_clusters: true }
+    }
+}
+
 impl Statistic {
-    /// What a statistic came out as, with the interval of nominal coverage `level` and the p-value that it knows.
+    /// An estimate, with its interval of nominal coverage `level` and its p-value, or why it is undefined.
     pub fn estimated(found: Result<Estimate, Error>, level: f64) -> Self {
         match found {
             Ok(found) => Self::Defined(Reported::new(&found, level)),
@@ -53,10 +74,11 @@ impl Reported {
         Self { estimate: found.estimate, interval, p: found.p_value().ok(), method }
     }
 
-    /// What resamples found, drawn as `what` says. The statistic, which `estimate` computes, may be defined where its interval is not; `method` then says why.
+    /// What resamples found, drawn as `what` says. The statistic, which `estimate` computes, may be defined where its interval is not;
+    /// `method` then says why.
     ///
-    /// A percentile interval that does not hold the estimate shows that resamples are biased by more than they vary (as a calibration error's are,
-    /// upwards): it says nothing about the statistic.
+    /// A percentile interval that does not hold the estimate shows that resamples are biased by more than they vary (as a calibration
+    /// error's are, upwards): it says nothing about the statistic.
     pub(super) fn drawn(
         found: Result<BootstrapInterval, Error>,
         what: &str,
@@ -95,7 +117,7 @@ impl Reported {
 }
 
 impl Statistic {
-    /// What a bootstrap found. Where resamples make no interval there is the statistic alone, which `estimate` computes.
+    /// A bootstrap interval. Where resamples give no interval, the statistic alone, which `estimate` computes.
     ///
     /// # Errors
     ///
@@ -123,7 +145,7 @@ impl Statistic {
         self.defined().and_then(|known| known.interval)
     }
 
-    /// What is known, where it is defined.
+    /// Everything that is reported of it, where it is defined.
     pub fn defined(&self) -> Option<&Reported> {
         match self {
             Self::Defined(known) => Some(known),
@@ -132,7 +154,8 @@ impl Statistic {
     }
 }
 
-/// `0.834 [0.801, 0.860]`, with as many decimals as the precision says (3); `undefined: reason`.
+/// `0.834 [0.801, 0.860]`, with as many decimals as the precision says (3); `undefined: reason`, and in the alternate form (`{:#}`)
+/// `undefined` alone.
 impl fmt::Display for Statistic {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let digits = f.precision().unwrap_or(3);
@@ -141,7 +164,55 @@ impl fmt::Display for Statistic {
             Self::Defined(Reported { estimate, interval: Some(Interval { low, high, .. }), .. }) => {
                 write!(f, "{estimate:.digits$} [{low:.digits$}, {high:.digits$}]")
             }
+            Self::Undefined { .. } if f.alternate() => f.write_str("undefined"),
             Self::Undefined { reason } => write!(f, "undefined: {reason}"),
         }
     }
+}
+
+/// A statistic as it is written.
+#[cfg(feature = "serde")]
+#[derive(serde::Serialize)]
+#[serde(untagged)]
+enum Record<'a> {
+    Whole { estimate: f64, low: Option<f64>, high: Option<f64>, p: Option<f64>, method: &'a str },
+    Ends { estimate: f64, low: f64, high: f64 },
+    Alone { estimate: f64, no_interval: &'a str },
+    Undefined { undefined: &'a str },
+}
+
+#[cfg(feature = "serde")]
+impl serde::Serialize for Statistic {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let record = match self {
+            Self::Defined(Reported { estimate, interval, p, method }) => {
+                let (low, high) = (interval.map(|interval| interval.low), interval.map(|interval| interval.high));
+                Record::Whole { estimate: *estimate, low, high, p: *p, method }
+            }
+            Self::Undefined { reason } => Record::Undefined { undefined: reason },
+        };
+        record.serialize(serializer)
+    }
+}
+
+/// Writes a statistic without p-value and method, for `#[serde(serialize_with = "…")]`: `{"estimate", "low", "high"}`, or where there is no
+/// interval `{"estimate", "no_interval": why}`, or `{"undefined": reason}`.
+///
+/// # Errors
+///
+/// Those of the serializer.
+#[cfg(feature = "serde")]
+pub fn brief<S: serde::Serializer>(statistic: &Statistic, serializer: S) -> Result<S::Ok, S::Error> {
+    use serde::Serialize;
+
+    let record = match statistic {
+        Statistic::Defined(Reported { estimate, interval: Some(interval), .. }) => {
+            Record::Ends { estimate: *estimate, low: interval.low, high: interval.high }
+        }
+        Statistic::Defined(Reported { estimate, interval: None, method, .. }) => {
+            Record::Alone { estimate: *estimate, no_interval: method }
+        }
+        Statistic::Undefined { reason } => Record::Undefined { undefined: reason },
+    };
+    record.serialize(serializer)
 }

@@ -5,6 +5,7 @@ use super::pairs::PairStatistic;
 use super::{Reported, Statistic};
 use crate::agreement::{McNemarTest, mcnemar};
 use crate::estimate::SHARE;
+use crate::input::check_amount;
 use crate::means::mean_of;
 use crate::preference::Preference;
 use crate::resampling::Bootstrap;
@@ -22,7 +23,7 @@ pub struct TalliedPair {
     pub preference: Option<f64>,
 }
 
-/// What a judge's verdicts on pairs come to.
+/// A tally of a judge's verdicts on pairs.
 ///
 /// | statistic | of |
 /// |---|---|
@@ -87,13 +88,7 @@ impl PairTally {
     /// [`Error::NonFinite`] and [`Error::OutOfRange`] for a preference.
     pub fn found(&self) -> Result<PairTallied, Error> {
         for (index, preference) in self.pairs.iter().enumerate().filter_map(|(i, pair)| Some((i, pair.preference?))) {
-            if !preference.is_finite() {
-                return Err(Error::NonFinite { argument: "preference", index, value: preference });
-            }
-            if !(0.0..=1.0).contains(&preference) {
-                let (argument, index) = ("preference", Some(index));
-                return Err(Error::OutOfRange { argument, index, value: preference, low: 0.0, high: 1.0 });
-            }
+            check_amount("preference", index, preference, 1.0)?;
         }
         let mut found = PairTallied {
             n: self.pairs.len(),

@@ -14,10 +14,11 @@ pub struct JudgeVote<'a> {
     pub vote: Vote<'a>,
 }
 
-/// How often votes of two kinds of judges agree, for every two kinds: MT-bench's tables of agreement (Zheng et al., 2023, table 5; FastChat's `compute_agreement`).
+/// How often votes of two kinds of judges agree, for every two kinds: MT-bench's tables of agreement (Zheng et al., 2023, table 5;
+/// FastChat's `compute_agreement`).
 ///
-/// Every vote of one kind is compared with every vote of the other on the same question, two models and turn, and within a kind every two votes of different annotators. See
-/// [`judge_human_agreement`] and [`annotator_agreement`].
+/// Every vote of one kind is compared with every vote of the other on the same question, two models and turn, and within a kind every two
+/// votes of different annotators. See [`judge_human_agreement`] and [`annotator_agreement`].
 ///
 /// ```
 /// use judge_metrics::comparison::{JudgeVote, VoteComparison};
@@ -64,8 +65,9 @@ impl<'a> VoteComparison<'a> {
         Self { votes, bootstrap: Bootstrap::default() }
     }
 
-    /// The agreement of every two of `kinds` in both setups, on one turn, or on all where `turn` is `None`. In the order of `kinds`, first with ties. Two kinds of which no two votes can be
-    /// compared even with ties are left out; where only ties can be compared, setup S2 is [`Statistic::Undefined`].
+    /// The agreement of every two of `kinds` in both setups, on one turn, or on all where `turn` is `None`. In the order of `kinds`, first
+    /// with ties. Two kinds of which no two votes can be compared even with ties are left out; where only ties can be compared, setup S2 is
+    /// [`Statistic::Undefined`].
     ///
     /// # Errors
     ///

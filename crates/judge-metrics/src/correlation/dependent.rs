@@ -48,7 +48,8 @@ pub struct DifferenceTest {
 }
 
 impl DependentCorrelations {
-    /// From the correlations `r12` and `r13` of the two judges with people, `r23` between the judges, and the number `n` ≥ 4 of items.
+    /// From the correlations `r12` and `r13` of the two judges with people, the correlation `r23` between the judges, and the number `n` ≥
+    /// 4 of items.
     ///
     /// # Errors
     ///
@@ -177,7 +178,8 @@ impl DependentCorrelations {
         2.0 * (1.0 - self.r23) * (1.0 - f * square) / (1.0 - square)
     }
 
-    /// That both correlations with people have a Fisher z, and that the judges are not the same up to scale: their difference would then be rounding.
+    /// That both correlations with people have a Fisher z, and that the judges are not the same up to scale: their difference would then be
+    /// rounding.
     fn check_fisher_z(&self, statistic: &'static str) -> Result<(), Error> {
         if is_perfect(self.r12) || is_perfect(self.r13) {
             return Err(undefined(statistic, "a correlation of 1 or -1 has no Fisher z"));

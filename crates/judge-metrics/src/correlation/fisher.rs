@@ -5,13 +5,14 @@ use crate::{Error, Interval};
 /// Fisher's interval of a Pearson correlation, as `scipy.stats.pearsonr(…).confidence_interval` computes it.
 ///
 /// `r` in [-1, 1] is the correlation of `n` ≥ 2 pairs, `level` in (0, 1) the nominal coverage: tanh(atanh r ∓ z/√(n − 3)). Up to
-/// n = 3 the data bound nothing and the interval is [-1, 1]; r = ±1, to 10⁻¹² in r², does not show how much it varies and has none, where SciPy gives
-/// the point. It supposes normal samples; rank correlations and coarse or skewed scores have better intervals from
+/// n = 3 the data bound nothing and the interval is [-1, 1]; r = ±1, to 10⁻¹² in r², does not show how much it varies and has none, where
+/// SciPy gives the point. It supposes normal samples; rank correlations and coarse or skewed scores have better intervals from
 /// [`Bootstrap`](crate::resampling::Bootstrap).
 ///
 /// # Errors
 ///
-/// [`Error::NotACorrelation`], [`Error::TooFewItems`], [`Error::LevelOutOfRange`]; [`Error::Undefined`] for r = ±1 of more than three pairs.
+/// [`Error::NotACorrelation`], [`Error::TooFewItems`], [`Error::LevelOutOfRange`]; [`Error::Undefined`] for r = ±1 of more than three
+/// pairs.
 ///
 /// ```
 /// let interval = judge_metrics::correlation::fisher_interval(0.6, 50, 0.95)?;

@@ -1,13 +1,14 @@
+use crate::groups::clusters;
 use crate::input::{check_lengths, check_paired};
 use crate::means::sample_mean;
-use crate::resampling::clusters;
 use crate::{Error, Estimate};
 
 /// The mean over groups of a correlation within each.
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct GroupedCorrelation {
-    /// The mean over the groups in which the correlation is defined, whose number is `n`, with Student's interval over groups, cut off at -1 and 1.
+    /// The mean over the groups in which the correlation is defined, whose number is `n`, with Student's interval over groups, cut off at
+    /// -1 and 1.
     pub mean: Estimate,
     /// Groups in which it is not, such as those with one item or with one score throughout.
     pub undefined: usize,
@@ -15,17 +16,17 @@ pub struct GroupedCorrelation {
 
 /// A correlation within groups, averaged over them: of several systems' answers within each item, or of several items within each system.
 ///
-/// In the terms of WMT's metrics task, with one number for each item and system, `groups` that name the item give the segment-level correlation
-/// "group by item", and those that name the system "group by system"; both leave out groups in which the correlation is undefined (Deutsch,
-/// Foster and Freitag, 2023, section 2). Differences between groups, such as items that are easy for all, then count for nothing, where a
-/// correlation of all rows mixes them in. Groups weigh alike and are taken as independent.
+/// In the terms of WMT's metrics task, with one number for each item and system, `groups` that name the item give the segment-level
+/// correlation "group by item", and those that name the system "group by system"; both leave out groups in which the correlation is
+/// undefined (Deutsch, Foster and Freitag, 2023, section 2). Differences between groups, such as items that are easy for all, then count
+/// for nothing, where a correlation of all rows mixes them in. Groups weigh alike and are taken as independent.
 ///
 /// `human`, `scores`: finite numbers, one a row. `correlation` is called with the rows of one group, people first.
 ///
 /// # Errors
 ///
-/// [`Error::LengthMismatch`], [`Error::NonFinite`]; [`Error::Undefined`] where no group has a correlation; what `correlation` returns besides
-/// [undefined](Error::is_undefined) and [`Error::TooFewItems`].
+/// [`Error::LengthMismatch`], [`Error::NonFinite`]; [`Error::Undefined`] where no group has a correlation; what `correlation` returns
+/// besides [undefined](Error::is_undefined) and [`Error::TooFewItems`].
 ///
 /// ```
 /// use judge_metrics::correlation::{grouped_correlation, pearson};

@@ -1,19 +1,21 @@
-use std::collections::BTreeMap;
-
-use crate::input::{check_finite, check_lengths, check_paired};
+use crate::groups::rows_by_group;
+use crate::input::{check_finite, check_lengths, check_paired, check_range};
 use crate::means::mean_of;
 use crate::{Error, Estimate};
 
-/// Pairwise accuracy with ties calibrated, acc*eq (Deutsch, Foster and Freitag, 2023, arXiv 2305.14324): how often scores order two items as people do, ties included.
+/// Pairwise accuracy with ties calibrated, acc*eq (Deutsch, Foster and Freitag, 2023, arXiv 2305.14324): how often scores order two items
+/// as people do, ties included.
 ///
-/// Two scores count as tied if they differ by no more than a threshold, and a pair counts as right if both sides prefer the same item, or both are tied. Items are compared
-/// with those of their own group, such as the answers to one question, and the accuracy is the mean over the groups that have a pair. Kendall's tau and its relatives leave ties out, or take them
-/// from scores as they are: a judge that never ties is then wrong about all pairs that people tie, and one that always does is right about them.
+/// Two scores count as tied if they differ by no more than a threshold, and a pair counts as right if both sides prefer the same item, or
+/// both are tied. Items are compared with those of their own group, such as the answers to one question, and the accuracy is the mean over
+/// the groups that have a pair. Kendall's tau and its relatives leave ties out, or take them from scores as they are: a judge that never
+/// ties is then wrong about all pairs that people tie, and one that always does is right about them.
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[non_exhaustive]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct PairwiseAccuracy {
-    /// The mean over the groups that have a pair, whose number is `n`; in [0, 1]. Its interval is Student's over groups, cut off at 0 and 1, and takes the threshold as given.
+    /// The mean over the groups that have a pair, whose number is `n`; in [0, 1]. Its interval is Student's over groups, cut off at 0 and
+    /// 1, and takes the threshold as given.
     pub accuracy: Estimate,
     /// The largest difference of two scores that counts as a tie, at least 0.
     pub threshold: f64,
@@ -41,12 +43,8 @@ impl Pairs {
     fn new<G: Ord>(human: &[f64], scores: &[f64], groups: &[G]) -> Result<Self, Error> {
         check_paired(human, scores, 2)?;
         check_lengths("groups", groups.len(), "human", human.len())?;
-        let mut members: BTreeMap<&G, Vec<usize>> = BTreeMap::new();
-        for (row, group) in groups.iter().enumerate() {
-            members.entry(group).or_default().push(row);
-        }
         let mut found = Self { pairs: Vec::new(), groups: Vec::new() };
-        for rows in members.values().filter(|rows| rows.len() > 1) {
+        for rows in rows_by_group(groups).values().filter(|rows| rows.len() > 1) {
             let (mut n, mut right) = (0, 0);
             for (place, &a) in rows.iter().enumerate() {
                 for &b in &rows[..place] {
@@ -83,14 +81,17 @@ impl Pairs {
     }
 }
 
-/// The accuracy at the threshold that makes it largest, the smallest of equal ones: 0 or a difference that occurs. `tau_optimization` of google-research/mt-metrics-eval with `acc_23`.
+/// The accuracy at the threshold that makes it largest, the smallest of equal ones: 0 or a difference that occurs. `tau_optimization` of
+/// google-research/mt-metrics-eval with `acc_23`.
 ///
-/// `human`, `scores`: at least two finite numbers each, one an item; `groups` says which items are compared. Time and memory grow with the pairs of a group, 24 bytes each. The threshold is fitted to
-/// these items, so the accuracy is a little too high for others: for a judge that is to be used, fit it on some questions and take [`pairwise_accuracy_at`] on the rest.
+/// `human`, `scores`: at least two finite numbers each, one an item; `groups` says which items are compared. Time and memory grow with the
+/// pairs of a group, 24 bytes each. The threshold is fitted to these items, so the accuracy is a little too high for others: for a judge
+/// that is to be used, fit it on some questions and take [`pairwise_accuracy_at`] on the rest.
 ///
 /// # Errors
 ///
-/// [`Error::LengthMismatch`], [`Error::TooFewItems`], [`Error::NonFinite`], also for scores whose difference overflows; [`Error::Undefined`] where no group has two items.
+/// [`Error::LengthMismatch`], [`Error::TooFewItems`], [`Error::NonFinite`], also for scores whose difference overflows;
+/// [`Error::Undefined`] where no group has two items.
 ///
 /// ```
 /// use judge_metrics::correlation::{pairwise_accuracy, pairwise_accuracy_at};
@@ -136,15 +137,7 @@ pub fn pairwise_accuracy_at<G: Ord>(
     groups: &[G],
     threshold: f64,
 ) -> Result<PairwiseAccuracy, Error> {
-    if !(threshold >= 0.0 && threshold.is_finite()) {
-        return Err(Error::OutOfRange {
-            argument: "threshold",
-            index: None,
-            value: threshold,
-            low: 0.0,
-            high: f64::MAX,
-        });
-    }
+    check_range("threshold", None, threshold, [0.0, f64::MAX])?;
     let all = Pairs::new(human, scores, groups)?;
     let mut right: Vec<i64> = all.groups.iter().map(|(_, right)| *right).collect();
     for pair in all.pairs.iter().filter(|pair| pair.distance <= threshold) {

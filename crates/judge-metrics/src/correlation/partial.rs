@@ -35,6 +35,7 @@ const COLLINEAR: f64 = 1e-10;
 /// assert!((interval.low - 0.656_0).abs() < 1e-3);
 /// # Ok::<(), judge_metrics::Error>(())
 /// ```
+#[doc(alias = "partial_corr")]
 pub fn partial_pearson(x: &[f64], y: &[f64], covariates: &[&[f64]]) -> Result<Estimate, Error> {
     check(x, y, covariates)?;
     partial(centred(x), centred(y), covariates.iter().map(|column| centred(column)), NullDistribution::Beta)
@@ -55,6 +56,7 @@ pub fn partial_pearson(x: &[f64], y: &[f64], covariates: &[&[f64]]) -> Result<Es
 /// assert_eq!(partial_spearman(&judge, &human, &[&words])?, partial_spearman(&judge, &human, &[&same])?);
 /// # Ok::<(), judge_metrics::Error>(())
 /// ```
+#[doc(alias = "partial_corr")]
 pub fn partial_spearman(x: &[f64], y: &[f64], covariates: &[&[f64]]) -> Result<Estimate, Error> {
     check(x, y, covariates)?;
     let ranks = |values: &[f64]| {

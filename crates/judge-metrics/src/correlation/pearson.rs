@@ -7,7 +7,8 @@ use crate::{Error, Estimate, NullDistribution};
 /// Pearson's product-moment correlation, with the p-value of `scipy.stats.pearsonr`.
 ///
 /// `x`, `y`: n ≥ 2 finite numbers each, of any magnitude. The p-value is exact for independent normal samples, and so is, nearly,
-/// the interval, [Fisher's](super::fisher_interval), for normal samples that depend on each other. With n = 2 the coefficient is 1 or -1 whatever the data, and the p-value 1.
+/// the interval, [Fisher's](super::fisher_interval), for normal samples that depend on each other. With n = 2 the coefficient is 1 or -1
+/// whatever the data, and the p-value 1.
 ///
 /// The means are corrected by the mean of what is left after subtracting them, so a large common offset costs no accuracy;
 /// SciPy subtracts once, which from offsets of about 1e11 times the spread on shows in its tenth digit.
@@ -22,6 +23,8 @@ use crate::{Error, Estimate, NullDistribution};
 /// assert!((r.estimate - 0.831_522).abs() < 1e-6 && (r.p_value()? - 0.168_478).abs() < 1e-6);
 /// # Ok::<(), judge_metrics::Error>(())
 /// ```
+#[doc(alias = "pearsonr")]
+#[doc(alias = "pointbiserialr")]
 pub fn pearson(x: &[f64], y: &[f64]) -> Result<Estimate, Error> {
     check_paired(x, y, 2)?;
     check_varies("x", x)?;

@@ -13,6 +13,7 @@ use crate::input::check_finite;
 /// assert_eq!(judge_metrics::correlation::average_ranks(&[0.3, 0.1, 0.3, 0.9])?, [2.5, 1.0, 2.5, 4.0]);
 /// # Ok::<(), judge_metrics::Error>(())
 /// ```
+#[doc(alias = "rankdata")]
 pub fn average_ranks(values: &[f64]) -> Result<Vec<f64>, Error> {
     check_finite("values", values)?;
     Ok(doubled_ranks(values).into_iter().map(|rank| rank as f64 / 2.0).collect())

@@ -33,6 +33,7 @@ use crate::{Error, Estimate, NullDistribution};
 /// assert!((somers_d(&human, &judge)?.estimate - 4.0 / 6.0).abs() < 1e-15);
 /// # Ok::<(), judge_metrics::Error>(())
 /// ```
+#[doc(alias = "somersd")]
 pub fn somers_d(x: &[f64], y: &[f64]) -> Result<Estimate, Error> {
     check_paired(x, y, 2)?;
     check_varies("x", x)?;

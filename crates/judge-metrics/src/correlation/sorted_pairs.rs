@@ -11,7 +11,8 @@ use crate::input::{check_paired, check_varies};
 pub(crate) struct SortedPairs {
     /// Which cell each row lies in.
     cell_of_row: Vec<u32>,
-    /// Each pair of values that some row has, by their numbers in ascending order: first of the column with more values, then of the other from 1.
+    /// Each pair of values that some row has, by their numbers in ascending order: first of the column with more values, then of the other
+    /// from 1.
     cells: Vec<[u32; 2]>,
     /// Values of the column with fewer.
     fewer: usize,
@@ -24,7 +25,8 @@ impl SortedPairs {
     ///
     /// # Errors
     ///
-    /// [`Error::LengthMismatch`], [`Error::TooFewItems`], [`Error::NonFinite`], [`Error::Constant`] as those of Kendall's correlation; [`Error::TooManyItems`].
+    /// [`Error::LengthMismatch`], [`Error::TooFewItems`], [`Error::NonFinite`], [`Error::Constant`] as those of Kendall's correlation;
+    /// [`Error::TooManyItems`].
     pub(crate) fn new(x: &[f64], y: &[f64]) -> Result<Self, Error> {
         check_paired(x, y, 2)?;
         check_varies("x", x)?;

@@ -8,9 +8,9 @@ use crate::{Error, Estimate, NullDistribution};
 /// Spearman's rank correlation, Pearson's of the average ranks, with the p-value of `scipy.stats.spearmanr`.
 ///
 /// `x`, `y`: n ≥ 2 finite numbers each; only their order counts. Ties share the average of the ranks they span. The interval
-/// is [Bonett and Wright's](super::spearman_interval), which says how well it covers. The p-value is that of Student's t with n − 2 degrees of freedom, an approximation: with fewer than about 10 pairs read it as a
-/// rough guide. With n = 2 the coefficient is 1 or -1 whatever the data and the p-value 1, where SciPy, left without a
-/// degree of freedom, has none.
+/// is [Bonett and Wright's](super::spearman_interval), which says how well it covers. The p-value is that of Student's t with n − 2 degrees
+/// of freedom, an approximation: with fewer than about 10 pairs read it as a rough guide. With n = 2 the coefficient is 1 or -1 whatever
+/// the data and the p-value 1, where SciPy, left without a degree of freedom, has none.
 ///
 /// The sums run over whole numbers and are exact, so a perfect order gives exactly 1 and p-value 0.
 ///
@@ -24,6 +24,7 @@ use crate::{Error, Estimate, NullDistribution};
 /// assert!((rho.estimate - 0.8).abs() < 1e-15 && (rho.p_value()? - 0.2).abs() < 1e-15);
 /// # Ok::<(), judge_metrics::Error>(())
 /// ```
+#[doc(alias = "spearmanr")]
 pub fn spearman(x: &[f64], y: &[f64]) -> Result<Estimate, Error> {
     check_paired(x, y, 2)?;
     check_varies("x", x)?;

@@ -22,10 +22,10 @@ pub enum TauWeights {
 /// No distribution of it under independence is known in closed form: for a p-value use a permutation test.
 ///
 /// It has no interval, since it estimates nothing that samples of all sizes share. The weights sum to about ln n, so that the more items
-/// there are, the smaller a part of them carries most of the weight. Its mean over samples of two normal columns with correlation .6 is .52,
-/// .54, .59, .63, .69 and .74 at n = 50, 100, 300, 1,000, 10,000 and 100,000. Compare values of one n only.
-/// [`Bootstrap`](crate::resampling::Bootstrap) gives an interval of the mean over samples of this n (93 % held it at n = 100, 92 % at 1,000); its
-/// resamples, which repeat items, lie somewhat lower.
+/// there are, the smaller a part of them carries most of the weight. Its mean over samples of two normal columns with correlation .6 is
+/// .52, .54, .59, .63, .69 and .74 at n = 50, 100, 300, 1,000, 10,000 and 100,000. Compare values of one n only.
+/// [`Bootstrap`](crate::resampling::Bootstrap) gives an interval of the mean over samples of this n (93 % held it at n = 100, 92 % at
+/// 1,000); its resamples, which repeat items, lie somewhat lower.
 ///
 /// # Errors
 ///
@@ -41,6 +41,7 @@ pub enum TauWeights {
 /// assert!(top.estimate < 0.7 && bottom.estimate > 0.9);
 /// # Ok::<(), judge_metrics::Error>(())
 /// ```
+#[doc(alias = "weightedtau")]
 pub fn weighted_tau(x: &[f64], y: &[f64], weights: TauWeights) -> Result<Estimate, Error> {
     check_paired(x, y, 2)?;
     check_varies("x", x)?;

@@ -151,8 +151,8 @@ fn excess(a: f64, b: f64, x: f64, y: f64) -> f64 {
     (a - product) - sum.mul_add(x, -product) - rounded_off * x
 }
 
-/// xᵃ yᵇ / B(a, b), the density in ln(x/y), as a factor and the exponent of e, by Stirling's formula with its remainders and the deviances from the mean (Loader,
-/// 2000): log-gammas of large arguments would cancel.
+/// xᵃ yᵇ / B(a, b), the density in ln(x/y), as a factor and the exponent of e, by Stirling's formula with its remainders and the deviances
+/// from the mean (Loader, 2000): log-gammas of large arguments would cancel.
 fn slope(a: f64, b: f64, x: f64, y: f64, excess: f64) -> (f64, f64) {
     let sum = a + b;
     let remainder = stirling_remainder(sum) - stirling_remainder(a) - stirling_remainder(b);

@@ -1,4 +1,5 @@
-//! What Stirling's formula leaves of ln Γ: the piece that keeps ratios of gamma functions exact where their logarithms are large and cancel.
+//! What Stirling's formula leaves of ln Γ: the piece that keeps ratios of gamma functions exact where their logarithms are large and
+//! cancel.
 
 /// ln Γ(x) − ((x − 1/2) ln x − x + ln √(2π)) for x > 0: what Stirling's formula leaves (DLMF 5.11.1), to about 1e-15 absolute.
 pub(super) fn stirling_remainder(x: f64) -> f64 {

@@ -9,28 +9,30 @@ use super::parts::{Part, sum_of_parts};
 use super::prediction_powered::{Rows, check_columns, clustered_parts, effective_sample_size, powered_parts};
 use super::sample::{EQUAL_ITEMS, mean_of};
 use crate::calibration::Direction;
+use crate::groups::clusters;
 use crate::input::check_lengths;
-use crate::resampling::{check_folds, clusters, folds_of};
+use crate::resampling::{check_folds, folds_of};
 use crate::{Error, Estimate, Proportion};
 
-/// The mean human score from few labels and many scores of a judge that has a scale of its own: the judge is calibrated to the human scale by
-/// isotonic regression on the labels, and the interval counts the error of that calibration.
+/// The mean human score from few labels and many scores of a judge that has a scale of its own: the judge is calibrated to the human scale
+/// by isotonic regression on the labels, and the interval counts the error of that calibration.
 ///
-/// The labelled items are cut into K folds. A map is fitted without each fold; the items of a fold are predicted by the map that has not seen
-/// them, the unlabelled items by the mean of the maps, each weighted by the size of its fold. The estimate is the mean prediction of all n + N
-/// items plus the mean residual of the labelled ones: the one-step estimator of causal inference, unbiased however wrong the judge is
-/// (cross-prediction-powered inference: Zrnic and Candès, PNAS 121, 2024; with an isotonic map of a judge: CJE, arXiv 2512.11150).
-/// It is the [`PredictionPoweredMean`](super::PredictionPoweredMean) with these predictions and λ = N / (n + N), the best for predictions that
-/// are calibrated.
+/// The labelled items are cut into K folds. A map is fitted without each fold; the items of a fold are predicted by the map that has not
+/// seen them, the unlabelled items by the mean of the maps, each weighted by the size of its fold. The estimate is the mean prediction of
+/// all n + N items plus the mean residual of the labelled ones: the one-step estimator of causal inference, unbiased however wrong the
+/// judge is (cross-prediction-powered inference: Zrnic and Candès, PNAS 121, 2024; with an isotonic map of a judge: CJE, arXiv 2512.11150).
+/// It is the [`PredictionPoweredMean`](super::PredictionPoweredMean) with these predictions and λ = N / (n + N), the best for predictions
+/// that are calibrated.
 ///
-/// The variance is the sum of that of the predictions, that of the residuals and that of the calibration: (K − 1)/K · Σ (θ₋ₖ − their mean)² over the
-/// K estimates that use one map for all items (the delete-a-group jackknife of CJE). The interval is Student's with Welch's degrees of
-/// freedom. Of an S-shaped relation and of five grades a nominal 95 % came out as 97 % with 20 labels and 95 to 96 % with 100 and 1,000; of
-/// questions with four answers each as 97 % with 20 labels, 96 % with 100 and 94 % with 1,000 (the example `coverage`, ten other items to each label).
+/// The variance is the sum of that of the predictions, that of the residuals and that of the calibration: (K − 1)/K · Σ (θ₋ₖ − their mean)²
+/// over the K estimates that use one map for all items (the delete-a-group jackknife of CJE). The interval is Student's with Welch's
+/// degrees of freedom. Of an S-shaped relation and of five grades a nominal 95 % came out as 97 % with 20 labels and 95 to 96 % with 100
+/// and 1,000; of questions with four answers each as 97 % with 20 labels, 96 % with 100 and 94 % with 1,000 (the example `coverage`, ten
+/// other items to each label).
 ///
-/// Prefer it to the prediction-powered mean where the judge's scale bends: with 100 labels and a judge on an exponential scale its root mean
-/// squared error was 0.6 of that mean's, which was no better than the labels alone; where the relation was a straight line it was 2 % more
-/// (`tests/calibrated_mean.rs`).
+/// Prefer it to the prediction-powered mean where the judge's scale bends: with 100 labels and a judge on an exponential scale its root
+/// mean squared error was 0.6 of that mean's, which was no better than the labels alone; where the relation was a straight line it was 2 %
+/// more (`tests/it/calibrated_mean.rs`).
 ///
 /// ```
 /// use judge_metrics::means::CalibratedMean;
@@ -65,8 +67,8 @@ impl Default for CalibratedMean {
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
 pub struct CalibratedMeanResult {
-    /// The calibrated mean, in the unit of the labels; `n` counts labelled and unlabelled items. The p-value is that of a mean of 0. Without
-    /// interval where no variance is left.
+    /// The calibrated mean, in the unit of the labels; `n` counts labelled and unlabelled items. The p-value is that of a mean of 0.
+    /// Without interval where no variance is left.
     pub mean: Estimate,
     /// The part of the standard error that is the calibration's: the square root of its jackknife variance.
     pub calibration_error: f64,
@@ -83,8 +85,8 @@ pub struct CalibratedMeanResult {
 impl CalibratedMean {
     /// Estimates the mean of independent items, O(K · (n + N) log n).
     ///
-    /// `labels`, `predictions`: n ≥ 2 items scored by people and by the judge, a random draw of the same population as the others; `unlabelled`: the
-    /// judge's scores of N ≥ 2 other items. Finite numbers. Equal scores get equal values.
+    /// `labels`, `predictions`: n ≥ 2 items scored by people and by the judge, a random draw of the same population as the others;
+    /// `unlabelled`: the judge's scores of N ≥ 2 other items. Finite numbers. Equal scores get equal values.
     ///
     /// # Errors
     ///
@@ -101,8 +103,8 @@ impl CalibratedMean {
         self.in_folds(labels, predictions, unlabelled, &folds_of(labels.len(), self.folds, self.seed))
     }
 
-    /// The same in folds of your own, whatever [`folds`](Self::folds) and [`seed`](Self::seed) are: `fold_of[i]` is the fold of labelled item i, any
-    /// number. Folds of about equal size suit the jackknife.
+    /// The same in folds of your own, whatever [`folds`](Self::folds) and [`seed`](Self::seed) are: `fold_of[i]` is the fold of labelled
+    /// item i, any number. Folds of about equal size suit the jackknife.
     ///
     /// # Errors
     ///
@@ -124,11 +126,13 @@ impl CalibratedMean {
         columns.result(&maps, value, parts, classical)
     }
 
-    /// The same of items that come in clusters, such as several answers to one question: a cluster is in one fold, and errors are those of clusters.
+    /// The same of items that come in clusters, such as several answers to one question: a cluster is in one fold, and errors are those of
+    /// clusters.
     ///
-    /// `groups[i]` says which cluster labelled item i belongs to, `unlabelled_groups[j]` the same of unlabelled item j. A cluster may have items of
-    /// both kinds; then its unlabelled items too are predicted by the map that has not seen it. Means are over items, and the variance is that of
-    /// [`PredictionPoweredMean::clustered`](super::PredictionPoweredMean::clustered) with these predictions, plus the calibration's.
+    /// `groups[i]` says which cluster labelled item i belongs to, `unlabelled_groups[j]` the same of unlabelled item j. A cluster may have
+    /// items of both kinds; then its unlabelled items too are predicted by the map that has not seen it. Means are over items, and the
+    /// variance is that of [`PredictionPoweredMean::clustered`](super::PredictionPoweredMean::clustered) with these predictions, plus the
+    /// calibration's.
     ///
     /// # Errors
     ///

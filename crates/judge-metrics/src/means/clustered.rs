@@ -2,9 +2,8 @@
 
 use super::sample::{EQUAL_ITEMS, root_mean_square};
 use crate::estimate::{SHARE, Spread, UNBOUNDED};
-use crate::input::{check_finite, check_lengths};
-use crate::number::in_range;
-use crate::resampling::clusters;
+use crate::groups::clusters;
+use crate::input::{check_finite, check_lengths, in_range};
 use crate::sum::sum;
 use crate::{Error, Estimate, Proportion};
 
@@ -13,8 +12,8 @@ use crate::{Error, Estimate, Proportion};
 ///
 /// `values`, finite, in any unit; `groups[i]` says which cluster item i belongs to. The mean is over items: large clusters count as the
 /// items they hold, and `n` of the result counts items. Items of one cluster may depend on each other in any way, clusters must not. The
-/// variance is that of cluster sums of residuals, times G / (G − 1) for G clusters (CR1): `OLS(y, ones).fit(cov_type="cluster", use_t=True)`
-/// of statsmodels 0.15, whose interval and test are Student's with G − 1 degrees of freedom too.
+/// variance is that of cluster sums of residuals, times G / (G − 1) for G clusters (CR1): `OLS(y, ones).fit(cov_type="cluster",
+/// use_t=True)` of statsmodels 0.15, whose interval and test are Student's with G − 1 degrees of freedom too.
 ///
 /// Of normal items in clusters of four the interval covered 95 % with five clusters as with 125, where the bootstrap over clusters covers
 /// 92 % with twelve and has no interval with five (the example `coverage`); very unequal clusters and skewed items need more of them.
@@ -60,8 +59,8 @@ pub fn clustered_mean<G: Ord>(values: &[f64], groups: &[G]) -> Result<Estimate, 
     Ok(mean.tested_against_zero(EQUAL_ITEMS))
 }
 
-/// The share of rows that count, where several belong to one question: a [`clustered_mean`] of zeros and ones, cut off at 0 and 1. Where no two rows share a
-/// cluster they are independent, and the interval is Wilson's.
+/// The share of rows that count, where several belong to one question: a [`clustered_mean`] of zeros and ones, cut off at 0 and 1. Where no
+/// two rows share a cluster they are independent, and the interval is Wilson's.
 ///
 /// # Errors
 ///

@@ -2,7 +2,7 @@ use crate::estimate::{Missing, Spread};
 use crate::input::check_lengths;
 use crate::{Error, Estimate, Proportion};
 
-/// A share of yes that a judge counted, corrected for how often the judge is wrong either way.
+/// A proportion that a judge counted, corrected for the judge's sensitivity and specificity.
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct CorrectedProportion {
@@ -19,19 +19,20 @@ pub struct CorrectedProportion {
 /// The share of yes that people would give, from a judge's verdicts and its errors on items that people labelled: (p + specificity − 1) /
 /// (sensitivity + specificity − 1), kept within [0, 1] (Rogan and Gladen, 1978; for judges Lee et al., 2025, arXiv 2511.21140).
 ///
-/// `labels`, `verdicts`: what people and the judge say of the labelled items, at least one of them yes and one no; `unlabelled`: the judge's
-/// verdicts on the others, at least one. Unlike a [`PredictionPoweredMean`](super::PredictionPoweredMean) it does not need labelled items that
-/// are drawn as the others are: as many of either kind as you like, as long as the judge's error rates are the same there. Where the labels are such
-/// a draw, the prediction-powered mean uses them better.
+/// `labels`, `verdicts`: what people and the judge say of the labelled items, at least one of them yes and one no; `unlabelled`: the
+/// judge's verdicts on the others, at least one. Unlike a [`PredictionPoweredMean`](super::PredictionPoweredMean) it does not need labelled
+/// items that are drawn as the others are: as many of either kind as you like, as long as the judge's error rates are the same there. Where
+/// the labels are such a draw, the prediction-powered mean uses them better.
 ///
 /// The interval is that of Lang and Reiczigel (2014), which counts the errors of all three shares and stays within [0, 1]. In simulations
-/// (`tests/corrected_proportion.rs`: true share .3, sensitivity .9, specificity .8, 1,000 unlabelled items) a nominal 95 % covered in 95 % with 100 labels and
-/// with 1,000, half of them of either kind. There is no standard error that goes with it, and no test.
+/// (`tests/it/corrected_proportion.rs`: true share .3, sensitivity .9, specificity .8, 1,000 unlabelled items) a nominal 95 % covered in 95
+/// % with 100 labels and with 1,000, half of them of either kind. There is no standard error that goes with it, and no test.
 ///
 /// # Errors
 ///
-/// [`Error::LengthMismatch`], [`Error::TooFewItems`] for no unlabelled item; [`Error::Undefined`] where no label is yes or none is no, and where
-/// sensitivity + specificity ≤ 1: such a judge says yes to what is no at least as often as to what is yes, and its verdicts tell nothing of the share.
+/// [`Error::LengthMismatch`], [`Error::TooFewItems`] for no unlabelled item; [`Error::Undefined`] where no label is yes or none is no, and
+/// where sensitivity + specificity ≤ 1: such a judge says yes to what is no at least as often as to what is yes, and its verdicts tell
+/// nothing of the share.
 ///
 /// ```
 /// use judge_metrics::means::corrected_proportion;

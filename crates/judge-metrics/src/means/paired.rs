@@ -20,6 +20,7 @@ use crate::{Error, Estimate};
 /// assert!((difference.p_value()? - 0.091_721_1).abs() < 1e-6);
 /// # Ok::<(), judge_metrics::Error>(())
 /// ```
+#[doc(alias = "ttest_rel")]
 pub fn paired_difference(first: &[f64], second: &[f64]) -> Result<Estimate, Error> {
     paired_difference_of(("first", first), ("second", second))
 }

@@ -2,7 +2,7 @@
 
 use super::sample::{EQUAL_ITEMS, mean_of, root_mean_square};
 use crate::estimate::{Spread, UNBOUNDED};
-use crate::number::in_range;
+use crate::input::in_range;
 use crate::sum::sum;
 use crate::{Error, Estimate};
 

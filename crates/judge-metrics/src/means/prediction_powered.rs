@@ -6,8 +6,7 @@ pub use stratified::{StratifiedPoweredMean, Stratum, StratumWeights};
 
 use super::parts::{Part, sum_of_parts};
 use super::sample::{EQUAL_ITEMS, mean_of};
-use crate::input::{check_finite, check_lengths, check_varies};
-use crate::number::in_range;
+use crate::input::{check_finite, check_lengths, check_varies, in_range};
 use crate::sum::{dot, sum};
 use crate::{Error, Estimate};
 
@@ -29,10 +28,11 @@ pub enum Tuning {
 /// far the judge is off where people looked (Angelopoulos, Bates, Fannjiang, Jordan and Zrnic, Science 2023; λ after
 /// Angelopoulos, Duchi and Zrnic, PPI++, 2023). Unbiased for fixed λ however wrong the judge is.
 ///
-/// Estimate and λ of [`estimate`](Self::estimate) are those of `ppi_py.ppi_mean_pointestimate` with `lam=None` or `lam=λ`. The interval is not
-/// `ppi_py`'s, which is normal with deviations by n and too narrow in small samples (88 % instead of 95 % with 10 labels): it is Welch's for
-/// the two means, with deviations by n − 1 and Student's quantiles (`scipy.stats.ttest_ind(equal_var=False)` at the same λ). Of normal scores
-/// of correlation 0.8 a nominal 95 % came out as 94 % with 20 labels and 95 % with 50, 100 and 1,000 (the example `coverage`).
+/// Estimate and λ of [`estimate`](Self::estimate) are those of `ppi_py.ppi_mean_pointestimate` with `lam=None` or `lam=λ`. The interval is
+/// not `ppi_py`'s, which is normal with deviations by n and too narrow in small samples (88 % instead of 95 % with 10 labels): it is
+/// Welch's for the two means, with deviations by n − 1 and Student's quantiles (`scipy.stats.ttest_ind(equal_var=False)` at the same λ). Of
+/// normal scores of correlation 0.8 a nominal 95 % came out as 94 % with 20 labels and 95 % with 50, 100 and 1,000 (the example
+/// `coverage`).
 ///
 /// The labelled items must be a random draw from the same population as the unlabelled ones, and the judge must not
 /// have learnt from them. Items are taken as independent, but for [`clustered`](Self::clustered) ones; the labels may be a larger share of
@@ -58,8 +58,8 @@ pub struct PredictionPoweredMean {
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct PoweredMean {
-    /// The prediction-powered mean, in the unit of the labels; `n` counts labelled and unlabelled items. The p-value is that of a mean of 0.
-    /// Without interval where no variance is left.
+    /// The prediction-powered mean, in the unit of the labels; `n` counts labelled and unlabelled items. The p-value tests
+    /// a mean of 0. Without interval where no variance is left.
     pub mean: Estimate,
     /// Weight of the judge's scores.
     pub lambda: f64,
@@ -98,12 +98,12 @@ impl PredictionPoweredMean {
         Ok(PoweredMean { mean, lambda, classical, effective_sample_size })
     }
 
-    /// Estimates the mean difference of two systems on the same items, second − first: few items on which people scored the outputs of both,
-    /// many on which the judge did.
+    /// Estimates the mean difference of two systems on the same items, second − first: few items on which people scored the outputs of
+    /// both, many on which the judge did.
     ///
-    /// Each argument has the first system's column and the second's, item by item. It is [`estimate`](Self::estimate) of the differences within
-    /// items, so a bias of the judge that both systems share cancels, and λ is that of differences. For items in clusters give the differences
-    /// to [`clustered`](Self::clustered). `classical` is the mean difference of the labels alone.
+    /// Each argument has the first system's column and the second's, item by item. It is [`estimate`](Self::estimate) of the differences
+    /// within items, so a bias of the judge that both systems share cancels, and λ is that of differences. For items in clusters give the
+    /// differences to [`clustered`](Self::clustered). `classical` is the mean difference of the labels alone.
     ///
     /// # Errors
     ///

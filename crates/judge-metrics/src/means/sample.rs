@@ -1,8 +1,7 @@
 //! The plain mean, from which every average of this crate takes its interval.
 
 use crate::estimate::{Missing, Spread, UNBOUNDED};
-use crate::input::check_finite;
-use crate::number::in_range;
+use crate::input::{check_finite, in_range};
 use crate::sum::{dot, sum};
 use crate::{Error, Estimate, Proportion};
 
@@ -11,9 +10,10 @@ use crate::{Error, Estimate, Proportion};
 /// The standard error is s/√n with s the deviation by n − 1, and the interval Student's with n − 1 degrees of freedom
 /// (`scipy.stats.ttest_1samp(…).confidence_interval`): exact for normal items, and a good approximation for others once n is a few dozen;
 /// skewed items (squared errors, log losses) need more. It is not cut off at the ends of the items' range, which
-/// [`within`](Estimate::within) does; a mean of zeros and ones is better taken as a [`Proportion`](crate::Proportion). A single item does not say how
-/// much items vary and has neither, and equal items have no interval. The p-value is that of a mean of 0 (`scipy.stats.ttest_1samp(…, 0)`). Whatever else of this crate
-/// averages over items, such as an error, a bias or a Brier score, comes with the same interval; of those only differences have a test.
+/// [`within`](Estimate::within) does; a mean of zeros and ones is better taken as a [`Proportion`](crate::Proportion). A single item does
+/// not say how much items vary and has neither, and equal items have no interval. The p-value is that of a mean of 0
+/// (`scipy.stats.ttest_1samp(…, 0)`). Whatever else of this crate averages over items, such as an error, a bias or a Brier score, comes
+/// with the same interval; of those only differences have a test.
 ///
 /// Items are taken as independent; for several responses to one question take [`clustered_mean`](super::clustered_mean).
 ///
@@ -28,6 +28,7 @@ use crate::{Error, Estimate, Proportion};
 /// assert!((interval.low - 1.401_543_5).abs() < 1e-7 && (interval.high - 6.598_456_5).abs() < 1e-7);
 /// # Ok::<(), judge_metrics::Error>(())
 /// ```
+#[doc(alias = "ttest_1samp")]
 pub fn sample_mean(values: &[f64]) -> Result<Estimate, Error> {
     check_finite("values", values)?;
     Ok(mean_of("mean", values)?.tested_against_zero(EQUAL_ITEMS))
@@ -52,7 +53,8 @@ pub(crate) fn mean_of(statistic: &'static str, values: &[f64]) -> Result<Estimat
     Ok(mean.with_error(standard_error, interval))
 }
 
-/// The mean of losses of decisions: where each is 0 or 1 by what it is, as `decisions` says, it is a share, with Wilson's interval; else it is cut off at `range`.
+/// The mean of losses of decisions: where each is 0 or 1 by what it is, as `decisions` says, it is a share, with Wilson's interval; else it
+/// is cut off at `range`.
 pub(crate) fn mean_loss(
     statistic: &'static str,
     losses: &[f64],

@@ -3,17 +3,18 @@ use crate::estimate::{Missing, Spread};
 use crate::input::{check_finite, check_lengths};
 use crate::{Error, Estimate};
 
-/// How well scores tell items with an outcome from items without: `sklearn.metrics.roc_auc_score`, in O(n log n).
+/// AUROC, how well scores tell items with an outcome from items without:
+/// `sklearn.metrics.roc_auc_score`, in O(n log n).
 ///
 /// `outcomes`: the truth per item, at least one of either kind; `scores`: n finite numbers, of which only the order counts.
-/// The area, in [0, 1], is the probability that a positive item scores above a negative one, ties counting half. The standard error is that of
-/// DeLong, DeLong and Clarke-Pearson (1988), computed from mid-ranks (Sun and Xu, 2014), in whole numbers throughout; there is none where only
-/// one item is positive, or only one negative.
+/// The area, in [0, 1], is the probability that a positive item scores above a negative one, ties counting half. The standard error is that
+/// of DeLong, DeLong and Clarke-Pearson (1988), computed from mid-ranks (Sun and Xu, 2014), in whole numbers throughout; there is none
+/// where only one item is positive, or only one negative.
 ///
-/// The interval is on the logit scale (Pepe 2003, section 5.2) and never leaves [0, 1]; where the scores separate the outcomes perfectly, or are all equal, there is
-/// none. In simulations with normal scores and areas of 0.64, 0.80 and 0.95 a nominal 95 % came out between 94.7 % and 97.1 % from ten items of
-/// either kind on, where there was one (with ten and 0.95, in 83 % of runs); DeLong's plain interval, estimate ∓ z · standard error (pROC's
-/// `ci.auc`), between 73 % and 95 %.
+/// The interval is on the logit scale (Pepe 2003, section 5.2) and never leaves [0, 1]; where the scores separate the outcomes perfectly,
+/// or are all equal, there is none. In simulations with normal scores and areas of 0.64, 0.80 and 0.95 a nominal 95 % came out between 94.7
+/// % and 97.1 % from ten items of either kind on, where there was one (with ten and 0.95, in 83 % of runs); DeLong's plain interval,
+/// estimate ∓ z · standard error (pROC's `ci.auc`), between 73 % and 95 %.
 ///
 /// # Errors
 ///
@@ -25,6 +26,7 @@ use crate::{Error, Estimate};
 /// assert_eq!(auroc.estimate, 0.75);
 /// # Ok::<(), judge_metrics::Error>(())
 /// ```
+#[doc(alias = "roc_auc_score")]
 pub fn auroc(outcomes: &[bool], scores: &[f64]) -> Result<Estimate, Error> {
     check_scores("AUROC", outcomes, "scores", scores)?;
     let placements = Placements::new(outcomes, scores);
@@ -36,9 +38,9 @@ pub fn auroc(outcomes: &[bool], scores: &[f64]) -> Result<Estimate, Error> {
     Ok(area.with_error(variance.sqrt(), Spread::Logit))
 }
 
-/// The area of the first scores less that of the second, in [-1, 1], with DeLong's test of two judges that scored the same items: is one area
-/// larger? (pROC's `roc.test(paired = TRUE)`.) The standard error allows for the items in common; the p-value is normal, an approximation for
-/// a few dozen items of either kind, and the interval is estimate ∓ z · standard error.
+/// The area of the first scores less that of the second, in [-1, 1], with DeLong's test of two judges that scored the same items: is one
+/// area larger? (pROC's `roc.test(paired = TRUE)`.) The standard error allows for the items in common; the p-value is normal, an
+/// approximation for a few dozen items of either kind, and the interval is estimate ∓ z · standard error.
 ///
 /// `outcomes`: at least two of either kind; `first`, `second`: n finite numbers each.
 ///

@@ -80,14 +80,15 @@ pub fn precision_recall_curve(outcomes: &[bool], scores: &[f64]) -> Result<Vec<P
 /// (`sklearn.metrics.average_precision_score`).
 ///
 /// In (0, 1]; scores without information get the share of positive items. Input and errors as for
-/// [`precision_recall_curve`], and [`Error::Undefined`] where no outcome is false; it has no standard error in closed form, so that its interval is that of
-/// [`Bootstrap`](crate::resampling::Bootstrap).
+/// [`precision_recall_curve`], and [`Error::Undefined`] where no outcome is false; it has no standard error in closed form, so that its
+/// interval is that of [`Bootstrap`](crate::resampling::Bootstrap).
 ///
 /// ```
 /// let precision = judge_metrics::prediction::average_precision(&[false, false, true, true], &[0.1, 0.4, 0.35, 0.8])?;
 /// assert!((precision.estimate - 0.833_333_3).abs() < 1e-7);
 /// # Ok::<(), judge_metrics::Error>(())
 /// ```
+#[doc(alias = "average_precision_score")]
 pub fn average_precision(outcomes: &[bool], scores: &[f64]) -> Result<Estimate, Error> {
     let curve = precision_recall_curve(outcomes, scores)?;
     if !outcomes.contains(&false) {
@@ -120,7 +121,8 @@ pub struct F1Threshold {
     pub f1: f64,
 }
 
-/// The threshold with the largest F1 of the positive class; of several, the highest. Where it was chosen it flatters itself: judge it on other items.
+/// The threshold with the largest F1 of the positive class; of several, the highest. Where it was chosen it flatters itself: judge it on
+/// other items.
 ///
 /// Input and errors as for [`precision_recall_curve`]. O(n log n).
 ///

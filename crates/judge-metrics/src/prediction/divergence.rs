@@ -57,6 +57,7 @@ pub fn smoothed(p: &[f64], pseudo: f64) -> Result<Vec<f64>, Error> {
 /// assert!((apart - 2f64.ln()).abs() < 1e-15);
 /// # Ok::<(), judge_metrics::Error>(())
 /// ```
+#[doc(alias = "jensenshannon")]
 pub fn jensen_shannon_divergence(p: &[f64], q: &[f64]) -> Result<f64, Error> {
     check_distributions(p, q)?;
     let (p, q) = (normalized(p), normalized(q));
@@ -89,6 +90,7 @@ pub fn total_variation(p: &[f64], q: &[f64]) -> Result<f64, Error> {
 /// assert_eq!(distance, 2.5);
 /// # Ok::<(), judge_metrics::Error>(())
 /// ```
+#[doc(alias = "wasserstein_distance")]
 pub fn earth_movers_distance(p: &[f64], q: &[f64], values: &[f64]) -> Result<f64, Error> {
     check_distributions(p, q)?;
     check_lengths("values", values.len(), "p", p.len())?;
@@ -106,7 +108,7 @@ pub fn earth_movers_distance(p: &[f64], q: &[f64], values: &[f64]) -> Result<f64
             surplus.abs() * (step[1] - step[0])
         })
         .sum();
-    crate::number::in_range("earth mover's distance", moved)
+    crate::input::in_range("earth mover's distance", moved)
 }
 
 /// A distribution whose sum is 1 but for rounding.

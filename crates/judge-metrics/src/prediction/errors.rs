@@ -1,9 +1,8 @@
 use std::cmp::Ordering;
 
 use crate::estimate::{Missing, NOT_NEGATIVE, Spread};
-use crate::input::{check_finite, check_lengths};
+use crate::input::{check_finite, check_lengths, in_range};
 use crate::means::{mean_loss, mean_of, root_mean_square};
-use crate::number::in_range;
 use crate::{Error, Estimate};
 
 /// Mean absolute error, as `sklearn.metrics.mean_absolute_error`.
@@ -65,8 +64,9 @@ pub fn bias_in_words(bias: f64) -> String {
 /// Root mean squared error, as `sklearn.metrics.root_mean_squared_error`.
 ///
 /// Input and errors as for [`mean_absolute_error`]; the squares themselves never overflow. The standard error is that of the mean square by
-/// the delta method, s / (2√n RMSE) with s the deviation of the squares by n − 1. The interval is Student's on the scale of logarithms, where
-/// it held better in simulations than on that of the error or of its square; the heavier the tails of the differences, the more items it takes.
+/// the delta method, s / (2√n RMSE) with s the deviation of the squares by n − 1. The interval is Student's on the scale of logarithms,
+/// where it held better in simulations than on that of the error or of its square; the heavier the tails of the differences, the more items
+/// it takes.
 ///
 /// ```
 /// let error = judge_metrics::prediction::root_mean_squared_error(&[0.0, 5.0], &[3.0, 1.0])?;

@@ -1,8 +1,7 @@
 //! Selective prediction: what is risked by answering only the items that the judge is surest of.
 
 use crate::Error;
-use crate::input::{check_finite, check_lengths};
-use crate::number::in_range;
+use crate::input::{check_finite, check_lengths, in_range};
 use crate::sum::sum;
 
 /// One point of a risk–coverage curve.
@@ -17,14 +16,16 @@ pub struct RiskCoveragePoint {
     pub risk: f64,
 }
 
-/// What is risked at each coverage: one point per distinct confidence, descending, so that coverage rises to 1 (El-Yaniv and Wiener 2010).
+/// The risk–coverage curve of selective prediction: one point per distinct confidence, descending, so that coverage rises to 1 (El-Yaniv
+/// and Wiener 2010).
 ///
-/// `losses`: what the answer to each item costs, n finite numbers: 1 where it is wrong and 0 where it is right, or an absolute error; `confidence`: n finite
-/// numbers, the larger the surer. O(n log n).
+/// `losses`: what the answer to each item costs, n finite numbers: 1 where it is wrong and 0 where it is right, or an absolute error;
+/// `confidence`: n finite numbers, the larger the surer. O(n log n).
 ///
 /// # Errors
 ///
-/// [`Error::LengthMismatch`], [`Error::TooFewItems`], [`Error::NonFinite`]; [`Error::Undefined`] where a sum of losses exceeds the largest finite number.
+/// [`Error::LengthMismatch`], [`Error::TooFewItems`], [`Error::NonFinite`]; [`Error::Undefined`] where a sum of losses exceeds the largest
+/// finite number.
 ///
 /// ```
 /// let curve = judge_metrics::prediction::risk_coverage_curve(&[0.0, 0.0, 1.0, 0.0], &[0.9, 0.8, 0.7, 0.7])?;
@@ -44,8 +45,8 @@ pub fn risk_coverage_curve(losses: &[f64], confidence: &[f64]) -> Result<Vec<Ris
     tied(losses, confidence)?.into_iter().map(point).collect()
 }
 
-/// The area under the risk–coverage curve: the mean of the risks of answering the surest 1, 2, … n items (Geifman, Uziel and El-Yaniv 2019). In the unit
-/// of the losses, smaller is better; confidence without information gets the mean loss.
+/// The area under the risk–coverage curve: the mean of the risks of answering the surest 1, 2, … n items (Geifman, Uziel and El-Yaniv
+/// 2019). In the unit of the losses, smaller is better; confidence without information gets the mean loss.
 ///
 /// Of items of equal confidence any may come first, so each order counts alike. Without ties it is NumPy's
 /// `np.mean(np.cumsum(losses) / np.arange(1, n + 1))`, sorted by falling confidence. Input and errors as for

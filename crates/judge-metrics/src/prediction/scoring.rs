@@ -7,8 +7,8 @@ use crate::{Error, Estimate};
 /// Brier score of probabilities of one event: the mean of (p − y)², in [0, 1] (`sklearn.metrics.brier_score_loss`).
 ///
 /// `outcomes`: whether the event came to be; `probabilities`: what the judge gave it, in [0, 1]. n ≥ 1 each. 0.25 is what a
-/// judge scores who always says one half. The interval is Student's, cut off at 0 and 1; of decisions, all 0 or 1, it is Wilson's, the score being the
-/// share of wrong ones.
+/// judge scores who always says one half. The interval is Student's, cut off at 0 and 1; of decisions, all 0 or 1, it is Wilson's, the
+/// score being the share of wrong ones.
 ///
 /// # Errors
 ///
@@ -19,6 +19,7 @@ use crate::{Error, Estimate};
 /// assert!((score.estimate - 0.037_5).abs() < 1e-15);
 /// # Ok::<(), judge_metrics::Error>(())
 /// ```
+#[doc(alias = "brier_score_loss")]
 pub fn brier_score(outcomes: &[bool], probabilities: &[f64]) -> Result<Estimate, Error> {
     check_forecasts(outcomes, probabilities)?;
     let squares: Vec<f64> =
@@ -71,7 +72,8 @@ pub fn ranked_probability_score<R: AsRef<[f64]>>(observed: &[usize], distributio
     })
 }
 
-/// What a log loss moves probabilities of 0 and 1 by, as `sklearn.metrics.log_loss` does for double precision. All log losses of this project take it.
+/// What a log loss moves probabilities of 0 and 1 by, as `sklearn.metrics.log_loss` does for double precision. All log losses of this
+/// project take it.
 pub const LOG_LOSS_CLIP: f64 = f64::EPSILON;
 
 /// Log loss of probabilities of one event, in nats: the mean of −ln of what was given to what came to be.

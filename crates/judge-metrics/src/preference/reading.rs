@@ -2,7 +2,7 @@
 
 use super::Preference;
 use crate::Error;
-use crate::input::check_finite;
+use crate::input::{check_finite, check_range};
 
 /// A mean this near to ½, or log-odds this near to 0, is a tie: two orders that cancel differ by their rounding alone.
 const TIE: f64 = 1e-12;
@@ -45,9 +45,7 @@ impl PairReading {
     pub fn from_probabilities(first: f64, second: f64, tie: f64) -> Result<Self, Error> {
         for (argument, value) in [("first", first), ("second", second), ("tie", tie)] {
             check_finite(argument, &[value])?;
-            if !(0.0..=1.0).contains(&value) {
-                return Err(Error::OutOfRange { argument, index: None, value, low: 0.0, high: 1.0 });
-            }
+            check_range(argument, None, value, [0.0, 1.0])?;
         }
         let log_odds = if first == second { 0.0 } else { first.ln() - second.ln() };
         Ok(Self { probability: (first + tie / 2.0).min(1.0), log_odds })

@@ -46,7 +46,7 @@ pub struct QuestionAgreement<'a> {
     pub agreed: Proportion,
 }
 
-/// Vote-level agreement, question by question.
+/// Agreement of votes, question by question.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct VoteAgreement<'a> {
     /// One entry for each question that has a vote, in ascending order of the question's text.

@@ -9,12 +9,14 @@ use crate::distribution::normal_quantile;
 use crate::newton::{Cholesky, logistic};
 use crate::resampling::stream::{Purpose, stream};
 
-/// Chooses which items to compare next: those whose comparison is expected to tell most, about which item is the best or about all strengths ([`Goal`]).
+/// Chooses which items to compare next: those whose comparison is expected to tell most, about which item is the best or about all
+/// strengths ([`Goal`]).
 ///
-/// Strengths are those of [`BradleyTerry`] with a normal prior, their posterior taken as normal around its mode. The expected information of a comparison is the mutual information of
-/// its outcome and what is to be learnt, in nats: the entropy of the outcome less its mean entropy when that is known (Lindley, 1956; Houlsby et al., 2011). About the best item it is taken over
-/// 512 draws from the posterior, always the same ones. Comparisons come in rounds in which no item appears twice, the most informative first, of equal ones the one of the lowest
-/// numbers; no two items meet twice, since a judge that draws nothing would repeat itself.
+/// Strengths are those of [`BradleyTerry`] with a normal prior, their posterior taken as normal around its mode. The expected information
+/// of a comparison is the mutual information of its outcome and what is to be learnt, in nats: the entropy of the outcome less its mean
+/// entropy when that is known (Lindley, 1956; Houlsby et al., 2011). About the best item it is taken over 512 draws from the posterior,
+/// always the same ones. Comparisons come in rounds in which no item appears twice, the most informative first, of equal ones the one of
+/// the lowest numbers; no two items meet twice, since a judge that draws nothing would repeat itself.
 ///
 /// ```
 /// use judge_metrics::ranking::{AdaptivePairing, Goal};
@@ -35,7 +37,7 @@ pub struct AdaptivePairing {
     pub goal: Goal,
 }
 
-/// What comparisons are to tell.
+/// What the comparisons are for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Goal {
     /// Which item is the best.
@@ -53,20 +55,21 @@ impl Default for AdaptivePairing {
 }
 
 impl AdaptivePairing {
-    /// 2n comparisons of n items, so that each meets four others on average: all pairs of up to five items, 12 of 15 of six, 32 of 120 of sixteen.
+    /// 2n comparisons of n items, so that each meets four others on average: all pairs of up to five items, 12 of 15 of six, 32 of 120 of
+    /// sixteen.
     #[must_use]
     pub fn of_items(n: usize) -> Self {
         let all = n.saturating_mul(n.saturating_sub(1)) / 2;
         Self { budget: n.saturating_mul(2).min(all), ..Self::default() }
     }
 
-    /// The comparisons of the next round of `n` items, numbered from 0; none when the budget is spent or all have met. `known` has the comparisons so far with the preference for the first
-    /// of both, in [0, 1], or `None` for one without a verdict, which counts as made.
+    /// The comparisons of the next round of `n` items, numbered from 0; none when the budget is spent or all have met. `known` has the
+    /// comparisons so far with the preference for the first of both, in [0, 1], or `None` for one without a verdict, which counts as made.
     ///
     /// # Errors
     ///
-    /// [`Error::OutOfRange`] for a prior that is not above 0 and finite, for an item that is not there, and for a preference; [`Error::SelfComparison`];
-    /// [`Error::NonFinite`]; [`Error::NoConvergence`].
+    /// [`Error::OutOfRange`] for a prior that is not above 0 and finite, for an item that is not there, and for a preference;
+    /// [`Error::SelfComparison`]; [`Error::NonFinite`]; [`Error::NoConvergence`].
     pub fn next(&self, n: usize, known: &[([usize; 2], Option<f64>)]) -> Result<Vec<[usize; 2]>, Error> {
         let (value, high) = (self.prior_precision, f64::MAX);
         if !(value > 0.0 && value.is_finite()) {

@@ -1,6 +1,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::Error;
+use crate::input::{check_amount, check_range};
 use crate::newton::{Cholesky, Likelihood, log_logistic, logistic, maximise};
 use crate::preference::Preference;
 use crate::ranking::{Comparison, FittedBradleyTerry};
@@ -102,17 +103,6 @@ impl Pairs {
     }
 }
 
-/// That a number which came with comparison `index` is in [0, `high`].
-pub(super) fn check_amount(argument: &'static str, index: usize, value: f64, high: f64) -> Result<(), Error> {
-    if !value.is_finite() {
-        Err(Error::NonFinite { argument, index, value })
-    } else if (0.0..=high).contains(&value) {
-        Ok(())
-    } else {
-        Err(Error::OutOfRange { argument, index: Some(index), value, low: 0.0, high })
-    }
-}
-
 /// All names once, in ascending order, and their numbers.
 pub(super) fn numbered<'a>(names: impl Iterator<Item = &'a str>) -> (Vec<&'a str>, BTreeMap<&'a str, usize>) {
     let names: BTreeSet<&str> = names.collect();
@@ -127,8 +117,8 @@ impl BradleyTerry {
     /// [`Error::OutOfRange`] for a prior that is negative or not finite, [`Error::TooFewItems`] for no verdict,
     /// [`Error::SelfComparison`]; without a prior [`Error::Unconnected`] where some items never lost or tied against the others,
     /// or never met them, so that no finite strengths are best (Ford, 1957); [`Error::Undefined`] for [`TieModel::Davidson`] without a
-    /// tie or without anything else; [`Error::NoConvergence`], which [`TieModel::Davidson`] also returns where strengths and ν grow together
-    /// without end, as few verdicts in a circle can make them.
+    /// tie or without anything else; [`Error::NoConvergence`], which [`TieModel::Davidson`] also returns where strengths and ν grow
+    /// together without end, as few verdicts in a circle can make them.
     pub fn fit(&self, comparisons: &[Comparison<'_>]) -> Result<FittedBradleyTerry, Error> {
         let (names, number) = numbered(comparisons.iter().flat_map(|comparison| comparison.items));
         let mut pairs = Pairs::default();
@@ -145,13 +135,15 @@ impl BradleyTerry {
         self.fit_pairs(names.into_iter().map(str::to_owned).collect(), &pairs.0, comparisons.len())
     }
 
-    /// Fits strengths of `n` items, numbered from 0 and named by their numbers, to preferences for the first of two that are probabilities, in [0, 1] with ties at one half: those of a
-    /// judge that reads logits, or the mean of both orders of a pair. Each counts as one game that is divided between the two, as a tie that is half a win for each is; there are no
-    /// ties besides, so [`TieModel::Davidson`] is undefined.
+    /// Fits strengths of `n` items, numbered from 0 and named by their numbers, to preferences for the first of two that are probabilities,
+    /// in [0, 1] with ties at one half: those of a judge that reads logits, or the mean of both orders of a pair. Each counts as one game
+    /// that is divided between the two, as a tie that is half a win for each is; there are no ties besides, so [`TieModel::Davidson`] is
+    /// undefined.
     ///
     /// # Errors
     ///
-    /// As [`fit`](Self::fit); [`Error::NonFinite`] and [`Error::OutOfRange`] for a preference; [`Error::OutOfRange`] for an item that is not there.
+    /// As [`fit`](Self::fit); [`Error::NonFinite`] and [`Error::OutOfRange`] for a preference; [`Error::OutOfRange`] for an item that is
+    /// not there.
     pub fn fit_soft(&self, n: usize, comparisons: &[([usize; 2], f64)]) -> Result<FittedBradleyTerry, Error> {
         let pairs = Pairs::soft(n, comparisons)?;
         self.fit_pairs((0..n).map(|item| item.to_string()).collect(), &pairs.0, comparisons.len())
@@ -195,10 +187,7 @@ impl BradleyTerry {
         pairs: &BTreeMap<[usize; 2], Pair>,
         n_comparisons: usize,
     ) -> Result<(), Error> {
-        if !(self.prior_precision >= 0.0 && self.prior_precision.is_finite()) {
-            let (value, low, high) = (self.prior_precision, 0.0, f64::MAX);
-            return Err(Error::OutOfRange { argument: "prior_precision", index: None, value, low, high });
-        }
+        check_range("prior_precision", None, self.prior_precision, [0.0, f64::MAX])?;
         if names.is_empty() || (n_comparisons == 0 && self.prior_precision == 0.0) {
             return Err(Error::TooFewItems { required: 1, found: 0 });
         }
@@ -258,8 +247,8 @@ impl BradleyTerry {
         at
     }
 
-    /// The maximum of a likelihood of m strengths and n parameters in all, the likelihood there, and the inverse of the information, in which what all
-    /// strengths have in common is held by 1/m in every cell.
+    /// The maximum of a likelihood of m strengths and n parameters in all, the likelihood there, and the inverse of the information, in
+    /// which what all strengths have in common is held by 1/m in every cell.
     pub(super) fn maximum(
         &self,
         m: usize,
@@ -268,8 +257,8 @@ impl BradleyTerry {
     ) -> Result<(Vec<f64>, Likelihood, Vec<f64>), Error> {
         let failed = || Error::NoConvergence { statistic: "the Bradley-Terry model", iterations: 200 };
         let (x, at) = maximise(n, at).ok_or_else(failed)?;
-        // Only differences are known. Where there is a prior the common part is held here, since a small prior alone would leave a matrix that
-        // cannot be inverted well.
+        // Only differences are known. Where there is a prior the common part is held here, since a small prior alone would leave a matrix
+        // that cannot be inverted well.
         let mut information = at.information.clone();
         if self.prior_precision != 0.0 {
             (0..m * m).for_each(|cell| information[cell / m * n + cell % m] += 1.0 / m as f64);

@@ -10,7 +10,8 @@ use crate::{Error, Estimate};
 ///
 /// Standard errors are those of the observed information, which takes verdicts as independent, and intervals are normal; games that come in
 /// clusters have the standard errors of cluster sums, and Student's intervals with one degree of freedom less than clusters. Half wins
-/// understate how much ties say, and probabilities of a judge how much it says, so that intervals from the information are then a little too wide.
+/// understate how much ties say, and probabilities of a judge how much it says, so that intervals from the information are then a little
+/// too wide.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FittedBradleyTerry {
     pub(super) items: Vec<String>,
@@ -72,8 +73,8 @@ impl FittedBradleyTerry {
         self.estimate("a difference of Bradley-Terry strengths", difference, variance)
     }
 
-    /// What one unit of each covariate adds to the log-odds of the first item, in the order of the games' covariates, with Wald's p-values. Empty
-    /// without covariates.
+    /// What one unit of each covariate adds to the log-odds of the first item, in the order of the games' covariates, with Wald's p-values.
+    /// Empty without covariates.
     ///
     /// # Errors
     ///

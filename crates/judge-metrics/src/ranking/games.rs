@@ -1,13 +1,14 @@
 //! Bradley–Terry strengths of single comparisons with weights, probabilities, covariates and clusters.
 //!
-//! Without covariates and clusters, comparisons of a pair of items add up, and `bradley_terry.rs` is enough; here each comparison keeps what came with it.
+//! Without covariates and clusters, comparisons of a pair of items add up, and `bradley_terry.rs` is enough; here each comparison keeps
+//! what came with it.
 
-use super::bradley_terry::{Pairs, check_amount, numbered, of_sum_zero};
+use super::bradley_terry::{Pairs, numbered, of_sum_zero};
 use crate::Error;
-use crate::input::{check_finite, check_lengths};
+use crate::groups::clusters;
+use crate::input::{check_amount, check_finite, check_lengths};
 use crate::newton::{Likelihood, log_logistic, logistic};
 use crate::ranking::{BradleyTerry, Comparison, FittedBradleyTerry, TieModel};
-use crate::resampling::clusters;
 
 /// A comparison and what may come with it: how much it counts, what else may have decided it, and what it shares with others.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -18,11 +19,11 @@ pub struct Game<'a> {
     pub preference: f64,
     /// How many games it counts as, at least 0.
     pub weight: f64,
-    /// What differs besides the items, `items[0]` less `items[1]`, such as the logarithm of length or a count of headings; all games have as
-    /// many. In any unit, but near 1 in size is best.
+    /// What differs besides the items, `items[0]` less `items[1]`, such as the logarithm of length or a count of headings; all games have
+    /// as many. In any unit, but near 1 in size is best.
     pub covariates: &'a [f64],
-    /// Games of one cluster, such as those on one question, may depend on each other in any way. A game without one is a cluster of its own,
-    /// where others have clusters.
+    /// Games of one cluster, such as those on one question, may depend on each other in any way. A game without one is a cluster of its
+    /// own, where others have clusters.
     pub cluster: Option<&'a str>,
 }
 
@@ -37,17 +38,17 @@ impl<'a> From<Comparison<'a>> for Game<'a> {
 impl BradleyTerry {
     /// Fits strengths and coefficients to games: the log-odds of the first item are θ_i − θ_j + β·x (arenas call it style control).
     ///
-    /// Where no game names a cluster, standard errors come from the observed information, which is right for verdicts that are independent and
-    /// weights that count repetitions. Where some do, they come from cluster sums of scores, times G / (G − 1) for G clusters (Liang and Zeger,
-    /// 1986; `GLM(…, Binomial()).fit(cov_type="cluster")` of statsmodels but for that factor), which allows for any dependence within clusters
-    /// and for probabilities and weights of any kind. The prior is on strengths alone. Preferences leave no ties, so
+    /// Where no game names a cluster, standard errors come from the observed information, which is right for verdicts that are independent
+    /// and weights that count repetitions. Where some do, they come from cluster sums of scores, times G / (G − 1) for G clusters (Liang
+    /// and Zeger, 1986; `GLM(…, Binomial()).fit(cov_type="cluster")` of statsmodels but for that factor), which allows for any dependence
+    /// within clusters and for probabilities and weights of any kind. The prior is on strengths alone. Preferences leave no ties, so
     /// [`TieModel::Davidson`] is undefined.
     ///
     /// # Errors
     ///
-    /// As [`fit`](Self::fit); [`Error::OutOfRange`] and [`Error::NonFinite`] for a preference or a weight, [`Error::InRow`] around what is wrong
-    /// with covariates; [`Error::TooFewItems`] for one cluster; [`Error::NoConvergence`] also for covariates that are linear functions of the
-    /// items and of each other, or that decide every game.
+    /// As [`fit`](Self::fit); [`Error::OutOfRange`] and [`Error::NonFinite`] for a preference or a weight, [`Error::InRow`] around what is
+    /// wrong with covariates; [`Error::TooFewItems`] for one cluster; [`Error::NoConvergence`] also for covariates that are linear
+    /// functions of the items and of each other, or that decide every game.
     ///
     /// ```
     /// use judge_metrics::ranking::{BradleyTerry, Game};

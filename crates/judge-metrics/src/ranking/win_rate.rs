@@ -6,7 +6,7 @@ use crate::preference::Preference;
 use crate::ranking::Comparison;
 use crate::{Error, Interval, Proportion};
 
-/// How one item fared against the others.
+/// Wins, losses and ties of one item.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct WinRecord {
@@ -18,7 +18,7 @@ pub struct WinRecord {
     pub losses: usize,
 }
 
-/// What a tie is worth.
+/// How much of a win a tie counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TieCredit {
     /// Half a win: MT-bench's adjusted win rate, AlpacaEval's, arenas'.

@@ -1,6 +1,5 @@
-use std::collections::BTreeMap;
-
 use crate::distribution::{normal_cdf, normal_quantile, normal_two_sided_quantile};
+use crate::groups::clusters;
 use crate::input::{check_level, check_paired};
 use crate::resampling::stream::{Purpose, below, parallel, stream};
 use crate::sum::sum;
@@ -20,8 +19,8 @@ use crate::{Error, Interval};
 /// The interval is [undefined](Error::is_undefined) where resamples do not show the statistic's spread:
 ///
 /// - with fewer than six rows, or clusters: of five there are but 126 different resamples, whose outermost fortieth is one or two of them;
-/// - where the statistic is undefined on more than (1 − level)/2 of the resamples: on which side of the others they belong is not known, and they could
-///   be all of a tail;
+/// - where the statistic is undefined on more than (1 − level)/2 of the resamples: on which side of the others they belong is not known,
+///   and they could be all of a tail;
 /// - where the resamples within the interval are all equal: an interval of no width would look like certainty.
 ///
 /// (SciPy refuses fewer than two observations, and gives NaN where one resample is undefined.)
@@ -31,8 +30,10 @@ use crate::{Error, Interval};
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Bootstrap {
     /// Number of resamples, at least 1.
+    #[doc(alias = "n_resamples")]
     pub resamples: usize,
     /// Nominal coverage of the interval, in (0, 1).
+    #[doc(alias = "confidence_level")]
     pub level: f64,
     /// Chooses the resamples.
     pub seed: u64,
@@ -87,11 +88,10 @@ impl Bootstrap {
     /// # Errors
     ///
     /// [`Error::NoResamples`], [`Error::LevelOutOfRange`], [`Error::TooFewItems`] for n = 0, [`Error::NonFiniteStatistic`],
-    /// and whatever `statistic` returns; [`Error::UndefinedResamples`] where it is undefined on too many; [`Error::Undefined`] for n < 6, where resamples
-    /// do not differ, and if an end is too large for an `f64`.
-    /// BCa is undefined too if the bias correction is infinite, because the estimate lies beyond all resamples, if no row left out changes
-    /// the statistic, and if the correction turns an end round, as a level near 1 can (1 ≤ a(z₀ + z), where SciPy returns an interval that
-    /// need not hold the estimate).
+    /// and whatever `statistic` returns; [`Error::UndefinedResamples`] where it is undefined on too many; [`Error::Undefined`] for n < 6,
+    /// where resamples do not differ, and if an end is too large for an `f64`. BCa is undefined too if the bias correction is infinite,
+    /// because the estimate lies beyond all resamples, if no row left out changes the statistic, and if the correction turns an end round,
+    /// as a level near 1 can (1 ≤ a(z₀ + z), where SciPy returns an interval that need not hold the estimate).
     ///
     /// ```
     /// use judge_metrics::{Error, resampling::{Bootstrap, RankedPair}};
@@ -116,9 +116,9 @@ impl Bootstrap {
     /// The same where rows come in clusters, such as all answers to one question: whole clusters are drawn, as many as there are, and
     /// their rows come together. `groups[i]` says which cluster row i belongs to.
     ///
-    /// Clusters are numbered in the order of their first rows; resample b consists of the clusters [`rows`](Self::rows)`(clusters, b)`, each
-    /// one's rows in their order. The jackknife of BCa leaves out whole clusters. With few clusters, below about 30, any such
-    /// interval is too narrow.
+    /// Clusters are numbered in the order of their first rows; resample b consists of the clusters [`rows`](Self::rows)`(clusters, b)`,
+    /// each one's rows in their order. The jackknife of BCa leaves out whole clusters. With few clusters, below about 30, any such interval
+    /// is too narrow.
     ///
     /// # Errors
     ///
@@ -180,8 +180,8 @@ impl Bootstrap {
         rows.extend((0..n).map(|_| below(&mut stream, n)));
     }
 
-    /// A unit is what is drawn: a row or a cluster. `only_one` is the reason given where there is one of them. `estimate` is the statistic of the data in the order given, which need not be that of
-    /// the clusters.
+    /// A unit is what is drawn: a row or a cluster. `only_one` is the reason given where there is one of them. `estimate` is the statistic
+    /// of the data in the order given, which need not be that of the clusters.
     fn of_units<S>(
         &self,
         n: usize,
@@ -266,20 +266,6 @@ impl Bootstrap {
             undefined,
         })
     }
-}
-
-/// Indices of the rows of each group, groups in the order of their first rows.
-pub(crate) fn clusters<G: Ord>(groups: &[G]) -> Vec<Vec<usize>> {
-    let mut known: BTreeMap<&G, usize> = BTreeMap::new();
-    let mut clusters: Vec<Vec<usize>> = Vec::new();
-    for (row, group) in groups.iter().enumerate() {
-        let cluster = *known.entry(group).or_insert(clusters.len());
-        if cluster == clusters.len() {
-            clusters.push(Vec::new());
-        }
-        clusters[cluster].push(row);
-    }
-    clusters
 }
 
 fn none(reason: &'static str) -> Error {

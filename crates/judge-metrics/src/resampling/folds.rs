@@ -2,14 +2,11 @@
 
 use super::stream::{Purpose, below, stream};
 use crate::Error;
+use crate::input::check_range;
 
 /// At least two folds are asked for.
 pub(crate) fn check_folds(folds: usize) -> Result<(), Error> {
-    if folds >= 2 {
-        return Ok(());
-    }
-    let (value, high) = (folds as f64, usize::MAX as f64);
-    Err(Error::OutOfRange { argument: "folds", index: None, value, low: 2.0, high })
+    check_range("folds", None, folds as f64, [2.0, usize::MAX as f64])
 }
 
 /// The fold of each of n rows: sizes differ by one at most. With as many folds as rows, or more, each row is a fold.

@@ -3,8 +3,8 @@ use rand_chacha::rand_core::Rng;
 
 use crate::Error;
 use crate::correlation::average_ranks;
+use crate::groups::clusters;
 use crate::input::{check_finite, check_lengths, check_paired};
-use crate::resampling::bootstrap::clusters;
 use crate::resampling::stream::{Purpose, below, parallel, stream};
 
 /// Permutation tests: how often chance alone gives a statistic as extreme as the one seen, if the labels that are exchanged mean
@@ -19,6 +19,7 @@ use crate::resampling::stream::{Purpose, below, parallel, stream};
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PermutationTest {
     /// Number of permutations, at least 1.
+    #[doc(alias = "n_resamples")]
     pub permutations: usize,
     /// Chooses them.
     pub seed: u64,
@@ -63,8 +64,9 @@ impl PermutationTest {
     /// Two judges on the same items: within each item it is a coin's toss which is which. The statistic gets both columns, such as
     /// two judges' errors.
     ///
-    /// What is exchanged must be exchangeable if the judges are equally good, scale included. For correlations with people that is not so where judges use different scales, or one scale differently: a column
-    /// of scores from 1 to 5 and from 0 to 100 in turns correlates with nothing. [`paired_ranks`](Self::paired_ranks) exchanges ranks.
+    /// What is exchanged must be exchangeable if the judges are equally good, scale included. For correlations with people that is not so
+    /// where judges use different scales, or one scale differently: a column of scores from 1 to 5 and from 0 to 100 in turns correlates
+    /// with nothing. [`paired_ranks`](Self::paired_ranks) exchanges ranks.
     ///
     /// # Errors
     ///
@@ -83,6 +85,8 @@ impl PermutationTest {
     /// assert_eq!(test.p_value, 0.15625);
     /// # Ok::<(), judge_metrics::Error>(())
     /// ```
+    #[doc(alias = "samples")]
+    #[doc(alias = "permutation_test")]
     pub fn paired<S>(&self, x: &[f64], y: &[f64], statistic: S) -> Result<PermutationResult, Error>
     where
         S: Fn(&[f64], &[f64]) -> Result<f64, Error> + Sync,
@@ -91,7 +95,8 @@ impl PermutationTest {
         self.clustered(x, y, &items, statistic)
     }
 
-    /// Two judges on the same items whose scales may differ: each judge's numbers become their average ranks first, and ranks are exchanged within items. For correlations with people (Deutsch, Dror and Roth, 2021, who standardise).
+    /// Two judges on the same items whose scales may differ: each judge's numbers become their average ranks first, and ranks are exchanged
+    /// within items. For correlations with people (Deutsch, Dror and Roth, 2021, who standardise).
     ///
     /// # Errors
     ///
@@ -164,6 +169,7 @@ impl PermutationTest {
     /// # Errors
     ///
     /// [`Error::TooFewItems`] for an empty group, and those of [`paired`](Self::paired).
+    #[doc(alias = "permutation_test")]
     pub fn independent<S>(&self, x: &[f64], y: &[f64], statistic: S) -> Result<PermutationResult, Error>
     where
         S: Fn(&[f64], &[f64]) -> Result<f64, Error> + Sync,
@@ -194,6 +200,8 @@ impl PermutationTest {
     /// # Errors
     ///
     /// Those of [`paired`](Self::paired).
+    #[doc(alias = "pairings")]
+    #[doc(alias = "permutation_test")]
     pub fn pairing<S>(&self, x: &[f64], y: &[f64], statistic: S) -> Result<PermutationResult, Error>
     where
         S: Fn(&[f64], &[f64]) -> Result<f64, Error> + Sync,

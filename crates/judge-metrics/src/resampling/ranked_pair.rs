@@ -21,8 +21,8 @@ impl RankedPair {
     ///
     /// # Errors
     ///
-    /// [`Error::LengthMismatch`], [`Error::TooFewItems`], [`Error::TooManyItems`], [`Error::NonFinite`]; [`Error::Constant`] where all of `x`
-    /// or all of `y` is one value.
+    /// [`Error::LengthMismatch`], [`Error::TooFewItems`], [`Error::TooManyItems`], [`Error::NonFinite`]; [`Error::Constant`] where all of
+    /// `x` or all of `y` is one value.
     pub fn new(x: &[f64], y: &[f64]) -> Result<Self, Error> {
         check_paired(x, y, 2)?;
         check_varies("x", x)?;

@@ -1,9 +1,11 @@
 use crate::Error;
-use crate::resampling::bootstrap::{acceleration_of, clusters, finite, without_each};
+use crate::groups::clusters;
+use crate::resampling::bootstrap::{acceleration_of, finite, without_each};
 use crate::resampling::stream::parallel;
 use crate::resampling::{Bootstrap, BootstrapInterval, BootstrapMethod};
 
-/// What the rows of each resample come to, such as a table of counts: several statistics follow from it, and rows are drawn and counted once for all of them.
+/// What the rows of each resample come to, such as a table of counts: several statistics follow from it, and rows are drawn and counted
+/// once for all of them.
 ///
 /// [`interval`](Self::interval) has the same bits as [`Bootstrap::interval`] of a statistic that makes the summary of its rows first.
 pub(crate) struct Summaries<T> {

@@ -1,50 +1,65 @@
 //! What predicts labels without reading the model, scored on held-out rows with an interval.
 //!
-//! A score is that of all splits' tested rows together, not the mean of splits: questions recur over splits, and the bootstrap must draw a question
-//! with all of its rows. Intervals are percentile ones over resampled questions; the gain over the majority is computed on the same resamples,
-//! so that what both have in common cancels. What the baselines see is in `surface` and `tfidf`.
+//! A score is that of all splits' tested rows together, not the mean of splits: questions recur over splits, and the bootstrap must draw a
+//! question with all of its rows. Intervals are percentile ones over resampled questions; the gain over the majority is computed on the
+//! same resamples, so that what both have in common cancels. What the baselines see is in `surface` and `tfidf`.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 use judge_metrics::Interval;
+use judge_metrics::comparison::Reported;
 use judge_metrics::resampling::Bootstrap;
-use serde::{Deserialize, Serialize};
+use serde::{Serialize, Serializer};
 
-use crate::artefacts::LabelledTexts;
 use crate::cross_validation::{in_each_split, in_parallel, select};
 use crate::{
     Error, Estimator, FittedEstimator, LogisticRegression, Pipeline, Scoring, Split, StandardScaler, TfidfVectorizer,
     surface_features,
 };
 
-/// Something that predicts labels without meaning, and how well.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+/// Labelled responses: one entry per row in each list.
+///
+/// Nothing is copied; [`ArtefactCheck::report`](super::ArtefactCheck::report) checks that the lists are equally long.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct LabelledTexts<'a> {
+    /// The label of each row.
+    pub labels: &'a [i64],
+    /// What was asked; empty where that is not known, and then not shared with any other row.
+    pub questions: &'a [String],
+    /// What was answered.
+    pub responses: &'a [String],
+    /// Where a row comes from (file, annotator, generator), if that is known.
+    pub sources: Option<&'a [String]>,
+}
+
+/// A baseline that predicts labels without understanding the text, and its score.
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Baseline {
     /// Its name.
     /// One of `surface`, `tfidf` and `source`.
     pub name: String,
     /// Its score.
-    pub score: BaselineScore,
+    #[serde(serialize_with = "with_level")]
+    pub score: Reported,
     /// Its score less that of the majority, with the interval of the difference over the same resamples.
     /// In the unit of the scoring.
-    pub gain: BaselineScore,
+    #[serde(serialize_with = "with_level")]
+    pub gain: Reported,
     /// Whether the whole interval of the gain is above 0: the label is then explained in part by what this baseline sees.
     /// Never where there is no interval. A baseline that explains nothing may still be right on many rows: the majority is.
     pub explains: bool,
 }
 
-/// A score and its bootstrap interval: in JSON `estimate`, and beside it `low`, `high` and `level` where there is one.
-///
-/// A score at the level of the bootstrap, and in the unit of the [`Scoring`]; errors are negated there, so more is always
-/// better.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-pub struct BaselineScore {
-    /// On the rows as they are.
-    pub estimate: f64,
-    /// Where it lies over the resamples; `None` where all rows are about one question, so that there is nothing to draw.
-    #[serde(flatten)]
-    pub interval: Option<Interval>,
+/// Writes a score as `estimate`, with `low`, `high` and `level` beside it where there is an interval.
+pub(super) fn with_level<S: Serializer>(score: &Reported, serializer: S) -> Result<S::Ok, S::Error> {
+    #[derive(Serialize)]
+    struct Score {
+        estimate: f64,
+        #[serde(flatten)]
+        interval: Option<Interval>,
+    }
+    Score { estimate: score.estimate, interval: score.interval }.serialize(serializer)
 }
 
 /// The rows tested on, those of all splits one after another; predictions are listed alike.
@@ -165,14 +180,14 @@ impl<'a> Tested<'a> {
         Ok(Baseline {
             name: name.to_owned(),
             score: self.score(predicted)?,
-            gain,
             explains: gain.interval.is_some_and(|interval| interval.low > 0.0),
+            gain,
         })
     }
 
     /// The score of predictions, one for each row tested on, with its interval.
     /// Scores are those of resampled labels and predictions; no baseline is fitted again for the interval.
-    pub(super) fn score(&self, predicted: &[i64]) -> Result<BaselineScore, Error> {
+    pub(super) fn score(&self, predicted: &[i64]) -> Result<Reported, Error> {
         self.over_questions(|truth, rows| self.scoring.statistic(truth, &select(predicted, rows).into()))
     }
 
@@ -183,14 +198,17 @@ impl<'a> Tested<'a> {
     fn over_questions(
         &self,
         statistic: impl Fn(&[i64], &[usize]) -> Result<f64, judge_metrics::Error> + Sync,
-    ) -> Result<BaselineScore, Error> {
+    ) -> Result<Reported, Error> {
         let of = |rows: &[usize]| statistic(&select(&self.truth, rows), rows);
         match self.bootstrap.clustered(&self.drawn, of) {
-            Ok(result) => Ok(BaselineScore { estimate: result.estimate, interval: Some(result.interval) }),
+            Ok(found) => {
+                let (estimate, interval) = (found.estimate, Some(found.interval));
+                Ok(Reported { estimate, interval, p: None, method: "bootstrap of questions".to_owned() })
+            }
             // Too few questions, or resamples that do not show how much it varies.
             Err(error) if error.is_undefined() => {
                 let all: Vec<usize> = (0..self.truth.len()).collect();
-                Ok(BaselineScore { estimate: of(&all)?, interval: None })
+                Ok(Reported { estimate: of(&all)?, interval: None, p: None, method: format!("no interval: {error}") })
             }
             Err(error) => Err(error.into()),
         }

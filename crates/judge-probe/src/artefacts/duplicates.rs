@@ -1,4 +1,5 @@
-//! Texts that are both learnt from and tested on. Equality is that of words but for case and white space; near-duplicates are not looked for.
+//! Texts that are both learnt from and tested on. Equality is that of words but for case and white space; near-duplicates are not looked
+//! for.
 //!
 //! It owns the comparison of texts across a split. Duplicates within one side are not its concern, nor whether labels of equal
 //! texts agree in general.
@@ -9,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::Split;
 
-/// Rows tested on whose text, but for case and white space, has been learnt from in the same split.
+/// Test rows whose text, ignoring case and white space, also occurs in the training rows of the same split.
 ///
 /// A baseline can be right about these by heart. Where many have another label than their duplicate, people disagreed or rows
 /// were mixed up.
@@ -24,7 +25,7 @@ pub struct Duplicates {
     pub n_same_label: usize,
 }
 
-/// A row tested on and one learnt from with the same text.
+/// A test row and a training row with the same text.
 /// Rows are positions among all, from 0.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Duplicate {

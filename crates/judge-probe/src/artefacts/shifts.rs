@@ -13,14 +13,15 @@ use crate::tfidf::words;
 
 /// Whether responses have slipped by a row against their questions, as they do where one of two lists loses an item and the rest moves up.
 ///
-/// A response is held against its own question and against the one beside it, by the share of the question's words that it has; one whose question
-/// is unknown, empty that is, is no closer to any other. It shows only in
-/// rows that stand as they did where they were put together, and neighbours about the same thing may look alike: see the rows themselves.
+/// A response is held against its own question and against the one beside it, by the share of the question's words that it has; one whose
+/// question is unknown, empty that is, is no closer to any other. It shows only in rows that stand as they did where they were put
+/// together, and neighbours about the same thing may look alike: see the rows themselves.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Shift {
     /// Whose question it is that responses are held against.
     pub neighbour: Neighbour,
-    /// Rows whose response has a greater share of the words of that question than of its own, ascending. After a slip they are many in a row.
+    /// Rows whose response has a greater share of the words of that question than of its own, ascending. After a slip they are many in a
+    /// row.
     pub closer: Vec<usize>,
     /// By how much greater, 0 for all other rows; the mean over rows with such a neighbour, in [0, 1].
     /// That is the mean over rows i of max(0, share(qᵢ₋₁, rᵢ) − share(qᵢ, rᵢ)), with i + 1 for the neighbour after.
@@ -42,8 +43,8 @@ pub enum Neighbour {
 }
 
 impl Shift {
-    /// For both neighbours, the one before first, among all rows as they are listed; none for a single row. The alternative of `test` is always
-    /// the greater.
+    /// For both neighbours, the one before first, among all rows as they are listed; none for a single row. The alternative of `test` is
+    /// always the greater.
     ///
     /// Each permutation costs a look at the distinct words of every question: n · words · permutations in all, with no table of
     /// n² shares.

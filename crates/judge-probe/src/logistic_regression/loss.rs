@@ -1,4 +1,5 @@
-//! The logistic loss over logits `[n_columns, n_rows]`: of two classes one for each row, that of the second against the first; else one a class.
+//! The logistic loss over logits `[n_columns, n_rows]`: of two classes one for each row, that of the second against the first; else one a
+//! class.
 //!
 //! It knows nothing of features, coefficients or the penalty, which are `newton`'s. Logits stand one column a row, so
 //! that what one row needs is contiguous; faer keeps matrices by columns.
@@ -49,8 +50,8 @@ impl Loss<'_> {
         self.class_of_row.iter().zip(&self.weights).enumerate().map(of_row).sum()
     }
 
-    /// Gradient and curvatures at these logits. A probability's complement is computed as such and not as 1 − p, so that gradients of rows that
-    /// are all but certain keep their digits.
+    /// Gradient and curvatures at these logits. A probability's complement is computed as such and not as 1 − p, so that gradients of rows
+    /// that are all but certain keep their digits.
     ///
     /// O(n_rows n_columns), and one exponential for each logit or two.
     pub(super) fn expand(&self, logits: &Mat<f64>) -> Expansion {

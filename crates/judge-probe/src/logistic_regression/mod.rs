@@ -17,11 +17,11 @@ use loss::Loss;
 use newton::{Objective, Preconditioner};
 use points::Features;
 
-/// Logistic regression with an L2 penalty, as `sklearn.linear_model.LogisticRegression`: of two classes a sigmoid of one linear function, of
-/// more a softmax of one a class.
+/// Logistic regression with an L2 penalty, as `sklearn.linear_model.LogisticRegression`: of two classes a sigmoid of one linear function,
+/// of more a softmax of one a class.
 ///
-/// Minimises Σ sᵢ (−ln p(yᵢ | xᵢ)) / S + ‖W‖² / (2 c S) over the coefficients W and the intercepts, which are not penalised; sᵢ is the weight
-/// of the row's class and S the sum of them.
+/// Minimises Σ sᵢ (−ln p(yᵢ | xᵢ)) / S + ‖W‖² / (2 c S) over the coefficients W and the intercepts, which are not penalised; sᵢ is the
+/// weight of the row's class and S the sum of them.
 ///
 /// ```
 /// use judge_probe::{Estimator, FittedClassifier, FittedEstimator, LogisticRegression, Matrix};
@@ -80,9 +80,9 @@ impl LogisticRegression {
         Exactness { c: self.c, class_weight: self.class_weight, tol: self.tol }
     }
 
-    /// Learns from sparse features, such as TF-IDF weights: the same objective and minimum as [`fit`](Estimator::fit) has for
-    /// the same rows written out. Nothing is centred, no row is made dense, and memory grows with the values that are not 0: a step of Newton's method is
-    /// conjugate gradients, each O(values · classes).
+    /// Fits sparse features, such as TF-IDF weights: the same objective and minimum as [`fit`](Estimator::fit) has for
+    /// the same rows written out. Nothing is centred, no row is made dense, and memory grows with the values that are not 0: a step of
+    /// Newton's method is conjugate gradients, each O(values · classes).
     ///
     /// ```
     /// use judge_probe::{LogisticRegression, TfidfVectorizer};
@@ -145,7 +145,8 @@ impl Estimator for LogisticRegression {
     ///
     /// # Errors
     ///
-    /// [`Error::LabelCount`], [`Error::OneClass`], [`Error::InvalidC`], [`Error::InvalidTol`], [`Error::NotConverged`], [`Error::Overflow`].
+    /// [`Error::LabelCount`], [`Error::OneClass`], [`Error::InvalidC`], [`Error::InvalidTol`], [`Error::NotConverged`],
+    /// [`Error::Overflow`].
     fn fit(&self, features: &Matrix, labels: &[i64]) -> Result<Self::Fitted, Error> {
         let mut fitted = Self::fit_each(std::slice::from_ref(self), features, labels);
         // One result a setting.
@@ -237,6 +238,12 @@ impl FittedLogisticRegression {
     /// Steps of Newton's method that were needed.
     pub fn n_iter(&self) -> usize {
         self.n_iter
+    }
+}
+
+impl From<FittedLogisticRegression> for LinearClassifier {
+    fn from(fitted: FittedLogisticRegression) -> Self {
+        fitted.linear
     }
 }
 

@@ -1,6 +1,6 @@
 //! Newton's method on the penalised loss, each step by conjugate gradients. Their preconditioner is the Hessian with each row's curvature
-//! taken as equal in all directions: of two classes the Hessian itself, so that one iteration solves; of more, the same matrix for every class,
-//! which keeps coefficients summing to 0 over classes, as they do at the optimum. Of sparse rows it is the diagonal of that matrix
+//! taken as equal in all directions: of two classes the Hessian itself, so that one iteration solves; of more, the same matrix for every
+//! class, which keeps coefficients summing to 0 over classes, as they do at the optimum. Of sparse rows it is the diagonal of that matrix
 //! alone, since the matrix has as many entries as there are pairs of words.
 //!
 //! Which steps are taken, and when they end, is decided here; what a row loses is `loss`'s. Sizes: `n_coordinates` is
@@ -58,8 +58,8 @@ pub(super) struct Preconditioner {
 }
 
 impl Objective<'_> {
-    /// Improves `coefficients`, `[n_coordinates, n_columns]`, until the objective is within about `tol` of its minimum, by the estimate before
-    /// the last step; gives the steps taken. The preconditioner may come from a neighbouring objective.
+    /// Improves `coefficients`, `[n_coordinates, n_columns]`, until the objective is within about `tol` of its minimum, by the estimate
+    /// before the last step; gives the steps taken. The preconditioner may come from a neighbouring objective.
     ///
     /// [`Error::NotConverged`].
     ///
@@ -120,9 +120,9 @@ impl Objective<'_> {
         (0..x.ncols()).map(|column| dot(&x.col_as_slice(column)[..n], &y.col_as_slice(column)[..n])).sum()
     }
 
-    /// The Hessian with each row's curvature the same in all directions, P diag(curvature) Pᵀ + lambda, scaled to a diagonal of 1 and factored.
-    /// The scaling takes the spread of the features' scales out of the factorisation, whose error it would square. `None` where rounding has
-    /// left nothing positive definite.
+    /// The Hessian with each row's curvature the same in all directions, P diag(curvature) Pᵀ + lambda, scaled to a diagonal of 1 and
+    /// factored. The scaling takes the spread of the features' scales out of the factorisation, whose error it would square. `None` where
+    /// rounding has left nothing positive definite.
     ///
     /// How rough it is decides on the number of iterations and not on where they lead, so it is made in single precision unless
     /// that is known to be too rough, or turns out to be.

@@ -6,13 +6,14 @@ use crate::{Error, FittedEstimator, FittedProbe, Predictions};
 /// Rows that are widened at a time: at a width of 4,096 a block is 8 MiB.
 const BLOCK_ROWS: usize = 256;
 
-/// Features of several items in single precision, `[n_rows, n_features]`, row by row, borrowed: hidden states as a model or a memory map has them.
-/// At least one row and one feature, every value finite.
+/// Features of several items in single precision, `[n_rows, n_features]`, row by row, borrowed: hidden states as a model or a memory map
+/// has them. At least one row and one feature, every value finite.
 ///
-/// A [`Matrix`] is in double precision, twice as large, and a scaler makes a second one of it. Where rows are only *predicted*, which happens row by row, none of
-/// that need exist: [`predictions`](Self::predictions) and [`scores`](Self::scores) widen a few hundred rows at a time, and
-/// [`blocks`](Self::blocks) gives these for anything else. To *learn* from rows, widen those that are learnt from, by [`to_matrix`](Self::to_matrix) or
-/// [`select_rows`](Self::select_rows): every solver needs several copies of them in double precision anyway, beside which one more in single precision does not count.
+/// A [`Matrix`] is in double precision, twice as large, and a scaler makes a second one of it. Where rows are only *predicted*, which
+/// happens row by row, none of that need exist: [`predictions`](Self::predictions) and [`scores`](Self::scores) widen a few hundred rows at
+/// a time, and [`blocks`](Self::blocks) gives these for anything else. To *learn* from rows, widen those that are learnt from, by
+/// [`to_matrix`](Self::to_matrix) or [`select_rows`](Self::select_rows): every solver needs several copies of them in double precision
+/// anyway, beside which one more in single precision does not count.
 ///
 /// Every number of single precision is one of double precision, so all results are those of the matrix, to the bit.
 ///
@@ -92,8 +93,8 @@ impl<'a> F32Rows<'a> {
         self.values.chunks(n_rows.max(1).saturating_mul(n_features)).map(block)
     }
 
-    /// What a fitted estimator says of each row: [`FittedEstimator::predictions`] of all rows, of which no more than a block is ever in double
-    /// precision.
+    /// What a fitted estimator says of each row: [`FittedEstimator::predictions`] of all rows, of which no more than a block is ever in
+    /// double precision.
     ///
     /// # Errors
     ///

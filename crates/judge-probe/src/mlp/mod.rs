@@ -20,15 +20,15 @@ use crate::{
 use loss::Batch;
 use network::Network;
 
-/// A multi-layer perceptron with rectified units, as `sklearn.neural_network.MLPClassifier(solver="adam")`: layers of functions max(0, w·x + b) on
-/// each other, and multinomial logistic regression on the last.
+/// A multi-layer perceptron with rectified units, as `sklearn.neural_network.MLPClassifier(solver="adam")`: layers of
+/// functions max(0, w·x + b), one upon another, and multinomial logistic regression on the last.
 ///
 /// It minimises the mean of −ln p(yᵢ | xᵢ) plus alpha ‖W‖² / (2 n) over batches of n rows by Adam's steps. Initial weights, batches
 /// and steps are scikit-learn's for the same seed, so that loss and weights are equal but for rounding. Two things differ: held-out rows
 /// are stratified for any number of classes (there for two alone), and passes that run out are an error (there a warning).
 ///
-/// Gradients are Burn's, in double precision on the processor; what was fitted predicts without Burn. Standardise the features first: the steps are the
-/// same for all weights.
+/// Gradients are Burn's, in double precision on the processor; what was fitted predicts without Burn. Standardise the features first: the
+/// steps are the same for all weights.
 ///
 /// ```
 /// use judge_probe::{Estimator, FittedEstimator, Matrix, MlpClassifier};
@@ -68,9 +68,9 @@ pub struct MlpClassifier {
     /// Fitting ends when more passes than this, in a row, have not brought it.
     /// So there are at least `n_iter_no_change` + 2 passes: the first always improves.
     pub n_iter_no_change: usize,
-    /// Rows to hold out, drawn from each class in proportion: the accuracy on them then decides on the end, and the weights of the first of the best passes
-    /// are kept. Otherwise the loss decides, and those of the last pass are.
-    /// Rows held out are not learnt from. scikit-learn's default share, `validation_fraction`, is 0.1.
+    /// Rows to hold out, drawn from each class in proportion: the accuracy on them then decides on the end, and the weights of the first of
+    /// the best passes are kept. Otherwise the loss decides, and those of the last pass are. Rows held out are not learnt from.
+    /// scikit-learn's default share, `validation_fraction`, is 0.1.
     pub early_stopping: Option<TestSize>,
     /// Of initial weights, rows held out and batches (`random_state`).
     /// One generator serves all three in that order, as one `RandomState` does in scikit-learn.
@@ -78,8 +78,8 @@ pub struct MlpClassifier {
 }
 
 impl Default for MlpClassifier {
-    /// scikit-learn's: one hidden layer of 100 units, alpha 1e-4, batch_size 200, learning_rate_init 1e-3, tol 1e-4, n_iter_no_change 10, no early
-    /// stopping; but max_iter 1,000 instead of 200, and seed 0.
+    /// scikit-learn's: one hidden layer of 100 units, alpha 1e-4, batch_size 200, learning_rate_init 1e-3, tol 1e-4, n_iter_no_change 10,
+    /// no early stopping; but max_iter 1,000 instead of 200, and seed 0.
     fn default() -> Self {
         Self {
             hidden_layer_sizes: vec![100],
@@ -95,7 +95,7 @@ impl Default for MlpClassifier {
     }
 }
 
-/// The layers that an [`MlpClassifier`] found, and how it came to them.
+/// A fitted [`MlpClassifier`]: its layers and its training history.
 ///
 /// It predicts as its [`DenseClassifier`] does and converts into one, which is what a saved probe keeps.
 #[derive(Debug, Clone, PartialEq)]
@@ -225,9 +225,9 @@ impl Estimator for MlpClassifier {
 
     /// # Errors
     ///
-    /// [`Error::LabelCount`], [`Error::OneClass`], [`Error::InvalidAlpha`], [`Error::InvalidTol`], [`Error::Overflow`]; [`Error::Mlp`] for other settings
-    /// out of range and where training does not come to its end; with early stopping [`Error::TestFraction`], [`Error::TestCount`],
-    /// [`Error::SmallClass`] and [`Error::SmallPart`].
+    /// [`Error::LabelCount`], [`Error::OneClass`], [`Error::InvalidAlpha`], [`Error::InvalidTol`], [`Error::Overflow`]; [`Error::Mlp`] for
+    /// other settings out of range and where training does not come to its end; with early stopping [`Error::TestFraction`],
+    /// [`Error::TestCount`], [`Error::SmallClass`] and [`Error::SmallPart`].
     fn fit(&self, features: &Matrix, labels: &[i64]) -> Result<Self::Fitted, Error> {
         // Settings first: an error in them should not depend on the rows.
         self.check()?;

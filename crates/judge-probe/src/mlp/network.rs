@@ -7,16 +7,15 @@ use super::MlpError;
 use crate::numpy_random::NumpyRandom;
 use crate::{DecisionRule, DenseClassifier, Error, HiddenLayer, LinearClassifier, Matrix};
 
-/// Adam's decay of the running mean of gradients, of their squares, and what is added to the root of the latter, as Kingma and Ba (2015) and
-/// scikit-learn have them.
-/// They are no settings here; scikit-learn's are `beta_1`, `beta_2` and `epsilon`.
+/// Adam's decay of the running mean of gradients, of their squares, and what is added to the root of the latter, as Kingma and Ba (2015)
+/// and scikit-learn have them. They are no settings here; scikit-learn's are `beta_1`, `beta_2` and `epsilon`.
 const BETA_1: f64 = 0.9;
 const BETA_2: f64 = 0.999;
 const EPSILON: f64 = 1e-8;
 
-/// A multi-layer perceptron while it is trained: `[n_features] → hidden sizes → functions that decide`, rectified in between. The loss and its
-/// gradients come from `loss`, by Burn; the numbers stay here, in double precision, so that a step and what is saved do not depend on a tensor
-/// library.
+/// A multi-layer perceptron while it is trained: `[n_features] → hidden sizes → functions that decide`, rectified in between. The loss and
+/// its gradients come from `loss`, by Burn; the numbers stay here, in double precision, so that a step and what is saved do not depend on a
+/// tensor library.
 pub(super) struct Network {
     /// From the features on.
     /// Each takes what the one before gives.

@@ -11,16 +11,16 @@ use crate::{
 };
 use objective::{Objective, Point};
 
-/// Ordinal regression for classes that stand in order, such as scores from 1 to 5: the cumulative logit or proportional odds model (McCullagh
-/// 1980), in which one linear function meets a threshold between every two neighbouring classes,
-/// p(y ≤ class k | x) = σ(thresholdₖ − w·x).
+/// Ordinal regression for classes that stand in order, such as scores from 1 to 5: the cumulative logit or proportional odds model
+/// (McCullagh 1980), in which one linear function meets a threshold between every two neighbouring classes, p(y ≤ class k | x) =
+/// σ(thresholdₖ − w·x).
 ///
-/// It minimises Σ sᵢ (−ln p(yᵢ | xᵢ)) / S + ‖w‖² / (2 c S) over w and the ascending thresholds, which are not penalised; sᵢ is the weight of the
-/// row's class and S the sum of them. Of two classes that is [`LogisticRegression`](crate::LogisticRegression), and without a penalty statsmodels'
-/// `OrderedModel(distr="logit")`. The problem is convex and has one minimum, also with more features than rows.
+/// It minimises Σ sᵢ (−ln p(yᵢ | xᵢ)) / S + ‖w‖² / (2 c S) over w and the ascending thresholds, which are not penalised; sᵢ is the weight
+/// of the row's class and S the sum of them. Of two classes that is [`LogisticRegression`](crate::LogisticRegression), and without a
+/// penalty statsmodels' `OrderedModel(distr="logit")`. The problem is convex and has one minimum, also with more features than rows.
 ///
-/// A classifier of unordered classes learns a function a class, this one a single function, which fewer rows determine. Only the order of the
-/// classes counts in fitting, not how far apart their values are.
+/// A classifier of unordered classes learns a function a class, this one a single function, which fewer rows determine. Only the order of
+/// the classes counts in fitting, not how far apart their values are.
 ///
 /// ```
 /// use judge_probe::{Estimator, FittedClassifier, FittedEstimator, Matrix, OrdinalRegression};
@@ -35,6 +35,7 @@ use objective::{Objective, Point};
 /// # Ok(())
 /// # }
 /// ```
+#[doc(alias = "OrderedModel")]
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct OrdinalRegression {
     /// Inverse strength of the penalty, above 0.
@@ -104,7 +105,8 @@ impl Estimator for OrdinalRegression {
     ///
     /// # Errors
     ///
-    /// [`Error::LabelCount`], [`Error::OneClass`], [`Error::InvalidC`], [`Error::InvalidTol`], [`Error::NotConverged`], [`Error::Overflow`].
+    /// [`Error::LabelCount`], [`Error::OneClass`], [`Error::InvalidC`], [`Error::InvalidTol`], [`Error::NotConverged`],
+    /// [`Error::Overflow`].
     fn fit(&self, features: &Matrix, labels: &[i64]) -> Result<Self::Fitted, Error> {
         let mut fitted = Self::fit_each(std::slice::from_ref(self), features, labels);
         // One result a setting.
@@ -144,6 +146,12 @@ impl FittedOrdinalRegression {
     /// Steps of Newton's method that were needed.
     pub fn n_iter(&self) -> usize {
         self.n_iter
+    }
+}
+
+impl From<FittedOrdinalRegression> for LinearClassifier {
+    fn from(fitted: FittedOrdinalRegression) -> Self {
+        fitted.linear
     }
 }
 

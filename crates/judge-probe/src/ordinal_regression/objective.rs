@@ -1,7 +1,7 @@
 //! The penalised loss of the cumulative logit model and its minimum by Newton's method.
 //!
-//! σ(b) − σ(a) = σ(b) σ(−a) (1 − eᵃ⁻ᵇ), so that a row's −ln p is a logistic loss at the threshold above, one at the threshold below, and a term
-//! that depends on their distance alone. Each is convex; the last grows without bound as thresholds meet, and so keeps them in order.
+//! σ(b) − σ(a) = σ(b) σ(−a) (1 − eᵃ⁻ᵇ), so that a row's −ln p is a logistic loss at the threshold above, one at the threshold below, and a
+//! term that depends on their distance alone. Each is convex; the last grows without bound as thresholds meet, and so keeps them in order.
 //!
 //! It owns the objective in the coordinates of `RowSpace`; settings and their checks are the module above's. With classes
 //! 0 to K − 1, p(class k) = σ(thresholdₖ − f) − σ(thresholdₖ₋₁ − f) for a row's function f, where the threshold below the
@@ -104,8 +104,8 @@ impl<'a> Objective<'a> {
         self.points.functions(coefficients.as_ref())
     }
 
-    /// What each row's loss is made of: its weight, the position of a threshold, and how far the row is on the wrong side of it, with the sign
-    /// that the row's function has in it.
+    /// What each row's loss is made of: its weight, the position of a threshold, and how far the row is on the wrong side of it, with the
+    /// sign that the row's function has in it.
     ///
     /// A row of the first or the last class has one term, a row between has two. The width term of a row between depends
     /// on its class alone and is added by class where the terms are summed.
@@ -144,8 +144,8 @@ impl<'a> Objective<'a> {
         value + self.lambda / 2.0 * dot(coefficients, coefficients)
     }
 
-    /// −H⁻¹ gradient, first of the coordinates and then of the thresholds, and the gradient times it; `None` where rounding has left nothing
-    /// positive definite.
+    /// −H⁻¹ gradient, first of the coordinates and then of the thresholds, and the gradient times it; `None` where rounding has left
+    /// nothing positive definite.
     ///
     /// With p = σ(excess), a term's derivative by the row's function is weight · sign · p and by its threshold the
     /// negative; the second derivatives are weight p (1 − p), with a minus sign where one is by function and one by
@@ -153,7 +153,8 @@ impl<'a> Objective<'a> {
     fn newton_step(&self, at: &Point) -> Option<(Mat<f64>, f64)> {
         let ((n_coordinates, n_rows), n_thresholds) = (self.points.shape(), at.thresholds.len());
         let order = n_coordinates + n_thresholds;
-        // Derivatives by the functions of the rows, and by thresholds; the second ones by a threshold and a row's function have a row a threshold.
+        // Derivatives by the functions of the rows, and by thresholds; the second ones by a threshold and a row's function have a row a
+        // threshold.
         let (mut by_row, mut curvature) = (Mat::zeros(1, n_rows), vec![0.0; n_rows]);
         let (mut gradient, mut mixed) = (Mat::zeros(order, 1), Mat::zeros(n_thresholds, n_rows));
         let mut between = Mat::<f64>::zeros(n_thresholds, n_thresholds);

@@ -3,9 +3,10 @@
 //! The machine makes nodes and changes them in place, as Python's memo lets a pickle do. It owns no limits and no errors: those are the
 //! machine's. Nodes are written out to [`Value`]s by `expand`, once, when the pickle has been read to its end.
 
-use super::array::{Bytes, Data, Element, Order};
+use super::element::{Bytes, Element};
 use super::error::cut;
 use super::globals::Global;
+use super::value::{Data, Order};
 use super::{Problem, ReadError, Value};
 
 /// Place of a node in the arena.

@@ -16,10 +16,11 @@
 //! | array, by joblib | an object of class `NumpyArrayWrapper`, then the array's bytes | `Node::Array` |
 
 use super::arena::{ArrayNode, DataNode, Id, Node};
-use super::array::{Bytes, Element, Order, Repr};
+use super::element::{Bytes, Element, Repr};
 use super::error::cut;
 use super::globals::Global;
 use super::machine::Machine;
+use super::value::Order;
 use super::{Limit, Problem, ReadError};
 
 /// Axes that an array may have. A classifier's have at most two, the paths of a cross-validated logistic regression five.
@@ -200,8 +201,8 @@ impl<'a> Machine<'a> {
         self.filled_array(shape, element, fortran.into(), data)
     }
 
-    /// An array whose data are as long as its shape and elements say. The product of the axes is bounded after each one, so that it cannot wrap round, and axes of
-    /// length 0 cannot hide what the others say.
+    /// An array whose data are as long as its shape and elements say. The product of the axes is bounded after each one, so that it cannot
+    /// wrap round, and axes of length 0 cannot hide what the others say.
     ///
     /// The data are not touched: only their length is compared. An array of no axes has one element.
     fn filled_array(
@@ -425,7 +426,8 @@ impl<'a> Machine<'a> {
         }
     }
 
-    /// The error of elements that are not read. Texts get one of their own, because labels that are texts are a common mistake, and one that its owner can fix.
+    /// The error of elements that are not read. Texts get one of their own, because labels that are texts are a common mistake, and one
+    /// that its owner can fix.
     ///
     /// NumPy's codes for text begin with U, for byte strings with S. The byte order is empty where only the code is known.
     fn element_type(&self, code: &str, order: &str) -> ReadError {

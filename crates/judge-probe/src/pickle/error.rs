@@ -1,4 +1,5 @@
-//! Why a pickle was not read, and where in it. Every error names the opcode and its offset, so that a file can be looked into with `pickletools`.
+//! Why a pickle was not read, and where in it. Every error names the opcode and its offset, so that a file can be looked into with
+//! `pickletools`.
 
 /// Why a pickle was refused, and where.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]

@@ -7,9 +7,9 @@
 use std::collections::HashSet;
 
 use super::arena::{ArrayNode, Id, Node, Slot};
-use super::array::Array;
 use super::error::cut;
 use super::globals::is_unread;
+use super::value::Array;
 use super::{Limit, Limits, Object, Problem, ReadError, Value};
 
 /// Writes the value out with everything it refers to. The count of values runs along, so that a tree that would be too large is given up
@@ -31,7 +31,8 @@ struct Expansion<'s, 'a> {
     slots: &'s [Slot<'a>],
     /// Of which depth, values and bytes of text matter here.
     limits: &'s Limits,
-    /// Values written so far. A shared value counts as often as it is referred to: that is what a tree of it costs, and how a small pickle grows to a large one.
+    /// Values written so far. A shared value counts as often as it is referred to: that is what a tree of it costs, and how a small pickle
+    /// grows to a large one.
     n_values: usize,
     /// The values around the present one.
     ///
@@ -181,8 +182,8 @@ impl<'a> Expansion<'_, 'a> {
     }
 }
 
-/// A key as far as it tells entries apart. A dictionary with a key twice is refused: Python would keep the last of both, and a reader that keeps the first
-/// reads another classifier than Python does.
+/// A key as far as it tells entries apart. A dictionary with a key twice is refused: Python would keep the last of both, and a reader that
+/// keeps the first reads another classifier than Python does.
 #[derive(PartialEq, Eq, Hash)]
 enum Key<'a> {
     /// Compared byte by byte, without Unicode normalisation, as Python does.

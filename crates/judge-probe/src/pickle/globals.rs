@@ -82,8 +82,8 @@ impl Global {
     }
 }
 
-/// Whether an attribute may hold values of foreign classes, since no prediction depends on it: whatever a search keeps beside its best estimator, and how numbers
-/// were drawn and folds cut while a classifier was fitted.
+/// Whether an attribute may hold values of foreign classes, since no prediction depends on it: whatever a search keeps beside its best
+/// estimator, and how numbers were drawn and folds cut while a classifier was fitted.
 pub(super) fn is_unread(class: &str, attribute: &str) -> bool {
     let is_search = class.starts_with("sklearn.model_selection._search.");
     let beside = ["random_state", "cv", "scoring", "scores_", "coefs_paths_", "class_weight", "memory"];

@@ -16,15 +16,16 @@ use std::collections::HashMap;
 use std::mem::take;
 
 use super::arena::{Foreign, Id, Node, Slot};
-use super::array::{Bytes, Repr};
 use super::compressed::compression;
+use super::element::{Bytes, Repr};
 use super::globals::{Global, JOBLIB_ARRAY};
 use super::{Limit, Limits, Problem, ReadError, Value, expand, opcode};
 
-/// The state of one reading. It begins with an empty stack and ends at STOP with one value on it; nothing of the machine outlives it but slices of the pickle.
+/// The state of one reading. It begins with an empty stack and ends at STOP with one value on it; nothing of the machine outlives it but
+/// slices of the pickle.
 ///
-/// Every growth is bounded before it happens: opcodes by [`Limits::opcodes`], the memo by [`Limits::memo_entries`], values by the opcodes that push them (one each), and
-/// bytes by the pickle itself, which they are slices of.
+/// Every growth is bounded before it happens: opcodes by [`Limits::opcodes`], the memo by [`Limits::memo_entries`], values by the opcodes
+/// that push them (one each), and bytes by the pickle itself, which they are slices of.
 pub(super) struct Machine<'a> {
     /// The pickle, which text and bytes are slices of.
     bytes: &'a [u8],
@@ -45,7 +46,8 @@ pub(super) struct Machine<'a> {
     stack: Vec<Id>,
     /// Heights of the stack at its marks.
     marks: Vec<usize>,
-    /// Values to be recalled, by number. A map and not a list: the numbers are the pickle's word, and 2³² of them would be room for nothing.
+    /// Values to be recalled, by number. A map and not a list: the numbers are the pickle's word, and 2³² of them would be room for
+    /// nothing.
     memo: HashMap<u32, Id>,
     /// Opcodes that were run, STOP included.
     n_opcodes: usize,
@@ -90,7 +92,8 @@ impl<'a> Machine<'a> {
     /// The limit of opcodes counts STOP too. It is checked after the opcode's name is known, so that the error can say which one was too
     /// many.
     ///
-    /// A pickle that refers to a foreign name and then does what is not understood is refused for the name, which says more; unless its elements say what is wrong.
+    /// A pickle that refers to a foreign name and then does what is not understood is refused for the name, which says more; unless its
+    /// elements say what is wrong.
     pub(super) fn run(mut self) -> Result<Value<'a>, ReadError> {
         let root = self.run_to_stop().map_err(|error| match (self.foreign, &error.problem) {
             (None, _) | (_, Problem::TextArray { .. } | Problem::ElementType { .. } | Problem::Joblib) => error,
@@ -157,8 +160,9 @@ impl<'a> Machine<'a> {
         Ok(root)
     }
 
-    /// Runs one opcode. What is not listed is forbidden, though `pickletools` may know it: references to other files (PERSID), extension codes (EXT1 …), sets,
-    /// classes of Python 2 (INST, OBJ), and texts that were escaped (STRING, INT), none of which NumPy and scikit-learn write.
+    /// Runs one opcode. What is not listed is forbidden, though `pickletools` may know it: references to other files (PERSID), extension
+    /// codes (EXT1 …), sets, classes of Python 2 (INST, OBJ), and texts that were escaped (STRING, INT), none of which NumPy and
+    /// scikit-learn write.
     ///
     /// The target of APPEND, SETITEM and BUILD stays on the stack. POP, POP_MARK and DUP are harmless and are run, since a tool that
     /// rewrites pickles may leave them.
@@ -324,8 +328,8 @@ impl<'a> Machine<'a> {
 
     /// LONG1 and LONG4: little-endian two's complement of any length, of which 64 bits are read.
     ///
-    /// No bytes at all are the number 0. A number of nine bytes or more is refused where it is read, even if its value would fit; Python writes the shortest
-    /// form.
+    /// No bytes at all are the number 0. A number of nine bytes or more is refused where it is read, even if its value would fit; Python
+    /// writes the shortest form.
     fn long(&mut self, byte: u8) -> Result<(), ReadError> {
         let n_bytes = match byte {
             0x8a => u64::from(self.array::<1>()?[0]),
@@ -342,7 +346,8 @@ impl<'a> Machine<'a> {
         self.push(Node::Int(i64::from_le_bytes(wide)))
     }
 
-    /// A Unicode text. Whether it may stand for bytes, as in protocol 2, is found out now, once for each opcode: each use of it costs nothing then.
+    /// A Unicode text. Whether it may stand for bytes, as in protocol 2, is found out now, once for each opcode: each use of it costs
+    /// nothing then.
     ///
     /// UTF-8 is required. Python also lets lone surrogates through (`surrogatepass`); no attribute or setting of a classifier has them.
     fn text(&mut self, byte: u8) -> Result<(), ReadError> {
@@ -404,7 +409,8 @@ impl<'a> Machine<'a> {
         Ok(())
     }
 
-    /// Adds keys, each followed by its value, to the dictionary on top, as SETITEM and SETITEMS do. Whether keys repeat is seen when the tree is written out.
+    /// Adds keys, each followed by its value, to the dictionary on top, as SETITEM and SETITEMS do. Whether keys repeat is seen when the
+    /// tree is written out.
     ///
     /// An entry with an odd item left over is refused here, since the pairs would be shifted by one from there on.
     fn set_items(&mut self, items: &[Id]) -> Result<(), ReadError> {
@@ -422,7 +428,8 @@ impl<'a> Machine<'a> {
         Ok(())
     }
 
-    /// A slot to be changed. What an object or an array has been built of is complete: to change it later would change the object behind its back.
+    /// A slot to be changed. What an object or an array has been built of is complete: to change it later would change the object behind
+    /// its back.
     fn changing(&mut self, id: Id) -> Result<&mut Slot<'a>, ReadError> {
         if self.slots[id].complete {
             return Err(self.error(Problem::Changed { what: self.kind(id) }));
@@ -450,8 +457,9 @@ impl<'a> Machine<'a> {
 
     /// Looks a name up among those allowed. Nothing is imported: the name becomes one of an enumeration, or an error.
     ///
-    /// A name that is not allowed makes an opaque value, and so does all that the pickle would do with it. Whether that is refused is seen when the tree is written
-    /// out: only what a search or a classifier keeps beside its parameters may be opaque. A wrong use of an allowed name is found where it is used.
+    /// A name that is not allowed makes an opaque value, and so does all that the pickle would do with it. Whether that is refused is seen
+    /// when the tree is written out: only what a search or a classifier keeps beside its parameters may be opaque. A wrong use of an
+    /// allowed name is found where it is used.
     fn global(&mut self, module: &'a str, name: &'a str) -> Result<(), ReadError> {
         if let Some(global) = Global::find(module, name) {
             return self.push(Node::Global(global));

@@ -2,7 +2,7 @@
 //!
 //! Cycles, sharing and the order of the opcodes are gone: two references to one Python object are two equal values here.
 
-use super::array::{Array, Bytes};
+use super::element::{Bytes, Element};
 
 /// A value of a pickle. Text and bytes are slices of the pickle itself.
 #[derive(Debug, Clone, PartialEq)]
@@ -106,5 +106,109 @@ impl<'a> Object<'a> {
     /// All attributes in the order of writing, no name twice.
     pub fn attributes(&self) -> &[(&'a str, Value<'a>)] {
         &self.attributes
+    }
+}
+
+/// An array of NumPy's, whose data are as many as its shape says.
+///
+/// Invariant: for numbers, the length of [`data`](Self::data) is the product of the shape and the size of an element in bytes; for objects
+/// it is the product of the shape. An axis may have length 0. There are at most five axes.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Array<'a> {
+    /// Type of one element.
+    pub(super) element: Element,
+    /// Lengths of the axes, in the order in which Python shows them.
+    pub(super) shape: Vec<usize>,
+    /// Order of `data` in memory.
+    pub(super) order: Order,
+    /// Content in that order.
+    pub(super) data: Data<'a>,
+}
+
+/// How an array's axes lie in memory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Order {
+    /// The last axis runs fastest.
+    C,
+    /// The first axis runs fastest.
+    Fortran,
+    /// Neither, as in a transposed array of three axes or more. No classifier's numbers lie so, and they are not read.
+    Other,
+}
+
+impl From<bool> for Order {
+    /// From the flag of an array's state in protocols 2 to 4.
+    fn from(fortran: bool) -> Self {
+        if fortran { Self::Fortran } else { Self::C }
+    }
+}
+
+/// What an array holds, in the order of memory.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Data<'a> {
+    /// The numbers' bytes.
+    Numbers(Bytes<'a>),
+    /// The objects.
+    Objects(Vec<Value<'a>>),
+}
+
+impl<'a> Array<'a> {
+    /// Type of the elements.
+    pub fn element(&self) -> Element {
+        self.element
+    }
+
+    /// Length of each axis; none for a single number.
+    pub fn shape(&self) -> &[usize] {
+        &self.shape
+    }
+
+    /// What it holds, in the order of memory: see [`is_fortran`](Self::is_fortran).
+    pub fn data(&self) -> &Data<'a> {
+        &self.data
+    }
+
+    /// Whether the first axis, not the last, runs fastest in memory.
+    ///
+    /// False for the rare third case, a permutation of three axes or more, whose numbers are not decoded at all.
+    pub fn is_fortran(&self) -> bool {
+        self.order == Order::Fortran
+    }
+
+    /// The numbers of an array of floats, last axis fastest whatever the order in memory; `None` for other elements, and for an array
+    /// of more than two axes whose last does not run fastest.
+    ///
+    /// NaN and infinities are returned as they are. `float16` and `float32` are widened exactly. Each call decodes and allocates the whole
+    /// array.
+    pub fn floats(&self) -> Option<Vec<f64>> {
+        self.numbers(|bytes| self.element.float(bytes))
+    }
+
+    /// The numbers of an array of integers or truth values, in the order of [`floats`](Self::floats).
+    ///
+    /// `None` for floats, even whole ones: labels that were floats are a decision for the caller.
+    pub fn integers(&self) -> Option<Vec<i64>> {
+        self.numbers(|bytes| self.element.integer(bytes))
+    }
+
+    /// Decodes all elements in the order of memory and, for a matrix in Fortran order, transposes: element (i, j) of a `[n_rows,
+    /// n_columns]` matrix lies at j · n_rows + i. One axis or none has the same order either way.
+    fn numbers<T: Copy>(&self, decode: impl Fn(&[u8]) -> Option<T>) -> Option<Vec<T>> {
+        let Data::Numbers(bytes) = &self.data else { return None };
+        let numbers: Option<Vec<T>> = bytes.to_cow().chunks_exact(self.element.size()).map(decode).collect();
+        match (self.order, self.shape.as_slice()) {
+            (Order::Fortran, &[n_rows, n_columns]) => {
+                let numbers = numbers?;
+                // As many as rows times columns: checked when the array was read.
+                Some(
+                    (0..n_rows)
+                        .flat_map(|i| (0..n_columns).map(move |j| (i, j)))
+                        .map(|(i, j)| numbers[j * n_rows + i])
+                        .collect(),
+                )
+            }
+            (Order::C, _) | (_, &[] | &[_]) => numbers,
+            _ => None,
+        }
     }
 }

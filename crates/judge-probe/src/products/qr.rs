@@ -32,9 +32,9 @@ enum Factors {
 impl<'a> Qr<'a> {
     /// Rᵀ R may differ from Aᵀ A by `tolerance`, in the spectral norm.
     ///
-    /// Where that is more than rounding, inner products of the columns are factored, in n_columns² (n_rows + n_columns / 3) operations, and else a copy
-    /// of A, in 2 n_columns² (n_rows − n_columns / 3) (Golub and Van Loan, *Matrix Computations*, sections 4.2 and 5.2). With a tolerance of 0 it is
-    /// always the copy.
+    /// Where that is more than rounding, inner products of the columns are factored, in n_columns² (n_rows + n_columns / 3) operations, and
+    /// else a copy of A, in 2 n_columns² (n_rows − n_columns / 3) (Golub and Van Loan, *Matrix Computations*, sections 4.2 and 5.2). With a
+    /// tolerance of 0 it is always the copy.
     pub(crate) fn new(a: MatRef<'a, f64>, tolerance: f64) -> Self {
         let factors = of_gram(a, tolerance).map_or_else(|| of_reflections(a), Factors::Cholesky);
         Self { a, factors }
@@ -80,7 +80,8 @@ impl<'a> Qr<'a> {
     }
 }
 
-/// The factor of Aᵀ A with a shift of its diagonal; `None` where shift and rounding may be beyond the tolerance, or the shift was not enough.
+/// The factor of Aᵀ A with a shift of its diagonal; `None` where shift and rounding may be beyond the tolerance, or the shift was not
+/// enough.
 ///
 /// Roundings of sums of n_rows and n_columns numbers add up as the root of how many there are, as a rule; Fukaya's shift
 /// covers the worst case, thousands of times as much. Where ours is too small, there is no factor, and no harm done.

@@ -19,7 +19,7 @@ use safetensors::tensor::SafeTensors;
 use serde::{Deserialize, Serialize};
 
 use super::SavedProbeError;
-use super::container::{Numbers, matrix, vector};
+use super::tensors::{Numbers, matrix, vector};
 use crate::{Error, Matrix};
 
 /// Errors of the rows that each fold held out, ascending within a fold.

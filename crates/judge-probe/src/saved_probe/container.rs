@@ -15,10 +15,10 @@ use serde::{Deserialize, Serialize};
 
 use super::calibrator::{self, Layout};
 use super::stages::{self, Stage};
+use super::tensors::{Numbers, matrix, tensor, vector};
 use super::{ProbeOrigin, SavedProbe, SavedProbeError};
 use crate::{
-    DecisionRule, DenseClassifier, Error, FittedClassifier, FittedProbe, HiddenLayer, LinearClassifier, Matrix,
-    Precision,
+    DecisionRule, DenseClassifier, Error, FittedClassifier, FittedProbe, HiddenLayer, LinearClassifier, Precision,
 };
 
 /// Key of the one metadata entry. It tells a saved probe from any other safetensors file.
@@ -30,8 +30,8 @@ const WITHOUT_CALIBRATOR: u32 = 2;
 
 /// What the metadata entry holds.
 ///
-/// Written by `serde_json` with its shortest exact form of each number, and read back to the same bits. Unknown fields are refused: a reader that skips what it does not
-/// know would use a probe otherwise than it was meant.
+/// Written by `serde_json` with its shortest exact form of each number, and read back to the same bits. Unknown fields are refused: a
+/// reader that skips what it does not know would use a probe otherwise than it was meant.
 ///
 /// The order of the fields is the order in the file, and so part of the equal bytes of equal probes.
 #[derive(Serialize, Deserialize)]
@@ -88,38 +88,6 @@ fn is_zero(count: &usize) -> bool {
 #[derive(Deserialize)]
 struct Version {
     version: u32,
-}
-
-/// A tensor's name, shape and bytes.
-///
-/// It exists while a file is written: a copy of the probe's numbers, eight bytes each.
-pub(super) struct Numbers {
-    /// Unique in the file.
-    name: String,
-    /// One axis or two.
-    shape: Vec<usize>,
-    /// Eight bytes for each number of the shape, little-endian.
-    bytes: Vec<u8>,
-}
-
-impl Numbers {
-    /// Little-endian, as safetensors has it, on every machine.
-    ///
-    /// The caller answers for a shape that fits the numbers.
-    fn new(name: impl Into<String>, shape: &[usize], numbers: &[f64]) -> Self {
-        let bytes = numbers.iter().flat_map(|number| number.to_le_bytes()).collect();
-        Self { name: name.into(), shape: shape.to_vec(), bytes }
-    }
-
-    /// `[n_rows, n_features]`, row by row.
-    pub(super) fn matrix(name: impl Into<String>, matrix: &Matrix) -> Self {
-        Self::new(name, &[matrix.n_rows(), matrix.n_features()], matrix.values())
-    }
-
-    /// `[n]`.
-    pub(super) fn vector(name: impl Into<String>, numbers: &[f64]) -> Self {
-        Self::new(name, &[numbers.len()], numbers)
-    }
 }
 
 /// The names of a hidden layer's tensors.
@@ -187,8 +155,8 @@ impl SavedProbe {
     /// # Errors
     ///
     /// [`Error::SavedProbe`], and of the parts [`Error::NonFiniteFeature`] (of coefficients: row and column), [`Error::InvalidParameter`],
-    /// [`Error::ParameterCount`], [`Error::ClassOrder`], [`Error::OneClass`], [`Error::CumulativeFunctions`], [`Error::FeatureCount`] (of transformers and layers), and
-    /// [`Error::Empty`] for a tensor without numbers.
+    /// [`Error::ParameterCount`], [`Error::ClassOrder`], [`Error::OneClass`], [`Error::CumulativeFunctions`], [`Error::FeatureCount`] (of
+    /// transformers and layers), and [`Error::Empty`] for a tensor without numbers.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self, Error> {
         if matches!(bytes, [0x80, 2..=5, ..]) && SafeTensors::read_metadata(bytes).is_err() {
             return Err(SavedProbeError::Pickle.into());
@@ -259,62 +227,6 @@ impl SavedProbe {
             None => Ok(saved),
         }
     }
-}
-
-/// A tensor of two dimensions, of any size: what its rows and columns must agree with is checked by the caller.
-///
-/// # Errors
-///
-/// [`SavedProbeError::MissingTensor`] and [`SavedProbeError::Tensor`]; [`Error::Empty`] and [`Error::NonFiniteFeature`] for its numbers.
-pub(super) fn matrix(file: &SafeTensors<'_>, name: &str) -> Result<Matrix, Error> {
-    let view = tensor(file, name, Dtype::F64, None)?;
-    match view.shape() {
-        &[_, n_columns] => Matrix::new(numbers(&view), n_columns),
-        _ => Err(tensor_error(name, Dtype::F64, "rows and columns", &view).into()),
-    }
-}
-
-/// A tensor of one dimension, of this length where it is known.
-///
-/// Its numbers may be NaN or infinite: what is built from them must check that, as it does for parts that come from elsewhere.
-pub(super) fn vector(file: &SafeTensors<'_>, name: &str, length: Option<usize>) -> Result<Vec<f64>, Error> {
-    let shape = length.map(|length| [length]);
-    let view = tensor(file, name, Dtype::F64, shape.as_ref().map(<[usize; 1]>::as_slice))?;
-    match view.shape() {
-        [_] => Ok(numbers(&view)),
-        _ => Err(tensor_error(name, Dtype::F64, "one dimension", &view).into()),
-    }
-}
-
-/// The tensor of this name, of this type and, where one is given, of this shape. The data stay in the file's bytes.
-fn tensor<'a>(
-    file: &SafeTensors<'a>,
-    name: &str,
-    dtype: Dtype,
-    shape: Option<&[usize]>,
-) -> Result<TensorView<'a>, SavedProbeError> {
-    let view = file.tensor(name).map_err(|_| SavedProbeError::MissingTensor { name: name.to_owned() })?;
-    if view.dtype() == dtype && shape.is_none_or(|shape| shape == view.shape()) {
-        return Ok(view);
-    }
-    let shape = shape.map_or("any shape".to_owned(), |shape| format!("{shape:?}"));
-    Err(tensor_error(name, dtype, &shape, &view))
-}
-
-/// A tensor that is there but is another.
-///
-/// Types and shapes as the library prints them, such as `F64 [3, 16]`.
-fn tensor_error(name: &str, dtype: Dtype, shape: &str, found: &TensorView<'_>) -> SavedProbeError {
-    let found = format!("{:?} {:?}", found.dtype(), found.shape());
-    SavedProbeError::Tensor { name: name.to_owned(), expected: format!("{dtype:?} {shape}"), found }
-}
-
-/// A tensor's numbers. That its bytes make whole ones is the container's check.
-///
-/// Decoded one by one from eight bytes each, so the file's bytes need no alignment.
-fn numbers(view: &TensorView<'_>) -> Vec<f64> {
-    let (numbers, _) = view.data().as_chunks::<8>();
-    numbers.iter().map(|bytes| f64::from_le_bytes(*bytes)).collect()
 }
 
 /// Over the description and the tensors in the order of their names, each with its length before it.

@@ -115,7 +115,8 @@ pub enum SavedProbeError {
         found: String,
     },
 
-    /// A probe that does not say which weights it was fitted on; [`SavedProbe::bound_to`](super::SavedProbe::bound_to) lets a person decide.
+    /// A probe that does not say which weights it was fitted on; [`SavedProbe::bound_to`](super::SavedProbe::bound_to) lets a person
+    /// decide.
     #[error("the probe names its model ({name}) but has no fingerprint to compare")]
     UnknownModel {
         /// The name it gives.

@@ -9,7 +9,7 @@
 use safetensors::tensor::SafeTensors;
 use serde::{Deserialize, Serialize};
 
-use super::container::{Numbers, matrix, vector};
+use super::tensors::{Numbers, matrix, vector};
 use crate::{Error, FittedBlocks, FittedFeatureFamily, FittedPca, FittedStandardScaler, ProbeStage};
 
 /// One transformer, without its tensors.

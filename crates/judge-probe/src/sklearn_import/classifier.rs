@@ -11,11 +11,24 @@
 //! Probabilities of an `SVC(probability=True)`, which are Platt's sigmoids fitted by an inner cross-validation, are not read: they can
 //! contradict its own classes.
 
-use super::LinearParts;
 use super::place::Place;
 use super::{ImportError, ImportProblem};
 use crate::DecisionRule;
 use crate::pickle::{Limits, Value};
+
+/// What a linear classifier comes to; see [`LinearClassifier::from_parts`](crate::LinearClassifier::from_parts).
+pub(super) struct LinearParts {
+    /// How the functions' values become a class.
+    pub(super) rule: DecisionRule,
+    /// Ascending, two or more.
+    pub(super) classes: Vec<i64>,
+    /// Row by row, `[n_functions, n_features]`, finite.
+    pub(super) weights: Vec<f64>,
+    /// Columns of the weights, before any scaling is folded in: none ever is.
+    pub(super) n_features: usize,
+    /// `[n_functions]`, finite.
+    pub(super) intercepts: Vec<f64>,
+}
 
 /// The classifier that a fitted object of scikit-learn's is.
 ///
@@ -51,7 +64,8 @@ pub(super) fn check_n_features(place: &Place<'_, '_>, expected: usize) -> Result
     }
 }
 
-/// `classes_`: whole numbers, ascending, two or more. Texts are refused by name, with those found: they have no order and no distance, which a judge's grades need.
+/// `classes_`: whole numbers, ascending, two or more. Texts are refused by name, with those found: they have no order and no distance,
+/// which a judge's grades need.
 ///
 /// The order is what `numpy.unique` gives at fitting, and rows of `coef_` follow it.
 fn classes(place: &Place<'_, '_>) -> Result<Vec<i64>, ImportError> {
@@ -130,8 +144,8 @@ fn check_multinomial(place: &Place<'_, '_>, n_classes: usize) -> Result<(), Impo
 ///
 /// # Errors
 ///
-/// [`ImportProblem::Setting`] for another kernel, sparse vectors, or `break_ties=True` with three classes or more, which changes which class
-/// wins a tie of votes.
+/// [`ImportProblem::Setting`] for another kernel, sparse vectors, or `break_ties=True` with three classes or more, which changes which
+/// class wins a tie of votes.
 fn one_vs_one(place: &Place<'_, '_>, classes: Vec<i64>, most: usize) -> Result<LinearParts, ImportError> {
     let n_classes = classes.len();
     let kernel = place.get("kernel")?;

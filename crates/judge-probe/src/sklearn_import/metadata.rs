@@ -1,4 +1,5 @@
-//! What INSPECTOR's program writes beside a classifier, and the layers that it names. It is a stranger's word: counts are bounded before anything is compared.
+//! What INSPECTOR's program writes beside a classifier, and the layers that it names. It is a stranger's word: counts are bounded before
+//! anything is compared.
 //!
 //! The entries are INSPECTOR's own and no format of scikit-learn's: `llm`, `dimension`, `classification`, `use_attn`, `pool`, `layers` and
 //! `clf_name` must be there, `best_score` and `timestamp` may be. Others are ignored.
@@ -7,9 +8,9 @@ use std::collections::HashSet;
 
 use judge_core::{Layer, request::Pooling};
 
-use super::classifier::setting_error;
+use super::classifier::{LinearParts, setting_error};
 use super::place::Place;
-use super::{ImportError, ImportProblem, LinearParts};
+use super::{ImportError, ImportProblem};
 use crate::pickle::Value;
 
 /// What INSPECTOR's program writes beside a classifier.

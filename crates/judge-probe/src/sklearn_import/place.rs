@@ -1,5 +1,5 @@
-//! A value of a pickle with the path to it, so that every complaint says where: `pickle.classifier.coef_`. Reading attributes and checking their types is
-//! here, what they must be for a classifier is not.
+//! A value of a pickle with the path to it, so that every complaint says where: `pickle.classifier.coef_`. Reading attributes and checking
+//! their types is here, what they must be for a classifier is not.
 //!
 //! Every method that reads a type returns [`ImportProblem::Type`] for another one. Nothing is converted except integers to floats in
 //! `number` and whole floats to integers in `integers`.

@@ -5,8 +5,8 @@ use crate::numpy_random::NumpyRandom;
 use crate::split::k_fold::nearly_equal_parts;
 use crate::split::{Distinct, Split, check_n_splits, one_split_per_fold};
 
-/// Folds that keep the rows of a group together, `sklearn.model_selection.GroupKFold` of release 1.9 and later: no question is both learnt from and tested on. Earlier releases part groups of equal size in an
-/// order that depends on NumPy and the processor.
+/// Folds that keep the rows of a group together, `sklearn.model_selection.GroupKFold` of release 1.9 and later: no question is both learnt
+/// from and tested on. Earlier releases part groups of equal size in an order that depends on NumPy and the processor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct GroupKFold {
     /// Number of folds, at least 2.

@@ -12,6 +12,7 @@ pub struct KFold {
     /// Number of folds, at least 2.
     pub n_splits: usize,
     /// Whether to shuffle the rows before they are cut into folds, and by which seed.
+    #[doc(alias = "random_state")]
     pub shuffle: Option<u32>,
 }
 

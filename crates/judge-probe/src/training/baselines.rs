@@ -69,7 +69,8 @@ impl Baselines {
         Ok(Self { majority: majority.map_or(0, |(class, _)| class), surface, words, tfidf })
     }
 
-    /// What each baseline says of the rows in `tested`, by name. The majority has no probabilities, so it has no Spearman either: its numbers are all equal.
+    /// What each baseline says of the rows in `tested`, by name. The majority has no probabilities, so it has no Spearman either: its
+    /// numbers are all equal.
     ///
     /// Names are keys of the report's JSON. Words that no response trained on has are ignored.
     pub(super) fn predict(

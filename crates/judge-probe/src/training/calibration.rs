@@ -13,14 +13,15 @@ use super::ProbeTraining;
 use crate::Error;
 use crate::pairwise_sum::pairwise_sum;
 
-/// How the calibrator kept with a probe fares, or why there is none.
+/// How good the calibrator of a probe is, or why there is none.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(untagged)]
 pub enum ProbeCalibration {
     /// One was fitted and kept.
     Kept {
-        /// On the rows trained on, each with the number of a fit that had not learnt from it, calibrated by one that had not either. It may flatter: the layers and
-        /// C were chosen on the same rows, and calibrators are fitted and assessed on folds of rows, which may share a question.
+        /// On the rows trained on, each with the number of a fit that had not learnt from it, calibrated by one that had not either. It may
+        /// flatter: the layers and C were chosen on the same rows, and calibrators are fitted and assessed on folds of rows, which may
+        /// share a question.
         out_of_fold: Box<CalibrationReport>,
         /// On rows that had no part in anything, by the name of their split.
         held_out: BTreeMap<String, HeldOutCalibration>,
@@ -49,7 +50,8 @@ pub struct HeldOutCalibration {
 pub(super) type Fitted = Result<(FittedCalibrator, CalibrationReport), String>;
 
 impl ProbeTraining {
-    /// The calibrator of out-of-fold numbers, one for each of the rows trained on, or why they define none: what the data lack is no error of the training.
+    /// The calibrator of out-of-fold numbers, one for each of the rows trained on, or why they define none: what the data lack is no error
+    /// of the training.
     ///
     /// `numbers` and `grades` are `[n_train]` in the same order. Undefined statistics and too few rows are the data's; anything
     /// else, such as a level outside (0, 1), is an error of the settings.

@@ -5,9 +5,10 @@
 
 use std::collections::BTreeMap;
 
+use judge_metrics::comparison::Statistic;
 use serde::{Deserialize, Serialize};
 
-use super::{Evaluation, Statistic};
+use super::Evaluation;
 
 /// What the interval of a difference between the probe and a baseline says.
 ///
@@ -35,25 +36,30 @@ impl Outcome {
     /// The level is that of the interval; see [`ProbeTraining::bootstrap`](super::ProbeTraining::bootstrap).
     ///
     /// ```
-    /// use judge_probe::training::{Outcome, Statistic};
+    /// use judge_metrics::Interval;
+    /// use judge_metrics::comparison::{Reported, Statistic};
+    /// use judge_probe::training::Outcome;
     ///
-    /// let gain = |low: f64, high: f64| Statistic::Defined { estimate: (low + high) / 2.0, low, high };
+    /// let gain = |low: f64, high: f64| {
+    ///     let interval = Some(Interval { low, high, level: 0.95 });
+    ///     Statistic::Defined(Reported { estimate: (low + high) / 2.0, interval, p: None, method: "bootstrap".into() })
+    /// };
     /// assert_eq!(Outcome::of(&gain(0.02, 0.3)), Outcome::Better);
     /// assert_eq!(Outcome::of(&gain(-0.1, 0.3)), Outcome::Undecided);
     /// ```
     pub fn of(difference: &Statistic) -> Self {
-        match *difference {
-            Statistic::Undefined { .. } => Self::Undefined,
-            Statistic::Defined { low, .. } if low > 0.0 => Self::Better,
-            Statistic::Defined { high, .. } if high < 0.0 => Self::Worse,
-            Statistic::Defined { .. } | Statistic::Alone { .. } => Self::Undecided,
+        match (difference, difference.interval()) {
+            (Statistic::Undefined { .. }, _) => Self::Undefined,
+            (_, Some(interval)) if interval.low > 0.0 => Self::Better,
+            (_, Some(interval)) if interval.high < 0.0 => Self::Worse,
+            _ => Self::Undecided,
         }
     }
 }
 
 impl Evaluation {
-    /// In words whether the probe beats each baseline by weighted F1, one sentence for each outcome that occurs. `called` says what a baseline,
-    /// given by its name in [`gain_over`](Self::gain_over), is called.
+    /// In words whether the probe beats each baseline by weighted F1, one sentence for each outcome that occurs. `called` says what a
+    /// baseline, given by its name in [`gain_over`](Self::gain_over), is called.
     ///
     /// The best outcome comes first; within a sentence baselines are in the order of their names in
     /// [`gain_over`](Self::gain_over). Without baselines there are no sentences. Spearman's correlation has no part in it: the
@@ -92,16 +98,21 @@ fn listed(names: &[String]) -> String {
 
 #[cfg(test)]
 mod tests {
+    use judge_metrics::Interval;
+    use judge_metrics::comparison::Reported;
+
     use super::*;
     use crate::training::Gain;
 
     #[test]
     fn findings_say_what_the_intervals_say() {
         let gain = |low, high| {
-            let difference = Statistic::Defined { estimate: (low + high) / 2.0, low, high };
+            let interval = Some(Interval { low, high, level: 0.95 });
+            let known = Reported { estimate: (low + high) / 2.0, interval, p: None, method: String::new() };
+            let difference = Statistic::Defined(known);
             Gain { weighted_f1: difference.clone(), spearman: difference }
         };
-        let undefined = || Statistic::Undefined { undefined: "constant".into() };
+        let undefined = || Statistic::Undefined { reason: "constant".into() };
         let gains = [
             ("majority", gain(0.1, 0.3)),
             ("surface", gain(0.01, 0.3)),

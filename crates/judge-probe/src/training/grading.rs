@@ -5,12 +5,11 @@
 //! stand for is in `predictions`.
 
 use std::collections::BTreeSet;
-use std::fmt;
 use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-use super::{GradedRow, TrainingError};
+use super::{GradeScale, GradedRow, TrainingError};
 
 /// Most classes that a probe is trained to tell apart: more are no grades of a short scale.
 /// A scale of 0 to 100 should be cut by [`Grading::AtLeast`]: with a handful of rows in each class nothing could be learnt or
@@ -87,26 +86,6 @@ pub(super) fn whole(grade: f64) -> i64 {
     (grade + 0.5).floor() as i64
 }
 
-/// The range that grades were given in, both ends included. Written as `1-5`.
-///
-/// It refuses grades that a mistake has put outside, and it is the calibrator's range where that has none of its own. No grade
-/// is rescaled by it.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-pub struct GradeScale {
-    /// The worst grade.
-    /// Finite and below [`high`](Self::high) where the scale was read from text; a literal is not checked.
-    pub low: f64,
-    /// The best.
-    pub high: f64,
-}
-
-impl Default for GradeScale {
-    /// 1 to 5, as INSPECTOR's.
-    fn default() -> Self {
-        Self { low: 1.0, high: 5.0 }
-    }
-}
-
 impl GradeScale {
     /// Refuses the first grade that is not on the scale, or not finite.
     /// A grade of NaN is in no range, and so is refused like any other that is off the scale.
@@ -116,12 +95,6 @@ impl GradeScale {
             Some(row) => Err(TrainingError::OffScale { id: row.id.clone(), grade: row.grade, scale: self }),
             None => Ok(()),
         }
-    }
-}
-
-impl fmt::Display for GradeScale {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}-{}", self.low, self.high)
     }
 }
 

@@ -5,79 +5,14 @@
 //! the groups and the bootstrap's seed alone: a difference between two predictors is that of paired rows.
 
 use judge_metrics::agreement::{Average, AverageScores, ConfusionMatrix, ZeroDivision};
-use judge_metrics::comparison::{self, Reported};
+use judge_metrics::comparison::{Statistic, brief};
 use judge_metrics::resampling::{Bootstrap, RankedPair};
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 use super::predictions::values;
 use crate::{Error, Predictions};
 
-/// A statistic with its bootstrap interval, or why the rows do not define it.
-///
-/// In JSON either `estimate`, `low` and `high`, or `estimate` and `no_interval`, which says why, or `undefined` alone: absence is not a number.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(untagged)]
-pub enum Statistic {
-    /// It is defined.
-    Defined {
-        /// On the rows as they are.
-        estimate: f64,
-        /// Lower end of the interval.
-        low: f64,
-        /// Upper end.
-        high: f64,
-    },
-    /// It is defined, and its interval is not: too few rows, or resamples that do not show how much it varies.
-    Alone {
-        /// On the rows as they are.
-        estimate: f64,
-        /// Why there is no interval.
-        no_interval: String,
-    },
-    /// It is not, e.g. a correlation where all predictions are equal.
-    Undefined {
-        /// Why.
-        undefined: String,
-    },
-}
-
-/// What a report of `judge_metrics` found.
-impl From<&comparison::Statistic> for Statistic {
-    fn from(found: &comparison::Statistic) -> Self {
-        match found {
-            comparison::Statistic::Defined(Reported { estimate, interval: Some(interval), .. }) => {
-                Self::Defined { estimate: *estimate, low: interval.low, high: interval.high }
-            }
-            comparison::Statistic::Defined(Reported { estimate, method, .. }) => {
-                Self::Alone { estimate: *estimate, no_interval: method.clone() }
-            }
-            comparison::Statistic::Undefined { reason } => Self::Undefined { undefined: reason.clone() },
-        }
-    }
-}
-
-impl Statistic {
-    /// The estimate, where there is one.
-    pub fn estimate(&self) -> Option<f64> {
-        match self {
-            Self::Defined { estimate, .. } | Self::Alone { estimate, .. } => Some(*estimate),
-            Self::Undefined { .. } => None,
-        }
-    }
-}
-
-/// For a table: the estimate and its interval, or `undefined`.
-impl std::fmt::Display for Statistic {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Self::Defined { estimate, low, high } => write!(f, "{estimate:.3} [{low:.3}, {high:.3}]"),
-            Self::Alone { estimate, .. } => write!(f, "{estimate:.3}"),
-            Self::Undefined { .. } => f.write_str("undefined"),
-        }
-    }
-}
-
-/// Rows that nothing was learnt from, with what people said of them. One entry per row in each list.
+/// Held-out rows with people's grades. One entry per row in each list.
 ///
 /// ```
 /// use judge_metrics::resampling::Bootstrap;
@@ -109,18 +44,22 @@ pub struct HeldOut<'a> {
 }
 
 /// How predictions agree with people.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Agreement {
     /// Mean F1 of the classes, each weighted by its rows.
+    #[serde(serialize_with = "brief")]
     pub weighted_f1: Statistic,
     /// Mean F1 of the classes that occur in the truth or the predictions.
+    #[serde(serialize_with = "brief")]
     pub macro_f1: Statistic,
     /// Share of rows whose class was predicted.
     /// It is the micro-averaged F1, which is the same where each row has one class.
+    #[serde(serialize_with = "brief")]
     pub accuracy: Statistic,
     /// Spearman's correlation of the expected class with the grade.
     /// In [-1, 1], ties by mean ranks; where probabilities are not known the predicted class takes the place of the expected
     /// one.
+    #[serde(serialize_with = "brief")]
     pub spearman: Statistic,
 }
 
@@ -128,11 +67,13 @@ pub struct Agreement {
 ///
 /// Positive where the first is better. The interval is that of the difference, which is narrower than two separate intervals
 /// suggest.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Gain {
     /// Difference of the weighted F1.
+    #[serde(serialize_with = "brief")]
     pub weighted_f1: Statistic,
     /// Difference of Spearman's correlation.
+    #[serde(serialize_with = "brief")]
     pub spearman: Statistic,
 }
 
@@ -175,7 +116,7 @@ impl HeldOut<'_> {
     /// The statistic of the rows at the positions that `of` is given, with its interval over resampled groups.
     fn statistic(&self, of: impl Fn(&[usize]) -> Result<f64, judge_metrics::Error> + Sync) -> Result<Statistic, Error> {
         let alone = || of(&(0..self.groups.len()).collect::<Vec<_>>());
-        Ok((&comparison::Statistic::of(self.bootstrap.clustered(&self.groups, &of), alone)?).into())
+        Ok(Statistic::of(self.bootstrap.clustered(&self.groups, &of), alone)?)
     }
 
     /// The averaged precision, recall and F1 of these rows, which may repeat. All [`labels`](Self::labels) have a place in the
@@ -188,8 +129,8 @@ impl HeldOut<'_> {
     ) -> Result<AverageScores, judge_metrics::Error> {
         let pick = |classes: &[i64]| rows.iter().filter_map(|&row| classes.get(row).copied()).collect::<Vec<_>>();
         let matrix = ConfusionMatrix::new(self.labels.to_vec(), &pick(&self.classes), &pick(&predictions.labels))?;
-        // A class that neither occurs nor is predicted has no F1, and no part in the mean. By weight it has none in any case, and the precision
-        // of what does not occur must not leave the mean undefined.
+        // A class that neither occurs nor is predicted has no F1, and no part in the mean. By weight it has none in any case, and the
+        // precision of what does not occur must not leave the mean undefined.
         let rule = if average == Average::Weighted { ZeroDivision::Zero } else { ZeroDivision::LeftOut };
         matrix.average(average, rule)
     }

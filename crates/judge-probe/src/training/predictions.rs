@@ -15,8 +15,8 @@ pub(super) fn values(predictions: &Predictions<i64>) -> Vec<f64> {
     predictions.expected_classes().unwrap_or_else(classes)
 }
 
-/// The model's own score: the softmax over the grades' logits. A prompt asks for a grade, so for two classes the probabilities of the grades of each
-/// are added up, and a tie goes to the lower class. `None` where the logits were not read.
+/// The model's own score: the softmax over the grades' logits. A prompt asks for a grade, so for two classes the probabilities of the
+/// grades of each are added up, and a tie goes to the lower class. `None` where the logits were not read.
 ///
 /// The grades are those that occur among all `rows`, rounded to whole numbers as in [`Grading::Whole`], ascending: one logit
 /// belongs to each. For whole grades ties go to the lowest grade. One row without logits leaves the baseline out for the split,
@@ -59,9 +59,8 @@ pub(super) fn prompted<S: RowSignals>(
     Ok(Some(Predictions { labels, probabilities: Some(table) }))
 }
 
-/// The probabilities of one row's grades. As many logits as grades occur are asked for: with fewer, a probability would be that of another grade.
-/// exp(xᵢ − max x) / Σⱼ exp(xⱼ − max x): the largest logit is taken away first, so that nothing overflows and the sum is at
-/// least 1.
+/// The probabilities of one row's grades. As many logits as grades occur are asked for: with fewer, a probability would be that of another
+/// grade. exp(xᵢ − max x) / Σⱼ exp(xⱼ − max x): the largest logit is taken away first, so that nothing overflows and the sum is at least 1.
 fn softmax(row: &GradedRow, logits: &[f64], expected: usize) -> Result<Vec<f64>, TrainingError> {
     if logits.len() != expected {
         return Err(TrainingError::GradeLogits { id: row.id.clone(), expected, found: logits.len() });

@@ -9,7 +9,7 @@ use super::{Agreement, Gain, ProbeCalibration, View};
 use crate::artefacts::{ArtefactReport, Shift};
 use crate::{FeatureFamily, ScoredView, SelectionStep};
 
-/// What a training came to. Its JSON form is meant for files.
+/// The result of a training. Its JSON form is meant for files.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct TrainingReport {
     /// Rows given.
@@ -30,11 +30,12 @@ pub struct TrainingReport {
     pub cv_deviation: f64,
     /// Rows that nothing was learnt from, by the name of their split.
     pub splits: BTreeMap<String, Evaluation>,
-    /// Whether people's grades lie where the calibrator kept with the probe says; `None`, and absent from JSON, where calibration is turned off.
+    /// Whether people's grades lie where the calibrator kept with the probe says; `None`, and absent from JSON, where calibration is turned
+    /// off.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub calibration: Option<ProbeCalibration>,
-    /// What may explain the labels of each split without meaning; rows are numbered as they were given. Its baselines are not tuned, so that
-    /// they do not depend on the probe's settings; those of [`splits`](Self::splits) have C chosen in the probe's own folds.
+    /// What may explain the labels of each split without meaning; rows are numbered as they were given. Its baselines are not tuned, so
+    /// that they do not depend on the probe's settings; those of [`splits`](Self::splits) have C chosen in the probe's own folds.
     pub artefacts: BTreeMap<String, ArtefactReport>,
     /// Whether responses speak of the question before their own, or after it.
     pub shifts: Vec<Shift>,

@@ -25,8 +25,8 @@ pub struct ProbeTraining {
     pub attention_entropy: bool,
     /// What is fitted to the features, after a scaler.
     pub classifier: ProbeClassifier,
-    /// Values of C, the inverse strength of the penalty as in scikit-learn, to choose from; simplest first. They are also those of the baseline of
-    /// surface features; that of words has its own, see `docs/probes.md`.
+    /// Values of C, the inverse strength of the penalty as in scikit-learn, to choose from; simplest first. They are also those of the
+    /// baseline of surface features; that of words has its own, see `docs/probes.md`.
     pub c: Vec<f64>,
     /// Most layers that a probe may read, at least 1.
     pub top_k: usize,
@@ -41,8 +41,8 @@ pub struct ProbeTraining {
     pub grouped: bool,
     /// The intervals of the evaluation, over groups of rows.
     pub bootstrap: Bootstrap,
-    /// How the probe's numbers are carried to the grades as they were given, also those between whole ones; `None` keeps the probe without a calibrator. The
-    /// numbers are those of fits that had not learnt from the row, in the folds of the cross-validation
+    /// How the probe's numbers are carried to the grades as they were given, also those between whole ones; `None` keeps the probe without
+    /// a calibrator. The numbers are those of fits that had not learnt from the row, in the folds of the cross-validation
     /// ([`calibrate_out_of_fold`](crate::calibrate_out_of_fold)). Where it names no range, it is that of [`scale`](Self::scale).
     pub calibration: Option<Calibrator>,
 }
@@ -54,13 +54,14 @@ pub enum ProbeClassifier {
     /// Logistic regression, which has probabilities.
     #[default]
     Logistic,
-    /// A linear support vector machine, which has none.
-    LinearSvc,
+    /// A support vector machine with a linear kernel, which has none.
+    #[serde(rename = "linear_svc")] // as files have called it before
+    LinearKernelSvc,
 }
 
 impl Default for ProbeTraining {
-    /// Whole grades from 1 to 5; last and mean pooling; logistic regression with C from 0.001 to 1; at most 5 layers, 5 folds, a fifth of the
-    /// groups held out; percentile intervals of 1,000 resamples at 95 %; isotonic calibration with intervals at 90 %.
+    /// Whole grades from 1 to 5; last and mean pooling; logistic regression with C from 0.001 to 1; at most 5 layers, 5 folds, a fifth of
+    /// the groups held out; percentile intervals of 1,000 resamples at 95 %; isotonic calibration with intervals at 90 %.
     fn default() -> Self {
         Self {
             grading: Grading::Whole,

@@ -1,5 +1,5 @@
-//! The training itself, in the order in which it must happen: split, choose, fit, calibrate, compare with what does not read the model, and save. Each step is another file's work; here is
-//! which rows it may see.
+//! The training itself, in the order in which it must happen: split, choose, fit, calibrate, compare with what does not read the model, and
+//! save. Each step is another file's work; here is which rows it may see.
 //!
 //! | step | rows |
 //! |---|---|
@@ -25,7 +25,7 @@ use super::{
 use crate::artefacts::{ArtefactCheck, ArtefactReport, LabelledTexts, Shift};
 use crate::{
     ClassWeight, Classifier, DataHash, Error, FeatureFamily, FittedEstimator, FittedProbe, IntoProbe, LayerSelection,
-    LayerView, LinearClassifier, LinearSvc, LogisticRegression, Pipeline, Predictions, ProbeOrigin, ProbedModel,
+    LayerView, LinearClassifier, LinearKernelSvc, LogisticRegression, Pipeline, Predictions, ProbeOrigin, ProbedModel,
     SavedProbe, Scoring, Split, StandardScaler, TfidfVectorizer, Validation, out_of_fold_scores,
 };
 
@@ -62,9 +62,9 @@ pub struct TrainedProbe {
 impl ProbeTraining {
     /// Trains a probe of one aspect.
     ///
-    /// Rows are parted as they say, or else by [`test_share`](Self::test_share). Layers, poolings and C are chosen by macro F1 under cross-validation
-    /// on the rows trained on ([`LayerSelection`]), the probe is fitted to all of these, and it is compared with baselines on the others.
-    /// The same rows, signals and settings give the same bytes, whatever the number of threads.
+    /// Rows are parted as they say, or else by [`test_share`](Self::test_share). Layers, poolings and C are chosen by macro F1 under
+    /// cross-validation on the rows trained on ([`LayerSelection`]), the probe is fitted to all of these, and it is compared with baselines
+    /// on the others. The same rows, signals and settings give the same bytes, whatever the number of threads.
     ///
     /// The time goes into the choice: views × layers × values of C × folds fits on one view each, then at most
     /// [`top_k`](Self::top_k) - 1 sets of views side by side. `signals` is asked for a view of the rows trained on once in the
@@ -73,8 +73,8 @@ impl ProbeTraining {
     ///
     /// # Errors
     ///
-    /// [`Error::Training`] for rows that nothing can be learnt from; what `signals` returns; those of [`LayerSelection::select`], of the splits and of
-    /// the classifiers; [`Error::SavedProbe`] where the signals are not as wide as `origin` has it.
+    /// [`Error::Training`] for rows that nothing can be learnt from; what `signals` returns; those of [`LayerSelection::select`], of the
+    /// splits and of the classifiers; [`Error::SavedProbe`] where the signals are not as wide as `origin` has it.
     pub fn train<S: RowSignals>(
         &self,
         rows: &[GradedRow],
@@ -86,10 +86,13 @@ impl ProbeTraining {
                 LogisticRegression { c, class_weight: ClassWeight::Balanced, ..LogisticRegression::default() };
             (c, classifier)
         };
-        let svc = |&c: &f64| (c, LinearSvc { c, class_weight: ClassWeight::Balanced, ..LinearSvc::default() });
+        let svc =
+            |&c: &f64| (c, LinearKernelSvc { c, class_weight: ClassWeight::Balanced, ..LinearKernelSvc::default() });
         match self.classifier {
             ProbeClassifier::Logistic => self.train_with(self.c.iter().map(logistic).collect(), rows, signals, origin),
-            ProbeClassifier::LinearSvc => self.train_with(self.c.iter().map(svc).collect(), rows, signals, origin),
+            ProbeClassifier::LinearKernelSvc => {
+                self.train_with(self.c.iter().map(svc).collect(), rows, signals, origin)
+            }
         }
     }
 
@@ -110,7 +113,8 @@ impl ProbeTraining {
 
     /// The training with these settings of a classifier, each with its C.
     ///
-    /// The order of the steps is the order of what may be looked at: the test rows' features are asked for last, when everything that is learnt has been.
+    /// The order of the steps is the order of what may be looked at: the test rows' features are asked for last, when everything that is
+    /// learnt has been.
     ///
     /// It is generic so that logistic regression and the support vector machine take the same path. `candidates` are in the
     /// order of [`c`](Self::c), and of equal ones the first is chosen.
@@ -223,8 +227,8 @@ impl ProbeTraining {
         Ok(TrainedProbe { probe, report })
     }
 
-    /// The views to choose from: poolings in the order given, and of each pooling all layers, so that ties go to the earlier pooling. The scaler is
-    /// part of what is chosen, and so is fitted within each fold.
+    /// The views to choose from: poolings in the order given, and of each pooling all layers, so that ties go to the earlier pooling. The
+    /// scaler is part of what is chosen, and so is fitted within each fold.
     ///
     /// A state is taken as it is ([`FeatureFamily::State`]): probes read the whole width, `d_model` for one pooling and three
     /// times as much for [`View::Concat`]. The estimators' order is that of the candidates, and is relied on to find C again.

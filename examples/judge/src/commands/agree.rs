@@ -25,7 +25,7 @@ use self::pairs::{Fields, Pairs};
 use crate::args::files::program;
 use crate::preferences::Worth;
 use crate::reliability;
-use crate::report::{as_json, write_json, write_marked};
+use crate::report::{write_json, write_marked};
 use crate::terminal::console::{progress, say, usage};
 
 pub(crate) use self::cli::Cli;
@@ -186,7 +186,7 @@ fn risk_coverage(curve: &[RiskCoveragePoint]) -> Value {
 
 /// As the contract has it.
 fn by_name<'f>(found: &'f Comparisons, worth: Option<&Worth>) -> BTreeMap<&'f str, Value> {
-    let found = found.statistics.iter().map(|(name, statistic)| (name.as_str(), as_json(statistic)));
+    let found = found.statistics.iter().map(|(name, statistic)| (name.as_str(), json!(statistic)));
     let worth = worth.into_iter().flat_map(Worth::entries);
     found.chain(worth.map(|(name, value)| -> (&'f str, Value) { (name, value) })).collect()
 }

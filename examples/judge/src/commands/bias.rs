@@ -150,8 +150,7 @@ fn whose(pair: &BenchmarkPair, own: &str) -> Option<Preference> {
 }
 
 fn finding_json(finding: &BiasFinding) -> Value {
-    let statistics: BTreeMap<_, _> =
-        finding.statistics.iter().map(|(name, known)| (*name, report::as_json(known))).collect();
+    let statistics: BTreeMap<_, _> = finding.statistics.iter().map(|(name, known)| (*name, known)).collect();
     json!({
         "n": finding.n, "measure": finding.statistics.first().map(|(name, _)| name), "larger_than_chance": finding.direction().map(|sign| sign != 0),
         "sentence": finding.sentence(), "statistics": statistics,

@@ -13,6 +13,7 @@ use judge_core::{
     scale::ScalePoint,
 };
 use judge_data::{Carry, DatasetFormat, LabelTable, Outputs, Program, Record, Rows, ScoreOutcome, ScoreRow, load};
+use judge_metrics::comparison::RankAgreement;
 use judge_metrics::prediction::bias_in_words;
 use serde::Serialize;
 
@@ -20,7 +21,7 @@ use crate::args::files::{InputArgs, OutputArgs, program};
 use crate::args::lager::LagerArgs;
 use crate::args::model_args::ModelArgs;
 use crate::lager_file::{LagerFile, ScoredFile};
-use crate::report::{self, Agreement, agreement, write_json};
+use crate::report::{self, agreement, write_json};
 use crate::terminal::console::{check_scored, say, table};
 
 /// Emotions of fewer items have a line in the JSON file alone.
@@ -98,7 +99,7 @@ struct Results {
 struct Compared {
     n: usize,
     #[serde(flatten)]
-    agreement: Agreement,
+    agreement: RankAgreement,
     /// Mean score minus mean human score.
     bias: f64,
 }

@@ -13,11 +13,12 @@ use judge_core::{
     lager::{LayerWeights, Variant},
 };
 use judge_data::{InputFile, Outputs, Program, ScoreFormat, ScoreTable, load, save_new};
+use judge_metrics::comparison::RankAgreement;
 use judge_metrics::prediction::bias_in_words;
 use serde::Serialize;
 
 use crate::args::files::program;
-use crate::report::{self, Agreement, agreement, write_json};
+use crate::report::{self, agreement, write_json};
 use crate::terminal::console::{say, table, tell, usage};
 
 pub(crate) use self::cli::Cli;
@@ -40,7 +41,7 @@ struct Results {
 #[derive(Serialize)]
 struct Evaluated {
     #[serde(flatten)]
-    agreement: Agreement,
+    agreement: RankAgreement,
     /// Mean score minus mean human score.
     bias: f64,
     #[serde(skip)]

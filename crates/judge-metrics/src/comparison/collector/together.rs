@@ -1,15 +1,16 @@
 //! Statistics that follow from one summary of the rows, such as a table of counts: resamples are drawn and summarised once for all of them.
 
-use super::{Collector, PValue, of_draw};
+use super::{Collector, of_draw};
 use crate::comparison::Statistic;
+use crate::comparison::statistic::PValue;
 use crate::{Error, Estimate};
 
 /// A name and what follows from a summary.
-pub(in crate::comparison) type OfSummary<'s, T, R> = (&'s str, Box<dyn Fn(&T) -> Result<R, Error> + 's>);
+pub(crate) type OfSummary<'s, T, R> = (&'s str, Box<dyn Fn(&T) -> Result<R, Error> + 's>);
 
 impl Collector<'_> {
     /// As [`resample`](Self::resample), each statistic with the p-value that is known of it.
-    pub(in crate::comparison) fn resample_together<T: Send>(
+    pub(crate) fn resample_together<T: Send>(
         &mut self,
         summary: impl Fn(&[usize]) -> T + Sync,
         statistics: Vec<(OfSummary<'_, T, f64>, Option<PValue>)>,
@@ -35,7 +36,7 @@ impl Collector<'_> {
     }
 
     /// As [`closed`](Self::closed).
-    pub(in crate::comparison) fn closed_together<T: Send>(
+    pub(crate) fn closed_together<T: Send>(
         &mut self,
         summary: impl Fn(&[usize]) -> T + Sync,
         statistics: Vec<OfSummary<'_, T, Estimate>>,

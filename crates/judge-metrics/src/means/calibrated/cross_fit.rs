@@ -1,9 +1,9 @@
 //! Maps from a judge's scores to the human scale, one without each fold.
 
 use crate::calibration::{Direction, FittedIsotonicRegression, IsotonicRegression};
+use crate::groups::clusters;
 use crate::input::{check_lengths, check_varies};
 use crate::means::parts::Part;
-use crate::resampling::clusters;
 use crate::sum::sum;
 use crate::{Error, Proportion};
 

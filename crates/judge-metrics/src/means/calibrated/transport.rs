@@ -2,19 +2,18 @@
 
 use super::CalibratedMean;
 use super::cross_fit::{CrossFit, extrapolated};
-use crate::input::{check_finite, check_lengths};
+use crate::input::{check_finite, check_lengths, check_range, in_range};
 use crate::means::parts::{Part, sum_of_parts};
-use crate::number::in_range;
 use crate::resampling::{check_folds, folds_of};
 use crate::{Error, Estimate, Proportion};
 
-/// Whether a calibration that was made on a source holds on a target set.
+/// Whether a calibration made on a source set holds on a target set.
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
 pub struct TransportCheck {
-    /// Mean of human score − calibrated score on the labelled items of the target, in the unit of the labels; 0 where the calibration holds on
-    /// average. Its error counts that of the calibration; the p-value is that of a mean residual of 0.
+    /// Mean of human score − calibrated score on the labelled items of the target, in the unit of the labels; 0 where the calibration holds
+    /// on average. Its error counts that of the calibration; the p-value is that of a mean residual of 0.
     pub residual: Estimate,
     /// The part of the standard error that is the calibration's.
     pub calibration_error: f64,
@@ -58,15 +57,7 @@ impl TransportCheck {
     /// Those of [`Estimate::interval`]; [`Error::NonFinite`], [`Error::OutOfRange`] for a margin that is not above 0.
     pub fn verdict(&self, margin: f64, level: f64) -> Result<TransportVerdict, Error> {
         check_finite("margin", &[margin])?;
-        if margin <= 0.0 {
-            return Err(Error::OutOfRange {
-                argument: "margin",
-                index: None,
-                value: margin,
-                low: f64::MIN_POSITIVE,
-                high: f64::MAX,
-            });
-        }
+        check_range("margin", None, margin, [f64::MIN_POSITIVE, f64::MAX])?;
         let interval = self.residual.interval(level)?;
         Ok(if interval.low >= -margin && interval.high <= margin {
             TransportVerdict::Holds
@@ -81,18 +72,18 @@ impl TransportCheck {
 impl CalibratedMean {
     /// Whether the calibration by a source leaves a mean residual on a target set, such as another system or a later period.
     ///
-    /// `labels`, `predictions`: n ≥ 2 items of the source, which calibrate; `target_labels`, `target_predictions`: m ≥ 2 items of the target
-    /// set that people scored too. Finite numbers. The map is fitted to all of the source. The variance is that of residuals, plus that of the
-    /// calibration's mean on the target, by the delete-a-group jackknife; interval and test are Student's with Welch's degrees of freedom. It
-    /// asks for the mean only: residuals of either sign may cancel.
+    /// `labels`, `predictions`: n ≥ 2 items of the source, which calibrate; `target_labels`, `target_predictions`: m ≥ 2 items of the
+    /// target set that people scored too. Finite numbers. The map is fitted to all of the source. The variance is that of residuals, plus
+    /// that of the calibration's mean on the target, by the delete-a-group jackknife; interval and test are Student's with Welch's degrees
+    /// of freedom. It asks for the mean only: residuals of either sign may cancel.
     ///
-    /// Where the calibration held, a test at .05 rejected 3, 4 and 5 % of samples with n = m = 20, 100 and 1,000; a shift of 0.3 on a scale from 1 to 5
-    /// it found in 16, 76 and 100 % (the example `coverage`).
+    /// Where the calibration held, a test at .05 rejected 3, 4 and 5 % of samples with n = m = 20, 100 and 1,000; a shift of 0.3 on a scale
+    /// from 1 to 5 it found in 16, 76 and 100 % (the example `coverage`).
     ///
     /// # Errors
     ///
-    /// [`Error::LengthMismatch`], [`Error::TooFewItems`], [`Error::NonFinite`]; [`Error::Constant`] where the judge gives one score to all of
-    /// the source; [`Error::OutOfRange`] for fewer than 2 folds; [`Error::Undefined`] on overflow.
+    /// [`Error::LengthMismatch`], [`Error::TooFewItems`], [`Error::NonFinite`]; [`Error::Constant`] where the judge gives one score to all
+    /// of the source; [`Error::OutOfRange`] for fewer than 2 folds; [`Error::Undefined`] on overflow.
     ///
     /// ```
     /// use judge_metrics::means::{CalibratedMean, TransportVerdict};
@@ -127,12 +118,13 @@ impl CalibratedMean {
 
     /// The mean of a target set that only the judge has scored, calibrated by a source that need not be drawn as it is.
     ///
-    /// `labels`, `predictions`: n ≥ 2 items of the source; `target_predictions`: the judge's scores of N ≥ 2 items of the target. Finite numbers. It
-    /// supposes that items of one score have one mean human score in both, which [`transport_check`](Self::transport_check) tests on average, and that the source
-    /// has scores wherever the target does. Where labels are a draw of the target itself, [`estimate`](Self::estimate) supposes neither.
+    /// `labels`, `predictions`: n ≥ 2 items of the source; `target_predictions`: the judge's scores of N ≥ 2 items of the target. Finite
+    /// numbers. It supposes that items of one score have one mean human score in both, which [`transport_check`](Self::transport_check)
+    /// tests on average, and that the source has scores wherever the target does. Where labels are a draw of the target itself,
+    /// [`estimate`](Self::estimate) supposes neither.
     ///
-    /// The variance is that of calibrated scores, plus that of the calibration's mean on the target, by the delete-a-group jackknife. A nominal
-    /// 95 % came out as 95 % with 20, 100 and 1,000 labels and ten target items to each (the example `coverage`).
+    /// The variance is that of calibrated scores, plus that of the calibration's mean on the target, by the delete-a-group jackknife. A
+    /// nominal 95 % came out as 95 % with 20, 100 and 1,000 labels and ten target items to each (the example `coverage`).
     ///
     /// # Errors
     ///

@@ -1,10 +1,9 @@
 use super::{PoweredMean, PredictionPoweredMean, STATISTIC, Tuning, check_columns, checked, effective_sample_size};
 use crate::Error;
-use crate::input::{check_lengths, check_varies};
+use crate::groups::clusters;
+use crate::input::{check_lengths, check_varies, in_range};
 use crate::means::clustered_mean;
 use crate::means::parts::{Part, sum_of_parts};
-use crate::number::in_range;
-use crate::resampling::clusters;
 use crate::sum::{dot, sum};
 
 impl PredictionPoweredMean {
@@ -14,11 +13,12 @@ impl PredictionPoweredMean {
     /// items of both kinds. Items of one cluster may depend on each other in any way, clusters must not. Means are over items, as in
     /// [`clustered_mean`], which `classical` is.
     ///
-    /// The variance is the sum over clusters of the squared influence of each: what its labelled items add to the mean of residuals, plus λ times
-    /// what its unlabelled items add to the judge's mean, each times G / (G − 1) for the G clusters that have such items (CR1, Liang and Zeger, 1986).
-    /// λ makes that variance least; with a cluster for each item it is nearly that of [`estimate`](Self::estimate), which pools the variance
-    /// of predictions. The degrees of freedom are Welch's, of clusters with labels and of those without. A nominal 95 % came out as 90 % with
-    /// five labelled clusters of four items, since λ is chosen by them too, and as 94 to 95 % with 25 and 250 (the example `coverage`).
+    /// The variance is the sum over clusters of the squared influence of each: what its labelled items add to the mean of residuals, plus λ
+    /// times what its unlabelled items add to the judge's mean, each times G / (G − 1) for the G clusters that have such items (CR1, Liang
+    /// and Zeger, 1986). λ makes that variance least; with a cluster for each item it is nearly that of [`estimate`](Self::estimate), which
+    /// pools the variance of predictions. The degrees of freedom are Welch's, of clusters with labels and of those without. A nominal 95 %
+    /// came out as 90 % with five labelled clusters of four items, since λ is chosen by them too, and as 94 to 95 % with 25 and 250 (the
+    /// example `coverage`).
     ///
     /// # Errors
     ///
@@ -145,7 +145,8 @@ impl Clusters {
         Ok(Self { rows, n_labelled, n_unlabelled })
     }
 
-    /// What each cluster adds to the mean of `values`, those of the rows from `start` on, corrected for the few clusters that have such rows.
+    /// What each cluster adds to the mean of `values`, those of the rows from `start` on, corrected for the few clusters that have such
+    /// rows.
     fn influences(&self, values: &[f64], start: usize, n_clusters: usize) -> Vec<f64> {
         let factor = (n_clusters as f64 / (n_clusters - 1) as f64).sqrt() / values.len() as f64;
         let deviations = super::centred(values);

@@ -1,7 +1,6 @@
 use super::{Comoments, PredictionPoweredMean, STATISTIC, Tuning, check_columns, checked, powered_parts};
-use crate::input::{check_lengths, check_varies};
+use crate::input::{check_lengths, check_varies, in_range};
 use crate::means::parts::{Part, sum_of_parts};
-use crate::number::in_range;
 use crate::prediction::distributions::check_distribution;
 use crate::{Error, Estimate};
 
@@ -21,8 +20,8 @@ pub struct Stratum<'a> {
 pub enum StratumWeights<'a> {
     /// Shares that are known: numbers in [0, 1] that sum to 1, one for each stratum.
     Known(&'a [f64]),
-    /// The shares of the items given, labelled and unlabelled together, which must then be a random draw of the population. The standard error counts
-    /// that they are estimated.
+    /// The shares of the items given, labelled and unlabelled together, which must then be a random draw of the population. The standard
+    /// error counts that they are estimated.
     Estimated,
 }
 
@@ -30,27 +29,27 @@ pub enum StratumWeights<'a> {
 #[derive(Debug, Clone, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct StratifiedPoweredMean {
-    /// The prediction-powered mean, in the unit of the labels; `n` counts labelled and unlabelled items. The p-value is that of a mean of 0.
-    /// Without interval where no variance is left.
+    /// The prediction-powered mean, in the unit of the labels; `n` counts labelled and unlabelled items. The p-value tests
+    /// a mean of 0. Without interval where no variance is left.
     pub mean: Estimate,
     /// Weight of the judge's scores in each stratum.
     pub lambdas: Vec<f64>,
     /// The mean of the labels alone, with the same weights of strata.
     pub classical: Estimate,
-    /// How many labels, spread over strata as these are, would give the mean of labels alone this standard error: the number of labels times the
-    /// ratio of the two variances. `None` where no variance is left to compare.
+    /// How many labels, spread over strata as these are, would give the mean of labels alone this standard error: the number of labels
+    /// times the ratio of the two variances. `None` where no variance is left to compare.
     pub effective_sample_size: Option<f64>,
 }
 
 impl PredictionPoweredMean {
-    /// Estimates the mean of a population of strata: the weighted sum of the strata's own prediction-powered means (Fisch, Maynez, Hofer, Dhingra,
-    /// Globerson and Cohen, "Stratified prediction-powered inference", NeurIPS 2024, without their choice of how many to label).
+    /// Estimates the mean of a population of strata: the weighted sum of the strata's own prediction-powered means (Fisch, Maynez, Hofer,
+    /// Dhingra, Globerson and Cohen, "Stratified prediction-powered inference", NeurIPS 2024, without their choice of how many to label).
     ///
-    /// Labelled items must be a random draw within their stratum, but people may have labelled more of one stratum than of another. λ is chosen
-    /// for each stratum, or one for all with [`Tuning::OptimalCommon`]. The variance is Σ w²·(variance of the stratum's mean), to which estimated weights
-    /// add Σ w·(stratum's mean − mean)² / (n + N); the interval is Student's with Welch's degrees of freedom.
-    /// Of three strata a nominal 95 % came out as 93 to 96 % with 100 and 1,000 labels, and as 90 to 92 % with 20, of which two strata had five each: there
-    /// one λ for all is better (the example `coverage`).
+    /// Labelled items must be a random draw within their stratum, but people may have labelled more of one stratum than of another. λ is
+    /// chosen for each stratum, or one for all with [`Tuning::OptimalCommon`]. The variance is Σ w²·(variance of the stratum's mean), to
+    /// which estimated weights add Σ w·(stratum's mean − mean)² / (n + N); the interval is Student's with Welch's degrees of freedom. Of
+    /// three strata a nominal 95 % came out as 93 to 96 % with 100 and 1,000 labels, and as 90 to 92 % with 20, of which two strata had
+    /// five each: there one λ for all is better (the example `coverage`).
     ///
     /// # Errors
     ///

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use super::{Cli, published};
 use crate::args::files::program;
-use crate::report::{BOOTSTRAP, as_json, write_json};
+use crate::report::{BOOTSTRAP, write_json};
 use crate::terminal::console::{say, table, usage};
 
 /// Turns, and what a table calls them.
@@ -104,7 +104,7 @@ fn name(known: &VoteStatistic<'_>) -> String {
 
 fn by_name(found: &[VoteStatistic<'_>]) -> BTreeMap<String, Value> {
     let value = |known: &VoteStatistic<'_>| {
-        let mut value = as_json(&known.statistic);
+        let mut value = json!(known.statistic);
         value["n"] = known.n.into();
         value
     };

@@ -10,7 +10,7 @@ use serde_json::{Map, Value, json};
 use super::{Cli, Orders};
 use crate::args::files::program;
 use crate::preferences::of_pairs;
-use crate::report::{BOOTSTRAP, as_json, write_json};
+use crate::report::{BOOTSTRAP, write_json};
 use crate::terminal::console::{say, table, tell};
 
 /// Reads the output and says what is in it; `pairs` says what its rows are.
@@ -116,7 +116,7 @@ fn of_grades(cli: &Cli) -> Result<Found> {
     let mut lines = vec![vec!["score".to_owned(), "estimate [95 %]".to_owned(), "n".to_owned()]];
     lines.push(vec!["  mean".to_owned(), format!("{mean:.3}"), scores.len().to_string()]);
     lines.extend(quantiles.iter().map(|(name, value)| vec![format!("  {name}"), format!("{value:.3}")]));
-    let mut known = as_json(&mean);
+    let mut known = json!(mean);
     known["p"] = Value::Null; // nobody asks whether grades are 0 on average
     known["n"] = scores.len().into();
     let quantiles: Map<String, Value> =

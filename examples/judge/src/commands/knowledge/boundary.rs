@@ -10,10 +10,10 @@ use judge_metrics::comparison::Statistic;
 use judge_metrics::prediction::{
     area_under_risk_coverage, auroc, auroc_difference, best_f1_threshold, risk_coverage_curve,
 };
-use serde::{Serialize, Serializer};
+use serde::Serialize;
 
 use crate::args::files::program;
-use crate::report::{BOOTSTRAP, as_json};
+use crate::report::BOOTSTRAP;
 use crate::terminal::console::{say, usage};
 
 /// The field that says whether a question can be answered.
@@ -163,12 +163,9 @@ pub struct Boundary {
     threshold: Threshold,
     /// Questions that count as unanswerable, whatever the input says.
     called_unanswerable: usize,
-    #[serde(serialize_with = "statistic")]
     f1_unanswerable: Statistic,
-    #[serde(serialize_with = "statistic")]
     auroc: Statistic,
     /// The mean risk of answering the surest, from one to all; what it would be if scores said nothing is the share of unanswerable questions.
-    #[serde(serialize_with = "statistic")]
     area_under_risk_coverage: Statistic,
     risk_coverage: Vec<Point>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -179,10 +176,8 @@ pub struct Boundary {
 #[derive(Serialize)]
 struct ByProbe {
     n: usize,
-    #[serde(serialize_with = "statistic")]
     auroc: Statistic,
     /// AUROC of LAGER on these rows minus that of the probe.
-    #[serde(serialize_with = "statistic")]
     difference: Statistic,
 }
 
@@ -208,10 +203,6 @@ impl ByProbe {
 
 fn auroc_of(answerable: &[bool], scores: &[f64]) -> Statistic {
     Statistic::estimated(auroc(answerable, scores), BOOTSTRAP.level)
-}
-
-fn statistic<S: Serializer>(found: &Statistic, serializer: S) -> Result<S::Ok, S::Error> {
-    as_json(found).serialize(serializer)
 }
 
 impl Boundary {

@@ -9,7 +9,7 @@ use serde_json::json;
 
 use super::Cli;
 use crate::args::files::program;
-use crate::report::{BOOTSTRAP, as_json, write_json};
+use crate::report::{BOOTSTRAP, write_json};
 use crate::terminal::console::{say, table, tell};
 
 pub(crate) fn print(cli: &Cli) -> Result<()> {
@@ -35,7 +35,7 @@ pub(crate) fn print(cli: &Cli) -> Result<()> {
     let n = questions.len();
     let statistics = if n == 0 { Vec::new() } else { BestOf { questions, bootstrap: BOOTSTRAP }.statistics()? };
     if let Some(path) = &cli.json {
-        let statistics: BTreeMap<_, _> = statistics.iter().map(|(name, known)| (*name, as_json(known))).collect();
+        let statistics: BTreeMap<_, _> = statistics.iter().map(|(name, known)| (*name, known)).collect();
         let report = json!({
             "program": program("rank_answers"), "n": n, "unscored": unscored, "without_human": without_human, "comparisons": comparisons,
             "statistics": statistics,

@@ -14,7 +14,7 @@ use super::rows::{Coverage, Disagreement, LISTED, Long, Part, Rows, Unscored};
 use crate::args::files::program;
 use crate::preferences::Worth;
 use crate::reliability::{self, Bin, histogram};
-use crate::report::{BOOTSTRAP, as_json};
+use crate::report::BOOTSTRAP;
 
 /// Bars of each histogram.
 const BARS: usize = 40;
@@ -222,7 +222,7 @@ impl Findings {
 }
 
 fn by_name<S: Serializer>(statistics: &[(String, Statistic)], serializer: S) -> Result<S::Ok, S::Error> {
-    serializer.collect_map(statistics.iter().map(|(name, statistic)| (name, as_json(statistic))))
+    serializer.collect_map(statistics.iter().map(|(name, statistic)| (name, statistic)))
 }
 
 /// The statistics by name, and those of layers as a list.

@@ -153,7 +153,7 @@ impl Cli {
             attention_entropy: self.attention_entropy,
             classifier: match self.classifier {
                 Learner::Logistic => ProbeClassifier::Logistic,
-                Learner::Svm => ProbeClassifier::LinearSvc,
+                Learner::Svm => ProbeClassifier::LinearKernelSvc,
             },
             c: self.c.clone(),
             top_k: self.top_k,

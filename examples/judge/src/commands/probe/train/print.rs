@@ -2,7 +2,8 @@
 
 use anyhow::Result;
 use judge_metrics::Proportion;
-use judge_probe::artefacts::{ArtefactReport, BaselineScore, Duplicates, Neighbour, Shift};
+use judge_metrics::comparison::Reported;
+use judge_probe::artefacts::{ArtefactReport, Duplicates, Neighbour, Shift};
 use judge_probe::training::{Evaluation, ProbeCalibration, TrainingReport};
 
 use crate::terminal::console::{say, table};
@@ -52,12 +53,12 @@ fn evaluated(split: &str, evaluation: &Evaluation) -> String {
     let mut rows = vec![[&title, "weighted F1", "macro F1", "accuracy", "Spearman"].map(str::to_owned).to_vec()];
     for (name, agreement) in &evaluation.predictors {
         let cells = [&agreement.weighted_f1, &agreement.macro_f1, &agreement.accuracy, &agreement.spearman];
-        rows.push([called(name, TUNED)].into_iter().chain(cells.map(ToString::to_string)).collect());
+        rows.push([called(name, TUNED)].into_iter().chain(cells.map(|cell| format!("{cell:#}"))).collect());
     }
     let mut text = table(&rows);
     for (name, gain) in &evaluation.gain_over {
         let name = called(name, TUNED);
-        text += &format!("probe minus {name}: weighted F1 {}, Spearman {}\n", gain.weighted_f1, gain.spearman);
+        text += &format!("probe minus {name}: weighted F1 {:#}, Spearman {:#}\n", gain.weighted_f1, gain.spearman);
     }
     text
 }
@@ -125,7 +126,7 @@ fn slips(shifts: &[Shift]) -> String {
     text
 }
 
-fn cell(score: &BaselineScore) -> String {
+fn cell(score: &Reported) -> String {
     match score.interval {
         Some(interval) => format!("{:.3} [{:.3}, {:.3}]", score.estimate, interval.low, interval.high),
         None => format!("{:.3} (one question, no interval)", score.estimate),

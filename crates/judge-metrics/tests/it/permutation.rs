@@ -1,0 +1,128 @@
+//! Permutation tests against SciPy and against arrangements drawn apart (`scripts/metrics/resampling_fixtures.py`).
+
+use judge_metrics::Error;
+use judge_metrics::correlation::{KendallTest, kendall_tau_b};
+use judge_metrics::resampling::{Alternative, PermutationResult, PermutationTest};
+use proptest::prelude::*;
+use proptest::test_runner::RngSeed;
+use serde_json::Value;
+
+fn numbers(list: &Value) -> Vec<f64> {
+    list.as_array().unwrap().iter().map(|number| number.as_f64().unwrap()).collect()
+}
+
+fn numbers_of_groups(list: &Value) -> Vec<u64> {
+    list.as_array().unwrap().iter().map(|group| group.as_u64().unwrap()).collect()
+}
+
+fn difference(x: &[f64], y: &[f64]) -> Result<f64, Error> {
+    let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len() as f64;
+    Ok(mean(x) - mean(y))
+}
+
+fn tau(x: &[f64], y: &[f64]) -> Result<f64, Error> {
+    Ok(kendall_tau_b(x, y, KendallTest::Asymptotic)?.estimate)
+}
+
+#[test]
+fn p_values_equal_scipys() {
+    let fixture: Value = serde_json::from_str(include_str!("../fixtures/permutation.json")).unwrap();
+    let cases = fixture["cases"].as_array().unwrap();
+    assert_eq!(cases.len(), 11);
+    for case in cases {
+        let (x, y) = (numbers(&case["x"]), numbers(&case["y"]));
+        let alternatives =
+            [(Alternative::Less, "less"), (Alternative::Greater, "greater"), (Alternative::TwoSided, "two-sided")];
+        for (alternative, name) in alternatives {
+            let test = PermutationTest {
+                permutations: case["permutations"].as_u64().unwrap() as usize,
+                seed: case["seed"].as_u64().unwrap(),
+                alternative,
+            };
+            let kind = case["kind"].as_str().unwrap();
+            let ours: PermutationResult = match kind {
+                "paired" => test.paired(&x, &y, difference),
+                "independent" => test.independent(&x, &y, difference),
+                "pairing" => test.pairing(&x, &y, tau),
+                "clustered" => test.clustered(&x, &y, &numbers_of_groups(&case["groups"]), difference),
+                other => panic!("{other}"),
+            }
+            .unwrap();
+            assert_eq!(ours.exact, case["exact"].as_bool().unwrap(), "{kind}");
+            let expected = case["p"][name].as_f64().unwrap();
+            assert!((ours.p_value - expected).abs() <= 1e-12, "{kind}, {name}: {ours:?}, not {expected}");
+            assert!((ours.estimate - case["estimate"].as_f64().unwrap()).abs() <= 1e-12);
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { rng_seed: RngSeed::Fixed(5), failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn exchanging_the_sides_mirrors_the_test(
+        pairs in prop::collection::vec((-5_i32..5, -5_i32..5), 1..30), seed in any::<u64>()
+    ) {
+        let (x, y): (Vec<f64>, Vec<f64>) = pairs.iter().map(|&(x, y)| (f64::from(x), f64::from(y))).unzip();
+        let test = |alternative| PermutationTest { permutations: 500, seed, alternative };
+        for (one, other) in [
+            (Alternative::Less, Alternative::Greater),
+            (Alternative::Greater, Alternative::Less),
+            (Alternative::TwoSided, Alternative::TwoSided),
+        ] {
+            let ours = test(one).paired(&x, &y, difference).unwrap();
+            let mirrored = test(other).paired(&y, &x, difference).unwrap();
+            prop_assert_eq!(ours.p_value, mirrored.p_value);
+            prop_assert_eq!(ours.estimate, -mirrored.estimate);
+            prop_assert!(ours.p_value > 0.0 && ours.p_value <= 1.0);
+        }
+        // Each item in a cluster of its own is the plain test; all in one cluster leaves two arrangements.
+        let plain = test(Alternative::TwoSided).paired(&x, &y, difference).unwrap();
+        let items: Vec<usize> = (10..10 + x.len()).collect();
+        prop_assert_eq!(test(Alternative::TwoSided).clustered(&x, &y, &items, difference).unwrap(), plain);
+        let one = test(Alternative::TwoSided).clustered(&x, &y, &vec!["q"; x.len()], difference).unwrap();
+        prop_assert!(one.exact && one.permutations == 2 && one.p_value == 1.0);
+    }
+}
+
+#[test]
+fn every_arrangement_is_looked_at_once() {
+    let test = PermutationTest { permutations: 10_000, ..PermutationTest::default() };
+    // Distinct powers make every arrangement's statistic another number.
+    let x: Vec<f64> = (0..6).map(|i| 7_f64.powi(i)).collect();
+    let y: Vec<f64> = (0..6).map(|i| f64::from(i).exp() + 0.5).collect();
+    let count = |alternative: Alternative, kind: &str| {
+        let test = PermutationTest { alternative, ..test };
+        match kind {
+            "paired" => test.paired(&x, &y, difference),
+            "independent" => test.independent(&x, &y, difference),
+            _ => test.pairing(&x, &y, |x, y| Ok(x.iter().zip(y).map(|(x, y)| x * y).sum())),
+        }
+        .unwrap()
+    };
+    for (kind, all) in [("paired", 64), ("independent", 924), ("pairing", 720)] {
+        let (less, greater) = (count(Alternative::Less, kind), count(Alternative::Greater, kind));
+        assert_eq!((less.permutations, greater.permutations), (all, all), "{kind}");
+        // The one seen is counted on both sides.
+        assert!((less.p_value + greater.p_value - 1.0 - 1.0 / all as f64).abs() < 1e-12, "{kind}");
+    }
+    // Ascending against ascending has the largest sum of products.
+    assert!((count(Alternative::Greater, "pairing").p_value - 1.0 / 720.0).abs() < 1e-15);
+}
+
+#[test]
+fn bad_input_is_refused() {
+    let test = PermutationTest::default();
+    let none = PermutationTest { permutations: 0, ..test };
+    assert_eq!(none.paired(&[1.0], &[2.0], difference), Err(Error::NoResamples));
+    assert_eq!(test.paired(&[], &[], difference), Err(Error::TooFewItems { required: 1, found: 0 }));
+    assert_eq!(test.independent(&[1.0], &[], difference), Err(Error::TooFewItems { required: 1, found: 0 }));
+    let length = Error::LengthMismatch { argument: "y", found: 1, other: "x", expected: 2 };
+    assert_eq!(test.pairing(&[1.0, 2.0], &[1.0], tau), Err(length));
+    let length = Error::LengthMismatch { argument: "groups", found: 1, other: "x", expected: 2 };
+    assert_eq!(test.clustered(&[1.0, 2.0], &[1.0, 3.0], &[0], difference), Err(length));
+    assert!(matches!(test.independent(&[1.0], &[f64::NAN], difference), Err(Error::NonFinite { argument: "y", .. })));
+    let infinite = test.paired(&[1.0], &[2.0], |_, _| Ok(f64::INFINITY));
+    assert_eq!(infinite, Err(Error::NonFiniteStatistic { resample: None, value: f64::INFINITY }));
+    assert_eq!(test.pairing(&[1.0, 2.0], &[3.0, 3.0], tau), Err(Error::Constant { argument: "y", value: 3.0 }));
+}

@@ -1,0 +1,85 @@
+//! Equality with scikit-learn 1.9.1 on the fixtures of `scripts/probe/linear_svc_fixtures.py`.
+
+use crate::formula::{self, Data};
+use judge_probe::{
+    ClassWeight, DecisionRule, Estimator, FittedClassifier, FittedEstimator, LinearClassifier, LinearKernelSvc, Matrix,
+};
+use serde::Deserialize;
+
+#[derive(Deserialize)]
+struct Case {
+    name: String,
+    #[serde(flatten)]
+    data: Data,
+    balanced: bool,
+    /// Of libsvm's results, which it optimises by products in single precision.
+    tolerance: f64,
+    results: Vec<Expected>,
+}
+
+#[derive(Deserialize)]
+struct Expected {
+    c: f64,
+    /// Of the coefficients, row by row, the file has every so manieth.
+    stride: usize,
+    coefficients: Vec<f64>,
+    intercepts: Vec<f64>,
+    predicted: Vec<i64>,
+    unseen_decision: Vec<f64>,
+    unseen_predicted: Vec<i64>,
+}
+
+#[test]
+fn it_equals_scikit_learns() {
+    let cases: Vec<Case> = formula::cases(include_str!("../fixtures/linear_svc.json"));
+    assert_eq!(cases.len(), 10);
+    for case in cases {
+        let (features, unseen) = case.data.features();
+        let class_weight = if case.balanced { ClassWeight::Balanced } else { ClassWeight::Uniform };
+        let settings: Vec<LinearKernelSvc> = case
+            .results
+            .iter()
+            .map(|expected| LinearKernelSvc { c: expected.c, class_weight, tol: 1e-10, ..LinearKernelSvc::default() })
+            .collect();
+        let together = LinearKernelSvc::fit_each(&settings, &features, case.data.labels());
+        for ((settings, expected), fitted) in settings.iter().zip(&case.results).zip(together) {
+            let fitted = fitted.unwrap();
+            assert_eq!(fitted, settings.fit(&features, case.data.labels()).unwrap());
+
+            let close = |name: &str, ours: Vec<f64>, expected: &[f64]| {
+                assert_eq!(ours.len(), expected.len(), "{}: {name}", case.name);
+                for (i, (ours, expected)) in ours.iter().zip(expected).enumerate() {
+                    let off = (ours - expected).abs() / expected.abs().max(1.0);
+                    assert!(
+                        off <= case.tolerance,
+                        "{}, c {}: {name}[{i}] is {ours}, expected {expected}",
+                        case.name,
+                        settings.c
+                    );
+                }
+            };
+            // scikit-learn negates the one function of two classes.
+            let sign = if fitted.classes().len() == 2 { -1.0 } else { 1.0 };
+            let coefficients = fitted.linear().coefficients().values().iter().step_by(expected.stride);
+            close("coefficients", coefficients.map(|value| sign * value).collect(), &expected.coefficients);
+            let intercepts = fitted.linear().intercepts().iter();
+            close("intercepts", intercepts.map(|value| sign * value).collect(), &expected.intercepts);
+            close("decision", fitted.decision_function(&unseen).unwrap().values().to_vec(), &expected.unseen_decision);
+            assert_eq!(fitted.predict(&features).unwrap(), expected.predicted, "{}", case.name);
+            assert_eq!(fitted.predict(&unseen).unwrap(), expected.unseen_predicted, "{}", case.name);
+            assert_eq!(fitted.predict_proba(&unseen).unwrap(), None);
+        }
+    }
+}
+
+/// Each of three classes wins once: the first is predicted, as by libsvm, and the clearest has the greatest decision, as in scikit-learn.
+#[test]
+fn tied_votes_are_told_apart_by_the_decision_alone() {
+    let functions = Matrix::new(vec![0.1, -5.0, 0.1], 1).unwrap();
+    let svc = LinearClassifier::from_parts(DecisionRule::OneVsOne, vec![1, 2, 3], functions, vec![0.0; 3]).unwrap();
+    let row = Matrix::new(vec![1.0], 1).unwrap();
+    assert_eq!(svc.predict(&row).unwrap(), [1]);
+    let decisions = svc.decision_function(&row).unwrap();
+    assert!(decisions.values().is_sorted_by(|a, b| a < b), "{decisions:?}");
+    assert!(decisions.values().iter().all(|decision| (decision - 1.0).abs() < 1.0 / 3.0));
+}

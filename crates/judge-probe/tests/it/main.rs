@@ -1,0 +1,33 @@
+//! The integration tests of judge-probe, in one binary, but for the one that counts allocations (`pickle_memory.rs`).
+
+mod artefacts;
+mod balanced_sample;
+mod calibration;
+mod check_estimator;
+mod classifier_errors;
+mod cross_validation;
+mod errors;
+mod exact_coordinates;
+mod f32_rows;
+mod formula;
+mod layer_selection;
+mod linear_kernel_svc;
+mod linfa;
+mod logistic_regression;
+mod made;
+mod mlp;
+mod ordinal_regression;
+mod pca;
+mod pickle_attacks;
+mod pickles;
+mod properties;
+mod ridge;
+mod saved_calibrator;
+mod saved_probe;
+mod scikit_learn;
+mod sklearn_import;
+mod sklearn_pickles;
+mod sklearn_searches;
+mod split;
+mod tfidf;
+mod training;

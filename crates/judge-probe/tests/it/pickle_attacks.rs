@@ -1,0 +1,260 @@
+//! Malicious and damaged pickles are refused, and the error says what was refused and where.
+
+use crate::pickles::{bomb, global, honest, program, resource_attacks, text};
+use judge_probe::pickle::{Limit, Limits, Problem, ReadError, Value, read};
+use judge_probe::{Precision, SklearnProbe};
+use proptest::prelude::*;
+use proptest::test_runner::RngSeed;
+
+#[track_caller]
+fn refused(pickle: &[u8]) -> ReadError {
+    read(pickle, &Limits::default()).unwrap_err()
+}
+
+fn foreign(module: &str, name: &str) -> Problem {
+    Problem::ForeignGlobal { module: module.to_owned(), name: name.to_owned() }
+}
+
+#[test]
+fn foreign_globals_are_named_with_their_place_and_never_looked_up() {
+    let names = [
+        ("os", "system"),
+        ("posix", "system"),
+        ("nt", "system"),
+        ("subprocess", "Popen"),
+        ("builtins", "eval"),
+        ("builtins", "exec"),
+        ("builtins", "getattr"),
+        ("__builtin__", "eval"),
+        ("operator", "attrgetter"),
+        ("functools", "partial"),
+        ("importlib", "import_module"),
+        ("copyreg", "_reconstructor"),
+        ("numpy", "load"),
+        ("numpy.core.multiarray", "frombuffer"),
+        ("sklearn.svm", "SVC"),
+        ("sklearn", "svm._classes.SVC"),
+        ("sklearn.svm._classes", "SVR"),
+        ("sklearn.svm._classes", ""),
+        ("", "sklearn.svm._classes.SVC"),
+        ("_codecs", "decode"),
+    ];
+    // What old releases of joblib write is as foreign, and the error says what to do.
+    let joblib = [&b"\x80\x02]"[..], &global("joblib.numpy_pickle", "NDArrayWrapper"), b"X\x02\0\0\0id\x85R."].concat();
+    assert_eq!(refused(&joblib), ReadError { offset: 3, opcode: "GLOBAL", problem: Problem::Joblib });
+    for (module, name) in names {
+        let old = [&b"\x80\x02]"[..], &global(module, name), b"X\x02\0\0\0id\x85R."].concat();
+        assert_eq!(refused(&old), ReadError { offset: 3, opcode: "GLOBAL", problem: foreign(module, name) });
+        let new = program(&[text(module), text(name), b"\x93".to_vec(), text("id"), b"\x85R".to_vec()].concat());
+        let offset = 6 + module.len() + name.len();
+        assert_eq!(refused(&new), ReadError { offset, opcode: "STACK_GLOBAL", problem: foreign(module, name) });
+    }
+    let long = "x".repeat(5_000);
+    let error = refused(&[&b"\x80\x02"[..], &global(&long, "y")].concat());
+    assert_eq!(error.problem, foreign(&long[..100], "y"));
+    assert_eq!(refused(b"\x80\x02cos\nsystem\n.").to_string(), "byte 2, GLOBAL: the global os.system is not allowed");
+}
+
+#[test]
+fn allowed_globals_do_only_what_numpy_and_scikit_learn_do_with_them() {
+    let role = |opcodes: &[Vec<u8>]| refused(&program(&opcodes.concat())).problem;
+    let score = global("sklearn.metrics._classification", "f1_score");
+    let class = global("sklearn.svm._classes", "SVC");
+    let called = |global, role| Problem::Role { global, role };
+    let end = |bytes: &[u8]| bytes.to_vec();
+    assert_eq!(role(&[score.clone(), end(b")R")]), called("sklearn.metrics._classification.f1_score", "called"));
+    assert_eq!(role(&[class.clone(), end(b")R")]), called("sklearn.svm._classes.SVC", "called"));
+    assert_eq!(role(&[global("numpy", "ndarray"), end(b")R")]), called("numpy.ndarray", "called"));
+    assert_eq!(
+        role(&[score, end(b")\x81")]),
+        called("sklearn.metrics._classification.f1_score", "the class of a new object")
+    );
+    assert_eq!(role(&[global("numpy", "dtype"), end(b")\x81")]), called("numpy.dtype", "the class of a new object"));
+    let with_arguments = "called with these arguments";
+    assert_eq!(role(&[global("builtins", "bytes"), end(b"K\x05\x85R")]), called("builtins.bytes", with_arguments));
+    assert_eq!(role(&[global("_codecs", "encode"), end(b")R")]), called("_codecs.encode", with_arguments));
+    let codec = role(&[global("_codecs", "encode"), text("id"), text("rot13"), end(b"\x86R")]);
+    assert_eq!(codec, Problem::Unexpected { expected: "the text latin1", found: "text" });
+    assert_eq!(
+        role(&[class.clone(), end(b"K\x01\x85\x81")]),
+        Problem::Unexpected { expected: "no arguments", found: "a tuple" }
+    );
+    // Attributes and slots at once, as __setstate__ would take.
+    let slots = role(&[class.clone(), end(b")\x81}}\x86b")]);
+    assert_eq!(slots, Problem::Unexpected { expected: "a dictionary of attributes", found: "a tuple" });
+    let twice = role(&[class.clone(), end(b")\x81}b}b")]);
+    assert_eq!(twice, Problem::Changed { what: "sklearn.svm._classes.SVC" });
+    let later = role(&[end(b"}\x940"), class, end(b")\x81h\x00bh\x00K\x01Ns")]);
+    assert_eq!(later, Problem::Changed { what: "a dictionary" });
+    for code in ["U5", "S1"] {
+        let dtype = role(&[global("numpy", "dtype"), text(code), end(b"\x89\x88\x87R")]);
+        assert_eq!(dtype, Problem::TextArray { code: code.to_owned() });
+    }
+    for code in ["V8", "M8", "c16", ">f8", "f8,i4", "O", "f16"] {
+        let dtype = role(&[global("numpy", "dtype"), text(code), end(b"\x89\x88\x87R")]);
+        assert_eq!(dtype, Problem::ElementType { code: code.to_owned(), order: String::new() });
+    }
+    let swapped = [
+        global("numpy", "dtype"),
+        text("f8"),
+        end(b"\x89\x88\x87R(K\x03"),
+        text(">"),
+        end(b"NNNJ\xff\xff\xff\xffJ\xff\xff\xff\xffK\0tb"),
+    ];
+    assert_eq!(role(&swapped), Problem::ElementType { code: "float64".to_owned(), order: ">".to_owned() });
+}
+
+#[test]
+fn opcodes_that_no_such_pickle_needs_are_refused() {
+    for opcode in *b"FILPQSTUVdgilop\x82\x83\x84\x8f\x90\x91\x92\x97\x98" {
+        let error = refused(&program(&[opcode]));
+        assert_eq!((error.offset, error.problem), (2, Problem::ForbiddenOpcode), "{opcode:02x}");
+    }
+    assert_eq!(refused(&program(b"\x80\x04")).problem, Problem::ForbiddenOpcode);
+    assert_eq!(refused(&program(b"\xff")).problem, Problem::UnknownOpcode { byte: 0xff });
+    for start in [&b""[..], b"\x80", b"\x80\x01N.", b"\x80\x06N.", b"N.", b"(dp0\n."] {
+        assert!(matches!(refused(start).problem, Problem::Protocol { .. }), "{start:02x?}");
+    }
+}
+
+#[test]
+fn a_stack_that_does_not_add_up_is_refused() {
+    let problem = |opcodes: &[u8]| refused(&program(opcodes)).problem;
+    for opcodes in [&b"0"[..], b"N(0", b"N(\x85", b"(\x94", b"2", b"N(R", b"", b"]a", b"\x93"] {
+        assert_eq!(problem(opcodes), Problem::EmptyStack, "{opcodes:02x?}");
+    }
+    assert_eq!(problem(b"Nt"), Problem::NoMark);
+    assert_eq!(problem(b"NN"), Problem::LeftOver { count: 1 });
+    assert_eq!(problem(b"(N"), Problem::LeftOver { count: 1 });
+    assert_eq!(problem(b"h\x07"), Problem::NoMemo { index: 7 });
+    assert_eq!(problem(b"N(K\x01e"), Problem::Unexpected { expected: "a list", found: "None" });
+    assert_eq!(
+        problem(b"}(Nu"),
+        Problem::Unexpected { expected: "as many values as keys", found: "a key without value" }
+    );
+    assert_eq!(problem(b"}K\x01NsK\x01Ns"), Problem::DuplicateKey { key: "1".to_owned() });
+    assert!(matches!(problem(b"}]Ns"), Problem::Unexpected { .. }));
+    assert_eq!(refused(&[program(b"N"), vec![0]].concat()).problem, Problem::TrailingBytes { count: 1 });
+    assert_eq!(problem(b"\x8a\x09123456789"), Problem::LongInteger { n_bytes: 9 });
+    assert_eq!(problem(b"\x8c\x02\xc3\x28"), Problem::NotUtf8 { valid_up_to: 0 });
+    // A frame that ends within an opcode; and one within another.
+    assert!(matches!(problem(b"\x95\x01\0\0\0\0\0\0\0K\x05"), Problem::Frame { .. }));
+    assert!(matches!(problem(b"\x95\x0b\0\0\0\0\0\0\0\x95\x01\0\0\0\0\0\0\0N"), Problem::Frame { .. }));
+}
+
+#[test]
+fn integers_are_read_with_their_sign() {
+    let value = |opcodes: &[u8]| read(&program(opcodes), &Limits::default()).map(|value| format!("{value:?}")).unwrap();
+    assert_eq!(value(b"J\xff\xff\xff\xff"), "Int(-1)");
+    assert_eq!(value(b"\x8a\x00"), "Int(0)");
+    assert_eq!(value(b"\x8a\x01\x80"), "Int(-128)");
+    assert_eq!(value(b"\x8a\x02\x80\x00"), "Int(128)");
+    assert_eq!(value(b"\x8a\x08\0\0\0\0\0\0\0\x80"), "Int(-9223372036854775808)");
+    assert_eq!(value(b"\x8b\x02\0\0\0\xff\xff"), "Int(-1)");
+}
+
+#[test]
+fn what_would_grow_ends_at_a_limit() {
+    for (name, pickle) in resource_attacks() {
+        let read = read(&pickle, &Limits::default());
+        match name {
+            // Long, but as short as the pickle itself: nothing is decoded.
+            "text for long bytes again and again" => {
+                assert!(matches!(read, Ok(Value::List(items)) if items.len() == 50_000))
+            }
+            _ => assert!(read.is_err(), "{name}"),
+        }
+    }
+    let limit = |pickle: &[u8]| match refused(pickle).problem {
+        Problem::TooLarge { limit, .. } => limit,
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(limit(&bomb(60, 2, false)), Limit::ExpandedValues);
+    assert_eq!(limit(&program(&[vec![b']'; 100], vec![b'a'; 99]].concat())), Limit::Depth);
+    assert_eq!(limit(&program(&[&b"N"[..], &[0x94; 200_000]].concat())), Limit::MemoEntries);
+    assert_eq!(
+        refused(&program(b"]\x94h\x00a")),
+        ReadError { offset: 2, opcode: "EMPTY_LIST", problem: Problem::Cycle }
+    );
+
+    let small = Limits { pickle_bytes: 3, ..Limits::default() };
+    let found = Problem::TooLarge { limit: Limit::PickleBytes, most: 3, found: 4 };
+    assert_eq!(read(b"\x80\x04N.", &small).unwrap_err().problem, found);
+    let small = Limits { opcodes: 2, text_bytes: 2, array_elements: 0, ..Limits::default() };
+    assert!(read(&program(b"N"), &small).is_ok());
+    assert!(read(&program(b"N0N"), &small).is_err());
+    assert!(read(&program(&text("ab")), &small).is_ok());
+    assert!(read(&program(&text("abc")), &small).is_err());
+}
+
+#[test]
+fn a_pickle_cut_anywhere_is_refused() {
+    for pickle in honest() {
+        assert!(SklearnProbe::from_pickle(pickle, &Limits::default(), Precision::F64).is_ok());
+        for length in 0..pickle.len() {
+            assert!(read(&pickle[..length], &Limits::default()).is_err(), "cut at {length}");
+        }
+    }
+}
+
+/// Opcodes, most of them meaningful, with small arguments: what random bytes seldom are.
+fn opcodes() -> impl Strategy<Value = Vec<u8>> {
+    let one = prop_oneof![
+        8 => prop::sample::select(&b"(0129N]})tabesuR.2\x81\x85\x86\x87\x88\x89\x93\x94"[..]).prop_map(|byte| vec![byte]),
+        2 => (prop::sample::select(&b"KhqC\x8c\x8a"[..]), 0..4u8).prop_map(|(byte, argument)| vec![byte, argument]),
+        1 => prop::sample::select(vec!["numpy dtype", "numpy ndarray", "sklearn.svm._classes SVC", "_codecs encode", "numpy.core.multiarray scalar"])
+            .prop_map(|name| { let (module, name) = name.split_once(' ').unwrap(); global(module, name) }),
+        1 => prop::sample::select(vec!["f8", "i8", "latin1", "<", "C"]).prop_map(text),
+        1 => any::<u8>().prop_map(|byte| vec![byte]),
+    ];
+    prop::collection::vec(one, 0..60).prop_map(|opcodes| opcodes.concat())
+}
+
+proptest! {
+    // The same cases on every machine and in every run.
+    #![proptest_config(ProptestConfig { cases: 2_000, rng_seed: RngSeed::Fixed(9), failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn no_opcodes_panic(opcodes in opcodes()) {
+        let _ = SklearnProbe::from_pickle(&program(&opcodes), &Limits::default(), Precision::F16);
+    }
+
+    #[test]
+    fn no_damage_panics(
+        which in any::<prop::sample::Index>(),
+        damage in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..6),
+        flips in any::<bool>(),
+    ) {
+        let mut pickle = which.get(honest()).clone();
+        for (place, byte) in damage {
+            let place = place.index(pickle.len());
+            pickle[place] = if flips { pickle[place] ^ (1 << (byte % 8)) } else { byte };
+        }
+        if let Ok(imported) = SklearnProbe::from_pickle(&pickle, &Limits::default(), Precision::F64) {
+            let numbers = imported.probe.classifier().coefficients().values();
+            prop_assert!(numbers.iter().all(|number| number.is_finite()));
+        }
+    }
+}
+
+/// What joblib writes for an array of objects is followed by a pickle of its own, which may begin with another.
+#[test]
+fn pickles_within_pickles_are_bounded() {
+    let level = [
+        &b"\x80\x02"[..],
+        &global("joblib.numpy_pickle", "NumpyArrayWrapper"),
+        b")\x81}(X\x08\0\0\0subclass",
+        &global("numpy", "ndarray"),
+        b"X\x05\0\0\0shapeK\x01\x85X\x05\0\0\0orderX\x01\0\0\0CX\x05\0\0\0dtype",
+        &global("numpy", "dtype"),
+        b"X\x02\0\0\0O8\x89\x88\x87Rub",
+    ]
+    .concat();
+    let most = Limits::default().depth;
+    let deep = refused(&level.repeat(most + 2));
+    assert_eq!(deep.problem, Problem::TooLarge { limit: Limit::Depth, most, found: most + 1 });
+    let ended = refused(&level.repeat(3));
+    assert_eq!((ended.offset, ended.problem), (3 * level.len(), Problem::Protocol { found: Vec::new() }));
+    let no_array = refused(&[&level[..], b"\x80\x02K\x01.."].concat());
+    assert_eq!(no_array.problem, Problem::Unexpected { expected: "an array", found: "an integer" });
+}

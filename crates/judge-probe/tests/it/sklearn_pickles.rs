@@ -1,0 +1,198 @@
+//! Pickles as people save them (`scripts/probe/sklearn_pickles_fixtures.py`, scikit-learn 1.9.1): cross-validated logistic regressions
+//! decide as there, a bare pickle can be saved by who knows its features, and what cannot be read says what to do instead.
+
+use std::collections::BTreeMap;
+
+use judge_core::{
+    Layer,
+    request::{Pooling, Signal},
+};
+use judge_probe::pickle::{Limit, Limits, Problem};
+use judge_probe::{
+    Error, FittedClassifier, FittedEstimator, ImportProblem, ImportedFrom, Matrix, Precision, ProbedModel, SavedProbe,
+    SavedProbeError, SklearnProbe,
+};
+use serde_json::Value;
+
+fn fixture() -> Value {
+    serde_json::from_str(include_str!("../fixtures/sklearn_pickles.json")).unwrap()
+}
+
+fn numbers(list: &Value) -> Vec<f64> {
+    list.as_array().unwrap().iter().map(|number| number.as_f64().unwrap()).collect()
+}
+
+fn hex(text: &Value) -> Vec<u8> {
+    let text = text.as_str().unwrap();
+    (0..text.len()).step_by(2).map(|i| u8::from_str_radix(&text[i..i + 2], 16).unwrap()).collect()
+}
+
+fn import(pickle: &[u8]) -> Result<SklearnProbe, Error> {
+    SklearnProbe::from_pickle(pickle, &Limits::default(), Precision::F64)
+}
+
+#[test]
+fn cross_validated_logistic_regressions_decide_as_scikit_learn_does() {
+    let fixture = fixture();
+    let unseen = Matrix::new(numbers(&fixture["unseen"]), 3).unwrap();
+    let close = |ours: &Matrix, expected: &Value| {
+        let expected = numbers(expected);
+        assert_eq!(ours.values().len(), expected.len());
+        ours.values()
+            .iter()
+            .zip(expected)
+            .all(|(ours, expected)| (ours - expected).abs() <= 1e-12 * expected.abs().max(1.0))
+    };
+    let cases = fixture["cross_validated"].as_array().unwrap();
+    assert_eq!(cases.len(), 5);
+    for case in cases {
+        let name = &case["name"];
+        let probe = import(&hex(&case["pickle"])).unwrap_or_else(|error| panic!("{name}: {error}")).probe;
+        assert_eq!(Value::from(probe.classes().to_vec()), case["classes"], "{name}");
+        assert_eq!(Value::from(probe.predict(&unseen).unwrap()), case["predict"], "{name}");
+        assert!(close(&probe.decision_function(&unseen).unwrap(), &case["decision"]), "{name}");
+        assert!(close(&probe.predict_proba(&unseen).unwrap().unwrap(), &case["proba"]), "{name}");
+    }
+}
+
+/// A machine that votes, and what `joblib.dump` writes: whole, compressed, with and without aligned arrays, and with all that a search
+/// keeps.
+#[test]
+fn what_joblib_dumped_and_one_against_one_decide_as_scikit_learn_does() {
+    let fixture = fixture();
+    let unseen = Matrix::new(numbers(&fixture["unseen"]), 3).unwrap();
+    let cases = fixture["others"].as_array().unwrap();
+    assert_eq!(cases.len(), 8);
+    for case in cases {
+        let name = &case["name"];
+        let probe = import(&hex(&case["pickle"])).unwrap_or_else(|error| panic!("{name}: {error}")).probe;
+        assert_eq!(Value::from(probe.predict(&unseen).unwrap()), case["predict"], "{name}");
+        let (ours, expected) = (probe.decision_function(&unseen).unwrap(), numbers(&case["decision"]));
+        assert_eq!(ours.values().len(), expected.len(), "{name}");
+        let off = ours.values().iter().zip(expected).map(|(ours, expected)| (ours - expected).abs());
+        assert!(off.fold(0.0, f64::max) < 1e-12, "{name}");
+    }
+}
+
+#[test]
+fn what_is_cut_or_too_large_of_joblibs_is_refused() {
+    let fixture = fixture();
+    let others = fixture["others"].as_array().unwrap();
+    let of = |name: &str| hex(&others.iter().find(|case| case["name"] == name).unwrap()["pickle"]);
+    let problem = |bytes: &[u8], limits: &Limits| match SklearnProbe::from_pickle(bytes, limits, Precision::F64) {
+        Err(Error::Pickle(error)) => error.problem,
+        other => panic!("{other:?}"),
+    };
+    let (whole, most) = (of("joblib"), Limits::default());
+    for end in 2..whole.len() {
+        assert!(matches!(problem(&whole[..end], &most), Problem::Truncated { .. } | Problem::Frame { .. }), "{end}");
+    }
+    let shape = b"\x8c\x05shape\x94K\x02\x85";
+    let at = whole.windows(shape.len()).position(|window| window == shape).unwrap();
+    let mut longer = whole.clone();
+    longer[at + 9] = 200;
+    assert!(matches!(problem(&longer, &most), Problem::Truncated { needed: 1_600, .. }));
+    let small = Limits { pickle_bytes: whole.len() - 1, ..most };
+    for (name, format) in [("joblib, zlib", "zlib"), ("joblib, gzip", "gzip")] {
+        let bytes = of(name);
+        assert!(bytes.len() < whole.len(), "{name}");
+        let found = problem(&bytes, &small);
+        assert!(matches!(found, Problem::TooLarge { limit: Limit::PickleBytes, .. }), "{name}: {found:?}");
+        let cut = problem(&bytes[..bytes.len() - 9], &most);
+        assert!(matches!(&cut, Problem::Damaged { format: found, .. } if *found == format), "{name}: {cut:?}");
+    }
+    let followed = [of("joblib, zlib"), b"!".to_vec()].concat();
+    assert_eq!(problem(&followed, &most), Problem::TrailingBytes { count: 1 });
+}
+
+#[test]
+fn what_cannot_be_read_says_what_to_do() {
+    let fixture = fixture();
+    let refused = |name: &str| import(&hex(&fixture[name])).unwrap_err();
+    let problem = |name: &str| match refused(name) {
+        Error::Pickle(error) => error.problem,
+        other => panic!("{name}: {other:?}"),
+    };
+    assert_eq!(problem("joblib_bz2"), Problem::Compressed { format: "bzip2" });
+    assert_eq!(problem("text_classes"), Problem::TextArray { code: "U4".into() });
+    assert!(refused("text_classes").to_string().contains("LabelEncoder"));
+    let import_problem = |name: &str| match refused(name) {
+        Error::Import(error) => (error.path, error.problem),
+        other => panic!("{name}: {other:?}"),
+    };
+    let found = vec!["bad".to_owned(), "good".to_owned()];
+    for name in ["object_classes", "joblib_objects"] {
+        let expected = ("pickle.classes_".into(), ImportProblem::TextClasses { found: found.clone() });
+        assert_eq!(import_problem(name), expected, "{name}");
+    }
+    let keys = vec!["weights".to_owned(), "bias".to_owned()];
+    assert_eq!(import_problem("dictionary"), ("pickle".into(), ImportProblem::NotAModel { keys }));
+}
+
+fn model(d_model: usize) -> ProbedModel {
+    ProbedModel { name: "tiny".into(), revision: None, fingerprint: Some("5eed".into()), d_model, n_heads: None }
+}
+
+#[test]
+fn a_pickle_that_names_no_layers_is_saved_by_who_knows_them() {
+    let fixture = fixture();
+    for name in ["plain", "model_in_a_dictionary"] {
+        let imported = || import(&hex(&fixture[name])).unwrap();
+        assert!(imported().metadata.is_none());
+        let from = ImportedFrom {
+            model: Some(model(3)),
+            signals: vec![(Layer(6), Signal::State(Pooling::Last))],
+            aspect: Some("fluency".into()),
+            template_id: Some("abc".into()),
+        };
+        let saved = imported().into_saved(from.clone()).unwrap();
+        assert_eq!((&saved.origin().model, &saved.origin().signals), (&model(3), &from.signals));
+        let notes: BTreeMap<&str, &str> =
+            saved.origin().notes.iter().map(|(name, note)| (name.as_str(), note.as_str())).collect();
+        let expected = [
+            ("aspect", "fluency"),
+            ("sklearn_version", "1.9.1"),
+            ("source", "scikit-learn pickle"),
+            ("template_id", "abc"),
+        ];
+        assert_eq!(notes, BTreeMap::from(expected));
+        assert_eq!(SavedProbe::from_bytes(&saved.to_bytes().unwrap()).unwrap(), saved);
+
+        let problem = |from: ImportedFrom| match imported().into_saved(from) {
+            Err(Error::SavedProbe(error)) => error,
+            other => panic!("{other:?}"),
+        };
+        let no_signals = problem(ImportedFrom { signals: Vec::new(), ..from.clone() });
+        assert!(matches!(no_signals, SavedProbeError::NoOrigin { missing } if missing.contains("layers")));
+        let no_model = problem(ImportedFrom { model: None, ..from.clone() });
+        assert!(matches!(no_model, SavedProbeError::NoOrigin { missing } if missing.contains("model")));
+        let too_wide = problem(ImportedFrom { model: Some(model(4)), ..from });
+        assert!(matches!(too_wide, SavedProbeError::Width { d_model: 4, n_features: 3, .. }));
+    }
+}
+
+#[test]
+fn a_pickle_in_place_of_a_saved_probe_is_named() {
+    let error = SavedProbe::from_bytes(&hex(&fixture()["plain"])).unwrap_err();
+    assert_eq!(error, Error::SavedProbe(SavedProbeError::Pickle));
+    assert!(error.to_string().contains("into_saved"), "{error}");
+}
+
+#[test]
+fn a_probe_finds_its_signals_among_those_offered() {
+    let state = |layer, pooling| (Layer(layer), Signal::State(pooling));
+    let signals = vec![state(4, Pooling::Mean), state(2, Pooling::Last), state(4, Pooling::Last)];
+    let from = ImportedFrom { model: Some(model(1)), signals, ..ImportedFrom::default() };
+    let probe = import(&hex(&fixture()["plain"])).unwrap().into_saved(from).unwrap();
+    let offered = [2, 3, 4].map(|layer| [state(layer, Pooling::Last), state(layer, Pooling::Mean)]).concat();
+    assert_eq!(probe.places_of(&offered).unwrap(), [5, 0, 4]);
+
+    let few = [state(2, Pooling::Last), state(3, Pooling::Mean)];
+    let error = probe.places_of(&few).unwrap_err();
+    let missing = vec![state(4, Pooling::Mean), state(4, Pooling::Last)];
+    assert_eq!(error, Error::SavedProbe(SavedProbeError::MissingSignals { missing, found: few.to_vec() }));
+    assert_eq!(
+        error.to_string(),
+        "saved probe: the probe reads mean of layer 4; last of layer 4, which is not there: found last of layer 2; mean of layer 3"
+    );
+}

@@ -1,0 +1,91 @@
+//! Searches and labels as people have them (`scripts/probe/sklearn_searches_fixtures.py`, scikit-learn 1.0.2, 1.3.2 and 1.9.1): what a
+//! search drags along is not looked into, and the best estimator decides as there.
+
+use judge_probe::pickle::{self, Limits, Problem};
+use judge_probe::{FittedClassifier, FittedEstimator, Matrix, Precision, SklearnProbe};
+use serde_json::Value;
+
+fn fixtures() -> [Value; 3] {
+    [
+        include_str!("../fixtures/sklearn_searches_1.0.2.json"),
+        include_str!("../fixtures/sklearn_searches_1.3.2.json"),
+        include_str!("../fixtures/sklearn_searches_1.9.1.json"),
+    ]
+    .map(|text| serde_json::from_str(text).unwrap())
+}
+
+fn numbers(list: &Value) -> Vec<f64> {
+    list.as_array().unwrap().iter().map(|number| number.as_f64().unwrap()).collect()
+}
+
+fn hex(text: &Value) -> Vec<u8> {
+    let text = text.as_str().unwrap();
+    (0..text.len()).step_by(2).map(|i| u8::from_str_radix(&text[i..i + 2], 16).unwrap()).collect()
+}
+
+#[test]
+fn best_estimators_decide_as_scikit_learn_does_whatever_the_search_keeps() {
+    for fixture in fixtures() {
+        let unseen = Matrix::new(numbers(&fixture["unseen"]), 4).unwrap();
+        let cases = fixture["cases"].as_array().unwrap();
+        assert_eq!(cases.len(), 28);
+        for case in cases {
+            let name = format!("{} of {}", case["name"], fixture["release"]);
+            let found = SklearnProbe::from_pickle(&hex(&case["pickle"]), &Limits::default(), Precision::F64)
+                .unwrap_or_else(|error| panic!("{name}: {error}"));
+            assert_eq!(Value::from(found.probe.predict(&unseen).unwrap()), case["predict"], "{name}");
+            let ours = found.probe.decision_function(&unseen).unwrap();
+            for (ours, expected) in ours.values().iter().zip(numbers(&case["decision"])) {
+                assert!((ours - expected).abs() <= 1e-9 * expected.abs().max(1.0), "{name}: {ours} for {expected}");
+            }
+            if let Some(score) = case["best_score"].as_f64() {
+                assert_eq!(found.search.unwrap().best_score, score, "{name}");
+            }
+        }
+    }
+}
+
+#[test]
+fn scores_and_settings_of_a_search_are_told() {
+    for fixture in fixtures() {
+        let search = |name: &str| {
+            let case = fixture["cases"].as_array().unwrap().iter().find(|case| case["name"] == name).unwrap();
+            SklearnProbe::from_pickle(&hex(&case["pickle"]), &Limits::default(), Precision::F64)
+                .unwrap()
+                .search
+                .unwrap()
+        };
+        assert_eq!(search("make_scorer").scoring, "cohen_kappa_score");
+        assert_eq!(search("a score of numbers").scoring, "neg_mean_absolute_error");
+        assert_eq!(search("several scores").scoring, "f1_macro");
+        assert_eq!(search("a dictionary").best_params[0].1, "{1: 2.0, 2: 1.0, 3: 1.0}");
+        assert_eq!(search("a candidate that cannot be fitted").best_params[0].1, "l2");
+        assert_eq!(search("RepeatedStratifiedKFold").fold_scores.len(), 6);
+    }
+}
+
+/// The bytes that Python would write for an object of this class with one attribute, which a foreign call makes.
+fn object_with(module: &str, class: &str, attribute: &str) -> Vec<u8> {
+    let text = |text: &str| [b"X", &(text.len() as u32).to_le_bytes()[..], text.as_bytes()].concat();
+    let global = |module: &str, name: &str| format!("c{module}\n{name}\n").into_bytes();
+    let call = [global("posix", "system"), text("true"), b"\x85R".to_vec()].concat();
+    [b"\x80\x02".to_vec(), global(module, class), b")\x81}".to_vec(), text(attribute), call, b"sb.".to_vec()].concat()
+}
+
+#[test]
+fn foreign_values_are_refused_wherever_an_estimator_is_read() {
+    let search = ("sklearn.model_selection._search", "GridSearchCV");
+    let classifier = ("sklearn.linear_model._logistic", "LogisticRegression");
+    let read = |(module, class), attribute| {
+        pickle::read(&object_with(module, class, attribute), &Limits::default()).map(|_| ())
+    };
+    for attribute in ["cv", "estimator", "scorer_", "scoring", "cv_results_"] {
+        assert_eq!(read(search, attribute), Ok(()), "{attribute}");
+    }
+    assert_eq!(read(classifier, "random_state"), Ok(()));
+    for (class, attribute) in [(search, "best_estimator_"), (classifier, "coef_"), (classifier, "classes_")] {
+        let error = read(class, attribute).unwrap_err();
+        let foreign = Problem::ForeignGlobal { module: "posix".to_owned(), name: "system".to_owned() };
+        assert_eq!((error.problem, error.opcode), (foreign, "GLOBAL"), "{attribute}");
+    }
+}

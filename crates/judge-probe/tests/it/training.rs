@@ -1,0 +1,435 @@
+//! From graded rows to a saved probe, on signals that are made up so that the right outcome is known.
+
+use std::collections::BTreeMap;
+
+use judge_core::{
+    Layer, Prompt,
+    request::{Pooling, Signal},
+};
+use judge_metrics::calibration::Calibrator;
+use judge_metrics::comparison::Statistic;
+use judge_probe::training::{
+    GradeScale, GradedRow, Grading, Outcome, ProbeCalibration, ProbeClassifier, ProbeTraining, RowSignals,
+    TrainedProbe, TrainingError, TrainingOrigin, View,
+};
+use judge_probe::{Error, FittedClassifier, FittedEstimator, Matrix, ProbedModel, SavedProbe};
+use serde_json::Value;
+
+const D_MODEL: usize = 2;
+
+/// Signals in which the grade shows in layer 2 only, in every pooling; `noise` in [0, 1) hides it.
+struct Told<'a> {
+    rows: &'a [GradedRow],
+    noise: f64,
+    unread: Vec<usize>,
+    logits: bool,
+}
+
+impl<'a> Told<'a> {
+    fn new(rows: &'a [GradedRow]) -> Self {
+        Self { rows, noise: 0.5, unread: Vec::new(), logits: false }
+    }
+}
+
+impl RowSignals for Told<'_> {
+    type Error = Error;
+
+    fn is_read(&self, row: usize) -> bool {
+        !self.unread.contains(&row)
+    }
+
+    fn matrix(&self, of: &[usize], layer: Layer, signals: &[Signal]) -> Result<Matrix, Error> {
+        let value = |row: usize, k: usize| {
+            let told = if layer == Layer(2) && k == 0 { self.rows[row].grade * (1.0 - self.noise) } else { 0.0 };
+            told + ((row * 7919 + k * 31 + layer.0) % 97) as f64 / 97.0
+        };
+        let row = |&row: &usize| {
+            assert!(self.is_read(row));
+            (0..signals.len() * D_MODEL).map(|k| value(row, k)).collect::<Vec<_>>()
+        };
+        Matrix::from_rows(of.iter().map(row))
+    }
+
+    fn grade_logits(&self, row: usize) -> Result<Option<Vec<f64>>, Error> {
+        // Of the grades 1 to 4 the one above the true one is said, and of 4 itself 4.
+        let said = (self.rows[row].grade as usize).min(3);
+        Ok(self.logits.then(|| (0..4).map(|grade| if grade == said { 3.0 } else { 0.0 }).collect()))
+    }
+}
+
+/// Grades 1 to 4 over questions of three rows each.
+fn rows(n: usize) -> Vec<GradedRow> {
+    (0..n)
+        .map(|i| {
+            let grade = [1.0, 2.0, 3.0, 4.0][(i * i + i / 3) % 4];
+            let question = format!("Question {}?", i / 3);
+            let response = format!("Answer {}", i % 11);
+            GradedRow {
+                question: question.clone(),
+                response,
+                group: question,
+                ..GradedRow::new(i as u64, Prompt::user(format!("Row {i}")), grade)
+            }
+        })
+        .collect()
+}
+
+fn training() -> ProbeTraining {
+    let c = vec![0.01, 1.0];
+    ProbeTraining { layers: [0, 1, 2].map(Layer).to_vec(), folds: 3, c, ..ProbeTraining::default() }
+}
+
+fn origin() -> TrainingOrigin {
+    let model = ProbedModel {
+        name: "tiny".into(),
+        revision: None,
+        fingerprint: Some("5eed".into()),
+        d_model: D_MODEL,
+        n_heads: Some(D_MODEL),
+    };
+    let notes = BTreeMap::from([("program".to_owned(), "test 1".to_owned())]);
+    TrainingOrigin { model, aspect: "fluency".into(), template_id: Some("t".into()), notes }
+}
+
+fn train(training: &ProbeTraining, rows: &[GradedRow]) -> TrainedProbe {
+    training.train(rows, &Told::new(rows), &origin()).unwrap()
+}
+
+#[track_caller]
+fn refused(training: &ProbeTraining, rows: &[GradedRow]) -> TrainingError {
+    let checked = training.check(rows);
+    match training.train(rows, &Told::new(rows), &origin()) {
+        Err(Error::Training(error)) => {
+            // By their text: a grade of NaN is not equal to itself.
+            let told = checked.unwrap_err().to_string();
+            assert_eq!(told, error.to_string(), "before signals are asked for");
+            error
+        }
+        other => panic!("{other:?}"),
+    }
+}
+
+/// As `GridSearchCV` finds it over `TfidfVectorizer` and `LogisticRegression`, without a scaler: see `scripts/probe/tfidf_fixtures.py`.
+#[test]
+fn the_baseline_of_words_is_scikit_learns() {
+    let fixture: Value = serde_json::from_str(include_str!("../fixtures/tfidf_logistic.json")).unwrap();
+    let expected = &fixture["baseline"];
+    let part = |split: &str, texts: &Value, labels: &Value| -> Vec<GradedRow> {
+        let graded = texts.as_array().unwrap().iter().zip(labels.as_array().unwrap()).enumerate();
+        graded
+            .map(|(i, (text, label))| GradedRow {
+                split: Some(split.to_owned()),
+                ..GradedRow::new(
+                    format!("{split}-{i}"),
+                    Prompt::Raw(text.as_str().unwrap().to_owned()),
+                    label.as_f64().unwrap(),
+                )
+            })
+            .collect()
+    };
+    let learnt = part("train", &fixture["texts"], &expected["labels"]);
+    let tested = part("test", &fixture["unseen"], &expected["unseen_labels"]);
+    let TrainedProbe { report, .. } = train(&ProbeTraining { folds: 5, ..training() }, &[learnt, tested].concat());
+    let found = &report.splits["test"].predictors["tfidf"];
+    for (name, found) in
+        [("weighted_f1", &found.weighted_f1), ("macro_f1", &found.macro_f1), ("accuracy", &found.accuracy)]
+    {
+        let (found, expected) = (found.estimate().unwrap(), expected[name].as_f64().unwrap());
+        assert!((found - expected).abs() < 1e-12, "{name}: {found}, expected {expected}");
+    }
+}
+
+#[test]
+fn the_layer_that_tells_is_chosen_and_saved_with_its_provenance() {
+    let rows = rows(120);
+    let TrainedProbe { probe, report } = train(&training(), &rows);
+    assert_eq!((report.n, report.unscored, report.rounded, report.n_train, report.folds), (120, 0, 0, 96, 3));
+    assert_eq!(report.chosen[0].layer, Layer(2));
+    assert_eq!(report.selection.scan.len(), 6, "two poolings of three layers");
+    let test = &report.splits["test"];
+    assert_eq!(test.n, 24);
+    assert_eq!(test.predictors.keys().collect::<Vec<_>>(), ["majority", "probe", "surface", "tfidf"]);
+    assert_eq!(Outcome::of(&test.gain_over["majority"].weighted_f1), Outcome::Better);
+    assert!(
+        test.findings(str::to_owned)[0].starts_with("the probe beats majority"),
+        "{:?}",
+        test.findings(str::to_owned)
+    );
+    // No question is on both sides.
+    assert_eq!(report.artefacts["test"].questions.found, []);
+
+    let origin = probe.origin();
+    let signals: Vec<(Layer, Signal)> =
+        report.chosen.iter().flat_map(|view| view.pooling.signals().map(|signal| (view.layer, signal))).collect();
+    assert_eq!(origin.signals, signals);
+    // What it stores is what it came to on rows that had no part in the choice, not the best of the search.
+    let validation = origin.validation.as_ref().unwrap();
+    assert_eq!(Some(validation.mean), test.predictors["probe"].macro_f1.estimate());
+    assert_eq!((validation.folds.len(), validation.scoring.as_str()), (1, "f1_macro"));
+    let note = |name: &str| origin.notes.get(name).map(String::as_str);
+    assert_eq!([note("aspect"), note("template_id"), note("program")], [Some("fluency"), Some("t"), Some("test 1")]);
+    assert_eq!([note("classification"), note("n_train")], [Some("multi"), Some("96")]);
+    assert!(["0.01", "1"].contains(&note("c").unwrap()));
+    assert_eq!(SavedProbe::from_bytes(&probe.to_bytes().unwrap()).unwrap(), probe);
+
+    // The report has names where files had bare lists.
+    let json = serde_json::to_value(&report).unwrap();
+    assert_eq!(json["chosen"][0]["layer"], 2);
+    assert!(json["chosen"][0]["pooling"].is_string());
+    assert_eq!(json["selection"]["scan"][0]["view"]["reading"], "last");
+}
+
+#[test]
+fn the_probe_is_kept_with_a_calibrator_of_the_grades() {
+    let rows = rows(240);
+    let TrainedProbe { probe, report } = train(&training(), &rows);
+    let Some(ProbeCalibration::Kept { out_of_fold, held_out }) = &report.calibration else {
+        panic!("{:?}", report.calibration)
+    };
+    assert_eq!((out_of_fold.n, out_of_fold.level), (report.n_train, 0.9));
+    assert!((0.8..=1.0).contains(&out_of_fold.coverage.estimate().unwrap()), "{out_of_fold:?}");
+    assert_eq!(held_out.keys().collect::<Vec<_>>(), ["test"]);
+    let test = held_out["test"];
+    assert_eq!(test.coverage.n, report.splits["test"].n);
+    assert!(test.coverage.estimate().unwrap() > 0.75, "{test:?}");
+    // Closer to the grades than their own mean is (1 on average), and intervals on the scale.
+    assert!(test.error < 0.7 && 0.0 < test.width && test.width <= 4.0, "{test:?}");
+
+    let calibrator = probe.calibrator().unwrap();
+    assert_eq!(calibrator.n(), report.n_train);
+    for number in [-9.0, 1.0, 2.5, 9.0] {
+        let found = calibrator.calibrate(number).unwrap();
+        assert!(1.0 <= found.interval.low && found.interval.high <= 5.0, "{found:?}");
+    }
+    assert_eq!(SavedProbe::from_bytes(&probe.to_bytes().unwrap()).unwrap(), probe);
+    let json = serde_json::to_value(&report).unwrap();
+    assert_eq!(json["calibration"]["out_of_fold"]["n"], report.n_train);
+    assert_eq!(json["calibration"]["held_out"]["test"]["coverage"]["n"], report.splits["test"].n);
+
+    // Two classes are calibrated to the grades too, not to 0 and 1.
+    let binary = train(&ProbeTraining { grading: Grading::AtLeast(3.0), ..training() }, &rows);
+    let high = binary.probe.calibrator().unwrap().calibrate(1.0).unwrap();
+    assert!((2.8..=4.0).contains(&high.value), "{high:?}");
+
+    let off = train(&ProbeTraining { calibration: None, ..training() }, &rows);
+    assert_eq!((off.probe.calibrator(), &off.report.calibration), (None, &None));
+    assert!(serde_json::to_value(&off.report).unwrap().get("calibration").is_none());
+    assert_eq!(off.probe, probe.without_calibrator());
+}
+
+#[test]
+fn why_there_is_no_calibrator_is_said() {
+    let undefined = |training: &ProbeTraining, rows: &[GradedRow]| {
+        let TrainedProbe { probe, report } = train(training, rows);
+        assert_eq!(probe.calibrator(), None);
+        match report.calibration {
+            Some(ProbeCalibration::Undefined { undefined }) => undefined,
+            other => panic!("{other:?}"),
+        }
+    };
+    let svm = ProbeTraining { classifier: ProbeClassifier::LinearKernelSvc, ..training() };
+    assert!(undefined(&svm, &rows(60)).contains("no number to calibrate"));
+    let strict = Calibrator { level: 0.99, ..Calibrator::default() };
+    let strict = ProbeTraining { calibration: Some(strict), ..training() };
+    assert!(undefined(&strict, &rows(60)).contains("48"));
+    // A setting that is wrong whatever the rows is an error.
+    let none = Calibrator { level: 1.5, ..Calibrator::default() };
+    let none = ProbeTraining { calibration: Some(none), ..training() };
+    let rows = rows(60);
+    let refused = none.train(&rows, &Told::new(&rows), &origin());
+    assert!(matches!(refused, Err(Error::Metric(_))), "{refused:?}");
+}
+
+#[test]
+fn equal_rows_give_equal_bytes_and_other_grades_another_hash() {
+    let mut rows = rows(90);
+    let (first, again) = (train(&training(), &rows), train(&training(), &rows));
+    assert_eq!(first, again);
+    assert_eq!(first.probe.to_bytes().unwrap(), again.probe.to_bytes().unwrap());
+    rows[0].prompt = Prompt::user("another");
+    let hash = |trained: &TrainedProbe| trained.probe.origin().data_hash.clone();
+    let other = train(&training(), &rows);
+    let trained_on = other.report.n_train;
+    assert!(trained_on < 90);
+    // Row 0 is in the training part, so its prompt is part of the hash.
+    assert_ne!(hash(&first), hash(&other));
+}
+
+#[test]
+fn a_closure_is_enough() {
+    let rows = rows(60);
+    let told = Told::new(&rows);
+    let states = |of: &[usize], layer: Layer, signals: &[Signal]| told.matrix(of, layer, signals);
+    let trained = training().train(&rows, &states, &origin()).unwrap();
+    assert_eq!(trained, train(&training(), &rows));
+}
+
+#[test]
+fn rows_that_could_not_be_read_are_counted_and_left_out() {
+    let rows = rows(120);
+    let signals = Told { unread: vec![0, 5, 119], ..Told::new(&rows) };
+    let report = training().train(&rows, &signals, &origin()).unwrap().report;
+    assert_eq!((report.n, report.unscored), (120, 3));
+    assert_eq!(report.n_train + report.splits["test"].n, 117);
+    let none = Told { unread: (0..120).collect(), ..Told::new(&rows) };
+    let error = training().train(&rows, &none, &origin()).unwrap_err();
+    assert_eq!(error, Error::Training(TrainingError::NothingRead { n_rows: 120 }));
+}
+
+#[test]
+fn the_models_own_score_is_a_baseline_where_it_was_read() {
+    let rows = rows(120);
+    let signals = Told { logits: true, ..Told::new(&rows) };
+    let report = training().train(&rows, &signals, &origin()).unwrap().report;
+    let prompted = report.splits["test"].predictors["prompted"].accuracy.estimate().unwrap();
+    let tested: Vec<usize> = report.artefacts["test"].label_counts.iter().map(|&(_, n)| n).collect();
+    assert_eq!(tested.len(), 4);
+    // Right where the grade is 4, one too high elsewhere; the share of grade 4 among the rows tested on is not known here.
+    assert!(prompted < 0.5, "{prompted}");
+    // For two classes the probabilities of the grades are added up: 4 is said of 3 and 4 alone, so that only 3 is wrong.
+    let binary = ProbeTraining { grading: Grading::AtLeast(4.0), ..training() };
+    let report = binary.train(&rows, &signals, &origin()).unwrap().report;
+    let accuracy = report.splits["test"].predictors["prompted"].accuracy.estimate().unwrap();
+    assert!(accuracy > prompted, "{accuracy} {prompted}");
+
+    let wrong = |row: usize| -> Result<Option<Vec<f64>>, Error> {
+        let _ = row;
+        Ok(Some(vec![0.0; 3]))
+    };
+    struct Wrong<'a, F>(Told<'a>, F);
+    impl<F: Fn(usize) -> Result<Option<Vec<f64>>, Error> + Sync> RowSignals for Wrong<'_, F> {
+        type Error = Error;
+        fn is_read(&self, row: usize) -> bool {
+            self.0.is_read(row)
+        }
+        fn matrix(&self, of: &[usize], layer: Layer, signals: &[Signal]) -> Result<Matrix, Error> {
+            self.0.matrix(of, layer, signals)
+        }
+        fn grade_logits(&self, row: usize) -> Result<Option<Vec<f64>>, Error> {
+            self.1(row)
+        }
+    }
+    let error = training().train(&rows, &Wrong(Told::new(&rows), wrong), &origin()).unwrap_err();
+    assert!(matches!(error, Error::Training(TrainingError::GradeLogits { expected: 4, found: 3, .. })), "{error}");
+}
+
+#[test]
+fn named_splits_are_kept_to() {
+    let mut rows = rows(120);
+    for (i, row) in rows.iter_mut().enumerate() {
+        row.split = Some(["train", "train", "train", "new", "old"][i / 24].to_owned());
+    }
+    let report = train(&training(), &rows).report;
+    assert_eq!(report.n_train, 72);
+    assert_eq!(
+        report.splits.iter().map(|(name, of)| (name.as_str(), of.n)).collect::<Vec<_>>(),
+        [("new", 24), ("old", 24)]
+    );
+
+    rows[7].split = None;
+    assert_eq!(refused(&training(), &rows), TrainingError::NoSplit { id: 7_u64.into() });
+    rows.iter_mut().for_each(|row| row.split = Some("train".into()));
+    assert_eq!(refused(&training(), &rows), TrainingError::NoTestRows);
+    rows.iter_mut().for_each(|row| row.split = Some("a".into()));
+    assert_eq!(refused(&training(), &rows), TrainingError::NoTrainRows { found: vec!["a".into()] });
+}
+
+#[test]
+fn grades_are_checked_against_their_scale_and_rounding_is_counted() {
+    let mut rows = rows(120);
+    rows[11].grade = 2.5;
+    rows[12].grade = 3.25;
+    assert_eq!(train(&training(), &rows).report.rounded, 2);
+    let binary = ProbeTraining { grading: Grading::AtLeast(3.0), ..training() };
+    let report = train(&binary, &rows).report;
+    assert_eq!((report.rounded, report.artefacts["test"].label_counts.len()), (0, 2));
+
+    for grade in [0.0, 5.5, 70.0, f64::NAN, f64::INFINITY] {
+        rows[30].grade = grade;
+        let error = refused(&training(), &rows);
+        assert!(matches!(error, TrainingError::OffScale { ref id, .. } if *id == 30_u64.into()), "{error}");
+        assert!(error.to_string().contains("the grade of 30 is") && error.to_string().ends_with("the scale 1-5"));
+    }
+    rows[30].grade = 7.0;
+    let wide = ProbeTraining { scale: GradeScale { low: 1.0, high: 7.0 }, ..training() };
+    assert_eq!(refused(&training(), &rows).to_string(), "the grade of 30 is 7, expected one on the scale 1-5");
+    assert!(!matches!(
+        wide.train(&rows, &Told::new(&rows), &origin()),
+        Err(Error::Training(TrainingError::OffScale { .. }))
+    ));
+
+    rows.iter_mut().for_each(|row| row.grade = 3.0);
+    assert_eq!(refused(&training(), &rows), TrainingError::OneClass { class: 3, n_rows: 120 });
+    assert_eq!(refused(&training(), &[]), TrainingError::NoRows);
+    rows.iter_mut().enumerate().for_each(|(i, row)| row.grade = (i % 25) as f64);
+    let percent = ProbeTraining { scale: GradeScale { low: 0.0, high: 100.0 }, ..training() };
+    assert_eq!(refused(&percent, &rows), TrainingError::ManyClasses { found: 25, most: 20 });
+}
+
+#[test]
+fn a_support_vector_machine_and_entropies_can_be_trained() {
+    let rows = rows(90);
+    let settings = ProbeTraining {
+        classifier: ProbeClassifier::LinearKernelSvc,
+        attention_entropy: true,
+        views: vec![View::Concat],
+        ..training()
+    };
+    let trained = train(&settings, &rows);
+    let first = trained.report.chosen[0];
+    assert_eq!((first.layer, first.pooling), (Layer(2), View::Concat));
+    let expected = [Pooling::Min, Pooling::Max, Pooling::Mean].map(Signal::State);
+    assert_eq!(settings.signals(Layer(2), View::Concat), [&expected[..], &[Signal::AttentionEntropy]].concat());
+    assert_eq!(settings.signals(Layer(0), View::Concat), expected, "the embeddings attend to nothing");
+    assert_eq!(settings.all_signals().len(), 3 + 4 + 4);
+    let row = Matrix::new(vec![0.0; trained.probe.probe().n_features()], trained.probe.probe().n_features()).unwrap();
+    assert_eq!(trained.probe.probe().predict_proba(&row).unwrap(), None);
+}
+
+#[test]
+fn settings_out_of_range_are_refused() {
+    let rows = rows(60);
+    let error = |settings: ProbeTraining| settings.train(&rows, &Told::new(&rows), &origin()).unwrap_err();
+    assert!(matches!(error(ProbeTraining { top_k: 0, ..training() }), Error::NoLayers));
+    assert!(matches!(error(ProbeTraining { folds: 1, ..training() }), Error::FewSplits { n_splits: 1 }));
+    assert!(matches!(error(ProbeTraining { test_share: 1.0, ..training() }), Error::TestFraction { .. }));
+    assert!(matches!(error(ProbeTraining { layers: Vec::new(), ..training() }), Error::NoScore { .. }));
+    assert!(matches!(error(ProbeTraining { c: Vec::new(), ..training() }), Error::NoScore { .. }));
+    let wide = TrainingOrigin { model: ProbedModel { d_model: 5, ..origin().model }, ..origin() };
+    assert!(matches!(training().train(&rows, &Told::new(&rows), &wide), Err(Error::SavedProbe(_))));
+}
+
+#[test]
+fn statistics_that_the_rows_do_not_define_say_why() {
+    let rows = rows(120);
+    let majority = &train(&training(), &rows).report.splits["test"].predictors["majority"];
+    assert!(matches!(&majority.spearman, Statistic::Undefined { reason } if !reason.is_empty()));
+    assert_eq!(format!("{:#}", majority.spearman), "undefined");
+    assert!(majority.accuracy.to_string().contains('['));
+}
+
+#[test]
+fn statistics_are_written_as_files_have_them() {
+    let rows = rows(120);
+    let majority = &train(&training(), &rows).report.splits["test"].predictors["majority"];
+    let json = serde_json::to_value(majority).unwrap();
+    let keys = |name: &str| json[name].as_object().unwrap().keys().cloned().collect::<Vec<_>>();
+    assert_eq!(
+        (keys("accuracy"), keys("spearman")),
+        (vec!["estimate".into(), "low".into(), "high".into()], vec!["undefined".into()])
+    );
+    let whole = serde_json::to_value(&majority.accuracy).unwrap();
+    assert_eq!(whole.as_object().unwrap().keys().collect::<Vec<_>>(), ["estimate", "low", "high", "p", "method"]);
+    assert_eq!(serde_json::to_value(&majority.spearman).unwrap(), json["spearman"]);
+}
+
+/// The name is older than the type's.
+#[test]
+fn classifiers_keep_their_names_in_files() {
+    for (classifier, name) in
+        [(ProbeClassifier::Logistic, "logistic"), (ProbeClassifier::LinearKernelSvc, "linear_svc")]
+    {
+        assert_eq!(serde_json::to_value(classifier).unwrap(), name);
+        assert_eq!(serde_json::from_value::<ProbeClassifier>(name.into()).unwrap(), classifier);
+    }
+}

@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 
 /// Modules that lie in circles, by crate: none, or as many as there are still to be cured. Lower a number when it falls.
 const AT_MOST: [(&str, usize); 5] =
-    [("judge-core", 0), ("judge-metrics", 0), ("judge-probe", 0), ("judge-data", 48), ("judge-models", 144)];
+    [("judge-core", 0), ("judge-metrics", 0), ("judge-probe", 0), ("judge-data", 0), ("judge-models", 144)];
 
 #[test]
 fn no_more_modules_are_in_circles_than_were() {

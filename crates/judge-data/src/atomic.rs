@@ -3,7 +3,7 @@ use std::io::{self, BufRead, BufReader, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
 use crate::lock::{self, Locking};
-use crate::output::target;
+use crate::paths::{folder, target};
 use crate::{Error, fault};
 
 /// A file that appears whole or not at all.
@@ -128,6 +128,16 @@ pub fn write_atomic(path: impl Into<PathBuf>, bytes: &[u8]) -> Result<(), Error>
     file.commit()
 }
 
+/// Writes a file that is kept: where there is none, none with content, or one with the same content; see [`AtomicFile::commit_new`].
+///
+/// # Errors
+/// As there, and as [`write_atomic`].
+pub fn write_new(path: impl AsRef<Path>, bytes: &[u8], overwrite: bool) -> Result<(), Error> {
+    let mut file = AtomicFile::create(path.as_ref())?;
+    file.write_all(bytes).map_err(Error::io("write", path.as_ref()))?;
+    file.commit_new(overwrite)
+}
+
 /// Renames within one folder and makes the new name durable.
 pub(crate) fn rename(from: &Path, to: &Path) -> Result<(), Error> {
     fs::rename(from, to).map_err(Error::io("replace", to))?;
@@ -140,21 +150,6 @@ pub(crate) fn remove(path: &Path) -> Result<(), Error> {
         Ok(()) => sync_folder(path),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
         Err(error) => Err(Error::io("remove", path)(error)),
-    }
-}
-
-/// `path` with `suffix` appended to its file name: `out.jsonl` → `out.jsonl.partial`.
-pub(crate) fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
-    let mut name = path.as_os_str().to_owned();
-    name.push(suffix);
-    name.into()
-}
-
-/// Where a file lies.
-pub(crate) fn folder(path: &Path) -> &Path {
-    match path.parent() {
-        Some(parent) if !parent.as_os_str().is_empty() => parent,
-        _ => Path::new("."),
     }
 }
 

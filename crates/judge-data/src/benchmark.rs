@@ -5,26 +5,27 @@ mod hhh;
 mod llmbar;
 mod mtbench;
 mod own;
+mod pair;
 mod pandalm;
 mod perturbation;
 mod published;
 mod verdicts;
 mod votes;
 
-use std::cmp::Ordering;
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
-use judge_core::ItemId;
-
+pub use pair::{BenchmarkPair, PairTexts};
 pub use perturbation::{Perturbation, PerturbedPair};
 pub use published::{Published, Statistics};
 pub use verdicts::PairVerdicts;
 pub use votes::PairVote;
 
+use pair::read_rows;
+
 use crate::ids::UniqueIds;
-use crate::{Columns, Error, Extra, PairRecord, Row, RowColumns, Rows};
+use crate::{Columns, Error};
 
 /// A published set of pairs with the verdicts of people, or a file of your own.
 ///
@@ -34,7 +35,7 @@ use crate::{Columns, Error, Extra, PairRecord, Row, RowColumns, Rows};
 /// | `autoj` | `testdata_pairwise.jsonl` | row | `label` | eight groups of scenarios | yes |
 /// | `mtbench` | a file of votes, one row for each vote of a person | row | `winner` | turn | yes |
 /// | `hhh` | prometheus-eval's `hhh_alignment_eval.json`, or rows of the data set itself | row | the better response | `source`: helpful, harmless, honest, other | no |
-/// | `pairs` | any file of [`PairRecord`]s with `human` | `id` | majority of the raters, a tie where there is none | | yes |
+/// | `pairs` | any file of [`PairRecord`](crate::PairRecord)s with `human` | `id` | majority of the raters, a tie where there is none | | yes |
 /// | `llmbar` | `dataset.json`, or a folder of subsets | row, `subset/row` in a folder | `label` | subset | no |
 ///
 /// Rows count from 0. Responses that a file has as `true` are the text `True`, as they were when they were written.
@@ -82,7 +83,7 @@ impl Benchmark {
     ///
     /// # Errors
     /// [`Error::NoRows`]; for a row that is not as published [`Error::MissingField`], [`Error::WrongType`] or [`Error::DuplicateId`], each with its line; for a folder
-    /// without subsets [`Error::NoSubset`]; [`Error::Io`] and what [`Rows`] refuses.
+    /// without subsets [`Error::NoSubset`]; [`Error::Io`] and what [`Rows`](crate::Rows) refuses.
     pub fn read(self, path: impl AsRef<Path>) -> Result<Vec<BenchmarkPair>, Error> {
         self.read_with(path, &Columns::default())
     }
@@ -126,94 +127,9 @@ impl FromStr for Benchmark {
 
     fn from_str(name: &str) -> Result<Self, Error> {
         let found = Self::ALL.into_iter().find(|benchmark| benchmark.as_str() == name);
-        found.ok_or_else(|| Error::UnknownBenchmark { found: name.to_owned() })
-    }
-}
-
-/// One pair of a benchmark: two responses, and which of them people prefer.
-#[derive(Clone, Debug, PartialEq)]
-#[non_exhaustive]
-pub struct BenchmarkPair {
-    /// The pair.
-    pub id: ItemId,
-    /// `Greater`: the first response is better; `Equal`: a tie; `None` where nobody said, which only pairs of your own have.
-    pub gold: Option<Ordering>,
-    /// The benchmark's own group of this pair, such as a subset.
-    pub group: Option<String>,
-    /// What pairs that are not independent share: the question.
-    pub question: String,
-    /// What is asked and answered; `None` where the file has the votes alone, or a row of your own lacks a text.
-    pub texts: Option<PairTexts>,
-    /// By what the responses are compared, where the file says it.
-    pub rubric: Option<String>,
-    /// A good answer, where the file has one.
-    pub reference: Option<String>,
-    /// Which models wrote the two responses, where the file says it: `model_a` and `model_b`.
-    pub models: Option<[String; 2]>,
-}
-
-/// The texts of a pair.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct PairTexts {
-    /// What was asked.
-    pub instruction: String,
-    /// The first answer; of MT-bench the whole conversation, turn by turn.
-    pub response_a: String,
-    /// The second one.
-    pub response_b: String,
-    /// Characters of the two answers that are judged; of a conversation those of the last answer.
-    pub lengths: [usize; 2],
-}
-
-impl PairTexts {
-    fn new(instruction: String, response_a: String, response_b: String) -> Self {
-        let lengths = [&response_a, &response_b].map(|text| text.chars().count());
-        Self { instruction, response_a, response_b, lengths }
-    }
-}
-
-impl BenchmarkPair {
-    /// The pair as a row of a data set, with the gold label as the verdict of a rater; `None` where the file has no texts.
-    pub fn to_record(&self) -> Option<PairRecord> {
-        let PairTexts { instruction, response_a, response_b, .. } = self.texts.clone()?;
-        Some(PairRecord {
-            id: self.id.clone(),
-            instruction,
-            response_a,
-            response_b,
-            rubric: self.rubric.clone(),
-            reference: self.reference.clone(),
-            verdicts: self.gold.into_iter().collect(),
-            columns: RowColumns::default(),
-            extra: Extra::new(),
+        found.ok_or_else(|| Error::UnknownBenchmark {
+            found: name.to_owned(),
+            known: Self::ALL.map(Self::as_str).join(", "),
         })
     }
-}
-
-/// The pairs of one file; `read` gets each row and its number.
-fn read_rows(
-    path: &Path,
-    ids: &mut UniqueIds,
-    mut read: impl FnMut(&Row, usize) -> Result<BenchmarkPair, Error>,
-) -> Result<Vec<BenchmarkPair>, Error> {
-    let mut pairs = Vec::new();
-    for (number, row) in Rows::open(path)?.enumerate() {
-        let row = row?;
-        let pair = read(&row, number)?;
-        ids.check(&pair.id, row.place())?;
-        pairs.push(pair);
-    }
-    Ok(pairs)
-}
-
-/// The order that a label stands for.
-fn order_of<const N: usize>(
-    row: &Row,
-    field: &'static str,
-    expected: &'static str,
-    labels: [(i64, Ordering); N],
-) -> Result<Ordering, Error> {
-    let label: i64 = row.required(field, expected)?;
-    let known = labels.into_iter().find(|(known, _)| *known == label);
-    known.map(|(_, order)| order).ok_or_else(|| row.wrong(field, expected))
 }

@@ -4,97 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
 
-use crate::reading::Reading;
-use crate::{DatasetOptions, Error, Row};
-
-/// What a column of a data set can mean.
-///
-/// | field | columns, the first that is there | what it holds |
-/// |---|---|---|
-/// | `id` | `id`, `idx` | a string or a whole number |
-/// | `prompt` | `prompt` | text for the model as it is |
-/// | `messages` | `messages`, `conversations` | a conversation: objects with `role` and `content`, or with `from` and `value` as ShareGPT has them |
-/// | `instruction` | `instruction`, `question`, `prompt` | what was asked |
-/// | `response` | `response`, `output`, `prediction`, `answer`, `completion` | what was answered |
-/// | `response_a`, `response_b` | the same | the two answers of a pair |
-/// | `responses` | `responses` | a list of answers that are ranked |
-/// | `rubric` | `rubric` | by what the response is graded |
-/// | `reference` | `reference` | a good answer |
-/// | `human` | `human`, `scores`, `score` | what people gave: a number, or a list with one per rater |
-/// | `aspect` | `aspect` | what of the response is graded |
-/// | `split` | `split` | `train`, `valid`, `test`, … |
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-#[non_exhaustive]
-#[allow(missing_docs)] // the table above
-pub enum Field {
-    Id,
-    Prompt,
-    Messages,
-    Instruction,
-    Response,
-    ResponseA,
-    ResponseB,
-    Responses,
-    Rubric,
-    Reference,
-    Human,
-    Aspect,
-    Split,
-}
-
-impl Field {
-    /// All fields.
-    pub const ALL: [Self; 13] = [
-        Self::Id,
-        Self::Prompt,
-        Self::Messages,
-        Self::Instruction,
-        Self::Response,
-        Self::ResponseA,
-        Self::ResponseB,
-        Self::Responses,
-        Self::Rubric,
-        Self::Reference,
-        Self::Human,
-        Self::Aspect,
-        Self::Split,
-    ];
-
-    /// Its name, which is also the first name that is looked for.
-    pub fn as_str(self) -> &'static str {
-        self.aliases()[0]
-    }
-
-    /// The field of this name; `None` if there is none.
-    pub fn from_name(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|field| field.as_str() == name)
-    }
-
-    /// The columns that are looked for unless others are chosen, in order of preference.
-    pub fn aliases(self) -> &'static [&'static str] {
-        match self {
-            Self::Id => &["id", "idx"],
-            Self::Prompt => &["prompt"],
-            Self::Messages => &["messages", "conversations"],
-            Self::Instruction => &["instruction", "question", "prompt"],
-            Self::Response => &["response", "output", "prediction", "answer", "completion"],
-            Self::ResponseA => &["response_a"],
-            Self::ResponseB => &["response_b"],
-            Self::Responses => &["responses"],
-            Self::Rubric => &["rubric"],
-            Self::Reference => &["reference"],
-            Self::Human => &["human", "scores", "score"],
-            Self::Aspect => &["aspect"],
-            Self::Split => &["split"],
-        }
-    }
-}
-
-impl fmt::Display for Field {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.as_str())
-    }
-}
+use crate::{Error, Field, Row};
 
 /// The columns that are looked for, per [`Field`]: the default names, or those that a user has chosen.
 ///
@@ -221,15 +131,6 @@ impl Columns {
     /// that the field is [settled](Self::settled) in and with another that may be it.
     pub fn find(&self, row: &Row, field: Field) -> Result<Option<&str>, Error> {
         Ok(self.find_shared(row, field)?.map(|name| &**name))
-    }
-
-    /// The text of a field of this row, for records of your own; numbers and booleans as the file writes them.
-    ///
-    /// # Errors
-    /// [`Error::NoColumn`], [`Error::WrongColumn`], [`Error::AmbiguousColumns`].
-    pub fn text(&self, row: &Row, field: Field) -> Result<String, Error> {
-        let options = DatasetOptions { columns: self.clone(), ..DatasetOptions::default() };
-        Reading::new(row, &options).text(field)
     }
 
     pub(crate) fn find_shared(&self, row: &Row, field: Field) -> Result<Option<&Arc<str>>, Error> {

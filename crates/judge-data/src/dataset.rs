@@ -1,5 +1,6 @@
+mod options;
+
 use std::collections::VecDeque;
-use std::fmt;
 use std::path::{Path, PathBuf};
 
 use crate::ids::UniqueIds;
@@ -7,52 +8,13 @@ use crate::prometheus::Graded;
 use crate::reading::Rest;
 use crate::row::rendered;
 use crate::{
-    AnswersRecord, Columns, EmotionRecord, Error, Field, GradedRecord, Ids, IntoInput, LagerRecord, PairRecord,
+    AnswersRecord, Columns, EmotionRecord, Error, Field, GradedRecord, IntoInput, LagerRecord, PairRecord,
     PromptRecord, Record, Row, Rows, UnreadRecord,
 };
 
-/// The kinds of data set.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum DatasetFormat {
-    /// [`PromptRecord`]s.
-    Prompts,
-    /// [`GradedRecord`]s.
-    Graded,
-    /// [`PairRecord`]s.
-    Pairs,
-    /// [`AnswersRecord`]s.
-    Answers,
-    /// [`LagerRecord`]s.
-    Lager,
-    /// [`EmotionRecord`]s.
-    Emotion,
-    /// [`GradedRecord`]s in the form of prometheus-eval's `mt_bench_eval.json`: see [`GradedRecord::from_prometheus`].
-    Prometheus,
-}
+pub use options::{DatasetFormat, DatasetOptions};
 
 impl DatasetFormat {
-    /// All kinds.
-    pub const ALL: [Self; 7] =
-        [Self::Prompts, Self::Graded, Self::Pairs, Self::Answers, Self::Lager, Self::Emotion, Self::Prometheus];
-
-    /// `prompts`, `graded`, `pairs`, `answers`, `lager`, `emotion` or `prometheus`.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Prompts => "prompts",
-            Self::Graded => "graded",
-            Self::Pairs => "pairs",
-            Self::Answers => "answers",
-            Self::Lager => "lager",
-            Self::Emotion => "emotion",
-            Self::Prometheus => "prometheus",
-        }
-    }
-
-    /// The kind of this name; `None` if there is none.
-    pub fn from_name(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|format| format.as_str() == name)
-    }
-
     /// Tells the kind from a row's fields; `null` is absent.
     ///
     /// A prompt with a response is a graded record, and so is a row with `instruction`, `response` and `prompt`. A row with
@@ -137,25 +99,6 @@ impl DatasetFormat {
             }
         }
     }
-}
-
-impl fmt::Display for DatasetFormat {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.as_str())
-    }
-}
-
-/// How a data set is read.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct DatasetOptions {
-    /// Its kind; told from the fields of the first rows if not given.
-    pub format: Option<DatasetFormat>,
-    /// At most this many rows are read. [`LagerDataset::row_cap`] is what LAGER's own loader stops at.
-    pub max_rows: Option<usize>,
-    /// Which columns hold which fields.
-    pub columns: Columns,
-    /// What rows without an id are called.
-    pub ids: Ids,
 }
 
 /// A data set, one record at a time. Ids are unique; memory is some 40 bytes per row for them, and the rows that the file begins with.

@@ -7,7 +7,7 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use crate::row::describe;
-use crate::{Error, Place, write_atomic};
+use crate::{Error, Place, write_atomic, write_new};
 
 /// A thing that is saved whole in a JSON file of its own.
 ///
@@ -56,9 +56,9 @@ pub fn save<T: Document>(path: impl AsRef<Path>, document: &T) -> Result<(), Err
 /// Saves a document that is kept: a file of other content is not replaced.
 ///
 /// # Errors
-/// [`Error::Serialize`]; as [`write_new`](crate::write_new).
+/// [`Error::Serialize`]; as [`write_new`].
 pub fn save_new<T: Document>(path: impl AsRef<Path>, document: &T, overwrite: bool) -> Result<(), Error> {
-    crate::write_new(path, &text_of(document)?, overwrite)
+    write_new(path, &text_of(document)?, overwrite)
 }
 
 /// The text of a document's file.

@@ -740,16 +740,20 @@ pub enum Error {
         bytes_now: u64,
     },
     /// A name that no benchmark has.
-    #[error("no benchmark is called {found:?}; there are {}", crate::Benchmark::ALL.map(crate::Benchmark::as_str).join(", "))]
+    #[error("no benchmark is called {found:?}; there are {known}")]
     UnknownBenchmark {
         /// The name.
         found: String,
+        /// The names that there are.
+        known: String,
     },
     /// A name that no perturbation has.
-    #[error("unknown perturbation {found:?}; expected one of {}", crate::Perturbation::ALL.map(crate::Perturbation::as_str).join(", "))]
+    #[error("unknown perturbation {found:?}; expected one of {known}")]
     UnknownPerturbation {
         /// The name.
         found: String,
+        /// The names that there are.
+        known: String,
     },
     /// A folder in which no part of a benchmark lies.
     #[error("{}: expected a folder with files called {file}, found none in it or below", path.display())]

@@ -9,11 +9,10 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 use std::time::SystemTime;
 
-use crate::{Error, InputFile, Rows};
+use crate::{Error, InputFile};
 
 use decoder::Decoder;
-
-const BUFFER: usize = 1 << 16;
+use spool::BUFFER;
 
 /// An opened input that can be read several times, each time from its beginning and to the same end.
 ///
@@ -81,14 +80,6 @@ impl Input {
     /// The name in errors: the path as it was given, [`STDIN`](Self::STDIN) for `-`.
     pub fn path(&self) -> &Path {
         &self.0.path
-    }
-
-    /// The rows, from the first.
-    ///
-    /// # Errors
-    /// [`Error::InputChanged`] if the file is not what it was when it was opened; [`Error::Io`]; as [`Rows::new`].
-    pub fn rows(&self) -> Result<Rows, Error> {
-        Rows::new(self.reader()?, self.path())
     }
 
     /// The decompressed bytes, from the first.

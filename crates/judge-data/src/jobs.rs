@@ -1,6 +1,5 @@
 //! What programs do with a whole file: read all its prompts with a model, or judge all its records.
 
-use std::borrow::Cow;
 use std::ops::ControlFlow;
 
 use judge_core::{
@@ -11,26 +10,7 @@ use judge_core::{
     runner::{RunEvent, RunSettings, RunSummary},
 };
 
-use crate::{Dataset, Error, Extra, Fate, JudgedScore, LabelTable, Record, Run, ScoreOutcome, ScoreRow};
-
-/// A record with its place in the file, counted from 0.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Numbered {
-    /// The place.
-    pub row: usize,
-    /// The record.
-    pub record: Record,
-}
-
-impl Fields for Numbered {
-    fn field(&self, name: &str) -> Option<Cow<'_, str>> {
-        self.record.field(name)
-    }
-
-    fn names(&self) -> Vec<String> {
-        self.record.names()
-    }
-}
+use crate::{Carry, Dataset, Error, Fate, JudgedScore, LabelTable, Numbered, Record, Run, ScoreOutcome, ScoreRow};
 
 /// Judges the records of a data set that a run does not have yet, and writes what `row` makes of each result. The rows are in the run's file when this
 /// returns; [`Run::finish`] puts the file in place. A [`Record::Unread`] is unscored with its reason, whatever the judges are.
@@ -198,54 +178,6 @@ pub fn score_row(judge: &LagerJudge, result: ItemResult<Numbered>, carry: &Carry
     let fate = Fate { unscored, graded: !human.is_empty() };
     let extra = carry.of(result.item.record.into_extra())?;
     Ok((ScoreRow { id: result.id, human, outcome, extra }, fate))
-}
-
-/// Which of a record's other fields are carried to the output.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub enum Carry {
-    /// All of them.
-    #[default]
-    All,
-    /// These alone.
-    Only(Vec<String>),
-}
-
-impl std::str::FromStr for Carry {
-    type Err = std::convert::Infallible;
-
-    /// `all`, `none`, or names with commas between.
-    fn from_str(text: &str) -> Result<Self, Self::Err> {
-        Ok(match text {
-            "all" => Self::All,
-            "none" => Self::Only(Vec::new()),
-            names => Self::Only(names.split(',').map(|name| name.trim().to_owned()).collect()),
-        })
-    }
-}
-
-impl Carry {
-    /// The fields that are carried.
-    ///
-    /// # Errors
-    /// [`Error::FieldClash`] if a score row has a field of that name.
-    pub fn of(&self, extra: Extra) -> Result<Extra, Error> {
-        self.of_row(extra, &ScoreRow::KNOWN)
-    }
-
-    /// The fields that are carried to a row that has these fields of its own.
-    ///
-    /// # Errors
-    /// [`Error::FieldClash`] for a field that is among them.
-    pub fn of_row(&self, extra: Extra, known: &[&str]) -> Result<Extra, Error> {
-        let extra = match self {
-            Self::All => extra,
-            Self::Only(names) => extra.retain(|name| names.iter().any(|wanted| wanted == name)),
-        };
-        if let Some((field, _)) = extra.iter().find(|(key, _)| known.contains(key)) {
-            return Err(Error::FieldClash { field: field.to_owned() });
-        }
-        Ok(extra)
-    }
 }
 
 /// Says where the tokenizer would not put a label as a token of its own right after the first of these prompts that the model reads: the label, its tokens there, and its own. `None` if it

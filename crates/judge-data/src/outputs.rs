@@ -1,16 +1,16 @@
 //! All that a program writes, known before any work.
 
 use std::fs::{self, File};
-use std::io::{BufReader, Read, Seek, SeekFrom, Write};
+use std::io::{BufReader, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 
-use crate::atomic::{AtomicFile, with_suffix};
-use crate::journal::is_journal;
-use crate::output::{Named, OutputProblem, check_names, run_names, target};
+use crate::beside::{is_empty, refuse_foreign_beside, taken};
+use crate::output::{Named, check_names, run_names};
+use crate::paths::{target, with_suffix};
 use crate::states::{refuse_foreign_states, states_names};
-use crate::{Document, Error, RunRecord, record_path};
+use crate::{Document, Error, OutputProblem, RunRecord, record_path};
 
 /// Bytes at the end of a page or a picture in which its mark is looked for.
 const MARK_WITHIN: u64 = 256;
@@ -96,7 +96,7 @@ impl Outputs {
         self.with(paths, || Kind::Document { is_own })
     }
 
-    /// Files whose content is compared when it is made, by [`write_new`]. Here only their names are.
+    /// Files whose content is compared when it is made, by [`write_new`](crate::write_new). Here only their names are.
     #[must_use]
     pub fn made(self, paths: impl IntoIterator<Item: AsRef<Path>>) -> Self {
         self.with(paths, || Kind::Made)
@@ -176,49 +176,6 @@ impl Outputs {
     }
 }
 
-/// Refuses an output beside which a run would write over a file that no run has written.
-///
-/// # Errors
-/// [`Error::Output`]; [`Error::Io`].
-pub(crate) fn refuse_foreign_beside(path: &Path, target: &Path) -> Result<(), Error> {
-    let [journal, sorted] = [".partial", ".partial.sorted"].map(|suffix| with_suffix(target, suffix));
-    refuse_foreign_journal(path, &journal, [sorted])
-}
-
-/// Refuses a journal that is none, and what is there of a run's files although no journal is.
-///
-/// # Errors
-/// [`Error::Output`]; [`Error::Io`].
-pub(crate) fn refuse_foreign_journal(
-    path: &Path,
-    journal: &Path,
-    of_run: impl IntoIterator<Item = PathBuf>,
-) -> Result<(), Error> {
-    let runs = journal.exists();
-    if runs && !is_journal(journal)? {
-        return Err(taken(path, journal.to_path_buf()));
-    }
-    for file in of_run {
-        if !runs && !is_empty(&file)? {
-            return Err(taken(path, file));
-        }
-    }
-    Ok(())
-}
-
-pub(crate) fn taken(path: &Path, by: PathBuf) -> Error {
-    Error::Output { path: path.to_path_buf(), problem: OutputProblem::Taken { by } }
-}
-
-/// Whether there is no file, or one without content.
-pub(crate) fn is_empty(path: &Path) -> Result<bool, Error> {
-    match fs::metadata(path) {
-        Ok(metadata) => Ok(metadata.is_file() && metadata.len() == 0),
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(true),
-        Err(error) => Err(Error::io("look at", path)(error)),
-    }
-}
-
 /// A folder that may be written: absent, or empty.
 fn folder_target(path: &Path) -> Result<PathBuf, Error> {
     let refuse = |problem| Error::Output { path: path.to_path_buf(), problem };
@@ -278,17 +235,7 @@ pub(crate) fn is_document<T: Document>(path: &Path) -> bool {
     head.is_some_and(|head| head.format == T::FORMAT)
 }
 
-/// Writes a file that is kept: where there is none, none with content, or one with the same content; see [`AtomicFile::commit_new`].
-///
-/// # Errors
-/// As there, and as [`write_atomic`](crate::write_atomic).
-pub fn write_new(path: impl AsRef<Path>, bytes: &[u8], overwrite: bool) -> Result<(), Error> {
-    let mut file = AtomicFile::create(path.as_ref())?;
-    file.write_all(bytes).map_err(Error::io("write", path.as_ref()))?;
-    file.commit_new(overwrite)
-}
-
-/// Whether [`write_new`] would write this content.
+/// Whether [`write_new`](crate::write_new) would write this content.
 ///
 /// # Errors
 /// [`Error::OutputExists`] for a file with other content, unless `overwrite`; [`Error::Output`], [`Error::Io`].

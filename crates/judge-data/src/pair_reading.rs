@@ -6,8 +6,8 @@ use judge_core::Layer;
 use serde::Deserialize;
 
 use crate::pair_table::PairLogits;
-use crate::verdict_row::{PairProbabilities, PairVerdict};
-use crate::{Error, Row};
+use crate::verdict_row::PairProbabilities;
+use crate::{Error, PairVerdict, Row};
 
 const EXPECTED: &str = "a list of \"order\" \"given\" and perhaps \"swapped\" after it, each with \"verdict\": \"A\", \"B\", \"tie\" or null, \"probabilities\" in [0, 1], and as many \"logits\" of A and B as \"layers\"";
 

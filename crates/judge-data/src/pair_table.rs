@@ -4,7 +4,7 @@ use judge_core::{Layer, Outcome, Scale, lager::LayerTable};
 use serde::{Deserialize, Serialize};
 
 use crate::ids::{Raters, mean};
-use crate::verdict_row::preference;
+use crate::pair_verdict::preference;
 use crate::{Error, PairVerdict, Row};
 
 /// The logits of each verdict at each layer, in one order of a pair: `{"layers", "logits": {"A", "B", "tie"?}}`, in the letters of the pair as it is given.

@@ -24,7 +24,11 @@ pub(crate) struct Reading<'a> {
 
 impl<'a> Reading<'a> {
     pub(crate) fn new(row: &'a Row, options: &'a DatasetOptions) -> Self {
-        Self { row, columns: &options.columns, ids: options.ids, used: RowColumns::default(), asked: Vec::new() }
+        Self::of(row, &options.columns, options.ids)
+    }
+
+    fn of(row: &'a Row, columns: &'a Columns, ids: Ids) -> Self {
+        Self { row, columns, ids, used: RowColumns::default(), asked: Vec::new() }
     }
 
     pub(crate) fn row(&self) -> &'a Row {
@@ -160,6 +164,16 @@ impl<'a> Reading<'a> {
             column,
             expected,
         })
+    }
+}
+
+impl Columns {
+    /// The text of a field of this row, for records of your own; numbers and booleans as the file writes them.
+    ///
+    /// # Errors
+    /// [`Error::NoColumn`], [`Error::WrongColumn`], [`Error::AmbiguousColumns`].
+    pub fn text(&self, row: &Row, field: Field) -> Result<String, Error> {
+        Reading::of(row, self, Ids::default()).text(field)
     }
 }
 

@@ -174,3 +174,22 @@ impl Fields for Record {
         self.texts().map_or_else(of_answers, |texts| texts.names())
     }
 }
+
+/// A record with its place in the file, counted from 0.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Numbered {
+    /// The place.
+    pub row: usize,
+    /// The record.
+    pub record: Record,
+}
+
+impl Fields for Numbered {
+    fn field(&self, name: &str) -> Option<Cow<'_, str>> {
+        self.record.field(name)
+    }
+
+    fn names(&self) -> Vec<String> {
+        self.record.names()
+    }
+}

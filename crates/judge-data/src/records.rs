@@ -6,9 +6,9 @@ use std::cmp::Ordering;
 use judge_core::{Fields, ItemId, Message, Prompt};
 
 use crate::ids::{NUMBERS, Raters, mean};
+use crate::pair_verdict::preference;
 use crate::reading::{Reading, Rest};
 use crate::texts::Texts;
-use crate::verdict_row::preference;
 use crate::{DatasetOptions, Error, Extra, Field, Row, RowColumns};
 
 /// A prompt to put before a model: `{"id", "prompt"}` or `{"id", "messages"}`, with `human` if people graded it. Messages are objects with `role` and `content`, or with

@@ -2,7 +2,7 @@ use std::io::BufRead;
 use std::path::Path;
 use std::sync::Arc;
 
-use crate::{Error, InputReader, IntoInput, Place, Row, foreign};
+use crate::{Error, Input, InputReader, IntoInput, Place, Row, foreign};
 
 const BOM: &[u8] = b"\xEF\xBB\xBF";
 
@@ -39,12 +39,22 @@ enum State {
 }
 
 impl Rows {
-    /// Opens a path, `-` for standard input, or an [`Input`](crate::Input) that is read several times.
+    /// Opens a path, `-` for standard input, or an [`Input`] that is read several times.
     ///
     /// # Errors
     /// [`Error::Io`] if it cannot be opened or read; as [`new`](Self::new).
     pub fn open(input: impl IntoInput) -> Result<Self, Error> {
         input.into_input()?.rows()
+    }
+}
+
+impl Input {
+    /// The rows, from the first.
+    ///
+    /// # Errors
+    /// [`Error::InputChanged`] if the file is not what it was when it was opened; [`Error::Io`]; as [`Rows::new`].
+    pub fn rows(&self) -> Result<Rows, Error> {
+        Rows::new(self.reader()?, self.path())
     }
 }
 

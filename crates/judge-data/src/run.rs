@@ -2,67 +2,25 @@
 
 mod made_by;
 mod plan;
+mod publish;
+mod start;
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use judge_core::Judge;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use crate::atomic::{remove, rename, with_suffix};
 use crate::journal::Journal;
-use crate::{Counts, Error, Fate, Layout, OutputFile, Resumed, RunRecord, fault, record_path, save};
+use crate::{Counts, Error, Fate, OutputFile, Resumed, RunRecord};
 
 use made_by::{judged_otherwise, settings_of};
+use publish::{publish, sorted_path};
 
 pub use made_by::{MadeBy, Resolved};
 pub use plan::{RunPlan, WriteOptions};
-
-/// What [`RunPlan::open`] found.
-#[derive(Debug)]
-pub enum Opened {
-    /// The output is finished, as planned: there is nothing to do.
-    Complete(Box<RunRecord>),
-    /// There are rows to write, or none but the output is not in place yet.
-    Ready(Box<RunStart>),
-}
-
-/// A run whose output is locked, before the model is known.
-#[derive(Debug)]
-pub struct RunStart {
-    plan: RunPlan,
-    target: PathBuf,
-    journal: Journal,
-}
-
-impl RunStart {
-    /// What was found of an interrupted run.
-    pub fn resumed(&self) -> Resumed {
-        self.journal.resumed()
-    }
-
-    /// Starts writing, or resumes what was interrupted.
-    ///
-    /// # Errors
-    /// [`Error::SettingsDiffer`] if rows are there that were made with another model, template or other settings; [`Error::Io`].
-    pub fn begin(mut self, resolved: Resolved) -> Result<Run, Error> {
-        let mut record = self.plan.resolved(resolved);
-        match self.journal.head() {
-            Some(head) if self.journal.resumed().rows > 0 => {
-                if record.judges.is_empty() {
-                    record.judges.clone_from(&head.run.judges); // `judged_by` compares them
-                }
-                self.plan.refuse_other_run(self.journal.path(), head, &record)?;
-                record.started.clone_from(&head.run.started);
-                self.journal.note_resumed()?;
-            }
-            // Settings of a run without rows do not matter.
-            _ => self.journal.begin(self.plan.rows, record.clone())?,
-        }
-        Ok(Run { plan: self.plan, target: self.target, journal: self.journal, record })
-    }
-}
+pub use start::{Opened, RunStart};
 
 /// A JSON lines file whose rows come in any order and survive a kill, with the record of how it was made.
 ///
@@ -183,31 +141,4 @@ impl Run {
         publish(&target, &sorted, &record, journal)?;
         Ok(record)
     }
-}
-
-/// Completes what [`Run::finish`] has begun.
-fn finish_interrupted(target: &Path, journal: Journal, remaining: &[u8], layout: Layout) -> Result<(), Error> {
-    let record = serde_json::from_slice(remaining)
-        .map_err(|source| Error::Document { path: journal.path().to_path_buf(), source })?;
-    let sorted = sorted_path(target);
-    // Whether the output is in place already is not asked: to write the same bytes again does no harm.
-    journal.assemble(&sorted, layout)?;
-    publish(target, &sorted, &record, journal)
-}
-
-/// The last step, to be taken as often as it is interrupted.
-fn publish(target: &Path, sorted: &Path, record: &RunRecord, journal: Journal) -> Result<(), Error> {
-    let record_path = record_path(target);
-    fault::point();
-    remove(&record_path)?;
-    fault::point();
-    rename(sorted, target)?;
-    fault::point();
-    save(&record_path, record)?;
-    fault::point();
-    journal.remove()
-}
-
-fn sorted_path(target: &Path) -> PathBuf {
-    with_suffix(target, ".partial.sorted")
 }

@@ -6,8 +6,7 @@ use judge_core::{ModelInfo, Reason};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::atomic::with_suffix;
-use crate::output::target;
+use crate::paths::{target, with_suffix};
 use crate::{Document, Error, Settings};
 
 /// How a result came to be: enough to make it again, or to say why it cannot be.

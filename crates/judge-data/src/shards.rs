@@ -22,5 +22,5 @@ mod table;
 pub use check::{Check, Completeness, Output};
 pub use export::Export;
 pub use part::{PartRecord, PartWriter};
-pub use plan::{PlannedFile, ShardPlan};
-pub use table::ParquetTable;
+pub use plan::ShardPlan;
+pub use table::{ParquetTable, PlannedFile};

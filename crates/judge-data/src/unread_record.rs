@@ -1,7 +1,7 @@
 use judge_core::{ItemId, Unscored};
 
+use crate::pair_verdict::preference;
 use crate::reading::{Reading, Rest};
-use crate::verdict_row::preference;
 use crate::{DatasetFormat, DatasetOptions, EmotionRecord, Error, Extra, Field, LagerRecord, Row, RowColumns};
 
 /// A row that lacks what its kind must have, or has it in a form that is not read.

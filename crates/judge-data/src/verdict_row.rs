@@ -1,7 +1,5 @@
 //! The rows of prompted judges.
 
-use std::cmp::Ordering;
-
 use judge_core::{
     Fields, ItemId, ItemResult, Judge, JudgeError, Outcome, Request, Rounds, Scale, Score, Unscored, Verdict,
     combine::Swapped, scale::ScoreDistribution,
@@ -10,7 +8,7 @@ use serde::ser::SerializeMap;
 use serde::{Deserialize, Serialize, Serializer};
 use serde_json::Value;
 
-use crate::{Carry, Error, Extra, Fate, Numbered, PairTable};
+use crate::{Carry, Error, Extra, Fate, Numbered, PairTable, PairVerdict};
 
 /// One row of a judge of pairs: `{"id", "human"?, "verdict", "preference", "orders", …}`, or `{"id", "human"?, "unscored", "orders", …}` where an order has no verdict.
 ///
@@ -28,65 +26,6 @@ pub struct PairRow {
     pub orders: Vec<OrderRow>,
     /// All other fields.
     pub extra: Extra,
-}
-
-/// Which response of a pair is better.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub enum PairVerdict {
-    /// The first.
-    A,
-    /// The second.
-    B,
-    /// Neither.
-    #[serde(rename = "tie")]
-    Tie,
-    /// The orders disagree.
-    #[serde(rename = "inconsistent")]
-    Inconsistent,
-}
-
-/// `Greater`: the first response is better.
-impl From<Ordering> for PairVerdict {
-    fn from(order: Ordering) -> Self {
-        match order {
-            Ordering::Greater => Self::A,
-            Ordering::Less => Self::B,
-            Ordering::Equal => Self::Tie,
-        }
-    }
-}
-
-impl PairVerdict {
-    /// The response that a preference for the first one is for.
-    fn of_preference(preference: f64) -> Self {
-        preference.total_cmp(&0.5).into()
-    }
-
-    /// `Greater` if the first response is better; `None` where the orders disagree.
-    pub fn ordering(self) -> Option<Ordering> {
-        match self {
-            Self::A => Some(Ordering::Greater),
-            Self::B => Some(Ordering::Less),
-            Self::Tie => Some(Ordering::Equal),
-            Self::Inconsistent => None,
-        }
-    }
-}
-
-/// What more than half of the raters of a pair say, or a tie; `None` for nobody.
-pub fn majority(verdicts: &[Ordering]) -> Option<Ordering> {
-    let count = |wanted: Ordering| verdicts.iter().filter(|&&verdict| verdict == wanted).count();
-    let most = [Ordering::Greater, Ordering::Less].into_iter().find(|&side| 2 * count(side) > verdicts.len());
-    (!verdicts.is_empty()).then(|| most.unwrap_or(Ordering::Equal))
-}
-
-/// A choice as a preference for the first response: 1, 0, or ½ for a tie.
-pub(crate) fn preference(choice: Ordering) -> f64 {
-    match choice {
-        Ordering::Greater => 1.0,
-        Ordering::Equal => 0.5,
-        Ordering::Less => 0.0,
-    }
 }
 
 /// What a judge said in one order of a pair.

@@ -2,7 +2,7 @@ use std::cmp::Ordering::{Equal, Greater, Less};
 
 use judge_core::ItemId;
 
-use super::{BenchmarkPair, PairTexts, order_of};
+use super::pair::{BenchmarkPair, PairTexts, order_of};
 use crate::{Error, Row};
 
 /// The eight groups of scenarios in which Auto-J reports.

@@ -3,7 +3,7 @@ use std::cmp::Ordering::{Greater, Less};
 use judge_core::ItemId;
 use serde::Deserialize;
 
-use super::{BenchmarkPair, PairTexts};
+use super::pair::{BenchmarkPair, PairTexts};
 use crate::prometheus::{Graded, PROMPT};
 use crate::{Error, Row};
 

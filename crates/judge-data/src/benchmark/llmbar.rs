@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use judge_core::ItemId;
 
-use super::{BenchmarkPair, PairTexts, order_of, read_rows};
+use super::pair::{BenchmarkPair, PairTexts, order_of, read_rows};
 use crate::ids::UniqueIds;
 use crate::{Error, Row};
 

@@ -2,7 +2,7 @@ use std::cmp::Ordering::{self, Equal, Greater, Less};
 
 use judge_core::{ItemId, Message};
 
-use super::{BenchmarkPair, PairTexts};
+use super::pair::{BenchmarkPair, PairTexts};
 use crate::ids::plain;
 use crate::records::conversation;
 use crate::{Error, Row};

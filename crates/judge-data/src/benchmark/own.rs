@@ -1,7 +1,7 @@
 use std::cmp::Ordering;
 use std::path::Path;
 
-use super::{BenchmarkPair, PairTexts};
+use super::pair::{BenchmarkPair, PairTexts};
 use crate::{Columns, Dataset, DatasetFormat, DatasetOptions, Error, Record, UnreadRecord, majority};
 
 /// Pairs of which people have judged one at least. One whose texts cannot be read has none.

@@ -2,7 +2,7 @@ use std::cmp::Ordering::{Equal, Greater, Less};
 
 use serde::Deserialize;
 
-use super::{BenchmarkPair, PairTexts, order_of};
+use super::pair::{BenchmarkPair, PairTexts, order_of};
 use crate::{Error, Row};
 
 /// Six of the published responses are the JSON value `true`, which was the text `True`.

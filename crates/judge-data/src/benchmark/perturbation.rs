@@ -6,7 +6,7 @@ use std::str::FromStr;
 
 use judge_core::ItemId;
 
-use super::{BenchmarkPair, PairTexts};
+use super::pair::{BenchmarkPair, PairTexts};
 use crate::Error;
 use crate::ids::plain;
 
@@ -121,7 +121,10 @@ impl FromStr for Perturbation {
 
     fn from_str(name: &str) -> Result<Self, Error> {
         let found = Self::ALL.into_iter().find(|known| known.as_str() == name);
-        found.ok_or_else(|| Error::UnknownPerturbation { found: name.to_owned() })
+        found.ok_or_else(|| Error::UnknownPerturbation {
+            found: name.to_owned(),
+            known: Self::ALL.map(Self::as_str).join(", "),
+        })
     }
 }
 

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use judge_core::{ItemId, prompted::PairConvention};
 
-use super::BenchmarkPair;
+use super::pair::BenchmarkPair;
 use crate::ids::{UniqueIds, id_of, plain};
 use crate::{Error, OrderReading, Row, Rows};
 

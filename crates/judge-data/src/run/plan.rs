@@ -4,16 +4,14 @@ use std::time::SystemTime;
 
 use serde_json::json;
 
-use crate::atomic::with_suffix;
-use crate::journal::{Head, Journal};
+use crate::journal::Head;
 use crate::lock::Locking;
-use crate::output::target;
-use crate::outputs::refuse_foreign_beside;
+use crate::paths::target;
 use crate::run::made_by::made_otherwise;
-use crate::run::{MadeBy, Opened, Resolved, RunStart, finish_interrupted};
+use crate::run::{MadeBy, Resolved};
 use crate::{
-    Counts, Difference, Error, InputFile, Layout, OutputFile, Program, RunRecord, Settings, SyncEvery, check_outputs,
-    load, record_path,
+    Counts, Difference, Error, InputFile, Layout, OutputFile, Program, RunRecord, Settings, SyncEvery, load,
+    record_path,
 };
 
 /// How an output is written.
@@ -76,49 +74,6 @@ impl RunPlan {
             started: SystemTime::now(),
             clock: SystemTime::now,
         }
-    }
-
-    /// Takes the output's lock and says what is there: nothing, an interrupted run, or a finished one. Call it before the model is loaded.
-    ///
-    /// A finished output is complete only if this plan says as much of its model and judges as the record does ([`made_by`](Self::made_by)), and the same.
-    ///
-    /// Beside `FILE` a run uses `FILE.partial`, `FILE.partial.sorted` and `FILE.run.json`.
-    ///
-    /// # Errors
-    /// [`Error::Output`] if the output cannot be written or is one of the inputs; [`Error::OutputExists`] if a finished output was made otherwise, or nothing says
-    /// how, and [`WriteOptions::overwrite`] is not set; [`Error::SettingsDiffer`] if unfinished rows were made otherwise; [`Error::Locked`] if
-    /// another process is writing; [`Error::NoLocks`]; [`Error::Partial`] if `FILE.partial` is not a journal of this version; [`Error::Io`].
-    pub fn open(self) -> Result<Opened, Error> {
-        check_outputs(self.inputs.iter().map(|input| &input.path), [&self.output])?;
-        let target = target(&self.output)?;
-        let partial = with_suffix(&target, ".partial");
-        if !partial.exists() {
-            refuse_foreign_beside(&self.output, &target)?;
-        }
-        // Where a folder can be read and not written to, a finished run is still recognised.
-        if !partial.exists()
-            && let Ok(Some(record)) = self.finished()
-        {
-            return Ok(Opened::Complete(Box::new(record)));
-        }
-        let open = || Journal::open(partial.clone(), self.options.locking, self.options.sync);
-        let mut journal = open()?;
-        if let Some(remaining) = journal.to_finish().map(<[u8]>::to_vec) {
-            let layout = journal.head().map_or(self.layout, |head| layout_of(&head.run));
-            finish_interrupted(&target, journal, &remaining, layout)?;
-            journal = open()?;
-        }
-        if let Some(record) = self.finished()? {
-            return Ok(Opened::Complete(Box::new(record)));
-        }
-        if let Some(head) = journal.head().filter(|_| journal.resumed().rows > 0) {
-            let mut differences = self.differences(head.rows, &head.run, &self.draft());
-            differences.extend(self.made_by.differences(&head.run, false));
-            if !differences.is_empty() {
-                return Err(Error::SettingsDiffer { path: partial, differences });
-            }
-        }
-        Ok(Opened::Ready(Box::new(RunStart { plan: self, target, journal })))
     }
 
     /// The record of a finished output that was made as planned; `None` if there is no output yet, or an empty file without a record, or one that may
@@ -232,7 +187,7 @@ impl RunPlan {
         }
     }
 
-    fn differences(&self, rows: usize, before: &RunRecord, now: &RunRecord) -> Vec<Difference> {
+    pub(super) fn differences(&self, rows: usize, before: &RunRecord, now: &RunRecord) -> Vec<Difference> {
         let program = |record: &RunRecord, other: &RunRecord| {
             let mut program = record.program.clone();
             // A commit that is not known is no other one.
@@ -258,7 +213,7 @@ fn rfc3339(time: SystemTime) -> String {
 const LAYOUT: &str = "output.layout";
 const ARRAY: &str = "array";
 
-fn layout_of(record: &RunRecord) -> Layout {
+pub(super) fn layout_of(record: &RunRecord) -> Layout {
     match record.settings.get(LAYOUT) {
         Some(layout) if layout == ARRAY => Layout::Array,
         _ => Layout::Lines,

@@ -15,8 +15,9 @@ use tempfile::NamedTempFile;
 
 use super::plan::ShardPlan;
 use crate::atomic::sync_folder;
+use crate::beside::is_empty;
 use crate::document::text_of;
-use crate::outputs::{is_document, is_empty};
+use crate::outputs::is_document;
 use crate::{Document, Error, InputFile, ResultColumns, ResultRow, ResultTally};
 
 /// Rows that are written at a time.

@@ -7,7 +7,7 @@ use judge_core::Fields;
 use serde::{Deserialize, Serialize};
 
 use super::buckets::Buckets;
-use super::table::ParquetTable;
+use super::table::{ParquetTable, PlannedFile};
 use crate::{BatchItem, Document, Error, ItemColumns, ItemSpec, ResultColumns, RowHasher, SetDigest, Settings, run_id};
 
 /// Files of rows, cut into shards, and what their results must add up to.
@@ -44,19 +44,6 @@ pub struct ShardPlan {
 impl Document for ShardPlan {
     const FORMAT: &'static str = "judge-shard-plan";
     const VERSION: u64 = 1;
-}
-
-/// A file of a plan, and what tells whether it is still the same.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct PlannedFile {
-    /// Its path, as it was given.
-    pub path: PathBuf,
-    /// Its length.
-    pub bytes: u64,
-    /// Its rows.
-    pub rows: u64,
-    /// BLAKE3 of its footer, in lower-case hexadecimal.
-    pub footer: String,
 }
 
 impl ShardPlan {

@@ -11,8 +11,8 @@ use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::{ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReaderBuilder};
 use parquet::basic::Compression;
 use parquet::file::metadata::RowGroupMetaData;
+use serde::{Deserialize, Serialize};
 
-use super::plan::PlannedFile;
 use crate::Error;
 use crate::arrow::guarded;
 
@@ -33,6 +33,19 @@ pub struct ParquetTable {
     bytes: u64,
     footer: String,
     metadata: ArrowReaderMetadata,
+}
+
+/// A file of a plan, and what tells whether it is still the same.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PlannedFile {
+    /// Its path, as it was given.
+    pub path: PathBuf,
+    /// Its length.
+    pub bytes: u64,
+    /// Its rows.
+    pub rows: u64,
+    /// BLAKE3 of its footer, in lower-case hexadecimal.
+    pub footer: String,
 }
 
 impl ParquetTable {

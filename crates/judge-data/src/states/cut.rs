@@ -4,21 +4,9 @@ use std::num::NonZeroUsize;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-use crate::atomic::{folder, with_suffix};
+use crate::paths::{folder, with_suffix};
 use crate::states::shard::{FIRST_ROW, FORMAT, Shard, TABLE_ROWS};
-use crate::{Difference, Error, StatesSpec};
-
-/// How a table of hidden states is cut into files.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Sharding {
-    /// One file.
-    #[default]
-    Whole,
-    /// Shards of so many rows, the last one of those that are left.
-    Rows(NonZeroUsize),
-    /// Shards of as many rows as fit in so many bytes of values, and of at least one.
-    Bytes(u64),
-}
+use crate::{Difference, Error, Sharding, StatesSpec};
 
 /// The files of one table: which rows lie in which, and what they are called.
 #[derive(Debug)]
@@ -103,6 +91,18 @@ impl Cut {
             }
             None => Ok(()),
         }
+    }
+}
+
+impl StatesSpec {
+    /// Bytes that the table will take on the disk, the ids beside it not counted: to be said before they are written. The space is not asked for at
+    /// the start, files grow as rows come; a disk that is full ends the run with an error and keeps what is written.
+    ///
+    /// # Errors
+    /// [`Error::Serialize`].
+    pub fn bytes(&self) -> Result<u64, Error> {
+        let cut = Cut::new(PathBuf::new(), self.clone());
+        (0..cut.len()).map(|shard| cut.shard(shard).layout().map(|layout| layout.length())).sum()
     }
 }
 

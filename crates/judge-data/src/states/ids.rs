@@ -1,8 +1,13 @@
-use judge_core::Unscored;
+//! The file of ids beside a file of states.
+
+use std::path::{Path, PathBuf};
+
+use judge_core::{ItemId, Unscored};
+use serde::{Deserialize, Serialize};
 
 use crate::ids::id_of;
+use crate::paths::with_suffix;
 use crate::states::mapped::MappedStates;
-use crate::states::{StatesRow, ids_path};
 use crate::{Error, Row, Rows};
 
 /// The lines beside one file, checked against it.
@@ -41,4 +46,22 @@ pub(super) fn ids_of(file: &MappedStates) -> impl Iterator<Item = Result<StatesR
 fn read(line: &Row) -> Result<StatesRow, Error> {
     let unscored: Option<Unscored> = line.optional("unscored", "a reason with its detail")?;
     Ok(StatesRow { id: id_of(line)?, unscored })
+}
+
+/// One line of `FILE.ids.jsonl`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct StatesRow {
+    /// The item.
+    pub id: ItemId,
+    /// Why it has no states; `None` if it has.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unscored: Option<Unscored>,
+}
+
+/// `x.safetensors` → `x.ids.jsonl`; another name gets `.ids.jsonl` appended. Each shard has its own.
+pub fn ids_path(path: &Path) -> PathBuf {
+    match path.extension() {
+        Some(extension) if extension == "safetensors" => path.with_extension("ids.jsonl"),
+        _ => with_suffix(path, ".ids.jsonl"),
+    }
 }

@@ -7,8 +7,8 @@ use judge_core::Layer;
 use memmap2::Mmap;
 use safetensors::tensor::{Metadata, TensorInfo};
 use safetensors::{Dtype, SafeTensors};
+use serde_json::json;
 
-use crate::states::shard::settings;
 use crate::{Error, Settings};
 
 /// One file of hidden states, mapped into memory.
@@ -111,6 +111,14 @@ impl MappedStates {
             None => Ok(Some(values)),
         }
     }
+}
+
+/// Everything that the rows of a file depend on.
+pub(super) fn settings(metadata: &BTreeMap<String, String>, layers: &[Layer], d_model: usize) -> Settings {
+    let mut settings: Settings = metadata.iter().map(|(k, v)| (k.clone(), v.clone().into())).collect();
+    settings.insert("shape.layers".into(), json!(layers));
+    settings.insert("shape.d_model".into(), json!(d_model));
+    settings
 }
 
 /// The tensors of a header, for lookups that say what they expected.

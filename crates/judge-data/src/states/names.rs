@@ -7,9 +7,9 @@ use std::path::{Path, PathBuf};
 use safetensors::SafeTensorError;
 
 use crate::Error;
-use crate::atomic::{folder, with_suffix};
+use crate::beside::{is_empty, refuse_foreign_journal, taken};
 use crate::output::run_names;
-use crate::outputs::{is_empty, refuse_foreign_journal, taken};
+use crate::paths::{folder, with_suffix};
 use crate::states::cut::{Number, PARTIAL, shard_path, split};
 use crate::states::ids_path;
 use crate::states::mapped::MappedStates;

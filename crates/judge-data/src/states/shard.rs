@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use judge_core::Layer;
 use serde_json::json;
 
-use crate::states::mapped::MappedStates;
+use crate::states::mapped::{MappedStates, settings};
 use crate::{Difference, Error, Settings};
 
 /// The metadata's `format`.
@@ -65,13 +65,6 @@ impl Shard {
         head.extend(self.layers.iter().flat_map(|&Layer(number)| (number as u64).to_le_bytes()));
         Ok(FileLayout { head, scored_at: data_at + states_end as u64, length: data_at + scored_end as u64 })
     }
-}
-
-pub(super) fn settings(metadata: &BTreeMap<String, String>, layers: &[Layer], d_model: usize) -> Settings {
-    let mut settings: Settings = metadata.iter().map(|(k, v)| (k.clone(), v.clone().into())).collect();
-    settings.insert("shape.layers".into(), json!(layers));
-    settings.insert("shape.d_model".into(), json!(d_model));
-    settings
 }
 
 /// Where things are in a file of hidden states.

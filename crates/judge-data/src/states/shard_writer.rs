@@ -2,8 +2,9 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
-use crate::atomic::{remove, rename, with_suffix};
+use crate::atomic::{remove, rename};
 use crate::journal::{Journal, short_hash};
+use crate::paths::with_suffix;
 use crate::states::cut::PARTIAL;
 use crate::states::shard::{FileLayout, Shard};
 use crate::states::{StatesRow, ids_path};

@@ -1,0 +1,64 @@
+//! Which response of a pair is better.
+
+use std::cmp::Ordering;
+
+use serde::{Deserialize, Serialize};
+
+/// Which response of a pair is better.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum PairVerdict {
+    /// The first.
+    A,
+    /// The second.
+    B,
+    /// Neither.
+    #[serde(rename = "tie")]
+    Tie,
+    /// The orders disagree.
+    #[serde(rename = "inconsistent")]
+    Inconsistent,
+}
+
+/// `Greater`: the first response is better.
+impl From<Ordering> for PairVerdict {
+    fn from(order: Ordering) -> Self {
+        match order {
+            Ordering::Greater => Self::A,
+            Ordering::Less => Self::B,
+            Ordering::Equal => Self::Tie,
+        }
+    }
+}
+
+impl PairVerdict {
+    /// The response that a preference for the first one is for.
+    pub(crate) fn of_preference(preference: f64) -> Self {
+        preference.total_cmp(&0.5).into()
+    }
+
+    /// `Greater` if the first response is better; `None` where the orders disagree.
+    pub fn ordering(self) -> Option<Ordering> {
+        match self {
+            Self::A => Some(Ordering::Greater),
+            Self::B => Some(Ordering::Less),
+            Self::Tie => Some(Ordering::Equal),
+            Self::Inconsistent => None,
+        }
+    }
+}
+
+/// What more than half of the raters of a pair say, or a tie; `None` for nobody.
+pub fn majority(verdicts: &[Ordering]) -> Option<Ordering> {
+    let count = |wanted: Ordering| verdicts.iter().filter(|&&verdict| verdict == wanted).count();
+    let most = [Ordering::Greater, Ordering::Less].into_iter().find(|&side| 2 * count(side) > verdicts.len());
+    (!verdicts.is_empty()).then(|| most.unwrap_or(Ordering::Equal))
+}
+
+/// A choice as a preference for the first response: 1, 0, or ½ for a tie.
+pub(crate) fn preference(choice: Ordering) -> f64 {
+    match choice {
+        Ordering::Greater => 1.0,
+        Ordering::Equal => 0.5,
+        Ordering::Less => 0.0,
+    }
+}

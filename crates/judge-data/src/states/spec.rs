@@ -1,0 +1,49 @@
+use std::collections::BTreeMap;
+use std::num::NonZeroUsize;
+
+use judge_core::Layer;
+
+use crate::{Counts, OutputFile};
+
+/// How a table of hidden states is cut into files.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Sharding {
+    /// One file.
+    #[default]
+    Whole,
+    /// Shards of so many rows, the last one of those that are left.
+    Rows(NonZeroUsize),
+    /// Shards of as many rows as fit in so many bytes of values, and of at least one.
+    Bytes(u64),
+}
+
+/// Shape and origin of a table of hidden states.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct StatesSpec {
+    /// Number of rows: one per item, in input order.
+    pub rows: usize,
+    /// The layers, in the order of the second axis.
+    pub layers: Vec<Layer>,
+    /// Width of a state.
+    pub d_model: usize,
+    /// Settings, input and model fingerprint, kept in every file. A run that was interrupted is resumed only with the same.
+    pub metadata: BTreeMap<String, String>,
+    /// How the table is cut into files.
+    pub sharding: Sharding,
+}
+
+impl StatesSpec {
+    /// `[layers × d_model]` values of one row.
+    pub(super) fn row_values(&self) -> usize {
+        self.layers.len() * self.d_model
+    }
+}
+
+/// What a [`StatesWriter`](crate::StatesWriter) has written, earlier starts included.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct StatesWritten {
+    /// What became of the rows.
+    pub counts: Counts,
+    /// The files, each with its ids, in the order of their rows.
+    pub outputs: Vec<OutputFile>,
+}

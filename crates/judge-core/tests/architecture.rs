@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 
 /// Modules that lie in circles, by crate: none, or as many as there are still to be cured. Lower a number when it falls.
 const AT_MOST: [(&str, usize); 5] =
-    [("judge-core", 0), ("judge-metrics", 20), ("judge-probe", 39), ("judge-data", 48), ("judge-models", 144)];
+    [("judge-core", 0), ("judge-metrics", 20), ("judge-probe", 39), ("judge-data", 48), ("judge-models", 0)];
 
 #[test]
 fn no_more_modules_are_in_circles_than_were() {
@@ -144,7 +144,8 @@ impl Crate {
                 // How far something may be seen is no use of what it names.
                 "pub"
                     if tokens.get(at + 1).is_some_and(|token| token == "(")
-                        && tokens.get(at + 3).is_some_and(|token| token == ")") =>
+                        && (tokens.get(at + 2).is_some_and(|token| token == "in")
+                            || tokens.get(at + 3).is_some_and(|token| token == ")")) =>
                 {
                     at = closing(tokens, at + 1);
                 }

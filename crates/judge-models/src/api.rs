@@ -38,8 +38,8 @@ mod transport;
 mod usage;
 mod wire;
 
-pub use key::{ApiKey, KeyProblem};
+pub use key::ApiKey;
 pub use model::ApiModel;
-pub use problem::ApiProblem;
+pub use problem::{ApiProblem, KeyProblem};
 pub use settings::{ApiSettings, MaxTokensField};
 pub use usage::{ApiUsage, Prices};

@@ -36,6 +36,7 @@
 mod angles;
 mod architecture;
 mod blame;
+mod checks;
 mod dense;
 mod encoder;
 mod encoders;
@@ -64,9 +65,6 @@ pub(crate) use spec::{
     HeadShape, HeadSpec, KeysSpec, LinearSpec, MlpSpec, ModelSpec, NamedRows, NoHead, NormKind, NormSpec, Routing,
     StackPart, StackSpec, TokenGateSpec, TokenInputsSpec,
 };
-
-/// Longest context in tokens that is accepted. A larger number in a file is taken for damage.
-const MAX_CONTEXT: usize = 1 << 28;
 
 /// The fields of the text model inside a vision-language folder, as a folder of that model alone
 /// would have them. `None` for any other folder, and for JSON that is no object.

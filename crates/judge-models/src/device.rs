@@ -1,17 +1,12 @@
-//! Where a model runs ([`Device`]) and in which arithmetic ([`Dtype`]): the two settings of
+//! Where a model runs ([`Device`]), in which arithmetic ([`Dtype`]) and what its weights are kept as ([`WeightForm`]): settings of
 //! `LoadOptions` by name, and why they may be refused.
 //!
-//! `Model::load` calls [`to_burn`] on the devices before it opens the folder, so that a GPU that
-//! cannot be used is known before anything is read. What depends on the model
-//! ([`DevicesProblem::Encoder`], [`DevicesProblem::TooMany`]) is found in `model.rs`. What a GPU
-//! needs on this machine is looked for in `engine/tensor/cuda.rs`. Both names are part of
-//! `ModelInfo` and of run records; reading and writing them must stay each other's inverse.
+//! Names alone, which are part of `ModelInfo` and of run records; `from_str.rs` reads them and must stay the inverse of what is
+//! written here. Whether this machine has a device is for `engine/tensor/devices.rs` to find out. What depends on the model
+//! ([`DevicesProblem::Encoder`], [`DevicesProblem::TooMany`]) is found in `model.rs`.
 
 use std::fmt;
 use std::path::PathBuf;
-use std::str::FromStr;
-
-use crate::Error;
 
 /// Where a model runs. There is no fallback: what this machine or this build cannot do is an error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -28,35 +23,6 @@ pub enum Device {
 }
 
 impl Device {
-    /// Burn's device for this place; `None` for the processor, whose engine is our own.
-    ///
-    /// # Errors
-    /// [`Error::NotInBuild`] if this build lacks the device's feature, [`Error::Cuda`] if this machine
-    /// lacks what a GPU needs, [`Error::NoAdapter`] if there is no such GPU.
-    pub(crate) fn to_burn(self) -> Result<Option<burn::tensor::Device>, Error> {
-        match self {
-            Self::Cpu => Ok(None),
-            #[cfg(feature = "cuda")]
-            Self::Cuda(index) => {
-                let problem = |problem| Error::Cuda { device: self, problem };
-                crate::engine::tensor::runtime::configure();
-                crate::engine::tensor::cuda::Machine::probe().check(index).map_err(problem)?;
-                Ok(Some(burn::tensor::Device::cuda(index)))
-            }
-            #[cfg(feature = "wgpu")]
-            Self::Wgpu(index) => {
-                crate::engine::tensor::runtime::configure();
-                let mut adapters = burn::tensor::Device::enumerate(burn::tensor::DeviceType::Wgpu).into_vec();
-                if index >= adapters.len() {
-                    return Err(Error::NoAdapter { device: self, found: adapters.len() });
-                }
-                Ok(Some(adapters.swap_remove(index)))
-            }
-            #[allow(unreachable_patterns, reason = "a build may have all features")]
-            _ => Err(Error::NotInBuild { device: self }),
-        }
-    }
-
     /// The feature of this crate that a build needs for this device; empty for the processor.
     pub(crate) fn feature(self) -> &'static str {
         match self {
@@ -73,42 +39,6 @@ impl Device {
     }
 }
 
-/// Memory in bytes of the smallest of a model's GPUs, used or not; `None` where it is not known: on
-/// the processor, and through wgpu.
-///
-/// # Errors
-/// [`Error::Cuda`] if the driver does not say it.
-pub(crate) fn least_memory(devices: &[Device]) -> Result<Option<u64>, Error> {
-    let memory = |device: &Device| match *device {
-        #[cfg(feature = "cuda")]
-        Device::Cuda(index) => crate::engine::tensor::cuda::memory(index)
-            .map(Some)
-            .map_err(|problem| Error::Cuda { device: *device, problem }),
-        _ => Ok(None),
-    };
-    let all = devices.iter().map(memory).collect::<Result<Vec<_>, Error>>()?;
-    Ok(all.into_iter().flatten().min())
-}
-
-/// Burn's devices for those that one model is spread over, in their order; none for the processor.
-///
-/// # Errors
-/// [`Error::Devices`] for anything but one device, or several different GPUs; and those of
-/// [`Device::to_burn`].
-pub(crate) fn to_burn(devices: &[Device]) -> Result<Vec<burn::tensor::Device>, Error> {
-    let fault = |problem| Err(Error::Devices { devices: devices.to_vec(), problem });
-    if devices.is_empty() {
-        return fault(DevicesProblem::None);
-    }
-    if devices.len() > 1 && devices.iter().any(|device| !matches!(device, Device::Cuda(_))) {
-        return fault(DevicesProblem::NotOnlyCards);
-    }
-    if let Some((_, &device)) = devices.iter().enumerate().find(|(index, device)| devices[..*index].contains(device)) {
-        return fault(DevicesProblem::Twice { device });
-    }
-    devices.iter().filter_map(|device| device.to_burn().transpose()).collect()
-}
-
 /// The names of devices with commas between them, as errors and `ModelInfo::device` show them.
 pub(crate) fn names(devices: &[Device]) -> String {
     devices.iter().map(ToString::to_string).collect::<Vec<_>>().join(",")
@@ -121,26 +51,6 @@ impl fmt::Display for Device {
             Self::Cuda(index) => write!(f, "cuda:{index}"),
             Self::Wgpu(index) => write!(f, "wgpu:{index}"),
         }
-    }
-}
-
-impl FromStr for Device {
-    type Err = Error;
-
-    /// Reads `cpu`, `cuda:INDEX` or `wgpu:INDEX`.
-    ///
-    /// # Errors
-    /// [`Error::UnknownDevice`] for any other text. Whether there is such a device is not asked.
-    fn from_str(text: &str) -> Result<Self, Error> {
-        if text == "cpu" {
-            return Ok(Self::Cpu);
-        }
-        let of_index = match text.split_once(':') {
-            Some(("cuda", index)) => index.parse().map(Self::Cuda).ok(),
-            Some(("wgpu", index)) => index.parse().map(Self::Wgpu).ok(),
-            _ => None,
-        };
-        of_index.ok_or_else(|| Error::UnknownDevice { found: text.to_owned() })
     }
 }
 
@@ -188,23 +98,6 @@ impl fmt::Display for Dtype {
     }
 }
 
-impl FromStr for Dtype {
-    type Err = Error;
-
-    /// Reads `f32`, `tf32` or `bf16`.
-    ///
-    /// # Errors
-    /// [`Error::UnknownDtype`] for any other text.
-    fn from_str(text: &str) -> Result<Self, Error> {
-        match text {
-            "f32" => Ok(Self::F32),
-            "tf32" => Ok(Self::Tf32),
-            "bf16" => Ok(Self::Bf16),
-            _ => Err(Error::UnknownDtype { found: text.to_owned() }),
-        }
-    }
-}
-
 /// What weights are kept as in memory.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
@@ -229,22 +122,6 @@ impl fmt::Display for WeightForm {
             Self::AsStored => "as-stored",
             Self::Int8 => "int8",
         })
-    }
-}
-
-impl FromStr for WeightForm {
-    type Err = Error;
-
-    /// Reads `as-stored` or `int8`.
-    ///
-    /// # Errors
-    /// [`Error::UnknownWeightForm`] for any other text.
-    fn from_str(text: &str) -> Result<Self, Error> {
-        match text {
-            "as-stored" => Ok(Self::AsStored),
-            "int8" => Ok(Self::Int8),
-            _ => Err(Error::UnknownWeightForm { found: text.to_owned() }),
-        }
     }
 }
 
@@ -325,56 +202,5 @@ fn looked_for(looked: &Option<PathBuf>) -> String {
     match looked {
         Some(path) => format!("no {}", path.display()),
         None => "neither CUDA_PATH nor /usr/local/cuda, /opt/cuda or an installed nvcc".to_owned(),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn names_survive_the_round_trip() {
-        for device in [Device::Cpu, Device::Cuda(0), Device::Cuda(12), Device::Wgpu(0), Device::Wgpu(1)] {
-            assert_eq!(device.to_string().parse::<Device>().unwrap(), device);
-        }
-        for dtype in [Dtype::F32, Dtype::Tf32, Dtype::Bf16] {
-            assert_eq!(dtype.to_string().parse::<Dtype>().unwrap(), dtype);
-        }
-    }
-
-    #[test]
-    fn other_names_are_refused() {
-        for text in ["", "CPU", "cuda", "cuda:", "cuda:-1", "wgpu", "wgpu:", "opencl:0", "mps"] {
-            assert!(matches!(text.parse::<Device>(), Err(Error::UnknownDevice { .. })), "{text}");
-        }
-        assert!(matches!("f16".parse::<Dtype>(), Err(Error::UnknownDtype { .. })));
-    }
-
-    #[test]
-    fn what_the_build_lacks_is_named() {
-        for (device, built) in [(Device::Cuda(0), cfg!(feature = "cuda")), (Device::Wgpu(0), cfg!(feature = "wgpu"))] {
-            if !built {
-                let error = device.to_burn().unwrap_err();
-                assert!(matches!(error, Error::NotInBuild { .. }));
-                assert!(error.to_string().contains(&format!("`{}`", device.feature())), "{error}");
-            }
-        }
-    }
-
-    #[cfg(feature = "wgpu")]
-    #[test]
-    fn adapters_are_counted() {
-        match Device::Wgpu(1000).to_burn() {
-            Err(Error::NoAdapter { found, .. }) => assert!(found < 1000),
-            other => panic!("{other:?}"),
-        }
-    }
-
-    #[test]
-    fn one_model_is_for_cuda_alone_where_several_cards_share_it() {
-        for devices in [[Device::Cpu, Device::Cuda(0)], [Device::Wgpu(0), Device::Wgpu(1)]] {
-            let error = to_burn(&devices).unwrap_err();
-            assert!(matches!(error, Error::Devices { problem: DevicesProblem::NotOnlyCards, .. }), "{error}");
-        }
     }
 }

@@ -1,8 +1,8 @@
 //! Finding a model: a folder, or a hub id by way of the hub's cache.
 //!
 //! `Model::open` parses a name into a [`ModelSource`] and resolves it into a folder on this
-//! machine, which it then loads like any other. This file knows names, settings and the cache; it
-//! opens no connection. Downloads are in `hub/fetch.rs`, `hub/client.rs` and `hub/store.rs`, which exist with the feature `hub` only.
+//! machine, which it then loads like any other. This file knows names, `hub/options.rs` settings and `hub/cache.rs` the cache; none
+//! of them opens a connection. Downloads are in `hub/fetch.rs`, `hub/client.rs` and `hub/store.rs`, which exist with the feature `hub` only.
 //! What a folder must hold to be loaded is `folder.rs`'s business.
 //!
 //! The cache has the layout that Hugging Face's own libraries share:
@@ -27,24 +27,27 @@
 //! | any other | either | no | the hub is asked; what is missing is fetched |
 //!
 //! Invariants: repository and revision are checked ([`is_hub_id`]) before they become parts of a
-//! path or an address, and so are names that an index of shards gives ([`shards`]). A folder is
+//! path or an address, and so are names that an index of shards gives ([`cache::shards`]). A folder is
 //! taken from the cache only if it is whole ([`cached`]).
 
+mod cache;
 #[cfg(feature = "hub")]
 mod client;
 #[cfg(feature = "hub")]
 mod fetch;
+mod options;
 #[cfg(feature = "hub")]
 mod store;
 
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
-use std::{env, fmt, fs};
 
-use serde_json::Value;
+pub use cache::FoundModel;
+pub(crate) use cache::repo_of_snapshot;
+pub use options::{Download, HubOptions};
 
-use crate::folder::{file, read_json, stays_inside};
-use crate::{Error, IndexProblem};
+use crate::error::Error;
+use cache::{cached, is_commit, repo_folder};
 
 /// The branch that a hub id without a revision means.
 const DEFAULT_REVISION: &str = "main";
@@ -62,86 +65,6 @@ pub enum ModelSource {
         /// A branch, a tag or a commit; `None`: the branch `main`.
         revision: Option<String>,
     },
-}
-
-/// A model's folder on this machine.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct FoundModel {
-    /// The folder. In the hub's cache it is a snapshot, whose files are mostly links.
-    pub path: PathBuf,
-    /// The commit, if the model came from the hub; 40 hexadecimal digits.
-    pub revision: Option<String>,
-}
-
-/// How far the download of one file is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Download<'a> {
-    /// The file's name in the repository.
-    pub file: &'a str,
-    /// Bytes that are there, those of an earlier attempt included.
-    pub done: u64,
-    /// Bytes in all, as the hub states them.
-    pub size: u64,
-}
-
-/// How the hub is reached. Nothing else, no environment variable and no other file, has a say.
-#[derive(Clone, PartialEq, Eq)]
-pub struct HubOptions {
-    /// The cache folder, which holds a folder for each repository. It need not exist.
-    pub cache: PathBuf,
-    /// Address of the hub; `None`: the public one, `https://huggingface.co`.
-    pub endpoint: Option<String>,
-    /// Access token, for models that need one. It is not shown by `Debug`.
-    pub token: Option<String>,
-    /// Only look in the cache; never open a connection.
-    pub offline: bool,
-}
-
-impl fmt::Debug for HubOptions {
-    /// Does not show the token.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { cache, endpoint, token, offline } = self;
-        f.debug_struct("HubOptions")
-            .field("cache", cache)
-            .field("endpoint", endpoint)
-            .field("token", &token.as_ref().map(|_| "hidden"))
-            .field("offline", offline)
-            .finish()
-    }
-}
-
-impl HubOptions {
-    /// What Hugging Face's own libraries would do. Empty variables count as unset.
-    ///
-    /// | setting | first of |
-    /// |---|---|
-    /// | `cache` | `HF_HUB_CACHE`; `hub` in `HF_HOME` |
-    /// | `HF_HOME` | itself; `huggingface` in `XDG_CACHE_HOME`; `huggingface` in `~/.cache` |
-    /// | `token` | `HF_TOKEN`; the file `HF_TOKEN_PATH`; the file `token` in `HF_HOME` |
-    /// | `endpoint` | `HF_ENDPOINT`; the public hub |
-    /// | `offline` | `HF_HUB_OFFLINE`, if it is `1`, `on`, `yes` or `true` in any case; else false |
-    #[must_use]
-    pub fn from_env() -> Self {
-        Self::from_variables(|name| env::var(name).ok())
-    }
-
-    /// [`from_env`](Self::from_env) over any variables, so that tests need not change the process's
-    /// own. A token file that cannot be read counts as absent.
-    fn from_variables(variable: impl Fn(&str) -> Option<String>) -> Self {
-        let set = |name: &str| variable(name).filter(|value| !value.is_empty());
-        let path = |name: &str| set(name).map(PathBuf::from);
-        let user_cache = || path("XDG_CACHE_HOME").or_else(|| path("HOME").map(|home| home.join(".cache")));
-        let home = path("HF_HOME").unwrap_or_else(|| user_cache().unwrap_or_default().join("huggingface"));
-        let token_file = path("HF_TOKEN_PATH").unwrap_or_else(|| home.join("token"));
-        let stored_token = || fs::read_to_string(&token_file).ok().map(|token| token.trim().to_owned());
-        let on = |value: String| matches!(value.to_lowercase().as_str(), "1" | "on" | "yes" | "true");
-        Self {
-            token: set("HF_TOKEN").or_else(stored_token).filter(|token| !token.is_empty()),
-            endpoint: set("HF_ENDPOINT"),
-            offline: set("HF_HUB_OFFLINE").is_some_and(on),
-            cache: path("HF_HUB_CACHE").unwrap_or_else(|| home.join("hub")),
-        }
-    }
 }
 
 impl FromStr for ModelSource {
@@ -245,76 +168,6 @@ impl ModelSource {
             cached => fetch::fetch(repo, revision, options, cached, progress, &std::thread::sleep),
         }
     }
-}
-
-/// Whether a revision is a whole commit, 40 hexadecimal digits. Only that is certain to mean the
-/// same files tomorrow.
-fn is_commit(revision: &str) -> bool {
-    revision.len() == 40 && revision.bytes().all(|b| b.is_ascii_hexdigit())
-}
-
-/// The folder of a repository in the cache.
-fn repo_folder(cache: &Path, repo: &str) -> PathBuf {
-    cache.join(format!("models--{}", repo.replace('/', "--")))
-}
-
-/// `ORG/NAME` of a snapshot's folder in the cache, for a model's name; `None` for a folder
-/// elsewhere. Only the path's last three parts are looked at.
-pub(crate) fn repo_of_snapshot(path: &Path) -> Option<String> {
-    let name = |path: &Path| Some(path.file_name()?.to_str()?.to_owned());
-    let snapshots = path.parent()?;
-    let repo = name(snapshots.parent()?)?;
-    let (org, model) = repo.strip_prefix("models--")?.split_once("--")?;
-    (name(snapshots)? == "snapshots" && is_commit(&name(path)?)).then(|| format!("{org}/{model}"))
-}
-
-/// The snapshot of a revision, if the cache has all of the files that a model needs: `config.json`,
-/// `tokenizer.json` and the weights. A download that broke off left less, and is no snapshot yet. A
-/// revision without a file in `refs` may be a commit itself.
-fn cached(cache: &Path, repo: &str, revision: &str) -> Option<FoundModel> {
-    let folder = repo_folder(cache, repo);
-    let commit = match fs::read_to_string(folder.join("refs").join(revision)) {
-        Ok(commit) => commit.trim().to_owned(),
-        Err(_) => revision.to_owned(),
-    };
-    let path = folder.join("snapshots").join(&commit);
-    let whole = path.join(file::CONFIG).is_file() && path.join(file::TOKENIZER).is_file() && has_weights(&path);
-    (is_commit(&commit) && whole).then_some(FoundModel { path, revision: Some(commit) })
-}
-
-/// Whether a snapshot has its weights: in one file, in all shards that the index names, or in a GGUF
-/// file.
-fn has_weights(path: &Path) -> bool {
-    let has_gguf = || {
-        let files = fs::read_dir(path).into_iter().flatten().flatten();
-        files.map(|file| file.path()).any(|file| file.extension() == Some("gguf".as_ref()) && file.is_file())
-    };
-    path.join(file::WEIGHTS).is_file()
-        || shards(&path.join(file::WEIGHTS_INDEX))
-            .is_ok_and(|shards| !shards.is_empty() && shards.iter().all(|s| path.join(s).is_file()))
-        || has_gguf()
-}
-
-/// The files that an index of shards names, each once and sorted, all inside the folder. Entries
-/// that are no text are passed over; `weights/` reports them when the model is loaded.
-///
-/// # Errors
-/// Those of reading the file, and [`Error::Index`] for a shard outside the folder.
-fn shards(index: &Path) -> Result<Vec<String>, Error> {
-    let json = read_json(index)?;
-    let map = json.get("weight_map").and_then(Value::as_object);
-    let mut shards = Vec::new();
-    for (tensor, shard) in map.into_iter().flatten() {
-        let Some(shard) = shard.as_str() else { continue };
-        if !stays_inside(Path::new(shard)) {
-            let problem = IndexProblem::OutsideFolder { tensor: tensor.clone(), shard: shard.to_owned() };
-            return Err(Error::Index { path: index.to_owned(), problem });
-        }
-        shards.push(shard.to_owned());
-    }
-    shards.sort_unstable();
-    shards.dedup();
-    Ok(shards)
 }
 
 #[cfg(test)]

@@ -104,6 +104,7 @@ mod fingerprint;
 #[cfg(test)]
 mod fixtures;
 mod folder;
+mod from_str;
 #[cfg(fuzzing)]
 #[doc(hidden)]
 pub mod fuzzing;

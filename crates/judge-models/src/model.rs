@@ -31,6 +31,7 @@ use crate::arch::{Architecture, ConfigProblem, TOKEN_IDS, TokenIds};
 use crate::checked::CheckedWeights;
 use crate::engine::Engine;
 use crate::engine::packed::{PackedCache, PackedDecoder, PackedEncoder, Supported, cache_key};
+use crate::engine::tensor::devices;
 use crate::engine::tensor::{Batched, Precision, Shapes, batch_tokens};
 use crate::folder::{Folder, file};
 use crate::reading::answers::{Answers, Sink};
@@ -194,7 +195,7 @@ impl Choice {
 /// # Errors
 /// [`Error::Cuda`] if a GPU's driver does not say how much memory it has.
 fn default_batch_tokens(spec: &Architecture, dtype: Dtype, devices: &[Device]) -> Result<usize, Error> {
-    let (Some(memory), Architecture::Decoder(spec)) = (device::least_memory(devices)?, spec) else {
+    let (Some(memory), Architecture::Decoder(spec)) = (devices::least_memory(devices)?, spec) else {
         return Ok(MAX_BATCH_TOKENS);
     };
     let tokens = batch_tokens(spec, dtype, devices.len(), memory);
@@ -209,7 +210,7 @@ impl Model {
     /// [`Error`] says what in the folder is absent, damaged, contradictory or not supported, and
     /// where.
     pub fn load(folder: impl AsRef<Path>, options: &LoadOptions) -> Result<Self, Error> {
-        Self::load_as(folder.as_ref(), options, device::to_burn(&options.devices)?, None)
+        Self::load_as(folder.as_ref(), options, devices::to_burn(&options.devices)?, None)
     }
 
     /// The [`ModelInfo::fingerprint`] that [`load`](Self::load) would give, without loading: it reads as much of the weights as a fingerprint takes, a sample

@@ -25,7 +25,8 @@
 //! | `int8.rs` | weights rounded to eight bits as they are loaded |
 //! | `table.rs` | matrices whose rows are looked up one by one |
 //! | `codes.rs` | the one formula by which values follow from codes, and matrices that are codes |
-//! | `rows.rs` | the loops that hand rows over: expanded, or as codes |
+//! | `expand.rs`, `rows.rs` | matrices whose rows can be computed, and the loops that hand them over: expanded, or as codes |
+//! | `numbers.rs` | what is handed over: rows in the dtype asked for |
 //! | `raw.rs`, `convert.rs` | bytes: single elements of codes and scales, whole rows of plain numbers |
 //! | `names.rs` | the comparison of expected names with those that are there |
 //!
@@ -44,10 +45,12 @@
 
 mod codes;
 mod convert;
+mod expand;
 mod gguf;
 mod int8;
 mod lora;
 mod names;
+mod numbers;
 mod open;
 mod own_names;
 mod quantised;
@@ -56,13 +59,9 @@ mod rows;
 mod safetensors;
 mod table;
 
-use std::borrow::Cow;
 use std::collections::BTreeSet;
-use std::ops::Range;
 
-use half::bf16;
 use memmap2::Mmap;
-use rayon::prelude::*;
 use serde_json::{Map, Value};
 
 use crate::arch::ModelSpec;
@@ -74,6 +73,7 @@ pub use gguf::GgufProblem;
 pub(crate) use gguf::HeadCounts;
 pub(crate) use int8::InInt8;
 pub(crate) use lora::{Adapted, Adapter};
+pub(crate) use numbers::Numbers;
 pub(crate) use open::{open, open_renamed};
 pub(crate) use own_names::{OwnNames, unwrapped};
 pub(crate) use safetensors::Checkpoint;
@@ -260,65 +260,5 @@ pub(crate) trait Store: Tensors {
     /// [`Error::TensorNames`] if a tensor was neither taken nor passed over and is not redundant.
     fn finish(&self) -> Result<(), Error> {
         names::compare(self.taken().iter().map(String::as_str), self.names(), |name| self.is_redundant(name))
-    }
-}
-
-/// Whole rows of a tensor, row-major, in the dtype that was asked for.
-#[derive(Clone, Copy)]
-pub(crate) enum Numbers<'a> {
-    /// Numbers for [`Dtype::Bf16`].
-    Bf16(&'a [bf16]),
-    /// Numbers for [`Dtype::F32`].
-    F32(&'a [f32]),
-}
-
-impl Numbers<'_> {
-    /// Elements, not bytes or rows.
-    pub(crate) fn len(self) -> usize {
-        match self {
-            Self::Bf16(values) => values.len(),
-            Self::F32(values) => values.len(),
-        }
-    }
-
-    /// The index and value of the first element that is NaN or infinite, found on all threads.
-    fn not_finite(self) -> Option<(usize, f32)> {
-        let first = match self {
-            Self::Bf16(values) => values.par_iter().position_first(|x| !x.is_finite()),
-            Self::F32(values) => values.par_iter().position_first(|x| !x.is_finite()),
-        };
-        first.map(|index| (index, self.get(index)))
-    }
-
-    /// The element of this index, widened to f32.
-    fn get(self, index: usize) -> f32 {
-        match self {
-            Self::Bf16(values) => values[index].to_f32(),
-            Self::F32(values) => values[index],
-        }
-    }
-}
-
-impl<'a> Numbers<'a> {
-    /// Some elements in a row.
-    fn part(self, range: Range<usize>) -> Self {
-        match self {
-            Self::Bf16(values) => Self::Bf16(&values[range]),
-            Self::F32(values) => Self::F32(&values[range]),
-        }
-    }
-
-    /// So many elements at a time, at least one; the last part may have fewer.
-    fn chunks(self, size: usize) -> impl Iterator<Item = Self> {
-        let size = size.max(1);
-        (0..self.len()).step_by(size).map(move |from| self.part(from..self.len().min(from + size)))
-    }
-
-    /// All elements in f32: borrowed where they are f32, else a copy. Widening bf16 is exact.
-    fn widened(self) -> Cow<'a, [f32]> {
-        match self {
-            Self::Bf16(values) => values.iter().map(|x| x.to_f32()).collect(),
-            Self::F32(values) => Cow::Borrowed(values),
-        }
     }
 }

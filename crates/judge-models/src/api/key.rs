@@ -5,6 +5,7 @@
 
 use std::fmt;
 
+use super::problem::KeyProblem;
 use crate::Error;
 
 /// What stands for a key wherever it would show.
@@ -21,28 +22,6 @@ const SECRET: usize = 8;
 /// nothing, and it is not serialised.
 #[derive(Clone, PartialEq, Eq)]
 pub struct ApiKey(String);
-
-/// Why a text is not a key. It does not show the text.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum KeyProblem {
-    /// The text is empty or only white space.
-    #[error("it is empty")]
-    Empty,
-    /// The text has a character that a header cannot carry: a space, a control character or one
-    /// beyond ASCII.
-    #[error("character {index} is not a visible ASCII character")]
-    Character {
-        /// Place of the first such character in the trimmed text, in characters from 0.
-        index: usize,
-    },
-    /// No environment variable has the name that was given.
-    #[error("the environment variable {name} is not set")]
-    NotSet {
-        /// The variable's name.
-        name: String,
-    },
-}
 
 impl ApiKey {
     /// A key from its text. White space around it, such as the newline at the end of a file, is

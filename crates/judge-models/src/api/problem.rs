@@ -7,6 +7,28 @@ use std::time::Duration;
 
 use crate::proxy::ProxyProblem;
 
+/// Why a text is not a key. It does not show the text.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum KeyProblem {
+    /// The text is empty or only white space.
+    #[error("it is empty")]
+    Empty,
+    /// The text has a character that a header cannot carry: a space, a control character or one
+    /// beyond ASCII.
+    #[error("character {index} is not a visible ASCII character")]
+    Character {
+        /// Place of the first such character in the trimmed text, in characters from 0.
+        index: usize,
+    },
+    /// No environment variable has the name that was given.
+    #[error("the environment variable {name} is not set")]
+    NotSet {
+        /// The variable's name.
+        name: String,
+    },
+}
+
 /// What went wrong between this crate and a service. What the service said is shown without the key
 /// and cut to a readable length.
 #[derive(Debug, thiserror::Error)]

@@ -10,8 +10,8 @@ mod sizes;
 
 use serde_json::{Map, Value};
 
+use super::checks::overlay;
 use super::encoder::EncoderSpec;
-use super::shape::overlay;
 use super::{ConfigProblem, angles, blame, unread};
 
 /// A family, as one entry of [`FAMILIES`].

@@ -22,7 +22,7 @@
 use serde::Deserialize;
 
 use super::ConfigProblem;
-use super::shape::size;
+use super::checks::size;
 use super::spec::{
     BothSpec, ExpertsSpec, GatedSpec, LinearSpec, MlpSpec, NormSpec, Routing, SharedSpec, StackPart, StackSpec,
 };

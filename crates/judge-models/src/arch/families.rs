@@ -39,8 +39,8 @@ mod smollm3;
 
 use serde_json::{Map, Value, json};
 
+use super::checks::overlay;
 use super::dense::Dense;
-use super::shape::overlay;
 use super::{ConfigProblem, blame, tower};
 
 /// A family, as one entry of [`FAMILIES`].

@@ -24,6 +24,7 @@
 use serde::Deserialize;
 
 use super::ConfigProblem;
+use super::checks::MAX_CONTEXT;
 
 /// A rotation of queries and keys by their position; input of
 /// [`inverse_frequencies`](super::angles::inverse_frequencies).
@@ -435,10 +436,10 @@ fn positive(field: &'static str, found: f64) -> Result<f64, ConfigProblem> {
 /// `floor(len * factor)`, a context between 1 and `MAX_CONTEXT`.
 fn stretched(len: usize, factor: f64) -> Result<usize, ConfigProblem> {
     let context = (len as f64 * factor).floor();
-    if context >= 1.0 && context <= super::MAX_CONTEXT as f64 {
+    if context >= 1.0 && context <= MAX_CONTEXT as f64 {
         Ok(context as usize)
     } else {
-        Err(value("factor", factor, format!("one that makes a context between 1 and {}", super::MAX_CONTEXT)))
+        Err(value("factor", factor, format!("one that makes a context between 1 and {}", MAX_CONTEXT)))
     }
 }
 

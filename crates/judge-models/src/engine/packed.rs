@@ -19,10 +19,10 @@
 //!
 //! | part | what it owns |
 //! |---|---|
-//! | `kernel`, `processor` | which instructions products use, and whether this processor has them |
+//! | `kernel`, `supported`, `processor` | which instructions products use, and whether this processor has them |
 //! | `lines`, `rows`, `columns` | memory: aligned, recycled, and shared between threads |
 //! | `spans`, `reads` | what a pass is given, and what is taken from it |
-//! | `stored`, `coded` | what is kept of a matrix: words, or codes of few bits that words are made of |
+//! | `section`, `stored`, `coded`, `piece` | what is kept of a matrix: words, or codes of few bits that words are made of |
 //! | `integers` | products of codes of eight bits in integers |
 //! | `rate`, `limits` | measured speeds, for `product_rate` and the benchmarks |
 //!
@@ -39,7 +39,7 @@
 //! - An operation of a decoder's block: the trait `Ops` of `engine/block.rs`, `block_ops` here, and
 //!   `engine/tensor/`, which is the reference that bodies are tested against.
 //! - Arithmetic along one row, such as an activation: `vector`.
-//! - A kernel: `kernel` (name and detection), `tile` or `tile/x86` (its body), and `softmax` if it
+//! - A kernel: `kernel` (name), `supported` (detection), `tile` or `tile/x86` (its body), and `softmax` if it
 //!   has a body of its own for weights of attention.
 //! - What a pass brings: `reads` for the last position, `run` for what runs over all positions.
 //! - What shares a pass: `engine/segments.rs` and `run`. Results must keep their bits, which
@@ -73,6 +73,7 @@ mod limits;
 mod lines;
 mod load;
 mod pack;
+mod piece;
 mod places;
 #[cfg(target_arch = "x86_64")]
 mod processor;
@@ -82,9 +83,11 @@ mod reads;
 mod rotations;
 mod rows;
 mod run;
+mod section;
 mod softmax;
 mod spans;
 mod stored;
+mod supported;
 mod tile;
 mod token_inputs;
 #[cfg(target_arch = "x86_64")]
@@ -95,10 +98,10 @@ pub(crate) use cache::{PackedCache, key as cache_key};
 pub(crate) use decoder::PackedDecoder;
 pub(crate) use encoder::PackedEncoder;
 pub use kernel::Kernel;
-pub(crate) use kernel::Supported;
 #[cfg(any(test, feature = "bench"))]
 pub(crate) use keys::Keys;
 pub(crate) use rate::product_rate;
+pub(crate) use supported::Supported;
 #[cfg(feature = "bench")]
 pub(crate) use {
     attention::{Mask, Queries, Settings},

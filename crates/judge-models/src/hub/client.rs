@@ -22,7 +22,7 @@ use serde::Deserialize;
 use ureq::http::header::{AUTHORIZATION, CONTENT_LENGTH, CONTENT_RANGE, DATE, ETAG, LOCATION, RANGE, RETRY_AFTER};
 use ureq::http::{HeaderMap, HeaderValue, Method, Request, Response, Uri};
 
-use super::HubOptions;
+use super::options::HubOptions;
 use crate::proxy::{self, ProxyProblem};
 use crate::retry_after::retry_after;
 

@@ -20,9 +20,10 @@ use std::fs::{self, File};
 use std::path::Path;
 use std::time::Duration;
 
+use super::cache::{FoundModel, is_commit, repo_folder, shards};
 use super::client::{Client, HubProblem, RepoInfo, Stated, patiently};
+use super::options::{Download, HubOptions};
 use super::store::{Place, store};
-use super::{Download, FoundModel, HubOptions, is_commit, repo_folder, shards};
 use crate::folder::{file, stays_inside};
 use crate::{Error, HubFileProblem};
 

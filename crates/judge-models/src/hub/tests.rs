@@ -1,4 +1,7 @@
+use std::fs;
+
 use super::*;
+use crate::IndexProblem;
 
 const COMMIT: &str = "0123456789abcdef0123456789abcdef01234567";
 
@@ -152,6 +155,8 @@ mod downloads {
     use std::sync::{Arc, Mutex};
     use std::thread;
     use std::time::Duration;
+
+    use std::fs;
 
     use super::*;
     use crate::HubFileProblem;

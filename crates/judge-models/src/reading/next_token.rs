@@ -21,7 +21,6 @@ use judge_core::{
 };
 
 use super::exp::exp;
-use super::passes::{GreedyNext, NextOfSome};
 use super::sampling::choose;
 use super::side_by_side::{highest, sum};
 
@@ -83,6 +82,26 @@ impl Choice for NextToken<'_> {
     /// See [`choose`].
     fn choose(&self, sampling: &Sampling, step: usize) -> TokenId {
         choose(self.logits, sampling, step)
+    }
+}
+
+/// The most likely token, for engines that look for it on the device.
+pub(crate) struct GreedyNext {
+    /// The token with the largest logit, of several the one with the smallest id; `None` where a
+    /// logit of the vocabulary is not finite.
+    pub(crate) token: Option<TokenId>,
+    /// Log-probabilities of the tokens of `Job::next_tokens`.
+    pub(crate) next: NextOfSome,
+}
+
+/// Log-probabilities `ln p` of some tokens that may come next.
+pub(crate) struct NextOfSome(pub(crate) Vec<(TokenId, f32)>);
+
+impl NextLogProbs for NextOfSome {
+    /// NaN, which is refused with the reading, where the logits are not finite or the token is not
+    /// among these.
+    fn log_prob(&self, token: TokenId) -> f64 {
+        self.0.iter().find(|(known, _)| *known == token).map_or(f64::NAN, |&(_, log_prob)| f64::from(log_prob))
     }
 }
 

@@ -8,7 +8,7 @@
 use judge_core::request::TokenId;
 
 use super::jobs::Brought;
-use super::next_token::NextLogProbs;
+use super::next_token::{GreedyNext, NextOfSome};
 use crate::Error;
 
 /// The passes of one group: jobs that run through the same blocks with the same rotations. The
@@ -58,24 +58,4 @@ pub(crate) enum Next<'p> {
     Some(NextOfSome),
     /// The same where text is written greedily, with the token that follows.
     Greedy(GreedyNext),
-}
-
-/// The most likely token, for engines that look for it on the device.
-pub(crate) struct GreedyNext {
-    /// The token with the largest logit, of several the one with the smallest id; `None` where a
-    /// logit of the vocabulary is not finite.
-    pub(crate) token: Option<TokenId>,
-    /// Log-probabilities of the tokens of `Job::next_tokens`.
-    pub(crate) next: NextOfSome,
-}
-
-/// Log-probabilities `ln p` of some tokens that may come next.
-pub(crate) struct NextOfSome(pub(crate) Vec<(TokenId, f32)>);
-
-impl NextLogProbs for NextOfSome {
-    /// NaN, which is refused with the reading, where the logits are not finite or the token is not
-    /// among these.
-    fn log_prob(&self, token: TokenId) -> f64 {
-        self.0.iter().find(|(known, _)| *known == token).map_or(f64::NAN, |&(_, log_prob)| f64::from(log_prob))
-    }
 }

@@ -33,6 +33,7 @@
 
 mod access;
 mod arguments;
+mod attributes;
 mod budget;
 mod checks;
 mod date;
@@ -44,8 +45,10 @@ mod functions;
 mod json;
 mod lexer;
 mod methods;
+mod names;
 mod operators;
 mod parser;
+mod python_text;
 mod syntax;
 mod value;
 
@@ -61,13 +64,6 @@ pub use date::Date;
 pub(crate) use fault::TemplateError;
 use syntax::Statement;
 use value::Value;
-
-/// Steps that one rendering may take. A long conversation takes some ten thousands. Fuzzing uses less, so that a case ends soon.
-const FUEL: u64 = if cfg!(fuzzing) { 10_000 } else { 20_000_000 };
-
-/// Bytes that one rendering may write: 64 MiB. The longest context of any supported model is far
-/// shorter. `budget::MADE` is a multiple of it.
-const OUTPUT: usize = if cfg!(fuzzing) { 1 << 20 } else { 64 << 20 };
 
 /// A template that is read, ready to be rendered any number of times, from several threads at once.
 pub(crate) struct ChatTemplate {

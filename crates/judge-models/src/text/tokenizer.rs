@@ -53,7 +53,7 @@ use tokenizers::Tokenizer;
 use super::chat_template::{ChatTemplate, Date, TemplateError};
 use crate::Error;
 use crate::folder::{Folder, file, read_text};
-use guarded::guarded;
+use guarded::{guarded, ids};
 use literal::{Control, PlainText};
 use special_tokens::{SpecialTokens, Surround, template_source};
 use vocabulary::Spelling;
@@ -422,10 +422,4 @@ fn refuse_dropout(path: &Path, json: &serde_json::Value) -> Result<(), Error> {
             supported: "null and 0, with which a text always has the same tokens",
         }),
     }
-}
-
-/// The tokens of a text, without any that the post-processor adds. Added tokens are matched, unless
-/// the tokenizer is one of [`PlainText`].
-fn ids(tokenizer: &Tokenizer, text: &str) -> tokenizers::Result<Vec<TokenId>> {
-    guarded(|| Ok(tokenizer.encode_fast(text, false)?.get_ids().to_vec()))
 }

@@ -5,7 +5,7 @@
 
 use serde::Serialize;
 
-use super::Parameter;
+use super::parameter::Parameter;
 
 /// Adam with decoupled weight decay (Loshchilov and Hutter 2019), as PyTorch computes it. Only
 /// matrices decay: norms and biases, which have one dimension, do not.

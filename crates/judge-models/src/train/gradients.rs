@@ -18,7 +18,11 @@ use std::collections::HashMap;
 use burn::module::{Module, ModuleVisitor, Param, ParamId};
 use burn::tensor::{Device, Gradients, Tensor, TensorData, activation};
 
-use super::{Example, Parameter, TrainProblem, Trainer, host_values, token_data, token_tensor};
+use super::example::Example;
+use super::host::{host_values, token_data, token_tensor};
+use super::parameter::Parameter;
+use super::problem::TrainProblem;
+use super::trainer::Trainer;
 use crate::Error;
 use crate::arch::NamedRows;
 use crate::engine::tensor::decoder::Pass;

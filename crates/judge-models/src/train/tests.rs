@@ -192,7 +192,7 @@ fn the_loss_is_that_of_the_model_that_is_served() {
 #[test]
 fn a_parameter_without_a_gradient_is_an_error() {
     let mut trainer = Trainer::new(QWEN3, settings()).unwrap();
-    let other = super::Parameter { name: "of nothing".to_owned(), ..trainer.parameters[0].clone() };
+    let other = super::parameter::Parameter { name: "of nothing".to_owned(), ..trainer.parameters[0].clone() };
     trainer.parameters.push(other);
     let found = super::gradients::of_part(&trainer, &batch());
     assert!(
@@ -293,7 +293,7 @@ fn the_optimiser_steps_as_pytorch_does() {
         [0.297_562_27, -0.917_605_4, 1.886_141_9],
         [0.283_508_6, -0.940_314_4, 1.781_842_7],
     ];
-    let mut parameter = super::Parameter {
+    let mut parameter = super::parameter::Parameter {
         name: "matrix".to_owned(),
         shape: vec![1, 3],
         values: vec![0.5, -1.0, 2.0],

@@ -17,8 +17,8 @@
 
 use rayon::prelude::*;
 
+use super::expand::Rows;
 use super::raw::Floats;
-use super::rows::Rows;
 
 /// What a code stands for.
 #[derive(Clone, Debug, PartialEq)]

@@ -1,7 +1,7 @@
 //! Quantised checkpoints: which tensors hold a module's codes and scales, and the weight made of
 //! them.
 //!
-//! `quantization_config.quant_method` of `config.json` names the method, and `method.rs` picks the
+//! `quantization_config.quant_method` of `config.json` names the method, and `choice.rs` picks the
 //! [`Format`] for it. A format is one file of pure functions from stored bytes to codes and scales,
 //! which `codes.rs` makes numbers of:
 //!
@@ -40,6 +40,7 @@
 
 mod awq;
 mod bitsandbytes;
+mod choice;
 mod compressed;
 mod fp8;
 mod gptq;
@@ -65,7 +66,7 @@ use crate::arch::StackSpec;
 use crate::error::TensorProblem;
 use crate::{Dtype, Error};
 
-pub(super) use self::method::format;
+pub(super) use self::choice::format;
 
 /// A checkpoint some of whose modules are stored as codes.
 pub(crate) struct Quantised {

@@ -18,8 +18,9 @@
 use half::bf16;
 use rayon::prelude::*;
 
-use super::Numbers;
 use super::codes::{Coded, CodedMemory, CodedRows};
+pub(super) use super::expand::Rows;
+use super::numbers::Numbers;
 use crate::Dtype;
 
 /// Elements that are expanded before they are handed over: 16 MiB of f32, or one row if that has
@@ -29,17 +30,6 @@ const ROWS_AT_ONCE: usize = 1 << 22;
 /// Rows expanded by one task: enough that formats which pack a word across rows (AWQ) read most
 /// words in one task only.
 const ROWS_PER_TASK: usize = 32;
-
-/// A matrix `[rows, width]` any of whose rows can be computed, by several threads at a time. The
-/// shape is known to whoever made it, and was checked against its tensors then.
-pub(crate) trait Rows: Sync {
-    /// Computes whole rows in f32 from row `first` on, as many as `values` has room for, row-major.
-    /// Values may be NaN or infinite if a scale is; the caller looks for them.
-    ///
-    /// # Panics
-    /// If there are not so many rows.
-    fn expand(&self, first: usize, values: &mut [f32]);
-}
 
 /// Hands a matrix of this shape to `take`, some rows at a time and in order, each time with the
 /// index of the first row. Values are rounded to `dtype`, to nearest with ties to even. A matrix

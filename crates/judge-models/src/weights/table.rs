@@ -20,7 +20,7 @@ use std::sync::Arc;
 use half::{bf16, f16};
 use safetensors::Dtype as Stored;
 
-use super::Numbers;
+use super::numbers::Numbers;
 use super::safetensors::shard::Shard;
 use crate::{Dtype, Error};
 

@@ -14,10 +14,10 @@ use serde_json::{Value, json};
 
 use super::sizes::{Sizes, eps};
 use crate::arch::ConfigProblem;
+use crate::arch::checks::size;
 use crate::arch::encoder::{
     EmbeddingSpec, EncoderBlockSpec, EncoderSpec, LayerNormSpec, NormPlace, PositionsSpec, StoredNames,
 };
-use crate::arch::shape::size;
 use crate::arch::spec::{Activation, LinearSpec};
 
 /// The fields of all three.

@@ -18,9 +18,9 @@ use serde_json::{Value, json};
 
 use super::sizes::{Sizes, eps};
 use crate::arch::ConfigProblem;
+use crate::arch::checks::{by_layer_type, size};
 use crate::arch::encoder::{EmbeddingSpec, EncoderBlockSpec, EncoderSpec, LayerNormSpec, NormPlace, StoredNames};
 use crate::arch::rope::{RopeContext, RopeFields, RopeRules, RopesByKind};
-use crate::arch::shape::{by_layer_type, size};
 use crate::arch::spec::{Activation, LinearSpec};
 
 /// The fields of a ModernBERT.

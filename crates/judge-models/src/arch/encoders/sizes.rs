@@ -4,8 +4,8 @@
 
 use serde::Deserialize;
 
-use crate::arch::shape::{is_positive, size};
-use crate::arch::{ConfigProblem, MAX_CONTEXT};
+use crate::arch::ConfigProblem;
+use crate::arch::checks::{MAX_CONTEXT, is_positive, size};
 
 /// Sizes by their names in the file, flattened into each family's fields.
 #[derive(Deserialize)]

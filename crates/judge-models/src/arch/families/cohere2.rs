@@ -16,9 +16,10 @@ use serde_json::{Value, json};
 
 use crate::arch::ConfigProblem;
 use crate::arch::NormKind;
+use crate::arch::checks::{check_granted, factor, norm_eps, size, window, windows};
 use crate::arch::dense::{BlockNorms, Dense};
 use crate::arch::rope::{Pairs, RopeRules};
-use crate::arch::shape::{Shape, check_granted, factor, norm_eps, size, window, windows};
+use crate::arch::shape::Shape;
 
 /// Fields of the family.
 #[derive(Deserialize)]

@@ -12,8 +12,9 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::arch::ConfigProblem;
+use crate::arch::checks::{size, window, windows};
 use crate::arch::dense::{BlockNorms, Dense, QkNorm};
-use crate::arch::shape::{Shape, size, window, windows};
+use crate::arch::shape::Shape;
 
 /// Fields of the family.
 #[derive(Deserialize)]

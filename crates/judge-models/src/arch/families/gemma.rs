@@ -24,9 +24,10 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::arch::ConfigProblem;
+use crate::arch::checks::{is_positive, size, window, windows};
 use crate::arch::dense::{BlockNorms, Dense, QkNorm};
 use crate::arch::rope::RopesByKind;
-use crate::arch::shape::{Shape, is_positive, size, window, windows};
+use crate::arch::shape::Shape;
 use crate::arch::spec::EmbeddingScale;
 
 /// Fields of both families.

@@ -33,10 +33,11 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
+use crate::arch::checks::{positive, size, window, windows};
 use crate::arch::dense::{BlockNorms, Dense, Otherwise, QkNorm};
 use crate::arch::experts::{ExpertNames, Sparse, count};
 use crate::arch::rope::RopesByKind;
-use crate::arch::shape::{Shape, positive, size, window, windows};
+use crate::arch::shape::Shape;
 use crate::arch::spec::{EmbeddingScale, HeadShape, KeysSpec};
 use crate::arch::{ConfigProblem, Routing};
 

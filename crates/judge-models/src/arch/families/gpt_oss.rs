@@ -17,9 +17,10 @@
 use serde::Deserialize;
 use serde_json::{Value, json};
 
+use crate::arch::checks::{by_layer_type, positive, window};
 use crate::arch::dense::Dense;
 use crate::arch::experts::{Counts, ExpertNames, Sparse};
-use crate::arch::shape::{Shape, by_layer_type, positive, window};
+use crate::arch::shape::Shape;
 use crate::arch::{Activation, ConfigProblem, Routing};
 
 /// Fields of the family.

@@ -19,8 +19,9 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::arch::ConfigProblem;
+use crate::arch::checks::{by_layer_type, divisor, factor, size};
 use crate::arch::dense::{Dense, GateUp, MlpNames};
-use crate::arch::shape::{Shape, by_layer_type, divisor, factor, size};
+use crate::arch::shape::Shape;
 use crate::arch::spec::EmbeddingScale;
 
 /// Fields of Granite 3, which hybrids have too.

@@ -24,8 +24,9 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::arch::ConfigProblem;
+use crate::arch::checks::{check_granted, norm_eps, positive, second_kind, size};
 use crate::arch::dense::{AttentionNames, BlockNorms, Dense, GateUp, MlpNames, QkNorm};
-use crate::arch::shape::{Shape, check_granted, norm_eps, positive, second_kind, size};
+use crate::arch::shape::Shape;
 
 /// Fields of the family.
 #[derive(Deserialize)]

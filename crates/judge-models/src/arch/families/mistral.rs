@@ -9,8 +9,9 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::arch::ConfigProblem;
+use crate::arch::checks::window;
 use crate::arch::dense::Dense;
-use crate::arch::shape::{Shape, window};
+use crate::arch::shape::Shape;
 
 /// Fields of the family.
 #[derive(Deserialize)]

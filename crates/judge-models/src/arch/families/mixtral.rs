@@ -10,9 +10,10 @@
 use serde::Deserialize;
 use serde_json::{Value, json};
 
+use crate::arch::checks::window;
 use crate::arch::dense::Dense;
 use crate::arch::experts::{Counts, ExpertNames, Sparse};
-use crate::arch::shape::{Shape, window};
+use crate::arch::shape::Shape;
 use crate::arch::{ConfigProblem, Routing};
 
 /// Fields of the family.

@@ -15,9 +15,10 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::arch::ConfigProblem;
+use crate::arch::checks::{window, windows};
 use crate::arch::dense::{BlockNorms, Dense, QkNorm};
 use crate::arch::rope::RopesByKind;
-use crate::arch::shape::{Shape, window, windows};
+use crate::arch::shape::Shape;
 
 /// Fields of both families.
 #[derive(Deserialize)]

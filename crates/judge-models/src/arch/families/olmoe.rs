@@ -12,9 +12,10 @@
 use serde::Deserialize;
 use serde_json::{Value, json};
 
+use crate::arch::checks::positive;
 use crate::arch::dense::{Dense, QkNorm};
 use crate::arch::experts::{Counts, ExpertNames, Sparse};
-use crate::arch::shape::{Shape, positive};
+use crate::arch::shape::Shape;
 use crate::arch::{ConfigProblem, Routing};
 
 /// Fields of the family.

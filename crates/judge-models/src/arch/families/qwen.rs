@@ -17,8 +17,9 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::arch::ConfigProblem;
+use crate::arch::checks::{by_layer_type, window};
 use crate::arch::dense::{Dense, QkNorm};
-use crate::arch::shape::{Shape, by_layer_type, window};
+use crate::arch::shape::Shape;
 
 /// Fields of both families.
 #[derive(Deserialize)]

@@ -19,10 +19,11 @@
 use serde::Deserialize;
 use serde_json::{Value, json};
 
+use crate::arch::checks::{check_granted, overlay, second_kind, size};
 use crate::arch::dense::{Dense, QkNorm};
 use crate::arch::experts::{Counts, ExpertNames, Sparse};
 use crate::arch::rope::RopeRules;
-use crate::arch::shape::{Shape, check_granted, overlay, second_kind, size};
+use crate::arch::shape::Shape;
 use crate::arch::{Activation, ConfigProblem, DeltaShape, Routing};
 
 /// Fields of both families.

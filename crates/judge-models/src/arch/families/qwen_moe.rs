@@ -23,9 +23,10 @@ use std::collections::BTreeSet;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
+use crate::arch::checks::{by_layer_type, size, window};
 use crate::arch::dense::{Dense, QkNorm};
 use crate::arch::experts::{Counts, ExpertNames, Sparse};
-use crate::arch::shape::{Shape, by_layer_type, size, window};
+use crate::arch::shape::Shape;
 use crate::arch::{ConfigProblem, Routing};
 
 /// Fields of both families.

@@ -10,8 +10,9 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::arch::ConfigProblem;
+use crate::arch::checks::{by_layer_type, size, window};
 use crate::arch::dense::Dense;
-use crate::arch::shape::{Shape, by_layer_type, size, window};
+use crate::arch::shape::Shape;
 
 /// Fields of the family.
 #[derive(Deserialize)]

@@ -35,8 +35,9 @@ use std::ops::{Range, RangeInclusive};
 use rayon::prelude::*;
 
 use super::columns::Columns;
-use super::kernel::{Kernel, Supported};
+use super::kernel::Kernel;
 use super::keys::{KeyShape, Keys, TILE};
+use super::supported::Supported;
 use super::tile::{Shape, Word, Words, multiply_add};
 
 /// Rows that share a walk over the keys, counted as positions times query heads: enough to use a

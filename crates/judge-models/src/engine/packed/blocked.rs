@@ -36,8 +36,8 @@ use std::ops::Range;
 use rayon::prelude::*;
 
 use super::lines::Lines;
-use super::pack::PackedLinear;
 use super::product::{Activations, Results, SharedResults};
+use super::section::Sections;
 use super::tile::{LANES, Words};
 use super::unit::{HasUnit, PAIRS, ROWS, Sums, Tile, Unit, share};
 
@@ -67,8 +67,8 @@ const MANY: usize = 1 << 20;
 /// Weights as the unit takes them: panels of [`LANES`] of the matrix's rows, each `[pairs][LANES]`
 /// words of two bf16 numbers. What the matrix does not have is zero.
 pub(super) struct Panels<'a> {
-    /// Whose they are. Pieces of panels that are kept as codes are expanded as a task wants them.
-    pub(super) matrix: &'a PackedLinear,
+    /// What they are kept in. Pieces of panels that are kept as codes are expanded as a task wants them.
+    pub(super) sections: &'a Sections,
     /// Pairs of a row, zeros at its end included: a multiple of [`PAIRS`].
     pub(super) pairs: usize,
     /// Columns of the matrix.
@@ -85,12 +85,12 @@ impl Panels<'_> {
 
     /// The words of some steps of a panel; expanded into `buffer` if they are made of codes.
     fn piece<'b>(&'b self, panel: usize, steps: &Range<usize>, buffer: &'b mut Vec<u32>) -> &'b [u32] {
-        self.matrix.tile(panel, steps.start * PAIRS..steps.end * PAIRS, buffer)
+        self.sections.tile(panel, steps.start * PAIRS..steps.end * PAIRS, buffer)
     }
 
     /// What is kept of some steps of a panel, to be fetched; empty behind the last panel.
     fn kept(&self, panel: usize, steps: &Range<usize>) -> &[u32] {
-        self.matrix.kept(panel, steps.start * PAIRS..steps.end * PAIRS)
+        self.sections.kept(panel, steps.start * PAIRS..steps.end * PAIRS)
     }
 
     /// See `PackedLinear::product`; `out` is not empty. A row of the result depends on that row of

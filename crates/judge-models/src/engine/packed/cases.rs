@@ -20,8 +20,8 @@ use half::bf16;
 use proptest::prelude::*;
 
 use super::attention::{Mask, Queries, Settings};
-use super::kernel::Supported;
 use super::keys::{KeyShape, Keys};
+use super::supported::Supported;
 use super::tile::Word;
 
 /// The function under test, with the arguments of [`attend`](super::gather::attend): settings,

@@ -30,16 +30,12 @@ use std::ops::Range;
 use rayon::prelude::*;
 
 #[cfg(target_arch = "x86_64")]
-use super::integers::CodesOfPanel;
-use super::kernel::Supported;
+use super::piece::CodesOfPanel;
+use super::piece::{Lanes, Piece, Sums, e4m3, pair, per_word};
 use super::stored::Stored;
-use super::tile::{LANES, Word, Words, prefetch};
-use super::vector::bf16_bits;
+use super::supported::Supported;
+use super::tile::{LANES, Word, Words};
 use crate::weights::{CodeNumbers, CodedRows, Coding, Groups, value};
-use crate::widest::widest;
-
-/// The lanes of one word of a panel.
-pub(super) type Lanes = [u32; LANES];
 
 /// Some panels of a matrix as codes.
 pub(super) struct CodedPanels {
@@ -171,7 +167,7 @@ impl CodedPanels {
             let is_whole = columns.len() == 2 * words.len() && columns.len().is_multiple_of(each);
             if is_whole && sums.len() <= x86::MOST_ROWS {
                 let count = columns.len() / each;
-                return has.multiply(&Piece::new(self, panel, columns), count, a, sums);
+                return has.multiply(&self.piece(panel, columns), count, a, sums);
             }
         }
         let _ = (panel, words, a, sums);
@@ -212,11 +208,21 @@ impl CodedPanels {
         let (Word::Pair, Some(has)) = (self.word, x86::HasThem::of(self.kernel)) else { return (columns, out) };
         let whole = columns.len() / per_word(&self.coding) * per_word(&self.coding);
         let (start, end) = (columns.start, columns.end);
-        if has.expand(&Piece::new(self, panel, start..start + whole), &mut out[..whole / 2]) {
+        if has.expand(&self.piece(panel, start..start + whole), &mut out[..whole / 2]) {
             (start + whole..end, &mut out[whole / 2..])
         } else {
             (columns, out)
         }
+    }
+
+    /// Columns of a panel, to be expanded.
+    fn piece<'a>(&'a self, panel: usize, columns: Range<usize>) -> Piece<'a> {
+        let (coding, n_groups) = (&self.coding, self.coding.n_groups);
+        let groups = |array: &'a Stored| &array.as_chunks().0[panel * n_groups..][..n_groups];
+        let optional = |array: &'a Option<Stored>| array.as_ref().map_or::<&[Lanes], _>(&[], groups);
+        let codes = &self.codes.as_chunks().0[panel * self.width()..][columns.start / per_word(coding)..];
+        let (zeros, minima) = (optional(&self.zeros), optional(&self.minima));
+        Piece { coding, word: self.word, codes, scales: groups(&self.scales), zeros, minima, columns }
     }
 
     /// Makes the words `words` of each row of a panel, `[words][LANES]`; those behind the matrix's
@@ -226,7 +232,7 @@ impl CodedPanels {
         let (columns, out) = (self.columns(&words), out.as_chunks_mut().0);
         #[cfg(target_arch = "x86_64")]
         let (columns, out) = self.expand_whole(panel, columns, out);
-        let piece = Piece::new(self, panel, columns);
+        let piece = self.piece(panel, columns);
         match (numbers, self.coding.bits) {
             (CodeNumbers::Signed, 8) => piece.expand(out, |word, at| ((word << (24 - 8 * at)) as i32 >> 24) as f32),
             (CodeNumbers::Signed, _) => piece.expand(out, |word, at| ((word << (28 - 4 * at)) as i32 >> 28) as f32),
@@ -238,156 +244,6 @@ impl CodedPanels {
     }
 }
 
-/// How many words before they are needed codes are fetched: 4 KiB. Expanding takes so many
-/// instructions that the processor by itself does not look far enough ahead to keep the memory busy.
-pub(super) const AHEAD: usize = 1024;
-
-/// The sums of one row.
-pub(super) type Sums = [f32; LANES];
-
-/// Codes in a word.
-fn per_word(coding: &Coding) -> usize {
-    32 / coding.bits
-}
-
-/// `2^120`: what the biases of exponents of E4M3 and f32 differ by.
-const E4M3_BIAS: f32 = f32::from_bits((127 + 120) << 23);
-
-/// The E4M3 float in the lowest byte. Its exponent is put where that of an f32 is, and the
-/// difference of their biases, 120, is made up for by a product, which is exact for subnormals too.
-/// The one code that is no number, which checkpoints must not have, is 480 here.
-#[inline(always)]
-fn e4m3(code: u32) -> f32 {
-    let magnitude = f32::from_bits((code & 0x7f) << 20) * E4M3_BIAS;
-    f32::from_bits(magnitude.to_bits() | (code & 0x80) << 24)
-}
-
-/// Two numbers as a pair of bf16.
-#[inline(always)]
-fn pair(first: f32, second: f32) -> u32 {
-    bf16_bits(first) | bf16_bits(second) << 16
-}
-
-/// Some columns of a panel, to be expanded.
-struct Piece<'a> {
-    /// All of it.
-    of: &'a CodedPanels,
-    /// The panel's words of codes, from the first column on.
-    codes: &'a [Lanes],
-    /// What the panel's groups have.
-    scales: &'a [Lanes],
-    /// Likewise; empty if there are none.
-    zeros: &'a [Lanes],
-    /// Likewise; empty if there are none.
-    minima: &'a [Lanes],
-    /// The columns.
-    columns: Range<usize>,
-}
-
-impl<'a> Piece<'a> {
-    /// Columns of a panel.
-    fn new(of: &'a CodedPanels, panel: usize, columns: Range<usize>) -> Self {
-        let n_groups = of.coding.n_groups;
-        let groups = |array: &'a Stored| &array.as_chunks().0[panel * n_groups..][..n_groups];
-        let optional = |array: &'a Option<Stored>| array.as_ref().map_or::<&[Lanes], _>(&[], groups);
-        let codes = &of.codes.as_chunks().0[panel * of.width()..][columns.start / per_word(&of.coding)..];
-        let (zeros, minima) = (optional(&of.zeros), optional(&of.minima));
-        Self { of, codes, scales: groups(&of.scales), zeros, minima, columns }
-    }
-
-    /// Expands the columns, by a body for what the coding has; `number` is what the code at some
-    /// place of a word stands for.
-    #[inline(always)]
-    fn expand(&self, out: &mut [Lanes], number: impl Fn(u32, usize) -> f32 + Copy) {
-        let factor = self.of.coding.factor;
-        match (self.zeros.is_empty(), self.minima.is_empty() && factor == 1.0) {
-            (true, true) => self.dispatch(out, number, |x, [_, scale, _]| x * scale),
-            (false, true) => self.dispatch(out, number, |x, [zero, scale, _]| (x - zero) * scale),
-            _ => self.dispatch(out, number, |x, of_group| value(x, of_group, factor)),
-        }
-    }
-
-    /// Runs the loops with the widest instructions that the processor has.
-    #[inline(always)]
-    fn dispatch(
-        &self,
-        out: &mut [Lanes],
-        number: impl Fn(u32, usize) -> f32 + Copy,
-        value: impl Fn(f32, [f32; 3]) -> f32 + Copy,
-    ) {
-        match self.of.word {
-            Word::Pair => widest(
-                #[inline(always)]
-                || self.run::<true>(out, number, value),
-            ),
-            Word::Single => widest(
-                #[inline(always)]
-                || self.run::<false>(out, number, value),
-            ),
-        }
-    }
-
-    /// The loops: two columns of all lanes at a time, which are one word of pairs or two single ones.
-    #[inline(always)]
-    fn run<const PAIRS: bool>(
-        &self,
-        out: &mut [Lanes],
-        number: impl Fn(u32, usize) -> f32 + Copy,
-        value: impl Fn(f32, [f32; 3]) -> f32 + Copy,
-    ) {
-        let Coding { ref groups, .. } = self.of.coding;
-        let each = per_word(&self.of.coding);
-        let whole = matches!(groups, Groups::Even(size) if size.is_multiple_of(each));
-        let mut out = out.iter_mut();
-        for (codes, from) in self.codes.iter().zip(self.columns.clone().step_by(each)) {
-            prefetch(codes.as_ptr().wrapping_add(AHEAD));
-            prefetch(codes.as_ptr().wrapping_add(AHEAD + LANES / 2));
-            let of_word = groups.of(from);
-            for at in (0..each).step_by(2) {
-                let column = from + at;
-                if column >= self.columns.end {
-                    break;
-                }
-                let has_second = column + 1 < self.columns.end;
-                let group = |column| self.group(if whole { of_word } else { groups.of(column) });
-                let first = group(column);
-                let second = if has_second { group(column + 1) } else { first };
-                let both = |lane: usize| {
-                    let of =
-                        |[zeros, scales, minima]: [&Lanes; 3]| [zeros, scales, minima].map(|x| f32::from_bits(x[lane]));
-                    let x = value(number(codes[lane], at), of(first));
-                    let y = if has_second { value(number(codes[lane], at + 1), of(second)) } else { 0.0 };
-                    (x, y)
-                };
-                if PAIRS {
-                    let Some(row) = out.next() else { return };
-                    for (lane, word) in row.iter_mut().enumerate() {
-                        let (x, y) = both(lane);
-                        *word = pair(x, y);
-                    }
-                } else {
-                    let (Some(row), below) = (out.next(), if has_second { out.next() } else { None }) else { return };
-                    for (lane, word) in row.iter_mut().enumerate() {
-                        *word = both(lane).0.to_bits();
-                    }
-                    for (lane, word) in below.into_iter().flatten().enumerate() {
-                        *word = both(lane).1.to_bits();
-                    }
-                }
-            }
-        }
-        out.for_each(|row| row.fill(0));
-    }
-
-    /// Zeros, scales and minima of a group; 0 where there are none.
-    #[inline(always)]
-    fn group(&self, group: usize) -> [&Lanes; 3] {
-        /// What a group without zeros or minima has.
-        const NONE: &Lanes = &[0; LANES];
-        [self.zeros.get(group).unwrap_or(NONE), &self.scales[group], self.minima.get(group).unwrap_or(NONE)]
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use half::bf16;
@@ -396,7 +252,7 @@ mod tests {
     use super::*;
     use crate::engine::packed::lines::Lines;
     use crate::engine::packed::pack::PackedLinear;
-    use crate::engine::packed::stored::Section;
+    use crate::engine::packed::section::Section;
     use crate::weights::{CodedMemory, Numbers};
 
     /// Codings of all kinds of codes, and of all that the formula may have.

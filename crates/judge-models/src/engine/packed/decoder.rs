@@ -26,13 +26,14 @@ use rayon::prelude::*;
 
 use super::block_ops::PackedOps;
 use super::conv::Memory;
-use super::kernel::{Kernel, Supported};
+use super::kernel::Kernel;
 use super::lines::Lines;
 use super::pack::{Linear, PackedLinear};
 use super::places::KeyPlaces;
 use super::rotations::Angles;
 use super::rows::{BufferPool, Rows};
 use super::spans::{Entropies, Span, Stream};
+use super::supported::Supported;
 use super::token_inputs::token_inputs;
 use super::vector;
 use crate::arch::ModelSpec;

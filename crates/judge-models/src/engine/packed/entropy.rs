@@ -169,7 +169,7 @@ mod tests {
 
     use super::*;
     use crate::engine::packed::cases::cases;
-    use crate::engine::packed::kernel::Supported;
+    use crate::engine::packed::supported::Supported;
 
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(40))]

@@ -131,7 +131,7 @@ mod tests {
     use super::*;
     use crate::engine::packed::attention::Mask;
     use crate::engine::packed::cases::{Case, cases};
-    use crate::engine::packed::kernel::Supported;
+    use crate::engine::packed::supported::Supported;
     use crate::engine::packed::tile::Word;
 
     /// Compares what heads make at some positions with sums by the definition.

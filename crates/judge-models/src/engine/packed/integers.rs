@@ -31,11 +31,12 @@ use std::ops::Range;
 
 use rayon::prelude::*;
 
-use super::coded::{AHEAD, Lanes};
-use super::kernel::{Kernel, Supported};
+use super::kernel::Kernel;
 use super::lines::Lines;
-use super::pack::PackedLinear;
+use super::piece::{AHEAD, CodesOfPanel};
 use super::product::{Activations, Results};
+use super::section::Sections;
+use super::supported::Supported;
 use super::tile::{LANES, Words, prefetch};
 use super::unit::{self, ByteUnit, HasByteUnit};
 use crate::widest::{rounded, widest};
@@ -79,19 +80,10 @@ impl HasIntegers {
     }
 }
 
-/// A panel of signed codes of eight bits.
-#[derive(Clone, Copy)]
-pub(super) struct CodesOfPanel<'a> {
-    /// Words of codes, in the order of the columns.
-    pub(super) codes: &'a [Lanes],
-    /// Scales, as bits of f32.
-    pub(super) scales: &'a [Lanes],
-}
-
-/// A matrix of such panels.
+/// A matrix of panels of signed codes of eight bits.
 pub(super) struct Matrix<'a> {
-    /// Whose panels they are.
-    matrix: &'a PackedLinear,
+    /// The panels.
+    panels: &'a Sections,
     /// Columns of the matrix, a multiple of [`PLACES`].
     d_in: usize,
     /// Rows of the matrix.
@@ -106,12 +98,12 @@ pub(super) struct Matrix<'a> {
 impl<'a> Matrix<'a> {
     /// A matrix `[d_out, d_in]` of panels in which `scaled` columns, a multiple of [`PLACES`], share a
     /// scale. These are cut into groups that whole tiles of the unit can have, if there are any.
-    pub(super) fn new(matrix: &'a PackedLinear, d_out: usize, d_in: usize, scaled: usize) -> Self {
+    pub(super) fn new(panels: &'a Sections, d_out: usize, d_in: usize, scaled: usize) -> Self {
         let whole = (1..=MOST_COLUMNS / (PLACES * LINE)).rev().map(|tiles| tiles * PLACES * LINE);
         let any = (1..=MOST_COLUMNS / PLACES).rev().map(|words| words * PLACES);
         let mut sizes = Some(scaled).filter(|&size| size <= MOST_COLUMNS).into_iter().chain(whole).chain(any);
         let group = sizes.find(|&size| scaled.is_multiple_of(size)).unwrap_or(PLACES);
-        Self { matrix, d_in, d_out, group, groups_of_a_scale: scaled / group }
+        Self { panels, d_in, d_out, group, groups_of_a_scale: scaled / group }
     }
 
     /// Words of codes of a row.
@@ -172,7 +164,7 @@ impl<'a> Matrix<'a> {
             let together = if unit.is_some() { 2 * unit::ROWS } else { ROWS };
             for panel in first..n_panels.min(first + at_once) {
                 // Every panel is codes: `columns_of_a_scale` has looked.
-                let Some(codes) = self.matrix.codes_of_panel(panel) else { continue };
+                let Some(codes) = self.panels.codes_of_panel(panel) else { continue };
                 for row in of_block.clone().step_by(together) {
                     let sums = &mut sums[..together.min(of_block.end - row)];
                     sums.fill([0.0; LANES]);
@@ -316,7 +308,8 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::engine::packed::stored::Section;
+    use crate::engine::packed::pack::PackedLinear;
+    use crate::engine::packed::section::Section;
     use crate::engine::packed::tile::Word;
     use crate::weights::{CodeNumbers, CodedMemory, Coding};
 
@@ -342,7 +335,7 @@ mod tests {
     fn columns_of_one_scale_are_cut_into_groups_of_equal_size() {
         let matrix = PackedLinear::zeros(Supported::PORTABLE, Word::Single, 1, 4);
         let group = |scaled: usize| {
-            let matrix = Matrix::new(&matrix, 1, 4, scaled);
+            let matrix = Matrix::new(matrix.sections(), 1, 4, scaled);
             (matrix.group, matrix.groups_of_a_scale)
         };
         let found = [4, 128, 200, 256, 1024, 2880, 896, 300].map(group);
@@ -390,7 +383,7 @@ mod tests {
                     matrix.fill_codes(0, &coded);
                     let (mut out, mut scratch) = (vec![f32::NAN; rows * d_out], Lines::default());
                     matrix.apply(&x, rows, &mut out, &mut scratch);
-                    let group = Matrix::new(&matrix, d_out, width, size.min(width)).group;
+                    let group = Matrix::new(matrix.sections(), d_out, width, size.min(width)).group;
                     for (x, found) in x.chunks_exact(width).zip(out.chunks_exact(d_out)) {
                         let weights = coded.codes.chunks_exact(width).zip(coded.scales.chunks_exact(coding.n_groups));
                         for (found, (codes, scales)) in found.iter().zip(weights) {

@@ -10,9 +10,9 @@ use std::time::Instant;
 
 use super::attention::{Mask, Queries, Settings};
 use super::gather::attend;
-use super::kernel::Supported;
 use super::keys::{KeyShape, Keys};
 use super::lines::Lines;
+use super::supported::Supported;
 use super::tile::{LANES, Shape, Word, Words, multiply_add};
 #[cfg(target_arch = "x86_64")]
 use super::unit::{HasUnit, PAIRS, ROWS, Sums};

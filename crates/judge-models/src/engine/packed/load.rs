@@ -19,10 +19,11 @@ use std::sync::Arc;
 
 use super::cache::PackedCache;
 use super::decoder::PackedDecoder;
-use super::kernel::{Kernel, Supported};
+use super::kernel::Kernel;
 use super::pack::{Linear, PackedLinear};
 use super::places::KeyPlaces;
-use super::stored::Section;
+use super::section::Section;
+use super::supported::Supported;
 use super::tile::{LANES, Word};
 use crate::arch::{HeadSpec, LinearSpec, ModelSpec, NormSpec};
 use crate::engine::block::{Block, Build};

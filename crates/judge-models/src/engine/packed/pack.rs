@@ -18,7 +18,7 @@
 //! For the matrix unit a row has zeros behind its last word, up to a multiple of what one
 //! instruction sums.
 //!
-//! Where panels are kept as codes (`stored.rs`, `coded.rs`), these are the words that products see.
+//! Where panels are kept as codes (`section.rs`, `coded.rs`), these are the words that products see.
 //!
 //! # The product
 //!
@@ -52,10 +52,10 @@ use super::blocked::Panels;
 use super::integers::{self, HasIntegers};
 #[cfg(target_arch = "x86_64")]
 use super::kernel::Kernel;
-use super::kernel::Supported;
 use super::lines::Lines;
 use super::product::{Activations, Onto, Results};
-use super::stored::{self, Section};
+use super::section::{self, Section, Sections};
+use super::supported::Supported;
 use super::tile::{LANES, Shape, Word, Words, multiply_add, prefetch, widen_row, widen_tile};
 #[cfg(target_arch = "x86_64")]
 use super::unit::{self, HasUnit};
@@ -115,7 +115,7 @@ pub(crate) struct PackedLinear {
     /// Columns of the matrix: the width of the activations.
     d_in: usize,
     /// The panels, in order.
-    sections: Vec<Section>,
+    sections: Sections,
 }
 
 /// A projection `y = x · weightᵀ + bias`.
@@ -143,21 +143,32 @@ impl PackedLinear {
         word: Word,
         d_in: usize,
         parts: Vec<(usize, Option<Coding>)>,
-        mut make: impl FnMut(stored::Shape) -> Result<Section, E>,
+        mut make: impl FnMut(section::Shape) -> Result<Section, E>,
     ) -> Result<Self, E> {
         let (width, mut d_out, mut sections) = (Self::width_of(kernel, word, d_in), 0_usize, Vec::new());
         for (rows, coding) in parts {
             debug_assert!(d_out.is_multiple_of(LANES));
             let panels = d_out / LANES..(d_out + rows).div_ceil(LANES);
-            sections.push(make(stored::Shape { kernel, word, width, panels, coding })?);
+            sections.push(make(section::Shape { kernel, word, width, panels, coding })?);
             d_out += rows;
         }
-        Ok(Self { kernel, word, d_out, d_in, sections })
+        Ok(Self { kernel, word, d_out, d_in, sections: Sections::new(sections) })
+    }
+
+    /// What products read.
+    #[cfg(test)]
+    pub(super) fn sections(&self) -> &Sections {
+        &self.sections
     }
 
     /// All arrays that are kept of the matrix, section by section.
     pub(super) fn arrays(&self) -> impl Iterator<Item = &[u32]> {
         self.sections.iter().flat_map(Section::arrays)
+    }
+
+    /// Columns that share a scale, if products may be made in integers; see [`Sections::columns_of_a_scale`].
+    pub(super) fn columns_of_a_scale(&self) -> Option<usize> {
+        self.sections.columns_of_a_scale()
     }
 
     /// `d_out`: the width of the result.
@@ -184,27 +195,6 @@ impl PackedLinear {
     /// Number of panels.
     fn panels(&self) -> usize {
         self.d_out.div_ceil(LANES)
-    }
-
-    /// The section of a panel.
-    fn section(&self, panel: usize) -> &Section {
-        let last = self.sections.len() - 1;
-        self.sections[..last].iter().find(|section| panel < section.panels.end).unwrap_or(&self.sections[last])
-    }
-
-    /// Some words of a panel, `[words][LANES]`; where they are made of codes, they are put into
-    /// `buffer`, whose content does not matter. For ranges see [`Section::tile`].
-    pub(super) fn tile<'a>(&'a self, panel: usize, words: Range<usize>, buffer: &'a mut Vec<u32>) -> &'a [u32] {
-        let section = self.section(panel);
-        if section.coded().is_some() {
-            buffer.resize(words.len() * LANES, 0);
-        }
-        section.tile(panel, words, buffer)
-    }
-
-    /// What is kept of some words of a panel, to be fetched; empty behind the last panel.
-    pub(super) fn kept(&self, panel: usize, words: Range<usize>) -> &[u32] {
-        if panel < self.panels() { self.section(panel).kept(panel, words) } else { &[] }
     }
 
     /// Words from one row of packed activations to the next: an odd number of cache lines. Widths
@@ -240,7 +230,7 @@ impl PackedLinear {
     pub(crate) fn row(&self, index: usize, out: &mut [f32]) {
         let panel = index / LANES;
         let mut words = vec![0; self.word.count(out.len())];
-        self.section(panel).row(panel, index % LANES, &mut words);
+        self.sections.of(panel).row(panel, index % LANES, &mut words);
         match self.word {
             Word::Pair => {
                 for (out, word) in out.chunks_mut(2).zip(words) {
@@ -279,14 +269,14 @@ impl PackedLinear {
             return;
         }
         #[cfg(target_arch = "x86_64")]
-        if let (Some(has), Some(scaled)) = (HasIntegers::of(self.kernel), self.columns_of_a_scale()) {
-            return integers::Matrix::new(self, self.d_out, d_in, scaled).product(has, x, out, scratch);
+        if let (Some(has), Some(scaled)) = (HasIntegers::of(self.kernel), self.sections.columns_of_a_scale()) {
+            return integers::Matrix::new(&self.sections, self.d_out, d_in, scaled).product(has, x, out, scratch);
         }
         #[cfg(target_arch = "x86_64")]
         if self.word == Word::Pair
             && let Some(unit) = HasUnit::of(self.kernel)
         {
-            let panels = Panels { matrix: self, pairs: width, d_in, d_out: self.d_out };
+            let panels = Panels { sections: &self.sections, pairs: width, d_in, d_out: self.d_out };
             return panels.product(unit, x, out, scratch);
         }
         let widens = self.word == Word::Pair && self.kernel.kernel().multiplies_f32() && rows >= WORTH_WIDENING;
@@ -332,22 +322,6 @@ impl PackedLinear {
         );
     }
 
-    /// Columns that share a scale, if all of the matrix is codes that may be multiplied as integers, in
-    /// groups of one size; see `integers.rs`.
-    pub(super) fn columns_of_a_scale(&self) -> Option<usize> {
-        let columns = |section: &Section| section.coded()?.columns_of_a_scale();
-        let first = columns(self.sections.first()?)?;
-        self.sections.iter().all(|section| columns(section) == Some(first)).then_some(first)
-    }
-
-    /// The codes of a panel. `None` where they are none that
-    /// [`columns_of_a_scale`](Self::columns_of_a_scale) speaks of.
-    #[cfg(target_arch = "x86_64")]
-    pub(super) fn codes_of_panel(&self, panel: usize) -> Option<integers::CodesOfPanel<'_>> {
-        let section = self.section(panel);
-        Some(section.coded()?.codes_of_panel(panel - section.panels.start))
-    }
-
     /// Words in one piece of a sum. It covers as many coordinates, 2 * [`PAIRS_AT_ONCE`], for
     /// either word.
     fn words_at_once(&self) -> usize {
@@ -391,7 +365,7 @@ impl PackedLinear {
             let mut coming = self.coming(share, part);
             let mut of_panels: [&[u32]; PANELS_AT_ONCE] = Default::default();
             for ((tile, panel), buffer) in of_panels.iter_mut().zip(share.panels.clone()).zip(&mut *tiles) {
-                *tile = self.tile(panel, part..part + len, buffer);
+                *tile = self.sections.tile(panel, part..part + len, buffer);
             }
             for (block, sums) in sums.chunks_mut(ROWS * stride).enumerate() {
                 let count = sums.len() / stride;
@@ -419,10 +393,10 @@ impl PackedLinear {
                 piece.fill([0.0; LANES]);
                 let end = width.min(part + at_once);
                 let of = |from: usize| Words { data: &words[share.rows.start * row_words + from..], stride: row_words };
-                if !self.section(panel).multiply(panel, part..end, of(part), piece) {
+                if !self.sections.of(panel).multiply(panel, part..end, of(part), piece) {
                     for from in (part..end).step_by(CODES_AT_ONCE) {
                         let to = end.min(from + CODES_AT_ONCE);
-                        let b = Words { data: self.tile(panel, from..to, tile), stride: LANES };
+                        let b = Words { data: self.sections.tile(panel, from..to, tile), stride: LANES };
                         let shape = Shape { rows, words: to - from, lanes: LANES, goes_on: true };
                         multiply_add(self.kernel, self.word, shape, of(from), b, piece.as_flattened_mut(), LANES);
                     }
@@ -447,7 +421,7 @@ impl PackedLinear {
             (0, end..(end + share.panels.len()).min(self.panels()))
         };
         let words = part..width.min(part + at_once);
-        panels.flat_map(move |index| self.kept(index, words.clone()).iter().step_by(WORDS_OF_A_LINE))
+        panels.flat_map(move |index| self.sections.kept(index, words.clone()).iter().step_by(WORDS_OF_A_LINE))
     }
 
     /// As [`multiply`](Self::multiply), with activations `wide` that were widened to f32,
@@ -459,7 +433,7 @@ impl PackedLinear {
         for (at, index) in share.panels.clone().enumerate() {
             for part in (0..stored).step_by(PAIRS_AT_ONCE) {
                 let len = PAIRS_AT_ONCE.min(stored - part);
-                widen_tile(self.tile(index, part..part + len, buffer), tile);
+                widen_tile(self.sections.tile(index, part..part + len, buffer), tile);
                 let b = Words { data: tile, stride: LANES };
                 for (block, sums) in sums.chunks_mut(ROWS * stride).enumerate() {
                     let start = (share.rows.start + block * ROWS) * width + 2 * part;

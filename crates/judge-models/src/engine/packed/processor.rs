@@ -1,7 +1,7 @@
 //! Whose this processor is, whether it has Intel's matrix unit (AMX), and whether the system lets this process
 //! use it.
 //!
-//! `kernel.rs` asks once before it offers [`Kernel::Amx`](super::kernel::Kernel::Amx). The standard
+//! `supported.rs` asks once before it offers [`Kernel::Amx`](super::kernel::Kernel::Amx). The standard
 //! library has no stable detection of AMX, so this file asks CPUID itself. The unit's registers are
 //! 8 KiB of state for each thread, which Linux saves only for processes that have asked for it.
 

@@ -208,9 +208,9 @@ mod tests {
     use super::*;
     use crate::arch::Activation;
     use crate::engine::packed::cases::numbers;
-    use crate::engine::packed::kernel::Supported;
     use crate::engine::packed::lines::Lines;
     use crate::engine::packed::pack::PackedLinear;
+    use crate::engine::packed::supported::Supported;
     use crate::engine::packed::tile::Word;
     use crate::weights::Numbers;
 

@@ -8,9 +8,10 @@ use std::time::Instant;
 
 use half::bf16;
 
-use super::kernel::{Kernel, Supported};
+use super::kernel::Kernel;
 use super::lines::Lines;
 use super::pack::PackedLinear;
+use super::supported::Supported;
 use super::tile::{LANES, Word};
 use crate::Error;
 use crate::weights::Numbers;

@@ -39,17 +39,15 @@ use std::cell::Cell;
 use std::marker::PhantomData;
 use std::mem::transmute;
 
-use super::kernel::{Kernel, Supported};
+use super::kernel::Kernel;
+use super::supported::Supported;
 use super::tile::{LANES, Words};
 
 #[cfg(all(feature = "emulated-unit", target_os = "linux"))]
 pub(super) mod emulated;
+mod sizes;
 
-/// Rows of a register.
-pub(crate) const ROWS: usize = 16;
-
-/// Words of a row of a register: the pairs of bf16 numbers that one instruction sums over.
-pub(crate) const PAIRS: usize = 16;
+pub(crate) use sizes::{PAIRS, ROWS};
 
 /// 32-bit words in a cache line.
 const LINE: usize = 16;

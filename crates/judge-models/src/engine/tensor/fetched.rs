@@ -15,7 +15,7 @@ use crate::Error;
 use crate::arch::ModelSpec;
 use crate::reading::jobs::{Job, Signals};
 use crate::reading::labels::{AtLayer, States, lens_at};
-use crate::reading::passes::{GreedyNext, NextOfSome};
+use crate::reading::next_token::{GreedyNext, NextOfSome};
 use crate::reading::pooling::Pool;
 
 /// A reduction of a layer's states (or of what the head makes of them), with one row per sequence

@@ -26,7 +26,7 @@ use std::ops::{ControlFlow, Range};
 use burn::tensor::{Tensor, TensorData};
 use judge_core::{Layer, request::TokenId};
 
-use super::Batched;
+use super::batched::Batched;
 use super::decoder::Pass;
 use super::fetched::{Fetched, Queued};
 use super::host::on_device;

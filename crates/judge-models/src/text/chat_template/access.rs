@@ -3,11 +3,10 @@
 
 use std::rc::Rc;
 
+use super::attributes;
 use super::budget::look;
-use super::eval::Loop;
 use super::fault::{Result, fault, refuse};
-use super::methods;
-use super::value::{Range, Value};
+use super::value::{Loop, Range, Value};
 
 /// `value.name`.
 pub(super) fn attribute(value: &Value, name: &str) -> Result<Value> {
@@ -99,14 +98,14 @@ fn own(value: &Value, name: &str) -> Result<Option<Value>> {
         },
         _ => {}
     }
-    match methods::find(value, name) {
-        methods::Found::Method => Ok(Some(Value::Method(Rc::new((value.clone(), name.into()))))),
-        methods::Found::Unsafe => {
+    match attributes::find(value, name) {
+        attributes::Found::Method => Ok(Some(Value::Method(Rc::new((value.clone(), name.into()))))),
+        attributes::Found::Unsafe => {
             let why = format!("access to attribute '{name}' of '{}' object is unsafe.", value.type_name());
             Ok(Some(Value::Undefined(why.into())))
         }
-        methods::Found::Refused => refuse(format!("{name} of a {}", value.type_name())),
-        methods::Found::Absent => Ok(None),
+        attributes::Found::Refused => refuse(format!("{name} of a {}", value.type_name())),
+        attributes::Found::Absent => Ok(None),
     }
 }
 

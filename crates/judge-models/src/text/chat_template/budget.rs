@@ -9,7 +9,13 @@
 use std::cell::Cell;
 
 use super::fault::{Result, fault};
-use super::{FUEL, OUTPUT};
+
+/// Steps that one rendering may take. A long conversation takes some ten thousands. Fuzzing uses less, so that a case ends soon.
+const FUEL: u64 = if cfg!(fuzzing) { 10_000 } else { 20_000_000 };
+
+/// Bytes that one rendering may write: 64 MiB. The longest context of any supported model is far
+/// shorter. [`MADE`] is a multiple of it.
+pub(super) const OUTPUT: usize = if cfg!(fuzzing) { 1 << 20 } else { 64 << 20 };
 
 /// Bytes of intermediate texts and lists that one rendering may make in all: 256 MiB, four times the output. What is dropped on
 /// the way still counts.

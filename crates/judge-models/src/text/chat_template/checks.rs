@@ -1,60 +1,11 @@
 //! Jinja2's tests: what stands behind `is`.
 
 use super::arguments::Call;
-use super::eval::compares;
 use super::fault::{Result, fault, refuse};
-use super::filters;
-use super::operators;
+use super::names::{is_filter, is_test};
+use super::operators::{self, compares};
 use super::syntax::{Compare, Operator};
 use super::value::{Value, hashable};
-
-/// All of Jinja2's tests.
-const NAMES: [&str; 39] = [
-    "odd",
-    "even",
-    "divisibleby",
-    "defined",
-    "undefined",
-    "filter",
-    "test",
-    "none",
-    "boolean",
-    "false",
-    "true",
-    "integer",
-    "float",
-    "lower",
-    "upper",
-    "string",
-    "mapping",
-    "number",
-    "sequence",
-    "iterable",
-    "callable",
-    "sameas",
-    "escaped",
-    "in",
-    "==",
-    "eq",
-    "equalto",
-    "!=",
-    "ne",
-    ">",
-    "gt",
-    "greaterthan",
-    "ge",
-    ">=",
-    "<",
-    "lt",
-    "lessthan",
-    "<=",
-    "le",
-];
-
-/// Whether Jinja2 has a test of this name.
-pub(super) fn is_known(name: &str) -> bool {
-    NAMES.contains(&name)
-}
 
 /// The answer of a test.
 pub(super) fn apply(name: &str, value: &Value, call: Call) -> Result<bool> {
@@ -98,7 +49,7 @@ pub(super) fn apply(name: &str, value: &Value, call: Call) -> Result<bool> {
         "filter" | "test" => {
             // Python looks the value up among the names.
             hashable(value)?;
-            value.as_str().is_some_and(if name == "filter" { filters::is_known } else { is_known })
+            value.as_str().is_some_and(if name == "filter" { is_filter } else { is_test })
         }
         "none" => matches!(value, Value::None),
         "boolean" => matches!(value, Value::Bool(_)),

@@ -11,75 +11,15 @@ use std::sync::Arc;
 
 use super::access::{attribute, item, slice};
 use super::arguments::Call;
-use super::budget::{charge, looks, step};
+use super::budget::{OUTPUT, charge, looks, step};
 use super::fault::{Result, fault, refuse};
-use super::syntax::{Arguments, Compare, Expr, For, MacroNode, Statement, Step, StepKind, Target};
-use super::value::{Dict, Value};
-use super::{Date, OUTPUT, checks, filters, functions, methods, operators};
+use super::operators::{self, compares};
+use super::syntax::{Arguments, Expr, For, MacroNode, Statement, Step, StepKind, Target};
+use super::value::{Dict, Frame, Loop, Macro, Value};
+use super::{Date, checks, filters, functions, methods};
 
 /// Deepest nesting of macro calls and recursive loops in a rendering.
 const CALLS: usize = 64;
-
-/// A scope.
-#[derive(Default)]
-pub(super) struct Frame {
-    names: RefCell<HashMap<Arc<str>, Value>>,
-    parent: Option<Rc<Frame>>,
-}
-
-impl Frame {
-    fn inside(parent: &Rc<Frame>) -> Rc<Self> {
-        Rc::new(Self { names: RefCell::default(), parent: Some(parent.clone()) })
-    }
-
-    fn set(&self, name: &Arc<str>, value: Value) {
-        self.names.borrow_mut().insert(name.clone(), value);
-    }
-
-    fn get(&self, name: &str) -> Option<Value> {
-        let mut frame = self;
-        loop {
-            if let Some(value) = frame.names.borrow().get(name) {
-                return Some(value.clone());
-            }
-            frame = frame.parent.as_deref()?;
-        }
-    }
-}
-
-/// A macro with the scope that it sees.
-pub(super) struct Macro {
-    pub(super) node: Arc<MacroNode>,
-    frame: Rc<Frame>,
-}
-
-/// The variable `loop`.
-pub(super) struct Loop {
-    /// All items of the loop, or, if it is `lazy`, those that came so far.
-    pub(super) items: RefCell<Vec<Value>>,
-    /// Index of the item that the body has.
-    pub(super) at: Cell<usize>,
-    /// How many recursive loops are around it.
-    pub(super) depth: usize,
-    /// What `changed` was asked last.
-    pub(super) changed: RefCell<Option<Value>>,
-    /// Whether later items are not known yet, because the condition of the loop looks at what its body changes.
-    pub(super) lazy: bool,
-    node: Arc<For>,
-    frame: Rc<Frame>,
-}
-
-impl Loop {
-    pub(super) fn len(&self) -> usize {
-        self.items.borrow().len()
-    }
-}
-
-/// What `cycler` makes.
-pub(super) struct Cycler {
-    pub(super) items: Vec<Value>,
-    pub(super) at: Cell<usize>,
-}
 
 /// How a body ended.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -539,18 +479,4 @@ fn assign(target: &Target, value: Value, frame: &Rc<Frame>) -> Result<()> {
         }
     }
     Ok(())
-}
-
-/// The answer of a comparison.
-pub(super) fn compares(compare: Compare, left: &Value, right: &Value) -> Result<bool> {
-    Ok(match compare {
-        Compare::Eq => left.equals(right)?,
-        Compare::Ne => !left.equals(right)?,
-        Compare::Lt => left.order(right)?.is_some_and(|o| o.is_lt()),
-        Compare::Le => left.order(right)?.is_some_and(|o| o.is_le()),
-        Compare::Gt => left.order(right)?.is_some_and(|o| o.is_gt()),
-        Compare::Ge => left.order(right)?.is_some_and(|o| o.is_ge()),
-        Compare::In => right.contains(left)?,
-        Compare::NotIn => !right.contains(left)?,
-    })
 }

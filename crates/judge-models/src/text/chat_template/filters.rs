@@ -4,78 +4,17 @@ use std::cmp::Ordering;
 
 use super::access::{attribute, item, slice};
 use super::arguments::Call;
+use super::attributes::{Found, find};
 use super::budget::{charge, step};
 use super::checks;
 use super::fault::{Result, fault, refuse};
 use super::format::{self, truncated};
 use super::json;
-use super::methods::{self, capitalized, joined, lines, pad, replaced, strip};
+use super::methods::{capitalized, joined, lines, pad, replaced, strip};
 use super::operators;
+use super::python_text::is_space;
 use super::syntax::Operator;
-use super::value::{Value, View, hashable, is_space};
-
-/// All of Jinja2's filters.
-const NAMES: [&str; 54] = [
-    "abs",
-    "attr",
-    "batch",
-    "capitalize",
-    "center",
-    "count",
-    "d",
-    "default",
-    "dictsort",
-    "e",
-    "escape",
-    "filesizeformat",
-    "first",
-    "float",
-    "forceescape",
-    "format",
-    "groupby",
-    "indent",
-    "int",
-    "items",
-    "join",
-    "last",
-    "length",
-    "list",
-    "lower",
-    "map",
-    "max",
-    "min",
-    "pprint",
-    "random",
-    "reject",
-    "rejectattr",
-    "replace",
-    "reverse",
-    "round",
-    "safe",
-    "select",
-    "selectattr",
-    "slice",
-    "sort",
-    "string",
-    "striptags",
-    "sum",
-    "title",
-    "tojson",
-    "trim",
-    "truncate",
-    "unique",
-    "upper",
-    "urlencode",
-    "urlize",
-    "wordcount",
-    "wordwrap",
-    "xmlattr",
-];
-
-/// Whether Jinja2 has a filter of this name.
-pub(super) fn is_known(name: &str) -> bool {
-    NAMES.contains(&name)
-}
+use super::value::{Value, View, hashable};
 
 /// The value of a filter.
 pub(super) fn apply(name: &str, value: &Value, call: Call) -> Result<Value> {
@@ -97,9 +36,7 @@ pub(super) fn apply(name: &str, value: &Value, call: Call) -> Result<Value> {
             let Some(name) = name.as_str() else { return fault("attribute name must be string") };
             match value {
                 // Fields of a mapping are items, not attributes.
-                Value::Dict(_) if !matches!(methods::find(value, name), methods::Found::Method) => {
-                    Ok(value.lacks(name))
-                }
+                Value::Dict(_) if !matches!(find(value, name), Found::Method) => Ok(value.lacks(name)),
                 _ => attribute(value, name),
             }
         }

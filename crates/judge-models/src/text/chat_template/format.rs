@@ -6,7 +6,8 @@ use super::access::{attribute, item};
 use super::arguments::Call;
 use super::budget::{Text, charge};
 use super::fault::{Result, fault, refuse};
-use super::value::{Value, exponent_of_python, float_repr, string_repr};
+use super::python_text::{exponent_of_python, float_repr, string_repr};
+use super::value::Value;
 
 /// Widest field, and longest precision. No template pads further.
 const WIDEST: usize = 1 << 16;

@@ -6,9 +6,8 @@ use std::rc::Rc;
 use super::Date;
 use super::arguments::Call;
 use super::budget::charge;
-use super::eval::Cycler;
 use super::fault::{Result, fault, refuse};
-use super::value::{Dict, Range, Value};
+use super::value::{Cycler, Dict, Range, Value};
 
 /// Their names.
 pub(super) const NAMES: [&str; 8] =

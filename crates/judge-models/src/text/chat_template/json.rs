@@ -11,7 +11,8 @@ use std::rc::Rc;
 use super::arguments::Call;
 use super::budget::{Text, charge};
 use super::fault::{Result, TemplateError, fault, refuse};
-use super::value::{Dict, VISIT, Value, float_repr};
+use super::python_text::float_repr;
+use super::value::{Dict, VISIT, Value};
 
 /// A JSON value as Python's. Objects keep the order of their fields. Whole numbers stay whole if they fit an `i64` or a `u64`; all
 /// others are floats.

@@ -7,7 +7,7 @@ use std::cell::Cell;
 use std::sync::Arc;
 
 use super::fault::{Result, TemplateError, fault, refuse};
-use super::value::is_space;
+use super::python_text::is_space;
 
 /// What a template is made of.
 pub(super) enum Piece {

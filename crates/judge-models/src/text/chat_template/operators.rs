@@ -3,7 +3,7 @@
 use super::budget::charge;
 use super::fault::{Result, fault, refuse};
 use super::format;
-use super::syntax::Operator;
+use super::syntax::{Compare, Operator};
 use super::value::Value;
 
 /// `left operator right`.
@@ -163,5 +163,19 @@ fn float(operator: Operator, a: f64, b: f64) -> Result<f64> {
             }
             power
         }
+    })
+}
+
+/// The answer of a comparison.
+pub(super) fn compares(compare: Compare, left: &Value, right: &Value) -> Result<bool> {
+    Ok(match compare {
+        Compare::Eq => left.equals(right)?,
+        Compare::Ne => !left.equals(right)?,
+        Compare::Lt => left.order(right)?.is_some_and(|o| o.is_lt()),
+        Compare::Le => left.order(right)?.is_some_and(|o| o.is_le()),
+        Compare::Gt => left.order(right)?.is_some_and(|o| o.is_gt()),
+        Compare::Ge => left.order(right)?.is_some_and(|o| o.is_ge()),
+        Compare::In => right.contains(left)?,
+        Compare::NotIn => !right.contains(left)?,
     })
 }

@@ -9,8 +9,8 @@ use std::vec;
 
 use super::fault::{Result, fault, refuse};
 use super::lexer::{self, Kind, Piece, Token};
+use super::names::{is_filter, is_test};
 use super::syntax::{Arguments, Compare, Expr, For, MacroNode, Operator, Statement, Step, StepKind, Target};
-use super::{checks, filters};
 
 /// Deepest nesting of brackets, conditions, signs and blocks. It bounds all recursion over a template.
 const DEEPEST: usize = 64;
@@ -717,7 +717,7 @@ impl Tokens {
             inline = false;
             let line = self.tokens.get(self.at).map_or(self.line, |t| t.line);
             let name = self.dotted()?;
-            if !self.soft && !filters::is_known(&name) {
+            if !self.soft && !is_filter(&name) {
                 return self.fault(format!("No filter named '{name}'"));
             }
             let arguments = if self.peek("(") { self.arguments()? } else { Arguments::default() };
@@ -753,7 +753,7 @@ impl Tokens {
         } else {
             Arguments::default()
         };
-        if !self.soft && !checks::is_known(&name) {
+        if !self.soft && !is_test(&name) {
             return self.fault(format!("No test named '{name}'"));
         }
         Ok(StepKind::Test { name, arguments, negated })

@@ -6,6 +6,9 @@
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
+use judge_core::request::TokenId;
+use tokenizers::Tokenizer;
+
 /// What the crate's code said when it panicked, or that it said nothing.
 #[derive(Debug, thiserror::Error)]
 #[error("the tokenizer is damaged in a way that its own code does not expect: {0}")]
@@ -18,6 +21,12 @@ struct Panicked(String);
 /// may be: what it changes inside is a cache, and it does not wait for the cache's lock.
 pub(super) fn guarded<T>(run: impl FnOnce() -> tokenizers::Result<T>) -> tokenizers::Result<T> {
     catch_unwind(AssertUnwindSafe(run)).unwrap_or_else(|panic| Err(Panicked(message(&*panic)).into()))
+}
+
+/// The tokens of a text, without any that the post-processor adds. Added tokens are matched, unless
+/// the tokenizer is one of [`PlainText`](super::literal::PlainText).
+pub(super) fn ids(tokenizer: &Tokenizer, text: &str) -> tokenizers::Result<Vec<TokenId>> {
+    guarded(|| Ok(tokenizer.encode_fast(text, false)?.get_ids().to_vec()))
 }
 
 /// The message of a panic, which is a text in all but exotic cases.

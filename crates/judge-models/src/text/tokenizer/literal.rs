@@ -33,7 +33,7 @@ use std::ops::Range;
 use judge_core::{Message, request::TokenId};
 use tokenizers::{AddedToken, Tokenizer};
 
-use super::ids;
+use super::guarded::ids;
 use crate::text::chat_template::TemplateError;
 
 /// The control tokens: those that mark turns, ends and the like. Every special token is one. So is

@@ -5,8 +5,8 @@ use judge_core::{Backbone, Layer, Outcome, Prompt, Request, TextModel, Want, req
 use tempfile::TempDir;
 
 use super::*;
-use crate::engine::packed::kernel::Supported;
 use crate::engine::packed::pack::PackedLinear;
+use crate::engine::packed::supported::Supported;
 use crate::engine::packed::tile::Word;
 use crate::weights::Numbers;
 use crate::{Device, DevicesProblem, Kernel, LoadOptions, Model};

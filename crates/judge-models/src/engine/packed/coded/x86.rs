@@ -30,9 +30,10 @@ use std::arch::x86_64::{
 };
 use std::mem::transmute;
 
-use super::{AHEAD, Lanes, Piece, Sums, prefetch};
-use crate::engine::packed::kernel::{Kernel, Supported};
-use crate::engine::packed::tile::{LANES, Words};
+use crate::engine::packed::kernel::Kernel;
+use crate::engine::packed::piece::{AHEAD, E4M3_BIAS, Lanes, Piece, Sums, per_word};
+use crate::engine::packed::supported::Supported;
+use crate::engine::packed::tile::{LANES, Words, prefetch};
 use crate::weights::{CodeNumbers, Groups};
 
 /// Lanes of a register.
@@ -69,7 +70,7 @@ impl HasThem {
     /// Expands whole words of codes to words of pairs, as many as both have. `false`, and nothing
     /// happens, if no body [suits](Self::suits) the coding.
     pub(super) fn expand(self, piece: &Piece<'_>, out: &mut [Lanes]) -> bool {
-        let pairs = super::per_word(&piece.of.coding) / 2;
+        let pairs = per_word(piece.coding) / 2;
         let words = (out.len() / pairs).min(piece.codes.len());
         if !self.suits(piece) {
             return false;
@@ -96,7 +97,7 @@ impl HasThem {
         if !self.suits(piece) {
             return false;
         }
-        let (rows, pairs) = (sums.len(), words * super::per_word(&piece.of.coding) / 2);
+        let (rows, pairs) = (sums.len(), words * per_word(piece.coding) / 2);
         assert!((1..=MOST_ROWS).contains(&rows) && words <= piece.codes.len() && pairs <= a.stride);
         assert!(a.data.len() >= (rows - 1) * a.stride + pairs);
         // SAFETY: the processor has the instructions; rows and words are there, by the assertions above.
@@ -132,9 +133,8 @@ impl HasThem {
     /// Whether there is a body for the coding: groups do not end within a word of codes, and there is
     /// no factor.
     fn suits(self, piece: &Piece<'_>) -> bool {
-        let coding = &piece.of.coding;
-        coding.factor == 1.0
-            && matches!(coding.groups, Groups::Even(size) if size.is_multiple_of(super::per_word(coding)))
+        let coding = piece.coding;
+        coding.factor == 1.0 && matches!(coding.groups, Groups::Even(size) if size.is_multiple_of(per_word(coding)))
     }
 }
 
@@ -391,7 +391,7 @@ impl Number for E4m3 {
             let code = _mm512_srlv_epi32(word, _mm512_set1_epi32(8 * place as i32));
             let magnitude =
                 _mm512_and_si512(_mm512_sllv_epi32(code, _mm512_set1_epi32(20)), _mm512_set1_epi32(0x7f << 20));
-            let magnitude = _mm512_mul_ps(_mm512_castsi512_ps(magnitude), _mm512_set1_ps(super::E4M3_BIAS));
+            let magnitude = _mm512_mul_ps(_mm512_castsi512_ps(magnitude), _mm512_set1_ps(E4M3_BIAS));
             let sign = _mm512_and_si512(_mm512_sllv_epi32(code, _mm512_set1_epi32(24)), _mm512_set1_epi32(i32::MIN));
             _mm512_castsi512_ps(_mm512_or_si512(_mm512_castps_si512(magnitude), sign))
         }
@@ -417,7 +417,7 @@ impl Number for Table {
 /// and `to` must take all words of pairs that they make.
 #[inline(always)]
 unsafe fn with_numbers<T: Take>(piece: &Piece<'_>, words: usize, to: T) -> T {
-    let coding = &piece.of.coding;
+    let coding = piece.coding;
     // SAFETY: the caller's promise.
     unsafe {
         match (&coding.numbers, coding.bits) {
@@ -501,7 +501,7 @@ unsafe fn run<const PLACES: usize, const ZEROS: bool, const MINIMA: bool, T: Tak
     mut to: T,
     number: impl Number,
 ) -> T {
-    let Groups::Even(size) = piece.of.coding.groups else { return to };
+    let Groups::Even(size) = piece.coding.groups else { return to };
     // SAFETY: every load is of half the lanes of a row that is there, as indices are checked; words are taken up to their
     // number.
     unsafe {

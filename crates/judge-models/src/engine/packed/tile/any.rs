@@ -9,7 +9,7 @@
 
 use pulp::{Arch, Scalar256b, Simd, WithSimd};
 
-use super::{Block, LANES, Word, widen};
+use super::operands::{Block, LANES, Word, widen};
 
 /// Takes 6, 4, 2 or 1 of the `rows` rows that are left and returns how many.
 ///

@@ -24,7 +24,7 @@
 //! same bits, and the same as bodies for single numbers give for pairs that were widened before.
 //!
 //! To add a body: write it against [`Block`], name it in `multiply_add`, and let the kernel's
-//! detection in `kernel.rs` cover its instructions. The tests of `tile.rs` compare it with sums in
+//! detection in `supported.rs` cover its instructions. The tests of `tile.rs` compare it with sums in
 //! f64, and rows alone with rows together.
 
 use std::arch::x86_64::{
@@ -35,7 +35,7 @@ use std::arch::x86_64::{
 };
 use std::mem::transmute;
 
-use super::{Block, widen};
+use super::operands::{Block, widen};
 
 /// Rows of pairs with `VDPBF16PS`, which multiplies and sums pairs of bf16. Takes 12, 8, 4, 2 or 1
 /// of the `rows` rows that are left and returns how many.

@@ -21,7 +21,7 @@ use std::arch::x86_64::{
 use std::cell::RefCell;
 use std::sync::OnceLock;
 
-use super::{PAIRS, ROWS};
+use super::sizes::{PAIRS, ROWS};
 
 /// A register of tiles.
 type Register = [[u32; PAIRS]; ROWS];

@@ -1,0 +1,177 @@
+//! Checks of single fields of `config.json` that families, experts and encoders share, and what reads lists of a layer each.
+//!
+//! Every check names the field as it is in the file. Limits are far above published models: they keep damaged files from
+//! allocating memory or overflowing products of sizes. Factors are checked in f32, where engines use them.
+
+use serde_json::Value;
+
+use super::problem::ConfigProblem;
+
+/// Longest context in tokens that is accepted. A larger number in a file is taken for damage.
+pub(super) const MAX_CONTEXT: usize = 1 << 28;
+
+/// Overwrites top-level fields of one object with those of another; nested objects are replaced
+/// whole. Anything but two objects leaves `base` as it is.
+pub(super) fn overlay(base: &mut Value, over: Value) {
+    if let (Value::Object(base), Value::Object(over)) = (base, over) {
+        base.extend(over);
+    }
+}
+
+/// The window of each layer, `[n_layers]`: by `layer_types`, or where a file does not list them,
+/// `sliding` for all layers but each `pattern`th. Layer `i`, counted from 0, is full if
+/// `(i + 1) % pattern == 0`.
+///
+/// # Errors
+/// Those of [`by_layer_type`].
+pub(super) fn windows(
+    layer_types: Option<Vec<String>>,
+    sliding: Option<usize>,
+    pattern: usize,
+    n_layers: usize,
+) -> Result<Vec<Option<usize>>, ConfigProblem> {
+    match layer_types {
+        Some(types) => by_layer_type(&types, sliding, n_layers),
+        None => Ok((0..n_layers).map(|layer| sliding.filter(|_| !(layer + 1).is_multiple_of(pattern))).collect()),
+    }
+}
+
+/// A factor of the family's own; `None` where it is 1 and changes nothing.
+///
+/// # Errors
+/// As [`positive`].
+pub(super) fn factor(field: &'static str, found: f64) -> Result<Option<f64>, ConfigProblem> {
+    positive(field, found).map(|found| Some(found).filter(|&found| found != 1.0))
+}
+
+/// A number that is divided by; `None` where it is 1. Its reciprocal must be finite and positive in
+/// f32 as well, since engines multiply.
+///
+/// # Errors
+/// [`ConfigProblem::Value`] for any other number.
+pub(super) fn divisor(field: &'static str, found: f64) -> Result<Option<f64>, ConfigProblem> {
+    if is_positive(found) && !is_positive(found.recip()) {
+        let expected = "a number whose reciprocal is finite and above 0 in f32".to_owned();
+        return Err(ConfigProblem::Value { field, found: found.to_string(), expected });
+    }
+    factor(field, found)
+}
+
+/// Checks a number with [`is_positive`].
+///
+/// # Errors
+/// [`ConfigProblem::Value`] for any other number.
+pub(super) fn positive(field: &'static str, found: f64) -> Result<f64, ConfigProblem> {
+    if is_positive(found) {
+        return Ok(found);
+    }
+    let expected = "a finite number above 0".to_owned();
+    Err(ConfigProblem::Value { field, found: found.to_string(), expected })
+}
+
+/// Whether a number is finite and above 0 after rounding to f32, in which engines use it. False for
+/// NaN.
+pub(super) fn is_positive(factor: f64) -> bool {
+    let factor = factor as f32;
+    factor.is_finite() && factor > 0.0
+}
+
+/// Checks the epsilon of a norm: finite in f32 and at least 0.
+///
+/// # Errors
+/// [`ConfigProblem::Value`] for any other number.
+pub(super) fn norm_eps(field: &'static str, found: f64) -> Result<f64, ConfigProblem> {
+    if (found as f32).is_finite() && found >= 0.0 {
+        return Ok(found);
+    }
+    let expected = "a finite number, at least 0".to_owned();
+    Err(ConfigProblem::Value { field, found: found.to_string(), expected })
+}
+
+/// Checks a size: 1 to `most`.
+///
+/// # Errors
+/// [`ConfigProblem::Value`] for any other number.
+pub(super) fn size(field: &'static str, found: usize, most: usize) -> Result<usize, ConfigProblem> {
+    if (1..=most).contains(&found) {
+        return Ok(found);
+    }
+    Err(ConfigProblem::Value { field, found: found.to_string(), expected: format!("1 to {most}") })
+}
+
+/// Checks `sliding_window`: at least 1, or `None` for no window.
+///
+/// # Errors
+/// [`ConfigProblem::Value`] for 0.
+pub(super) fn window(found: Option<usize>) -> Result<Option<usize>, ConfigProblem> {
+    found.map(|found| size("sliding_window", found, usize::MAX)).transpose()
+}
+
+/// The window of each layer by its name in `layer_types`: `full_attention` or `sliding_attention`.
+///
+/// # Errors
+/// [`ConfigProblem`] for a list of another length, for other names, and for a sliding layer where
+/// `sliding` is `None`.
+pub(super) fn by_layer_type(
+    types: &[String],
+    sliding: Option<usize>,
+    n_layers: usize,
+) -> Result<Vec<Option<usize>>, ConfigProblem> {
+    if types.len() != n_layers {
+        return Err(ConfigProblem::Value {
+            field: "layer_types",
+            found: format!("{} names", types.len()),
+            expected: format!("one for each of {n_layers} layers"),
+        });
+    }
+    types
+        .iter()
+        .map(|name| match (name.as_str(), sliding) {
+            ("full_attention", _) => Ok(None),
+            ("sliding_attention", Some(window)) => Ok(Some(window)),
+            ("sliding_attention", None) => {
+                Err(ConfigProblem::Missing { field: "sliding_window", needed_by: "sliding_attention in layer_types" })
+            }
+            _ => Err(ConfigProblem::Unknown {
+                field: "layer_types",
+                found: name.clone(),
+                known: &["full_attention", "sliding_attention"],
+            }),
+        })
+        .collect()
+}
+
+/// Which layers are of the second of two `known` kinds, by their names in `layer_types`.
+///
+/// # Errors
+/// [`ConfigProblem`] for a list of another length and for other names.
+pub(super) fn second_kind(
+    types: &[String],
+    known: &'static [&'static str; 2],
+    n_layers: usize,
+) -> Result<Vec<bool>, ConfigProblem> {
+    if types.len() != n_layers {
+        let (found, expected) = (format!("{} names", types.len()), format!("one for each of {n_layers} layers"));
+        return Err(ConfigProblem::Value { field: "layer_types", found, expected });
+    }
+    let kind = |name: &String| match known.iter().position(|known| known == name) {
+        Some(kind) => Ok(kind == 1),
+        None => Err(ConfigProblem::Unknown { field: "layer_types", found: name.clone(), known }),
+    };
+    types.iter().map(kind).collect()
+}
+
+/// Fails if the file says something else of a field than what transformers takes for granted
+/// without reading it. A silent file passes. Numbers compare as JSON, so that `1` and `1.0` differ.
+///
+/// # Errors
+/// [`ConfigProblem::Value`] with the expected value.
+pub(super) fn check_granted(fields: &Value, granted: &[(&'static str, Value)]) -> Result<(), ConfigProblem> {
+    for (field, expected) in granted {
+        if let Some(found) = fields.get(field).filter(|found| *found != expected) {
+            let (found, expected) = (found.to_string(), expected.to_string());
+            return Err(ConfigProblem::Value { field, found, expected });
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,150 @@
+//! The proof that a processor has a kernel's instructions.
+//!
+//! Owns the detection and the choice of kernels (`kernel.rs` has their names); whether AMX may be used is found out by `processor.rs`.
+//! `model.rs` turns `LoadOptions::kernel` into a [`Supported`], which then is in every packed matrix and in the settings of attention.
+
+use super::kernel::Kernel;
+use crate::Error;
+
+impl Kernel {
+    /// All kernels, the fastest on this processor first.
+    fn all() -> [Self; 7] {
+        #[cfg(target_arch = "x86_64")]
+        let on_intel = super::processor::is_by_intel();
+        #[cfg(not(target_arch = "x86_64"))]
+        let on_intel = false;
+        Self::by_speed(on_intel)
+    }
+
+    /// All kernels that this processor has, the fastest first. The last is always
+    /// [`Portable`](Self::Portable). With the feature `emulated-unit`, which is for tests, those of the
+    /// matrix unit are among them where software can stand in for it.
+    #[must_use]
+    pub fn available() -> Vec<Self> {
+        Self::all().into_iter().filter(|kernel| kernel.is_available()).collect()
+    }
+
+    /// Whether this processor has the instructions and the system lets the process use them. Looked
+    /// up each time; the detection itself is cached.
+    fn is_available(self) -> bool {
+        match self {
+            #[cfg(target_arch = "x86_64")]
+            Self::Amx => super::processor::runs_matrix_unit(),
+            #[cfg(target_arch = "x86_64")]
+            Self::AmxInt8 => {
+                Self::Amx.is_available() && Self::Avx512Vnni.is_available() && super::processor::multiplies_bytes()
+            }
+            #[cfg(target_arch = "x86_64")]
+            Self::Avx512Bf16 => is_x86_feature_detected!("avx512f") && is_x86_feature_detected!("avx512bf16"),
+            #[cfg(target_arch = "x86_64")]
+            Self::Avx512 => is_x86_feature_detected!("avx512f"),
+            #[cfg(target_arch = "x86_64")]
+            Self::Avx512Vnni => {
+                is_x86_feature_detected!("avx512f")
+                    && is_x86_feature_detected!("avx512bw")
+                    && is_x86_feature_detected!("avx512vnni")
+            }
+            #[cfg(target_arch = "x86_64")]
+            Self::Avx2 => is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma"),
+            Self::Portable => true,
+            #[cfg(not(target_arch = "x86_64"))]
+            _ => false,
+        }
+    }
+}
+
+/// A kernel that this processor has. It is made by looking, and by nothing else, so that whoever
+/// holds one may run the kernel's instructions: bodies that need them take it as their proof.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Supported(Kernel);
+
+impl Supported {
+    /// Plain loops, which every processor has.
+    pub(crate) const PORTABLE: Self = Self(Kernel::Portable);
+
+    /// All that this processor has, the fastest first. Tests run each of them.
+    pub(crate) fn all() -> impl Iterator<Item = Self> {
+        Kernel::all().into_iter().filter(|kernel| kernel.is_available()).map(Self)
+    }
+
+    /// The fastest that this processor has. A unit in software is not.
+    pub(crate) fn fastest() -> Self {
+        Self::all().find(|kernel| kernel.is_hardware()).unwrap_or(Self::PORTABLE)
+    }
+
+    /// Whether it is the processor that runs the kernel's instructions, and not software in its stead.
+    fn is_hardware(self) -> bool {
+        match self.0 {
+            #[cfg(target_arch = "x86_64")]
+            Kernel::Amx | Kernel::AmxInt8 => super::processor::has_matrix_unit(),
+            _ => true,
+        }
+    }
+
+    /// The given kernel; `None` stands for the fastest that the processor has.
+    ///
+    /// # Errors
+    /// [`Error::NoKernel`] if the processor lacks it, with all that it has.
+    pub(crate) fn choose(kernel: Option<Kernel>) -> Result<Self, Error> {
+        match kernel {
+            Some(kernel) if kernel.is_available() => Ok(Self(kernel)),
+            Some(kernel) => Err(Error::NoKernel { kernel, available: Kernel::available() }),
+            None => Ok(Self::fastest()),
+        }
+    }
+
+    /// The kernel without the proof, to be shown or matched on.
+    pub(crate) fn kernel(self) -> Kernel {
+        self.0
+    }
+
+    /// The kernel, of the same floats where there is one, that multiplies codes of eight bits as integers, if the processor has one
+    /// and this is none.
+    pub(crate) fn of_integers(self) -> Option<Kernel> {
+        let multiplies_integers = |kernel: &Kernel| *kernel != kernel.of_floats();
+        let usable = |kernel: &Kernel| kernel.is_available() && Self(*kernel).is_hardware();
+        if multiplies_integers(&self.0) {
+            return None;
+        }
+        let mut kernels = Kernel::all().into_iter().filter(multiplies_integers).filter(usable);
+        kernels.clone().find(|kernel| kernel.of_floats() == self.of_floats()).or_else(|| kernels.next())
+    }
+
+    /// The kernel that products of floats, and attention, are made with. Its instructions are there too.
+    pub(crate) fn of_floats(self) -> Kernel {
+        self.0.of_floats()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The kernel that is chosen by a processor's maker and the kernels that it has.
+    fn chosen(on_intel: bool, has: &[Kernel]) -> Option<Kernel> {
+        Kernel::by_speed(on_intel).into_iter().find(|kernel| has.contains(kernel))
+    }
+
+    #[test]
+    fn pairs_are_multiplied_in_f32_by_intels_cores_and_as_pairs_by_others() {
+        use Kernel::{Amx, Avx2, Avx512, Avx512Bf16, Avx512Vnni, Portable};
+        let masked = [Avx512Vnni, Avx2, Avx512, Portable, Avx512Bf16];
+        assert_eq!(chosen(true, &masked), Some(Avx512));
+        assert_eq!(chosen(false, &masked), Some(Avx512Bf16));
+        let with_unit = [Portable, Avx2, Avx512, Avx512Bf16, Amx];
+        assert_eq!([true, false].map(|on_intel| chosen(on_intel, &with_unit)), [Some(Amx); 2]);
+        assert_eq!([true, false].map(|on_intel| chosen(on_intel, &[Portable, Avx2])), [Some(Avx2); 2]);
+    }
+
+    #[test]
+    fn what_rounds_otherwise_is_never_chosen() {
+        let is_exact = |kernel: &Kernel| *kernel == kernel.of_floats();
+        assert!(is_exact(&Supported::fastest().kernel()));
+        for on_intel in [true, false] {
+            let kernels = Kernel::by_speed(on_intel);
+            let place = |kernel| kernels.iter().position(|&other| other == kernel);
+            // Whoever has them has the kernel of their floats, which comes first.
+            assert!(place(Kernel::Amx) < place(Kernel::AmxInt8) && place(Kernel::Avx512) < place(Kernel::Avx512Vnni));
+        }
+    }
+}

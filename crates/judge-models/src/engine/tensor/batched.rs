@@ -1,0 +1,102 @@
+//! The engine of this path: a decoder loaded from a checkpoint.
+
+use std::sync::Arc;
+
+use burn::tensor::Device;
+use half::bf16;
+
+use super::decoder::Decoder;
+use super::host::{from_device, host, on_device};
+use super::parameters::Source;
+use super::plan::Shapes;
+use super::precision::{Precision, widen};
+use crate::arch::ModelSpec;
+use crate::weights::{Numbers, Table, Tensors};
+use crate::{Dtype, Error};
+
+/// The engine of this path: a decoder, and the shapes it is run in.
+pub(crate) struct Batched {
+    /// The weights and the forward pass.
+    pub(super) decoder: Decoder,
+    /// Shapes of batches; [`Shapes::CUDA`] outside of tests.
+    pub(super) shapes: Shapes,
+    /// Last, because fields are dropped in this order: memory is given back after the weights are
+    /// gone.
+    _memory: Memory,
+}
+
+/// Devices whose unused memory is given back when this is dropped.
+///
+/// A GPU's allocator keeps what weights took for the next tensors of just their size. On the CPU
+/// there is nothing to give back. A failure is logged and no more, since a destructor has no one to
+/// tell.
+struct Memory(Vec<Device>);
+
+impl Drop for Memory {
+    fn drop(&mut self) {
+        for device in &self.0 {
+            // What was dropped before may still be queued, until all is done.
+            let freed = from_device(|| device.sync().map(|()| device.memory_cleanup()));
+            if let Err(error) = freed {
+                tracing::debug!("a model's memory is not given back: {error}");
+            }
+        }
+    }
+}
+
+impl Batched {
+    /// Takes the decoder that `spec` describes from its checkpoint, matrix by matrix. `devices` are
+    /// at least one and no more than blocks, in the order of a pass.
+    ///
+    /// One number of every tensor is read back at the end, because a copy that found no room on the
+    /// device is not known before.
+    ///
+    /// # Errors
+    /// Those of `tensors`. [`Error::Device`] for what fails while tensors are made, and
+    /// [`Error::Upload`] if one did not reach its device.
+    pub(crate) fn load(
+        spec: Arc<ModelSpec>,
+        devices: &[Device],
+        precision: Precision,
+        shapes: Shapes,
+        tensors: &mut dyn Tensors,
+    ) -> Result<Self, Error> {
+        // Before the decoder, so that it is dropped after what was loaded where the rest cannot be.
+        let memory = Memory(devices.to_vec());
+        let mut source = Stored { tensors, dtype: precision.dtype() };
+        let decoder = on_device(|| Decoder::with_precision(spec, devices, precision, &mut source))?;
+        for corner in decoder.corners() {
+            host(widen(corner)).map_err(|error| Error::Upload { source: Box::new(error) })?;
+        }
+        Ok(Self { decoder, shapes, _memory: memory })
+    }
+}
+
+/// A checkpoint as the [`Source`] of a decoder.
+struct Stored<'a> {
+    /// Tensors by name, already checked against the description.
+    tensors: &'a mut dyn Tensors,
+    /// What numbers are rounded to. Vectors are widened to f32 again.
+    dtype: Dtype,
+}
+
+impl Source for Stored<'_> {
+    fn values(&mut self, name: &str, shape: &[usize]) -> Result<Vec<f32>, Error> {
+        self.tensors.take(name, shape, self.dtype)
+    }
+
+    /// Copies rows straight from the reader's, so that bf16 is never widened. Only called where the
+    /// dtype is bf16; parts of another dtype do not come then.
+    fn append_bf16(&mut self, name: &str, shape: [usize; 2], to: &mut Vec<bf16>) -> Result<(), Error> {
+        let append = &mut |_, rows: Numbers<'_>| {
+            if let Numbers::Bf16(rows) = rows {
+                to.extend_from_slice(rows);
+            }
+        };
+        self.tensors.take_rows(name, shape, Dtype::Bf16, append)
+    }
+
+    fn table(&mut self, name: &str, shape: [usize; 2]) -> Result<Table, Error> {
+        self.tensors.table(name, shape, self.dtype)
+    }
+}

@@ -1,0 +1,88 @@
+//! What the hub's cache holds, and under which names.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+
+use crate::error::{Error, IndexProblem};
+use crate::folder::{file, read_json, stays_inside};
+
+/// A model's folder on this machine.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FoundModel {
+    /// The folder. In the hub's cache it is a snapshot, whose files are mostly links.
+    pub path: PathBuf,
+    /// The commit, if the model came from the hub; 40 hexadecimal digits.
+    pub revision: Option<String>,
+}
+
+/// Whether a revision is a whole commit, 40 hexadecimal digits. Only that is certain to mean the
+/// same files tomorrow.
+pub(super) fn is_commit(revision: &str) -> bool {
+    revision.len() == 40 && revision.bytes().all(|b| b.is_ascii_hexdigit())
+}
+
+/// The folder of a repository in the cache.
+pub(super) fn repo_folder(cache: &Path, repo: &str) -> PathBuf {
+    cache.join(format!("models--{}", repo.replace('/', "--")))
+}
+
+/// `ORG/NAME` of a snapshot's folder in the cache, for a model's name; `None` for a folder
+/// elsewhere. Only the path's last three parts are looked at.
+pub(crate) fn repo_of_snapshot(path: &Path) -> Option<String> {
+    let name = |path: &Path| Some(path.file_name()?.to_str()?.to_owned());
+    let snapshots = path.parent()?;
+    let repo = name(snapshots.parent()?)?;
+    let (org, model) = repo.strip_prefix("models--")?.split_once("--")?;
+    (name(snapshots)? == "snapshots" && is_commit(&name(path)?)).then(|| format!("{org}/{model}"))
+}
+
+/// The snapshot of a revision, if the cache has all of the files that a model needs: `config.json`,
+/// `tokenizer.json` and the weights. A download that broke off left less, and is no snapshot yet. A
+/// revision without a file in `refs` may be a commit itself.
+pub(super) fn cached(cache: &Path, repo: &str, revision: &str) -> Option<FoundModel> {
+    let folder = repo_folder(cache, repo);
+    let commit = match fs::read_to_string(folder.join("refs").join(revision)) {
+        Ok(commit) => commit.trim().to_owned(),
+        Err(_) => revision.to_owned(),
+    };
+    let path = folder.join("snapshots").join(&commit);
+    let whole = path.join(file::CONFIG).is_file() && path.join(file::TOKENIZER).is_file() && has_weights(&path);
+    (is_commit(&commit) && whole).then_some(FoundModel { path, revision: Some(commit) })
+}
+
+/// Whether a snapshot has its weights: in one file, in all shards that the index names, or in a GGUF
+/// file.
+fn has_weights(path: &Path) -> bool {
+    let has_gguf = || {
+        let files = fs::read_dir(path).into_iter().flatten().flatten();
+        files.map(|file| file.path()).any(|file| file.extension() == Some("gguf".as_ref()) && file.is_file())
+    };
+    path.join(file::WEIGHTS).is_file()
+        || shards(&path.join(file::WEIGHTS_INDEX))
+            .is_ok_and(|shards| !shards.is_empty() && shards.iter().all(|s| path.join(s).is_file()))
+        || has_gguf()
+}
+
+/// The files that an index of shards names, each once and sorted, all inside the folder. Entries
+/// that are no text are passed over; `weights/` reports them when the model is loaded.
+///
+/// # Errors
+/// Those of reading the file, and [`Error::Index`] for a shard outside the folder.
+pub(super) fn shards(index: &Path) -> Result<Vec<String>, Error> {
+    let json = read_json(index)?;
+    let map = json.get("weight_map").and_then(Value::as_object);
+    let mut shards = Vec::new();
+    for (tensor, shard) in map.into_iter().flatten() {
+        let Some(shard) = shard.as_str() else { continue };
+        if !stays_inside(Path::new(shard)) {
+            let problem = IndexProblem::OutsideFolder { tensor: tensor.clone(), shard: shard.to_owned() };
+            return Err(Error::Index { path: index.to_owned(), problem });
+        }
+        shards.push(shard.to_owned());
+    }
+    shards.sort_unstable();
+    shards.dedup();
+    Ok(shards)
+}

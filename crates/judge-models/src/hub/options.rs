@@ -1,0 +1,75 @@
+//! How the hub is reached, and how far a download is.
+
+use std::path::PathBuf;
+use std::{env, fmt, fs};
+
+/// How far the download of one file is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Download<'a> {
+    /// The file's name in the repository.
+    pub file: &'a str,
+    /// Bytes that are there, those of an earlier attempt included.
+    pub done: u64,
+    /// Bytes in all, as the hub states them.
+    pub size: u64,
+}
+
+/// How the hub is reached. Nothing else, no environment variable and no other file, has a say.
+#[derive(Clone, PartialEq, Eq)]
+pub struct HubOptions {
+    /// The cache folder, which holds a folder for each repository. It need not exist.
+    pub cache: PathBuf,
+    /// Address of the hub; `None`: the public one, `https://huggingface.co`.
+    pub endpoint: Option<String>,
+    /// Access token, for models that need one. It is not shown by `Debug`.
+    pub token: Option<String>,
+    /// Only look in the cache; never open a connection.
+    pub offline: bool,
+}
+
+impl fmt::Debug for HubOptions {
+    /// Does not show the token.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { cache, endpoint, token, offline } = self;
+        f.debug_struct("HubOptions")
+            .field("cache", cache)
+            .field("endpoint", endpoint)
+            .field("token", &token.as_ref().map(|_| "hidden"))
+            .field("offline", offline)
+            .finish()
+    }
+}
+
+impl HubOptions {
+    /// What Hugging Face's own libraries would do. Empty variables count as unset.
+    ///
+    /// | setting | first of |
+    /// |---|---|
+    /// | `cache` | `HF_HUB_CACHE`; `hub` in `HF_HOME` |
+    /// | `HF_HOME` | itself; `huggingface` in `XDG_CACHE_HOME`; `huggingface` in `~/.cache` |
+    /// | `token` | `HF_TOKEN`; the file `HF_TOKEN_PATH`; the file `token` in `HF_HOME` |
+    /// | `endpoint` | `HF_ENDPOINT`; the public hub |
+    /// | `offline` | `HF_HUB_OFFLINE`, if it is `1`, `on`, `yes` or `true` in any case; else false |
+    #[must_use]
+    pub fn from_env() -> Self {
+        Self::from_variables(|name| env::var(name).ok())
+    }
+
+    /// [`from_env`](Self::from_env) over any variables, so that tests need not change the process's
+    /// own. A token file that cannot be read counts as absent.
+    pub(super) fn from_variables(variable: impl Fn(&str) -> Option<String>) -> Self {
+        let set = |name: &str| variable(name).filter(|value| !value.is_empty());
+        let path = |name: &str| set(name).map(PathBuf::from);
+        let user_cache = || path("XDG_CACHE_HOME").or_else(|| path("HOME").map(|home| home.join(".cache")));
+        let home = path("HF_HOME").unwrap_or_else(|| user_cache().unwrap_or_default().join("huggingface"));
+        let token_file = path("HF_TOKEN_PATH").unwrap_or_else(|| home.join("token"));
+        let stored_token = || fs::read_to_string(&token_file).ok().map(|token| token.trim().to_owned());
+        let on = |value: String| matches!(value.to_lowercase().as_str(), "1" | "on" | "yes" | "true");
+        Self {
+            token: set("HF_TOKEN").or_else(stored_token).filter(|token| !token.is_empty()),
+            endpoint: set("HF_ENDPOINT"),
+            offline: set("HF_HUB_OFFLINE").is_some_and(on),
+            cache: path("HF_HUB_CACHE").unwrap_or_else(|| home.join("hub")),
+        }
+    }
+}

@@ -32,6 +32,7 @@ fn a_circle_through_re_exports_is_seen() {
             let path = path.split("::").filter(|part| !part.is_empty()).map(str::to_owned).collect();
             all.add(path, text);
         }
+        let all = all.without_undeclared();
         all.circles().into_iter().map(|circle| circle.into_iter().map(|m| m.0).collect::<Vec<_>>()).collect::<Vec<_>>()
     };
     let root = "mod a; mod b; pub use a::{A, Again as Other}; pub use b::B;";
@@ -49,6 +50,15 @@ fn a_circle_through_re_exports_is_seen() {
     assert!(modules(&[("", "mod a;"), ("a", facade), ("a::c", "pub struct C;")]).is_empty());
     let uses = "mod c; pub use c::C; pub struct D; fn f() -> C { c::g() }";
     assert_eq!(modules(&[("", "mod a;"), ("a", uses), ("a::c", "use super::D;")]), [["a", "a::c"]]);
+    // A file of tests is none of the crate's code, whatever its name; a file called tests that is code counts.
+    let of_tests = "mod a; #[cfg(test)] mod checks; pub use a::A; fn f() {}";
+    let checks = ("checks", "use crate::f;");
+    assert!(modules(&[("", of_tests), ("a", "struct A; fn g() { crate::checks::h() }"), checks]).is_empty());
+    let own = "mod a_tests; mod b; pub use a_tests::A; pub use b::B;";
+    assert_eq!(
+        modules(&[("", own), ("a_tests", "use crate::B; struct A;"), ("b", "use crate::A; struct B;")]).len(),
+        1
+    );
     // Tests, documentation, text and comments are no code.
     let quiet =
         "/// [`crate::A`]\n// crate::A\nfn f() { \"crate::A\"; '\"'; } #[cfg(test)] mod tests { use crate::A; }";
@@ -87,6 +97,8 @@ struct Text {
 #[derive(Default)]
 struct Crate {
     modules: BTreeMap<Module, Text>,
+    /// What `mod` declares outside tests.
+    declared: BTreeSet<Module>,
 }
 
 impl Crate {
@@ -103,9 +115,24 @@ impl Crate {
                 }
             }
         }
-        // A module of tests that is a file of its own is declared `#[cfg(test)] mod tests;`.
-        all.modules.retain(|module, _| !module.0.split("::").any(|part| part == "tests" || part.ends_with("_tests")));
-        all
+        all.without_undeclared()
+    }
+
+    /// Without files of tests, which are declared `#[cfg(test)] mod tests;`, and what lies below them.
+    fn without_undeclared(mut self) -> Self {
+        let declared = std::mem::take(&mut self.declared);
+        let is_code = |module: &Module| {
+            let mut at = module.clone();
+            while !at.0.is_empty() {
+                if !declared.contains(&at) {
+                    return false;
+                }
+                at = at.parent();
+            }
+            true
+        };
+        self.modules.retain(|module, _| is_code(module));
+        self
     }
 
     fn add(&mut self, path: Vec<String>, text: &str) {
@@ -127,10 +154,14 @@ impl Crate {
                 }
                 "mod" if tokens.get(at + 2).is_some_and(|token| token == "{") => {
                     let end = closing(tokens, at + 2);
+                    self.declared.insert(module.child(&tokens[at + 1]));
                     self.add_tokens(&module.child(&tokens[at + 1]), &tokens[at + 3..end]);
                     at = end;
                 }
-                "mod" => at += 1,
+                "mod" => {
+                    at += 1;
+                    self.declared.extend(tokens.get(at).map(|name| module.child(name)));
+                }
                 // How far something may be seen is no use of what it names.
                 "pub"
                     if tokens.get(at + 1).is_some_and(|token| token == "(")

@@ -192,7 +192,8 @@ impl ChunkReader for Pages {
 mod tests {
     use arrow_array::builder::{Int64Builder, ListBuilder};
     use arrow_array::{
-        ArrayRef, BooleanArray, Float32Array, Float64Array, Int64Array, RecordBatch, StringArray, TimestampSecondArray,
+        ArrayRef, BooleanArray, Float32Array, Float64Array, Int64Array, RecordBatch, StringArray,
+        TimestampMillisecondArray,
     };
     use arrow_schema::Field;
     use parquet::arrow::ArrowWriter;
@@ -232,7 +233,7 @@ mod tests {
         let input = Input::open(table.path()).unwrap();
         input.reader().unwrap().read_to_string(&mut text).unwrap();
         let lines = [
-            r#"{"id":7,"prompt":"say \"é\"\n","p":0.1,"q":1e300,"ok":true,"raters":[4,null],"from":{"by":"a"}}"#,
+            r#"{"id":7,"prompt":"say \"é\"\n","p":0.1,"q":1e+300,"ok":true,"raters":[4,null],"from":{"by":"a"}}"#,
             r#"{"id":-1,"prompt":"","p":2.0,"q":null,"ok":false,"raters":null,"from":{"by":null}}"#,
         ];
         assert_eq!(text, lines.join("\n") + "\n");
@@ -247,16 +248,18 @@ mod tests {
 
     #[test]
     fn what_has_no_json_is_named_with_row_and_column() {
-        let read = |table: tempfile::NamedTempFile| {
-            Rows::open(table.path()).unwrap().find_map(Result::err).expect("it cannot be read").to_string()
+        let error = |path: &std::path::Path| {
+            let found = Rows::open(path).and_then(Iterator::collect::<Result<Vec<_>, _>>);
+            std::error::Error::source(&found.expect_err("it cannot be read")).expect("its cause").to_string()
         };
-        let time = read(file(vec![("at", Arc::new(TimestampSecondArray::from(vec![1])))]));
+        let read = |table: tempfile::NamedTempFile| error(table.path());
+        let time = read(file(vec![("at", Arc::new(TimestampMillisecondArray::from(vec![1])))]));
         assert!(time.contains("row 0: the column \"at\": expected text, numbers"), "{time}");
         let nan = read(file(vec![("score", Arc::new(Float64Array::from(vec![1.0, f64::NAN])))]));
         assert!(nan.contains("row 1: the column \"score\": NaN is no number of JSON"), "{nan}");
         let cut = tempfile::NamedTempFile::new().unwrap();
         std::fs::write(cut.path(), b"PAR1 and no footer").unwrap();
-        let cut = Rows::open(cut.path()).map(|_| ()).unwrap_err().to_string();
+        let cut = error(cut.path());
         assert!(cut.contains("Parquet"), "{cut}");
     }
 }

@@ -15,7 +15,7 @@ use crate::terminal::console::{VERSION_NUMBER, usage};
 /// Which rows are read.
 #[derive(Args, Clone, Debug)]
 pub struct InputArgs {
-    /// Rows: JSON lines or a JSON array, plain, gzip or zstd; `-` is standard input
+    /// Rows: JSON lines or a JSON array, plain, gzip or zstd, or Parquet; `-` is standard input
     #[arg(long, alias = "data", value_name = "FILE")]
     pub input: PathBuf,
     /// Which columns hold which fields, e.g. instruction=prompt,response=completion,human=grade; `id=` numbers the rows

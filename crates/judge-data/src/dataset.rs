@@ -111,6 +111,8 @@ pub struct Dataset {
     rows: Rows,
     /// The rows that were looked at already.
     head: VecDeque<Result<Record, Error>>,
+    /// What the whole file begins with, where only a part of it is read.
+    head_of_file: Option<Vec<Record>>,
     reader: Reader,
     left: usize,
 }
@@ -125,7 +127,8 @@ impl Dataset {
     /// [`Error::Io`]; [`Error::UnknownFormat`] or [`Error::NoRows`] if the kind has to be told and cannot be; [`Error::NoRowFits`], or of a single row what is
     /// wrong with it, if no row of the head can be read; whatever is wrong with the file before its first row.
     pub fn open(input: impl IntoInput, options: &DatasetOptions) -> Result<Self, Error> {
-        let mut rows = Rows::open(input)?;
+        let input = input.into_input()?;
+        let mut rows = input.whole().rows()?;
         let path = rows.path().to_path_buf();
         let (mut head, mut end) = (Vec::new(), None);
         while head.len() < Self::HEAD && end.is_none() {
@@ -157,8 +160,22 @@ impl Dataset {
             }
             _ => {}
         }
+        let left = options.max_rows.unwrap_or(usize::MAX);
+        if let Some(part) = input.part() {
+            let head_of_file = Some(head.into_iter().map_while(Result::ok).collect());
+            let reader = Reader { index: part.first_number + part.rows.start, ids: UniqueIds::default(), ..reader };
+            return Ok(Self { rows: input.rows()?, head: VecDeque::new(), head_of_file, reader, left });
+        }
         head.extend(end.flatten().map(Err));
-        Ok(Self { rows, head, reader, left: options.max_rows.unwrap_or(usize::MAX) })
+        Ok(Self { rows, head, head_of_file: None, reader, left })
+    }
+
+    /// The records that the file begins with, also where only a later part of it is read.
+    pub(crate) fn into_head(self) -> Result<Vec<Record>, Error> {
+        match self.head_of_file {
+            Some(head) => Ok(head),
+            None => self.take(Self::HEAD).collect(),
+        }
     }
 
     /// The file's name.

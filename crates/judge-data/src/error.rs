@@ -494,6 +494,12 @@ pub enum Error {
         /// Those of the record.
         found: String,
     },
+    /// A part of a command's plan that is not there, of the feature `parquet`.
+    #[error("{}: no finished part; run its shard again", path.display())]
+    NoPart {
+        /// The part.
+        path: PathBuf,
+    },
     /// The rows of a part are not those of its shard, of the feature `parquet`.
     #[error("{}: the {rows} rows that were scored are not the {planned} of the plan; an input has changed since", path.display())]
     WrongInputs {
@@ -689,6 +695,12 @@ pub enum Error {
     #[error("expected FIELD=COLUMN or FIELD=COLUMN|COLUMN, found {found:?}")]
     ColumnsSyntax {
         /// The part that cannot be read.
+        found: String,
+    },
+    /// A part of a file that cannot be read as one.
+    #[error("expected rows FROM..TO or FROM..TO@NUMBER, FROM below TO, e.g. 200..300, found {found:?}")]
+    PartSyntax {
+        /// What was given.
         found: String,
     },
     /// A field that is chosen twice, or a column that is chosen for two fields.

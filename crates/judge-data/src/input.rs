@@ -1,25 +1,32 @@
 //! What rows are read from: a file, standard input or a pipe, plain or compressed, as often as wanted.
 
 mod decoder;
+mod opened;
+mod part;
 mod spool;
+#[cfg(feature = "parquet")]
+mod table;
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::{Arc, OnceLock};
-use std::time::SystemTime;
 
 use crate::{Error, InputFile};
 
 use decoder::Decoder;
+use opened::{Opened, Raw, explain};
 use spool::BUFFER;
+
+pub(crate) use opened::Changed;
+pub use part::{PART, Part};
 
 /// An opened input that can be read several times, each time from its beginning and to the same end.
 ///
 /// A regular file is held open, so that a file that takes its name later does not matter. What can be read only once
 /// (standard input, a FIFO, a process substitution) is first copied into a temporary file without a name, of the input's
 /// size. gzip (of any number of members) and zstd (of any number of frames) are told by their first bytes, not by the
-/// file's name. Clones share the file.
+/// file's name. So is Parquet, with the feature `parquet`: its rows are given as JSON lines. Clones share the file.
 ///
 /// ```no_run
 /// use judge_data::{Dataset, DatasetOptions, Input};
@@ -33,15 +40,9 @@ use spool::BUFFER;
 /// # Ok::<(), judge_data::Error>(())
 /// ```
 #[derive(Clone, Debug)]
-pub struct Input(Arc<Opened>);
-
-#[derive(Debug)]
-struct Opened {
-    file: File,
-    path: PathBuf,
-    bytes: u64,
-    modified: Option<SystemTime>,
-    blake3: OnceLock<String>,
+pub struct Input {
+    opened: Arc<Opened>,
+    part: Option<Part>,
 }
 
 impl Input {
@@ -64,7 +65,29 @@ impl Input {
             return Self::from_reader(file, path);
         }
         let (bytes, modified) = (metadata.len(), metadata.modified().ok());
-        Ok(Self(Arc::new(Opened { file, path: path.to_path_buf(), bytes, modified, blake3: OnceLock::new() })))
+        Ok(Self::of(Opened { file, path: path.to_path_buf(), bytes, modified, blake3: OnceLock::new() }))
+    }
+
+    fn of(opened: Opened) -> Self {
+        Self { opened: Arc::new(opened), part: None }
+    }
+
+    /// The same input, of which only some rows are given. What a data set tells from its head is still told from the head of the whole file, and rows without an id
+    /// keep the number that they have in it: a row is read the same in whichever part it comes.
+    #[must_use]
+    pub fn with_part(self, part: Option<Part>) -> Self {
+        Self { part, ..self }
+    }
+
+    /// Which of its rows are given; `None` for all.
+    pub fn part(&self) -> Option<&Part> {
+        self.part.as_ref()
+    }
+
+    /// The same input with all its rows.
+    #[must_use]
+    pub fn whole(&self) -> Self {
+        Self { opened: self.opened.clone(), part: None }
     }
 
     /// Copies what `reader` gives into a temporary file. `name` is what errors call it.
@@ -74,12 +97,12 @@ impl Input {
     pub fn from_reader(reader: impl Read, name: impl AsRef<Path>) -> Result<Self, Error> {
         let path = name.as_ref().to_path_buf();
         let (file, bytes, hash) = spool::copy(reader, &path)?;
-        Ok(Self(Arc::new(Opened { file, path, bytes, modified: None, blake3: OnceLock::from(hash) })))
+        Ok(Self::of(Opened { file, path, bytes, modified: None, blake3: OnceLock::from(hash) }))
     }
 
     /// The name in errors: the path as it was given, [`STDIN`](Self::STDIN) for `-`.
     pub fn path(&self) -> &Path {
-        &self.0.path
+        &self.opened.path
     }
 
     /// The decompressed bytes, from the first.
@@ -87,12 +110,20 @@ impl Input {
     /// # Errors
     /// [`Error::InputChanged`], [`Error::Io`].
     pub fn reader(&self) -> Result<InputReader, Error> {
-        if let Some(changed) = self.0.changed() {
+        if let Some(changed) = self.opened.changed() {
             return Err(Error::reading(self.path())(io::Error::other(changed)));
         }
-        let raw = BufReader::with_capacity(BUFFER, Raw { opened: self.0.clone(), position: 0 });
-        let decoder = Decoder::new(raw).map_err(Error::reading(self.path()))?;
-        Ok(InputReader { reader: BufReader::with_capacity(BUFFER, decoder), opened: self.0.clone() })
+        #[cfg_attr(not(feature = "parquet"), expect(unused_mut, reason = "it is looked at for Parquet alone"))]
+        let mut raw = BufReader::with_capacity(BUFFER, Raw { opened: self.opened.clone(), position: 0 });
+        #[cfg(feature = "parquet")]
+        let decoder = match raw.fill_buf().map_err(Error::reading(self.path()))?.starts_with(table::MAGIC) {
+            true => table::Lines::open(self.opened.clone()).map(|lines| Decoder::Table(Box::new(lines))),
+            false => Decoder::new(raw),
+        };
+        #[cfg(not(feature = "parquet"))]
+        let decoder = Decoder::new(raw);
+        let decoder = decoder.map_err(Error::reading(self.path()))?;
+        Ok(InputReader { reader: BufReader::with_capacity(BUFFER, decoder), opened: self.opened.clone() })
     }
 
     /// Name, length and hash of the bytes as they are stored (compressed ones of a compressed file), for a run record. The
@@ -101,59 +132,19 @@ impl Input {
     /// # Errors
     /// [`Error::InputChanged`], [`Error::Io`].
     pub fn identity(&self) -> Result<InputFile, Error> {
-        let blake3 = match self.0.blake3.get() {
+        let blake3 = match self.opened.blake3.get() {
             Some(hash) => hash.clone(),
             None => {
                 let mut hasher = blake3::Hasher::new();
-                let raw = Raw { opened: self.0.clone(), position: 0 };
+                let raw = Raw { opened: self.opened.clone(), position: 0 };
                 let read = hasher.update_reader(raw).map(|_| ());
-                let read = self.0.changed().map_or(read, |changed| Err(io::Error::other(changed)));
+                let read = self.opened.changed().map_or(read, |changed| Err(io::Error::other(changed)));
                 read.map_err(Error::reading(self.path()))?;
                 let hash = hasher.finalize().to_hex().to_string();
-                self.0.blake3.get_or_init(|| hash).clone()
+                self.opened.blake3.get_or_init(|| hash).clone()
             }
         };
-        Ok(InputFile { path: self.path().to_path_buf(), bytes: self.0.bytes, blake3, rows: None })
-    }
-}
-
-impl Opened {
-    fn changed(&self) -> Option<Changed> {
-        let metadata = self.file.metadata().ok()?;
-        let rewritten = self.modified.is_some() && metadata.modified().ok() != self.modified;
-        let changed = Changed { bytes_before: self.bytes, bytes_now: metadata.len() };
-        (changed.bytes_now != changed.bytes_before || rewritten).then_some(changed)
-    }
-}
-
-/// Travels as an [`io::Error`] until a path is known, see [`Error::reading`].
-#[derive(Clone, Copy, Debug, thiserror::Error)]
-#[error("the file was changed")]
-pub(crate) struct Changed {
-    pub(crate) bytes_before: u64,
-    pub(crate) bytes_now: u64,
-}
-
-/// The stored bytes from the first to the one that was last when the input was opened.
-#[derive(Debug)]
-struct Raw {
-    opened: Arc<Opened>,
-    position: u64,
-}
-
-impl Read for Raw {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let left = usize::try_from(self.opened.bytes - self.position).unwrap_or(usize::MAX).min(buffer.len());
-        if left == 0 {
-            return Ok(0);
-        }
-        match spool::read_at(&self.opened.file, &mut buffer[..left], self.position)? {
-            0 => Err(io::ErrorKind::UnexpectedEof.into()), // the file was cut
-            read => {
-                self.position += read as u64;
-                Ok(read)
-            }
-        }
+        Ok(InputFile { path: self.path().to_path_buf(), bytes: self.opened.bytes, blake3, rows: None })
     }
 }
 
@@ -179,14 +170,6 @@ impl BufRead for InputReader {
 
     fn consume(&mut self, amount: usize) {
         self.reader.consume(amount);
-    }
-}
-
-/// Compressed data that seem corrupt may be of a file that is being written.
-fn explain(opened: &Opened, source: io::Error) -> io::Error {
-    match opened.changed() {
-        Some(changed) if source.kind() != io::ErrorKind::Interrupted => io::Error::other(changed),
-        _ => source,
     }
 }
 

@@ -130,7 +130,7 @@ pub fn check_templates<'t>(
     templates: impl IntoIterator<Item = &'t PromptTemplate>,
 ) -> Result<(), Error> {
     let path = records.path().to_path_buf();
-    let head = records.take(Dataset::HEAD).collect::<Result<Vec<Record>, Error>>()?;
+    let head = records.into_head()?;
     let rows = head.len();
     if rows == 0 {
         return Ok(());

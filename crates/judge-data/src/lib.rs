@@ -47,6 +47,7 @@
 //! | keep hidden states, in one file or in shards | [`StatesWriter`], [`StatesFile`], [`Sharding`] |
 //! | take items from an engine that moves rows, score them, and hand over results | `BatchReader`, `ItemColumns`, `ResultScorer`, `ResultColumns`, `BatchWriter` (feature `arrow`) |
 //! | cut Parquet files into shards, and prove that no row is missing | `ShardPlan`, `PartWriter`, `Check` (feature `parquet`) |
+//! | let any command that makes rows of rows do it by parts, and join them | `CommandPlan`, `CommandPart` (feature `parquet`); [`Part`] |
 //! | prove that parts of anything have each row once | [`SetDigest`] of [`RowHasher`]'s hashes |
 //! | keep fitted weights, run records, your own fitted things | [`save`], [`load`], [`Document`] |
 //!
@@ -134,7 +135,7 @@ pub use error::{Error, PartialProblem, Place};
 pub use field::Field;
 pub use human_scores::HumanScores;
 pub use ids::Ids;
-pub use input::{Input, InputReader, IntoInput};
+pub use input::{Input, InputReader, IntoInput, PART, Part};
 pub use job::Job;
 pub use jobs::{check_templates, judge_rows, read_rows, score_row, split_label};
 pub use journal::{Resumed, SyncEvery};
@@ -160,7 +161,10 @@ pub use score_table::ScoreTable;
 pub use scored::{Grade, NoScore, ScoredFields, ScoredFile, ScoredRow, ScoredRows};
 pub use settings::{Difference, Settings, run_id};
 #[cfg(feature = "parquet")]
-pub use shards::{Check, Completeness, Export, Output, ParquetTable, PartRecord, PartWriter, PlannedFile, ShardPlan};
+pub use shards::{
+    Check, CommandPart, CommandPlan, CommandResults, Completeness, Export, Output, ParquetTable, PartRecord,
+    PartWriter, PlannedFile, ShardPlan,
+};
 pub use states::{Sharding, StatesFile, StatesRow, StatesSpec, StatesWriter, StatesWritten, ids_path};
 pub use unread_record::UnreadRecord;
 pub use verdict_row::{OrderRow, PairOrders, PairProbabilities, PairRow, SingleRow, joined};

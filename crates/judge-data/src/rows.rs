@@ -1,4 +1,5 @@
 use std::io::BufRead;
+use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -29,6 +30,8 @@ pub struct Rows<R = InputReader> {
     column: usize,
     state: State,
     peeked: Option<Row>,
+    /// How many more rows are given.
+    left: usize,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,9 +55,14 @@ impl Input {
     /// The rows, from the first.
     ///
     /// # Errors
-    /// [`Error::InputChanged`] if the file is not what it was when it was opened; [`Error::Io`]; as [`Rows::new`].
+    /// [`Error::InputChanged`] if the file is not what it was when it was opened; [`Error::Io`]; as [`Rows::new`]; whatever is
+    /// wrong with the rows before a part.
     pub fn rows(&self) -> Result<Rows, Error> {
-        Rows::new(self.reader()?, self.path())
+        let mut rows = Rows::new(self.reader()?, self.path())?;
+        if let Some(part) = self.part() {
+            rows.keep(part.rows.clone())?;
+        }
+        Ok(rows)
     }
 }
 
@@ -65,8 +73,16 @@ impl<R: BufRead> Rows<R> {
     /// [`Error::Io`] if nothing can be read; [`Error::NotJson`] for a file whose first bytes are those of another format.
     pub fn new(reader: R, path: impl AsRef<Path>) -> Result<Self, Error> {
         let path = Arc::from(path.as_ref());
-        let mut rows =
-            Self { reader, path, layout: Layout::Lines, line: 1, column: 1, state: State::Start, peeked: None };
+        let mut rows = Self {
+            reader,
+            path,
+            layout: Layout::Lines,
+            line: 1,
+            column: 1,
+            state: State::Start,
+            peeked: None,
+            left: usize::MAX,
+        };
         let head = rows.reader.fill_buf().map_err(Error::reading(&rows.path))?;
         if let Some(error) = foreign::by_magic(head, &rows.path) {
             return Err(error);
@@ -106,6 +122,25 @@ impl<R: BufRead> Rows<R> {
             self.peeked = self.next().transpose()?;
         }
         Ok(self.peeked.as_ref())
+    }
+
+    /// Gives only these of the rows from here on. What is before them is passed over; of lines, nothing but their ends is looked at.
+    pub(crate) fn keep(&mut self, rows: Range<usize>) -> Result<(), Error> {
+        for _ in 0..rows.start {
+            let is_line = self.layout == Layout::Lines && self.state == State::Between && self.peeked.is_none();
+            let was_there = if is_line { self.pass_over_line()? } else { self.next().transpose()?.is_some() };
+            if !was_there {
+                break;
+            }
+        }
+        self.left = rows.len();
+        Ok(())
+    }
+
+    /// `false` at the end.
+    fn pass_over_line(&mut self) -> Result<bool, Error> {
+        self.skip_space()?;
+        Ok(self.append_line(&mut Vec::new())? > 0)
     }
 
     fn place(&self) -> Place {
@@ -255,9 +290,10 @@ impl<R: BufRead> Iterator for Rows<R> {
         if let Some(row) = self.peeked.take() {
             return Some(Ok(row));
         }
-        if self.state == State::Done {
+        if self.state == State::Done || self.left == 0 {
             return None;
         }
+        self.left -= 1;
         let row = match self.layout {
             Layout::Array => self.next_element(),
             Layout::Lines => self.next_line(),

@@ -28,7 +28,11 @@ use std::process::ExitCode;
 use anyhow::Result;
 use clap::{CommandFactory, Parser, Subcommand};
 use clap_complete::Shell;
+use judge_data::{DatasetFormat, DatasetOptions};
 
+use self::shards::command::{Commands, Reading};
+use crate::args::files::InputArgs;
+use crate::inspector::{self, ProbeArgs};
 use crate::terminal::console;
 
 /// Turn a local language model into a measuring instrument for text.
@@ -126,7 +130,7 @@ impl Command {
             Self::Select(cli) => select::run(cli),
             Self::Emotion(cli) => emotion::run(cli),
             Self::Knowledge(cli) => knowledge::run(cli),
-            Self::Shards(cli) => shards::run(cli),
+            Self::Shards(cli) => shards::run(cli, &OfProgram),
             Self::Stream(cli) => stream::run(cli),
             Self::Merge(cli) => merge::run(cli),
             Self::Speed(cli) => speed::run(cli),
@@ -148,6 +152,56 @@ impl Command {
                 console::say(String::from_utf8(text)?.trim_end())
             }
         }
+    }
+}
+
+/// The commands that make rows of rows, for shards of them.
+struct OfProgram;
+
+impl OfProgram {
+    fn command(words: &[String]) -> Result<Command> {
+        Ok(Judge::try_parse_from(std::iter::once("judge".to_owned()).chain(words.iter().cloned()))?.command)
+    }
+}
+
+impl Commands for OfProgram {
+    fn run(&self, words: &[String]) -> Result<()> {
+        Self::command(words)?.run()
+    }
+
+    fn reading(&self, words: &[String]) -> Result<Option<Reading>> {
+        use DatasetFormat::{Answers, Emotion, Graded, Pairs, Prompts};
+        let of = |input: &InputArgs, format: Option<DatasetFormat>| {
+            let columns = input.columns.clone().unwrap_or_default();
+            let options = DatasetOptions { format, columns, ..DatasetOptions::default() };
+            Reading { options, has_ids: true, extension: ".jsonl" }
+        };
+        let probes = |probes: &ProbeArgs| -> Result<Reading> {
+            let columns = probes.input.columns.clone().unwrap_or_default();
+            let options = inspector::options(&columns, usize::MAX)?;
+            Ok(Reading { options, has_ids: false, extension: ".jsonl" })
+        };
+        Ok(Some(match Self::command(words)? {
+            Command::Score(cli) => of(&cli.input, cli.format),
+            Command::Compare(cli) => of(&cli.input, cli.is_of_pairs().then_some(Pairs)),
+            Command::Rank(cli) => of(&cli.input, Some(Answers)),
+            Command::Reward(cli) => of(&cli.input, None),
+            Command::Label(cli) => of(&cli.input, Some(Graded)),
+            Command::Logits(cli) => of(&cli.input, Some(Prompts)),
+            Command::States(cli) => Reading { extension: ".safetensors", ..of(&cli.input, Some(Prompts)) },
+            Command::Emotion(cli) => of(&cli.input, Some(Emotion)),
+            Command::Knowledge(cli) => {
+                let input = InputArgs { columns: Some(cli.columns()?), ..cli.input.clone() };
+                of(&input, Some(Prompts))
+            }
+            Command::Select(cli) => {
+                let options = select::options(&cli.input);
+                Reading { options, has_ids: true, extension: ".jsonl" }
+            }
+            Command::Probe(probe::Probe::Evaluate(cli)) | Command::InspectorEvaluate(cli) => probes(&cli.probes)?,
+            Command::Probe(probe::Probe::Filter(cli)) | Command::InspectorFilter(cli) => probes(&cli.probes)?,
+            _ => return Ok(None),
+        }))
     }
 }
 

@@ -151,6 +151,7 @@ fn settings(args: &ProbeArgs, judged: &[PromptedProbe]) -> Settings {
     if let Some(columns) = &args.input.columns {
         settings.insert("columns".to_owned(), columns.to_string().into());
     }
+    args.input.note_part(&mut settings);
     settings
 }
 
@@ -195,7 +196,16 @@ fn pairs(
     columns: &Columns,
     limit: usize,
 ) -> Result<impl Iterator<Item = Result<Pair, Error>> + use<>, Error> {
-    // Nothing else is read of a row, so nothing else can be wrong with it.
+    let options = options(columns, limit)?;
+    let rows = Rows::open(input)?.zip(Dataset::open(input, &options)?).enumerate();
+    Ok(rows.map(|(row, (fields, record))| Ok(Pair { row, fields: fields?.into_extra(&[]), record: record? })))
+}
+
+/// How they are read. Nothing else is read of a row, so nothing else can be wrong with it.
+///
+/// # Errors
+/// None: of fields that nobody chose, none is chosen twice.
+pub fn options(columns: &Columns, limit: usize) -> Result<DatasetOptions, Error> {
     let mut columns = columns.clone();
     for field in [Field::Id, Field::Rubric, Field::Reference, Field::Human] {
         if !columns.is_chosen(field) {
@@ -203,9 +213,7 @@ fn pairs(
         }
     }
     let format = Some(DatasetFormat::Graded);
-    let options = DatasetOptions { format, max_rows: Some(limit), columns, ids: Ids::RowNumber };
-    let rows = Rows::open(input)?.zip(Dataset::open(input, &options)?).enumerate();
-    Ok(rows.map(|(row, (fields, record))| Ok(Pair { row, fields: fields?.into_extra(&[]), record: record? })))
+    Ok(DatasetOptions { format, max_rows: Some(limit), columns, ids: Ids::RowNumber })
 }
 
 /// The rows of a judged file by merit.

@@ -167,7 +167,7 @@ impl LagerFile<'_> {
             unread.note(item.record.id(), why.or_else(|| template.fill(&item).err().map(|error| error.to_string())));
             rows += 1;
         }
-        if let Some((id, why)) = unread.all() {
+        if let Some((id, why)) = unread.all().filter(|_| input.part().is_none()) {
             bail!("{}, item {id}: {why}\n{}", input.path().display(), self.lager.template_hint(format));
         }
         unread.tell();

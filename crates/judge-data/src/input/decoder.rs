@@ -15,6 +15,9 @@ pub(super) enum Decoder<R> {
     Plain(R),
     Gzip(MultiGzDecoder<R>),
     Zstd(Box<ZstdFrames<R>>),
+    /// Parquet, which is no stream of bytes that another reader gives.
+    #[cfg(feature = "parquet")]
+    Table(Box<super::table::Lines>),
 }
 
 impl<R: BufRead> Decoder<R> {
@@ -41,6 +44,8 @@ impl<R: BufRead> Read for Decoder<R> {
             Self::Plain(reader) => reader.read(buffer),
             Self::Gzip(reader) => reader.read(buffer).map_err(|source| corrupt("gzip", source)),
             Self::Zstd(reader) => reader.read(buffer),
+            #[cfg(feature = "parquet")]
+            Self::Table(lines) => lines.read(buffer),
         }
     }
 }

@@ -52,7 +52,7 @@ impl Document for PartRecord {
 }
 
 /// The name of a part, e.g. `part-00012-of-04096.parquet`, without its extension.
-fn stem(shard: usize, shards: usize) -> String {
+pub(super) fn stem(shard: usize, shards: usize) -> String {
     format!("part-{shard:05}-of-{shards:05}")
 }
 

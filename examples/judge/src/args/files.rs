@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result};
 use clap::Args;
 use judge_data::{
-    Columns, Dataset, DatasetFormat, DatasetOptions, Input, Locking, Program, RunPlan, Settings, WriteOptions,
+    Columns, Dataset, DatasetFormat, DatasetOptions, Input, Locking, PART, Part, Program, RunPlan, Settings,
+    WriteOptions,
 };
 
 use crate::args::model_args::ModelArgs;
@@ -14,12 +15,16 @@ use crate::terminal::console::{VERSION_NUMBER, usage};
 /// Which rows are read.
 #[derive(Args, Clone, Debug)]
 pub struct InputArgs {
-    /// Rows: JSON lines or a JSON array, plain, gzip or zstd; `-` is standard input
+    /// Rows: JSON lines or a JSON array, plain, gzip or zstd, or Parquet; `-` is standard input
     #[arg(long, alias = "data", value_name = "FILE")]
     pub input: PathBuf,
     /// Which columns hold which fields, e.g. instruction=prompt,response=completion,human=grade; `id=` numbers the rows
     #[arg(long, value_name = "FIELD=COLUMN,…")]
     pub columns: Option<Columns>,
+    /// Read only these rows, counted from 0 and without TO; what `judge shards` gives each of its parts. Rows without an id keep the number that they have in the file, whose first row is
+    /// number N
+    #[arg(long, value_name = "FROM..TO[@N]", hide = true, conflicts_with = "limit")]
+    pub part: Option<Part>,
 }
 
 impl InputArgs {
@@ -28,7 +33,12 @@ impl InputArgs {
     /// # Errors
     /// If it cannot be opened.
     pub fn open(&self) -> Result<Input> {
-        Ok(Input::open(&self.input)?)
+        Ok(Input::open(&self.input)?.with_part(self.part.clone()))
+    }
+
+    /// Adds to the settings of a run which rows it reads, if not all.
+    pub fn note_part(&self, settings: &mut Settings) {
+        settings.extend(self.part.iter().map(|part| (PART.to_owned(), part.to_string().into())));
     }
 
     /// The records of an input that these options name.
@@ -82,12 +92,13 @@ impl WriteArgs {
 
     /// The plan of a run that writes `rows` rows to `output`, without inputs. `settings` are what decides about a row besides the columns.
     #[must_use]
-    pub fn plan(self, output: &Path, name: &str, rows: usize, columns: &InputArgs, settings: Settings) -> RunPlan {
+    pub fn plan(self, output: &Path, name: &str, rows: usize, columns_of: &InputArgs, settings: Settings) -> RunPlan {
         let mut plan = RunPlan::new(output, rows, program(name));
         plan.settings = settings;
-        if let Some(columns) = &columns.columns {
+        if let Some(columns) = &columns_of.columns {
             plan.settings.insert("columns".to_owned(), columns.to_string().into());
         }
+        columns_of.note_part(&mut plan.settings);
         plan.options = self.options();
         plan
     }
@@ -146,12 +157,28 @@ pub fn beside(output: &Path, what: &str) -> PathBuf {
 /// # Errors
 /// If one of them names no file.
 pub fn parquet_files(names: &[String]) -> Result<Vec<PathBuf>> {
+    files(names, "Parquet file", &["parquet"])
+}
+
+/// Files of rows, as [`parquet_files`]; in folders those that are called JSON lines, compressed or not, or Parquet.
+///
+/// # Errors
+/// If one of them names no file.
+pub fn input_files(names: &[String]) -> Result<Vec<PathBuf>> {
+    files(
+        names,
+        "file of rows",
+        &["jsonl", "json", "ndjson", "jsonl.gz", "json.gz", "jsonl.zst", "json.zst", "parquet"],
+    )
+}
+
+fn files(names: &[String], what: &str, endings: &[&str]) -> Result<Vec<PathBuf>> {
     let mut files = Vec::new();
     for name in names {
         let before = files.len();
         let path = Path::new(name);
         if path.is_dir() {
-            walk(path, &mut files)?;
+            walk(path, endings, &mut files)?;
         } else if path.exists() {
             files.push(path.to_path_buf());
         } else {
@@ -165,13 +192,13 @@ pub fn parquet_files(names: &[String]) -> Result<Vec<PathBuf>> {
                     continue;
                 }
                 match path.is_dir() {
-                    true => walk(&path, &mut files)?,
+                    true => walk(&path, endings, &mut files)?,
                     false => files.push(path),
                 }
             }
         }
         if files.len() == before {
-            return Err(usage(format!("{name:?} names no Parquet file")));
+            return Err(usage(format!("{name:?} names no {what}")));
         }
     }
     files.sort();
@@ -179,7 +206,7 @@ pub fn parquet_files(names: &[String]) -> Result<Vec<PathBuf>> {
     Ok(files)
 }
 
-fn walk(folder: &Path, files: &mut Vec<PathBuf>) -> Result<()> {
+fn walk(folder: &Path, endings: &[&str], files: &mut Vec<PathBuf>) -> Result<()> {
     for entry in std::fs::read_dir(folder).with_context(|| format!("cannot list {}", folder.display()))? {
         let path = entry?.path();
         let name = path.file_name().unwrap_or_default().to_string_lossy();
@@ -187,8 +214,8 @@ fn walk(folder: &Path, files: &mut Vec<PathBuf>) -> Result<()> {
             continue;
         }
         if path.is_dir() {
-            walk(&path, files)?;
-        } else if path.extension().is_some_and(|extension| extension == "parquet") {
+            walk(&path, endings, files)?;
+        } else if endings.iter().any(|ending| name.strip_suffix(ending).is_some_and(|stem| stem.ends_with('.'))) {
             files.push(path);
         }
     }

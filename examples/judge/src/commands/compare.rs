@@ -34,7 +34,7 @@ use crate::unread::Unread;
 #[derive(Args)]
 pub(crate) struct Cli {
     #[command(flatten)]
-    input: InputArgs,
+    pub(crate) input: InputArgs,
     #[command(flatten)]
     output: OutputArgs,
     /// What is judged [default: pair if rows have response_a and response_b, else single]
@@ -125,13 +125,19 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
 }
 
 impl Cli {
+    /// Whether the rows are said to be pairs.
+    pub(crate) fn is_of_pairs(&self) -> bool {
+        self.task == Some(Task::Pair)
+    }
+
     /// Reads the whole input before any model work: how many rows there are, and which family suits them.
     fn check_rows(&self, input: &Input, format: DatasetFormat) -> Result<(usize, &'static str)> {
         let pairs = format == DatasetFormat::Pairs;
         let known: &[&str] = if pairs { &PairRow::KNOWN } else { &SingleRow::KNOWN };
         // Rows that cannot be read say nothing about the others.
         let (mut rows, mut read, mut references, mut turns, mut unread) = (0, 0, 0, 0, Unread::default());
-        for record in self.input.records(input, Some(format), self.model.limit)? {
+        // Which family suits is told from the whole file, of whichever part the rows are.
+        for record in self.input.records(&input.whole(), Some(format), self.model.limit)? {
             let record = record?;
             unread.see(&record);
             read += usize::from(record.unread().is_none());
@@ -143,7 +149,7 @@ impl Cli {
         }
         unread.tell();
         Ok((
-            rows,
+            input.part().map_or(rows, |part| part.rows_of(rows)),
             match (pairs, read > 0 && references == read, read > 0 && turns == read) {
                 (true, true, _) => "pair-reference",
                 (true, false, _) => "pair",

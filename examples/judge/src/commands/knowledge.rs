@@ -28,7 +28,7 @@ use crate::terminal::console::{check_scored, say};
 #[derive(Args)]
 pub(crate) struct Cli {
     #[command(flatten)]
-    input: InputArgs,
+    pub(crate) input: InputArgs,
     #[command(flatten)]
     output: OutputArgs,
     /// Where the statistics go
@@ -57,6 +57,16 @@ const PROMPT: &str = "Here is a question. Do not answer it. Judge only whether y
      Question: {prompt}\n\n\
      {low} means that you certainly could not answer it, {high} that you certainly could. Reply with one line of the form\nscore: <number>";
 
+impl Cli {
+    /// Which columns the questions are in. `answerable` is carried along as it is: it is no grade on the scale.
+    pub(crate) fn columns(&self) -> Result<Columns> {
+        match &self.input.columns {
+            Some(columns) => Ok(columns.clone()),
+            None => "prompt=question,human=".parse().context("the columns of questions"),
+        }
+    }
+}
+
 pub(crate) fn run(cli: &Cli) -> Result<()> {
     cli.lager.check()?;
     let rule = Rule::choose(cli.threshold_rule, cli.valid.is_some())?;
@@ -64,12 +74,8 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
     let outputs = Outputs::new(inputs).rows([&cli.output.output]).reports("self_knowledge", &cli.json);
     outputs.overwrite(cli.output.write.overwrite).check()?;
     let valid = cli.valid.as_ref().map(|path| Judged::read(path)).transpose()?;
-    // `answerable` is carried along as it is: it is no grade on the scale.
-    let columns: Columns = match &cli.input.columns {
-        Some(columns) => columns.clone(),
-        None => "prompt=question,human=".parse().context("the columns of questions")?,
-    };
-    let input = InputArgs { input: cli.input.input.clone(), columns: Some(columns) };
+    let columns = cli.columns()?;
+    let input = InputArgs { columns: Some(columns), ..cli.input.clone() };
     let (low, high) = (1, cli.lager.points.unwrap_or(5));
     let prompt = PROMPT.replace("{low}", &low.to_string()).replace("{high}", &high.to_string());
     let probe = match &cli.probe {

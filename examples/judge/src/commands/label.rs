@@ -37,7 +37,7 @@ use crate::unread::Unread;
 #[derive(Args)]
 pub(crate) struct Cli {
     #[command(flatten)]
-    input: InputArgs,
+    pub(crate) input: InputArgs,
     #[command(flatten)]
     output: OutputArgs,
     /// A report for machines: requests, tokens, cost, labels by aspect

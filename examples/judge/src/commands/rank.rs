@@ -108,7 +108,8 @@ impl Cli {
     fn check_rows(&self, input: &Input) -> Result<(usize, &'static str)> {
         // Rows that cannot be read say nothing about the others.
         let (mut rows, mut read, mut references, mut unread) = (0, 0, 0, Unread::default());
-        for record in self.input.records(input, Some(DatasetFormat::Answers), self.model.limit)? {
+        // Told from the whole file, of whichever part the rows are.
+        for record in self.input.records(&input.whole(), Some(DatasetFormat::Answers), self.model.limit)? {
             let record = record?;
             unread.see(&record);
             read += usize::from(record.unread().is_none());
@@ -117,7 +118,10 @@ impl Cli {
             rows += 1;
         }
         unread.tell();
-        Ok((rows, if read > 0 && references == read { "pair-reference" } else { "pair" }))
+        Ok((
+            input.part().map_or(rows, |part| part.rows_of(rows)),
+            if read > 0 && references == read { "pair-reference" } else { "pair" },
+        ))
     }
 
     fn rank_all(

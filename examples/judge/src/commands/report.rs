@@ -33,7 +33,7 @@ use crate::terminal::console::{progress, say};
 /// What needs human scores is left out where there are none.
 #[derive(Args)]
 pub(crate) struct Cli {
-    /// JSON lines of scores (`judge score`, `judge compare`, `judge calibrate`, `judge shards check --export`, or your own with `score` and `human`), or a folder of result rows
+    /// JSON lines of scores (`judge score`, `judge compare`, `judge calibrate`, `judge shards export`, or your own with `score` and `human`), or a folder of result rows
     #[arg(long, value_name = "FILE|DIR")]
     input: PathBuf,
     /// Where the page goes

@@ -27,7 +27,7 @@ use crate::unread::Unread;
 #[derive(Args)]
 pub(crate) struct Cli {
     #[command(flatten)]
-    input: InputArgs,
+    pub(crate) input: InputArgs,
     #[command(flatten)]
     output: OutputArgs,
     /// Which other fields are carried to the output: all, none, or names with commas between

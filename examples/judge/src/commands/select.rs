@@ -50,7 +50,7 @@ const LISTED: usize = 100;
 #[command(group(ArgGroup::new("which").args(["top", "threshold"])))]
 pub(crate) struct Cli {
     #[command(flatten)]
-    input: InputArgs,
+    pub(crate) input: InputArgs,
     #[command(flatten)]
     output: OutputArgs,
     /// Where the chosen rows go, in the form of --format
@@ -150,6 +150,16 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
         graders::probes(&passes, &probe, &probes)?;
         files.probe = Some(probe);
     }
+    if let Some(part) = &cli.input.part {
+        if cli.diversity.is_some() {
+            graders::states(&passes, &states)?;
+        }
+        // The best are chosen from all rows.
+        return say(format_args!(
+            "rows {part} graded -> {}",
+            files.paths().map(|path| path.display().to_string()).collect::<Vec<_>>().join(", ")
+        ));
+    }
     let names = rubrics.names().len();
     let numbers = Numbers { passes: &passes, files, aspects: names, missing: cli.missing, seed: cli.seed.seed };
     let values = numbers.by(criterion)?;
@@ -198,6 +208,11 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
     report.print()?;
     say(format_args!("-> {}", output.display()))?;
     check_scored(rows - report.without, report.missing.into_values().flatten())
+}
+
+/// How the rows are read.
+pub(crate) fn options(input: &InputArgs) -> judge_data::DatasetOptions {
+    example::options(input, None)
 }
 
 impl Cli {

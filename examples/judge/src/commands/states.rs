@@ -25,7 +25,7 @@ use crate::terminal::console::{check_scored, say, tell};
 #[derive(Args)]
 pub(crate) struct Cli {
     #[command(flatten)]
-    input: InputArgs,
+    pub(crate) input: InputArgs,
     /// Where the states go. Interrupted, the same command resumes
     #[arg(long, value_name = "FILE.safetensors")]
     output: PathBuf,
@@ -56,6 +56,7 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
     plan.settings.insert("layers".to_owned(), json!(cli.layers.to_string()));
     plan.settings.insert("pooling".to_owned(), json!(pooling));
     plan.settings.insert("rows_per_shard".to_owned(), json!(cli.rows_per_shard));
+    cli.input.note_part(&mut plan.settings);
     plan.options = cli.write.options();
     match plan.finished() {
         Ok(Some(_)) => return say(format_args!("{} is complete: {rows} rows; nothing to do", cli.output.display())),

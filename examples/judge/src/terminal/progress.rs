@@ -1,5 +1,6 @@
 //! How far a run is: one line that is redrawn in a terminal, and now and then a line of its own in a log.
 
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::sync::{Mutex, PoisonError};
 use std::thread;
@@ -126,7 +127,10 @@ impl Progress {
     }
 
     fn line(&self, state: &State, elapsed: Duration) -> String {
-        let line = line(self.what, state.done, self.total, state.tokens, elapsed);
+        let mut line = line(self.what, state.done, self.total, state.tokens, elapsed);
+        if let Some(left) = Whole::left(state.done, self.total, elapsed) {
+            line += &format!("; all shards: {left} left");
+        }
         if state.note.is_empty() { line } else { format!("{line}; {}", state.note) }
     }
 }
@@ -164,7 +168,62 @@ fn shown(total: usize, quiet: bool) -> Shown {
     }
 }
 
-/// When a log gets a line: 30 seconds after the last one, if 5 % of the run were done in them; after ten minutes in any case. So a run
+/// Rows of all shards that this process has still to do, and of the one it is at; 0 where there are no shards.
+static ROWS: [AtomicUsize; 2] = [AtomicUsize::new(0), AtomicUsize::new(0)];
+
+/// While it lives, progress is that of a part of a larger whole, and tells how long the whole will take too.
+#[derive(Debug)]
+pub(crate) struct Whole(());
+
+impl Whole {
+    /// Of so many rows in all.
+    pub(crate) fn of(rows: usize) -> Self {
+        ROWS[0].store(rows, Ordering::Relaxed);
+        Self(())
+    }
+
+    /// The next part has so many rows.
+    pub(crate) fn begin(&self, rows: usize) {
+        ROWS[1].store(rows, Ordering::Relaxed);
+    }
+
+    /// The part is done.
+    pub(crate) fn done(&self) {
+        ROWS[0].fetch_sub(ROWS[1].swap(0, Ordering::Relaxed), Ordering::Relaxed);
+    }
+
+    /// How long the whole will take, if it is more than the part of `total` steps of which `done` took so long.
+    fn left(done: usize, total: usize, elapsed: Duration) -> Option<humantime::FormattedDuration> {
+        whole_left(ROWS[0].load(Ordering::Relaxed), ROWS[1].load(Ordering::Relaxed), done, total, elapsed)
+    }
+}
+
+impl Drop for Whole {
+    fn drop(&mut self) {
+        ROWS.iter().for_each(|rows| rows.store(0, Ordering::Relaxed));
+    }
+}
+
+fn whole_left(
+    rows: usize,
+    of_part: usize,
+    done: usize,
+    total: usize,
+    elapsed: Duration,
+) -> Option<humantime::FormattedDuration> {
+    if of_part == 0 || rows <= of_part || done == 0 {
+        return None;
+    }
+    // A row may be several steps.
+    let steps = total as f64 * rows as f64 / of_part as f64;
+    Some(in_seconds(elapsed.as_secs_f64() / done as f64 * (steps - done as f64)))
+}
+
+fn in_seconds(seconds: f64) -> humantime::FormattedDuration {
+    humantime::format_duration(Duration::from_secs(seconds.round() as u64))
+}
+
+/// When a log gets a line: after five seconds, as soon as a step is done, if a minute or more is left; then 30 seconds after the last one, if 5 % of the run were done in them; after ten minutes in any case. So a run
 /// of half a minute gets none, a night of steady work some twenty to sixty, and a run that hangs is told from one that is slow.
 #[derive(Debug, Default)]
 struct LogSchedule {
@@ -177,7 +236,10 @@ impl LogSchedule {
     fn is_due(&mut self, done: usize, total: usize, elapsed: Duration) -> bool {
         let silent = elapsed.saturating_sub(self.at);
         let far = (done - self.done) * 20 >= total && silent >= Duration::from_secs(30);
-        let due = done < total && (far || silent >= Duration::from_secs(600));
+        // Whoever started a night of work wants to know it before the night.
+        let left = elapsed.as_secs_f64() / done.max(1) as f64 * total.saturating_sub(done) as f64;
+        let early = self.at.is_zero() && done > 0 && elapsed >= Duration::from_secs(5) && left >= 60.0;
+        let due = done < total && (early || far || silent >= Duration::from_secs(600));
         if due {
             *self = Self { at: elapsed, done };
         }
@@ -259,7 +321,26 @@ mod tests {
         for done in 1..=36_000 {
             lines += usize::from(slow.is_due(done, 36_000, Duration::from_secs(done as u64)));
         }
-        assert_eq!(lines, 59);
+        assert_eq!(lines, 60, "one of them after five seconds");
+    }
+
+    #[test]
+    fn a_log_says_early_how_long_a_long_run_takes_and_a_short_one_needs_no_line() {
+        let due = |done, total, seconds| LogSchedule::default().is_due(done, total, Duration::from_secs(seconds));
+        assert!(due(1, 1_000_000, 5), "before it has cost an hour");
+        assert!(!due(1, 1_000_000, 4) && !due(0, 1_000_000, 20), "nothing is known yet");
+        assert!(!due(100, 1_000, 6), "54 seconds are left");
+    }
+
+    #[test]
+    fn a_shard_says_how_long_all_take() {
+        let left = |rows, of_part, done, total| {
+            whole_left(rows, of_part, done, total, Duration::from_secs(10)).map(|left| left.to_string())
+        };
+        assert_eq!(left(1_000, 100, 10, 100), Some("16m 30s".to_owned()));
+        assert_eq!(left(1_000, 100, 50, 500), Some("16m 30s".to_owned()), "five labels of each row");
+        assert_eq!(left(100, 100, 10, 100), None, "it is the last");
+        assert_eq!(left(0, 0, 10, 100), None);
     }
 
     #[test]

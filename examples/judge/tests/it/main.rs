@@ -36,3 +36,4 @@ mod score_stream;
 mod self_knowledge;
 #[path = "../../../../crates/judge-models/tests/server/mod.rs"]
 mod server;
+mod shards;

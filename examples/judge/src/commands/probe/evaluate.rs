@@ -29,7 +29,7 @@ pub(crate) struct Cli {
     #[arg(long, alias = "top-percent", value_name = "SHARE")]
     top_share: Option<f64>,
     #[command(flatten)]
-    probes: ProbeArgs,
+    pub(crate) probes: ProbeArgs,
 }
 
 pub(crate) fn run(cli: &Cli) -> Result<()> {
@@ -55,6 +55,10 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
         kept.check()?;
     }
     let evaluation = evaluate(&cli.probes, PROGRAM, &judged, layout)?;
+    if let Some(part) = &cli.probes.input.part {
+        // The best are chosen from all rows.
+        return say(format_args!("rows {part} judged -> {}", judged.display()));
+    }
     if evaluation.was_complete {
         say(format_args!("{} is complete", judged.display()))?;
     }

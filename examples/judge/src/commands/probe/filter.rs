@@ -37,7 +37,7 @@ pub(crate) struct Cli {
     #[arg(long, alias = "report", value_name = "FILE.json")]
     json: Option<PathBuf>,
     #[command(flatten)]
-    probes: ProbeArgs,
+    pub(crate) probes: ProbeArgs,
 }
 
 pub(crate) fn run(cli: &Cli) -> Result<()> {
@@ -63,6 +63,10 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
     };
     of_kept.check()?;
     let evaluation = evaluate(&cli.probes, PROGRAM, &judged, Layout::Lines)?;
+    if let Some(part) = &cli.probes.input.part {
+        // The best are chosen from all rows.
+        return say(format_args!("rows {part} judged -> {}", judged.display()));
+    }
     let ranking = Ranking::read(&judged)?;
     let (kept, tied) = match (cli.top_share, cli.min_total) {
         (Some(share), _) => ranking.best(share),

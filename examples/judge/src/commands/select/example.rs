@@ -58,16 +58,7 @@ pub fn examples(
     columns: &InputArgs,
     limit: Option<usize>,
 ) -> Result<impl Iterator<Item = Result<Example, Error>> + use<>> {
-    // Instruction data seldom have ids.
-    let columns = columns.columns.clone().unwrap_or_default();
-    let is_named = [Field::Instruction, Field::Response].iter().all(|&field| columns.is_chosen(field));
-    let options = DatasetOptions {
-        format: is_named.then_some(DatasetFormat::Graded),
-        max_rows: limit,
-        columns,
-        ids: Ids::RowNumber,
-    };
-    let rows = Dataset::open(input, &options)?;
+    let rows = Dataset::open(input, &options(columns, limit))?;
     let format = rows.format();
     anyhow::ensure!(
         matches!(format, DatasetFormat::Graded | DatasetFormat::Prompts),
@@ -75,6 +66,14 @@ pub fn examples(
         input.path().display()
     );
     Ok(rows.enumerate().map(|(row, record)| Example::new(row, record?)))
+}
+
+/// How the rows are read. Instruction data seldom have ids.
+pub fn options(columns: &InputArgs, limit: Option<usize>) -> DatasetOptions {
+    let columns = columns.columns.clone().unwrap_or_default();
+    let is_named = [Field::Instruction, Field::Response].iter().all(|&field| columns.is_chosen(field));
+    let format = is_named.then_some(DatasetFormat::Graded);
+    DatasetOptions { format, max_rows: limit, columns, ids: Ids::RowNumber }
 }
 
 impl Example {
@@ -242,7 +241,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("rows.jsonl");
         std::fs::write(&path, rows.iter().map(|row| format!("{row}\n")).collect::<String>()).unwrap();
-        let columns = InputArgs { input: path.clone(), columns: None };
+        let columns = InputArgs { input: path.clone(), columns: None, part: None };
         let found = examples(&Input::open(&path).unwrap(), &columns, None).unwrap();
         found.collect::<Result<_, _>>().unwrap()
     }

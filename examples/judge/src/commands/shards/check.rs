@@ -6,11 +6,12 @@ use anyhow::{Context, Result, bail};
 use clap::Args;
 use judge_core::{ModelInfo, lager::TableOrigin};
 use judge_data::{
-    Check, Completeness, Export, InputFile, ItemSpec, MadeBy, ORIGIN, Output, OutputFile, Outputs, Resolved, RunPlan,
-    RunRecord, Settings, ShardPlan, load, record_path, save,
+    Check, CommandPlan, Completeness, Export, InputFile, ItemSpec, MadeBy, ORIGIN, Output, OutputFile, Outputs,
+    Resolved, RunPlan, RunRecord, Settings, ShardPlan, load, record_path, save,
 };
 use serde_json::Value;
 
+use super::command;
 use crate::args::files::{OverwriteArgs, parquet_files, program};
 use crate::report::write_json;
 use crate::terminal::console::{progress, say, tell, usage};
@@ -19,46 +20,57 @@ use crate::terminal::console::{progress, say, tell, usage};
 pub(crate) struct CheckArgs {
     /// The plan whose parts are checked
     #[arg(long, value_name = "PLAN.json", required_unless_present = "input", conflicts_with_all = ["input", "run"])]
-    plan: Option<PathBuf>,
+    pub(super) plan: Option<PathBuf>,
     /// What an engine scored: Parquet files, their folder, or a pattern
     #[arg(long, num_args = 1.., value_name = "GLOB", requires = "run")]
-    input: Vec<String>,
+    pub(super) input: Vec<String>,
     /// The folder of the parts; with --input the files that the engine wrote, their folder, or a pattern
     #[arg(long, required = true, num_args = 1.., value_name = "DIR|GLOB")]
-    output: Vec<String>,
+    pub(super) output: Vec<String>,
     /// The record of the run, which `judge stream --run` wrote
     #[arg(long, value_name = "RUN.json")]
-    run: Option<PathBuf>,
+    pub(super) run: Option<PathBuf>,
     /// Rows that are there more than once are no fault if they are equal: an engine that tries again may write both
     #[arg(long)]
-    allow_repeats: bool,
+    pub(super) allow_repeats: bool,
     /// This many rows whose worker died are no fault
     #[arg(long, default_value_t = 0, value_name = "ROWS")]
-    allow_lost: u64,
+    pub(super) allow_lost: u64,
     /// All rows must come from one device and instruction set: on the CPU, bits are promised for each
     #[arg(long)]
-    one_device: bool,
+    pub(super) one_device: bool,
     /// Write what was found here
     #[arg(long, value_name = "FILE.json")]
-    json: Option<PathBuf>,
-    /// If it is complete, write a score file here, for `judge fit`, `judge agree` and `judge report`: JSON lines in the order of the input, with the fields of the template
-    #[arg(long, value_name = "FILE.jsonl")]
-    export: Option<PathBuf>,
-    /// The input's column of human scores, for --export [default: human, scores or score, if one of them holds numbers]
-    #[arg(long, value_name = "COLUMN", requires = "export")]
-    human: Option<String>,
+    pub(super) json: Option<PathBuf>,
+    /// The former spelling of `judge shards export`
+    #[arg(long, value_name = "FILE.jsonl", hide = true)]
+    pub(super) export: Option<PathBuf>,
+    /// Of an export, where the rows of a command's plan go
+    #[arg(skip)]
+    pub(super) rows: Option<PathBuf>,
+    /// Of an export, the input's column of human scores
+    #[arg(long, value_name = "COLUMN", requires = "export", hide = true)]
+    pub(super) human: Option<String>,
     /// No progress on stderr
     #[arg(long)]
-    quiet: bool,
+    pub(super) quiet: bool,
     #[command(flatten)]
-    write: OverwriteArgs,
+    pub(super) write: OverwriteArgs,
 }
 
 pub(crate) fn check(args: &CheckArgs) -> Result<()> {
     match (&args.plan, &args.run) {
         (Some(path), _) => {
+            let [folder] = &args.output[..] else {
+                return Err(usage("with --plan, the parts are in one folder"));
+            };
+            if let Some(plan) = command::planned(path)? {
+                return args.command(path, &plan, folder.as_ref());
+            }
+            if args.rows.is_some() {
+                return Err(usage("--rows is for the plan of a command; a score file has the texts in it"));
+            }
             let plan: ShardPlan = load(path)?;
-            let [folder] = &args.output[..] else { return Err(usage("with --plan, --output is one folder")) };
             let files: Vec<PathBuf> = plan.files.iter().map(|file| file.path.clone()).collect();
             let output = Output::Parts { plan: &plan, folder: folder.as_ref() };
             let model = plan.resolved.get("model").map(|model| serde_json::from_value(model.clone())).transpose()?;
@@ -76,6 +88,25 @@ pub(crate) fn check(args: &CheckArgs) -> Result<()> {
             Scored { record: path, output, files: &input, model, resolved: &record.resolved }.check(args)
         }
         (None, None) => Err(usage("give --plan, or --input and --run")),
+    }
+}
+
+impl CheckArgs {
+    /// Checks the parts of a command, and joins them if that is wanted.
+    fn command(&self, path: &Path, plan: &CommandPlan, folder: &Path) -> Result<()> {
+        if self.human.is_some() || self.allow_repeats || self.allow_lost > 0 {
+            return Err(usage(
+                "--human, --allow-repeats and --allow-lost are for scores in Parquet, not for the parts of a command",
+            ));
+        }
+        let outputs = Outputs::new(plan.files.iter().map(|file| file.path.as_path()).chain([path]));
+        let outputs = outputs.reports("score_files", &self.json).rows(self.export.iter().chain(&self.rows));
+        outputs.overwrite(self.write.overwrite).check()?;
+        command::check(plan, folder, self.one_device, self.json.as_ref(), self.quiet)?;
+        match &self.export {
+            Some(output) => command::export(plan, folder, output, self.rows.as_ref(), self.write, self.quiet),
+            None => Ok(()),
+        }
     }
 }
 

@@ -7,13 +7,14 @@ use anyhow::Result;
 use clap::Args;
 use judge_data::{Outputs, ShardPlan, save_new};
 
+use super::command::{self, Commands};
 use crate::args::files::{OverwriteArgs, parquet_files};
 use crate::args::scoring::ScoringArgs;
 use crate::terminal::console::{progress, say, usage};
 
 #[derive(Args)]
 pub(crate) struct PlanArgs {
-    /// Parquet files, their folder, or a pattern such as 'data/train-*.parquet' (repeatable)
+    /// Files, their folder, or a pattern such as 'data/train-*.parquet' (repeatable)
     #[arg(long, required = true, num_args = 1.., value_name = "GLOB")]
     input: Vec<String>,
     /// Where the plan goes
@@ -26,9 +27,24 @@ pub(crate) struct PlanArgs {
     write: OverwriteArgs,
     #[command(flatten)]
     pub(crate) scoring: ScoringArgs,
+    /// The command that makes rows of the rows of each shard, and its options, without input and output; any that reads rows, as JSON lines or Parquet. Without one, Parquet files are scored as by
+    /// `judge stream`
+    #[arg(last = true, value_name = "COMMAND OPTIONS")]
+    command: Vec<String>,
 }
 
-pub(crate) fn plan(args: &PlanArgs) -> Result<()> {
+/// The options of a plan itself, beside which those of a command stand behind `--`.
+const OF_PLAN: [&str; 5] = ["--input", "--output", "--rows-per-shard", "--overwrite", "--quiet"];
+
+pub(crate) fn plan(args: &PlanArgs, commands: &dyn Commands) -> Result<()> {
+    if !args.command.is_empty() {
+        let mut own = std::env::args().take_while(|word| word != "--").filter(|word| word.starts_with("--"));
+        if let Some(word) = own.find(|word| !OF_PLAN.contains(&word.split('=').next().unwrap_or_default())) {
+            return Err(usage(format!("{word}: it says how rows are scored; put the options of a command behind it")));
+        }
+        let flags = [args.scoring.model.quiet, args.write.overwrite];
+        return command::plan(commands, &args.command, &args.input, &args.output, args.rows_per_shard, flags);
+    }
     args.scoring.check()?;
     let files = parquet_files(&args.input)?;
     let inputs = files.iter().chain(args.scoring.lager.inputs());

@@ -9,6 +9,7 @@ use clap::Args;
 use judge_data::{Difference, PartRecord, PartWriter, ResultTally, ShardPlan, load};
 use judge_models::{Device, Kernel};
 
+use super::command::{self, Commands};
 use super::options_of_plan;
 use crate::args::scoring::{Scoring, now};
 use crate::terminal::console::{say, tell, usage};
@@ -25,7 +26,7 @@ pub(crate) struct RunArgs {
     plan: PathBuf,
     /// Folder of the parts; made if it is not there
     #[arg(long, value_name = "DIR")]
-    output: PathBuf,
+    pub(super) output: PathBuf,
     /// Score the shards whose number is i modulo n, i from 0
     #[arg(long, value_name = "i/n", required_unless_present = "of")]
     shard: Option<Share>,
@@ -52,14 +53,14 @@ pub(crate) struct RunArgs {
     max_batch_tokens: Option<usize>,
     /// No progress on stderr
     #[arg(long, help_heading = "Run")]
-    quiet: bool,
+    pub(super) quiet: bool,
 }
 
 /// `i/n`.
 #[derive(Clone, Copy)]
-struct Share {
-    index: usize,
-    of: usize,
+pub(super) struct Share {
+    pub(super) index: usize,
+    pub(super) of: usize,
 }
 
 impl Share {
@@ -83,7 +84,7 @@ impl FromStr for Share {
 }
 
 impl RunArgs {
-    fn share(&self) -> Result<Share> {
+    pub(super) fn share(&self) -> Result<Share> {
         if let Some(share) = self.shard {
             return Ok(share);
         }
@@ -96,6 +97,20 @@ impl RunArgs {
         };
         let index = index.parse().map_err(|_| usage(format!("{name} is {index:?}, expected a number")))?;
         Share::new(index, of).map_err(|problem| usage(format!("{name}: {problem}")))
+    }
+
+    /// The options that say where and how the model of a command runs on this machine.
+    pub(super) fn options(&self) -> [(&'static str, Option<String>); 5] {
+        let devices =
+            self.devices.as_ref().map(|all| all.iter().map(ToString::to_string).collect::<Vec<_>>().join(","));
+        let cache = self.packed_cache.as_ref().map(|path| path.to_string_lossy().into_owned());
+        [
+            ("--model", self.model.clone()),
+            ("--device", devices),
+            ("--kernel", self.kernel.map(|kernel| kernel.to_string())),
+            ("--packed-cache", cache),
+            ("--max-batch-tokens", self.max_batch_tokens.map(|tokens| tokens.to_string())),
+        ]
     }
 
     /// The model and the judge of a plan, on this machine.
@@ -125,7 +140,15 @@ impl RunArgs {
     }
 }
 
-pub(crate) fn run(args: &RunArgs) -> Result<()> {
+pub(crate) fn run(args: &RunArgs, commands: &dyn Commands) -> Result<()> {
+    if let Some(plan) = command::planned(&args.plan)? {
+        if args.require_device.is_some() {
+            return Err(usage(
+                "--require-device is for scores in Parquet; `judge shards check --one-device` tells of parts of several devices",
+            ));
+        }
+        return command::run(commands, &plan, args);
+    }
     let share = args.share()?;
     let plan: ShardPlan = load(&args.plan)?;
     std::fs::create_dir_all(&args.output)

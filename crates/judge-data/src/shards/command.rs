@@ -1,0 +1,315 @@
+//! Files of rows, cut into parts that one command of a program turns into results: the plan, and the record of a part that is done.
+
+use std::fs;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+
+use super::buckets::Buckets;
+use super::part::stem;
+use crate::{
+    Dataset, DatasetOptions, Difference, Document, Error, Input, InputFile, PART, Part, RowHasher, RunRecord, load,
+    record_path, run_id, save,
+};
+
+/// What a part's run records are called behind the names of the files that they tell of.
+const RECORD: &str = ".run.json";
+
+/// Files of rows in parts that one command turns into rows of results, each part in a file of its own with its run record.
+///
+/// Nothing is copied: the command reads a [`Part`] of a file. A part never crosses from one file to the next. Rows without an id are numbered through all files, so that
+/// ids are unique; a file is otherwise read as if it were the only one.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct CommandPlan {
+    /// The command and its options, without input and output.
+    pub command: Vec<String>,
+    /// What the names of its outputs end with, e.g. `.jsonl`.
+    pub extension: String,
+    /// Whether its rows have the ids of the input.
+    pub has_ids: bool,
+    /// The files, in order, with their rows.
+    pub files: Vec<InputFile>,
+    /// Rows of a part; the last of each file may have fewer.
+    pub rows_per_shard: usize,
+}
+
+impl Document for CommandPlan {
+    const FORMAT: &'static str = "judge-command-plan";
+    const VERSION: u64 = 1;
+}
+
+impl CommandPlan {
+    /// Plans the parts of files: reads each as the command will, once. `see` is told of every row.
+    ///
+    /// Ids are compared by 16 bytes of their hash, in temporary files; those of one file also in memory, as by the [`Dataset`].
+    ///
+    /// # Errors
+    /// Whatever is wrong with a row, as of a [`Dataset`] with these options; [`Error::RepeatedRow`] for an id that is in two files; [`Error::NoRows`]; [`Error::Io`].
+    pub fn make(
+        command: Vec<String>,
+        extension: &str,
+        has_ids: bool,
+        files: &[PathBuf],
+        options: &DatasetOptions,
+        rows_per_shard: usize,
+        mut see: impl FnMut(usize),
+    ) -> Result<Self, Error> {
+        let (extension, rows_per_shard) = (extension.to_owned(), rows_per_shard.max(1));
+        let mut plan = Self { command, extension, has_ids, files: Vec::new(), rows_per_shard };
+        let mut seen = Buckets::<24>::new();
+        let mut row = 0;
+        for path in files {
+            let (input, first) = (Input::open(path)?, row);
+            let part = Part { rows: 0..usize::MAX, first_number: first };
+            for record in Dataset::open(input.clone().with_part(Some(part)), options)? {
+                seen.push(&place_of(record?.id(), row))?;
+                row += 1;
+                see(1);
+            }
+            plan.files.push(input.identity()?.with_rows(row - first));
+        }
+        if row == 0 {
+            return Err(Error::NoRows { path: files.first().cloned().unwrap_or_default() });
+        }
+        match repeated(seen, 1)?.first() {
+            Some(&[first, second]) => Err(Error::RepeatedRow {
+                id: plan.id_of_input(first, options)?,
+                first: plan.place(first),
+                second: plan.place(second),
+            }),
+            None => Ok(plan),
+        }
+    }
+
+    /// What a row of the input is called.
+    fn id_of_input(&self, row: usize, options: &DatasetOptions) -> Result<String, Error> {
+        let Some((file, local)) = self.locate(row) else { return Ok(String::new()) };
+        let part = Part { rows: local..local + 1, first_number: row - local };
+        let record = Dataset::open(Input::open(&file.path)?.with_part(Some(part)), options)?.next().transpose()?;
+        Ok(record.map(|record| record.id().to_string()).unwrap_or_default())
+    }
+
+    /// Number of rows.
+    pub fn rows(&self) -> usize {
+        self.files.iter().map(rows).sum()
+    }
+
+    /// Number of parts.
+    pub fn shards(&self) -> usize {
+        self.files.iter().map(|file| rows(file).div_ceil(self.rows_per_shard)).sum()
+    }
+
+    /// What a part reads: a file, and which rows of it. `None` if there is no such part.
+    pub fn shard(&self, mut shard: usize) -> Option<(&InputFile, Part)> {
+        let mut first_number = 0;
+        for file in &self.files {
+            let (rows, shards) = (rows(file), rows(file).div_ceil(self.rows_per_shard));
+            if shard < shards {
+                let start = shard * self.rows_per_shard;
+                return Some((file, Part { rows: start..(start + self.rows_per_shard).min(rows), first_number }));
+            }
+            (shard, first_number) = (shard - shards, first_number + rows);
+        }
+        None
+    }
+
+    /// The rows of a part, counted through all files.
+    pub fn rows_of(&self, shard: usize) -> Range<usize> {
+        self.shard(shard)
+            .map_or(0..0, |(_, Part { rows, first_number })| first_number + rows.start..first_number + rows.end)
+    }
+
+    /// What tells this plan from another: a hash of what it says, but of the files' names.
+    #[must_use]
+    pub fn id(&self) -> String {
+        let Self { command, extension, has_ids, files, rows_per_shard } = self;
+        let files: Vec<_> = files.iter().map(|file| json!({"blake3": file.blake3, "rows": file.rows})).collect();
+        let content = json!({
+            "command": command, "extension": extension, "has_ids": has_ids, "files": files, "rows_per_shard": rows_per_shard,
+        });
+        run_id(&[("plan".to_owned(), content)].into())
+    }
+
+    /// Where a row lies, counted through all files: its file, and its number there.
+    pub fn place(&self, row: usize) -> String {
+        match self.locate(row) {
+            Some((file, row)) => format!("{} row {row}", file.path.display()),
+            None => format!("row {row} behind the last file"),
+        }
+    }
+
+    fn locate(&self, mut row: usize) -> Option<(&InputFile, usize)> {
+        for file in &self.files {
+            match row.checked_sub(rows(file)) {
+                None => return Some((file, row)),
+                Some(rest) => row = rest,
+            }
+        }
+        None
+    }
+
+    /// Where the output of a part lies: `part-00012-of-04096.jsonl`.
+    pub fn output(&self, folder: &Path, shard: usize) -> PathBuf {
+        folder.join(stem(shard, self.shards()) + &self.extension)
+    }
+}
+
+fn rows(file: &InputFile) -> usize {
+    file.rows.unwrap_or_default()
+}
+
+/// A row's id and place, to be sorted.
+pub(super) fn place_of(id: &judge_core::ItemId, row: usize) -> [u8; 24] {
+    let mut record = [0; 24];
+    record[..16].copy_from_slice(&RowHasher::new("id").id("id", id).finish().short());
+    record[16..].copy_from_slice(&(row as u64).to_be_bytes());
+    record
+}
+
+/// The places of rows with an id that was there before, at most so many, each behind that of the first.
+pub(super) fn repeated(ids: Buckets<24>, most: usize) -> Result<Vec<[usize; 2]>, Error> {
+    let row = |record: &[u8; 24]| u64::from_be_bytes(std::array::from_fn(|at| record[16 + at])) as usize;
+    let mut found = Vec::new();
+    for records in ids.sorted() {
+        for same in records?.chunk_by(|a, b| a[..16] == b[..16]) {
+            found.extend(same[1..].iter().map(|again| [row(&same[0]), row(again)]).take(most - found.len()));
+        }
+        if found.len() == most {
+            break;
+        }
+    }
+    Ok(found)
+}
+
+/// That a part is done, and which files it consists of: written last, as `part-00012-of-04096.json`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct CommandPart {
+    /// The plan that it is a part of ([`CommandPlan::id`]).
+    pub plan: String,
+    /// Its number, from 0.
+    pub shard: usize,
+    /// The files, each with its run record beside it: what their names have behind `part-00012-of-04096`, in order.
+    pub outputs: Vec<String>,
+}
+
+impl Document for CommandPart {
+    const FORMAT: &'static str = "judge-command-part";
+    const VERSION: u64 = 1;
+}
+
+impl CommandPart {
+    /// Where the record of a part lies.
+    pub fn path(folder: &Path, plan: &CommandPlan, shard: usize) -> PathBuf {
+        folder.join(stem(shard, plan.shards()) + ".json")
+    }
+
+    /// The record of a part that is done; `None` if it is not, be it that a file of it is gone or has another size.
+    ///
+    /// # Errors
+    /// [`Error::OtherPlan`] for a record of another plan, or of another part; as [`load`] for a file of another kind; [`Error::Io`].
+    pub fn find(folder: &Path, plan: &CommandPlan, shard: usize) -> Result<Option<Self>, Error> {
+        let path = Self::path(folder, plan, shard);
+        if !path.try_exists().map_err(Error::io("read", &path))? {
+            return Ok(None);
+        }
+        let part: Self = load(&path)?;
+        let id = plan.id();
+        if (&part.plan, part.shard) != (&id, shard) {
+            let found = format!("plan {}, shard {}", part.plan, part.shard);
+            return Err(Error::OtherPlan { path, expected: format!("plan {id}, shard {shard}"), found });
+        }
+        for output in part.files(folder, plan) {
+            if !record_path(&output).exists() {
+                return Ok(None);
+            }
+            for file in load::<RunRecord>(record_path(&output))?.outputs {
+                let beside = folder.join(file.path.file_name().unwrap_or_default());
+                if fs::metadata(&beside).ok().map(|now| now.len()) != Some(file.bytes) {
+                    return Ok(None);
+                }
+            }
+        }
+        Ok(Some(part))
+    }
+
+    /// Its files.
+    pub fn files(&self, folder: &Path, plan: &CommandPlan) -> Vec<PathBuf> {
+        let stem = stem(self.shard, plan.shards());
+        self.outputs.iter().map(|behind| folder.join(format!("{stem}{behind}"))).collect()
+    }
+
+    /// Notes that a part is done, after the command has finished its files. They are found by their run records, which must be of the part's rows, and of the
+    /// same run as those of a part that is done before.
+    ///
+    /// # Errors
+    /// [`Error::NoPart`] if there are none; [`Error::FileChanged`] if other rows were read than those of the plan; [`Error::OtherRun`] for files that were made otherwise than those of
+    /// another part; [`Error::Io`].
+    pub fn finish(folder: &Path, plan: &CommandPlan, shard: usize) -> Result<Self, Error> {
+        let begin = stem(shard, plan.shards()) + ".";
+        let mut outputs = Vec::new();
+        for entry in fs::read_dir(folder).map_err(Error::io("list", folder))? {
+            let name = entry.map_err(Error::io("list", folder))?.file_name();
+            let output =
+                name.to_str().filter(|name| name.starts_with(&begin)).and_then(|name| name.strip_suffix(RECORD));
+            outputs.extend(output.map(|output| output[begin.len() - 1..].to_owned()));
+        }
+        outputs.sort();
+        let part = Self { plan: plan.id(), shard, outputs };
+        let files = part.files(folder, plan);
+        if files.is_empty() {
+            return Err(Error::NoPart { path: plan.output(folder, shard) });
+        }
+        for output in files {
+            let record: RunRecord = load(record_path(&output))?;
+            if let Some(changed) = other_rows(plan, shard, &record) {
+                return Err(Error::FileChanged { path: changed });
+            }
+        }
+        for other in (0..plan.shards()).filter(|&other| other != shard) {
+            if let Ok(Some(other)) = Self::find(folder, plan, other) {
+                for (output, other) in part.files(folder, plan).iter().zip(other.files(folder, plan)) {
+                    let (record, other) = (load(record_path(output))?, load(record_path(&other))?);
+                    let differences = made_otherwise(&other, &record, false);
+                    if !differences.is_empty() {
+                        return Err(Error::OtherRun { path: output.clone(), differences });
+                    }
+                }
+                break;
+            }
+        }
+        save(Self::path(folder, plan, shard), &part)?;
+        Ok(part)
+    }
+}
+
+/// The file of which a run has read other rows than those of a part.
+pub(super) fn other_rows(plan: &CommandPlan, shard: usize, record: &RunRecord) -> Option<PathBuf> {
+    let (file, part) = plan.shard(shard)?;
+    let is_same = record.inputs.first().is_some_and(|input| input.blake3 == file.blake3)
+        && record.settings.get(PART).is_some_and(|found| *found == part.to_string());
+    (!is_same).then(|| file.path.clone())
+}
+
+/// In what two parts were made otherwise, apart from which rows they are of; `by_device`: also on what they ran.
+pub(super) fn made_otherwise(before: &RunRecord, now: &RunRecord, by_device: bool) -> Vec<Difference> {
+    let of = |record: &RunRecord| {
+        let RunRecord { program, model, template, judges, seed, settings, resolved, inputs, .. } = record;
+        let mut settings = settings.clone();
+        settings.remove(PART);
+        let model = model.as_ref().map(|model| {
+            json!({
+                "fingerprint": model.fingerprint, "dtype": model.dtype, "device": by_device.then_some(&model.device), "notes": model.notes,
+            })
+        });
+        // What else was read than the rows.
+        let others: Vec<_> = inputs.iter().skip(1).map(|input| &input.blake3).collect();
+        json!({
+            "program": {"name": program.name, "version": program.version}, "model": model, "template": template, "judges": judges,
+            "seed": seed, "settings": settings, "resolved": resolved, "other inputs": others,
+        })
+    };
+    let fields = |value: serde_json::Value| value.as_object().cloned().unwrap_or_default().into_iter().collect();
+    Difference::between(&fields(of(before)), &fields(of(now)))
+}

@@ -1,0 +1,393 @@
+//! The parts of a command's plan: whether all are there, and the files that one run over all rows would have written.
+
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::io::{self, BufReader, Write};
+use std::path::{Path, PathBuf};
+
+use judge_core::Reason;
+use serde::{Deserialize, Serialize};
+
+use super::buckets::Buckets;
+use super::command::{CommandPart, CommandPlan, made_otherwise, other_rows, place_of, repeated};
+use crate::body::body;
+use crate::ids::id_of;
+use crate::paths::{target, with_suffix};
+use crate::{
+    AtomicFile, Counts, Error, InputFile, OutputFile, PART, Rows, RunRecord, Sharding, StatesFile, StatesSpec,
+    StatesWriter, WriteOptions, ids_path, load, record_path, save,
+};
+
+/// How many problems of one kind are named.
+const NAMED: usize = 10;
+const STATES: &str = ".safetensors";
+
+/// What a check of a command's parts found.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct CommandResults {
+    /// Whether every row has its results, all of one run.
+    pub complete: bool,
+    /// Rows of the plan.
+    pub planned: usize,
+    /// Rows of results, of the first file of each part.
+    pub rows: usize,
+    /// Those with a score.
+    pub scored: usize,
+    /// Those without, by reason.
+    pub unscored: BTreeMap<Reason, usize>,
+    /// Rows of results by what they were computed on, where a model took part.
+    pub devices: BTreeMap<String, usize>,
+    /// The files of which each part has one: what their names have behind `part-00012-of-04096`.
+    pub outputs: Vec<String>,
+    /// BLAKE3 of the results in the order of the input, in lower-case hexadecimal: that of the joined file, of the first of them.
+    pub results: String,
+    /// Everything that keeps it from being complete, with names.
+    pub problems: Vec<String>,
+}
+
+impl CommandPlan {
+    /// Checks that every part is there and whole, that all were made alike of the planned rows, and that no id occurs in two of them. `see` is told of rows of results as they are read.
+    ///
+    /// What is wrong is no error but among the [problems](CommandResults::problems). `one_device` makes a problem of parts that were computed on different devices.
+    ///
+    /// # Errors
+    /// [`Error::Io`]; as [`Rows`] for results that cannot be read.
+    pub fn check(&self, folder: &Path, one_device: bool, mut see: impl FnMut(usize)) -> Result<CommandResults, Error> {
+        let mut found = CommandResults { planned: self.rows(), ..CommandResults::default() };
+        for file in &self.files {
+            if InputFile::of(&file.path)?.blake3 != file.blake3 {
+                found.problems.push(format!("{} has changed since it was planned", file.path.display()));
+            }
+        }
+        let (mut first, mut ids, mut none): (Option<First>, _, _) = (None, Buckets::<24>::new(), 0);
+        let mut all = blake3::Hasher::new();
+        for shard in 0..self.shards() {
+            let part = match CommandPart::find(folder, self, shard) {
+                Err(error @ Error::Io { .. }) => return Err(error),
+                Err(error) => {
+                    found.problems.push(format!("shard {shard}: {error}"));
+                    continue;
+                }
+                Ok(Some(part)) => part,
+                Ok(None) => {
+                    none += 1;
+                    if none <= NAMED {
+                        let part = self.output(folder, shard);
+                        found
+                            .problems
+                            .push(format!("shard {shard}: no finished part {}; run the shard again", part.display()));
+                    }
+                    continue;
+                }
+            };
+            let mut records = Vec::new();
+            for output in part.files(folder, self) {
+                let record: RunRecord = load(record_path(&output))?;
+                self.check_file(shard, &output, &record, &mut found)?;
+                records.push(record);
+            }
+            let (Some(record), Some(output)) = (records.first(), part.files(folder, self).into_iter().next()) else {
+                continue;
+            };
+            found.rows += record.counts.rows();
+            found.scored += record.counts.scored;
+            for (&reason, rows) in &record.counts.unscored {
+                *found.unscored.entry(reason).or_default() += rows;
+            }
+            if let Some(model) = &record.model {
+                *found.devices.entry(model.device.clone()).or_default() += record.counts.rows();
+            }
+            all.update_reader(open(&output)?).map_err(Error::io("read", &output))?;
+            let copies = self.see_ids(shard, &output, record, &mut ids, &mut found.problems, &mut see)?;
+            match &first {
+                None => first = Some(First { shard, outputs: part.outputs, records, copies }),
+                Some(first) => first.compare(self, shard, &part, &records, copies, one_device, &mut found.problems),
+            }
+        }
+        if none > NAMED {
+            found.problems.push(format!("{none} of {} shards have no finished part", self.shards()));
+        }
+        for [one, other] in repeated(ids, NAMED)? {
+            let id = self.id_of_result(folder, one, &first)?;
+            found.problems.push(format!("the id {id} occurs twice: {}, and {}", self.place(one), self.place(other)));
+        }
+        self.check_names(folder, &mut found.problems)?;
+        found.outputs = first.map(|first| first.outputs).unwrap_or_default();
+        found.results = all.finalize().to_hex().to_string();
+        found.complete = found.problems.is_empty();
+        Ok(found)
+    }
+
+    /// Compares a file of a part with its record.
+    fn check_file(
+        &self,
+        shard: usize,
+        output: &Path,
+        record: &RunRecord,
+        found: &mut CommandResults,
+    ) -> Result<(), Error> {
+        for file in &record.outputs {
+            let beside = output.with_file_name(file.path.file_name().unwrap_or_default());
+            let now = InputFile::of(&beside)?;
+            if now.bytes != file.bytes || file.blake3.as_ref().is_some_and(|before| *before != now.blake3) {
+                let name = beside.display();
+                found.problems.push(format!(
+                    "shard {shard}: {name} is not the file that its record describes; run the shard again"
+                ));
+            }
+        }
+        if let Some(input) = other_rows(self, shard, record) {
+            let (name, input) = (output.display(), input.display());
+            found
+                .problems
+                .push(format!("shard {shard}: {name} was made of other rows than the planned ones of {input}"));
+        }
+        Ok(())
+    }
+
+    /// Takes note of the ids of a part, and says how many results each row has.
+    fn see_ids(
+        &self,
+        shard: usize,
+        output: &Path,
+        record: &RunRecord,
+        ids: &mut Buckets<24>,
+        problems: &mut Vec<String>,
+        see: &mut impl FnMut(usize),
+    ) -> Result<usize, Error> {
+        let planned = self.rows_of(shard);
+        let lines = if self.extension == STATES { ids_path(output) } else { output.to_path_buf() };
+        let copies = (record.counts.rows() / planned.len().max(1)).max(1);
+        let mut rows = 0;
+        for row in Rows::open(&lines)? {
+            let row = row?;
+            if self.has_ids && rows % copies == 0 {
+                ids.push(&place_of(&id_of(&row)?, planned.start + rows / copies))?;
+            }
+            rows += 1;
+            see(1);
+        }
+        if rows != planned.len() * copies {
+            let (name, expected) = (lines.display(), planned.len() * copies);
+            problems.push(format!("shard {shard}: expected {expected} rows in {name}, found {rows}"));
+        }
+        Ok(copies)
+    }
+
+    /// What a row is called, counted through all files, by its result.
+    fn id_of_result(&self, folder: &Path, row: usize, first: &Option<First>) -> Result<String, Error> {
+        let Some(shard) = (0..self.shards()).find(|&shard| self.rows_of(shard).contains(&row)) else {
+            return Ok(String::new());
+        };
+        let place = (row - self.rows_of(shard).start) * first.as_ref().map_or(1, |first| first.copies);
+        let files = CommandPart::find(folder, self, shard)?.map(|part| part.files(folder, self)).unwrap_or_default();
+        let Some(output) = files.first() else { return Ok(String::new()) };
+        let lines = if self.extension == STATES { ids_path(output) } else { output.clone() };
+        match Rows::open(&lines)?.nth(place).transpose()? {
+            Some(row) => Ok(id_of(&row)?.to_string()),
+            None => Ok(String::new()),
+        }
+    }
+
+    /// Names records in the folder that are of no part of this plan: whoever reads the folder as a data set would read their files too.
+    fn check_names(&self, folder: &Path, problems: &mut Vec<String>) -> Result<(), Error> {
+        let planned: Vec<PathBuf> = (0..self.shards()).map(|shard| CommandPart::path(folder, self, shard)).collect();
+        let mut others = Vec::new();
+        for entry in fs::read_dir(folder).map_err(Error::io("list", folder))? {
+            let path = entry.map_err(Error::io("list", folder))?.path();
+            let name = path.file_name().unwrap_or_default().to_string_lossy();
+            if name.starts_with("part-")
+                && name.ends_with(".json")
+                && !name.ends_with(".run.json")
+                && !planned.contains(&path)
+            {
+                others.push(path);
+            }
+        }
+        others.sort();
+        problems.extend(others.iter().map(|path| format!("{} is of no part of this plan", path.display())));
+        Ok(())
+    }
+
+    /// Joins the parts: writes to `output`, and beside it what else the parts have, the rows of all parts in the order of the input, each file with the run record of one run over the whole
+    /// input. Let a [check](Self::check) find them complete first.
+    ///
+    /// That run's command recognises them, given the input: the plan's only file, or `input`, which the [rows of several](Self::write_rows) were written to. Without either the record names the
+    /// files, and no command takes them for its own.
+    ///
+    /// # Errors
+    /// [`Error::NoPart`] for a part that is not there; [`Error::OutputExists`] for another file in the place of one, unless `write` says otherwise; [`Error::Io`].
+    pub fn join(
+        &self,
+        folder: &Path,
+        output: &Path,
+        input: Option<&InputFile>,
+        command: &[String],
+        write: WriteOptions,
+    ) -> Result<Vec<OutputFile>, Error> {
+        let mut parts = Vec::new();
+        for shard in 0..self.shards() {
+            let part = CommandPart::find(folder, self, shard)?;
+            let part = part.ok_or_else(|| Error::NoPart { path: self.output(folder, shard) })?;
+            parts.push(part.files(folder, self).into_iter().zip(part.outputs).collect::<Vec<_>>());
+        }
+        let inputs = match input {
+            Some(input) => vec![input.clone()],
+            None => self.files.clone(),
+        };
+        let behind: Vec<String> = parts.first().into_iter().flatten().map(|(_, behind)| behind.clone()).collect();
+        let mut written = Vec::new();
+        for (index, behind) in behind.iter().enumerate() {
+            let files: Vec<&Path> = parts.iter().filter_map(|part| Some(part.get(index)?.0.as_path())).collect();
+            // `.jsonl` is the output itself, `.jsonl.aspects.jsonl` stands beside it.
+            let beside = behind.strip_prefix(&self.extension).unwrap_or(behind);
+            let path = if beside.is_empty() { output.to_path_buf() } else { with_suffix(&target(output)?, beside) };
+            let mut records =
+                files.iter().map(|file| load(record_path(file))).collect::<Result<Vec<RunRecord>, _>>()?;
+            let mut record = joined(&records, &inputs);
+            record.command = command.to_vec();
+            record.outputs = if behind.ends_with(STATES) {
+                join_states(&path, &files, &records, &record, write)?
+            } else {
+                vec![join_lines(&path, &files, record.counts.rows(), write)?]
+            };
+            records.clear();
+            save(record_path(&path), &record)?;
+            written.extend(record.outputs.into_iter().take(1));
+        }
+        Ok(written)
+    }
+
+    /// Writes the rows of all files, in order, as JSON lines: what a command reads to go on from the joined results. `see` is told of every row.
+    ///
+    /// # Errors
+    /// Whatever is wrong with a row; as [`AtomicFile::create`]; [`Error::OutputExists`] for another file there; [`Error::Io`].
+    pub fn write_rows(&self, path: &Path, overwrite: bool, mut see: impl FnMut(usize)) -> Result<InputFile, Error> {
+        let mut file = AtomicFile::create(path)?;
+        for input in &self.files {
+            for row in Rows::open(&input.path)? {
+                let mut line = body(&row?.into_extra(&[]))?;
+                line.push(b'\n');
+                file.write_all(&line).map_err(Error::io("write", path))?;
+                see(1);
+            }
+        }
+        file.commit_new(overwrite)?;
+        Ok(InputFile::of(path)?.with_rows(self.rows()))
+    }
+}
+
+/// The first part that is there, which the others must be like.
+struct First {
+    shard: usize,
+    outputs: Vec<String>,
+    records: Vec<RunRecord>,
+    copies: usize,
+}
+
+impl First {
+    #[expect(clippy::too_many_arguments, reason = "both parts, and what is compared")]
+    fn compare(
+        &self,
+        plan: &CommandPlan,
+        shard: usize,
+        part: &CommandPart,
+        records: &[RunRecord],
+        copies: usize,
+        one_device: bool,
+        problems: &mut Vec<String>,
+    ) {
+        let of = self.shard;
+        if self.outputs != part.outputs {
+            problems.push(format!("shard {shard} has the files {:?}, shard {of} {:?}", part.outputs, self.outputs));
+        }
+        if self.copies != copies {
+            problems.push(format!("shard {shard} has {copies} results of each row, shard {of} {}", self.copies));
+        }
+        for (before, now) in self.records.iter().zip(records) {
+            let differences: Vec<String> =
+                made_otherwise(before, now, one_device).iter().map(ToString::to_string).collect();
+            if !differences.is_empty() {
+                let rows = plan.rows_of(shard).len();
+                problems.push(format!(
+                    "shard {shard}, {rows} rows, was made otherwise than shard {of}: {}",
+                    differences.join("; ")
+                ));
+            }
+        }
+    }
+}
+
+/// The record of one run over all rows, of those of its parts.
+fn joined(records: &[RunRecord], inputs: &[InputFile]) -> RunRecord {
+    let Some(first) = records.first() else { return RunRecord::default() };
+    let mut record = first.clone();
+    record.settings.remove(PART);
+    record.inputs = inputs.iter().chain(first.inputs.iter().skip(1)).cloned().collect();
+    record.counts = Counts::default();
+    records.iter().for_each(|part| record.counts.merge(&part.counts));
+    record.resumes = records.iter().map(|part| part.resumes).sum();
+    // RFC 3339 in UTC is in the order of time.
+    record.started = records.iter().filter_map(|part| part.started.clone()).min();
+    record.finished = records.iter().filter_map(|part| part.finished.clone()).max();
+    if let Some(model) = &mut record.model {
+        let mut devices: Vec<&str> =
+            records.iter().filter_map(|part| Some(part.model.as_ref()?.device.as_str())).collect();
+        devices.sort_unstable();
+        devices.dedup();
+        model.device = devices.join(", ");
+    }
+    record
+}
+
+fn open(path: &Path) -> Result<File, Error> {
+    File::open(path).map_err(Error::io("open", path))
+}
+
+fn join_lines(path: &Path, files: &[&Path], rows: usize, write: WriteOptions) -> Result<OutputFile, Error> {
+    let mut file = AtomicFile::create(path)?;
+    for part in files {
+        io::copy(&mut BufReader::new(open(part)?), &mut file).map_err(Error::io("copy", part))?;
+    }
+    file.flush().map_err(Error::io("write", path))?;
+    file.commit_new(write.overwrite)?;
+    let InputFile { bytes, blake3, .. } = InputFile::of(path)?;
+    Ok(OutputFile { path: target(path)?, rows, bytes, blake3: Some(blake3) })
+}
+
+fn join_states(
+    path: &Path,
+    files: &[&Path],
+    parts: &[RunRecord],
+    record: &RunRecord,
+    write: WriteOptions,
+) -> Result<Vec<OutputFile>, Error> {
+    let tables = files.iter().map(|file| StatesFile::open(*file)).collect::<Result<Vec<_>, _>>()?;
+    let Some(first) = tables.first() else { return Ok(Vec::new()) };
+    let mut metadata = first.metadata().clone();
+    metadata.remove(PART);
+    let of_parts = parts.first().and_then(|part| part.inputs.first()).map(|input| &input.blake3);
+    if let ([input, ..], Some(of_parts)) = (&record.inputs[..], of_parts) {
+        // The hash of the input, under whatever name a command keeps it.
+        metadata.values_mut().filter(|value| *value == of_parts).for_each(|value| value.clone_from(&input.blake3));
+    }
+    let rows = tables.iter().map(StatesFile::rows).sum();
+    let (layers, d_model) = (first.layers().to_vec(), first.d_model());
+    let spec = StatesSpec { rows, layers, d_model, metadata, sharding: Sharding::Whole };
+    let mut writer = StatesWriter::open(path, &spec, write)?;
+    let mut row = 0;
+    for table in &tables {
+        for (local, line) in table.ids().enumerate() {
+            let line = line?;
+            let states = table.row(local)?;
+            match (states, &line.unscored) {
+                _ if writer.is_done(row) => {}
+                (Some(states), _) => writer.write(row, &line.id, &states)?,
+                (None, Some(why)) => writer.write_unscored(row, &line.id, why)?,
+                (None, None) => return Err(Error::Incomplete { missing: 1, rows, first: row }),
+            }
+            row += 1;
+        }
+    }
+    Ok(writer.finish()?.outputs)
+}

@@ -1,0 +1,319 @@
+//! Commands run by parts: what they write is what one run over the whole file writes, however it is cut, and a check finds what is wrong with parts.
+
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use arrow_array::{ArrayRef, RecordBatch, StringArray};
+use judge_data::{CommandPart, CommandPlan, RunRecord, load, record_path, save};
+use parquet::arrow::ArrowWriter;
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+use crate::program::{QUICK_PROBES, ran, rows, succeed, write_rows};
+use crate::server::{Reply, Server};
+
+const ROWS: usize = 7;
+
+/// The rows of the tests as texts: the columns, and of each row its values.
+fn texts() -> ([&'static str; 4], Vec<[String; 4]>) {
+    let generated = tiny_judge::planted::generate(tiny_judge::planted::Split::Test, ROWS, 0);
+    let row = |(place, item): (usize, tiny_judge::planted::Item)| {
+        // One row is without what is judged.
+        let response = if place == 4 { String::new() } else { item.response };
+        [format!("row {place}"), item.instruction, response, item.rubric.to_owned()]
+    };
+    (["id", "instruction", "response", "rubric"], generated.into_iter().enumerate().map(row).collect())
+}
+
+/// The same rows as JSON lines and as Parquet.
+fn write_both(folder: &Path) {
+    let (names, texts) = texts();
+    let objects =
+        texts.iter().map(|row| names.iter().zip(row).map(|(name, text)| (name.to_string(), json!(text))).collect());
+    write_rows(folder.join("in.jsonl"), &objects.map(Value::Object).collect::<Vec<_>>());
+    write_parquet(&folder.join("in.parquet"), &names, &texts);
+}
+
+fn write_parquet(path: &Path, names: &[&str], texts: &[[String; 4]]) {
+    let column = |index: usize| -> ArrayRef {
+        Arc::new(texts.iter().map(|row| Some(row[index].as_str())).collect::<StringArray>())
+    };
+    let columns = names.iter().enumerate().map(|(index, name)| (*name, column(index)));
+    let batch = RecordBatch::try_from_iter(columns).expect("a batch");
+    let mut writer = ArrowWriter::try_new(File::create(path).expect("a file"), batch.schema(), None).expect("a writer");
+    writer.write(&batch).expect("written");
+    writer.close().expect("written");
+}
+
+fn words(text: &str) -> Vec<&str> {
+    text.split_whitespace().collect()
+}
+
+/// Runs a command on a whole input, and by parts of so many rows; the files of both whose names end so must be equal, and the command must recognise the joined ones.
+fn same_by_parts(folder: &Path, input: &str, command: &str, per_shard: usize, endings: &[&str]) {
+    let name = format!("{}-{per_shard}", input.replace('.', "-"));
+    let verb: Vec<&str> = command.split_whitespace().take_while(|word| !word.starts_with("--")).collect();
+    let options: Vec<&str> = command.split_whitespace().skip(verb.len()).collect();
+    let verb = verb.join(" ");
+    let stem = format!("{}-{name}", verb.replace(' ', "-"));
+    let (whole, joined) = (format!("{stem}.whole{}", endings[0]), format!("{stem}.joined{}", endings[0]));
+    let run = |output: &str| ran(&verb, folder, &[&options[..], &["--input", input, "--output", output]].concat());
+    let (code, said, stderr) = run(&whole);
+    assert_eq!(code, Some(0), "{said}{stderr}");
+    let (plan, parts) = (format!("{stem}.plan.json"), format!("{stem}.parts"));
+    let cut = per_shard.to_string();
+    let planned = ["plan", "--input", input, "--rows-per-shard", &cut, "--output", &plan, "--quiet", "--"];
+    succeed("shards", folder, &[&planned[..], &words(command)].concat());
+    // Two processes share them, the later half first.
+    for share in ["1/2", "0/2"] {
+        succeed("shards", folder, &["run", "--plan", &plan, "--output", &parts, "--shard", share, "--quiet"]);
+    }
+    let said = succeed("shards", folder, &["run", "--plan", &plan, "--output", &parts, "--shard", "0/1"]);
+    assert!(said.contains("nothing to do"), "{said}");
+    succeed("shards", folder, &["check", "--plan", &plan, "--output", &parts, "--quiet", "--one-device"]);
+    succeed("shards", folder, &["export", "--plan", &plan, "--parts", &parts, "--output", &joined, "--quiet"]);
+    for ending in endings {
+        let files = [&whole, &joined]
+            .map(|name| folder.join(format!("{}{ending}", name.strip_suffix(endings[0]).expect("its ending"))));
+        let [whole, joined] =
+            files.clone().map(|path| fs::read(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display())));
+        assert!(whole == joined, "{command} by {per_shard}: {}", files[1].display());
+        let [whole, joined] =
+            files.map(|path| record_path(&path)).map(|path| load::<RunRecord>(path).expect("a record"));
+        assert_eq!(
+            (&whole.counts, &whole.settings, &whole.inputs),
+            (&joined.counts, &joined.settings, &joined.inputs),
+            "{command}"
+        );
+    }
+}
+
+#[test]
+fn any_cut_gives_the_rows_of_one_run() {
+    let folder = TempDir::new().expect("folder");
+    let folder = folder.path();
+    write_both(folder);
+    let heads = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../crates/judge-models/tests/fixtures/heads/llama");
+    let reward = format!("reward --model {}", heads.display());
+    let server = Server::start(|_, _| Reply::text("{\"reason\": \"so\", \"score\": 3}"));
+    let label = format!("label --base-url {} --api-model m --no-key --aspects fluency,logicality", server.base_url);
+    let logits = "logits --columns prompt=instruction,rubric= --layers 0,2";
+    for (input, per_shard) in [("in.jsonl", 1), ("in.jsonl", 3), ("in.parquet", 5)] {
+        for command in ["score", "compare", reward.as_str(), label.as_str(), logits] {
+            same_by_parts(folder, input, command, per_shard, &[".jsonl"]);
+        }
+    }
+    same_by_parts(folder, "in.parquet", "states --columns prompt=instruction --layers 1", 3, &[".safetensors"]);
+}
+
+#[test]
+fn a_selection_is_graded_by_parts_and_made_of_all() {
+    let folder = TempDir::new().expect("folder");
+    let folder = folder.path();
+    write_both(folder);
+    let command = ["select", "--aspects", "relevance,fluency_and_clarity"];
+    for input in ["in.jsonl", "in.parquet"] {
+        let select = |output: &'static str| {
+            [&command[1..], &["--input", input, "--top", "0.3", "--overwrite", "--output", output]].concat()
+        };
+        succeed("select", folder, &select("whole.jsonl"));
+        let plan = [
+            "plan",
+            "--input",
+            input,
+            "--rows-per-shard",
+            "3",
+            "--output",
+            "plan.json",
+            "--overwrite",
+            "--quiet",
+            "--",
+        ];
+        succeed("shards", folder, &[&plan[..], &command].concat());
+        let parts = format!("parts-{input}");
+        succeed("shards", folder, &["run", "--plan", "plan.json", "--output", &parts, "--shard", "0/1", "--quiet"]);
+        let export =
+            ["export", "--plan", "plan.json", "--parts", &parts, "--output", "joined.jsonl", "--overwrite", "--quiet"];
+        succeed("shards", folder, &export);
+        assert!(!folder.join("joined.jsonl").exists() || input == "in.parquet", "nothing is chosen within a part");
+        let grades = |name: &str| fs::read(folder.join(name)).expect("grades");
+        assert!(grades("whole.jsonl.aspects.jsonl") == grades("joined.jsonl.aspects.jsonl"));
+        // The choice is that of the whole.
+        succeed("select", folder, &select("joined.jsonl"));
+        assert!(grades("whole.jsonl") == grades("joined.jsonl"));
+    }
+}
+
+#[test]
+fn probes_judge_by_parts() {
+    let folder = TempDir::new().expect("folder");
+    let folder = folder.path();
+    write_both(folder);
+    let graded = |(place, item): (usize, tiny_judge::planted::Item)| json!({"id": place, "instruction": item.instruction, "response": item.response, "aspect": "fluency", "score": item.scores[0]});
+    let items = tiny_judge::planted::generate(tiny_judge::planted::Split::Validation, 60, 0);
+    write_rows(folder.join("graded.jsonl"), &items.into_iter().enumerate().map(graded).collect::<Vec<_>>());
+    succeed("probe train", folder, &QUICK_PROBES);
+    let (code, said, stderr) =
+        ran("probe evaluate", folder, &["--probes", "probes", "--input", "in.jsonl", "--output", "try.jsonl"]);
+    assert_eq!(code, Some(0), "{said}{stderr}");
+    for input in ["in.jsonl", "in.parquet"] {
+        same_by_parts(folder, input, "probe evaluate --probes probes", 3, &[".jsonl"]);
+    }
+}
+
+#[test]
+fn rows_without_ids_are_numbered_through_all_files_and_an_id_in_two_is_refused() {
+    let folder = TempDir::new().expect("folder");
+    let folder = folder.path();
+    let row = |place: usize| json!({"prompt": format!("say {place}")});
+    write_rows(folder.join("a.jsonl"), &(0..3).map(row).collect::<Vec<_>>());
+    write_rows(folder.join("b.jsonl"), &(3..5).map(row).collect::<Vec<_>>());
+    let plan = |input: &[&str], more: &[&str]| {
+        let args =
+            [&["plan", "--output", "plan.json", "--overwrite", "--rows-per-shard", "2", "--input"], input, &["--"]]
+                .concat();
+        ran("shards", folder, &[&args[..], &["logits", "--layers", "2"], more].concat())
+    };
+    assert_eq!(plan(&["a.jsonl", "b.jsonl"], &["--columns", "id="]).0, Some(0));
+    succeed("shards", folder, &["run", "--plan", "plan.json", "--output", "parts", "--shard", "0/1", "--quiet"]);
+    let export = [
+        "export",
+        "--plan",
+        "plan.json",
+        "--parts",
+        "parts",
+        "--output",
+        "out.jsonl",
+        "--rows",
+        "all.jsonl",
+        "--quiet",
+    ];
+    succeed("shards", folder, &export);
+    let ids: Vec<_> = rows(folder.join("out.jsonl")).iter().map(|row| row["id"].as_u64()).collect();
+    assert_eq!(ids, (0..5).map(Some).collect::<Vec<_>>());
+    // The command recognises them by the joined rows.
+    let args = ["--layers", "2", "--columns", "id=", "--input", "all.jsonl", "--output", "out.jsonl"];
+    assert!(succeed("logits", folder, &args).contains("is complete"));
+
+    // Without `id=` the command wants ids, which the plan says before any model work.
+    let (code, _, said) = plan(&["a.jsonl", "b.jsonl"], &[]);
+    assert!(code == Some(1) && said.contains("a.jsonl, line 1"), "{said}");
+    let named = |id: usize| json!({"id": id, "prompt": "say"});
+    write_rows(folder.join("a.jsonl"), &[named(1), named(2), named(3)]);
+    write_rows(folder.join("b.jsonl"), &[named(4), named(2)]);
+    let (code, _, said) = plan(&["a.jsonl", "b.jsonl"], &[]);
+    assert!(code == Some(1) && said.contains("the id 2 occurs twice: a.jsonl row 1, and b.jsonl row 1"), "{said}");
+}
+
+#[test]
+fn a_check_names_what_is_wrong_with_parts() {
+    let folder = TempDir::new().expect("folder");
+    let folder = folder.path();
+    write_both(folder);
+    let plan = ["plan", "--input", "in.jsonl", "--rows-per-shard", "3", "--output", "plan.json", "--quiet", "--"];
+    let command = ["logits", "--columns", "prompt=instruction", "--layers", "2"];
+    succeed("shards", folder, &[&plan[..], &command].concat());
+    let run =
+        || ran("shards", folder, &["run", "--plan", "plan.json", "--output", "parts", "--shard", "0/1", "--quiet"]);
+    assert_eq!(run().0, Some(0));
+    let read: CommandPlan = load(folder.join("plan.json")).expect("a plan");
+    let part = |shard| read.output(&folder.join("parts"), shard);
+    let fails = |said: &str| {
+        let (code, _, found) = ran("shards", folder, &["check", "--plan", "plan.json", "--output", "parts", "--quiet"]);
+        assert!(code == Some(1) && found.contains(said), "{said}: {found}");
+    };
+    let edit = |path: PathBuf, edit: &dyn Fn(String) -> String| {
+        fs::write(&path, edit(fs::read_to_string(&path).expect("a part"))).expect("written");
+    };
+
+    // A byte of a result.
+    let text = fs::read_to_string(part(1)).expect("a part");
+    edit(part(1), &|text| text.replacen("row 3", "row 0", 1));
+    fails("shard 1: parts/part-00001-of-00003.jsonl is not the file that its record describes");
+    // As another program would that knows the format: the same id in two parts.
+    let resign = |shard: usize, change: &dyn Fn(&mut RunRecord)| {
+        let mut record: RunRecord = load(record_path(&part(shard))).expect("a record");
+        let now = judge_data::InputFile::of(part(shard)).expect("the part");
+        (record.outputs[0].bytes, record.outputs[0].blake3) = (now.bytes, Some(now.blake3));
+        change(&mut record);
+        save(record_path(&part(shard)), &record).expect("written");
+    };
+    resign(1, &|_| ());
+    fails("the id \"row 0\" occurs twice: in.jsonl row 0, and in.jsonl row 3");
+    fs::write(part(1), &text).expect("written");
+    resign(1, &|record| _ = record.settings.insert("lens".to_owned(), json!("normed")));
+    fails("was made otherwise than shard 0: settings.lens was \"raw\", is \"normed\"");
+    resign(1, &|record| _ = record.settings.insert("lens".to_owned(), json!("raw")));
+    // A part that is gone, and one of another plan.
+    fs::remove_file(CommandPart::path(&folder.join("parts"), &read, 2)).expect("removed");
+    fails("shard 2: no finished part parts/part-00002-of-00003.jsonl");
+    fs::write(folder.join("parts/part-00000-of-00009.json"), "{}").expect("written");
+    fails("part-00000-of-00009.json is of no part of this plan");
+    fs::remove_file(folder.join("parts/part-00000-of-00009.json")).expect("removed");
+    assert_eq!(run().0, Some(0), "the shard is run again");
+    succeed("shards", folder, &["check", "--plan", "plan.json", "--output", "parts", "--quiet"]);
+    // Rows that are others now.
+    edit(folder.join("in.jsonl"), &|text| text.replacen("row 0", "row 9", 1));
+    fails("in.jsonl has changed since it was planned");
+}
+
+/// The lines of `docs/clusters.md` for labels and for selection, as they are printed.
+#[test]
+fn the_lines_of_the_documentation_run() {
+    const PAGE: &str = include_str!("../../../../docs/clusters.md");
+    let section =
+        PAGE.split("## Any other command").nth(1).and_then(|rest| rest.split("\n## ").next()).expect("the section");
+    let blocks: Vec<&str> = section.split("```sh\n").skip(1).filter_map(|rest| rest.split("```").next()).collect();
+    assert_eq!(blocks.len(), 2);
+    let folder = TempDir::new().expect("folder");
+    let folder = folder.path();
+    write_both(folder);
+    fs::rename(folder.join("in.jsonl"), folder.join("rows.jsonl")).expect("renamed");
+    let server = Server::start(|_, _| Reply::text("{\"reason\": \"so\", \"score\": 3}"));
+    for line in blocks.concat().lines() {
+        let line = line.replace("http://127.0.0.1:8000/v1", &server.base_url).replace("25000", "3");
+        let words: Vec<&str> = line.split_whitespace().collect();
+        assert_eq!(words[0], "judge", "{line}");
+        succeed(words[1], folder, &words[2..]);
+    }
+    assert_eq!(rows(folder.join("labels.jsonl")).len(), 2 * ROWS);
+    assert_eq!(rows(folder.join("best.jsonl")).len(), 1);
+}
+
+#[test]
+fn what_has_no_parts_is_refused() {
+    let folder = TempDir::new().expect("folder");
+    let folder = folder.path();
+    write_both(folder);
+    let plan = |before: &[&str], command: &[&str]| {
+        let args = [&["plan", "--input", "in.jsonl", "--output", "plan.json"], before, &["--"], command].concat();
+        let (code, _, said) = ran("shards", folder, &args);
+        assert_eq!(code, Some(2), "{said}");
+        said
+    };
+    assert!(plan(&[], &["agree"]).contains("makes no rows of rows") || !folder.join("plan.json").exists());
+    assert!(plan(&[], &["label", "--json", "x.json"]).contains("--json: it is not for the parts"));
+    assert!(plan(&[], &["score", "--no-such-option"]).contains("--no-such-option"));
+    assert!(plan(&["--points", "7"], &["score"]).contains("put the options of a command behind it"));
+}
+
+#[test]
+fn the_former_spelling_of_export_writes_the_same() {
+    let folder = TempDir::new().expect("folder");
+    let folder = folder.path();
+    write_both(folder);
+    let plan = ["plan", "--input", "in.parquet", "--rows-per-shard", "4", "--output", "plan.json", "--quiet"];
+    succeed("score_files", folder, &plan);
+    succeed("score_files", folder, &["run", "--plan", "plan.json", "--output", "parts", "--shard", "0/1", "--quiet"]);
+    let check = ["check", "--plan", "plan.json", "--output", "parts", "--quiet", "--export", "former.jsonl"];
+    succeed("score_files", folder, &check);
+    succeed(
+        "shards",
+        folder,
+        &["export", "--plan", "plan.json", "--parts", "parts", "--output", "now.jsonl", "--quiet"],
+    );
+    let text = |name: &str| fs::read(folder.join(name)).expect("scores");
+    assert!(text("former.jsonl") == text("now.jsonl"));
+    assert_eq!(rows(folder.join("now.jsonl")).len(), ROWS);
+}

@@ -1,4 +1,4 @@
-//! No circles between modules, counted in the sources of every crate.
+//! No circles between modules, counted in the sources of every crate. A binary of its own, since it needs none of them.
 //!
 //! An *arrow* runs from a module to the module that defines what it uses, whichever re-exports lie between. What counts:
 //!

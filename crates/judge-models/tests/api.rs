@@ -1,4 +1,5 @@
-//! A model behind a service, before servers that are honest, slow, broken, overloaded or lying.
+//! A model behind a service, before servers that are honest, slow, broken, overloaded or lying. A binary of its own: it needs the feature
+//! `api`, and runs itself again with other environments.
 
 mod server;
 

@@ -43,7 +43,7 @@
 //!   has a body of its own for weights of attention.
 //! - What a pass brings: `reads` for the last position, `run` for what runs over all positions.
 //! - What shares a pass: `engine/segments.rs` and `run`. Results must keep their bits, which
-//!   `tests/batch_invariance.rs` checks.
+//!   `tests/it/batch_invariance.rs` checks.
 
 mod attention;
 mod block_ops;

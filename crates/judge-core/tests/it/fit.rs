@@ -38,7 +38,7 @@ fn items(n: usize, fractions: bool) -> Vec<Graded> {
 }
 
 fn fixture() -> Value {
-    serde_json::from_str(include_str!("fixtures/fit.json")).unwrap()
+    serde_json::from_str(include_str!("../fixtures/fit.json")).unwrap()
 }
 
 fn numbers(value: &Value) -> Vec<f64> {

@@ -1,5 +1,4 @@
 //! Rows as pyarrow writes them, in the types and encodings that engines use (`scripts/clusters/arrow_fixtures.py`).
-#![cfg(feature = "parquet")]
 
 use std::fs;
 
@@ -58,7 +57,7 @@ impl Case {
 }
 
 fn fixtures() -> Fixtures {
-    serde_json::from_str(include_str!("fixtures/pyarrow.json")).expect("fixtures")
+    serde_json::from_str(include_str!("../fixtures/pyarrow.json")).expect("fixtures")
 }
 
 fn of_stream(case: &Case, bytes: &[u8]) -> Result<Vec<BatchItem>, Error> {

@@ -1,0 +1,15 @@
+//! The integration tests of judge-core, in one binary: there is one link instead of one for each file.
+
+mod backbone;
+mod builder;
+mod combine;
+mod company;
+mod conventions;
+mod fit;
+mod inspector;
+mod prompted;
+mod queue;
+mod reward;
+mod runner;
+mod settings;
+mod tournament;

@@ -1,0 +1,20 @@
+//! The integration tests of judge-data, in one binary: there is one link instead of one for each file.
+
+mod benchmarks;
+mod carried_fields;
+mod columns;
+mod documents;
+mod input;
+mod job;
+mod outputs;
+mod prometheus;
+#[cfg(feature = "parquet")]
+mod pyarrow;
+mod real_data;
+mod records;
+mod rows;
+mod runs;
+mod scores;
+mod states;
+mod states_shards;
+mod votes;

@@ -1,0 +1,12 @@
+//! The integration tests of judge-models, in one binary: there is one link instead of one for each file.
+
+mod adapters;
+mod bad_requests;
+mod batch_invariance;
+mod encoders;
+mod experts;
+mod folders;
+mod heads;
+mod loading;
+mod serving;
+mod weight_forms;

@@ -1,7 +1,8 @@
 //! What a loaded model answers, against transformers.
 //!
 //! Every position of every layer is compared inside the crate; here the whole way is taken, from a folder and text
-//! to readings. A binary of its own, since `scripts/gpu/check.py` runs it on a machine with a card. Expected values: `scripts/parity/make_family_fixtures.py` and `scripts/parity/make_stories260k_facts.py`.
+//! to readings. A binary of its own, since `scripts/gpu/check.py` runs it on a machine with a card. Expected values:
+//! `scripts/parity/make_family_fixtures.py` and `scripts/parity/make_stories260k_facts.py`.
 
 #![allow(clippy::print_stdout, clippy::print_stderr)] // measured errors, and what was skipped
 

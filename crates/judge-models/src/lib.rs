@@ -107,6 +107,7 @@ mod folder;
 #[cfg(fuzzing)]
 #[doc(hidden)]
 pub mod fuzzing;
+mod gguf;
 mod hub;
 mod merge;
 mod model;
@@ -132,11 +133,11 @@ pub use engine::{Kernel, product_rate};
 pub use error::{
     AdapterProblem, Error, FileProblem, HubFileProblem, IndexProblem, PackedCacheProblem, StandIn, TensorProblem,
 };
+pub use gguf::GgufProblem;
 pub use hub::{Download, FoundModel, HubOptions, ModelSource};
 pub use merge::{Merged, merge_adapters};
 pub use model::{LoadOptions, Model};
 pub use text::{ChatTokens, Date, TextOptions};
-pub use weights::GgufProblem;
 
 #[cfg(test)]
 mod attention_entropy_tests;

@@ -11,22 +11,21 @@
 //! | what was changed | where it is undone |
 //! |---|---|
 //! | names (`blk.0.attn_q.weight`) | `names.rs`, while the file is opened |
-//! | order of dimensions (fastest first) | `header.rs` |
-//! | codes in blocks with scales | `blocks.rs` |
+//! | order of dimensions (fastest first) | `crate::gguf` |
+//! | codes in blocks with scales | `blocks.rs`, `grids.rs` |
 //! | order of rows of queries and keys (`llama`) | [`Permuted`] of `blocks.rs` |
 //! | 1 added to the weights of norms (Gemma) | [`Gguf::take`](Tensors::take) |
 //! | rows of the vocabulary left out (Gemma) | `checked.rs`, by [`Gguf::vocabulary`](Store::vocabulary) |
 //!
-//! `header.rs` reads and checks the file's header; this file answers [`Store`] and [`Tensors`] from
+//! `crate::gguf` reads and checks the file's header; this file answers [`Store`] and [`Tensors`] from
 //! it.
 //!
 //! The order of these steps matters in one place: 1 is taken off in f32 before a norm is rounded,
 //! since `1 + w` has fewer bits left for `w`.
 
 mod blocks;
-mod header;
+mod grids;
 mod names;
-mod problem;
 mod settings;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -37,8 +36,7 @@ use half::bf16;
 use memmap2::Mmap;
 use serde_json::{Map, Value};
 
-use self::blocks::{Blocks, Kind, Permuted, Plain};
-use self::header::{Entry, Header};
+use self::blocks::{Blocks, Permuted, Plain, coding};
 use self::names::{Architecture, DIVISORS, FREQUENCIES};
 use self::settings::Expected;
 use super::codes::{Coded, CodedRows, Coding};
@@ -47,9 +45,8 @@ use super::{Numbers, Store, Tensors, advise};
 use crate::arch::{EMBEDDING, HEAD, ModelSpec};
 use crate::error::TensorProblem;
 use crate::folder::refuse_stand_in;
+use crate::gguf::{self, Entry, GgufProblem, Header, Kind};
 use crate::{Dtype, Error};
-
-pub use self::problem::GgufProblem;
 
 /// What undoing the converter's changes needs to know of the model. It comes from the description
 /// that the file is read for, since a file does not say it in a way that could be trusted.
@@ -105,7 +102,7 @@ impl Gguf {
         let map = unsafe { Mmap::map(&file) }.map_err(read)?;
         refuse_stand_in(&path, &map)?;
         let fault = |problem| Error::Gguf { path: path.clone(), problem };
-        let mut header = header::read(&map).map_err(fault)?;
+        let mut header = gguf::read(&map).map_err(fault)?;
         // A file that is whole states no number of parts, or 1.
         if header.numbers("split.count").is_some_and(|parts| parts.iter().any(|&parts| parts > 1.0)) {
             return Err(Error::SplitGguf { path });
@@ -175,7 +172,7 @@ impl Gguf {
     /// The same as codes; `None` if the tensor is plain numbers.
     fn coded<'a>(&'a self, name: &str, entry: &'a Entry, width: usize) -> Option<Box<dyn Coded + 'a>> {
         let blocks =
-            Blocks { bytes: &self.map[entry.range.clone()], kind: entry.kind, coding: entry.kind.coding(width)? };
+            Blocks { bytes: &self.map[entry.range.clone()], kind: entry.kind, coding: coding(entry.kind, width)? };
         Some(match self.swapped(name) {
             Some(heads) => Box::new(Permuted { inner: blocks, per_head: entry.shape[0] / heads.max(1) }),
             None => Box::new(blocks),
@@ -189,7 +186,7 @@ impl Store for Gguf {
     fn stored_dtype(&self) -> Dtype {
         let count = |entry: &Entry| entry.shape.iter().product::<usize>() as u64;
         let all: u64 = self.tensors.values().map(count).sum();
-        let wide: u64 = self.tensors.values().filter(|entry| entry.kind.is_f32()).map(count).sum();
+        let wide: u64 = self.tensors.values().filter(|entry| entry.kind == Kind::F32).map(count).sum();
         if wide > all / 2 { Dtype::F32 } else { Dtype::Bf16 }
     }
 
@@ -203,7 +200,7 @@ impl Store for Gguf {
     }
 
     fn check_settings(&self, spec: &ModelSpec, config: &Map<String, Value>) -> Result<(), Error> {
-        let divisors = self.tensors.get(DIVISORS).filter(|entry| entry.kind.is_f32()).map(|entry| {
+        let divisors = self.tensors.get(DIVISORS).filter(|entry| entry.kind == Kind::F32).map(|entry| {
             let bytes = self.map[entry.range.clone()].as_chunks().0;
             bytes.iter().map(|&bytes| f32::from_le_bytes(bytes)).collect()
         });
@@ -311,7 +308,7 @@ impl Tensors for Gguf {
     }
 
     fn coding(&self, name: &str, shape: [usize; 2]) -> Result<Option<Coding>, Error> {
-        Ok(self.locate(name, &shape)?.kind.coding(shape[1]))
+        Ok(coding(self.locate(name, &shape)?.kind, shape[1]))
     }
 
     fn take_codes(

@@ -14,8 +14,8 @@
 //!  output.weight               lm_head.weight; absent where the head is the embedding, or there is none
 //! ```
 
-use super::problem::GgufProblem;
 use crate::arch::{EMBEDDING, HEAD};
+use crate::gguf::GgufProblem;
 
 /// The divisors of frequencies that stand for `llama3`'s scaling of the rotation.
 pub(super) const DIVISORS: &str = "rope_freqs.weight";

@@ -17,9 +17,8 @@
 //! What a file does not state is not compared, but for `rope.scaling.type`: converters leave it out
 //! where nothing is scaled. Numbers are compared in f32, in which files keep them.
 
-use super::header::{Header, listed};
-use super::problem::GgufProblem;
 use crate::arch::{MlpSpec, ModelSpec, RopeConfig, RopeScaling, inverse_frequencies};
+use crate::gguf::{GgufProblem, Header, listed};
 
 /// How far divisors of frequencies may be from those that follow from `config.json`: converters
 /// compute them in f32.

@@ -18,7 +18,7 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use super::blocks::Kind;
+use super::kind::Kind;
 use super::problem::GgufProblem;
 
 /// The alignment of data in bytes, unless `general.alignment` says otherwise.
@@ -45,16 +45,16 @@ const TEXT: u32 = 8;
 const LIST: u32 = 9;
 
 /// What is read of a header.
-pub(super) struct Header {
+pub(crate) struct Header {
     /// Keys with values, as far as they are kept.
-    pub(super) values: BTreeMap<String, Stated>,
+    pub(crate) values: BTreeMap<String, Stated>,
     /// The tensors by their names in the file.
-    pub(super) tensors: BTreeMap<String, Entry>,
+    pub(crate) tensors: BTreeMap<String, Entry>,
 }
 
 /// A value of a key.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) enum Stated {
+pub(crate) enum Stated {
     /// Numbers of any type, a single one or a list; a truth is 0 or 1. Integers beyond 2^53 are rounded.
     Numbers(Vec<f64>),
     /// A short text.
@@ -63,7 +63,7 @@ pub(super) enum Stated {
 
 impl Header {
     /// The text of a key; empty if it has none.
-    pub(super) fn text(&self, key: &str) -> &str {
+    pub(crate) fn text(&self, key: &str) -> &str {
         match self.values.get(key) {
             Some(Stated::Text(text)) => text,
             _ => "",
@@ -71,7 +71,7 @@ impl Header {
     }
 
     /// The number of a key, or its list of numbers; `None` if it has neither.
-    pub(super) fn numbers(&self, key: &str) -> Option<&[f64]> {
+    pub(crate) fn numbers(&self, key: &str) -> Option<&[f64]> {
         match self.values.get(key) {
             Some(Stated::Numbers(numbers)) => Some(numbers),
             _ => None,
@@ -81,14 +81,14 @@ impl Header {
 
 /// A tensor of the table.
 #[derive(Clone, Debug)]
-pub(super) struct Entry {
+pub(crate) struct Entry {
     /// How its numbers are stored.
-    pub(super) kind: Kind,
+    pub(crate) kind: Kind,
     /// Its dimensions, the slowest first, as in the shapes of all else. There are 1 to 4, and the
     /// last is whole blocks.
-    pub(super) shape: Vec<usize>,
+    pub(crate) shape: Vec<usize>,
     /// Its bytes in the file, which the file has.
-    pub(super) range: Range<usize>,
+    pub(crate) range: Range<usize>,
 }
 
 /// Reads the header of a file that is in memory as a whole, or mapped. Nothing is allocated by a
@@ -96,7 +96,7 @@ pub(super) struct Entry {
 ///
 /// # Errors
 /// The first [`GgufProblem`]. A tensor of a type that is not read makes the whole file unreadable.
-pub(super) fn read(bytes: &[u8]) -> Result<Header, GgufProblem> {
+pub(crate) fn read(bytes: &[u8]) -> Result<Header, GgufProblem> {
     let mut reader = Reader { bytes, at: 0 };
     let magic: [u8; 4] = reader.array("its mark")?;
     if &magic != b"GGUF" {
@@ -154,7 +154,7 @@ pub(super) fn read(bytes: &[u8]) -> Result<Header, GgufProblem> {
 }
 
 /// Numbers for a message, as f32, with commas between.
-pub(super) fn listed(numbers: &[f64]) -> String {
+pub(crate) fn listed(numbers: &[f64]) -> String {
     numbers.iter().map(|&number| (number as f32).to_string()).collect::<Vec<_>>().join(", ")
 }
 

@@ -1,4 +1,4 @@
-//! The errors of GGUF files. They are made by `header.rs`, `names.rs` and `gguf.rs`, and reach
+//! The errors of GGUF files. They are made here and in `weights/gguf/`, and reach
 //! users inside `Error::Gguf`, which names the file.
 
 /// What is wrong with a GGUF file, or keeps it from being read.
@@ -67,8 +67,8 @@ pub enum GgufProblem {
     },
     /// A tensor in a type that is not read.
     #[error(
-        "tensor {tensor}: type {found} is not supported, only F32, F16, BF16, Q4_0, Q4_1, Q5_0, Q5_1, Q8_0, Q4_K, Q5_K and Q6_K: \
-        quantise the model again, for example as Q4_K_M"
+        "tensor {tensor}: type {found} is not supported, only F32, F16, BF16, Q4_0, Q4_1, Q5_0, Q5_1, Q8_0, Q2_K to Q6_K, \
+        IQ1_S to IQ4_XS, TQ1_0, TQ2_0, MXFP4 and NVFP4: quantise the model again, for example as Q4_K_M"
     )]
     Type {
         /// The tensor.

@@ -44,6 +44,7 @@ use std::{env, fmt, fs};
 use serde_json::Value;
 
 use crate::folder::{file, read_json, stays_inside};
+use crate::gguf::SplitName;
 use crate::{Error, IndexProblem};
 
 /// The branch that a hub id without a revision means.
@@ -61,13 +62,16 @@ pub enum ModelSource {
         repo: String,
         /// A branch, a tag or a commit; `None`: the branch `main`.
         revision: Option<String>,
+        /// The GGUF file that is the model, by its path in the repository; the first one of a split file.
+        /// `None`: what a folder of the repository's files would be.
+        file: Option<String>,
     },
 }
 
 /// A model's folder on this machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FoundModel {
-    /// The folder. In the hub's cache it is a snapshot, whose files are mostly links.
+    /// The folder, or the GGUF file. In the hub's cache it is a snapshot or in one, where files are mostly links.
     pub path: PathBuf,
     /// The commit, if the model came from the hub; 40 hexadecimal digits.
     pub revision: Option<String>,
@@ -147,8 +151,8 @@ impl HubOptions {
 impl FromStr for ModelSource {
     type Err = Error;
 
-    /// Reads a folder or `ORG/NAME[@REVISION]`. What exists wins; that a file is no folder is said
-    /// when it is loaded.
+    /// Reads a folder, a GGUF file, `ORG/NAME[@REVISION]` or `ORG/NAME[@REVISION]:FILE.gguf`. What exists wins;
+    /// that a file is no model is said when it is loaded.
     ///
     /// # Errors
     /// [`Error::ModelName`] for a text that is neither.
@@ -156,14 +160,19 @@ impl FromStr for ModelSource {
         if Path::new(text).exists() {
             return Ok(Self::Folder(text.into()));
         }
-        let (repo, revision) = match text.split_once('@') {
-            Some((repo, revision)) => (repo, Some(revision)),
+        let (id, file) = match text.split_once(':') {
+            Some((id, file)) => (id, Some(file)),
             None => (text, None),
         };
-        if !is_hub_id(repo, revision.unwrap_or(DEFAULT_REVISION)) {
+        let (repo, revision) = match id.split_once('@') {
+            Some((repo, revision)) => (repo, Some(revision)),
+            None => (id, None),
+        };
+        if !is_hub_id(repo, revision.unwrap_or(DEFAULT_REVISION)) || file.is_some_and(|file| !is_hub_file(file)) {
             return Err(Error::ModelName { found: text.to_owned() });
         }
-        Ok(Self::Hub { repo: repo.to_owned(), revision: revision.map(str::to_owned) })
+        let owned = |text: Option<&str>| text.map(str::to_owned);
+        Ok(Self::Hub { repo: repo.to_owned(), revision: owned(revision), file: owned(file) })
     }
 }
 
@@ -180,8 +189,25 @@ fn is_hub_id(repo: &str, revision: &str) -> bool {
     repo.split_once('/').is_some_and(|(org, name)| is_word(org) && is_word(name)) && revision.split('/').all(is_word)
 }
 
+/// Whether a name can be that of a GGUF file of a repository: it ends with `.gguf`, and every part of it is a
+/// name.
+fn is_hub_file(file: &str) -> bool {
+    file.ends_with(".gguf") && !file.contains('\\') && stays_inside(Path::new(file))
+}
+
+/// The files that a GGUF file consists of: itself, or all parts of a split one, whichever of them is
+/// named.
+fn parts_of(file: &str) -> Vec<String> {
+    let (folder, name) = file.rsplit_once('/').map_or(("", file), |(folder, name)| (folder, name));
+    let within = |name: String| if folder.is_empty() { name } else { format!("{folder}/{name}") };
+    match SplitName::of(name) {
+        Some(split) => (1..=split.count).map(|number| within(split.part(number))).collect(),
+        None => vec![file.to_owned()],
+    }
+}
+
 impl ModelSource {
-    /// The folder on this machine.
+    /// The folder on this machine, or the GGUF file.
     ///
     /// A hub model that is in the cache is taken from there without a connection if its revision is
     /// a commit or if [`HubOptions::offline`] is set. Otherwise the hub is asked what the revision
@@ -218,14 +244,18 @@ impl ModelSource {
         options: &HubOptions,
         progress: &mut dyn FnMut(Download<'_>),
     ) -> Result<FoundModel, Error> {
-        let (repo, revision) = match self {
+        let (repo, revision, file) = match self {
             Self::Folder(path) => return Ok(FoundModel { path: path.clone(), revision: None }),
-            Self::Hub { repo, revision } => (repo, revision.as_deref().unwrap_or(DEFAULT_REVISION)),
+            Self::Hub { repo, revision, file } => {
+                (repo, revision.as_deref().unwrap_or(DEFAULT_REVISION), file.as_deref())
+            }
         };
-        if !is_hub_id(repo, revision) {
-            return Err(Error::ModelName { found: format!("{repo}@{revision}") });
+        if !is_hub_id(repo, revision) || file.is_some_and(|file| !is_hub_file(file)) {
+            let file = file.map_or(String::new(), |file| format!(":{file}"));
+            return Err(Error::ModelName { found: format!("{repo}@{revision}{file}") });
         }
-        let cached = cached(&options.cache, repo, revision);
+        let parts = file.map(parts_of).unwrap_or_default();
+        let cached = cached((&options.cache, options.offline), repo, revision, &parts);
         match cached {
             Some(found) if options.offline || is_commit(revision) => Ok(found),
             None if options.offline => Err(Error::NotInCache {
@@ -242,7 +272,7 @@ impl ModelSource {
             #[cfg(not(feature = "hub"))]
             None => Err(Error::NoHub { repo: repo.clone() }),
             #[cfg(feature = "hub")]
-            cached => fetch::fetch(repo, revision, options, cached, progress, &std::thread::sleep),
+            cached => fetch::fetch((repo, revision, &parts), options, cached, progress, &std::thread::sleep),
         }
     }
 }
@@ -268,31 +298,40 @@ pub(crate) fn repo_of_snapshot(path: &Path) -> Option<String> {
     (name(snapshots)? == "snapshots" && is_commit(&name(path)?)).then(|| format!("{org}/{model}"))
 }
 
-/// The snapshot of a revision, if the cache has all of the files that a model needs: `config.json`,
-/// `tokenizer.json` and the weights. A download that broke off left less, and is no snapshot yet. A
+/// The snapshot of a revision, if the cache has all of the files that a model needs: the parts of a GGUF file
+/// where they are named; else `config.json`, `tokenizer.json` and the weights, or offline a GGUF file alone. A download that broke off left less, and is no snapshot yet. A
 /// revision without a file in `refs` may be a commit itself.
-fn cached(cache: &Path, repo: &str, revision: &str) -> Option<FoundModel> {
+fn cached((cache, is_offline): (&Path, bool), repo: &str, revision: &str, parts: &[String]) -> Option<FoundModel> {
     let folder = repo_folder(cache, repo);
     let commit = match fs::read_to_string(folder.join("refs").join(revision)) {
         Ok(commit) => commit.trim().to_owned(),
         Err(_) => revision.to_owned(),
     };
     let path = folder.join("snapshots").join(&commit);
-    let whole = path.join(file::CONFIG).is_file() && path.join(file::TOKENIZER).is_file() && has_weights(&path);
-    (is_commit(&commit) && whole).then_some(FoundModel { path, revision: Some(commit) })
+    let has = |name: &str| path.join(name).is_file();
+    let whole = match parts {
+        [] if has(file::CONFIG) && has(file::TOKENIZER) => has_weights(&path) || has_gguf(&path),
+        // A repository may have nothing else; whether it has, the hub alone knows.
+        [] => is_offline && has_gguf(&path),
+        parts => parts.iter().all(|part| has(part)),
+    };
+    let found = parts.first().map_or_else(|| path.clone(), |part| path.join(part));
+    (is_commit(&commit) && whole).then_some(FoundModel { path: found, revision: Some(commit) })
 }
 
-/// Whether a snapshot has its weights: in one file, in all shards that the index names, or in a GGUF
-/// file.
+/// Whether a snapshot has a GGUF file, with all of its parts. Whatever the repository has beside it was
+/// fetched before.
+fn has_gguf(path: &Path) -> bool {
+    let files = fs::read_dir(path).into_iter().flatten().flatten();
+    let mut names = files.filter_map(|file| file.file_name().into_string().ok());
+    names.any(|name| name.ends_with(".gguf") && parts_of(&name).iter().all(|part| path.join(part).is_file()))
+}
+
+/// Whether a snapshot has its weights: in one file, or in all shards that the index names.
 fn has_weights(path: &Path) -> bool {
-    let has_gguf = || {
-        let files = fs::read_dir(path).into_iter().flatten().flatten();
-        files.map(|file| file.path()).any(|file| file.extension() == Some("gguf".as_ref()) && file.is_file())
-    };
     path.join(file::WEIGHTS).is_file()
         || shards(&path.join(file::WEIGHTS_INDEX))
             .is_ok_and(|shards| !shards.is_empty() && shards.iter().all(|s| path.join(s).is_file()))
-        || has_gguf()
 }
 
 /// The files that an index of shards names, each once and sorted, all inside the folder. Entries

@@ -51,9 +51,27 @@ pub enum GgufProblem {
         /// What it should say.
         expected: String,
     },
-    /// A setting of the model that is another one in `config.json`, by which everything is computed.
+    /// A key or a tensor that is not there.
+    #[error("{key} is missing or not of its type; it is needed for {needed_for}")]
+    Missing {
+        /// Its name.
+        key: String,
+        /// What for.
+        needed_for: &'static str,
+    },
+    /// A file, or a part of its description, that is of a kind that is not read.
+    #[error("{what} is not read, only {read}")]
+    NotRead {
+        /// What the file holds.
+        what: String,
+        /// What is read, or what to do.
+        read: &'static str,
+    },
+    /// A setting of the model that is another one in `config.json`, by which everything is computed. Where
+    /// there is no `config.json`, two of the file's own settings contradict each other.
     #[error(
-        "{key} is {found}, but {field} of config.json beside the file makes it {expected}: they must be of one model"
+        "{key} is {found}, but {field} of config.json (beside the file, or as its other keys make it) says {expected}: \
+        they must be of one model"
     )]
     Setting {
         /// Its key.

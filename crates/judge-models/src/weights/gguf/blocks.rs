@@ -40,6 +40,7 @@
 
 use half::{bf16, f16};
 
+use super::bits::{half, nibble};
 use super::grids;
 use crate::gguf::Kind;
 use crate::weights::codes::{CodeNumbers, Coded, CodedRows, Coding};
@@ -76,16 +77,6 @@ pub(super) fn coding(kind: Kind, width: usize) -> Option<Coding> {
         Kind::IQ1_S => scaled(4, CodeNumbers::Table(grids::SHIFTED), 32),
         Kind::IQ1_M => scaled(4, CodeNumbers::Table(grids::SHIFTED), 16),
     })
-}
-
-/// The f16 at this byte of a block.
-pub(super) fn half(block: &[u8], at: usize) -> f32 {
-    f16::from_le_bytes([block[at], block[at + 1]]).to_f32()
-}
-
-/// Half `number` of bytes that hold two codes each, the low one first.
-pub(super) fn nibble(bytes: &[u8], number: usize) -> u8 {
-    bytes[number / 2] >> (4 * (number % 2)) & 15
 }
 
 /// Two bits of 64 bytes, in two halves of 128 elements: with `u = i / 128`, `g = i % 128 / 32` and

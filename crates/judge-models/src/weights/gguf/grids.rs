@@ -21,7 +21,7 @@
 //! Codes are four bits, so that these weights take no more memory than those of Q4_0: which of the
 //! magnitudes, and in the highest bit the sign (or the way of IQ1's shift).
 
-use super::blocks::{half, nibble};
+use super::bits::{half, nibble};
 use crate::gguf::Kind;
 
 /// All grids, one behind another.

@@ -240,8 +240,10 @@ def gguf():
         keys = b"".join(text(key) + value for key, value in values)
         header = b"GGUF" + struct.pack("<IQQ", 3, len(names) + 1, len(values)) + keys + table
         inputs.append(header + bytes(-len(header) % 32) + data)
+    # Whole models in one file.
+    inputs += [path.read_bytes() for path in sorted(FIXTURES.glob("gguf_tokenizers/*.gguf")) if path.stat().st_size < MOST]
     write("gguf", inputs)
-    known = ["general.architecture", "general.alignment", "llama", "qwen2", "qwen3", "gemma3", "rope_freqs.weight", "output_norm.weight", "blk.0.", "post_ffw_norm"]
+    known = ["llama.block_count", "llama.embedding_length", "llama.attention.head_count", "llama.context_length", "tokenizer.ggml.tokens", "tokenizer.ggml.merges", "tokenizer.ggml.scores", "tokenizer.ggml.token_type", "general.architecture", "general.alignment", "llama", "qwen2", "qwen3", "gemma3", "rope_freqs.weight", "output_norm.weight", "blk.0.", "post_ffw_norm"]
     write_words("gguf", [word.encode() for word in known])
 
 

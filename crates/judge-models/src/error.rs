@@ -8,6 +8,7 @@
 
 use std::path::PathBuf;
 
+use crate::gguf::OpenProblem;
 use crate::{CudaProblem, DevicesProblem, Kernel};
 
 /// Everything that can go wrong while a model is found, loaded or run, apart from what is one
@@ -52,28 +53,6 @@ pub enum Error {
         wanted: &'static str,
         /// Names of the files that are there.
         found: Vec<String>,
-    },
-    /// A GGUF file without what must lie beside it.
-    #[error(
-        "{path} holds weights alone{}: put the model's config.json and tokenizer.json (and tokenizer_config.json \
-        and chat_template.jinja, where it has them) into the file's folder and name that folder",
-        missing.map_or_else(String::new, |name| format!(", and {name} is not beside it")), path = path.display()
-    )]
-    GgufAlone {
-        /// The file.
-        path: PathBuf,
-        /// The name of the first file that is not beside it; `None` where the file itself was named
-        /// as the model.
-        missing: Option<&'static str>,
-    },
-    /// Part of a GGUF file that was split.
-    #[error(
-        "{path} is one part of a split GGUF file, which is not read: join the parts first, with \
-        `gguf-split --merge FIRST-PART OUTPUT.gguf` of llama.cpp", path = path.display()
-    )]
-    SplitGguf {
-        /// The first part that was found.
-        path: PathBuf,
     },
     /// A file's place is taken by something else.
     #[error("{path} is {found}", path = path.display())]
@@ -293,8 +272,10 @@ pub enum Error {
     /// asked for one. Says that this crate is wrong, not its input.
     #[error("the forward pass brought no state")]
     NothingRead,
-    /// A model's name is neither a folder that exists nor a hub id.
-    #[error("{found:?} is neither a folder nor a hub id of the form ORG/NAME or ORG/NAME@REVISION")]
+    /// A model's name is neither a folder or file that exists nor a hub id.
+    #[error(
+        "{found:?} is neither a folder or GGUF file nor a hub id of the form ORG/NAME, ORG/NAME@REVISION or ORG/NAME:FILE.gguf"
+    )]
     ModelName {
         /// The name that was given.
         found: String,
@@ -382,6 +363,15 @@ pub enum Error {
         /// What the tokenizer says.
         source: Box<dyn std::error::Error + Send + Sync>,
     },
+}
+
+impl From<OpenProblem> for Error {
+    fn from(problem: OpenProblem) -> Self {
+        match problem {
+            OpenProblem::Read(path, source) => Self::Read { path, source },
+            OpenProblem::Gguf(path, problem) => Self::Gguf { path, problem },
+        }
+    }
 }
 
 /// What programs leave in the place of a file. Its text says what to do.

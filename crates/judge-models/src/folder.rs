@@ -12,12 +12,17 @@
 //!
 //! | file | needed | read by |
 //! |---|---|---|
-//! | `config.json` | yes | here, then `arch/` |
+//! | `config.json` | yes, but for GGUF | here, then `arch/` |
 //! | `model.safetensors`, or `model.safetensors.index.json` with shards, or exactly one `*.gguf` | one of them | `weights/` |
-//! | `tokenizer.json` | yes | `text/tokenizer.rs` |
+//! | `tokenizer.json` | yes, but for GGUF | `text/tokenizer.rs` |
 //! | `tokenizer_config.json`, `special_tokens_map.json` | no | `text/tokenizer/special_tokens.rs` |
 //! | `chat_template.jinja` | no | `text/tokenizer/special_tokens.rs` |
 //! | `generation_config.json` | no | `model.rs`, for the end tokens |
+//!
+//! A GGUF file stands for the files that are not beside it: without a `config.json` its keys describe the model,
+//! and without a `tokenizer.json` its vocabulary, special tokens and chat template are those of the model
+//! (`gguf/`). Readers see no difference: [`Folder::json`] and [`Folder::text`] give what was made of the file under the
+//! names that it would have. A GGUF file that is named itself is the one that counts in its folder.
 //!
 //! An adapter's folder, with `adapter_config.json` and `adapter_model.safetensors`, is no model
 //! folder; `weights/lora.rs` reads it.
@@ -25,13 +30,16 @@
 //! Files that are not what their names say (pointers of Git LFS, pages of an error, nothing at all)
 //! are recognised here by their first bytes, for all readers: [`refuse_stand_in`].
 
-use std::fs;
+use std::fs::{self, File};
+use std::io::Read as _;
 use std::path::{Component, Path, PathBuf};
+use std::sync::Arc;
 
 use serde_json::Value;
 
 use crate::Error;
 use crate::error::StandIn;
+use crate::gguf::{self, GgufFile, SplitName, TextFiles};
 
 /// Names of the files that this crate reads from a model folder.
 pub(crate) mod file {
@@ -69,33 +77,41 @@ pub(crate) mod file {
 /// system follows: the hub cache is made of links into a sibling folder.
 #[derive(Clone, Debug)]
 pub(crate) struct Folder {
-    /// As given to [`open`](Self::open), not resolved.
+    /// As given to [`open`](Self::open), not resolved; the folder of a file that was given.
     path: PathBuf,
-    /// `config.json`, which is read once.
+    /// As given, a folder or a GGUF file.
+    given: PathBuf,
+    /// `config.json`, which is read once, or made of the GGUF file.
     config: Value,
-    /// The name of the one GGUF file, where there are no safetensors.
-    gguf: Option<String>,
+    /// The one GGUF file, where there are no safetensors.
+    gguf: Option<Arc<GgufFile>>,
+    /// What was made of the GGUF file in the place of files that are not there, by their names.
+    made: Arc<Vec<(&'static str, Value)>>,
 }
 
 impl Folder {
-    /// Looks at the names in the folder and reads `config.json`. Weights and tokenizer are not
-    /// opened.
+    /// Looks at the names in the folder, reads `config.json` and the header of a GGUF file. Other weights
+    /// and the tokenizer are not opened.
     ///
     /// # Errors
     /// In this order, each with the names involved:
     ///
     /// - [`Error::NotAFolder`], or [`Error::Read`] for a folder that cannot be listed;
-    /// - [`Error::Unsupported`] for an adapter without its base model;
-    /// - [`Error::GgufAlone`] for a GGUF file without a `config.json` or a `tokenizer.json` beside it;
+    /// - [`Error::Unsupported`] for an adapter without its base model, and for several `.gguf` files
+    ///   without safetensors (parts of one file, and those that begin with `mmproj`, do not count);
+    /// - [`Error::MissingFile`] for no weights, or for the first part of a split GGUF file;
+    /// - those of a GGUF file, among them [`Error::Gguf`] for one that is no model;
     /// - [`Error::MissingFile`] for no `config.json`, and the errors of reading it;
-    /// - [`Error::MissingFile`] for no weights, [`Error::SplitGguf`] for the parts of a split file,
-    ///   [`Error::Unsupported`] for several other `.gguf` files without safetensors;
     /// - [`Error::MissingFile`] for no `tokenizer.json`.
     pub(crate) fn open(path: impl Into<PathBuf>) -> Result<Self, Error> {
-        let path = path.into();
-        if path.is_file() && is_gguf(&path) {
-            return Err(Error::GgufAlone { path, missing: None });
-        }
+        let given = path.into();
+        let (path, chosen) = match given.file_name().and_then(|name| name.to_str()) {
+            Some(name) if given.is_file() && is_gguf(&given) => {
+                let parent = given.parent().filter(|parent| !parent.as_os_str().is_empty());
+                (parent.unwrap_or(Path::new(".")).to_owned(), Some(name.to_owned()))
+            }
+            _ => (given.clone(), None),
+        };
         let found = names(&path)?;
         let has = |name: &str| found.iter().any(|f| f == name);
         let unsupported = |file: &str, field: &str, found: String, supported: &'static str| Error::Unsupported {
@@ -104,14 +120,10 @@ impl Folder {
             found,
             supported,
         };
-        let missing = |wanted: &'static str, found: &[String]| Error::MissingFile {
-            folder: path.clone(),
-            wanted,
-            found: found.to_vec(),
-        };
+        let missing = |wanted: &'static str| Error::MissingFile { folder: path.clone(), wanted, found: found.clone() };
 
-        let has_weights = has(file::WEIGHTS) || has(file::WEIGHTS_INDEX);
-        if has(file::ADAPTER_CONFIG) && !has_weights {
+        let has_weights = chosen.is_none() && (has(file::WEIGHTS) || has(file::WEIGHTS_INDEX));
+        if has(file::ADAPTER_CONFIG) && chosen.is_none() && !has_weights {
             return Err(unsupported(
                 file::ADAPTER_CONFIG,
                 "peft_type",
@@ -119,44 +131,69 @@ impl Folder {
                 "folders with all weights: load its base model, and name the adapter beside it (LoadOptions::adapters)",
             ));
         }
-        let lone_gguf = found.iter().find(|name| !has_weights && is_gguf(Path::new(name))).map(|name| path.join(name));
-        let missing_beside = |wanted: &'static str| match &lone_gguf {
-            Some(gguf) => Error::GgufAlone { path: gguf.clone(), missing: Some(wanted) },
-            None => missing(wanted, &found),
-        };
-        if !has(file::CONFIG) {
-            return Err(missing_beside(file::CONFIG));
-        }
-        let config = read_json(&path.join(file::CONFIG))?;
-        let mut gguf: Vec<String> = Vec::new();
-        if !has_weights {
-            gguf = found.iter().filter(|name| is_gguf(Path::new(name))).cloned().collect();
-            if let Some(part) = gguf.iter().find(|name| is_part_of_gguf(name)) {
-                return Err(Error::SplitGguf { path: path.join(part) });
-            }
-            match gguf.len() {
-                0 => {
-                    let wanted = "model.safetensors, model.safetensors.index.json or a .gguf file";
-                    return Err(missing(wanted, &found));
+        let gguf = match &chosen {
+            _ if has_weights => None,
+            Some(name) => Some(first_part(name)),
+            None => {
+                let is_text = |name: &&String| is_gguf(Path::new(name)) && !name.starts_with("mmproj");
+                let mut all: Vec<String> = found.iter().filter(is_text).map(|name| first_part(name)).collect();
+                all.dedup();
+                match &all[..] {
+                    [] => None,
+                    [name] => Some(name.clone()),
+                    _ => {
+                        return Err(unsupported("", "weights", all.join(", "), "one model in a folder: name the file"));
+                    }
                 }
-                1 => {}
-                _ => return Err(unsupported("", "weights", gguf.join(", "), "one .gguf file in a folder")),
             }
+        };
+        let gguf = gguf.map(|name| open_gguf(&path.join(name))).transpose()?;
+        if !has_weights && gguf.is_none() && has(file::CONFIG) {
+            return Err(missing("model.safetensors, model.safetensors.index.json or a .gguf file"));
         }
-        if !has(file::TOKENIZER) {
-            return Err(missing_beside(file::TOKENIZER));
+        let fault = |file: &GgufFile, problem| Error::Gguf { path: file.path().to_owned(), problem };
+        let mut made = Vec::new();
+        let config = match &gguf {
+            Some(file) if !has(file::CONFIG) => {
+                let config = gguf::config(file).map_err(|problem| fault(file, problem))?;
+                made.push((file::CONFIG, config.clone()));
+                config
+            }
+            None if !has(file::CONFIG) => return Err(missing(file::CONFIG)),
+            _ => read_json(&path.join(file::CONFIG))?,
+        };
+        match &gguf {
+            Some(file) if !has(file::TOKENIZER) => {
+                let texts = TextFiles::of(file).map_err(|problem| fault(file, problem))?;
+                made.push((file::TOKENIZER, texts.tokenizer));
+                made.push((file::TOKENIZER_CONFIG, texts.tokenizer_config));
+                made.push((file::GENERATION_CONFIG, texts.generation_config));
+            }
+            None if !has(file::TOKENIZER) => return Err(missing(file::TOKENIZER)),
+            _ => {}
         }
-        Ok(Self { path, config, gguf: gguf.pop() })
+        made.retain(|(name, _)| !has(name));
+        Ok(Self { path, given, config, gguf, made: Arc::new(made) })
     }
 
-    /// The name of the GGUF file that has the weights; `None` if safetensors have them.
-    pub(crate) fn gguf(&self) -> Option<&str> {
-        self.gguf.as_deref()
+    /// The GGUF file that has the weights; `None` if safetensors have them.
+    pub(crate) fn gguf(&self) -> Option<&Arc<GgufFile>> {
+        self.gguf.as_ref()
     }
 
-    /// Where the folder is, as given.
+    /// Where the folder is, as given; of a file that was given, the folder that it is in.
     pub(crate) fn path(&self) -> &Path {
         &self.path
+    }
+
+    /// The folder, or the GGUF file, as given.
+    pub(crate) fn given(&self) -> &Path {
+        &self.given
+    }
+
+    /// What was made of the GGUF file in the place of this one; `None` if it is there, or nothing was.
+    fn made(&self, name: &str) -> Option<&Value> {
+        self.made.iter().find(|(known, _)| *known == name).map(|(_, value)| value)
     }
 
     /// The parsed `config.json`.
@@ -164,20 +201,42 @@ impl Folder {
         &self.config
     }
 
-    /// The path of a file in the folder, whether or not it is there. `name` must come from
-    /// [`file`](mod@file), or have passed [`stays_inside`].
+    /// The path of a file in the folder, whether or not it is there; that of the GGUF file where it was
+    /// made of that. `name` must come from [`file`](mod@file), or have passed [`stays_inside`].
     pub(crate) fn file(&self, name: &str) -> PathBuf {
-        self.path.join(name)
+        match (self.made(name), &self.gguf) {
+            (Some(_), Some(file)) => file.path().to_owned(),
+            _ => self.path.join(name),
+        }
     }
 
     /// A JSON file that need not be there; `None` if it is not. Errors are those of [`read_json`].
     pub(crate) fn json(&self, name: &str) -> Result<Option<Value>, Error> {
+        if let Some(made) = self.made(name) {
+            return Ok(Some(made.clone()));
+        }
         let path = self.file(name);
         if path.is_file() { read_json(&path).map(Some) } else { Ok(None) }
     }
 
+    /// The content of any file that need not be there; `None` if it is not.
+    ///
+    /// # Errors
+    /// [`Error::Read`].
+    pub(crate) fn bytes(&self, name: &str) -> Result<Option<Vec<u8>>, Error> {
+        if let Some(made) = self.made(name) {
+            return Ok(Some(made.to_string().into_bytes()));
+        }
+        let path = self.file(name);
+        let read = |path: PathBuf| fs::read(&path).map_err(|source| Error::Read { path, source });
+        if path.is_file() { read(path).map(Some) } else { Ok(None) }
+    }
+
     /// A text file that need not be there; `None` if it is not. Errors are those of [`read_text`].
     pub(crate) fn text(&self, name: &str) -> Result<Option<String>, Error> {
+        if let Some(made) = self.made(name) {
+            return Ok(Some(made.to_string()));
+        }
         let path = self.file(name);
         if path.is_file() { read_text(&path).map(Some) } else { Ok(None) }
     }
@@ -212,13 +271,25 @@ fn is_gguf(path: &Path) -> bool {
     path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("gguf"))
 }
 
-/// Whether a name is that of one of several parts of a GGUF file: `NAME-00001-of-00002.gguf`, as
-/// llama.cpp's `gguf-split` writes them.
-fn is_part_of_gguf(name: &str) -> bool {
-    let digits = |text: &str| text.len() == 5 && text.bytes().all(|byte| byte.is_ascii_digit());
-    let stem = Path::new(name).file_stem().and_then(|stem| stem.to_str()).unwrap_or_default();
-    let Some((rest, of)) = stem.rsplit_once("-of-") else { return false };
-    digits(of) && rest.rsplit_once('-').is_some_and(|(_, part)| digits(part))
+/// The name of the first part of a split GGUF file, given any of its parts; any other name as it is.
+fn first_part(name: &str) -> String {
+    SplitName::of(name).map_or_else(|| name.to_owned(), |split| split.part(1))
+}
+
+/// Opens a GGUF file that is a model.
+///
+/// # Errors
+/// [`Error::StandIn`], [`Error::Read`] and [`Error::Gguf`].
+fn open_gguf(path: &Path) -> Result<Arc<GgufFile>, Error> {
+    /// Enough to tell a file from what stands in its place.
+    const START: u64 = 256;
+    let mut start = Vec::new();
+    let read = |source| Error::Read { path: path.to_owned(), source };
+    File::open(path).and_then(|file| file.take(START).read_to_end(&mut start)).map_err(read)?;
+    refuse_stand_in(path, &start)?;
+    let file = GgufFile::open(path)?;
+    gguf::refuse_others(&file.header).map_err(|problem| Error::Gguf { path: path.to_owned(), problem })?;
+    Ok(Arc::new(file))
 }
 
 /// Fails if a file is not there itself but what some program has put into its place, by its first
@@ -311,14 +382,5 @@ mod tests {
         let expected = r#"{"a": "NaN", "b": [0.0, "Infinity", "-Infinity"], "NaN \" Infinity é \\": "-Infinity"}"#;
         assert_eq!(with_quoted_words(json), expected);
         assert_eq!(with_quoted_words(r#"{"cut": "\"#), r#"{"cut": "\"#);
-    }
-
-    #[test]
-    fn parts_of_a_split_file_are_known_by_their_names() {
-        assert!(is_part_of_gguf("model-00001-of-00002.gguf"));
-        for name in ["model.gguf", "model-1-of-2.gguf", "a-of-b.gguf", "00001-of-00002.gguf", "x-00001-of-0000é.gguf"]
-        {
-            assert!(!is_part_of_gguf(name), "{name}");
-        }
     }
 }

@@ -47,7 +47,8 @@ pub(crate) use cache::repo_of_snapshot;
 pub use options::{Download, HubOptions};
 
 use crate::error::Error;
-use cache::{cached, is_commit, repo_folder};
+use crate::folder::stays_inside;
+use cache::{cached, is_commit, parts_of, repo_folder};
 
 /// The branch that a hub id without a revision means.
 const DEFAULT_REVISION: &str = "main";
@@ -64,14 +65,17 @@ pub enum ModelSource {
         repo: String,
         /// A branch, a tag or a commit; `None`: the branch `main`.
         revision: Option<String>,
+        /// The GGUF file that is the model, by its path in the repository; the first one of a split file.
+        /// `None`: what a folder of the repository's files would be.
+        file: Option<String>,
     },
 }
 
 impl FromStr for ModelSource {
     type Err = Error;
 
-    /// Reads a folder or `ORG/NAME[@REVISION]`. What exists wins; that a file is no folder is said
-    /// when it is loaded.
+    /// Reads a folder, a GGUF file, `ORG/NAME[@REVISION]` or `ORG/NAME[@REVISION]:FILE.gguf`. What exists wins;
+    /// that a file is no model is said when it is loaded.
     ///
     /// # Errors
     /// [`Error::ModelName`] for a text that is neither.
@@ -79,14 +83,19 @@ impl FromStr for ModelSource {
         if Path::new(text).exists() {
             return Ok(Self::Folder(text.into()));
         }
-        let (repo, revision) = match text.split_once('@') {
-            Some((repo, revision)) => (repo, Some(revision)),
+        let (id, file) = match text.split_once(':') {
+            Some((id, file)) => (id, Some(file)),
             None => (text, None),
         };
-        if !is_hub_id(repo, revision.unwrap_or(DEFAULT_REVISION)) {
+        let (repo, revision) = match id.split_once('@') {
+            Some((repo, revision)) => (repo, Some(revision)),
+            None => (id, None),
+        };
+        if !is_hub_id(repo, revision.unwrap_or(DEFAULT_REVISION)) || file.is_some_and(|file| !is_hub_file(file)) {
             return Err(Error::ModelName { found: text.to_owned() });
         }
-        Ok(Self::Hub { repo: repo.to_owned(), revision: revision.map(str::to_owned) })
+        let owned = |text: Option<&str>| text.map(str::to_owned);
+        Ok(Self::Hub { repo: repo.to_owned(), revision: owned(revision), file: owned(file) })
     }
 }
 
@@ -103,8 +112,14 @@ fn is_hub_id(repo: &str, revision: &str) -> bool {
     repo.split_once('/').is_some_and(|(org, name)| is_word(org) && is_word(name)) && revision.split('/').all(is_word)
 }
 
+/// Whether a name can be that of a GGUF file of a repository: it ends with `.gguf`, and every part of it is a
+/// name.
+fn is_hub_file(file: &str) -> bool {
+    file.ends_with(".gguf") && !file.contains('\\') && stays_inside(Path::new(file))
+}
+
 impl ModelSource {
-    /// The folder on this machine.
+    /// The folder on this machine, or the GGUF file.
     ///
     /// A hub model that is in the cache is taken from there without a connection if its revision is
     /// a commit or if [`HubOptions::offline`] is set. Otherwise the hub is asked what the revision
@@ -141,14 +156,18 @@ impl ModelSource {
         options: &HubOptions,
         progress: &mut dyn FnMut(Download<'_>),
     ) -> Result<FoundModel, Error> {
-        let (repo, revision) = match self {
+        let (repo, revision, file) = match self {
             Self::Folder(path) => return Ok(FoundModel { path: path.clone(), revision: None }),
-            Self::Hub { repo, revision } => (repo, revision.as_deref().unwrap_or(DEFAULT_REVISION)),
+            Self::Hub { repo, revision, file } => {
+                (repo, revision.as_deref().unwrap_or(DEFAULT_REVISION), file.as_deref())
+            }
         };
-        if !is_hub_id(repo, revision) {
-            return Err(Error::ModelName { found: format!("{repo}@{revision}") });
+        if !is_hub_id(repo, revision) || file.is_some_and(|file| !is_hub_file(file)) {
+            let file = file.map_or(String::new(), |file| format!(":{file}"));
+            return Err(Error::ModelName { found: format!("{repo}@{revision}{file}") });
         }
-        let cached = cached(&options.cache, repo, revision);
+        let parts = file.map(parts_of).unwrap_or_default();
+        let cached = cached((&options.cache, options.offline), repo, revision, &parts);
         match cached {
             Some(found) if options.offline || is_commit(revision) => Ok(found),
             None if options.offline => Err(Error::NotInCache {
@@ -165,7 +184,7 @@ impl ModelSource {
             #[cfg(not(feature = "hub"))]
             None => Err(Error::NoHub { repo: repo.clone() }),
             #[cfg(feature = "hub")]
-            cached => fetch::fetch(repo, revision, options, cached, progress, &std::thread::sleep),
+            cached => fetch::fetch((repo, revision, &parts), options, cached, progress, &std::thread::sleep),
         }
     }
 }

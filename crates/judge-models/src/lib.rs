@@ -38,7 +38,7 @@
 //!
 //! Families: `llama`, `mistral`, `ministral3`, `qwen2`, `qwen3`, `qwen3_5_text`, `internlm3`, `gemma2`, `gemma3_text`, `gemma4_text`, `phi3`, `olmo2`, `olmo3`, `smollm3`, `exaone4`, `granite`,
 //! `granitemoehybrid` without Mamba layers and experts, `glm`, `glm4`, `cohere2`, `ernie4_5`, `lfm2`, with experts `mixtral`, `qwen2_moe`, `qwen3_moe`, `qwen3_5_moe_text`, `olmoe` and `gpt_oss`, and the text models inside `gemma3`, `gemma4`, `mistral3`, `qwen3_5`, `qwen3_5_moe` and `qwen3_vl`; RoPE: default, linear, dynamic, llama3, yarn, longrope, proportional. Checkpoints in f32, f16 or bf16 safetensors, one file or shards; quantised ones (FP8,
-//! MXFP4, compressed-tensors, GPTQ, AWQ, bitsandbytes) and GGUF files beside an ordinary folder's configuration and tokenizer; on the processor their codes stay in memory as they are, and any other folder can be kept in 8 bits ([`WeightForm`]). Sequence classifiers, such
+//! MXFP4, compressed-tensors, GPTQ, AWQ, bitsandbytes) and GGUF files, each a model by itself; on the processor their codes stay in memory as they are, and any other folder can be kept in 8 bits ([`WeightForm`]). Sequence classifiers, such
 //! as reward models, load with their head of labels ([`Model::reward_head`]); LoRA adapters are merged as they are loaded ([`LoadOptions::adapters`]), or into a folder of their own ([`merge_adapters`]). Everything is compared with transformers, to about 1e-6 in f32.
 //!
 //! Encoders load the same way: `bert`, `roberta`, `xlm-roberta` and `modernbert`. Of an encoder pooled states are read, of all layers, and nothing else; what needs
@@ -108,6 +108,7 @@ mod from_str;
 #[cfg(fuzzing)]
 #[doc(hidden)]
 pub mod fuzzing;
+mod gguf;
 mod hub;
 mod merge;
 mod model;
@@ -133,11 +134,11 @@ pub use engine::{Kernel, product_rate};
 pub use error::{
     AdapterProblem, Error, FileProblem, HubFileProblem, IndexProblem, PackedCacheProblem, StandIn, TensorProblem,
 };
+pub use gguf::GgufProblem;
 pub use hub::{Download, FoundModel, HubOptions, ModelSource};
 pub use merge::{Merged, merge_adapters};
 pub use model::{LoadOptions, Model};
 pub use text::{ChatTokens, Date, TextOptions};
-pub use weights::GgufProblem;
 
 #[cfg(test)]
 mod attention_entropy_tests;

@@ -202,9 +202,8 @@ fn write(
     fs::create_dir_all(to).map_err(|source| fault(to, source))?;
     let mut files = Vec::new();
     for name in file::OF_TEXT.into_iter().chain(OF_OTHERS) {
-        let (from, copy) = (folder.file(name), to.join(name));
-        if from.is_file() {
-            let bytes = fs::read(&from).map_err(|source| Error::Read { path: from, source })?;
+        if let Some(bytes) = folder.bytes(name)? {
+            let copy = to.join(name);
             fs::write(&copy, bytes).map_err(|source| fault(&copy, source))?;
             files.push(name.to_owned());
         }

@@ -360,7 +360,7 @@ impl Model {
 
         let name = match &options.name {
             Some(name) => name.clone(),
-            None => folder_name(folder.path()) + &adapter_names,
+            None => folder_name(folder.given()) + &adapter_names,
         };
         let mut info = ModelInfo::new(name, fingerprint, dimensions);
         info.revision = options.revision.clone();
@@ -556,6 +556,13 @@ fn folder_name(path: &Path) -> String {
     let named = resolved.as_deref().unwrap_or(path);
     if let Some(repo) = hub::repo_of_snapshot(named) {
         return repo;
+    }
+    // A GGUF file goes by its name without the ending.
+    let is_file = path.is_file();
+    let named = if is_file { path } else { named };
+    let stem = if is_file { named.file_stem() } else { None };
+    if let Some(stem) = stem {
+        return stem.to_string_lossy().into_owned();
     }
     named.file_name().unwrap_or(named.as_os_str()).to_string_lossy().into_owned()
 }

@@ -69,7 +69,6 @@ use crate::{Dtype, Error};
 #[cfg(test)]
 pub(crate) use codes::CodedMemory;
 pub(crate) use codes::{CodeNumbers, CodedRows, Coding, Groups, value};
-pub use gguf::GgufProblem;
 pub(crate) use gguf::HeadCounts;
 pub(crate) use int8::InInt8;
 pub(crate) use lora::{Adapted, Adapter};

@@ -7,11 +7,12 @@ use serde_json::Value;
 
 use crate::error::{Error, IndexProblem};
 use crate::folder::{file, read_json, stays_inside};
+use crate::gguf::SplitName;
 
 /// A model's folder on this machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FoundModel {
-    /// The folder. In the hub's cache it is a snapshot, whose files are mostly links.
+    /// The folder, or the GGUF file. In the hub's cache it is a snapshot or in one, where files are mostly links.
     pub path: PathBuf,
     /// The commit, if the model came from the hub; 40 hexadecimal digits.
     pub revision: Option<String>,
@@ -38,31 +39,56 @@ pub(crate) fn repo_of_snapshot(path: &Path) -> Option<String> {
     (name(snapshots)? == "snapshots" && is_commit(&name(path)?)).then(|| format!("{org}/{model}"))
 }
 
-/// The snapshot of a revision, if the cache has all of the files that a model needs: `config.json`,
-/// `tokenizer.json` and the weights. A download that broke off left less, and is no snapshot yet. A
-/// revision without a file in `refs` may be a commit itself.
-pub(super) fn cached(cache: &Path, repo: &str, revision: &str) -> Option<FoundModel> {
+/// The files that a GGUF file consists of: itself, or all parts of a split one, whichever of them is
+/// named.
+pub(super) fn parts_of(file: &str) -> Vec<String> {
+    let (folder, name) = file.rsplit_once('/').map_or(("", file), |(folder, name)| (folder, name));
+    let within = |name: String| if folder.is_empty() { name } else { format!("{folder}/{name}") };
+    match SplitName::of(name) {
+        Some(split) => (1..=split.count).map(|number| within(split.part(number))).collect(),
+        None => vec![file.to_owned()],
+    }
+}
+
+/// The snapshot of a revision, if the cache has all of the files that a model needs: the parts of a GGUF file
+/// where they are named; else `config.json`, `tokenizer.json` and the weights, or offline a GGUF file alone. A download that
+/// broke off left less, and is no snapshot yet. A revision without a file in `refs` may be a commit itself.
+pub(super) fn cached(
+    (cache, is_offline): (&Path, bool),
+    repo: &str,
+    revision: &str,
+    parts: &[String],
+) -> Option<FoundModel> {
     let folder = repo_folder(cache, repo);
     let commit = match fs::read_to_string(folder.join("refs").join(revision)) {
         Ok(commit) => commit.trim().to_owned(),
         Err(_) => revision.to_owned(),
     };
     let path = folder.join("snapshots").join(&commit);
-    let whole = path.join(file::CONFIG).is_file() && path.join(file::TOKENIZER).is_file() && has_weights(&path);
-    (is_commit(&commit) && whole).then_some(FoundModel { path, revision: Some(commit) })
+    let has = |name: &str| path.join(name).is_file();
+    let whole = match parts {
+        [] if has(file::CONFIG) && has(file::TOKENIZER) => has_weights(&path) || has_gguf(&path),
+        // A repository may have nothing else; whether it has, the hub alone knows.
+        [] => is_offline && has_gguf(&path),
+        parts => parts.iter().all(|part| has(part)),
+    };
+    let found = parts.first().map_or_else(|| path.clone(), |part| path.join(part));
+    (is_commit(&commit) && whole).then_some(FoundModel { path: found, revision: Some(commit) })
 }
 
-/// Whether a snapshot has its weights: in one file, in all shards that the index names, or in a GGUF
-/// file.
+/// Whether a snapshot has a GGUF file, with all of its parts. Whatever the repository has beside it was
+/// fetched before.
+fn has_gguf(path: &Path) -> bool {
+    let files = fs::read_dir(path).into_iter().flatten().flatten();
+    let mut names = files.filter_map(|file| file.file_name().into_string().ok());
+    names.any(|name| name.ends_with(".gguf") && parts_of(&name).iter().all(|part| path.join(part).is_file()))
+}
+
+/// Whether a snapshot has its weights: in one file, or in all shards that the index names.
 fn has_weights(path: &Path) -> bool {
-    let has_gguf = || {
-        let files = fs::read_dir(path).into_iter().flatten().flatten();
-        files.map(|file| file.path()).any(|file| file.extension() == Some("gguf".as_ref()) && file.is_file())
-    };
     path.join(file::WEIGHTS).is_file()
         || shards(&path.join(file::WEIGHTS_INDEX))
             .is_ok_and(|shards| !shards.is_empty() && shards.iter().all(|s| path.join(s).is_file()))
-        || has_gguf()
 }
 
 /// The files that an index of shards names, each once and sorted, all inside the folder. Entries

@@ -17,10 +17,10 @@
 //! safetensors.
 
 use std::fs::{self, File};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use super::cache::{FoundModel, is_commit, repo_folder, shards};
+use super::cache::{FoundModel, is_commit, parts_of, repo_folder, shards};
 use super::client::{Client, HubProblem, RepoInfo, Stated, patiently};
 use super::options::{Download, HubOptions};
 use super::store::{Place, store};
@@ -30,7 +30,8 @@ use crate::{Error, HubFileProblem};
 /// Fetches what the cache lacks of `repo` at `revision`, and returns the snapshot's folder and
 /// commit.
 ///
-/// `cached` is what the cache has for the revision, if it is whole. It is returned, with a warning,
+/// `parts` are the parts of the one GGUF file that is wanted; empty where none was named, and all is fetched that
+/// a model needs. `cached` is what the cache has for the revision, if it is whole. It is returned, with a warning,
 /// if the hub gives no answer or has no time; a hub that refuses is an error even then, because the model may be
 /// gone or the token wrong. Without it a hub that has no time is asked again, as [`patiently`] does. `progress` is called while bytes
 /// arrive, and `wait` waits.
@@ -42,8 +43,7 @@ use crate::{Error, HubFileProblem};
 /// Those of [`ModelSource::resolve`](super::ModelSource::resolve), without the ones for names and
 /// for offline mode.
 pub(super) fn fetch(
-    repo: &str,
-    revision: &str,
+    (repo, revision, parts): (&str, &str, &[String]),
     options: &HubOptions,
     cached: Option<FoundModel>,
     progress: &mut dyn FnMut(Download<'_>),
@@ -90,6 +90,10 @@ pub(super) fn fetch(
         let place = Place { cache: &options.cache, repo: &folder, commit: &info.sha, name };
         store(&place, &stated, download)?.map_or(Ok(()), |problem| Err(fault(problem)))
     };
+    if !parts.is_empty() {
+        parts.iter().try_for_each(|part| get(part))?;
+        return found_at(&folder, revision, &info.sha, path.join(&parts[0]));
+    }
     // An adapter's configuration is fetched so that `Folder::open` can say that the model is one.
     for name in [file::CONFIG].into_iter().chain(file::OF_TEXT).chain([file::ADAPTER_CONFIG]) {
         get(name)?;
@@ -101,37 +105,47 @@ pub(super) fn fetch(
         for shard in shards(&path.join(file::WEIGHTS_INDEX))? {
             get(&shard)?;
         }
-    } else if let Some(name) = only_gguf(&info, &path)? {
-        get(name)?;
+    } else {
+        only_gguf(&info, &path)?.iter().try_for_each(|part| get(part))?;
     }
+    found_at(&folder, revision, &info.sha, path)
+}
+
+/// Says in the cache what a revision is, now that all files are there.
+fn found_at(folder: &Path, revision: &str, commit: &str, path: PathBuf) -> Result<FoundModel, Error> {
     let reference = folder.join("refs").join(revision);
     let write = |source| Error::Write { path: reference.clone(), source };
     if let Some(parent) = reference.parent() {
         fs::create_dir_all(parent).map_err(write)?;
     }
-    fs::write(&reference, &info.sha).map_err(write)?;
-    Ok(FoundModel { path, revision: Some(info.sha) })
+    fs::write(&reference, commit).map_err(write)?;
+    Ok(FoundModel { path, revision: Some(commit.to_owned()) })
 }
 
-/// The GGUF file of a repository that has one beside its configuration, if it has any.
+/// The parts of the GGUF file of a repository that has one, if it has any. Files that begin with `mmproj`, for
+/// pictures and sounds, do not count.
 ///
 /// # Errors
 /// [`Error::Unsupported`] for several: nothing says which of them is meant.
-fn only_gguf<'a>(info: &'a RepoInfo, snapshot: &Path) -> Result<Option<&'a str>, Error> {
+fn only_gguf(info: &RepoInfo, snapshot: &Path) -> Result<Vec<String>, Error> {
     let names = info.siblings.iter().map(|sibling| sibling.rfilename.as_str());
-    let names: Vec<&str> = names.filter(|name| name.ends_with(".gguf") && !name.contains(['/', '\\'])).collect();
+    let names =
+        names.filter(|name| name.ends_with(".gguf") && !name.contains(['/', '\\']) && !name.starts_with("mmproj"));
+    let mut models: Vec<Vec<String>> = names.map(parts_of).collect();
+    models.sort();
+    models.dedup();
     // One that somebody has chosen already.
-    if names.iter().filter(|name| snapshot.join(name).is_file()).count() == 1 {
-        return Ok(None);
+    if models.iter().filter(|parts| parts.iter().all(|part| snapshot.join(part).is_file())).count() == 1 {
+        return Ok(Vec::new());
     }
-    match names[..] {
-        [] => Ok(None),
-        [name] => Ok(Some(name)),
+    let names: Vec<&str> = models.iter().map(|parts| parts[0].as_str()).collect();
+    match models.len() {
+        0 | 1 => Ok(models.pop().unwrap_or_default()),
         _ => Err(Error::Unsupported {
             path: snapshot.to_owned(),
             field: "weights".to_owned(),
             found: names.join(", "),
-            supported: "one .gguf file in a repository: download the one that you want into a folder",
+            supported: "one .gguf file in a repository: name the one that you want, as ORG/NAME:FILE",
         }),
     }
 }

@@ -27,13 +27,26 @@ fn cache() -> tempfile::TempDir {
 
 #[test]
 fn names_are_folders_or_hub_ids() {
-    let hub =
-        |repo: &str, revision: Option<&str>| ModelSource::Hub { repo: repo.into(), revision: revision.map(Into::into) };
+    let hub = |repo: &str, revision: Option<&str>| ModelSource::Hub {
+        repo: repo.into(),
+        revision: revision.map(Into::into),
+        file: None,
+    };
     assert_eq!("org/name".parse::<ModelSource>().unwrap(), hub("org/name", None));
     assert_eq!("org/na.me-7B@refs/pr/1".parse::<ModelSource>().unwrap(), hub("org/na.me-7B", Some("refs/pr/1")));
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().to_str().unwrap();
     assert_eq!(path.parse::<ModelSource>().unwrap(), ModelSource::Folder(path.into()));
+    let file = |revision: Option<&str>, file: &str| ModelSource::Hub {
+        repo: "org/name".into(),
+        revision: revision.map(Into::into),
+        file: Some(file.into()),
+    };
+    assert_eq!("org/name:a/b-Q4_K_M.gguf".parse::<ModelSource>().unwrap(), file(None, "a/b-Q4_K_M.gguf"));
+    assert_eq!("org/name@v1:x.gguf".parse::<ModelSource>().unwrap(), file(Some("v1"), "x.gguf"));
+    for bad in ["org/name:", "org/name:x.bin", "org/name:../x.gguf", "org/name:/x.gguf", "name:x.gguf"] {
+        assert!(matches!(bad.parse::<ModelSource>(), Err(Error::ModelName { .. })), "{bad}");
+    }
     for bad in ["", "name", "a/b/c", "../name", "a/..", "/no/such/folder", "a/b@", "a/b@../x", "a b/c", ".a/b"] {
         assert!(matches!(bad.parse::<ModelSource>(), Err(Error::ModelName { .. })), "{bad}");
     }
@@ -44,7 +57,7 @@ fn a_source_that_was_not_parsed_is_checked_when_it_is_used() {
     let cache = cache();
     let outside = cache.path().join("outside");
     for (repo, revision) in [("org/name", Some("../../outside")), ("../name", None), ("org/name", Some(""))] {
-        let source = ModelSource::Hub { repo: repo.to_owned(), revision: revision.map(str::to_owned) };
+        let source = ModelSource::Hub { repo: repo.to_owned(), revision: revision.map(str::to_owned), file: None };
         for offline in [true, false] {
             let endpoint = Some("http://127.0.0.1:9".to_owned());
             let error = source.resolve(&HubOptions { offline, endpoint, ..options(cache.path()) }).unwrap_err();
@@ -348,6 +361,28 @@ mod downloads {
     }
 
     #[test]
+    fn a_gguf_file_that_is_named_is_fetched_with_its_parts_and_nothing_else() {
+        let cache = tempfile::tempdir().unwrap();
+        let names =
+            vec!["config.json", "q/a-00001-of-00002.gguf", "q/a-00002-of-00002.gguf", "b.gguf", "x.safetensors"];
+        let hub = Hub { names, ..Hub::default() };
+        let (online, asked) = hub.serve(cache.path());
+        let source: ModelSource = "org/name:q/a-00001-of-00002.gguf".parse().unwrap();
+        let found = source.resolve(&online).unwrap();
+        assert_eq!(found.path, snapshot(cache.path()).join("q/a-00001-of-00002.gguf"));
+        assert!(found.path.is_file() && asked.downloads() == 2);
+        assert!(
+            !snapshot(cache.path()).join("config.json").exists() && !snapshot(cache.path()).join("b.gguf").exists()
+        );
+        assert_eq!(source.resolve(&options(cache.path())).unwrap(), found, "and it is there offline");
+        // The repository itself is not in the cache.
+        assert!(matches!(
+            "org/name".parse::<ModelSource>().unwrap().resolve(&options(cache.path())),
+            Err(Error::NotInCache { .. })
+        ));
+    }
+
+    #[test]
     fn a_download_that_breaks_off_is_taken_up_again() {
         let cache = tempfile::tempdir().unwrap();
         let (online, asked) = Hub { broken: 1, ..Hub::default() }.serve(cache.path());
@@ -425,7 +460,7 @@ mod downloads {
     fn fetched(options: &HubOptions) -> (Result<FoundModel, Error>, Vec<Duration>) {
         let waited = RefCell::new(Vec::new());
         let wait = |pause| waited.borrow_mut().push(pause);
-        let found = super::super::fetch::fetch("org/name", "main", options, None, &mut |_| {}, &wait);
+        let found = super::super::fetch::fetch(("org/name", "main", &[]), options, None, &mut |_| {}, &wait);
         (found, waited.into_inner())
     }
 

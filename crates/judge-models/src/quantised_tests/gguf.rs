@@ -99,10 +99,10 @@ fn types_that_are_not_read_are_named() {
     let error = edited("llama", |bytes, _| {
         let at = find(bytes, "blk.0.attn_q.weight") + "blk.0.attn_q.weight".len() + 4 + 2 * 8;
         assert_eq!(bytes[at], 12);
-        bytes[at] = 11;
+        bytes[at] = 15;
     });
     let Err(Error::Gguf { problem: GgufProblem::Type { tensor, found }, .. }) = error else { panic!("{error:?}") };
-    assert_eq!((tensor.as_str(), found.as_str()), ("blk.0.attn_q.weight", "Q3_K"));
+    assert_eq!((tensor.as_str(), found.as_str()), ("blk.0.attn_q.weight", "Q8_K"));
 }
 
 #[test]

@@ -52,7 +52,7 @@ use tokenizers::Tokenizer;
 
 use super::chat_template::{ChatTemplate, Date, TemplateError};
 use crate::Error;
-use crate::folder::{Folder, file, read_text};
+use crate::folder::{Folder, file};
 use guarded::{guarded, ids};
 use literal::{Control, PlainText};
 use special_tokens::{SpecialTokens, Surround, template_source};
@@ -133,7 +133,7 @@ impl TextCodec {
     pub(crate) fn load(folder: &Folder, options: &TextOptions) -> Result<Self, Error> {
         let path = folder.file(file::TOKENIZER);
         let fault = |source: tokenizers::Error| Error::Tokenizer { path: path.clone(), source };
-        let text = read_text(&path)?;
+        let text = folder.text(file::TOKENIZER)?.unwrap_or_default();
         let json: serde_json::Value =
             serde_json::from_str(&text).map_err(|source| Error::Json { path: path.clone(), source })?;
         refuse_dropout(&path, &json)?;

@@ -1,55 +1,48 @@
-//! Weights in a GGUF file beside an ordinary folder's `config.json` and tokenizer.
+//! Weights in a GGUF file.
 //!
-//! Of the file itself only tensors are read, and `general.architecture` to know what its converter
-//! did. Configuration and tokenizer come from the folder: much of a model is implicit in
-//! llama.cpp's code, and its tokenizers are spelled otherwise. Settings that the file states must be
-//! those of the folder (`settings.rs`).
+//! What the file is, and what its keys say, is the business of `crate::gguf`. Settings that the file states must be
+//! those of the model's description (`settings.rs`), whether that comes from a `config.json` beside the file or from its own keys.
 //!
 //! What the converter of llama.cpp changed is undone here, so that tensors get the names, the order
 //! of rows and the values that they have in a Hugging Face folder:
 //!
 //! | what was changed | where it is undone |
 //! |---|---|
-//! | names (`blk.0.attn_q.weight`) | `names.rs`, while the file is opened |
-//! | order of dimensions (fastest first) | `header.rs` |
-//! | codes in blocks with scales | `blocks.rs` |
+//! | names (`blk.0.attn_q.weight`) | by [`Architecture`], while the file is opened |
+//! | experts in one tensor | [`experts`] |
+//! | dimensions of one element left out | [`unsqueezed`] |
+//! | order of dimensions (fastest first) | `crate::gguf` |
+//! | codes in blocks with scales | `blocks.rs`, `grids.rs` |
 //! | order of rows of queries and keys (`llama`) | [`Permuted`] of `blocks.rs` |
 //! | 1 added to the weights of norms (Gemma) | [`Gguf::take`](Tensors::take) |
 //! | rows of the vocabulary left out (Gemma) | `checked.rs`, by [`Gguf::vocabulary`](Store::vocabulary) |
 //!
-//! `header.rs` reads and checks the file's header; this file answers [`Store`] and [`Tensors`] from
+//! `crate::gguf` reads and checks the file's header; this file answers [`Store`] and [`Tensors`] from
 //! it.
 //!
 //! The order of these steps matters in one place: 1 is taken off in f32 before a norm is rounded,
 //! since `1 + w` has fewer bits left for `w`.
 
+mod bits;
 mod blocks;
-mod header;
-mod names;
-mod problem;
+mod grids;
 mod settings;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs::File;
-use std::path::PathBuf;
+use std::sync::Arc;
 
 use half::bf16;
-use memmap2::Mmap;
 use serde_json::{Map, Value};
 
-use self::blocks::{Blocks, Kind, Permuted, Plain};
-use self::header::{Entry, Header};
-use self::names::{Architecture, DIVISORS, FREQUENCIES};
+use self::blocks::{Blocks, Permuted, Plain, coding};
 use self::settings::Expected;
 use super::codes::{Coded, CodedRows, Coding};
 use super::rows::{Rows, hand_over, hand_over_codes};
 use super::{Numbers, Store, Tensors, advise};
 use crate::arch::{EMBEDDING, HEAD, ModelSpec};
 use crate::error::TensorProblem;
-use crate::folder::refuse_stand_in;
+use crate::gguf::{Architecture, DIVISORS, Entry, FACTORS, GgufFile, GgufProblem, Kind, Named};
 use crate::{Dtype, Error};
-
-pub use self::problem::GgufProblem;
 
 /// What undoing the converter's changes needs to know of the model. It comes from the description
 /// that the file is read for, since a file does not say it in a way that could be trusted.
@@ -72,15 +65,10 @@ impl HeadCounts {
     }
 }
 
-/// A mapped GGUF file. It must not change while it is mapped: a file that is shortened meanwhile
-/// ends the process with SIGBUS.
+/// The tensors of a GGUF file.
 pub(crate) struct Gguf {
-    /// The file, for errors.
-    path: PathBuf,
-    /// The whole file.
-    map: Mmap,
-    /// The keys of the file with their values, and no tensors.
-    header: Header,
+    /// The file.
+    file: Arc<GgufFile>,
     /// What the converter does to tensors of this architecture.
     architecture: &'static Architecture,
     /// Heads of the model that the file is read for.
@@ -93,38 +81,40 @@ pub(crate) struct Gguf {
 }
 
 impl Gguf {
-    /// Maps a file and checks its header: every count and offset before anything is made for it.
+    /// The tensors by the names of a Hugging Face folder. Experts that lie in one tensor are cut apart.
     ///
     /// # Errors
-    /// [`Error::Read`], and [`Error::Gguf`] for a damaged file, a type of tensor that is not read,
-    /// or an architecture other than the model's.
-    pub(crate) fn open(path: PathBuf, heads: HeadCounts) -> Result<Self, Error> {
-        let read = |source| Error::Read { path: path.clone(), source };
-        let file = File::open(&path).map_err(read)?;
-        // SAFETY: the map is read-only; see `Shard::open` of the safetensors files.
-        let map = unsafe { Mmap::map(&file) }.map_err(read)?;
-        refuse_stand_in(&path, &map)?;
-        let fault = |problem| Error::Gguf { path: path.clone(), problem };
-        let mut header = header::read(&map).map_err(fault)?;
-        // A file that is whole states no number of parts, or 1.
-        if header.numbers("split.count").is_some_and(|parts| parts.iter().any(|&parts| parts > 1.0)) {
-            return Err(Error::SplitGguf { path });
-        }
-        let architecture = Architecture::of(header.text("general.architecture"), heads.family).map_err(fault)?;
+    /// [`Error::Gguf`] for an architecture other than the model's, for two tensors of one name, and for
+    /// experts that cannot be cut apart.
+    pub(crate) fn new(file: Arc<GgufFile>, heads: HeadCounts) -> Result<Self, Error> {
+        let fault = |problem| Error::Gguf { path: file.path().to_owned(), problem };
+        let architecture = Architecture::of(file.header.text("general.architecture"), heads.family).map_err(fault)?;
         let mut named = BTreeMap::new();
-        for (name, entry) in std::mem::take(&mut header.tensors) {
-            let name = architecture.hugging_face(&name).unwrap_or(name);
+        let mut insert = |name: String, entry: Entry| {
+            let entry = unsqueezed(&name, entry);
             if named.contains_key(&name) {
                 return Err(fault(GgufProblem::Twice { tensor: name }));
             }
             named.insert(name, entry);
+            Ok(())
+        };
+        for (name, entry) in &file.header.tensors {
+            match architecture.hugging_face(name) {
+                None => insert(name.clone(), entry.clone())?,
+                Some(Named::One(own)) => insert(own, entry.clone())?,
+                Some(Named::Experts(before, behind)) => {
+                    for (expert, part) in experts(name, entry).map_err(fault)?.enumerate() {
+                        insert(format!("{before}{expert}{behind}"), part)?;
+                    }
+                }
+            }
         }
-        Ok(Self { path, map, header, architecture, heads, tensors: named, taken: BTreeSet::new() })
+        Ok(Self { file, architecture, heads, tensors: named, taken: BTreeSet::new() })
     }
 
     /// The error of a tensor of this file.
     fn fault(&self, name: &str, problem: TensorProblem) -> Error {
-        Error::Tensor { path: self.path.clone(), tensor: name.to_owned(), problem }
+        Error::Tensor { path: self.file.path().to_owned(), tensor: name.to_owned(), problem }
     }
 
     /// A tensor, if there is one of exactly this shape. Rows that were reordered must be whole
@@ -165,7 +155,7 @@ impl Gguf {
         if let Some(coded) = self.coded(name, entry, width) {
             return coded;
         }
-        let plain = Plain { bytes: &self.map[entry.range.clone()], kind: entry.kind, width };
+        let plain = Plain { bytes: self.file.of(entry), kind: entry.kind, width };
         match self.swapped(name) {
             Some(heads) => Box::new(Permuted { inner: plain, per_head: entry.shape[0] / heads.max(1) }),
             None => Box::new(plain),
@@ -174,13 +164,43 @@ impl Gguf {
 
     /// The same as codes; `None` if the tensor is plain numbers.
     fn coded<'a>(&'a self, name: &str, entry: &'a Entry, width: usize) -> Option<Box<dyn Coded + 'a>> {
-        let blocks =
-            Blocks { bytes: &self.map[entry.range.clone()], kind: entry.kind, coding: entry.kind.coding(width)? };
+        let blocks = Blocks { bytes: self.file.of(entry), kind: entry.kind, coding: coding(entry.kind, width)? };
         Some(match self.swapped(name) {
             Some(heads) => Box::new(Permuted { inner: blocks, per_head: entry.shape[0] / heads.max(1) }),
             None => Box::new(blocks),
         })
     }
+}
+
+/// The experts that lie in one tensor, each as a tensor of its own: matrices, or vectors of biases.
+///
+/// # Errors
+/// [`GgufProblem::Dimensions`] for a tensor of one dimension.
+fn experts<'a>(name: &str, entry: &'a Entry) -> Result<impl Iterator<Item = Entry> + 'a, GgufProblem> {
+    let Some((&count, shape)) = entry.shape.split_first().filter(|(_, shape)| !shape.is_empty()) else {
+        let found = entry.shape.iter().map(|&size| size as u64).collect();
+        return Err(GgufProblem::Dimensions { tensor: name.to_owned(), found, block: entry.kind.elements() });
+    };
+    // Whole rows are whole blocks, so that the parts are alike.
+    let length = entry.range.len().checked_div(count).unwrap_or_default();
+    // A tensor without bytes has as many experts as its header likes to say.
+    let count = if length == 0 { 0 } else { count };
+    Ok((0..count).map(move |expert| {
+        let start = entry.range.start + expert * length;
+        Entry { shape: shape.to_vec(), range: start..start + length, ..entry.clone() }
+    }))
+}
+
+/// A tensor with the dimensions of one element that the converter takes out.
+fn unsqueezed(name: &str, mut entry: Entry) -> Entry {
+    match entry.shape[..] {
+        // The gate of the shared expert is a matrix of one row.
+        [width] if name.ends_with("shared_expert_gate.weight") => entry.shape = vec![1, width],
+        // Kernels of convolutions over one channel.
+        [channels, width] if name.ends_with(".conv.conv.weight") => entry.shape = vec![channels, 1, width],
+        _ => {}
+    }
+    entry
 }
 
 impl Store for Gguf {
@@ -189,7 +209,7 @@ impl Store for Gguf {
     fn stored_dtype(&self) -> Dtype {
         let count = |entry: &Entry| entry.shape.iter().product::<usize>() as u64;
         let all: u64 = self.tensors.values().map(count).sum();
-        let wide: u64 = self.tensors.values().filter(|entry| entry.kind.is_f32()).map(count).sum();
+        let wide: u64 = self.tensors.values().filter(|entry| entry.kind == Kind::F32).map(count).sum();
         if wide > all / 2 { Dtype::F32 } else { Dtype::Bf16 }
     }
 
@@ -203,14 +223,14 @@ impl Store for Gguf {
     }
 
     fn check_settings(&self, spec: &ModelSpec, config: &Map<String, Value>) -> Result<(), Error> {
-        let divisors = self.tensors.get(DIVISORS).filter(|entry| entry.kind.is_f32()).map(|entry| {
-            let bytes = self.map[entry.range.clone()].as_chunks().0;
+        let divisors = self.tensors.get(DIVISORS).filter(|entry| entry.kind == Kind::F32).map(|entry| {
+            let bytes = self.file.of(entry).as_chunks().0;
             bytes.iter().map(|&bytes| f32::from_le_bytes(bytes)).collect()
         });
         let context = config.get("max_position_embeddings").and_then(Value::as_u64);
         Expected { spec, context, divisors }
-            .check(&self.header, self.architecture.name)
-            .map_err(|problem| Error::Gguf { path: self.path.clone(), problem })
+            .check(&self.file.header, self.architecture.name)
+            .map_err(|problem| Error::Gguf { path: self.file.path().to_owned(), problem })
     }
 
     /// The rows that the embedding has in the file. The converter may leave out rows past the
@@ -230,10 +250,9 @@ impl Store for Gguf {
     /// Divisors of the rotation's frequencies, which follow from `config.json`, and a head that is the
     /// embedding, block for block.
     fn is_redundant(&self, name: &str) -> bool {
-        let same = |a: &Entry, b: &Entry| {
-            a.kind == b.kind && a.shape == b.shape && self.map[a.range.clone()] == self.map[b.range.clone()]
-        };
-        FREQUENCIES.contains(&name)
+        let same = |a: &Entry, b: &Entry| a.kind == b.kind && a.shape == b.shape && self.file.of(a) == self.file.of(b);
+        name == DIVISORS
+            || FACTORS.contains(&name)
             || name == HEAD
                 && match (self.tensors.get(HEAD), self.tensors.get(EMBEDDING)) {
                     (Some(head), Some(embedding)) => same(head, embedding),
@@ -246,17 +265,13 @@ impl Store for Gguf {
     }
 
     fn reads_are_scattered(&self, are_scattered: bool) {
-        advise(&self.map, are_scattered);
+        self.file.maps().iter().for_each(|map| advise(map, are_scattered));
     }
 
     /// Blocks as they are stored, by the names of a Hugging Face folder.
     fn contents(&self) -> Box<dyn Iterator<Item = (&str, String, &[u8])> + '_> {
         let described = |entry: &Entry| format!("{} {:?}", entry.kind, entry.shape);
-        Box::new(
-            self.tensors
-                .iter()
-                .map(move |(name, entry)| (name.as_str(), described(entry), &self.map[entry.range.clone()])),
-        )
+        Box::new(self.tensors.iter().map(move |(name, entry)| (name.as_str(), described(entry), self.file.of(entry))))
     }
 }
 
@@ -271,6 +286,8 @@ impl Tensors for Gguf {
             // Rows of one value each, so that biases of queries and keys can be put into order. Blocks cannot be cut
             // so.
             [rows] if entry.kind.elements() == 1 => [rows, 1],
+            // The kernel of a convolution.
+            [rows, 1, width] if entry.kind.elements() == 1 => [rows, width],
             _ => {
                 let problem = TensorProblem::OtherDtype { expected: "F32, F16 or BF16", found: entry.kind.to_string() };
                 return Err(self.fault(name, problem));
@@ -311,7 +328,7 @@ impl Tensors for Gguf {
     }
 
     fn coding(&self, name: &str, shape: [usize; 2]) -> Result<Option<Coding>, Error> {
-        Ok(self.locate(name, &shape)?.kind.coding(shape[1]))
+        Ok(coding(self.locate(name, &shape)?.kind, shape[1]))
     }
 
     fn take_codes(

@@ -39,8 +39,8 @@ pub(crate) fn open<'a>(
     stacks: impl Iterator<Item = &'a StackSpec>,
     idle: impl Iterator<Item = String>,
 ) -> Result<Box<dyn Store>, Error> {
-    if let Some(name) = folder.gguf() {
-        return Ok(Box::new(Gguf::open(folder.file(name), heads)?));
+    if let Some(file) = folder.gguf() {
+        return Ok(Box::new(Gguf::new(file.clone(), heads)?));
     }
     let format = quantised::format(folder)?;
     let stacks: Vec<_> = stacks.collect();
@@ -80,8 +80,8 @@ pub(crate) fn open_renamed(folder: &Folder, own: &dyn Fn(&str) -> Option<String>
             supported: "safetensors that are not quantised, for this model_type",
         })
     };
-    if let Some(name) = folder.gguf() {
-        return refused(folder.file(name), "general.file_type", "GGUF");
+    if let Some(file) = folder.gguf() {
+        return refused(file.path().to_owned(), "general.file_type", "GGUF");
     }
     if quantised::format(folder)?.is_some() {
         return refused(folder.file(file::CONFIG), "quantization_config", "a quantised encoder");

@@ -593,27 +593,6 @@ fn files_that_are_not_themselves_say_what_to_do() {
 }
 
 #[test]
-fn gguf_files_that_are_split_or_alone_say_what_to_do() {
-    let folder = copy("gguf/qwen3");
-    let (whole, part) = (folder.path().join("model.gguf"), folder.path().join("m-00001-of-00002.gguf"));
-    fs::rename(&whole, &part).unwrap();
-    fs::copy(&part, folder.path().join("m-00002-of-00002.gguf")).unwrap();
-    let error = load(folder.path()).unwrap_err().to_string();
-    assert!(error.contains("split") && error.contains("gguf-split --merge"), "{error}");
-    // Without its config.json, and as a model's name.
-    let alone = copy("gguf/qwen3");
-    fs::remove_file(alone.path().join("config.json")).unwrap();
-    for path in [alone.path().to_owned(), alone.path().join("model.gguf")] {
-        let error = load(&path).unwrap_err();
-        let text = error.to_string();
-        assert!(
-            matches!(error, Error::GgufAlone { .. }) && text.contains("config.json") && text.contains("tokenizer.json"),
-            "{text}"
-        );
-    }
-}
-
-#[test]
 fn a_gguf_file_beside_another_models_config_is_refused_by_the_setting() {
     let setting = |of: &str, change: &dyn Fn(&mut Value)| {
         let folder = copy(of);

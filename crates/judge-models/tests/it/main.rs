@@ -6,6 +6,7 @@ mod batch_invariance;
 mod encoders;
 mod experts;
 mod folders;
+mod gguf;
 mod heads;
 mod loading;
 mod serving;

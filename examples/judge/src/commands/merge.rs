@@ -22,8 +22,8 @@ use crate::terminal::progress::Progress;
 /// their index) and the tokenizer's files of the model. Quantised weights and GGUF files are written expanded; of a vision-language folder the text model alone.
 #[derive(Args)]
 pub(crate) struct Cli {
-    /// Hugging Face model folder, or a hub id
-    #[arg(long, value_name = "DIR|ORG/NAME[@REV]")]
+    /// Hugging Face model folder, a GGUF file, or a hub id
+    #[arg(long, value_name = "DIR|FILE|ORG/NAME[@REV]")]
     model: String,
     /// Folder of a LoRA adapter, as PEFT saves it (repeatable: merged in this order)
     #[arg(long = "adapter", value_name = "DIR", required = true)]

@@ -111,9 +111,7 @@ fn a_library_names_no_option() {
         let of_tests = |path: &PathBuf| path.to_string_lossy().contains("tests");
         for path in sources(&crates.join(name).join("src")).iter().filter(|path| !of_tests(path)) {
             let texts = literals(&code(path));
-            // One of llama.cpp's programs is not ours.
-            let ours = texts.iter().filter(|text| !text.contains("`gguf-split --merge"));
-            let told = ours.filter(|text| text.contains(' ') && named(text).next().is_some());
+            let told = texts.iter().filter(|text| text.contains(' ') && named(text).next().is_some());
             wrong.extend(told.map(|text| format!("{}: {text}", path.display())));
         }
     }

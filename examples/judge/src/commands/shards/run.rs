@@ -34,7 +34,7 @@ pub(crate) struct RunArgs {
     #[arg(long, value_name = "n", conflicts_with = "shard")]
     of: Option<usize>,
     /// Where the model lies on this machine [default: as in the plan]
-    #[arg(long, value_name = "DIR|ORG/NAME[@REV]", help_heading = "Model")]
+    #[arg(long, value_name = "DIR|FILE|ORG/NAME[@REV]", help_heading = "Model")]
     model: Option<String>,
     /// Where the model runs [default: as in the plan]
     #[arg(long = "device", value_name = "DEVICE", value_delimiter = ',', help_heading = "Model")]

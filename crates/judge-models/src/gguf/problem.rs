@@ -1,4 +1,4 @@
-//! The errors of GGUF files. They are made by `header.rs`, `names.rs` and `gguf.rs`, and reach
+//! The errors of GGUF files. They are made here and in `weights/gguf/`, and reach
 //! users inside `Error::Gguf`, which names the file.
 
 /// What is wrong with a GGUF file, or keeps it from being read.
@@ -51,9 +51,27 @@ pub enum GgufProblem {
         /// What it should say.
         expected: String,
     },
-    /// A setting of the model that is another one in `config.json`, by which everything is computed.
+    /// A key or a tensor that is not there.
+    #[error("{key} is missing or not of its type; it is needed for {needed_for}")]
+    Missing {
+        /// Its name.
+        key: String,
+        /// What for.
+        needed_for: &'static str,
+    },
+    /// A file, or a part of its description, that is of a kind that is not read.
+    #[error("{what} is not read, only {read}")]
+    NotRead {
+        /// What the file holds.
+        what: String,
+        /// What is read, or what to do.
+        read: &'static str,
+    },
+    /// A setting of the model that is another one in `config.json`, by which everything is computed. Where
+    /// there is no `config.json`, two of the file's own settings contradict each other.
     #[error(
-        "{key} is {found}, but {field} of config.json beside the file makes it {expected}: they must be of one model"
+        "{key} is {found}, but {field} of config.json (beside the file, or as its other keys make it) says {expected}: \
+        they must be of one model"
     )]
     Setting {
         /// Its key.
@@ -67,8 +85,8 @@ pub enum GgufProblem {
     },
     /// A tensor in a type that is not read.
     #[error(
-        "tensor {tensor}: type {found} is not supported, only F32, F16, BF16, Q4_0, Q4_1, Q5_0, Q5_1, Q8_0, Q4_K, Q5_K and Q6_K: \
-        quantise the model again, for example as Q4_K_M"
+        "tensor {tensor}: type {found} is not supported, only F32, F16, BF16, Q4_0, Q4_1, Q5_0, Q5_1, Q8_0, Q2_K to Q6_K, \
+        IQ1_S to IQ4_XS, TQ1_0, TQ2_0, MXFP4 and NVFP4: quantise the model again, for example as Q4_K_M"
     )]
     Type {
         /// The tensor.

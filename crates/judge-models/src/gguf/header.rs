@@ -11,14 +11,15 @@
 //! ```
 //!
 //! [`read`] is a pure function of a file's bytes. It keeps what settings of a model can be (numbers,
-//! short texts and short lists of numbers), passes over the rest, such as the vocabulary, and
+//! short texts and short lists of numbers); of the rest, such as the vocabulary, it keeps where it lies
+//! ([`Header::long_text`], [`Header::texts`], [`Header::all_numbers`]). It
 //! gives every tensor with a range of bytes that the file has. A file may be damaged in any way, so
 //! nothing is allocated by a count that it states, and no arithmetic on its numbers can overflow.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use super::blocks::Kind;
+use super::kind::Kind;
 use super::problem::GgufProblem;
 
 /// The alignment of data in bytes, unless `general.alignment` says otherwise.
@@ -45,16 +46,18 @@ const TEXT: u32 = 8;
 const LIST: u32 = 9;
 
 /// What is read of a header.
-pub(super) struct Header {
+pub(crate) struct Header {
     /// Keys with values, as far as they are kept.
-    pub(super) values: BTreeMap<String, Stated>,
+    pub(crate) values: BTreeMap<String, Stated>,
+    /// Where the other values lie in the file: their type, and their bytes.
+    others: BTreeMap<String, (u32, Range<usize>)>,
     /// The tensors by their names in the file.
-    pub(super) tensors: BTreeMap<String, Entry>,
+    pub(crate) tensors: BTreeMap<String, Entry>,
 }
 
 /// A value of a key.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) enum Stated {
+pub(crate) enum Stated {
     /// Numbers of any type, a single one or a list; a truth is 0 or 1. Integers beyond 2^53 are rounded.
     Numbers(Vec<f64>),
     /// A short text.
@@ -63,7 +66,7 @@ pub(super) enum Stated {
 
 impl Header {
     /// The text of a key; empty if it has none.
-    pub(super) fn text(&self, key: &str) -> &str {
+    pub(crate) fn text(&self, key: &str) -> &str {
         match self.values.get(key) {
             Some(Stated::Text(text)) => text,
             _ => "",
@@ -71,24 +74,76 @@ impl Header {
     }
 
     /// The number of a key, or its list of numbers; `None` if it has neither.
-    pub(super) fn numbers(&self, key: &str) -> Option<&[f64]> {
+    pub(crate) fn numbers(&self, key: &str) -> Option<&[f64]> {
         match self.values.get(key) {
             Some(Stated::Numbers(numbers)) => Some(numbers),
             _ => None,
         }
     }
+
+    /// The whole number of a key; `None` if it has no single one.
+    pub(crate) fn whole(&self, key: &str) -> Option<u64> {
+        match self.numbers(key) {
+            Some(&[number]) if number >= 0.0 && number.fract() == 0.0 && number < 2_f64.powi(53) => Some(number as u64),
+            _ => None,
+        }
+    }
+
+    /// The text of a key, however long; `None` if it has none that is UTF-8. `bytes` is the file that the
+    /// header was read from.
+    pub(crate) fn long_text<'a>(&'a self, key: &str, bytes: &'a [u8]) -> Option<&'a str> {
+        match (self.values.get(key), self.others.get(key)) {
+            (Some(Stated::Text(text)), _) => Some(text),
+            (None, Some((TEXT, range))) => str::from_utf8(bytes.get(range.start + 8..range.end)?).ok(),
+            _ => None,
+        }
+    }
+
+    /// The list of texts of a key; `None` if it has none, or one with a text that is not UTF-8. `bytes` is
+    /// the file that the header was read from.
+    pub(crate) fn texts<'a>(&self, key: &str, bytes: &'a [u8]) -> Option<Vec<&'a str>> {
+        let (LIST, range) = self.others.get(key)? else { return None };
+        let mut reader = Reader { bytes: bytes.get(..range.end)?, at: range.start };
+        if reader.u32(key).ok()? != TEXT {
+            return None;
+        }
+        // Not allocated by the count, which the reader has checked by passing over the list.
+        let count = reader.u64(key).ok()?;
+        (0..count).map(|_| reader.str(key).ok()).collect()
+    }
+
+    /// The list of numbers of a key, however long; `None` if it has none. `bytes` is the file that the
+    /// header was read from.
+    pub(crate) fn all_numbers(&self, key: &str, bytes: &[u8]) -> Option<Vec<f64>> {
+        if let Some(numbers) = self.numbers(key) {
+            return Some(numbers.to_vec());
+        }
+        let (LIST, range) = self.others.get(key)? else { return None };
+        let mut reader = Reader { bytes: bytes.get(..range.end)?, at: range.start };
+        let kind = reader.u32(key).ok()?;
+        let size = size(kind)?;
+        reader.u64(key).ok()?;
+        Some(reader.bytes[reader.at..].chunks_exact(size).map(|bytes| number(kind, bytes)).collect())
+    }
+
+    /// The first key that `wanted` accepts.
+    pub(crate) fn find_key(&self, wanted: impl Fn(&str) -> bool) -> Option<&str> {
+        self.values.keys().chain(self.others.keys()).map(String::as_str).find(|key| wanted(key))
+    }
 }
 
 /// A tensor of the table.
 #[derive(Clone, Debug)]
-pub(super) struct Entry {
+pub(crate) struct Entry {
     /// How its numbers are stored.
-    pub(super) kind: Kind,
+    pub(crate) kind: Kind,
     /// Its dimensions, the slowest first, as in the shapes of all else. There are 1 to 4, and the
     /// last is whole blocks.
-    pub(super) shape: Vec<usize>,
+    pub(crate) shape: Vec<usize>,
     /// Its bytes in the file, which the file has.
-    pub(super) range: Range<usize>,
+    pub(crate) range: Range<usize>,
+    /// Which of the parts of a split file it is in; 0 in a file of one part.
+    pub(crate) part: usize,
 }
 
 /// Reads the header of a file that is in memory as a whole, or mapped. Nothing is allocated by a
@@ -108,15 +163,17 @@ pub(super) fn read(bytes: &[u8]) -> Result<Header, GgufProblem> {
     }
     let tensors = reader.u64("its number of tensors")?;
     let keys = reader.u64("its number of keys")?;
-    let mut values = BTreeMap::new();
+    let (mut values, mut others) = (BTreeMap::new(), BTreeMap::new());
     for _ in 0..keys {
         let key = reader.text("a key")?;
         let kind = reader.u32(&key)?;
-        if let Some(value) = reader.value(&key, kind)? {
-            values.insert(key, value);
+        let start = reader.at;
+        match reader.value(&key, kind)? {
+            Some(value) => drop(values.insert(key, value)),
+            None => drop(others.insert(key, (kind, start..reader.at))),
         }
     }
-    let mut header = Header { values, tensors: BTreeMap::new() };
+    let mut header = Header { values, others, tensors: BTreeMap::new() };
     let alignment = match header.numbers("general.alignment") {
         None => ALIGNMENT,
         // A number that is none of these is refused too.
@@ -154,7 +211,7 @@ pub(super) fn read(bytes: &[u8]) -> Result<Header, GgufProblem> {
 }
 
 /// Numbers for a message, as f32, with commas between.
-pub(super) fn listed(numbers: &[f64]) -> String {
+pub(crate) fn listed(numbers: &[f64]) -> String {
     numbers.iter().map(|&number| (number as f32).to_string()).collect::<Vec<_>>().join(", ")
 }
 
@@ -172,7 +229,7 @@ fn locate(name: &str, dimensions: &[u64], kind: Kind, start: Option<u64>, found:
     let start = start.and_then(|start| usize::try_from(start).ok());
     let range = start.and_then(|start| Some(start..start.checked_add(length?)?));
     match range {
-        Some(range) if range.end <= found => Ok(Entry { kind, shape, range }),
+        Some(range) if range.end <= found => Ok(Entry { kind, shape, range, part: 0 }),
         range => {
             let expected = range.map_or(u64::MAX, |range| range.end as u64);
             Err(GgufProblem::Truncated { what: format!("tensor {name}"), expected, found: found as u64 })
@@ -220,10 +277,15 @@ impl<'a> Reader<'a> {
 
     /// A text: its length, then so many bytes of UTF-8.
     fn text(&mut self, what: &str) -> Result<String, GgufProblem> {
+        self.str(what).map(str::to_owned)
+    }
+
+    /// The same, borrowed from the file.
+    fn str(&mut self, what: &str) -> Result<&'a str, GgufProblem> {
         let length = self.u64(what)?;
         let offset = self.at as u64;
         let bytes = self.take(what, usize::try_from(length).unwrap_or(usize::MAX))?;
-        String::from_utf8(bytes.to_vec()).map_err(|_| GgufProblem::Text { offset })
+        str::from_utf8(bytes).map_err(|_| GgufProblem::Text { offset })
     }
 
     /// A value of type `kind`, if it is one that is kept; any other is passed over.

@@ -1,0 +1,379 @@
+//! The `config.json` that a file's keys and tensors stand for.
+//!
+//! A GGUF file describes its model by keys that begin with the architecture's name. [`config`] makes of
+//! them the fields that the family has in a Hugging Face folder, so that `arch/` reads both alike. What
+//! llama.cpp knows without being told (Gemma 2's factor on scores, windows of every fourth block) is
+//! here too.
+//!
+//! A file states numbers in f32. They become the shortest decimals that are these numbers, as a
+//! `config.json` has them: `1e-5`, not `9.99999975e-6`.
+
+use serde_json::{Map, Value, json};
+
+use super::architectures::{Architecture, DIVISORS, FACTORS};
+use super::file::GgufFile;
+use super::kind::Kind;
+use super::problem::GgufProblem;
+
+/// What `rope_freqs.weight` has been made of in every release of Llama 3 and its descendants: bounds of
+/// the transition, and the original context. The factor is the largest divisor.
+const LLAMA3: (f64, f64, u64) = (1.0, 4.0, 8192);
+
+/// Tokens that end a turn, by their text: where a file has them, they end a text, whether or not a key
+/// says so (llama.cpp, `llama-vocab.cpp`, does the same).
+const ENDS_OF_TURNS: [&str; 10] = [
+    "<|eot_id|>",
+    "<|im_end|>",
+    "<end_of_turn>",
+    "<turn|>",
+    "<|endoftext|>",
+    "<|eom_id|>",
+    "<EOT>",
+    "_<EOT>",
+    "[EOT]",
+    "<|END_OF_TURN_TOKEN|>",
+];
+
+/// The keys of one file.
+struct Keys<'a> {
+    /// The file.
+    file: &'a GgufFile,
+    /// The architecture's name.
+    architecture: &'static str,
+}
+
+impl Keys<'_> {
+    /// A key with the architecture's name before it.
+    fn key(&self, name: &str) -> String {
+        format!("{}.{name}", self.architecture)
+    }
+
+    /// The whole number of a key, or the largest of its list: numbers of heads may be one for each block.
+    fn whole(&self, name: &str) -> Option<u64> {
+        let numbers = self.file.header.numbers(&self.key(name))?;
+        let largest = numbers.iter().copied().fold(f64::NAN, f64::max);
+        (largest >= 0.0 && largest.fract() == 0.0 && largest < 2_f64.powi(53)).then_some(largest as u64)
+    }
+
+    /// The number of a key, as its shortest decimal in f32.
+    fn number(&self, name: &str) -> Option<f64> {
+        match self.file.header.numbers(&self.key(name)) {
+            Some(&[number]) => Some(shortest(number)),
+            _ => None,
+        }
+    }
+
+    /// A whole number that a file must have.
+    fn needed(&self, name: &str) -> Result<u64, GgufProblem> {
+        let key = self.key(name);
+        self.whole(name).ok_or(GgufProblem::Missing { key, needed_for: "the model's shape, without a config.json" })
+    }
+
+    /// Whether there is a tensor.
+    fn has(&self, tensor: &str) -> bool {
+        self.file.header.tensors.contains_key(tensor)
+    }
+
+    /// The numbers of a tensor of f32 as shortest decimals.
+    fn plain(&self, tensor: &str) -> Option<Vec<f64>> {
+        let entry = self.file.header.tensors.get(tensor).filter(|entry| entry.kind == Kind::F32)?;
+        let numbers = self.file.of(entry).as_chunks().0;
+        Some(numbers.iter().map(|&bytes| shortest(f64::from(f32::from_le_bytes(bytes)))).collect())
+    }
+}
+
+/// The shortest decimal that is this number in f32.
+fn shortest(number: f64) -> f64 {
+    format!("{}", number as f32).parse().unwrap_or(number)
+}
+
+/// Makes a `config.json` of a file.
+///
+/// # Errors
+/// [`GgufProblem`] for an architecture that is not read, a key that is needed, and a scaling of the
+/// rotation that is not known.
+pub(crate) fn config(file: &GgufFile) -> Result<Value, GgufProblem> {
+    let header = &file.header;
+    let architecture = Architecture::named(header.text("general.architecture"))?.name;
+    let keys = Keys { file, architecture };
+    let n_layers = keys.needed("block_count")?;
+    let d_model = keys.needed("embedding_length")?;
+    let n_heads = keys.needed("attention.head_count")?;
+    let rotated = keys.whole("rope.dimension_count");
+    let head_dim = keys.whole("attention.key_length").or_else(|| d_model.checked_div(n_heads));
+    let rows = header.tensors.get("token_embd.weight").and_then(|entry| entry.shape.first().copied());
+    let mut fields = Map::new();
+    let mut put = |field: &str, value: Value| drop(fields.insert(field.to_owned(), value));
+    put("hidden_size", d_model.into());
+    put("num_hidden_layers", n_layers.into());
+    put("num_attention_heads", n_heads.into());
+    put("num_key_value_heads", keys.whole("attention.head_count_kv").unwrap_or(n_heads).into());
+    put("max_position_embeddings", keys.needed("context_length")?.into());
+    put("tie_word_embeddings", (!keys.has("output.weight")).into());
+    put("rope_theta", keys.number("rope.freq_base").unwrap_or(10_000.0).into());
+    put("eos_token_id", json!(ends(file)));
+    put("bos_token_id", json!(header.whole("tokenizer.ggml.bos_token_id")));
+    let mut put_some = |field: &str, value: Option<Value>| {
+        if let Some(value) = value {
+            put(field, value);
+        }
+    };
+    put_some("vocab_size", rows.map(Value::from));
+    put_some("head_dim", head_dim.map(Value::from));
+    put_some("intermediate_size", keys.whole("feed_forward_length").map(Value::from));
+    put_some("rms_norm_eps", keys.number("attention.layer_norm_rms_epsilon").map(Value::from));
+    let scaling = scaling(&keys, head_dim.unwrap_or_default())?;
+    // These two families take a scaling for granted where nothing is said.
+    let stated = ["mistral3", "gpt-oss"].contains(&architecture).then(|| {
+        let theta = keys.number("rope.freq_base").unwrap_or(10_000.0);
+        json!({ "rope_type": "default", "rope_theta": theta })
+    });
+    put_some("rope_scaling", scaling.or(stated));
+    if let (Some(rotated), Some(head_dim)) = (rotated, head_dim)
+        && (rotated != head_dim || architecture == "glm4")
+        && head_dim > 0
+    {
+        put("partial_rotary_factor", (rotated as f64 / head_dim as f64).into());
+    }
+    let own = of_architecture(&keys, n_layers, d_model, n_heads, head_dim.unwrap_or_default())?;
+    if let Value::Object(own) = own {
+        fields.extend(own.into_iter().filter(|(_, value)| *value != json!("absent")));
+    }
+    // OLMo 3 scales the rotation of blocks without a window alone.
+    if fields.get("model_type") == Some(&json!("olmo3"))
+        && let (Some(Value::Object(mut full)), Some(theta)) = (fields.remove("rope_scaling"), fields.get("rope_theta"))
+    {
+        full.insert("rope_theta".to_owned(), theta.clone());
+        let sliding = json!({ "rope_type": "default", "rope_theta": theta });
+        fields.insert("rope_parameters".to_owned(), json!({ "full_attention": full, "sliding_attention": sliding }));
+    }
+    Ok(Value::Object(fields))
+}
+
+/// The fields that an architecture has of its own, `model_type` among them. A value that the file does not
+/// have is the text `absent`, and the family's default holds.
+fn of_architecture(
+    keys: &Keys<'_>,
+    n_layers: u64,
+    d_model: u64,
+    n_heads: u64,
+    head_dim: u64,
+) -> Result<Value, GgufProblem> {
+    let number = |name: &str| keys.number(name).map_or(json!("absent"), Value::from);
+    let whole = |name: &str| keys.whole(name).map_or(json!("absent"), Value::from);
+    let window = keys.whole("attention.sliding_window").filter(|&window| window > 0);
+    let (qkv_bias, mlp_bias) = (keys.has("blk.0.attn_q.bias"), keys.has("blk.0.ffn_up.bias"));
+    let experts = || {
+        json!({
+            "num_experts": whole("expert_count"), "num_experts_per_tok": whole("expert_used_count"),
+            "moe_intermediate_size": whole("expert_feed_forward_length"),
+            "shared_expert_intermediate_size": whole("expert_shared_feed_forward_length")
+        })
+    };
+    Ok(match keys.architecture {
+        "llama" if keys.whole("expert_count").is_some_and(|experts| experts > 0) => json!({
+            "model_type": "mixtral", "num_local_experts": whole("expert_count"),
+            "num_experts_per_tok": whole("expert_used_count")
+        }),
+        "llama" => json!({ "model_type": "llama", "attention_bias": qkv_bias, "mlp_bias": mlp_bias }),
+        "qwen2" => json!({ "model_type": "qwen2" }),
+        "qwen3" => json!({ "model_type": "qwen3", "attention_bias": qkv_bias }),
+        "qwen2moe" => {
+            with(experts(), json!({ "model_type": "qwen2_moe", "norm_topk_prob": false, "qkv_bias": qkv_bias }))
+        }
+        "qwen3moe" => with(
+            experts(),
+            json!({
+                "model_type": "qwen3_moe", "norm_topk_prob": true, "shared_expert_intermediate_size": "absent"
+            }),
+        ),
+        "olmoe" => json!({
+            "model_type": "olmoe", "num_experts": whole("expert_count"),
+            "num_experts_per_tok": whole("expert_used_count"), "clip_qkv": number("attention.clamp_kqv")
+        }),
+        "gemma2" | "gemma3" => {
+            let is_second = keys.architecture == "gemma2";
+            // Where the file does not state the factor, llama.cpp knows it by the number of blocks: of the models
+            // with 27 billion parameters it is that of the width of the model over its heads.
+            let is_27b = n_layers == if is_second { 46 } else { 62 };
+            let scalar = match keys.number("attention.scale") {
+                Some(scale) => scale.powi(-2),
+                None if is_27b => d_model as f64 / n_heads.max(1) as f64,
+                None => head_dim as f64,
+            };
+            let own = json!({ "query_pre_attn_scalar": scalar, "sliding_window": window });
+            if is_second {
+                let caps = json!({
+                    "model_type": "gemma2", "attn_logit_softcapping": number("attn_logit_softcapping"),
+                    "final_logit_softcapping": number("final_logit_softcapping")
+                });
+                with(own, with(caps, layer_types(keys, n_layers, 2)))
+            } else {
+                let rope = json!({
+                    "model_type": "gemma3_text", "rope_local_base_freq": number("rope.freq_base_swa"),
+                    "final_logit_softcapping": number("final_logit_softcapping")
+                });
+                with(own, with(rope, layer_types(keys, n_layers, 6)))
+            }
+        }
+        "phi3" => json!({
+            "model_type": "phi3", "sliding_window": window,
+            "original_max_position_embeddings": whole("rope.scaling.original_context_length")
+        }),
+        "granite" => json!({
+            "model_type": "granite", "attention_bias": qkv_bias, "mlp_bias": mlp_bias,
+            "attention_multiplier": number("attention.scale"), "embedding_multiplier": number("embedding_scale"),
+            "residual_multiplier": number("residual_scale"), "logits_scaling": number("logit_scale")
+        }),
+        "smollm3" => json!({ "model_type": "smollm3", "attention_bias": qkv_bias, "mlp_bias": mlp_bias }),
+        "gpt-oss" => with(
+            json!({
+                "model_type": "gpt_oss", "num_local_experts": whole("expert_count"),
+                "num_experts_per_tok": whole("expert_used_count"), "attention_bias": qkv_bias, "sliding_window": window,
+                "intermediate_size": whole("expert_feed_forward_length")
+            }),
+            layer_types(keys, n_layers, 2),
+        ),
+        "mistral3" => json!({ "model_type": "ministral3", "sliding_window": null }),
+        "olmo2" => match window {
+            Some(_) => with(
+                json!({ "model_type": "olmo3", "sliding_window": window, "attention_bias": qkv_bias }),
+                layer_types(keys, n_layers, 4),
+            ),
+            None => json!({ "model_type": "olmo2", "attention_bias": qkv_bias }),
+        },
+        "exaone4" => with(
+            json!({ "model_type": "exaone4", "sliding_window": window }),
+            match window {
+                Some(_) => layer_types(keys, n_layers, 4),
+                None => json!({ "layer_types": vec!["full_attention"; n_layers.min(1 << 16) as usize] }),
+            },
+        ),
+        "cohere2" => with(
+            json!({
+                "model_type": "cohere2", "sliding_window": window, "logit_scale": number("logit_scale"),
+                "layer_norm_eps": number("attention.layer_norm_epsilon"), "attention_bias": qkv_bias
+            }),
+            layer_types(keys, n_layers, 4),
+        ),
+        "ernie4_5" => json!({ "model_type": "ernie4_5", "use_bias": qkv_bias }),
+        "glm4" => json!({ "model_type": "glm4", "attention_bias": qkv_bias }),
+        "lfm2" => {
+            let heads = keys.file.header.numbers(&keys.key("attention.head_count_kv")).unwrap_or_default();
+            let types: Vec<&str> =
+                heads.iter().map(|&heads| if heads > 0.0 { "full_attention" } else { "conv" }).collect();
+            if types.len() as u64 != n_layers {
+                let key = keys.key("attention.head_count_kv");
+                return Err(GgufProblem::Missing { key, needed_for: "the kind of every block (0: a convolution)" });
+            }
+            json!({
+                "model_type": "lfm2", "block_auto_adjust_ff_dim": false, "layer_types": types,
+                "norm_eps": number("attention.layer_norm_rms_epsilon"), "conv_L_cache": whole("shortconv.l_cache"),
+                "rms_norm_eps": "absent"
+            })
+        }
+        other => json!({ "model_type": other }),
+    })
+}
+
+/// The fields of both objects; those of the second win.
+fn with(mut first: Value, second: Value) -> Value {
+    if let (Value::Object(first), Value::Object(second)) = (&mut first, second) {
+        first.extend(second);
+    }
+    first
+}
+
+/// The kinds of the blocks: as `attention.sliding_window_pattern` says, a truth for each block with a window
+/// or the distance of full blocks; else every `usual`th is full.
+fn layer_types(keys: &Keys<'_>, n_layers: u64, usual: u64) -> Value {
+    let pattern = keys.file.header.numbers(&keys.key("attention.sliding_window_pattern"));
+    let name = |has_window: bool| if has_window { "sliding_attention" } else { "full_attention" };
+    let distance = match pattern {
+        Some(all) if all.len() as u64 == n_layers && n_layers > 1 => {
+            return json!({ "layer_types": all.iter().map(|&has| name(has != 0.0)).collect::<Vec<_>>() });
+        }
+        Some(&[distance]) if distance >= 1.0 => distance as u64,
+        _ => usual,
+    };
+    // As many as a model may have at most; another number is refused by its own field.
+    let types: Vec<&str> = (0..n_layers.min(1 << 16)).map(|layer| name((layer + 1) % distance != 0)).collect();
+    json!({ "layer_types": types })
+}
+
+/// The scaling of the rotation, as `rope_scaling` of a `config.json`; `None` if there is none.
+fn scaling(keys: &Keys<'_>, head_dim: u64) -> Result<Option<Value>, GgufProblem> {
+    let header = &keys.file.header;
+    let original = keys.whole("rope.scaling.original_context_length");
+    if let (Some(long), Some(short)) = (keys.plain(FACTORS[0]), keys.plain(FACTORS[1])) {
+        let mut fields = json!({ "rope_type": "longrope", "long_factor": long, "short_factor": short });
+        if let Some(factor) = keys.number("rope.scaling.attn_factor") {
+            fields["attention_factor"] = factor.into();
+        }
+        return Ok(Some(fields));
+    }
+    if let Some(divisors) = keys.plain(DIVISORS) {
+        let factor = divisors.iter().copied().fold(1.0, f64::max);
+        let is_one = divisors.iter().all(|&divisor| divisor == 1.0);
+        let (low, high, context) = LLAMA3;
+        // That these divisors follow from it is checked with the other settings, when weights are opened.
+        return Ok((!is_one && head_dim > 0).then(|| {
+            json!({
+                "rope_type": "llama3", "factor": factor, "low_freq_factor": low, "high_freq_factor": high,
+                "original_max_position_embeddings": original.unwrap_or(context)
+            })
+        }));
+    }
+    let (key, kind) = (keys.key("rope.scaling.type"), header.text(&keys.key("rope.scaling.type")));
+    let factor = keys.number("rope.scaling.factor");
+    match (kind, factor) {
+        ("" | "none", _) => Ok(None),
+        ("linear", Some(factor)) => Ok(Some(json!({ "rope_type": "linear", "factor": factor }))),
+        ("yarn", Some(factor)) => {
+            let mut fields = json!({ "rope_type": "yarn", "factor": factor });
+            let mut put = |field: &str, value: Option<Value>| {
+                if let Some(value) = value {
+                    fields[field] = value;
+                }
+            };
+            put("original_max_position_embeddings", original.map(Value::from));
+            put("beta_fast", keys.number("rope.scaling.yarn_beta_fast").map(Value::from));
+            put("beta_slow", keys.number("rope.scaling.yarn_beta_slow").map(Value::from));
+            // Of Mistral: the growth of queries, and the two factors whose quotient is that of cosines and sines.
+            put("llama_4_scaling_beta", keys.number("attention.temperature_scale").map(Value::from));
+            if let Some(factor) = keys.number("rope.scaling.yarn_log_multiplier") {
+                put("mscale", Some(1.0.into()));
+                put("mscale_all_dim", Some(factor.into()));
+            }
+            // gpt-oss was trained with a ramp whose ends are not rounded.
+            put("truncate", (keys.architecture == "gpt-oss").then_some(false.into()));
+            Ok(Some(fields))
+        }
+        ("linear" | "yarn", None) => Err(GgufProblem::Missing {
+            key: keys.key("rope.scaling.factor"),
+            needed_for: "the scaling of the rotation",
+        }),
+        (other, _) => Err(GgufProblem::NotRead {
+            what: format!("{key} {other:?}"),
+            read: "none, linear, yarn, and the divisors of llama3 and longrope",
+        }),
+    }
+}
+
+/// The tokens that end a text: those that keys name, and those that end a turn by their text.
+pub(crate) fn ends(file: &GgufFile) -> Vec<u64> {
+    let named = ["eos", "eot", "eom"].map(|name| file.header.whole(&format!("tokenizer.ggml.{name}_token_id")));
+    let mut ends: Vec<u64> = named.into_iter().flatten().collect();
+    let tokens = file.header.texts("tokenizer.ggml.tokens", file.bytes()).unwrap_or_default();
+    // In gpt-oss a call and a return end a text, and `<|end|>` a part of it.
+    let is_of_parts = tokens.contains(&"<|call|>") && tokens.contains(&"<|return|>");
+    let ends_text = |token: &str| match token {
+        "<|end|>" => !is_of_parts,
+        "<|call|>" | "<|return|>" => is_of_parts,
+        token => ENDS_OF_TURNS.contains(&token),
+    };
+    ends.extend((0..).zip(&tokens).filter(|(_, token)| ends_text(token)).map(|(id, _)| id));
+    let mut seen = std::collections::BTreeSet::new();
+    ends.retain(|&id| seen.insert(id));
+    ends
+}

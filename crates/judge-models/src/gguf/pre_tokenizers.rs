@@ -1,0 +1,97 @@
+//! How text is cut before merges, by the names that `tokenizer.ggml.pre` has.
+//!
+//! The table is that of llama.cpp (`llama-vocab.cpp`), as far as families here use it; the patterns are
+//! those of the models' own `tokenizer.json`. A name that is not in it is refused: cut otherwise, text would have other
+//! tokens than the model has learned, without a word.
+
+use serde_json::{Value, json};
+
+/// Patterns of Llama 3 (and of many since).
+const LLAMA3: &str = r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+";
+
+/// Qwen 2 to 3: digits one by one.
+const QWEN2: &str =
+    r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+";
+
+/// Qwen 3.5: marks belong to words.
+const QWEN35: &str = r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?[\p{L}\p{M}]+|\p{N}| ?[^\s\p{L}\p{M}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+";
+
+/// Mistral's Tekken.
+const TEKKEN: &str = r"[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+|[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+";
+
+/// GPT-4o's.
+const GPT4O: &str = r"[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+(?i:'s|'t|'re|'ve|'m|'ll|'d)?|[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*(?i:'s|'t|'re|'ve|'m|'ll|'d)?|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+";
+
+/// How text is cut into what merges do not cross.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Cut {
+    /// By GPT-2's pattern, which the crate `tokenizers` knows.
+    Gpt2,
+    /// Every digit by itself, then as GPT-2.
+    Digits,
+    /// By this pattern.
+    By(&'static str),
+}
+
+/// How a tokenizer of byte-level BPE differs from others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct PreTokenizer {
+    /// How text is cut.
+    cut: Cut,
+    /// Whether a piece that is an entry is taken as it is, without merges.
+    pub(super) ignore_merges: bool,
+    /// Whether text is put into Unicode's composed form (NFC) first.
+    is_composed: bool,
+    /// Whether a BOS goes before text where the file does not say.
+    pub(super) adds_bos: bool,
+}
+
+/// The names that are read.
+pub(super) const NAMES: &str = "default, gpt-2, smollm, starcoder, refact, command-r, exaone, exaone4, olmo, llama-bpe (and its like), dbrx, \
+    smaug-bpe, glm4, chatglm-bpe, qwen2, deepseek-r1-qwen, qwen35, tekken, gpt-4o, llama4, kanana2 and lfm2";
+
+impl PreTokenizer {
+    /// The pre-tokenizer of a name; `None` for one that is not read. A file without a name is of the
+    /// time when there was one alone.
+    pub(super) fn named(name: &str) -> Option<Self> {
+        let plain = |cut| Self { cut, ignore_merges: false, is_composed: false, adds_bos: false };
+        Some(match name {
+            "" | "default" | "gpt-2" | "gpt2" | "olmo" | "exaone4" => plain(Cut::Gpt2),
+            "smollm" | "starcoder" | "refact" | "exaone" | "codeshell" | "minerva-7b" => plain(Cut::Digits),
+            "command-r" => Self { is_composed: true, ..plain(Cut::Digits) },
+            "llama3" | "llama-v3" | "llama-bpe" | "falcon3" | "falcon-h1" | "pixtral" | "midm-2.0" | "lfm2" => {
+                Self { ignore_merges: true, adds_bos: true, ..plain(Cut::By(LLAMA3)) }
+            }
+            "dbrx" | "smaug-bpe" | "glm4" | "chatglm-bpe" => plain(Cut::By(LLAMA3)),
+            "qwen2" => Self { is_composed: true, ..plain(Cut::By(QWEN2)) },
+            "deepseek-r1-qwen" | "megrez" => plain(Cut::By(QWEN2)),
+            "qwen35" => Self { is_composed: true, ..plain(Cut::By(QWEN35)) },
+            "tekken" => Self { ignore_merges: true, adds_bos: true, ..plain(Cut::By(TEKKEN)) },
+            "gpt-4o" | "llama4" | "kanana2" => plain(Cut::By(GPT4O)),
+            _ => return None,
+        })
+    }
+
+    /// `normalizer` of a `tokenizer.json`.
+    pub(super) fn normalizer(self) -> Value {
+        if self.is_composed { json!({ "type": "NFC" }) } else { Value::Null }
+    }
+
+    /// `pre_tokenizer` of a `tokenizer.json`.
+    pub(super) fn json(self) -> Value {
+        let bytes = |use_regex: bool| json!({ "type": "ByteLevel", "add_prefix_space": false, "trim_offsets": true, "use_regex": use_regex });
+        match self.cut {
+            Cut::Gpt2 => bytes(true),
+            Cut::Digits => json!({
+                "type": "Sequence", "pretokenizers": [{ "type": "Digits", "individual_digits": true }, bytes(true)]
+            }),
+            Cut::By(pattern) => json!({
+                "type": "Sequence",
+                "pretokenizers": [
+                    { "type": "Split", "pattern": { "Regex": pattern }, "behavior": "Isolated", "invert": false },
+                    bytes(false)
+                ]
+            }),
+        }
+    }
+}

@@ -1,0 +1,300 @@
+//! The tokenizer that a file's keys stand for, as a `tokenizer.json` and a `tokenizer_config.json`.
+//!
+//! | `tokenizer.ggml.model` | becomes | merges |
+//! |---|---|---|
+//! | `gpt2` | BPE over bytes, cut as `tokenizer.ggml.pre` says (`pre_tokenizers.rs`) | those of the file |
+//! | `llama` | BPE over characters with `▁` for spaces, and bytes for what has no entry | those that the scores imply |
+//! | `llama` of Gemma | the same; runs of spaces are entries, which the file spells as spaces | those that the order of entries implies |
+//!
+//! SentencePiece joins the two neighbours whose piece has the highest score. With a merge for each way to cut an entry in
+//! two, the best entries first, BPE does the same. So transformers converts such tokenizers
+//! (`generate_merges`), with the same order among merges of one score, so that a model has the tokens that it
+//! has there.
+//!
+//! Entries of the type *control* are special tokens, and those that are *user-defined* are matched as a
+//! whole in any text.
+
+use std::cmp::Reverse;
+use std::collections::HashMap;
+
+use serde_json::{Map, Value, json};
+
+use super::config::ends;
+use super::file::GgufFile;
+use super::pre_tokenizers::{self, PreTokenizer};
+use super::problem::GgufProblem;
+
+/// The types of entries that count here: unknown, control, user-defined.
+const UNKNOWN: f64 = 2.0;
+/// See [`UNKNOWN`].
+const CONTROL: f64 = 3.0;
+/// See [`UNKNOWN`].
+const USER_DEFINED: f64 = 4.0;
+
+/// Bytes of an entry that merges are made for, at most. Vocabularies have none that is nearly as long; damaged files
+/// may, and the ways to cut one are many.
+const LONGEST_ENTRY: usize = 1 << 10;
+
+/// SentencePiece's space.
+const SPACE: &str = "▁";
+
+/// The special tokens that have a name: theirs in `tokenizer_config.json`, and in a file.
+const NAMES: [(&str, &str); 6] = [
+    ("bos_token", "bos"),
+    ("eos_token", "eos"),
+    ("unk_token", "unknown"),
+    ("sep_token", "seperator"),
+    ("pad_token", "padding"),
+    ("mask_token", "mask"),
+];
+
+/// The texts of a folder that a file has in its keys.
+pub(crate) struct TextFiles {
+    /// `tokenizer.json`.
+    pub(crate) tokenizer: Value,
+    /// `tokenizer_config.json`, with the chat template.
+    pub(crate) tokenizer_config: Value,
+    /// `generation_config.json`, with the tokens that end a text.
+    pub(crate) generation_config: Value,
+}
+
+/// What a file says of its vocabulary.
+struct Vocabulary<'a> {
+    /// The entries, in the order of their numbers.
+    tokens: Vec<&'a str>,
+    /// Their types; empty if the file has none.
+    types: Vec<f64>,
+}
+
+impl TextFiles {
+    /// Makes them of a file.
+    ///
+    /// # Errors
+    /// [`GgufProblem`] for a tokenizer of another kind, or one that lacks something.
+    pub(crate) fn of(file: &GgufFile) -> Result<Self, GgufProblem> {
+        let (header, bytes) = (&file.header, file.bytes());
+        let missing = |name: &str, needed_for| GgufProblem::Missing { key: name.to_owned(), needed_for };
+        let tokens = header
+            .texts("tokenizer.ggml.tokens", bytes)
+            .ok_or_else(|| missing("tokenizer.ggml.tokens", "a vocabulary, without a tokenizer.json"))?;
+        let types = header.all_numbers("tokenizer.ggml.token_type", bytes).unwrap_or_default();
+        let vocabulary = Vocabulary { tokens, types };
+        let is_gemma = header.text("general.architecture").starts_with("gemma");
+        let flag = |name: &str| header.numbers(&format!("tokenizer.ggml.{name}")).map(|truth| truth == [1.0]);
+        let id = |name: &str| header.whole(&format!("tokenizer.ggml.{name}_token_id"));
+        let (mut json, adds_bos) = match header.text("tokenizer.ggml.model") {
+            "gpt2" => byte_level(file, &vocabulary)?,
+            "llama" => {
+                let scores = header
+                    .all_numbers("tokenizer.ggml.scores", bytes)
+                    .filter(|scores| scores.len() == vocabulary.tokens.len())
+                    .ok_or_else(|| missing("tokenizer.ggml.scores", "the merges, one for each entry"))?;
+                let has_prefix = flag("add_space_prefix").unwrap_or(!is_gemma);
+                (sentence_piece(&vocabulary, &scores, is_gemma, has_prefix, id("unknown")), true)
+            }
+            other => {
+                return Err(GgufProblem::NotRead {
+                    what: format!("the tokenizer {other:?} (tokenizer.ggml.model)"),
+                    read: "gpt2 and llama: put the model's tokenizer.json beside the file",
+                });
+            }
+        };
+        json["added_tokens"] = vocabulary.added(is_phi3(file)).into();
+        let around = |wanted: bool, name: &str| {
+            id(name).filter(|_| wanted).and_then(|id| Some((id, *vocabulary.tokens.get(usize::try_from(id).ok()?)?)))
+        };
+        let before = around(flag("add_bos_token").unwrap_or(adds_bos), "bos");
+        let after = around(flag("add_eos_token").unwrap_or(false), "eos");
+        json["post_processor"] = post_processor(before, after);
+        let mut config = Map::new();
+        for (name, key) in NAMES {
+            if let Some(text) = around(true, key).map(|(_, text)| text) {
+                config.insert(name.to_owned(), text.into());
+            }
+        }
+        if let Some(template) = header.long_text("tokenizer.chat_template", bytes) {
+            config.insert("chat_template".to_owned(), template.into());
+        }
+        let ends = ends(file);
+        let generation_config = if ends.is_empty() { json!({}) } else { json!({ "eos_token_id": ends }) };
+        Ok(Self { tokenizer: json, tokenizer_config: Value::Object(config), generation_config })
+    }
+}
+
+/// Whether special tokens take the white space behind them, as Phi-3's do: llama.cpp knows it by the name,
+/// since files do not say it.
+fn is_phi3(file: &GgufFile) -> bool {
+    file.header.text("general.architecture") == "phi3" && file.header.text("tokenizer.ggml.model") == "llama"
+}
+
+impl Vocabulary<'_> {
+    /// `vocab` of a `tokenizer.json`, in which an entry may be spelt in another way.
+    fn json(&self, spelt: impl Fn(&str) -> String) -> Value {
+        let entries = self.tokens.iter().enumerate();
+        Value::Object(entries.map(|(id, token)| (spelt(token), id.into())).collect())
+    }
+
+    /// `added_tokens` of a `tokenizer.json`: what is matched as a whole.
+    fn added(&self, takes_space: bool) -> Vec<Value> {
+        let entries = self.tokens.iter().zip(&self.types).enumerate();
+        let added =
+            entries.filter(|(_, (token, kind))| !token.is_empty() && [UNKNOWN, CONTROL, USER_DEFINED].contains(kind));
+        added
+            .map(|(id, (token, kind))| {
+                let is_plain = ["<unk>", "<s>", "<|endoftext|>"].contains(token);
+                json!({
+                    "id": id, "content": token, "single_word": false, "lstrip": false,
+                    "rstrip": takes_space && *kind == CONTROL && !is_plain, "normalized": false,
+                    "special": *kind != USER_DEFINED
+                })
+            })
+            .collect()
+    }
+}
+
+/// A tokenizer over bytes, and whether a BOS goes before text where the file does not say.
+fn byte_level(file: &GgufFile, vocabulary: &Vocabulary<'_>) -> Result<(Value, bool), GgufProblem> {
+    let (header, bytes) = (&file.header, file.bytes());
+    let name = header.text("tokenizer.ggml.pre");
+    let Some(pre) = PreTokenizer::named(name) else {
+        return Err(GgufProblem::NotRead {
+            what: format!("the pre-tokenizer {name:?} (tokenizer.ggml.pre)"),
+            read: pre_tokenizers::NAMES,
+        });
+    };
+    let key = "tokenizer.ggml.merges".to_owned();
+    let merges = header.texts(&key, bytes).ok_or(GgufProblem::Missing { key, needed_for: "the tokenizer gpt2" })?;
+    // Entries have no spaces, so that the first one divides the two halves.
+    let merges: Vec<Value> =
+        merges.iter().filter_map(|merge| merge.split_once(' ')).map(|(left, right)| json!([left, right])).collect();
+    let level = json!({ "type": "ByteLevel", "add_prefix_space": false, "trim_offsets": true, "use_regex": true });
+    let json = json!({
+        "version": "1.0", "truncation": null, "padding": null,
+        "normalizer": pre.normalizer(), "pre_tokenizer": pre.json(), "decoder": level,
+        "model": {
+            "type": "BPE", "dropout": null, "unk_token": null, "continuing_subword_prefix": null,
+            "end_of_word_suffix": null, "fuse_unk": false, "byte_fallback": false,
+            "ignore_merges": pre.ignore_merges, "vocab": vocabulary.json(str::to_owned), "merges": merges
+        }
+    });
+    Ok((json, pre.adds_bos))
+}
+
+/// A tokenizer of SentencePiece's BPE.
+fn sentence_piece(
+    vocabulary: &Vocabulary<'_>,
+    scores: &[f64],
+    is_gemma: bool,
+    has_prefix: bool,
+    unknown: Option<u64>,
+) -> Value {
+    let spelt = |token: &str| match is_gemma && !token.is_empty() && token.bytes().all(|byte| byte == b' ') {
+        true => SPACE.repeat(token.len()),
+        false => token.to_owned(),
+    };
+    let tokens: Vec<String> = vocabulary.tokens.iter().map(|token| spelt(token)).collect();
+    // Of Gemma the order of entries counts.
+    let ranks: Vec<f64> = if is_gemma { (0..tokens.len()).map(|id| -(id as f64)).collect() } else { scores.to_vec() };
+    let unknown = unknown
+        .and_then(|id| tokens.get(usize::try_from(id).ok()?))
+        .or_else(|| tokens.iter().find(|token| *token == "<unk>"));
+    let replace = json!({ "type": "Replace", "pattern": { "String": " " }, "content": SPACE });
+    let mut decoders = vec![
+        json!({ "type": "Replace", "pattern": { "String": SPACE }, "content": " " }),
+        json!({ "type": "ByteFallback" }),
+        json!({ "type": "Fuse" }),
+    ];
+    let normalizer = if has_prefix {
+        decoders.push(json!({ "type": "Strip", "content": " ", "start": 1, "stop": 0 }));
+        json!({ "type": "Sequence", "normalizers": [{ "type": "Prepend", "prepend": SPACE }, replace] })
+    } else {
+        replace
+    };
+    let merges: Vec<Value> = merges(&tokens, &ranks).into_iter().map(|(left, right)| json!([left, right])).collect();
+    json!({
+        "version": "1.0", "truncation": null, "padding": null,
+        "normalizer": normalizer, "pre_tokenizer": null, "decoder": { "type": "Sequence", "decoders": decoders },
+        "model": {
+            "type": "BPE", "dropout": null, "unk_token": unknown, "continuing_subword_prefix": null,
+            "end_of_word_suffix": null, "fuse_unk": true, "byte_fallback": true, "ignore_merges": false,
+            "vocab": vocabulary.json(spelt), "merges": merges
+        }
+    })
+}
+
+/// The merges that entries imply, best first: for each entry every way to cut it into two entries. Entries
+/// come by their score, the highest first. Those of one score come by the length of their left part, then of
+/// their right one, the longer first; and else in the order of the vocabulary, with the cuts of one entry by
+/// the numbers of their parts. An entry that appears twice counts as the last of them.
+fn merges<'a>(tokens: &'a [String], scores: &[f64]) -> Vec<(&'a str, &'a str)> {
+    let ids: HashMap<&str, usize> = tokens.iter().enumerate().map(|(id, token)| (token.as_str(), id)).collect();
+    let mut all = Vec::new();
+    for (id, token) in tokens.iter().enumerate().filter(|(id, token)| ids[token.as_str()] == *id) {
+        let first = all.len();
+        for (at, _) in token.char_indices().skip(1).filter(|_| token.len() <= LONGEST_ENTRY) {
+            let (left, right) = token.split_at(at);
+            if let (Some(&l), Some(&r)) = (ids.get(left), ids.get(right)) {
+                let lengths = (left.chars().count(), right.chars().count());
+                all.push((Score(scores[id]), lengths, (l, r), (left, right)));
+            }
+        }
+        all[first..].sort_by_key(|&(_, _, parts, _)| parts);
+    }
+    // Stable, so that the order from before stays among equals.
+    all.sort_by_key(|&(score, lengths, ..)| Reverse((score, lengths)));
+    all.into_iter().map(|(.., parts)| parts).collect()
+}
+
+/// A score with a total order.
+#[derive(Clone, Copy, PartialEq)]
+struct Score(f64);
+
+impl Eq for Score {}
+
+impl PartialOrd for Score {
+    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Score {
+    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
+        self.0.total_cmp(&other.0)
+    }
+}
+
+/// `post_processor` of a `tokenizer.json`: the tokens around any text.
+fn post_processor(before: Option<(u64, &str)>, after: Option<(u64, &str)>) -> Value {
+    if before.is_none() && after.is_none() {
+        return Value::Null;
+    }
+    let special = |token: Option<(u64, &str)>, kind: usize| {
+        token.map(|(_, text)| json!({ "SpecialToken": { "id": text, "type_id": kind } }))
+    };
+    let text = |name: &str, kind: usize| {
+        let text = json!({ "Sequence": { "id": name, "type_id": kind } });
+        special(before, kind).into_iter().chain([text]).chain(special(after, kind))
+    };
+    let tokens: Map<String, Value> = before
+        .into_iter()
+        .chain(after)
+        .map(|(id, text)| (text.to_owned(), json!({ "id": text, "ids": [id], "tokens": [text] })))
+        .collect();
+    json!({
+        "type": "TemplateProcessing", "single": text("A", 0).collect::<Vec<_>>(),
+        "pair": text("A", 0).chain(text("B", 1)).collect::<Vec<_>>(), "special_tokens": tokens
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Against `generate_merges` of transformers 5.23 on the same entries.
+    #[test]
+    fn merges_follow_scores_then_lengths_then_the_vocabulary() {
+        let tokens = ["a", "b", "ab", "abb", "bb", "aab"].map(str::to_owned);
+        let scores = [-1.0, -2.0, -3.0, -4.0, -3.0, -4.0];
+        assert_eq!(merges(&tokens, &scores), [("a", "b"), ("b", "b"), ("ab", "b"), ("a", "bb"), ("a", "ab")]);
+    }
+}

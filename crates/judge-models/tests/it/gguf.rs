@@ -1,0 +1,333 @@
+//! GGUF files as models: one file without anything beside it, against the folder that it was made from.
+//!
+//! Files and expected tokens: `scripts/parity/make_gguf_family_fixtures.py`. The trained model and what transformers makes of
+//! it lie where `JUDGE_TEST_DATA` says.
+
+#![allow(clippy::print_stdout, clippy::print_stderr)] // measured errors, and what was skipped
+
+use std::fs;
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
+
+use judge_core::{
+    Backbone, Layer, Lens, Message, Outcome, Prompt, Reading, Request, TextModel, Want,
+    request::{Generation, LabelRead, Pooling, ReadAt},
+};
+use judge_models::{Dtype, Error, GgufProblem, LoadOptions, Model};
+use serde_json::Value;
+use tempfile::TempDir;
+
+/// Longer than the windows of all test models.
+const PROMPT: &str = "ba de fi go ku la me ni po ru sa te vi zo 3 xa y0 ba ba 4";
+
+fn fixtures() -> PathBuf {
+    let root = std::env::var_os("CARGO_MANIFEST_DIR").unwrap_or_else(|| env!("CARGO_MANIFEST_DIR").into());
+    PathBuf::from(root).join("tests/fixtures")
+}
+
+fn json(path: &Path) -> Value {
+    serde_json::from_slice(&fs::read(path).unwrap()).unwrap()
+}
+
+fn load(path: &Path, dtype: Option<Dtype>) -> Result<Model, Error> {
+    Model::load(path, &LoadOptions { dtype, ..LoadOptions::default() })
+}
+
+fn read(model: &Model, prompt: Prompt, want: Want) -> Reading {
+    let mut found = None;
+    let mut take = |_, outcome: Outcome| {
+        let Outcome::Read(reading) = outcome else { panic!("{outcome:?}") };
+        found = Some(reading);
+        ControlFlow::Continue(())
+    };
+    model.run(&[Request { prompt, want }], &mut take).unwrap();
+    found.unwrap()
+}
+
+/// Logits of labels and the state of the last position, of every layer.
+fn numbers(model: &Model) -> Vec<f32> {
+    let layers = model.info().layers();
+    let labels = LabelRead {
+        tokens: vec![3, 4, 20, 91],
+        layers: layers.clone(),
+        lens: Lens::Raw,
+        at: ReadAt::PromptEnd,
+        label_mass: false,
+    };
+    let pooled: Vec<(Layer, Pooling)> = layers.iter().map(|&layer| (layer, Pooling::Last)).collect();
+    let want = Want { labels: vec![labels.clone()], pooled: pooled.clone(), ..Want::default() };
+    let reading = read(model, Prompt::Raw(PROMPT.to_owned()), want);
+    let mut all: Vec<f32> = reading.labels(&labels).unwrap().steps[0].logits.to_vec();
+    all.extend(pooled.iter().flat_map(|&(layer, pooling)| reading.pooled(layer, pooling).unwrap().to_vec()));
+    all
+}
+
+fn copy(from: &Path, to: &Path, names: &[&str]) {
+    for name in names {
+        fs::copy(from.join(name), to.join(name)).unwrap();
+    }
+}
+
+/// A folder of `families` with another `config.json`.
+fn folder(name: &str, config: &Path) -> TempDir {
+    let to = TempDir::new().unwrap();
+    for entry in fs::read_dir(fixtures().join("families").join(name)).unwrap() {
+        let entry = entry.unwrap();
+        fs::copy(entry.path(), to.path().join(entry.file_name())).unwrap();
+    }
+    fs::copy(config, to.path().join("config.json")).unwrap();
+    to
+}
+
+/// A folder with a GGUF file and a tokenizer of words alone, so that both sides read the same tokens.
+fn alone(name: &str) -> TempDir {
+    let to = TempDir::new().unwrap();
+    copy(&fixtures().join("gguf_families").join(name), to.path(), &["model.gguf"]);
+    copy(&fixtures().join("families").join(name), to.path(), &["tokenizer.json", "tokenizer_config.json"]);
+    to
+}
+
+#[test]
+fn a_file_of_every_architecture_is_the_folder_that_it_was_made_from() {
+    let mut wrong = Vec::new();
+    let mut names: Vec<String> = fs::read_dir(fixtures().join("gguf_families"))
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .collect();
+    names.sort();
+    assert!(names.len() >= 24);
+    for name in &names {
+        let original = folder(name, &fixtures().join("gguf_families").join(name).join("config.json"));
+        let expected = load(original.path(), Some(Dtype::F32)).unwrap_or_else(|error| panic!("{name}: {error}"));
+        let found = match load(alone(name).path(), Some(Dtype::F32)) {
+            Ok(found) => found,
+            Err(error) => {
+                wrong.push(format!("{name}: {error}"));
+                continue;
+            }
+        };
+        let (expected, found) = (numbers(&expected), numbers(&found));
+        let largest = expected.iter().fold(0.0_f32, |largest, x| largest.max(x.abs()));
+        let error = expected.iter().zip(&found).fold(0.0_f32, |error, (a, b)| error.max((a - b).abs())) / largest;
+        println!("{name}: {error:.1e}");
+        // 1 is added to norms of Gemma and taken off again, in f32.
+        let tolerance = if name.starts_with("gemma") { 1e-6 } else { 0.0 };
+        if error > tolerance || expected.len() != found.len() || error.is_nan() {
+            wrong.push(format!("{name}: {error:e}"));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn a_split_file_is_one_model_whichever_part_is_named() {
+    let whole = numbers(&load(alone("qwen3-off").path(), Some(Dtype::F32)).unwrap());
+    let to = TempDir::new().unwrap();
+    let parts = ["m-00001-of-00003.gguf", "m-00002-of-00003.gguf", "m-00003-of-00003.gguf"];
+    copy(&fixtures().join("gguf_split"), to.path(), &parts);
+    copy(&fixtures().join("families/qwen3-off"), to.path(), &["tokenizer.json", "tokenizer_config.json"]);
+    for path in [to.path().to_owned(), to.path().join(parts[0]), to.path().join(parts[2])] {
+        assert_eq!(numbers(&load(&path, Some(Dtype::F32)).unwrap()), whole, "{}", path.display());
+    }
+    // A part of another file, and one that is not there.
+    fs::copy(to.path().join(parts[1]), to.path().join(parts[2])).unwrap();
+    let error = load(to.path(), None).unwrap_err();
+    assert!(matches!(&error, Error::Gguf { problem: GgufProblem::Value { key: "split.no", .. }, .. }), "{error}");
+    fs::remove_file(to.path().join(parts[1])).unwrap();
+    let error = load(to.path(), None).unwrap_err();
+    assert!(matches!(&error, Error::Read { path, .. } if path.ends_with(parts[1])), "{error}");
+}
+
+#[test]
+fn a_file_that_is_named_is_a_model_and_goes_by_its_name() {
+    let to = TempDir::new().unwrap();
+    for name in ["llama-bpe.gguf", "qwen2.gguf"] {
+        copy(&fixtures().join("gguf_tokenizers"), to.path(), &[name]);
+    }
+    fs::write(to.path().join("mmproj-f16.gguf"), "for pictures").unwrap();
+    let model = load(&to.path().join("qwen2.gguf"), None).unwrap();
+    assert_eq!(model.info().name, "qwen2");
+    let other = load(&to.path().join("llama-bpe.gguf"), None).unwrap();
+    assert_ne!(model.info().fingerprint, other.info().fingerprint);
+    let error = load(to.path(), None).unwrap_err();
+    assert!(
+        matches!(&error, Error::Unsupported { found, .. } if found == "llama-bpe.gguf, qwen2.gguf"),
+        "several in a folder: {error}"
+    );
+    fs::remove_file(to.path().join("qwen2.gguf")).unwrap();
+    assert_eq!(load(to.path(), None).unwrap().info().fingerprint, other.info().fingerprint, "mmproj does not count");
+}
+
+#[test]
+fn tokens_are_those_of_the_program_that_made_the_vocabulary() {
+    let expected = json(&fixtures().join("gguf_tokenizers/expected.json"));
+    let texts: Vec<&str> = expected["texts"].as_array().unwrap().iter().map(|text| text.as_str().unwrap()).collect();
+    let mut wrong = Vec::new();
+    for (name, ids) in expected["ids"].as_object().unwrap() {
+        let model = load(&fixtures().join(format!("gguf_tokenizers/{name}.gguf")), None).unwrap();
+        // Where the file does not say, a BOS goes before text of Llama 3, Tekken and SentencePiece.
+        let has_bos = matches!(name.as_str(), "llama-bpe" | "tekken" | "prepend");
+        for (text, ids) in texts.iter().zip(ids.as_array().unwrap()).filter(|(text, _)| !text.is_empty()) {
+            let mut ids: Vec<u64> = ids.as_array().unwrap().iter().map(|id| id.as_u64().unwrap()).collect();
+            if has_bos {
+                ids.insert(0, if name == "prepend" { 376 } else { 314 });
+            }
+            let found = model.tokens(&Prompt::Raw((*text).to_owned())).unwrap();
+            if found.iter().copied().map(u64::from).ne(ids.iter().copied()) {
+                wrong.push(format!("{name}: {text:?}: {found:?}, expected {ids:?}"));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// The same weights with the tokenizer that the file's entries are from beside them.
+#[test]
+fn chats_have_the_tokens_and_the_text_of_the_folder() {
+    let path = fixtures().join("gguf_tokenizers/prepend.gguf");
+    let to = TempDir::new().unwrap();
+    fs::copy(&path, to.path().join("model.gguf")).unwrap();
+    copy(&fixtures().join("tokenizers/prepend"), to.path(), &["tokenizer.json", "tokenizer_config.json"]);
+    let (alone, beside) = (load(&path, None).unwrap(), load(to.path(), None).unwrap());
+    for text in ["score: 4", " The judge", "a </s> b", "Ärger 東京"] {
+        let chat = Prompt::chat(vec![Message::new("system", "Be brief."), Message::user(text)]);
+        for prompt in [chat, Prompt::Raw(text.to_owned())] {
+            assert_eq!(alone.tokens(&prompt).unwrap(), beside.tokens(&prompt).unwrap(), "{prompt:?}");
+        }
+    }
+    let generate = Some(Generation { max_new_tokens: 12, ..Generation::default() });
+    let write = |model: &Model| {
+        let want = Want { generate: generate.clone(), ..Want::default() };
+        read(model, Prompt::Raw("score".to_owned()), want).generated.unwrap()
+    };
+    assert_eq!(write(&alone), write(&beside));
+}
+
+/// Puts other bytes of the same length into the place of the first ones that are found.
+fn patched(name: &str, from: &[u8], to: &[u8]) -> Result<Model, Error> {
+    assert_eq!(from.len(), to.len());
+    let folder = TempDir::new().unwrap();
+    let mut bytes = fs::read(fixtures().join(name)).unwrap();
+    let at = bytes.windows(from.len()).position(|window| window == from).unwrap();
+    bytes[at..at + to.len()].copy_from_slice(to);
+    let path = folder.path().join("model.gguf");
+    fs::write(&path, bytes).unwrap();
+    load(&path, None)
+}
+
+#[test]
+fn what_a_file_cannot_say_or_is_not_read_is_refused_by_name() {
+    let of = "gguf_tokenizers/qwen2.gguf";
+    let problem = |from: &[u8], to: &[u8]| match patched(of, from, to) {
+        Err(Error::Gguf { problem, .. }) => problem.to_string(),
+        other => panic!("{other:?}"),
+    };
+    let text = |text: &str| [&(text.len() as u64).to_le_bytes(), text.as_bytes()].concat();
+    for (from, to, said) in [
+        (text("qwen2"), text("qwenX"), "the pre-tokenizer \"qwenX\" (tokenizer.ggml.pre) is not read"),
+        (text("gpt2"), text("bert"), "the tokenizer \"bert\" (tokenizer.ggml.model) is not read"),
+        (text("llama"), text("mamba"), "general.architecture is \"mamba\", expected one of llama, qwen2"),
+        (text("llama.block_count"), text("xlama.block_count"), "llama.block_count is missing"),
+        (text("tokenizer.ggml.tokens"), text("tokenizer.ggml.tokenX"), "tokenizer.ggml.tokens is missing"),
+        (text("tokenizer.ggml.merges"), text("tokenizer.ggml.mergeX"), "tokenizer.ggml.merges is missing"),
+        (text("llama.context_length"), text("llama.con.decision.type"), "a decision model"),
+    ] {
+        if from.len() != to.len() {
+            continue;
+        }
+        let problem = problem(&from, &to);
+        assert!(problem.contains(said), "{problem}");
+    }
+}
+
+/// Bytes of the header changed at places that look random and are the same each time: every file is read or
+/// refused, and none ends the process.
+#[test]
+fn damaged_files_are_read_or_refused() {
+    let mut seed = 40_u64;
+    let mut next = |below: usize| {
+        seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (seed >> 33) as usize % below
+    };
+    let folder = TempDir::new().unwrap();
+    let path = folder.path().join("model.gguf");
+    let mut refused = 0;
+    for name in ["gguf_tokenizers/prepend.gguf", "gguf_tokenizers/llama-bpe.gguf", "gguf_families/lfm2-off/model.gguf"]
+    {
+        let whole = fs::read(fixtures().join(name)).unwrap();
+        for round in 0..150 {
+            let mut bytes = whole.clone();
+            for _ in 0..=round % 4 {
+                // Mostly among the keys and the table of tensors.
+                let at = next(if round % 3 == 0 { bytes.len() } else { bytes.len() / 3 });
+                bytes[at] = if round % 2 == 0 { next(256) as u8 } else { [0, 1, 127, 128, 255][next(5)] };
+            }
+            if round % 10 == 9 {
+                bytes.truncate(next(bytes.len()));
+            }
+            fs::write(&path, bytes).unwrap();
+            refused += usize::from(load(&path, None).is_err());
+        }
+    }
+    assert!(refused > 100, "{refused}");
+}
+
+#[test]
+fn a_trained_model_in_one_file_equals_transformers() {
+    let Some(data) = std::env::var_os("JUDGE_TEST_DATA") else {
+        eprintln!("skipped: JUDGE_TEST_DATA is not set");
+        return;
+    };
+    let folder = PathBuf::from(data).join("models/smollm2-135m-instruct");
+    let expected = json(&folder.join("expected.json"));
+    let model = load(&folder.join("SmolLM2-135M-Instruct.Q4_1.gguf"), Some(Dtype::F32)).unwrap();
+    assert_eq!(model.info().name, "SmolLM2-135M-Instruct.Q4_1");
+    let ids = |value: &Value| -> Vec<u32> {
+        value.as_array().unwrap().iter().map(|id| id.as_u64().unwrap() as u32).collect()
+    };
+    let named: Vec<u32> = expected["labels"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|label| model.token(label.as_str().unwrap()).unwrap())
+        .collect();
+    let tokens = ids(&expected["label_ids"]);
+    assert_eq!(named, tokens);
+    let mut worst = 0.0_f32;
+    for item in expected["items"].as_array().unwrap() {
+        let text = item["prompt"].as_str().unwrap();
+        let chat = Prompt::chat(vec![Message::user(text)]);
+        assert_eq!(model.tokens(&chat).unwrap(), ids(&item["ids"]), "{text}");
+        assert_eq!(model.tokens(&Prompt::Raw(text.to_owned())).unwrap(), ids(&item["raw_ids"]), "{text}");
+        let logits = item["logits"].as_object().unwrap();
+        let layers: Vec<Layer> = logits.keys().map(|layer| Layer(layer.parse().unwrap())).collect();
+        let label = LabelRead {
+            tokens: tokens.clone(),
+            layers: layers.clone(),
+            lens: Lens::Raw,
+            at: ReadAt::PromptEnd,
+            label_mass: false,
+        };
+        let greedy = ids(&item["greedy_ids"]);
+        let generate = Some(Generation { max_new_tokens: greedy.len(), ..Generation::default() });
+        let want = Want { labels: vec![label.clone()], generate, ..Want::default() };
+        let reading = read(&model, chat, want);
+        let found = reading.labels(&label).unwrap();
+        for layer in layers {
+            let found = found.row(&found.steps[0], layer).unwrap();
+            let row = logits[&layer.0.to_string()].as_array().unwrap();
+            let row: Vec<f32> = row.iter().map(|x| x.as_f64().unwrap() as f32).collect();
+            let largest = row.iter().fold(0.0_f32, |largest, x| largest.max(x.abs()));
+            let error = found.iter().zip(&row).fold(0.0_f32, |error, (a, b)| error.max((a - b).abs())) / largest;
+            assert!(error < 1e-3, "{text}: layer {}: {found:?}, expected {row:?}", layer.0);
+            worst = worst.max(error);
+        }
+        let written = reading.generated.unwrap();
+        // The end token is not among those that are written.
+        let whole = greedy.strip_suffix(&[2]).unwrap_or(&greedy);
+        assert_eq!(written.tokens, whole, "{text}");
+        let text_expected = item["greedy"].as_str().unwrap();
+        assert_eq!(written.text, text_expected.strip_suffix("<|im_end|>").unwrap_or(text_expected), "{text}");
+    }
+    println!("SmolLM2-135M-Instruct: largest relative error of label logits {worst:.1e}");
+}

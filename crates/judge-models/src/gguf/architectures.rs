@@ -51,7 +51,6 @@ impl Architecture {
 
 /// The architectures that are read.
 static ARCHITECTURES: [Architecture; 19] = [
-    // InternLM 3 has the name of Llama too.
     Architecture {
         swaps_rows: true,
         names: &[TWO_NORMS, &[("ffn_gate_inp", "block_sparse_moe.gate")]],
@@ -60,7 +59,7 @@ static ARCHITECTURES: [Architecture; 19] = [
             ("ffn_up_exps", "block_sparse_moe.experts.{}.w3"),
             ("ffn_down_exps", "block_sparse_moe.experts.{}.w2"),
         ],
-        ..Architecture::of_llama("llama", &["llama", "mistral", "mixtral", "internlm3"])
+        ..Architecture::of_llama("llama", &["llama", "mistral", "mixtral"])
     },
     Architecture::of_llama("qwen2", &["qwen2"]),
     Architecture::of_llama("qwen3", &["qwen3"]),

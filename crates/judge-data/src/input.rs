@@ -173,7 +173,8 @@ impl BufRead for InputReader {
     }
 }
 
-/// What [`Rows::open`] and [`Dataset::open`](crate::Dataset::open) read: a path, `-` for standard input, or an [`Input`].
+/// What [`Rows::open`](crate::Rows::open) and [`Dataset::open`](crate::Dataset::open) read: a path, `-` for standard input, or
+/// an [`Input`].
 pub trait IntoInput {
     /// Opens it, unless it is open.
     ///

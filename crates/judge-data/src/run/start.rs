@@ -63,7 +63,8 @@ impl RunPlan {
     ///
     /// # Errors
     /// [`Error::Output`] if the output cannot be written or is one of the inputs; [`Error::OutputExists`] if a finished output was made otherwise, or nothing says
-    /// how, and [`WriteOptions::overwrite`] is not set; [`Error::SettingsDiffer`] if unfinished rows were made otherwise; [`Error::Locked`] if
+    /// how, and [`overwrite`](crate::WriteOptions::overwrite) is not set;
+    /// [`Error::SettingsDiffer`] if unfinished rows were made otherwise; [`Error::Locked`] if
     /// another process is writing; [`Error::NoLocks`]; [`Error::Partial`] if `FILE.partial` is not a journal of this version; [`Error::Io`].
     pub fn open(self) -> Result<Opened, Error> {
         check_outputs(self.inputs.iter().map(|input| &input.path), [&self.output])?;

@@ -186,7 +186,7 @@ fn standard_input_and_pipes_are_read_twice() {
     for (path, piped) in [("-", true), ("-", false), ("/dev/stdin", true), ("/dev/stdin", false)] {
         let stdin = if piped { Stdio::piped() } else { File::open(&file).unwrap().into() };
         let mut child = Command::new(std::env::current_exe().unwrap())
-            .args(["--exact", "child_reads_its_standard_input"])
+            .args(["--exact", "input::child_reads_its_standard_input"])
             .env("JUDGE_DATA_TEST_CHILD", path)
             .env("JUDGE_DATA_TEST_DONE", &done)
             .stdin(stdin)

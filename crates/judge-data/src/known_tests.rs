@@ -7,8 +7,8 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::{
-    Extra, GradedRecord, JudgedScore, LabelRow, LabelTable, OrderRow, PairRow, PairVerdict, Record, RowColumns,
-    ScoreOutcome, ScoreRow, SingleRow,
+    Carry, Extra, GradedRecord, Human, Judged, JudgedAspect, JudgedPair, JudgedResponse, JudgedScore, LabelRow,
+    LabelTable, OrderRow, OutputRow, PairRow, PairVerdict, Record, RowColumns, ScoreOutcome, ScoreRow, SingleRow,
 };
 
 /// The names of all fields that the rows have.
@@ -36,6 +36,10 @@ fn verdicts() -> [Verdict; 2] {
     [Verdict::Scored(score), Verdict::Unscored(unscored())]
 }
 
+fn row<J: Judged>(human: Human, judged: J) -> OutputRow<J> {
+    OutputRow::of(ItemId::from(1_u64), human, judged, Extra::new(), &Carry::All).expect("no field is carried").0
+}
+
 #[test]
 fn score_rows() {
     let table = LayerTable::new(vec![Layer(0)], 1, vec![0.0]).unwrap();
@@ -49,14 +53,9 @@ fn score_rows() {
 
 #[test]
 fn single_rows() {
-    let rows = verdicts().map(|verdict| SingleRow {
-        id: ItemId::from(1_u64),
-        human: vec![1.0],
-        verdict,
-        text: Some(String::new()),
-        extra: Extra::new(),
-    });
-    assert_eq!(names(&rows), set(&SingleRow::KNOWN));
+    let row = |verdict| row(Human::Numbers(vec![1.0]), JudgedResponse { verdict, text: Some(String::new()) });
+    let rows = verdicts().map(row);
+    assert_eq!(names(&rows), set(SingleRow::KNOWN));
 }
 
 #[test]
@@ -65,34 +64,29 @@ fn pair_rows() {
         let (verdict, text) = (Some(PairVerdict::A), Some(String::new()));
         vec![OrderRow { order: "given", verdict, text, probabilities: None, label_mass: None, table: None }]
     };
-    let rows = [Ok(PairVerdict::A), Err(unscored())].map(|verdict| PairRow {
-        id: ItemId::from(1_u64),
-        human: vec![1.0],
-        verdict,
-        orders: orders(),
-        extra: Extra::new(),
-    });
-    assert_eq!(names(&rows), set(&PairRow::KNOWN));
+    let rows = [Ok(PairVerdict::A), Err(unscored())]
+        .map(|verdict| row(Human::Preferences(vec![1.0]), JudgedPair { verdict, orders: orders() }));
+    assert_eq!(names(&rows), set(PairRow::KNOWN));
 }
 
 #[test]
 fn label_rows() {
-    let rows = verdicts().map(|verdict| LabelRow {
-        record: Record::Graded(GradedRecord {
-            id: ItemId::from(1_u64),
-            instruction: String::new(),
-            response: String::new(),
-            rubric: Some(String::new()),
-            reference: Some(String::new()),
-            scores: vec![1.0],
-            columns: RowColumns::default(),
-            extra: Extra::new(),
-        }),
-        aspect: String::new(),
-        verdict,
-        text: Some(String::new()),
+    let record = Record::Graded(GradedRecord {
+        id: ItemId::from(1_u64),
+        instruction: String::new(),
+        response: String::new(),
+        rubric: Some(String::new()),
+        reference: Some(String::new()),
+        scores: vec![1.0],
+        columns: RowColumns::default(),
+        extra: Extra::new(),
+    });
+    let rows = verdicts().map(|verdict| {
+        let judged = JudgedResponse { verdict, text: Some(String::new()) };
+        let judged = JudgedAspect { record: record.clone(), aspect: String::new(), judged };
+        row(Human::Numbers(Vec::new()), judged)
     });
     // Beside its own fields, the names under which a reader of graded rows looks for the grade first.
     let reserved = set(&["human", "scores"]);
-    assert_eq!(&names(&rows) | &reserved, set(&LabelRow::KNOWN));
+    assert_eq!(&names(&rows) | &reserved, set(LabelRow::KNOWN));
 }

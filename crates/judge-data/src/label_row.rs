@@ -1,32 +1,60 @@
 //! Rows of a judge that labels records aspect by aspect, for probes to learn from.
 
-use judge_core::{ItemId, ItemResult, Outcome, Verdict};
+use judge_core::{ItemResult, Unscored};
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 
-use crate::verdict_row::{serialize_verdict, written};
-use crate::{Carry, Error, Extra, Fate, Numbered, Record};
+use crate::verdict_row::JudgedResponse;
+use crate::{Carry, Error, Extra, Fate, Human, Judged, Numbered, OutputRow, Record};
 
 /// The label that a judge gives one aspect of a response:
 /// `{"id", "instruction", "response", "rubric"?, "reference"?, "aspect", "score", "text"?, "labels"?, "probabilities"?, "label_mass"?, "people"?, …}`, or with `unscored` in the place of `score`.
 ///
 /// A reader of graded rows takes `score` for the grade. What people gave is therefore called `people` here: as `human` it would be read in the label's place.
+pub type LabelRow = OutputRow<JudgedAspect>;
+
+/// What a judge says of one aspect of a response.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
-pub struct LabelRow {
-    /// The record that was labelled: of the kind [`Record::Graded`], or [`Record::Unread`], of which there are no texts. Its other fields are those that are carried.
+pub struct JudgedAspect {
+    /// The record that was labelled: of the kind [`Record::Graded`], or [`Record::Unread`], of which there are no texts. It has no other fields.
     pub record: Record,
     /// What of the response was graded.
     pub aspect: String,
     /// The grade, or why there is none.
-    pub verdict: Verdict,
-    /// What the judge wrote, if it wrote.
-    pub text: Option<String>,
+    pub judged: JudgedResponse,
 }
 
 impl LabelRow {
-    /// The fields of a row's own, and the names under which a reader of graded rows would look for the grade first; no other field may be called so.
-    pub const KNOWN: [&'static str; 15] = [
+    /// The row of a result about one aspect of a [`GradedRecord`](crate::GradedRecord).
+    ///
+    /// # Errors
+    /// [`Error::FieldClash`] for a carried field that the row has one of its own for; [`Error::Core`] for a record of another kind, or a result without a verdict.
+    pub fn new(result: ItemResult<Numbered>, aspect: &str, carry: &Carry) -> Result<(Self, Fate), Error> {
+        let judged = JudgedResponse::of(&result)?;
+        let mut record = result.item.record;
+        if !matches!(record, Record::Graded(_) | Record::Unread(_)) {
+            return Err(judge_core::Error::NotRead { what: "response to one instruction" }.into());
+        }
+        let extra = std::mem::take(record.extra_mut());
+        let graded = !record.raters().is_empty();
+        let judged = JudgedAspect { record, aspect: aspect.to_owned(), judged };
+        let (row, fate) = Self::of(result.id, Human::Numbers(Vec::new()), judged, extra, carry)?;
+        Ok((row, Fate { graded, ..fate }))
+    }
+
+    /// The other fields that go into such a row.
+    ///
+    /// # Errors
+    /// [`Error::FieldClash`] for one that the row has one of its own for.
+    pub fn carried(extra: Extra, carry: &Carry) -> Result<Extra, Error> {
+        carry.of_row(extra, Self::KNOWN)
+    }
+}
+
+impl Judged for JudgedAspect {
+    /// With the names under which a reader of graded rows would look for the grade first.
+    const KNOWN: &'static [&'static str] = &[
         "id",
         "instruction",
         "response",
@@ -44,44 +72,15 @@ impl LabelRow {
         "unscored",
     ];
 
-    /// The row of a result about one aspect of a [`GradedRecord`](crate::GradedRecord).
-    ///
-    /// # Errors
-    /// [`Error::FieldClash`] for a carried field that the row has one of its own for; [`Error::Core`] for a record of another kind, or a result without a verdict.
-    pub fn new(result: ItemResult<Numbered>, aspect: &str, carry: &Carry) -> Result<(Self, Fate), Error> {
-        let text = written(&result.rounds(0).outcomes().collect::<Vec<&Outcome>>());
-        let Some(verdict) = result.verdicts.first().cloned() else {
-            return Err(judge_core::Error::NotRead { what: "verdict" }.into());
-        };
-        let mut record = result.item.record;
-        if !matches!(record, Record::Graded(_) | Record::Unread(_)) {
-            return Err(judge_core::Error::NotRead { what: "response to one instruction" }.into());
-        }
-        *record.extra_mut() = Self::carried(std::mem::take(record.extra_mut()), carry)?;
-        let fate =
-            Fate { unscored: verdict.unscored().map(|unscored| unscored.reason), graded: !record.raters().is_empty() };
-        Ok((Self { record, aspect: aspect.to_owned(), verdict, text }, fate))
-    }
-
-    /// The other fields that go into such a row.
-    ///
-    /// # Errors
-    /// [`Error::FieldClash`] for one that the row has one of its own for.
-    pub fn carried(extra: Extra, carry: &Carry) -> Result<Extra, Error> {
-        carry.of_row(extra, &Self::KNOWN)
-    }
-
-    /// The record's id.
-    pub fn id(&self) -> &ItemId {
-        self.record.id()
+    fn unscored(&self) -> Option<&Unscored> {
+        self.judged.unscored()
     }
 }
 
-impl Serialize for LabelRow {
+impl Serialize for JudgedAspect {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let Self { record, aspect, verdict, text } = self;
+        let Self { record, aspect, judged } = self;
         let mut map = serializer.serialize_map(None)?;
-        map.serialize_entry("id", record.id())?;
         if let Record::Graded(record) = record {
             map.serialize_entry("instruction", &record.instruction)?;
             map.serialize_entry("response", &record.response)?;
@@ -92,17 +91,10 @@ impl Serialize for LabelRow {
             }
         }
         map.serialize_entry("aspect", aspect)?;
-        serialize_verdict(&mut map, verdict)?;
-        if let Some(text) = text {
-            map.serialize_entry("text", text)?;
-        }
-        match &record.raters()[..] {
-            [] => {}
-            [one] => map.serialize_entry("people", one)?,
-            many => map.serialize_entry("people", many)?,
-        }
-        for (key, value) in record.extra().raw() {
-            map.serialize_entry(key, value)?;
+        judged.entries(&mut map)?;
+        let people = Human::Numbers(record.raters().into_owned());
+        if !people.is_empty() {
+            map.serialize_entry("people", &people)?;
         }
         map.end()
     }

@@ -89,6 +89,7 @@ mod lock;
 mod messages;
 mod origin;
 mod output;
+mod output_row;
 mod outputs;
 mod pair_reading;
 mod pair_table;
@@ -140,11 +141,12 @@ pub use job::Job;
 pub use jobs::{check_templates, judge_rows, read_rows, score_row, split_label};
 pub use journal::{Resumed, SyncEvery};
 pub use jsonl::JsonlWriter;
-pub use label_row::LabelRow;
+pub use label_row::{JudgedAspect, LabelRow};
 pub use lager_result::{LagerLayer, LagerResult, LagerScores, read_lager_results, write_lager_results};
 pub use lock::Locking;
 pub use origin::{ORIGIN, is_unrecorded, recorded_origin, unrecorded_origin};
 pub use output::{OutputProblem, check_outputs};
+pub use output_row::{Human, Judged, OutputRow};
 pub use outputs::{Outputs, check_new, report_mark};
 pub use pair_reading::OrderReading;
 pub use pair_table::{PairLogits, PairTable};
@@ -167,4 +169,6 @@ pub use shards::{
 };
 pub use states::{Sharding, StatesFile, StatesRow, StatesSpec, StatesWriter, StatesWritten, ids_path};
 pub use unread_record::UnreadRecord;
-pub use verdict_row::{OrderRow, PairOrders, PairProbabilities, PairRow, SingleRow, joined};
+pub use verdict_row::{
+    JudgedPair, JudgedResponse, OrderRow, PairOrders, PairProbabilities, PairRow, SingleRow, joined,
+};

@@ -1,31 +1,28 @@
 //! The rows of prompted judges.
 
 use judge_core::{
-    Fields, ItemId, ItemResult, Judge, JudgeError, Outcome, Request, Rounds, Scale, Score, Unscored, Verdict,
+    Fields, ItemResult, Judge, JudgeError, Outcome, Request, Rounds, Scale, Score, Unscored, Verdict,
     combine::Swapped, scale::ScoreDistribution,
 };
 use serde::ser::SerializeMap;
 use serde::{Deserialize, Serialize, Serializer};
 use serde_json::Value;
 
-use crate::{Carry, Error, Extra, Fate, Numbered, PairTable, PairVerdict};
+use crate::{Carry, Error, Fate, Human, Judged, Numbered, OutputRow, PairTable, PairVerdict};
 
 /// One row of a judge of pairs: `{"id", "human"?, "verdict", "preference", "orders", …}`, or `{"id", "human"?, "unscored", "orders", …}` where an order has no verdict.
 ///
 /// All is in the letters of the pair as it is given.
+pub type PairRow = OutputRow<JudgedPair>;
+
+/// What a judge says of a pair.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
-pub struct PairRow {
-    /// The pair.
-    pub id: ItemId,
-    /// What people prefer, one entry per rater: 1, 0 or ½ for a tie.
-    pub human: Vec<f64>,
+pub struct JudgedPair {
     /// What the judge prefers, or why it does not say.
     pub verdict: Result<PairVerdict, Unscored>,
     /// One entry per order that was asked.
     pub orders: Vec<OrderRow>,
-    /// All other fields.
-    pub extra: Extra,
 }
 
 /// What a judge said in one order of a pair.
@@ -144,7 +141,7 @@ impl<J: for<'i> Judge<dyn Fields + 'i>> PairOrders<'_, J> {
 }
 
 /// What was written; several texts, as of two grades, with a blank line between.
-pub(crate) fn written(outcomes: &[&Outcome]) -> Option<String> {
+fn written(outcomes: &[&Outcome]) -> Option<String> {
     let texts = outcomes.iter().filter_map(|outcome| Some(outcome.reading().ok()?.generated.as_ref()?.text.as_str()));
     let texts: Vec<&str> = texts.collect();
     (!texts.is_empty()).then(|| texts.join("\n\n"))
@@ -198,9 +195,6 @@ pub fn joined(orders: &[OrderRow]) -> Option<PairVerdict> {
 }
 
 impl PairRow {
-    /// The fields of a row's own, which no other field may be called.
-    pub const KNOWN: [&'static str; 6] = ["id", "human", "verdict", "preference", "orders", "unscored"];
-
     /// The row of a result. With `scale`, each order also has the logits of the labels of this scale at each layer: of a judge that reads them, its values being preferences for the
     /// response that is shown first, as those of [`PromptFamily`](judge_core::prompted::PromptFamily) are.
     ///
@@ -223,12 +217,12 @@ impl PairRow {
             (None, Some(unscored)) => Err(unscored.clone()),
             (None, None) => return Err(judge_core::Error::NotRead { what: "verdict of a pair that was read" }.into()),
         };
-        let human = result.item.record.raters().into_owned();
-        let fate = Fate { unscored: verdict.as_ref().err().map(|unscored| unscored.reason), graded: !human.is_empty() };
-        let extra = carry.of_row(result.item.record.into_extra(), &Self::KNOWN)?;
-        Ok((Self { id: result.id, human, verdict, orders, extra }, fate))
+        let human = Human::Preferences(result.item.record.raters().into_owned());
+        Self::of(result.id, human, JudgedPair { verdict, orders }, result.item.record.into_extra(), carry)
     }
+}
 
+impl JudgedPair {
     /// The probability that the first response is better, a tie counting half, as the mean of the orders; `None` without probabilities.
     pub fn preference(&self) -> Option<f64> {
         let known = self.orders.iter().map(|order| Some(order.probabilities?.preference()));
@@ -237,16 +231,17 @@ impl PairRow {
     }
 }
 
-impl Serialize for PairRow {
+impl Judged for JudgedPair {
+    const KNOWN: &'static [&'static str] = &["id", "human", "verdict", "preference", "orders", "unscored"];
+
+    fn unscored(&self) -> Option<&Unscored> {
+        self.verdict.as_ref().err()
+    }
+}
+
+impl Serialize for JudgedPair {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut map = serializer.serialize_map(None)?;
-        map.serialize_entry("id", &self.id)?;
-        let letter = |&preference: &f64| PairVerdict::of_preference(preference);
-        match &self.human[..] {
-            [] => {}
-            [one] => map.serialize_entry("human", &letter(one))?,
-            many => map.serialize_entry("human", &many.iter().map(letter).collect::<Vec<_>>())?,
-        }
         match &self.verdict {
             Ok(verdict) => {
                 map.serialize_entry("verdict", verdict)?;
@@ -255,84 +250,76 @@ impl Serialize for PairRow {
             Err(unscored) => map.serialize_entry("unscored", unscored)?,
         }
         map.serialize_entry("orders", &self.orders)?;
-        for (key, value) in self.extra.raw() {
-            map.serialize_entry(key, value)?;
-        }
         map.end()
     }
 }
 
 /// One row of a judge of single responses: `{"id", "human"?, "score", "text"?, "probabilities"?, "labels"?, "label_mass"?, …}`, or `{"id", "human"?, "unscored", "text"?, …}`.
+pub type SingleRow = OutputRow<JudgedResponse>;
+
+/// What a judge says of a response.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
-pub struct SingleRow {
-    /// The item.
-    pub id: ItemId,
-    /// What people gave it, one number per rater.
-    pub human: Vec<f64>,
+pub struct JudgedResponse {
     /// What the judge gave it, or why it did not.
     pub verdict: Verdict,
     /// What the judge wrote, if it wrote.
     pub text: Option<String>,
-    /// All other fields.
-    pub extra: Extra,
 }
 
 impl SingleRow {
-    /// The fields of a row's own, which no other field may be called.
-    pub const KNOWN: [&'static str; 8] =
-        ["id", "human", "score", "text", "probabilities", "labels", "label_mass", "unscored"];
-
     /// The row of a result.
     ///
     /// # Errors
     /// [`Error::FieldClash`] for a carried field that the row has one of its own for.
     pub fn new(result: ItemResult<Numbered>, carry: &Carry) -> Result<(Self, Fate), Error> {
-        let text = written(&result.rounds(0).outcomes().collect::<Vec<_>>());
-        let Some(verdict) = result.verdicts.first().cloned() else {
-            return Err(judge_core::Error::NotRead { what: "verdict" }.into());
-        };
-        let human = result.item.record.raters().into_owned();
-        let fate = Fate { unscored: verdict.unscored().map(|unscored| unscored.reason), graded: !human.is_empty() };
-        let extra = carry.of_row(result.item.record.into_extra(), &Self::KNOWN)?;
-        Ok((Self { id: result.id, human, verdict, text, extra }, fate))
+        let judged = JudgedResponse::of(&result)?;
+        let human = Human::Numbers(result.item.record.raters().into_owned());
+        Self::of(result.id, human, judged, result.item.record.into_extra(), carry)
     }
 }
 
-impl Serialize for SingleRow {
+impl JudgedResponse {
+    /// Of a result of one judge.
+    pub(crate) fn of(result: &ItemResult<Numbered>) -> Result<Self, Error> {
+        let text = written(&result.rounds(0).outcomes().collect::<Vec<_>>());
+        let verdict = result.verdicts.first().cloned();
+        let verdict = verdict.ok_or(judge_core::Error::NotRead { what: "verdict" })?;
+        Ok(Self { verdict, text })
+    }
+
+    /// The fields of a grade, or of why there is none, and what was written.
+    pub(crate) fn entries<M: SerializeMap>(&self, map: &mut M) -> Result<(), M::Error> {
+        match &self.verdict {
+            Verdict::Scored(score) => {
+                map.serialize_entry("score", &score.value)?;
+                if let Some(distribution) = &score.distribution {
+                    map.serialize_entry("labels", &distribution.scale().labels().collect::<Vec<_>>())?;
+                    map.serialize_entry("probabilities", distribution.probabilities())?;
+                }
+                if let Some(mass) = score.label_mass {
+                    map.serialize_entry("label_mass", &mass)?;
+                }
+            }
+            Verdict::Unscored(unscored) => map.serialize_entry("unscored", unscored)?,
+        }
+        self.text.iter().try_for_each(|text| map.serialize_entry("text", text))
+    }
+}
+
+impl Judged for JudgedResponse {
+    const KNOWN: &'static [&'static str] =
+        &["id", "human", "score", "text", "probabilities", "labels", "label_mass", "unscored"];
+
+    fn unscored(&self) -> Option<&Unscored> {
+        self.verdict.unscored()
+    }
+}
+
+impl Serialize for JudgedResponse {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut map = serializer.serialize_map(None)?;
-        map.serialize_entry("id", &self.id)?;
-        match &self.human[..] {
-            [] => {}
-            [one] => map.serialize_entry("human", one)?,
-            many => map.serialize_entry("human", many)?,
-        }
-        serialize_verdict(&mut map, &self.verdict)?;
-        if let Some(text) = &self.text {
-            map.serialize_entry("text", text)?;
-        }
-        for (key, value) in self.extra.raw() {
-            map.serialize_entry(key, value)?;
-        }
+        self.entries(&mut map)?;
         map.end()
-    }
-}
-
-/// The fields of a grade, or of why there is none.
-pub(crate) fn serialize_verdict<M: SerializeMap>(map: &mut M, verdict: &Verdict) -> Result<(), M::Error> {
-    match verdict {
-        Verdict::Scored(score) => {
-            map.serialize_entry("score", &score.value)?;
-            if let Some(distribution) = &score.distribution {
-                map.serialize_entry("labels", &distribution.scale().labels().collect::<Vec<_>>())?;
-                map.serialize_entry("probabilities", distribution.probabilities())?;
-            }
-            if let Some(mass) = score.label_mass {
-                map.serialize_entry("label_mass", &mass)?;
-            }
-            Ok(())
-        }
-        Verdict::Unscored(unscored) => map.serialize_entry("unscored", unscored),
     }
 }

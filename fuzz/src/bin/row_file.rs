@@ -23,7 +23,7 @@ fuzz_target!(|bytes: &[u8]| {
         let options = DatasetOptions { format, ids: Ids::RowNumber, ..DatasetOptions::default() };
         let Ok(records) = Dataset::open(folder.join("rows.json"), &options) else { continue };
         let Ok(records) = records.collect::<Result<Vec<Record>, Error>>() else { continue };
-        if Carry::All.of_row(carried(&records), &SingleRow::KNOWN).is_err() {
+        if Carry::All.of_row(carried(&records), SingleRow::KNOWN).is_err() {
             continue;
         }
         let whole = judged(&records, &folder.join(format!("{number}-whole.jsonl")), usize::MAX);

@@ -133,7 +133,7 @@ impl Cli {
     /// Reads the whole input before any model work: how many rows there are, and which family suits them.
     fn check_rows(&self, input: &Input, format: DatasetFormat) -> Result<(usize, &'static str)> {
         let pairs = format == DatasetFormat::Pairs;
-        let known: &[&str] = if pairs { &PairRow::KNOWN } else { &SingleRow::KNOWN };
+        let known: &[&str] = if pairs { PairRow::KNOWN } else { SingleRow::KNOWN };
         // Rows that cannot be read say nothing about the others.
         let (mut rows, mut read, mut references, mut turns, mut unread) = (0, 0, 0, 0, Unread::default());
         // Which family suits is told from the whole file, of whichever part the rows are.

@@ -15,10 +15,10 @@ use judge_core::{
     combine::{EachAnswer, OrderPolicy, Swapped, Tournament},
     runner::RunSummary,
 };
-use judge_data::{Carry, DatasetFormat, Input, Opened, Outputs, Resolved, Run, judge_rows};
+use judge_data::{Carry, DatasetFormat, Input, Judged, Opened, Outputs, Resolved, Run, judge_rows};
 use judge_models::Model;
 use pairing::{PairingStrategy, Strategy};
-use row::RankedRow;
+use row::RankOutcome;
 use serde_json::json;
 
 use crate::args::files::{InputArgs, OutputArgs};
@@ -114,7 +114,7 @@ impl Cli {
             unread.see(&record);
             read += usize::from(record.unread().is_none());
             references += usize::from(record.field("reference").is_some_and(|reference| !reference.is_empty()));
-            self.carry.of_row(record.into_extra(), &RankedRow::KNOWN)?;
+            self.carry.of_row(record.into_extra(), RankOutcome::KNOWN)?;
             rows += 1;
         }
         unread.tell();
@@ -136,13 +136,13 @@ impl Cli {
         let records = self.input.records(input, Some(DatasetFormat::Answers), self.model.limit)?;
         let summary = if self.judge.is_apart() {
             let each = EachAnswer::new(judge);
-            let row = |result| RankedRow::of_grades(result, &self.carry);
+            let row = |result| row::of_grades(result, &self.carry);
             judge_rows(output, model, vec![&each], records, row, |event| watch.see(event))?
         } else {
             let pairing =
                 PairingStrategy { strategy: self.strategy, comparisons: self.comparisons.map(|n| n as usize) };
             let tournament = Tournament::new(Swapped::new(judge, OrderPolicy::Average), pairing);
-            let row = |result| RankedRow::of_comparisons(&tournament, result, &self.carry);
+            let row = |result| row::of_comparisons(&tournament, result, &self.carry);
             judge_rows(output, model, vec![&tournament], records, row, |event| watch.see(event))?
         };
         watch.finish(summary.cancelled)?;

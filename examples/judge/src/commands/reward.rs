@@ -8,10 +8,12 @@ use judge_core::{
     Backbone, ItemId, Message, Outcome, Prompt, Unscored,
     reward::{RewardHead, closed_conversation},
 };
-use judge_data::{Carry, Error, Extra, Fate, Input, Opened, Outputs, PromptInput, Record, Resolved};
+use judge_data::{
+    Carry, Error, Extra, Human, Input, Judged, Opened, OutputRow, Outputs, PromptInput, Record, Resolved,
+};
 use judge_models::Model;
 use serde::Serialize;
-use serde_json::{Value, json};
+use serde_json::json;
 
 use crate::args::files::{InputArgs, OutputArgs};
 use crate::args::model_args::ModelArgs;
@@ -37,28 +39,23 @@ pub(crate) struct Cli {
     model: ModelArgs,
 }
 
-/// A row of the output.
-#[derive(Serialize)]
-struct RewardRow {
-    id: ItemId,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    human: Option<Value>,
-    #[serde(flatten)]
-    outcome: RewardOutcome,
-    #[serde(flatten)]
-    extra: Extra,
-}
-
+/// The reward of a row for each label, or why there is none.
 #[derive(Serialize)]
 #[serde(rename_all = "snake_case")]
-enum RewardOutcome {
+enum Rewarded {
     Rewards(Vec<f64>),
     Unscored(Unscored),
 }
 
-impl RewardRow {
-    /// The fields of a row's own, which no other field may be called.
-    const KNOWN: [&'static str; 4] = ["id", "human", "rewards", "unscored"];
+impl Judged for Rewarded {
+    const KNOWN: &'static [&'static str] = &["id", "human", "rewards", "unscored"];
+
+    fn unscored(&self) -> Option<&Unscored> {
+        match self {
+            Self::Rewards(_) => None,
+            Self::Unscored(unscored) => Some(unscored),
+        }
+    }
 }
 
 /// What is read of a row.
@@ -99,19 +96,12 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
     });
     let want = head.want(model.info());
     prompts::read(&model, want, [rows, open], cli.model.quiet, conversations, |id, (row, human, extra), outcome| {
-        let (outcome, fate) = match outcome {
-            Outcome::Read(reading) => (RewardOutcome::Rewards(head.of_reading(reading, model.info())?), Fate::SCORED),
-            Outcome::Unscored(reason) => (RewardOutcome::Unscored(reason.clone()), Fate::unscored(reason.reason)),
+        let judged = match outcome {
+            Outcome::Read(reading) => Rewarded::Rewards(head.of_reading(reading, model.info())?),
+            Outcome::Unscored(unscored) => Rewarded::Unscored(unscored.clone()),
         };
-        let fate = Fate { graded: !human.is_empty(), ..fate };
-        // One number stands without a list, as in all files.
-        let human = match human[..] {
-            [] => None,
-            [one] => Some(json!(one)),
-            _ => Some(json!(human)),
-        };
-        let extra = cli.carry.of_row(extra, &RewardRow::KNOWN)?;
-        output.push(row, &RewardRow { id: id.clone(), human, outcome, extra }, fate)
+        let (ready, fate) = OutputRow::of(id.clone(), Human::Numbers(human), judged, extra, &cli.carry)?;
+        output.push(row, &ready, fate)
     })?;
     let counts = output.finish()?.counts;
     let labels = head.labels().join(", ");
@@ -141,7 +131,7 @@ impl Cli {
                     input.path().display()
                 )));
             };
-            self.carry.of_row(found.extra, &RewardRow::KNOWN)?;
+            self.carry.of_row(found.extra, Rewarded::KNOWN)?;
             rows += 1;
         }
         unread.tell();

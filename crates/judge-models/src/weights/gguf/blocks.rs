@@ -96,7 +96,7 @@ fn halves(bytes: &[u8], codes: &mut [u8]) {
 /// Digit `place` of a byte that holds five of them (TQ1_0): the byte stands for the fraction
 /// `byte / 256`, whose digits to base 3 they are.
 fn ternary(byte: u8, place: u32) -> u8 {
-    (u16::from(byte.wrapping_mul(3_u8.pow(place))) * 3 >> 8) as u8
+    ((u16::from(byte.wrapping_mul(3_u8.pow(place))) * 3) >> 8) as u8
 }
 
 /// Takes one block apart: codes of its elements, scales and minima of its groups. Plain numbers have

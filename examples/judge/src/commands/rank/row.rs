@@ -1,11 +1,11 @@
 //! A row of the output.
 
 use judge_core::{
-    Fields, ItemId, ItemResult, Judge, JudgeError, Score, Unscored, Verdict,
+    Fields, ItemResult, Judge, JudgeError, Score, Unscored, Verdict,
     combine::{Compared, Pairing, Tournament},
     verdict::Part,
 };
-use judge_data::{Carry, Error, Extra, Fate, Numbered, Record};
+use judge_data::{Carry, Error, Fate, Human, Judged, Numbered, OutputRow, Record};
 use judge_metrics::Interval;
 use judge_metrics::ranking::BradleyTerry;
 use serde::Serialize;
@@ -15,19 +15,8 @@ const MODEL: BradleyTerry = BradleyTerry { ties: judge_metrics::ranking::TieMode
 const LEVEL: f64 = 0.95;
 
 #[derive(Debug, Serialize)]
-pub(crate) struct RankedRow {
-    id: ItemId,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    human: Vec<Option<f64>>,
-    #[serde(flatten)]
-    outcome: RankOutcome,
-    #[serde(flatten)]
-    extra: Extra,
-}
-
-#[derive(Debug, Serialize)]
 #[serde(untagged)]
-enum RankOutcome {
+pub(crate) enum RankOutcome {
     Unscored {
         unscored: Unscored,
         #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -37,7 +26,7 @@ enum RankOutcome {
 }
 
 #[derive(Debug, Serialize)]
-struct Ranked {
+pub(crate) struct Ranked {
     best: usize,
     ranking: Vec<usize>,
     scores: Vec<Option<f64>>,
@@ -60,7 +49,7 @@ struct Margin {
 }
 
 #[derive(Debug, Serialize)]
-struct ComparisonRow {
+pub(crate) struct ComparisonRow {
     answers: [usize; 2],
     #[serde(skip_serializing_if = "Option::is_none")]
     preference: Option<f64>,
@@ -85,9 +74,8 @@ struct UnscoredAnswer {
     unscored: Unscored,
 }
 
-impl RankedRow {
-    /// The fields of a row's own, which no other field may be called.
-    pub(crate) const KNOWN: [&'static str; 10] = [
+impl Judged for RankOutcome {
+    const KNOWN: &'static [&'static str] = &[
         "id",
         "human",
         "best",
@@ -100,50 +88,55 @@ impl RankedRow {
         "unscored",
     ];
 
-    /// Of answers that were compared two by two.
-    pub(crate) fn of_comparisons<J: for<'i> Judge<dyn Fields + 'i>, P: Pairing>(
-        tournament: &Tournament<J, P>,
-        result: ItemResult<Numbered>,
-        carry: &Carry,
-    ) -> Result<(Self, Fate), Error> {
-        if let Some(why) = result.item.record.unread() {
-            let outcome = RankOutcome::Unscored { unscored: why.clone(), comparisons: Vec::new() };
-            return Self::new(result, carry, outcome);
+    fn unscored(&self) -> Option<&Unscored> {
+        match self {
+            Self::Unscored { unscored, .. } => Some(unscored),
+            Self::Ranked(_) => None,
         }
-        let outcome = match tournament.comparisons(&result.item, &result.rounds(0)) {
-            Ok(compared) => RankOutcome::of_comparisons(count(&result)?, compared)?,
-            Err(JudgeError::Unscored(unscored)) => RankOutcome::Unscored { unscored, comparisons: Vec::new() },
-            Err(JudgeError::Failed(source)) => return Err(judge_core::Error::Observer { source }.into()),
-        };
-        Self::new(result, carry, outcome)
     }
+}
 
-    /// Of answers that were graded, each by itself.
-    pub(crate) fn of_grades(result: ItemResult<Numbered>, carry: &Carry) -> Result<(Self, Fate), Error> {
-        let outcome = match result.verdicts.first() {
-            Some(Verdict::Scored(score)) => RankOutcome::Ranked(Ranked::of_grades(score)),
-            Some(Verdict::Unscored(unscored)) => {
-                RankOutcome::Unscored { unscored: unscored.clone(), comparisons: Vec::new() }
-            }
-            None => return Err(judge_core::Error::NotRead { what: "verdict" }.into()),
-        };
-        Self::new(result, carry, outcome)
+/// The row of answers that were compared two by two.
+pub(crate) fn of_comparisons<J: for<'i> Judge<dyn Fields + 'i>, P: Pairing>(
+    tournament: &Tournament<J, P>,
+    result: ItemResult<Numbered>,
+    carry: &Carry,
+) -> Result<(OutputRow<RankOutcome>, Fate), Error> {
+    if let Some(why) = result.item.record.unread() {
+        let outcome = RankOutcome::Unscored { unscored: why.clone(), comparisons: Vec::new() };
+        return row(result, carry, outcome);
     }
+    let outcome = match tournament.comparisons(&result.item, &result.rounds(0)) {
+        Ok(compared) => RankOutcome::of_comparisons(count(&result)?, compared)?,
+        Err(JudgeError::Unscored(unscored)) => RankOutcome::Unscored { unscored, comparisons: Vec::new() },
+        Err(JudgeError::Failed(source)) => return Err(judge_core::Error::Observer { source }.into()),
+    };
+    row(result, carry, outcome)
+}
 
-    fn new(result: ItemResult<Numbered>, carry: &Carry, outcome: RankOutcome) -> Result<(Self, Fate), Error> {
-        let (human, extra) = match result.item.record {
-            Record::Answers(record) => (record.grades, record.extra),
-            Record::Unread(record) => (Vec::new(), record.extra),
-            _ => return Err(not_answers()),
-        };
-        let unscored = match &outcome {
-            RankOutcome::Unscored { unscored, .. } => Some(unscored.reason),
-            RankOutcome::Ranked(_) => None,
-        };
-        let fate = Fate { unscored, graded: !human.is_empty() };
-        let extra = carry.of_row(extra, &Self::KNOWN)?;
-        Ok((Self { id: result.id, human, outcome, extra }, fate))
-    }
+/// The row of answers that were graded, each by itself.
+pub(crate) fn of_grades(result: ItemResult<Numbered>, carry: &Carry) -> Result<(OutputRow<RankOutcome>, Fate), Error> {
+    let outcome = match result.verdicts.first() {
+        Some(Verdict::Scored(score)) => RankOutcome::Ranked(Ranked::of_grades(score)),
+        Some(Verdict::Unscored(unscored)) => {
+            RankOutcome::Unscored { unscored: unscored.clone(), comparisons: Vec::new() }
+        }
+        None => return Err(judge_core::Error::NotRead { what: "verdict" }.into()),
+    };
+    row(result, carry, outcome)
+}
+
+fn row(
+    result: ItemResult<Numbered>,
+    carry: &Carry,
+    outcome: RankOutcome,
+) -> Result<(OutputRow<RankOutcome>, Fate), Error> {
+    let (human, extra) = match result.item.record {
+        Record::Answers(record) => (record.grades, record.extra),
+        Record::Unread(record) => (Vec::new(), record.extra),
+        _ => return Err(not_answers()),
+    };
+    OutputRow::of(result.id, Human::Grades(human), outcome, extra, carry)
 }
 
 /// How many answers the item of a result has.

@@ -1,0 +1,91 @@
+use judge_core::{ItemId, Unscored};
+use serde::Serialize;
+use serde::ser::Serializer;
+
+use crate::{Carry, Error, Extra, Fate, PairVerdict};
+
+/// What a judge says in a row: the fields between what people said and those that are carried.
+pub trait Judged: Serialize {
+    /// Every field of such a row that no carried one may be called: what is written, `id` and `human` among them.
+    const KNOWN: &'static [&'static str];
+
+    /// Why there is no verdict; `None` for a row that has one.
+    fn unscored(&self) -> Option<&Unscored>;
+}
+
+/// A row of a judge: `{"id", "human"?, …what it says…, …fields that are carried…}`.
+///
+/// What a judge says is `J`: [`SingleRow`](crate::SingleRow), [`PairRow`](crate::PairRow) and [`LabelRow`](crate::LabelRow) are such rows.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[non_exhaustive]
+pub struct OutputRow<J> {
+    /// The item.
+    pub id: ItemId,
+    /// What people said.
+    #[serde(skip_serializing_if = "Human::is_empty")]
+    pub human: Human,
+    /// What the judge says.
+    #[serde(flatten)]
+    pub judged: J,
+    /// All other fields.
+    #[serde(flatten)]
+    pub extra: Extra,
+}
+
+impl<J: Judged> OutputRow<J> {
+    /// The fields of a row's own, which no other field may be called.
+    pub const KNOWN: &'static [&'static str] = J::KNOWN;
+
+    /// A row, and what became of the item.
+    ///
+    /// # Errors
+    /// [`Error::FieldClash`] for a carried field that the row has one of its own for.
+    pub fn of(id: ItemId, human: Human, judged: J, extra: Extra, carry: &Carry) -> Result<(Self, Fate), Error> {
+        let fate = Fate { unscored: judged.unscored().map(|unscored| unscored.reason), graded: !human.is_empty() };
+        let extra = carry.of_row(extra, J::KNOWN)?;
+        Ok((Self { id, human, judged, extra }, fate))
+    }
+}
+
+/// What people said of an item, as a row has it in `human`.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Human {
+    /// A number of each rater; one stands without a list.
+    Numbers(Vec<f64>),
+    /// What each rater prefers, 1 for the first response, 0 for the second, ½ for a tie, written in letters; one stands without a list.
+    Preferences(Vec<f64>),
+    /// A number, or none, for each of several responses: always a list.
+    Grades(Vec<Option<f64>>),
+}
+
+impl Human {
+    /// Whether nobody said anything.
+    pub fn is_empty(&self) -> bool {
+        match self {
+            Self::Numbers(all) | Self::Preferences(all) => all.is_empty(),
+            Self::Grades(all) => all.is_empty(),
+        }
+    }
+}
+
+/// One thing by itself, several as a list.
+fn one_or_many<T: Serialize, S: Serializer>(all: &[T], serializer: S) -> Result<S::Ok, S::Error> {
+    match all {
+        [one] => one.serialize(serializer),
+        all => all.serialize(serializer),
+    }
+}
+
+impl Serialize for Human {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Self::Numbers(all) => one_or_many(all, serializer),
+            Self::Preferences(all) => {
+                let letters: Vec<PairVerdict> =
+                    all.iter().map(|&preference| PairVerdict::of_preference(preference)).collect();
+                one_or_many(&letters, serializer)
+            }
+            Self::Grades(all) => all.serialize(serializer),
+        }
+    }
+}

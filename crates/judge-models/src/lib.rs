@@ -79,6 +79,21 @@
 //! | stage | the blocks that lie on one of several devices |
 //! | lens | whether an inner state goes to the head as it is or through the final norm |
 //!
+//! What the field calls otherwise, and where to look for it:
+//!
+//! | term | here |
+//! |---|---|
+//! | KV cache | `Keys` in `engine/packed/keys.rs`, laid out by `KeyPlaces` in `places.rs`; `Slots` in `engine/tensor/slots.rs` |
+//! | prefix tree, prefix caching | the plan of segments in `engine/segments.rs`; jobs of one group share keys, separate runs do not |
+//! | chunked prefill | segments of at most `PASS` positions, in `engine/packed/run.rs` |
+//! | scheduler, continuous batching | `SharedPasses` in `engine/packed/run.rs`: each step feeds one new token of many texts |
+//! | preemption, recomputation | a text is put aside: its keys are dropped and computed again later (`engine/packed/run.rs`) |
+//! | GEMM micro-kernel | `multiply_add` in `engine/packed/tile.rs` and the bodies in `engine/packed/tile/` |
+//! | RMSNorm, LayerNorm | `NormKind::RootMeanSquare` and `NormKind::Centred` in `arch/spec.rs` |
+//! | grouped-query attention (GQA) | fewer `n_kv_heads` than `n_heads` in `arch/spec.rs` |
+//! | dequantise | `expand` in `engine/packed/piece.rs` |
+//! | logit lens | label logits of inner layers, by `judge_core::Lens` |
+//!
 //! Cargo features: `cuda` runs models on NVIDIA GPUs ([`Device::Cuda`]; docs/gpu.md says what it needs and what of it has not been run); `wgpu` is for GPUs of other makers ([`Device::Wgpu`]; run on a software adapter alone);
 //! `hub` fetches models that are not in the hub's cache; `train` adds next-token training of a small decoder; `api` adds `ApiModel`, a model behind a service that speaks OpenAI's
 //! chat-completions API, which only writes text (docs/labels.md). `flex` is Burn's own backend for the

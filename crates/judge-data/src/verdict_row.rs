@@ -1,8 +1,8 @@
 //! The rows of prompted judges.
 
 use judge_core::{
-    Fields, ItemResult, Judge, JudgeError, Outcome, Request, Rounds, Scale, Score, Unscored, Verdict,
-    combine::Swapped, scale::ScoreDistribution,
+    Fields, ItemResult, Judge, JudgeError, Outcome, Request, Rounds, Scale, Score, Unscored, Verdict, combine::Swapped,
+    scale::ScoreDistribution,
 };
 use serde::ser::SerializeMap;
 use serde::{Deserialize, Serialize, Serializer};

@@ -1,7 +1,6 @@
 use std::fs;
 
 use super::*;
-use crate::IndexProblem;
 
 const COMMIT: &str = "0123456789abcdef0123456789abcdef01234567";
 
@@ -403,7 +402,9 @@ mod downloads {
             let cache = tempfile::tempdir().unwrap();
             let (online, _) = Hub { names, index, ..Hub::default() }.serve(cache.path());
             match source().resolve(&online).unwrap_err() {
-                Error::Index { problem: IndexProblem::OutsideFolder { shard, .. }, .. } => assert_eq!(shard, name),
+                Error::Index { problem: crate::IndexProblem::OutsideFolder { shard, .. }, .. } => {
+                    assert_eq!(shard, name)
+                }
                 other => panic!("{other}"),
             }
             assert!(!cache.path().join("evil").exists());

@@ -84,7 +84,7 @@ impl Kernel {
 }
 
 impl fmt::Display for Kernel {
-    /// The name that [`FromStr`] reads.
+    /// The name that [`FromStr`](std::str::FromStr) reads.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Amx => "amx",

@@ -1,30 +1,19 @@
 //! Dawid and Skene's model and the human ceiling on published labels of several people, from the folder that `JUDGE_TEST_DATA` names.
 
-#![expect(clippy::print_stderr, reason = "a skipped test says so, and the figures of the documentation are shown")]
+#![expect(clippy::print_stderr, reason = "the figures of the documentation are shown")]
 
 use std::collections::BTreeMap;
-use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use judge_metrics::aggregation::{AggregatedLabels, AnnotatorModel, DawidSkene, MajorityVote, PanelSize};
 use judge_metrics::agreement::HumanCeiling;
 use serde_json::Value;
 
-fn data() -> Option<PathBuf> {
-    let folder = std::env::var_os("JUDGE_TEST_DATA").map(PathBuf::from);
-    if folder.is_none() {
-        eprintln!("skipped: JUDGE_TEST_DATA is not set");
-    }
-    folder
-}
-
-fn read(path: &Path) -> String {
-    fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
-}
+use crate::published::{folder, text};
 
 /// PandaLM's 999 pairs: 0 for a tie, else the better answer, by three annotators.
 fn pandalm(data: &Path) -> Vec<[Option<u64>; 3]> {
-    let items: Vec<Value> = serde_json::from_str(&read(&data.join("pandalm/testset-v1.json"))).unwrap();
+    let items: Vec<Value> = serde_json::from_str(&text(&data.join("pandalm/testset-v1.json"))).unwrap();
     items.iter().map(|item| ["annotator1", "annotator2", "annotator3"].map(|who| item[who].as_u64())).collect()
 }
 
@@ -41,7 +30,7 @@ fn kept(votes: &MajorityVote, found: &AggregatedLabels) -> (usize, usize) {
 
 #[test]
 fn pandalms_annotators_are_aggregated() {
-    let Some(data) = data() else { return };
+    let Some(data) = folder() else { return };
     let ratings = pandalm(&data);
     assert_eq!(ratings.len(), 999);
     let labels = [0, 1, 2];
@@ -56,10 +45,10 @@ fn pandalms_annotators_are_aggregated() {
 
 #[test]
 fn pandalms_judges_are_below_the_human_ceiling() {
-    let Some(data) = data() else { return };
+    let Some(data) = folder() else { return };
     let ratings = pandalm(&data);
     let verdicts = |file: &str, field: &str| -> Vec<Option<u64>> {
-        let outputs: Vec<Value> = serde_json::from_str(&read(&data.join("pandalm").join(file))).unwrap();
+        let outputs: Vec<Value> = serde_json::from_str(&text(&data.join("pandalm").join(file))).unwrap();
         assert!(outputs.iter().enumerate().all(|(place, row)| row["idx"] == place));
         let label = |row: &Value| match &row[field] {
             Value::Number(label) => label.as_u64(),
@@ -109,7 +98,7 @@ const LABELS: [&str; 3] = ["first", "second", "tie"];
 
 fn subjects(data: &Path, file: &str) -> Subjects {
     let mut subjects = Subjects::new();
-    for line in read(&data.join("mtbench").join(file)).lines() {
+    for line in text(&data.join("mtbench").join(file)).lines() {
         let row: Value = serde_json::from_str(line).unwrap();
         let text = |field: &str| row[field].as_str().unwrap().to_owned();
         let mut models = [text("model_a"), text("model_b")];
@@ -130,7 +119,7 @@ fn subjects(data: &Path, file: &str) -> Subjects {
 /// 65 people with a few votes each: their skills need a prior.
 #[test]
 fn mt_benchs_people_are_aggregated() {
-    let Some(data) = data() else { return };
+    let Some(data) = folder() else { return };
     let (subjects, judged) = (subjects(&data, "human.jsonl"), subjects(&data, "gpt4_pair.jsonl"));
     let mut people: Vec<&String> = subjects.values().flat_map(BTreeMap::keys).collect();
     people.sort();

@@ -1,16 +1,14 @@
 //! Agreement against scikit-learn, statsmodels, krippendorff, irrCAC and pingouin (`scripts/metrics/agreement_fixtures.py`), what it
 //! refuses, and the published figures of real judges.
 
-#![allow(clippy::print_stderr)] // what was skipped
-
-use std::path::PathBuf;
-
 use judge_metrics::agreement::{
     AgreementWeights, Average, ConfusionMatrix, IntraclassCorrelations, Measurement, RatingTable, ZeroDivision,
     krippendorff_alpha,
 };
 use judge_metrics::{Error, NullDistribution};
 use serde_json::Value;
+
+use crate::published::json as published;
 
 fn fixture() -> Value {
     serde_json::from_str(include_str!("../fixtures/agreement.json")).unwrap()
@@ -283,21 +281,10 @@ fn bad_input_is_refused() {
     assert!(shifted.mean_one_way().unwrap_err().is_undefined());
 }
 
-/// A file of the published data; `None`, said on stderr, where there are none.
-fn data(path: &str) -> Option<Value> {
-    let Some(folder) = std::env::var_os("JUDGE_TEST_DATA") else {
-        eprintln!("skipped: JUDGE_TEST_DATA is not set");
-        return None;
-    };
-    let path = PathBuf::from(folder).join(path);
-    let text = std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
-    Some(serde_json::from_str(&text).unwrap())
-}
-
 #[test]
 fn pandalm_figures_are_those_published() {
-    let Some(testset) = data("pandalm/testset-v1.json") else { return };
-    let expected = &data("expected.json").unwrap()["pandalm"];
+    let Some(testset) = published::<Value>("pandalm/testset-v1.json") else { return };
+    let expected = &published::<Value>("expected.json").unwrap()["pandalm"];
     let rows = list(&testset);
     let annotators = ["annotator1", "annotator2", "annotator3"]
         .map(|name| rows.iter().map(|row| row[name].as_i64().unwrap()).collect::<Vec<_>>());
@@ -342,7 +329,7 @@ fn pandalm_figures_are_those_published() {
         }
     };
     let by_index = |file: &str, verdict: &dyn Fn(&Value) -> i64| -> Vec<i64> {
-        let file = data(file).unwrap();
+        let file = published::<Value>(file).unwrap();
         let of = |row: &Value| list(&file).iter().find(|found| found["idx"] == row["idx"]).map(verdict).unwrap();
         rows.iter().map(of).collect()
     };
@@ -376,8 +363,8 @@ fn pandalm_figures_are_those_published() {
 
 #[test]
 fn gpt_4s_repeated_grades_are_as_reliable_as_published() {
-    let Some(file) = data("prometheus_eval/mt_bench_eval.json") else { return };
-    let expected = &data("expected.json").unwrap()["prometheus_mt_bench_eval"];
+    let Some(file) = published::<Value>("prometheus_eval/mt_bench_eval.json") else { return };
+    let expected = &published::<Value>("expected.json").unwrap()["prometheus_mt_bench_eval"];
     let grades: Vec<Vec<f64>> = list(&file).iter().map(|row| numbers(&row["gpt4_score"])).collect();
     let runs: Vec<Vec<Option<f64>>> = grades.iter().map(|row| row.iter().copied().map(Some).collect()).collect();
     close(krippendorff_alpha(&runs, Measurement::Nominal).unwrap().estimate, &expected["alpha_nominal"]);
@@ -408,7 +395,7 @@ fn gpt_4s_repeated_grades_are_as_reliable_as_published() {
 #[test]
 fn llmbars_kappa_is_not_the_one_it_ships() {
     let folder = "llmbar/LLMBar/Natural/evaluators/GPT-4/Vanilla_NoRules";
-    let Some(file) = data(&format!("{folder}/result.json")) else { return };
+    let Some(file) = published::<Value>(&format!("{folder}/result.json")) else { return };
     let (gold, judge): (Vec<i64>, Vec<i64>) = list(&file)
         .iter()
         .map(|row| {
@@ -420,7 +407,7 @@ fn llmbars_kappa_is_not_the_one_it_ships() {
     let matrix = ConfusionMatrix::new(vec![1, 2], &gold, &judge).unwrap();
     let kappa = matrix.cohen_kappa(&AgreementWeights::Identity).unwrap().estimate;
     assert!((kappa - 0.836_867_862_969_005).abs() < 1e-12, "{kappa}");
-    let shipped = data(&format!("{folder}/statistics.json")).unwrap();
+    let shipped = published::<Value>(&format!("{folder}/statistics.json")).unwrap();
     let text = shipped.to_string();
     assert!(!text.contains("0.8368678"), "upstream mended its kappa: {text}");
 }

@@ -1,14 +1,12 @@
 //! Three biases on made judges whose bias is known, and on published verdicts.
 
-#![expect(clippy::print_stderr, reason = "a skipped test says so")]
-
-use std::path::PathBuf;
-
 use judge_metrics::comparison::{BiasPair, BiasReport, PerturbationReport, PerturbedVerdicts};
 use judge_metrics::preference::Preference::{self, First, Second, Tie};
 use judge_metrics::preference::Unparsed;
 use judge_metrics::resampling::Bootstrap;
 use serde_json::Value;
+
+use crate::published::json as published;
 
 fn report(pairs: Vec<BiasPair>, both_orders: bool) -> BiasReport {
     let bootstrap = Bootstrap { resamples: 200, ..Bootstrap::default() };
@@ -81,12 +79,8 @@ fn what_the_pairs_lack_is_said() {
 /// Falcon reasons, and picks what it is shown first in 245 of its 266 verdicts that LLMBar's notes count on the subset Neighbor.
 #[test]
 fn falcon_loves_the_first_place() {
-    let Some(folder) = std::env::var_os("JUDGE_TEST_DATA").map(PathBuf::from) else {
-        eprintln!("skipped: JUDGE_TEST_DATA is not set");
-        return;
-    };
-    let path = folder.join("llmbar/LLMBar/Adversarial/Neighbor/evaluators/Falcon/CoT/result.json");
-    let rows: Vec<Value> = serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap();
+    let path = "llmbar/LLMBar/Adversarial/Neighbor/evaluators/Falcon/CoT/result.json";
+    let Some(rows) = published::<Vec<Value>>(path) else { return };
     let pair = |row: &Value| {
         let last = row["results"].as_array().unwrap().last().unwrap();
         let winner = |order: &str| match last[order]["winner"].as_str() {

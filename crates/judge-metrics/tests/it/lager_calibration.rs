@@ -3,14 +3,12 @@
 //! `root_mean_squared_error`, `IsotonicRegression`,
 //! `roc_auc_score`, `average_precision_score`), NumPy 2.4.6 and ppi-python 0.2.3 (`ppi_mean_ci`).
 
-#![expect(clippy::print_stderr, reason = "a skipped test says so")]
-
-use std::path::PathBuf;
-
 use judge_metrics::calibration::{IsotonicRegression, SplitConformal};
 use judge_metrics::means::PredictionPoweredMean;
 use judge_metrics::prediction::{auroc, average_precision, bias, mean_absolute_error, root_mean_squared_error};
 use serde_json::Value;
+
+use crate::published::json as published;
 
 #[track_caller]
 fn assert_close(ours: f64, expected: f64) {
@@ -23,13 +21,7 @@ fn every(values: &[f64], step: usize, start: usize) -> Vec<f64> {
 
 #[test]
 fn flask_scores_calibrate_as_the_references_say() {
-    let Some(data) = std::env::var_os("JUDGE_TEST_DATA") else {
-        eprintln!("skipped: JUDGE_TEST_DATA is not set");
-        return;
-    };
-    let path = PathBuf::from(data).join("lager/flask_llama31_8b_scores.json");
-    let text = std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
-    let file: Value = serde_json::from_str(&text).unwrap();
+    let Some(file) = published::<Value>("lager/flask_llama31_8b_scores.json") else { return };
     let column = |name: &str| -> Vec<f64> {
         file[name].as_array().unwrap().iter().map(|score| score.as_f64().unwrap()).collect()
     };

@@ -44,6 +44,7 @@ mod preference_properties;
 mod preferences;
 mod prometheus_correlations;
 mod properties;
+mod published;
 mod ranking;
 mod recalibration;
 mod risk_coverage;

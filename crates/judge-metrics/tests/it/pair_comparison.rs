@@ -1,9 +1,5 @@
 //! Reports on pairs: published figures, and what cannot depend on how pairs are named.
 
-#![expect(clippy::print_stderr, reason = "a skipped test says so")]
-
-use std::path::PathBuf;
-
 use judge_metrics::Error;
 use judge_metrics::comparison::{JudgedPair, PairComparison, PairComparisons};
 use judge_metrics::preference::Preference::{self, First, Second, Tie};
@@ -11,6 +7,8 @@ use judge_metrics::preference::Unparsed;
 use judge_metrics::resampling::Bootstrap;
 use proptest::prelude::*;
 use serde_json::Value;
+
+use crate::published::json as published;
 
 fn few(comparison: PairComparison) -> PairComparison {
     PairComparison { bootstrap: Bootstrap { resamples: 50, ..Bootstrap::default() }, ..comparison }
@@ -24,28 +22,18 @@ fn estimate(found: &PairComparisons, name: &str) -> f64 {
     found.get(name).unwrap().statistic.estimate().unwrap()
 }
 
-fn json(path: &str) -> Option<Vec<Value>> {
-    let Some(folder) = std::env::var_os("JUDGE_TEST_DATA") else {
-        eprintln!("skipped: JUDGE_TEST_DATA is not set");
-        return None;
-    };
-    let path = PathBuf::from(folder).join(path);
-    let text = std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
-    Some(serde_json::from_str(&text).unwrap())
-}
-
 /// scikit-learn on the same files: `accuracy_score`, `precision_recall_fscore_support(average="macro", labels=[1, 2, 0])`,
 /// `cohen_kappa_score`. The two rows of the published table are those of PandaLM-7B and of GPT-3.5 with ties.
 #[test]
 fn pandalms_table_comes_back() {
-    let Some(rows) = json("pandalm/testset-v1.json") else { return };
+    let Some(rows) = published::<Vec<Value>>("pandalm/testset-v1.json") else { return };
     let preference = |label: &Value| [Tie, First, Second][label.as_u64().unwrap() as usize];
     let gold = |row: &Value| {
         let [a, b, c] = ["annotator1", "annotator2", "annotator3"].map(|name| preference(&row[name]));
         if a == b || a == c { a } else { b }
     };
     let pairs = |file: &str, verdict: &dyn Fn(&Value) -> Option<Preference>| -> Vec<JudgedPair> {
-        let verdicts = json(&format!("pandalm/{file}")).unwrap();
+        let verdicts: Vec<Value> = published(&format!("pandalm/{file}")).unwrap();
         let pair = |(row, judged): (&Value, &Value)| {
             let cluster = Some(format!("{}{}", row["instruction"], row["input"]));
             JudgedPair { gold: gold(row), given: verdict(judged), swapped: None, cluster }

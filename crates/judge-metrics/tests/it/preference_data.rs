@@ -1,10 +1,7 @@
 //! Published verdicts, from the folder that `JUDGE_TEST_DATA` names: place in LLMBar's shipped outputs, and MT-bench's agreement of GPT-4
 //! with people. Counts that upstream does not print are those of `python scripts/metrics/preference_fixtures.py $JUDGE_TEST_DATA`.
 
-#![expect(clippy::print_stderr, reason = "a skipped test says so")]
-
-use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use judge_metrics::Proportion;
 use judge_metrics::agreement::McNemarTest;
@@ -15,21 +12,11 @@ use judge_metrics::preference::{Ties, TwoOrder, Unparsed, Vote, annotator_agreem
 use judge_metrics::resampling::Bootstrap;
 use serde_json::Value;
 
-fn data() -> Option<PathBuf> {
-    let folder = std::env::var_os("JUDGE_TEST_DATA").map(PathBuf::from);
-    if folder.is_none() {
-        eprintln!("skipped: JUDGE_TEST_DATA is not set");
-    }
-    folder
-}
-
-fn read(path: &Path) -> String {
-    fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
-}
+use crate::published::{folder, text};
 
 /// One judge's verdicts on one subset, about the items.
 fn llmbar(folder: &Path) -> Vec<TwoOrder> {
-    let items: Vec<Value> = serde_json::from_str(&read(&folder.join("result.json"))).unwrap();
+    let items: Vec<Value> = serde_json::from_str(&text(&folder.join("result.json"))).unwrap();
     let winner = |item: &Value, order: &str| match item["results"].as_array().unwrap().last().unwrap()[order]["winner"]
         .as_str()
     {
@@ -56,7 +43,7 @@ const LLMBAR: [&str; 8] = [
 
 #[test]
 fn unparsed_verdicts_of_llmbar_change_figures_only_through_the_policy() {
-    let Some(data) = data() else { return };
+    let Some(data) = folder() else { return };
     // Falcon has two unparsed verdicts here, on two of the 134 pairs, one of which is right in the other order.
     let pairs = llmbar(&data.join("llmbar/LLMBar").join(LLMBAR[7]));
     for (policy, n) in
@@ -74,7 +61,7 @@ fn unparsed_verdicts_of_llmbar_change_figures_only_through_the_policy() {
 
 #[test]
 fn llmbars_judges_differ_in_their_bias() {
-    let Some(data) = data() else { return };
+    let Some(data) = folder() else { return };
     // Chosen first both times, second both times.
     let expected = [(2, 1), (0, 10), (30, 2), (86, 0), (7, 7), (1, 28), (35, 1), (111, 0)];
     for (run, expected) in LLMBAR.iter().zip(expected) {
@@ -105,7 +92,7 @@ fn labels(data: &Path, file: &str) -> Vec<Label> {
             winner: text("winner"),
         }
     };
-    read(&data.join("mtbench").join(file)).lines().map(row).collect()
+    text(&data.join("mtbench").join(file)).lines().map(row).collect()
 }
 
 fn votes(labels: &[Label], turn: u32) -> Vec<Vote<'_>> {
@@ -130,7 +117,7 @@ fn votes(labels: &[Label], turn: u32) -> Vec<Vote<'_>> {
 /// turn, 67 % and 82 % on the second: the experts' votes give these, while the authors' votes are in the files too.
 #[test]
 fn mt_benchs_agreement_follows_from_its_labels() {
-    let Some(data) = data() else { return };
+    let Some(data) = folder() else { return };
     let (everybody, gpt4) = (labels(&data, "human.jsonl"), labels(&data, "gpt4_pair.jsonl"));
     assert_eq!((everybody.len(), gpt4.len()), (3355, 2400));
     assert_eq!(gpt4.iter().filter(|label| label.winner == "tie (inconsistent)").count(), 380);
@@ -174,7 +161,7 @@ fn mt_benchs_agreement_follows_from_its_labels() {
 /// rate that is 10 points higher (section 3.3).
 #[test]
 fn gpt4_favours_its_own_answers_in_mt_bench() {
-    let Some(data) = data() else { return };
+    let Some(data) = folder() else { return };
     let (everybody, gpt4) = (labels(&data, "human.jsonl"), labels(&data, "gpt4_pair.jsonl"));
     let experts: Vec<_> = everybody.into_iter().filter(|label| label.judge.starts_with("expert")).collect();
     // About GPT-4's own answer, named first.

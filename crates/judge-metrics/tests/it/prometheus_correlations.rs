@@ -1,24 +1,16 @@
 //! The correlations of `expected.json` from the scores that GPT-4 gave 320 MT-bench answers three times over.
 
-#![expect(clippy::print_stderr, reason = "a skipped test says so")]
-
-use std::fs;
-use std::path::PathBuf;
-
 use judge_metrics::correlation::{
     DependentCorrelations, KendallTest, fisher_interval, kendall_tau_b, kendall_tau_c, pearson, spearman,
 };
 use serde_json::Value;
 
+use crate::published::json as published;
+
 #[test]
 fn repeated_gpt4_scores_correlate_as_expected() {
-    let Some(data) = std::env::var_os("JUDGE_TEST_DATA").map(PathBuf::from) else {
-        eprintln!("skipped: JUDGE_TEST_DATA is not set");
-        return;
-    };
-    let json = |path: &str| -> Value { serde_json::from_slice(&fs::read(data.join(path)).unwrap()).unwrap() };
-    let expected = &json("expected.json")["prometheus_mt_bench_eval"];
-    let answers = json("prometheus_eval/mt_bench_eval.json");
+    let Some(answers) = published::<Value>("prometheus_eval/mt_bench_eval.json") else { return };
+    let expected = &published::<Value>("expected.json").unwrap()["prometheus_mt_bench_eval"];
     let [first, second, third] = [0, 1, 2].map(|run| -> Vec<f64> {
         answers.as_array().unwrap().iter().map(|answer| answer["gpt4_score"][run].as_f64().unwrap()).collect()
     });

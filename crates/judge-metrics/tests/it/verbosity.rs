@@ -1,9 +1,5 @@
 //! Length preference on small cases, on published verdicts, and what it refuses.
 
-#![allow(clippy::print_stderr)] // what was skipped
-
-use std::path::PathBuf;
-
 use judge_metrics::Error;
 use judge_metrics::bias::scale_use::ScaleUse;
 use judge_metrics::bias::verbosity::{equal_opportunity, length_preference};
@@ -11,6 +7,8 @@ use judge_metrics::preference::Preference::{self, First, Second, Tie};
 use judge_metrics::preference::Unparsed;
 use proptest::prelude::*;
 use serde_json::Value;
+
+use crate::published::json as published;
 
 /// Newcombe (1998), *Improved confidence intervals for the difference between binomial proportions based on paired data*: 36 both, 12
 /// and 2 one only, none neither; method 10 gives .0569 to .3404.
@@ -97,21 +95,11 @@ fn bad_input_is_refused() {
     assert_eq!(even.ceiling().estimate(), even.floor().estimate());
 }
 
-fn data(path: &str) -> Option<Value> {
-    let Some(folder) = std::env::var_os("JUDGE_TEST_DATA") else {
-        eprintln!("skipped: JUDGE_TEST_DATA is not set");
-        return None;
-    };
-    let path = PathBuf::from(folder).join(path);
-    let text = std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
-    Some(serde_json::from_str(&text).unwrap())
-}
-
 /// Lengths are characters. Published: people prefer the longer response in 67.5 % of 887 pairs, PandaLM-7B in 65.5 % of 876.
 #[test]
 fn people_and_pandalm_prefer_longer_responses() {
-    let Some(rows) = data("pandalm/testset-v1.json") else { return };
-    let verdicts = data("pandalm/pandalm-7b-testset-v1.json").unwrap();
+    let Some(rows) = published::<Value>("pandalm/testset-v1.json") else { return };
+    let verdicts = published::<Value>("pandalm/pandalm-7b-testset-v1.json").unwrap();
     let preference = |label: i64| [Tie, First, Second][label as usize];
     let rows = rows.as_array().unwrap();
     // Six responses are the JSON value true, which was the text "True".
@@ -144,7 +132,7 @@ fn people_and_pandalm_prefer_longer_responses() {
 #[test]
 fn llmbars_pairs_are_adversarial_to_length() {
     for (set, expected) in [("Natural", 0.566), ("Adversarial/Neighbor", 0.119)] {
-        let Some(rows) = data(&format!("llmbar/LLMBar/{set}/dataset.json")) else { return };
+        let Some(rows) = published::<Value>(&format!("llmbar/LLMBar/{set}/dataset.json")) else { return };
         let rows = rows.as_array().unwrap();
         let lengths: Vec<[f64; 2]> = rows
             .iter()

@@ -16,95 +16,118 @@ use crate::args::files::{OverwriteArgs, parquet_files, program};
 use crate::report::write_json;
 use crate::terminal::console::{progress, say, tell, usage};
 
+/// What is checked, and how: of `check`, and of `export`, which checks first.
 #[derive(Args)]
-pub(crate) struct CheckArgs {
+pub(crate) struct PartsArgs {
     /// The plan whose parts are checked
     #[arg(long, value_name = "PLAN.json", required_unless_present = "input", conflicts_with_all = ["input", "run"])]
-    pub(super) plan: Option<PathBuf>,
+    plan: Option<PathBuf>,
     /// What an engine scored: Parquet files, their folder, or a pattern
     #[arg(long, num_args = 1.., value_name = "GLOB", requires = "run")]
-    pub(super) input: Vec<String>,
-    /// The folder of the parts; with --input the files that the engine wrote, their folder, or a pattern
-    #[arg(long, required = true, num_args = 1.., value_name = "DIR|GLOB")]
-    pub(super) output: Vec<String>,
+    input: Vec<String>,
     /// The record of the run, which `judge stream --run` wrote
     #[arg(long, value_name = "RUN.json")]
-    pub(super) run: Option<PathBuf>,
+    run: Option<PathBuf>,
     /// Rows that are there more than once are no fault if they are equal: an engine that tries again may write both
     #[arg(long)]
-    pub(super) allow_repeats: bool,
+    allow_repeats: bool,
     /// This many rows whose worker died are no fault
     #[arg(long, default_value_t = 0, value_name = "ROWS")]
-    pub(super) allow_lost: u64,
+    allow_lost: u64,
     /// All rows must come from one device and instruction set: on the CPU, bits are promised for each
     #[arg(long)]
-    pub(super) one_device: bool,
+    one_device: bool,
     /// Write what was found here
     #[arg(long, value_name = "FILE.json")]
-    pub(super) json: Option<PathBuf>,
-    /// The former spelling of `judge shards export`
-    #[arg(long, value_name = "FILE.jsonl", hide = true)]
-    pub(super) export: Option<PathBuf>,
-    /// Of an export, where the rows of a command's plan go
-    #[arg(skip)]
-    pub(super) rows: Option<PathBuf>,
-    /// Of an export, the input's column of human scores
-    #[arg(long, value_name = "COLUMN", requires = "export", hide = true)]
-    pub(super) human: Option<String>,
+    json: Option<PathBuf>,
     /// No progress on stderr
     #[arg(long)]
-    pub(super) quiet: bool,
+    quiet: bool,
     #[command(flatten)]
-    pub(super) write: OverwriteArgs,
+    write: OverwriteArgs,
+}
+
+#[derive(Args)]
+pub(crate) struct CheckArgs {
+    #[command(flatten)]
+    parts: PartsArgs,
+    /// The folder of the parts; with --input the files that the engine wrote, their folder, or a pattern
+    #[arg(long, required = true, num_args = 1.., value_name = "DIR|GLOB")]
+    output: Vec<String>,
+    /// The former spelling of `judge shards export`
+    #[arg(long, value_name = "FILE.jsonl", hide = true)]
+    export: Option<PathBuf>,
+    /// Of an export, the input's column of human scores
+    #[arg(long, value_name = "COLUMN", requires = "export", hide = true)]
+    human: Option<String>,
+}
+
+/// A check, and the export of what it finds complete.
+pub(super) struct Checked<'a> {
+    pub(super) parts: &'a PartsArgs,
+    /// Where the parts are.
+    pub(super) output: &'a [String],
+    /// Where the results go, if they are joined.
+    pub(super) export: Option<&'a PathBuf>,
+    /// Where the rows of a command's plan go.
+    pub(super) rows: Option<&'a PathBuf>,
+    /// The input's column of human scores.
+    pub(super) human: Option<&'a str>,
 }
 
 pub(crate) fn check(args: &CheckArgs) -> Result<()> {
-    match (&args.plan, &args.run) {
-        (Some(path), _) => {
-            let [folder] = &args.output[..] else {
-                return Err(usage("with --plan, the parts are in one folder"));
-            };
-            if let Some(plan) = command::planned(path)? {
-                return args.command(path, &plan, folder.as_ref());
-            }
-            if args.rows.is_some() {
-                return Err(usage("--rows is for the plan of a command; a score file has the texts in it"));
-            }
-            let plan: ShardPlan = load(path)?;
-            let files: Vec<PathBuf> = plan.files.iter().map(|file| file.path.clone()).collect();
-            let output = Output::Parts { plan: &plan, folder: folder.as_ref() };
-            let model = plan.resolved.get("model").map(|model| serde_json::from_value(model.clone())).transpose()?;
-            let scored = Scored { record: path, output, files: &files, model, resolved: &plan.resolved };
-            scored.check(args)
-        }
-        (None, Some(path)) => {
-            let record: RunRecord = load(path)?;
-            let setting = |name: &str| setting(path, record.setting(name), name);
-            let (items, run): (ItemSpec, String) =
-                (serde_json::from_value(setting("items")?)?, serde_json::from_value(setting("run")?)?);
-            let (input, output) = (parquet_files(&args.input)?, parquet_files(&args.output)?);
-            let output = Output::Files { input: &input, items: &items, run: &run, output: &output };
-            let model = record.model.clone();
-            Scored { record: path, output, files: &input, model, resolved: &record.resolved }.check(args)
-        }
-        (None, None) => Err(usage("give --plan, or --input and --run")),
-    }
+    let CheckArgs { parts, output, export, human } = args;
+    Checked { parts, output, export: export.as_ref(), rows: None, human: human.as_deref() }.run()
 }
 
-impl CheckArgs {
+impl Checked<'_> {
+    pub(super) fn run(&self) -> Result<()> {
+        match (&self.parts.plan, &self.parts.run) {
+            (Some(path), _) => {
+                let [folder] = self.output else {
+                    return Err(usage("with --plan, the parts are in one folder"));
+                };
+                if let Some(plan) = command::planned(path)? {
+                    return self.command(path, &plan, folder.as_ref());
+                }
+                if self.rows.is_some() {
+                    return Err(usage("--rows is for the plan of a command; a score file has the texts in it"));
+                }
+                let plan: ShardPlan = load(path)?;
+                let files: Vec<PathBuf> = plan.files.iter().map(|file| file.path.clone()).collect();
+                let output = Output::Parts { plan: &plan, folder: folder.as_ref() };
+                let model =
+                    plan.resolved.get("model").map(|model| serde_json::from_value(model.clone())).transpose()?;
+                let scored = Scored { record: path, output, files: &files, model, resolved: &plan.resolved };
+                scored.check(self)
+            }
+            (None, Some(path)) => {
+                let record: RunRecord = load(path)?;
+                let setting = |name: &str| setting(path, record.setting(name), name);
+                let (items, run): (ItemSpec, String) =
+                    (serde_json::from_value(setting("items")?)?, serde_json::from_value(setting("run")?)?);
+                let (input, output) = (parquet_files(&self.parts.input)?, parquet_files(self.output)?);
+                let output = Output::Files { input: &input, items: &items, run: &run, output: &output };
+                let model = record.model.clone();
+                Scored { record: path, output, files: &input, model, resolved: &record.resolved }.check(self)
+            }
+            (None, None) => Err(usage("give --plan, or --input and --run")),
+        }
+    }
+
     /// Checks the parts of a command, and joins them if that is wanted.
     fn command(&self, path: &Path, plan: &CommandPlan, folder: &Path) -> Result<()> {
-        if self.human.is_some() || self.allow_repeats || self.allow_lost > 0 {
+        if self.human.is_some() || self.parts.allow_repeats || self.parts.allow_lost > 0 {
             return Err(usage(
                 "--human, --allow-repeats and --allow-lost are for scores in Parquet, not for the parts of a command",
             ));
         }
         let outputs = Outputs::new(plan.files.iter().map(|file| file.path.as_path()).chain([path]));
-        let outputs = outputs.reports("score_files", &self.json).rows(self.export.iter().chain(&self.rows));
-        outputs.overwrite(self.write.overwrite).check()?;
-        command::check(plan, folder, self.one_device, self.json.as_ref(), self.quiet)?;
-        match &self.export {
-            Some(output) => command::export(plan, folder, output, self.rows.as_ref(), self.write, self.quiet),
+        let outputs = outputs.reports("score_files", &self.parts.json).rows(self.export.into_iter().chain(self.rows));
+        outputs.overwrite(self.parts.write.overwrite).check()?;
+        command::check(plan, folder, self.parts.one_device, self.parts.json.as_ref(), self.parts.quiet)?;
+        match self.export {
+            Some(output) => command::export(plan, folder, output, self.rows, self.parts.write, self.parts.quiet),
             None => Ok(()),
         }
     }
@@ -122,30 +145,31 @@ struct Scored<'a> {
 }
 
 impl Scored<'_> {
-    fn check(&self, args: &CheckArgs) -> Result<()> {
+    fn check(&self, args: &Checked<'_>) -> Result<()> {
         let outputs = Outputs::new(self.files.iter().map(PathBuf::as_path).chain([self.record]));
-        let outputs = outputs.reports("score_files", &args.json).rows(&args.export);
-        outputs.overwrite(args.write.overwrite).check()?;
-        let allowed = Check { repeats: args.allow_repeats, lost: args.allow_lost, one_device: args.one_device };
-        let bar = progress("checking", 0, args.quiet);
+        let outputs = outputs.reports("score_files", &args.parts.json).rows(args.export);
+        outputs.overwrite(args.parts.write.overwrite).check()?;
+        let allowed =
+            Check { repeats: args.parts.allow_repeats, lost: args.parts.allow_lost, one_device: args.parts.one_device };
+        let bar = progress("checking", 0, args.parts.quiet);
         let found = allowed.run(&self.output, |rows| bar.inc(rows));
         bar.finish_and_clear();
         let found = found?;
-        if let Some(path) = &args.json {
+        if let Some(path) = &args.parts.json {
             write_json(path, "score_files", &found)?;
         }
         show(&found)?;
         if !found.complete {
             bail!("not complete: {}", found.problems.join("\n  "));
         }
-        match &args.export {
+        match args.export {
             Some(path) => self.export(path, usize::try_from(found.planned)?, args),
             None => Ok(()),
         }
     }
 
     /// Writes a score file, and the record beside it that says what its tables are read from.
-    fn export(&self, path: &Path, rows: usize, args: &CheckArgs) -> Result<()> {
+    fn export(&self, path: &Path, rows: usize, args: &Checked<'_>) -> Result<()> {
         let origin: TableOrigin = serde_json::from_value(setting(self.record, self.resolved.get(ORIGIN), ORIGIN)?)?;
         let resolved = Resolved {
             model: self.model.clone(),
@@ -155,19 +179,19 @@ impl Scored<'_> {
         };
         let mut plan = RunPlan::new(path, rows, program("score_files"));
         plan.inputs = self.files.iter().map(InputFile::of).collect::<Result<_, _>>()?;
-        plan.settings.insert("human".to_owned(), args.human.clone().into());
+        plan.settings.insert("human".to_owned(), args.human.into());
         plan.made_by = MadeBy::Model(resolved.clone());
-        plan.options.overwrite = args.write.overwrite;
+        plan.options.overwrite = args.parts.write.overwrite;
         if plan.finished()?.is_some() {
             return say(format_args!("{} is complete; nothing to do", path.display()));
         }
-        let export = Export { output: &self.output, origin: &origin, human: args.human.as_deref() };
+        let export = Export { output: &self.output, origin: &origin, human: args.human };
         if let Some((column, kind)) = export.passed_over()? {
             tell(format_args!(
                 "note: the column {column:?} holds {kind} and no numbers, so it is left out and no row has a human score; --human COLUMN names another"
             ));
         }
-        let bar = progress("exporting", 0, args.quiet);
+        let bar = progress("exporting", 0, args.parts.quiet);
         let counts = export.write(path, |rows| bar.inc(rows));
         bar.finish_and_clear();
         let counts = counts?;

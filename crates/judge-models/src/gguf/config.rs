@@ -34,6 +34,9 @@ const ENDS_OF_TURNS: [&str; 10] = [
     "<|END_OF_TURN_TOKEN|>",
 ];
 
+/// The one field of which null says something: that there is no window.
+const WINDOW: &str = "sliding_window";
+
 /// The keys of one file.
 struct Keys<'a> {
     /// The file.
@@ -137,7 +140,7 @@ pub(crate) fn config(file: &GgufFile) -> Result<Value, GgufProblem> {
     }
     let own = of_architecture(&keys, n_layers, d_model, n_heads, head_dim.unwrap_or_default())?;
     if let Value::Object(own) = own {
-        fields.extend(own.into_iter().filter(|(_, value)| *value != json!("absent")));
+        fields.extend(own.into_iter().filter(|(field, value)| !value.is_null() || field == WINDOW));
     }
     // OLMo 3 scales the rotation of blocks without a window alone.
     if fields.get("model_type") == Some(&json!("olmo3"))
@@ -151,7 +154,7 @@ pub(crate) fn config(file: &GgufFile) -> Result<Value, GgufProblem> {
 }
 
 /// The fields that an architecture has of its own, `model_type` among them. A value that the file does not
-/// have is the text `absent`, and the family's default holds.
+/// have is null, and the family's default holds; a window that is null is none.
 fn of_architecture(
     keys: &Keys<'_>,
     n_layers: u64,
@@ -159,8 +162,8 @@ fn of_architecture(
     n_heads: u64,
     head_dim: u64,
 ) -> Result<Value, GgufProblem> {
-    let number = |name: &str| keys.number(name).map_or(json!("absent"), Value::from);
-    let whole = |name: &str| keys.whole(name).map_or(json!("absent"), Value::from);
+    let number = |name: &str| keys.number(name).map_or(Value::Null, Value::from);
+    let whole = |name: &str| keys.whole(name).map_or(Value::Null, Value::from);
     let window = keys.whole("attention.sliding_window").filter(|&window| window > 0);
     let (qkv_bias, mlp_bias) = (keys.has("blk.0.attn_q.bias"), keys.has("blk.0.ffn_up.bias"));
     let experts = || {
@@ -184,7 +187,7 @@ fn of_architecture(
         "qwen3moe" => with(
             experts(),
             json!({
-                "model_type": "qwen3_moe", "norm_topk_prob": true, "shared_expert_intermediate_size": "absent"
+                "model_type": "qwen3_moe", "norm_topk_prob": true, "shared_expert_intermediate_size": null
             }),
         ),
         "olmoe" => json!({
@@ -268,8 +271,7 @@ fn of_architecture(
             }
             json!({
                 "model_type": "lfm2", "block_auto_adjust_ff_dim": false, "layer_types": types,
-                "norm_eps": number("attention.layer_norm_rms_epsilon"), "conv_L_cache": whole("shortconv.l_cache"),
-                "rms_norm_eps": "absent"
+                "norm_eps": number("attention.layer_norm_rms_epsilon"), "conv_L_cache": whole("shortconv.l_cache")
             })
         }
         other => json!({ "model_type": other }),

@@ -126,9 +126,11 @@ impl<R: BufRead> Rows<R> {
 
     /// Gives only these of the rows from here on. What is before them is passed over; of lines, nothing but their ends is looked at.
     pub(crate) fn keep(&mut self, rows: Range<usize>) -> Result<(), Error> {
+        let mut passed = Vec::new();
         for _ in 0..rows.start {
             let is_line = self.layout == Layout::Lines && self.state == State::Between && self.peeked.is_none();
-            let was_there = if is_line { self.pass_over_line()? } else { self.next().transpose()?.is_some() };
+            let was_there =
+                if is_line { self.pass_over_line(&mut passed)? } else { self.next().transpose()?.is_some() };
             if !was_there {
                 break;
             }
@@ -137,10 +139,11 @@ impl<R: BufRead> Rows<R> {
         Ok(())
     }
 
-    /// `false` at the end.
-    fn pass_over_line(&mut self) -> Result<bool, Error> {
+    /// `false` at the end. `passed` is room for a line.
+    fn pass_over_line(&mut self, passed: &mut Vec<u8>) -> Result<bool, Error> {
         self.skip_space()?;
-        Ok(self.append_line(&mut Vec::new())? > 0)
+        passed.clear();
+        Ok(self.append_line(passed)? > 0)
     }
 
     fn place(&self) -> Place {

@@ -150,16 +150,30 @@ impl ScoredFile {
     /// # Errors
     /// If the file cannot be read again.
     pub fn rows(&self, fields: &ScoredFields) -> Result<ScoredRows, Error> {
-        Ok(ScoredRows { rows: self.input.rows()?.take(self.limit), fields: Arc::new(fields.clone()), next: 0 })
+        Ok(ScoredRows::of(self.input.rows()?.take(self.limit), fields))
     }
 }
 
-/// The rows of a [`ScoredFile`], in order. After the first error there are no further rows.
+/// The rows of a file of scores, in order. After the first error there are no further rows.
 #[derive(Debug)]
 pub struct ScoredRows {
     rows: std::iter::Take<Rows>,
     fields: Arc<ScoredFields>,
     next: usize,
+}
+
+impl ScoredRows {
+    /// The rows of a file whose fields are known: it is read once, where [`ScoredFile`] reads it before to find them.
+    ///
+    /// # Errors
+    /// If it cannot be opened or read.
+    pub fn open(input: impl IntoInput, fields: &ScoredFields) -> Result<Self, Error> {
+        Ok(Self::of(Rows::open(input)?.take(usize::MAX), fields))
+    }
+
+    fn of(rows: std::iter::Take<Rows>, fields: &ScoredFields) -> Self {
+        Self { rows, fields: Arc::new(fields.clone()), next: 0 }
+    }
 }
 
 impl Iterator for ScoredRows {

@@ -242,8 +242,7 @@ impl CommandPlan {
             // `.jsonl` is the output itself, `.jsonl.aspects.jsonl` stands beside it.
             let beside = behind.strip_prefix(&self.extension).unwrap_or(behind);
             let path = if beside.is_empty() { output.to_path_buf() } else { with_suffix(&target(output)?, beside) };
-            let mut records =
-                files.iter().map(|file| load(record_path(file))).collect::<Result<Vec<RunRecord>, _>>()?;
+            let records = files.iter().map(|file| load(record_path(file))).collect::<Result<Vec<RunRecord>, _>>()?;
             let mut record = joined(&records, &inputs);
             record.command = command.to_vec();
             record.outputs = if behind.ends_with(STATES) {
@@ -251,7 +250,6 @@ impl CommandPlan {
             } else {
                 vec![join_lines(&path, &files, record.counts.rows(), write)?]
             };
-            records.clear();
             save(record_path(&path), &record)?;
             written.extend(record.outputs.into_iter().take(1));
         }

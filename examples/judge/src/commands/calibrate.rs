@@ -27,9 +27,8 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
     let fitted = settings.fit(&scores, &human).with_context(fault)?;
 
     let input = Input::open(&cli.input)?;
-    let (file, fields) = cli.scores(&input, false)?;
     let (mut total, mut without, mut unread) = (0, 0, Unread::default());
-    for row in file.rows(&fields)? {
+    for row in cli.scores(&input)? {
         let row = row?;
         let clash = "the row has a field \"calibrated\" already, which is not overwritten";
         ensure!(row.row.keys().all(|key| key != "calibrated"), "{}: {clash}", row.place());
@@ -53,7 +52,7 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
         Opened::Complete(_) => return say(format_args!("{} is complete; nothing to do", cli.output.display())),
         Opened::Ready(start) => start.begin(Resolved::default())?,
     };
-    for row in file.rows(&fields)? {
+    for row in cli.scores(&input)? {
         let row = row?;
         let calibrated = match row.predicted_number() {
             Ok(None) | Err(_) => Value::Null,

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use anyhow::{Result, bail};
 use clap::{Args, ValueEnum};
-use judge_data::{IntoInput, Outputs, ScoredFields, ScoredFile, Settings};
+use judge_data::{IntoInput, Outputs, ScoredFields, ScoredFile, ScoredRows, Settings};
 use judge_metrics::calibration::{CalibrationMethod, Calibrator};
 use serde_json::json;
 
@@ -94,17 +94,15 @@ impl Cli {
         Ok(Calibrator { method, level: self.level, folds: self.folds, seed: self.seed, range, ..Calibrator::default() })
     }
 
-    /// The rows of a file of scores, and its fields; `human` where human scores are read.
-    pub(crate) fn scores(&self, input: impl IntoInput, human: bool) -> Result<(ScoredFile, ScoredFields)> {
-        let file = ScoredFile::open(input, None)?;
-        let mut fields = file.fields(Some(&self.score), self.human.as_deref());
-        fields.human = fields.human.filter(|_| human);
-        Ok((file, fields))
+    /// The rows of a file of scores, whose human scores are not read.
+    pub(crate) fn scores(&self, input: impl IntoInput) -> Result<ScoredRows> {
+        Ok(ScoredRows::open(input, &ScoredFields { predicted: Some(self.score.clone()), human: None })?)
     }
 
     /// Scores and human scores of the rows that have both. Rows that cannot be read are left out, and said.
     pub(crate) fn graded(&self) -> Result<(Vec<f64>, Vec<f64>)> {
-        let (file, fields) = self.scores(&self.graded, true)?;
+        let file = ScoredFile::open(&self.graded, None)?;
+        let fields = file.fields(Some(&self.score), self.human.as_deref());
         let (mut pairs, mut scored, mut unread) = (Vec::new(), 0, Unread::default());
         for row in file.rows(&fields)? {
             let row = row?;

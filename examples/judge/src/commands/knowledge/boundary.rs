@@ -5,7 +5,7 @@ use std::path::Path;
 
 use anyhow::{Context, Result, anyhow, ensure};
 use clap::ValueEnum;
-use judge_data::{Program, ScoredFile};
+use judge_data::{Program, ScoredFields, ScoredRows};
 use judge_metrics::comparison::Statistic;
 use judge_metrics::prediction::{
     area_under_risk_coverage, auroc, auroc_difference, best_f1_threshold, risk_coverage_curve,
@@ -72,8 +72,8 @@ impl Judged {
     /// Whatever is wrong with the file.
     pub fn read(path: &Path) -> Result<Self> {
         let mut found = Self { scores: Vec::new(), known: Vec::new(), probe: Vec::new(), unscored: BTreeMap::new() };
-        let file = ScoredFile::open(path, None)?;
-        for row in file.rows(&file.fields(Some("score"), None))? {
+        let fields = ScoredFields { predicted: Some("score".to_owned()), human: None };
+        for row in ScoredRows::open(path, &fields)? {
             let row = row?;
             let answerable: Option<bool> = row.row.optional(ANSWERABLE, "true or false")?;
             let why = |why| anyhow!("{}: {why}", row.place());

@@ -5,14 +5,15 @@ use std::panic;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
-/// Cuts an input at its first bytes 0xff, which no JSON and no other UTF-8 has. Parts that are missing are empty; the last one is all the rest.
+/// Cuts an input at its first bytes 0xff, which no JSON and no other UTF-8 has. Parts that are missing are empty;
+/// the last one is all the rest.
 pub fn parts<const N: usize>(bytes: &[u8]) -> [&[u8]; N] {
     let mut parts = bytes.splitn(N, |&byte| byte == 0xff);
     std::array::from_fn(|_| parts.next().unwrap_or_default())
 }
 
-/// A model folder of this process with these files. Its `config.json` and `tokenizer.json` hold no model unless they are among them; everything else that was
-/// in it is gone.
+/// A model folder of this process with these files. Its `config.json` and `tokenizer.json` hold no model unless they are among them;
+/// everything else that was in it is gone.
 pub fn folder(files: &[(&str, &[u8])]) -> &'static Path {
     static FOLDER: OnceLock<PathBuf> = OnceLock::new();
     let folder = FOLDER.get_or_init(|| std::env::temp_dir().join(format!("judge-fuzz-{}", std::process::id())));
@@ -25,7 +26,8 @@ pub fn folder(files: &[(&str, &[u8])]) -> &'static Path {
     folder
 }
 
-/// Libraries under the readers panic on some inputs, which the readers make an error of. libFuzzer's hook would end the process before that.
+/// Libraries under the readers panic on some inputs, which the readers make an error of.
+/// libFuzzer's hook would end the process before that.
 pub fn panics_of_others_unwind() {
     let abort = panic::take_hook();
     panic::set_hook(Box::new(move |info| {

@@ -1,6 +1,7 @@
 //! The model that ships with the workspace: its files, and the rows that it was made for.
 //!
-//! [`FILES`] is the folder `models/tiny-judge`, so that a program can carry the model; [`planted`] generates its rows. `train/` is the program that made it:
+//! [`FILES`] is the folder `models/tiny-judge`, so that a program can carry the model; [`planted`] generates its rows.
+//! `train/` is the program that made it:
 //! `cargo run --release -p tiny-judge -- --out models/tiny-judge`.
 
 pub mod planted;

@@ -9,8 +9,8 @@ use judge_data::{check_new, write_new};
 use serde_json::json;
 use tiny_judge::planted::{Split, generate};
 
-/// Writes 1,000 items of each split to `SPLIT.jsonl` in `dir`, as generic records with topic, quality and defects besides. A file with other content is replaced only with
-/// `overwrite`.
+/// Writes 1,000 items of each split to `SPLIT.jsonl` in `dir`, as generic records with topic, quality and defects besides. A file with
+/// other content is replaced only with `overwrite`.
 pub(crate) fn write(dir: &Path, seed: u64, overwrite: bool) -> Result<()> {
     fs::create_dir_all(dir).with_context(|| format!("cannot make {}", dir.display()))?;
     let mut files = Vec::new();

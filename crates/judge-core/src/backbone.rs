@@ -13,21 +13,22 @@ use crate::{
 
 /// A language model that writes text: a local one, or one behind a service.
 ///
-/// The first of two steps of access. It answers [`Request`]s whose [`Want`](crate::Want) is [text only](crate::Want::is_text_only); whoever can also be read
-/// from the inside is a [`Backbone`]. Judges that read words need no more than this.
+/// The first of two steps of access. It answers [`Request`]s whose [`Want`](crate::Want) is [text only](crate::Want::is_text_only); whoever
+/// can also be read from the inside is a [`Backbone`]. Judges that read words need no more than this.
 pub trait TextModel: Send + Sync {
     /// What is known of the model.
     fn identity(&self) -> ModelIdentity;
 
-    /// Answers requests until none is left: takes them from `exchange` as it has room for them, and gives each one's outcome back as soon as it is known, in any
-    /// order. It is done when [`Exchange::take`] brings nothing although every request that was taken is answered, or when [`Exchange::give`] says
+    /// Answers requests until none is left: takes them from `exchange` as it has room for them, and gives each one's outcome back as soon
+    /// as it is known, in any order. It is done when [`Exchange::take`] brings nothing although every request that was taken is answered,
+    /// or when [`Exchange::give`] says
     /// [`ControlFlow::Break`]: then it gives nothing more and returns `Ok`.
     ///
     /// An outcome never depends on the other requests, on their order, or on how the work was cut up.
     ///
     /// # Errors
-    /// Only for what ends the run (a request that the model cannot answer, a device or service that failed). What is one item's fault is its
-    /// [`Outcome::Unscored`].
+    /// Only for what ends the run (a request that the model cannot answer, a device or service that failed). What is
+    /// one item's fault is its [`Outcome::Unscored`].
     fn serve(&self, exchange: &mut dyn Exchange) -> Result<(), BackboneError>;
 
     /// Answers these requests, each once, in any order: `sink(index, outcome)` with the request's index in `requests`.
@@ -56,7 +57,8 @@ pub trait Backbone: TextModel {
     /// The vocabulary entry whose bytes are exactly those of `label`.
     ///
     /// # Errors
-    /// [`BackboneError::Label`] if there is none; the error shows how the label is split. [`BackboneError::NoLogits`] if the model reads no labels.
+    /// [`BackboneError::Label`] if there is none; the error shows how the label is split.
+    /// [`BackboneError::NoLogits`] if the model reads no labels.
     fn token(&self, label: &str) -> Result<TokenId, BackboneError>;
 
     /// How `label` is tokenised right after `prompt`, beside how the two are tokenised apart. Where they
@@ -66,7 +68,8 @@ pub trait Backbone: TextModel {
     /// [`BackboneError::Prompt`] for a prompt that could not be read; what the tokenizer says.
     fn label_in_context(&self, prompt: &Prompt, label: &str) -> Result<LabelInContext, BackboneError>;
 
-    /// The layers whose attention entropies can be read, ascending: those with attention in the block below them, which is all but [`Layer`] 0 unless a
+    /// The layers whose attention entropies can be read, ascending:
+    /// those with attention in the block below them, which is all but [`Layer`] 0 unless a
     /// backbone says otherwise. Others are [`BackboneError::Unsupported`].
     fn attention_layers(&self) -> Vec<Layer> {
         (1..=self.info().n_layers).map(Layer).collect()
@@ -118,8 +121,8 @@ model_behind!(&M, Box<M>, Arc<M>);
 
 /// What a [`TextModel`] takes requests from and gives outcomes to.
 pub trait Exchange {
-    /// The next requests, at most `most`, numbered one after another in the order in which they are taken, the first with 0. None does not mean that none will
-    /// come: an outcome that is given may lead to more.
+    /// The next requests, at most `most`, numbered one after another in the order in which they are taken, the first with 0. None does not
+    /// mean that none will come: an outcome that is given may lead to more.
     fn take(&mut self, most: usize) -> Vec<Request>;
 
     /// Gives the outcome of request number `index`. [`ControlFlow::Break`]: the run is over, nothing more is wanted.

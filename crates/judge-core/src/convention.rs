@@ -1,7 +1,8 @@
 //! How a written verdict is found in a judge's text: one convention for each published judge, and a strict one.
 //!
 //! Each convention reads what its own program reads and nothing more; where that program falls back to a default verdict (a tie, a grade of
-//! 1 or 0), the convention finds none, and the caller's policy decides. A preference is an [`Ordering`](std::cmp::Ordering) of the responses as
+//! 1 or 0), the convention finds none, and the caller's policy decides.
+//! A preference is an [`Ordering`](std::cmp::Ordering) of the responses as
 //! they were *shown*: `Greater` if the first is better.
 
 mod grade;

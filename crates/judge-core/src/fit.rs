@@ -20,7 +20,8 @@ pub use settings::{Alpha, ItemOrder, LayerWeightFit, Plateau, RegressionLoss, Ta
 use torch_order::TorchOrder;
 
 impl LayerWeightFit {
-    /// Learns the weights. Each table must hold every layer of [`states`](Self::states) for a model of `origin.n_layers` blocks, on `origin.scale`;
+    /// Learns the weights. Each table must hold every layer of [`states`](Self::states) for a model of `origin.n_layers` blocks, on
+    /// `origin.scale`;
     /// further layers are left aside. Same input, same bits.
     ///
     /// # Errors
@@ -167,8 +168,8 @@ impl Examples {
         Ok(Self { values, n_states: layers.len(), rows })
     }
 
-    /// Loss and gradient on a batch. With `g_s = [a (p_s - t_s) + (1 - a) D'(E - y) p_s (v_s - E)] / B` and `t_s` 1 for the item's class (½ each where two share it), `G_l` the sum over the
-    /// batch of `g · z_l`, the derivative by `theta_l` is `w_l (G_l - sum_k w_k G_k)`.
+    /// Loss and gradient on a batch. With `g_s = [a (p_s - t_s) + (1 - a) D'(E - y) p_s (v_s - E)] / B` and `t_s` 1 for the item's class (½
+    /// each where two share it), `G_l` the sum over the batch of `g · z_l`, the derivative by `theta_l` is `w_l (G_l - sum_k w_k G_k)`.
     fn step(&self, theta: &[f64], share: f64, loss: RegressionLoss, batch: &[usize]) -> Step {
         let weights = softmax(theta);
         let n_scores = self.values.len();

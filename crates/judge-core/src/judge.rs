@@ -15,8 +15,8 @@ use crate::{
 /// ([`Panel`](crate::combine::Panel), [`Repeated`](crate::combine::Repeated), [`Swapped`](crate::combine::Swapped)) count on it.
 /// [`check_judge`](crate::testing::check_judge) looks at a judge of your own.
 ///
-/// A judge can be shared between threads. References, boxes and `Arc`s of judges are judges, so a program can choose one at run time and keep it as
-/// `Box<dyn Judge<Item>>`.
+/// A judge can be shared between threads. References, boxes and `Arc`s of judges are judges, so a program can choose one at run time and
+/// keep it as `Box<dyn Judge<Item>>`.
 pub trait Judge<Item: ?Sized>: Send + Sync {
     /// The name that verdicts, counts and errors go by.
     fn name(&self) -> &str;
@@ -42,12 +42,12 @@ pub trait Judge<Item: ?Sized>: Send + Sync {
     /// [`JudgeError::Unscored`] if there is none, by the item's own fault. [`JudgeError::Failed`] if the outcomes do not fit the requests.
     fn decide(&self, item: &Item, rounds: &Rounds<'_>) -> Result<Score, JudgeError>;
 
-    /// Everything but the item and the model that a verdict depends on, as JSON: prompt, scale, layers, weights, sampling, and the settings of judges
-    /// inside. Two judges with equal settings give equal verdicts. A run keeps them beside its rows, so that it is never resumed with another judge and a
-    /// finished output is never taken for that of another.
+    /// Everything but the item and the model that a verdict depends on, as JSON: prompt, scale, layers, weights, sampling, and the settings
+    /// of judges inside. Two judges with equal settings give equal verdicts. A run keeps them beside its rows, so that it is never resumed
+    /// with another judge and a finished output is never taken for that of another.
     ///
-    /// `None`, the default, is of a judge that does not say. It works everywhere but in runs that are resumed, which refuse it. A combined judge says `None`
-    /// if one of its members does.
+    /// `None`, the default, is of a judge that does not say. It works everywhere but in runs that are resumed, which refuse it. A combined
+    /// judge says `None` if one of its members does.
     fn settings(&self) -> Option<Value> {
         None
     }

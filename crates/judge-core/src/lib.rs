@@ -1,16 +1,17 @@
 //! Turns a frozen language model into a measuring instrument for text: the vocabulary, the traits, the judges and the runner.
 //!
-//! A [`Judge`] turns an item into [`Request`]s and what comes back into a [`Score`], or into the reason why there is none. A [`TextModel`] answers requests for text; a
-//! [`Backbone`] can be read from the inside as well. The [`Runner`] stands between them:
+//! A [`Judge`] turns an item into [`Request`]s and what comes back into a [`Score`], or into the reason why there is none. A [`TextModel`]
+//! answers requests for text; a [`Backbone`] can be read from the inside as well. The [`Runner`] stands between them:
 //!
 //! ```text
 //! item ──Judge::ask──► Request ──┐                        ┌──► Outcome ──Judge::decide──► Verdict
 //! (Fields, PromptTemplate)       └─► Runner ─► TextModel ─┘      (Reading, or Unscored)    (Score, or Unscored)
 //! ```
 //!
-//! [`LagerJudge`](lager::LagerJudge) reads the logits of the score labels at *every* layer (LAGER, arXiv 2508.03550) and combines them with weights that [`LayerWeightFit`](fit::LayerWeightFit) learns
-//! from human scores. [`InspectorJudge`](inspector::InspectorJudge) reads pooled states or attention entropies with a [`Probe`](inspector::Probe) per [`Aspect`](inspector::Aspect) (INSPECTOR, arXiv 2601.22588); `judge-probe`
-//! fits and loads probes.
+//! [`LagerJudge`](lager::LagerJudge) reads the logits of the score labels at *every* layer (LAGER, arXiv 2508.03550) and combines them with
+//! weights that [`LayerWeightFit`](fit::LayerWeightFit) learns from human scores. [`InspectorJudge`](inspector::InspectorJudge) reads
+//! pooled states or attention entropies with a [`Probe`](inspector::Probe) per [`Aspect`](inspector::Aspect) (INSPECTOR, arXiv 2601.22588);
+//! `judge-probe` fits and loads probes.
 //!
 //! ```
 //! use judge_core::testing::ScriptedBackbone;
@@ -48,16 +49,18 @@
 //! | [`scale`], [`template`], [`settings`] | scales, prompts with placeholders, files that people write |
 //! | [`model`], [`testing`] | models of your own; checks of models and judges, and a stand-in for a model |
 //!
-//! * A judge of your own: implement [`Judge`] and let [`testing::check_judge`] look at it. [`PromptTemplate`] fills the [`Fields`] of your item type.
+//! * A judge of your own: implement [`Judge`] and let [`testing::check_judge`] look at it.
+//!   [`PromptTemplate`] fills the [`Fields`] of your item type.
 //! * A model of your own: implement [`TextModel`], and [`Backbone`] if it can be read; see [`testing::check_text_model`] and
 //!   [`testing::check_backbone`].
 //! * Readings without a judge: [`read`], or [`ReadOnly`](runner::ReadOnly) for more than fits into memory.
 //!
 //! # When not to use it
 //!
-//! Inner states need the model's weights: a model behind a text-only service cannot be a [`Backbone`]. A label whose logit is read at every layer must be one
-//! vocabulary entry; labels of several tokens (often `10`) are scored at the last layer, as [`Want::continuations`]. This crate reads no file and no network, loads no
-//! model (`judge-models`), and computes no agreement (`judge-metrics`).
+//! Inner states need the model's weights: a model behind a text-only service cannot be a [`Backbone`]. A label whose
+//! logit is read at every layer must be one vocabulary entry; labels of several tokens (often `10`) are scored at the
+//! last layer, as [`Want::continuations`]. This crate reads no file and no network, loads no model (`judge-models`),
+//! and computes no agreement (`judge-metrics`).
 
 mod backbone;
 pub mod combine;

@@ -34,8 +34,8 @@ pub struct ModelInfo {
     pub name: String,
     /// Hub revision (commit), where one is known.
     pub revision: Option<String>,
-    /// Hash that identifies configuration, tokenizer, template and weights. It may rest on a sample of each large tensor; the backbone's documentation
-    /// says so. Compare two with [`same_fingerprint`].
+    /// Hash that identifies configuration, tokenizer, template and weights. It may rest on a sample of each large tensor; the backbone's
+    /// documentation says so. Compare two with [`same_fingerprint`].
     pub fingerprint: String,
     /// Family tag, e.g. `qwen3` (`model_type` in `config.json`).
     pub family: String,
@@ -53,13 +53,15 @@ pub struct ModelInfo {
     pub dtype: String,
     /// Where it runs, with what decides about the last bits of a result: e.g. `cpu`, `cpu (avx512-bf16)` or `cuda:0`.
     pub device: String,
-    /// What a user should know of how it was loaded, in sentences: bits of the weights that were lost without being asked for, for example. Empty for most.
+    /// What a user should know of how it was loaded, in sentences: bits of the weights that were lost without being asked for, for example.
+    /// Empty for most.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
 }
 
-/// Whether two [fingerprints](ModelInfo::fingerprint) are of one model, like compared with like. One that covers all bytes of the weights is written
-/// `full:ALL/SAMPLE`, with that of a sample behind it: two such are the same if all bytes are, and one of them is the same as one of a sample if the samples are.
+/// Whether two [fingerprints](ModelInfo::fingerprint) are of one model, like compared with like. One that covers all bytes of the weights
+/// is written `full:ALL/SAMPLE`, with that of a sample behind it: two such are the same if all bytes are, and one of them is the same as
+/// one of a sample if the samples are.
 ///
 /// ```
 /// use judge_core::model::same_fingerprint;

@@ -40,8 +40,8 @@ pub enum Prompt {
         /// Further variables of the template, e.g. `enable_thinking`.
         #[serde(default)]
         template_args: BTreeMap<String, serde_json::Value>,
-        /// Text put after the rendered template whose control tokens are control tokens, as in the template itself: what closes a thinking turn
-        /// that the template opens. Never made from an item's text.
+        /// Text put after the rendered template whose control tokens are control tokens, as in the template itself:
+        /// what closes a thinking turn that the template opens. Never made from an item's text.
         #[serde(default, skip_serializing_if = "String::is_empty")]
         trusted_prefill: String,
         /// Plain text put after all that, before tokenisation: the opening of the reply.
@@ -72,8 +72,8 @@ impl Prompt {
         self
     }
 
-    /// The same prompt with `text`, which may hold control tokens, between a chat template's output and the [prefill](Self::with_prefill). A raw prompt's
-    /// control tokens are control tokens anyway: `text` is put at its end.
+    /// The same prompt with `text`, which may hold control tokens, between a chat template's output and the [prefill](Self::with_prefill).
+    /// A raw prompt's control tokens are control tokens anyway: `text` is put at its end.
     ///
     /// For text of the program's own only: from an item, it could end the model's turn and open another.
     #[must_use]

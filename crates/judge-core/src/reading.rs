@@ -24,8 +24,7 @@ pub enum Outcome {
 /// What one pass over a prompt brought: what the request asked for, in its order, and nothing else.
 ///
 /// Where several judges share a pass, the [`Runner`](crate::Runner) cuts a reading for each of them out of what it
-/// brought: a judge sees what a pass of its own
-/// would have brought, to the bit, and never what another wanted.
+/// brought: a judge sees what a pass of its own would have brought, to the bit, and never what another wanted.
 ///
 /// Made with [`Reading::default`] and filled in field by field: fields may be added.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -48,8 +47,8 @@ pub struct Reading {
     pub generated: Option<Generated>,
 }
 
-/// Natural logarithms of the probabilities of tokens, each given all tokens before it, at the last layer over the whole vocabulary, with the
-/// family's soft-cap and scale.
+/// Natural logarithms of the probabilities of tokens, each given all tokens before it, at the last layer over the whole vocabulary, with
+/// the family's soft-cap and scale.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct TokenLogProbs {
     /// The tokens. Shape `[n]`.
@@ -109,8 +108,9 @@ pub struct LabelStep {
     pub token: Option<TokenId>,
     /// Logits `[layers, n_scores]`, row-major: plain products with the head's rows, no soft-cap, no scale. Finite.
     pub logits: Vec<f32>,
-    /// The share of the model's next-token probability that lies on the labels, from 0 to 1, if asked for: the sum of the labels' entries in the softmax of
-    /// the last layer over the whole vocabulary, with the family's soft-cap and scale. Where it is small, the model was about to write something else than a label.
+    /// The share of the model's next-token probability that lies on the labels, from 0 to 1, if asked for: the sum of
+    /// the labels' entries in the softmax of the last layer over the whole vocabulary, with the family's soft-cap and
+    /// scale. Where it is small, the model was about to write something else than a label.
     #[serde(default)]
     pub label_mass: Option<f32>,
 }
@@ -155,7 +155,8 @@ pub struct Generated {
     pub text_ends: Vec<usize>,
     /// Number of new tokens; `None` if the model does not say.
     pub n_tokens: Option<usize>,
-    /// The tokens of `text` in order, each with what else was likely in its place, if [`Generation::top_log_probs`](crate::request::Generation::top_log_probs) asked for it. Empty if the model
+    /// The tokens of `text` in order, each with what else was likely in its place, if
+    /// [`Generation::top_log_probs`](crate::request::Generation::top_log_probs) asked for it. Empty if the model
     /// does not show it, or shows tokens that are not those of `text`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub alternatives: Vec<TokenAlternatives>,
@@ -168,7 +169,8 @@ pub struct TokenAlternatives {
     pub start: usize,
     /// Where it ends, in bytes.
     pub end: usize,
-    /// Tokens as text, each with its log-probability (at most 0, finite); the written token is one of them, and none appears twice. Tokens that are no text by themselves are left out.
+    /// Tokens as text, each with its log-probability (at most 0, finite); the written token is one of them, and none appears twice.
+    /// Tokens that are no text by themselves are left out.
     pub top: Vec<(String, f32)>,
 }
 

@@ -225,7 +225,8 @@ impl Dealer<'_> {
         Ok(())
     }
 
-    /// Supplies the copies that ask. One that has nothing to do waits for requests as long as an outcome that is still to come may lead to some.
+    /// Supplies the copies that ask. One that has nothing to do waits for requests as long as an outcome that is still to come may lead to
+    /// some.
     fn deal(&mut self) {
         for copy in 0..self.copies.len() {
             let Some(most) = self.copies[copy].asks else { continue };

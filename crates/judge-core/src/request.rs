@@ -134,8 +134,8 @@ pub enum ReadAt {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Pooling {
-    /// The state of the prompt's first token. An encoder gathers there what it makes of the whole text (`[CLS]`); in a decoder that token sees nothing but
-    /// itself.
+    /// The state of the prompt's first token. An encoder gathers there what it makes of the whole text (`[CLS]`); in a
+    /// decoder that token sees nothing but itself.
     First,
     /// The state of the prompt's last token.
     Last,
@@ -160,10 +160,12 @@ pub struct Generation {
     /// Texts that end the writing as soon as one is written; none empty. The text is cut before the first that occurs in it.
     #[serde(default)]
     pub stop: Vec<String>,
-    /// How many of the likeliest alternatives of each new token are wanted with their log-probabilities, see [`Generated::alternatives`](crate::reading::Generated::alternatives);
+    /// How many of the likeliest alternatives of each new token are wanted with their log-probabilities, see
+    /// [`Generated::alternatives`](crate::reading::Generated::alternatives);
     /// 0 for none.
     ///
-    /// This is for services, which show no logits. A [`Backbone`](crate::Backbone) need not bring it, and `judge-models` refuses it for a local model as [`BackboneError::Unsupported`](crate::model::BackboneError::Unsupported): there a
+    /// This is for services, which show no logits. A [`Backbone`](crate::Backbone) need not bring it, and `judge-models` refuses it for a
+    /// local model as [`BackboneError::Unsupported`](crate::model::BackboneError::Unsupported): there a
     /// [`LabelRead`] at [`ReadAt::EveryStep`] brings every label exactly, where a list of alternatives may lack some.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub top_log_probs: u8,

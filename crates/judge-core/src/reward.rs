@@ -7,11 +7,11 @@ use crate::{
     Score, Want, request::Pooling,
 };
 
-/// The head of a sequence classifier, such as a reward model: one number for each of its labels, linear in the state that the model has at the end of a
-/// conversation.
+/// The head of a sequence classifier, such as a reward model: one number for each of its labels, linear in the state that the model has at
+/// the end of a conversation.
 ///
-/// It reads the last position's state behind all blocks and the final norm ([`Pooling::Last`] at the model's last layer). Products are `f64`, in the order of
-/// the coordinates; there is no bias (`XForSequenceClassification` of transformers has none).
+/// It reads the last position's state behind all blocks and the final norm ([`Pooling::Last`] at the model's last layer). Products are
+/// `f64`, in the order of the coordinates; there is no bias (`XForSequenceClassification` of transformers has none).
 #[derive(Clone, Debug, PartialEq)]
 pub struct RewardHead {
     labels: Vec<String>,
@@ -84,7 +84,8 @@ pub fn closed_conversation(messages: Vec<Message>) -> Prompt {
 
 /// Judges a response by the reward that a sequence classifier's head gives it.
 ///
-/// The value is the reward of one label, on no fixed scale: rewards of responses to the same request compare, by [`EachAnswer`](crate::combine::EachAnswer) and by
+/// The value is the reward of one label, on no fixed scale: rewards of responses to the same request compare, by
+/// [`EachAnswer`](crate::combine::EachAnswer) and by
 /// [`GradedPair::of_rewards`](crate::combine::GradedPair::of_rewards).
 #[derive(Clone, Debug)]
 pub struct RewardJudge {
@@ -99,7 +100,8 @@ impl RewardJudge {
     /// [`template`](Self::template).
     ///
     /// # Errors
-    /// [`Error::UnknownName`] for a label that the head does not have, or none where it has several; [`Error::Shape`] for a head that is not the model's.
+    /// [`Error::UnknownName`] for a label that the head does not have, or none where it has several;
+    /// [`Error::Shape`] for a head that is not the model's.
     pub fn new(head: RewardHead, label: Option<&str>, model: &ModelInfo) -> Result<Self, Error> {
         if head.d_model != model.d_model {
             return Err(Error::Shape {

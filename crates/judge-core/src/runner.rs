@@ -20,10 +20,11 @@ pub use read::{ReadOnly, read};
 
 /// Asks judges about items through one model.
 ///
-/// Items come from an iterator as the model has room for them, and at most [`RunSettings::window`] of them are open at a time, so a run's memory does not grow
-/// with the number of items (but for 16 bytes per id, which find duplicates). There is no barrier: while the last answers about one item are computed, the
-/// next items are on their way. Equal prompts that wait together are passed once, with everything that any judge wants of them. Results come in the order of
-/// the items unless told otherwise, each as soon as it and those before it are known. They do not depend on the window, on the other items or on the other judges.
+/// Items come from an iterator as the model has room for them, and at most [`RunSettings::window`] of them are open at a time, so a run's
+/// memory does not grow with the number of items (but for 16 bytes per id, which find duplicates). There is no barrier: while the last
+/// answers about one item are computed, the next items are on their way. Equal prompts that wait together are passed once, with everything
+/// that any judge wants of them. Results come in the order of the items unless told otherwise, each as soon as it and those before it are
+/// known. They do not depend on the window, on the other items or on the other judges.
 ///
 /// A run is resumed by leaving out the items whose results are stored already, as `judge-data` does.
 pub struct Runner<'a, Item> {
@@ -48,9 +49,10 @@ impl<'a, Item> Runner<'a, Item> {
     /// Judges the items. The observer sees every [`RunEvent`]; what it returns, any [`Flow`], goes on with the run, ends it, or fails it.
     ///
     /// # Errors
-    /// [`Error::DuplicateId`], [`Error::Item`] (a judge cannot work, or asks the model for what it does not have), [`Error::TooManyRounds`],
-    /// [`Error::Contract`], [`Error::Backbone`], and [`Error::Observer`] with the observer's own error. Results delivered before stay valid. A fault of one
-    /// item is no error but a [`Verdict::Unscored`](crate::Verdict::Unscored).
+    /// [`Error::DuplicateId`], [`Error::Item`] (a judge cannot work, or asks the model for what it does not have),
+    /// [`Error::TooManyRounds`], [`Error::Contract`], [`Error::Backbone`], and [`Error::Observer`] with the observer's
+    /// own error. Results delivered before stay valid. A fault of one item is no error but a
+    /// [`Verdict::Unscored`](crate::Verdict::Unscored).
     pub fn run<F: Flow>(
         &self,
         items: impl IntoIterator<Item = (ItemId, Item)>,

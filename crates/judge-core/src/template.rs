@@ -13,14 +13,14 @@ pub use problem::TemplateProblem;
 
 /// A [`Prompt`] whose texts hold `{name}` placeholders for the fields of an item.
 ///
-/// Placeholders stand in a raw prompt's text, in the content of messages and in the prefill, but not in the trusted prefill. A name is an ASCII
-/// letter or `_` followed by letters, digits and `_`. `{{` and `}}` stand for single braces; any other brace is an error when the
-/// template is made. Substitution is one pass: text that looks like a placeholder inside a field's value
-/// stays as it is.
+/// Placeholders stand in a raw prompt's text, in the content of messages and in the prefill, but not in the trusted prefill. A name is an
+/// ASCII letter or `_` followed by letters, digits and `_`. `{{` and `}}` stand for single braces; any other brace is an error when the
+/// template is made. Substitution is one pass: text that looks like a placeholder inside a field's value stays as it is.
 ///
 /// An item that lacks a field gets the template's default for it, if there is one ([`with_default`](Self::with_default)).
 ///
-/// In files a template is the prompt itself, e.g. `{"raw": "Rate this: {response}"}` or `{"chat": {"messages": [{"role": "user", "content": "Rate this: {response}"}]}}`, with
+/// In files a template is the prompt itself, e.g. `{"raw": "Rate this: {response}"}` or
+/// `{"chat": {"messages": [{"role": "user", "content": "Rate this: {response}"}]}}`, with
 /// `"defaults": {"rubric": "Is it right?"}` beside it where there are any. A key that nothing reads is an error;
 /// [`settings_from_json`](crate::settings::settings_from_json) says what it was meant to
 /// be.
@@ -96,7 +96,8 @@ impl PromptTemplate {
         Ok(Self { id: content_id(&self.source, &self.defaults), ..self })
     }
 
-    /// The same template with `text` in the place of the field `name`, whatever an item has under that name: a fixed rubric, say. The text stands for itself,
+    /// The same template with `text` in the place of the field `name`, whatever an item has under that name: a fixed rubric, say.
+    /// The text stands for itself,
     /// braces included, and is part of the template's [id](Self::id).
     ///
     /// ```
@@ -170,7 +171,8 @@ impl PromptTemplate {
         Ok(prompt)
     }
 
-    /// BLAKE3 hash (64 hexadecimal digits) of the template as JSON with sorted keys: equal templates have equal ids, wherever they were made.
+    /// BLAKE3 hash (64 hexadecimal digits) of the template as JSON with sorted keys:
+    /// equal templates have equal ids, wherever they were made.
     pub fn id(&self) -> &str {
         &self.id
     }
@@ -202,8 +204,8 @@ impl PromptTemplate {
         Self { id: content_id(&source, &self.defaults), source, defaults: self.defaults }
     }
 
-    /// The same template with literal `text` (no placeholders) that may hold control tokens, between the chat template's output and the prefill; see
-    /// [`Prompt::with_trusted_prefill`].
+    /// The same template with literal `text` (no placeholders) that may hold control tokens, between the chat template's output and the
+    /// prefill; see [`Prompt::with_trusted_prefill`].
     #[must_use]
     pub fn with_trusted_prefill(self, text: &str) -> Self {
         let source = match &self.source {

@@ -45,7 +45,8 @@ impl Verdict {
 pub struct Score {
     /// The score, in units of the judge's scale; of a pair, the preference for the first response, from 0 to 1 with ties at one half.
     pub value: f64,
-    /// The distribution over the scale, where one was read. A grade that was written has one only where the model shows the alternatives of its token; the value is what was written.
+    /// The distribution over the scale, where one was read. A grade that was written has one only where the model shows the alternatives of
+    /// its token; the value is what was written.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub distribution: Option<ScoreDistribution>,
     /// The text that the score was found in, where one was written.
@@ -62,7 +63,8 @@ pub struct Score {
     /// What several verdicts were combined by, where they were.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub combined_by: Option<CombinedBy>,
-    /// The verdicts that were combined, by name: a panel's members, the samples of one judge, or the two orders of a pair, both in terms of the given order.
+    /// The verdicts that were combined, by name: a panel's members, the samples of one judge, or the two orders of a pair, both in terms of
+    /// the given order.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub parts: Vec<Part>,
 }
@@ -103,7 +105,8 @@ pub enum PanelRule {
     Median,
     /// The most frequent value, ties to the smaller. Of a member with a distribution, its most likely point counts.
     Majority,
-    /// Their mean with these weights, one per member, none negative; members without a score are left out and the others' weights count in proportion.
+    /// Their mean with these weights, one per member, none negative;
+    /// members without a score are left out and the others' weights count in proportion.
     Weighted(Vec<f64>),
 }
 
@@ -119,9 +122,9 @@ pub enum OrderPolicy {
     Given,
 }
 
-/// What a fitted calibrator makes of a score. All numbers are finite, and the value lies in the interval: where the
-/// calibrator's rows bound an end by nothing, that end is the end of
-/// the human scale, since files have no infinity; on a scale without ends a calibrator has no interval to give, which is its error.
+/// What a fitted calibrator makes of a score. All numbers are finite, and the value lies in the interval: where the calibrator's rows bound
+/// an end by nothing, that end is the end of the human scale, since files have no infinity; on a scale without ends a calibrator has no
+/// interval to give, which is its error.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Calibration {
     /// The expected human score, in units of the human scale.

@@ -6,8 +6,9 @@
 //! * a path in code: `crate::…`, `super::…`, `self::…`, or one that begins with a module declared here;
 //! * a name in code that a public `use` brings in.
 //!
-//! What does not: `mod`, a re-export of what lies below a module, documentation, and what is under `#[cfg(test)]`. Methods are called without naming
-//! a module, and are not seen. Modules in a circle are a strongly connected set of two or more.
+//! What does not: `mod`, a re-export of what lies below a module, documentation, and what is under `#[cfg(test)]`.
+//! Methods are called without naming a module, and are not seen. Modules in a circle are a strongly connected set of
+//! two or more.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;

@@ -1,7 +1,7 @@
 //! How fast rows go through the runner and the files, and in how much memory, with a model that costs nothing.
 //!
-//! `cargo bench -p judge-data --bench million_rows [-- ROWS]`: writes a file of graded rows, judges them with LAGER on a scripted model into a run's file, and says rows a second and the peak of memory
-//! after a tenth of the rows and at the end.
+//! `cargo bench -p judge-data --bench million_rows [-- ROWS]`: writes a file of graded rows, judges them with LAGER on a scripted model
+//! into a run's file, and says rows a second and the peak of memory after a tenth of the rows and at the end.
 
 use std::fs::{self, File};
 use std::io::{BufWriter, Write};
@@ -14,9 +14,7 @@ use judge_core::{
     lager::{LagerJudge, LagerSettings},
     runner::RunEvent,
 };
-use judge_data::{
-    Carry, Dataset, DatasetOptions, InputFile, Opened, Program, Resolved, RunPlan, judge_rows, score_row,
-};
+use judge_data::{Carry, Dataset, DatasetOptions, InputFile, Numbered, Opened, Program, Resolved, RunPlan, score_row};
 
 #[allow(clippy::print_stdout)] // it is what a benchmark is for
 fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -43,24 +41,18 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut plan = RunPlan::new(&output, rows, Program::new("million_rows", env!("CARGO_PKG_VERSION")));
     plan.inputs = vec![InputFile::of(&input)?];
     let Opened::Ready(ready) = plan.open()? else { return Err("a new file is complete".into()) };
-    let mut run = ready.begin(Resolved::default())?;
-    let (mut done, mut early) = (0, None);
-    judge_rows(
-        &mut run,
-        &model,
-        vec![&judge],
-        Dataset::open(&input, &DatasetOptions::default())?,
-        |result| score_row(&judge, result, &Carry::All),
-        |event| {
-            done += usize::from(matches!(event, RunEvent::Item(_)));
-            if done == rows / 10 {
-                early = peak();
-            }
-            ControlFlow::Continue(())
-        },
-    )?;
-    let judged = start.elapsed().as_secs_f64();
-    let record = run.finish()?;
+    let (mut done, mut early, mut judged) = (0, None, 0.0);
+    let mut observe = |event: &RunEvent<Numbered>| {
+        done += usize::from(matches!(event, RunEvent::Item(_)));
+        if done == rows / 10 {
+            early = peak();
+        }
+        judged = start.elapsed().as_secs_f64();
+        ControlFlow::Continue(())
+    };
+    let items = Numbered::all(Dataset::open(&input, &DatasetOptions::default())?);
+    let row = |result| score_row(&judge, result, &Carry::All);
+    let counts = ready.judge(Resolved::default(), &model, &[&judge], items, row, &mut observe)?.counts;
     let seconds = start.elapsed().as_secs_f64();
     let megabytes =
         |bytes: Option<u64>| bytes.map_or("unknown".to_owned(), |bytes| format!("{:.0} MB", bytes as f64 / 1e6));
@@ -70,12 +62,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         rows as f64 / seconds
     );
     println!("peak of memory after a tenth of the rows {}, at the end {}", megabytes(early), megabytes(peak()));
-    println!(
-        "{} scored, {} graded, {} bytes",
-        record.counts.scored,
-        record.counts.graded,
-        fs::metadata(&output)?.len()
-    );
+    println!("{} scored, {} graded, {} bytes", counts.scored, counts.graded, fs::metadata(&output)?.len());
     Ok(())
 }
 

@@ -6,8 +6,8 @@ use crate::reading::{Reading, Rest};
 use crate::texts::Texts;
 use crate::{DatasetOptions, Error, Extra, Field, Row, RowColumns};
 
-/// Many responses to one instruction, to be ranked: `{"id", "instruction", "responses", "rubric"?, "reference"?, "human"?}`, where `responses` is a list of texts and `human` a list
-/// with the grade of each.
+/// Many responses to one instruction, to be ranked: `{"id", "instruction", "responses", "rubric"?, "reference"?, "human"?}`, where
+/// `responses` is a list of texts and `human` a list with the grade of each.
 ///
 /// Templates see the responses as `response_1`, `response_2` and so on.
 #[derive(Clone, Debug, PartialEq)]
@@ -34,7 +34,8 @@ impl AnswersRecord {
     /// Reads row number `index`, counted from 0.
     ///
     /// # Errors
-    /// [`Error::NoColumn`]; [`Error::WrongColumn`], also for an empty list and for grades that are not as many as responses; [`Error::AmbiguousColumns`], [`Error::FractionalId`].
+    /// [`Error::NoColumn`]; [`Error::WrongColumn`], also for an empty list and for grades that are not as many as responses;
+    /// [`Error::AmbiguousColumns`], [`Error::FractionalId`].
     pub fn from_row(row: Row, index: usize, options: &DatasetOptions) -> Result<Self, Error> {
         let (record, rest) = Self::read(&row, index, options)?;
         Ok(Self { extra: rest.of(row), ..record })

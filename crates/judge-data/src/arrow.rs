@@ -36,7 +36,8 @@ pub use stream::{BatchReader, BatchWriter};
 /// The `status` of a row with a score.
 const SCORED: &str = "scored";
 
-/// What libraries of Arrow and Parquet make of bytes that anybody may have made. They check them, but have panicked on malformed ones in the past, and a panic is
+/// What libraries of Arrow and Parquet make of bytes that anybody may have made.
+/// They check them, but have panicked on malformed ones in the past, and a panic is
 /// not to take the caller with it.
 pub(crate) fn guarded<T>(read: impl FnOnce() -> Result<T, String>) -> Result<T, String> {
     panic::catch_unwind(AssertUnwindSafe(read)).unwrap_or_else(|_| Err("its parts contradict each other".to_owned()))

@@ -50,8 +50,10 @@ pub enum Benchmark {
     MtBench,
     /// LLMBar (Zeng et al., 2023, arXiv 2310.07641).
     LlmBar,
-    /// Helpful, honest and harmless (Askell et al., 2021, arXiv 2112.00861), as prometheus-eval publishes it: `chosen_instruction` and `rejected_instruction` are prompts of Prometheus with the better response
-    /// and the worse one, of which the better one is the first here on rows with an even number and the second on the others. Or rows `{"input", "targets": {"choices", "labels"}, "source"?}`, the
+    /// Helpful, honest and harmless (Askell et al., 2021, arXiv 2112.00861), as prometheus-eval publishes it:
+    /// `chosen_instruction` and `rejected_instruction` are prompts of Prometheus with the better response
+    /// and the worse one, of which the better one is the first here on rows with an even number and the second on the others.
+    /// Or rows `{"input", "targets": {"choices", "labels"}, "source"?}`, the
     /// choices in the order of the file.
     Hhh,
     /// Pairs of your own.
@@ -82,8 +84,8 @@ impl Benchmark {
     /// Reads its published file; for LLMBar a folder with a `dataset.json` for each subset will do too.
     ///
     /// # Errors
-    /// [`Error::NoRows`]; for a row that is not as published [`Error::MissingField`], [`Error::WrongType`] or [`Error::DuplicateId`], each with its line; for a folder
-    /// without subsets [`Error::NoSubset`]; [`Error::Io`] and what [`Rows`](crate::Rows) refuses.
+    /// [`Error::NoRows`]; for a row that is not as published [`Error::MissingField`], [`Error::WrongType`] or [`Error::DuplicateId`], each
+    /// with its line; for a folder without subsets [`Error::NoSubset`]; [`Error::Io`] and what [`Rows`](crate::Rows) refuses.
     pub fn read(self, path: impl AsRef<Path>) -> Result<Vec<BenchmarkPair>, Error> {
         self.read_with(path, &Columns::default())
     }

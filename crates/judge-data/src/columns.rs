@@ -8,9 +8,9 @@ use crate::{Error, Field, Row};
 
 /// The columns that are looked for, per [`Field`]: the default names, or those that a user has chosen.
 ///
-/// Parsed from `instruction=prompt,response=completion`. A choice replaces the default names of its field; several names
-/// are given as `response=output|answer` and no name as `human=`, which ignores the field; `id=` numbers the rows from 0. A column that is chosen for one
-/// field is no longer looked for by the others (`prompt` and `instruction` may share one).
+/// Parsed from `instruction=prompt,response=completion`. A choice replaces the default names of its field; several names are given as
+/// `response=output|answer` and no name as `human=`, which ignores the field; `id=` numbers the rows from 0. A column that is chosen for
+/// one field is no longer looked for by the others (`prompt` and `instruction` may share one).
 ///
 /// ```
 /// use judge_data::{Columns, Field};
@@ -74,9 +74,9 @@ impl Columns {
         Ok(self)
     }
 
-    /// The same columns for a file that begins with these rows: each field that nobody chose a column for is held to the one that most of them have it in, of
-    /// equally many the first of its names. Where that is `null` the row has no such field, even if another column could stand in for it: an `answer` would be graded in
-    /// the place of a `response`, and nobody would notice.
+    /// The same columns for a file that begins with these rows: each field that nobody chose a column for is held to the one that most of
+    /// them have it in, of equally many the first of its names. Where that is `null` the row has no such field, even if another column
+    /// could stand in for it: an `answer` would be graded in the place of a `response`, and nobody would notice.
     #[must_use]
     pub fn settled<'r>(&self, head: impl IntoIterator<Item = &'r Row>) -> Self {
         let head: Vec<&Row> = head.into_iter().collect();
@@ -126,9 +126,9 @@ impl Columns {
     /// like the field itself.
     ///
     /// # Errors
-    /// [`Error::AmbiguousColumns`] if default names leave a choice between columns of different content, such as `answer`
-    /// and `completion`, of which either may be the reference: grading the wrong one would not show. [`Error::ColumnMoved`] for a row without the column
-    /// that the field is [settled](Self::settled) in and with another that may be it.
+    /// [`Error::AmbiguousColumns`] if default names leave a choice between columns of different content, such as `answer` and `completion`,
+    /// of which either may be the reference: grading the wrong one would not show. [`Error::ColumnMoved`] for a row without the column that
+    /// the field is [settled](Self::settled) in and with another that may be it.
     pub fn find(&self, row: &Row, field: Field) -> Result<Option<&str>, Error> {
         Ok(self.find_shared(row, field)?.map(|name| &**name))
     }

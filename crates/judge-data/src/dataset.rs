@@ -20,7 +20,8 @@ impl DatasetFormat {
     /// A prompt with a response is a graded record, and so is a row with `instruction`, `response` and `prompt`. A row with
     /// `response_a` and `response_b` beside what was asked is a pair, and one with `responses` a list of answers. A row with
     /// the fields of LAGER's benchmark or emotion items is one, whatever else it has, unless it also has `prompt`,
-    /// `messages`, or both `instruction` and `response` under exactly these names. A row that is nothing else and whose instruction is a whole prompt of Prometheus is one of its evaluations.
+    /// `messages`, or both `instruction` and `response` under exactly these names.
+    /// A row that is nothing else and whose instruction is a whole prompt of Prometheus is one of its evaluations.
     ///
     /// # Errors
     /// [`Error::UnknownFormat`] if they fit no kind, or more than one; [`Error::TableByColumns`] for a table written by columns.
@@ -61,8 +62,8 @@ impl DatasetFormat {
     /// What a row with a prompt may be besides.
     const MORE: [Self; 3] = [Self::Graded, Self::Pairs, Self::Answers];
 
-    /// Tells the kind from the rows that a file begins with: that of the first row which fits one, or of a later one if that one has a prompt alone, as rows do whose
-    /// response is `null`. `None` without rows.
+    /// Tells the kind from the rows that a file begins with: that of the first row which fits one, or of a later one if that one has a
+    /// prompt alone, as rows do whose response is `null`. `None` without rows.
     ///
     /// # Errors
     /// As [`detect`](Self::detect), of the first row.
@@ -103,9 +104,10 @@ impl DatasetFormat {
 
 /// A data set, one record at a time. Ids are unique; memory is some 40 bytes per row for them, and the rows that the file begins with.
 ///
-/// The file's head, its first [`HEAD`](Self::HEAD) rows, says what kind of data set it is and in which column it has each field. A row that lacks a field, has it in
-/// another column, or as something that is not read, is a [`Record::Unread`] and costs itself alone; a head without a single row that can be read is an error. What is wrong with
-/// the file, such as text that is no JSON or an id that is absent or appears twice, is an error too, and nothing follows it.
+/// The file's head, its first [`HEAD`](Self::HEAD) rows, says what kind of data set it is and in which column it has each field. A row that
+/// lacks a field, has it in another column, or as something that is not read, is a [`Record::Unread`] and costs itself alone; a head
+/// without a single row that can be read is an error. What is wrong with the file, such as text that is no JSON or an id that is absent or
+/// appears twice, is an error too, and nothing follows it.
 #[derive(Debug)]
 pub struct Dataset {
     rows: Rows,
@@ -124,8 +126,9 @@ impl Dataset {
     /// Opens a data set: a path, `-` for standard input, or an [`Input`](crate::Input) that is read several times.
     ///
     /// # Errors
-    /// [`Error::Io`]; [`Error::UnknownFormat`] or [`Error::NoRows`] if the kind has to be told and cannot be; [`Error::NoRowFits`], or of a single row what is
-    /// wrong with it, if no row of the head can be read; whatever is wrong with the file before its first row.
+    /// [`Error::Io`]; [`Error::UnknownFormat`] or [`Error::NoRows`] if the kind has to be told and cannot be;
+    /// [`Error::NoRowFits`], or of a single row what is wrong with it, if no row of the head can be read; whatever is
+    /// wrong with the file before its first row.
     pub fn open(input: impl IntoInput, options: &DatasetOptions) -> Result<Self, Error> {
         let input = input.into_input()?;
         let mut rows = input.whole().rows()?;

@@ -1,4 +1,5 @@
-//! The one error of this crate. What goes wrong is a variant here; the files below have what variants hold, how they are made, and how they are worded.
+//! The one error of this crate. What goes wrong is a variant here;
+//! the files below have what variants hold, how they are made, and how they are worded.
 
 mod making;
 mod of_row;
@@ -396,7 +397,8 @@ pub enum Error {
         /// The columns that there are.
         found: Vec<String>,
     },
-    /// None of the rows of Parquet files can be scored, of the feature `parquet`: the columns are there, and what the template uses is not in them.
+    /// None of the rows of Parquet files can be scored, of the feature `parquet`:
+    /// the columns are there, and what the template uses is not in them.
     #[error("none of the {rows} rows has the fields {fields:?} that the template uses; the columns are {columns:?}")]
     NoItemFits {
         /// The rows.

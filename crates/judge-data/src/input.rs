@@ -72,8 +72,8 @@ impl Input {
         Self { opened: Arc::new(opened), part: None }
     }
 
-    /// The same input, of which only some rows are given. What a data set tells from its head is still told from the head of the whole file, and rows without an id
-    /// keep the number that they have in it: a row is read the same in whichever part it comes.
+    /// The same input, of which only some rows are given. What a data set tells from its head is still told from the head of the whole
+    /// file, and rows without an id keep the number that they have in it: a row is read the same in whichever part it comes.
     #[must_use]
     pub fn with_part(self, part: Option<Part>) -> Self {
         Self { part, ..self }

@@ -1,5 +1,6 @@
 //! A file judged, resumably: rows in, rows and a record out.
 
+use std::error::Error as StdError;
 use std::ops::ControlFlow;
 use std::path::PathBuf;
 
@@ -9,14 +10,16 @@ use judge_core::{
 };
 
 use crate::{
-    Carry, Counts, Dataset, DatasetOptions, Error, Input, MadeBy, Numbered, Opened, Outputs, Program, Resolved,
-    RunPlan, SingleRow, WriteOptions, judge_rows,
+    Carry, Counts, Dataset, DatasetOptions, Error, Input, MadeBy, Numbered, Observer, Opened, Outputs, Program,
+    Resolved, RunPlan, SingleRow, WriteOptions,
 };
 
 /// Judges every row of a file and writes a row for each, in the order of the input, with the record of the run beside it.
 ///
-/// The whole input is checked before any row is judged, and no file of somebody else's is replaced. Interrupted at any moment, the same job resumes; finished, it is
-/// recognised by the content of input, model and judge, and nothing is computed. A row that cannot be judged is written with the reason, and counted.
+/// The whole input is checked before any row is judged, and no file of somebody else's is replaced.
+/// Interrupted at any moment, the same job resumes; finished, it is
+/// recognised by the content of input, model and judge, and nothing is computed.
+/// A row that cannot be judged is written with the reason, and counted.
 ///
 /// ```
 /// use judge_core::testing::ScriptedBackbone;
@@ -68,12 +71,15 @@ impl Job {
         }
     }
 
-    /// Judges the rows that are not judged yet. Rows are those of [`SingleRow`]. `progress` is told how many of how many rows are judged, those of earlier starts among
-    /// them; it may return nothing, or [`ControlFlow::Break`] to end the work, which the same job resumes. Returned is what became of the rows so far: of all of them,
+    /// Judges the rows that are not judged yet. Rows are those of [`SingleRow`].
+    /// `progress` is told how many of how many rows are judged, those of earlier starts among
+    /// them; it may return nothing, or [`ControlFlow::Break`] to end the work, which the same job resumes.
+    /// Returned is what became of the rows so far: of all of them,
     /// unless the work was ended.
     ///
     /// # Errors
-    /// Whatever is wrong with the input or the output, before any row is judged; [`Error::JudgeSettings`] for a judge that does not say what its verdicts depend on;
+    /// Whatever is wrong with the input or the output, before any row is judged;
+    /// [`Error::JudgeSettings`] for a judge that does not say what its verdicts depend on;
     /// [`Error::Core`] if the judge or the model fails. What was written before stays.
     pub fn run<M: Backbone, F: Flow>(
         &self,
@@ -95,24 +101,40 @@ impl Job {
             Opened::Complete(record) => return Ok(record.counts),
             Opened::Ready(start) => start,
         };
-        let mut run = start.begin(resolved)?;
-        let (mut done, mut failed) = (run.resumed().rows, None);
         let row = |result| SingleRow::new(result, &self.carry);
-        let summary = judge_rows(&mut run, model, vec![judge], self.records(&input)?, row, |event| {
-            let RunEvent::Item(_) = event else { return ControlFlow::Continue(()) };
-            done += 1;
-            progress(done, rows).flow().unwrap_or_else(|error| {
-                failed = Some(error);
-                ControlFlow::Break(())
-            })
-        })?;
-        if let Some(source) = failed {
-            return Err(judge_core::Error::Observer { source }.into());
+        let mut told = Told { done: 0, rows, progress: &mut progress, failed: None };
+        let result =
+            start.judge(resolved, model, &[judge as _], Numbered::all(self.records(&input)?), row, &mut told)?;
+        match told.failed {
+            Some(source) => Err(judge_core::Error::Observer { source }.into()),
+            None => Ok(result.counts),
         }
-        Ok(if summary.cancelled { run.counts() } else { run.finish()?.counts })
     }
 
     fn records(&self, input: &Input) -> Result<Dataset, Error> {
         Dataset::open(input, &self.dataset)
+    }
+}
+
+/// Tells a function how many rows are judged.
+struct Told<'p, P> {
+    done: usize,
+    rows: usize,
+    progress: &'p mut P,
+    failed: Option<Box<dyn StdError + Send + Sync>>,
+}
+
+impl<F: Flow, P: FnMut(usize, usize) -> F> Observer<Numbered> for Told<'_, P> {
+    fn begin(&mut self, before: usize, _: usize) {
+        self.done = before;
+    }
+
+    fn see(&mut self, event: &RunEvent<Numbered>) -> ControlFlow<()> {
+        let RunEvent::Item(_) = event else { return ControlFlow::Continue(()) };
+        self.done += 1;
+        (self.progress)(self.done, self.rows).flow().unwrap_or_else(|error| {
+            self.failed = Some(error);
+            ControlFlow::Break(())
+        })
     }
 }

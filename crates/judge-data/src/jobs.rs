@@ -10,74 +10,10 @@ use judge_core::{
     runner::{RunEvent, RunSettings, RunSummary},
 };
 
-use crate::{Carry, Dataset, Error, Fate, JudgedScore, LabelTable, Numbered, Record, Run, ScoreOutcome, ScoreRow};
-
-/// Judges the records of a data set that a run does not have yet, and writes what `row` makes of each result. The rows are in the run's file when this
-/// returns; [`Run::finish`] puts the file in place. A [`Record::Unread`] is unscored with its reason, whatever the judges are.
-///
-/// `observe` sees every event of the run, a result before it is written; [`ControlFlow::Break`] ends the work, and
-/// the summary says that it was cancelled.
-///
-/// # Errors
-/// Whatever is wrong with a record, with `row`, or with the disk; as [`Run::judged_by`]; [`Error::Core`] if the judge or the model fails. What was written
-/// before stays.
-pub fn judge_rows<T: serde::Serialize>(
-    run: &mut Run,
-    model: &dyn TextModel,
-    judges: Vec<&dyn Judge<Numbered>>,
-    records: impl Iterator<Item = Result<Record, Error>>,
-    mut row: impl FnMut(ItemResult<Numbered>) -> Result<(T, Fate), Error>,
-    mut observe: impl FnMut(&RunEvent<Numbered>) -> ControlFlow<()>,
-) -> Result<RunSummary, Error> {
-    run.judged_by(judges.iter().copied())?;
-    let done: Vec<bool> = (0..run.rows()).map(|row| run.is_done(row)).collect();
-    let pending = records.enumerate().filter(|(row, record)| record.is_err() || done.get(*row) != Some(&true));
-    let items = pending.map(|(row, record)| record.map(|record| (record.id().clone(), Numbered { row, record })));
-    let settings = RunSettings { in_order: false, unique_ids: false, ..RunSettings::default() }; // the data set checks them
-    let judges: Vec<OfRead<'_>> = judges.into_iter().map(OfRead).collect();
-    let judges = judges.iter().map(|judge| judge as &dyn Judge<Numbered>).collect();
-    let runner = Runner::new(model, judges).with_settings(settings);
-    let summary = runner.try_run(items, |event| -> Result<ControlFlow<()>, Error> {
-        let flow = observe(&event);
-        let RunEvent::Item(result) = event else { return Ok(flow) };
-        let place = result.item.row;
-        let (value, fate) = row(result)?;
-        run.push(place, &value, fate)?;
-        Ok(flow)
-    });
-    summary.map_err(Error::of_run)
-}
-
-/// A judge before records of which some could not be read.
-struct OfRead<'j>(&'j dyn Judge<Numbered>);
-
-impl Judge<Numbered> for OfRead<'_> {
-    fn name(&self) -> &str {
-        self.0.name()
-    }
-
-    fn ask(&self, item: &Numbered) -> Result<Vec<Request>, JudgeError> {
-        match item.record.unread() {
-            Some(why) => Err(why.clone().into()),
-            None => self.0.ask(item),
-        }
-    }
-
-    fn follow_up(&self, item: &Numbered, rounds: &Rounds<'_>) -> Result<Vec<Request>, JudgeError> {
-        self.0.follow_up(item, rounds)
-    }
-
-    fn decide(&self, item: &Numbered, rounds: &Rounds<'_>) -> Result<Score, JudgeError> {
-        self.0.decide(item, rounds)
-    }
-
-    fn settings(&self) -> Option<serde_json::Value> {
-        self.0.settings()
-    }
-}
+use crate::{Carry, Dataset, Error, Fate, JudgedScore, LabelTable, Numbered, ScoreOutcome, ScoreRow};
 
 /// Runs the same [`Want`] on every prompt and calls `store` with each outcome as it completes, together with the caller's data for
-/// that prompt. Of what has no prompt, such as a [`Record::Unread`], the reason is its outcome.
+/// that prompt. Of what has no prompt, such as a [`Record::Unread`](crate::Record::Unread), the reason is its outcome.
 ///
 /// # Errors
 /// Of the prompts, the model, or `store`; what was stored before stays.
@@ -180,8 +116,9 @@ pub fn score_row(judge: &LagerJudge, result: ItemResult<Numbered>, carry: &Carry
     Ok((ScoreRow { id: result.id, human, outcome, extra }, fate))
 }
 
-/// Says where the tokenizer would not put a label as a token of its own right after the first of these prompts that the model reads: the label, its tokens there, and its own. `None` if it
-/// would for all. A prompt that has no tokens, or that the chat template refuses, is passed over; it will be unscored.
+/// Says where the tokenizer would not put a label as a token of its own right after the first of these prompts that the model reads: the
+/// label, its tokens there, and its own. `None` if it would for all. A prompt that has no tokens, or that the chat template refuses, is
+/// passed over; it will be unscored.
 ///
 /// # Errors
 /// Those of the prompts' source; [`Error::Core`] if the model cannot be asked.

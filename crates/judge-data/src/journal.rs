@@ -62,7 +62,8 @@ pub(crate) struct Head {
 
 /// The file `FILE.partial`: the run it belongs to, then lines that each carry a check.
 ///
-/// A damaged line is skipped and its row done again, wherever it is; of a row that is there twice the last one counts. Memory is 9 bytes per row.
+/// A damaged line is skipped and its row done again, wherever it is; of a row that is there twice the last one counts.
+/// Memory is 9 bytes per row.
 #[derive(Debug)]
 pub(crate) struct Journal {
     path: PathBuf,
@@ -184,7 +185,8 @@ impl Journal {
         self.append(&line::resumed())
     }
 
-    /// Writes a row, a JSON object, which is in the hands of the operating system afterwards. `attached` is the short hash of what belongs to it elsewhere, and its
+    /// Writes a row, a JSON object, which is in the hands of the operating system afterwards.
+    /// `attached` is the short hash of what belongs to it elsewhere, and its
     /// length in bytes. Of a row that is there already the new one counts.
     pub(crate) fn push<T: Serialize + ?Sized>(
         &mut self,
@@ -245,7 +247,8 @@ impl Journal {
         value.map(Some).map_err(|source| Error::Document { path: self.path.clone(), source })
     }
 
-    /// Writes all rows in order to `sorted`, on the disk afterwards; gives its length and hash. Nothing is left of it after an error, so that a
+    /// Writes all rows in order to `sorted`, on the disk afterwards; gives its length and hash.
+    /// Nothing is left of it after an error, so that a
     /// disk that was full is not kept full.
     pub(crate) fn assemble(&self, sorted: &Path, layout: Layout) -> Result<(u64, String), Error> {
         let mut pending = self.pending();

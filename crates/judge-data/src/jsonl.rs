@@ -6,7 +6,8 @@ use serde::Serialize;
 use crate::body::body;
 use crate::{AtomicFile, Error};
 
-/// A JSON lines file whose rows come in order; it appears whole when it is finished. For what is quick: a [`Run`](crate::Run) survives a kill.
+/// A JSON lines file whose rows come in order; it appears whole when it is finished. For what is quick:
+/// a [`Run`](crate::Run) survives a kill.
 #[derive(Debug)]
 pub struct JsonlWriter {
     file: AtomicFile,

@@ -132,7 +132,8 @@ fn results(folder: &Path) -> BTreeMap<String, String> {
 }
 
 /// This test program as a child that writes one output and may be killed meanwhile.
-/// One test at a time where a process is started or a lock is taken: a process that is being started has, for a moment, the open files of this one, and with
+/// One test at a time where a process is started or a lock is taken:
+/// a process that is being started has, for a moment, the open files of this one, and with
 /// them their locks.
 pub(crate) fn alone() -> MutexGuard<'static, ()> {
     static ALONE: Mutex<()> = Mutex::new(());

@@ -10,14 +10,16 @@ use crate::{Carry, Error, Extra, Fate, Human, Judged, Numbered, OutputRow, Recor
 /// The label that a judge gives one aspect of a response:
 /// `{"id", "instruction", "response", "rubric"?, "reference"?, "aspect", "score", "text"?, "labels"?, "probabilities"?, "label_mass"?, "people"?, …}`, or with `unscored` in the place of `score`.
 ///
-/// A reader of graded rows takes `score` for the grade. What people gave is therefore called `people` here: as `human` it would be read in the label's place.
+/// A reader of graded rows takes `score` for the grade. What people gave is therefore called `people` here:
+/// as `human` it would be read in the label's place.
 pub type LabelRow = OutputRow<JudgedAspect>;
 
 /// What a judge says of one aspect of a response.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct JudgedAspect {
-    /// The record that was labelled: of the kind [`Record::Graded`], or [`Record::Unread`], of which there are no texts. It has no other fields.
+    /// The record that was labelled: of the kind [`Record::Graded`], or [`Record::Unread`], of which there are no texts.
+    /// It has no other fields.
     pub record: Record,
     /// What of the response was graded.
     pub aspect: String,
@@ -29,7 +31,8 @@ impl LabelRow {
     /// The row of a result about one aspect of a [`GradedRecord`](crate::GradedRecord).
     ///
     /// # Errors
-    /// [`Error::FieldClash`] for a carried field that the row has one of its own for; [`Error::Core`] for a record of another kind, or a result without a verdict.
+    /// [`Error::FieldClash`] for a carried field that the row has one of its own for;
+    /// [`Error::Core`] for a record of another kind, or a result without a verdict.
     pub fn new(result: ItemResult<Numbered>, aspect: &str, carry: &Carry) -> Result<(Self, Fate), Error> {
         let judged = JudgedResponse::of(&result)?;
         let mut record = result.item.record;

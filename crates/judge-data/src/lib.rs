@@ -1,10 +1,9 @@
 //! Everything of a judge that touches a disk: data sets, score files, hidden states, saved weights and run records.
 //!
-//! A [`Dataset`] gives the records of a JSON or JSON lines file one at a time, whatever its extension and layout. A
-//! [`Run`] takes results in any order, survives a kill, and puts them into their file in input order, with the record of how they were made. A
-//! [`ScoreFile`] reads the layer logits in such a file, or in one of LAGER's published program, back for fitting and
-//! comparison. What is written appears whole or not at all; what is read is checked, and an error names file, line, field,
-//! what was expected and what was found.
+//! A [`Dataset`] gives the records of a JSON or JSON lines file one at a time, whatever its extension and layout. A [`Run`] takes results
+//! in any order, survives a kill, and puts them into their file in input order, with the record of how they were made. A [`ScoreFile`]
+//! reads the layer logits in such a file, or in one of LAGER's published program, back for fitting and comparison. What is written appears
+//! whole or not at all; what is read is checked, and an error names file, line, field, what was expected and what was found.
 //!
 //! ```
 //! use judge_core::testing::ScriptedBackbone;
@@ -27,7 +26,8 @@
 //! # }
 //! ```
 //!
-//! Rows of your own, several judges, a model that is loaded only if there is something to do: [`RunPlan::open`], [`judge_rows`] and [`Run::finish`], of which [`Job`] is made.
+//! Rows of your own, several judges, a model that is loaded only if there is something to do:
+//! [`RunPlan::open`] and [`RunStart::judge`], of which [`Job`] is made.
 //!
 //! # What is here
 //!
@@ -39,7 +39,7 @@
 //! | read a published set of pairs, or verdicts on it that were made elsewhere | [`Benchmark`], [`PairVerdicts`]; [`PairVote`] for MT-bench's votes |
 //! | tell users that their human scores are not read | [`HumanScores`] |
 //! | refuse outputs that would destroy something | [`Outputs`], [`check_outputs`], [`write_new`] |
-//! | judge a file | [`Job`]; [`judge_rows`] and [`read_rows`] for rows of your own |
+//! | judge a file | [`Job`]; [`RunStart::judge`] and [`read_rows`] for rows of your own |
 //! | say before any work that a template uses a field that no row has | [`check_templates`] |
 //! | write a judge's labels as graded rows for probes | [`LabelRow`] |
 //! | write rows | [`RunPlan`] and [`Run`]; [`JsonlWriter`] for what is quick; [`AtomicFile`] for anything else |
@@ -138,7 +138,7 @@ pub use human_scores::HumanScores;
 pub use ids::Ids;
 pub use input::{Input, InputReader, IntoInput, PART, Part};
 pub use job::Job;
-pub use jobs::{check_templates, judge_rows, read_rows, score_row, split_label};
+pub use jobs::{check_templates, read_rows, score_row, split_label};
 pub use journal::{Resumed, SyncEvery};
 pub use jsonl::JsonlWriter;
 pub use label_row::{JudgedAspect, LabelRow};
@@ -155,7 +155,7 @@ pub use record::{Numbered, Record};
 pub use records::{EmotionRecord, GradedRecord, LagerRecord, PairRecord, PromptInput, PromptRecord};
 pub use row::{Extra, Row};
 pub use rows::{Layout, Rows};
-pub use run::{MadeBy, Opened, Resolved, Run, RunPlan, RunStart, WriteOptions};
+pub use run::{MadeBy, Observer, Opened, Resolved, RowItem, Run, RunPlan, RunResult, RunStart, WriteOptions};
 pub use run_record::{Counts, Fate, InputFile, OutputFile, Program, RunRecord, record_path};
 pub use score_file::{ScoreFile, ScoreFormat, ScoredItem};
 pub use score_row::{JudgedScore, LabelTable, ScoreOutcome, ScoreRow};

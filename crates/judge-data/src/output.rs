@@ -13,14 +13,16 @@ pub use problem::OutputProblem;
 /// Names beside an output that a run uses too: see [`RunPlan::open`](crate::RunPlan::open).
 const BESIDE: [&str; 3] = [".partial", ".partial.sorted", ".run.json"];
 
-/// Refuses outputs that cannot be written or would destroy an input or each other, by their names. [`Outputs`](crate::Outputs) also looks at what is there.
+/// Refuses outputs that cannot be written or would destroy an input or each other, by their names.
+/// [`Outputs`](crate::Outputs) also looks at what is there.
 ///
 /// Two paths are the same file if they have the same device and inode, or lead to the same name, also through links and also if
 /// nothing is there yet. The names that a run keeps beside an output (`.partial`, `.run.json`) count as well, so that none of them is an
 /// input. `-` among the inputs stands for standard input and is compared by device and inode. Nothing is created or changed.
 ///
 /// # Errors
-/// [`Error::Output`] with the first problem in the order of the outputs; [`Error::InputNotUtf8`]; [`Error::Io`] if a path cannot be looked at.
+/// [`Error::Output`] with the first problem in the order of the outputs; [`Error::InputNotUtf8`];
+/// [`Error::Io`] if a path cannot be looked at.
 pub fn check_outputs<I, O>(inputs: I, outputs: O) -> Result<(), Error>
 where
     I: IntoIterator<Item: AsRef<Path>>,

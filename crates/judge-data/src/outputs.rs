@@ -15,7 +15,8 @@ use crate::{Document, Error, OutputProblem, RunRecord, record_path};
 /// Bytes at the end of a page or a picture in which its mark is looked for.
 const MARK_WITHIN: u64 = 256;
 
-/// Every file that a program writes, with what is kept beside it. [`check`](Self::check) refuses, before any work, whatever would destroy a file that is
+/// Every file that a program writes, with what is kept beside it.
+/// [`check`](Self::check) refuses, before any work, whatever would destroy a file that is
 /// not the program's own.
 ///
 /// ```
@@ -57,34 +58,37 @@ impl Outputs {
         Self { inputs: inputs.into_iter().map(|path| path.as_ref().to_path_buf()).collect(), ..Self::default() }
     }
 
-    /// Whether finished files of others may be replaced. What is unfinished, and what lies where a run keeps something beside its output, never is.
+    /// Whether finished files of others may be replaced. What is unfinished, and what lies where a run keeps something beside its output,
+    /// never is.
     #[must_use]
     pub fn overwrite(self, overwrite: bool) -> Self {
         Self { overwrite, ..self }
     }
 
-    /// Rows of a [`Run`](crate::Run), or of another writer that leaves a [`RunRecord`] beside them. A file without a record is refused; one with a record is compared with it by
-    /// [`RunPlan::open`](crate::RunPlan::open).
+    /// Rows of a [`Run`](crate::Run), or of another writer that leaves a [`RunRecord`] beside them. A file without a record is refused; one
+    /// with a record is compared with it by [`RunPlan::open`](crate::RunPlan::open).
     #[must_use]
     pub fn rows(self, paths: impl IntoIterator<Item: AsRef<Path>>) -> Self {
         self.with(paths, || Kind::Rows)
     }
 
-    /// Hidden states, whole or in shards, with their ids ([`StatesWriter`](crate::StatesWriter)). A file that is no table of states is refused; a table is compared by
+    /// Hidden states, whole or in shards, with their ids ([`StatesWriter`](crate::StatesWriter)).
+    /// A file that is no table of states is refused; a table is compared by
     /// the writer.
     #[must_use]
     pub fn states(self, paths: impl IntoIterator<Item: AsRef<Path>>) -> Self {
         self.with(paths, || Kind::States)
     }
 
-    /// Figures, pages and pictures, which are made anew each time: they replace those that the same program made, and nothing else. Of JSON that is an object with
-    /// `program.name`, or the run record of the program; of other files, one that ends with [`report_mark`].
+    /// Figures, pages and pictures, which are made anew each time: they replace those that the same program made, and nothing else. Of JSON
+    /// that is an object with `program.name`, or the run record of the program; of other files, one that ends with [`report_mark`].
     #[must_use]
     pub fn reports(self, program: &str, paths: impl IntoIterator<Item: AsRef<Path>>) -> Self {
         self.with(paths, || Kind::Report { program: program.to_owned() })
     }
 
-    /// Documents of one format, which are kept: a file that is none is refused here, and one of other content by [`save_new`](crate::save_new).
+    /// Documents of one format, which are kept: a file that is none is refused here, and one of other content by
+    /// [`save_new`](crate::save_new).
     #[must_use]
     pub fn documents<T: Document>(self, paths: impl IntoIterator<Item: AsRef<Path>>) -> Self {
         self.with(paths, || Kind::Document { is_own: is_document::<T> })
@@ -113,10 +117,12 @@ impl Outputs {
         self
     }
 
-    /// Call it first. Nothing is created or changed. Names are compared as by [`check_outputs`](crate::check_outputs), and with everything that is kept beside an output.
+    /// Call it first. Nothing is created or changed. Names are compared as by [`check_outputs`](crate::check_outputs), and with everything
+    /// that is kept beside an output.
     ///
     /// # Errors
-    /// [`Error::Output`] for a path that cannot be an output, is an input or another output, is not UTF-8, or needs a name beside it that another file has;
+    /// [`Error::Output`] for a path that cannot be an output, is an input or another output, is not UTF-8, or needs a name beside it that
+    /// another file has;
     /// [`Error::InputNotUtf8`]; [`Error::OutputExists`] for a file that the program did not write; [`Error::Io`].
     pub fn check(&self) -> Result<(), Error> {
         let named = |(path, kind): &(PathBuf, Kind)| -> Result<Named, Error> {

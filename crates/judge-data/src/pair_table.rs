@@ -7,7 +7,8 @@ use crate::ids::{Raters, mean};
 use crate::pair_verdict::preference;
 use crate::{Error, PairVerdict, Row};
 
-/// The logits of each verdict at each layer, in one order of a pair: `{"layers", "logits": {"A", "B", "tie"?}}`, in the letters of the pair as it is given.
+/// The logits of each verdict at each layer, in one order of a pair:
+/// `{"layers", "logits": {"A", "B", "tie"?}}`, in the letters of the pair as it is given.
 ///
 /// Layer weights are fitted on it with the preferences of people: see [`ScoreTable`](crate::ScoreTable).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -33,8 +34,9 @@ pub struct PairLogits {
 }
 
 impl PairTable {
-    /// What one outcome has of the labels of `scale`, whose values are preferences for the response that was shown first; of the exchanged order, verdicts are
-    /// turned round. `None` for an outcome without a reading, or without one position at which as many labels were read.
+    /// What one outcome has of the labels of `scale`, whose values are preferences for the response that was shown first; of the exchanged
+    /// order, verdicts are turned round. `None` for an outcome without a reading, or without one position at which as many labels were
+    /// read.
     pub(crate) fn of(outcome: &Outcome, scale: &Scale, exchanged: bool) -> Option<Self> {
         let [labels] = &outcome.reading().ok()?.labels[..] else { return None };
         let [step] = &labels.steps[..] else { return None };

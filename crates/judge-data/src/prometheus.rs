@@ -29,7 +29,8 @@ const HEADINGS: [&str; 5] = [
 ];
 
 impl Graded {
-    /// Takes a prompt apart. A heading starts its line; texts lose the white space around them. `None` if a heading is missing, out of its order, or there twice: which one is
+    /// Takes a prompt apart. A heading starts its line; texts lose the white space around them.
+    /// `None` if a heading is missing, out of its order, or there twice: which one is
     /// the prompt's own could only be guessed.
     pub(crate) fn parse(prompt: &str) -> Option<Self> {
         let mut places = [None; 5];
@@ -54,14 +55,17 @@ impl Graded {
 }
 
 impl GradedRecord {
-    /// Reads row number `index`, counted from 0, of prometheus-eval's `mt_bench_eval.json` or a file of its form: `instruction` is a whole prompt of Prometheus, which is taken apart, and
+    /// Reads row number `index`, counted from 0, of prometheus-eval's `mt_bench_eval.json` or a file of its form:
+    /// `instruction` is a whole prompt of Prometheus, which is taken apart, and
     /// `gpt4_score` one grade from 1 to 5 or three, which are read as raters.
     ///
-    /// The raters are those of another column where [`columns`](DatasetOptions::columns) chooses one for `human`. `idx` there is the number of a question that several models answer, so rows are
+    /// The raters are those of another column where [`columns`](DatasetOptions::columns) chooses one for `human`.
+    /// `idx` there is the number of a question that several models answer, so rows are
     /// numbered unless they have an `id` or a column is chosen for it; `idx` is kept with the other fields.
     ///
     /// # Errors
-    /// [`Error::NoColumn`]; [`Error::WrongColumn`] for an instruction that is no such prompt; [`Error::WrongType`] for grades that are neither one nor three or are off the scale; of a chosen id
+    /// [`Error::NoColumn`]; [`Error::WrongColumn`] for an instruction that is no such prompt;
+    /// [`Error::WrongType`] for grades that are neither one nor three or are off the scale; of a chosen id
     /// [`Error::FractionalId`].
     pub fn from_prometheus(row: Row, index: usize, options: &DatasetOptions) -> Result<Self, Error> {
         let (record, rest) = Self::read_prometheus(&row, index, options)?;

@@ -46,8 +46,8 @@ impl Record {
         }
     }
 
-    /// What people gave it, one number per rater that gave one, in the order of the file; empty where nobody did. Of a pair: 1 for the first
-    /// response, 0 for the second, ½ for a tie. Nothing of many responses, which have a grade each.
+    /// What people gave it, one number per rater that gave one, in the order of the file; empty where nobody did. Of a pair: 1 for the
+    /// first response, 0 for the second, ½ for a tie. Nothing of many responses, which have a grade each.
     pub fn raters(&self) -> Cow<'_, [f64]> {
         match self {
             Self::Prompt(record) => Cow::Borrowed(&record.scores),
@@ -182,6 +182,13 @@ pub struct Numbered {
     pub row: usize,
     /// The record.
     pub record: Record,
+}
+
+impl Numbered {
+    /// Records with their places.
+    pub fn all<E>(records: impl Iterator<Item = Result<Record, E>>) -> impl Iterator<Item = Result<Self, E>> {
+        records.enumerate().map(|(row, record)| record.map(|record| Self { row, record }))
+    }
 }
 
 impl Fields for Numbered {

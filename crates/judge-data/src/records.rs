@@ -11,8 +11,8 @@ use crate::reading::{Reading, Rest};
 use crate::texts::Texts;
 use crate::{DatasetOptions, Error, Extra, Field, Row, RowColumns};
 
-/// A prompt to put before a model: `{"id", "prompt"}` or `{"id", "messages"}`, with `human` if people graded it. Messages are objects with `role` and `content`, or with
-/// `from` and `value` as ShareGPT has them.
+/// A prompt to put before a model: `{"id", "prompt"}` or `{"id", "messages"}`, with `human` if people graded it.
+/// Messages are objects with `role` and `content`, or with `from` and `value` as ShareGPT has them.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PromptRecord {
     /// The item.
@@ -128,7 +128,8 @@ pub(crate) fn conversation(messages: &[Message]) -> String {
     messages.iter().map(turn).collect::<Vec<_>>().join("\n\n")
 }
 
-/// `prompt` if it is text. Of a conversation that ends with an answer to a user: the last request as `instruction`, the answer as `response`, and the turns before
+/// `prompt` if it is text. Of a conversation that ends with an answer to a user:
+/// the last request as `instruction`, the answer as `response`, and the turns before
 /// as `conversation`, each as `User: …` or `Assistant: …` with a blank line between. And the other fields.
 impl Fields for PromptRecord {
     fn field(&self, name: &str) -> Option<Cow<'_, str>> {
@@ -210,7 +211,8 @@ impl Fields for GradedRecord {
     }
 }
 
-/// Two responses to one instruction: `{"id", "instruction", "response_a", "response_b", "rubric"?, "reference"?, "human"?}`, where `human` is `"A"`, `"B"` or `"tie"`,
+/// Two responses to one instruction: `{"id", "instruction", "response_a", "response_b", "rubric"?, "reference"?, "human"?}`, where `human`
+/// is `"A"`, `"B"` or `"tie"`,
 /// or a list with one of them per rater.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PairRecord {
@@ -278,7 +280,8 @@ impl PairRecord {
     }
 }
 
-/// `instruction`, `response_a`, `response_b`, `rubric`, `reference`, the same under the names that the row has for them, and the other fields.
+/// `instruction`, `response_a`, `response_b`, `rubric`, `reference`, the same under the names that the row has for them, and the other
+/// fields.
 impl Fields for PairRecord {
     fn field(&self, name: &str) -> Option<Cow<'_, str>> {
         self.texts().field(name)

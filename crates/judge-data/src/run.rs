@@ -1,5 +1,6 @@
 //! A run: rows that come in any order and lose nothing.
 
+mod judge;
 mod made_by;
 mod plan;
 mod publish;
@@ -18,16 +19,17 @@ use crate::{Counts, Error, Fate, OutputFile, Resumed, RunRecord};
 use made_by::{judged_otherwise, settings_of};
 use publish::{publish, sorted_path};
 
+pub use judge::{Observer, RowItem, RunResult};
 pub use made_by::{MadeBy, Resolved};
 pub use plan::{RunPlan, WriteOptions};
 pub use start::{Opened, RunStart};
 
 /// A JSON lines file whose rows come in any order and survive a kill, with the record of how it was made.
 ///
-/// Rows are appended to `FILE.partial` as they come; each is in the hands of the operating system when [`push`](Self::push) returns, and on the
-/// disk from time to time ([`SyncEvery`](crate::SyncEvery)). [`finish`](Self::finish) puts them in input order into `FILE`, with `FILE.run.json` beside it: the
-/// bytes that an uninterrupted run would have written. Memory is 9 bytes per row. While it finishes, a run needs about twice the space of
-/// its output.
+/// Rows are appended to `FILE.partial` as they come; each is in the hands of the operating system when [`push`](Self::push) returns, and on
+/// the disk from time to time ([`SyncEvery`](crate::SyncEvery)). [`finish`](Self::finish) puts them in input order into `FILE`, with
+/// `FILE.run.json` beside it: the bytes that an uninterrupted run would have written. Memory is 9 bytes per row. While it finishes, a run
+/// needs about twice the space of its output.
 #[derive(Debug)]
 pub struct Run {
     plan: RunPlan,
@@ -67,10 +69,12 @@ impl Run {
         &self.record
     }
 
-    /// Notes which judges make the rows. [`judge_rows`](crate::judge_rows) does it; call it before the first row where you run judges yourself.
+    /// Notes which judges make the rows. [`RunStart::judge`] does it;
+    /// call it before the first row where you run judges yourself.
     ///
     /// # Errors
-    /// [`Error::JudgeSettings`] for a judge that does not say what its verdicts depend on; [`Error::SettingsDiffer`] if there are rows that others made; [`Error::Io`].
+    /// [`Error::JudgeSettings`] for a judge that does not say what its verdicts depend on;
+    /// [`Error::SettingsDiffer`] if there are rows that others made; [`Error::Io`].
     pub fn judged_by<'j, Item: ?Sized + 'j>(
         &mut self,
         judges: impl IntoIterator<Item = &'j dyn Judge<Item>>,
@@ -119,8 +123,8 @@ impl Run {
         self.journal.sync()
     }
 
-    /// Puts all rows in order into the output and the record beside it, and removes the partial file. If this is interrupted at any moment, the next
-    /// [`RunPlan::open`] completes it, to the same bytes. An earlier record goes before an earlier output is replaced, so that
+    /// Puts all rows in order into the output and the record beside it, and removes the partial file. If this is interrupted at any moment,
+    /// the next [`RunPlan::open`] completes it, to the same bytes. An earlier record goes before an earlier output is replaced, so that
     /// rows are never beside the record of others.
     ///
     /// # Errors

@@ -11,7 +11,8 @@ use crate::{Document, Error, Settings};
 
 /// How a result came to be: enough to make it again, or to say why it cannot be.
 ///
-/// A [`Run`](crate::Run) writes it beside its output as `FILE.run.json`, in the same step; [`RunPlan::record`](crate::RunPlan::record) makes one for other outputs.
+/// A [`Run`](crate::Run) writes it beside its output as `FILE.run.json`, in the same step;
+/// [`RunPlan::record`](crate::RunPlan::record) makes one for other outputs.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct RunRecord {
@@ -23,7 +24,8 @@ pub struct RunRecord {
     pub model: Option<ModelInfo>,
     /// Content id of the prompt template, where there is one.
     pub template: Option<String>,
-    /// The [settings](judge_core::Judge::settings) of the judges that made the rows, in their order. Empty if no judge took part, and in records of programs
+    /// The [settings](judge_core::Judge::settings) of the judges that made the rows, in their order.
+    /// Empty if no judge took part, and in records of programs
     /// that did not note them.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub judges: Vec<Value>,

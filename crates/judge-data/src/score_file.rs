@@ -33,7 +33,8 @@ pub enum ScoreFormat {
 
 /// A score file of this project or of LAGER's program, one item at a time. Ids are unique.
 ///
-/// Each order of a pair is an item: its labels are the preferences `0`, `0.5` and `1` for the first response, and `/swapped` is added to the id of the exchanged order.
+/// Each order of a pair is an item: its labels are the preferences `0`, `0.5` and `1` for the first response, and `/swapped` is added to
+/// the id of the exchanged order.
 #[derive(Debug)]
 pub struct ScoreFile {
     rows: Rows,

@@ -9,7 +9,8 @@ use serde::{Serialize, Serializer};
 use crate::ids::{NUMBERS, Raters, id_of, mean};
 use crate::{Error, Extra, Row};
 
-/// One row of this project's score files, JSON lines: `{"id", "human"?, "score"?, "probabilities"?, "label_mass"?, "labels", "layers", "logits", "step",
+/// One row of this project's score files, JSON lines:
+/// `{"id", "human"?, "score"?, "probabilities"?, "label_mass"?, "labels", "layers", "logits", "step",
 /// "completion", …}`, or `{"id", "human"?, "unscored": {"reason", "detail"}, …}`.
 ///
 /// Written with [`Run`](crate::Run) or [`JsonlWriter`](crate::JsonlWriter), read from [`Rows`](crate::Rows).

@@ -10,7 +10,8 @@ use judge_core::{
 
 use crate::{Error, InputFile, ScoreFile, ScoreFormat, is_unrecorded, recorded_origin, unrecorded_origin};
 
-/// All tables of a score file with their human scores, checked to belong together: what layer weights are fitted on, and score variants compared on.
+/// All tables of a score file with their human scores, checked to belong together:
+/// what layer weights are fitted on, and score variants compared on.
 ///
 /// Holds everything in memory: some 1.3 kB per item of 33 layers and 5 labels.
 #[derive(Clone, Debug)]
@@ -37,11 +38,12 @@ pub struct ScoreTable {
 }
 
 impl ScoreTable {
-    /// Reads a score file of this project or of LAGER's program, and the run record beside it. Of pairs, each order is an item, whose scores are preferences for the first response.
+    /// Reads a score file of this project or of LAGER's program, and the run record beside it.
+    /// Of pairs, each order is an item, whose scores are preferences for the first response.
     ///
     /// # Errors
-    /// [`Error::NothingScored`], [`Error::NobodyGraded`]; [`Error::NotUniform`] for layers that do not run from 0 to the same last one, for other labels, or
-    /// for a run record of a model with other layers; [`Error::LabelValue`]; and whatever is wrong with the file.
+    /// [`Error::NothingScored`], [`Error::NobodyGraded`]; [`Error::NotUniform`] for layers that do not run from 0 to the same last one, for
+    /// other labels, or for a run record of a model with other layers; [`Error::LabelValue`]; and whatever is wrong with the file.
     pub fn read(path: impl AsRef<Path>) -> Result<Self, Error> {
         let path = path.as_ref();
         let mut first: Option<(Vec<String>, usize)> = None;
@@ -127,7 +129,8 @@ impl ScoreTable {
         Ok(settings.fit(&self.graded, &self.origin_or_file()?)?)
     }
 
-    /// Whether layer weights may be used on these tables: what differs but is allowed is returned. Of weights or tables without a record only the number of layers is known.
+    /// Whether layer weights may be used on these tables: what differs but is allowed is returned.
+    /// Of weights or tables without a record only the number of layers is known.
     ///
     /// # Errors
     /// [`Error::NotUniform`] for another number of layers; [`Error::Core`] for another model, lens or choice of layers.
@@ -162,7 +165,8 @@ impl ScoreTable {
         self.graded.iter().map(score).collect()
     }
 
-    /// What the tables were read from, for [`LayerWeightFit::fit`](judge_core::fit::LayerWeightFit::fit): what is recorded, or else the file itself in the model's place.
+    /// What the tables were read from, for [`LayerWeightFit::fit`](judge_core::fit::LayerWeightFit::fit):
+    /// what is recorded, or else the file itself in the model's place.
     ///
     /// # Errors
     /// [`Error::Io`] if the file cannot be read again.

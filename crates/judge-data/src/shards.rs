@@ -12,8 +12,8 @@
 //! `shards/plan.rs` owns the plan, `shards/part.rs` parts and their records, `shards/check.rs` the proof, `shards/export.rs` makes a
 //! score file of what was scored, and `shards/buckets.rs` sorts what does not fit into memory.
 //!
-//! Any other command that makes rows of rows runs by parts too: `shards/command.rs` has its plan and the record of a part, `shards/joined.rs` the check of all
-//! parts and the files that one run over all rows would have written.
+//! Any other command that makes rows of rows runs by parts too: `shards/command.rs` has its plan and the record of a part,
+//! `shards/joined.rs` the check of all parts and the files that one run over all rows would have written.
 
 mod buckets;
 mod check;

@@ -6,7 +6,7 @@ use crate::{DatasetFormat, DatasetOptions, EmotionRecord, Error, Extra, Field, L
 
 /// A row that lacks what its kind must have, or has it in a form that is not read.
 ///
-/// It costs itself alone: it has no text for a template, and [`judge_rows`](crate::judge_rows) gives it no score, with this reason.
+/// It costs itself alone: it has no text for a template, and [`RunStart::judge`](crate::RunStart::judge) gives it no score, with this reason.
 #[derive(Clone, Debug, PartialEq)]
 pub struct UnreadRecord {
     /// The item.

@@ -10,7 +10,8 @@ use serde_json::Value;
 
 use crate::{Carry, Error, Fate, Human, Judged, Numbered, OutputRow, PairTable, PairVerdict};
 
-/// One row of a judge of pairs: `{"id", "human"?, "verdict", "preference", "orders", …}`, or `{"id", "human"?, "unscored", "orders", …}` where an order has no verdict.
+/// One row of a judge of pairs: `{"id", "human"?, "verdict", "preference", "orders", …}`, or `{"id", "human"?, "unscored", "orders", …}`
+/// where an order has no verdict.
 ///
 /// All is in the letters of the pair as it is given.
 pub type PairRow = OutputRow<JudgedPair>;
@@ -195,7 +196,8 @@ pub fn joined(orders: &[OrderRow]) -> Option<PairVerdict> {
 }
 
 impl PairRow {
-    /// The row of a result. With `scale`, each order also has the logits of the labels of this scale at each layer: of a judge that reads them, its values being preferences for the
+    /// The row of a result. With `scale`, each order also has the logits of the labels of this scale at each layer:
+    /// of a judge that reads them, its values being preferences for the
     /// response that is shown first, as those of [`PromptFamily`](judge_core::prompted::PromptFamily) are.
     ///
     /// # Errors
@@ -254,7 +256,8 @@ impl Serialize for JudgedPair {
     }
 }
 
-/// One row of a judge of single responses: `{"id", "human"?, "score", "text"?, "probabilities"?, "labels"?, "label_mass"?, …}`, or `{"id", "human"?, "unscored", "text"?, …}`.
+/// One row of a judge of single responses: `{"id", "human"?, "score", "text"?, "probabilities"?, "labels"?, "label_mass"?, …}`, or
+/// `{"id", "human"?, "unscored", "text"?, …}`.
 pub type SingleRow = OutputRow<JudgedResponse>;
 
 /// What a judge says of a response.

@@ -1,4 +1,5 @@
-//! Each fast body of a block beside the composed operations that it replaces: `cargo bench -p judge-models --features bench --bench bodies`.
+//! Each fast body of a block beside the composed operations that it replaces:
+//! `cargo bench -p judge-models --features bench --bench bodies`.
 
 use criterion::{BenchmarkId, Criterion, criterion_group, criterion_main};
 use judge_models::bodies::bodies;

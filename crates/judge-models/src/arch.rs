@@ -11,8 +11,8 @@
 //!     └─► ModelSpec::from_json                  (this file)
 //!           tower::text          the fields of a text model inside a vision-language folder
 //!           unread::check_number bounds the work of the search for unread fields
-//!           families::dense      defaults + file, through one file of families/ ─► Dense (dense.rs)
-//!           Dense::spec          one BlockSpec per block, with tensor names ─────► ModelSpec (spec.rs)
+//!           families::fields     defaults + file, through one file of families/ ─► DecoderFields (decoder_fields.rs)
+//!           DecoderFields::spec  one BlockSpec per block, with tensor names ───────► ModelSpec (spec.rs)
 //!           angles::check        every rotation stays finite in f32
 //!           unread::warn         names the fields that nothing read
 //!           head::of_class       replaces the head, of classes without one over the vocabulary
@@ -37,7 +37,7 @@ mod angles;
 mod architecture;
 mod blame;
 mod checks;
-mod dense;
+mod decoder_fields;
 mod encoder;
 mod encoders;
 mod experts;
@@ -98,14 +98,14 @@ impl ModelSpec {
             });
         };
         let text = tower::text(file)?;
-        let fields = text.as_ref().unwrap_or(file);
-        unread::check_number(fields)?;
-        let dense = families::dense(fields).map_err(|problem| families::name_field(problem, fields))?;
-        let mut spec = dense.spec();
+        let file = text.as_ref().unwrap_or(file);
+        unread::check_number(file)?;
+        let fields = families::fields(file).map_err(|problem| families::name_field(problem, file))?;
+        let mut spec = fields.spec();
         spec.is_tower = text.is_some();
         angles::check(&spec.ropes, spec.max_len)?;
-        unread::warn(spec.family, &unread::unread_keys(fields, &|file| families::dense(file).is_ok()));
-        if let Some(head) = head::of_class(fields)? {
+        unread::warn(spec.family, &unread::unread_keys(file, &|file| families::fields(file).is_ok()));
+        if let Some(head) = head::of_class(file)? {
             spec.head = head;
         }
         Ok(spec)

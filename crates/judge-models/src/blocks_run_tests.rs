@@ -90,7 +90,8 @@ fn engines(folder: &Path) -> Vec<(String, Model)> {
 
 #[test]
 fn a_probe_at_layer_k_reads_k_blocks_and_no_more() {
-    // One without and one with a norm behind attention, soft-caps and windows; with experts; with sinks; with keys of other blocks and inputs by token.
+    // One without and one with a norm behind attention, soft-caps and windows; with experts; with sinks;
+    // with keys of other blocks and inputs by token.
     for family in ["llama-off", "gemma2-on", "qwen2_moe-on", "gpt_oss-off", "gemma4_text-on", "gemma4_text-experts"] {
         let whole = engines(&folder(family));
         for first in 0..whole[0].1.info().n_layers {

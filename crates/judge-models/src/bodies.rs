@@ -14,7 +14,7 @@ use rayon::prelude::*;
 use crate::arch::angles;
 use crate::arch::{Activation, Pairs, RopeConfig, RopeScaling};
 use crate::engine::packed::{
-    KeyShape, Keys, Lines, Mask, PackedLinear, Queries, Settings, Supported, Word, attend, vector,
+    KeyShape, KvCache, Lines, Mask, PackedLinear, Queries, Settings, Supported, Word, attend, vector,
 };
 use crate::engine::tensor::ops::{self, Attention};
 use crate::engine::tensor::precision::Precision;
@@ -89,7 +89,7 @@ fn attention(kernel: Supported, rows: usize) -> Body {
     let KeyShape { n_kv_heads, head_dim, .. } = SHAPE;
     let stride = (N_HEADS + 2 * n_kv_heads) * head_dim;
     let qkv = numbers(SEQ * stride);
-    let mut keys = Keys::alike(SHAPE, None, SEQ, 1);
+    let mut keys = KvCache::alike(SHAPE, None, SEQ, 1);
     keys.write(0, &qkv[N_HEADS * head_dim..], stride, SEQ);
     let scale = (head_dim as f64).powf(-0.5);
     let all = tensor(&qkv, [1, SEQ, N_HEADS + 2 * n_kv_heads, head_dim]);

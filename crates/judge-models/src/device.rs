@@ -111,7 +111,8 @@ pub enum WeightForm {
     /// Matrices in 8 bits, written `int8`, on the processor alone: about half the memory of bf16, and
     /// half the time of reading it while one text is written. Each number is rounded to the nearest
     /// of 255 steps up to the largest magnitude of its group, 128 columns of a row; products see that
-    /// number in the [`Dtype`], or as it is with a kernel of integers. Matrices that the folder has as codes, vectors, routers of experts and
+    /// number in the [`Dtype`], or as it is with a kernel of integers.
+    /// Matrices that the folder has as codes, vectors, routers of experts and
     /// tables of token inputs stay as they are.
     Int8,
 }

@@ -10,7 +10,8 @@
 //! | [`tensor`] decoder | GPUs, one or several (in tests also the CPU) | Burn's operations over batches of padded sequences |
 //!
 //! Both decoders share the order of operations inside a block ([`block`]), the weights of the
-//! inputs by token ([`token_inputs`]), and the search for what sequences begin with (`segments.rs`). The composed operations of [`tensor`] are also what
+//! inputs by token ([`token_inputs`]), and the search for what sequences begin with (`segments.rs`).
+//! The composed operations of [`tensor`] are also what
 //! gradients flow through in training, and the reference that the kernels of [`packed`] are tested
 //! against.
 //!

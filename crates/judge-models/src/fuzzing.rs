@@ -244,16 +244,16 @@ fn is_read<T: Tensors + ?Sized>(tensors: &mut T, name: &str, shape: &[usize]) ->
         if let Some(coding) =
             tensors.coding(name, [rows, width]).expect("what comes as rows can be asked for its coding")
         {
-            let mut expanded = Vec::new();
+            let mut dequantised = Vec::new();
             let taken = tensors.take_codes(name, [rows, width], dtype, &mut |first, codes| {
-                assert_eq!(first * width, expanded.len(), "{name}: codes out of turn");
+                assert_eq!(first * width, dequantised.len(), "{name}: codes out of turn");
                 let mut some = vec![f32::NAN; codes.codes.len()];
-                coding.expand(codes, &mut some);
+                coding.dequantise(codes, &mut some);
                 let rounds = |x: f32| if dtype == Dtype::Bf16 { half::bf16::from_f32(x).to_f32() } else { x };
-                expanded.extend(some.into_iter().map(rounds));
+                dequantised.extend(some.into_iter().map(rounds));
             });
             assert!(taken.is_ok(), "{name}");
-            same(&expanded, &values);
+            same(&dequantised, &values);
         }
         let table = tensors.table(name, [rows, width], dtype).expect("what comes as rows comes as a table");
         let mut row = vec![0.0; width];

@@ -2,7 +2,8 @@
 //!
 //! `Model::open` parses a name into a [`ModelSource`] and resolves it into a folder on this
 //! machine, which it then loads like any other. This file knows names, `hub/options.rs` settings and `hub/cache.rs` the cache; none
-//! of them opens a connection. Downloads are in `hub/fetch.rs`, `hub/client.rs` and `hub/store.rs`, which exist with the feature `hub` only.
+//! of them opens a connection. Downloads are in `hub/fetch.rs`, `hub/client.rs` and `hub/store.rs`, which exist with the feature `hub`
+//! only.
 //! What a folder must hold to be loaded is `folder.rs`'s business.
 //!
 //! The cache has the layout that Hugging Face's own libraries share:

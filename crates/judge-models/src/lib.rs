@@ -36,12 +36,18 @@
 //! }
 //! ```
 //!
-//! Families: `llama`, `mistral`, `ministral3`, `qwen2`, `qwen3`, `qwen3_5_text`, `internlm3`, `gemma2`, `gemma3_text`, `gemma4_text`, `phi3`, `olmo2`, `olmo3`, `smollm3`, `exaone4`, `granite`,
-//! `granitemoehybrid` without Mamba layers and experts, `glm`, `glm4`, `cohere2`, `ernie4_5`, `lfm2`, with experts `mixtral`, `qwen2_moe`, `qwen3_moe`, `qwen3_5_moe_text`, `olmoe` and `gpt_oss`, and the text models inside `gemma3`, `gemma4`, `mistral3`, `qwen3_5`, `qwen3_5_moe` and `qwen3_vl`; RoPE: default, linear, dynamic, llama3, yarn, longrope, proportional. Checkpoints in f32, f16 or bf16 safetensors, one file or shards; quantised ones (FP8,
-//! MXFP4, compressed-tensors, GPTQ, AWQ, bitsandbytes) and GGUF files, each a model by itself; on the processor their codes stay in memory as they are, and any other folder can be kept in 8 bits ([`WeightForm`]). Sequence classifiers, such
-//! as reward models, load with their head of labels ([`Model::reward_head`]); LoRA adapters are merged as they are loaded ([`LoadOptions::adapters`]), or into a folder of their own ([`merge_adapters`]). Everything is compared with transformers, to about 1e-6 in f32.
+//! Families: `llama`, `mistral`, `ministral3`, `qwen2`, `qwen3`, `qwen3_5_text`, `internlm3`, `gemma2`, `gemma3_text`, `gemma4_text`,
+//! `phi3`, `olmo2`, `olmo3`, `smollm3`, `exaone4`, `granite`, `granitemoehybrid` without Mamba layers and experts, `glm`, `glm4`,
+//! `cohere2`, `ernie4_5`, `lfm2`, with experts `mixtral`, `qwen2_moe`, `qwen3_moe`, `qwen3_5_moe_text`, `olmoe` and `gpt_oss`, and the text
+//! models inside `gemma3`, `gemma4`, `mistral3`, `qwen3_5`, `qwen3_5_moe` and `qwen3_vl`; RoPE: default, linear, dynamic, llama3, yarn,
+//! longrope, proportional. Checkpoints in f32, f16 or bf16 safetensors, one file or shards; quantised ones (FP8, MXFP4, compressed-tensors,
+//! GPTQ, AWQ, bitsandbytes) and GGUF files, each a model by itself; on the processor their codes stay in memory as they are, and any other
+//! folder can be kept in 8 bits ([`WeightForm`]). Sequence classifiers, such as reward models, load with their head of labels
+//! ([`Model::reward_head`]); LoRA adapters are merged as they are loaded ([`LoadOptions::adapters`]), or into a folder of their own
+//! ([`merge_adapters`]). Everything is compared with transformers, to about 1e-6 in f32.
 //!
-//! Encoders load the same way: `bert`, `roberta`, `xlm-roberta` and `modernbert`. Of an encoder pooled states are read, of all layers, and nothing else; what needs
+//! Encoders load the same way: `bert`, `roberta`, `xlm-roberta` and `modernbert`.
+//! Of an encoder pooled states are read, of all layers, and nothing else; what needs
 //! logits is refused ([`BackboneError::Unsupported`](judge_core::model::BackboneError::Unsupported)).
 //!
 //! # The way of a prompt
@@ -59,7 +65,8 @@
 //!         ─► Outcome   as soon as all jobs of the request are done
 //! ```
 //!
-//! Arrows between these modules run downwards only: an engine knows jobs, not the model, and nothing but `reading/driver.rs` chooses tokens. The words of the source:
+//! Arrows between these modules run downwards only: an engine knows jobs, not the model, and nothing but `reading/driver.rs` chooses
+//! tokens. The words of the source:
 //!
 //! | word | what it is |
 //! |---|---|
@@ -83,21 +90,24 @@
 //!
 //! | term | here |
 //! |---|---|
-//! | KV cache | `Keys` in `engine/packed/keys.rs`, laid out by `KeyPlaces` in `places.rs`; `Slots` in `engine/tensor/slots.rs` |
+//! | KV cache | `KvCache` in `engine/packed/kv_cache.rs`, laid out by `KvLayout` in `kv_layout.rs`; `Slots` in `engine/tensor/slots.rs` |
 //! | prefix tree, prefix caching | the plan of segments in `engine/segments.rs`; jobs of one group share keys, separate runs do not |
 //! | chunked prefill | segments of at most `PASS` positions, in `engine/packed/run.rs` |
 //! | scheduler, continuous batching | `SharedPasses` in `engine/packed/run.rs`: each step feeds one new token of many texts |
-//! | preemption, recomputation | a text is put aside: its keys are dropped and computed again later (`engine/packed/run.rs`) |
+//! | preemption, recomputation | a text that has no room to grow is preempted: its keys are dropped and computed again later (`engine/packed/run.rs`) |
 //! | GEMM micro-kernel | `multiply_add` in `engine/packed/tile.rs` and the bodies in `engine/packed/tile/` |
-//! | RMSNorm, LayerNorm | `NormKind::RootMeanSquare` and `NormKind::Centred` in `arch/spec.rs` |
+//! | RMSNorm, LayerNorm | `NormKind::RmsNorm` and `NormKind::LayerNorm` in `arch/spec.rs` |
 //! | grouped-query attention (GQA) | fewer `n_kv_heads` than `n_heads` in `arch/spec.rs` |
-//! | dequantise | `expand` in `engine/packed/piece.rs` |
+//! | dequantise | `weights/dequantise.rs`; pieces of packed panels in `engine/packed/piece.rs` |
 //! | logit lens | label logits of inner layers, by `judge_core::Lens` |
 //!
-//! Cargo features: `cuda` runs models on NVIDIA GPUs ([`Device::Cuda`]; docs/gpu.md says what it needs and what of it has not been run); `wgpu` is for GPUs of other makers ([`Device::Wgpu`]; run on a software adapter alone);
-//! `hub` fetches models that are not in the hub's cache; `train` adds next-token training of a small decoder; `api` adds `ApiModel`, a model behind a service that speaks OpenAI's
+//! Cargo features: `cuda` runs models on NVIDIA GPUs ([`Device::Cuda`]; docs/gpu.md says what it needs and what of it has not been run);
+//! `wgpu` is for GPUs of other makers ([`Device::Wgpu`]; run on a software adapter alone);
+//! `hub` fetches models that are not in the hub's cache; `train` adds next-token training of a small decoder;
+//! `api` adds `ApiModel`, a model behind a service that speaks OpenAI's
 //! chat-completions API, which only writes text (docs/labels.md). `flex` is Burn's own backend for the
-//! processor, which `train` and `bench` bring along and reading a model does not need. `bench` and `emulated-unit` are for this crate's own benchmarks and tests.
+//! processor, which `train` and `bench` bring along and reading a model does not need.
+//! `bench` and `emulated-unit` are for this crate's own benchmarks and tests.
 //!
 //! # When not to use this crate
 //!

@@ -25,7 +25,8 @@ const LABELS: [TokenId; 4] = [3, 4, 5, 90];
 /// In nats, f32 against f32.
 const TOLERANCE: f64 = 2e-5;
 
-/// In nats, weights rounded to bf16 against f32, where logits are up to some 30 in size: transformers' own bf16 is off by up to 0.37 on the same prompts.
+/// In nats, weights rounded to bf16 against f32, where logits are up to some 30 in size:
+/// transformers' own bf16 is off by up to 0.37 on the same prompts.
 const BF16_TOLERANCE: f64 = 0.45;
 
 /// `ln p` over the vocabulary at each position, in `f64` from the logits of transformers.

@@ -2,7 +2,7 @@
 //!
 //! [`merge_adapters`] opens the folder as `model.rs` does (`checked.rs`), takes every tensor of the
 //! description through the same [`Tensors`], and writes them with `merge/shards.rs`. So what is
-//! written is what a loaded model computes with: expanded, merged and rounded by `weights/`, none
+//! written is what a loaded model computes with: dequantised, merged and rounded by `weights/`, none
 //! of which is repeated here. This file owns which files a written folder has, under which names
 //! tensors are written, and what `config.json` says.
 //!
@@ -74,7 +74,7 @@ pub struct Merged {
 /// dtype: merged in f32, one adapter after another, and rounded to `dtype` at the end. `dtype`
 /// `None` is the one that the checkpoint is nearest to. Without adapters it is a conversion:
 ///
-/// - Quantised weights and GGUF files are written expanded.
+/// - Quantised weights and GGUF files are written dequantised.
 /// - Experts get the names that their family has in transformers, alone or in stacks.
 /// - Of a vision-language folder the text model alone is written, as a folder of its own.
 ///

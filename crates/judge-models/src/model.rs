@@ -213,7 +213,8 @@ impl Model {
         Self::load_as(folder.as_ref(), options, devices::to_burn(&options.devices)?, None)
     }
 
-    /// The [`ModelInfo::fingerprint`] that [`load`](Self::load) would give, without loading: it reads as much of the weights as a fingerprint takes, a sample
+    /// The [`ModelInfo::fingerprint`] that [`load`](Self::load) would give, without loading:
+    /// it reads as much of the weights as a fingerprint takes, a sample
     /// unless [`LoadOptions::full_fingerprint`] is set. By it a program knows a model again before it does any work.
     ///
     /// # Errors

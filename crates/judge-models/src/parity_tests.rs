@@ -15,7 +15,7 @@ use burn::tensor::{Device, Tensor, TensorData};
 use judge_core::request::TokenId;
 
 use crate::arch::ModelSpec;
-use crate::engine::packed::{Angles, BufferPool, Keys, PackedCache, PackedDecoder, Span, Supported};
+use crate::engine::packed::{Angles, BufferPool, KvCache, PackedCache, PackedDecoder, Span, Supported};
 use crate::engine::tensor::decoder::{Decoder, Pass};
 use crate::engine::tensor::rotation::Rotation;
 use crate::fixtures::{Expected, families, folder, relative_error};
@@ -148,7 +148,7 @@ fn packed(folder: PathBuf, config: ModelSpec, kernel: Supported, dtype: Dtype) -
 fn packed_states(decoder: &PackedDecoder, config: &ModelSpec, ids: &[i32]) -> Vec<Vec<f32>> {
     let ids: Vec<TokenId> = ids.iter().map(|id| id.cast_unsigned()).collect();
     let angles = Angles::new(&config.ropes, ids.len(), ids.len());
-    let mut keys = Keys::new(decoder.key_places(false), None, ids.len());
+    let mut keys = KvCache::new(decoder.key_places(false), None, ids.len());
     let span = Span { ids: &ids, keys: &mut keys, keep: 0..ids.len(), entropies: &[] };
     let mut states = Vec::new();
     decoder.forward(&mut [span], &angles, config.n_layers(), &mut BufferPool::default(), &mut |layer, stream| {

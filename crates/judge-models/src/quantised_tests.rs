@@ -1,4 +1,5 @@
-//! Quantised folders against what the libraries that write them make of them: `scripts/parity/make_quantised_fixtures.py` and `make_gguf_fixtures.py`.
+//! Quantised folders against what the libraries that write them make of them:
+//! `scripts/parity/make_quantised_fixtures.py` and `make_gguf_fixtures.py`.
 
 #![allow(clippy::print_stdout)] // measured errors
 
@@ -172,9 +173,9 @@ fn expanded_folders_are_the_quantised_ones() {
         assert_eq!(merged.dtype, Dtype::Bf16, "{name}");
         let folder = Folder::open(to.path()).unwrap();
         assert!(folder.gguf().is_none() && folder.config().get("quantization_config").is_none(), "{name}");
-        let (model, expanded) = (load(&path, None).unwrap(), load(to.path(), None).unwrap());
+        let (model, dequantised) = (load(&path, None).unwrap(), load(to.path(), None).unwrap());
         for (ids, _) in expected(&path).0 {
-            assert_eq!(states(&model, &path, &ids), states(&expanded, &path, &ids), "{name}");
+            assert_eq!(states(&model, &path, &ids), states(&dequantised, &path, &ids), "{name}");
         }
     }
 }

@@ -25,7 +25,7 @@
 //! | `int8.rs` | weights rounded to eight bits as they are loaded |
 //! | `table.rs` | matrices whose rows are looked up one by one |
 //! | `codes.rs` | the one formula by which values follow from codes, and matrices that are codes |
-//! | `expand.rs`, `rows.rs` | matrices whose rows can be computed, and the loops that hand them over: expanded, or as codes |
+//! | `dequantise.rs`, `rows.rs` | matrices whose rows can be computed, and the loops that hand them over: dequantised, or as codes |
 //! | `numbers.rs` | what is handed over: rows in the dtype asked for |
 //! | `raw.rs`, `convert.rs` | bytes: single elements of codes and scales, whole rows of plain numbers |
 //! | `names.rs` | the comparison of expected names with those that are there |
@@ -45,7 +45,7 @@
 
 mod codes;
 mod convert;
-mod expand;
+mod dequantise;
 mod gguf;
 mod int8;
 mod lora;
@@ -221,7 +221,7 @@ pub(crate) trait Store: Tensors {
     /// nothing here computes with it.
     fn is_redundant(&self, name: &str) -> bool;
 
-    /// Fails unless there is a tensor of this name and shape. Nothing is expanded or allocated for
+    /// Fails unless there is a tensor of this name and shape. Nothing is dequantised or allocated for
     /// it.
     ///
     /// # Errors

@@ -10,8 +10,7 @@ use judge_data::StatesFile;
 use crate::terminal::console::tell;
 
 /// ⌊n · share⌋ rows, but at least one where there are any and the share is above 0. A product that falls short of a whole number by
-/// rounding alone counts as that
-/// number: 0.29 of 100 are 29.
+/// rounding alone counts as that number: 0.29 of 100 are 29.
 #[must_use]
 pub fn rows_of_share(n: usize, share: f64) -> usize {
     let exact = n as f64 * share;
@@ -61,7 +60,8 @@ impl Choice {
     }
 }
 
-/// The `wanted` rows with the largest numbers, or as many as have one. Of equal numbers the earlier row goes first; rows without a number are never chosen.
+/// The `wanted` rows with the largest numbers, or as many as have one. Of equal numbers the earlier row goes first;
+/// rows without a number are never chosen.
 #[must_use]
 pub fn best(values: &[Option<f64>], wanted: usize) -> Choice {
     let mut order: Vec<usize> = (0..values.len()).filter(|&row| values[row].is_some()).collect();
@@ -80,8 +80,8 @@ pub fn reaching(values: &[Option<f64>], least: f64) -> Choice {
     Choice::of(values, &rows)
 }
 
-/// States made comparable: each dimension with mean 0 and deviation 1 over all rows, each row with length 1. Without that, the few dimensions in which the states of language
-/// models are large would decide alone.
+/// States made comparable: each dimension with mean 0 and deviation 1 over all rows, each row with length 1. Without
+/// that, the few dimensions in which the states of language models are large would decide alone.
 pub struct Directions<'a> {
     states: &'a StatesFile,
     mean: Vec<f64>,
@@ -137,12 +137,14 @@ pub struct Near {
     pub similarity: f64,
 }
 
-/// Rows that are good and unlike each other: one after the other, the row with the largest `(1 − weight) · rank + weight · distance`, where `rank` is the share of rows
-/// with a smaller number (half of the equal ones included) and `distance` 1 less the cosine to the chosen row that is most like it, at most 1 and for the first 1. Of equal ones the earlier
-/// row. `direction` gives the direction of a row, of length 1 or 0; rows without a number or a direction are never chosen. `step` is told of each row that is chosen and may end the work.
+/// Rows that are good and unlike each other: one after the other, the row with the largest `(1 − weight) · rank + weight · distance`, where
+/// `rank` is the share of rows with a smaller number (half of the equal ones included) and `distance` 1 less the cosine to the chosen row
+/// that is most like it, at most 1 and for the first 1. Of equal ones the earlier row. `direction` gives the direction of a row, of length
+/// 1 or 0; rows without a number or a direction are never chosen. `step` is told of each row that is chosen and may end the work.
 ///
-/// A row's merit only falls as others are chosen, so a row is compared again only when its last known merit is the largest: the choice is the one that comparing all would make. Memory
-/// is that of the directions of chosen rows, and some 40 bytes for each row. Returns the choice and every row that is not chosen though its similarity to a chosen one is at least `near`, as far as they were compared.
+/// A row's merit only falls as others are chosen, so a row is compared again only when its last known merit is the largest: the choice is
+/// the one that comparing all would make. Memory is that of the directions of chosen rows, and some 40 bytes for each row. Returns the
+/// choice and every row that is not chosen though its similarity to a chosen one is at least `near`, as far as they were compared.
 ///
 /// # Errors
 /// Of `direction`. `None` if `step` ended the work.

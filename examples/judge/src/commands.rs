@@ -37,7 +37,8 @@ use crate::terminal::console;
 
 /// Turn a local language model into a measuring instrument for text.
 ///
-/// Rows come in as JSON lines, scores go out as JSON lines with a record of the run beside them; an interrupted run resumes when the same command is given again. Without --model, a small
+/// Rows come in as JSON lines, scores go out as JSON lines with a record of the run beside them;
+/// an interrupted run resumes when the same command is given again. Without --model, a small
 /// embedded model reads, which judges nothing but the exercises of `judge rows`.
 #[derive(Parser)]
 #[command(name = "judge", version = console::VERSION, propagate_version = true)]

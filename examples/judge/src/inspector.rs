@@ -2,19 +2,14 @@
 
 use std::borrow::Cow;
 use std::collections::HashMap;
-use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, ensure};
 use clap::Args;
-use judge_core::{
-    Backbone, Fields, ItemId, ItemResult, Judge, Reason, Runner, Verdict,
-    inspector::total_score,
-    runner::{RunEvent, RunSettings},
-};
+use judge_core::{Backbone, Fields, ItemId, ItemResult, Judge, Reason, Unscored, Verdict, inspector::total_score};
 use judge_data::{
     Columns, Counts, Dataset, DatasetFormat, DatasetOptions, Error, Extra, Fate, Field, Ids, Input, InputFile,
-    IntoInput, Layout, Opened, Record, Resolved, Rows, RunPlan, Settings,
+    IntoInput, Layout, Opened, Record, Resolved, RowItem, Rows, RunPlan, RunResult, Settings,
 };
 use judge_probe::ClassProbabilities;
 use serde_json::{Map, Value, json};
@@ -68,6 +63,20 @@ impl Fields for Pair {
     }
 }
 
+impl RowItem for Pair {
+    fn row(&self) -> usize {
+        self.row
+    }
+
+    fn id(&self) -> ItemId {
+        ItemId::from(self.row as u64)
+    }
+
+    fn unread(&self) -> Option<&Unscored> {
+        self.record.unread()
+    }
+}
+
 /// What [`evaluate`] came to.
 pub struct Evaluation {
     /// Names of the aspects, in the order of their fields.
@@ -83,14 +92,16 @@ pub struct Evaluation {
 /// The fields that a judged row has besides the input's and the aspects'.
 const ADDED: [&str; 4] = ["total_score", "expected_total", "probabilities", "unscored"];
 
-/// Judges all pairs of the input by all probes and writes them to `output`, JSON lines or, as `layout` says, one array. Every pair comes back with all its fields, then the class of each
-/// aspect, their sum `total_score`, the sum of the expected grades `expected_total` where every probe knows probabilities, the `probabilities` by class, and why an aspect has no class.
+/// Judges all pairs of the input by all probes and writes them to `output`, JSON lines or, as `layout` says, one array. Every pair comes
+/// back with all its fields, then the class of each aspect, their sum `total_score`, the sum of the expected grades `expected_total` where
+/// every probe knows probabilities, the `probabilities` by class, and why an aspect has no class.
 ///
-/// All of the input is checked, and the output opened, before the model is loaded. Interrupted, the same call resumes; complete, it does nothing. Which files are
-/// written is checked by who calls.
+/// All of the input is checked, and the output opened, before the model is loaded. Interrupted, the same call resumes;
+/// complete, it does nothing. Which files are written is checked by who calls.
 ///
 /// # Errors
-/// Of the input, of probes and templates, of the model, and of the output; a field of the input that would be overwritten is [`Error::FieldClash`].
+/// Of the input, of probes and templates, of the model, and of the output;
+/// a field of the input that would be overwritten is [`Error::FieldClash`].
 pub fn evaluate(args: &ProbeArgs, name: &str, output: &Path, layout: Layout) -> Result<Evaluation> {
     let judged = PromptedProbe::read(&args.probes, args.templates.as_deref(), None)?;
     let aspects: Vec<String> = judged.iter().map(|judged| judged.aspect.clone()).collect();
@@ -124,24 +135,13 @@ pub fn evaluate(args: &ProbeArgs, name: &str, output: &Path, layout: Layout) -> 
     };
     let model = args.model.load_for(&input)?;
     let judges = judged.iter().map(|probe| probe.judge(&args.model, model.info())).collect::<Result<Vec<_>>>()?;
-    let mut run = start.begin(Resolved { model: Some(model.info().clone()), ..Resolved::default() })?;
-    run.judged_by(judges.iter().map(|judge| judge as &dyn Judge<Pair>))?;
-    let mut watch = Watch::new("judging", "rows", run.resumed().rows, rows, args.model.quiet)?;
-    let done: Vec<bool> = (0..rows).map(|row| run.is_done(row)).collect();
-    let pending = pairs(&input, &columns, limit)?
-        .filter(|pair| pair.as_ref().map_or(true, |pair| done.get(pair.row) != Some(&true)));
-    let items = pending.map(|pair| pair.map(|pair| (ItemId::from(pair.row as u64), pair)));
-    let runner = Runner::new(&model, judges.iter().map(|judge| judge as &dyn Judge<Pair>).collect());
-    let runner = runner.with_settings(RunSettings { in_order: false, ..RunSettings::default() });
-    let summary = runner.try_run(items, |event| -> Result<ControlFlow<()>> {
-        let flow = watch.see(&event);
-        let RunEvent::Item(result) = event else { return Ok(flow) };
-        let (row, value, fate) = to_row(&aspects, result)?;
-        run.push(row, &value, fate)?;
-        Ok(flow)
-    })?;
+    let resolved = Resolved { model: Some(model.info().clone()), ..Resolved::default() };
+    let judges: Vec<&dyn Judge<Pair>> = judges.iter().map(|judge| judge as _).collect();
+    let mut watch = Watch::new("judging", "rows", args.model.quiet)?;
+    let items = pairs(&input, &columns, limit)?;
+    let row = |result| to_row(&aspects, result);
+    let RunResult { counts, summary } = start.judge(resolved, &model, &judges, items, row, &mut watch)?;
     watch.finish(summary.cancelled)?;
-    let counts = run.finish()?.counts;
     Ok(Evaluation { aspects, rows, counts, was_complete: false })
 }
 
@@ -156,8 +156,8 @@ fn settings(args: &ProbeArgs, judged: &[PromptedProbe]) -> Settings {
 }
 
 /// A result as a row of the output.
-fn to_row(aspects: &[String], result: ItemResult<Pair>) -> Result<(usize, Extra, Fate)> {
-    let ItemResult { item: Pair { row, fields: mut value, .. }, verdicts, .. } = result;
+fn to_row(aspects: &[String], result: ItemResult<Pair>) -> Result<(Extra, Fate)> {
+    let ItemResult { item: Pair { fields: mut value, .. }, verdicts, .. } = result;
     let (mut unscored, mut probabilities) = (Map::new(), Map::new());
     let mut expected = Some(0.0);
     let mut first: Option<Reason> = None;
@@ -187,7 +187,7 @@ fn to_row(aspects: &[String], result: ItemResult<Pair>) -> Result<(usize, Extra,
     if !unscored.is_empty() {
         value.set("unscored", &unscored)?;
     }
-    Ok((row, value, first.map_or(Fate::SCORED, Fate::unscored)))
+    Ok((value, first.map_or(Fate::SCORED, Fate::unscored)))
 }
 
 /// The pairs of a file, each with all its fields.
@@ -294,7 +294,8 @@ impl Kept<'_> {
         plan
     }
 
-    /// Writes the rows at these places of `source`, in this order, as they are; `false` if that was done before. `inputs` are what they follow from.
+    /// Writes the rows at these places of `source`, in this order, as they are; `false` if that was done before.
+    /// `inputs` are what they follow from.
     ///
     /// # Errors
     /// If a file cannot be read or written; an output that was made otherwise.

@@ -2,12 +2,12 @@
 
 use anyhow::{Context, Result, anyhow, bail};
 use judge_core::{
-    Backbone, Judge, PromptTemplate, Verdict,
+    Backbone, ItemResult, Judge, PromptTemplate, Verdict,
     lager::{LagerJudge, LagerSettings},
 };
 use judge_data::{
-    Carry, Counts, DatasetFormat, Field, HumanScores, Input, Numbered, ORIGIN, Opened, Record, Resolved, ScoreRow,
-    Settings, check_templates, judge_rows, score_row, split_label,
+    Carry, Counts, DatasetFormat, Field, HumanScores, Input, Numbered, ORIGIN, Opened, Record, Resolved, RunResult,
+    ScoreRow, Settings, check_templates, score_row, split_label,
 };
 use serde_json::json;
 
@@ -57,8 +57,8 @@ pub struct ScoredFile {
 }
 
 impl LagerFile<'_> {
-    /// Scores what is not scored yet. The whole input is checked first; a finished output is recognised without a model. `finish` adds to a row what is known of its
-    /// record and else not kept, and what the probe says.
+    /// Scores what is not scored yet. The whole input is checked first; a finished output is recognised without a model. `finish` adds to a
+    /// row what is known of its record and else not kept, and what the probe says.
     ///
     /// # Errors
     /// Whatever is wrong with the input, the output, the model, or between them.
@@ -103,23 +103,17 @@ impl LagerFile<'_> {
         let mut resolved = Resolved { model: Some(model.info().clone()), ..Resolved::default() };
         resolved.template = Some(judge.template().id().to_owned());
         resolved.settings.insert(ORIGIN.to_owned(), serde_json::to_value(judge.origin())?);
-        let mut output = start.begin(resolved)?;
-        let before = output.resumed().rows;
-        let mut watch = Watch::new("judging", "rows", before, rows, self.model.quiet)?;
-        let records = self.input.records(&input, Some(format), self.model.limit)?;
-        let summary = judge_rows(
-            &mut output,
-            &model,
-            [&judge as &dyn Judge<Numbered>].into_iter().chain(probe.as_ref().map(|probe| probe as _)).collect(),
-            records,
-            |result| {
-                let (record, by_probe) = (result.item.record.clone(), result.verdicts.get(1).cloned());
-                let (mut row, fate) = score_row(&judge, result, self.carry)?;
-                finish(&record, by_probe.as_ref(), &mut row)?;
-                Ok((row, fate))
-            },
-            |event| watch.see(event),
-        )?;
+        let mut watch = Watch::new("judging", "rows", self.model.quiet)?;
+        let judges: Vec<&dyn Judge<Numbered>> =
+            [&judge as _].into_iter().chain(probe.as_ref().map(|probe| probe as _)).collect();
+        let items = Numbered::all(self.input.records(&input, Some(format), self.model.limit)?);
+        let row = |result: ItemResult<Numbered>| {
+            let (record, by_probe) = (result.item.record.clone(), result.verdicts.get(1).cloned());
+            let (mut row, fate) = score_row(&judge, result, self.carry)?;
+            finish(&record, by_probe.as_ref(), &mut row)?;
+            Ok::<_, judge_data::Error>((row, fate))
+        };
+        let RunResult { counts, summary } = start.judge(resolved, &model, &judges, items, row, &mut watch)?;
         watch.finish(summary.cancelled)?;
         if let Some(mass) = summary.judges[0].mean_label_mass().filter(|mass| *mass < 0.5) {
             tell(format_args!(
@@ -127,7 +121,6 @@ impl LagerFile<'_> {
                 100.0 * mass
             ));
         }
-        let counts = output.finish()?.counts;
         Ok(ScoredFile { format, rows, counts, variant: Some(judge.variant().as_str()) })
     }
 
@@ -142,7 +135,8 @@ impl LagerFile<'_> {
         Ok(all)
     }
 
-    /// Reads the whole input and fills every prompt once, so that whatever is wrong is said before any model work. Returns the number of rows.
+    /// Reads the whole input and fills every prompt once, so that whatever is wrong is said before any model work.
+    /// Returns the number of rows.
     fn check_data(&self, input: &Input, format: DatasetFormat, settings: &LagerSettings) -> Result<usize> {
         let template = settings.template.clone().with_prefill(&settings.opening);
         check_templates(self.input.records(input, Some(format), self.model.limit)?, [&template]).map_err(|error| {

@@ -1,6 +1,7 @@
 //! The program `judge`: one command for each task, all with the same options under the same names.
 //!
-//! It is no library to depend on and promises nothing but its command line. `commands/` has a file for each command; `args/` has the options that they share, `terminal/` what people see,
+//! It is no library to depend on and promises nothing but its command line. `commands/` has a file for each command;
+//! `args/` has the options that they share, `terminal/` what people see,
 //! and the other modules what several commands do alike.
 
 mod args;

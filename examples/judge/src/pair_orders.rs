@@ -4,9 +4,8 @@ use anyhow::Result;
 use judge_core::{
     Fields, Judge, Scale,
     combine::{GradedPair, OrderPolicy, Swapped},
-    runner::RunSummary,
 };
-use judge_data::{Carry, Error, PairOrders, PairRow, Record, Run, judge_rows};
+use judge_data::{Carry, Error, Numbered, PairOrders, PairRow, Record, Resolved, RunResult, RunStart};
 use judge_models::Model;
 
 use crate::args::prompted::AskedJudge;
@@ -27,17 +26,18 @@ pub struct PairJudging<'a> {
 }
 
 impl PairJudging<'_> {
-    /// Judges the records that the output does not have yet.
+    /// Judges the records that the output does not have yet, with progress.
     ///
     /// # Errors
-    /// Of the records, the model, or the output.
+    /// Of the records, the model, or the output; [`Stopped`](crate::terminal::interrupt::Stopped) after a signal.
     pub fn run(
         &self,
-        output: &mut Run,
+        start: RunStart,
+        resolved: Resolved,
         model: &Model,
         records: impl Iterator<Item = Result<Record, Error>>,
-        watch: &mut Watch,
-    ) -> Result<RunSummary> {
+        mut watch: Watch,
+    ) -> Result<RunResult> {
         let graded = match self.judge {
             AskedJudge::Prompted(_) => GradedPair::new(self.judge),
             AskedJudge::Reward(_) => GradedPair::of_rewards(self.judge),
@@ -45,13 +45,9 @@ impl PairJudging<'_> {
         let compared: &dyn for<'i> Judge<dyn Fields + 'i> = if self.apart { &graded } else { self.judge };
         let both = Swapped::new(&compared, OrderPolicy::Average);
         let orders = if self.both_orders { PairOrders::Both(&both) } else { PairOrders::Given(&compared) };
-        Ok(judge_rows(
-            output,
-            model,
-            vec![&orders],
-            records,
-            |result| PairRow::new(&orders, result, self.tables, self.carry),
-            |event| watch.see(event),
-        )?)
+        let row = |result| PairRow::new(&orders, result, self.tables, self.carry);
+        let result = start.judge(resolved, model, &[&orders], Numbered::all(records), row, &mut watch)?;
+        watch.finish(result.summary.cancelled)?;
+        Ok(result)
     }
 }

@@ -25,7 +25,8 @@ pub enum ProbeFile {
 }
 
 impl ProbeFile {
-    /// Reads a file of either kind, told apart by their first bytes. `precision` is that of the features that a pickle's probe will be given; our
+    /// Reads a file of either kind, told apart by their first bytes.
+    /// `precision` is that of the features that a pickle's probe will be given; our
     /// own files name theirs.
     ///
     /// # Errors
@@ -51,7 +52,8 @@ impl ProbeFile {
     }
 }
 
-/// A safetensors file begins with the length of its header, then the header, which is JSON. As a pickle this would be of no known protocol or
+/// A safetensors file begins with the length of its header, then the header, which is JSON.
+/// As a pickle this would be of no known protocol or
 /// cut short.
 fn is_safetensors(bytes: &[u8]) -> bool {
     let length = bytes.first_chunk().map(|&length| u64::from_le_bytes(length));
@@ -69,7 +71,8 @@ pub struct PromptedProbe {
 }
 
 impl PromptedProbe {
-    /// Reads probe files and folders of them, the five published aspects in their order and others behind them. `templates` is a folder of ASPECT.json, the prompts; without it those
+    /// Reads probe files and folders of them, the five published aspects in their order and others behind them.
+    /// `templates` is a folder of ASPECT.json, the prompts; without it those
     /// beside the probes, and for probes that name no prompt, because they were fitted on prompts as they are, `plain`.
     ///
     /// # Errors

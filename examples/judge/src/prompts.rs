@@ -22,7 +22,8 @@ pub struct Prompts<'a> {
 }
 
 impl Prompts<'_> {
-    /// Reads the whole input once, so that whatever is wrong with it is said before any model work; `check` may find more wrong with a record. Returns the number of
+    /// Reads the whole input once, so that whatever is wrong with it is said before any model work;
+    /// `check` may find more wrong with a record. Returns the number of
     /// rows.
     ///
     /// # Errors
@@ -66,7 +67,8 @@ impl Prompts<'_> {
         Ok(if prompt.is_empty() { prompt } else { prompt.with_prefill(self.prefill) })
     }
 
-    /// Puts the rows of which `pending` says so before the model with the same wish, and hands over each outcome with its row and record as it is known.
+    /// Puts the rows of which `pending` says so before the model with the same wish, and hands over each outcome with its row and record as
+    /// it is known.
     ///
     /// # Errors
     /// Of the input, the model, or `store`; [`Stopped`](crate::terminal::interrupt::Stopped) after a signal. What was stored before stays.
@@ -88,7 +90,8 @@ impl Prompts<'_> {
     }
 }
 
-/// Puts prompts before a model with the same wish and hands over each outcome with what came beside its prompt, with progress. `[total, open]` are the rows in all, and those that are read now.
+/// Puts prompts before a model with the same wish and hands over each outcome with what came beside its prompt, with progress.
+/// `[total, open]` are the rows in all, and those that are read now.
 ///
 /// # Errors
 /// Of `prompts`, the model, or `store`; [`Stopped`](crate::terminal::interrupt::Stopped) after a signal.
@@ -100,7 +103,8 @@ pub fn read<T>(
     prompts: impl Iterator<Item = Result<(ItemId, T, Result<Prompt, Unscored>), Error>>,
     mut store: impl FnMut(&ItemId, T, &Outcome) -> Result<(), Error>,
 ) -> Result<()> {
-    let mut watch = Watch::new("reading", "rows", total - open, total, quiet)?;
+    let mut watch = Watch::new("reading", "rows", quiet)?;
+    watch.start(total - open, total);
     let summary = read_rows(model, want, prompts, |id, beside, outcome| {
         let flow = watch.read(outcome);
         store(id, beside, outcome)?;

@@ -14,8 +14,8 @@ use crate::args::files;
 pub const BOOTSTRAP: Bootstrap =
     Bootstrap { resamples: 1_000, level: 0.95, seed: 0, method: BootstrapMethod::Percentile };
 
-/// Writes figures as JSON: an object, to which `program` is added where it lacks it, so that the program knows its own figures again. Names are checked before any
-/// work, by [`Outputs::reports`](judge_data::Outputs::reports).
+/// Writes figures as JSON: an object, to which `program` is added where it lacks it, so that the program knows its own figures again. Names
+/// are checked before any work, by [`Outputs::reports`](judge_data::Outputs::reports).
 ///
 /// # Errors
 /// If the file cannot be written, or the figures are no JSON object.

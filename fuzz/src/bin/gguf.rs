@@ -1,4 +1,5 @@
-//! Any bytes are read or refused as a GGUF file of each family that has such files, and as a model of one file; tensors are as long as their shapes say.
+//! Any bytes are read or refused as a GGUF file of each family that has such files, and as a model of one file;
+//! tensors are as long as their shapes say.
 #![no_main]
 
 use std::fs;

@@ -1,7 +1,7 @@
 //! Any lines behind the first of an unfinished output are read or refused, and a run that goes on from them ends with every row once.
 //!
-//! An input is a list of lines with bytes 0xff between them. The first byte of each says whether what follows gets the check that it needs to
-//! be believed, or is a line as it is.
+//! An input is a list of lines with bytes 0xff between them. The first byte of each says whether what follows gets the check that it needs
+//! to be believed, or is a line as it is.
 #![no_main]
 
 use std::path::Path;

@@ -9,10 +9,11 @@ use judge_core::testing::ScriptedBackbone;
 use judge_core::{
     Backbone, Judge,
     prompted::{PromptFamily, WrittenJudge},
+    runner::RunEvent,
 };
 use judge_data::{
     Carry, Dataset, DatasetFormat, DatasetOptions, Error, Ids, MadeBy, Numbered, Opened, Program, Record, Resolved,
-    Rows, RunPlan, SingleRow, judge_rows,
+    Rows, RunPlan, SingleRow,
 };
 use libfuzzer_sys::fuzz_target;
 
@@ -58,17 +59,14 @@ fn judged(records: &[Record], output: &Path, until: usize) -> Vec<u8> {
         let mut plan = RunPlan::new(output, records.len(), Program::new("fuzz", "1"));
         plan.made_by = MadeBy::Model(resolved.clone());
         let Opened::Ready(start) = plan.open().unwrap() else { break };
-        let mut run = start.begin(resolved.clone()).unwrap();
         let mut seen = 0;
-        let stop = |_: &_| {
+        let mut stop = |_: &RunEvent<Numbered>| {
             seen += 1;
             if seen >= until { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         };
         let row = |result| SingleRow::new(result, &Carry::All);
-        judge_rows(&mut run, &model, judges.clone(), records.iter().cloned().map(Ok), row, stop).unwrap();
-        if run.pending().next().is_none() {
-            run.finish().unwrap();
-        }
+        let items = Numbered::all(records.iter().cloned().map(Ok::<_, judge_data::Error>));
+        start.judge(resolved.clone(), &model, &judges, items, row, &mut stop).unwrap();
     }
     std::fs::read(output).unwrap()
 }

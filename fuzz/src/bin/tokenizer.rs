@@ -1,4 +1,5 @@
-//! A `tokenizer.json`, a `tokenizer_config.json` and a `chat_template.jinja`: they are refused, or make the same tokens of a text each time, and text of tokens.
+//! A `tokenizer.json`, a `tokenizer_config.json` and a `chat_template.jinja`:
+//! they are refused, or make the same tokens of a text each time, and text of tokens.
 #![no_main]
 
 use judge_fuzz::{folder, panics_of_others_unwind, parts};

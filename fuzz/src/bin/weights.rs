@@ -1,4 +1,5 @@
-//! A `config.json`, which may say how weights are quantised, and a file of safetensors: the weights of the model that the first describes are refused or read.
+//! A `config.json`, which may say how weights are quantised, and a file of safetensors:
+//! the weights of the model that the first describes are refused or read.
 #![no_main]
 
 use judge_fuzz::{folder, parts};

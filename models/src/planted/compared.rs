@@ -55,7 +55,8 @@ pub fn pairs(split: Split, n: usize, seed: u64) -> Vec<Pair> {
     (0..n).map(|index| pair(split, index, seed)).collect()
 }
 
-/// The lists `0..n` of a split with so many answers each, at most 16. List `i` depends on `split`, `seed`, `i` and the number of answers alone.
+/// The lists `0..n` of a split with so many answers each, at most 16.
+/// List `i` depends on `split`, `seed`, `i` and the number of answers alone.
 ///
 /// # Panics
 /// For more answers than there are kinds of defects to tell them apart.

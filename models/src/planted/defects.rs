@@ -106,7 +106,8 @@ pub(super) fn plan(draw: &mut Draw) -> Vec<Defect> {
     defects
 }
 
-/// Writes a question of `topic` and an answer that has the `defects`. `others` are the topics from which a severely irrelevant answer comes.
+/// Writes a question of `topic` and an answer that has the `defects`.
+/// `others` are the topics from which a severely irrelevant answer comes.
 pub(super) fn write(
     draw: &mut Draw,
     topic: &Topic,
@@ -181,7 +182,8 @@ fn fill(template: &str, fillings: &[&Filling]) -> String {
     text
 }
 
-/// Leaves out, doubles or swaps words: one in eight, or two in five, but always one at least. Words with a digit are never chosen, so that a sound
+/// Leaves out, doubles or swaps words: one in eight, or two in five, but always one at least.
+/// Words with a digit are never chosen, so that a sound
 /// result is not lost.
 pub(super) fn break_language(draw: &mut Draw, sentences: &mut [String], severity: Severity) {
     let rate = match severity {

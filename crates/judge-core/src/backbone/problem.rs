@@ -66,7 +66,8 @@ pub enum BackboneError {
         /// What the panic said.
         message: String,
     },
-    /// A prompt whose tokens were asked for has none, or the chat template refuses it. An item with this prompt is unscored with this reason.
+    /// A prompt whose tokens were asked for has none, or the chat template refuses it.
+    /// An item with this prompt is unscored with this reason.
     #[error("the prompt cannot be read: {0}")]
     Prompt(Unscored),
     /// The model itself failed.

@@ -39,7 +39,8 @@ impl<J, C> Calibrated<J, C> {
         Self { judge, calibrator, settings: None }
     }
 
-    /// The same judge, which says in its [settings](Judge::settings) which calibrator it has: anything that another one would not be called, such as its
+    /// The same judge, which says in its [settings](Judge::settings) which calibrator it has:
+    /// anything that another one would not be called, such as its
     /// parameters or the hash of its file. A function does not say by itself what it computes.
     #[must_use]
     pub fn with_settings(self, calibrator: impl Into<Value>) -> Self {

@@ -10,9 +10,9 @@ use crate::{
 
 /// Ranks the answers of an item by grading each by itself: best of n with a judge of single responses, or with a reward model.
 ///
-/// The answers are the item's fields `response_1`, `response_2` and so on, as for a [`Tournament`](crate::combine::Tournament); the judge sees one at a time as `response`. The value is the best
-/// grade; [`Score::parts`] has the grade of each answer, named `response_1` and so on. An answer without a grade loses to none and beats none; an item of which no answer has one is
-/// unscored.
+/// The answers are the item's fields `response_1`, `response_2` and so on, as for a [`Tournament`](crate::combine::Tournament); the judge
+/// sees one at a time as `response`. The value is the best grade; [`Score::parts`] has the grade of each answer, named `response_1` and so
+/// on. An answer without a grade loses to none and beats none; an item of which no answer has one is unscored.
 #[derive(Clone, Debug)]
 pub struct EachAnswer<J> {
     judge: J,

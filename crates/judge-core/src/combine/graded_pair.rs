@@ -12,9 +12,12 @@ use crate::{
 
 /// A judge of pairs made of a judge of single responses: each response is graded by itself, as `response`, and the better grade wins.
 ///
-/// The value is a preference for the first response, from 0 to 1: with distributions the chance that a grade drawn for the first is above one drawn for the
-/// second, an equal one counting half (the score's distribution has these two chances); without, 1, 0, or ½ where the grades differ by no more than the margin. No response is seen beside the other, so their order
-/// cannot matter. Rewards of a reward model become a preference by [`of_rewards`](Self::of_rewards). Both grades are kept in [`Score::parts`], named `response_a` and `response_b`.
+/// The value is a preference for the first response, from 0 to 1:
+/// with distributions the chance that a grade drawn for the first is above one drawn for the
+/// second, an equal one counting half (the score's distribution has these two chances);
+/// without, 1, 0, or ½ where the grades differ by no more than the margin. No response is seen beside the other, so their order
+/// cannot matter. Rewards of a reward model become a preference by [`of_rewards`](Self::of_rewards).
+/// Both grades are kept in [`Score::parts`], named `response_a` and `response_b`.
 #[derive(Clone, Debug)]
 pub struct GradedPair<J> {
     judge: J,

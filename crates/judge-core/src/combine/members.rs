@@ -92,7 +92,8 @@ fn next(members: &dyn Members, member: usize, progress: &mut Progress<'_>) -> Re
     }
 }
 
-/// The weighted mean of the parts' distributions; `None` unless each has one and all are over one scale. Weights are of the scored parts, in their order.
+/// The weighted mean of the parts' distributions; `None` unless each has one and all are over one scale.
+/// Weights are of the scored parts, in their order.
 pub(super) fn mixture(parts: &[Part], weights: &[f64]) -> Option<ScoreDistribution> {
     let distributions: Vec<&ScoreDistribution> = parts
         .iter()

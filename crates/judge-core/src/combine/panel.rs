@@ -9,7 +9,8 @@ use crate::{
 
 /// Several judges of one item as one: a request for each, passes shared where prompts are equal, one value.
 ///
-/// Every member's verdict is kept in [`Score::parts`], under the member's name: judges of one kind are told apart by [`Named`](crate::combine::Named). A panel owns
+/// Every member's verdict is kept in [`Score::parts`], under the member's name:
+/// judges of one kind are told apart by [`Named`](crate::combine::Named). A panel owns
 /// its members, or borrows them if they are references. It is itself a judge, so panels nest.
 ///
 /// ```
@@ -48,11 +49,12 @@ pub struct Panel<'a, Item: ?Sized> {
 }
 
 impl<'a, Item: ?Sized> Panel<'a, Item> {
-    /// A panel that scores an item only if every member does. Members of one type, their references, or boxes (`Box<dyn Judge<Item>>`) for members of
-    /// several types.
+    /// A panel that scores an item only if every member does. Members of one type, their references, or boxes (`Box<dyn Judge<Item>>`) for
+    /// members of several types.
     ///
     /// # Errors
-    /// [`Error::Shape`] for no member, or as many weights as there are not members; [`Error::NotADistribution`] for weights that are negative, not finite or all 0.
+    /// [`Error::Shape`] for no member, or as many weights as there are not members;
+    /// [`Error::NotADistribution`] for weights that are negative, not finite or all 0.
     pub fn new<J: Judge<Item> + 'a>(
         name: impl Into<String>,
         judges: impl IntoIterator<Item = J>,

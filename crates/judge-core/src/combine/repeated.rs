@@ -9,7 +9,8 @@ use crate::{
 
 /// One judge asked several times: the mean of `n` samples of what the model writes.
 ///
-/// Sample `i` has the requests of the judge with `i` as the stream of their [`Sampling::Random`]; what writes greedily would write the same again and is refused.
+/// Sample `i` has the requests of the judge with `i` as the stream of their [`Sampling::Random`];
+/// what writes greedily would write the same again and is refused.
 /// Every sample's verdict is kept in [`Score::parts`].
 #[derive(Clone, Debug)]
 pub struct Repeated<J> {

@@ -14,9 +14,10 @@ use crate::{
 
 /// A judge of pairs asked in both orders: of the item as it is, and with the fields `response_a` and `response_b` exchanged.
 ///
-/// The judge's value is its preference for the response that it is shown first, from 0 to 1 with ties at one half. Both orders are kept in [`Score::parts`],
-/// named `given` and `swapped`, the latter turned round, so that both speak of the given order; [`Score::orders`] has them as orderings, which
-/// `judge_metrics::preference` takes. Exchanging the responses exchanges the parts and turns a value `p` into `1 - p`.
+/// The judge's value is its preference for the response that it is shown first, from 0 to 1 with ties at one half. Both
+/// orders are kept in [`Score::parts`], named `given` and `swapped`, the latter turned round, so that both speak of the
+/// given order; [`Score::orders`] has them as orderings, which `judge_metrics::preference` takes. Exchanging the
+/// responses exchanges the parts and turns a value `p` into `1 - p`.
 #[derive(Clone, Debug)]
 pub struct Swapped<J> {
     judge: J,
@@ -62,8 +63,8 @@ impl<Item: Fields + ?Sized> Fields for SwappedFields<'_, Item> {
 
 impl Score {
     /// Which response each order of a [`Swapped`] judge chose, first the given order, then the other one, both in terms of the given order:
-    /// [`Greater`](Ordering::Greater) for the first response, [`Less`](Ordering::Less) for the second, [`Equal`](Ordering::Equal) for neither. `None` if the score is of
-    /// something else.
+    /// [`Greater`](Ordering::Greater) for the first response, [`Less`](Ordering::Less) for the second, [`Equal`](Ordering::Equal) for
+    /// neither. `None` if the score is of something else.
     pub fn orders(&self) -> Option<[Ordering; 2]> {
         let [given, swapped] = &self.parts[..] else { return None };
         let two_orders = matches!(self.combined_by, Some(CombinedBy::Orders(_)));

@@ -11,13 +11,14 @@ use crate::{
 
 /// Ranks the answers of an item by comparing them two by two with a judge of pairs.
 ///
-/// The answers are the item's fields `response_1`, `response_2` and so on, up to the first that is absent; the judge of pairs sees two of them as `response_a` and
-/// `response_b`, and gives its preference for the first, from 0 to 1. To ask in both orders, give it a [`Swapped`](crate::combine::Swapped) judge. Which answers meet is up to a
+/// The answers are the item's fields `response_1`, `response_2` and so on, up to the first that is absent; the judge of
+/// pairs sees two of them as `response_a` and `response_b`, and gives its preference for the first, from 0 to 1. To ask
+/// in both orders, give it a [`Swapped`](crate::combine::Swapped) judge. Which answers meet is up to a
 /// [`Pairing`]: [`RoundRobin`] lets all of them meet; one that looks at the results so far needs fewer comparisons.
 ///
-/// The value is the highest win rate, the mean preference for an answer over its comparisons; [`Score::parts`] has the win rate of each answer, named `response_1` and so
-/// on. [`comparisons`](Self::comparisons) has every comparison: fit strengths on them, which also tell strong opponents from weak ones. A comparison without a verdict counts for
-/// nobody; an item of which no comparison has one is unscored.
+/// The value is the highest win rate, the mean preference for an answer over its comparisons; [`Score::parts`] has the win rate of each
+/// answer, named `response_1` and so on. [`comparisons`](Self::comparisons) has every comparison: fit strengths on them, which also tell
+/// strong opponents from weak ones. A comparison without a verdict counts for nobody; an item of which no comparison has one is unscored.
 ///
 /// ```
 /// use judge_core::testing::ScriptedBackbone;
@@ -47,15 +48,15 @@ pub struct Tournament<J, P> {
 
 /// Which answers meet next.
 pub trait Pairing: Send + Sync {
-    /// The next comparisons of `n` answers, numbered from 0, after the ones that are known; none when enough is known. They are made at once. The same
-    /// arguments always lead to the same comparisons.
+    /// The next comparisons of `n` answers, numbered from 0, after the ones that are known; none when enough is known.
+    /// They are made at once. The same arguments always lead to the same comparisons.
     ///
     /// # Errors
     /// Of its own, which end the run.
     fn next(&self, n: usize, known: &[Compared]) -> Result<Vec<[usize; 2]>, Box<dyn StdError + Send + Sync>>;
 
-    /// Everything that the pairs depend on besides the number of answers and the results, as JSON; see [`Judge::settings`]. `None`, the default, is of a pairing
-    /// that does not say.
+    /// Everything that the pairs depend on besides the number of answers and the results, as JSON; see [`Judge::settings`]. `None`, the
+    /// default, is of a pairing that does not say.
     fn settings(&self) -> Option<Value> {
         None
     }
@@ -151,7 +152,8 @@ impl<J: for<'i> Judge<dyn Fields + 'i>, P: Pairing> Tournament<J, P> {
     /// All comparisons of an item, in the order in which they were made.
     ///
     /// # Errors
-    /// [`JudgeError::Unscored`] for an item with fewer than two answers, [`JudgeError::Failed`] if the judge or the pairing fails or the outcomes are not those of their requests.
+    /// [`JudgeError::Unscored`] for an item with fewer than two answers, [`JudgeError::Failed`] if the judge or the pairing fails or the
+    /// outcomes are not those of their requests.
     pub fn comparisons<Item: Fields + ?Sized>(
         &self,
         item: &Item,

@@ -24,19 +24,21 @@ use crate::Error;
 pub enum GradeConvention {
     /// `[[7]]`, all occurrences of the same number. The form that this project's own prompts ask for.
     Strict,
-    /// MT-bench (FastChat's `llm_judge`): the first number in double brackets, or else the first in single ones: digits, with decimals or without. Any range.
+    /// MT-bench (FastChat's `llm_judge`): the first number in double brackets, or else the first in single ones:
+    /// digits, with decimals or without. Any range.
     Rating,
     /// Auto-J: the number between the last `Rating: [[` and the `]]` behind it.
     Decision,
-    /// The library prometheus-eval: a number from 1 to 5 at the end of the text behind `[RESULT]`, `[SCORE]`, `Result`, `Score` or `score of`, in any case; brackets around it,
+    /// The library prometheus-eval: a number from 1 to 5 at the end of the text behind `[RESULT]`, `[SCORE]`, `Result`, `Score` or
+    /// `score of`, in any case; brackets around it,
     /// and `/5` or `out of 5` behind it, are allowed.
     Result,
     /// Prometheus's own evaluation: `[RESULT]` occurs once, and behind it is nothing but a digit from 1 to 5.
     ResultExact,
     /// LLMBar's ratings: nothing but a whole number.
     Integer,
-    /// Nothing but a JSON object with `"reason"`, a string, and `"score"`, a whole number without fraction or exponent; each once. Other keys are allowed, and a Markdown
-    /// fence around the object.
+    /// Nothing but a JSON object with `"reason"`, a string, and `"score"`, a whole number without fraction or exponent; each once. Other
+    /// keys are allowed, and a Markdown fence around the object.
     Json,
 }
 
@@ -76,7 +78,8 @@ impl GradeConvention {
         self.find(text).map(|(grade, _)| grade)
     }
 
-    /// The grade in a text, as [`parse`](Self::parse) finds it, and where its number is written, in bytes. Where a form may be repeated, this is its first occurrence.
+    /// The grade in a text, as [`parse`](Self::parse) finds it, and where its number is written, in bytes.
+    /// Where a form may be repeated, this is its first occurrence.
     pub fn find(self, text: &str) -> Option<(f64, Range<usize>)> {
         let (grade, number) = match self {
             Self::Strict => {
@@ -142,7 +145,8 @@ fn result(text: &str) -> Option<(f64, Range<usize>)> {
     // Lower case has the same length, and nothing is cut off at the front.
     let text = text.to_ascii_lowercase();
     let text = text.trim_end();
-    // "4/5" and "4 out of 5": what is before the last 5 ends in one of the two. Else the text ends in the number, a bracket behind it or not.
+    // "4/5" and "4 out of 5": what is before the last 5 ends in one of the two.
+    // Else the text ends in the number, a bracket behind it or not.
     let share = text.strip_suffix('5').map(str::trim_end).and_then(|rest| {
         let out_of = rest.strip_suffix("of").and_then(|rest| rest.trim_end().strip_suffix("out")).map(str::trim_end);
         rest.strip_suffix('/').or(out_of)

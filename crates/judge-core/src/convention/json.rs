@@ -12,7 +12,8 @@ struct Answer<'a> {
     score: &'a RawValue,
 }
 
-/// The score of the only object in a text, and the number as it is written; `None` for anything else than this object, with or without a fence around it.
+/// The score of the only object in a text, and the number as it is written;
+/// `None` for anything else than this object, with or without a fence around it.
 pub(super) fn score(text: &str) -> Option<(f64, &str)> {
     let answer: Answer<'_> = serde_json::from_str(without_fence(text.trim())?).ok()?;
     let number = answer.score.get();
@@ -23,7 +24,8 @@ pub(super) fn score(text: &str) -> Option<(f64, &str)> {
     Some((score, number))
 }
 
-/// What is inside a Markdown fence (three backticks, perhaps with a language behind them, each fence on a line of its own), or the text itself if it has none.
+/// What is inside a Markdown fence (three backticks, perhaps with a language behind them, each fence on a line of its own), or the text
+/// itself if it has none.
 fn without_fence(text: &str) -> Option<&str> {
     let Some(fenced) = text.strip_prefix("```") else { return Some(text) };
     let (language, inside) = fenced.split_once('\n')?;

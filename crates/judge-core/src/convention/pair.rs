@@ -24,22 +24,26 @@ use crate::Error;
 pub enum PairConvention {
     /// `[[A]]`, `[[B]]` or `[[C]]` for a tie, all occurrences of the same letter. The form that this project's own prompts ask for.
     Strict,
-    /// MT-bench (FastChat's `llm_judge`): looks for `[[A]]`, then `[[B]]`, then `[[C]]`, wherever they are; the first that occurs at all counts.
+    /// MT-bench (FastChat's `llm_judge`): looks for `[[A]]`, then `[[B]]`, then `[[C]]`, wherever they are;
+    /// the first that occurs at all counts.
     Letters,
     /// Auto-J: what follows the last `final decision is ` begins, in any case, with `response 1`, `response 2` or `tie`.
     Decision,
-    /// PandaLM: the first line of the trimmed text is exactly `1` or `2`, or `tie` in any case. Its program takes every other text for a tie.
+    /// PandaLM: the first line of the trimmed text is exactly `1` or `2`, or `tie` in any case.
+    /// Its program takes every other text for a tie.
     FirstLine,
     /// LLMBar's plain prompts: `Output (a)` or `Output (b)` where a line begins, with at most one space before it; (a) is looked for first.
     OutputAb,
-    /// LLMBar's reasoning prompts: `Output (a) is better.` or `Output (b) is better.` anywhere, where any one character may stand for the full stop; (a) is looked
-    /// for first, so that it counts where both occur, whichever is last.
+    /// LLMBar's reasoning prompts: `Output (a) is better.` or `Output (b) is better.` anywhere, where any one character may stand for the
+    /// full stop; (a) is looked for first, so that it counts where both occur, whichever is last.
     OutputAbSentence,
-    /// JudgeLM and FastChat's reviews: the first line is two numbers with one space or one comma between them; the larger wins, and equal ones are a tie.
+    /// JudgeLM and FastChat's reviews: the first line is two numbers with one space or one comma between them;
+    /// the larger wins, and equal ones are a tie.
     ScorePair,
     /// MT-bench's pair of grades: the first `[[8, 5]]`, or else the first `[8, 5]`; a tie if they differ by 0.1 or less.
     RatingPair,
-    /// The library prometheus-eval: the first line that ends in `[RESULT] A`, `[Result] Response B`, `[Response A]` or `[RESULT: B]`, or that is `Result: A`, in any case.
+    /// The library prometheus-eval: the first line that ends in `[RESULT] A`, `[Result] Response B`, `[Response A]` or `[RESULT: B]`, or
+    /// that is `Result: A`, in any case.
     Result,
     /// Nothing but `A` or `1`, `B` or `2`, or `0` or `tie` in any case.
     Bare,

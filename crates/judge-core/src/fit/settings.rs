@@ -11,12 +11,14 @@ use crate::lager::States;
 /// a · mean_b(-ln p_b[class of y_b]) + (1 - a) · mean_b(distance(E_b, y_b))
 /// ```
 ///
-/// by Adam as PyTorch computes it (betas 0.9 and 0.999, eps 1e-8, no decay), in `f64` with the analytic gradient. The last batch of an epoch
-/// may be short. After each epoch the learning rate follows [`Plateau`] on the mean of the epoch's batch losses.
+/// by Adam as PyTorch computes it (betas 0.9 and 0.999, eps 1e-8, no decay), in `f64` with the analytic gradient. The
+/// last batch of an epoch may be short. After each epoch the learning rate follows [`Plateau`] on the mean of the
+/// epoch's batch losses.
 ///
 /// Two regimes are published. [`paper`](Self::paper) (the default) is arXiv 2508.03550: cross-entropy plus absolute
 /// error, all layers. The paper does not give `a`; this crate takes the one that the program effectively uses, sigmoid(0.5) = 0.6225.
-/// [`reference_program`](Self::reference_program) is the program beside it: cross-entropy plus squared error, the last layer left out, `a` learned, human scores truncated.
+/// [`reference_program`](Self::reference_program) is the program beside it:
+/// cross-entropy plus squared error, the last layer left out, `a` learned, human scores truncated.
 ///
 /// ```
 /// use judge_core::fit::{LayerWeightFit, RegressionLoss};
@@ -176,14 +178,16 @@ pub enum ItemOrder {
     AsGiven,
 }
 
-/// What a human score counts as when it is no point of the scale, e.g. the mean of three raters. Cross-entropy needs a point; the distance need not.
+/// What a human score counts as when it is no point of the scale, e.g. the mean of three raters. Cross-entropy needs a point;
+/// the distance need not.
 /// Scores outside the scale's range are refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum TargetRule {
     /// Cross-entropy takes the nearest point (the smaller of two equally near), the distance the score as it is.
     Nearest,
-    /// The same, but two equally near points share the cross-entropy, so that turning the scale round changes nothing: for preferences, of which a tie must not count for one side where a
+    /// The same, but two equally near points share the cross-entropy, so that turning the scale round changes nothing:
+    /// for preferences, of which a tie must not count for one side where a
     /// judge cannot say so.
     Shared,
     /// Both take the largest point that is not above the score. The published program does this; for comparison with it.

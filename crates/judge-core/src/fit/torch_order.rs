@@ -1,7 +1,7 @@
 /// The orders in which `DataLoader(shuffle=True)` visits its items after `torch.manual_seed(seed)`, epoch after epoch.
 ///
-/// Per epoch PyTorch's CPU generator, a Mersenne Twister (MT19937, Matsumoto and Nishimura 1998), gives two 63-bit numbers: the loader's base
-/// seed, which only matters to worker processes, and the sampler's seed, whose low 32 bits start the generator of the permutation.
+/// Per epoch PyTorch's CPU generator, a Mersenne Twister (MT19937, Matsumoto and Nishimura 1998), gives two 63-bit numbers: the loader's
+/// base seed, which only matters to worker processes, and the sampler's seed, whose low 32 bits start the generator of the permutation.
 pub(super) struct TorchOrder {
     generator: MersenneTwister,
 }

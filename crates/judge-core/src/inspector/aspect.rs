@@ -37,9 +37,9 @@ impl Aspect {
 
     /// The built-in prompt for this aspect: a raw text without chat template. Fields: `question`, `response`.
     ///
-    /// The wording is this project's own; the published prompts carry no licence. As there, the rubric comes first with its five levels from the
-    /// best to the worst, then the question, then the response, and the last token is the same whatever is judged, so that its state is a
-    /// place to read from. Probes that were fitted on the published prompts need those: give them as a template of your own.
+    /// The wording is this project's own; the published prompts carry no licence. As there, the rubric comes first with its five levels
+    /// from the best to the worst, then the question, then the response, and the last token is the same whatever is judged, so that its
+    /// state is a place to read from. Probes that were fitted on the published prompts need those: give them as a template of your own.
     #[must_use]
     pub fn template(self) -> PromptTemplate {
         let (question, _) = self.rubric();
@@ -50,7 +50,8 @@ impl Aspect {
         )))
     }
 
-    /// What is asked about this aspect, and what each grade from 5 to 1 stands for, a line each: the rubric for a judge that is asked in words.
+    /// What is asked about this aspect, and what each grade from 5 to 1 stands for, a line each:
+    /// the rubric for a judge that is asked in words.
     #[must_use]
     pub fn definition(self) -> String {
         let (question, _) = self.rubric();

@@ -23,13 +23,13 @@ pub struct InspectorSettings {
     pub probe: Arc<dyn Probe>,
 }
 
-/// Judges one aspect of an item by a probe on the model's states, or on how its heads attend (INSPECTOR): one pass over the prompt, no block above the highest layer that
-/// the probe reads, nothing generated.
+/// Judges one aspect of an item by a probe on the model's states, or on how its heads attend (INSPECTOR): one pass over
+/// the prompt, no block above the highest layer that the probe reads, nothing generated.
 ///
-/// The score is the predicted class, and of a regression the [number](crate::inspector::ProbeOutput::number) that it predicts, between the classes. Its distribution is the probe's
-/// probabilities over the classes; a probe that knows none, such as a support vector machine, gives none. A probe that was saved with a
-/// calibrator also gives the value and the interval on the human scale ([`Score::calibrated`]); no [`Calibrated`](crate::combine::Calibrated) is needed around the judge,
-/// and one that is there replaces them.
+/// The score is the predicted class, and of a regression the [number](crate::inspector::ProbeOutput::number) that it predicts, between the
+/// classes. Its distribution is the probe's probabilities over the classes; a probe that knows none, such as a support vector machine,
+/// gives none. A probe that was saved with a calibrator also gives the value and the interval on the human scale ([`Score::calibrated`]);
+/// no [`Calibrated`](crate::combine::Calibrated) is needed around the judge, and one that is there replaces them.
 ///
 /// Several aspects are several judges of one [`Runner`](crate::Runner); [`total_score`] adds them up.
 #[derive(Clone)]
@@ -147,8 +147,8 @@ pub fn class_scale(classes: &[i64]) -> Result<Scale, Error> {
     Scale::new(classes.iter().map(point).collect())
 }
 
-/// INSPECTOR's total: the sum of the aspects' values, which for classifiers are the predicted classes; `None` unless all are scored. Five aspects on
-/// 1 to 5 give 5 to 25.
+/// INSPECTOR's total: the sum of the aspects' values, which for classifiers are the predicted classes; `None` unless all are scored. Five
+/// aspects on 1 to 5 give 5 to 25.
 #[must_use]
 pub fn total_score(verdicts: &[Verdict]) -> Option<f64> {
     verdicts.iter().map(Verdict::value).sum()

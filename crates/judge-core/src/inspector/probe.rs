@@ -4,8 +4,8 @@ use serde_json::Value;
 
 use crate::{Layer, ModelInfo, request::Signal, verdict::Calibration};
 
-/// A classifier over pooled states and attention entropies of one model, as an [`InspectorJudge`](crate::inspector::InspectorJudge) uses it. `judge-probe` has them, fitted
-/// here or imported from scikit-learn.
+/// A classifier over pooled states and attention entropies of one model, as an [`InspectorJudge`](crate::inspector::InspectorJudge) uses
+/// it. `judge-probe` has them, fitted here or imported from scikit-learn.
 pub trait Probe: Send + Sync {
     /// What stands side by side in its features, in this order; each once, at least one.
     fn signals(&self) -> &[(Layer, Signal)];
@@ -26,7 +26,8 @@ pub trait Probe: Send + Sync {
     /// If the features are not as many as it was fitted on, or leave the range of its numbers.
     fn classify(&self, features: &[f32]) -> Result<ProbeOutput, ProbeError>;
 
-    /// Everything that its output depends on besides the features, as JSON, or a hash of it; see [`Judge::settings`](crate::Judge::settings). `None`, the default, is
+    /// Everything that its output depends on besides the features, as JSON, or a hash of it;
+    /// see [`Judge::settings`](crate::Judge::settings). `None`, the default, is
     /// of a probe that does not say.
     fn settings(&self) -> Option<Value> {
         None
@@ -43,10 +44,11 @@ pub struct ProbeOutput {
     pub class: usize,
     /// The probability of each class, if the probe knows probabilities; a support vector machine does not.
     pub probabilities: Option<Vec<f64>>,
-    /// The number on the scale of the classes that a regression predicts, of which the class is only the nearest. `None` for a classifier, whose
-    /// number is the class itself. Finite.
+    /// The number on the scale of the classes that a regression predicts, of which the class is only the nearest.
+    /// `None` for a classifier, whose number is the class itself. Finite.
     pub number: Option<f64>,
-    /// What people would say of the item, by a calibrator that was saved with the probe. The probe calibrates what it knows best, such as the mean of the classes
+    /// What people would say of the item, by a calibrator that was saved with the probe.
+    /// The probe calibrates what it knows best, such as the mean of the classes
     /// under their probabilities, and not the class: nothing outside it needs to know which.
     pub calibrated: Option<Calibration>,
 }

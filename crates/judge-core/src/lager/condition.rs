@@ -11,7 +11,8 @@ use crate::{
 #[serde(tag = "condition", rename_all = "snake_case", deny_unknown_fields)]
 pub enum Condition {
     /// Nothing is generated: logits are read at the prompt's last token. The reply should be opened up to the label,
-    /// e.g. by `score: ` ([`LagerSettings::opening`](super::LagerSettings::opening)). The fastest condition by far, and the one in which no item lacks a score for what the model wrote.
+    /// e.g. by `score: ` ([`LagerSettings::opening`](super::LagerSettings::opening)).
+    /// The fastest condition by far, and the one in which no item lacks a score for what the model wrote.
     PromptEnd,
     /// The model writes its score and little else.
     Direct {
@@ -71,8 +72,8 @@ impl Condition {
     /// The step of `labels` that predicts the score.
     ///
     /// # Errors
-    /// [`JudgeError::Unscored`] if the model wrote no score; [`Error::NotRead`] if `labels` were read elsewhere, or `reading` has no text where
-    /// the rule needs it.
+    /// [`JudgeError::Unscored`] if the model wrote no score; [`Error::NotRead`] if `labels` were read elsewhere, or `reading` has no text
+    /// where the rule needs it.
     pub fn score_step<'r>(&self, labels: &'r LabelLogits, reading: &Reading) -> Result<&'r LabelStep, JudgeError> {
         match self {
             Self::PromptEnd => Ok(labels.prompt_end()?),

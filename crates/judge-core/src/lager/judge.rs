@@ -13,7 +13,8 @@ use crate::{
 pub struct LagerSettings {
     /// The prompt.
     pub template: PromptTemplate,
-    /// Literal text put at the prompt's end, where the reply begins; empty for none. In [`Condition::PromptEnd`] it leads the model to the label. A template
+    /// Literal text put at the prompt's end, where the reply begins; empty for none.
+    /// In [`Condition::PromptEnd`] it leads the model to the label. A template
     /// that is replaced keeps it: set it to `""` for a template that opens the reply itself.
     pub opening: String,
     /// The scale whose labels are read.
@@ -32,7 +33,8 @@ pub struct LagerSettings {
 }
 
 impl LagerSettings {
-    /// The fast condition on a scale: the direct template, opened by `score: ` and read at the prompt's end; raw lens, all states, no weights.
+    /// The fast condition on a scale: the direct template, opened by `score: ` and read at the prompt's end;
+    /// raw lens, all states, no weights.
     pub fn prompt_end(scale: Scale) -> Self {
         let settings = Self::with(PromptTemplate::pointwise_direct(&scale), scale, Condition::PromptEnd);
         Self { opening: "score: ".to_owned(), ..settings }
@@ -137,7 +139,8 @@ impl LagerJudge {
     /// The table at the score position, all layers, from the rounds of one item.
     ///
     /// # Errors
-    /// [`JudgeError::Unscored`] if the item has no score, by its own fault; [`JudgeError::Failed`] if the outcomes are not those of this judge's request.
+    /// [`JudgeError::Unscored`] if the item has no score, by its own fault;
+    /// [`JudgeError::Failed`] if the outcomes are not those of this judge's request.
     pub fn table(&self, rounds: &Rounds<'_>) -> Result<LayerTable, JudgeError> {
         let (labels, step) = self.step(rounds)?;
         Ok(LayerTable::from_step(labels, step, &self.read.layers)?)

@@ -95,7 +95,8 @@ impl LayerTable {
         self.logits.get(index * self.n_scores..(index + 1) * self.n_scores)
     }
 
-    /// The same table with its columns in another order: column `k` is column `order[k]` of this one. For a pair whose responses were exchanged, the order that
+    /// The same table with its columns in another order: column `k` is column `order[k]` of this one.
+    /// For a pair whose responses were exchanged, the order that
     /// exchanges their labels makes the two tables speak of the same response.
     ///
     /// # Errors

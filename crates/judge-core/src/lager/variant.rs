@@ -2,7 +2,8 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// The ways to turn a [`LayerTable`](super::LayerTable) into a score. In files and tables they have the names of LAGER's evaluation ([`as_str`](Self::as_str)).
+/// The ways to turn a [`LayerTable`](super::LayerTable) into a score.
+/// In files and tables they have the names of LAGER's evaluation ([`as_str`](Self::as_str)).
 ///
 /// With `z_l` the logits `[n_scores]` of the `K` layers that [`States`](super::States) names, `w` their weights (sum 1), `E` the expected
 /// value of a distribution over the scale and "top" the point with the largest entry (ties to the smaller value). The last layer is the

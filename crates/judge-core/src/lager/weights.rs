@@ -45,8 +45,8 @@ impl TableOrigin {
 
 /// Layer weights fitted by [`LayerWeightFit::fit`], with everything they were made from.
 ///
-/// They belong to one model, its layer count, one choice of [`States`] and one [`Lens`]: [`check`](Self::check) refuses others. LAGER fits them once
-/// per model and uses them on other scales and prompts; that is allowed and reported.
+/// They belong to one model, its layer count, one choice of [`States`] and one [`Lens`]: [`check`](Self::check) refuses others. LAGER fits
+/// them once per model and uses them on other scales and prompts; that is allowed and reported.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(try_from = "WeightsFile", into = "WeightsFile")]
 pub struct LayerWeights {
@@ -162,7 +162,8 @@ impl LayerWeights {
         Ok(noted.into_iter().flatten().collect())
     }
 
-    /// The score of a table with these weights and their states. The table's layer count is checked here, all else by [`check`](Self::check).
+    /// The score of a table with these weights and their states. The table's layer count is checked here, all else by
+    /// [`check`](Self::check).
     ///
     /// # Errors
     /// As [`Variant::score`], and [`Error::Shape`] for a table with another number of layers.

@@ -2,11 +2,12 @@ use super::{PromptFamily, Task};
 use crate::{reading::Generated, scale::ScoreDistribution};
 
 impl PromptFamily {
-    /// What the model might have written in place of its grade: the probabilities of the scale's labels at the grade's token, renormalised over the labels, and the share of the
-    /// model's probability that lay on them. A label that is not among the [alternatives](Generated::alternatives) counts 0, so the share is a lower bound. White space
-    /// around a token is passed over.
+    /// What the model might have written in place of its grade: the probabilities of the scale's labels at the grade's token, renormalised
+    /// over the labels, and the share of the model's probability that lay on them. A label that is not among the
+    /// [alternatives](Generated::alternatives) counts 0, so the share is a lower bound. White space around a token is passed over.
     ///
-    /// This is how LAGER's evaluation reads models behind services. `None` where it cannot be read: for a pair, for a text without a grade or without alternatives, where the grade is not
+    /// This is how LAGER's evaluation reads models behind services. `None` where it cannot be read:
+    /// for a pair, for a text without a grade or without alternatives, where the grade is not
     /// one token of its own, and on scales on which one label begins another (`1` and `10`), because the token `1` may then begin either.
     pub fn grade_distribution(&self, generated: &Generated) -> Option<(ScoreDistribution, f64)> {
         let Task::Single(convention) = self.task() else { return None };

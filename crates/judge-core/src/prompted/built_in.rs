@@ -26,7 +26,8 @@ fn part(heading: &str, text: &str) -> String {
     format!("=== {heading} ===\n{text}\n\n")
 }
 
-/// The prompt of a task: what it is and the form of the reply, then the texts, and at the very end the criterion, so that judges by several criteria share all that is before it.
+/// The prompt of a task: what it is and the form of the reply, then the texts, and at the very end the criterion, so that judges by several
+/// criteria share all that is before it.
 fn template(what: &str, reply: &str, parts: &[(&str, &str)]) -> Result<PromptTemplate, Error> {
     let texts: String = parts.iter().map(|(heading, text)| part(heading, text)).collect();
     let text = format!(
@@ -47,9 +48,10 @@ const TWO: &str = "You compare two responses to the same request by the criterio
 const CHOICE: &str = "Say in a few sentences what makes the difference, then end with one of these: [[A]] if response A is better, [[B]] if response B is better, [[C]] if neither is.";
 const FORCED: &str = "Say in a few sentences what makes the difference, then end with [[A]] if response A is better or [[B]] if response B is better.";
 
-/// The built-in families. Their wording is this project's own. They do what MT-bench's, Prometheus's and JudgeLM's prompts do and differ from them in this: the criterion is
-/// a slot of its own at the very end, the texts are said to be material and not instructions, and the verdict is the last thing that is written
-/// (`score-pair` alone has it first, as its convention needs). Figures made with them are therefore not those of the published prompts.
+/// The built-in families. Their wording is this project's own. They do what MT-bench's, Prometheus's and JudgeLM's prompts do and differ
+/// from them in this: the criterion is a slot of its own at the very end, the texts are said to be material and not instructions, and the
+/// verdict is the last thing that is written (`score-pair` alone has it first, as its convention needs). Figures made with them are
+/// therefore not those of the published prompts.
 impl PromptFamily {
     /// The names of the built-in families.
     pub fn names() -> &'static [&'static str] {

@@ -20,8 +20,8 @@ use crate::{
 /// | [`LagerJudge`](crate::lager::LagerJudge) with [`lager_settings`](Self::lager_settings) | the probabilities of the labels right behind [`opening`](Self::opening), at the last layer or combined over all | a model that can be read, labels of one token |
 /// | [`LikelihoodJudge`](crate::prompted::LikelihoodJudge) | the probabilities of whole labels at the last layer | a model that can be read |
 ///
-/// Of a pair, the value is the preference for the response that is shown first: 1, or 0 for the other one, and ½ for a tie. Around any of the
-/// three, [`Swapped`](crate::combine::Swapped) asks in both orders.
+/// Of a pair, the value is the preference for the response that is shown first: 1, or 0 for the other one, and ½ for a tie. Around any of
+/// the three, [`Swapped`](crate::combine::Swapped) asks in both orders.
 ///
 /// Built in, in this project's own words: see [`built_in`](Self::built_in). In files a family is JSON; a key that
 /// nothing reads is an error:
@@ -111,11 +111,13 @@ impl From<PromptFamily> for FamilyFile {
 }
 
 impl PromptFamily {
-    /// A family from its parts: the template ends where the reply begins, `scale` has the labels as the model writes them (of a pair with the preference for the
-    /// response shown first), `opening` is what a reply has before its label where the label is read, and `closing` what follows it.
+    /// A family from its parts: the template ends where the reply begins, `scale` has the labels as the model writes them (of a pair with
+    /// the preference for the response shown first), `opening` is what a reply has before its label where the label is read, and `closing`
+    /// what follows it.
     ///
     /// # Errors
-    /// [`Error::Family`]: a pair's values are not 0 and 1 with or without ½; its template lacks `response_a` or `response_b`; `max_new_tokens` is 0.
+    /// [`Error::Family`]: a pair's values are not 0 and 1 with or without ½; its template lacks `response_a` or `response_b`;
+    /// `max_new_tokens` is 0.
     pub fn new(
         name: impl Into<String>,
         task: Task,
@@ -236,7 +238,8 @@ impl PromptFamily {
     /// The value of the verdict in a text: a grade, or the preference for the response shown first.
     ///
     /// # Errors
-    /// [`Reason::Unparsed`] for a text without a verdict, [`Reason::OffScale`] for a grade outside the scale or a tie where there may be none; both have the text.
+    /// [`Reason::Unparsed`] for a text without a verdict, [`Reason::OffScale`] for a grade outside the scale or a tie where there may be
+    /// none; both have the text.
     pub fn parse(&self, text: &str) -> Result<f64, Unscored> {
         let value = match self.task {
             Task::Pair(convention) => convention.parse(text).map(|verdict| match verdict {
@@ -265,7 +268,8 @@ impl PromptFamily {
         Err(Unscored::new(Reason::OffScale, format!("the verdict is {found}, expected {expected}: {text:?}")))
     }
 
-    /// Settings for a [`LagerJudge`](crate::lager::LagerJudge) that asks the same and reads its labels at the verdict's position; without weights at the last layer.
+    /// Settings for a [`LagerJudge`](crate::lager::LagerJudge) that asks the same and reads its labels at the verdict's position;
+    /// without weights at the last layer.
     pub fn lager_settings(&self) -> LagerSettings {
         LagerSettings {
             template: self.template.clone(),

@@ -67,11 +67,12 @@ pub enum PromptedJudge {
 impl PromptedJudge {
     /// The judge for one model.
     ///
-    /// Probabilities of the last layer are read as [`LikelihoodJudge`] does it where a label is not one vocabulary entry, and as [`LagerJudge`] does it
-    /// otherwise. Inner layers have no other way than the latter's.
+    /// Probabilities of the last layer are read as [`LikelihoodJudge`] does it where a label is not one vocabulary entry, and as
+    /// [`LagerJudge`] does it otherwise. Inner layers have no other way than the latter's.
     ///
     /// # Errors
-    /// [`Error::Backbone`] if inner layers are to be read and a label is not one vocabulary entry; [`Error::WeightsRefused`] for weights that were fitted on something else.
+    /// [`Error::Backbone`] if inner layers are to be read and a label is not one vocabulary entry;
+    /// [`Error::WeightsRefused`] for weights that were fitted on something else.
     pub fn new(
         family: PromptFamily,
         from: VerdictFrom,

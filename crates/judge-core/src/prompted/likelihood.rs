@@ -5,8 +5,9 @@ use crate::{
     scale::ScoreDistribution,
 };
 
-/// Asks a [`PromptFamily`]'s question and compares how likely each of its labels is as the reply, at the last layer: label and closing text as a whole, so that labels may
-/// have several tokens (`10`) and one may begin like another (`1`).
+/// Asks a [`PromptFamily`]'s question and compares how likely each of its labels is as the reply, at the last layer:
+/// label and closing text as a whole, so that labels may have several tokens (`10`) and one may begin like another
+/// (`1`).
 ///
 /// The value is the expected value under the labels' probabilities, normalised over the labels. Where all labels are single tokens,
 /// [`LagerJudge`](crate::lager::LagerJudge) reads the same kind of distribution in one pass, and at every layer.

@@ -7,9 +7,9 @@ use crate::{
 
 /// Asks no question: reads how likely the model finds a response behind its prompt, and how likely by itself.
 ///
-/// The value is the mean log-probability of the response's tokens given the prompt, in nats per token, at most 0: the score of GPTScore (arXiv 2302.04166) with the
-/// task's prompt. [`likelihood`](Self::likelihood) has both readings, of which perplexity and instruction-following difficulty are made. They are what a judge of
-/// instruction data has to beat.
+/// The value is the mean log-probability of the response's tokens given the prompt, in nats per token, at most 0: the score of GPTScore
+/// (arXiv 2302.04166) with the task's prompt. [`likelihood`](Self::likelihood) has both readings, of which perplexity and
+/// instruction-following difficulty are made. They are what a judge of instruction data has to beat.
 ///
 /// ```
 /// use judge_core::testing::ScriptedBackbone;
@@ -41,7 +41,8 @@ pub struct ResponseLikelihoodJudge {
 pub struct ResponseLikelihood {
     /// The response's tokens given the prompt and those before them.
     pub given: TokenLogProbs,
-    /// The response's tokens as raw text, given those before them alone. The first is there only if the model puts a token of its own before every text (BOS).
+    /// The response's tokens as raw text, given those before them alone.
+    /// The first is there only if the model puts a token of its own before every text (BOS).
     pub alone: TokenLogProbs,
 }
 
@@ -51,8 +52,9 @@ impl ResponseLikelihood {
         self.given.perplexity()
     }
 
-    /// The instruction-following difficulty, at least 0: mean negative log-probability given the prompt, divided by that of the response alone (arXiv 2308.12032, equation 4). Below 1 the
-    /// prompt makes the response likelier, as it should; the nearer to 1, the less it helps. `None` where either has no token, or the response alone is certain.
+    /// The instruction-following difficulty, at least 0: mean negative log-probability given the prompt, divided by that of the response
+    /// alone (arXiv 2308.12032, equation 4). Below 1 the prompt makes the response likelier, as it should; the nearer to 1, the less it
+    /// helps. `None` where either has no token, or the response alone is certain.
     pub fn difficulty(&self) -> Option<f64> {
         let (given, alone) = (self.given.mean()?, self.alone.mean()?);
         (alone < 0.0).then(|| given / alone)
@@ -73,7 +75,8 @@ impl ResponseLikelihoodJudge {
     /// Both readings, from the rounds of one item.
     ///
     /// # Errors
-    /// [`JudgeError::Unscored`] if the item was not read, by its own fault; [`JudgeError::Failed`] if the outcomes are not those of this judge's requests.
+    /// [`JudgeError::Unscored`] if the item was not read, by its own fault;
+    /// [`JudgeError::Failed`] if the outcomes are not those of this judge's requests.
     pub fn likelihood(&self, rounds: &Rounds<'_>) -> Result<ResponseLikelihood, JudgeError> {
         let readings = rounds.readings()?;
         let [given, alone] = readings[..] else {

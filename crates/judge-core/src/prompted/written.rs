@@ -5,13 +5,15 @@ use crate::{
     request::Generation,
 };
 
-/// Asks a [`PromptFamily`]'s question and finds the verdict in what the model writes. Works on any [`TextModel`](crate::TextModel), a service included.
+/// Asks a [`PromptFamily`]'s question and finds the verdict in what the model writes.
+/// Works on any [`TextModel`](crate::TextModel), a service included.
 ///
-/// What holds no verdict is [`Reason::Unparsed`](crate::Reason::Unparsed), with the text in the reason; nothing is asked again until it parses, which would change what
+/// What holds no verdict is [`Reason::Unparsed`](crate::Reason::Unparsed), with the text in the reason;
+/// nothing is asked again until it parses, which would change what
 /// is measured.
 ///
-/// A grade has no distribution, unless the generation asks for [alternatives](Generation::top_log_probs) and the model shows them at the grade
-/// ([`PromptFamily::grade_distribution`]). The value is the written grade all the same.
+/// A grade has no distribution, unless the generation asks for [alternatives](Generation::top_log_probs) and the model shows them at the
+/// grade ([`PromptFamily::grade_distribution`]). The value is the written grade all the same.
 ///
 /// ```
 /// use judge_core::testing::ScriptedBackbone;

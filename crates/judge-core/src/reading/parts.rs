@@ -23,7 +23,8 @@ impl Reading {
     /// What one layer says at the prompt's end, as probabilities over the scale whose labels are `read`'s tokens.
     ///
     /// # Errors
-    /// [`Error::NotRead`] and [`Error::LayerNotRead`] if the reading does not answer `read`, [`Error::Shape`] if the scale has another number of labels.
+    /// [`Error::NotRead`] and [`Error::LayerNotRead`] if the reading does not answer `read`, [`Error::Shape`] if the scale has another
+    /// number of labels.
     pub fn distribution(&self, read: &LabelRead, layer: Layer, scale: &Scale) -> Result<ScoreDistribution, Error> {
         let labels = self.labels(read)?;
         let step = labels.prompt_end()?;

@@ -5,14 +5,15 @@ use crate::{ItemId, Outcome, Reason, Rounds, Score, Verdict};
 /// How a run goes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RunSettings {
-    /// Upper bound on open items: those that were taken from the iterator and whose results were not delivered; 0 counts as 1. Enough that it never keeps a
-    /// model waiting, few enough for memory where readings are large.
+    /// Upper bound on open items: those that were taken from the iterator and whose results were not delivered; 0 counts as 1. Enough that
+    /// it never keeps a model waiting, few enough for memory where readings are large.
     pub window: usize,
     /// Whether results come in the order of the items. If not, each comes as soon as it is known.
     pub in_order: bool,
     /// Rounds of requests that a judge may make about one item, the first included.
     pub max_rounds: usize,
-    /// Whether an id that appears twice is an error. It costs some 30 bytes per item; a source that has seen to it already, such as a data set of `judge-data`,
+    /// Whether an id that appears twice is an error. It costs some 30 bytes per item;
+    /// a source that has seen to it already, such as a data set of `judge-data`,
     /// need not pay for it again.
     pub unique_ids: bool,
 }
@@ -121,7 +122,8 @@ impl Tally {
         }
     }
 
-    /// The mean share of the model's probability that lay on the labels, where any score says it. Where it is small, the prompt does not lead the
+    /// The mean share of the model's probability that lay on the labels, where any score says it.
+    /// Where it is small, the prompt does not lead the
     /// model to a label, and the scores rest on what it hardly considered.
     pub fn mean_label_mass(&self) -> Option<f64> {
         (self.with_label_mass > 0).then(|| self.label_mass / self.with_label_mass as f64)

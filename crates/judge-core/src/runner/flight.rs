@@ -40,7 +40,8 @@ pub(super) struct Flight<'r, 'a, Item> {
 
 /// Where the items of a run come from.
 pub(super) trait Supply<Item> {
-    /// The next item. If `idle`, nothing is under way and no other event can come before one: then it waits, and never says [`Supplied::NoneYet`].
+    /// The next item. If `idle`, nothing is under way and no other event can come before one:
+    /// then it waits, and never says [`Supplied::NoneYet`].
     fn next(&mut self, idle: bool) -> Supplied<Item>;
 }
 
@@ -312,9 +313,8 @@ impl<'r, 'a, Item> Flight<'r, 'a, Item> {
         (self.observer)(event).map_err(|source| Error::Observer { source })
     }
 
-    /// A request that the model refused or failed at, by the item and the judge it came from. Of a shared pass that is the first
-    /// judge who wants what was refused, where the
-    /// error names it, and else the first.
+    /// A request that the model refused or failed at, by the item and the judge it came from. Of a shared pass that is the first judge who
+    /// wants what was refused, where the error names it, and else the first.
     fn name_request(&self, error: BackboneError) -> Error {
         let question = error
             .request()

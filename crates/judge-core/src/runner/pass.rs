@@ -40,8 +40,8 @@ impl Waiting {
 
     /// Adds a question to a waiting pass over the same prompt, or as a pass of its own. Says whether there is one pass more.
     ///
-    /// Only what cannot change an answer is shared: the generation must be the same, or there is none in one of the two. Whether the pass fails for what another
-    /// question wants of it is seen when it is answered. A request that contradicts itself is not shared, so that it
+    /// Only what cannot change an answer is shared: the generation must be the same, or there is none in one of the two. Whether the pass
+    /// fails for what another question wants of it is seen when it is answered. A request that contradicts itself is not shared, so that it
     /// is refused in company as it is alone.
     pub(super) fn push(&mut self, question: Question) -> bool {
         if contradictory(&question.request.want) {
@@ -123,8 +123,7 @@ fn unite(into: &mut Want, from: &Want) {
 }
 
 /// Whether a model must refuse this, and might not if it were united with another: what is read twice, in no order or
-/// of no layer becomes orderly, and there are steps
-/// to read if another question generates.
+/// of no layer becomes orderly, and there are steps to read if another question generates.
 fn contradictory(want: &Want) -> bool {
     let ascending = |layers: &[crate::Layer]| layers.is_sorted_by(|a, b| a < b);
     let twice = |place: usize, read: &LabelRead| want.labels[..place].iter().any(|before| before.same_place(read));

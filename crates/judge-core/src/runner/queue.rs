@@ -16,9 +16,9 @@ use crate::{Error, ItemId, Judge, TextModel, panicked};
 
 /// Judges items as they come, one at a time from many places: the handle for a service.
 ///
-/// A thread of its own holds the model and the judges. [`submit`](Self::submit) hands it an item and returns at once; the [`Pending`] result is waited for
-/// on a thread, or awaited in any async program. Items that wait together share passes and batches as in a [`Runner`], which does the work, and a result does
-/// not depend on its company here either.
+/// A thread of its own holds the model and the judges. [`submit`](Self::submit) hands it an item and returns at once; the [`Pending`]
+/// result is waited for on a thread, or awaited in any async program. Items that wait together share passes and batches as in a [`Runner`],
+/// which does the work, and a result does not depend on its company here either.
 ///
 /// ```
 /// use judge_core::testing::ScriptedBackbone;
@@ -35,12 +35,13 @@ use crate::{Error, ItemId, Judge, TextModel, panicked};
 ///
 /// # How it ends
 ///
-/// Dropping the queue ends the work at the model's next answer, and waits for the thread; [`finish`](Self::finish) waits for all results first. What ends a
-/// [`Runner`]'s run ends the queue: an error of a judge or the model, or a panic of either. In each case every item that has no result, also one that is submitted
-/// later, gets the [`QueueError`] that says why. Nobody waits for ever, unless the model does. To go on, start another queue.
+/// Dropping the queue ends the work at the model's next answer, and waits for the thread; [`finish`](Self::finish) waits for all results
+/// first. What ends a [`Runner`]'s run ends the queue: an error of a judge or the model, or a panic of either. In each case every item that
+/// has no result, also one that is submitted later, gets the [`QueueError`] that says why. Nobody waits for ever, unless the model does. To
+/// go on, start another queue.
 ///
-/// A model takes items when it has room for them: a local one between the groups of requests that it answers together, a client of a service and
-/// [`Replicas`](crate::model::Replicas) when an answer comes. So an item may wait for the text of another one.
+/// A model takes items when it has room for them: a local one between the groups of requests that it answers together, a client of a
+/// service and [`Replicas`](crate::model::Replicas) when an answer comes. So an item may wait for the text of another one.
 ///
 /// There is no bound on how many items wait: whoever submits faster than the model answers has to bound it.
 pub struct JudgeQueue<Item> {
@@ -71,8 +72,8 @@ pub enum QueueError {
 
 /// An item's result, once there is one; see [`JudgeQueue::submit`].
 ///
-/// [`wait`](Self::wait) blocks the thread. In an async program, await it: it needs no particular runtime. Whoever drops it gives up the result; an item that has
-/// not been taken up by then is not judged.
+/// [`wait`](Self::wait) blocks the thread. In an async program, await it: it needs no particular runtime. Whoever drops
+/// it gives up the result; an item that has not been taken up by then is not judged.
 pub struct Pending<Item> {
     slot: Arc<Slot<Item>>,
 }
@@ -136,13 +137,15 @@ struct Submitted<Item> {
 }
 
 impl<Item: Send + 'static> JudgeQueue<Item> {
-    /// A queue for one model and these judges, each of which gives every item a verdict, in this order. Runs with [`RunSettings::default`], but for the order of
+    /// A queue for one model and these judges, each of which gives every item a verdict, in this order.
+    /// Runs with [`RunSettings::default`], but for the order of
     /// results, which each come as soon as they are known.
     pub fn start(model: impl TextModel + 'static, judges: Vec<Box<dyn Judge<Item>>>) -> Self {
         Self::start_with(model, judges, RunSettings::default())
     }
 
-    /// The same with a [window](RunSettings::window) and [rounds](RunSettings::max_rounds) of one's own; the other settings mean nothing here.
+    /// The same with a [window](RunSettings::window) and [rounds](RunSettings::max_rounds) of one's own;
+    /// the other settings mean nothing here.
     pub fn start_with(
         model: impl TextModel + 'static,
         judges: Vec<Box<dyn Judge<Item>>>,

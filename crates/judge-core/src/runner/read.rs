@@ -27,7 +27,8 @@ use crate::{Error, Judge, JudgeError, Outcome, Prompt, Request, Rounds, Score, T
 /// ```
 ///
 /// # Errors
-/// [`Error::Item`], with the prompt's number from 0 as its id, if the model cannot bring what is wanted; [`Error::Backbone`] and [`Error::Contract`].
+/// [`Error::Item`], with the prompt's number from 0 as its id, if the model cannot bring what is wanted;
+/// [`Error::Backbone`] and [`Error::Contract`].
 pub fn read(
     model: &dyn TextModel,
     prompts: impl IntoIterator<Item = Prompt>,
@@ -43,7 +44,8 @@ pub fn read(
 
 /// Reads prompts without judging them: a judge of `(T, Prompt)` whose score is the number of tokens read.
 ///
-/// What was read is in [`ItemResult::outcomes`](crate::ItemResult::outcomes). So readings go the same way as verdicts: streamed, shared, counted.
+/// What was read is in [`ItemResult::outcomes`](crate::ItemResult::outcomes). So readings go the same way as verdicts:
+/// streamed, shared, counted.
 ///
 /// ```
 /// use judge_core::testing::ScriptedBackbone;

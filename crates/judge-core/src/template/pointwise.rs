@@ -3,10 +3,10 @@ use crate::{Prompt, Scale};
 
 /// Built-in templates: grading one response by a rubric.
 ///
-/// The wording is this project's own. The order of the parts (task, instruction, response, rubric, form of the reply; one
-/// user message with `###` headings) is that of LAGER's benchmark prompts, whose text carries no licence. Other differences: the rubric is free text
-/// (criterion and what each level means, however the data set words it), and the labels are those of any scale, not the digits 1 to 5. Scores
-/// made with these templates are therefore not comparable digit by digit with published ones.
+/// The wording is this project's own. The order of the parts (task, instruction, response, rubric, form of the reply; one user message with
+/// `###` headings) is that of LAGER's benchmark prompts, whose text carries no licence. Other differences: the rubric is free text
+/// (criterion and what each level means, however the data set words it), and the labels are those of any scale, not the digits 1 to 5.
+/// Scores made with these templates are therefore not comparable digit by digit with published ones.
 impl PromptTemplate {
     /// The *direct* condition: the reply is `score: ` and one label, nothing else.
     /// Fields: `instruction`, `response`, and `rubric`, which has a default.

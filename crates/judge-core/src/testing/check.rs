@@ -8,12 +8,13 @@ use crate::{
     testing::ContractBreach,
 };
 
-/// Checks that a backbone does what [`Backbone`] promises, on the given prompts (a handful of short ones of different lengths; all are run about
-/// ten times).
+/// Checks that a backbone does what [`Backbone`] promises, on the given prompts (a handful of short ones of different lengths; all are run
+/// about ten times).
 ///
 /// * Every request is answered once, with the parts and shapes asked for.
 /// * An answer is the same to the bit alone, among others and in any order.
-/// * Label logits, pooled states, attention entropies and log-probabilities are the same to the bit whatever else is read in the same pass and whether text is
+/// * Label logits, pooled states, attention entropies and log-probabilities are the same to the bit whatever else is read in the same pass
+///   and whether text is
 ///   written behind the prompt, and the last layer's logits are the same through both lenses.
 /// * A stop text ends what is written, and is not part of it.
 /// * [`ControlFlow::Break`] cancels.
@@ -57,8 +58,8 @@ pub fn check_backbone(backbone: &dyn Backbone, prompts: &[Prompt]) -> Result<(),
 /// Length of what [`requests`] gives.
 const WANTS: usize = 10;
 
-/// Every kind of want, on one prompt: six alone, all of them together, the same with text written behind the prompt, and text. [`check_parts`] counts on
-/// the first eight.
+/// Every kind of want, on one prompt: six alone, all of them together, the same with text written behind the prompt, and text.
+/// [`check_parts`] counts on the first eight.
 fn requests(backbone: &dyn Backbone, prompt: &Prompt) -> [Request; WANTS] {
     let info = backbone.info();
     let top = Layer(info.n_layers);

@@ -12,11 +12,13 @@ use crate::{
 /// Requests taken at a time, so that tests see more than one batch.
 const BATCH: usize = 64;
 
-/// A model without a model: its replies and its logits are functions of the text before them. For tests and examples of judges, in no time and
+/// A model without a model: its replies and its logits are functions of the text before them.
+/// For tests and examples of judges, in no time and
 /// the same everywhere.
 ///
-/// Every character is a token whose id is its code point, so a label must be one character. A chat prompt becomes lines `role: content`, then the
-/// prefill. Pooled states and attention entropies are numbers that depend on text, layer and pooling and mean nothing.
+/// Every character is a token whose id is its code point, so a label must be one character. A chat prompt becomes lines
+/// `role: content`, then the prefill. Pooled states and attention entropies are numbers that depend on text, layer and
+/// pooling and mean nothing.
 ///
 /// ```
 /// use judge_core::testing::ScriptedBackbone;

@@ -17,7 +17,8 @@ use crate::{
 /// * A stop text ends what is written, and is not part of it.
 /// * [`ControlFlow::Break`] cancels.
 ///
-/// It does not ask whether the same request brings the same text: a service need not promise that. Whoever can be read from the inside is checked by
+/// It does not ask whether the same request brings the same text: a service need not promise that.
+/// Whoever can be read from the inside is checked by
 /// [`check_backbone`](super::check_backbone) instead.
 ///
 /// # Errors

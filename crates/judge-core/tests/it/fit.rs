@@ -94,7 +94,8 @@ fn setting_of(value: &Value, name: &str) -> usize {
     serde_json::from_value(value[name].clone()).unwrap()
 }
 
-/// The order of items shows in the losses of batches of one item: the same loss of an item wherever it stands, because the rate is next to nothing.
+/// The order of items shows in the losses of batches of one item:
+/// the same loss of an item wherever it stands, because the rate is next to nothing.
 #[test]
 fn the_order_of_items_is_pytorchs() {
     for entry in fixture()["orders"].as_array().unwrap() {

@@ -173,7 +173,8 @@ impl ItemColumns {
     /// The items of a batch, in its order.
     ///
     /// # Errors
-    /// [`Error::BatchColumn`] for an id that is null or a number beyond int64, and for a batch of another schema than that in which the columns were found.
+    /// [`Error::BatchColumn`] for an id that is null or a number beyond int64, and for a batch of another schema than that in which the
+    /// columns were found.
     pub fn items(&self, batch: &RecordBatch) -> Result<Vec<BatchItem>, Error> {
         let ids = ids(&self.id, required(batch, &self.id, "a column of ids")?)?;
         for (row, id) in ids.iter().enumerate() {

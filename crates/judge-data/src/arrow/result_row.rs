@@ -243,8 +243,8 @@ impl ResultRow {
     /// columns any order; others are passed over.
     ///
     /// # Errors
-    /// [`Error::BatchColumn`] for a column that is missing or of another type, a null where there must be a value, a score that is not finite or whose
-    /// status says that there is none or the reverse, and an `input` that has not 16 bytes.
+    /// [`Error::BatchColumn`] for a column that is missing or of another type, a null where there must be a value, a score that is not
+    /// finite or whose status says that there is none or the reverse, and an `input` that has not 16 bytes.
     pub fn from_batch(batch: &RecordBatch) -> Result<Vec<Self>, Error> {
         let text = |name: &'static str| texts(name, required(batch, name, "a column of text")?);
         let there = |name: &'static str| -> Result<Vec<&str>, Error> {

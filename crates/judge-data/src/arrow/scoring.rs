@@ -14,7 +14,8 @@ use crate::Error;
 /// Scores items through one model and stamps each row with the run that it belongs to.
 ///
 /// A row does not depend on the items beside it, nor on how often its id occurs: equal ids are no error here, since they are one only
-/// for the whole input, of which a worker sees a part. A fault of an item, such as a field without a value, is its status and never an error.
+/// for the whole input, of which a worker sees a part. A fault of an item, such as a field without a value, is its status and never an
+/// error.
 #[derive(Clone, Copy)]
 pub struct ResultScorer<'a> {
     /// The model.

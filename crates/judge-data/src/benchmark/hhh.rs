@@ -37,7 +37,8 @@ struct Pair {
     reference: Option<String>,
 }
 
-/// The form of prometheus-eval: two prompts for an absolute grade, with the better response and with the worse one. The file does not say in which order they are shown; here the better one is
+/// The form of prometheus-eval: two prompts for an absolute grade, with the better response and with the worse one.
+/// The file does not say in which order they are shown; here the better one is
 /// first on rows with an even number and second on the others, so that neither place is right more often.
 fn prompts(row: &Row, number: usize) -> Result<Pair, Error> {
     let graded = |field| Graded::parse(&row.string(field)?).ok_or_else(|| row.wrong(field, PROMPT));

@@ -10,7 +10,8 @@ use super::pair::{BenchmarkPair, PairTexts};
 use crate::Error;
 use crate::ids::plain;
 
-/// A change to a response that adds nothing to it. All words that are put in are fixed and this project's own; what is cited does not exist. The same text always becomes the same text.
+/// A change to a response that adds nothing to it. All words that are put in are fixed and this project's own;
+/// what is cited does not exist. The same text always becomes the same text.
 ///
 /// | name | what is done | what is probed |
 /// |---|---|---|
@@ -166,8 +167,8 @@ pub struct PerturbedPair {
 }
 
 impl PerturbedPair {
-    /// Changes the response of each pair that people like less, or the second where they like both alike or nobody said: a judge that is swayed calls it the better one. Pairs without
-    /// texts, and responses to which a change does not apply, are left out.
+    /// Changes the response of each pair that people like less, or the second where they like both alike or nobody said: a judge that is
+    /// swayed calls it the better one. Pairs without texts, and responses to which a change does not apply, are left out.
     pub fn all(pairs: &[BenchmarkPair], perturbations: &[Perturbation]) -> Vec<Self> {
         let variants = pairs.iter().enumerate().flat_map(|(row, pair)| {
             perturbations.iter().filter_map(move |&perturbation| Self::of(row, pair, perturbation))

@@ -156,7 +156,8 @@ static LLM_BAR: [Published; 25] = [
 ];
 
 impl PairVote {
-    /// What MT-bench's authors report of the agreement of votes, by turn. Names are `agreement_s1:JUDGE:JUDGE` with all votes and `agreement_s2:JUDGE:JUDGE` without ties, each judge a
+    /// What MT-bench's authors report of the agreement of votes, by turn.
+    /// Names are `agreement_s1:JUDGE:JUDGE` with all votes and `agreement_s2:JUDGE:JUDGE` without ties, each judge a
     /// [`kind`](PairVote::kind).
     pub fn published_agreement() -> &'static [Published] {
         &MT_BENCH_AGREEMENT

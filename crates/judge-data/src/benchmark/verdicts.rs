@@ -22,12 +22,14 @@ pub struct PairVerdicts {
 }
 
 impl PairVerdicts {
-    /// Reads verdicts: JSON lines `{"id", "given", "swapped"?}`, of which the latter two are what a judge wrote in either order, sides named as it saw them; or
-    /// [`PairRow`](crate::PairRow)s, which have `orders` with verdicts instead, and to which no convention applies. Rows are matched by id, in any order; `1` and `"1"` name the same pair here. A text that is `null` has no verdict.
+    /// Reads verdicts: JSON lines `{"id", "given", "swapped"?}`, of which the latter two are what a judge wrote in either order, sides
+    /// named as it saw them; or [`PairRow`](crate::PairRow)s, which have `orders` with verdicts instead, and to which no convention
+    /// applies. Rows are matched by id, in any order; `1` and `"1"` name the same pair here. A text that is `null` has no verdict.
     ///
     /// # Errors
-    /// [`Error::UnknownPair`] for an id that no pair has, [`Error::NoVerdict`] for pairs that no row has; [`Error::DuplicateId`]; [`Error::MissingField`] for a row without `given`, or
-    /// without `swapped` where other rows have it; and whatever is wrong with the file.
+    /// [`Error::UnknownPair`] for an id that no pair has, [`Error::NoVerdict`] for pairs that no row has; [`Error::DuplicateId`];
+    /// [`Error::MissingField`] for a row without `given`, or without `swapped` where other rows have it; and whatever is wrong with the
+    /// file.
     pub fn read(path: impl AsRef<Path>, pairs: &[BenchmarkPair], convention: PairConvention) -> Result<Self, Error> {
         let path = path.as_ref();
         let numbers: HashMap<String, usize> =

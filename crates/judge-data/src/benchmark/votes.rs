@@ -9,7 +9,8 @@ use crate::{Error, Row, Rows};
 
 /// One vote of MT-bench's files: whose answer to one turn of a question somebody prefers.
 ///
-/// A vote is read from `{"question_id", "model_a", "model_b", "winner", "judge", "turn"}`, where `winner` is `model_a`, `model_b`, `tie` or `tie (inconsistent)`.
+/// A vote is read from `{"question_id", "model_a", "model_b", "winner", "judge", "turn"}`, where `winner` is `model_a`, `model_b`, `tie` or
+/// `tie (inconsistent)`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct PairVote {
@@ -41,8 +42,8 @@ impl PairVote {
     /// A person may vote on a pair more than once, as some of the published experts do. A judge may not.
     ///
     /// # Errors
-    /// [`Error::NoRows`]; for a row that is not as published [`Error::MissingField`] or [`Error::WrongType`], and [`Error::VoteTwice`] for a second vote of a judge on the
-    /// same question, models and turn, each with its line; [`Error::Io`] and what [`Rows`] refuses.
+    /// [`Error::NoRows`]; for a row that is not as published [`Error::MissingField`] or [`Error::WrongType`], and [`Error::VoteTwice`] for
+    /// a second vote of a judge on the same question, models and turn, each with its line; [`Error::Io`] and what [`Rows`] refuses.
     pub fn read(path: impl AsRef<Path>) -> Result<Vec<Self>, Error> {
         let path = path.as_ref();
         let mut votes = Vec::new();
@@ -63,9 +64,9 @@ impl PairVote {
 
     /// A judge's votes from its verdicts on the pairs that people voted on, each pair once.
     ///
-    /// Where both orders were judged, the vote is their common verdict, and `tie (inconsistent)` if they disagree (FastChat). Several people's votes on a pair are several rows of the benchmark:
-    /// the verdict on the first of them is the vote. `unparsed` is the verdict that a text without one counts as; `None` drops the vote. Also returned is the number of pairs without a
-    /// verdict in some order.
+    /// Where both orders were judged, the vote is their common verdict, and `tie (inconsistent)` if they disagree (FastChat). Several
+    /// people's votes on a pair are several rows of the benchmark: the verdict on the first of them is the vote. `unparsed` is the verdict
+    /// that a text without one counts as; `None` drops the vote. Also returned is the number of pairs without a verdict in some order.
     ///
     /// `votes` are the rows of the file whose pairs were judged, in its order.
     pub fn of_verdicts(
@@ -92,7 +93,8 @@ impl PairVote {
         (found, missing)
     }
 
-    /// The kind of annotator that MT-bench's tables count this one as: `human` for the experts, `author` for the authors of the benchmark, and each judge by its own name.
+    /// The kind of annotator that MT-bench's tables count this one as:
+    /// `human` for the experts, `author` for the authors of the benchmark, and each judge by its own name.
     pub fn kind(&self) -> &str {
         match self.annotator.as_str() {
             name if name.starts_with("expert") => EXPERTS,

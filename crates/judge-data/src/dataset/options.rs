@@ -17,7 +17,8 @@ pub enum DatasetFormat {
     Lager,
     /// [`EmotionRecord`](crate::EmotionRecord)s.
     Emotion,
-    /// [`GradedRecord`](crate::GradedRecord)s in the form of prometheus-eval's `mt_bench_eval.json`: see [`GradedRecord::from_prometheus`](crate::GradedRecord::from_prometheus).
+    /// [`GradedRecord`](crate::GradedRecord)s in the form of prometheus-eval's `mt_bench_eval.json`:
+    /// see [`GradedRecord::from_prometheus`](crate::GradedRecord::from_prometheus).
     Prometheus,
 }
 

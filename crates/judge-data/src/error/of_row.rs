@@ -5,7 +5,8 @@ use judge_core::{Reason, Unscored};
 use super::Error;
 
 impl Error {
-    /// Why a row whose fields cannot be read has no score; `None` for what is wrong with more than the row's own fields: with the file, the ids, the disk.
+    /// Why a row whose fields cannot be read has no score; `None` for what is wrong with more than the row's own fields:
+    /// with the file, the ids, the disk.
     ///
     /// It names no file and no option: both belong to the command, and one row says nothing about it.
     #[must_use]

@@ -23,7 +23,8 @@ pub const PART: &str = "part";
 pub struct Part {
     /// Which rows, counted from 0.
     pub rows: Range<usize>,
-    /// The number of the first row of the file, by which rows without an id are called; not 0 where files are read as if each continued the one before.
+    /// The number of the first row of the file, by which rows without an id are called;
+    /// not 0 where files are read as if each continued the one before.
     pub first_number: usize,
 }
 

@@ -25,7 +25,8 @@ const BATCH: usize = 1024;
 
 /// A table as text: one JSON object a line, with the columns in their order, `null` where there is nothing.
 ///
-/// Columns hold text, whole numbers, numbers, booleans, and lists and structs of them. Any other type, such as a time, is an error that names the column, and so is a
+/// Columns hold text, whole numbers, numbers, booleans, and lists and structs of them.
+/// Any other type, such as a time, is an error that names the column, and so is a
 /// number that JSON does not have.
 pub(super) struct Lines {
     batches: ParquetRecordBatchReader,

@@ -1,7 +1,7 @@
 //! The lines of a journal: `CHECK TAB BODY NEWLINE`, where the check is the short hash of the body.
 //!
-//! A body is `ROW TAB FATE TAB ATTACHED TAB JSON`, `synced`, `resumed`, `forgotten TAB ROW` or `finishing TAB JSON`. JSON has no newlines: `body.rs`
-//! lets none through. `ATTACHED` is the short hash of what belongs to the row and lies elsewhere, or `-`.
+//! A body is `ROW TAB FATE TAB ATTACHED TAB JSON`, `synced`, `resumed`, `forgotten TAB ROW` or `finishing TAB JSON`. JSON has no newlines:
+//! `body.rs` lets none through. `ATTACHED` is the short hash of what belongs to the row and lies elsewhere, or `-`.
 
 use judge_core::Reason;
 use serde::Deserialize;

@@ -5,7 +5,8 @@ use crate::{Difference, Error, RunRecord, Settings};
 
 /// What a plan knows of the model and the judges that make its rows, before its output is opened.
 ///
-/// A finished output is complete only for a plan that knows as much as the record beside it: rows that a model made are never taken for those of a plan that does
+/// A finished output is complete only for a plan that knows as much as the record beside it:
+/// rows that a model made are never taken for those of a plan that does
 /// not say which model it has.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[expect(clippy::large_enum_variant, reason = "a run has one of them")]
@@ -13,7 +14,8 @@ pub enum MadeBy {
     /// No model and no judge: rows follow from the inputs, the seed and the settings alone.
     #[default]
     Program,
-    /// A model that is loaded only if there are rows to make. The plan's [settings](crate::RunPlan::settings) say everything else that the judges are made from.
+    /// A model that is loaded only if there are rows to make. The plan's [settings](crate::RunPlan::settings) say everything else that the
+    /// judges are made from.
     ModelToLoad {
         /// The content of the model, as [`ModelInfo::fingerprint`] will have it.
         fingerprint: String,
@@ -31,7 +33,8 @@ pub struct Resolved {
     pub model: Option<ModelInfo>,
     /// Content id of the prompt template, where there is one.
     pub template: Option<String>,
-    /// The settings of the judges, in their order. [`judge_rows`](crate::judge_rows) and [`Run::judged_by`](crate::Run::judged_by) fill them in where they are empty.
+    /// The settings of the judges, in their order. [`RunStart::judge`](crate::RunStart::judge) and [`Run::judged_by`](crate::Run::judged_by) fill
+    /// them in where they are empty.
     pub judges: Vec<Value>,
     /// What followed from the settings, e.g. the layers that `all` stands for.
     pub settings: Settings,
@@ -61,7 +64,8 @@ pub(crate) fn settings_of<'j, Item: ?Sized + 'j>(
 }
 
 impl MadeBy {
-    /// In what rows were made otherwise than is planned. Of rows that are not `finished`, what the plan does not know yet is compared later.
+    /// In what rows were made otherwise than is planned. Of rows that are not `finished`, what the plan does not know yet is compared
+    /// later.
     pub(super) fn differences(&self, before: &RunRecord, finished: bool) -> Vec<Difference> {
         match self {
             Self::Program if finished => made_otherwise(before, &RunRecord::default()),

@@ -27,7 +27,8 @@ pub struct WriteOptions {
 
 /// All that is known of a run before a model is loaded.
 ///
-/// Everything here but paths, command and options decides about the rows: an interrupted run is resumed, and a finished one recognised, only if
+/// Everything here but paths, command and options decides about the rows:
+/// an interrupted run is resumed, and a finished one recognised, only if
 /// program and version, number of rows, content of the inputs, seed, settings, model, template and judges are the same.
 #[derive(Clone, Debug)]
 pub struct RunPlan {
@@ -76,12 +77,12 @@ impl RunPlan {
         }
     }
 
-    /// The record of a finished output that was made as planned; `None` if there is no output yet, or an empty file without a record, or one that may
-    /// be overwritten. For outputs that are not written by a [`Run`](crate::Run), too.
+    /// The record of a finished output that was made as planned; `None` if there is no output yet, or an empty file without a record, or
+    /// one that may be overwritten. For outputs that are not written by a [`Run`](crate::Run), too.
     ///
     /// # Errors
-    /// [`Error::Output`] if the output cannot be written; [`Error::OutputExists`] as for [`open`](Self::open); [`Error::Io`]; as [`load`] for a record that
-    /// cannot be read.
+    /// [`Error::Output`] if the output cannot be written; [`Error::OutputExists`] as for [`open`](Self::open); [`Error::Io`]; as [`load`]
+    /// for a record that cannot be read.
     pub fn finished(&self) -> Result<Option<RunRecord>, Error> {
         let target = target(&self.output)?;
         let path = record_path(&target);
@@ -124,7 +125,8 @@ impl RunPlan {
         }
     }
 
-    /// Refuses a finished output that another program, or this one with other settings, has made. It is for plans whose inputs are made first, by work that would be
+    /// Refuses a finished output that another program, or this one with other settings, has made.
+    /// It is for plans whose inputs are made first, by work that would be
     /// in vain; [`open`](Self::open) compares everything.
     ///
     /// # Errors
@@ -143,7 +145,8 @@ impl RunPlan {
         }
     }
 
-    /// The record of a run that was written by other means than a [`Run`](crate::Run), e.g. a [`StatesWriter`](crate::StatesWriter), and is finished now. Save it
+    /// The record of a run that was written by other means than a [`Run`](crate::Run), e.g.
+    /// a [`StatesWriter`](crate::StatesWriter), and is finished now. Save it
     /// at [`record_path`], last of all.
     pub fn record(&self, resolved: Resolved, counts: Counts, outputs: Vec<OutputFile>) -> RunRecord {
         RunRecord { counts, outputs, finished: Some(self.now()), ..self.resolved(resolved) }

@@ -57,15 +57,18 @@ impl RunStart {
 impl RunPlan {
     /// Takes the output's lock and says what is there: nothing, an interrupted run, or a finished one. Call it before the model is loaded.
     ///
-    /// A finished output is complete only if this plan says as much of its model and judges as the record does ([`made_by`](Self::made_by)), and the same.
+    /// A finished output is complete only if this plan says as much of its model and judges as the record does
+    /// ([`made_by`](Self::made_by)), and the same.
     ///
     /// Beside `FILE` a run uses `FILE.partial`, `FILE.partial.sorted` and `FILE.run.json`.
     ///
     /// # Errors
-    /// [`Error::Output`] if the output cannot be written or is one of the inputs; [`Error::OutputExists`] if a finished output was made otherwise, or nothing says
+    /// [`Error::Output`] if the output cannot be written or is one of the inputs;
+    /// [`Error::OutputExists`] if a finished output was made otherwise, or nothing says
     /// how, and [`overwrite`](crate::WriteOptions::overwrite) is not set;
     /// [`Error::SettingsDiffer`] if unfinished rows were made otherwise; [`Error::Locked`] if
-    /// another process is writing; [`Error::NoLocks`]; [`Error::Partial`] if `FILE.partial` is not a journal of this version; [`Error::Io`].
+    /// another process is writing; [`Error::NoLocks`]; [`Error::Partial`] if `FILE.partial` is not a journal of this version;
+    /// [`Error::Io`].
     pub fn open(self) -> Result<Opened, Error> {
         check_outputs(self.inputs.iter().map(|input| &input.path), [&self.output])?;
         let target = target(&self.output)?;

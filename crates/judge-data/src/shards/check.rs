@@ -96,11 +96,13 @@ const LOST: u8 = 2;
 impl Check {
     /// Compares results with what they must be the results of.
     ///
-    /// The files of a plan must still be the planned ones. The digests of the rows that are in them now, whatever the plan says of them, and of the results are added up first. Only where
-    /// they differ are rows compared one by one, with temporary files and one more reading of both sides. What is wrong with rows, parts and runs is no error but among the [problems](Completeness::problems).
+    /// The files of a plan must still be the planned ones. The digests of the rows that are in them now, whatever the plan says of them,
+    /// and of the results are added up first. Only where they differ are rows compared one by one, with temporary files and one more
+    /// reading of both sides. What is wrong with rows, parts and runs is no error but among the [problems](Completeness::problems).
     ///
     /// # Errors
-    /// [`Error::FileChanged`] for an input that is not the planned one; [`Error::InFile`] for files without the columns of items or results;
+    /// [`Error::FileChanged`] for an input that is not the planned one;
+    /// [`Error::InFile`] for files without the columns of items or results;
     /// [`Error::NoParquet`], [`Error::Io`].
     pub fn run(self, output: &Output<'_>, mut see: impl FnMut(usize)) -> Result<Completeness, Error> {
         let mut found = Completeness::default();

@@ -19,8 +19,9 @@ const RECORD: &str = ".run.json";
 
 /// Files of rows in parts that one command turns into rows of results, each part in a file of its own with its run record.
 ///
-/// Nothing is copied: the command reads a [`Part`] of a file. A part never crosses from one file to the next. Rows without an id are numbered through all files, so that
-/// ids are unique; a file is otherwise read as if it were the only one.
+/// Nothing is copied: the command reads a [`Part`] of a file. A part never crosses from one file to the next. Rows
+/// without an id are numbered through all files, so that ids are unique; a file is otherwise read as if it were the
+/// only one.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct CommandPlan {
     /// The command and its options, without input and output.
@@ -46,7 +47,8 @@ impl CommandPlan {
     /// Ids are compared by 16 bytes of their hash, in temporary files; those of one file also in memory, as by the [`Dataset`].
     ///
     /// # Errors
-    /// Whatever is wrong with a row, as of a [`Dataset`] with these options; [`Error::RepeatedRow`] for an id that is in two files; [`Error::NoRows`]; [`Error::Io`].
+    /// Whatever is wrong with a row, as of a [`Dataset`] with these options; [`Error::RepeatedRow`] for an id that is in two files;
+    /// [`Error::NoRows`]; [`Error::Io`].
     pub fn make(
         command: Vec<String>,
         extension: &str,
@@ -240,11 +242,13 @@ impl CommandPart {
         self.outputs.iter().map(|behind| folder.join(format!("{stem}{behind}"))).collect()
     }
 
-    /// Notes that a part is done, after the command has finished its files. They are found by their run records, which must be of the part's rows, and of the
+    /// Notes that a part is done, after the command has finished its files.
+    /// They are found by their run records, which must be of the part's rows, and of the
     /// same run as those of a part that is done before.
     ///
     /// # Errors
-    /// [`Error::NoPart`] if there are none; [`Error::FileChanged`] if other rows were read than those of the plan; [`Error::OtherRun`] for files that were made otherwise than those of
+    /// [`Error::NoPart`] if there are none; [`Error::FileChanged`] if other rows were read than those of the plan;
+    /// [`Error::OtherRun`] for files that were made otherwise than those of
     /// another part; [`Error::Io`].
     pub fn finish(folder: &Path, plan: &CommandPlan, shard: usize) -> Result<Self, Error> {
         let begin = stem(shard, plan.shards()) + ".";

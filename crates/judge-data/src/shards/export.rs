@@ -1,4 +1,5 @@
-//! A score file of what was scored: rows of results in the order of the input, with the texts that were scored and what people said of them.
+//! A score file of what was scored: rows of results in the order of the input, with the texts that were scored and what people said of
+//! them.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader, BufWriter, Seek, Write};
@@ -29,7 +30,8 @@ const GRADES: &str = "numbers, or lists with one per rater";
 /// Turns results into a score file: JSON lines that `lager_evaluate` and `agreement` read, in the order of the input.
 ///
 /// Each row has `id`, `human` where people scored it, what the model gave, and the fields that the template uses. With label logits it is a
-/// [`ScoreRow`], whose `step` is 0 and whose `completion` is empty, as results do not keep them; without, it has `score` and `probabilities` alone.
+/// [`ScoreRow`], whose `step` is 0 and whose `completion` is empty, as results do not keep them;
+/// without, it has `score` and `probabilities` alone.
 #[derive(Clone, Copy, Debug)]
 pub struct Export<'a> {
     /// Where the results lie. Let a [`Check`](crate::Check) find them complete first; of repeated rows the first is taken.
@@ -46,8 +48,9 @@ impl Export<'_> {
     /// Results wait in a temporary file of about their size; memory is 32 bytes a row.
     ///
     /// # Errors
-    /// [`Error::NoResult`] for a row without one, or with one of other texts; [`Error::BatchColumn`] for human scores that are no numbers; [`Error::Core`] for logits of another
-    /// shape than the origin's; [`Error::NonFinite`](judge_core::Error::NonFinite) among them; as of a [`Check`](crate::Check); [`Error::Io`].
+    /// [`Error::NoResult`] for a row without one, or with one of other texts; [`Error::BatchColumn`] for human scores that are no numbers;
+    /// [`Error::Core`] for logits of another shape than the origin's; [`Error::NonFinite`](judge_core::Error::NonFinite) among them; as of
+    /// a [`Check`](crate::Check); [`Error::Io`].
     pub fn write(&self, path: &Path, mut see: impl FnMut(usize)) -> Result<Counts, Error> {
         let mut rows_of: Vec<([u8; 16], u64)> = Vec::new();
         each_input(self.output, |row, id, _, _| {
@@ -122,8 +125,8 @@ impl Export<'_> {
         }
     }
 
-    /// A column with one of the usual names of human scores that is passed over since it holds no numbers, with its type, where no column is chosen and none has scores: in the first of the
-    /// files where that is so.
+    /// A column with one of the usual names of human scores that is passed over since it holds no numbers, with its type, where no column
+    /// is chosen and none has scores: in the first of the files where that is so.
     ///
     /// # Errors
     /// As of [`write`](Self::write).

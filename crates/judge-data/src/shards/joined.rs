@@ -46,9 +46,11 @@ pub struct CommandResults {
 }
 
 impl CommandPlan {
-    /// Checks that every part is there and whole, that all were made alike of the planned rows, and that no id occurs in two of them. `see` is told of rows of results as they are read.
+    /// Checks that every part is there and whole, that all were made alike of the planned rows, and that no id occurs in two of them.
+    /// `see` is told of rows of results as they are read.
     ///
-    /// What is wrong is no error but among the [problems](CommandResults::problems). `one_device` makes a problem of parts that were computed on different devices.
+    /// What is wrong is no error but among the [problems](CommandResults::problems).
+    /// `one_device` makes a problem of parts that were computed on different devices.
     ///
     /// # Errors
     /// [`Error::Io`]; as [`Rows`] for results that cannot be read.
@@ -209,14 +211,15 @@ impl CommandPlan {
         Ok(())
     }
 
-    /// Joins the parts: writes to `output`, and beside it what else the parts have, the rows of all parts in the order of the input, each file with the run record of one run over the whole
-    /// input. Let a [check](Self::check) find them complete first.
+    /// Joins the parts: writes to `output`, and beside it what else the parts have, the rows of all parts in the order of the input, each
+    /// file with the run record of one run over the whole input. Let a [check](Self::check) find them complete first.
     ///
-    /// That run's command recognises them, given the input: the plan's only file, or `input`, which the [rows of several](Self::write_rows) were written to. Without either the record names the
-    /// files, and no command takes them for its own.
+    /// That run's command recognises them, given the input: the plan's only file, or `input`, which the [rows of several](Self::write_rows)
+    /// were written to. Without either the record names the files, and no command takes them for its own.
     ///
     /// # Errors
-    /// [`Error::NoPart`] for a part that is not there; [`Error::OutputExists`] for another file in the place of one, unless `write` says otherwise; [`Error::Io`].
+    /// [`Error::NoPart`] for a part that is not there; [`Error::OutputExists`] for another file in the place of one, unless `write` says
+    /// otherwise; [`Error::Io`].
     pub fn join(
         &self,
         folder: &Path,
@@ -256,7 +259,8 @@ impl CommandPlan {
         Ok(written)
     }
 
-    /// Writes the rows of all files, in order, as JSON lines: what a command reads to go on from the joined results. `see` is told of every row.
+    /// Writes the rows of all files, in order, as JSON lines: what a command reads to go on from the joined results.
+    /// `see` is told of every row.
     ///
     /// # Errors
     /// Whatever is wrong with a row; as [`AtomicFile::create`]; [`Error::OutputExists`] for another file there; [`Error::Io`].

@@ -89,7 +89,8 @@ impl PartRecord {
         }
     }
 
-    /// Refuses a shard in the place of whose part or record a file of another kind lies. A part without a record is of an attempt that was killed, if it names the run
+    /// Refuses a shard in the place of whose part or record a file of another kind lies.
+    /// A part without a record is of an attempt that was killed, if it names the run
     /// of the plan.
     ///
     /// # Errors
@@ -103,7 +104,8 @@ impl PartRecord {
         if is_empty(&part)? || run_of(&part).is_some_and(|run| run == plan.run) { Ok(()) } else { exists(part) }
     }
 
-    /// Whether the part is the file that this describes, to the byte. It is not if it was damaged, or if two attempts of devices that round differently have
+    /// Whether the part is the file that this describes, to the byte.
+    /// It is not if it was damaged, or if two attempts of devices that round differently have
     /// mixed theirs; then the shard is to be scored again.
     ///
     /// # Errors

@@ -12,7 +12,8 @@ use crate::{BatchItem, Document, Error, ItemColumns, ItemSpec, ResultColumns, Ro
 
 /// Files of rows, cut into shards, and what their results must add up to.
 ///
-/// Rows count from 0 through all files in their order. Shard `k` is the rows from `k · rows_per_shard` on, wherever they lie; who scores it,
+/// Rows count from 0 through all files in their order. Shard `k` is the rows from `k · rows_per_shard` on, wherever they lie;
+/// who scores it,
 /// and together with which others, changes nothing.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ShardPlan {
@@ -52,8 +53,8 @@ impl ShardPlan {
     /// Ids are compared by 16 bytes of their hash, in temporary files: memory does not grow with the number of rows.
     ///
     /// # Errors
-    /// [`Error::NoItemFits`] if there are rows and none has all fields of the template; [`Error::RepeatedRow`] for an id that occurs twice; [`Error::InFile`] for a file without the
-    /// columns; [`Error::NoParquet`], [`Error::Io`].
+    /// [`Error::NoItemFits`] if there are rows and none has all fields of the template; [`Error::RepeatedRow`] for an id that occurs twice;
+    /// [`Error::InFile`] for a file without the columns; [`Error::NoParquet`], [`Error::Io`].
     pub fn make(
         settings: Settings,
         arguments: Vec<String>,
@@ -204,9 +205,9 @@ impl ShardPlan {
         });
         // The first error is given, and nothing behind it.
         batches.take_while(move |batch| {
-            let goes_on = !is_done;
+            let continues = !is_done;
             is_done = batch.is_err();
-            goes_on
+            continues
         })
     }
 }

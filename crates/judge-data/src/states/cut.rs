@@ -95,8 +95,9 @@ impl Cut {
 }
 
 impl StatesSpec {
-    /// Bytes that the table will take on the disk, the ids beside it not counted: to be said before they are written. The space is not asked for at
-    /// the start, files grow as rows come; a disk that is full ends the run with an error and keeps what is written.
+    /// Bytes that the table will take on the disk, the ids beside it not counted: to be said before they are written.
+    /// The space is not asked for at the start, files grow as rows come; a disk that is full ends the run with an error
+    /// and keeps what is written.
     ///
     /// # Errors
     /// [`Error::Serialize`].

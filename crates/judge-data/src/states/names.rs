@@ -37,7 +37,8 @@ pub(crate) fn states_names(path: &Path) -> Result<Vec<PathBuf>, Error> {
 /// Refuses a table where a file of another kind has one of its names, in one file or as a shard.
 ///
 /// # Errors
-/// [`Error::OutputExists`] for a file that is no table of states, unless it may be overwritten; [`Error::Output`] for one in the place of what is kept beside a
+/// [`Error::OutputExists`] for a file that is no table of states, unless it may be overwritten;
+/// [`Error::Output`] for one in the place of what is kept beside a
 /// table, which never may; [`Error::Io`].
 pub(crate) fn refuse_foreign_states(path: &Path, overwrite: bool) -> Result<(), Error> {
     refuse_foreign_file(path, overwrite)?;

@@ -58,7 +58,8 @@ impl ShardWriter {
         Ok(this)
     }
 
-    /// Completes a file that was being put in place when a run was interrupted. Says whether there is one that a run was interrupted in before that.
+    /// Completes a file that was being put in place when a run was interrupted.
+    /// Says whether there is one that a run was interrupted in before that.
     pub(super) fn recover(shard: &Shard, options: WriteOptions) -> Result<bool, Error> {
         let journal = journal_path(&shard.path);
         let partial = with_suffix(&shard.path, PARTIAL);

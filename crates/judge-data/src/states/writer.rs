@@ -20,7 +20,8 @@ use crate::{Counts, Error, Fate, OutputFile, Resumed, WriteOptions};
 /// complete, which is one or two where rows come nearly in order.
 ///
 /// A run that was killed at any moment is resumed where it was, because ids and reasons are a journal that is written after the states of
-/// each row and has their hash. Files that are complete are kept. After a loss of power, rows whose states did not reach the disk are done again.
+/// each row and has their hash. Files that are complete are kept.
+/// After a loss of power, rows whose states did not reach the disk are done again.
 #[derive(Debug)]
 pub struct StatesWriter {
     cut: Cut,
@@ -33,15 +34,15 @@ pub struct StatesWriter {
 }
 
 impl StatesWriter {
-    /// Starts a table, or resumes one that was interrupted; of one that is complete, no row is left. With [`Sharding::Whole`](crate::Sharding::Whole) the
-    /// one file is called `path`, otherwise `x.safetensors` stands for `x-00001-of-00007.safetensors` and so on.
+    /// Starts a table, or resumes one that was interrupted; of one that is complete, no row is left. With
+    /// [`Sharding::Whole`](crate::Sharding::Whole) the one file is called `path`, otherwise `x.safetensors` stands for
+    /// `x-00001-of-00007.safetensors` and so on.
     ///
     /// # Errors
-    /// [`Error::SettingsDiffer`] if what is there of an interrupted run has another shape or other metadata, or the
-    /// table was cut otherwise; [`Error::OutputExists`] if a complete file has and may not be overwritten; [`Error::Output`], also for a file that is no table's in
-    /// the place of its ids or of what is unfinished; as
-    /// [`StatesFile::open`](crate::StatesFile::open) for a damaged file and as [`StatesFile::ids`](crate::StatesFile::ids) for its ids; [`Error::Locked`],
-    /// [`Error::NoLocks`], [`Error::Partial`], [`Error::Io`].
+    /// [`Error::SettingsDiffer`] if what is there of an interrupted run has another shape or other metadata, or the table was cut
+    /// otherwise; [`Error::OutputExists`] if a complete file has and may not be overwritten; [`Error::Output`], also for a file that is no
+    /// table's in the place of its ids or of what is unfinished; as [`StatesFile::open`](crate::StatesFile::open) for a damaged file and as
+    /// [`StatesFile::ids`](crate::StatesFile::ids) for its ids; [`Error::Locked`], [`Error::NoLocks`], [`Error::Partial`], [`Error::Io`].
     pub fn open(path: impl Into<PathBuf>, spec: &StatesSpec, options: WriteOptions) -> Result<Self, Error> {
         let cut = Cut::new(target(&path.into())?, spec.clone());
         cut.refuse_others()?;

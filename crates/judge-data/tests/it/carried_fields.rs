@@ -7,17 +7,17 @@ use std::path::Path;
 
 use judge_core::testing::ScriptedBackbone;
 use judge_core::{
-    Judge, Scale,
+    Scale,
     combine::{OrderPolicy, Swapped},
     lager::{LagerJudge, LagerSettings},
     prompted::{PromptFamily, WrittenJudge},
+    runner::RunEvent,
 };
 use judge_data::{
-    Carry, Dataset, DatasetFormat, DatasetOptions, Error, Extra, Fate, LabelRow, Numbered, Opened, PairOrders, PairRow,
-    Program, Resolved, Rows, Run, RunPlan, SingleRow, judge_rows, score_row,
+    Carry, Dataset, DatasetFormat, DatasetOptions, Extra, Fate, LabelRow, Numbered, Opened, PairOrders, PairRow,
+    Program, Resolved, Rows, RunPlan, SingleRow, score_row,
 };
 use proptest::prelude::*;
-use serde::Serialize;
 
 /// A JSON value as text: numbers with their digits, strings with their escapes.
 #[derive(Clone, Debug)]
@@ -113,63 +113,56 @@ fn run(kind: Kind, input: &Path, output: &Path, until: usize) -> bool {
     let rows = Rows::open(input).unwrap().count();
     let plan = RunPlan::new(output, rows, Program::new("test", "1"));
     let Opened::Ready(start) = plan.open().unwrap() else { panic!("it is complete") };
-    let mut run = start.begin(Resolved::default()).unwrap();
     let records = Dataset::open(input, &options).unwrap();
     let mut seen = 0;
     // What is done is pushed before the process dies.
-    let mut observe = || {
+    let mut next = || {
         seen += 1;
         if seen >= until { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     };
     let model = ScriptedBackbone::new(1).with_reply(|_| "Rating: [[5]] [[A]] {\"score\": 4}".to_owned());
     let written = |family: &str| WrittenJudge::new(PromptFamily::built_in(family).unwrap());
     let carry = Carry::All;
-    fn all<T: Serialize>(
-        run: &mut Run,
-        model: &ScriptedBackbone,
-        judge: &dyn Judge<Numbered>,
-        records: Dataset,
-        row: impl FnMut(judge_core::ItemResult<Numbered>) -> Result<(T, Fate), Error>,
-        mut observe: impl FnMut() -> ControlFlow<()>,
-    ) {
-        judge_rows(run, model, vec![judge], records, row, |_| observe()).unwrap();
-    }
-    match kind {
+    let mut observe = |_: &RunEvent<Numbered>| next();
+    let (resolved, items) = (Resolved::default(), Numbered::all(records));
+    let result = match kind {
         Kind::Score => {
             let judge = LagerJudge::new(LagerSettings::prompt_end(Scale::integers(1, 5).unwrap()), &model).unwrap();
-            all(&mut run, &model, &judge, records, |result| score_row(&judge, result, &carry), observe);
+            let row = |result| score_row(&judge, result, &carry);
+            start.judge(resolved, &model, &[&judge], items, row, &mut observe)
         }
         Kind::Single => {
-            all(&mut run, &model, &written("single"), records, |result| SingleRow::new(result, &carry), observe);
+            let row = |result| SingleRow::new(result, &carry);
+            start.judge(resolved, &model, &[&written("single")], items, row, &mut observe)
         }
         Kind::Pair => {
             let judge = written("pair");
             let both = Swapped::new(&judge, OrderPolicy::Average);
             let orders = PairOrders::Both(&both);
-            all(&mut run, &model, &orders, records, |result| PairRow::new(&orders, result, None, &carry), observe);
+            let row = |result| PairRow::new(&orders, result, None, &carry);
+            start.judge(resolved, &model, &[&orders], items, row, &mut observe)
         }
         Kind::Label => {
             let row = |result| LabelRow::new(result, "fluency", &carry);
-            all(&mut run, &model, &written("single-json"), records, row, observe);
+            start.judge(resolved, &model, &[&written("single-json")], items, row, &mut observe)
         }
         Kind::Row => {
+            let mut run = start.begin(resolved).unwrap();
             for (place, row) in Rows::open(input).unwrap().enumerate() {
                 let mut row: Extra = row.unwrap().into_extra(&[]);
                 row.set("calibrated", &[1.0]).unwrap();
                 if !run.is_done(place) {
                     run.push(place, &row, Fate::SCORED).unwrap();
-                    if observe().is_break() {
-                        break;
+                    if next().is_break() {
+                        return false;
                     }
                 }
             }
+            run.finish().unwrap();
+            return true;
         }
-    }
-    let whole = run.pending().next().is_none();
-    if whole {
-        run.finish().unwrap();
-    }
-    whole
+    };
+    !result.unwrap().summary.cancelled
 }
 
 fn comes_back(kind: Kind, form: Form, values: &[Json], space: &str, until: usize) {

@@ -552,23 +552,26 @@ impl judge_core::Judge<judge_data::Numbered> for Fixed {
     }
 }
 
-/// Judges the rows that a run lacks, at most so many.
-fn judge(run: &mut Run, judge: &Fixed, most: usize) -> Result<(), Error> {
-    let rows = run.rows();
+/// Judges the rows of four that a run lacks, at most so many; says which were seen.
+fn judge(path: &Path, judge: &Fixed, most: usize) -> Result<usize, Error> {
+    let Opened::Ready(start) = plan(path, 4, 1).open()? else { panic!("it is complete") };
+    let rows = 4;
     let records = (0..rows).map(|row| {
         let input = judge_data::PromptInput::Text("?".into());
         let (id, scores, columns) = ((row as u64).into(), Vec::new(), judge_data::RowColumns::default());
         let extra = judge_data::Extra::new();
-        Ok(judge_data::Record::Prompt(judge_data::PromptRecord { id, input, scores, columns, extra }))
+        Ok::<_, Error>(judge_data::Record::Prompt(judge_data::PromptRecord { id, input, scores, columns, extra }))
     });
     let model = judge_core::testing::ScriptedBackbone::new(1);
     let mut seen = 0;
-    let row = |result: judge_core::ItemResult<judge_data::Numbered>| Ok((value(result.item.row), Fate::SCORED));
-    judge_data::judge_rows(run, &model, vec![judge], records, row, |_| {
-        seen += 1;
+    let row =
+        |result: judge_core::ItemResult<judge_data::Numbered>| Ok::<_, Error>((value(result.item.row), Fate::SCORED));
+    let mut observe = |event: &judge_core::runner::RunEvent<judge_data::Numbered>| {
+        seen += usize::from(matches!(event, judge_core::runner::RunEvent::Item(_)));
         if seen == most { std::ops::ControlFlow::Break(()) } else { std::ops::ControlFlow::Continue(()) }
-    })
-    .map(drop)
+    };
+    let items = judge_data::Numbered::all(records);
+    start.judge(self::model("f32"), &model, &[judge as _], items, row, &mut observe).map(|_| seen)
 }
 
 #[test]
@@ -576,18 +579,14 @@ fn another_model_template_or_judge_is_never_complete_and_never_resumed() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("out.jsonl");
     // The judge says by itself which one it is: nobody has put it into the plan.
-    let mut run = begin(plan(&path, 4, 1));
-    judge(&mut run, &Fixed(Some("one")), 2).unwrap();
+    assert_eq!(judge(&path, &Fixed(Some("one")), 2).unwrap(), 2);
+    let run = begin(plan(&path, 4, 1));
     assert_eq!(run.record().judges, [json!("one")]);
     drop(run);
-    let mut run = begin(plan(&path, 4, 1));
-    let error = judge(&mut run, &Fixed(Some("another")), 9).unwrap_err();
+    let error = judge(&path, &Fixed(Some("another")), 9).unwrap_err();
     let differ = |error: &Error| matches!(error, Error::SettingsDiffer { .. });
     assert!(differ(&error) && error.to_string().contains(r#"judges was ["one"], is ["another"]"#), "{error}");
-    drop(run);
-    let mut run = begin(plan(&path, 4, 1));
-    judge(&mut run, &Fixed(Some("one")), 9).unwrap();
-    run.finish().unwrap();
+    assert_eq!(judge(&path, &Fixed(Some("one")), 9).unwrap(), 2);
 
     let made_by = |change: &dyn Fn(&mut Resolved)| {
         let mut resolved = Resolved { judges: vec![json!("one")], ..model("f32") };
@@ -623,7 +622,6 @@ fn another_model_template_or_judge_is_never_complete_and_never_resumed() {
 #[test]
 fn a_run_is_not_judged_by_what_does_not_say_what_it_is() {
     let folder = tempfile::tempdir().unwrap();
-    let mut run = begin(plan(&folder.path().join("out.jsonl"), 4, 1));
-    let error = judge(&mut run, &Fixed(None), 9).unwrap_err();
+    let error = judge(&folder.path().join("out.jsonl"), &Fixed(None), 9).unwrap_err();
     assert!(matches!(error, Error::JudgeSettings { .. }) && error.to_string().contains("Judge::settings"), "{error}");
 }

@@ -49,8 +49,8 @@ impl IsotonicRegression {
     /// # Errors
     ///
     /// [`Error::LengthMismatch`], [`Error::TooFewItems`], [`Error::NonFinite`], the last also for a bound;
-    /// [`Error::OutOfRange`] where
-    /// `y_min` is above `y_max`; [`Error::Undefined`] where a sum exceeds the largest finite number.
+    /// [`Error::OutOfRange`] where `y_min` is above `y_max`; [`Error::Undefined`] where a sum exceeds the largest
+    /// finite number.
     pub fn fit(&self, x: &[f64], y: &[f64]) -> Result<FittedIsotonicRegression, Error> {
         self.fit_weighted(x, y, &vec![1.0; x.len()])
     }

@@ -39,10 +39,10 @@ pub struct PreferredPair {
 /// | `brier_…`, `ece_…` | the number as a probability that the first item is better (log-odds l as 1 / (1 + e⁻ˡ)); ten bins of equal width |
 /// | `calibration_slope_…`, `calibration_intercept_…` | Cox's recalibration of it: 1 and 0 of a judge that means what it says; undefined where it is 0 or 1 |
 ///
-/// Shares rest on all pairs with a reading: a sign is hardly ever a tie, so a gold tie counts as wrong as it does for any judge that
-/// cannot say one. The others leave gold
-/// ties out. Wilson's interval, Student's, DeLong's and large-sample ones where pairs are independent; where they come in clusters,
-/// clustered standard errors of shares and Brier scores, and the bootstrap of clusters for the others; the bootstrap for `ece`.
+/// Shares rest on all pairs with a reading: a sign is hardly ever a tie, so a gold tie counts as wrong as it does for any judge that cannot
+/// say one. The others leave gold ties out. Wilson's interval, Student's, DeLong's and large-sample ones where pairs are independent; where
+/// they come in clusters, clustered standard errors of shares and Brier scores, and the bootstrap of clusters for the others; the bootstrap
+/// for `ece`.
 ///
 /// ```
 /// use judge_metrics::comparison::{PreferenceComparison, PreferredPair};
@@ -159,9 +159,8 @@ impl PreferenceComparison {
         found
     }
 
-    /// The accuracy of the sign of each layer's averaged log-odds, in the order of [`PreferredPair::layers`], of some of the
-    /// pairs. Pairs without layers are left
-    /// out; empty where no pair has some.
+    /// The accuracy of the sign of each layer's averaged log-odds, in the order of [`PreferredPair::layers`], of some of the pairs. Pairs
+    /// without layers are left out; empty where no pair has some.
     ///
     /// # Errors
     ///

@@ -92,9 +92,8 @@ impl PairReading {
     }
 }
 
-/// The mean of the log-odds of several orders, all about the items as they are named, in nats; `None` of none, or of a NaN. Infinite
-/// ones that oppose each
-/// other cancel to 0.
+/// The mean of the log-odds of several orders, all about the items as they are named, in nats; `None` of none, or of a NaN. Infinite ones
+/// that oppose each other cancel to 0.
 #[must_use]
 pub fn mean_log_odds(orders: impl IntoIterator<Item = f64>) -> Option<f64> {
     let orders: Vec<f64> = orders.into_iter().collect();

@@ -1,6 +1,5 @@
 //! Equality with scikit-learn 1.9.1, MAPIE 1.5.0, ppi-python 0.2.3 and definitions on `fixtures/calibration.json`, made
-//! by
-//! `scripts/metrics/calibration_fixtures.py`, which names the function behind each number.
+//! by `scripts/metrics/calibration_fixtures.py`, which names the function behind each number.
 
 use judge_metrics::Interval;
 use judge_metrics::calibration::{

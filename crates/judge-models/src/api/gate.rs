@@ -33,7 +33,7 @@ pub(super) struct Gate {
     /// What changes as requests come and go.
     state: Mutex<State>,
     /// Notified when a permit is given back and when a run ends. Pauses and settled counts need no
-    /// notice: whoever waits looks at the times again when its own wait is over, and a permit's end
+    /// notice: a thread that waits looks at the times again when its own wait is over, and a permit's end
     /// follows its settling.
     changed: Condvar,
 }
@@ -108,7 +108,7 @@ impl Gate {
     /// Ends a run by setting its flag `over`: nothing of it waits here any longer, and nothing of
     /// it starts.
     pub(super) fn end(&self, over: &AtomicBool) {
-        let _state = self.lock(); // whoever has looked at `over` already waits by now
+        let _state = self.lock(); // a thread that has looked at `over` waits by now
         over.store(true, Ordering::SeqCst);
         self.changed.notify_all();
     }

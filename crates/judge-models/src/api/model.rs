@@ -308,7 +308,7 @@ impl Inner {
                     let last = Box::new(problem);
                     return failed(ApiProblem::RetryAfter { asked, most: max_retry_after, last });
                 }
-                self.gate.pause(asked); // whoever asks one to wait asks all
+                self.gate.pause(asked); // a service that asks one request to wait asks all
             }
             let wait = backoff::wait(self.settings.backoff, self.settings.max_backoff, number, attempt);
             self.gate.wait(wait.max(retry_after.unwrap_or_default()), over)?;

@@ -24,7 +24,7 @@ pub struct ApiUsage {
     pub uncounted: u64,
 }
 
-/// What a million tokens cost, in the currency of whoever gives the prices.
+/// What a million tokens cost, in the currency of the caller who gives the prices.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Prices {
     /// Price of a million tokens that are read.

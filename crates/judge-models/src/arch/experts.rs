@@ -1,6 +1,6 @@
 //! Blocks with experts: how many there are, in which blocks, and what their tensors are called.
 //!
-//! A family reads its fields, makes a [`Sparse`] and puts it into `Dense::sparse`; `Dense::spec`
+//! A family reads its fields, makes a [`Sparse`] and puts it into `DecoderFields::sparse`; `DecoderFields::spec`
 //! then calls [`Sparse::mlp`] for each block. How a row is routed is described in `spec/mlp.rs` and
 //! computed by the engines.
 //!

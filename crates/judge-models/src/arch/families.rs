@@ -2,12 +2,12 @@
 //! file.
 //!
 //! A family's file has two functions. `defaults` gives the values that transformers 5.23 takes for
-//! its own fields where `config.json` is silent. `dense` reads the merged fields, lowers the shared
+//! its own fields where `config.json` is silent. `fields` reads the merged fields, lowers the shared
 //! ones with `Shape::lower` to a plain Llama, and replaces what is different.
 //!
 //! ```text
 //! defaults() of this file  ◄ overlaid by ◄  the family's defaults  ◄ overlaid by ◄  config.json
-//!                                                      └─► (family.dense)(fields) ─► Dense
+//!                                                      └─► (family.fields)(merged) ─► DecoderFields
 //! ```
 //!
 //! To add a family: write its file, add an entry to [`FAMILIES`], list the fields that only files
@@ -40,7 +40,7 @@ mod smollm3;
 use serde_json::{Map, Value, json};
 
 use super::checks::overlay;
-use super::dense::Dense;
+use super::decoder_fields::DecoderFields;
 use super::{ConfigProblem, blame, tower};
 
 /// A family, as one entry of [`FAMILIES`].
@@ -52,89 +52,89 @@ struct Family {
     /// Values of fields where the file is silent, on top of those of all families.
     defaults: fn() -> Value,
     /// Describes the decoder of a file whose defaults are filled in.
-    dense: fn(Value) -> Result<Dense, ConfigProblem>,
+    fields: fn(Value) -> Result<DecoderFields, ConfigProblem>,
 }
 
 /// All families, in alphabetical order.
 const FAMILIES: &[Family] = &[
-    Family { model_type: "cohere2", base_class: "Cohere2Model", defaults: cohere2::defaults, dense: cohere2::dense },
+    Family { model_type: "cohere2", base_class: "Cohere2Model", defaults: cohere2::defaults, fields: cohere2::fields },
     Family {
         model_type: "ernie4_5",
         base_class: "Ernie4_5Model",
         defaults: ernie4_5::defaults,
-        dense: ernie4_5::dense,
+        fields: ernie4_5::fields,
     },
-    Family { model_type: "exaone4", base_class: "Exaone4Model", defaults: exaone4::defaults, dense: exaone4::dense },
-    Family { model_type: "gemma2", base_class: "Gemma2Model", defaults: gemma::defaults_of_2, dense: gemma::gemma2 },
+    Family { model_type: "exaone4", base_class: "Exaone4Model", defaults: exaone4::defaults, fields: exaone4::fields },
+    Family { model_type: "gemma2", base_class: "Gemma2Model", defaults: gemma::defaults_of_2, fields: gemma::gemma2 },
     Family {
         model_type: "gemma3_text",
         base_class: "Gemma3TextModel",
         defaults: gemma::defaults_of_3,
-        dense: gemma::gemma3,
+        fields: gemma::gemma3,
     },
     Family {
         model_type: "gemma4_text",
         base_class: "Gemma4TextModel",
         defaults: gemma4::defaults,
-        dense: gemma4::dense,
+        fields: gemma4::fields,
     },
-    Family { model_type: "glm", base_class: "GlmModel", defaults: glm::defaults, dense: glm::glm },
-    Family { model_type: "glm4", base_class: "Glm4Model", defaults: glm::defaults, dense: glm::glm4 },
-    Family { model_type: "gpt_oss", base_class: "GptOssModel", defaults: gpt_oss::defaults, dense: gpt_oss::dense },
-    Family { model_type: "granite", base_class: "GraniteModel", defaults: granite::defaults, dense: granite::dense },
+    Family { model_type: "glm", base_class: "GlmModel", defaults: glm::defaults, fields: glm::glm },
+    Family { model_type: "glm4", base_class: "Glm4Model", defaults: glm::defaults, fields: glm::glm4 },
+    Family { model_type: "gpt_oss", base_class: "GptOssModel", defaults: gpt_oss::defaults, fields: gpt_oss::fields },
+    Family { model_type: "granite", base_class: "GraniteModel", defaults: granite::defaults, fields: granite::fields },
     Family {
         model_type: "granitemoehybrid",
         base_class: "GraniteMoeHybridModel",
         defaults: granite::defaults_of_hybrid,
-        dense: granite::hybrid,
+        fields: granite::hybrid,
     },
     Family {
         model_type: "internlm3",
         base_class: "InternLM3Model",
         defaults: internlm3::defaults,
-        dense: internlm3::dense,
+        fields: internlm3::fields,
     },
-    Family { model_type: "lfm2", base_class: "Lfm2Model", defaults: lfm2::defaults, dense: lfm2::dense },
-    Family { model_type: "llama", base_class: "LlamaModel", defaults: llama::defaults, dense: llama::dense },
+    Family { model_type: "lfm2", base_class: "Lfm2Model", defaults: lfm2::defaults, fields: lfm2::fields },
+    Family { model_type: "llama", base_class: "LlamaModel", defaults: llama::defaults, fields: llama::fields },
     Family {
         model_type: "ministral3",
         base_class: "Ministral3Model",
         defaults: ministral3::defaults,
-        dense: ministral3::dense,
+        fields: ministral3::fields,
     },
-    Family { model_type: "mistral", base_class: "MistralModel", defaults: mistral::defaults, dense: mistral::dense },
-    Family { model_type: "mixtral", base_class: "MixtralModel", defaults: mixtral::defaults, dense: mixtral::dense },
-    Family { model_type: "olmo2", base_class: "Olmo2Model", defaults: olmo::defaults_of_2, dense: olmo::olmo2 },
-    Family { model_type: "olmo3", base_class: "Olmo3Model", defaults: olmo::defaults_of_3, dense: olmo::olmo3 },
-    Family { model_type: "olmoe", base_class: "OlmoeModel", defaults: olmoe::defaults, dense: olmoe::dense },
-    Family { model_type: "phi3", base_class: "Phi3Model", defaults: phi3::defaults, dense: phi3::dense },
-    Family { model_type: "qwen2", base_class: "Qwen2Model", defaults: qwen::defaults_of_2, dense: qwen::qwen2 },
+    Family { model_type: "mistral", base_class: "MistralModel", defaults: mistral::defaults, fields: mistral::fields },
+    Family { model_type: "mixtral", base_class: "MixtralModel", defaults: mixtral::defaults, fields: mixtral::fields },
+    Family { model_type: "olmo2", base_class: "Olmo2Model", defaults: olmo::defaults_of_2, fields: olmo::olmo2 },
+    Family { model_type: "olmo3", base_class: "Olmo3Model", defaults: olmo::defaults_of_3, fields: olmo::olmo3 },
+    Family { model_type: "olmoe", base_class: "OlmoeModel", defaults: olmoe::defaults, fields: olmoe::fields },
+    Family { model_type: "phi3", base_class: "Phi3Model", defaults: phi3::defaults, fields: phi3::fields },
+    Family { model_type: "qwen2", base_class: "Qwen2Model", defaults: qwen::defaults_of_2, fields: qwen::qwen2 },
     Family {
         model_type: "qwen2_moe",
         base_class: "Qwen2MoeModel",
         defaults: qwen_moe::defaults_of_2,
-        dense: qwen_moe::qwen2_moe,
+        fields: qwen_moe::qwen2_moe,
     },
-    Family { model_type: "qwen3", base_class: "Qwen3Model", defaults: qwen::defaults_of_3, dense: qwen::qwen3 },
+    Family { model_type: "qwen3", base_class: "Qwen3Model", defaults: qwen::defaults_of_3, fields: qwen::qwen3 },
     Family {
         model_type: "qwen3_5_moe_text",
         base_class: "Qwen3_5MoeTextModel",
         defaults: qwen3_5::defaults_of_moe,
-        dense: qwen3_5::moe,
+        fields: qwen3_5::moe,
     },
     Family {
         model_type: "qwen3_5_text",
         base_class: "Qwen3_5TextModel",
         defaults: qwen3_5::defaults,
-        dense: qwen3_5::dense,
+        fields: qwen3_5::fields,
     },
     Family {
         model_type: "qwen3_moe",
         base_class: "Qwen3MoeModel",
         defaults: qwen_moe::defaults_of_3,
-        dense: qwen_moe::qwen3_moe,
+        fields: qwen_moe::qwen3_moe,
     },
-    Family { model_type: "smollm3", base_class: "SmolLM3Model", defaults: smollm3::defaults, dense: smollm3::dense },
+    Family { model_type: "smollm3", base_class: "SmolLM3Model", defaults: smollm3::defaults, fields: smollm3::fields },
 ];
 
 /// Values of `model_type` that are decoders: those of [`FAMILIES`], then those of vision-language
@@ -184,7 +184,7 @@ fn defaults() -> Value {
 ///
 /// # Errors
 /// [`ConfigProblem`] for a missing or unknown `model_type`, and what the family's file refuses.
-pub(super) fn dense(file: &Map<String, Value>) -> Result<Dense, ConfigProblem> {
+pub(super) fn fields(file: &Map<String, Value>) -> Result<DecoderFields, ConfigProblem> {
     let model_type = match file.get("model_type") {
         None => return Err(ConfigProblem::Missing { field: "model_type", needed_by: "every config.json" }),
         Some(Value::String(name)) => name.clone(),
@@ -197,7 +197,7 @@ pub(super) fn dense(file: &Map<String, Value>) -> Result<Dense, ConfigProblem> {
     if let Some(found) = file.get("is_causal").filter(|found| !matches!(found, Value::Null | Value::Bool(true))) {
         return Err(ConfigProblem::Unsupported { field: "is_causal", found: found.to_string() });
     }
-    (family.dense)(merged(family, file))
+    (family.fields)(merged(family, file))
 }
 
 /// The fields of a file over the defaults of its family.
@@ -212,5 +212,5 @@ fn merged(family: &Family, file: &Map<String, Value>) -> Value {
 pub(super) fn name_field(problem: ConfigProblem, file: &Map<String, Value>) -> ConfigProblem {
     let model_type = file.get("model_type").and_then(Value::as_str);
     let family = FAMILIES.iter().find(|family| Some(family.model_type) == model_type);
-    blame::field(problem, file, &|file| family.map_or(Ok(()), |family| (family.dense)(merged(family, file)).map(drop)))
+    blame::field(problem, file, &|file| family.map_or(Ok(()), |family| (family.fields)(merged(family, file)).map(drop)))
 }

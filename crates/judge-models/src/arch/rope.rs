@@ -1,7 +1,7 @@
 //! The rope fields of a `config.json`, checked and lowered to [`RopeConfig`].
 //!
 //! Files state them as `rope_parameters` (transformers 5) or `rope_scaling` (earlier), with some of
-//! the values beside that object. `Shape::lower` and `Dense::with_ropes` bring both together in a
+//! the values beside that object. `Shape::lower` and `DecoderFields::with_ropes` bring both together in a
 //! [`RopeContext`] and call [`RopeFields::lower`]. What is computed from a [`RopeConfig`] is in
 //! `angles.rs`; formulas are those of transformers' `modeling_rope_utils.py`.
 //!

@@ -15,7 +15,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::checks::{MAX_CONTEXT, norm_eps, size};
-use super::dense::{AttentionNames, BlockNorms, Dense, MlpNames, QkNorm};
+use super::decoder_fields::{AttentionNames, BlockNorms, DecoderFields, MlpNames, QkNorm};
 use super::problem::ConfigProblem;
 use super::rope::{RopeContext, RopeFields, RopeRules};
 use super::spec::{Activation, NormKind};
@@ -105,7 +105,7 @@ impl Shape {
         family: &'static str,
         activation_field: &'static str,
         activation: &str,
-    ) -> Result<Dense, ConfigProblem> {
+    ) -> Result<DecoderFields, ConfigProblem> {
         let n_heads = size("num_attention_heads", self.num_attention_heads, 1 << 16)?;
         let d_model = size("hidden_size", self.hidden_size, 1 << 20)?;
         let n_kv_heads = size("num_key_value_heads", self.num_key_value_heads.unwrap_or(n_heads), n_heads)?;
@@ -136,7 +136,7 @@ impl Shape {
             head_dim,
             rules: self.rope_rules,
         })?;
-        Ok(Dense {
+        Ok(DecoderFields {
             family,
             n_layers,
             d_model,
@@ -146,7 +146,7 @@ impl Shape {
             d_ff: size("intermediate_size", self.intermediate_size, 1 << 22)?,
             d_vocab: size("vocab_size", self.vocab_size, 1 << 26)?,
             norm_eps: norm_eps("rms_norm_eps", self.rms_norm_eps)?,
-            norm_kind: NormKind::RootMeanSquare,
+            norm_kind: NormKind::RmsNorm,
             norm_offset: false,
             norms: BlockNorms::BEFORE,
             is_parallel: false,

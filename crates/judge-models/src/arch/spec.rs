@@ -1,6 +1,6 @@
 //! The description of a decoder: numbers, order of parts, names and shapes of tensors.
 //!
-//! A family of `families/` makes it by way of `Dense::spec`. It is plain data without behaviour:
+//! A family of `families/` makes it by way of `DecoderFields::spec`. It is plain data without behaviour:
 //! the one forward pass of `engine/block.rs` is built from it, `checked.rs` compares it with a
 //! checkpoint, `engine/tensor/stages.rs` spreads it over devices, and `train` names gradients by
 //! it. A family that needs something new adds a field here; nothing downstream asks for the
@@ -17,7 +17,7 @@
 //!
 //! `residual_scale` multiplies what attention and the MLP add, not what `token_gate` adds.
 //!
-//! Invariants, which families and `Dense` establish: `heads.n_kv_heads` divides `heads.n_heads`; a
+//! Invariants, which families and `DecoderFields` establish: `heads.n_kv_heads` divides `heads.n_heads`; a
 //! block has at most one of `delta` and `conv`; `rope` indexes `ModelSpec::ropes`; `KeysSpec::Of`
 //! names an earlier block that has keys of its own, the same heads and the same window.
 //! Names are those of a folder that holds the text model alone; `weights` strips what
@@ -383,9 +383,9 @@ impl DeltaSpec {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum NormKind {
     /// `x / sqrt(mean(x²) + eps) * w`.
-    RootMeanSquare,
+    RmsNorm,
     /// LayerNorm: with `y = x - mean(x)`, `y / sqrt(mean(y²) + eps) * w` (Cohere).
-    Centred,
+    LayerNorm,
 }
 
 /// The function `f` in a gated MLP, `f(gate) * up`, and in an encoder's ungated one, `f(up)`.

@@ -1,6 +1,6 @@
 use serde_json::{Value, json};
 
-use super::dense::{BlockNorms, Dense, MlpNames, QkNorm};
+use super::decoder_fields::{BlockNorms, DecoderFields, MlpNames, QkNorm};
 use super::rope::QueryGrowth;
 use super::spec::EmbeddingScale;
 use super::{Activation, ConfigProblem, ModelSpec, NormKind, Pairs, RopeConfig, RopeScaling, families};
@@ -13,8 +13,8 @@ fn with(base: &Value, changes: Value) -> Value {
     fields
 }
 
-fn dense(config: &Value) -> Result<Dense, ConfigProblem> {
-    families::dense(config.as_object().unwrap())
+fn fields(config: &Value) -> Result<DecoderFields, ConfigProblem> {
+    families::fields(config.as_object().unwrap())
 }
 
 fn small(model_type: &str) -> Value {
@@ -25,12 +25,12 @@ fn small(model_type: &str) -> Value {
     })
 }
 
-fn read(model_type: &str, changes: Value) -> Dense {
-    dense(&with(&small(model_type), changes)).unwrap()
+fn read(model_type: &str, changes: Value) -> DecoderFields {
+    fields(&with(&small(model_type), changes)).unwrap()
 }
 
 fn refuse(model_type: &str, changes: Value) -> ConfigProblem {
-    dense(&with(&small(model_type), changes)).unwrap_err()
+    fields(&with(&small(model_type), changes)).unwrap_err()
 }
 
 /// The field that a refusal names.
@@ -50,7 +50,7 @@ fn gemma_s_embedding_factor_has_the_dtype_of_its_weights() {
     for (d_model, in_f32, in_bf16) in [(2304, 48.0, 48.0), (3584, 59.866_52, 59.75), (4608, 67.882_25, 68.0)] {
         let mut config = small("gemma2");
         config["hidden_size"] = json!(d_model);
-        let scale = dense(&config).unwrap().embedding_scale.unwrap();
+        let scale = fields(&config).unwrap().embedding_scale.unwrap();
         assert_eq!((scale.factor(Dtype::F32), scale.factor(Dtype::Bf16)), (in_f32, in_bf16));
     }
     assert_eq!(EmbeddingScale::Exact(59.866_52).factor(Dtype::Bf16), 59.866_52);
@@ -58,8 +58,8 @@ fn gemma_s_embedding_factor_has_the_dtype_of_its_weights() {
 
 #[test]
 fn a_silent_file_has_the_familys_defaults() {
-    let of = |model_type: &str| dense(&json!({ "model_type": model_type })).unwrap();
-    let shape = |c: &Dense| (c.d_vocab, c.d_model, c.d_ff, c.n_layers, c.n_heads, c.n_kv_heads, c.head_dim);
+    let of = |model_type: &str| fields(&json!({ "model_type": model_type })).unwrap();
+    let shape = |c: &DecoderFields| (c.d_vocab, c.d_model, c.d_ff, c.n_layers, c.n_heads, c.n_kv_heads, c.head_dim);
     let llama = of("llama");
     assert_eq!(shape(&llama), (32000, 4096, 11008, 32, 32, 32, 128));
     assert_eq!((llama.max_len, llama.norm_eps, llama.tied, llama.eos), (2048, 1e-6, false, vec![2]));
@@ -96,13 +96,13 @@ fn a_silent_file_has_the_familys_defaults() {
     assert_eq!(shape(&glm4), (151_552, 4096, 13696, 40, 32, 2, 128));
     assert_eq!((glm4.ropes[0].rotary_dim, glm4.ropes[0].pairs, glm4.eos.len()), (64, Pairs::Neighbours, 3));
     assert!(glm4.qkv_bias && !glm4.o_bias && glm4.mlp == MlpNames::FUSED && of("glm").norms == BlockNorms::BEFORE);
-    assert_eq!(field(&dense(&json!({ "model_type": "granitemoehybrid" })).unwrap_err()), "num_local_experts");
+    assert_eq!(field(&fields(&json!({ "model_type": "granitemoehybrid" })).unwrap_err()), "num_local_experts");
     let cohere2 = of("cohere2");
     assert_eq!(shape(&cohere2), (256_000, 8192, 22528, 40, 64, 64, 128));
     assert_eq!((cohere2.norm_eps, cohere2.logit_scale, cohere2.max_len), (1e-5, Some(0.0625), 8192));
     assert_eq!(cohere2.windows[2..5], [Some(4096), None, Some(4096)]);
     assert_eq!(cohere2.rope_of[2..5], [Some(0), None, Some(0)]);
-    assert!(cohere2.tied && cohere2.is_parallel && cohere2.norm_kind == NormKind::Centred);
+    assert!(cohere2.tied && cohere2.is_parallel && cohere2.norm_kind == NormKind::LayerNorm);
     let qwen3_5 = of("qwen3_5_text");
     assert_eq!(shape(&qwen3_5), (248_320, 4096, 12288, 32, 16, 4, 256));
     assert_eq!((qwen3_5.ropes[0].rotary_dim, qwen3_5.ropes[0].theta, qwen3_5.max_len), (64, 1e4, 32768));
@@ -309,8 +309,8 @@ fn the_text_model_of_a_vision_language_folder_is_one_of_the_families() {
 
 #[test]
 fn experts_are_where_the_file_puts_them() {
-    let sparse = |dense: Dense| dense.sparse.unwrap();
-    let of = |model_type: &str| dense(&json!({ "model_type": model_type })).unwrap();
+    let sparse = |fields: DecoderFields| fields.sparse.unwrap();
+    let of = |model_type: &str| fields(&json!({ "model_type": model_type })).unwrap();
     let counts = |model_type: &str| {
         let sparse = sparse(of(model_type));
         (sparse.n_experts, sparse.routing.top_k, sparse.routing.among_chosen, sparse.d_expert, sparse.d_shared)

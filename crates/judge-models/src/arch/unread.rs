@@ -238,7 +238,7 @@ mod tests {
     use crate::fixtures;
 
     fn unread(config: &Value) -> Vec<String> {
-        unread_keys(config.as_object().unwrap(), &|file| families::dense(file).is_ok())
+        unread_keys(config.as_object().unwrap(), &|file| families::fields(file).is_ok())
     }
 
     #[test]
@@ -364,7 +364,7 @@ mod tests {
             let mut config = shape.clone();
             config["model_type"] = model_type.into();
             config.as_object_mut().unwrap().extend(own.as_object().unwrap().clone());
-            assert!(families::dense(config.as_object().unwrap()).is_ok(), "{model_type}");
+            assert!(families::fields(config.as_object().unwrap()).is_ok(), "{model_type}");
             assert_eq!(unread(&config), [""; 0], "{model_type}");
         }
     }

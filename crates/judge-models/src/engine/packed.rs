@@ -67,14 +67,14 @@ mod gather_on_unit;
 #[cfg(target_arch = "x86_64")]
 mod integers;
 mod kernel;
-mod keys;
+mod kv_cache;
+mod kv_layout;
 #[cfg(feature = "bench")]
 mod limits;
 mod lines;
 mod load;
 mod pack;
 mod piece;
-mod places;
 #[cfg(target_arch = "x86_64")]
 mod processor;
 mod product;
@@ -99,14 +99,14 @@ pub(crate) use decoder::PackedDecoder;
 pub(crate) use encoder::PackedEncoder;
 pub use kernel::Kernel;
 #[cfg(any(test, feature = "bench"))]
-pub(crate) use keys::Keys;
+pub(crate) use kv_cache::KvCache;
 pub(crate) use rate::product_rate;
 pub(crate) use supported::Supported;
 #[cfg(feature = "bench")]
 pub(crate) use {
     attention::{Mask, Queries, Settings},
     gather::attend,
-    keys::KeyShape,
+    kv_cache::KeyShape,
     limits::{Attention, rate_in_registers, rate_near},
     lines::Lines,
     pack::PackedLinear,

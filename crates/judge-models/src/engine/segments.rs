@@ -121,7 +121,7 @@ impl Plan<'_> {
                     left.push(Members { all, start: shared, before });
                     return;
                 }
-                // Fewer of them may share more. Whoever ends with the next token shares no more with anyone.
+                // Fewer of them may share more. A sequence that ends with the next token shares no more.
                 let next = |member: &usize| {
                     let ids = self.sequences[*member];
                     ids.get(shared).filter(|_| ids.len() > shared + 1)

@@ -36,7 +36,7 @@ use crate::{Error, HubFileProblem};
 /// gone or the token wrong. Without it a hub that has no time is asked again, as [`patiently`] does. `progress` is called while bytes
 /// arrive, and `wait` waits.
 ///
-/// A file that the hub does not offer is no error here: whoever loads the folder says what is
+/// A file that the hub does not offer is no error here: the loader of the folder says what is
 /// missing.
 ///
 /// # Errors

@@ -33,7 +33,7 @@ use super::written::Text;
 use crate::Error;
 
 /// Answers the jobs of one group, each as soon as it is known, until the engine has nothing left to
-/// do. Returns [`ControlFlow::Break`] if whoever takes the answers wants no more; the engine is not
+/// do. Returns [`ControlFlow::Break`] if the caller wants no more answers; the engine is not
 /// asked for a further pass then.
 ///
 /// # Errors
@@ -47,9 +47,9 @@ pub(crate) fn drive(
 ) -> Result<ControlFlow<()>, Error> {
     let mut driver = Driver::new(context, jobs, answers);
     loop {
-        let goes_on =
+        let continues =
             passes.prefill(&mut |found| driver.take(found))? || passes.step(&mut |found| driver.take(found))?;
-        if driver.flow.is_break() || !goes_on {
+        if driver.flow.is_break() || !continues {
             return Ok(driver.flow);
         }
     }
@@ -89,7 +89,7 @@ impl<'d, 's> Driver<'d, 's> {
         let texts: Vec<Option<Text<'_>>> = places.iter().map(|&place| self.texts[place].take()).collect();
         let turns = found.into_par_iter().zip(texts);
         let taken: Vec<_> = turns.map(|(found, text)| take_one(context, &jobs[found.job], text, found)).collect();
-        let goes_on = places.into_iter().zip(taken).map(|(place, taken)| match taken? {
+        let continues = places.into_iter().zip(taken).map(|(place, taken)| match taken? {
             _ if self.flow.is_break() => Ok(None),
             Taken::GoesOn(text) => {
                 let token = text.tokens.last().copied();
@@ -102,13 +102,13 @@ impl<'d, 's> Driver<'d, 's> {
                 Ok(None)
             }
         });
-        goes_on.collect()
+        continues.collect()
     }
 }
 
 /// Where a sequence is after a pass.
 enum Taken<'d> {
-    /// Its text goes on with the last of its tokens.
+    /// Its text continues with the last of its tokens.
     GoesOn(Text<'d>),
     /// It is over, with what its job has to say.
     Over(Result<Part, Unscored>),

@@ -2,7 +2,7 @@
 //!
 //! Engines add a sequence's rows in the order of its positions. Each coordinate is pooled for
 //! itself and in that order, in `f64` for means, so the result does not depend on how a prompt was
-//! cut. A pool may be cloned where sequences part: each goes on from what they share.
+//! cut. A pool may be cloned where sequences part: each continues from what they share.
 
 use judge_core::request::Pooling;
 

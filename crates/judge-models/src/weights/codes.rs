@@ -12,12 +12,12 @@
 //! ```
 //!
 //! The packed engine keeps codes in memory as they are and applies the formula while it multiplies
-//! (`engine/packed/coded.rs`); everything else gets values that were expanded by
-//! [`Coding::expand`]. Both give the same bits: steps that a matrix does not have would change none.
+//! (`engine/packed/coded.rs`); everything else gets values that were dequantised by
+//! [`Coding::dequantise`]. Both give the same bits: steps that a matrix does not have would change none.
 
 use rayon::prelude::*;
 
-use super::expand::Rows;
+use super::dequantise::Dequantise;
 use super::raw::Floats;
 
 /// What a code stands for.
@@ -86,7 +86,7 @@ pub(crate) struct CodedRows<'a> {
 }
 
 /// A matrix that is stored as codes.
-pub(crate) trait Coded: Rows {
+pub(crate) trait Coded: Dequantise {
     /// How values follow from the codes.
     fn coding(&self) -> &Coding;
 
@@ -103,14 +103,14 @@ pub(crate) trait Coded: Rows {
     }
 }
 
-impl<T: Coded> Rows for T {
-    fn expand(&self, first: usize, values: &mut [f32]) {
+impl<T: Coded> Dequantise for T {
+    fn dequantise(&self, first: usize, values: &mut [f32]) {
         let coding = self.coding();
         let count = values.len() / coding.width.max(1);
         let mut memory = CodedMemory::new(coding, count);
         let mut rows = memory.rows(coding, count);
         self.fill(first, &mut rows);
-        coding.expand(&rows, values);
+        coding.dequantise(&rows, values);
     }
 }
 
@@ -206,7 +206,7 @@ impl Coding {
     ///
     /// # Panics
     /// If there is not room for exactly these rows.
-    pub(crate) fn expand(&self, rows: &CodedRows<'_>, values: &mut [f32]) {
+    pub(crate) fn dequantise(&self, rows: &CodedRows<'_>, values: &mut [f32]) {
         assert_eq!(values.len(), rows.codes.len());
         let table = self.table();
         let in_rows = values.chunks_exact_mut(self.width.max(1)).zip(rows.codes.chunks_exact(self.width.max(1)));
@@ -286,7 +286,7 @@ mod tests {
         let (mut scales, mut zeros, mut minima) = ([2.0, 3.0], [4.0, 5.0], [0.25, 0.5]);
         let rows = CodedRows { codes: &mut codes, scales: &mut scales, zeros: &mut zeros, minima: &mut minima };
         let mut values = [f32::NAN; 4];
-        coding.expand(&rows, &mut values);
+        coding.dequantise(&rows, &mut values);
         assert_eq!(values, [7.0, 15.75, 37.0, 35.75]);
     }
 }

@@ -37,7 +37,8 @@ use serde_json::{Map, Value};
 use self::blocks::{Blocks, Permuted, Plain, coding};
 use self::settings::Expected;
 use super::codes::{Coded, CodedRows, Coding};
-use super::rows::{Rows, hand_over, hand_over_codes};
+use super::dequantise::Dequantise;
+use super::rows::{hand_over, hand_over_codes};
 use super::{Numbers, Store, Tensors, advise};
 use crate::arch::{EMBEDDING, HEAD, ModelSpec};
 use crate::error::TensorProblem;
@@ -151,7 +152,7 @@ impl Gguf {
     }
 
     /// The tensor as a matrix of rows of `width`, in the order of a Hugging Face folder.
-    fn rows<'a>(&'a self, name: &str, entry: &'a Entry, width: usize) -> Box<dyn Rows + 'a> {
+    fn rows<'a>(&'a self, name: &str, entry: &'a Entry, width: usize) -> Box<dyn Dequantise + 'a> {
         if let Some(coded) = self.coded(name, entry, width) {
             return coded;
         }
@@ -276,7 +277,7 @@ impl Store for Gguf {
 }
 
 impl Tensors for Gguf {
-    /// A matrix, or a vector of plain numbers. Values are expanded to f32, then what the converter
+    /// A matrix, or a vector of plain numbers. Values are dequantised to f32, then what the converter
     /// added is taken off, and then they are rounded.
     fn take(&mut self, name: &str, shape: &[usize], dtype: Dtype) -> Result<Vec<f32>, Error> {
         let mut values = Vec::new();
@@ -352,7 +353,7 @@ impl Tensors for Gguf {
 }
 
 impl Gguf {
-    /// The error of a value that is not finite, expanded or after rounding.
+    /// The error of a value that is not finite, dequantised or after rounding.
     fn not_finite(&self, name: &str, index: usize, value: f32) -> Error {
         self.fault(name, TensorProblem::NonFinite { index, value })
     }

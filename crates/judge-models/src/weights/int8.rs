@@ -134,7 +134,7 @@ mod tests {
         let rows = memory.rows(&coding, 1);
         round(&row, rows.codes, rows.scales);
         let mut values = vec![f32::NAN; width];
-        coding.expand(&rows, &mut values);
+        coding.dequantise(&rows, &mut values);
         for (group, (found, expected)) in values.chunks(GROUP).zip(row.chunks(GROUP)).enumerate() {
             let largest = expected.iter().fold(0.0_f32, |largest, x| largest.max(x.abs()));
             assert_eq!(rows.scales[group], largest / 127.0);

@@ -19,7 +19,7 @@
 //!
 //! [`Quantised`] stands over a [`Checkpoint`] and answers for weights by name: a quantised one is
 //! opened by the format, which checks the tensors beside its codes against each other and the
-//! expected shape, and `rows.rs` hands it over some rows at a time: expanded in f32 and rounded once, or
+//! expected shape, and `rows.rs` hands it over some rows at a time: dequantised in f32 and rounded once, or
 //! as codes. All other tensors are the checkpoint's. Activations stay as they are, whatever the method would make
 //! of them, so results are nearer to the unquantised model than those of programs that round
 //! activations too.
@@ -218,7 +218,7 @@ impl Store for Quantised {
 }
 
 impl Tensors for Quantised {
-    /// Dense tables stay in their file; quantised ones are expanded into memory.
+    /// Dense tables stay in their file; quantised ones are dequantised into memory.
     fn table(&mut self, name: &str, shape: [usize; 2], dtype: Dtype) -> Result<Table, Error> {
         if !self.modules.contains_key(name) {
             let table = self.checkpoint.table(name, shape, dtype)?;
@@ -239,7 +239,9 @@ impl Tensors for Quantised {
         let width = shape.last().copied().unwrap_or(1);
         let rows = shape.iter().take(shape.len().saturating_sub(1)).product();
         let mut values = Vec::new();
-        self.expand(name, shape, [rows, width], dtype, &mut |_, numbers| values.extend_from_slice(&numbers.widened()))?;
+        self.dequantise(name, shape, [rows, width], dtype, &mut |_, numbers| {
+            values.extend_from_slice(&numbers.widened())
+        })?;
         Ok(values)
     }
 
@@ -251,7 +253,7 @@ impl Tensors for Quantised {
         take: &mut dyn FnMut(usize, Numbers<'_>),
     ) -> Result<(), Error> {
         if self.modules.contains_key(name) {
-            self.expand(name, &shape, shape, dtype, take)
+            self.dequantise(name, &shape, shape, dtype, take)
         } else {
             self.checkpoint.take_rows(name, shape, dtype, take)?;
             self.pass_over(name);
@@ -289,7 +291,7 @@ impl Quantised {
     ///
     /// # Errors
     /// Those of the format for tensors that do not fit, and [`TensorProblem::NonFinite`].
-    fn expand(
+    fn dequantise(
         &mut self,
         name: &str,
         shape: &[usize],

@@ -1,33 +1,33 @@
-//! Matrices whose rows are computed from what is stored: expanded some at a time, rounded once,
+//! Matrices whose rows are computed from what is stored: dequantised some at a time, rounded once,
 //! handed over; or handed over as the codes that they are.
 //!
 //! The formats of `quantised/` and `gguf/` implement [`Coded`] as pure functions of mapped bytes, and
-//! so [`Rows`]; plain numbers of a GGUF file implement [`Rows`] alone. Two loops run them,
+//! so [`Dequantise`]; plain numbers of a GGUF file implement [`Dequantise`] alone. Two loops run them,
 //! [`hand_over`] for `Tensors::take_rows` and `Tensors::take`, [`hand_over_codes`] for
 //! `Tensors::take_codes`:
 //!
 //! ```text
-//!  mapped codes ─► Rows::expand ─► f32 rows ─► bf16 if asked for ─► first value not finite? ─► take
+//!  mapped codes ─► Dequantise::dequantise ─► f32 rows ─► bf16 if asked for ─► first value not finite? ─► take
 //!                  32 rows a task, on all threads
-//!  mapped codes ─► Coded::fill ─► codes, one a byte ─► any expanded value not finite? ─► take
+//!  mapped codes ─► Coded::fill ─► codes, one a byte ─► any dequantised value not finite? ─► take
 //! ```
 //!
-//! At most some 4 million elements are expanded at a time, so memory does not grow with the matrix.
+//! At most some 4 million elements are dequantised at a time, so memory does not grow with the matrix.
 //! A row's values depend on its index alone, so the cuts do not show in them.
 
 use half::bf16;
 use rayon::prelude::*;
 
 use super::codes::{Coded, CodedMemory, CodedRows};
-pub(super) use super::expand::Rows;
+use super::dequantise::Dequantise;
 use super::numbers::Numbers;
 use crate::Dtype;
 
-/// Elements that are expanded before they are handed over: 16 MiB of f32, or one row if that has
+/// Elements that are dequantised before they are handed over: 16 MiB of f32, or one row if that has
 /// more.
 const ROWS_AT_ONCE: usize = 1 << 22;
 
-/// Rows expanded by one task: enough that formats which pack a word across rows (AWQ) read most
+/// Dequantise dequantised by one task: enough that formats which pack a word across rows (AWQ) read most
 /// words in one task only.
 const ROWS_PER_TASK: usize = 32;
 
@@ -39,7 +39,7 @@ const ROWS_PER_TASK: usize = 32;
 /// Row-major index and value of the first element that is not finite, as computed or after
 /// rounding. Its part of the rows is not handed over; those before it are.
 pub(super) fn hand_over(
-    matrix: &(impl Rows + ?Sized),
+    matrix: &(impl Dequantise + ?Sized),
     [rows, width]: [usize; 2],
     dtype: Dtype,
     take: &mut dyn FnMut(usize, Numbers<'_>),
@@ -54,7 +54,7 @@ pub(super) fn hand_over(
         let count = at_once.min(rows - first) * width;
         let values = &mut values[..count];
         let tasks = values.par_chunks_mut(ROWS_PER_TASK * width).enumerate();
-        tasks.for_each(|(task, values)| matrix.expand(first + task * ROWS_PER_TASK, values));
+        tasks.for_each(|(task, values)| matrix.dequantise(first + task * ROWS_PER_TASK, values));
         let numbers = match dtype {
             Dtype::F32 | Dtype::Tf32 => Numbers::F32(values),
             Dtype::Bf16 => {
@@ -73,7 +73,7 @@ pub(super) fn hand_over(
 
 /// Hands the codes of a matrix of this shape to `take`, some rows at a time and in order, each time
 /// with the index of the first row. That values are finite, also when they are rounded to `dtype`,
-/// is checked by expanding them. A matrix without elements is not handed over at all.
+/// is checked by dequantising them. A matrix without elements is not handed over at all.
 ///
 /// # Errors
 /// Those of [`hand_over`].
@@ -96,7 +96,7 @@ pub(super) fn hand_over_codes(
             let start = first + task * ROWS_PER_TASK;
             matrix.fill(start, &mut rows);
             let mut values = vec![0.0; rows.codes.len()];
-            coding.expand(&rows, &mut values);
+            coding.dequantise(&rows, &mut values);
             let rounds = |x: f32| if dtype == Dtype::Bf16 { bf16::from_f32(x).to_f32() } else { x };
             let wrong = values.iter().position(|&x| !rounds(x).is_finite());
             wrong.map(|index| (start * width + index, rounds(values[index])))

@@ -54,7 +54,7 @@ pub(super) struct Mapped {
     pub(super) shard: Arc<Shard>,
     /// The tensor's bytes as a range of the whole map, row-major and little-endian.
     pub(super) bytes: Range<usize>,
-    /// F32, F16 or BF16: whoever makes a table has checked it.
+    /// F32, F16 or BF16: the maker of a table has checked it.
     pub(super) stored: Stored,
     /// What numbers are rounded to when a row is read.
     pub(super) dtype: Dtype,

@@ -1,4 +1,5 @@
-//! Blocks with experts: in whichever order and form a folder keeps them, the model is the same. What it computes is compared with transformers in `parity.rs`,
+//! Blocks with experts: in whichever order and form a folder keeps them, the model is the same.
+//! What it computes is compared with transformers in `parity.rs`,
 //! with itself in other company in `batch_invariance.rs`.
 
 use std::collections::BTreeMap;

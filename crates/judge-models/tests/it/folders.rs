@@ -1,5 +1,5 @@
-//! Folders as people have them: names, heads and settings that differ from what `save_pretrained` writes of a causal language model. Each is made of a
-//! folder of the fixtures, whose numbers transformers agrees with, and must say the same.
+//! Folders as people have them: names, heads and settings that differ from what `save_pretrained` writes of a causal language model. Each
+//! is made of a folder of the fixtures, whose numbers transformers agrees with, and must say the same.
 
 use std::fs;
 use std::ops::ControlFlow;

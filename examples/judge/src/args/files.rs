@@ -21,7 +21,8 @@ pub struct InputArgs {
     /// Which columns hold which fields, e.g. instruction=prompt,response=completion,human=grade; `id=` numbers the rows
     #[arg(long, value_name = "FIELD=COLUMN,…")]
     pub columns: Option<Columns>,
-    /// Read only these rows, counted from 0 and without TO; what `judge shards` gives each of its parts. Rows without an id keep the number that they have in the file, whose first row is
+    /// Read only these rows, counted from 0 and without TO; what `judge shards` gives each of its parts.
+    /// Rows without an id keep the number that they have in the file, whose first row is
     /// number N
     #[arg(long, value_name = "FROM..TO[@N]", hide = true, conflicts_with = "limit")]
     pub part: Option<Part>,
@@ -113,7 +114,8 @@ pub fn program(name: &str) -> Program {
 }
 
 impl OutputArgs {
-    /// The plan of a run of `rows` rows over one input with a model. `template` is the content id of the prompt template, where the run has one; `settings` are what
+    /// The plan of a run of `rows` rows over one input with a model.
+    /// `template` is the content id of the prompt template, where the run has one; `settings` are what
     /// else decides about a row.
     ///
     /// # Errors
@@ -151,8 +153,8 @@ pub fn beside(output: &Path, what: &str) -> PathBuf {
     path.into()
 }
 
-/// Parquet files by their paths, their folders or patterns such as `data/*.parquet`, in the order of their names. Names that begin with a dot or an
-/// underscore, which engines use for what is no data, are passed over in folders, and where a pattern does not write them out.
+/// Parquet files by their paths, their folders or patterns such as `data/*.parquet`, in the order of their names. Names that begin with a
+/// dot or an underscore, which engines use for what is no data, are passed over in folders, and where a pattern does not write them out.
 ///
 /// # Errors
 /// If one of them names no file.

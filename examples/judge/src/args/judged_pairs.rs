@@ -15,16 +15,19 @@ use crate::terminal::console::usage;
 /// Which pairs.
 #[derive(Args, Clone, Debug)]
 pub struct PairsArgs {
-    /// pandalm, autoj, mtbench, llmbar or hhh; or pairs, for a file of your own with `human`: "A", "B" or "tie", or a list with one for each rater
+    /// pandalm, autoj, mtbench, llmbar or hhh; or pairs, for a file of your own with `human`:
+    /// "A", "B" or "tie", or a list with one for each rater
     #[arg(long, value_name = "NAME")]
     pub benchmark: Benchmark,
-    /// Its published file: PandaLM's testset-v1.json, Auto-J's testdata_pairwise.jsonl, LLMBar's dataset.json or folder, MT-bench's file of votes, prometheus-eval's hhh_alignment_eval.json
+    /// Its published file: PandaLM's testset-v1.json, Auto-J's testdata_pairwise.jsonl, LLMBar's dataset.json or folder, MT-bench's file of
+    /// votes, prometheus-eval's hhh_alignment_eval.json
     #[arg(long, value_name = "FILE|DIR")]
     pub data: PathBuf,
     /// With --benchmark pairs: which columns hold which fields, e.g. response_a=old,response_b=new; `id=` numbers the rows
     #[arg(long, value_name = "FIELD=COLUMN,…")]
     columns: Option<Columns>,
-    /// What becomes of texts without a verdict: a tie, wrong (a class of its own), or dropped [default: pandalm tie, mtbench drop, llmbar and hhh wrong, as their authors have it; wrong for the others]
+    /// What becomes of texts without a verdict: a tie, wrong (a class of its own), or dropped [default:
+    /// pandalm tie, mtbench drop, llmbar and hhh wrong, as their authors have it; wrong for the others]
     #[arg(long, value_enum)]
     unparsed: Option<Policy>,
 }

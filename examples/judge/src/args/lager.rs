@@ -39,7 +39,8 @@ pub struct LagerArgs {
     /// How the score is obtained: read at the end of the prompt, or after a short or a reasoned reply
     #[arg(long, value_enum, default_value_t = ConditionArg::PromptEnd, help_heading = "Judge")]
     pub condition: ConditionArg,
-    /// Which generated label is the score, with --condition direct or reasoning [default: last-label for direct, after-marker for reasoning]
+    /// Which generated label is the score, with --condition direct or reasoning [default:
+    /// last-label for direct, after-marker for reasoning]
     #[arg(long, value_enum, help_heading = "Judge")]
     pub rule: Option<Rule>,
     /// The text after which after-marker looks for a label [default: Score:]
@@ -54,7 +55,8 @@ pub struct LagerArgs {
     /// By what responses are graded, for rows without a `rubric` [default: the template's own]
     #[arg(long, value_name = "TEXT", help_heading = "Judge")]
     pub rubric: Option<String>,
-    /// Opening of the reply, put after the prompt [default: "score: " for prompt-end, unless the model folder brings the template, or the template is raw or has a prefill]
+    /// Opening of the reply, put after the prompt [default: "score:
+    /// " for prompt-end, unless the model folder brings the template, or the template is raw or has a prefill]
     #[arg(long, value_name = "TEXT", help_heading = "Judge")]
     pub prefill: Option<String>,
 }

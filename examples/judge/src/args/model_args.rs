@@ -107,10 +107,13 @@ pub struct ModelArgs {
     /// Arithmetic of the weights: f32 or bf16, on GPUs also tf32 [default: bf16 if the checkpoint is bf16 or f16, else f32]
     #[arg(long, value_name = "DTYPE", help_heading = "Model")]
     pub dtype: Option<Dtype>,
-    /// What weights are kept as: as-stored (quantised folders keep their codes) or int8, half the memory of bf16, with an error that the documentation shows. CPU only
+    /// What weights are kept as: as-stored (quantised folders keep their codes) or int8, half the memory of bf16, with an error that the
+    /// documentation shows. CPU only
     #[arg(long, default_value = "as-stored", value_name = "FORM", help_heading = "Model")]
     pub weight_form: WeightForm,
-    /// CPU instruction set for bf16 matrix products: amx, avx512-bf16, avx512, avx2, portable; amx-int8 and avx512-vnni multiply weights in 8 bits (--weight-form int8, Q8_0, int-quantized) as integers, with less accuracy [default: the fastest there is]
+    /// CPU instruction set for bf16 matrix products: amx, avx512-bf16, avx512, avx2, portable;
+    /// amx-int8 and avx512-vnni multiply weights in 8 bits (--weight-form int8, Q8_0, int-quantized) as integers, with less accuracy
+    /// [default: the fastest there is]
     #[arg(long, value_name = "KERNEL", help_heading = "Model")]
     pub kernel: Option<Kernel>,
     /// Give prompts to the tokenizer as they are, without the model's chat template
@@ -119,7 +122,8 @@ pub struct ModelArgs {
     /// A variable for the chat template, e.g. enable_thinking=false (repeatable)
     #[arg(long = "template-arg", value_name = "KEY=JSON", value_parser = template_arg, help_heading = "Model")]
     pub template_args: Vec<(String, Value)>,
-    /// Text put after the chat template's output, before any prefill, whose control tokens count: what closes a thinking turn that the template opens
+    /// Text put after the chat template's output, before any prefill, whose control tokens count:
+    /// what closes a thinking turn that the template opens
     #[arg(long, value_name = "TEXT", conflicts_with = "raw_prompt", help_heading = "Model")]
     pub prefill_trusted: Option<String>,
     /// What a template that asks for today's date is told; fixed, so that results do not depend on the day
@@ -134,8 +138,8 @@ pub struct ModelArgs {
     /// Read at most this many rows of the input
     #[arg(long, value_name = "ROWS", help_heading = "Run")]
     pub limit: Option<usize>,
-    /// Upper bound on the tokens in flight at once; bounds memory. On a GPU, the last digits of a score may change with it [default: 16384 on the CPU; on GPUs chosen
-    /// from the model and their memory]
+    /// Upper bound on the tokens in flight at once; bounds memory. On a GPU, the last digits of a score may change with it [default: 16384
+    /// on the CPU; on GPUs chosen from the model and their memory]
     #[arg(long, value_name = "TOKENS", help_heading = "Run")]
     pub max_batch_tokens: Option<usize>,
     /// No progress on stderr
@@ -252,7 +256,8 @@ impl ModelArgs {
         }
     }
 
-    /// Says in a plan what of these options decides about a row, before the model is loaded: which model, by its content, and how it is run and its prompts are
+    /// Says in a plan what of these options decides about a row, before the model is loaded:
+    /// which model, by its content, and how it is run and its prompts are
     /// made. The number of rows and the batch do not count. `template` is the content id of the prompt template, where the run has one.
     ///
     /// # Errors
@@ -280,9 +285,8 @@ impl ModelArgs {
         Ok(())
     }
 
-    /// The template that the model folder brings, if it brings one, for grades from 1 to `points`. `rubric` is what is asked in
-    /// place of the template's own question, which names its
-    /// grades.
+    /// The template that the model folder brings, if it brings one, for grades from 1 to `points`. `rubric` is what is asked in place of
+    /// the template's own question, which names its grades.
     ///
     /// # Errors
     /// If the file is there but is no template; a usage error for other grades than its own question names.

@@ -23,19 +23,20 @@ use crate::terminal::console::{tell, usage};
 /// What a prompted judge is asked, and where its verdict is looked for.
 #[derive(Args, Clone, Debug)]
 pub struct PromptedArgs {
-    /// A built-in prompt family (single, single-json, single-reference, single-multi-turn, rubric, pair, pair-forced, pair-reference, pair-multi-turn, score-pair), or a family of
-    /// your own as a JSON file [default: pair or single, the kind with a reference or of several turns where all rows have them; for single responses the model's own template, grades 1 to 5,
-    /// if its folder has one]
+    /// A built-in prompt family (single, single-json, single-reference, single-multi-turn, rubric, pair, pair-forced, pair-reference,
+    /// pair-multi-turn, score-pair), or a family of your own as a JSON file [default: pair or single, the kind with a reference or of
+    /// several turns where all rows have them; for single responses the model's own template, grades 1 to 5, if its folder has one]
     #[arg(long, value_name = "NAME|FILE", help_heading = "Judge")]
     pub template: Option<String>,
-    /// Where the verdict is looked for: in the text that the model writes, in the probabilities of the verdict's labels at the last layer, or at all layers
+    /// Where the verdict is looked for: in the text that the model writes, in the probabilities of the verdict's labels at the last layer,
+    /// or at all layers
     #[arg(long, default_value_t = VerdictFrom::Text, value_name = "text|logits|layers", help_heading = "Judge")]
     pub verdict: VerdictFrom,
     /// Pairs: grade each response by itself, with a family for single responses, and compare the grades
     #[arg(long, help_heading = "Judge")]
     pub apart: bool,
-    /// How a written verdict is found. Pairs: strict, letters, decision, first-line, output-ab, output-ab-sentence, score-pair, rating-pair, result, bare; single
-    /// responses: strict, rating, decision, result, result-exact, integer, json [default: the family's]
+    /// How a written verdict is found. Pairs: strict, letters, decision, first-line, output-ab, output-ab-sentence, score-pair,
+    /// rating-pair, result, bare; single responses: strict, rating, decision, result, result-exact, integer, json [default: the family's]
     #[arg(long, value_name = "NAME", help_heading = "Judge")]
     pub convention: Option<String>,
     /// Layer weights for --verdict layers; without, layers count alike
@@ -60,8 +61,8 @@ impl PromptedArgs {
         self.apart || self.reward.is_some()
     }
 
-    /// What is asked: a reward, or the family that is named, else what suits the rows, or where a response is graded by itself, the model's own template if its
-    /// folder has one. `points` is of a built-in family of single responses; `pairs` says what the rows are.
+    /// What is asked: a reward, or the family that is named, else what suits the rows, or where a response is graded by itself, the model's
+    /// own template if its folder has one. `points` is of a built-in family of single responses; `pairs` says what the rows are.
     ///
     /// # Errors
     /// If a template, a family or weights cannot be read; a usage error for options that do not go together, or with the rows.
@@ -156,7 +157,8 @@ impl PromptedArgs {
     /// The judge for a model.
     ///
     /// # Errors
-    /// If labels cannot be read as is wished, or the weights are not for this model and family; if the model has no rewards, or none of this name.
+    /// If labels cannot be read as is wished, or the weights are not for this model and family;
+    /// if the model has no rewards, or none of this name.
     pub fn judge(&self, asked: Asked, model: &Model) -> Result<AskedJudge> {
         let judge = match asked {
             Asked::Family { family, weights } => {
@@ -184,7 +186,8 @@ impl PromptedArgs {
         Ok(AskedJudge::Prompted(Box::new(judge)))
     }
 
-    /// The scale of the logits that rows of pairs keep, so that layer weights can be fitted on them: those of `--verdict layers`, where both responses are seen together.
+    /// The scale of the logits that rows of pairs keep, so that layer weights can be fitted on them:
+    /// those of `--verdict layers`, where both responses are seen together.
     #[must_use]
     pub fn tables<'j>(&self, judge: &'j AskedJudge) -> Option<&'j Scale> {
         let AskedJudge::Prompted(judge) = judge else { return None };
@@ -223,9 +226,8 @@ impl PromptedArgs {
         }
     }
 
-    /// Says what to do about rows without a verdict: those whose prompt is too long, and those whose text has none of the `form`
-    /// that was looked for. `pairs` says what
-    /// the rows are.
+    /// Says what to do about rows without a verdict: those whose prompt is too long, and those whose text has none of the `form` that was
+    /// looked for. `pairs` says what the rows are.
     pub fn tell_unscored(&self, unscored: &BTreeMap<Reason, usize>, form: Option<&str>, pairs: bool) {
         let is_written = self.verdict == VerdictFrom::Text && self.reward.is_none();
         let remedy = self.without_writing(pairs);

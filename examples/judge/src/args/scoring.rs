@@ -45,10 +45,12 @@ pub struct ScoringArgs {
     /// The model.
     #[command(flatten)]
     pub model: ModelArgs,
-    /// Refuse to run on any other device or instruction set than this one, as it stands in the rows, e.g. "cpu (avx2)": on the CPU bits are promised per instruction set
+    /// Refuse to run on any other device or instruction set than this one, as it stands in the rows, e.g. "cpu (avx2)":
+    /// on the CPU bits are promised per instruction set
     #[arg(long, value_name = "DEVICE", help_heading = "Model")]
     pub require_device: Option<String>,
-    /// Hash a sample of each large tensor into the run's id, not all bytes: a start that is seconds faster, and does not notice weights that were copied in part
+    /// Hash a sample of each large tensor into the run's id, not all bytes:
+    /// a start that is seconds faster, and does not notice weights that were copied in part
     #[arg(long, conflicts_with = "full_fingerprint", help_heading = "Model")]
     pub sampled_fingerprint: bool,
 }

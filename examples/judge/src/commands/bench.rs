@@ -25,21 +25,24 @@ use crate::report::{BOOTSTRAP, write_json};
 
 /// Measure a pairwise judge on a public benchmark.
 ///
-/// Either a model judges here, in both orders (--output keeps its verdicts; interrupted, the same command resumes), or --verdicts has what a judge wrote elsewhere: JSON
-/// lines {"id", "given", "swapped"?}, or the output of prompt_judge. Reported are accuracy, macro precision, recall and F1 and Cohen's kappa in the given order, and with both orders
+/// Either a model judges here, in both orders (--output keeps its verdicts;
+/// interrupted, the same command resumes), or --verdicts has what a judge wrote elsewhere: JSON
+/// lines {"id", "given", "swapped"?}, or the output of prompt_judge.
+/// Reported are accuracy, macro precision, recall and F1 and Cohen's kappa in the given order, and with both orders
 /// accuracy when swapped and on average, agreement right in both, consistency, and how often the response shown first wins.
 #[derive(Args)]
 pub(crate) struct Cli {
     #[command(flatten)]
     pub(crate) pairs: PairsArgs,
-    /// mtbench: votes of a judge, in MT-bench's form or as verdicts on the rows of --data (then named like the file); give it again for more judges. Reported is how often judges and
-    /// people agree vote by vote
+    /// mtbench: votes of a judge, in MT-bench's form or as verdicts on the rows of --data (then named like the file);
+    /// give it again for more judges. Reported is how often judges and people agree vote by vote
     #[arg(long, value_name = "FILE", conflicts_with_all = ["verdicts", "against", "output", "model", "template", "verdict", "apart", "rubric", "weights", "max_new_tokens", "limit"])]
     pub(crate) votes: Vec<PathBuf>,
     /// Verdicts that were made elsewhere
     #[arg(long, value_name = "FILE", conflicts_with_all = ["model", "template", "verdict", "apart", "rubric", "weights", "max_new_tokens", "limit"])]
     verdicts: Option<PathBuf>,
-    /// Verdicts of another judge on the same pairs: how much better is the first? (of the same convention, or the output of `judge compare`)
+    /// Verdicts of another judge on the same pairs: how much better is the first? (of the same convention, or the output of
+    /// `judge compare`)
     #[arg(long, value_name = "FILE", conflicts_with = "limit")]
     against: Option<PathBuf>,
     /// Where the verdicts of a model go

@@ -23,12 +23,14 @@ use crate::terminal::console::{say, table, usage};
 
 /// Measure what sways a judge of pairs besides quality.
 ///
-/// Position: does the response that is shown first win, whatever it says? (needs both orders.) Verbosity: does the judge choose the longer response more often than people do? (needs the
-/// texts.) Self-preference: do responses of the judge's own model win more often than people let them? (needs --own, and pairs with model_a and model_b.) Each gets a sentence that says whether it is
-/// larger than chance, and how large. Intervals draw whole questions.
+/// Position: does the response that is shown first win, whatever it says? (needs both orders.) Verbosity: does the judge choose the longer
+/// response more often than people do? (needs the texts.) Self-preference: do responses of the judge's own model win more often than people
+/// let them? (needs --own, and pairs with model_a and model_b.) Each gets a sentence that says whether it is larger than chance, and how
+/// large. Intervals draw whole questions.
 ///
-/// Perturbations: is a response preferred after a change that adds nothing to it? --write-perturbed makes the changed pairs, any judge judges them (`judge compare` reads them), and --perturbed takes
-/// its verdicts. Changed is the response of a pair that people like less; gains count beyond those of a change of white space.
+/// Perturbations: is a response preferred after a change that adds nothing to it? --write-perturbed makes the changed pairs, any judge
+/// judges them (`judge compare` reads them), and --perturbed takes its verdicts. Changed is the response of a pair that people like less;
+/// gains count beyond those of a change of white space.
 #[derive(Args)]
 pub(crate) struct Cli {
     #[command(flatten)]
@@ -42,7 +44,8 @@ pub(crate) struct Cli {
     /// The judge's verdicts on the changed pairs, in the form of --verdicts
     #[arg(long, value_name = "FILE")]
     perturbed: Option<PathBuf>,
-    /// With --write-perturbed: which changes, besides neutral ones: all, or some of restated, authority, markup, list, forged_verdict and instruction, with commas between [default: all]
+    /// With --write-perturbed: which changes, besides neutral ones:
+    /// all, or some of restated, authority, markup, list, forged_verdict and instruction, with commas between [default: all]
     #[arg(long, value_name = "LIST")]
     perturbations: Option<String>,
     /// How a verdict is found in what was written [default: as the benchmark's authors have it]

@@ -8,9 +8,10 @@ use std::path::PathBuf;
 
 use anyhow::Result;
 use clap::{Args, ValueEnum};
-use judge_core::{Backbone, Fields, runner::RunSummary};
+use judge_core::{Backbone, Fields};
 use judge_data::{
-    Carry, DatasetFormat, Input, Opened, Outputs, PairRow, Resolved, Run, SingleRow, check_templates, judge_rows,
+    Carry, DatasetFormat, Input, Numbered, Opened, Outputs, PairRow, Resolved, RunResult, RunStart, SingleRow,
+    check_templates,
 };
 use judge_models::Model;
 use serde_json::json;
@@ -25,12 +26,12 @@ use crate::unread::Unread;
 
 /// Judge responses, or pairs of them, by a prompt.
 ///
-/// Pairs {"id", "instruction", "response_a", "response_b", "reference"?, "rubric"?, "human"?: "A"|"B"|"tie"} get "verdict": A, B, tie or inconsistent (the orders
-/// disagree), "preference": the probability of A where probabilities are read, and "orders": what the judge said in each, in the letters of the given order. Single responses
-/// {"id", "instruction", "response", …}, or {"id", "messages"} whose last turn is judged, get "score". What holds no verdict is "unscored", with the text. Other
-/// fields are carried over. In the end a tally of all rows is printed: of pairs the verdicts, the mean preference for A and whether
-/// verdicts follow the place; of single
-/// responses how scores are distributed.
+/// Pairs {"id", "instruction", "response_a", "response_b", "reference"?, "rubric"?, "human"?: "A"|"B"|"tie"} get "verdict": A, B, tie or
+/// inconsistent (the orders disagree), "preference": the probability of A where probabilities are read, and "orders": what the judge said
+/// in each, in the letters of the given order. Single responses {"id", "instruction", "response", …}, or {"id", "messages"} whose last turn
+/// is judged, get "score". What holds no verdict is "unscored", with the text. Other fields are carried over. In the end a tally of all
+/// rows is printed: of pairs the verdicts, the mean preference for A and whether verdicts follow the place; of single responses how scores
+/// are distributed.
 #[derive(Args)]
 pub(crate) struct Cli {
     #[command(flatten)]
@@ -111,13 +112,11 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
     let judge = cli.judge.judge(asked, &model)?;
     let mut resolved = Resolved { model: Some(model.info().clone()), template: Some(template), ..Resolved::default() };
     resolved.settings.extend(cli.judge.origin(&judge)?);
-    let mut output = start.begin(resolved)?;
     if !cli.model.quiet {
         tell(description);
     }
-    let summary = cli.judge_all(&mut output, &model, &judge, &input, format, rows)?;
+    let RunResult { counts, summary } = cli.judge_all(*start, resolved, &model, &judge, &input, format)?;
     cli.judge.tell_label_mass(&summary);
-    let counts = output.finish()?.counts;
     say(format_args!("{} of {rows} rows judged -> {}", counts.scored, cli.output.output.display()))?;
     tally::report(cli, pairs, &counts)?;
     cli.judge.tell_unscored(&counts.unscored, form, pairs);
@@ -162,24 +161,24 @@ impl Cli {
 
     fn judge_all(
         &self,
-        output: &mut Run,
+        start: RunStart,
+        resolved: Resolved,
         model: &Model,
         judge: &AskedJudge,
         input: &Input,
         format: DatasetFormat,
-        rows: usize,
-    ) -> Result<RunSummary> {
-        let mut watch = Watch::new("judging", "rows", output.resumed().rows, rows, self.model.quiet)?;
+    ) -> Result<RunResult> {
+        let mut watch = Watch::new("judging", "rows", self.model.quiet)?;
         let records = self.input.records(input, Some(format), self.model.limit)?;
-        let summary = if format == DatasetFormat::Pairs {
+        if format == DatasetFormat::Pairs {
             let (apart, both_orders) = (self.judge.is_apart(), self.orders == Orders::Both);
             let (tables, carry) = (self.judge.tables(judge), &self.carry);
             let judging = PairJudging { judge, apart, both_orders, tables, carry };
-            judging.run(output, model, records, &mut watch)?
-        } else {
-            judge_rows(output, model, vec![judge], records, |r| SingleRow::new(r, &self.carry), |e| watch.see(e))?
-        };
-        watch.finish(summary.cancelled)?;
-        Ok(summary)
+            return judging.run(start, resolved, model, records, watch);
+        }
+        let row = |result| SingleRow::new(result, &self.carry);
+        let result = start.judge(resolved, model, &[judge], Numbered::all(records), row, &mut watch)?;
+        watch.finish(result.summary.cancelled)?;
+        Ok(result)
     }
 }

@@ -29,8 +29,9 @@ const FEW: usize = 10;
 
 /// Judge how strongly characters of dialogues feel emotions, and compare with people.
 ///
-/// Reads the items of LAGER's emotion experiment: {"dialogue", "human": the character's name, "emotion", "emotion_score": 1 to 9}. Writes one row per item in input
-/// order, {"id", "emotion", "score", "human": what people say, …}, and prints the agreement of each score with people, over all items and for each emotion.
+/// Reads the items of LAGER's emotion experiment: {"dialogue", "human": the character's name, "emotion", "emotion_score": 1 to 9}. Writes
+/// one row per item in input order, {"id", "emotion", "score", "human": what people say, …}, and prints the agreement of each score with
+/// people, over all items and for each emotion.
 #[derive(Args)]
 pub(crate) struct Cli {
     #[command(flatten)]

@@ -22,8 +22,10 @@ use crate::terminal::console::{check_scored, say};
 
 /// Find out whether a model knows what it can answer.
 ///
-/// Reads questions {"id", "question", "answerable"?: true or false}. The model says how answerable each is, and LAGER reads it from its states: one row per question in input
-/// order, {"id", "score", "answerable_p", …}, with --probe also what the probe says. Where the input says which are answerable, prints how well a threshold tells the unanswerable ones, and what is risked
+/// Reads questions {"id", "question", "answerable"?: true or false}.
+/// The model says how answerable each is, and LAGER reads it from its states: one row per question in input
+/// order, {"id", "score", "answerable_p", …}, with --probe also what the probe says.
+/// Where the input says which are answerable, prints how well a threshold tells the unanswerable ones, and what is risked
 /// by answering the surest.
 #[derive(Args)]
 pub(crate) struct Cli {

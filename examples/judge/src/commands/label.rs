@@ -6,15 +6,15 @@ mod api_args;
 mod aspects;
 mod report;
 
+use std::ops::ControlFlow;
 use std::path::PathBuf;
 
 use anyhow::Result;
 use clap::Args;
-use judge_core::{
-    Judge, Prompt, Reason, Verdict,
-    runner::{RunEvent, RunSummary},
+use judge_core::{ItemResult, Judge, Prompt, Reason, Verdict, runner::RunEvent};
+use judge_data::{
+    Carry, Counts, DatasetFormat, Input, LabelRow, MadeBy, Numbered, Observer, Opened, Outputs, Resolved, RunStart,
 };
-use judge_data::{Carry, DatasetFormat, Input, LabelRow, MadeBy, Numbered, Opened, Outputs, Resolved, Run, judge_rows};
 use judge_models::ApiModel;
 use serde_json::json;
 
@@ -29,11 +29,14 @@ use crate::unread::Unread;
 
 /// Label rows by a stronger model behind a service, for probes to learn from.
 ///
-/// Rows {"id", "instruction", "response", ...} are graded for each aspect by itself. Output: a row {"id", "instruction", "response", "aspect", "score", "text", ...} for each record and aspect,
-/// which `judge probe train` reads as it is; where there is no grade, "unscored" with the reason and the text. Where the service shows the probabilities of tokens, a row
-/// has "probabilities" of the grades and "label_mass" too. What people gave is carried as "people".
+/// Rows {"id", "instruction", "response", ...} are graded for each aspect by itself. Output: a row {"id",
+/// "instruction", "response", "aspect", "score", "text", ...} for each record and aspect, which `judge probe train`
+/// reads as it is; where there is no grade, "unscored" with the reason and the text. Where the service shows the
+/// probabilities of tokens, a row has "probabilities" of the grades and "label_mass" too. What people gave is carried
+/// as "people".
 ///
-/// The key comes from an environment variable and is shown nowhere. Requests go to --base-url alone. Interrupted, the same command sends only what is missing.
+/// The key comes from an environment variable and is shown nowhere. Requests go to --base-url alone.
+/// Interrupted, the same command sends only what is missing.
 #[derive(Args)]
 pub(crate) struct Cli {
     #[command(flatten)]
@@ -43,8 +46,8 @@ pub(crate) struct Cli {
     /// A report for machines: requests, tokens, cost, labels by aspect
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
-    /// What is graded: names with commas between, of semantic_consistency, logicality, informativeness, fluency and factuality, or a JSON file of your own aspects, {"NAME": "DEFINITION", ...}
-    /// [default: all five]
+    /// What is graded: names with commas between, of semantic_consistency, logicality, informativeness, fluency and factuality, or a JSON
+    /// file of your own aspects, {"NAME": "DEFINITION", ...} [default: all five]
     #[arg(long, value_name = "NAME,...|FILE.json", help_heading = "Judge")]
     aspects: Option<Aspects>,
     /// The grades are 1 to N; built-in aspects have 5
@@ -102,14 +105,12 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
         Opened::Ready(start) => start,
     };
     let model = cli.api.model()?;
-    let mut output = start.begin(resolved)?;
-    let labelled = cli.label_all(&mut output, &model, &judge, &aspects, &input, &report);
+    let labelled = cli.label_all(*start, resolved, &model, &judge, &aspects, &input, &report);
     if labelled.is_err() {
         // What is paid for is said however the run ends.
         report.usage(&model)?;
     }
-    labelled?;
-    let counts = output.finish()?.counts;
+    let counts = labelled?;
     say(format_args!("{} of {rows} labels -> {}", counts.scored, cli.output.output.display()))?;
     let labels = report.labels()?;
     report.print(&labels)?;
@@ -147,50 +148,62 @@ impl Cli {
         Ok((records, bytes))
     }
 
+    #[allow(clippy::too_many_arguments)]
     fn label_all(
         &self,
-        output: &mut Run,
+        start: RunStart,
+        resolved: Resolved,
         model: &ApiModel,
         judge: &AspectJudge,
         aspects: &[(String, String)],
         input: &Input,
         report: &Report<'_>,
-    ) -> Result<RunSummary> {
-        let (before, rows) = (output.resumed().rows, output.rows());
-        let (mut watch, mut unanswered) = (Watch::new("labelling", "labels", before, rows, self.quiet)?, None);
+    ) -> Result<Counts> {
+        let watch = Watch::new("labelling", "labels", self.quiet)?;
+        let mut labelling = Labelling { watch, model, report, unanswered: None };
         let records = self.input.records(input, Some(DatasetFormat::Graded), self.limit)?;
         // Each record once for every aspect; which one it is follows from the row's number.
         let records = records.flat_map(|record| match record {
             Ok(record) => vec![record; aspects.len()].into_iter().map(Ok).collect(),
             Err(error) => vec![Err(error)],
         });
-        let summary = judge_rows(
-            output,
-            model,
-            vec![judge],
-            records,
-            |result| {
-                let (name, _) = &aspects[result.item.row % aspects.len()];
-                LabelRow::new(result, name, &self.carry)
-            },
-            |event| {
-                if let RunEvent::Item(result) = event
-                    && let [Verdict::Unscored(why)] = &result.verdicts[..]
-                    && why.reason == Reason::NoAnswer
-                {
-                    unanswered.get_or_insert_with(|| why.detail.clone());
-                }
-                watch.note(report.so_far(model));
-                watch.see(event)
-            },
-        )?;
-        watch.finish(summary.cancelled)?;
-        if let Some(why) = unanswered {
+        let row = |result: ItemResult<Numbered>| {
+            let (name, _) = &aspects[result.item.row % aspects.len()];
+            LabelRow::new(result, name, &self.carry)
+        };
+        let result = start.judge(resolved, model, &[judge], Numbered::all(records), row, &mut labelling)?;
+        labelling.watch.finish(result.summary.cancelled)?;
+        if let Some(why) = labelling.unanswered {
             tell(format_args!("note: the first request without an answer: {why}"));
             if let Some(advice) = offered(of_refusal(&why)) {
                 tell(advice);
             }
         }
-        Ok(summary)
+        Ok(result.counts)
+    }
+}
+
+/// Shows what the labels have cost so far, and keeps why the first request had no answer.
+struct Labelling<'a> {
+    watch: Watch,
+    model: &'a ApiModel,
+    report: &'a Report<'a>,
+    unanswered: Option<String>,
+}
+
+impl Observer<Numbered> for Labelling<'_> {
+    fn begin(&mut self, before: usize, rows: usize) {
+        self.watch.start(before, rows);
+    }
+
+    fn see(&mut self, event: &RunEvent<Numbered>) -> ControlFlow<()> {
+        if let RunEvent::Item(result) = event
+            && let [Verdict::Unscored(why)] = &result.verdicts[..]
+            && why.reason == Reason::NoAnswer
+        {
+            self.unanswered.get_or_insert_with(|| why.detail.clone());
+        }
+        self.watch.note(self.report.so_far(self.model));
+        self.watch.see(event)
     }
 }

@@ -18,8 +18,10 @@ use crate::terminal::progress::Progress;
 
 /// Merge LoRA adapters into a model's weights and write a folder that other tools load.
 ///
-/// Weights are merged in f32, one adapter after another, and rounded once to the dtype. The folder has config.json, safetensors (in files of up to 5 GB, with
-/// their index) and the tokenizer's files of the model. Quantised weights and GGUF files are written expanded; of a vision-language folder the text model alone.
+/// Weights are merged in f32, one adapter after another, and rounded once to the dtype.
+/// The folder has config.json, safetensors (in files of up to 5 GB, with
+/// their index) and the tokenizer's files of the model. Quantised weights and GGUF files are written expanded;
+/// of a vision-language folder the text model alone.
 #[derive(Args)]
 pub(crate) struct Cli {
     /// Hugging Face model folder, a GGUF file, or a hub id

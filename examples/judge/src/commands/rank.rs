@@ -13,9 +13,8 @@ use clap::Args;
 use judge_core::{
     Backbone, Fields,
     combine::{EachAnswer, OrderPolicy, Swapped, Tournament},
-    runner::RunSummary,
 };
-use judge_data::{Carry, DatasetFormat, Input, Judged, Opened, Outputs, Resolved, Run, judge_rows};
+use judge_data::{Carry, DatasetFormat, Input, Judged, Numbered, Opened, Outputs, Resolved, RunResult, RunStart};
 use judge_models::Model;
 use pairing::{PairingStrategy, Strategy};
 use row::RankOutcome;
@@ -30,9 +29,12 @@ use crate::unread::Unread;
 
 /// Rank the answers to each question and choose the best.
 ///
-/// Rows {"id", "instruction", "responses": [text, …], "rubric"?, "reference"?, "human"?: [grade, …]} get "best" and "ranking" (places in `responses`, from 0), "scores" (the strength of
-/// each answer: log-odds, of sum 0; of equal ones the first comes first), their 95 % "intervals", "margin" (how far the best is ahead of the second) and "comparisons" with the preference for the first of two answers, the mean of both orders. With
-/// --apart each answer is graded by itself, and "scores" are grades; with --reward they are rewards. Where people have graded the answers, a report says how good the chosen ones are.
+/// Rows {"id", "instruction", "responses": [text, …], "rubric"?, "reference"?, "human"?:
+/// [grade, …]} get "best" and "ranking" (places in `responses`, from 0), "scores" (the strength of
+/// each answer: log-odds, of sum 0; of equal ones the first comes first), their 95 % "intervals", "margin" (how far the best is ahead of
+/// the second) and "comparisons" with the preference for the first of two answers, the mean of both orders. With
+/// --apart each answer is graded by itself, and "scores" are grades; with --reward they are rewards.
+/// Where people have graded the answers, a report says how good the chosen ones are.
 #[derive(Args)]
 pub(crate) struct Cli {
     #[command(flatten)]
@@ -87,13 +89,11 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
     let (description, template, form) = (cli.judge.describe(&asked), asked.template().to_owned(), asked.form());
     let judge = cli.judge.judge(asked, &model)?;
     let resolved = Resolved { model: Some(model.info().clone()), template: Some(template), ..Resolved::default() };
-    let mut output = start.begin(resolved)?;
     if !cli.model.quiet {
         tell(description);
     }
-    let summary = cli.rank_all(&mut output, &model, &judge, &input, rows)?;
+    let RunResult { counts, summary } = cli.rank_all(*start, resolved, &model, &judge, &input)?;
     cli.judge.tell_label_mass(&summary);
-    let counts = output.finish()?.counts;
     say(format_args!("{} of {rows} rows ranked -> {}", counts.scored, cli.output.output.display()))?;
     for (reason, count) in &counts.unscored {
         say(format_args!("unscored, {reason}: {count}"))?;
@@ -126,26 +126,26 @@ impl Cli {
 
     fn rank_all(
         &self,
-        output: &mut Run,
+        start: RunStart,
+        resolved: Resolved,
         model: &Model,
         judge: &AskedJudge,
         input: &Input,
-        rows: usize,
-    ) -> Result<RunSummary> {
-        let mut watch = Watch::new("ranking", "rows", output.resumed().rows, rows, self.model.quiet)?;
-        let records = self.input.records(input, Some(DatasetFormat::Answers), self.model.limit)?;
-        let summary = if self.judge.is_apart() {
+    ) -> Result<RunResult> {
+        let mut watch = Watch::new("ranking", "rows", self.model.quiet)?;
+        let items = Numbered::all(self.input.records(input, Some(DatasetFormat::Answers), self.model.limit)?);
+        let result = if self.judge.is_apart() {
             let each = EachAnswer::new(judge);
             let row = |result| row::of_grades(result, &self.carry);
-            judge_rows(output, model, vec![&each], records, row, |event| watch.see(event))?
+            start.judge(resolved, model, &[&each], items, row, &mut watch)?
         } else {
             let pairing =
                 PairingStrategy { strategy: self.strategy, comparisons: self.comparisons.map(|n| n as usize) };
             let tournament = Tournament::new(Swapped::new(judge, OrderPolicy::Average), pairing);
             let row = |result| row::of_comparisons(&tournament, result, &self.carry);
-            judge_rows(output, model, vec![&tournament], records, row, |event| watch.see(event))?
+            start.judge(resolved, model, &[&tournament], items, row, &mut watch)?
         };
-        watch.finish(summary.cancelled)?;
-        Ok(summary)
+        watch.finish(result.summary.cancelled)?;
+        Ok(result)
     }
 }

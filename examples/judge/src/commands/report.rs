@@ -27,13 +27,14 @@ use crate::terminal::console::{progress, say};
 
 /// What a run came to, on one page.
 ///
-/// One HTML file without scripts and without addresses of anything outside it, under 1 MB for any run, and the numbers in it as JSON. The same input
-/// gives the same bytes. It has whether all rows are there, how well scores agree with people and how sure that is, the agreement of each layer,
-/// the distribution of scores, whether they mean what they say, rows without a score by reason, the worst disagreements, the longest items, and all settings.
-/// What needs human scores is left out where there are none.
+/// One HTML file without scripts and without addresses of anything outside it, under 1 MB for any run, and the numbers in it as JSON. The
+/// same input gives the same bytes. It has whether all rows are there, how well scores agree with people and how sure that is, the
+/// agreement of each layer, the distribution of scores, whether they mean what they say, rows without a score by reason, the worst
+/// disagreements, the longest items, and all settings. What needs human scores is left out where there are none.
 #[derive(Args)]
 pub(crate) struct Cli {
-    /// JSON lines of scores (`judge score`, `judge compare`, `judge calibrate`, `judge shards export`, or your own with `score` and `human`), or a folder of result rows
+    /// JSON lines of scores (`judge score`, `judge compare`, `judge calibrate`, `judge shards export`, or your own with `score` and
+    /// `human`), or a folder of result rows
     #[arg(long, value_name = "FILE|DIR")]
     input: PathBuf,
     /// Where the page goes

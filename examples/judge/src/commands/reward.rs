@@ -23,9 +23,10 @@ use crate::unread::Unread;
 
 /// Score conversations by the head of a sequence classifier, such as a reward model.
 ///
-/// Input: {"id", "messages"}, or {"id", "instruction", "response"}. Output: {"id", "rewards": [one for each of the model's labels]}, or "unscored" with the reason, and
-/// the row's other fields. The conversation is rendered by the model's chat template without a generation prompt. Preferences between two responses, and the
-/// best of many, are made of rewards by `judge compare --reward`, `judge bench --reward` and `judge rank --reward`.
+/// Input: {"id", "messages"}, or {"id", "instruction", "response"}. Output: {"id", "rewards": [one for each of the
+/// model's labels]}, or "unscored" with the reason, and the row's other fields. The conversation is rendered by the
+/// model's chat template without a generation prompt. Preferences between two responses, and the best of many, are made
+/// of rewards by `judge compare --reward`, `judge bench --reward` and `judge rank --reward`.
 #[derive(Args)]
 pub(crate) struct Cli {
     #[command(flatten)]

@@ -17,8 +17,10 @@ use crate::terminal::console::say;
 
 /// Write generated rows to try the other commands on.
 ///
-/// Each is a question, an answer with planted defects, and the marks of three simulated raters: {"id", "instruction", "response", "rubric", "scores"}, with --truth what was planted beside them; with --pairs, two answers
-/// to the question and which one each rater prefers: {"id", "instruction", "response_a", "response_b", "rubric", "human"}; with --answers, several answers and the mean mark of each: {"id",
+/// Each is a question, an answer with planted defects, and the marks of three simulated raters:
+/// {"id", "instruction", "response", "rubric", "scores"}, with --truth what was planted beside them; with --pairs, two answers
+/// to the question and which one each rater prefers: {"id", "instruction", "response_a", "response_b", "rubric", "human"};
+/// with --answers, several answers and the mean mark of each: {"id",
 /// "instruction", "responses", "rubric", "human"}. The same arguments write the same bytes. The embedded model
 /// was trained on the split `train`; no question of one split occurs in another, and `shifted` has topics and wordings of its own.
 #[derive(Args)]

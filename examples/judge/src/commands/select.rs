@@ -43,9 +43,9 @@ const LISTED: usize = 100;
 
 /// Grade instruction data and choose the best.
 ///
-/// Reads instructions and responses (Alpaca's fields, ShareGPT's conversations, or any that --columns names), grades each on seven aspects from 1 to 9, and writes every row with
-/// {"aspects": {NAME: score}, "variants", "score", "selected"}; the score is the mean of the aspects. What the model says stays in OUTPUT.aspects.jsonl, so that another choice from the same rows needs
-/// no model (with --overwrite).
+/// Reads instructions and responses (Alpaca's fields, ShareGPT's conversations, or any that --columns names), grades each on seven aspects
+/// from 1 to 9, and writes every row with {"aspects": {NAME: score}, "variants", "score", "selected"}; the score is the mean of the
+/// aspects. What the model says stays in OUTPUT.aspects.jsonl, so that another choice from the same rows needs no model (with --overwrite).
 #[derive(Args)]
 #[command(group(ArgGroup::new("which").args(["top", "threshold"])))]
 pub(crate) struct Cli {
@@ -242,7 +242,8 @@ impl Cli {
         }
     }
 
-    /// Reads all rows once, so that whatever is wrong with one is said before any model work: their number, and which repeat an earlier one, with that.
+    /// Reads all rows once, so that whatever is wrong with one is said before any model work:
+    /// their number, and which repeat an earlier one, with that.
     fn look_through(&self, input: &Input) -> Result<(usize, Vec<(usize, usize)>)> {
         let (mut seen, mut repeats): (HashMap<u64, u32>, _) = (HashMap::new(), Vec::new());
         let rows = example::check(input, &self.input, self.model.limit, |example| {

@@ -20,8 +20,10 @@ use clap::{Args, Parser, Subcommand};
 
 /// Score rows in shards, or put any other command to them, and prove that no row is missing.
 ///
-/// A plan fixes which rows make a shard, and behind `--` the command that makes rows of them; without one, Parquet files are scored. Any number of processes run shards, in any order and as often as they like: a part appears whole or not at
-/// all, and one that is there is not made again. The folder of parts is the data set. The check says with exit code 0 that every row was scored once, from
+/// A plan fixes which rows make a shard, and behind `--` the command that makes rows of them; without one, Parquet files are scored.
+/// Any number of processes run shards, in any order and as often as they like: a part appears whole or not at
+/// all, and one that is there is not made again. The folder of parts is the data set.
+/// The check says with exit code 0 that every row was scored once, from
 /// the text that is in the files.
 #[derive(Args)]
 pub(crate) struct Cli {

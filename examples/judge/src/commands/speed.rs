@@ -29,10 +29,10 @@ use crate::terminal::interrupt::{Interrupts, Stopped};
 
 /// Measure how fast a model reads the rows of a file, and estimate how long the whole file takes.
 ///
-/// Input: JSON lines {"id", "prompt"} or {"id", "messages"}, graded rows {"id", "instruction", "response", "rubric"?}, or a benchmark file of
-/// the LAGER reference program. All prompts are put before the model at once; prompts that share a beginning are read together where
-/// the device can. Loading is measured apart. With --limit, only so many rows are read, and the time for the whole file is estimated
-/// from them by the length of its texts.
+/// Input: JSON lines {"id", "prompt"} or {"id", "messages"}, graded rows {"id", "instruction", "response", "rubric"?}, or a benchmark file
+/// of the LAGER reference program. All prompts are put before the model at once; prompts that share a beginning are read together where the
+/// device can. Loading is measured apart. With --limit, only so many rows are read, and the time for the whole file is estimated from them
+/// by the length of its texts.
 #[derive(Args)]
 pub(crate) struct Cli {
     #[command(flatten)]

@@ -20,8 +20,9 @@ use crate::terminal::console::{check_scored, say, tell};
 
 /// Store pooled hidden states.
 ///
-/// Input: {"id", "prompt"} or {"id", "messages"}. Output: safetensors with states f32 [n, layers, d_model], layers i64, scored u8 [n]; ids and reasons beside
-/// it in FILE.ids.jsonl, the record of the run in FILE.run.json. With --rows-per-shard the rows lie in files of their own, FILE-00001-of-00007.safetensors and so on.
+/// Input: {"id", "prompt"} or {"id", "messages"}. Output: safetensors with states f32 [n, layers, d_model], layers i64, scored u8 [n]; ids
+/// and reasons beside it in FILE.ids.jsonl, the record of the run in FILE.run.json. With --rows-per-shard the rows lie in files of their
+/// own, FILE-00001-of-00007.safetensors and so on.
 #[derive(Args)]
 pub(crate) struct Cli {
     #[command(flatten)]

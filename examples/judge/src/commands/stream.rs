@@ -26,9 +26,9 @@ use crate::terminal::console::{exit, say, tell, usage_of};
 
 /// Score batches of rows from standard input to standard output.
 ///
-/// Both are Arrow IPC streams. Each batch is answered by one with the same rows, the same ids and the same order, at once; rows that cannot be scored
-/// say why in `status`. An input that ends without the stream's end mark means that whoever wrote it has died: the program ends with exit code 1.
-/// Exit code 0 after the end mark, 1 for a failure, 2 for a wrong command line or columns that are not there.
+/// Both are Arrow IPC streams. Each batch is answered by one with the same rows, the same ids and the same order, at once; rows that cannot
+/// be scored say why in `status`. An input that ends without the stream's end mark means that whoever wrote it has died: the program ends
+/// with exit code 1. Exit code 0 after the end mark, 1 for a failure, 2 for a wrong command line or columns that are not there.
 #[derive(Args)]
 pub(crate) struct Cli {
     /// Print the columns of the results, as JSON and in Spark's words, and end; no model is loaded

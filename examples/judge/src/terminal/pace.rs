@@ -5,6 +5,7 @@ use std::time::Instant;
 
 use anyhow::Result;
 use judge_core::{Outcome, runner::RunEvent};
+use judge_data::Observer;
 
 use crate::terminal::console::tell;
 use crate::terminal::interrupt::Interrupts;
@@ -54,25 +55,19 @@ impl Pace {
 pub struct Watch {
     pace: Pace,
     stop: Interrupts,
+    what: &'static str,
     unit: &'static str,
     done: usize,
     rows: usize,
 }
 
-impl Watch {
-    /// For a run of `rows` rows, which people call `unit`, of which `before` are done, from now on. Says so if there are any.
-    ///
-    /// # Errors
-    /// If signals cannot be caught.
-    pub fn new(what: &'static str, unit: &'static str, before: usize, rows: usize, quiet: bool) -> Result<Self> {
-        if before > 0 && !quiet {
-            tell(format_args!("resuming: {before} of {rows} {unit} are done"));
-        }
-        Ok(Self { stop: Interrupts::catch()?, pace: Pace::new(what, rows - before, quiet), unit, done: before, rows })
+/// Says if there are rows from earlier starts; breaks off at a row if a signal came.
+impl<Item> Observer<Item> for Watch {
+    fn begin(&mut self, before: usize, rows: usize) {
+        self.start(before, rows);
     }
 
-    /// What a run over rows says; `Break` at a row if a signal came.
-    pub fn see<Item>(&mut self, event: &RunEvent<Item>) -> ControlFlow<()> {
+    fn see(&mut self, event: &RunEvent<Item>) -> ControlFlow<()> {
         match event {
             // Judges that share a pass each see its tokens, so they are counted where passes are.
             RunEvent::Progress(progress) => self.pace.passed(progress.passes_answered, progress.tokens),
@@ -80,6 +75,25 @@ impl Watch {
             _ => {}
         }
         ControlFlow::Continue(())
+    }
+}
+
+impl Watch {
+    /// For a run whose rows people call `unit`.
+    ///
+    /// # Errors
+    /// If signals cannot be caught.
+    pub fn new(what: &'static str, unit: &'static str, quiet: bool) -> Result<Self> {
+        Ok(Self { stop: Interrupts::catch()?, pace: Pace::new(what, 0, quiet), what, unit, done: 0, rows: 0 })
+    }
+
+    /// From now on; of `rows` rows, `before` are done.
+    pub fn start(&mut self, before: usize, rows: usize) {
+        let quiet = self.pace.quiet;
+        if before > 0 && !quiet {
+            tell(format_args!("resuming: {before} of {rows} {} are done", self.unit));
+        }
+        (self.pace, self.done, self.rows) = (Pace::new(self.what, rows - before, quiet), before, rows);
     }
 
     /// One more prompt was read, which is a row; `Break` if a signal came.

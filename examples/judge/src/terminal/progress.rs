@@ -223,7 +223,8 @@ fn in_seconds(seconds: f64) -> humantime::FormattedDuration {
     humantime::format_duration(Duration::from_secs(seconds.round() as u64))
 }
 
-/// When a log gets a line: after five seconds, as soon as a step is done, if a minute or more is left; then 30 seconds after the last one, if 5 % of the run were done in them; after ten minutes in any case. So a run
+/// When a log gets a line: after five seconds, as soon as a step is done, if a minute or more is left;
+/// then 30 seconds after the last one, if 5 % of the run were done in them; after ten minutes in any case. So a run
 /// of half a minute gets none, a night of steady work some twenty to sixty, and a run that hangs is told from one that is slow.
 #[derive(Debug, Default)]
 struct LogSchedule {

@@ -220,7 +220,8 @@ fn a_plot_is_drawn() {
     assert!(svg.starts_with("<svg") && svg.contains("human by predicted, n = 6") && svg.contains("<circle"));
 }
 
-/// Ninety rows of three raters, one of whom left some out, with a second judge, probabilities of labels, and twenty rows that nobody graded.
+/// Ninety rows of three raters, one of whom left some out, with a second judge, probabilities of labels, and twenty rows that nobody
+/// graded.
 fn raters() -> String {
     let mut rows = String::new();
     for i in 0..110 {

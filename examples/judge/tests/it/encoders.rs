@@ -1,4 +1,5 @@
-//! Encoders in the place of the model: their states are stored, probes are trained on them and judge by them, and what needs a decoder says so.
+//! Encoders in the place of the model: their states are stored, probes are trained on them and judge by them, and what needs a decoder says
+//! so.
 
 use std::fs;
 use std::path::Path;

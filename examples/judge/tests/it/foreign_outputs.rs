@@ -11,7 +11,8 @@ use crate::program::{judge, ran, succeed, write_rows};
 
 const MINE: &[u8] = b"a file of mine\n";
 
-/// Command lines, and the names in the place of which a foreign file is refused. `nowhere` is no model: whoever looks for it fails otherwise.
+/// Command lines, and the names in the place of which a foreign file is refused. `nowhere` is no model:
+/// whoever looks for it fails otherwise.
 const CASES: [(&str, &[&str]); 31] = [
     ("agreement --input in.jsonl --json a.json --plot a.svg --risk-plot r.svg", &["a.json", "a.svg", "r.svg"]),
     ("agreement --input in.jsonl --group g --comparison-plot c.svg", &["c.svg"]),

@@ -121,7 +121,8 @@ fn votes_that_cannot_be_meant_are_refused() {
     assert_eq!(output.status.code(), Some(2));
 }
 
-/// Zheng et al. (2023), table 5: GPT-4 in pairs with the experts, and the experts among themselves. Numbers of comparisons as counted from the released labels.
+/// Zheng et al. (2023), table 5: GPT-4 in pairs with the experts, and the experts among themselves.
+/// Numbers of comparisons as counted from the released labels.
 #[test]
 fn mt_benchs_published_agreement_comes_back() {
     let Some(data) = crate::published::data() else { return };

@@ -1,4 +1,5 @@
-//! A first day with the examples: own rows, named as people name them, through the real programs. What went wrong there once is tested here.
+//! A first day with the examples: own rows, named as people name them, through the real programs.
+//! What went wrong there once is tested here.
 
 use std::fs;
 use std::io::Write;

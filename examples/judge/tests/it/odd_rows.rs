@@ -1,5 +1,5 @@
-//! One odd row costs itself, in every program that judges rows: it is unscored, counted and said, wherever it stands, and the others have what they have
-//! without it. What no row has is an error before any work.
+//! One odd row costs itself, in every program that judges rows: it is unscored, counted and said, wherever it stands, and the others have
+//! what they have without it. What no row has is an error before any work.
 
 use std::fs;
 use std::path::{Path, PathBuf};

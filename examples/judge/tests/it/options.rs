@@ -155,9 +155,8 @@ fn defined(source: &str) -> BTreeSet<String> {
     found
 }
 
-/// What several programs share does not know which of them runs: a text of it names options that its own arguments define, or those
-/// that it takes from another
-/// module, or it passes through `offered`, which leaves out what the program lacks.
+/// What several programs share does not know which of them runs: a text of it names options that its own arguments define, or those that it
+/// takes from another module, or it passes through `offered`, which leaves out what the program lacks.
 #[test]
 fn shared_messages_name_options_of_their_own_arguments() {
     let shared = sources(&source()).into_iter().filter(|path| !path.starts_with(source().join("commands")));

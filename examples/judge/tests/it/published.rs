@@ -2,7 +2,8 @@
 
 use std::path::PathBuf;
 
-/// The folder that `JUDGE_TEST_DATA` names; `None`, and it is said, if the variable is not set. A folder that is named but missing fails the test.
+/// The folder that `JUDGE_TEST_DATA` names; `None`, and it is said, if the variable is not set.
+/// A folder that is named but missing fails the test.
 pub fn data() -> Option<PathBuf> {
     let Some(folder) = std::env::var_os("JUDGE_TEST_DATA").map(PathBuf::from) else {
         eprintln!("skipped: JUDGE_TEST_DATA is not set");

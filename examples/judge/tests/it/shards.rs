@@ -1,4 +1,5 @@
-//! Commands run by parts: what they write is what one run over the whole file writes, however it is cut, and a check finds what is wrong with parts.
+//! Commands run by parts: what they write is what one run over the whole file writes, however it is cut, and a check finds what is wrong
+//! with parts.
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -50,7 +51,8 @@ fn words(text: &str) -> Vec<&str> {
     text.split_whitespace().collect()
 }
 
-/// Runs a command on a whole input, and by parts of so many rows; the files of both whose names end so must be equal, and the command must recognise the joined ones.
+/// Runs a command on a whole input, and by parts of so many rows;
+/// the files of both whose names end so must be equal, and the command must recognise the joined ones.
 fn same_by_parts(folder: &Path, input: &str, command: &str, per_shard: usize, endings: &[&str]) {
     let name = format!("{}-{per_shard}", input.replace('.', "-"));
     let verb: Vec<&str> = command.split_whitespace().take_while(|word| !word.starts_with("--")).collect();

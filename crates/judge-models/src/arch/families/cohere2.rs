@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 use crate::arch::ConfigProblem;
 use crate::arch::NormKind;
 use crate::arch::checks::{check_granted, factor, norm_eps, size, window, windows};
-use crate::arch::dense::{BlockNorms, Dense};
+use crate::arch::decoder_fields::{BlockNorms, DecoderFields};
 use crate::arch::rope::{Pairs, RopeRules};
 use crate::arch::shape::Shape;
 
@@ -72,21 +72,21 @@ fn granted(pattern: usize) -> [(&'static str, Value); 8] {
 /// # Errors
 /// [`ConfigProblem`] as of [`Shape::lower`], for settings that contradict what transformers takes
 /// for granted, and for heads that are together not as wide as the model.
-pub(super) fn dense(fields: Value) -> Result<Dense, ConfigProblem> {
+pub(super) fn fields(fields: Value) -> Result<DecoderFields, ConfigProblem> {
     let mut found = Cohere2::deserialize(&fields)?;
     let pattern = size("sliding_window_pattern", found.sliding_window_pattern.unwrap_or(4), usize::MAX)?;
     check_granted(&fields, &granted(pattern))?;
     found.shape.rms_norm_eps = norm_eps("layer_norm_eps", found.layer_norm_eps)?;
     found.shape.rope_rules = RopeRules { pairs: Pairs::Neighbours, ..RopeRules::default() };
-    let dense = found.shape.lower("cohere2", "hidden_act", &found.hidden_act)?;
-    if dense.n_heads * dense.head_dim != dense.d_model {
-        let expected = format!("hidden_size {} by num_attention_heads {}", dense.d_model, dense.n_heads);
-        return Err(ConfigProblem::Value { field: "head_dim", found: dense.head_dim.to_string(), expected });
+    let fields = found.shape.lower("cohere2", "hidden_act", &found.hidden_act)?;
+    if fields.n_heads * fields.head_dim != fields.d_model {
+        let expected = format!("hidden_size {} by num_attention_heads {}", fields.d_model, fields.n_heads);
+        return Err(ConfigProblem::Value { field: "head_dim", found: fields.head_dim.to_string(), expected });
     }
-    let windows = windows(found.layer_types, window(found.sliding_window)?, pattern, dense.n_layers)?;
+    let windows = windows(found.layer_types, window(found.sliding_window)?, pattern, fields.n_layers)?;
     let rope_of = windows.iter().map(|window| window.map(|_| 0)).collect();
-    Ok(Dense {
-        norm_kind: NormKind::Centred,
+    Ok(DecoderFields {
+        norm_kind: NormKind::LayerNorm,
         norms: BlockNorms::ONE,
         is_parallel: true,
         qkv_bias: found.attention_bias,
@@ -94,6 +94,6 @@ pub(super) fn dense(fields: Value) -> Result<Dense, ConfigProblem> {
         windows,
         rope_of,
         logit_scale: factor("logit_scale", found.logit_scale)?,
-        ..dense
+        ..fields
     })
 }

@@ -9,7 +9,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::arch::ConfigProblem;
-use crate::arch::dense::Dense;
+use crate::arch::decoder_fields::DecoderFields;
 use crate::arch::rope::{Pairs, RopeRules};
 use crate::arch::shape::Shape;
 
@@ -38,9 +38,9 @@ pub(super) fn defaults() -> Value {
 ///
 /// # Errors
 /// [`ConfigProblem`] as of [`Shape::lower`].
-pub(super) fn dense(fields: Value) -> Result<Dense, ConfigProblem> {
+pub(super) fn fields(fields: Value) -> Result<DecoderFields, ConfigProblem> {
     let Ernie45 { mut shape, hidden_act, use_bias } = serde_json::from_value(fields)?;
     shape.rope_rules = RopeRules { pairs: Pairs::Neighbours, ..RopeRules::default() };
-    let dense = shape.lower("ernie4_5", "hidden_act", &hidden_act)?;
-    Ok(Dense { qkv_bias: use_bias, o_bias: use_bias, mlp_bias: use_bias, ..dense })
+    let fields = shape.lower("ernie4_5", "hidden_act", &hidden_act)?;
+    Ok(DecoderFields { qkv_bias: use_bias, o_bias: use_bias, mlp_bias: use_bias, ..fields })
 }

@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 
 use crate::arch::ConfigProblem;
 use crate::arch::checks::{size, window, windows};
-use crate::arch::dense::{BlockNorms, Dense, QkNorm};
+use crate::arch::decoder_fields::{BlockNorms, DecoderFields, QkNorm};
 use crate::arch::shape::Shape;
 
 /// Fields of the family.
@@ -46,10 +46,10 @@ pub(super) fn defaults() -> Value {
 /// # Errors
 /// [`ConfigProblem`] as of [`Shape::lower`], and for windows, pattern and layer types that
 /// contradict each other.
-pub(super) fn dense(fields: Value) -> Result<Dense, ConfigProblem> {
+pub(super) fn fields(fields: Value) -> Result<DecoderFields, ConfigProblem> {
     let found: Exaone4 = serde_json::from_value(fields)?;
     let sliding = window(found.sliding_window)?;
-    let dense = found.shape.lower("exaone4", "hidden_act", &found.hidden_act)?;
+    let fields = found.shape.lower("exaone4", "hidden_act", &found.hidden_act)?;
     let pattern = match (&found.layer_types, sliding) {
         (None, Some(_)) => {
             let pattern = found.sliding_window_pattern.as_u64().and_then(|pattern| usize::try_from(pattern).ok());
@@ -57,7 +57,7 @@ pub(super) fn dense(fields: Value) -> Result<Dense, ConfigProblem> {
         }
         _ => 1,
     };
-    let windows = windows(found.layer_types, sliding, pattern, dense.n_layers)?;
+    let windows = windows(found.layer_types, sliding, pattern, fields.n_layers)?;
     let rope_of = windows.iter().map(|window| (sliding.is_none() || window.is_some()).then_some(0)).collect();
-    Ok(Dense { norms: BlockNorms::AFTER, qk_norm: QkNorm::PerHead, windows, rope_of, ..dense })
+    Ok(DecoderFields { norms: BlockNorms::AFTER, qk_norm: QkNorm::PerHead, windows, rope_of, ..fields })
 }

@@ -25,7 +25,7 @@ use serde_json::{Value, json};
 
 use crate::arch::ConfigProblem;
 use crate::arch::checks::{is_positive, size, window, windows};
-use crate::arch::dense::{BlockNorms, Dense, QkNorm};
+use crate::arch::decoder_fields::{BlockNorms, DecoderFields, QkNorm};
 use crate::arch::rope::RopesByKind;
 use crate::arch::shape::Shape;
 use crate::arch::spec::EmbeddingScale;
@@ -74,7 +74,7 @@ pub(super) fn defaults_of_2() -> Value {
 ///
 /// # Errors
 /// As [`Gemma::lower`].
-pub(super) fn gemma2(fields: Value) -> Result<Dense, ConfigProblem> {
+pub(super) fn gemma2(fields: Value) -> Result<DecoderFields, ConfigProblem> {
     // Blocks 0, 2, 4 and so on have a window.
     serde_json::from_value::<Gemma>(fields)?.lower("gemma2", 2)
 }
@@ -93,16 +93,16 @@ pub(super) fn defaults_of_3() -> Value {
 ///
 /// # Errors
 /// As [`Gemma::lower`], and for rope fields that are not read.
-pub(super) fn gemma3(fields: Value) -> Result<Dense, ConfigProblem> {
+pub(super) fn gemma3(fields: Value) -> Result<DecoderFields, ConfigProblem> {
     let mut gemma: Gemma = serde_json::from_value(fields)?;
     let shape = &mut gemma.shape;
     let theta = [shape.rope_theta.unwrap_or(1e6), gemma.rope_local_base_freq.unwrap_or(1e4)];
     let ropes = RopesByKind::new(shape.rope_parameters.take(), shape.rope_scaling.take(), theta)?;
     shape.rope_theta = None;
     let pattern = size("sliding_window_pattern", gemma.sliding_window_pattern.unwrap_or(6), usize::MAX)?;
-    let dense = gemma.lower("gemma3_text", pattern)?;
+    let fields = gemma.lower("gemma3_text", pattern)?;
     // The stated context already counts the scaling, so it is kept.
-    Dense { qk_norm: QkNorm::PerHead, ..dense }.with_ropes(ropes, true)
+    DecoderFields { qk_norm: QkNorm::PerHead, ..fields }.with_ropes(ropes, true)
 }
 
 impl Gemma {
@@ -112,7 +112,7 @@ impl Gemma {
     /// # Errors
     /// [`ConfigProblem`] as of [`Shape::lower`], for soft caps and factors that are not finite and
     /// above 0, contradictory windows, and attention to both sides.
-    fn lower(self, family: &'static str, pattern: usize) -> Result<Dense, ConfigProblem> {
+    fn lower(self, family: &'static str, pattern: usize) -> Result<DecoderFields, ConfigProblem> {
         if self.use_bidirectional_attention == Some(true) {
             return Err(ConfigProblem::Unsupported { field: "use_bidirectional_attention", found: "true".to_owned() });
         }

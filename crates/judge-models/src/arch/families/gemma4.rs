@@ -34,7 +34,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::arch::checks::{positive, size, window, windows};
-use crate::arch::dense::{BlockNorms, Dense, Otherwise, QkNorm};
+use crate::arch::decoder_fields::{BlockNorms, DecoderFields, Otherwise, QkNorm};
 use crate::arch::experts::{ExpertNames, Sparse, count};
 use crate::arch::rope::RopesByKind;
 use crate::arch::shape::Shape;
@@ -118,7 +118,7 @@ fn default_ropes() -> Value {
 /// # Errors
 /// [`ConfigProblem`] as of [`Shape::lower`] and [`Gemma4::lower`], for attention to both sides in
 /// texts, and for rope fields at the top level or missing for a kind of block.
-pub(super) fn dense(fields: Value) -> Result<Dense, ConfigProblem> {
+pub(super) fn fields(fields: Value) -> Result<DecoderFields, ConfigProblem> {
     let (mut shape, gemma) = (Shape::deserialize(&fields)?, Gemma4::deserialize(&fields)?);
     if let Some(sides) = gemma.use_bidirectional_attention.as_deref().filter(|&sides| sides != "vision") {
         // `vision` is accepted because pictures are not read.
@@ -137,8 +137,8 @@ pub(super) fn dense(fields: Value) -> Result<Dense, ConfigProblem> {
         Some(parameters) => parameters,
         None => serde_json::from_value(default_ropes())?,
     };
-    let dense = gemma.lower(shape)?;
-    let has_window = dense.windows.iter().any(Option::is_some);
+    let fields = gemma.lower(shape)?;
+    let has_window = fields.windows.iter().any(Option::is_some);
     let missing = match (&parameters.full_attention, &parameters.sliding_attention) {
         (None, _) => Some("full_attention"),
         (_, None) if has_window => Some("sliding_attention"),
@@ -147,7 +147,7 @@ pub(super) fn dense(fields: Value) -> Result<Dense, ConfigProblem> {
     if let Some(needed_by) = missing {
         return Err(ConfigProblem::Missing { field: "rope_parameters", needed_by });
     }
-    dense.with_ropes(RopesByKind::new(Some(parameters), None, [1e6, 1e4])?, true)
+    fields.with_ropes(RopesByKind::new(Some(parameters), None, [1e6, 1e4])?, true)
 }
 
 impl Gemma4 {
@@ -156,10 +156,10 @@ impl Gemma4 {
     /// # Errors
     /// [`ConfigProblem`] for sizes out of range, a missing window, heads that differ within a kind
     /// of block, and sharing blocks without a block to share with.
-    fn lower(mut self, shape: Shape) -> Result<Dense, ConfigProblem> {
+    fn lower(mut self, shape: Shape) -> Result<DecoderFields, ConfigProblem> {
         let cap = self.final_logit_softcapping.map(|cap| positive("final_logit_softcapping", cap)).transpose()?;
-        let dense = shape.lower("gemma4_text", "hidden_activation", &self.hidden_activation)?;
-        let n_layers = dense.n_layers;
+        let fields = shape.lower("gemma4_text", "hidden_activation", &self.hidden_activation)?;
+        let n_layers = fields.n_layers;
         let sliding = window(self.sliding_window)?;
         if sliding.is_none() {
             return Err(ConfigProblem::Missing { field: "sliding_window", needed_by: "gemma4_text" });
@@ -169,22 +169,22 @@ impl Gemma4 {
         if let Some(last) = windows.last_mut() {
             *last = None;
         }
-        let otherwise = self.otherwise(&dense, &windows)?;
-        Ok(Dense {
+        let otherwise = self.otherwise(&fields, &windows)?;
+        Ok(DecoderFields {
             otherwise,
             norms_values: true,
             block_scalar: true,
-            token_inputs: self.token_inputs(&dense)?,
-            sparse: self.sparse(&dense)?,
+            token_inputs: self.token_inputs(&fields)?,
+            sparse: self.sparse(&fields)?,
             windows,
             attention_scale: 1.0,
             final_soft_cap: cap,
-            embedding_scale: Some(EmbeddingScale::Rounded((dense.d_model as f64).sqrt())),
+            embedding_scale: Some(EmbeddingScale::Rounded((fields.d_model as f64).sqrt())),
             norms: BlockNorms::AROUND,
             qk_norm: QkNorm::PerHead,
             qkv_bias: self.attention_bias,
             o_bias: self.attention_bias,
-            ..dense
+            ..fields
         })
     }
 
@@ -195,16 +195,20 @@ impl Gemma4 {
     ///
     /// # Errors
     /// As [`Gemma4::lower`], and for layers in `per_layer_config` that do not exist.
-    fn otherwise(&self, dense: &Dense, windows: &[Option<usize>]) -> Result<BTreeMap<usize, Otherwise>, ConfigProblem> {
-        let is_other = |key: &&String| !key.parse::<usize>().is_ok_and(|index| index < dense.n_layers);
+    fn otherwise(
+        &self,
+        fields: &DecoderFields,
+        windows: &[Option<usize>],
+    ) -> Result<BTreeMap<usize, Otherwise>, ConfigProblem> {
+        let is_other = |key: &&String| !key.parse::<usize>().is_ok_and(|index| index < fields.n_layers);
         if let Some(found) = self.per_layer_config.iter().flat_map(BTreeMap::keys).find(is_other) {
-            let expected = format!("numbers of layers, below {}", dense.n_layers);
+            let expected = format!("numbers of layers, below {}", fields.n_layers);
             return Err(ConfigProblem::Value { field: "per_layer_config", found: found.clone(), expected });
         }
-        let n_own = self.n_own(dense.n_layers)?;
+        let n_own = self.n_own(fields.n_layers)?;
         let mut all: BTreeMap<usize, Otherwise> = BTreeMap::new();
         for (index, window) in windows.iter().enumerate() {
-            let heads = self.heads(index, window.is_none(), dense)?;
+            let heads = self.heads(index, window.is_none(), fields)?;
             let alike = |other: usize| windows[other].is_some() == window.is_some();
             // The first block of its kind stands for all.
             let first = (0..index).find(|&other| alike(other)).and_then(|first| all.get(&first));
@@ -224,7 +228,7 @@ impl Gemma4 {
                 false if self.attention_k_eq_v && window.is_none() => KeysSpec::AsValues,
                 false => KeysSpec::Own,
             };
-            let d_ff = if self.use_double_wide_mlp && is_sharing { 2 * dense.d_ff } else { dense.d_ff };
+            let d_ff = if self.use_double_wide_mlp && is_sharing { 2 * fields.d_ff } else { fields.d_ff };
             all.insert(index, Otherwise { heads, keys, d_ff });
         }
         Ok(all)
@@ -247,7 +251,7 @@ impl Gemma4 {
     /// # Errors
     /// [`ConfigProblem::Value`] for numbers out of range or key heads that do not divide the query
     /// heads.
-    fn heads(&self, index: usize, is_full: bool, dense: &Dense) -> Result<HeadShape, ConfigProblem> {
+    fn heads(&self, index: usize, is_full: bool, fields: &DecoderFields) -> Result<HeadShape, ConfigProblem> {
         let own = match &self.per_layer_config {
             Some(layers) => layers.get(&index.to_string()).copied().unwrap_or_default(),
             None if is_full => HeadsOfLayer {
@@ -257,9 +261,9 @@ impl Gemma4 {
             },
             None => HeadsOfLayer::default(),
         };
-        let n_heads = dense.n_heads;
+        let n_heads = fields.n_heads;
         let n_kv_heads =
-            size("num_global_key_value_heads", own.num_key_value_heads.unwrap_or(dense.n_kv_heads), n_heads)?;
+            size("num_global_key_value_heads", own.num_key_value_heads.unwrap_or(fields.n_kv_heads), n_heads)?;
         if !n_heads.is_multiple_of(n_kv_heads) {
             return Err(ConfigProblem::Value {
                 field: "num_global_key_value_heads",
@@ -267,7 +271,7 @@ impl Gemma4 {
                 expected: format!("a divisor of num_attention_heads {n_heads}"),
             });
         }
-        let head_dim = size("global_head_dim", own.head_dim.unwrap_or(dense.head_dim), 1 << 16)?;
+        let head_dim = size("global_head_dim", own.head_dim.unwrap_or(fields.head_dim), 1 << 16)?;
         Ok(HeadShape { n_heads, n_kv_heads, head_dim })
     }
 
@@ -275,15 +279,15 @@ impl Gemma4 {
     ///
     /// # Errors
     /// [`ConfigProblem::Value`] for a size out of its range or a table with fewer rows than tokens.
-    fn token_inputs(&self, dense: &Dense) -> Result<Option<(usize, usize)>, ConfigProblem> {
+    fn token_inputs(&self, fields: &DecoderFields) -> Result<Option<(usize, usize)>, ConfigProblem> {
         let Some(width) = self.hidden_size_per_layer_input.filter(|&width| width > 0) else { return Ok(None) };
         let width = size("hidden_size_per_layer_input", width, 1 << 16)?;
         let rows = size("vocab_size_per_layer_input", self.vocab_size_per_layer_input, 1 << 26)?;
-        if rows < dense.d_vocab {
+        if rows < fields.d_vocab {
             return Err(ConfigProblem::Value {
                 field: "vocab_size_per_layer_input",
                 found: rows.to_string(),
-                expected: format!("at least vocab_size {}", dense.d_vocab),
+                expected: format!("at least vocab_size {}", fields.d_vocab),
             });
         }
         Ok(Some((width, rows)))
@@ -293,20 +297,20 @@ impl Gemma4 {
     ///
     /// # Errors
     /// [`ConfigProblem`] for a missing number or one out of its range.
-    fn sparse(&self, dense: &Dense) -> Result<Option<Sparse>, ConfigProblem> {
+    fn sparse(&self, fields: &DecoderFields) -> Result<Option<Sparse>, ConfigProblem> {
         if !self.enable_moe_block {
             return Ok(None);
         }
         let needed =
             |field, found: Option<usize>| found.ok_or(ConfigProblem::Missing { field, needed_by: "enable_moe_block" });
-        let n_experts = count(needed("num_experts", self.num_experts)?, dense.n_layers)?;
+        let n_experts = count(needed("num_experts", self.num_experts)?, fields.n_layers)?;
         let top_k = size("top_k_experts", needed("top_k_experts", self.top_k_experts)?, n_experts)?;
         let d_expert = needed("moe_intermediate_size", self.moe_intermediate_size)?;
         let d_expert = size("moe_intermediate_size", d_expert, 1 << 22)?;
         // The family divides a softmax over all experts by the sum of the chosen ones, which is a
         // softmax over the chosen ones.
         let routing = Routing { top_k, among_chosen: true };
-        Ok(Some(Sparse::everywhere(dense.n_layers, n_experts, d_expert, routing, ExpertNames::GEMMA4)))
+        Ok(Some(Sparse::everywhere(fields.n_layers, n_experts, d_expert, routing, ExpertNames::GEMMA4)))
     }
 }
 

@@ -13,7 +13,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::arch::ConfigProblem;
-use crate::arch::dense::{BlockNorms, Dense, MlpNames};
+use crate::arch::decoder_fields::{BlockNorms, DecoderFields, MlpNames};
 use crate::arch::rope::{Pairs, RopeRules};
 use crate::arch::shape::Shape;
 
@@ -51,7 +51,7 @@ pub(super) fn defaults() -> Value {
 ///
 /// # Errors
 /// As [`Glm::lower`].
-pub(super) fn glm(fields: Value) -> Result<Dense, ConfigProblem> {
+pub(super) fn glm(fields: Value) -> Result<DecoderFields, ConfigProblem> {
     serde_json::from_value::<Glm>(fields)?.lower("glm")
 }
 
@@ -59,8 +59,8 @@ pub(super) fn glm(fields: Value) -> Result<Dense, ConfigProblem> {
 ///
 /// # Errors
 /// As [`Glm::lower`].
-pub(super) fn glm4(fields: Value) -> Result<Dense, ConfigProblem> {
-    Ok(Dense { norms: NORMS, ..serde_json::from_value::<Glm>(fields)?.lower("glm4")? })
+pub(super) fn glm4(fields: Value) -> Result<DecoderFields, ConfigProblem> {
+    Ok(DecoderFields { norms: NORMS, ..serde_json::from_value::<Glm>(fields)?.lower("glm4")? })
 }
 
 impl Glm {
@@ -68,9 +68,9 @@ impl Glm {
     ///
     /// # Errors
     /// [`ConfigProblem`] as of [`Shape::lower`].
-    fn lower(mut self, family: &'static str) -> Result<Dense, ConfigProblem> {
+    fn lower(mut self, family: &'static str) -> Result<DecoderFields, ConfigProblem> {
         self.shape.rope_rules = RopeRules { pairs: Pairs::Neighbours, is_partial: true, ..RopeRules::default() };
-        let dense = self.shape.lower(family, "hidden_act", &self.hidden_act)?;
-        Ok(Dense { qkv_bias: self.attention_bias, mlp: MlpNames::FUSED, ..dense })
+        let fields = self.shape.lower(family, "hidden_act", &self.hidden_act)?;
+        Ok(DecoderFields { qkv_bias: self.attention_bias, mlp: MlpNames::FUSED, ..fields })
     }
 }

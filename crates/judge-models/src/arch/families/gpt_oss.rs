@@ -18,7 +18,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::arch::checks::{by_layer_type, positive, window};
-use crate::arch::dense::Dense;
+use crate::arch::decoder_fields::DecoderFields;
 use crate::arch::experts::{Counts, ExpertNames, Sparse};
 use crate::arch::shape::Shape;
 use crate::arch::{Activation, ConfigProblem, Routing};
@@ -47,7 +47,7 @@ struct GptOss {
 }
 
 /// Defaults of transformers 5.23, but for the rope fields and the number of experts, which are in
-/// [`dense`].
+/// [`fields`].
 pub(super) fn defaults() -> Value {
     json!({
         "vocab_size": 201_088, "hidden_size": 2880, "intermediate_size": 2880, "num_hidden_layers": 36, "num_attention_heads": 64,
@@ -62,7 +62,7 @@ pub(super) fn defaults() -> Value {
 /// # Errors
 /// [`ConfigProblem`] as of [`Shape::lower`], for numbers of experts or of the gate out of range,
 /// and for layer types and window that contradict each other.
-pub(super) fn dense(fields: Value) -> Result<Dense, ConfigProblem> {
+pub(super) fn fields(fields: Value) -> Result<DecoderFields, ConfigProblem> {
     let mut found: GptOss = serde_json::from_value(fields)?;
     if found.shape.rope_parameters.is_none() && found.shape.rope_scaling.is_none() {
         found.shape.rope_scaling = serde_json::from_value(json!({
@@ -76,15 +76,15 @@ pub(super) fn dense(fields: Value) -> Result<Dense, ConfigProblem> {
         limit: positive("swiglu_limit", found.swiglu_limit)? as f32,
     };
     // `hidden_act` names a function that is not used: `activation` below takes its place.
-    let dense = found.shape.lower("gpt_oss", "hidden_act", &found.hidden_act)?;
+    let fields = found.shape.lower("gpt_oss", "hidden_act", &found.hidden_act)?;
     let kinds = ["sliding_attention", "full_attention"];
     let types =
-        found.layer_types.unwrap_or_else(|| (0..dense.n_layers).map(|layer| kinds[layer % 2].to_owned()).collect());
-    let (n_experts, top_k) = found.counts.lower(128, dense.n_layers)?;
+        found.layer_types.unwrap_or_else(|| (0..fields.n_layers).map(|layer| kinds[layer % 2].to_owned()).collect());
+    let (n_experts, top_k) = found.counts.lower(128, fields.n_layers)?;
     let routing = Routing { top_k, among_chosen: true };
-    let sparse = Sparse::everywhere(dense.n_layers, n_experts, dense.d_ff, routing, ExpertNames::GPT_OSS);
+    let sparse = Sparse::everywhere(fields.n_layers, n_experts, fields.d_ff, routing, ExpertNames::GPT_OSS);
     let sparse = Sparse { bias: true, ..sparse };
-    let windows = by_layer_type(&types, window(found.sliding_window)?, dense.n_layers)?;
+    let windows = by_layer_type(&types, window(found.sliding_window)?, fields.n_layers)?;
     let sparse = Some(sparse);
-    Ok(Dense { windows, qkv_bias: bias, o_bias: bias, sinks: true, activation, sparse, ..dense })
+    Ok(DecoderFields { windows, qkv_bias: bias, o_bias: bias, sinks: true, activation, sparse, ..fields })
 }

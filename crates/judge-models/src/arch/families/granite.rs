@@ -20,7 +20,7 @@ use serde_json::{Value, json};
 
 use crate::arch::ConfigProblem;
 use crate::arch::checks::{by_layer_type, divisor, factor, size};
-use crate::arch::dense::{Dense, GateUp, MlpNames};
+use crate::arch::decoder_fields::{DecoderFields, GateUp, MlpNames};
 use crate::arch::shape::Shape;
 use crate::arch::spec::EmbeddingScale;
 
@@ -77,7 +77,7 @@ pub(super) fn defaults() -> Value {
 ///
 /// # Errors
 /// As [`Granite::lower`].
-pub(super) fn dense(fields: Value) -> Result<Dense, ConfigProblem> {
+pub(super) fn fields(fields: Value) -> Result<DecoderFields, ConfigProblem> {
     serde_json::from_value::<Granite>(fields)?.lower("granite")
 }
 
@@ -87,9 +87,9 @@ impl Granite {
     /// # Errors
     /// [`ConfigProblem`] as of [`Shape::lower`], and for factors that are not finite and above 0 in
     /// f32.
-    fn lower(self, family: &'static str) -> Result<Dense, ConfigProblem> {
-        let dense = self.shape.lower(family, "hidden_act", &self.hidden_act)?;
-        Ok(Dense {
+    fn lower(self, family: &'static str) -> Result<DecoderFields, ConfigProblem> {
+        let fields = self.shape.lower(family, "hidden_act", &self.hidden_act)?;
+        Ok(DecoderFields {
             qkv_bias: self.attention_bias,
             o_bias: self.attention_bias,
             mlp_bias: self.mlp_bias,
@@ -97,7 +97,7 @@ impl Granite {
             attention_scale: factor("attention_multiplier", self.attention_multiplier)?.unwrap_or(1.0),
             residual_scale: factor("residual_multiplier", self.residual_multiplier)?,
             logit_scale: divisor("logits_scaling", self.logits_scaling)?.map(f64::recip),
-            ..dense
+            ..fields
         })
     }
 }
@@ -120,22 +120,22 @@ pub(super) fn defaults_of_hybrid() -> Value {
 /// # Errors
 /// As [`Granite::lower`], for experts, for Mamba layers (which all layers are where the file does
 /// not list them), and for another kind of positions.
-pub(super) fn hybrid(fields: Value) -> Result<Dense, ConfigProblem> {
+pub(super) fn hybrid(fields: Value) -> Result<DecoderFields, ConfigProblem> {
     let Hybrid { granite, shared_intermediate_size, num_local_experts, layer_types, position_embedding_type, .. } =
         serde_json::from_value(fields)?;
     if let Some(experts) = num_local_experts.filter(|&experts| experts > 0) {
         let expected = "0: Granite 4 with experts is not supported".to_owned();
         return Err(ConfigProblem::Value { field: "num_local_experts", found: experts.to_string(), expected });
     }
-    let dense = Granite { mlp_bias: false, ..granite }.lower("granitemoehybrid")?;
-    let n_layers = dense.n_layers;
+    let fields = Granite { mlp_bias: false, ..granite }.lower("granitemoehybrid")?;
+    let n_layers = fields.n_layers;
     let types = layer_types.unwrap_or_else(|| vec!["mamba".to_owned(); n_layers]);
     // Older files say `attention` for what transformers 5 calls `full_attention`.
     let types: Vec<String> =
         types.into_iter().map(|kind| if kind == "attention" { "full_attention".to_owned() } else { kind }).collect();
     let windows = by_layer_type(&types, None, n_layers)?;
     let rope_of = match position_embedding_type.as_deref() {
-        Some("rope") => dense.rope_of,
+        Some("rope") => fields.rope_of,
         None | Some("nope") => vec![None; n_layers],
         Some(other) => {
             let (found, known) = (other.to_owned(), &["rope", "nope"]);
@@ -143,5 +143,5 @@ pub(super) fn hybrid(fields: Value) -> Result<Dense, ConfigProblem> {
         }
     };
     let d_ff = size("shared_intermediate_size", shared_intermediate_size, 1 << 22)?;
-    Ok(Dense { windows, rope_of, d_ff, mlp: SHARED_MLP, ..dense })
+    Ok(DecoderFields { windows, rope_of, d_ff, mlp: SHARED_MLP, ..fields })
 }

@@ -9,7 +9,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::arch::ConfigProblem;
-use crate::arch::dense::Dense;
+use crate::arch::decoder_fields::DecoderFields;
 use crate::arch::shape::Shape;
 
 /// Fields of the family. Published folders say `qkv_bias` and `bias`; transformers 5 writes
@@ -43,9 +43,9 @@ pub(super) fn defaults() -> Value {
 ///
 /// # Errors
 /// [`ConfigProblem`] as of [`Shape::lower`].
-pub(super) fn dense(fields: Value) -> Result<Dense, ConfigProblem> {
+pub(super) fn fields(fields: Value) -> Result<DecoderFields, ConfigProblem> {
     let InternLm3 { shape, hidden_act, qkv_bias, attention_bias, bias, mlp_bias } = serde_json::from_value(fields)?;
-    let dense = shape.lower("internlm3", "hidden_act", &hidden_act)?;
+    let fields = shape.lower("internlm3", "hidden_act", &hidden_act)?;
     let bias = bias.or(mlp_bias).unwrap_or(false);
-    Ok(Dense { qkv_bias: qkv_bias.or(attention_bias).unwrap_or(false), o_bias: bias, mlp_bias: bias, ..dense })
+    Ok(DecoderFields { qkv_bias: qkv_bias.or(attention_bias).unwrap_or(false), o_bias: bias, mlp_bias: bias, ..fields })
 }

@@ -25,7 +25,7 @@ use serde_json::{Value, json};
 
 use crate::arch::ConfigProblem;
 use crate::arch::checks::{check_granted, norm_eps, positive, second_kind, size};
-use crate::arch::dense::{AttentionNames, BlockNorms, Dense, GateUp, MlpNames, QkNorm};
+use crate::arch::decoder_fields::{AttentionNames, BlockNorms, DecoderFields, GateUp, MlpNames, QkNorm};
 use crate::arch::shape::Shape;
 
 /// Fields of the family.
@@ -88,7 +88,7 @@ pub(super) fn defaults() -> Value {
 /// # Errors
 /// [`ConfigProblem`] as of [`Shape::lower`], for a convolution with biases or over fewer than 2
 /// positions, and for settings that contradict what transformers takes for granted.
-pub(super) fn dense(fields: Value) -> Result<Dense, ConfigProblem> {
+pub(super) fn fields(fields: Value) -> Result<DecoderFields, ConfigProblem> {
     let mut found = Lfm2::deserialize(&fields)?;
     let Shape { hidden_size, num_attention_heads, .. } = found.shape;
     let granted = [
@@ -114,21 +114,21 @@ pub(super) fn dense(fields: Value) -> Result<Dense, ConfigProblem> {
     }
     let (layer_types, full) = (found.layer_types.take(), found.full_attn_idxs.take());
     let adjusted = (found.block_auto_adjust_ff_dim, found.block_ffn_dim_multiplier, found.block_multiple_of);
-    let dense = found.shape.lower("lfm2", "hidden_act", "silu")?;
+    let fields = found.shape.lower("lfm2", "hidden_act", "silu")?;
     let has_conv = match (layer_types, full) {
-        (Some(types), _) => second_kind(&types, &["full_attention", "conv"], dense.n_layers)?,
-        (None, Some(full)) => (0..dense.n_layers).map(|layer| !full.contains(&layer)).collect(),
-        (None, None) => vec![false; dense.n_layers],
+        (Some(types), _) => second_kind(&types, &["full_attention", "conv"], fields.n_layers)?,
+        (None, Some(full)) => (0..fields.n_layers).map(|layer| !full.contains(&layer)).collect(),
+        (None, None) => vec![false; fields.n_layers],
     };
-    Ok(Dense {
-        d_ff: adjusted_width(dense.d_ff, adjusted)?,
+    Ok(DecoderFields {
+        d_ff: adjusted_width(fields.d_ff, adjusted)?,
         norms: NORMS,
         qk_norm: QkNorm::PerHead,
         mlp: MLP,
         attention: ATTENTION,
         last_norm: "model.embedding_norm.weight",
         conv: Some((has_conv, kernel)),
-        ..dense
+        ..fields
     })
 }
 

@@ -16,7 +16,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::arch::ConfigProblem;
-use crate::arch::dense::Dense;
+use crate::arch::decoder_fields::DecoderFields;
 use crate::arch::shape::Shape;
 
 /// Fields of the family.
@@ -42,8 +42,8 @@ pub(super) fn defaults() -> Value {
 ///
 /// # Errors
 /// [`ConfigProblem`] as of [`Shape::lower`].
-pub(super) fn dense(fields: Value) -> Result<Dense, ConfigProblem> {
+pub(super) fn fields(fields: Value) -> Result<DecoderFields, ConfigProblem> {
     let Llama { shape, hidden_act, attention_bias, mlp_bias } = serde_json::from_value(fields)?;
-    let dense = shape.lower("llama", "hidden_act", &hidden_act)?;
-    Ok(Dense { qkv_bias: attention_bias, o_bias: attention_bias, mlp_bias, ..dense })
+    let fields = shape.lower("llama", "hidden_act", &hidden_act)?;
+    Ok(DecoderFields { qkv_bias: attention_bias, o_bias: attention_bias, mlp_bias, ..fields })
 }

@@ -6,14 +6,14 @@
 //! positions, base 1e6, beta 0.1, and equal mscales, so that its attention factor is 1. A stated
 //! rope without a beta leaves queries as they are.
 //!
-//! Tensors are named as in Llama. Published instruct folders are FP8, which `weights` expands.
+//! Tensors are named as in Llama. Published instruct folders are FP8, which `weights` dequantises.
 
 use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::arch::ConfigProblem;
 use crate::arch::checks::window;
-use crate::arch::dense::Dense;
+use crate::arch::decoder_fields::DecoderFields;
 use crate::arch::rope::RopeRules;
 use crate::arch::shape::Shape;
 
@@ -29,7 +29,7 @@ struct Ministral3 {
     sliding_window: Option<usize>,
 }
 
-/// Defaults where they differ from those of all families, but for the rope fields, which [`dense`]
+/// Defaults where they differ from those of all families, but for the rope fields, which [`fields`]
 /// fills in: they are an object, and hold only where the file has no rope fields at all.
 pub(super) fn defaults() -> Value {
     json!({
@@ -43,7 +43,7 @@ pub(super) fn defaults() -> Value {
 /// # Errors
 /// [`ConfigProblem`] as of [`Shape::lower`], for a window of 0, and for a beta without an original
 /// context.
-pub(super) fn dense(fields: Value) -> Result<Dense, ConfigProblem> {
+pub(super) fn fields(fields: Value) -> Result<DecoderFields, ConfigProblem> {
     let Ministral3 { mut shape, hidden_act, sliding_window } = serde_json::from_value(fields)?;
     if shape.rope_parameters.is_none() && shape.rope_scaling.is_none() {
         shape.rope_parameters = serde_json::from_value(json!({
@@ -52,6 +52,6 @@ pub(super) fn dense(fields: Value) -> Result<Dense, ConfigProblem> {
         }))?;
     }
     shape.rope_rules = RopeRules { grows_queries: true, ..RopeRules::default() };
-    let dense = shape.lower("ministral3", "hidden_act", &hidden_act)?;
-    Ok(Dense { windows: vec![window(sliding_window)?; dense.n_layers], ..dense })
+    let fields = shape.lower("ministral3", "hidden_act", &hidden_act)?;
+    Ok(DecoderFields { windows: vec![window(sliding_window)?; fields.n_layers], ..fields })
 }

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use crate::arch::ConfigProblem;
 use crate::arch::checks::window;
-use crate::arch::dense::Dense;
+use crate::arch::decoder_fields::DecoderFields;
 use crate::arch::shape::Shape;
 
 /// Fields of the family.
@@ -37,8 +37,8 @@ pub(super) fn defaults() -> Value {
 ///
 /// # Errors
 /// [`ConfigProblem`] as of [`Shape::lower`], and for a window of 0.
-pub(super) fn dense(fields: Value) -> Result<Dense, ConfigProblem> {
+pub(super) fn fields(fields: Value) -> Result<DecoderFields, ConfigProblem> {
     let Mistral { shape, hidden_act, sliding_window } = serde_json::from_value(fields)?;
-    let dense = shape.lower("mistral", "hidden_act", &hidden_act)?;
-    Ok(Dense { windows: vec![window(sliding_window)?; dense.n_layers], ..dense })
+    let fields = shape.lower("mistral", "hidden_act", &hidden_act)?;
+    Ok(DecoderFields { windows: vec![window(sliding_window)?; fields.n_layers], ..fields })
 }

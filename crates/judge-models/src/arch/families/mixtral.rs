@@ -11,7 +11,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::arch::checks::window;
-use crate::arch::dense::Dense;
+use crate::arch::decoder_fields::DecoderFields;
 use crate::arch::experts::{Counts, ExpertNames, Sparse};
 use crate::arch::shape::Shape;
 use crate::arch::{ConfigProblem, Routing};
@@ -31,7 +31,7 @@ struct Mixtral {
     sliding_window: Option<usize>,
 }
 
-/// Defaults where they differ from those of all families; the number of experts is in [`dense`].
+/// Defaults where they differ from those of all families; the number of experts is in [`fields`].
 pub(super) fn defaults() -> Value {
     json!({
         "intermediate_size": 14336, "num_key_value_heads": 8, "max_position_embeddings": 131_072, "rms_norm_eps": 1e-5,
@@ -43,11 +43,11 @@ pub(super) fn defaults() -> Value {
 ///
 /// # Errors
 /// [`ConfigProblem`] as of [`Shape::lower`], and for numbers of experts or a window out of range.
-pub(super) fn dense(fields: Value) -> Result<Dense, ConfigProblem> {
+pub(super) fn fields(fields: Value) -> Result<DecoderFields, ConfigProblem> {
     let Mixtral { shape, counts, hidden_act, sliding_window } = serde_json::from_value(fields)?;
-    let dense = shape.lower("mixtral", "hidden_act", &hidden_act)?;
-    let (n_experts, top_k) = counts.lower(8, dense.n_layers)?;
+    let fields = shape.lower("mixtral", "hidden_act", &hidden_act)?;
+    let (n_experts, top_k) = counts.lower(8, fields.n_layers)?;
     let routing = Routing { top_k, among_chosen: true };
-    let sparse = Sparse::everywhere(dense.n_layers, n_experts, dense.d_ff, routing, ExpertNames::MIXTRAL);
-    Ok(Dense { windows: vec![window(sliding_window)?; dense.n_layers], sparse: Some(sparse), ..dense })
+    let sparse = Sparse::everywhere(fields.n_layers, n_experts, fields.d_ff, routing, ExpertNames::MIXTRAL);
+    Ok(DecoderFields { windows: vec![window(sliding_window)?; fields.n_layers], sparse: Some(sparse), ..fields })
 }

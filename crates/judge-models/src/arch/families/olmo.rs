@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 
 use crate::arch::ConfigProblem;
 use crate::arch::checks::{window, windows};
-use crate::arch::dense::{BlockNorms, Dense, QkNorm};
+use crate::arch::decoder_fields::{BlockNorms, DecoderFields, QkNorm};
 use crate::arch::rope::RopesByKind;
 use crate::arch::shape::Shape;
 
@@ -56,7 +56,7 @@ pub(super) fn defaults_of_3() -> Value {
 ///
 /// # Errors
 /// As [`Olmo::lower`].
-pub(super) fn olmo2(fields: Value) -> Result<Dense, ConfigProblem> {
+pub(super) fn olmo2(fields: Value) -> Result<DecoderFields, ConfigProblem> {
     serde_json::from_value::<Olmo>(fields)?.lower("olmo2")
 }
 
@@ -64,16 +64,16 @@ pub(super) fn olmo2(fields: Value) -> Result<Dense, ConfigProblem> {
 ///
 /// # Errors
 /// As [`Olmo::lower`], and for rope fields or layer types that are not read.
-pub(super) fn olmo3(fields: Value) -> Result<Dense, ConfigProblem> {
+pub(super) fn olmo3(fields: Value) -> Result<DecoderFields, ConfigProblem> {
     let mut olmo: Olmo = serde_json::from_value(fields)?;
     let shape = &mut olmo.shape;
     // A base at the top level sets full blocks alone, as in transformers.
     let theta = [shape.rope_theta.take().unwrap_or(5e5), 5e5];
     let ropes = RopesByKind::new(shape.rope_parameters.take(), shape.rope_scaling.take(), theta)?;
     let (sliding, layer_types) = (window(olmo.sliding_window)?, olmo.layer_types.take());
-    let dense = olmo.lower("olmo3")?;
-    let windows = windows(layer_types, sliding, 4, dense.n_layers)?;
-    Dense { windows, ..dense }.with_ropes(ropes, false)
+    let fields = olmo.lower("olmo3")?;
+    let windows = windows(layer_types, sliding, 4, fields.n_layers)?;
+    DecoderFields { windows, ..fields }.with_ropes(ropes, false)
 }
 
 impl Olmo {
@@ -81,9 +81,9 @@ impl Olmo {
     ///
     /// # Errors
     /// [`ConfigProblem`] as of [`Shape::lower`].
-    fn lower(self, family: &'static str) -> Result<Dense, ConfigProblem> {
-        let dense = self.shape.lower(family, "hidden_act", &self.hidden_act)?;
+    fn lower(self, family: &'static str) -> Result<DecoderFields, ConfigProblem> {
+        let fields = self.shape.lower(family, "hidden_act", &self.hidden_act)?;
         let bias = self.attention_bias;
-        Ok(Dense { norms: BlockNorms::AFTER, qk_norm: QkNorm::Whole, qkv_bias: bias, o_bias: bias, ..dense })
+        Ok(DecoderFields { norms: BlockNorms::AFTER, qk_norm: QkNorm::Whole, qkv_bias: bias, o_bias: bias, ..fields })
     }
 }

@@ -13,7 +13,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::arch::checks::positive;
-use crate::arch::dense::{Dense, QkNorm};
+use crate::arch::decoder_fields::{DecoderFields, QkNorm};
 use crate::arch::experts::{Counts, ExpertNames, Sparse};
 use crate::arch::shape::Shape;
 use crate::arch::{ConfigProblem, Routing};
@@ -37,7 +37,7 @@ struct Olmoe {
     norm_topk_prob: bool,
 }
 
-/// Defaults where they differ from those of all families; the number of experts is in [`dense`].
+/// Defaults where they differ from those of all families; the number of experts is in [`fields`].
 pub(super) fn defaults() -> Value {
     json!({
         "vocab_size": 50304, "hidden_size": 2048, "intermediate_size": 2048, "num_hidden_layers": 16, "num_attention_heads": 16,
@@ -50,13 +50,13 @@ pub(super) fn defaults() -> Value {
 ///
 /// # Errors
 /// [`ConfigProblem`] as of [`Shape::lower`], and for a limit or numbers of experts out of range.
-pub(super) fn dense(fields: Value) -> Result<Dense, ConfigProblem> {
+pub(super) fn fields(fields: Value) -> Result<DecoderFields, ConfigProblem> {
     let Olmoe { shape, counts, hidden_act, attention_bias: bias, clip_qkv, norm_topk_prob } =
         serde_json::from_value(fields)?;
-    let dense = shape.lower("olmoe", "hidden_act", &hidden_act)?;
+    let fields = shape.lower("olmoe", "hidden_act", &hidden_act)?;
     let clip_qkv = clip_qkv.map(|limit| positive("clip_qkv", limit)).transpose()?;
-    let (n_experts, top_k) = counts.lower(64, dense.n_layers)?;
+    let (n_experts, top_k) = counts.lower(64, fields.n_layers)?;
     let routing = Routing { top_k, among_chosen: norm_topk_prob };
-    let sparse = Sparse::everywhere(dense.n_layers, n_experts, dense.d_ff, routing, ExpertNames::QWEN);
-    Ok(Dense { qk_norm: QkNorm::Whole, qkv_bias: bias, o_bias: bias, clip_qkv, sparse: Some(sparse), ..dense })
+    let sparse = Sparse::everywhere(fields.n_layers, n_experts, fields.d_ff, routing, ExpertNames::QWEN);
+    Ok(DecoderFields { qk_norm: QkNorm::Whole, qkv_bias: bias, o_bias: bias, clip_qkv, sparse: Some(sparse), ..fields })
 }

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use crate::arch::ConfigProblem;
 use crate::arch::checks::window;
-use crate::arch::dense::{Dense, MlpNames};
+use crate::arch::decoder_fields::{DecoderFields, MlpNames};
 use crate::arch::rope::RopeRules;
 use crate::arch::shape::Shape;
 
@@ -38,10 +38,10 @@ pub(super) fn defaults() -> Value {
 ///
 /// # Errors
 /// [`ConfigProblem`] as of [`Shape::lower`], and for a window of 0.
-pub(super) fn dense(fields: Value) -> Result<Dense, ConfigProblem> {
+pub(super) fn fields(fields: Value) -> Result<DecoderFields, ConfigProblem> {
     let Phi3 { mut shape, hidden_act, sliding_window } = serde_json::from_value(fields)?;
     shape.rope_rules = RopeRules { is_partial: true, yarn_is_longrope: true, ..RopeRules::default() };
-    let dense = shape.lower("phi3", "hidden_act", &hidden_act)?;
-    let windows = vec![window(sliding_window)?; dense.n_layers];
-    Ok(Dense { windows, fused_qkv: true, mlp: MlpNames::FUSED, ..dense })
+    let fields = shape.lower("phi3", "hidden_act", &hidden_act)?;
+    let windows = vec![window(sliding_window)?; fields.n_layers];
+    Ok(DecoderFields { windows, fused_qkv: true, mlp: MlpNames::FUSED, ..fields })
 }

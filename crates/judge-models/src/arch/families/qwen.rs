@@ -18,7 +18,7 @@ use serde_json::{Value, json};
 
 use crate::arch::ConfigProblem;
 use crate::arch::checks::{by_layer_type, window};
-use crate::arch::dense::{Dense, QkNorm};
+use crate::arch::decoder_fields::{DecoderFields, QkNorm};
 use crate::arch::shape::Shape;
 
 /// Fields of both families.
@@ -61,19 +61,19 @@ pub(super) fn defaults_of_3() -> Value {
 ///
 /// # Errors
 /// As [`Qwen::lower`].
-pub(super) fn qwen2(fields: Value) -> Result<Dense, ConfigProblem> {
-    let dense = serde_json::from_value::<Qwen>(fields)?.lower("qwen2")?;
-    Ok(Dense { qkv_bias: true, ..dense })
+pub(super) fn qwen2(fields: Value) -> Result<DecoderFields, ConfigProblem> {
+    let fields = serde_json::from_value::<Qwen>(fields)?.lower("qwen2")?;
+    Ok(DecoderFields { qkv_bias: true, ..fields })
 }
 
 /// Describes a Qwen3.
 ///
 /// # Errors
 /// As [`Qwen::lower`].
-pub(super) fn qwen3(fields: Value) -> Result<Dense, ConfigProblem> {
+pub(super) fn qwen3(fields: Value) -> Result<DecoderFields, ConfigProblem> {
     let qwen: Qwen = serde_json::from_value(fields)?;
     let bias = qwen.attention_bias.unwrap_or(false);
-    Ok(Dense { qkv_bias: bias, o_bias: bias, qk_norm: QkNorm::PerHead, ..qwen.lower("qwen3")? })
+    Ok(DecoderFields { qkv_bias: bias, o_bias: bias, qk_norm: QkNorm::PerHead, ..qwen.lower("qwen3")? })
 }
 
 impl Qwen {
@@ -82,7 +82,7 @@ impl Qwen {
     /// # Errors
     /// [`ConfigProblem`] as of [`Shape::lower`], and for windows or layer types that contradict
     /// each other.
-    fn lower(self, family: &'static str) -> Result<Dense, ConfigProblem> {
+    fn lower(self, family: &'static str) -> Result<DecoderFields, ConfigProblem> {
         let mut config = self.shape.lower(family, "hidden_act", &self.hidden_act)?;
         let sliding = if self.use_sliding_window { window(self.sliding_window)? } else { None };
         config.windows = match &self.layer_types {

@@ -20,7 +20,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::arch::checks::{check_granted, overlay, second_kind, size};
-use crate::arch::dense::{Dense, QkNorm};
+use crate::arch::decoder_fields::{DecoderFields, QkNorm};
 use crate::arch::experts::{Counts, ExpertNames, Sparse};
 use crate::arch::rope::RopeRules;
 use crate::arch::shape::Shape;
@@ -91,7 +91,7 @@ pub(super) fn defaults_of_moe() -> Value {
 ///
 /// # Errors
 /// As [`lower`].
-pub(super) fn dense(fields: Value) -> Result<Dense, ConfigProblem> {
+pub(super) fn fields(fields: Value) -> Result<DecoderFields, ConfigProblem> {
     lower("qwen3_5_text", &fields)
 }
 
@@ -100,16 +100,16 @@ pub(super) fn dense(fields: Value) -> Result<Dense, ConfigProblem> {
 /// # Errors
 /// As [`lower`], for numbers of experts out of range, and for other weights or sparse blocks than
 /// transformers has for granted.
-pub(super) fn moe(fields: Value) -> Result<Dense, ConfigProblem> {
+pub(super) fn moe(fields: Value) -> Result<DecoderFields, ConfigProblem> {
     check_granted(&fields, &[("norm_topk_prob", json!(true)), ("decoder_sparse_step", json!(1))])?;
     let experts = Experts::deserialize(&fields)?;
-    let dense = lower("qwen3_5_moe_text", &fields)?;
-    let (n_experts, top_k) = experts.counts.lower(256, dense.n_layers)?;
+    let fields = lower("qwen3_5_moe_text", &fields)?;
+    let (n_experts, top_k) = experts.counts.lower(256, fields.n_layers)?;
     let d_expert = size("moe_intermediate_size", experts.moe_intermediate_size, 1 << 22)?;
     let d_shared = size("shared_expert_intermediate_size", experts.shared_expert_intermediate_size, 1 << 22)?;
     let routing = Routing { top_k, among_chosen: true };
-    let sparse = Sparse::everywhere(dense.n_layers, n_experts, d_expert, routing, ExpertNames::QWEN);
-    Ok(Dense { sparse: Some(Sparse { d_shared: Some(d_shared), ..sparse }), ..dense })
+    let sparse = Sparse::everywhere(fields.n_layers, n_experts, d_expert, routing, ExpertNames::QWEN);
+    Ok(DecoderFields { sparse: Some(Sparse { d_shared: Some(d_shared), ..sparse }), ..fields })
 }
 
 /// What both families share: everything but experts.
@@ -117,31 +117,31 @@ pub(super) fn moe(fields: Value) -> Result<Dense, ConfigProblem> {
 /// # Errors
 /// [`ConfigProblem`] as of [`Shape::lower`], for sizes of the delta rule out of range, another
 /// activation than SiLU, and settings that contradict what transformers takes for granted.
-fn lower(family: &'static str, fields: &Value) -> Result<Dense, ConfigProblem> {
+fn lower(family: &'static str, fields: &Value) -> Result<DecoderFields, ConfigProblem> {
     let mut found = Qwen35::deserialize(fields)?;
     // Published files state these; transformers takes them for granted.
     check_granted(fields, &[("attn_output_gate", json!(true)), ("mlp_only_layers", json!([]))])?;
     let shape = found.delta_shape()?;
     found.shape.rope_rules = RopeRules { is_partial: true, ..RopeRules::default() };
-    let dense = found.shape.lower(family, "hidden_act", &found.hidden_act)?;
-    if dense.activation != Activation::Silu {
+    let fields = found.shape.lower(family, "hidden_act", &found.hidden_act)?;
+    if fields.activation != Activation::Silu {
         // The convolution's activation is the same field, and engines have SiLU there.
         let expected = "silu".to_owned();
         return Err(ConfigProblem::Value { field: "hidden_act", found: found.hidden_act, expected });
     }
     let interval = size("full_attention_interval", found.full_attention_interval, usize::MAX)?;
     let has_delta = match found.layer_types {
-        Some(types) => second_kind(&types, &["full_attention", "linear_attention"], dense.n_layers)?,
-        None => (0..dense.n_layers).map(|layer| !(layer + 1).is_multiple_of(interval)).collect(),
+        Some(types) => second_kind(&types, &["full_attention", "linear_attention"], fields.n_layers)?,
+        None => (0..fields.n_layers).map(|layer| !(layer + 1).is_multiple_of(interval)).collect(),
     };
-    Ok(Dense {
+    Ok(DecoderFields {
         norm_offset: true,
         qk_norm: QkNorm::PerHead,
         qkv_bias: found.attention_bias,
         o_bias: found.attention_bias,
         is_gated: true,
         delta: Some((has_delta, shape)),
-        ..dense
+        ..fields
     })
 }
 

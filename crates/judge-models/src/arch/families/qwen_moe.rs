@@ -24,7 +24,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::arch::checks::{by_layer_type, size, window};
-use crate::arch::dense::{Dense, QkNorm};
+use crate::arch::decoder_fields::{DecoderFields, QkNorm};
 use crate::arch::experts::{Counts, ExpertNames, Sparse};
 use crate::arch::shape::Shape;
 use crate::arch::{ConfigProblem, Routing};
@@ -90,7 +90,7 @@ pub(super) fn defaults_of_3() -> Value {
 ///
 /// # Errors
 /// As [`QwenMoe::lower`], and for a missing width of the shared expert or contradictory windows.
-pub(super) fn qwen2_moe(fields: Value) -> Result<Dense, ConfigProblem> {
+pub(super) fn qwen2_moe(fields: Value) -> Result<DecoderFields, ConfigProblem> {
     let mut qwen: QwenMoe = serde_json::from_value(fields)?;
     let width = qwen
         .shared_expert_intermediate_size
@@ -98,28 +98,28 @@ pub(super) fn qwen2_moe(fields: Value) -> Result<Dense, ConfigProblem> {
     let width = size("shared_expert_intermediate_size", width, 1 << 22)?;
     let (bias, upper) = (qwen.qkv_bias.unwrap_or(true), qwen.max_window_layers.unwrap_or(usize::MAX));
     let (layer_types, sliding) = (qwen.layer_types.take(), qwen.sliding()?);
-    let dense = qwen.lower("qwen2_moe", 60, Some(width))?;
+    let fields = qwen.lower("qwen2_moe", 60, Some(width))?;
     let windows = match layer_types {
-        Some(types) => by_layer_type(&types, sliding, dense.n_layers)?,
+        Some(types) => by_layer_type(&types, sliding, fields.n_layers)?,
         // As transformers 5.23 fills in `layer_types`: every second block below the limit.
-        None => (0..dense.n_layers).map(|i| sliding.filter(|_| i % 2 == 0 && i < upper)).collect(),
+        None => (0..fields.n_layers).map(|i| sliding.filter(|_| i % 2 == 0 && i < upper)).collect(),
     };
-    Ok(Dense { windows, qkv_bias: bias, ..dense })
+    Ok(DecoderFields { windows, qkv_bias: bias, ..fields })
 }
 
 /// Describes a Qwen3-MoE.
 ///
 /// # Errors
 /// As [`QwenMoe::lower`], and for heads that are not normed.
-pub(super) fn qwen3_moe(fields: Value) -> Result<Dense, ConfigProblem> {
+pub(super) fn qwen3_moe(fields: Value) -> Result<DecoderFields, ConfigProblem> {
     let qwen: QwenMoe = serde_json::from_value(fields)?;
     if qwen.use_qk_norm == Some(false) {
         return Err(ConfigProblem::Unsupported { field: "use_qk_norm", found: "false".to_owned() });
     }
     let (bias, sliding) = (qwen.attention_bias.unwrap_or(false), qwen.sliding()?);
-    let dense = qwen.lower("qwen3_moe", 128, None)?;
-    let windows = vec![sliding; dense.n_layers];
-    Ok(Dense { windows, qkv_bias: bias, o_bias: bias, qk_norm: QkNorm::PerHead, ..dense })
+    let fields = qwen.lower("qwen3_moe", 128, None)?;
+    let windows = vec![sliding; fields.n_layers];
+    Ok(DecoderFields { windows, qkv_bias: bias, o_bias: bias, qk_norm: QkNorm::PerHead, ..fields })
 }
 
 impl QwenMoe {
@@ -133,13 +133,18 @@ impl QwenMoe {
     ///
     /// # Errors
     /// [`ConfigProblem`] as of [`Shape::lower`], and for numbers of experts out of range.
-    fn lower(self, family: &'static str, n_experts: usize, d_shared: Option<usize>) -> Result<Dense, ConfigProblem> {
-        let dense = self.shape.lower(family, "hidden_act", &self.hidden_act)?;
-        let (n_experts, top_k) = self.counts.lower(n_experts, dense.n_layers)?;
+    fn lower(
+        self,
+        family: &'static str,
+        n_experts: usize,
+        d_shared: Option<usize>,
+    ) -> Result<DecoderFields, ConfigProblem> {
+        let fields = self.shape.lower(family, "hidden_act", &self.hidden_act)?;
+        let (n_experts, top_k) = self.counts.lower(n_experts, fields.n_layers)?;
         let step = size("decoder_sparse_step", self.decoder_sparse_step, usize::MAX)?;
         let plain = self.mlp_only_layers.unwrap_or_default();
         let sparse = Sparse {
-            has_experts: (0..dense.n_layers).map(|i| !plain.contains(&i) && (i + 1).is_multiple_of(step)).collect(),
+            has_experts: (0..fields.n_layers).map(|i| !plain.contains(&i) && (i + 1).is_multiple_of(step)).collect(),
             n_experts,
             routing: Routing { top_k, among_chosen: self.norm_topk_prob },
             d_expert: size("moe_intermediate_size", self.moe_intermediate_size, 1 << 22)?,
@@ -147,6 +152,6 @@ impl QwenMoe {
             bias: false,
             names: ExpertNames::QWEN,
         };
-        Ok(Dense { sparse: Some(sparse), ..dense })
+        Ok(DecoderFields { sparse: Some(sparse), ..fields })
     }
 }

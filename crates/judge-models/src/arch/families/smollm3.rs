@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use crate::arch::ConfigProblem;
 use crate::arch::checks::{by_layer_type, size, window};
-use crate::arch::dense::Dense;
+use crate::arch::decoder_fields::DecoderFields;
 use crate::arch::shape::Shape;
 
 /// Fields of the family.
@@ -39,7 +39,7 @@ struct SmolLm3 {
     no_rope_layer_interval: usize,
 }
 
-/// Defaults where they differ from those of all families, but for the base, which [`dense`] fills
+/// Defaults where they differ from those of all families, but for the base, which [`fields`] fills
 /// in.
 pub(super) fn defaults() -> Value {
     json!({
@@ -53,14 +53,14 @@ pub(super) fn defaults() -> Value {
 ///
 /// # Errors
 /// [`ConfigProblem`] as of [`Shape::lower`], and for lists of another length than there are blocks.
-pub(super) fn dense(fields: Value) -> Result<Dense, ConfigProblem> {
+pub(super) fn fields(fields: Value) -> Result<DecoderFields, ConfigProblem> {
     let mut found: SmolLm3 = serde_json::from_value(fields)?;
     if found.shape.rope_parameters.is_none() && found.shape.rope_theta.is_none() {
         found.shape.rope_theta = Some(2e6);
     }
     let interval = size("no_rope_layer_interval", found.no_rope_layer_interval, usize::MAX)?;
-    let dense = found.shape.lower("smollm3", "hidden_act", &found.hidden_act)?;
-    let n_layers = dense.n_layers;
+    let fields = found.shape.lower("smollm3", "hidden_act", &found.hidden_act)?;
+    let n_layers = fields.n_layers;
     let rotates: Vec<bool> = match found.no_rope_layers {
         None => (0..n_layers).map(|layer| !(layer + 1).is_multiple_of(interval)).collect(),
         Some(layers) if layers.len() == n_layers => layers.into_iter().map(|rotates| rotates != 0).collect(),
@@ -76,5 +76,5 @@ pub(super) fn dense(fields: Value) -> Result<Dense, ConfigProblem> {
     };
     let rope_of = rotates.into_iter().map(|rotates| rotates.then_some(0)).collect();
     let bias = found.attention_bias;
-    Ok(Dense { windows, rope_of, qkv_bias: bias, o_bias: bias, mlp_bias: found.mlp_bias, ..dense })
+    Ok(DecoderFields { windows, rope_of, qkv_bias: bias, o_bias: bias, mlp_bias: found.mlp_bias, ..fields })
 }

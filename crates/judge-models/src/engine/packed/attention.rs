@@ -3,7 +3,7 @@
 //!
 //! Owns the cut of attention into independent tasks, the masks, and the products of queries with
 //! keys. It does not own what becomes of the scores: `gather.rs` and `gather_on_unit.rs` weigh
-//! values with them, `entropy.rs` measures their entropy. Keys and values lie in `keys.rs`.
+//! values with them, `entropy.rs` measures their entropy. Keys and values lie in `kv_cache.rs`.
 //!
 //! ```text
 //! block_ops.rs, encoder.rs, benchmarks ─► gather::attend ────┐
@@ -36,7 +36,7 @@ use rayon::prelude::*;
 
 use super::columns::Columns;
 use super::kernel::Kernel;
-use super::keys::{KeyShape, Keys, TILE};
+use super::kv_cache::{KeyShape, KvCache, TILE};
 use super::supported::Supported;
 use super::tile::{Shape, Word, Words, multiply_add};
 
@@ -84,7 +84,7 @@ pub(crate) enum Mask {
     /// included (sliding window, `n >= 1`). `None`: all of them.
     Causal(Option<usize>),
     /// Keys on both sides. `Some(n)`: those at most `n` positions away, so up to `2n + 1` of them.
-    /// `None`: all keys of the sequence. Either ends at [`Keys::end`], so the sequence must be
+    /// `None`: all keys of the sequence. Either ends at [`KvCache::end`], so the sequence must be
     /// whole.
     Bidirectional(Option<usize>),
 }
@@ -93,7 +93,7 @@ impl Mask {
     /// The positions of the keys that the query at `position` sees; its own is always among them.
     /// For a causal mask `keys` may end before `position`, since a pass advances them after its
     /// last block.
-    fn keys(self, position: usize, keys: &Keys) -> Range<usize> {
+    fn keys(self, position: usize, keys: &KvCache) -> Range<usize> {
         match self {
             Self::Causal(window) => window.map_or(0, |window| (position + 1).saturating_sub(window))..position + 1,
             Self::Bidirectional(None) => 0..keys.end(),
@@ -110,7 +110,7 @@ impl Mask {
 pub(crate) struct Queries<'a> {
     /// The sequence's keys and values. Those of these positions are written already, in the block
     /// that is computed.
-    pub(crate) keys: &'a Keys,
+    pub(crate) keys: &'a KvCache,
     /// Position of the first query in its sequence.
     pub(crate) position: usize,
     /// Row of the first query in the matrix of rows; the others follow it.
@@ -124,7 +124,7 @@ pub(crate) struct Queries<'a> {
 pub(super) struct Walk<'a> {
     /// Those of the block.
     pub(super) settings: Settings<'a>,
-    /// Index of the block whose keys are read, for `KeyPlaces`.
+    /// Index of the block whose keys are read, for `KvLayout`.
     block: usize,
     /// The key head.
     head: usize,
@@ -278,7 +278,7 @@ impl Walk<'_> {
 
     /// Keys and values of the first few of `tiles`, as many as lie one after another in memory:
     /// their number, their words of keys and their words of values. The rest is asked for by
-    /// another call; see `Keys::run`.
+    /// another call; see `KvCache::run`.
     #[cfg(target_arch = "x86_64")]
     pub(super) fn run(&self, tiles: Range<usize>) -> (usize, &[u32], &[u32]) {
         self.part.keys.run(self.block, self.head, tiles)

@@ -27,7 +27,7 @@
 //!   or on one sequence in the order of its positions.
 //! - Leaving out rows in the last block changes no other row. Their keys, entropies and memories
 //!   are written nevertheless.
-//! - `Keys::end` of a span stays what it was during the pass; the caller advances it after the
+//! - `KvCache::end` of a span stays what it was during the pass; the caller advances it after the
 //!   pass. So the position of a span's row `i` is `keys.end() + i`.
 //! - Buffers come from the pool with arbitrary contents, and each operation writes all of its
 //!   output, or adds to rows that were written.
@@ -43,8 +43,8 @@ use super::delta::{Rule, logistic};
 use super::entropy::entropies;
 use super::experts::Routes;
 use super::gather::attend;
+use super::kv_layout::KvLayout;
 use super::pack::Linear;
-use super::places::KeyPlaces;
 use super::product::{Activations, Onto, Results};
 use super::rotations::Angles;
 use super::rows::{BufferPool, Rows};
@@ -61,7 +61,7 @@ pub(super) struct PackedOps<'a, 's> {
     /// Instructions of attention. Products take the kernel that their matrix was packed for.
     pub(super) kernel: Supported,
     /// What the keys of each block look like; where they lie is a matter of each span's keys.
-    pub(super) places: &'a KeyPlaces,
+    pub(super) places: &'a KvLayout,
     /// The sequences of the pass: their new tokens, their keys, and what is wanted of them.
     pub(super) spans: &'a mut [Span<'s>],
     /// The rows of each span in the residual stream. In the pass's last block [`keep`](Ops::keep)

@@ -67,7 +67,7 @@ const MANY: usize = 1 << 20;
 /// Weights as the unit takes them: panels of [`LANES`] of the matrix's rows, each `[pairs][LANES]`
 /// words of two bf16 numbers. What the matrix does not have is zero.
 pub(super) struct Panels<'a> {
-    /// What they are kept in. Pieces of panels that are kept as codes are expanded as a task wants them.
+    /// What they are kept in. Pieces of panels that are kept as codes are dequantised as a task wants them.
     pub(super) sections: &'a Sections,
     /// Pairs of a row, zeros at its end included: a multiple of [`PAIRS`].
     pub(super) pairs: usize,
@@ -83,7 +83,7 @@ impl Panels<'_> {
         self.d_out.div_ceil(LANES)
     }
 
-    /// The words of some steps of a panel; expanded into `buffer` if they are made of codes.
+    /// The words of some steps of a panel; dequantised into `buffer` if they are made of codes.
     fn piece<'b>(&'b self, panel: usize, steps: &Range<usize>, buffer: &'b mut Vec<u32>) -> &'b [u32] {
         self.sections.tile(panel, steps.start * PAIRS..steps.end * PAIRS, buffer)
     }

@@ -17,7 +17,7 @@
 //!
 //! Its name is a hash of all that its content follows from, see [`key`]. Another model, dtype or
 //! layout, or weights that were touched since, therefore make another file. Files are never deleted
-//! here: whoever names the folder may delete any of them while nobody loads a model, hidden ones that
+//! here: the owner of the folder may delete any of them while nobody loads a model, hidden ones that
 //! a killed process left behind included.
 //!
 //! ```text
@@ -260,7 +260,7 @@ impl Writer {
         Ok(())
     }
 
-    /// Ends the file and gives it its name. Whoever writes the same file at the same time writes the
+    /// Ends the file and gives it its name. A process that writes the same file at the same time writes the
     /// same content.
     fn finish(&mut self) -> std::io::Result<()> {
         let index = serde_json::to_vec(&self.entries)?;

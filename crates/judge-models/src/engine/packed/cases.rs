@@ -20,7 +20,7 @@ use half::bf16;
 use proptest::prelude::*;
 
 use super::attention::{Mask, Queries, Settings};
-use super::keys::{KeyShape, Keys};
+use super::kv_cache::{KeyShape, KvCache};
 use super::supported::Supported;
 use super::tile::Word;
 
@@ -137,7 +137,7 @@ impl Case {
     pub(super) fn run_whole(&self, width: usize, body: Body) -> Result<Vec<f32>, TestCaseError> {
         let settings = Settings { sinks: self.sinks.as_deref(), ..self.settings };
         let (seq, stride) = (self.seq, self.stride());
-        let mut keys = Keys::alike(settings.shape, None, seq, 1);
+        let mut keys = KvCache::alike(settings.shape, None, seq, 1);
         keys.write(0, &self.rows[settings.n_heads * settings.shape.head_dim..], stride, seq);
         keys.advance(seq);
         let of = |position: usize, count: usize| {
@@ -164,7 +164,7 @@ impl Case {
         let settings = Settings { sinks: self.sinks.as_deref(), ..self.settings };
         let (seq, stride) = (self.seq, self.stride());
         let behind_queries = settings.n_heads * settings.shape.head_dim;
-        let mut keys = Keys::alike(settings.shape, None, seq, 1);
+        let mut keys = KvCache::alike(settings.shape, None, seq, 1);
         keys.write(0, &self.rows[behind_queries..], stride, seq);
         let mut out = vec![f32::NAN; seq * width];
         let all = Queries { keys: &keys, position: 0, row: 0, count: seq };
@@ -176,12 +176,12 @@ impl Case {
             if len == 0 {
                 continue;
             }
-            let mut piece = Keys::alike(settings.shape, before.take(), len, 2);
+            let mut piece = KvCache::alike(settings.shape, before.take(), len, 2);
             piece.write(1, &self.rows[end * stride + behind_queries..], stride, len);
             piece.advance(len);
             (before, end) = (Some(Arc::new(piece)), end + len);
         }
-        let mut keys = Keys::alike(settings.shape, before, seq - end, 2);
+        let mut keys = KvCache::alike(settings.shape, before, seq - end, 2);
         for position in end..seq {
             keys.write(1, &self.rows[position * stride + behind_queries..], stride, 1);
             let mut alone = vec![f32::NAN; width];

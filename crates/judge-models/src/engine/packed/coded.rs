@@ -16,10 +16,10 @@
 //!
 //! # Expanding
 //!
-//! [`expand`](CodedPanels::expand) applies the formula of `weights/codes.rs` to a piece of a panel,
+//! [`dequantise`](CodedPanels::dequantise) applies the formula of `weights/codes.rs` to a piece of a panel,
 //! all 32 lanes at a time, and rounds to bf16 where products are of pairs. The words are those of
-//! the matrix expanded at load, to the bit, so a product of codes is the product of that matrix. A
-//! piece is expanded once for all rows of a task; it stays in the core's cache, and memory gives
+//! the matrix dequantised at load, to the bit, so a product of codes is the product of that matrix. A
+//! piece is dequantised once for all rows of a task; it stays in the core's cache, and memory gives
 //! the codes alone.
 
 #[cfg(target_arch = "x86_64")]
@@ -158,7 +158,7 @@ impl CodedPanels {
     }
 
     /// Goes on with products of some rows, whose first word is `words.start`, and the words `words` of
-    /// a panel, as [`multiply_add`](super::tile::multiply_add) does for words that were expanded. `sums`
+    /// a panel, as [`multiply_add`](super::tile::multiply_add) does for words that were dequantised. `sums`
     /// has one element for each row. `false`, and nothing happens, where there is no body for it.
     pub(super) fn multiply(&self, panel: usize, words: Range<usize>, a: Words<'_>, sums: &mut [Sums]) -> bool {
         #[cfg(target_arch = "x86_64")]
@@ -199,7 +199,7 @@ impl CodedPanels {
     /// Expands whole words of codes with the processor's own instructions, where there is a body for
     /// the coding, and returns what is left: at most the columns of a part of a word.
     #[cfg(target_arch = "x86_64")]
-    fn expand_whole<'a>(
+    fn dequantise_whole<'a>(
         &self,
         panel: usize,
         columns: Range<usize>,
@@ -208,14 +208,14 @@ impl CodedPanels {
         let (Word::Pair, Some(has)) = (self.word, x86::HasThem::of(self.kernel)) else { return (columns, out) };
         let whole = columns.len() / per_word(&self.coding) * per_word(&self.coding);
         let (start, end) = (columns.start, columns.end);
-        if has.expand(&self.piece(panel, start..start + whole), &mut out[..whole / 2]) {
+        if has.dequantise(&self.piece(panel, start..start + whole), &mut out[..whole / 2]) {
             (start + whole..end, &mut out[whole / 2..])
         } else {
             (columns, out)
         }
     }
 
-    /// Columns of a panel, to be expanded.
+    /// Columns of a panel, to be dequantised.
     fn piece<'a>(&'a self, panel: usize, columns: Range<usize>) -> Piece<'a> {
         let (coding, n_groups) = (&self.coding, self.coding.n_groups);
         let groups = |array: &'a Stored| &array.as_chunks().0[panel * n_groups..][..n_groups];
@@ -227,19 +227,19 @@ impl CodedPanels {
 
     /// Makes the words `words` of each row of a panel, `[words][LANES]`; those behind the matrix's
     /// columns become zero. A range begins where a word of codes does.
-    pub(super) fn expand(&self, panel: usize, words: Range<usize>, out: &mut [u32]) {
+    pub(super) fn dequantise(&self, panel: usize, words: Range<usize>, out: &mut [u32]) {
         let numbers = &self.coding.numbers;
         let (columns, out) = (self.columns(&words), out.as_chunks_mut().0);
         #[cfg(target_arch = "x86_64")]
-        let (columns, out) = self.expand_whole(panel, columns, out);
+        let (columns, out) = self.dequantise_whole(panel, columns, out);
         let piece = self.piece(panel, columns);
         match (numbers, self.coding.bits) {
-            (CodeNumbers::Signed, 8) => piece.expand(out, |word, at| ((word << (24 - 8 * at)) as i32 >> 24) as f32),
-            (CodeNumbers::Signed, _) => piece.expand(out, |word, at| ((word << (28 - 4 * at)) as i32 >> 28) as f32),
-            (CodeNumbers::Unsigned, 8) => piece.expand(out, |word, at| (word >> (8 * at) & 255) as i32 as f32),
-            (CodeNumbers::Unsigned, _) => piece.expand(out, |word, at| (word >> (4 * at) & 15) as i32 as f32),
-            (CodeNumbers::E4m3, _) => piece.expand(out, |word, at| e4m3(word >> (8 * at))),
-            (CodeNumbers::Table(table), _) => piece.expand(out, |word, at| table[(word >> (4 * at) & 15) as usize]),
+            (CodeNumbers::Signed, 8) => piece.dequantise(out, |word, at| ((word << (24 - 8 * at)) as i32 >> 24) as f32),
+            (CodeNumbers::Signed, _) => piece.dequantise(out, |word, at| ((word << (28 - 4 * at)) as i32 >> 28) as f32),
+            (CodeNumbers::Unsigned, 8) => piece.dequantise(out, |word, at| (word >> (8 * at) & 255) as i32 as f32),
+            (CodeNumbers::Unsigned, _) => piece.dequantise(out, |word, at| (word >> (4 * at) & 15) as i32 as f32),
+            (CodeNumbers::E4m3, _) => piece.dequantise(out, |word, at| e4m3(word >> (8 * at))),
+            (CodeNumbers::Table(table), _) => piece.dequantise(out, |word, at| table[(word >> (4 * at) & 15) as usize]),
         }
     }
 }
@@ -311,10 +311,10 @@ mod tests {
                 coded.minima.iter_mut().enumerate().for_each(|(i, x)| *x = number(i + 3000));
             }
             let mut values = vec![f32::NAN; d_out * width];
-            coding.expand(&coded, &mut values);
+            coding.dequantise(&coded, &mut values);
             let halves: Vec<bf16> = values.iter().map(|&x| bf16::from_f32(x)).collect();
             let x: Vec<f32> = (0..rows * width).map(|i| number(i + 4000)).collect();
-            // Products of integers are not those of expanded weights; `integers.rs` has their tests.
+            // Products of integers are not those of dequantised weights; `integers.rs` has their tests.
             let kernels = Supported::all().filter(|kernel| kernel.kernel() == kernel.of_floats());
             for (kernel, word) in kernels.flat_map(|kernel| [(kernel, Word::Pair), (kernel, Word::Single)]) {
                 let mut plain = PackedLinear::zeros(kernel, word, d_out, width);

@@ -2,14 +2,14 @@
 //!
 //! Rayon can split a matrix by rows but not by columns. Products (`pack.rs`, `blocked.rs`) give
 //! each task some columns of some rows, and walks over keys (`attention.rs`) some heads of some
-//! queries, so they share the output through this type. It checks nothing: whoever asks for
+//! queries, so they share the output through this type. It checks nothing: a caller that asks for
 //! elements promises that they are its own.
 
 use std::marker::PhantomData;
 use std::slice;
 
 /// A mutably borrowed matrix, `[.., stride]` row-major, whose elements are handed out by the
-/// promise of whoever asks. The borrow lasts as long as this, so nobody else can look at the matrix
+/// promise of the caller. The borrow lasts as long as this, so nothing else can look at the matrix
 /// meanwhile.
 pub(crate) struct Columns<'a> {
     /// The first element.

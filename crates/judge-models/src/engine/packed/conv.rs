@@ -2,7 +2,7 @@
 //! common.
 //!
 //! Owns [`Memory`], the convolution channel by channel, and LFM2's gated short convolution. The
-//! delta rule of Qwen3.5, which has the same convolution in front, is `delta.rs`. `keys.rs` keeps a
+//! delta rule of Qwen3.5, which has the same convolution in front, is `delta.rs`. `kv_cache.rs` keeps a
 //! memory for each such block of a sequence, and `block_ops.rs` hands it to the bodies here.
 //!
 //! The convolution has `kernel` taps for each channel and looks back over as many positions:
@@ -26,7 +26,7 @@ use crate::arch::{BlockSpec, ConvSpec, DeltaSpec};
 use crate::engine::block::Conv;
 
 /// All that one block without keys knows of a sequence's past. Its size does not depend on the
-/// length of the sequence. A copy serves each sequence that goes on from a shared prefix.
+/// length of the sequence. A copy serves each sequence that continues a shared prefix.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Memory {
     /// The last rows of channels that the convolution took, the oldest first:

@@ -27,9 +27,9 @@ use rayon::prelude::*;
 use super::block_ops::PackedOps;
 use super::conv::Memory;
 use super::kernel::Kernel;
+use super::kv_layout::KvLayout;
 use super::lines::Lines;
 use super::pack::{Linear, PackedLinear};
-use super::places::KeyPlaces;
 use super::rotations::Angles;
 use super::rows::{BufferPool, Rows};
 use super::spans::{Entropies, Span, Stream};
@@ -50,9 +50,9 @@ pub(crate) struct PackedDecoder {
     /// What [`Engine::kernel_of_integers`](crate::engine::Engine::kernel_of_integers) says.
     pub(super) kernel_of_integers: Option<Kernel>,
     /// Places of keys that later passes look at: a place for each block with keys of its own.
-    pub(super) lasting: Arc<KeyPlaces>,
+    pub(super) lasting: Arc<KvLayout>,
     /// Places of keys that no later pass needs: blocks use a few places in turn.
-    pub(super) in_turn: Arc<KeyPlaces>,
+    pub(super) in_turn: Arc<KvLayout>,
     /// `[d_vocab, d_model]`, looked up by token.
     pub(super) embedding: PackedLinear,
     /// Multiplies its rows; `None` stands for 1.
@@ -71,7 +71,7 @@ pub(crate) struct PackedDecoder {
 impl PackedDecoder {
     /// Where the keys of a sequence lie: with `is_lasting` in places that later passes can look at,
     /// else in the fewest places that one pass needs.
-    pub(crate) fn key_places(&self, is_lasting: bool) -> Arc<KeyPlaces> {
+    pub(crate) fn key_places(&self, is_lasting: bool) -> Arc<KvLayout> {
         Arc::clone(if is_lasting { &self.lasting } else { &self.in_turn })
     }
 
@@ -94,7 +94,7 @@ impl PackedDecoder {
     /// are there. If `visit` breaks, the rest of the pass is left out.
     ///
     /// Keys and memories of the new positions are written behind those of each span. The caller
-    /// then calls `Keys::advance`. `angles` must reach to the last position.
+    /// then calls `KvCache::advance`. `angles` must reach to the last position.
     ///
     /// # Panics
     /// If a token is not of the vocabulary, or a span's keys have no room for its positions.

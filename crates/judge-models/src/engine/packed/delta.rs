@@ -15,7 +15,7 @@
 //! ```
 //!
 //! A head's positions are taken one after another in the order of the sequence, whatever pass they
-//! come in. Together with the memory this gives a sequence the same bits if it is cut, or goes on
+//! come in. Together with the memory this gives a sequence the same bits if it is cut, or continues
 //! from a shared prefix. Heads and spans are computed in parallel. Everything is f32.
 
 use std::ops::Range;

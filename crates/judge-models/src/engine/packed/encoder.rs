@@ -1,7 +1,7 @@
 //! An encoder with packed weights, and one pass of it over whole sequences.
 //!
 //! Owns the weights of an encoder on the CPU, its order of operations, and their bodies. It shares
-//! products (`pack.rs`), keys and walks (`keys.rs`, `attention.rs`) and arithmetic along a row
+//! products (`pack.rs`), keys and walks (`kv_cache.rs`, `attention.rs`) and arithmetic along a row
 //! (`vector.rs`) with the decoder. `encoder_passes.rs` chooses the sequences of a pass and pools
 //! what [`PackedEncoder::forward`] shows. There is no head, and no keys outlive a block.
 //!
@@ -26,7 +26,7 @@ use super::attention::{Mask, Queries, Settings};
 use super::cache::PackedCache;
 use super::gather::attend;
 use super::kernel::Kernel;
-use super::keys::{KeyShape, Keys};
+use super::kv_cache::{KeyShape, KvCache};
 use super::lines::Lines;
 use super::load::Packing;
 use super::pack::{Linear, PackedLinear};
@@ -178,7 +178,8 @@ impl PackedEncoder {
             layout.push(count..count + ids.len());
             count += ids.len();
         }
-        let mut keys: Vec<Keys> = sequences.iter().map(|ids| Keys::alike(self.shape, None, ids.len(), 1)).collect();
+        let mut keys: Vec<KvCache> =
+            sequences.iter().map(|ids| KvCache::alike(self.shape, None, ids.len(), 1)).collect();
         let Buffers { x, normed, qkv, inner, words } = buffers;
         let d_model = self.spec.d_model;
         self.embed(sequences, x, normed);
@@ -274,7 +275,7 @@ impl PackedEncoder {
         block: &EncoderBlockSpec,
         angles: &Angles,
         layout: &[Range<usize>],
-        keys: &mut [Keys],
+        keys: &mut [KvCache],
         qkv: &mut [f32],
         out: &mut Vec<f32>,
     ) {
@@ -373,7 +374,7 @@ impl LayerNorm {
     /// Sets `out` to the norm of one row, `(x - mean) / sqrt(variance + eps) * weight + bias`, with
     /// the population's variance.
     fn row(&self, x: &[f32], out: &mut [f32], eps: f64) {
-        vector::norm(NormKind::Centred, x, &self.weight, eps as f32, out);
+        vector::norm(NormKind::LayerNorm, x, &self.weight, eps as f32, out);
         if let Some(bias) = &self.bias {
             vector::add(out, bias);
         }

@@ -24,7 +24,7 @@
 use std::ops::Range;
 
 use super::attention::{Made, Queries, Settings, Walk, walk};
-use super::keys::TILE;
+use super::kv_cache::TILE;
 use super::softmax::scaled;
 use crate::reading::exp::exp;
 use crate::widest::widest;

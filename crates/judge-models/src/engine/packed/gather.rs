@@ -22,7 +22,7 @@
 use super::attention::{Made, Queries, Settings, Walk, walk};
 #[cfg(target_arch = "x86_64")]
 use super::gather_on_unit;
-use super::keys::TILE;
+use super::kv_cache::TILE;
 use super::softmax::Softmax;
 use super::tile::{Shape, Words, multiply_add};
 #[cfg(target_arch = "x86_64")]

@@ -25,7 +25,8 @@ use std::fmt;
 /// Instructions that products of packed bf16 weights are made with on the CPU.
 ///
 /// All of them compute the same sums, each in an order of its own, but for [`AmxInt8`](Self::AmxInt8) and
-/// [`Avx512Vnni`](Self::Avx512Vnni), which round otherwise. So results differ in their last bits between kernels; with one kernel they are the same bits on every processor that has it.
+/// [`Avx512Vnni`](Self::Avx512Vnni), which round otherwise. So results differ in their last bits between kernels;
+/// with one kernel they are the same bits on every processor that has it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Kernel {

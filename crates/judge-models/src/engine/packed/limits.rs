@@ -10,7 +10,7 @@ use std::time::Instant;
 
 use super::attention::{Mask, Queries, Settings};
 use super::gather::attend;
-use super::keys::{KeyShape, Keys};
+use super::kv_cache::{KeyShape, KvCache};
 use super::lines::Lines;
 use super::supported::Supported;
 use super::tile::{LANES, Shape, Word, Words, multiply_add};
@@ -78,7 +78,7 @@ pub(crate) struct Attention {
     /// Positions of the sequence.
     seq: usize,
     /// Its keys and values, written beforehand.
-    keys: Keys,
+    keys: KvCache,
     /// Rows of queries, keys and values, `[seq, stride]`.
     qkv: Lines<f32>,
     /// What the queries gather, `[seq, n_heads, head_dim]`.
@@ -95,7 +95,7 @@ impl Attention {
         let stride = Self::stride(settings);
         let mut qkv = Lines::zeros(seq * stride);
         qkv.iter_mut().enumerate().for_each(|(i, x)| *x = (i % 29) as f32 / 14.0 - 1.0);
-        let mut keys = Keys::alike(shape, None, seq, 1);
+        let mut keys = KvCache::alike(shape, None, seq, 1);
         keys.write(0, &qkv[settings.n_heads * shape.head_dim..], stride, seq);
         Self { settings, seq, keys, qkv, out: Lines::zeros(seq * settings.n_heads * shape.head_dim) }
     }

@@ -3,7 +3,7 @@
 //! A vector register or a tile that crosses from one line into the next costs two accesses. Packed
 //! weights, keys, values and activations are therefore kept in [`Lines`], whose multiples of 16
 //! numbers all begin a line. This file owns the allocation and the casts; what the numbers mean is
-//! up to the users: `pack.rs` and `keys.rs` keep words of weights, keys and values, and `rows.rs`
+//! up to the users: `pack.rs` and `kv_cache.rs` keep words of weights, keys and values, and `rows.rs`
 //! keeps f32 numbers. `blocked.rs` looks at the alignment before it writes whole lines past the
 //! caches.
 

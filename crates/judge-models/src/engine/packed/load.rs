@@ -20,8 +20,8 @@ use std::sync::Arc;
 use super::cache::PackedCache;
 use super::decoder::PackedDecoder;
 use super::kernel::Kernel;
+use super::kv_layout::KvLayout;
 use super::pack::{Linear, PackedLinear};
-use super::places::KeyPlaces;
 use super::section::Section;
 use super::supported::Supported;
 use super::tile::{LANES, Word};
@@ -63,8 +63,8 @@ impl PackedDecoder {
         };
         let embedding_factor = spec.embedding_scale.map(|scale| scale.factor(dtype));
         let (word, kernel_of_integers) = (packing.word, packing.kernel_of_integers());
-        let lasting = Arc::new(KeyPlaces::lasting(&spec.blocks, word));
-        let in_turn = Arc::new(KeyPlaces::in_turn(&spec.blocks, word));
+        let lasting = Arc::new(KvLayout::lasting(&spec.blocks, word));
+        let in_turn = Arc::new(KvLayout::in_turn(&spec.blocks, word));
         Ok(Self {
             kernel,
             kernel_of_integers,
@@ -136,8 +136,8 @@ impl<'a> Packing<'a> {
         })
     }
 
-    /// How each of some tensors is to be kept: as it is coded, or expanded (`None`). All are
-    /// expanded where panels would have rows of differently coded tensors, and those whose scales
+    /// How each of some tensors is to be kept: as it is coded, or dequantised (`None`). All are
+    /// dequantised where panels would have rows of differently coded tensors, and those whose scales
     /// take more room than codes save.
     fn codings(&self, parts: &[(String, usize)], d_in: usize) -> Result<Vec<Option<Coding>>, Error> {
         let coding = |(name, rows): &(String, usize)| self.tensors.coding(name, [*rows, d_in]);

@@ -31,14 +31,14 @@
 //!    all threads.
 //! 3. Kernels that multiply f32 gain if many rows meet panels that were widened to f32 once. From
 //!    24 rows on, activations are widened too, and each task widens its panels' tiles.
-//! 4. A task expands codes once for all of its rows. Up to 12 rows are multiplied by what is expanded
+//! 4. A task dequantises codes once for all of its rows. Up to 12 rows are multiplied by what is dequantised
 //!    while it is in registers or in the nearest cache.
 //! 5. Tasks of up to 384 rows by up to 4 panels run on all threads. Each sums in a buffer of its
 //!    own and puts the result into its columns of `out`.
 //!
 //! A sum runs over a row's words in order, in pieces of [`PAIRS_AT_ONCE`] pairs that begin at fixed
 //! coordinates. So an element of the result depends on its row, its column and the kernel alone.
-//! How many rows there are, how the product is cut, and whether it is widened or expanded do not
+//! How many rows there are, how the product is cut, and whether it is widened or dequantised do not
 //! show.
 
 use std::convert::Infallible;
@@ -74,7 +74,7 @@ const ROWS_AT_ONCE: usize = 32 * ROWS;
 /// while all rows of a task pass by.
 const PAIRS_AT_ONCE: usize = 512;
 
-/// Words of a panel that are expanded from codes before few rows are multiplied by them: 16 KiB,
+/// Words of a panel that are dequantised from codes before few rows are multiplied by them: 16 KiB,
 /// which stay in the nearest cache.
 const CODES_AT_ONCE: usize = 128;
 
@@ -381,7 +381,7 @@ impl PackedLinear {
         }
     }
 
-    /// As [`multiply`](Self::multiply), for few rows and panels of codes: what is expanded at a time
+    /// As [`multiply`](Self::multiply), for few rows and panels of codes: what is dequantised at a time
     /// stays in the nearest cache. Pieces are those of `multiply`, and so are the bits.
     fn multiply_codes(&self, share: &Share, words: &[u32], sums: &mut [f32], [tile, ..]: &mut Tiles) {
         let (width, stride, row_words) = (self.width(), share.panels.len() * LANES, self.row_words());
@@ -397,7 +397,7 @@ impl PackedLinear {
                     for from in (part..end).step_by(CODES_AT_ONCE) {
                         let to = end.min(from + CODES_AT_ONCE);
                         let b = Words { data: self.sections.tile(panel, from..to, tile), stride: LANES };
-                        let shape = Shape { rows, words: to - from, lanes: LANES, goes_on: true };
+                        let shape = Shape { rows, words: to - from, lanes: LANES, accumulate: true };
                         multiply_add(self.kernel, self.word, shape, of(from), b, piece.as_flattened_mut(), LANES);
                     }
                 }
@@ -454,7 +454,7 @@ type Tiles = [Vec<u32>; PANELS_AT_ONCE];
 struct Buffers {
     /// A task's sums.
     sums: Vec<f32>,
-    /// Tiles that were expanded, one for each panel of a task, or widened.
+    /// Tiles that were dequantised, one for each panel of a task, or widened.
     tiles: Tiles,
 }
 

@@ -1,4 +1,4 @@
-//! [`Piece`]: some columns of a panel of codes, and how they are expanded to the words that they stand for.
+//! [`Piece`]: some columns of a panel of codes, and how they are dequantised to the words that they stand for.
 //!
 //! Portable loops, written once for all codings; `coded/x86.rs` has bodies with a processor's own instructions.
 
@@ -52,7 +52,7 @@ pub(super) fn pair(first: f32, second: f32) -> u32 {
     bf16_bits(first) | bf16_bits(second) << 16
 }
 
-/// Some columns of a panel, to be expanded.
+/// Some columns of a panel, to be dequantised.
 pub(super) struct Piece<'a> {
     /// How values follow from codes.
     pub(super) coding: &'a Coding,
@@ -74,7 +74,7 @@ impl Piece<'_> {
     /// Expands the columns, by a body for what the coding has; `number` is what the code at some
     /// place of a word stands for.
     #[inline(always)]
-    pub(super) fn expand(&self, out: &mut [Lanes], number: impl Fn(u32, usize) -> f32 + Copy) {
+    pub(super) fn dequantise(&self, out: &mut [Lanes], number: impl Fn(u32, usize) -> f32 + Copy) {
         let factor = self.coding.factor;
         match (self.zeros.is_empty(), self.minima.is_empty() && factor == 1.0) {
             (true, true) => self.dispatch(out, number, |x, [_, scale, _]| x * scale),

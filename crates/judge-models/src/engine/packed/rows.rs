@@ -32,7 +32,7 @@ pub(crate) struct BufferPool {
 }
 
 impl BufferPool {
-    /// A buffer for `[count, width]`. Its numbers are unspecified: whoever asks writes all of them.
+    /// A buffer for `[count, width]`. Its numbers are unspecified: the caller writes all of them.
     ///
     /// Takes the smallest free buffer that is large enough, or else the largest, which then grows.
     /// So large buffers stay for large results, and few buffers grow.

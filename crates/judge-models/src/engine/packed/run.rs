@@ -15,7 +15,7 @@
 //!                                  ▲          │
 //!                               extend ◄─ writing          the driver chose a token: feed it in the next step
 //!                                          │   ▲ │
-//!                                    aside ┘   │ │         its keys have no room to grow: dropped, and computed again later
+//!                                    preempted ┘   │ │         its keys have no room to grow: dropped, and computed again later
 //!                                      └───────┘ ▼
 //!                                          release         it chose none: the sequence is over
 //! ```
@@ -28,14 +28,15 @@
 //! not fit, so work never stalls.
 //!
 //! Few texts become as long as they may. A text's keys have room for [`GROWTH`] positions at a time, and
-//! that is what it counts. Where a text cannot grow, those that came after it are put aside, the last
+//! that is what it counts. Where a text cannot grow, those that came after it are preempted, the last
 //! first, and then it is itself, unless it is the first of all: that one grows whether it fits or not.
-//! A text that is put aside keeps its tokens alone. No new segment is taken until it is back, for which
+//! A text that is preempted keeps its tokens alone. No new segment is taken until it is back, for which
 //! its prompt and tokens are computed again, in passes of their own. Their keys are the same bits, as
 //! those of any positions are however they are cut.
 //!
 //! A segment's keys are freed as soon as the last sequence through it is over, and those that all
-//! windows have left before that, where one sequence alone still holds them. Segments are taken depth first (`ready` is a stack), so few prefixes are kept at a time.
+//! windows have left before that, where one sequence alone still holds them.
+//! Segments are taken depth first (`ready` is a stack), so few prefixes are kept at a time.
 //!
 //! # What is read of whole sequences
 //!
@@ -57,7 +58,7 @@ use judge_core::{
 use rayon::prelude::*;
 
 use super::decoder::PackedDecoder;
-use super::keys::{Keys, TILE};
+use super::kv_cache::{KvCache, TILE};
 use super::reads::{Pools, Read, entropies, is_state, signals};
 use super::rotations::Angles;
 use super::rows::BufferPool;
@@ -76,7 +77,7 @@ use crate::reading::pooling::Pool;
 pub(super) const PASS: usize = 1024;
 
 /// New positions that a text's keys have room for at a time, whole tiles: enough for what judges
-/// mostly write, so that they are hardly ever put aside.
+/// mostly write, so that they are hardly ever preempted.
 const GROWTH: usize = 8 * TILE;
 
 /// The passes of one group of jobs. The vectors from `plan` to `computed` have one entry for each
@@ -125,7 +126,7 @@ pub(super) struct SharedPasses<'a> {
     /// Texts whose next token was chosen and not fed yet, those that came first in front.
     writing: VecDeque<Writing>,
     /// Texts that wait for room, likewise.
-    aside: VecDeque<Aside>,
+    preempted: VecDeque<Preempted>,
     /// Activations of passes, used again.
     pool: BufferPool,
 }
@@ -133,7 +134,7 @@ pub(super) struct SharedPasses<'a> {
 /// What is kept of a segment for those behind it.
 struct Computed {
     /// Keys, values and memories. Each segment behind holds a reference to them.
-    keys: Arc<Keys>,
+    keys: Arc<KvCache>,
     /// Pools of all positions up to the segment's end, in the order of its `whole`.
     pools: Pools,
     /// Log-probabilities up to the segment's end.
@@ -151,18 +152,18 @@ struct Scored {
     last: Vec<f32>,
 }
 
-/// A sequence with the keys of its end; whoever takes what was read there decides whether they are
+/// A sequence with the keys of its end; the caller that takes what was read there decides whether they are
 /// needed any longer.
 struct Held {
     /// The last segment of its prompt, which stands for the sequence.
     segment: usize,
     /// The keys from that segment on, or, of a longer text, from where it filled others.
-    keys: Keys,
+    keys: KvCache,
     /// The tokens of its text that were fed.
     fed: Vec<TokenId>,
     /// Positions that it counts in `kept` by itself.
     counted: usize,
-    /// Whether its keys go on from no segment: it was put aside before, and holds all of its keys.
+    /// Whether its keys continue no segment: it was preempted before, and holds all of its keys.
     is_apart: bool,
 }
 
@@ -197,7 +198,7 @@ struct Writing {
 }
 
 /// A text without its keys.
-struct Aside {
+struct Preempted {
     /// The last segment of its prompt.
     segment: usize,
     /// The tokens of its text that were fed.
@@ -226,7 +227,7 @@ impl<'a> SharedPasses<'a> {
         let mut whole: Vec<Vec<(Layer, Signal)>> = vec![Vec::new(); plan.len()];
         let mut scored_from = vec![None; plan.len()];
         let mut behind = vec![Vec::new(); plan.len()];
-        // Backwards: whoever comes after a segment has been seen before it.
+        // Backwards: what comes after a segment has been seen before it.
         for index in (0..plan.len()).rev() {
             if plan[index].is_last {
                 whole[index] = jobs[plan[index].sequence].whole().collect();
@@ -263,7 +264,7 @@ impl<'a> SharedPasses<'a> {
             kept: 0,
             growth: GROWTH,
             writing: VecDeque::new(),
-            aside: VecDeque::new(),
+            preempted: VecDeque::new(),
             pool: BufferPool::default(),
         }
     }
@@ -348,7 +349,7 @@ impl<'a> SharedPasses<'a> {
             let new = if segment.is_last { self.jobs[segment.sequence].new_tokens() } else { 0 };
             let capacity = segment.positions.len() + new.min(self.growth);
             let before = before.map(|before| Arc::clone(&before.keys));
-            keys.push(Keys::new(decoder.key_places(self.positions_kept(index) > 0), before, capacity));
+            keys.push(KvCache::new(decoder.key_places(self.positions_kept(index) > 0), before, capacity));
         }
         let mut reads: Vec<Read> = segments.iter().map(|_| Read::default()).collect();
         let entropies: Vec<Vec<Layer>> = segments.iter().map(|&index| entropies(&self.whole[index])).collect();
@@ -522,14 +523,14 @@ impl<'a> SharedPasses<'a> {
         job.ids.len() + job.new_tokens() - len
     }
 
-    /// Positions that texts need before their next token. What is begun beside them is put aside again
+    /// Positions that texts need before their next token. What is begun beside them is preempted again
     /// for these, so nothing is begun in their place.
     fn due(&self) -> usize {
         let full = self.writing.iter().filter(|text| text.held.keys.is_full());
         full.map(|text| self.left(text.held.segment, text.held.keys.end()).min(self.growth)).sum()
     }
 
-    /// The texts that are fed next, each with room for a position; the others are put aside. See
+    /// The texts that are fed next, each with room for a position; the others are preempted. See
     /// *Memory* at the top of this file.
     fn with_room(&mut self) -> Vec<Writing> {
         let mut texts: Vec<Writing> = Vec::with_capacity(self.writing.len());
@@ -539,10 +540,10 @@ impl<'a> SharedPasses<'a> {
                 while self.kept + more > self.max_tokens
                     && let Some(last) = self.writing.pop_back()
                 {
-                    self.put_aside(last);
+                    self.preempt(last);
                 }
                 if self.kept + more > self.max_tokens && !texts.is_empty() {
-                    self.put_aside(text);
+                    self.preempt(text);
                     continue;
                 }
                 self.kept += more;
@@ -555,27 +556,27 @@ impl<'a> SharedPasses<'a> {
         texts
     }
 
-    /// Drops the keys of a text, which came before all that were put aside.
-    fn put_aside(&mut self, Writing { mut held, token }: Writing) {
+    /// Drops the keys of a text, which came before all that were preempted.
+    fn preempt(&mut self, Writing { mut held, token }: Writing) {
         let (segment, fed) = (held.segment, mem::take(&mut held.fed));
         self.release(held);
-        self.aside.push_front(Aside { segment, fed, token });
+        self.preempted.push_front(Preempted { segment, fed, token });
     }
 
-    /// Computes the keys of the first text that was put aside, if there is room for them or no other
+    /// Computes the keys of the first text that was preempted, if there is room for them or no other
     /// text is being written. Whether it did.
     fn resume(&mut self) -> bool {
-        let Some(Aside { segment, fed, token }) = self.aside.pop_front() else { return false };
+        let Some(Preempted { segment, fed, token }) = self.preempted.pop_front() else { return false };
         let job = &self.jobs[self.plan[segment].sequence];
         let len = job.ids.len() + fed.len();
         let room = len + self.left(segment, len).min(self.growth);
         let counted = room + self.decoder.memory_in_positions(self.blocks);
         if self.kept + self.due() + counted > self.max_tokens && !self.writing.is_empty() {
-            self.aside.push_front(Aside { segment, fed, token });
+            self.preempted.push_front(Preempted { segment, fed, token });
             return false;
         }
         self.kept += counted;
-        let mut keys = Keys::new(self.decoder.key_places(true), None, room);
+        let mut keys = KvCache::new(self.decoder.key_places(true), None, room);
         let ids: Vec<TokenId> = job.ids.iter().chain(&fed).copied().collect();
         for ids in ids.chunks(PASS.min(self.max_tokens)) {
             let mut spans = [Span { ids, keys: &mut keys, keep: 0..0, entropies: &[] }];
@@ -623,9 +624,9 @@ impl<'a> SharedPasses<'a> {
 
 impl Passes for SharedPasses<'_> {
     /// One pass over segments, then their finished sequences; or, as long as there are any, a text that
-    /// was put aside. `false` if nothing is left or nothing fits.
+    /// was preempted. `false` if nothing is left or nothing fits.
     fn prefill(&mut self, take: &mut Take<'_>) -> Result<bool, Error> {
-        if !self.aside.is_empty() {
+        if !self.preempted.is_empty() {
             return Ok(self.resume());
         }
         let segments = self.next_pass();

@@ -6,7 +6,7 @@
 //! ```text
 //! section        what it keeps                                              a tile of it
 //! Plain          words, [panels][width][LANES]                              borrowed
-//! Coded          codes, [panels][codes' width][LANES], and what groups      expanded into a buffer,
+//! Coded          codes, [panels][codes' width][LANES], and what groups      dequantised into a buffer,
 //!                of columns share, [panels][groups][LANES]: `coded.rs`      the same words
 //! ```
 //!
@@ -92,20 +92,20 @@ impl Section {
         }
     }
 
-    /// The words `words` of each row of a panel, `[words][LANES]`: borrowed, or expanded into
+    /// The words `words` of each row of a panel, `[words][LANES]`: borrowed, or dequantised into
     /// `buffer`, which has room for exactly them. Ranges begin at whole tiles of the matrix unit or
     /// at whole pieces of a sum, so no code word is cut.
     pub(super) fn tile<'a>(&'a self, panel: usize, words: Range<usize>, buffer: &'a mut [u32]) -> &'a [u32] {
         match &self.form {
             Form::Plain(_) => self.kept(panel, words),
             Form::Coded(coded) => {
-                coded.expand(panel - self.panels.start, words, buffer);
+                coded.dequantise(panel - self.panels.start, words, buffer);
                 buffer
             }
         }
     }
 
-    /// Products with codes that need not be expanded into memory; see [`CodedPanels::multiply`].
+    /// Products with codes that need not be dequantised into memory; see [`CodedPanels::multiply`].
     pub(super) fn multiply(&self, panel: usize, words: Range<usize>, a: Words<'_>, sums: &mut [Sums]) -> bool {
         match &self.form {
             Form::Plain(_) => false,

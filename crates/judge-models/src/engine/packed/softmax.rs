@@ -36,8 +36,8 @@ use std::ops::Range;
 
 #[cfg(target_arch = "x86_64")]
 use super::kernel::Kernel;
-use super::keys::TILE;
-use super::places::mask;
+use super::kv_cache::TILE;
+use super::kv_layout::mask;
 use super::supported::Supported;
 use super::tile::Word;
 #[cfg(target_arch = "x86_64")]

@@ -16,15 +16,15 @@ use std::ops::Range;
 
 use judge_core::{Layer, request::TokenId};
 
-use super::keys::Keys;
+use super::kv_cache::KvCache;
 
 /// New positions of one sequence.
 pub(crate) struct Span<'a> {
     /// The tokens at these positions, at least one.
     pub(crate) ids: &'a [TokenId],
     /// Keys of the positions before; their end is the position of the first token. The pass writes
-    /// the new keys behind them, and the caller then calls `Keys::advance`.
-    pub(crate) keys: &'a mut Keys,
+    /// the new keys behind them, and the caller then calls `KvCache::advance`.
+    pub(crate) keys: &'a mut KvCache,
     /// Which of the new positions are read after the last block. Only these go through its
     /// attention and MLP; their keys are written for all. May be empty.
     pub(crate) keep: Range<usize>,

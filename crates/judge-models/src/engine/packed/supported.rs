@@ -53,7 +53,7 @@ impl Kernel {
     }
 }
 
-/// A kernel that this processor has. It is made by looking, and by nothing else, so that whoever
+/// A kernel that this processor has. It is made by looking, and by nothing else, so that a caller that
 /// holds one may run the kernel's instructions: bodies that need them take it as their proof.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Supported(Kernel);
@@ -143,7 +143,7 @@ mod tests {
         for on_intel in [true, false] {
             let kernels = Kernel::by_speed(on_intel);
             let place = |kernel| kernels.iter().position(|&other| other == kernel);
-            // Whoever has them has the kernel of their floats, which comes first.
+            // A processor that has them has the kernel of their floats, which comes first.
             assert!(place(Kernel::Amx) < place(Kernel::AmxInt8) && place(Kernel::Avx512) < place(Kernel::Avx512Vnni));
         }
     }

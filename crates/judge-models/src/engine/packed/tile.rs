@@ -23,8 +23,8 @@
 //! | `avx2` | widened to f32, fused: 4, 16 lanes at a time | fused: 6, 16 lanes at a time |
 //! | `portable` | widened to f32, not fused: 6, two registers at a time | not fused: 6, likewise |
 //!
-//! Words are summed in their order, and the sum is added to `out`, or goes on from it
-//! ([`Shape::goes_on`]). A row's result therefore depends on the row, the tile and the kernel alone,
+//! Words are summed in their order, and the sum is added to `out`, or accumulated into it
+//! ([`Shape::accumulate`]). A row's result therefore depends on the row, the tile and the kernel alone,
 //! whatever rows share the call. Kernels that widen give the same bits if pairs were widened before
 //! the call, by [`widen_row`] and [`widen_tile`].
 
@@ -51,13 +51,13 @@ pub(crate) struct Shape {
     pub(crate) lanes: usize,
     /// Whether sums go on from what is in `out`, so that several calls for successive words give the
     /// bits of one call for all of them. If not, sums start at zero and are added to it at the end.
-    pub(crate) goes_on: bool,
+    pub(crate) accumulate: bool,
 }
 
 impl Shape {
     /// A product that is added to `out`.
     pub(crate) fn added(rows: usize, words: usize, lanes: usize) -> Self {
-        Self { rows, words, lanes, goes_on: false }
+        Self { rows, words, lanes, accumulate: false }
     }
 }
 
@@ -83,7 +83,7 @@ pub(crate) fn multiply_add(
     out: &mut [f32],
     out_stride: usize,
 ) {
-    let Shape { rows, words, lanes, goes_on } = shape;
+    let Shape { rows, words, lanes, accumulate } = shape;
     if rows == 0 || words == 0 || lanes == 0 {
         return;
     }
@@ -104,7 +104,7 @@ pub(crate) fn multiply_add(
                     out: out.as_mut_ptr().add(row * out_stride + lane),
                     out_stride,
                     words,
-                    goes_on,
+                    accumulate,
                 }
             };
             // SAFETY: as many rows as are left are inside the slices, and `kernel` is the proof that the processor has the

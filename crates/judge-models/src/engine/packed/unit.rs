@@ -235,12 +235,12 @@ impl ByteUnit {
 pub(crate) struct Unit(PhantomData<*const ()>);
 
 impl Unit {
-    /// Sets `sums` to the product of rows and lanes, or adds it where `goes_on` is true.
+    /// Sets `sums` to the product of rows and lanes, or adds it where `accumulate` is true.
     ///
     /// The rows are one or two registers', each as tiles that continue along the pairs; without
     /// second rows the lower half of `sums` stays as it is. `b` is `[tiles * PAIRS][stride]` words,
     /// of which the first [`LANES`] of each row are taken. Meanwhile `coming` is fetched into the
-    /// second-level cache for whoever wants it next, some lines with each tile; it is not read.
+    /// second-level cache for the step that wants it next, some lines with each tile; it is not read.
     ///
     /// The assembly's operands:
     ///
@@ -251,7 +251,7 @@ impl Unit {
     /// | `steps` | steps that are left |
     /// | `sums` | where sums are loaded from and stored to: rows of 128 bytes, second rows from byte 2,048 |
     /// | `row` | bytes from row to row: 128 for sums, 64 for tiles |
-    /// | `left` | first whether `goes_on`, then the lines that are left to prefetch in this step |
+    /// | `left` | first whether `accumulate`, then the lines that are left to prefetch in this step |
     /// | `coming`, `lines` | the next line to prefetch, and how many there are for a step |
     ///
     /// # Panics
@@ -261,7 +261,7 @@ impl Unit {
         &self,
         (first, second): (&[Tile], Option<&[Tile]>),
         b: Words<'_>,
-        goes_on: bool,
+        accumulate: bool,
         sums: &mut Sums,
         coming: &[u32],
     ) {
@@ -316,7 +316,7 @@ impl Unit {
                         "tilestored [{sums} + {row} + 2112], tmm3",
                         a = inout(reg) first.as_ptr() => _, a2 = inout(reg) second.as_ptr() => _,
                         b = inout(reg) b.data.as_ptr() => _, steps = inout(reg) steps => _,
-                        coming = inout(reg) coming.as_ptr() => _, lines = in(reg) lines, left = inout(reg) usize::from(goes_on) => _,
+                        coming = inout(reg) coming.as_ptr() => _, lines = in(reg) lines, left = inout(reg) usize::from(accumulate) => _,
                         row = inout(reg) 128_usize => _, stride = in(reg) 4 * b.stride, step = in(reg) 4 * PAIRS * b.stride,
                         sums = in(reg) sums, out("tmm0") _, out("tmm1") _, out("tmm2") _, out("tmm3") _,
                         out("tmm4") _, out("tmm5") _, out("tmm6") _, out("tmm7") _, options(nostack),
@@ -354,7 +354,7 @@ impl Unit {
                     "tilestored [{sums} + {row}], tmm0",
                     "tilestored [{sums} + {row} + 64], tmm1",
                     a = inout(reg) first.as_ptr() => _, b = inout(reg) b.data.as_ptr() => _, steps = inout(reg) steps => _,
-                    coming = inout(reg) coming.as_ptr() => _, lines = in(reg) lines, left = inout(reg) usize::from(goes_on) => _,
+                    coming = inout(reg) coming.as_ptr() => _, lines = in(reg) lines, left = inout(reg) usize::from(accumulate) => _,
                     row = inout(reg) 128_usize => _, stride = in(reg) 4 * b.stride, step = in(reg) 4 * PAIRS * b.stride,
                     sums = in(reg) sums, out("tmm0") _, out("tmm1") _,
                     out("tmm4") _, out("tmm6") _, out("tmm7") _, options(nostack),

@@ -88,7 +88,7 @@ pub(crate) fn rms_norm(x: &[f32], weight: &[f32], eps: f32, out: &mut [f32]) {
 /// `out = y / sqrt(mean(y²) + eps) * weight` with `y = x - mean(x)`: LayerNorm (Ba et al., 2016)
 /// without bias. All have the same length. The variance is computed from the centred row and not
 /// from `mean(x²)`, which would lose digits where the mean is large.
-fn centred_norm(x: &[f32], weight: &[f32], eps: f32, out: &mut [f32]) {
+fn layer_norm(x: &[f32], weight: &[f32], eps: f32, out: &mut [f32]) {
     widest(
         #[inline(always)]
         || {
@@ -103,8 +103,8 @@ fn centred_norm(x: &[f32], weight: &[f32], eps: f32, out: &mut [f32]) {
 /// The norm of one row of states that the family has. All slices have the same length.
 pub(crate) fn norm(kind: NormKind, x: &[f32], weight: &[f32], eps: f32, out: &mut [f32]) {
     match kind {
-        NormKind::RootMeanSquare => rms_norm(x, weight, eps, out),
-        NormKind::Centred => centred_norm(x, weight, eps, out),
+        NormKind::RmsNorm => rms_norm(x, weight, eps, out),
+        NormKind::LayerNorm => layer_norm(x, weight, eps, out),
     }
 }
 

@@ -56,7 +56,7 @@ pub(super) struct ComposedOps<'a, 'p> {
 }
 
 impl ComposedOps<'_, '_> {
-    /// What goes on behind attention in a block: the rows that are kept, `[1, kept, width]`, in the
+    /// What the rest of a block after attention gets: the rows that are kept, `[1, kept, width]`, in the
     /// last block of a pass that keeps some, else all, `[batch, seq, width]`.
     fn keep_rows(&self, index: usize, x: Tensor<3>) -> Tensor<3> {
         let Some((_, rows)) = self.kept.as_ref().filter(|(block, _)| *block == index) else { return x };

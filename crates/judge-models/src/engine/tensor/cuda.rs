@@ -1,6 +1,7 @@
 //! What an NVIDIA GPU needs on this machine, and how much memory it has.
 //!
-//! `devices.rs` calls [`Machine::check`] before it makes a CUDA device. Burn would panic, at its first use of the GPU, where a library or a header is missing; here the first of
+//! `devices.rs` calls [`Machine::check`] before it makes a CUDA device.
+//! Burn would panic, at its first use of the GPU, where a library or a header is missing; here the first of
 //! them is an error that says what to install. Nothing is run on the GPU. `docs/gpu.md` says the
 //! same for users.
 //!

@@ -23,7 +23,7 @@ const EPS: f64 = 1e-6;
 
 /// What a delta rule gives, and what it remembers.
 pub(crate) struct Given {
-    /// What the block goes on with, `[batch, seq, d_value]`.
+    /// What the rest of the block gets, `[batch, seq, d_value]`.
     pub(crate) values: Tensor<3>,
     /// Rows before the convolution, those that were remembered first:
     /// `[batch, kernel - 1 + seq, channels]`. The caller cuts the last ones of each sequence from
@@ -57,7 +57,7 @@ fn convolve(x: Tensor<3>, weights: Tensor<1>, kernel: usize, recent: Option<Tens
 /// Lets rows `[B, C, x]`, `[batch, seq, 3 * channels]`, through a gated short convolution:
 /// `C * conv(B * x)`. Of `before` only the rows count; `None` is the beginning of a sequence.
 ///
-/// Returns what the block goes on with, `[batch, seq, channels]`, and the rows `B * x` that were
+/// Returns what the rest of the block gets, `[batch, seq, channels]`, and the rows `B * x` that were
 /// convolved, those that were remembered first: `[batch, kernel - 1 + seq, channels]`.
 pub(crate) fn short_conv(x: Tensor<3>, weights: Tensor<1>, spec: &ConvSpec, before: Option<Memory>) -> [Tensor<3>; 2] {
     let x = widen(x);

@@ -68,8 +68,8 @@ pub(crate) fn norm_plain<const D: usize>(x: Tensor<D>, eps: f64) -> Tensor<D> {
 pub(crate) fn norm<const D: usize>(kind: NormKind, x: Tensor<D>, weight: Tensor<1>, eps: f64) -> Tensor<D> {
     let x = widen(x);
     let x = match kind {
-        NormKind::RootMeanSquare => x,
-        NormKind::Centred => x.clone() - x.mean_dim(D - 1), // [.., d] - [.., 1]
+        NormKind::RmsNorm => x,
+        NormKind::LayerNorm => x.clone() - x.mean_dim(D - 1), // [.., d] - [.., 1]
     };
     rms_norm(x, weight, eps)
 }

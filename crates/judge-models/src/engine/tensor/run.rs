@@ -172,7 +172,7 @@ impl Passes for BatchedPasses<'_> {
         let Some(Prompts { batch, queued, text }) = next else { return Ok(false) };
         let fetched = on_device(|| queued.fetch())?;
         let Some(text) = text else {
-            // The device goes on while the host reads. A failure of the next batch is not one of this.
+            // The device works on while the host reads. A failure of the next batch is not one of this.
             let next = self.queue();
             let found = (0..batch.jobs.len()).map(|row| batch.found(row, &fetched, None)).collect();
             take(found)?;
@@ -183,7 +183,7 @@ impl Passes for BatchedPasses<'_> {
         let mut writing = Writing { batch, text, tokens };
         let all: Vec<usize> = (0..writing.tokens.len()).collect();
         writing.hand_over(&all, &fetched, true, take)?;
-        self.writing = writing.goes_on()?;
+        self.writing = writing.continued()?;
         Ok(true)
     }
 
@@ -191,7 +191,7 @@ impl Passes for BatchedPasses<'_> {
     fn step(&mut self, take: &mut Take<'_>) -> Result<bool, Error> {
         let Some(mut writing) = self.writing.take() else { return Ok(false) };
         writing.step(take)?;
-        self.writing = writing.goes_on()?;
+        self.writing = writing.continued()?;
         Ok(true)
     }
 }
@@ -203,7 +203,7 @@ impl Writing<'_> {
     ///
     /// # Errors
     /// [`Error::Device`].
-    fn goes_on(mut self) -> Result<Option<Self>, Error> {
+    fn continued(mut self) -> Result<Option<Self>, Error> {
         let rows: Vec<usize> = (0..self.tokens.len()).filter(|&row| self.tokens[row].is_some()).collect();
         if rows.is_empty() {
             return Ok(None);
@@ -250,7 +250,7 @@ impl Writing<'_> {
     /// # Errors
     /// Those of the device and of `take`.
     fn step(&mut self, take: &mut Take<'_>) -> Result<(), Error> {
-        // A finished text's row goes on with any token: rows do not see one another, and nobody looks at it.
+        // A finished text's row continues with any token: rows do not see one another, and nobody looks at it.
         let last: Vec<TokenId> = self.tokens.iter().map(|token| token.unwrap_or(0)).collect();
         let rows: Vec<usize> = (0..self.tokens.len()).filter(|&row| self.tokens[row].is_some()).collect();
         let Self { batch, text: Text { rotations, slots, head }, .. } = self;

@@ -1,7 +1,7 @@
 //! Calls of the crate `tokenizers`, which panics over some damaged files: here that is an error
 //! like any other.
 //!
-//! Whoever builds a tokenizer, or reads text or tokens with it, does so inside [`guarded()`].
+//! Everything that builds a tokenizer, or reads text or tokens with it, does so inside [`guarded()`].
 
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};

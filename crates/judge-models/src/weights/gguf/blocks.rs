@@ -32,11 +32,9 @@
 //!  TQ1_0     256     54   48 bytes q, 4 bytes q, d                d * (n - 1); n: a digit to base 3, see `ternary`
 //! ```
 //!
-//! `sc[j]` and `mn[j]` of Q4_K and Q5_K are six bits each, see [`six_bits`]. The types that look numbers up in grids (IQ1, IQ2 and IQ3)
-//! are in `grids.rs`. Products of a scale's parts and a
-//! code are exact in f32, so each value is rounded at most once, where a minimum is taken off (or `m`
-//! is added).
-//! [`Blocks`] and [`Plain`] are matrices of them, [`Permuted`] puts rows back into order.
+//! `sc[j]` and `mn[j]` of Q4_K and Q5_K are six bits each, see [`six_bits`]. The types that look numbers up in grids (IQ1, IQ2 and IQ3) are
+//! in `grids.rs`. Products of a scale's parts and a code are exact in f32, so each value is rounded at most once, where a minimum is taken
+//! off (or `m` is added). [`Blocks`] and [`Plain`] are matrices of them, [`Permuted`] puts rows back into order.
 
 use half::{bf16, f16};
 
@@ -44,7 +42,7 @@ use super::bits::{half, nibble};
 use super::grids;
 use crate::gguf::Kind;
 use crate::weights::codes::{CodeNumbers, Coded, CodedRows, Coding};
-use crate::weights::rows::Rows;
+use crate::weights::dequantise::Dequantise;
 
 /// What the codes of IQ4_NL and IQ4_XS name (`kvalues_iq4nl` of llama.cpp).
 const NAMED: [f32; 16] =
@@ -274,8 +272,8 @@ pub(super) struct Plain<'a> {
     pub(super) width: usize,
 }
 
-impl Rows for Plain<'_> {
-    fn expand(&self, first: usize, values: &mut [f32]) {
+impl Dequantise for Plain<'_> {
+    fn dequantise(&self, first: usize, values: &mut [f32]) {
         let stored = &self.bytes[first * self.width * self.kind.bytes()..];
         match self.kind {
             Kind::F16 => each(stored, values, |bytes| f16::from_le_bytes(bytes).to_f32()),
@@ -342,10 +340,10 @@ impl<T> Permuted<T> {
     }
 }
 
-impl Rows for Permuted<Plain<'_>> {
-    fn expand(&self, first: usize, values: &mut [f32]) {
+impl Dequantise for Permuted<Plain<'_>> {
+    fn dequantise(&self, first: usize, values: &mut [f32]) {
         for (row, values) in values.chunks_exact_mut(self.inner.width).enumerate() {
-            self.inner.expand(self.place(first + row), values);
+            self.inner.dequantise(self.place(first + row), values);
         }
     }
 }
@@ -385,12 +383,12 @@ mod tests {
                 expected.data().as_chunks().0.iter().map(|&bytes| u32::from_le_bytes(bytes)).collect();
             let blocks = Blocks { bytes: stored.data(), kind, coding: coding(kind, 512).unwrap() };
             let mut values = vec![f32::NAN; 2 * 512];
-            blocks.expand(0, &mut values);
+            blocks.dequantise(0, &mut values);
             let found: Vec<u32> = values.iter().map(|value| value.to_bits()).collect();
             assert!(found == expected, "{kind}");
             // Rows come alone too.
             let mut second = vec![f32::NAN; 512];
-            blocks.expand(1, &mut second);
+            blocks.dequantise(1, &mut second);
             assert_eq!(second, values[512..], "{kind}");
         }
     }

@@ -6,7 +6,7 @@
 //!          weight.quant_map      [16]                    what each code stands for
 //!          weight.absmax         [blocks]                scale of each block, or codes U8 of scales
 //!          weight.quant_state.bitsandbytes__nf4 or __fp4   JSON as U8: size of blocks, shape
-//!          weight.nested_absmax, weight.nested_quant_map   expand scales that are codes
+//!          weight.nested_absmax, weight.nested_quant_map   dequantise scales that are codes
 //!
 //!          W = quant_map[code] * absmax[index / blocksize]
 //!          absmax[b] = nested_quant_map[code[b]] * nested_absmax[b / nested_blocksize] + nested_offset
@@ -103,7 +103,7 @@ struct State {
     shape: Vec<usize>,
     /// Blocks that share a scale of scales; absent where scales are plain.
     nested_blocksize: Option<usize>,
-    /// What is added to expanded scales; absent where scales are plain.
+    /// What is added to dequantised scales; absent where scales are plain.
     nested_offset: Option<f32>,
 }
 

@@ -32,7 +32,7 @@ use crate::weights::raw::Raw;
 /// block of `weight_block_size`. Without such a size there is one scale for all or one for each
 /// row.
 pub(super) struct Fp8 {
-    /// Rows and columns of a block, cut at the edges; `None` where the scales' shape tells.
+    /// Dequantise and columns of a block, cut at the edges; `None` where the scales' shape tells.
     block: Option<[usize; 2]>,
     /// Whether scales of dtype U8 are exponents of two (`scale_fmt` `ue8m0`). Scales of F8_E8M0
     /// always are.
@@ -156,7 +156,7 @@ mod tests {
     use std::path::Path;
 
     use super::*;
-    use crate::weights::rows::Rows;
+    use crate::weights::dequantise::Dequantise;
 
     #[test]
     fn scales_without_a_block_are_of_the_whole_or_of_rows() {
@@ -166,21 +166,21 @@ mod tests {
         // 1 in every place.
         let codes = raw(Stored::F8_E4M3, &[3, 2], &[0x38; 6]);
         let numbers: Vec<u8> = [2.0_f32, 3.0, 5.0].iter().flat_map(|x| x.to_le_bytes()).collect();
-        let expanded = |shape: &[usize]| {
+        let dequantised = |shape: &[usize]| {
             let scales = raw(Stored::F32, shape, &numbers[..4 * shape.iter().product::<usize>()]);
             let grid = Grid::new(codes, [3, 2], scales.floats()?, whole_or_rows(&scales, [3, 2]))?;
             let mut values = [0.0; 4];
-            grid.expand(1, &mut values);
+            grid.dequantise(1, &mut values);
             Ok::<_, Error>(values)
         };
         for shape in [&[][..], &[1], &[1, 1]] {
-            assert_eq!(expanded(shape).unwrap(), [2.0; 4], "{shape:?}");
+            assert_eq!(dequantised(shape).unwrap(), [2.0; 4], "{shape:?}");
         }
         for shape in [&[3][..], &[3, 1]] {
-            assert_eq!(expanded(shape).unwrap(), [3.0, 3.0, 5.0, 5.0], "{shape:?}");
+            assert_eq!(dequantised(shape).unwrap(), [3.0, 3.0, 5.0, 5.0], "{shape:?}");
         }
         for shape in [&[2][..], &[1, 3], &[1, 1, 3]] {
-            assert!(expanded(shape).is_err(), "{shape:?}");
+            assert!(dequantised(shape).is_err(), "{shape:?}");
         }
     }
 }

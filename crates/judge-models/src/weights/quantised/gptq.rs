@@ -226,7 +226,7 @@ mod tests {
     use safetensors::Dtype as Stored;
 
     use super::*;
-    use crate::weights::rows::Rows;
+    use crate::weights::dequantise::Dequantise;
 
     #[test]
     fn zero_points_of_the_first_version_borrow_from_their_neighbours() {
@@ -246,7 +246,7 @@ mod tests {
             out: 8,
         };
         let mut values = [0.0; 64];
-        columns.expand(0, &mut values);
+        columns.dequantise(0, &mut values);
         for (row, zero) in values.chunks_exact(8).zip(zeros) {
             assert!(row.iter().all(|&value| value == 2.0 * (3.0 - zero as f32)), "{zero}: {row:?}");
         }

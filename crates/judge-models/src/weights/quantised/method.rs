@@ -1,6 +1,7 @@
 //! How a method of quantisation stores modules.
 //!
-//! A new method is a file that implements [`Format`] and an arm of the match in `choice.rs`; [`Quantised`](super::Quantised) needs no change.
+//! A new method is a file that implements [`Format`] and an arm of the match in `choice.rs`;
+//! [`Quantised`](super::Quantised) needs no change.
 
 use super::module::Module;
 use crate::Error;
@@ -34,7 +35,7 @@ pub(crate) trait Format {
 
     /// The rows of a module's weight `[out, in]`, or of a stack of them where there are stacks. All
     /// shapes and dtypes, and indices that lead into other tensors, are checked here, so that
-    /// expanding rows cannot fail.
+    /// dequantising rows cannot fail.
     ///
     /// # Errors
     /// [`Error::Tensor`] for tensors that are missing or do not fit this shape or each other.

@@ -14,10 +14,11 @@ use crate::terminal::console::usage;
 ///
 /// Input: JSON lines; each has a prediction and a human score, which is a number, a label, or a list of raters (their mean is then the
 /// human score). The score files of `judge score` are read as they are, and the pairs of `judge compare`, of which it is also said what the
-/// preferences are worth. Scores in [0, 1] against 0 and 1 are also judged as
-/// probabilities, whole numbers and texts also as labels. With three raters or more, and rows that are independent (no --cluster), it is tested whether the judge may take the place of one; for that a
-/// rater has the same place in every list, and null is a rater who gave none. A row without a prediction or a human score is left out and counted; the
-/// judge's scores of rows that nobody graded help to estimate the mean of all. What the data do not define is shown as undefined with the reason.
+/// preferences are worth. Scores in [0, 1] against 0 and 1 are also judged as probabilities, whole numbers and texts also as labels. With
+/// three raters or more, and rows that are independent (no --cluster), it is tested whether the judge may take the place of one; for that a
+/// rater has the same place in every list, and null is a rater who gave none. A row without a prediction or a human score is left out and
+/// counted; the judge's scores of rows that nobody graded help to estimate the mean of all. What the data do not define is shown as
+/// undefined with the reason.
 #[derive(Args)]
 pub(crate) struct Cli {
     /// JSON lines of predictions and human scores
@@ -53,10 +54,12 @@ pub(crate) struct Cli {
     /// Field of how sure the judge is, a number or a set of probabilities [default: probabilities, if all rows have them]
     #[arg(long, value_name = "FIELD")]
     pub confidence: Option<String>,
-    /// What a rater costs beyond the judge, in the test whether it may take their place: 0.2 for experts, 0.15 for skilled raters, 0.1 for crowd workers
+    /// What a rater costs beyond the judge, in the test whether it may take their place: 0.2 for experts, 0.15 for skilled raters, 0.1 for
+    /// crowd workers
     #[arg(long, default_value_t = 0.2, value_name = "SHARE")]
     pub epsilon: f64,
-    /// All labels, in their order, which says how far apart texts are [default: those that occur, if all scores are whole numbers or texts; texts then have no order]
+    /// All labels, in their order, which says how far apart texts are [default: those that occur, if all scores are whole numbers or texts;
+    /// texts then have no order]
     #[arg(long, value_delimiter = ',', value_name = "A,B,C")]
     pub labels: Option<Vec<String>>,
     /// Only these statistics, such as spearman,mae; groups are then shown in a line each

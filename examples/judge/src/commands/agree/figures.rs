@@ -70,7 +70,8 @@ pub fn thinned(curve: &[RiskCoveragePoint]) -> Vec<RiskCoveragePoint> {
     kept.map(|(_, point)| *point).collect()
 }
 
-/// The judge in blue and the second in red, by what is defined of [`COMPARED`], and below it the judge's rank correlation, or accuracy, in each group.
+/// The judge in blue and the second in red, by what is defined of [`COMPARED`], and below it the judge's rank correlation, or accuracy, in
+/// each group.
 ///
 /// # Errors
 /// If it cannot be drawn, or nothing of it is defined.

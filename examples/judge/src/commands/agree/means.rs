@@ -6,7 +6,8 @@ use judge_metrics::means::{CalibratedMean, PredictionPoweredMean, clustered_mean
 
 use super::pairs::Unlabelled;
 
-/// The mean of the rows that people graded, and that of all rows with the judge's help, its scores as they are and on people's scale: names of the results.
+/// The mean of the rows that people graded, and that of all rows with the judge's help, its scores as they are and on people's scale:
+/// names of the results.
 pub const MEANS: [&str; 3] = ["human_mean", "human_mean_prediction_powered", "human_mean_calibrated"];
 
 /// The means, where scores are numbers; those of all rows where at least two rows have a score of the judge's alone.

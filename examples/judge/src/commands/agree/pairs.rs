@@ -44,7 +44,8 @@ pub struct Unlabelled {
     pub cluster: Option<String>,
 }
 
-/// Where the judge's confidence is looked for unless a field is named: rows of this project's score files have the probability of each label there.
+/// Where the judge's confidence is looked for unless a field is named:
+/// rows of this project's score files have the probability of each label there.
 const CONFIDENCE: &str = "probabilities";
 
 /// The reason of rows with a value that is no grade.

@@ -4,7 +4,7 @@ use anyhow::{Result, bail};
 use judge_core::{Backbone, Reason, Unscored, prompted::PairConvention};
 use judge_data::{
     Benchmark, BenchmarkPair, Carry, Extra, Input, InputFile, Opened, PairVerdicts, Record, Resolved, RowColumns,
-    RunPlan, RunStart, UnreadRecord,
+    RunPlan, RunResult, RunStart, UnreadRecord,
 };
 
 use super::Cli;
@@ -81,15 +81,12 @@ fn judge_all(cli: &Cli, start: RunStart, asked: Asked, records: Vec<Record>) -> 
     let judge = cli.judge.judge(asked, &model)?;
     let mut resolved = Resolved { model: Some(model.info().clone()), template, ..Resolved::default() };
     resolved.settings.extend(cli.judge.origin(&judge)?);
-    let mut output = start.begin(resolved)?;
-    let (rows, before) = (records.len(), output.resumed().rows);
-    let mut watch = Watch::new("judging", "pairs", before, rows, cli.model.quiet)?;
     let (tables, carry) = (cli.judge.tables(&judge), &Carry::All);
     let judging = PairJudging { judge: &judge, apart: cli.judge.is_apart(), both_orders: true, tables, carry };
-    let summary = judging.run(&mut output, &model, records.into_iter().map(Ok), &mut watch)?;
-    watch.finish(summary.cancelled)?;
+    let watch = Watch::new("judging", "pairs", cli.model.quiet)?;
+    let records = records.into_iter().map(Ok);
+    let RunResult { counts, summary } = judging.run(start, resolved, &model, records, watch)?;
     cli.judge.tell_label_mass(&summary);
-    let counts = output.finish()?.counts;
     for (reason, count) in &counts.unscored {
         tell(format_args!("no verdict, {reason}: {count} pairs"));
     }

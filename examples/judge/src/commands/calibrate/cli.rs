@@ -14,9 +14,9 @@ use crate::unread::Unread;
 
 /// Say what scores mean on the human scale.
 ///
-/// --graded has rows with a score and a human score, a number or a list of raters (`human` or `scores`); a calibrator is fitted on them. Each
-/// row of --input, which may be the same file, is written with all its fields and "calibrated": {"value", "low", "high", "level"}: the human
-/// score to expect, and between which two it should lie. Rows without a score that can be read get null.
+/// --graded has rows with a score and a human score, a number or a list of raters (`human` or `scores`); a calibrator is fitted on them.
+/// Each row of --input, which may be the same file, is written with all its fields and "calibrated": {"value", "low", "high", "level"}: the
+/// human score to expect, and between which two it should lie. Rows without a score that can be read get null.
 #[derive(Args)]
 pub(crate) struct Cli {
     /// JSON lines of scores with human scores, to fit on

@@ -165,7 +165,8 @@ pub struct Boundary {
     called_unanswerable: usize,
     f1_unanswerable: Statistic,
     auroc: Statistic,
-    /// The mean risk of answering the surest, from one to all; what it would be if scores said nothing is the share of unanswerable questions.
+    /// The mean risk of answering the surest, from one to all; what it would be if scores said nothing is the share of unanswerable
+    /// questions.
     area_under_risk_coverage: Statistic,
     risk_coverage: Vec<Point>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -206,7 +207,8 @@ fn auroc_of(answerable: &[bool], scores: &[f64]) -> Statistic {
 }
 
 impl Boundary {
-    /// Compares scores with what is known, and finds the threshold by a rule; `valid` are the rows of other questions on which it is fitted.
+    /// Compares scores with what is known, and finds the threshold by a rule;
+    /// `valid` are the rows of other questions on which it is fitted.
     ///
     /// # Errors
     /// If those do not have questions of both kinds.

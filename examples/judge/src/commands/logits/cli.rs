@@ -16,7 +16,8 @@ use crate::terminal::console::usage;
 
 /// Read score-label logits at every layer.
 ///
-/// Input: {"id", "prompt"} or {"id", "messages"}. Output, in input order: {"id", "layers", "labels", "logits", "step", "completion"}, or {"id", "unscored"} with
+/// Input: {"id", "prompt"} or {"id", "messages"}. Output, in input order:
+/// {"id", "layers", "labels", "logits", "step", "completion"}, or {"id", "unscored"} with
 /// the reason; other fields are carried over.
 #[derive(Args)]
 pub(crate) struct Cli {

@@ -22,9 +22,9 @@ use crate::terminal::console::{progress, say};
 /// Input: files of `judge states`, of which the probe takes its own layers and poolings (one file for each pooling that it reads); or
 /// safetensors with the tensor `features` [n, d] in f64, f32 or f16, in the probe's own order of layers and poolings.
 ///
-/// Output: one JSON line a row {"row", "label", "decision": [...], "classes": [...], "probabilities": [...] or null}; decisions are those of
-/// scikit-learn's decision_function, probabilities are in the order of the classes. Rows of hidden states also have their "id", and those that could
-/// not be read {"row", "id", "unscored"}.
+/// Output: one JSON line a row {"row", "label", "decision": [...], "classes": [...], "probabilities": [...] or null};
+/// decisions are those of scikit-learn's decision_function, probabilities are in the order of the classes. Rows of
+/// hidden states also have their "id", and those that could not be read {"row", "id", "unscored"}.
 #[derive(Args)]
 pub(crate) struct Cli {
     /// Hidden states (several files: one per pooling), or features

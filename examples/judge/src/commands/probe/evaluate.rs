@@ -18,8 +18,10 @@ const PROGRAM: &str = "inspector_evaluate";
 
 /// Judge answers by probes (INSPECTOR).
 ///
-/// Input: objects with a question (or instruction) and a response, graded by nobody. Each comes back with all its fields, the class that each aspect's probe predicts,
-/// `total_score`, their sum, and the probabilities behind them by class. What could not be read has null and the reason. `judge probe filter` keeps the best of the rows as they are.
+/// Input: objects with a question (or instruction) and a response, graded by nobody.
+/// Each comes back with all its fields, the class that each aspect's probe predicts,
+/// `total_score`, their sum, and the probabilities behind them by class. What could not be read has null and the reason.
+/// `judge probe filter` keeps the best of the rows as they are.
 #[derive(Args)]
 pub(crate) struct Cli {
     /// Where the judged pairs go: a JSON array if it ends in .json, else JSON lines. Interrupted, the same command resumes

@@ -18,9 +18,10 @@ const PROGRAM: &str = "inspector_filter";
 
 /// Filter a data set by probes (INSPECTOR).
 ///
-/// Keeps rows of the input as they are, as JSON lines: the best share by the sum of the aspects' classes, or all that reach a total. Of equal totals those with the higher expected
-/// grades are better (a support vector machine knows none; then the order of the input decides). Rows that could not be judged are never kept, and counted. What the probes say of every row
-/// stays in OUTPUT.judged.jsonl, so that another share of the same rows needs no model (with --overwrite).
+/// Keeps rows of the input as they are, as JSON lines: the best share by the sum of the aspects' classes, or all that reach a total. Of
+/// equal totals those with the higher expected grades are better (a support vector machine knows none; then the order of the input
+/// decides). Rows that could not be judged are never kept, and counted. What the probes say of every row stays in OUTPUT.judged.jsonl, so
+/// that another share of the same rows needs no model (with --overwrite).
 #[derive(Args)]
 #[command(group(ArgGroup::new("which").args(["top_share", "min_total"]).required(true)))]
 pub(crate) struct Cli {

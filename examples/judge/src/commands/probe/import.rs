@@ -21,12 +21,12 @@ use crate::terminal::console::{say, table, usage};
 
 /// Import a scikit-learn probe.
 ///
-/// Reads the pickle of a LogisticRegression, LogisticRegressionCV, LinearSVC or linear SVC, alone or behind a StandardScaler and a PCA, in a
-/// GridSearchCV or RandomizedSearchCV or not, as pickle.dump or joblib.dump wrote it, and prints what it found. Nothing in the pickle is run, and anything
-/// but these classes is refused by name.
+/// Reads the pickle of a LogisticRegression, LogisticRegressionCV, LinearSVC or linear SVC, alone or behind a StandardScaler and a PCA, in
+/// a GridSearchCV or RandomizedSearchCV or not, as pickle.dump or joblib.dump wrote it, and prints what it found. Nothing in the pickle is
+/// run, and anything but these classes is refused by name.
 ///
-/// With --output the probe is saved. A pickle of INSPECTOR's program says which states its features are; for any other give --model, --layer and
-/// --pooling.
+/// With --output the probe is saved. A pickle of INSPECTOR's program says which states its features are; for any other
+/// give --model, --layer and --pooling.
 #[derive(Args)]
 pub(crate) struct Cli {
     /// The pickle
@@ -35,7 +35,8 @@ pub(crate) struct Cli {
     /// File for the probe [default: only print what the pickle holds]
     #[arg(long, value_name = "FILE.safetensors")]
     output: Option<PathBuf>,
-    /// The model that the features are of, as a folder or hub id: the saved probe refuses any other. This is trusted, only widths are checked
+    /// The model that the features are of, as a folder or hub id: the saved probe refuses any other.
+    /// This is trusted, only widths are checked
     #[arg(long, value_name = "DIR|ORG/NAME")]
     model: Option<String>,
     /// Layers whose states stand side by side in the features, in this order, e.g. 6 or 6,12 (0: the embeddings, as in Hugging Face's

@@ -231,8 +231,8 @@ fn worth<S: Serializer>(found: &Option<Worth>, serializer: S) -> Result<S::Ok, S
     found.as_ref().map(entries).serialize(serializer)
 }
 
-/// What the best constant gets: of numbers the median by mean absolute error and the mean by root mean squared error, of labels that one rater each
-/// gave the commonest.
+/// What the best constant gets: of numbers the median by mean absolute error and the mean by root mean squared error, of labels that one
+/// rater each gave the commonest.
 fn guess(items: &[ComparedItem], human: &[f64]) -> BTreeMap<&'static str, f64> {
     let mut found = BTreeMap::new();
     if items.iter().all(|item| item.ratings().count() == 1) {

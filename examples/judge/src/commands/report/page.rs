@@ -1,4 +1,5 @@
-//! The page. All texts pass through the template, which escapes them, and through `visible`; only drawings, whose texts are this program's, do not.
+//! The page. All texts pass through the template, which escapes them, and through `visible`;
+//! only drawings, whose texts are this program's, do not.
 
 use std::collections::BTreeMap;
 

@@ -16,7 +16,8 @@ pub fn cut(text: &str, most: usize) -> String {
     }
 }
 
-/// A text in which nothing is unseen: control characters, and those that turn the direction of writing or have no width, are written as `\u{202e}`.
+/// A text in which nothing is unseen: control characters, and those that turn the direction of writing or have no width, are written as
+/// `\u{202e}`.
 /// Line ends and tabs stay.
 #[must_use]
 pub fn visible(text: &str) -> String {

@@ -12,9 +12,9 @@ use crate::args::model_args::ModelArgs;
 
 /// Score a data file with LAGER.
 ///
-/// Reads graded responses {"id", "instruction", "response", "rubric"?, "human"?}, prompts {"id", "prompt"}, the benchmark files of the LAGER reference
-/// program and its emotion items, and evaluations of prometheus-eval; the format is detected from the first row. Writes one row per item, in input order, with the layer logits, the score and
-/// the human scores; other fields are carried over.
+/// Reads graded responses {"id", "instruction", "response", "rubric"?, "human"?}, prompts {"id", "prompt"}, the benchmark files of the
+/// LAGER reference program and its emotion items, and evaluations of prometheus-eval; the format is detected from the first row. Writes one
+/// row per item, in input order, with the layer logits, the score and the human scores; other fields are carried over.
 #[derive(Args)]
 pub(crate) struct Cli {
     #[command(flatten)]

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use anyhow::{Context, Result};
 use judge_core::{Fields, ItemId, Message};
-use judge_data::{Dataset, DatasetFormat, DatasetOptions, Error, Field, Ids, Input, PromptInput, Record};
+use judge_data::{Dataset, DatasetFormat, DatasetOptions, Error, Field, Ids, Input, PromptInput, Record, RowItem};
 use serde_json::{Value, json};
 
 use crate::args::files::InputArgs;
@@ -20,6 +20,16 @@ pub struct Example {
     pub human: Option<f64>,
     /// What was said; `None` for a conversation that is not one of a user and an assistant, in turns, ending with an answer.
     pub said: Option<Said>,
+}
+
+impl RowItem for Example {
+    fn row(&self) -> usize {
+        self.row
+    }
+
+    fn id(&self) -> ItemId {
+        self.id.clone()
+    }
 }
 
 /// The parts of an example.
@@ -48,8 +58,8 @@ pub enum Form {
     Sharegpt,
 }
 
-/// The examples of a file: graded rows (Alpaca's among them) or conversations (ShareGPT's among them), at most `limit`. A file of another format is read too if columns are chosen for
-/// instruction and response.
+/// The examples of a file: graded rows (Alpaca's among them) or conversations (ShareGPT's among them), at most `limit`.
+/// A file of another format is read too if columns are chosen for instruction and response.
 ///
 /// # Errors
 /// Whatever is wrong with the first row; a file of another format.
@@ -107,7 +117,8 @@ impl Example {
         self.said.as_ref().map_or(0, |said| said.response.chars().count())
     }
 
-    /// 64 bits of what was asked and answered but for case and white space: equal for duplicates, and for two others among a million rows with a probability of 3e-8.
+    /// 64 bits of what was asked and answered but for case and white space:
+    /// equal for duplicates, and for two others among a million rows with a probability of 3e-8.
     #[must_use]
     pub fn digest(&self) -> Option<u64> {
         let said = self.said.as_ref()?;

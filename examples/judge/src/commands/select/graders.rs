@@ -29,7 +29,8 @@ pub struct Aspects {
 }
 
 impl Aspects {
-    /// The settings of LAGER for each aspect. A model that brings its own template, and `--template`, are asked with the aspect's question as the `rubric`; others with the guide to all aspects.
+    /// The settings of LAGER for each aspect. A model that brings its own template, and `--template`, are asked with the aspect's question
+    /// as the `rubric`; others with the guide to all aspects.
     ///
     /// # Errors
     /// If a template has no place for a rubric, or an option does not fit.
@@ -184,7 +185,8 @@ pub fn likelihoods(passes: &Passes<'_>, output: &Path) -> Result<()> {
     })
 }
 
-/// Judges all examples by probes; see [`Passes::pass`]. A row's number is the sum of the expected grades, or of the classes where a probe knows no probabilities.
+/// Judges all examples by probes; see [`Passes::pass`]. A row's number is the sum of the expected grades, or of the classes where a probe
+/// knows no probabilities.
 ///
 /// # Errors
 /// As there.
@@ -216,7 +218,8 @@ pub fn probes(passes: &Passes<'_>, output: &Path, probes: &[PromptedProbe]) -> R
     })
 }
 
-/// The mean states of all examples at the middle layer, of instruction and response as raw text: what an example is about, not how it was asked about.
+/// The mean states of all examples at the middle layer, of instruction and response as raw text:
+/// what an example is about, not how it was asked about.
 ///
 /// # Errors
 /// Whatever is wrong with the output or the model; [`Stopped`](crate::terminal::interrupt::Stopped) after a signal.

@@ -27,7 +27,8 @@ pub enum Criterion {
     Random,
     /// The mean log-probability of the response given the instruction: the smallest perplexity first
     Perplexity,
-    /// Instruction-following difficulty, the largest below 1 first; where it is 1 or more, the instruction does not help, and the row has no number
+    /// Instruction-following difficulty, the largest below 1 first;
+    /// where it is 1 or more, the instruction does not help, and the row has no number
     Difficulty,
     /// The sum of the probes' expected grades
     Probe,

@@ -4,10 +4,7 @@ use std::cell::OnceCell;
 use std::path::Path;
 
 use anyhow::Result;
-use judge_core::{
-    Backbone, ItemId, ItemResult, Judge, Runner, Unscored,
-    runner::{RunEvent, RunSettings},
-};
+use judge_core::{Backbone, ItemId, ItemResult, Judge, Unscored};
 use judge_data::{Error, Fate, Input, Opened, Resolved, RunPlan, Settings};
 use judge_models::Model;
 use serde::Serialize;
@@ -69,7 +66,8 @@ impl Passes<'_> {
         Ok(plan)
     }
 
-    /// Puts all examples before judges and writes what `row` makes of each result to `output`; what is there already is kept, and if all is, no model is loaded. `settings` are what
+    /// Puts all examples before judges and writes what `row` makes of each result to `output`;
+    /// what is there already is kept, and if all is, no model is loaded. `settings` are what
     /// decides about a row besides the model and the input; `judges` are made once the model is there.
     ///
     /// # Errors
@@ -84,31 +82,21 @@ impl Passes<'_> {
     ) -> Result<()> {
         let mut plan = self.plan(output, settings)?;
         self.model.describe(&mut plan, None)?;
-        let rows = self.rows;
         let start = match plan.open()? {
             Opened::Complete(_) => return Ok(()),
             Opened::Ready(start) => start,
         };
         let model = self.model()?;
         let judges = judges(model)?;
-        let mut run = start.begin(Resolved { model: Some(model.info().clone()), ..Resolved::default() })?;
-        run.judged_by(judges.iter().map(|judge| judge as &dyn Judge<Example>))?;
-        let mut watch = Watch::new(what, "rows", run.resumed().rows, rows, self.model.quiet)?;
-        let done: Vec<bool> = (0..rows).map(|row| run.is_done(row)).collect();
-        let pending = self
-            .examples()?
-            .filter(|example| example.as_ref().map_or(true, |example| done.get(example.row) != Some(&true)));
-        let items = pending.map(|example| example.map(|example| (example.id.clone(), example)));
-        let settings = RunSettings { in_order: false, unique_ids: false, ..RunSettings::default() }; // the data set checks them
-        let asked = judges.iter().map(|judge| judge as &dyn Judge<Example>).collect();
-        let summary = Runner::new(model, asked).with_settings(settings).try_run(items, |event| {
-            let flow = watch.see(&event);
-            let RunEvent::Item(result) = event else { return Ok(flow) };
+        let resolved = Resolved { model: Some(model.info().clone()), ..Resolved::default() };
+        let asked: Vec<&dyn Judge<Example>> = judges.iter().map(|judge| judge as _).collect();
+        let mut watch = Watch::new(what, "rows", self.model.quiet)?;
+        let row = |result: ItemResult<Example>| {
             let answer = row(&judges, &result)?;
             let fate = answer.unscored.first().map_or(Fate::SCORED, |(_, why)| Fate::unscored(why.reason));
-            run.push(result.item.row, &answer.into_row(&result.id)?, fate)?;
-            anyhow::Ok(flow)
-        })?;
+            anyhow::Ok((answer.into_row(&result.id)?, fate))
+        };
+        let summary = start.judge(resolved, model, &asked, self.examples()?, row, &mut watch)?.summary;
         watch.finish(summary.cancelled)?;
         let low = summary.judges.iter().filter_map(|tally| Some((&*tally.name, tally.mean_label_mass()?)));
         let low: Vec<(&str, f64)> = low.filter(|(_, mass)| *mass < 0.5).collect();
@@ -124,7 +112,6 @@ impl Passes<'_> {
                 100.0 * mass
             ));
         }
-        run.finish()?;
         Ok(())
     }
 }

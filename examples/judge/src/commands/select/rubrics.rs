@@ -79,10 +79,11 @@ impl Rubrics {
         self.all[0].levels.len() // there is one
     }
 
-    /// The prompt that asks for all aspects: the guide to them, then the example. The reply to it opens with the name of one: see [`opening`](Self::opening).
+    /// The prompt that asks for all aspects: the guide to them, then the example. The reply to it opens with the name of one:
+    /// see [`opening`](Self::opening).
     ///
-    /// In this order prompts begin alike: the guide is the same for all rows, guide and example for all aspects of a row, so both are computed once where a model keeps what
-    /// prompts share. What is left for each aspect is its name.
+    /// In this order prompts begin alike: the guide is the same for all rows, guide and example for all aspects of a row, so both are
+    /// computed once where a model keeps what prompts share. What is left for each aspect is its name.
     ///
     /// # Errors
     /// None that is known of: braces of the rubrics are doubled.

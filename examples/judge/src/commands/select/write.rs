@@ -34,7 +34,8 @@ pub fn check_fields(input: &Input, rows: usize, groups: Option<&str>) -> Result<
     }
 }
 
-/// Writes every row of the input with what is known of it: `aspects`, `variants`, `likelihood` and `probe` as far as they were asked for, `score`, `selected`, and why something is missing. Rows without an id
+/// Writes every row of the input with what is known of it: `aspects`, `variants`, `likelihood` and `probe` as far as they were asked for,
+/// `score`, `selected`, and why something is missing. Rows without an id
 /// get their place as one. `false` if that was done before.
 ///
 /// # Errors

@@ -33,7 +33,8 @@ pub(crate) trait Commands {
     fn run(&self, words: &[String]) -> Result<()>;
 }
 
-/// Options that are not for a part: what the plan itself decides, and files of which each part would write its own in the place of the last.
+/// Options that are not for a part: what the plan itself decides, and files of which each part would write its own in the place of the
+/// last.
 const NOT_OF_A_PART: [&str; 10] = [
     "--input",
     "--data",

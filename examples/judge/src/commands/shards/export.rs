@@ -15,8 +15,8 @@ pub(crate) struct ExportArgs {
     /// The folder of the parts; with --input the files that the engine wrote, their folder, or a pattern
     #[arg(long, required = true, num_args = 1.., value_name = "DIR|GLOB")]
     parts: Vec<String>,
-    /// Where the results go: JSON lines in the order of the input. Of a plan of a command, the file that this command would have written, with its run record and what it keeps beside it; else a
-    /// score file with the fields of the template
+    /// Where the results go: JSON lines in the order of the input. Of a plan of a command, the file that this command would have written,
+    /// with its run record and what it keeps beside it; else a score file with the fields of the template
     #[arg(long, value_name = "FILE")]
     output: PathBuf,
     /// Write the rows of all files of a command's plan here, for commands that go on from the joined results

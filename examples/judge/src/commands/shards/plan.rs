@@ -27,7 +27,8 @@ pub(crate) struct PlanArgs {
     write: OverwriteArgs,
     #[command(flatten)]
     pub(crate) scoring: ScoringArgs,
-    /// The command that makes rows of the rows of each shard, and its options, without input and output; any that reads rows, as JSON lines or Parquet. Without one, Parquet files are scored as by
+    /// The command that makes rows of the rows of each shard, and its options, without input and output;
+    /// any that reads rows, as JSON lines or Parquet. Without one, Parquet files are scored as by
     /// `judge stream`
     #[arg(last = true, value_name = "COMMAND OPTIONS")]
     command: Vec<String>,

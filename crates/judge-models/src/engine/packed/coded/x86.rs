@@ -39,7 +39,7 @@ use crate::weights::{CodeNumbers, Groups};
 /// Lanes of a register.
 const HALF: usize = LANES / 2;
 
-/// Rows whose sums stay in registers, beside what expanding needs.
+/// Rows whose sums stay in registers, beside what dequantising needs.
 pub(super) const MOST_ROWS: usize = 8;
 
 /// The proof that this processor has the instructions, and which they are.
@@ -69,7 +69,7 @@ impl HasThem {
 
     /// Expands whole words of codes to words of pairs, as many as both have. `false`, and nothing
     /// happens, if no body [suits](Self::suits) the coding.
-    pub(super) fn expand(self, piece: &Piece<'_>, out: &mut [Lanes]) -> bool {
+    pub(super) fn dequantise(self, piece: &Piece<'_>, out: &mut [Lanes]) -> bool {
         let pairs = per_word(piece.coding) / 2;
         let words = (out.len() / pairs).min(piece.codes.len());
         if !self.suits(piece) {
@@ -89,7 +89,7 @@ impl HasThem {
     /// Goes on with `sums[row][lane] += Σ a[row][word] · b[word][lane]`, where `b` are the words that
     /// `words` words of codes stand for, without putting them into memory. `a` are rows of pairs, and
     /// `sums` has as many rows as there are, at most [`MOST_ROWS`]. `false`, and nothing happens, if
-    /// no body [suits](Self::suits) the coding. The bits are those of products of the expanded words.
+    /// no body [suits](Self::suits) the coding. The bits are those of products of the dequantised words.
     ///
     /// # Panics
     /// If there are too many rows, or too few words.
@@ -216,14 +216,14 @@ impl Take for WriteRounded {
 }
 
 /// Some rows of pairs and their sums.
-struct Rows<const ROWS: usize> {
+struct RowBlock<const ROWS: usize> {
     /// The first word of each row.
     a: [*const u32; ROWS],
     /// The sums of each row, in halves.
     sums: [[__m512; 2]; ROWS],
 }
 
-impl<const ROWS: usize> Rows<ROWS> {
+impl<const ROWS: usize> RowBlock<ROWS> {
     /// The rows `a`, with sums that go on from `sums`.
     ///
     /// # Safety
@@ -258,7 +258,7 @@ impl<const ROWS: usize> Rows<ROWS> {
 }
 
 /// Adds products with rows of pairs to sums, as pairs.
-struct MultiplyPairs<const ROWS: usize>(Rows<ROWS>);
+struct MultiplyPairs<const ROWS: usize>(RowBlock<ROWS>);
 
 impl<const ROWS: usize> Take for MultiplyPairs<ROWS> {
     #[inline(always)]
@@ -275,7 +275,7 @@ impl<const ROWS: usize> Take for MultiplyPairs<ROWS> {
 }
 
 /// Likewise in f32, the first product before the second, as `tile/x86.rs` does with pairs that are there.
-struct MultiplyWidened<const ROWS: usize>(Rows<ROWS>);
+struct MultiplyWidened<const ROWS: usize>(RowBlock<ROWS>);
 
 impl<const ROWS: usize> Take for MultiplyWidened<ROWS> {
     #[inline(always)]
@@ -295,7 +295,7 @@ impl<const ROWS: usize> Take for MultiplyWidened<ROWS> {
     }
 }
 
-/// [`HasThem::expand`] with BF16.
+/// [`HasThem::dequantise`] with BF16.
 ///
 /// # Safety
 /// The processor must have AVX-512 with BW and BF16; `out` must have all words that so many words of
@@ -306,7 +306,7 @@ unsafe fn write_pairs(piece: &Piece<'_>, words: usize, out: *mut Lanes) {
     unsafe { with_numbers(piece, words, WritePairs(out)) };
 }
 
-/// [`HasThem::expand`] without BF16.
+/// [`HasThem::dequantise`] without BF16.
 ///
 /// # Safety
 /// The processor must have AVX-512; as for [`write_pairs`].
@@ -324,7 +324,7 @@ unsafe fn write_rounded(piece: &Piece<'_>, words: usize, out: *mut Lanes) {
 unsafe fn multiply_pairs<const ROWS: usize>(piece: &Piece<'_>, words: usize, a: Words<'_>, sums: &mut [Sums]) {
     // SAFETY: the caller's promise.
     unsafe {
-        let MultiplyPairs(rows) = with_numbers(piece, words, MultiplyPairs(Rows::<ROWS>::new(a, sums)));
+        let MultiplyPairs(rows) = with_numbers(piece, words, MultiplyPairs(RowBlock::<ROWS>::new(a, sums)));
         rows.put(sums);
     }
 }
@@ -337,7 +337,7 @@ unsafe fn multiply_pairs<const ROWS: usize>(piece: &Piece<'_>, words: usize, a: 
 unsafe fn multiply_widened<const ROWS: usize>(piece: &Piece<'_>, words: usize, a: Words<'_>, sums: &mut [Sums]) {
     // SAFETY: the caller's promise.
     unsafe {
-        let MultiplyWidened(rows) = with_numbers(piece, words, MultiplyWidened(Rows::<ROWS>::new(a, sums)));
+        let MultiplyWidened(rows) = with_numbers(piece, words, MultiplyWidened(RowBlock::<ROWS>::new(a, sums)));
         rows.put(sums);
     }
 }

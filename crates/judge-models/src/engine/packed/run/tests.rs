@@ -7,7 +7,7 @@ use judge_core::{
 
 use super::*;
 use crate::arch::{Architecture, ModelSpec};
-use crate::engine::packed::keys::TILE;
+use crate::engine::packed::kv_cache::TILE;
 use crate::engine::packed::{PackedCache, Supported};
 use crate::folder::Folder;
 use crate::reading::answers::Answers;
@@ -161,7 +161,7 @@ fn kept_is_counted_and_does_not_show(window: Option<usize>) {
                 let prompt = all.jobs[passes.plan[text.held.segment].sequence].ids.len();
                 text.held.keys.before().is_some_and(|before| before.end() > prompt)
             });
-            has_waited |= passes.aside.iter().any(|text| !text.fed.is_empty());
+            has_waited |= passes.preempted.iter().any(|text| !text.fed.is_empty());
             for Writing { held: text, .. } in &passes.writing {
                 let mut before = text.keys.before();
                 while let Some(keys) = before {
@@ -182,6 +182,6 @@ fn kept_is_counted_and_does_not_show(window: Option<usize>) {
         }
     }
     assert!(has_grown, "a text is longer than its first keys");
-    assert!(has_waited, "a text was put aside");
+    assert!(has_waited, "a text was preempted");
     assert_eq!(has_freed, [window.is_some(); 2]);
 }

@@ -11,8 +11,8 @@ use std::f32::consts::LOG2_E;
 use std::mem::transmute;
 use std::ops::Range;
 
-use crate::engine::packed::keys::TILE;
-use crate::engine::packed::places::mask;
+use crate::engine::packed::kv_cache::TILE;
+use crate::engine::packed::kv_layout::mask;
 
 /// Tiles of keys that a softmax on the matrix unit takes at once, at most. `gather_on_unit.rs`
 /// groups tiles at multiples of it.

@@ -25,23 +25,23 @@ pub(super) unsafe fn rows(block: Block, rows: usize, word: Word) -> usize {
     };
     let is_pairs = word == Word::Pair;
     match rows {
-        6 => Arch::new().dispatch(Rows::<6> { block, is_pairs }),
-        4 => Arch::new().dispatch(Rows::<4> { block, is_pairs }),
-        2 => Arch::new().dispatch(Rows::<2> { block, is_pairs }),
-        _ => Arch::new().dispatch(Rows::<1> { block, is_pairs }),
+        6 => Arch::new().dispatch(RowBlock::<6> { block, is_pairs }),
+        4 => Arch::new().dispatch(RowBlock::<4> { block, is_pairs }),
+        2 => Arch::new().dispatch(RowBlock::<2> { block, is_pairs }),
+        _ => Arch::new().dispatch(RowBlock::<1> { block, is_pairs }),
     }
     rows
 }
 
-/// `ROWS` rows of a block, which are there and, in `out`, nobody else's.
-struct Rows<const ROWS: usize> {
+/// `ROWS` rows of a block, which are there and, in `out`, not aliased.
+struct RowBlock<const ROWS: usize> {
     /// The block.
     block: Block,
     /// Whether words are pairs.
     is_pairs: bool,
 }
 
-impl<const ROWS: usize> WithSimd for Rows<ROWS> {
+impl<const ROWS: usize> WithSimd for RowBlock<ROWS> {
     type Output = ();
 
     #[inline(always)]
@@ -55,12 +55,12 @@ impl<const ROWS: usize> WithSimd for Rows<ROWS> {
     }
 }
 
-impl<const ROWS: usize> Rows<ROWS> {
+impl<const ROWS: usize> RowBlock<ROWS> {
     /// Two registers of lanes after the other.
     #[inline(always)]
     fn run<S: Simd>(self, simd: S) {
         for lane in (0..LANES).step_by(2 * S::F32_LANES) {
-            // SAFETY: whoever made the value says that the rows are there; a tile has `LANES` lanes, a multiple of two
+            // SAFETY: the maker of the value says that the rows are there; a tile has `LANES` lanes, a multiple of two
             // registers'.
             unsafe {
                 if self.is_pairs {
@@ -78,13 +78,13 @@ impl<const ROWS: usize> Rows<ROWS> {
     /// The rows must be there, and the lanes from `lane` on.
     #[inline(always)]
     unsafe fn lanes<S: Simd, const PAIRS: bool>(&self, simd: S, lane: usize) {
-        let Block { a, a_stride, b, b_stride, out, out_stride, words, goes_on } = self.block;
+        let Block { a, a_stride, b, b_stride, out, out_stride, words, accumulate } = self.block;
         let place = |row: usize, half: usize| row * out_stride + lane + half * S::F32_LANES;
         let (high, shift) = (simd.splat_u32s(0xffff_0000), simd.splat_u32s(16));
         // SAFETY: the caller's promise.
         unsafe {
             let mut sums: [[S::f32s; 2]; ROWS] = [[simd.splat_f32s(0.0); 2]; ROWS];
-            for (row, sums) in sums.iter_mut().enumerate().filter(|_| goes_on) {
+            for (row, sums) in sums.iter_mut().enumerate().filter(|_| accumulate) {
                 for (half, sum) in sums.iter_mut().enumerate() {
                     *sum = out.add(place(row, half)).cast::<S::f32s>().read_unaligned();
                 }
@@ -113,7 +113,7 @@ impl<const ROWS: usize> Rows<ROWS> {
             for (row, sums) in sums.iter().enumerate() {
                 for (half, sum) in sums.iter().enumerate() {
                     let out = out.add(place(row, half)).cast::<S::f32s>();
-                    let sum = if goes_on { *sum } else { simd.add_f32s(out.read_unaligned(), *sum) };
+                    let sum = if accumulate { *sum } else { simd.add_f32s(out.read_unaligned(), *sum) };
                     out.write_unaligned(sum);
                 }
             }

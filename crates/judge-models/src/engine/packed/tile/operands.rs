@@ -71,7 +71,7 @@ pub(super) struct Block {
     /// Words to sum over, at least one.
     pub(super) words: usize,
     /// Whether sums go on from `out`; else they start at zero and are added to it.
-    pub(super) goes_on: bool,
+    pub(super) accumulate: bool,
 }
 
 /// The two bf16 numbers of a word as bits of f32: a bf16 is the upper half of an f32.

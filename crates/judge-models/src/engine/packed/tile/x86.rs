@@ -42,7 +42,7 @@ use super::operands::{Block, widen};
 ///
 /// # Safety
 /// The processor must have AVX-512 with BF16. `rows` rows, at least one, of `block` must be inside
-/// its matrices, and those of `out` nobody else's.
+/// its matrices, and those of `out` not aliased.
 #[target_feature(enable = "avx512f,avx512bf16")]
 pub(super) unsafe fn avx512_bf16(block: Block, rows: usize) -> usize {
     // SAFETY: the caller's promise covers every size taken.
@@ -87,7 +87,7 @@ unsafe fn avx512_bf16_rows<const ROWS: usize>(block: Block) -> usize {
 ///
 /// # Safety
 /// The processor must have AVX-512. `rows` rows, at least one, of `block` must be inside its
-/// matrices, and those of `out` nobody else's.
+/// matrices, and those of `out` not aliased.
 #[target_feature(enable = "avx512f")]
 pub(super) unsafe fn avx512_widening(block: Block, rows: usize) -> usize {
     // SAFETY: the caller's promise covers every size taken.
@@ -139,7 +139,7 @@ unsafe fn avx512_widening_rows<const ROWS: usize>(block: Block) -> usize {
 #[target_feature(enable = "avx512f")]
 unsafe fn sums_512<const ROWS: usize>(block: Block) -> [[__m512; 2]; ROWS] {
     let mut sums = [[_mm512_setzero_ps(); 2]; ROWS];
-    for (row, sums) in sums.iter_mut().enumerate().filter(|_| block.goes_on) {
+    for (row, sums) in sums.iter_mut().enumerate().filter(|_| block.accumulate) {
         for (half, sum) in sums.iter_mut().enumerate() {
             // SAFETY: `ROWS` rows are there, by the caller's promise.
             *sum = unsafe { _mm512_loadu_ps(block.out.add(row * block.out_stride + 16 * half)) };
@@ -160,7 +160,7 @@ unsafe fn write_512<const ROWS: usize>(block: Block, sums: &[[__m512; 2]; ROWS])
             // SAFETY: `ROWS` rows are there, by the caller's promise.
             unsafe {
                 let out = block.out.add(row * block.out_stride + 16 * half);
-                _mm512_storeu_ps(out, if block.goes_on { sum } else { _mm512_add_ps(_mm512_loadu_ps(out), sum) });
+                _mm512_storeu_ps(out, if block.accumulate { sum } else { _mm512_add_ps(_mm512_loadu_ps(out), sum) });
             }
         }
     }
@@ -171,7 +171,7 @@ unsafe fn write_512<const ROWS: usize>(block: Block, sums: &[[__m512; 2]; ROWS])
 ///
 /// # Safety
 /// The processor must have AVX-512. `rows` rows, at least one, of `block` must be inside its
-/// matrices, and those of `out` nobody else's.
+/// matrices, and those of `out` not aliased.
 #[target_feature(enable = "avx512f")]
 pub(super) unsafe fn avx512(block: Block, rows: usize) -> usize {
     // SAFETY: the caller's promise covers every size taken.
@@ -215,7 +215,7 @@ unsafe fn avx512_rows<const ROWS: usize>(block: Block) -> usize {
 ///
 /// # Safety
 /// The processor must have AVX2 with FMA. `rows` rows, at least one, of `block` must be inside its
-/// matrices, and those of `out` nobody else's.
+/// matrices, and those of `out` not aliased.
 #[target_feature(enable = "avx2,fma")]
 pub(super) unsafe fn avx2(block: Block, rows: usize) -> usize {
     // SAFETY: the caller's promise covers every size taken.
@@ -269,7 +269,7 @@ unsafe fn avx2_rows<const ROWS: usize>(block: Block) {
 #[target_feature(enable = "avx2,fma")]
 unsafe fn sums_256<const ROWS: usize>(block: Block) -> [[__m256; 2]; ROWS] {
     let mut sums = [[_mm256_setzero_ps(); 2]; ROWS];
-    for (row, sums) in sums.iter_mut().enumerate().filter(|_| block.goes_on) {
+    for (row, sums) in sums.iter_mut().enumerate().filter(|_| block.accumulate) {
         for (half, sum) in sums.iter_mut().enumerate() {
             // SAFETY: `ROWS` rows are there, by the caller's promise.
             *sum = unsafe { _mm256_loadu_ps(block.out.add(row * block.out_stride + 8 * half)) };
@@ -290,7 +290,7 @@ unsafe fn write_256<const ROWS: usize>(block: Block, sums: &[[__m256; 2]; ROWS])
             // SAFETY: `ROWS` rows are there, by the caller's promise.
             unsafe {
                 let out = block.out.add(row * block.out_stride + 8 * half);
-                _mm256_storeu_ps(out, if block.goes_on { sum } else { _mm256_add_ps(_mm256_loadu_ps(out), sum) });
+                _mm256_storeu_ps(out, if block.accumulate { sum } else { _mm256_add_ps(_mm256_loadu_ps(out), sum) });
             }
         }
     }
@@ -301,7 +301,7 @@ unsafe fn write_256<const ROWS: usize>(block: Block, sums: &[[__m256; 2]; ROWS])
 ///
 /// # Safety
 /// The processor must have AVX2 with FMA. `rows` rows, at least one, of `block` must be inside its
-/// matrices, and those of `out` nobody else's.
+/// matrices, and those of `out` not aliased.
 #[target_feature(enable = "avx2,fma")]
 pub(super) unsafe fn avx2_widening(block: Block, rows: usize) -> usize {
     // SAFETY: the caller's promise covers every size taken.

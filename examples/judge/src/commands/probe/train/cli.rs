@@ -22,9 +22,9 @@ pub const PROGRAM: &str = concat!("inspector_train ", env!("CARGO_PKG_VERSION"))
 
 /// Train probing judges (INSPECTOR).
 ///
-/// Input: JSON lines {"id", "score"} with "question" and "response", or "prompt", or "messages"; "aspect" and "split" are optional (rows with
-/// split "train" are trained on, all others tested on). Or a probing file {"ASPECT": [{"id", "eval_prompt", "score"}, ...]}. Rows without a grade
-/// are skipped and counted. Without --input, generated questions and answers with planted defects are judged.
+/// Input: JSON lines {"id", "score"} with "question" and "response", or "prompt", or "messages"; "aspect" and "split" are optional (rows
+/// with split "train" are trained on, all others tested on). Or a probing file {"ASPECT": [{"id", "eval_prompt", "score"}, ...]}. Rows
+/// without a grade are skipped and counted. Without --input, generated questions and answers with planted defects are judged.
 ///
 /// For each aspect the states of all layers are read once, layers and poolings are chosen by cross-validation on the training rows, and the
 /// probe is compared on the other rows with the majority class, surface features, TF-IDF and the same model's prompted score.
@@ -43,8 +43,8 @@ pub(crate) struct Cli {
     /// Folder for the states, which another run can reuse [default: OUTPUT/states]
     #[arg(long, value_name = "DIR")]
     pub states: Option<PathBuf>,
-    /// Aspects to train on (repeatable) [default: all]. Built-in prompts exist for semantic_consistency, logicality, informativeness, fluency
-    /// and factuality
+    /// Aspects to train on (repeatable) [default: all]. Built-in prompts exist for semantic_consistency, logicality, informativeness,
+    /// fluency and factuality
     #[arg(long, value_name = "NAME")]
     pub aspect: Vec<String>,
     /// Prompt of rows with question and response [default: the aspect's own]

@@ -18,7 +18,8 @@ const SIZE: (u32, u32) = (860, 460);
 /// Right of the chart, so that the legend covers nothing of it.
 const LEGEND_WIDTH: u32 = 170;
 
-/// A line for each pooling, with bars of one standard deviation over folds; a ring marks what was chosen. `None` if nothing could be scored.
+/// A line for each pooling, with bars of one standard deviation over folds; a ring marks what was chosen.
+/// `None` if nothing could be scored.
 pub fn svg(title: &str, selection: &Selection, folds: usize) -> Result<Option<String>> {
     let mut lines: BTreeMap<View, Line> = BTreeMap::new();
     let mut rings = Vec::new();

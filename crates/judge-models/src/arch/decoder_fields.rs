@@ -1,12 +1,12 @@
 //! The decoder by what families differ in, and the names of its tensors.
 //!
-//! `Shape::lower` makes a [`Dense`] that is a plain Llama of the file's sizes. A family then
-//! replaces fields (`Dense { qkv_bias: true, ..dense }`), and [`Dense::spec`] lowers it to a
-//! `ModelSpec`: blocks one by one, every tensor with its full name. Despite its name a [`Dense`]
+//! `Shape::lower` makes a [`DecoderFields`] that is a plain Llama of the file's sizes. A family then
+//! replaces fields (`DecoderFields { qkv_bias: true, ..fields }`), and [`DecoderFields::spec`] lowers it to a
+//! `ModelSpec`: blocks one by one, every tensor with its full name. A [`DecoderFields`]
 //! may have experts in some or all blocks.
 //!
 //! What is the same in all blocks is a field; what differs by block is a list of `n_layers` entries
-//! or an entry of `otherwise`. Nothing is checked here but the ropes of [`Dense::with_ropes`]:
+//! or an entry of `otherwise`. Nothing is checked here but the ropes of [`DecoderFields::with_ropes`]:
 //! families pass checked numbers, and lists that have one entry per layer.
 //!
 //! Names below `model.layers.N.`, where a family does not override them:
@@ -38,7 +38,7 @@ use super::spec::{
 /// A decoder by what families differ in. Fields without a comment of their own mean what they mean
 /// in `ModelSpec` or `BlockSpec`.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Dense {
+pub(super) struct DecoderFields {
     /// `model_type`.
     pub(super) family: &'static str,
     /// Number of blocks.
@@ -122,7 +122,7 @@ pub(super) struct Dense {
     pub(super) logit_scale: Option<f64>,
     /// Whether the head is the embedding, unless another one is stored (`checked.rs`).
     pub(super) tied: bool,
-    /// The rotations; one, or `[full, windowed]` after [`Dense::with_ropes`].
+    /// The rotations; one, or `[full, windowed]` after [`DecoderFields::with_ropes`].
     pub(super) ropes: Vec<RopeConfig>,
     /// `[n_layers]`: index into `ropes`; `None`: the block does not rotate.
     pub(super) rope_of: Vec<Option<usize>>,
@@ -257,7 +257,7 @@ pub(super) enum QkNorm {
     Whole,
 }
 
-impl Dense {
+impl DecoderFields {
     /// Gives full blocks the first and windowed blocks the second of two rotations, and replaces
     /// `ropes` and `rope_of`. Call it after `windows` and `otherwise` are set, since the width of
     /// heads follows from them.

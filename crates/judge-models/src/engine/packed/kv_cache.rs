@@ -2,13 +2,13 @@
 //! keys remember of its past.
 //!
 //! Owns the memory of keys, its layout, and how sequences share the keys of a common prefix. It
-//! does not own which block has which place (`places.rs`), what a memory holds (`conv.rs`), or when
+//! does not own which block has which place (`kv_layout.rs`), what a memory holds (`conv.rs`), or when
 //! a sequence is over (`run.rs` for decoders; `encoder.rs` keeps keys for one pass).
 //!
-//! A decoder's passes use a [`Keys`] like this:
+//! A decoder's passes use a [`KvCache`] like this:
 //!
 //! ```text
-//! run.rs       Keys::new(places, prefix, room)                       before a segment's first pass
+//! run.rs       KvCache::new(places, prefix, room)                       before a segment's first pass
 //! block_ops.rs write(block, rows) for each block, memory(block)      during the pass, `end` stays
 //! run.rs       advance(count)                                        after the pass
 //!              free_left()                                           then too: what windows have left
@@ -18,7 +18,7 @@
 //!
 //! Sequences that share a prefix refer to its holder through `before` instead of copying it. Tiles
 //! are at multiples of [`TILE`] of the sequence, so a prefix that ends within a tile leaves one
-//! that is not full. Whoever goes on from it copies that tile and writes on in the copy:
+//! that is not full. A sequence that continues from it copies that tile and appends to the copy:
 //!
 //! ```text
 //! position      0        32        64   70        96
@@ -46,18 +46,18 @@ use std::sync::Arc;
 use rayon::prelude::*;
 
 use super::conv::Memory;
+use super::kv_layout::KvLayout;
+pub(crate) use super::kv_layout::{KeyShape, TILE};
 use super::lines::Lines;
-use super::places::KeyPlaces;
-pub(crate) use super::places::{KeyShape, TILE};
 use super::tile::Word;
 use super::vector::bf16_bits;
 
 /// Keys and values of positions `start..end` of one sequence, in every place; with in-turn places,
 /// of the blocks that wrote last. Those before lie in `before`. Where those end within a tile, the
-/// part that is there is copied, so that whoever looks at a tile finds it whole.
-pub(crate) struct Keys {
+/// part that is there is copied, so that a reader of a tile finds it whole.
+pub(crate) struct KvCache {
     /// Which place each block has, and the shape of its keys.
-    places: Arc<KeyPlaces>,
+    places: Arc<KvLayout>,
     /// The first position that is held here, at the beginning of a tile.
     start: usize,
     /// The position behind the last one that all blocks have written.
@@ -70,7 +70,7 @@ pub(crate) struct Keys {
     /// not run yet.
     memories: Vec<Option<Remembered>>,
     /// The holder of the positions before these, and of those before it in turn.
-    before: Option<Arc<Keys>>,
+    before: Option<Arc<KvCache>>,
 }
 
 /// What one block remembers of a sequence, and which block and positions it is of. In places that
@@ -94,11 +94,11 @@ struct BlockKeys {
     values: Lines<u32>,
 }
 
-impl Keys {
+impl KvCache {
     /// Room for `capacity` positions behind those of `before`, or from the beginning. Memory is
     /// taken at the first write. `before` must keep its positions in places that last, since all
     /// blocks are read there.
-    pub(crate) fn new(places: Arc<KeyPlaces>, before: Option<Arc<Self>>, capacity: usize) -> Self {
+    pub(crate) fn new(places: Arc<KvLayout>, before: Option<Arc<Self>>, capacity: usize) -> Self {
         let end = before.as_ref().map_or(0, |before| before.end);
         let start = end / TILE * TILE;
         let tiles = (end - start + capacity).div_ceil(TILE);
@@ -110,7 +110,7 @@ impl Keys {
     /// [`new`](Self::new) for `n_blocks` blocks whose keys have one shape, each in its own place.
     /// With 1 (or 0) all blocks use one place in turn, whose keys no later pass can look at.
     pub(crate) fn alike(shape: KeyShape, before: Option<Arc<Self>>, capacity: usize, n_blocks: usize) -> Self {
-        Self::new(Arc::new(KeyPlaces::alike(shape, n_blocks.max(1))), before, capacity)
+        Self::new(Arc::new(KvLayout::alike(shape, n_blocks.max(1))), before, capacity)
     }
 
     /// Positions that are there in all blocks, counted from the sequence's beginning: the position
@@ -132,7 +132,7 @@ impl Keys {
     }
 
     /// Keys with room for `capacity` positions behind these, which are full. What blocks without keys
-    /// remember moves along: nobody else goes on from here.
+    /// remember moves along: no other sequence continues from here.
     pub(crate) fn go_on(mut self, capacity: usize) -> Self {
         let none = self.memories.iter().map(|_| None).collect();
         let memories = std::mem::replace(&mut self.memories, none);
@@ -310,7 +310,7 @@ impl Keys {
     }
 }
 
-impl Drop for Keys {
+impl Drop for KvCache {
     /// Drops holders that nobody else refers to one after another. By themselves they would be dropped
     /// by calls nested as deep as the chain is long.
     fn drop(&mut self) {

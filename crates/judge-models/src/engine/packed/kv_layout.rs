@@ -1,13 +1,13 @@
 //! How keys and values lie in memory, and which block uses which part of it.
 //!
-//! [`KeyShape`] owns the sizes of tiles, which `keys.rs` writes and `attention.rs` reads.
-//! [`KeyPlaces`] assigns each block a place for its keys. `load.rs` makes two assignments for a
+//! [`KeyShape`] owns the sizes of tiles, which `kv_cache.rs` writes and `attention.rs` reads.
+//! [`KvLayout`] assigns each block a place for its keys. `load.rs` makes two assignments for a
 //! model, once: one for keys that last, one for keys of a single pass.
 //!
 //! # Tiles
 //!
 //! A tile holds [`TILE`] positions of one key head. Tiles begin at multiples of [`TILE`] positions
-//! of the sequence, whoever computed them. Attention therefore sums in the same order however a
+//! of the sequence, whichever sequence computed them. Attention therefore sums in the same order however a
 //! sequence was cut.
 //!
 //! ```text
@@ -79,7 +79,7 @@ impl KeyShape {
     }
 }
 
-/// The places that [`Keys`](super::keys::Keys) have room for, and which of them each block uses.
+/// The places that [`KvCache`](super::kv_cache::KvCache) have room for, and which of them each block uses.
 /// What a block without keys remembers lies by place as well.
 ///
 /// ```text
@@ -90,7 +90,7 @@ impl KeyShape {
 /// in turn    0 0 1 0 2 1 2 1     0, 1 and 3 overwrite one another; what others look at stays
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct KeyPlaces {
+pub(crate) struct KvLayout {
     /// The place of each block. Blocks beyond the list use the last entry.
     of: Vec<usize>,
     /// The shape of the keys in each place.
@@ -99,7 +99,7 @@ pub(crate) struct KeyPlaces {
     windows: Vec<Option<usize>>,
 }
 
-impl KeyPlaces {
+impl KvLayout {
     /// For `n_blocks` blocks, at least one, whose keys have one shape. Each gets its own place.
     /// With `n_blocks` 1 that place serves every block in turn.
     pub(crate) fn alike(shape: KeyShape, n_blocks: usize) -> Self {
@@ -192,16 +192,16 @@ mod tests {
             "head_dim": 8, "global_head_dim": 16, "num_kv_shared_layers": 3, "layer_types": kinds, "vocab_size": 50
         });
         let spec = ModelSpec::from_json(&config).unwrap();
-        let lasting = KeyPlaces::lasting(&spec.blocks, Word::Pair);
+        let lasting = KvLayout::lasting(&spec.blocks, Word::Pair);
         assert_eq!(lasting.of, [0, 1, 2, 3, 4, 2, 4, 2]);
-        let in_turn = KeyPlaces::in_turn(&spec.blocks, Word::Pair);
+        let in_turn = KvLayout::in_turn(&spec.blocks, Word::Pair);
         assert_eq!(in_turn.of, [0, 0, 1, 0, 2, 1, 2, 1]);
         assert_eq!(in_turn.shapes.iter().map(|shape| shape.head_dim).collect::<Vec<_>>(), [8, 16, 8]);
         let llama = json!({ "model_type": "llama", "num_hidden_layers": 3 });
         let llama = ModelSpec::from_json(&llama).unwrap();
-        assert_eq!(KeyPlaces::in_turn(&llama.blocks, Word::Pair).of, [0, 0, 0]);
-        assert_eq!(KeyPlaces::lasting(&llama.blocks, Word::Pair).of, [0, 1, 2]);
-        assert_eq!(KeyPlaces::alike(in_turn.shape(0), 1).of(7), 0);
+        assert_eq!(KvLayout::in_turn(&llama.blocks, Word::Pair).of, [0, 0, 0]);
+        assert_eq!(KvLayout::lasting(&llama.blocks, Word::Pair).of, [0, 1, 2]);
+        assert_eq!(KvLayout::alike(in_turn.shape(0), 1).of(7), 0);
         // Windows are of 512 keys; places of blocks without a window are needed whole.
         let behind =
             |position| (0..lasting.count()).map(|place| lasting.left_behind(place, position)).collect::<Vec<_>>();

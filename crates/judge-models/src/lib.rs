@@ -106,8 +106,7 @@
 //! `hub` fetches models that are not in the hub's cache; `train` adds next-token training of a small decoder;
 //! `api` adds `ApiModel`, a model behind a service that speaks OpenAI's
 //! chat-completions API, which only writes text (docs/labels.md). `flex` is Burn's own backend for the
-//! processor, which `train` and `bench` bring along and reading a model does not need.
-//! `bench` and `emulated-unit` are for this crate's own benchmarks and tests.
+//! processor, which `train` brings along and reading a model does not need. `emulated-unit` is for this crate's own tests.
 //!
 //! # When not to use this crate
 //!
@@ -118,9 +117,6 @@
 #[cfg(feature = "api")]
 mod api;
 mod arch;
-#[cfg(feature = "bench")]
-#[doc(hidden)]
-pub mod bodies;
 mod checked;
 mod device;
 mod engine;
@@ -137,14 +133,12 @@ mod gguf;
 mod hub;
 mod merge;
 mod model;
+mod panicked;
 #[cfg(any(feature = "api", feature = "hub"))]
 mod proxy;
 mod reading;
 #[cfg(any(feature = "api", feature = "hub"))]
 mod retry_after;
-#[cfg(feature = "bench")]
-#[doc(hidden)]
-pub mod speeds;
 mod text;
 #[cfg(feature = "train")]
 pub mod train;

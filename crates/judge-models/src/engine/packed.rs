@@ -69,8 +69,6 @@ mod integers;
 mod kernel;
 mod kv_cache;
 mod kv_layout;
-#[cfg(feature = "bench")]
-mod limits;
 mod lines;
 mod load;
 mod pack;
@@ -98,21 +96,10 @@ pub(crate) use cache::{PackedCache, key as cache_key};
 pub(crate) use decoder::PackedDecoder;
 pub(crate) use encoder::PackedEncoder;
 pub use kernel::Kernel;
-#[cfg(any(test, feature = "bench"))]
+#[cfg(test)]
 pub(crate) use kv_cache::KvCache;
 pub(crate) use rate::product_rate;
 pub(crate) use supported::Supported;
-#[cfg(feature = "bench")]
-pub(crate) use {
-    attention::{Mask, Queries, Settings},
-    gather::attend,
-    kv_cache::KeyShape,
-    limits::{Attention, rate_in_registers, rate_near},
-    lines::Lines,
-    pack::PackedLinear,
-    rate::Product,
-    tile::Word,
-};
 #[cfg(test)]
 pub(crate) use {rotations::Angles, rows::BufferPool, spans::Span};
 

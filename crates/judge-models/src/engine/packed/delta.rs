@@ -23,7 +23,7 @@ use std::ops::Range;
 use rayon::prelude::*;
 
 use super::conv::{Memory, convolve, taps};
-use super::vector::{self, sum_of, worth_a_task};
+use super::vector::{self, silu, sum_of, worth_a_task};
 use crate::arch::DeltaShape;
 use crate::engine::block::Delta;
 use crate::reading::exp::exp;
@@ -178,12 +178,6 @@ fn step(
             }
         },
     );
-}
-
-/// `x * sigmoid(x)`.
-#[inline(always)]
-fn silu(x: f32) -> f32 {
-    x / (1.0 + exp(-x))
 }
 
 /// `sigmoid(x) = 1 / (1 + exp(-x))`.

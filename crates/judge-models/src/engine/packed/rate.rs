@@ -1,8 +1,6 @@
 //! How fast products of packed weights are on this machine: a yardstick for forward passes.
 //!
-//! `engine/rate.rs` offers [`product_rate`] to users, for the CPU; `speeds.rs` (feature `bench`)
-//! times [`Product`]s of other shapes beside the limits of `limits.rs`. The time to pack the
-//! activations counts, as it does in a pass.
+//! `engine/rate.rs` offers [`product_rate`] to users, for the CPU. The time to pack the activations counts, as it does in a pass.
 
 use std::time::Instant;
 
@@ -24,47 +22,22 @@ use crate::weights::Numbers;
 /// # Errors
 /// [`Error::NoKernel`] if the processor lacks the kernel.
 pub(crate) fn product_rate(kernel: Option<Kernel>) -> Result<f64, Error> {
-    let mut product = Product::new(Supported::choose(kernel)?, 1024, [3072, 3072]);
-    Ok((0..8).map(|_| product.rate()).fold(0.0, f64::max))
-}
-
-/// A product of activations with packed bf16 weights that can be timed repeatedly. Its numbers are
-/// small whole ones, so that nothing overflows and no number is subnormal.
-pub(crate) struct Product {
-    /// Rows of activations.
-    rows: usize,
-    /// `[d_in, d_out]`.
-    shape: [usize; 2],
-    /// The weights; all rows are equal.
-    matrix: PackedLinear,
-    /// Activations, `[rows, d_in]`.
-    x: Lines<f32>,
-    /// The result, `[rows, d_out]`.
-    out: Lines<f32>,
-    /// Memory of the product, which the first try allocates.
-    scratch: Lines<u32>,
-}
-
-impl Product {
-    /// Prepares `[rows, d_in]` activations and weights of `shape`, which is `[d_in, d_out]`.
-    pub(crate) fn new(kernel: Supported, rows: usize, shape: [usize; 2]) -> Self {
-        let [d_in, d_out] = shape;
-        let mut matrix = PackedLinear::zeros(kernel, Word::Pair, d_out, d_in);
-        let row: Vec<bf16> = (0..d_in).map(|i| bf16::from_f32((i % 17) as f32 - 8.0)).collect();
-        let at_once: Vec<bf16> = row.iter().copied().cycle().take(LANES * d_in).collect();
-        for first in (0..d_out).step_by(LANES) {
-            matrix.fill(first, Numbers::Bf16(&at_once[..LANES.min(d_out - first) * d_in]));
-        }
-        let mut x = Lines::zeros(rows * d_in);
-        x.iter_mut().enumerate().for_each(|(i, x)| *x = (i % 13) as f32 - 6.0);
-        Self { rows, shape, matrix, x, out: Lines::zeros(rows * d_out), scratch: Lines::default() }
+    const ROWS_OF_X: usize = 1024;
+    const WIDTH: usize = 3072;
+    // Small whole numbers, so that nothing overflows and no number is subnormal. All rows of the weights are equal.
+    let mut matrix = PackedLinear::zeros(Supported::choose(kernel)?, Word::Pair, WIDTH, WIDTH);
+    let panel: Vec<bf16> = (0..LANES * WIDTH).map(|i| bf16::from_f32((i % WIDTH % 17) as f32 - 8.0)).collect();
+    for first in (0..WIDTH).step_by(LANES) {
+        matrix.fill(first, Numbers::Bf16(&panel[..LANES.min(WIDTH - first) * WIDTH]));
     }
-
-    /// Multiplies once and returns operations per second. The first try is slower: it touches fresh
-    /// memory.
-    pub(crate) fn rate(&mut self) -> f64 {
+    let mut x = Lines::zeros(ROWS_OF_X * WIDTH);
+    x.iter_mut().enumerate().for_each(|(i, x)| *x = (i % 13) as f32 - 6.0);
+    // The first try is slower: it touches fresh memory.
+    let (mut out, mut scratch) = (Lines::zeros(ROWS_OF_X * WIDTH), Lines::default());
+    let mut rate = || {
         let start = Instant::now();
-        self.matrix.apply(&self.x, self.rows, &mut self.out, &mut self.scratch);
-        (2 * self.rows * self.shape[0] * self.shape[1]) as f64 / start.elapsed().as_secs_f64()
-    }
+        matrix.apply(&x, ROWS_OF_X, &mut out, &mut scratch);
+        (2 * ROWS_OF_X * WIDTH * WIDTH) as f64 / start.elapsed().as_secs_f64()
+    };
+    Ok((0..8).map(|_| rate()).fold(0.0, f64::max))
 }

@@ -363,34 +363,6 @@ impl Unit {
         }
     }
 
-    /// Multiplies what is in the registers `times` times four products, without touching memory.
-    /// Returns the number of operations, a multiply-add counted as two. The numbers are zeros; the
-    /// unit takes as long for them as for any others.
-    ///
-    /// # Panics
-    /// If `times` is 0.
-    #[cfg(feature = "bench")]
-    pub(crate) fn multiply_registers(&self, times: usize) -> usize {
-        assert!(times > 0);
-        // SAFETY: the unit is set up, and nothing but its registers is touched.
-        unsafe {
-            asm!(
-                "tilezero tmm0", "tilezero tmm1", "tilezero tmm2", "tilezero tmm3",
-                "tilezero tmm4", "tilezero tmm5", "tilezero tmm6", "tilezero tmm7",
-                "2:",
-                "tdpbf16ps tmm0, tmm4, tmm6",
-                "tdpbf16ps tmm1, tmm4, tmm7",
-                "tdpbf16ps tmm2, tmm5, tmm6",
-                "tdpbf16ps tmm3, tmm5, tmm7",
-                "dec {times}",
-                "jnz 2b",
-                times = inout(reg) times => _, out("tmm0") _, out("tmm1") _, out("tmm2") _, out("tmm3") _,
-                out("tmm4") _, out("tmm5") _, out("tmm6") _, out("tmm7") _, options(nostack, nomem),
-            );
-        }
-        times * 4 * 2 * ROWS * 2 * PAIRS * 16
-    }
-
     /// Packs at most [`ROWS`] rows into successive tiles, rounded to bf16 (to nearest, ties to
     /// even). Missing rows, and what lies behind a row's last number, become zeros.
     ///

@@ -289,7 +289,7 @@ fn each(x: &mut [f32], function: impl Fn(f32) -> f32) {
 /// `x / (1 + e^-x)`, also called swish. Where `e^-x` is infinite, below about -88, the result is
 /// -0.
 #[inline(always)]
-fn silu(x: f32) -> f32 {
+pub(super) fn silu(x: f32) -> f32 {
     x / (1.0 + exp(-x))
 }
 

@@ -9,7 +9,7 @@ use std::panic::{self, AssertUnwindSafe};
 
 use burn::tensor::Tensor;
 
-use crate::Error;
+use crate::{Error, panicked};
 
 /// The values of a tensor, row-major in f32 on the host. The tensor must be f32.
 ///
@@ -42,14 +42,8 @@ where
 /// # Errors
 /// Those of `work`, unchanged, and [`Error::Device`] with the message of a panic.
 pub(crate) fn on_device<T>(work: impl FnOnce() -> Result<T, Error>) -> Result<T, Error> {
-    panic::catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|panicked| {
-        let source = match (panicked.downcast_ref::<&str>(), panicked.downcast_ref::<String>()) {
-            (Some(&said), _) => said.into(),
-            (_, Some(said)) => said.as_str().into(),
-            (None, None) => "an operation failed and did not say why".into(),
-        };
-        Err(Error::Device { source })
-    })
+    panic::catch_unwind(AssertUnwindSafe(work))
+        .unwrap_or_else(|panic| Err(Error::Device { source: panicked::message(&*panic).into() }))
 }
 
 #[cfg(test)]
@@ -65,7 +59,7 @@ mod tests {
         assert_eq!(failed(|| Err(std::fmt::Error)), std::fmt::Error.to_string());
         assert_eq!(failed(|| panic!("never written")), "never written");
         assert_eq!(failed(|| panic!("tensor {} was never written", 3)), "tensor 3 was never written");
-        assert_eq!(failed(|| panic::panic_any(3)), "an operation failed and did not say why");
+        assert_eq!(failed(|| panic::panic_any(3)), "a panic without a message");
         assert_eq!(from_device(|| Ok::<_, std::fmt::Error>(3)).unwrap(), 3);
         // An error that is one already stays what it is.
         let refused = on_device(|| Err::<(), _>(Error::UnknownDtype { found: "f8".to_owned() })).unwrap_err();

@@ -31,7 +31,7 @@ pub(crate) struct Table {
 
 impl Rotation {
     /// The tables of positions 0 to `len - 1` of a sequence whose final length is `len`.
-    #[cfg(any(test, feature = "train", feature = "bench"))]
+    #[cfg(any(test, feature = "train"))]
     pub(crate) fn new(ropes: &[RopeConfig], len: usize, device: &Device) -> Self {
         Self::padded(ropes, len, len, device)
     }

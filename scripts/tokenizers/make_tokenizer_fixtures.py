@@ -3,18 +3,19 @@ crates/judge-models/src/text/tokenizer/tests.rs.
 
     python scripts/tokenizers/make_tokenizer_fixtures.py
 
-Made with transformers 5.23.0 and tokenizers 0.23.3.
+Made with transformers 5.24.0 and tokenizers 0.23.3.
 """
 
 import json
+import tempfile
 from pathlib import Path
 
 import tokenizers
 import transformers
 from tokenizers import AddedToken, Tokenizer, decoders, models, normalizers, pre_tokenizers, processors, trainers
-from transformers import PreTrainedTokenizerFast
+from transformers import AutoTokenizer, PreTrainedTokenizerFast
 
-assert transformers.__version__ == "5.23.0", transformers.__version__
+assert transformers.__version__ == "5.24.0", transformers.__version__
 assert tokenizers.__version__ == "0.23.3", tokenizers.__version__
 
 OUT = Path(__file__).parents[2] / "crates/judge-models/tests/fixtures/tokenizers"
@@ -79,3 +80,43 @@ for name, t in KINDS.items():
     labels = {label: t.token_to_id(label) for label in "12345"}
     (folder / "expected.json").write_text(json.dumps({"labels": labels, "bos": bos, "eos": t.token_to_id("</s>"), "cases": cases}, indent=1, ensure_ascii=False) + "\n")
     print(name, t.get_vocab_size(), "entries", sum(f.stat().st_size for f in folder.iterdir()), "bytes", labels)
+
+# What transformers makes of the same files where the folder names a class, by model type.
+HOSTILE = PROMPTS + ["<s>a </s> b</s>  c", "  two", "▁x ▁", "it's DON'T 12ab\t\tq", "\u0000", "e\u0301 \ufb01 n\u0303", " ", "\r\n \n", "a\u00a0b\u3000c", "<0x41>"]
+CLASSES = [None, "PreTrainedTokenizerFast", "TokenizersBackend", "LlamaTokenizer", "LlamaTokenizerFast", "GemmaTokenizer", "Qwen2TokenizerFast", "Qwen3_5Tokenizer"]
+TYPES = ["llama", "mistral", "qwen2", "qwen3", "qwen3_5_text", "qwen3_5", "gemma2", "gemma3_text", "gemma4_text", "phi3", "smollm3", "olmo2", "internlm3", "qwen2_vl"]
+SETTINGS = [{}, {"legacy": True}, {"legacy": False}, {"legacy": None}, {"add_prefix_space": False}, {"add_prefix_space": True, "legacy": True}, {"add_bos_token": False}]
+
+
+def loaded(kind, model_type, name, settings):
+    with tempfile.TemporaryDirectory() as folder:
+        for file in ["tokenizer.json", "tokenizer_config.json"]:
+            (Path(folder) / file).write_text((OUT / kind / file).read_text())
+        config = json.loads((Path(folder) / "tokenizer_config.json").read_text()) | settings
+        config["tokenizer_class"] = name
+        if name is None:
+            del config["tokenizer_class"]
+        (Path(folder) / "tokenizer_config.json").write_text(json.dumps(config))
+        (Path(folder) / "config.json").write_text(json.dumps({"model_type": model_type}))
+        return AutoTokenizer.from_pretrained(folder)
+
+
+def read(hf, text):
+    try:
+        return hf(text)["input_ids"]
+    except Exception as error:  # what the vocabulary of another class has no piece for
+        assert "Unk token" in str(error), error
+        return None
+
+
+cases, texts = [], []
+for kind in KINDS:
+    asked = [(t, c, {}) for t in TYPES for c in CLASSES] + [("llama", c, s) for c in ["LlamaTokenizer", "GemmaTokenizer", "Qwen2Tokenizer"] for s in SETTINGS[1:]]
+    for model_type, name, settings in asked:
+        hf = loaded(kind, model_type, name, settings)
+        ids = [read(hf, text) for text in HOSTILE]
+        if ids not in texts:
+            texts.append(ids)
+        cases.append({"kind": kind, "model_type": model_type, "class": name, "settings": settings, "ids": texts.index(ids)})
+(OUT / "classes.json").write_text(json.dumps({"texts": HOSTILE, "ids": texts, "cases": cases}, ensure_ascii=False) + "\n")
+print(len(cases), "folders,", len(texts), "ways to read them")

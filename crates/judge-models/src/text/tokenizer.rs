@@ -31,6 +31,7 @@
 //! - Every call into the crate `tokenizers` that reads text goes through [`guarded()`], because
 //!   damaged files make that crate panic.
 
+mod class;
 mod guarded;
 mod literal;
 mod special_tokens;
@@ -53,6 +54,7 @@ use tokenizers::Tokenizer;
 use super::chat_template::{ChatTemplate, Date, TemplateError};
 use crate::Error;
 use crate::folder::{Folder, file};
+use class::Class;
 use guarded::{guarded, ids};
 use literal::{Control, PlainText};
 use special_tokens::{SpecialTokens, Surround, template_source};
@@ -134,9 +136,16 @@ impl TextCodec {
         let path = folder.file(file::TOKENIZER);
         let fault = |source: tokenizers::Error| Error::Tokenizer { path: path.clone(), source };
         let text = folder.text(file::TOKENIZER)?.unwrap_or_default();
-        let json: serde_json::Value =
+        let mut json: serde_json::Value =
             serde_json::from_str(&text).map_err(|source| Error::Json { path: path.clone(), source })?;
         refuse_dropout(&path, &json)?;
+        let text = match Class::of_folder(folder, &text)? {
+            Some(class) => {
+                class.rewrite(&mut json, folder)?;
+                json.to_string()
+            }
+            None => text,
+        };
         let mut tokenizer = guarded(|| Tokenizer::from_bytes(text.as_bytes())).map_err(fault)?;
         // Prompts are never cut or filled up here, whatever the file's defaults.
         tokenizer.with_truncation(None).map_err(fault)?;

@@ -48,10 +48,21 @@ fn try_load(
     settings: Value,
     change: impl FnOnce(&mut Value),
 ) -> (Result<TextCodec, Error>, Expected) {
+    try_load_as(kind, options, json!({}), settings, change)
+}
+
+/// In a folder with this `config.json`.
+fn try_load_as(
+    kind: &str,
+    options: &TextOptions,
+    config: Value,
+    settings: Value,
+    change: impl FnOnce(&mut Value),
+) -> (Result<TextCodec, Error>, Expected) {
     let fixture = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/tokenizers").join(kind);
     let folder = TempDir::new().unwrap();
     // The text half looks at no weight and no configuration; a folder must have them nevertheless.
-    for (name, text) in [("config.json", "{}"), ("model.safetensors", "")] {
+    for (name, text) in [("config.json", config.to_string()), ("model.safetensors", String::new())] {
         fs::write(folder.path().join(name), text).unwrap();
     }
     let edit = |name: &str, change: &mut dyn FnMut(&mut Value)| {
@@ -289,4 +300,39 @@ fn a_tokenizer_that_leaves_out_merges_at_random_is_refused() {
         other => panic!("{:?}", other.map(|_| ())),
     }
     assert!(with(json!(null)).is_ok() && with(json!(0.0)).is_ok());
+}
+
+#[derive(Deserialize)]
+struct Classes {
+    texts: Vec<String>,
+    /// Ways to read the texts; `None` for a text that a vocabulary has no piece for.
+    ids: Vec<Vec<Option<Vec<TokenId>>>>,
+    cases: Vec<ClassCase>,
+}
+
+#[derive(Deserialize)]
+struct ClassCase {
+    kind: String,
+    model_type: String,
+    class: Option<String>,
+    settings: Value,
+    ids: usize,
+}
+
+#[test]
+fn a_class_with_rules_of_its_own_reads_as_transformers_builds_it() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/tokenizers/classes.json");
+    let Classes { texts, ids, cases } = serde_json::from_slice(&fs::read(path).unwrap()).unwrap();
+    for ClassCase { kind, model_type, class, settings, ids: way } in cases {
+        let mut settings = settings;
+        settings["tokenizer_class"] = json!(class);
+        let config = json!({"model_type": model_type});
+        let (codec, _) = try_load_as(&kind, &TextOptions::default(), config, settings.clone(), |_| {});
+        let codec = codec.unwrap();
+        for (text, ids) in texts.iter().zip(&ids[way]) {
+            let found = codec.encode(&Prompt::Raw(text.clone())).ok();
+            let found = found.map(|found| found.unwrap_or_default());
+            assert_eq!(found.as_ref(), ids.as_ref(), "{kind}, {model_type}, {settings}: {text:?}");
+        }
+    }
 }

@@ -1,0 +1,189 @@
+//! Tokenizers that transformers builds from their class.
+//!
+//! Of `tokenizer.json`, transformers 5 takes only the vocabulary, the merges, the post-processor and the added tokens where the folder's
+//! tokenizer has a class with rules of its own: how a text is normalised and cut before the merges is then up to the class, whatever the
+//! file says. Three such classes are those of Llama, Gemma and Qwen models. [`Class::of_folder`] tells which class it would
+//! take, and [`Class::rewrite`] gives the file's JSON that class's rules. Everything else is read as the file says.
+
+use serde_json::{Map, Value, json};
+
+use crate::Error;
+use crate::folder::{Folder, file};
+
+/// A class whose rules replace those of the file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Class {
+    /// `LlamaTokenizer`.
+    Llama,
+    /// `GemmaTokenizer`.
+    Gemma,
+    /// `Qwen2Tokenizer`.
+    Qwen2,
+    /// `Qwen3_5Tokenizer`.
+    Qwen3_5,
+}
+
+/// Where the two classes of Qwen cut a text: the later one takes marks (`\p{M}`) for letters.
+fn qwen_pieces(class: Class) -> String {
+    let (letters, marks) = if class == Class::Qwen2 { (r"\p{L}", "") } else { (r"[\p{L}\p{M}]", r"\p{M}") };
+    format!(
+        r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{{L}}\p{{N}}]?{letters}+|\p{{N}}| ?[^\s\p{{L}}{marks}\p{{N}}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
+    )
+}
+
+impl Class {
+    /// The class that transformers 5.24 would build a folder's tokenizer from, if it is one of these.
+    ///
+    /// A folder names its class in `tokenizer_config.json`, else in `config.json`; a model type has one registered for it. The folder's
+    /// name counts, but for model types whose folders are known to name a wrong one, and for those whose registered class has no rules.
+    ///
+    /// # Errors
+    /// Those of reading `tokenizer_config.json`.
+    pub(super) fn of_folder(folder: &Folder, tokenizer: &str) -> Result<Option<Self>, Error> {
+        let settings = folder.json(file::TOKENIZER_CONFIG)?.unwrap_or_default();
+        if folder.gguf().is_some() || settings.get("auto_map").is_some() {
+            return Ok(None); // a GGUF file names its rules; code of a folder is never run
+        }
+        let text = |json: &Value, name: &str| json.get(name).and_then(Value::as_str).map(str::to_owned);
+        let named = text(&settings, "tokenizer_class").or_else(|| text(folder.config(), "tokenizer_class"));
+        let named = named.as_deref().map(|name| name.strip_suffix("Fast").unwrap_or(name));
+        let model_type = text(folder.config(), "model_type").unwrap_or_default();
+        let (registered, overrides) = registered(&model_type);
+        let is_byte_level = named == Some("LlamaTokenizer") && tokenizer.contains("\"ByteLevel\"");
+        Ok(match (named, registered) {
+            _ if is_byte_level && !overrides && registered != Some(Registered::NoRules) => None,
+            (_, Some(Registered::Class(class))) if overrides || named.is_none() => Some(class),
+            (Some(_), Some(Registered::NoRules)) | (None, _) => None,
+            (Some(name), _) => Self::of_name(name),
+        })
+    }
+
+    fn of_name(name: &str) -> Option<Self> {
+        Some(match name {
+            "LlamaTokenizer" => Self::Llama,
+            "GemmaTokenizer" => Self::Gemma,
+            "Qwen2Tokenizer" => Self::Qwen2,
+            "Qwen3_5Tokenizer" => Self::Qwen3_5,
+            _ => return None,
+        })
+    }
+
+    /// Gives the parsed `tokenizer.json` the rules of this class. A file whose model is no BPE stays as it is.
+    ///
+    /// # Errors
+    /// Those of reading `tokenizer_config.json`.
+    pub(super) fn rewrite(self, tokenizer: &mut Value, folder: &Folder) -> Result<(), Error> {
+        let settings = folder.json(file::TOKENIZER_CONFIG)?.unwrap_or_default();
+        let flag = |name: &str| settings.get(name).and_then(Value::as_bool);
+        let Some(fields) = tokenizer.as_object_mut() else { return Ok(()) };
+        let Some(model) = fields.get_mut("model").and_then(Value::as_object_mut) else { return Ok(()) };
+        if model.get("type").and_then(Value::as_str) != Some("BPE") {
+            return Ok(());
+        }
+        let is_of_bytes = matches!(self, Self::Llama | Self::Gemma);
+        let unknown = match self {
+            Self::Gemma => json!(token(&settings, "unk_token").unwrap_or("<unk>")),
+            _ => Value::Null,
+        };
+        let affix = if is_of_bytes { Value::Null } else { json!("") };
+        let (vocab, merges) = (model.remove("vocab"), model.remove("merges"));
+        *model = Map::from_iter([
+            ("type".to_owned(), json!("BPE")),
+            ("dropout".to_owned(), Value::Null),
+            ("unk_token".to_owned(), unknown),
+            ("continuing_subword_prefix".to_owned(), affix.clone()),
+            ("end_of_word_suffix".to_owned(), affix),
+            ("fuse_unk".to_owned(), json!(is_of_bytes)),
+            ("byte_fallback".to_owned(), json!(is_of_bytes)),
+            ("ignore_merges".to_owned(), json!(false)),
+            ("vocab".to_owned(), vocab.unwrap_or_default()),
+            ("merges".to_owned(), merges.unwrap_or_default()),
+        ]);
+        let prefix = flag("add_prefix_space").unwrap_or(self == Self::Llama);
+        let (normalizer, pre_tokenizer, decoder) = match self {
+            Self::Llama | Self::Gemma => {
+                let mut decoders = vec![
+                    json!({"type": "Replace", "pattern": {"String": "▁"}, "content": " "}),
+                    json!({"type": "ByteFallback"}),
+                    json!({"type": "Fuse"}),
+                ];
+                let (normalizer, pre_tokenizer) = if self == Self::Llama {
+                    if prefix {
+                        decoders.push(json!({"type": "Strip", "content": " ", "start": 1, "stop": 0}));
+                    }
+                    let is_legacy = settings.get("legacy").is_some_and(|legacy| legacy.as_bool() == Some(true));
+                    let scheme = if !prefix {
+                        "never"
+                    } else if is_legacy {
+                        "always"
+                    } else {
+                        "first"
+                    };
+                    let pieces =
+                        json!({"type": "Metaspace", "replacement": "▁", "prepend_scheme": scheme, "split": false});
+                    (Value::Null, pieces)
+                } else {
+                    (
+                        json!({"type": "Replace", "pattern": {"String": " "}, "content": "▁"}),
+                        json!({"type": "Split", "pattern": {"String": " "}, "behavior": "MergedWithPrevious",
+                               "invert": false}),
+                    )
+                };
+                (normalizer, pre_tokenizer, json!({"type": "Sequence", "decoders": decoders}))
+            }
+            Self::Qwen2 | Self::Qwen3_5 => {
+                let bytes = |prefix: bool| json!({"type": "ByteLevel", "add_prefix_space": prefix, "trim_offsets": true, "use_regex": false});
+                let split = json!({"type": "Split", "pattern": {"Regex": qwen_pieces(self)}, "behavior": "Isolated",
+                                   "invert": false});
+                let decoder =
+                    json!({"type": "ByteLevel", "add_prefix_space": true, "trim_offsets": true, "use_regex": true});
+                (json!({"type": "NFC"}), json!({"type": "Sequence", "pretokenizers": [split, bytes(prefix)]}), decoder)
+            }
+        };
+        fields.insert("normalizer".to_owned(), normalizer);
+        fields.insert("pre_tokenizer".to_owned(), pre_tokenizer);
+        fields.insert("decoder".to_owned(), decoder);
+        Ok(())
+    }
+}
+
+/// The class that is registered for a model type.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Registered {
+    /// One that takes its rules from the file.
+    NoRules,
+    /// One of these.
+    Class(Class),
+    /// Another one with rules of its own, which are not known here.
+    Other,
+}
+
+/// The registered class, and whether it counts whatever the folder names. Nothing is registered for Llama and Gemma 4.
+fn registered(model_type: &str) -> (Option<Registered>, bool) {
+    use Registered::{NoRules, Other};
+    let gemma = Some(Registered::Class(Class::Gemma));
+    let qwen2 = Some(Registered::Class(Class::Qwen2));
+    let qwen3_5 = Some(Registered::Class(Class::Qwen3_5));
+    match model_type {
+        "gemma" | "gemma2" | "gemma3" | "gemma3_text" => (gemma, false),
+        "qwen2" => (qwen2, true),
+        "qwen2_moe" | "qwen3" | "qwen3_moe" | "qwen3_vl" | "qwen3_vl_moe" | "qwen2_vl" | "qwen2_5_vl" | "internvl" => {
+            (qwen2, false)
+        }
+        "qwen3_5" | "qwen3_5_moe" | "qwen3_5_moe_text" => (qwen3_5, true),
+        "qwen3_5_text" => (qwen3_5, false),
+        "internlm3" | "phi3" | "ernie4_5" | "smolvlm" | "modernbert" => (Some(NoRules), true),
+        "mistral" | "mistral3" | "ministral3" | "mixtral" | "olmo2" | "olmo3" | "granite" | "granitemoehybrid"
+        | "glm" | "glm4" | "glm4v" => (Some(NoRules), false),
+        "phi" | "cohere2" | "olmoe" | "gpt2" | "gpt_neox" | "bert" | "roberta" | "xlm-roberta" | "deberta-v2" => {
+            (Some(Other), false)
+        }
+        _ => (None, false),
+    }
+}
+
+/// A token of `tokenizer_config.json`, written as its text or as an object.
+fn token<'s>(settings: &'s Value, name: &str) -> Option<&'s str> {
+    let token = settings.get(name)?;
+    token.as_str().or_else(|| token.get("content")?.as_str())
+}

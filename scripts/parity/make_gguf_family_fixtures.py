@@ -1,12 +1,12 @@
-# transformers==5.23.0 tokenizers==0.23.3 safetensors==0.8.0 numpy==2.4.6 gguf==0.19.0
+# transformers==5.24.0 tokenizers==0.23.3 safetensors==0.8.0 numpy==2.4.6 gguf==0.19.0
 """Makes crates/judge-models/tests/fixtures/gguf_families, gguf_split and gguf_tokenizers: the models of tests/fixtures/families, and tokenizers, as GGUF files without anything beside them.
 
-    pip install transformers==5.23.0 tokenizers==0.23.3 safetensors==0.8.0 numpy==2.4.6 pyyaml
+    pip install transformers==5.24.0 tokenizers==0.23.3 safetensors==0.8.0 numpy==2.4.6 pyyaml
     pip install --no-deps gguf==0.19.0
     python scripts/parity/make_gguf_family_fixtures.py
 
 Keys and names of tensors are those of the package gguf of llama.cpp (its tensor-name map); what `convert_hf_to_gguf.py` does beside renaming is done here as it does: queries and keys
-permuted (`permute`), 1 added to norms of Gemma, experts stacked, kernels of convolutions and the gate of a shared expert squeezed, divisors of frequencies as tensors.
+permuted (`permute`), value heads of Qwen3.5 put in turn (`tiled`) and its decay rates in the place of their logarithms, 1 added to norms of Gemma and Qwen3.5, experts stacked, kernels of convolutions and the gate of a shared expert squeezed, divisors of frequencies as tensors.
 
 gguf_families/NAME/model.gguf has the weights of families/NAME, and config.json beside it is what the file is to be read as: that of families/NAME with the fields of EDITS, where
 llama.cpp has no choice of its own (it knows one activation, one pattern of windows). The test gives it to the other side alone.
@@ -57,6 +57,9 @@ EDITS = {
     "glm4-on": ("glm4", {}),
     "lfm2-off": ("lfm2", {}),
     "lfm2-on": ("lfm2", {}),
+    "qwen3_5_text-off": ("qwen35", {}),
+    "qwen3_5_text-on": ("qwen35", {}),
+    "qwen3_5_moe_text-on": ("qwen35moe", {}),
 }
 PERMUTED = ["llama", "granite", "smollm3", "mistral3"]
 DTYPES = {"BF16": (np.uint16, Type.BF16), "F16": (np.float16, Type.F16), "F32": (np.float32, Type.F32)}
@@ -90,15 +93,34 @@ def permute(w, n_heads):
     return w.reshape(n_heads, 2, w.shape[0] // n_heads // 2, *w.shape[1:]).swapaxes(1, 2).reshape(w.shape)
 
 
+def tiled(w, config, name):
+    """The value heads of a delta rule, by key head in a folder, in turn in a file."""
+    keys, values, width = config["linear_num_key_heads"], config["linear_num_value_heads"], config["linear_value_head_dim"]
+
+    def turn(w, width):
+        return w.reshape(keys, values // keys, width, *w.shape[1:]).swapaxes(0, 1).reshape(w.shape)
+
+    if name in ("in_proj_qkv.weight", "conv1d.weight"):
+        before = 2 * keys * config["linear_key_head_dim"]
+        return np.concatenate([w[:before], turn(w[before:], width)])
+    if name == "in_proj_z.weight":
+        return turn(w, width)
+    if name == "out_proj.weight":
+        return turn(w.T, width).T
+    return turn(w, 1) if name != "norm.weight" else w
+
+
 def write_keys(writer, config, architecture, tensors):
     get = config.get
     heads = config["num_attention_heads"]
     head_dim = get("head_dim") or config["hidden_size"] // heads
-    writer.add_block_count(config["num_hidden_layers"])
+    # A block that predicts further tokens is counted.
+    writer.add_block_count(config["num_hidden_layers"] + architecture.startswith("qwen35"))
     writer.add_context_length(config["max_position_embeddings"])
     writer.add_embedding_length(config["hidden_size"])
-    width = next((bits.shape[0] for name, (bits, _) in tensors.items() if name.endswith("feed_forward.w1.weight")), config["intermediate_size"])
-    writer.add_feed_forward_length(width)
+    width = next((bits.shape[0] for name, (bits, _) in tensors.items() if name.endswith("feed_forward.w1.weight")), get("intermediate_size"))
+    if width:
+        writer.add_feed_forward_length(width)
     writer.add_head_count(heads)
     kv = get("num_key_value_heads") or heads
     if architecture == "lfm2":
@@ -151,6 +173,15 @@ def write_keys(writer, config, architecture, tensors):
         writer.add_sliding_window(config["sliding_window"])
         if architecture in ("olmo2", "exaone4"):
             writer.add_sliding_window_pattern([kind == S for kind in config["layer_types"]])
+    if architecture.startswith("qwen35"):
+        writer.add_nextn_predict_layers(1)
+        writer.add_full_attention_interval(2)
+        writer.add_ssm_conv_kernel(config["linear_conv_kernel_dim"])
+        writer.add_ssm_state_size(config["linear_key_head_dim"])
+        writer.add_ssm_group_count(config["linear_num_key_heads"])
+        writer.add_ssm_time_step_rank(config["linear_num_value_heads"])
+        writer.add_ssm_inner_size(config["linear_num_value_heads"] * config["linear_value_head_dim"])
+        writer.add_tensor(f"blk.{config['num_hidden_layers']}.nextn.eh_proj.weight", np.zeros((4, 8), np.float32))
     if architecture == "gemma2":
         writer.add_attn_logit_softcapping(config["attn_logit_softcapping"])
         writer.add_final_logit_softcapping(config["final_logit_softcapping"])
@@ -226,11 +257,16 @@ def make_family(name, architecture, edits):
     for name, (bits, dtype) in stacked(tensors).items():
         if architecture in PERMUTED and (".q_proj." in name or ".k_proj." in name):
             bits = permute(bits, heads if ".q_proj." in name else config.get("num_key_value_heads") or heads)
-        if name.endswith(("conv.conv.weight", "shared_expert_gate.weight")):
+        if name.endswith(("conv.conv.weight", "conv1d.weight", "shared_expert_gate.weight")):
             bits = bits.squeeze()
-        if architecture.startswith("gemma") and name.endswith("norm.weight"):
+        if ".linear_attn." in name:
+            bits = tiled(bits, config, name.rpartition("linear_attn.")[2])
+        if name.endswith("A_log"):
+            bits, dtype = -np.exp(widened(bits, dtype)), "F32"
+        name = name.replace(".dt_bias", ".dt_proj.bias")
+        if architecture.startswith(("gemma", "qwen35")) and name.endswith("norm.weight") and "linear_attn" not in name:
             bits, dtype = widened(bits, dtype) + np.float32(1), "F32"
-        if bits.ndim == 1 or "conv.conv" in name:
+        if bits.ndim == 1 or "conv.conv" in name or "conv1d" in name:
             bits, dtype = widened(bits, dtype), "F32"
         kind = DTYPES[dtype][1]
         data = np.ascontiguousarray(bits)
@@ -339,7 +375,7 @@ def make_tokenizers():
 
 
 def main():
-    for package, pinned in [("transformers", "5.23.0"), ("tokenizers", "0.23.3"), ("numpy", "2.4.6"), ("gguf", "0.19.0")]:
+    for package, pinned in [("transformers", "5.24.0"), ("tokenizers", "0.23.3"), ("numpy", "2.4.6"), ("gguf", "0.19.0")]:
         assert version(package) == pinned, f"{package} is {version(package)}, expected {pinned}"
     for name in ("gguf_families", "gguf_tokenizers", "gguf_split"):
         shutil.rmtree(FIXTURES / name, ignore_errors=True)

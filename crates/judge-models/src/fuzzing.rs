@@ -150,7 +150,7 @@ pub fn chat_template(source: &str, messages: &[(&str, &str)]) {
 pub fn stored(folder: &Path) {
     let Ok(folder) = Folder::open(folder) else { return };
     for family in ["llama", "mixtral", "qwen3", "qwen2_moe", "gemma3_text", "phi3", "glm4", "olmo2", "lfm2"] {
-        let heads = HeadCounts { family, queries: 4, keys: 2 };
+        let heads = HeadCounts { family, queries: 4, keys: 2, delta: None, blocks: 2 };
         let Ok(mut store) = weights::open(&folder, &OwnNames::default(), heads, std::iter::empty(), std::iter::empty())
         else {
             continue;

@@ -30,7 +30,7 @@ mod problem;
 mod refused;
 mod tokenizer;
 
-pub(crate) use architectures::{Architecture, DIVISORS, FACTORS, Named};
+pub(crate) use architectures::{A_LOG, Architecture, DIVISORS, FACTORS, Named};
 pub(crate) use config::config;
 pub(crate) use file::{GgufFile, OpenProblem, SplitName};
 pub(crate) use header::{Entry, Header, listed};

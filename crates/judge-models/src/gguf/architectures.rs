@@ -50,7 +50,7 @@ impl Architecture {
 }
 
 /// The architectures that are read.
-static ARCHITECTURES: [Architecture; 19] = [
+static ARCHITECTURES: [Architecture; 21] = [
     Architecture {
         swaps_rows: true,
         names: &[TWO_NORMS, &[("ffn_gate_inp", "block_sparse_moe.gate")]],
@@ -123,6 +123,13 @@ static ARCHITECTURES: [Architecture; 19] = [
         ]],
         ..Architecture::of_llama("lfm2", &["lfm2"])
     },
+    Architecture { adds_one: true, names: &[DELTA], ..Architecture::of_llama("qwen35", &["qwen3_5_text"]) },
+    Architecture {
+        adds_one: true,
+        names: &[DELTA, ROUTER],
+        experts: EXPERTS,
+        ..Architecture::of_llama("qwen35moe", &["qwen3_5_moe_text"])
+    },
 ];
 
 /// Stems of names in a block: in a GGUF file, and in a Hugging Face folder.
@@ -152,6 +159,24 @@ const FOUR_NORMS: &[(&str, &str)] = &[
 
 /// What gpt-oss calls the scores that take part in the softmax of attention.
 const SINKS: &str = "self_attn.sinks";
+
+/// The two vectors of Qwen3.5's delta rule.
+const DT_BIAS: &str = "linear_attn.dt_bias";
+pub(crate) const A_LOG: &str = "linear_attn.A_log";
+
+/// The delta rule of Qwen3.5 and the second norm of its blocks, like [`IN_BLOCK`].
+const DELTA: &[(&str, &str)] = &[
+    ("post_attention_norm", "post_attention_layernorm"),
+    ("attn_qkv", "linear_attn.in_proj_qkv"),
+    ("attn_gate", "linear_attn.in_proj_z"),
+    ("ssm_alpha", "linear_attn.in_proj_a"),
+    ("ssm_beta", "linear_attn.in_proj_b"),
+    ("ssm_conv1d", "linear_attn.conv1d"),
+    ("ssm_norm", "linear_attn.norm"),
+    ("ssm_out", "linear_attn.out_proj"),
+    ("ssm_dt", DT_BIAS),
+    ("ssm_a", A_LOG),
+];
 
 /// The router, and the expert that all tokens share, like [`IN_BLOCK`].
 const ROUTER: &[(&str, &str)] = &[
@@ -219,15 +244,16 @@ impl Architecture {
         }
         let (block, rest) = name.strip_prefix("blk.")?.split_once('.')?;
         let block: u32 = block.parse().ok()?;
-        let (stem, end) = rest.rsplit_once('.')?;
+        let (stem, end) = rest.rsplit_once('.').unwrap_or((rest, ""));
         if let Some((_, expert)) = self.experts.iter().find(|(known, _)| *known == stem) {
             let (before, behind) = expert.split_once("{}")?;
             return Some(Named::Experts(format!("model.layers.{block}.{before}"), format!("{behind}.{end}")));
         }
         let mut known = self.names.iter().copied().chain([IN_BLOCK]).flatten();
         match known.find(|(known, _)| *known == stem)?.1 {
-            // It has no ending there.
-            SINKS => one(&format!("model.layers.{block}.{SINKS}")),
+            // These have no ending there.
+            stem @ (SINKS | DT_BIAS | A_LOG) => one(&format!("model.layers.{block}.{stem}")),
+            _ if end.is_empty() => None,
             stem => one(&format!("model.layers.{block}.{stem}.{end}")),
         }
     }

@@ -133,7 +133,7 @@ pub(crate) fn config(file: &GgufFile) -> Result<Value, GgufProblem> {
     });
     put_some("rope_scaling", scaling.or(stated));
     if let (Some(rotated), Some(head_dim)) = (rotated, head_dim)
-        && (rotated != head_dim || architecture == "glm4")
+        && (rotated != head_dim || ["glm4", "qwen35", "qwen35moe"].contains(&architecture))
         && head_dim > 0
     {
         put("partial_rotary_factor", (rotated as f64 / head_dim as f64).into());
@@ -273,6 +273,23 @@ fn of_architecture(
                 "model_type": "lfm2", "block_auto_adjust_ff_dim": false, "layer_types": types,
                 "norm_eps": number("attention.layer_norm_rms_epsilon"), "conv_L_cache": whole("shortconv.l_cache")
             })
+        }
+        "qwen35" | "qwen35moe" => {
+            let interval = keys.needed("full_attention_interval")?;
+            let values = keys.needed("ssm.time_step_rank")?;
+            let full = keys.has(&format!("blk.{}.attn_q.bias", interval.saturating_sub(1)));
+            let own = json!({
+                "attention_bias": full, "full_attention_interval": interval,
+                // Blocks that predict further tokens are counted, and not read.
+                "num_hidden_layers": n_layers.saturating_sub(keys.whole("nextn_predict_layers").unwrap_or_default()),
+                "linear_conv_kernel_dim": whole("ssm.conv_kernel"), "linear_key_head_dim": whole("ssm.state_size"),
+                "linear_num_key_heads": whole("ssm.group_count"), "linear_num_value_heads": values,
+                "linear_value_head_dim": keys.needed("ssm.inner_size")?.checked_div(values)
+            });
+            match keys.architecture {
+                "qwen35" => with(own, json!({ "model_type": "qwen3_5_text" })),
+                _ => with(with(experts(), own), json!({ "model_type": "qwen3_5_moe_text" })),
+            }
         }
         other => json!({ "model_type": other }),
     })

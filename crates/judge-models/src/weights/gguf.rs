@@ -13,8 +13,9 @@
 //! | dimensions of one element left out | [`unsqueezed`] |
 //! | order of dimensions (fastest first) | `crate::gguf` |
 //! | codes in blocks with scales | `blocks.rs`, `grids.rs` |
-//! | order of rows of queries and keys (`llama`) | [`Permuted`] of `blocks.rs` |
-//! | 1 added to the weights of norms (Gemma) | [`Gguf::take`](Tensors::take) |
+//! | order of rows of queries and keys (`llama`), and of value heads of a delta rule (`qwen35`) | [`Order`] of `blocks.rs` |
+//! | 1 added to the weights of norms (Gemma, Qwen3.5) | [`Gguf::take`](Tensors::take) |
+//! | decay rates in the place of their logarithms (`qwen35`) | [`Gguf::take`](Tensors::take) |
 //! | rows of the vocabulary left out (Gemma) | `checked.rs`, by [`Gguf::vocabulary`](Store::vocabulary) |
 //!
 //! `crate::gguf` reads and checks the file's header; this file answers [`Store`] and [`Tensors`] from
@@ -34,15 +35,15 @@ use std::sync::Arc;
 use half::bf16;
 use serde_json::{Map, Value};
 
-use self::blocks::{Blocks, Permuted, Plain, coding};
+use self::blocks::{Blocks, Order, Permuted, PermutedColumns, Plain, coding};
 use self::settings::Expected;
 use super::codes::{Coded, CodedRows, Coding};
 use super::dequantise::Dequantise;
 use super::rows::{hand_over, hand_over_codes};
 use super::{Numbers, Store, Tensors, advise};
-use crate::arch::{EMBEDDING, HEAD, ModelSpec};
+use crate::arch::{DeltaShape, EMBEDDING, HEAD, ModelSpec};
 use crate::error::TensorProblem;
-use crate::gguf::{Architecture, DIVISORS, Entry, FACTORS, GgufFile, GgufProblem, Kind, Named};
+use crate::gguf::{A_LOG, Architecture, DIVISORS, Entry, FACTORS, GgufFile, GgufProblem, Kind, Named};
 use crate::{Dtype, Error};
 
 /// What undoing the converter's changes needs to know of the model. It comes from the description
@@ -55,6 +56,10 @@ pub(crate) struct HeadCounts {
     pub(crate) queries: usize,
     /// Key and value heads of a block.
     pub(crate) keys: usize,
+    /// The delta rule of the blocks that have one.
+    pub(crate) delta: Option<DeltaShape>,
+    /// Number of blocks; those that a file has besides predict further tokens.
+    pub(crate) blocks: usize,
 }
 
 impl HeadCounts {
@@ -62,7 +67,8 @@ impl HeadCounts {
     /// GGUF files: key heads are those of the first block.
     pub(crate) fn of(spec: &ModelSpec) -> Self {
         let keys = spec.blocks.first().map_or(spec.n_heads, |block| block.heads.n_kv_heads);
-        Self { family: spec.family, queries: spec.n_heads, keys }
+        let delta = spec.blocks.iter().find_map(|block| block.delta.as_ref()).map(|delta| delta.shape);
+        Self { family: spec.family, queries: spec.n_heads, keys, delta, blocks: spec.n_layers() }
     }
 }
 
@@ -91,6 +97,8 @@ impl Gguf {
         let fault = |problem| Error::Gguf { path: file.path().to_owned(), problem };
         let architecture = Architecture::of(file.header.text("general.architecture"), heads.family).map_err(fault)?;
         let mut named = BTreeMap::new();
+        // Blocks that predict further tokens are passed over, as in folders.
+        let further = format!("blk.{}.", heads.blocks);
         let mut insert = |name: String, entry: Entry| {
             let entry = unsqueezed(&name, entry);
             if named.contains_key(&name) {
@@ -100,6 +108,9 @@ impl Gguf {
             Ok(())
         };
         for (name, entry) in &file.header.tensors {
+            if heads.delta.is_some() && name.starts_with(&further) {
+                continue;
+            }
             match architecture.hugging_face(name) {
                 None => insert(name.clone(), entry.clone())?,
                 Some(Named::One(own)) => insert(own, entry.clone())?,
@@ -124,31 +135,62 @@ impl Gguf {
         let Some(entry) = self.tensors.get(name) else {
             return Err(Error::TensorNames { missing: vec![name.to_owned()], unused: Vec::new() });
         };
-        let rows = shape.first().copied().unwrap_or(0);
-        let swapped = self.swapped(name).is_some_and(|heads| !rows.is_multiple_of(2 * heads.max(1)));
-        if entry.shape != shape || swapped {
+        let is_torn =
+            |order: Option<Order>, size: Option<&usize>| order.is_some_and(|order| !order.fits(*size.unwrap_or(&0)));
+        let is_torn =
+            is_torn(self.order(name, entry), shape.first()) || is_torn(self.order_of_columns(name), shape.get(1));
+        if entry.shape != shape || is_torn {
             let problem = TensorProblem::Shape { expected: shape.to_vec(), found: entry.shape.clone() };
             return Err(self.fault(name, problem));
         }
         Ok(entry)
     }
 
-    /// The number of heads whose rows were put into another order, for weights and biases of
-    /// queries and of keys; `None` for all other tensors. [`Permuted`] undoes it.
-    fn swapped(&self, name: &str) -> Option<usize> {
-        if !self.architecture.swaps_rows {
-            None
-        } else if name.contains(".q_proj.") {
-            Some(self.heads.queries)
-        } else {
-            name.contains(".k_proj.").then_some(self.heads.keys)
+    /// The order into which rows were put: of weights and biases of queries and keys, and of what a delta rule has for each value
+    /// head. `None` for all other tensors. [`Permuted`] undoes it.
+    fn order(&self, name: &str, entry: &Entry) -> Option<Order> {
+        let rotated = |heads: usize| Order::Rotated { heads, per_head: entry.shape[0] / heads.max(1) };
+        if self.architecture.swaps_rows {
+            return match name {
+                _ if name.contains(".q_proj.") => Some(rotated(self.heads.queries)),
+                _ if name.contains(".k_proj.") => Some(rotated(self.heads.keys)),
+                _ => None,
+            };
+        }
+        let of_delta = name.split_once(".linear_attn.")?.1;
+        let shape = self.heads.delta?;
+        match of_delta {
+            "in_proj_z.weight" => self.tiled(0, shape.value_dim),
+            "in_proj_qkv.weight" | "conv1d.weight" => self.tiled(2 * shape.d_key(), shape.value_dim),
+            "in_proj_a.weight" | "in_proj_b.weight" | "dt_bias" | "A_log" => self.tiled(0, 1),
+            _ => None,
         }
     }
 
-    /// What the converter added to each value and is taken off again: 1 for norms of Gemma, which
-    /// compute with `1 + w`, else 0.
-    fn added(&self, name: &str) -> f32 {
-        if self.architecture.adds_one && name.ends_with("norm.weight") { 1.0 } else { 0.0 }
+    /// The order into which columns were put, of the one matrix that takes what value heads give.
+    fn order_of_columns(&self, name: &str) -> Option<Order> {
+        let shape = self.heads.delta.filter(|_| name.ends_with(".linear_attn.out_proj.weight"))?;
+        self.tiled(0, shape.value_dim)
+    }
+
+    /// The order of value heads; `None` where each key head has one.
+    fn tiled(&self, before: usize, width: usize) -> Option<Order> {
+        let shape = self.heads.delta?;
+        let per_key = shape.n_value_heads.checked_div(shape.n_key_heads).filter(|&per_key| per_key > 1)?;
+        Some(Order::Tiled { before, key_heads: shape.n_key_heads, per_key, width })
+    }
+
+    /// The value of a folder, of one in the file: norms of Gemma and Qwen3.5 compute with `1 + w`, which is stored, but for the norm of
+    /// a delta rule; of its decay rates, `-exp(a)` is stored.
+    fn original(&self, name: &str) -> impl Fn(f32) -> f32 + use<> {
+        let adds_one =
+            self.architecture.adds_one && name.ends_with("norm.weight") && !name.ends_with(".linear_attn.norm.weight");
+        let is_rate = name.ends_with(A_LOG);
+        move |value| match (adds_one, is_rate) {
+            (true, _) => value - 1.0,
+            (_, true) => (-value).ln(),
+            _ => value,
+        }
     }
 
     /// The tensor as a matrix of rows of `width`, in the order of a Hugging Face folder.
@@ -156,18 +198,33 @@ impl Gguf {
         if let Some(coded) = self.coded(name, entry, width) {
             return coded;
         }
+        if let Some(order) = self.order_of_columns(name) {
+            return Box::new(PermutedColumns { inner: self.stored(entry, width), order, width });
+        }
         let plain = Plain { bytes: self.file.of(entry), kind: entry.kind, width };
-        match self.swapped(name) {
-            Some(heads) => Box::new(Permuted { inner: plain, per_head: entry.shape[0] / heads.max(1) }),
+        match self.order(name, entry) {
+            Some(order) => Box::new(Permuted { inner: plain, order }),
             None => Box::new(plain),
         }
     }
 
-    /// The same as codes; `None` if the tensor is plain numbers.
+    /// The tensor as it lies in the file.
+    fn stored<'a>(&'a self, entry: &'a Entry, width: usize) -> Box<dyn Dequantise + 'a> {
+        let (bytes, kind) = (self.file.of(entry), entry.kind);
+        match coding(kind, width) {
+            Some(coding) => Box::new(Blocks { bytes, kind, coding }),
+            None => Box::new(Plain { bytes, kind, width }),
+        }
+    }
+
+    /// The same as codes; `None` if the tensor is plain numbers, or has its columns in another order.
     fn coded<'a>(&'a self, name: &str, entry: &'a Entry, width: usize) -> Option<Box<dyn Coded + 'a>> {
+        if self.order_of_columns(name).is_some() {
+            return None;
+        }
         let blocks = Blocks { bytes: self.file.of(entry), kind: entry.kind, coding: coding(entry.kind, width)? };
-        Some(match self.swapped(name) {
-            Some(heads) => Box::new(Permuted { inner: blocks, per_head: entry.shape[0] / heads.max(1) }),
+        Some(match self.order(name, entry) {
+            Some(order) => Box::new(Permuted { inner: blocks, order }),
             None => Box::new(blocks),
         })
     }
@@ -198,7 +255,9 @@ fn unsqueezed(name: &str, mut entry: Entry) -> Entry {
         // The gate of the shared expert is a matrix of one row.
         [width] if name.ends_with("shared_expert_gate.weight") => entry.shape = vec![1, width],
         // Kernels of convolutions over one channel.
-        [channels, width] if name.ends_with(".conv.conv.weight") => entry.shape = vec![channels, 1, width],
+        [channels, width] if name.ends_with(".conv.conv.weight") || name.ends_with(".linear_attn.conv1d.weight") => {
+            entry.shape = vec![channels, 1, width];
+        }
         _ => {}
     }
     entry
@@ -298,9 +357,9 @@ impl Tensors for Gguf {
         let take = &mut |_, numbers: Numbers<'_>| values.extend_from_slice(&numbers.widened());
         // In f32: what the converter added is taken off before rounding.
         hand_over(&*rows, matrix, Dtype::F32, take).map_err(|(index, value)| self.not_finite(name, index, value))?;
-        let added = self.added(name);
+        let original = self.original(name);
         for value in &mut values {
-            *value -= added;
+            *value = original(*value);
             if dtype == Dtype::Bf16 {
                 *value = bf16::from_f32(*value).to_f32();
             }
@@ -329,7 +388,8 @@ impl Tensors for Gguf {
     }
 
     fn coding(&self, name: &str, shape: [usize; 2]) -> Result<Option<Coding>, Error> {
-        Ok(coding(self.locate(name, &shape)?.kind, shape[1]))
+        let entry = self.locate(name, &shape)?;
+        Ok(self.order_of_columns(name).is_none().then(|| coding(entry.kind, shape[1])).flatten())
     }
 
     fn take_codes(

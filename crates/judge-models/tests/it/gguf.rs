@@ -110,8 +110,8 @@ fn a_file_of_every_architecture_is_the_folder_that_it_was_made_from() {
         let largest = expected.iter().fold(0.0_f32, |largest, x| largest.max(x.abs()));
         let error = expected.iter().zip(&found).fold(0.0_f32, |error, (a, b)| error.max((a - b).abs())) / largest;
         println!("{name}: {error:.1e}");
-        // 1 is added to norms of Gemma and taken off again, in f32.
-        let tolerance = if name.starts_with("gemma") { 1e-6 } else { 0.0 };
+        // 1 is added to norms of Gemma and Qwen3.5 and taken off again, in f32; decay rates are there in the place of their logarithms.
+        let tolerance = if name.starts_with("gemma") || name.starts_with("qwen3_5") { 1e-6 } else { 0.0 };
         if error > tolerance || expected.len() != found.len() || error.is_nan() {
             wrong.push(format!("{name}: {error:e}"));
         }

@@ -314,36 +314,100 @@ fn each<const N: usize>(bytes: &[u8], values: &mut [f32], widen: impl Fn([u8; N]
     values.iter_mut().zip(bytes.as_chunks().0).for_each(|(value, &bytes)| *value = widen(bytes));
 }
 
-/// A matrix of queries or keys in the order of a Hugging Face folder, over one in the order of the
-/// file.
-///
-/// A rotation turns pairs of rows. In a Hugging Face folder the two rows of a pair lie half a head
-/// apart, in the file they lie side by side:
-///
-/// ```text
-///  row of a head, Hugging Face   0    1    2    3  | 4    5    6    7      (8 rows a head)
-///  row of a head, in the file    0    2    4    6  | 1    3    5    7
-/// ```
+/// The order in which the converter put rows, or columns.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Order {
+    /// Of queries and keys. A rotation turns pairs of rows. In a Hugging Face folder the two rows of a pair lie half a head
+    /// apart, in the file they lie side by side:
+    ///
+    /// ```text
+    ///  row of a head, Hugging Face   0    1    2    3  | 4    5    6    7      (8 rows a head)
+    ///  row of a head, in the file    0    2    4    6  | 1    3    5    7
+    /// ```
+    Rotated {
+        /// Heads.
+        heads: usize,
+        /// Rows of a head, an even number.
+        per_head: usize,
+    },
+    /// Of the value heads of a delta rule, each of which belongs to a key head: in a folder those of a key head lie together,
+    /// in the file the first of every key head, then the second.
+    ///
+    /// ```text
+    ///  value head, Hugging Face   0    1    2  | 3    4    5      (two key heads of three value heads)
+    ///  value head, in the file    0    2    4  | 1    3    5
+    /// ```
+    Tiled {
+        /// Rows before those of value heads, which are in one order everywhere.
+        before: usize,
+        /// Key heads.
+        key_heads: usize,
+        /// Value heads of a key head.
+        per_key: usize,
+        /// Rows of a value head.
+        width: usize,
+    },
+}
+
+impl Order {
+    /// Where a row of a Hugging Face folder is in the file.
+    pub(super) fn place(self, row: usize) -> usize {
+        match self {
+            Self::Rotated { per_head, .. } => {
+                let (head, within) = (row / per_head, row % per_head);
+                let (half, pair) = (within / (per_head / 2), within % (per_head / 2));
+                head * per_head + 2 * pair + half
+            }
+            Self::Tiled { before, key_heads, per_key, width } => {
+                let Some(row) = row.checked_sub(before) else { return row };
+                let (head, within) = (row / width, row % width);
+                before + ((head % per_key) * key_heads + head / per_key) * width + within
+            }
+        }
+    }
+
+    /// Whether it has a place for each of so many rows.
+    pub(super) fn fits(self, rows: usize) -> bool {
+        match self {
+            Self::Rotated { heads, per_head } => per_head.is_multiple_of(2) && rows == heads * per_head,
+            Self::Tiled { before, key_heads, per_key, width } => rows == before + key_heads * per_key * width,
+        }
+    }
+}
+
+/// A matrix in the order of rows of a Hugging Face folder, over one in the order of the file.
 pub(super) struct Permuted<T> {
     /// The matrix in the order of the file.
     pub(super) inner: T,
-    /// Rows of a head, an even number.
-    pub(super) per_head: usize,
+    /// The order.
+    pub(super) order: Order,
 }
 
-impl<T> Permuted<T> {
-    /// Where a row is in the file.
-    fn place(&self, row: usize) -> usize {
-        let (head, within) = (row / self.per_head, row % self.per_head);
-        let (half, pair) = (within / (self.per_head / 2), within % (self.per_head / 2));
-        head * self.per_head + 2 * pair + half
+/// A matrix in the order of columns of a Hugging Face folder, over one in the order of the file. Columns cross blocks, so that it has no
+/// codes.
+pub(super) struct PermutedColumns<'a> {
+    /// The matrix in the order of the file.
+    pub(super) inner: Box<dyn Dequantise + 'a>,
+    /// The order of its columns.
+    pub(super) order: Order,
+    /// Columns.
+    pub(super) width: usize,
+}
+
+impl Dequantise for PermutedColumns<'_> {
+    fn dequantise(&self, first: usize, values: &mut [f32]) {
+        let mut stored = vec![0.0; values.len()];
+        self.inner.dequantise(first, &mut stored);
+        for (row, stored) in values.chunks_exact_mut(self.width).zip(stored.chunks_exact(self.width)) {
+            row.iter_mut().enumerate().for_each(|(column, value)| *value = stored[self.order.place(column)]);
+        }
     }
 }
 
 impl Dequantise for Permuted<Plain<'_>> {
     fn dequantise(&self, first: usize, values: &mut [f32]) {
         for (row, values) in values.chunks_exact_mut(self.inner.width).enumerate() {
-            self.inner.dequantise(self.place(first + row), values);
+            self.inner.dequantise(self.order.place(first + row), values);
         }
     }
 }
@@ -355,7 +419,7 @@ impl Coded for Permuted<Blocks<'_>> {
 
     fn fill(&self, first: usize, rows: &mut CodedRows<'_>) {
         for (row, mut rows) in rows.each(&self.inner.coding).enumerate() {
-            self.inner.fill(self.place(first + row), &mut rows);
+            self.inner.fill(self.order.place(first + row), &mut rows);
         }
     }
 }

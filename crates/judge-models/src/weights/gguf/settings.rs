@@ -56,7 +56,8 @@ impl Expected<'_> {
             // What blocks with experts, or without attention, have in this place is not one number.
             if expected.iter().any(|number| number.is_nan()) { Ok(()) } else { compare(key, field, found, expected) }
         };
-        same("block_count", "num_hidden_layers", &[spec.n_layers() as f64])?;
+        let further = header.numbers(&format!("{architecture}.nextn_predict_layers")).map_or(0.0, |all| all[0]);
+        same("block_count", "num_hidden_layers", &[spec.n_layers() as f64 + further])?;
         same("embedding_length", "hidden_size", &[spec.d_model as f64])?;
         same("feed_forward_length", "intermediate_size", &widths)?;
         same("attention.head_count", "num_attention_heads", &of_blocks(&|index| heads(index).n_heads as f64))?;

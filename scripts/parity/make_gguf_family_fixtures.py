@@ -57,6 +57,9 @@ EDITS = {
     "glm4-on": ("glm4", {}),
     "lfm2-off": ("lfm2", {}),
     "lfm2-on": ("lfm2", {}),
+    "gemma4_text-off": ("gemma4", {}),
+    "gemma4_text-on": ("gemma4", {}),
+    "gemma4_text-experts": ("gemma4", {}),
     "qwen3_5_text-off": ("qwen35", {}),
     "qwen3_5_text-on": ("qwen35", {}),
     "qwen3_5_moe_text-on": ("qwen35moe", {}),
@@ -110,6 +113,28 @@ def tiled(w, config, name):
     return turn(w, 1) if name != "norm.weight" else w
 
 
+def gemma4_keys(writer, config, head_dim):
+    """Blocks with and without a window have heads and rotations of their own."""
+    get = config.get
+    full_dim = get("global_head_dim") or next(iter(config["per_layer_config"].values()))["head_dim"]
+    windows = [kind == S for kind in config["layer_types"]]
+    shared = config["num_kv_shared_layers"]
+    writer.add_shared_kv_layers(shared)
+    writer.add_embedding_length_per_layer_input(get("hidden_size_per_layer_input") or 0)
+    writer.add_sliding_window(config["sliding_window"])
+    writer.add_sliding_window_pattern(windows)
+    for add, value in [(writer.add_key_length, full_dim), (writer.add_value_length, full_dim), (writer.add_key_length_swa, head_dim), (writer.add_value_length_swa, head_dim)]:
+        add(value)
+    ropes = config["rope_parameters"]
+    writer.add_rope_dimension_count(full_dim)
+    writer.add_rope_dimension_count_swa(head_dim)
+    writer.add_rope_freq_base_swa(ropes["sliding_attention"]["rope_theta"])
+    turning = int(full_dim * ropes["full_attention"]["partial_rotary_factor"] / 2)
+    writer.add_tensor("rope_freqs.weight", np.array([1.0] * turning + [1e30] * (full_dim // 2 - turning), np.float32))
+    if config["final_logit_softcapping"]:
+        writer.add_final_logit_softcapping(config["final_logit_softcapping"])
+
+
 def write_keys(writer, config, architecture, tensors):
     get = config.get
     heads = config["num_attention_heads"]
@@ -119,6 +144,8 @@ def write_keys(writer, config, architecture, tensors):
     writer.add_context_length(config["max_position_embeddings"])
     writer.add_embedding_length(config["hidden_size"])
     width = next((bits.shape[0] for name, (bits, _) in tensors.items() if name.endswith("feed_forward.w1.weight")), get("intermediate_size"))
+    if get("use_double_wide_mlp"):
+        width = [width * (1 + (i >= config["num_hidden_layers"] - config["num_kv_shared_layers"])) for i in range(config["num_hidden_layers"])]
     if width:
         writer.add_feed_forward_length(width)
     writer.add_head_count(heads)
@@ -128,6 +155,8 @@ def write_keys(writer, config, architecture, tensors):
         writer.add_head_count_kv([kv if i in full else 0 for i in range(config["num_hidden_layers"])])
         writer.add_shortconv_l_cache(config["conv_L_cache"])
         writer.add_layer_norm_rms_eps(config["norm_eps"])
+    elif get("num_global_key_value_heads"):
+        writer.add_head_count_kv([kv if kind == S else config["num_global_key_value_heads"] for kind in config["layer_types"]])
     else:
         writer.add_head_count_kv(kv)
     if architecture == "cohere2":
@@ -135,7 +164,7 @@ def write_keys(writer, config, architecture, tensors):
         writer.add_logit_scale(config["logit_scale"])
     elif architecture != "lfm2":
         writer.add_layer_norm_rms_eps(config["rms_norm_eps"])
-    if get("head_dim"):
+    if get("head_dim") and architecture != "gemma4":
         writer.add_key_length(head_dim)
         writer.add_value_length(head_dim)
     ropes = get("rope_parameters") or {}
@@ -143,7 +172,8 @@ def write_keys(writer, config, architecture, tensors):
     theta = rope.get("rope_theta", get("rope_theta"))
     writer.add_rope_freq_base(theta)
     partial = rope.get("partial_rotary_factor", get("partial_rotary_factor")) or 1.0
-    writer.add_rope_dimension_count(int(head_dim * partial))
+    if architecture != "gemma4":
+        writer.add_rope_dimension_count(int(head_dim * partial))
     kind = rope.get("rope_type", rope.get("type"))
     if kind in ("linear", "yarn"):
         writer.add_rope_scaling_type(gguf.RopeScalingType.LINEAR if kind == "linear" else gguf.RopeScalingType.YARN)
@@ -173,6 +203,8 @@ def write_keys(writer, config, architecture, tensors):
         writer.add_sliding_window(config["sliding_window"])
         if architecture in ("olmo2", "exaone4"):
             writer.add_sliding_window_pattern([kind == S for kind in config["layer_types"]])
+    if architecture == "gemma4":
+        gemma4_keys(writer, config, head_dim)
     if architecture.startswith("qwen35"):
         writer.add_nextn_predict_layers(1)
         writer.add_full_attention_interval(2)
@@ -192,7 +224,7 @@ def write_keys(writer, config, architecture, tensors):
         writer.add_logit_scale(config["logits_scaling"])
     if experts := get("num_local_experts") or get("num_experts"):
         writer.add_expert_count(experts)
-        writer.add_expert_used_count(config["num_experts_per_tok"])
+        writer.add_expert_used_count(get("num_experts_per_tok") or config["top_k_experts"])
         if architecture == "gpt-oss":
             writer.add_expert_feed_forward_length(config["intermediate_size"])
         if "moe_intermediate_size" in config:
@@ -222,6 +254,8 @@ def stacked(tensors):
                 out[f"{before}.experts.{stem}.weight"] = (part.swapaxes(1, 2), dtype)
         elif name.endswith("experts.down_proj") and f"{name}_bias" in tensors:
             out[name + ".weight"] = (bits.swapaxes(1, 2), dtype)
+        elif name.endswith("experts.gate_up_proj") and ".mlp." not in name:
+            out[name + ".weight"] = (bits, dtype)
         elif name.endswith("experts.gate_up_proj"):
             half = bits.shape[1] // 2
             for stem, part in (("gate_proj", bits[:, :half]), ("up_proj", bits[:, half:])):
@@ -238,6 +272,9 @@ def stacked(tensors):
 def stored_name(names, name):
     if ".sinks." in name:
         return f"blk.{name.split('.')[2]}.attn_sinks.weight"
+    for of_folder, of_file in (("router.scale", "ffn_gate_inp.scale"), ("router.per_expert_scale", "ffn_down_exps.scale"), ("layer_scalar", "layer_output_scale.weight")):
+        if name.endswith(of_folder):
+            return f"blk.{name.split('.')[2]}.{of_file}"
     for spelt in (name, name.replace("model.layers", "layers").replace("block_sparse_moe", "feed_forward")):
         if found := names.get_name(spelt, try_suffixes=(".weight", ".bias")):
             return found
@@ -264,7 +301,7 @@ def make_family(name, architecture, edits):
         if name.endswith("A_log"):
             bits, dtype = -np.exp(widened(bits, dtype)), "F32"
         name = name.replace(".dt_bias", ".dt_proj.bias")
-        if architecture.startswith(("gemma", "qwen35")) and name.endswith("norm.weight") and "linear_attn" not in name:
+        if architecture in ("gemma2", "gemma3", "qwen35", "qwen35moe") and name.endswith("norm.weight") and "linear_attn" not in name:
             bits, dtype = widened(bits, dtype) + np.float32(1), "F32"
         if bits.ndim == 1 or "conv.conv" in name or "conv1d" in name:
             bits, dtype = widened(bits, dtype), "F32"
@@ -371,6 +408,12 @@ def make_tokenizers():
     types[tokens.index("<unk>")] = gguf.TokenType.UNKNOWN
     write_tokenizer(folder / "prepend.gguf", "llama", None, tokens, types, scores=scores, bos=tokens.index("<s>"), eos=tokens.index("</s>"), unknown=tokens.index("<unk>"), template=template)
     expected["prepend"] = [Tokenizer.from_file(str(source_path)).encode(text, add_special_tokens=False).ids for text in TEXTS]
+    # Gemma 4's: the same entries, with merges, and no prefix.
+    merges = [merge if isinstance(merge, str) else " ".join(merge) for merge in source["model"]["merges"]]
+    write_tokenizer(folder / "gemma4.gguf", "gemma4", None, tokens, types, merges=merges, scores=scores, bos=tokens.index("<s>"), eos=tokens.index("</s>"), unknown=tokens.index("<unk>"))
+    found = dict(tokenizer_type="gemma4", tokens=tokens, token_type=[int(kind) for kind in types], merges=merges, scores=scores)
+    other, _ = convert_gguf_tokenizer("gemma4", found)
+    expected["gemma4"] = [other.encode(text, add_special_tokens=False).ids for text in TEXTS]
     (folder / "expected.json").write_text(json.dumps(dict(texts=TEXTS, ids=expected), ensure_ascii=False) + "\n")
 
 

@@ -38,7 +38,8 @@ pub(crate) struct Architecture {
     pub(crate) adds_one: bool,
     /// Stems of names in a block that differ from [`IN_BLOCK`], or are not in it.
     names: &'static [&'static [(&'static str, &'static str)]],
-    /// Stems of experts that lie in one tensor, in the same form; `{}` stands for the expert's number.
+    /// Stems of experts that lie in one tensor, in the same form; `{}` stands for the expert's number, and `+` is between two
+    /// matrices of which each expert has one above the other.
     experts: &'static [(&'static str, &'static str)],
 }
 
@@ -50,7 +51,7 @@ impl Architecture {
 }
 
 /// The architectures that are read.
-static ARCHITECTURES: [Architecture; 21] = [
+static ARCHITECTURES: [Architecture; 22] = [
     Architecture {
         swaps_rows: true,
         names: &[TWO_NORMS, &[("ffn_gate_inp", "block_sparse_moe.gate")]],
@@ -123,6 +124,23 @@ static ARCHITECTURES: [Architecture; 21] = [
         ]],
         ..Architecture::of_llama("lfm2", &["lfm2"])
     },
+    Architecture {
+        names: &[
+            FOUR_NORMS,
+            &[
+                ("inp_gate", "per_layer_input_gate"),
+                ("proj", "per_layer_projection"),
+                ("post_norm", "post_per_layer_input_norm"),
+                ("layer_output_scale", BLOCK_SCALE),
+                ("ffn_gate_inp", "router.proj"),
+                ("pre_ffw_norm_2", "pre_feedforward_layernorm_2"),
+                ("post_ffw_norm_1", "post_feedforward_layernorm_1"),
+                ("post_ffw_norm_2", "post_feedforward_layernorm_2"),
+            ],
+        ],
+        experts: &[("ffn_gate_up_exps", "experts.{}.gate_proj+up_proj"), ("ffn_down_exps", "experts.{}.down_proj")],
+        ..Architecture::of_llama("gemma4", &["gemma4_text"])
+    },
     Architecture { adds_one: true, names: &[DELTA], ..Architecture::of_llama("qwen35", &["qwen3_5_text"]) },
     Architecture {
         adds_one: true,
@@ -159,6 +177,9 @@ const FOUR_NORMS: &[(&str, &str)] = &[
 
 /// What gpt-oss calls the scores that take part in the softmax of attention.
 const SINKS: &str = "self_attn.sinks";
+
+/// The number that multiplies what leaves a block of Gemma 4.
+const BLOCK_SCALE: &str = "layer_scalar";
 
 /// The two vectors of Qwen3.5's delta rule.
 const DT_BIAS: &str = "linear_attn.dt_bias";
@@ -199,8 +220,9 @@ const EXPERTS: &[(&str, &str)] = &[
 pub(crate) enum Named {
     /// One tensor.
     One(String),
-    /// As many as there are experts; what goes before the number of one, and what behind it.
-    Experts(String, String),
+    /// As many as there are experts; what goes before the number of one, and what behind it. With two names behind it, the
+    /// rows of each expert are both, one half after the other.
+    Experts(String, Vec<String>),
 }
 
 impl Architecture {
@@ -240,19 +262,30 @@ impl Architecture {
             "token_embd_norm.weight" => return one("model.embedding_norm.weight"),
             "output_norm.weight" => return one("model.norm.weight"),
             "output.weight" => return one("lm_head.weight"),
+            "per_layer_token_embd.weight" => return one("model.embed_tokens_per_layer.weight"),
+            "per_layer_model_proj.weight" => return one("model.per_layer_model_projection.weight"),
+            "per_layer_proj_norm.weight" => return one("model.per_layer_projection_norm.weight"),
             _ => {}
         }
         let (block, rest) = name.strip_prefix("blk.")?.split_once('.')?;
         let block: u32 = block.parse().ok()?;
         let (stem, end) = rest.rsplit_once('.').unwrap_or((rest, ""));
+        match (self.name, stem, end) {
+            ("gemma4", "ffn_gate_inp", "scale") => return one(&format!("model.layers.{block}.router.scale")),
+            ("gemma4", "ffn_down_exps", "scale") => {
+                return one(&format!("model.layers.{block}.router.per_expert_scale"));
+            }
+            _ => {}
+        }
         if let Some((_, expert)) = self.experts.iter().find(|(known, _)| *known == stem) {
             let (before, behind) = expert.split_once("{}")?;
-            return Some(Named::Experts(format!("model.layers.{block}.{before}"), format!("{behind}.{end}")));
+            let behind = behind.trim_start_matches('.').split('+').map(|stem| format!(".{stem}.{end}")).collect();
+            return Some(Named::Experts(format!("model.layers.{block}.{before}"), behind));
         }
         let mut known = self.names.iter().copied().chain([IN_BLOCK]).flatten();
         match known.find(|(known, _)| *known == stem)?.1 {
             // These have no ending there.
-            stem @ (SINKS | DT_BIAS | A_LOG) => one(&format!("model.layers.{block}.{stem}")),
+            stem @ (SINKS | DT_BIAS | A_LOG | BLOCK_SCALE) => one(&format!("model.layers.{block}.{stem}")),
             _ if end.is_empty() => None,
             stem => one(&format!("model.layers.{block}.{stem}.{end}")),
         }

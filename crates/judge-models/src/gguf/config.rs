@@ -142,6 +142,10 @@ pub(crate) fn config(file: &GgufFile) -> Result<Value, GgufProblem> {
     if let Value::Object(own) = own {
         fields.extend(own.into_iter().filter(|(field, value)| !value.is_null() || field == WINDOW));
     }
+    if architecture == "gemma4" {
+        // It has these by kind of block, in `rope_parameters`.
+        fields.retain(|field, _| !["rope_theta", "rope_scaling", "partial_rotary_factor"].contains(&field.as_str()));
+    }
     // OLMo 3 scales the rotation of blocks without a window alone.
     if fields.get("model_type") == Some(&json!("olmo3"))
         && let (Some(Value::Object(mut full)), Some(theta)) = (fields.remove("rope_scaling"), fields.get("rope_theta"))
@@ -219,6 +223,7 @@ fn of_architecture(
                 with(own, with(rope, layer_types(keys, n_layers, 6)))
             }
         }
+        "gemma4" => gemma4(keys, n_layers, head_dim)?,
         "phi3" => json!({
             "model_type": "phi3", "sliding_window": window,
             "original_max_position_embeddings": whole("rope.scaling.original_context_length")
@@ -295,6 +300,53 @@ fn of_architecture(
     })
 }
 
+/// The fields of Gemma 4, whose blocks with and without a window differ in heads and rotation.
+fn gemma4(keys: &Keys<'_>, n_layers: u64, head_dim: u64) -> Result<Value, GgufProblem> {
+    let number = |name: &str| keys.number(name).map_or(Value::Null, Value::from);
+    let whole = |name: &str| keys.whole(name).map_or(Value::Null, Value::from);
+    let all = |name: &str| keys.file.header.numbers(&keys.key(name)).unwrap_or_default();
+    let types = layer_types(keys, n_layers, 6);
+    let kinds = types["layer_types"].as_array().cloned().unwrap_or_default();
+    let first = |kind: &str| kinds.iter().position(|found| found == kind);
+    let kv_heads = |kind: &str| match (all("attention.head_count_kv"), first(kind)) {
+        (&[one], _) => Some(one as u64),
+        (each, Some(index)) => each.get(index).map(|&heads| heads as u64),
+        _ => None,
+    };
+    // A number for each block where some are twice as wide as the first.
+    let widths = all("feed_forward_length");
+    let full = first("full_attention");
+    let has_values = full.is_none_or(|full| keys.has(&format!("blk.{full}.attn_v.weight")));
+    let divisors = keys.plain(DIVISORS).ok_or(GgufProblem::Missing {
+        key: DIVISORS.to_owned(),
+        needed_for: "how many pairs of a head turn in blocks without a window",
+    })?;
+    let turning = divisors.iter().filter(|&&divisor| divisor == 1.0).count() as f64 / divisors.len().max(1) as f64;
+    let rows = keys.file.header.tensors.get("per_layer_token_embd.weight").and_then(|entry| entry.shape.first());
+    let experts = keys.whole("expert_count").filter(|&experts| experts > 0);
+    let own = json!({
+        "model_type": "gemma4_text", "sliding_window": whole("attention.sliding_window"),
+        "head_dim": keys.whole("attention.key_length_swa").unwrap_or(head_dim), "global_head_dim": head_dim,
+        "num_key_value_heads": kv_heads("sliding_attention"), "num_global_key_value_heads": kv_heads("full_attention"),
+        "attention_k_eq_v": !has_values, "attention_bias": keys.has("blk.0.attn_q.bias"),
+        "intermediate_size": widths.first().map(|&width| width as u64),
+        "use_double_wide_mlp": widths.len() > 1 && widths.first() != widths.last(),
+        "num_kv_shared_layers": keys.whole("attention.shared_kv_layers").unwrap_or_default(),
+        "hidden_size_per_layer_input": keys.whole("embedding_length_per_layer_input").unwrap_or_default(),
+        "final_logit_softcapping": number("final_logit_softcapping"),
+        "rope_parameters": {
+            "full_attention": {
+                "rope_type": "proportional", "partial_rotary_factor": turning, "rope_theta": number("rope.freq_base")
+            },
+            "sliding_attention": { "rope_type": "default", "rope_theta": number("rope.freq_base_swa") }
+        },
+        "vocab_size_per_layer_input": rows, "enable_moe_block": experts.is_some(), "num_experts": experts,
+        "top_k_experts": experts.and_then(|_| keys.whole("expert_used_count")),
+        "moe_intermediate_size": experts.and_then(|_| keys.whole("expert_feed_forward_length"))
+    });
+    Ok(with(own, types))
+}
+
 /// The fields of both objects; those of the second win.
 fn with(mut first: Value, second: Value) -> Value {
     if let (Value::Object(first), Value::Object(second)) = (&mut first, second) {
@@ -331,7 +383,7 @@ fn scaling(keys: &Keys<'_>, head_dim: u64) -> Result<Option<Value>, GgufProblem>
         }
         return Ok(Some(fields));
     }
-    if let Some(divisors) = keys.plain(DIVISORS) {
+    if let Some(divisors) = keys.plain(DIVISORS).filter(|_| keys.architecture != "gemma4") {
         let factor = divisors.iter().copied().fold(1.0, f64::max);
         let is_one = divisors.iter().all(|&divisor| divisor == 1.0);
         let (low, high, context) = LLAMA3;

@@ -4,6 +4,7 @@
 //! |---|---|---|
 //! | `gpt2` | BPE over bytes, cut as `tokenizer.ggml.pre` says (`pre_tokenizers.rs`) | those of the file |
 //! | `llama` | BPE over characters with `▁` for spaces, and bytes for what has no entry | those that the scores imply |
+//! | `gemma4` | the same | those of the file |
 //! | `llama` of Gemma | the same; runs of spaces are entries, which the file spells as spaces | those that the order of entries implies |
 //!
 //! SentencePiece joins the two neighbours whose piece has the highest score. With a merge for each way to cut an entry in
@@ -90,12 +91,17 @@ impl TextFiles {
                     .filter(|scores| scores.len() == vocabulary.tokens.len())
                     .ok_or_else(|| missing("tokenizer.ggml.scores", "the merges, one for each entry"))?;
                 let has_prefix = flag("add_space_prefix").unwrap_or(!is_gemma);
-                (sentence_piece(&vocabulary, &scores, is_gemma, has_prefix, id("unknown")), true)
+                let ranks = if is_gemma { Ranks::Entries } else { Ranks::Scores(scores) };
+                (sentence_piece(&vocabulary, ranks, is_gemma, has_prefix, id("unknown")), true)
+            }
+            // Its template writes the BOS, and transformers adds none, whatever `add_bos_token` says.
+            "gemma4" => {
+                (sentence_piece(&vocabulary, Ranks::Merges(merges_of(file)?), true, false, id("unknown")), false)
             }
             other => {
                 return Err(GgufProblem::NotRead {
                     what: format!("the tokenizer {other:?} (tokenizer.ggml.model)"),
-                    read: "gpt2 and llama: put the model's tokenizer.json beside the file",
+                    read: "gpt2, llama and gemma4: put the model's tokenizer.json beside the file",
                 });
             }
         };
@@ -103,7 +109,8 @@ impl TextFiles {
         let around = |wanted: bool, name: &str| {
             id(name).filter(|_| wanted).and_then(|id| Some((id, *vocabulary.tokens.get(usize::try_from(id).ok()?)?)))
         };
-        let before = around(flag("add_bos_token").unwrap_or(adds_bos), "bos");
+        let says = flag("add_bos_token").filter(|_| header.text("tokenizer.ggml.model") != "gemma4");
+        let before = around(says.unwrap_or(adds_bos), "bos");
         let after = around(flag("add_eos_token").unwrap_or(false), "eos");
         json["post_processor"] = post_processor(before, after);
         let mut config = Map::new();
@@ -154,19 +161,14 @@ impl Vocabulary<'_> {
 
 /// A tokenizer over bytes, and whether a BOS goes before text where the file does not say.
 fn byte_level(file: &GgufFile, vocabulary: &Vocabulary<'_>) -> Result<(Value, bool), GgufProblem> {
-    let (header, bytes) = (&file.header, file.bytes());
-    let name = header.text("tokenizer.ggml.pre");
+    let name = file.header.text("tokenizer.ggml.pre");
     let Some(pre) = PreTokenizer::named(name) else {
         return Err(GgufProblem::NotRead {
             what: format!("the pre-tokenizer {name:?} (tokenizer.ggml.pre)"),
             read: pre_tokenizers::NAMES,
         });
     };
-    let key = "tokenizer.ggml.merges".to_owned();
-    let merges = header.texts(&key, bytes).ok_or(GgufProblem::Missing { key, needed_for: "the tokenizer gpt2" })?;
-    // Entries have no spaces, so that the first one divides the two halves.
-    let merges: Vec<Value> =
-        merges.iter().filter_map(|merge| merge.split_once(' ')).map(|(left, right)| json!([left, right])).collect();
+    let merges: Vec<Value> = merges_of(file)?.into_iter().map(|(left, right)| json!([left, right])).collect();
     let level = json!({ "type": "ByteLevel", "add_prefix_space": false, "trim_offsets": true, "use_regex": true });
     let json = json!({
         "version": "1.0", "truncation": null, "padding": null,
@@ -180,10 +182,28 @@ fn byte_level(file: &GgufFile, vocabulary: &Vocabulary<'_>) -> Result<(Value, bo
     Ok((json, pre.adds_bos))
 }
 
+/// The merges that a file has. Entries have no spaces, so that the first one divides the two halves.
+fn merges_of(file: &GgufFile) -> Result<Vec<(&str, &str)>, GgufProblem> {
+    let key = "tokenizer.ggml.merges".to_owned();
+    let needed_for = "the tokenizer of tokenizer.ggml.model";
+    let merges = file.header.texts(&key, file.bytes()).ok_or(GgufProblem::Missing { key, needed_for })?;
+    Ok(merges.iter().filter_map(|merge| merge.split_once(' ')).collect())
+}
+
+/// What tells which pieces are joined first.
+enum Ranks<'a> {
+    /// The scores of the entries.
+    Scores(Vec<f64>),
+    /// Their order.
+    Entries,
+    /// The merges that the file has.
+    Merges(Vec<(&'a str, &'a str)>),
+}
+
 /// A tokenizer of SentencePiece's BPE.
 fn sentence_piece(
     vocabulary: &Vocabulary<'_>,
-    scores: &[f64],
+    ranks: Ranks<'_>,
     is_gemma: bool,
     has_prefix: bool,
     unknown: Option<u64>,
@@ -193,8 +213,11 @@ fn sentence_piece(
         false => token.to_owned(),
     };
     let tokens: Vec<String> = vocabulary.tokens.iter().map(|token| spelt(token)).collect();
-    // Of Gemma the order of entries counts.
-    let ranks: Vec<f64> = if is_gemma { (0..tokens.len()).map(|id| -(id as f64)).collect() } else { scores.to_vec() };
+    let merges = match ranks {
+        Ranks::Scores(scores) => merges(&tokens, &scores),
+        Ranks::Entries => merges(&tokens, &(0..tokens.len()).map(|id| -(id as f64)).collect::<Vec<_>>()),
+        Ranks::Merges(merges) => merges,
+    };
     let unknown = unknown
         .and_then(|id| tokens.get(usize::try_from(id).ok()?))
         .or_else(|| tokens.iter().find(|token| *token == "<unk>"));
@@ -210,7 +233,7 @@ fn sentence_piece(
     } else {
         replace
     };
-    let merges: Vec<Value> = merges(&tokens, &ranks).into_iter().map(|(left, right)| json!([left, right])).collect();
+    let merges: Vec<Value> = merges.into_iter().map(|(left, right)| json!([left, right])).collect();
     json!({
         "version": "1.0", "truncation": null, "padding": null,
         "normalizer": normalizer, "pre_tokenizer": null, "decoder": { "type": "Sequence", "decoders": decoders },

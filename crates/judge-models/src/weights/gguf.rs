@@ -116,7 +116,9 @@ impl Gguf {
                 Some(Named::One(own)) => insert(own, entry.clone())?,
                 Some(Named::Experts(before, behind)) => {
                     for (expert, part) in experts(name, entry).map_err(fault)?.enumerate() {
-                        insert(format!("{before}{expert}{behind}"), part)?;
+                        for (part, behind) in above_one_another(&part, behind.len()).zip(&behind) {
+                            insert(format!("{before}{expert}{behind}"), part)?;
+                        }
                     }
                 }
             }
@@ -247,6 +249,17 @@ fn experts<'a>(name: &str, entry: &'a Entry) -> Result<impl Iterator<Item = Entr
         let start = entry.range.start + expert * length;
         Entry { shape: shape.to_vec(), range: start..start + length, ..entry.clone() }
     }))
+}
+
+/// The matrices of equal size that one matrix consists of, by rows; those that do not fit are left out, and so missed.
+fn above_one_another(entry: &Entry, count: usize) -> impl Iterator<Item = Entry> + '_ {
+    let rows = entry.shape.first().copied().unwrap_or_default() / count.max(1);
+    let length = entry.range.len() / count.max(1);
+    (0..count).map(move |index| {
+        let start = entry.range.start + index * length;
+        let shape = std::iter::once(rows).chain(entry.shape.iter().skip(1).copied()).collect();
+        Entry { shape, range: start..start + length, ..entry.clone() }
+    })
 }
 
 /// A tensor with the dimensions of one element that the converter takes out.

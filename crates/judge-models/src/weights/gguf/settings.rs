@@ -70,8 +70,17 @@ impl Expected<'_> {
         };
         same("attention.head_count_kv", "num_key_value_heads", &of_blocks(&keys))?;
         let head_dims = of_blocks(&|index| heads(index).head_dim as f64);
-        same("attention.key_length", "head_dim", &head_dims)?;
-        same("attention.value_length", "head_dim", &head_dims)?;
+        // Where blocks with a window have other heads, they have keys of their own.
+        let is_apart = header.numbers(&format!("{architecture}.attention.key_length_swa")).is_some();
+        let of_kind = |has_window: bool| -> Vec<f64> {
+            let blocks = spec.blocks.iter().zip(&head_dims);
+            let of_kind = blocks.filter(|(block, _)| !is_apart || block.window.is_some() == has_window);
+            of_kind.map(|(_, &head_dim)| head_dim).collect()
+        };
+        for (has_window, kind) in [(false, ""), (true, "_swa")] {
+            same(&format!("attention.key_length{kind}"), "head_dim", &of_kind(has_window))?;
+            same(&format!("attention.value_length{kind}"), "head_dim", &of_kind(has_window))?;
+        }
         same("attention.layer_norm_rms_epsilon", "rms_norm_eps", &[spec.norm_eps])?;
         same("attention.causal", "model_type", &[1.0])?;
         if !windows.is_empty() {
@@ -122,8 +131,11 @@ impl Expected<'_> {
         let Some(divisors) = &self.divisors else { return Ok(()) };
         let plain = RopeConfig { scaling: RopeScaling::Default, ..rope.clone() };
         let (plain, scaled) = (inverse_frequencies(&plain, 1).0, inverse_frequencies(rope, 1).0);
-        // Where the scaling is stated by keys, the file has no divisors.
+        // Where the scaling is stated by keys, the file has no divisors. Pairs that do not turn have the divisor 1e30.
         let expected: Vec<f32> = match rope.scaling {
+            RopeScaling::Proportional { .. } => {
+                plain.iter().zip(&scaled).map(|(plain, scaled)| (plain / scaled).min(1e30)).collect()
+            }
             RopeScaling::Llama3 { .. } => plain.iter().zip(&scaled).map(|(plain, scaled)| plain / scaled).collect(),
             _ => vec![1.0; plain.len()],
         };

@@ -20,7 +20,7 @@ use crate::engine::tensor::decoder::{Decoder, Pass};
 use crate::engine::tensor::rotation::Rotation;
 use crate::fixtures::{Expected, families, folder, relative_error};
 use crate::folder::Folder;
-use crate::weights::{Checkpoint, Store, Tensors};
+use crate::weights::{Checkpoint, OwnNames, Store, Tensors};
 use crate::{Dtype, Error};
 
 /// Largest difference over largest value of a layer, f32 against f32.
@@ -30,6 +30,8 @@ const ROPES: [&str; 8] = ["default", "linear", "dynamic", "llama3", "yarn", "yar
 
 fn open(folder: PathBuf, config: &ModelSpec) -> Result<Checkpoint, Error> {
     let mut checkpoint = Checkpoint::open(&Folder::open(folder)?)?;
+    let own = OwnNames::of(config);
+    checkpoint.rename(|stored| own.own(stored))?;
     checkpoint.unstack(config.stacks())?;
     Ok(checkpoint)
 }

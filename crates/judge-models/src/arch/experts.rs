@@ -4,13 +4,15 @@
 //! then calls [`Sparse::mlp`] for each block. How a row is routed is described in `spec/mlp.rs` and
 //! computed by the engines.
 //!
-//! Checkpoints keep experts in three forms (transformers' `conversion_mapping.py` converts between
+//! Checkpoints keep experts in four forms (transformers' `conversion_mapping.py` converts between
 //! them):
 //!
 //! ```text
 //! one by one   {part}experts.{e}.{gate,up,down}.weight     Qwen, Mixtral, OLMoE
 //! rows         experts.gate_up_proj  [E, 2I, H]            the same families, saved by transformers'
 //!              experts.down_proj     [E, H, I]             own modules; Gemma 4 always
+//! transposed   experts.gate_up_proj  [E, H, 2I]            Qwen3-VL as published: gate before up
+//!              experts.down_proj     [E, I, H]
 //! columns      experts.gate_up_proj  [E, H, 2I]            gpt-oss: gate and up are alternate columns
 //!              experts.down_proj     [E, I, H]             with _bias tensors [E, 2I] and [E, H]
 //! ```
@@ -93,7 +95,9 @@ struct BesideNames {
 enum Stacks {
     /// `[E, 2I, H]` and `[E, H, I]`: experts below one another, gate before up, as transformers'
     /// own modules have them where a folder was written without its conversion. The router then has
-    /// that module's name too, `gate.weight`. Experts one by one are accepted as well.
+    /// that module's name too, `gate.weight`. Experts one by one are accepted as well, and stacks
+    /// of transposed matrices, which their shape tells apart. Where all matrices are square,
+    /// transformers does not transpose either.
     Rows,
     /// As `Rows`, but experts are never stored one by one and the router keeps its name.
     RowsAlone,
@@ -255,6 +259,7 @@ impl Sparse {
         match self.names.stacks {
             Stacks::Rows => {
                 let mut stacks: Vec<StackSpec> = [gate_up, down].map(|(name, of)| below_one_another(name, &of)).into();
+                stacks.extend([0, 1].map(|stack| transposed(&stacks[stack])).into_iter().flatten());
                 let name = format!("{module}gate.weight");
                 if router.weights().iter().any(|(stored, _)| *stored != name) {
                     let StackSpec { shape, parts, .. } = below_one_another(String::new(), &[router]);
@@ -287,6 +292,18 @@ fn below_one_another(name: String, linears: &[&LinearSpec]) -> StackSpec {
     let parts = linears.iter().flat_map(|linear| linear.weights().into_iter().map(|weight| (weight, linear.d_in)));
     let parts = parts.map(|(weight, d_in)| part(weight, d_in)).collect();
     StackSpec { name, shape: vec![linears.len(), rows, d_in], parts, is_only_form: false }
+}
+
+/// A stack of [`below_one_another`] with each projection transposed: `[projections, d_in, rows]`. `None`
+/// where projections are square, since the shape tells the two apart.
+fn transposed(stack: &StackSpec) -> Option<StackSpec> {
+    let &[projections, rows, d_in] = stack.shape.as_slice() else { return None };
+    let parts = stack.parts.iter().map(|part| {
+        let projection = part.start / (rows * d_in);
+        let row = part.start % (rows * d_in) / d_in;
+        StackPart { start: projection * rows * d_in + row, strides: vec![1, rows], tensor: part.tensor.clone() }
+    });
+    (rows != d_in).then(|| StackSpec { shape: vec![projections, d_in, rows], parts: parts.collect(), ..stack.clone() })
 }
 
 /// Stacks matrices by columns, `[projections, d_in, rows]`, and their biases,

@@ -5,6 +5,7 @@
 //! | `model.layers.0.mlp.down_proj.weight` | the same | a causal language model |
 //! | `layers.0.mlp.down_proj.weight` | with `model.` before it | its base class, `AutoModel` |
 //! | `model.language_model.layers.0.…`, `language_model.model.layers.0.…`, `language_model.layers.0.…` | `model.layers.0.…` | vision-language classes, by release |
+//! | `model.text_model.layers.0.…` | `model.layers.0.…` | Idefics 3, SmolVLM |
 //! | `language_model.lm_head.weight` | `lm_head.weight` | the same |
 //! | `model.visual.…`, `vision_tower.…` | none: they are not read | the same |
 //! | `_orig_mod.model.layers.0.…` | without the wrapper | `torch.compile`, FSDP, activation checkpoints, DDP |
@@ -25,8 +26,9 @@ const FIRST_WRAPPER: &str = "module.";
 
 /// What the names of the text model's tensors begin with inside a vision-language model, and what
 /// they begin with in a model of its own. The first that fits counts.
-const TOWERS: [(&str, &str); 5] = [
+const TOWERS: [(&str, &str); 6] = [
     ("language_model.model.", "model."),
+    ("model.text_model.", "model."),
     ("language_model.lm_head.", "lm_head."),
     ("model.language_model.lm_head.", "lm_head."),
     ("model.language_model.", "model."),
@@ -35,8 +37,17 @@ const TOWERS: [(&str, &str); 5] = [
 
 /// What the names of all other tensors in such a folder begin with, without `model.`: the parts that
 /// see and hear.
-const OTHER_TOWERS: [&str; 6] =
-    ["vision_tower.", "multi_modal_projector.", "visual.", "audio_tower.", "embed_vision.", "embed_audio."];
+const OTHER_TOWERS: [&str; 9] = [
+    "vision_tower.",
+    "vision_model.",
+    "vision_embedder.",
+    "multi_modal_projector.",
+    "connector.",
+    "visual.",
+    "audio_tower.",
+    "embed_vision.",
+    "embed_audio.",
+];
 
 /// What the base class is called inside the class with a head.
 const BASE: &str = "model.";
@@ -120,13 +131,19 @@ mod tests {
             ("model.language_model.norm.weight", "model.norm.weight"),
             ("language_model.model.norm.weight", "model.norm.weight"),
             ("language_model.norm.weight", "model.norm.weight"),
+            ("model.text_model.norm.weight", "model.norm.weight"),
             ("language_model.lm_head.weight", "lm_head.weight"),
             ("what.is.this", "what.is.this"),
         ] {
             assert_eq!(text.own(stored).as_deref(), Some(own), "{stored}");
             assert_eq!(tower.own(stored).as_deref(), Some(own), "{stored}");
         }
-        for stored in ["model.visual.norm.weight", "vision_tower.layers.0.norm.weight", "model.embed_audio.x"] {
+        for stored in [
+            "model.visual.norm.weight",
+            "vision_tower.layers.0.norm.weight",
+            "model.embed_audio.x",
+            "model.connector.x",
+        ] {
             assert_eq!(tower.own(stored), None);
             assert_eq!(text.own(stored).as_deref(), Some(stored));
         }

@@ -28,8 +28,8 @@ def load(name, fields, dtype):
     """The committed weights, in dtype: the configuration is built as it was, for the folder's is in the layout of older releases."""
     fields = dict(fields)
     config = AutoConfig.for_model(fields.pop("model_type"), **fields)
-    if name in EXPERTS | TOWERS:
-        # Whichever way its experts are written, and without the parts that see.
+    if name in EXPERTS | TOWERS or name in ("gpt2-on", "gpt_neox-on"):
+        # Whichever way its experts are written, without the parts that see, and with old names.
         auto = AutoModelForImageTextToText if name in TOWERS else AutoModelForCausalLM
         return auto.from_pretrained(ROOT / name, config=config, attn_implementation="eager", dtype=dtype).eval()
     model = empty(config, dtype)

@@ -183,6 +183,15 @@ TOWERS = {
 # Experts are published as transposed matrices.
 EXPERTS["qwen3_vl_moe"] = (dict(model_type="qwen3_vl_moe", **IDS, tie_word_embeddings=True, text_config=dict(**TEXT, **GQA, head_dim=16, num_experts=5, num_experts_per_tok=3, moe_intermediate_size=24, mlp_only_layers=[1], rope_parameters=dict(rope_type="default", rope_theta=1000.0, mrope_section=[4, 2, 2], mrope_interleaved=True)), vision_config=dict(**EYES, hidden_size=8, intermediate_size=8, out_hidden_size=32, num_position_embeddings=4, deepstack_visual_indexes=[0])), "transposed", torch.bfloat16, 1)
 TOWERS["qwen3_vl_moe"] = EXPERTS["qwen3_vl_moe"]
+GPT2 = dict(vocab_size=D_VOCAB, n_embd=32, n_layer=3, n_head=4, n_positions=64, bos_token_id=1, eos_token_id=2, pad_token_id=None)
+FAMILIES |= {
+    "gemma-on": (dict(model_type="gemma", **BASE, **GQA, head_dim=16, attention_bias=True, hidden_act="gelu", tie_word_embeddings=False, rope_parameters=LLAMA3), "old", torch.bfloat16, 1),
+    "gemma-off": (dict(model_type="gemma", **BASE, **MHA, head_dim=8), "v5", torch.bfloat16, 1),
+    "gpt_neox-on": (dict(model_type="gpt_neox", **BASE, use_parallel_residual=True, attention_bias=True, rope_parameters=dict(rope_type="default", rope_theta=1000.0, partial_rotary_factor=0.5)), "old", torch.float16, 2),
+    "gpt_neox-off": (dict(model_type="gpt_neox", **BASE, use_parallel_residual=False, attention_bias=False, hidden_act="gelu_new", tie_word_embeddings=True, rope_parameters=dict(rope_type="linear", factor=4.0, rope_theta=1000.0, partial_rotary_factor=1.0)), "v5", torch.bfloat16, 1),
+    "gpt2-on": (dict(model_type="gpt2", **GPT2, n_inner=40, scale_attn_weights=False, tie_word_embeddings=False), "base", torch.bfloat16, 1),
+    "gpt2-off": (dict(model_type="gpt2", **GPT2, activation_function="gelu"), "v5", torch.bfloat16, 2),
+}
 FAMILIES |= EXPERTS | TOWERS
 
 PROMPTS = [
@@ -226,7 +235,7 @@ def empty(config, dtype):
 
 def text_model(model):
     """The blocks, without a head: those of the text model inside a vision-language model."""
-    inner = model.model
+    inner = model.base_model
     return getattr(inner, "language_model", None) or getattr(inner, "text_model", None) or inner
 
 
@@ -235,15 +244,17 @@ def build(whole, seed):
     config = whole.get_text_config()
     rng = torch.Generator().manual_seed(seed)
     gemma4 = config.model_type in ("gemma4_text", "gemma4_unified_text")
-    gemma = gemma4 or config.model_type in ("gemma2", "gemma3_text")
-    offset = config.model_type in ("gemma2", "gemma3_text", "qwen3_5_text", "qwen3_5_moe_text")
+    gemma = gemma4 or config.model_type in ("gemma", "gemma2", "gemma3_text")
+    offset = config.model_type in ("gemma", "gemma2", "gemma3_text", "qwen3_5_text", "qwen3_5_moe_text")
     with torch.no_grad():
         for name, b in sorted(model.named_buffers()):
             if name.endswith("layer_scalar"):
                 b.copy_(1 + 0.3 * torch.randn(b.shape, generator=rng))
         for name, p in sorted(model.named_parameters()):
             noise = torch.randn(p.shape, generator=rng)
-            if "norm" in name:
+            if name.endswith(("norm.bias", "ln_1.bias", "ln_2.bias", "ln_f.bias")):
+                p.copy_(0.3 * noise)
+            elif "norm" in name or ".ln_" in name:
                 p.copy_(0.3 * noise + (0.0 if offset and "linear_attn" not in name else 1.0))
                 if gemma4 and "q_norm" in name:
                     # Scores are not divided by the root of a head's width: the norm is there for that.
@@ -257,6 +268,11 @@ def build(whole, seed):
             elif "embed_tokens_per_layer" in name:
                 # Gemma multiplies by the square root of a block's share.
                 p.copy_(noise / math.sqrt(config.hidden_size_per_layer_input))
+            elif ".wte." in name or ".wpe." in name or "embed_in" in name:
+                p.copy_(noise)
+            elif name.endswith(("c_attn.weight", "c_proj.weight", "c_fc.weight")):
+                # Stored as [d_in, d_out].
+                p.copy_((0.6 if "c_attn" in name and not config.scale_attn_weights else 1.0) * noise / math.sqrt(p.shape[0]))
             elif "embed_tokens" in name:
                 # Gemma multiplies by sqrt(d_model).
                 p.copy_(noise / (math.sqrt(p.shape[1]) if gemma else 1.0))
@@ -331,13 +347,13 @@ def in_bf16(model):
 def fresh_rope(model):
     """transformers' dynamic rope remembers earlier calls."""
     text = text_model(model)
-    if text.rotary_emb is not None:
+    if getattr(text, "rotary_emb", None) is not None:
         text.rotary_emb = type(text.rotary_emb)(config=model.config.get_text_config())
 
 
 def final_norm(model):
     text = text_model(model)
-    return getattr(text, "norm", None) or text.embedding_norm
+    return next(norm for norm in (getattr(text, name, None) for name in ("norm", "embedding_norm", "final_layer_norm", "ln_f")) if norm is not None)
 
 
 def head(model, states):
@@ -440,7 +456,7 @@ def config_json(config, layout, dtype):
         if config.attention_k_eq_v:
             fields["num_global_key_value_heads"] = full["num_key_value_heads"]
         return fields
-    if layout in ("v5", "stacked"):
+    if layout in ("v5", "stacked", "transposed", "base"):
         return fields
     fields["torch_dtype"] = fields.pop("dtype")
     rope = fields.pop("rope_parameters")
@@ -452,7 +468,9 @@ def config_json(config, layout, dtype):
         rope = dict(rope["full_attention"])
     fields["rope_theta"] = rope.pop("rope_theta")
     partial = rope.pop("partial_rotary_factor", None)
-    if partial is not None:
+    if config.model_type == "gpt_neox":
+        fields["rotary_emb_base"], fields["rotary_pct"] = fields.pop("rope_theta"), partial
+    elif partial is not None:
         fields["partial_rotary_factor"] = partial
     if rope["rope_type"] != "default":
         if config.model_type == "phi3":
@@ -462,6 +480,9 @@ def config_json(config, layout, dtype):
         fields["rope_scaling"] = rope
     else:
         fields["rope_scaling"] = None
+    if config.model_type == "gemma":
+        # The first files say so, and mean the tanh approximation.
+        fields["hidden_act"] = "gelu"
     if config.model_type == "internlm3":
         fields["qkv_bias"] = fields.pop("attention_bias")
         fields["bias"] = fields.pop("mlp_bias")
@@ -488,6 +509,13 @@ def saved_state(model):
 
 def write_weights(model, folder, layout, dtype, shards):
     state = saved_state(model) if folder.name in EXPERTS | TOWERS and layout != "stacked" else model.state_dict()
+    if folder.name == "gpt_neox-on":
+        # As Pythia was published.
+        state = {"embed_out.weight" if k == "lm_head.weight" else k: v for k, v in state.items()}
+    if layout == "base":
+        # As GPT-2 was published: without the class's prefix, and with the causal mask.
+        state = {k.removeprefix("transformer."): v for k, v in state.items()}
+        state |= {"h.0.attn.bias": torch.ones(1, 1, 8, 8).tril()}
     if layout == "transposed":
         state = {k: v.transpose(1, 2) if ".experts." in k else v for k, v in state.items()}
     if folder.name in TOWERS:
@@ -538,7 +566,7 @@ def main():
                 break
         else:
             raise SystemExit(f"{name}: no seed routes clearly")
-        moving = config.get_text_config().rope_parameters.get("rope_type") in ("dynamic", "longrope")
+        moving = (getattr(config.get_text_config(), "rope_parameters", None) or {}).get("rope_type") in ("dynamic", "longrope")
         tensors, metadata = expected(model, PROMPTS, moving)
         save_file(tensors, folder / "expected.safetensors", metadata=metadata)
         write_weights(model, folder, layout, dtype, shards)

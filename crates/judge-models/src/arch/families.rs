@@ -65,6 +65,7 @@ const FAMILIES: &[Family] = &[
         fields: ernie4_5::fields,
     },
     Family { model_type: "exaone4", base_class: "Exaone4Model", defaults: exaone4::defaults, fields: exaone4::fields },
+    Family { model_type: "gemma", base_class: "GemmaModel", defaults: gemma::defaults_of_1, fields: gemma::gemma1 },
     Family { model_type: "gemma2", base_class: "Gemma2Model", defaults: gemma::defaults_of_2, fields: gemma::gemma2 },
     Family {
         model_type: "gemma3_text",

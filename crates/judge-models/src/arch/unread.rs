@@ -186,8 +186,9 @@ pub(super) fn unread_keys(file: &File, reads: &dyn Fn(&File) -> bool) -> Vec<Str
     let mut unread = Vec::new();
     for (name, value) in file {
         let is_off = *value == Value::Bool(false) && OFF.contains(&name.as_str());
-        // Gemma names its function twice.
-        let is_second = name == "hidden_act" && file.contains_key("hidden_activation");
+        // Gemma names its function twice, and each of its families reads one of the names.
+        let is_second = name == "hidden_act" && file.contains_key("hidden_activation")
+            || name == "hidden_activation" && file.contains_key("hidden_act");
         if value.is_null() || is_off || is_second || HARMLESS.contains(&name.as_str()) {
             continue;
         }

@@ -16,7 +16,7 @@
 use judge_core::request::TokenId;
 
 use super::rope::RopeConfig;
-use super::spec::{Activation, LinearSpec, NamedShape};
+use super::spec::{Activation, LinearSpec, NamedShape, NormSpec};
 
 /// All that an encoder is built from. Families differ in this data alone.
 ///
@@ -47,7 +47,7 @@ pub(crate) struct EncoderSpec {
     /// `[n_layers]`, in the order of the forward pass.
     pub(crate) blocks: Vec<EncoderBlockSpec>,
     /// The norm after the last block, where blocks norm what enters them.
-    pub(crate) final_norm: Option<LayerNormSpec>,
+    pub(crate) final_norm: Option<NormSpec>,
     /// How names in files differ from those here.
     pub(super) names: StoredNames,
 }
@@ -74,7 +74,7 @@ pub(crate) struct EmbeddingSpec {
     /// The table of positions; `None` where positions are rotations.
     pub(crate) positions: Option<PositionsSpec>,
     /// The norm of the sum.
-    pub(crate) norm: LayerNormSpec,
+    pub(crate) norm: NormSpec,
 }
 
 /// A table of positions' states.
@@ -99,13 +99,78 @@ pub(crate) struct EncoderBlockSpec {
     pub(crate) rope: Option<usize>,
     /// The norm before or after attention, by `norm_place`. `None` in ModernBERT's first block,
     /// whose input is normed already.
-    pub(crate) attention_norm: Option<LayerNormSpec>,
+    pub(crate) attention_norm: Option<NormSpec>,
     /// All queries, all keys, all values: `[3 * d_model, d_model]`.
     pub(crate) qkv: LinearSpec,
     /// `[d_model, d_model]`.
     pub(crate) out: LinearSpec,
     /// The norm before or after the MLP, by `norm_place`.
-    pub(crate) mlp_norm: LayerNormSpec,
+    pub(crate) mlp_norm: NormSpec,
+    /// `[d_ff, d_model]`; or `[2 * d_ff, d_model]`, then the first half goes through the activation
+    /// and is multiplied with the second.
+    pub(crate) up: LinearSpec,
+    /// `[d_model, d_ff]`.
+    pub(crate) down: LinearSpec,
+}
+
+/// How names in files differ from those here.
+    pub(super) names: StoredNames,
+}
+
+/// Which rows each half of a block norms (Xiong et al., *On Layer Normalization in the Transformer
+/// Architecture*, 2020).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum NormPlace {
+    /// What enters it: `x + f(norm(x))` (ModernBERT).
+    Pre,
+    /// The sum after it: `norm(x + f(x))` (BERT).
+    Post,
+}
+
+/// The first states: `norm(words[token] + types[0] + positions[row])`, without the tables that are
+/// absent. All tables are `d_model` wide.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct EmbeddingSpec {
+    /// Full name of the table of tokens, `[d_vocab, d_model]`.
+    pub(crate) words: String,
+    /// Full name and number of rows of the table of `token_type_ids`. All tokens are of type 0
+    /// here.
+    pub(crate) types: Option<(String, usize)>,
+    /// The table of positions; `None` where positions are rotations.
+    pub(crate) positions: Option<PositionsSpec>,
+    /// The norm of the sum.
+    pub(crate) norm: NormSpec,
+}
+
+/// A table of positions' states.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct PositionsSpec {
+    /// Full name, `[rows, d_model]`.
+    pub(crate) name: String,
+    /// Rows of the table; more than `max_len` with `padding`.
+    pub(crate) rows: usize,
+    /// RoBERTa: this token always has the row of its own number, and all others are counted from
+    /// the row after it on. `None`: the position is the row.
+    pub(crate) padding: Option<TokenId>,
+}
+
+/// What one block is and what its weights are called.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct EncoderBlockSpec {
+    /// Distance to either side that a position sees: key `j` is visible to query `i` if
+    /// `|i - j| <= window`. `None`: the whole text.
+    pub(crate) window: Option<usize>,
+    /// Index into `EncoderSpec::ropes`; `None`: the block does not rotate.
+    pub(crate) rope: Option<usize>,
+    /// The norm before or after attention, by `norm_place`. `None` in ModernBERT's first block,
+    /// whose input is normed already.
+    pub(crate) attention_norm: Option<NormSpec>,
+    /// All queries, all keys, all values: `[3 * d_model, d_model]`.
+    pub(crate) qkv: LinearSpec,
+    /// `[d_model, d_model]`.
+    pub(crate) out: LinearSpec,
+    /// The norm before or after the MLP, by `norm_place`.
+    pub(crate) mlp_norm: NormSpec,
     /// `[d_ff, d_model]`; or `[2 * d_ff, d_model]`, then the first half goes through the activation
     /// and is multiplied with the second.
     pub(crate) up: LinearSpec,
@@ -186,8 +251,7 @@ impl EncoderSpec {
             norms.extend(block.attention_norm.iter().chain([&block.mlp_norm]));
         }
         norms.extend(&self.final_norm);
-        let names = norms.into_iter().flat_map(|norm| [Some(norm.weight()), norm.bias()]).flatten();
-        all.extend(names.map(|name| (name, vec![self.d_model])));
+        all.extend(norms.into_iter().flat_map(NormSpec::tensors));
         all
     }
 }

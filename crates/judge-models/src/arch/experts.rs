@@ -200,7 +200,7 @@ impl Sparse {
         let Some(experts) = self.experts(index, d_model) else { return MlpSpec::Dense(dense) };
         let Some(names) = self.names.beside else { return MlpSpec::Experts(experts) };
         let stem = |name: &str| format!("model.layers.{index}.{name}");
-        let norm = |name: &str| NormSpec { name: stem(name), len: d_model, offset: 0.0, factor: 1.0 };
+        let norm = |name: &str| NormSpec { name: stem(name), len: d_model, offset: 0.0, factor: 1.0, bias: None };
         MlpSpec::Both(Box::new(BothSpec {
             mlp: dense,
             after_mlp: norm(names.after_mlp),

@@ -21,6 +21,8 @@ mod exaone4;
 mod gemma;
 mod gemma4;
 mod glm;
+mod gpt2;
+mod gpt_neox;
 mod gpt_oss;
 mod granite;
 mod internlm3;
@@ -81,6 +83,13 @@ const FAMILIES: &[Family] = &[
     },
     Family { model_type: "glm", base_class: "GlmModel", defaults: glm::defaults, fields: glm::glm },
     Family { model_type: "glm4", base_class: "Glm4Model", defaults: glm::defaults, fields: glm::glm4 },
+    Family { model_type: "gpt2", base_class: "GPT2Model", defaults: gpt2::defaults, fields: gpt2::fields },
+    Family {
+        model_type: "gpt_neox",
+        base_class: "GPTNeoXModel",
+        defaults: gpt_neox::defaults,
+        fields: gpt_neox::fields,
+    },
     Family { model_type: "gpt_oss", base_class: "GptOssModel", defaults: gpt_oss::defaults, fields: gpt_oss::fields },
     Family { model_type: "granite", base_class: "GraniteModel", defaults: granite::defaults, fields: granite::fields },
     Family {

@@ -133,7 +133,8 @@ pub(crate) enum Input<'a, R, N> {
     Of(&'a R),
     /// The norm of rows that are needed once more, as [`Ops::norm`] gives it.
     Normed(&'a R, &'a N),
-    /// `f(gate) * up` of rows `[rows, 2 * d_ff]`, gate before up, with `f` the model's activation.
+    /// `f(gate) * up` of rows `[rows, 2 * d_ff]`, gate before up, with `f` the model's activation; or
+    /// `f(up)` of rows `[rows, d_ff]`, as wide as the product takes them.
     Gated(R),
 }
 
@@ -208,7 +209,8 @@ pub(crate) struct Block<L, N> {
     after_attention_norm: Option<N>,
     /// The norm of what the MLP reads, `[d_model]`.
     mlp_norm: Option<N>,
-    /// Whether the MLP reads what attention reads (Cohere): `x + attn(n(x)) + mlp(n(x))`.
+    /// Whether the MLP is beside attention, `x + attn(n(x)) + mlp(m(x))`, with a norm of its own or the
+    /// same.
     is_parallel: bool,
     /// The dense MLP, the experts, or both.
     mlp: Mlp<L, N>,
@@ -261,10 +263,12 @@ pub(crate) struct Both<L, N> {
     after_experts: N,
 }
 
-/// A gated MLP, `down(f(gate(x)) * up(x))`, with `f` the model's activation.
+/// A gated MLP, `down(f(gate(x)) * up(x))`, or one without a gate, `down(f(up(x)))`, with `f` the
+/// model's activation.
 #[derive(Module, Debug)]
 pub(crate) struct Gated<L> {
-    /// `[2 * d_ff, d_model]`: all rows of the gate, then all rows of up.
+    /// `[2 * d_ff, d_model]`: all rows of the gate, then all rows of up. Without a gate those of up
+    /// alone, `[d_ff, d_model]`.
     gate_up: L,
     /// `[d_model, d_ff]`.
     down: L,
@@ -319,7 +323,8 @@ pub(crate) trait Build {
     /// a row by far more than rounding does.
     fn router(&mut self, router: &LinearSpec) -> Result<Self::Linear, Error>;
 
-    /// The weight of a norm, `(stored + offset) * factor` as [`NormSpec`] says.
+    /// The weight of a norm, `(stored + offset) * factor` as [`NormSpec`] says, and its bias behind it
+    /// where it has one.
     fn norm(&mut self, norm: &NormSpec) -> Result<Self::Norm, Error>;
 
     /// A matrix `[rows, width]` whose rows are looked up on the host, one by one.
@@ -406,8 +411,8 @@ impl<L, N> Block<L, N> {
         let x = ops.keep(index, x);
         let after_mlp = self.after_mlp_norm.as_ref();
         let x = if self.is_parallel {
-            // The MLP reads what attention read; its result is added after attention's.
-            let beside = self.mlp.forward(ops, &x, self.attention_norm.as_ref());
+            // The MLP reads what attention read, or another norm of it; its result is added after attention's.
+            let beside = self.mlp.forward(ops, &x, self.mlp_norm.as_ref().or(self.attention_norm.as_ref()));
             let x = self.add_mixed(ops, x, mixed);
             ops.add(x, beside, after_mlp)
         } else {

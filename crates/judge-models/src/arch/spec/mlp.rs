@@ -39,10 +39,12 @@ pub(crate) struct BothSpec {
     pub(crate) after_experts: NormSpec,
 }
 
-/// A gated MLP, `down(f(gate(x)) * up(x))`, with `f` the model's activation.
+/// A gated MLP, `down(f(gate(x)) * up(x))`, or one without a gate, `down(f(up(x)))`, with `f` the
+/// model's activation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct GatedSpec {
-    /// All rows of the gate, then all rows of up: `[2 * d_ff, d_model]`.
+    /// All rows of the gate, then all rows of up: `[2 * d_ff, d_model]`. Without a gate those of up
+    /// alone, `[d_ff, d_model]`: engines tell the two apart by the columns of `down`.
     pub(crate) gate_up: LinearSpec,
     /// `[d_model, d_ff]`.
     pub(crate) down: LinearSpec,

@@ -223,7 +223,7 @@ impl Ops for PackedOps<'_, '_> {
     /// its results (`product.rs`). Rows that are used up return to the pool.
     fn linear(&mut self, input: Input<'_, Rows, Vec<f32>>, linear: &Linear, onto: Option<Rows>) -> Rows {
         let ModelSpec { norm_kind, norm_eps, activation, residual_scale, .. } = *self.spec;
-        let gate = |row: &[f32], out: &mut [f32]| vector::gated_halves(row, activation, out);
+        let gate = |row: &[f32], out: &mut [f32]| vector::activate_row(row, activation, out);
         let norm;
         let activations = match &input {
             Input::Rows(x) => Activations::new(&x.data, x.width),

@@ -149,7 +149,7 @@ impl Ops for ComposedOps<'_, '_> {
             Input::Rows(x) => x,
             Input::Of(x) => x.clone(),
             Input::Normed(x, weight) => self.norm(x, weight),
-            Input::Gated(gate_up) => ops::gated_activation(gate_up, self.spec.activation),
+            Input::Gated(gate_up) => ops::gated_activation(gate_up, linear.weight.dims()[1], self.spec.activation),
         };
         let y = ops::linear(x, linear.weight.val(), linear.bias.as_ref().map(Param::val), self.precision);
         match onto {

@@ -63,15 +63,20 @@ pub(crate) fn norm_plain<const D: usize>(x: Tensor<D>, eps: f64) -> Tensor<D> {
     x * mean_square.add_scalar(eps).sqrt().recip()
 }
 
-/// The norm of states along the last axis, whose length `weight` has; [`NormKind`] has the
-/// formulas. Keeps the shape; gives f32.
+/// The norm of states along the last axis, whose length `weight` has, or twice that length with a
+/// bias behind it; [`NormKind`] has the formulas. Keeps the shape; gives f32.
 pub(crate) fn norm<const D: usize>(kind: NormKind, x: Tensor<D>, weight: Tensor<1>, eps: f64) -> Tensor<D> {
     let x = widen(x);
+    let (width, [len]) = (x.dims()[D - 1], weight.dims());
     let x = match kind {
         NormKind::RmsNorm => x,
         NormKind::LayerNorm => x.clone() - x.mean_dim(D - 1), // [.., d] - [.., 1]
     };
-    rms_norm(x, weight, eps)
+    if len == width {
+        return rms_norm(x, weight, eps);
+    }
+    let bias = weight.clone().narrow(0, width, width); // [2 * d] -> [d]
+    rms_norm(x, weight.narrow(0, 0, width), eps) + bias.unsqueeze()
 }
 
 /// Queries or keys `[batch, seq, heads, head_dim]`, normed, clamped and rotated. Keeps the shape;
@@ -340,9 +345,11 @@ pub(crate) fn attention_entropy(queries: Tensor<4>, keys: Tensor<4>, with: Atten
 }
 
 /// `f(gate) * up`, or what [`Activation`] says instead: `[batch, seq, 2 * d_ff]`, gate before up,
-/// gives `[batch, seq, d_ff]` in f32.
-pub(crate) fn gated_activation(gate_up: Tensor<3>, function: Activation) -> Tensor<3> {
-    let d_ff = gate_up.dims()[2] / 2;
+/// gives `[batch, seq, d_ff]` in f32. Of `[batch, seq, d_ff]` it is `f(up)`, without a gate.
+pub(crate) fn gated_activation(gate_up: Tensor<3>, d_ff: usize, function: Activation) -> Tensor<3> {
+    if gate_up.dims()[2] == d_ff {
+        return activated(widen(gate_up), function);
+    }
     let gate = widen(gate_up.clone().narrow(2, 0, d_ff)); // [batch, seq, 2 * d_ff] -> [batch, seq, d_ff]
     let up = widen(gate_up.narrow(2, d_ff, d_ff)); // the same
     let up = match function {

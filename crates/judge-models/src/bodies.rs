@@ -185,7 +185,9 @@ fn gate(rows: usize) -> Body {
                 .zip(x.par_chunks_exact(2 * D_FF));
             rows.for_each(|(out, x)| vector::gated_halves(x, Activation::Silu, out));
         }),
-        composed: Box::new(move || drop(ops::gated_activation(tensors.clone(), tensors.dims()[2] / 2, Activation::Silu))),
+        composed: Box::new(move || {
+            drop(ops::gated_activation(tensors.clone(), tensors.dims()[2] / 2, Activation::Silu))
+        }),
     }
 }
 

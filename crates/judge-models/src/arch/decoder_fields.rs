@@ -29,12 +29,12 @@ use judge_core::request::TokenId;
 
 use super::ConfigProblem;
 use super::experts::Sparse;
-use super::stacks;
 use super::rope::{RopeConfig, RopeContext, RopeRules, RopesByKind};
 use super::spec::{
-    Activation, BlockSpec, ConvSpec, DeltaShape, DeltaSpec, EmbeddingScale, GatedSpec, HEAD, HeadShape,
-    HeadSpec, KeysSpec, LinearSpec, MlpSpec, ModelSpec, NormKind, NormSpec, TokenGateSpec, TokenInputsSpec,
+    Activation, BlockSpec, ConvSpec, DeltaShape, DeltaSpec, EmbeddingScale, GatedSpec, HEAD, HeadShape, HeadSpec,
+    KeysSpec, LinearSpec, MlpSpec, ModelSpec, NormKind, NormSpec, TokenGateSpec, TokenInputsSpec,
 };
+use super::stacks;
 
 /// A decoder by what families differ in. Fields without a comment of their own mean what they mean
 /// in `ModelSpec` or `BlockSpec`.

@@ -31,7 +31,8 @@ pub(super) fn by_head(name: &str, linear: &LinearSpec, heads: HeadShape) -> Vec<
 /// the name that [`stored_name`] makes of its parts'.
 pub(super) fn transposed(linear: &LinearSpec) -> Vec<StackSpec> {
     let d_out = linear.stems.iter().map(|(_, rows)| rows).sum();
-    let starts: Vec<usize> = linear.stems.iter().scan(0, |end, (_, rows)| Some(std::mem::replace(end, *end + rows))).collect();
+    let starts: Vec<usize> =
+        linear.stems.iter().scan(0, |end, (_, rows)| Some(std::mem::replace(end, *end + rows))).collect();
     let weights = linear.weights().into_iter().zip(&starts).map(|((tensor, rows), &start)| StackPart {
         tensor: (tensor, vec![rows, linear.d_in]),
         start,

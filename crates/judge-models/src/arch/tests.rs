@@ -114,7 +114,12 @@ fn a_silent_file_has_the_familys_defaults() {
     assert_eq!((lfm2.ropes[0].theta, lfm2.conv.unwrap()), (1e6, (vec![false; 32], 3)));
     let phi3 = of("phi3");
     assert_eq!(shape(&phi3), (32064, 3072, 8192, 32, 32, 32, 96));
-    assert!(phi3.qkv == Qkv::Fused("self_attn.qkv_proj") && phi3.mlp == MlpNames::FUSED && phi3.windows == [None; 32] && phi3.norm_eps == 1e-5);
+    assert!(
+        phi3.qkv == Qkv::Fused("self_attn.qkv_proj")
+            && phi3.mlp == MlpNames::FUSED
+            && phi3.windows == [None; 32]
+            && phi3.norm_eps == 1e-5
+    );
 }
 
 #[test]

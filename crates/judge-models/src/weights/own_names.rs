@@ -167,7 +167,12 @@ mod tests {
         for name in ["mtp.fc.weight", "model.rotary_emb_local.x", "model.layers.0.self_attn.rotary_emb.inv_freq"] {
             assert!(is_needless(name), "{name}");
         }
-        for name in ["transformer.h.0.attn.bias", "gpt_neox.layers.0.attention.bias", "model.embed_tokens.position_ids", "model.embed_tokens.embed_scale"] {
+        for name in [
+            "transformer.h.0.attn.bias",
+            "gpt_neox.layers.0.attention.bias",
+            "model.embed_tokens.position_ids",
+            "model.embed_tokens.embed_scale",
+        ] {
             assert!(is_needless(name), "{name}");
         }
         for name in ["lm_head.weight", "model.layers.0.self_attn.q_proj.bias", "model.norm.weight"] {

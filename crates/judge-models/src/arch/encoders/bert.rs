@@ -15,9 +15,7 @@ use serde_json::{Value, json};
 use super::sizes::{Sizes, eps};
 use crate::arch::ConfigProblem;
 use crate::arch::checks::size;
-use crate::arch::encoder::{
-    EmbeddingSpec, EncoderBlockSpec, EncoderSpec, NormPlace, PositionsSpec, StoredNames,
-};
+use crate::arch::encoder::{EmbeddingSpec, EncoderBlockSpec, EncoderSpec, NormPlace, PositionsSpec, StoredNames};
 use crate::arch::spec::{Activation, LinearSpec, NormSpec};
 
 /// The fields of all three.

@@ -65,8 +65,15 @@ pub(super) fn defaults() -> Value {
 /// [`ConfigProblem`] as of [`Shape::lower`], and for fewer key heads than query heads or a width of
 /// heads of its own.
 pub(super) fn fields(fields: Value) -> Result<DecoderFields, ConfigProblem> {
-    let GptNeox { mut shape, hidden_act, layer_norm_eps, use_parallel_residual, attention_bias, rotary_pct, rotary_emb_base } =
-        serde_json::from_value(fields)?;
+    let GptNeox {
+        mut shape,
+        hidden_act,
+        layer_norm_eps,
+        use_parallel_residual,
+        attention_bias,
+        rotary_pct,
+        rotary_emb_base,
+    } = serde_json::from_value(fields)?;
     for (field, found) in [("num_key_value_heads", shape.num_key_value_heads), ("head_dim", shape.head_dim)] {
         if let Some(found) = found {
             return Err(ConfigProblem::Unsupported { field, found: found.to_string() });

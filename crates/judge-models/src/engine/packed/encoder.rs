@@ -141,8 +141,7 @@ impl PackedEncoder {
             None => None,
         };
         let norm = packing.norm(&embedding.norm)?;
-        let blocks =
-            spec.blocks.iter().map(|block| Block::load(block, &mut packing)).collect::<Result<_, _>>()?;
+        let blocks = spec.blocks.iter().map(|block| Block::load(block, &mut packing)).collect::<Result<_, _>>()?;
         let final_norm = spec.final_norm.as_ref().map(|norm| packing.norm(norm)).transpose()?;
         let shape = KeyShape { n_kv_heads: spec.n_heads, head_dim: spec.head_dim(), word: packing.word };
         let kernel_of_integers = packing.kernel_of_integers();
@@ -240,7 +239,9 @@ impl PackedEncoder {
         out.resize(x.len() / width * linear.weight.out_features(), 0.0);
         match norm.filter(|_| self.spec.norm_place == NormPlace::Pre) {
             Some(norm) => {
-                let normed = |x: &[f32], out: &mut [f32]| vector::norm(NormKind::LayerNorm, x, norm, self.spec.norm_eps as f32, out);
+                let normed = |x: &[f32], out: &mut [f32]| {
+                    vector::norm(NormKind::LayerNorm, x, norm, self.spec.norm_eps as f32, out)
+                };
                 product(linear, Activations::made(x, width, &normed), out, Onto::Nothing, words);
             }
             None => product(linear, Activations::new(x, width), out, Onto::Nothing, words),

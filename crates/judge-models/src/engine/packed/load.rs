@@ -53,7 +53,8 @@ impl PackedDecoder {
             |name: &String, packing: &mut Packing<'_>| packing.matrix(&[(name.clone(), spec.d_vocab)], spec.d_model);
         let embedding = table(&spec.embedding, &mut packing)?;
         let rows = |(name, rows): &(String, usize)| (name.clone(), *rows);
-        let positions = spec.positions.as_ref().map(|table| packing.matrix(&[rows(table)], spec.d_model)).transpose()?;
+        let positions =
+            spec.positions.as_ref().map(|table| packing.matrix(&[rows(table)], spec.d_model)).transpose()?;
         let inputs = spec.token_inputs.as_ref();
         let token_inputs =
             inputs.map(|inputs| TokenInputs::build(inputs, spec.n_layers(), &mut packing)).transpose()?;

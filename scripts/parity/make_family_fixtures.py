@@ -180,6 +180,11 @@ TOWERS = {
     "idefics3": (dict(model_type="idefics3", image_token_id=90, tie_word_embeddings=True, text_config=dict(model_type="llama", **BASE, **GQA), vision_config=dict(**SMALL_EYES)), "v5", torch.bfloat16, 1),
     "gemma4_unified": (dict(model_type="gemma4_unified", image_token_id=90, video_token_id=91, audio_token_id=92, text_config=dict(**{**TEXT, "num_hidden_layers": 4}, pad_token_id=0, bos_token_id=1, eos_token_id=2, **GQA, head_dim=8, global_head_dim=16, sliding_window=5, layer_types=["sliding_attention", "full_attention"] * 2, attention_k_eq_v=True, num_global_key_value_heads=1, final_logit_softcapping=8.0, rope_parameters=dict(full_attention=dict(rope_type="proportional", partial_rotary_factor=0.5, rope_theta=1000.0), sliding_attention=dict(rope_type="default", rope_theta=50.0))), vision_config=dict(patch_size=2, pooling_kernel_size=1, mm_embed_dim=8, mm_posemb_size=4, output_proj_dims=32), audio_config=dict(audio_embed_dim=8)), "v5", torch.bfloat16, 1),
 }
+EXPERTS |= {
+    "lfm2_moe-on": (dict(model_type="lfm2_moe", **BASE, **GQA, layer_types=["conv", "full_attention", "conv"], conv_L_cache=4, num_dense_layers=1, moe_intermediate_size=16, num_experts=5, num_experts_per_tok=3, routed_scaling_factor=1.5, tie_word_embeddings=False), "v5", torch.bfloat16, 1),
+    "lfm2_moe-off": (dict(model_type="lfm2_moe", **BASE, **MHA, layer_types=["full_attention", "conv", "full_attention"], num_dense_layers=1, moe_intermediate_size=24, num_experts=4, num_experts_per_tok=2, use_expert_bias=False, norm_topk_prob=False), "stacked", torch.bfloat16, 1),
+    "granitemoehybrid-experts": (dict(model_type="granitemoehybrid", **{**BASE, "intermediate_size": 16}, **GQA, num_local_experts=5, num_experts_per_tok=3, shared_intermediate_size=24, layer_types=["full_attention"] * 3, position_embedding_type="rope", embedding_multiplier=3.0, attention_multiplier=0.4, residual_multiplier=0.6, logits_scaling=2.0, mamba_n_heads=4), "v5", torch.bfloat16, 1),
+}
 # Experts are published as transposed matrices.
 EXPERTS["qwen3_vl_moe"] = (dict(model_type="qwen3_vl_moe", **IDS, tie_word_embeddings=True, text_config=dict(**TEXT, **GQA, head_dim=16, num_experts=5, num_experts_per_tok=3, moe_intermediate_size=24, mlp_only_layers=[1], rope_parameters=dict(rope_type="default", rope_theta=1000.0, mrope_section=[4, 2, 2], mrope_interleaved=True)), vision_config=dict(**EYES, hidden_size=8, intermediate_size=8, out_hidden_size=32, num_position_embeddings=4, deepstack_visual_indexes=[0])), "transposed", torch.bfloat16, 1)
 TOWERS["qwen3_vl_moe"] = EXPERTS["qwen3_vl_moe"]
@@ -250,6 +255,8 @@ def build(whole, seed):
         for name, b in sorted(model.named_buffers()):
             if name.endswith("layer_scalar"):
                 b.copy_(1 + 0.3 * torch.randn(b.shape, generator=rng))
+            elif name.endswith("expert_bias"):
+                b.copy_(0.3 * torch.randn(b.shape, generator=rng))
         for name, p in sorted(model.named_parameters()):
             noise = torch.randn(p.shape, generator=rng)
             if name.endswith(("norm.bias", "ln_1.bias", "ln_2.bias", "ln_f.bias")):
@@ -278,7 +285,7 @@ def build(whole, seed):
                 p.copy_(noise / (math.sqrt(p.shape[1]) if gemma else 1.0))
             elif "q_proj" in name or "k_proj" in name or "qkv_proj" in name:
                 p.copy_(1.5 * noise / math.sqrt(p.shape[1]))
-            elif name.endswith(("mlp.gate.weight", "mlp.router.weight")):
+            elif name.endswith(("mlp.gate.weight", "mlp.router.weight", "feed_forward.gate.weight", "block_sparse_moe.router.weight")):
                 p.copy_(3.0 * noise / math.sqrt(p.shape[1]))
             elif name.endswith("router.proj.weight"):
                 # What it reads is divided by the root of its length.
@@ -303,6 +310,8 @@ def routes(model, ids):
 
     def look(module, inputs, outputs):
         logits, _, chosen = outputs
+        if type(module).__name__ == "Lfm2MoeTopKRouter" and inputs[1] is not None:
+            logits = logits.float().sigmoid() + inputs[1].float()
         # Gemma 4's router gives shares.
         logits = logits.float().log() if type(module).__name__ == "Gemma4TextRouter" else logits
         top = logits.float().topk(chosen.shape[-1] + 1).values
@@ -540,7 +549,7 @@ def write_weights(model, folder, layout, dtype, shards):
 
 def round_weights(model, dtype):
     with torch.no_grad():
-        stored = [b for name, b in model.named_buffers() if name.endswith("layer_scalar")]
+        stored = [b for name, b in model.named_buffers() if name.endswith(("layer_scalar", "expert_bias"))]
         for p in [*model.parameters(), *stored]:
             p.copy_(p.to(dtype).float())
 

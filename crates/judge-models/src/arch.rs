@@ -64,7 +64,7 @@ pub(crate) use shape::{TOKEN_IDS, TokenIds};
 pub(crate) use spec::{
     Activation, BlockSpec, BothSpec, ConvSpec, DeltaShape, DeltaSpec, EMBEDDING, ExpertsSpec, GatedSpec, HEAD,
     HeadShape, HeadSpec, KeysSpec, LinearSpec, MlpSpec, ModelSpec, NamedRows, NoHead, NormKind, NormSpec, Routing,
-    StackPart, StackSpec, TokenGateSpec, TokenInputsSpec,
+    Scores, StackPart, StackSpec, TokenGateSpec, TokenInputsSpec,
 };
 
 /// The fields of the text model inside a vision-language folder, as a folder of that model alone

@@ -10,7 +10,7 @@
 //! ```text
 //! one by one   {part}experts.{e}.{gate,up,down}.weight     Qwen, Mixtral, OLMoE
 //! rows         experts.gate_up_proj  [E, 2I, H]            the same families, saved by transformers'
-//!              experts.down_proj     [E, H, I]             own modules; Gemma 4 always
+//!              experts.down_proj     [E, H, I]             own modules; Gemma 4 and Granite always
 //! transposed   experts.gate_up_proj  [E, H, 2I]            Qwen3-VL as published: gate before up
 //!              experts.down_proj     [E, I, H]
 //! columns      experts.gate_up_proj  [E, H, 2I]            gpt-oss: gate and up are alternate columns
@@ -67,8 +67,19 @@ pub(super) struct ExpertNames {
     up: &'static str,
     /// Down, likewise.
     down: &'static str,
+    /// The gate of the expert that all rows go through, directly in the layer; `None`: it has none.
+    shared_gate: Option<&'static str>,
+    /// Gate and up of that expert, directly in the layer: two tensors, or one with the gate's rows
+    /// first.
+    shared_gate_up: &'static [&'static str],
+    /// Down of that expert, directly in the layer.
+    shared_down: &'static str,
+    /// What is added to scores for the choice, directly in the layer with its ending.
+    choice_bias: Option<&'static str>,
     /// Which stacked form there is.
     stacks: Stacks,
+    /// The stacks of gate and up, and of down, below `stacked_part`.
+    stack_names: [&'static str; 2],
     /// Set where experts are beside a dense MLP instead of replacing it.
     beside: Option<BesideNames>,
 }
@@ -115,13 +126,47 @@ impl ExpertNames {
         gate: "gate_proj",
         up: "up_proj",
         down: "down_proj",
+        shared_gate: Some("mlp.shared_expert_gate"),
+        shared_gate_up: &["mlp.shared_expert.gate_proj", "mlp.shared_expert.up_proj"],
+        shared_down: "mlp.shared_expert.down_proj",
+        choice_bias: None,
         stacks: Stacks::Rows,
+        stack_names: ["experts.gate_up_proj", "experts.down_proj"],
         beside: None,
     };
 
     /// `block_sparse_moe.gate`, with `w1` as gate, `w3` as up and `w2` as down. Stacks are under
     /// `mlp.`.
     pub(super) const MIXTRAL: Self = Self { part: "block_sparse_moe.", gate: "w1", up: "w3", down: "w2", ..Self::QWEN };
+
+    /// Stacks `block_sparse_moe.{input,output}_linear.weight`, and an expert that all rows go through,
+    /// `shared_mlp`, without a gate. The names of single experts are this crate's own.
+    pub(super) const GRANITE: Self = Self {
+        part: "block_sparse_moe.",
+        stacked_part: "block_sparse_moe.",
+        router: "router.layer",
+        shared_gate: None,
+        shared_gate_up: &["shared_mlp.input_linear"],
+        shared_down: "shared_mlp.output_linear",
+        stacks: Stacks::RowsAlone,
+        stack_names: ["input_linear.weight", "output_linear.weight"],
+        ..Self::QWEN
+    };
+
+    /// `feed_forward.gate`, with `w1` as gate, `w3` as up and `w2` as down; with `chooses_by_bias` there
+    /// is `feed_forward.expert_bias`.
+    pub(super) const fn lfm2(chooses_by_bias: bool) -> Self {
+        let choice_bias = if chooses_by_bias { Some("feed_forward.expert_bias") } else { None };
+        Self {
+            part: "feed_forward.",
+            stacked_part: "feed_forward.",
+            gate: "w1",
+            up: "w3",
+            down: "w2",
+            choice_bias,
+            ..Self::QWEN
+        }
+    }
 
     /// `mlp.router`, and stacks of columns. The names of single experts are this crate's own.
     pub(super) const GPT_OSS: Self = Self { router: "router", stacks: Stacks::Columns, ..Self::QWEN };
@@ -219,7 +264,8 @@ impl Sparse {
             return None;
         }
         let ExpertNames { part, router, gate, up, down, .. } = self.names;
-        let stem = |name: &str| format!("model.layers.{index}.{part}{name}");
+        let in_layer = |name: &str| format!("model.layers.{index}.{name}");
+        let stem = |name: &str| in_layer(&format!("{part}{name}"));
         let linear = |stems: Vec<(String, usize)>, d_in: usize| LinearSpec { stems, d_in, bias: self.bias };
         let gated = |of: &str, [gate, up, down]: [&str; 3], width: usize| GatedSpec {
             gate_up: linear(
@@ -237,10 +283,18 @@ impl Sparse {
             router,
             routing: self.routing,
             scales: None,
+            choice_bias: self.names.choice_bias.map(in_layer),
             experts,
             shared: self.d_shared.map(|width| SharedSpec {
-                mlp: gated("shared_expert", ["gate_proj", "up_proj", "down_proj"], width),
-                gate: linear(vec![(stem("shared_expert_gate"), 1)], d_model),
+                mlp: GatedSpec {
+                    gate_up: {
+                        let names = self.names.shared_gate_up;
+                        let rows = 2 * width / names.len();
+                        linear(names.iter().map(|name| (in_layer(name), rows)).collect(), d_model)
+                    },
+                    down: linear(vec![(in_layer(self.names.shared_down), d_model)], width),
+                },
+                gate: self.names.shared_gate.map(|gate| linear(vec![(in_layer(gate), 1)], d_model)),
             }),
         })
     }
@@ -254,8 +308,8 @@ impl Sparse {
     fn stacks(&self, index: usize, router: &LinearSpec, experts: &[GatedSpec]) -> Vec<StackSpec> {
         let module = format!("model.layers.{index}.{}", self.names.stacked_part);
         let linears = |of: fn(&GatedSpec) -> &LinearSpec| -> Vec<&LinearSpec> { experts.iter().map(of).collect() };
-        let gate_up = (format!("{module}experts.gate_up_proj"), linears(|expert| &expert.gate_up));
-        let down = (format!("{module}experts.down_proj"), linears(|expert| &expert.down));
+        let [gate_up, down] = self.names.stack_names.map(|name| format!("{module}{name}"));
+        let (gate_up, down) = ((gate_up, linears(|expert| &expert.gate_up)), (down, linears(|expert| &expert.down)));
         match self.names.stacks {
             Stacks::Rows => {
                 let mut stacks: Vec<StackSpec> = [gate_up, down].map(|(name, of)| below_one_another(name, &of)).into();

@@ -27,6 +27,7 @@ mod gpt_oss;
 mod granite;
 mod internlm3;
 mod lfm2;
+mod lfm2_moe;
 mod llama;
 mod ministral3;
 mod mistral;
@@ -105,6 +106,12 @@ const FAMILIES: &[Family] = &[
         fields: internlm3::fields,
     },
     Family { model_type: "lfm2", base_class: "Lfm2Model", defaults: lfm2::defaults, fields: lfm2::fields },
+    Family {
+        model_type: "lfm2_moe",
+        base_class: "Lfm2MoeModel",
+        defaults: lfm2_moe::defaults,
+        fields: lfm2_moe::fields,
+    },
     Family { model_type: "llama", base_class: "LlamaModel", defaults: llama::defaults, fields: llama::fields },
     Family {
         model_type: "ministral3",

@@ -29,7 +29,9 @@ mod parts;
 use half::bf16;
 use judge_core::request::TokenId;
 
-pub(crate) use self::mlp::{BothSpec, ExpertsSpec, GatedSpec, MlpSpec, Routing, SharedSpec, StackPart, StackSpec};
+pub(crate) use self::mlp::{
+    BothSpec, ExpertsSpec, GatedSpec, MlpSpec, Routing, Scores, SharedSpec, StackPart, StackSpec,
+};
 pub(crate) use self::parts::{LinearSpec, NamedRows, NamedShape, NormSpec};
 use super::rope::RopeConfig;
 use crate::Dtype;
@@ -511,7 +513,7 @@ impl BlockSpec {
     pub(crate) fn tensors(&self) -> Vec<NamedShape> {
         let mut all: Vec<NamedShape> = self.linears().flat_map(LinearSpec::tensors).collect();
         all.extend(self.scalar.iter().map(|name| (name.clone(), vec![1])));
-        all.extend(self.mlp.scales());
+        all.extend(self.mlp.numbers_of_experts());
         all.extend(self.sinks.iter().map(|(name, n_heads)| (name.clone(), vec![*n_heads])));
         all.extend(self.delta.iter().flat_map(DeltaSpec::tensors));
         all.extend(self.conv.iter().map(|conv| (conv.name.clone(), vec![conv.channels, 1, conv.kernel])));

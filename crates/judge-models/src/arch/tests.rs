@@ -244,6 +244,15 @@ fn what_is_contradictory_or_absurd_is_refused_by_field() {
         ("granitemoehybrid", json!({ "num_local_experts": 0 }), "layer_types"),
         (
             "granitemoehybrid",
+            json!({ "num_experts_per_tok": 9, "layer_types": ["attention", "attention", "attention", "attention"] }),
+            "num_experts_per_tok",
+        ),
+        ("lfm2_moe", json!({}), "layer_types"),
+        ("lfm2_moe", json!({ "conv_bias": true }), "conv_bias"),
+        ("lfm2_moe", json!({ "conv_L_cache": 1 }), "conv_L_cache"),
+        ("lfm2_moe", json!({ "routed_scaling_factor": 0.0 }), "routed_scaling_factor"),
+        (
+            "granitemoehybrid",
             json!({ "num_local_experts": 0, "layer_types": ["attention", "mamba", "attention", "attention"] }),
             "layer_types",
         ),

@@ -373,7 +373,7 @@ impl Ops for PackedOps<'_, '_> {
     /// done; see `experts.rs`.
     fn mix(&mut self, x: Rows, logits: Rows, experts: &Experts<Linear, Vec<f32>>) -> Rows {
         let (width, routing) = (x.width, experts.routing);
-        let mut routes = Routes::of(&logits.data, logits.width, routing);
+        let mut routes = Routes::of(&logits.data, logits.width, routing, experts.choice_bias.as_deref());
         if let Some(scales) = &experts.scales {
             routes.scale(scales);
         }
@@ -434,8 +434,8 @@ impl Ops for PackedOps<'_, '_> {
         x
     }
 
-    fn sum(&mut self, x: Rows, y: Rows, norm: &Vec<f32>) -> Rows {
-        self.add_normed(x, y, Some(norm), None)
+    fn sum(&mut self, x: Rows, y: Rows, norm: Option<&Vec<f32>>) -> Rows {
+        self.add_normed(x, y, norm, None)
     }
 
     /// `f(gate) * t`, where `t` are the token inputs of block `index`: columns

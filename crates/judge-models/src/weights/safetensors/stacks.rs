@@ -58,7 +58,7 @@ impl Checkpoint {
             }
             let found = self.tensors.get(&stack.name).map(|located| &located.info.shape);
             let is_in = |other: &&StackSpec| other.name == stack.name && Some(&other.shape) == found;
-            if found != Some(&stack.shape) && stacks.iter().any(|other| is_in(other)) {
+            if found != Some(&stack.shape) && stacks.iter().any(is_in) {
                 continue;
             }
             let Located { shard, info, .. } = self.locate(&stack.name, &stack.shape)?.clone();

@@ -96,7 +96,7 @@ fn a_silent_file_has_the_familys_defaults() {
     assert_eq!(shape(&glm4), (151_552, 4096, 13696, 40, 32, 2, 128));
     assert_eq!((glm4.ropes[0].rotary_dim, glm4.ropes[0].pairs, glm4.eos.len()), (64, Pairs::Neighbours, 3));
     assert!(glm4.qkv_bias && !glm4.o_bias && glm4.mlp == MlpNames::FUSED && of("glm").norms == BlockNorms::BEFORE);
-    assert_eq!(field(&fields(&json!({ "model_type": "granitemoehybrid" })).unwrap_err()), "num_local_experts");
+    assert_eq!(field(&fields(&json!({ "model_type": "granitemoehybrid" })).unwrap_err()), "layer_types");
     let cohere2 = of("cohere2");
     assert_eq!(shape(&cohere2), (256_000, 8192, 22528, 40, 64, 64, 128));
     assert_eq!((cohere2.norm_eps, cohere2.logit_scale, cohere2.max_len), (1e-5, Some(0.0625), 8192));

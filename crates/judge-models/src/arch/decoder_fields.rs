@@ -221,7 +221,7 @@ pub(super) struct AttentionNames {
 }
 
 impl AttentionNames {
-    /// As in all families but LFM2.
+    /// As in most families.
     pub(super) const LLAMA: Self =
         Self { q_norm: "self_attn.q_norm", k_norm: "self_attn.k_norm", out: "self_attn.o_proj" };
 }

@@ -3,7 +3,7 @@
 //! | stored | own | written by |
 //! |---|---|---|
 //! | `model.layers.0.mlp.down_proj.weight` | the same | a causal language model |
-//! | `layers.0.mlp.down_proj.weight` | with `model.` before it | its base class, `AutoModel` |
+//! | `layers.0.mlp.down_proj.weight` | with `model.` before it, of GPT-2 `transformer.` | its base class, `AutoModel` |
 //! | `model.language_model.layers.0.…`, `language_model.model.layers.0.…`, `language_model.layers.0.…` | `model.layers.0.…` | vision-language classes, by release |
 //! | `model.text_model.layers.0.…` | `model.layers.0.…` | Idefics 3, SmolVLM |
 //! | `language_model.lm_head.weight` | `lm_head.weight` | the same |

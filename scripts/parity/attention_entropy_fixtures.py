@@ -17,9 +17,9 @@ import json
 import sys
 
 import torch
-from make_family_fixtures import EXPERTS, FAMILIES, LONGER, PROMPTS, ROOT, check_versions, fresh_rope, vocabulary
+from make_family_fixtures import EXPERTS, FAMILIES, LONGER, PROMPTS, ROOT, TOWERS, check_versions, empty, fresh_rope, vocabulary
 from safetensors.torch import load_file
-from transformers import AutoConfig, AutoModelForCausalLM
+from transformers import AutoConfig, AutoModelForCausalLM, AutoModelForImageTextToText
 
 PATH = ROOT.parent / "attention_entropy.json"
 
@@ -28,10 +28,11 @@ def load(name, fields, dtype):
     """The committed weights, in dtype: the configuration is built as it was, for the folder's is in the layout of older releases."""
     fields = dict(fields)
     config = AutoConfig.for_model(fields.pop("model_type"), **fields)
-    if name in EXPERTS:
-        # Whichever way its experts are written.
-        return AutoModelForCausalLM.from_pretrained(ROOT / name, config=config, attn_implementation="eager", dtype=dtype).eval()
-    model = AutoModelForCausalLM.from_config(config, attn_implementation="eager", dtype=dtype).eval()
+    if name in EXPERTS | TOWERS or name in ("gpt2-on", "gpt_neox-on"):
+        # Whichever way its experts are written, without the parts that see, and with old names.
+        auto = AutoModelForImageTextToText if name in TOWERS else AutoModelForCausalLM
+        return auto.from_pretrained(ROOT / name, config=config, attn_implementation="eager", dtype=dtype).eval()
+    model = empty(config, dtype)
     state = {}
     for file in sorted((ROOT / name).glob("model*.safetensors")):
         state.update(load_file(file))

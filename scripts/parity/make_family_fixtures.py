@@ -24,6 +24,9 @@ Models with experts get the first of some seeds with which arithmetic in bf16 ro
 attention_entropy_fixtures.py: a bf16 router meets other experts where two logits are nearly equal.
 
 internlm3 has no modelling code of its own in transformers 5: its configuration selects Llama's.
+
+Vision-language models are run on text alone, as their whole class runs it, positions over time, height and width included. Their folders have
+the text model's tensors and the smallest ones of the other parts, which are not read.
 """
 
 import json
@@ -39,7 +42,7 @@ import tokenizers
 import torch
 import transformers
 from safetensors.torch import load_file, save_file
-from transformers import AutoConfig, AutoModelForCausalLM
+from transformers import AutoConfig, AutoModelForCausalLM, AutoModelForImageTextToText
 
 EXPECTED_VERSIONS = {"torch": "2.15.0", "transformers": "5.23.0", "safetensors": "0.8.0", "tokenizers": "0.23.3"}
 ROOT = Path(__file__).resolve().parents[2] / "crates/judge-models/tests/fixtures/families"
@@ -161,7 +164,40 @@ EXPERTS = {
     "gpt_oss-off": (dict(model_type="gpt_oss", **{**BASE, "intermediate_size": 16}, **MHA, head_dim=8, attention_bias=False, layer_types=["full_attention"] * 3, num_local_experts=4, num_experts_per_tok=2, rope_parameters=dict(rope_type="default", rope_theta=10000.0), tie_word_embeddings=True), "v5", torch.float32, 1),
     "gemma4_text-experts": (dict(**{**GEMMA4, "num_hidden_layers": 3}, layer_types=PATTERN, hidden_size_per_layer_input=0, enable_moe_block=True, num_experts=4, top_k_experts=2, moe_intermediate_size=16, rope_parameters=GEMMA4_ROPE), "published", torch.bfloat16, 1),
 }
-FAMILIES |= EXPERTS
+# Vision-language models: the text model's configuration, the outer one, and what keeps the other parts small.
+TEXT = {k: v for k, v in BASE.items() if k not in ("bos_token_id", "eos_token_id", "pad_token_id")}
+EYES = dict(depth=1, num_heads=2, patch_size=2, spatial_merge_size=2, temporal_patch_size=2)
+SMALL_EYES = dict(hidden_size=8, intermediate_size=8, num_hidden_layers=1, num_attention_heads=2, image_size=8, patch_size=2)
+MROPE = dict(rope_theta=1000.0, mrope_section=[2, 1, 1])
+IDS = dict(image_token_id=90, video_token_id=91, vision_start_token_id=92, vision_end_token_id=93)
+TOWERS = {
+    # As published: the text model's fields beside the others.
+    "qwen2_vl": (dict(model_type="qwen2_vl", **IDS, text_config=dict(**TEXT, **GQA, rope_parameters=dict(rope_type="default", **MROPE)), vision_config=dict(**EYES, embed_dim=8, hidden_size=32)), "flat", torch.bfloat16, 1),
+    "qwen2_5_vl": (dict(model_type="qwen2_5_vl", **IDS, tie_word_embeddings=True, text_config=dict(**TEXT, **GQA, use_sliding_window=True, sliding_window=5, max_window_layers=1, rope_parameters=dict(rope_type="yarn", factor=4.0, original_max_position_embeddings=16, **MROPE)), vision_config=dict(**EYES, hidden_size=8, intermediate_size=8, out_hidden_size=32, window_size=8, fullatt_block_indexes=[0])), "v5", torch.bfloat16, 1),
+    "glm4v": (dict(model_type="glm4v", image_token_id=90, video_token_id=91, image_start_token_id=92, image_end_token_id=93, video_start_token_id=94, video_end_token_id=95, text_config=dict(**TEXT, **GQA, rope_parameters=dict(rope_type="default", rope_theta=1000.0, partial_rotary_factor=0.5, mrope_section=[1, 1, 0])), vision_config=dict(**EYES, hidden_size=8, intermediate_size=8, out_hidden_size=32, image_size=8)), "v5", torch.bfloat16, 1),
+    "internvl": (dict(model_type="internvl", image_token_id=90, tie_word_embeddings=False, text_config=dict(model_type="qwen3", **TEXT, **GQA, head_dim=16), vision_config=dict(**SMALL_EYES)), "v5", torch.bfloat16, 1),
+    "smolvlm": (dict(model_type="smolvlm", image_token_id=90, text_config=dict(model_type="llama", **BASE, **GQA), vision_config=dict(**SMALL_EYES)), "v5", torch.bfloat16, 1),
+    "idefics3": (dict(model_type="idefics3", image_token_id=90, tie_word_embeddings=True, text_config=dict(model_type="llama", **BASE, **GQA), vision_config=dict(**SMALL_EYES)), "v5", torch.bfloat16, 1),
+    "gemma4_unified": (dict(model_type="gemma4_unified", image_token_id=90, video_token_id=91, audio_token_id=92, text_config=dict(**{**TEXT, "num_hidden_layers": 4}, pad_token_id=0, bos_token_id=1, eos_token_id=2, **GQA, head_dim=8, global_head_dim=16, sliding_window=5, layer_types=["sliding_attention", "full_attention"] * 2, attention_k_eq_v=True, num_global_key_value_heads=1, final_logit_softcapping=8.0, rope_parameters=dict(full_attention=dict(rope_type="proportional", partial_rotary_factor=0.5, rope_theta=1000.0), sliding_attention=dict(rope_type="default", rope_theta=50.0))), vision_config=dict(patch_size=2, pooling_kernel_size=1, mm_embed_dim=8, mm_posemb_size=4, output_proj_dims=32), audio_config=dict(audio_embed_dim=8)), "v5", torch.bfloat16, 1),
+}
+EXPERTS |= {
+    "lfm2_moe-on": (dict(model_type="lfm2_moe", **BASE, **GQA, layer_types=["conv", "full_attention", "conv"], conv_L_cache=4, num_dense_layers=1, moe_intermediate_size=16, num_experts=5, num_experts_per_tok=3, routed_scaling_factor=1.5, tie_word_embeddings=False), "v5", torch.bfloat16, 1),
+    "lfm2_moe-off": (dict(model_type="lfm2_moe", **BASE, **MHA, layer_types=["full_attention", "conv", "full_attention"], num_dense_layers=1, moe_intermediate_size=24, num_experts=4, num_experts_per_tok=2, use_expert_bias=False, norm_topk_prob=False), "stacked", torch.bfloat16, 1),
+    "granitemoehybrid-experts": (dict(model_type="granitemoehybrid", **{**BASE, "intermediate_size": 16}, **GQA, num_local_experts=5, num_experts_per_tok=3, shared_intermediate_size=24, layer_types=["full_attention"] * 3, position_embedding_type="rope", embedding_multiplier=3.0, attention_multiplier=0.4, residual_multiplier=0.6, logits_scaling=2.0, mamba_n_heads=4), "v5", torch.bfloat16, 1),
+}
+# Experts are published as transposed matrices.
+EXPERTS["qwen3_vl_moe"] = (dict(model_type="qwen3_vl_moe", **IDS, tie_word_embeddings=True, text_config=dict(**TEXT, **GQA, head_dim=16, num_experts=5, num_experts_per_tok=3, moe_intermediate_size=24, mlp_only_layers=[1], rope_parameters=dict(rope_type="default", rope_theta=1000.0, mrope_section=[4, 2, 2], mrope_interleaved=True)), vision_config=dict(**EYES, hidden_size=8, intermediate_size=8, out_hidden_size=32, num_position_embeddings=4, deepstack_visual_indexes=[0])), "transposed", torch.bfloat16, 1)
+TOWERS["qwen3_vl_moe"] = EXPERTS["qwen3_vl_moe"]
+GPT2 = dict(vocab_size=D_VOCAB, n_embd=32, n_layer=3, n_head=4, n_positions=64, bos_token_id=1, eos_token_id=2, pad_token_id=None)
+FAMILIES |= {
+    "gemma-on": (dict(model_type="gemma", **BASE, **GQA, head_dim=16, attention_bias=True, hidden_act="gelu", tie_word_embeddings=False, rope_parameters=LLAMA3), "old", torch.bfloat16, 1),
+    "gemma-off": (dict(model_type="gemma", **BASE, **MHA, head_dim=8), "v5", torch.bfloat16, 1),
+    "gpt_neox-on": (dict(model_type="gpt_neox", **BASE, use_parallel_residual=True, attention_bias=True, rope_parameters=dict(rope_type="default", rope_theta=1000.0, partial_rotary_factor=0.5)), "old", torch.float16, 2),
+    "gpt_neox-off": (dict(model_type="gpt_neox", **BASE, use_parallel_residual=False, attention_bias=False, hidden_act="gelu_new", tie_word_embeddings=True, rope_parameters=dict(rope_type="linear", factor=4.0, rope_theta=1000.0, partial_rotary_factor=1.0)), "v5", torch.bfloat16, 1),
+    "gpt2-on": (dict(model_type="gpt2", **GPT2, n_inner=40, scale_attn_weights=False, tie_word_embeddings=False), "base", torch.bfloat16, 1),
+    "gpt2-off": (dict(model_type="gpt2", **GPT2, activation_function="gelu"), "v5", torch.bfloat16, 2),
+}
+FAMILIES |= EXPERTS | TOWERS
 
 PROMPTS = [
     "ba de fi go ku la me ni po ru sa te vi zo",
@@ -196,20 +232,38 @@ def seed_of(name):
     return SEEDED_BY_PLACE.index(name) if name in SEEDED_BY_PLACE else zlib.crc32(name.encode())
 
 
-def build(config, seed):
-    model = AutoModelForCausalLM.from_config(config, attn_implementation="eager", dtype=torch.float32).eval()
+def empty(config, dtype):
+    """A model of this configuration, whatever its weights are."""
+    auto = AutoModelForCausalLM if config.get_text_config() is config else AutoModelForImageTextToText
+    return auto.from_config(config, attn_implementation="eager", dtype=dtype).eval()
+
+
+def text_model(model):
+    """The blocks, without a head: those of the text model inside a vision-language model."""
+    inner = model.base_model
+    return getattr(inner, "language_model", None) or getattr(inner, "text_model", None) or inner
+
+
+def build(whole, seed):
+    model = empty(whole, torch.float32)
+    config = whole.get_text_config()
     rng = torch.Generator().manual_seed(seed)
-    gemma = config.model_type in ("gemma2", "gemma3_text", "gemma4_text")
-    offset = config.model_type in ("gemma2", "gemma3_text", "qwen3_5_text", "qwen3_5_moe_text")
+    gemma4 = config.model_type in ("gemma4_text", "gemma4_unified_text")
+    gemma = gemma4 or config.model_type in ("gemma", "gemma2", "gemma3_text")
+    offset = config.model_type in ("gemma", "gemma2", "gemma3_text", "qwen3_5_text", "qwen3_5_moe_text")
     with torch.no_grad():
         for name, b in sorted(model.named_buffers()):
             if name.endswith("layer_scalar"):
                 b.copy_(1 + 0.3 * torch.randn(b.shape, generator=rng))
+            elif name.endswith("expert_bias"):
+                b.copy_(0.3 * torch.randn(b.shape, generator=rng))
         for name, p in sorted(model.named_parameters()):
             noise = torch.randn(p.shape, generator=rng)
-            if "norm" in name:
+            if name.endswith(("norm.bias", "ln_1.bias", "ln_2.bias", "ln_f.bias")):
+                p.copy_(0.3 * noise)
+            elif "norm" in name or ".ln_" in name:
                 p.copy_(0.3 * noise + (0.0 if offset and "linear_attn" not in name else 1.0))
-                if config.model_type == "gemma4_text" and "q_norm" in name:
+                if gemma4 and "q_norm" in name:
                     # Scores are not divided by the root of a head's width: the norm is there for that.
                     p.mul_(0.4)
             elif "A_log" in name:
@@ -221,12 +275,17 @@ def build(config, seed):
             elif "embed_tokens_per_layer" in name:
                 # Gemma multiplies by the square root of a block's share.
                 p.copy_(noise / math.sqrt(config.hidden_size_per_layer_input))
+            elif ".wte." in name or ".wpe." in name or "embed_in" in name:
+                p.copy_(noise)
+            elif name.endswith(("c_attn.weight", "c_proj.weight", "c_fc.weight")):
+                # Stored as [d_in, d_out].
+                p.copy_((0.6 if "c_attn" in name and not config.scale_attn_weights else 1.0) * noise / math.sqrt(p.shape[0]))
             elif "embed_tokens" in name:
                 # Gemma multiplies by sqrt(d_model).
                 p.copy_(noise / (math.sqrt(p.shape[1]) if gemma else 1.0))
             elif "q_proj" in name or "k_proj" in name or "qkv_proj" in name:
                 p.copy_(1.5 * noise / math.sqrt(p.shape[1]))
-            elif name.endswith(("mlp.gate.weight", "mlp.router.weight")):
+            elif name.endswith(("mlp.gate.weight", "mlp.router.weight", "feed_forward.gate.weight", "block_sparse_moe.router.weight")):
                 p.copy_(3.0 * noise / math.sqrt(p.shape[1]))
             elif name.endswith("router.proj.weight"):
                 # What it reads is divided by the root of its length.
@@ -251,6 +310,8 @@ def routes(model, ids):
 
     def look(module, inputs, outputs):
         logits, _, chosen = outputs
+        if type(module).__name__ == "Lfm2MoeTopKRouter" and inputs[1] is not None:
+            logits = logits.float().sigmoid() + inputs[1].float()
         # Gemma 4's router gives shares.
         logits = logits.float().log() if type(module).__name__ == "Gemma4TextRouter" else logits
         top = logits.float().topk(chosen.shape[-1] + 1).values
@@ -280,13 +341,13 @@ def is_clear(model, prompts):
 
 def in_bf16(model):
     """The model with weights and arithmetic in bf16, and with f32 arithmetic on the same rounded weights."""
-    half = AutoModelForCausalLM.from_config(model.config, attn_implementation="eager", dtype=torch.bfloat16).eval()
+    half = empty(model.config, torch.bfloat16)
     half.load_state_dict(model.state_dict())
-    rounded = AutoModelForCausalLM.from_config(model.config, attn_implementation="eager", dtype=torch.float32).eval()
+    rounded = empty(model.config, torch.float32)
     rounded.load_state_dict(half.state_dict())
     # Gemma rounds the factor on its embeddings to the dtype of the weights: a buffer, and so not in the state.
     for name in ("embed_tokens", "embed_tokens_per_layer"):
-        scale = getattr(getattr(rounded.model, name, None), "embed_scale", None)
+        scale = getattr(getattr(text_model(rounded), name, None), "embed_scale", None)
         if scale is not None:
             scale.copy_(scale.to(torch.bfloat16))
     return half, rounded
@@ -294,18 +355,20 @@ def in_bf16(model):
 
 def fresh_rope(model):
     """transformers' dynamic rope remembers earlier calls."""
-    if model.model.rotary_emb is None:
-        return
-    model.model.rotary_emb = type(model.model.rotary_emb)(config=model.config)
+    text = text_model(model)
+    if getattr(text, "rotary_emb", None) is not None:
+        text.rotary_emb = type(text.rotary_emb)(config=model.config.get_text_config())
 
 
 def final_norm(model):
-    return getattr(model.model, "norm", None) or model.model.embedding_norm
+    text = text_model(model)
+    return next(norm for norm in (getattr(text, name, None) for name in ("norm", "embedding_norm", "final_layer_norm", "ln_f")) if norm is not None)
 
 
 def head(model, states):
     """The logits of states, with a linear factor of the head but without a soft-cap."""
-    return model.lm_head(states) * getattr(model.config, "logit_scale", 1.0) / getattr(model.config, "logits_scaling", 1.0)
+    config = model.config.get_text_config()
+    return model.lm_head(states) * getattr(config, "logit_scale", 1.0) / getattr(config, "logits_scaling", 1.0)
 
 
 @torch.no_grad()
@@ -314,7 +377,7 @@ def states(model, ids):
     out = model(torch.tensor([ids]), output_hidden_states=True, use_cache=False)
     hidden = torch.cat(out.hidden_states).float()
     logits = head(model, out.hidden_states[-1])[0].float()
-    cap = getattr(model.config, "final_logit_softcapping", None)
+    cap = getattr(model.config.get_text_config(), "final_logit_softcapping", None)
     torch.testing.assert_close(cap * torch.tanh(logits / cap) if cap else logits, out.logits[0].float(), rtol=2e-2, atol=2e-2)
     return hidden, logits
 
@@ -369,7 +432,27 @@ def expected(model, prompts, moving_rope):
     return tensors, {"bf16_error_of_transformers": f"{own_error:.6e}"}
 
 
+def outer_config_json(config, layout, dtype):
+    """As config_json, for a vision-language model."""
+    config.dtype = str(dtype).removeprefix("torch.")
+    saved = config._encode_special_floats(config.to_dict())
+    text = config_json(config.get_text_config(), "v5", dtype)
+    if layout == "flat":
+        rope = text.pop("rope_parameters")
+        rope_scaling = {"type": "mrope", "mrope_section": rope["mrope_section"]}
+        text |= {"model_type": config.model_type, "rope_theta": rope["rope_theta"], "rope_scaling": rope_scaling}
+        for key in ("layer_types", "max_window_layers", "sliding_window"):
+            text.pop(key)
+    else:
+        text = {"text_config": text, "model_type": config.model_type}
+    ids = {k: v for k, v in saved.items() if k.endswith("token_id")}
+    parts = {part: {"model_type": saved[part]["model_type"]} for part in ("vision_config", "audio_config") if saved.get(part)}
+    return {"architectures": config.architectures, "tie_word_embeddings": config.tie_word_embeddings, **ids, **text, **parts}
+
+
 def config_json(config, layout, dtype):
+    if config.get_text_config() is not config:
+        return outer_config_json(config, layout, dtype)
     config.dtype = str(dtype).removeprefix("torch.")
     # As it is saved: JSON has no infinity.
     fields = {k: v for k, v in config._encode_special_floats(config.to_dict()).items() if v is not None or k in ("sliding_window", "attn_logit_softcapping", "final_logit_softcapping")}
@@ -382,7 +465,7 @@ def config_json(config, layout, dtype):
         if config.attention_k_eq_v:
             fields["num_global_key_value_heads"] = full["num_key_value_heads"]
         return fields
-    if layout in ("v5", "stacked"):
+    if layout in ("v5", "stacked", "transposed", "base"):
         return fields
     fields["torch_dtype"] = fields.pop("dtype")
     rope = fields.pop("rope_parameters")
@@ -394,7 +477,9 @@ def config_json(config, layout, dtype):
         rope = dict(rope["full_attention"])
     fields["rope_theta"] = rope.pop("rope_theta")
     partial = rope.pop("partial_rotary_factor", None)
-    if partial is not None:
+    if config.model_type == "gpt_neox":
+        fields["rotary_emb_base"], fields["rotary_pct"] = fields.pop("rope_theta"), partial
+    elif partial is not None:
         fields["partial_rotary_factor"] = partial
     if rope["rope_type"] != "default":
         if config.model_type == "phi3":
@@ -404,6 +489,9 @@ def config_json(config, layout, dtype):
         fields["rope_scaling"] = rope
     else:
         fields["rope_scaling"] = None
+    if config.model_type == "gemma":
+        # The first files say so, and mean the tanh approximation.
+        fields["hidden_act"] = "gelu"
     if config.model_type == "internlm3":
         fields["qkv_bias"] = fields.pop("attention_bias")
         fields["bias"] = fields.pop("mlp_bias")
@@ -429,7 +517,21 @@ def saved_state(model):
 
 
 def write_weights(model, folder, layout, dtype, shards):
-    state = saved_state(model) if folder.name in EXPERTS and layout != "stacked" else model.state_dict()
+    state = saved_state(model) if folder.name in EXPERTS | TOWERS and layout != "stacked" else model.state_dict()
+    if folder.name == "gpt_neox-on":
+        # As Pythia was published.
+        state = {"embed_out.weight" if k == "lm_head.weight" else k: v for k, v in state.items()}
+    if layout == "base":
+        # As GPT-2 was published: without the class's prefix, and with the causal mask.
+        state = {k.removeprefix("transformer."): v for k, v in state.items()}
+        state |= {"h.0.attn.bias": torch.ones(1, 1, 8, 8).tril()}
+    if layout == "transposed":
+        state = {k: v.transpose(1, 2) if ".experts." in k else v for k, v in state.items()}
+    if folder.name in TOWERS:
+        # Of what sees and hears only enough to be passed over.
+        own = ("lm_head.", "model.text_model.", "model.language_model.", "language_model.")
+        own += ("model.layers.", "model.embed_tokens.", "model.norm.")
+        state = {k: v for k, v in state.items() if k.startswith(own) or v.numel() <= 8}
     state = {k: v.to(dtype).contiguous() for k, v in state.items() if not (k == "lm_head.weight" and model.config.tie_word_embeddings)}
     if shards == 1:
         save_file(state, folder / "model.safetensors", metadata={"format": "pt"})
@@ -447,7 +549,7 @@ def write_weights(model, folder, layout, dtype, shards):
 
 def round_weights(model, dtype):
     with torch.no_grad():
-        stored = [b for name, b in model.named_buffers() if name.endswith("layer_scalar")]
+        stored = [b for name, b in model.named_buffers() if name.endswith(("layer_scalar", "expert_bias"))]
         for p in [*model.parameters(), *stored]:
             p.copy_(p.to(dtype).float())
 
@@ -473,7 +575,7 @@ def main():
                 break
         else:
             raise SystemExit(f"{name}: no seed routes clearly")
-        moving = config.rope_parameters.get("rope_type") in ("dynamic", "longrope")
+        moving = (getattr(config.get_text_config(), "rope_parameters", None) or {}).get("rope_type") in ("dynamic", "longrope")
         tensors, metadata = expected(model, PROMPTS, moving)
         save_file(tensors, folder / "expected.safetensors", metadata=metadata)
         write_weights(model, folder, layout, dtype, shards)

@@ -38,7 +38,7 @@ def build(config, seed, dtype=torch.float32, state=None):
     with torch.no_grad():
         for name, p in sorted(model.named_parameters()):
             noise = torch.randn(p.shape, generator=rng)
-            if "norm" in name:
+            if ("norm" in name or ".ln_" in name) and not name.endswith("bias"):
                 p.copy_(0.3 * noise + (0.0 if offset and "linear_attn" not in name else 1.0))
             elif "A_log" in name:
                 p.copy_(0.5 * noise)

@@ -47,6 +47,7 @@ mod problem;
 mod rope;
 mod shape;
 mod spec;
+mod stacks;
 mod tower;
 mod unread;
 
@@ -54,7 +55,7 @@ use serde_json::{Map, Value};
 
 pub(crate) use angles::{angles, inverse_frequencies, query_factors};
 pub(crate) use architecture::Architecture;
-pub(crate) use encoder::{EncoderBlockSpec, EncoderSpec, LayerNormSpec, NormPlace, PositionsSpec};
+pub(crate) use encoder::{EncoderBlockSpec, EncoderSpec, NormPlace, PositionsSpec};
 #[cfg(test)]
 pub(crate) use families::names as family_names;
 pub use problem::ConfigProblem;
@@ -63,7 +64,7 @@ pub(crate) use shape::{TOKEN_IDS, TokenIds};
 pub(crate) use spec::{
     Activation, BlockSpec, BothSpec, ConvSpec, DeltaShape, DeltaSpec, EMBEDDING, ExpertsSpec, GatedSpec, HEAD,
     HeadShape, HeadSpec, KeysSpec, LinearSpec, MlpSpec, ModelSpec, NamedRows, NoHead, NormKind, NormSpec, Routing,
-    StackPart, StackSpec, TokenGateSpec, TokenInputsSpec,
+    Scores, StackPart, StackSpec, TokenGateSpec, TokenInputsSpec,
 };
 
 /// The fields of the text model inside a vision-language folder, as a folder of that model alone

@@ -13,11 +13,17 @@ use safetensors::tensor::TensorView;
 
 use crate::arch::family_names;
 
+/// Vision-language models, of which a test reads the text model inside.
+const TOWERS: [&str; 8] =
+    ["gemma4_unified", "glm4v", "idefics3", "internvl", "qwen2_5_vl", "qwen2_vl", "qwen3_vl_moe", "smolvlm"];
+
 /// Names of all models: for each family one with every switch off (`-off`) and one with them on
-/// (`-on`), and Gemma 4 once more with experts, which are never there together with the rest.
+/// (`-on`), Gemma 4 once more with experts, which are never there together with the rest, a Granite 4
+/// with experts, and [`TOWERS`].
 pub(crate) fn families() -> Vec<String> {
     let both = family_names().flat_map(|family| ["off", "on"].map(|variant| format!("{family}-{variant}")));
-    both.chain(["gemma4_text-experts".to_owned()]).collect()
+    both.chain(["gemma4_text-experts", "granitemoehybrid-experts"].into_iter().chain(TOWERS).map(str::to_owned))
+        .collect()
 }
 
 /// The folder of a model by the name that [`families`] has for it. `rope` is the folder of the

@@ -36,11 +36,12 @@
 //! }
 //! ```
 //!
-//! Families: `llama`, `mistral`, `ministral3`, `qwen2`, `qwen3`, `qwen3_5_text`, `internlm3`, `gemma2`, `gemma3_text`, `gemma4_text`,
-//! `phi3`, `olmo2`, `olmo3`, `smollm3`, `exaone4`, `granite`, `granitemoehybrid` without Mamba layers and experts, `glm`, `glm4`,
-//! `cohere2`, `ernie4_5`, `lfm2`, with experts `mixtral`, `qwen2_moe`, `qwen3_moe`, `qwen3_5_moe_text`, `olmoe` and `gpt_oss`, and the text
-//! models inside `gemma3`, `gemma4`, `mistral3`, `qwen3_5`, `qwen3_5_moe` and `qwen3_vl`; RoPE: default, linear, dynamic, llama3, yarn,
-//! longrope, proportional. Checkpoints in f32, f16 or bf16 safetensors, one file or shards; quantised ones (FP8, MXFP4, compressed-tensors,
+//! Families: `llama`, `mistral`, `ministral3`, `qwen2`, `qwen3`, `qwen3_5_text`, `internlm3`, `gemma`, `gemma2`, `gemma3_text`,
+//! `gemma4_text`, `phi3`, `olmo2`, `olmo3`, `smollm3`, `exaone4`, `granite`, `granitemoehybrid` without Mamba layers, `glm`,
+//! `glm4`, `cohere2`, `ernie4_5`, `lfm2`, `gpt2`, `gpt_neox`, with experts `mixtral`, `lfm2_moe`, `qwen2_moe`, `qwen3_moe`, `qwen3_5_moe_text`, `olmoe`
+//! and `gpt_oss`, and the text models inside `gemma3`, `gemma4`, `gemma4_unified`, `glm4v`, `idefics3`, `internvl`, `mistral3`, `qwen2_vl`,
+//! `qwen2_5_vl`, `qwen3_5`, `qwen3_5_moe`, `qwen3_vl`, `qwen3_vl_moe` and `smolvlm`; RoPE: default, linear, dynamic, llama3, yarn, longrope,
+//! proportional. Checkpoints in f32, f16 or bf16 safetensors, one file or shards; quantised ones (FP8, MXFP4, compressed-tensors,
 //! GPTQ, AWQ, bitsandbytes) and GGUF files, each a model by itself; on the processor their codes stay in memory as they are, and any other
 //! folder can be kept in 8 bits ([`WeightForm`]). Sequence classifiers, such as reward models, load with their head of labels
 //! ([`Model::reward_head`]); LoRA adapters are merged as they are loaded ([`LoadOptions::adapters`]), or into a folder of their own

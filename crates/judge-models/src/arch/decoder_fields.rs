@@ -13,12 +13,12 @@
 //!
 //! | part | tensors |
 //! |---|---|
-//! | attention | `self_attn.{q,k,v,o}_proj`, or `qkv_proj` fused; `self_attn.sinks` |
+//! | attention | `self_attn.{q,k,v,o}_proj`, or see [`Qkv`]; `self_attn.sinks` |
 //! | delta rule | `linear_attn.in_proj_{qkv,z,b,a}`, `conv1d`, `dt_bias`, `A_log`, `norm`, `out_proj` |
 //! | convolution | `conv.in_proj`, `conv.conv`, `conv.out_proj` |
 //! | norms of heads | `self_attn.{q,k}_norm` |
 //! | norms of states | see [`BlockNorms`] |
-//! | MLP | `mlp.{gate,up,down}_proj`, or `mlp.gate_up_proj` fused |
+//! | MLP | `mlp.{gate,up,down}_proj`, or see [`GateUp`] |
 //! | experts | see `experts.rs` |
 //! | token gate | `per_layer_input_gate`, `per_layer_projection`, `post_per_layer_input_norm` |
 //! | scalar | `layer_scalar` |
@@ -31,9 +31,10 @@ use super::ConfigProblem;
 use super::experts::Sparse;
 use super::rope::{RopeConfig, RopeContext, RopeRules, RopesByKind};
 use super::spec::{
-    Activation, BlockSpec, ConvSpec, DeltaShape, DeltaSpec, EMBEDDING, EmbeddingScale, GatedSpec, HEAD, HeadShape,
-    HeadSpec, KeysSpec, LinearSpec, MlpSpec, ModelSpec, NormKind, NormSpec, TokenGateSpec, TokenInputsSpec,
+    Activation, BlockSpec, ConvSpec, DeltaShape, DeltaSpec, EmbeddingScale, GatedSpec, HEAD, HeadShape, HeadSpec,
+    KeysSpec, LinearSpec, MlpSpec, ModelSpec, NormKind, NormSpec, TokenGateSpec, TokenInputsSpec,
 };
+use super::stacks;
 
 /// A decoder by what families differ in. Fields without a comment of their own mean what they mean
 /// in `ModelSpec` or `BlockSpec`.
@@ -61,6 +62,8 @@ pub(super) struct DecoderFields {
     pub(super) norm_kind: NormKind,
     /// Whether a stored norm weight `w` stands for `1 + w` (Gemma 2 and 3, Qwen3.5).
     pub(super) norm_offset: bool,
+    /// Whether norms of states have biases (GPT-2, GPT-NeoX).
+    pub(super) norm_bias: bool,
     /// Which norms a block has, and what they are called.
     pub(super) norms: BlockNorms,
     /// Whether attention's output is gated, with gates behind each query head in `q_proj`
@@ -73,6 +76,12 @@ pub(super) struct DecoderFields {
     pub(super) conv: Option<(Vec<bool>, usize)>,
     /// Names of parts of attention.
     pub(super) attention: AttentionNames,
+    /// What names of tensors of blocks begin with, before the number.
+    pub(super) layers: &'static str,
+    /// Full name of the embedding.
+    pub(super) embedding: &'static str,
+    /// Full name and rows of a table of positions (GPT-2).
+    pub(super) positions: Option<(&'static str, usize)>,
     /// Full name of the norm after the last block.
     pub(super) last_norm: &'static str,
     /// Whether attention and MLP are beside one another, after one norm (Cohere).
@@ -98,8 +107,11 @@ pub(super) struct DecoderFields {
     pub(super) sinks: bool,
     /// Whether the projections of the dense MLP have biases.
     pub(super) mlp_bias: bool,
-    /// Whether the checkpoint stores `qkv_proj` instead of its three parts (Phi-3).
-    pub(super) fused_qkv: bool,
+    /// How the checkpoint stores the projections of queries, keys and values.
+    pub(super) qkv: Qkv,
+    /// Whether the checkpoint stores all projections transposed, `[d_in, d_out]`, those of queries, keys
+    /// and values side by side (GPT-2).
+    pub(super) is_transposed: bool,
     /// Names of the dense MLP.
     pub(super) mlp: MlpNames,
     /// Blocks with experts, which replace the dense MLP there or are beside it.
@@ -209,9 +221,26 @@ pub(super) struct AttentionNames {
 }
 
 impl AttentionNames {
-    /// As in all families but LFM2.
+    /// As in most families.
     pub(super) const LLAMA: Self =
         Self { q_norm: "self_attn.q_norm", k_norm: "self_attn.k_norm", out: "self_attn.o_proj" };
+}
+
+/// How a checkpoint stores the projections of queries, keys and values.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Qkv {
+    /// As three tensors, by their names below `model.layers.N.`: queries, keys, values.
+    Apart([&'static str; 3]),
+    /// As one: all queries, all keys, all values (Phi-3).
+    Fused(&'static str),
+    /// As one with the three of each head behind one another: query, key, value of head 0, then of
+    /// head 1 (GPT-NeoX). There are as many key heads as query heads.
+    ByHead(&'static str),
+}
+
+impl Qkv {
+    /// As in most families.
+    pub(super) const LLAMA: Self = Self::Apart(["self_attn.q_proj", "self_attn.k_proj", "self_attn.v_proj"]);
 }
 
 /// Names of the dense MLP's matrices, below `model.layers.N.` without `.weight`.
@@ -235,6 +264,8 @@ pub(super) enum GateUp {
     },
     /// One, `[2 * d_ff, d_model]`, with the gate's rows first.
     Fused(&'static str),
+    /// No gate: up alone, `[d_ff, d_model]`.
+    Up(&'static str),
 }
 
 impl MlpNames {
@@ -326,7 +357,7 @@ impl DecoderFields {
     /// classes with another one or none, and sets `is_tower`.
     pub(super) fn spec(self) -> ModelSpec {
         let offset = if self.norm_offset { 1.0 } else { 0.0 };
-        let norm = |name: String, len: usize| NormSpec { name, len, offset, factor: 1.0 };
+        let norm = |name: String, len: usize| NormSpec { name, len, offset, factor: 1.0, bias: None };
         let blocks = (0..self.n_layers).map(|index| self.block(index, &norm)).collect();
         ModelSpec {
             family: self.family,
@@ -345,14 +376,21 @@ impl DecoderFields {
             residual_scale: self.residual_scale,
             logit_scale: self.logit_scale,
             blocks,
-            embedding: EMBEDDING.to_owned(),
+            embedding: self.embedding.to_owned(),
+            positions: self.positions.map(|(name, rows)| (name.to_owned(), rows)),
             token_inputs: self.token_inputs(&norm),
-            norm: norm(self.last_norm.to_owned(), self.d_model),
+            norm: self.of_states(norm(self.last_norm.to_owned(), self.d_model)),
             head: if self.tied { HeadSpec::Embedding } else { HeadSpec::Own(HEAD.to_owned()) },
             ropes: self.ropes,
             max_len: self.max_len,
             eos: self.eos,
         }
+    }
+
+    /// A norm of states, with the bias that norms of states have in this family.
+    fn of_states(&self, norm: NormSpec) -> NormSpec {
+        let bias = norm.name.strip_suffix("weight").filter(|_| self.norm_bias).map(|stem| format!("{stem}bias"));
+        NormSpec { bias, ..norm }
     }
 
     /// Describes block `index`. `norm` makes a norm of a full name and a width.
@@ -362,30 +400,42 @@ impl DecoderFields {
     fn block(&self, index: usize, norm: &dyn Fn(String, usize) -> NormSpec) -> BlockSpec {
         let Otherwise { heads, keys, d_ff } = self.of_block(index);
         let (d_query, d_key) = (heads.d_query(), heads.d_key());
-        let stem = |name: &str| format!("model.layers.{index}.{name}");
+        let stem = |name: &str| format!("{}.{index}.{name}", self.layers);
         let linear = |parts: &[(&str, usize)], d_in: usize, bias: bool| LinearSpec {
             stems: parts.iter().map(|&(name, rows)| (stem(name), rows)).collect(),
             d_in,
             bias,
         };
         let named = |name: &str, len: usize| norm(format!("{}.weight", stem(name)), len);
-        let of_states = |name: Option<&str>| name.map(|name| named(name, self.d_model));
+        let of_states = |name: Option<&str>| name.map(|name| self.of_states(named(name, self.d_model)));
         let of_heads = |name: &str, width: usize| match self.qk_norm {
             QkNorm::None => None,
             QkNorm::PerHead => Some(named(name, heads.head_dim)),
             QkNorm::Whole => Some(named(name, width)),
         };
         let d_gate = if self.is_gated { d_query } else { 0 };
-        let apart = [("self_attn.q_proj", d_query + d_gate), ("self_attn.k_proj", d_key), ("self_attn.v_proj", d_key)];
-        let qkv: &[(&str, usize)] = match (self.fused_qkv, keys) {
-            (true, _) => &[("self_attn.qkv_proj", d_query + d_gate + 2 * d_key)],
-            (false, KeysSpec::Own) => &apart,
-            (false, KeysSpec::AsValues) => &apart[..2],
-            (false, KeysSpec::Of(_)) => &apart[..1],
+        let qkv = match (self.qkv, keys) {
+            (Qkv::Fused(name), _) => linear(&[(name, d_query + d_gate + 2 * d_key)], self.d_model, self.qkv_bias),
+            (Qkv::Apart([q, k, v]), _) => {
+                let apart = [(q, d_query + d_gate), (k, d_key), (v, d_key)];
+                let count = match keys {
+                    KeysSpec::Own => 3,
+                    KeysSpec::AsValues => 2,
+                    KeysSpec::Of(_) => 1,
+                };
+                linear(&apart[..count], self.d_model, self.qkv_bias)
+            }
+            (Qkv::ByHead(name), _) => {
+                let heads_of = |part| (0..heads.n_heads).map(move |head| (part, head));
+                let heads_of = ["query", "key", "value"].into_iter().flat_map(heads_of);
+                let stems = heads_of.map(|(part, head)| (stem(&format!("{name}.{part}.{head}")), heads.head_dim));
+                LinearSpec { stems: stems.collect(), d_in: self.d_model, bias: self.qkv_bias }
+            }
         };
         let gate_up: &[(&str, usize)] = match self.mlp.gate_up {
             GateUp::Fused(both) => &[(both, 2 * d_ff)],
             GateUp::Apart { gate, up } => &[(gate, d_ff), (up, d_ff)],
+            GateUp::Up(up) => &[(up, d_ff)],
         };
         let dense = GatedSpec {
             gate_up: linear(gate_up, self.d_model, self.mlp_bias),
@@ -403,7 +453,7 @@ impl DecoderFields {
                 (parts, None, None, linear(&[("conv.out_proj", self.d_model)], self.d_model, false))
             }
             None => (
-                linear(qkv, self.d_model, self.qkv_bias),
+                qkv,
                 of_heads(self.attention.q_norm, d_query),
                 of_heads(self.attention.k_norm, d_key).filter(|_| !matches!(keys, KeysSpec::Of(_))),
                 linear(&[(self.attention.out, self.d_model)], d_query, self.o_bias),
@@ -419,7 +469,17 @@ impl DecoderFields {
                 (linear(&parts, self.d_model, false), None, None, out)
             }
         };
+        let mut stacks = Vec::new();
+        if let Qkv::ByHead(name) = self.qkv {
+            stacks.extend(stacks::by_head(&stem(name), &qkv, heads));
+        }
+        if self.is_transposed {
+            for linear in [&qkv, &out, &dense.gate_up, &dense.down] {
+                stacks.extend(stacks::transposed(linear));
+            }
+        }
         BlockSpec {
+            stacks,
             heads,
             keys,
             window: self.windows[index],

@@ -16,7 +16,7 @@
 use judge_core::request::TokenId;
 
 use super::rope::RopeConfig;
-use super::spec::{Activation, LinearSpec, NamedShape};
+use super::spec::{Activation, LinearSpec, NamedShape, NormSpec};
 
 /// All that an encoder is built from. Families differ in this data alone.
 ///
@@ -47,7 +47,7 @@ pub(crate) struct EncoderSpec {
     /// `[n_layers]`, in the order of the forward pass.
     pub(crate) blocks: Vec<EncoderBlockSpec>,
     /// The norm after the last block, where blocks norm what enters them.
-    pub(crate) final_norm: Option<LayerNormSpec>,
+    pub(crate) final_norm: Option<NormSpec>,
     /// How names in files differ from those here.
     pub(super) names: StoredNames,
 }
@@ -74,7 +74,7 @@ pub(crate) struct EmbeddingSpec {
     /// The table of positions; `None` where positions are rotations.
     pub(crate) positions: Option<PositionsSpec>,
     /// The norm of the sum.
-    pub(crate) norm: LayerNormSpec,
+    pub(crate) norm: NormSpec,
 }
 
 /// A table of positions' states.
@@ -99,40 +99,18 @@ pub(crate) struct EncoderBlockSpec {
     pub(crate) rope: Option<usize>,
     /// The norm before or after attention, by `norm_place`. `None` in ModernBERT's first block,
     /// whose input is normed already.
-    pub(crate) attention_norm: Option<LayerNormSpec>,
+    pub(crate) attention_norm: Option<NormSpec>,
     /// All queries, all keys, all values: `[3 * d_model, d_model]`.
     pub(crate) qkv: LinearSpec,
     /// `[d_model, d_model]`.
     pub(crate) out: LinearSpec,
     /// The norm before or after the MLP, by `norm_place`.
-    pub(crate) mlp_norm: LayerNormSpec,
+    pub(crate) mlp_norm: NormSpec,
     /// `[d_ff, d_model]`; or `[2 * d_ff, d_model]`, then the first half goes through the activation
     /// and is multiplied with the second.
     pub(crate) up: LinearSpec,
     /// `[d_model, d_ff]`.
     pub(crate) down: LinearSpec,
-}
-
-/// A norm that subtracts the mean: `(x - mean) / sqrt(variance + eps) * weight + bias`, over
-/// `d_model` coordinates.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct LayerNormSpec {
-    /// Name without `.weight` and `.bias`.
-    pub(crate) stem: String,
-    /// Whether there is a bias.
-    pub(crate) bias: bool,
-}
-
-impl LayerNormSpec {
-    /// Full name of the weight, `[d_model]`.
-    pub(crate) fn weight(&self) -> String {
-        format!("{}.weight", self.stem)
-    }
-
-    /// Full name of the bias, `[d_model]`, if there is one.
-    pub(crate) fn bias(&self) -> Option<String> {
-        self.bias.then(|| format!("{}.bias", self.stem))
-    }
 }
 
 /// How names in files differ from those of the bare model.
@@ -186,8 +164,7 @@ impl EncoderSpec {
             norms.extend(block.attention_norm.iter().chain([&block.mlp_norm]));
         }
         norms.extend(&self.final_norm);
-        let names = norms.into_iter().flat_map(|norm| [Some(norm.weight()), norm.bias()]).flatten();
-        all.extend(names.map(|name| (name, vec![self.d_model])));
+        all.extend(norms.into_iter().flat_map(NormSpec::tensors));
         all
     }
 }

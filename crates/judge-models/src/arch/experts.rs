@@ -4,13 +4,15 @@
 //! then calls [`Sparse::mlp`] for each block. How a row is routed is described in `spec/mlp.rs` and
 //! computed by the engines.
 //!
-//! Checkpoints keep experts in three forms (transformers' `conversion_mapping.py` converts between
+//! Checkpoints keep experts in four forms (transformers' `conversion_mapping.py` converts between
 //! them):
 //!
 //! ```text
 //! one by one   {part}experts.{e}.{gate,up,down}.weight     Qwen, Mixtral, OLMoE
 //! rows         experts.gate_up_proj  [E, 2I, H]            the same families, saved by transformers'
-//!              experts.down_proj     [E, H, I]             own modules; Gemma 4 always
+//!              experts.down_proj     [E, H, I]             own modules; Gemma 4 and Granite always
+//! transposed   experts.gate_up_proj  [E, H, 2I]            Qwen3-VL as published: gate before up
+//!              experts.down_proj     [E, I, H]
 //! columns      experts.gate_up_proj  [E, H, 2I]            gpt-oss: gate and up are alternate columns
 //!              experts.down_proj     [E, I, H]             with _bias tensors [E, 2I] and [E, H]
 //! ```
@@ -65,8 +67,19 @@ pub(super) struct ExpertNames {
     up: &'static str,
     /// Down, likewise.
     down: &'static str,
+    /// The gate of the expert that all rows go through, directly in the layer; `None`: it has none.
+    shared_gate: Option<&'static str>,
+    /// Gate and up of that expert, directly in the layer: two tensors, or one with the gate's rows
+    /// first.
+    shared_gate_up: &'static [&'static str],
+    /// Down of that expert, directly in the layer.
+    shared_down: &'static str,
+    /// What is added to scores for the choice, directly in the layer with its ending.
+    choice_bias: Option<&'static str>,
     /// Which stacked form there is.
     stacks: Stacks,
+    /// The stacks of gate and up, and of down, below `stacked_part`.
+    stack_names: [&'static str; 2],
     /// Set where experts are beside a dense MLP instead of replacing it.
     beside: Option<BesideNames>,
 }
@@ -93,7 +106,9 @@ struct BesideNames {
 enum Stacks {
     /// `[E, 2I, H]` and `[E, H, I]`: experts below one another, gate before up, as transformers'
     /// own modules have them where a folder was written without its conversion. The router then has
-    /// that module's name too, `gate.weight`. Experts one by one are accepted as well.
+    /// that module's name too, `gate.weight`. Experts one by one are accepted as well, and stacks
+    /// of transposed matrices, which their shape tells apart. Where all matrices are square,
+    /// transformers does not transpose either.
     Rows,
     /// As `Rows`, but experts are never stored one by one and the router keeps its name.
     RowsAlone,
@@ -111,13 +126,47 @@ impl ExpertNames {
         gate: "gate_proj",
         up: "up_proj",
         down: "down_proj",
+        shared_gate: Some("mlp.shared_expert_gate"),
+        shared_gate_up: &["mlp.shared_expert.gate_proj", "mlp.shared_expert.up_proj"],
+        shared_down: "mlp.shared_expert.down_proj",
+        choice_bias: None,
         stacks: Stacks::Rows,
+        stack_names: ["experts.gate_up_proj", "experts.down_proj"],
         beside: None,
     };
 
     /// `block_sparse_moe.gate`, with `w1` as gate, `w3` as up and `w2` as down. Stacks are under
     /// `mlp.`.
     pub(super) const MIXTRAL: Self = Self { part: "block_sparse_moe.", gate: "w1", up: "w3", down: "w2", ..Self::QWEN };
+
+    /// Stacks `block_sparse_moe.{input,output}_linear.weight`, and an expert that all rows go through,
+    /// `shared_mlp`, without a gate. The names of single experts are this crate's own.
+    pub(super) const GRANITE: Self = Self {
+        part: "block_sparse_moe.",
+        stacked_part: "block_sparse_moe.",
+        router: "router.layer",
+        shared_gate: None,
+        shared_gate_up: &["shared_mlp.input_linear"],
+        shared_down: "shared_mlp.output_linear",
+        stacks: Stacks::RowsAlone,
+        stack_names: ["input_linear.weight", "output_linear.weight"],
+        ..Self::QWEN
+    };
+
+    /// `feed_forward.gate`, with `w1` as gate, `w3` as up and `w2` as down; with `chooses_by_bias` there
+    /// is `feed_forward.expert_bias`.
+    pub(super) const fn lfm2(chooses_by_bias: bool) -> Self {
+        let choice_bias = if chooses_by_bias { Some("feed_forward.expert_bias") } else { None };
+        Self {
+            part: "feed_forward.",
+            stacked_part: "feed_forward.",
+            gate: "w1",
+            up: "w3",
+            down: "w2",
+            choice_bias,
+            ..Self::QWEN
+        }
+    }
 
     /// `mlp.router`, and stacks of columns. The names of single experts are this crate's own.
     pub(super) const GPT_OSS: Self = Self { router: "router", stacks: Stacks::Columns, ..Self::QWEN };
@@ -196,7 +245,7 @@ impl Sparse {
         let Some(experts) = self.experts(index, d_model) else { return MlpSpec::Dense(dense) };
         let Some(names) = self.names.beside else { return MlpSpec::Experts(experts) };
         let stem = |name: &str| format!("model.layers.{index}.{name}");
-        let norm = |name: &str| NormSpec { name: stem(name), len: d_model, offset: 0.0, factor: 1.0 };
+        let norm = |name: &str| NormSpec { name: stem(name), len: d_model, offset: 0.0, factor: 1.0, bias: None };
         MlpSpec::Both(Box::new(BothSpec {
             mlp: dense,
             after_mlp: norm(names.after_mlp),
@@ -215,7 +264,8 @@ impl Sparse {
             return None;
         }
         let ExpertNames { part, router, gate, up, down, .. } = self.names;
-        let stem = |name: &str| format!("model.layers.{index}.{part}{name}");
+        let in_layer = |name: &str| format!("model.layers.{index}.{name}");
+        let stem = |name: &str| in_layer(&format!("{part}{name}"));
         let linear = |stems: Vec<(String, usize)>, d_in: usize| LinearSpec { stems, d_in, bias: self.bias };
         let gated = |of: &str, [gate, up, down]: [&str; 3], width: usize| GatedSpec {
             gate_up: linear(
@@ -233,10 +283,18 @@ impl Sparse {
             router,
             routing: self.routing,
             scales: None,
+            choice_bias: self.names.choice_bias.map(in_layer),
             experts,
             shared: self.d_shared.map(|width| SharedSpec {
-                mlp: gated("shared_expert", ["gate_proj", "up_proj", "down_proj"], width),
-                gate: linear(vec![(stem("shared_expert_gate"), 1)], d_model),
+                mlp: GatedSpec {
+                    gate_up: {
+                        let names = self.names.shared_gate_up;
+                        let rows = 2 * width / names.len();
+                        linear(names.iter().map(|name| (in_layer(name), rows)).collect(), d_model)
+                    },
+                    down: linear(vec![(in_layer(self.names.shared_down), d_model)], width),
+                },
+                gate: self.names.shared_gate.map(|gate| linear(vec![(in_layer(gate), 1)], d_model)),
             }),
         })
     }
@@ -250,11 +308,12 @@ impl Sparse {
     fn stacks(&self, index: usize, router: &LinearSpec, experts: &[GatedSpec]) -> Vec<StackSpec> {
         let module = format!("model.layers.{index}.{}", self.names.stacked_part);
         let linears = |of: fn(&GatedSpec) -> &LinearSpec| -> Vec<&LinearSpec> { experts.iter().map(of).collect() };
-        let gate_up = (format!("{module}experts.gate_up_proj"), linears(|expert| &expert.gate_up));
-        let down = (format!("{module}experts.down_proj"), linears(|expert| &expert.down));
+        let [gate_up, down] = self.names.stack_names.map(|name| format!("{module}{name}"));
+        let (gate_up, down) = ((gate_up, linears(|expert| &expert.gate_up)), (down, linears(|expert| &expert.down)));
         match self.names.stacks {
             Stacks::Rows => {
                 let mut stacks: Vec<StackSpec> = [gate_up, down].map(|(name, of)| below_one_another(name, &of)).into();
+                stacks.extend([0, 1].map(|stack| transposed(&stacks[stack])).into_iter().flatten());
                 let name = format!("{module}gate.weight");
                 if router.weights().iter().any(|(stored, _)| *stored != name) {
                     let StackSpec { shape, parts, .. } = below_one_another(String::new(), &[router]);
@@ -287,6 +346,18 @@ fn below_one_another(name: String, linears: &[&LinearSpec]) -> StackSpec {
     let parts = linears.iter().flat_map(|linear| linear.weights().into_iter().map(|weight| (weight, linear.d_in)));
     let parts = parts.map(|(weight, d_in)| part(weight, d_in)).collect();
     StackSpec { name, shape: vec![linears.len(), rows, d_in], parts, is_only_form: false }
+}
+
+/// A stack of [`below_one_another`] with each projection transposed: `[projections, d_in, rows]`. `None`
+/// where projections are square, since the shape tells the two apart.
+fn transposed(stack: &StackSpec) -> Option<StackSpec> {
+    let &[projections, rows, d_in] = stack.shape.as_slice() else { return None };
+    let parts = stack.parts.iter().map(|part| {
+        let projection = part.start / (rows * d_in);
+        let row = part.start % (rows * d_in) / d_in;
+        StackPart { start: projection * rows * d_in + row, strides: vec![1, rows], tensor: part.tensor.clone() }
+    });
+    (rows != d_in).then(|| StackSpec { shape: vec![projections, d_in, rows], parts: parts.collect(), ..stack.clone() })
 }
 
 /// Stacks matrices by columns, `[projections, d_in, rows]`, and their biases,

@@ -21,10 +21,13 @@ mod exaone4;
 mod gemma;
 mod gemma4;
 mod glm;
+mod gpt2;
+mod gpt_neox;
 mod gpt_oss;
 mod granite;
 mod internlm3;
 mod lfm2;
+mod lfm2_moe;
 mod llama;
 mod ministral3;
 mod mistral;
@@ -65,6 +68,7 @@ const FAMILIES: &[Family] = &[
         fields: ernie4_5::fields,
     },
     Family { model_type: "exaone4", base_class: "Exaone4Model", defaults: exaone4::defaults, fields: exaone4::fields },
+    Family { model_type: "gemma", base_class: "GemmaModel", defaults: gemma::defaults_of_1, fields: gemma::gemma1 },
     Family { model_type: "gemma2", base_class: "Gemma2Model", defaults: gemma::defaults_of_2, fields: gemma::gemma2 },
     Family {
         model_type: "gemma3_text",
@@ -80,6 +84,13 @@ const FAMILIES: &[Family] = &[
     },
     Family { model_type: "glm", base_class: "GlmModel", defaults: glm::defaults, fields: glm::glm },
     Family { model_type: "glm4", base_class: "Glm4Model", defaults: glm::defaults, fields: glm::glm4 },
+    Family { model_type: "gpt2", base_class: "GPT2Model", defaults: gpt2::defaults, fields: gpt2::fields },
+    Family {
+        model_type: "gpt_neox",
+        base_class: "GPTNeoXModel",
+        defaults: gpt_neox::defaults,
+        fields: gpt_neox::fields,
+    },
     Family { model_type: "gpt_oss", base_class: "GptOssModel", defaults: gpt_oss::defaults, fields: gpt_oss::fields },
     Family { model_type: "granite", base_class: "GraniteModel", defaults: granite::defaults, fields: granite::fields },
     Family {
@@ -95,6 +106,12 @@ const FAMILIES: &[Family] = &[
         fields: internlm3::fields,
     },
     Family { model_type: "lfm2", base_class: "Lfm2Model", defaults: lfm2::defaults, fields: lfm2::fields },
+    Family {
+        model_type: "lfm2_moe",
+        base_class: "Lfm2MoeModel",
+        defaults: lfm2_moe::defaults,
+        fields: lfm2_moe::fields,
+    },
     Family { model_type: "llama", base_class: "LlamaModel", defaults: llama::defaults, fields: llama::fields },
     Family {
         model_type: "ministral3",

@@ -5,7 +5,7 @@
 //!
 //! | class | head |
 //! |---|---|
-//! | none, `…ForCausalLM`, `…ForConditionalGeneration` | what the family says: the embedding, or a matrix |
+//! | none, `…ForCausalLM`, `…ForConditionalGeneration`, `…LMHeadModel` | what the family says: the embedding, or a matrix |
 //! | `…ForSequenceClassification` | labels, such as those of a reward model |
 //! | `…ForTokenClassification`, a base class such as `MistralModel` | none over the vocabulary |
 //!
@@ -23,11 +23,12 @@ use super::shape::TokenIds;
 use super::spec::{HeadSpec, LabelsSpec, NoHead};
 use super::{ConfigProblem, families};
 
-/// Suffixes of class names that are read; base classes are read too. The first two have logits over
+/// Suffixes of class names that are read; base classes are read too. The first three have logits over
 /// the vocabulary.
 const KNOWN: &[&str] = &[
     "ForCausalLM",
     "ForConditionalGeneration",
+    "LMHeadModel",
     "ForSequenceClassification",
     "ForTokenClassification",
     "Model, after a family's name as in LlamaModel",
@@ -55,7 +56,7 @@ pub(super) fn of_class(file: &Map<String, Value>) -> Result<Option<HeadSpec>, Co
         },
         Some(other) => return Err(wrong(other)),
     };
-    if class.ends_with("ForCausalLM") || class.ends_with("ForConditionalGeneration") {
+    if ["ForCausalLM", "ForConditionalGeneration", "LMHeadModel"].iter().any(|end| class.ends_with(end)) {
         Ok(None)
     } else if class.ends_with("ForSequenceClassification") {
         labels(file).map(|labels| Some(HeadSpec::Labels(labels)))

@@ -15,10 +15,10 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::checks::{MAX_CONTEXT, norm_eps, size};
-use super::decoder_fields::{AttentionNames, BlockNorms, DecoderFields, MlpNames, QkNorm};
+use super::decoder_fields::{AttentionNames, BlockNorms, DecoderFields, MlpNames, QkNorm, Qkv};
 use super::problem::ConfigProblem;
 use super::rope::{RopeContext, RopeFields, RopeRules};
-use super::spec::{Activation, NormKind};
+use super::spec::{Activation, EMBEDDING, NormKind};
 
 /// Fields of all families, by their names in the file.
 #[derive(Deserialize)]
@@ -148,12 +148,16 @@ impl Shape {
             norm_eps: norm_eps("rms_norm_eps", self.rms_norm_eps)?,
             norm_kind: NormKind::RmsNorm,
             norm_offset: false,
+            norm_bias: false,
             norms: BlockNorms::BEFORE,
             is_parallel: false,
             is_gated: false,
             delta: None,
             conv: None,
             attention: AttentionNames::LLAMA,
+            layers: "model.layers",
+            embedding: EMBEDDING,
+            positions: None,
             last_norm: "model.norm.weight",
             qk_norm: QkNorm::None,
             norms_values: false,
@@ -165,7 +169,8 @@ impl Shape {
             o_bias: false,
             sinks: false,
             mlp_bias: false,
-            fused_qkv: false,
+            qkv: Qkv::LLAMA,
+            is_transposed: false,
             mlp: MlpNames::APART,
             sparse: None,
             windows: vec![None; n_layers],

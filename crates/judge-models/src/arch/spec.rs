@@ -29,7 +29,9 @@ mod parts;
 use half::bf16;
 use judge_core::request::TokenId;
 
-pub(crate) use self::mlp::{BothSpec, ExpertsSpec, GatedSpec, MlpSpec, Routing, SharedSpec, StackPart, StackSpec};
+pub(crate) use self::mlp::{
+    BothSpec, ExpertsSpec, GatedSpec, MlpSpec, Routing, Scores, SharedSpec, StackPart, StackSpec,
+};
 pub(crate) use self::parts::{LinearSpec, NamedRows, NamedShape, NormSpec};
 use super::rope::RopeConfig;
 use crate::Dtype;
@@ -88,6 +90,9 @@ pub(crate) struct ModelSpec {
     pub(crate) blocks: Vec<BlockSpec>,
     /// Full name of the embedding, `[d_vocab, d_model]`.
     pub(crate) embedding: String,
+    /// Full name and rows of a table of positions, `[rows, d_model]`, of which each token's is added to
+    /// its embedding (GPT-2). `max_len` is at most `rows`.
+    pub(crate) positions: Option<(String, usize)>,
     /// What each block gets of a position's token besides the residual stream (Gemma 4 E models).
     pub(crate) token_inputs: Option<TokenInputsSpec>,
     /// The norm after the last block, before the head.
@@ -276,13 +281,16 @@ pub(crate) struct BlockSpec {
     pub(crate) after_attention: Option<NormSpec>,
     /// The norm of what the MLP reads; `None`: the residual stream itself, or see `is_parallel`.
     pub(crate) before_mlp: Option<NormSpec>,
-    /// Whether the MLP reads what attention reads: `x + attn(n(x)) + mlp(n(x))` with
-    /// `before_attention` as `n`, and no `before_mlp` (Cohere).
+    /// Whether the MLP is beside attention, `x + attn(n(x)) + mlp(m(x))`, with `before_attention` as
+    /// `n` and `before_mlp` as `m`; without the latter it reads what attention reads (Cohere).
     pub(crate) is_parallel: bool,
     /// A dense MLP, experts, or both.
     pub(crate) mlp: MlpSpec,
     /// The norm of what the MLP adds to the residual stream.
     pub(crate) after_mlp: Option<NormSpec>,
+    /// Tensors that folders keep in the place of projections of this block, besides those of experts:
+    /// fused head by head (GPT-NeoX), or transposed (GPT-2).
+    pub(crate) stacks: Vec<StackSpec>,
     /// How token inputs enter; `Some` in all blocks or in none, with `ModelSpec::token_inputs`.
     pub(crate) token_gate: Option<TokenGateSpec>,
     /// Full name of a number, `[1]`, that multiplies all that leaves the block (Gemma 4's
@@ -379,7 +387,7 @@ impl DeltaSpec {
     }
 }
 
-/// What a norm without bias makes of a row `x`, with weight `w`.
+/// What a norm makes of a row `x`, with weight `w`, before a bias is added.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum NormKind {
     /// `x / sqrt(mean(x²) + eps) * w`.
@@ -388,7 +396,7 @@ pub(crate) enum NormKind {
     LayerNorm,
 }
 
-/// The function `f` in a gated MLP, `f(gate) * up`, and in an encoder's ungated one, `f(up)`.
+/// The function `f` in a gated MLP, `f(gate) * up`, and in one without a gate, `f(up)`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Activation {
     /// `x * sigmoid(x)`, also called swish.
@@ -416,9 +424,10 @@ impl ModelSpec {
     pub(crate) fn tensors(&self) -> Vec<NamedShape> {
         let table = |name: &String| (name.clone(), vec![self.d_vocab, self.d_model]);
         let mut all = vec![table(&self.embedding)];
+        all.extend(self.positions.iter().map(|(name, rows)| (name.clone(), vec![*rows, self.d_model])));
         all.extend(self.token_inputs.iter().flat_map(|inputs| inputs.tensors(self.n_layers())));
         all.extend(self.blocks.iter().flat_map(BlockSpec::tensors));
-        all.push((self.norm.name.clone(), vec![self.norm.len]));
+        all.extend(self.norm.tensors());
         match &self.head {
             HeadSpec::Own(name) => all.push(table(name)),
             HeadSpec::Embedding | HeadSpec::Absent(_) => {}
@@ -433,15 +442,17 @@ impl ModelSpec {
         linears.map(|linear| linear.stems.iter().map(|(_, rows)| rows).sum()).max().unwrap_or(0)
     }
 
-    /// Tensors that a checkpoint may have in the place of some of [`tensors`](Self::tensors): all
-    /// experts of a block as one. They exist in blocks with experts alone.
+    /// Tensors that a checkpoint may have in the place of some of [`tensors`](Self::tensors): those of
+    /// [`BlockSpec::stacks`], and all experts of a block as one.
     pub(crate) fn stacks(&self) -> impl Iterator<Item = &StackSpec> {
-        let experts = self.blocks.iter().filter_map(|block| match &block.mlp {
-            MlpSpec::Dense(_) => None,
-            MlpSpec::Experts(experts) => Some(experts),
-            MlpSpec::Both(both) => Some(&both.experts),
-        });
-        experts.flat_map(|experts| &experts.stacks)
+        self.blocks.iter().flat_map(|block| {
+            let experts = match &block.mlp {
+                MlpSpec::Dense(_) => None,
+                MlpSpec::Experts(experts) => Some(experts),
+                MlpSpec::Both(both) => Some(&both.experts),
+            };
+            block.stacks.iter().chain(experts.into_iter().flat_map(|experts| &experts.stacks))
+        })
     }
 
     /// Prefixes of names of tensors that published files have though nothing uses them: projections
@@ -476,7 +487,7 @@ impl TokenInputsSpec {
         let (table, rows) = self.table.clone();
         let mut all = vec![(table, vec![rows, n_layers * self.width])];
         all.extend(self.projection.tensors());
-        all.push((self.norm.name.clone(), vec![self.norm.len]));
+        all.extend(self.norm.tensors());
         all
     }
 }
@@ -502,7 +513,7 @@ impl BlockSpec {
     pub(crate) fn tensors(&self) -> Vec<NamedShape> {
         let mut all: Vec<NamedShape> = self.linears().flat_map(LinearSpec::tensors).collect();
         all.extend(self.scalar.iter().map(|name| (name.clone(), vec![1])));
-        all.extend(self.mlp.scales());
+        all.extend(self.mlp.numbers_of_experts());
         all.extend(self.sinks.iter().map(|(name, n_heads)| (name.clone(), vec![*n_heads])));
         all.extend(self.delta.iter().flat_map(DeltaSpec::tensors));
         all.extend(self.conv.iter().map(|conv| (conv.name.clone(), vec![conv.channels, 1, conv.kernel])));
@@ -510,7 +521,7 @@ impl BlockSpec {
         let of_states = [&self.before_attention, &self.after_attention, &self.before_mlp, &self.after_mlp];
         let norms = of_heads.into_iter().chain(of_states).flatten();
         let norms = norms.chain(self.mlp.norms()).chain(self.token_gate.iter().map(|gate| &gate.norm));
-        all.extend(norms.map(|norm| (norm.name.clone(), vec![norm.len])));
+        all.extend(norms.flat_map(NormSpec::tensors));
         all
     }
 }

@@ -1,6 +1,6 @@
 use serde_json::{Value, json};
 
-use super::decoder_fields::{BlockNorms, DecoderFields, MlpNames, QkNorm};
+use super::decoder_fields::{BlockNorms, DecoderFields, MlpNames, QkNorm, Qkv};
 use super::rope::QueryGrowth;
 use super::spec::EmbeddingScale;
 use super::{Activation, ConfigProblem, ModelSpec, NormKind, Pairs, RopeConfig, RopeScaling, families};
@@ -96,7 +96,7 @@ fn a_silent_file_has_the_familys_defaults() {
     assert_eq!(shape(&glm4), (151_552, 4096, 13696, 40, 32, 2, 128));
     assert_eq!((glm4.ropes[0].rotary_dim, glm4.ropes[0].pairs, glm4.eos.len()), (64, Pairs::Neighbours, 3));
     assert!(glm4.qkv_bias && !glm4.o_bias && glm4.mlp == MlpNames::FUSED && of("glm").norms == BlockNorms::BEFORE);
-    assert_eq!(field(&fields(&json!({ "model_type": "granitemoehybrid" })).unwrap_err()), "num_local_experts");
+    assert_eq!(field(&fields(&json!({ "model_type": "granitemoehybrid" })).unwrap_err()), "layer_types");
     let cohere2 = of("cohere2");
     assert_eq!(shape(&cohere2), (256_000, 8192, 22528, 40, 64, 64, 128));
     assert_eq!((cohere2.norm_eps, cohere2.logit_scale, cohere2.max_len), (1e-5, Some(0.0625), 8192));
@@ -114,7 +114,12 @@ fn a_silent_file_has_the_familys_defaults() {
     assert_eq!((lfm2.ropes[0].theta, lfm2.conv.unwrap()), (1e6, (vec![false; 32], 3)));
     let phi3 = of("phi3");
     assert_eq!(shape(&phi3), (32064, 3072, 8192, 32, 32, 32, 96));
-    assert!(phi3.fused_qkv && phi3.mlp == MlpNames::FUSED && phi3.windows == [None; 32] && phi3.norm_eps == 1e-5);
+    assert!(
+        phi3.qkv == Qkv::Fused("self_attn.qkv_proj")
+            && phi3.mlp == MlpNames::FUSED
+            && phi3.windows == [None; 32]
+            && phi3.norm_eps == 1e-5
+    );
 }
 
 #[test]
@@ -185,8 +190,8 @@ fn unknown_names_list_the_known_ones() {
         ConfigProblem::Unknown { found, known, .. } => (found, known),
         other => panic!("{other}"),
     };
-    let (found, all) = known(refuse("gpt2", json!({})));
-    assert_eq!(found, "gpt2");
+    let (found, all) = known(refuse("gptj", json!({})));
+    assert_eq!(found, "gptj");
     assert!(
         families::names()
             .chain(["gemma3", "mistral3", "qwen3_5", "qwen3_5_moe", "qwen3_vl"])
@@ -239,6 +244,15 @@ fn what_is_contradictory_or_absurd_is_refused_by_field() {
         ("granitemoehybrid", json!({ "num_local_experts": 0 }), "layer_types"),
         (
             "granitemoehybrid",
+            json!({ "num_experts_per_tok": 9, "layer_types": ["attention", "attention", "attention", "attention"] }),
+            "num_experts_per_tok",
+        ),
+        ("lfm2_moe", json!({}), "layer_types"),
+        ("lfm2_moe", json!({ "conv_bias": true }), "conv_bias"),
+        ("lfm2_moe", json!({ "conv_L_cache": 1 }), "conv_L_cache"),
+        ("lfm2_moe", json!({ "routed_scaling_factor": 0.0 }), "routed_scaling_factor"),
+        (
+            "granitemoehybrid",
             json!({ "num_local_experts": 0, "layer_types": ["attention", "mamba", "attention", "attention"] }),
             "layer_types",
         ),
@@ -269,6 +283,13 @@ fn what_is_contradictory_or_absurd_is_refused_by_field() {
         ("lfm2", json!({ "block_ffn_dim_multiplier": -1.0 }), "block_ffn_dim_multiplier"),
         ("lfm2", json!({ "layer_types": ["conv"] }), "layer_types"),
         ("phi3", json!({ "partial_rotary_factor": 1.5 }), "partial_rotary_factor"),
+        ("gemma", json!({ "use_bidirectional_attention": true }), "use_bidirectional_attention"),
+        ("gpt_neox", json!({ "head_dim": null }), "num_key_value_heads"),
+        ("gpt_neox", json!({ "num_key_value_heads": null }), "head_dim"),
+        ("gpt2", json!({ "scale_attn_by_inverse_layer_idx": true }), "scale_attn_by_inverse_layer_idx"),
+        ("gpt2", json!({ "add_cross_attention": true }), "add_cross_attention"),
+        ("gpt2", json!({ "n_embd": 30, "n_head": 4 }), "hidden_size"),
+        ("gpt2", json!({ "layer_norm_epsilon": -1.0 }), "layer_norm_epsilon"),
         ("gemma2", json!({ "attn_logit_softcapping": 0.0 }), "attn_logit_softcapping"),
         ("gemma2", json!({ "attn_logit_softcapping": 1e-46 }), "attn_logit_softcapping"),
         ("gemma2", json!({ "final_logit_softcapping": 1e39 }), "final_logit_softcapping"),
@@ -302,6 +323,24 @@ fn the_text_model_of_a_vision_language_folder_is_one_of_the_families() {
     let found = ModelSpec::from_json(&outer("qwen3_5", small("qwen3_5_text"))).unwrap();
     assert_eq!((found.family, found.is_tower), ("qwen3_5_text", true));
     assert_eq!(found.head, super::HeadSpec::Own("lm_head.weight".to_owned()));
+    let flat = with(
+        &small("qwen2_vl"),
+        json!({ "rope_scaling": { "type": "mrope", "mrope_section": [2, 1, 1] }, "image_token_id": 7, "vision_config": {} }),
+    );
+    let found = ModelSpec::from_json(&flat).unwrap();
+    assert_eq!((found.family, found.is_tower, found.ropes[0].theta), ("qwen2", true, 1e6));
+    assert_eq!(found.ropes[0].scaling, RopeScaling::Default);
+    let tied = with(&small("glm4v_text"), json!({ "tie_word_embeddings": true }));
+    let found = ModelSpec::from_json(&outer("glm4v", tied.clone())).unwrap();
+    // No part of the rotation is stated, so the whole head turns, unlike in GLM-4.
+    assert_eq!((found.head, found.ropes[0].rotary_dim), (super::HeadSpec::Embedding, 8));
+    // What the text model says does not count here.
+    let tied = with(&tied, json!({ "model_type": "llama" }));
+    let found = ModelSpec::from_json(&outer("smolvlm", tied)).unwrap();
+    assert_eq!(found.head, super::HeadSpec::Own("lm_head.weight".to_owned()));
+    let moe = with(&small("qwen3_vl_moe_text"), json!({ "num_local_experts": 5, "norm_topk_prob": false }));
+    let fields = super::text_fields(&outer("qwen3_vl_moe", moe)).unwrap().unwrap();
+    assert!(fields["norm_topk_prob"] == true && !fields.contains_key("num_experts"));
     let problem = ModelSpec::from_json(&outer("mistral3", small("llama"))).unwrap_err();
     assert_eq!(field(&problem), "text_config.model_type");
     assert_eq!(field(&ModelSpec::from_json(&json!({ "model_type": "gemma3" })).unwrap_err()), "text_config");
@@ -384,9 +423,19 @@ fn a_stack_has_the_tensors_of_all_experts_in_their_order() {
     let stacks: Vec<_> = spec.stacks().collect();
     let names: Vec<&str> = stacks.iter().map(|stack| stack.name.as_str()).collect();
     let of = |name: &str| format!("model.layers.0.mlp.{name}");
-    assert_eq!(names, [of("experts.gate_up_proj"), of("experts.down_proj"), of("gate.weight")]);
-    assert_eq!(stacks[0].shape, [3, 80, 32]);
-    for stack in stacks {
+    let both = [of("experts.gate_up_proj"), of("experts.down_proj")];
+    assert_eq!(names, [&both[..], &both[..], &[of("gate.weight")]].concat());
+    let shapes: Vec<&[usize]> = stacks.iter().map(|stack| stack.shape.as_slice()).collect();
+    assert_eq!(shapes[..4], [&[3, 80, 32], &[3, 32, 40], &[3, 32, 80], &[3, 40, 32]]);
+    for (stack, transposed) in [(&stacks[0], &stacks[2]), (&stacks[1], &stacks[3])] {
+        for (part, turned) in stack.parts.iter().zip(&transposed.parts) {
+            let (rows, d_in) = (stack.shape[1], stack.shape[2]);
+            assert_eq!((&turned.tensor, &turned.strides[..]), (&part.tensor, &[1, rows][..]));
+            let [expert, row] = [part.start / (rows * d_in), part.start / d_in % rows];
+            assert_eq!(turned.start, expert * rows * d_in + row);
+        }
+    }
+    for stack in [stacks[0], stacks[1], stacks[4]] {
         let mut end = 0;
         for part in &stack.parts {
             assert_eq!(part.start, end);
@@ -402,12 +451,38 @@ fn a_stack_has_the_tensors_of_all_experts_in_their_order() {
 
 #[test]
 fn a_stack_of_columns_has_every_number_once() {
-    let spec =
-        ModelSpec::from_json(&with(&small("gpt_oss"), json!({ "num_local_experts": 3, "num_experts_per_tok": 2 })));
-    let spec = spec.unwrap();
-    let tensors = spec.tensors();
+    let of = |fields: Value| ModelSpec::from_json(&fields).unwrap();
+    let spec = of(with(&small("gpt_oss"), json!({ "num_local_experts": 3, "num_experts_per_tok": 2 })));
     let shapes: Vec<_> = spec.stacks().take(4).map(|stack| stack.shape.clone()).collect();
     assert_eq!(shapes, [vec![3, 32, 80], vec![3, 80], vec![3, 40, 32], vec![3, 32]]);
+    every_number_once(&spec);
+}
+
+#[test]
+fn fused_and_transposed_projections_have_every_number_once() {
+    let of = |fields: Value| ModelSpec::from_json(&fields).unwrap();
+    let small = json!({ "vocab_size": 50, "n_embd": 32, "n_layer": 2, "n_head": 4, "n_positions": 16,
+                        "hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4, "intermediate_size": 40 });
+    let neox = of(with(&small, json!({ "model_type": "gpt_neox" })));
+    let shapes = |spec: &ModelSpec| spec.stacks().map(|stack| stack.shape.clone()).collect::<Vec<_>>();
+    assert_eq!(shapes(&neox), [vec![96, 32], vec![96], vec![96, 32], vec![96]]);
+    // The key of head 1 is behind the three of head 0 and its own query.
+    let stack = neox.stacks().next().unwrap();
+    let key = stack.parts.iter().find(|part| part.tensor.0.contains("key.1.")).unwrap();
+    assert_eq!((key.start, &key.strides[..]), (4 * 8 * 32, &[32, 1][..]));
+    every_number_once(&neox);
+    let gpt2 = of(with(&small, json!({ "model_type": "gpt2" })));
+    let of_block = [vec![32, 96], vec![96], vec![32, 32], vec![32], vec![32, 128], vec![128], vec![128, 32], vec![32]];
+    assert_eq!(shapes(&gpt2)[..8], of_block);
+    let stack = gpt2.stacks().next().unwrap();
+    assert_eq!(stack.name, "transformer.h.0.attn.c_attn.weight");
+    assert_eq!((stack.parts[1].start, &stack.parts[1].strides[..]), (32, &[1, 96][..]));
+    every_number_once(&gpt2);
+}
+
+/// Each stack has each of its numbers in exactly one part, and all parts are tensors of the model.
+fn every_number_once(spec: &ModelSpec) {
+    let tensors = spec.tensors();
     for stack in spec.stacks() {
         assert!(stack.is_only_form);
         let mut seen = vec![false; stack.shape.iter().product()];

@@ -108,6 +108,16 @@ const HARMLESS: &[&str] = &[
     // `weights` reads how weights are quantised, and refuses what it does not know.
     "compression_config",
     "quantization_config",
+    // Of heads of GPT-2 that are not read here, what its eager attention does in half precision, and
+    // the context by its other name.
+    "n_ctx",
+    "reorder_and_upcast_attn",
+    "summary_activation",
+    "summary_first_dropout",
+    "summary_proj_to_labels",
+    "summary_type",
+    "summary_use_proj",
+    "task_specific_params",
     // Of Mamba layers, which no family here has. Files that may have them say where in
     // `layer_types`, and such a layer is refused.
     "mamba_chunk_size",
@@ -186,8 +196,9 @@ pub(super) fn unread_keys(file: &File, reads: &dyn Fn(&File) -> bool) -> Vec<Str
     let mut unread = Vec::new();
     for (name, value) in file {
         let is_off = *value == Value::Bool(false) && OFF.contains(&name.as_str());
-        // Gemma names its function twice.
-        let is_second = name == "hidden_act" && file.contains_key("hidden_activation");
+        // Gemma names its function twice, and each of its families reads one of the names.
+        let is_second = name == "hidden_act" && file.contains_key("hidden_activation")
+            || name == "hidden_activation" && file.contains_key("hidden_act");
         if value.is_null() || is_off || is_second || HARMLESS.contains(&name.as_str()) {
             continue;
         }

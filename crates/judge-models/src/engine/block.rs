@@ -100,8 +100,9 @@ pub(crate) trait Ops {
     /// numbers in `engine/tensor`. The shared expert is not part of it.
     fn mix(&mut self, x: Self::Rows, logits: Self::Rows, experts: &Experts<Self::Linear, Self::Norm>) -> Self::Rows;
 
-    /// `x` and the norm of `y`, added without a factor; both are `[rows, width]`.
-    fn sum(&mut self, x: Self::Rows, y: Self::Rows, norm: &Self::Norm) -> Self::Rows;
+    /// `x` and `y`, or the norm of `y` where there is one, added without a factor; both are
+    /// `[rows, width]`.
+    fn sum(&mut self, x: Self::Rows, y: Self::Rows, norm: Option<&Self::Norm>) -> Self::Rows;
 
     /// `f(gate) * t`, with `f` the model's activation and `t` the token inputs of block `index` at
     /// the same positions: `[rows, width]` to the same shape; see
@@ -133,7 +134,8 @@ pub(crate) enum Input<'a, R, N> {
     Of(&'a R),
     /// The norm of rows that are needed once more, as [`Ops::norm`] gives it.
     Normed(&'a R, &'a N),
-    /// `f(gate) * up` of rows `[rows, 2 * d_ff]`, gate before up, with `f` the model's activation.
+    /// `f(gate) * up` of rows `[rows, 2 * d_ff]`, gate before up, with `f` the model's activation; or
+    /// `f(up)` of rows `[rows, d_ff]`, as wide as the product takes them.
     Gated(R),
 }
 
@@ -208,7 +210,8 @@ pub(crate) struct Block<L, N> {
     after_attention_norm: Option<N>,
     /// The norm of what the MLP reads, `[d_model]`.
     mlp_norm: Option<N>,
-    /// Whether the MLP reads what attention reads (Cohere): `x + attn(n(x)) + mlp(n(x))`.
+    /// Whether the MLP is beside attention, `x + attn(n(x)) + mlp(m(x))`, with a norm of its own or the
+    /// same.
     is_parallel: bool,
     /// The dense MLP, the experts, or both.
     mlp: Mlp<L, N>,
@@ -261,10 +264,12 @@ pub(crate) struct Both<L, N> {
     after_experts: N,
 }
 
-/// A gated MLP, `down(f(gate(x)) * up(x))`, with `f` the model's activation.
+/// A gated MLP, `down(f(gate(x)) * up(x))`, or one without a gate, `down(f(up(x)))`, with `f` the
+/// model's activation.
 #[derive(Module, Debug)]
 pub(crate) struct Gated<L> {
-    /// `[2 * d_ff, d_model]`: all rows of the gate, then all rows of up.
+    /// `[2 * d_ff, d_model]`: all rows of the gate, then all rows of up. Without a gate those of up
+    /// alone, `[d_ff, d_model]`.
     gate_up: L,
     /// `[d_model, d_ff]`.
     down: L,
@@ -281,18 +286,20 @@ pub(crate) struct Experts<L, N> {
     pub(crate) routing: Routing,
     /// `[n_experts]`: factors on the experts' weights (Gemma 4).
     pub(crate) scales: Option<N>,
+    /// `[n_experts]`: added to scores for the choice alone (LFM2).
+    pub(crate) choice_bias: Option<N>,
     /// `[n_experts]`, all of one shape.
     pub(crate) experts: Vec<Gated<L>>,
     /// One more expert that every row goes through (Qwen2-MoE, Qwen3.5 with experts).
     shared: Option<Shared<L>>,
 }
 
-/// An expert that every row goes through: `sigmoid(gate(x)) * mlp(x)` is added to the weighted sum
-/// of the others.
+/// An expert that every row goes through: `sigmoid(gate(x)) * mlp(x)`, or `mlp(x)` without a gate, is
+/// added to the weighted sum of the others.
 #[derive(Module, Debug)]
 pub(crate) struct Shared<L> {
     /// `[1, d_model]`.
-    gate: L,
+    gate: Option<L>,
     /// The expert. Its width may differ from that of the others.
     mlp: Gated<L>,
 }
@@ -319,7 +326,8 @@ pub(crate) trait Build {
     /// a row by far more than rounding does.
     fn router(&mut self, router: &LinearSpec) -> Result<Self::Linear, Error>;
 
-    /// The weight of a norm, `(stored + offset) * factor` as [`NormSpec`] says.
+    /// The weight of a norm, `(stored + offset) * factor` as [`NormSpec`] says, and its bias behind it
+    /// where it has one.
     fn norm(&mut self, norm: &NormSpec) -> Result<Self::Norm, Error>;
 
     /// A matrix `[rows, width]` whose rows are looked up on the host, one by one.
@@ -406,8 +414,8 @@ impl<L, N> Block<L, N> {
         let x = ops.keep(index, x);
         let after_mlp = self.after_mlp_norm.as_ref();
         let x = if self.is_parallel {
-            // The MLP reads what attention read; its result is added after attention's.
-            let beside = self.mlp.forward(ops, &x, self.attention_norm.as_ref());
+            // The MLP reads what attention read, or another norm of it; its result is added after attention's.
+            let beside = self.mlp.forward(ops, &x, self.mlp_norm.as_ref().or(self.attention_norm.as_ref()));
             let x = self.add_mixed(ops, x, mixed);
             ops.add(x, beside, after_mlp)
         } else {
@@ -498,7 +506,7 @@ impl<L, N> TokenGate<L, N> {
         let gate = ops.linear(Input::Of(&x), &self.gate, None); // [rows, d_model] -> [rows, width]
         let gated = ops.gate_tokens(index, gate);
         let y = ops.linear(Input::Rows(gated), &self.out, None); // [rows, width] -> [rows, d_model]
-        ops.sum(x, y, &self.norm)
+        ops.sum(x, y, Some(&self.norm))
     }
 }
 
@@ -529,7 +537,7 @@ impl<L, N> Both<L, N> {
         let logits = ops.linear(to_router, &self.experts.router, None); // [rows, d_model] -> [rows, n_experts]
         let to_experts = ops.norm(x, &self.before_experts);
         let sparse = self.experts.forward(ops, to_experts, logits);
-        ops.sum(dense, sparse, &self.after_experts)
+        ops.sum(dense, sparse, Some(&self.after_experts))
     }
 }
 
@@ -555,13 +563,15 @@ impl<L, N> Experts<L, N> {
     fn build<B: Build<Linear = L, Norm = N>>(spec: &ExpertsSpec, build: &mut B) -> Result<Self, Error> {
         let n_experts = spec.experts.len();
         let shared = spec.shared.as_ref().map(|shared| {
-            Ok::<_, Error>(Shared { gate: build.linear(&shared.gate)?, mlp: Gated::build(&shared.mlp, build)? })
+            let gate = shared.gate.as_ref().map(|gate| build.linear(gate)).transpose()?;
+            Ok::<_, Error>(Shared { gate, mlp: Gated::build(&shared.mlp, build)? })
         });
         Ok(Self {
             shared: shared.transpose()?,
             router: build.router(&spec.router)?,
             routing: spec.routing,
             scales: spec.scales.as_ref().map(|name| build.numbers(name, &[n_experts])).transpose()?,
+            choice_bias: spec.choice_bias.as_ref().map(|name| build.numbers(name, &[n_experts])).transpose()?,
             experts: spec.experts.iter().map(|expert| Gated::build(expert, build)).collect::<Result<_, _>>()?,
         })
     }
@@ -570,12 +580,14 @@ impl<L, N> Experts<L, N> {
     /// `[rows, d_model]` to the same shape.
     fn forward<O: Ops<Linear = L, Norm = N>>(&self, ops: &mut O, x: O::Rows, logits: O::Rows) -> O::Rows {
         let shared = self.shared.as_ref().map(|shared| {
-            let gate = ops.linear(Input::Of(&x), &shared.gate, None); // [rows, d_model] -> [rows, 1]
+            let gate = shared.gate.as_ref();
+            let gate = gate.map(|gate| ops.linear(Input::Of(&x), gate, None)); // [rows, d_model] -> [rows, 1]
             (gate, shared.mlp.forward(ops, Input::Of(&x))) // -> [rows, d_model]
         });
         let mixed = ops.mix(x, logits, self); // -> [rows, d_model]
         match shared {
-            Some((gate, y)) => ops.add_gated(mixed, gate, y),
+            Some((Some(gate), y)) => ops.add_gated(mixed, gate, y),
+            Some((None, y)) => ops.sum(mixed, y, None),
             None => mixed,
         }
     }

@@ -37,13 +37,15 @@ pub(super) fn check_settings(settings: &TrainSettings) -> Result<(), Error> {
 }
 
 /// Every number of the model can be learnt here: all MLPs are dense, blocks have no fixed factors,
-/// there is no table of token inputs, and next tokens are predicted.
+/// there is no table of token inputs, norms have no biases, and next tokens are predicted.
 pub(super) fn check_model(config: &ModelSpec) -> Result<(), Error> {
     let (blocks, family) = (&config.blocks, config.family);
     let problem = if blocks.iter().any(|block| !matches!(block.mlp, MlpSpec::Dense(_))) {
         TrainProblem::Experts { family }
     } else if config.token_inputs.is_some() || blocks.iter().any(|block| block.scalar.is_some()) {
         TrainProblem::Fixed { family }
+    } else if config.norm.bias.is_some() {
+        TrainProblem::Old { family }
     } else if !matches!(config.head, HeadSpec::Own(_) | HeadSpec::Embedding) {
         TrainProblem::NoHead { family }
     } else {

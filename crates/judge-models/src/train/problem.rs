@@ -24,6 +24,13 @@ pub enum TrainProblem {
         /// Its `model_type`.
         family: &'static str,
     },
+    /// A model of the layout of GPT-2 or GPT-NeoX: nothing here says with which values norms with
+    /// biases and fused projections begin.
+    #[error("models whose norms have biases, such as {family}, are not trained")]
+    Old {
+        /// Its `model_type`.
+        family: &'static str,
+    },
     /// A model whose blocks have fixed factors, which no training of the reference changes, or rows
     /// of a table for each token.
     #[error("models with fixed factors of blocks or tables of token inputs, such as {family}, are not trained")]

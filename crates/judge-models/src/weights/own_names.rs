@@ -3,10 +3,12 @@
 //! | stored | own | written by |
 //! |---|---|---|
 //! | `model.layers.0.mlp.down_proj.weight` | the same | a causal language model |
-//! | `layers.0.mlp.down_proj.weight` | with `model.` before it | its base class, `AutoModel` |
+//! | `layers.0.mlp.down_proj.weight` | with `model.` before it, of GPT-2 `transformer.` | its base class, `AutoModel` |
 //! | `model.language_model.layers.0.…`, `language_model.model.layers.0.…`, `language_model.layers.0.…` | `model.layers.0.…` | vision-language classes, by release |
+//! | `model.text_model.layers.0.…` | `model.layers.0.…` | Idefics 3, SmolVLM |
 //! | `language_model.lm_head.weight` | `lm_head.weight` | the same |
 //! | `model.visual.…`, `vision_tower.…` | none: they are not read | the same |
+//! | `embed_out.weight` | `lm_head.weight` | GPT-NeoX |
 //! | `_orig_mod.model.layers.0.…` | without the wrapper | `torch.compile`, FSDP, activation checkpoints, DDP |
 //!
 //! The names in a file decide, not the version or the class that `config.json` names: programs move
@@ -25,8 +27,9 @@ const FIRST_WRAPPER: &str = "module.";
 
 /// What the names of the text model's tensors begin with inside a vision-language model, and what
 /// they begin with in a model of its own. The first that fits counts.
-const TOWERS: [(&str, &str); 5] = [
+const TOWERS: [(&str, &str); 6] = [
     ("language_model.model.", "model."),
+    ("model.text_model.", "model."),
     ("language_model.lm_head.", "lm_head."),
     ("model.language_model.lm_head.", "lm_head."),
     ("model.language_model.", "model."),
@@ -35,18 +38,30 @@ const TOWERS: [(&str, &str); 5] = [
 
 /// What the names of all other tensors in such a folder begin with, without `model.`: the parts that
 /// see and hear.
-const OTHER_TOWERS: [&str; 6] =
-    ["vision_tower.", "multi_modal_projector.", "visual.", "audio_tower.", "embed_vision.", "embed_audio."];
+const OTHER_TOWERS: [&str; 9] = [
+    "vision_tower.",
+    "vision_model.",
+    "vision_embedder.",
+    "multi_modal_projector.",
+    "connector.",
+    "visual.",
+    "audio_tower.",
+    "embed_vision.",
+    "embed_audio.",
+];
 
-/// What the base class is called inside the class with a head.
-const BASE: &str = "model.";
+/// What the head over the vocabulary is called in files, and here.
+const HEADS: (&str, &str) = ("embed_out.", "lm_head.");
 
 /// The rule for one model.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct OwnNames {
     /// Whether parts that see and hear may be there.
     is_tower: bool,
-    /// What follows `model.` in the names of the model's tensors, up to the next dot: `layers`,
+    /// What the base class is called inside the class with a head, with a point behind: `model.` in
+    /// most families.
+    base: String,
+    /// What follows `base` in the names of the model's tensors, up to the next dot: `layers`,
     /// `embed_tokens`, `norm` and the like. Names that begin so are those of a base class.
     roots: BTreeSet<String>,
 }
@@ -55,22 +70,26 @@ impl OwnNames {
     /// The rule for a decoder.
     pub(crate) fn of(spec: &ModelSpec) -> Self {
         let names = spec.tensors();
-        let roots = names.iter().filter_map(|(name, _)| name.strip_prefix(BASE)?.split('.').next().map(str::to_owned));
-        Self { is_tower: spec.is_tower, roots: roots.collect() }
+        let base = format!("{}.", spec.embedding.split('.').next().unwrap_or_default());
+        let roots = names.iter().filter_map(|(name, _)| name.strip_prefix(&base)?.split('.').next().map(str::to_owned));
+        Self { is_tower: spec.is_tower, roots: roots.collect(), base }
     }
 
     /// The model's own name of a stored tensor; `None` for one that is not read.
     pub(crate) fn own(&self, stored: &str) -> Option<String> {
         let name = unwrapped(stored);
-        let within = name.strip_prefix(BASE).unwrap_or(&name);
+        let within = name.strip_prefix(&self.base).unwrap_or(&name);
         if self.is_tower && OTHER_TOWERS.iter().any(|other| within.starts_with(other)) {
             return None;
         }
         if let Some(own) = TOWERS.iter().find_map(|(from, to)| Some(format!("{to}{}", name.strip_prefix(from)?))) {
             return Some(own);
         }
+        if let Some(rest) = name.strip_prefix(HEADS.0) {
+            return Some(format!("{}{rest}", HEADS.1));
+        }
         let root = name.split('.').next().unwrap_or_default();
-        Some(if self.roots.contains(root) { format!("{BASE}{name}") } else { name })
+        Some(if self.roots.contains(root) { format!("{}{name}", self.base) } else { name })
     }
 }
 
@@ -95,8 +114,12 @@ pub(super) fn is_needless(own: &str) -> bool {
         "masked_bias",
         "embed_scale",
     ];
-    let last = own.rsplit('.').next().unwrap_or_default();
-    own.split('.').any(|part| part == "mtp" || part.starts_with("rotary_emb")) || BUFFERS.contains(&last)
+    let mut parts = own.rsplit('.');
+    let (last, module) = (parts.next().unwrap_or_default(), parts.next().unwrap_or_default());
+    own.split('.').any(|part| part == "mtp" || part.starts_with("rotary_emb"))
+        || BUFFERS.contains(&last)
+        // The causal mask of GPT-2 and GPT-NeoX.
+        || last == "bias" && ["attn", "attention"].contains(&module)
 }
 
 #[cfg(test)]
@@ -106,13 +129,14 @@ mod tests {
     #[test]
     fn stored_names_become_the_models_own() {
         let roots = ["embed_tokens", "layers", "norm"].map(str::to_owned).into();
-        let tower = OwnNames { is_tower: true, roots };
+        let tower = OwnNames { is_tower: true, roots, base: "model.".to_owned() };
         let text = OwnNames { is_tower: false, ..tower.clone() };
         for (stored, own) in [
             ("model.norm.weight", "model.norm.weight"),
             ("norm.weight", "model.norm.weight"),
             ("layers.3.self_attn.q_proj.qweight", "model.layers.3.self_attn.q_proj.qweight"),
             ("lm_head.weight", "lm_head.weight"),
+            ("embed_out.weight", "lm_head.weight"),
             ("score.weight", "score.weight"),
             ("_orig_mod.model.layers.0._orig_mod.mlp.up_proj.weight", "model.layers.0.mlp.up_proj.weight"),
             ("module.model.norm.weight", "model.norm.weight"),
@@ -120,13 +144,19 @@ mod tests {
             ("model.language_model.norm.weight", "model.norm.weight"),
             ("language_model.model.norm.weight", "model.norm.weight"),
             ("language_model.norm.weight", "model.norm.weight"),
+            ("model.text_model.norm.weight", "model.norm.weight"),
             ("language_model.lm_head.weight", "lm_head.weight"),
             ("what.is.this", "what.is.this"),
         ] {
             assert_eq!(text.own(stored).as_deref(), Some(own), "{stored}");
             assert_eq!(tower.own(stored).as_deref(), Some(own), "{stored}");
         }
-        for stored in ["model.visual.norm.weight", "vision_tower.layers.0.norm.weight", "model.embed_audio.x"] {
+        for stored in [
+            "model.visual.norm.weight",
+            "vision_tower.layers.0.norm.weight",
+            "model.embed_audio.x",
+            "model.connector.x",
+        ] {
             assert_eq!(tower.own(stored), None);
             assert_eq!(text.own(stored).as_deref(), Some(stored));
         }
@@ -137,7 +167,12 @@ mod tests {
         for name in ["mtp.fc.weight", "model.rotary_emb_local.x", "model.layers.0.self_attn.rotary_emb.inv_freq"] {
             assert!(is_needless(name), "{name}");
         }
-        for name in ["model.embed_tokens.position_ids", "model.embed_tokens.embed_scale"] {
+        for name in [
+            "transformer.h.0.attn.bias",
+            "gpt_neox.layers.0.attention.bias",
+            "model.embed_tokens.position_ids",
+            "model.embed_tokens.embed_scale",
+        ] {
             assert!(is_needless(name), "{name}");
         }
         for name in ["lm_head.weight", "model.layers.0.self_attn.q_proj.bias", "model.norm.weight"] {

@@ -1,5 +1,6 @@
 //! What is wrong with a model folder is said by name, with what was expected and found; nothing panics.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -480,6 +481,34 @@ fn the_text_model_inside_a_vision_language_folder_is_read_alone() {
             let config: Value = serde_json::from_slice(&fs::read(alone.join("config.json")).unwrap()).unwrap();
             assert!(config.get("text_config").is_none() && config["architectures"].is_null(), "{config}");
         }
+    }
+}
+
+/// Names and shapes of the tensors in a folder of one file or two.
+fn tensors(folder: &Path) -> BTreeMap<String, Value> {
+    let files = ["model.safetensors", SHARD, OTHER_SHARD].map(|file| folder.join(file));
+    let headers = files.iter().filter(|file| file.is_file()).map(|file| read_shard(file).0);
+    let entries = headers.flat_map(|header| header.as_object().unwrap().clone());
+    entries.filter(|(name, _)| name != "__metadata__").map(|(name, entry)| (name, entry["shape"].clone())).collect()
+}
+
+#[test]
+fn fused_transposed_and_stacked_tensors_are_written_as_they_were_stored() {
+    for (of, is_alike) in [
+        ("gpt2-off", true),
+        // Stored without the prefix of the class, and with a mask.
+        ("gpt2-on", false),
+        ("gpt_neox-off", true),
+        ("granitemoehybrid-experts", true),
+        ("lfm2_moe-on", true),
+        // Stored with experts in stacks.
+        ("lfm2_moe-off", false),
+    ] {
+        let stored = copy(of);
+        let alone = stored.path().join("alone");
+        merge_adapters(stored.path(), &[], None, &alone, &mut |_, _| {}).unwrap();
+        assert_eq!(states(&load(&alone).unwrap()), states(&load(stored.path()).unwrap()), "{of}");
+        assert_eq!(tensors(&alone) == tensors(stored.path()), is_alike, "{of}");
     }
 }
 

@@ -15,10 +15,8 @@ use serde_json::{Value, json};
 use super::sizes::{Sizes, eps};
 use crate::arch::ConfigProblem;
 use crate::arch::checks::size;
-use crate::arch::encoder::{
-    EmbeddingSpec, EncoderBlockSpec, EncoderSpec, LayerNormSpec, NormPlace, PositionsSpec, StoredNames,
-};
-use crate::arch::spec::{Activation, LinearSpec};
+use crate::arch::encoder::{EmbeddingSpec, EncoderBlockSpec, EncoderSpec, NormPlace, PositionsSpec, StoredNames};
+use crate::arch::spec::{Activation, LinearSpec, NormSpec};
 
 /// The fields of all three.
 #[derive(Deserialize)]
@@ -141,7 +139,7 @@ impl Bert {
                 words: table("word"),
                 types: Some((table("token_type"), types)),
                 positions: Some(PositionsSpec { name: table("position"), rows: positions, padding }),
-                norm: norm("embeddings"),
+                norm: norm("embeddings", d_model),
             },
             blocks: (0..sizes.num_hidden_layers).map(|index| block(index, d_model, sizes.intermediate_size)).collect(),
             final_norm: None,
@@ -151,8 +149,8 @@ impl Bert {
 }
 
 /// The norm of a part: `{of}.LayerNorm`, with a bias.
-fn norm(of: &str) -> LayerNormSpec {
-    LayerNormSpec { stem: format!("{of}.LayerNorm"), bias: true }
+fn norm(of: &str, d_model: usize) -> NormSpec {
+    NormSpec::plain(&format!("{of}.LayerNorm"), d_model, true)
 }
 
 /// Describes block `index`. Queries, keys and values are separate tensors.
@@ -167,10 +165,10 @@ fn block(index: usize, d_model: usize, d_ff: usize) -> EncoderBlockSpec {
     EncoderBlockSpec {
         window: None,
         rope: None,
-        attention_norm: Some(norm(&stem("attention.output"))),
+        attention_norm: Some(norm(&stem("attention.output"), d_model)),
         qkv: linear(&qkv, d_model, d_model),
         out: linear(&["attention.output.dense"], d_model, d_model),
-        mlp_norm: norm(&stem("output")),
+        mlp_norm: norm(&stem("output"), d_model),
         up: linear(&["intermediate.dense"], d_ff, d_model),
         down: linear(&["output.dense"], d_model, d_ff),
     }

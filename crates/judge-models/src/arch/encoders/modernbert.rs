@@ -19,9 +19,9 @@ use serde_json::{Value, json};
 use super::sizes::{Sizes, eps};
 use crate::arch::ConfigProblem;
 use crate::arch::checks::{by_layer_type, size};
-use crate::arch::encoder::{EmbeddingSpec, EncoderBlockSpec, EncoderSpec, LayerNormSpec, NormPlace, StoredNames};
+use crate::arch::encoder::{EmbeddingSpec, EncoderBlockSpec, EncoderSpec, NormPlace, StoredNames};
 use crate::arch::rope::{RopeContext, RopeFields, RopeRules, RopesByKind};
-use crate::arch::spec::{Activation, LinearSpec};
+use crate::arch::spec::{Activation, LinearSpec, NormSpec};
 
 /// The fields of a ModernBERT.
 #[derive(Deserialize)]
@@ -101,7 +101,7 @@ pub(super) fn spec(fields: Value) -> Result<EncoderSpec, ConfigProblem> {
         Some(types) => by_layer_type(&types, Some(reach), n_layers)?,
         None => (0..n_layers).map(|index| (!index.is_multiple_of(every)).then_some(reach)).collect(),
     };
-    let norm = |stem: String| LayerNormSpec { stem, bias: bert.norm_bias };
+    let norm = |stem: String| NormSpec::plain(&stem, d_model, bert.norm_bias);
     let block = |(index, window): (usize, Option<usize>)| {
         let stem = |name: &str| format!("layers.{index}.{name}");
         let linear = |name: &str, rows, d_in, bias| LinearSpec { stems: vec![(stem(name), rows)], d_in, bias };

@@ -1,10 +1,11 @@
-//! `gemma2`: Gemma 2 (2B, 9B, 27B), ShieldGemma. `gemma3_text`: Gemma 3 (270M, 1B), and the text
+//! `gemma`: Gemma 1 (2B, 7B), CodeGemma. `gemma2`: Gemma 2 (2B, 9B, 27B), ShieldGemma. `gemma3_text`: Gemma 3 (270M, 1B), and the text
 //! model inside `gemma3` folders (4B, 12B, 27B).
 //!
-//! Common to both: RMS norms before and after both halves of a block, with weights `1 + w`;
-//! embeddings times `sqrt(d_model)`, rounded to the dtype of the weights; scores times
-//! `query_pre_attn_scalar^-0.5`; tanh-GELU; heads of 256 coordinates; a tied head; some blocks with
-//! a window.
+//! Common to all: weights `1 + w` of RMS norms; embeddings times `sqrt(d_model)`, rounded to the
+//! dtype of the weights; tanh-GELU; heads of 256 coordinates; a tied head. Gemma 1 is otherwise a
+//! Llama, whose old files say `gelu` and mean tanh-GELU. Gemma 2 and 3 norm before and after both
+//! halves of a block, multiply scores by `query_pre_attn_scalar^-0.5`, and have windows in some
+//! blocks:
 //!
 //! | | `gemma2` | `gemma3_text` |
 //! |---|---|---|
@@ -30,7 +31,64 @@ use crate::arch::rope::RopesByKind;
 use crate::arch::shape::Shape;
 use crate::arch::spec::EmbeddingScale;
 
-/// Fields of both families.
+/// Fields of Gemma 1.
+#[derive(Deserialize)]
+struct First {
+    /// Fields of all families.
+    #[serde(flatten)]
+    shape: Shape,
+    /// The function inside the MLP. Files may have `hidden_activation` beside it, which transformers
+    /// does not read here.
+    hidden_act: String,
+    /// Biases of all four projections of attention.
+    attention_bias: bool,
+    /// Attention to both sides, which is refused.
+    use_bidirectional_attention: Option<bool>,
+}
+
+/// Defaults of transformers 5.23 for Gemma 1.
+pub(super) fn defaults_of_1() -> Value {
+    json!({
+        "vocab_size": 256_000, "hidden_size": 3072, "intermediate_size": 24576, "num_hidden_layers": 28,
+        "num_attention_heads": 16, "num_key_value_heads": 16, "head_dim": 256, "max_position_embeddings": 8192,
+        "tie_word_embeddings": true, "eos_token_id": 1, "hidden_act": "gelu_pytorch_tanh", "attention_bias": false
+    })
+}
+
+/// Describes a Gemma 1.
+///
+/// # Errors
+/// [`ConfigProblem`] as of [`Shape::lower`], and for attention to both sides.
+pub(super) fn gemma1(fields: Value) -> Result<DecoderFields, ConfigProblem> {
+    let First { shape, hidden_act, attention_bias, use_bidirectional_attention } = serde_json::from_value(fields)?;
+    one_side(use_bidirectional_attention)?;
+    let activation = if hidden_act == "gelu" { "gelu_pytorch_tanh" } else { &hidden_act };
+    let fields = shape.lower("gemma", "hidden_act", activation)?;
+    Ok(DecoderFields {
+        embedding_scale: Some(embedding_scale(fields.d_model)),
+        norm_offset: true,
+        qkv_bias: attention_bias,
+        o_bias: attention_bias,
+        ..fields
+    })
+}
+
+/// The factor on embeddings.
+fn embedding_scale(d_model: usize) -> EmbeddingScale {
+    EmbeddingScale::Rounded((d_model as f64).sqrt())
+}
+
+/// Refuses attention to both sides.
+fn one_side(use_bidirectional_attention: Option<bool>) -> Result<(), ConfigProblem> {
+    match use_bidirectional_attention {
+        Some(true) => {
+            Err(ConfigProblem::Unsupported { field: "use_bidirectional_attention", found: "true".to_owned() })
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Fields of Gemma 2 and 3.
 #[derive(Deserialize)]
 struct Gemma {
     /// Fields of all families.
@@ -113,9 +171,7 @@ impl Gemma {
     /// [`ConfigProblem`] as of [`Shape::lower`], for soft caps and factors that are not finite and
     /// above 0, contradictory windows, and attention to both sides.
     fn lower(self, family: &'static str, pattern: usize) -> Result<DecoderFields, ConfigProblem> {
-        if self.use_bidirectional_attention == Some(true) {
-            return Err(ConfigProblem::Unsupported { field: "use_bidirectional_attention", found: "true".to_owned() });
-        }
+        one_side(self.use_bidirectional_attention)?;
         let cap = |field, cap: Option<f64>| match cap {
             Some(cap) if !is_positive(cap) => Err(ConfigProblem::Value {
                 field,
@@ -138,7 +194,7 @@ impl Gemma {
         config.attention_scale = attention_scale;
         config.attention_soft_cap = cap("attn_logit_softcapping", self.attn_logit_softcapping)?;
         config.final_soft_cap = cap("final_logit_softcapping", self.final_logit_softcapping)?;
-        config.embedding_scale = Some(EmbeddingScale::Rounded((config.d_model as f64).sqrt()));
+        config.embedding_scale = Some(embedding_scale(config.d_model));
         config.norm_offset = true;
         config.norms = BlockNorms::AROUND;
         config.qkv_bias = self.attention_bias;

@@ -39,7 +39,7 @@ use crate::arch::experts::{ExpertNames, Sparse, count};
 use crate::arch::rope::RopesByKind;
 use crate::arch::shape::Shape;
 use crate::arch::spec::{EmbeddingScale, HeadShape, KeysSpec};
-use crate::arch::{ConfigProblem, Routing};
+use crate::arch::{ConfigProblem, Routing, Scores};
 
 /// The family's own fields; [`Shape`] is read from the same object.
 #[derive(Deserialize)]
@@ -309,7 +309,7 @@ impl Gemma4 {
         let d_expert = size("moe_intermediate_size", d_expert, 1 << 22)?;
         // The family divides a softmax over all experts by the sum of the chosen ones, which is a
         // softmax over the chosen ones.
-        let routing = Routing { top_k, among_chosen: true };
+        let routing = Routing { top_k, scores: Scores::Softmax, among_chosen: true };
         Ok(Some(Sparse::everywhere(fields.n_layers, n_experts, d_expert, routing, ExpertNames::GEMMA4)))
     }
 }

@@ -21,7 +21,7 @@ use crate::arch::checks::{by_layer_type, positive, window};
 use crate::arch::decoder_fields::DecoderFields;
 use crate::arch::experts::{Counts, ExpertNames, Sparse};
 use crate::arch::shape::Shape;
-use crate::arch::{Activation, ConfigProblem, Routing};
+use crate::arch::{Activation, ConfigProblem, Routing, Scores};
 
 /// Fields of the family.
 #[derive(Deserialize)]
@@ -81,7 +81,7 @@ pub(super) fn fields(fields: Value) -> Result<DecoderFields, ConfigProblem> {
     let types =
         found.layer_types.unwrap_or_else(|| (0..fields.n_layers).map(|layer| kinds[layer % 2].to_owned()).collect());
     let (n_experts, top_k) = found.counts.lower(128, fields.n_layers)?;
-    let routing = Routing { top_k, among_chosen: true };
+    let routing = Routing { top_k, scores: Scores::Softmax, among_chosen: true };
     let sparse = Sparse::everywhere(fields.n_layers, n_experts, fields.d_ff, routing, ExpertNames::GPT_OSS);
     let sparse = Sparse { bias: true, ..sparse };
     let windows = by_layer_type(&types, window(found.sliding_window)?, fields.n_layers)?;

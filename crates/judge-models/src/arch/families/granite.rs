@@ -1,5 +1,5 @@
-//! `granite`: Granite 3. `granitemoehybrid`: Granite 4 without Mamba layers and experts (micro, 1B
-//! and 350M, dense).
+//! `granite`: Granite 3. `granitemoehybrid`: Granite 4 without Mamba layers (micro, 1B and 350M, dense;
+//! what has experts and attention alone).
 //!
 //! A Llama with four factors, all 1 by default:
 //!
@@ -12,17 +12,20 @@
 //!
 //! The hybrid family has the same blocks under other names: its MLP is `shared_mlp.input_linear`
 //! (gate and up as one tensor, gate first) and `shared_mlp.output_linear`,
-//! `shared_intermediate_size` wide. It rotates only if `position_embedding_type` is `rope`. Experts
-//! and Mamba layers are refused.
+//! `shared_intermediate_size` wide. It rotates only if `position_embedding_type` is `rope`. With
+//! `num_local_experts` above 0 there are experts beside that MLP, which is then the one that all rows
+//! go through, without a gate: `block_sparse_moe.router.layer`, and all experts as one tensor,
+//! `block_sparse_moe.{input,output}_linear`, `intermediate_size` wide. Mamba layers are refused.
 
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::arch::ConfigProblem;
 use crate::arch::checks::{by_layer_type, divisor, factor, size};
 use crate::arch::decoder_fields::{DecoderFields, GateUp, MlpNames};
+use crate::arch::experts::{ExpertNames, Sparse, count};
 use crate::arch::shape::Shape;
 use crate::arch::spec::EmbeddingScale;
+use crate::arch::{ConfigProblem, Routing, Scores};
 
 /// Fields of Granite 3, which hybrids have too.
 #[derive(Deserialize)]
@@ -49,15 +52,14 @@ struct Granite {
 /// Fields of hybrids.
 #[derive(Deserialize)]
 struct Hybrid {
-    /// Those of Granite 3; `intermediate_size` has no meaning.
+    /// Those of Granite 3; `intermediate_size` is the width inside an expert.
     #[serde(flatten)]
     granite: Granite,
     /// Width inside the MLP.
     shared_intermediate_size: usize,
-    /// Experts of a block, which must be 0; 8 by default.
+    /// Experts of a block, 0 for none; 8 by default.
     num_local_experts: Option<usize>,
-    /// Read only so that it is not named as unread: it counts where there are experts.
-    #[expect(dead_code, reason = "it counts where there are experts; a field that is read is not warned of")]
+    /// Experts of a row.
     num_experts_per_tok: Option<usize>,
     /// Kinds of the blocks, `attention` or `mamba`; all are `mamba` by default.
     layer_types: Option<Vec<String>>,
@@ -112,21 +114,24 @@ pub(super) fn defaults_of_hybrid() -> Value {
     let mut all = defaults();
     all["shared_intermediate_size"] = 1024.into();
     all["num_local_experts"] = 8.into();
+    all["num_experts_per_tok"] = 2.into();
     all
 }
 
-/// Describes a Granite 4 without Mamba layers and experts.
+/// Describes a Granite 4 without Mamba layers.
 ///
 /// # Errors
-/// As [`Granite::lower`], for experts, for Mamba layers (which all layers are where the file does
+/// As [`Granite::lower`], for numbers of experts out of range, for Mamba layers (which all layers are where the file does
 /// not list them), and for another kind of positions.
 pub(super) fn hybrid(fields: Value) -> Result<DecoderFields, ConfigProblem> {
-    let Hybrid { granite, shared_intermediate_size, num_local_experts, layer_types, position_embedding_type, .. } =
-        serde_json::from_value(fields)?;
-    if let Some(experts) = num_local_experts.filter(|&experts| experts > 0) {
-        let expected = "0: Granite 4 with experts is not supported".to_owned();
-        return Err(ConfigProblem::Value { field: "num_local_experts", found: experts.to_string(), expected });
-    }
+    let Hybrid {
+        granite,
+        shared_intermediate_size,
+        num_local_experts,
+        num_experts_per_tok,
+        layer_types,
+        position_embedding_type,
+    } = serde_json::from_value(fields)?;
     let fields = Granite { mlp_bias: false, ..granite }.lower("granitemoehybrid")?;
     let n_layers = fields.n_layers;
     let types = layer_types.unwrap_or_else(|| vec!["mamba".to_owned(); n_layers]);
@@ -143,5 +148,15 @@ pub(super) fn hybrid(fields: Value) -> Result<DecoderFields, ConfigProblem> {
         }
     };
     let d_ff = size("shared_intermediate_size", shared_intermediate_size, 1 << 22)?;
-    Ok(DecoderFields { windows, rope_of, d_ff, mlp: SHARED_MLP, ..fields })
+    let sparse = match num_local_experts.filter(|&n_experts| n_experts > 0) {
+        None => None,
+        Some(n_experts) => {
+            let n_experts = count(n_experts, n_layers)?;
+            let top_k = size("num_experts_per_tok", num_experts_per_tok.unwrap_or(2), n_experts)?;
+            let routing = Routing { top_k, scores: Scores::Softmax, among_chosen: true };
+            let all = Sparse::everywhere(n_layers, n_experts, fields.d_ff, routing, ExpertNames::GRANITE);
+            Some(Sparse { d_shared: Some(d_ff), ..all })
+        }
+    };
+    Ok(DecoderFields { windows, rope_of, d_ff, mlp: SHARED_MLP, sparse, ..fields })
 }

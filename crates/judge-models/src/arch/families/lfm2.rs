@@ -58,7 +58,7 @@ struct Lfm2 {
 }
 
 /// Norms before both halves, under the family's names.
-const NORMS: BlockNorms = BlockNorms {
+pub(super) const NORMS: BlockNorms = BlockNorms {
     before_attention: Some("operator_norm"),
     after_attention: None,
     before_mlp: Some("ffn_norm"),
@@ -66,11 +66,11 @@ const NORMS: BlockNorms = BlockNorms {
 };
 
 /// The family's names of gate, up and down.
-const MLP: MlpNames =
+pub(super) const MLP: MlpNames =
     MlpNames { gate_up: GateUp::Apart { gate: "feed_forward.w1", up: "feed_forward.w3" }, down: "feed_forward.w2" };
 
 /// The family's names in attention.
-const ATTENTION: AttentionNames =
+pub(super) const ATTENTION: AttentionNames =
     AttentionNames { q_norm: "self_attn.q_layernorm", k_norm: "self_attn.k_layernorm", out: "self_attn.out_proj" };
 
 /// Defaults where they differ from those of all families.

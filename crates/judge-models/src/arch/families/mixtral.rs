@@ -14,7 +14,7 @@ use crate::arch::checks::window;
 use crate::arch::decoder_fields::DecoderFields;
 use crate::arch::experts::{Counts, ExpertNames, Sparse};
 use crate::arch::shape::Shape;
-use crate::arch::{ConfigProblem, Routing};
+use crate::arch::{ConfigProblem, Routing, Scores};
 
 /// Fields of the family.
 #[derive(Deserialize)]
@@ -47,7 +47,7 @@ pub(super) fn fields(fields: Value) -> Result<DecoderFields, ConfigProblem> {
     let Mixtral { shape, counts, hidden_act, sliding_window } = serde_json::from_value(fields)?;
     let fields = shape.lower("mixtral", "hidden_act", &hidden_act)?;
     let (n_experts, top_k) = counts.lower(8, fields.n_layers)?;
-    let routing = Routing { top_k, among_chosen: true };
+    let routing = Routing { top_k, scores: Scores::Softmax, among_chosen: true };
     let sparse = Sparse::everywhere(fields.n_layers, n_experts, fields.d_ff, routing, ExpertNames::MIXTRAL);
     Ok(DecoderFields { windows: vec![window(sliding_window)?; fields.n_layers], sparse: Some(sparse), ..fields })
 }

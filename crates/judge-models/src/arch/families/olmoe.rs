@@ -16,7 +16,7 @@ use crate::arch::checks::positive;
 use crate::arch::decoder_fields::{DecoderFields, QkNorm};
 use crate::arch::experts::{Counts, ExpertNames, Sparse};
 use crate::arch::shape::Shape;
-use crate::arch::{ConfigProblem, Routing};
+use crate::arch::{ConfigProblem, Routing, Scores};
 
 /// Fields of the family.
 #[derive(Deserialize)]
@@ -56,7 +56,7 @@ pub(super) fn fields(fields: Value) -> Result<DecoderFields, ConfigProblem> {
     let fields = shape.lower("olmoe", "hidden_act", &hidden_act)?;
     let clip_qkv = clip_qkv.map(|limit| positive("clip_qkv", limit)).transpose()?;
     let (n_experts, top_k) = counts.lower(64, fields.n_layers)?;
-    let routing = Routing { top_k, among_chosen: norm_topk_prob };
+    let routing = Routing { top_k, scores: Scores::Softmax, among_chosen: norm_topk_prob };
     let sparse = Sparse::everywhere(fields.n_layers, n_experts, fields.d_ff, routing, ExpertNames::QWEN);
     Ok(DecoderFields { qk_norm: QkNorm::Whole, qkv_bias: bias, o_bias: bias, clip_qkv, sparse: Some(sparse), ..fields })
 }

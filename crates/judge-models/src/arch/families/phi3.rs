@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use crate::arch::ConfigProblem;
 use crate::arch::checks::window;
-use crate::arch::decoder_fields::{DecoderFields, MlpNames};
+use crate::arch::decoder_fields::{DecoderFields, MlpNames, Qkv};
 use crate::arch::rope::RopeRules;
 use crate::arch::shape::Shape;
 
@@ -43,5 +43,5 @@ pub(super) fn fields(fields: Value) -> Result<DecoderFields, ConfigProblem> {
     shape.rope_rules = RopeRules { is_partial: true, yarn_is_longrope: true, ..RopeRules::default() };
     let fields = shape.lower("phi3", "hidden_act", &hidden_act)?;
     let windows = vec![window(sliding_window)?; fields.n_layers];
-    Ok(DecoderFields { windows, fused_qkv: true, mlp: MlpNames::FUSED, ..fields })
+    Ok(DecoderFields { windows, qkv: Qkv::Fused("self_attn.qkv_proj"), mlp: MlpNames::FUSED, ..fields })
 }

@@ -24,7 +24,7 @@ use crate::arch::decoder_fields::{DecoderFields, QkNorm};
 use crate::arch::experts::{Counts, ExpertNames, Sparse};
 use crate::arch::rope::RopeRules;
 use crate::arch::shape::Shape;
-use crate::arch::{Activation, ConfigProblem, DeltaShape, Routing};
+use crate::arch::{Activation, ConfigProblem, DeltaShape, Routing, Scores};
 
 /// Fields of both families.
 #[derive(Deserialize)]
@@ -107,7 +107,7 @@ pub(super) fn moe(fields: Value) -> Result<DecoderFields, ConfigProblem> {
     let (n_experts, top_k) = experts.counts.lower(256, fields.n_layers)?;
     let d_expert = size("moe_intermediate_size", experts.moe_intermediate_size, 1 << 22)?;
     let d_shared = size("shared_expert_intermediate_size", experts.shared_expert_intermediate_size, 1 << 22)?;
-    let routing = Routing { top_k, among_chosen: true };
+    let routing = Routing { top_k, scores: Scores::Softmax, among_chosen: true };
     let sparse = Sparse::everywhere(fields.n_layers, n_experts, d_expert, routing, ExpertNames::QWEN);
     Ok(DecoderFields { sparse: Some(Sparse { d_shared: Some(d_shared), ..sparse }), ..fields })
 }

@@ -27,7 +27,7 @@ use crate::arch::checks::{by_layer_type, size, window};
 use crate::arch::decoder_fields::{DecoderFields, QkNorm};
 use crate::arch::experts::{Counts, ExpertNames, Sparse};
 use crate::arch::shape::Shape;
-use crate::arch::{ConfigProblem, Routing};
+use crate::arch::{ConfigProblem, Routing, Scores};
 
 /// Fields of both families.
 #[derive(Deserialize)]
@@ -146,7 +146,7 @@ impl QwenMoe {
         let sparse = Sparse {
             has_experts: (0..fields.n_layers).map(|i| !plain.contains(&i) && (i + 1).is_multiple_of(step)).collect(),
             n_experts,
-            routing: Routing { top_k, among_chosen: self.norm_topk_prob },
+            routing: Routing { top_k, scores: Scores::Softmax, among_chosen: self.norm_topk_prob },
             d_expert: size("moe_intermediate_size", self.moe_intermediate_size, 1 << 22)?,
             d_shared,
             bias: false,

@@ -39,10 +39,12 @@ pub(crate) struct BothSpec {
     pub(crate) after_experts: NormSpec,
 }
 
-/// A gated MLP, `down(f(gate(x)) * up(x))`, with `f` the model's activation.
+/// A gated MLP, `down(f(gate(x)) * up(x))`, or one without a gate, `down(f(up(x)))`, with `f` the
+/// model's activation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct GatedSpec {
-    /// All rows of the gate, then all rows of up: `[2 * d_ff, d_model]`.
+    /// All rows of the gate, then all rows of up: `[2 * d_ff, d_model]`. Without a gate those of up
+    /// alone, `[d_ff, d_model]`: engines tell the two apart by the columns of `down`.
     pub(crate) gate_up: LinearSpec,
     /// `[d_model, d_ff]`.
     pub(crate) down: LinearSpec,
@@ -50,7 +52,7 @@ pub(crate) struct GatedSpec {
 
 /// Gated MLPs of which a router chooses some for each row. What the chosen ones make of a row is
 /// multiplied by their weights and summed in f32 from the highest logit down.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub(crate) struct ExpertsSpec {
     /// `[n_experts, d_model]`: one logit per expert. Its product is f32 whatever the dtype of the
     /// weights.
@@ -59,6 +61,8 @@ pub(crate) struct ExpertsSpec {
     pub(crate) routing: Routing,
     /// Full name of a tensor `[n_experts]` whose numbers multiply the experts' weights (Gemma 4).
     pub(crate) scales: Option<String>,
+    /// Full name of a tensor `[n_experts]` that is added to scores for the choice alone (LFM2).
+    pub(crate) choice_bias: Option<String>,
     /// `[n_experts]`, all of the same width.
     pub(crate) experts: Vec<GatedSpec>,
     /// One more expert that every row goes through (Qwen2-MoE, Qwen3.5 with experts).
@@ -72,24 +76,37 @@ pub(crate) struct ExpertsSpec {
 ///
 /// Of equal logits the one with the lower index is taken first; `torch.topk`, which transformers
 /// calls, promises no order.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Routing {
     /// Experts per row, those with the highest logits; 1 to the number of experts.
     pub(crate) top_k: usize,
+    /// What is made of logits.
+    pub(crate) scores: Scores,
     /// Whether the weights are a softmax over the logits of the chosen experts, so that they add up
     /// to 1, or the chosen part of a softmax over all experts. Dividing the latter by its sum gives
     /// the former, so `norm_topk_prob` and gpt-oss's softmax after the choice are both `true`.
     pub(crate) among_chosen: bool,
 }
 
+/// What a router's logits become before experts are chosen and weighed.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Scores {
+    /// Their softmax.
+    Softmax,
+    /// The sigmoid of each. Those with the highest sum of that and their
+    /// [bias](ExpertsSpec::choice_bias) are chosen. Weights are sigmoids, or with `among_chosen` their
+    /// shares in the sum of the chosen ones and 1e-6, times `factor` (LFM2).
+    Sigmoid { factor: f32 },
+}
+
 /// An expert that every row goes through: `sigmoid(gate(x)) * mlp(x)` is added to what the others
-/// give.
+/// give, or `mlp(x)` where there is no gate (Granite).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct SharedSpec {
     /// The expert itself; its width may differ from that of the others.
     pub(crate) mlp: GatedSpec,
     /// `[1, d_model]`.
-    pub(crate) gate: LinearSpec,
+    pub(crate) gate: Option<LinearSpec>,
 }
 
 /// A tensor in which some checkpoints keep what others keep as several.
@@ -138,21 +155,22 @@ impl MlpSpec {
         }
     }
 
-    /// The tensor of [`ExpertsSpec::scales`] and its shape.
-    pub(super) fn scales(&self) -> Option<NamedShape> {
+    /// The tensors of [`ExpertsSpec::scales`] and [`ExpertsSpec::choice_bias`] and their shape.
+    pub(super) fn numbers_of_experts(&self) -> Vec<NamedShape> {
         let experts = match self {
-            Self::Dense(_) => return None,
+            Self::Dense(_) => return Vec::new(),
             Self::Experts(experts) => experts,
             Self::Both(both) => &both.experts,
         };
-        Some((experts.scales.clone()?, vec![experts.experts.len()]))
+        let names = experts.scales.iter().chain(&experts.choice_bias);
+        names.map(|name| (name.clone(), vec![experts.experts.len()])).collect()
     }
 }
 
 impl ExpertsSpec {
     /// The router, the shared expert's gate and MLP, then the experts by number.
     pub(super) fn linears(&self) -> impl Iterator<Item = &LinearSpec> {
-        let shared = self.shared.iter().flat_map(|shared| [&shared.gate].into_iter().chain(shared.mlp.linears()));
+        let shared = self.shared.iter().flat_map(|shared| shared.gate.iter().chain(shared.mlp.linears()));
         [&self.router].into_iter().chain(shared).chain(self.experts.iter().flat_map(GatedSpec::linears))
     }
 }

@@ -43,8 +43,8 @@ impl LinearSpec {
     }
 }
 
-/// The weight of a norm. What the norm computes is `ModelSpec::norm_kind`; norms of heads are
-/// always root-mean-square norms.
+/// The weight of a norm, and its bias where it has one. What the norm computes is
+/// `ModelSpec::norm_kind`, LayerNorm in encoders; norms of heads are always root-mean-square norms.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct NormSpec {
     /// Full name of the tensor, `[len]`.
@@ -57,9 +57,23 @@ pub(crate) struct NormSpec {
     /// Multiplies the weight: 1 unless a constant factor follows the norm, which is folded in here
     /// (the router of Gemma 4).
     pub(crate) factor: f32,
+    /// Full name of the bias `[len]`, which is added after the weight; LayerNorm alone has one.
+    /// Engines keep it behind the weight, as one vector `[2 * len]`.
+    pub(crate) bias: Option<String>,
 }
 
 impl NormSpec {
+    /// A norm `{stem}.weight` without offset and factor; with `bias` there is `{stem}.bias` too.
+    pub(crate) fn plain(stem: &str, len: usize, bias: bool) -> Self {
+        let name = |of: &str| format!("{stem}.{of}");
+        Self { name: name("weight"), len, offset: 0.0, factor: 1.0, bias: bias.then(|| name("bias")) }
+    }
+
+    /// Names and shapes of the weight and of the bias where there is one.
+    pub(in crate::arch) fn tensors(&self) -> impl Iterator<Item = NamedShape> {
+        [&self.name].into_iter().chain(&self.bias).map(|name| (name.clone(), vec![self.len]))
+    }
+
     /// `(stored + offset) * factor` in f32, the number that the norm multiplies by.
     pub(crate) fn weight(&self, stored: f32) -> f32 {
         (stored + self.offset) * self.factor

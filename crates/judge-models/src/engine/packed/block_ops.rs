@@ -223,7 +223,7 @@ impl Ops for PackedOps<'_, '_> {
     /// its results (`product.rs`). Rows that are used up return to the pool.
     fn linear(&mut self, input: Input<'_, Rows, Vec<f32>>, linear: &Linear, onto: Option<Rows>) -> Rows {
         let ModelSpec { norm_kind, norm_eps, activation, residual_scale, .. } = *self.spec;
-        let gate = |row: &[f32], out: &mut [f32]| vector::gated_halves(row, activation, out);
+        let gate = |row: &[f32], out: &mut [f32]| vector::activate_row(row, activation, out);
         let norm;
         let activations = match &input {
             Input::Rows(x) => Activations::new(&x.data, x.width),
@@ -373,7 +373,7 @@ impl Ops for PackedOps<'_, '_> {
     /// done; see `experts.rs`.
     fn mix(&mut self, x: Rows, logits: Rows, experts: &Experts<Linear, Vec<f32>>) -> Rows {
         let (width, routing) = (x.width, experts.routing);
-        let mut routes = Routes::of(&logits.data, logits.width, routing);
+        let mut routes = Routes::of(&logits.data, logits.width, routing, experts.choice_bias.as_deref());
         if let Some(scales) = &experts.scales {
             routes.scale(scales);
         }
@@ -434,8 +434,8 @@ impl Ops for PackedOps<'_, '_> {
         x
     }
 
-    fn sum(&mut self, x: Rows, y: Rows, norm: &Vec<f32>) -> Rows {
-        self.add_normed(x, y, Some(norm), None)
+    fn sum(&mut self, x: Rows, y: Rows, norm: Option<&Vec<f32>>) -> Rows {
+        self.add_normed(x, y, norm, None)
     }
 
     /// `f(gate) * t`, where `t` are the token inputs of block `index`: columns

@@ -57,6 +57,9 @@ pub(crate) struct PackedDecoder {
     pub(super) embedding: PackedLinear,
     /// Multiplies its rows; `None` stands for 1.
     pub(super) embedding_factor: Option<f32>,
+    /// A row for each position, `[positions, d_model]`, added to the embedding; `None` where positions
+    /// are rotations.
+    pub(super) positions: Option<PackedLinear>,
     /// What makes the token inputs of all blocks; `None` in families without them.
     pub(super) token_inputs: Option<TokenInputs<Linear, Vec<f32>>>,
     /// `[n_layers]`, in the order of the forward pass.
@@ -115,10 +118,18 @@ impl PackedDecoder {
         }
         let mut x = pool.rows(count, d_model);
         let ids: Vec<TokenId> = spans.iter().flat_map(|span| span.ids).copied().collect();
-        x.data.par_chunks_exact_mut(d_model).zip(&ids).for_each(|(row, &id)| {
+        let places = spans.iter().flat_map(|span| (0..span.ids.len()).map(|index| span.keys.end() + index));
+        let places: Vec<usize> = places.collect();
+        let rows = x.data.par_chunks_exact_mut(d_model).zip(&ids).zip(&places);
+        rows.for_each_init(Vec::new, |position, ((row, &id), &place)| {
             self.embedding.row(id as usize, row);
             if let Some(factor) = self.embedding_factor {
                 row.iter_mut().for_each(|x| *x *= factor);
+            }
+            if let Some(positions) = &self.positions {
+                position.resize(d_model, 0.0);
+                positions.row(place, position);
+                vector::add(row, position);
             }
         });
         let token_inputs = if blocks > 0 { self.token_inputs(&ids, &x, pool) } else { None };

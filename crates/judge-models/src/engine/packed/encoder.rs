@@ -34,7 +34,7 @@ use super::product::{Activations, Onto, Results};
 use super::rotations::Angles;
 use super::supported::Supported;
 use super::vector::{self, worth_a_task};
-use crate::arch::{Activation, EncoderBlockSpec, EncoderSpec, LayerNormSpec, NormKind, NormPlace, PositionsSpec};
+use crate::arch::{EncoderBlockSpec, EncoderSpec, NormKind, NormPlace, PositionsSpec};
 use crate::engine::block::Build;
 use crate::weights::Tensors;
 use crate::{Dtype, Error};
@@ -58,11 +58,11 @@ pub(crate) struct PackedEncoder {
     /// The table of positions; `None` where positions are rotations.
     positions: Option<Positions>,
     /// The norm of the embedding.
-    norm: LayerNorm,
+    norm: Vec<f32>,
     /// `[n_layers]`, in the order of the forward pass.
     blocks: Vec<Block>,
     /// The norm behind the last block, where blocks norm what enters them.
-    final_norm: Option<LayerNorm>,
+    final_norm: Option<Vec<f32>>,
 }
 
 /// The learned states of positions.
@@ -74,24 +74,16 @@ struct Positions {
     padding: Option<TokenId>,
 }
 
-/// A norm that subtracts the mean; see `LayerNormSpec`.
-struct LayerNorm {
-    /// `[d_model]`.
-    weight: Vec<f32>,
-    /// `[d_model]`, added after the weight; `None` in families without.
-    bias: Option<Vec<f32>>,
-}
-
 /// The weights of one block; see `EncoderBlockSpec`.
 struct Block {
     /// The norm before or after attention; `None` where the input is normed already.
-    attention_norm: Option<LayerNorm>,
+    attention_norm: Option<Vec<f32>>,
     /// Rows: all queries, all keys, all values, `[3 * d_model, d_model]`.
     qkv: Linear,
     /// From gathered values, `[d_model, d_model]`.
     out: Linear,
     /// The norm before or after the MLP.
-    mlp_norm: LayerNorm,
+    mlp_norm: Vec<f32>,
     /// `[d_ff, d_model]`; `[2 * d_ff, d_model]` where the first half gates the second.
     up: Linear,
     /// `[d_model, d_ff]`.
@@ -148,10 +140,9 @@ impl PackedEncoder {
             }
             None => None,
         };
-        let norm = LayerNorm::load(&embedding.norm, d_model, &mut packing)?;
-        let blocks =
-            spec.blocks.iter().map(|block| Block::load(block, d_model, &mut packing)).collect::<Result<_, _>>()?;
-        let final_norm = LayerNorm::load_some(spec.final_norm.as_ref(), d_model, &mut packing)?;
+        let norm = packing.norm(&embedding.norm)?;
+        let blocks = spec.blocks.iter().map(|block| Block::load(block, &mut packing)).collect::<Result<_, _>>()?;
+        let final_norm = spec.final_norm.as_ref().map(|norm| packing.norm(norm)).transpose()?;
         let shape = KeyShape { n_kv_heads: spec.n_heads, head_dim: spec.head_dim(), word: packing.word };
         let kernel_of_integers = packing.kernel_of_integers();
         Ok(Self { kernel, kernel_of_integers, shape, words, kind, positions, norm, blocks, final_norm, spec })
@@ -192,13 +183,13 @@ impl PackedEncoder {
             self.norm_sums(x, attention_norm, normed);
 
             self.enter(&block.up, x, mlp_norm, inner, words); // [rows, d_model] -> [rows, d_ff] or [rows, 2 * d_ff]
-            let activate = |row: &[f32], out: &mut [f32]| activate(self.spec.activation, row, out);
+            let activate = |row: &[f32], out: &mut [f32]| vector::activate_row(row, self.spec.activation, out);
             let activated = Activations::made(inner, block.up.weight.out_features(), &activate); // -> [rows, d_ff]
             product(&block.down, activated, x, Onto::Sum, words); // -> [rows, d_model]
             self.norm_sums(x, mlp_norm, normed);
 
             if let Some(norm) = self.final_norm.as_ref().filter(|_| index + 1 == self.blocks.len()) {
-                norm.apply(x, normed, self.spec.norm_eps);
+                norm_rows(norm, x, d_model, normed, self.spec.norm_eps);
                 std::mem::swap(x, normed);
             }
             visit(index + 1, x);
@@ -223,7 +214,7 @@ impl PackedEncoder {
                 vector::add(sum, state);
             }
         });
-        self.norm.apply(sums, x, self.spec.norm_eps);
+        norm_rows(&self.norm, sums, d_model, x, self.spec.norm_eps);
     }
 
     /// The tokens of a sequence, each with its row in the table of positions. Without a padding
@@ -243,12 +234,14 @@ impl PackedEncoder {
 
     /// The first product of half a block, of the residual stream itself or, where blocks norm their
     /// input and this half has a norm, of its normed rows. Resizes `out`.
-    fn enter(&self, linear: &Linear, x: &[f32], norm: Option<&LayerNorm>, out: &mut Vec<f32>, words: &mut Lines<u32>) {
+    fn enter(&self, linear: &Linear, x: &[f32], norm: Option<&Vec<f32>>, out: &mut Vec<f32>, words: &mut Lines<u32>) {
         let width = self.spec.d_model;
         out.resize(x.len() / width * linear.weight.out_features(), 0.0);
         match norm.filter(|_| self.spec.norm_place == NormPlace::Pre) {
             Some(norm) => {
-                let normed = |x: &[f32], out: &mut [f32]| norm.row(x, out, self.spec.norm_eps);
+                let normed = |x: &[f32], out: &mut [f32]| {
+                    vector::norm(NormKind::LayerNorm, x, norm, self.spec.norm_eps as f32, out)
+                };
                 product(linear, Activations::made(x, width, &normed), out, Onto::Nothing, words);
             }
             None => product(linear, Activations::new(x, width), out, Onto::Nothing, words),
@@ -257,9 +250,9 @@ impl PackedEncoder {
 
     /// Norms the residual stream, to which half a block has been added, where blocks norm their
     /// output. `normed` is a buffer then.
-    fn norm_sums(&self, x: &mut Vec<f32>, norm: Option<&LayerNorm>, normed: &mut Vec<f32>) {
+    fn norm_sums(&self, x: &mut Vec<f32>, norm: Option<&Vec<f32>>, normed: &mut Vec<f32>) {
         if let (NormPlace::Post, Some(norm)) = (self.spec.norm_place, norm) {
-            norm.apply(x, normed, self.spec.norm_eps);
+            norm_rows(norm, x, self.spec.d_model, normed, self.spec.norm_eps);
             std::mem::swap(x, normed);
         }
     }
@@ -311,17 +304,6 @@ impl PackedEncoder {
     }
 }
 
-/// The activation of a row, `[d_ff]`: of as many numbers, or of twice as many, of which the first half
-/// gates the second.
-fn activate(function: Activation, row: &[f32], out: &mut [f32]) {
-    if row.len() == out.len() {
-        out.copy_from_slice(row);
-        vector::activate(out, function);
-    } else {
-        vector::gated_halves(row, function, out);
-    }
-}
-
 /// `x · weightᵀ + bias`, in the place of what `out` holds or added to it.
 fn product(linear: &Linear, x: Activations<'_>, out: &mut [f32], onto: Onto, words: &mut Lines<u32>) {
     linear.weight.product(x, Results::new(out, linear.bias.as_deref(), onto), words);
@@ -332,51 +314,22 @@ impl Block {
     ///
     /// # Errors
     /// Those of reading the tensors.
-    fn load(spec: &EncoderBlockSpec, d_model: usize, packing: &mut Packing<'_>) -> Result<Self, Error> {
+    fn load(spec: &EncoderBlockSpec, packing: &mut Packing<'_>) -> Result<Self, Error> {
         Ok(Self {
-            attention_norm: LayerNorm::load_some(spec.attention_norm.as_ref(), d_model, packing)?,
+            attention_norm: spec.attention_norm.as_ref().map(|norm| packing.norm(norm)).transpose()?,
             qkv: packing.linear(&spec.qkv)?,
             out: packing.linear(&spec.out)?,
-            mlp_norm: LayerNorm::load(&spec.mlp_norm, d_model, packing)?,
+            mlp_norm: packing.norm(&spec.mlp_norm)?,
             up: packing.linear(&spec.up)?,
             down: packing.linear(&spec.down)?,
         })
     }
 }
 
-impl LayerNorm {
-    /// Reads the weight and, where the norm has one, the bias.
-    ///
-    /// # Errors
-    /// Those of reading the tensors.
-    fn load(spec: &LayerNormSpec, d_model: usize, packing: &mut Packing<'_>) -> Result<Self, Error> {
-        let mut take = |name: &str| packing.tensors.take(name, &[d_model], packing.dtype);
-        Ok(Self { weight: take(&spec.weight())?, bias: spec.bias().map(|name| take(&name)).transpose()? })
-    }
-
-    /// [`load`](Self::load) for a norm that may be absent.
-    fn load_some(
-        spec: Option<&LayerNormSpec>,
-        d_model: usize,
-        packing: &mut Packing<'_>,
-    ) -> Result<Option<Self>, Error> {
-        spec.map(|spec| Self::load(spec, d_model, packing)).transpose()
-    }
-
-    /// Sets `out` to the norm of each row of `x`. Resizes `out`.
-    fn apply(&self, x: &[f32], out: &mut Vec<f32>, eps: f64) {
-        let width = self.weight.len();
-        out.resize(x.len(), 0.0);
-        let each = out.par_chunks_exact_mut(width).zip(x.par_chunks_exact(width));
-        each.with_min_len(worth_a_task(width)).for_each(|(out, x)| self.row(x, out, eps));
-    }
-
-    /// Sets `out` to the norm of one row, `(x - mean) / sqrt(variance + eps) * weight + bias`, with
-    /// the population's variance.
-    fn row(&self, x: &[f32], out: &mut [f32], eps: f64) {
-        vector::norm(NormKind::LayerNorm, x, &self.weight, eps as f32, out);
-        if let Some(bias) = &self.bias {
-            vector::add(out, bias);
-        }
-    }
+/// Sets `out` to the LayerNorm of each row of `x`. Resizes `out`.
+fn norm_rows(norm: &[f32], x: &[f32], width: usize, out: &mut Vec<f32>, eps: f64) {
+    out.resize(x.len(), 0.0);
+    let each = out.par_chunks_exact_mut(width).zip(x.par_chunks_exact(width));
+    each.with_min_len(worth_a_task(width))
+        .for_each(|(out, x)| vector::norm(NormKind::LayerNorm, x, norm, eps as f32, out));
 }

@@ -21,8 +21,9 @@
 
 use rayon::prelude::*;
 
+use super::delta::logistic;
 use super::vector::{add_scaled, worth_a_task};
-use crate::arch::Routing;
+use crate::arch::{Routing, Scores};
 use crate::reading::exp::exp;
 
 /// The experts of some rows, `top_k` for each row.
@@ -36,18 +37,30 @@ pub(super) struct Routes {
 }
 
 impl Routes {
-    /// The choice that `routing` makes from `logits`, `[rows, n_experts]`. A row with a NaN among
-    /// its logits gets NaN weights, so that its state becomes NaN and the reading is refused.
-    pub(super) fn of(logits: &[f32], n_experts: usize, routing: Routing) -> Self {
+    /// The choice that `routing` makes from `logits`, `[rows, n_experts]`, with `choice_bias`
+    /// `[n_experts]` added for the choice alone. A row with a NaN among its logits gets NaN weights, so
+    /// that its state becomes NaN and the reading is refused.
+    pub(super) fn of(logits: &[f32], n_experts: usize, routing: Routing, choice_bias: Option<&[f32]>) -> Self {
         let mut weights = Vec::with_capacity(logits.len() / n_experts * routing.top_k);
         let mut places = vec![Vec::new(); n_experts];
         let mut chosen = Vec::with_capacity(routing.top_k);
+        let mut scores = Vec::with_capacity(n_experts);
         for logits in logits.chunks_exact(n_experts) {
-            choose(logits, routing.top_k, &mut chosen);
+            scores.clear();
+            match routing.scores {
+                // The softmax grows with the logit.
+                Scores::Softmax => scores.extend_from_slice(logits),
+                Scores::Sigmoid { .. } => scores.extend(logits.iter().map(|&logit| logistic(logit))),
+            }
+            scores.iter_mut().zip(choice_bias.into_iter().flatten()).for_each(|(score, bias)| *score += bias);
+            choose(&scores, routing.top_k, &mut chosen);
             for (rank, &expert) in chosen.iter().enumerate() {
                 places[expert].push(weights.len() + rank);
             }
-            weigh(logits, routing, &chosen, &mut weights);
+            match routing.scores {
+                Scores::Softmax => weigh(logits, routing, &chosen, &mut weights),
+                Scores::Sigmoid { factor } => weigh_sigmoids(logits, routing, factor, &chosen, &mut weights),
+            }
         }
         Self { top_k: routing.top_k, weights, places }
     }
@@ -80,8 +93,8 @@ impl Routes {
     }
 }
 
-/// Sets `chosen` to the `top_k` experts with the highest logits, from the highest down. Of equal
-/// logits the lower index comes first. A NaN is lower than everything else.
+/// Sets `chosen` to the `top_k` experts with the highest scores, from the highest down. Of equal
+/// scores the lower index comes first. A NaN is lower than everything else.
 fn choose(logits: &[f32], top_k: usize, chosen: &mut Vec<usize>) {
     chosen.clear();
     for _ in 0..top_k {
@@ -107,6 +120,14 @@ fn weigh(logits: &[f32], routing: Routing, chosen: &[usize], weights: &mut Vec<f
     weights.extend(chosen.iter().map(|expert| share(expert) / total));
 }
 
+/// [`weigh`] for [`Scores::Sigmoid`], whose formula is there.
+fn weigh_sigmoids(logits: &[f32], routing: Routing, factor: f32, chosen: &[usize], weights: &mut Vec<f32>) {
+    let is_nan = logits.iter().any(|logit| logit.is_nan());
+    let score = |&expert: &usize| if is_nan { f32::NAN } else { logistic(logits[expert]) };
+    let total = if routing.among_chosen { chosen.iter().map(score).sum::<f32>() + 1e-6 } else { 1.0 };
+    weights.extend(chosen.iter().map(|expert| score(expert) / total * factor));
+}
+
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
@@ -115,7 +136,7 @@ mod tests {
 
     /// The routes of `logits`, `[rows, n_experts]`.
     fn routes(logits: &[f32], n_experts: usize, top_k: usize, among_chosen: bool) -> Routes {
-        Routes::of(logits, n_experts, Routing { top_k, among_chosen })
+        Routes::of(logits, n_experts, Routing { top_k, scores: Scores::Softmax, among_chosen }, None)
     }
 
     #[test]
@@ -138,6 +159,20 @@ mod tests {
             let low = routes(&[f32::NEG_INFINITY, 1.0, f32::NEG_INFINITY, 1.0], 4, 3, among_chosen);
             assert_eq!(low.weights, [0.5, 0.5, 0.0]);
         }
+    }
+
+    #[test]
+    fn a_bias_changes_the_choice_and_no_weight() {
+        let routing = |among_chosen| Routing { top_k: 2, scores: Scores::Sigmoid { factor: 2.0 }, among_chosen };
+        let logits = [0.0, 3_f32.ln(), -(3_f32.ln())]; // sigmoids 1/2, 3/4, 1/4
+        let found = Routes::of(&logits, 3, routing(false), Some(&[0.0, -1.0, 1.0]));
+        assert_eq!(found.places(), [vec![1], vec![], vec![0]]);
+        assert!((found.weights[0] - 0.5).abs() < 1e-6 && (found.weights[1] - 1.0).abs() < 1e-6);
+        let found = Routes::of(&logits, 3, routing(true), None);
+        assert_eq!(found.places(), [vec![1], vec![0], vec![]]);
+        assert!((found.weights[0] - 1.2).abs() < 1e-5 && (found.weights[1] - 0.8).abs() < 1e-5);
+        let found = Routes::of(&[0.0, f32::NAN, 1.0], 3, routing(false), Some(&[0.0; 3]));
+        assert!(found.weights.iter().all(|weight| weight.is_nan()));
     }
 
     proptest! {

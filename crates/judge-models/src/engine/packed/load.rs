@@ -32,7 +32,7 @@ use crate::weights::{Coding, Numbers, Table, Tensors};
 use crate::{Dtype, Error};
 
 impl PackedDecoder {
-    /// Packs the decoder that `spec` describes: embedding, token inputs, blocks, final norm and
+    /// Packs the decoder that `spec` describes: embedding, positions, token inputs, blocks, final norm and
     /// head, in this order. `dtype` decides the word of matrices, keys and values: pairs for bf16,
     /// single numbers for f32.
     ///
@@ -52,6 +52,9 @@ impl PackedDecoder {
         let table =
             |name: &String, packing: &mut Packing<'_>| packing.matrix(&[(name.clone(), spec.d_vocab)], spec.d_model);
         let embedding = table(&spec.embedding, &mut packing)?;
+        let rows = |(name, rows): &(String, usize)| (name.clone(), *rows);
+        let positions =
+            spec.positions.as_ref().map(|table| packing.matrix(&[rows(table)], spec.d_model)).transpose()?;
         let inputs = spec.token_inputs.as_ref();
         let token_inputs =
             inputs.map(|inputs| TokenInputs::build(inputs, spec.n_layers(), &mut packing)).transpose()?;
@@ -72,6 +75,7 @@ impl PackedDecoder {
             in_turn,
             embedding,
             embedding_factor,
+            positions,
             token_inputs,
             blocks,
             norm,
@@ -233,11 +237,14 @@ impl Build for Packing<'_> {
         Ok(Linear { weight, bias: self.bias(router)? })
     }
 
-    /// The weight that the norm multiplies by: offset and factor of the description are applied
-    /// here, once.
+    /// The weight that the norm multiplies by, and its bias behind it where there is one: offset and
+    /// factor of the description are applied here, once.
     fn norm(&mut self, norm: &NormSpec) -> Result<Vec<f32>, Error> {
         let mut weight = self.tensors.take(&norm.name, &[norm.len], self.dtype)?;
         weight.iter_mut().for_each(|w| *w = norm.weight(*w));
+        if let Some(bias) = &norm.bias {
+            weight.append(&mut self.tensors.take(bias, &[norm.len], self.dtype)?);
+        }
         Ok(weight)
     }
 

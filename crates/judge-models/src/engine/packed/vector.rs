@@ -85,8 +85,9 @@ pub(crate) fn rms_norm(x: &[f32], weight: &[f32], eps: f32, out: &mut [f32]) {
     );
 }
 
-/// `out = y / sqrt(mean(y²) + eps) * weight` with `y = x - mean(x)`: LayerNorm (Ba et al., 2016)
-/// without bias. All have the same length. The variance is computed from the centred row and not
+/// `out = y / sqrt(mean(y²) + eps) * weight + bias` with `y = x - mean(x)`: LayerNorm (Ba et al.,
+/// 2016). `x` and `out` have the same length, and so has `weight`, or twice as many numbers: then the
+/// bias is behind it. The variance is computed from the centred row and not
 /// from `mean(x²)`, which would lose digits where the mean is large.
 fn layer_norm(x: &[f32], weight: &[f32], eps: f32, out: &mut [f32]) {
     widest(
@@ -95,12 +96,15 @@ fn layer_norm(x: &[f32], weight: &[f32], eps: f32, out: &mut [f32]) {
             let mean = sum_of(x, |x| x) / x.len() as f32;
             out.iter_mut().zip(x).for_each(|(out, x)| *out = x - mean);
             let scale = inverse_rms(out, eps);
+            let (weight, bias) = weight.split_at(x.len());
             out.iter_mut().zip(weight).for_each(|(out, weight)| *out = *out * scale * weight);
+            out.iter_mut().zip(bias).for_each(|(out, bias)| *out += bias);
         },
     );
 }
 
-/// The norm of one row of states that the family has. All slices have the same length.
+/// The norm of one row of states that the family has. All slices have the same length, but for a
+/// LayerNorm's bias behind its weight.
 pub(crate) fn norm(kind: NormKind, x: &[f32], weight: &[f32], eps: f32, out: &mut [f32]) {
     match kind {
         NormKind::RmsNorm => rms_norm(x, weight, eps, out),
@@ -255,6 +259,17 @@ pub(crate) fn gated_halves(row: &[f32], function: Activation, out: &mut [f32]) {
     gated(gate, up, function, out);
 }
 
+/// What an MLP makes of the row that its first product gives: `f(x)` of as many numbers as it takes
+/// on, `[d_ff]`, or [`gated_halves`] of twice as many.
+pub(crate) fn activate_row(row: &[f32], function: Activation, out: &mut [f32]) {
+    if row.len() == out.len() {
+        out.copy_from_slice(row);
+        activate(out, function);
+    } else {
+        gated_halves(row, function, out);
+    }
+}
+
 /// `out = f(gate, up)`, number by number.
 #[inline(always)]
 fn each_gated(gate: &[f32], up: &[f32], out: &mut [f32], function: impl Fn(f32, f32) -> f32) {
@@ -264,7 +279,7 @@ fn each_gated(gate: &[f32], up: &[f32], out: &mut [f32], function: impl Fn(f32, 
     );
 }
 
-/// `x = f(x)`, in place: the ungated MLP of encoders. [`Activation::ClampedSwish`] counts as if its
+/// `x = f(x)`, in place: an MLP without a gate. [`Activation::ClampedSwish`] counts as if its
 /// `up` were 0, so that the last factor is 1.
 pub(crate) fn activate(x: &mut [f32], function: Activation) {
     match function {

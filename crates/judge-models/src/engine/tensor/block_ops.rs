@@ -149,7 +149,7 @@ impl Ops for ComposedOps<'_, '_> {
             Input::Rows(x) => x,
             Input::Of(x) => x.clone(),
             Input::Normed(x, weight) => self.norm(x, weight),
-            Input::Gated(gate_up) => ops::gated_activation(gate_up, self.spec.activation),
+            Input::Gated(gate_up) => ops::gated_activation(gate_up, linear.weight.dims()[1], self.spec.activation),
         };
         let y = ops::linear(x, linear.weight.val(), linear.bias.as_ref().map(Param::val), self.precision);
         match onto {
@@ -262,7 +262,7 @@ impl Ops for ComposedOps<'_, '_> {
     ///
     /// A weight that is NaN is not 0, so it reaches the sum.
     fn mix(&mut self, x: Tensor<3>, logits: Tensor<3>, experts: &Experts<Linear, Norm>) -> Tensor<3> {
-        let weights = ops::route(logits, experts.routing); // [batch, seq, n_experts]
+        let weights = ops::route(logits, experts.routing, experts.choice_bias.as_ref().map(Param::val)); // [batch, seq, n_experts]
         let weights = match &experts.scales {
             Some(scales) => weights * scales.val().unsqueeze(),
             None => weights,
@@ -285,8 +285,12 @@ impl Ops for ComposedOps<'_, '_> {
         self.keep_rows(index, x)
     }
 
-    fn sum(&mut self, x: Tensor<3>, y: Tensor<3>, norm: &Norm) -> Tensor<3> {
-        widen(x) + widen(self.norm(&y, norm))
+    fn sum(&mut self, x: Tensor<3>, y: Tensor<3>, norm: Option<&Norm>) -> Tensor<3> {
+        let y = match norm {
+            Some(norm) => self.norm(&y, norm),
+            None => y,
+        };
+        widen(x) + widen(y)
     }
 
     /// The gate as it is if the model has no token inputs, which

@@ -46,6 +46,9 @@ use crate::engine::token_inputs::TokenInputs;
 pub(crate) struct Decoder {
     /// `[d_vocab, d_model]`, on the first device.
     embedding: Param<Tensor<2>>,
+    /// A row for each position, `[positions, d_model]`, added to the embedding, on its device; `None`
+    /// where positions are rotations.
+    positions: Option<Param<Tensor<2>>>,
     /// What makes the token inputs of all blocks; `None` in most families. The projection is on the
     /// first device, the table on the host.
     token_inputs: Option<TokenInputs<Linear, Norm>>,
@@ -120,6 +123,8 @@ impl Decoder {
         let stages = stages(&spec, devices.len());
         let mut build = Parameters { device: &devices[0], precision, source, stored: Vec::new() };
         let embedding = build.matrix(vec![(spec.embedding.clone(), spec.d_vocab)], spec.d_model)?;
+        let table = |(name, rows): &(String, usize)| vec![(name.clone(), *rows)];
+        let positions = spec.positions.as_ref().map(|rows| build.matrix(table(rows), spec.d_model)).transpose()?;
         let inputs = spec.token_inputs.as_ref();
         let token_inputs = inputs.map(|inputs| TokenInputs::build(inputs, spec.n_layers(), &mut build)).transpose()?;
         let mut blocks = Vec::with_capacity(spec.n_layers());
@@ -135,7 +140,7 @@ impl Decoder {
             HeadSpec::Embedding | HeadSpec::Labels(_) | HeadSpec::Absent(_) => None,
         };
         let stored = build.stored;
-        Ok(Self { embedding, token_inputs, blocks, norm, head, spec, precision, stages, stored })
+        Ok(Self { embedding, positions, token_inputs, blocks, norm, head, spec, precision, stages, stored })
     }
 
     /// For each parameter, the tensors of the checkpoint that it was made from, with their rows
@@ -219,6 +224,9 @@ impl Decoder {
         let mut x = rows.reshape([batch, seq, self.spec.d_model]);
         if let Some(scale) = self.spec.embedding_scale {
             x = x.mul_scalar(scale.factor(self.precision.dtype()));
+        }
+        if let (Some(positions), Some(rotation)) = (&self.positions, rotations.first()) {
+            x = x + learned(positions.val(), rotation.places());
         }
         if visit(0, &x).is_break() {
             return None;
@@ -335,4 +343,12 @@ impl Decoder {
     fn head(&self) -> Tensor<2> {
         self.head.as_ref().unwrap_or(&self.embedding).val()
     }
+}
+
+/// The rows of a table `[positions, d_model]` for these positions, `[1, seq]` or `[batch, 1]`, with
+/// the width as third axis. Padding may lie behind the end of the table; it gets the last row.
+fn learned(table: Tensor<2>, places: &Tensor<2, Int>) -> Tensor<3> {
+    let ([rows, d_model], [batch, seq]) = (table.dims(), places.dims());
+    let places = places.clone().clamp_max(rows as i64 - 1).reshape([batch * seq]);
+    widen(table.select(0, places)).reshape([batch, seq, d_model])
 }

@@ -26,7 +26,7 @@ use burn::tensor::{Bool, DType, Tensor, TensorData, activation, module};
 use super::precision::{Precision, cast, widen};
 use super::product::product_in_parts;
 use super::rotation::Table;
-use crate::arch::{Activation, NormKind, Pairs, Routing};
+use crate::arch::{Activation, NormKind, Pairs, Routing, Scores};
 
 /// `x · weightᵀ + bias`: `x` `[batch, seq, d_in]`, `weight` `[d_out, d_in]`, `bias` `[d_out]` in
 /// f32, gives `[batch, seq, d_out]` in the dtype of `weight`, or with a bias in f32.
@@ -63,15 +63,20 @@ pub(crate) fn norm_plain<const D: usize>(x: Tensor<D>, eps: f64) -> Tensor<D> {
     x * mean_square.add_scalar(eps).sqrt().recip()
 }
 
-/// The norm of states along the last axis, whose length `weight` has; [`NormKind`] has the
-/// formulas. Keeps the shape; gives f32.
+/// The norm of states along the last axis, whose length `weight` has, or twice that length with a
+/// bias behind it; [`NormKind`] has the formulas. Keeps the shape; gives f32.
 pub(crate) fn norm<const D: usize>(kind: NormKind, x: Tensor<D>, weight: Tensor<1>, eps: f64) -> Tensor<D> {
     let x = widen(x);
+    let (width, [len]) = (x.dims()[D - 1], weight.dims());
     let x = match kind {
         NormKind::RmsNorm => x,
         NormKind::LayerNorm => x.clone() - x.mean_dim(D - 1), // [.., d] - [.., 1]
     };
-    rms_norm(x, weight, eps)
+    if len == width {
+        return rms_norm(x, weight, eps);
+    }
+    let bias = weight.clone().narrow(0, width, width); // [2 * d] -> [d]
+    rms_norm(x, weight.narrow(0, 0, width), eps) + bias.unsqueeze()
 }
 
 /// Queries or keys `[batch, seq, heads, head_dim]`, normed, clamped and rotated. Keeps the shape;
@@ -340,9 +345,11 @@ pub(crate) fn attention_entropy(queries: Tensor<4>, keys: Tensor<4>, with: Atten
 }
 
 /// `f(gate) * up`, or what [`Activation`] says instead: `[batch, seq, 2 * d_ff]`, gate before up,
-/// gives `[batch, seq, d_ff]` in f32.
-pub(crate) fn gated_activation(gate_up: Tensor<3>, function: Activation) -> Tensor<3> {
-    let d_ff = gate_up.dims()[2] / 2;
+/// gives `[batch, seq, d_ff]` in f32. Of `[batch, seq, d_ff]` it is `f(up)`, without a gate.
+pub(crate) fn gated_activation(gate_up: Tensor<3>, d_ff: usize, function: Activation) -> Tensor<3> {
+    if gate_up.dims()[2] == d_ff {
+        return activated(widen(gate_up), function);
+    }
     let gate = widen(gate_up.clone().narrow(2, 0, d_ff)); // [batch, seq, 2 * d_ff] -> [batch, seq, d_ff]
     let up = widen(gate_up.narrow(2, d_ff, d_ff)); // the same
     let up = match function {
@@ -370,19 +377,32 @@ pub(crate) fn activated(x: Tensor<3>, function: Activation) -> Tensor<3> {
 /// The weights of the experts that `routing` chooses by their logits `[batch, seq, n_experts]`, and
 /// 0 for all others: the same shape, in f32, on the same device.
 ///
-/// Of equal logits the one with the lower index is chosen. A row with a NaN among its logits gets
+/// `choice_bias` `[n_experts]` is added to scores for the choice alone. Of equal scores the one with the
+/// lower index is chosen. A row with a NaN among its logits gets
 /// NaN for every expert, chosen or not, so that the fault reaches what is read. Gradients flow
 /// through the weights and not through the choice.
-pub(crate) fn route(logits: Tensor<3>, routing: Routing) -> Tensor<3> {
+pub(crate) fn route(logits: Tensor<3>, routing: Routing, choice_bias: Option<Tensor<1>>) -> Tensor<3> {
     let logits = widen(logits);
-    let [batch, seq, n_experts] = logits.dims();
+    let (shares, scores) = match routing.scores {
+        // The softmax grows with the logit.
+        Scores::Softmax => (activation::softmax(logits.clone(), 2), logits),
+        Scores::Sigmoid { .. } => {
+            let shares = activation::sigmoid(logits);
+            (shares.clone(), shares)
+        }
+    };
+    let scores = match choice_bias {
+        Some(bias) => scores + bias.unsqueeze(),
+        None => scores,
+    };
+    let [batch, seq, n_experts] = scores.dims();
     let shape = [batch, seq, n_experts];
     let numbers = (0..n_experts).map(|expert| expert as f32).collect();
-    let numbers = Tensor::<1>::from_data(TensorData::new(numbers, [n_experts]), &logits.device());
+    let numbers = Tensor::<1>::from_data(TensorData::new(numbers, [n_experts]), &scores.device());
     let numbers = numbers.reshape([1, 1, n_experts]).expand(shape);
     // The highest of what is left, `top_k` times; of equal ones the first. A choice has no
     // gradient.
-    let mut left = logits.clone().detach();
+    let mut left = scores.detach();
     let mut chosen = Tensor::<3, Bool>::full(shape, false, &left.device());
     for _ in 0..routing.top_k {
         let is_highest = left.clone().equal(left.clone().max_dim(2).expand(shape));
@@ -392,11 +412,15 @@ pub(crate) fn route(logits: Tensor<3>, routing: Routing) -> Tensor<3> {
         chosen = chosen.bool_or(this);
     }
     let others = chosen.bool_not();
-    let shares = activation::softmax(logits, 2);
     // Where a logit is NaN nothing is equal to the highest, and NaN must come of it.
     let nothing = shares.clone().sum_dim(2).mul_scalar(0.0); // [batch, seq, 1]
     let kept = shares.mask_fill(others, 0.0) + nothing;
-    if routing.among_chosen { kept.clone() / kept.sum_dim(2) } else { kept }
+    match (routing.scores, routing.among_chosen) {
+        (Scores::Softmax, true) => kept.clone() / kept.sum_dim(2),
+        (Scores::Softmax, false) => kept,
+        (Scores::Sigmoid { factor }, true) => kept.clone() / kept.sum_dim(2).add_scalar(1e-6) * factor,
+        (Scores::Sigmoid { factor }, false) => kept * factor,
+    }
 }
 
 #[cfg(test)]
@@ -407,7 +431,10 @@ mod tests {
     fn experts_with_the_highest_logits_are_chosen_and_of_equal_ones_the_first() {
         let weights = |logits: [f32; 4], among_chosen| {
             let logits = Tensor::<1>::from_floats(logits, &burn::tensor::Device::flex()).reshape([1, 1, 4]);
-            route(logits, Routing { top_k: 2, among_chosen }).into_data().try_to_vec::<f32>().unwrap()
+            route(logits, Routing { top_k: 2, scores: Scores::Softmax, among_chosen }, None)
+                .into_data()
+                .try_to_vec::<f32>()
+                .unwrap()
         };
         let close = |found: Vec<f32>, expected: [f32; 4]| {
             assert!(found.iter().zip(expected).all(|(a, b)| (a - b).abs() < 1e-6), "{found:?} {expected:?}");

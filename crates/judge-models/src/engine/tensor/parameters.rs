@@ -21,7 +21,7 @@ use crate::engine::block::Build;
 use crate::weights::Table;
 use crate::{Dtype, Error};
 
-/// The weight of a norm, `[d_model]` or `[head_dim]`, or other numbers of one axis; f32.
+/// The weight of a norm, `[d_model]` or `[head_dim]`, with its bias behind it, or other numbers of one axis; f32.
 pub(super) type Norm = Param<Tensor<1>>;
 
 /// The weights of a projection.
@@ -103,8 +103,13 @@ impl<S: Source + ?Sized> Build for Parameters<'_, S> {
     }
 
     fn norm(&mut self, norm: &NormSpec) -> Result<Norm, Error> {
-        let values = self.source.values(&norm.name, &[norm.len])?.into_iter().map(|stored| norm.weight(stored));
-        Ok(self.vector_of(vec![(norm.name.clone(), norm.len)], values.collect()))
+        let weight = self.source.values(&norm.name, &[norm.len])?.into_iter().map(|stored| norm.weight(stored));
+        let (mut values, mut parts) = (weight.collect::<Vec<_>>(), vec![(norm.name.clone(), norm.len)]);
+        if let Some(bias) = &norm.bias {
+            values.append(&mut self.source.values(bias, &[norm.len])?);
+            parts.push((bias.clone(), norm.len));
+        }
+        Ok(self.vector_of(parts, values))
     }
 
     fn table(&mut self, name: &str, shape: [usize; 2]) -> Result<Table, Error> {

@@ -12,7 +12,12 @@ use crate::arch::{Pairs, RopeConfig, angles, query_factors};
 /// The tables of all of a model's rotations, for consecutive positions that are the same in each
 /// sequence of a batch, or for one position in each.
 #[derive(Clone, Debug)]
-pub(crate) struct Rotation(Vec<Table>);
+pub(crate) struct Rotation {
+    /// One for each rotation of the model.
+    tables: Vec<Table>,
+    /// The positions themselves, `[1, seq]` or `[batch, 1]`.
+    places: Tensor<2, Int>,
+}
 
 /// The table of one rotation.
 #[derive(Clone, Debug)]
@@ -47,7 +52,13 @@ impl Rotation {
                 .map(|values| Tensor::from_data(TensorData::new(values, [1, positions, 1, 1]), device));
             Table { cos, sin, pairs: rope.pairs, query_factors }
         };
-        Self(ropes.iter().map(table).collect())
+        let places = Tensor::<1, Int>::arange(0..positions as i64, device).reshape([1, positions]);
+        Self { tables: ropes.iter().map(table).collect(), places }
+    }
+
+    /// The positions, `[1, seq]` or `[batch, 1]`.
+    pub(crate) fn places(&self) -> &Tensor<2, Int> {
+        &self.places
     }
 
     /// The table of the rotation with this index in `ModelSpec::ropes`.
@@ -55,33 +66,35 @@ impl Rotation {
     /// # Panics
     /// If there is no such rotation.
     pub(crate) fn table(&self, rope: usize) -> &Table {
-        &self.0[rope]
+        &self.tables[rope]
     }
 
     /// The part for `count` consecutive positions from `start` on. The tables must have them, and
     /// be those of consecutive positions.
     pub(crate) fn positions(&self, start: usize, count: usize) -> Self {
         // [1, len, 1, rotary_dim / 2] -> [1, count, 1, rotary_dim / 2]
-        self.map(|table| table.clone().narrow(1, start, count))
+        let places = self.places.clone().narrow(1, start, count);
+        self.map(places, |table| table.clone().narrow(1, start, count))
     }
 
     /// The part for one position of each sequence of a batch, `positions` `[batch]` on the device of
     /// the tables: `[batch, 1, 1, rotary_dim / 2]`, from tables of consecutive positions.
     pub(crate) fn at_each(&self, positions: &Tensor<1, Int>) -> Self {
-        self.map(|table| {
+        let places = positions.clone().reshape([positions.dims()[0], 1]);
+        self.map(places, |table| {
             // [1, len, 1, rotary_dim / 2] -> [1, batch, 1, rotary_dim / 2] -> [batch, 1, 1, rotary_dim / 2]
             table.clone().select(1, positions.clone()).swap_dims(0, 1)
         })
     }
 
-    /// The tables with `f` applied to cosines, sines and query factors alike.
-    fn map(&self, f: impl Fn(&Tensor<4>) -> Tensor<4>) -> Self {
+    /// The tables of these positions, with `f` applied to cosines, sines and query factors alike.
+    fn map(&self, places: Tensor<2, Int>, f: impl Fn(&Tensor<4>) -> Tensor<4>) -> Self {
         let table = |Table { cos, sin, pairs, query_factors }: &Table| Table {
             cos: f(cos),
             sin: f(sin),
             pairs: *pairs,
             query_factors: query_factors.as_ref().map(&f),
         };
-        Self(self.0.iter().map(table).collect())
+        Self { tables: self.tables.iter().map(table).collect(), places }
     }
 }

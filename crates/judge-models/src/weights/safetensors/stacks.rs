@@ -7,6 +7,7 @@
 //!
 //! ```text
 //!  stack by rows      [experts, rows, d_in]     a part's rows lie one after another: a plain range
+//!  transposed         [experts, d_in, rows]     the same matrices, each by columns
 //!  stack by columns   [experts, d_in, rows]     the number of row r and column c of a part is at
 //!                                               start + r * down + c * right, down = parts of a
 //!                                               projection in turn (gate, up, gate, ...), right = rows
@@ -35,22 +36,29 @@ const SIDE_BY_SIDE: usize = 32;
 
 impl Checkpoint {
     /// Replaces each stack that is there by its parts, under their own names, as if the file had
-    /// them one by one. Where a file has a part beside the stack, the stack stays as it is, and the
-    /// check of names reports it.
+    /// them one by one. Of several descriptions with one name the one whose shape the file has
+    /// counts. Where a file has a part beside the stack, the stack stays as it is, and the check of
+    /// names reports it.
     ///
     /// # Errors
-    /// [`Error::Tensor`] if a stack has another shape than its description, and
+    /// [`Error::Tensor`] if a stack has another shape than its descriptions, and
     /// [`Error::TensorNames`] if stacks are absent that are the only form in which folders keep
     /// their parts.
     pub(crate) fn unstack<'a>(&mut self, stacks: impl IntoIterator<Item = &'a StackSpec>) -> Result<(), Error> {
         let mut missing = Vec::new();
-        for stack in stacks {
+        let stacks: Vec<&StackSpec> = stacks.into_iter().collect();
+        for &stack in &stacks {
             if !self.contains(&stack.name) {
                 missing.extend(stack.is_only_form.then(|| stack.name.clone()));
                 continue;
             }
             // A file with both is not understood: the stack stays, and nothing will take it.
             if stack.parts.iter().any(|part| self.contains(&part.tensor.0)) {
+                continue;
+            }
+            let found = self.tensors.get(&stack.name).map(|located| &located.info.shape);
+            let is_in = |other: &&StackSpec| other.name == stack.name && Some(&other.shape) == found;
+            if found != Some(&stack.shape) && stacks.iter().any(is_in) {
                 continue;
             }
             let Located { shard, info, .. } = self.locate(&stack.name, &stack.shape)?.clone();

@@ -32,6 +32,7 @@ ADAPTERS = {
     "labels": ("heads/qwen3", dict(r=4, lora_alpha=8, target_modules=["q_proj", "k_proj"], task_type="SEQ_CLS")),
     "neighbours": ("families/glm4-on", dict(r=3, lora_alpha=6, target_modules=["q_proj", "k_proj"])),
     "delta": ("families/qwen3_5_text-on", dict(r=3, lora_alpha=6, target_modules=["in_proj_qkv", "out_proj", "q_proj"])),
+    "reward": ("families/llama-off", dict(r=2, lora_alpha=4, target_modules=["q_proj", "v_proj"], task_type="SEQ_CLS", modules_to_save=["score"])),
 }
 
 
@@ -40,6 +41,8 @@ def load(base, settings):
     config = AutoConfig.from_pretrained(FAMILIES.parent / base)
     if config.model_type in ("phi3", "glm4"):
         config.pad_token_id = None
+    if base.startswith("families") and kind is AutoModelForSequenceClassification:
+        config.num_labels = 1  # as TRL's RewardTrainer loads a causal model
     return kind.from_pretrained(FAMILIES.parent / base, config=config, attn_implementation="eager", dtype=torch.float32).eval()
 
 

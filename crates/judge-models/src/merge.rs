@@ -32,10 +32,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use half::bf16;
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use self::shards::{Entry, Shards};
-use crate::arch::{Architecture, HeadSpec, ModelSpec, StackPart, StackSpec, text_fields};
+use crate::arch::{Architecture, HeadSpec, ModelSpec, StackPart, StackSpec, classifier_class, text_fields};
 use crate::checked::CheckedWeights;
 use crate::folder::{Folder, file};
 use crate::weights::{Numbers, Tensors};
@@ -52,6 +52,9 @@ const OF_OTHERS: [&str; 7] =
 
 /// Fields of `config.json` that describe quantised weights. The written ones are not quantised.
 const OF_QUANTISATION: [&str; 2] = ["quantization_config", "compression_config"];
+
+/// What the names of classes with a head of labels end with.
+const CLASSIFIER: &str = "ForSequenceClassification";
 
 /// What [`merge_adapters`] has written.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -320,8 +323,24 @@ fn config(folder: &Folder, spec: &ModelSpec, dtype: Dtype) -> Result<Value, Erro
         fields.remove("architectures");
     }
     fields.insert("vocab_size".to_owned(), spec.d_vocab.into());
-    if !matches!(spec.head, HeadSpec::Labels(_)) {
-        fields.insert("tie_word_embeddings".to_owned(), (spec.head == HeadSpec::Embedding).into());
+    match &spec.head {
+        HeadSpec::Labels(head) => {
+            // An adapter may have brought the head to a folder of another class.
+            let class = fields.get("architectures").and_then(|classes| classes.get(0)).and_then(Value::as_str);
+            if !class.is_some_and(|class| class.ends_with(CLASSIFIER)) {
+                let own = class.and_then(|class| Some(format!("{}{CLASSIFIER}", class.strip_suffix("ForCausalLM")?)));
+                let own = own.or_else(|| classifier_class(spec.family));
+                fields.insert("architectures".to_owned(), own.into_iter().collect());
+                let names: Map<String, Value> =
+                    head.labels.iter().enumerate().map(|(i, label)| (i.to_string(), label.as_str().into())).collect();
+                fields.insert(
+                    "label2id".to_owned(),
+                    head.labels.iter().cloned().zip((0..).map(|i: usize| i.into())).collect::<Map<_, _>>().into(),
+                );
+                fields.insert("id2label".to_owned(), names.into());
+            }
+        }
+        head => drop(fields.insert("tie_word_embeddings".to_owned(), (*head == HeadSpec::Embedding).into())),
     }
     let name = match dtype {
         Dtype::F32 | Dtype::Tf32 => "float32",

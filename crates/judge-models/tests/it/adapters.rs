@@ -6,7 +6,7 @@ use std::fs;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
-use judge_core::{Backbone, Layer, Outcome, Prompt, Request, TextModel, Want, request::Pooling};
+use judge_core::{Backbone, Layer, Outcome, Prompt, Request, TextModel, Want, model::BackboneError, request::Pooling};
 use judge_models::{AdapterProblem, Dtype, Error, LoadOptions, Merged, Model, TensorProblem, merge_adapters};
 use safetensors::tensor::TensorView;
 use serde_json::{Value, json};
@@ -63,7 +63,7 @@ fn error(found: &[f32], expected: &[f32]) -> f32 {
 
 #[test]
 fn merged_adapters_equal_those_that_peft_has_not_merged() {
-    for name in ["plain", "patterns", "dora", "fused", "labels", "neighbours", "delta"] {
+    for name in ["plain", "patterns", "dora", "fused", "labels", "neighbours", "delta", "reward"] {
         let expected = json(&adapter(name).join("expected.json"));
         let base = expected["base"].as_str().unwrap();
         let (plain, model) = (load(base, &[], Dtype::F32).unwrap(), load(base, &[adapter(name)], Dtype::F32).unwrap());
@@ -80,12 +80,64 @@ fn merged_adapters_equal_those_that_peft_has_not_merged() {
                     head.rewards(&found[found.len() - width..]).unwrap().iter().map(|&reward| reward as f32).collect();
                 assert!(error(&rewards, &numbers(&prompt["rewards"])) < 1e-4, "{name}: {rewards:?}");
                 assert_ne!(model.reward_head(), plain.reward_head());
+            } else {
+                assert!(prompt.get("rewards").is_none(), "{name}");
             }
             // Rounded once, to bf16, as all weights are.
             let half = load(base, &[adapter(name)], Dtype::Bf16).unwrap();
             assert!(error(&states(&half, base, &prompt["ids"]), &wanted) < 5e-2, "{name}");
         }
     }
+}
+
+/// A copy of the adapter that brings a head to a causal model, with its configuration and its header edited.
+fn reward_adapter(config: impl FnOnce(&mut Value), rename: &[(&str, &str)]) -> TempDir {
+    let to = TempDir::new().unwrap();
+    let mut fields = json(&adapter("reward").join("adapter_config.json"));
+    config(&mut fields);
+    fs::write(to.path().join("adapter_config.json"), fields.to_string()).unwrap();
+    let bytes = fs::read(adapter("reward").join("adapter_model.safetensors")).unwrap();
+    let tensors = safetensors::SafeTensors::deserialize(&bytes).unwrap();
+    let renamed = tensors.iter().filter_map(|(name, view)| match rename.iter().find(|(from, _)| *from == name) {
+        Some((_, "")) => None,
+        Some((_, to)) => Some((to.to_string(), view)),
+        None => Some((name.to_owned(), view)),
+    });
+    safetensors::serialize_to_file(renamed, None, &to.path().join("adapter_model.safetensors")).unwrap();
+    to
+}
+
+/// TRL's way: the adapter of a sequence classifier over a causal model, whose head is whole in the adapter.
+#[test]
+fn an_adapter_brings_a_head_of_labels_to_a_causal_model() {
+    const SCORE: &str = "base_model.model.score.weight";
+    let base = "families/llama-off";
+    let plain = load(base, &[], Dtype::F32).unwrap();
+    assert!(plain.reward_head().is_none());
+    let model = load(base, &[adapter("reward")], Dtype::F32).unwrap();
+    assert_eq!(model.reward_head().unwrap().labels(), ["LABEL_0"]);
+    assert!(matches!(model.token("ba"), Err(BackboneError::NoLogits { .. })));
+    // The spelling that the tensor has while PEFT runs; a task that is not stated.
+    let other = reward_adapter(
+        |config| config["task_type"] = Value::Null,
+        &[(SCORE, "base_model.model.score.modules_to_save.default.weight")],
+    );
+    let other = load(base, &[other.path().to_owned()], Dtype::F32).unwrap();
+    assert_eq!(other.reward_head(), model.reward_head());
+    // A later adapter of the classifier needs no head of its own.
+    let headless = reward_adapter(|_| {}, &[(SCORE, "")]);
+    let both = load(base, &[adapter("reward"), headless.path().to_owned()], Dtype::F32).unwrap();
+    assert_eq!(both.reward_head(), model.reward_head());
+
+    let problem = |adapter: &TempDir| match load(base, &[adapter.path().to_owned()], Dtype::F32) {
+        Err(Error::Adapter { problem, .. }) => problem,
+        other => panic!("{other:?}"),
+    };
+    let found = problem(&headless);
+    assert!(matches!(found, AdapterProblem::NoLabels) && found.to_string().contains("score.weight"), "{found}");
+    // The same tensor of a class that has a number for each token.
+    let tokens = problem(&reward_adapter(|config| config["task_type"] = json!("TOKEN_CLS"), &[]));
+    assert!(matches!(&tokens, AdapterProblem::NoSuchTensor { names } if names == &["score.weight"]), "{tokens}");
 }
 
 #[test]
@@ -198,7 +250,7 @@ fn merge(base: &Path, adapters: &[PathBuf], dtype: Dtype, to: &Path) -> Merged {
 
 #[test]
 fn merged_folders_are_the_models_with_their_adapters() {
-    for name in ["plain", "patterns", "dora", "fused", "labels", "neighbours", "delta"] {
+    for name in ["plain", "patterns", "dora", "fused", "labels", "neighbours", "delta", "reward"] {
         let base = json(&adapter(name).join("expected.json"))["base"].as_str().unwrap().to_owned();
         for dtype in [Dtype::F32, Dtype::Bf16] {
             let to = TempDir::new().unwrap();

@@ -25,7 +25,7 @@
 //! names that it would have. A GGUF file that is named itself is the one that counts in its folder.
 //!
 //! An adapter's folder, with `adapter_config.json` and `adapter_model.safetensors`, is no model
-//! folder; `weights/lora.rs` reads it.
+//! folder; `weights/lora.rs` reads it, and `base.rs` finds its base model.
 //!
 //! Files that are not what their names say (pointers of Git LFS, pages of an error, nothing at all)
 //! are recognised here by their first bytes, for all readers: [`refuse_stand_in`].
@@ -97,7 +97,7 @@ impl Folder {
     /// In this order, each with the names involved:
     ///
     /// - [`Error::NotAFolder`], or [`Error::Read`] for a folder that cannot be listed;
-    /// - [`Error::Unsupported`] for an adapter without its base model, and for several `.gguf` files
+    /// - [`Error::Unsupported`] for an adapter in the place of a base model, and for several `.gguf` files
     ///   without safetensors (parts of one file, and those that begin with `mmproj`, do not count);
     /// - [`Error::MissingFile`] for no weights, or for the first part of a split GGUF file;
     /// - those of a GGUF file, among them [`Error::Gguf`] for one that is no model;
@@ -127,8 +127,8 @@ impl Folder {
             return Err(unsupported(
                 file::ADAPTER_CONFIG,
                 "peft_type",
-                "an adapter without its base model".to_owned(),
-                "folders with all weights: load its base model, and name the adapter beside it (LoadOptions::adapters)",
+                "an adapter in the place of a base model".to_owned(),
+                "folders with all weights: load that base model, and name all adapters over it (LoadOptions::adapters)",
             ));
         }
         let gguf = match &chosen {

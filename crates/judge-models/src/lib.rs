@@ -118,6 +118,7 @@
 #[cfg(feature = "api")]
 mod api;
 mod arch;
+mod base;
 #[cfg(feature = "bench")]
 #[doc(hidden)]
 pub mod bodies;

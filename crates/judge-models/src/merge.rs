@@ -36,10 +36,11 @@ use serde_json::{Map, Value};
 
 use self::shards::{Entry, Shards};
 use crate::arch::{Architecture, HeadSpec, ModelSpec, StackPart, StackSpec, classifier_class, text_fields};
+use crate::base::Based;
 use crate::checked::CheckedWeights;
 use crate::folder::{Folder, file};
 use crate::weights::{Numbers, Tensors};
-use crate::{Dtype, Error};
+use crate::{Dtype, Error, HubOptions};
 
 /// Bytes of tensors in a file of weights, at most, unless one tensor alone has more: the default of
 /// `save_pretrained` in transformers 4.
@@ -106,10 +107,11 @@ pub fn merge_adapters(
     if !is_free(output)? {
         return Err(Error::OutputExists { path: output.to_owned() });
     }
-    let folder = Folder::open(model.as_ref())?;
+    let Based { model, adapters } = Based::of(model.as_ref(), adapters, &HubOptions::from_env())?;
+    let folder = Folder::open(model.path)?;
     let mut spec = Architecture::from_json(folder.config())
         .map_err(|problem| Error::Config { path: folder.file(file::CONFIG), problem })?;
-    let mut weights = CheckedWeights::open(&folder, &mut spec, dtype, adapters)?;
+    let mut weights = CheckedWeights::open(&folder, &mut spec, dtype, &adapters)?;
     let spec = match spec {
         Architecture::Decoder(spec) => spec,
         Architecture::Encoder(spec) => {

@@ -28,6 +28,7 @@ use judge_core::{
 };
 
 use crate::arch::{Architecture, ConfigProblem, TOKEN_IDS, TokenIds};
+use crate::base::Based;
 use crate::checked::CheckedWeights;
 use crate::engine::Engine;
 use crate::engine::packed::{PackedCache, PackedDecoder, PackedEncoder, Supported, cache_key};
@@ -204,7 +205,8 @@ fn default_batch_tokens(spec: &Architecture, dtype: Dtype, devices: &[Device]) -
 }
 
 impl Model {
-    /// Loads a model folder.
+    /// Loads a model folder, or an adapter's folder over the base model that its `adapter_config.json` names: a
+    /// folder, by a path that is absolute or begins at the adapter's, or a model in the hub's cache.
     ///
     /// # Errors
     /// [`Error`] says what in the folder is absent, damaged, contradictory or not supported, and
@@ -220,11 +222,12 @@ impl Model {
     /// # Errors
     /// Those of [`load`](Self::load) for the folder, its configuration, the names and shapes of its tensors, and its adapters.
     pub fn fingerprint_of(folder: impl AsRef<Path>, options: &LoadOptions) -> Result<String, Error> {
-        let folder = Folder::open(folder.as_ref())?;
+        let Based { model, adapters } = Based::of(folder.as_ref(), &options.adapters, &HubOptions::from_env())?;
+        let folder = Folder::open(model.path)?;
         let mut spec = Architecture::from_json(folder.config())
             .map_err(|problem| Error::Config { path: folder.file(file::CONFIG), problem })?;
         let dtype = options.dtype.map(Dtype::of_weights);
-        let weights = CheckedWeights::open(&folder, &mut spec, dtype, &options.adapters)?;
+        let weights = CheckedWeights::open(&folder, &mut spec, dtype, &adapters)?;
         fingerprint::of(&folder, &*weights.base, &weights.adapters, options.full_fingerprint)
     }
 
@@ -275,7 +278,8 @@ impl Model {
         devices: Vec<burn::tensor::Device>,
         choice: Option<Choice>,
     ) -> Result<Self, Error> {
-        let folder = Folder::open(folder)?;
+        let Based { model, adapters } = Based::of(folder, &options.adapters, &HubOptions::from_env())?;
+        let folder = Folder::open(model.path)?;
         let mut spec = Architecture::from_json(folder.config())
             .map_err(|problem| Error::Config { path: folder.file(file::CONFIG), problem })?;
         let choice = choice.unwrap_or_else(|| Choice::of(&options.devices));
@@ -303,7 +307,7 @@ impl Model {
         };
 
         let asked = if f32_alone { Some(Dtype::F32) } else { options.dtype };
-        let mut weights = CheckedWeights::open(&folder, &mut spec, asked.map(Dtype::of_weights), &options.adapters)?;
+        let mut weights = CheckedWeights::open(&folder, &mut spec, asked.map(Dtype::of_weights), &adapters)?;
         let dtype = weights.dtype;
         // What was asked for, or follows from the checkpoint.
         let arithmetic = asked.unwrap_or(dtype);
@@ -317,7 +321,7 @@ impl Model {
             let kernel = Supported::choose(options.kernel)?;
             if let Some(to) = &options.packed_cache {
                 let is_padded = kernel.of_floats() == Kernel::Amx;
-                let folders = [folder.path()].into_iter().chain(options.adapters.iter().map(PathBuf::as_path));
+                let folders = [folder.path()].into_iter().chain(adapters.iter().map(PathBuf::as_path));
                 cache = PackedCache::open(to, &cache_key(&fingerprint, dtype, options.weights, is_padded, folders)?)?;
             }
             Ok(kernel)
@@ -364,7 +368,7 @@ impl Model {
             None => folder_name(folder.given()) + &adapter_names,
         };
         let mut info = ModelInfo::new(name, fingerprint, dimensions);
-        info.revision = options.revision.clone();
+        info.revision = options.revision.clone().or(model.revision);
         info.family = spec.family().to_owned();
         info.dtype = match options.weights {
             WeightForm::AsStored => arithmetic.to_string(),

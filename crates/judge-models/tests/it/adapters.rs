@@ -141,6 +141,34 @@ fn an_adapter_brings_a_head_of_labels_to_a_causal_model() {
 }
 
 #[test]
+fn an_adapters_folder_is_the_model_that_it_was_trained_on_with_it() {
+    let base = fixtures().join("families/llama-off");
+    let alone = reward_adapter(|config| config["base_model_name_or_path"] = json!(base), &[]);
+    let options = LoadOptions { dtype: Some(Dtype::F32), ..LoadOptions::default() };
+    let model = Model::load(alone.path(), &options).unwrap();
+    let named = load("families/llama-off", &[alone.path().to_owned()], Dtype::F32).unwrap();
+    assert_eq!((model.info(), model.reward_head()), (named.info(), named.reward_head()));
+    assert!(model.info().name.starts_with("llama-off+"));
+    assert_eq!(Model::fingerprint_of(alone.path(), &options).unwrap(), model.info().fingerprint);
+    let ids = json!([4, 5, 6, 7]);
+    assert_eq!(states(&model, "families/llama-off", &ids), states(&named, "families/llama-off", &ids));
+    // Further adapters come after it.
+    let both = LoadOptions { adapters: vec![adapter("plain")], ..options.clone() };
+    let both = Model::load(alone.path(), &both).unwrap();
+    assert!(both.info().name.ends_with("+plain") && both.reward_head() == model.reward_head());
+    let to = TempDir::new().unwrap();
+    merge(alone.path(), &[], Dtype::F32, to.path());
+    assert_eq!(Model::load(to.path(), &options).unwrap().reward_head(), model.reward_head());
+
+    // Its base is nowhere, or an adapter as well.
+    let lost = Model::load(adapter("plain"), &options).unwrap_err();
+    assert!(lost.to_string().contains("families/llama-off"), "{lost}");
+    let chain = reward_adapter(|config| config["base_model_name_or_path"] = json!(alone.path()), &[]);
+    let refused = Model::load(chain.path(), &options).unwrap_err();
+    assert!(matches!(&refused, Error::Unsupported { found, .. } if found.contains("adapter")), "{refused:?}");
+}
+
+#[test]
 fn several_adapters_are_merged_one_after_another() {
     let base = "families/llama-off";
     let load = |names: &[&str]| {

@@ -11,7 +11,8 @@
 //!  5  head                      what is stored decides, not what config.json says
 //!  6  names, then shapes        all missing and all unused names in one error
 //!  7  adapters                  every change must be of a tensor that the description names
-//!  8  dtype                     as asked for, or that of the base
+//!  8  value head                where there is such a file
+//!  9  dtype                     as asked for, or that of the base
 //! ```
 //!
 //! This module does not read numbers (`weights/`) and does not look at `config.json` (`arch/`).
@@ -44,7 +45,9 @@ use serde_json::Map;
 
 use crate::arch::{Architecture, HEAD, HeadSpec, ModelSpec, NoHead, SCORE, labels_of_adapter, text_fields};
 use crate::error::AdapterProblem;
+use crate::fingerprint::Hashed;
 use crate::folder::{Folder, file};
+use crate::value_head::ValueHead;
 use crate::weights::{self, Adapted, Adapter, HeadCounts, OwnNames, Store};
 use crate::{Dtype, Error};
 
@@ -60,6 +63,8 @@ pub(crate) struct CheckedWeights {
     pub(crate) dtype: Dtype,
     /// What this dtype loses of the stored numbers, if nobody asked for it.
     pub(crate) loss: Option<String>,
+    /// A reward head in a file of its own.
+    pub(crate) value_head: Option<ValueHead>,
     /// Whether adapters change a head that is the embedding in the base.
     is_untied: bool,
     /// The tensor that adapters have and the base has not: a head of labels.
@@ -97,6 +102,7 @@ impl CheckedWeights {
         dtype: Option<Dtype>,
         adapters: &[PathBuf],
     ) -> Result<Self, Error> {
+        let folders = adapters;
         let mut adapters = adapters.iter().map(|path| Adapter::open(path)).collect::<Result<Vec<_>, _>>()?;
         let mut brought = None;
         match &mut *spec {
@@ -128,13 +134,20 @@ impl CheckedWeights {
         let in_base = tensors.iter().filter(|(name, _)| is_in_base(name));
         base.check(&in_base.cloned().collect::<Vec<_>>())?;
         adapters.iter().try_for_each(|adapter| adapter.check(&tensors))?;
+        let value_head = ValueHead::find(folder, spec, folders)?;
         let asked = dtype;
         let dtype = asked.unwrap_or_else(|| base.stored_dtype());
         let wider = base.wider_than_bf16().filter(|_| asked.is_none() && dtype == Dtype::Bf16);
         let loss = wider.map(|wider| {
             format!("weights that are stored in {wider} are rounded to bf16, which keeps fewer bits; the dtype f32 keeps all")
         });
-        Ok(Self { base, adapters, dtype, loss, is_untied, brought })
+        Ok(Self { base, adapters, dtype, loss, value_head, is_untied, brought })
+    }
+
+    /// What `fingerprint.rs` hashes.
+    pub(crate) fn hashed(&self) -> Hashed<'_> {
+        let value_head = self.value_head.as_ref().map(|head| &head.tensors);
+        Hashed { base: &*self.base, adapters: &self.adapters, value_head }
     }
 
     /// The base's tensors with the adapters merged as they are taken. It borrows both, so the

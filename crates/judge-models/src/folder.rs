@@ -18,6 +18,7 @@
 //! | `tokenizer_config.json`, `special_tokens_map.json` | no | `text/tokenizer/special_tokens.rs` |
 //! | `chat_template.jinja` | no | `text/tokenizer/special_tokens.rs` |
 //! | `generation_config.json` | no | `model.rs`, for the end tokens |
+//! | `value_head.safetensors` | no | `value_head.rs` |
 //!
 //! A GGUF file stands for the files that are not beside it: without a `config.json` its keys describe the model,
 //! and without a `tokenizer.json` its vocabulary, special tokens and chat template are those of the model
@@ -67,6 +68,8 @@ pub(crate) mod file {
         [GENERATION_CONFIG, TOKENIZER, TOKENIZER_CONFIG, SPECIAL_TOKENS_MAP, CHAT_TEMPLATE, CHAT_TEMPLATE_JSON];
     /// PEFT's description of an adapter. Beside whole weights it does not count.
     pub(crate) const ADAPTER_CONFIG: &str = "adapter_config.json";
+    /// LLaMA-Factory's reward head, beside the weights of a model or of an adapter.
+    pub(crate) const VALUE_HEAD: &str = "value_head.safetensors";
     /// The tensors of an adapter.
     pub(crate) const ADAPTER_WEIGHTS: &str = "adapter_model.safetensors";
 }

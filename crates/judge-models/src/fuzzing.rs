@@ -158,7 +158,7 @@ pub fn stored(folder: &Path) {
         let tensors: Vec<(String, Vec<usize>)> =
             store.contents().map(|(name, described, _)| (name.to_owned(), shape(&described))).collect();
         if store.check(&tensors).is_ok() {
-            let _ = fingerprint::of(&folder, &*store, &[], true);
+            let _ = fingerprint::of(&folder, &Hashed { base: &*store, adapters: &[], value_head: None }, true);
         }
         let all_read = tensors.iter().filter(|(name, shape)| is_read(&mut *store, name, shape)).count();
         let _ = (store.stored_dtype(), store.wider_than_bf16(), store.vocabulary(EMBEDDING));

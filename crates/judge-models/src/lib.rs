@@ -149,6 +149,7 @@ pub mod speeds;
 mod text;
 #[cfg(feature = "train")]
 pub mod train;
+mod value_head;
 mod weights;
 mod widest;
 

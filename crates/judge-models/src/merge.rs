@@ -163,7 +163,8 @@ fn is_begun(partial: &Path) -> Result<bool, Error> {
     let fault = |source| Error::Read { path: partial.to_owned(), source };
     for entry in fs::read_dir(partial).map_err(fault)? {
         let name = entry.map_err(fault)?.file_name();
-        let is_text = file::OF_TEXT.into_iter().chain(OF_OTHERS).any(|known| name == known) || name == file::CONFIG;
+        let is_text = file::OF_TEXT.into_iter().chain(OF_OTHERS).any(|known| name == known);
+        let is_text = is_text || name == file::CONFIG || name == file::VALUE_HEAD;
         let is_weights = name.to_str().is_some_and(|name| name.starts_with("model") && name.contains(".safetensors"));
         if !is_text && !is_weights {
             return Ok(false);
@@ -212,6 +213,11 @@ fn write(
             fs::write(&copy, bytes).map_err(|source| fault(&copy, source))?;
             files.push(name.to_owned());
         }
+    }
+    if let Some(head) = &weights.value_head {
+        let copy = to.join(file::VALUE_HEAD);
+        fs::copy(&head.path, &copy).map_err(|source| fault(&copy, source))?;
+        files.push(file::VALUE_HEAD.to_owned());
     }
     let dtype = weights.dtype;
     let tensors = tensors(spec);

@@ -228,7 +228,7 @@ impl Model {
             .map_err(|problem| Error::Config { path: folder.file(file::CONFIG), problem })?;
         let dtype = options.dtype.map(Dtype::of_weights);
         let weights = CheckedWeights::open(&folder, &mut spec, dtype, &adapters)?;
-        fingerprint::of(&folder, &*weights.base, &weights.adapters, options.full_fingerprint)
+        fingerprint::of(&folder, &weights.hashed(), options.full_fingerprint)
     }
 
     /// Finds a model by its name and loads it: a folder, or `ORG/NAME[@REVISION]` of the hub, which
@@ -311,7 +311,7 @@ impl Model {
         let dtype = weights.dtype;
         // What was asked for, or follows from the checkpoint.
         let arithmetic = asked.unwrap_or(dtype);
-        let fingerprint = fingerprint::of(&folder, &*weights.base, &weights.adapters, options.full_fingerprint)?;
+        let fingerprint = fingerprint::of(&folder, &weights.hashed(), options.full_fingerprint)?;
         let max_batch_tokens = match options.max_batch_tokens {
             Some(tokens) => tokens.max(1),
             None => default_batch_tokens(&spec, dtype, &options.devices)?,
@@ -357,7 +357,7 @@ impl Model {
                         .map_err(|source| Error::Head { source })?,
                 )
             }
-            None => None,
+            None => weights.value_head.as_mut().map(|head| head.take(dimensions.d_model)).transpose()?,
         };
         let adapter_names = weights.adapters.iter().map(|adapter| format!("+{}", adapter.name())).collect::<String>();
         weights.base.finish()?;
@@ -404,10 +404,13 @@ impl Model {
         self.engine.kernel_of_integers()
     }
 
-    /// The head of a sequence classifier, such as a reward model, if the folder has one. Such a
+    /// The head of a sequence classifier, such as a reward model, if the folder or an adapter has one. Such a
     /// model has no logits over the vocabulary: what asks for them, or for text, is refused, and
     /// states are all that is read of it. Its prompts lose tokens at their end that are the
-    /// folder's `pad_token_id`, as transformers passes over them. Encoders have none: their
+    /// folder's `pad_token_id`, as transformers passes over them.
+    ///
+    /// It may be LLaMA-Factory's value head as well (`value_head.safetensors`), which reads the last token, whatever
+    /// that is, of a model that has logits besides. Encoders have none: their
     /// classifiers are not linear in a state.
     pub fn reward_head(&self) -> Option<&RewardHead> {
         self.reward_head.as_ref()

@@ -27,10 +27,11 @@ use judge_core::{Message, Prompt};
 
 use crate::arch::{Architecture, EMBEDDING, KeysSpec, angles, query_factors};
 use crate::checked::store;
+use crate::fingerprint::{self, Hashed};
 use crate::folder::Folder;
 use crate::text::{ChatTemplate, Date, TextCodec, TextOptions};
 use crate::weights::{self, Adapted, Adapter, HeadCounts, Numbers, OwnNames, Store, Tensors};
-use crate::{Dtype, Error, fingerprint};
+use crate::{Dtype, Error};
 
 /// Elements of the largest matrix that `adapter` looks at: a low-rank change of a few bytes can be
 /// of any size.

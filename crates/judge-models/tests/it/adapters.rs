@@ -63,7 +63,7 @@ fn error(found: &[f32], expected: &[f32]) -> f32 {
 
 #[test]
 fn merged_adapters_equal_those_that_peft_has_not_merged() {
-    for name in ["plain", "patterns", "dora", "fused", "labels", "neighbours", "delta", "reward"] {
+    for name in ["plain", "patterns", "dora", "fused", "labels", "neighbours", "delta", "reward", "value"] {
         let expected = json(&adapter(name).join("expected.json"));
         let base = expected["base"].as_str().unwrap();
         let (plain, model) = (load(base, &[], Dtype::F32).unwrap(), load(base, &[adapter(name)], Dtype::F32).unwrap());
@@ -138,6 +138,57 @@ fn an_adapter_brings_a_head_of_labels_to_a_causal_model() {
     // The same tensor of a class that has a number for each token.
     let tokens = problem(&reward_adapter(|config| config["task_type"] = json!("TOKEN_CLS"), &[]));
     assert!(matches!(&tokens, AdapterProblem::NoSuchTensor { names } if names == &["score.weight"]), "{tokens}");
+}
+
+/// LLaMA-Factory's way: a causal model or an adapter of one, with a value head in a file beside it.
+#[test]
+fn a_value_head_is_a_reward_head_with_a_bias() {
+    let base = "families/llama-off";
+    let expected = json(&adapter("value").join("expected.json"));
+    let folder = TempDir::new().unwrap();
+    for entry in fs::read_dir(fixtures().join(base)).unwrap() {
+        let path = entry.unwrap().path();
+        fs::copy(&path, folder.path().join(path.file_name().unwrap())).unwrap();
+    }
+    let options = LoadOptions { dtype: Some(Dtype::F32), ..LoadOptions::default() };
+    let without = Model::load(folder.path(), &options).unwrap();
+    assert!(without.reward_head().is_none());
+    let place = folder.path().join("value_head.safetensors");
+    fs::copy(adapter("value").join("value_head.safetensors"), &place).unwrap();
+    let whole = Model::load(folder.path(), &options).unwrap();
+    assert_ne!(whole.info().fingerprint, without.info().fingerprint);
+    assert_eq!(whole.reward_head().unwrap().labels(), ["value"]);
+    // Its logits are there as before.
+    assert_eq!(whole.token("ba").unwrap(), without.token("ba").unwrap());
+    let adapted = load(base, &[adapter("value")], Dtype::F32).unwrap();
+    for prompt in expected["prompts"].as_array().unwrap() {
+        for (model, rewards) in [(&whole, "of_base"), (&adapted, "rewards")] {
+            let found = states(model, base, &prompt["ids"]);
+            let width = model.info().d_model;
+            let reward = model.reward_head().unwrap().rewards(&found[found.len() - width..]).unwrap()[0];
+            assert!((reward - prompt[rewards][0].as_f64().unwrap()).abs() < 1e-4, "{reward} {prompt}");
+        }
+        assert!((prompt["rewards"][0].as_f64().unwrap() - prompt["of_base"][0].as_f64().unwrap()).abs() > 1e-3);
+    }
+    // An adapter's own counts before that of its base.
+    let other = LoadOptions { adapters: vec![adapter("plain"), adapter("value")], ..options.clone() };
+    assert_eq!(Model::load(folder.path(), &other).unwrap().reward_head(), adapted.reward_head());
+
+    // Two heads, and a head of another model.
+    let refused = load("heads/qwen3", &[adapter("value")], Dtype::F32).unwrap_err();
+    assert!(matches!(refused, Error::Adapter { .. } | Error::Unsupported { .. } | Error::Tensor { .. }), "{refused:?}");
+    let both = LoadOptions { adapters: vec![adapter("reward")], ..options.clone() };
+    let refused = Model::load(folder.path(), &both).unwrap_err();
+    assert!(matches!(&refused, Error::Unsupported { field, .. } if field == "v_head"), "{refused:?}");
+    let weight = TensorView::new(safetensors::Dtype::F32, vec![1, 3], &[0; 12]).unwrap();
+    let bias = TensorView::new(safetensors::Dtype::F32, vec![1], &[0; 4]).unwrap();
+    let tensors = [("v_head.summary.weight", weight.clone()), ("v_head.summary.bias", bias)];
+    safetensors::serialize_to_file(tensors, None, &place).unwrap();
+    let shape = Model::load(folder.path(), &options).unwrap_err();
+    assert!(matches!(&shape, Error::Tensor { tensor, .. } if tensor == "v_head.summary.weight"), "{shape:?}");
+    safetensors::serialize_to_file([("v_head.summary.weight", weight)], None, &place).unwrap();
+    let names = Model::load(folder.path(), &options).unwrap_err();
+    assert!(names.to_string().contains("v_head.summary.bias"), "{names}");
 }
 
 #[test]

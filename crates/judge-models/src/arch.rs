@@ -54,7 +54,9 @@ use serde_json::{Map, Value};
 
 pub(crate) use angles::{angles, inverse_frequencies, query_factors};
 pub(crate) use architecture::Architecture;
-pub(crate) use encoder::{EncoderBlockSpec, EncoderSpec, LayerNormSpec, NormPlace, PositionsSpec};
+pub(crate) use encoder::{
+    EncoderBlockSpec, EncoderHeadSpec, EncoderSpec, HeadLinear, HeadStepSpec, LayerNormSpec, NormPlace, PositionsSpec,
+};
 pub(crate) use families::classifier_class;
 #[cfg(test)]
 pub(crate) use families::names as family_names;

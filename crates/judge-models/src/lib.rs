@@ -143,6 +143,7 @@ mod proxy;
 mod reading;
 #[cfg(any(feature = "api", feature = "hub"))]
 mod retry_after;
+mod reward_head;
 #[cfg(feature = "bench")]
 #[doc(hidden)]
 pub mod speeds;

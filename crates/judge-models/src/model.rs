@@ -44,7 +44,7 @@ use crate::text::{TextCodec, TextOptions};
 use crate::weights::{InInt8, Tensors};
 use crate::{
     Device, DevicesProblem, Dtype, Error, FoundModel, HubOptions, Kernel, ModelSource, WeightForm, device, fingerprint,
-    hub,
+    hub, reward_head,
 };
 
 /// Requests that are taken at a time; see [`Model::take`].
@@ -349,14 +349,8 @@ impl Model {
             }
         };
         let dimensions = spec.dimensions();
-        let reward_head = match spec.labels() {
-            Some(head) => {
-                let weights = tensors.take(&head.name, &[head.labels.len(), dimensions.d_model], Dtype::F32)?;
-                Some(
-                    RewardHead::new(head.labels.clone(), weights, dimensions.d_model)
-                        .map_err(|source| Error::Head { source })?,
-                )
-            }
+        let reward_head = match reward_head::take(&spec, tensors)? {
+            Some(head) => Some(head),
             None => weights.value_head.as_mut().map(|head| head.take(dimensions.d_model)).transpose()?,
         };
         let adapter_names = weights.adapters.iter().map(|adapter| format!("+{}", adapter.name())).collect::<String>();
@@ -410,8 +404,8 @@ impl Model {
     /// folder's `pad_token_id`, as transformers passes over them.
     ///
     /// It may be LLaMA-Factory's value head as well (`value_head.safetensors`), which reads the last token, whatever
-    /// that is, of a model that has logits besides. Encoders have none: their
-    /// classifiers are not linear in a state.
+    /// that is, of a model that has logits besides. That of an encoder reads the state of the first token, or the mean,
+    /// by steps before the labels. Numbers are the head's own, without a sigmoid or a softmax behind them.
     pub fn reward_head(&self) -> Option<&RewardHead> {
         self.reward_head.as_ref()
     }

@@ -3,7 +3,7 @@
 //! Families of `encoders/` make it, `checked.rs` compares it with a checkpoint, and
 //! `engine/packed/encoder.rs` runs it. It is apart from the decoder's description (`spec.rs`)
 //! because little is shared: LayerNorm with biases, sums of tables, attention to both sides, no
-//! keys to keep and no head.
+//! keys to keep and no head over the vocabulary.
 //!
 //! ```text
 //! Post (BERT)        x ─ attention ─ (+x) ─ attention_norm ─► y ─ MLP ─ (+y) ─ mlp_norm ─►
@@ -11,9 +11,10 @@
 //! ```
 //!
 //! Layer 0 is the embedding after its norm; the last layer is after `final_norm`, where there is
-//! one. Poolers, classifiers and heads over masked words are never read.
+//! one. The head of a sequence classifier is read by `reward_head.rs`; other heads and poolers are not.
 
-use judge_core::request::TokenId;
+use judge_core::request::{Pooling, TokenId};
+use judge_core::reward::HeadActivation;
 
 use super::rope::RopeConfig;
 use super::spec::{Activation, LinearSpec, NamedShape};
@@ -50,6 +51,77 @@ pub(crate) struct EncoderSpec {
     pub(crate) final_norm: Option<LayerNormSpec>,
     /// How names in files differ from those here.
     pub(super) names: StoredNames,
+    /// The head of a sequence classifier.
+    pub(crate) head: Option<EncoderHeadSpec>,
+}
+
+/// The head of a sequence classifier: what becomes of one state of the last layer.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct EncoderHeadSpec {
+    /// Names of the labels, in the order of the rows of `out`. At least one.
+    pub(crate) labels: Vec<String>,
+    /// Which state it is.
+    pub(crate) pooling: Pooling,
+    /// What comes before the labels, in this order, from `d_model` numbers to as many.
+    pub(crate) steps: Vec<HeadStepSpec>,
+    /// `[labels, d_model]`.
+    pub(crate) out: HeadLinear,
+}
+
+/// One step of a head.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum HeadStepSpec {
+    /// A map `[d_model, d_model]`.
+    Linear(HeadLinear),
+    /// A norm with its epsilon.
+    Norm(LayerNormSpec, f64),
+    /// A function of each coordinate.
+    Activation(HeadActivation),
+}
+
+/// A linear map of a head.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct HeadLinear {
+    /// Name without `.weight` and `.bias`.
+    pub(crate) stem: String,
+    /// Whether there is a bias.
+    pub(crate) bias: bool,
+}
+
+impl HeadLinear {
+    /// Full name of the matrix.
+    pub(crate) fn weight(&self) -> String {
+        format!("{}.weight", self.stem)
+    }
+
+    /// Full name of the bias, if there is one.
+    pub(crate) fn bias(&self) -> Option<String> {
+        self.bias.then(|| format!("{}.bias", self.stem))
+    }
+
+    /// Name and shape of its tensors.
+    fn tensors(&self, rows: usize, d_model: usize) -> impl Iterator<Item = NamedShape> {
+        let bias = self.bias().map(|name| (name, vec![rows]));
+        [(self.weight(), vec![rows, d_model])].into_iter().chain(bias)
+    }
+}
+
+impl EncoderHeadSpec {
+    /// Name and shape of every tensor of the head.
+    fn tensors(&self, d_model: usize) -> Vec<NamedShape> {
+        let mut all: Vec<NamedShape> = self.out.tensors(self.labels.len(), d_model).collect();
+        for step in &self.steps {
+            match step {
+                HeadStepSpec::Linear(map) => all.extend(map.tensors(d_model, d_model)),
+                HeadStepSpec::Norm(norm, _) => {
+                    let names = [Some(norm.weight()), norm.bias()].into_iter().flatten();
+                    all.extend(names.map(|name| (name, vec![d_model])));
+                }
+                HeadStepSpec::Activation(_) => {}
+            }
+        }
+        all
+    }
 }
 
 /// Which rows each half of a block norms (Xiong et al., *On Layer Normalization in the Transformer
@@ -160,9 +232,13 @@ impl EncoderSpec {
     }
 
     /// The name here of a tensor that a file or an adapter calls `stored`; `None` for one of a
-    /// head, which is not read. A name that is already the bare model's stays.
+    /// head that the model does not have, which is not read. A name that is already the bare model's stays.
     pub(crate) fn own_name(&self, stored: &str) -> Option<String> {
         let name = stored.strip_prefix(self.names.prefix).unwrap_or(stored);
+        let is_of_head = |head: &EncoderHeadSpec| head.tensors(self.d_model).iter().any(|(own, _)| own == name);
+        if self.head.as_ref().is_some_and(is_of_head) {
+            return Some(name.to_owned());
+        }
         if self.names.others.iter().any(|other| name.starts_with(other)) {
             return None;
         }
@@ -170,7 +246,7 @@ impl EncoderSpec {
         Some(renamed.unwrap_or_else(|| name.to_owned()))
     }
 
-    /// Name and shape of every tensor: tables, each block's matrices and biases, then all norms.
+    /// Name and shape of every tensor: tables, each block's matrices and biases, all norms, then the head's.
     pub(crate) fn tensors(&self) -> Vec<NamedShape> {
         let EmbeddingSpec { words, types, positions, norm } = &self.embedding;
         let table = |name: &String, rows: usize| (name.clone(), vec![rows, self.d_model]);
@@ -188,6 +264,7 @@ impl EncoderSpec {
         norms.extend(&self.final_norm);
         let names = norms.into_iter().flat_map(|norm| [Some(norm.weight()), norm.bias()]).flatten();
         all.extend(names.map(|name| (name, vec![self.d_model])));
+        all.extend(self.head.iter().flat_map(|head| head.tensors(self.d_model)));
         all
     }
 }

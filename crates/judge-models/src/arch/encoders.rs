@@ -5,14 +5,15 @@
 //! `model_type` of a known family, so the class must be one of that family's.
 
 mod bert;
+mod heads;
 mod modernbert;
 mod sizes;
 
 use serde_json::{Map, Value};
 
 use super::checks::overlay;
-use super::encoder::EncoderSpec;
-use super::{ConfigProblem, angles, blame, unread};
+use super::encoder::{EncoderHeadSpec, EncoderSpec};
+use super::{ConfigProblem, angles, blame, head, unread};
 
 /// A family, as one entry of [`FAMILIES`].
 struct Family {
@@ -24,18 +25,33 @@ struct Family {
     defaults: fn() -> Value,
     /// Describes the encoder of a file whose defaults are filled in.
     spec: fn(Value) -> Result<EncoderSpec, ConfigProblem>,
+    /// The head of its sequence classifiers with these labels.
+    head: fn(&Value, Vec<String>) -> Result<EncoderHeadSpec, ConfigProblem>,
 }
 
 /// All families, in the order of [`NAMES`].
 const FAMILIES: [Family; 4] = [
-    Family { model_type: "bert", class: "Bert", defaults: bert::defaults_of_bert, spec: bert::bert },
-    Family { model_type: "modernbert", class: "ModernBert", defaults: modernbert::defaults, spec: modernbert::spec },
-    Family { model_type: "roberta", class: "Roberta", defaults: bert::defaults_of_roberta, spec: bert::roberta },
+    Family { model_type: "bert", class: "Bert", defaults: bert::defaults_of_bert, spec: bert::bert, head: heads::bert },
+    Family {
+        model_type: "modernbert",
+        class: "ModernBert",
+        defaults: modernbert::defaults,
+        spec: modernbert::spec,
+        head: heads::modernbert,
+    },
+    Family {
+        model_type: "roberta",
+        class: "Roberta",
+        defaults: bert::defaults_of_roberta,
+        spec: bert::roberta,
+        head: heads::roberta,
+    },
     Family {
         model_type: "xlm-roberta",
         class: "XLMRoberta",
         defaults: bert::defaults_of_roberta,
         spec: bert::xlm_roberta,
+        head: heads::roberta,
     },
 ];
 
@@ -111,7 +127,11 @@ fn lower(family: &Family, file: &Map<String, Value>) -> Result<EncoderSpec, Conf
     }
     let mut fields = (family.defaults)();
     overlay(&mut fields, Value::Object(file.clone()));
-    (family.spec)(fields)
+    let head = match class.filter(|class| class.ends_with("ForSequenceClassification")) {
+        Some(_) => Some((family.head)(&fields, head::label_names(file)?)?),
+        None => None,
+    };
+    Ok(EncoderSpec { head, ..(family.spec)(fields)? })
 }
 
 #[cfg(test)]

@@ -67,10 +67,18 @@ pub(super) fn of_class(file: &Map<String, Value>) -> Result<Option<HeadSpec>, Co
     }
 }
 
-/// The head of labels of a sequence classifier.
+/// The head of labels of a decoder that is a sequence classifier.
+///
+/// # Errors
+/// Those of [`label_names`], and [`ConfigProblem`] for a `pad_token_id` that is none.
+fn labels(file: &Map<String, Value>) -> Result<LabelsSpec, ConfigProblem> {
+    Ok(LabelsSpec { name: SCORE.to_owned(), labels: label_names(file)?, padding: padding(file)? })
+}
+
+/// The labels of a sequence classifier.
 ///
 /// Without `id2label` the names are `LABEL_0`, `LABEL_1` and so on, as in transformers.
-fn labels(file: &Map<String, Value>) -> Result<LabelsSpec, ConfigProblem> {
+pub(super) fn label_names(file: &Map<String, Value>) -> Result<Vec<String>, ConfigProblem> {
     let stated = |field: &str| file.get(field).filter(|value| !value.is_null());
     let wrong = |field: &'static str, found: &Value, expected: &str| ConfigProblem::Value {
         field,
@@ -96,7 +104,7 @@ fn labels(file: &Map<String, Value>) -> Result<LabelsSpec, ConfigProblem> {
             expected: format!("1 to {MOST}, numbered from 0"),
         });
     }
-    Ok(LabelsSpec { name: SCORE.to_owned(), labels: names.into_values().collect(), padding: padding(file)? })
+    Ok(names.into_values().collect())
 }
 
 /// The head of `count` labels that an adapter brings to the folder of another class. The names are those of the

@@ -146,6 +146,7 @@ impl Bert {
             blocks: (0..sizes.num_hidden_layers).map(|index| block(index, d_model, sizes.intermediate_size)).collect(),
             final_norm: None,
             names,
+            head: None,
         })
     }
 }

@@ -134,19 +134,29 @@ pub(crate) enum NormPlace {
     Post,
 }
 
-/// The first states: `norm(words[token] + types[0] + positions[row])`, without the tables that are
+/// The first states: `norm(words[token] + types[type] + positions[row])`, without the tables that are
 /// absent. All tables are `d_model` wide.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct EmbeddingSpec {
     /// Full name of the table of tokens, `[d_vocab, d_model]`.
     pub(crate) words: String,
-    /// Full name and number of rows of the table of `token_type_ids`. All tokens are of type 0
-    /// here.
-    pub(crate) types: Option<(String, usize)>,
+    /// The table of `token_type_ids`.
+    pub(crate) types: Option<TypesSpec>,
     /// The table of positions; `None` where positions are rotations.
     pub(crate) positions: Option<PositionsSpec>,
     /// The norm of the sum.
     pub(crate) norm: LayerNormSpec,
+}
+
+/// A table of the states of tokens' types.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct TypesSpec {
+    /// Full name, `[rows, d_model]`.
+    pub(crate) name: String,
+    /// Number of types.
+    pub(crate) rows: usize,
+    /// Whether the texts of a pair have different types, as the tokenizer says (BERT). Else all tokens are of type 0.
+    pub(crate) of_pairs: bool,
 }
 
 /// A table of positions' states.
@@ -251,7 +261,7 @@ impl EncoderSpec {
         let EmbeddingSpec { words, types, positions, norm } = &self.embedding;
         let table = |name: &String, rows: usize| (name.clone(), vec![rows, self.d_model]);
         let mut all = vec![table(words, self.d_vocab)];
-        all.extend(types.iter().map(|(name, rows)| table(name, *rows)));
+        all.extend(types.iter().map(|types| table(&types.name, types.rows)));
         all.extend(positions.iter().map(|positions| table(&positions.name, positions.rows)));
         let mut norms = vec![norm];
         for block in &self.blocks {

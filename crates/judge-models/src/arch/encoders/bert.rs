@@ -16,7 +16,7 @@ use super::sizes::{Sizes, eps};
 use crate::arch::ConfigProblem;
 use crate::arch::checks::size;
 use crate::arch::encoder::{
-    EmbeddingSpec, EncoderBlockSpec, EncoderSpec, LayerNormSpec, NormPlace, PositionsSpec, StoredNames,
+    EmbeddingSpec, EncoderBlockSpec, EncoderSpec, LayerNormSpec, NormPlace, PositionsSpec, StoredNames, TypesSpec,
 };
 use crate::arch::spec::{Activation, LinearSpec};
 
@@ -139,7 +139,7 @@ impl Bert {
             ropes: Vec::new(),
             embedding: EmbeddingSpec {
                 words: table("word"),
-                types: Some((table("token_type"), types)),
+                types: Some(TypesSpec { name: table("token_type"), rows: types, of_pairs: !counts_behind_padding }),
                 positions: Some(PositionsSpec { name: table("position"), rows: positions, padding }),
                 norm: norm("embeddings"),
             },

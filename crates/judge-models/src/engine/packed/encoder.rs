@@ -3,10 +3,10 @@
 //! Owns the weights of an encoder on the CPU, its order of operations, and their bodies. It shares
 //! products (`pack.rs`), keys and walks (`kv_cache.rs`, `attention.rs`) and arithmetic along a row
 //! (`vector.rs`) with the decoder. `encoder_passes.rs` chooses the sequences of a pass and pools
-//! what [`PackedEncoder::forward`] shows. There is no head, and no keys outlive a block.
+//! what [`PackedEncoder::forward`] shows. Heads of labels are none of its business, and no keys outlive a block.
 //!
 //! ```text
-//! words[token] + types[0] + positions[row] ─► norm ─► visit(0)
+//! words[token] + types[type] + positions[row] ─► norm ─► visit(0)
 //! each block:   Post   x = norm(x + out(attention(qkv(x))))          x = norm(x + down(f(up(x))))
 //!               Pre    x = x + out(attention(qkv(norm(x))))          x = x + down(f(up(norm(x))))
 //!               the final norm behind the last block, if there is one ─► visit(index + 1)
@@ -34,7 +34,9 @@ use super::product::{Activations, Onto, Results};
 use super::rotations::Angles;
 use super::supported::Supported;
 use super::vector::{self, worth_a_task};
-use crate::arch::{Activation, EncoderBlockSpec, EncoderSpec, LayerNormSpec, NormKind, NormPlace, PositionsSpec};
+use crate::arch::{
+    Activation, EncoderBlockSpec, EncoderSpec, LayerNormSpec, NormKind, NormPlace, PositionsSpec, TypesSpec,
+};
 use crate::engine::block::Build;
 use crate::weights::Tensors;
 use crate::{Dtype, Error};
@@ -52,9 +54,9 @@ pub(crate) struct PackedEncoder {
     shape: KeyShape,
     /// The table of tokens, `[d_vocab, d_model]`.
     words: PackedLinear,
-    /// Row 0 of the table of `token_type_ids`, `[d_model]`, added to every token; `None` if there
-    /// is no such table.
-    kind: Option<Vec<f32>>,
+    /// The table of `token_type_ids`, `[types, d_model]`, of which each token gets the row of its type;
+    /// `None` if there is no such table.
+    types: Option<Vec<f32>>,
     /// The table of positions; `None` where positions are rotations.
     positions: Option<Positions>,
     /// The norm of the embedding.
@@ -98,6 +100,15 @@ struct Block {
     down: Linear,
 }
 
+/// The tokens of one text, or of a pair.
+#[derive(Clone, Copy)]
+pub(super) struct Sequence<'a> {
+    /// At least one.
+    pub(super) ids: &'a [TokenId],
+    /// The type of each token, all of them rows of the table; empty: all are 0.
+    pub(super) types: &'a [u32],
+}
+
 /// Activations of one pass, kept for those to come. Each is resized before it is written.
 #[derive(Default)]
 pub(super) struct Buffers {
@@ -117,8 +128,7 @@ pub(super) struct Buffers {
 
 impl PackedEncoder {
     /// Packs the encoder that `spec` describes from its checkpoint in this dtype, one tensor at a
-    /// time, as [`EncoderSpec::tensors`] lists them. Of the table of token types only row 0 is
-    /// kept.
+    /// time, as [`EncoderSpec::tensors`] lists them but for the head's.
     ///
     /// # Errors
     /// Those of reading the tensors.
@@ -133,12 +143,8 @@ impl PackedEncoder {
         let d_model = spec.d_model;
         let embedding = &spec.embedding;
         let words = packing.matrix(&[(embedding.words.clone(), spec.d_vocab)], d_model)?;
-        let kind = match &embedding.types {
-            Some((name, rows)) => {
-                let mut kinds = packing.tensors.take(name, &[*rows, d_model], dtype)?;
-                kinds.truncate(d_model);
-                Some(kinds)
-            }
+        let types = match &embedding.types {
+            Some(TypesSpec { name, rows, .. }) => Some(packing.tensors.take(name, &[*rows, d_model], dtype)?),
             None => None,
         };
         let positions = match &embedding.positions {
@@ -154,7 +160,7 @@ impl PackedEncoder {
         let final_norm = LayerNorm::load_some(spec.final_norm.as_ref(), d_model, &mut packing)?;
         let shape = KeyShape { n_kv_heads: spec.n_heads, head_dim: spec.head_dim(), word: packing.word };
         let kernel_of_integers = packing.kernel_of_integers();
-        Ok(Self { kernel, kernel_of_integers, shape, words, kind, positions, norm, blocks, final_norm, spec })
+        Ok(Self { kernel, kernel_of_integers, shape, words, types, positions, norm, blocks, final_norm, spec })
     }
 
     /// Runs whole sequences through the first `blocks` blocks. `visit` sees the residual stream as
@@ -166,7 +172,7 @@ impl PackedEncoder {
     /// `buffers`.
     pub(super) fn forward(
         &self,
-        sequences: &[&[TokenId]],
+        sequences: &[Sequence<'_>],
         angles: &Angles,
         blocks: usize,
         buffers: &mut Buffers,
@@ -174,12 +180,12 @@ impl PackedEncoder {
     ) {
         let mut layout = Vec::with_capacity(sequences.len());
         let mut count = 0;
-        for ids in sequences {
+        for Sequence { ids, .. } in sequences {
             layout.push(count..count + ids.len());
             count += ids.len();
         }
         let mut keys: Vec<KvCache> =
-            sequences.iter().map(|ids| KvCache::alike(self.shape, None, ids.len(), 1)).collect();
+            sequences.iter().map(|Sequence { ids, .. }| KvCache::alike(self.shape, None, ids.len(), 1)).collect();
         let Buffers { x, normed, qkv, inner, words } = buffers;
         let d_model = self.spec.d_model;
         self.embed(sequences, x, normed);
@@ -205,17 +211,21 @@ impl PackedEncoder {
         }
     }
 
-    /// Sets `x` to the normed embedding, `norm(words[id] + kind + positions[row])`, added in this
+    /// Sets `x` to the normed embedding, `norm(words[id] + types[type] + positions[row])`, added in this
     /// order. `sums` takes the sums.
-    fn embed(&self, sequences: &[&[TokenId]], x: &mut Vec<f32>, sums: &mut Vec<f32>) {
+    fn embed(&self, sequences: &[Sequence<'_>], x: &mut Vec<f32>, sums: &mut Vec<f32>) {
         let d_model = self.spec.d_model;
-        let rows: Vec<(TokenId, usize)> = sequences.iter().flat_map(|ids| self.rows_of(ids)).collect();
+        let of_sequence = |sequence: &Sequence<'_>| {
+            let types = sequence.types.iter().map(|&kind| kind as usize).chain(std::iter::repeat(0));
+            self.rows_of(sequence.ids).zip(types).collect::<Vec<_>>()
+        };
+        let rows: Vec<((TokenId, usize), usize)> = sequences.iter().flat_map(of_sequence).collect();
         sums.resize(rows.len() * d_model, 0.0);
         let each = sums.par_chunks_exact_mut(d_model).zip(&rows).with_min_len(worth_a_task(d_model));
-        each.for_each_init(Vec::new, |state, (sum, &(id, position))| {
+        each.for_each_init(Vec::new, |state, (sum, &((id, position), kind))| {
             self.words.row(id as usize, sum);
-            if let Some(kind) = &self.kind {
-                vector::add(sum, kind);
+            if let Some(types) = &self.types {
+                vector::add(sum, &types[kind * d_model..][..d_model]);
             }
             if let Some(positions) = &self.positions {
                 state.resize(d_model, 0.0);

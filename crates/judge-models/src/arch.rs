@@ -56,7 +56,7 @@ pub(crate) use angles::{angles, inverse_frequencies, query_factors};
 pub(crate) use architecture::Architecture;
 pub(crate) use encoder::{
     EncoderBlockSpec, EncoderHeadSpec, EncoderSpec, HeadLinear, HeadStepSpec, LayerNormSpec, NormPlace, PositionsSpec,
-    TypesSpec,
+    RelativeSpec, TypesSpec,
 };
 pub(crate) use families::classifier_class;
 #[cfg(test)]

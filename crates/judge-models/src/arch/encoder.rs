@@ -45,6 +45,8 @@ pub(crate) struct EncoderSpec {
     pub(crate) ropes: Vec<RopeConfig>,
     /// What the first states are made from.
     pub(crate) embedding: EmbeddingSpec,
+    /// Scores by relative position, in all blocks.
+    pub(crate) relative: Option<RelativeSpec>,
     /// `[n_layers]`, in the order of the forward pass.
     pub(crate) blocks: Vec<EncoderBlockSpec>,
     /// The norm after the last block, where blocks norm what enters them.
@@ -53,6 +55,60 @@ pub(crate) struct EncoderSpec {
     pub(super) names: StoredNames,
     /// The head of a sequence classifier.
     pub(crate) head: Option<EncoderHeadSpec>,
+}
+
+/// Scores by relative position, with a table whose rows `r` stand for distances (DeBERTa). A block multiplies the rows
+/// with its own matrices, biases included, so that they are queries `q_r` and keys `k_r`. With `r` the row of `i - j`,
+/// the score of query `i` and key `j` is
+///
+/// ```text
+/// (q_i · k_j + q_i · k_r + q_r · k_j) / sqrt(head_dim * number of terms)
+/// ```
+///
+/// where the second term is there with `of_keys` and the third with `of_queries`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct RelativeSpec {
+    /// Full name of the table, `[2 * span, d_model]`.
+    pub(crate) table: String,
+    /// The norm of its rows.
+    pub(crate) norm: Option<LayerNormSpec>,
+    /// Buckets to either side: distances beyond half of them share buckets by their logarithms. `None`: each distance
+    /// has a row.
+    pub(crate) buckets: Option<usize>,
+    /// The distance that has the last bucket, plus 1; more than `buckets / 2 + 1`.
+    pub(crate) farthest: usize,
+    /// `c2p`: whether queries meet the keys of distances.
+    pub(crate) of_keys: bool,
+    /// `p2c`: whether keys meet the queries of distances.
+    pub(crate) of_queries: bool,
+}
+
+impl RelativeSpec {
+    /// Half the rows of the table.
+    pub(crate) fn span(&self) -> usize {
+        self.buckets.unwrap_or(self.farthest)
+    }
+
+    /// How many terms a score has.
+    pub(crate) fn n_terms(&self) -> usize {
+        1 + usize::from(self.of_keys) + usize::from(self.of_queries)
+    }
+
+    /// The row of a distance `i - j`. Logarithms are f32, as in transformers; their quotient decides between two
+    /// buckets.
+    pub(crate) fn row(&self, distance: i64) -> usize {
+        let bucket = match self.buckets.map(|buckets| (buckets / 2) as i64) {
+            Some(middle) if distance.abs() > middle => {
+                let log = |x: i64, y: i64| libm::logf(x as f32 / y as f32);
+                let (found, last) = (log(distance.abs(), middle), log(self.farthest as i64 - 1, middle));
+                let beyond = (found / last * (middle - 1) as f32).ceil() as i64;
+                (beyond + middle) * distance.signum()
+            }
+            _ => distance,
+        };
+        let span = self.span() as i64;
+        (bucket + span).clamp(0, 2 * span - 1) as usize
+    }
 }
 
 /// The head of a sequence classifier: what becomes of one state of the last layer.
@@ -272,6 +328,10 @@ impl EncoderSpec {
             norms.extend(block.attention_norm.iter().chain([&block.mlp_norm]));
         }
         norms.extend(&self.final_norm);
+        if let Some(relative) = &self.relative {
+            all.push(table(&relative.table, 2 * relative.span()));
+            norms.extend(&relative.norm);
+        }
         let names = norms.into_iter().flat_map(|norm| [Some(norm.weight()), norm.bias()]).flatten();
         all.extend(names.map(|name| (name, vec![self.d_model])));
         all.extend(self.head.iter().flat_map(|head| head.tensors(self.d_model)));

@@ -5,6 +5,7 @@
 //! `model_type` of a known family, so the class must be one of that family's.
 
 mod bert;
+mod deberta;
 mod heads;
 mod modernbert;
 mod sizes;
@@ -30,8 +31,15 @@ struct Family {
 }
 
 /// All families, in the order of [`NAMES`].
-const FAMILIES: [Family; 4] = [
+const FAMILIES: [Family; 5] = [
     Family { model_type: "bert", class: "Bert", defaults: bert::defaults_of_bert, spec: bert::bert, head: heads::bert },
+    Family {
+        model_type: "deberta-v2",
+        class: "DebertaV2",
+        defaults: deberta::defaults,
+        spec: deberta::spec,
+        head: heads::deberta,
+    },
     Family {
         model_type: "modernbert",
         class: "ModernBert",
@@ -56,19 +64,26 @@ const FAMILIES: [Family; 4] = [
 ];
 
 /// Values of `model_type` that are encoders.
-pub(super) const NAMES: [&str; FAMILIES.len()] =
-    [FAMILIES[0].model_type, FAMILIES[1].model_type, FAMILIES[2].model_type, FAMILIES[3].model_type];
+pub(super) const NAMES: [&str; FAMILIES.len()] = [
+    FAMILIES[0].model_type,
+    FAMILIES[1].model_type,
+    FAMILIES[2].model_type,
+    FAMILIES[3].model_type,
+    FAMILIES[4].model_type,
+];
 
 /// Prefixes of class names, in the order of [`NAMES`], for the error.
-const CLASSES: [&str; FAMILIES.len()] = [FAMILIES[0].class, FAMILIES[1].class, FAMILIES[2].class, FAMILIES[3].class];
+const CLASSES: [&str; FAMILIES.len()] =
+    [FAMILIES[0].class, FAMILIES[1].class, FAMILIES[2].class, FAMILIES[3].class, FAMILIES[4].class];
 
 /// Fields that change no state of an encoder, besides those that are harmless in any family
 /// (`unread.rs`): of heads, of training, and of BERT's first releases.
-const HARMLESS: [&str; 25] = [
+const HARMLESS: [&str; 30] = [
     "attention_probs_dropout_prob",
     "classifier_activation",
     "classifier_bias",
     "classifier_pooling",
+    "cls_dropout",
     "decoder_bias",
     "deterministic_flash_attn",
     "directionality",
@@ -80,8 +95,12 @@ const HARMLESS: [&str; 25] = [
     "initializer_cutoff_factor",
     // ModernBERT's files have it beside `norm_eps`. BERT reads it, so it is never unread there.
     "layer_norm_eps",
+    "legacy",
     "output_past",
+    "pooler_dropout",
     "pooler_fc_size",
+    "pooler_hidden_act",
+    "pooler_hidden_size",
     "pooler_num_attention_heads",
     "pooler_num_fc_layers",
     "pooler_size_per_head",

@@ -80,6 +80,7 @@ mod processor;
 mod product;
 mod rate;
 mod reads;
+mod relative;
 mod rotations;
 mod rows;
 mod run;

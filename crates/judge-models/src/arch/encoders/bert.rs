@@ -144,6 +144,7 @@ impl Bert {
                 norm: norm("embeddings"),
             },
             blocks: (0..sizes.num_hidden_layers).map(|index| block(index, d_model, sizes.intermediate_size)).collect(),
+            relative: None,
             final_norm: None,
             names,
             head: None,

@@ -3,6 +3,7 @@
 //! | class | state | steps | labels |
 //! |---|---|---|---|
 //! | `BertForSequenceClassification` | first | `pooler.dense`, tanh | `classifier` |
+//! | `DebertaV2ForSequenceClassification` | first | `pooler.dense`, an activation | `classifier` |
 //! | `RobertaFor…`, `XLMRobertaFor…` | first | `classifier.dense`, tanh | `classifier.out_proj` |
 //! | `ModernBertFor…` | first, or the mean (`classifier_pooling`) | `head.dense`, an activation, `head.norm` | `classifier` |
 //!
@@ -35,6 +36,31 @@ pub(super) fn roberta(_: &Value, labels: Vec<String>) -> Result<EncoderHeadSpec,
     let steps =
         vec![HeadStepSpec::Linear(linear("classifier.dense", true)), HeadStepSpec::Activation(HeadActivation::Tanh)];
     Ok(EncoderHeadSpec { labels, pooling: Pooling::First, steps, out: linear("classifier.out_proj", true) })
+}
+
+/// The fields of DeBERTa that decide about its head.
+#[derive(Deserialize)]
+struct Deberta {
+    /// Width of the stream.
+    hidden_size: usize,
+    /// Width of the pooler; another one than the stream's is refused.
+    pooler_hidden_size: Option<usize>,
+    /// The function behind the pooler.
+    pooler_hidden_act: Option<String>,
+}
+
+/// DeBERTa's: of a pooler's output, as BERT's.
+///
+/// # Errors
+/// [`ConfigProblem`] for another width or activation.
+pub(super) fn deberta(fields: &Value, labels: Vec<String>) -> Result<EncoderHeadSpec, ConfigProblem> {
+    let Deberta { hidden_size, pooler_hidden_size, pooler_hidden_act } = serde_json::from_value(fields.clone())?;
+    if let Some(found) = pooler_hidden_size.filter(|&found| found != hidden_size) {
+        return Err(ConfigProblem::Unsupported { field: "pooler_hidden_size", found: found.to_string() });
+    }
+    let function = activation("pooler_hidden_act", pooler_hidden_act.as_deref().unwrap_or("gelu"))?;
+    let steps = vec![HeadStepSpec::Linear(linear("pooler.dense", true)), HeadStepSpec::Activation(function)];
+    Ok(EncoderHeadSpec { labels, pooling: Pooling::First, steps, out: linear("classifier", true) })
 }
 
 /// The fields of ModernBERT that decide about its head.

@@ -134,6 +134,7 @@ pub(super) fn spec(fields: Value) -> Result<EncoderSpec, ConfigProblem> {
             norm: norm("embeddings.norm".to_owned()),
         },
         blocks: windows.into_iter().enumerate().map(block).collect(),
+        relative: None,
         final_norm: Some(norm("final_norm".to_owned())),
         names: StoredNames { prefix: "model.", others: &["classifier.", "decoder.", "head."] },
         head: None,

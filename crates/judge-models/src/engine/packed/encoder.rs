@@ -31,6 +31,7 @@ use super::lines::Lines;
 use super::load::Packing;
 use super::pack::{Linear, PackedLinear};
 use super::product::{Activations, Onto, Results};
+use super::relative::{self, Heads, rows_needed};
 use super::rotations::Angles;
 use super::supported::Supported;
 use super::vector::{self, worth_a_task};
@@ -61,6 +62,8 @@ pub(crate) struct PackedEncoder {
     positions: Option<Positions>,
     /// The norm of the embedding.
     norm: LayerNorm,
+    /// The table of relative positions after its norm, `[2 * span, d_model]`; empty where there is none.
+    relative: Vec<f32>,
     /// `[n_layers]`, in the order of the forward pass.
     blocks: Vec<Block>,
     /// The norm behind the last block, where blocks norm what enters them.
@@ -119,6 +122,8 @@ pub(super) struct Buffers {
     normed: Vec<f32>,
     /// Queries, keys and values, `[rows, 3 * d_model]`.
     qkv: Vec<f32>,
+    /// The same of the distances that a pass needs, where there are scores by relative position.
+    of_distances: Vec<f32>,
     /// What attention gathered, `[rows, d_model]`, then what the MLP's first product gives,
     /// `[rows, d_ff]` or `[rows, 2 * d_ff]`.
     inner: Vec<f32>,
@@ -157,10 +162,36 @@ impl PackedEncoder {
         let norm = LayerNorm::load(&embedding.norm, d_model, &mut packing)?;
         let blocks =
             spec.blocks.iter().map(|block| Block::load(block, d_model, &mut packing)).collect::<Result<_, _>>()?;
+        let relative = match &spec.relative {
+            Some(relative) => {
+                let table = packing.tensors.take(&relative.table, &[2 * relative.span(), d_model], dtype)?;
+                match LayerNorm::load_some(relative.norm.as_ref(), d_model, &mut packing)? {
+                    Some(norm) => {
+                        let mut normed = Vec::new();
+                        norm.apply(&table, &mut normed, spec.norm_eps);
+                        normed
+                    }
+                    None => table,
+                }
+            }
+            None => Vec::new(),
+        };
         let final_norm = LayerNorm::load_some(spec.final_norm.as_ref(), d_model, &mut packing)?;
         let shape = KeyShape { n_kv_heads: spec.n_heads, head_dim: spec.head_dim(), word: packing.word };
         let kernel_of_integers = packing.kernel_of_integers();
-        Ok(Self { kernel, kernel_of_integers, shape, words, types, positions, norm, blocks, final_norm, spec })
+        Ok(Self {
+            kernel,
+            kernel_of_integers,
+            shape,
+            words,
+            types,
+            positions,
+            norm,
+            relative,
+            blocks,
+            final_norm,
+            spec,
+        })
     }
 
     /// Runs whole sequences through the first `blocks` blocks. `visit` sees the residual stream as
@@ -184,16 +215,31 @@ impl PackedEncoder {
             layout.push(count..count + ids.len());
             count += ids.len();
         }
+        // Attention by relative position has no tiles of keys.
+        let tiled = if self.spec.relative.is_some() { &[] } else { sequences };
         let mut keys: Vec<KvCache> =
-            sequences.iter().map(|Sequence { ids, .. }| KvCache::alike(self.shape, None, ids.len(), 1)).collect();
-        let Buffers { x, normed, qkv, inner, words } = buffers;
+            tiled.iter().map(|Sequence { ids, .. }| KvCache::alike(self.shape, None, ids.len(), 1)).collect();
+        let longest = sequences.iter().map(|sequence| sequence.ids.len()).max().unwrap_or(0);
+        let of_table = self.spec.relative.as_ref().map_or(0..0, |spec| rows_needed(spec, longest));
+        let distances = &self.relative[of_table.start * self.spec.d_model..of_table.end * self.spec.d_model];
+        let Buffers { x, normed, qkv, of_distances, inner, words } = buffers;
         let d_model = self.spec.d_model;
         self.embed(sequences, x, normed);
         visit(0, x);
         for (index, (block, spec)) in self.blocks.iter().zip(&self.spec.blocks).enumerate().take(blocks) {
             let (attention_norm, mlp_norm) = (block.attention_norm.as_ref(), Some(&block.mlp_norm));
             self.enter(&block.qkv, x, attention_norm, qkv, words); // [rows, d_model] -> [rows, 3 * d_model]
-            self.attend(spec, angles, &layout, &mut keys, qkv, inner); // -> [rows, d_model]
+            match &self.spec.relative {
+                None => self.attend(spec, angles, &layout, &mut keys, qkv, inner), // -> [rows, d_model]
+                Some(relative) => {
+                    // The rows of distances are no states of blocks: no norm is before them.
+                    of_distances.resize(3 * distances.len(), 0.0);
+                    product(&block.qkv, Activations::new(distances, d_model), of_distances, Onto::Nothing, words);
+                    inner.resize(qkv.len() / 3, 0.0);
+                    let heads = Heads { n_heads: self.spec.n_heads, head_dim: self.spec.head_dim() };
+                    relative::attend(relative, heads, (of_distances, of_table.clone()), &layout, qkv, inner);
+                }
+            }
             product(&block.out, Activations::new(inner, d_model), x, Onto::Sum, words);
             self.norm_sums(x, attention_norm, normed);
 

@@ -31,6 +31,12 @@ MODELS = {
         "ModernBertForSequenceClassification",
         ["a", "b"],
     ),
+    "deberta-v2": (
+        wordpiece,
+        dict(model_type="deberta-v2", **SMALL, relative_attention=True, position_buckets=8, norm_rel_ebd="layer_norm", share_att_key=True, pos_att_type="p2c|c2p", position_biased_input=False),
+        "DebertaV2ForSequenceClassification",
+        ["reward"],
+    ),
 }
 TEXTS = [["ba de fi"], ["ba de fi go ku", "la me 3, ni"], ["po", "ru su ta ve za ba 12 de fi go"], ["ba de fi go ku", "la me 3, no"]]
 

@@ -15,8 +15,8 @@ use rayon::ThreadPoolBuilder;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-const NAMES: [&str; 7] =
-    ["bert-off", "bert-on", "modernbert-off", "modernbert-on", "roberta-off", "roberta-on", "xlm-roberta-off"];
+const NAMES: [&str; 9] =
+    ["bert-off", "bert-on", "deberta-v2-off", "deberta-v2-on", "modernbert-off", "modernbert-on", "roberta-off", "roberta-on", "xlm-roberta-off"];
 
 /// In the order of the fixtures.
 const POOLINGS: [Pooling; 5] = [Pooling::First, Pooling::Last, Pooling::Mean, Pooling::Min, Pooling::Max];

@@ -69,9 +69,8 @@ def make_padding():
                 for side in ("left", "right"):
                     fill, rows = [pad] * 3, [ids, [9] * (len(ids) + 3)]
                     rows[0] = fill + ids if side == "left" else ids + fill
-                    mask = torch.ones(2, len(rows[0]), dtype=torch.long)
-                    mask[0, : 3] = 0 if side == "left" else 1
-                    mask[0, len(ids) :] = 1 if side == "left" else 0
+                    own = [1] * len(ids)
+                    mask = torch.tensor([[0] * 3 + own if side == "left" else own + [0] * 3, [1] * len(rows[0])])
                     one[side] = model(torch.tensor(rows), attention_mask=mask, use_cache=False).logits[0].float().tolist()
             found.append(one)
     write_json(ROOT / "padding.json", found)

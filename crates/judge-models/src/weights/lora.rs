@@ -46,7 +46,7 @@ use serde_json::{Value, json};
 use super::{Checkpoint, CodedRows, Coding, Numbers, Store, Table, Tensors, unwrapped};
 use crate::arch::{EMBEDDING, HEAD};
 use crate::error::{AdapterProblem, TensorProblem};
-use crate::folder::{file, names, read_json};
+use crate::folder::{SAVE_AS_SAFETENSORS, file, names, read_json};
 use crate::{Dtype, Error};
 
 /// What the names of an adapter's tensors begin with: PEFT's wrapper around the base model.
@@ -213,6 +213,11 @@ impl Adapter {
             return Err(unsupported("init_lora_weights", init.to_owned()));
         }
         let weights = path.join(file::ADAPTER_WEIGHTS);
+        let pickle = path.join(file::ADAPTER_PICKLE);
+        if !weights.is_file() && pickle.is_file() {
+            let (field, found) = ("weights".to_owned(), "weights in a pickle, which can run code,".to_owned());
+            return Err(Error::Unsupported { path: pickle, field, found, supported: SAVE_AS_SAFETENSORS });
+        }
         if !weights.is_file() {
             let (folder, found) = (path.to_owned(), names(path)?);
             return Err(Error::MissingFile { folder, wanted: file::ADAPTER_WEIGHTS, found });

@@ -17,7 +17,8 @@ use judge_models::{ConfigProblem, Dtype, Error, LoadOptions, Model};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-const NAMES: [&str; 7] = ["bert", "bert-labels", "deberta-v2", "modernbert", "modernbert-mean", "roberta", "xlm-roberta"];
+const NAMES: [&str; 7] =
+    ["bert", "bert-labels", "deberta-v2", "modernbert", "modernbert-mean", "roberta", "xlm-roberta"];
 
 fn folder(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/encoder_heads").join(name)

@@ -15,8 +15,17 @@ use rayon::ThreadPoolBuilder;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-const NAMES: [&str; 9] =
-    ["bert-off", "bert-on", "deberta-v2-off", "deberta-v2-on", "modernbert-off", "modernbert-on", "roberta-off", "roberta-on", "xlm-roberta-off"];
+const NAMES: [&str; 9] = [
+    "bert-off",
+    "bert-on",
+    "deberta-v2-off",
+    "deberta-v2-on",
+    "modernbert-off",
+    "modernbert-on",
+    "roberta-off",
+    "roberta-on",
+    "xlm-roberta-off",
+];
 
 /// In the order of the fixtures.
 const POOLINGS: [Pooling; 5] = [Pooling::First, Pooling::Last, Pooling::Mean, Pooling::Min, Pooling::Max];
@@ -141,7 +150,8 @@ fn states_of_every_family_equal_transformers_in_f32() {
                 worst = worst.max(error(&reading, &states));
             }
             println!("{name}, {kernel}: largest relative error {worst:.1e}");
-            assert!(worst < 1e-4, "{name}, {kernel}: {worst:e}");
+            let bound = if name.starts_with("deberta") { 1e-5 } else { 1e-4 };
+            assert!(worst < bound, "{name}, {kernel}: {worst:e}");
         }
     }
 }

@@ -46,9 +46,9 @@
 //! ([`Model::reward_head`]); LoRA adapters are merged as they are loaded ([`LoadOptions::adapters`]), or into a folder of their own
 //! ([`merge_adapters`]). Everything is compared with transformers, to about 1e-6 in f32.
 //!
-//! Encoders load the same way: `bert`, `roberta`, `xlm-roberta` and `modernbert`.
-//! Of an encoder pooled states are read, of all layers, and nothing else; what needs
-//! logits is refused ([`BackboneError::Unsupported`](judge_core::model::BackboneError::Unsupported)).
+//! Encoders load the same way: `bert`, `roberta`, `xlm-roberta`, `modernbert` and `deberta-v2`.
+//! Of an encoder pooled states are read, of all layers, and what the head of a sequence classifier makes of them
+//! ([`Model::reward_head`]), of a cross-encoder for pairs of texts; what needs logits over a vocabulary is refused ([`BackboneError::Unsupported`](judge_core::model::BackboneError::Unsupported)).
 //!
 //! # The way of a prompt
 //!

@@ -139,9 +139,10 @@ impl Default for LoadOptions {
 /// dot product in `f64`. On GPUs sequences share padded batches, and a prompt's numbers
 /// are the same within rounding, not to the bit.
 ///
-/// Of an encoder only pooled states are read. Whatever needs logits, and attention entropies, is
-/// [unsupported](BackboneError::Unsupported); [`Backbone::token`] is [`BackboneError::NoLogits`].
-/// It runs on [`Device::Cpu`] alone, and heads that its folder may have do not count.
+/// Of an encoder pooled states are read, also for its [head](Self::reward_head). Whatever needs logits over a
+/// vocabulary, and attention entropies, is [unsupported](BackboneError::Unsupported); [`Backbone::token`] is
+/// [`BackboneError::NoLogits`]. It runs on [`Device::Cpu`] alone. With a head and without a chat template it reads a
+/// conversation that opens no reply: one turn as its text, two as a pair of texts.
 ///
 /// [`ModelInfo::fingerprint`] covers configuration, tokenizer and template whole, but of each large
 /// tensor a sample only, unless [`LoadOptions::full_fingerprint`] is set: weights that were edited

@@ -184,7 +184,8 @@ impl Folder {
             }
             None if !has(file::TOKENIZER) && has(SENTENCEPIECE) => {
                 let found = "a SentencePiece model alone".to_owned();
-                let supported = "tokenizer.json: load the tokenizer with AutoTokenizer of transformers and save it with save_pretrained, which writes that file";
+                let supported = "tokenizer.json: load the tokenizer with AutoTokenizer of transformers and save it with \
+                    save_pretrained, which writes that file";
                 return Err(unsupported(SENTENCEPIECE, "tokenizer", found, supported));
             }
             None if !has(file::TOKENIZER) => return Err(missing(file::TOKENIZER)),

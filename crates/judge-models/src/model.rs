@@ -388,7 +388,7 @@ impl Model {
     /// [`Error::Prompt`] for a prompt that has no token or that the template refuses, and the
     /// tokenizer's own.
     pub fn tokens(&self, prompt: &Prompt) -> Result<Vec<TokenId>, Error> {
-        self.context.fed(prompt)?.map(|(ids, _)| ids).map_err(|unscored| Error::Prompt { unscored })
+        self.context.fed(prompt)?.map(|fed| fed.ids).map_err(|unscored| Error::Prompt { unscored })
     }
 
     /// A kernel that this processor has and that would multiply matrices of this model, which are kept as

@@ -31,6 +31,7 @@ use super::finite::non_finite;
 use super::labels::{Heads, States, Steps, is_read_at};
 use super::next_token::NextLogProbs;
 use crate::Error;
+use crate::text::Typed;
 
 /// What is wanted of a sequence from which only continuations are read, besides their
 /// log-probabilities.
@@ -112,7 +113,7 @@ impl Context {
     ) -> Result<Result<Admitted<'a>, Unscored>, Error> {
         let want = &request.want;
         let (prompt, types) = match of_text(self.fed(&request.prompt))? {
-            Ok((ids, types)) => (self.without_padding(ids), types),
+            Ok(Typed { ids, types }) => (self.without_padding(ids), types),
             Err(unscored) => return Ok(Err(unscored)),
         };
         let continuations = match of_text(self.codec.continuations(&request.prompt, &want.continuations))? {

@@ -5,7 +5,7 @@
 //! response. It has no chat template. So a closed conversation (`add_generation_prompt` false, as rewards are asked for)
 //! of one turn is its text, and of two turns its pair.
 
-use judge_core::{Message, Prompt, Reason, Unscored, request::TokenId};
+use judge_core::{Message, Prompt, Reason, Unscored};
 use serde_json::Value;
 
 use super::context::Context;
@@ -19,9 +19,9 @@ impl Context {
     ///
     /// # Errors
     /// Those of the tokenizer and of the chat template.
-    pub(crate) fn fed(&self, prompt: &Prompt) -> Result<Result<(Vec<TokenId>, Vec<u32>), Unscored>, Error> {
+    pub(crate) fn fed(&self, prompt: &Prompt) -> Result<Result<Typed, Unscored>, Error> {
         let Some((encoder, messages)) = self.closed_texts(prompt) else {
-            return Ok(self.codec.encode(prompt)?.map(|ids| (ids, Vec::new())));
+            return Ok(self.codec.encode(prompt)?.map(|ids| Typed { ids, types: Vec::new() }));
         };
         let unscored = |reason, detail: String| Ok(Err(Unscored::new(reason, detail)));
         let (first, second) = match messages {
@@ -45,7 +45,7 @@ impl Context {
             }
             _ => types.clear(),
         }
-        Ok(Ok((ids, types)))
+        Ok(Ok(Typed { ids, types }))
     }
 
     /// The turns of a closed conversation, where the model is a cross-encoder; `None` for any other prompt or model.

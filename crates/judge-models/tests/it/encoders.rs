@@ -353,7 +353,7 @@ fn what_makes_another_model_of_it_is_refused_by_name() {
         ("roberta-off", "architectures", json!(["BertModel"])),
         ("bert-off", "hidden_act", json!("mish")),
         ("modernbert-on", "layer_types", json!(["full_attention", "linear_attention", "full_attention"])),
-        ("bert-off", "model_type", json!("deberta-v2")),
+        ("bert-off", "model_type", json!("deberta")),
     ] {
         let found = problem(name, field, value);
         assert!(matches!(&found, ConfigProblem::Unknown { field: of, .. } if *of == field), "{found}");

@@ -296,7 +296,15 @@ impl<Item: Fields + ?Sized> Judge<Item> for RewardJudge {
             hasher.update(&weight.to_le_bytes());
         }
         for step in &self.head.steps {
-            hasher.update(format!("{:?}{step:?}", self.head.pooling).as_bytes());
+            let kind = match step {
+                HeadStep::Linear { bias, .. } => format!("linear {}", bias.len()),
+                HeadStep::Norm { bias, eps, .. } => format!("norm {} {eps}", bias.len()),
+                HeadStep::Activation(function) => format!("{function:?}"),
+            };
+            hasher.update(format!("{:?} {kind};", self.head.pooling).as_bytes());
+            for number in step.parts(self.head.d_model).into_iter().flat_map(|(numbers, _)| numbers) {
+                hasher.update(&number.to_le_bytes());
+            }
         }
         let head = hasher.finalize().to_hex().to_string();
         Some(json!({
@@ -356,6 +364,19 @@ mod tests {
         near(reward(vec![norm(Vec::new())]), 2.0 - 30.0);
         near(reward(vec![norm(vec![1.0, 1.0])]), 3.0 - 20.0);
         assert_eq!(head(Vec::new()).unwrap().want(&model()).pooled, [(Layer(2), Pooling::First)]);
+        // What judges have told of themselves tells heads apart.
+        let settings = |steps| {
+            let judge = RewardJudge::new(head(steps).unwrap(), None, &model()).unwrap();
+            <RewardJudge as Judge<dyn Fields>>::settings(&judge).unwrap()["head"].clone()
+        };
+        let all = [
+            settings(Vec::new()),
+            settings(vec![norm(Vec::new())]),
+            settings(vec![norm(vec![1.0, 1.0])]),
+            settings(vec![HeadStep::Activation(HeadActivation::Tanh)]),
+            settings(vec![HeadStep::Activation(HeadActivation::Relu)]),
+        ];
+        assert!((0..all.len()).all(|i| !all[..i].contains(&all[i])));
         assert!(matches!(head(vec![norm(vec![1.0])]), Err(Error::Shape { expected: 2, found: 1, .. })));
         let bad = HeadStep::Linear { weights: vec![0.0, f32::NAN, 0.0, 0.0], bias: Vec::new() };
         assert!(matches!(head(vec![bad]), Err(Error::NonFinite { index: 1, .. })));

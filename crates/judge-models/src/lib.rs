@@ -48,7 +48,8 @@
 //!
 //! Encoders load the same way: `bert`, `roberta`, `xlm-roberta`, `modernbert` and `deberta-v2`.
 //! Of an encoder pooled states are read, of all layers, and what the head of a sequence classifier makes of them
-//! ([`Model::reward_head`]), of a cross-encoder for pairs of texts; what needs logits over a vocabulary is refused ([`BackboneError::Unsupported`](judge_core::model::BackboneError::Unsupported)).
+//! ([`Model::reward_head`]), of a cross-encoder for pairs of texts; what needs logits over a vocabulary
+//! is refused ([`BackboneError::Unsupported`](judge_core::model::BackboneError::Unsupported)).
 //!
 //! # The way of a prompt
 //!

@@ -6,7 +6,8 @@
 Names of adapters make these alone and leave the others as they are.
 
 Each folder is an adapter as PEFT saves it, for the model named in its expected.json, a folder of families/ or heads/. expected.json has, for some lists of token ids,
-"states": the last position's hidden states of every layer, the last one normed, and "rewards" where the model has a head of labels.
+"states": the last position's hidden states of every layer, the last one normed, and "rewards" where the model has a head of labels. Beside the adapter "value" lies a value head as LLaMA-Factory saves it
+(of transformers' last hidden state, which TRL's value head reads), and "rewards" are its values, "of_base" those of the model without the adapter.
 """
 
 import json
@@ -18,6 +19,7 @@ import torch
 from make_family_fixtures import ROOT as FAMILIES
 from make_family_fixtures import check_versions, write_json
 from peft import LoraConfig, get_peft_model
+from safetensors.torch import save_file
 from transformers import AutoConfig, AutoModelForCausalLM, AutoModelForSequenceClassification
 
 ROOT = FAMILIES.parent / "adapters"
@@ -32,6 +34,8 @@ ADAPTERS = {
     "labels": ("heads/qwen3", dict(r=4, lora_alpha=8, target_modules=["q_proj", "k_proj"], task_type="SEQ_CLS")),
     "neighbours": ("families/glm4-on", dict(r=3, lora_alpha=6, target_modules=["q_proj", "k_proj"])),
     "delta": ("families/qwen3_5_text-on", dict(r=3, lora_alpha=6, target_modules=["in_proj_qkv", "out_proj", "q_proj"])),
+    "reward": ("families/llama-off", dict(r=2, lora_alpha=4, target_modules=["q_proj", "v_proj"], task_type="SEQ_CLS", modules_to_save=["score"])),
+    "value": ("families/llama-off", dict(r=2, lora_alpha=4, target_modules=["k_proj"], task_type="CAUSAL_LM")),
 }
 
 
@@ -40,6 +44,8 @@ def load(base, settings):
     config = AutoConfig.from_pretrained(FAMILIES.parent / base)
     if config.model_type in ("phi3", "glm4"):
         config.pad_token_id = None
+    if base.startswith("families") and kind is AutoModelForSequenceClassification:
+        config.num_labels = 1  # as TRL's RewardTrainer loads a causal model
     return kind.from_pretrained(FAMILIES.parent / base, config=config, attn_implementation="eager", dtype=torch.float32).eval()
 
 
@@ -64,6 +70,10 @@ def main():
                     p.mul_(1.0 + 0.2 * torch.randn(p.shape))
         folder = ROOT / name
         model.save_pretrained(folder)
+        head = None
+        if name == "value":
+            head = torch.nn.Linear(model.config.hidden_size, 1)
+            save_file({f"v_head.summary.{key}": value.detach().clone() for key, value in head.state_dict().items()}, folder / "value_head.safetensors")
         found = []
         with torch.no_grad():
             for ids in IDS:
@@ -71,6 +81,11 @@ def main():
                 one = {"ids": ids, "states": torch.cat(out.hidden_states)[:, -1].tolist()}
                 if settings.get("task_type") == "SEQ_CLS":
                     one["rewards"] = out.logits[0].tolist()
+                if head is not None:
+                    one["rewards"] = head(out.hidden_states[-1][:, -1])[0].tolist()
+                    with model.disable_adapter():
+                        plain = model(torch.tensor([ids]), output_hidden_states=True, use_cache=False)
+                    one["of_base"] = head(plain.hidden_states[-1][:, -1])[0].tolist()
                 found.append(one)
         write_json(folder / "expected.json", {"base": base, "prompts": found})
         config = json.loads((folder / "adapter_config.json").read_text())

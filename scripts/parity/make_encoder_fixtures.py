@@ -111,6 +111,8 @@ MODELS = {
     "xlm-roberta-off": (unigram, dict(model_type="xlm-roberta", **BASE, num_hidden_layers=2, hidden_act="silu"), "XLMRobertaForTokenClassification", "v5", torch.bfloat16),
     "modernbert-off": (modernbert_bpe, dict(model_type="modernbert", **BASE, num_hidden_layers=4, local_attention=7), "ModernBertForMaskedLM", "old", torch.bfloat16),
     "modernbert-on": (modernbert_bpe, dict(model_type="modernbert", **BASE, num_hidden_layers=3, hidden_activation="gelu_pytorch_tanh", attention_bias=True, mlp_bias=True, norm_bias=True, norm_eps=1e-3, local_attention=6, layer_types=["sliding_attention", "full_attention", "sliding_attention"], rope_parameters=ROPES), "ModernBertModel", "v5", torch.float32),
+    "deberta-v2-off": (wordpiece, dict(model_type="deberta-v2", **BASE, num_hidden_layers=2, relative_attention=True, position_buckets=12, norm_rel_ebd="layer_norm", share_att_key=True, pos_att_type=["p2c", "c2p"], position_biased_input=False), "DebertaV2Model", "v5", torch.float32),
+    "deberta-v2-on": (wordpiece, dict(model_type="deberta-v2", **BASE, num_hidden_layers=3, hidden_act="gelu_new", relative_attention=True, max_relative_positions=20, share_att_key=True, pos_att_type=["c2p"], type_vocab_size=2, layer_norm_eps=1e-3), "DebertaV2ForSequenceClassification", "v5", torch.bfloat16),
 }
 LONG = " ".join(WORDS[(7 * i + i * i) % len(WORDS)] for i in range(50))
 PROMPTS = ["ba de fi go ku la me ni po ru", "Bade 3, xu ba", LONG[: LONG.index(" ", 100)], LONG]

@@ -3,11 +3,12 @@
 
     python scripts/parity/make_head_fixtures.py [FAMILY ...]
 
-Names of families make their folders alone and leave the others as they are.
+Names of families, and `padding`, make their folders alone and leave the others as they are.
 
 One folder for each family of make_family_fixtures.py, named like its FAMILY-off, with one label, or with three and pad_token_id in families whose name has an
 even number of letters. expected.json of a folder has, for each of some lists of token ids, the last of which end with padding, what the head gives: "f32", and
 "bf16_error", the largest difference that transformers' own bf16 arithmetic makes from f32 arithmetic on the same rounded weights.
+padding.json has what transformers makes of lists of ids by heads/qwen3 with other values of pad_token_id, alone and in a batch that is padded on either side.
 without.json lists the families of which transformers has no such class.
 """
 
@@ -53,6 +54,27 @@ def build(config, seed, dtype=torch.float32, state=None):
 @torch.no_grad()
 def rewards(model, ids):
     return model(torch.tensor([ids]), use_cache=False).logits[0].float()
+
+
+@torch.no_grad()
+def make_padding():
+    """EOS is 2. A text that ends with it, one that has it inside and at its end, and one of nothing else."""
+    found = []
+    for pad in (2, 3, None):
+        model = AutoModelForSequenceClassification.from_pretrained(ROOT / "qwen3", dtype=torch.float32, attn_implementation="eager").eval()
+        model.config.pad_token_id = pad
+        for ids in ([4, 5, 6, 2], [4, 5, 2, 6, 7, 2, 2], [2, 4, 5, 6], [2, 2], [4, 3, 5, 3]):
+            one = {"pad_token_id": pad, "ids": ids, "f32": rewards(model, ids).tolist()}
+            if pad is not None:
+                for side in ("left", "right"):
+                    fill, rows = [pad] * 3, [ids, [9] * (len(ids) + 3)]
+                    rows[0] = fill + ids if side == "left" else ids + fill
+                    own = [1] * len(ids)
+                    mask = torch.tensor([[0] * 3 + own if side == "left" else own + [0] * 3, [1] * len(rows[0])])
+                    one[side] = model(torch.tensor(rows), attention_mask=mask, use_cache=False).logits[0].float().tolist()
+            found.append(one)
+    write_json(ROOT / "padding.json", found)
+    print("padding", len(found))
 
 
 def main():
@@ -101,7 +123,10 @@ def main():
         write_tokenizer(folder)
         (folder / "chat_template.jinja").write_text(TEMPLATE)
         print(family, config.architectures, [one["f32"] for one in found][:1])
-    write_json(ROOT / "without.json", sorted(without))
+    if not wanted or "padding" in wanted:
+        make_padding()
+    if not wanted:
+        write_json(ROOT / "without.json", sorted(without))
 
 
 if __name__ == "__main__":

@@ -7,35 +7,163 @@ use crate::{
     Score, Want, request::Pooling,
 };
 
-/// The head of a sequence classifier, such as a reward model: one number for each of its labels, linear in the state that the model has at
-/// the end of a conversation.
+/// The head of a sequence classifier, such as a reward model: one number for each of its labels, made of one state that
+/// the model has of a conversation.
 ///
-/// It reads the last position's state behind all blocks and the final norm ([`Pooling::Last`] at the model's last layer). Products are
-/// `f64`, in the order of the coordinates; there is no bias (`XForSequenceClassification` of transformers has none).
+/// Of a decoder it is linear in the last position's state behind all blocks and the final norm ([`Pooling::Last`] at the
+/// model's last layer), mostly without a bias (`XForSequenceClassification` of transformers has none). Encoders have
+/// [steps](HeadStep) before the labels and another pooling. All arithmetic is `f64`, with sums in the order of the
+/// coordinates.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RewardHead {
     labels: Vec<String>,
     d_model: usize,
+    /// Which state is read.
+    pooling: Pooling,
+    /// What becomes of the state first.
+    steps: Vec<HeadStep>,
     /// `[labels, d_model]`.
     weights: Vec<f32>,
+    /// `[labels]`; empty: none.
+    bias: Vec<f32>,
+}
+
+/// What a head makes of a state before its labels, from `d_model` numbers to as many.
+#[derive(Clone, Debug, PartialEq)]
+pub enum HeadStep {
+    /// `weights · x + bias`.
+    Linear {
+        /// `[d_model, d_model]`.
+        weights: Vec<f32>,
+        /// `[d_model]`; empty: none.
+        bias: Vec<f32>,
+    },
+    /// LayerNorm: `(x - mean) / sqrt(variance + eps) * weights + bias`.
+    Norm {
+        /// `[d_model]`.
+        weights: Vec<f32>,
+        /// `[d_model]`; empty: none.
+        bias: Vec<f32>,
+        /// Added to the variance.
+        eps: f64,
+    },
+    /// A function of each coordinate.
+    Activation(HeadActivation),
+}
+
+/// A function of one number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum HeadActivation {
+    /// The hyperbolic tangent.
+    Tanh,
+    /// `x * Φ(x)`, with the error function.
+    Gelu,
+    /// The tanh approximation of GELU.
+    GeluTanh,
+    /// `max(x, 0)`.
+    Relu,
+    /// `x * sigmoid(x)`.
+    Silu,
+}
+
+impl HeadActivation {
+    /// The value at `x`.
+    fn at(self, x: f64) -> f64 {
+        match self {
+            Self::Tanh => libm::tanh(x),
+            Self::Gelu => 0.5 * x * (1.0 + libm::erf(x / std::f64::consts::SQRT_2)),
+            Self::GeluTanh => {
+                let inner = (2.0 / std::f64::consts::PI).sqrt() * (x + 0.044_715 * x * x * x);
+                0.5 * x * (1.0 + libm::tanh(inner))
+            }
+            Self::Relu => x.max(0.0),
+            Self::Silu => x / (1.0 + libm::exp(-x)),
+        }
+    }
+}
+
+/// `weights · x + bias`, without the bias if that is empty.
+fn linear(weights: &[f32], bias: &[f32], x: &[f64]) -> Vec<f64> {
+    let dot = |row: &[f32]| row.iter().zip(x).map(|(&w, &x)| f64::from(w) * x).sum::<f64>();
+    let rows = weights.chunks_exact(x.len().max(1)).enumerate();
+    rows.map(|(label, row)| dot(row) + bias.get(label).map_or(0.0, |&bias| f64::from(bias))).collect()
+}
+
+impl HeadStep {
+    /// What becomes of `x`.
+    fn apply(&self, x: &[f64]) -> Vec<f64> {
+        match self {
+            Self::Linear { weights, bias } => linear(weights, bias, x),
+            Self::Norm { weights, bias, eps } => {
+                let count = x.len().max(1) as f64;
+                let mean = x.iter().sum::<f64>() / count;
+                let variance = x.iter().map(|x| (x - mean).powi(2)).sum::<f64>() / count;
+                let scale = (variance + eps).sqrt().recip();
+                let of = |(at, (x, &w)): (usize, (&f64, &f32))| {
+                    (x - mean) * scale * f64::from(w) + bias.get(at).map_or(0.0, |&bias| f64::from(bias))
+                };
+                x.iter().zip(weights).enumerate().map(of).collect()
+            }
+            Self::Activation(function) => x.iter().map(|&x| function.at(x)).collect(),
+        }
+    }
+
+    /// Its numbers, each part with how many it must be for this width; a bias may be empty.
+    fn parts(&self, d_model: usize) -> [(&[f32], usize); 2] {
+        match self {
+            Self::Linear { weights, bias } => [(weights, d_model * d_model), (bias, d_model)],
+            Self::Norm { weights, bias, .. } => [(weights, d_model), (bias, d_model)],
+            Self::Activation(_) => [(&[], 0), (&[], 0)],
+        }
+    }
+}
+
+/// Fails unless there are as many numbers as expected, all of them finite.
+fn check(what: &'static str, found: &[f32], expected: usize) -> Result<(), Error> {
+    if found.len() != expected {
+        return Err(Error::Shape { what, expected, found: found.len() });
+    }
+    match found.iter().position(|weight| !weight.is_finite()) {
+        Some(index) => Err(Error::NonFinite { what, index, value: f64::from(found[index]) }),
+        None => Ok(()),
+    }
 }
 
 impl RewardHead {
-    /// A head with a row of `weights` `[labels, d_model]` for each of its labels.
+    /// A head with a row of `weights` `[labels, d_model]` for each of its labels, of the last state.
     ///
     /// # Errors
     /// [`Error::Shape`] unless there are so many weights, and at least one label; [`Error::NonFinite`] for a weight
     /// that is NaN or infinite.
     pub fn new(labels: Vec<String>, weights: Vec<f32>, d_model: usize) -> Result<Self, Error> {
-        let expected = labels.len().max(1) * d_model;
-        if weights.len() != expected || labels.is_empty() {
-            return Err(Error::Shape { what: "weights of a reward head", expected, found: weights.len() });
+        check("weights of a reward head", &weights, labels.len().max(1) * d_model)?;
+        if labels.is_empty() {
+            let (what, found) = ("weights of a reward head", weights.len());
+            return Err(Error::Shape { what, expected: d_model, found });
         }
-        if let Some(index) = weights.iter().position(|weight| !weight.is_finite()) {
-            let value = f64::from(weights[index]);
-            return Err(Error::NonFinite { what: "weights of a reward head", index, value });
+        Ok(Self { labels, d_model, pooling: Pooling::Last, steps: Vec::new(), weights, bias: Vec::new() })
+    }
+
+    /// The same with a number that is added for each label.
+    ///
+    /// # Errors
+    /// [`Error::Shape`] and [`Error::NonFinite`].
+    pub fn with_bias(self, bias: Vec<f32>) -> Result<Self, Error> {
+        check("the bias of a reward head", &bias, self.labels.len())?;
+        Ok(Self { bias, ..self })
+    }
+
+    /// The same, of another state, which goes through `steps` first.
+    ///
+    /// # Errors
+    /// [`Error::Shape`] and [`Error::NonFinite`] for numbers of a step that do not fit `d_model` or are not finite.
+    pub fn with_steps(self, pooling: Pooling, steps: Vec<HeadStep>) -> Result<Self, Error> {
+        for step in &steps {
+            let [(weights, expected), (bias, width)] = step.parts(self.d_model);
+            check("weights of a reward head", weights, expected)?;
+            check("the bias of a reward head", bias, if bias.is_empty() { 0 } else { width })?;
         }
-        Ok(Self { labels, d_model, weights })
+        Ok(Self { pooling, steps, ..self })
     }
 
     /// What its numbers are called, in their order; a reward model has one.
@@ -56,14 +184,15 @@ impl RewardHead {
                 found: state.len(),
             });
         }
-        let dot = |row: &[f32]| row.iter().zip(state).map(|(&w, &x)| f64::from(w) * f64::from(x)).sum();
-        Ok(self.weights.chunks_exact(self.d_model).map(dot).collect())
+        let state = state.iter().map(|&x| f64::from(x)).collect::<Vec<_>>();
+        let state = self.steps.iter().fold(state, |state, step| step.apply(&state));
+        Ok(linear(&self.weights, &self.bias, &state))
     }
 
     /// What has to be read of a model for it.
     #[must_use]
     pub fn want(&self, model: &ModelInfo) -> Want {
-        Want { pooled: vec![(Layer(model.n_layers), Pooling::Last)], ..Want::default() }
+        Want { pooled: vec![(Layer(model.n_layers), self.pooling)], ..Want::default() }
     }
 
     /// The rewards of what was read as [`want`](Self::want) says.
@@ -71,7 +200,7 @@ impl RewardHead {
     /// # Errors
     /// [`Error::NotRead`] for another reading, and those of [`rewards`](Self::rewards).
     pub fn of_reading(&self, reading: &Reading, model: &ModelInfo) -> Result<Vec<f64>, Error> {
-        let state = reading.pooled(Layer(model.n_layers), Pooling::Last);
+        let state = reading.pooled(Layer(model.n_layers), self.pooling);
         self.rewards(state.ok_or(Error::NotRead { what: "the state that a reward head reads" })?)
     }
 }
@@ -162,6 +291,21 @@ impl<Item: Fields + ?Sized> Judge<Item> for RewardJudge {
         for weight in &self.head.weights {
             hasher.update(&weight.to_le_bytes());
         }
+        // A plain head has neither, and keeps the hash that it had before there were any.
+        for weight in &self.head.bias {
+            hasher.update(&weight.to_le_bytes());
+        }
+        for step in &self.head.steps {
+            let kind = match step {
+                HeadStep::Linear { bias, .. } => format!("linear {}", bias.len()),
+                HeadStep::Norm { bias, eps, .. } => format!("norm {} {eps}", bias.len()),
+                HeadStep::Activation(function) => format!("{function:?}"),
+            };
+            hasher.update(format!("{:?} {kind};", self.head.pooling).as_bytes());
+            for number in step.parts(self.head.d_model).into_iter().flat_map(|(numbers, _)| numbers) {
+                hasher.update(&number.to_le_bytes());
+            }
+        }
         let head = hasher.finalize().to_hex().to_string();
         Some(json!({
             "judge": "reward", "labels": self.head.labels, "head": head, "label": self.label, "template": self.template,
@@ -186,9 +330,55 @@ mod tests {
         assert!(matches!(RewardHead::new(vec!["good".into()], vec![1.0], 2), Err(Error::Shape { expected: 2, .. })));
         assert!(RewardHead::new(Vec::new(), Vec::new(), 2).is_err());
         assert!(matches!(RewardHead::new(vec!["good".into()], vec![1.0, f32::NAN], 2), Err(Error::NonFinite { .. })));
+        let biased = head.clone().with_bias(vec![0.5, -0.5]).unwrap();
+        assert_eq!(biased.rewards(&[3.0, 4.0]).unwrap(), [11.5, -1.5]);
+        assert!(matches!(head.clone().with_bias(vec![0.5]), Err(Error::Shape { expected: 2, found: 1, .. })));
+        assert!(matches!(head.clone().with_bias(vec![0.5, f32::INFINITY]), Err(Error::NonFinite { index: 1, .. })));
         let named = |label| RewardJudge::new(head.clone(), label, &model());
         assert!(matches!(named(None), Err(Error::RewardLabel { .. })));
         assert!(matches!(named(Some("kind")), Err(Error::RewardLabel { .. })));
         assert_eq!(<RewardJudge as Judge<dyn Fields>>::name(&named(Some("safe")).unwrap()), "safe");
+    }
+
+    #[test]
+    fn steps_come_before_the_labels() {
+        let head = |steps| {
+            let head = RewardHead::new(vec!["good".into()], vec![1.0, 10.0], 2).unwrap();
+            head.with_steps(Pooling::First, steps)
+        };
+        let reward = |steps| head(steps).unwrap().rewards(&[3.0, -1.0]).unwrap()[0];
+        let near = |found: f64, expected: f64| assert!((found - expected).abs() < 1e-12, "{found} {expected}");
+        near(reward(Vec::new()), -7.0);
+        let turn = || HeadStep::Linear { weights: vec![0.0, 1.0, 1.0, 0.0], bias: vec![0.0, 1.0] };
+        near(reward(vec![turn()]), -1.0 + 40.0);
+        near(reward(vec![turn(), HeadStep::Activation(HeadActivation::Relu)]), 40.0);
+        near(reward(vec![HeadStep::Activation(HeadActivation::Tanh)]), 3.0_f64.tanh() - 10.0 * 1.0_f64.tanh());
+        // Values of Φ from a table.
+        let gelu = 3.0 * 0.998_650_101_968_369_9 - 10.0 * 0.158_655_253_931_457_05;
+        near(reward(vec![HeadStep::Activation(HeadActivation::Gelu)]), gelu);
+        assert!((reward(vec![HeadStep::Activation(HeadActivation::GeluTanh)]) - gelu).abs() < 1e-2);
+        let silu = 3.0 / (1.0 + (-3.0_f64).exp()) - 10.0 / (1.0 + 1.0_f64.exp());
+        near(reward(vec![HeadStep::Activation(HeadActivation::Silu)]), silu);
+        // The mean is 1, the variance 4.
+        let norm = |bias| HeadStep::Norm { weights: vec![2.0, 3.0], bias, eps: 0.0 };
+        near(reward(vec![norm(Vec::new())]), 2.0 - 30.0);
+        near(reward(vec![norm(vec![1.0, 1.0])]), 3.0 - 20.0);
+        assert_eq!(head(Vec::new()).unwrap().want(&model()).pooled, [(Layer(2), Pooling::First)]);
+        // What judges have told of themselves tells heads apart.
+        let settings = |steps| {
+            let judge = RewardJudge::new(head(steps).unwrap(), None, &model()).unwrap();
+            <RewardJudge as Judge<dyn Fields>>::settings(&judge).unwrap()["head"].clone()
+        };
+        let all = [
+            settings(Vec::new()),
+            settings(vec![norm(Vec::new())]),
+            settings(vec![norm(vec![1.0, 1.0])]),
+            settings(vec![HeadStep::Activation(HeadActivation::Tanh)]),
+            settings(vec![HeadStep::Activation(HeadActivation::Relu)]),
+        ];
+        assert!((0..all.len()).all(|i| !all[..i].contains(&all[i])));
+        assert!(matches!(head(vec![norm(vec![1.0])]), Err(Error::Shape { expected: 2, found: 1, .. })));
+        let bad = HeadStep::Linear { weights: vec![0.0, f32::NAN, 0.0, 0.0], bias: Vec::new() };
+        assert!(matches!(head(vec![bad]), Err(Error::NonFinite { index: 1, .. })));
     }
 }

@@ -55,16 +55,21 @@ use serde_json::{Map, Value};
 
 pub(crate) use angles::{angles, inverse_frequencies, query_factors};
 pub(crate) use architecture::Architecture;
-pub(crate) use encoder::{EncoderBlockSpec, EncoderSpec, NormPlace, PositionsSpec};
+pub(crate) use encoder::{
+    EncoderBlockSpec, EncoderHeadSpec, EncoderSpec, HeadLinear, HeadStepSpec, NormPlace, PositionsSpec, RelativeSpec,
+    TypesSpec,
+};
+pub(crate) use families::classifier_class;
 #[cfg(test)]
 pub(crate) use families::names as family_names;
+pub(crate) use head::of_adapter as labels_of_adapter;
 pub use problem::ConfigProblem;
 pub(crate) use rope::{Pairs, RopeConfig, RopeScaling};
 pub(crate) use shape::{TOKEN_IDS, TokenIds};
 pub(crate) use spec::{
     Activation, BlockSpec, BothSpec, ConvSpec, DeltaShape, DeltaSpec, EMBEDDING, ExpertsSpec, GatedSpec, HEAD,
     HeadShape, HeadSpec, KeysSpec, LinearSpec, MlpSpec, ModelSpec, NamedRows, NoHead, NormKind, NormSpec, Routing,
-    Scores, StackPart, StackSpec, TokenGateSpec, TokenInputsSpec,
+    SCORE, Scores, StackPart, StackSpec, TokenGateSpec, TokenInputsSpec,
 };
 
 /// The fields of the text model inside a vision-language folder, as a folder of that model alone

@@ -4,14 +4,15 @@
 //! `model.rs`, `merge.rs` and tests open folders here, so there is one order of checks:
 //!
 //! ```text
-//!  1  open the files            headers only, by names that the description has
-//!  2  settings of GGUF files    must be those of the description
-//!  3  vocabulary of GGUF files  lowers d_vocab of the description
-//!  4  adapters                  opened, with the names of the description
+//!  1  adapters                  opened, with the names of the description; one may bring a head of labels
+//!  2  open the files            headers only, by names that the description has
+//!  3  settings of GGUF files    must be those of the description
+//!  4  vocabulary of GGUF files  lowers d_vocab of the description
 //!  5  head                      what is stored decides, not what config.json says
 //!  6  names, then shapes        all missing and all unused names in one error
 //!  7  adapters                  every change must be of a tensor that the description names
-//!  8  dtype                     as asked for, or that of the base
+//!  8  value head                where there is such a file
+//!  9  dtype                     as asked for, or that of the base
 //! ```
 //!
 //! This module does not read numbers (`weights/`) and does not look at `config.json` (`arch/`).
@@ -30,14 +31,23 @@
 //! | nothing | not tied, or a class without a head | none: states are read |
 //!
 //! So does transformers 5: a tied head that has numbers of its own in the file keeps them.
+//!
+//! # A head of labels that an adapter brings
+//!
+//! Reward models are mostly trained as an adapter of a causal model (`task_type` `SEQ_CLS`), which has
+//! `score.weight` whole. Then the base's own head does not count, as in transformers, where the base is
+//! loaded as a sequence classifier.
 
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use serde_json::Map;
 
-use crate::arch::{Architecture, HEAD, HeadSpec, NoHead, text_fields};
+use crate::arch::{Architecture, HEAD, HeadSpec, ModelSpec, NoHead, SCORE, labels_of_adapter, text_fields};
+use crate::error::AdapterProblem;
+use crate::fingerprint::Hashed;
 use crate::folder::{Folder, file};
+use crate::value_head::ValueHead;
 use crate::weights::{self, Adapted, Adapter, HeadCounts, OwnNames, Store};
 use crate::{Dtype, Error};
 
@@ -53,8 +63,12 @@ pub(crate) struct CheckedWeights {
     pub(crate) dtype: Dtype,
     /// What this dtype loses of the stored numbers, if nobody asked for it.
     pub(crate) loss: Option<String>,
+    /// A reward head in a file of its own.
+    pub(crate) value_head: Option<ValueHead>,
     /// Whether adapters change a head that is the embedding in the base.
     is_untied: bool,
+    /// The tensor that adapters have and the base has not: a head of labels.
+    brought: Option<&'static str>,
 }
 
 /// The weights of a folder by the names that `spec` has for them. Only headers have been read;
@@ -76,7 +90,7 @@ impl CheckedWeights {
     ///
     /// `spec` is changed in two cases. A GGUF file may leave out the last rows of the embedding, which
     /// no token has, and then `d_vocab` becomes the number of rows that are there. And its head
-    /// becomes the one that is stored; see the module's table.
+    /// becomes the one that is stored, or that an adapter brings; see the module's table.
     ///
     /// # Errors
     /// Those of the files, [`Error::TensorNames`] and [`Error::Tensor`] for a base that is not what
@@ -88,46 +102,89 @@ impl CheckedWeights {
         dtype: Option<Dtype>,
         adapters: &[PathBuf],
     ) -> Result<Self, Error> {
-        let base = store(folder, spec)?;
+        let folders = adapters;
         let mut adapters = adapters.iter().map(|path| Adapter::open(path)).collect::<Result<Vec<_>, _>>()?;
-        let mut is_untied = false;
+        let mut brought = None;
         match &mut *spec {
             Architecture::Decoder(spec) => {
-                let text = text_fields(folder.config())
-                    .map_err(|problem| Error::Config { path: folder.file(file::CONFIG), problem })?;
-                base.check_settings(spec, text.as_ref().or(folder.config().as_object()).unwrap_or(&Map::new()))?;
-                let spec = Arc::make_mut(spec);
-                if let Some(rows) = base.vocabulary(&spec.embedding).filter(|rows| (1..spec.d_vocab).contains(rows)) {
-                    let d_vocab = spec.d_vocab;
-                    tracing::info!(rows, d_vocab, "the file leaves out rows of the vocabulary that no token has");
-                    spec.d_vocab = rows;
-                }
                 let own = OwnNames::of(spec);
                 adapters.iter_mut().try_for_each(|adapter| adapter.rename(|name| own.own(name)))?;
-                is_untied = settle_head(&mut spec.head, &*base, &adapters);
+                brought = bring_labels(folder, Arc::make_mut(spec), &adapters)?;
             }
             Architecture::Encoder(spec) => {
                 adapters.iter_mut().try_for_each(|adapter| adapter.rename(|name| spec.own_name(name)))?;
             }
         }
+        let base = store(folder, spec)?;
+        let mut is_untied = false;
+        if let Architecture::Decoder(spec) = &mut *spec {
+            let text = text_fields(folder.config())
+                .map_err(|problem| Error::Config { path: folder.file(file::CONFIG), problem })?;
+            base.check_settings(spec, text.as_ref().or(folder.config().as_object()).unwrap_or(&Map::new()))?;
+            let spec = Arc::make_mut(spec);
+            if let Some(rows) = base.vocabulary(&spec.embedding).filter(|rows| (1..spec.d_vocab).contains(rows)) {
+                let d_vocab = spec.d_vocab;
+                tracing::info!(rows, d_vocab, "the file leaves out rows of the vocabulary that no token has");
+                spec.d_vocab = rows;
+            }
+            is_untied = settle_head(&mut spec.head, &*base, &adapters);
+        }
         let tensors = spec.tensors();
-        let in_base = tensors.iter().filter(|(name, _)| !(is_untied && name == HEAD));
+        let is_in_base = |name: &str| !(is_untied && name == HEAD || brought == Some(name));
+        let in_base = tensors.iter().filter(|(name, _)| is_in_base(name));
         base.check(&in_base.cloned().collect::<Vec<_>>())?;
         adapters.iter().try_for_each(|adapter| adapter.check(&tensors))?;
+        let value_head = ValueHead::find(folder, spec, folders)?;
         let asked = dtype;
         let dtype = asked.unwrap_or_else(|| base.stored_dtype());
         let wider = base.wider_than_bf16().filter(|_| asked.is_none() && dtype == Dtype::Bf16);
         let loss = wider.map(|wider| {
             format!("weights that are stored in {wider} are rounded to bf16, which keeps fewer bits; the dtype f32 keeps all")
         });
-        Ok(Self { base, adapters, dtype, loss, is_untied })
+        Ok(Self { base, adapters, dtype, loss, value_head, is_untied, brought })
+    }
+
+    /// What `fingerprint.rs` hashes.
+    pub(crate) fn hashed(&self) -> Hashed<'_> {
+        let value_head = self.value_head.as_ref().map(|head| &head.tensors);
+        Hashed { base: &*self.base, adapters: &self.adapters, value_head }
     }
 
     /// The base's tensors with the adapters merged as they are taken. It borrows both, so the
     /// caller uses [`Store::finish`] of `base` when it is done.
     pub(crate) fn merged(&mut self) -> Adapted<'_> {
-        Adapted { base: &mut *self.base, adapters: &mut self.adapters, is_untied: self.is_untied }
+        let Self { base, adapters, is_untied, brought, .. } = self;
+        Adapted { base: &mut **base, adapters, is_untied: *is_untied, brought: *brought }
     }
+}
+
+/// Makes the head of a description that of labels which adapters bring, if they do and it is another. Returns
+/// the name of its matrix, which the base then need not have.
+///
+/// # Errors
+/// [`AdapterProblem::NoLabels`] for an adapter of a sequence classifier where neither it nor an earlier one nor
+/// the base has a head of labels, and [`Error::Config`] for fields of labels that are none.
+fn bring_labels(folder: &Folder, spec: &mut ModelSpec, adapters: &[Adapter]) -> Result<Option<&'static str>, Error> {
+    let mut brought = None;
+    for adapter in adapters {
+        let rows = adapter.rows_of_replacement(SCORE).filter(|_| adapter.may_bring_labels());
+        match rows {
+            Some(rows) if spec.labels().is_none() => {
+                let text = text_fields(folder.config());
+                let labels = text.and_then(|text| {
+                    labels_of_adapter(text.as_ref().or(folder.config().as_object()).unwrap_or(&Map::new()), rows)
+                });
+                let labels = labels.map_err(|problem| Error::Config { path: folder.file(file::CONFIG), problem })?;
+                spec.head = HeadSpec::Labels(labels);
+                brought = Some(SCORE);
+            }
+            None if spec.labels().is_none() && adapter.is_of_classifier() => {
+                return Err(adapter.fault(AdapterProblem::NoLabels));
+            }
+            _ => {}
+        }
+    }
+    Ok(brought)
 }
 
 /// Makes the head of a description that which is stored; see the module's table. A head of labels

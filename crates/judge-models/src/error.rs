@@ -655,6 +655,24 @@ pub enum AdapterProblem {
     /// The adapter has no tensors, or none of a part of the model that is read.
     #[error("it changes nothing: it has no tensors, or only such of parts that are not read (that see or hear)")]
     Empty,
+    /// An adapter of a sequence classifier that has no head of labels, over a model that has none.
+    #[error(
+        "its task_type is SEQ_CLS, but it has no score.weight, and the class of the base model has no head of labels; \
+        save the adapter with its head (modules_to_save: score), or give it the classifier that it was trained on"
+    )]
+    NoLabels,
+    /// An adapter's folder that was given as a model, and whose base model is not found.
+    #[error(
+        "its base model (base_model_name_or_path of adapter_config.json) {}; give the base as the model and this folder as its adapter",
+        found.as_ref().map_or_else(
+            || "is not named".to_owned(),
+            |found| format!("{found:?} is no folder (paths begin at the adapter's folder), and not in the hub's cache")
+        )
+    )]
+    NoBase {
+        /// What names the base.
+        found: Option<String>,
+    },
     /// Tensors that the adapter changes and the base model does not have.
     #[error("the base model has no {}; is it another model's adapter?", names.join(", "))]
     NoSuchTensor {

@@ -13,6 +13,7 @@
 //! ‹chat_template.jinja›
 //! tensors of the base
 //! ‹adapter_config.json› tensors    for each adapter, in the order in which they are merged
+//! ‹value_head.safetensors› tensors of a value head, if there is one
 //!
 //! tensor:  ‹name› ‹dtype and shape› ‹piece› … ‹piece›      a sample
 //!          ‹name› ‹dtype and shape› bytes                  in full; the form says how many bytes
@@ -30,7 +31,7 @@ use serde_json::Value;
 
 use crate::Error;
 use crate::folder::{Folder, file};
-use crate::weights::{Adapter, Store};
+use crate::weights::{Adapter, Checkpoint, Store};
 
 /// Hashed first. Change its number whenever the same folder would get another fingerprint.
 const DOMAIN: &[u8] = b"judge-models fingerprint 1";
@@ -55,20 +56,28 @@ const FETCHERS: usize = 32;
 /// Bytes of one piece.
 const PIECE: usize = 64;
 
+/// What is hashed of a model's weights, none of it taken yet.
+pub(crate) struct Hashed<'a> {
+    /// The base's store, without the adapters merged.
+    pub(crate) base: &'a dyn Store,
+    /// The adapters, in the order in which they are merged.
+    pub(crate) adapters: &'a [Adapter],
+    /// The file of a value head.
+    pub(crate) value_head: Option<&'a Checkpoint>,
+}
+
 /// The fingerprint in lower-case hexadecimal, 64 digits, over a sample of every tensor; or, if
 /// `full`, `full:ALL/SAMPLE`, of which the first is over all bytes. So what knows a model by its
 /// sample knows it again (`judge_core::model::same_fingerprint`).
 ///
-/// `weights` is the base's store, without the adapters merged; nothing is taken from it.
-///
 /// # Errors
 /// Those of reading the folder's JSON files and its template.
-pub(crate) fn of(folder: &Folder, weights: &dyn Store, adapters: &[Adapter], full: bool) -> Result<String, Error> {
-    let sample = hash(folder, weights, adapters, false)?;
-    Ok(if full { format!("full:{}/{sample}", hash(folder, weights, adapters, true)?) } else { sample })
+pub(crate) fn of(folder: &Folder, weights: &Hashed<'_>, full: bool) -> Result<String, Error> {
+    let sample = hash(folder, weights, false)?;
+    Ok(if full { format!("full:{}/{sample}", hash(folder, weights, true)?) } else { sample })
 }
 
-fn hash(folder: &Folder, weights: &dyn Store, adapters: &[Adapter], full: bool) -> Result<String, Error> {
+fn hash(folder: &Folder, weights: &Hashed<'_>, full: bool) -> Result<String, Error> {
     let mut hasher = Hasher::new();
     put(&mut hasher, DOMAIN);
     put(&mut hasher, canonical(folder.config()).as_bytes());
@@ -77,10 +86,14 @@ fn hash(folder: &Folder, weights: &dyn Store, adapters: &[Adapter], full: bool) 
         put(&mut hasher, folder.json(name)?.as_ref().map(canonical).unwrap_or_default().as_bytes());
     }
     put(&mut hasher, folder.text(file::CHAT_TEMPLATE)?.unwrap_or_default().as_bytes());
-    put_tensors(&mut hasher, weights, full);
-    for adapter in adapters {
+    put_tensors(&mut hasher, weights.base, full);
+    for adapter in weights.adapters {
         put(&mut hasher, canonical(adapter.config()).as_bytes());
         put_tensors(&mut hasher, adapter.tensors(), full);
+    }
+    if let Some(head) = weights.value_head {
+        put(&mut hasher, file::VALUE_HEAD.as_bytes());
+        put_tensors(&mut hasher, head, full);
     }
     Ok(hasher.finalize().to_hex().to_string())
 }

@@ -18,6 +18,7 @@
 //! | `tokenizer_config.json`, `special_tokens_map.json` | no | `text/tokenizer/special_tokens.rs` |
 //! | `chat_template.jinja` | no | `text/tokenizer/special_tokens.rs` |
 //! | `generation_config.json` | no | `model.rs`, for the end tokens |
+//! | `value_head.safetensors` | no | `value_head.rs` |
 //!
 //! A GGUF file stands for the files that are not beside it: without a `config.json` its keys describe the model,
 //! and without a `tokenizer.json` its vocabulary, special tokens and chat template are those of the model
@@ -25,7 +26,7 @@
 //! names that it would have. A GGUF file that is named itself is the one that counts in its folder.
 //!
 //! An adapter's folder, with `adapter_config.json` and `adapter_model.safetensors`, is no model
-//! folder; `weights/lora.rs` reads it.
+//! folder; `weights/lora.rs` reads it, and `base.rs` finds its base model.
 //!
 //! Files that are not what their names say (pointers of Git LFS, pages of an error, nothing at all)
 //! are recognised here by their first bytes, for all readers: [`refuse_stand_in`].
@@ -67,8 +68,12 @@ pub(crate) mod file {
         [GENERATION_CONFIG, TOKENIZER, TOKENIZER_CONFIG, SPECIAL_TOKENS_MAP, CHAT_TEMPLATE, CHAT_TEMPLATE_JSON];
     /// PEFT's description of an adapter. Beside whole weights it does not count.
     pub(crate) const ADAPTER_CONFIG: &str = "adapter_config.json";
+    /// LLaMA-Factory's reward head, beside the weights of a model or of an adapter.
+    pub(crate) const VALUE_HEAD: &str = "value_head.safetensors";
     /// The tensors of an adapter.
     pub(crate) const ADAPTER_WEIGHTS: &str = "adapter_model.safetensors";
+    /// The same in a pickle, which is refused.
+    pub(crate) const ADAPTER_PICKLE: &str = "adapter_model.bin";
 }
 
 /// A Hugging Face model folder that has everything this crate needs.
@@ -97,8 +102,9 @@ impl Folder {
     /// In this order, each with the names involved:
     ///
     /// - [`Error::NotAFolder`], or [`Error::Read`] for a folder that cannot be listed;
-    /// - [`Error::Unsupported`] for an adapter without its base model, and for several `.gguf` files
+    /// - [`Error::Unsupported`] for an adapter in the place of a base model, and for several `.gguf` files
     ///   without safetensors (parts of one file, and those that begin with `mmproj`, do not count);
+    /// - [`Error::Unsupported`] for weights in a pickle alone, and for a `tokenizer.model` without a `tokenizer.json`;
     /// - [`Error::MissingFile`] for no weights, or for the first part of a split GGUF file;
     /// - those of a GGUF file, among them [`Error::Gguf`] for one that is no model;
     /// - [`Error::MissingFile`] for no `config.json`, and the errors of reading it;
@@ -127,8 +133,8 @@ impl Folder {
             return Err(unsupported(
                 file::ADAPTER_CONFIG,
                 "peft_type",
-                "an adapter without its base model".to_owned(),
-                "folders with all weights: load its base model, and name the adapter beside it (LoadOptions::adapters)",
+                "an adapter in the place of a base model".to_owned(),
+                "folders with all weights: load that base model, and name all adapters over it (LoadOptions::adapters)",
             ));
         }
         let gguf = match &chosen {
@@ -148,6 +154,13 @@ impl Folder {
             }
         };
         let gguf = gguf.map(|name| open_gguf(&path.join(name))).transpose()?;
+        if !has_weights
+            && gguf.is_none()
+            && let Some(pickle) = found.iter().find(|name| is_pickle(name))
+        {
+            let found = "weights in a pickle, which can run code,".to_owned();
+            return Err(unsupported(pickle, "weights", found, SAVE_AS_SAFETENSORS));
+        }
         if !has_weights && gguf.is_none() && has(file::CONFIG) {
             return Err(missing("model.safetensors, model.safetensors.index.json or a .gguf file"));
         }
@@ -168,6 +181,12 @@ impl Folder {
                 made.push((file::TOKENIZER, texts.tokenizer));
                 made.push((file::TOKENIZER_CONFIG, texts.tokenizer_config));
                 made.push((file::GENERATION_CONFIG, texts.generation_config));
+            }
+            None if !has(file::TOKENIZER) && has(SENTENCEPIECE) => {
+                let found = "a SentencePiece model alone".to_owned();
+                let supported = "tokenizer.json: load the tokenizer with AutoTokenizer of transformers and save it with \
+                    save_pretrained, which writes that file";
+                return Err(unsupported(SENTENCEPIECE, "tokenizer", found, supported));
             }
             None if !has(file::TOKENIZER) => return Err(missing(file::TOKENIZER)),
             _ => {}
@@ -264,6 +283,18 @@ pub(crate) fn names(path: &Path) -> Result<Vec<String>, Error> {
 /// to. It must have names only: no root, no `..`, no `.` at its start. Links are not looked at.
 pub(crate) fn stays_inside(path: &Path) -> bool {
     !path.as_os_str().is_empty() && path.components().all(|c| matches!(c, Component::Normal(_)))
+}
+
+/// What is to be done with weights in a pickle.
+pub(crate) const SAVE_AS_SAFETENSORS: &str =
+    "safetensors: load the folder in transformers or PEFT, and save it with save_pretrained, which writes safetensors";
+
+/// A tokenizer as the program SentencePiece writes it.
+const SENTENCEPIECE: &str = "tokenizer.model";
+
+/// Whether a file is one of PyTorch's weights, all of them, an index or a shard, by its name.
+fn is_pickle(name: &str) -> bool {
+    name.starts_with("pytorch_model") && (name.ends_with(".bin") || name.ends_with(".bin.index.json"))
 }
 
 /// Whether a file is a GGUF file by its name.

@@ -27,10 +27,11 @@ use judge_core::{Message, Prompt};
 
 use crate::arch::{Architecture, EMBEDDING, KeysSpec, angles, query_factors};
 use crate::checked::store;
+use crate::fingerprint::{self, Hashed};
 use crate::folder::Folder;
 use crate::text::{ChatTemplate, Date, TextCodec, TextOptions};
 use crate::weights::{self, Adapted, Adapter, HeadCounts, Numbers, OwnNames, Store, Tensors};
-use crate::{Dtype, Error, fingerprint};
+use crate::{Dtype, Error};
 
 /// Elements of the largest matrix that `adapter` looks at: a low-rank change of a few bytes can be
 /// of any size.
@@ -158,7 +159,7 @@ pub fn stored(folder: &Path) {
         let tensors: Vec<(String, Vec<usize>)> =
             store.contents().map(|(name, described, _)| (name.to_owned(), shape(&described))).collect();
         if store.check(&tensors).is_ok() {
-            let _ = fingerprint::of(&folder, &*store, &[], true);
+            let _ = fingerprint::of(&folder, &Hashed { base: &*store, adapters: &[], value_head: None }, true);
         }
         let all_read = tensors.iter().filter(|(name, shape)| is_read(&mut *store, name, shape)).count();
         let _ = (store.stored_dtype(), store.wider_than_bf16(), store.vocabulary(EMBEDDING));
@@ -206,7 +207,7 @@ pub fn adapter(folder: &Path) {
         .filter(|(_, shape)| shape.iter().try_fold(1_usize, |n, &size| n.checked_mul(size)).is_some_and(|n| n <= MOST))
         .collect();
     let _ = adapter.check(&changed);
-    let mut adapted = Adapted { base: &mut Ones, adapters: &mut [adapter], is_untied: false };
+    let mut adapted = Adapted { base: &mut Ones, adapters: &mut [adapter], is_untied: false, brought: None };
     for (name, shape) in &changed {
         is_read(&mut adapted, name, shape);
     }

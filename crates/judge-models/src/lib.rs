@@ -47,9 +47,10 @@
 //! ([`Model::reward_head`]); LoRA adapters are merged as they are loaded ([`LoadOptions::adapters`]), or into a folder of their own
 //! ([`merge_adapters`]). Everything is compared with transformers, to about 1e-6 in f32.
 //!
-//! Encoders load the same way: `bert`, `roberta`, `xlm-roberta` and `modernbert`.
-//! Of an encoder pooled states are read, of all layers, and nothing else; what needs
-//! logits is refused ([`BackboneError::Unsupported`](judge_core::model::BackboneError::Unsupported)).
+//! Encoders load the same way: `bert`, `roberta`, `xlm-roberta`, `modernbert` and `deberta-v2`.
+//! Of an encoder pooled states are read, of all layers, and what the head of a sequence classifier makes of them
+//! ([`Model::reward_head`]), of a cross-encoder for pairs of texts; what needs logits over a vocabulary
+//! is refused ([`BackboneError::Unsupported`](judge_core::model::BackboneError::Unsupported)).
 //!
 //! # The way of a prompt
 //!
@@ -118,6 +119,7 @@
 #[cfg(feature = "api")]
 mod api;
 mod arch;
+mod base;
 mod checked;
 mod device;
 mod engine;
@@ -140,9 +142,11 @@ mod proxy;
 mod reading;
 #[cfg(any(feature = "api", feature = "hub"))]
 mod retry_after;
+mod reward_head;
 mod text;
 #[cfg(feature = "train")]
 pub mod train;
+mod value_head;
 mod weights;
 mod widest;
 

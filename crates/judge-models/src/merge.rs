@@ -32,14 +32,15 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use half::bf16;
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use self::shards::{Entry, Shards};
-use crate::arch::{Architecture, HeadSpec, ModelSpec, StackPart, StackSpec, text_fields};
+use crate::arch::{Architecture, HeadSpec, ModelSpec, StackPart, StackSpec, classifier_class, text_fields};
+use crate::base::Based;
 use crate::checked::CheckedWeights;
 use crate::folder::{Folder, file};
 use crate::weights::{Numbers, Tensors};
-use crate::{Dtype, Error};
+use crate::{Dtype, Error, HubOptions};
 
 /// Bytes of tensors in a file of weights, at most, unless one tensor alone has more: the default of
 /// `save_pretrained` in transformers 4.
@@ -52,6 +53,9 @@ const OF_OTHERS: [&str; 7] =
 
 /// Fields of `config.json` that describe quantised weights. The written ones are not quantised.
 const OF_QUANTISATION: [&str; 2] = ["quantization_config", "compression_config"];
+
+/// What the names of classes with a head of labels end with.
+const CLASSIFIER: &str = "ForSequenceClassification";
 
 /// What [`merge_adapters`] has written.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -103,10 +107,11 @@ pub fn merge_adapters(
     if !is_free(output)? {
         return Err(Error::OutputExists { path: output.to_owned() });
     }
-    let folder = Folder::open(model.as_ref())?;
+    let Based { model, adapters } = Based::of(model.as_ref(), adapters, &HubOptions::from_env())?;
+    let folder = Folder::open(model.path)?;
     let mut spec = Architecture::from_json(folder.config())
         .map_err(|problem| Error::Config { path: folder.file(file::CONFIG), problem })?;
-    let mut weights = CheckedWeights::open(&folder, &mut spec, dtype, adapters)?;
+    let mut weights = CheckedWeights::open(&folder, &mut spec, dtype, &adapters)?;
     let spec = match spec {
         Architecture::Decoder(spec) => spec,
         Architecture::Encoder(spec) => {
@@ -158,7 +163,8 @@ fn is_begun(partial: &Path) -> Result<bool, Error> {
     let fault = |source| Error::Read { path: partial.to_owned(), source };
     for entry in fs::read_dir(partial).map_err(fault)? {
         let name = entry.map_err(fault)?.file_name();
-        let is_text = file::OF_TEXT.into_iter().chain(OF_OTHERS).any(|known| name == known) || name == file::CONFIG;
+        let is_text = file::OF_TEXT.into_iter().chain(OF_OTHERS).any(|known| name == known);
+        let is_text = is_text || name == file::CONFIG || name == file::VALUE_HEAD;
         let is_weights = name.to_str().is_some_and(|name| name.starts_with("model") && name.contains(".safetensors"));
         if !is_text && !is_weights {
             return Ok(false);
@@ -207,6 +213,11 @@ fn write(
             fs::write(&copy, bytes).map_err(|source| fault(&copy, source))?;
             files.push(name.to_owned());
         }
+    }
+    if let Some(head) = &weights.value_head {
+        let copy = to.join(file::VALUE_HEAD);
+        fs::copy(&head.path, &copy).map_err(|source| fault(&copy, source))?;
+        files.push(file::VALUE_HEAD.to_owned());
     }
     let dtype = weights.dtype;
     let tensors = tensors(spec);
@@ -320,8 +331,24 @@ fn config(folder: &Folder, spec: &ModelSpec, dtype: Dtype) -> Result<Value, Erro
         fields.remove("architectures");
     }
     fields.insert("vocab_size".to_owned(), spec.d_vocab.into());
-    if !matches!(spec.head, HeadSpec::Labels(_)) {
-        fields.insert("tie_word_embeddings".to_owned(), (spec.head == HeadSpec::Embedding).into());
+    match &spec.head {
+        HeadSpec::Labels(head) => {
+            // An adapter may have brought the head to a folder of another class.
+            let class = fields.get("architectures").and_then(|classes| classes.get(0)).and_then(Value::as_str);
+            if !class.is_some_and(|class| class.ends_with(CLASSIFIER)) {
+                let own = class.and_then(|class| Some(format!("{}{CLASSIFIER}", class.strip_suffix("ForCausalLM")?)));
+                let own = own.or_else(|| classifier_class(spec.family));
+                fields.insert("architectures".to_owned(), own.into_iter().collect());
+                let names: Map<String, Value> =
+                    head.labels.iter().enumerate().map(|(i, label)| (i.to_string(), label.as_str().into())).collect();
+                fields.insert(
+                    "label2id".to_owned(),
+                    head.labels.iter().cloned().zip((0..).map(|i: usize| i.into())).collect::<Map<_, _>>().into(),
+                );
+                fields.insert("id2label".to_owned(), names.into());
+            }
+        }
+        head => drop(fields.insert("tie_word_embeddings".to_owned(), (*head == HeadSpec::Embedding).into())),
     }
     let name = match dtype {
         Dtype::F32 | Dtype::Tf32 => "float32",

@@ -28,6 +28,7 @@ use judge_core::{
 };
 
 use crate::arch::{Architecture, ConfigProblem, TOKEN_IDS, TokenIds};
+use crate::base::Based;
 use crate::checked::CheckedWeights;
 use crate::engine::Engine;
 use crate::engine::packed::{PackedCache, PackedDecoder, PackedEncoder, Supported, cache_key};
@@ -43,7 +44,7 @@ use crate::text::{TextCodec, TextOptions};
 use crate::weights::{InInt8, Tensors};
 use crate::{
     Device, DevicesProblem, Dtype, Error, FoundModel, HubOptions, Kernel, ModelSource, WeightForm, device, fingerprint,
-    hub,
+    hub, reward_head,
 };
 
 /// Requests that are taken at a time; see [`Model::take`].
@@ -138,9 +139,10 @@ impl Default for LoadOptions {
 /// dot product in `f64`. On GPUs sequences share padded batches, and a prompt's numbers
 /// are the same within rounding, not to the bit.
 ///
-/// Of an encoder only pooled states are read. Whatever needs logits, and attention entropies, is
-/// [unsupported](BackboneError::Unsupported); [`Backbone::token`] is [`BackboneError::NoLogits`].
-/// It runs on [`Device::Cpu`] alone, and heads that its folder may have do not count.
+/// Of an encoder pooled states are read, also for its [head](Self::reward_head). Whatever needs logits over a
+/// vocabulary, and attention entropies, is [unsupported](BackboneError::Unsupported); [`Backbone::token`] is
+/// [`BackboneError::NoLogits`]. It runs on [`Device::Cpu`] alone. With a head and without a chat template it reads a
+/// conversation that opens no reply: one turn as its text, two as a pair of texts.
 ///
 /// [`ModelInfo::fingerprint`] covers configuration, tokenizer and template whole, but of each large
 /// tensor a sample only, unless [`LoadOptions::full_fingerprint`] is set: weights that were edited
@@ -204,7 +206,8 @@ fn default_batch_tokens(spec: &Architecture, dtype: Dtype, devices: &[Device]) -
 }
 
 impl Model {
-    /// Loads a model folder.
+    /// Loads a model folder, or an adapter's folder over the base model that its `adapter_config.json` names: a
+    /// folder, by a path that is absolute or begins at the adapter's, or a model in the hub's cache.
     ///
     /// # Errors
     /// [`Error`] says what in the folder is absent, damaged, contradictory or not supported, and
@@ -220,12 +223,13 @@ impl Model {
     /// # Errors
     /// Those of [`load`](Self::load) for the folder, its configuration, the names and shapes of its tensors, and its adapters.
     pub fn fingerprint_of(folder: impl AsRef<Path>, options: &LoadOptions) -> Result<String, Error> {
-        let folder = Folder::open(folder.as_ref())?;
+        let Based { model, adapters } = Based::of(folder.as_ref(), &options.adapters, &HubOptions::from_env())?;
+        let folder = Folder::open(model.path)?;
         let mut spec = Architecture::from_json(folder.config())
             .map_err(|problem| Error::Config { path: folder.file(file::CONFIG), problem })?;
         let dtype = options.dtype.map(Dtype::of_weights);
-        let weights = CheckedWeights::open(&folder, &mut spec, dtype, &options.adapters)?;
-        fingerprint::of(&folder, &*weights.base, &weights.adapters, options.full_fingerprint)
+        let weights = CheckedWeights::open(&folder, &mut spec, dtype, &adapters)?;
+        fingerprint::of(&folder, &weights.hashed(), options.full_fingerprint)
     }
 
     /// Finds a model by its name and loads it: a folder, or `ORG/NAME[@REVISION]` of the hub, which
@@ -275,7 +279,8 @@ impl Model {
         devices: Vec<burn::tensor::Device>,
         choice: Option<Choice>,
     ) -> Result<Self, Error> {
-        let folder = Folder::open(folder)?;
+        let Based { model, adapters } = Based::of(folder, &options.adapters, &HubOptions::from_env())?;
+        let folder = Folder::open(model.path)?;
         let mut spec = Architecture::from_json(folder.config())
             .map_err(|problem| Error::Config { path: folder.file(file::CONFIG), problem })?;
         let choice = choice.unwrap_or_else(|| Choice::of(&options.devices));
@@ -303,11 +308,11 @@ impl Model {
         };
 
         let asked = if f32_alone { Some(Dtype::F32) } else { options.dtype };
-        let mut weights = CheckedWeights::open(&folder, &mut spec, asked.map(Dtype::of_weights), &options.adapters)?;
+        let mut weights = CheckedWeights::open(&folder, &mut spec, asked.map(Dtype::of_weights), &adapters)?;
         let dtype = weights.dtype;
         // What was asked for, or follows from the checkpoint.
         let arithmetic = asked.unwrap_or(dtype);
-        let fingerprint = fingerprint::of(&folder, &*weights.base, &weights.adapters, options.full_fingerprint)?;
+        let fingerprint = fingerprint::of(&folder, &weights.hashed(), options.full_fingerprint)?;
         let max_batch_tokens = match options.max_batch_tokens {
             Some(tokens) => tokens.max(1),
             None => default_batch_tokens(&spec, dtype, &options.devices)?,
@@ -317,7 +322,7 @@ impl Model {
             let kernel = Supported::choose(options.kernel)?;
             if let Some(to) = &options.packed_cache {
                 let is_padded = kernel.of_floats() == Kernel::Amx;
-                let folders = [folder.path()].into_iter().chain(options.adapters.iter().map(PathBuf::as_path));
+                let folders = [folder.path()].into_iter().chain(adapters.iter().map(PathBuf::as_path));
                 cache = PackedCache::open(to, &cache_key(&fingerprint, dtype, options.weights, is_padded, folders)?)?;
             }
             Ok(kernel)
@@ -345,15 +350,9 @@ impl Model {
             }
         };
         let dimensions = spec.dimensions();
-        let reward_head = match spec.labels() {
-            Some(head) => {
-                let weights = tensors.take(&head.name, &[head.labels.len(), dimensions.d_model], Dtype::F32)?;
-                Some(
-                    RewardHead::new(head.labels.clone(), weights, dimensions.d_model)
-                        .map_err(|source| Error::Head { source })?,
-                )
-            }
-            None => None,
+        let reward_head = match reward_head::take(&spec, tensors)? {
+            Some(head) => Some(head),
+            None => weights.value_head.as_mut().map(|head| head.take(dimensions.d_model)).transpose()?,
         };
         let adapter_names = weights.adapters.iter().map(|adapter| format!("+{}", adapter.name())).collect::<String>();
         weights.base.finish()?;
@@ -364,7 +363,7 @@ impl Model {
             None => folder_name(folder.given()) + &adapter_names,
         };
         let mut info = ModelInfo::new(name, fingerprint, dimensions);
-        info.revision = options.revision.clone();
+        info.revision = options.revision.clone().or(model.revision);
         info.family = spec.family().to_owned();
         info.dtype = match options.weights {
             WeightForm::AsStored => arithmetic.to_string(),
@@ -389,7 +388,7 @@ impl Model {
     /// [`Error::Prompt`] for a prompt that has no token or that the template refuses, and the
     /// tokenizer's own.
     pub fn tokens(&self, prompt: &Prompt) -> Result<Vec<TokenId>, Error> {
-        self.context.codec.encode(prompt)?.map_err(|unscored| Error::Prompt { unscored })
+        self.context.fed(prompt)?.map(|fed| fed.ids).map_err(|unscored| Error::Prompt { unscored })
     }
 
     /// A kernel that this processor has and that would multiply matrices of this model, which are kept as
@@ -400,11 +399,14 @@ impl Model {
         self.engine.kernel_of_integers()
     }
 
-    /// The head of a sequence classifier, such as a reward model, if the folder has one. Such a
+    /// The head of a sequence classifier, such as a reward model, if the folder or an adapter has one. Such a
     /// model has no logits over the vocabulary: what asks for them, or for text, is refused, and
     /// states are all that is read of it. Its prompts lose tokens at their end that are the
-    /// folder's `pad_token_id`, as transformers passes over them. Encoders have none: their
-    /// classifiers are not linear in a state.
+    /// folder's `pad_token_id`, as transformers passes over them.
+    ///
+    /// It may be LLaMA-Factory's value head as well (`value_head.safetensors`), which reads the last token, whatever
+    /// that is, of a model that has logits besides. That of an encoder reads the state of the first token, or the mean,
+    /// by steps before the labels. Numbers are the head's own, without a sigmoid or a softmax behind them.
     pub fn reward_head(&self) -> Option<&RewardHead> {
         self.reward_head.as_ref()
     }

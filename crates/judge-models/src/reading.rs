@@ -16,7 +16,8 @@
 //! ```
 //!
 //! `pooling` and `exp` are for engines too: one way to pool, and one exponential with the same bits
-//! on every machine; `side_by_side` walks over rows of logits. `context` is what all of this knows of a model.
+//! on every machine; `side_by_side` walks over rows of logits. `context` is what all of this knows of a model,
+//! and `texts` what the model is fed for a prompt.
 
 pub(crate) mod answers;
 mod check;
@@ -32,4 +33,5 @@ pub(crate) mod passes;
 pub(crate) mod pooling;
 pub(crate) mod sampling;
 mod side_by_side;
+mod texts;
 mod written;

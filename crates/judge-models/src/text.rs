@@ -20,5 +20,5 @@ mod tokenizer;
 #[cfg(fuzzing)]
 pub(crate) use chat_template::ChatTemplate;
 pub use chat_template::Date;
-pub(crate) use tokenizer::TextCodec;
 pub use tokenizer::{ChatTokens, TextOptions};
+pub(crate) use tokenizer::{TextCodec, Typed};

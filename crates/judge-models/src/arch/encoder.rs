@@ -3,7 +3,7 @@
 //! Families of `encoders/` make it, `checked.rs` compares it with a checkpoint, and
 //! `engine/packed/encoder.rs` runs it. It is apart from the decoder's description (`spec.rs`)
 //! because little is shared: LayerNorm with biases, sums of tables, attention to both sides, no
-//! keys to keep and no head.
+//! keys to keep and no head over the vocabulary.
 //!
 //! ```text
 //! Post (BERT)        x ─ attention ─ (+x) ─ attention_norm ─► y ─ MLP ─ (+y) ─ mlp_norm ─►
@@ -11,9 +11,10 @@
 //! ```
 //!
 //! Layer 0 is the embedding after its norm; the last layer is after `final_norm`, where there is
-//! one. Poolers, classifiers and heads over masked words are never read.
+//! one. The head of a sequence classifier is read by `reward_head.rs`; other heads and poolers are not.
 
-use judge_core::request::TokenId;
+use judge_core::request::{Pooling, TokenId};
+use judge_core::reward::HeadActivation;
 
 use super::rope::RopeConfig;
 use super::spec::{Activation, LinearSpec, NamedShape, NormSpec};
@@ -44,12 +45,136 @@ pub(crate) struct EncoderSpec {
     pub(crate) ropes: Vec<RopeConfig>,
     /// What the first states are made from.
     pub(crate) embedding: EmbeddingSpec,
+    /// Scores by relative position, in all blocks.
+    pub(crate) relative: Option<RelativeSpec>,
     /// `[n_layers]`, in the order of the forward pass.
     pub(crate) blocks: Vec<EncoderBlockSpec>,
     /// The norm after the last block, where blocks norm what enters them.
     pub(crate) final_norm: Option<NormSpec>,
     /// How names in files differ from those here.
     pub(super) names: StoredNames,
+    /// The head of a sequence classifier.
+    pub(crate) head: Option<EncoderHeadSpec>,
+}
+
+/// Scores by relative position, with a table whose rows `r` stand for distances (DeBERTa). A block multiplies the rows
+/// with its own matrices, biases included, so that they are queries `q_r` and keys `k_r`. With `r` the row of `i - j`,
+/// the score of query `i` and key `j` is
+///
+/// ```text
+/// (q_i · k_j + q_i · k_r + q_r · k_j) / sqrt(head_dim * number of terms)
+/// ```
+///
+/// where the second term is there with `of_keys` and the third with `of_queries`.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct RelativeSpec {
+    /// Full name of the table, `[2 * span, d_model]`.
+    pub(crate) table: String,
+    /// The norm of its rows.
+    pub(crate) norm: Option<NormSpec>,
+    /// Buckets to either side: distances beyond half of them share buckets by their logarithms. `None`: each distance
+    /// has a row.
+    pub(crate) buckets: Option<usize>,
+    /// The distance that has the last bucket, plus 1; more than `buckets / 2 + 1`.
+    pub(crate) farthest: usize,
+    /// `c2p`: whether queries meet the keys of distances.
+    pub(crate) of_keys: bool,
+    /// `p2c`: whether keys meet the queries of distances.
+    pub(crate) of_queries: bool,
+}
+
+impl RelativeSpec {
+    /// Half the rows of the table.
+    pub(crate) fn span(&self) -> usize {
+        self.buckets.unwrap_or(self.farthest)
+    }
+
+    /// How many terms a score has.
+    pub(crate) fn n_terms(&self) -> usize {
+        1 + usize::from(self.of_keys) + usize::from(self.of_queries)
+    }
+
+    /// The row of a distance `i - j`. Logarithms are f32, as in transformers; their quotient decides between two
+    /// buckets.
+    pub(crate) fn row(&self, distance: i64) -> usize {
+        let bucket = match self.buckets.map(|buckets| (buckets / 2) as i64) {
+            Some(middle) if distance.abs() > middle => {
+                let log = |x: i64, y: i64| libm::logf(x as f32 / y as f32);
+                let (found, last) = (log(distance.abs(), middle), log(self.farthest as i64 - 1, middle));
+                let beyond = (found / last * (middle - 1) as f32).ceil() as i64;
+                (beyond + middle) * distance.signum()
+            }
+            _ => distance,
+        };
+        let span = self.span() as i64;
+        (bucket + span).clamp(0, 2 * span - 1) as usize
+    }
+}
+
+/// The head of a sequence classifier: what becomes of one state of the last layer.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct EncoderHeadSpec {
+    /// Names of the labels, in the order of the rows of `out`. At least one.
+    pub(crate) labels: Vec<String>,
+    /// Which state it is.
+    pub(crate) pooling: Pooling,
+    /// What comes before the labels, in this order, from `d_model` numbers to as many.
+    pub(crate) steps: Vec<HeadStepSpec>,
+    /// `[labels, d_model]`.
+    pub(crate) out: HeadLinear,
+}
+
+/// One step of a head.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum HeadStepSpec {
+    /// A map `[d_model, d_model]`.
+    Linear(HeadLinear),
+    /// A norm with its epsilon.
+    Norm(NormSpec, f64),
+    /// A function of each coordinate.
+    Activation(HeadActivation),
+}
+
+/// A linear map of a head.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct HeadLinear {
+    /// Name without `.weight` and `.bias`.
+    pub(crate) stem: String,
+    /// Whether there is a bias.
+    pub(crate) bias: bool,
+}
+
+impl HeadLinear {
+    /// Full name of the matrix.
+    pub(crate) fn weight(&self) -> String {
+        format!("{}.weight", self.stem)
+    }
+
+    /// Full name of the bias, if there is one.
+    pub(crate) fn bias(&self) -> Option<String> {
+        self.bias.then(|| format!("{}.bias", self.stem))
+    }
+
+    /// Name and shape of its tensors.
+    fn tensors(&self, rows: usize, d_model: usize) -> impl Iterator<Item = NamedShape> {
+        let bias = self.bias().map(|name| (name, vec![rows]));
+        [(self.weight(), vec![rows, d_model])].into_iter().chain(bias)
+    }
+}
+
+impl EncoderHeadSpec {
+    /// Name and shape of every tensor of the head.
+    fn tensors(&self, d_model: usize) -> Vec<NamedShape> {
+        let mut all: Vec<NamedShape> = self.out.tensors(self.labels.len(), d_model).collect();
+        for step in &self.steps {
+            match step {
+                HeadStepSpec::Linear(map) => all.extend(map.tensors(d_model, d_model)),
+                HeadStepSpec::Norm(norm, _) => all.extend(norm.tensors()),
+                HeadStepSpec::Activation(_) => {}
+            }
+        }
+        all
+    }
 }
 
 /// Which rows each half of a block norms (Xiong et al., *On Layer Normalization in the Transformer
@@ -62,19 +187,29 @@ pub(crate) enum NormPlace {
     Post,
 }
 
-/// The first states: `norm(words[token] + types[0] + positions[row])`, without the tables that are
+/// The first states: `norm(words[token] + types[type] + positions[row])`, without the tables that are
 /// absent. All tables are `d_model` wide.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct EmbeddingSpec {
     /// Full name of the table of tokens, `[d_vocab, d_model]`.
     pub(crate) words: String,
-    /// Full name and number of rows of the table of `token_type_ids`. All tokens are of type 0
-    /// here.
-    pub(crate) types: Option<(String, usize)>,
+    /// The table of `token_type_ids`.
+    pub(crate) types: Option<TypesSpec>,
     /// The table of positions; `None` where positions are rotations.
     pub(crate) positions: Option<PositionsSpec>,
     /// The norm of the sum.
     pub(crate) norm: NormSpec,
+}
+
+/// A table of the states of tokens' types.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct TypesSpec {
+    /// Full name, `[rows, d_model]`.
+    pub(crate) name: String,
+    /// Number of types.
+    pub(crate) rows: usize,
+    /// Whether the texts of a pair have different types, as the tokenizer says (BERT). Else all tokens are of type 0.
+    pub(crate) of_pairs: bool,
 }
 
 /// A table of positions' states.
@@ -138,9 +273,13 @@ impl EncoderSpec {
     }
 
     /// The name here of a tensor that a file or an adapter calls `stored`; `None` for one of a
-    /// head, which is not read. A name that is already the bare model's stays.
+    /// head that the model does not have, which is not read. A name that is already the bare model's stays.
     pub(crate) fn own_name(&self, stored: &str) -> Option<String> {
         let name = stored.strip_prefix(self.names.prefix).unwrap_or(stored);
+        let is_of_head = |head: &EncoderHeadSpec| head.tensors(self.d_model).iter().any(|(own, _)| own == name);
+        if self.head.as_ref().is_some_and(is_of_head) {
+            return Some(name.to_owned());
+        }
         if self.names.others.iter().any(|other| name.starts_with(other)) {
             return None;
         }
@@ -148,12 +287,12 @@ impl EncoderSpec {
         Some(renamed.unwrap_or_else(|| name.to_owned()))
     }
 
-    /// Name and shape of every tensor: tables, each block's matrices and biases, then all norms.
+    /// Name and shape of every tensor: tables, each block's matrices and biases, all norms, then the head's.
     pub(crate) fn tensors(&self) -> Vec<NamedShape> {
         let EmbeddingSpec { words, types, positions, norm } = &self.embedding;
         let table = |name: &String, rows: usize| (name.clone(), vec![rows, self.d_model]);
         let mut all = vec![table(words, self.d_vocab)];
-        all.extend(types.iter().map(|(name, rows)| table(name, *rows)));
+        all.extend(types.iter().map(|types| table(&types.name, types.rows)));
         all.extend(positions.iter().map(|positions| table(&positions.name, positions.rows)));
         let mut norms = vec![norm];
         for block in &self.blocks {
@@ -164,7 +303,12 @@ impl EncoderSpec {
             norms.extend(block.attention_norm.iter().chain([&block.mlp_norm]));
         }
         norms.extend(&self.final_norm);
+        if let Some(relative) = &self.relative {
+            all.push(table(&relative.table, 2 * relative.span()));
+            norms.extend(&relative.norm);
+        }
         all.extend(norms.into_iter().flat_map(NormSpec::tensors));
+        all.extend(self.head.iter().flat_map(|head| head.tensors(self.d_model)));
         all
     }
 }

@@ -5,14 +5,16 @@
 //! `model_type` of a known family, so the class must be one of that family's.
 
 mod bert;
+mod deberta;
+mod heads;
 mod modernbert;
 mod sizes;
 
 use serde_json::{Map, Value};
 
 use super::checks::overlay;
-use super::encoder::EncoderSpec;
-use super::{ConfigProblem, angles, blame, unread};
+use super::encoder::{EncoderHeadSpec, EncoderSpec};
+use super::{ConfigProblem, angles, blame, head, unread};
 
 /// A family, as one entry of [`FAMILIES`].
 struct Family {
@@ -24,35 +26,64 @@ struct Family {
     defaults: fn() -> Value,
     /// Describes the encoder of a file whose defaults are filled in.
     spec: fn(Value) -> Result<EncoderSpec, ConfigProblem>,
+    /// The head of its sequence classifiers with these labels.
+    head: fn(&Value, Vec<String>) -> Result<EncoderHeadSpec, ConfigProblem>,
 }
 
 /// All families, in the order of [`NAMES`].
-const FAMILIES: [Family; 4] = [
-    Family { model_type: "bert", class: "Bert", defaults: bert::defaults_of_bert, spec: bert::bert },
-    Family { model_type: "modernbert", class: "ModernBert", defaults: modernbert::defaults, spec: modernbert::spec },
-    Family { model_type: "roberta", class: "Roberta", defaults: bert::defaults_of_roberta, spec: bert::roberta },
+const FAMILIES: [Family; 5] = [
+    Family { model_type: "bert", class: "Bert", defaults: bert::defaults_of_bert, spec: bert::bert, head: heads::bert },
+    Family {
+        model_type: "deberta-v2",
+        class: "DebertaV2",
+        defaults: deberta::defaults,
+        spec: deberta::spec,
+        head: heads::deberta,
+    },
+    Family {
+        model_type: "modernbert",
+        class: "ModernBert",
+        defaults: modernbert::defaults,
+        spec: modernbert::spec,
+        head: heads::modernbert,
+    },
+    Family {
+        model_type: "roberta",
+        class: "Roberta",
+        defaults: bert::defaults_of_roberta,
+        spec: bert::roberta,
+        head: heads::roberta,
+    },
     Family {
         model_type: "xlm-roberta",
         class: "XLMRoberta",
         defaults: bert::defaults_of_roberta,
         spec: bert::xlm_roberta,
+        head: heads::roberta,
     },
 ];
 
 /// Values of `model_type` that are encoders.
-pub(super) const NAMES: [&str; FAMILIES.len()] =
-    [FAMILIES[0].model_type, FAMILIES[1].model_type, FAMILIES[2].model_type, FAMILIES[3].model_type];
+pub(super) const NAMES: [&str; FAMILIES.len()] = [
+    FAMILIES[0].model_type,
+    FAMILIES[1].model_type,
+    FAMILIES[2].model_type,
+    FAMILIES[3].model_type,
+    FAMILIES[4].model_type,
+];
 
 /// Prefixes of class names, in the order of [`NAMES`], for the error.
-const CLASSES: [&str; FAMILIES.len()] = [FAMILIES[0].class, FAMILIES[1].class, FAMILIES[2].class, FAMILIES[3].class];
+const CLASSES: [&str; FAMILIES.len()] =
+    [FAMILIES[0].class, FAMILIES[1].class, FAMILIES[2].class, FAMILIES[3].class, FAMILIES[4].class];
 
 /// Fields that change no state of an encoder, besides those that are harmless in any family
 /// (`unread.rs`): of heads, of training, and of BERT's first releases.
-const HARMLESS: [&str; 25] = [
+const HARMLESS: [&str; 30] = [
     "attention_probs_dropout_prob",
     "classifier_activation",
     "classifier_bias",
     "classifier_pooling",
+    "cls_dropout",
     "decoder_bias",
     "deterministic_flash_attn",
     "directionality",
@@ -64,8 +95,12 @@ const HARMLESS: [&str; 25] = [
     "initializer_cutoff_factor",
     // ModernBERT's files have it beside `norm_eps`. BERT reads it, so it is never unread there.
     "layer_norm_eps",
+    "legacy",
     "output_past",
+    "pooler_dropout",
     "pooler_fc_size",
+    "pooler_hidden_act",
+    "pooler_hidden_size",
     "pooler_num_attention_heads",
     "pooler_num_fc_layers",
     "pooler_size_per_head",
@@ -111,7 +146,11 @@ fn lower(family: &Family, file: &Map<String, Value>) -> Result<EncoderSpec, Conf
     }
     let mut fields = (family.defaults)();
     overlay(&mut fields, Value::Object(file.clone()));
-    (family.spec)(fields)
+    let head = match class.filter(|class| class.ends_with("ForSequenceClassification")) {
+        Some(_) => Some((family.head)(&fields, head::label_names(file)?)?),
+        None => None,
+    };
+    Ok(EncoderSpec { head, ..(family.spec)(fields)? })
 }
 
 #[cfg(test)]

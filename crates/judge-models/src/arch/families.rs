@@ -183,6 +183,12 @@ pub(super) fn is_base_class(class: &str) -> bool {
     FAMILIES.iter().any(|family| family.base_class == class) || tower::is_base_class(class)
 }
 
+/// The class of a family's sequence classifiers.
+pub(crate) fn classifier_class(family: &str) -> Option<String> {
+    let family = FAMILIES.iter().find(|known| known.model_type == family)?;
+    Some(format!("{}ForSequenceClassification", family.base_class.trim_end_matches("Model")))
+}
+
 /// What transformers 5.23 takes in most families where `config.json` is silent; families overwrite
 /// what differs.
 fn defaults() -> Value {

@@ -17,10 +17,11 @@
 
 use std::collections::BTreeMap;
 
+use judge_core::request::TokenId;
 use serde_json::{Map, Value};
 
 use super::shape::TokenIds;
-use super::spec::{HeadSpec, LabelsSpec, NoHead};
+use super::spec::{HeadSpec, LabelsSpec, NoHead, SCORE};
 use super::{ConfigProblem, families};
 
 /// Suffixes of class names that are read; base classes are read too. The first three have logits over
@@ -67,10 +68,18 @@ pub(super) fn of_class(file: &Map<String, Value>) -> Result<Option<HeadSpec>, Co
     }
 }
 
-/// The head of labels of a sequence classifier.
+/// The head of labels of a decoder that is a sequence classifier.
+///
+/// # Errors
+/// Those of [`label_names`], and [`ConfigProblem`] for a `pad_token_id` that is none.
+fn labels(file: &Map<String, Value>) -> Result<LabelsSpec, ConfigProblem> {
+    Ok(LabelsSpec { name: SCORE.to_owned(), labels: label_names(file)?, padding: padding(file)? })
+}
+
+/// The labels of a sequence classifier.
 ///
 /// Without `id2label` the names are `LABEL_0`, `LABEL_1` and so on, as in transformers.
-fn labels(file: &Map<String, Value>) -> Result<LabelsSpec, ConfigProblem> {
+pub(super) fn label_names(file: &Map<String, Value>) -> Result<Vec<String>, ConfigProblem> {
     let stated = |field: &str| file.get(field).filter(|value| !value.is_null());
     let wrong = |field: &'static str, found: &Value, expected: &str| ConfigProblem::Value {
         field,
@@ -96,12 +105,33 @@ fn labels(file: &Map<String, Value>) -> Result<LabelsSpec, ConfigProblem> {
             expected: format!("1 to {MOST}, numbered from 0"),
         });
     }
-    let padding = match stated("pad_token_id") {
-        None => None,
-        Some(found) => {
-            let ids = TokenIds::of(found).filter(|_| found.is_number());
-            ids.ok_or_else(|| wrong("pad_token_id", found, "a token id, or -1 for none"))?.0.first().copied()
-        }
-    };
-    Ok(LabelsSpec { name: "score.weight".to_owned(), labels: names.into_values().collect(), padding })
+    Ok(names.into_values().collect())
+}
+
+/// The head of `count` labels that an adapter brings to the folder of another class. The names are those of the
+/// folder if it has as many, else `LABEL_0` and so on, as transformers names them for `num_labels`.
+///
+/// # Errors
+/// [`ConfigProblem`] for too many labels, and a `pad_token_id` that is none.
+pub(crate) fn of_adapter(file: &Map<String, Value>, count: usize) -> Result<LabelsSpec, ConfigProblem> {
+    if let Some(own) = labels(file).ok().filter(|own| own.labels.len() == count && file.contains_key("id2label")) {
+        return Ok(own);
+    }
+    let mut fields = file.clone();
+    fields.remove("id2label");
+    fields.insert("num_labels".to_owned(), count.into());
+    labels(&fields)
+}
+
+/// The token that a head of labels passes over at a text's end.
+fn padding(file: &Map<String, Value>) -> Result<Option<TokenId>, ConfigProblem> {
+    let Some(found) = file.get("pad_token_id").filter(|found| !found.is_null()) else { return Ok(None) };
+    match TokenIds::of(found).filter(|_| found.is_number()) {
+        Some(ids) => Ok(ids.0.first().copied()),
+        None => Err(ConfigProblem::Value {
+            field: "pad_token_id",
+            found: found.to_string(),
+            expected: "a token id, or -1 for none".to_owned(),
+        }),
+    }
 }

@@ -127,6 +127,9 @@ impl EmbeddingScale {
     }
 }
 
+/// Full name of the matrix of a head of labels.
+pub(crate) const SCORE: &str = "score.weight";
+
 /// What a model makes of its last states.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum HeadSpec {

@@ -78,6 +78,7 @@ mod processor;
 mod product;
 mod rate;
 mod reads;
+mod relative;
 mod rotations;
 mod rows;
 mod run;

@@ -95,7 +95,7 @@ pub(super) fn fetch(
         return found_at(&folder, revision, &info.sha, path.join(&parts[0]));
     }
     // An adapter's configuration is fetched so that `Folder::open` can say that the model is one.
-    for name in [file::CONFIG].into_iter().chain(file::OF_TEXT).chain([file::ADAPTER_CONFIG]) {
+    for name in [file::CONFIG].into_iter().chain(file::OF_TEXT).chain([file::ADAPTER_CONFIG, file::VALUE_HEAD]) {
         get(name)?;
     }
     if offers(file::WEIGHTS) {

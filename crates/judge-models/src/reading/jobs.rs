@@ -31,6 +31,7 @@ use super::finite::non_finite;
 use super::labels::{Heads, States, Steps, is_read_at};
 use super::next_token::NextLogProbs;
 use crate::Error;
+use crate::text::Typed;
 
 /// What is wanted of a sequence from which only continuations are read, besides their
 /// log-probabilities.
@@ -56,6 +57,8 @@ pub(crate) struct Job<'a> {
     pub(crate) heads: &'a Heads<'a>,
     /// The tokens, at least one, all in the vocabulary.
     pub(crate) ids: Vec<TokenId>,
+    /// The type of each token, of an encoder's pair of texts; empty where all are 0.
+    pub(crate) types: Vec<u32>,
     /// How many of the tokens are the prompt.
     pub(crate) prompt_len: usize,
     /// The log-probabilities of the tokens from this position on are wanted. At least 1, since
@@ -109,8 +112,8 @@ impl Context {
         heads: &'a Heads<'a>,
     ) -> Result<Result<Admitted<'a>, Unscored>, Error> {
         let want = &request.want;
-        let prompt = match of_text(self.codec.encode(&request.prompt))? {
-            Ok(ids) => self.without_padding(ids),
+        let (prompt, types) = match of_text(self.fed(&request.prompt))? {
+            Ok(Typed { ids, types }) => (self.without_padding(ids), types),
             Err(unscored) => return Ok(Err(unscored)),
         };
         let continuations = match of_text(self.codec.continuations(&request.prompt, &want.continuations))? {
@@ -134,9 +137,9 @@ impl Context {
         }
         let job = |want: &'a Want, ids: Vec<TokenId>| {
             let (number, ends) = (0, Vec::new());
-            Job { index, number, want, heads, ids, prompt_len, scored_from: None, ends }
+            Job { index, number, want, heads, ids, types: Vec::new(), prompt_len, scored_from: None, ends }
         };
-        let mut jobs = vec![Job { scored_from: want.prompt_log_probs.then_some(1), ..job(want, prompt) }];
+        let mut jobs = vec![Job { scored_from: want.prompt_log_probs.then_some(1), types, ..job(want, prompt) }];
         for (continuation, tokens) in continuations.iter().enumerate() {
             let Some((&token, before)) = tokens.split_last() else { continue }; // each has a token
             let place = jobs.iter().position(|job| job.ids[prompt_len..] == *before).unwrap_or_else(|| {
@@ -334,7 +337,9 @@ mod tests {
         let blocks = |want: Want| {
             let (ids, ends) = (vec![5, 6, 7], Vec::new());
             let scored_from = want.prompt_log_probs.then_some(1);
-            let job = Job { index: 0, number: 0, want: &want, heads: &heads, prompt_len: 3, ids, scored_from, ends };
+            let types = Vec::new();
+            let job =
+                Job { index: 0, number: 0, want: &want, heads: &heads, prompt_len: 3, ids, types, scored_from, ends };
             job.blocks(n_layers)
         };
         for layer in 0..=n_layers {

@@ -34,6 +34,7 @@
 mod class;
 mod guarded;
 mod literal;
+mod pair;
 mod special_tokens;
 mod vocabulary;
 
@@ -57,6 +58,7 @@ use crate::folder::{Folder, file};
 use class::Class;
 use guarded::{guarded, ids};
 use literal::{Control, PlainText};
+pub(crate) use pair::Typed;
 use special_tokens::{SpecialTokens, Surround, template_source};
 use vocabulary::Spelling;
 
@@ -101,6 +103,9 @@ pub(crate) struct TextCodec {
     control: Control,
     /// How entries of the vocabulary are spelt, for labels.
     spelling: Spelling,
+    /// Whether a model of this tokenizer is given the types of tokens: unless `model_input_names` of
+    /// `tokenizer_config.json` leaves them out.
+    has_types: bool,
     /// The chat template, or why there is none.
     template: Template,
     /// As given to [`load`](Self::load); the template has the date already.
@@ -168,9 +173,12 @@ impl TextCodec {
             },
         );
         let spelling = Spelling::of(&json);
+        let config = folder.json(file::TOKENIZER_CONFIG)?.unwrap_or_default();
+        let inputs = config.get("model_input_names").and_then(serde_json::Value::as_array);
+        let has_types = inputs.is_none_or(|names| names.iter().any(|name| name == "token_type_ids"));
         let options = *options;
         let plain = OnceLock::new();
-        Ok(Self { path, tokenizer, special, surround, control, spelling, template, options, plain })
+        Ok(Self { path, tokenizer, special, surround, control, spelling, has_types, template, options, plain })
     }
 
     /// The tokens of a prompt as the model is fed them: at least one. Their number is not checked

@@ -126,6 +126,13 @@ impl Gguf {
         Ok(Self { file, architecture, heads, tensors: named, taken: BTreeSet::new() })
     }
 
+    /// Drops tensors whose names begin with one of these.
+    pub(crate) fn forget(&mut self, beginnings: impl Iterator<Item = String>) {
+        for beginning in beginnings {
+            self.tensors.retain(|name, _| !name.starts_with(&beginning));
+        }
+    }
+
     /// The error of a tensor of this file.
     fn fault(&self, name: &str, problem: TensorProblem) -> Error {
         Error::Tensor { path: self.file.path().to_owned(), tensor: name.to_owned(), problem }

@@ -46,7 +46,7 @@ use serde_json::{Value, json};
 use super::{Checkpoint, CodedRows, Coding, Numbers, Store, Table, Tensors, unwrapped};
 use crate::arch::{EMBEDDING, HEAD};
 use crate::error::{AdapterProblem, TensorProblem};
-use crate::folder::{file, names, read_json};
+use crate::folder::{SAVE_AS_SAFETENSORS, file, names, read_json};
 use crate::{Dtype, Error};
 
 /// What the names of an adapter's tensors begin with: PEFT's wrapper around the base model.
@@ -213,6 +213,11 @@ impl Adapter {
             return Err(unsupported("init_lora_weights", init.to_owned()));
         }
         let weights = path.join(file::ADAPTER_WEIGHTS);
+        let pickle = path.join(file::ADAPTER_PICKLE);
+        if !weights.is_file() && pickle.is_file() {
+            let (field, found) = ("weights".to_owned(), "weights in a pickle, which can run code,".to_owned());
+            return Err(Error::Unsupported { path: pickle, field, found, supported: SAVE_AS_SAFETENSORS });
+        }
         if !weights.is_file() {
             let (folder, found) = (path.to_owned(), names(path)?);
             return Err(Error::MissingFile { folder, wanted: file::ADAPTER_WEIGHTS, found });
@@ -238,8 +243,18 @@ impl Adapter {
         self.path.file_name().unwrap_or(self.path.as_os_str()).to_string_lossy().into_owned()
     }
 
+    /// Whether it was trained with the class of a sequence classifier.
+    pub(crate) fn is_of_classifier(&self) -> bool {
+        self.config.get("task_type").and_then(Value::as_str) == Some("SEQ_CLS")
+    }
+
+    /// Whether a head that it brings may be that of a sequence classifier: its class was one, or is not stated.
+    pub(crate) fn may_bring_labels(&self) -> bool {
+        self.is_of_classifier() || self.config.get("task_type").is_none_or(Value::is_null)
+    }
+
     /// The error of this adapter.
-    fn fault(&self, problem: AdapterProblem) -> Error {
+    pub(crate) fn fault(&self, problem: AdapterProblem) -> Error {
         Error::Adapter { path: self.path.clone(), problem }
     }
 
@@ -263,6 +278,11 @@ impl Adapter {
     /// do not matter.
     pub(crate) fn changes(&self, name: &str) -> Option<bool> {
         self.changes.get(name).map(|change| change.replaced.is_some())
+    }
+
+    /// The rows of the tensor that replaces this one, if one does.
+    pub(crate) fn rows_of_replacement(&self, name: &str) -> Option<usize> {
+        self.tensors.shape(&self.replacement(name)?)?.first().copied()
     }
 
     /// Fails if it changes a tensor that the base model, whose tensors these are, does not have, or
@@ -457,6 +477,8 @@ pub(crate) struct Adapted<'a> {
     pub(crate) adapters: &'a mut [Adapter],
     /// Whether the head, which adapters change, is the embedding in the base.
     pub(crate) is_untied: bool,
+    /// The tensor that adapters bring whole and that the base does not have.
+    pub(crate) brought: Option<&'static str>,
 }
 
 impl Adapted<'_> {
@@ -564,7 +586,9 @@ impl Tensors for Adapted<'_> {
         match replaced {
             None => self.base.take_rows(in_base, shape, read_as, &mut merged)?,
             Some((index, by)) => {
-                self.base.pass_over(in_base);
+                if self.brought != Some(name) {
+                    self.base.pass_over(in_base);
+                }
                 self.adapters[index].tensors.take_rows(&by, shape, read_as, &mut merged)?;
             }
         }

@@ -40,7 +40,9 @@ pub(crate) fn open<'a>(
     idle: impl Iterator<Item = String>,
 ) -> Result<Box<dyn Store>, Error> {
     if let Some(file) = folder.gguf() {
-        return Ok(Box::new(Gguf::new(file.clone(), heads)?));
+        let mut gguf = Gguf::new(file.clone(), heads)?;
+        gguf.forget(idle);
+        return Ok(Box::new(gguf));
     }
     let format = quantised::format(folder)?;
     let stacks: Vec<_> = stacks.collect();

@@ -6,7 +6,7 @@ use std::fs;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
-use judge_core::{Backbone, Layer, Outcome, Prompt, Request, TextModel, Want, request::Pooling};
+use judge_core::{Backbone, Layer, Outcome, Prompt, Request, TextModel, Want, model::BackboneError, request::Pooling};
 use judge_models::{AdapterProblem, Dtype, Error, LoadOptions, Merged, Model, TensorProblem, merge_adapters};
 use safetensors::tensor::TensorView;
 use serde_json::{Value, json};
@@ -63,7 +63,7 @@ fn error(found: &[f32], expected: &[f32]) -> f32 {
 
 #[test]
 fn merged_adapters_equal_those_that_peft_has_not_merged() {
-    for name in ["plain", "patterns", "dora", "fused", "labels", "neighbours", "delta"] {
+    for name in ["plain", "patterns", "dora", "fused", "labels", "neighbours", "delta", "reward", "value"] {
         let expected = json(&adapter(name).join("expected.json"));
         let base = expected["base"].as_str().unwrap();
         let (plain, model) = (load(base, &[], Dtype::F32).unwrap(), load(base, &[adapter(name)], Dtype::F32).unwrap());
@@ -80,12 +80,143 @@ fn merged_adapters_equal_those_that_peft_has_not_merged() {
                     head.rewards(&found[found.len() - width..]).unwrap().iter().map(|&reward| reward as f32).collect();
                 assert!(error(&rewards, &numbers(&prompt["rewards"])) < 1e-4, "{name}: {rewards:?}");
                 assert_ne!(model.reward_head(), plain.reward_head());
+            } else {
+                assert!(prompt.get("rewards").is_none(), "{name}");
             }
             // Rounded once, to bf16, as all weights are.
             let half = load(base, &[adapter(name)], Dtype::Bf16).unwrap();
             assert!(error(&states(&half, base, &prompt["ids"]), &wanted) < 5e-2, "{name}");
         }
     }
+}
+
+/// A copy of the adapter that brings a head to a causal model, with its configuration and its header edited.
+fn reward_adapter(config: impl FnOnce(&mut Value), rename: &[(&str, &str)]) -> TempDir {
+    let to = TempDir::new().unwrap();
+    let mut fields = json(&adapter("reward").join("adapter_config.json"));
+    config(&mut fields);
+    fs::write(to.path().join("adapter_config.json"), fields.to_string()).unwrap();
+    let bytes = fs::read(adapter("reward").join("adapter_model.safetensors")).unwrap();
+    let tensors = safetensors::SafeTensors::deserialize(&bytes).unwrap();
+    let renamed = tensors.iter().filter_map(|(name, view)| match rename.iter().find(|(from, _)| *from == name) {
+        Some((_, "")) => None,
+        Some((_, to)) => Some((to.to_string(), view)),
+        None => Some((name.to_owned(), view)),
+    });
+    safetensors::serialize_to_file(renamed, None, &to.path().join("adapter_model.safetensors")).unwrap();
+    to
+}
+
+/// TRL's way: the adapter of a sequence classifier over a causal model, whose head is whole in the adapter.
+#[test]
+fn an_adapter_brings_a_head_of_labels_to_a_causal_model() {
+    const SCORE: &str = "base_model.model.score.weight";
+    let base = "families/llama-off";
+    let plain = load(base, &[], Dtype::F32).unwrap();
+    assert!(plain.reward_head().is_none());
+    let model = load(base, &[adapter("reward")], Dtype::F32).unwrap();
+    assert_eq!(model.reward_head().unwrap().labels(), ["LABEL_0"]);
+    assert!(matches!(model.token("ba"), Err(BackboneError::NoLogits { .. })));
+    // The spelling that the tensor has while PEFT runs; a task that is not stated.
+    let other = reward_adapter(
+        |config| config["task_type"] = Value::Null,
+        &[(SCORE, "base_model.model.score.modules_to_save.default.weight")],
+    );
+    let other = load(base, &[other.path().to_owned()], Dtype::F32).unwrap();
+    assert_eq!(other.reward_head(), model.reward_head());
+    // A later adapter of the classifier needs no head of its own.
+    let headless = reward_adapter(|_| {}, &[(SCORE, "")]);
+    let both = load(base, &[adapter("reward"), headless.path().to_owned()], Dtype::F32).unwrap();
+    assert_eq!(both.reward_head(), model.reward_head());
+
+    let problem = |adapter: &TempDir| match load(base, &[adapter.path().to_owned()], Dtype::F32) {
+        Err(Error::Adapter { problem, .. }) => problem,
+        other => panic!("{other:?}"),
+    };
+    let found = problem(&headless);
+    assert!(matches!(found, AdapterProblem::NoLabels) && found.to_string().contains("score.weight"), "{found}");
+    // The same tensor of a class that has a number for each token.
+    let tokens = problem(&reward_adapter(|config| config["task_type"] = json!("TOKEN_CLS"), &[]));
+    assert!(matches!(&tokens, AdapterProblem::NoSuchTensor { names } if names == &["score.weight"]), "{tokens}");
+}
+
+/// LLaMA-Factory's way: a causal model or an adapter of one, with a value head in a file beside it.
+#[test]
+fn a_value_head_is_a_reward_head_with_a_bias() {
+    let base = "families/llama-off";
+    let expected = json(&adapter("value").join("expected.json"));
+    let folder = TempDir::new().unwrap();
+    for entry in fs::read_dir(fixtures().join(base)).unwrap() {
+        let path = entry.unwrap().path();
+        fs::copy(&path, folder.path().join(path.file_name().unwrap())).unwrap();
+    }
+    let options = LoadOptions { dtype: Some(Dtype::F32), ..LoadOptions::default() };
+    let without = Model::load(folder.path(), &options).unwrap();
+    assert!(without.reward_head().is_none());
+    let place = folder.path().join("value_head.safetensors");
+    fs::copy(adapter("value").join("value_head.safetensors"), &place).unwrap();
+    let whole = Model::load(folder.path(), &options).unwrap();
+    assert_ne!(whole.info().fingerprint, without.info().fingerprint);
+    assert_eq!(whole.reward_head().unwrap().labels(), ["value"]);
+    // Its logits are there as before.
+    assert_eq!(whole.token("ba").unwrap(), without.token("ba").unwrap());
+    let adapted = load(base, &[adapter("value")], Dtype::F32).unwrap();
+    for prompt in expected["prompts"].as_array().unwrap() {
+        for (model, rewards) in [(&whole, "of_base"), (&adapted, "rewards")] {
+            let found = states(model, base, &prompt["ids"]);
+            let width = model.info().d_model;
+            let reward = model.reward_head().unwrap().rewards(&found[found.len() - width..]).unwrap()[0];
+            assert!((reward - prompt[rewards][0].as_f64().unwrap()).abs() < 1e-4, "{reward} {prompt}");
+        }
+        assert!((prompt["rewards"][0].as_f64().unwrap() - prompt["of_base"][0].as_f64().unwrap()).abs() > 1e-3);
+    }
+    // An adapter's own counts before that of its base.
+    let other = LoadOptions { adapters: vec![adapter("plain"), adapter("value")], ..options.clone() };
+    assert_eq!(Model::load(folder.path(), &other).unwrap().reward_head(), adapted.reward_head());
+
+    // Two heads, and a head of another model.
+    let refused = load("heads/qwen3", &[adapter("value")], Dtype::F32).unwrap_err();
+    assert!(matches!(refused, Error::Adapter { .. } | Error::Unsupported { .. } | Error::Tensor { .. }), "{refused:?}");
+    let both = LoadOptions { adapters: vec![adapter("reward")], ..options.clone() };
+    let refused = Model::load(folder.path(), &both).unwrap_err();
+    assert!(matches!(&refused, Error::Unsupported { field, .. } if field == "v_head"), "{refused:?}");
+    let weight = TensorView::new(safetensors::Dtype::F32, vec![1, 3], &[0; 12]).unwrap();
+    let bias = TensorView::new(safetensors::Dtype::F32, vec![1], &[0; 4]).unwrap();
+    let tensors = [("v_head.summary.weight", weight.clone()), ("v_head.summary.bias", bias)];
+    safetensors::serialize_to_file(tensors, None, &place).unwrap();
+    let shape = Model::load(folder.path(), &options).unwrap_err();
+    assert!(matches!(&shape, Error::Tensor { tensor, .. } if tensor == "v_head.summary.weight"), "{shape:?}");
+    safetensors::serialize_to_file([("v_head.summary.weight", weight)], None, &place).unwrap();
+    let names = Model::load(folder.path(), &options).unwrap_err();
+    assert!(names.to_string().contains("v_head.summary.bias"), "{names}");
+}
+
+#[test]
+fn an_adapters_folder_is_the_model_that_it_was_trained_on_with_it() {
+    let base = fixtures().join("families/llama-off");
+    let alone = reward_adapter(|config| config["base_model_name_or_path"] = json!(base), &[]);
+    let options = LoadOptions { dtype: Some(Dtype::F32), ..LoadOptions::default() };
+    let model = Model::load(alone.path(), &options).unwrap();
+    let named = load("families/llama-off", &[alone.path().to_owned()], Dtype::F32).unwrap();
+    assert_eq!((model.info(), model.reward_head()), (named.info(), named.reward_head()));
+    assert!(model.info().name.starts_with("llama-off+"));
+    assert_eq!(Model::fingerprint_of(alone.path(), &options).unwrap(), model.info().fingerprint);
+    let ids = json!([4, 5, 6, 7]);
+    assert_eq!(states(&model, "families/llama-off", &ids), states(&named, "families/llama-off", &ids));
+    // Further adapters come after it.
+    let both = LoadOptions { adapters: vec![adapter("plain")], ..options.clone() };
+    let both = Model::load(alone.path(), &both).unwrap();
+    assert!(both.info().name.ends_with("+plain") && both.reward_head() == model.reward_head());
+    let to = TempDir::new().unwrap();
+    merge(alone.path(), &[], Dtype::F32, to.path());
+    assert_eq!(Model::load(to.path(), &options).unwrap().reward_head(), model.reward_head());
+
+    // Its base is nowhere, or an adapter as well.
+    let lost = Model::load(adapter("plain"), &options).unwrap_err();
+    assert!(lost.to_string().contains("families/llama-off"), "{lost}");
+    let chain = reward_adapter(|config| config["base_model_name_or_path"] = json!(alone.path()), &[]);
+    let refused = Model::load(chain.path(), &options).unwrap_err();
+    assert!(matches!(&refused, Error::Unsupported { found, .. } if found.contains("adapter")), "{refused:?}");
 }
 
 #[test]
@@ -198,7 +329,7 @@ fn merge(base: &Path, adapters: &[PathBuf], dtype: Dtype, to: &Path) -> Merged {
 
 #[test]
 fn merged_folders_are_the_models_with_their_adapters() {
-    for name in ["plain", "patterns", "dora", "fused", "labels", "neighbours", "delta"] {
+    for name in ["plain", "patterns", "dora", "fused", "labels", "neighbours", "delta", "reward"] {
         let base = json(&adapter(name).join("expected.json"))["base"].as_str().unwrap().to_owned();
         for dtype in [Dtype::F32, Dtype::Bf16] {
             let to = TempDir::new().unwrap();

@@ -15,8 +15,17 @@ use rayon::ThreadPoolBuilder;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-const NAMES: [&str; 7] =
-    ["bert-off", "bert-on", "modernbert-off", "modernbert-on", "roberta-off", "roberta-on", "xlm-roberta-off"];
+const NAMES: [&str; 9] = [
+    "bert-off",
+    "bert-on",
+    "deberta-v2-off",
+    "deberta-v2-on",
+    "modernbert-off",
+    "modernbert-on",
+    "roberta-off",
+    "roberta-on",
+    "xlm-roberta-off",
+];
 
 /// In the order of the fixtures.
 const POOLINGS: [Pooling; 5] = [Pooling::First, Pooling::Last, Pooling::Mean, Pooling::Min, Pooling::Max];
@@ -141,7 +150,8 @@ fn states_of_every_family_equal_transformers_in_f32() {
                 worst = worst.max(error(&reading, &states));
             }
             println!("{name}, {kernel}: largest relative error {worst:.1e}");
-            assert!(worst < 1e-4, "{name}, {kernel}: {worst:e}");
+            let bound = if name.starts_with("deberta") { 1e-5 } else { 1e-4 };
+            assert!(worst < bound, "{name}, {kernel}: {worst:e}");
         }
     }
 }
@@ -249,7 +259,7 @@ fn a_text_may_be_as_long_as_there_are_positions() {
 #[test]
 fn what_an_encoder_cannot_bring_is_refused() {
     let model = load("bert-on", &options(Dtype::F32));
-    assert!(model.reward_head().is_none(), "its head is not linear in a state");
+    assert!(model.reward_head().is_some() && load("bert-off", &options(Dtype::F32)).reward_head().is_none());
     let labels = LabelRead {
         tokens: vec![4],
         layers: vec![Layer(1)],
@@ -343,7 +353,7 @@ fn what_makes_another_model_of_it_is_refused_by_name() {
         ("roberta-off", "architectures", json!(["BertModel"])),
         ("bert-off", "hidden_act", json!("mish")),
         ("modernbert-on", "layer_types", json!(["full_attention", "linear_attention", "full_attention"])),
-        ("bert-off", "model_type", json!("deberta-v2")),
+        ("bert-off", "model_type", json!("deberta")),
     ] {
         let found = problem(name, field, value);
         assert!(matches!(&found, ConfigProblem::Unknown { field: of, .. } if *of == field), "{found}");

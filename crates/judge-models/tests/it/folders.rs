@@ -296,7 +296,7 @@ fn adapters_have_the_names_of_the_class_that_they_were_trained_on() {
     let weights = pickled.path().join("adapter_model.safetensors");
     fs::rename(&weights, pickled.path().join("adapter_model.bin")).unwrap();
     let error = Model::load(&base, &options(&[pickled.path()])).unwrap_err();
-    assert!(matches!(&error, Error::MissingFile { found, .. } if found.contains(&"adapter_model.bin".to_owned())));
+    assert!(matches!(&error, Error::Unsupported { path, .. } if path.ends_with("adapter_model.bin")), "{error:?}");
     // The same, of a vision-language folder, with an adapter that changes what sees too.
     let of = "families/mistral-off";
     let lora = |stored: &mut Vec<Stored>, module: &str, rows: usize, columns: usize| {

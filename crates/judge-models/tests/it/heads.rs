@@ -112,6 +112,41 @@ fn labels_have_the_names_of_the_folder_and_padding_at_the_end_is_passed_over() {
     assert_ne!(found[0], found[1]);
 }
 
+/// The last token that is not padding is read, also where padding is the token that ends a turn; without padding the last.
+#[test]
+fn padding_at_the_end_is_passed_over_as_by_transformers() {
+    let cases = json(&heads().join("padding.json"));
+    let mut texts_of_padding = 0;
+    for case in cases.as_array().unwrap() {
+        let to = TempDir::new().unwrap();
+        for name in ["config.json", "model.safetensors", "tokenizer.json", "tokenizer_config.json"] {
+            std::fs::copy(heads().join("qwen3").join(name), to.path().join(name)).unwrap();
+        }
+        let path = to.path().join("config.json");
+        let mut config = json(&path);
+        config["pad_token_id"] = case["pad_token_id"].clone();
+        std::fs::write(&path, config.to_string()).unwrap();
+        let model = load(to.path(), Dtype::F32).unwrap();
+        let ids = case["ids"].as_array().unwrap();
+        let prompt = prompt(to.path(), ids);
+        assert_eq!(json!(model.tokens(&prompt).unwrap()), case["ids"]);
+        let found = rewards(&model, &[prompt])[0][0];
+        let is_padding = ids.iter().all(|id| *id == case["pad_token_id"]);
+        texts_of_padding += usize::from(is_padding);
+        for how in ["f32", "left", "right"] {
+            // Of padding alone transformers reads the first position, which on the left is none of the text.
+            let Some(expected) = case.get(how).filter(|_| !(how == "left" && is_padding)) else { continue };
+            assert!((found - expected[0].as_f64().unwrap()).abs() < 1e-4, "{case}: {found}");
+        }
+    }
+    assert_eq!((cases.as_array().unwrap().len(), texts_of_padding), (15, 1));
+    let of = |pad: &Value| {
+        let of_text = |case: &&Value| case["ids"] == json!([4, 5, 6, 2]) && case["pad_token_id"] == *pad;
+        cases.as_array().unwrap().iter().find(of_text).unwrap()["f32"].clone()
+    };
+    assert_ne!(of(&json!(2)), of(&Value::Null));
+}
+
 #[test]
 fn what_needs_a_vocabulary_is_refused() {
     let model = load(&heads().join("qwen3"), Dtype::F32).unwrap();

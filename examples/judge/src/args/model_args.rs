@@ -89,7 +89,7 @@ pub fn find_model(name: &str, quiet: bool) -> Result<FoundModel> {
 /// Which model reads, how, and how much of the input.
 #[derive(Args, Clone, Debug)]
 pub struct ModelArgs {
-    /// Hugging Face model folder, a GGUF file, or a hub id, ORG/NAME:FILE for one GGUF file [default: the embedded model]
+    /// Hugging Face folder of a model or adapter, a GGUF file, or a hub id, ORG/NAME:FILE for one GGUF file [default: the embedded model]
     #[arg(long, value_name = "DIR|FILE|ORG/NAME[@REV]", help_heading = "Model")]
     pub model: Option<String>,
     /// Folder of a LoRA adapter, as PEFT saves it, that is merged into the weights as they are loaded (repeatable)

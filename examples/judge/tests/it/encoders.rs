@@ -145,7 +145,8 @@ fn what_needs_a_decoder_or_a_template_says_so() {
     let args = ["--input", "prompts.jsonl", "--output", "s.safetensors", "--model", &model, "--quiet"];
     let (code, _, said) = ran("hidden_states", folder.path(), &args);
     assert!(code == Some(1) && said.contains("no chat template") && said.contains("--raw-prompt"), "{said}");
-    // A classifier's head is not linear in a state, so it is none that rewards are read by.
+    // Without a classifier's head there are no rewards.
+    let model = encoder("bert-off");
     write_rows(at("talks.jsonl"), &[json!({"id": 1, "messages": [{"role": "user", "content": "ba"}]})]);
     let args = ["--input", "talks.jsonl", "--output", "r.jsonl", "--model", &model, "--quiet"];
     let (code, _, said) = ran("reward_scores", folder.path(), &args);

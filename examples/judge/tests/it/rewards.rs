@@ -87,6 +87,40 @@ fn preferences_and_the_best_answer_follow_from_rewards() {
 /// What judges a file of pairs.
 const JUDGE: &[&str] = &["--input", "pairs.jsonl", "--output", "out.jsonl"];
 
+/// A cross-encoder, and the folder of an adapter alone.
+#[test]
+fn folders_as_people_make_them_give_rewards() {
+    let folder = tempfile::tempdir().unwrap();
+    let fixtures = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../crates/judge-models/tests/fixtures");
+    let path = |name: &str| fixtures.join(name).to_str().unwrap().to_owned();
+    let row = |id: u32, response: &str| json!({"id": id, "instruction": "ba de fi go ku", "response": response});
+    write_rows(folder.path().join("rows.jsonl"), &[row(1, "la me 3, ni"), row(2, "la me 3, no")]);
+    let rewards = |options: &[&str], output: &str| {
+        let args = ["--input", "rows.jsonl", "--quiet", "--output", output];
+        succeed("reward_scores", folder.path(), &[&args, options].concat());
+        rows(folder.path().join(output)).iter().map(|row| row["rewards"][0].as_f64().unwrap()).collect::<Vec<_>>()
+    };
+    let crossed = rewards(&["--model", &path("encoder_heads/bert")], "crossed.jsonl");
+    let expected: Value =
+        serde_json::from_slice(&std::fs::read(fixtures.join("encoder_heads/bert/expected.json")).unwrap()).unwrap();
+    for (found, case) in crossed.iter().zip([1, 3]) {
+        assert!((found - expected[case]["logits"][0].as_f64().unwrap()).abs() < 1e-4, "{crossed:?}");
+    }
+    let base = path("heads/qwen3");
+    let plain = rewards(&["--model", &base], "plain.jsonl");
+    let alone = folder.path().join("alone");
+    std::fs::create_dir(&alone).unwrap();
+    let adapter = fixtures.join("adapters/labels");
+    std::fs::copy(adapter.join("adapter_model.safetensors"), alone.join("adapter_model.safetensors")).unwrap();
+    let mut config: Value =
+        serde_json::from_slice(&std::fs::read(adapter.join("adapter_config.json")).unwrap()).unwrap();
+    config["base_model_name_or_path"] = json!(base);
+    std::fs::write(alone.join("adapter_config.json"), config.to_string()).unwrap();
+    let by_adapter = rewards(&["--model", alone.to_str().unwrap()], "alone.jsonl");
+    let named = rewards(&["--model", &base, "--adapter", adapter.to_str().unwrap()], "named.jsonl");
+    assert!(by_adapter == named && by_adapter != plain, "{by_adapter:?} {named:?} {plain:?}");
+}
+
 #[test]
 fn what_has_no_reward_is_said() {
     let folder = tempfile::tempdir().unwrap();

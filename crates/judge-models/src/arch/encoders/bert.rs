@@ -15,7 +15,9 @@ use serde_json::{Value, json};
 use super::sizes::{Sizes, eps};
 use crate::arch::ConfigProblem;
 use crate::arch::checks::size;
-use crate::arch::encoder::{EmbeddingSpec, EncoderBlockSpec, EncoderSpec, NormPlace, PositionsSpec, StoredNames};
+use crate::arch::encoder::{
+    EmbeddingSpec, EncoderBlockSpec, EncoderSpec, NormPlace, PositionsSpec, StoredNames, TypesSpec,
+};
 use crate::arch::spec::{Activation, LinearSpec, NormSpec};
 
 /// The fields of all three.
@@ -137,13 +139,15 @@ impl Bert {
             ropes: Vec::new(),
             embedding: EmbeddingSpec {
                 words: table("word"),
-                types: Some((table("token_type"), types)),
+                types: Some(TypesSpec { name: table("token_type"), rows: types, of_pairs: !counts_behind_padding }),
                 positions: Some(PositionsSpec { name: table("position"), rows: positions, padding }),
                 norm: norm("embeddings", d_model),
             },
             blocks: (0..sizes.num_hidden_layers).map(|index| block(index, d_model, sizes.intermediate_size)).collect(),
+            relative: None,
             final_norm: None,
             names,
+            head: None,
         })
     }
 }

@@ -10,8 +10,8 @@
 //! - `mlp.Wi` holds two halves: `gelu(first) * second`.
 //! - Queries, keys and values are one tensor, `attn.Wqkv`.
 //!
-//! Tensors are under `model.` in classes with a head; `head.`, `decoder.` and `classifier.` are not
-//! read.
+//! Tensors are under `model.` in classes with a head; `head.` and `classifier.` are read of sequence
+//! classifiers (`heads.rs`), `decoder.` is not.
 
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -134,7 +134,9 @@ pub(super) fn spec(fields: Value) -> Result<EncoderSpec, ConfigProblem> {
             norm: norm("embeddings.norm".to_owned()),
         },
         blocks: windows.into_iter().enumerate().map(block).collect(),
+        relative: None,
         final_norm: Some(norm("final_norm".to_owned())),
         names: StoredNames { prefix: "model.", others: &["classifier.", "decoder.", "head."] },
+        head: None,
     })
 }

@@ -72,6 +72,59 @@ fn fixtures_and_published_folders_have_no_unread_field() {
     assert_eq!(unread(&json!({ "model_type": "bert", "embedding_size": 128 })), ["embedding_size"]);
 }
 
+/// As deberta-v3-base is published.
+fn deberta() -> Value {
+    json!({
+        "model_type": "deberta-v2", "attention_probs_dropout_prob": 0.1, "hidden_act": "gelu", "hidden_dropout_prob": 0.1,
+        "hidden_size": 768, "initializer_range": 0.02, "intermediate_size": 3072, "max_position_embeddings": 512,
+        "relative_attention": true, "position_buckets": 256, "norm_rel_ebd": "layer_norm", "share_att_key": true,
+        "pos_att_type": "p2c|c2p", "layer_norm_eps": 1e-7, "max_relative_positions": -1, "position_biased_input": false,
+        "num_attention_heads": 12, "num_hidden_layers": 12, "type_vocab_size": 0, "vocab_size": 128_100,
+        "pooler_dropout": 0, "pooler_hidden_act": "gelu", "pooler_hidden_size": 768
+    })
+}
+
+/// Buckets as `make_log_bucket_position` of transformers gives them.
+#[test]
+fn distances_have_the_rows_of_transformers() {
+    assert_eq!(unread(&deberta()), [""; 0]);
+    let relative = read(&deberta()).relative.unwrap();
+    assert_eq!((relative.span(), relative.n_terms(), relative.farthest), (256, 3, 512));
+    let buckets = [(0, 0), (1, 1), (127, 127), (128, 128), (129, 129), (131, 131), (200, 169), (300, 207), (511, 255)];
+    for (distance, bucket) in buckets {
+        assert_eq!(relative.row(distance), 256 + bucket, "{distance}");
+        assert_eq!(relative.row(-distance), 256 - bucket, "-{distance}");
+    }
+    // The table ends.
+    assert_eq!((relative.row(600), relative.row(-600)), (511, 0));
+    let mut plain = deberta();
+    plain["position_buckets"] = json!(-1);
+    plain["max_relative_positions"] = json!(20);
+    let relative = read(&plain).relative.unwrap();
+    assert_eq!((relative.row(3), relative.row(-19), relative.row(-30), relative.row(30)), (23, 1, 0, 39));
+}
+
+#[test]
+fn what_is_not_built_of_deberta_is_refused_by_name() {
+    for (field, value) in [
+        ("relative_attention", json!(false)),
+        ("share_att_key", json!(false)),
+        ("conv_kernel_size", json!(3)),
+        ("embedding_size", json!(128)),
+        ("attention_head_size", json!(32)),
+        ("pos_att_type", json!(["p2p"])),
+        ("norm_rel_ebd", json!("batch_norm")),
+        ("position_buckets", json!(1022)),
+        ("pooler_hidden_size", json!(32)),
+    ] {
+        let mut config = deberta();
+        config["architectures"] = json!(["DebertaV2ForSequenceClassification"]);
+        config[field] = value;
+        let refused = spec(config.as_object().unwrap()).unwrap_err().to_string();
+        assert!(refused.contains(field), "{field}: {refused}");
+    }
+}
+
 #[test]
 fn a_folder_is_a_decoder_or_an_encoder() {
     let of = |config| Architecture::from_json(&config).unwrap();

@@ -3,10 +3,10 @@
 //! Owns the weights of an encoder on the CPU, its order of operations, and their bodies. It shares
 //! products (`pack.rs`), keys and walks (`kv_cache.rs`, `attention.rs`) and arithmetic along a row
 //! (`vector.rs`) with the decoder. `encoder_passes.rs` chooses the sequences of a pass and pools
-//! what [`PackedEncoder::forward`] shows. There is no head, and no keys outlive a block.
+//! what [`PackedEncoder::forward`] shows. Heads of labels are none of its business, and no keys outlive a block.
 //!
 //! ```text
-//! words[token] + types[0] + positions[row] ─► norm ─► visit(0)
+//! words[token] + types[type] + positions[row] ─► norm ─► visit(0)
 //! each block:   Post   x = norm(x + out(attention(qkv(x))))          x = norm(x + down(f(up(x))))
 //!               Pre    x = x + out(attention(qkv(norm(x))))          x = x + down(f(up(norm(x))))
 //!               the final norm behind the last block, if there is one ─► visit(index + 1)
@@ -31,10 +31,11 @@ use super::lines::Lines;
 use super::load::Packing;
 use super::pack::{Linear, PackedLinear};
 use super::product::{Activations, Onto, Results};
+use super::relative::{self, Heads, rows_needed};
 use super::rotations::Angles;
 use super::supported::Supported;
 use super::vector::{self, worth_a_task};
-use crate::arch::{EncoderBlockSpec, EncoderSpec, NormKind, NormPlace, PositionsSpec};
+use crate::arch::{EncoderBlockSpec, EncoderSpec, NormKind, NormPlace, PositionsSpec, TypesSpec};
 use crate::engine::block::Build;
 use crate::weights::Tensors;
 use crate::{Dtype, Error};
@@ -52,13 +53,15 @@ pub(crate) struct PackedEncoder {
     shape: KeyShape,
     /// The table of tokens, `[d_vocab, d_model]`.
     words: PackedLinear,
-    /// Row 0 of the table of `token_type_ids`, `[d_model]`, added to every token; `None` if there
-    /// is no such table.
-    kind: Option<Vec<f32>>,
+    /// The table of `token_type_ids`, `[types, d_model]`, of which each token gets the row of its type;
+    /// `None` if there is no such table.
+    types: Option<Vec<f32>>,
     /// The table of positions; `None` where positions are rotations.
     positions: Option<Positions>,
     /// The norm of the embedding.
     norm: Vec<f32>,
+    /// The table of relative positions after its norm, `[2 * span, d_model]`; empty where there is none.
+    relative: Vec<f32>,
     /// `[n_layers]`, in the order of the forward pass.
     blocks: Vec<Block>,
     /// The norm behind the last block, where blocks norm what enters them.
@@ -90,6 +93,15 @@ struct Block {
     down: Linear,
 }
 
+/// The tokens of one text, or of a pair.
+#[derive(Clone, Copy)]
+pub(super) struct Sequence<'a> {
+    /// At least one.
+    pub(super) ids: &'a [TokenId],
+    /// The type of each token, all of them rows of the table; empty: all are 0.
+    pub(super) types: &'a [u32],
+}
+
 /// Activations of one pass, kept for those to come. Each is resized before it is written.
 #[derive(Default)]
 pub(super) struct Buffers {
@@ -100,6 +112,8 @@ pub(super) struct Buffers {
     normed: Vec<f32>,
     /// Queries, keys and values, `[rows, 3 * d_model]`.
     qkv: Vec<f32>,
+    /// The same of the distances that a pass needs, where there are scores by relative position.
+    of_distances: Vec<f32>,
     /// What attention gathered, `[rows, d_model]`, then what the MLP's first product gives,
     /// `[rows, d_ff]` or `[rows, 2 * d_ff]`.
     inner: Vec<f32>,
@@ -109,8 +123,7 @@ pub(super) struct Buffers {
 
 impl PackedEncoder {
     /// Packs the encoder that `spec` describes from its checkpoint in this dtype, one tensor at a
-    /// time, as [`EncoderSpec::tensors`] lists them. Of the table of token types only row 0 is
-    /// kept.
+    /// time, as [`EncoderSpec::tensors`] lists them but for the head's.
     ///
     /// # Errors
     /// Those of reading the tensors.
@@ -125,12 +138,8 @@ impl PackedEncoder {
         let d_model = spec.d_model;
         let embedding = &spec.embedding;
         let words = packing.matrix(&[(embedding.words.clone(), spec.d_vocab)], d_model)?;
-        let kind = match &embedding.types {
-            Some((name, rows)) => {
-                let mut kinds = packing.tensors.take(name, &[*rows, d_model], dtype)?;
-                kinds.truncate(d_model);
-                Some(kinds)
-            }
+        let types = match &embedding.types {
+            Some(TypesSpec { name, rows, .. }) => Some(packing.tensors.take(name, &[*rows, d_model], dtype)?),
             None => None,
         };
         let positions = match &embedding.positions {
@@ -142,10 +151,36 @@ impl PackedEncoder {
         };
         let norm = packing.norm(&embedding.norm)?;
         let blocks = spec.blocks.iter().map(|block| Block::load(block, &mut packing)).collect::<Result<_, _>>()?;
+        let relative = match &spec.relative {
+            Some(relative) => {
+                let table = packing.tensors.take(&relative.table, &[2 * relative.span(), d_model], dtype)?;
+                match relative.norm.as_ref().map(|norm| packing.norm(norm)).transpose()? {
+                    Some(norm) => {
+                        let mut normed = Vec::new();
+                        norm_rows(&norm, &table, d_model, &mut normed, spec.norm_eps);
+                        normed
+                    }
+                    None => table,
+                }
+            }
+            None => Vec::new(),
+        };
         let final_norm = spec.final_norm.as_ref().map(|norm| packing.norm(norm)).transpose()?;
         let shape = KeyShape { n_kv_heads: spec.n_heads, head_dim: spec.head_dim(), word: packing.word };
         let kernel_of_integers = packing.kernel_of_integers();
-        Ok(Self { kernel, kernel_of_integers, shape, words, kind, positions, norm, blocks, final_norm, spec })
+        Ok(Self {
+            kernel,
+            kernel_of_integers,
+            shape,
+            words,
+            types,
+            positions,
+            norm,
+            relative,
+            blocks,
+            final_norm,
+            spec,
+        })
     }
 
     /// Runs whole sequences through the first `blocks` blocks. `visit` sees the residual stream as
@@ -157,7 +192,7 @@ impl PackedEncoder {
     /// `buffers`.
     pub(super) fn forward(
         &self,
-        sequences: &[&[TokenId]],
+        sequences: &[Sequence<'_>],
         angles: &Angles,
         blocks: usize,
         buffers: &mut Buffers,
@@ -165,20 +200,35 @@ impl PackedEncoder {
     ) {
         let mut layout = Vec::with_capacity(sequences.len());
         let mut count = 0;
-        for ids in sequences {
+        for Sequence { ids, .. } in sequences {
             layout.push(count..count + ids.len());
             count += ids.len();
         }
+        // Attention by relative position has no tiles of keys.
+        let tiled = if self.spec.relative.is_some() { &[] } else { sequences };
         let mut keys: Vec<KvCache> =
-            sequences.iter().map(|ids| KvCache::alike(self.shape, None, ids.len(), 1)).collect();
-        let Buffers { x, normed, qkv, inner, words } = buffers;
+            tiled.iter().map(|Sequence { ids, .. }| KvCache::alike(self.shape, None, ids.len(), 1)).collect();
+        let longest = sequences.iter().map(|sequence| sequence.ids.len()).max().unwrap_or(0);
+        let of_table = self.spec.relative.as_ref().map_or(0..0, |spec| rows_needed(spec, longest));
+        let distances = &self.relative[of_table.start * self.spec.d_model..of_table.end * self.spec.d_model];
+        let Buffers { x, normed, qkv, of_distances, inner, words } = buffers;
         let d_model = self.spec.d_model;
         self.embed(sequences, x, normed);
         visit(0, x);
         for (index, (block, spec)) in self.blocks.iter().zip(&self.spec.blocks).enumerate().take(blocks) {
             let (attention_norm, mlp_norm) = (block.attention_norm.as_ref(), Some(&block.mlp_norm));
             self.enter(&block.qkv, x, attention_norm, qkv, words); // [rows, d_model] -> [rows, 3 * d_model]
-            self.attend(spec, angles, &layout, &mut keys, qkv, inner); // -> [rows, d_model]
+            match &self.spec.relative {
+                None => self.attend(spec, angles, &layout, &mut keys, qkv, inner), // -> [rows, d_model]
+                Some(relative) => {
+                    // The rows of distances are no states of blocks: no norm is before them.
+                    of_distances.resize(3 * distances.len(), 0.0);
+                    product(&block.qkv, Activations::new(distances, d_model), of_distances, Onto::Nothing, words);
+                    inner.resize(qkv.len() / 3, 0.0);
+                    let heads = Heads { n_heads: self.spec.n_heads, head_dim: self.spec.head_dim() };
+                    relative::attend(relative, heads, (of_distances, of_table.clone()), &layout, qkv, inner);
+                }
+            }
             product(&block.out, Activations::new(inner, d_model), x, Onto::Sum, words);
             self.norm_sums(x, attention_norm, normed);
 
@@ -196,17 +246,21 @@ impl PackedEncoder {
         }
     }
 
-    /// Sets `x` to the normed embedding, `norm(words[id] + kind + positions[row])`, added in this
+    /// Sets `x` to the normed embedding, `norm(words[id] + types[type] + positions[row])`, added in this
     /// order. `sums` takes the sums.
-    fn embed(&self, sequences: &[&[TokenId]], x: &mut Vec<f32>, sums: &mut Vec<f32>) {
+    fn embed(&self, sequences: &[Sequence<'_>], x: &mut Vec<f32>, sums: &mut Vec<f32>) {
         let d_model = self.spec.d_model;
-        let rows: Vec<(TokenId, usize)> = sequences.iter().flat_map(|ids| self.rows_of(ids)).collect();
+        let of_sequence = |sequence: &Sequence<'_>| {
+            let types = sequence.types.iter().map(|&kind| kind as usize).chain(std::iter::repeat(0));
+            self.rows_of(sequence.ids).zip(types).collect::<Vec<_>>()
+        };
+        let rows: Vec<((TokenId, usize), usize)> = sequences.iter().flat_map(of_sequence).collect();
         sums.resize(rows.len() * d_model, 0.0);
         let each = sums.par_chunks_exact_mut(d_model).zip(&rows).with_min_len(worth_a_task(d_model));
-        each.for_each_init(Vec::new, |state, (sum, &(id, position))| {
+        each.for_each_init(Vec::new, |state, (sum, &((id, position), kind))| {
             self.words.row(id as usize, sum);
-            if let Some(kind) = &self.kind {
-                vector::add(sum, kind);
+            if let Some(types) = &self.types {
+                vector::add(sum, &types[kind * d_model..][..d_model]);
             }
             if let Some(positions) = &self.positions {
                 state.resize(d_model, 0.0);

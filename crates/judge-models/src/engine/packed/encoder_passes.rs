@@ -7,10 +7,10 @@
 //! Jobs are taken in their order. All positions of a sequence are in one pass, so pools begin and
 //! end with it. A sequence's states do not depend on its company; see `encoder.rs`.
 
-use judge_core::{Layer, reading::PooledState, request::TokenId};
+use judge_core::{Layer, reading::PooledState};
 use rayon::prelude::*;
 
-use super::encoder::{Buffers, PackedEncoder};
+use super::encoder::{Buffers, PackedEncoder, Sequence};
 use super::rotations::Angles;
 use super::run::PASS;
 use crate::Error;
@@ -66,7 +66,8 @@ impl Passes for EncoderPasses<'_> {
         if jobs.is_empty() {
             return Ok(false);
         }
-        let sequences: Vec<&[TokenId]> = jobs.iter().map(|job| job.ids.as_slice()).collect();
+        let sequences: Vec<Sequence<'_>> =
+            jobs.iter().map(|job| Sequence { ids: &job.ids, types: &job.types }).collect();
         let mut pools: Vec<Vec<Pool>> =
             jobs.iter().map(|job| job.want.pooled.iter().map(|&(_, pooling)| Pool::new(pooling)).collect()).collect();
         let d_model = self.encoder.spec.d_model;

@@ -102,6 +102,7 @@ fn kept_is_counted_and_does_not_show(window: Option<usize>) {
             // Every fourth is a prompt of 70 tokens with a continuation: what comes before it is not scored.
             let is_continued = index % 4 == 0 && prompt_len > 70;
             Job {
+                types: Vec::new(),
                 index,
                 number: 0,
                 want: if is_continued { &nothing } else { &wants[index % 2] },

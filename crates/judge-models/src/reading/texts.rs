@@ -1,0 +1,59 @@
+//! What a model is fed for a prompt: the tokens that the tokenizer and the chat template make, or for a cross-encoder a
+//! pair of texts.
+//!
+//! A cross-encoder is an encoder with a head of labels, trained on pairs: a query and a document, a request and a
+//! response. It has no chat template. So a closed conversation (`add_generation_prompt` false, as rewards are asked for)
+//! of one turn is its text, and of two turns its pair.
+
+use judge_core::{Message, Prompt, Reason, Unscored};
+use serde_json::Value;
+
+use super::context::Context;
+use crate::Error;
+use crate::arch::{Architecture, EncoderSpec};
+use crate::text::Typed;
+
+impl Context {
+    /// The tokens of a prompt with their types (`token_type_ids`), which are empty where all are 0. The inner error is
+    /// what the prompt itself is to blame for.
+    ///
+    /// # Errors
+    /// Those of the tokenizer and of the chat template.
+    pub(crate) fn fed(&self, prompt: &Prompt) -> Result<Result<Typed, Unscored>, Error> {
+        let Some((encoder, messages)) = self.closed_texts(prompt) else {
+            return Ok(self.codec.encode(prompt)?.map(|ids| Typed { ids, types: Vec::new() }));
+        };
+        let unscored = |reason, detail: String| Ok(Err(Unscored::new(reason, detail)));
+        let (first, second) = match messages {
+            _ if prompt.is_empty() => return unscored(Reason::EmptyPrompt, "the prompt has no text".to_owned()),
+            [only] => (&only.content, None),
+            [first, second] => (&first.content, Some(second.content.as_str())),
+            more => {
+                let count = more.len();
+                let detail = format!("a cross-encoder reads one text or two, and the conversation has {count} turns");
+                return unscored(Reason::Template, detail);
+            }
+        };
+        let Typed { ids, mut types } = self.codec.encode_texts(first, second)?;
+        match &encoder.embedding.types {
+            Some(table) if table.of_pairs => {
+                if let Some(found) = types.iter().find(|&&found| found as usize >= table.rows) {
+                    let detail =
+                        format!("the tokenizer gives tokens the type {found}, the model has {} types", table.rows);
+                    return unscored(Reason::Tokenizer, detail);
+                }
+            }
+            _ => types.clear(),
+        }
+        Ok(Ok(Typed { ids, types }))
+    }
+
+    /// The turns of a closed conversation, where the model is a cross-encoder; `None` for any other prompt or model.
+    fn closed_texts<'p>(&self, prompt: &'p Prompt) -> Option<(&EncoderSpec, &'p [Message])> {
+        let Architecture::Encoder(encoder) = &self.spec else { return None };
+        let Prompt::Chat { messages, template_args, trusted_prefill, prefill } = prompt else { return None };
+        let is_closed = template_args.get("add_generation_prompt") == Some(&Value::Bool(false));
+        let is_read = encoder.head.is_some() && !self.codec.has_template();
+        (is_read && is_closed && trusted_prefill.is_empty() && prefill.is_empty()).then_some((encoder, messages))
+    }
+}

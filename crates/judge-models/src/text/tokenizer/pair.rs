@@ -1,0 +1,49 @@
+//! One text, or a pair of texts, as a cross-encoder reads them: what the post-processor of `tokenizer.json` makes of
+//! both, with the type of each token.
+//!
+//! As in transformers each text is tokenised by itself, and the post-processor puts the special tokens around and
+//! between them (`[CLS] a [SEP] b [SEP]`). Text never becomes a control token, even if it spells one.
+
+use judge_core::request::TokenId;
+use tokenizers::{Encoding, Token};
+
+use super::TextCodec;
+use super::guarded::{guarded, ids};
+use crate::Error;
+
+/// Texts as tokens.
+pub(crate) struct Typed {
+    /// The tokens, special ones included.
+    pub(crate) ids: Vec<TokenId>,
+    /// `token_type_ids`, one for each token; empty where the model is given none, and all are 0.
+    pub(crate) types: Vec<u32>,
+}
+
+impl TextCodec {
+    /// The tokens of one text or of a pair.
+    ///
+    /// # Errors
+    /// [`Error::Tokenizer`].
+    pub(crate) fn encode_texts(&self, first: &str, second: Option<&str>) -> Result<Typed, Error> {
+        let fault = |source| Error::Tokenizer { path: self.path.clone(), source };
+        let encoding = |text: &str| -> Result<Encoding, Error> {
+            let found = if self.control.is_spelt_in(text) {
+                self.plain()?.encode_text(text)
+            } else {
+                ids(&self.tokenizer, text)
+            };
+            // Offsets and spellings play no part here.
+            let tokens = found.map_err(fault)?.into_iter().map(|id| Token::new(id, String::new(), (0, 0)));
+            Ok(Encoding::from_tokens(tokens.collect(), 0))
+        };
+        let (first, second) = (encoding(first)?, second.map(encoding).transpose()?);
+        let both = guarded(|| self.tokenizer.post_process(first, second, true)).map_err(fault)?;
+        let types = if self.has_types { both.get_type_ids().to_vec() } else { Vec::new() };
+        Ok(Typed { ids: both.get_ids().to_vec(), types })
+    }
+
+    /// Whether the folder brings a chat template, though it may not compile.
+    pub(crate) fn has_template(&self) -> bool {
+        !matches!(self.template, super::Template::Absent { .. })
+    }
+}

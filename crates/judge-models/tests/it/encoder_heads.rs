@@ -1,0 +1,156 @@
+//! Heads of encoders' sequence classifiers, cross-encoders among them, against transformers:
+//! `scripts/parity/make_encoder_head_fixtures.py`.
+
+#![allow(clippy::print_stdout)] // measured errors
+
+use std::fs;
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
+
+use judge_core::{
+    Backbone, Message, Outcome, Prompt, Reason, Request, TextModel,
+    model::BackboneError,
+    request::Pooling,
+    reward::{RewardJudge, closed_conversation},
+};
+use judge_models::{ConfigProblem, Dtype, Error, LoadOptions, Model};
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+const NAMES: [&str; 7] =
+    ["bert", "bert-labels", "deberta-v2", "modernbert", "modernbert-mean", "roberta", "xlm-roberta"];
+
+fn folder(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/encoder_heads").join(name)
+}
+
+fn json(path: &Path) -> Value {
+    serde_json::from_slice(&fs::read(path).unwrap()).unwrap()
+}
+
+fn load(folder: &Path, dtype: Dtype) -> Result<Model, Error> {
+    Model::load(folder, &LoadOptions { dtype: Some(dtype), ..LoadOptions::default() })
+}
+
+/// One text, or two, as a conversation.
+fn conversation(texts: &[&str]) -> Prompt {
+    let roles = ["user", "assistant"].into_iter().cycle();
+    closed_conversation(roles.zip(texts).map(|(role, text)| Message::new(role, *text)).collect())
+}
+
+fn prompts(cases: &Value) -> Vec<Prompt> {
+    let texts = |case: &Value| -> Vec<String> { serde_json::from_value(case["texts"].clone()).unwrap() };
+    let cases = cases.as_array().unwrap().iter().map(texts);
+    cases.map(|texts| conversation(&texts.iter().map(String::as_str).collect::<Vec<_>>())).collect()
+}
+
+fn outcomes(model: &Model, prompts: &[Prompt]) -> Vec<Outcome> {
+    let want = model.reward_head().unwrap().want(model.info());
+    let requests: Vec<Request> =
+        prompts.iter().map(|prompt| Request { prompt: prompt.clone(), want: want.clone() }).collect();
+    let mut found = vec![None; prompts.len()];
+    model
+        .run(&requests, &mut |index, outcome| {
+            found[index] = Some(outcome);
+            ControlFlow::Continue(())
+        })
+        .unwrap();
+    found.into_iter().map(Option::unwrap).collect()
+}
+
+fn rewards(model: &Model, prompts: &[Prompt]) -> Vec<Vec<f64>> {
+    let of = |outcome: &Outcome| match outcome {
+        Outcome::Read(reading) => model.reward_head().unwrap().of_reading(reading, model.info()).unwrap(),
+        Outcome::Unscored(why) => panic!("{why}"),
+    };
+    outcomes(model, prompts).iter().map(of).collect()
+}
+
+#[test]
+fn logits_of_texts_and_of_pairs_equal_transformers() {
+    for name in NAMES {
+        let cases = json(&folder(name).join("expected.json"));
+        let prompts = prompts(&cases);
+        for (dtype, bound) in [(Dtype::F32, 1e-4), (Dtype::Bf16, 0.1)] {
+            let model = load(&folder(name), dtype).unwrap();
+            let found = rewards(&model, &prompts);
+            let mut worst = 0.0_f64;
+            for ((prompt, found), case) in prompts.iter().zip(&found).zip(cases.as_array().unwrap()) {
+                assert_eq!(json!(model.tokens(prompt).unwrap()), case["ids"], "{name}");
+                let expected: Vec<f64> = serde_json::from_value(case["logits"].clone()).unwrap();
+                assert_eq!(found.len(), expected.len());
+                worst = found.iter().zip(&expected).map(|(a, b)| (a - b).abs()).fold(worst, f64::max);
+            }
+            println!("{name}, {dtype}: largest error {worst:.1e}");
+            assert!(worst < bound, "{name}, {dtype}: {worst:e}");
+            // In any company the same bits, which need the types of each text's own tokens.
+            let alone: Vec<_> =
+                prompts.iter().flat_map(|prompt| rewards(&model, std::slice::from_ref(prompt))).collect();
+            assert_eq!(alone, found, "{name}");
+        }
+    }
+    // The fixtures have what they are to show: types for BERT alone, and a second text that counts.
+    let types = |name: &str| json(&folder(name).join("expected.json"))[1]["types"].clone();
+    assert!(types("bert").as_array().unwrap().contains(&json!(1)) && types("roberta").is_null());
+}
+
+#[test]
+fn labels_are_those_of_the_folder_and_judge_pairs() {
+    let labels = |name: &str| load(&folder(name), Dtype::F32).unwrap().reward_head().unwrap().labels().to_vec();
+    assert_eq!(labels("bert"), ["relevance"]);
+    assert_eq!(labels("bert-labels"), ["contradiction", "entailment", "neutral"]);
+    assert_eq!(labels("roberta"), ["bad", "good"]);
+    let model = load(&folder("modernbert-mean"), Dtype::F32).unwrap();
+    let head = model.reward_head().unwrap();
+    assert_eq!(head.want(model.info()).pooled[0].1, Pooling::Mean);
+    assert!(RewardJudge::new(head.clone(), Some("b"), model.info()).is_ok());
+}
+
+#[test]
+fn conversations_that_are_no_pair_are_unscored_and_open_ones_refused() {
+    let model = load(&folder("bert"), Dtype::F32).unwrap();
+    let found = outcomes(&model, &[conversation(&["ba", "de", "fi"]), conversation(&["ba", "de"])]);
+    assert!(matches!(&found[0], Outcome::Unscored(why) if why.reason == Reason::Template), "{found:?}");
+    assert!(matches!(&found[1], Outcome::Read(_)), "{found:?}");
+    // An item's text never becomes a control token.
+    let spelt = model.tokens(&conversation(&["ba [SEP] de"])).unwrap();
+    assert_eq!(spelt.iter().filter(|&&id| id == 3).count(), 1, "{spelt:?}");
+    let want = model.reward_head().unwrap().want(model.info());
+    let open = Request { prompt: Prompt::chat(vec![Message::new("user", "ba")]), want };
+    let refused = model.run(&[open], &mut |_, outcome| panic!("{outcome:?}")).unwrap_err();
+    let BackboneError::Model(source) = refused else { panic!("{refused}") };
+    assert!(matches!(source.downcast_ref(), Some(Error::NoChatTemplate { .. })), "{source}");
+}
+
+#[test]
+fn heads_that_are_not_whole_or_not_known_are_refused() {
+    let changed = |edit: &dyn Fn(&mut Value), keep: &dyn Fn(&str) -> bool| {
+        let to = TempDir::new().unwrap();
+        for name in ["tokenizer.json", "tokenizer_config.json"] {
+            fs::copy(folder("modernbert").join(name), to.path().join(name)).unwrap();
+        }
+        let mut config = json(&folder("modernbert").join("config.json"));
+        edit(&mut config);
+        fs::write(to.path().join("config.json"), config.to_string()).unwrap();
+        let bytes = fs::read(folder("modernbert").join("model.safetensors")).unwrap();
+        let tensors = safetensors::SafeTensors::deserialize(&bytes).unwrap();
+        let kept = tensors.iter().filter(|(name, _)| keep(name));
+        safetensors::serialize_to_file(kept, None, &to.path().join("model.safetensors")).unwrap();
+        load(to.path(), Dtype::F32)
+    };
+    let problem = |field: &str, value: Value| match changed(&|config| config[field] = value.clone(), &|_| true) {
+        Err(Error::Config { problem, .. }) => problem,
+        other => panic!("{:?}", other.err()),
+    };
+    let found = problem("classifier_pooling", json!("max"));
+    assert!(matches!(found, ConfigProblem::Unknown { field: "classifier_pooling", .. }), "{found}");
+    let found = problem("classifier_activation", json!("sinus"));
+    assert!(matches!(found, ConfigProblem::Unknown { field: "classifier_activation", .. }), "{found}");
+    let missing = changed(&|_| {}, &|name| name != "head.norm.weight").unwrap_err();
+    assert!(missing.to_string().contains("head.norm.weight"), "{missing}");
+    let labels = changed(&|config| config["id2label"] = json!({"0": "a", "1": "b"}), &|_| true).unwrap_err();
+    assert!(matches!(&labels, Error::Tensor { tensor, .. } if tensor == "classifier.weight"), "{labels:?}");
+    // The same weights as a base class: states alone.
+    let bare = changed(&|config| config["architectures"] = json!(["ModernBertModel"]), &|_| true).unwrap();
+    assert!(bare.reward_head().is_none());
+}

@@ -457,6 +457,7 @@ fn a_stack_of_columns_has_every_number_once() {
     let spec = of(with(&small("gpt_oss"), json!({ "num_local_experts": 3, "num_experts_per_tok": 2 })));
     let shapes: Vec<_> = spec.stacks().take(4).map(|stack| stack.shape.clone()).collect();
     assert_eq!(shapes, [vec![3, 32, 80], vec![3, 80], vec![3, 40, 32], vec![3, 32]]);
+    assert!(spec.stacks().all(|stack| stack.is_only_form));
     every_number_once(&spec);
 }
 
@@ -479,6 +480,7 @@ fn fused_and_transposed_projections_have_every_number_once() {
     let stack = gpt2.stacks().next().unwrap();
     assert_eq!(stack.name, "transformer.h.0.attn.c_attn.weight");
     assert_eq!((stack.parts[1].start, &stack.parts[1].strides[..]), (32, &[1, 96][..]));
+    assert!(gpt2.stacks().chain(neox.stacks()).all(|stack| stack.is_only_form));
     every_number_once(&gpt2);
 }
 

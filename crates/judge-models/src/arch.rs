@@ -104,11 +104,15 @@ impl ModelSpec {
             });
         };
         let text = tower::text(file)?;
+        let is_transposed = tower::has_transposed_experts(file);
         let file = text.as_ref().unwrap_or(file);
         unread::check_number(file)?;
         let fields = families::fields(file).map_err(|problem| families::name_field(problem, file))?;
         let mut spec = fields.spec();
         spec.is_tower = text.is_some();
+        if is_transposed {
+            experts::accept_transposed(&mut spec);
+        }
         angles::check(&spec.ropes, spec.max_len)?;
         unread::warn(spec.family, &unread::unread_keys(file, &|file| families::fields(file).is_ok()));
         if let Some(head) = head::of_class(file)? {

@@ -26,7 +26,8 @@ use serde::Deserialize;
 use super::ConfigProblem;
 use super::checks::size;
 use super::spec::{
-    BothSpec, ExpertsSpec, GatedSpec, LinearSpec, MlpSpec, NormSpec, Routing, SharedSpec, StackPart, StackSpec,
+    BothSpec, ExpertsSpec, GatedSpec, LinearSpec, MlpSpec, ModelSpec, NormSpec, Routing, SharedSpec, StackPart,
+    StackSpec,
 };
 
 /// Experts of all blocks together that are accepted; more is a damaged file. Each of them is
@@ -106,9 +107,7 @@ struct BesideNames {
 enum Stacks {
     /// `[E, 2I, H]` and `[E, H, I]`: experts below one another, gate before up, as transformers'
     /// own modules have them where a folder was written without its conversion. The router then has
-    /// that module's name too, `gate.weight`. Experts one by one are accepted as well, and stacks
-    /// of transposed matrices, which their shape tells apart. Where all matrices are square,
-    /// transformers does not transpose either.
+    /// that module's name too, `gate.weight`. Experts one by one are accepted as well.
     Rows,
     /// As `Rows`, but experts are never stored one by one and the router keeps its name.
     RowsAlone,
@@ -313,7 +312,6 @@ impl Sparse {
         match self.names.stacks {
             Stacks::Rows => {
                 let mut stacks: Vec<StackSpec> = [gate_up, down].map(|(name, of)| below_one_another(name, &of)).into();
-                stacks.extend([0, 1].map(|stack| transposed(&stacks[stack])).into_iter().flatten());
                 let name = format!("{module}gate.weight");
                 if router.weights().iter().any(|(stored, _)| *stored != name) {
                     let StackSpec { shape, parts, .. } = below_one_another(String::new(), &[router]);
@@ -346,6 +344,17 @@ fn below_one_another(name: String, linears: &[&LinearSpec]) -> StackSpec {
     let parts = linears.iter().flat_map(|linear| linear.weights().into_iter().map(|weight| (weight, linear.d_in)));
     let parts = parts.map(|(weight, d_in)| part(weight, d_in)).collect();
     StackSpec { name, shape: vec![linears.len(), rows, d_in], parts, is_only_form: false }
+}
+
+/// Lets a model's stacks of experts be stored with each projection transposed too (Qwen3-VL), which
+/// their shape tells apart. Where projections are square, transformers does not transpose either.
+pub(super) fn accept_transposed(spec: &mut ModelSpec) {
+    for block in &mut spec.blocks {
+        if let MlpSpec::Experts(experts) = &mut block.mlp {
+            let turned: Vec<StackSpec> = experts.stacks.iter().filter_map(transposed).collect();
+            experts.stacks.extend(turned);
+        }
+    }
 }
 
 /// A stack of [`below_one_another`] with each projection transposed: `[projections, d_in, rows]`. `None`

@@ -27,6 +27,8 @@ struct Outer {
     /// Whether published files have the fields of the text model beside those of the folder, without
     /// `text_config`.
     is_flat: bool,
+    /// Whether stacks of experts may be stored transposed.
+    is_transposed: bool,
     /// Values where `text_config` is silent, if they differ from the family's.
     defaults: fn() -> Value,
     /// Values that the text model always has, whatever `text_config` says.
@@ -42,6 +44,7 @@ impl Outer {
         tied: false,
         ties_inside: false,
         is_flat: false,
+        is_transposed: false,
         defaults: nothing,
         fixed: nothing,
     };
@@ -200,6 +203,7 @@ const OUTER: &[Outer] = &[
         model_type: "qwen3_vl_moe",
         base_class: "Qwen3VLMoeModel",
         text: &[("qwen3_vl_moe_text", "qwen3_moe")],
+        is_transposed: true,
         defaults: qwen3_vl_moe,
         fixed: weights_add_up,
         ..Outer::PLAIN
@@ -217,6 +221,12 @@ pub(super) const NAMES: [&str; OUTER.len()] = {
     }
     names
 };
+
+/// Whether a folder of this kind may store its stacks of experts transposed.
+pub(super) fn has_transposed_experts(file: &Map<String, Value>) -> bool {
+    let model_type = file.get("model_type").and_then(Value::as_str);
+    OUTER.iter().any(|outer| outer.is_transposed && Some(outer.model_type) == model_type)
+}
 
 /// Whether a class of transformers is such a model without a head over the vocabulary.
 pub(super) fn is_base_class(class: &str) -> bool {

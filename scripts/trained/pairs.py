@@ -1,0 +1,79 @@
+"""A trained model as a judge of pairs: PandaLM's 999 and LLMBar's 326, in both orders.
+
+    cargo build --locked --release -p judge
+    JUDGE_TEST_DATA=FOLDER python scripts/trained/pairs.py OUTPUT [--limit N] [--texts N]
+
+Each judge of JUDGES is a run of `judge bench`; beside them stands the choice of the longer response, which needs no model. --limit takes the
+first N pairs of each benchmark, --texts as many for the judges that write, which take longest.
+"""
+
+import json
+
+from common import arguments, data, figure, judge, model, report, table, write
+
+BENCHMARKS = {"pandalm": data("pandalm", "testset-v1.json"), "llmbar": data("llmbar", "LLMBar")}
+JUDGES = {
+    "forced, layers": ["--template", "pair-forced", "--verdict", "layers"],
+    "forced, last layer": ["--template", "pair-forced", "--verdict", "logits"],
+    "grades apart, last layer": ["--apart", "--verdict", "logits"],
+    "ties allowed, last layer": ["--verdict", "logits"],
+    "ties allowed, text": ["--verdict", "text", "--max-new-tokens", "128"],
+}
+WRITE = {"ties allowed, text"}
+COLUMNS = {
+    "accuracy_mean": "accuracy, mean of both orders",
+    "consistency": "consistency",
+    "first_share": "shown first wins",
+    "accuracy_mean_log_odds": "accuracy of the averaged log-odds",
+    "auroc_mean_log_odds": "AUROC of the averaged log-odds",
+}
+
+
+def texts(name):
+    """The two responses of every pair, with the id that the program gives it."""
+    if name == "pandalm":
+        return [(row["idx"], str(row["response1"]), str(row["response2"])) for row in json.loads(BENCHMARKS[name].read_text())]
+    files = sorted(BENCHMARKS[name].rglob("dataset.json"))
+    rows = [(f"{path.parent.name}/{i}", row) for path in files for i, row in enumerate(json.loads(path.read_text()))]
+    return [(pair, row["output_1"], row["output_2"]) for pair, row in rows]
+
+
+def longer(out, name):
+    """The verdicts of a judge that counts characters."""
+    rows = []
+    for pair, a, b in texts(name):
+        given = "tie" if len(a) == len(b) else "A" if len(a) > len(b) else "B"
+        rows.append({"id": pair, "given": given, "swapped": {"A": "B", "B": "A"}.get(given, "tie")})
+    return write(out / f"{name}.longer.jsonl", rows)
+
+
+def main():
+    parser = arguments(__doc__)
+    parser.add_argument("--limit", type=int, help="pairs of each benchmark")
+    parser.add_argument("--texts", type=int, default=100, help="pairs for judges that write")
+    args = parser.parse_args()
+    args.output.mkdir(parents=True, exist_ok=True)
+    for name, path in BENCHMARKS.items():
+        bench = ["bench", "--benchmark", name, "--data", path]
+        reports = {"the longer response": report(args.output / f"{name}.longer.json", *bench, "--verdicts", longer(args.output, name),
+                                                 "--convention", "bare")}
+        for title, flags in JUDGES.items():
+            limit = args.texts if title in WRITE else args.limit
+            limited = ["--limit", limit] if limit else []
+            verdicts = args.output / f"{name}.{title.replace(', ', '-').replace(' ', '-')}.jsonl"
+            judge(*bench, "--output", verdicts, "--json", verdicts.with_suffix(".json"), *flags, *limited, *model())
+            reports[title] = json.loads(verdicts.with_suffix(".json").read_text())
+        print(f"\n{name}")
+        head = ["judge", "pairs", "without a verdict", *COLUMNS.values()]
+        table(head, [[title, found["n"], found["unparsed"], *(figure(found["statistics"].get(key)) for key in COLUMNS)]
+                     for title, found in reports.items()])
+        for title, found in reports.items():
+            if found.get("groups"):
+                table([title, *COLUMNS.values()], [[group, *(figure(own.get(key)) for key in COLUMNS)] for group, own in found["groups"].items()])
+            if found.get("layers"):
+                print(f"{title}: accuracy of each layer's averaged log-odds")
+                print(json.dumps(found["layers"]), flush=True)
+
+
+if __name__ == "__main__":
+    main()

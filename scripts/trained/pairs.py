@@ -1,23 +1,22 @@
 """A trained model as a judge of pairs: PandaLM's 999 and LLMBar's 326, in both orders.
 
     cargo build --locked --release -p judge
-    JUDGE_TEST_DATA=FOLDER python scripts/trained/pairs.py OUTPUT [--limit N] [--texts N]
+    JUDGE_TEST_DATA=FOLDER python scripts/trained/pairs.py OUTPUT [--every N] [--texts N]
 
-Each judge of JUDGES is a run of `judge bench`; beside them stands the choice of the longer response, which needs no model. --limit takes the
-first N pairs of each benchmark, --texts as many for the judges that write, which take longest.
+Each judge of JUDGES is a run of `judge bench`; beside them stands the choice of the longer response, which needs no model. --every takes every
+N-th pair of PandaLM's file, --texts the first N pairs of each benchmark for the judge that writes, which takes longest.
 """
 
 import json
 
 from common import arguments, data, figure, judge, model, report, table, write
 
-BENCHMARKS = {"pandalm": data("pandalm", "testset-v1.json"), "llmbar": data("llmbar", "LLMBar")}
 JUDGES = {
     "forced, layers": ["--template", "pair-forced", "--verdict", "layers"],
     "forced, last layer": ["--template", "pair-forced", "--verdict", "logits"],
     "grades apart, last layer": ["--apart", "--verdict", "logits"],
     "ties allowed, last layer": ["--verdict", "logits"],
-    "ties allowed, text": ["--verdict", "text", "--max-new-tokens", "128"],
+    "ties allowed, text": ["--verdict", "text", "--max-new-tokens", "256"],
 }
 WRITE = {"ties allowed, text"}
 COLUMNS = {
@@ -29,19 +28,29 @@ COLUMNS = {
 }
 
 
-def texts(name):
+def thinned(out, every):
+    """Every so many of PandaLM's pairs."""
+    source = data("pandalm", "testset-v1.json")
+    if every == 1:
+        return source
+    path = out / f"pandalm.every{every}.json"
+    path.write_text(json.dumps(json.loads(source.read_text())[::every]))
+    return path
+
+
+def texts(name, path):
     """The two responses of every pair, with the id that the program gives it."""
     if name == "pandalm":
-        return [(row["idx"], str(row["response1"]), str(row["response2"])) for row in json.loads(BENCHMARKS[name].read_text())]
-    files = sorted(BENCHMARKS[name].rglob("dataset.json"))
+        return [(row["idx"], str(row["response1"]), str(row["response2"])) for row in json.loads(path.read_text())]
+    files = sorted(path.rglob("dataset.json"))
     rows = [(f"{path.parent.name}/{i}", row) for path in files for i, row in enumerate(json.loads(path.read_text()))]
     return [(pair, row["output_1"], row["output_2"]) for pair, row in rows]
 
 
-def longer(out, name):
+def longer(out, name, path):
     """The verdicts of a judge that counts characters."""
     rows = []
-    for pair, a, b in texts(name):
+    for pair, a, b in texts(name, path):
         given = "tie" if len(a) == len(b) else "A" if len(a) > len(b) else "B"
         rows.append({"id": pair, "given": given, "swapped": {"A": "B", "B": "A"}.get(given, "tie")})
     return write(out / f"{name}.longer.jsonl", rows)
@@ -49,19 +58,22 @@ def longer(out, name):
 
 def main():
     parser = arguments(__doc__)
-    parser.add_argument("--limit", type=int, help="pairs of each benchmark")
-    parser.add_argument("--texts", type=int, default=100, help="pairs for judges that write")
+    parser.add_argument("--every", type=int, default=1, help="take every N-th pair of PandaLM's")
+    parser.add_argument("--texts", type=int, default=50, help="pairs for the judge that writes")
     args = parser.parse_args()
     args.output.mkdir(parents=True, exist_ok=True)
-    for name, path in BENCHMARKS.items():
+    benchmarks = {"llmbar": data("llmbar", "LLMBar"), "pandalm": thinned(args.output, args.every)}
+    for name, path in benchmarks.items():
         bench = ["bench", "--benchmark", name, "--data", path]
-        reports = {"the longer response": report(args.output / f"{name}.longer.json", *bench, "--verdicts", longer(args.output, name),
+        reports = {"the longer response": report(args.output / f"{name}.longer.json", *bench, "--verdicts", longer(args.output, name, path),
                                                  "--convention", "bare")}
         for title, flags in JUDGES.items():
-            limit = args.texts if title in WRITE else args.limit
-            limited = ["--limit", limit] if limit else []
+            limited = ["--limit", args.texts] if title in WRITE else []
             verdicts = args.output / f"{name}.{title.replace(', ', '-').replace(' ', '-')}.jsonl"
-            judge(*bench, "--output", verdicts, "--json", verdicts.with_suffix(".json"), *flags, *limited, *model())
+            # Where no text at all holds a verdict the program says so and makes no report.
+            if not judge(*bench, "--output", verdicts, "--json", verdicts.with_suffix(".json"), *flags, *limited, *model(), may_fail=title in WRITE):
+                print(f"{name}, {title}: no verdict in any of {args.texts} pairs", flush=True)
+                continue
             reports[title] = json.loads(verdicts.with_suffix(".json").read_text())
         print(f"\n{name}")
         head = ["judge", "pairs", "without a verdict", *COLUMNS.values()]

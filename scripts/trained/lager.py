@@ -6,7 +6,8 @@
 Scores prometheus-eval's 320 responses to MT-bench's questions and the 430 emotion items, read at the end of the prompt and where a short reply
 writes its grade. Layer weights are fitted by `judge fit` on one half of the questions (dialogues) and score the other half, both ways round, so
 that every item is scored by weights that have not seen it; so is the best single layer. Every figure is Spearman's correlation with its
-interval from `judge agree`, which draws whole questions.
+interval from `judge agree`, which draws whole questions. Where responses are graded, the correlation of their length stands beside it, and what
+is left of a score's once the ranks of length are taken from the ranks of both (Pearson's correlation of the two remainders).
 """
 
 import json
@@ -20,6 +21,10 @@ CONDITIONS = ["prompt-end", "direct"]
 EPOCHS = [5, 50]
 SOURCES = {"prometheus": data("prometheus_eval", "mt_bench_eval.json"), "emotion": data("lager", "emotional_data.json")}
 COMPARED = "spearman,difference_spearman"
+# Of fewer items with a score nothing is said.
+FEWEST = 50
+# Scores whose correlation is also given beyond that of the response's length with both.
+PARTIAL = ["e_score", "lager_w", "lager_wo", "best_layer"]
 
 
 def softmax(logits):
@@ -82,6 +87,16 @@ def spearman(a, b):
         return 0.0
 
 
+def beyond(values, known):
+    """What is left of the ranks of values once a line through the ranks of what is known is taken away."""
+    x, y = ranks(known), ranks(values)
+    try:
+        line = statistics.linear_regression(x, y)
+    except statistics.StatisticsError:
+        return [0.0] * len(y)
+    return [b - line.slope * a - line.intercept for a, b in zip(x, y)]
+
+
 def human(row):
     return statistics.fmean(row["human"]) if isinstance(row["human"], list) else row["human"]
 
@@ -96,16 +111,21 @@ def length(name, row):
     return len(row["instruction"].split("###Response to evaluate:\n")[1].split("\n\n###Reference Answer")[0]) if name == "prometheus" else None
 
 
-def compare(out, name, condition):
-    """The items with every score, and what `judge fit` learned."""
+def scored_items(out, name, condition):
+    """The items that have a score, and how many there are."""
     scores = out / f"{name}.{condition}.jsonl"
     judge("score", "--input", SOURCES[name], "--output", scores, "--condition", condition, "--carry", "none", *model())
+    rows = read(scores)
+    return [row for row in rows if "logits" in row], len(rows)
+
+
+def compare(out, name, condition, scored):
+    """The items with every score, and what `judge fit` learned."""
     source = json.loads(SOURCES[name].read_text())
     groups = clusters(name, source)
     drawn = sorted(set(groups))
     random.Random(0).shuffle(drawn)
     half = {group: i % 2 for i, group in enumerate(drawn)}
-    scored = [row for row in read(scores) if "logits" in row]
     halves = [[row for row in scored if half[groups[row["id"]]] == side] for side in (0, 1)]
     files = [write(out / f"{name}.{condition}.half{side}.jsonl", rows) for side, rows in enumerate(halves)]
     items, learned = [], []
@@ -129,6 +149,12 @@ def compare(out, name, condition):
             own = {"id": row["id"], "human": row["human"], "cluster": groups[row["id"]], "label_mass": row.get("label_mass")}
             own |= {"best_layer": scores_of_row[best], f"lager_w_{EPOCHS[1]}_epochs": longer["lager_w"], "length": length(name, source[row["id"]])}
             items.append(own | scores_of_row)
+    if name == "prometheus":
+        lengths = [item["length"] for item in items]
+        left = {score: beyond([item[score] for item in items], lengths) for score in PARTIAL}
+        left["human"] = beyond([human(item) for item in items], lengths)
+        for i, item in enumerate(items):
+            item |= {f"beyond length: {score}": own[i] for score, own in left.items()}
     return write(out / f"{name}.{condition}.items.jsonl", items), learned
 
 
@@ -142,13 +168,22 @@ def main():
     out.mkdir(parents=True, exist_ok=True)
     columns = [(name, condition) for name in SOURCES for condition in CONDITIONS]
     found = {}
-    for name, condition in columns:
-        items, learned = compare(out, name, condition)
+    for name, condition in list(columns):
+        scored, total = scored_items(out, name, condition)
+        print(f"{name}, {condition}: {len(scored)} of {total} items have a score", flush=True)
+        if len(scored) < FEWEST:
+            columns.remove((name, condition))
+            continue
+        items, learned = compare(out, name, condition, scored)
         rows = read(items)
         scores = [key for key in rows[0] if key not in ("id", "human", "cluster", "label_mass") and rows[0][key] is not None]
-        found[name, condition] = {score: agreement(out, items, score) for score in scores}
+        found[name, condition] = {score: agreement(out, items, score) for score in scores if not score.startswith("beyond")}
+        for score in PARTIAL if name == "prometheus" else []:
+            left = report(out / "agree.json", "agree", "--input", items, "--predicted", f"beyond length: {score}", "--human", "beyond length: human",
+                          "--cluster", "cluster", "--statistics", "pearson", "--quiet")["statistics"]["pearson"]
+            print(f"{name}, {condition}, {score} beyond length: {figure(left)}")
         mass = statistics.median(row["label_mass"] for row in rows)
-        print(f"{name}, {condition}: {len(rows)} items scored, median label mass {mass:.3f}")
+        print(f"{name}, {condition}: median label mass {mass:.3f}")
         for side, weights in enumerate(learned):
             for epochs, own in zip(EPOCHS, weights):
                 print(f"  half {side}, {epochs} epochs: weight of the last layer {own[-1]:.3f}, largest inner {max(own[:-1]):.3f}")

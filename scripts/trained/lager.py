@@ -144,10 +144,12 @@ def compare(out, name, condition, scored):
         for variant, theirs in fits[0]["variants"].items():  # what this script computes is what the program computes
             bias = statistics.fmean(one[variant] for one in found) - statistics.fmean(map(human, rows))
             assert abs(bias - theirs["bias"]) < 1e-4, (variant, bias, theirs["bias"])
-        for row, scores_of_row in zip(rows, found):
+        # The halves may choose layers of other levels: only the rank within its half is comparable.
+        chosen = [rank / len(rows) for rank in ranks([one[best] for one in found])]
+        for row, scores_of_row, own_rank in zip(rows, found, chosen):
             longer = variants(row["logits"], weights[1])
             own = {"id": row["id"], "human": row["human"], "cluster": groups[row["id"]], "label_mass": row.get("label_mass")}
-            own |= {"best_layer": scores_of_row[best], f"lager_w_{EPOCHS[1]}_epochs": longer["lager_w"], "length": length(name, source[row["id"]])}
+            own |= {"best_layer": own_rank, f"lager_w_{EPOCHS[1]}_epochs": longer["lager_w"], "length": length(name, source[row["id"]])}
             items.append(own | scores_of_row)
     if name == "prometheus":
         lengths = [item["length"] for item in items]
@@ -159,7 +161,7 @@ def compare(out, name, condition, scored):
 
 
 def agreement(out, items, score):
-    return report(out / "agree.json", "agree", "--input", items, "--predicted", score, "--second", "e_score", "--cluster", "cluster",
+    return report(out / "lager.agree.json", "agree", "--input", items, "--predicted", score, "--second", "e_score", "--cluster", "cluster",
                   "--statistics", COMPARED, "--quiet")["statistics"]
 
 
@@ -179,7 +181,7 @@ def main():
         scores = [key for key in rows[0] if key not in ("id", "human", "cluster", "label_mass") and rows[0][key] is not None]
         found[name, condition] = {score: agreement(out, items, score) for score in scores if not score.startswith("beyond")}
         for score in PARTIAL if name == "prometheus" else []:
-            left = report(out / "agree.json", "agree", "--input", items, "--predicted", f"beyond length: {score}", "--human", "beyond length: human",
+            left = report(out / "lager.agree.json", "agree", "--input", items, "--predicted", f"beyond length: {score}", "--human", "beyond length: human",
                           "--cluster", "cluster", "--statistics", "pearson", "--quiet")["statistics"]["pearson"]
             print(f"{name}, {condition}, {score} beyond length: {figure(left)}")
         mass = statistics.median(row["label_mass"] for row in rows)

@@ -84,12 +84,12 @@ def main():
     rows = []
     for form in every:
         agree = ["agree", "--quiet", "--input", items, "--cluster", "question"]
-        ranks = report(out / "agree.json", *agree, "--predicted", f"score {form}", "--second", "score f32",
+        ranks = report(out / "precision.agree.json", *agree, "--predicted", f"score {form}", "--second", "score f32",
                        "--statistics", "spearman,difference_spearman")["statistics"]
-        grades = report(out / "agree.json", *agree, "--predicted", f"grade {form}", "--human", "grade f32", "--labels", "1,2,3,4,5",
+        grades = report(out / "precision.agree.json", *agree, "--predicted", f"grade {form}", "--human", "grade f32", "--labels", "1,2,3,4,5",
                         "--statistics", "accuracy")["statistics"]
-        moved = report(out / "agree.json", *agree, "--predicted", f"score {form}", "--human", "score f32", "--statistics", "mae")["statistics"]
-        verdicts = report(out / "agree.json", "agree", "--quiet", "--input", pairs, "--cluster", "pair", "--predicted", form, "--human", "f32",
+        moved = report(out / "precision.agree.json", *agree, "--predicted", f"score {form}", "--human", "score f32", "--statistics", "mae")["statistics"]
+        verdicts = report(out / "precision.agree.json", "agree", "--quiet", "--input", pairs, "--cluster", "pair", "--predicted", form, "--human", "f32",
                           "--labels", "A,B", "--statistics", "accuracy")["statistics"]
         rows.append([form, *map(figure, [ranks["spearman"], ranks.get("difference_spearman"), moved["mae"], grades["accuracy"], benches[form],
                                          verdicts["accuracy"]])])

@@ -3,19 +3,18 @@
     cargo build --locked --release -p judge
     JUDGE_TEST_DATA=FOLDER python scripts/trained/pairs.py OUTPUT [--every N] [--texts N]
 
-Each judge of JUDGES is a run of `judge bench`; beside them stands the choice of the longer response, which needs no model. --every takes every
+Each judge of JUDGES is a run of `judge bench`. `forced, last layer` is read from the logits that `forced, layers` has kept, and the choice of the
+longer response needs no model. --every takes every
 N-th pair of PandaLM's file, --texts the first N pairs of each benchmark for the judge that writes, which takes longest.
 """
 
 import json
 
-from common import arguments, data, figure, judge, model, report, table, write
+from common import arguments, data, figure, judge, model, read, report, table, write
 
 JUDGES = {
     "forced, layers": ["--template", "pair-forced", "--verdict", "layers"],
-    "forced, last layer": ["--template", "pair-forced", "--verdict", "logits"],
     "grades apart, last layer": ["--apart", "--verdict", "logits"],
-    "ties allowed, last layer": ["--verdict", "logits"],
     "ties allowed, text": ["--verdict", "text", "--max-new-tokens", "256"],
 }
 WRITE = {"ties allowed, text"}
@@ -56,6 +55,34 @@ def longer(out, name, path):
     return write(out / f"{name}.longer.jsonl", rows)
 
 
+def last_layer(out, name, bench):
+    """The verdicts of the last layer in each order; the logits of both orders are by the letters of the given one."""
+    rows = []
+    for row in read(out / f"{name}.forced-layers.jsonl"):
+        given, swapped = ("A" if order["logits"]["A"][-1] > order["logits"]["B"][-1] else "B" for order in row["orders"])
+        rows.append({"id": row["id"], "given": given, "swapped": "B" if swapped == "A" else "A"})
+    file = write(out / f"{name}.forced-last-layer.verdicts.jsonl", rows)
+    return report(out / f"{name}.forced-last-layer.verdicts.json", *bench, "--verdicts", file, "--convention", "bare")
+
+
+def of_layer(out, name, layer, bench, path):
+    """What one layer's averaged log-odds choose: the report against people, and how often the choice is the longer response."""
+    lengths = {pair: (len(a), len(b)) for pair, a, b in texts(name, path)}
+    verdicts, beside = [], []
+    for row in read(out / f"{name}.forced-layers.jsonl"):
+        ahead = sum(order["logits"]["A"][layer] - order["logits"]["B"][layer] for order in row["orders"])
+        choice = "A" if ahead > 0 else "B"
+        verdicts.append({"id": row["id"], "given": choice, "swapped": "B" if choice == "A" else "A"})
+        a, b = lengths[row["id"]]
+        if a != b:
+            beside.append({"id": row["id"], "predicted": choice, "human": "A" if a > b else "B"})
+    file = write(out / f"{name}.layer{layer}.jsonl", verdicts)
+    found = report(out / f"{name}.layer{layer}.json", *bench, "--verdicts", file, "--convention", "bare")
+    file = write(out / f"{name}.layer{layer}.length.jsonl", beside)
+    longer = report(out / "pairs.agree.json", "agree", "--quiet", "--input", file, "--labels", "A,B", "--statistics", "accuracy")
+    return found, longer["statistics"]["accuracy"]
+
+
 def main():
     parser = arguments(__doc__)
     parser.add_argument("--every", type=int, default=1, help="take every N-th pair of PandaLM's")
@@ -63,6 +90,7 @@ def main():
     args = parser.parse_args()
     args.output.mkdir(parents=True, exist_ok=True)
     benchmarks = {"llmbar": data("llmbar", "LLMBar"), "pandalm": thinned(args.output, args.every)}
+    by_layer = {}
     for name, path in benchmarks.items():
         bench = ["bench", "--benchmark", name, "--data", path]
         reports = {"the longer response": report(args.output / f"{name}.longer.json", *bench, "--verdicts", longer(args.output, name, path),
@@ -75,6 +103,7 @@ def main():
                 print(f"{name}, {title}: no verdict in any of {args.texts} pairs", flush=True)
                 continue
             reports[title] = json.loads(verdicts.with_suffix(".json").read_text())
+        reports["forced, last layer"] = last_layer(args.output, name, bench)
         print(f"\n{name}")
         head = ["judge", "pairs", "without a verdict", *COLUMNS.values()]
         table(head, [[title, found["n"], found["unparsed"], *(figure(found["statistics"].get(key)) for key in COLUMNS)]
@@ -83,8 +112,17 @@ def main():
             if found.get("groups"):
                 table([title, *COLUMNS.values()], [[group, *(figure(own.get(key)) for key in COLUMNS)] for group, own in found["groups"].items()])
             if found.get("layers"):
-                print(f"{title}: accuracy of each layer's averaged log-odds")
-                print(json.dumps(found["layers"]), flush=True)
+                by_layer[name] = {one["layer"]: one["accuracy_mean_log_odds"] for one in found["layers"]}
+    print("\naccuracy of each layer's averaged log-odds, `forced, layers`")
+    table(["layer", *by_layer], [[layer, *(figure(own[layer]) for own in by_layer.values())] for layer in by_layer["llmbar"]])
+    rows = []
+    for name, other in (("llmbar", "pandalm"), ("pandalm", "llmbar")):
+        best = max(by_layer[other], key=lambda layer: by_layer[other][layer]["estimate"])
+        found, longer = of_layer(args.output, name, best, ["bench", "--benchmark", name, "--data", benchmarks[name]], benchmarks[name])
+        groups = {name: found["statistics"], **found.get("groups", {})}
+        rows += [[group, best, figure(own["accuracy"]), figure(longer) if group == name else ""] for group, own in groups.items()]
+    print("the layer that is best on the other benchmark")
+    table(["pairs", "layer", "accuracy", "names the longer response"], rows)
 
 
 if __name__ == "__main__":

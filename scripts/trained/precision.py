@@ -1,12 +1,12 @@
 """What rounding costs a trained model: the same GGUF file in f32, in bf16, in eight bits and with integer products.
 
     cargo build --locked --release -p judge
-    JUDGE_TEST_DATA=FOLDER python scripts/trained/precision.py OUTPUT
+    JUDGE_TEST_DATA=FOLDER python scripts/trained/precision.py OUTPUT [--limit N]
 
 All forms start from the file's codes of four bits (Q4_1). `f32` and `bf16` multiply the codes in that arithmetic; `int8` rounds the expanded
 weights again, to eight bits; `int8, integers` rounds the inputs of products too. Each grades prometheus-eval's 320 responses (the expected grade
-at the last layer) and compares LLMBar's 326 pairs in both orders. A changed grade or verdict is one that f32 gives otherwise. In the folder of
-lager.py and pairs.py their runs in bf16 are used again.
+at the last layer; --limit takes the first N) and grades both responses of LLMBar's 100 Natural pairs. A changed grade or verdict is one that f32
+gives otherwise.
 """
 
 import json
@@ -16,7 +16,7 @@ import struct
 from common import arguments, data, figure, judge, model, read, report, table, write
 
 PROMETHEUS = data("prometheus_eval", "mt_bench_eval.json")
-LLMBAR = ["--benchmark", "llmbar", "--data", data("llmbar", "LLMBar"), "--template", "pair-forced", "--verdict", "logits"]
+LLMBAR = ["--benchmark", "llmbar", "--data", data("llmbar", "LLMBar", "Natural", "dataset.json"), "--apart", "--verdict", "logits"]
 
 
 def adapter(folder):
@@ -56,23 +56,26 @@ def mode(values):
 
 
 def named(form):
-    return "" if form == "bf16" else "." + form.replace(", ", "-")
+    return "." + form.replace(", ", "-")
 
 
 def main():
-    out = arguments(__doc__).parse_args().output
+    parser = arguments(__doc__)
+    parser.add_argument("--limit", type=int, default=320, help="of prometheus-eval's responses")
+    args = parser.parse_args()
+    out = args.output
     out.mkdir(parents=True, exist_ok=True)
     questions = [row["idx"] for row in json.loads(PROMETHEUS.read_text())]
     items, pairs, benches = {}, {}, {}
     every = forms(out)
     for form, flags in every.items():
-        scores = out / f"prometheus.prompt-end{named(form)}.jsonl"
-        judge("score", "--input", PROMETHEUS, "--output", scores, "--condition", "prompt-end", "--carry", "none", *flags)
+        scores = out / f"precision.prometheus{named(form)}.jsonl"
+        judge("score", "--input", PROMETHEUS, "--output", scores, "--condition", "prompt-end", "--carry", "none", "--limit", args.limit, *flags)
         for row in read(scores):
             if "logits" in row:
                 item = items.setdefault(row["id"], {"id": row["id"], "human": row["human"], "question": questions[row["id"]]})
                 item |= {f"score {form}": row["score"], f"grade {form}": mode(row["logits"][-1])}
-        verdicts = out / f"llmbar.forced-last-layer{named(form)}.jsonl"
+        verdicts = out / f"precision.natural{named(form)}.jsonl"
         judge("bench", *LLMBAR, "--output", verdicts, "--json", verdicts.with_suffix(".json"), *flags)
         benches[form] = json.loads(verdicts.with_suffix(".json").read_text())["statistics"]["accuracy_mean"]
         for row in read(verdicts):
@@ -93,7 +96,7 @@ def main():
                           "--labels", "A,B", "--statistics", "accuracy")["statistics"]
         rows.append([form, *map(figure, [ranks["spearman"], ranks.get("difference_spearman"), moved["mae"], grades["accuracy"], benches[form],
                                          verdicts["accuracy"]])])
-    table(["form", "Spearman with GPT-4's grades", "less that of f32", "mean change of the score", "grades as in f32", "accuracy on LLMBar",
+    table(["form", "Spearman with GPT-4's grades", "less that of f32", "mean change of the score", "grades as in f32", "accuracy on LLMBar Natural",
            "verdicts as in f32"], rows)
 
 

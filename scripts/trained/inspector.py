@@ -43,10 +43,9 @@ def main():
                     test = found["splits"]["test"]
                     layers = ", ".join(f"{one['layer']} {one['pooling']}" for one in found["chosen"])
                     cells = [figure(test["predictors"].get(name, {}).get(statistic)) for name in PREDICTORS]
-                    gain = figure(test["gain_over"].get("prompted", {}).get(statistic))
-                    over_surface = figure(test["gain_over"].get("surface", {}).get(statistic))
-                    rows.append([aspect, f"{found['n_train']} / {test['n']}", layers, *cells, gain, over_surface])
-                table(["aspect", "rows", "layers", *PREDICTORS, "probe less prompted", "probe less surface"], rows)
+                    gains = [figure(test["gain_over"].get(name, {}).get(statistic)) for name in PREDICTORS[1:4]]
+                    rows.append([aspect, f"{found['n_train']} / {test['n']}", layers, *cells, *gains])
+                table(["aspect", "rows", "layers", *PREDICTORS, *(f"probe less {name}" for name in PREDICTORS[1:4])], rows)
 
 
 if __name__ == "__main__":

@@ -118,9 +118,9 @@ def main():
     rows = []
     for name, other in (("llmbar", "pandalm"), ("pandalm", "llmbar")):
         best = max(by_layer[other], key=lambda layer: by_layer[other][layer]["estimate"])
-        found, longer = of_layer(args.output, name, best, ["bench", "--benchmark", name, "--data", benchmarks[name]], benchmarks[name])
+        found, by_length = of_layer(args.output, name, best, ["bench", "--benchmark", name, "--data", benchmarks[name]], benchmarks[name])
         groups = {name: found["statistics"], **found.get("groups", {})}
-        rows += [[group, best, figure(own["accuracy"]), figure(longer) if group == name else ""] for group, own in groups.items()]
+        rows += [[group, best, figure(own["accuracy"]), figure(by_length) if group == name else ""] for group, own in groups.items()]
     print("the layer that is best on the other benchmark")
     table(["pairs", "layer", "accuracy", "names the longer response"], rows)
 

@@ -116,13 +116,15 @@ def main():
     print("\naccuracy of each layer's averaged log-odds, `forced, layers`")
     table(["layer", *by_layer], [[layer, *(figure(own[layer]) for own in by_layer.values())] for layer in by_layer["llmbar"]])
     rows = []
-    for name, other in (("llmbar", "pandalm"), ("pandalm", "llmbar")):
-        best = max(by_layer[other], key=lambda layer: by_layer[other][layer]["estimate"])
-        found, by_length = of_layer(args.output, name, best, ["bench", "--benchmark", name, "--data", benchmarks[name]], benchmarks[name])
-        groups = {name: found["statistics"], **found.get("groups", {})}
-        rows += [[group, best, figure(own["accuracy"]), figure(by_length) if group == name else ""] for group, own in groups.items()]
-    print("the layer that is best on the other benchmark")
-    table(["pairs", "layer", "accuracy", "names the longer response"], rows)
+    best = {name: max(own, key=lambda layer: own[layer]["estimate"]) for name, own in by_layer.items()}
+    for chosen_on, layer in best.items():
+        for name, path in benchmarks.items():
+            found, by_length = of_layer(args.output, name, layer, ["bench", "--benchmark", name, "--data", path], path)
+            groups = {name: found["statistics"], **found.get("groups", {})}
+            rows += [[f"{layer}, best on {chosen_on}", group, figure(own["accuracy"]), figure(by_length) if group == name else ""]
+                     for group, own in groups.items()]
+    print("the layers that are best on one of the benchmarks")
+    table(["layer", "pairs", "accuracy", "names the longer response"], rows)
 
 
 if __name__ == "__main__":

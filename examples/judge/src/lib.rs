@@ -62,6 +62,8 @@ mod documentation {
     struct Selection;
     #[doc = include_str!("../../../docs/statistics.md")]
     struct Statistics;
+    #[doc = include_str!("../../../docs/trained.md")]
+    struct Trained;
     #[doc = include_str!("../../../docs/troubleshooting.md")]
     struct Troubleshooting;
 }

@@ -132,8 +132,8 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
     }
     if let Some(kernel) = model.kernel_of_integers() {
         tell(format_args!(
-            "note: weights are kept in eight bits; --kernel {kernel} multiplies them as integers, which is mostly faster and \
-             rounds activations to eight bits too"
+            "note: some matrices are kept in eight bits; --kernel {kernel} multiplies these as integers, which is mostly faster and \
+             rounds their inputs to eight bits too"
         ));
     }
     if let Some(mut file) = json_file {

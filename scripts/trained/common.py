@@ -1,0 +1,80 @@
+"""What the scripts of this folder share: where things are, how the program is called, and how a figure is written. Standard library alone."""
+
+import argparse
+import json
+import os
+import pathlib
+import subprocess
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+MODEL = "models/smollm2-135m-instruct/SmolLM2-135M-Instruct.Q4_1.gguf"
+
+
+def arguments(about):
+    """The parser of a script: every one takes the folder that its files go to."""
+    parser = argparse.ArgumentParser(description=about.split("\n")[0])
+    parser.add_argument("output", type=pathlib.Path, help="folder for verdicts, scores and reports; a second start resumes there")
+    return parser
+
+
+def data(*parts):
+    """A file of the folder of public data."""
+    folder = os.environ.get("JUDGE_TEST_DATA")
+    if not folder:
+        sys.exit("JUDGE_TEST_DATA must name the folder of public data (see docs/trained.md)")
+    path = pathlib.Path(folder).joinpath(*parts)
+    if not path.exists():
+        sys.exit(f"{path} is missing: JUDGE_TEST_DATA must name the folder of public data (see docs/trained.md)")
+    return path
+
+
+def model(dtype="bf16"):
+    return ["--model", data(MODEL), "--dtype", dtype]
+
+
+def judge(*arguments, may_fail=False):
+    """Runs the program; its report goes to stderr, so that stdout has the tables alone. Whether it succeeded, where it may fail."""
+    binary = pathlib.Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target")) / "release/judge"
+    command = [str(part) for part in (binary, *arguments)]
+    print("$", " ".join(["judge", *command[1:]]), file=sys.stderr, flush=True)
+    found = subprocess.run(command, stdout=sys.stderr)
+    if found.returncode not in ((0, 1) if may_fail else (0,)):
+        sys.exit(found.returncode)
+    return found.returncode == 0
+
+
+def report(path, *arguments):
+    """Runs a command that writes a report, and reads it."""
+    judge(*arguments, "--json", path, "--overwrite")
+    return json.loads(path.read_text())
+
+
+def read(path):
+    return [json.loads(line) for line in path.read_text().splitlines()]
+
+
+def write(path, rows):
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return path
+
+
+def number(value):
+    """With three decimals and without the zero before them, as the other pages have it."""
+    return f"{value:.3f}".replace("-", "−").replace("0.", ".", 1) if abs(value) < 1 else f"{value:.3f}".replace("-", "−")
+
+
+def figure(found):
+    """A statistic with its interval."""
+    if found is None or "estimate" not in found:
+        return "undefined"
+    interval = f" [{number(found['low'])}, {number(found['high'])}]" if found.get("low") is not None else ""
+    return number(found["estimate"]) + interval
+
+
+def table(head, rows):
+    print("| " + " | ".join(head) + " |")
+    print("|" + "---|" * len(head))
+    for row in rows:
+        print("| " + " | ".join(str(cell) for cell in row) + " |")
+    print(flush=True)

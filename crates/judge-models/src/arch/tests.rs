@@ -441,7 +441,10 @@ fn a_stack_has_the_tensors_of_all_experts_in_their_order() {
 
 #[test]
 fn only_qwen3_vl_may_store_its_experts_transposed() {
-    let text = with(&small("qwen3_vl_moe_text"), json!({ "num_experts": 4, "moe_intermediate_size": 20 }));
+    let text = with(
+        &small("qwen3_vl_moe_text"),
+        json!({ "num_experts": 4, "num_experts_per_tok": 2, "moe_intermediate_size": 20 }),
+    );
     let outer = json!({ "model_type": "qwen3_vl_moe", "text_config": text });
     let spec = ModelSpec::from_json(&outer).unwrap();
     let shapes: Vec<_> = spec.stacks().take(4).map(|stack| stack.shape.clone()).collect();

@@ -1,4 +1,4 @@
-"""What the scripts of this folder share: where things are, how the program is called, and how a figure is written. Standard library alone."""
+"""What the scripts of this folder share: where things are, how the program is called, and how a figure is written."""
 
 import argparse
 import json

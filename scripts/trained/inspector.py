@@ -3,9 +3,10 @@
     cargo build --locked --release -p judge
     JUDGE_TEST_DATA=FOLDER python scripts/trained/inspector.py OUTPUT
 
-Two protocols, two tasks each. `published`: all rows, split as the published program splits them (seed 731), so that a question may be on both
-sides. `clean`: without the 93 rows of questions that are not GSM8K's (ids from 7473 on, which make up nearly all low grades of fluency), and
-a question's rows on one side. The states are read once for each protocol; layers and poolings are chosen on training rows alone.
+Two protocols, two tasks each. `published`: all rows, split as the published program splits them (seed 731), so that a question may be
+on both sides. `clean`: without the 93 rows of questions that are not GSM8K's (ids from 7473 on, which make up nearly all low grades of
+fluency), and a question's rows on one side. The states are read once for each protocol; layers and poolings are chosen on training rows
+alone.
 """
 
 import json

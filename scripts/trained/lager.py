@@ -3,11 +3,12 @@
     cargo build --locked --release -p judge
     JUDGE_TEST_DATA=FOLDER python scripts/trained/lager.py OUTPUT
 
-Scores prometheus-eval's 320 responses to MT-bench's questions and the 430 emotion items, read at the end of the prompt and where a short reply
-writes its grade. Layer weights are fitted by `judge fit` on one half of the questions (dialogues) and score the other half, both ways round, so
-that every item is scored by weights that have not seen it; so is the best single layer. Every figure is Spearman's correlation with its
-interval from `judge agree`, which draws whole questions. Where responses are graded, the correlation of their length stands beside it, and what
-is left of a score's once the ranks of length are taken from the ranks of both (Pearson's correlation of the two remainders).
+Scores prometheus-eval's 320 responses to MT-bench's questions and the 430 emotion items, read at the end of the prompt and where a
+short reply writes its grade. Layer weights are fitted by `judge fit` on one half of the questions (dialogues) and score the other half,
+both ways round, so that every item is scored by weights that have not seen it; so is the best single layer. Every figure is Spearman's
+correlation with its interval from `judge agree`, which draws whole questions. Where responses are graded, the correlation of their
+length stands beside it, and what is left of a score's once the ranks of length are taken from the ranks of both (Pearson's correlation
+of the two remainders).
 """
 
 import json
@@ -108,7 +109,9 @@ def clusters(name, source):
 
 def length(name, row):
     """Of the response that is graded; emotions are not of a response."""
-    return len(row["instruction"].split("###Response to evaluate:\n")[1].split("\n\n###Reference Answer")[0]) if name == "prometheus" else None
+    if name != "prometheus":
+        return None
+    return len(row["instruction"].split("###Response to evaluate:\n")[1].split("\n\n###Reference Answer")[0])
 
 
 def scored_items(out, name, condition):
@@ -181,8 +184,8 @@ def main():
         scores = [key for key in rows[0] if key not in ("id", "human", "cluster", "label_mass") and rows[0][key] is not None]
         found[name, condition] = {score: agreement(out, items, score) for score in scores if not score.startswith("beyond")}
         for score in PARTIAL if name == "prometheus" else []:
-            left = report(out / "lager.agree.json", "agree", "--input", items, "--predicted", f"beyond length: {score}", "--human", "beyond length: human",
-                          "--cluster", "cluster", "--statistics", "pearson", "--quiet")["statistics"]["pearson"]
+            left = report(out / "lager.agree.json", "agree", "--input", items, "--predicted", f"beyond length: {score}",
+                          "--human", "beyond length: human", "--cluster", "cluster", "--statistics", "pearson", "--quiet")["statistics"]["pearson"]
             print(f"{name}, {condition}, {score} beyond length: {figure(left)}")
         mass = statistics.median(row["label_mass"] for row in rows)
         print(f"{name}, {condition}: median label mass {mass:.3f}")

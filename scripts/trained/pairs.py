@@ -3,9 +3,9 @@
     cargo build --locked --release -p judge
     JUDGE_TEST_DATA=FOLDER python scripts/trained/pairs.py OUTPUT [--every N] [--texts N]
 
-Each judge of JUDGES is a run of `judge bench`. `forced, last layer` is read from the logits that `forced, layers` has kept, and the choice of the
-longer response needs no model. --every takes every
-N-th pair of PandaLM's file, --texts the first N pairs of each benchmark for the judge that writes, which takes longest.
+Each judge of JUDGES is a run of `judge bench`. `forced, last layer` is read from the logits that `forced, layers` has kept, and the
+choice of the longer response needs no model. --every takes every N-th pair of PandaLM's file, --texts the first N pairs of each
+benchmark for the judge that writes, which takes longest.
 """
 
 import json
@@ -99,7 +99,8 @@ def main():
             limited = ["--limit", args.texts] if title in WRITE else []
             verdicts = args.output / f"{name}.{title.replace(', ', '-').replace(' ', '-')}.jsonl"
             # Where no text at all holds a verdict the program says so and makes no report.
-            if not judge(*bench, "--output", verdicts, "--json", verdicts.with_suffix(".json"), *flags, *limited, *model(), may_fail=title in WRITE):
+            written = ["--output", verdicts, "--json", verdicts.with_suffix(".json")]
+            if not judge(*bench, *written, *flags, *limited, *model(), may_fail=title in WRITE):
                 print(f"{name}, {title}: no verdict in any of {args.texts} pairs", flush=True)
                 continue
             reports[title] = json.loads(verdicts.with_suffix(".json").read_text())

@@ -3,10 +3,10 @@
     cargo build --locked --release -p judge
     JUDGE_TEST_DATA=FOLDER python scripts/trained/precision.py OUTPUT [--limit N]
 
-All forms start from the file's codes of four bits (Q4_1). `f32` and `bf16` multiply the codes in that arithmetic; `int8` rounds the expanded
-weights again, to eight bits; `int8, integers` rounds the inputs of products too. Each grades prometheus-eval's 320 responses (the expected grade
-at the last layer; --limit takes the first N) and grades both responses of LLMBar's 100 Natural pairs. A changed grade or verdict is one that f32
-gives otherwise.
+All forms start from the file's codes of four bits (Q4_1). `f32` and `bf16` multiply the codes in that arithmetic; `int8` rounds the
+expanded weights again, to eight bits; `int8, integers` rounds the inputs of products too. Each grades prometheus-eval's 320 responses
+(the expected grade at the last layer; --limit takes the first N) and grades both responses of LLMBar's 100 Natural pairs. A changed
+grade or verdict is one that f32 gives otherwise.
 """
 
 import json

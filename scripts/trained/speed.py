@@ -3,10 +3,12 @@
     cargo build --locked --release -p judge
     JUDGE_TEST_DATA=FOLDER python scripts/trained/speed.py OUTPUT [--rounds N] [--peers PYTHON] [--without llama.cpp]
 
-Reading: eight texts of MT-bench's questions and answers, 1,600 characters each, which share no beginning; states of all layers here, the whole
-model without its head in transformers (hidden states kept), all logits of the last token in llama.cpp. Writing: up to 64 tokens after a text of
-256 characters, greedily. Transformers reads one by one and all at once, and the best counts; so does the best of two passes here. Every side runs as a process of its own, once a round, in turn; loading and a first reading are not timed. PYTHON has
-torch, transformers and llama_cpp (llama-cpp-python); a peer that it lacks is named and left out. A ratio is ours over theirs in the same round.
+Reading: eight texts of MT-bench's questions and answers, 1,600 characters each, which share no beginning; states of all layers here,
+the whole model without its head in transformers (hidden states kept), all logits of the last token in llama.cpp. Writing: up to 64
+tokens after a text of 256 characters, greedily. Transformers reads one by one and all at once, and the best counts; so does the best of
+two passes here. Every side runs as a process of its own, once a round, in turn; loading and a first reading are not timed. PYTHON has
+torch, transformers and llama_cpp (llama-cpp-python); a peer that it lacks is named and left out. A ratio is ours over theirs in the
+same round.
 """
 
 import json

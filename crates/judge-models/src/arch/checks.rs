@@ -99,6 +99,17 @@ pub(super) fn size(field: &'static str, found: usize, most: usize) -> Result<usi
     Err(ConfigProblem::Value { field, found: found.to_string(), expected: format!("1 to {most}") })
 }
 
+/// Checks the positions that a convolution sees, its own included: 2 to 256.
+///
+/// # Errors
+/// [`ConfigProblem::Value`] for any other number.
+pub(super) fn kernel(field: &'static str, found: usize) -> Result<usize, ConfigProblem> {
+    match size(field, found, 1 << 8)? {
+        1 => Err(ConfigProblem::Value { field, found: found.to_string(), expected: "at least 2".to_owned() }),
+        kernel => Ok(kernel),
+    }
+}
+
 /// Checks `sliding_window`: at least 1, or `None` for no window.
 ///
 /// # Errors

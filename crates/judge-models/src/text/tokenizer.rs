@@ -144,9 +144,10 @@ impl TextCodec {
         let mut json: serde_json::Value =
             serde_json::from_str(&text).map_err(|source| Error::Json { path: path.clone(), source })?;
         refuse_dropout(&path, &json)?;
-        let text = match Class::of_folder(folder, &text)? {
+        let settings = folder.json(file::TOKENIZER_CONFIG)?.unwrap_or_default();
+        let text = match Class::of_folder(folder, &settings, &text) {
             Some(class) => {
-                class.rewrite(&mut json, folder)?;
+                class.rewrite(&mut json, &settings);
                 json.to_string()
             }
             None => text,
@@ -155,7 +156,7 @@ impl TextCodec {
         // Prompts are never cut or filled up here, whatever the file's defaults.
         tokenizer.with_truncation(None).map_err(fault)?;
         tokenizer.with_padding(None);
-        let special = SpecialTokens::read(folder)?;
+        let special = SpecialTokens::read(folder, &settings)?;
         guarded(|| special.add_to(&mut tokenizer)).map_err(fault)?;
         let surround = guarded(|| special.surround(&tokenizer)).map_err(fault)?;
         let template = match template_source(folder)? {

@@ -24,7 +24,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::arch::ConfigProblem;
-use crate::arch::checks::{check_granted, norm_eps, positive, second_kind, size};
+use crate::arch::checks::{check_granted, kernel, norm_eps, positive, second_kind, size};
 use crate::arch::decoder_fields::{AttentionNames, BlockNorms, DecoderFields, GateUp, MlpNames, QkNorm};
 use crate::arch::shape::Shape;
 
@@ -107,11 +107,7 @@ pub(super) fn fields(fields: Value) -> Result<DecoderFields, ConfigProblem> {
     found.shape.rms_norm_eps = norm_eps("norm_eps", found.norm_eps)?;
     found.shape.tie_word_embeddings = found.tie_embedding.unwrap_or(found.shape.tie_word_embeddings);
     found.shape.intermediate_size = found.block_ff_dim.unwrap_or(found.shape.intermediate_size);
-    let kernel = size("conv_L_cache", found.conv_l_cache, 1 << 8)?;
-    if kernel < 2 {
-        let (found, expected) = (kernel.to_string(), "at least 2".to_owned());
-        return Err(ConfigProblem::Value { field: "conv_L_cache", found, expected });
-    }
+    let kernel = kernel("conv_L_cache", found.conv_l_cache)?;
     let (layer_types, full) = (found.layer_types.take(), found.full_attn_idxs.take());
     let adjusted = (found.block_auto_adjust_ff_dim, found.block_ffn_dim_multiplier, found.block_multiple_of);
     let fields = found.shape.lower("lfm2", "hidden_act", "silu")?;

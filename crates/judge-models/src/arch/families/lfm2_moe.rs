@@ -13,7 +13,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::lfm2::{ATTENTION, MLP, NORMS};
-use crate::arch::checks::{norm_eps, positive, second_kind, size};
+use crate::arch::checks::{kernel, norm_eps, positive, second_kind, size};
 use crate::arch::decoder_fields::{DecoderFields, QkNorm};
 use crate::arch::experts::{Counts, ExpertNames, Sparse};
 use crate::arch::shape::Shape;
@@ -73,11 +73,7 @@ pub(super) fn fields(fields: Value) -> Result<DecoderFields, ConfigProblem> {
     }
     found.shape.rms_norm_eps = norm_eps("norm_eps", found.norm_eps)?;
     found.shape.tie_word_embeddings = found.tie_embedding.unwrap_or(found.shape.tie_word_embeddings);
-    let kernel = size("conv_L_cache", found.conv_l_cache, 1 << 8)?;
-    if kernel < 2 {
-        let (found, expected) = (kernel.to_string(), "at least 2".to_owned());
-        return Err(ConfigProblem::Value { field: "conv_L_cache", found, expected });
-    }
+    let kernel = kernel("conv_L_cache", found.conv_l_cache)?;
     let factor = positive("routed_scaling_factor", found.routed_scaling_factor)? as f32;
     let fields = found.shape.lower("lfm2_moe", "hidden_act", "silu")?;
     let types = found.layer_types.ok_or(ConfigProblem::Missing { field: "layer_types", needed_by: "lfm2_moe" })?;

@@ -19,7 +19,7 @@
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::arch::checks::{check_granted, overlay, second_kind, size};
+use crate::arch::checks::{check_granted, kernel, overlay, second_kind, size};
 use crate::arch::decoder_fields::{DecoderFields, QkNorm};
 use crate::arch::experts::{Counts, ExpertNames, Sparse};
 use crate::arch::rope::RopeRules;
@@ -161,11 +161,7 @@ impl Qwen35 {
                 expected: format!("a multiple of linear_num_key_heads {n_key_heads}"),
             });
         }
-        let kernel = size("linear_conv_kernel_dim", self.linear_conv_kernel_dim, 1 << 8)?;
-        if kernel < 2 {
-            let (found, expected) = (kernel.to_string(), "at least 2".to_owned());
-            return Err(ConfigProblem::Value { field: "linear_conv_kernel_dim", found, expected });
-        }
+        let kernel = kernel("linear_conv_kernel_dim", self.linear_conv_kernel_dim)?;
         Ok(DeltaShape {
             n_key_heads,
             n_value_heads,

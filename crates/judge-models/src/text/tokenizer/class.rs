@@ -7,8 +7,7 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::Error;
-use crate::folder::{Folder, file};
+use crate::folder::Folder;
 
 /// A class whose rules replace those of the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,25 +36,23 @@ impl Class {
     /// A folder names its class in `tokenizer_config.json`, else in `config.json`; a model type has one registered for it. The folder's
     /// name counts, but for model types whose folders are known to name a wrong one, and for those whose registered class has no rules.
     ///
-    /// # Errors
-    /// Those of reading `tokenizer_config.json`.
-    pub(super) fn of_folder(folder: &Folder, tokenizer: &str) -> Result<Option<Self>, Error> {
-        let settings = folder.json(file::TOKENIZER_CONFIG)?.unwrap_or_default();
+    /// `settings` are `tokenizer_config.json`, and `tokenizer` is the text of `tokenizer.json`.
+    pub(super) fn of_folder(folder: &Folder, settings: &Value, tokenizer: &str) -> Option<Self> {
         if folder.gguf().is_some() || settings.get("auto_map").is_some() {
-            return Ok(None); // a GGUF file names its rules; code of a folder is never run
+            return None; // a GGUF file names its rules; code of a folder is never run
         }
         let text = |json: &Value, name: &str| json.get(name).and_then(Value::as_str).map(str::to_owned);
-        let named = text(&settings, "tokenizer_class").or_else(|| text(folder.config(), "tokenizer_class"));
+        let named = text(settings, "tokenizer_class").or_else(|| text(folder.config(), "tokenizer_class"));
         let named = named.as_deref().map(|name| name.strip_suffix("Fast").unwrap_or(name));
         let model_type = text(folder.config(), "model_type").unwrap_or_default();
         let (registered, overrides) = registered(&model_type);
         let is_byte_level = named == Some("LlamaTokenizer") && tokenizer.contains("\"ByteLevel\"");
-        Ok(match (named, registered) {
+        match (named, registered) {
             _ if is_byte_level && !overrides && registered != Some(Registered::NoRules) => None,
             (_, Some(Registered::Class(class))) if overrides || named.is_none() => Some(class),
             (Some(_), Some(Registered::NoRules)) | (None, _) => None,
             (Some(name), _) => Self::of_name(name),
-        })
+        }
     }
 
     fn of_name(name: &str) -> Option<Self> {
@@ -69,20 +66,16 @@ impl Class {
     }
 
     /// Gives the parsed `tokenizer.json` the rules of this class. A file whose model is no BPE stays as it is.
-    ///
-    /// # Errors
-    /// Those of reading `tokenizer_config.json`.
-    pub(super) fn rewrite(self, tokenizer: &mut Value, folder: &Folder) -> Result<(), Error> {
-        let settings = folder.json(file::TOKENIZER_CONFIG)?.unwrap_or_default();
+    pub(super) fn rewrite(self, tokenizer: &mut Value, settings: &Value) {
         let flag = |name: &str| settings.get(name).and_then(Value::as_bool);
-        let Some(fields) = tokenizer.as_object_mut() else { return Ok(()) };
-        let Some(model) = fields.get_mut("model").and_then(Value::as_object_mut) else { return Ok(()) };
+        let Some(fields) = tokenizer.as_object_mut() else { return };
+        let Some(model) = fields.get_mut("model").and_then(Value::as_object_mut) else { return };
         if model.get("type").and_then(Value::as_str) != Some("BPE") {
-            return Ok(());
+            return;
         }
         let is_of_bytes = matches!(self, Self::Llama | Self::Gemma);
         let unknown = match self {
-            Self::Gemma => json!(token(&settings, "unk_token").unwrap_or("<unk>")),
+            Self::Gemma => json!(token(settings, "unk_token").unwrap_or("<unk>")),
             _ => Value::Null,
         };
         let affix = if is_of_bytes { Value::Null } else { json!("") };
@@ -143,7 +136,6 @@ impl Class {
         fields.insert("normalizer".to_owned(), normalizer);
         fields.insert("pre_tokenizer".to_owned(), pre_tokenizer);
         fields.insert("decoder".to_owned(), decoder);
-        Ok(())
     }
 }
 

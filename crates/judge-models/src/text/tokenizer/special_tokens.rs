@@ -46,13 +46,12 @@ pub(super) struct Surround {
 }
 
 impl SpecialTokens {
-    /// Reads `tokenizer_config.json` and, where there is none or it is of the old kind without
+    /// Reads `config`, which is `tokenizer_config.json`, and, where there is none or it is of the old kind without
     /// `added_tokens_decoder`, `special_tokens_map.json`, whose named tokens win.
     ///
     /// # Errors
     /// Only for files that are there and cannot be read, or are no JSON.
-    pub(super) fn read(folder: &Folder) -> Result<Self, Error> {
-        let config = folder.json(file::TOKENIZER_CONFIG)?.unwrap_or_default();
+    pub(super) fn read(folder: &Folder, config: &Value) -> Result<Self, Error> {
         let mut special = Self::default();
         for name in NAMES {
             special.name(name, config.get(name));

@@ -105,7 +105,7 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
         Opened::Ready(start) => start,
     };
     let model = cli.api.model()?;
-    let labelled = cli.label_all(*start, resolved, &model, &judge, &aspects, &input, &report);
+    let labelled = cli.label_all(*start, resolved, &model, &judge, &input, &report);
     if labelled.is_err() {
         // What is paid for is said however the run ends.
         report.usage(&model)?;
@@ -148,17 +148,16 @@ impl Cli {
         Ok((records, bytes))
     }
 
-    #[allow(clippy::too_many_arguments)]
     fn label_all(
         &self,
         start: RunStart,
         resolved: Resolved,
         model: &ApiModel,
         judge: &AspectJudge,
-        aspects: &[(String, String)],
         input: &Input,
         report: &Report<'_>,
     ) -> Result<Counts> {
+        let aspects = report.aspects;
         let watch = Watch::new("labelling", "labels", self.quiet)?;
         let mut labelling = Labelling { watch, model, report, unanswered: None };
         let records = self.input.records(input, Some(DatasetFormat::Graded), self.limit)?;

@@ -18,6 +18,12 @@ def arguments(about):
     return parser
 
 
+def of_another_model(parser):
+    """The option of the scripts that measure any model of the program."""
+    parser.add_argument("--model", help="another model, as the program takes it (default: the file of docs/trained.md)")
+    return parser
+
+
 def data(*parts):
     """A file of the folder of public data."""
     folder = os.environ.get("JUDGE_TEST_DATA")
@@ -29,8 +35,8 @@ def data(*parts):
     return path
 
 
-def model(dtype="bf16"):
-    return ["--model", data(MODEL), "--dtype", dtype]
+def model(dtype="bf16", name=None):
+    return ["--model", name or data(MODEL), "--dtype", dtype]
 
 
 def judge(*arguments, may_fail=False):

@@ -16,7 +16,7 @@ import math
 import random
 import statistics
 
-from common import arguments, data, figure, judge, model, read, report, table, write
+from common import arguments, data, figure, judge, model, of_another_model, read, report, table, write
 
 CONDITIONS = ["prompt-end", "direct"]
 EPOCHS = [5, 50]
@@ -114,10 +114,10 @@ def length(name, row):
     return len(row["instruction"].split("###Response to evaluate:\n")[1].split("\n\n###Reference Answer")[0])
 
 
-def scored_items(out, name, condition):
+def scored_items(out, name, condition, of):
     """The items that have a score, and how many there are."""
     scores = out / f"{name}.{condition}.jsonl"
-    judge("score", "--input", SOURCES[name], "--output", scores, "--condition", condition, "--carry", "none", *model())
+    judge("score", "--input", SOURCES[name], "--output", scores, "--condition", condition, "--carry", "none", *of)
     rows = read(scores)
     return [row for row in rows if "logits" in row], len(rows)
 
@@ -169,12 +169,16 @@ def agreement(out, items, score):
 
 
 def main():
-    out = arguments(__doc__).parse_args().output
+    parser = of_another_model(arguments(__doc__))
+    parser.add_argument("--items", nargs="+", choices=SOURCES, default=list(SOURCES), help="which items")
+    parser.add_argument("--conditions", nargs="+", choices=CONDITIONS, default=CONDITIONS, help="where the grade is read")
+    args = parser.parse_args()
+    out = args.output
     out.mkdir(parents=True, exist_ok=True)
-    columns = [(name, condition) for name in SOURCES for condition in CONDITIONS]
+    columns = [(name, condition) for name in args.items for condition in args.conditions]
     found = {}
     for name, condition in list(columns):
-        scored, total = scored_items(out, name, condition)
+        scored, total = scored_items(out, name, condition, model(name=args.model))
         print(f"{name}, {condition}: {len(scored)} of {total} items have a score", flush=True)
         if len(scored) < FEWEST:
             columns.remove((name, condition))

@@ -61,6 +61,15 @@ pub trait Backbone: TextModel {
     /// [`BackboneError::NoLogits`] if the model reads no labels.
     fn token(&self, label: &str) -> Result<TokenId, BackboneError>;
 
+    /// The only token of `label` as the tokenizer splits it by itself, without special tokens: what decision models read. Where the tokenizer
+    /// puts a space before a text, it is the token with the space, and not that of [`token`](Self::token).
+    ///
+    /// # Errors
+    /// [`BackboneError::Label`] if it has several tokens or none; [`BackboneError::NoLogits`] if the model reads no labels.
+    fn label_token(&self, label: &str) -> Result<TokenId, BackboneError> {
+        self.token(label)
+    }
+
     /// How `label` is tokenised right after `prompt`, beside how the two are tokenised apart. Where they
     /// differ, a reading at the prompt's end looks at a token that the tokenizer would not have put there.
     ///
@@ -104,6 +113,10 @@ macro_rules! model_behind {
 
             fn token(&self, label: &str) -> Result<TokenId, BackboneError> {
                 (**self).token(label)
+            }
+
+            fn label_token(&self, label: &str) -> Result<TokenId, BackboneError> {
+                (**self).label_token(label)
             }
 
             fn label_in_context(&self, prompt: &Prompt, label: &str) -> Result<LabelInContext, BackboneError> {

@@ -2,6 +2,7 @@ use std::error::Error as StdError;
 
 use crate::{
     ItemId, Layer,
+    decision::DecisionProblem,
     fit::FitProblem,
     lager::{Variant, WeightMismatch},
     model::BackboneError,
@@ -81,6 +82,9 @@ pub enum Error {
         /// What is wrong.
         problem: FamilyProblem,
     },
+    /// Decisions: questions, labels, weights or a checklist that cannot work.
+    #[error(transparent)]
+    Decision(#[from] DecisionProblem),
     /// Layers are not strictly ascending.
     #[error("layers do not ascend: {after} follows {before}")]
     LayerOrder {

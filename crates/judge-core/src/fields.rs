@@ -2,6 +2,8 @@ use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
 use std::hash::BuildHasher;
 
+use serde_json::{Map, Value};
+
 /// Named texts of an item, which a [`PromptTemplate`](crate::PromptTemplate) puts in place of its placeholders.
 ///
 /// Implement it for your own item type; maps from names to strings have it already.
@@ -26,6 +28,12 @@ pub trait Fields {
     /// The text of a field; `None` if this item has none of that name. An empty text is a text.
     fn field(&self, name: &str) -> Option<Cow<'_, str>>;
 
+    /// A field that is a list or an object; `None` if this item has none of that name.
+    fn json(&self, name: &str) -> Option<&Value> {
+        let _ = name;
+        None
+    }
+
     /// The names it has, for error messages. Need not be complete.
     fn names(&self) -> Vec<String> {
         Vec::new()
@@ -33,6 +41,10 @@ pub trait Fields {
 }
 
 impl<T: Fields + ?Sized> Fields for &T {
+    fn json(&self, name: &str) -> Option<&Value> {
+        (**self).json(name)
+    }
+
     fn field(&self, name: &str) -> Option<Cow<'_, str>> {
         (**self).field(name)
     }
@@ -65,9 +77,12 @@ impl<K: AsRef<str>, V: AsRef<str>, S: BuildHasher> Fields for HashMap<K, V, S> {
 }
 
 /// Text as it is, numbers and booleans as JSON writes them; `null` is absent, and so are lists and objects, which are no text.
-impl Fields for serde_json::Map<String, serde_json::Value> {
+impl Fields for Map<String, Value> {
+    fn json(&self, name: &str) -> Option<&Value> {
+        self.get(name).filter(|value| value.is_array() || value.is_object())
+    }
+
     fn field(&self, name: &str) -> Option<Cow<'_, str>> {
-        use serde_json::Value;
         match self.get(name)? {
             Value::String(text) => Some(text.as_str().into()),
             value @ (Value::Number(_) | Value::Bool(_)) => Some(value.to_string().into()),
@@ -81,7 +96,11 @@ impl Fields for serde_json::Map<String, serde_json::Value> {
 }
 
 /// Those of an object. Any other value has no field.
-impl Fields for serde_json::Value {
+impl Fields for Value {
+    fn json(&self, name: &str) -> Option<&Value> {
+        self.as_object()?.json(name)
+    }
+
     fn field(&self, name: &str) -> Option<Cow<'_, str>> {
         self.as_object()?.field(name)
     }

@@ -14,7 +14,8 @@ use crate::{
     Error, Scale,
     lager::{LayerTable, LayerWeights, TableOrigin},
 };
-use optimizer::{Adam, LearningRate};
+pub(crate) use optimizer::Adam;
+use optimizer::LearningRate;
 pub use problem::FitProblem;
 pub use settings::{Alpha, ItemOrder, LayerWeightFit, Plateau, RegressionLoss, TargetRule, ThetaInit};
 use torch_order::TorchOrder;

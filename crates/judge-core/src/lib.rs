@@ -43,6 +43,7 @@
 //! | [`prompted`] | judges that are asked in words: prompts as data, verdicts in text or in the probabilities of labels |
 //! | [`lager`], [`fit`] | LAGER, and layer weights of your own from tables and human scores |
 //! | [`inspector`], [`reward`] | probes on inner states; the heads of reward models |
+//! | [`decision`] | typed questions about one state, a probability for every option; checklists |
 //! | [`combine`] | panels, names, samples, both orders of a pair, rankings, the human scale |
 //! | [`runner`] | how a run goes and what it tells; [`JudgeQueue`](runner::JudgeQueue), the handle for a service |
 //! | [`request`], [`reading`], [`verdict`] | what a model is asked, what it answers, what a judge makes of it |
@@ -66,6 +67,7 @@ mod backbone;
 pub mod combine;
 mod contract;
 mod convention;
+pub mod decision;
 mod error;
 mod fields;
 pub mod fit;

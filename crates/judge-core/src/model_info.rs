@@ -27,7 +27,7 @@ impl ModelIdentity {
 /// What a [`Backbone`](crate::Backbone) says of the model behind it; enough to tell two models apart.
 ///
 /// Made with [`ModelInfo::new`]: fields may be added.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct ModelInfo {
     /// Folder name or hub id; for people, not for comparison.
@@ -53,6 +53,9 @@ pub struct ModelInfo {
     pub dtype: String,
     /// Where it runs, with what decides about the last bits of a result: e.g. `cpu`, `cpu (avx512-bf16)` or `cuda:0`.
     pub device: String,
+    /// `c`, where the model makes `c * tanh(z / c)` of a logit before it chooses a token (Gemma 2). Label logits are without it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub final_soft_cap: Option<f64>,
     /// What a user should know of how it was loaded, in sentences: bits of the weights that were lost without being asked for, for example.
     /// Empty for most.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -115,6 +118,7 @@ impl ModelInfo {
             max_len,
             dtype: "f32".to_owned(),
             device: "cpu".to_owned(),
+            final_soft_cap: None,
             notes: Vec::new(),
         }
     }

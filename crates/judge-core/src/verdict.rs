@@ -93,6 +93,10 @@ pub enum CombinedBy {
     Comparisons(usize),
     /// By the policy for the two orders of a pair.
     Orders(OrderPolicy),
+    /// As the answers to several questions about one state.
+    Questions,
+    /// As the weighted share of a checklist's criteria that are met.
+    Checklist,
 }
 
 /// How the members' values become one.

@@ -7,19 +7,19 @@ const EPS: f64 = 1e-8;
 const SMALLEST_FALL: f64 = 1e-8;
 
 /// Adam in the form of `torch.optim.Adam`: bias corrections apart, eps added outside the root.
-pub(super) struct Adam {
+pub(crate) struct Adam {
     first: Vec<f64>,
     second: Vec<f64>,
     steps: i32,
 }
 
 impl Adam {
-    pub(super) fn new(parameters: usize) -> Self {
+    pub(crate) fn new(parameters: usize) -> Self {
         Self { first: vec![0.0; parameters], second: vec![0.0; parameters], steps: 0 }
     }
 
     /// One update of parameters, each given with its gradient, in the same order every time.
-    pub(super) fn step<'p>(&mut self, lr: f64, parameters: impl Iterator<Item = (&'p mut f64, f64)>) {
+    pub(crate) fn step<'p>(&mut self, lr: f64, parameters: impl Iterator<Item = (&'p mut f64, f64)>) {
         self.steps = self.steps.saturating_add(1);
         let correction1 = 1.0 - BETA1.powi(self.steps);
         let correction2 = (1.0 - BETA2.powi(self.steps)).sqrt();

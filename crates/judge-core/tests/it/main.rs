@@ -5,6 +5,7 @@ mod builder;
 mod combine;
 mod company;
 mod conventions;
+mod decision;
 mod fit;
 mod inspector;
 mod prompted;

@@ -1,0 +1,42 @@
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::Questions;
+
+/// What is decided: a state, and the questions about it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct DecisionItem {
+    /// Text, or any JSON.
+    pub state: Value,
+    /// The questions.
+    pub questions: Questions,
+}
+
+/// An item that a [`DecisionJudge`](super::DecisionJudge) can be asked about.
+pub trait Decidable {
+    /// Text, or any JSON.
+    fn state(&self) -> &Value;
+
+    /// The item's own questions; `None` for those of the judge's settings.
+    fn questions(&self) -> Option<&Questions>;
+}
+
+impl Decidable for DecisionItem {
+    fn state(&self) -> &Value {
+        &self.state
+    }
+
+    fn questions(&self) -> Option<&Questions> {
+        Some(&self.questions)
+    }
+}
+
+impl<T: Decidable + ?Sized> Decidable for &T {
+    fn state(&self) -> &Value {
+        (**self).state()
+    }
+
+    fn questions(&self) -> Option<&Questions> {
+        (**self).questions()
+    }
+}

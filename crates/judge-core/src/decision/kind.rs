@@ -1,0 +1,90 @@
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+/// The kinds of question.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum QuestionKind {
+    /// Yes or no.
+    Noul,
+    /// One of some named options.
+    Choice,
+    /// One of some ordered levels.
+    Score,
+}
+
+impl QuestionKind {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::Noul, Self::Choice, Self::Score];
+
+    /// The name in files.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Noul => "noul",
+            Self::Choice => "choice",
+            Self::Score => "score",
+        }
+    }
+
+    /// A question of this kind as JSON, for messages.
+    #[must_use]
+    pub fn example(self) -> &'static str {
+        match self {
+            Self::Noul => {
+                r#"{"type": "noul", "instructions": "Is a refund asked for?", "criteria": {"true": "It is", "false": "It is not"}}"#
+            }
+            Self::Choice => {
+                r#"{"type": "choice", "instructions": "What is the tone?", "criteria": {"calm": null, "angry": "Accuses or shouts"}}"#
+            }
+            Self::Score => {
+                r#"{"type": "score", "instructions": "How urgent is it?", "criteria": ["can wait", "this week", "today"]}"#
+            }
+        }
+    }
+}
+
+impl fmt::Display for QuestionKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// One of something for each kind of question.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ByKind<T> {
+    /// For yes-or-no questions.
+    pub noul: T,
+    /// For choices.
+    pub choice: T,
+    /// For scores.
+    pub score: T,
+}
+
+impl<T> ByKind<T> {
+    /// One for each kind.
+    pub fn of(mut make: impl FnMut(QuestionKind) -> T) -> Self {
+        let [noul, choice, score] = QuestionKind::ALL.map(&mut make);
+        Self { noul, choice, score }
+    }
+
+    /// That of a kind.
+    pub fn get(&self, kind: QuestionKind) -> &T {
+        match kind {
+            QuestionKind::Noul => &self.noul,
+            QuestionKind::Choice => &self.choice,
+            QuestionKind::Score => &self.score,
+        }
+    }
+
+    /// That of a kind, to be changed.
+    pub fn get_mut(&mut self, kind: QuestionKind) -> &mut T {
+        match kind {
+            QuestionKind::Noul => &mut self.noul,
+            QuestionKind::Choice => &mut self.choice,
+            QuestionKind::Score => &mut self.score,
+        }
+    }
+}

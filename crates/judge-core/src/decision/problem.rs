@@ -1,0 +1,183 @@
+use std::fmt;
+
+use serde_json::Value;
+
+use super::QuestionKind;
+use crate::settings::nearest_name;
+
+/// Why a question is none.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub enum QuestionFault {
+    /// It is no JSON object.
+    NotAnObject {
+        /// What it is.
+        found: Value,
+    },
+    /// Its `type` is missing or unknown.
+    Kind {
+        /// What is there.
+        found: Option<Value>,
+    },
+    /// A field that no question has.
+    UnknownField {
+        /// The question's kind.
+        kind: QuestionKind,
+        /// The field.
+        found: String,
+    },
+    /// A text is a number or a truth value.
+    Content {
+        /// The question's kind.
+        kind: QuestionKind,
+        /// The field.
+        field: &'static str,
+        /// What is there.
+        found: Value,
+    },
+    /// The options are missing or not of the right form.
+    Criteria {
+        /// The question's kind.
+        kind: QuestionKind,
+        /// What is expected.
+        expected: &'static str,
+        /// What is there.
+        found: Option<Value>,
+    },
+    /// More options than the model has labels for.
+    TooManyOptions {
+        /// The question's kind.
+        kind: QuestionKind,
+        /// How many it has.
+        found: usize,
+        /// How many can be read.
+        most: usize,
+        /// Why not more.
+        why: String,
+    },
+}
+
+/// At most so many characters of a value are shown in a message.
+const SHOWN: usize = 80;
+
+fn shown(value: Option<&Value>) -> String {
+    let Some(value) = value else { return "nothing".to_owned() };
+    let text = value.to_string();
+    let short: String = text.chars().take(SHOWN).collect();
+    if short.len() < text.len() { format!("{short}…") } else { short }
+}
+
+impl fmt::Display for QuestionFault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let kind = match self {
+            Self::NotAnObject { found } => {
+                write!(f, "expected an object, found {}", shown(Some(found)))?;
+                QuestionKind::Noul
+            }
+            Self::Kind { found } => {
+                write!(f, "expected `type` to be noul, choice or score, found {}", shown(found.as_ref()))?;
+                QuestionKind::Noul
+            }
+            Self::UnknownField { kind, found } => {
+                write!(f, "unknown field `{found}`")?;
+                if let Some(meant) = nearest_name(found, ["type", "instructions", "criteria"]) {
+                    write!(f, ", did you mean `{meant}`?")?;
+                }
+                *kind
+            }
+            Self::Content { kind, field, found } => {
+                write!(f, "`{field}`: expected text, an object or a list, found {}", shown(Some(found)))?;
+                *kind
+            }
+            Self::Criteria { kind, expected, found } => {
+                write!(f, "`criteria`: expected {expected}, found {}", shown(found.as_ref()))?;
+                *kind
+            }
+            Self::TooManyOptions { kind, found, most, why } => {
+                return write!(f, "a {kind} question with {found} options, and at most {most} can be read: {why}");
+            }
+        };
+        write!(f, "; a {kind} question looks like {}", kind.example())
+    }
+}
+
+impl std::error::Error for QuestionFault {}
+
+/// What is wrong with decisions: with their questions, or with what answers them.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum DecisionProblem {
+    /// There are no questions.
+    #[error("expected an object of at least one question by name, found {}", shown(found.as_ref()))]
+    NoQuestions {
+        /// What is there.
+        found: Option<Value>,
+    },
+    /// Two questions of one name.
+    #[error("two questions are called {name:?}")]
+    SameName {
+        /// The name.
+        name: String,
+    },
+    /// Some questions are none.
+    #[error("{}", in_lines(faults))]
+    Questions {
+        /// What is wrong with which, in their order.
+        faults: Vec<(String, QuestionFault)>,
+    },
+    /// A verdict that does not answer a question.
+    #[error("the verdict holds no answer to the question {name:?}: it is of other questions")]
+    NotAnswered {
+        /// The question.
+        name: String,
+    },
+    /// A setting of a decision model is not what it must be.
+    #[error("{setting}: expected {expected}, found {found}")]
+    Setting {
+        /// Its name, as in `decision.json`.
+        setting: String,
+        /// What is expected.
+        expected: &'static str,
+        /// What is there.
+        found: String,
+    },
+    /// Labels that the model cannot be asked about.
+    #[error("no question can be asked, since none has two labels that can be read: {why}")]
+    Labels {
+        /// What is wrong with those of yes-or-no questions.
+        why: String,
+    },
+    /// Weights that were fitted on something else.
+    #[error("these decision weights were fitted {what} {fitted:?}, and are used {what} {used:?}")]
+    Weights {
+        /// What differs: `on the model`, `with the prompt`, ….
+        what: &'static str,
+        /// Fitted.
+        fitted: String,
+        /// Used.
+        used: String,
+    },
+    /// Labelled decisions that nothing can be fitted on.
+    #[error("labelled decision {item}: expected {expected}, found {found}")]
+    Labelled {
+        /// Its place, from 0.
+        item: usize,
+        /// What is expected.
+        expected: &'static str,
+        /// What is there.
+        found: String,
+    },
+    /// A checklist that is none.
+    #[error("checklist: expected {expected}, found {found}")]
+    Checklist {
+        /// What is expected.
+        expected: &'static str,
+        /// What is there.
+        found: String,
+    },
+}
+
+fn in_lines(faults: &[(String, QuestionFault)]) -> String {
+    let lines: Vec<String> = faults.iter().map(|(name, fault)| format!("question {name:?}: {fault}")).collect();
+    lines.join("\n")
+}

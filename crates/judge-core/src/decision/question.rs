@@ -1,0 +1,282 @@
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use super::{DecisionProblem, QuestionFault, QuestionKind};
+
+/// A typed question. Texts may be JSON objects or lists too, which are put into a prompt as JSON.
+///
+/// In files it is an object with the field `type`, as the standard has it; see [`QuestionKind::example`].
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(try_from = "Value", into = "Value")]
+pub enum Question {
+    /// Yes or no: the answer is the probability of yes.
+    Noul {
+        /// What is asked.
+        instructions: Option<Value>,
+        /// When the answer is yes, and when no.
+        criteria: NoulCriteria,
+    },
+    /// One of some named options.
+    Choice {
+        /// What is asked.
+        instructions: Option<Value>,
+        /// The options in order, each with its description, which may be null. At least one; none without a name.
+        criteria: Map<String, Value>,
+    },
+    /// One of some ordered levels, counted from 0.
+    Score {
+        /// What is asked.
+        instructions: Option<Value>,
+        /// What each level means, the lowest first. At least one.
+        criteria: Vec<Value>,
+    },
+}
+
+/// When the answer to a yes-or-no question is yes, and when no.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct NoulCriteria {
+    /// When it is yes.
+    pub yes: Option<Value>,
+    /// When it is no.
+    pub no: Option<Value>,
+}
+
+impl Question {
+    /// Its kind.
+    #[must_use]
+    pub fn kind(&self) -> QuestionKind {
+        match self {
+            Self::Noul { .. } => QuestionKind::Noul,
+            Self::Choice { .. } => QuestionKind::Choice,
+            Self::Score { .. } => QuestionKind::Score,
+        }
+    }
+
+    /// A yes-or-no question in words.
+    #[must_use]
+    pub fn noul(instructions: impl Into<String>) -> Self {
+        Self::Noul { instructions: Some(Value::String(instructions.into())), criteria: NoulCriteria::default() }
+    }
+
+    /// What is asked.
+    #[must_use]
+    pub fn instructions(&self) -> Option<&Value> {
+        match self {
+            Self::Noul { instructions, .. } | Self::Choice { instructions, .. } | Self::Score { instructions, .. } => {
+                instructions.as_ref()
+            }
+        }
+    }
+
+    /// The names of the options in the order of probabilities: `true` and `false`, the options of a choice, the numbers of levels.
+    #[must_use]
+    pub fn options(&self) -> Vec<String> {
+        match self {
+            Self::Noul { .. } => vec!["true".to_owned(), "false".to_owned()],
+            Self::Choice { criteria, .. } => criteria.keys().cloned().collect(),
+            Self::Score { criteria, .. } => (0..criteria.len()).map(|level| level.to_string()).collect(),
+        }
+    }
+
+    /// What each option means, in the order of [`options`](Self::options); null where nothing is said.
+    #[must_use]
+    pub fn descriptions(&self) -> Vec<Value> {
+        match self {
+            Self::Noul { criteria: NoulCriteria { yes, no }, .. } => {
+                [yes, no].map(|side| side.clone().unwrap_or(Value::Null)).into()
+            }
+            Self::Choice { criteria, .. } => criteria.values().cloned().collect(),
+            Self::Score { criteria, .. } => criteria.clone(),
+        }
+    }
+
+    /// A question from JSON.
+    ///
+    /// # Errors
+    /// What is wrong with it first.
+    pub fn from_json(json: &Value) -> Result<Self, QuestionFault> {
+        let Value::Object(fields) = json else { return Err(QuestionFault::NotAnObject { found: json.clone() }) };
+        let kind = match fields.get("type") {
+            Some(Value::String(name)) => QuestionKind::ALL.into_iter().find(|kind| kind.as_str() == name),
+            _ => None,
+        };
+        let Some(kind) = kind else { return Err(QuestionFault::Kind { found: fields.get("type").cloned() }) };
+        if let Some(unknown) = fields.keys().find(|name| !["type", "instructions", "criteria"].contains(&&***name)) {
+            return Err(QuestionFault::UnknownField { kind, found: unknown.clone() });
+        }
+        let instructions = text_or_none(kind, "instructions", fields.get("instructions"))?;
+        let criteria = fields.get("criteria").filter(|criteria| !criteria.is_null());
+        let wrong = |expected| QuestionFault::Criteria { kind, expected, found: criteria.cloned() };
+        match kind {
+            QuestionKind::Noul => {
+                let expected = "an object with `true`, `false`, both or neither";
+                let mut sides = NoulCriteria::default();
+                match criteria {
+                    None => {}
+                    Some(Value::Object(given)) => {
+                        for (name, text) in given {
+                            let side = match name.as_str() {
+                                "true" => &mut sides.yes,
+                                "false" => &mut sides.no,
+                                _ => return Err(wrong(expected)),
+                            };
+                            *side = text_or_none(kind, "criteria", Some(text))?;
+                        }
+                    }
+                    Some(_) => return Err(wrong(expected)),
+                }
+                Ok(Self::Noul { instructions, criteria: sides })
+            }
+            QuestionKind::Choice => match criteria {
+                Some(Value::Object(options)) if !options.is_empty() => {
+                    if options.contains_key("") {
+                        return Err(wrong("options that have a name each"));
+                    }
+                    for text in options.values() {
+                        text_or_none(kind, "criteria", Some(text))?;
+                    }
+                    Ok(Self::Choice { instructions, criteria: options.clone() })
+                }
+                _ => Err(wrong("an object with at least one option, each with its description or null")),
+            },
+            QuestionKind::Score => match criteria {
+                Some(Value::Array(levels)) if !levels.is_empty() => {
+                    for level in levels {
+                        if text_or_none(kind, "criteria", Some(level))?.is_none() {
+                            return Err(wrong("a text for every level"));
+                        }
+                    }
+                    Ok(Self::Score { instructions, criteria: levels.clone() })
+                }
+                _ => Err(wrong("a list with a text for each level, the lowest first")),
+            },
+        }
+    }
+}
+
+/// A text, an object or a list; null and an absent field are none.
+fn text_or_none(
+    kind: QuestionKind,
+    field: &'static str,
+    found: Option<&Value>,
+) -> Result<Option<Value>, QuestionFault> {
+    match found {
+        None | Some(Value::Null) => Ok(None),
+        Some(text @ (Value::String(_) | Value::Object(_) | Value::Array(_))) => Ok(Some(text.clone())),
+        Some(found) => Err(QuestionFault::Content { kind, field, found: found.clone() }),
+    }
+}
+
+impl TryFrom<Value> for Question {
+    type Error = QuestionFault;
+
+    fn try_from(json: Value) -> Result<Self, QuestionFault> {
+        Self::from_json(&json)
+    }
+}
+
+impl From<Question> for Value {
+    fn from(question: Question) -> Self {
+        let mut fields = Map::new();
+        fields.insert("type".to_owned(), question.kind().as_str().into());
+        if let Some(instructions) = question.instructions() {
+            fields.insert("instructions".to_owned(), instructions.clone());
+        }
+        let criteria = match question {
+            Question::Noul { criteria: NoulCriteria { yes, no }, .. } => {
+                let sides = [("true", yes), ("false", no)].into_iter();
+                let given: Map<String, Self> =
+                    sides.filter_map(|(name, text)| Some((name.to_owned(), text?))).collect();
+                (!given.is_empty()).then_some(Self::Object(given))
+            }
+            Question::Choice { criteria, .. } => Some(Self::Object(criteria)),
+            Question::Score { criteria, .. } => Some(Self::Array(criteria)),
+        };
+        if let Some(criteria) = criteria {
+            fields.insert("criteria".to_owned(), criteria);
+        }
+        Self::Object(fields)
+    }
+}
+
+/// Named questions about one state, at least one, in the order in which they were given.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(try_from = "Value", into = "Value")]
+pub struct Questions {
+    all: Vec<(String, Question)>,
+}
+
+impl Questions {
+    /// Questions by name.
+    ///
+    /// # Errors
+    /// [`DecisionProblem::NoQuestions`] for none, [`DecisionProblem::SameName`] for two of one name.
+    pub fn new(all: impl IntoIterator<Item = (String, Question)>) -> Result<Self, DecisionProblem> {
+        let all: Vec<(String, Question)> = all.into_iter().collect();
+        if all.is_empty() {
+            return Err(DecisionProblem::NoQuestions { found: None });
+        }
+        for (at, (name, _)) in all.iter().enumerate() {
+            if all[..at].iter().any(|(before, _)| before == name) {
+                return Err(DecisionProblem::SameName { name: name.clone() });
+            }
+        }
+        Ok(Self { all })
+    }
+
+    /// One question.
+    #[must_use]
+    pub fn one(name: impl Into<String>, question: Question) -> Self {
+        Self { all: vec![(name.into(), question)] }
+    }
+
+    /// Questions from a JSON object of them.
+    ///
+    /// # Errors
+    /// [`DecisionProblem::NoQuestions`] for anything else, and [`DecisionProblem::Questions`] with the faults of all of them.
+    pub fn from_json(json: &Value) -> Result<Self, DecisionProblem> {
+        let Value::Object(fields) = json else {
+            return Err(DecisionProblem::NoQuestions { found: Some(json.clone()) });
+        };
+        let (mut all, mut faults) = (Vec::new(), Vec::new());
+        for (name, json) in fields {
+            match Question::from_json(json) {
+                Ok(question) => all.push((name.clone(), question)),
+                Err(fault) => faults.push((name.clone(), fault)),
+            }
+        }
+        if faults.is_empty() { Self::new(all) } else { Err(DecisionProblem::Questions { faults }) }
+    }
+
+    /// The questions with their names.
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = (&str, &Question)> {
+        self.all.iter().map(|(name, question)| (name.as_str(), question))
+    }
+
+    /// How many there are, at least one.
+    #[allow(clippy::len_without_is_empty)] // never empty
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.all.len()
+    }
+
+    /// A question by its name.
+    #[must_use]
+    pub fn get(&self, name: &str) -> Option<&Question> {
+        self.iter().find(|(known, _)| *known == name).map(|(_, question)| question)
+    }
+}
+
+impl TryFrom<Value> for Questions {
+    type Error = DecisionProblem;
+
+    fn try_from(json: Value) -> Result<Self, DecisionProblem> {
+        Self::from_json(&json)
+    }
+}
+
+impl From<Questions> for Value {
+    fn from(questions: Questions) -> Self {
+        Self::Object(questions.all.into_iter().map(|(name, question)| (name, question.into())).collect())
+    }
+}

@@ -1,0 +1,164 @@
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::{ByKind, DecisionFit, DecisionForm, DecisionProblem, DecisionPrompt, QuestionKind};
+use crate::{Lens, ModelInfo, model::same_fingerprint};
+
+/// What decisions are read from: what a fitted weight or temperature belongs to.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct DecisionOrigin {
+    /// The model's name; for people, not for comparison.
+    pub model: String,
+    /// The model's [`fingerprint`](ModelInfo::fingerprint).
+    pub fingerprint: String,
+    /// Number of blocks.
+    pub n_layers: usize,
+    /// Arithmetic of the weights.
+    pub dtype: String,
+    /// How states meet the head.
+    pub lens: Lens,
+    /// [What tells the prompt from another](DecisionPrompt::settings).
+    pub prompt: Value,
+    /// The labels of the options, and their order.
+    pub form: DecisionForm,
+}
+
+impl DecisionOrigin {
+    /// The origin of what a model says under these settings.
+    #[must_use]
+    pub fn new(model: &ModelInfo, lens: Lens, prompt: &dyn DecisionPrompt, form: &DecisionForm) -> Self {
+        Self {
+            model: model.name.clone(),
+            fingerprint: model.fingerprint.clone(),
+            n_layers: model.n_layers,
+            dtype: model.dtype.clone(),
+            lens,
+            prompt: prompt.settings(),
+            form: form.clone(),
+        }
+    }
+}
+
+/// How the label logits of a kind of question are combined.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct KindWeights {
+    /// One weight for each layer, at least 0, sum 1; `None`: the last layer alone.
+    pub layers: Option<Vec<f64>>,
+    /// What the combined logits are divided by.
+    pub temperature: f64,
+    /// Labelled decisions they were fitted on.
+    pub n: usize,
+    /// The mean cross-entropy of these, in nats, before and after the fit.
+    pub loss: [f64; 2],
+}
+
+/// Weights and temperatures by kind of question, fitted by [`DecisionFit`], with what they belong to.
+///
+/// They are used with the same model, dtype, lens, prompt and labels alone: [`check`](Self::check) refuses others.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(try_from = "WeightsFile", into = "WeightsFile")]
+pub struct DecisionWeights {
+    file: WeightsFile,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct WeightsFile {
+    kinds: ByKind<Option<KindWeights>>,
+    origin: DecisionOrigin,
+    settings: DecisionFit,
+}
+
+impl DecisionWeights {
+    pub(super) fn of_fit(
+        kinds: ByKind<Option<KindWeights>>,
+        origin: DecisionOrigin,
+        settings: DecisionFit,
+    ) -> Result<Self, DecisionProblem> {
+        WeightsFile { kinds, origin, settings }.try_into()
+    }
+
+    /// Those of a kind of question; `None` where no labelled decision was of that kind.
+    #[must_use]
+    pub fn get(&self, kind: QuestionKind) -> Option<&KindWeights> {
+        self.file.kinds.get(kind).as_ref()
+    }
+
+    /// What they belong to.
+    #[must_use]
+    pub fn origin(&self) -> &DecisionOrigin {
+        &self.file.origin
+    }
+
+    /// How they were fitted.
+    #[must_use]
+    pub fn settings(&self) -> &DecisionFit {
+        &self.file.settings
+    }
+
+    /// That they may be used on decisions of this origin.
+    ///
+    /// # Errors
+    /// [`DecisionProblem::Weights`] for another model, dtype, lens, prompt or other labels.
+    pub fn check(&self, used: &DecisionOrigin) -> Result<(), DecisionProblem> {
+        let fitted = self.origin();
+        let differs =
+            |what, one: String, other: String| Err(DecisionProblem::Weights { what, fitted: one, used: other });
+        if !same_fingerprint(&fitted.fingerprint, &used.fingerprint) || fitted.n_layers != used.n_layers {
+            let name = |origin: &DecisionOrigin| format!("{} ({})", origin.model, origin.fingerprint);
+            return differs("on the model", name(fitted), name(used));
+        }
+        if fitted.dtype != used.dtype {
+            return differs("in", fitted.dtype.clone(), used.dtype.clone());
+        }
+        if fitted.lens != used.lens {
+            return differs("with the lens", format!("{:?}", fitted.lens), format!("{:?}", used.lens));
+        }
+        if fitted.prompt != used.prompt {
+            return differs("with the prompt", fitted.prompt.to_string(), used.prompt.to_string());
+        }
+        if fitted.form.labels != used.form.labels || fitted.form.false_first != used.form.false_first {
+            return differs("with the labels", in_words(&fitted.form), in_words(&used.form));
+        }
+        Ok(())
+    }
+}
+
+fn in_words(form: &DecisionForm) -> String {
+    let of = |kind| form.labels.get(kind).join(" ");
+    let [noul, choice, score] = QuestionKind::ALL.map(of);
+    let order = if form.false_first { "false, true" } else { "true, false" };
+    format!("noul ({order}): {noul}; choice: {choice}; score: {score}")
+}
+
+impl TryFrom<WeightsFile> for DecisionWeights {
+    type Error = DecisionProblem;
+
+    fn try_from(file: WeightsFile) -> Result<Self, DecisionProblem> {
+        let layers = file.origin.n_layers.saturating_add(1);
+        for kind in QuestionKind::ALL {
+            let Some(found) = file.kinds.get(kind) else { continue };
+            let wrong = |field: &str, expected, found: String| {
+                Err(DecisionProblem::Setting { setting: format!("kinds.{kind}.{field}"), expected, found })
+            };
+            if !found.temperature.is_finite() || found.temperature <= 0.0 {
+                return wrong("temperature", "a number above 0", found.temperature.to_string());
+            }
+            let Some(weights) = &found.layers else { continue };
+            let is_one = (weights.iter().sum::<f64>() - 1.0).abs() <= 1e-6;
+            if weights.len() != layers || !is_one || weights.iter().any(|w| !w.is_finite() || *w < 0.0) {
+                let expected = "a weight for each layer, none negative, with the sum 1";
+                return wrong("layers", expected, format!("{} for {layers} layers: {weights:?}", weights.len()));
+            }
+        }
+        Ok(Self { file })
+    }
+}
+
+impl From<DecisionWeights> for WeightsFile {
+    fn from(weights: DecisionWeights) -> Self {
+        weights.file
+    }
+}

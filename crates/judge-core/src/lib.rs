@@ -99,7 +99,7 @@ pub use item_id::ItemId;
 pub use judge::{Judge, JudgeError, Rounds};
 pub use layer::{Layer, Lens};
 pub use model_info::ModelInfo;
-pub use prompt::{Message, Prompt};
+pub use prompt::{Message, Prompt, PromptEnd, WholePrompt};
 pub use reading::{Outcome, Reading, Reason, Unscored};
 pub use request::{Request, Want};
 pub use runner::{ItemResult, Runner, read};

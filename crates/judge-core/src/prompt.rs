@@ -1,6 +1,7 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
 
 /// One turn of a conversation. Read from data, other keys of a turn are left out: data sets of others name speakers, weights and more.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -27,7 +28,7 @@ impl Message {
 ///
 /// In files it is `{"raw": "…"}` or
 /// `{"chat": {"messages": […], "template_args": {…}, "trusted_prefill": "…", "prefill": "…"}}`; all but the messages
-/// may be left out, and other keys beside these are refused.
+/// may be left out, and other keys beside these are refused. `{"whole": {…}}` is a [`WholePrompt`].
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum Prompt {
@@ -39,7 +40,7 @@ pub enum Prompt {
         messages: Vec<Message>,
         /// Further variables of the template, e.g. `enable_thinking`.
         #[serde(default)]
-        template_args: BTreeMap<String, serde_json::Value>,
+        template_args: BTreeMap<String, Value>,
         /// Text put after the rendered template whose control tokens are control tokens, as in the template itself:
         /// what closes a thinking turn that the template opens. Never made from an item's text.
         #[serde(default, skip_serializing_if = "String::is_empty")]
@@ -48,6 +49,37 @@ pub enum Prompt {
         #[serde(default)]
         prefill: String,
     },
+    /// A text that a Jinja template of its own makes, in the place of the model's: the prompt of a decision model.
+    Whole(Box<WholePrompt>),
+}
+
+/// What a template of its own makes a whole prompt of.
+///
+/// The control tokens that the template writes are control tokens; those that its values spell stay text. Two words of the template
+/// become no token: `<|mark|>`, at which the prompt may end, and `<|split|>`. At both the text is cut, and the pieces are
+/// tokenised apart. This is how transformers prompts decision models (`decision_template.jinja`).
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct WholePrompt {
+    /// The template's text. Beside its values it sees what a chat template sees, with one message of no text.
+    pub template: String,
+    /// Its variables.
+    pub values: Map<String, Value>,
+    /// Where the prompt ends.
+    pub end: PromptEnd,
+    /// Plain text behind that end.
+    #[serde(default)]
+    pub prefill: String,
+}
+
+/// Where a [`WholePrompt`] ends: before one of the marks that its template writes. A template without marks has one at its end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PromptEnd {
+    /// Which mark, from 0.
+    pub mark: usize,
+    /// How many marks there are to be; another number is the item's own fault.
+    pub of: usize,
 }
 
 impl Prompt {
@@ -68,12 +100,13 @@ impl Prompt {
         match &mut self {
             Self::Raw(raw) => raw.push_str(text),
             Self::Chat { prefill, .. } => prefill.push_str(text),
+            Self::Whole(whole) => whole.prefill.push_str(text),
         }
         self
     }
 
     /// The same prompt with `text`, which may hold control tokens, between a chat template's output and the [prefill](Self::with_prefill).
-    /// A raw prompt's control tokens are control tokens anyway: `text` is put at its end.
+    /// A raw prompt's control tokens are control tokens anyway: `text` is put at its end. A whole prompt's template writes its own.
     ///
     /// For text of the program's own only: from an item, it could end the model's turn and open another.
     #[must_use]
@@ -81,13 +114,14 @@ impl Prompt {
         match &mut self {
             Self::Raw(raw) => raw.push_str(text),
             Self::Chat { trusted_prefill, .. } => trusted_prefill.push_str(text),
+            Self::Whole(whole) => whole.template.push_str(text),
         }
         self
     }
 
     /// The same prompt with one template argument set. A raw prompt has no template and stays as it is.
     #[must_use]
-    pub fn with_template_arg(mut self, key: impl Into<String>, value: serde_json::Value) -> Self {
+    pub fn with_template_arg(mut self, key: impl Into<String>, value: Value) -> Self {
         if let Self::Chat { template_args, .. } = &mut self {
             template_args.insert(key.into(), value);
         }
@@ -102,6 +136,7 @@ impl Prompt {
                 let messages: usize = messages.iter().map(|message| message.content.len()).sum();
                 messages + trusted_prefill.len() + prefill.len()
             }
+            Self::Whole(whole) => whole.values.values().map(text_bytes).sum::<usize>() + whole.prefill.len(),
         }
     }
 
@@ -111,6 +146,17 @@ impl Prompt {
         match self {
             Self::Raw(text) => text.is_empty(),
             Self::Chat { messages, .. } => messages.iter().all(|m| m.content.is_empty()),
+            Self::Whole(whole) => whole.template.is_empty(),
         }
+    }
+}
+
+/// Bytes of the texts in a value.
+fn text_bytes(value: &Value) -> usize {
+    match value {
+        Value::String(text) => text.len(),
+        Value::Array(values) => values.iter().map(text_bytes).sum(),
+        Value::Object(fields) => fields.iter().map(|(name, value)| name.len() + text_bytes(value)).sum(),
+        Value::Null | Value::Bool(_) | Value::Number(_) => 0,
     }
 }

@@ -75,8 +75,11 @@ impl PromptTemplate {
     /// A template from a prompt with placeholders.
     ///
     /// # Errors
-    /// [`Error::Template`] for a brace that neither belongs to a placeholder nor is doubled.
+    /// [`Error::Template`] for a brace that neither belongs to a placeholder nor is doubled, and for a [`Prompt::Whole`].
     pub fn new(source: Prompt) -> Result<Self, Error> {
+        if matches!(source, Prompt::Whole(_)) {
+            return Err(TemplateProblem::Whole.into());
+        }
         for (place, text) in texts(&source) {
             for piece in pieces(text) {
                 piece.map_err(|offset| TemplateProblem::Brace { place: place.clone(), offset })?;
@@ -132,6 +135,7 @@ impl PromptTemplate {
                 }
                 *prefill = bound(prefill);
             }
+            Prompt::Whole(_) => {}
         }
         self.defaults.remove(name);
         Ok(Self { id: content_id(&self.source, &self.defaults), ..self })
@@ -167,6 +171,7 @@ impl PromptTemplate {
                 }
                 *prefill = fill_text(prefill, item)?;
             }
+            Prompt::Whole(_) => {}
         }
         Ok(prompt)
     }
@@ -210,7 +215,7 @@ impl PromptTemplate {
     pub fn with_trusted_prefill(self, text: &str) -> Self {
         let source = match &self.source {
             Prompt::Raw(_) => self.source.with_trusted_prefill(&escape(text)),
-            Prompt::Chat { .. } => self.source.with_trusted_prefill(text), // never filled
+            Prompt::Chat { .. } | Prompt::Whole(_) => self.source.with_trusted_prefill(text), // never filled
         };
         Self { id: content_id(&source, &self.defaults), source, defaults: self.defaults }
     }
@@ -227,7 +232,7 @@ impl PromptTemplate {
     #[must_use]
     pub fn to_raw(&self) -> Self {
         match &self.source {
-            Prompt::Raw(_) => self.clone(),
+            Prompt::Raw(_) | Prompt::Whole(_) => self.clone(),
             Prompt::Chat { messages, prefill, .. } => {
                 let mut parts: Vec<&str> = messages.iter().map(|m| m.content.as_str()).collect();
                 if !prefill.is_empty() {
@@ -273,6 +278,7 @@ impl TemplateFile {
                     messages.into_iter().map(|Message { role, content }| TurnFile { role, content }).collect();
                 (None, Some(ChatFile { messages, template_args, trusted_prefill, prefill }))
             }
+            Prompt::Whole(_) => (None, None), // `new` refuses it
         };
         Self { raw, chat, defaults }
     }
@@ -373,6 +379,7 @@ fn texts(prompt: &Prompt) -> Vec<(String, &str)> {
             .map(|(index, message)| (format!("message {index}"), message.content.as_str()))
             .chain([("prefill".to_owned(), prefill.as_str())])
             .collect(),
+        Prompt::Whole(_) => Vec::new(),
     }
 }
 

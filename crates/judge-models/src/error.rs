@@ -68,6 +68,14 @@ pub enum Error {
         /// What does not fit.
         source: judge_core::Error,
     },
+    /// A file of a decision model is not what it must be.
+    #[error("{path}: {problem}", path = path.display())]
+    Decision {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong.
+        problem: judge_core::decision::DecisionProblem,
+    },
     /// An adapter that cannot be merged.
     #[error("the adapter {path}: {problem}", path = path.display())]
     Adapter {

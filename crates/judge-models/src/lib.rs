@@ -121,6 +121,7 @@ mod api;
 mod arch;
 mod base;
 mod checked;
+mod decision;
 mod device;
 mod engine;
 mod error;
@@ -153,6 +154,7 @@ mod widest;
 #[cfg(feature = "api")]
 pub use api::{ApiKey, ApiModel, ApiProblem, ApiSettings, ApiUsage, KeyProblem, MaxTokensField, Prices};
 pub use arch::ConfigProblem;
+pub use decision::{DecisionFolder, TemplatePrompt, TurnPrompt};
 pub use device::{CudaProblem, Device, DevicesProblem, Dtype, WeightForm};
 pub use engine::{Kernel, product_rate};
 pub use error::{

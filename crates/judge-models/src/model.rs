@@ -373,6 +373,7 @@ impl Model {
             Some(kernel) => format!("{} ({kernel})", device::names(&options.devices)),
             None => device::names(&options.devices),
         };
+        info.final_soft_cap = spec.final_soft_cap();
         let context = Context { spec, codec, eos };
         info.notes.extend(weights.loss.into_iter().chain(context.tokens_beyond()));
         for note in &info.notes {
@@ -515,6 +516,13 @@ impl Backbone for Model {
             return Err(BackboneError::NoLogits { label: label.to_owned(), what });
         }
         self.context.codec.label(label)
+    }
+
+    fn label_token(&self, label: &str) -> Result<TokenId, BackboneError> {
+        if let Some(what) = self.context.no_logits() {
+            return Err(BackboneError::NoLogits { label: label.to_owned(), what });
+        }
+        self.context.codec.label_alone(label)
     }
 
     fn label_in_context(&self, prompt: &Prompt, label: &str) -> Result<LabelInContext, BackboneError> {

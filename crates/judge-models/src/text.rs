@@ -17,8 +17,7 @@
 mod chat_template;
 mod tokenizer;
 
-#[cfg(fuzzing)]
-pub(crate) use chat_template::ChatTemplate;
 pub use chat_template::Date;
+pub(crate) use chat_template::{ChatTemplate, TemplateError};
 pub use tokenizer::{ChatTokens, TextOptions};
 pub(crate) use tokenizer::{TextCodec, Typed};

@@ -54,6 +54,18 @@ impl DecisionHead {
         Ok(Self { weights, bias, d_model, soft_cap, offsets })
     }
 
+    /// BLAKE3 hash (64 hexadecimal digits) of its numbers and settings: what tells one head from another.
+    #[must_use]
+    pub fn id(&self) -> String {
+        let mut hasher = blake3::Hasher::new();
+        for numbers in [&self.weights, &self.bias] {
+            numbers.iter().for_each(|number| drop(hasher.update(&number.to_le_bytes())));
+        }
+        let offsets = QuestionKind::ALL.map(|kind| *self.offsets.get(kind));
+        hasher.update(format!("{} {:?} {offsets:?}", self.d_model, self.soft_cap).as_bytes());
+        hasher.finalize().to_hex().to_string()
+    }
+
     /// Width of the states that it reads.
     #[must_use]
     pub fn d_model(&self) -> usize {

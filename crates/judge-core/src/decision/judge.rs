@@ -359,7 +359,7 @@ impl<Item: Decidable + ?Sized> Judge<Item> for DecisionJudge {
             Readout::LastLayer => json!("last"),
             Readout::Layer(layer) => json!({"layer": layer}),
             Readout::Weights(weights) => json!({"weights": weights}),
-            Readout::Head(_) => json!("head"), // the model's fingerprint covers it
+            Readout::Head(head) => json!({"head": head.id()}),
         };
         Some(json!({
             "judge": "decision", "prompt": prompt.settings(), "form": form, "readout": readout, "lens": lens,

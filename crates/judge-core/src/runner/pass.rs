@@ -87,7 +87,7 @@ fn hash(prompt: &Prompt) -> [u8; 32] {
     // Equal prompts print equally; different prompts that print equally are told apart by `shareable`.
     match prompt {
         Prompt::Raw(text) => *blake3::hash(text.as_bytes()).as_bytes(),
-        chat @ Prompt::Chat { .. } => *blake3::hash(format!("{chat:?}").as_bytes()).as_bytes(),
+        chat @ (Prompt::Chat { .. } | Prompt::Whole(_)) => *blake3::hash(format!("{chat:?}").as_bytes()).as_bytes(),
     }
 }
 

@@ -10,6 +10,9 @@ pub enum TemplateProblem {
         /// Byte offset of the brace in that text.
         offset: usize,
     },
+    /// A prompt that a Jinja template makes, which has values and no placeholders.
+    #[error("a whole prompt has a template of its own, and no placeholders")]
+    Whole,
     /// A text is given for a field that the template does not use.
     #[error("a text is given for the field {field:?}, which the template does not use; it uses {used:?}")]
     NotUsed {

@@ -105,6 +105,7 @@ fn continuations(prompt: &Prompt) -> Vec<String> {
             Some(message) => &message.content,
             None => return Vec::new(),
         },
+        Prompt::Whole(whole) => &whole.template,
     };
     let mut texts: Vec<String> = text.chars().next().map(String::from).into_iter().collect();
     if texts.first().is_some_and(|first| first != text) {

@@ -1,5 +1,7 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use serde_json::Value;
+
 use crate::{
     Backbone, Layer, ModelInfo, Outcome, Prompt, Reading, Reason, Request, TextModel, Unscored, Want,
     model::{BackboneError, Dimensions, Exchange, LabelInContext, ModelIdentity, RequestProblem},
@@ -312,6 +314,7 @@ fn text(prompt: &Prompt) -> String {
             let lines: String = said.iter().map(|m| format!("{}: {}\n", m.role, m.content)).collect();
             lines + trusted_prefill + prefill
         }
+        Prompt::Whole(whole) => format!("{}{}", Value::Object(whole.values.clone()), whole.prefill),
     }
 }
 

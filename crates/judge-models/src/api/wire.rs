@@ -72,7 +72,7 @@ pub(super) fn call(
     check(generation).map_err(|problem| BackboneError::Request { request: index, problem })?;
     // A service puts every text into its own chat template, so a raw prompt would not be the prompt that was asked for.
     let Prompt::Chat { messages, template_args, trusted_prefill, prefill } = &request.prompt else {
-        return unsupported("a raw prompt: the service has its own chat template");
+        return unsupported("a raw or whole prompt: the service has its own chat template");
     };
     if !template_args.is_empty() {
         return unsupported("variables of the chat template");
@@ -186,7 +186,7 @@ mod tests {
         let said = |prompt: Prompt, generation| sent(prompt, generation, &settings()).unwrap_err();
         let plain = Generation::default;
         for (found, expected) in [
-            (said(Prompt::Raw("a".into()), plain()), "request 3: this model does not support a raw prompt"),
+            (said(Prompt::Raw("a".into()), plain()), "request 3: this model does not support a raw or whole prompt"),
             (said(Prompt::user("a").with_prefill("b"), plain()), "the opening of a reply"),
             (said(Prompt::user("a").with_trusted_prefill("b"), plain()), "the opening of a reply"),
             (said(Prompt::user("a").with_template_arg("b", json!(1)), plain()), "variables of the chat template"),

@@ -211,9 +211,13 @@ const OUTER: &[Outer] = &[
     Outer { model_type: "smolvlm", base_class: "SmolVLMModel", text: &[("llama", "llama")], ..Outer::PLAIN },
 ];
 
-/// The `model_type`s of [`OUTER`], for the list of known names.
-pub(super) const NAMES: [&str; OUTER.len()] = {
-    let mut names = [""; OUTER.len()];
+/// A decision model with a head over labels as transformers saves it: any model of text inside, whose states the head
+/// reads (`decision.rs`).
+const DECISION: &str = "jev";
+
+/// The `model_type`s of [`OUTER`] and that of decision models, for the list of known names.
+pub(super) const NAMES: [&str; OUTER.len() + 1] = {
+    let mut names = [DECISION; OUTER.len() + 1];
     let mut index = 0;
     while index < OUTER.len() {
         names[index] = OUTER[index].model_type;
@@ -244,6 +248,12 @@ pub(super) fn is_base_class(class: &str) -> bool {
 /// text model that this kind of folder does not have.
 pub(super) fn text(file: &Map<String, Value>) -> Result<Option<Map<String, Value>>, ConfigProblem> {
     let model_type = file.get("model_type").and_then(Value::as_str);
+    if model_type == Some(DECISION) {
+        let Some(Value::Object(inner)) = file.get("text_config") else {
+            return Err(ConfigProblem::Missing { field: "text_config", needed_by: DECISION });
+        };
+        return Ok(Some(text(inner)?.unwrap_or_else(|| inner.clone())));
+    }
     let Some(outer) = OUTER.iter().find(|outer| Some(outer.model_type) == model_type) else { return Ok(None) };
     let stated = match file.get("text_config") {
         Some(Value::Object(config)) => config.clone(),

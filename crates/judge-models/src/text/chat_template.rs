@@ -62,6 +62,7 @@ mod tests;
 
 pub use date::Date;
 pub(crate) use fault::TemplateError;
+use lexer::{Kind, Piece};
 use syntax::Statement;
 use value::Value;
 
@@ -89,6 +90,19 @@ impl ChatTemplate {
     /// added tokens that it writes.
     pub(crate) fn source(&self) -> &str {
         &self.source
+    }
+
+    /// Whether a tag of the template reads a variable of this name, or sets one.
+    pub(crate) fn names(&self, name: &str) -> bool {
+        let pieces = lexer::pieces(&self.source).unwrap_or_default(); // `new` has read them
+        pieces.iter().any(|piece| match piece {
+            Piece::Data(_) => false,
+            Piece::Print(tokens, _) | Piece::Statement(tokens, _) => {
+                let is_it = |place: usize| matches!(&tokens[place].kind, Kind::Name(found) if **found == *name);
+                let is_attribute = |place: usize| place > 0 && tokens[place - 1].kind == Kind::Operator(".");
+                (0..tokens.len()).any(|place| is_it(place) && !is_attribute(place))
+            }
+        })
     }
 
     /// Renders the conversation and opens the generation prompt after it.

@@ -16,6 +16,8 @@
 //!    before + tokens + after                       tokens
 //! ```
 //!
+//! A `Whole` prompt has a template of its own, whose marks end it: `whole.rs`.
+//!
 //! `before` and `after` are what the tokenizer puts around any text, mostly a BOS ([`Surround`]). A
 //! chat prompt gets them only under [`ChatTokens::AddedAgain`].
 //!
@@ -37,16 +39,17 @@ mod literal;
 mod pair;
 mod special_tokens;
 mod vocabulary;
+mod whole;
 
 #[cfg(test)]
 mod tests;
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use judge_core::{
-    Prompt, Reason, Unscored,
+    Message, Prompt, Reason, Unscored, WholePrompt,
     model::{BackboneError, LabelInContext},
     request::TokenId,
 };
@@ -61,6 +64,7 @@ use literal::{Control, PlainText};
 pub(crate) use pair::Typed;
 use special_tokens::{SpecialTokens, Surround, template_source};
 use vocabulary::Spelling;
+use whole::WholeTemplate;
 
 /// How many of the last pieces a [`LabelInContext`] shows, on either side.
 const SHOWN: usize = 4;
@@ -113,6 +117,8 @@ pub(crate) struct TextCodec {
     /// Tokenizers that match no control token. They take time to build, so they wait for the first
     /// message that spells one.
     plain: OnceLock<PlainText>,
+    /// The template of the last whole prompt.
+    whole: Mutex<Option<Arc<WholeTemplate>>>,
 }
 
 /// The state of the chat template. Only chat prompts need one, so its absence or fault is no error
@@ -178,8 +184,8 @@ impl TextCodec {
         let inputs = config.get("model_input_names").and_then(serde_json::Value::as_array);
         let has_types = inputs.is_none_or(|names| names.iter().any(|name| name == "token_type_ids"));
         let options = *options;
-        let plain = OnceLock::new();
-        Ok(Self { path, tokenizer, special, surround, control, spelling, has_types, template, options, plain })
+        let (plain, whole) = (OnceLock::new(), Mutex::new(None));
+        Ok(Self { path, tokenizer, special, surround, control, spelling, has_types, template, options, plain, whole })
     }
 
     /// The tokens of a prompt as the model is fed them: at least one. Their number is not checked
@@ -246,6 +252,18 @@ impl TextCodec {
                 let encoding = guarded(|| self.tokenizer.encode(label, false)).map_err(BackboneError::Model)?;
                 Err(BackboneError::Label { label: label.to_owned(), pieces: encoding.get_tokens().to_vec() })
             }
+        }
+    }
+
+    /// The only token of a label as the tokenizer splits it by itself, without special tokens.
+    ///
+    /// # Errors
+    /// [`BackboneError::Label`] with the pieces if it has several, none, or the unknown token.
+    pub(crate) fn label_alone(&self, label: &str) -> Result<TokenId, BackboneError> {
+        let encoding = guarded(|| self.tokenizer.encode(label, false)).map_err(BackboneError::Model)?;
+        match encoding.get_ids() {
+            [id] if !self.special.is_unknown(encoding.get_tokens()) => Ok(*id),
+            _ => Err(BackboneError::Label { label: label.to_owned(), pieces: encoding.get_tokens().to_vec() }),
         }
     }
 
@@ -329,7 +347,7 @@ impl TextCodec {
     /// The tokens of a text by itself, without special tokens. Behind a chat prompt it is plain
     /// text, even if it spells a control token.
     fn apart(&self, prompt: &Prompt, text: &str) -> Result<Vec<TokenId>, Error> {
-        let is_literal = matches!(prompt, Prompt::Chat { .. }) && self.control.is_spelt_in(text);
+        let is_literal = !matches!(prompt, Prompt::Raw(_)) && self.control.is_spelt_in(text);
         let found = if is_literal { self.plain()?.encode_text(text) } else { ids(&self.tokenizer, text) };
         found.map_err(|source| Error::Tokenizer { path: self.path.clone(), source })
     }
@@ -375,8 +393,11 @@ impl TextCodec {
             Prompt::Raw(text) => ids(&self.tokenizer, text).map_err(fault)?,
             Prompt::Chat { messages, template_args, trusted_prefill, prefill } => {
                 let template = self.template()?;
-                let rendered = self.control.render(messages, prefill, |messages| {
-                    Ok(template.render(messages, self.special.named(), template_args)? + trusted_prefill)
+                let texts: Vec<&str> = messages.iter().flat_map(|m| [m.role.as_str(), m.content.as_str()]).collect();
+                let rendered = self.control.render(&texts, prefill, |mark| {
+                    let messages: Vec<_> =
+                        messages.iter().map(|m| Message::new(mark(&m.role), mark(&m.content))).collect();
+                    Ok(template.render(&messages, self.special.named(), template_args)? + trusted_prefill)
                 });
                 let ids = match rendered {
                     Err(refusal) => Err(refusal),
@@ -386,6 +407,12 @@ impl TextCodec {
                     Ok(rendered) => Ok(ids(&self.tokenizer, rendered.text()).map_err(fault)?),
                 };
                 match ids {
+                    Ok(ids) => ids,
+                    Err(refusal) => return Ok(Err(Unscored::new(Reason::Template, refusal.to_string()))),
+                }
+            }
+            Prompt::Whole(whole) => {
+                match self.template_of(whole)?.encode(whole, self.special.named()).map_err(fault)? {
                     Ok(ids) => ids,
                     Err(refusal) => return Ok(Err(Unscored::new(Reason::Template, refusal.to_string()))),
                 }
@@ -410,9 +437,31 @@ impl TextCodec {
         Ok(self.plain.get_or_init(|| built))
     }
 
+    /// A whole prompt's template, compiled. The last one is kept, since all prompts of a judge have the same.
+    fn template_of(&self, whole: &WholePrompt) -> Result<Arc<WholeTemplate>, Error> {
+        let mut kept = self.whole.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(template) = kept.as_ref().filter(|kept| kept.source() == whole.template) {
+            return Ok(Arc::clone(template));
+        }
+        let built = guarded(|| WholeTemplate::new(&whole.template, self.options.date, &self.tokenizer));
+        let built = match built.map_err(|source| Error::Tokenizer { path: self.path.clone(), source })? {
+            Ok(template) => Arc::new(template),
+            Err(source) => {
+                let source = Arc::new(source);
+                return Err(Error::ChatTemplate { path: PathBuf::from("the template of a whole prompt"), source });
+            }
+        };
+        *kept = Some(Arc::clone(&built));
+        Ok(built)
+    }
+
     /// Whether the tokenizer's own tokens go around this prompt.
     fn is_surrounded(&self, prompt: &Prompt) -> bool {
-        matches!(prompt, Prompt::Raw(_)) || self.options.chat_tokens == ChatTokens::AddedAgain
+        match prompt {
+            Prompt::Raw(_) => true,
+            Prompt::Chat { .. } => self.options.chat_tokens == ChatTokens::AddedAgain,
+            Prompt::Whole(_) => false,
+        }
     }
 
     /// The chat template, or the error of a prompt that needs one in vain.

@@ -37,8 +37,8 @@ const TOWERS: [(&str, &str); 6] = [
 ];
 
 /// What the names of all other tensors in such a folder begin with, without `model.`: the parts that
-/// see and hear.
-const OTHER_TOWERS: [&str; 9] = [
+/// see, hear and decide.
+const OTHER_TOWERS: [&str; 10] = [
     "vision_tower.",
     "vision_model.",
     "vision_embedder.",
@@ -48,6 +48,8 @@ const OTHER_TOWERS: [&str; 9] = [
     "audio_tower.",
     "embed_vision.",
     "embed_audio.",
+    // The head of a decision model, which `decision.rs` reads.
+    "proj.",
 ];
 
 /// What the head over the vocabulary is called in files, and here.

@@ -40,6 +40,7 @@ fn text_of(prompt: &Prompt) -> String {
         Prompt::Chat { messages, .. } => {
             messages.iter().map(|message| message.content.as_str()).collect::<Vec<_>>().join("\n\n")
         }
+        Prompt::Whole(whole) => serde_json::Value::Object(whole.values.clone()).to_string(),
     }
 }
 

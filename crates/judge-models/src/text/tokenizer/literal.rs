@@ -30,7 +30,7 @@
 
 use std::ops::Range;
 
-use judge_core::{Message, request::TokenId};
+use judge_core::request::TokenId;
 use tokenizers::{AddedToken, Tokenizer};
 
 use super::guarded::ids;
@@ -94,15 +94,25 @@ impl Control {
                 token.special || (!token.content.trim().is_empty() && template.contains(&token.content))
             })
             .collect();
-        // Longest first: where several match at one place, the longest wins.
-        tokens.sort_by(|a, b| b.1.content.len().cmp(&a.1.content.len()).then(a.0.cmp(&b.0)));
+        sort(&mut tokens);
         Self { tokens }
     }
 
-    /// Renders a conversation, puts `prefill` after it as plain text, and finds the control tokens.
+    /// The same control tokens and these words, which count as control tokens of the template alone.
+    pub(super) fn and(&self, words: &[(TokenId, &str)]) -> Self {
+        let is_word = |token: &AddedToken| words.iter().any(|(_, word)| token.content == *word);
+        let known = self.tokens.iter().filter(|(_, token)| !is_word(token)).cloned();
+        let words = words.iter().map(|&(id, word)| (id, AddedToken::from(word, true)));
+        let mut tokens: Vec<_> = known.chain(words).collect();
+        sort(&mut tokens);
+        Self { tokens }
+    }
+
+    /// Renders a template with `texts` of an item in it, puts `prefill` after it as plain text, and
+    /// finds the control tokens.
     ///
-    /// `template` renders messages; it is called once, or twice if a message is risky
-    /// ([`is_risky`](Self::is_risky)). Roles are marked like contents. A control token counts as
+    /// `template` renders with each of the texts put through the function that it is given; it is
+    /// called once, or twice if a text is risky ([`is_risky`](Self::is_risky)). A control token counts as
     /// literal if
     ///
     /// - marks are right before and behind it,
@@ -113,20 +123,17 @@ impl Control {
     /// See [`Refusal`]; all variants but [`Refusal::Unavoidable`].
     pub(super) fn render(
         &self,
-        messages: &[Message],
+        texts: &[&str],
         prefill: &str,
-        template: impl Fn(&[Message]) -> Result<String, TemplateError>,
+        template: impl Fn(&dyn Fn(&str) -> String) -> Result<String, TemplateError>,
     ) -> Result<Rendered, Refusal> {
-        let mut text = template(messages)?;
-        let strings = || messages.iter().flat_map(|m| [&m.role, &m.content]);
+        let mut text = template(&str::to_owned)?;
         // What the marked rendering says: its control tokens in order, with `literal` set. Their
         // ranges are of the unmarked text of that rendering.
-        let own = if strings().any(|s| self.is_risky(s)) {
-            let mut free = ('\u{f0000}'..='\u{ffffd}').filter(|c| strings().all(|s| !s.contains(*c)));
+        let own = if texts.iter().any(|s| self.is_risky(s)) {
+            let mut free = ('\u{f0000}'..='\u{ffffd}').filter(|c| texts.iter().all(|s| !s.contains(*c)));
             let (Some(start), Some(end)) = (free.next(), free.next()) else { return Err(Refusal::NoMarks) };
-            let mark = |s: &String| self.mark(s, start, end);
-            let marked: Vec<_> = messages.iter().map(|m| Message::new(mark(&m.role), mark(&m.content))).collect();
-            let (unmarked, marks) = unmark(&template(&marked)?, start, end);
+            let (unmarked, marks) = unmark(&template(&|s| self.mark(s, start, end))?, start, end);
             let marked = self.find(&unmarked, |range| {
                 let wrapped = marks.contains(&(range.start, start)) && marks.contains(&(range.end, end));
                 wrapped || marks.iter().any(|(at, _)| range.start < *at && *at < range.end)
@@ -230,6 +237,11 @@ impl Rendered {
     }
 }
 
+/// Longest first: where several match at one place, the longest wins.
+fn sort(tokens: &mut [(TokenId, AddedToken)]) {
+    tokens.sort_by(|a, b| b.1.content.len().cmp(&a.1.content.len()).then(a.0.cmp(&b.0)));
+}
+
 /// Ways to cut a text in two, neither part empty.
 fn parts(text: &str) -> impl Iterator<Item = (&str, &str)> {
     text.char_indices().skip(1).map(|(i, _)| text.split_at(i))
@@ -321,6 +333,11 @@ impl PlainText {
             }
         }
         Ok(Ok(all))
+    }
+
+    /// The tokens of a text by itself behind a control token; control tokens in it stay characters.
+    pub(super) fn encode_later(&self, text: &str) -> tokenizers::Result<Vec<TokenId>> {
+        ids(&self.later, text)
     }
 
     /// The tokens of a text by itself, tokenised like the beginning of a prompt; control tokens in

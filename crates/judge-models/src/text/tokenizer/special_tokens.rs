@@ -96,6 +96,11 @@ impl SpecialTokens {
         &self.named
     }
 
+    /// Whether one of these tokens is the one for text that the vocabulary does not have.
+    pub(super) fn is_unknown(&self, tokens: &[String]) -> bool {
+        self.named.get("unk_token").is_some_and(|unknown| tokens.contains(unknown))
+    }
+
     /// Adds to the tokenizer what only `tokenizer_config.json` knows, as transformers does: its
     /// list of tokens, then every named token, which is special from then on, and the ones without
     /// a name. A named token that the tokenizer knows keeps the way it matches.

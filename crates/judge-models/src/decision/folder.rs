@@ -1,0 +1,321 @@
+//! What a model folder has for decisions.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use judge_core::decision::{
+    ByKind, DecisionForm, DecisionHead, DecisionProblem, DecisionPrompt, DecisionSettings, PlainPrompt, QuestionKind,
+    Readout,
+};
+use serde_json::{Map, Value};
+
+use super::TemplatePrompt;
+use crate::folder::{Folder, file, read_json};
+use crate::weights::{Checkpoint, Tensors};
+use crate::{Dtype, Error};
+
+/// Settings of any decision model.
+const SETTINGS: &str = "decision.json";
+/// The template of its prompt.
+const TEMPLATE: &str = "decision_template.jinja";
+/// JEV: labels, offsets, soft cap, adapter.
+const JEV: &str = "judge_config.json";
+/// JEV: temperatures.
+const CALIBRATION: &str = "calibration.json";
+/// JEV: the head.
+const JEV_HEAD: &str = "head.safetensors";
+/// Codes: labels and temperature.
+const CODES: &str = "decision_config.json";
+/// Codes: the head.
+const CODES_HEAD: &str = "readout.safetensors";
+
+/// What a model folder has for decisions.
+#[derive(Clone)]
+pub struct DecisionFolder {
+    path: PathBuf,
+    form: DecisionForm,
+    template: Option<TemplatePrompt>,
+    adapter: Option<PathBuf>,
+    head: Option<DecisionHead>,
+}
+
+impl DecisionFolder {
+    /// Reads what a folder says of decisions; of a folder that says nothing, and of a GGUF file, it is what any chat model has.
+    ///
+    /// # Errors
+    /// [`Error::Decision`] for a file that is not of its form; [`Error::MissingFile`] for a head, temperatures or an adapter that another
+    /// file names and that are not there; [`Error::Unsupported`] for a model that attends to later tokens; those of reading
+    /// the files.
+    pub fn open(path: impl AsRef<Path>) -> Result<Self, Error> {
+        let path = path.as_ref().to_owned();
+        let plain = Self { path, form: DecisionForm::default(), template: None, adapter: None, head: None };
+        if !plain.path.is_dir() {
+            return Ok(plain);
+        }
+        let settings = plain.json(SETTINGS)?;
+        let codes = plain.json(CODES)?.filter(|codes| codes.get("codes").is_some());
+        let found = match (codes, plain.json(JEV)?) {
+            (Some(codes), _) => plain.of_codes(&codes)?,
+            (None, Some(jev)) => plain.of_jev(&jev)?,
+            (None, None) => plain.of_settings(settings.as_ref())?,
+        };
+        let sanitizes = settings.as_ref().and_then(|settings| settings.get("sanitize_control_tokens"));
+        found.with_template(sanitizes != Some(&Value::Bool(false)))
+    }
+
+    /// Labels, temperatures and the order of options.
+    #[must_use]
+    pub fn form(&self) -> &DecisionForm {
+        &self.form
+    }
+
+    /// The folder of the adapter that the model is to be loaded with; `None` where there is none, or it is merged.
+    #[must_use]
+    pub fn adapter(&self) -> Option<&Path> {
+        self.adapter.as_deref()
+    }
+
+    /// The model's own head over labels.
+    #[must_use]
+    pub fn head(&self) -> Option<&DecisionHead> {
+        self.head.as_ref()
+    }
+
+    /// Whether the folder has a prompt of its own.
+    #[must_use]
+    pub fn has_template(&self) -> bool {
+        self.template.is_some()
+    }
+
+    /// The settings of a judge of this model, with a prompt in the place of the folder's. Without any it is this project's own.
+    ///
+    /// # Errors
+    /// [`Error::MissingFile`] for a model with a head and without a template, if no prompt is given: its head knows one prompt alone.
+    pub fn settings(&self, prompt: Option<Arc<dyn DecisionPrompt>>) -> Result<DecisionSettings, Error> {
+        let prompt: Arc<dyn DecisionPrompt> = match (prompt, &self.template) {
+            (Some(prompt), _) => prompt,
+            (None, Some(template)) => Arc::new(template.clone()),
+            (None, None) if self.head.is_some() => {
+                let wanted = "decision_template.jinja, the prompt that its head was trained with; transformers writes it \
+                              (save_pretrained of the decision model)";
+                return Err(self.missing(wanted));
+            }
+            (None, None) => Arc::new(PlainPrompt),
+        };
+        let readout = self.head.clone().map_or(Readout::LastLayer, |head| Readout::Head(Box::new(head)));
+        Ok(DecisionSettings { prompt, form: self.form.clone(), readout, ..DecisionSettings::default() })
+    }
+
+    fn json(&self, name: &str) -> Result<Option<Value>, Error> {
+        let path = self.path.join(name);
+        if path.is_file() { read_json(&path).map(Some) } else { Ok(None) }
+    }
+
+    fn missing(&self, wanted: &'static str) -> Error {
+        let names = std::fs::read_dir(&self.path).into_iter().flatten().flatten();
+        let mut found: Vec<String> = names.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
+        found.sort();
+        Error::MissingFile { folder: self.path.clone(), wanted, found }
+    }
+
+    fn fault(&self, name: &str, problem: DecisionProblem) -> Error {
+        Error::Decision { path: self.path.join(name), problem }
+    }
+
+    fn wrong(&self, name: &str, setting: impl Into<String>, expected: &'static str, found: Option<&Value>) -> Error {
+        let found = found.map_or_else(|| "nothing".to_owned(), Value::to_string);
+        self.fault(name, DecisionProblem::Setting { setting: setting.into(), expected, found })
+    }
+
+    fn with_template(self, sanitizes: bool) -> Result<Self, Error> {
+        let path = self.path.join(TEMPLATE);
+        if !path.is_file() {
+            return Ok(self);
+        }
+        let source = std::fs::read_to_string(&path).map_err(|source| Error::Read { path: path.clone(), source })?;
+        let template =
+            TemplatePrompt::new(&source).map_err(|source| Error::ChatTemplate { path, source: source.into() })?;
+        let template = if sanitizes { template } else { template.stripping_marks() };
+        Ok(Self { template: Some(template), ..self })
+    }
+
+    /// A folder with `decision.json` or nothing, and one that transformers saved with a head.
+    fn of_settings(self, settings: Option<&Value>) -> Result<Self, Error> {
+        let form =
+            settings.map(|settings| DecisionForm::from_json(settings).map_err(|problem| self.fault(SETTINGS, problem)));
+        let form = form.transpose()?.unwrap_or_default();
+        let adapter = match settings.and_then(|settings| settings.get("adapter")).filter(|found| !found.is_null()) {
+            None => None,
+            Some(found) => Some(self.adapter_folder(SETTINGS, "adapter", found)?),
+        };
+        let config = self.json(file::CONFIG)?.unwrap_or_default();
+        let head = match config.get("model_type").and_then(Value::as_str) {
+            Some("jev") => {
+                let offsets = match config.get("offsets").filter(|found| !found.is_null()) {
+                    None => ByKind { noul: 0, score: 2, choice: 8 },
+                    Some(found) => self.offsets(file::CONFIG, "offsets", found, |offset| Some(offset.clone()))?,
+                };
+                let folder = Folder::open(&self.path)?;
+                Some(self.head_of(Checkpoint::open(&folder)?, file::CONFIG, &config, offsets)?)
+            }
+            _ => None,
+        };
+        Ok(Self { form, adapter, head, ..self })
+    }
+
+    fn of_jev(self, jev: &Value) -> Result<Self, Error> {
+        let slots = jev.get("slots").unwrap_or(&Value::Null);
+        let verbalizers: Option<Vec<String>> =
+            slots.get("verbalizers").and_then(|found| serde_json::from_value(found.clone()).ok());
+        let Some(verbalizers) = verbalizers else {
+            return Err(self.wrong(JEV, "slots.verbalizers", "a list of texts", slots.get("verbalizers")));
+        };
+        let ranges = slots.get("ranges").unwrap_or(&Value::Null);
+        let whole = |number: &Value| number.as_u64().and_then(|number| usize::try_from(number).ok());
+        let offsets = self.offsets(JEV, "slots.ranges", ranges, |range| range.get(0).cloned())?;
+        let mut labels = ByKind::of(|_| Vec::new());
+        for kind in QuestionKind::ALL {
+            let end = ranges.get(kind.as_str()).and_then(|range| whole(range.get(1)?));
+            let range = end.and_then(|end| verbalizers.get(*offsets.get(kind)..end));
+            let Some(range) = range else {
+                let expected = "a first and an end among the verbalizers";
+                return Err(self.wrong(JEV, format!("slots.ranges.{kind}"), expected, ranges.get(kind.as_str())));
+            };
+            *labels.get_mut(kind) = range.to_vec();
+        }
+        let Some(calibration) = self.json(CALIBRATION)? else {
+            return Err(self.missing("calibration.json, the temperatures of its head"));
+        };
+        let Some(per_kind) = calibration.get("per_kind").and_then(Value::as_object) else {
+            return Err(self.wrong(
+                CALIBRATION,
+                "per_kind",
+                "numbers by kind of question",
+                calibration.get("per_kind"),
+            ));
+        };
+        let temperature = self.temperatures(CALIBRATION, per_kind)?;
+        let adapter = match jev.get("adapter_subfolder") {
+            Some(Value::Null) => None,
+            Some(found) => Some(self.adapter_folder(JEV, "adapter_subfolder", found)?),
+            None if self.path.join("adapter").is_dir() => Some(self.path.join("adapter")),
+            None => None,
+        };
+        let path = self.path.join(JEV_HEAD);
+        if !path.is_file() {
+            return Err(self.missing("head.safetensors, which judge_config.json is about"));
+        }
+        let head = self.head_of(Checkpoint::of_file(path)?, JEV, jev, offsets)?;
+        let form = DecisionForm { labels, temperature, false_first: true };
+        Ok(Self { form, adapter, head: Some(head), ..self })
+    }
+
+    fn of_codes(self, config: &Value) -> Result<Self, Error> {
+        let codes: Option<Vec<String>> =
+            config.get("codes").and_then(|found| serde_json::from_value(found.clone()).ok());
+        let Some(codes) = codes.filter(|codes| !codes.is_empty()) else {
+            return Err(self.wrong(CODES, "codes", "a list of texts", config.get("codes")));
+        };
+        if let Some(found) = config.get("attention_mode").and_then(Value::as_str)
+            && found == "noncausal_full_attention"
+        {
+            return Err(Error::Unsupported {
+                path: self.path.join(CODES),
+                field: "attention_mode".to_owned(),
+                found: found.to_owned(),
+                supported: "models whose tokens see those before them",
+            });
+        }
+        let temperature = config.get("temperature").and_then(Value::as_f64);
+        let Some(temperature) = temperature.filter(|number| number.is_finite() && *number > 0.0) else {
+            return Err(self.wrong(CODES, "temperature", "a number above 0", config.get("temperature")));
+        };
+        let path = self.path.join(CODES_HEAD);
+        if !path.is_file() {
+            return Err(self.missing("readout.safetensors, which decision_config.json is about"));
+        }
+        let head = self.head_of(Checkpoint::of_file(path)?, CODES, &Value::Null, ByKind::of(|_| 0))?;
+        let form = DecisionForm {
+            labels: ByKind::of(|_| codes.clone()),
+            temperature: ByKind::of(|_| temperature),
+            false_first: true,
+        };
+        Ok(Self { form, head: Some(head), ..self })
+    }
+
+    /// A number for each kind of question; `of` finds it in the value of a kind.
+    fn offsets(
+        &self,
+        name: &str,
+        setting: &str,
+        found: &Value,
+        of: impl Fn(&Value) -> Option<Value>,
+    ) -> Result<ByKind<usize>, Error> {
+        let mut offsets = ByKind::of(|_| 0);
+        for kind in QuestionKind::ALL {
+            let given = found.get(kind.as_str());
+            let number = given.and_then(&of).and_then(|number| number.as_u64());
+            let Some(number) = number.and_then(|number| usize::try_from(number).ok()) else {
+                return Err(self.wrong(name, format!("{setting}.{kind}"), "a whole number from 0 on", given));
+            };
+            *offsets.get_mut(kind) = number;
+        }
+        Ok(offsets)
+    }
+
+    fn temperatures(&self, name: &str, per_kind: &Map<String, Value>) -> Result<ByKind<f64>, Error> {
+        let mut temperature = ByKind::of(|_| 1.0);
+        for (kind, found) in per_kind {
+            let known = QuestionKind::ALL.into_iter().find(|known| known.as_str() == kind);
+            let number = found.as_f64().filter(|number| number.is_finite() && *number > 0.0);
+            let (Some(known), Some(number)) = (known, number) else {
+                let expected = "a number above 0 for noul, choice or score";
+                return Err(self.wrong(name, format!("per_kind.{kind}"), expected, Some(found)));
+            };
+            *temperature.get_mut(known) = number;
+        }
+        Ok(temperature)
+    }
+
+    fn adapter_folder(&self, name: &str, setting: &str, found: &Value) -> Result<PathBuf, Error> {
+        let expected = "the name of a folder inside this one";
+        let inside = found.as_str().filter(|name| crate::folder::stays_inside(Path::new(name)));
+        let Some(inside) = inside else { return Err(self.wrong(name, setting, expected, Some(found))) };
+        let folder = self.path.join(inside);
+        if folder.is_dir() { Ok(folder) } else { Err(self.wrong(name, setting, expected, Some(found))) }
+    }
+
+    /// The head in some tensors: `proj.weight` (or `weight`) `[labels, d_model]` and `proj.bias` (or `bias`) `[labels]`.
+    fn head_of(
+        &self,
+        mut tensors: Checkpoint,
+        name: &str,
+        config: &Value,
+        offsets: ByKind<usize>,
+    ) -> Result<DecisionHead, Error> {
+        let called = |tensors: &Checkpoint, plain: &'static str, inner: &'static str| match tensors.shape(inner) {
+            Some(_) => inner,
+            None => plain,
+        };
+        let weight = called(&tensors, "weight", "proj.weight");
+        let bias = called(&tensors, "bias", "proj.bias");
+        let shape = tensors.shape(weight).map(<[usize]>::to_vec);
+        let (labels, d_model) = match shape.as_deref() {
+            Some(&[labels, d_model]) => (labels, d_model),
+            _ => return Err(self.wrong(name, "the head", "a matrix proj.weight, a row for each label", None)),
+        };
+        let weights = tensors.take(weight, &[labels, d_model], Dtype::F32)?;
+        let bias = tensors.take(bias, &[labels], Dtype::F32)?;
+        let cap = match config.get("softcap").filter(|found| !found.is_null()) {
+            None => None,
+            Some(found) => match found.as_f64() {
+                Some(cap) => Some(cap),
+                None => return Err(self.wrong(name, "softcap", "a number above 0", Some(found))),
+            },
+        };
+        DecisionHead::new(weights, bias, d_model, cap, offsets).map_err(|error| match error {
+            judge_core::Error::Decision(problem) => self.fault(name, problem),
+            source => Error::Head { source },
+        })
+    }
+}

@@ -59,7 +59,9 @@ impl DecisionHead {
     pub fn id(&self) -> String {
         let mut hasher = blake3::Hasher::new();
         for numbers in [&self.weights, &self.bias] {
-            numbers.iter().for_each(|number| drop(hasher.update(&number.to_le_bytes())));
+            for number in numbers {
+                hasher.update(&number.to_le_bytes());
+            }
         }
         let offsets = QuestionKind::ALL.map(|kind| *self.offsets.get(kind));
         hasher.update(format!("{} {:?} {offsets:?}", self.d_model, self.soft_cap).as_bytes());

@@ -3,6 +3,7 @@
 mod adapters;
 mod bad_requests;
 mod batch_invariance;
+mod decisions;
 mod encoder_heads;
 mod encoders;
 mod experts;

@@ -149,7 +149,7 @@ impl LagerArgs {
         // The model's own template leads right to the score, and so does one that opens the reply itself or is raw text.
         let opens = match template.source() {
             Prompt::Chat { prefill, .. } => own || !prefill.is_empty(),
-            Prompt::Raw(_) => true,
+            Prompt::Raw(_) | Prompt::Whole(_) => true,
         };
         let opening = if self.condition == ConditionArg::PromptEnd && !opens { "score: " } else { "" };
         Ok(LagerSettings {

@@ -203,7 +203,8 @@ impl Control {
     }
 
     /// Puts marks around each control token, and one mark at a start or end that is a part of one,
-    /// inside its white space. Should the part be completed, that mark is inside the token.
+    /// inside its white space. Should the part be completed, that mark is inside the token. Should a whole token of the
+    /// template lie between such an end and such a start, the marks beside it are the wrong way round to be around it.
     fn mark(&self, text: &str, start: char, end: char) -> String {
         let mut marked = String::new();
         let mut at = 0;
@@ -216,10 +217,10 @@ impl Control {
         }
         marked.push_str(&text[at..]);
         if self.loose_start(text) {
-            marked.insert(marked.len() - marked.trim_start().len(), end);
+            marked.insert(marked.len() - marked.trim_start().len(), start);
         }
         if self.loose_end(text) {
-            marked.insert(marked.trim_end().len(), start);
+            marked.insert(marked.trim_end().len(), end);
         }
         marked
     }

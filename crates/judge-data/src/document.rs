@@ -1,6 +1,7 @@
 use std::fs;
 use std::path::Path;
 
+use judge_core::decision::DecisionWeights;
 use judge_core::lager::LayerWeights;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -35,6 +36,12 @@ pub trait Document: Serialize + DeserializeOwned {
 /// Fitted layer weights, with everything they were made from.
 impl Document for LayerWeights {
     const FORMAT: &'static str = "judge-layer-weights";
+    const VERSION: u64 = 1;
+}
+
+/// Fitted weights and temperatures of decisions, with what they belong to.
+impl Document for DecisionWeights {
+    const FORMAT: &'static str = "judge-decision-weights";
     const VERSION: u64 = 1;
 }
 

@@ -41,6 +41,7 @@
 //! | refuse outputs that would destroy something | [`Outputs`], [`check_outputs`], [`write_new`] |
 //! | judge a file | [`Job`]; [`RunStart::judge`] and [`read_rows`] for rows of your own |
 //! | say before any work that a template uses a field that no row has | [`check_templates`] |
+//! | read states with typed questions, and write their answers | [`DecisionRecord`], [`DecisionRow`] |
 //! | write a judge's labels as graded rows for probes | [`LabelRow`] |
 //! | write rows | [`RunPlan`] and [`Run`]; [`JsonlWriter`] for what is quick; [`AtomicFile`] for anything else |
 //! | swap files with LAGER's program | [`read_lager_results`], [`write_lager_results`], [`LagerDataset`] |
@@ -66,6 +67,7 @@ mod body;
 mod carry;
 mod columns;
 mod dataset;
+mod decision_row;
 mod digest;
 mod document;
 mod error;
@@ -130,6 +132,7 @@ pub use body::BodyProblem;
 pub use carry::Carry;
 pub use columns::{Columns, RowColumns};
 pub use dataset::{Dataset, DatasetFormat, DatasetOptions, LagerDataset};
+pub use decision_row::{Decided, DecisionRecord, DecisionRow};
 pub use digest::{RowHash, RowHasher, SetDigest};
 pub use document::{Document, load, save, save_new};
 pub use error::{Error, PartialProblem, Place};

@@ -29,11 +29,13 @@
 //! | say how large position, verbosity and self-preference bias are, and whether larger than chance | [`BiasReport`] |
 //! | say whether a change that should not matter moves verdicts, beyond chance | [`PerturbationReport`] |
 //! | say how good the answer is that a judge chooses among several | [`BestOf`] |
+//! | say how good the probabilities of typed decisions are, beside people's answers | [`DecisionComparison`] |
 //! | say how well two columns of numbers agree in order | [`rank_agreement`] |
 
 mod best_of;
 mod biases;
 mod collector;
+mod decisions;
 mod difference;
 mod item;
 mod labels;
@@ -57,6 +59,7 @@ use std::collections::BTreeMap;
 
 pub use best_of::{BestOf, RankedAnswers};
 pub use biases::{BiasFinding, BiasPair, BiasReport};
+pub use decisions::{ComparedDecision, DecisionComparison};
 pub use item::{ComparedItem, Rating};
 pub use labels::Labels;
 pub use pairs::{JudgedPair, PairComparison, PairComparisons, PairStatistic};

@@ -5,6 +5,7 @@ pub(crate) mod bench;
 pub(crate) mod bias;
 pub(crate) mod calibrate;
 pub(crate) mod compare;
+pub(crate) mod decide;
 pub(crate) mod emotion;
 pub(crate) mod fit;
 pub(crate) mod knowledge;
@@ -58,6 +59,7 @@ enum Command {
     Rank(Box<rank::Cli>),
     #[command(alias = "reward_scores")]
     Reward(Box<reward::Cli>),
+    Decide(Box<decide::Cli>),
     #[command(alias = "label_with_api")]
     Label(Box<label::Cli>),
     #[command(alias = "layer_logits")]
@@ -119,6 +121,7 @@ impl Command {
             Self::Compare(cli) => compare::run(cli),
             Self::Rank(cli) => rank::run(cli),
             Self::Reward(cli) => reward::run(cli),
+            Self::Decide(cli) => decide::run(cli),
             Self::Label(cli) => label::run(cli),
             Self::Logits(cli) => logits::run(cli),
             Self::States(cli) => states::run(cli),

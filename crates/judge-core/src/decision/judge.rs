@@ -61,6 +61,24 @@ impl Default for DecisionSettings {
     }
 }
 
+impl DecisionSettings {
+    /// All that an answer depends on besides the item and the model, as JSON.
+    #[must_use]
+    pub fn to_json(&self) -> Value {
+        let Self { prompt, form, readout, lens, every_layer, questions } = self;
+        let readout = match readout {
+            Readout::LastLayer => json!("last"),
+            Readout::Layer(layer) => json!({"layer": layer}),
+            Readout::Weights(weights) => json!({"weights": weights}),
+            Readout::Head(head) => json!({"head": head.id()}),
+        };
+        json!({
+            "prompt": prompt.settings(), "form": form, "readout": readout, "lens": lens,
+            "every_layer": every_layer, "questions": questions,
+        })
+    }
+}
+
 /// Answers typed questions about a state.
 ///
 /// A [`Score`] has a [part](Score::parts) for each question, named as it is; [`Questions::answers`] makes [`Answer`](super::Answer)s of
@@ -354,16 +372,6 @@ impl<Item: Decidable + ?Sized> Judge<Item> for DecisionJudge {
     }
 
     fn settings(&self) -> Option<Value> {
-        let DecisionSettings { prompt, form, readout, lens, every_layer, questions } = &self.settings;
-        let readout = match readout {
-            Readout::LastLayer => json!("last"),
-            Readout::Layer(layer) => json!({"layer": layer}),
-            Readout::Weights(weights) => json!({"weights": weights}),
-            Readout::Head(head) => json!({"head": head.id()}),
-        };
-        Some(json!({
-            "judge": "decision", "prompt": prompt.settings(), "form": form, "readout": readout, "lens": lens,
-            "every_layer": every_layer, "questions": questions,
-        }))
+        Some(json!({"judge": "decision", "decision": self.settings.to_json()}))
     }
 }

@@ -131,6 +131,14 @@ pub enum DecisionProblem {
         /// The question.
         name: String,
     },
+    /// What people answered is no answer to the question.
+    #[error("expected one of the options {options:?}, or numbers by option that add up to more than 0, found {found}")]
+    Label {
+        /// What is there.
+        found: String,
+        /// The options there are.
+        options: Vec<String>,
+    },
     /// A setting of a decision model is not what it must be.
     #[error("{setting}: expected {expected}, found {found}")]
     Setting {

@@ -90,6 +90,36 @@ impl Question {
         }
     }
 
+    /// The share of each option in what people answered, in the order of [`options`](Self::options): of an option's name, a truth value or
+    /// a level's number, all of it is on that option; of an object of numbers by option, each has its part of their sum.
+    ///
+    /// # Errors
+    /// [`DecisionProblem::Label`] for what names no option of this question, and for numbers that are no distribution.
+    pub fn target(&self, label: &Value) -> Result<Vec<f64>, DecisionProblem> {
+        let options = self.options();
+        let wrong = || DecisionProblem::Label { found: label.to_string(), options: options.clone() };
+        let place = |name: &str| options.iter().position(|option| option == name).ok_or_else(wrong);
+        let mut shares = vec![0.0; options.len()];
+        match (label, self) {
+            (Value::String(name), _) => shares[place(name)?] = 1.0,
+            (Value::Bool(is), Self::Noul { .. }) => shares[usize::from(!is)] = 1.0,
+            (Value::Number(level), Self::Score { .. }) => shares[place(&level.to_string())?] = 1.0,
+            (Value::Object(given), _) => {
+                for (name, share) in given {
+                    let share = share.as_f64().filter(|share| share.is_finite() && *share >= 0.0).ok_or_else(wrong)?;
+                    shares[place(name)?] += share;
+                }
+                let sum: f64 = shares.iter().sum();
+                if sum <= 0.0 || !sum.is_finite() {
+                    return Err(wrong());
+                }
+                shares.iter_mut().for_each(|share| *share /= sum);
+            }
+            _ => return Err(wrong()),
+        }
+        Ok(shares)
+    }
+
     /// A question from JSON.
     ///
     /// # Errors

@@ -8,6 +8,7 @@ mod command_lines;
 mod complete;
 mod console;
 mod data_selection;
+mod decide;
 mod emotional_understanding;
 mod encoders;
 mod foreign_outputs;

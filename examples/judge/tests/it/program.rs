@@ -7,11 +7,12 @@ use std::process::{Command, Output, Stdio};
 use serde_json::Value;
 
 /// The commands, each with the name that it had as a program of its own.
-pub const COMMANDS: [(&str, &str); 26] = [
+pub const COMMANDS: [(&str, &str); 27] = [
     ("score", "lager_pointwise"),
     ("compare", "prompt_judge"),
     ("rank", "rank_answers"),
     ("reward", "reward_scores"),
+    ("decide", "decide"),
     ("label", "label_with_api"),
     ("logits", "layer_logits"),
     ("states", "hidden_states"),

@@ -1,0 +1,178 @@
+use crate::Error;
+use crate::calibration::{Binning, ReliabilityCurve};
+use crate::comparison::Statistic;
+use crate::prediction::kl_divergence;
+use crate::resampling::Bootstrap;
+
+/// A decision and what people say of it: two distributions over the same options.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ComparedDecision {
+    /// The share of each option in the answers of people; where all agree, one of them is 1.
+    pub observed: Vec<f64>,
+    /// The probability that the judge gives each option.
+    pub predicted: Vec<f64>,
+    /// Which decisions belong together, such as all about one state: they are drawn together.
+    pub group: usize,
+}
+
+/// How good the probabilities of decisions are, beside the answers of people.
+///
+/// | statistic | of |
+/// |---|---|
+/// | `accuracy` | the share of decisions whose likeliest option (the first of several) is the one that most people chose (the first of several) |
+/// | `kl` | the mean Kullback–Leibler divergence of the judge's distribution from that of people, in nats; 0 is best |
+/// | `brier` | the mean of Σ (p − y)² over the options, from 0 to 2; 0 is best |
+/// | `ece` | the expected calibration error of the likeliest option's probability, in ten bins of equal width; 0 is best |
+///
+/// Intervals draw whole groups.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+pub struct DecisionComparison {
+    /// How many decisions.
+    pub n: usize,
+    /// Share of right decisions.
+    pub accuracy: Statistic,
+    /// Kullback–Leibler divergence.
+    pub kl: Statistic,
+    /// Brier score.
+    pub brier: Statistic,
+    /// Expected calibration error.
+    pub ece: Statistic,
+}
+
+/// Bins of the calibration error, as in the published figures of decision models.
+const BINS: usize = 10;
+
+impl DecisionComparison {
+    /// Compares decisions with people's.
+    ///
+    /// What the decisions do not define, such as a divergence where the judge gives 0 to an option that people chose, is
+    /// [`Statistic::Undefined`].
+    ///
+    /// # Errors
+    ///
+    /// [`Error::TooFewItems`] for none; [`Error::InRow`] around what is wrong with the distributions of a decision.
+    ///
+    /// ```
+    /// use judge_metrics::comparison::{ComparedDecision, DecisionComparison};
+    /// use judge_metrics::resampling::Bootstrap;
+    ///
+    /// let decision = |group, observed: [f64; 2], predicted: [f64; 2]| ComparedDecision { observed: observed.into(), predicted: predicted.into(), group };
+    /// let decisions = [decision(0, [1.0, 0.0], [0.8, 0.2]), decision(1, [0.0, 1.0], [0.6, 0.4]), decision(2, [0.5, 0.5], [0.7, 0.3])];
+    /// let found = DecisionComparison::new(&decisions, &Bootstrap::default())?;
+    /// assert_eq!(found.accuracy.estimate(), Some(2.0 / 3.0));
+    /// assert!((found.brier.estimate().unwrap() - (0.08 + 0.72 + 0.08) / 3.0).abs() < 1e-15);
+    /// # Ok::<(), judge_metrics::Error>(())
+    /// ```
+    pub fn new(decisions: &[ComparedDecision], bootstrap: &Bootstrap) -> Result<Self, Error> {
+        if decisions.is_empty() {
+            return Err(Error::TooFewItems { required: 1, found: 0 });
+        }
+        let mut rows = Vec::with_capacity(decisions.len());
+        for (row, decision) in decisions.iter().enumerate() {
+            let divergence = match kl_divergence(&decision.observed, &decision.predicted) {
+                Ok(divergence) => Some(divergence),
+                Err(error) if error.is_undefined() => None,
+                Err(error) => return Err(Error::InRow { row, error: Box::new(error) }),
+            };
+            let [people, judge] = [&decision.observed, &decision.predicted].map(|shares| likeliest(shares));
+            let squares = decision.observed.iter().zip(&decision.predicted).map(|(y, p)| (p - y).powi(2));
+            rows.push(Compared {
+                is_right: people == judge,
+                divergence,
+                square: squares.sum(),
+                confidence: decision.predicted.get(judge).copied().unwrap_or_default().min(1.0),
+            });
+        }
+        let groups: Vec<usize> = decisions.iter().map(|decision| decision.group).collect();
+        let of = |statistic: &(dyn Fn(&[usize]) -> Result<f64, Error> + Sync)| {
+            let all: Vec<usize> = (0..rows.len()).collect();
+            Statistic::of(bootstrap.clustered(&groups, statistic), || statistic(&all))
+        };
+        let mean = |value: &(dyn Fn(&Compared) -> Option<f64> + Sync), drawn: &[usize]| {
+            let values: Option<Vec<f64>> = drawn.iter().map(|&row| value(&rows[row])).collect();
+            let undefined = Error::Undefined {
+                statistic: "KL divergence",
+                reason: "an option that people chose has probability 0",
+            };
+            let values = values.ok_or(undefined)?;
+            Ok(values.iter().sum::<f64>() / values.len() as f64)
+        };
+        let ece = |drawn: &[usize]| {
+            let (outcomes, confidence): (Vec<bool>, Vec<f64>) =
+                drawn.iter().map(|&row| (rows[row].is_right, rows[row].confidence)).unzip();
+            let curve = ReliabilityCurve::new(&outcomes, &confidence, Binning::EqualWidth { bins: BINS })?;
+            Ok(curve.expected_calibration_error())
+        };
+        Ok(Self {
+            n: rows.len(),
+            accuracy: of(&|drawn| mean(&|row| Some(f64::from(row.is_right)), drawn))?,
+            kl: of(&|drawn| mean(&|row| row.divergence, drawn))?,
+            brier: of(&|drawn| mean(&|row| Some(row.square), drawn))?,
+            ece: of(&ece)?,
+        })
+    }
+}
+
+/// What is known of one decision.
+struct Compared {
+    is_right: bool,
+    divergence: Option<f64>,
+    square: f64,
+    confidence: f64,
+}
+
+/// The first of the largest.
+fn likeliest(shares: &[f64]) -> usize {
+    let mut best = 0;
+    for (place, share) in shares.iter().enumerate() {
+        if *share > shares[best] {
+            best = place;
+        }
+    }
+    best
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn decision(group: usize, observed: &[f64], predicted: &[f64]) -> ComparedDecision {
+        ComparedDecision { observed: observed.to_vec(), predicted: predicted.to_vec(), group }
+    }
+
+    #[test]
+    fn statistics_are_those_of_their_definitions() {
+        let decisions = [
+            decision(0, &[0.2, 0.8, 0.0], &[0.1, 0.7, 0.2]),
+            decision(0, &[1.0, 0.0], &[0.45, 0.55]),
+            decision(1, &[0.0, 1.0], &[0.1, 0.9]),
+            decision(2, &[0.5, 0.5], &[0.75, 0.25]),
+        ];
+        let found = DecisionComparison::new(&decisions, &Bootstrap::default()).unwrap();
+        assert_eq!((found.n, found.accuracy.estimate()), (4, Some(0.75)));
+        let kl = (0.2 * 2f64.ln() + 0.8 * (0.8f64 / 0.7).ln() - 0.45f64.ln() - 0.9f64.ln()
+            + 0.5 * (0.5f64 / 0.75).ln()
+            + 0.5 * 2f64.ln())
+            / 4.0;
+        assert!((found.kl.estimate().unwrap() - kl).abs() < 1e-15);
+        let brier = (0.01 + 0.01 + 0.04 + 2.0 * 0.55 * 0.55 + 0.02 + 2.0 * 0.0625) / 4.0;
+        assert!((found.brier.estimate().unwrap() - brier).abs() < 1e-15);
+        // Four bins with one decision each.
+        let ece = (0.3 + 0.55 + 0.1 + 0.25) / 4.0;
+        assert!((found.ece.estimate().unwrap() - ece).abs() < 1e-15);
+        assert!(found.accuracy.interval().is_some());
+    }
+
+    #[test]
+    fn what_is_not_defined_says_so_and_the_rest_stays() {
+        let decisions = [decision(0, &[1.0, 0.0], &[0.0, 1.0]), decision(1, &[0.0, 1.0], &[0.0, 1.0])];
+        let found = DecisionComparison::new(&decisions, &Bootstrap::default()).unwrap();
+        assert!(found.kl.to_string().contains("probability 0"), "{}", found.kl);
+        assert_eq!(found.accuracy.estimate(), Some(0.5));
+        assert!(DecisionComparison::new(&[], &Bootstrap::default()).is_err());
+        let wrong = DecisionComparison::new(&[decision(0, &[1.0], &[0.5, 0.5])], &Bootstrap::default());
+        assert!(matches!(wrong, Err(Error::InRow { row: 0, .. })));
+    }
+}

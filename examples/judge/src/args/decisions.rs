@@ -1,0 +1,177 @@
+//! The options that say how typed questions are put and read.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+use std::sync::Arc;
+
+use anyhow::{Context, Result};
+use clap::Args;
+use judge_core::decision::{
+    DecisionForm, DecisionPrompt, DecisionSettings, DecisionWeights, QuestionKind, Questions, Readout,
+};
+use judge_core::{Layer, Lens, settings::settings_from_json};
+use judge_models::{DecisionFolder, TemplatePrompt, TurnPrompt};
+use serde_json::Value;
+
+use crate::args::model_args::ModelArgs;
+use crate::terminal::console::usage;
+
+/// How typed questions are put and read.
+#[derive(Args, Clone, Debug)]
+pub struct DecisionArgs {
+    /// A Jinja template of the user's turn, which sees `state` and `question`, in the place of the built-in prompt
+    #[arg(long, value_name = "FILE", conflicts_with = "decision_template", help_heading = "Decisions")]
+    decision_prompt: Option<PathBuf>,
+    /// A Jinja template of the whole prompt, as decision_template.jinja of a decision model [default: the model folder's, if it has one]
+    #[arg(long, value_name = "FILE", help_heading = "Decisions")]
+    decision_template: Option<PathBuf>,
+    /// Labels, temperatures and head from this folder, or from a file like decision.json, not from the model's folder
+    #[arg(long, value_name = "DIR|FILE", help_heading = "Decisions")]
+    decision_config: Option<PathBuf>,
+    /// Which layers answer: last, or a layer's number; with `all` the last one answers, and the label logits of every layer are written
+    #[arg(long, default_value = "last", value_name = "last|N|all", help_heading = "Decisions")]
+    layers: AnsweringLayers,
+    /// How inner states meet the head: raw, or normed by the model's final norm first
+    #[arg(long, default_value = "raw", value_name = "LENS", value_parser = lens, help_heading = "Decisions")]
+    lens: Lens,
+    /// Layer weights and temperatures that --fit wrote, for this model, prompt and labels
+    #[arg(long, value_name = "FILE", conflicts_with = "layers", help_heading = "Decisions")]
+    weights: Option<PathBuf>,
+    /// What scores are divided by before the softmax: a number for all kinds of question, or KIND=NUMBER with commas between
+    #[arg(long, value_name = "NUMBER|KIND=NUMBER,…", conflicts_with = "weights", help_heading = "Decisions")]
+    temperature: Option<Temperature>,
+}
+
+/// Which layers answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum AnsweringLayers {
+    Last,
+    One(usize),
+    All,
+}
+
+impl FromStr for AnsweringLayers {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text {
+            "last" => Ok(Self::Last),
+            "all" => Ok(Self::All),
+            number => number.parse().map(Self::One).map_err(|_| "expected last, all or a layer's number".to_owned()),
+        }
+    }
+}
+
+fn lens(text: &str) -> Result<Lens, String> {
+    match text {
+        "raw" => Ok(Lens::Raw),
+        "normed" => Ok(Lens::Normed),
+        _ => Err("expected raw or normed".to_owned()),
+    }
+}
+
+/// A temperature for some kinds of question.
+#[derive(Clone, Debug)]
+struct Temperature(Vec<(QuestionKind, f64)>);
+
+impl FromStr for Temperature {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let number = |text: &str| {
+            let found = text.trim().parse().ok().filter(|number: &f64| number.is_finite() && *number > 0.0);
+            found.ok_or_else(|| format!("expected a number above 0, found {text:?}"))
+        };
+        if !text.contains('=') {
+            let all = number(text)?;
+            return Ok(Self(QuestionKind::ALL.map(|kind| (kind, all)).into()));
+        }
+        let entry = |entry: &str| {
+            let (name, value) = entry.split_once('=').ok_or("expected KIND=NUMBER")?;
+            let kind = QuestionKind::ALL.into_iter().find(|kind| kind.as_str() == name.trim());
+            Ok((kind.ok_or_else(|| format!("expected noul, choice or score, found {name:?}"))?, number(value)?))
+        };
+        text.split(',').map(entry).collect::<Result<_, String>>().map(Self)
+    }
+}
+
+impl DecisionArgs {
+    /// The files that are read.
+    pub fn inputs(&self) -> impl Iterator<Item = &PathBuf> {
+        [&self.decision_prompt, &self.decision_template, &self.weights].into_iter().flatten()
+    }
+
+    /// How the model is asked and read, and the model's options with the adapter that its folder names.
+    ///
+    /// # Errors
+    /// Whatever is wrong with a file.
+    pub fn settings(&self, model: &ModelArgs, questions: Option<Questions>) -> Result<(DecisionSettings, ModelArgs)> {
+        let mut model = model.clone();
+        let of_config = match &self.decision_config {
+            Some(path) if path.is_file() => Some(form(path)?),
+            _ => None,
+        };
+        let folder = match &self.decision_config {
+            Some(path) if path.is_dir() => DecisionFolder::open(path)?,
+            Some(path) if of_config.is_none() => {
+                return Err(usage(format!("--decision-config: there is no {}", path.display())));
+            }
+            _ => DecisionFolder::open(&model.folder()?.path)?,
+        };
+        model.adapters.extend(folder.adapter().map(Path::to_owned));
+        let mut settings = folder.settings(self.prompt()?)?;
+        if let Some(form) = of_config {
+            settings.form = form;
+        }
+        for (kind, temperature) in self.temperature.iter().flat_map(|Temperature(of)| of) {
+            *settings.form.temperature.get_mut(*kind) = *temperature;
+        }
+        if self.weights.is_some() || self.layers != AnsweringLayers::Last {
+            if folder.head().is_some() {
+                return Err(usage(
+                    "the model answers by a head of its own, which reads the last layer; layers and weights are of label logits",
+                ));
+            }
+            match self.layers {
+                AnsweringLayers::One(layer) => settings.readout = Readout::Layer(Layer(layer)),
+                AnsweringLayers::All => settings.every_layer = true,
+                AnsweringLayers::Last => {}
+            }
+        }
+        if let Some(path) = &self.weights {
+            let weights: DecisionWeights = judge_data::load(path)?;
+            settings.readout = Readout::Weights(Box::new(weights));
+        }
+        settings.lens = self.lens;
+        settings.questions = questions;
+        Ok((settings, model))
+    }
+
+    fn prompt(&self) -> Result<Option<Arc<dyn DecisionPrompt>>> {
+        let read = |path: &PathBuf| fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()));
+        let wrong = |path: &PathBuf, error| anyhow::anyhow!("{}: {error}", path.display());
+        Ok(match (&self.decision_prompt, &self.decision_template) {
+            (Some(path), _) => Some(Arc::new(TurnPrompt::new(&read(path)?).map_err(|error| wrong(path, error))?)),
+            (None, Some(path)) => {
+                Some(Arc::new(TemplatePrompt::new(&read(path)?).map_err(|error| wrong(path, error))?))
+            }
+            (None, None) => None,
+        })
+    }
+}
+
+fn form(path: &Path) -> Result<DecisionForm> {
+    let text = fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
+    let json: Value = serde_json::from_str(&text).with_context(|| path.display().to_string())?;
+    DecisionForm::from_json(&json).with_context(|| path.display().to_string())
+}
+
+/// The questions of a file: a JSON object of questions by name.
+///
+/// # Errors
+/// Whatever is wrong with it.
+pub fn questions(path: &Path) -> Result<Questions> {
+    let text = fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
+    settings_from_json(&text).with_context(|| path.display().to_string())
+}

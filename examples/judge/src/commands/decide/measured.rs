@@ -1,0 +1,185 @@
+//! What labelled rows say of the answers, and what is learned from them.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result};
+use clap::Args;
+use judge_core::decision::{
+    DecisionFit, DecisionOrigin, DecisionSettings, Labelled, Question, QuestionKind, Questions,
+};
+use judge_core::{ItemId, lager::LayerTable};
+use judge_data::{DecisionRecord, Program, Rows, save_new};
+use judge_metrics::comparison::{ComparedDecision, DecisionComparison};
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use super::{Cli, PROGRAM};
+use crate::args::files::program;
+use crate::report::BOOTSTRAP;
+use crate::terminal::console::{say, table, tell, usage};
+
+/// What is learned from labelled rows.
+#[derive(Args, Clone, Debug)]
+pub(super) struct Fitting {
+    /// Learn layer weights and a temperature for each kind of question from the rows with labels, and write them here for --weights;
+    /// the label logits of every layer are written to the rows
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["weights", "layers"], help_heading = "Fit")]
+    pub(super) fit: Option<PathBuf>,
+    /// Learn the last layer's temperature alone
+    #[arg(long, requires = "fit", help_heading = "Fit")]
+    fit_temperature: bool,
+    /// Steps of the fit
+    #[arg(long, default_value_t = DecisionFit::default().steps, value_name = "N", requires = "fit", help_heading = "Fit")]
+    fit_steps: usize,
+    /// Learning rate of the fit
+    #[arg(long, default_value_t = DecisionFit::default().lr, value_name = "RATE", requires = "fit", help_heading = "Fit")]
+    fit_lr: f64,
+}
+
+/// The part of a row that is read back.
+#[derive(Deserialize)]
+struct Written {
+    id: ItemId,
+    #[serde(default)]
+    answers: BTreeMap<String, Value>,
+    #[serde(default)]
+    labels: Map<String, Value>,
+    #[serde(default)]
+    tables: BTreeMap<String, WrittenTable>,
+}
+
+#[derive(Deserialize)]
+struct WrittenTable {
+    options: Vec<String>,
+    #[serde(flatten)]
+    table: LayerTable,
+}
+
+/// The figures of labelled rows.
+#[derive(Serialize)]
+pub(super) struct Figures {
+    program: Program,
+    /// Labelled decisions with an answer.
+    n: usize,
+    /// Labels that name no option of a question that was asked.
+    labels_not_read: usize,
+    /// By the name of the question.
+    questions: BTreeMap<String, DecisionComparison>,
+    /// Of all questions together.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    all: Option<DecisionComparison>,
+}
+
+/// What labelled rows say.
+pub(super) struct Measured {
+    pub(super) figures: Figures,
+    labelled: Vec<Labelled>,
+}
+
+impl Measured {
+    /// Reads the finished rows, beside their questions.
+    pub(super) fn of(cli: &Cli, settings: &DecisionSettings) -> Result<Self> {
+        let input = cli.input.open()?;
+        let mut records = DecisionRecord::all(&input, cli.model.limit)?;
+        let mut by_question: BTreeMap<String, Vec<ComparedDecision>> = BTreeMap::new();
+        let (mut labelled, mut not_read) = (Vec::new(), 0);
+        for (group, row) in Rows::open(&cli.output.output)?.enumerate() {
+            let written: Written = parse(&row?)?;
+            let record = records.next().context("the output has more rows than the input")??;
+            let questions = record.questions.as_ref().or(settings.questions.as_ref());
+            for (name, label) in &written.labels {
+                let question = questions.and_then(|questions: &Questions| questions.get(name));
+                let target = question.and_then(|question| question.target(label).ok());
+                let (Some(question), Some(observed)) = (question, target) else {
+                    if not_read == 0 {
+                        tell(format_args!("note: row {}: the label {label} is no answer to {name:?}", written.id));
+                    }
+                    not_read += 1;
+                    continue;
+                };
+                if let Some(found) = written.tables.get(name) {
+                    labelled.push(of_table(question, found, &observed)?);
+                }
+                if let Some(predicted) = written.answers.get(name).and_then(|answer| probabilities(question, answer)) {
+                    let compared = ComparedDecision { observed, predicted, group };
+                    by_question.entry(name.clone()).or_default().push(compared);
+                }
+            }
+        }
+        let all: Vec<ComparedDecision> = by_question.values().flatten().cloned().collect();
+        let compare = |decisions: &[ComparedDecision]| DecisionComparison::new(decisions, &BOOTSTRAP);
+        let questions = by_question.iter().map(|(name, decisions)| Ok((name.clone(), compare(decisions)?)));
+        let figures = Figures {
+            program: program(PROGRAM),
+            n: all.len(),
+            labels_not_read: not_read,
+            questions: questions.collect::<Result<_>>()?,
+            all: if all.is_empty() { None } else { Some(compare(&all)?) },
+        };
+        Ok(Self { figures, labelled })
+    }
+
+    /// Learns weights and writes them.
+    pub(super) fn fit(&self, fitting: &Fitting, origin: &DecisionOrigin, path: &Path, overwrite: bool) -> Result<()> {
+        if self.labelled.is_empty() {
+            return Err(usage("--fit: no row has both an answer and a label that names an option"));
+        }
+        let fit = DecisionFit { layers: !fitting.fit_temperature, steps: fitting.fit_steps, lr: fitting.fit_lr };
+        let weights = fit.fit(&self.labelled, origin)?;
+        save_new(path, &weights, overwrite)?;
+        for kind in QuestionKind::ALL {
+            let Some(found) = weights.get(kind) else { continue };
+            let [before, after] = found.loss;
+            let last = found.layers.as_ref().and_then(|layers| layers.last());
+            let last = last.map_or_else(String::new, |last| format!(", {last:.3} of the weight on the last layer"));
+            say(format_args!(
+                "{kind}: cross-entropy {before:.4} -> {after:.4} on {} labels, temperature {:.3}{last}",
+                found.n, found.temperature
+            ))?;
+        }
+        say(format_args!("weights -> {}", path.display()))
+    }
+
+    /// The table for people; nothing where no row has a label.
+    pub(super) fn print(&self) -> Result<()> {
+        let Figures { n, labels_not_read, questions, all, .. } = &self.figures;
+        if *labels_not_read > 0 {
+            say(format_args!("{labels_not_read} labels name no option of a question that was asked"))?;
+        }
+        let Some(all) = all else { return Ok(()) };
+        let head = ["question", "labels", "accuracy [95 %]", "KL [95 %]", "Brier [95 %]", "ECE [95 %]"];
+        let mut rows = vec![head.map(str::to_owned).to_vec()];
+        let row = |name: &str, found: &DecisionComparison| {
+            let figures = [&found.accuracy, &found.kl, &found.brier, &found.ece].map(|found| format!("{found:#}"));
+            [name.to_owned(), found.n.to_string()].into_iter().chain(figures).collect::<Vec<_>>()
+        };
+        rows.extend(questions.iter().map(|(name, found)| row(name, found)));
+        if questions.len() > 1 {
+            rows.push(row("all", all));
+        }
+        say(format!("\n{n} labelled decisions\n{}", table(&rows)).trim_end())
+    }
+}
+
+fn parse(row: &judge_data::Row) -> Result<Written> {
+    let fields = row.keys().filter_map(|key| Some(format!("{}:{}", serde_json::to_string(key).ok()?, row.value(key)?)));
+    Ok(serde_json::from_str(&format!("{{{}}}", fields.collect::<Vec<_>>().join(",")))?)
+}
+
+/// The table of a question with the share of each of its columns in people's answers.
+fn of_table(question: &Question, found: &WrittenTable, observed: &[f64]) -> Result<Labelled> {
+    let options = question.options();
+    let share = |option: &String| options.iter().position(|own| own == option).and_then(|at| observed.get(at).copied());
+    let target: Option<Vec<f64>> = found.options.iter().map(share).collect();
+    let target = target.context("a row's table is of other options than its question")?;
+    Ok(Labelled { kind: question.kind(), table: found.table.clone(), target })
+}
+
+/// The probabilities in an answer, in the order of the question's options.
+fn probabilities(question: &Question, answer: &Value) -> Option<Vec<f64>> {
+    match question {
+        Question::Noul { .. } => answer.get("noul")?.as_f64().map(|yes| vec![yes, 1.0 - yes]),
+        _ => question.options().iter().map(|option| answer.get("probabilities")?.get(option)?.as_f64()).collect(),
+    }
+}

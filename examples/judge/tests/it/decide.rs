@@ -1,0 +1,182 @@
+//! `judge decide`: answers in the standard's form, resumed and measured; weights fitted on labels.
+
+use std::path::{Path, PathBuf};
+
+use serde_json::{Value, json};
+
+use crate::program::{ran, rows, succeed, write_rows};
+
+/// A small random model with a tokenizer of characters, and what a decision model has beside it.
+fn model(folder: &Path, beside: Option<&str>) -> String {
+    let fixtures = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../crates/judge-models/tests/fixtures");
+    let path = folder.join("model");
+    std::fs::create_dir_all(&path).unwrap();
+    let parts = [Some("families/llama-on"), Some("decisions/tokenizer"), beside];
+    for part in parts.into_iter().flatten() {
+        for entry in std::fs::read_dir(fixtures.join(part)).unwrap() {
+            let entry = entry.unwrap();
+            std::fs::copy(entry.path(), path.join(entry.file_name())).unwrap();
+        }
+    }
+    let config = path.join("config.json");
+    let mut json: Value = serde_json::from_slice(&std::fs::read(&config).unwrap()).unwrap();
+    json["max_position_embeddings"] = 2048.into();
+    std::fs::write(config, json.to_string()).unwrap();
+    path.to_str().unwrap().to_owned()
+}
+
+/// Runs a command that must fail; its stderr.
+fn fail(name: &str, folder: &Path, args: &[&str]) -> String {
+    let (code, stdout, stderr) = ran(name, folder, args);
+    assert_ne!(code, Some(0), "{name} {args:?}: {stdout}{stderr}");
+    stderr
+}
+
+fn questions(folder: &Path) {
+    let questions = json!({
+        "refund": {"type": "noul", "instructions": "Is a refund asked for?"},
+        "tone": {"type": "choice", "instructions": "What is the tone?", "criteria": {"calm": null, "angry": "shouts"}},
+        "hurry": {"type": "score", "instructions": "How urgent?", "criteria": ["can wait", "soon", "today"]},
+    });
+    std::fs::write(folder.join("questions.json"), questions.to_string()).unwrap();
+}
+
+/// Labelled states, and rows of every odd kind between them.
+fn states(folder: &Path) {
+    let mut all: Vec<Value> = (0..24)
+        .map(|n| {
+            let angry = n % 3 == 0;
+            let state = if angry { format!("GIVE BACK {n}!!") } else { format!("all is well {n}") };
+            let tone = if angry { json!("angry") } else { json!({"calm": 3, "angry": 1}) };
+            json!({"id": n, "state": {"text": state}, "labels": {"refund": angry, "tone": tone, "hurry": n % 3}, "from": n})
+        })
+        .collect();
+    all.insert(2, json!({"id": "none", "text": "a row without a state"}));
+    all.insert(5, json!({"id": "bad", "state": "x", "questions": {"q": {"type": "yesno"}}}));
+    all.insert(
+        9,
+        json!({"id": "own", "state": "x", "questions": {"q": {"type": "noul", "instructions": "Is it x?"}},
+               "labels": {"q": "true", "tone": "calm"}}),
+    );
+    all.push(json!({"id": "long", "state": "y".repeat(3000)}));
+    write_rows(folder.join("states.jsonl"), &all);
+}
+
+const ARGS: [&str; 7] = ["--input", "states.jsonl", "--questions", "questions.json", "--dtype", "f32", "--model"];
+
+#[test]
+fn states_are_answered_measured_and_resumed() {
+    let folder = tempfile::tempdir().unwrap();
+    let (path, model) = (folder.path(), model(folder.path(), None));
+    questions(path);
+    states(path);
+    let args = [&ARGS[..], &[&model, "--output", "answers.jsonl", "--json", "figures.json"]].concat();
+    let said = succeed("decide", path, &args);
+    assert!(said.contains("25 of 28 rows answered"), "{said}");
+    assert!(said.contains("missing: 2") && said.contains("too_long: 1"), "{said}");
+    assert!(said.contains("73 labelled decisions"), "{said}");
+    let found = rows(path.join("answers.jsonl"));
+    assert_eq!(found.len(), 28);
+    let first = &found[0];
+    let keys: Vec<&str> = first.as_object().unwrap().keys().map(String::as_str).collect();
+    assert_eq!(keys, ["id", "answers", "label_mass", "input_tokens", "labels", "from"]);
+    assert_eq!(first["answers"].as_object().unwrap().keys().collect::<Vec<_>>(), ["refund", "tone", "hurry"]);
+    assert!(first["answers"]["refund"]["noul"].as_f64().is_some_and(|p| p > 0.0 && p < 1.0));
+    assert_eq!(first["answers"]["hurry"]["legend"], json!({"0": "can wait", "1": "soon", "2": "today"}));
+    assert_eq!(first["from"], 0);
+    assert_eq!(found[2]["unscored"]["reason"], "missing");
+    let bad = found[5]["unscored"]["detail"].as_str().unwrap();
+    assert!(bad.contains("question \"q\": expected `type` to be noul, choice or score"), "{bad}");
+    assert_eq!(found[9]["answers"].as_object().unwrap().keys().collect::<Vec<_>>(), ["q"]);
+    assert_eq!(found[27]["unscored"]["reason"], "too_long");
+    let figures: Value = serde_json::from_slice(&std::fs::read(path.join("figures.json")).unwrap()).unwrap();
+    assert_eq!((&figures["n"], &figures["labels_not_read"]), (&json!(73), &json!(1)));
+    for name in ["accuracy", "kl", "brier", "ece"] {
+        assert!(figures["all"][name]["estimate"].is_number(), "{figures}");
+        assert!(figures["questions"]["tone"][name]["estimate"].is_number(), "{figures}");
+    }
+    // The same command again does nothing and says the same; a row's answers do not depend on the others.
+    let again = succeed("decide", path, &args);
+    assert!(again.contains("answers.jsonl is complete: 25 of 28 rows answered"), "{again}");
+    std::fs::write(path.join("one.jsonl"), json!({"id": 7, "state": {"text": "all is well 7"}}).to_string()).unwrap();
+    let alone = ["--input", "one.jsonl", "--questions", "questions.json", "--dtype", "f32", "--model", &model];
+    succeed("decide", path, &[&alone[..], &["--output", "one.out.jsonl"]].concat());
+    let same = found.iter().find(|row| row["id"] == 7).unwrap();
+    assert_eq!(rows(path.join("one.out.jsonl"))[0]["answers"], same["answers"]);
+    // Temperatures flatten; another prompt is another judge, and no output is taken for its.
+    let hot = [&ARGS[..], &[&model, "--output", "hot.jsonl", "--temperature", "noul=1e9,choice=2"]].concat();
+    succeed("decide", path, &hot);
+    let hot = rows(path.join("hot.jsonl"));
+    assert!((hot[0]["answers"]["refund"]["noul"].as_f64().unwrap() - 0.5).abs() < 1e-6);
+    assert_eq!(hot[0]["answers"]["hurry"], first["answers"]["hurry"]);
+    std::fs::write(path.join("turn.jinja"), "{{ state }} {{ question.instructions }} {{ question.labels }}").unwrap();
+    let other = [&args[..], &["--decision-prompt", "turn.jinja"]].concat();
+    assert!(fail("decide", path, &other).contains("answers.jsonl"));
+}
+
+#[test]
+fn weights_are_fitted_on_labels_and_belong_to_model_and_prompt() {
+    let folder = tempfile::tempdir().unwrap();
+    let (path, model) = (folder.path(), model(folder.path(), None));
+    questions(path);
+    states(path);
+    let fit = [&ARGS[..], &[&model, "--output", "fit.jsonl", "--fit", "weights.json", "--json", "plain.json"]].concat();
+    let said = succeed("decide", path, &fit);
+    assert!(said.contains("noul: cross-entropy") && said.contains("weights -> weights.json"), "{said}");
+    let rows_of_fit = rows(path.join("fit.jsonl"));
+    let table = &rows_of_fit[0]["tables"]["tone"];
+    assert_eq!(table["options"], json!(["calm", "angry"]));
+    assert_eq!(table["layers"].as_array().unwrap().len(), table["logits"].as_array().unwrap().len());
+    let weights: Value = serde_json::from_slice(&std::fs::read(path.join("weights.json")).unwrap()).unwrap();
+    assert_eq!(weights["format"], "judge-decision-weights");
+    for kind in ["noul", "choice", "score"] {
+        let loss: Vec<f64> = serde_json::from_value(weights["content"]["kinds"][kind]["loss"].clone()).unwrap();
+        assert!(loss[1] < loss[0], "{kind}: {loss:?}");
+    }
+    // A second start reads the rows back and learns the same.
+    assert!(succeed("decide", path, &fit).contains("weights -> weights.json"));
+    let used =
+        [&ARGS[..], &[&model, "--output", "used.jsonl", "--weights", "weights.json", "--json", "fitted.json"]].concat();
+    succeed("decide", path, &used);
+    let kl = |file: &str| -> f64 {
+        let figures: Value = serde_json::from_slice(&std::fs::read(path.join(file)).unwrap()).unwrap();
+        figures["all"]["kl"]["estimate"].as_f64().unwrap()
+    };
+    assert!(kl("fitted.json") < kl("plain.json"));
+    let said = fail("decide", path, &[&used[..], &["--lens", "normed", "--overwrite"]].concat());
+    assert!(said.contains("with the lens"), "{said}");
+    std::fs::write(path.join("turn.jinja"), "{{ state }} {{ question.instructions }} {{ question.labels }}").unwrap();
+    let said = fail("decide", path, &[&used[..], &["--decision-prompt", "turn.jinja", "--overwrite"]].concat());
+    assert!(said.contains("these decision weights were fitted with the prompt"), "{said}");
+}
+
+#[test]
+fn a_head_and_wrong_options_are_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let (path, model) = (folder.path(), model(folder.path(), Some("decisions/jev_merged")));
+    questions(path);
+    states(path);
+    let args = [&ARGS[..], &[&model, "--output", "answers.jsonl"]].concat();
+    let said = fail("decide", path, &args);
+    assert!(said.contains("decision_template.jinja"), "{said}");
+    std::fs::write(path.join("whole.jinja"), "<s>{{ state }} {{ question.instructions }}:<|mark|>").unwrap();
+    let whole = [&args[..], &["--decision-template", "whole.jinja"]].concat();
+    assert!(succeed("decide", path, &whole).contains("25 of 28 rows answered"));
+    assert!(rows(path.join("answers.jsonl"))[0].get("label_mass").is_none());
+    let said = fail("decide", path, &[&whole[..], &["--layers", "1", "--overwrite"]].concat());
+    assert!(said.contains("a head of its own"), "{said}");
+    std::fs::write(path.join("broken.jinja"), "{% if %}").unwrap();
+    for (extra, expected) in [
+        (&["--layers", "most"][..], "expected last, all or a layer's number"),
+        (&["--temperature", "noul=0"][..], "expected a number above 0"),
+        (&["--temperature", "yesno=1"][..], "expected noul, choice or score"),
+        (&["--decision-template", "broken.jinja"][..], "broken.jinja"),
+        (&["--decision-config", "nowhere"][..], "there is no nowhere"),
+        (&["--fit-temperature"][..], "--fit"),
+    ] {
+        let said = fail("decide", path, &[&args[..], extra, &["--overwrite"]].concat());
+        assert!(said.contains(expected), "{said}");
+    }
+    let without = ["--input", "states.jsonl", "--model", &model, "--output", "x.jsonl"];
+    assert!(fail("decide", path, &without).contains("rows have no `questions`"));
+}

@@ -145,6 +145,14 @@ pub enum Error {
         /// What is wrong.
         problem: crate::GgufProblem,
     },
+    /// A SentencePiece file is damaged, or no such file.
+    #[error("{path}: {problem}", path = path.display())]
+    SentencePiece {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong.
+        problem: crate::SentencePieceProblem,
+    },
     /// One tensor is not what the model's description or the file's own form requires.
     #[error("{path}: tensor {tensor}: {problem}", path = path.display())]
     Tensor {

@@ -14,7 +14,9 @@
 //! |---|---|---|
 //! | `config.json` | yes, but for GGUF | here, then `arch/` |
 //! | `model.safetensors`, or `model.safetensors.index.json` with shards, or exactly one `*.gguf` | one of them | `weights/` |
-//! | `tokenizer.json` | yes, but for GGUF | `text/tokenizer.rs` |
+//! | `tokenizer.json` | yes, but for GGUF and SentencePiece | `text/tokenizer.rs` |
+//! | `tokenizer.model`, `sentencepiece.bpe.model`, `spm.model` | without `tokenizer.json` | `text/tokenizer/sentencepiece.rs` |
+//! | `added_tokens.json` | no | the same |
 //! | `tokenizer_config.json`, `special_tokens_map.json` | no | `text/tokenizer/special_tokens.rs` |
 //! | `chat_template.jinja` | no | `text/tokenizer/special_tokens.rs` |
 //! | `generation_config.json` | no | `model.rs`, for the end tokens |
@@ -54,6 +56,16 @@ pub(crate) mod file {
     pub(crate) const WEIGHTS_INDEX: &str = "model.safetensors.index.json";
     /// The tokenizer, in the format of the crate `tokenizers`.
     pub(crate) const TOKENIZER: &str = "tokenizer.json";
+    /// A tokenizer as SentencePiece writes it; read where there is no `tokenizer.json`.
+    pub(crate) const SENTENCEPIECE: &str = "tokenizer.model";
+    /// The same of XLM-RoBERTa.
+    pub(crate) const SENTENCEPIECE_XLM_R: &str = "sentencepiece.bpe.model";
+    /// The same of DeBERTa v2.
+    pub(crate) const SENTENCEPIECE_DEBERTA: &str = "spm.model";
+    /// Tokens beside SentencePiece's, by their text; read where `tokenizer_config.json` lists none.
+    pub(crate) const ADDED_TOKENS: &str = "added_tokens.json";
+    /// The files of SentencePiece that are read.
+    pub(crate) const OF_SENTENCEPIECE: [&str; 3] = [SENTENCEPIECE, SENTENCEPIECE_XLM_R, SENTENCEPIECE_DEBERTA];
     /// transformers' settings of the tokenizer; may hold the chat template.
     pub(crate) const TOKENIZER_CONFIG: &str = "tokenizer_config.json";
     /// The chat template as a file of its own; wins over the others.
@@ -104,11 +116,11 @@ impl Folder {
     /// - [`Error::NotAFolder`], or [`Error::Read`] for a folder that cannot be listed;
     /// - [`Error::Unsupported`] for an adapter in the place of a base model, and for several `.gguf` files
     ///   without safetensors (parts of one file, and those that begin with `mmproj`, do not count);
-    /// - [`Error::Unsupported`] for weights in a pickle alone, and for a `tokenizer.model` without a `tokenizer.json`;
+    /// - [`Error::Unsupported`] for weights in a pickle alone;
     /// - [`Error::MissingFile`] for no weights, or for the first part of a split GGUF file;
     /// - those of a GGUF file, among them [`Error::Gguf`] for one that is no model;
     /// - [`Error::MissingFile`] for no `config.json`, and the errors of reading it;
-    /// - [`Error::MissingFile`] for no `tokenizer.json`.
+    /// - [`Error::MissingFile`] for no `tokenizer.json` and no file of SentencePiece.
     pub(crate) fn open(path: impl Into<PathBuf>) -> Result<Self, Error> {
         let given = path.into();
         let (path, chosen) = match given.file_name().and_then(|name| name.to_str()) {
@@ -182,13 +194,9 @@ impl Folder {
                 made.push((file::TOKENIZER_CONFIG, texts.tokenizer_config));
                 made.push((file::GENERATION_CONFIG, texts.generation_config));
             }
-            None if !has(file::TOKENIZER) && has(SENTENCEPIECE) => {
-                let found = "a SentencePiece model alone".to_owned();
-                let supported = "tokenizer.json: load the tokenizer with AutoTokenizer of transformers and save it with \
-                    save_pretrained, which writes that file";
-                return Err(unsupported(SENTENCEPIECE, "tokenizer", found, supported));
+            None if !has(file::TOKENIZER) && !file::OF_SENTENCEPIECE.into_iter().any(has) => {
+                return Err(missing(file::TOKENIZER));
             }
-            None if !has(file::TOKENIZER) => return Err(missing(file::TOKENIZER)),
             _ => {}
         }
         made.retain(|(name, _)| !has(name));
@@ -227,6 +235,11 @@ impl Folder {
             (Some(_), Some(file)) => file.path().to_owned(),
             _ => self.path.join(name),
         }
+    }
+
+    /// Whether a file is there, or was made of the GGUF file.
+    pub(crate) fn has(&self, name: &str) -> bool {
+        self.made(name).is_some() || self.path.join(name).is_file()
     }
 
     /// A JSON file that need not be there; `None` if it is not. Errors are those of [`read_json`].
@@ -288,9 +301,6 @@ pub(crate) fn stays_inside(path: &Path) -> bool {
 /// What is to be done with weights in a pickle.
 pub(crate) const SAVE_AS_SAFETENSORS: &str =
     "safetensors: load the folder in transformers or PEFT, and save it with save_pretrained, which writes safetensors";
-
-/// A tokenizer as the program SentencePiece writes it.
-const SENTENCEPIECE: &str = "tokenizer.model";
 
 /// Whether a file is one of PyTorch's weights, all of them, an index or a shard, by its name.
 fn is_pickle(name: &str) -> bool {

@@ -162,7 +162,7 @@ pub use gguf::GgufProblem;
 pub use hub::{Download, FoundModel, HubOptions, ModelSource};
 pub use merge::{Merged, merge_adapters};
 pub use model::{LoadOptions, Model};
-pub use text::{ChatTokens, Date, TextOptions};
+pub use text::{ChatTokens, Date, SentencePieceProblem, TextOptions};
 
 #[cfg(test)]
 mod attention_entropy_tests;

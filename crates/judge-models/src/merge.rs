@@ -46,10 +46,10 @@ use crate::{Dtype, Error, HubOptions};
 /// `save_pretrained` in transformers 4.
 const SHARD_BYTES: u64 = 5_000_000_000;
 
-/// Files that only other programs read. They are copied as they are where a folder has them, like
+/// Files that other programs read, or this crate where there is no `tokenizer.json`. They are copied as they are where a folder has them, like
 /// the files of text that this crate reads.
 const OF_OTHERS: [&str; 7] =
-    ["added_tokens.json", "merges.txt", "tokenizer.model", "vocab.json", "vocab.txt", "LICENSE", "LICENSE.txt"];
+    [file::ADDED_TOKENS, "merges.txt", file::SENTENCEPIECE, "vocab.json", "vocab.txt", "LICENSE", "LICENSE.txt"];
 
 /// Fields of `config.json` that describe quantised weights. The written ones are not quantised.
 const OF_QUANTISATION: [&str; 2] = ["quantization_config", "compression_config"];

@@ -20,5 +20,5 @@ mod tokenizer;
 #[cfg(fuzzing)]
 pub(crate) use chat_template::ChatTemplate;
 pub use chat_template::Date;
-pub use tokenizer::{ChatTokens, TextOptions};
+pub use tokenizer::{ChatTokens, SentencePieceProblem, TextOptions};
 pub(crate) use tokenizer::{TextCodec, Typed};

@@ -13,7 +13,7 @@
 //! | file | needed | read by |
 //! |---|---|---|
 //! | `config.json` | yes, but for GGUF | here, then `arch/` |
-//! | `model.safetensors`, or `model.safetensors.index.json` with shards, or exactly one `*.gguf` | one of them | `weights/` |
+//! | `model.safetensors`, or `model.safetensors.index.json` with shards, or exactly one `*.gguf`, or `pytorch_model.bin`, or `pytorch_model.bin.index.json` with shards | one of them; the first counts | `weights/` |
 //! | `tokenizer.json` | yes, but for GGUF and SentencePiece | `text/tokenizer.rs` |
 //! | `tokenizer.model`, `sentencepiece.bpe.model`, `spm.model` | without `tokenizer.json` | `text/tokenizer/sentencepiece.rs` |
 //! | `added_tokens.json` | no | the same |
@@ -54,6 +54,12 @@ pub(crate) mod file {
     pub(crate) const WEIGHTS: &str = "model.safetensors";
     /// The index that says which shard has which tensor.
     pub(crate) const WEIGHTS_INDEX: &str = "model.safetensors.index.json";
+    /// All weights in one file of torch.save.
+    pub(crate) const PICKLE: &str = "pytorch_model.bin";
+    /// The same in shards.
+    pub(crate) const PICKLE_INDEX: &str = "pytorch_model.bin.index.json";
+    /// The files of which one says that a folder has weights by itself, but for GGUF.
+    pub(crate) const OF_WEIGHTS: [&str; 4] = [WEIGHTS, WEIGHTS_INDEX, PICKLE, PICKLE_INDEX];
     /// The tokenizer, in the format of the crate `tokenizers`.
     pub(crate) const TOKENIZER: &str = "tokenizer.json";
     /// A tokenizer as SentencePiece writes it; read where there is no `tokenizer.json`.
@@ -84,7 +90,7 @@ pub(crate) mod file {
     pub(crate) const VALUE_HEAD: &str = "value_head.safetensors";
     /// The tensors of an adapter.
     pub(crate) const ADAPTER_WEIGHTS: &str = "adapter_model.safetensors";
-    /// The same in a pickle, which is refused.
+    /// The same as torch.save writes them.
     pub(crate) const ADAPTER_PICKLE: &str = "adapter_model.bin";
 }
 
@@ -116,7 +122,6 @@ impl Folder {
     /// - [`Error::NotAFolder`], or [`Error::Read`] for a folder that cannot be listed;
     /// - [`Error::Unsupported`] for an adapter in the place of a base model, and for several `.gguf` files
     ///   without safetensors (parts of one file, and those that begin with `mmproj`, do not count);
-    /// - [`Error::Unsupported`] for weights in a pickle alone;
     /// - [`Error::MissingFile`] for no weights, or for the first part of a split GGUF file;
     /// - those of a GGUF file, among them [`Error::Gguf`] for one that is no model;
     /// - [`Error::MissingFile`] for no `config.json`, and the errors of reading it;
@@ -141,7 +146,8 @@ impl Folder {
         let missing = |wanted: &'static str| Error::MissingFile { folder: path.clone(), wanted, found: found.clone() };
 
         let has_weights = chosen.is_none() && (has(file::WEIGHTS) || has(file::WEIGHTS_INDEX));
-        if has(file::ADAPTER_CONFIG) && chosen.is_none() && !has_weights {
+        let has_pickle = chosen.is_none() && (has(file::PICKLE) || has(file::PICKLE_INDEX));
+        if has(file::ADAPTER_CONFIG) && chosen.is_none() && !has_weights && !has_pickle {
             return Err(unsupported(
                 file::ADAPTER_CONFIG,
                 "peft_type",
@@ -166,15 +172,8 @@ impl Folder {
             }
         };
         let gguf = gguf.map(|name| open_gguf(&path.join(name))).transpose()?;
-        if !has_weights
-            && gguf.is_none()
-            && let Some(pickle) = found.iter().find(|name| is_pickle(name))
-        {
-            let found = "weights in a pickle, which can run code,".to_owned();
-            return Err(unsupported(pickle, "weights", found, SAVE_AS_SAFETENSORS));
-        }
-        if !has_weights && gguf.is_none() && has(file::CONFIG) {
-            return Err(missing("model.safetensors, model.safetensors.index.json or a .gguf file"));
+        if !has_weights && !has_pickle && gguf.is_none() && has(file::CONFIG) {
+            return Err(missing("model.safetensors, model.safetensors.index.json, a .gguf file or pytorch_model.bin"));
         }
         let fault = |file: &GgufFile, problem| Error::Gguf { path: file.path().to_owned(), problem };
         let mut made = Vec::new();
@@ -298,13 +297,9 @@ pub(crate) fn stays_inside(path: &Path) -> bool {
     !path.as_os_str().is_empty() && path.components().all(|c| matches!(c, Component::Normal(_)))
 }
 
-/// What is to be done with weights in a pickle.
-pub(crate) const SAVE_AS_SAFETENSORS: &str =
-    "safetensors: load the folder in transformers or PEFT, and save it with save_pretrained, which writes safetensors";
-
-/// Whether a file is one of PyTorch's weights, all of them, an index or a shard, by its name.
-fn is_pickle(name: &str) -> bool {
-    name.starts_with("pytorch_model") && (name.ends_with(".bin") || name.ends_with(".bin.index.json"))
+/// Whether a file is one of torch.save's by its name.
+pub(crate) fn is_pickle(name: &str) -> bool {
+    name.ends_with(".bin")
 }
 
 /// Whether a file is a GGUF file by its name.

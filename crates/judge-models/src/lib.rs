@@ -163,6 +163,7 @@ pub use hub::{Download, FoundModel, HubOptions, ModelSource};
 pub use merge::{Merged, merge_adapters};
 pub use model::{LoadOptions, Model};
 pub use text::{ChatTokens, Date, SentencePieceProblem, TextOptions};
+pub use weights::PyTorchProblem;
 
 #[cfg(test)]
 mod attention_entropy_tests;

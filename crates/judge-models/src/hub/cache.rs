@@ -88,9 +88,11 @@ fn has_gguf(path: &Path) -> bool {
 
 /// Whether a snapshot has its weights: in one file, or in all shards that the index names.
 fn has_weights(path: &Path) -> bool {
-    path.join(file::WEIGHTS).is_file()
-        || shards(&path.join(file::WEIGHTS_INDEX))
-            .is_ok_and(|shards| !shards.is_empty() && shards.iter().all(|s| path.join(s).is_file()))
+    [(file::WEIGHTS, file::WEIGHTS_INDEX), (file::PICKLE, file::PICKLE_INDEX)].into_iter().any(|(single, index)| {
+        path.join(single).is_file()
+            || shards(&path.join(index))
+                .is_ok_and(|shards| !shards.is_empty() && shards.iter().all(|s| path.join(s).is_file()))
+    })
 }
 
 /// The files that an index of shards names, each once and sorted, all inside the folder. Entries

@@ -101,15 +101,18 @@ pub(super) fn fetch(
     if !offers(file::TOKENIZER) {
         file::OF_SENTENCEPIECE.into_iter().chain([file::ADDED_TOKENS]).try_for_each(&mut get)?;
     }
-    if offers(file::WEIGHTS) {
-        get(file::WEIGHTS)?;
-    } else if offers(file::WEIGHTS_INDEX) {
-        get(file::WEIGHTS_INDEX)?;
-        for shard in shards(&path.join(file::WEIGHTS_INDEX))? {
-            get(&shard)?;
+    let has_gguf = info.siblings.iter().any(|sibling| sibling.rfilename.ends_with(".gguf"));
+    let mut forms = vec![(file::WEIGHTS, file::WEIGHTS_INDEX)];
+    forms.extend((!has_gguf).then_some((file::PICKLE, file::PICKLE_INDEX)));
+    match forms.into_iter().find(|(single, index)| offers(single) || offers(index)) {
+        Some((single, _)) if offers(single) => get(single)?,
+        Some((_, index)) => {
+            get(index)?;
+            for shard in shards(&path.join(index))? {
+                get(&shard)?;
+            }
         }
-    } else {
-        only_gguf(&info, &path)?.iter().try_for_each(|part| get(part))?;
+        None => only_gguf(&info, &path)?.iter().try_for_each(|part| get(part))?,
     }
     found_at(&folder, revision, &info.sha, path)
 }

@@ -298,20 +298,6 @@ fn what_is_not_supported_is_named() {
         fs::write(folder.join("adapter_config.json"), "{}").unwrap();
     });
     assert_error!(says(adapter, &["adapter_config.json", "base_model_name_or_path"]), Error::Adapter { .. });
-    let pytorch = broken(|folder| {
-        for name in [SHARD, OTHER_SHARD, INDEX] {
-            fs::remove_file(folder.join(name)).unwrap();
-        }
-        fs::write(folder.join("pytorch_model.bin"), "").unwrap();
-    });
-    assert_error!(says(pytorch, &["pytorch_model.bin", "safetensors", "save_pretrained"]), Error::Unsupported { .. });
-    let shards = broken(|folder| {
-        for name in [SHARD, OTHER_SHARD, INDEX] {
-            fs::remove_file(folder.join(name)).unwrap();
-        }
-        fs::write(folder.join("pytorch_model.bin.index.json"), "{}").unwrap();
-    });
-    assert_error!(says(shards, &["pytorch_model.bin.index.json", "save_pretrained"]), Error::Unsupported { .. });
     let sentencepiece = broken(|folder| {
         fs::remove_file(folder.join("tokenizer.json")).unwrap();
         fs::write(folder.join("tokenizer.model"), "").unwrap();

@@ -10,5 +10,6 @@ mod folders;
 mod gguf;
 mod heads;
 mod loading;
+mod pytorch;
 mod serving;
 mod weight_forms;

@@ -121,7 +121,7 @@ pub(super) fn read(pickle: &[u8]) -> Result<Vec<View<'_>>, Problem> {
         })?;
     }
     let here = |what| Problem::Pickle { what, at: input.at };
-    let Some(Value::Dict(dict)) = machine.stack.pop() else {
+    let (&[Value::Dict(dict)], []) = (&machine.stack[..], &machine.marks[..]) else {
         return Err(here("the value is no dictionary"));
     };
     let mut names = HashSet::new();

@@ -130,7 +130,7 @@ fn damaged_pickles_are_errors_and_deep_ones_no_danger() {
         (b"\x80\x02}q\x05.", "memo has gaps"),
         (b"\x80\x02}(K\x01u.", "key without a value"),
         (b"\x80\x02u.", "mark is missing"),
-        (b"\x80\x02(}.)R.", "too few values"),
+        (b"\x80\x02(}.", "no dictionary"),
         (b"\x80\x02\x85.", "too few values"),
         (b"\x80\x02X\xff\xff\xff\xff.", "cut off"),
         (b"\x80\x02X\x01\0\0\0\xff.", "UTF-8"),

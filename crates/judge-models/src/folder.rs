@@ -20,7 +20,7 @@
 //! | `tokenizer_config.json`, `special_tokens_map.json` | no | `text/tokenizer/special_tokens.rs` |
 //! | `chat_template.jinja` | no | `text/tokenizer/special_tokens.rs` |
 //! | `generation_config.json` | no | `model.rs`, for the end tokens |
-//! | `value_head.safetensors` | no | `value_head.rs` |
+//! | `value_head.safetensors`, `value_head.bin` | no | `value_head.rs` |
 //!
 //! A GGUF file stands for the files that are not beside it: without a `config.json` its keys describe the model,
 //! and without a `tokenizer.json` its vocabulary, special tokens and chat template are those of the model
@@ -88,6 +88,8 @@ pub(crate) mod file {
     pub(crate) const ADAPTER_CONFIG: &str = "adapter_config.json";
     /// LLaMA-Factory's reward head, beside the weights of a model or of an adapter.
     pub(crate) const VALUE_HEAD: &str = "value_head.safetensors";
+    /// The same as torch.save writes it.
+    pub(crate) const VALUE_HEAD_PICKLE: &str = "value_head.bin";
     /// The tensors of an adapter.
     pub(crate) const ADAPTER_WEIGHTS: &str = "adapter_model.safetensors";
     /// The same as torch.save writes them.

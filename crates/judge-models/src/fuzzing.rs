@@ -10,9 +10,9 @@
 //! | function | targets | reads |
 //! |---|---|---|
 //! | `config` | `config` | `config.json` |
-//! | `tokenizer` | `tokenizer` | `tokenizer.json`, `tokenizer_config.json`, a template |
+//! | `tokenizer` | `tokenizer`, `sentencepiece` | `tokenizer.json` or a SentencePiece model, `tokenizer_config.json`, a template |
 //! | `chat_template` | `chat_template` | a template's text |
-//! | `stored` | `safetensors`, `gguf` | whatever tensors a folder's weights have |
+//! | `stored` | `safetensors`, `pytorch`, `gguf` | whatever tensors a folder's weights have |
 //! | `weights` | `weights` | the tensors that `config.json` describes, quantised or not |
 //! | `adapter` | `adapter` | an adapter's configuration and tensors |
 //!

@@ -98,6 +98,9 @@ pub(super) fn fetch(
     for name in [file::CONFIG].into_iter().chain(file::OF_TEXT).chain([file::ADAPTER_CONFIG, file::VALUE_HEAD]) {
         get(name)?;
     }
+    if !offers(file::VALUE_HEAD) {
+        get(file::VALUE_HEAD_PICKLE)?;
+    }
     if !offers(file::TOKENIZER) {
         file::OF_SENTENCEPIECE.into_iter().chain([file::ADDED_TOKENS]).try_for_each(&mut get)?;
     }

@@ -120,6 +120,7 @@
 mod api;
 mod arch;
 mod base;
+mod base64;
 mod checked;
 mod device;
 mod engine;

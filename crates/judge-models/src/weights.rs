@@ -75,7 +75,7 @@ pub(crate) use gguf::HeadCounts;
 pub(crate) use int8::InInt8;
 pub(crate) use lora::{Adapted, Adapter};
 pub(crate) use numbers::Numbers;
-pub(crate) use open::{open, open_renamed};
+pub(crate) use open::{open, open_encoder};
 pub(crate) use own_names::{OwnNames, unwrapped};
 pub use pytorch::PyTorchProblem;
 pub(crate) use safetensors::Checkpoint;

@@ -8,6 +8,7 @@ mod encoders;
 mod experts;
 mod folders;
 mod gguf;
+mod gguf_encoders;
 mod heads;
 mod loading;
 mod pytorch;

@@ -29,6 +29,7 @@ use self::proto::{Kind, ModelProto};
 use super::class::{Class, Maker};
 use super::special_tokens::SpecialTokens;
 use crate::Error;
+use crate::base64::base64;
 use crate::folder::{Folder, file};
 pub use problem::SentencePieceProblem;
 
@@ -425,16 +426,4 @@ fn scored_merges<'a>(model: &ModelProto, texts: &'a [String]) -> Vec<[&'a str; 2
 fn escaped(text: &str) -> String {
     let escape = |c: char| [(r"\.+*?()|[]{}^$".contains(c)).then_some('\\'), Some(c)];
     text.chars().flat_map(escape).flatten().collect()
-}
-
-/// Bytes in base64, with padding.
-fn base64(bytes: &[u8]) -> String {
-    const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    let mut text = String::with_capacity(bytes.len().div_ceil(3) * 4);
-    for three in bytes.chunks(3) {
-        let bits = three.iter().enumerate().map(|(i, &byte)| u32::from(byte) << (16 - 8 * i)).sum::<u32>();
-        let digit = |place: usize| char::from(DIGITS[(bits >> (18 - 6 * place)) as usize & 63]);
-        text.extend((0..4).map(|place| if place <= three.len() { digit(place) } else { '=' }));
-    }
-    text
 }

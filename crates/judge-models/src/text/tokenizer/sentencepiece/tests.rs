@@ -10,8 +10,8 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
+use super::SentencePieceProblem;
 use super::proto::ModelProto;
-use super::{SentencePieceProblem, base64};
 use crate::Error;
 use crate::folder::Folder;
 use crate::text::{TextCodec, TextOptions};
@@ -180,12 +180,5 @@ fn changed_bytes_do_no_harm() {
                 let _ = codec.encode(&Prompt::Raw("The judge reads é <unk>".to_owned()));
             }
         }
-    }
-}
-
-#[test]
-fn bytes_are_written_in_base64() {
-    for (bytes, text) in [("", ""), ("f", "Zg=="), ("fo", "Zm8="), ("foo", "Zm9v"), ("\u{ff}>?", "w78+Pw==")] {
-        assert_eq!(base64(bytes.as_bytes()), text);
     }
 }

@@ -41,9 +41,8 @@ pub(super) fn word_piece(
     unknown: Option<&str>,
     is_control: impl Fn(usize) -> bool,
 ) -> Result<Value, GgufProblem> {
-    let is_text =
-        |(id, piece): &(usize, &String)| !is_control(*id) && !(piece.starts_with('[') && piece.ends_with(']'));
-    let capital = pieces.iter().enumerate().filter(is_text).find(|(_, piece)| piece.to_lowercase() != **piece);
+    let is_apart = |(id, piece): &(usize, &String)| is_control(*id) || piece.starts_with('[') && piece.ends_with(']');
+    let capital = pieces.iter().enumerate().find(|each| !is_apart(each) && each.1.to_lowercase() != *each.1);
     if let Some((_, piece)) = capital {
         let what = format!("the tokenizer \"bert\" with capital letters ({piece:?})");
         return Err(GgufProblem::NotRead { what, read: PUT_BESIDE });

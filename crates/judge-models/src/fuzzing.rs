@@ -143,14 +143,14 @@ pub fn chat_template(source: &str, messages: &[(&str, &str)]) {
 }
 
 /// Reads a folder's weights, whatever model they are of: every tensor that is there, in each of the
-/// ways of `is_read`, and the fingerprint of all bytes. A GGUF file is opened as each of nine
+/// ways of `is_read`, and the fingerprint of all bytes. A GGUF file is opened as each of ten
 /// families, whose names and orders of rows differ; other files once.
 ///
 /// # Panics
 /// Those of `is_read`, and if the store calls tensors unused that were all read.
 pub fn stored(folder: &Path) {
     let Ok(folder) = Folder::open(folder) else { return };
-    for family in ["llama", "mixtral", "qwen3", "qwen2_moe", "gemma3_text", "phi3", "glm4", "olmo2", "lfm2"] {
+    for family in ["llama", "mixtral", "qwen3", "qwen2_moe", "gemma3_text", "phi3", "glm4", "olmo2", "lfm2", "bert"] {
         let heads = HeadCounts { family, queries: 4, keys: 2, delta: None, blocks: 2 };
         let Ok(mut store) = weights::open(&folder, &OwnNames::default(), heads, std::iter::empty(), std::iter::empty())
         else {

@@ -17,9 +17,6 @@ use crate::base64::base64;
 /// The space of both: before words in files of WordPiece, and before what follows one in unigrams.
 const SPACE: &str = "▁";
 
-/// What to do where a tokenizer is not read.
-const PUT_BESIDE: &str = "other ones: put the model's tokenizer.json beside the file";
-
 /// Entries of WordPiece as a `tokenizer.json` has them: in a file those that begin a word have a mark, and the others have
 /// none. `is_control` is for each entry; old files have marks before all but what is in brackets.
 pub(super) fn word_pieces(tokens: &[&str], is_control: impl Fn(usize) -> bool) -> Vec<String> {
@@ -45,7 +42,10 @@ pub(super) fn word_piece(
     let capital = pieces.iter().enumerate().find(|each| !is_apart(each) && each.1.to_lowercase() != *each.1);
     if let Some((_, piece)) = capital {
         let what = format!("the tokenizer \"bert\" with capital letters ({piece:?})");
-        return Err(GgufProblem::NotRead { what, read: PUT_BESIDE });
+        return Err(GgufProblem::NotRead {
+            what,
+            read: "uncased ones: put the model's tokenizer.json beside the file",
+        });
     }
     let vocab: Value = pieces.iter().enumerate().map(|(id, piece)| (piece.clone(), Value::from(id))).collect();
     Ok(json!({
@@ -76,7 +76,10 @@ pub(super) fn unigram(
 ) -> Result<Value, GgufProblem> {
     if !has_prefix {
         let what = "the tokenizer \"t5\" without a space before a text (tokenizer.ggml.add_space_prefix)".to_owned();
-        return Err(GgufProblem::NotRead { what, read: PUT_BESIDE });
+        return Err(GgufProblem::NotRead {
+            what,
+            read: "those with one: put the model's tokenizer.json beside the file",
+        });
     }
     let missing = |key: &str, needed_for| GgufProblem::Missing { key: key.to_owned(), needed_for };
     let unknown = unknown.filter(|&id| id < tokens.len());

@@ -76,6 +76,7 @@ class Command:
 
 
 a = torch.ones(2)
+torch.manual_seed(0)
 save("command.bin", {"a": a, "b": Command()})
 save("module.bin", torch.nn.Linear(2, 2))
 save("nested.bin", {"state_dict": {"a": a}, "epoch": 3})
@@ -84,6 +85,7 @@ save("float8.bin", {"a": a.to(torch.float8_e4m3fn)})
 save("sparse.bin", {"a": torch.eye(2).to_sparse()})
 save("expanded.bin", {"a": a[:1].expand(100000)})
 save("list.bin", [a])
+save("negative.bin", {"a": torch._neg_view(a)})
 save("integer.bin", {1: a})
 packed = io.BytesIO()
 torch.save({"a": a}, packed)

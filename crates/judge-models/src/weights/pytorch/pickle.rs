@@ -327,7 +327,8 @@ impl<'a> Machine<'a> {
                 self.dicts.push(Vec::new());
                 Ok(Value::Dict(self.dicts.len() - 1))
             }
-            (Global::Tensor, &[Value::Storage(storage), offset, shape, strides, _, _, ..]) => {
+            // A seventh says that the numbers are to be read with another sign, or conjugated.
+            (Global::Tensor, &[Value::Storage(storage), offset, shape, strides, _, _]) => {
                 let Storage { dtype, key, numbers } = self.storages[storage];
                 let counts = |value| match self.parts(value)? {
                     parts if parts.len() > MOST_AXES => Err(Fault::Here("a tensor with too many axes")),

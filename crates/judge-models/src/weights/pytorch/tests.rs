@@ -80,6 +80,7 @@ fn what_is_more_than_tensors_is_refused_by_name() {
         ("nested.bin", "\"state_dict\" is no tensor"),
         ("integer.bin", "a key is no text"),
         ("list.bin", "operation 0x5d"),
+        ("negative.bin", "other arguments"),
         ("old.bin", "before 1.6"),
         ("compressed.bin", "compressed"),
         ("big_endian.bin", "\"big\""),

@@ -13,7 +13,9 @@
 //! | file | needed | read by |
 //! |---|---|---|
 //! | `config.json` | yes, but for GGUF | here, then `arch/` |
-//! | `model.safetensors`, or `model.safetensors.index.json` with shards, or exactly one `*.gguf`, or `pytorch_model.bin`, or `pytorch_model.bin.index.json` with shards | one of them; the first counts | `weights/` |
+//! | `model.safetensors`, or `model.safetensors.index.json` with shards | one of these rows; the first counts | `weights/` |
+//! | exactly one `*.gguf` | | `weights/` |
+//! | `pytorch_model.bin`, or `pytorch_model.bin.index.json` with shards | | `weights/` |
 //! | `tokenizer.json` | yes, but for GGUF and SentencePiece | `text/tokenizer.rs` |
 //! | `tokenizer.model`, `sentencepiece.bpe.model`, `spm.model` | without `tokenizer.json` | `text/tokenizer/sentencepiece.rs` |
 //! | `added_tokens.json` | no | the same |

@@ -43,8 +43,8 @@
 //! `qwen2_5_vl`, `qwen3_5`, `qwen3_5_moe`, `qwen3_vl`, `qwen3_vl_moe` and `smolvlm`; RoPE: default, linear, dynamic, llama3, yarn, longrope,
 //! proportional. Checkpoints in f32, f16 or bf16 safetensors, one file or shards, or as `torch.save` writes them, whose pickles are read
 //! without running anything; quantised ones (FP8, MXFP4, compressed-tensors, GPTQ, AWQ, bitsandbytes) and GGUF files, each a model by
-//! itself; tokenizers of `tokenizer.json` or of a SentencePiece file; on the processor their codes stay in memory as they are, and any other
-//! folder can be kept in 8 bits ([`WeightForm`]). Sequence classifiers, such as reward models, load with their head of labels
+//! itself; tokenizers of `tokenizer.json` or of a SentencePiece file; on the processor their codes stay in memory as they are, and any
+//! other folder can be kept in 8 bits ([`WeightForm`]). Sequence classifiers, such as reward models, load with their head of labels
 //! ([`Model::reward_head`]); LoRA adapters are merged as they are loaded ([`LoadOptions::adapters`]), or into a folder of their own
 //! ([`merge_adapters`]). Everything is compared with transformers, to about 1e-6 in f32.
 //!

@@ -197,6 +197,20 @@ def safetensors():
     write_words("safetensors", [*OF_HEADERS, b'"weight_map"', b'"1.safetensors"', b'"2.safetensors"', *(json.dumps(name).encode() for name in both)])
 
 
+def pytorch():
+    write("pytorch", fixture("pytorch/*.bin"))
+    names = [b"torch", b"torch._utils", b"_rebuild_tensor_v2", b"_rebuild_parameter", b"collections", b"OrderedDict", b"FloatStorage", b"storage"]
+    write_words("pytorch", [*names, b"PK\x01\x02", b"PK\x03\x04", b"PK\x05\x06", b"PK\x06\x06", b"PK\x06\x07", b"archive/data.pkl", b"archive/data/0", b"data.pkl"])
+
+
+def sentencepiece():
+    settings = [{"add_bos_token": True}, {"add_bos_token": True, "tokenizer_class": "LlamaTokenizer"}, {"add_bos_token": False, "tokenizer_class": "GemmaTokenizer"}]
+    texts = [json.dumps(some).encode() for some in settings]
+    models = fixture("sentencepiece/*.model")
+    write("sentencepiece", [bytes([kind, len(text)]) + text + model for model in models for kind in range(3) for text in texts])
+    write_words("sentencepiece", [word for some in settings for word in words_of_json(some)])
+
+
 def weights():
     """The first tensors of quantised folders, of those with experts and of encoders."""
     inputs, words = [], set(OF_HEADERS)
@@ -298,5 +312,5 @@ def journal():
     write_words("journal", [b"synced", b"resumed", b"forgotten\t", b"finishing\t", b"scored\t-\t", b"+graded", b"\xff\x00"])
 
 
-for make in (rows, row_files, journal, pickle, config, tokenizer, chat_template, safetensors, weights, gguf, adapter):
+for make in (rows, row_files, journal, pickle, config, tokenizer, chat_template, sentencepiece, safetensors, pytorch, weights, gguf, adapter):
     make()

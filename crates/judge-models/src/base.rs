@@ -32,7 +32,7 @@ impl Based {
     /// that is neither a folder here nor in the hub's cache.
     pub(crate) fn of(path: &Path, adapters: &[PathBuf], hub: &HubOptions) -> Result<Self, Error> {
         let has = |name: &str| path.join(name).is_file();
-        let is_adapter = has(file::ADAPTER_CONFIG) && !has(file::WEIGHTS) && !has(file::WEIGHTS_INDEX);
+        let is_adapter = has(file::ADAPTER_CONFIG) && !file::OF_WEIGHTS.into_iter().any(has);
         if !is_adapter {
             let model = FoundModel { path: path.to_owned(), revision: None };
             return Ok(Self { model, adapters: adapters.to_vec() });

@@ -81,7 +81,7 @@ pub(crate) fn store(folder: &Folder, spec: &Architecture) -> Result<Box<dyn Stor
         Architecture::Decoder(spec) => {
             weights::open(folder, &OwnNames::of(spec), HeadCounts::of(spec), spec.stacks(), spec.idle_tensors())
         }
-        Architecture::Encoder(spec) => weights::open_renamed(folder, &|name| spec.own_name(name)),
+        Architecture::Encoder(spec) => weights::open_encoder(folder, spec),
     }
 }
 

@@ -120,7 +120,7 @@ pub enum Error {
         /// What is supported in its place.
         supported: &'static str,
     },
-    /// `model.safetensors.index.json` does not describe the shards.
+    /// `model.safetensors.index.json`, or that of `pytorch_model.bin`, does not describe the shards.
     #[error("{path}: {problem}", path = path.display())]
     Index {
         /// The index.
@@ -152,6 +152,22 @@ pub enum Error {
         path: PathBuf,
         /// What is wrong.
         problem: crate::GgufProblem,
+    },
+    /// A file of torch.save is damaged, or holds more than tensors.
+    #[error("{path}: {problem}", path = path.display())]
+    PyTorch {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong.
+        problem: crate::PyTorchProblem,
+    },
+    /// A SentencePiece file is damaged, or no such file.
+    #[error("{path}: {problem}", path = path.display())]
+    SentencePiece {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong.
+        problem: crate::SentencePieceProblem,
     },
     /// One tensor is not what the model's description or the file's own form requires.
     #[error("{path}: tensor {tensor}: {problem}", path = path.display())]

@@ -10,6 +10,7 @@
 //! ```text
 //! ‹DOMAIN› ‹config.json›
 //! ‹name› ‹content›                 for each of JSON_FILES; a file that is not there has no content
+//! ‹name› bytes                     for each file of SentencePiece's, where there is no tokenizer.json
 //! ‹chat_template.jinja›
 //! tensors of the base
 //! ‹adapter_config.json› tensors    for each adapter, in the order in which they are merged
@@ -84,6 +85,12 @@ fn hash(folder: &Folder, weights: &Hashed<'_>, full: bool) -> Result<String, Err
     for name in JSON_FILES {
         put(&mut hasher, name.as_bytes());
         put(&mut hasher, folder.json(name)?.as_ref().map(canonical).unwrap_or_default().as_bytes());
+    }
+    if !folder.has(file::TOKENIZER) {
+        for name in file::OF_SENTENCEPIECE.into_iter().chain([file::ADDED_TOKENS]) {
+            put(&mut hasher, name.as_bytes());
+            put(&mut hasher, &folder.bytes(name)?.unwrap_or_default());
+        }
     }
     put(&mut hasher, folder.text(file::CHAT_TEMPLATE)?.unwrap_or_default().as_bytes());
     put_tensors(&mut hasher, weights.base, full);

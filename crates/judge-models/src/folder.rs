@@ -13,12 +13,16 @@
 //! | file | needed | read by |
 //! |---|---|---|
 //! | `config.json` | yes, but for GGUF | here, then `arch/` |
-//! | `model.safetensors`, or `model.safetensors.index.json` with shards, or exactly one `*.gguf` | one of them | `weights/` |
-//! | `tokenizer.json` | yes, but for GGUF | `text/tokenizer.rs` |
+//! | `model.safetensors`, or `model.safetensors.index.json` with shards | one of these rows; the first counts | `weights/` |
+//! | exactly one `*.gguf` | | `weights/` |
+//! | `pytorch_model.bin`, or `pytorch_model.bin.index.json` with shards | | `weights/` |
+//! | `tokenizer.json` | yes, but for GGUF and SentencePiece | `text/tokenizer.rs` |
+//! | `tokenizer.model`, `sentencepiece.bpe.model`, `spm.model` | without `tokenizer.json` | `text/tokenizer/sentencepiece.rs` |
+//! | `added_tokens.json` | no | the same |
 //! | `tokenizer_config.json`, `special_tokens_map.json` | no | `text/tokenizer/special_tokens.rs` |
 //! | `chat_template.jinja` | no | `text/tokenizer/special_tokens.rs` |
 //! | `generation_config.json` | no | `model.rs`, for the end tokens |
-//! | `value_head.safetensors` | no | `value_head.rs` |
+//! | `value_head.safetensors`, `value_head.bin` | no | `value_head.rs` |
 //!
 //! A GGUF file stands for the files that are not beside it: without a `config.json` its keys describe the model,
 //! and without a `tokenizer.json` its vocabulary, special tokens and chat template are those of the model
@@ -52,8 +56,24 @@ pub(crate) mod file {
     pub(crate) const WEIGHTS: &str = "model.safetensors";
     /// The index that says which shard has which tensor.
     pub(crate) const WEIGHTS_INDEX: &str = "model.safetensors.index.json";
+    /// All weights in one file of torch.save.
+    pub(crate) const PICKLE: &str = "pytorch_model.bin";
+    /// The same in shards.
+    pub(crate) const PICKLE_INDEX: &str = "pytorch_model.bin.index.json";
+    /// The files of which one says that a folder has weights by itself, but for GGUF.
+    pub(crate) const OF_WEIGHTS: [&str; 4] = [WEIGHTS, WEIGHTS_INDEX, PICKLE, PICKLE_INDEX];
     /// The tokenizer, in the format of the crate `tokenizers`.
     pub(crate) const TOKENIZER: &str = "tokenizer.json";
+    /// A tokenizer as SentencePiece writes it; read where there is no `tokenizer.json`.
+    pub(crate) const SENTENCEPIECE: &str = "tokenizer.model";
+    /// The same of XLM-RoBERTa.
+    pub(crate) const SENTENCEPIECE_XLM_R: &str = "sentencepiece.bpe.model";
+    /// The same of DeBERTa v2.
+    pub(crate) const SENTENCEPIECE_DEBERTA: &str = "spm.model";
+    /// Tokens beside SentencePiece's, by their text; read where `tokenizer_config.json` lists none.
+    pub(crate) const ADDED_TOKENS: &str = "added_tokens.json";
+    /// The files of SentencePiece that are read.
+    pub(crate) const OF_SENTENCEPIECE: [&str; 3] = [SENTENCEPIECE, SENTENCEPIECE_XLM_R, SENTENCEPIECE_DEBERTA];
     /// transformers' settings of the tokenizer; may hold the chat template.
     pub(crate) const TOKENIZER_CONFIG: &str = "tokenizer_config.json";
     /// The chat template as a file of its own; wins over the others.
@@ -70,9 +90,11 @@ pub(crate) mod file {
     pub(crate) const ADAPTER_CONFIG: &str = "adapter_config.json";
     /// LLaMA-Factory's reward head, beside the weights of a model or of an adapter.
     pub(crate) const VALUE_HEAD: &str = "value_head.safetensors";
+    /// The same as torch.save writes it.
+    pub(crate) const VALUE_HEAD_PICKLE: &str = "value_head.bin";
     /// The tensors of an adapter.
     pub(crate) const ADAPTER_WEIGHTS: &str = "adapter_model.safetensors";
-    /// The same in a pickle, which is refused.
+    /// The same as torch.save writes them.
     pub(crate) const ADAPTER_PICKLE: &str = "adapter_model.bin";
 }
 
@@ -104,11 +126,10 @@ impl Folder {
     /// - [`Error::NotAFolder`], or [`Error::Read`] for a folder that cannot be listed;
     /// - [`Error::Unsupported`] for an adapter in the place of a base model, and for several `.gguf` files
     ///   without safetensors (parts of one file, and those that begin with `mmproj`, do not count);
-    /// - [`Error::Unsupported`] for weights in a pickle alone, and for a `tokenizer.model` without a `tokenizer.json`;
     /// - [`Error::MissingFile`] for no weights, or for the first part of a split GGUF file;
     /// - those of a GGUF file, among them [`Error::Gguf`] for one that is no model;
     /// - [`Error::MissingFile`] for no `config.json`, and the errors of reading it;
-    /// - [`Error::MissingFile`] for no `tokenizer.json`.
+    /// - [`Error::MissingFile`] for no `tokenizer.json` and no file of SentencePiece.
     pub(crate) fn open(path: impl Into<PathBuf>) -> Result<Self, Error> {
         let given = path.into();
         let (path, chosen) = match given.file_name().and_then(|name| name.to_str()) {
@@ -129,7 +150,8 @@ impl Folder {
         let missing = |wanted: &'static str| Error::MissingFile { folder: path.clone(), wanted, found: found.clone() };
 
         let has_weights = chosen.is_none() && (has(file::WEIGHTS) || has(file::WEIGHTS_INDEX));
-        if has(file::ADAPTER_CONFIG) && chosen.is_none() && !has_weights {
+        let has_pickle = chosen.is_none() && (has(file::PICKLE) || has(file::PICKLE_INDEX));
+        if has(file::ADAPTER_CONFIG) && chosen.is_none() && !has_weights && !has_pickle {
             return Err(unsupported(
                 file::ADAPTER_CONFIG,
                 "peft_type",
@@ -154,15 +176,8 @@ impl Folder {
             }
         };
         let gguf = gguf.map(|name| open_gguf(&path.join(name))).transpose()?;
-        if !has_weights
-            && gguf.is_none()
-            && let Some(pickle) = found.iter().find(|name| is_pickle(name))
-        {
-            let found = "weights in a pickle, which can run code,".to_owned();
-            return Err(unsupported(pickle, "weights", found, SAVE_AS_SAFETENSORS));
-        }
-        if !has_weights && gguf.is_none() && has(file::CONFIG) {
-            return Err(missing("model.safetensors, model.safetensors.index.json or a .gguf file"));
+        if !has_weights && !has_pickle && gguf.is_none() && has(file::CONFIG) {
+            return Err(missing("model.safetensors, model.safetensors.index.json, a .gguf file or pytorch_model.bin"));
         }
         let fault = |file: &GgufFile, problem| Error::Gguf { path: file.path().to_owned(), problem };
         let mut made = Vec::new();
@@ -182,13 +197,9 @@ impl Folder {
                 made.push((file::TOKENIZER_CONFIG, texts.tokenizer_config));
                 made.push((file::GENERATION_CONFIG, texts.generation_config));
             }
-            None if !has(file::TOKENIZER) && has(SENTENCEPIECE) => {
-                let found = "a SentencePiece model alone".to_owned();
-                let supported = "tokenizer.json: load the tokenizer with AutoTokenizer of transformers and save it with \
-                    save_pretrained, which writes that file";
-                return Err(unsupported(SENTENCEPIECE, "tokenizer", found, supported));
+            None if !has(file::TOKENIZER) && !file::OF_SENTENCEPIECE.into_iter().any(has) => {
+                return Err(missing(file::TOKENIZER));
             }
-            None if !has(file::TOKENIZER) => return Err(missing(file::TOKENIZER)),
             _ => {}
         }
         made.retain(|(name, _)| !has(name));
@@ -227,6 +238,11 @@ impl Folder {
             (Some(_), Some(file)) => file.path().to_owned(),
             _ => self.path.join(name),
         }
+    }
+
+    /// Whether a file is there, or was made of the GGUF file.
+    pub(crate) fn has(&self, name: &str) -> bool {
+        self.made(name).is_some() || self.path.join(name).is_file()
     }
 
     /// A JSON file that need not be there; `None` if it is not. Errors are those of [`read_json`].
@@ -285,16 +301,9 @@ pub(crate) fn stays_inside(path: &Path) -> bool {
     !path.as_os_str().is_empty() && path.components().all(|c| matches!(c, Component::Normal(_)))
 }
 
-/// What is to be done with weights in a pickle.
-pub(crate) const SAVE_AS_SAFETENSORS: &str =
-    "safetensors: load the folder in transformers or PEFT, and save it with save_pretrained, which writes safetensors";
-
-/// A tokenizer as the program SentencePiece writes it.
-const SENTENCEPIECE: &str = "tokenizer.model";
-
-/// Whether a file is one of PyTorch's weights, all of them, an index or a shard, by its name.
-fn is_pickle(name: &str) -> bool {
-    name.starts_with("pytorch_model") && (name.ends_with(".bin") || name.ends_with(".bin.index.json"))
+/// Whether a file is one of torch.save's by its name.
+pub(crate) fn is_pickle(name: &str) -> bool {
+    name.ends_with(".bin")
 }
 
 /// Whether a file is a GGUF file by its name.

@@ -10,9 +10,9 @@
 //! | function | targets | reads |
 //! |---|---|---|
 //! | `config` | `config` | `config.json` |
-//! | `tokenizer` | `tokenizer` | `tokenizer.json`, `tokenizer_config.json`, a template |
+//! | `tokenizer` | `tokenizer`, `sentencepiece` | `tokenizer.json` or a SentencePiece model, `tokenizer_config.json`, a template |
 //! | `chat_template` | `chat_template` | a template's text |
-//! | `stored` | `safetensors`, `gguf` | whatever tensors a folder's weights have |
+//! | `stored` | `safetensors`, `pytorch`, `gguf` | whatever tensors a folder's weights have |
 //! | `weights` | `weights` | the tensors that `config.json` describes, quantised or not |
 //! | `adapter` | `adapter` | an adapter's configuration and tensors |
 //!
@@ -143,14 +143,14 @@ pub fn chat_template(source: &str, messages: &[(&str, &str)]) {
 }
 
 /// Reads a folder's weights, whatever model they are of: every tensor that is there, in each of the
-/// ways of `is_read`, and the fingerprint of all bytes. A GGUF file is opened as each of nine
+/// ways of `is_read`, and the fingerprint of all bytes. A GGUF file is opened as each of ten
 /// families, whose names and orders of rows differ; other files once.
 ///
 /// # Panics
 /// Those of `is_read`, and if the store calls tensors unused that were all read.
 pub fn stored(folder: &Path) {
     let Ok(folder) = Folder::open(folder) else { return };
-    for family in ["llama", "mixtral", "qwen3", "qwen2_moe", "gemma3_text", "phi3", "glm4", "olmo2", "lfm2"] {
+    for family in ["llama", "mixtral", "qwen3", "qwen2_moe", "gemma3_text", "phi3", "glm4", "olmo2", "lfm2", "bert"] {
         let heads = HeadCounts { family, queries: 4, keys: 2, delta: None, blocks: 2 };
         let Ok(mut store) = weights::open(&folder, &OwnNames::default(), heads, std::iter::empty(), std::iter::empty())
         else {

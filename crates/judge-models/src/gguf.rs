@@ -14,7 +14,7 @@
 //! | `kind.rs` | types of tensors: names and sizes |
 //! | `architectures.rs` | names of tensors, and what the converter does to them, by architecture |
 //! | `config.rs` | the model's description |
-//! | `tokenizer.rs`, `pre_tokenizers.rs` | vocabulary, merges, special tokens and chat template |
+//! | `tokenizer.rs`, `pre_tokenizers.rs`, `encoder_tokenizers.rs` | vocabulary, merges, special tokens and chat template |
 //! | `problem.rs` | what can be wrong |
 //!
 //! This module knows bytes, names and JSON alone. `folder.rs` asks it for the texts of a model folder,
@@ -22,6 +22,7 @@
 
 mod architectures;
 mod config;
+mod encoder_tokenizers;
 mod file;
 mod header;
 mod kind;

@@ -41,9 +41,10 @@
 //! `glm4`, `cohere2`, `ernie4_5`, `lfm2`, `gpt2`, `gpt_neox`, with experts `mixtral`, `lfm2_moe`, `qwen2_moe`, `qwen3_moe`, `qwen3_5_moe_text`, `olmoe`
 //! and `gpt_oss`, and the text models inside `gemma3`, `gemma4`, `gemma4_unified`, `glm4v`, `idefics3`, `internvl`, `mistral3`, `qwen2_vl`,
 //! `qwen2_5_vl`, `qwen3_5`, `qwen3_5_moe`, `qwen3_vl`, `qwen3_vl_moe` and `smolvlm`; RoPE: default, linear, dynamic, llama3, yarn, longrope,
-//! proportional. Checkpoints in f32, f16 or bf16 safetensors, one file or shards; quantised ones (FP8, MXFP4, compressed-tensors,
-//! GPTQ, AWQ, bitsandbytes) and GGUF files, each a model by itself; on the processor their codes stay in memory as they are, and any other
-//! folder can be kept in 8 bits ([`WeightForm`]). Sequence classifiers, such as reward models, load with their head of labels
+//! proportional. Checkpoints in f32, f16 or bf16 safetensors, one file or shards, or as `torch.save` writes them, whose pickles are read
+//! without running anything; quantised ones (FP8, MXFP4, compressed-tensors, GPTQ, AWQ, bitsandbytes) and GGUF files, each a model by
+//! itself; tokenizers of `tokenizer.json` or of a SentencePiece file; on the processor their codes stay in memory as they are, and any
+//! other folder can be kept in 8 bits ([`WeightForm`]). Sequence classifiers, such as reward models, load with their head of labels
 //! ([`Model::reward_head`]); LoRA adapters are merged as they are loaded ([`LoadOptions::adapters`]), or into a folder of their own
 //! ([`merge_adapters`]). Everything is compared with transformers, to about 1e-6 in f32.
 //!
@@ -120,6 +121,7 @@
 mod api;
 mod arch;
 mod base;
+mod base64;
 mod checked;
 mod decision;
 mod device;
@@ -164,7 +166,8 @@ pub use gguf::GgufProblem;
 pub use hub::{Download, FoundModel, HubOptions, ModelSource};
 pub use merge::{Merged, merge_adapters};
 pub use model::{LoadOptions, Model};
-pub use text::{ChatTokens, Date, TextOptions};
+pub use text::{ChatTokens, Date, SentencePieceProblem, TextOptions};
+pub use weights::PyTorchProblem;
 
 #[cfg(test)]
 mod attention_entropy_tests;

@@ -46,10 +46,10 @@ use crate::{Dtype, Error, HubOptions};
 /// `save_pretrained` in transformers 4.
 const SHARD_BYTES: u64 = 5_000_000_000;
 
-/// Files that only other programs read. They are copied as they are where a folder has them, like
+/// Files that other programs read, or this crate where there is no `tokenizer.json`. They are copied as they are where a folder has them, like
 /// the files of text that this crate reads.
 const OF_OTHERS: [&str; 7] =
-    ["added_tokens.json", "merges.txt", "tokenizer.model", "vocab.json", "vocab.txt", "LICENSE", "LICENSE.txt"];
+    [file::ADDED_TOKENS, "merges.txt", file::SENTENCEPIECE, "vocab.json", "vocab.txt", "LICENSE", "LICENSE.txt"];
 
 /// Fields of `config.json` that describe quantised weights. The written ones are not quantised.
 const OF_QUANTISATION: [&str; 2] = ["quantization_config", "compression_config"];
@@ -164,7 +164,8 @@ fn is_begun(partial: &Path) -> Result<bool, Error> {
     for entry in fs::read_dir(partial).map_err(fault)? {
         let name = entry.map_err(fault)?.file_name();
         let is_text = file::OF_TEXT.into_iter().chain(OF_OTHERS).any(|known| name == known);
-        let is_text = is_text || name == file::CONFIG || name == file::VALUE_HEAD;
+        let is_text =
+            is_text || [file::CONFIG, file::VALUE_HEAD, file::VALUE_HEAD_PICKLE].iter().any(|known| name == *known);
         let is_weights = name.to_str().is_some_and(|name| name.starts_with("model") && name.contains(".safetensors"));
         if !is_text && !is_weights {
             return Ok(false);
@@ -215,9 +216,10 @@ fn write(
         }
     }
     if let Some(head) = &weights.value_head {
-        let copy = to.join(file::VALUE_HEAD);
+        let name = head.path.file_name().and_then(|name| name.to_str()).unwrap_or(file::VALUE_HEAD);
+        let copy = to.join(name);
         fs::copy(&head.path, &copy).map_err(|source| fault(&copy, source))?;
-        files.push(file::VALUE_HEAD.to_owned());
+        files.push(name.to_owned());
     }
     let dtype = weights.dtype;
     let tensors = tensors(spec);

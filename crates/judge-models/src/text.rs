@@ -19,5 +19,5 @@ mod tokenizer;
 
 pub use chat_template::Date;
 pub(crate) use chat_template::{ChatTemplate, TemplateError};
-pub use tokenizer::{ChatTokens, TextOptions};
+pub use tokenizer::{ChatTokens, SentencePieceProblem, TextOptions};
 pub(crate) use tokenizer::{TextCodec, Typed};

@@ -1,6 +1,6 @@
 //! The value head that LLaMA-Factory saves in a file of its own: one number for a text, linear in its last state.
 //!
-//! It trains reward models as causal models with TRL's value head, and writes `value_head.safetensors` beside the
+//! It trains reward models as causal models with TRL's value head, and writes `value_head.safetensors` (or `.bin`) beside the
 //! weights of the model or of the adapter. `checked.rs` opens it with the weights, `fingerprint.rs` hashes it,
 //! `model.rs` makes it the model's reward head, and `merge.rs` copies it.
 //!
@@ -46,7 +46,9 @@ impl ValueHead {
     /// and [`Error::Unsupported`] beside a head of labels or an encoder.
     pub(crate) fn find(folder: &Folder, spec: &Architecture, adapters: &[PathBuf]) -> Result<Option<Self>, Error> {
         let folders = adapters.iter().rev().map(PathBuf::as_path).chain([folder.path()]);
-        let Some(path) = folders.map(|folder: &Path| folder.join(file::VALUE_HEAD)).find(|path| path.is_file()) else {
+        let names = [file::VALUE_HEAD, file::VALUE_HEAD_PICKLE];
+        let mut paths = folders.flat_map(|folder: &Path| names.map(|name| folder.join(name)));
+        let Some(path) = paths.find(|path| path.is_file()) else {
             return Ok(None);
         };
         let is_causal = matches!(spec, Architecture::Decoder(_)) && spec.labels().is_none();

@@ -7,7 +7,7 @@
 //! files.
 //!
 //! ```text
-//!  safetensors ──► Checkpoint ───────────┐
+//!  safetensors, .bin ──► Checkpoint ─────┐
 //!                     │ codes and scales │
 //!                     └──► Quantised ────┼──► dyn Store ──► Adapted ──► dyn Tensors ──► engine, merge.rs
 //!  one .gguf ────► Gguf ─────────────────┘                     ▲
@@ -19,6 +19,7 @@
 //! | `open.rs` | the choice of a reader for a folder |
 //! | `own_names.rs` | what the model calls a stored tensor, in folders and in adapters |
 //! | `safetensors.rs` | safetensors, in one file or in shards; stacks of experts cut into their parts |
+//! | `pytorch.rs` | what a file of torch.save says of its tensors, which `safetensors.rs` hands out |
 //! | `quantised.rs` | quantised safetensors, one file for each method |
 //! | `gguf.rs` | GGUF files of llama.cpp, with what their converter changed undone |
 //! | `lora.rs` | LoRA, rsLoRA and DoRA adapters of PEFT |
@@ -53,6 +54,7 @@ mod names;
 mod numbers;
 mod open;
 mod own_names;
+mod pytorch;
 mod quantised;
 mod raw;
 mod rows;
@@ -73,8 +75,9 @@ pub(crate) use gguf::HeadCounts;
 pub(crate) use int8::InInt8;
 pub(crate) use lora::{Adapted, Adapter};
 pub(crate) use numbers::Numbers;
-pub(crate) use open::{open, open_renamed};
+pub(crate) use open::{open, open_encoder};
 pub(crate) use own_names::{OwnNames, unwrapped};
+pub use pytorch::PyTorchProblem;
 pub(crate) use safetensors::Checkpoint;
 pub(crate) use table::Table;
 

@@ -36,6 +36,8 @@ pub(crate) struct Architecture {
     pub(crate) swaps_rows: bool,
     /// Whether 1 was added to the weights of norms.
     pub(crate) adds_one: bool,
+    /// What the names of blocks begin with in a Hugging Face folder.
+    blocks: &'static str,
     /// Stems of names in a block that differ from [`IN_BLOCK`], or are not in it.
     names: &'static [&'static [(&'static str, &'static str)]],
     /// Stems of experts that lie in one tensor, in the same form; `{}` stands for the expert's number, and `+` is between two
@@ -46,12 +48,13 @@ pub(crate) struct Architecture {
 impl Architecture {
     /// One with Llama's names that the converter only renames.
     const fn of_llama(name: &'static str, families: &'static [&'static str]) -> Self {
-        Self { name, families, swaps_rows: false, adds_one: false, names: &[TWO_NORMS], experts: &[] }
+        let (blocks, names, experts): (_, &[_], _) = ("model.layers", &[TWO_NORMS], &[]);
+        Self { name, families, swaps_rows: false, adds_one: false, blocks, names, experts }
     }
 }
 
 /// The architectures that are read.
-static ARCHITECTURES: [Architecture; 22] = [
+static ARCHITECTURES: [Architecture; 23] = [
     Architecture {
         swaps_rows: true,
         names: &[TWO_NORMS, &[("ffn_gate_inp", "block_sparse_moe.gate")]],
@@ -148,6 +151,23 @@ static ARCHITECTURES: [Architecture; 22] = [
         experts: EXPERTS,
         ..Architecture::of_llama("qwen35moe", &["qwen3_5_moe_text"])
     },
+    // An XLM-RoBERTa too, whose table of positions lacks the rows that are not used.
+    Architecture { blocks: "encoder.layer", names: &[BERT], ..Architecture::of_llama(BERT_NAME, &["bert"]) },
+];
+
+/// The encoders that are read.
+pub(crate) const BERT_NAME: &str = "bert";
+
+/// What BERT calls its parts, like [`IN_BLOCK`].
+const BERT: &[(&str, &str)] = &[
+    ("attn_q", "attention.self.query"),
+    ("attn_k", "attention.self.key"),
+    ("attn_v", "attention.self.value"),
+    ("attn_output", "attention.output.dense"),
+    ("attn_output_norm", "attention.output.LayerNorm"),
+    ("ffn_up", "intermediate.dense"),
+    ("ffn_down", "output.dense"),
+    ("layer_output_norm", "output.LayerNorm"),
 ];
 
 /// Stems of names in a block: in a GGUF file, and in a Hugging Face folder.
@@ -257,6 +277,17 @@ impl Architecture {
     /// `model.layers.3.self_attn.q_proj.bias`. `None` for a name that is not known.
     pub(crate) fn hugging_face(&self, name: &str) -> Option<Named> {
         let one = |name: &str| Some(Named::One(name.to_owned()));
+        if self.name == BERT_NAME {
+            match name {
+                "token_embd.weight" => return one("embeddings.word_embeddings.weight"),
+                "token_types.weight" => return one("embeddings.token_type_embeddings.weight"),
+                "position_embd.weight" => return one("embeddings.position_embeddings.weight"),
+                "token_embd_norm.weight" => return one("embeddings.LayerNorm.weight"),
+                "token_embd_norm.bias" => return one("embeddings.LayerNorm.bias"),
+                _ if name.starts_with("cls.") => return one(&format!("classifier.{name}")),
+                _ => {}
+            }
+        }
         match name {
             "token_embd.weight" => return one("model.embed_tokens.weight"),
             "token_embd_norm.weight" => return one("model.embedding_norm.weight"),
@@ -270,6 +301,7 @@ impl Architecture {
         let (block, rest) = name.strip_prefix("blk.")?.split_once('.')?;
         let block: u32 = block.parse().ok()?;
         let (stem, end) = rest.rsplit_once('.').unwrap_or((rest, ""));
+        let blocks = self.blocks;
         match (self.name, stem, end) {
             ("gemma4", "ffn_gate_inp", "scale") => return one(&format!("model.layers.{block}.router.scale")),
             ("gemma4", "ffn_down_exps", "scale") => {
@@ -280,14 +312,14 @@ impl Architecture {
         if let Some((_, expert)) = self.experts.iter().find(|(known, _)| *known == stem) {
             let (before, behind) = expert.split_once("{}")?;
             let behind = behind.trim_start_matches('.').split('+').map(|stem| format!(".{stem}.{end}")).collect();
-            return Some(Named::Experts(format!("model.layers.{block}.{before}"), behind));
+            return Some(Named::Experts(format!("{blocks}.{block}.{before}"), behind));
         }
         let mut known = self.names.iter().copied().chain([IN_BLOCK]).flatten();
         match known.find(|(known, _)| *known == stem)?.1 {
             // These have no ending there.
-            stem @ (SINKS | DT_BIAS | A_LOG | BLOCK_SCALE) => one(&format!("model.layers.{block}.{stem}")),
+            stem @ (SINKS | DT_BIAS | A_LOG | BLOCK_SCALE) => one(&format!("{blocks}.{block}.{stem}")),
             _ if end.is_empty() => None,
-            stem => one(&format!("model.layers.{block}.{stem}.{end}")),
+            stem => one(&format!("{blocks}.{block}.{stem}.{end}")),
         }
     }
 }

@@ -10,7 +10,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::architectures::{Architecture, DIVISORS, FACTORS};
+use super::architectures::{Architecture, BERT_NAME, DIVISORS, FACTORS};
 use super::file::GgufFile;
 use super::kind::Kind;
 use super::problem::GgufProblem;
@@ -99,6 +99,9 @@ pub(crate) fn config(file: &GgufFile) -> Result<Value, GgufProblem> {
     let header = &file.header;
     let architecture = Architecture::named(header.text("general.architecture"))?.name;
     let keys = Keys { file, architecture };
+    if architecture == BERT_NAME {
+        return bert(&keys);
+    }
     let n_layers = keys.needed("block_count")?;
     let d_model = keys.needed("embedding_length")?;
     let n_heads = keys.needed("attention.head_count")?;
@@ -155,6 +158,31 @@ pub(crate) fn config(file: &GgufFile) -> Result<Value, GgufProblem> {
         fields.insert("rope_parameters".to_owned(), json!({ "full_attention": full, "sliding_attention": sliding }));
     }
     Ok(Value::Object(fields))
+}
+
+/// The `config.json` of an encoder. Positions are counted from the first row of the file's table in all of them: an
+/// XLM-RoBERTa's lacks the rows before.
+fn bert(keys: &Keys<'_>) -> Result<Value, GgufProblem> {
+    let rows = |tensor: &str| {
+        let entry = keys.file.header.tensors.get(tensor).and_then(|entry| entry.shape.first().copied());
+        entry.ok_or(GgufProblem::Missing { key: tensor.to_owned(), needed_for: "an encoder of BERT's form" })
+    };
+    let causal = keys.key("attention.causal");
+    if keys.file.header.numbers(&causal).is_some_and(|truth| truth != [0.0]) {
+        return Err(GgufProblem::NotRead {
+            what: format!("an encoder with {causal}"),
+            read: "attention to both sides",
+        });
+    }
+    Ok(json!({
+        "model_type": "bert", "hidden_act": "gelu", "hidden_size": keys.needed("embedding_length")?,
+        "num_hidden_layers": keys.needed("block_count")?, "num_attention_heads": keys.needed("attention.head_count")?,
+        "intermediate_size": keys.needed("feed_forward_length")?, "vocab_size": rows("token_embd.weight")?,
+        "max_position_embeddings": rows("position_embd.weight")?, "type_vocab_size": rows("token_types.weight")?,
+        "layer_norm_eps": keys.number("attention.layer_norm_epsilon").ok_or_else(|| GgufProblem::Missing {
+            key: keys.key("attention.layer_norm_epsilon"), needed_for: "the norms of an encoder"
+        })?
+    }))
 }
 
 /// The fields that an architecture has of its own, `model_type` among them. A value that the file does not

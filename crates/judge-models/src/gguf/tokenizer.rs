@@ -5,6 +5,7 @@
 //! | `gpt2` | BPE over bytes, cut as `tokenizer.ggml.pre` says (`pre_tokenizers.rs`) | those of the file |
 //! | `llama` | BPE over characters with `▁` for spaces, and bytes for what has no entry | those that the scores imply |
 //! | `gemma4` | the same | those of the file |
+//! | `bert`, `t5` | WordPiece and unigrams of encoders (`encoder_tokenizers.rs`) | |
 //! | `llama` of Gemma | the same; runs of spaces are entries, which the file spells as spaces | those that the order of entries implies |
 //!
 //! SentencePiece joins the two neighbours whose piece has the highest score. With a merge for each way to cut an entry in
@@ -21,6 +22,7 @@ use std::collections::HashMap;
 use serde_json::{Map, Value, json};
 
 use super::config::ends;
+use super::encoder_tokenizers::{unigram, word_piece, word_pieces};
 use super::file::GgufFile;
 use super::pre_tokenizers::{self, PreTokenizer};
 use super::problem::GgufProblem;
@@ -40,7 +42,8 @@ const LONGEST_ENTRY: usize = 1 << 10;
 const SPACE: &str = "▁";
 
 /// The special tokens that have a name: theirs in `tokenizer_config.json`, and in a file.
-const NAMES: [(&str, &str); 6] = [
+const NAMES: [(&str, &str); 7] = [
+    ("cls_token", "cls"),
     ("bos_token", "bos"),
     ("eos_token", "eos"),
     ("unk_token", "unknown"),
@@ -75,33 +78,53 @@ impl TextFiles {
     pub(crate) fn of(file: &GgufFile) -> Result<Self, GgufProblem> {
         let (header, bytes) = (&file.header, file.bytes());
         let missing = |name: &str, needed_for| GgufProblem::Missing { key: name.to_owned(), needed_for };
-        let tokens = header
+        let mut tokens = header
             .texts("tokenizer.ggml.tokens", bytes)
             .ok_or_else(|| missing("tokenizer.ggml.tokens", "a vocabulary, without a tokenizer.json"))?;
         let types = header.all_numbers("tokenizer.ggml.token_type", bytes).unwrap_or_default();
+        let kind = header.text("tokenizer.ggml.model");
+        let is_control = |id: usize| types.get(id) == Some(&CONTROL);
+        let pieces = if kind == "bert" { word_pieces(&tokens, is_control) } else { Vec::new() };
+        if !pieces.is_empty() {
+            tokens = pieces.iter().map(String::as_str).collect();
+        }
         let vocabulary = Vocabulary { tokens, types };
         let is_gemma = header.text("general.architecture").starts_with("gemma");
         let flag = |name: &str| header.numbers(&format!("tokenizer.ggml.{name}")).map(|truth| truth == [1.0]);
         let id = |name: &str| header.whole(&format!("tokenizer.ggml.{name}_token_id"));
-        let (mut json, adds_bos) = match header.text("tokenizer.ggml.model") {
+        let scores = || {
+            let scores = header.all_numbers("tokenizer.ggml.scores", bytes);
+            let scores = scores.filter(|scores| scores.len() == vocabulary.tokens.len());
+            scores.ok_or_else(|| missing("tokenizer.ggml.scores", "the merges or the cuts, one for each entry"))
+        };
+        let (mut json, adds_bos) = match kind {
             "gpt2" => byte_level(file, &vocabulary)?,
             "llama" => {
-                let scores = header
-                    .all_numbers("tokenizer.ggml.scores", bytes)
-                    .filter(|scores| scores.len() == vocabulary.tokens.len())
-                    .ok_or_else(|| missing("tokenizer.ggml.scores", "the merges, one for each entry"))?;
                 let has_prefix = flag("add_space_prefix").unwrap_or(!is_gemma);
-                let ranks = if is_gemma { Ranks::Entries } else { Ranks::Scores(scores) };
+                let ranks = if is_gemma { Ranks::Entries } else { Ranks::Scores(scores()?) };
                 (sentence_piece(&vocabulary, ranks, is_gemma, has_prefix, id("unknown")), true)
             }
             // Its template writes the BOS, and transformers adds none, whatever `add_bos_token` says.
             "gemma4" => {
                 (sentence_piece(&vocabulary, Ranks::Merges(merges_of(file)?), true, false, id("unknown")), false)
             }
+            "bert" => {
+                let unknown = id("unknown").and_then(|id| vocabulary.tokens.get(usize::try_from(id).ok()?).copied());
+                (word_piece(&pieces, unknown, |id| vocabulary.types.get(id) == Some(&CONTROL))?, true)
+            }
+            "t5" => {
+                let unknown = id("unknown").and_then(|id| usize::try_from(id).ok());
+                let unknown = unknown.or_else(|| vocabulary.types.iter().position(|kind| *kind == UNKNOWN));
+                let map = header.all_numbers("tokenizer.ggml.precompiled_charsmap", bytes).unwrap_or_default();
+                // Bytes, which some files have with a sign.
+                let map: Vec<u8> = map.into_iter().map(|byte| byte as i64 as u8).collect();
+                let has_prefix = flag("add_space_prefix").unwrap_or(true);
+                (unigram(&vocabulary.tokens, &scores()?, unknown, has_prefix, &map)?, true)
+            }
             other => {
                 return Err(GgufProblem::NotRead {
                     what: format!("the tokenizer {other:?} (tokenizer.ggml.model)"),
-                    read: "gpt2, llama and gemma4: put the model's tokenizer.json beside the file",
+                    read: "gpt2, llama, gemma4, bert and t5: put the model's tokenizer.json beside the file",
                 });
             }
         };
@@ -109,10 +132,20 @@ impl TextFiles {
         let around = |wanted: bool, name: &str| {
             id(name).filter(|_| wanted).and_then(|id| Some((id, *vocabulary.tokens.get(usize::try_from(id).ok()?)?)))
         };
-        let says = flag("add_bos_token").filter(|_| header.text("tokenizer.ggml.model") != "gemma4");
-        let before = around(says.unwrap_or(adds_bos), "bos");
-        let after = around(flag("add_eos_token").unwrap_or(false), "eos");
+        let is_encoder = ["bert", "t5"].contains(&kind);
+        let says = flag("add_bos_token").filter(|_| kind != "gemma4" && !is_encoder);
+        // Files of some releases have BERT's two tokens under other names alone.
+        let own = |name: &str| around(kind == "bert", name);
+        let before = own("cls").or_else(|| around(says.unwrap_or(adds_bos), "bos"));
+        let after = own("seperator").or_else(|| around(is_encoder || flag("add_eos_token").unwrap_or(false), "eos"));
+        if is_encoder && (before.is_none() || after.is_none()) {
+            let key = format!("tokenizer.ggml.{}_token_id", if before.is_none() { "bos" } else { "eos" });
+            return Err(missing(&key, "what goes around a text of an encoder"));
+        }
         json["post_processor"] = post_processor(before, after);
+        if is_encoder {
+            json["post_processor"]["pair"] = pair(kind == "bert", before, after);
+        }
         let mut config = Map::new();
         for (name, key) in NAMES {
             if let Some(text) = around(true, key).map(|(_, text)| text) {
@@ -307,6 +340,20 @@ fn post_processor(before: Option<(u64, &str)>, after: Option<(u64, &str)>) -> Va
         "type": "TemplateProcessing", "single": text("A", 0).collect::<Vec<_>>(),
         "pair": text("A", 0).chain(text("B", 1)).collect::<Vec<_>>(), "special_tokens": tokens
     })
+}
+
+/// What goes around the two texts of a pair of an encoder's: BERT's have one token between them and types of their own,
+/// XLM-RoBERTa's two and none.
+fn pair(is_bert: bool, before: Option<(u64, &str)>, after: Option<(u64, &str)>) -> Value {
+    let special = |token: Option<(u64, &str)>, kind: usize| {
+        token.map(|(_, text)| json!({ "SpecialToken": { "id": text, "type_id": kind } }))
+    };
+    let text = |name: &str, kind: usize| Some(json!({ "Sequence": { "id": name, "type_id": kind } }));
+    let second = usize::from(is_bert);
+    let between = special(after, 0).filter(|_| !is_bert);
+    let parts =
+        [special(before, 0), text("A", 0), special(after, 0), between, text("B", second), special(after, second)];
+    parts.into_iter().flatten().collect()
 }
 
 #[cfg(test)]

@@ -51,7 +51,7 @@ pub(super) fn parts_of(file: &str) -> Vec<String> {
 }
 
 /// The snapshot of a revision, if the cache has all of the files that a model needs: the parts of a GGUF file
-/// where they are named; else `config.json`, `tokenizer.json` and the weights, or offline a GGUF file alone. A download that
+/// where they are named; else `config.json`, a tokenizer and the weights, or offline a GGUF file alone. A download that
 /// broke off left less, and is no snapshot yet. A revision without a file in `refs` may be a commit itself.
 pub(super) fn cached(
     (cache, is_offline): (&Path, bool),
@@ -67,7 +67,9 @@ pub(super) fn cached(
     let path = folder.join("snapshots").join(&commit);
     let has = |name: &str| path.join(name).is_file();
     let whole = match parts {
-        [] if has(file::CONFIG) && has(file::TOKENIZER) => has_weights(&path) || has_gguf(&path),
+        [] if has(file::CONFIG) && (has(file::TOKENIZER) || file::OF_SENTENCEPIECE.into_iter().any(has)) => {
+            has_weights(&path) || has_gguf(&path)
+        }
         // A repository may have nothing else; whether it has, the hub alone knows.
         [] => is_offline && has_gguf(&path),
         parts => parts.iter().all(|part| has(part)),
@@ -86,9 +88,11 @@ fn has_gguf(path: &Path) -> bool {
 
 /// Whether a snapshot has its weights: in one file, or in all shards that the index names.
 fn has_weights(path: &Path) -> bool {
-    path.join(file::WEIGHTS).is_file()
-        || shards(&path.join(file::WEIGHTS_INDEX))
-            .is_ok_and(|shards| !shards.is_empty() && shards.iter().all(|s| path.join(s).is_file()))
+    [(file::WEIGHTS, file::WEIGHTS_INDEX), (file::PICKLE, file::PICKLE_INDEX)].into_iter().any(|(single, index)| {
+        path.join(single).is_file()
+            || shards(&path.join(index))
+                .is_ok_and(|shards| !shards.is_empty() && shards.iter().all(|s| path.join(s).is_file()))
+    })
 }
 
 /// The files that an index of shards names, each once and sorted, all inside the folder. Entries

@@ -98,15 +98,24 @@ pub(super) fn fetch(
     for name in [file::CONFIG].into_iter().chain(file::OF_TEXT).chain([file::ADAPTER_CONFIG, file::VALUE_HEAD]) {
         get(name)?;
     }
-    if offers(file::WEIGHTS) {
-        get(file::WEIGHTS)?;
-    } else if offers(file::WEIGHTS_INDEX) {
-        get(file::WEIGHTS_INDEX)?;
-        for shard in shards(&path.join(file::WEIGHTS_INDEX))? {
-            get(&shard)?;
+    if !offers(file::VALUE_HEAD) {
+        get(file::VALUE_HEAD_PICKLE)?;
+    }
+    if !offers(file::TOKENIZER) {
+        file::OF_SENTENCEPIECE.into_iter().chain([file::ADDED_TOKENS]).try_for_each(&mut get)?;
+    }
+    let has_gguf = info.siblings.iter().any(|sibling| is_gguf(&sibling.rfilename));
+    let mut forms = vec![(file::WEIGHTS, file::WEIGHTS_INDEX)];
+    forms.extend((!has_gguf).then_some((file::PICKLE, file::PICKLE_INDEX)));
+    match forms.into_iter().find(|(single, index)| offers(single) || offers(index)) {
+        Some((single, _)) if offers(single) => get(single)?,
+        Some((_, index)) => {
+            get(index)?;
+            for shard in shards(&path.join(index))? {
+                get(&shard)?;
+            }
         }
-    } else {
-        only_gguf(&info, &path)?.iter().try_for_each(|part| get(part))?;
+        None => only_gguf(&info, &path)?.iter().try_for_each(|part| get(part))?,
     }
     found_at(&folder, revision, &info.sha, path)
 }
@@ -129,9 +138,7 @@ fn found_at(folder: &Path, revision: &str, commit: &str, path: PathBuf) -> Resul
 /// [`Error::Unsupported`] for several: nothing says which of them is meant.
 fn only_gguf(info: &RepoInfo, snapshot: &Path) -> Result<Vec<String>, Error> {
     let names = info.siblings.iter().map(|sibling| sibling.rfilename.as_str());
-    let names =
-        names.filter(|name| name.ends_with(".gguf") && !name.contains(['/', '\\']) && !name.starts_with("mmproj"));
-    let mut models: Vec<Vec<String>> = names.map(parts_of).collect();
+    let mut models: Vec<Vec<String>> = names.filter(|name| is_gguf(name)).map(parts_of).collect();
     models.sort();
     models.dedup();
     // One that somebody has chosen already.
@@ -148,6 +155,11 @@ fn only_gguf(info: &RepoInfo, snapshot: &Path) -> Result<Vec<String>, Error> {
             supported: "one .gguf file in a repository: name the one that you want, as ORG/NAME:FILE",
         }),
     }
+}
+
+/// Whether a file is one of a model, by its name.
+fn is_gguf(name: &str) -> bool {
+    name.ends_with(".gguf") && !name.contains(['/', '\\']) && !name.starts_with("mmproj")
 }
 
 /// Checks the names that the hub gives, before they are used: the file must be of the commit that

@@ -333,6 +333,26 @@ mod downloads {
     }
 
     #[test]
+    fn files_of_torch_save_and_of_sentencepiece_are_fetched_where_nothing_better_is_there() {
+        let fetched = |names: &[&'static str], index| {
+            let cache = tempfile::tempdir().unwrap();
+            let hub = Hub { names: names.to_vec(), index, ..Hub::default() };
+            let found = source().resolve(&hub.serve(cache.path()).0).unwrap();
+            assert_eq!(source().resolve(&options(cache.path())).unwrap(), found, "and it is there offline");
+            crate::folder::names(&found.path).unwrap()
+        };
+        let old = ["added_tokens.json", "config.json", "pytorch_model.bin", "tokenizer.model", "value_head.bin"];
+        assert_eq!(fetched(&old, ""), old);
+        let both = [&old[..], &["model.safetensors", "tokenizer.json", "value_head.safetensors"]].concat();
+        let new = ["config.json", "model.safetensors", "tokenizer.json", "value_head.safetensors"];
+        assert_eq!(fetched(&both, ""), new);
+        let shards = ["1.bin", "config.json", "pytorch_model.bin.index.json", "spm.model"];
+        assert_eq!(fetched(&shards, r#"{"weight_map": {"a": "1.bin"}}"#), shards);
+        let beside = ["config.json", "model-Q8_0.gguf", "pytorch_model.bin", "tokenizer.json"];
+        assert_eq!(fetched(&beside, ""), [beside[0], beside[1], beside[3]]);
+    }
+
+    #[test]
     fn a_gguf_file_is_fetched_where_there_is_one_and_nothing_else() {
         let names =
             |weights: &[&'static str]| ["config.json", "tokenizer.json"].iter().chain(weights).copied().collect();

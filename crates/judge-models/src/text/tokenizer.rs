@@ -37,6 +37,7 @@ mod class;
 mod guarded;
 mod literal;
 mod pair;
+mod sentencepiece;
 mod special_tokens;
 mod vocabulary;
 mod whole;
@@ -62,6 +63,8 @@ use class::Class;
 use guarded::{guarded, ids};
 use literal::{Control, PlainText};
 pub(crate) use pair::Typed;
+use sentencepiece::Made;
+pub use sentencepiece::SentencePieceProblem;
 use special_tokens::{SpecialTokens, Surround, template_source};
 use vocabulary::Spelling;
 use whole::WholeTemplate;
@@ -94,7 +97,7 @@ pub enum ChatTokens {
 /// A model folder's tokenizer and chat template. It is not changed after loading, so threads share
 /// it.
 pub(crate) struct TextCodec {
-    /// The `tokenizer.json`, for errors.
+    /// The `tokenizer.json` or SentencePiece's file, for errors.
     path: PathBuf,
     /// The tokenizer with all added tokens, without truncation and padding. It matches control
     /// tokens in text.
@@ -134,7 +137,7 @@ enum Template {
 }
 
 impl TextCodec {
-    /// Reads `tokenizer.json`, `tokenizer_config.json` and the chat template.
+    /// Reads `tokenizer.json` or SentencePiece's file, `tokenizer_config.json` and the chat template.
     ///
     /// The order matters: special tokens are added to the tokenizer before it is asked what it puts
     /// around a text, and before [`Control`] lists its added tokens.
@@ -142,28 +145,28 @@ impl TextCodec {
     /// # Errors
     /// [`Error::Read`], [`Error::Encoding`] or [`Error::Json`] for a file that cannot be read;
     /// [`Error::Tokenizer`] for a tokenizer that cannot be built; [`Error::Unsupported`] for one
-    /// that drops merges at random. A template that does not compile is no error yet.
+    /// that drops merges at random; those of [`Made::of`]. A template that does not compile is no error yet.
     pub(crate) fn load(folder: &Folder, options: &TextOptions) -> Result<Self, Error> {
-        let path = folder.file(file::TOKENIZER);
-        let fault = |source: tokenizers::Error| Error::Tokenizer { path: path.clone(), source };
-        let text = folder.text(file::TOKENIZER)?.unwrap_or_default();
-        let mut json: serde_json::Value =
-            serde_json::from_str(&text).map_err(|source| Error::Json { path: path.clone(), source })?;
-        refuse_dropout(&path, &json)?;
         let settings = folder.json(file::TOKENIZER_CONFIG)?.unwrap_or_default();
-        let text = match Class::of_folder(folder, &settings, &text) {
-            Some(class) => {
-                class.rewrite(&mut json, &settings);
-                json.to_string()
-            }
-            None => text,
+        let mut special = SpecialTokens::read(folder, &settings)?;
+        let made = match folder.has(file::TOKENIZER) {
+            true => None,
+            false => Some(Made::of(folder, &settings, &mut special)?),
+        };
+        let path = made.as_ref().map_or_else(|| folder.file(file::TOKENIZER), |made| made.path.clone());
+        let fault = |source: tokenizers::Error| Error::Tokenizer { path: path.clone(), source };
+        let (text, json) = match &made {
+            Some(made) => (made.json.to_string(), made.json.clone()),
+            None => as_classes_read(folder, &settings, &path)?,
         };
         let mut tokenizer = guarded(|| Tokenizer::from_bytes(text.as_bytes())).map_err(fault)?;
         // Prompts are never cut or filled up here, whatever the file's defaults.
         tokenizer.with_truncation(None).map_err(fault)?;
         tokenizer.with_padding(None);
-        let special = SpecialTokens::read(folder, &settings)?;
         guarded(|| special.add_to(&mut tokenizer)).map_err(fault)?;
+        if let Some(made) = &made {
+            made.surround(&mut tokenizer, &special).map_err(fault)?;
+        }
         let surround = guarded(|| special.surround(&tokenizer)).map_err(fault)?;
         let template = match template_source(folder)? {
             None => Template::Absent { folder: folder.path().to_owned() },
@@ -180,8 +183,7 @@ impl TextCodec {
             },
         );
         let spelling = Spelling::of(&json);
-        let config = folder.json(file::TOKENIZER_CONFIG)?.unwrap_or_default();
-        let inputs = config.get("model_input_names").and_then(serde_json::Value::as_array);
+        let inputs = settings.get("model_input_names").and_then(serde_json::Value::as_array);
         let has_types = inputs.is_none_or(|names| names.iter().any(|name| name == "token_type_ids"));
         let options = *options;
         let (plain, whole) = (OnceLock::new(), Mutex::new(None));
@@ -473,6 +475,28 @@ impl TextCodec {
                 Err(Error::ChatTemplate { path: path.clone(), source: source.clone() })
             }
         }
+    }
+}
+
+/// A folder's `tokenizer.json` with the rules of its class, as text and parsed.
+///
+/// # Errors
+/// Those of reading the file, and [`Error::Unsupported`] for random merges.
+fn as_classes_read(
+    folder: &Folder,
+    settings: &serde_json::Value,
+    path: &Path,
+) -> Result<(String, serde_json::Value), Error> {
+    let text = folder.text(file::TOKENIZER)?.unwrap_or_default();
+    let mut json: serde_json::Value =
+        serde_json::from_str(&text).map_err(|source| Error::Json { path: path.to_owned(), source })?;
+    refuse_dropout(path, &json)?;
+    match Class::of_folder(folder, settings, &text) {
+        Some(class) => {
+            class.rewrite(&mut json, settings);
+            Ok((json.to_string(), json))
+        }
+        None => Ok((text, json)),
     }
 }
 

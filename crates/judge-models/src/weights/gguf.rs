@@ -41,7 +41,7 @@ use super::codes::{Coded, CodedRows, Coding};
 use super::dequantise::Dequantise;
 use super::rows::{hand_over, hand_over_codes};
 use super::{Numbers, Store, Tensors, advise};
-use crate::arch::{DeltaShape, EMBEDDING, HEAD, ModelSpec};
+use crate::arch::{DeltaShape, EMBEDDING, EncoderSpec, HEAD, ModelSpec};
 use crate::error::TensorProblem;
 use crate::gguf::{A_LOG, Architecture, DIVISORS, Entry, FACTORS, GgufFile, GgufProblem, Kind, Named};
 use crate::{Dtype, Error};
@@ -69,6 +69,13 @@ impl HeadCounts {
         let keys = spec.blocks.first().map_or(spec.n_heads, |block| block.heads.n_kv_heads);
         let delta = spec.blocks.iter().find_map(|block| block.delta.as_ref()).map(|delta| delta.shape);
         Self { family: spec.family, queries: spec.n_heads, keys, delta, blocks: spec.n_layers() }
+    }
+}
+
+impl HeadCounts {
+    /// The counts of an encoder, in which nothing is put into another order.
+    pub(crate) fn of_encoder(spec: &EncoderSpec) -> Self {
+        Self { family: spec.family, queries: spec.n_heads, keys: spec.n_heads, delta: None, blocks: spec.blocks.len() }
     }
 }
 
@@ -131,6 +138,20 @@ impl Gguf {
         for beginning in beginnings {
             self.tensors.retain(|name, _| !name.starts_with(&beginning));
         }
+    }
+
+    /// Drops tensors whose names are not wanted.
+    pub(crate) fn keep(&mut self, wanted: impl Fn(&str) -> bool) {
+        self.tensors.retain(|name, _| wanted(name));
+    }
+
+    /// As [`check_settings`](Store::check_settings), for an encoder.
+    ///
+    /// # Errors
+    /// [`Error::Gguf`] for the first setting that differs.
+    pub(crate) fn check_encoder(&self, spec: &EncoderSpec) -> Result<(), Error> {
+        settings::check_encoder(spec, &self.file.header, self.architecture.name)
+            .map_err(|problem| Error::Gguf { path: self.file.path().to_owned(), problem })
     }
 
     /// The error of a tensor of this file.

@@ -1,7 +1,7 @@
 //! LoRA adapters of PEFT: low-rank changes of a model's matrices, merged as the matrices are
 //! loaded.
 //!
-//! [`Adapter`] reads an adapter folder (`adapter_config.json`, `adapter_model.safetensors`) and
+//! [`Adapter`] reads an adapter folder (`adapter_config.json`, `adapter_model.safetensors` or `.bin`) and
 //! finds what it changes from the names of its tensors:
 //!
 //! ```text
@@ -46,7 +46,7 @@ use serde_json::{Value, json};
 use super::{Checkpoint, CodedRows, Coding, Numbers, Store, Table, Tensors, unwrapped};
 use crate::arch::{EMBEDDING, HEAD};
 use crate::error::{AdapterProblem, TensorProblem};
-use crate::folder::{SAVE_AS_SAFETENSORS, file, names, read_json};
+use crate::folder::{file, names, read_json};
 use crate::{Dtype, Error};
 
 /// What the names of an adapter's tensors begin with: PEFT's wrapper around the base model.
@@ -212,16 +212,11 @@ impl Adapter {
         if ["pissa", "olora", "corda"].iter().any(|kind| init.starts_with(kind)) {
             return Err(unsupported("init_lora_weights", init.to_owned()));
         }
-        let weights = path.join(file::ADAPTER_WEIGHTS);
-        let pickle = path.join(file::ADAPTER_PICKLE);
-        if !weights.is_file() && pickle.is_file() {
-            let (field, found) = ("weights".to_owned(), "weights in a pickle, which can run code,".to_owned());
-            return Err(Error::Unsupported { path: pickle, field, found, supported: SAVE_AS_SAFETENSORS });
-        }
-        if !weights.is_file() {
+        let weights = [file::ADAPTER_WEIGHTS, file::ADAPTER_PICKLE].map(|name| path.join(name));
+        let Some(weights) = weights.into_iter().find(|weights| weights.is_file()) else {
             let (folder, found) = (path.to_owned(), names(path)?);
             return Err(Error::MissingFile { folder, wanted: file::ADAPTER_WEIGHTS, found });
-        }
+        };
         let mut tensors = Checkpoint::of_file(weights)?;
         tensors.rename(|name| Some(without_adapter(&unwrapped(name))))?;
         let changes = changes(&settings, &tensors).map_err(fault)?;

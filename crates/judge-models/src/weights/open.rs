@@ -1,6 +1,6 @@
 //! The choice of a reader for the weights of a model folder.
 //!
-//! `checked::store` calls [`open`] for decoders and [`open_renamed`] for encoders. `folder.rs` has
+//! `checked::store` calls [`open`] for decoders and [`open_encoder`] for encoders. `folder.rs` has
 //! looked before whether there are safetensors or one GGUF file; safetensors win where both are
 //! there. What leaves is a [`Store`] whose names are those of the description. Its headers are
 //! checked, its numbers not read. Whether it has the right tensors is for `checked.rs` to find.
@@ -15,7 +15,7 @@ use super::gguf::{Gguf, HeadCounts};
 use super::quantised::{self, Quantised};
 use super::{Checkpoint, OwnNames, Store, unwrapped};
 use crate::Error;
-use crate::arch::StackSpec;
+use crate::arch::{EncoderSpec, StackSpec};
 use crate::folder::{Folder, file};
 
 /// The weights of a decoder's folder, whichever way they are stored.
@@ -66,29 +66,28 @@ pub(crate) fn open<'a>(
     })
 }
 
-/// The weights of an encoder's folder. `own` gives the model's name of a stored tensor, or `None`
-/// for one that is not looked at, such as a head. Encoders are read from safetensors that are not
-/// quantised.
+/// The weights of an encoder's folder, by the names that `spec` has for them; tensors that are not looked at, such as a head,
+/// are left out. Encoders are read from files of plain numbers and from GGUF files.
 ///
 /// # Errors
-/// Those of the files, [`Error::Unsupported`] for a GGUF file or a quantised folder, and
+/// Those of the files, [`Error::Unsupported`] for a quantised folder, [`Error::Gguf`] for a file of another model, and
 /// [`Error::Tensor`] if two tensors get one name.
-pub(crate) fn open_renamed(folder: &Folder, own: &dyn Fn(&str) -> Option<String>) -> Result<Box<dyn Store>, Error> {
-    let refused = |path, field: &str, found: &str| {
-        Err(Error::Unsupported {
-            path,
-            field: field.to_owned(),
-            found: found.to_owned(),
-            supported: "safetensors that are not quantised, for this model_type",
-        })
-    };
+pub(crate) fn open_encoder(folder: &Folder, spec: &EncoderSpec) -> Result<Box<dyn Store>, Error> {
     if let Some(file) = folder.gguf() {
-        return refused(file.path().to_owned(), "general.file_type", "GGUF");
+        let mut gguf = Gguf::new(file.clone(), HeadCounts::of_encoder(spec))?;
+        gguf.check_encoder(spec)?;
+        gguf.keep(|name| spec.own_name(name).is_some());
+        return Ok(Box::new(gguf));
     }
     if quantised::format(folder)?.is_some() {
-        return refused(folder.file(file::CONFIG), "quantization_config", "a quantised encoder");
+        return Err(Error::Unsupported {
+            path: folder.file(file::CONFIG),
+            field: "quantization_config".to_owned(),
+            found: "a quantised encoder".to_owned(),
+            supported: "plain numbers and GGUF files, for this model_type",
+        });
     }
     let mut checkpoint = Checkpoint::open(folder)?;
-    checkpoint.rename(|name| own(&unwrapped(name)))?;
+    checkpoint.rename(|name| spec.own_name(&unwrapped(name)))?;
     Ok(Box::new(checkpoint))
 }

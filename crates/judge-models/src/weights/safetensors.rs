@@ -1,4 +1,4 @@
-//! The tensors of safetensors files, found by name and handed out one by one.
+//! The tensors of safetensors files, and of those of torch.save, found by name and handed out one by one.
 //!
 //! [`Checkpoint`] is the reader of dense folders, the lower half of quantised ones (`quantised.rs`
 //! takes [`Raw`] tensors from it), and the reader of an adapter's tensors (`lora.rs`). It owns
@@ -39,10 +39,10 @@ use super::convert::{convert, round};
 use super::own_names::is_needless;
 use super::raw::Raw;
 use super::table::Mapped;
-use super::{Numbers, Store, Table, Tensors, advise};
+use super::{Numbers, Store, Table, Tensors};
 use crate::arch::{EMBEDDING, HEAD};
 use crate::error::{IndexProblem, TensorProblem};
-use crate::folder::{Folder, file, read_json, stays_inside};
+use crate::folder::{Folder, file, is_pickle, read_json, stays_inside};
 use crate::{Dtype, Error};
 
 /// Elements of a matrix that are converted at a time: 16 MiB of f32, or one row if that has more.
@@ -79,8 +79,8 @@ struct Located {
 }
 
 impl Checkpoint {
-    /// Maps `model.safetensors`, or else every shard that `model.safetensors.index.json` names, and
-    /// checks all headers.
+    /// Maps `model.safetensors`, or else every shard that `model.safetensors.index.json` names, or else
+    /// `pytorch_model.bin` or its shards, and checks all headers.
     ///
     /// The index must name files by relative paths that stay inside the folder. It may list tensors
     /// that its files do not have, and files may have others: programs that cut parts off a model
@@ -90,8 +90,16 @@ impl Checkpoint {
     /// # Errors
     /// [`Error::Index`] for an index that is not so, and those of `Shard::open`.
     pub(crate) fn open(folder: &Folder) -> Result<Self, Error> {
-        let single = folder.file(file::WEIGHTS);
-        if single.is_file() { Self::open_shards(vec![single]) } else { Self::open_index(folder) }
+        for (single, index) in [(file::WEIGHTS, file::WEIGHTS_INDEX), (file::PICKLE, file::PICKLE_INDEX)] {
+            if folder.has(single) {
+                return Self::open_shards(vec![folder.file(single)]);
+            }
+            if folder.has(index) {
+                return Self::open_index(folder, index);
+            }
+        }
+        // `Folder::open` has found one of them.
+        Self::open_index(folder, file::WEIGHTS_INDEX)
     }
 
     /// The tensors of one file, such as an adapter's.
@@ -134,8 +142,8 @@ impl Checkpoint {
     /// # Errors
     /// [`Error::Index`] for an index without `weight_map`, and for an entry that is no text or no
     /// path inside the folder.
-    fn open_index(folder: &Folder) -> Result<Self, Error> {
-        let path = folder.file(file::WEIGHTS_INDEX);
+    fn open_index(folder: &Folder, name: &str) -> Result<Self, Error> {
+        let path = folder.file(name);
         let fault = |problem| Error::Index { path: path.clone(), problem };
         let index = read_json(&path)?;
         let Some(map) = index.get("weight_map").and_then(Value::as_object) else {
@@ -163,18 +171,20 @@ impl Checkpoint {
     fn open_shards(paths: Vec<PathBuf>) -> Result<Self, Error> {
         let mut shards = Vec::with_capacity(paths.len());
         let mut tensors = BTreeMap::<String, Located>::new();
-        for (number, path) in paths.into_iter().enumerate() {
-            let (shard, infos) = Shard::open(path)?;
-            shards.push(Arc::new(shard));
-            for (name, info) in infos {
-                if let Some(first) = tensors.get(&name) {
-                    return Err(Error::Tensor {
-                        path: shards[number].path.clone(),
-                        tensor: name,
-                        problem: TensorProblem::Twice { first: shards[first.shard].path.clone() },
-                    });
+        for path in paths {
+            for (shard, infos) in Shard::open(path)? {
+                let number = shards.len();
+                shards.push(Arc::new(shard));
+                for (name, info) in infos {
+                    if let Some(first) = tensors.get(&name) {
+                        return Err(Error::Tensor {
+                            path: shards[number].path.clone(),
+                            tensor: name,
+                            problem: TensorProblem::Twice { first: shards[first.shard].path.clone() },
+                        });
+                    }
+                    tensors.insert(name, Located { shard: number, info, strides: None });
                 }
-                tensors.insert(name, Located { shard: number, info, strides: None });
             }
         }
         Ok(Self { shards, tensors, taken: BTreeSet::new(), absent: BTreeMap::new() })
@@ -224,7 +234,8 @@ impl Checkpoint {
     pub(crate) fn rename(&mut self, own: impl Fn(&str) -> Option<String>) -> Result<(), Error> {
         let needed = |(tensor, _): &(&String, &PathBuf)| own(tensor).is_some_and(|own| !is_needless(&own));
         if let Some((tensor, shard)) = self.absent.iter().find(needed) {
-            let path = shard.with_file_name(file::WEIGHTS_INDEX);
+            let is_pickle = shard.file_name().and_then(|name| name.to_str()).is_some_and(is_pickle);
+            let path = shard.with_file_name(if is_pickle { file::PICKLE_INDEX } else { file::WEIGHTS_INDEX });
             let shard = shard.file_name().unwrap_or_default().to_string_lossy().into_owned();
             return Err(Error::Index { path, problem: IndexProblem::NoShard { tensor: tensor.clone(), shard } });
         }
@@ -313,7 +324,7 @@ impl Store for Checkpoint {
     }
 
     fn reads_are_scattered(&self, are_scattered: bool) {
-        self.shards.iter().for_each(|shard| advise(&shard.map, are_scattered));
+        self.shards.iter().for_each(|shard| shard.advise(are_scattered));
     }
 
     /// Dtypes by their names in the file. A part of a stack is described by its own shape.

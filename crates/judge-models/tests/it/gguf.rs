@@ -225,7 +225,8 @@ fn what_a_file_cannot_say_or_is_not_read_is_refused_by_name() {
     let text = |text: &str| [&(text.len() as u64).to_le_bytes(), text.as_bytes()].concat();
     for (from, to, said) in [
         (text("qwen2"), text("qwenX"), "the pre-tokenizer \"qwenX\" (tokenizer.ggml.pre) is not read"),
-        (text("gpt2"), text("bert"), "the tokenizer \"bert\" (tokenizer.ggml.model) is not read"),
+        (text("gpt2"), text("rwkv"), "the tokenizer \"rwkv\" (tokenizer.ggml.model) is not read"),
+        (text("gpt2"), text("bert"), "the tokenizer \"bert\" with capital letters (\"##A\") is not read"),
         (text("llama"), text("mamba"), "general.architecture is \"mamba\", expected one of llama, qwen2"),
         (text("llama.block_count"), text("xlama.block_count"), "llama.block_count is missing"),
         (text("tokenizer.ggml.tokens"), text("tokenizer.ggml.tokenX"), "tokenizer.ggml.tokens is missing"),
@@ -252,8 +253,13 @@ fn damaged_files_are_read_or_refused() {
     let folder = TempDir::new().unwrap();
     let path = folder.path().join("model.gguf");
     let mut refused = 0;
-    for name in ["gguf_tokenizers/prepend.gguf", "gguf_tokenizers/llama-bpe.gguf", "gguf_families/lfm2-off/model.gguf"]
-    {
+    for name in [
+        "gguf_tokenizers/prepend.gguf",
+        "gguf_tokenizers/llama-bpe.gguf",
+        "gguf_families/lfm2-off/model.gguf",
+        "gguf_encoders/bert.gguf",
+        "gguf_encoders/xlm-roberta/model.gguf",
+    ] {
         let whole = fs::read(fixtures().join(name)).unwrap();
         for round in 0..150 {
             let mut bytes = whole.clone();

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use judge_core::{Backbone, Outcome, Prompt, Request, TextModel, Want, request::Pooling};
+use judge_core::{Backbone, Layer, Outcome, Prompt, Request, TextModel, Want, request::Pooling};
 use judge_models::{
     ConfigProblem, Dtype, Error, FileProblem, IndexProblem, LoadOptions, Model, StandIn, TensorProblem, merge_adapters,
 };
@@ -298,28 +298,12 @@ fn what_is_not_supported_is_named() {
         fs::write(folder.join("adapter_config.json"), "{}").unwrap();
     });
     assert_error!(says(adapter, &["adapter_config.json", "base_model_name_or_path"]), Error::Adapter { .. });
-    let pytorch = broken(|folder| {
-        for name in [SHARD, OTHER_SHARD, INDEX] {
-            fs::remove_file(folder.join(name)).unwrap();
-        }
-        fs::write(folder.join("pytorch_model.bin"), "").unwrap();
-    });
-    assert_error!(says(pytorch, &["pytorch_model.bin", "safetensors", "save_pretrained"]), Error::Unsupported { .. });
-    let shards = broken(|folder| {
-        for name in [SHARD, OTHER_SHARD, INDEX] {
-            fs::remove_file(folder.join(name)).unwrap();
-        }
-        fs::write(folder.join("pytorch_model.bin.index.json"), "{}").unwrap();
-    });
-    assert_error!(says(shards, &["pytorch_model.bin.index.json", "save_pretrained"]), Error::Unsupported { .. });
     let sentencepiece = broken(|folder| {
         fs::remove_file(folder.join("tokenizer.json")).unwrap();
         fs::write(folder.join("tokenizer.model"), "").unwrap();
+        edit(folder.join("tokenizer_config.json"), |json| json["add_bos_token"] = json!(true));
     });
-    assert_error!(
-        says(sentencepiece, &["tokenizer.json", "tokenizer.model", "AutoTokenizer"]),
-        Error::Unsupported { .. }
-    );
+    assert_error!(says(sentencepiece, &["tokenizer.model", "empty"]), Error::StandIn { .. });
 }
 
 #[test]
@@ -348,6 +332,34 @@ fn damaged_text_files() {
     let config = fs::read(bom.path().join("config.json")).unwrap();
     fs::write(bom.path().join("config.json"), [b"\xef\xbb\xbf", &config[..]].concat()).unwrap();
     load(bom.path()).expect("a byte-order mark does no harm");
+}
+
+/// `text/tokenizer/sentencepiece/tests.rs` compares the tokens.
+#[test]
+fn a_folder_with_sentencepiece_alone_is_a_model_and_its_file_is_part_of_the_fingerprint() {
+    let folder = copy("llama-on");
+    let with = |name: &str| {
+        let models = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/sentencepiece");
+        fs::copy(models.join(format!("{name}.model")), folder.path().join("tokenizer.model")).unwrap();
+        load(folder.path()).unwrap()
+    };
+    let plain = with("bpe");
+    fs::remove_file(folder.path().join("tokenizer.json")).unwrap();
+    edit(folder.path().join("tokenizer_config.json"), |json| {
+        json["add_bos_token"] = json!(true);
+        json["tokenizer_class"] = json!("LlamaTokenizer");
+    });
+    let (model, other) = (with("bpe"), with("unigram"));
+    let fingerprints = [&plain, &model, &other].map(|model| model.info().fingerprint.clone());
+    assert!(fingerprints[0] != fingerprints[1] && fingerprints[1] != fingerprints[2], "{fingerprints:?}");
+    let want = Want { pooled: vec![(Layer(1), Pooling::Last)], ..Want::default() };
+    let mut is_read = false;
+    let request = Request { prompt: Prompt::Raw("The judge".to_owned()), want };
+    let taken = model.run(&[request], &mut |_, outcome| {
+        is_read = matches!(outcome, Outcome::Read(_));
+        std::ops::ControlFlow::Continue(())
+    });
+    assert!(taken.is_ok() && is_read, "{taken:?}");
 }
 
 #[test]

@@ -49,7 +49,7 @@ const DOMAIN: &str = "judge-models packed matrices 2";
 const MAGIC: u64 = u64::from_be_bytes(*b"jmPACK\x01\n");
 
 /// What the names of files of weights end with.
-const WEIGHTS: [&str; 2] = ["safetensors", "gguf"];
+const WEIGHTS: [&str; 3] = ["safetensors", "gguf", "bin"];
 
 /// Bytes that matrices begin at multiples of.
 const ALIGNMENT: u64 = 64;

@@ -7,7 +7,8 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::folder::Folder;
+use crate::Error;
+use crate::folder::{Folder, file};
 
 /// A class whose rules replace those of the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,6 +53,21 @@ impl Class {
             (_, Some(Registered::Class(class))) if overrides || named.is_none() => Some(class),
             (Some(_), Some(Registered::NoRules)) | (None, _) => None,
             (Some(name), _) => Self::of_name(name),
+        }
+    }
+
+    /// The special tokens that the class has where the folder names no others. Those of Qwen are not needed here.
+    pub(super) fn names(self) -> &'static [(&'static str, &'static str)] {
+        match self {
+            Self::Llama => &[("bos_token", "<s>"), ("eos_token", "</s>"), ("unk_token", "<unk>")],
+            Self::Gemma => &[
+                ("bos_token", "<bos>"),
+                ("eos_token", "<eos>"),
+                ("unk_token", "<unk>"),
+                ("pad_token", "<pad>"),
+                ("mask_token", "<mask>"),
+            ],
+            Self::Qwen2 | Self::Qwen3_5 => &[],
         }
     }
 
@@ -136,6 +152,66 @@ impl Class {
         fields.insert("normalizer".to_owned(), normalizer);
         fields.insert("pre_tokenizer".to_owned(), pre_tokenizer);
         fields.insert("decoder".to_owned(), decoder);
+    }
+}
+
+/// What transformers 5.24 makes the tokenizer of a SentencePiece file by, in a folder without `tokenizer.json`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Maker {
+    /// The settings of the file.
+    File,
+    /// Llama's class or Gemma's.
+    Class(Class),
+    /// `XLMRobertaTokenizer`.
+    XlmRoberta,
+    /// `DebertaV2Tokenizer`.
+    DebertaV2,
+}
+
+impl Maker {
+    /// The one for a folder, which names its class as for [`Class::of_folder`].
+    ///
+    /// # Errors
+    /// [`Error::Unsupported`] for any other class, and for a tokenizer with code of its own.
+    pub(super) fn of_folder(folder: &Folder, settings: &Value) -> Result<Self, Error> {
+        let refused = |path, field: &str, found: &str| Error::Unsupported {
+            path,
+            field: field.to_owned(),
+            found: found.to_owned(),
+            supported: "LlamaTokenizer, GemmaTokenizer, XLMRobertaTokenizer, DebertaV2Tokenizer and TokenizersBackend beside \
+                a SentencePiece model without tokenizer.json: load the tokenizer with AutoTokenizer of transformers and save it \
+                with save_pretrained, which writes that file",
+        };
+        if settings.get("auto_map").is_some() {
+            return Err(refused(folder.file(file::TOKENIZER_CONFIG), "auto_map", "code of the folder's own"));
+        }
+        let text = |json: &Value, name: &str| json.get(name).and_then(Value::as_str).map(str::to_owned);
+        let named = text(settings, "tokenizer_class").or_else(|| text(folder.config(), "tokenizer_class"));
+        let model_type = text(folder.config(), "model_type").unwrap_or_default();
+        let (registered, overrides) = registered(&model_type);
+        let class = |class| match class {
+            Class::Llama | Class::Gemma => Ok(Self::Class(class)),
+            other => {
+                Err(refused(folder.file(file::CONFIG), "model_type", &format!("{model_type} ({other:?}Tokenizer)")))
+            }
+        };
+        match (named.as_deref(), registered) {
+            (_, Some(Registered::Class(registered))) if overrides || named.is_none() => class(registered),
+            (_, Some(Registered::NoRules)) | (None, None) => Ok(Self::File),
+            (None, _) => match model_type.as_str() {
+                "xlm-roberta" => Ok(Self::XlmRoberta),
+                "deberta-v2" => Ok(Self::DebertaV2),
+                other => Err(refused(folder.file(file::CONFIG), "model_type", other)),
+            },
+            (Some(name), _) => match name.strip_suffix("Fast").unwrap_or(name) {
+                "LlamaTokenizer" => Ok(Self::Class(Class::Llama)),
+                "GemmaTokenizer" => Ok(Self::Class(Class::Gemma)),
+                "XLMRobertaTokenizer" => Ok(Self::XlmRoberta),
+                "DebertaV2Tokenizer" => Ok(Self::DebertaV2),
+                "TokenizersBackend" | "PreTrainedTokenizer" => Ok(Self::File),
+                _ => Err(refused(folder.file(file::TOKENIZER_CONFIG), "tokenizer_class", name)),
+            },
+        }
     }
 }
 

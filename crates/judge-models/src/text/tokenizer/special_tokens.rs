@@ -91,6 +91,49 @@ impl SpecialTokens {
         Ok(special)
     }
 
+    /// Reads the tokens of `added_tokens.json`, which old folders without `tokenizer.json` have where
+    /// `tokenizer_config.json` has no `added_tokens_decoder`.
+    ///
+    /// # Errors
+    /// Only for a file that is there and cannot be read, or is no JSON.
+    pub(super) fn read_added(&mut self, folder: &Folder) -> Result<(), Error> {
+        let json = if self.added.is_empty() { folder.json(file::ADDED_TOKENS)? } else { None };
+        for (text, id) in json.iter().filter_map(Value::as_object).flatten() {
+            let is_special = self.extra.iter().any(|token| token.content == *text)
+                || NAMES.iter().any(|name| self.named.get(*name) == Some(text));
+            if let Some(id) = id.as_u64() {
+                self.added.insert(id, AddedToken::from(&**text, is_special));
+            }
+        }
+        Ok(())
+    }
+
+    /// Names a token unless the folder names another.
+    pub(super) fn default_name(&mut self, name: &str, text: &str) {
+        self.named.entry(name.to_owned()).or_insert_with(|| text.to_owned());
+    }
+
+    /// Adds tokens without a name unless the folder has some.
+    pub(super) fn default_extra(&mut self, tokens: Vec<AddedToken>) {
+        if self.extra.is_empty() {
+            self.extra = tokens;
+        }
+    }
+
+    /// Makes the tokens of `added_tokens_decoder` match a text as it is given.
+    pub(super) fn match_raw_text(&mut self) {
+        for token in self.added.values_mut() {
+            token.normalized = false;
+        }
+    }
+
+    /// Texts of the tokens of `added_tokens_decoder` by their number.
+    pub(super) fn added_texts(&self) -> BTreeMap<usize, String> {
+        let texts =
+            self.added.iter().filter_map(|(&id, token)| Some((usize::try_from(id).ok()?, token.content.clone())));
+        texts.collect()
+    }
+
     /// Text of the tokens that have a name, by name; what a template gets.
     pub(super) fn named(&self) -> &BTreeMap<String, String> {
         &self.named
@@ -107,9 +150,12 @@ impl SpecialTokens {
     pub(super) fn add_to(&self, tokenizer: &mut Tokenizer) -> tokenizers::Result<()> {
         tokenizer.add_tokens(self.added.values().cloned())?;
         let known = tokenizer.get_added_tokens_decoder();
-        let named = self.named.values().map(|text| match known.values().find(|token| token.content == *text) {
-            Some(token) => token.clone().special(true),
-            None => AddedToken::from(text, true),
+        let others = self.named.iter().filter(|(name, _)| !NAMES.contains(&name.as_str())).map(|(_, text)| text);
+        let named = NAMES.iter().filter_map(|name| self.named.get(*name)).chain(others).map(|text| {
+            match known.values().find(|token| token.content == *text) {
+                Some(token) => token.clone().special(true),
+                None => AddedToken::from(text, true),
+            }
         });
         tokenizer.add_special_tokens(named.chain(self.extra.iter().cloned()))?;
         Ok(())

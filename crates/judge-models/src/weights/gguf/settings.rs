@@ -17,7 +17,7 @@
 //! What a file does not state is not compared, but for `rope.scaling.type`: converters leave it out
 //! where nothing is scaled. Numbers are compared in f32, in which files keep them.
 
-use crate::arch::{MlpSpec, ModelSpec, RopeConfig, RopeScaling, inverse_frequencies};
+use crate::arch::{EncoderSpec, MlpSpec, ModelSpec, RopeConfig, RopeScaling, inverse_frequencies};
 use crate::gguf::{GgufProblem, Header, listed};
 
 /// How far divisors of frequencies may be from those that follow from `config.json`: converters
@@ -32,6 +32,29 @@ pub(super) struct Expected<'a> {
     pub(super) context: Option<u64>,
     /// The numbers of `rope_freqs.weight`; `None` if there is no such tensor.
     pub(super) divisors: Option<Vec<f32>>,
+}
+
+/// Compares the settings that a file of an encoder states: numbers of blocks and heads, widths, epsilon, the longest text.
+///
+/// # Errors
+/// [`GgufProblem::Setting`] for the first one that differs.
+pub(super) fn check_encoder(spec: &EncoderSpec, header: &Header, architecture: &str) -> Result<(), GgufProblem> {
+    let d_ff = spec.blocks.first().map_or(0, |block| block.down.d_in);
+    for (key, field, expected) in [
+        ("block_count", "num_hidden_layers", spec.blocks.len() as f64),
+        ("embedding_length", "hidden_size", spec.d_model as f64),
+        ("feed_forward_length", "intermediate_size", d_ff as f64),
+        ("attention.head_count", "num_attention_heads", spec.n_heads as f64),
+        ("attention.layer_norm_epsilon", "layer_norm_eps", spec.norm_eps),
+        ("attention.causal", "model_type", 0.0),
+        ("context_length", "max_position_embeddings", spec.max_len as f64),
+    ] {
+        let key = format!("{architecture}.{key}");
+        if let Some(found) = header.numbers(&key) {
+            compare(key, field, found, &[expected])?;
+        }
+    }
+    Ok(())
 }
 
 impl Expected<'_> {

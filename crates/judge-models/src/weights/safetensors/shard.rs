@@ -1,4 +1,4 @@
-//! One mapped safetensors file, its header checked.
+//! One mapped file of tensors, its header checked: safetensors, or what torch.save writes (`pytorch/`), by its name.
 //!
 //! ```text
 //!  bytes 0..8        8..8 + n                 8 + n..end of file
@@ -16,18 +16,20 @@ use std::collections::BTreeMap;
 use std::fs::File;
 use std::path::PathBuf;
 
-use memmap2::Mmap;
+use memmap2::{Mmap, MmapMut};
 use safetensors::tensor::TensorInfo;
 use serde_json::Value;
 
 use crate::Error;
 use crate::error::{FileProblem, TensorProblem};
-use crate::folder::refuse_stand_in;
+use crate::folder::{is_pickle, refuse_stand_in};
+use crate::weights::{advise, pytorch};
 
 /// Longest header that is read, in bytes: the limit of the `safetensors` crate.
 const MAX_HEADER: u64 = 100_000_000;
 
-/// One mapped safetensors file. It must not change while it is mapped.
+/// One mapped file. It must not change while it is mapped. Or a part of memory, with tensors of a file that are not stored
+/// row by row.
 pub(in crate::weights) struct Shard {
     /// The file, for errors.
     pub(super) path: PathBuf,
@@ -35,7 +37,12 @@ pub(in crate::weights) struct Shard {
     pub(in crate::weights) map: Mmap,
     /// Where the tensors' bytes begin in the map: `data_offsets` count from here.
     pub(super) data: usize,
+    /// Whether the map is that of the file, so that pages which are given back are read again.
+    is_file: bool,
 }
+
+/// A file, or memory beside it, and the tensors that lie in it by name.
+pub(super) type Opened = (Shard, BTreeMap<String, TensorInfo>);
 
 impl Shard {
     /// Tells the system that a part of the map is not needed for now, so that its pages need not
@@ -43,7 +50,7 @@ impl Shard {
     /// logged. On systems other than Unix nothing happens.
     pub(super) fn let_go(&self, bytes: &[u8]) {
         #[cfg(unix)]
-        {
+        if self.is_file {
             let start = bytes.as_ptr().addr() - self.map.as_ptr().addr();
             // SAFETY: the map is a read-only map of a file: pages dropped are read from the file again.
             let advised =
@@ -56,21 +63,64 @@ impl Shard {
         let _ = bytes;
     }
 
-    /// Maps a file and checks its whole header: every range lies within the file and is as long as
-    /// its dtype and shape say, none overlaps another, and no byte is between or after them.
+    /// Tells the system how the map will be read; see `Store::reads_are_scattered`.
+    pub(super) fn advise(&self, are_scattered: bool) {
+        if self.is_file {
+            advise(&self.map, are_scattered);
+        }
+    }
+
+    /// Maps a file and checks what it says of its tensors. A file of torch.save may give a second shard.
     ///
     /// # Errors
-    /// [`Error::Read`], [`Error::StandIn`], [`Error::WeightsFile`] for the header or the file's length, and
-    /// [`Error::Tensor`] for the range of one tensor.
-    pub(super) fn open(path: PathBuf) -> Result<(Self, BTreeMap<String, TensorInfo>), Error> {
+    /// [`Error::Read`], [`Error::StandIn`], and those of the file's form: [`Error::PyTorch`]; or [`Error::WeightsFile`] for the
+    /// header or the file's length, and [`Error::Tensor`] for the range of one tensor.
+    pub(super) fn open(path: PathBuf) -> Result<Vec<Opened>, Error> {
         let read = |source| Error::Read { path: path.clone(), source };
         let file = File::open(&path).map_err(read)?;
         // SAFETY: the map is read-only. A file that somebody shortens meanwhile would end
         // the process with SIGBUS; there is no portable defence but a copy, and the type's documentation says so.
         let map = unsafe { Mmap::map(&file) }.map_err(read)?;
-        let fault = |problem| Error::WeightsFile { path: path.clone(), problem };
-
         refuse_stand_in(&path, &map)?;
+        if path.file_name().and_then(|name| name.to_str()).is_some_and(is_pickle) {
+            Self::of_pytorch(path, map)
+        } else {
+            Self::of_safetensors(path, map).map(|opened| vec![opened])
+        }
+    }
+
+    /// What torch.save wrote. Tensors that are not stored row by row are copied.
+    fn of_pytorch(path: PathBuf, map: Mmap) -> Result<Vec<Opened>, Error> {
+        let tensors = pytorch::tensors(&map).map_err(|problem| Error::PyTorch { path: path.clone(), problem })?;
+        let (strided, dense): (Vec<_>, Vec<_>) = tensors.into_iter().partition(|tensor| tensor.strides.is_some());
+        let length = strided.iter().map(pytorch::Stored::size).sum::<usize>();
+        let read = |source| Error::Read { path: path.clone(), source };
+        let mut memory = MmapMut::map_anon(length.max(1)).map_err(read)?;
+        let mut gathered = BTreeMap::new();
+        let mut end = 0;
+        for tensor in strided {
+            let data_offsets = (end, end + tensor.size());
+            tensor.gather(&map, &mut memory[data_offsets.0..data_offsets.1]);
+            end = data_offsets.1;
+            gathered.insert(tensor.name, TensorInfo { dtype: tensor.dtype, shape: tensor.shape, data_offsets });
+        }
+        let info = |tensor: pytorch::Stored| {
+            let data_offsets = (tensor.bytes.start, tensor.bytes.end);
+            (tensor.name, TensorInfo { dtype: tensor.dtype, shape: tensor.shape, data_offsets })
+        };
+        let dense = dense.into_iter().map(info).collect();
+        let memory = memory.make_read_only().map_err(read)?;
+        let mut opened = vec![(Self { path: path.clone(), map, data: 0, is_file: true }, dense)];
+        if !gathered.is_empty() {
+            opened.push((Self { path, map: memory, data: 0, is_file: false }, gathered));
+        }
+        Ok(opened)
+    }
+
+    /// A safetensors file: every range lies within the file and is as long as its dtype and shape say, none overlaps
+    /// another, and no byte is between or after them.
+    fn of_safetensors(path: PathBuf, map: Mmap) -> Result<Opened, Error> {
+        let fault = |problem| Error::WeightsFile { path: path.clone(), problem };
         let found = map.len() as u64;
         let Some(prefix) = map.first_chunk::<8>() else {
             return Err(fault(FileProblem::Truncated { expected: 8, found }));
@@ -103,7 +153,7 @@ impl Shard {
         if expected < found {
             return Err(fault(FileProblem::Trailing { expected, found }));
         }
-        Ok((Self { path, map, data }, infos))
+        Ok((Self { path, map, data, is_file: true }, infos))
     }
 }
 

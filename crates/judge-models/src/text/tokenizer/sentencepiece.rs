@@ -1,0 +1,429 @@
+//! Tokenizers of folders that have SentencePiece's own file and no `tokenizer.json`.
+//!
+//! transformers makes the tokenizer of that file and of the class that the folder names, and so does this module: it gives
+//! the `tokenizer.json` that stands for both, without special tokens, and adds to [`SpecialTokens`] those that the file
+//! and the class know.
+//!
+//! | class | file | vocabulary and merges | rules |
+//! |---|---|---|---|
+//! | Llama, Gemma | `tokenizer.model` | BPE; merges in the order of the pieces that they make | those of the class (`class.rs`) |
+//! | none | `tokenizer.model` | BPE, merges by the scores of plain pieces; or unigram | those of the file |
+//! | XLM-RoBERTa | `sentencepiece.bpe.model`, `tokenizer.model` | unigram, numbered as fairseq does | those of the class |
+//! | DeBERTa v2 | `spm.model`, `tokenizer.model` | unigram | those of the class |
+//!
+//! A folder of the first three rows must say whether a BOS goes before a text (`add_bos_token`): where it does not,
+//! releases 4 and 5 of transformers differ.
+
+mod problem;
+mod proto;
+#[cfg(test)]
+mod tests;
+
+use std::collections::{HashMap, HashSet};
+use std::path::PathBuf;
+
+use serde_json::{Map, Value, json};
+use tokenizers::{AddedToken, Tokenizer};
+
+use self::proto::{Kind, ModelProto};
+use super::class::{Class, Maker};
+use super::special_tokens::SpecialTokens;
+use crate::Error;
+use crate::base64::base64;
+use crate::folder::{Folder, file};
+pub use problem::SentencePieceProblem;
+
+/// Bytes of a piece that merges are made for, at most. Vocabularies have none that is nearly as long; damaged files
+/// may, and the ways to cut one are many.
+const LONGEST_PIECE: usize = 1 << 10;
+
+/// SentencePiece's space.
+const SPACE: &str = "▁";
+
+/// What goes around a text, and around the two of a pair: names of special tokens, and `A` and `B` for the texts, each
+/// with the type of its tokens.
+type Around = Vec<(&'static str, u8)>;
+
+/// A tokenizer without its special tokens.
+pub(super) struct Made {
+    /// The file that it was made of.
+    pub(super) path: PathBuf,
+    /// Its `tokenizer.json`.
+    pub(super) json: Value,
+    /// Around one text.
+    single: Around,
+    /// Around two.
+    pair: Around,
+}
+
+impl Made {
+    /// Makes the tokenizer of a folder without `tokenizer.json`. `special` has what the folder's JSON files say, and gets what
+    /// the file and the class add.
+    ///
+    /// # Errors
+    /// [`Error::Unsupported`] for a class whose tokenizers are not made here, or a setting that is missing or not read;
+    /// [`Error::MissingFile`] where the class's file is absent; [`Error::Read`], and [`Error::SentencePiece`] for a damaged
+    /// file.
+    pub(super) fn of(folder: &Folder, settings: &Value, special: &mut SpecialTokens) -> Result<Self, Error> {
+        let maker = Maker::of_folder(folder, settings)?;
+        let names: &[&'static str] = match maker {
+            Maker::XlmRoberta => &[file::SENTENCEPIECE_XLM_R, file::SENTENCEPIECE],
+            Maker::DebertaV2 => &[file::SENTENCEPIECE_DEBERTA, file::SENTENCEPIECE],
+            Maker::File | Maker::Class(_) => &[file::SENTENCEPIECE],
+        };
+        let Some(&name) = names.iter().find(|name| folder.file(name).is_file()) else {
+            let found = crate::folder::names(folder.path())?;
+            return Err(Error::MissingFile { folder: folder.path().to_owned(), wanted: names[0], found });
+        };
+        let path = folder.file(name);
+        let bytes = folder.bytes(name)?.unwrap_or_default();
+        crate::folder::refuse_stand_in(&path, &bytes)?;
+        let fault = |problem| Error::SentencePiece { path: path.clone(), problem };
+        let model = ModelProto::read(&bytes).map_err(fault)?;
+        if model.treat_whitespace_as_suffix {
+            return Err(Error::Unsupported {
+                path,
+                field: "trainer_spec.treat_whitespace_as_suffix".to_owned(),
+                found: "true".to_owned(),
+                supported: "false: spaces belong to the word behind them",
+            });
+        }
+        if !matches!(model.model_type, 1 | 2) {
+            return Err(Error::Unsupported {
+                path,
+                field: "trainer_spec.model_type".to_owned(),
+                found: model.model_type.to_string(),
+                supported: "1 (unigram) and 2 (BPE)",
+            });
+        }
+        special.read_added(folder)?;
+        let (json, single, pair) = match maker {
+            Maker::File => of_file(&model, settings, special).map_err(fault)?,
+            Maker::Class(class) => of_class(&model, class, settings, special),
+            Maker::XlmRoberta => xlm_roberta(&model, settings, special).map_err(fault)?,
+            Maker::DebertaV2 => deberta_v2(&model, settings, special).map_err(fault)?,
+        };
+        let (single, pair) = match single {
+            Some(single) => (single, pair),
+            None => around_as_stated(folder, settings)?,
+        };
+        Ok(Self { path, json, single, pair })
+    }
+
+    /// Tells the tokenizer, which has all of its special tokens by now, what goes around a text.
+    pub(super) fn surround(&self, tokenizer: &mut Tokenizer, special: &SpecialTokens) -> tokenizers::Result<()> {
+        let mut tokens = Map::new();
+        let mut parts = |around: &Around| -> tokenizers::Result<Vec<Value>> {
+            let part = |&(name, kind): &(&str, u8)| {
+                if matches!(name, "A" | "B") {
+                    return Ok(json!({ "Sequence": { "id": name, "type_id": kind } }));
+                }
+                let text = special.named().get(name).ok_or_else(|| format!("there is no {name}"))?;
+                let id = tokenizer.token_to_id(text).ok_or_else(|| format!("{name} {text:?} is no token"))?;
+                tokens.insert(text.clone(), json!({ "id": text, "ids": [id], "tokens": [text] }));
+                Ok(json!({ "SpecialToken": { "id": text, "type_id": kind } }))
+            };
+            around.iter().map(part).collect()
+        };
+        let (single, pair) = (parts(&self.single)?, parts(&self.pair)?);
+        let json = json!({ "type": "TemplateProcessing", "single": single, "pair": pair, "special_tokens": tokens });
+        tokenizer.with_post_processor(Some(serde_json::from_value::<tokenizers::PostProcessorWrapper>(json)?));
+        Ok(())
+    }
+}
+
+/// BOS and EOS around a text as `tokenizer_config.json` says.
+fn around_as_stated(folder: &Folder, settings: &Value) -> Result<(Around, Around), Error> {
+    let flag = |name: &str| settings.get(name).and_then(Value::as_bool);
+    let Some(has_bos) = flag("add_bos_token") else {
+        return Err(Error::Unsupported {
+            path: folder.file(file::TOKENIZER_CONFIG),
+            field: "add_bos_token".to_owned(),
+            found: settings.get("add_bos_token").map_or_else(|| "nothing".to_owned(), Value::to_string),
+            supported: "true and false beside a SentencePiece model without tokenizer.json: write true to put a BOS before a \
+                text, as releases of transformers before 5 did where nothing was said",
+        });
+    };
+    let one = |text: &'static str, kind: u8| {
+        let bos = has_bos.then_some(("bos_token", kind));
+        let eos = flag("add_eos_token").unwrap_or(false).then_some(("eos_token", kind));
+        bos.into_iter().chain([(text, kind)]).chain(eos)
+    };
+    Ok((one("A", 0).collect(), one("A", 0).chain(one("B", 1)).collect()))
+}
+
+/// What [`Made`] is made of; `None` around a text where the folder says it.
+type Parts = (Value, Option<Around>, Around);
+
+/// A tokenizer by the settings of the file.
+fn of_file(model: &ModelProto, settings: &Value, special: &mut SpecialTokens) -> Result<Parts, SentencePieceProblem> {
+    for (name, id, text) in [
+        ("bos_token", model.bos_id, &model.bos_piece),
+        ("eos_token", model.eos_id, &model.eos_piece),
+        ("unk_token", model.unk_id, &model.unk_piece),
+    ] {
+        if id >= 0 {
+            special.default_name(name, text);
+        }
+    }
+    special.default_extra(extra(model, &[Kind::Control]));
+    let is_legacy = settings.get("legacy").is_none_or(|legacy| legacy.as_bool() == Some(true));
+    if model.add_dummy_prefix {
+        special.match_raw_text();
+    }
+    let texts = if model.model_type == 2 { renamed(model, special) } else { texts(model) };
+    let user_defined: Vec<&str> = of_kind(model, Kind::UserDefined).map(|id| texts[id].as_str()).collect();
+    let json = if model.model_type == 2 {
+        if !texts.contains(&model.unk_piece) {
+            let expected = "the text of a piece";
+            return Err(SentencePieceProblem::Setting { field: "unk_piece", found: model.unk_piece.clone(), expected });
+        }
+        json!({
+            "type": "BPE", "dropout": null, "unk_token": model.unk_piece, "continuing_subword_prefix": null,
+            "end_of_word_suffix": null, "fuse_unk": true, "byte_fallback": model.byte_fallback,
+            "ignore_merges": !user_defined.is_empty(), "vocab": numbered(&texts), "merges": scored_merges(model, &texts)
+        })
+    } else {
+        unigram(scored(model), model.unk_id, model.byte_fallback)?
+    };
+    let replace = |pattern: &str, kind: &str, content: &str| json!({ "type": "Replace", "pattern": { kind: pattern }, "content": content });
+    let mut normalizers = Vec::new();
+    normalizers.extend(charsmap(model));
+    if model.remove_extra_whitespaces {
+        normalizers.push(replace(r"\A +| +\z", "Regex", ""));
+        normalizers.push(replace(" {2,}", "Regex", " "));
+    }
+    if model.escape_whitespaces {
+        normalizers.push(replace(" ", "String", SPACE));
+    }
+    let mut cuts = Vec::new();
+    if model.add_dummy_prefix {
+        if is_legacy {
+            normalizers.push(replace(r"\A▁", "Regex", "▁▁"));
+        }
+        cuts.push(metaspace(if is_legacy { "always" } else { "first" }, false));
+    }
+    if !user_defined.is_empty() {
+        let mut longest = user_defined;
+        longest.sort_by_key(|text| std::cmp::Reverse(text.chars().count()));
+        let pattern = longest.iter().map(|text| escaped(text)).collect::<Vec<_>>().join("|");
+        cuts.push(json!({ "type": "Split", "pattern": { "Regex": pattern }, "behavior": "Isolated", "invert": false }));
+    }
+    let mut decoders = vec![replace(SPACE, "String", " ")];
+    if model.byte_fallback {
+        decoders.push(json!({ "type": "ByteFallback" }));
+    }
+    if model.add_dummy_prefix || model.byte_fallback {
+        decoders.push(json!({ "type": "Fuse" }));
+    }
+    if model.add_dummy_prefix {
+        decoders.push(json!({ "type": "Strip", "content": " ", "start": 1, "stop": 0 }));
+    }
+    let pre_tokenizer =
+        if cuts.is_empty() { Value::Null } else { json!({ "type": "Sequence", "pretokenizers": cuts }) };
+    let normalizer = json!({ "type": "Sequence", "normalizers": normalizers });
+    let decoder = json!({ "type": "Sequence", "decoders": decoders });
+    Ok((tokenizer(json, normalizer, pre_tokenizer, decoder), None, Around::new()))
+}
+
+/// A tokenizer by the rules of a class, which takes every vocabulary for one of BPE.
+fn of_class(model: &ModelProto, class: Class, settings: &Value, special: &mut SpecialTokens) -> Parts {
+    for (name, text) in class.names() {
+        special.default_name(name, text);
+    }
+    special.default_extra(extra(model, &[Kind::Control, Kind::UserDefined]));
+    let texts = texts(model);
+    let bpe = json!({ "type": "BPE", "vocab": numbered(&texts), "merges": ordered_merges(&texts) });
+    let mut json = tokenizer(bpe, Value::Null, Value::Null, Value::Null);
+    class.rewrite(&mut json, settings);
+    (json, None, Around::new())
+}
+
+/// The tokenizer of XLM-RoBERTa. fairseq puts its special tokens before the pieces and leaves out the first three of the
+/// file, which are the same ones in another order.
+fn xlm_roberta(
+    model: &ModelProto,
+    settings: &Value,
+    special: &mut SpecialTokens,
+) -> Result<Parts, SentencePieceProblem> {
+    for (name, text) in [
+        ("bos_token", "<s>"),
+        ("eos_token", "</s>"),
+        ("unk_token", "<unk>"),
+        ("sep_token", "</s>"),
+        ("pad_token", "<pad>"),
+        ("cls_token", "<s>"),
+        ("mask_token", "<mask>"),
+    ] {
+        special.default_name(name, text);
+    }
+    special.default_extra(extra(model, &[Kind::Control, Kind::UserDefined]));
+    if let Some((id, piece)) = model.pieces.iter().enumerate().take(3).find(|(_, piece)| piece.kind == Kind::Normal) {
+        let expected = "of the unknown piece or a control one, as the first three of XLM-RoBERTa are";
+        return Err(SentencePieceProblem::Piece { id, found: piece.text.clone(), expected });
+    }
+    let own = |name: &str| (special.named().get(name).cloned().unwrap_or_default(), 0.0);
+    let before = ["bos_token", "pad_token", "eos_token", "unk_token"].map(own);
+    let pieces = before.into_iter().chain(scored(model).into_iter().skip(3)).chain([own("mask_token")]).collect();
+    let scheme = if settings.get("add_prefix_space") == Some(&json!(false)) { "never" } else { "always" };
+    let cuts = json!([{ "type": "WhitespaceSplit" }, metaspace(scheme, true)]);
+    let json = tokenizer(
+        unigram(pieces, 3, false)?,
+        charsmap(model).unwrap_or_default(),
+        json!({ "type": "Sequence", "pretokenizers": cuts }),
+        metaspace(scheme, true),
+    );
+    let single = vec![("bos_token", 0), ("A", 0), ("eos_token", 0)];
+    let pair = single.iter().copied().chain([("eos_token", 0), ("B", 0), ("eos_token", 0)]).collect();
+    Ok((json, Some(single), pair))
+}
+
+/// The tokenizer of DeBERTa v2 and v3. transformers' class normalises in its own way, whatever the file says.
+fn deberta_v2(
+    model: &ModelProto,
+    settings: &Value,
+    special: &mut SpecialTokens,
+) -> Result<Parts, SentencePieceProblem> {
+    for (name, text) in [
+        ("bos_token", "[CLS]"),
+        ("eos_token", "[SEP]"),
+        ("unk_token", "[UNK]"),
+        ("sep_token", "[SEP]"),
+        ("pad_token", "[PAD]"),
+        ("cls_token", "[CLS]"),
+        ("mask_token", "[MASK]"),
+    ] {
+        special.default_name(name, text);
+    }
+    special.default_extra(extra(model, &[Kind::Control, Kind::UserDefined]));
+    let flag = |name: &str, default: bool| settings.get(name).and_then(Value::as_bool).unwrap_or(default);
+    let mut normalizers = Vec::new();
+    if flag("do_lower_case", false) {
+        normalizers.push(json!({ "type": "Lowercase" }));
+    }
+    normalizers.extend([
+        json!({ "type": "Replace", "pattern": { "Regex": r"\s{2,}|[\n\r\t]" }, "content": " " }),
+        json!({ "type": "NFC" }),
+        json!({ "type": "Strip", "strip_left": false, "strip_right": true }),
+    ]);
+    let mut cuts = Vec::new();
+    if flag("split_by_punct", false) {
+        cuts.push(json!({ "type": "Punctuation", "behavior": "Isolated" }));
+    }
+    let scheme = if flag("add_prefix_space", true) { "always" } else { "first" };
+    cuts.push(metaspace(scheme, true));
+    let pieces = scored(model);
+    let unknown = special.named().get("unk_token");
+    let unknown = pieces.iter().position(|(text, score)| Some(text) == unknown && *score == 0.0);
+    let unknown = unknown.and_then(|id| i32::try_from(id).ok()).unwrap_or(model.unk_id);
+    let json = tokenizer(
+        unigram(pieces, unknown, false)?,
+        json!({ "type": "Sequence", "normalizers": normalizers }),
+        json!({ "type": "Sequence", "pretokenizers": cuts }),
+        metaspace(scheme, true),
+    );
+    let single = vec![("cls_token", 0), ("A", 0), ("sep_token", 0)];
+    let pair = single.iter().copied().chain([("B", 1), ("sep_token", 1)]).collect();
+    Ok((json, Some(single), pair))
+}
+
+/// A `tokenizer.json` without special tokens.
+fn tokenizer(model: Value, normalizer: Value, pre_tokenizer: Value, decoder: Value) -> Value {
+    json!({
+        "version": "1.0", "truncation": null, "padding": null, "added_tokens": [], "normalizer": normalizer,
+        "pre_tokenizer": pre_tokenizer, "post_processor": null, "decoder": decoder, "model": model
+    })
+}
+
+/// A vocabulary of unigrams. A number of the unknown piece that is none of it is an error here: the crate `tokenizers`
+/// would fail on a text.
+fn unigram(pieces: Vec<(String, f64)>, unknown: i32, falls_back: bool) -> Result<Value, SentencePieceProblem> {
+    if usize::try_from(unknown).map_or(true, |id| id >= pieces.len()) {
+        let expected = "the number of a piece";
+        return Err(SentencePieceProblem::Setting { field: "unk_id", found: unknown.to_string(), expected });
+    }
+    Ok(json!({ "type": "Unigram", "unk_id": unknown, "vocab": pieces, "byte_fallback": falls_back }))
+}
+
+/// Spaces as `▁`, with one before a text or none.
+fn metaspace(scheme: &str, split: bool) -> Value {
+    json!({ "type": "Metaspace", "replacement": SPACE, "prepend_scheme": scheme, "split": split })
+}
+
+/// The normaliser of the file's own table of characters, if it has one.
+fn charsmap(model: &ModelProto) -> Option<Value> {
+    let map = &model.precompiled_charsmap;
+    (!map.is_empty()).then(|| json!({ "type": "Precompiled", "precompiled_charsmap": base64(map) }))
+}
+
+/// The texts of pieces.
+fn texts(model: &ModelProto) -> Vec<String> {
+    model.pieces.iter().map(|piece| piece.text.clone()).collect()
+}
+
+/// The same with their scores.
+fn scored(model: &ModelProto) -> Vec<(String, f64)> {
+    model.pieces.iter().map(|piece| (piece.text.clone(), f64::from(piece.score))).collect()
+}
+
+/// The same with the names that `added_tokens_decoder` has for the numbers of some, unless another piece keeps that name.
+fn renamed(model: &ModelProto, special: &SpecialTokens) -> Vec<String> {
+    let mut texts = texts(model);
+    let renamed = special.added_texts();
+    let kept: HashSet<String> =
+        texts.iter().enumerate().filter(|(id, _)| !renamed.contains_key(id)).map(|(_, text)| text.clone()).collect();
+    for (id, name) in renamed {
+        if let Some(text) = texts.get_mut(id).filter(|_| !kept.contains(&name)) {
+            *text = name;
+        }
+    }
+    texts
+}
+
+/// `vocab` of BPE.
+fn numbered(texts: &[String]) -> Value {
+    Value::Object(texts.iter().enumerate().map(|(id, text)| (text.clone(), id.into())).collect())
+}
+
+/// The numbers of the pieces of a kind.
+fn of_kind(model: &ModelProto, kind: Kind) -> impl Iterator<Item = usize> {
+    model.pieces.iter().enumerate().filter(move |(_, piece)| piece.kind == kind).map(|(id, _)| id)
+}
+
+/// Pieces of some kinds as tokens that are matched whole; those of control are special.
+fn extra(model: &ModelProto, kinds: &[Kind]) -> Vec<AddedToken> {
+    let pieces = model.pieces.iter().filter(|piece| kinds.contains(&piece.kind));
+    pieces.map(|piece| AddedToken::from(&*piece.text, piece.kind == Kind::Control).normalized(false)).collect()
+}
+
+/// The two parts of a piece for each way to cut it, the shorter left part first.
+fn cuts(text: &str) -> impl Iterator<Item = (&str, &str)> {
+    let cut = text.char_indices().skip(1).filter(|_| text.len() <= LONGEST_PIECE);
+    cut.map(|(at, _)| text.split_at(at))
+}
+
+/// Merges in the order of the pieces that they make.
+fn ordered_merges(texts: &[String]) -> Vec<[&str; 2]> {
+    let all: HashSet<&str> = texts.iter().map(String::as_str).collect();
+    let cuts = texts.iter().flat_map(|text| cuts(text));
+    cuts.filter(|(left, right)| all.contains(left) && all.contains(right)).map(|(left, right)| [left, right]).collect()
+}
+
+/// Merges of plain pieces in the order of the scores of what they make; those of one score by its number, then by text.
+fn scored_merges<'a>(model: &ModelProto, texts: &'a [String]) -> Vec<[&'a str; 2]> {
+    let normal: HashMap<&str, usize> = of_kind(model, Kind::Normal).map(|id| (texts[id].as_str(), id)).collect();
+    let mut merges: Vec<(f32, usize, &str, &str)> = Vec::new();
+    for id in of_kind(model, Kind::Normal) {
+        let cuts = cuts(&texts[id]).filter(|(left, right)| normal.contains_key(left) && normal.contains_key(right));
+        merges.extend(cuts.map(|(left, right)| (model.pieces[id].score, id, left, right)));
+    }
+    // Zeros of both signs are one score.
+    merges.sort_by(|a, b| (b.0 + 0.0).total_cmp(&(a.0 + 0.0)).then_with(|| (a.1, a.2, a.3).cmp(&(b.1, b.2, b.3))));
+    merges.into_iter().map(|(_, _, left, right)| [left, right]).collect()
+}
+
+/// A text as a regular expression that matches it alone.
+fn escaped(text: &str) -> String {
+    let escape = |c: char| [(r"\.+*?()|[]{}^$".contains(c)).then_some('\\'), Some(c)];
+    text.chars().flat_map(escape).flatten().collect()
+}

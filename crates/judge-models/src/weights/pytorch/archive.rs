@@ -1,0 +1,171 @@
+//! The entries of a zip archive, with and without its extension for files beyond 4 GiB. Only what torch.save uses: one
+//! disk, no encryption, no compression.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+use super::problem::PyTorchProblem as Problem;
+
+/// Where the list of entries is said to be, at the end of the file.
+const END: &[u8] = b"PK\x05\x06";
+/// The same with 64 bits, and where that is.
+const END_64: (&[u8], &[u8]) = (b"PK\x06\x06", b"PK\x06\x07");
+/// An entry in the list.
+const LISTED: &[u8] = b"PK\x01\x02";
+/// An entry in its place.
+const ENTRY: &[u8] = b"PK\x03\x04";
+/// Bytes of the end of a file without the comment, which has at most `u16::MAX`.
+const END_LENGTH: usize = 22;
+
+/// What the list says of an entry.
+struct Listed {
+    /// The method by which it is compressed; 0 for none.
+    method: u16,
+    /// Whether it is encrypted.
+    is_encrypted: bool,
+    /// Its bytes, compressed or not.
+    size: u64,
+    /// Where it begins, with a header of its own.
+    header: u64,
+}
+
+/// A zip archive in memory.
+pub(super) struct Archive<'a> {
+    file: &'a [u8],
+    entries: BTreeMap<&'a str, Listed>,
+}
+
+impl<'a> Archive<'a> {
+    /// Reads the list of entries.
+    ///
+    /// # Errors
+    /// [`Problem`] for what is no archive, and for a list that leads out of the file.
+    pub(super) fn open(file: &'a [u8]) -> Result<Self, Problem> {
+        // A pickle of protocol 2 that begins with the integer which such files begin with.
+        if file.starts_with(b"\x80\x02\x8a\x0a\x6c\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19.") {
+            return Err(Problem::OldFormat);
+        }
+        if !file.starts_with(ENTRY) {
+            return Err(Problem::NoArchive { what: "the first entry" });
+        }
+        let earliest = file.len().saturating_sub(END_LENGTH + usize::from(u16::MAX));
+        let end = (earliest..file.len()).rev().find(|&at| file[at..].starts_with(END));
+        let end = end.filter(|end| file.len() - end >= END_LENGTH).ok_or(Problem::NoArchive { what: "the end" })?;
+        let (mut at, mut length) = (u64::from(u32_at(file, end + 16)?), u64::from(u32_at(file, end + 12)?));
+        if let Some(locator) = end.checked_sub(20).filter(|&at| file[at..].starts_with(END_64.1)) {
+            let wide = index(u64_at(file, locator + 8)?, locator)?;
+            if !file.get(wide..).is_some_and(|rest| rest.starts_with(END_64.0)) {
+                return Err(Problem::Archive { what: "no list where one is said to be", at: locator });
+            }
+            (length, at) = (u64_at(file, wide + 40)?, u64_at(file, wide + 48)?);
+        }
+        let start = index(at, end)?;
+        let stop = index(at.saturating_add(length), end)?;
+        let mut at = start;
+        let mut entries = BTreeMap::new();
+        while at < stop {
+            if !file.get(at..).is_some_and(|rest| rest.starts_with(LISTED)) {
+                return Err(Problem::Archive { what: "no entry of the list", at });
+            }
+            let lengths = [28, 30, 32].map(|place| u16_at(file, at + place).map(usize::from));
+            let [name, extra, comment] = lengths;
+            let (name, extra, comment) = (name?, extra?, comment?);
+            let text = part(file, at + 46, name)?;
+            let text =
+                std::str::from_utf8(text).map_err(|_| Problem::Archive { what: "a name that is not UTF-8", at })?;
+            let mut sizes = [u32_at(file, at + 24)?, u32_at(file, at + 20)?, u32_at(file, at + 42)?].map(u64::from);
+            widen(&mut sizes, part(file, at + 46 + name, extra)?, at)?;
+            let [size, packed, header] = sizes;
+            let (flags, method) = (u16_at(file, at + 8)?, u16_at(file, at + 10)?);
+            if method == 0 && size != packed {
+                return Err(Problem::Archive { what: "two sizes of one entry", at });
+            }
+            entries.insert(text, Listed { method, is_encrypted: flags & 1 == 1, size, header });
+            at += 46 + name + extra + comment;
+        }
+        Ok(Self { file, entries })
+    }
+
+    /// The folder inside the archive that has `data.pkl`, with its slash, and the bytes of that.
+    ///
+    /// # Errors
+    /// [`Problem::NoPickle`], and those of [`bytes`](Self::bytes).
+    pub(super) fn pickle(&self) -> Result<(&'a str, &'a [u8]), Problem> {
+        let name = self.entries.keys().find(|name| **name == "data.pkl" || name.ends_with("/data.pkl"));
+        let name = *name.ok_or(Problem::NoPickle)?;
+        let bytes = self.bytes(name)?.ok_or(Problem::NoPickle)?;
+        Ok((name.strip_suffix("data.pkl").unwrap_or_default(), bytes))
+    }
+
+    /// The bytes of an entry; `None` if there is none of this name.
+    ///
+    /// # Errors
+    /// Those of [`range`](Self::range).
+    pub(super) fn bytes(&self, name: &str) -> Result<Option<&'a [u8]>, Problem> {
+        Ok(self.range(name)?.map(|range| &self.file[range]))
+    }
+
+    /// Where the bytes of an entry lie, inside the file; `None` if there is none of this name.
+    ///
+    /// # Errors
+    /// [`Problem`] for one that is compressed or encrypted, and for one that leads out of the file.
+    pub(super) fn range(&self, name: &str) -> Result<Option<Range<usize>>, Problem> {
+        let Some(listed) = self.entries.get(name) else { return Ok(None) };
+        let refused = |found| Problem::Entry { entry: name.to_owned(), found };
+        if listed.is_encrypted {
+            return Err(refused("encrypted"));
+        }
+        if listed.method != 0 {
+            return Err(refused("compressed"));
+        }
+        let header = index(listed.header, 0)?;
+        if !self.file.get(header..).is_some_and(|rest| rest.starts_with(ENTRY)) {
+            return Err(Problem::Archive { what: "no entry where one is listed", at: header });
+        }
+        let start =
+            header + 30 + usize::from(u16_at(self.file, header + 26)?) + usize::from(u16_at(self.file, header + 28)?);
+        let size = index(listed.size, header)?;
+        part(self.file, start, size).map(|_| Some(start..start + size))
+    }
+}
+
+/// Replaces sizes and the place that do not fit 32 bits by those of 64, which follow one another in a part of its own.
+fn widen(sizes: &mut [u64; 3], mut extra: &[u8], at: usize) -> Result<(), Problem> {
+    const WIDE: u16 = 1;
+    while extra.len() >= 4 {
+        let (kind, length) = (u16_at(extra, 0)?, usize::from(u16_at(extra, 2)?));
+        let content = extra.get(4..4 + length).ok_or(Problem::Archive { what: "an entry of the list is cut", at })?;
+        if kind == WIDE {
+            let mut numbers = content.as_chunks::<8>().0.iter();
+            for size in sizes.iter_mut().filter(|size| **size == u64::from(u32::MAX)) {
+                let wide = numbers.next().ok_or(Problem::Archive { what: "an entry of the list is cut", at })?;
+                *size = u64::from_le_bytes(*wide);
+            }
+            return Ok(());
+        }
+        extra = &extra[4 + length..];
+    }
+    Ok(())
+}
+
+/// A place or a length as an index.
+fn index(value: u64, at: usize) -> Result<usize, Problem> {
+    usize::try_from(value).map_err(|_| Problem::Archive { what: "a place beyond the file", at })
+}
+
+fn part(file: &[u8], at: usize, length: usize) -> Result<&[u8], Problem> {
+    let end = at.checked_add(length);
+    end.and_then(|end| file.get(at..end)).ok_or(Problem::Archive { what: "a place beyond the file", at })
+}
+
+fn u16_at(file: &[u8], at: usize) -> Result<u16, Problem> {
+    part(file, at, 2).map(|bytes| u16::from_le_bytes([bytes[0], bytes[1]]))
+}
+
+fn u32_at(file: &[u8], at: usize) -> Result<u32, Problem> {
+    part(file, at, 4).map(|bytes| bytes.iter().rev().fold(0, |value, &byte| value << 8 | u32::from(byte)))
+}
+
+fn u64_at(file: &[u8], at: usize) -> Result<u64, Problem> {
+    part(file, at, 8).map(|bytes| bytes.iter().rev().fold(0, |value, &byte| value << 8 | u64::from(byte)))
+}

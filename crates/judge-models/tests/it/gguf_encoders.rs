@@ -1,0 +1,121 @@
+//! GGUF files of encoders, with nothing beside them, against the folders that they were made from: `scripts/parity/make_gguf_encoder_fixtures.py`.
+
+use std::fs;
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
+
+use judge_core::{Backbone, Layer, Outcome, Prompt, Request, TextModel, Want, request::Pooling};
+use judge_models::{Dtype, Error, GgufProblem, LoadOptions, Model};
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+const TEXTS: [&str; 12] = [
+    "ba de fi go ku",
+    "Ba DE\u{301} fi,go! ku?",
+    "bade  \n\t fi",
+    "é 😀 x 12345",
+    "[CLS] ba [MASK] [SEP]",
+    "<s>a</s> b<mask>",
+    "▁ba ▁",
+    "The judge reads the answer and gives a score.",
+    " score: 4\u{a0}\u{3000}① \u{fb01}",
+    "漢字ba",
+    "a",
+    "badefigokulameniporusatevizoxay0",
+];
+
+fn fixtures() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures")
+}
+
+fn load(path: &Path) -> Result<Model, Error> {
+    Model::load(path, &LoadOptions { dtype: Some(Dtype::F32), ..LoadOptions::default() })
+}
+
+/// States of every layer for every text: of the first token, of the last, and their mean.
+fn states(model: &Model) -> Vec<f32> {
+    let poolings = [Pooling::First, Pooling::Last, Pooling::Mean];
+    let pooled: Vec<(Layer, Pooling)> =
+        model.info().layers().into_iter().flat_map(|layer| poolings.map(|pooling| (layer, pooling))).collect();
+    let want = Want { pooled: pooled.clone(), ..Want::default() };
+    let requests = TEXTS.map(|text| Request { prompt: Prompt::Raw(text.to_owned()), want: want.clone() });
+    let mut found = vec![Vec::new(); TEXTS.len()];
+    let mut take = |index: usize, outcome: Outcome| {
+        let Outcome::Read(reading) = outcome else { panic!("{outcome:?}") };
+        found[index] =
+            pooled.iter().flat_map(|&(layer, pooling)| reading.pooled(layer, pooling).unwrap().to_vec()).collect();
+        ControlFlow::Continue(())
+    };
+    model.run(&requests, &mut take).unwrap();
+    found.concat()
+}
+
+/// A folder with a file alone, and what is put beside it.
+fn beside(gguf: &str, files: &[(&str, Value)]) -> TempDir {
+    let folder = TempDir::new().unwrap();
+    fs::copy(fixtures().join("gguf_encoders").join(gguf), folder.path().join("model.gguf")).unwrap();
+    for (name, content) in files {
+        fs::write(folder.path().join(name), content.to_string()).unwrap();
+    }
+    folder
+}
+
+fn config(folder: &str) -> Value {
+    serde_json::from_slice(&fs::read(fixtures().join(folder).join("config.json")).unwrap()).unwrap()
+}
+
+#[test]
+fn a_file_is_the_folder_that_it_was_made_from_tokenizer_included() {
+    for (gguf, folder) in [("bert.gguf", "encoders/bert-off"), ("xlm-roberta/model.gguf", "gguf_encoders/xlm-roberta")]
+    {
+        let folder = fixtures().join(folder);
+        // safetensors count where both are there.
+        let expected = states(&load(&folder).unwrap());
+        assert_eq!(states(&load(beside(gguf, &[]).path()).unwrap()), expected, "{gguf}");
+    }
+    let folder = beside("bert.gguf", &[("config.json", config("encoders/bert-off"))]);
+    assert_eq!(states(&load(folder.path()).unwrap()), states(&load(&fixtures().join("encoders/bert-off")).unwrap()));
+}
+
+#[test]
+fn a_quantised_file_is_near_it() {
+    let exact = states(&load(beside("bert.gguf", &[]).path()).unwrap());
+    let found = states(&load(beside("bert-q8_0.gguf", &[]).path()).unwrap());
+    let difference = exact.iter().zip(&found).map(|(a, b)| (a - b).abs()).fold(0.0, f32::max);
+    let largest = exact.iter().fold(0.0, |largest: f32, x| largest.max(x.abs()));
+    assert!(difference > 0.0 && difference < 0.03 * largest, "{difference} of {largest}");
+}
+
+#[test]
+fn what_does_not_fit_is_refused_by_name() {
+    let refused = |folder: TempDir, words: &[&str]| match load(folder.path()) {
+        Err(error @ Error::Gguf { .. }) => {
+            let text = error.to_string();
+            assert!(words.iter().all(|word| text.contains(word)), "{text}");
+            error
+        }
+        other => panic!("{:?}", other.map(|_| ())),
+    };
+    let edited = |field: &str, value: Value| {
+        let mut config = config("encoders/bert-off");
+        config[field] = value;
+        beside("bert.gguf", &[("config.json", config)])
+    };
+    for (field, key, value) in [
+        ("num_attention_heads", "bert.attention.head_count", json!(8)),
+        ("layer_norm_eps", "bert.attention.layer_norm_epsilon", json!(1e-5)),
+        ("max_position_embeddings", "bert.context_length", json!(111)),
+    ] {
+        let error = refused(edited(field, value), &[field, key]);
+        assert!(matches!(error, Error::Gguf { problem: GgufProblem::Setting { .. }, .. }));
+    }
+    // Its positions are counted in another way than in the file.
+    let xlm_roberta = config("gguf_encoders/xlm-roberta");
+    refused(
+        beside("xlm-roberta/model.gguf", &[("config.json", xlm_roberta)]),
+        &["xlm-roberta", "general.architecture"],
+    );
+    // A decoder's file beside an encoder's description, and the other way round.
+    let llama = config("families/llama-off");
+    refused(beside("bert.gguf", &[("config.json", llama)]), &["\"bert\"", "llama"]);
+}

@@ -1,4 +1,4 @@
-# torch==2.15.0 transformers==5.23.0 safetensors==0.8.0 tokenizers==0.23.3
+# torch==2.15.0 transformers==5.24.0 safetensors==0.8.0 tokenizers==0.23.3
 """Makes crates/judge-models/tests/fixtures/families: small random-weight models and what transformers says of them.
 
     python scripts/parity/make_family_fixtures.py [NAME ...]
@@ -19,6 +19,8 @@ expected.safetensors of a folder holds, for prompt i:
     i.bf16     hidden_states [n_layers + 1, d_model] of the last position, f32 arithmetic on bf16-rounded weights (and factors that go with them)
 and its metadata, as text, the error of transformers' own bf16 arithmetic against i.bf16: per layer the largest
 difference over the largest value, and of these the largest.
+
+Folders were made with transformers 5.23.0, those with Mamba and all that are listed after them with 5.24.0.
 
 Models with experts get the first of some seeds with which arithmetic in bf16 routes every row as exact arithmetic does, here and in
 attention_entropy_fixtures.py: a bf16 router meets other experts where two logits are nearly equal.
@@ -44,7 +46,7 @@ import transformers
 from safetensors.torch import load_file, save_file
 from transformers import AutoConfig, AutoModelForCausalLM, AutoModelForImageTextToText
 
-EXPECTED_VERSIONS = {"torch": "2.15.0", "transformers": "5.23.0", "safetensors": "0.8.0", "tokenizers": "0.23.3"}
+EXPECTED_VERSIONS = {"torch": "2.15.0", "transformers": "5.24.0", "safetensors": "0.8.0", "tokenizers": "0.23.3"}
 ROOT = Path(__file__).resolve().parents[2] / "crates/judge-models/tests/fixtures/families"
 D_VOCAB = 96
 NEW_TOKENS = 6
@@ -188,8 +190,12 @@ EXPERTS |= {
 # Experts are published as transposed matrices.
 EXPERTS["qwen3_vl_moe"] = (dict(model_type="qwen3_vl_moe", **IDS, tie_word_embeddings=True, text_config=dict(**TEXT, **GQA, head_dim=16, num_experts=5, num_experts_per_tok=3, moe_intermediate_size=24, mlp_only_layers=[1], rope_parameters=dict(rope_type="default", rope_theta=1000.0, mrope_section=[4, 2, 2], mrope_interleaved=True)), vision_config=dict(**EYES, hidden_size=8, intermediate_size=8, out_hidden_size=32, num_position_embeddings=4, deepstack_visual_indexes=[0])), "transposed", torch.bfloat16, 1)
 TOWERS["qwen3_vl_moe"] = EXPERTS["qwen3_vl_moe"]
+MAMBA = dict(mamba_n_heads=4, mamba_d_state=8, mamba_chunk_size=4)
+EXPERTS["granitemoehybrid-mamba-experts"] = (dict(model_type="granitemoehybrid", **{**BASE, "intermediate_size": 16}, **MHA, **MAMBA, num_local_experts=5, num_experts_per_tok=3, shared_intermediate_size=24, layer_types=["linear_attention", "linear_attention", "full_attention"], position_embedding_type="rope", mamba_d_conv=2, mamba_expand=1, mamba_d_head=8, mamba_conv_bias=False, mamba_proj_bias=True, attention_multiplier=0.35, tie_word_embeddings=True), "v5", torch.bfloat16, 1)
 GPT2 = dict(vocab_size=D_VOCAB, n_embd=32, n_layer=3, n_head=4, n_positions=64, bos_token_id=1, eos_token_id=2, pad_token_id=None)
 FAMILIES |= {
+    # Layers of Mamba-2; prompts take several chunks of its scan.
+    "granitemoehybrid-mamba": (dict(model_type="granitemoehybrid", **BASE, **GQA, **MAMBA, num_local_experts=0, shared_intermediate_size=48, layer_types=["linear_attention", "full_attention", "linear_attention"], mamba_n_groups=2, mamba_d_conv=4, embedding_multiplier=3.0, attention_multiplier=0.4, residual_multiplier=0.6, logits_scaling=2.0), "v5", torch.bfloat16, 1),
     "gemma-on": (dict(model_type="gemma", **BASE, **GQA, head_dim=16, attention_bias=True, hidden_act="gelu", tie_word_embeddings=False, rope_parameters=LLAMA3), "old", torch.bfloat16, 1),
     "gemma-off": (dict(model_type="gemma", **BASE, **MHA, head_dim=8), "v5", torch.bfloat16, 1),
     "gpt_neox-on": (dict(model_type="gpt_neox", **BASE, use_parallel_residual=True, attention_bias=True, rope_parameters=dict(rope_type="default", rope_theta=1000.0, partial_rotary_factor=0.5)), "old", torch.float16, 2),

@@ -16,6 +16,7 @@
 //! | attention | `self_attn.{q,k,v,o}_proj`, or see [`Qkv`]; `self_attn.sinks` |
 //! | delta rule | `linear_attn.in_proj_{qkv,z,b,a}`, `conv1d`, `dt_bias`, `A_log`, `norm`, `out_proj` |
 //! | convolution | `conv.in_proj`, `conv.conv`, `conv.out_proj` |
+//! | state space | `mamba.{in_proj, conv1d, dt_bias, A_log, D, norm, out_proj}` |
 //! | norms of heads | `self_attn.{q,k}_norm` |
 //! | norms of states | see [`BlockNorms`] |
 //! | MLP | `mlp.{gate,up,down}_proj`, or see [`GateUp`] |
@@ -29,6 +30,7 @@ use judge_core::request::TokenId;
 
 use super::ConfigProblem;
 use super::experts::Sparse;
+use super::mamba::MambaFields;
 use super::rope::{RopeConfig, RopeContext, RopeRules, RopesByKind};
 use super::spec::{
     Activation, BlockSpec, ConvSpec, DeltaShape, DeltaSpec, EmbeddingScale, GatedSpec, HEAD, HeadShape, HeadSpec,
@@ -74,6 +76,8 @@ pub(super) struct DecoderFields {
     /// Blocks with a convolution in the place of attention, `[n_layers]`, and the positions that it
     /// sees.
     pub(super) conv: Option<(Vec<bool>, usize)>,
+    /// Blocks with a state space, and what it is.
+    pub(super) mamba: Option<MambaFields>,
     /// Names of parts of attention.
     pub(super) attention: AttentionNames,
     /// What names of tensors of blocks begin with, before the number.
@@ -395,8 +399,8 @@ impl DecoderFields {
 
     /// Describes block `index`. `norm` makes a norm of a full name and a width.
     ///
-    /// The block with a delta rule or a convolution gets its projections instead of those of
-    /// attention, no norms of heads, no gate and no rotation.
+    /// The block with a delta rule, a convolution or a state space gets its projections instead of those
+    /// of attention, no norms of heads, no gate and no rotation.
     fn block(&self, index: usize, norm: &dyn Fn(String, usize) -> NormSpec) -> BlockSpec {
         let Otherwise { heads, keys, d_ff } = self.of_block(index);
         let (d_query, d_key) = (heads.d_query(), heads.d_key());
@@ -447,27 +451,29 @@ impl DecoderFields {
             channels: self.d_model,
             kernel,
         });
-        let (qkv, q_norm, k_norm, out) = match delta {
-            None if conv.is_some() => {
-                let parts = linear(&[("conv.in_proj", 3 * self.d_model)], self.d_model, false);
-                (parts, None, None, linear(&[("conv.out_proj", self.d_model)], self.d_model, false))
-            }
-            None => (
+        let mamba = self.mamba.as_ref().filter(|mamba| mamba.is_in[index]);
+        let (qkv, q_norm, k_norm, out) = if let Some(shape) = delta {
+            let parts = [
+                ("linear_attn.in_proj_qkv", shape.channels()),
+                ("linear_attn.in_proj_z", shape.d_value()),
+                ("linear_attn.in_proj_b", shape.n_value_heads),
+                ("linear_attn.in_proj_a", shape.n_value_heads),
+            ];
+            let out = linear(&[("linear_attn.out_proj", self.d_model)], shape.d_value(), false);
+            (linear(&parts, self.d_model, false), None, None, out)
+        } else if let Some(mamba) = mamba {
+            let [before, after] = mamba.linears(&stem, self.d_model);
+            (before, None, None, after)
+        } else if conv.is_some() {
+            let parts = linear(&[("conv.in_proj", 3 * self.d_model)], self.d_model, false);
+            (parts, None, None, linear(&[("conv.out_proj", self.d_model)], self.d_model, false))
+        } else {
+            (
                 qkv,
                 of_heads(self.attention.q_norm, d_query),
                 of_heads(self.attention.k_norm, d_key).filter(|_| !matches!(keys, KeysSpec::Of(_))),
                 linear(&[(self.attention.out, self.d_model)], d_query, self.o_bias),
-            ),
-            Some(shape) => {
-                let parts = [
-                    ("linear_attn.in_proj_qkv", shape.channels()),
-                    ("linear_attn.in_proj_z", shape.d_value()),
-                    ("linear_attn.in_proj_b", shape.n_value_heads),
-                    ("linear_attn.in_proj_a", shape.n_value_heads),
-                ];
-                let out = linear(&[("linear_attn.out_proj", self.d_model)], shape.d_value(), false);
-                (linear(&parts, self.d_model, false), None, None, out)
-            }
+            )
         };
         let mut stacks = Vec::new();
         if let Qkv::ByHead(name) = self.qkv {
@@ -483,11 +489,12 @@ impl DecoderFields {
             heads,
             keys,
             window: self.windows[index],
-            rope: self.rope_of[index].filter(|_| delta.is_none() && conv.is_none()),
+            rope: self.rope_of[index].filter(|_| delta.is_none() && conv.is_none() && mamba.is_none()),
             before_attention: of_states(self.norms.before_attention),
             qkv,
             is_gated: self.is_gated && delta.is_none(),
             conv,
+            mamba: mamba.map(|mamba| mamba.spec(&stem)),
             delta: delta.map(|shape| DeltaSpec {
                 shape,
                 conv: stem("linear_attn.conv1d.weight"),

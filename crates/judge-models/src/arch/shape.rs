@@ -154,6 +154,7 @@ impl Shape {
             is_gated: false,
             delta: None,
             conv: None,
+            mamba: None,
             attention: AttentionNames::LLAMA,
             layers: "model.layers",
             embedding: EMBEDDING,

@@ -9,8 +9,8 @@
 //! A block, with the fields of [`BlockSpec`] (all but `qkv`, `out` and `mlp` may be absent):
 //!
 //! ```text
-//! x ─┬─ before_attention ─ qkv ─ attention | delta | conv ─ out ─ after_attention ─ (+) ─► x
-//!    └───────────────────────────────────────────────────────────────────────────────┘
+//! x ─┬─ before_attention ─ qkv ─ attention | delta | conv | mamba ─ out ─ after_attention ─ (+) ─► x
+//!    └───────────────────────────────────────────────────────────────────────────────────────┘
 //! x ─┬─ before_mlp ─ mlp ─ after_mlp ─ (+) ─► x ─┬─ token_gate ─ (+) ─► x · scalar
 //!    └──────────────────────────────────┘        └────────────────┘
 //! ```
@@ -18,17 +18,19 @@
 //! `residual_scale` multiplies what attention and the MLP add, not what `token_gate` adds.
 //!
 //! Invariants, which families and `DecoderFields` establish: `heads.n_kv_heads` divides `heads.n_heads`; a
-//! block has at most one of `delta` and `conv`; `rope` indexes `ModelSpec::ropes`; `KeysSpec::Of`
+//! block has at most one of `delta`, `conv` and `mamba`; `rope` indexes `ModelSpec::ropes`; `KeysSpec::Of`
 //! names an earlier block that has keys of its own, the same heads and the same window.
 //! Names are those of a folder that holds the text model alone; `weights` strips what
 //! vision-language folders put before them.
 
+mod mamba;
 mod mlp;
 mod parts;
 
 use half::bf16;
 use judge_core::request::TokenId;
 
+pub(crate) use self::mamba::{GatedNorm, MambaShape, MambaSpec};
 pub(crate) use self::mlp::{
     BothSpec, ExpertsSpec, GatedSpec, MlpSpec, Routing, Scores, SharedSpec, StackPart, StackSpec,
 };
@@ -244,7 +246,7 @@ pub(crate) enum KeysSpec {
 /// What one block is and what its weights are called. No other type says so.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct BlockSpec {
-    /// Heads of attention. A block with `delta` or `conv` has them too, and nothing uses them there.
+    /// Heads of attention. A block with `delta`, `conv` or `mamba` has them too, and nothing uses them there.
     pub(crate) heads: HeadShape,
     /// Where keys and values come from.
     pub(crate) keys: KeysSpec,
@@ -257,8 +259,8 @@ pub(crate) struct BlockSpec {
     pub(crate) before_attention: Option<NormSpec>,
     /// The first projection. Its rows are all queries, all keys, all values, as far as `keys`
     /// projects them. Where the block is gated each query head is followed by its gate:
-    /// `[query, gate]` per head. A delta rule or a convolution takes all rows instead; see
-    /// [`DeltaSpec`] and [`ConvSpec`].
+    /// `[query, gate]` per head. A delta rule, a convolution or a state space takes all rows instead; see
+    /// [`DeltaSpec`], [`ConvSpec`] and [`MambaSpec`].
     pub(crate) qkv: LinearSpec,
     /// Whether attention's output is multiplied by `sigmoid(gate)`, one gate per query coordinate
     /// (Qwen3.5).
@@ -267,6 +269,8 @@ pub(crate) struct BlockSpec {
     pub(crate) delta: Option<DeltaSpec>,
     /// A gated short convolution instead of attention.
     pub(crate) conv: Option<ConvSpec>,
+    /// A selective state space instead of attention.
+    pub(crate) mamba: Option<MambaSpec>,
     /// The norm of queries before the rotation: of each head alone, `[head_dim]`, or of all heads
     /// together, `[d_query]`. Engines tell the two apart by the length.
     pub(crate) q_norm: Option<NormSpec>,
@@ -498,7 +502,7 @@ impl TokenInputsSpec {
 impl BlockSpec {
     /// Whether the block has queries and keys, and so attention weights to read.
     pub(crate) fn has_attention(&self) -> bool {
-        self.delta.is_none() && self.conv.is_none()
+        self.delta.is_none() && self.conv.is_none() && self.mamba.is_none()
     }
 
     /// Whether the block computes and keeps keys and values, which later passes need.
@@ -520,6 +524,7 @@ impl BlockSpec {
         all.extend(self.sinks.iter().map(|(name, n_heads)| (name.clone(), vec![*n_heads])));
         all.extend(self.delta.iter().flat_map(DeltaSpec::tensors));
         all.extend(self.conv.iter().map(|conv| (conv.name.clone(), vec![conv.channels, 1, conv.kernel])));
+        all.extend(self.mamba.iter().flat_map(MambaSpec::tensors));
         let of_heads = [&self.q_norm, &self.k_norm];
         let of_states = [&self.before_attention, &self.after_attention, &self.before_mlp, &self.after_mlp];
         let norms = of_heads.into_iter().chain(of_states).flatten();

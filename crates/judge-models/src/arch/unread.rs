@@ -118,18 +118,8 @@ const HARMLESS: &[&str] = &[
     "summary_type",
     "summary_use_proj",
     "task_specific_params",
-    // Of Mamba layers, which no family here has. Files that may have them say where in
-    // `layer_types`, and such a layer is refused.
+    // How programs cut the scan of a state space.
     "mamba_chunk_size",
-    "mamba_conv_bias",
-    "mamba_d_conv",
-    "mamba_d_head",
-    "mamba_d_state",
-    "mamba_expand",
-    "mamba_n_groups",
-    "mamba_n_heads",
-    "mamba_proj_bias",
-    "time_step_limit",
     // Granite 4 names its norms here; transformers does not read it.
     "normalization_function",
     // Of a head that predicts further tokens, and of the dtype of recurrent states, which are f32

@@ -18,16 +18,16 @@
 //!
 //! - An operation gives a row the same numbers whatever the other rows of the pass are, to the bit
 //!   in `engine/packed`, within rounding in `engine/tensor`.
-//! - Only [`attend`](Ops::attend), [`delta`](Ops::delta) and [`short_conv`](Ops::short_conv) look
-//!   at other positions of a row's sequence, and only at earlier ones.
+//! - Only [`attend`](Ops::attend), [`delta`](Ops::delta), [`short_conv`](Ops::short_conv) and
+//!   [`mamba`](Ops::mamba) look at other positions of a row's sequence, and only at earlier ones.
 //! - The number of rows changes in a pair of places alone: `attend` and its substitutes may leave
 //!   rows out in the last block of a pass, and then [`keep`](Ops::keep) leaves out the same ones.
 
 use burn::module::Module;
 
 use crate::arch::{
-    BlockSpec, BothSpec, ConvSpec, DeltaSpec, ExpertsSpec, GatedSpec, LinearSpec, MlpSpec, NormSpec, Routing,
-    TokenGateSpec,
+    BlockSpec, BothSpec, ConvSpec, DeltaSpec, ExpertsSpec, GatedSpec, LinearSpec, MambaSpec, MlpSpec, NormSpec,
+    Routing, TokenGateSpec,
 };
 use crate::weights::Table;
 use crate::{Dtype, Error};
@@ -90,6 +90,10 @@ pub(crate) trait Ops {
     /// that it remembers; [`ConvSpec`] has the formula. `[rows, 3 * channels]` to
     /// `[rows, channels]`.
     fn short_conv(&mut self, index: usize, x: Self::Rows, weights: &Conv<Self::Norm>) -> Self::Rows;
+
+    /// The state space of block `index`, from what it remembers of earlier positions; [`MambaSpec`] has
+    /// the formulas. `[rows, width]` to `[rows, d_inner]`.
+    fn mamba(&mut self, index: usize, x: Self::Rows, weights: &Mamba<Self::Norm>) -> Self::Rows;
 
     /// The weighted sum of what a row's experts make of it: `[rows, d_model]` to the same shape.
     /// `logits` `[rows, n_experts]` are the router's, from which `experts.routing` makes the choice
@@ -183,6 +187,24 @@ pub(crate) struct Conv<N> {
     pub(crate) conv: N,
 }
 
+/// The weights of a state space, row-major, named as in [`MambaSpec`].
+#[derive(Module, Debug)]
+pub(crate) struct Mamba<N> {
+    /// Taps `[channels, 1, kernel]`, flattened; the last tap of a channel is for the position
+    /// itself.
+    pub(crate) conv: N,
+    /// `[channels]`, added behind the convolution.
+    pub(crate) conv_bias: Option<N>,
+    /// `[n_heads]`, added to `dt` before its softplus.
+    pub(crate) dt_bias: N,
+    /// `[n_heads]`: logarithms of the decay rates.
+    pub(crate) a_log: N,
+    /// `[n_heads]`: what of `x` goes past the state.
+    pub(crate) d: N,
+    /// `[d_inner]`: the norm of the output.
+    pub(crate) norm: Option<N>,
+}
+
 /// A block's weights, in the form that some [`Ops`] takes: `L` are its matrices, `N` its vectors.
 ///
 /// Fields follow [`BlockSpec`], which says when each is `Some`. Burn's `Module` is derived so that
@@ -192,7 +214,7 @@ pub(crate) struct Block<L, N> {
     /// The norm of what attention reads, `[d_model]`.
     attention_norm: Option<N>,
     /// The first projection. Its rows are all queries (each head followed by its gate where the
-    /// block is gated), all keys, all values, or what a delta rule or a convolution takes.
+    /// block is gated), all keys, all values, or what a delta rule, a convolution or a state space takes.
     qkv: L,
     /// The norm of query heads; see [`HeadWeights`].
     q_norm: Option<N>,
@@ -202,6 +224,8 @@ pub(crate) struct Block<L, N> {
     delta: Option<Delta<N>>,
     /// A short convolution in the place of attention; never beside a delta rule.
     conv: Option<Conv<N>>,
+    /// A state space in the place of attention; never beside the two.
+    mamba: Option<Mamba<N>>,
     /// Attention sinks, `[n_heads]`; see [`HeadWeights`].
     sinks: Option<N>,
     /// From what attention or its substitute gives to `[d_model]`.
@@ -349,6 +373,23 @@ impl<N> Delta<N> {
     }
 }
 
+impl<N> Mamba<N> {
+    /// Takes the tensors of a state space.
+    fn build<B: Build<Norm = N>>(spec: &MambaSpec, build: &mut B) -> Result<Self, Error> {
+        let (shape, heads) = (spec.shape, [spec.shape.n_heads]);
+        let norm = spec.norm.as_ref().map(|(name, _)| build.numbers(name, &[shape.d_inner()]));
+        let bias = spec.conv_bias.as_ref().map(|name| build.numbers(name, &[shape.channels()]));
+        Ok(Self {
+            conv: build.numbers(&spec.conv, &[shape.channels(), 1, shape.kernel])?,
+            conv_bias: bias.transpose()?,
+            dt_bias: build.numbers(&spec.dt_bias, &heads)?,
+            a_log: build.numbers(&spec.a_log, &heads)?,
+            d: build.numbers(&spec.d, &heads)?,
+            norm: norm.transpose()?,
+        })
+    }
+}
+
 impl<L, N> Block<L, N> {
     /// Takes the tensors of the block that `spec` describes.
     ///
@@ -366,6 +407,7 @@ impl<L, N> Block<L, N> {
         let delta = spec.delta.as_ref().map(|delta| Delta::build(delta, build)).transpose()?;
         let mut taps = |conv: &ConvSpec| build.numbers(&conv.name, &[conv.channels, 1, conv.kernel]);
         let conv = spec.conv.as_ref().map(|conv| Ok::<_, Error>(Conv { conv: taps(conv)? })).transpose()?;
+        let mamba = spec.mamba.as_ref().map(|mamba| Mamba::build(mamba, build)).transpose()?;
         Ok(Self {
             attention_norm,
             qkv: build.linear(&spec.qkv)?,
@@ -373,6 +415,7 @@ impl<L, N> Block<L, N> {
             k_norm,
             delta,
             conv,
+            mamba,
             sinks: spec.sinks.as_ref().map(|(name, n_heads)| build.numbers(name, &[*n_heads])).transpose()?,
             out: build.linear(&spec.out)?,
             after_attention_norm,
@@ -406,10 +449,14 @@ impl<L, N> Block<L, N> {
         let to_attention = Input::normed(&x, self.attention_norm.as_ref());
         let qkv = ops.linear(to_attention, &self.qkv, None); // [rows, d_model] -> [rows, d_query + 2 * d_key]
         let (q_norm, k_norm, sinks) = (self.q_norm.as_ref(), self.k_norm.as_ref(), self.sinks.as_ref());
-        let mixed = match (&self.delta, &self.conv) {
-            (Some(rule), _) => ops.delta(index, qkv, rule), // -> [rows, d_value]
-            (None, Some(conv)) => ops.short_conv(index, qkv, conv), // -> [rows, channels]
-            (None, None) => ops.attend(index, qkv, HeadWeights { q_norm, k_norm, sinks }), // -> [rows, d_query]
+        let mixed = if let Some(rule) = &self.delta {
+            ops.delta(index, qkv, rule) // -> [rows, d_value]
+        } else if let Some(conv) = &self.conv {
+            ops.short_conv(index, qkv, conv) // -> [rows, channels]
+        } else if let Some(mamba) = &self.mamba {
+            ops.mamba(index, qkv, mamba) // -> [rows, d_inner]
+        } else {
+            ops.attend(index, qkv, HeadWeights { q_norm, k_norm, sinks }) // -> [rows, d_query]
         };
         let x = ops.keep(index, x);
         let after_mlp = self.after_mlp_norm.as_ref();

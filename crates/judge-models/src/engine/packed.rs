@@ -71,6 +71,7 @@ mod kv_cache;
 mod kv_layout;
 mod lines;
 mod load;
+mod mamba;
 mod pack;
 mod piece;
 #[cfg(target_arch = "x86_64")]

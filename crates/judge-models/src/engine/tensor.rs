@@ -52,6 +52,7 @@ pub(crate) mod devices;
 mod fetched;
 pub(crate) mod host;
 mod label_products;
+mod mamba;
 mod masks;
 pub(crate) mod ops;
 mod parameters;

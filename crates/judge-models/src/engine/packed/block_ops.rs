@@ -15,7 +15,7 @@
 //! ```text
 //!                                    width of a row              rows
 //! linear, of normed rows             d_query (+ gates) + 2 d_key all new positions of all spans
-//! attend, delta or short_conv        d_query, d_value, channels  in the last block only those in `keep`
+//! attend, or what is in its place    d_query, d_value, channels  in the last block only those in `keep`
 //! keep (of the residual stream)      d_model                     as many
 //! linear, added to the stream        d_model                     as many
 //! MLP or experts, added              d_model                     as many
@@ -44,6 +44,7 @@ use super::entropy::entropies;
 use super::experts::Routes;
 use super::gather::attend;
 use super::kv_layout::KvLayout;
+use super::mamba::Scan;
 use super::pack::Linear;
 use super::product::{Activations, Onto, Results};
 use super::rotations::Angles;
@@ -52,7 +53,7 @@ use super::spans::{Entropies, Span, Stream};
 use super::supported::Supported;
 use super::vector::{self, worth_a_task};
 use crate::arch::{HeadShape, KeysSpec, ModelSpec};
-use crate::engine::block::{Conv, Delta, Experts, HeadWeights, Input, Ops};
+use crate::engine::block::{Conv, Delta, Experts, HeadWeights, Input, Mamba, Ops};
 
 /// The state of one pass through the blocks.
 pub(super) struct PackedOps<'a, 's> {
@@ -365,6 +366,15 @@ impl Ops for PackedOps<'_, '_> {
         self.with_memory(index, x, conv.channels, |memory, rows, keep, out| {
             short_conv(conv, weights, memory, rows, keep.start, out);
         })
+    }
+
+    /// See [`Ops::mamba`]; `mamba.rs` has the arithmetic. A block without a state space gives `x`
+    /// back, which does not happen: `Block::forward` calls this only for blocks that have one.
+    fn mamba(&mut self, index: usize, x: Rows, weights: &Mamba<Vec<f32>>) -> Rows {
+        let spec = self.spec;
+        let Some(mamba) = &spec.blocks[index].mamba else { return x };
+        let scan = Scan::new(mamba, weights, spec.norm_eps as f32);
+        self.with_memory(index, x, mamba.shape.d_inner(), |memory, rows, keep, out| scan.run(memory, rows, keep, out))
     }
 
     /// See [`Ops::mix`]. Experts run one after another, each over all rows that chose it, so its

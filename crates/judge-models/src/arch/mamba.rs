@@ -16,8 +16,12 @@ use super::spec::{GatedNorm, LinearSpec, MambaShape, MambaSpec};
 pub(super) struct MambaFields {
     /// The blocks, `[n_layers]`.
     pub(super) is_in: Vec<bool>,
+    /// Whether it is beside attention and not in its place (Falcon-H1).
+    pub(super) is_beside: bool,
     /// Sizes.
     pub(super) shape: MambaShape,
+    /// The least time that passes at a position.
+    pub(super) least_time: f32,
     /// What the names of its tensors begin with, below `model.layers.N.`.
     pub(super) part: &'static str,
     /// Whether the convolution has a bias.
@@ -26,6 +30,10 @@ pub(super) struct MambaFields {
     pub(super) bias: [bool; 2],
     /// Where the norm of the output is, if there is one.
     pub(super) norm: Option<GatedNorm>,
+    /// Factors on what it takes: `z`, `x`, `B`, `C` and `dt`.
+    pub(super) factors: [f32; 5],
+    /// Factor on what it adds to the residual stream.
+    pub(super) out_factor: f32,
 }
 
 impl MambaFields {
@@ -35,11 +43,14 @@ impl MambaFields {
             stems: vec![(stem(&format!("{}.{name}", self.part)), rows)],
             d_in,
             bias,
+            factors: Vec::new(),
         };
-        let [before, after] = self.bias;
+        let ([before, after], shape) = (self.bias, self.shape);
+        let parts = [shape.d_inner(), shape.d_inner(), shape.d_groups(), shape.d_groups(), shape.n_heads];
+        let factors: Vec<(usize, f32)> = parts.into_iter().zip(self.factors).collect();
         [
-            linear("in_proj", self.shape.width(), d_model, before),
-            linear("out_proj", d_model, self.shape.d_inner(), after),
+            linear("in_proj", shape.width(), d_model, before).with_factors(&factors),
+            linear("out_proj", d_model, shape.d_inner(), after).with_factors(&[(d_model, self.out_factor)]),
         ]
     }
 
@@ -48,6 +59,7 @@ impl MambaFields {
         let name = |name: &str| stem(&format!("{}.{name}", self.part));
         MambaSpec {
             shape: self.shape,
+            least_time: self.least_time,
             conv: name("conv1d.weight"),
             conv_bias: self.conv_bias.then(|| name("conv1d.bias")),
             dt_bias: name("dt_bias"),
@@ -67,8 +79,8 @@ pub(super) struct MambaConfig {
     mamba_n_groups: usize,
     /// Coordinates of what is written and read.
     mamba_d_state: usize,
-    /// Coordinates of a head, or `auto`.
-    mamba_d_head: Value,
+    /// Coordinates of a head.
+    mamba_d_head: HeadDim,
     /// Positions that the convolution sees.
     mamba_d_conv: usize,
     /// The inner width as a multiple of `hidden_size`.
@@ -77,6 +89,24 @@ pub(super) struct MambaConfig {
     pub(super) mamba_conv_bias: bool,
     /// Whether the projection before it has a bias; in Granite the one after it too.
     pub(super) mamba_proj_bias: bool,
+}
+
+/// The width of a head.
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum HeadDim {
+    /// As it is stated.
+    Stated(usize),
+    /// What fills the inner width.
+    Auto(Auto),
+}
+
+/// The word for a width that follows from others.
+#[derive(Deserialize)]
+enum Auto {
+    /// `auto`.
+    #[serde(rename = "auto")]
+    Auto,
 }
 
 impl MambaConfig {
@@ -96,9 +126,9 @@ impl MambaConfig {
         let expand = size("mamba_expand", self.mamba_expand, 1 << 8)?;
         let d_inner = d_inner.unwrap_or(expand * d_model);
         let n_heads = size("mamba_n_heads", self.mamba_n_heads, 1 << 16)?;
-        let head_dim = match &self.mamba_d_head {
-            Value::String(auto) if auto == "auto" => d_inner / n_heads,
-            stated => usize::deserialize(stated)?,
+        let head_dim = match self.mamba_d_head {
+            HeadDim::Auto(Auto::Auto) => d_inner / n_heads,
+            HeadDim::Stated(head_dim) => head_dim,
         };
         if n_heads.checked_mul(head_dim) != Some(d_inner) {
             let found = format!("{n_heads}, of {head_dim} coordinates each");

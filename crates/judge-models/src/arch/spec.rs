@@ -6,7 +6,7 @@
 //! it. A family that needs something new adds a field here; nothing downstream asks for the
 //! family's name to decide how to compute.
 //!
-//! A block, with the fields of [`BlockSpec`] (all but `qkv`, `out` and `mlp` may be absent):
+//! A block, with the fields of [`BlockSpec`], all of which may be absent, though not both halves:
 //!
 //! ```text
 //! x ─┬─ before_attention ─ qkv ─ attention | delta | conv | mamba ─ out ─ after_attention ─ (+) ─► x
@@ -14,6 +14,9 @@
 //! x ─┬─ before_mlp ─ mlp ─ after_mlp ─ (+) ─► x ─┬─ token_gate ─ (+) ─► x · scalar
 //!    └──────────────────────────────────┘        └────────────────┘
 //! ```
+//!
+//! In Falcon-H1 a state space is `beside` attention: its result is added to the stream as well. Blocks
+//! of Nemotron-H are one of the two halves alone.
 //!
 //! `residual_scale` multiplies what attention and the MLP add, not what `token_gate` adds.
 //!
@@ -261,7 +264,9 @@ pub(crate) struct BlockSpec {
     /// projects them. Where the block is gated each query head is followed by its gate:
     /// `[query, gate]` per head. A delta rule, a convolution or a state space takes all rows instead; see
     /// [`DeltaSpec`], [`ConvSpec`] and [`MambaSpec`].
-    pub(crate) qkv: LinearSpec,
+    ///
+    /// `None`, like [`out`](Self::out): the block is its MLP alone (Nemotron-H).
+    pub(crate) qkv: Option<LinearSpec>,
     /// Whether attention's output is multiplied by `sigmoid(gate)`, one gate per query coordinate
     /// (Qwen3.5).
     pub(crate) is_gated: bool,
@@ -271,6 +276,8 @@ pub(crate) struct BlockSpec {
     pub(crate) conv: Option<ConvSpec>,
     /// A selective state space instead of attention.
     pub(crate) mamba: Option<MambaSpec>,
+    /// A selective state space beside attention (Falcon-H1).
+    pub(crate) beside: Option<BesideSpec>,
     /// The norm of queries before the rotation: of each head alone, `[head_dim]`, or of all heads
     /// together, `[d_query]`. Engines tell the two apart by the length.
     pub(crate) q_norm: Option<NormSpec>,
@@ -283,7 +290,7 @@ pub(crate) struct BlockSpec {
     /// takes part in the softmax and its weight goes to no value (gpt-oss).
     pub(crate) sinks: Option<(String, usize)>,
     /// From what attention (or its substitute) gives to `[d_model]`.
-    pub(crate) out: LinearSpec,
+    pub(crate) out: Option<LinearSpec>,
     /// The norm of what attention adds to the residual stream.
     pub(crate) after_attention: Option<NormSpec>,
     /// The norm of what the MLP reads; `None`: the residual stream itself, or see `is_parallel`.
@@ -291,8 +298,8 @@ pub(crate) struct BlockSpec {
     /// Whether the MLP is beside attention, `x + attn(n(x)) + mlp(m(x))`, with `before_attention` as
     /// `n` and `before_mlp` as `m`; without the latter it reads what attention reads (Cohere).
     pub(crate) is_parallel: bool,
-    /// A dense MLP, experts, or both.
-    pub(crate) mlp: MlpSpec,
+    /// A dense MLP, experts, or both; `None`: the block is what is before it alone (Nemotron-H).
+    pub(crate) mlp: Option<MlpSpec>,
     /// The norm of what the MLP adds to the residual stream.
     pub(crate) after_mlp: Option<NormSpec>,
     /// Tensors that folders keep in the place of projections of this block, besides those of experts:
@@ -303,6 +310,18 @@ pub(crate) struct BlockSpec {
     /// Full name of a number, `[1]`, that multiplies all that leaves the block (Gemma 4's
     /// `layer_scalar`).
     pub(crate) scalar: Option<String>,
+}
+
+/// A selective state space beside a block's attention, which reads what attention reads. What it gives is
+/// projected and added to the residual stream as attention's is (Falcon-H1).
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct BesideSpec {
+    /// From what attention reads to rows of the state space.
+    pub(crate) input: LinearSpec,
+    /// The state space.
+    pub(crate) mamba: MambaSpec,
+    /// `[d_model, d_inner]`.
+    pub(crate) out: LinearSpec,
 }
 
 /// A gated short convolution (LFM2). Of rows `[B, C, x]`, `channels` wide each, it gives
@@ -417,6 +436,8 @@ pub(crate) enum Activation {
     GeluTanh,
     /// `max(x, 0)`.
     Relu,
+    /// `max(x, 0)²` (Nemotron).
+    ReluSquared,
 }
 
 impl ModelSpec {
@@ -453,10 +474,10 @@ impl ModelSpec {
     /// [`BlockSpec::stacks`], and all experts of a block as one.
     pub(crate) fn stacks(&self) -> impl Iterator<Item = &StackSpec> {
         self.blocks.iter().flat_map(|block| {
-            let experts = match &block.mlp {
-                MlpSpec::Dense(_) => None,
-                MlpSpec::Experts(experts) => Some(experts),
-                MlpSpec::Both(both) => Some(&both.experts),
+            let experts: Option<&ExpertsSpec> = match &block.mlp {
+                None | Some(MlpSpec::Dense(_)) => None,
+                Some(MlpSpec::Experts(experts)) => Some(experts),
+                Some(MlpSpec::Both(both)) => Some(&both.experts),
             };
             block.stacks.iter().chain(experts.into_iter().flat_map(|experts| &experts.stacks))
         })
@@ -502,7 +523,12 @@ impl TokenInputsSpec {
 impl BlockSpec {
     /// Whether the block has queries and keys, and so attention weights to read.
     pub(crate) fn has_attention(&self) -> bool {
-        self.delta.is_none() && self.conv.is_none() && self.mamba.is_none()
+        self.qkv.is_some() && self.delta.is_none() && self.conv.is_none() && self.mamba.is_none()
+    }
+
+    /// Its state space, in the place of attention or beside it.
+    pub(crate) fn state_space(&self) -> Option<&MambaSpec> {
+        self.mamba.as_ref().or(self.beside.as_ref().map(|beside| &beside.mamba))
     }
 
     /// Whether the block computes and keeps keys and values, which later passes need.
@@ -513,22 +539,25 @@ impl BlockSpec {
     /// Its projections: around attention, of the MLP and of the token gate.
     fn linears(&self) -> impl Iterator<Item = &LinearSpec> {
         let of_tokens = self.token_gate.iter().flat_map(|gate| [&gate.gate, &gate.out]);
-        [&self.qkv, &self.out].into_iter().chain(self.mlp.linears()).chain(of_tokens)
+        let beside = self.beside.iter().flat_map(|beside| [&beside.input, &beside.out]);
+        let first = [&self.qkv, &self.out].into_iter().flatten().chain(beside);
+        first.chain(self.mlp.iter().flat_map(MlpSpec::linears)).chain(of_tokens)
     }
 
     /// Name and shape of every tensor of the block: matrices and biases, then vectors, then norms.
     pub(crate) fn tensors(&self) -> Vec<NamedShape> {
         let mut all: Vec<NamedShape> = self.linears().flat_map(LinearSpec::tensors).collect();
         all.extend(self.scalar.iter().map(|name| (name.clone(), vec![1])));
-        all.extend(self.mlp.numbers_of_experts());
+        all.extend(self.mlp.iter().flat_map(MlpSpec::numbers_of_experts));
         all.extend(self.sinks.iter().map(|(name, n_heads)| (name.clone(), vec![*n_heads])));
         all.extend(self.delta.iter().flat_map(DeltaSpec::tensors));
         all.extend(self.conv.iter().map(|conv| (conv.name.clone(), vec![conv.channels, 1, conv.kernel])));
-        all.extend(self.mamba.iter().flat_map(MambaSpec::tensors));
+        all.extend(self.state_space().into_iter().flat_map(MambaSpec::tensors));
         let of_heads = [&self.q_norm, &self.k_norm];
         let of_states = [&self.before_attention, &self.after_attention, &self.before_mlp, &self.after_mlp];
         let norms = of_heads.into_iter().chain(of_states).flatten();
-        let norms = norms.chain(self.mlp.norms()).chain(self.token_gate.iter().map(|gate| &gate.norm));
+        let norms =
+            norms.chain(self.mlp.iter().flat_map(MlpSpec::norms)).chain(self.token_gate.iter().map(|gate| &gate.norm));
         all.extend(norms.flat_map(NormSpec::tensors));
         all
     }

@@ -118,15 +118,30 @@ const HARMLESS: &[&str] = &[
     "summary_type",
     "summary_use_proj",
     "task_specific_params",
-    // How programs cut the scan of a state space.
+    // How programs cut the scan of a state space, what its cache is made of, and how it is initialised.
+    "chunk_size",
+    "expand",
     "mamba_chunk_size",
+    "mamba_ssm_cache_dtype",
+    "mlp_expansion_factor",
+    "num_logits_to_keep",
+    "rescale_prenorm_residual",
+    "residual_in_fp32",
+    "time_step_floor",
+    "time_step_max",
+    "time_step_min",
+    "use_mamba_kernels",
     // Granite 4 names its norms here; transformers does not read it.
     "normalization_function",
     // Of a head that predicts further tokens, and of the dtype of recurrent states, which are f32
     // here.
     "mamba_ssm_dtype",
+    "moe_shared_expert_overlap",
+    "mtp_layers_block_type",
     "mtp_num_hidden_layers",
     "mtp_use_dedicated_embeddings",
+    "n_shared_experts",
+    "num_nextn_predict_layers",
     // Repeat what `layer_types` says, or what the families that need them read. Phi-4-mini has two
     // fields and gpt-oss two that transformers does not read.
     "_sliding_window_pattern",
@@ -147,6 +162,7 @@ const OFF: &[&str] = &[
     "is_decoder",
     "is_encoder_decoder",
     "lm_head_bias",
+    "mamba_proj_bias",
     "mlp_bias",
     "rope_interleaved",
     "tie_encoder_decoder",

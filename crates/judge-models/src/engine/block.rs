@@ -26,8 +26,8 @@
 use burn::module::Module;
 
 use crate::arch::{
-    BlockSpec, BothSpec, ConvSpec, DeltaSpec, ExpertsSpec, GatedSpec, LinearSpec, MambaSpec, MlpSpec, NormSpec,
-    Routing, TokenGateSpec,
+    BesideSpec, BlockSpec, BothSpec, ConvSpec, DeltaSpec, ExpertsSpec, GatedSpec, LinearSpec, MambaSpec, MlpSpec,
+    NormSpec, Routing, TokenGateSpec,
 };
 use crate::weights::Table;
 use crate::{Dtype, Error};
@@ -215,7 +215,8 @@ pub(crate) struct Block<L, N> {
     attention_norm: Option<N>,
     /// The first projection. Its rows are all queries (each head followed by its gate where the
     /// block is gated), all keys, all values, or what a delta rule, a convolution or a state space takes.
-    qkv: L,
+    /// `None`, like `out`, where the block is its MLP alone.
+    qkv: Option<L>,
     /// The norm of query heads; see [`HeadWeights`].
     q_norm: Option<N>,
     /// The norm of key heads; see [`HeadWeights`].
@@ -226,10 +227,12 @@ pub(crate) struct Block<L, N> {
     conv: Option<Conv<N>>,
     /// A state space in the place of attention; never beside the two.
     mamba: Option<Mamba<N>>,
+    /// A state space beside attention.
+    beside: Option<Beside<L, N>>,
     /// Attention sinks, `[n_heads]`; see [`HeadWeights`].
     sinks: Option<N>,
     /// From what attention or its substitute gives to `[d_model]`.
-    out: L,
+    out: Option<L>,
     /// The norm of what attention adds to the residual stream, `[d_model]`.
     after_attention_norm: Option<N>,
     /// The norm of what the MLP reads, `[d_model]`.
@@ -237,14 +240,25 @@ pub(crate) struct Block<L, N> {
     /// Whether the MLP is beside attention, `x + attn(n(x)) + mlp(m(x))`, with a norm of its own or the
     /// same.
     is_parallel: bool,
-    /// The dense MLP, the experts, or both.
-    mlp: Mlp<L, N>,
+    /// The dense MLP, the experts, or both; `None` where the block is what is before it alone.
+    mlp: Option<Mlp<L, N>>,
     /// The norm of what the MLP adds to the residual stream, `[d_model]`.
     after_mlp_norm: Option<N>,
     /// How the token inputs enter behind the MLP (Gemma 4).
     token_gate: Option<TokenGate<L, N>>,
     /// A factor on all that leaves the block, `[1]` (Gemma 4).
     scalar: Option<N>,
+}
+
+/// A state space beside attention; see [`BesideSpec`].
+#[derive(Module, Debug)]
+pub(crate) struct Beside<L, N> {
+    /// `[width, d_model]`.
+    input: L,
+    /// The state space.
+    mamba: Mamba<N>,
+    /// `[d_model, d_inner]`.
+    out: L,
 }
 
 /// What lets a block's token inputs `t` into the residual stream: `x + norm(out(f(gate(x)) * t))`,
@@ -390,6 +404,14 @@ impl<N> Mamba<N> {
     }
 }
 
+impl<L, N> Beside<L, N> {
+    /// Takes the projections and the state space.
+    fn build<B: Build<Linear = L, Norm = N>>(spec: &BesideSpec, build: &mut B) -> Result<Self, Error> {
+        let BesideSpec { input, mamba, out } = spec;
+        Ok(Self { input: build.linear(input)?, mamba: Mamba::build(mamba, build)?, out: build.linear(out)? })
+    }
+}
+
 impl<L, N> Block<L, N> {
     /// Takes the tensors of the block that `spec` describes.
     ///
@@ -410,32 +432,29 @@ impl<L, N> Block<L, N> {
         let mamba = spec.mamba.as_ref().map(|mamba| Mamba::build(mamba, build)).transpose()?;
         Ok(Self {
             attention_norm,
-            qkv: build.linear(&spec.qkv)?,
+            qkv: spec.qkv.as_ref().map(|qkv| build.linear(qkv)).transpose()?,
             q_norm,
             k_norm,
             delta,
             conv,
             mamba,
+            beside: spec.beside.as_ref().map(|beside| Beside::build(beside, build)).transpose()?,
             sinks: spec.sinks.as_ref().map(|(name, n_heads)| build.numbers(name, &[*n_heads])).transpose()?,
-            out: build.linear(&spec.out)?,
+            out: spec.out.as_ref().map(|out| build.linear(out)).transpose()?,
             after_attention_norm,
             mlp_norm,
             is_parallel: spec.is_parallel,
-            mlp: match &spec.mlp {
-                MlpSpec::Dense(mlp) => Mlp::Dense(Gated::build(mlp, build)?),
-                MlpSpec::Experts(experts) => Mlp::Experts(Experts::build(experts, build)?),
-                MlpSpec::Both(both) => Mlp::Both(Both::build(both, build)?),
-            },
+            mlp: spec.mlp.as_ref().map(|mlp| Mlp::build(mlp, build)).transpose()?,
             after_mlp_norm,
             token_gate: spec.token_gate.as_ref().map(|gate| TokenGate::build(gate, build)).transpose()?,
             scalar: spec.scalar.as_ref().map(|name| build.numbers(name, &[1])).transpose()?,
         })
     }
 
-    /// The first projection, which is on the device of the block like all of its weights. The
-    /// tensor path asks it for that device.
-    pub(crate) fn first_linear(&self) -> &L {
-        &self.qkv
+    /// A projection, which is on the device of the block like all of its weights. The tensor path asks
+    /// it for that device. `None` in a block without any, of which there is none.
+    pub(crate) fn first_linear(&self) -> Option<&L> {
+        self.qkv.as_ref().or(self.mlp.as_ref().map(Mlp::first_linear))
     }
 
     /// The residual stream `x` after this block, `[rows, d_model]`. `index` is the block's number
@@ -446,28 +465,32 @@ impl<L, N> Block<L, N> {
     where
         O: Ops<Linear = L, Norm = N>,
     {
-        let to_attention = Input::normed(&x, self.attention_norm.as_ref());
-        let qkv = ops.linear(to_attention, &self.qkv, None); // [rows, d_model] -> [rows, d_query + 2 * d_key]
-        let (q_norm, k_norm, sinks) = (self.q_norm.as_ref(), self.k_norm.as_ref(), self.sinks.as_ref());
-        let mixed = if let Some(rule) = &self.delta {
-            ops.delta(index, qkv, rule) // -> [rows, d_value]
-        } else if let Some(conv) = &self.conv {
-            ops.short_conv(index, qkv, conv) // -> [rows, channels]
-        } else if let Some(mamba) = &self.mamba {
-            ops.mamba(index, qkv, mamba) // -> [rows, d_inner]
-        } else {
-            ops.attend(index, qkv, HeadWeights { q_norm, k_norm, sinks }) // -> [rows, d_query]
-        };
+        let before = self.attention_norm.as_ref();
+        let beside = self.beside.as_ref().map(|beside| {
+            let rows = ops.linear(Input::normed(&x, before), &beside.input, None); // [rows, d_model] -> [rows, width]
+            (ops.mamba(index, rows, &beside.mamba), &beside.out) // -> [rows, d_inner]
+        });
+        let mixed = self.qkv.as_ref().zip(self.out.as_ref()).map(|(qkv, out)| {
+            let qkv = ops.linear(Input::normed(&x, before), qkv, None); // [rows, d_model] -> [rows, d_query + 2 * d_key]
+            (self.mix(ops, index, qkv), out)
+        });
         let x = ops.keep(index, x);
         let after_mlp = self.after_mlp_norm.as_ref();
-        let x = if self.is_parallel {
-            // The MLP reads what attention read, or another norm of it; its result is added after attention's.
-            let beside = self.mlp.forward(ops, &x, self.mlp_norm.as_ref().or(self.attention_norm.as_ref()));
-            let x = self.add_mixed(ops, x, mixed);
-            ops.add(x, beside, after_mlp)
-        } else {
-            let x = self.add_mixed(ops, x, mixed);
-            self.mlp.add(ops, x, self.mlp_norm.as_ref(), after_mlp)
+        // The MLP beside attention reads what attention read, or another norm of it; its result is added last.
+        let parallel = self.mlp.as_ref().filter(|_| self.is_parallel);
+        let parallel = parallel.map(|mlp| mlp.forward(ops, &x, self.mlp_norm.as_ref().or(before)));
+        let x = match mixed {
+            Some((mixed, out)) => add_projected(ops, x, Input::Rows(mixed), out, self.after_attention_norm.as_ref()),
+            None => x,
+        };
+        let x = match beside {
+            Some((rows, out)) => ops.linear(Input::Rows(rows), out, Some(x)),
+            None => x,
+        };
+        let x = match (parallel, &self.mlp) {
+            (Some(y), _) => ops.add(x, y, after_mlp),
+            (None, Some(mlp)) => mlp.add(ops, x, self.mlp_norm.as_ref(), after_mlp),
+            (None, None) => x,
         };
         let x = match &self.token_gate {
             Some(gate) => gate.forward(ops, index, x),
@@ -479,12 +502,18 @@ impl<L, N> Block<L, N> {
         }
     }
 
-    /// The residual stream `x` with what attention gathered, `mixed`, projected and added.
-    fn add_mixed<O>(&self, ops: &mut O, x: O::Rows, mixed: O::Rows) -> O::Rows
-    where
-        O: Ops<Linear = L, Norm = N>,
-    {
-        add_projected(ops, x, Input::Rows(mixed), &self.out, self.after_attention_norm.as_ref())
+    /// Attention or what is in its place, over rows of the first projection.
+    fn mix<O: Ops<Linear = L, Norm = N>>(&self, ops: &mut O, index: usize, qkv: O::Rows) -> O::Rows {
+        let (q_norm, k_norm, sinks) = (self.q_norm.as_ref(), self.k_norm.as_ref(), self.sinks.as_ref());
+        if let Some(rule) = &self.delta {
+            ops.delta(index, qkv, rule) // -> [rows, d_value]
+        } else if let Some(conv) = &self.conv {
+            ops.short_conv(index, qkv, conv) // -> [rows, channels]
+        } else if let Some(mamba) = &self.mamba {
+            ops.mamba(index, qkv, mamba) // -> [rows, d_inner]
+        } else {
+            ops.attend(index, qkv, HeadWeights { q_norm, k_norm, sinks }) // -> [rows, d_query]
+        }
     }
 }
 
@@ -507,6 +536,23 @@ fn add_projected<O: Ops>(
 }
 
 impl<L, N> Mlp<L, N> {
+    /// Takes the MLP, the experts, or both.
+    fn build<B: Build<Linear = L, Norm = N>>(spec: &MlpSpec, build: &mut B) -> Result<Self, Error> {
+        Ok(match spec {
+            MlpSpec::Dense(mlp) => Self::Dense(Gated::build(mlp, build)?),
+            MlpSpec::Experts(experts) => Self::Experts(Experts::build(experts, build)?),
+            MlpSpec::Both(both) => Self::Both(Both::build(both, build)?),
+        })
+    }
+
+    /// One of its projections, which are all on the same device.
+    fn first_linear(&self) -> &L {
+        match self {
+            Self::Dense(mlp) | Self::Both(Both { mlp, .. }) => &mlp.gate_up,
+            Self::Experts(experts) => &experts.router,
+        }
+    }
+
     /// What this makes of the residual stream `x`, or of its norm `before`: `[rows, d_model]` both.
     fn forward<O: Ops<Linear = L, Norm = N>>(&self, ops: &mut O, x: &O::Rows, before: Option<&N>) -> O::Rows {
         match self {

@@ -162,11 +162,15 @@ pub(super) fn hybrid(fields: Value) -> Result<DecoderFields, ConfigProblem> {
         }
         true => Some(MambaFields {
             is_in: has_mamba,
+            is_beside: false,
             shape: mamba.shape(fields.d_model, None)?,
+            least_time: 0.0,
             part: "mamba",
             conv_bias: mamba.mamba_conv_bias,
             bias: [mamba.mamba_proj_bias; 2],
             norm: Some(GatedNorm::AfterGate),
+            factors: [1.0; 5],
+            out_factor: 1.0,
         }),
     };
     let rope_of = match position_embedding_type.as_deref() {

@@ -7,13 +7,15 @@ use super::parts::NamedShape;
 ///
 /// 1. `x, B, C = silu(conv(x, B, C) + bias)`, where each channel is convolved alone over the last
 ///    `kernel` positions. Head `h` uses group `h / (n_heads / n_groups)` of `B` and `C`.
-/// 2. For each head, with `t = softplus(dt + dt_bias)` and a state `S` `[d_state, head_dim]` that
+/// 2. For each head, with `t = max(softplus(dt + dt_bias), least_time)` and a state `S` `[d_state, head_dim]` that
 ///    starts at 0: `S *= exp(-exp(a_log) * t)`, `S += B ⊗ t x`, `o = CᵀS + d * x`.
 /// 3. The output is gated by `silu(z)` and normed, as [`GatedNorm`] says.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub(crate) struct MambaSpec {
     /// Its sizes.
     pub(crate) shape: MambaShape,
+    /// The least time that passes at a position; 0 in most families.
+    pub(crate) least_time: f32,
     /// Full name of the taps, `[channels, 1, kernel]`, the last one for the position itself.
     pub(crate) conv: String,
     /// Full name of what is added behind the convolution, `[channels]`.

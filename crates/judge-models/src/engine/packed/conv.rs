@@ -55,7 +55,7 @@ impl Memory {
         if let Some(delta) = &block.delta {
             let shape = delta.shape;
             [(shape.kernel - 1) * shape.channels(), shape.d_value() * shape.key_dim]
-        } else if let Some(mamba) = &block.mamba {
+        } else if let Some(mamba) = block.state_space() {
             let shape = mamba.shape;
             [(shape.kernel - 1) * shape.channels(), shape.d_inner() * shape.d_state]
         } else if let Some(conv) = &block.conv {

@@ -141,6 +141,7 @@ impl PackedDecoder {
             if flow.is_break() {
                 break;
             }
+            ops.entropies.spans.clear();
             x = block.forward(&mut ops, index, x);
             flow = visit(index + 1, &ops.stream(&x));
         }

@@ -220,7 +220,7 @@ impl Build for Packing<'_> {
     /// The matrices of a projection stacked into one, with their biases.
     fn linear(&mut self, linear: &LinearSpec) -> Result<Linear, Error> {
         let bias = self.bias(linear)?;
-        Ok(Linear { weight: self.matrix(&linear.weights(), linear.d_in)?, bias })
+        Ok(Linear { weight: self.matrix(&linear.weights(), linear.d_in)?, bias, factors: linear.factors.clone() })
     }
 
     /// A router in single words, whatever the model's dtype: neither its inputs nor its logits are
@@ -234,7 +234,7 @@ impl Build for Packing<'_> {
                 weight.fill(first, Numbers::F32(&values));
                 Ok(())
             })?;
-        Ok(Linear { weight, bias: self.bias(router)? })
+        Ok(Linear { weight, bias: self.bias(router)?, factors: router.factors.clone() })
     }
 
     /// The weight that the norm multiplies by, and its bias behind it where there is one: offset and

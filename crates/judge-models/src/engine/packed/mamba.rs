@@ -38,6 +38,8 @@ pub(crate) struct Scan<'a> {
     rates: Vec<f32>,
     /// The weights as they are stored.
     weights: &'a Mamba<Vec<f32>>,
+    /// The least time that passes at a position.
+    least_time: f32,
     /// Where the norm of the output is, if there is one.
     norm: Option<GatedNorm>,
     /// Added to the mean square in that norm.
@@ -52,6 +54,7 @@ impl<'a> Scan<'a> {
             conv: taps(&weights.conv, spec.shape.kernel),
             rates: weights.a_log.iter().map(|&a| -libm::expf(a)).collect(),
             weights,
+            least_time: spec.least_time,
             norm: spec.norm.as_ref().map(|(_, place)| *place),
             eps,
         }
@@ -134,7 +137,7 @@ impl<'a> Scan<'a> {
             let x = &mixed[head * head_dim..][..head_dim];
             let b = &mixed[d_inner + group..][..d_state];
             let c = &mixed[d_inner + d_groups + group..][..d_state];
-            let time = softplus(row[width - n_heads + head] + self.weights.dt_bias[head]);
+            let time = softplus(row[width - n_heads + head] + self.weights.dt_bias[head]).max(self.least_time);
             let decay = libm::expf(self.rates[head] * time);
             let out = match keep.contains(&position) {
                 true => &mut given[(position - keep.start) * head_dim..][..head_dim],
@@ -183,6 +186,7 @@ mod tests {
         shapes.into_iter().flat_map(move |(n_heads, head_dim, n_groups, d_state, kernel)| {
             norms.map(|norm| MambaSpec {
                 shape: MambaShape { n_heads, head_dim, n_groups, d_state, kernel },
+                least_time: if n_groups > 1 { 0.3 } else { 0.0 },
                 conv: "conv".to_owned(),
                 conv_bias: norm.map(|_| "bias".to_owned()),
                 dt_bias: "dt_bias".to_owned(),
@@ -232,6 +236,7 @@ mod tests {
             let mut given = Vec::new();
             for head in 0..n_heads {
                 let time = (row[width - n_heads + head] + f64::from(weights.dt_bias[head])).exp().ln_1p();
+                let time = time.max(f64::from(spec.least_time));
                 let decay = (-f64::from(weights.a_log[head]).exp() * time).exp();
                 let group = d_inner + head * n_groups / n_heads * d_state;
                 for coordinate in 0..head_dim {

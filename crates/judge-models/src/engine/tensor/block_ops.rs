@@ -153,6 +153,7 @@ impl Ops for ComposedOps<'_, '_> {
             Input::Gated(gate_up) => ops::gated_activation(gate_up, linear.weight.dims()[1], self.spec.activation),
         };
         let y = ops::linear(x, linear.weight.val(), linear.bias.as_ref().map(Param::val), self.precision);
+        let y = ops::scaled(y, &linear.factors);
         match onto {
             Some(x) => self.add(x, y, None),
             None => y,
@@ -247,7 +248,7 @@ impl Ops for ComposedOps<'_, '_> {
     /// The rows as they are if the block has no state space, which is never asked for. Padding is kept
     /// from the state as in [`delta`](Self::delta).
     fn mamba(&mut self, index: usize, x: Tensor<3>, weights: &Mamba<Norm>) -> Tensor<3> {
-        let Some(spec) = &self.spec.blocks[index].mamba else { return x };
+        let Some(spec) = self.spec.blocks[index].state_space() else { return x };
         let weights = Mamba {
             conv: weights.conv.val(),
             conv_bias: weights.conv_bias.as_ref().map(Param::val),

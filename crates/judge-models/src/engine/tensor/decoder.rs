@@ -176,7 +176,8 @@ impl Decoder {
 
     /// The device of the blocks of a stage.
     fn device_of(&self, stage: &Range<usize>) -> Device {
-        self.blocks[stage.start].first_linear().weight.val().device()
+        let first = self.blocks[stage.start].first_linear();
+        first.map_or_else(|| self.device(), |linear| linear.weight.val().device())
     }
 
     /// The stage on whose device the residual stream of a layer is: layer 0, the embedding, is on

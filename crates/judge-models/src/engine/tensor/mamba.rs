@@ -47,7 +47,7 @@ pub(crate) fn mamba(
     };
     let (b, c) = (of_groups(d_inner), of_groups(d_inner + d_groups));
     let times = rows.clone().narrow(2, width - n_heads, n_heads) + weights.dt_bias.clone().unsqueeze();
-    let times = activation::softplus(times, 1.0); // [batch, seq, n_heads]
+    let times = activation::softplus(times, 1.0).clamp_min(spec.least_time); // [batch, seq, n_heads]
     let times = match is_there {
         Some(there) => times * there,
         None => times,

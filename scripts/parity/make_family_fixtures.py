@@ -472,7 +472,7 @@ def config_json(config, layout, dtype):
         return outer_config_json(config, layout, dtype)
     config.dtype = str(dtype).removeprefix("torch.")
     # As it is saved: JSON has no infinity.
-    fields = {k: v for k, v in config._encode_special_floats(config.to_dict()).items() if v is not None or k in ("sliding_window", "attn_logit_softcapping", "final_logit_softcapping")}
+    fields = {k: v for k, v in config._encode_special_floats(config.to_dict()).items() if v is not None or k in ("sliding_window", "attn_logit_softcapping", "final_logit_softcapping", "mamba_d_ssm")}
     for key in ("transformers_version", "_name_or_path", "output_hidden_states", "return_dict", "id2label", "label2id", "problem_type", "is_encoder_decoder", "chunk_size_feed_forward", "output_attentions", "use_cache", "initializer_range", "attention_dropout", "pretraining_tp", "resid_pdrop", "embd_pdrop"):
         fields.pop(key, None)
     if layout == "published":

@@ -204,6 +204,8 @@ FAMILIES |= {
     "falcon_h1-biases": (dict(model_type="falcon_h1", **{**BASE, "num_hidden_layers": 2}, **GQA, **MAMBA, mamba_d_ssm=32, mamba_rms_norm=True, attention_bias=True, mlp_bias=True, projectors_bias=True, mamba_proj_bias=True, attention_in_multiplier=1.2, ssm_in_multiplier=1.2, ssm_multipliers=[0.8, 1.1, 0.9, 1.2, 0.7], attention_out_multiplier=0.8, mlp_multipliers=[1.4, 0.5], ssm_out_multiplier=0.6), "v5", torch.bfloat16, 1),
     "nemotron_h-on": (dict(model_type="nemotron_h", **NEMOTRON, **GQA, head_dim=12, layers_block_type=["linear_attention", "mlp", "full_attention", "linear_attention", "mlp"], n_groups=2, mlp_bias=True, use_bias=True, time_step_min=0.15), "v5", torch.bfloat16, 1),
     "nemotron_h-off": (dict(model_type="nemotron_h", **NEMOTRON, **MHA, head_dim=8, layers_block_type=["full_attention", "linear_attention", "mlp"], n_groups=1, use_conv_bias=False, conv_kernel=2, mlp_hidden_act="silu"), "pattern", torch.bfloat16, 1),
+    "phi-on": (dict(model_type="phi", **BASE, **GQA, rope_parameters=dict(rope_type="default", rope_theta=1000.0, partial_rotary_factor=0.75)), "v5", torch.bfloat16, 2),
+    "phi-off": (dict(model_type="phi", **BASE, **MHA, hidden_act="relu", tie_word_embeddings=True), "old", torch.bfloat16, 1),
     "gemma-on": (dict(model_type="gemma", **BASE, **GQA, head_dim=16, attention_bias=True, hidden_act="gelu", tie_word_embeddings=False, rope_parameters=LLAMA3), "old", torch.bfloat16, 1),
     "gemma-off": (dict(model_type="gemma", **BASE, **MHA, head_dim=8), "v5", torch.bfloat16, 1),
     "gpt_neox-on": (dict(model_type="gpt_neox", **BASE, use_parallel_residual=True, attention_bias=True, rope_parameters=dict(rope_type="default", rope_theta=1000.0, partial_rotary_factor=0.5)), "old", torch.float16, 2),

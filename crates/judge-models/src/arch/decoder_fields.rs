@@ -33,8 +33,8 @@ use super::experts::Sparse;
 use super::mamba::MambaFields;
 use super::rope::{RopeConfig, RopeContext, RopeRules, RopesByKind};
 use super::spec::{
-    Activation, BesideSpec, BlockSpec, ConvSpec, DeltaShape, DeltaSpec, EmbeddingScale, GatedSpec, HEAD, HeadShape,
-    HeadSpec, KeysSpec, LinearSpec, MlpSpec, ModelSpec, NormKind, NormSpec, TokenGateSpec, TokenInputsSpec,
+    Activation, BesideSpec, BlockSpec, ConvSpec, DeltaShape, DeltaSpec, EmbeddingScale, GatedSpec, HEAD, HEAD_BIAS,
+    HeadShape, HeadSpec, KeysSpec, LinearSpec, MlpSpec, ModelSpec, NormKind, NormSpec, TokenGateSpec, TokenInputsSpec,
 };
 use super::stacks;
 
@@ -142,6 +142,8 @@ pub(super) struct DecoderFields {
     pub(super) logit_scale: Option<f64>,
     /// Whether the head is the embedding, unless another one is stored (`checked.rs`).
     pub(super) tied: bool,
+    /// Whether the head over the vocabulary has a bias (Phi).
+    pub(super) head_bias: bool,
     /// The rotations; one, or `[full, windowed]` after [`DecoderFields::with_ropes`].
     pub(super) ropes: Vec<RopeConfig>,
     /// `[n_layers]`: index into `ropes`; `None`: the block does not rotate.
@@ -417,6 +419,7 @@ impl DecoderFields {
             token_inputs: self.token_inputs(&norm),
             norm: self.of_states(norm(self.last_norm.to_owned(), self.d_model)),
             head: if self.tied { HeadSpec::Embedding } else { HeadSpec::Own(HEAD.to_owned()) },
+            head_bias: self.head_bias.then(|| HEAD_BIAS.to_owned()),
             ropes: self.ropes,
             max_len: self.max_len,
             eos: self.eos,

@@ -36,6 +36,7 @@ mod mixtral;
 mod nemotron_h;
 mod olmo;
 mod olmoe;
+mod phi;
 mod phi3;
 mod qwen;
 mod qwen3_5;
@@ -138,6 +139,7 @@ const FAMILIES: &[Family] = &[
     Family { model_type: "olmo2", base_class: "Olmo2Model", defaults: olmo::defaults_of_2, fields: olmo::olmo2 },
     Family { model_type: "olmo3", base_class: "Olmo3Model", defaults: olmo::defaults_of_3, fields: olmo::olmo3 },
     Family { model_type: "olmoe", base_class: "OlmoeModel", defaults: olmoe::defaults, fields: olmoe::fields },
+    Family { model_type: "phi", base_class: "PhiModel", defaults: phi::defaults, fields: phi::fields },
     Family { model_type: "phi3", base_class: "Phi3Model", defaults: phi3::defaults, fields: phi3::fields },
     Family { model_type: "qwen2", base_class: "Qwen2Model", defaults: qwen::defaults_of_2, fields: qwen::qwen2 },
     Family {

@@ -185,6 +185,7 @@ impl Shape {
             residual_scale: None,
             logit_scale: None,
             tied: self.tie_word_embeddings,
+            head_bias: false,
             ropes: vec![rope],
             rope_of: vec![Some(0); n_layers],
             max_len,

@@ -47,6 +47,9 @@ pub(crate) const EMBEDDING: &str = "model.embed_tokens.weight";
 /// Full name of every decoder's head over the vocabulary, where it is not the embedding.
 pub(crate) const HEAD: &str = "lm_head.weight";
 
+/// Full name of the bias of every decoder's head over the vocabulary, where it has one.
+pub(crate) const HEAD_BIAS: &str = "lm_head.bias";
+
 /// All that a decoder is built from. Families differ in this data alone.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct ModelSpec {
@@ -105,6 +108,9 @@ pub(crate) struct ModelSpec {
     /// What is made of the last states. By `config.json` alone until `checked.rs` has looked at what
     /// is stored.
     pub(crate) head: HeadSpec,
+    /// Full name of what is added to logits over the vocabulary, `[d_vocab]`, readings of inner layers
+    /// included (Phi). Ask [`head_bias`](Self::head_bias) for it: a model with another head has none.
+    pub(crate) head_bias: Option<String>,
     /// Longest sequence in tokens, prompt plus new ones; at most `MAX_CONTEXT`. Longer ones are
     /// refused.
     pub(crate) max_len: usize,
@@ -461,6 +467,7 @@ impl ModelSpec {
             HeadSpec::Embedding | HeadSpec::Absent(_) => {}
             HeadSpec::Labels(head) => all.push((head.name.clone(), vec![head.labels.len(), self.d_model])),
         }
+        all.extend(self.head_bias().map(|name| (name.to_owned(), vec![self.d_vocab])));
         all
     }
 
@@ -498,6 +505,11 @@ impl ModelSpec {
         let shared =
             sharing.flat_map(move |(index, _)| parts.map(|part| format!("model.layers.{index}.self_attn.{part}.")));
         shared.chain(head.map(str::to_owned))
+    }
+
+    /// The bias of the head over the vocabulary, if the model has such a head and it has one.
+    pub(crate) fn head_bias(&self) -> Option<&str> {
+        self.head_bias.as_deref().filter(|_| matches!(self.head, HeadSpec::Own(_) | HeadSpec::Embedding))
     }
 
     /// The head of labels, if the model has one in the place of logits over the vocabulary.

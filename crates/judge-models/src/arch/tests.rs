@@ -321,6 +321,8 @@ fn what_is_contradictory_or_absurd_is_refused_by_field() {
         ("gpt_neox", json!({ "head_dim": null }), "num_key_value_heads"),
         ("gpt_neox", json!({ "num_key_value_heads": null }), "head_dim"),
         ("gpt2", json!({ "scale_attn_by_inverse_layer_idx": true }), "scale_attn_by_inverse_layer_idx"),
+        ("phi", json!({ "qk_layernorm": true }), "qk_layernorm"),
+        ("phi", json!({ "layer_norm_eps": -1.0 }), "layer_norm_eps"),
         ("gpt2", json!({ "add_cross_attention": true }), "add_cross_attention"),
         ("gpt2", json!({ "n_embd": 30, "n_head": 4 }), "hidden_size"),
         ("gpt2", json!({ "layer_norm_epsilon": -1.0 }), "layer_norm_epsilon"),

@@ -64,6 +64,7 @@ impl PackedDecoder {
             HeadSpec::Own(name) => Some(table(name, &mut packing)?),
             HeadSpec::Embedding | HeadSpec::Labels(_) | HeadSpec::Absent(_) => None,
         };
+        let head_bias = spec.head_bias().map(|name| packing.numbers(name, &[spec.d_vocab])).transpose()?;
         let embedding_factor = spec.embedding_scale.map(|scale| scale.factor(dtype));
         let (word, kernel_of_integers) = (packing.word, packing.kernel_of_integers());
         let lasting = Arc::new(KvLayout::lasting(&spec.blocks, word));
@@ -80,6 +81,7 @@ impl PackedDecoder {
             blocks,
             norm,
             head,
+            head_bias,
             spec,
         })
     }

@@ -228,7 +228,7 @@ impl Counts {
             }
             (one, other) => one.or(other).unwrap_or(default),
         };
-        let n_experts = count(n_experts, n_layers)?;
+        let n_experts = count("num_experts", n_experts, n_layers)?;
         Ok((n_experts, size("num_experts_per_tok", self.num_experts_per_tok, n_experts)?))
     }
 }
@@ -236,9 +236,9 @@ impl Counts {
 /// Checks the number of experts of a block: at least 1, and at most [`MOST`] in `n_layers` blocks.
 ///
 /// # Errors
-/// [`ConfigProblem::Value`], in the field `num_experts`.
-pub(super) fn count(found: usize, n_layers: usize) -> Result<usize, ConfigProblem> {
-    size("num_experts", found, MOST / n_layers)
+/// [`ConfigProblem::Value`] for any other number.
+pub(super) fn count(field: &'static str, found: usize, n_layers: usize) -> Result<usize, ConfigProblem> {
+    size(field, found, MOST / n_layers)
 }
 
 impl Sparse {

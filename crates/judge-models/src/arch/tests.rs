@@ -272,6 +272,7 @@ fn what_is_contradictory_or_absurd_is_refused_by_field() {
         ("nemotron_h", json!({ "mamba_hidden_act": "gelu" }), "mamba_hidden_act"),
         ("nemotron_h", json!({ "n_groups": 3 }), "n_groups"),
         ("nemotron_h", json!({ "time_step_min": -1.0 }), "time_step_min"),
+        ("nemotron_h", json!({ "n_routed_experts": 0 }), "n_routed_experts"),
         ("nemotron_h", json!({ "n_group": 2 }), "n_group"),
         ("nemotron_h", json!({ "topk_group": 2 }), "topk_group"),
         ("nemotron_h", json!({ "moe_latent_size": 16 }), "moe_latent_size"),

@@ -145,7 +145,8 @@ pub(super) fn fields(fields: Value) -> Result<DecoderFields, ConfigProblem> {
             gate: positive("mlp_multipliers", gate)? as f32,
             down: positive("mlp_multipliers", down)? as f32,
         },
-        attention_scale: fields.attention_scale * positive("key_multiplier", found.key_multiplier)?,
+        attention_scale: positive("key_multiplier", found.key_multiplier)
+            .and_then(|keys| positive("key_multiplier", fields.attention_scale * keys))?,
         embedding_scale: factor("embedding_multiplier", found.embedding_multiplier)?.map(EmbeddingScale::Exact),
         logit_scale: factor("lm_head_multiplier", found.lm_head_multiplier)?,
         qkv_bias: found.attention_bias,

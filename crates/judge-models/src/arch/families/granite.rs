@@ -185,7 +185,7 @@ pub(super) fn hybrid(fields: Value) -> Result<DecoderFields, ConfigProblem> {
     let sparse = match num_local_experts.filter(|&n_experts| n_experts > 0) {
         None => None,
         Some(n_experts) => {
-            let n_experts = count(n_experts, n_layers)?;
+            let n_experts = count("num_local_experts", n_experts, n_layers)?;
             let top_k = size("num_experts_per_tok", num_experts_per_tok.unwrap_or(2), n_experts)?;
             let routing = Routing { top_k, scores: Scores::Softmax, among_chosen: true };
             let all = Sparse::everywhere(n_layers, n_experts, fields.d_ff, routing, ExpertNames::GRANITE);

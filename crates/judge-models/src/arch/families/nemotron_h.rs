@@ -236,7 +236,7 @@ impl NemotronH {
         if let Some((field, found)) = refused.into_iter().find_map(|(field, found)| Some((field, found?))) {
             return Err(ConfigProblem::Unsupported { field, found });
         }
-        let n_experts = count(self.n_routed_experts, has_experts.len())?;
+        let n_experts = count("n_routed_experts", self.n_routed_experts, has_experts.len())?;
         let factor = positive("routed_scaling_factor", self.routed_scaling_factor)? as f32;
         Ok(Sparse {
             n_experts,

@@ -357,6 +357,16 @@ def is_clear(model, prompts):
     return True
 
 
+def meets_all_experts(model, prompts):
+    """Whether each expert of each block has a row of the prompts, so that gradients reach it."""
+    words = vocabulary()
+    found = torch.cat([routes(model, [words.index(word) for word in prompt.split()])[0].flatten(1) for prompt in prompts], 1)
+    config = model.config.get_text_config()
+    names = ("num_local_experts", "num_experts", "n_routed_experts")
+    count = next(getattr(config, name) for name in names if getattr(config, name, None) is not None)
+    return all(len(row.unique()) == count for row in found)
+
+
 def in_bf16(model):
     """The model with weights and arithmetic in bf16, and with f32 arithmetic on the same rounded weights."""
     half = empty(model.config, torch.bfloat16)
@@ -595,7 +605,7 @@ def main():
         for seed in range(seed_of(name), seed_of(name) + 100):
             model = build(config, seed)
             round_weights(model, dtype)
-            if name not in EXPERTS or is_clear(model, PROMPTS + LONGER):
+            if name not in EXPERTS or is_clear(model, PROMPTS + LONGER) and meets_all_experts(model, PROMPTS):
                 break
         else:
             raise SystemExit(f"{name}: no seed routes clearly")

@@ -1,4 +1,4 @@
-# torch==2.15.0 transformers==5.23.0 safetensors==0.8.0 tokenizers==0.23.3
+# torch==2.15.0 transformers==5.24.0 safetensors==0.8.0 tokenizers==0.23.3
 """Makes crates/judge-models/tests/fixtures/attention_entropy.json: the attention entropies of the models in families/.
 
     python scripts/parity/attention_entropy_fixtures.py [NAME ...]

@@ -1,4 +1,4 @@
-# torch==2.15.0 transformers==5.23.0 safetensors==0.8.0 tokenizers==0.23.3
+# torch==2.15.0 transformers==5.24.0 safetensors==0.8.0 tokenizers==0.23.3
 """Makes crates/judge-models/tests/fixtures/families: small random-weight models and what transformers says of them.
 
     python scripts/parity/make_family_fixtures.py [NAME ...]
@@ -19,6 +19,8 @@ expected.safetensors of a folder holds, for prompt i:
     i.bf16     hidden_states [n_layers + 1, d_model] of the last position, f32 arithmetic on bf16-rounded weights (and factors that go with them)
 and its metadata, as text, the error of transformers' own bf16 arithmetic against i.bf16: per layer the largest
 difference over the largest value, and of these the largest.
+
+Folders were made with transformers 5.23.0, those with Mamba and all that are listed after them with 5.24.0.
 
 Models with experts get the first of some seeds with which arithmetic in bf16 routes every row as exact arithmetic does, here and in
 attention_entropy_fixtures.py: a bf16 router meets other experts where two logits are nearly equal.
@@ -44,7 +46,7 @@ import transformers
 from safetensors.torch import load_file, save_file
 from transformers import AutoConfig, AutoModelForCausalLM, AutoModelForImageTextToText
 
-EXPECTED_VERSIONS = {"torch": "2.15.0", "transformers": "5.23.0", "safetensors": "0.8.0", "tokenizers": "0.23.3"}
+EXPECTED_VERSIONS = {"torch": "2.15.0", "transformers": "5.24.0", "safetensors": "0.8.0", "tokenizers": "0.23.3"}
 ROOT = Path(__file__).resolve().parents[2] / "crates/judge-models/tests/fixtures/families"
 D_VOCAB = 96
 NEW_TOKENS = 6
@@ -188,8 +190,22 @@ EXPERTS |= {
 # Experts are published as transposed matrices.
 EXPERTS["qwen3_vl_moe"] = (dict(model_type="qwen3_vl_moe", **IDS, tie_word_embeddings=True, text_config=dict(**TEXT, **GQA, head_dim=16, num_experts=5, num_experts_per_tok=3, moe_intermediate_size=24, mlp_only_layers=[1], rope_parameters=dict(rope_type="default", rope_theta=1000.0, mrope_section=[4, 2, 2], mrope_interleaved=True)), vision_config=dict(**EYES, hidden_size=8, intermediate_size=8, out_hidden_size=32, num_position_embeddings=4, deepstack_visual_indexes=[0])), "transposed", torch.bfloat16, 1)
 TOWERS["qwen3_vl_moe"] = EXPERTS["qwen3_vl_moe"]
+MAMBA = dict(mamba_n_heads=4, mamba_d_state=8, mamba_chunk_size=4)
+EXPERTS["granitemoehybrid-mamba-experts"] = (dict(model_type="granitemoehybrid", **{**BASE, "intermediate_size": 16}, **MHA, **MAMBA, num_local_experts=5, num_experts_per_tok=3, shared_intermediate_size=24, layer_types=["linear_attention", "linear_attention", "full_attention"], position_embedding_type="rope", mamba_d_conv=2, mamba_expand=1, mamba_d_head=8, mamba_conv_bias=False, mamba_proj_bias=True, attention_multiplier=0.35, tie_word_embeddings=True), "v5", torch.bfloat16, 1)
+NEMOTRON = dict(**{k: v for k, v in BASE.items() if k != "num_hidden_layers"}, mamba_num_heads=4, mamba_head_dim=12, ssm_state_size=8, chunk_size=4)
+EXPERTS["nemotron_h-experts"] = (dict(model_type="nemotron_h", **NEMOTRON, **GQA, head_dim=8, layers_block_type=["linear_attention", "moe", "full_attention", "mlp"], n_groups=2, n_routed_experts=4, num_experts_per_tok=2, moe_intermediate_size=16, moe_shared_expert_intermediate_size=24, routed_scaling_factor=1.5), "v5", torch.bfloat16, 1)
+EXPERTS["nemotron_h-shares"] = (dict(model_type="nemotron_h", **NEMOTRON, **GQA, head_dim=8, layers_block_type=["moe", "full_attention", "linear_attention"], n_groups=1, n_routed_experts=4, num_experts_per_tok=2, moe_intermediate_size=24, moe_shared_expert_intermediate_size=16, norm_topk_prob=False), "stacked", torch.bfloat16, 1)
 GPT2 = dict(vocab_size=D_VOCAB, n_embd=32, n_layer=3, n_head=4, n_positions=64, bos_token_id=1, eos_token_id=2, pad_token_id=None)
 FAMILIES |= {
+    # Layers of Mamba-2; prompts take several chunks of its scan.
+    "granitemoehybrid-mamba": (dict(model_type="granitemoehybrid", **BASE, **GQA, **MAMBA, num_local_experts=0, shared_intermediate_size=48, layer_types=["linear_attention", "full_attention", "linear_attention"], mamba_n_groups=2, mamba_d_conv=4, embedding_multiplier=3.0, attention_multiplier=0.4, residual_multiplier=0.6, logits_scaling=2.0), "v5", torch.bfloat16, 1),
+    "falcon_h1-on": (dict(model_type="falcon_h1", **BASE, **GQA, **MAMBA, mamba_n_groups=2, mamba_d_ssm=48, mamba_rms_norm=True, mamba_norm_before_gate=False, embedding_multiplier=1.3, lm_head_multiplier=0.4, attention_in_multiplier=1.2, attention_out_multiplier=0.8, key_multiplier=0.7, ssm_in_multiplier=0.9, ssm_out_multiplier=0.6, ssm_multipliers=[0.8, 1.1, 0.9, 1.2, 0.7], mlp_multipliers=[1.4, 0.5], rope_parameters=dict(rope_type="default", rope_theta=1000.0)), "v5", torch.bfloat16, 1),
+    "falcon_h1-off": (dict(model_type="falcon_h1", **BASE, **MHA, **MAMBA, mamba_d_ssm=None, mamba_d_conv=2, mamba_conv_bias=False, tie_word_embeddings=True), "old", torch.bfloat16, 1),
+    "falcon_h1-biases": (dict(model_type="falcon_h1", **{**BASE, "num_hidden_layers": 2}, **GQA, **MAMBA, mamba_d_ssm=32, mamba_rms_norm=True, attention_bias=True, mlp_bias=True, projectors_bias=True, mamba_proj_bias=True, attention_in_multiplier=1.2, ssm_in_multiplier=1.2, ssm_multipliers=[0.8, 1.1, 0.9, 1.2, 0.7], attention_out_multiplier=0.8, mlp_multipliers=[1.4, 0.5], ssm_out_multiplier=0.6), "v5", torch.bfloat16, 1),
+    "nemotron_h-on": (dict(model_type="nemotron_h", **NEMOTRON, **GQA, head_dim=12, layers_block_type=["linear_attention", "mlp", "full_attention", "linear_attention", "mlp"], n_groups=2, mlp_bias=True, use_bias=True, time_step_min=0.15), "v5", torch.bfloat16, 1),
+    "nemotron_h-off": (dict(model_type="nemotron_h", **NEMOTRON, **MHA, head_dim=8, layers_block_type=["full_attention", "linear_attention", "mlp"], n_groups=1, use_conv_bias=False, conv_kernel=2, mlp_hidden_act="silu"), "pattern", torch.bfloat16, 1),
+    "phi-on": (dict(model_type="phi", **BASE, **GQA, rope_parameters=dict(rope_type="default", rope_theta=1000.0, partial_rotary_factor=0.75)), "v5", torch.bfloat16, 2),
+    "phi-off": (dict(model_type="phi", **BASE, **MHA, hidden_act="relu", tie_word_embeddings=True), "old", torch.bfloat16, 1),
     "gemma-on": (dict(model_type="gemma", **BASE, **GQA, head_dim=16, attention_bias=True, hidden_act="gelu", tie_word_embeddings=False, rope_parameters=LLAMA3), "old", torch.bfloat16, 1),
     "gemma-off": (dict(model_type="gemma", **BASE, **MHA, head_dim=8), "v5", torch.bfloat16, 1),
     "gpt_neox-on": (dict(model_type="gpt_neox", **BASE, use_parallel_residual=True, attention_bias=True, rope_parameters=dict(rope_type="default", rope_theta=1000.0, partial_rotary_factor=0.5)), "old", torch.float16, 2),
@@ -255,7 +271,7 @@ def build(whole, seed):
         for name, b in sorted(model.named_buffers()):
             if name.endswith("layer_scalar"):
                 b.copy_(1 + 0.3 * torch.randn(b.shape, generator=rng))
-            elif name.endswith("expert_bias"):
+            elif name.endswith(("expert_bias", "e_score_correction_bias")):
                 b.copy_(0.3 * torch.randn(b.shape, generator=rng))
         for name, p in sorted(model.named_parameters()):
             noise = torch.randn(p.shape, generator=rng)
@@ -275,7 +291,7 @@ def build(whole, seed):
             elif "embed_tokens_per_layer" in name:
                 # Gemma multiplies by the square root of a block's share.
                 p.copy_(noise / math.sqrt(config.hidden_size_per_layer_input))
-            elif ".wte." in name or ".wpe." in name or "embed_in" in name:
+            elif ".wte." in name or ".wpe." in name or "embed_in" in name or ".embeddings." in name:
                 p.copy_(noise)
             elif name.endswith(("c_attn.weight", "c_proj.weight", "c_fc.weight")):
                 # Stored as [d_in, d_out].
@@ -285,7 +301,7 @@ def build(whole, seed):
                 p.copy_(noise / (math.sqrt(p.shape[1]) if gemma else 1.0))
             elif "q_proj" in name or "k_proj" in name or "qkv_proj" in name:
                 p.copy_(1.5 * noise / math.sqrt(p.shape[1]))
-            elif name.endswith(("mlp.gate.weight", "mlp.router.weight", "feed_forward.gate.weight", "block_sparse_moe.router.weight")):
+            elif name.endswith(("mlp.gate.weight", "mlp.router.weight", "feed_forward.gate.weight", "mixer.gate.weight", "block_sparse_moe.router.weight")):
                 p.copy_(3.0 * noise / math.sqrt(p.shape[1]))
             elif name.endswith("router.proj.weight"):
                 # What it reads is divided by the root of its length.
@@ -310,6 +326,8 @@ def routes(model, ids):
 
     def look(module, inputs, outputs):
         logits, _, chosen = outputs
+        if type(module).__name__ == "NemotronHTopkRouter":
+            logits = logits.float().sigmoid() + module.e_score_correction_bias
         if type(module).__name__ == "Lfm2MoeTopKRouter" and inputs[1] is not None:
             logits = logits.float().sigmoid() + inputs[1].float()
         # Gemma 4's router gives shares.
@@ -318,7 +336,7 @@ def routes(model, ids):
         distances.append((top[:, -2] - top[:, -1]).min().item())
         found.append(chosen.sort().values)
 
-    hooks = [m.register_forward_hook(look) for m in model.modules() if type(m).__name__.endswith(("TopKRouter", "TextRouter"))]
+    hooks = [m.register_forward_hook(look) for m in model.modules() if type(m).__name__.endswith(("TopKRouter", "TopkRouter", "TextRouter"))]
     fresh_rope(model)
     model(torch.tensor([ids]), use_cache=False)
     for hook in hooks:
@@ -337,6 +355,16 @@ def is_clear(model, prompts):
         if distance < 0.01 or not torch.equal(exact, found):
             return False
     return True
+
+
+def meets_all_experts(model, prompts):
+    """Whether each expert of each block has a row of the prompts, so that gradients reach it."""
+    words = vocabulary()
+    found = torch.cat([routes(model, [words.index(word) for word in prompt.split()])[0].flatten(1) for prompt in prompts], 1)
+    config = model.config.get_text_config()
+    names = ("num_local_experts", "num_experts", "n_routed_experts")
+    count = next(getattr(config, name) for name in names if getattr(config, name, None) is not None)
+    return all(len(row.unique()) == count for row in found)
 
 
 def in_bf16(model):
@@ -362,13 +390,14 @@ def fresh_rope(model):
 
 def final_norm(model):
     text = text_model(model)
-    return next(norm for norm in (getattr(text, name, None) for name in ("norm", "embedding_norm", "final_layer_norm", "ln_f")) if norm is not None)
+    return next(norm for norm in (getattr(text, name, None) for name in ("norm", "embedding_norm", "final_layer_norm", "final_layernorm", "norm_f", "ln_f")) if norm is not None)
 
 
 def head(model, states):
     """The logits of states, with a linear factor of the head but without a soft-cap."""
     config = model.config.get_text_config()
-    return model.lm_head(states) * getattr(config, "logit_scale", 1.0) / getattr(config, "logits_scaling", 1.0)
+    factor = getattr(config, "logit_scale", 1.0) * getattr(config, "lm_head_multiplier", 1.0)
+    return model.lm_head(states) * factor / getattr(config, "logits_scaling", 1.0)
 
 
 @torch.no_grad()
@@ -455,7 +484,7 @@ def config_json(config, layout, dtype):
         return outer_config_json(config, layout, dtype)
     config.dtype = str(dtype).removeprefix("torch.")
     # As it is saved: JSON has no infinity.
-    fields = {k: v for k, v in config._encode_special_floats(config.to_dict()).items() if v is not None or k in ("sliding_window", "attn_logit_softcapping", "final_logit_softcapping")}
+    fields = {k: v for k, v in config._encode_special_floats(config.to_dict()).items() if v is not None or k in ("sliding_window", "attn_logit_softcapping", "final_logit_softcapping", "mamba_d_ssm")}
     for key in ("transformers_version", "_name_or_path", "output_hidden_states", "return_dict", "id2label", "label2id", "problem_type", "is_encoder_decoder", "chunk_size_feed_forward", "output_attentions", "use_cache", "initializer_range", "attention_dropout", "pretraining_tp", "resid_pdrop", "embd_pdrop"):
         fields.pop(key, None)
     if layout == "published":
@@ -465,7 +494,12 @@ def config_json(config, layout, dtype):
         if config.attention_k_eq_v:
             fields["num_global_key_value_heads"] = full["num_key_value_heads"]
         return fields
-    if layout in ("v5", "stacked", "transposed", "base"):
+    if layout == "pattern":
+        # As Nemotron-H was published.
+        letters = {"linear_attention": "M", "moe": "E", "full_attention": "*", "mlp": "-"}
+        kinds = fields.pop("layers_block_type", None) or fields.pop("layer_types")
+        fields |= {"hybrid_override_pattern": "".join(letters[kind] for kind in kinds), "num_hidden_layers": len(kinds)}
+    if layout in ("v5", "stacked", "transposed", "base", "pattern"):
         return fields
     fields["torch_dtype"] = fields.pop("dtype")
     rope = fields.pop("rope_parameters")
@@ -549,7 +583,7 @@ def write_weights(model, folder, layout, dtype, shards):
 
 def round_weights(model, dtype):
     with torch.no_grad():
-        stored = [b for name, b in model.named_buffers() if name.endswith(("layer_scalar", "expert_bias"))]
+        stored = [b for name, b in model.named_buffers() if name.endswith(("layer_scalar", "expert_bias", "e_score_correction_bias"))]
         for p in [*model.parameters(), *stored]:
             p.copy_(p.to(dtype).float())
 
@@ -571,7 +605,7 @@ def main():
         for seed in range(seed_of(name), seed_of(name) + 100):
             model = build(config, seed)
             round_weights(model, dtype)
-            if name not in EXPERTS or is_clear(model, PROMPTS + LONGER):
+            if name not in EXPERTS or is_clear(model, PROMPTS + LONGER) and meets_all_experts(model, PROMPTS):
                 break
         else:
             raise SystemExit(f"{name}: no seed routes clearly")

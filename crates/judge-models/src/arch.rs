@@ -43,6 +43,7 @@ mod encoders;
 mod experts;
 mod families;
 mod head;
+mod mamba;
 mod problem;
 mod rope;
 mod shape;
@@ -67,9 +68,9 @@ pub use problem::ConfigProblem;
 pub(crate) use rope::{Pairs, RopeConfig, RopeScaling};
 pub(crate) use shape::{TOKEN_IDS, TokenIds};
 pub(crate) use spec::{
-    Activation, BlockSpec, BothSpec, ConvSpec, DeltaShape, DeltaSpec, EMBEDDING, ExpertsSpec, GatedSpec, HEAD,
-    HeadShape, HeadSpec, KeysSpec, LinearSpec, MlpSpec, ModelSpec, NamedRows, NoHead, NormKind, NormSpec, Routing,
-    SCORE, Scores, StackPart, StackSpec, TokenGateSpec, TokenInputsSpec,
+    Activation, BesideSpec, BlockSpec, BothSpec, ConvSpec, DeltaShape, DeltaSpec, EMBEDDING, ExpertsSpec, GatedNorm,
+    GatedSpec, HEAD, HeadShape, HeadSpec, KeysSpec, LinearSpec, MambaShape, MambaSpec, MlpSpec, ModelSpec, NamedRows,
+    NoHead, NormKind, NormSpec, Routing, SCORE, Scores, StackPart, StackSpec, TokenGateSpec, TokenInputsSpec,
 };
 
 /// The fields of the text model inside a vision-language folder, as a folder of that model alone

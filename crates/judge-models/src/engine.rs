@@ -29,6 +29,7 @@ use judge_core::request::TokenId;
 
 use crate::Error;
 use crate::reading::groups::Group;
+use crate::reading::labels::HeadRows;
 use crate::reading::passes::Passes;
 pub use packed::Kernel;
 pub use rate::product_rate;
@@ -48,8 +49,8 @@ pub(crate) trait Engine: Send + Sync {
         None
     }
 
-    /// Rows of the output head in f32, `[tokens.len(), d_model]`, row-major, with the model's
-    /// `logit_scale` in them. `model.rs` asks once for each set of labels; label logits are
+    /// Rows of the output head in f32 for these tokens, with their biases and the model's `logit_scale`
+    /// in both. `model.rs` asks once for each set of labels; label logits are
     /// products with these rows, on the host unless the engine brings them itself.
     ///
     /// The caller has checked that the model has a head over the vocabulary and that every token is
@@ -57,7 +58,7 @@ pub(crate) trait Engine: Send + Sync {
     ///
     /// # Errors
     /// Those of the device. [`Error::NothingRead`] from an encoder, which has no head.
-    fn head_rows(&self, tokens: &[TokenId]) -> Result<Vec<f32>, Error>;
+    fn head_rows(&self, tokens: &[TokenId]) -> Result<HeadRows, Error>;
 
     /// The passes of a group's jobs, none of which has been run yet. At most `room` positions are
     /// in flight at a time, unless one sequence alone has more: then it runs by itself.

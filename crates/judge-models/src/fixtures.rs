@@ -17,13 +17,22 @@ use crate::arch::family_names;
 const TOWERS: [&str; 8] =
     ["gemma4_unified", "glm4v", "idefics3", "internvl", "qwen2_5_vl", "qwen2_vl", "qwen3_vl_moe", "smolvlm"];
 
+/// Models of families with parts that are not in the two others of the family together.
+const FURTHER: [&str; 7] = [
+    "falcon_h1-biases",
+    "gemma4_text-experts",
+    "granitemoehybrid-experts",
+    "granitemoehybrid-mamba",
+    "granitemoehybrid-mamba-experts",
+    "nemotron_h-experts",
+    "nemotron_h-shares",
+];
+
 /// Names of all models: for each family one with every switch off (`-off`) and one with them on
-/// (`-on`), Gemma 4 once more with experts, which are never there together with the rest, a Granite 4
-/// with experts, and [`TOWERS`].
+/// (`-on`), [`FURTHER`], and [`TOWERS`].
 pub(crate) fn families() -> Vec<String> {
     let both = family_names().flat_map(|family| ["off", "on"].map(|variant| format!("{family}-{variant}")));
-    both.chain(["gemma4_text-experts", "granitemoehybrid-experts"].into_iter().chain(TOWERS).map(str::to_owned))
-        .collect()
+    both.chain(FURTHER.into_iter().chain(TOWERS).map(str::to_owned)).collect()
 }
 
 /// The folder of a model by the name that [`families`] has for it. `rope` is the folder of the

@@ -16,6 +16,7 @@
 //! | attention | `self_attn.{q,k,v,o}_proj`, or see [`Qkv`]; `self_attn.sinks` |
 //! | delta rule | `linear_attn.in_proj_{qkv,z,b,a}`, `conv1d`, `dt_bias`, `A_log`, `norm`, `out_proj` |
 //! | convolution | `conv.in_proj`, `conv.conv`, `conv.out_proj` |
+//! | state space | `mamba.{in_proj, conv1d, dt_bias, A_log, D, norm, out_proj}` |
 //! | norms of heads | `self_attn.{q,k}_norm` |
 //! | norms of states | see [`BlockNorms`] |
 //! | MLP | `mlp.{gate,up,down}_proj`, or see [`GateUp`] |
@@ -29,10 +30,11 @@ use judge_core::request::TokenId;
 
 use super::ConfigProblem;
 use super::experts::Sparse;
+use super::mamba::MambaFields;
 use super::rope::{RopeConfig, RopeContext, RopeRules, RopesByKind};
 use super::spec::{
-    Activation, BlockSpec, ConvSpec, DeltaShape, DeltaSpec, EmbeddingScale, GatedSpec, HEAD, HeadShape, HeadSpec,
-    KeysSpec, LinearSpec, MlpSpec, ModelSpec, NormKind, NormSpec, TokenGateSpec, TokenInputsSpec,
+    Activation, BesideSpec, BlockSpec, ConvSpec, DeltaShape, DeltaSpec, EmbeddingScale, GatedSpec, HEAD, HEAD_BIAS,
+    HeadShape, HeadSpec, KeysSpec, LinearSpec, MlpSpec, ModelSpec, NormKind, NormSpec, TokenGateSpec, TokenInputsSpec,
 };
 use super::stacks;
 
@@ -74,6 +76,12 @@ pub(super) struct DecoderFields {
     /// Blocks with a convolution in the place of attention, `[n_layers]`, and the positions that it
     /// sees.
     pub(super) conv: Option<(Vec<bool>, usize)>,
+    /// Blocks with a state space, and what it is.
+    pub(super) mamba: Option<MambaFields>,
+    /// Factors around the parts of blocks.
+    pub(super) multipliers: Multipliers,
+    /// Which half each block is, `[n_layers]`; `None`: blocks have both (Nemotron-H).
+    pub(super) halves: Option<Vec<Half>>,
     /// Names of parts of attention.
     pub(super) attention: AttentionNames,
     /// What names of tensors of blocks begin with, before the number.
@@ -134,6 +142,8 @@ pub(super) struct DecoderFields {
     pub(super) logit_scale: Option<f64>,
     /// Whether the head is the embedding, unless another one is stored (`checked.rs`).
     pub(super) tied: bool,
+    /// Whether the head over the vocabulary has a bias (Phi).
+    pub(super) head_bias: bool,
     /// The rotations; one, or `[full, windowed]` after [`DecoderFields::with_ropes`].
     pub(super) ropes: Vec<RopeConfig>,
     /// `[n_layers]`: index into `ropes`; `None`: the block does not rotate.
@@ -142,6 +152,33 @@ pub(super) struct DecoderFields {
     pub(super) max_len: usize,
     /// Tokens that end a text.
     pub(super) eos: Vec<TokenId>,
+}
+
+/// Factors around the parts of all blocks (Falcon-H1).
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Multipliers {
+    /// On what attention, and a state space beside it, reads.
+    pub(super) attention_in: f32,
+    /// On what attention adds to the residual stream.
+    pub(super) attention_out: f32,
+    /// On the gate of the dense MLP before its activation.
+    pub(super) gate: f32,
+    /// On what the dense MLP adds.
+    pub(super) down: f32,
+}
+
+impl Multipliers {
+    /// None, as in most families.
+    pub(super) const ONE: Self = Self { attention_in: 1.0, attention_out: 1.0, gate: 1.0, down: 1.0 };
+}
+
+/// The only half that a block has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Half {
+    /// Attention or what is in its place.
+    Mixer,
+    /// The MLP or experts.
+    Mlp,
 }
 
 /// What may differ from block to block.
@@ -343,6 +380,7 @@ impl DecoderFields {
                 stems: vec![("model.per_layer_model_projection".to_owned(), self.n_layers * width)],
                 d_in: self.d_model,
                 bias: false,
+                factors: Vec::new(),
             },
             projection_factor: (self.d_model as f64).sqrt().recip(),
             norm: norm("model.per_layer_projection_norm.weight".to_owned(), width),
@@ -381,6 +419,7 @@ impl DecoderFields {
             token_inputs: self.token_inputs(&norm),
             norm: self.of_states(norm(self.last_norm.to_owned(), self.d_model)),
             head: if self.tied { HeadSpec::Embedding } else { HeadSpec::Own(HEAD.to_owned()) },
+            head_bias: self.head_bias.then(|| HEAD_BIAS.to_owned()),
             ropes: self.ropes,
             max_len: self.max_len,
             eos: self.eos,
@@ -395,8 +434,8 @@ impl DecoderFields {
 
     /// Describes block `index`. `norm` makes a norm of a full name and a width.
     ///
-    /// The block with a delta rule or a convolution gets its projections instead of those of
-    /// attention, no norms of heads, no gate and no rotation.
+    /// The block with a delta rule, a convolution or a state space gets its projections instead of those
+    /// of attention, no norms of heads, no gate and no rotation.
     fn block(&self, index: usize, norm: &dyn Fn(String, usize) -> NormSpec) -> BlockSpec {
         let Otherwise { heads, keys, d_ff } = self.of_block(index);
         let (d_query, d_key) = (heads.d_query(), heads.d_key());
@@ -405,6 +444,7 @@ impl DecoderFields {
             stems: parts.iter().map(|&(name, rows)| (stem(name), rows)).collect(),
             d_in,
             bias,
+            factors: Vec::new(),
         };
         let named = |name: &str, len: usize| norm(format!("{}.weight", stem(name)), len);
         let of_states = |name: Option<&str>| name.map(|name| self.of_states(named(name, self.d_model)));
@@ -429,7 +469,7 @@ impl DecoderFields {
                 let heads_of = |part| (0..heads.n_heads).map(move |head| (part, head));
                 let heads_of = ["query", "key", "value"].into_iter().flat_map(heads_of);
                 let stems = heads_of.map(|(part, head)| (stem(&format!("{name}.{part}.{head}")), heads.head_dim));
-                LinearSpec { stems: stems.collect(), d_in: self.d_model, bias: self.qkv_bias }
+                LinearSpec { stems: stems.collect(), d_in: self.d_model, bias: self.qkv_bias, factors: Vec::new() }
             }
         };
         let gate_up: &[(&str, usize)] = match self.mlp.gate_up {
@@ -438,8 +478,10 @@ impl DecoderFields {
             GateUp::Up(up) => &[(up, d_ff)],
         };
         let dense = GatedSpec {
-            gate_up: linear(gate_up, self.d_model, self.mlp_bias),
-            down: linear(&[(self.mlp.down, self.d_model)], d_ff, self.mlp_bias),
+            gate_up: linear(gate_up, self.d_model, self.mlp_bias)
+                .with_factors(&[(d_ff, self.multipliers.gate), (d_ff, 1.0)]),
+            down: linear(&[(self.mlp.down, self.d_model)], d_ff, self.mlp_bias)
+                .with_factors(&[(self.d_model, self.multipliers.down)]),
         };
         let delta = self.delta.as_ref().filter(|(is_in, _)| is_in[index]).map(|&(_, shape)| shape);
         let conv = self.conv.as_ref().filter(|(is_in, _)| is_in[index]).map(|&(_, kernel)| ConvSpec {
@@ -447,27 +489,37 @@ impl DecoderFields {
             channels: self.d_model,
             kernel,
         });
-        let (qkv, q_norm, k_norm, out) = match delta {
-            None if conv.is_some() => {
-                let parts = linear(&[("conv.in_proj", 3 * self.d_model)], self.d_model, false);
-                (parts, None, None, linear(&[("conv.out_proj", self.d_model)], self.d_model, false))
-            }
-            None => (
+        let state_space = self.mamba.as_ref().filter(|mamba| mamba.is_in[index]);
+        let mamba = state_space.filter(|mamba| !mamba.is_beside);
+        let beside = state_space.filter(|mamba| mamba.is_beside).map(|mamba| {
+            let [input, out] = mamba.linears(&stem, self.d_model);
+            BesideSpec { input, mamba: mamba.spec(&stem), out }
+        });
+        let half = self.halves.as_ref().map(|halves| halves[index]);
+        let (is_mixer, is_mlp) = (half != Some(Half::Mlp), half != Some(Half::Mixer));
+        let (qkv, q_norm, k_norm, out) = if let Some(shape) = delta {
+            let parts = [
+                ("linear_attn.in_proj_qkv", shape.channels()),
+                ("linear_attn.in_proj_z", shape.d_value()),
+                ("linear_attn.in_proj_b", shape.n_value_heads),
+                ("linear_attn.in_proj_a", shape.n_value_heads),
+            ];
+            let out = linear(&[("linear_attn.out_proj", self.d_model)], shape.d_value(), false);
+            (linear(&parts, self.d_model, false), None, None, out)
+        } else if let Some(mamba) = mamba {
+            let [before, after] = mamba.linears(&stem, self.d_model);
+            (before, None, None, after)
+        } else if conv.is_some() {
+            let parts = linear(&[("conv.in_proj", 3 * self.d_model)], self.d_model, false);
+            (parts, None, None, linear(&[("conv.out_proj", self.d_model)], self.d_model, false))
+        } else {
+            (
                 qkv,
                 of_heads(self.attention.q_norm, d_query),
                 of_heads(self.attention.k_norm, d_key).filter(|_| !matches!(keys, KeysSpec::Of(_))),
-                linear(&[(self.attention.out, self.d_model)], d_query, self.o_bias),
-            ),
-            Some(shape) => {
-                let parts = [
-                    ("linear_attn.in_proj_qkv", shape.channels()),
-                    ("linear_attn.in_proj_z", shape.d_value()),
-                    ("linear_attn.in_proj_b", shape.n_value_heads),
-                    ("linear_attn.in_proj_a", shape.n_value_heads),
-                ];
-                let out = linear(&[("linear_attn.out_proj", self.d_model)], shape.d_value(), false);
-                (linear(&parts, self.d_model, false), None, None, out)
-            }
+                linear(&[(self.attention.out, self.d_model)], d_query, self.o_bias)
+                    .with_factors(&[(self.d_model, self.multipliers.attention_out)]),
+            )
         };
         let mut stacks = Vec::new();
         if let Qkv::ByHead(name) = self.qkv {
@@ -483,11 +535,15 @@ impl DecoderFields {
             heads,
             keys,
             window: self.windows[index],
-            rope: self.rope_of[index].filter(|_| delta.is_none() && conv.is_none()),
-            before_attention: of_states(self.norms.before_attention),
-            qkv,
+            rope: self.rope_of[index].filter(|_| delta.is_none() && conv.is_none() && mamba.is_none()),
+            before_attention: of_states(self.norms.before_attention)
+                .filter(|_| is_mixer)
+                .map(|norm| NormSpec { factor: norm.factor * self.multipliers.attention_in, ..norm }),
+            qkv: is_mixer.then_some(qkv),
             is_gated: self.is_gated && delta.is_none(),
             conv,
+            mamba: mamba.map(|mamba| mamba.spec(&stem)),
+            beside,
             delta: delta.map(|shape| DeltaSpec {
                 shape,
                 conv: stem("linear_attn.conv1d.weight"),
@@ -495,19 +551,19 @@ impl DecoderFields {
                 a_log: stem("linear_attn.A_log"),
                 norm: stem("linear_attn.norm.weight"),
             }),
-            q_norm,
-            k_norm,
+            q_norm: q_norm.filter(|_| is_mixer),
+            k_norm: k_norm.filter(|_| is_mixer),
             norms_values: self.norms_values,
             sinks: self.sinks.then(|| (stem("self_attn.sinks"), self.n_heads)),
-            out,
-            after_attention: of_states(self.norms.after_attention),
-            before_mlp: of_states(self.norms.before_mlp),
+            out: is_mixer.then_some(out),
+            after_attention: of_states(self.norms.after_attention).filter(|_| is_mixer),
+            before_mlp: of_states(self.norms.before_mlp).filter(|_| is_mlp),
             is_parallel: self.is_parallel,
-            mlp: match &self.sparse {
+            mlp: is_mlp.then(|| match &self.sparse {
                 Some(sparse) => sparse.mlp(index, self.d_model, dense),
                 None => MlpSpec::Dense(dense),
-            },
-            after_mlp: of_states(self.norms.after_mlp),
+            }),
+            after_mlp: of_states(self.norms.after_mlp).filter(|_| is_mlp),
             token_gate: self.token_inputs.map(|(width, _)| TokenGateSpec {
                 gate: linear(&[("per_layer_input_gate", width)], self.d_model, false),
                 out: linear(&[("per_layer_projection", self.d_model)], width, false),

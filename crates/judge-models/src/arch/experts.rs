@@ -62,8 +62,8 @@ pub(super) struct ExpertNames {
     stacked_part: &'static str,
     /// The router's projection, below `part`.
     router: &'static str,
-    /// The gate of an expert, below `{part}experts.{e}.`.
-    gate: &'static str,
+    /// The gate of an expert, below `{part}experts.{e}.`; `None`: experts have none.
+    gate: Option<&'static str>,
     /// Up, likewise.
     up: &'static str,
     /// Down, likewise.
@@ -71,7 +71,7 @@ pub(super) struct ExpertNames {
     /// The gate of the expert that all rows go through, directly in the layer; `None`: it has none.
     shared_gate: Option<&'static str>,
     /// Gate and up of that expert, directly in the layer: two tensors, or one with the gate's rows
-    /// first.
+    /// first; up alone where experts have no gate.
     shared_gate_up: &'static [&'static str],
     /// Down of that expert, directly in the layer.
     shared_down: &'static str,
@@ -122,7 +122,7 @@ impl ExpertNames {
         part: "mlp.",
         stacked_part: "mlp.",
         router: "gate",
-        gate: "gate_proj",
+        gate: Some("gate_proj"),
         up: "up_proj",
         down: "down_proj",
         shared_gate: Some("mlp.shared_expert_gate"),
@@ -136,7 +136,8 @@ impl ExpertNames {
 
     /// `block_sparse_moe.gate`, with `w1` as gate, `w3` as up and `w2` as down. Stacks are under
     /// `mlp.`.
-    pub(super) const MIXTRAL: Self = Self { part: "block_sparse_moe.", gate: "w1", up: "w3", down: "w2", ..Self::QWEN };
+    pub(super) const MIXTRAL: Self =
+        Self { part: "block_sparse_moe.", gate: Some("w1"), up: "w3", down: "w2", ..Self::QWEN };
 
     /// Stacks `block_sparse_moe.{input,output}_linear.weight`, and an expert that all rows go through,
     /// `shared_mlp`, without a gate. The names of single experts are this crate's own.
@@ -159,13 +160,26 @@ impl ExpertNames {
         Self {
             part: "feed_forward.",
             stacked_part: "feed_forward.",
-            gate: "w1",
+            gate: Some("w1"),
             up: "w3",
             down: "w2",
             choice_bias,
             ..Self::QWEN
         }
     }
+
+    /// `mixer.gate` with a bias for the choice, `mixer.experts` without gates, and `mixer.shared_experts`.
+    pub(super) const NEMOTRON_H: Self = Self {
+        part: "mixer.",
+        stacked_part: "mixer.",
+        gate: None,
+        shared_gate: None,
+        shared_gate_up: &["mixer.shared_experts.up_proj"],
+        shared_down: "mixer.shared_experts.down_proj",
+        choice_bias: Some("mixer.gate.e_score_correction_bias"),
+        stack_names: ["experts.up_proj", "experts.down_proj"],
+        ..Self::QWEN
+    };
 
     /// `mlp.router`, and stacks of columns. The names of single experts are this crate's own.
     pub(super) const GPT_OSS: Self = Self { router: "router", stacks: Stacks::Columns, ..Self::QWEN };
@@ -214,7 +228,7 @@ impl Counts {
             }
             (one, other) => one.or(other).unwrap_or(default),
         };
-        let n_experts = count(n_experts, n_layers)?;
+        let n_experts = count("num_experts", n_experts, n_layers)?;
         Ok((n_experts, size("num_experts_per_tok", self.num_experts_per_tok, n_experts)?))
     }
 }
@@ -222,9 +236,9 @@ impl Counts {
 /// Checks the number of experts of a block: at least 1, and at most [`MOST`] in `n_layers` blocks.
 ///
 /// # Errors
-/// [`ConfigProblem::Value`], in the field `num_experts`.
-pub(super) fn count(found: usize, n_layers: usize) -> Result<usize, ConfigProblem> {
-    size("num_experts", found, MOST / n_layers)
+/// [`ConfigProblem::Value`] for any other number.
+pub(super) fn count(field: &'static str, found: usize, n_layers: usize) -> Result<usize, ConfigProblem> {
+    size(field, found, MOST / n_layers)
 }
 
 impl Sparse {
@@ -242,7 +256,7 @@ impl Sparse {
     /// What block `index` does in the place of its MLP: `dense` alone, experts alone, or both.
     pub(super) fn mlp(&self, index: usize, d_model: usize, dense: GatedSpec) -> MlpSpec {
         let Some(experts) = self.experts(index, d_model) else { return MlpSpec::Dense(dense) };
-        let Some(names) = self.names.beside else { return MlpSpec::Experts(experts) };
+        let Some(names) = self.names.beside else { return MlpSpec::Experts(Box::new(experts)) };
         let stem = |name: &str| format!("model.layers.{index}.{name}");
         let norm = |name: &str| NormSpec { name: stem(name), len: d_model, offset: 0.0, factor: 1.0, bias: None };
         MlpSpec::Both(Box::new(BothSpec {
@@ -265,17 +279,17 @@ impl Sparse {
         let ExpertNames { part, router, gate, up, down, .. } = self.names;
         let in_layer = |name: &str| format!("model.layers.{index}.{name}");
         let stem = |name: &str| in_layer(&format!("{part}{name}"));
-        let linear = |stems: Vec<(String, usize)>, d_in: usize| LinearSpec { stems, d_in, bias: self.bias };
-        let gated = |of: &str, [gate, up, down]: [&str; 3], width: usize| GatedSpec {
-            gate_up: linear(
-                vec![(stem(&format!("{of}.{gate}")), width), (stem(&format!("{of}.{up}")), width)],
-                d_model,
-            ),
+        let linear =
+            |stems: Vec<(String, usize)>, d_in: usize| LinearSpec { stems, d_in, bias: self.bias, factors: Vec::new() };
+        let gated = |of: &str, width: usize| GatedSpec {
+            gate_up: {
+                let parts = gate.into_iter().chain([up]);
+                linear(parts.map(|part| (stem(&format!("{of}.{part}")), width)).collect(), d_model)
+            },
             down: linear(vec![(stem(&format!("{of}.{down}")), d_model)], width),
         };
-        let experts: Vec<GatedSpec> = (0..self.n_experts)
-            .map(|expert| gated(&format!("experts.{expert}"), [gate, up, down], self.d_expert))
-            .collect();
+        let experts: Vec<GatedSpec> =
+            (0..self.n_experts).map(|expert| gated(&format!("experts.{expert}"), self.d_expert)).collect();
         let router = linear(vec![(stem(router), self.n_experts)], d_model);
         Some(ExpertsSpec {
             stacks: self.stacks(index, &router, &experts),
@@ -288,7 +302,7 @@ impl Sparse {
                 mlp: GatedSpec {
                     gate_up: {
                         let names = self.names.shared_gate_up;
-                        let rows = 2 * width / names.len();
+                        let rows = (1 + gate.iter().len()) * width / names.len();
                         linear(names.iter().map(|name| (in_layer(name), rows)).collect(), d_model)
                     },
                     down: linear(vec![(in_layer(self.names.shared_down), d_model)], width),
@@ -350,7 +364,7 @@ fn below_one_another(name: String, linears: &[&LinearSpec]) -> StackSpec {
 /// their shape tells apart. Where projections are square, transformers does not transpose either.
 pub(super) fn accept_transposed(spec: &mut ModelSpec) {
     for block in &mut spec.blocks {
-        if let MlpSpec::Experts(experts) = &mut block.mlp {
+        if let Some(MlpSpec::Experts(experts)) = &mut block.mlp {
             let turned: Vec<StackSpec> = experts.stacks.iter().filter_map(transposed).collect();
             experts.stacks.extend(turned);
         }

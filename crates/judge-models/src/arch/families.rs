@@ -18,6 +18,7 @@
 mod cohere2;
 mod ernie4_5;
 mod exaone4;
+mod falcon_h1;
 mod gemma;
 mod gemma4;
 mod glm;
@@ -32,8 +33,10 @@ mod llama;
 mod ministral3;
 mod mistral;
 mod mixtral;
+mod nemotron_h;
 mod olmo;
 mod olmoe;
+mod phi;
 mod phi3;
 mod qwen;
 mod qwen3_5;
@@ -68,6 +71,12 @@ const FAMILIES: &[Family] = &[
         fields: ernie4_5::fields,
     },
     Family { model_type: "exaone4", base_class: "Exaone4Model", defaults: exaone4::defaults, fields: exaone4::fields },
+    Family {
+        model_type: "falcon_h1",
+        base_class: "FalconH1Model",
+        defaults: falcon_h1::defaults,
+        fields: falcon_h1::fields,
+    },
     Family { model_type: "gemma", base_class: "GemmaModel", defaults: gemma::defaults_of_1, fields: gemma::gemma1 },
     Family { model_type: "gemma2", base_class: "Gemma2Model", defaults: gemma::defaults_of_2, fields: gemma::gemma2 },
     Family {
@@ -121,9 +130,16 @@ const FAMILIES: &[Family] = &[
     },
     Family { model_type: "mistral", base_class: "MistralModel", defaults: mistral::defaults, fields: mistral::fields },
     Family { model_type: "mixtral", base_class: "MixtralModel", defaults: mixtral::defaults, fields: mixtral::fields },
+    Family {
+        model_type: "nemotron_h",
+        base_class: "NemotronHModel",
+        defaults: nemotron_h::defaults,
+        fields: nemotron_h::fields,
+    },
     Family { model_type: "olmo2", base_class: "Olmo2Model", defaults: olmo::defaults_of_2, fields: olmo::olmo2 },
     Family { model_type: "olmo3", base_class: "Olmo3Model", defaults: olmo::defaults_of_3, fields: olmo::olmo3 },
     Family { model_type: "olmoe", base_class: "OlmoeModel", defaults: olmoe::defaults, fields: olmoe::fields },
+    Family { model_type: "phi", base_class: "PhiModel", defaults: phi::defaults, fields: phi::fields },
     Family { model_type: "phi3", base_class: "Phi3Model", defaults: phi3::defaults, fields: phi3::fields },
     Family { model_type: "qwen2", base_class: "Qwen2Model", defaults: qwen::defaults_of_2, fields: qwen::qwen2 },
     Family {

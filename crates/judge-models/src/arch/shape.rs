@@ -15,7 +15,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::checks::{MAX_CONTEXT, norm_eps, size};
-use super::decoder_fields::{AttentionNames, BlockNorms, DecoderFields, MlpNames, QkNorm, Qkv};
+use super::decoder_fields::{AttentionNames, BlockNorms, DecoderFields, MlpNames, Multipliers, QkNorm, Qkv};
 use super::problem::ConfigProblem;
 use super::rope::{RopeContext, RopeFields, RopeRules};
 use super::spec::{Activation, EMBEDDING, NormKind};
@@ -154,6 +154,9 @@ impl Shape {
             is_gated: false,
             delta: None,
             conv: None,
+            mamba: None,
+            multipliers: Multipliers::ONE,
+            halves: None,
             attention: AttentionNames::LLAMA,
             layers: "model.layers",
             embedding: EMBEDDING,
@@ -182,6 +185,7 @@ impl Shape {
             residual_scale: None,
             logit_scale: None,
             tied: self.tie_word_embeddings,
+            head_bias: false,
             ropes: vec![rope],
             rope_of: vec![Some(0); n_layers],
             max_len,
@@ -193,7 +197,7 @@ impl Shape {
 impl Activation {
     /// All names that [`Activation::from_name`] accepts.
     const KNOWN: &'static [&'static str] =
-        &["silu", "swish", "gelu", "gelu_python", "gelu_pytorch_tanh", "gelu_new", "gelu_fast", "relu"];
+        &["silu", "swish", "gelu", "gelu_python", "gelu_pytorch_tanh", "gelu_new", "gelu_fast", "relu", "relu2"];
 
     /// The function that transformers has by this name (`ACT2FN`); `field` is where the file states
     /// it.
@@ -208,6 +212,7 @@ impl Activation {
             "gelu" | "gelu_python" => Ok(Self::Gelu),
             "gelu_pytorch_tanh" | "gelu_new" | "gelu_fast" => Ok(Self::GeluTanh),
             "relu" => Ok(Self::Relu),
+            "relu2" => Ok(Self::ReluSquared),
             _ => Err(ConfigProblem::Unknown { field, found: name.to_owned(), known: Self::KNOWN }),
         }
     }

@@ -6,29 +6,34 @@
 //! it. A family that needs something new adds a field here; nothing downstream asks for the
 //! family's name to decide how to compute.
 //!
-//! A block, with the fields of [`BlockSpec`] (all but `qkv`, `out` and `mlp` may be absent):
+//! A block, with the fields of [`BlockSpec`], all of which may be absent, though not both halves:
 //!
 //! ```text
-//! x ─┬─ before_attention ─ qkv ─ attention | delta | conv ─ out ─ after_attention ─ (+) ─► x
-//!    └───────────────────────────────────────────────────────────────────────────────┘
+//! x ─┬─ before_attention ─ qkv ─ attention | delta | conv | mamba ─ out ─ after_attention ─ (+) ─► x
+//!    └───────────────────────────────────────────────────────────────────────────────────────┘
 //! x ─┬─ before_mlp ─ mlp ─ after_mlp ─ (+) ─► x ─┬─ token_gate ─ (+) ─► x · scalar
 //!    └──────────────────────────────────┘        └────────────────┘
 //! ```
 //!
+//! In Falcon-H1 a state space is `beside` attention: its result is added to the stream as well. Blocks
+//! of Nemotron-H are one of the two halves alone.
+//!
 //! `residual_scale` multiplies what attention and the MLP add, not what `token_gate` adds.
 //!
 //! Invariants, which families and `DecoderFields` establish: `heads.n_kv_heads` divides `heads.n_heads`; a
-//! block has at most one of `delta` and `conv`; `rope` indexes `ModelSpec::ropes`; `KeysSpec::Of`
+//! block has at most one of `delta`, `conv` and `mamba`; `rope` indexes `ModelSpec::ropes`; `KeysSpec::Of`
 //! names an earlier block that has keys of its own, the same heads and the same window.
 //! Names are those of a folder that holds the text model alone; `weights` strips what
 //! vision-language folders put before them.
 
+mod mamba;
 mod mlp;
 mod parts;
 
 use half::bf16;
 use judge_core::request::TokenId;
 
+pub(crate) use self::mamba::{GatedNorm, MambaShape, MambaSpec};
 pub(crate) use self::mlp::{
     BothSpec, ExpertsSpec, GatedSpec, MlpSpec, Routing, Scores, SharedSpec, StackPart, StackSpec,
 };
@@ -41,6 +46,9 @@ pub(crate) const EMBEDDING: &str = "model.embed_tokens.weight";
 
 /// Full name of every decoder's head over the vocabulary, where it is not the embedding.
 pub(crate) const HEAD: &str = "lm_head.weight";
+
+/// Full name of the bias of every decoder's head over the vocabulary, where it has one.
+pub(crate) const HEAD_BIAS: &str = "lm_head.bias";
 
 /// All that a decoder is built from. Families differ in this data alone.
 #[derive(Clone, Debug, PartialEq)]
@@ -100,6 +108,9 @@ pub(crate) struct ModelSpec {
     /// What is made of the last states. By `config.json` alone until `checked.rs` has looked at what
     /// is stored.
     pub(crate) head: HeadSpec,
+    /// Full name of what is added to logits over the vocabulary, `[d_vocab]`, readings of inner layers
+    /// included (Phi). Ask [`head_bias`](Self::head_bias) for it: a model with another head has none.
+    pub(crate) head_bias: Option<String>,
     /// Longest sequence in tokens, prompt plus new ones; at most `MAX_CONTEXT`. Longer ones are
     /// refused.
     pub(crate) max_len: usize,
@@ -244,7 +255,7 @@ pub(crate) enum KeysSpec {
 /// What one block is and what its weights are called. No other type says so.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct BlockSpec {
-    /// Heads of attention. A block with `delta` or `conv` has them too, and nothing uses them there.
+    /// Heads of attention. A block with `delta`, `conv` or `mamba` has them too, and nothing uses them there.
     pub(crate) heads: HeadShape,
     /// Where keys and values come from.
     pub(crate) keys: KeysSpec,
@@ -257,9 +268,11 @@ pub(crate) struct BlockSpec {
     pub(crate) before_attention: Option<NormSpec>,
     /// The first projection. Its rows are all queries, all keys, all values, as far as `keys`
     /// projects them. Where the block is gated each query head is followed by its gate:
-    /// `[query, gate]` per head. A delta rule or a convolution takes all rows instead; see
-    /// [`DeltaSpec`] and [`ConvSpec`].
-    pub(crate) qkv: LinearSpec,
+    /// `[query, gate]` per head. A delta rule, a convolution or a state space takes all rows instead; see
+    /// [`DeltaSpec`], [`ConvSpec`] and [`MambaSpec`].
+    ///
+    /// `None`, like [`out`](Self::out): the block is its MLP alone (Nemotron-H).
+    pub(crate) qkv: Option<LinearSpec>,
     /// Whether attention's output is multiplied by `sigmoid(gate)`, one gate per query coordinate
     /// (Qwen3.5).
     pub(crate) is_gated: bool,
@@ -267,6 +280,10 @@ pub(crate) struct BlockSpec {
     pub(crate) delta: Option<DeltaSpec>,
     /// A gated short convolution instead of attention.
     pub(crate) conv: Option<ConvSpec>,
+    /// A selective state space instead of attention.
+    pub(crate) mamba: Option<MambaSpec>,
+    /// A selective state space beside attention (Falcon-H1).
+    pub(crate) beside: Option<BesideSpec>,
     /// The norm of queries before the rotation: of each head alone, `[head_dim]`, or of all heads
     /// together, `[d_query]`. Engines tell the two apart by the length.
     pub(crate) q_norm: Option<NormSpec>,
@@ -279,7 +296,7 @@ pub(crate) struct BlockSpec {
     /// takes part in the softmax and its weight goes to no value (gpt-oss).
     pub(crate) sinks: Option<(String, usize)>,
     /// From what attention (or its substitute) gives to `[d_model]`.
-    pub(crate) out: LinearSpec,
+    pub(crate) out: Option<LinearSpec>,
     /// The norm of what attention adds to the residual stream.
     pub(crate) after_attention: Option<NormSpec>,
     /// The norm of what the MLP reads; `None`: the residual stream itself, or see `is_parallel`.
@@ -287,8 +304,8 @@ pub(crate) struct BlockSpec {
     /// Whether the MLP is beside attention, `x + attn(n(x)) + mlp(m(x))`, with `before_attention` as
     /// `n` and `before_mlp` as `m`; without the latter it reads what attention reads (Cohere).
     pub(crate) is_parallel: bool,
-    /// A dense MLP, experts, or both.
-    pub(crate) mlp: MlpSpec,
+    /// A dense MLP, experts, or both; `None`: the block is what is before it alone (Nemotron-H).
+    pub(crate) mlp: Option<MlpSpec>,
     /// The norm of what the MLP adds to the residual stream.
     pub(crate) after_mlp: Option<NormSpec>,
     /// Tensors that folders keep in the place of projections of this block, besides those of experts:
@@ -299,6 +316,18 @@ pub(crate) struct BlockSpec {
     /// Full name of a number, `[1]`, that multiplies all that leaves the block (Gemma 4's
     /// `layer_scalar`).
     pub(crate) scalar: Option<String>,
+}
+
+/// A selective state space beside a block's attention, which reads what attention reads. What it gives is
+/// projected and added to the residual stream as attention's is (Falcon-H1).
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct BesideSpec {
+    /// From what attention reads to rows of the state space.
+    pub(crate) input: LinearSpec,
+    /// The state space.
+    pub(crate) mamba: MambaSpec,
+    /// `[d_model, d_inner]`.
+    pub(crate) out: LinearSpec,
 }
 
 /// A gated short convolution (LFM2). Of rows `[B, C, x]`, `channels` wide each, it gives
@@ -413,6 +442,8 @@ pub(crate) enum Activation {
     GeluTanh,
     /// `max(x, 0)`.
     Relu,
+    /// `max(x, 0)²` (Nemotron).
+    ReluSquared,
 }
 
 impl ModelSpec {
@@ -436,6 +467,7 @@ impl ModelSpec {
             HeadSpec::Embedding | HeadSpec::Absent(_) => {}
             HeadSpec::Labels(head) => all.push((head.name.clone(), vec![head.labels.len(), self.d_model])),
         }
+        all.extend(self.head_bias().map(|name| (name.to_owned(), vec![self.d_vocab])));
         all
     }
 
@@ -449,10 +481,10 @@ impl ModelSpec {
     /// [`BlockSpec::stacks`], and all experts of a block as one.
     pub(crate) fn stacks(&self) -> impl Iterator<Item = &StackSpec> {
         self.blocks.iter().flat_map(|block| {
-            let experts = match &block.mlp {
-                MlpSpec::Dense(_) => None,
-                MlpSpec::Experts(experts) => Some(experts),
-                MlpSpec::Both(both) => Some(&both.experts),
+            let experts: Option<&ExpertsSpec> = match &block.mlp {
+                None | Some(MlpSpec::Dense(_)) => None,
+                Some(MlpSpec::Experts(experts)) => Some(experts),
+                Some(MlpSpec::Both(both)) => Some(&both.experts),
             };
             block.stacks.iter().chain(experts.into_iter().flat_map(|experts| &experts.stacks))
         })
@@ -473,6 +505,11 @@ impl ModelSpec {
         let shared =
             sharing.flat_map(move |(index, _)| parts.map(|part| format!("model.layers.{index}.self_attn.{part}.")));
         shared.chain(head.map(str::to_owned))
+    }
+
+    /// The bias of the head over the vocabulary, if the model has such a head and it has one.
+    pub(crate) fn head_bias(&self) -> Option<&str> {
+        self.head_bias.as_deref().filter(|_| matches!(self.head, HeadSpec::Own(_) | HeadSpec::Embedding))
     }
 
     /// The head of labels, if the model has one in the place of logits over the vocabulary.
@@ -498,7 +535,12 @@ impl TokenInputsSpec {
 impl BlockSpec {
     /// Whether the block has queries and keys, and so attention weights to read.
     pub(crate) fn has_attention(&self) -> bool {
-        self.delta.is_none() && self.conv.is_none()
+        self.qkv.is_some() && self.delta.is_none() && self.conv.is_none() && self.mamba.is_none()
+    }
+
+    /// Its state space, in the place of attention or beside it.
+    pub(crate) fn state_space(&self) -> Option<&MambaSpec> {
+        self.mamba.as_ref().or(self.beside.as_ref().map(|beside| &beside.mamba))
     }
 
     /// Whether the block computes and keeps keys and values, which later passes need.
@@ -509,21 +551,25 @@ impl BlockSpec {
     /// Its projections: around attention, of the MLP and of the token gate.
     fn linears(&self) -> impl Iterator<Item = &LinearSpec> {
         let of_tokens = self.token_gate.iter().flat_map(|gate| [&gate.gate, &gate.out]);
-        [&self.qkv, &self.out].into_iter().chain(self.mlp.linears()).chain(of_tokens)
+        let beside = self.beside.iter().flat_map(|beside| [&beside.input, &beside.out]);
+        let first = [&self.qkv, &self.out].into_iter().flatten().chain(beside);
+        first.chain(self.mlp.iter().flat_map(MlpSpec::linears)).chain(of_tokens)
     }
 
     /// Name and shape of every tensor of the block: matrices and biases, then vectors, then norms.
     pub(crate) fn tensors(&self) -> Vec<NamedShape> {
         let mut all: Vec<NamedShape> = self.linears().flat_map(LinearSpec::tensors).collect();
         all.extend(self.scalar.iter().map(|name| (name.clone(), vec![1])));
-        all.extend(self.mlp.numbers_of_experts());
+        all.extend(self.mlp.iter().flat_map(MlpSpec::numbers_of_experts));
         all.extend(self.sinks.iter().map(|(name, n_heads)| (name.clone(), vec![*n_heads])));
         all.extend(self.delta.iter().flat_map(DeltaSpec::tensors));
         all.extend(self.conv.iter().map(|conv| (conv.name.clone(), vec![conv.channels, 1, conv.kernel])));
+        all.extend(self.state_space().into_iter().flat_map(MambaSpec::tensors));
         let of_heads = [&self.q_norm, &self.k_norm];
         let of_states = [&self.before_attention, &self.after_attention, &self.before_mlp, &self.after_mlp];
         let norms = of_heads.into_iter().chain(of_states).flatten();
-        let norms = norms.chain(self.mlp.norms()).chain(self.token_gate.iter().map(|gate| &gate.norm));
+        let norms =
+            norms.chain(self.mlp.iter().flat_map(MlpSpec::norms)).chain(self.token_gate.iter().map(|gate| &gate.norm));
         all.extend(norms.flat_map(NormSpec::tensors));
         all
     }

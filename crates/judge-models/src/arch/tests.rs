@@ -1,6 +1,6 @@
 use serde_json::{Value, json};
 
-use super::decoder_fields::{BlockNorms, DecoderFields, MlpNames, QkNorm, Qkv};
+use super::decoder_fields::{BlockNorms, DecoderFields, Half, MlpNames, QkNorm, Qkv};
 use super::rope::QueryGrowth;
 use super::spec::EmbeddingScale;
 use super::{Activation, ConfigProblem, ModelSpec, NormKind, Pairs, RopeConfig, RopeScaling, families};
@@ -96,7 +96,17 @@ fn a_silent_file_has_the_familys_defaults() {
     assert_eq!(shape(&glm4), (151_552, 4096, 13696, 40, 32, 2, 128));
     assert_eq!((glm4.ropes[0].rotary_dim, glm4.ropes[0].pairs, glm4.eos.len()), (64, Pairs::Neighbours, 3));
     assert!(glm4.qkv_bias && !glm4.o_bias && glm4.mlp == MlpNames::FUSED && of("glm").norms == BlockNorms::BEFORE);
-    assert_eq!(field(&fields(&json!({ "model_type": "granitemoehybrid" })).unwrap_err()), "layer_types");
+    let hybrid = of("granitemoehybrid").mamba.unwrap();
+    assert_eq!((hybrid.shape.n_heads, hybrid.shape.head_dim, hybrid.shape.d_state), (128, 64, 256));
+    assert!(hybrid.is_in == [true; 32] && hybrid.conv_bias && hybrid.bias == [false; 2]);
+    let falcon = of("falcon_h1").mamba.unwrap();
+    assert_eq!((falcon.shape.n_heads, falcon.shape.head_dim, falcon.norm), (128, 8, None));
+    assert!(falcon.is_in == [true; 32] && falcon.is_beside && falcon.factors == [1.0; 5]);
+    let nemotron = of("nemotron_h");
+    assert_eq!(shape(&nemotron), (131_072, 4096, 21504, 4, 32, 8, 128));
+    assert_eq!(nemotron.halves.unwrap(), [Half::Mixer, Half::Mlp, Half::Mixer, Half::Mlp]);
+    assert_eq!(nemotron.mamba.unwrap().is_in, [true, false, false, false]);
+    assert_eq!(nemotron.sparse.unwrap().has_experts, [false, true, false, false]);
     let cohere2 = of("cohere2");
     assert_eq!(shape(&cohere2), (256_000, 8192, 22528, 40, 64, 64, 128));
     assert_eq!((cohere2.norm_eps, cohere2.logit_scale, cohere2.max_len), (1e-5, Some(0.0625), 8192));
@@ -241,7 +251,32 @@ fn what_is_contradictory_or_absurd_is_refused_by_field() {
             json!({ "rope_parameters": { "llama_4_scaling_beta": 0.1 } }),
             "original_max_position_embeddings",
         ),
-        ("granitemoehybrid", json!({ "num_local_experts": 0 }), "layer_types"),
+        // Heads of state spaces by default, 128, do not fill a width of 64.
+        ("granitemoehybrid", json!({ "num_local_experts": 0 }), "mamba_n_heads"),
+        ("granitemoehybrid", json!({ "mamba_n_heads": 4, "mamba_n_groups": 3 }), "mamba_n_groups"),
+        ("granitemoehybrid", json!({ "mamba_n_heads": 4, "mamba_d_head": 8 }), "mamba_n_heads"),
+        ("granitemoehybrid", json!({ "mamba_n_heads": 4, "mamba_d_conv": 1 }), "mamba_d_conv"),
+        ("granitemoehybrid", json!({ "mamba_n_heads": 4, "hidden_act": "gelu" }), "hidden_act"),
+        ("granitemoehybrid", json!({ "mamba_n_heads": 4, "time_step_limit": [0.0, 0.1] }), "time_step_limit"),
+        ("falcon_h1", json!({ "mamba_d_ssm": 60 }), "mamba_n_heads"),
+        ("falcon_h1", json!({ "mamba_n_heads": 4, "hidden_act": "gelu" }), "hidden_act"),
+        ("falcon_h1", json!({ "mamba_n_heads": 4, "time_step_limit": [0.1, "Infinity"] }), "time_step_limit"),
+        ("falcon_h1", json!({ "mamba_n_heads": 4, "key_multiplier": 0.0 }), "key_multiplier"),
+        ("falcon_h1", json!({ "mamba_n_heads": 4, "mlp_multipliers": [1.0, -1.0] }), "mlp_multipliers"),
+        ("falcon_h1", json!({ "mamba_n_heads": 4, "ssm_multipliers": [1, 1, 0, 1, 1] }), "ssm_multipliers"),
+        ("falcon_h1", json!({ "mamba_proj_bias": true, "ssm_in_multiplier": 2.0 }), "mamba_proj_bias"),
+        ("falcon_h1", json!({ "mamba_use_mlp": false }), "mamba_use_mlp"),
+        ("nemotron_h", json!({ "layers_block_type": ["mamba", "conv"] }), "layers_block_type"),
+        ("nemotron_h", json!({ "layers_block_type": [] }), "layers_block_type"),
+        ("nemotron_h", json!({ "hybrid_override_pattern": "M-|" }), "hybrid_override_pattern"),
+        ("nemotron_h", json!({ "mamba_hidden_act": "gelu" }), "mamba_hidden_act"),
+        ("nemotron_h", json!({ "n_groups": 3 }), "n_groups"),
+        ("nemotron_h", json!({ "time_step_min": -1.0 }), "time_step_min"),
+        ("nemotron_h", json!({ "n_routed_experts": 0 }), "n_routed_experts"),
+        ("nemotron_h", json!({ "n_group": 2 }), "n_group"),
+        ("nemotron_h", json!({ "topk_group": 2 }), "topk_group"),
+        ("nemotron_h", json!({ "moe_latent_size": 16 }), "moe_latent_size"),
+        ("nemotron_h", json!({ "mlp_bias": true }), "mlp_bias"),
         (
             "granitemoehybrid",
             json!({ "num_experts_per_tok": 9, "layer_types": ["attention", "attention", "attention", "attention"] }),
@@ -253,7 +288,7 @@ fn what_is_contradictory_or_absurd_is_refused_by_field() {
         ("lfm2_moe", json!({ "routed_scaling_factor": 0.0 }), "routed_scaling_factor"),
         (
             "granitemoehybrid",
-            json!({ "num_local_experts": 0, "layer_types": ["attention", "mamba", "attention", "attention"] }),
+            json!({ "num_local_experts": 0, "layer_types": ["attention", "sliding_attention", "attention", "attention"] }),
             "layer_types",
         ),
         ("granitemoehybrid", json!({ "num_local_experts": 0, "layer_types": ["attention"] }), "layer_types"),
@@ -287,6 +322,8 @@ fn what_is_contradictory_or_absurd_is_refused_by_field() {
         ("gpt_neox", json!({ "head_dim": null }), "num_key_value_heads"),
         ("gpt_neox", json!({ "num_key_value_heads": null }), "head_dim"),
         ("gpt2", json!({ "scale_attn_by_inverse_layer_idx": true }), "scale_attn_by_inverse_layer_idx"),
+        ("phi", json!({ "qk_layernorm": true }), "qk_layernorm"),
+        ("phi", json!({ "layer_norm_eps": -1.0 }), "layer_norm_eps"),
         ("gpt2", json!({ "add_cross_attention": true }), "add_cross_attention"),
         ("gpt2", json!({ "n_embd": 30, "n_head": 4 }), "hidden_size"),
         ("gpt2", json!({ "layer_norm_epsilon": -1.0 }), "layer_norm_epsilon"),

@@ -118,25 +118,30 @@ const HARMLESS: &[&str] = &[
     "summary_type",
     "summary_use_proj",
     "task_specific_params",
-    // Of Mamba layers, which no family here has. Files that may have them say where in
-    // `layer_types`, and such a layer is refused.
+    // How programs cut the scan of a state space, what its cache is made of, and how it is initialised.
+    "chunk_size",
+    "expand",
     "mamba_chunk_size",
-    "mamba_conv_bias",
-    "mamba_d_conv",
-    "mamba_d_head",
-    "mamba_d_state",
-    "mamba_expand",
-    "mamba_n_groups",
-    "mamba_n_heads",
-    "mamba_proj_bias",
-    "time_step_limit",
+    "mamba_ssm_cache_dtype",
+    "mlp_expansion_factor",
+    "num_logits_to_keep",
+    "rescale_prenorm_residual",
+    "residual_in_fp32",
+    "time_step_floor",
+    "time_step_max",
+    "time_step_min",
+    "use_mamba_kernels",
     // Granite 4 names its norms here; transformers does not read it.
     "normalization_function",
     // Of a head that predicts further tokens, and of the dtype of recurrent states, which are f32
     // here.
     "mamba_ssm_dtype",
+    "moe_shared_expert_overlap",
+    "mtp_layers_block_type",
     "mtp_num_hidden_layers",
     "mtp_use_dedicated_embeddings",
+    "n_shared_experts",
+    "num_nextn_predict_layers",
     // Repeat what `layer_types` says, or what the families that need them read. Phi-4-mini has two
     // fields and gpt-oss two that transformers does not read.
     "_sliding_window_pattern",
@@ -157,6 +162,7 @@ const OFF: &[&str] = &[
     "is_decoder",
     "is_encoder_decoder",
     "lm_head_bias",
+    "mamba_proj_bias",
     "mlp_bias",
     "rope_interleaved",
     "tie_encoder_decoder",
@@ -340,6 +346,40 @@ mod tests {
                     "num_experts_per_tok": 0, "num_local_experts": 0, "output_router_logits": false, "position_embedding_type": "rope",
                     "residual_multiplier": 0.22, "rope_scaling": null, "rope_theta": 10000000, "router_aux_loss_coef": 0.01,
                     "shared_intermediate_size": 96
+                }),
+            ),
+            (
+                "falcon_h1",
+                json!({
+                    "hidden_act": "silu", "attention_bias": false, "attention_in_multiplier": 1.0, "attention_out_multiplier": 0.9375,
+                    "attn_layer_indices": null, "embedding_multiplier": 5.65, "head_dim": 16, "key_multiplier": 0.39, "lm_head_multiplier": 0.04,
+                    "mamba_chunk_size": 256, "mamba_conv_bias": true, "mamba_d_conv": 4, "mamba_d_head": 16, "mamba_d_ssm": 96,
+                    "mamba_d_state": 16, "mamba_expand": 2, "mamba_n_groups": 1, "mamba_n_heads": 6, "mamba_norm_before_gate": false,
+                    "mamba_proj_bias": false, "mamba_rms_norm": false, "mamba_use_mlp": true, "mlp_bias": false, "mlp_expansion_factor": 8,
+                    "mlp_multipliers": [0.88, 0.5], "num_logits_to_keep": 1, "projectors_bias": false, "rope_scaling": null,
+                    "rope_theta": 1e11, "ssm_in_multiplier": 1.25, "ssm_multipliers": [0.35, 0.25, 0.35, 0.5, 0.35],
+                    "ssm_out_multiplier": 0.24, "time_step_floor": 0.0001, "time_step_limit": [0.0, "Infinity"], "time_step_max": 0.1,
+                    "time_step_min": 0.001
+                }),
+            ),
+            (
+                "nemotron_h",
+                json!({
+                    "attention_bias": false, "chunk_size": 128, "conv_kernel": 4, "expand": 2, "head_dim": 16, "hidden_dropout": 0.0,
+                    "hybrid_override_pattern": "M-*E", "layer_norm_epsilon": 1e-5, "mamba_head_dim": 8, "mamba_hidden_act": "silu",
+                    "mamba_num_heads": 8, "mamba_proj_bias": false, "mamba_ssm_cache_dtype": "float32", "mlp_bias": false,
+                    "mlp_hidden_act": "relu2", "moe_intermediate_size": 32, "moe_shared_expert_intermediate_size": 48, "n_group": 1,
+                    "n_groups": 2, "n_routed_experts": 4, "n_shared_experts": 1, "norm_topk_prob": true, "num_experts_per_tok": 2,
+                    "num_logits_to_keep": 1, "rescale_prenorm_residual": true, "residual_in_fp32": false, "routed_scaling_factor": 2.5,
+                    "ssm_state_size": 16, "time_step_floor": 0.0001, "time_step_limit": [0.0, "Infinity"], "time_step_max": 0.1,
+                    "time_step_min": 0.001, "topk_group": 1, "use_bias": false, "use_conv_bias": true, "use_mamba_kernels": true
+                }),
+            ),
+            (
+                "phi",
+                json!({
+                    "embd_pdrop": 0.0, "hidden_act": "gelu_new", "layer_norm_eps": 1e-5, "partial_rotary_factor": 0.5, "qk_layernorm": false,
+                    "resid_pdrop": 0.0, "rope_scaling": null, "rope_theta": 10000.0
                 }),
             ),
             (

@@ -18,16 +18,16 @@
 //!
 //! - An operation gives a row the same numbers whatever the other rows of the pass are, to the bit
 //!   in `engine/packed`, within rounding in `engine/tensor`.
-//! - Only [`attend`](Ops::attend), [`delta`](Ops::delta) and [`short_conv`](Ops::short_conv) look
-//!   at other positions of a row's sequence, and only at earlier ones.
+//! - Only [`attend`](Ops::attend), [`delta`](Ops::delta), [`short_conv`](Ops::short_conv) and
+//!   [`mamba`](Ops::mamba) look at other positions of a row's sequence, and only at earlier ones.
 //! - The number of rows changes in a pair of places alone: `attend` and its substitutes may leave
 //!   rows out in the last block of a pass, and then [`keep`](Ops::keep) leaves out the same ones.
 
 use burn::module::Module;
 
 use crate::arch::{
-    BlockSpec, BothSpec, ConvSpec, DeltaSpec, ExpertsSpec, GatedSpec, LinearSpec, MlpSpec, NormSpec, Routing,
-    TokenGateSpec,
+    BesideSpec, BlockSpec, BothSpec, ConvSpec, DeltaSpec, ExpertsSpec, GatedSpec, LinearSpec, MambaSpec, MlpSpec,
+    NormSpec, Routing, TokenGateSpec,
 };
 use crate::weights::Table;
 use crate::{Dtype, Error};
@@ -90,6 +90,10 @@ pub(crate) trait Ops {
     /// that it remembers; [`ConvSpec`] has the formula. `[rows, 3 * channels]` to
     /// `[rows, channels]`.
     fn short_conv(&mut self, index: usize, x: Self::Rows, weights: &Conv<Self::Norm>) -> Self::Rows;
+
+    /// The state space of block `index`, from what it remembers of earlier positions; [`MambaSpec`] has
+    /// the formulas. `[rows, width]` to `[rows, d_inner]`.
+    fn mamba(&mut self, index: usize, x: Self::Rows, weights: &Mamba<Self::Norm>) -> Self::Rows;
 
     /// The weighted sum of what a row's experts make of it: `[rows, d_model]` to the same shape.
     /// `logits` `[rows, n_experts]` are the router's, from which `experts.routing` makes the choice
@@ -183,6 +187,24 @@ pub(crate) struct Conv<N> {
     pub(crate) conv: N,
 }
 
+/// The weights of a state space, row-major, named as in [`MambaSpec`].
+#[derive(Module, Debug)]
+pub(crate) struct Mamba<N> {
+    /// Taps `[channels, 1, kernel]`, flattened; the last tap of a channel is for the position
+    /// itself.
+    pub(crate) conv: N,
+    /// `[channels]`, added behind the convolution.
+    pub(crate) conv_bias: Option<N>,
+    /// `[n_heads]`, added to `dt` before its softplus.
+    pub(crate) dt_bias: N,
+    /// `[n_heads]`: logarithms of the decay rates.
+    pub(crate) a_log: N,
+    /// `[n_heads]`: what of `x` goes past the state.
+    pub(crate) d: N,
+    /// `[d_inner]`: the norm of the output.
+    pub(crate) norm: Option<N>,
+}
+
 /// A block's weights, in the form that some [`Ops`] takes: `L` are its matrices, `N` its vectors.
 ///
 /// Fields follow [`BlockSpec`], which says when each is `Some`. Burn's `Module` is derived so that
@@ -192,8 +214,9 @@ pub(crate) struct Block<L, N> {
     /// The norm of what attention reads, `[d_model]`.
     attention_norm: Option<N>,
     /// The first projection. Its rows are all queries (each head followed by its gate where the
-    /// block is gated), all keys, all values, or what a delta rule or a convolution takes.
-    qkv: L,
+    /// block is gated), all keys, all values, or what a delta rule, a convolution or a state space takes.
+    /// `None`, like `out`, where the block is its MLP alone.
+    qkv: Option<L>,
     /// The norm of query heads; see [`HeadWeights`].
     q_norm: Option<N>,
     /// The norm of key heads; see [`HeadWeights`].
@@ -202,10 +225,14 @@ pub(crate) struct Block<L, N> {
     delta: Option<Delta<N>>,
     /// A short convolution in the place of attention; never beside a delta rule.
     conv: Option<Conv<N>>,
+    /// A state space in the place of attention; never beside the two.
+    mamba: Option<Mamba<N>>,
+    /// A state space beside attention.
+    beside: Option<Beside<L, N>>,
     /// Attention sinks, `[n_heads]`; see [`HeadWeights`].
     sinks: Option<N>,
     /// From what attention or its substitute gives to `[d_model]`.
-    out: L,
+    out: Option<L>,
     /// The norm of what attention adds to the residual stream, `[d_model]`.
     after_attention_norm: Option<N>,
     /// The norm of what the MLP reads, `[d_model]`.
@@ -213,14 +240,25 @@ pub(crate) struct Block<L, N> {
     /// Whether the MLP is beside attention, `x + attn(n(x)) + mlp(m(x))`, with a norm of its own or the
     /// same.
     is_parallel: bool,
-    /// The dense MLP, the experts, or both.
-    mlp: Mlp<L, N>,
+    /// The dense MLP, the experts, or both; `None` where the block is what is before it alone.
+    mlp: Option<Mlp<L, N>>,
     /// The norm of what the MLP adds to the residual stream, `[d_model]`.
     after_mlp_norm: Option<N>,
     /// How the token inputs enter behind the MLP (Gemma 4).
     token_gate: Option<TokenGate<L, N>>,
     /// A factor on all that leaves the block, `[1]` (Gemma 4).
     scalar: Option<N>,
+}
+
+/// A state space beside attention; see [`BesideSpec`].
+#[derive(Module, Debug)]
+pub(crate) struct Beside<L, N> {
+    /// `[width, d_model]`.
+    input: L,
+    /// The state space.
+    mamba: Mamba<N>,
+    /// `[d_model, d_inner]`.
+    out: L,
 }
 
 /// What lets a block's token inputs `t` into the residual stream: `x + norm(out(f(gate(x)) * t))`,
@@ -349,6 +387,31 @@ impl<N> Delta<N> {
     }
 }
 
+impl<N> Mamba<N> {
+    /// Takes the tensors of a state space.
+    fn build<B: Build<Norm = N>>(spec: &MambaSpec, build: &mut B) -> Result<Self, Error> {
+        let (shape, heads) = (spec.shape, [spec.shape.n_heads]);
+        let norm = spec.norm.as_ref().map(|(name, _)| build.numbers(name, &[shape.d_inner()]));
+        let bias = spec.conv_bias.as_ref().map(|name| build.numbers(name, &[shape.channels()]));
+        Ok(Self {
+            conv: build.numbers(&spec.conv, &[shape.channels(), 1, shape.kernel])?,
+            conv_bias: bias.transpose()?,
+            dt_bias: build.numbers(&spec.dt_bias, &heads)?,
+            a_log: build.numbers(&spec.a_log, &heads)?,
+            d: build.numbers(&spec.d, &heads)?,
+            norm: norm.transpose()?,
+        })
+    }
+}
+
+impl<L, N> Beside<L, N> {
+    /// Takes the projections and the state space.
+    fn build<B: Build<Linear = L, Norm = N>>(spec: &BesideSpec, build: &mut B) -> Result<Self, Error> {
+        let BesideSpec { input, mamba, out } = spec;
+        Ok(Self { input: build.linear(input)?, mamba: Mamba::build(mamba, build)?, out: build.linear(out)? })
+    }
+}
+
 impl<L, N> Block<L, N> {
     /// Takes the tensors of the block that `spec` describes.
     ///
@@ -366,33 +429,32 @@ impl<L, N> Block<L, N> {
         let delta = spec.delta.as_ref().map(|delta| Delta::build(delta, build)).transpose()?;
         let mut taps = |conv: &ConvSpec| build.numbers(&conv.name, &[conv.channels, 1, conv.kernel]);
         let conv = spec.conv.as_ref().map(|conv| Ok::<_, Error>(Conv { conv: taps(conv)? })).transpose()?;
+        let mamba = spec.mamba.as_ref().map(|mamba| Mamba::build(mamba, build)).transpose()?;
         Ok(Self {
             attention_norm,
-            qkv: build.linear(&spec.qkv)?,
+            qkv: spec.qkv.as_ref().map(|qkv| build.linear(qkv)).transpose()?,
             q_norm,
             k_norm,
             delta,
             conv,
+            mamba,
+            beside: spec.beside.as_ref().map(|beside| Beside::build(beside, build)).transpose()?,
             sinks: spec.sinks.as_ref().map(|(name, n_heads)| build.numbers(name, &[*n_heads])).transpose()?,
-            out: build.linear(&spec.out)?,
+            out: spec.out.as_ref().map(|out| build.linear(out)).transpose()?,
             after_attention_norm,
             mlp_norm,
             is_parallel: spec.is_parallel,
-            mlp: match &spec.mlp {
-                MlpSpec::Dense(mlp) => Mlp::Dense(Gated::build(mlp, build)?),
-                MlpSpec::Experts(experts) => Mlp::Experts(Experts::build(experts, build)?),
-                MlpSpec::Both(both) => Mlp::Both(Both::build(both, build)?),
-            },
+            mlp: spec.mlp.as_ref().map(|mlp| Mlp::build(mlp, build)).transpose()?,
             after_mlp_norm,
             token_gate: spec.token_gate.as_ref().map(|gate| TokenGate::build(gate, build)).transpose()?,
             scalar: spec.scalar.as_ref().map(|name| build.numbers(name, &[1])).transpose()?,
         })
     }
 
-    /// The first projection, which is on the device of the block like all of its weights. The
-    /// tensor path asks it for that device.
-    pub(crate) fn first_linear(&self) -> &L {
-        &self.qkv
+    /// A projection, which is on the device of the block like all of its weights. The tensor path asks
+    /// it for that device. `None` in a block without any, of which there is none.
+    pub(crate) fn first_linear(&self) -> Option<&L> {
+        self.qkv.as_ref().or(self.mlp.as_ref().map(Mlp::first_linear))
     }
 
     /// The residual stream `x` after this block, `[rows, d_model]`. `index` is the block's number
@@ -403,24 +465,32 @@ impl<L, N> Block<L, N> {
     where
         O: Ops<Linear = L, Norm = N>,
     {
-        let to_attention = Input::normed(&x, self.attention_norm.as_ref());
-        let qkv = ops.linear(to_attention, &self.qkv, None); // [rows, d_model] -> [rows, d_query + 2 * d_key]
-        let (q_norm, k_norm, sinks) = (self.q_norm.as_ref(), self.k_norm.as_ref(), self.sinks.as_ref());
-        let mixed = match (&self.delta, &self.conv) {
-            (Some(rule), _) => ops.delta(index, qkv, rule), // -> [rows, d_value]
-            (None, Some(conv)) => ops.short_conv(index, qkv, conv), // -> [rows, channels]
-            (None, None) => ops.attend(index, qkv, HeadWeights { q_norm, k_norm, sinks }), // -> [rows, d_query]
-        };
+        let before = self.attention_norm.as_ref();
+        let beside = self.beside.as_ref().map(|beside| {
+            let rows = ops.linear(Input::normed(&x, before), &beside.input, None); // [rows, d_model] -> [rows, width]
+            (ops.mamba(index, rows, &beside.mamba), &beside.out) // -> [rows, d_inner]
+        });
+        let mixed = self.qkv.as_ref().zip(self.out.as_ref()).map(|(qkv, out)| {
+            let qkv = ops.linear(Input::normed(&x, before), qkv, None); // [rows, d_model] -> [rows, d_query + 2 * d_key]
+            (self.mix(ops, index, qkv), out)
+        });
         let x = ops.keep(index, x);
         let after_mlp = self.after_mlp_norm.as_ref();
-        let x = if self.is_parallel {
-            // The MLP reads what attention read, or another norm of it; its result is added after attention's.
-            let beside = self.mlp.forward(ops, &x, self.mlp_norm.as_ref().or(self.attention_norm.as_ref()));
-            let x = self.add_mixed(ops, x, mixed);
-            ops.add(x, beside, after_mlp)
-        } else {
-            let x = self.add_mixed(ops, x, mixed);
-            self.mlp.add(ops, x, self.mlp_norm.as_ref(), after_mlp)
+        // The MLP beside attention reads what attention read, or another norm of it; its result is added last.
+        let parallel = self.mlp.as_ref().filter(|_| self.is_parallel);
+        let parallel = parallel.map(|mlp| mlp.forward(ops, &x, self.mlp_norm.as_ref().or(before)));
+        let x = match mixed {
+            Some((mixed, out)) => add_projected(ops, x, Input::Rows(mixed), out, self.after_attention_norm.as_ref()),
+            None => x,
+        };
+        let x = match beside {
+            Some((rows, out)) => ops.linear(Input::Rows(rows), out, Some(x)),
+            None => x,
+        };
+        let x = match (parallel, &self.mlp) {
+            (Some(y), _) => ops.add(x, y, after_mlp),
+            (None, Some(mlp)) => mlp.add(ops, x, self.mlp_norm.as_ref(), after_mlp),
+            (None, None) => x,
         };
         let x = match &self.token_gate {
             Some(gate) => gate.forward(ops, index, x),
@@ -432,12 +502,18 @@ impl<L, N> Block<L, N> {
         }
     }
 
-    /// The residual stream `x` with what attention gathered, `mixed`, projected and added.
-    fn add_mixed<O>(&self, ops: &mut O, x: O::Rows, mixed: O::Rows) -> O::Rows
-    where
-        O: Ops<Linear = L, Norm = N>,
-    {
-        add_projected(ops, x, Input::Rows(mixed), &self.out, self.after_attention_norm.as_ref())
+    /// Attention or what is in its place, over rows of the first projection.
+    fn mix<O: Ops<Linear = L, Norm = N>>(&self, ops: &mut O, index: usize, qkv: O::Rows) -> O::Rows {
+        let (q_norm, k_norm, sinks) = (self.q_norm.as_ref(), self.k_norm.as_ref(), self.sinks.as_ref());
+        if let Some(rule) = &self.delta {
+            ops.delta(index, qkv, rule) // -> [rows, d_value]
+        } else if let Some(conv) = &self.conv {
+            ops.short_conv(index, qkv, conv) // -> [rows, channels]
+        } else if let Some(mamba) = &self.mamba {
+            ops.mamba(index, qkv, mamba) // -> [rows, d_inner]
+        } else {
+            ops.attend(index, qkv, HeadWeights { q_norm, k_norm, sinks }) // -> [rows, d_query]
+        }
     }
 }
 
@@ -460,6 +536,23 @@ fn add_projected<O: Ops>(
 }
 
 impl<L, N> Mlp<L, N> {
+    /// Takes the MLP, the experts, or both.
+    fn build<B: Build<Linear = L, Norm = N>>(spec: &MlpSpec, build: &mut B) -> Result<Self, Error> {
+        Ok(match spec {
+            MlpSpec::Dense(mlp) => Self::Dense(Gated::build(mlp, build)?),
+            MlpSpec::Experts(experts) => Self::Experts(Experts::build(experts, build)?),
+            MlpSpec::Both(both) => Self::Both(Both::build(both, build)?),
+        })
+    }
+
+    /// One of its projections, which are all on the same device.
+    fn first_linear(&self) -> &L {
+        match self {
+            Self::Dense(mlp) | Self::Both(Both { mlp, .. }) => &mlp.gate_up,
+            Self::Experts(experts) => &experts.router,
+        }
+    }
+
     /// What this makes of the residual stream `x`, or of its norm `before`: `[rows, d_model]` both.
     fn forward<O: Ops<Linear = L, Norm = N>>(&self, ops: &mut O, x: &O::Rows, before: Option<&N>) -> O::Rows {
         match self {

@@ -71,6 +71,7 @@ mod kv_cache;
 mod kv_layout;
 mod lines;
 mod load;
+mod mamba;
 mod pack;
 mod piece;
 #[cfg(target_arch = "x86_64")]
@@ -109,6 +110,7 @@ use judge_core::request::TokenId;
 use super::Engine;
 use crate::Error;
 use crate::reading::groups::Group;
+use crate::reading::labels::HeadRows;
 use crate::reading::passes::Passes;
 
 impl Engine for PackedDecoder {
@@ -122,7 +124,7 @@ impl Engine for PackedDecoder {
     }
 
     /// Rows of the output head, or of the embedding where both are one. Never fails.
-    fn head_rows(&self, tokens: &[TokenId]) -> Result<Vec<f32>, Error> {
+    fn head_rows(&self, tokens: &[TokenId]) -> Result<HeadRows, Error> {
         Ok(self.rows_of_head(tokens))
     }
 
@@ -147,7 +149,7 @@ impl Engine for PackedEncoder {
     ///
     /// # Errors
     /// Always [`Error::NothingRead`].
-    fn head_rows(&self, _: &[TokenId]) -> Result<Vec<f32>, Error> {
+    fn head_rows(&self, _: &[TokenId]) -> Result<HeadRows, Error> {
         Err(Error::NothingRead)
     }
 

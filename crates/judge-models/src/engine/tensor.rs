@@ -52,6 +52,7 @@ pub(crate) mod devices;
 mod fetched;
 pub(crate) mod host;
 mod label_products;
+mod mamba;
 mod masks;
 pub(crate) mod ops;
 mod parameters;
@@ -74,6 +75,7 @@ use judge_core::request::TokenId;
 
 use super::Engine;
 use crate::reading::groups::Group;
+use crate::reading::labels::HeadRows;
 use crate::reading::passes::Passes;
 use crate::{Error, Kernel};
 pub(crate) use batch_size::batch_tokens;
@@ -88,8 +90,11 @@ impl Engine for Batched {
         None
     }
 
-    fn head_rows(&self, tokens: &[TokenId]) -> Result<Vec<f32>, Error> {
-        on_device(|| host(self.decoder.head_rows(tokens)))
+    fn head_rows(&self, tokens: &[TokenId]) -> Result<HeadRows, Error> {
+        on_device(|| {
+            let biases = self.decoder.head_biases(tokens).map(host).transpose()?;
+            Ok(HeadRows { rows: host(self.decoder.head_rows(tokens))?, biases: biases.unwrap_or_default() })
+        })
     }
 
     fn passes<'a>(&'a self, group: &'a Group<'a>, room: usize) -> Box<dyn Passes + 'a> {

@@ -6,7 +6,7 @@
 //! together.
 //!
 //! ```text
-//! logit of label s at layer l = Σ_d head[s, d] * state_l[d]     on the host in f64, in the order of d
+//! logit of label s at layer l = Σ_d head[s, d] * state_l[d] + bias[s]     on the host in f64, in the order of d
 //! ```
 //!
 //! There is no soft-cap and no scale in a label logit. The mass of labels has both, since it comes
@@ -18,6 +18,7 @@
 //! | `Normed` | the state after the final norm | the normed state |
 
 use std::collections::HashMap;
+use std::iter::repeat;
 
 use judge_core::{
     Layer, Lens, Want,
@@ -27,9 +28,17 @@ use judge_core::{
 
 use super::next_token::NextLogProbs;
 
-/// The head's rows of each set of labels that is read, `[n_scores, d_model]`, by the labels'
-/// tokens.
-pub(crate) type Heads<'a> = HashMap<&'a [TokenId], Vec<f32>>;
+/// What label logits need of the head for each set of labels that is read, by the labels' tokens.
+pub(crate) type Heads<'a> = HashMap<&'a [TokenId], HeadRows>;
+
+/// The part of the head that makes the logits of some labels.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct HeadRows {
+    /// `[n_scores, d_model]`.
+    pub(crate) rows: Vec<f32>,
+    /// `[n_scores]`, added to the products; empty where the head has no bias.
+    pub(crate) biases: Vec<f32>,
+}
 
 /// What label logits come of at the last position, by layer and [lens](lens_at).
 pub(crate) type States = HashMap<(Layer, Lens), AtLayer>;
@@ -40,19 +49,23 @@ pub(crate) enum AtLayer {
     /// The state as the head meets it, `[d_model]`, for products on the host.
     State(Vec<f32>),
     /// The logits of some tokens, ascending by token, from an engine that multiplies on its device:
-    /// those of all labels that are read there.
+    /// those of all labels that are read there, without biases.
     Logits(Vec<(TokenId, f32)>),
 }
 
 impl AtLayer {
-    /// The logits of labels whose rows of the head are `head` `[n_scores, d_model]`. NaN, which is
+    /// The logits of labels whose part of the head is `head`. NaN, which is
     /// refused with the reading, for a label that is not among [`Logits`](Self::Logits).
-    fn logits(&self, labels: &[TokenId], head: &[f32]) -> Vec<f32> {
+    fn logits(&self, labels: &[TokenId], head: &HeadRows) -> Vec<f32> {
+        let biases = head.biases.iter().map(|&bias| f64::from(bias)).chain(repeat(0.0));
         match self {
-            Self::State(state) => dots(head, state).collect(),
+            Self::State(state) => {
+                dots(&head.rows, state).zip(biases).map(|(product, bias)| (product + bias) as f32).collect()
+            }
             Self::Logits(logits) => {
                 let of = |label: &TokenId| logits.binary_search_by_key(label, |&(token, _)| token);
-                labels.iter().map(|label| of(label).map_or(f32::NAN, |place| logits[place].1)).collect()
+                let products = labels.iter().map(|label| of(label).map_or(f32::NAN, |place| logits[place].1));
+                products.zip(biases).map(|(product, bias)| (f64::from(product) + bias) as f32).collect()
             }
         }
     }
@@ -143,9 +156,9 @@ impl<'a> Steps<'a> {
 
 /// One logit per row of `head` `[n_scores, d_model]`: the product with `state` `[d_model]`, in
 /// `f64`, in the order of the coordinates, so that it is the same bits whatever else is read.
-fn dots<'a>(head: &'a [f32], state: &'a [f32]) -> impl Iterator<Item = f32> + 'a {
+fn dots<'a>(head: &'a [f32], state: &'a [f32]) -> impl Iterator<Item = f64> + 'a {
     head.chunks_exact(state.len().max(1))
-        .map(move |row| row.iter().zip(state).map(|(&a, &b)| f64::from(a) * f64::from(b)).sum::<f64>() as f32)
+        .map(move |row| row.iter().zip(state).map(|(&a, &b)| f64::from(a) * f64::from(b)).sum::<f64>())
 }
 
 #[cfg(test)]
@@ -153,16 +166,22 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_logit_is_a_dot_product() {
-        let logits: Vec<f32> = dots(&[1.0, 2.0, -1.0, 0.5], &[3.0, 4.0]).collect();
-        assert_eq!(logits, [11.0, -1.0]);
+    fn a_logit_is_a_dot_product_and_a_bias() {
+        let mut head = HeadRows { rows: vec![1.0, 2.0, -1.0, 0.5], biases: Vec::new() };
+        let state = AtLayer::State(vec![3.0, 4.0]);
+        assert_eq!(state.logits(&[7, 8], &head), [11.0, -1.0]);
+        head.biases = vec![0.5, -2.0];
+        assert_eq!(state.logits(&[7, 8], &head), [11.5, -3.0]);
     }
 
     #[test]
     fn logits_of_a_device_are_found_by_their_label() {
         let logits = AtLayer::Logits(vec![(3, 0.5), (8, -1.5)]);
-        assert_eq!(logits.logits(&[8, 3], &[]), [-1.5, 0.5]);
-        assert!(logits.logits(&[4], &[])[0].is_nan());
+        let mut head = HeadRows { rows: Vec::new(), biases: Vec::new() };
+        assert_eq!(logits.logits(&[8, 3], &head), [-1.5, 0.5]);
+        assert!(logits.logits(&[4], &head)[0].is_nan());
+        head.biases = vec![2.0, 1.0];
+        assert_eq!(logits.logits(&[8, 3], &head), [0.5, 1.5]);
     }
 
     struct Halves;
@@ -184,7 +203,8 @@ mod tests {
         };
         let reads = [(&[3][..], ReadAt::PromptEnd), (&[4], ReadAt::LabelSteps), (&[3], ReadAt::EveryStep)];
         let want = Want { labels: reads.map(|(tokens, at)| read(tokens, at)).to_vec(), ..Want::default() };
-        let heads = Heads::from([(&[3][..], vec![2.0]), (&[4], vec![-1.0])]);
+        let head = |row: f32| HeadRows { rows: vec![row], biases: Vec::new() };
+        let heads = Heads::from([(&[3][..], head(2.0)), (&[4], head(-1.0))]);
         let mut steps = Steps::new(&want, &heads, 1);
         for (step, token) in [Some(3), Some(4), Some(4), None].into_iter().enumerate() {
             // Layer 1 is the last: both lenses meet its normed state.

@@ -40,7 +40,7 @@ pub(super) fn check_settings(settings: &TrainSettings) -> Result<(), Error> {
 /// there is no table of token inputs, norms have no biases, and next tokens are predicted.
 pub(super) fn check_model(config: &ModelSpec) -> Result<(), Error> {
     let (blocks, family) = (&config.blocks, config.family);
-    let problem = if blocks.iter().any(|block| !matches!(block.mlp, MlpSpec::Dense(_))) {
+    let problem = if blocks.iter().any(|block| !matches!(block.mlp, None | Some(MlpSpec::Dense(_)))) {
         TrainProblem::Experts { family }
     } else if config.token_inputs.is_some() || blocks.iter().any(|block| block.scalar.is_some()) {
         TrainProblem::Fixed { family }

@@ -8,6 +8,7 @@
 //! | `model.text_model.layers.0.…` | `model.layers.0.…` | Idefics 3, SmolVLM |
 //! | `language_model.lm_head.weight` | `lm_head.weight` | the same |
 //! | `model.visual.…`, `vision_tower.…` | none: they are not read | the same |
+//! | `backbone.layers.0.…` | `model.layers.0.…` | Nemotron-H |
 //! | `embed_out.weight` | `lm_head.weight` | GPT-NeoX |
 //! | `_orig_mod.model.layers.0.…` | without the wrapper | `torch.compile`, FSDP, activation checkpoints, DDP |
 //!
@@ -27,13 +28,14 @@ const FIRST_WRAPPER: &str = "module.";
 
 /// What the names of the text model's tensors begin with inside a vision-language model, and what
 /// they begin with in a model of its own. The first that fits counts.
-const TOWERS: [(&str, &str); 6] = [
+const TOWERS: [(&str, &str); 7] = [
     ("language_model.model.", "model."),
     ("model.text_model.", "model."),
     ("language_model.lm_head.", "lm_head."),
     ("model.language_model.lm_head.", "lm_head."),
     ("model.language_model.", "model."),
     ("language_model.", "model."),
+    ("backbone.", "model."),
 ];
 
 /// What the names of all other tensors in such a folder begin with, without `model.`: the parts that

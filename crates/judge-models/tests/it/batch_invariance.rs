@@ -178,6 +178,9 @@ fn alone_among_others_and_in_any_order() {
         "cohere2-on",
         "granite-on",
         "qwen3_5_text-on",
+        "granitemoehybrid-mamba",
+        "falcon_h1-on",
+        "nemotron_h-experts",
         "mixtral-on",
         "qwen2_moe-on",
         "qwen3_5_moe_text-on",
@@ -276,6 +279,11 @@ fn with_and_without_shared_beginnings() {
         "qwen3_5_text-on",
         "lfm2-on",
         "qwen3_5_text-off",
+        "granitemoehybrid-mamba",
+        "granitemoehybrid-mamba-experts",
+        "falcon_h1-on",
+        "nemotron_h-on",
+        "nemotron_h-experts",
         "qwen3_moe-on",
         "mixtral-off",
         "qwen3_5_moe_text-on",
@@ -353,7 +361,7 @@ fn whatever_else_is_read_of(model: &Model) {
 
 #[test]
 fn the_contract_of_a_backbone_holds() {
-    for name in ["llama-off", "qwen2-on", "qwen3_5_text-on", "lfm2-on"] {
+    for name in ["llama-off", "qwen2-on", "qwen3_5_text-on", "lfm2-on", "granitemoehybrid-mamba"] {
         let prompts = ["ba", "ba de fi go ku la me ni po", "3 xa 4"].map(|text| Prompt::Raw(text.to_owned()));
         for options in every_way() {
             check_backbone(&family(name, &options), &prompts).unwrap();

@@ -164,6 +164,7 @@ fn block(index: usize, d_model: usize, d_ff: usize) -> EncoderBlockSpec {
         stems: names.iter().map(|name| (stem(name), rows)).collect(),
         d_in,
         bias: true,
+        factors: Vec::new(),
     };
     let qkv = ["attention.self.query", "attention.self.key", "attention.self.value"];
     EncoderBlockSpec {

@@ -152,6 +152,7 @@ pub(super) fn spec(fields: Value) -> Result<EncoderSpec, ConfigProblem> {
             stems: names.iter().map(|name| (stem(name), rows)).collect(),
             d_in,
             bias: true,
+            factors: Vec::new(),
         };
         let d_ff = sizes.intermediate_size;
         let qkv = ["attention.self.query_proj", "attention.self.key_proj", "attention.self.value_proj"];

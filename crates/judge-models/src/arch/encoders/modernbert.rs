@@ -104,7 +104,12 @@ pub(super) fn spec(fields: Value) -> Result<EncoderSpec, ConfigProblem> {
     let norm = |stem: String| NormSpec::plain(&stem, d_model, bert.norm_bias);
     let block = |(index, window): (usize, Option<usize>)| {
         let stem = |name: &str| format!("layers.{index}.{name}");
-        let linear = |name: &str, rows, d_in, bias| LinearSpec { stems: vec![(stem(name), rows)], d_in, bias };
+        let linear = |name: &str, rows, d_in, bias| LinearSpec {
+            stems: vec![(stem(name), rows)],
+            d_in,
+            bias,
+            factors: Vec::new(),
+        };
         EncoderBlockSpec {
             window,
             rope: Some(usize::from(window.is_some())),

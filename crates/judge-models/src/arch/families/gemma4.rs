@@ -303,7 +303,7 @@ impl Gemma4 {
         }
         let needed =
             |field, found: Option<usize>| found.ok_or(ConfigProblem::Missing { field, needed_by: "enable_moe_block" });
-        let n_experts = count(needed("num_experts", self.num_experts)?, fields.n_layers)?;
+        let n_experts = count("num_experts", needed("num_experts", self.num_experts)?, fields.n_layers)?;
         let top_k = size("top_k_experts", needed("top_k_experts", self.top_k_experts)?, n_experts)?;
         let d_expert = needed("moe_intermediate_size", self.moe_intermediate_size)?;
         let d_expert = size("moe_intermediate_size", d_expert, 1 << 22)?;

@@ -1,5 +1,5 @@
-//! `granite`: Granite 3. `granitemoehybrid`: Granite 4 without Mamba layers (micro, 1B and 350M, dense;
-//! what has experts and attention alone).
+//! `granite`: Granite 3. `granitemoehybrid`: Granite 4, dense or with experts, with attention in all blocks
+//! or with Mamba-2 in most of them (the H models).
 //!
 //! A Llama with four factors, all 1 by default:
 //!
@@ -15,17 +15,20 @@
 //! `shared_intermediate_size` wide. It rotates only if `position_embedding_type` is `rope`. With
 //! `num_local_experts` above 0 there are experts beside that MLP, which is then the one that all rows
 //! go through, without a gate: `block_sparse_moe.router.layer`, and all experts as one tensor,
-//! `block_sparse_moe.{input,output}_linear`, `intermediate_size` wide. Mamba layers are refused.
+//! `block_sparse_moe.{input,output}_linear`, `intermediate_size` wide. Blocks that `layer_types` calls
+//! `mamba` (or `linear_attention`) have the state space of Mamba-2 in the place of attention, under
+//! `mamba.`, whose output is gated and then normed.
 
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::arch::checks::{by_layer_type, divisor, factor, size};
+use crate::arch::checks::{divisor, factor, overlay, second_kind, size};
 use crate::arch::decoder_fields::{DecoderFields, GateUp, MlpNames};
 use crate::arch::experts::{ExpertNames, Sparse, count};
+use crate::arch::mamba::{MambaConfig, MambaFields, check_time_step_limit};
 use crate::arch::shape::Shape;
 use crate::arch::spec::EmbeddingScale;
-use crate::arch::{ConfigProblem, Routing, Scores};
+use crate::arch::{Activation, ConfigProblem, GatedNorm, Routing, Scores};
 
 /// Fields of Granite 3, which hybrids have too.
 #[derive(Deserialize)]
@@ -61,6 +64,9 @@ struct Hybrid {
     num_local_experts: Option<usize>,
     /// Experts of a row.
     num_experts_per_tok: Option<usize>,
+    /// Sizes of state spaces.
+    #[serde(flatten)]
+    mamba: MambaConfig,
     /// Kinds of the blocks, `attention` or `mamba`; all are `mamba` by default.
     layer_types: Option<Vec<String>>,
     /// `rope`: blocks rotate; `nope` or absent: they do not.
@@ -109,36 +115,64 @@ impl Granite {
 const SHARED_MLP: MlpNames =
     MlpNames { gate_up: GateUp::Fused("shared_mlp.input_linear"), down: "shared_mlp.output_linear" };
 
-/// Defaults of hybrids: Granite 3's with a width of the MLP and 8 experts.
+/// Defaults of hybrids: Granite 3's with a width of the MLP, 8 experts and sizes of state spaces.
 pub(super) fn defaults_of_hybrid() -> Value {
     let mut all = defaults();
     all["shared_intermediate_size"] = 1024.into();
     all["num_local_experts"] = 8.into();
     all["num_experts_per_tok"] = 2.into();
+    overlay(&mut all, MambaConfig::defaults());
     all
 }
 
-/// Describes a Granite 4 without Mamba layers.
+/// Describes a Granite 4.
 ///
 /// # Errors
-/// As [`Granite::lower`], for numbers of experts out of range, for Mamba layers (which all layers are where the file does
-/// not list them), and for another kind of positions.
+/// As [`Granite::lower`], for numbers of experts and sizes of state spaces out of range, for state spaces with another
+/// activation than SiLU or limits of time, and for another kind of positions.
 pub(super) fn hybrid(fields: Value) -> Result<DecoderFields, ConfigProblem> {
+    check_time_step_limit(&fields)?;
     let Hybrid {
         granite,
         shared_intermediate_size,
         num_local_experts,
         num_experts_per_tok,
+        mamba,
         layer_types,
         position_embedding_type,
     } = serde_json::from_value(fields)?;
+    let hidden_act = granite.hidden_act.clone();
     let fields = Granite { mlp_bias: false, ..granite }.lower("granitemoehybrid")?;
     let n_layers = fields.n_layers;
     let types = layer_types.unwrap_or_else(|| vec!["mamba".to_owned(); n_layers]);
-    // Older files say `attention` for what transformers 5 calls `full_attention`.
-    let types: Vec<String> =
-        types.into_iter().map(|kind| if kind == "attention" { "full_attention".to_owned() } else { kind }).collect();
-    let windows = by_layer_type(&types, None, n_layers)?;
+    // Older files have names of their own for the kinds of transformers 5.
+    let kind = |kind: String| match kind.as_str() {
+        "attention" => "full_attention".to_owned(),
+        "mamba" => "linear_attention".to_owned(),
+        _ => kind,
+    };
+    let types: Vec<String> = types.into_iter().map(kind).collect();
+    let has_mamba = second_kind(&types, &["full_attention", "linear_attention"], n_layers)?;
+    let mamba = match has_mamba.contains(&true) {
+        false => None,
+        true if fields.activation != Activation::Silu => {
+            // The convolution's activation is the same field, and engines have SiLU there.
+            let expected = "silu where there are Mamba layers".to_owned();
+            return Err(ConfigProblem::Value { field: "hidden_act", found: hidden_act, expected });
+        }
+        true => Some(MambaFields {
+            is_in: has_mamba,
+            is_beside: false,
+            shape: mamba.shape(fields.d_model, None)?,
+            least_time: 0.0,
+            part: "mamba",
+            conv_bias: mamba.mamba_conv_bias,
+            bias: [mamba.mamba_proj_bias; 2],
+            norm: Some(GatedNorm::AfterGate),
+            factors: [1.0; 5],
+            out_factor: 1.0,
+        }),
+    };
     let rope_of = match position_embedding_type.as_deref() {
         Some("rope") => fields.rope_of,
         None | Some("nope") => vec![None; n_layers],
@@ -151,12 +185,12 @@ pub(super) fn hybrid(fields: Value) -> Result<DecoderFields, ConfigProblem> {
     let sparse = match num_local_experts.filter(|&n_experts| n_experts > 0) {
         None => None,
         Some(n_experts) => {
-            let n_experts = count(n_experts, n_layers)?;
+            let n_experts = count("num_local_experts", n_experts, n_layers)?;
             let top_k = size("num_experts_per_tok", num_experts_per_tok.unwrap_or(2), n_experts)?;
             let routing = Routing { top_k, scores: Scores::Softmax, among_chosen: true };
             let all = Sparse::everywhere(n_layers, n_experts, fields.d_ff, routing, ExpertNames::GRANITE);
             Some(Sparse { d_shared: Some(d_ff), ..all })
         }
     };
-    Ok(DecoderFields { windows, rope_of, d_ff, mlp: SHARED_MLP, sparse, ..fields })
+    Ok(DecoderFields { mamba, rope_of, d_ff, mlp: SHARED_MLP, sparse, ..fields })
 }

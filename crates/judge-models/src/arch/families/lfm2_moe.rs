@@ -82,7 +82,7 @@ pub(super) fn fields(fields: Value) -> Result<DecoderFields, ConfigProblem> {
     let sparse = Sparse {
         has_experts: (0..fields.n_layers).map(|layer| layer >= found.num_dense_layers).collect(),
         n_experts,
-        routing: Routing { top_k, scores: Scores::Sigmoid { factor }, among_chosen: found.norm_topk_prob },
+        routing: Routing { top_k, scores: Scores::Sigmoid { factor, least: 1e-6 }, among_chosen: found.norm_topk_prob },
         d_expert: size("moe_intermediate_size", found.moe_intermediate_size, 1 << 22)?,
         d_shared: None,
         bias: false,

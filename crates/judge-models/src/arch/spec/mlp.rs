@@ -11,9 +11,9 @@ use super::parts::{LinearSpec, NamedShape, NormSpec};
 pub(crate) enum MlpSpec {
     /// One MLP for all rows.
     Dense(GatedSpec),
-    /// Experts in the place of the MLP.
-    Experts(ExpertsSpec),
-    /// Experts beside an MLP. Boxed because it is much larger than the others.
+    /// Experts in the place of the MLP. Boxed because they are much larger than an MLP.
+    Experts(Box<ExpertsSpec>),
+    /// Experts beside an MLP. Boxed likewise.
     Both(Box<BothSpec>),
 }
 
@@ -41,7 +41,7 @@ pub(crate) struct BothSpec {
 
 /// A gated MLP, `down(f(gate(x)) * up(x))`, or one without a gate, `down(f(up(x)))`, with `f` the
 /// model's activation.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub(crate) struct GatedSpec {
     /// All rows of the gate, then all rows of up: `[2 * d_ff, d_model]`. Without a gate those of up
     /// alone, `[d_ff, d_model]`: engines tell the two apart by the columns of `down`.
@@ -95,13 +95,13 @@ pub(crate) enum Scores {
     Softmax,
     /// The sigmoid of each. Those with the highest sum of that and their
     /// [bias](ExpertsSpec::choice_bias) are chosen. Weights are sigmoids, or with `among_chosen` their
-    /// shares in the sum of the chosen ones and 1e-6, times `factor` (LFM2).
-    Sigmoid { factor: f32 },
+    /// shares in the sum of the chosen ones and `least`, times `factor` (LFM2, Nemotron).
+    Sigmoid { factor: f32, least: f32 },
 }
 
 /// An expert that every row goes through: `sigmoid(gate(x)) * mlp(x)` is added to what the others
 /// give, or `mlp(x)` where there is no gate (Granite).
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub(crate) struct SharedSpec {
     /// The expert itself; its width may differ from that of the others.
     pub(crate) mlp: GatedSpec,
@@ -157,7 +157,7 @@ impl MlpSpec {
 
     /// The tensors of [`ExpertsSpec::scales`] and [`ExpertsSpec::choice_bias`] and their shape.
     pub(super) fn numbers_of_experts(&self) -> Vec<NamedShape> {
-        let experts = match self {
+        let experts: &ExpertsSpec = match self {
             Self::Dense(_) => return Vec::new(),
             Self::Experts(experts) => experts,
             Self::Both(both) => &both.experts,

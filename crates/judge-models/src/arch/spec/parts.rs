@@ -6,7 +6,7 @@
 
 /// A projection `x · Wᵀ + b`, where `W` is one or more matrices of a checkpoint with their rows
 /// below one another. Engines multiply by all of them at once.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub(crate) struct LinearSpec {
     /// Names without `.weight` and `.bias`, each with its number of rows, from the top down.
     pub(crate) stems: Vec<(String, usize)>,
@@ -14,12 +14,21 @@ pub(crate) struct LinearSpec {
     pub(crate) d_in: usize,
     /// Whether each matrix has a bias; all have one or none has.
     pub(crate) bias: bool,
+    /// Factors on what the projection gives, its bias included: runs of columns with the factor of
+    /// each, all columns together (Falcon-H1). Empty: there are none.
+    pub(crate) factors: Vec<(usize, f32)>,
 }
 
 /// Full names of tensors of a checkpoint, each with its number of rows.
 pub(crate) type NamedRows = Vec<(String, usize)>;
 
 impl LinearSpec {
+    /// The projection with these factors; none are kept where all are 1.
+    pub(in crate::arch) fn with_factors(self, factors: &[(usize, f32)]) -> Self {
+        let is_plain = factors.iter().all(|&(_, factor)| factor == 1.0);
+        Self { factors: if is_plain { Vec::new() } else { factors.to_vec() }, ..self }
+    }
+
     /// Names and shapes of its matrices, each followed by that of its bias where there is one.
     pub(super) fn tensors(&self) -> Vec<NamedShape> {
         let mut all = Vec::with_capacity(self.stems.len());

@@ -15,7 +15,7 @@
 //! ```text
 //!                                    width of a row              rows
 //! linear, of normed rows             d_query (+ gates) + 2 d_key all new positions of all spans
-//! attend, delta or short_conv        d_query, d_value, channels  in the last block only those in `keep`
+//! attend, or what is in its place    d_query, d_value, channels  in the last block only those in `keep`
 //! keep (of the residual stream)      d_model                     as many
 //! linear, added to the stream        d_model                     as many
 //! MLP or experts, added              d_model                     as many
@@ -44,6 +44,7 @@ use super::entropy::entropies;
 use super::experts::Routes;
 use super::gather::attend;
 use super::kv_layout::KvLayout;
+use super::mamba::Scan;
 use super::pack::Linear;
 use super::product::{Activations, Onto, Results};
 use super::rotations::Angles;
@@ -52,7 +53,7 @@ use super::spans::{Entropies, Span, Stream};
 use super::supported::Supported;
 use super::vector::{self, worth_a_task};
 use crate::arch::{HeadShape, KeysSpec, ModelSpec};
-use crate::engine::block::{Conv, Delta, Experts, HeadWeights, Input, Ops};
+use crate::engine::block::{Conv, Delta, Experts, HeadWeights, Input, Mamba, Ops};
 
 /// The state of one pass through the blocks.
 pub(super) struct PackedOps<'a, 's> {
@@ -123,7 +124,6 @@ impl PackedOps<'_, '_> {
         each: impl Fn(&mut Memory, &[f32], Range<usize>, &mut [f32]) + Sync,
     ) -> Rows {
         let block = &self.spec.blocks[index];
-        self.entropies.spans.clear();
         let is_last = index == self.last;
         let kept = |span: &Span<'_>| if is_last { span.keep.clone() } else { 0..span.ids.len() };
         let mut out = self.pool.rows(self.spans.iter().map(|span| kept(span).len()).sum(), width);
@@ -221,8 +221,20 @@ impl Ops for PackedOps<'_, '_> {
 
     /// Rows are normed or gated as the product packs them; the bias and `onto` are added as it writes
     /// its results (`product.rs`). Rows that are used up return to the pool.
+    ///
+    /// Factors of columns need a walk of their own, unless one factor on all of them meets a residual
+    /// stream.
     fn linear(&mut self, input: Input<'_, Rows, Vec<f32>>, linear: &Linear, onto: Option<Rows>) -> Rows {
         let ModelSpec { norm_kind, norm_eps, activation, residual_scale, .. } = *self.spec;
+        let (scale, onto) = match (linear.factors.as_slice(), onto) {
+            ([(_, factor)], Some(x)) => (Some(residual_scale.map_or(*factor, |scale| scale as f32 * factor)), Some(x)),
+            ([], onto) => (residual_scale.map(|scale| scale as f32), onto),
+            (_, None) => (None, None),
+            (_, Some(x)) => {
+                let y = self.linear(input, linear, None);
+                return self.add(x, y, None);
+            }
+        };
         let gate = |row: &[f32], out: &mut [f32]| vector::activate_row(row, activation, out);
         let norm;
         let activations = match &input {
@@ -235,11 +247,15 @@ impl Ops for PackedOps<'_, '_> {
             Input::Gated(x) => Activations::made(&x.data, x.width, &gate),
         };
         let (mut y, onto) = match onto {
-            Some(y) => (y, residual_scale.map_or(Onto::Sum, |scale| Onto::Scaled(scale as f32))),
+            Some(y) => (y, scale.map_or(Onto::Sum, Onto::Scaled)),
             None => (self.pool.rows(activations.count(), linear.weight.out_features()), Onto::Nothing),
         };
         let results = Results::new(&mut y.data, linear.bias.as_deref(), onto);
         linear.weight.product(activations, results, &mut self.pool.words);
+        if onto == Onto::Nothing && !linear.factors.is_empty() {
+            let rows = y.data.par_chunks_exact_mut(y.width).with_min_len(worth_a_task(y.width));
+            rows.for_each(|row| vector::scale_runs(row, &linear.factors));
+        }
         if let Input::Rows(x) | Input::Gated(x) = input {
             self.pool.give_back(x);
         }
@@ -365,6 +381,15 @@ impl Ops for PackedOps<'_, '_> {
         self.with_memory(index, x, conv.channels, |memory, rows, keep, out| {
             short_conv(conv, weights, memory, rows, keep.start, out);
         })
+    }
+
+    /// See [`Ops::mamba`]; `mamba.rs` has the arithmetic. A block without a state space gives `x`
+    /// back, which does not happen: `Block::forward` calls this only for blocks that have one.
+    fn mamba(&mut self, index: usize, x: Rows, weights: &Mamba<Vec<f32>>) -> Rows {
+        let spec = self.spec;
+        let Some(mamba) = spec.blocks[index].state_space() else { return x };
+        let scan = Scan::new(mamba, weights, spec.norm_eps as f32);
+        self.with_memory(index, x, mamba.shape.d_inner(), |memory, rows, keep, out| scan.run(memory, rows, keep, out))
     }
 
     /// See [`Ops::mix`]. Experts run one after another, each over all rows that chose it, so its

@@ -2,8 +2,9 @@
 //! common.
 //!
 //! Owns [`Memory`], the convolution channel by channel, and LFM2's gated short convolution. The
-//! delta rule of Qwen3.5, which has the same convolution in front, is `delta.rs`. `kv_cache.rs` keeps a
-//! memory for each such block of a sequence, and `block_ops.rs` hands it to the bodies here.
+//! delta rule of Qwen3.5 and the state space of Mamba-2, which have the same convolution in front, are
+//! `delta.rs` and `mamba.rs`. `kv_cache.rs` keeps a memory for each such block of a sequence, and
+//! `block_ops.rs` hands it to the bodies.
 //!
 //! The convolution has `kernel` taps for each channel and looks back over as many positions:
 //!
@@ -22,7 +23,7 @@ use std::mem;
 use rayon::prelude::*;
 
 use super::vector::worth_a_task;
-use crate::arch::{BlockSpec, ConvSpec, DeltaSpec};
+use crate::arch::{BlockSpec, ConvSpec};
 use crate::engine::block::Conv;
 
 /// All that one block without keys knows of a sequence's past. Its size does not depend on the
@@ -32,8 +33,8 @@ pub(crate) struct Memory {
     /// The last rows of channels that the convolution took, the oldest first:
     /// `[kernel - 1, channels]`. Empty in a block with attention.
     pub(super) recent: Vec<f32>,
-    /// The states of a delta rule's heads, `[n_value_heads, key_dim, value_dim]`; empty for a short
-    /// convolution.
+    /// The states of a delta rule's heads, `[n_value_heads, key_dim, value_dim]`, or of a state
+    /// space's, `[n_heads, d_state, head_dim]`; empty for a short convolution.
     pub(super) heads: Vec<f32>,
 }
 
@@ -51,23 +52,27 @@ impl Memory {
 
     /// Lengths of `recent` and `heads` for this block.
     fn sizes(block: &BlockSpec) -> [usize; 2] {
-        match (&block.delta, &block.conv) {
-            (Some(DeltaSpec { shape, .. }), _) => {
-                [(shape.kernel - 1) * shape.channels(), shape.d_value() * shape.key_dim]
-            }
-            (None, Some(conv)) => [(conv.kernel - 1) * conv.channels, 0],
-            (None, None) => [0, 0],
+        if let Some(delta) = &block.delta {
+            let shape = delta.shape;
+            [(shape.kernel - 1) * shape.channels(), shape.d_value() * shape.key_dim]
+        } else if let Some(mamba) = block.state_space() {
+            let shape = mamba.shape;
+            [(shape.kernel - 1) * shape.channels(), shape.d_inner() * shape.d_state]
+        } else if let Some(conv) = &block.conv {
+            [(conv.kernel - 1) * conv.channels, 0]
+        } else {
+            [0, 0]
         }
     }
 
     /// Moves `recent` behind new positions. `rows` are `stride` apart, and each begins with its
-    /// channels as the convolution took them. Of the old rows those stay that are still among the
-    /// last `kernel - 1`.
+    /// channels as the convolution took them; what is behind those of the last row may be missing. Of
+    /// the old rows those stay that are still among the last `kernel - 1`.
     pub(super) fn remember(&mut self, rows: &[f32], stride: usize, channels: usize) {
-        let (before, count) = (self.recent.len() / channels, rows.len() / stride);
+        let (before, count) = (self.recent.len() / channels, rows.len().div_ceil(stride));
         let old = mem::take(&mut self.recent);
         let old_rows = old.chunks_exact(channels).skip(count.min(before));
-        let new_rows = rows.chunks_exact(stride).skip(count.saturating_sub(before)).map(|row| &row[..channels]);
+        let new_rows = rows.chunks(stride).skip(count.saturating_sub(before)).map(|row| &row[..channels]);
         self.recent = old_rows.chain(new_rows).flatten().copied().collect();
     }
 }

@@ -39,6 +39,7 @@ use super::vector;
 use crate::arch::ModelSpec;
 use crate::engine::block::Block;
 use crate::engine::token_inputs::TokenInputs;
+use crate::reading::labels::HeadRows;
 
 /// A decoder-only transformer for the CPU. Matrices, keys and values are packed in bf16 or f32, the
 /// dtype that it was loaded in; everything else is f32.
@@ -69,6 +70,8 @@ pub(crate) struct PackedDecoder {
     /// `[d_vocab, d_model]`; `None` if the embedding is the head, and in a classifier, whose own
     /// head of labels is not kept here.
     pub(super) head: Option<PackedLinear>,
+    /// `[d_vocab]`, added to logits over the vocabulary; `None` in most families.
+    pub(super) head_bias: Option<Vec<f32>>,
 }
 
 impl PackedDecoder {
@@ -141,6 +144,7 @@ impl PackedDecoder {
             if flow.is_break() {
                 break;
             }
+            ops.entropies.spans.clear();
             x = block.forward(&mut ops, index, x);
             flow = visit(index + 1, &ops.stream(&x));
         }
@@ -166,29 +170,35 @@ impl PackedDecoder {
     }
 
     /// Products with the head over the whole vocabulary, from normed states `[rows, d_model]` to
-    /// `[rows, d_vocab]`. They are multiplied by the model's `logit_scale`; the final soft-cap is
+    /// `[rows, d_vocab]`. They have the head's bias and are multiplied by the model's `logit_scale`; the final soft-cap is
     /// left to the caller.
     pub(crate) fn logits(&self, states: &[f32]) -> Vec<f32> {
         let rows = states.len() / self.spec.d_model;
         let mut logits = vec![0.0; rows * self.spec.d_vocab];
         self.head().apply(states, rows, &mut logits, &mut Lines::default());
+        if let Some(bias) = &self.head_bias {
+            logits.chunks_exact_mut(bias.len().max(1)).for_each(|logits| vector::add(logits, bias));
+        }
         self.scale_logits(&mut logits);
         logits
     }
 
-    /// Rows of the head for some tokens, `[rows.len(), d_model]` in f32, multiplied by
-    /// `logit_scale` as logits are. Label logits are dot products with them.
+    /// Rows of the head for some tokens, `[rows.len(), d_model]` in f32, and their biases, both
+    /// multiplied by `logit_scale` as logits are. Label logits are dot products with the rows.
     ///
     /// # Panics
     /// If a token is not of the vocabulary.
-    pub(crate) fn rows_of_head(&self, rows: &[TokenId]) -> Vec<f32> {
+    pub(crate) fn rows_of_head(&self, rows: &[TokenId]) -> HeadRows {
         let mut values = vec![0.0; rows.len() * self.spec.d_model];
         values
             .chunks_exact_mut(self.spec.d_model)
             .zip(rows)
             .for_each(|(values, &row)| self.head().row(row as usize, values));
+        let mut biases: Vec<f32> =
+            self.head_bias.iter().flat_map(|bias| rows.iter().map(|&row| bias[row as usize])).collect();
         self.scale_logits(&mut values);
-        values
+        self.scale_logits(&mut biases);
+        HeadRows { rows: values, biases }
     }
 
     /// Multiplies by the model's `logit_scale`, where it has one.

@@ -134,8 +134,7 @@ impl<'a> Rule<'a> {
             let value = &mixed[2 * d_key + head * value_dim..][..value_dim];
             let [b, a] = [2, 1].map(|back| row[width - back * n_value_heads + head]);
             let x = a + self.dt_bias[head];
-            let softplus = if x > STEEP { x } else { libm::log1pf(libm::expf(x)) };
-            let (decay, beta) = (libm::expf(self.rates[head] * softplus), logistic(b));
+            let (decay, beta) = (libm::expf(self.rates[head] * softplus(x)), logistic(b));
             let out = match keep.contains(&position) {
                 true => &mut given[(position - keep.start) * value_dim..][..value_dim],
                 false => rest.as_mut_slice(),
@@ -178,6 +177,11 @@ fn step(
             }
         },
     );
+}
+
+/// `ln(1 + exp(x))`, or `x` from [`STEEP`] on.
+pub(super) fn softplus(x: f32) -> f32 {
+    if x > STEEP { x } else { libm::log1pf(libm::expf(x)) }
 }
 
 /// `sigmoid(x) = 1 / (1 + exp(-x))`.

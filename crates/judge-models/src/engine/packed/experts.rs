@@ -59,7 +59,9 @@ impl Routes {
             }
             match routing.scores {
                 Scores::Softmax => weigh(logits, routing, &chosen, &mut weights),
-                Scores::Sigmoid { factor } => weigh_sigmoids(logits, routing, factor, &chosen, &mut weights),
+                Scores::Sigmoid { factor, least } => {
+                    weigh_sigmoids(logits, routing, [factor, least], &chosen, &mut weights)
+                }
             }
         }
         Self { top_k: routing.top_k, weights, places }
@@ -121,10 +123,16 @@ fn weigh(logits: &[f32], routing: Routing, chosen: &[usize], weights: &mut Vec<f
 }
 
 /// [`weigh`] for [`Scores::Sigmoid`], whose formula is there.
-fn weigh_sigmoids(logits: &[f32], routing: Routing, factor: f32, chosen: &[usize], weights: &mut Vec<f32>) {
+fn weigh_sigmoids(
+    logits: &[f32],
+    routing: Routing,
+    [factor, least]: [f32; 2],
+    chosen: &[usize],
+    weights: &mut Vec<f32>,
+) {
     let is_nan = logits.iter().any(|logit| logit.is_nan());
     let score = |&expert: &usize| if is_nan { f32::NAN } else { logistic(logits[expert]) };
-    let total = if routing.among_chosen { chosen.iter().map(score).sum::<f32>() + 1e-6 } else { 1.0 };
+    let total = if routing.among_chosen { chosen.iter().map(score).sum::<f32>() + least } else { 1.0 };
     weights.extend(chosen.iter().map(|expert| score(expert) / total * factor));
 }
 
@@ -163,7 +171,8 @@ mod tests {
 
     #[test]
     fn a_bias_changes_the_choice_and_no_weight() {
-        let routing = |among_chosen| Routing { top_k: 2, scores: Scores::Sigmoid { factor: 2.0 }, among_chosen };
+        let routing =
+            |among_chosen| Routing { top_k: 2, scores: Scores::Sigmoid { factor: 2.0, least: 1e-6 }, among_chosen };
         let logits = [0.0, 3_f32.ln(), -(3_f32.ln())]; // sigmoids 1/2, 3/4, 1/4
         let found = Routes::of(&logits, 3, routing(false), Some(&[0.0, -1.0, 1.0]));
         assert_eq!(found.places(), [vec![1], vec![], vec![0]]);

@@ -64,6 +64,7 @@ impl PackedDecoder {
             HeadSpec::Own(name) => Some(table(name, &mut packing)?),
             HeadSpec::Embedding | HeadSpec::Labels(_) | HeadSpec::Absent(_) => None,
         };
+        let head_bias = spec.head_bias().map(|name| packing.numbers(name, &[spec.d_vocab])).transpose()?;
         let embedding_factor = spec.embedding_scale.map(|scale| scale.factor(dtype));
         let (word, kernel_of_integers) = (packing.word, packing.kernel_of_integers());
         let lasting = Arc::new(KvLayout::lasting(&spec.blocks, word));
@@ -80,6 +81,7 @@ impl PackedDecoder {
             blocks,
             norm,
             head,
+            head_bias,
             spec,
         })
     }
@@ -220,7 +222,7 @@ impl Build for Packing<'_> {
     /// The matrices of a projection stacked into one, with their biases.
     fn linear(&mut self, linear: &LinearSpec) -> Result<Linear, Error> {
         let bias = self.bias(linear)?;
-        Ok(Linear { weight: self.matrix(&linear.weights(), linear.d_in)?, bias })
+        Ok(Linear { weight: self.matrix(&linear.weights(), linear.d_in)?, bias, factors: linear.factors.clone() })
     }
 
     /// A router in single words, whatever the model's dtype: neither its inputs nor its logits are
@@ -234,7 +236,7 @@ impl Build for Packing<'_> {
                 weight.fill(first, Numbers::F32(&values));
                 Ok(())
             })?;
-        Ok(Linear { weight, bias: self.bias(router)? })
+        Ok(Linear { weight, bias: self.bias(router)?, factors: router.factors.clone() })
     }
 
     /// The weight that the norm multiplies by, and its bias behind it where there is one: offset and

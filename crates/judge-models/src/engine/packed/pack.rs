@@ -124,6 +124,8 @@ pub(super) struct Linear {
     pub(super) weight: PackedLinear,
     /// `[d_out]`, in f32; `None` where the family has none. Added to the whole sum.
     pub(super) bias: Option<Vec<f32>>,
+    /// See [`LinearSpec::factors`](crate::arch::LinearSpec::factors).
+    pub(super) factors: Vec<(usize, f32)>,
 }
 
 impl PackedLinear {

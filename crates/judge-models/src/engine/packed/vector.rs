@@ -227,6 +227,16 @@ pub(crate) fn clip(x: &mut [f32], limit: f32) {
     x.iter_mut().for_each(|x| *x = x.clamp(-limit, limit));
 }
 
+/// Multiplies runs of successive numbers by the factor of each, `(length, factor)`.
+pub(crate) fn scale_runs(x: &mut [f32], factors: &[(usize, f32)]) {
+    let mut rest = x;
+    for &(length, factor) in factors {
+        let (run, behind) = rest.split_at_mut(length);
+        run.iter_mut().for_each(|x| *x *= factor);
+        rest = behind;
+    }
+}
+
 /// [`rms_norm`] in place.
 pub(crate) fn rms_norm_in_place(x: &mut [f32], weight: &[f32], eps: f32) {
     widest(
@@ -250,6 +260,7 @@ pub(crate) fn gated(gate: &[f32], up: &[f32], function: Activation, out: &mut [f
         }
         Activation::Gelu => each_gated(gate, up, out, |gate, up| gelu(gate) * up),
         Activation::Relu => each_gated(gate, up, out, |gate, up| relu(gate) * up),
+        Activation::ReluSquared => each_gated(gate, up, out, |gate, up| relu_squared(gate) * up),
     }
 }
 
@@ -289,6 +300,7 @@ pub(crate) fn activate(x: &mut [f32], function: Activation) {
         Activation::ClampedSwish { alpha, limit } => each(x, |x| clamped_swish(x, alpha, limit)),
         Activation::Gelu => each(x, gelu),
         Activation::Relu => each(x, relu),
+        Activation::ReluSquared => each(x, relu_squared),
     }
 }
 
@@ -331,6 +343,12 @@ fn gelu_tanh(x: f32) -> f32 {
 #[inline(always)]
 fn gelu(x: f32) -> f32 {
     0.5 * x * (1.0 + libm::erff(x / SQRT_2))
+}
+
+/// `max(x, 0)²`, but a NaN stays one.
+#[inline(always)]
+fn relu_squared(x: f32) -> f32 {
+    relu(x) * relu(x)
 }
 
 /// `max(x, 0)`, but a NaN stays one, which `f32::max` would turn into 0.
@@ -376,13 +394,14 @@ mod tests {
         let up = vec![2.0; gate.len()];
         let mut out = vec![0.0; gate.len()];
         let sigmoid = |x: f64| 1.0 / (1.0 + (-x).exp());
-        let reference: [(Activation, &dyn Fn(f64) -> f64); 4] = [
+        let reference: [(Activation, &dyn Fn(f64) -> f64); 5] = [
             (Activation::Silu, &|x| x * sigmoid(x)),
             (Activation::GeluTanh, &|x| {
                 0.5 * x * (1.0 + ((2.0 / std::f64::consts::PI).sqrt() * (x + 0.044_715 * x.powi(3))).tanh())
             }),
             (Activation::Gelu, &|x| 0.5 * x * (1.0 + libm::erf(x / std::f64::consts::SQRT_2))),
             (Activation::Relu, &|x| x.max(0.0)),
+            (Activation::ReluSquared, &|x| x.max(0.0).powi(2)),
         ];
         for (function, f) in reference {
             gated(&gate, &up, function, &mut out);

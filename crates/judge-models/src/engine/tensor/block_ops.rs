@@ -19,6 +19,7 @@ use burn::tensor::{DType, Device, Int, Tensor, activation};
 use judge_core::Layer;
 
 use super::delta::{delta, short_conv};
+use super::mamba::mamba;
 use super::masks::{MaskKind, Masks};
 use super::ops::{self, Attention};
 use super::parameters::{Linear, Norm};
@@ -26,7 +27,7 @@ use super::past::{KeysValues, Past};
 use super::precision::{Precision, cast, widen};
 use super::rotation::Rotation;
 use crate::arch::{BlockSpec, KeysSpec, ModelSpec};
-use crate::engine::block::{Conv, Delta, Experts, HeadWeights, Input, Ops};
+use crate::engine::block::{Conv, Delta, Experts, HeadWeights, Input, Mamba, Ops};
 
 /// A block's operations for one pass over `[batch, seq]` tokens, as far as the blocks of one device
 /// go. [`Decoder::forward`](super::decoder::Decoder::forward) makes one for each device.
@@ -152,6 +153,7 @@ impl Ops for ComposedOps<'_, '_> {
             Input::Gated(gate_up) => ops::gated_activation(gate_up, linear.weight.dims()[1], self.spec.activation),
         };
         let y = ops::linear(x, linear.weight.val(), linear.bias.as_ref().map(Param::val), self.precision);
+        let y = ops::scaled(y, &linear.factors);
         match onto {
             Some(x) => self.add(x, y, None),
             None => y,
@@ -237,6 +239,29 @@ impl Ops for ComposedOps<'_, '_> {
         let before = self.past.as_ref().and_then(|past| past.memory(index));
         let is_there = self.past.as_ref().and_then(|past| past.is_there(seq, &device));
         let given = delta(x, (spec.shape, &weights, self.spec.norm_eps), before, is_there);
+        if let Some(past) = &mut self.past {
+            past.remember(index, given.rows, Some(given.heads));
+        }
+        self.keep_rows(index, given.values)
+    }
+
+    /// The rows as they are if the block has no state space, which is never asked for. Padding is kept
+    /// from the state as in [`delta`](Self::delta).
+    fn mamba(&mut self, index: usize, x: Tensor<3>, weights: &Mamba<Norm>) -> Tensor<3> {
+        let Some(spec) = self.spec.blocks[index].state_space() else { return x };
+        let weights = Mamba {
+            conv: weights.conv.val(),
+            conv_bias: weights.conv_bias.as_ref().map(Param::val),
+            dt_bias: weights.dt_bias.val(),
+            a_log: weights.a_log.val(),
+            d: weights.d.val(),
+            norm: weights.norm.as_ref().map(Param::val),
+        };
+        let [_, seq, _] = x.dims();
+        let device = x.device();
+        let before = self.past.as_ref().and_then(|past| past.memory(index));
+        let is_there = self.past.as_ref().and_then(|past| past.is_there(seq, &device));
+        let given = mamba(x, (spec, &weights, self.spec.norm_eps), before, is_there);
         if let Some(past) = &mut self.past {
             past.remember(index, given.rows, Some(given.heads));
         }

@@ -59,6 +59,8 @@ pub(crate) struct Decoder {
     /// The output head, `[d_vocab, d_model]`, on the last device; `None` if it is the embedding, or
     /// if the model has a head of labels.
     head: Option<Param<Tensor<2>>>,
+    /// `[d_vocab]`, added to logits over the vocabulary; `None` in most families.
+    head_bias: Option<Param<Tensor<1>>>,
     /// What the decoder was built from.
     #[module(skip)]
     spec: Arc<ModelSpec>,
@@ -139,8 +141,9 @@ impl Decoder {
             HeadSpec::Own(name) => Some(build.matrix(vec![(name.clone(), spec.d_vocab)], spec.d_model)?),
             HeadSpec::Embedding | HeadSpec::Labels(_) | HeadSpec::Absent(_) => None,
         };
+        let head_bias = spec.head_bias().map(|name| build.numbers(name, &[spec.d_vocab])).transpose()?;
         let stored = build.stored;
-        Ok(Self { embedding, positions, token_inputs, blocks, norm, head, spec, precision, stages, stored })
+        Ok(Self { embedding, positions, token_inputs, blocks, norm, head, head_bias, spec, precision, stages, stored })
     }
 
     /// For each parameter, the tensors of the checkpoint that it was made from, with their rows
@@ -176,7 +179,8 @@ impl Decoder {
 
     /// The device of the blocks of a stage.
     fn device_of(&self, stage: &Range<usize>) -> Device {
-        self.blocks[stage.start].first_linear().weight.val().device()
+        let first = self.blocks[stage.start].first_linear();
+        first.map_or_else(|| self.device(), |linear| linear.weight.val().device())
     }
 
     /// The stage on whose device the residual stream of a layer is: layer 0, the embedding, is on
@@ -307,7 +311,8 @@ impl Decoder {
     pub(crate) fn logits_by(&self, head: Tensor<2>, states: Tensor<3>) -> Tensor<3> {
         // A tied head is the embedding, on the first device.
         let states = if self.is_split() { states.to_device(&head.device()) } else { states };
-        let logits = ops::linear(states, head, None, self.precision);
+        let bias = self.head_bias.as_ref().map(|bias| bias.val().to_device(&head.device()));
+        let logits = ops::linear(states, head, bias, self.precision);
         match self.spec.logit_scale {
             Some(scale) => logits.mul_scalar(scale),
             None => logits,
@@ -331,6 +336,15 @@ impl Decoder {
             Some(scale) => rows.mul_scalar(scale),
             None => rows,
         }
+    }
+
+    /// The biases of these rows of the head, `[rows.len()]`, with `logit_scale` in them; `None` if the
+    /// head has none. Every row must exist.
+    pub(crate) fn head_biases(&self, rows: &[u32]) -> Option<Tensor<1>> {
+        let bias = self.head_bias.as_ref()?.val();
+        let rows: Vec<i64> = rows.iter().map(|&row| i64::from(row)).collect();
+        let rows = Tensor::<1, Int>::from_data(TensorData::from(rows.as_slice()), &bias.device());
+        Some(bias.select(0, rows).mul_scalar(self.spec.logit_scale.unwrap_or(1.0)))
     }
 
     /// Whether there is more than one device, so that states and weights may have to move to meet.

@@ -21,16 +21,16 @@ use crate::engine::block::Delta;
 /// number as in transformers' `l2norm`.
 const EPS: f64 = 1e-6;
 
-/// What a delta rule gives, and what it remembers.
+/// What a delta rule or a state space gives, and what it remembers.
 pub(crate) struct Given {
-    /// What the rest of the block gets, `[batch, seq, d_value]`.
+    /// What the rest of the block gets, `[batch, seq, d_value]` or `[batch, seq, d_inner]`.
     pub(crate) values: Tensor<3>,
     /// Rows before the convolution, those that were remembered first:
     /// `[batch, kernel - 1 + seq, channels]`. The caller cuts the last ones of each sequence from
     /// them.
     pub(crate) rows: Tensor<3>,
-    /// The state of each value head behind the last position,
-    /// `[batch, n_value_heads, key_dim, value_dim]`.
+    /// The state of each head behind the last position, `[batch, n_value_heads, key_dim, value_dim]` or
+    /// `[batch, n_heads, d_state, head_dim]`.
     pub(crate) heads: Tensor<4>,
 }
 
@@ -41,7 +41,12 @@ pub(crate) struct Given {
 /// `[batch, kernel - 1, channels]`; `None` stands for zeros, at the beginning of a sequence.
 /// Returns the convolved rows, of the shape of `x`, and all rows
 /// `[batch, kernel - 1 + seq, channels]`. The sum goes from the oldest position to the newest.
-fn convolve(x: Tensor<3>, weights: Tensor<1>, kernel: usize, recent: Option<Tensor<3>>) -> (Tensor<3>, Tensor<3>) {
+pub(super) fn convolve(
+    x: Tensor<3>,
+    weights: Tensor<1>,
+    kernel: usize,
+    recent: Option<Tensor<3>>,
+) -> (Tensor<3>, Tensor<3>) {
     let [batch, seq, channels] = x.dims();
     let recent = recent.unwrap_or_else(|| Tensor::zeros([batch, kernel - 1, channels], (&x.device(), DType::F32)));
     let rows = Tensor::cat(vec![recent, x], 1); // [batch, kernel - 1 + seq, channels]

@@ -45,6 +45,21 @@ pub(crate) fn linear(x: Tensor<3>, weight: Tensor<2>, bias: Option<Tensor<1>>, p
     y.reshape([batch, seq, d_out]) // [batch * seq, d_out] -> [batch, seq, d_out]
 }
 
+/// Runs of columns of `x`, `[batch, seq, width]`, multiplied by the factor of each; as it is without
+/// factors. Gives f32 where there are some.
+pub(crate) fn scaled(x: Tensor<3>, factors: &[(usize, f32)]) -> Tensor<3> {
+    if factors.is_empty() {
+        return x;
+    }
+    let x = widen(x);
+    let parts = factors.iter().scan(0, |start, &(width, factor)| {
+        let part = x.clone().narrow(2, *start, width).mul_scalar(factor);
+        *start += width;
+        Some(part)
+    });
+    Tensor::cat(parts.collect(), 2)
+}
+
 /// `a · b` along the last two axes, both in one dtype: in parts where the precision says so.
 fn product<const D: usize>(a: Tensor<D>, b: Tensor<D>, precision: Precision) -> Tensor<D> {
     if precision.in_parts { product_in_parts(a, b) } else { a.matmul(b) }
@@ -367,6 +382,7 @@ pub(crate) fn activated(x: Tensor<3>, function: Activation) -> Tensor<3> {
         Activation::Gelu => activation::gelu(x),
         Activation::GeluTanh => activation::gelu_approximate(x),
         Activation::Relu => activation::relu(x),
+        Activation::ReluSquared => activation::relu(x).square(),
         Activation::ClampedSwish { alpha, limit } => {
             let x = x.clamp_max(limit);
             x.clone() * activation::sigmoid(x.mul_scalar(alpha))
@@ -418,8 +434,8 @@ pub(crate) fn route(logits: Tensor<3>, routing: Routing, choice_bias: Option<Ten
     match (routing.scores, routing.among_chosen) {
         (Scores::Softmax, true) => kept.clone() / kept.sum_dim(2),
         (Scores::Softmax, false) => kept,
-        (Scores::Sigmoid { factor }, true) => kept.clone() / kept.sum_dim(2).add_scalar(1e-6) * factor,
-        (Scores::Sigmoid { factor }, false) => kept * factor,
+        (Scores::Sigmoid { factor, least }, true) => kept.clone() / kept.sum_dim(2).add_scalar(least) * factor,
+        (Scores::Sigmoid { factor, .. }, false) => kept * factor,
     }
 }
 

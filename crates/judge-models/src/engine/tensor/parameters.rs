@@ -31,6 +31,9 @@ pub(super) struct Linear {
     pub(super) weight: Param<Tensor<2>>,
     /// `[d_out]` in f32, where there is one.
     pub(super) bias: Option<Param<Tensor<1>>>,
+    /// See [`LinearSpec::factors`].
+    #[module(skip)]
+    pub(super) factors: Vec<(usize, f32)>,
 }
 
 /// A source as a function: from the name and shape of a tensor to its values, row-major. What
@@ -91,7 +94,7 @@ impl<S: Source + ?Sized> Build for Parameters<'_, S> {
 
     fn linear(&mut self, linear: &LinearSpec) -> Result<Linear, Error> {
         let bias = if linear.bias { Some(self.vector(linear.biases())?) } else { None };
-        Ok(Linear { weight: self.matrix(linear.weights(), linear.d_in)?, bias })
+        Ok(Linear { weight: self.matrix(linear.weights(), linear.d_in)?, bias, factors: linear.factors.clone() })
     }
 
     /// A projection in f32, whatever the precision.

@@ -7,7 +7,7 @@
 //! ```text
 //! for each device:   masks(kinds)
 //!   for each block:  extend(keys, values)                       attention
-//!                    memory, is_there, then remember            delta rule (a convolution asks for no is_there)
+//!                    memory, is_there, then remember            delta rule, state space (a convolution asks for no is_there)
 //! ```
 
 use burn::tensor::{Device, Tensor};
@@ -18,8 +18,8 @@ use super::masks::{MaskKind, Masks};
 pub(crate) type KeysValues = (Tensor<4>, Tensor<4>);
 
 /// What a block without keys remembers of the positions before: the last rows that its convolution
-/// has seen, `[batch, kernel - 1, channels]`, and for a delta rule the states of its heads,
-/// `[batch, n_value_heads, key_dim, value_dim]`.
+/// has seen, `[batch, kernel - 1, channels]`, and for a delta rule or a state space the states of its
+/// heads, `[batch, n_value_heads, key_dim, value_dim]` or `[batch, n_heads, d_state, head_dim]`.
 pub(crate) type Memory = (Tensor<3>, Option<Tensor<4>>);
 
 /// What a pass knows of the positions before its own, and keeps for the next. Blocks are numbered

@@ -67,8 +67,8 @@ impl Expected<'_> {
         let of_blocks = |of: &dyn Fn(usize) -> f64| (0..spec.n_layers()).map(of).collect::<Vec<f64>>();
         let heads = |index: usize| spec.blocks[index].heads;
         let widths = of_blocks(&|index| match &spec.blocks[index].mlp {
-            MlpSpec::Dense(mlp) => mlp.down.d_in as f64,
-            MlpSpec::Experts(_) | MlpSpec::Both(_) => f64::NAN,
+            Some(MlpSpec::Dense(mlp)) => mlp.down.d_in as f64,
+            None | Some(MlpSpec::Experts(_) | MlpSpec::Both(_)) => f64::NAN,
         });
         let windows: Vec<f64> =
             spec.blocks.iter().filter_map(|block| block.window).map(|window| window as f64).collect();

@@ -26,7 +26,7 @@ fn blocks_that_see_everything_have_heads_of_their_own() {
     let heads = |head_dim| HeadShape { n_heads: 4, n_kv_heads: 2, head_dim };
     for (block, has_window) in spec.blocks.iter().zip(windows) {
         assert_eq!((block.heads, block.keys), (heads(if has_window { 8 } else { 16 }), KeysSpec::Own));
-        let rows: Vec<usize> = block.qkv.stems.iter().map(|(_, rows)| *rows).collect();
+        let rows: Vec<usize> = block.qkv.as_ref().unwrap().stems.iter().map(|(_, rows)| *rows).collect();
         let key_rows = 2 * block.heads.head_dim;
         assert_eq!(rows, [4 * block.heads.head_dim, key_rows, key_rows]);
         assert_eq!(block.k_norm.as_ref().unwrap().len, block.heads.head_dim);
@@ -45,7 +45,7 @@ fn blocks_that_see_everything_have_heads_of_their_own() {
     let equal = read(json!({ "attention_k_eq_v": true, "num_global_key_value_heads": 1 })).unwrap();
     let full = &equal.blocks[2];
     assert_eq!((full.keys, full.heads), (KeysSpec::AsValues, HeadShape { n_kv_heads: 1, ..heads(16) }));
-    assert_eq!(full.qkv.stems.len(), 2);
+    assert_eq!(full.qkv.as_ref().unwrap().stems.len(), 2);
     assert_eq!((equal.blocks[0].keys, equal.blocks[0].heads), (KeysSpec::Own, heads(8)));
     // Without that it is not read, as in transformers.
     assert_eq!(read(json!({ "num_global_key_value_heads": 1 })).unwrap().blocks[2].heads, heads(16));
@@ -72,9 +72,12 @@ fn the_last_blocks_look_at_keys_of_earlier_ones_of_their_kind() {
     let own = KeysSpec::Own;
     assert_eq!(keys, [own, own, own, KeysSpec::Of(1), KeysSpec::Of(1), KeysSpec::Of(2)]);
     for (index, block) in spec.blocks.iter().enumerate() {
-        let MlpSpec::Dense(mlp) = &block.mlp else { panic!("{:?}", block.mlp) };
+        let Some(MlpSpec::Dense(mlp)) = &block.mlp else { panic!("{:?}", block.mlp) };
         assert_eq!(mlp.down.d_in, if index < 3 { 40 } else { 80 });
-        assert_eq!((block.qkv.stems.len(), block.k_norm.is_some()), if index < 3 { (3, true) } else { (1, false) });
+        assert_eq!(
+            (block.qkv.as_ref().unwrap().stems.len(), block.k_norm.is_some()),
+            if index < 3 { (3, true) } else { (1, false) }
+        );
     }
     assert!(spec.idle_tensors().any(|name| name == "model.layers.4.self_attn.v_proj."));
     assert!(!spec.idle_tensors().any(|name| name.starts_with("model.layers.2.")));
@@ -97,7 +100,7 @@ fn token_inputs_have_a_row_for_each_token() {
 fn experts_stand_beside_the_mlp() {
     let fields = json!({ "enable_moe_block": true, "num_experts": 5, "top_k_experts": 2, "moe_intermediate_size": 12 });
     let spec = read(fields).unwrap();
-    let MlpSpec::Both(both) = &spec.blocks[1].mlp else { panic!("{:?}", spec.blocks[1].mlp) };
+    let Some(MlpSpec::Both(both)) = &spec.blocks[1].mlp else { panic!("{:?}", spec.blocks[1].mlp) };
     assert_eq!((both.mlp.down.d_in, both.experts.experts.len(), both.experts.experts[0].down.d_in), (40, 5, 12));
     assert_eq!((both.experts.routing.top_k, both.experts.routing.among_chosen), (2, true));
     assert!((both.before_router.factor - 32_f32.sqrt().recip()).abs() < 1e-7);

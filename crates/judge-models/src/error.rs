@@ -266,6 +266,12 @@ pub enum Error {
         /// What is wrong, with the line.
         source: std::sync::Arc<dyn std::error::Error + Send + Sync>,
     },
+    /// The Jinja template of a decision's prompt does not compile.
+    #[error("the template of a prompt: {source}")]
+    PromptTemplate {
+        /// What is wrong, with the line.
+        source: std::sync::Arc<dyn std::error::Error + Send + Sync>,
+    },
     /// A prompt cannot be tokenised where its tokens themselves were asked for: the template
     /// refuses it, or it has none.
     #[error("the prompt cannot be read: {unscored}")]

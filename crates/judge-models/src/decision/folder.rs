@@ -133,8 +133,10 @@ impl DecisionFolder {
             return Ok(self);
         }
         let source = std::fs::read_to_string(&path).map_err(|source| Error::Read { path: path.clone(), source })?;
-        let template =
-            TemplatePrompt::new(&source).map_err(|source| Error::ChatTemplate { path, source: source.into() })?;
+        let template = TemplatePrompt::new(&source).map_err(|error| match error {
+            Error::PromptTemplate { source } => Error::ChatTemplate { path, source },
+            other => other,
+        })?;
         let template = if sanitizes { template } else { template.stripping_marks() };
         Ok(Self { template: Some(template), ..self })
     }

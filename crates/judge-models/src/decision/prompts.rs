@@ -6,6 +6,7 @@ use judge_core::decision::{Asked, DecisionPrompt};
 use judge_core::{Prompt, PromptEnd, Reason, Unscored, WholePrompt};
 use serde_json::{Map, Value, json};
 
+use crate::Error;
 use crate::text::{ChatTemplate, Date, TemplateError};
 
 /// A Jinja template of the user's turn, which sees `state` and `question`; the turn goes into the model's chat template, with
@@ -33,9 +34,9 @@ impl TurnPrompt {
     /// Reads a template.
     ///
     /// # Errors
-    /// What is wrong with it, with the line.
-    pub fn new(source: &str) -> Result<Self, Box<dyn std::error::Error + Send + Sync>> {
-        Ok(Self { template: Arc::new(ChatTemplate::new(source, Date::default())?) })
+    /// [`Error::PromptTemplate`], with the line.
+    pub fn new(source: &str) -> Result<Self, Error> {
+        Ok(Self { template: Arc::new(compiled(source)?) })
     }
 }
 
@@ -43,9 +44,9 @@ impl TemplatePrompt {
     /// Reads a template.
     ///
     /// # Errors
-    /// What is wrong with it, with the line.
-    pub fn new(source: &str) -> Result<Self, Box<dyn std::error::Error + Send + Sync>> {
-        let template = ChatTemplate::new(source, Date::default())?;
+    /// [`Error::PromptTemplate`], with the line.
+    pub fn new(source: &str) -> Result<Self, Error> {
+        let template = compiled(source)?;
         let is_shared = template.names("questions");
         Ok(Self { template: Arc::new(template), is_shared, strips_marks: false })
     }
@@ -78,6 +79,10 @@ impl TemplatePrompt {
             prefill: String::new(),
         }))
     }
+}
+
+fn compiled(source: &str) -> Result<ChatTemplate, Error> {
+    ChatTemplate::new(source, Date::default()).map_err(|source| Error::PromptTemplate { source: Arc::new(source) })
 }
 
 /// Takes the words of marks out of all texts of a value.

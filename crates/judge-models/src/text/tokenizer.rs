@@ -448,10 +448,7 @@ impl TextCodec {
         let built = guarded(|| WholeTemplate::new(&whole.template, self.options.date, &self.tokenizer));
         let built = match built.map_err(|source| Error::Tokenizer { path: self.path.clone(), source })? {
             Ok(template) => Arc::new(template),
-            Err(source) => {
-                let source = Arc::new(source);
-                return Err(Error::ChatTemplate { path: PathBuf::from("the template of a whole prompt"), source });
-            }
+            Err(source) => return Err(Error::PromptTemplate { source: Arc::new(source) }),
         };
         *kept = Some(Arc::clone(&built));
         Ok(built)

@@ -235,7 +235,7 @@ fn a_template_must_write_the_marks_that_are_asked_for() {
     }
     let Err(Error::Prompt { unscored }) = ids(&whole("{{ raise_exception('no') }}", 0, 1)) else { panic!("it raises") };
     assert!(unscored.detail.contains("no"), "{unscored}");
-    assert!(matches!(ids(&whole("{% if %}", 0, 1)), Err(Error::ChatTemplate { .. })));
+    assert!(matches!(ids(&whole("{% if %}", 0, 1)), Err(Error::PromptTemplate { .. })));
 }
 
 #[test]

@@ -7,7 +7,7 @@ use std::process::{Command, Output, Stdio};
 use serde_json::Value;
 
 /// The commands, each with the name that it had as a program of its own.
-pub const COMMANDS: [(&str, &str); 26] = [
+pub const COMMANDS: [(&str, &str); 27] = [
     ("score", "lager_pointwise"),
     ("compare", "prompt_judge"),
     ("rank", "rank_answers"),
@@ -34,6 +34,7 @@ pub const COMMANDS: [(&str, &str); 26] = [
     ("merge", "merge_adapter"),
     ("speed", "throughput"),
     ("rows", "generate_rows"),
+    ("serve", "serve"),
 ];
 
 /// Arguments with which `inspector_train` makes probes, in the folder `probes`, of a few rows in `graded.jsonl`.

@@ -126,3 +126,6 @@ fn unanswered(answered: &[Answered]) -> Option<Refused> {
     }
     (!lines.is_empty()).then(|| Refused::new(status, "not_answered", lines.join("\n")))
 }
+
+#[cfg(test)]
+mod tests;

@@ -58,7 +58,7 @@ impl Metrics {
     pub(super) fn text(&self, waiting: usize) -> String {
         let counts = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let mut text = String::new();
-        let mut head =
+        let head =
             |name: &str, kind: &str, help: &str| format!("# HELP judge_{name} {help}\n# TYPE judge_{name} {kind}\n");
         text += &head("requests_total", "counter", "Requests by route and status; 499 is a client that went away.");
         for ((route, status), number) in &counts.requests {

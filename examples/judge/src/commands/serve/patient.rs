@@ -74,3 +74,44 @@ impl AsyncWrite for Patient {
         Pin::new(&mut self.stream).poll_shutdown(context)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::future::poll_fn;
+
+    use tokio::net::TcpListener;
+
+    use super::*;
+
+    #[test]
+    fn a_client_that_reads_nothing_is_waited_for_no_longer_than_the_limit() {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
+        runtime.block_on(async {
+            let listener = TcpListener::bind(("127.0.0.1", 0)).await.expect("a port");
+            let address = listener.local_addr().expect("an address");
+            let mut client = TcpStream::connect(address).await.expect("a connection");
+            let (stream, _) = listener.accept().await.expect("a client");
+            let mut patient = Patient::new(stream, Duration::from_millis(50));
+            let bytes = vec![0; 1 << 16];
+            let mut write = async || poll_fn(|context| Pin::new(&mut patient).poll_write(context, &bytes)).await;
+            // Until the system's buffers are full.
+            let mut sent = 0;
+            let error = loop {
+                match write().await {
+                    Ok(taken) => sent += taken,
+                    Err(error) => break error,
+                }
+            };
+            assert_eq!(error.kind(), io::ErrorKind::TimedOut);
+            // One that goes on reading has all the time that it needs.
+            let mut room = vec![0; 1 << 16];
+            let mut read = 0;
+            while read < sent {
+                let mut buffer = ReadBuf::new(&mut room);
+                poll_fn(|context| Pin::new(&mut client).poll_read(context, &mut buffer)).await.expect("bytes");
+                read += buffer.filled().len();
+            }
+            assert!(write().await.is_ok());
+        });
+    }
+}

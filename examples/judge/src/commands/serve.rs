@@ -54,6 +54,9 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
             "warning: {address} can be reached by other machines, and without --key-file everybody is answered"
         ));
     }
+    if cli.model.model.is_none() && !cli.model.quiet {
+        tell("note: without --model the embedded model answers, and its answers mean nothing");
+    }
     let model = cli.model.load()?;
     let judge = DecisionJudge::new(decision_settings(cli)?, &model)?;
     let name = cli.name.clone().unwrap_or_else(|| model.info().name.clone());

@@ -289,7 +289,7 @@ fn a_list_of_questions_is_refused_in_openais_form() {
     let choice = |choices: Value| of(json!({"type": "choice", "instructions": "?", "choices": choices}));
     let user = |content: Value| json!({"input": [{"role": "user", "content": content}], "questions": [{"type": "predicate", "instructions": "?"}]});
     for (body, status, param, words) in [
-        (json!({"input": "x"}), 422, json!("questions"), "`questions` is missing"),
+        (json!({"input": "x"}), 422, json!("questions"), "questions: this field is missing"),
         (
             json!({"input": [], "questions": [{"type": "predicate", "instructions": "?"}]}),
             422,

@@ -57,7 +57,7 @@ impl<'p> Fields<'p> {
     /// Says that a field is not what it should be.
     pub(super) fn wrong(&mut self, name: &str, kind: &'static str, expected: &str, found: &Value) {
         let loc = self.at(name);
-        self.problems.add(&loc, kind, format!("`{name}`: expected {expected}, found {}", named(found)));
+        self.problems.add(&loc, kind, format!("expected {expected}, found {}", named(found)));
     }
 
     /// A field that may be absent.
@@ -70,7 +70,7 @@ impl<'p> Fields<'p> {
         let found = self.fields.shift_remove(name);
         if found.is_none() {
             let loc = self.at(name);
-            self.problems.add(&loc, "missing", format!("`{name}` is missing"));
+            self.problems.add(&loc, "missing", "this field is missing");
         }
         found
     }
@@ -116,7 +116,7 @@ impl<'p> Fields<'p> {
             _ => return true,
         };
         let loc = self.at(name);
-        self.problems.add(&loc, kind, format!("`{name}`: expected {least} to {most}, found {number}"));
+        self.problems.add(&loc, kind, format!("expected {least} to {most}, found {number}"));
         false
     }
 

@@ -86,9 +86,17 @@ impl Wire for OpenAi {
             _ => "invalid_request_error",
         };
         let first = refused.problems.first();
+        let lines: Vec<String> = refused
+            .problems
+            .iter()
+            .map(|problem| match param(&problem.loc) {
+                Some(param) => format!("{param}: {}", problem.msg),
+                None => problem.msg.clone(),
+            })
+            .collect();
         let param = first.and_then(|problem| param(&problem.loc));
         let code = first.map(|problem| problem.kind);
-        json!({"error": {"message": refused.message(), "type": kind, "param": param, "code": code}})
+        json!({"error": {"message": lines.join("\n"), "type": kind, "param": param, "code": code}})
     }
 }
 

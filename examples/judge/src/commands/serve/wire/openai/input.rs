@@ -49,7 +49,7 @@ fn item(
         _ => {
             let loc = [loc, &[json!("type")]].concat();
             let expected = "message, function_call, function_call_output, custom_tool_call or custom_tool_call_output";
-            problems.add(&loc, "literal_error", format!("`type`: expected {expected}, found {kind:?}"));
+            problems.add(&loc, "literal_error", format!("expected {expected}, found {kind:?}"));
             return None;
         }
     };
@@ -138,7 +138,7 @@ fn part(json: Value, loc: &[Value], allowed: &[&str], problems: &mut Problems, i
     let Some(kind) = allowed.iter().copied().find(|known| *known == kind) else {
         let found = json.get("type").map_or_else(|| "nothing".to_owned(), named);
         let loc = [loc, &[json!("type")]].concat();
-        problems.add(&loc, "literal_error", format!("`type`: expected {}, found {found}", allowed.join(" or ")));
+        problems.add(&loc, "literal_error", format!("expected {}, found {found}", allowed.join(" or ")));
         return None;
     };
     match kind {

@@ -37,7 +37,7 @@ pub(super) fn read(
         _ => {
             let found = fields.get("type").map_or_else(|| "nothing".to_owned(), named);
             let loc = [loc, &[json!("type")]].concat();
-            problems.add(&loc, "literal_error", format!("`type`: expected predicate, choice or score, found {found}"));
+            problems.add(&loc, "literal_error", format!("expected predicate, choice or score, found {found}"));
             return None;
         }
     };
@@ -101,7 +101,7 @@ fn choices(list: Vec<Value>, at: &[Value], problems: &mut Problems) -> Option<(M
         };
         if values.contains(&value) {
             let at = fields.at("value");
-            problems.add(&at, "value_error", format!("`value`: {} appears twice", named(&value)));
+            problems.add(&at, "value_error", format!("{} appears twice", named(&value)));
             continue;
         }
         while criteria.contains_key(&option) {

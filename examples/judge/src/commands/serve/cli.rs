@@ -51,7 +51,7 @@ pub(crate) struct Cli {
 }
 
 /// The most that a limit may be: what a count of places can hold.
-const MOST: usize = 1 << 32;
+const MOST: usize = 1 << 28;
 
 fn positive(text: &str) -> Result<usize, String> {
     match text.parse() {

@@ -3,6 +3,7 @@
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::process::{Child, Command, Stdio};
+use std::sync::Mutex;
 use std::sync::mpsc::{self, Receiver};
 use std::thread;
 
@@ -15,7 +16,7 @@ pub struct Service {
     child: Child,
     pub address: SocketAddr,
     /// What it says on stderr after it listens.
-    lines: Receiver<String>,
+    lines: Mutex<Receiver<String>>,
 }
 
 /// An answer.
@@ -70,7 +71,7 @@ impl Service {
             }
             said.push(line);
         };
-        Self { child, address, lines }
+        Self { child, address, lines: Mutex::new(lines) }
     }
 
     /// A connection.
@@ -111,9 +112,10 @@ impl Service {
 
     /// The next line on stderr that has these words.
     pub fn says(&self, words: &str) -> String {
+        let lines = self.lines.lock().expect("one reader");
         let mut said = Vec::new();
         loop {
-            let line = self.lines.recv().unwrap_or_else(|_| panic!("no {words:?} in {said:?}"));
+            let line = lines.recv().unwrap_or_else(|_| panic!("no {words:?} in {said:?}"));
             if line.contains(words) {
                 return line;
             }

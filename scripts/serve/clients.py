@@ -58,7 +58,8 @@ def main():
 
     theirs = system_one(args.url, args.key, {"model": model, "state": STATE, "questions": {
         "refund": {"type": "noul", "instructions": "Is a refund asked for?"},
-        "tone": {"type": "choice", "instructions": "What is the tone?", "criteria": {"calm": None, "angry": "Accuses or shouts", "true": None}},
+        "tone": {"type": "choice", "instructions": "What is the tone?",
+                 "criteria": {"calm": None, "angry": "Accuses or shouts", "true": None}},
         "urgency": {"type": "score", "instructions": "How urgent is it?", "criteria": ["can wait", "this week", "today: within hours"]},
     }})["answers"]
     assert predicate.probability == theirs["refund"]["noul"] and predicate.name == "refund"
@@ -74,7 +75,8 @@ def main():
         {"type": "message", "role": "developer", "content": "Sort mails."},
         {"type": "function_call", "call_id": "c1", "name": "look", "arguments": "{}"},
         {"type": "function_call_output", "call_id": "c1", "output": "three weeks late"},
-        {"type": "message", "role": "user", "content": [{"type": "input_text", "text": STATE}, {"type": "input_json", "data": {"days": 21}}]},
+        {"type": "message", "role": "user",
+         "content": [{"type": "input_text", "text": STATE}, {"type": "input_json", "data": {"days": 21}}]},
     ]
 
     async def asynchronous():

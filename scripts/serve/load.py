@@ -1,7 +1,8 @@
 """Load on a service of decisions: a closed loop of 1, 8 and 64 clients, requests per second, p50 and p99.
 
     judge serve --model FOLDER --port 8080 --quiet &
-    python scripts/serve/load.py [--url http://127.0.0.1:8080] [--model NAME] [--clients 1,8,64] [--seconds 20] [--questions 3] [--words 120]
+    python scripts/serve/load.py [--url http://127.0.0.1:8080] [--model NAME] [--key KEY]
+        [--clients 1,8,64] [--seconds 20] [--questions 3] [--words 120]
 
 The other side on the same machine and model, after this one has ended:
 
@@ -96,7 +97,8 @@ def load(args, clients):
         print(f"{clients:>7}  none answered, {failed}")
         return
     rate = len(seconds) / (end - start)
-    print(f"{clients:>7}  {rate:>10.2f}  {1000 * quantile(seconds, 0.5):>8.1f}  {1000 * quantile(seconds, 0.99):>8.1f}  {failed or 'none'}", flush=True)
+    p50, p99 = (1000 * quantile(seconds, share) for share in (0.5, 0.99))
+    print(f"{clients:>7}  {rate:>10.2f}  {p50:>8.1f}  {p99:>8.1f}  {failed or 'none'}", flush=True)
 
 
 def main():

@@ -49,7 +49,8 @@ fn request(number: usize) -> Value {
         _ => json!([number, {"text": "Thank you."}]),
     };
     let mut questions = json!({
-        "tone": {"type": "choice", "instructions": "What is the tone?", "criteria": {"calm": null, "angry": "Accuses", "joking": {"as": 1}}},
+        "tone": {"type": "choice", "instructions": "What is the tone?",
+            "criteria": {"calm": null, "angry": "Accuses", "joking": {"as": 1}}},
         "urgency": {"type": "score", "criteria": ["can wait", "this week", "today"]},
     });
     if number % 2 == 0 {
@@ -119,7 +120,8 @@ fn both_standards_give_the_same_probabilities() {
             "/v1/systemone",
             &json!({"model": "ours", "state": state, "questions": {
                 "refund": {"type": "noul", "instructions": "Is a refund asked for?"},
-                "tone": {"type": "choice", "instructions": "What is the tone?", "criteria": {"calm": null, "true": "Accuses", "true (boolean)": null}},
+                "tone": {"type": "choice", "instructions": "What is the tone?",
+                    "criteria": {"calm": null, "true": "Accuses", "true (boolean)": null}},
                 "urgency": {"type": "score", "instructions": "How urgent?\n[today: the 3rd]", "criteria": ["can wait", "urgent: today"]},
             }}),
         )

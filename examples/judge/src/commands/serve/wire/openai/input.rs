@@ -94,7 +94,7 @@ fn message(fields: &mut Fields<'_>, images: &mut bool) -> Option<Value> {
     Some(json!({"role": role, "content": content}))
 }
 
-/// A text, or parts: texts alone are one text with line breaks between, and with JSON among them they are a list. `allowed` are the types of parts.
+/// A text, or parts of the `allowed` types: texts alone are one text with line breaks between, and with JSON among them they are a list.
 pub(super) fn content(
     found: Value,
     name: &str,

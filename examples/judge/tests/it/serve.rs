@@ -128,7 +128,8 @@ fn both_standards_give_the_same_probabilities() {
         .json();
     let reply = service.post(
         "/v1/decisions",
-        &json!({"model": "ours", "input": [{"type": "message", "role": "user", "content": [{"type": "input_text", "text": "I want a refund, now!"}]}],
+        &json!({"model": "ours", "input": [{"type": "message", "role": "user",
+                "content": [{"type": "input_text", "text": "I want a refund, now!"}]}],
             "safety_identifier": "someone", "questions": [
                 {"type": "predicate", "name": "refund", "instructions": "Is a refund asked for?"},
                 {"type": "choice", "instructions": [{"type": "input_text", "text": "What is the tone?"}],
@@ -289,15 +290,11 @@ fn a_list_of_questions_is_refused_in_openais_form() {
     let service = Service::start(&["--quiet"]);
     let of = |question: Value| json!({"input": "x", "questions": [question]});
     let choice = |choices: Value| of(json!({"type": "choice", "instructions": "?", "choices": choices}));
-    let user = |content: Value| json!({"input": [{"role": "user", "content": content}], "questions": [{"type": "predicate", "instructions": "?"}]});
+    let about = |input: Value| json!({"input": input, "questions": [{"type": "predicate", "instructions": "?"}]});
+    let user = |content: Value| about(json!([{"role": "user", "content": content}]));
     for (body, status, param, words) in [
         (json!({"input": "x"}), 422, json!("questions"), "questions: this field is missing"),
-        (
-            json!({"input": [], "questions": [{"type": "predicate", "instructions": "?"}]}),
-            422,
-            json!("input"),
-            "at least one message",
-        ),
+        (about(json!([])), 422, json!("input"), "at least one message"),
         (
             of(json!({"type": "noul"})),
             422,
@@ -336,24 +333,14 @@ fn a_list_of_questions_is_refused_in_openais_form() {
         ),
         (user(json!([{"type": "input_image", "image_url": "https://x"}])), 400, Value::Null, "no images"),
         (user(json!(3)), 422, json!("input[0].content"), "found 3"),
+        (about(json!([{"role": "tool", "content": ""}])), 422, json!("input[0].role"), "user"),
         (
-            json!({"input": [{"role": "tool", "content": ""}], "questions": [{"type": "predicate", "instructions": "?"}]}),
-            422,
-            json!("input[0].role"),
-            "user",
-        ),
-        (
-            json!({"input": [{"type": "function_call_output", "call_id": "c", "output": ""}], "questions": [{"type": "predicate", "instructions": "?"}]}),
+            about(json!([{"type": "function_call_output", "call_id": "c", "output": ""}])),
             422,
             json!("input[0].call_id"),
             "a call before it",
         ),
-        (
-            json!({"input": [{"type": "reasoning"}], "questions": [{"type": "predicate", "instructions": "?"}]}),
-            422,
-            json!("input[0].type"),
-            "reasoning",
-        ),
+        (about(json!([{"type": "reasoning"}])), 422, json!("input[0].type"), "reasoning"),
         (
             json!({"model": "gpt", "input": "x", "questions": [{"type": "predicate", "instructions": "?"}]}),
             404,

@@ -53,7 +53,7 @@ fn request(number: usize) -> Value {
             "criteria": {"calm": null, "angry": "Accuses", "joking": {"as": 1}}},
         "urgency": {"type": "score", "criteria": ["can wait", "this week", "today"]},
     });
-    if number % 2 == 0 {
+    if number.is_multiple_of(2) {
         questions.as_object_mut().unwrap().remove("urgency");
     }
     json!({"state": state, "questions": questions})

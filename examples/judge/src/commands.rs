@@ -19,6 +19,7 @@ pub(crate) mod reward;
 pub(crate) mod rows;
 pub(crate) mod score;
 pub(crate) mod select;
+pub(crate) mod serve;
 pub(crate) mod shards;
 pub(crate) mod speed;
 pub(crate) mod states;
@@ -90,6 +91,7 @@ enum Command {
     Merge(Box<merge::Cli>),
     #[command(alias = "throughput")]
     Speed(Box<speed::Cli>),
+    Serve(Box<serve::Cli>),
     #[command(alias = "generate_rows")]
     Rows(Box<rows::Cli>),
     /// Small classifiers on the states of a model (INSPECTOR): train, import, apply
@@ -138,6 +140,7 @@ impl Command {
             Self::Stream(cli) => stream::run(cli),
             Self::Merge(cli) => merge::run(cli),
             Self::Speed(cli) => speed::run(cli),
+            Self::Serve(cli) => serve::run(cli),
             Self::Rows(cli) => rows::run(cli),
             Self::Probe(probe) => probe.run(),
             Self::InspectorTrain(cli) => probe::train::run(cli),

@@ -60,6 +60,8 @@ mod documentation {
     struct Prompted;
     #[doc = include_str!("../../../docs/selection.md")]
     struct Selection;
+    #[doc = include_str!("../../../docs/serve.md")]
+    struct Serve;
     #[doc = include_str!("../../../docs/statistics.md")]
     struct Statistics;
     #[doc = include_str!("../../../docs/trained.md")]

@@ -167,6 +167,24 @@ fn form(path: &Path) -> Result<DecisionForm> {
     DecisionForm::from_json(&json).with_context(|| path.display().to_string())
 }
 
+/// Refuses options of prompts that decisions do not have, rather than ignore them.
+///
+/// # Errors
+/// A usage error that names the first.
+pub fn refuse_dressing(model: &ModelArgs) -> Result<()> {
+    let given = [
+        ("--raw-prompt", model.raw_prompt),
+        ("--template-arg", !model.template_args.is_empty()),
+        ("--prefill-trusted", model.prefill_trusted.is_some()),
+    ];
+    match given.iter().find(|(_, given)| *given) {
+        Some((option, _)) => Err(usage(format!(
+            "{option} has no effect on the prompts of decisions; --decision-template has the whole prompt"
+        ))),
+        None => Ok(()),
+    }
+}
+
 /// The questions of a file: a JSON object of questions by name.
 ///
 /// # Errors

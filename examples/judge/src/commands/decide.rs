@@ -13,7 +13,7 @@ use judge_core::{Backbone, ItemResult, JudgeError, Outcome};
 use judge_data::{Carry, DecisionRecord, DecisionRow, Fate, Input, Opened, Outputs, Resolved};
 use serde_json::json;
 
-use crate::args::decisions::{DecisionArgs, questions};
+use crate::args::decisions::{DecisionArgs, questions, refuse_dressing};
 use crate::args::files::{InputArgs, OutputArgs};
 use crate::args::model_args::ModelArgs;
 use crate::report::write_json;
@@ -55,9 +55,7 @@ pub(crate) struct Cli {
 const PROGRAM: &str = "decide";
 
 pub(crate) fn run(cli: &Cli) -> Result<()> {
-    if cli.model.raw_prompt {
-        return Err(usage("--raw-prompt: --decision-template has the whole prompt of a model without a chat template"));
-    }
+    refuse_dressing(&cli.model)?;
     let inputs = [&cli.input.input].into_iter().chain(&cli.questions).chain(cli.decisions.inputs());
     let outputs = Outputs::new(inputs).rows([&cli.output.output]).reports(PROGRAM, &cli.json);
     let outputs = outputs.documents::<DecisionWeights>(&cli.fitting.fit);

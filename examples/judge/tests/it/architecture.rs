@@ -69,7 +69,12 @@ fn one_crate_alone_knows_the_network() {
     let clients = ["curl", "hf-hub", "hyper", "reqwest", "ureq"];
     for (name, all) in dependencies() {
         let found: Vec<&str> = clients.into_iter().filter(|client| all.contains(*client)).collect();
-        let expected: &[&str] = if name == "judge-models" { &["ureq"] } else { &[] };
+        // The program has hyper's server, not its client.
+        let expected: &[&str] = match name.as_str() {
+            "judge-models" => &["ureq"],
+            "judge" => &["hyper"],
+            _ => &[],
+        };
         assert_eq!(found, expected, "network clients of {name}");
         if name.starts_with("judge-") && name != "judge-examples" {
             let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../crates").join(&name).join("src");
@@ -84,9 +89,19 @@ fn one_crate_alone_knows_the_network() {
             }
         }
     }
-    // Whoever takes a crate gets a network client only by asking for it.
     let metadata = metadata();
     let packages = metadata["packages"].as_array().expect("packages");
+    let program = packages.iter().find(|package| package["name"] == "judge").expect("judge");
+    for dependency in program["dependencies"].as_array().expect("dependencies") {
+        if dependency["name"].as_str().is_some_and(|name| name.starts_with("hyper")) {
+            let features = dependency["features"].as_array().expect("features");
+            assert!(
+                dependency["uses_default_features"] == false && !features.iter().any(|name| name == "client"),
+                "{dependency}"
+            );
+        }
+    }
+    // Whoever takes a crate gets a network client only by asking for it.
     let models = packages.iter().find(|package| package["name"] == "judge-models").expect("judge-models");
     for dependency in models["dependencies"].as_array().expect("dependencies") {
         let is_client = clients.iter().any(|client| dependency["name"] == *client);

@@ -35,6 +35,9 @@ mod rewards;
 mod score_files;
 mod score_stream;
 mod self_knowledge;
+mod serve;
+mod serve_clients;
 #[path = "../../../../crates/judge-models/tests/server/mod.rs"]
 mod server;
+mod service;
 mod shards;

@@ -35,6 +35,7 @@ pub const COMMANDS: [(&str, &str); 27] = [
     ("merge", "merge_adapter"),
     ("speed", "throughput"),
     ("rows", "generate_rows"),
+    ("serve", "serve"),
 ];
 
 /// Arguments with which `inspector_train` makes probes, in the folder `probes`, of a few rows in `graded.jsonl`.

@@ -1,0 +1,88 @@
+//! Answering decisions over HTTP: a local model behind the routes that clients of decision models call.
+//!
+//! `judge serve --model DIR`
+//!
+//! ```text
+//! listener   connections: how many, how slow, how they end
+//!   observe  one log line and the metrics of each request
+//!   gate     its body in time and in size, its key
+//!   routes   which handler
+//!     wire   each standard's JSON ⇄ questions and answers
+//!     desk   the bounded queue before the model
+//! ```
+
+mod cli;
+mod desk;
+mod gate;
+mod key;
+mod listener;
+mod metrics;
+mod observe;
+mod patient;
+mod refused;
+mod routes;
+mod signals;
+mod wire;
+
+use std::net::TcpListener;
+use std::sync::Arc;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use anyhow::{Context, Result};
+use judge_core::Backbone;
+use judge_core::decision::DecisionJudge;
+
+use self::desk::Desk;
+use self::key::Key;
+use self::metrics::Metrics;
+use self::routes::{App, Limits};
+use self::signals::Signals;
+use crate::terminal::console::tell;
+
+pub(crate) use self::cli::Cli;
+
+pub(crate) fn run(cli: &Cli) -> Result<()> {
+    cli.check()?;
+    let key = cli.key_file.as_deref().map(Key::read).transpose()?;
+    // A port that is taken is said before a model is loaded.
+    let listener = TcpListener::bind((cli.host.as_str(), cli.port))
+        .with_context(|| format!("cannot listen on {}:{}", cli.host, cli.port))?;
+    let address = listener.local_addr().context("cannot listen")?;
+    listener.set_nonblocking(true).context("cannot listen")?;
+    if key.is_none() && !address.ip().is_loopback() {
+        tell(format_args!(
+            "warning: {address} can be reached by other machines, and without --key-file everybody is answered"
+        ));
+    }
+    if cli.model.model.is_none() && !cli.model.quiet {
+        tell("note: without --model the embedded model answers, and its answers mean nothing");
+    }
+    let (settings, model) = cli.decisions.settings(&cli.model, None)?;
+    let model = model.load()?;
+    let judge = DecisionJudge::new(settings, &model)?;
+    let name = cli.name.clone().unwrap_or_else(|| model.info().name.clone());
+    let limits = Limits {
+        body: cli.max_body,
+        read: cli.read_timeout(),
+        answer: cli.timeout(),
+        connections: cli.connections,
+        queue: cli.queue,
+    };
+    let app = Arc::new(App {
+        desk: Desk::new(model, judge, &limits),
+        key,
+        limits,
+        metrics: Metrics::default(),
+        model: name,
+        started: SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs()),
+        label_mass: cli.label_mass,
+        quiet: cli.model.quiet,
+    });
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().context("cannot start")?;
+    runtime.block_on(async {
+        let mut signals = Signals::catch()?;
+        let listener = tokio::net::TcpListener::from_std(listener).context("cannot listen")?;
+        tell(format_args!("listening on http://{address}"));
+        listener::serve(listener, &app, &mut signals).await
+    })
+}

@@ -1,0 +1,82 @@
+//! The command line.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use anyhow::Result;
+use clap::{Args, value_parser};
+
+use crate::args::decisions::{DecisionArgs, refuse_dressing};
+use crate::args::model_args::ModelArgs;
+use crate::terminal::console::usage;
+
+/// Answer decisions over HTTP.
+///
+/// Routes: POST /v1/systemone, POST /v1/decisions, GET /v1/models, /health, /metrics. SIGTERM or
+/// Ctrl-C: no new connections, what was accepted is answered, exit 0. One log line for each
+/// request on stderr.
+#[derive(Args)]
+pub(crate) struct Cli {
+    /// The address to listen on; others than this machine reach it only where it is not a loopback address
+    #[arg(long, default_value = "127.0.0.1", value_name = "HOST")]
+    pub(crate) host: String,
+    /// The port; 0 is any free one
+    #[arg(long, default_value_t = 8080, value_name = "PORT")]
+    pub(crate) port: u16,
+    /// File of the key that requests to /v1/ must have (`Authorization: Bearer KEY`)
+    #[arg(long, value_name = "FILE")]
+    pub(crate) key_file: Option<PathBuf>,
+    /// The name that the model goes by in requests and answers [default: the model's own]
+    #[arg(long, value_name = "NAME")]
+    pub(crate) name: Option<String>,
+    /// Add to answers what share of the model's probability lay on the labels of the options; no part of either standard
+    #[arg(long)]
+    pub(crate) label_mass: bool,
+    /// At most this many requests wait or are judged at once; others get 429
+    #[arg(long, default_value_t = 256, value_name = "N", value_parser = positive, help_heading = "Limits")]
+    pub(crate) queue: usize,
+    /// At most this many connections are open at once; others wait
+    #[arg(long, default_value_t = 512, value_name = "N", value_parser = positive, help_heading = "Limits")]
+    pub(crate) connections: usize,
+    /// A body has at most this many bytes; a longer one gets 413
+    #[arg(long, default_value_t = 1 << 20, value_name = "BYTES", value_parser = positive, help_heading = "Limits")]
+    pub(crate) max_body: usize,
+    /// An answer takes at most this long once the request was read; then it is 504
+    #[arg(long, default_value_t = 60, value_name = "SECONDS", value_parser = value_parser!(u64).range(1..=86_400), help_heading = "Limits")]
+    pub(crate) timeout: u64,
+    /// A client may take this long to send the head of a request, as long again for its body, and to take some of an answer
+    #[arg(long, default_value_t = 15, value_name = "SECONDS", value_parser = value_parser!(u64).range(1..=86_400), help_heading = "Limits")]
+    pub(crate) read_timeout: u64,
+    #[command(flatten)]
+    pub(crate) decisions: DecisionArgs,
+    #[command(flatten)]
+    pub(crate) model: ModelArgs,
+}
+
+/// The most that a limit may be: what a count of places can hold.
+const MOST: usize = 1 << 28;
+
+fn positive(text: &str) -> Result<usize, String> {
+    match text.parse() {
+        Ok(number) if (1..=MOST).contains(&number) => Ok(number),
+        _ => Err(format!("expected a number from 1 to {MOST}")),
+    }
+}
+
+impl Cli {
+    /// Options without effect are refused rather than ignored.
+    pub(crate) fn check(&self) -> Result<()> {
+        match self.model.limit {
+            Some(_) => Err(usage("--limit has no effect where rows come over the network")),
+            None => refuse_dressing(&self.model),
+        }
+    }
+
+    pub(crate) fn timeout(&self) -> Duration {
+        Duration::from_secs(self.timeout)
+    }
+
+    pub(crate) fn read_timeout(&self) -> Duration {
+        Duration::from_secs(self.read_timeout)
+    }
+}

@@ -1,0 +1,131 @@
+//! The bounded queue before the model.
+//!
+//! A request has a *place* from when it was read until it is answered or given up, and everybody without one is turned away. Of those with
+//! a place, some are in the model's *hands*; what is there stays there until the model lets go of it, even if nobody waits for it any
+//! more. So memory is bounded by both numbers, whatever clients do.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use hyper::StatusCode;
+use judge_core::decision::{Answered, Decidable, DecisionItem, DecisionJudge, Questions};
+use judge_core::runner::{JudgeQueue, QueueError};
+use judge_core::{Outcome, Reason, TextModel};
+use serde_json::Value;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
+use tokio::time::timeout;
+
+use super::refused::Refused;
+use super::routes::Limits;
+
+/// Requests in the model's hands at once: more than join one pass.
+const HANDS: usize = 128;
+
+/// Where requests wait for the model.
+pub(super) struct Desk {
+    queue: JudgeQueue<Held>,
+    places: Semaphore,
+    most: usize,
+    hands: Arc<Semaphore>,
+    patience: Duration,
+    /// Why the model answers no more, once it does not.
+    ended: watch::Sender<Option<QueueError>>,
+}
+
+/// A request in the model's hands.
+struct Held {
+    item: DecisionItem,
+    _hand: OwnedSemaphorePermit,
+}
+
+impl Decidable for Held {
+    fn state(&self) -> &Value {
+        &self.item.state
+    }
+
+    fn questions(&self) -> Option<&Questions> {
+        Some(&self.item.questions)
+    }
+}
+
+/// What became of a request.
+pub(super) struct Decided {
+    /// One for each question, in their order.
+    pub(super) answered: Vec<Answered>,
+    /// Tokens of the prompts of all questions.
+    pub(super) tokens: usize,
+}
+
+impl Desk {
+    pub(super) fn new(model: impl TextModel + 'static, judge: DecisionJudge, limits: &Limits) -> Self {
+        Self {
+            queue: JudgeQueue::start(model, vec![Box::new(judge)]),
+            places: Semaphore::new(limits.queue),
+            most: limits.queue,
+            hands: Arc::new(Semaphore::new(limits.queue.min(HANDS))),
+            patience: limits.answer,
+            ended: watch::Sender::new(None),
+        }
+    }
+
+    /// How many requests wait or are judged.
+    pub(super) fn waiting(&self) -> usize {
+        self.most - self.places.available_permits()
+    }
+
+    /// Why the model answers no more.
+    pub(super) fn ended(&self) -> watch::Receiver<Option<QueueError>> {
+        self.ended.subscribe()
+    }
+
+    /// Answers a request. Whoever drops this gives up its place at once.
+    pub(super) async fn decide(&self, item: DecisionItem) -> Result<Decided, Refused> {
+        let Ok(_place) = self.places.try_acquire() else {
+            let msg = format!("all {} places are taken by requests that wait; try again later", self.most);
+            return Err(Refused::new(StatusCode::TOO_MANY_REQUESTS, "queue_full", msg).retry_after(1));
+        };
+        timeout(self.patience, self.judged(item)).await.unwrap_or_else(|_| {
+            let msg = format!("no answer within {} seconds, the time that a request has", self.patience.as_secs());
+            Err(Refused::new(StatusCode::GATEWAY_TIMEOUT, "timeout", msg))
+        })
+    }
+
+    async fn judged(&self, item: DecisionItem) -> Result<Decided, Refused> {
+        let failed = |msg: String| Refused::new(StatusCode::INTERNAL_SERVER_ERROR, "server_error", msg);
+        let hand = Arc::clone(&self.hands).acquire_owned().await.map_err(|error| failed(error.to_string()))?;
+        let result = self.queue.submit(Held { item, _hand: hand }).await.map_err(|error| {
+            self.ended.send_replace(Some(error.clone()));
+            failed(format!("the model answers no more: {error}"))
+        })?;
+        let read = result.outcomes.iter().flatten().flatten();
+        let tokens = read.filter_map(|outcome| match outcome {
+            Outcome::Read(reading) => reading.prompt_tokens,
+            Outcome::Unscored(_) => None,
+        });
+        let tokens = tokens.sum();
+        let verdict = result.verdicts.first().ok_or_else(|| failed("no verdict".to_owned()))?;
+        let answered = result.item.item.questions.answers(verdict).map_err(|error| failed(error.to_string()))?;
+        match unanswered(&answered) {
+            Some(refused) => Err(refused),
+            None => Ok(Decided { answered, tokens }),
+        }
+    }
+}
+
+/// Why some questions have no answer, which no form of an answer can say.
+fn unanswered(answered: &[Answered]) -> Option<Refused> {
+    let mut status = StatusCode::BAD_REQUEST;
+    let mut lines = Vec::new();
+    for Answered { name, answer, .. } in answered {
+        if let Err(unscored) = answer {
+            if unscored.reason == Reason::NonFinite {
+                status = StatusCode::INTERNAL_SERVER_ERROR;
+            }
+            lines.push(format!("question {name:?}: {unscored}"));
+        }
+    }
+    (!lines.is_empty()).then(|| Refused::new(status, "not_answered", lines.join("\n")))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,120 @@
+//! A connection that waits only so long for its client to take what is sent.
+
+use std::future::Future;
+use std::io;
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::net::TcpStream;
+use tokio::time::{Sleep, sleep};
+
+/// A stream whose writes fail when none of what is sent was taken for a while: a client that stops reading would keep its connection, and
+/// what it was to get, for ever. Reading is bounded where requests are read.
+pub(super) struct Patient {
+    stream: TcpStream,
+    limit: Duration,
+    /// Since when nothing was taken, as the time at which that is too long.
+    stalled: Option<Pin<Box<Sleep>>>,
+}
+
+impl Patient {
+    pub(super) fn new(stream: TcpStream, limit: Duration) -> Self {
+        Self { stream, limit, stalled: None }
+    }
+
+    /// What a write came to, or that it took too long.
+    fn in_time<T>(&mut self, context: &mut Context<'_>, done: Poll<io::Result<T>>) -> Poll<io::Result<T>> {
+        if done.is_ready() {
+            self.stalled = None;
+            return done;
+        }
+        let limit = self.limit;
+        let stalled = self.stalled.get_or_insert_with(|| Box::pin(sleep(limit)));
+        ready!(stalled.as_mut().poll(context));
+        Poll::Ready(Err(io::ErrorKind::TimedOut.into()))
+    }
+}
+
+impl AsyncRead for Patient {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_read(context, buffer)
+    }
+}
+
+impl AsyncWrite for Patient {
+    fn poll_write(mut self: Pin<&mut Self>, context: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        let done = Pin::new(&mut self.stream).poll_write(context, bytes);
+        self.in_time(context, done)
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        parts: &[io::IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        let done = Pin::new(&mut self.stream).poll_write_vectored(context, parts);
+        self.in_time(context, done)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.stream.is_write_vectored()
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_flush(context)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_shutdown(context)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::future::poll_fn;
+
+    use tokio::net::TcpListener;
+
+    use super::*;
+
+    #[test]
+    fn a_client_that_reads_nothing_is_waited_for_no_longer_than_the_limit() {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
+        runtime.block_on(async {
+            let listener = TcpListener::bind(("127.0.0.1", 0)).await.expect("a port");
+            let address = listener.local_addr().expect("an address");
+            let mut client = TcpStream::connect(address).await.expect("a connection");
+            let (stream, _) = listener.accept().await.expect("a client");
+            let mut patient = Patient::new(stream, Duration::from_millis(50));
+            let bytes = vec![0; 1 << 16];
+            // Far more than the system's buffers hold.
+            let write = async |patient: &mut Patient| {
+                let mut sent = 0;
+                while sent < 1 << 26 {
+                    sent += poll_fn(|context| Pin::new(&mut *patient).poll_write(context, &bytes)).await?;
+                }
+                Ok::<_, io::Error>(sent)
+            };
+            let mut room = vec![0; 1 << 16];
+            let read = async {
+                for _ in 0..1 << 26 {
+                    let mut buffer = ReadBuf::new(&mut room);
+                    poll_fn(|context| Pin::new(&mut client).poll_read(context, &mut buffer)).await.expect("bytes");
+                }
+            };
+            let sent = tokio::select! {
+                sent = write(&mut patient) => sent,
+                () = read => panic!("it was never sent"),
+            };
+            assert!(sent.is_ok(), "a client that reads gets all of it: {sent:?}");
+            let error = write(&mut patient).await.expect_err("nobody reads");
+            assert_eq!(error.kind(), io::ErrorKind::TimedOut);
+        });
+    }
+}

@@ -1,0 +1,58 @@
+//! Why a request is not answered: a status, and what is wrong where.
+
+use std::fmt::Display;
+
+use hyper::StatusCode;
+use serde_json::{Value, json};
+
+/// Why a request is not answered. Each standard writes it in its own form.
+#[derive(Debug)]
+pub(super) struct Refused {
+    pub(super) status: StatusCode,
+    /// At least one.
+    pub(super) problems: Vec<Problem>,
+    /// Seconds after which to try again.
+    pub(super) retry_after: Option<u32>,
+}
+
+/// One thing that is wrong with a request.
+#[derive(Debug)]
+pub(super) struct Problem {
+    /// Where: names of fields and places in lists, from the body on; empty where it is not in the body.
+    pub(super) loc: Vec<Value>,
+    /// What was expected, and what was found.
+    pub(super) msg: String,
+    /// Its kind, by the names of pydantic, which clients of transformers know.
+    pub(super) kind: &'static str,
+}
+
+impl Problem {
+    /// A problem of a field of the body.
+    pub(super) fn new(loc: &[Value], kind: &'static str, msg: impl Display) -> Self {
+        let loc = [json!("body")].iter().chain(loc).cloned().collect();
+        Self { loc, msg: msg.to_string(), kind }
+    }
+}
+
+impl Refused {
+    /// For one reason that is in no field.
+    pub(super) fn new(status: StatusCode, kind: &'static str, msg: impl Display) -> Self {
+        let problems = vec![Problem { loc: Vec::new(), msg: msg.to_string(), kind }];
+        Self { status, problems, retry_after: None }
+    }
+
+    /// For fields that are not what they should be.
+    pub(super) fn invalid(problems: Vec<Problem>) -> Self {
+        Self { status: StatusCode::UNPROCESSABLE_ENTITY, problems, retry_after: None }
+    }
+
+    pub(super) fn retry_after(self, seconds: u32) -> Self {
+        Self { retry_after: Some(seconds), ..self }
+    }
+
+    /// What is wrong, in one text.
+    pub(super) fn message(&self) -> String {
+        let texts: Vec<&str> = self.problems.iter().map(|problem| problem.msg.as_str()).collect();
+        texts.join("\n")
+    }
+}

@@ -1,0 +1,160 @@
+//! Which path is answered by what.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Router;
+use axum::body::{Body, Bytes};
+use axum::extract::{DefaultBodyLimit, Request, State};
+use axum::middleware::from_fn_with_state;
+use axum::response::Response;
+use axum::routing::{get, post};
+use hyper::StatusCode;
+use hyper::header::{CONTENT_TYPE, HeaderValue, RETRY_AFTER, WWW_AUTHENTICATE};
+use serde_json::{Value, json};
+
+use super::desk::Desk;
+use super::gate::gate;
+use super::key::Key;
+use super::metrics::{Metrics, Work};
+use super::observe::observe;
+use super::refused::Refused;
+use super::wire::{OpenAi, SystemOne, Wire, object};
+
+const SYSTEM_ONE: &str = "/v1/systemone";
+const DECISIONS: &str = "/v1/decisions";
+const MODELS: &str = "/v1/models";
+const HEALTH: &str = "/health";
+const METRICS: &str = "/metrics";
+
+/// The routes that answer decisions.
+pub(super) const DECIDING: [&str; 2] = [SYSTEM_ONE, DECISIONS];
+
+/// What a service bounds.
+pub(super) struct Limits {
+    /// Bytes of a body.
+    pub(super) body: usize,
+    /// The time for a request's head, for its body, and for a client to take some of an answer.
+    pub(super) read: Duration,
+    /// The time from then to the answer.
+    pub(super) answer: Duration,
+    pub(super) connections: usize,
+    /// Requests that wait or are judged.
+    pub(super) queue: usize,
+}
+
+/// The service.
+pub(super) struct App {
+    pub(super) desk: Desk,
+    pub(super) key: Option<Key>,
+    pub(super) limits: Limits,
+    pub(super) metrics: Metrics,
+    /// The model's name.
+    pub(super) model: String,
+    /// When the service started, in seconds since 1970.
+    pub(super) started: u64,
+    pub(super) label_mass: bool,
+    pub(super) quiet: bool,
+}
+
+/// All routes. Every request is observed, and passes the gate.
+pub(super) fn router(app: &Arc<App>) -> Router {
+    Router::new()
+        .route(SYSTEM_ONE, post(decide::<SystemOne>))
+        .route(DECISIONS, post(decide::<OpenAi>))
+        .route(MODELS, get(models))
+        .route(HEALTH, get(health))
+        .route(METRICS, get(metrics))
+        .fallback(nowhere)
+        .method_not_allowed_fallback(other_method)
+        .layer(DefaultBodyLimit::disable()) // the gate has one
+        .layer(from_fn_with_state(Arc::clone(app), gate))
+        .layer(from_fn_with_state(Arc::clone(app), observe))
+        .with_state(Arc::clone(app))
+}
+
+/// The route that a path is, for metrics: what clients make up does not become a name of its own.
+pub(super) fn known_route(path: &str) -> &'static str {
+    [SYSTEM_ONE, DECISIONS, MODELS, HEALTH, METRICS].into_iter().find(|route| *route == path).unwrap_or("other")
+}
+
+async fn decide<W: Wire>(State(app): State<Arc<App>>, body: Bytes) -> Response {
+    match answer::<W>(&app, &body).await {
+        Ok((answer, work)) => {
+            let mut response = json_response(StatusCode::OK, &answer);
+            response.extensions_mut().insert(work);
+            response
+        }
+        Err(refused) => refused_response(&refused, &W::refusal(&refused)),
+    }
+}
+
+async fn answer<W: Wire>(app: &App, body: &[u8]) -> Result<(Value, Work), Refused> {
+    let asked = W::read(object(body)?)?;
+    if let Some(model) = asked.model.as_ref().filter(|model| **model != app.model) {
+        let msg = format!("there is no model {model:?} here, only {:?}", app.model);
+        return Err(Refused::new(StatusCode::NOT_FOUND, "model_not_found", msg));
+    }
+    let decided = app.desk.decide(asked.item).await?;
+    let work = Work { questions: decided.answered.len(), tokens: decided.tokens };
+    Ok((asked.form.write(&app.model, decided, app.label_mass)?, work))
+}
+
+async fn models(State(app): State<Arc<App>>) -> Response {
+    let model = json!({"id": app.model, "object": "model", "created": app.started, "owned_by": "judge"});
+    json_response(StatusCode::OK, &json!({"object": "list", "data": [model]}))
+}
+
+async fn health(State(app): State<Arc<App>>) -> Response {
+    match &*app.desk.ended().borrow() {
+        None => json_response(StatusCode::OK, &json!({"status": "ok"})),
+        Some(error) => {
+            json_response(StatusCode::SERVICE_UNAVAILABLE, &json!({"status": "failed", "error": error.to_string()}))
+        }
+    }
+}
+
+async fn metrics(State(app): State<Arc<App>>) -> Response {
+    let mut response = Response::new(Body::from(app.metrics.text(app.desk.waiting())));
+    let kind = HeaderValue::from_static("text/plain; version=0.0.4; charset=utf-8");
+    response.headers_mut().insert(CONTENT_TYPE, kind);
+    response
+}
+
+async fn nowhere(request: Request) -> Response {
+    let routes = [SYSTEM_ONE, DECISIONS, MODELS, HEALTH, METRICS].join(", ");
+    let msg = format!("there is nothing at this path; the routes are {routes}");
+    refuse(request.uri().path(), &Refused::new(StatusCode::NOT_FOUND, "not_found", msg))
+}
+
+async fn other_method(request: Request) -> Response {
+    let path = request.uri().path();
+    let method = if DECIDING.contains(&path) { "POST" } else { "GET" };
+    let msg = format!("{path} answers {method}, not {}", request.method());
+    refuse(path, &Refused::new(StatusCode::METHOD_NOT_ALLOWED, "method_not_allowed", msg))
+}
+
+/// Refuses a request in the form of the standard that its path belongs to.
+pub(super) fn refuse(path: &str, refused: &Refused) -> Response {
+    let body = if path == SYSTEM_ONE { SystemOne::refusal(refused) } else { OpenAi::refusal(refused) };
+    refused_response(refused, &body)
+}
+
+fn refused_response(refused: &Refused, body: &Value) -> Response {
+    let mut response = json_response(refused.status, body);
+    let headers = response.headers_mut();
+    if let Some(seconds) = refused.retry_after {
+        headers.insert(RETRY_AFTER, seconds.into());
+    }
+    if refused.status == StatusCode::UNAUTHORIZED {
+        headers.insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+    }
+    response
+}
+
+fn json_response(status: StatusCode, body: &Value) -> Response {
+    let mut response = Response::new(Body::from(body.to_string()));
+    *response.status_mut() = status;
+    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    response
+}

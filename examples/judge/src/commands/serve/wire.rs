@@ -1,0 +1,53 @@
+//! The JSON of each standard, and questions and answers.
+
+mod fields;
+mod openai;
+mod system_one;
+
+use hyper::StatusCode;
+use judge_core::decision::DecisionItem;
+use serde_json::{Map, Value};
+
+use super::desk::Decided;
+use super::refused::{Problem, Refused};
+
+pub(super) use self::openai::OpenAi;
+pub(super) use self::system_one::SystemOne;
+
+/// A standard for requests and answers. The value is what of a request its answer is written with.
+pub(super) trait Wire: Sized + Send + 'static {
+    /// What a body asks.
+    fn read(body: Map<String, Value>) -> Result<Asked<Self>, Refused>;
+
+    /// An answer.
+    fn write(self, model: &str, decided: Decided, label_mass: bool) -> Result<Value, Refused>;
+
+    /// The body of a refusal.
+    fn refusal(refused: &Refused) -> Value;
+}
+
+/// What a request asks.
+pub(super) struct Asked<Form> {
+    /// The model's name, where one is given.
+    pub(super) model: Option<String>,
+    pub(super) item: DecisionItem,
+    pub(super) form: Form,
+}
+
+/// A body as a JSON object.
+pub(super) fn object(body: &[u8]) -> Result<Map<String, Value>, Refused> {
+    let refused = |kind, msg: String| Refused::new(StatusCode::BAD_REQUEST, kind, msg);
+    let text = std::str::from_utf8(body)
+        .map_err(|error| refused("not_utf8", format!("the body is not UTF-8 from byte {} on", error.valid_up_to())))?;
+    match serde_json::from_str(text) {
+        Ok(Value::Object(fields)) => Ok(fields),
+        Ok(found) => {
+            let msg = format!("expected an object, found {}", fields::named(&found));
+            Err(Refused::invalid(vec![Problem::new(&[], "dict_type", msg)]))
+        }
+        Err(error) if error.to_string().starts_with("recursion limit") => {
+            Err(refused("nested_too_deep", format!("the body is nested too deep: {error}")))
+        }
+        Err(error) => Err(refused("json_invalid", format!("the body is not JSON: {error}"))),
+    }
+}

@@ -1,0 +1,139 @@
+//! The fields of an object, each taken once, and what is wrong with them.
+
+use serde_json::{Map, Value, json};
+
+use super::super::refused::Problem;
+
+/// So many problems of a request are told.
+const TOLD: usize = 64;
+
+/// A name that a client made up is shown up to so many characters.
+const SHOWN: usize = 80;
+
+/// What is wrong with a request, as far as it was read.
+#[derive(Default)]
+pub(super) struct Problems(Vec<Problem>);
+
+impl Problems {
+    pub(super) fn add(&mut self, loc: &[Value], kind: &'static str, msg: impl std::fmt::Display) {
+        if self.0.len() < TOLD {
+            self.0.push(Problem::new(loc, kind, msg));
+        }
+    }
+
+    /// All of them; `None` if there are none.
+    pub(super) fn told(self) -> Option<Vec<Problem>> {
+        (!self.0.is_empty()).then_some(self.0)
+    }
+}
+
+/// The fields of an object that are still to be read.
+pub(super) struct Fields<'p> {
+    fields: Map<String, Value>,
+    loc: Vec<Value>,
+    problems: &'p mut Problems,
+}
+
+impl<'p> Fields<'p> {
+    /// Those of an object at a place in the body, of which no others than `known` may be there.
+    pub(super) fn new(fields: Map<String, Value>, loc: &[Value], known: &[&str], problems: &'p mut Problems) -> Self {
+        for name in fields.keys().filter(|name| !known.contains(&name.as_str())) {
+            let name: String = name.chars().take(SHOWN).collect();
+            let loc = [loc, &[json!(name)]].concat();
+            problems.add(
+                &loc,
+                "extra_forbidden",
+                format!("unknown field `{name}`; the fields are {}", known.join(", ")),
+            );
+        }
+        Self { fields, loc: loc.to_vec(), problems }
+    }
+
+    /// The place of a field.
+    pub(super) fn at(&self, name: &str) -> Vec<Value> {
+        [&self.loc[..], &[json!(name)]].concat()
+    }
+
+    /// Says that a field is not what it should be.
+    pub(super) fn wrong(&mut self, name: &str, kind: &'static str, expected: &str, found: &Value) {
+        let loc = self.at(name);
+        self.problems.add(&loc, kind, format!("expected {expected}, found {}", named(found)));
+    }
+
+    /// A field that may be absent.
+    pub(super) fn optional(&mut self, name: &str) -> Option<Value> {
+        self.fields.shift_remove(name)
+    }
+
+    /// A field that must be there.
+    pub(super) fn required(&mut self, name: &str) -> Option<Value> {
+        let found = self.fields.shift_remove(name);
+        if found.is_none() {
+            let loc = self.at(name);
+            self.problems.add(&loc, "missing", "this field is missing");
+        }
+        found
+    }
+
+    /// A text, or none where the field is absent.
+    pub(super) fn optional_text(&mut self, name: &str) -> Option<String> {
+        let found = self.optional(name)?;
+        self.as_text(name, found)
+    }
+
+    /// A text that must be there.
+    pub(super) fn text(&mut self, name: &str) -> Option<String> {
+        let found = self.required(name)?;
+        self.as_text(name, found)
+    }
+
+    fn as_text(&mut self, name: &str, found: Value) -> Option<String> {
+        match found {
+            Value::String(text) => Some(text),
+            found => {
+                self.wrong(name, "string_type", "text", &found);
+                None
+            }
+        }
+    }
+
+    /// A list that must be there, of so many elements.
+    pub(super) fn list(&mut self, name: &str, least: usize, most: usize) -> Option<Vec<Value>> {
+        match self.required(name)? {
+            Value::Array(list) => self.is_in(name, list.len(), least, most).then_some(list),
+            found => {
+                self.wrong(name, "list_type", "a list", &found);
+                None
+            }
+        }
+    }
+
+    /// Whether a number of elements is allowed, which is said otherwise.
+    pub(super) fn is_in(&mut self, name: &str, number: usize, least: usize, most: usize) -> bool {
+        let kind = match number {
+            _ if number < least => "too_short",
+            _ if number > most => "too_long",
+            _ => return true,
+        };
+        let loc = self.at(name);
+        self.problems.add(&loc, kind, format!("expected {least} to {most}, found {number}"));
+        false
+    }
+
+    pub(super) fn problems(&mut self) -> &mut Problems {
+        self.problems
+    }
+}
+
+/// What kind of JSON a value is, for messages.
+pub(super) fn named(value: &Value) -> String {
+    match value {
+        Value::Null => "null".to_owned(),
+        Value::Bool(value) => value.to_string(),
+        Value::Number(number) => number.to_string(),
+        Value::String(text) if text.chars().count() <= SHOWN => format!("{text:?}"),
+        Value::String(_) => "a text".to_owned(),
+        Value::Array(_) => "a list".to_owned(),
+        Value::Object(_) => "an object".to_owned(),
+    }
+}

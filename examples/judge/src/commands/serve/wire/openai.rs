@@ -1,0 +1,146 @@
+//! `/v1/decisions`: a list of questions, as OpenAI has them. Names and types of fields are those of the openai package.
+//!
+//! A predicate is a yes-or-no question, a choice and a score are what they are elsewhere; levels are counted from 0.
+
+mod input;
+mod question;
+
+use hyper::StatusCode;
+use judge_core::decision::{Answer, DecisionItem, Question, Questions};
+use serde_json::{Map, Value, json};
+
+use self::question::Names;
+use super::super::desk::Decided;
+use super::super::refused::{Problem, Refused};
+use super::fields::{Fields, Problems};
+use super::{Asked, Wire};
+
+/// A request has at most so many questions.
+const QUESTIONS: usize = 400;
+
+/// The fields of a body; those after the third are about OpenAI's own accounts and caches, and mean nothing here.
+const FIELDS: [&str; 6] =
+    ["model", "input", "questions", "safety_identifier", "prompt_cache_key", "prompt_cache_options"];
+
+/// What the answers call the questions and options, in their order.
+pub(in super::super) struct OpenAi(Vec<Names>);
+
+impl Wire for OpenAi {
+    fn read(body: Map<String, Value>) -> Result<Asked<Self>, Refused> {
+        let (mut problems, mut images) = (Problems::default(), false);
+        let mut fields = Fields::new(body, &[], &FIELDS, &mut problems);
+        let model = fields.optional_text("model");
+        let state = fields.required("input").and_then(|found| input::state(found, &mut fields, &mut images));
+        let list = fields.list("questions", 1, QUESTIONS).unwrap_or_default();
+        let at = fields.at("questions");
+        let mut all: Vec<(String, Question)> = Vec::new();
+        let mut names = Vec::new();
+        for (place, json) in list.into_iter().enumerate() {
+            let loc = [&at[..], &[json!(place)]].concat();
+            if let Some((question, called)) = question::read(json, &loc, &mut problems, &mut images) {
+                // Prompts may show the name. It need not be there, nor differ from others.
+                let mut name = called.name.clone().unwrap_or_else(|| place.to_string());
+                while all.iter().any(|(known, _)| *known == name) {
+                    name = format!("{name} ({place})");
+                }
+                all.push((name, question));
+                names.push(called);
+            }
+        }
+        if images {
+            let msg = "`input_image`: this model reads text, no images";
+            return Err(Refused::new(StatusCode::BAD_REQUEST, "images", msg));
+        }
+        let state = match (problems.told(), state) {
+            (None, Some(state)) => state,
+            (problems, _) => return Err(Refused::invalid(problems.unwrap_or_default())),
+        };
+        let questions =
+            Questions::new(all).map_err(|error| Refused::invalid(vec![Problem::new(&at, "value_error", error)]))?;
+        Ok(Asked { model, item: DecisionItem { state, questions }, form: Self(names) })
+    }
+
+    fn write(self, model: &str, decided: Decided, label_mass: bool) -> Result<Value, Refused> {
+        let mut answers = Vec::new();
+        for (answered, names) in decided.answered.into_iter().zip(self.0) {
+            let Ok(answer) = answered.answer else { continue }; // the desk refuses those
+            let mut json = names.answer(answer);
+            if label_mass {
+                json["label_mass"] = answered.label_mass.into();
+            }
+            answers.push(json);
+        }
+        let usage = json!({
+            "input_tokens": decided.tokens, "input_tokens_details": {"cached_tokens": 0, "cache_write_tokens": 0},
+            "output_tokens": 0, "output_tokens_details": {"reasoning_tokens": 0},
+            "total_tokens": decided.tokens,
+        });
+        Ok(json!({"model": model, "answers": answers, "usage": usage}))
+    }
+
+    fn refusal(refused: &Refused) -> Value {
+        let kind = match refused.status {
+            StatusCode::UNAUTHORIZED => "authentication_error",
+            StatusCode::TOO_MANY_REQUESTS => "rate_limit_error",
+            status if status.is_server_error() => "server_error",
+            _ => "invalid_request_error",
+        };
+        let first = refused.problems.first();
+        let lines: Vec<String> = refused
+            .problems
+            .iter()
+            .map(|problem| match param(&problem.loc) {
+                Some(param) => format!("{param}: {}", problem.msg),
+                None => problem.msg.clone(),
+            })
+            .collect();
+        let param = first.and_then(|problem| param(&problem.loc));
+        let code = first.map(|problem| problem.kind);
+        json!({"error": {"message": lines.join("\n"), "type": kind, "param": param, "code": code}})
+    }
+}
+
+/// A place in the body as OpenAI writes it: `questions[0].type`.
+fn param(loc: &[Value]) -> Option<String> {
+    let mut text = String::new();
+    for step in loc.iter().skip(1) {
+        match step {
+            Value::String(name) if text.is_empty() => text += name,
+            Value::String(name) => text += &format!(".{name}"),
+            place => text += &format!("[{place}]"),
+        }
+    }
+    (!text.is_empty()).then_some(text)
+}
+
+impl Names {
+    /// An answer with the names that the request has.
+    fn answer(self, answer: Answer) -> Value {
+        let name = self.name;
+        let of = |probabilities: &Map<String, Value>| probabilities.values().cloned().collect::<Vec<_>>();
+        match answer {
+            Answer::Noul { noul } => json!({"type": "predicate", "name": name, "probability": noul}),
+            Answer::Choice { choice, confidence, probabilities } => {
+                let place = probabilities.keys().position(|option| *option == choice).unwrap_or_default();
+                let choice = self.options.get(place);
+                let listed: Vec<Value> = of(&probabilities)
+                    .iter()
+                    .zip(&self.options)
+                    .map(|(probability, value)| json!({"value": value, "probability": probability}))
+                    .collect();
+                json!({"type": "choice", "name": name, "choice": choice, "confidence": confidence, "probabilities": listed})
+            }
+            Answer::Score { score, confidence, probabilities, .. } => {
+                let listed: Vec<Value> = of(&probabilities)
+                    .iter()
+                    .zip(&self.options)
+                    .enumerate()
+                    .map(|(level, (probability, label))| {
+                        json!({"value": level, "label": label, "probability": probability})
+                    })
+                    .collect();
+                json!({"type": "score", "name": name, "score": score, "confidence": confidence, "probabilities": listed})
+            }
+        }
+    }
+}

@@ -1,0 +1,87 @@
+//! `/v1/systemone`: questions by name, as transformers and the services of decision models have them. Errors are FastAPI's.
+
+use hyper::StatusCode;
+use judge_core::decision::{DecisionItem, Questions};
+use serde_json::{Map, Value, json};
+
+use super::super::desk::Decided;
+use super::super::refused::{Problem, Refused};
+use super::fields::{Fields, Problems};
+use super::{Asked, Wire};
+
+/// A request has at most so many questions.
+const QUESTIONS: usize = 64;
+
+/// A request has at most so many assets, if it had any here.
+const ASSETS: usize = 4;
+
+/// Answers by name: nothing of the request is needed for them.
+pub(in super::super) struct SystemOne;
+
+impl Wire for SystemOne {
+    fn read(body: Map<String, Value>) -> Result<Asked<Self>, Refused> {
+        let mut problems = Problems::default();
+        let mut fields = Fields::new(body, &[], &["model", "state", "questions", "assets"], &mut problems);
+        let model = fields.optional_text("model");
+        let state = fields.required("state").filter(|state| {
+            let is_one = matches!(state, Value::String(_) | Value::Object(_) | Value::Array(_));
+            if !is_one {
+                fields.wrong("state", "value_error", "text, an object or a list", state);
+            }
+            is_one
+        });
+        let questions = fields.required("questions").filter(|questions| match questions {
+            Value::Object(named) => fields.is_in("questions", named.len(), 1, QUESTIONS),
+            found => {
+                fields.wrong("questions", "dict_type", "an object of questions by name", found);
+                false
+            }
+        });
+        let has_assets = match fields.optional("assets") {
+            None => false,
+            Some(Value::Object(assets)) => fields.is_in("assets", assets.len(), 0, ASSETS) && !assets.is_empty(),
+            Some(found) => {
+                fields.wrong("assets", "dict_type", "an object", &found);
+                false
+            }
+        };
+        let (state, questions) = match (problems.told(), state, questions) {
+            (None, Some(state), Some(questions)) => (state, questions),
+            (problems, ..) => return Err(Refused::invalid(problems.unwrap_or_default())),
+        };
+        let questions = Questions::from_json(&questions)
+            .map_err(|error| Refused::invalid(vec![Problem::new(&[json!("questions")], "value_error", error)]))?;
+        if has_assets {
+            let msg = "`assets`: this model reads text, no images";
+            return Err(Refused::new(StatusCode::BAD_REQUEST, "images", msg));
+        }
+        Ok(Asked { model, item: DecisionItem { state, questions }, form: Self })
+    }
+
+    fn write(self, model: &str, decided: Decided, label_mass: bool) -> Result<Value, Refused> {
+        let (mut answers, mut masses) = (Map::new(), Map::new());
+        for answered in decided.answered {
+            let Ok(answer) = answered.answer else { continue }; // the desk refuses those
+            let answer = serde_json::to_value(answer)
+                .map_err(|error| Refused::new(StatusCode::INTERNAL_SERVER_ERROR, "server_error", error))?;
+            if let Some(mass) = answered.label_mass {
+                masses.insert(answered.name.clone(), mass.into());
+            }
+            answers.insert(answered.name, answer);
+        }
+        let usage = json!({"input_tokens": decided.tokens, "output_tokens": 0});
+        let mut body = json!({"model": model, "answers": answers, "usage": usage});
+        if label_mass {
+            body["label_mass"] = masses.into();
+        }
+        Ok(body)
+    }
+
+    fn refusal(refused: &Refused) -> Value {
+        if refused.status != StatusCode::UNPROCESSABLE_ENTITY {
+            return json!({"detail": refused.message()});
+        }
+        let of = |Problem { loc, msg, kind }: &Problem| json!({"loc": loc, "msg": msg, "type": kind});
+        json!({"detail": refused.problems.iter().map(of).collect::<Vec<_>>()})
+    }
+}

@@ -1,0 +1,233 @@
+//! `judge serve` and clients that are many, slow or gone, and how it ends.
+
+use std::io::{Read, Write};
+use std::net::{Shutdown, TcpStream};
+use std::process::{Command, Stdio};
+use std::sync::Barrier;
+use std::thread;
+
+use serde_json::{Map, Value, json};
+
+use crate::service::{Service, answer};
+
+/// A request of many questions, which keep the model for a while.
+fn long(number: usize) -> Value {
+    let questions: Map<String, Value> = (0..32)
+        .map(|question| {
+            let instructions = format!("Question {question}: {}", "which of them is it? ".repeat(8));
+            (
+                question.to_string(),
+                json!({"type": "choice", "instructions": instructions, "criteria": {"a": null, "b": null}}),
+            )
+        })
+        .collect();
+    json!({"state": format!("State {number}"), "questions": questions})
+}
+
+fn short() -> Value {
+    json!({"state": "x", "questions": {"a": {"type": "choice", "criteria": {"a": null, "b": null}}}})
+}
+
+fn post(body: &Value) -> Vec<u8> {
+    Service::request("POST", "/v1/systemone", "", body.to_string().as_bytes())
+}
+
+#[test]
+fn more_than_fit_into_the_queue_are_told_when_to_come_back() {
+    let service = Service::start(&["--quiet", "--queue", "2"]);
+    let start = Barrier::new(16);
+    let statuses: Vec<u16> = thread::scope(|scope| {
+        let sent: Vec<_> = (0..16)
+            .map(|number| {
+                let (service, start) = (&service, &start);
+                scope.spawn(move || {
+                    start.wait();
+                    let reply = service.post("/v1/systemone", &long(number));
+                    if reply.status == 429 {
+                        assert!(reply.head.contains("retry-after: 1"), "{reply:?}");
+                        assert!(reply.json()["detail"].as_str().unwrap().contains("all 2 places"), "{reply:?}");
+                    }
+                    reply.status
+                })
+            })
+            .collect();
+        sent.into_iter().map(|sent| sent.join().unwrap()).collect()
+    });
+    assert!(statuses.contains(&200) && statuses.contains(&429), "{statuses:?}");
+    assert!(statuses.iter().all(|status| [200, 429].contains(status)), "{statuses:?}");
+    assert_eq!(service.post("/v1/systemone", &short()).status, 200);
+}
+
+#[test]
+fn a_client_that_goes_away_gives_up_its_place() {
+    let service = Service::start(&["--queue", "4"]);
+    for number in 0..12 {
+        let mut stream = service.connect();
+        stream.write_all(&post(&long(number))).unwrap();
+        stream.shutdown(Shutdown::Both).unwrap();
+        drop(stream);
+        let line = service.says("POST /v1/systemone ");
+        assert!(line.contains(" 499 "), "{line}");
+    }
+    // Were the places still taken, this were 429.
+    assert_eq!(service.post("/v1/systemone", &short()).status, 200);
+    assert_eq!(service.metric("judge_requests_waiting"), 0.0);
+    assert_eq!(service.metric(r#"judge_requests_total{route="/v1/systemone",status="499"}"#), 12.0);
+}
+
+#[test]
+fn slow_clients_are_ended_and_keep_nobody_waiting() {
+    let service = Service::start(&["--quiet", "--read-timeout", "1", "--connections", "3"]);
+    let body = short().to_string();
+    // Half a head, half a body, and nothing at all.
+    let mut head = service.connect();
+    head.write_all(b"POST /v1/systemone HTTP/1.1\r\nHost: x\r\nX-Slow: ").unwrap();
+    let mut half = service.connect();
+    let sent =
+        format!("POST /v1/systemone HTTP/1.1\r\nHost: x\r\nContent-Length: {}\r\n\r\n{}", body.len(), &body[..9]);
+    half.write_all(sent.as_bytes()).unwrap();
+    let idle = service.connect();
+    // They have all connections, and lose them.
+    assert_eq!(service.post("/v1/systemone", &short()).status, 200);
+    let reply = answer(half);
+    assert!(reply.status == 408 && reply.json()["detail"].as_str().unwrap().contains("within 1 seconds"), "{reply:?}");
+    for mut stream in [head, idle] {
+        let mut rest = Vec::new();
+        stream.read_to_end(&mut rest).unwrap();
+        assert!(rest.is_empty(), "{:?}", String::from_utf8_lossy(&rest));
+    }
+}
+
+#[test]
+fn a_body_that_is_too_long_is_read_no_further_than_it_must() {
+    let service = Service::start(&["--quiet", "--max-body", "1000"]);
+    // In one piece, in chunks, and only announced.
+    let chunk = |length: usize| format!("{length:x}\r\n{}\r\n", "x".repeat(length));
+    let head = "POST /v1/systemone HTTP/1.1\r\nHost: x\r\nConnection: close\r\n";
+    let chunked = format!("{head}Transfer-Encoding: chunked\r\n\r\n{}{}0\r\n\r\n", chunk(900), chunk(101));
+    let announced = format!("{head}Content-Length: 1000000000000\r\n\r\n{}", "x".repeat(9000));
+    for request in
+        [Service::request("POST", "/v1/systemone", "", &[b'x'; 1001]), chunked.into_bytes(), announced.into_bytes()]
+    {
+        let reply = service.send(&request);
+        assert!(reply.status == 413 && reply.json()["detail"].as_str().unwrap().contains("1000 bytes"), "{reply:?}");
+    }
+    let fits = service.send(&Service::request("POST", "/v1/systemone", "", &[b' '; 1000]));
+    assert_eq!(fits.status, 400);
+}
+
+/// Sends a request over a connection that stays open, and reads its answer, which has no more than the bytes announced.
+#[cfg(unix)]
+fn keep(stream: &mut TcpStream) {
+    stream.write_all(b"GET /health HTTP/1.1\r\nHost: x\r\n\r\n").unwrap();
+    let mut bytes = Vec::new();
+    while !bytes.ends_with(b"{\"status\":\"ok\"}") {
+        let mut byte = [0];
+        stream.read_exact(&mut byte).unwrap();
+        bytes.push(byte[0]);
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn a_signal_ends_it_when_all_that_was_accepted_is_answered() {
+    for signal in ["-TERM", "-INT"] {
+        let mut service = Service::start(&["--quiet"]);
+        let mut kept = service.connect();
+        keep(&mut kept);
+        let sent: Vec<TcpStream> = (0..8)
+            .map(|number| {
+                let mut stream = service.connect();
+                stream.write_all(&post(&long(number))).unwrap();
+                stream
+            })
+            .collect();
+        let done = r#"judge_requests_total{route="/v1/systemone",status="200"}"#;
+        while service.metric("judge_requests_waiting") + service.metric(done) < 8.0 {}
+        service.signal(signal);
+        for stream in sent {
+            let reply = answer(stream);
+            assert_eq!(reply.status, 200, "{reply:?}");
+            assert_eq!(reply.json()["answers"].as_object().unwrap().len(), 32);
+        }
+        // A connection that nobody uses does not keep it.
+        assert_eq!(kept.read(&mut [0]).unwrap(), 0);
+        assert_eq!(service.wait(), Some(0), "{signal}");
+        assert!(TcpStream::connect(service.address).is_err());
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn a_second_signal_ends_it_at_once() {
+    let mut service = Service::start(&[]);
+    // Half a request, which would have fifteen seconds.
+    let mut half = service.connect();
+    half.write_all(b"POST /v1/systemone HTTP/1.1\r\nContent-Length: 9\r\n\r\n{").unwrap();
+    // A later connection is answered, so this one was accepted.
+    assert_eq!(service.get("/health").status, 200);
+    service.signal("-TERM");
+    service.says("stopping");
+    service.signal("-TERM");
+    service.says("stopped before all requests were answered");
+    assert_eq!(service.wait(), Some(1));
+}
+
+const PAGE: &str = include_str!("../../../../docs/serve.md");
+
+/// The blocks of a language, in order, each with what is after it.
+fn blocks(language: &str) -> Vec<(&'static str, &'static str)> {
+    let opening = format!("```{language}\n");
+    let opened: Vec<&str> = PAGE.match_indices(&opening).map(|(at, _)| &PAGE[at + opening.len()..]).collect();
+    opened.into_iter().filter_map(|rest| rest.split_once("```\n")).collect()
+}
+
+/// Equal but for numbers, which differ in their last printed digits from kernel to kernel, and times.
+fn assert_alike(found: &Value, printed: &Value) {
+    match (found, printed) {
+        (Value::Number(a), Value::Number(b)) => {
+            let (a, b) = (a.as_f64().unwrap(), b.as_f64().unwrap());
+            assert!((a - b).abs() < 0.03 || b > 1e9, "{a}, and the page prints {b}");
+        }
+        (Value::Object(a), Value::Object(b)) => {
+            assert_eq!(a.keys().collect::<Vec<_>>(), b.keys().collect::<Vec<_>>());
+            a.iter().for_each(|(key, value)| assert_alike(value, &b[key]));
+        }
+        (Value::Array(a), Value::Array(b)) if a.len() == b.len() => {
+            a.iter().zip(b).for_each(|(a, b)| assert_alike(a, b))
+        }
+        _ => assert_eq!(found, printed),
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn the_curl_examples_of_the_page_give_what_it_prints() {
+    if Command::new("curl").arg("--version").stdout(Stdio::null()).status().is_err() {
+        eprintln!("skipped: curl is not installed");
+        return;
+    }
+    let service = Service::start(&["--quiet"]);
+    let mut compared = 0;
+    for (block, rest) in blocks("sh").into_iter().filter(|(block, _)| block.starts_with("curl ")) {
+        let command = block.replace("127.0.0.1:8080", &service.address.to_string());
+        let output = Command::new("sh").args(["-c", &command]).output().expect("sh");
+        let stdout = String::from_utf8(output.stdout).unwrap();
+        assert!(output.status.success(), "{block}: {}", String::from_utf8_lossy(&output.stderr));
+        let (language, printed) = rest.trim_start().trim_start_matches("```").split_once('\n').unwrap();
+        let printed = printed.split_once("```").expect("what it prints").0;
+        compared += 1;
+        if language == "json" {
+            let json =
+                |text: &str| serde_json::from_str::<Value>(text).unwrap_or_else(|error| panic!("{text}: {error}"));
+            assert_alike(&json(&stdout), &json(printed));
+        } else {
+            // Metrics: each printed line's name is there.
+            for line in printed.lines() {
+                let name = line.rsplit_once(' ').map_or(line, |(name, _)| name);
+                assert!(stdout.contains(name), "{name} is not in {stdout}");
+            }
+        }
+    }
+    assert!(compared >= 5, "{compared}");
+}

@@ -44,6 +44,7 @@
 //!   one exception is a [`Table`] that stays in its file.
 //! - Every count, offset and shape of a file is checked before anything is allocated for it.
 
+mod advice;
 mod codes;
 mod convert;
 mod dequantise;
@@ -63,7 +64,6 @@ mod table;
 
 use std::collections::BTreeSet;
 
-use memmap2::Mmap;
 use serde_json::{Map, Value};
 
 use crate::arch::ModelSpec;
@@ -156,28 +156,6 @@ pub(crate) trait Tensors {
     /// Marks a tensor as taken that the caller does not need, such as one that an adapter replaces.
     /// That there is such a tensor is not checked here.
     fn pass_over(&mut self, name: &str);
-}
-
-/// Tells the system how a mapped file will be read; see [`Store::reads_are_scattered`]. After
-/// scattered reads, pages that they touched are given back: a system that keeps files in large pages
-/// would count almost the whole file as memory of this process. A failure is harmless and only logged.
-/// On systems other than Unix nothing happens.
-fn advise(map: &Mmap, are_scattered: bool) {
-    #[cfg(unix)]
-    {
-        let advised = if are_scattered {
-            map.advise(memmap2::Advice::Random)
-        } else {
-            // SAFETY: the map is a read-only map of a file: pages dropped are read from the file again.
-            let given_back = unsafe { map.unchecked_advise(memmap2::UncheckedAdvice::DontNeed) };
-            map.advise(memmap2::Advice::Normal).and(given_back)
-        };
-        if let Err(error) = advised {
-            tracing::debug!(%error, "the system does not take advice about reading weights");
-        }
-    }
-    #[cfg(not(unix))]
-    let _ = (map, are_scattered);
 }
 
 /// All tensors of one folder, before adapters.

@@ -137,6 +137,7 @@ fn likeliest(shares: &[f64]) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::resampling::BootstrapMethod;
 
     fn decision(group: usize, observed: &[f64], predicted: &[f64]) -> ComparedDecision {
         ComparedDecision { observed: observed.to_vec(), predicted: predicted.to_vec(), group }
@@ -162,7 +163,11 @@ mod tests {
         // Four bins with one decision each.
         let ece = (0.3 + 0.55 + 0.1 + 0.25) / 4.0;
         assert!((found.ece.estimate().unwrap() - ece).abs() < 1e-15);
-        assert!(found.accuracy.interval().is_some());
+        // Three groups, of which the first has two decisions: resamples have accuracies from 1/2 to 1.
+        let drawn = Bootstrap { method: BootstrapMethod::Percentile, ..Bootstrap::default() };
+        let found = DecisionComparison::new(&decisions, &drawn).unwrap();
+        let interval = found.accuracy.interval().unwrap();
+        assert_eq!((interval.low, interval.high), (0.5, 1.0));
     }
 
     #[test]

@@ -193,7 +193,7 @@ fn spread_over_devices_a_model_gives_the_same_bits_in_every_family() {
             let whole = batched(family, dtype, 16, 400);
             let requests = requests(&whole);
             let expected = answers(&whole, &requests);
-            for devices in [2, 3] {
+            for devices in [2, 3].into_iter().filter(|&devices| devices <= whole.info().n_layers) {
                 let model = spread(&folder(family), &options(dtype, 400), 16, devices);
                 assert_eq!(answers(&model, &requests), expected, "{family}, {dtype}, {devices} devices");
             }

@@ -23,7 +23,7 @@ use serde_json::Value;
 use crate::Error;
 use crate::error::{FileProblem, TensorProblem};
 use crate::folder::{is_pickle, refuse_stand_in};
-use crate::weights::{advise, pytorch};
+use crate::weights::{advice::advise, pytorch};
 
 /// Longest header that is read, in bytes: the limit of the `safetensors` crate.
 const MAX_HEADER: u64 = 100_000_000;

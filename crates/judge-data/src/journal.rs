@@ -426,5 +426,28 @@ impl Drop for Journal {
             // Nobody is left to be told, and an empty file is harmless.
             let _ = fs::remove_file(&self.path);
         }
+        // Closing the file would not do while a process that was just started has a copy of it, between its fork and its own program.
+        let _ = self.file.unlock();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_dropped_journal_is_free_although_a_copy_of_its_file_is_open() {
+        let _alone = crate::kill_tests::alone();
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("x.partial");
+        fs::write(&path, "").unwrap();
+        let open = || Journal::open(path.clone(), Locking::Exclusive, SyncEvery::default());
+        let mut journal = open().unwrap();
+        journal.unused = false;
+        let copy = journal.file.try_clone().unwrap();
+        assert!(matches!(open(), Err(Error::Locked { .. })));
+        drop(journal);
+        open().unwrap();
+        drop(copy);
     }
 }

@@ -1,3 +1,5 @@
+use std::borrow::Cow;
+
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
@@ -171,11 +173,12 @@ impl ChecklistJudge {
     ///
     /// # Errors
     /// [`JudgeError::Unscored`] for an item without a list where the judge has none, or with one that is wrong.
-    pub fn list<Item: Fields + ?Sized>(&self, item: &Item) -> Result<Checklist, JudgeError> {
+    pub fn list<Item: Fields + ?Sized>(&self, item: &Item) -> Result<Cow<'_, Checklist>, JudgeError> {
         match (item.json("checklist"), &self.list) {
             (Some(own), _) => Checklist::from_json(own)
+                .map(Cow::Owned)
                 .map_err(|problem| JudgeError::Unscored(Unscored::new(Reason::Missing, problem.to_string()))),
-            (None, Some(list)) => Ok(list.clone()),
+            (None, Some(list)) => Ok(Cow::Borrowed(list)),
             (None, None) => {
                 let detail = "the item has no `checklist`, and there is none for all items";
                 Err(Unscored::new(Reason::Missing, detail).into())

@@ -30,13 +30,3 @@ impl Decidable for DecisionItem {
         Some(&self.questions)
     }
 }
-
-impl<T: Decidable + ?Sized> Decidable for &T {
-    fn state(&self) -> &Value {
-        (**self).state()
-    }
-
-    fn questions(&self) -> Option<&Questions> {
-        (**self).questions()
-    }
-}

@@ -1,5 +1,3 @@
-use std::sync::Arc;
-
 use serde_json::{Value, json};
 
 use super::{Asked, QuestionKind};
@@ -15,16 +13,6 @@ pub trait DecisionPrompt: Send + Sync {
 
     /// What tells this prompt from another, as JSON: part of the judge's settings, and what fitted weights belong to.
     fn settings(&self) -> Value;
-}
-
-impl<P: DecisionPrompt + ?Sized> DecisionPrompt for Arc<P> {
-    fn prompts(&self, state: &Value, questions: &[Asked]) -> Result<Vec<Prompt>, Unscored> {
-        (**self).prompts(state, questions)
-    }
-
-    fn settings(&self) -> Value {
-        (**self).settings()
-    }
 }
 
 /// This project's own prompt: a user's turn of the model's chat template, the state first, so that all questions about it share what is

@@ -149,7 +149,6 @@ impl DecisionArgs {
     }
 
     fn prompt(&self) -> Result<Option<Arc<dyn DecisionPrompt>>> {
-        let read = |path: &PathBuf| fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()));
         let wrong = |path: &PathBuf, error| anyhow::anyhow!("{}: {error}", path.display());
         Ok(match (&self.decision_prompt, &self.decision_template) {
             (Some(path), _) => Some(Arc::new(TurnPrompt::new(&read(path)?).map_err(|error| wrong(path, error))?)),
@@ -161,9 +160,12 @@ impl DecisionArgs {
     }
 }
 
+fn read(path: &Path) -> Result<String> {
+    fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))
+}
+
 fn form(path: &Path) -> Result<DecisionForm> {
-    let text = fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
-    let json: Value = serde_json::from_str(&text).with_context(|| path.display().to_string())?;
+    let json: Value = serde_json::from_str(&read(path)?).with_context(|| path.display().to_string())?;
     DecisionForm::from_json(&json).with_context(|| path.display().to_string())
 }
 
@@ -190,6 +192,5 @@ pub fn refuse_dressing(model: &ModelArgs) -> Result<()> {
 /// # Errors
 /// Whatever is wrong with it.
 pub fn questions(path: &Path) -> Result<Questions> {
-    let text = fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
-    settings_from_json(&text).with_context(|| path.display().to_string())
+    settings_from_json(&read(path)?).with_context(|| path.display().to_string())
 }

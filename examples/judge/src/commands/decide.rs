@@ -62,7 +62,7 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
     outputs.overwrite(cli.output.write.overwrite).check()?;
     let input = cli.input.open()?;
     let asked = cli.questions.as_deref().map(questions).transpose()?;
-    let rows = cli.check_rows(&input, asked.is_some())?;
+    let (rows, has_labels) = cli.check_rows(&input, asked.is_some())?;
     let (mut settings, model) = cli.decisions.settings(&cli.model, asked)?;
     settings.every_layer |= cli.fitting.fit.is_some();
 
@@ -70,17 +70,14 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
     of_plan.insert("carry".to_owned(), json!(format!("{:?}", cli.carry)));
     of_plan.insert("decision".to_owned(), settings.to_json());
     let plan = cli.output.plan(PROGRAM, &input, rows, &cli.input, &model, None, of_plan)?;
-    let measured = match plan.open()? {
+    let (judge, counts) = match plan.open()? {
         Opened::Complete(record) => {
             let path = cli.output.output.display();
             say(format_args!("{path} is complete: {} of {rows} rows answered; nothing to do", record.counts.scored))?;
-            let measured = Measured::of(cli, &settings)?;
-            if let Some(path) = &cli.fitting.fit {
-                let loaded = model.load()?;
-                let judge = DecisionJudge::new(settings, &loaded)?;
-                measured.fit(&cli.fitting, &judge.origin(), path, cli.output.write.overwrite)?;
-            }
-            measured
+            // The model is needed to say what weights belong to, and for nothing else.
+            let judge =
+                cli.fitting.fit.as_ref().map(|_| anyhow::Ok(DecisionJudge::new(settings.clone(), &model.load()?)?));
+            (judge.transpose()?, None)
         }
         Opened::Ready(start) => {
             let loaded = model.load()?;
@@ -95,16 +92,16 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
             for (reason, count) in &result.counts.unscored {
                 say(format_args!("unscored, {reason}: {count}"))?;
             }
-            let measured = Measured::of(cli, &settings)?;
-            if let Some(path) = &cli.fitting.fit {
-                measured.fit(&cli.fitting, &judge.origin(), path, cli.output.write.overwrite)?;
-            }
-            if result.counts.scored == 0 {
-                check_scored(0, result.counts.unscored)?;
-            }
-            measured
+            (Some(judge), Some(result.counts))
         }
     };
+    let measured = if has_labels { Measured::of(cli, &settings)? } else { Measured::nothing() };
+    if let (Some(path), Some(judge)) = (&cli.fitting.fit, &judge) {
+        measured.fit(&cli.fitting, &judge.origin(), path, cli.output.write.overwrite)?;
+    }
+    if let Some(counts) = counts {
+        check_scored(counts.scored, counts.unscored)?;
+    }
     if let Some(path) = &cli.json {
         write_json(path, PROGRAM, &measured.figures)?;
     }
@@ -112,14 +109,15 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
 }
 
 impl Cli {
-    /// Reads the whole input before any model work: how many rows there are, and whether all have questions.
-    fn check_rows(&self, input: &Input, has_questions: bool) -> Result<usize> {
-        let (mut rows, mut unread, mut without) = (0, None, 0);
+    /// Reads the whole input before any model work: how many rows there are, and whether any has labels. All must have questions.
+    fn check_rows(&self, input: &Input, has_questions: bool) -> Result<(usize, bool)> {
+        let (mut rows, mut unread, mut without, mut has_labels) = (0, None, 0, false);
         for record in DecisionRecord::all(input, self.model.limit)? {
             let record = record?;
             if let Some(why) = &record.unread {
                 unread.get_or_insert_with(|| format!("row {}: {}", record.id, why.detail));
             }
+            has_labels |= !record.labels.is_empty();
             without += usize::from(record.questions.is_none() && record.unread.is_none());
             self.carry.of_row(record.extra, DecisionRow::KNOWN)?;
             rows += 1;
@@ -135,7 +133,7 @@ impl Cli {
                 format!("{without} of {rows} rows have no `questions`; --questions has those for all rows without");
             return Err(usage(what));
         }
-        Ok(rows)
+        Ok((rows, has_labels))
     }
 
     /// The row of a result.

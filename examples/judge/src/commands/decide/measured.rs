@@ -8,7 +8,7 @@ use clap::Args;
 use judge_core::decision::{
     DecisionFit, DecisionOrigin, DecisionSettings, Labelled, Question, QuestionKind, Questions,
 };
-use judge_core::{ItemId, lager::LayerTable};
+use judge_core::lager::LayerTable;
 use judge_data::{DecisionRecord, Program, Rows, save_new};
 use judge_metrics::comparison::{ComparedDecision, DecisionComparison};
 use serde::{Deserialize, Serialize};
@@ -35,18 +35,6 @@ pub(super) struct Fitting {
     /// Learning rate of the fit
     #[arg(long, default_value_t = DecisionFit::default().lr, value_name = "RATE", requires = "fit", help_heading = "Fit")]
     fit_lr: f64,
-}
-
-/// The part of a row that is read back.
-#[derive(Deserialize)]
-struct Written {
-    id: ItemId,
-    #[serde(default)]
-    answers: BTreeMap<String, Value>,
-    #[serde(default)]
-    labels: Map<String, Value>,
-    #[serde(default)]
-    tables: BTreeMap<String, WrittenTable>,
 }
 
 #[derive(Deserialize)]
@@ -78,6 +66,13 @@ pub(super) struct Measured {
 }
 
 impl Measured {
+    /// What rows without a label say: nothing.
+    pub(super) fn nothing() -> Self {
+        let figures =
+            Figures { program: program(PROGRAM), n: 0, labels_not_read: 0, questions: BTreeMap::new(), all: None };
+        Self { figures, labelled: Vec::new() }
+    }
+
     /// Reads the finished rows, beside their questions.
     pub(super) fn of(cli: &Cli, settings: &DecisionSettings) -> Result<Self> {
         let input = cli.input.open()?;
@@ -85,23 +80,27 @@ impl Measured {
         let mut by_question: BTreeMap<String, Vec<ComparedDecision>> = BTreeMap::new();
         let (mut labelled, mut not_read) = (Vec::new(), 0);
         for (group, row) in Rows::open(&cli.output.output)?.enumerate() {
-            let written: Written = parse(&row?)?;
+            let row = row?;
+            let answers: BTreeMap<String, Value> = row.optional("answers", "an object")?.unwrap_or_default();
+            let labels: Map<String, Value> = row.optional("labels", "an object")?.unwrap_or_default();
+            let tables: BTreeMap<String, WrittenTable> =
+                row.optional("tables", "tables of logits by question")?.unwrap_or_default();
             let record = records.next().context("the output has more rows than the input")??;
             let questions = record.questions.as_ref().or(settings.questions.as_ref());
-            for (name, label) in &written.labels {
+            for (name, label) in &labels {
                 let question = questions.and_then(|questions: &Questions| questions.get(name));
                 let target = question.and_then(|question| question.target(label).ok());
                 let (Some(question), Some(observed)) = (question, target) else {
                     if not_read == 0 {
-                        tell(format_args!("note: row {}: the label {label} is no answer to {name:?}", written.id));
+                        tell(format_args!("note: row {}: the label {label} is no answer to {name:?}", record.id));
                     }
                     not_read += 1;
                     continue;
                 };
-                if let Some(found) = written.tables.get(name) {
+                if let Some(found) = tables.get(name) {
                     labelled.push(of_table(question, found, &observed)?);
                 }
-                if let Some(predicted) = written.answers.get(name).and_then(|answer| probabilities(question, answer)) {
+                if let Some(predicted) = answers.get(name).and_then(|answer| probabilities(question, answer)) {
                     let compared = ComparedDecision { observed, predicted, group };
                     by_question.entry(name.clone()).or_default().push(compared);
                 }
@@ -111,11 +110,11 @@ impl Measured {
         let compare = |decisions: &[ComparedDecision]| DecisionComparison::new(decisions, &BOOTSTRAP);
         let questions = by_question.iter().map(|(name, decisions)| Ok((name.clone(), compare(decisions)?)));
         let figures = Figures {
-            program: program(PROGRAM),
             n: all.len(),
             labels_not_read: not_read,
             questions: questions.collect::<Result<_>>()?,
             all: if all.is_empty() { None } else { Some(compare(&all)?) },
+            ..Self::nothing().figures
         };
         Ok(Self { figures, labelled })
     }
@@ -160,11 +159,6 @@ impl Measured {
         }
         say(format!("\n{n} labelled decisions\n{}", table(&rows)).trim_end())
     }
-}
-
-fn parse(row: &judge_data::Row) -> Result<Written> {
-    let fields = row.keys().filter_map(|key| Some(format!("{}:{}", serde_json::to_string(key).ok()?, row.value(key)?)));
-    Ok(serde_json::from_str(&format!("{{{}}}", fields.collect::<Vec<_>>().join(",")))?)
 }
 
 /// The table of a question with the share of each of its columns in people's answers.

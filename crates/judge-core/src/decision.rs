@@ -4,6 +4,7 @@
 //! ordered score) in, an [`Answer`] for each out, from one pass and without a text being written. [`DecisionJudge`] reads the answers from
 //! a model: from the logits of the options' labels at the last layer, or at all layers with fitted [`DecisionWeights`], or by a
 //! [`DecisionHead`] that comes with a model. [`ChecklistJudge`] asks many yes-or-no questions about one response and adds them up.
+//! [`DecisionServiceJudge`] puts the questions to a service that answers decisions.
 //!
 //! ```
 //! use judge_core::decision::{Answer, DecisionItem, DecisionJudge, DecisionSettings, Questions};
@@ -42,6 +43,7 @@ mod kind;
 mod problem;
 mod prompt;
 mod question;
+mod service;
 mod weights;
 
 pub use answer::{Answer, Answered};
@@ -56,4 +58,5 @@ pub use kind::{ByKind, QuestionKind};
 pub use problem::{DecisionProblem, QuestionFault};
 pub use prompt::{DecisionPrompt, PlainPrompt};
 pub use question::{NoulCriteria, Question, Questions};
+pub use service::{DecisionRoute, DecisionServiceJudge};
 pub use weights::{DecisionOrigin, DecisionWeights, KindWeights};

@@ -1,4 +1,4 @@
-//! A model behind a service that speaks OpenAI's chat-completions API, which many servers imitate.
+//! A model behind a service that speaks OpenAI's chat-completions API, which many servers imitate, or answers decisions.
 //! It is a [`TextModel`](judge_core::TextModel): it only writes text.
 //!
 //! This module (feature `api`) is the only place in the workspace with a client that sends users'
@@ -41,5 +41,5 @@ mod wire;
 pub use key::ApiKey;
 pub use model::ApiModel;
 pub use problem::{ApiProblem, KeyProblem};
-pub use settings::{ApiSettings, MaxTokensField};
+pub use settings::{ApiRoute, ApiSettings, MaxTokensField};
 pub use usage::{ApiUsage, Prices};

@@ -154,7 +154,7 @@ mod weights;
 mod widest;
 
 #[cfg(feature = "api")]
-pub use api::{ApiKey, ApiModel, ApiProblem, ApiSettings, ApiUsage, KeyProblem, MaxTokensField, Prices};
+pub use api::{ApiKey, ApiModel, ApiProblem, ApiRoute, ApiSettings, ApiUsage, KeyProblem, MaxTokensField, Prices};
 pub use arch::ConfigProblem;
 pub use decision::{DecisionFolder, TemplatePrompt, TurnPrompt};
 pub use device::{CudaProblem, Device, DevicesProblem, Dtype, WeightForm};

@@ -8,3 +8,4 @@ pub(crate) mod layers;
 pub(crate) mod model_args;
 pub(crate) mod prompted;
 pub(crate) mod scoring;
+pub(crate) mod service;

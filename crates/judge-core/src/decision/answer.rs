@@ -3,8 +3,9 @@ use serde_json::{Map, Value};
 
 use super::{DecisionProblem, Question, Questions};
 use crate::{
-    Error, Scale, Score, Unscored, Verdict,
+    Error, JudgeError, Scale, Score, Unscored, Verdict,
     scale::{ScalePoint, ScoreDistribution, argmax},
+    verdict::{CombinedBy, Part},
 };
 
 /// The answer to a [`Question`], in the form of the standard.
@@ -153,5 +154,21 @@ impl Question {
         } else {
             score
         })
+    }
+}
+
+/// The score of an item of which each part answers a question: the share of them that were answered, and the mean of their label masses.
+/// One without any answer has no score.
+pub(super) fn of_parts(parts: Vec<Part>) -> Result<Score, JudgeError> {
+    let answered = parts.iter().filter(|part| part.verdict.score().is_some()).count();
+    match parts.iter().find_map(|part| part.verdict.unscored()) {
+        Some(unscored) if answered == 0 => Err(unscored.clone().into()),
+        _ => {
+            let masses = parts.iter().filter_map(|part| part.verdict.score()?.label_mass);
+            let (sum, n) = masses.fold((0.0, 0_usize), |(sum, n), mass| (sum + mass, n + 1));
+            let value = answered as f64 / parts.len().max(1) as f64;
+            let label_mass = (n > 0).then(|| sum / n as f64);
+            Ok(Score { label_mass, ..Score::new(value).with_parts(CombinedBy::Questions, parts) })
+        }
     }
 }

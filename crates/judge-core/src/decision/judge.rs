@@ -4,7 +4,8 @@ use serde_json::{Value, json};
 
 use super::{
     Asked, ByKind, Decidable, DecisionForm, DecisionHead, DecisionOrigin, DecisionProblem, DecisionPrompt,
-    DecisionWeights, KindWeights, PlainPrompt, Question, QuestionFault, QuestionKind, Questions,
+    DecisionWeights, KindWeights, PlainPrompt, Question, QuestionFault, QuestionKind, Questions, answer::of_parts,
+    item::questions_of,
 };
 use crate::{
     Backbone, Error, Judge, JudgeError, Layer, Lens, ModelInfo, Outcome, Reading, Reason, Request, Rounds, Score,
@@ -12,7 +13,7 @@ use crate::{
     lager::LayerTable,
     request::{LabelRead, ReadAt, TokenId},
     scale::softmax,
-    verdict::{CombinedBy, Part},
+    verdict::Part,
 };
 
 /// What the scores of options are read from.
@@ -164,10 +165,7 @@ impl DecisionJudge {
     /// # Errors
     /// [`JudgeError::Unscored`] for an item without questions where the settings have none.
     pub fn questions<'a, Item: Decidable + ?Sized>(&'a self, item: &'a Item) -> Result<&'a Questions, JudgeError> {
-        let found = item.questions().or(self.settings.questions.as_ref());
-        found.ok_or_else(|| {
-            Unscored::new(Reason::Missing, "the item has no questions, and there are none for all items").into()
-        })
+        questions_of(item, self.settings.questions.as_ref())
     }
 
     /// The requests for these questions about a state, in their order; a question that cannot be put has none.
@@ -357,18 +355,7 @@ impl<Item: Decidable + ?Sized> Judge<Item> for DecisionJudge {
     }
 
     fn decide(&self, item: &Item, rounds: &Rounds<'_>) -> Result<Score, JudgeError> {
-        let parts = self.parts(self.questions(item)?, rounds)?;
-        let answered = parts.iter().filter(|part| part.verdict.score().is_some()).count();
-        match parts.iter().find_map(|part| part.verdict.unscored()) {
-            Some(unscored) if answered == 0 => Err(unscored.clone().into()),
-            _ => {
-                let masses = parts.iter().filter_map(|part| part.verdict.score()?.label_mass);
-                let (sum, n) = masses.fold((0.0, 0_usize), |(sum, n), mass| (sum + mass, n + 1));
-                let value = answered as f64 / parts.len().max(1) as f64;
-                let label_mass = (n > 0).then(|| sum / n as f64);
-                Ok(Score { label_mass, ..Score::new(value).with_parts(CombinedBy::Questions, parts) })
-            }
-        }
+        of_parts(self.parts(self.questions(item)?, rounds)?)
     }
 
     fn settings(&self) -> Option<Value> {

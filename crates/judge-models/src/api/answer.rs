@@ -5,7 +5,8 @@
 //! redaction.
 //!
 //! ```text
-//! 2xx   JSON with one choice
+//! 2xx   JSON with "answers", from a service of decisions   ─►  Read: the body
+//!       JSON with one choice
 //!         "refusal", or finish_reason "content_filter"   ─►  Unscored: Refused
 //!         text in "content", or in its parts             ─►  Read; cut before the first stop text
 //!         no "content", finish_reason "length"           ─►  Read: an empty text, Finish::Length
@@ -33,7 +34,7 @@ use serde_json::Value;
 
 use super::transport::Response;
 use super::usage::Tokens;
-use super::{ApiKey, ApiProblem};
+use super::{ApiKey, ApiProblem, ApiRoute};
 
 /// How much of what a service says is shown, in characters. The rest is replaced by an ellipsis.
 const SHOWN: usize = 500;
@@ -43,8 +44,8 @@ const SHOWN: usize = 500;
 const TOO_LONG: [&str; 4] =
     ["context_length_exceeded", "exceed_context_size_error", "string_above_max_length", "context_window_exceeded"];
 /// Phrases of error messages, in lower case, that say the same of services that give no such code.
-const TOO_LONG_WORDS: [&str; 5] =
-    ["maximum context length", "context length", "context window", "context size", "prompt is too long"];
+const TOO_LONG_WORDS: [&str; 6] =
+    ["maximum context length", "context length", "context window", "context size", "prompt is too long", "too_long"];
 /// Values of an error's `code` or `type`, in lower case, that say that the service will not answer
 /// this conversation.
 const REFUSED: [&str; 3] = ["content_filter", "content_policy_violation", "responsibleaipolicyviolation"];
@@ -74,13 +75,13 @@ impl Answer {
     }
 }
 
-/// Reads a response to a request for text written as `generation` says. Nothing of the answer shows
+/// Reads a response to a request for text written as `generation` says, or for decisions. Nothing of the answer shows
 /// the key.
-pub(super) fn read(response: &Response, generation: &Generation, key: Option<&ApiKey>) -> Answer {
+pub(super) fn read(response: &Response, route: ApiRoute, generation: &Generation, key: Option<&ApiKey>) -> Answer {
     let Response { status, body, .. } = response;
     let hide = |text: &str| key.map_or_else(|| text.to_owned(), |key| key.redact(text));
     match status {
-        200..=299 => completion(*status, body, generation, key, &hide),
+        200..=299 => completion(*status, body, route, generation, key, &hide),
         300..=399 => {
             let location = shown(&hide(&response.location));
             Answer::new(Err(ApiProblem::Redirect { status: *status, location }))
@@ -97,6 +98,8 @@ fn failure(status: u16, body: &[u8], hide: &dyn Fn(&str) -> String) -> Answer {
     let error = json.as_ref().map(|json| json.get("error").unwrap_or(json));
     let text = |field: &str| error.and_then(|error| error.get(field)).and_then(Value::as_str);
     let message = text("message").or_else(|| error.and_then(Value::as_str)).or_else(|| text("detail"));
+    let listed = error.and_then(|error| error.get("detail")).and_then(details);
+    let message = message.or(listed.as_deref());
     let whole = String::from_utf8_lossy(body);
     let said = hide(message.unwrap_or(whole.trim()));
     let codes: Vec<String> = ["code", "type"].iter().filter_map(|&field| text(field)).map(str::to_lowercase).collect();
@@ -117,11 +120,23 @@ fn failure(status: u16, body: &[u8], hide: &dyn Fn(&str) -> String) -> Answer {
     }
 }
 
+/// The lines of FastAPI's list of what is wrong, `[{"loc": [place, …], "msg"}]`.
+fn details(detail: &Value) -> Option<String> {
+    let line = |entry: &Value| {
+        let step = |step: &Value| step.as_str().map_or_else(|| step.to_string(), str::to_owned);
+        let place: Vec<String> = entry.get("loc")?.as_array()?.iter().map(step).collect();
+        Some(format!("{}: {}", place.join("."), entry.get("msg")?.as_str()?))
+    };
+    let lines: Vec<String> = detail.as_array()?.iter().map(line).collect::<Option<_>>()?;
+    Some(lines.join("; "))
+}
+
 /// An answer with a status of success. Takes the key out of all texts before anything is read of
 /// them. `hide` does it for what a problem quotes.
 fn completion(
     status: u16,
     body: &[u8],
+    route: ApiRoute,
     generation: &Generation,
     key: Option<&ApiKey>,
     hide: &dyn Fn(&str) -> String,
@@ -140,13 +155,20 @@ fn completion(
     }
     let tokens = tokens(&json);
     let model = json.get("model").and_then(Value::as_str).map(shown);
-    if let Some(error) = json.get("error").filter(|error| !error.is_null() && json.get("choices").is_none()) {
+    if let Some(error) = json
+        .get("error")
+        .filter(|error| !error.is_null() && json.get("choices").is_none() && json.get("answers").is_none())
+    {
         let said = error.get("message").and_then(Value::as_str).or(error.as_str());
         let said = shown(said.unwrap_or(&error.to_string()));
         let result = Err(ApiProblem::Status { status, said });
         return Answer { tokens, model, is_transient: true, ..Answer::new(result) };
     }
-    let result = outcome(&json, generation, tokens).or_else(malformed);
+    let result = match route {
+        ApiRoute::Chat => outcome(&json, generation, tokens),
+        ApiRoute::Decisions(_) => decisions(&json, tokens),
+    };
+    let result = result.or_else(malformed);
     let answer = Answer::new(result);
     Answer { tokens, model, is_transient: answer.is_transient && !calls_tool(&json), ..answer }
 }
@@ -211,11 +233,22 @@ fn words(content: Option<&Value>) -> Result<Option<String>, &'static str> {
     }
 }
 
-/// What a service says that it counted; `None` unless both numbers are there.
+/// What a service says that it counted, in either form's words; `None` unless both numbers are there.
 fn tokens(json: &Value) -> Option<Tokens> {
     let usage = json.get("usage")?;
-    let count = |field: &str| usage.get(field).and_then(Value::as_u64);
-    Some(Tokens { prompt: count("prompt_tokens")?, completion: count("completion_tokens")? })
+    let count =
+        |of_chats: &str, of_decisions: &str| usage.get(of_chats).or(usage.get(of_decisions)).and_then(Value::as_u64);
+    let (prompt, completion) = (count("prompt_tokens", "input_tokens")?, count("completion_tokens", "output_tokens")?);
+    Some(Tokens { prompt, completion })
+}
+
+/// The answers of a service of decisions, as the text that was written.
+fn decisions(json: &Value, tokens: Option<Tokens>) -> Result<Outcome, String> {
+    json.get("answers").filter(|answers| answers.is_object() || answers.is_array()).ok_or("expected \"answers\"")?;
+    let mut reading = Reading::default();
+    reading.prompt_tokens = tokens.and_then(|tokens| usize::try_from(tokens.prompt).ok());
+    reading.generated = Some(Generated::text_only(json.to_string(), Finish::EndToken));
+    Ok(Outcome::Read(reading))
 }
 
 /// The outcome, or what is wrong with the answer, in words that name what was expected. Reasons for

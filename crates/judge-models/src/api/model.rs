@@ -43,7 +43,8 @@ use crate::Error;
 const MOST_NAMES: usize = 16;
 
 /// A model behind a service that speaks OpenAI's chat-completions API. It writes text; what cannot
-/// be had from outside is [`BackboneError::Unsupported`], raw prompts among it.
+/// be had from outside is [`BackboneError::Unsupported`], raw prompts among it. With another [`ApiRoute`](super::ApiRoute) it
+/// answers decisions, and only raw prompts are sent.
 ///
 /// Requests are sent as [`ApiSettings`] allow, many at a time; each outcome is given as it comes
 /// and depends on its own request alone.
@@ -283,7 +284,8 @@ impl Inner {
                     (problem, is_transient, None)
                 }
                 Ok(response) => {
-                    let answer = answer::read(&response, &call.generation, self.settings.key.as_ref());
+                    let answer =
+                        answer::read(&response, self.settings.route, &call.generation, self.settings.key.as_ref());
                     let Answer { result, is_transient, tokens, model } = answer;
                     if (200..300).contains(&response.status) {
                         self.counters.answered(tokens);

@@ -5,6 +5,7 @@
 
 use std::time::Duration;
 
+use judge_core::decision::DecisionRoute;
 use serde::{Deserialize, Serialize};
 
 use super::{ApiKey, ApiProblem};
@@ -16,10 +17,12 @@ use crate::Error;
 /// added.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ApiSettings {
-    /// Where the API begins; requests go to `{base_url}/chat/completions` and nowhere else. `http`
+    /// Where the API begins; requests go to one address below it, that of [`route`](Self::route), and nowhere else. `http`
     /// or `https`, without user, query or fragment. Slashes at the end do not matter. Default:
     /// `http://127.0.0.1:8000/v1`.
     pub base_url: String,
+    /// What the service does.
+    pub route: ApiRoute,
     /// The model's name, as the service knows it. Not empty; there is no default.
     pub model: String,
     /// The key; `None`, the default, for a service that asks for none.
@@ -52,6 +55,27 @@ pub struct ApiSettings {
     pub max_response_bytes: usize,
 }
 
+/// What a service does, and where below the base.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ApiRoute {
+    /// It writes replies to conversations, at `/chat/completions`. The default.
+    #[default]
+    Chat,
+    /// It answers typed questions. A raw prompt is the body of a request but for the model's name, and the text that is read is the body
+    /// of the answer: what a [`DecisionServiceJudge`](judge_core::decision::DecisionServiceJudge) sends and reads.
+    Decisions(DecisionRoute),
+}
+
+impl ApiRoute {
+    fn path(self) -> &'static str {
+        match self {
+            Self::Chat => "/chat/completions",
+            Self::Decisions(route) => route.path(),
+        }
+    }
+}
+
 /// How a service calls the bound on new tokens. In files it is the field's name.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -81,6 +105,7 @@ impl Default for ApiSettings {
     fn default() -> Self {
         Self {
             base_url: "http://127.0.0.1:8000/v1".to_owned(),
+            route: ApiRoute::default(),
             model: String::new(),
             key: None,
             concurrency: 8,
@@ -146,7 +171,7 @@ impl ApiSettings {
         if self.timeout.is_zero() {
             return setting("timeout", 0.0, "above 0");
         }
-        Ok(format!("{}/chat/completions", base.trim_end_matches('/')))
+        Ok(format!("{}{}", base.trim_end_matches('/'), self.route.path()))
     }
 }
 
@@ -174,6 +199,12 @@ mod tests {
     fn requests_go_below_the_base() {
         assert_eq!(endpoint("https://a.example/v1/").unwrap(), "https://a.example/v1/chat/completions");
         assert_eq!(endpoint("http://[::1]:80").unwrap(), "http://[::1]:80/chat/completions");
+        let decisions = ApiSettings {
+            route: ApiRoute::Decisions(DecisionRoute::SystemOne),
+            model: "m".into(),
+            ..ApiSettings::default()
+        };
+        assert_eq!(decisions.endpoint().unwrap(), "http://127.0.0.1:8000/v1/systemone");
         for wrong in ["a.example/v1", "ftp://a.example", "https://", "http:///v1", "http://a b"] {
             assert!(endpoint(wrong).unwrap_err().starts_with(wrong), "{wrong}");
         }

@@ -1,4 +1,4 @@
-//! What is sent: a request as the JSON body of a chat completion.
+//! What is sent: a request as the JSON body of a chat completion, or a raw prompt as that of a decision.
 //!
 //! `call` is the only way in. It refuses what a service cannot bring before anything is sent, so a
 //! run fails on the request and not on a strange answer. It makes no choices of its own: what the
@@ -15,7 +15,7 @@
 //! | `stop` | only if the request has stop texts |
 //! | `logprobs`, `top_logprobs` | only if alternatives are asked for |
 //!
-//! The same request gives the same bytes, whatever its number.
+//! The same request gives the same bytes, whatever its number. The body of a decision is the prompt with the setting's `model`.
 
 use judge_core::{
     Prompt, Reason, Request, Unscored,
@@ -24,7 +24,7 @@ use judge_core::{
 };
 use serde_json::{Map, Value, json};
 
-use super::{ApiSettings, backoff};
+use super::{ApiRoute, ApiSettings, backoff};
 use crate::reading::sampling;
 
 /// Bytes of text to a token, a rule of thumb for limits per minute. The service's own count
@@ -70,6 +70,18 @@ pub(super) fn call(
     }
     let Some(generation) = &want.generate else { return unsupported("nothing") };
     check(generation).map_err(|problem| BackboneError::Request { request: index, problem })?;
+    if matches!(settings.route, ApiRoute::Decisions(_)) {
+        let Prompt::Raw(body) = &request.prompt else {
+            return unsupported("a conversation: the service answers decisions, each of them a raw prompt of JSON");
+        };
+        let Ok(Value::Object(mut body)) = serde_json::from_str(body) else {
+            return unsupported("a raw prompt that is no JSON object: the service answers decisions");
+        };
+        body.insert("model".to_owned(), json!(settings.model));
+        let body = Value::Object(body).to_string().into_bytes();
+        let tokens = (body.len() / BYTES_PER_TOKEN) as u64;
+        return Ok(Ok(Call { body, generation: generation.clone(), tokens }));
+    }
     // A service puts every text into its own chat template, so a raw prompt would not be the prompt that was asked for.
     let Prompt::Chat { messages, template_args, trusted_prefill, prefill } = &request.prompt else {
         return unsupported("a raw or whole prompt: the service has its own chat template");
@@ -170,6 +182,18 @@ mod tests {
                 "logprobs": true, "top_logprobs": 20,
             })
         );
+    }
+
+    #[test]
+    fn a_raw_prompt_is_the_body_of_a_decision() {
+        let route = ApiRoute::Decisions(judge_core::decision::DecisionRoute::SystemOne);
+        let of = |prompt| sent(prompt, Generation::default(), &ApiSettings { route, ..settings() });
+        let body = of(Prompt::Raw(r#"{"state": "s", "questions": {}}"#.into()));
+        assert_eq!(body.unwrap(), json!({"state": "s", "questions": {}, "model": "m"}));
+        for (prompt, expected) in [(Prompt::user("a"), "a conversation"), (Prompt::Raw("[]".into()), "no JSON object")]
+        {
+            assert!(of(prompt).unwrap_err().contains(expected));
+        }
     }
 
     #[test]

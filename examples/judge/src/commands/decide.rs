@@ -3,14 +3,17 @@
 //! `judge decide --model FOLDER --input states.jsonl --questions questions.json --output answers.jsonl`
 
 mod measured;
+mod service;
 
 use std::path::PathBuf;
 
 use anyhow::Result;
 use clap::Args;
-use judge_core::decision::{DecisionJudge, DecisionWeights};
-use judge_core::{Backbone, ItemResult, JudgeError, Outcome};
-use judge_data::{Carry, DecisionRecord, DecisionRow, Fate, Input, Opened, Outputs, Resolved};
+use judge_core::decision::{DecisionJudge, DecisionOrigin, DecisionTable, DecisionWeights, Questions};
+use judge_core::{Backbone, ItemResult, Outcome};
+use judge_data::{
+    Carry, Counts, DecisionRecord, DecisionRow, Fate, Input, Opened, Outputs, Resolved, RunRecord, Settings,
+};
 use serde_json::json;
 
 use crate::args::decisions::{DecisionArgs, questions, refuse_dressing};
@@ -20,6 +23,7 @@ use crate::report::write_json;
 use crate::terminal::console::{check_scored, say, tell, usage};
 use crate::terminal::pace::Watch;
 use measured::{Fitting, Measured};
+use service::Service;
 
 /// Answer typed questions about a state: yes or no, a choice, an ordered score.
 ///
@@ -27,7 +31,8 @@ use measured::{Fitting, Measured};
 /// share}}}. A question is {"type": "noul", "instructions"?, "criteria"?: {"true"?, "false"?}}, {"type": "choice", "instructions"?,
 /// "criteria": {option: text or null}} or {"type": "score", "instructions"?, "criteria": [a text for each level]}. Output: {"id", "answers":
 /// {name: answer with a probability for every option}, "label_mass", "input_tokens"} and the row's other fields. Nothing is written by the
-/// model: the probabilities are read where its reply would begin. Rows with labels are measured, and --fit learns from them.
+/// model: the probabilities are read where its reply would begin. Rows with labels are measured, and --fit learns from them. With
+/// --base-url a service that takes decisions is asked in the place of a model on this machine.
 #[derive(Args)]
 pub(crate) struct Cli {
     #[command(flatten)]
@@ -48,6 +53,8 @@ pub(crate) struct Cli {
     #[command(flatten)]
     decisions: DecisionArgs,
     #[command(flatten)]
+    service: Service,
+    #[command(flatten)]
     model: ModelArgs,
 }
 
@@ -63,41 +70,13 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
     let input = cli.input.open()?;
     let asked = cli.questions.as_deref().map(questions).transpose()?;
     let (rows, has_labels) = cli.check_rows(&input, asked.is_some())?;
-    let (mut settings, model) = cli.decisions.settings(&cli.model, asked)?;
-    settings.every_layer |= cli.fitting.fit.is_some();
-
-    let mut of_plan = judge_data::Settings::default();
-    of_plan.insert("carry".to_owned(), json!(format!("{:?}", cli.carry)));
-    of_plan.insert("decision".to_owned(), settings.to_json());
-    let plan = cli.output.plan(PROGRAM, &input, rows, &cli.input, &model, None, of_plan)?;
-    let (judge, counts) = match plan.open()? {
-        Opened::Complete(record) => {
-            let path = cli.output.output.display();
-            say(format_args!("{path} is complete: {} of {rows} rows answered; nothing to do", record.counts.scored))?;
-            // The model is needed to say what weights belong to, and for nothing else.
-            let judge =
-                cli.fitting.fit.as_ref().map(|_| anyhow::Ok(DecisionJudge::new(settings.clone(), &model.load()?)?));
-            (judge.transpose()?, None)
-        }
-        Opened::Ready(start) => {
-            let loaded = model.load()?;
-            let judge = DecisionJudge::new(settings.clone(), &loaded)?;
-            let resolved = Resolved { model: Some(loaded.info().clone()), ..Resolved::default() };
-            let records = DecisionRecord::all(&input, cli.model.limit)?;
-            let mut watch = Watch::new("deciding", "rows", cli.model.quiet)?;
-            let row = |result| cli.row(&judge, result);
-            let result = start.judge(resolved, &loaded, &[&judge], records, row, &mut watch)?;
-            watch.finish(result.summary.cancelled)?;
-            say(format_args!("{} of {rows} rows answered -> {}", result.counts.scored, cli.output.output.display()))?;
-            for (reason, count) in &result.counts.unscored {
-                say(format_args!("unscored, {reason}: {count}"))?;
-            }
-            (Some(judge), Some(result.counts))
-        }
+    let Done { origin, counts } = match cli.service.named() {
+        Some(named) => named.ask(cli, &input, rows, asked.as_ref())?,
+        None => cli.read(&input, rows, asked.as_ref())?,
     };
-    let measured = if has_labels { Measured::of(cli, &settings)? } else { Measured::nothing() };
-    if let (Some(path), Some(judge)) = (&cli.fitting.fit, &judge) {
-        measured.fit(&cli.fitting, &judge.origin(), path, cli.output.write.overwrite)?;
+    let measured = if has_labels { Measured::of(cli, asked.as_ref())? } else { Measured::nothing() };
+    if let (Some(path), Some(origin)) = (&cli.fitting.fit, &origin) {
+        measured.fit(&cli.fitting, origin, path, cli.output.write.overwrite)?;
     }
     if let Some(counts) = counts {
         check_scored(counts.scored, counts.unscored)?;
@@ -108,7 +87,71 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
     measured.print()
 }
 
+/// What a run leaves beside its rows.
+struct Done {
+    /// What weights that are fitted on the rows belong to, where they are to be fitted.
+    origin: Option<DecisionOrigin>,
+    /// What became of the rows; `None` if all were there before.
+    counts: Option<Counts>,
+}
+
 impl Cli {
+    /// Has a model on this machine read what is not answered yet.
+    fn read(&self, input: &Input, rows: usize, asked: Option<&Questions>) -> Result<Done> {
+        let (mut settings, model) = self.decisions.settings(&self.model, asked.cloned())?;
+        settings.every_layer |= self.fitting.fit.is_some();
+        let mut of_plan = self.settings();
+        of_plan.insert("decision".to_owned(), settings.to_json());
+        let plan = self.output.plan(PROGRAM, input, rows, &self.input, &model, None, of_plan)?;
+        let start = match plan.open()? {
+            Opened::Ready(start) => start,
+            Opened::Complete(record) => {
+                self.say_complete(&record, rows)?;
+                // The model is needed to say what weights belong to, and for nothing else.
+                let origin = match self.fitting.fit {
+                    Some(_) => Some(DecisionJudge::new(settings, &model.load()?)?.origin()),
+                    None => None,
+                };
+                return Ok(Done { origin, counts: None });
+            }
+        };
+        let loaded = model.load()?;
+        let judge = DecisionJudge::new(settings, &loaded)?;
+        let resolved = Resolved { model: Some(loaded.info().clone()), ..Resolved::default() };
+        let records = DecisionRecord::all(input, self.model.limit)?;
+        let mut watch = Watch::new("deciding", "rows", self.model.quiet)?;
+        let row = |result: ItemResult<DecisionRecord>| {
+            let tables = |questions: &Questions| {
+                let every_layer = judge.settings().every_layer;
+                let tables = || judge.tables(questions, &result.rounds(0)).map_err(|error| anyhow::anyhow!("{error}"));
+                if every_layer { tables() } else { Ok(Vec::new()) }
+            };
+            self.row(&result, asked, tables)
+        };
+        let result = start.judge(resolved, &loaded, &[&judge], records, row, &mut watch)?;
+        watch.finish(result.summary.cancelled)?;
+        self.say_counts(&result.counts, rows)?;
+        Ok(Done { origin: Some(judge.origin()), counts: Some(result.counts) })
+    }
+
+    /// What of these options decides about a row, whoever answers.
+    fn settings(&self) -> Settings {
+        [("carry".to_owned(), json!(format!("{:?}", self.carry)))].into()
+    }
+
+    fn say_complete(&self, record: &RunRecord, rows: usize) -> Result<()> {
+        let path = self.output.output.display();
+        say(format_args!("{path} is complete: {} of {rows} rows answered; nothing to do", record.counts.scored))
+    }
+
+    fn say_counts(&self, counts: &Counts, rows: usize) -> Result<()> {
+        say(format_args!("{} of {rows} rows answered -> {}", counts.scored, self.output.output.display()))?;
+        for (reason, count) in &counts.unscored {
+            say(format_args!("unscored, {reason}: {count}"))?;
+        }
+        Ok(())
+    }
+
     /// Reads the whole input before any model work: how many rows there are, and whether any has labels. All must have questions.
     fn check_rows(&self, input: &Input, has_questions: bool) -> Result<(usize, bool)> {
         let (mut rows, mut unread, mut without, mut has_labels) = (0, None, 0, false);
@@ -136,26 +179,21 @@ impl Cli {
         Ok((rows, has_labels))
     }
 
-    /// The row of a result.
-    fn row(&self, judge: &DecisionJudge, result: ItemResult<DecisionRecord>) -> Result<(DecisionRow, Fate)> {
-        let rounds = result.rounds(0);
+    /// The row of a result; `asked` are the questions for rows without their own, and `tables` finds the label logits of all layers.
+    fn row(
+        &self,
+        result: &ItemResult<DecisionRecord>,
+        asked: Option<&Questions>,
+        tables: impl FnOnce(&Questions) -> Result<Vec<DecisionTable>>,
+    ) -> Result<(DecisionRow, Fate)> {
         let tokens = |outcome: &Outcome| outcome.reading().ok().and_then(|reading| reading.prompt_tokens);
-        let input_tokens = rounds.outcomes().filter_map(tokens).reduce(|sum, tokens| sum + tokens);
+        let input_tokens = result.rounds(0).outcomes().filter_map(tokens).reduce(|sum, tokens| sum + tokens);
         let verdict = &result.verdicts[0];
-        let (mut answered, mut tables) = (Vec::new(), Vec::new());
-        if verdict.score().is_some() {
-            let questions = judge.questions(&result.item).map_err(failed)?;
+        let (mut answered, mut of_layers) = (Vec::new(), Vec::new());
+        if let (Some(_), Some(questions)) = (verdict.score(), result.item.questions.as_ref().or(asked)) {
             answered = questions.answers(verdict)?;
-            if judge.settings().every_layer {
-                tables = judge.tables(questions, &rounds).map_err(failed)?;
-            }
+            of_layers = tables(questions)?;
         }
-        let (verdict, item) = (verdict.clone(), result.item);
-        Ok(DecisionRow::new(item, &verdict, answered, tables, input_tokens, &self.carry)?)
+        Ok(DecisionRow::new(result.item.clone(), verdict, answered, of_layers, input_tokens, &self.carry)?)
     }
-}
-
-/// What a judge's error is to the program.
-fn failed(error: JudgeError) -> anyhow::Error {
-    anyhow::Error::msg(error.to_string())
 }

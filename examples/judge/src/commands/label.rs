@@ -22,6 +22,7 @@ use self::api_args::ApiArgs;
 use self::aspects::{AspectJudge, Aspects};
 use self::report::{Report, estimate};
 use crate::args::files::{InputArgs, OutputArgs};
+use crate::args::service::{say_usage, so_far};
 use crate::terminal::console::{check_scored, say, tell, usage};
 use crate::terminal::options::{of_refusal, offered};
 use crate::terminal::pace::Watch;
@@ -108,7 +109,7 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
     let labelled = cli.label_all(*start, resolved, &model, &judge, &input, &report);
     if labelled.is_err() {
         // What is paid for is said however the run ends.
-        report.usage(&model)?;
+        say_usage(&model, report.prices.as_ref())?;
     }
     let counts = labelled?;
     say(format_args!("{} of {rows} labels -> {}", counts.scored, cli.output.output.display()))?;
@@ -117,7 +118,7 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
     for (reason, count) in &counts.unscored {
         say(format_args!("unscored, {reason}: {count}"))?;
     }
-    report.usage(&model)?;
+    say_usage(&model, report.prices.as_ref())?;
     if let Some(path) = &cli.json {
         report.json(&labels, Some(&model), path)?;
     }
@@ -202,7 +203,7 @@ impl Observer<Numbered> for Labelling<'_> {
         {
             self.unanswered.get_or_insert_with(|| why.detail.clone());
         }
-        self.watch.note(self.report.so_far(self.model));
+        self.watch.note(so_far(self.model, self.report.prices.as_ref()));
         self.watch.see(event)
     }
 }

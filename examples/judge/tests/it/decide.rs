@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use serde_json::{Value, json};
 
 use crate::program::{ran, rows, succeed, write_rows};
+use crate::service::Service;
 
 /// A small random model with a tokenizer of characters, and what a decision model has beside it.
 fn model(folder: &Path, beside: Option<&str>) -> String {
@@ -179,4 +180,73 @@ fn a_head_and_wrong_options_are_named() {
     }
     let without = ["--input", "states.jsonl", "--model", &model, "--output", "x.jsonl"];
     assert!(fail("decide", path, &without).contains("rows have no `questions`"));
+}
+
+/// A service is asked as a model on this machine is read, in both forms, and its rows are resumed and measured alike.
+#[test]
+fn a_service_is_asked_as_a_model_is_read() {
+    let folder = tempfile::tempdir().unwrap();
+    let (path, model) = (folder.path(), model(folder.path(), None));
+    questions(path);
+    states(path);
+    let here = [&ARGS[..], &[&model, "--output", "here.jsonl", "--json", "here.json"]].concat();
+    succeed("decide", path, &here);
+    let expected = rows(path.join("here.jsonl"));
+    let key = path.join("key");
+    std::fs::write(&key, "secret-of-the-test").unwrap();
+    let args = ["--quiet", "--model", &model, "--dtype", "f32", "--name", "ours", "--label-mass", "--key-file"];
+    let service = Service::start(&[&args[..], &[key.to_str().unwrap()]].concat());
+    let base = format!("http://{}/v1", service.address);
+    let ask = ["--input", "states.jsonl", "--questions", "questions.json", "--base-url", &base, "--api-model", "ours"];
+    for (route, output) in [("systemone", "one.jsonl"), ("decisions", "two.jsonl")] {
+        let args =
+            [&ask[..], &["--route", route, "--output", output, "--json", "figures.json", "--overwrite"]].concat();
+        let (code, said, told) = ran_with_key(path, &args, "secret-of-the-test");
+        assert_eq!(code, Some(0), "{said}{told}");
+        assert!(said.contains("25 of 28 rows answered") && said.contains("73 labelled decisions"), "{said}");
+        assert!(said.contains("the service says that it answered with ours"), "{said}");
+        let found = rows(path.join(output));
+        assert_eq!(found.len(), expected.len());
+        for (found, expected) in found.iter().zip(&expected) {
+            assert!(near(&found["answers"], &expected["answers"]), "{found}\n{expected}");
+            assert!(near(&found["label_mass"], &expected["label_mass"]), "{found}\n{expected}");
+            assert_eq!(found["labels"], expected["labels"]);
+        }
+        // What does not fit the model is that row's fault, with the service's words.
+        let unscored = &found[27]["unscored"];
+        assert_eq!(unscored["reason"], "too_long");
+        assert!(unscored["detail"].as_str().unwrap().contains("question \"refund\""), "{unscored}");
+        let figures = |file| serde_json::from_slice::<Value>(&std::fs::read(path.join(file)).unwrap()).unwrap();
+        assert!(near(&figures("figures.json")["all"], &figures("here.json")["all"]));
+        let again = ran_with_key(path, &args[..args.len() - 1], "").1;
+        assert!(again.contains("is complete: 25 of 28 rows answered"), "{again}");
+    }
+    let other = [&ask[..], &["--output", "no.jsonl"]].concat();
+    let (code, _, told) = ran_with_key(path, &other, "wrong");
+    assert!(code == Some(1) && told.contains("401") && !told.contains("secret"), "{told}");
+    for extra in [&["--model", &model][..], &["--layers", "1"], &["--fit", "w.json"], &["--price-in", "1"]] {
+        let said = fail("decide", path, &[&other[..], extra].concat());
+        assert!(said.contains(extra[0]), "{said}");
+    }
+    assert!(fail("decide", path, &[&here[..], &["--no-key"]].concat()).contains("--base-url"));
+}
+
+/// Runs `judge decide` with a key in the environment.
+fn ran_with_key(folder: &Path, args: &[&str], key: &str) -> (Option<i32>, String, String) {
+    let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_judge"));
+    let output = command.arg("decide").args(args).current_dir(folder).env("OPENAI_API_KEY", key).output().unwrap();
+    let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
+    (output.status.code(), text(output.stdout), text(output.stderr))
+}
+
+/// Whether two JSON values are equal but for the rounding of numbers.
+fn near(a: &Value, b: &Value) -> bool {
+    match (a, b) {
+        (Value::Number(a), Value::Number(b)) => (a.as_f64().unwrap() - b.as_f64().unwrap()).abs() < 1e-12,
+        (Value::Object(a), Value::Object(b)) => {
+            a.len() == b.len() && a.iter().all(|(name, a)| b.get(name).is_some_and(|b| near(a, b)))
+        }
+        (Value::Array(a), Value::Array(b)) => a.len() == b.len() && a.iter().zip(b).all(|(a, b)| near(a, b)),
+        _ => a == b,
+    }
 }

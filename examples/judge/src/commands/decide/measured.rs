@@ -5,9 +5,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 use clap::Args;
-use judge_core::decision::{
-    DecisionFit, DecisionOrigin, DecisionSettings, Labelled, Question, QuestionKind, Questions,
-};
+use judge_core::decision::{DecisionFit, DecisionOrigin, Labelled, Question, QuestionKind, Questions};
 use judge_core::lager::LayerTable;
 use judge_data::{DecisionRecord, Program, Rows, save_new};
 use judge_metrics::comparison::{ComparedDecision, DecisionComparison};
@@ -73,8 +71,8 @@ impl Measured {
         Self { figures, labelled: Vec::new() }
     }
 
-    /// Reads the finished rows, beside their questions.
-    pub(super) fn of(cli: &Cli, settings: &DecisionSettings) -> Result<Self> {
+    /// Reads the finished rows, beside their questions; `asked` are those for rows without their own.
+    pub(super) fn of(cli: &Cli, asked: Option<&Questions>) -> Result<Self> {
         let input = cli.input.open()?;
         let mut records = DecisionRecord::all(&input, cli.model.limit)?;
         let mut by_question: BTreeMap<String, Vec<ComparedDecision>> = BTreeMap::new();
@@ -86,7 +84,7 @@ impl Measured {
             let tables: BTreeMap<String, WrittenTable> =
                 row.optional("tables", "tables of logits by question")?.unwrap_or_default();
             let record = records.next().context("the output has more rows than the input")??;
-            let questions = record.questions.as_ref().or(settings.questions.as_ref());
+            let questions = record.questions.as_ref().or(asked);
             for (name, label) in &labels {
                 let question = questions.and_then(|questions: &Questions| questions.get(name));
                 let target = question.and_then(|question| question.target(label).ok());

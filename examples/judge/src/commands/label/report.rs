@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use anyhow::Result;
 use judge_core::request::Generation;
 use judge_data::Rows;
-use judge_models::{ApiModel, ApiUsage, Prices};
+use judge_models::{ApiModel, Prices};
 use serde_json::{Map, Value, json};
 
 use crate::report::write_json;
@@ -89,33 +89,6 @@ impl Report<'_> {
             .values()
             .fold((0, 0), |(read, scored), labels| (read + labels.with_probabilities, scored + labels.scored()));
         say(format_args!("{read} of {scored} labels have the probabilities of the grades"))
-    }
-
-    /// Tokens and cost so far, in a few words.
-    pub fn so_far(&self, model: &ApiModel) -> String {
-        let usage = model.usage();
-        let cost = self.prices.map_or_else(String::new, |prices| format!(", cost {:.4}", usage.cost(&prices)));
-        format!("{} requests, {} tokens{cost}", usage.requests, usage.prompt_tokens + usage.completion_tokens)
-    }
-
-    /// What this start has used, for people.
-    pub fn usage(&self, model: &ApiModel) -> Result<()> {
-        let ApiUsage { requests, retries, prompt_tokens, completion_tokens, uncounted, .. } = model.usage();
-        let cost = match self.prices {
-            Some(prices) => format!("cost {:.4} at these prices", model.usage().cost(&prices)),
-            None => "no prices given".to_owned(),
-        };
-        say(format_args!(
-            "this start: {requests} requests, {retries} of them repeated; {prompt_tokens} tokens read, {completion_tokens} written; {cost}"
-        ))?;
-        if uncounted > 0 {
-            say(format_args!("of {uncounted} answers the service did not count the tokens"))?;
-        }
-        let models = model.stated_models();
-        if !models.is_empty() {
-            say(format_args!("the service says that it answered with {}", models.join(", ")))?;
-        }
-        Ok(())
     }
 
     /// Everything for machines; without a model nothing was sent.

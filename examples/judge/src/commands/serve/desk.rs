@@ -10,7 +10,7 @@ use std::time::Duration;
 use hyper::StatusCode;
 use judge_core::decision::{Answered, Decidable, DecisionItem, DecisionJudge, Questions};
 use judge_core::runner::{JudgeQueue, QueueError};
-use judge_core::{Outcome, Reason, TextModel};
+use judge_core::{Outcome, Reason, TextModel, Unscored};
 use serde_json::Value;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 use tokio::time::timeout;
@@ -114,17 +114,17 @@ impl Desk {
 
 /// Why some questions have no answer, which no form of an answer can say.
 fn unanswered(answered: &[Answered]) -> Option<Refused> {
-    let mut status = StatusCode::BAD_REQUEST;
-    let mut lines = Vec::new();
-    for Answered { name, answer, .. } in answered {
-        if let Err(unscored) = answer {
-            if unscored.reason == Reason::NonFinite {
-                status = StatusCode::INTERNAL_SERVER_ERROR;
-            }
-            lines.push(format!("question {name:?}: {unscored}"));
-        }
-    }
-    (!lines.is_empty()).then(|| Refused::new(status, "not_answered", lines.join("\n")))
+    let missing: Vec<(&String, &Unscored)> =
+        answered.iter().filter_map(|question| Some((&question.name, question.answer.as_ref().err()?))).collect();
+    let are = |reason: Reason| move |(_, unscored): &(&String, &Unscored)| unscored.reason == reason;
+    let (status, kind) = match &missing[..] {
+        [] => return None,
+        all if all.iter().any(are(Reason::NonFinite)) => (StatusCode::INTERNAL_SERVER_ERROR, "not_answered"),
+        all if all.iter().all(are(Reason::TooLong)) => (StatusCode::BAD_REQUEST, "context_length_exceeded"),
+        _ => (StatusCode::BAD_REQUEST, "not_answered"),
+    };
+    let lines: Vec<String> = missing.iter().map(|(name, unscored)| format!("question {name:?}: {unscored}")).collect();
+    Some(Refused::new(status, kind, lines.join("\n")))
 }
 
 #[cfg(test)]

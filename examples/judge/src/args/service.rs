@@ -1,0 +1,147 @@
+//! The options of commands that ask a service, and the client that they name.
+
+use std::time::Duration;
+
+use anyhow::Result;
+use clap::Args;
+use judge_models::{ApiKey, ApiModel, ApiSettings, ApiUsage, Prices};
+
+use crate::terminal::console::{say, tell, usage};
+
+/// How a service is asked, and how hard.
+#[derive(Args, Clone, Debug)]
+pub struct ServiceArgs {
+    /// The environment variable that holds the key
+    #[arg(
+        long,
+        value_name = "NAME",
+        default_value = "OPENAI_API_KEY",
+        requires = "base_url",
+        help_heading = "Service"
+    )]
+    pub key_env: String,
+    /// The service asks for no key, and none is sent
+    #[arg(long, conflicts_with = "key_env", requires = "base_url", help_heading = "Service")]
+    pub no_key: bool,
+    /// Most requests in flight at once
+    #[arg(long, value_name = "N", default_value_t = 8, value_parser = clap::value_parser!(u16).range(1..), requires = "base_url", help_heading = "Service")]
+    pub concurrency: u16,
+    /// Most requests a minute, repeated ones included
+    #[arg(long, value_name = "N", value_parser = rate, requires = "base_url", help_heading = "Service")]
+    pub requests_per_minute: Option<f64>,
+    /// Most tokens a minute, read and written
+    #[arg(long, value_name = "N", value_parser = rate, requires = "base_url", help_heading = "Service")]
+    pub tokens_per_minute: Option<f64>,
+    /// Longest time for one answer, in seconds
+    #[arg(long, value_name = "SECONDS", default_value_t = 120.0, value_parser = rate, requires = "base_url", help_heading = "Service")]
+    pub timeout: f64,
+    /// How often a request is sent before its failure ends the run
+    #[arg(long, value_name = "N", default_value_t = 6, value_parser = clap::value_parser!(u16).range(1..), requires = "base_url", help_heading = "Service")]
+    pub max_attempts: u16,
+    /// Price of a million tokens that are read
+    #[arg(long, value_name = "PRICE", value_parser = not_negative, requires = "base_url", help_heading = "Service")]
+    pub price_in: Option<f64>,
+    /// Price of a million tokens that are written
+    #[arg(long, value_name = "PRICE", value_parser = not_negative, requires = "base_url", help_heading = "Service")]
+    pub price_out: Option<f64>,
+}
+
+/// A number of at least 0.
+///
+/// # Errors
+/// In words, for another text.
+pub fn not_negative(text: &str) -> Result<f64, String> {
+    let number = text.parse().ok().filter(|number: &f64| number.is_finite() && *number >= 0.0);
+    number.ok_or_else(|| "expected a number of at least 0".to_owned())
+}
+
+fn rate(text: &str) -> Result<f64, String> {
+    not_negative(text).ok().filter(|number| *number > 0.0).ok_or_else(|| "expected a number above 0".to_owned())
+}
+
+impl ServiceArgs {
+    /// The prices, if they are given.
+    ///
+    /// # Errors
+    /// A usage error for one without the other.
+    pub fn prices(&self) -> Result<Option<Prices>> {
+        match (self.price_in, self.price_out) {
+            (Some(input), Some(output)) => Ok(Some(Prices { input, output })),
+            (None, None) => Ok(None),
+            _ => Err(usage("--price-in and --price-out belong together")),
+        }
+    }
+
+    /// Refuses what cannot work, before anything is written or sent. No key is needed for it.
+    ///
+    /// # Errors
+    /// A usage error.
+    pub fn check(&self, of: ApiSettings) -> Result<()> {
+        self.prices()?;
+        self.with_key(of, None).map(drop)
+    }
+
+    /// The client for the service that the settings name, with the key of the environment. These options take the place of the settings'
+    /// own limits.
+    ///
+    /// # Errors
+    /// A usage error for options that cannot work, or if there is no key.
+    pub fn model(&self, of: ApiSettings) -> Result<ApiModel> {
+        let missing = |error| usage(format!("{error}; set it, name another one with --key-env, or give --no-key"));
+        let key = if self.no_key { None } else { Some(ApiKey::from_env(&self.key_env).map_err(missing)?) };
+        if key.is_some() && of.base_url.starts_with("http://") && !is_loopback(&of.base_url) {
+            tell("note: the key and all texts travel unencrypted: the base URL is http, not https");
+        }
+        self.with_key(of, key)
+    }
+
+    fn with_key(&self, of: ApiSettings, key: Option<ApiKey>) -> Result<ApiModel> {
+        let settings = ApiSettings {
+            key,
+            concurrency: self.concurrency.into(),
+            requests_per_minute: self.requests_per_minute,
+            tokens_per_minute: self.tokens_per_minute,
+            timeout: Duration::try_from_secs_f64(self.timeout).map_err(usage)?,
+            max_attempts: self.max_attempts.into(),
+            ..of
+        };
+        ApiModel::new(settings).map_err(usage)
+    }
+}
+
+/// Tokens and cost so far, in a few words.
+#[must_use]
+pub fn so_far(model: &ApiModel, prices: Option<&Prices>) -> String {
+    let usage = model.usage();
+    let cost = prices.map_or_else(String::new, |prices| format!(", cost {:.4}", usage.cost(prices)));
+    format!("{} requests, {} tokens{cost}", usage.requests, usage.prompt_tokens + usage.completion_tokens)
+}
+
+/// Says what a service was used for since this start.
+///
+/// # Errors
+/// If it cannot be written.
+pub fn say_usage(model: &ApiModel, prices: Option<&Prices>) -> Result<()> {
+    let ApiUsage { requests, retries, prompt_tokens, completion_tokens, uncounted, .. } = model.usage();
+    let cost = match prices {
+        Some(prices) => format!("cost {:.4} at these prices", model.usage().cost(prices)),
+        None => "no prices given".to_owned(),
+    };
+    say(format_args!(
+        "this start: {requests} requests, {retries} of them repeated; {prompt_tokens} tokens read, {completion_tokens} written; {cost}"
+    ))?;
+    if uncounted > 0 {
+        say(format_args!("of {uncounted} answers the service did not count the tokens"))?;
+    }
+    let models = model.stated_models();
+    if !models.is_empty() {
+        say(format_args!("the service says that it answered with {}", models.join(", ")))?;
+    }
+    Ok(())
+}
+
+/// Whether an address is of this machine.
+fn is_loopback(url: &str) -> bool {
+    let host = url.trim_start_matches("http://");
+    ["127.", "localhost", "[::1]"].iter().any(|local| host.starts_with(local))
+}

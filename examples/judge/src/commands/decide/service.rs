@@ -1,0 +1,135 @@
+//! A service that takes decisions, in the place of a model on this machine.
+
+use std::ops::ControlFlow;
+
+use anyhow::Result;
+use clap::{Args, ValueEnum};
+use judge_core::decision::{DecisionRoute, DecisionServiceJudge, Questions};
+use judge_core::runner::RunEvent;
+use judge_core::{ItemResult, Judge};
+use judge_data::{DecisionRecord, Input, MadeBy, Observer, Opened, Resolved};
+use judge_models::{ApiModel, ApiRoute, ApiSettings, Prices};
+use serde_json::json;
+
+use super::{Cli, Done, PROGRAM};
+use crate::args::service::{ServiceArgs, say_usage, so_far};
+use crate::terminal::pace::Watch;
+
+/// Which service answers.
+#[derive(Args, Clone, Debug)]
+pub(super) struct Service {
+    /// Where the API of a service that takes decisions begins, as a rule with /v1 at its end; it is asked in the place of a model on this
+    /// machine, and texts go there and nowhere else
+    #[arg(long, value_name = "URL", requires = "api_model", conflicts_with_all = LOCAL, help_heading = "Service")]
+    base_url: Option<String>,
+    /// The model, as the service calls it
+    #[arg(long, value_name = "NAME", requires = "base_url", help_heading = "Service")]
+    api_model: Option<String>,
+    /// The form of requests: questions by name at URL/systemone, or OpenAI's list of them at URL/decisions
+    #[arg(long, value_enum, default_value_t = Route::Systemone, requires = "base_url", help_heading = "Service")]
+    route: Route,
+    #[command(flatten)]
+    service: ServiceArgs,
+}
+
+/// The options of a model on this machine.
+const LOCAL: [&str; 18] = [
+    "model",
+    "adapters",
+    "devices",
+    "dtype",
+    "weight_form",
+    "kernel",
+    "date",
+    "packed_cache",
+    "full_fingerprint",
+    "decision_prompt",
+    "decision_template",
+    "decision_config",
+    "layers",
+    "lens",
+    "weights",
+    "temperature",
+    "fit",
+    "part",
+];
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Route {
+    Systemone,
+    Decisions,
+}
+
+/// A service that is named.
+pub(super) struct Named<'a> {
+    settings: ApiSettings,
+    route: DecisionRoute,
+    args: &'a ServiceArgs,
+}
+
+impl Service {
+    /// The service, if one is named.
+    pub(super) fn named(&self) -> Option<Named<'_>> {
+        let (base_url, model) = self.base_url.clone().zip(self.api_model.clone())?;
+        let route = match self.route {
+            Route::Systemone => DecisionRoute::SystemOne,
+            Route::Decisions => DecisionRoute::OpenAi,
+        };
+        let settings = ApiSettings { base_url, model, route: ApiRoute::Decisions(route), ..ApiSettings::default() };
+        Some(Named { settings, route, args: &self.service })
+    }
+}
+
+impl Named<'_> {
+    /// Asks for what is not answered yet.
+    pub(super) fn ask(self, cli: &Cli, input: &Input, rows: usize, asked: Option<&Questions>) -> Result<Done> {
+        self.args.check(self.settings.clone())?;
+        let prices = self.args.prices()?;
+        let judge = DecisionServiceJudge::new(self.route, asked.cloned());
+        let mut of_plan = cli.settings();
+        of_plan.insert("base_url".to_owned(), json!(self.settings.base_url.trim_end_matches('/')));
+        of_plan.insert("api_model".to_owned(), json!(self.settings.model));
+        let mut plan = cli.output.plan_of(PROGRAM, rows, &cli.input, of_plan);
+        plan.inputs = vec![input.identity()?.with_rows(rows)];
+        let judges = Judge::<DecisionRecord>::settings(&judge).into_iter().collect();
+        let resolved = Resolved { judges, ..Resolved::default() };
+        plan.made_by = MadeBy::Model(resolved.clone());
+        let start = match plan.open()? {
+            Opened::Ready(start) => start,
+            Opened::Complete(record) => {
+                cli.say_complete(&record, rows)?;
+                return Ok(Done { origin: None, counts: None });
+            }
+        };
+        let model = self.args.model(self.settings)?;
+        let watch = Watch::new("deciding", "rows", cli.model.quiet)?;
+        let mut asking = Asking { watch, model: &model, prices: prices.as_ref() };
+        let records = DecisionRecord::all(input, cli.model.limit)?;
+        let row = |result: ItemResult<DecisionRecord>| cli.row(&result, asked, |_| Ok(Vec::new()));
+        let result = start.judge(resolved, &model, &[&judge], records, row, &mut asking);
+        // What is paid for is said however the run ends.
+        say_usage(&model, prices.as_ref())?;
+        let result = result?;
+        asking.watch.finish(result.summary.cancelled)?;
+        cli.say_counts(&result.counts, rows)?;
+        Ok(Done { origin: None, counts: Some(result.counts) })
+    }
+}
+
+/// Shows what the answers have cost so far.
+struct Asking<'a> {
+    watch: Watch,
+    model: &'a ApiModel,
+    prices: Option<&'a Prices>,
+}
+
+impl Observer<DecisionRecord> for Asking<'_> {
+    fn begin(&mut self, before: usize, rows: usize) {
+        self.watch.start(before, rows);
+    }
+
+    fn see(&mut self, event: &RunEvent<DecisionRecord>) -> ControlFlow<()> {
+        self.watch.note(so_far(self.model, self.prices));
+        self.watch.see(event)
+    }
+}

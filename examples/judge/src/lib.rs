@@ -7,6 +7,7 @@
 mod args;
 mod choice;
 mod commands;
+mod graded;
 mod inspector;
 mod lager_file;
 mod pair_orders;

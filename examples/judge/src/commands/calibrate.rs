@@ -12,6 +12,7 @@ use judge_metrics::calibration::CalibrationReport;
 use serde_json::{Value, json};
 
 use crate::args::files::program;
+use crate::graded::graded;
 use crate::report::write_json;
 use crate::terminal::console::say;
 use crate::unread::Unread;
@@ -20,7 +21,7 @@ pub(crate) use self::cli::Cli;
 
 pub(crate) fn run(cli: &Cli) -> Result<()> {
     let settings = cli.settings()?;
-    let (scores, human) = cli.graded()?;
+    let (scores, human) = graded(&cli.graded, &cli.score, cli.human.as_deref())?;
     let fault =
         || format!("{}: cannot calibrate on {} rows with score and human score", cli.graded.display(), scores.len());
     let report = settings.assess(&scores, &human).with_context(fault)?;

@@ -9,11 +9,16 @@
 //!   routes   which handler
 //!     wire   each standard's JSON ⇄ questions and answers
 //!     desk   the bounded queue before the model
+//!       bench  the judges: the plain one, and those with names of their own
+//!
+//! judges     the file of judges ─► bench
 //! ```
 
+mod bench;
 mod cli;
 mod desk;
 mod gate;
+mod judges;
 mod key;
 mod listener;
 mod metrics;
@@ -32,7 +37,9 @@ use anyhow::{Context, Result};
 use judge_core::Backbone;
 use judge_core::decision::DecisionJudge;
 
+use self::bench::Bench;
 use self::desk::Desk;
+use self::judges::Judges;
 use self::key::Key;
 use self::metrics::Metrics;
 use self::routes::{App, Limits};
@@ -57,10 +64,13 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
     if cli.model.model.is_none() && !cli.model.quiet {
         tell("note: without --model the embedded model answers, and its answers mean nothing");
     }
-    let (settings, model) = cli.decisions.settings(&cli.model, None)?;
-    let model = model.load()?;
-    let judge = DecisionJudge::new(settings, &model)?;
-    let name = cli.name.clone().unwrap_or_else(|| model.info().name.clone());
+    let judges = cli.judges.as_deref().map(Judges::read).transpose()?.unwrap_or_default();
+    let (settings, args) = cli.decisions.settings(&cli.model, None)?;
+    let model = args.load()?;
+    let plain = DecisionJudge::new(settings, &model)?;
+    let plain_name = cli.name.clone().unwrap_or_else(|| model.info().name.clone());
+    let named = judges.seated(&plain, &plain_name, &args, &model)?;
+    let bench = Arc::new(Bench { plain_name, plain, named });
     let limits = Limits {
         body: cli.max_body,
         read: cli.read_timeout(),
@@ -69,11 +79,11 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
         queue: cli.queue,
     };
     let app = Arc::new(App {
-        desk: Desk::new(model, judge, &limits),
+        desk: Desk::new(model, Arc::clone(&bench), &limits),
+        bench,
         key,
         limits,
         metrics: Metrics::default(),
-        model: name,
         started: SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs()),
         label_mass: cli.label_mass,
         quiet: cli.model.quiet,

@@ -15,7 +15,7 @@ use crate::program::embedded_model;
 use crate::service::Service;
 
 /// The embedded model with tokens for `Yes` and `No`, which it lacks, in place of its two rarest ones.
-fn model_with_yes_and_no(folder: &TempDir) -> PathBuf {
+pub fn model_with_yes_and_no(folder: &TempDir) -> PathBuf {
     let path = folder.path().join("yes-and-no");
     fs::create_dir(&path).unwrap();
     tiny_judge::write(&path).unwrap();

@@ -2,15 +2,14 @@
 
 use std::path::PathBuf;
 
-use anyhow::{Result, bail};
+use anyhow::Result;
 use clap::{Args, ValueEnum};
-use judge_data::{IntoInput, Outputs, ScoredFields, ScoredFile, ScoredRows, Settings};
+use judge_data::{IntoInput, Outputs, ScoredFields, ScoredRows, Settings};
 use judge_metrics::calibration::{CalibrationMethod, Calibrator};
 use serde_json::json;
 
 use crate::args::files::WriteArgs;
 use crate::terminal::console::usage;
-use crate::unread::Unread;
 
 /// Say what scores mean on the human scale.
 ///
@@ -97,37 +96,5 @@ impl Cli {
     /// The rows of a file of scores, whose human scores are not read.
     pub(crate) fn scores(&self, input: impl IntoInput) -> Result<ScoredRows> {
         Ok(ScoredRows::open(input, &ScoredFields { predicted: Some(self.score.clone()), human: None })?)
-    }
-
-    /// Scores and human scores of the rows that have both. Rows that cannot be read are left out, and said.
-    pub(crate) fn graded(&self) -> Result<(Vec<f64>, Vec<f64>)> {
-        let file = ScoredFile::open(&self.graded, None)?;
-        let fields = file.fields(Some(&self.score), self.human.as_deref());
-        let (mut pairs, mut scored, mut unread) = (Vec::new(), 0, Unread::default());
-        for row in file.rows(&fields)? {
-            let row = row?;
-            let pair = row.predicted_number().and_then(|score| Ok((score, row.human_mean()?)));
-            if let Ok((Some(score), human)) = pair {
-                scored += 1;
-                pairs.extend(human.map(|human| (score, human)));
-            }
-            unread.note(row.place(), pair.err());
-        }
-        if pairs.is_empty() {
-            let file = self.graded.display();
-            if let Some((place, why)) = unread.first() {
-                bail!("{file}: no row can be fitted on; the first that cannot be read is {place}: {why}");
-            }
-            let names = match &self.human {
-                Some(name) => name.clone(),
-                None => ScoredFile::human_names(&self.score).collect::<Vec<_>>().join(" or "),
-            };
-            bail!(
-                "{file}: of {scored} rows with a number in {:?}, none has a human score in {names}; name its field with --human",
-                self.score,
-            );
-        }
-        unread.tell_that("cannot be read and are not fitted on");
-        Ok(pairs.into_iter().unzip())
     }
 }

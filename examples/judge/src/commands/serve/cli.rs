@@ -29,6 +29,10 @@ pub(crate) struct Cli {
     /// The name that the model goes by in requests and answers [default: the model's own]
     #[arg(long, value_name = "NAME")]
     pub(crate) name: Option<String>,
+    /// Judges with names of their own, beside the plain model: a JSON object of {"score": [options of `judge score`], "graded"?: FILE},
+    /// {"probe": FILE} or {"checklist": FILE} by name; paths are relative to the file
+    #[arg(long, value_name = "FILE")]
+    pub(crate) judges: Option<PathBuf>,
     /// Add to answers what share of the model's probability lay on the labels of the options; no part of either standard
     #[arg(long)]
     pub(crate) label_mass: bool,

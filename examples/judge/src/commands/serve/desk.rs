@@ -8,13 +8,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use hyper::StatusCode;
-use judge_core::decision::{Answered, Decidable, DecisionItem, DecisionJudge, Questions};
+use judge_core::decision::DecisionItem;
 use judge_core::runner::{JudgeQueue, QueueError};
 use judge_core::{Outcome, Reason, TextModel, Unscored};
-use serde_json::Value;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
+use tokio::sync::{Semaphore, watch};
 use tokio::time::timeout;
 
+use super::bench::{Bench, Brought, Seat, Told};
 use super::refused::Refused;
 use super::routes::Limits;
 
@@ -23,7 +23,8 @@ const HANDS: usize = 128;
 
 /// Where requests wait for the model.
 pub(super) struct Desk {
-    queue: JudgeQueue<Held>,
+    queue: JudgeQueue<Brought>,
+    bench: Arc<Bench>,
     places: Semaphore,
     most: usize,
     hands: Arc<Semaphore>,
@@ -32,34 +33,28 @@ pub(super) struct Desk {
     ended: watch::Sender<Option<QueueError>>,
 }
 
-/// A request in the model's hands.
-struct Held {
-    item: DecisionItem,
-    _hand: OwnedSemaphorePermit,
-}
-
-impl Decidable for Held {
-    fn state(&self) -> &Value {
-        &self.item.state
-    }
-
-    fn questions(&self) -> Option<&Questions> {
-        Some(&self.item.questions)
-    }
-}
-
 /// What became of a request.
 pub(super) struct Decided {
-    /// One for each question, in their order.
-    pub(super) answered: Vec<Answered>,
+    /// One for each question, in their order; all are answered.
+    pub(super) told: Vec<Told>,
     /// Tokens of the prompts of all questions.
     pub(super) tokens: usize,
 }
 
+impl Decided {
+    /// Has the answers say what share of the model's probability lay on the labels of the options.
+    pub(super) fn add_label_mass(&mut self) {
+        for Told { answered, beside } in &mut self.told {
+            beside.insert("label_mass".to_owned(), answered.label_mass.into());
+        }
+    }
+}
+
 impl Desk {
-    pub(super) fn new(model: impl TextModel + 'static, judge: DecisionJudge, limits: &Limits) -> Self {
+    pub(super) fn new(model: impl TextModel + 'static, bench: Arc<Bench>, limits: &Limits) -> Self {
         Self {
-            queue: JudgeQueue::start(model, vec![Box::new(judge)]),
+            queue: JudgeQueue::start(model, vec![Box::new(Arc::clone(&bench))]),
+            bench,
             places: Semaphore::new(limits.queue),
             most: limits.queue,
             hands: Arc::new(Semaphore::new(limits.queue.min(HANDS))),
@@ -78,22 +73,22 @@ impl Desk {
         self.ended.subscribe()
     }
 
-    /// Answers a request. Whoever drops this gives up its place at once.
-    pub(super) async fn decide(&self, item: DecisionItem) -> Result<Decided, Refused> {
+    /// Has a judge answer a request. Whoever drops this gives up its place at once.
+    pub(super) async fn decide(&self, item: DecisionItem, seat: Seat) -> Result<Decided, Refused> {
         let Ok(_place) = self.places.try_acquire() else {
             let msg = format!("all {} places are taken by requests that wait; try again later", self.most);
             return Err(Refused::new(StatusCode::TOO_MANY_REQUESTS, "queue_full", msg).retry_after(1));
         };
-        timeout(self.patience, self.judged(item)).await.unwrap_or_else(|_| {
+        timeout(self.patience, self.judged(item, seat)).await.unwrap_or_else(|_| {
             let msg = format!("no answer within {} seconds, the time that a request has", self.patience.as_secs());
             Err(Refused::new(StatusCode::GATEWAY_TIMEOUT, "timeout", msg))
         })
     }
 
-    async fn judged(&self, item: DecisionItem) -> Result<Decided, Refused> {
+    async fn judged(&self, item: DecisionItem, seat: Seat) -> Result<Decided, Refused> {
         let failed = |msg: String| Refused::new(StatusCode::INTERNAL_SERVER_ERROR, "server_error", msg);
         let hand = Arc::clone(&self.hands).acquire_owned().await.map_err(|error| failed(error.to_string()))?;
-        let result = self.queue.submit(Held { item, _hand: hand }).await.map_err(|error| {
+        let result = self.queue.submit(Brought { item, seat, _hand: hand }).await.map_err(|error| {
             self.ended.send_replace(Some(error.clone()));
             failed(format!("the model answers no more: {error}"))
         })?;
@@ -104,18 +99,19 @@ impl Desk {
         });
         let tokens = tokens.sum();
         let verdict = result.verdicts.first().ok_or_else(|| failed("no verdict".to_owned()))?;
-        let answered = result.item.item.questions.answers(verdict).map_err(|error| failed(error.to_string()))?;
-        match unanswered(&answered) {
+        let told = self.bench.told(seat, &result.item.item.questions, verdict)?;
+        match unanswered(&told) {
             Some(refused) => Err(refused),
-            None => Ok(Decided { answered, tokens }),
+            None => Ok(Decided { told, tokens }),
         }
     }
 }
 
 /// Why some questions have no answer, which no form of an answer can say.
-fn unanswered(answered: &[Answered]) -> Option<Refused> {
+fn unanswered(told: &[Told]) -> Option<Refused> {
+    let answered = told.iter().map(|told| &told.answered);
     let missing: Vec<(&String, &Unscored)> =
-        answered.iter().filter_map(|question| Some((&question.name, question.answer.as_ref().err()?))).collect();
+        answered.filter_map(|question| Some((&question.name, question.answer.as_ref().err()?))).collect();
     let are = |reason: Reason| move |(_, unscored): &(&String, &Unscored)| unscored.reason == reason;
     let (status, kind) = match &missing[..] {
         [] => return None,

@@ -13,6 +13,7 @@ use hyper::StatusCode;
 use hyper::header::{CONTENT_TYPE, HeaderValue, RETRY_AFTER, WWW_AUTHENTICATE};
 use serde_json::{Value, json};
 
+use super::bench::Bench;
 use super::desk::Desk;
 use super::gate::gate;
 use super::key::Key;
@@ -49,8 +50,7 @@ pub(super) struct App {
     pub(super) key: Option<Key>,
     pub(super) limits: Limits,
     pub(super) metrics: Metrics,
-    /// The model's name.
-    pub(super) model: String,
+    pub(super) bench: Arc<Bench>,
     /// When the service started, in seconds since 1970.
     pub(super) started: u64,
     pub(super) label_mass: bool,
@@ -90,19 +90,20 @@ async fn decide<W: Wire>(State(app): State<Arc<App>>, body: Bytes) -> Response {
 }
 
 async fn answer<W: Wire>(app: &App, body: &[u8]) -> Result<(Value, Work), Refused> {
-    let asked = W::read(object(body)?)?;
-    if let Some(model) = asked.model.as_ref().filter(|model| **model != app.model) {
-        let msg = format!("there is no model {model:?} here, only {:?}", app.model);
-        return Err(Refused::new(StatusCode::NOT_FOUND, "model_not_found", msg));
+    let mut asked = W::read(object(body)?)?;
+    let seat = app.bench.seat(asked.model.as_deref())?;
+    app.bench.check(seat, &asked.item.questions)?;
+    asked.item.state = app.bench.state(seat, asked.item.state);
+    let mut decided = app.desk.decide(asked.item, seat).await?;
+    if app.label_mass {
+        decided.add_label_mass();
     }
-    let decided = app.desk.decide(asked.item).await?;
-    let work = Work { questions: decided.answered.len(), tokens: decided.tokens };
-    Ok((asked.form.write(&app.model, decided, app.label_mass)?, work))
+    let work = Work { questions: decided.told.len(), tokens: decided.tokens };
+    Ok((asked.form.write(app.bench.name_of(seat), decided)?, work))
 }
 
 async fn models(State(app): State<Arc<App>>) -> Response {
-    let model = json!({"id": app.model, "object": "model", "created": app.started, "owned_by": "judge"});
-    json_response(StatusCode::OK, &json!({"object": "list", "data": [model]}))
+    json_response(StatusCode::OK, &json!({"object": "list", "data": app.bench.listed(app.started)}))
 }
 
 async fn health(State(app): State<Arc<App>>) -> Response {

@@ -19,8 +19,8 @@ pub(super) trait Wire: Sized + Send + 'static {
     /// What a body asks.
     fn read(body: Map<String, Value>) -> Result<Asked<Self>, Refused>;
 
-    /// An answer.
-    fn write(self, model: &str, decided: Decided, label_mass: bool) -> Result<Value, Refused>;
+    /// An answer. What judges say beside it is in fields of its own, which neither standard has.
+    fn write(self, model: &str, decided: Decided) -> Result<Value, Refused>;
 
     /// The body of a refusal.
     fn refusal(refused: &Refused) -> Value;

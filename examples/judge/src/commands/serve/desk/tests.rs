@@ -10,7 +10,7 @@ use judge_core::testing::ScriptedBackbone;
 use serde_json::{Map, Value, json};
 use tokio::task::yield_now;
 
-use super::{Desk, Limits};
+use super::{Bench, Desk, Limits, Seat};
 
 /// Where a test and its model meet: the model says which state it reads, and waits to be let on.
 struct Model {
@@ -36,7 +36,8 @@ fn desk(queue: usize, answer: Duration) -> (Arc<Desk>, Model) {
     });
     let judge = DecisionJudge::new(DecisionSettings::default(), &model).expect("a judge");
     let limits = Limits { body: 1, read: answer, answer, connections: 1, queue };
-    (Arc::new(Desk::new(model, judge, &limits)), Model { reads, go })
+    let bench = Arc::new(Bench { plain_name: "plain".to_owned(), plain: judge, named: Vec::new() });
+    (Arc::new(Desk::new(model, bench, &limits)), Model { reads, go })
 }
 
 const LONG: Duration = Duration::from_secs(600);
@@ -60,9 +61,9 @@ fn block_on<F: Future>(future: F) -> F::Output {
 fn put(desk: &Arc<Desk>, state: &str) -> tokio::task::JoinHandle<Result<usize, (StatusCode, String)>> {
     let (desk, item) = (Arc::clone(desk), item(state));
     tokio::spawn(async move {
-        let decided = desk.decide(item).await.map_err(|refused| (refused.status, refused.message()))?;
+        let decided = desk.decide(item, Seat::Plain).await.map_err(|refused| (refused.status, refused.message()))?;
         assert!(decided.tokens > 0);
-        Ok(decided.answered.len())
+        Ok(decided.told.len())
     })
 }
 
@@ -82,7 +83,7 @@ fn a_full_desk_turns_away_and_a_place_that_is_given_up_is_free_at_once() {
         assert_eq!(model.reads.recv().unwrap(), "one", "a lone request starts at once");
         let two = put(&desk, "two");
         until_waiting(&desk, 2).await;
-        let refused = desk.decide(item("three")).await.err().expect("no place");
+        let refused = desk.decide(item("three"), Seat::Plain).await.err().expect("no place");
         assert_eq!((refused.status, refused.retry_after), (StatusCode::TOO_MANY_REQUESTS, Some(1)));
         // Its client goes away while the model reads another one.
         two.abort();
@@ -160,7 +161,7 @@ fn a_question_without_an_answer_is_said_with_its_name() {
     let (desk, model) = desk(3, LONG);
     drop(model.go);
     block_on(async {
-        let refused = desk.decide(of_options("one", 27)).await.err().expect("too many options");
+        let refused = desk.decide(of_options("one", 27), Seat::Plain).await.err().expect("too many options");
         assert_eq!(refused.status, StatusCode::BAD_REQUEST);
         let message = refused.message();
         assert!(message.starts_with("question \"which\": ") && message.contains("27 options"), "{message}");

@@ -60,13 +60,13 @@ impl Wire for OpenAi {
         Ok(Asked { model, item: DecisionItem { state, questions }, form: Self(names) })
     }
 
-    fn write(self, model: &str, decided: Decided, label_mass: bool) -> Result<Value, Refused> {
+    fn write(self, model: &str, decided: Decided) -> Result<Value, Refused> {
         let mut answers = Vec::new();
-        for (answered, names) in decided.answered.into_iter().zip(self.0) {
-            let Ok(answer) = answered.answer else { continue }; // the desk refuses those
+        for (told, names) in decided.told.into_iter().zip(self.0) {
+            let Ok(answer) = told.answered.answer else { continue }; // the desk refuses those
             let mut json = names.answer(answer);
-            if label_mass {
-                json["label_mass"] = answered.label_mass.into();
+            for (what, of_question) in told.beside {
+                json[what] = of_question;
             }
             answers.push(json);
         }

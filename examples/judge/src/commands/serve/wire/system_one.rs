@@ -1,7 +1,7 @@
 //! `/v1/systemone`: questions by name, as transformers and the services of decision models have them. Errors are FastAPI's.
 
 use hyper::StatusCode;
-use judge_core::decision::{DecisionItem, Questions};
+use judge_core::decision::{Answered, DecisionItem, Questions};
 use serde_json::{Map, Value, json};
 
 use super::super::desk::Decided;
@@ -58,21 +58,22 @@ impl Wire for SystemOne {
         Ok(Asked { model, item: DecisionItem { state, questions }, form: Self })
     }
 
-    fn write(self, model: &str, decided: Decided, label_mass: bool) -> Result<Value, Refused> {
-        let (mut answers, mut masses) = (Map::new(), Map::new());
-        for answered in decided.answered {
-            let Ok(answer) = answered.answer else { continue }; // the desk refuses those
+    fn write(self, model: &str, decided: Decided) -> Result<Value, Refused> {
+        let (mut answers, mut beside) = (Map::new(), Map::new());
+        for told in decided.told {
+            let Answered { name, answer: Ok(answer), .. } = told.answered else { continue }; // the desk refuses those
             let answer = serde_json::to_value(answer)
                 .map_err(|error| Refused::new(StatusCode::INTERNAL_SERVER_ERROR, "server_error", error))?;
-            if let Some(mass) = answered.label_mass {
-                masses.insert(answered.name.clone(), mass.into());
+            for (what, of_question) in told.beside {
+                let by_question = beside.entry(what).or_insert_with(|| Value::Object(Map::new()));
+                by_question[&name] = of_question;
             }
-            answers.insert(answered.name, answer);
+            answers.insert(name, answer);
         }
         let usage = json!({"input_tokens": decided.tokens, "output_tokens": 0});
         let mut body = json!({"model": model, "answers": answers, "usage": usage});
-        if label_mass {
-            body["label_mass"] = masses.into();
+        for (what, by_question) in beside {
+            body[what] = by_question;
         }
         Ok(body)
     }

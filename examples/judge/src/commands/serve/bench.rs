@@ -1,0 +1,231 @@
+//! The judges of a service: the plain one, which puts any questions, and those with a name of their own, which answer one question each.
+
+use hyper::StatusCode;
+use judge_core::decision::{Answered, DecisionItem, DecisionJudge, Question, Questions};
+use judge_core::verdict::CombinedBy;
+use judge_core::{Judge, JudgeError, Request, Rounds, Scale, Score, Verdict};
+use serde_json::{Map, Value, json};
+use tokio::sync::OwnedSemaphorePermit;
+
+use super::refused::{Problem, Refused};
+
+/// All judges of a service.
+pub(super) struct Bench {
+    /// The name that the plain judge goes by.
+    pub(super) plain_name: String,
+    pub(super) plain: DecisionJudge,
+    pub(super) named: Vec<Named>,
+}
+
+/// A judge with a name of its own.
+pub(super) struct Named {
+    pub(super) name: String,
+    /// It judges a request's state, by its fields.
+    pub(super) judge: Box<dyn Judge<Value>>,
+    pub(super) answers: Answers,
+    /// The fields of a state that it may read.
+    pub(super) fields: Vec<String>,
+}
+
+/// What a judge's scores answer.
+pub(super) enum Answers {
+    /// A question for a score with as many levels as the scale has points; of two points, yes or no too.
+    Levels(Scale),
+    /// A yes-or-no question: a value from 0 to 1 is the probability of yes.
+    Share,
+}
+
+/// Who answers a request.
+#[derive(Clone, Copy)]
+pub(super) enum Seat {
+    Plain,
+    /// The one at this place.
+    Named(usize),
+}
+
+/// A request before its judge.
+pub(super) struct Brought {
+    pub(super) item: DecisionItem,
+    pub(super) seat: Seat,
+    /// Held until the model lets go of the request.
+    pub(super) _hand: OwnedSemaphorePermit,
+}
+
+/// What became of a question, and what else its judge says of it, which is no part of either standard.
+pub(super) struct Told {
+    pub(super) answered: Answered,
+    pub(super) beside: Map<String, Value>,
+}
+
+impl Bench {
+    /// Who goes by a name; without one, the plain judge.
+    pub(super) fn seat(&self, name: Option<&str>) -> Result<Seat, Refused> {
+        let Some(name) = name.filter(|name| *name != self.plain_name) else { return Ok(Seat::Plain) };
+        self.named.iter().position(|named| named.name == name).map(Seat::Named).ok_or_else(|| {
+            let known: Vec<String> = self.names().map(|name| format!("{name:?}")).collect();
+            let msg = format!("there is no model {name:?} here, only {}", known.join(", "));
+            Refused::new(StatusCode::NOT_FOUND, "model_not_found", msg)
+        })
+    }
+
+    /// The name of a judge.
+    pub(super) fn name_of(&self, seat: Seat) -> &str {
+        match seat {
+            Seat::Plain => &self.plain_name,
+            Seat::Named(place) => &self.named[place].name,
+        }
+    }
+
+    fn names(&self) -> impl Iterator<Item = &str> {
+        [&self.plain_name].into_iter().chain(self.named.iter().map(|named| &named.name)).map(String::as_str)
+    }
+
+    /// Refuses questions that a judge does not answer.
+    pub(super) fn check(&self, seat: Seat, questions: &Questions) -> Result<(), Refused> {
+        match seat {
+            Seat::Plain => Ok(()),
+            Seat::Named(place) => self.named[place].check(questions),
+        }
+    }
+
+    /// A state as a judge takes it: of a text that is a JSON object, a judge with a name of its own reads the fields. OpenAI's form has no
+    /// other way to give any.
+    pub(super) fn state(&self, seat: Seat, state: Value) -> Value {
+        match (seat, &state) {
+            (Seat::Named(_), Value::String(text)) => {
+                serde_json::from_str(text).map_or(state, |fields: Map<String, Value>| Value::Object(fields))
+            }
+            _ => state,
+        }
+    }
+
+    /// What the verdict of a judge says of the questions.
+    pub(super) fn told(&self, seat: Seat, questions: &Questions, verdict: &Verdict) -> Result<Vec<Told>, Refused> {
+        let failed = |msg: String| Refused::new(StatusCode::INTERNAL_SERVER_ERROR, "server_error", msg);
+        match seat {
+            Seat::Plain => {
+                let answers = questions.answers(verdict).map_err(|error| failed(error.to_string()))?;
+                Ok(answers.into_iter().map(|answered| Told { answered, beside: Map::new() }).collect())
+            }
+            Seat::Named(place) => questions.iter().map(|of| self.named[place].told(of, verdict)).collect(),
+        }
+    }
+
+    /// The judges as `/v1/models` lists them.
+    pub(super) fn listed(&self, created: u64) -> Vec<Value> {
+        let model = |name: &str| json!({"id": name, "object": "model", "created": created, "owned_by": "judge"});
+        let named = self.named.iter().map(|named| {
+            let mut model = model(&named.name);
+            model["judge"] = json!({"fields": named.fields, "question": named.answers.described()});
+            model
+        });
+        [model(&self.plain_name)].into_iter().chain(named).collect()
+    }
+}
+
+impl Answers {
+    /// What is answered, for machines.
+    fn described(&self) -> Value {
+        match self {
+            Self::Levels(scale) => {
+                let labels: Vec<&str> = scale.labels().collect();
+                json!({"type": "score", "levels": labels.len(), "labels": labels})
+            }
+            Self::Share => json!({"type": "noul"}),
+        }
+    }
+
+    fn expected(&self) -> String {
+        match self {
+            Self::Levels(scale) if scale.len() == 2 => "a score of 2 levels, or yes or no".to_owned(),
+            Self::Levels(scale) => format!("a score of {} levels", scale.len()),
+            Self::Share => "yes or no".to_owned(),
+        }
+    }
+
+    /// The probabilities of a question's options in a score, in their order; an error in words.
+    fn probabilities(&self, question: &Question, score: &Score) -> Result<Vec<f64>, String> {
+        let Self::Levels(_) = self else { return Ok(vec![score.value, 1.0 - score.value]) };
+        let distribution = score.distribution.as_ref().ok_or("this judge gives a value without probabilities")?;
+        let mut probabilities = distribution.probabilities().to_vec();
+        if let Question::Noul { .. } = question {
+            probabilities.reverse(); // yes is the greater point, and the first option
+        }
+        Ok(probabilities)
+    }
+}
+
+impl Named {
+    fn check(&self, questions: &Questions) -> Result<(), Refused> {
+        let fits = |question: &Question| match (&self.answers, question) {
+            (Answers::Levels(scale), Question::Score { criteria, .. }) => criteria.len() == scale.len(),
+            (Answers::Levels(scale), Question::Noul { .. }) => scale.len() == 2,
+            (Answers::Share, Question::Noul { .. }) => true,
+            _ => false,
+        };
+        if questions.len() == 1 && questions.iter().all(|(_, question)| fits(question)) {
+            return Ok(());
+        }
+        let found: Vec<String> = questions
+            .iter()
+            .map(|(name, question)| {
+                format!("{name:?}, a {} with {} options", question.kind(), question.options().len())
+            })
+            .collect();
+        let (expected, found) = (self.answers.expected(), found.join("; "));
+        let msg = format!("the judge {:?} answers one question, {expected}; found {found}", self.name);
+        Err(Refused::invalid(vec![Problem::new(&[json!("questions")], "value_error", msg)]))
+    }
+
+    fn told(&self, (name, question): (&str, &Question), verdict: &Verdict) -> Result<Told, Refused> {
+        let name = name.to_owned();
+        let score = match verdict {
+            Verdict::Scored(score) => score,
+            Verdict::Unscored(unscored) => {
+                let answered = Answered { name, answer: Err(unscored.clone()), label_mass: None };
+                return Ok(Told { answered, beside: Map::new() });
+            }
+        };
+        let failed = |msg: &str| Refused::new(StatusCode::INTERNAL_SERVER_ERROR, "server_error", msg);
+        let probabilities = self.answers.probabilities(question, score).map_err(|msg| failed(&msg))?;
+        let answer =
+            question.answer(&probabilities).ok_or_else(|| failed("the judge's scale is not the question's"))?;
+        let mut beside = Map::new();
+        if let Some(calibrated) = &score.calibrated {
+            beside.insert("calibrated".to_owned(), json!(calibrated));
+        }
+        if score.combined_by == Some(CombinedBy::Checklist) {
+            let met = score.parts.iter().filter_map(|part| Some((part.name.clone(), part.verdict.value()?.into())));
+            beside.insert("criteria".to_owned(), Value::Object(met.collect()));
+        }
+        Ok(Told { answered: Answered { name, answer: Ok(answer), label_mass: score.label_mass }, beside })
+    }
+}
+
+/// Hands each request to its judge.
+impl Judge<Brought> for Bench {
+    fn name(&self) -> &str {
+        &self.plain_name
+    }
+
+    fn ask(&self, brought: &Brought) -> Result<Vec<Request>, JudgeError> {
+        match brought.seat {
+            Seat::Plain => self.plain.ask(&brought.item),
+            Seat::Named(place) => self.named[place].judge.ask(&brought.item.state),
+        }
+    }
+
+    fn follow_up(&self, brought: &Brought, rounds: &Rounds<'_>) -> Result<Vec<Request>, JudgeError> {
+        match brought.seat {
+            Seat::Plain => self.plain.follow_up(&brought.item, rounds),
+            Seat::Named(place) => self.named[place].judge.follow_up(&brought.item.state, rounds),
+        }
+    }
+
+    fn decide(&self, brought: &Brought, rounds: &Rounds<'_>) -> Result<Score, JudgeError> {
+        match brought.seat {
+            Seat::Plain => self.plain.decide(&brought.item, rounds),
+            Seat::Named(place) => self.named[place].judge.decide(&brought.item.state, rounds),
+        }
+    }
+}

@@ -261,16 +261,6 @@ fn a_judge_of_your_own() {
 }
 
 #[test]
-fn a_service_answers_each_request() {
-    let expected = r#"
-        4.44  There are 3 and 2. 3 + 2 = 5. Ana has 5 hats.
-        1.25  Ana has 9 hats.
-        3.00  There are 3 and 2.
-    "#;
-    assert_prints("service", &[], expected);
-}
-
-#[test]
 fn states_of_all_layers_are_written_and_read_back() {
     let output = scratch("hidden_states").join("states.safetensors");
     let expected = r#"

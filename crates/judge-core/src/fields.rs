@@ -29,7 +29,7 @@ pub trait Fields {
     fn field(&self, name: &str) -> Option<Cow<'_, str>>;
 
     /// A field that is a list or an object; `None` if this item has none of that name.
-    fn json(&self, name: &str) -> Option<&Value> {
+    fn json(&self, name: &str) -> Option<Cow<'_, Value>> {
         let _ = name;
         None
     }
@@ -41,7 +41,7 @@ pub trait Fields {
 }
 
 impl<T: Fields + ?Sized> Fields for &T {
-    fn json(&self, name: &str) -> Option<&Value> {
+    fn json(&self, name: &str) -> Option<Cow<'_, Value>> {
         (**self).json(name)
     }
 
@@ -78,8 +78,8 @@ impl<K: AsRef<str>, V: AsRef<str>, S: BuildHasher> Fields for HashMap<K, V, S> {
 
 /// Text as it is, numbers and booleans as JSON writes them; `null` is absent, and so are lists and objects, which are no text.
 impl Fields for Map<String, Value> {
-    fn json(&self, name: &str) -> Option<&Value> {
-        self.get(name).filter(|value| value.is_array() || value.is_object())
+    fn json(&self, name: &str) -> Option<Cow<'_, Value>> {
+        self.get(name).filter(|value| value.is_array() || value.is_object()).map(Cow::Borrowed)
     }
 
     fn field(&self, name: &str) -> Option<Cow<'_, str>> {
@@ -97,7 +97,7 @@ impl Fields for Map<String, Value> {
 
 /// Those of an object. Any other value has no field.
 impl Fields for Value {
-    fn json(&self, name: &str) -> Option<&Value> {
+    fn json(&self, name: &str) -> Option<Cow<'_, Value>> {
         self.as_object()?.json(name)
     }
 

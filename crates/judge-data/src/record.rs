@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 
 use judge_core::{Fields, ItemId, Unscored};
+use serde_json::Value;
 
 use crate::ids::mean;
 use crate::row::describe;
@@ -169,6 +170,12 @@ impl Fields for Record {
         self.texts().map_or_else(|answers| answers?.field(name), |texts| texts.field(name))
     }
 
+    /// A list or an object among the fields that the record does not know.
+    fn json(&self, name: &str) -> Option<Cow<'_, Value>> {
+        let value: Value = serde_json::from_str(self.extra().text(name)?).ok()?;
+        (value.is_array() || value.is_object()).then_some(Cow::Owned(value))
+    }
+
     fn names(&self) -> Vec<String> {
         let of_answers = |answers: Option<&AnswersRecord>| answers.map(AnswersRecord::names).unwrap_or_default();
         self.texts().map_or_else(of_answers, |texts| texts.names())
@@ -194,6 +201,10 @@ impl Numbered {
 impl Fields for Numbered {
     fn field(&self, name: &str) -> Option<Cow<'_, str>> {
         self.record.field(name)
+    }
+
+    fn json(&self, name: &str) -> Option<Cow<'_, Value>> {
+        self.record.json(name)
     }
 
     fn names(&self) -> Vec<String> {

@@ -4,6 +4,7 @@ pub(crate) mod agree;
 pub(crate) mod bench;
 pub(crate) mod bias;
 pub(crate) mod calibrate;
+pub(crate) mod checklist;
 pub(crate) mod compare;
 pub(crate) mod decide;
 pub(crate) mod emotion;
@@ -61,6 +62,7 @@ enum Command {
     #[command(alias = "reward_scores")]
     Reward(Box<reward::Cli>),
     Decide(Box<decide::Cli>),
+    Checklist(Box<checklist::Cli>),
     #[command(alias = "label_with_api")]
     Label(Box<label::Cli>),
     #[command(alias = "layer_logits")]
@@ -124,6 +126,7 @@ impl Command {
             Self::Rank(cli) => rank::run(cli),
             Self::Reward(cli) => reward::run(cli),
             Self::Decide(cli) => decide::run(cli),
+            Self::Checklist(cli) => checklist::run(cli),
             Self::Label(cli) => label::run(cli),
             Self::Logits(cli) => logits::run(cli),
             Self::States(cli) => states::run(cli),
@@ -193,6 +196,7 @@ impl Commands for OfProgram {
             Command::Compare(cli) => of(&cli.input, cli.is_of_pairs().then_some(Pairs)),
             Command::Rank(cli) => of(&cli.input, Some(Answers)),
             Command::Reward(cli) => of(&cli.input, None),
+            Command::Checklist(cli) => of(&cli.input, Some(Graded)),
             Command::Label(cli) => of(&cli.input, Some(Graded)),
             Command::Logits(cli) => of(&cli.input, Some(Prompts)),
             Command::States(cli) => Reading { extension: ".safetensors", ..of(&cli.input, Some(Prompts)) },

@@ -5,6 +5,7 @@ use std::path::Path;
 use anyhow::{Result, bail};
 use judge_data::ScoredFile;
 
+use crate::terminal::options::offered;
 use crate::unread::Unread;
 
 /// The scores of a file's rows that have a human score too, and the mean of what people said of each. Rows that cannot be read are told of.
@@ -33,9 +34,8 @@ pub fn graded(path: &Path, score: &str, human: Option<&str>) -> Result<(Vec<f64>
             Some(name) => name.to_owned(),
             None => ScoredFile::human_names(score).collect::<Vec<_>>().join(" or "),
         };
-        bail!(
-            "{file}: of {scored} rows with a number in {score:?}, none has a human score in {names}; name its field with --human"
-        );
+        let advice = offered(["; name its field with --human".to_owned()]).unwrap_or_default();
+        bail!("{file}: of {scored} rows with a number in {score:?}, none has a human score in {names}{advice}");
     }
     unread.tell_that("cannot be read and are not fitted on");
     Ok(pairs.into_iter().unzip())

@@ -174,8 +174,10 @@ impl ChecklistJudge {
     /// # Errors
     /// [`JudgeError::Unscored`] for an item without a list where the judge has none, or with one that is wrong.
     pub fn list<Item: Fields + ?Sized>(&self, item: &Item) -> Result<Cow<'_, Checklist>, JudgeError> {
-        match (item.json("checklist"), &self.list) {
-            (Some(own), _) => Checklist::from_json(own)
+        // A text in its place is no list, and is not passed over.
+        let text = || item.field("checklist").map(|text| Cow::Owned(Value::String(text.into_owned())));
+        match (item.json("checklist").or_else(text), &self.list) {
+            (Some(own), _) => Checklist::from_json(&own)
                 .map(Cow::Owned)
                 .map_err(|problem| JudgeError::Unscored(Unscored::new(Reason::Missing, problem.to_string()))),
             (None, Some(list)) => Ok(Cow::Borrowed(list)),

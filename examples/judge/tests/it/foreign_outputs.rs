@@ -13,7 +13,7 @@ const MINE: &[u8] = b"a file of mine\n";
 
 /// Command lines, and the names in the place of which a foreign file is refused. `nowhere` is no model:
 /// whoever looks for it fails otherwise.
-const CASES: [(&str, &[&str]); 32] = [
+const CASES: [(&str, &[&str]); 33] = [
     ("agreement --input in.jsonl --json a.json --plot a.svg --risk-plot r.svg", &["a.json", "a.svg", "r.svg"]),
     ("agreement --input in.jsonl --group g --comparison-plot c.svg", &["c.svg"]),
     ("bias_report --benchmark pairs --data pairs.jsonl --verdicts given.jsonl --json a.json", &["a.json"]),
@@ -40,6 +40,10 @@ const CASES: [(&str, &[&str]); 32] = [
             "o.jsonl.states.ids.jsonl",
             "o.jsonl.states.safetensors.partial",
         ],
+    ),
+    (
+        "checklist --input in.jsonl --output o.jsonl --model nowhere",
+        &["o.jsonl", "o.jsonl.partial", "o.jsonl.partial.sorted", "o.jsonl.run.json"],
     ),
     (
         "decide --input in.jsonl --output o.jsonl --json a.json --fit w.json --model nowhere",

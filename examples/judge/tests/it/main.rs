@@ -4,6 +4,7 @@ mod agreement;
 mod architecture;
 mod calibrate;
 mod carried;
+mod checklist;
 mod command_lines;
 mod complete;
 mod console;

@@ -7,12 +7,13 @@ use std::process::{Command, Output, Stdio};
 use serde_json::Value;
 
 /// The commands, each with the name that it had as a program of its own.
-pub const COMMANDS: [(&str, &str); 28] = [
+pub const COMMANDS: [(&str, &str); 29] = [
     ("score", "lager_pointwise"),
     ("compare", "prompt_judge"),
     ("rank", "rank_answers"),
     ("reward", "reward_scores"),
     ("decide", "decide"),
+    ("checklist", "checklist"),
     ("label", "label_with_api"),
     ("logits", "layer_logits"),
     ("states", "hidden_states"),

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, bail, ensure};
 use clap::Parser;
 use judge_core::combine::Calibrated;
-use judge_core::decision::{Checklist, ChecklistJudge, DecisionJudge};
+use judge_core::decision::{ChecklistJudge, DecisionJudge};
 use judge_core::lager::LagerJudge;
 use judge_core::settings::settings_from_json;
 use judge_core::verdict::Calibration;
@@ -20,6 +20,7 @@ use serde_json::{Value, json};
 use super::bench::{Answers, Named};
 use crate::args::lager::LagerArgs;
 use crate::args::model_args::ModelArgs;
+use crate::commands::checklist::read_checklist;
 use crate::graded::graded;
 use crate::probes::PromptedProbe;
 
@@ -156,10 +157,7 @@ impl Judges {
     }
 
     fn checklist(&self, name: &str, path: &Path, plain: &DecisionJudge) -> Result<Named> {
-        let path = self.folder.join(path);
-        let text = std::fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))?;
-        let list: Checklist = settings_from_json(&text).with_context(|| path.display().to_string())?;
-        let judge = Box::new(ChecklistJudge::new(plain.clone(), Some(list)));
+        let judge = Box::new(ChecklistJudge::new(plain.clone(), Some(read_checklist(&self.folder.join(path))?)));
         let fields = ["instruction", "response", "reference", "checklist"].map(str::to_owned).into();
         Ok(Named { name: name.to_owned(), judge, answers: Answers::Share, fields })
     }

@@ -1,0 +1,54 @@
+//! `judge checklist`: criteria of the row or of a file, weighted and kept.
+
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+use crate::program::{ran, rows, succeed, write_rows};
+use crate::serve::model_with_yes_and_no;
+
+#[test]
+fn criteria_are_asked_apart_weighted_and_kept() {
+    let folder = TempDir::new().unwrap();
+    let path = folder.path();
+    let model = model_with_yes_and_no(&folder).to_str().unwrap().to_owned();
+    let row = |id: usize, more: Value| {
+        let mut row = json!({"id": id, "instruction": "2 + 4?", "response": format!("It is {id}."), "human": id % 5, "from": "a"});
+        row.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        row
+    };
+    let mut all: Vec<Value> = (0..6).map(|id| row(id, json!({}))).collect();
+    all.push(row(6, json!({"checklist": ["is short", {"criterion": "names 6", "fatal": true, "weight": 2}]})));
+    all.push(row(7, json!({"checklist": "is short"})));
+    all.push(row(8, json!({"checklist": [{"criterion": "is short", "wait": 2}]})));
+    all.push(json!({"id": 9, "instruction": "no response"}));
+    write_rows(path.join("in.jsonl"), &all);
+    let list = json!([{"criterion": "names the number", "name": "number"}, {"criterion": "is rude", "weight": -1.0}]);
+    std::fs::write(path.join("list.json"), list.to_string()).unwrap();
+    let args = ["--model", &model, "--input", "in.jsonl", "--output", "out.jsonl", "--checklist", "list.json"];
+    let said = succeed("checklist", path, &args);
+    assert!(said.contains("7 of 10 rows scored") && said.contains("missing: 3"), "{said}");
+    let found = rows(path.join("out.jsonl"));
+    assert_eq!(found.len(), 10);
+    for row in &found[..6] {
+        let [number, rude] = ["number", "2"].map(|name| row["criteria"][name].as_f64().unwrap());
+        let expected = (number - rude).clamp(0.0, 1.0);
+        assert!((row["score"].as_f64().unwrap() - expected).abs() < 1e-12, "{row}");
+        assert_eq!((&row["from"], row["human"].is_number()), (&json!("a"), true));
+    }
+    let [short, six] = ["1", "2"].map(|name| found[6]["criteria"][name].as_f64().unwrap());
+    let expected = if six < 0.5 { 0.0 } else { (short + 2.0 * six) / 3.0 };
+    assert!((found[6]["score"].as_f64().unwrap() - expected).abs() < 1e-12, "{}", found[6]);
+    for (row, said) in [(7, "a list of criteria"), (8, "no fields but"), (9, "response")] {
+        let unscored = found[row]["unscored"]["detail"].as_str().unwrap();
+        assert!(unscored.contains(said), "{unscored}");
+    }
+    assert!(succeed("checklist", path, &args).contains("is complete: 7 of 10 rows scored"));
+    // What is decided about one row does not depend on the others.
+    write_rows(path.join("one.jsonl"), &all[3..4]);
+    let alone = ["--model", &model, "--input", "one.jsonl", "--output", "one.out.jsonl", "--checklist", "list.json"];
+    succeed("checklist", path, &alone);
+    assert_eq!(rows(path.join("one.out.jsonl"))[0], found[3]);
+    let without = ["--model", &model, "--input", "one.jsonl", "--output", "no.jsonl"];
+    let (code, _, told) = ran("checklist", path, &without);
+    assert!(code == Some(2) && told.contains("--checklist"), "{told}");
+}

@@ -51,3 +51,6 @@ pub(super) fn object(body: &[u8]) -> Result<Map<String, Value>, Refused> {
         Err(error) => Err(refused("json_invalid", format!("the body is not JSON: {error}"))),
     }
 }
+
+#[cfg(test)]
+mod tests;

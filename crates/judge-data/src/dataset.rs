@@ -9,7 +9,7 @@ use crate::reading::Rest;
 use crate::row::rendered;
 use crate::{
     AnswersRecord, Columns, EmotionRecord, Error, Field, GradedRecord, IntoInput, LagerRecord, PairRecord,
-    PromptRecord, Record, Row, Rows, UnreadRecord,
+    PromptRecord, Record, Row, Rows, UnreadRecord, preference,
 };
 
 pub use options::{DatasetFormat, DatasetOptions};
@@ -18,7 +18,8 @@ impl DatasetFormat {
     /// Tells the kind from a row's fields; `null` is absent.
     ///
     /// A prompt with a response is a graded record, and so is a row with `instruction`, `response` and `prompt`. A row with
-    /// `response_a` and `response_b` beside what was asked is a pair, and one with `responses` a list of answers. A row with
+    /// `response_a` and `response_b` beside what was asked is a pair, and one with `responses` a list of answers; with `chosen` and
+    /// `rejected` it is a pair, or a list of answers where one of them is a list of replies. A row with
     /// the fields of LAGER's benchmark or emotion items is one, whatever else it has, unless it also has `prompt`,
     /// `messages`, or both `instruction` and `response` under exactly these names.
     /// A row that is nothing else and whose instruction is a whole prompt of Prometheus is one of its evaluations.
@@ -54,7 +55,7 @@ impl DatasetFormat {
                 found: row.found(),
                 candidates: fitting.into_iter().map(Self::as_str).collect(),
                 known: "prompts (prompt or messages), graded (instruction and response), pairs (instruction, response_a \
-                        and response_b), answers (instruction and responses), lager (user_prompt), emotion (dialogue and emotion_score), prometheus (a whole prompt as instruction)",
+                        and response_b, or chosen and rejected), answers (instruction and responses), lager (user_prompt), emotion (dialogue and emotion_score), prometheus (a whole prompt as instruction)",
             })),
         }
     }
@@ -89,9 +90,13 @@ impl DatasetFormat {
             Self::Prompts => columns.has(row, Field::Prompt) || columns.has(row, Field::Messages),
             Self::Graded => columns.has(row, Field::Instruction) && columns.has(row, Field::Response),
             Self::Pairs => {
-                [Field::Instruction, Field::ResponseA, Field::ResponseB].iter().all(|&field| columns.has(row, field))
+                let named = [Field::Instruction, Field::ResponseA, Field::ResponseB];
+                named.iter().all(|&field| columns.has(row, field)) || preference::is_pair(row)
             }
-            Self::Answers => columns.has(row, Field::Instruction) && columns.has(row, Field::Responses),
+            Self::Answers => {
+                let is_listed = columns.has(row, Field::Instruction) && columns.has(row, Field::Responses);
+                is_listed || preference::is_one(row) && !preference::is_pair(row)
+            }
             Self::Lager => row.has("user_prompt"),
             Self::Emotion => row.has("dialogue") && row.has("emotion_score"),
             Self::Prometheus => {
@@ -236,7 +241,14 @@ impl Reader {
         fn of<R>(of: fn(R) -> Record) -> impl FnOnce((R, Rest)) -> (Record, Rest) {
             move |(record, rest)| (of(record), rest)
         }
+        // Replies that were chosen and rejected, unless columns are named for them.
+        let is_preference = preference::is_one(row)
+            && ![Field::ResponseA, Field::Responses].iter().any(|&f| options.columns.has(row, f));
         match self.format {
+            DatasetFormat::Pairs if is_preference => preference::pair(row, index, options).map(of(Record::Pair)),
+            DatasetFormat::Answers if is_preference => {
+                preference::answers(row, index, options).map(of(Record::Answers))
+            }
             DatasetFormat::Prompts => PromptRecord::read(row, index, options).map(of(Record::Prompt)),
             DatasetFormat::Graded => GradedRecord::read(row, index, options).map(of(Record::Graded)),
             DatasetFormat::Pairs => PairRecord::read(row, index, options).map(of(Record::Pair)),

@@ -97,6 +97,7 @@ mod pair_reading;
 mod pair_table;
 mod pair_verdict;
 mod paths;
+mod preference;
 mod prometheus;
 mod python_json;
 mod reading;

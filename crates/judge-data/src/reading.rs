@@ -107,12 +107,29 @@ impl<'a> Reading<'a> {
     /// A conversation.
     pub(crate) fn messages(&mut self) -> Result<Vec<Message>, Error> {
         let Some((column, json)) = self.value(Field::Messages)? else { return Err(self.missing(Field::Messages)) };
-        messages::parse(json).map_err(|problem| match problem {
-            Problem::NoList => self.wrong(Field::Messages, column, MESSAGES),
+        messages::parse(json).map_err(|problem| self.no_messages(Field::Messages, column, problem))
+    }
+
+    /// A conversation in the place of a text; `None` where there is a text, or nothing.
+    pub(crate) fn conversation(&mut self, field: Field) -> Result<Option<Vec<Message>>, Error> {
+        let Some((column, json)) = self.value(field)?.filter(|(_, json)| json.starts_with('[')) else {
+            return Ok(None);
+        };
+        messages::parse(json).map(Some).map_err(|problem| self.no_messages(field, column, problem))
+    }
+
+    fn no_messages(&self, field: Field, column: String, problem: Problem) -> Error {
+        match problem {
+            Problem::NoList => self.wrong(field, column, MESSAGES),
             Problem::Turn { turn, expected, found } => {
                 Error::Turn { place: self.row.place().clone(), column, turn, expected, found }
             }
-        })
+        }
+    }
+
+    /// The error for a column that holds a field in a form of its own and is not usable.
+    pub(crate) fn wrong_column(&self, field: Field, column: &str, expected: &'static str) -> Error {
+        self.wrong(field, column.to_owned(), expected)
     }
 
     /// The scores of all raters; empty for none.

@@ -213,7 +213,7 @@ pub fn options(columns: &Columns, limit: usize) -> Result<DatasetOptions, Error>
         }
     }
     let format = Some(DatasetFormat::Graded);
-    Ok(DatasetOptions { format, max_rows: Some(limit), columns, ids: Ids::RowNumber })
+    Ok(DatasetOptions { format, max_rows: Some(limit), columns, ids: Ids::RowNumber, ..DatasetOptions::default() })
 }
 
 /// The rows of a judged file by merit.

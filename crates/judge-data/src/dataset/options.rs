@@ -9,9 +9,9 @@ pub enum DatasetFormat {
     Prompts,
     /// [`GradedRecord`](crate::GradedRecord)s.
     Graded,
-    /// [`PairRecord`](crate::PairRecord)s.
+    /// [`PairRecord`](crate::PairRecord)s; also rows with one reply in each of `chosen` and `rejected`.
     Pairs,
-    /// [`AnswersRecord`](crate::AnswersRecord)s.
+    /// [`AnswersRecord`](crate::AnswersRecord)s; also rows with lists of replies in `chosen` and `rejected`.
     Answers,
     /// [`LagerRecord`](crate::LagerRecord)s.
     Lager,
@@ -63,4 +63,6 @@ pub struct DatasetOptions {
     pub columns: Columns,
     /// What rows without an id are called.
     pub ids: Ids,
+    /// Draws, with a row's id, in which order replies stand that were chosen and rejected.
+    pub seed: u64,
 }

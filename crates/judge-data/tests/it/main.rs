@@ -7,6 +7,7 @@ mod documents;
 mod input;
 mod job;
 mod outputs;
+mod preference;
 mod prometheus;
 #[cfg(feature = "parquet")]
 mod pyarrow;

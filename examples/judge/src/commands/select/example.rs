@@ -83,7 +83,7 @@ pub fn options(columns: &InputArgs, limit: Option<usize>) -> DatasetOptions {
     let columns = columns.columns.clone().unwrap_or_default();
     let is_named = [Field::Instruction, Field::Response].iter().all(|&field| columns.is_chosen(field));
     let format = is_named.then_some(DatasetFormat::Graded);
-    DatasetOptions { format, max_rows: limit, columns, ids: Ids::RowNumber }
+    DatasetOptions { format, max_rows: limit, columns, ids: Ids::RowNumber, ..DatasetOptions::default() }
 }
 
 impl Example {

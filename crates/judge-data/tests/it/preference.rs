@@ -1,0 +1,165 @@
+//! Rows of chosen and rejected replies, in every form that data sets have them in.
+
+use std::cmp::Ordering;
+
+use judge_core::Fields;
+use judge_data::{AnswersRecord, Dataset, DatasetFormat, DatasetOptions, Ids, PairRecord, Record};
+use serde_json::{Value, json};
+
+/// Rows without an id go by their number.
+fn numbered() -> DatasetOptions {
+    DatasetOptions { ids: Ids::RowNumber, ..DatasetOptions::default() }
+}
+
+fn read(rows: &[Value], options: &DatasetOptions) -> (DatasetFormat, Vec<Record>) {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("rows.jsonl");
+    std::fs::write(&path, rows.iter().map(|row| format!("{row}\n")).collect::<String>()).expect("written");
+    let dataset = Dataset::open(&path, options).expect("a data set");
+    (dataset.format(), dataset.map(|record| record.expect("a record")).collect())
+}
+
+fn pair(row: Value) -> PairRecord {
+    match read(&[row], &numbered()) {
+        (DatasetFormat::Pairs, records) => match records.into_iter().next() {
+            Some(Record::Pair(pair)) => pair,
+            other => panic!("{other:?}"),
+        },
+        other => panic!("{other:?}"),
+    }
+}
+
+/// What was asked, the better reply and the worse one.
+fn told(pair: &PairRecord) -> [&str; 3] {
+    match pair.verdicts[..] {
+        [Ordering::Greater] => [&pair.instruction, &pair.response_a, &pair.response_b],
+        [Ordering::Less] => [&pair.instruction, &pair.response_b, &pair.response_a],
+        _ => panic!("{pair:?}"),
+    }
+}
+
+fn turn(role: &str, content: &str) -> Value {
+    json!({"role": role, "content": content})
+}
+
+#[test]
+fn every_form_of_a_pair_is_read() {
+    let (user, good, bad) = (turn("user", "2 + 2?"), turn("assistant", "4"), turn("assistant", "5"));
+    let said = "\n\nHuman: 2 + 2?\n\nAssistant: ";
+    for row in [
+        json!({"prompt": "2 + 2?", "chosen": "4", "rejected": "5"}),
+        json!({"prompt": "2 + 2?", "chosen": [user, good], "rejected": [user, bad], "messages": [user, good]}),
+        json!({"chosen": [user, good], "rejected": [user, bad]}),
+        json!({"prompt": [user], "chosen": [good], "rejected": [bad]}),
+        json!({"chosen": [{"from": "human", "value": "2 + 2?"}, {"from": "gpt", "value": "4"}], "rejected": [user, bad]}),
+        json!({"chosen": format!("{said}4"), "rejected": format!("{said} 5 ")}),
+        json!({"instruction": "2 + 2?", "chosen": [[user, good]], "rejected": "5"}),
+    ] {
+        if row["rejected"] == "5" && row["chosen"].is_array() {
+            // One reply with its conversation and one without are of different conversations.
+            assert!(Dataset::open(write(&row).path(), &numbered()).is_err());
+            continue;
+        }
+        assert_eq!(told(&pair(row.clone())), ["2 + 2?", "4", "5"], "{row}");
+    }
+    let before = [turn("system", "Be brief."), turn("user", "Hi"), turn("assistant", "Hello"), turn("user", "2 + 2?")];
+    let with = |last: &Value| [&before[..], std::slice::from_ref(last)].concat();
+    let long = pair(json!({"chosen": with(&good), "rejected": with(&bad)}));
+    assert_eq!(told(&long)[0], "system: Be brief.\n\nUser: Hi\n\nAssistant: Hello\n\nUser: 2 + 2?");
+    // A text that names turns inside is split at them.
+    let hh = "\n\nHuman: a\n\nAssistant: b\n\nHuman: c\n\nAssistant: ";
+    let hh = pair(json!({"chosen": format!("{hh}x"), "rejected": format!("{hh}y")}));
+    assert_eq!(told(&hh), ["User: a\n\nAssistant: b\n\nUser: c", "x", "y"]);
+}
+
+fn write(row: &Value) -> tempfile::NamedTempFile {
+    let file = tempfile::NamedTempFile::with_suffix(".jsonl").expect("a file");
+    std::fs::write(file.path(), format!("{row}\n")).expect("written");
+    file
+}
+
+#[test]
+fn what_else_a_row_has_is_kept() {
+    let row = json!({"id": "a", "prompt": "?", "chosen": "x", "rejected": "y", "margin": 2.5, "score_chosen": 8.0, "reference": "r"});
+    let pair = pair(row);
+    assert_eq!(pair.extra.iter().map(|(name, _)| name).collect::<Vec<_>>(), ["margin", "score_chosen"]);
+    assert_eq!((pair.field("margin").as_deref(), pair.reference.as_deref()), (Some("2.5"), Some("r")));
+}
+
+/// The order depends on the seed and the id, and not on what else is in the file.
+#[test]
+fn which_reply_stands_first_is_drawn() {
+    let row = |id: usize| json!({"id": id, "prompt": "?", "chosen": "x", "rejected": "y"});
+    let all: Vec<Value> = (0..400).map(row).collect();
+    let firsts = |rows: &[Value], seed| -> Vec<(String, bool)> {
+        let (_, records) = read(rows, &DatasetOptions { seed, ..numbered() });
+        let first = |record: Record| match record {
+            Record::Pair(pair) => (pair.id.to_string(), pair.response_a == "x"),
+            other => panic!("{other:?}"),
+        };
+        records.into_iter().map(first).collect()
+    };
+    let found = firsts(&all, 0);
+    let n = found.iter().filter(|(_, is_first)| *is_first).count();
+    assert!((150..250).contains(&n), "{n} of 400");
+    let turned: Vec<Value> = all.iter().rev().cloned().collect();
+    assert_eq!(firsts(&turned, 0).into_iter().rev().collect::<Vec<_>>(), found);
+    assert_ne!(firsts(&all, 1), found);
+}
+
+#[test]
+fn lists_of_replies_are_answers_with_grades() {
+    let rows = [
+        json!({"id": "rm", "prompt": "?", "chosen": ["a", "b", "c"], "rejected": ["d", "e", "f"]}),
+        json!({"id": "one", "prompt": "?", "chosen": "a", "rejected": ["d", "e"]}),
+        json!({"id": "none", "prompt": "?", "chosen": [], "rejected": ["d", "e"]}),
+        json!({"id": "null", "prompt": "?", "chosen": null, "rejected": ["d", "e"]}),
+    ];
+    let (format, records) = read(&rows, &numbered());
+    assert_eq!(format, DatasetFormat::Answers);
+    for (record, expected) in records.iter().zip(["a1 b1 c1 d0 e0 f0", "a1 d0 e0"]) {
+        let Record::Answers(AnswersRecord { responses, grades, .. }) = record else { panic!("{record:?}") };
+        let mut found: Vec<String> =
+            responses.iter().zip(grades).map(|(reply, grade)| format!("{reply}{}", grade.expect("a grade"))).collect();
+        found.sort();
+        assert_eq!(found.join(" "), expected);
+    }
+    let why = |record: &Record| record.unread().expect("not read").detail.clone();
+    assert!(why(&records[2]).contains("expected \"chosen\" to be a text or a conversation"), "{}", why(&records[2]));
+    assert!(why(&records[3]).contains("instruction") || why(&records[3]).contains("responses"), "{}", why(&records[3]));
+    // A pair is a list of two where lists are asked for.
+    let answers = DatasetOptions { format: Some(DatasetFormat::Answers), ..numbered() };
+    let (_, records) = read(&[json!({"prompt": "?", "chosen": "a", "rejected": "b"})], &answers);
+    assert!(matches!(&records[0], Record::Answers(record) if record.responses.len() == 2));
+}
+
+#[test]
+fn an_odd_row_costs_itself() {
+    let (user, good) = (turn("user", "?"), turn("assistant", "4"));
+    let rows = [
+        json!({"id": 1, "prompt": "?", "chosen": "x", "rejected": "y"}),
+        json!({"id": 2, "prompt": "?", "chosen": 4, "rejected": "y"}),
+        json!({"id": 3, "chosen": [user, good], "rejected": [turn("user", "other"), good]}),
+        json!({"id": 4, "chosen": [user], "rejected": [user]}),
+        json!({"id": 5, "chosen": "x", "rejected": "y"}),
+        json!({"id": 6, "prompt": "?", "chosen": ["x", "z"], "rejected": "y"}),
+        json!({"id": 7, "prompt": "?", "chosen": "x", "rejected": null}),
+        json!({"id": 8, "prompt": [{"role": "user"}], "chosen": "x", "rejected": "y"}),
+        json!({"id": 9, "prompt": "?", "response_a": "x", "response_b": "y", "human": "A"}),
+    ];
+    let (format, records) = read(&rows, &numbered());
+    assert_eq!(format, DatasetFormat::Pairs);
+    for (at, said) in [
+        (1, "expected \"chosen\" to be a text or a conversation"),
+        (2, "a reply to the same conversation"),
+        (3, "expected \"chosen\""),
+        (4, "no instruction"),
+        (5, "one reply, as in"),
+        (6, "no "),
+        (7, "turn 1 of \"prompt\""),
+    ] {
+        let why = records[at].unread().unwrap_or_else(|| panic!("{:?}", records[at]));
+        assert!(why.detail.contains(said), "{at}: {}", why.detail);
+    }
+    assert!(matches!(&records[0], Record::Pair(_)) && matches!(&records[8], Record::Pair(_)));
+}

@@ -1,5 +1,6 @@
 # openai==3.57.0
-"""Asks a running `judge serve` by the openai package, and checks its answers against those of /v1/systemone.
+# systemone-client==0.1.0
+"""Asks a running `judge serve` by the packages openai and systemone-client, and checks their answers against those of /v1/systemone.
 
     judge serve --model FOLDER --port 8080 &
     python scripts/serve/clients.py [--url http://127.0.0.1:8080] [--key KEY]
@@ -9,10 +10,12 @@ The model must be one that can answer yes-or-no questions (single tokens for Yes
 
 import argparse
 import asyncio
+import importlib.metadata
 import json
 import urllib.request
 
 import openai
+import systemone
 
 QUESTIONS = [
     {"type": "predicate", "name": "refund", "instructions": "Is a refund asked for?"},
@@ -71,6 +74,22 @@ def main():
     assert [(level.value, level.label) for level in score.probabilities] == [(0, "can wait"), (1, "this week"), (2, "today")]
     assert (score.score, score.confidence) == (theirs["urgency"]["score"], theirs["urgency"]["confidence"])
 
+    with systemone.Client(args.url, api_key=args.key, model=model) as other:
+        questions = {
+            "refund": systemone.Noul("Is a refund asked for?"),
+            "tone": systemone.Choice("What is the tone?", {"calm": None, "angry": "Accuses or shouts", "true": None}),
+            "urgency": systemone.Score("How urgent is it?", ["can wait", "this week", "today: within hours"]),
+        }
+        found = other.system_one(STATE, questions)
+        assert found.nouls["refund"].noul == theirs["refund"]["noul"]
+        assert found.choices["tone"].probabilities == theirs["tone"]["probabilities"] and found.choices["tone"].choice == theirs["tone"]["choice"]
+        assert found.scores["urgency"].score == theirs["urgency"]["score"]
+        try:
+            other.system_one(STATE, questions, model="another")
+            raise AssertionError("expected SystemOneError")
+        except systemone.SystemOneError as error:
+            print(f"SystemOneError: {error}")
+
     messages = [
         {"type": "message", "role": "developer", "content": "Sort mails."},
         {"type": "function_call", "call_id": "c1", "name": "look", "arguments": "{}"},
@@ -98,7 +117,7 @@ def main():
     if args.key:
         wrong = openai.OpenAI(base_url=f"{args.url}/v1", api_key="wrong", max_retries=0)
         refused(openai.AuthenticationError, lambda: wrong.decisions.create(model=model, input=STATE, questions=QUESTIONS))
-    print(f"openai {openai.__version__}: all as expected; P(refund) = {predicate.probability:.4f}")
+    print(f"openai {openai.__version__}, systemone-client {importlib.metadata.version('systemone-client')}: all as expected; P(refund) = {predicate.probability:.4f}")
 
 
 if __name__ == "__main__":

@@ -2,6 +2,7 @@
 
 mod autoj;
 mod hhh;
+mod judgebench;
 mod llmbar;
 mod mtbench;
 mod own;
@@ -9,6 +10,7 @@ mod pair;
 mod pandalm;
 mod perturbation;
 mod published;
+mod rmbench;
 mod verdicts;
 mod votes;
 
@@ -35,6 +37,8 @@ use crate::{Columns, Error};
 /// | `autoj` | `testdata_pairwise.jsonl` | row | `label` | eight groups of scenarios | yes |
 /// | `mtbench` | a file of votes, one row for each vote of a person | row | `winner` | turn | yes |
 /// | `hhh` | prometheus-eval's `hhh_alignment_eval.json`, or rows of the data set itself | row | the better response | `source`: helpful, harmless, honest, other | no |
+/// | `judgebench` | a released `jsonl` of pairs, or of verdicts, which holds them too | `pair_id` | `label` | MMLU-Pro, and each other `source` | no |
+/// | `rmbench` | `chat_filtered.json`, `total_dataset.json`: nine pairs of each row | `id/i-j` | the chosen one | easy, normal, hard, with the domain before it where the file has one | no |
 /// | `pairs` | any file of [`PairRecord`](crate::PairRecord)s with `human` | `id` | majority of the raters, a tie where there is none | | yes |
 /// | `llmbar` | `dataset.json`, or a folder of subsets | row, `subset/row` in a folder | `label` | subset | no |
 ///
@@ -56,13 +60,27 @@ pub enum Benchmark {
     /// Or rows `{"input", "targets": {"choices", "labels"}, "source"?}`, the
     /// choices in the order of the file.
     Hhh,
+    /// JudgeBench (Tan et al., 2024, arXiv 2410.12784): responses of one model, of which one is right.
+    JudgeBench,
+    /// RM-Bench (Liu et al., 2024, arXiv 2410.16184): a better and a worse response, each in three styles. Which of a pair stands first is
+    /// drawn by its id.
+    RmBench,
     /// Pairs of your own.
     Pairs,
 }
 
 impl Benchmark {
     /// All of them.
-    pub const ALL: [Self; 6] = [Self::PandaLm, Self::AutoJ, Self::MtBench, Self::LlmBar, Self::Hhh, Self::Pairs];
+    pub const ALL: [Self; 8] = [
+        Self::PandaLm,
+        Self::AutoJ,
+        Self::MtBench,
+        Self::LlmBar,
+        Self::Hhh,
+        Self::JudgeBench,
+        Self::RmBench,
+        Self::Pairs,
+    ];
 
     /// The name used on command lines and in reports, e.g. `pandalm`.
     pub fn as_str(self) -> &'static str {
@@ -72,13 +90,15 @@ impl Benchmark {
             Self::MtBench => "mtbench",
             Self::LlmBar => "llmbar",
             Self::Hhh => "hhh",
+            Self::JudgeBench => "judgebench",
+            Self::RmBench => "rmbench",
             Self::Pairs => "pairs",
         }
     }
 
     /// Whether a tie is one of its labels.
     pub fn has_ties(self) -> bool {
-        !matches!(self, Self::LlmBar | Self::Hhh)
+        !matches!(self, Self::LlmBar | Self::Hhh | Self::JudgeBench | Self::RmBench)
     }
 
     /// Reads its published file; for LLMBar a folder with a `dataset.json` for each subset will do too.
@@ -103,6 +123,8 @@ impl Benchmark {
             Self::MtBench => read_rows(path, ids, mtbench::pair),
             Self::LlmBar => llmbar::read(path, ids),
             Self::Hhh => read_rows(path, ids, hhh::pair),
+            Self::JudgeBench => read_rows(path, ids, judgebench::pair),
+            Self::RmBench => rmbench::read(path, ids),
             Self::Pairs => own::read(path, columns.clone()),
         }?;
         if pairs.is_empty() { Err(Error::NoRows { path: path.to_path_buf() }) } else { Ok(pairs) }

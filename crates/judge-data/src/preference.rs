@@ -128,7 +128,7 @@ fn asked(turns: &[Message]) -> String {
 }
 
 /// A number that looks random, for the place of a reply: the same for the same row, whatever else is in the file.
-fn drawn(seed: u64, id: &ItemId, place: usize) -> [u8; 32] {
+pub(crate) fn drawn(seed: u64, id: &ItemId, place: usize) -> [u8; 32] {
     *blake3::hash(format!("{seed}\n{place}\n{id}").as_bytes()).as_bytes()
 }
 

@@ -45,13 +45,21 @@ pub enum PairConvention {
     /// The library prometheus-eval: the first line that ends in `[RESULT] A`, `[Result] Response B`, `[Response A]` or `[RESULT: B]`, or
     /// that is `Result: A`, in any case.
     Result,
+    /// Arena-Hard and JudgeBench: `[[A>>B]]`, `[[A>B]]`, `[[A=B]]`, `[[B>A]]` or `[[B>>A]]`, all occurrences the same. A reply that opens a
+    /// thought with `<think>` is read behind its end, and has no verdict where it has none.
+    Arrows,
+    /// The last `\\boxed{…}` holds `A`, `B`, `tie`, or a verdict of [`Arrows`](Self::Arrows) without its brackets; thoughts as there.
+    Boxed,
+    /// The last `<answer>…</answer>` holds `A`, `B`, `tie`, or a verdict of [`Arrows`](Self::Arrows), with or without `[[…]]`; thoughts as
+    /// there.
+    AnswerTags,
     /// Nothing but `A` or `1`, `B` or `2`, or `0` or `tie` in any case.
     Bare,
 }
 
 impl PairConvention {
     /// All of them.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 13] = [
         Self::Strict,
         Self::Letters,
         Self::Decision,
@@ -61,6 +69,9 @@ impl PairConvention {
         Self::ScorePair,
         Self::RatingPair,
         Self::Result,
+        Self::Arrows,
+        Self::Boxed,
+        Self::AnswerTags,
         Self::Bare,
     ];
 
@@ -76,6 +87,9 @@ impl PairConvention {
             Self::ScorePair => "score-pair",
             Self::RatingPair => "rating-pair",
             Self::Result => "result",
+            Self::Arrows => "arrows",
+            Self::Boxed => "boxed",
+            Self::AnswerTags => "answer-tags",
             Self::Bare => "bare",
         }
     }
@@ -91,6 +105,9 @@ impl PairConvention {
             Self::ScorePair => "two numbers on the first line, such as 8 5",
             Self::RatingPair => "[[8, 5]]",
             Self::Result => "[RESULT] A or [RESULT] B at the end of a line",
+            Self::Arrows => "[[A>>B]], [[A>B]], [[A=B]], [[B>A]] or [[B>>A]]",
+            Self::Boxed => "\\boxed{A>>B}, or \\boxed{A}",
+            Self::AnswerTags => "<answer>[[A]]</answer>, or <answer>A>B</answer>",
             Self::Bare => "A, B or tie, or 1, 2 or 0, and nothing else",
         }
     }
@@ -134,6 +151,15 @@ impl PairConvention {
                 .map(|(end, _)| end)
                 .chain([text.len()])
                 .find_map(|end| result_letter(&text[..end])),
+            Self::Arrows => {
+                only(double_brackets(after_thought(text)?).filter_map(|text| Some((text.trim(), arrow(text)?))))
+                    .map(|(_, verdict)| verdict)
+            }
+            Self::Boxed => side(last_between(after_thought(text)?, "\\boxed{", "}")?),
+            Self::AnswerTags => {
+                let inside = last_between(after_thought(text)?, "<answer>", "</answer>")?.trim();
+                side(inside.strip_prefix("[[").and_then(|inside| inside.strip_suffix("]]")).unwrap_or(inside))
+            }
             Self::Bare => match text.trim() {
                 "A" | "1" => Some(Greater),
                 "B" | "2" => Some(Less),
@@ -155,6 +181,41 @@ impl FromStr for PairConvention {
 
     fn from_str(name: &str) -> Result<Self, Error> {
         by_name("convention for a preference", name, &Self::ALL, Self::as_str)
+    }
+}
+
+/// What is written behind a thought; all of a text without one. `None` for a thought that was cut off.
+fn after_thought(text: &str) -> Option<&str> {
+    match text.rsplit_once("</think>") {
+        Some((_, reply)) => Some(reply),
+        None => (!text.contains("<think>")).then_some(text),
+    }
+}
+
+/// What stands between the last `open` that is closed and its `close`.
+fn last_between<'t>(text: &'t str, open: &str, close: &str) -> Option<&'t str> {
+    let closed = |(at, _): (usize, &str)| Some(text[at + open.len()..].split_once(close)?.0);
+    text.rmatch_indices(open).find_map(closed)
+}
+
+/// A comparison of the two sides.
+fn arrow(text: &str) -> Option<Ordering> {
+    match text.trim() {
+        "A>>B" | "A>B" | "B<A" | "B<<A" => Some(Greater),
+        "B>>A" | "B>A" | "A<B" | "A<<B" => Some(Less),
+        "A=B" | "B=A" => Some(Equal),
+        _ => None,
+    }
+}
+
+/// A side, a tie, or a comparison.
+fn side(text: &str) -> Option<Ordering> {
+    let text = text.trim();
+    match text.strip_prefix("\\text{").unwrap_or(text).trim() {
+        "A" => Some(Greater),
+        "B" => Some(Less),
+        text if text.eq_ignore_ascii_case("tie") => Some(Equal),
+        text => arrow(text),
     }
 }
 

@@ -155,6 +155,14 @@ static LLM_BAR: [Published; 25] = [
     row("Prometheus-7B", Some("Manual"), &[("accuracy", 0.326)], EMPIRICAL),
 ];
 
+const JUDGEBENCH_RELEASED: &str = "JudgeBench's repository, on its released verdicts of the 350 pairs of GPT-4o";
+
+static JUDGE_BENCH: [Published; 3] = [
+    row("Skywork-Reward-Gemma-2-27B", None, &[("accuracy_net", 0.6429)], JUDGEBENCH_RELEASED),
+    row("GRM-Gemma-2B", None, &[("accuracy_net", 0.5943)], JUDGEBENCH_RELEASED),
+    row("o1-mini-2024-09-12", None, &[("accuracy_net", 0.6571)], JUDGEBENCH_RELEASED),
+];
+
 impl PairVote {
     /// What MT-bench's authors report of the agreement of votes, by turn.
     /// Names are `agreement_s1:JUDGE:JUDGE` with all votes and `agreement_s2:JUDGE:JUDGE` without ties, each judge a
@@ -172,7 +180,8 @@ impl Benchmark {
             Self::AutoJ => &AUTO_J,
             Self::MtBench => &MT_BENCH,
             Self::LlmBar => &LLM_BAR,
-            Self::Hhh | Self::Pairs => &[],
+            Self::JudgeBench => &JUDGE_BENCH,
+            Self::Hhh | Self::RmBench | Self::Pairs => &[],
         }
     }
 }

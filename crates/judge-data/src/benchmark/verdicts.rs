@@ -4,6 +4,7 @@ use std::path::Path;
 
 use judge_core::{ItemId, prompted::PairConvention};
 
+use super::judgebench::{Released, released};
 use super::pair::BenchmarkPair;
 use crate::ids::{UniqueIds, id_of, plain};
 use crate::{Error, OrderReading, Row, Rows};
@@ -24,7 +25,7 @@ pub struct PairVerdicts {
 impl PairVerdicts {
     /// Reads verdicts: JSON lines `{"id", "given", "swapped"?}`, of which the latter two are what a judge wrote in either order, sides
     /// named as it saw them; or [`PairRow`](crate::PairRow)s, which have `orders` with verdicts instead, and to which no convention
-    /// applies. Rows are matched by id, in any order; `1` and `"1"` name the same pair here. A text that is `null` has no verdict.
+    /// applies; or JudgeBench's released verdicts, `{"pair_id", "judgments": [{"decision"}, {"decision"}]}`. Rows are matched by id, in any order; `1` and `"1"` name the same pair here. A text that is `null` has no verdict.
     ///
     /// # Errors
     /// [`Error::UnknownPair`] for an id that no pair has, [`Error::NoVerdict`] for pairs that no row has; [`Error::DuplicateId`];
@@ -38,13 +39,22 @@ impl PairVerdicts {
         let (mut ids, mut both_orders) = (UniqueIds::default(), None);
         for row in Rows::open(path)? {
             let row = row?;
-            let (id, place) = (id_of(&row)?, row.place().clone());
+            let released = released(&row)?;
+            let id = released.as_ref().map_or_else(|| id_of(&row), |found| Ok(found.id.clone()))?;
+            let place = row.place().clone();
             // `1` and `"1"` are one pair: the second is a duplicate.
             ids.check(&ItemId::from(plain(&id)), &place)?;
             let Some(&number) = numbers.get(&plain(&id)) else {
                 let (id, known) = (id.to_string(), pairs.first().map_or(String::new(), |pair| pair.id.to_string()));
                 return Err(Error::UnknownPair { place, id, pairs: pairs.len(), known });
             };
+            if let Some(Released { orders, .. }) = released {
+                if !*both_orders.get_or_insert(true) {
+                    return Err(row.wrong("judgments", "absent, as on the rows before"));
+                }
+                found[number] = Some((orders, [None, None]));
+                continue;
+            }
             if row.has("orders") {
                 let orders = OrderReading::of_row(&row)?;
                 // A pair that could not be asked about has none.

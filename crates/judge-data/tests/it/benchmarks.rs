@@ -151,7 +151,11 @@ fn llmbars_subsets_are_found_below_a_folder() {
     let empty = tempfile::tempdir().unwrap();
     assert!(matches!(Benchmark::LlmBar.read(empty.path()), Err(Error::NoSubset { .. })));
     assert!(
-        "llmbars".parse::<Benchmark>().unwrap_err().to_string().contains("pandalm, autoj, mtbench, llmbar, hhh, pairs")
+        "llmbars"
+            .parse::<Benchmark>()
+            .unwrap_err()
+            .to_string()
+            .contains("pandalm, autoj, mtbench, llmbar, hhh, judgebench, rmbench, pairs")
     );
 }
 
@@ -231,6 +235,9 @@ fn the_published_files_are_read_whole() {
     assert_eq!(counts(Benchmark::LlmBar, "llmbar/LLMBar").0, 100 + 134 + 92);
     assert_eq!(counts(Benchmark::MtBench, "mtbench/human.jsonl").0, 3_355);
     assert_eq!(counts(Benchmark::MtBench, "mtbench/gpt4_pair.jsonl").0, 2_400);
+    assert_eq!(counts(Benchmark::JudgeBench, "judgebench/gpt-4o-2024-05-13.jsonl"), (350, 193, 157, 0));
+    assert_eq!(counts(Benchmark::JudgeBench, "judgebench/claude-3-5-sonnet-20240620.jsonl"), (270, 143, 127, 0));
+    assert_eq!(counts(Benchmark::RmBench, "rmbench/chat_filtered.json").0, 9 * 129);
 }
 
 #[test]
@@ -256,4 +263,68 @@ fn published_figures_are_shares_of_statistics_that_are_computed() {
             assert!((0.0..=1.0).contains(value), "{name} {value}");
         }
     }
+}
+
+#[test]
+fn judgebench_has_pairs_and_verdicts_in_one_form() {
+    let folder = tempfile::tempdir().unwrap();
+    let row = |id: &str, source: &str, label: &str, decisions: Value| {
+        json!({"pair_id": id, "original_id": 1, "source": source, "question": "q", "response_model": "m", "response_A": "a",
+               "response_B": "b", "label": label, "judge_name": "j", "judgments": decisions})
+    };
+    let two = |given: Value, swapped: Value| json!([{"judgment": {}, "decision": given}, {"judgment": {}, "decision": swapped}]);
+    let rows = [
+        row("x", "mmlu-pro-law", "A>B", two(json!("A>B"), json!("B>A"))),
+        row("y", "livebench-math", "B>A", two(json!("A=B"), json!(null))),
+        row("z", "mmlu-pro-math", "B>A", two(json!(""), json!("B>A"))),
+    ];
+    let text: String = rows.iter().map(|row| format!("{row}\n")).collect();
+    let path = written(folder.path(), "verdicts.jsonl", &text);
+    let pairs = Benchmark::JudgeBench.read(&path).unwrap();
+    let found: Vec<_> = pairs.iter().map(|pair| (pair.group.as_deref().unwrap(), pair.gold.unwrap())).collect();
+    assert_eq!(found, [("mmlu-pro", Greater), ("livebench-math", Less), ("mmlu-pro", Less)]);
+    assert_eq!(texts(&pairs[0]), ["q", "a", "b"]);
+    let verdicts = PairVerdicts::read(&path, &pairs, PairConvention::Arrows).unwrap();
+    assert!(verdicts.both_orders);
+    assert_eq!(verdicts.orders, [[Some(Greater), Some(Greater)], [Some(Equal), None], [None, Some(Greater)]]);
+    for (change, said) in [
+        (row("x", "s", "A=B", two(json!(null), json!(null))), "label"),
+        (row("x", "s", "A>B", json!([{"decision": "A>B"}])), "judgments"),
+        (row("x", "s", "A>B", two(json!("A"), json!(null))), "judgments"),
+    ] {
+        let path = written(folder.path(), "wrong.jsonl", &format!("{change}\n"));
+        let read = Benchmark::JudgeBench
+            .read(&path)
+            .and_then(|pairs| PairVerdicts::read(&path, &pairs, PairConvention::Arrows));
+        assert!(read.unwrap_err().to_string().contains(said), "{change}");
+    }
+}
+
+#[test]
+fn rmbench_has_nine_pairs_of_each_row() {
+    let folder = tempfile::tempdir().unwrap();
+    let rows = json!([
+        {"id": "1", "prompt": "p", "chosen": ["c0", "c1", "c2"], "rejected": ["r0", "r1", "r2"], "domain": "safety-refuse"},
+        {"id": 2, "prompt": "q", "chosen": ["c0", "c1", "c2"], "rejected": ["r0", "r1", "r2"]},
+    ]);
+    let pairs = Benchmark::RmBench.read(written(folder.path(), "total.json", &rows.to_string())).unwrap();
+    assert_eq!(pairs.len(), 18);
+    for pair in &pairs {
+        let [prompt, a, b] = texts(pair);
+        let (better, worse) = if pair.gold == Some(Greater) { (a, b) } else { (b, a) };
+        let [i, j] = [better.strip_prefix('c').unwrap(), worse.strip_prefix('r').unwrap()];
+        let style = if i > j {
+            "easy"
+        } else if i < j {
+            "hard"
+        } else {
+            "normal"
+        };
+        let (id, group) = if prompt == "p" { ("1", format!("safety/{style}")) } else { ("2", style.to_owned()) };
+        assert_eq!((&pair.id, pair.group.as_ref()), (&ItemId::from(format!("{id}/{i}-{j}")), Some(&group)));
+    }
+    assert!(pairs.iter().any(|pair| pair.gold == Some(Greater)) && pairs.iter().any(|pair| pair.gold == Some(Less)));
+    let wrong = json!([{"id": 1, "prompt": "p", "chosen": ["a", "b"], "rejected": ["a", "b", "c"]}]);
+    let error = Benchmark::RmBench.read(written(folder.path(), "wrong.json", &wrong.to_string())).unwrap_err();
+    assert!(error.to_string().contains("three texts"), "{error}");
 }

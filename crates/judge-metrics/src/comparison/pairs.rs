@@ -31,6 +31,7 @@ pub struct JudgedPair {
 /// | `cohen_kappa` | the given order |
 /// | `accuracy_swapped` | the exchanged order |
 /// | `accuracy_mean` | the mean of both orders' accuracies (LLMBar) |
+/// | `accuracy_net` | the votes of both orders, 1 for a right verdict, −1 for the opposite of the gold label, 0 for a tie or none, add up to more than 0 (JudgeBench) |
 /// | `pair_agreement` | right in both orders (Auto-J) |
 /// | `consistency` | the same verdict in both orders, right or wrong |
 /// | `first_share` | of all verdicts that are no tie, in either order: those for the response shown first; ½ where place does not matter |
@@ -139,6 +140,7 @@ impl PairComparison {
                 &both.iter().map(|pair| pair.mean_right()).collect::<Vec<_>>(),
                 SHARE,
             );
+            found.share("accuracy_net", &both, |pair| pair.net() > 0);
             found.share("pair_agreement", &both, |pair| pair.right_given() && pair.right_swapped());
             let own_label = self.unparsed == Unparsed::OwnLabel;
             found.share("consistency", &both, |pair| {
@@ -221,6 +223,16 @@ impl Settled<'_> {
 
     fn right_swapped(&self) -> bool {
         self.swapped == Some(self.gold())
+    }
+
+    /// The right orders less the wrong ones: ties, and texts without a verdict, are neither. Of a gold tie there is no opposite.
+    fn net(&self) -> i32 {
+        let vote = |verdict: Option<usize>| match (verdict, self.pair.gold) {
+            (Some(found), _) if found == self.gold() => 1,
+            (Some(0), Preference::Second) | (Some(1), Preference::First) => -1,
+            _ => 0,
+        };
+        vote(self.given) + vote(self.swapped)
     }
 
     /// The share of its two orders that are right.

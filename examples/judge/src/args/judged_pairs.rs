@@ -15,19 +15,19 @@ use crate::terminal::console::usage;
 /// Which pairs.
 #[derive(Args, Clone, Debug)]
 pub struct PairsArgs {
-    /// pandalm, autoj, mtbench, llmbar or hhh; or pairs, for a file of your own with `human`:
+    /// pandalm, autoj, mtbench, llmbar, hhh, judgebench or rmbench; or pairs, for a file of your own with `human`:
     /// "A", "B" or "tie", or a list with one for each rater
     #[arg(long, value_name = "NAME")]
     pub benchmark: Benchmark,
     /// Its published file: PandaLM's testset-v1.json, Auto-J's testdata_pairwise.jsonl, LLMBar's dataset.json or folder, MT-bench's file of
-    /// votes, prometheus-eval's hhh_alignment_eval.json
+    /// votes, prometheus-eval's hhh_alignment_eval.json, JudgeBench's pairs, RM-Bench's rows
     #[arg(long, value_name = "FILE|DIR")]
     pub data: PathBuf,
     /// With --benchmark pairs: which columns hold which fields, e.g. response_a=old,response_b=new; `id=` numbers the rows
     #[arg(long, value_name = "FIELD=COLUMN,…")]
     columns: Option<Columns>,
     /// What becomes of texts without a verdict: a tie, wrong (a class of its own), or dropped [default:
-    /// pandalm tie, mtbench drop, llmbar and hhh wrong, as their authors have it; wrong for the others]
+    /// pandalm tie, mtbench drop, llmbar, hhh and judgebench wrong, as their authors have it; wrong for the others]
     #[arg(long, value_enum)]
     unparsed: Option<Policy>,
 }
@@ -96,6 +96,7 @@ impl PairsArgs {
             Benchmark::AutoJ => PairConvention::Decision,
             Benchmark::LlmBar => PairConvention::OutputAb,
             Benchmark::Hhh => PairConvention::Result,
+            Benchmark::JudgeBench => PairConvention::Arrows,
             _ => PairConvention::Letters,
         };
         name.map_or(Ok(default), |name| name.parse().map_err(usage))

@@ -96,18 +96,29 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
     let overall = found(&(0..comparison.pairs.len()).collect::<Vec<_>>())?;
     let groups = rows.into_iter().map(|(group, rows)| Ok((group, found(&rows)?)));
     let groups = groups.collect::<Result<BTreeMap<_, _>>>()?;
+    let means = means_of_groups(&overall.0, &groups);
     let policy = cli.pairs.policy_name();
     if let Some(path) = &cli.json {
         let groups: BTreeMap<_, _> = groups.iter().map(|(group, found)| (group, by_name(found))).collect();
         let report = json!({
             "program": program("pairwise_benchmark"), "benchmark": cli.pairs.benchmark.as_str(), "n": overall.0.n,
             "unparsed": overall.0.unparsed, "policy": policy, "statistics": by_name(&overall), "groups": groups,
-            "layers": overall.1.as_ref().map(Worth::layers_json),
+            "groups_mean": means, "layers": overall.1.as_ref().map(Worth::layers_json),
             "published": published(cli.pairs.benchmark.published()), "difference": difference.as_ref().map(of_verdicts),
         });
         write_json(path, "pairwise_benchmark", &report)?;
     }
-    print::report(cli.pairs.benchmark, policy, &overall, &groups, difference.as_ref())
+    print::report(cli.pairs.benchmark, policy, &overall, (&groups, &means), difference.as_ref())
+}
+
+/// The mean over groups of each statistic of verdicts that all of them define, every group counting alike.
+fn means_of_groups(overall: &PairComparisons, groups: &BTreeMap<&str, Found>) -> BTreeMap<&'static str, f64> {
+    let mean = |name: &'static str| {
+        let of = |(found, _): &Found| found.get(name)?.statistic.estimate();
+        let estimates: Vec<f64> = groups.values().map(of).collect::<Option<_>>()?;
+        (!estimates.is_empty()).then(|| (name, estimates.iter().sum::<f64>() / estimates.len() as f64))
+    };
+    overall.statistics.iter().filter_map(|known| mean(known.name)).collect()
 }
 
 /// Verdicts on the pairs that people have judged.

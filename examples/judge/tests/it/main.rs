@@ -15,6 +15,7 @@ mod encoders;
 mod foreign_outputs;
 mod hhh;
 mod inspector_train;
+mod judge_bench;
 mod kill;
 mod labels;
 mod merge_adapter;

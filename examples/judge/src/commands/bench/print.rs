@@ -13,7 +13,7 @@ pub(crate) fn report(
     benchmark: Benchmark,
     policy: &str,
     (overall, worth): &Found,
-    groups: &BTreeMap<&str, Found>,
+    (groups, means): (&BTreeMap<&str, Found>, &BTreeMap<&str, f64>),
     difference: Option<&PairComparisons>,
 ) -> Result<()> {
     let unparsed = match overall.unparsed {
@@ -44,7 +44,8 @@ pub(crate) fn report(
         ))?;
     }
     if !groups.is_empty() {
-        let names = ["accuracy", "accuracy_mean", "pair_agreement", "consistency", "first_share"].into_iter();
+        let names =
+            ["accuracy", "accuracy_mean", "accuracy_net", "pair_agreement", "consistency", "first_share"].into_iter();
         let of_preferences = worth.iter().flat_map(|_| ["accuracy_mean_probability", "accuracy_mean_log_odds"]);
         let names: Vec<&str> = names.filter(|name| overall.get(name).is_some()).chain(of_preferences).collect();
         let mut rows = vec![["", "n"].into_iter().chain(names.iter().copied()).map(str::to_owned).collect::<Vec<_>>()];
@@ -56,6 +57,9 @@ pub(crate) fn report(
             };
             rows.push([(*group).to_owned(), found.n.to_string()].into_iter().chain(names.iter().map(cell)).collect());
         }
+        let mean = |name: &&str| means.get(name).map_or_else(String::new, |mean| format!("{mean:.3}"));
+        let cells = names.iter().map(mean);
+        rows.push(["mean of groups".to_owned(), groups.len().to_string()].into_iter().chain(cells).collect());
         say(format_args!("\n{}", table(&rows).trim_end()))?;
     }
 

@@ -10,6 +10,7 @@
 mod data;
 mod folder;
 mod lesson;
+mod start;
 mod tokenizer;
 
 use std::fs;
@@ -21,7 +22,9 @@ use clap::Parser;
 use judge_data::Outputs;
 use judge_metrics::correlation::spearman;
 use judge_models::Dtype;
-use judge_models::train::{AdamW, Example, Schedule, TrainSettings, Trainer};
+use judge_models::train::{
+    AdamW, Completion, CompletionExample, Course, Mean, Schedule, TrainSettings, Trainer, Tuning,
+};
 use tiny_judge::planted::{Draw, Item, Split, generate, item};
 use tokenizers::Tokenizer;
 
@@ -92,13 +95,24 @@ fn train(args: &Args, out: &Path) -> Result<()> {
     let tokenizer = tokenizer::train(folder::D_VOCAB, folder::TOKENIZER_ITEMS, args.seed)?;
     folder::write(out, &tokenizer)?;
 
+    let [begun, trained] = ["begun", "trained"].map(|name| out.join(name));
+    start::write(&begun, &tokenizer, args.seed)?;
+
     let settings = TrainSettings {
+        tuning: Tuning::Full,
         optimizer: AdamW { beta1: 0.9, beta2: 0.99, epsilon: 1e-8, weight_decay: 0.1 },
-        schedule: Schedule { peak: 1.5e-3, warmup: 100, steps: args.steps, floor: 0.05 },
+        schedule: Schedule {
+            peak: 1.5e-3,
+            warmup: args.steps.min(100),
+            steps: args.steps,
+            course: Course::Eased { floor: 0.05 },
+        },
+        mean: Mean::Examples,
+        micro_batch: BATCH / 2,
         seed: args.seed,
         ..TrainSettings::default()
     };
-    let mut trainer = Trainer::new(&folder::config().to_string(), settings)?;
+    let mut trainer = Trainer::new(&begun, Completion, settings)?;
     let checkpoint = checkpoint(out);
     if checkpoint.is_file() {
         trainer.resume(&checkpoint)?;
@@ -134,10 +148,19 @@ fn train(args: &Args, out: &Path) -> Result<()> {
             start = Instant::now();
         }
     }
-    trainer.export(&out.join("model.safetensors"), Dtype::Bf16)?;
+    remove(&trained)?;
+    trainer.write(&trained, Some(Dtype::Bf16))?;
+    fs::rename(trained.join("model.safetensors"), out.join("model.safetensors"))?;
+    remove(&trained)?;
+    remove(&begun)?;
     fs::remove_file(&checkpoint)
         .or_else(|error| if error.kind() == std::io::ErrorKind::NotFound { Ok(()) } else { Err(error) })?;
     Ok(())
+}
+
+/// Deletes a folder that this program wrote, if it is there.
+fn remove(folder: &Path) -> Result<()> {
+    if folder.is_dir() { Ok(fs::remove_dir_all(folder)?) } else { Ok(()) }
 }
 
 /// The batches of a run, by number.
@@ -147,12 +170,12 @@ struct Lessons<'a> {
     /// The first so many steps teach answering, the others judging.
     answering: u64,
     /// The stretch that was last asked for, and its batches.
-    stretch: Option<(u64, Vec<Vec<Example>>)>,
+    stretch: Option<(u64, Vec<Vec<CompletionExample>>)>,
 }
 
 impl Lessons<'_> {
     /// Batch number `step`: `STRETCH` batches share a stretch of the training items, sorted by length, and come in random order.
-    fn batch(&mut self, step: u64) -> Result<Vec<Example>> {
+    fn batch(&mut self, step: u64) -> Result<Vec<CompletionExample>> {
         let (number, place) = (step / STRETCH as u64, step as usize % STRETCH);
         let batches = match self.stretch.take() {
             Some((cached, batches)) if cached == number => batches,
@@ -163,7 +186,7 @@ impl Lessons<'_> {
         Ok(batch)
     }
 
-    fn batches(&self, number: u64) -> Result<Vec<Vec<Example>>> {
+    fn batches(&self, number: u64) -> Result<Vec<Vec<CompletionExample>>> {
         let answering = (number * STRETCH as u64) < self.answering;
         let mut lessons = Vec::with_capacity(STRETCH * BATCH);
         let mut index = number as usize * ITEMS;
@@ -177,18 +200,19 @@ impl Lessons<'_> {
             index += 1;
         }
         lessons.sort_by_key(|lesson| lesson.tokens.len());
-        let mut batches: Vec<Vec<Example>> = lessons.chunks(BATCH).map(<[Example]>::to_vec).collect();
+        let mut batches: Vec<Vec<CompletionExample>> =
+            lessons.chunks(BATCH).map(<[CompletionExample]>::to_vec).collect();
         Draw::new(self.seed, u64::MAX - number).shuffle(&mut batches);
         Ok(batches)
     }
 }
 
 /// Spearman's correlation of the expected mark with the raters' mean.
-fn agreement(trainer: &Trainer, tokenizer: &Tokenizer, items: &[Item]) -> Result<f64> {
+fn agreement(trainer: &Trainer<Completion>, tokenizer: &Tokenizer, items: &[Item]) -> Result<f64> {
     let marks: Vec<u32> = (1..=5).filter_map(|mark| tokenizer.token_to_id(&mark.to_string())).collect();
     let mut judged = Vec::with_capacity(items.len());
-    for item in items {
-        let logits = trainer.label_logits(&lesson::question(tokenizer, item)?, &marks)?;
+    let prompts: Vec<_> = items.iter().map(|item| lesson::question(tokenizer, item)).collect::<Result<_>>()?;
+    for logits in trainer.label_logits(&prompts, &marks)? {
         let odds: Vec<f64> = logits.iter().map(|&logit| f64::from(logit).exp()).collect();
         let sum: f64 = odds.iter().sum();
         judged.push(odds.iter().zip(1..).map(|(odds, mark)| f64::from(mark) * odds / sum).sum());

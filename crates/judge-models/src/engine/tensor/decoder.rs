@@ -19,29 +19,29 @@
 use std::ops::{ControlFlow, Range};
 use std::sync::Arc;
 
-use burn::module::{Module, ModuleVisitor, Param, ParamId};
+use burn::module::{Module, ModuleVisitor, Param};
 use burn::tensor::{Device, Int, Tensor, TensorData};
 
 use super::block_ops::{ComposedOps, Entropies};
 use super::masks::{MaskKind, Masks};
 use super::ops;
-#[cfg(any(test, feature = "train"))]
+#[cfg(test)]
 use super::parameters::Values;
-use super::parameters::{Linear, Norm, Parameters, Source};
+use super::parameters::{Linear, Norm, Parameters, Source, Stored};
 use super::past::{KeysValues, Past};
 use super::precision::{Precision, widen};
 use super::rotation::Rotation;
 use super::stages::stages;
 use super::token_inputs::{looked_up, token_inputs};
 use crate::Error;
-use crate::arch::{HeadSpec, ModelSpec, NamedRows};
+use crate::arch::{HeadSpec, ModelSpec};
 use crate::engine::block::{Block, Build};
 use crate::engine::token_inputs::TokenInputs;
 
 /// A decoder-only transformer. Matrices keep the checkpoint's `[out, in]`.
 ///
-/// It is built once and not changed. Training builds a new one from its parameters for each
-/// gradient.
+/// It is built once and not changed. Training runs copies that share all parameters but those that
+/// are trained.
 #[derive(Module, Debug)]
 pub(crate) struct Decoder {
     /// `[d_vocab, d_model]`, on the first device.
@@ -71,11 +71,10 @@ pub(crate) struct Decoder {
     /// `0..n_layers`.
     #[module(skip)]
     stages: Vec<Range<usize>>,
-    /// For each parameter, the tensors of the checkpoint that it was made from, with their rows,
-    /// from the top down.
+    /// The tensors of the checkpoint that each parameter was made from.
     #[module(skip)]
     #[cfg_attr(not(feature = "train"), allow(dead_code, reason = "gradients are filed by it"))]
-    stored: Vec<(ParamId, NamedRows)>,
+    stored: Vec<Stored>,
 }
 
 /// What a pass has besides its tokens. By default it is over whole sequences, of which nothing is
@@ -93,8 +92,7 @@ pub(crate) struct Pass<'p> {
 }
 
 impl Decoder {
-    /// Builds the decoder that `spec` describes, in f32 on one device: for training, and as the
-    /// reference in tests.
+    /// Builds the decoder that `spec` describes, in f32 on one device: the reference in tests.
     ///
     /// `source` gives the values of each tensor of [`ModelSpec::tensors`] once. Projections that
     /// share their input are put below one another, and a norm's stored `w` becomes the weight that
@@ -102,7 +100,7 @@ impl Decoder {
     ///
     /// # Errors
     /// Those of `source`.
-    #[cfg(any(test, feature = "train"))]
+    #[cfg(test)]
     pub(crate) fn new(spec: Arc<ModelSpec>, device: &Device, source: &mut Values<'_>) -> Result<Self, Error> {
         Self::with_precision(spec, std::slice::from_ref(device), Precision::FULL, source)
     }
@@ -146,10 +144,10 @@ impl Decoder {
         Ok(Self { embedding, positions, token_inputs, blocks, norm, head, head_bias, spec, precision, stages, stored })
     }
 
-    /// For each parameter, the tensors of the checkpoint that it was made from, with their rows
-    /// from the top down. Training cuts gradients along the rows by this list.
+    /// The tensors of the checkpoint that each parameter was made from. Training puts numbers into
+    /// parameters and cuts their gradients by this list.
     #[cfg(feature = "train")]
-    pub(crate) fn stored(&self) -> &[(ParamId, NamedRows)] {
+    pub(crate) fn stored(&self) -> &[Stored] {
         &self.stored
     }
 

@@ -1,0 +1,138 @@
+//! Sequences of some examples in one forward pass, and what a loss reads of it.
+//!
+//! Sequences are padded on the right to the longest; under a causal mask that changes nothing before it.
+//! Only positions that are read go through the last block's MLP, the final norm and a head:
+//!
+//! ```text
+//! tokens [batch, seq] ─► blocks ─► states [places, d_model] ─┬► logits        [places, d_vocab], soft-capped
+//!                          │                                 ├► label_logits  [places, labels], as LAGER reads them
+//!                          └► inner layers [places, d_model] ┘► scores        [places, labels of the score head]
+//! ```
+
+use std::collections::HashMap;
+use std::ops::ControlFlow;
+
+use burn::tensor::{Device, Int, Tensor, TensorData};
+use judge_core::request::TokenId;
+use judge_core::{Layer, Lens};
+
+use super::base::Tuned;
+use crate::Error;
+use crate::engine::tensor::decoder::{Decoder, Pass};
+use crate::engine::tensor::rotation::Rotation;
+
+/// A sequence of an example, and the positions that its loss reads, ascending.
+pub struct Sequence<'e> {
+    /// Its tokens.
+    pub(super) tokens: &'e [TokenId],
+    /// Positions whose states are read.
+    pub(super) places: Vec<usize>,
+}
+
+impl<'e> Sequence<'e> {
+    /// A sequence that is read at its end. It has one token at least.
+    pub(super) fn read_at_end(tokens: &'e [TokenId]) -> Self {
+        Self { tokens, places: vec![tokens.len() - 1] }
+    }
+}
+
+/// What a pass brought: states at the places of all sequences, one sequence after another.
+pub struct Reads {
+    /// The decoder, for its norm and heads.
+    decoder: Decoder,
+    /// `[n_labels, d_model]`.
+    score: Option<Tensor<2>>,
+    /// After the last block and the final norm, `[places, d_model]`.
+    last: Tensor<2>,
+    /// Other layers that the loss reads, `[places, d_model]`, without the norm.
+    inner: HashMap<Layer, Tensor<2>>,
+}
+
+/// Runs sequences, of which at least one reads something, and keeps the states of `layers` and the last.
+///
+/// # Errors
+/// [`Error::NothingRead`] if the pass ended early, which it does not.
+pub(super) fn run(tuned: Tuned, sequences: &[Sequence<'_>], layers: &[Layer]) -> Result<Reads, Error> {
+    let Tuned { decoder, score } = tuned;
+    let (n_layers, d_model) = (decoder.spec().n_layers(), decoder.spec().d_model);
+    // Behind the last place nothing is needed.
+    let needed = |sequence: &Sequence<'_>| sequence.places.last().map_or(1, |&place| place + 1);
+    let seq = sequences.iter().map(needed).max().unwrap_or(1);
+    let ids = sequences.iter().flat_map(|sequence| {
+        let tokens = &sequence.tokens[..needed(sequence)];
+        tokens.iter().map(|&token| i64::from(token)).chain(std::iter::repeat_n(0, seq - tokens.len()))
+    });
+    let tokens = TensorData::new(ids.collect::<Vec<_>>(), [sequences.len(), seq]);
+    let rows = sequences
+        .iter()
+        .enumerate()
+        .flat_map(|(row, sequence)| sequence.places.iter().map(move |place| (row * seq + place) as i32));
+    let rows: Vec<i32> = rows.collect();
+    let places = Tensor::<1, Int>::from_data(TensorData::from(rows.as_slice()), &decoder.device());
+    // Cosines and sines are constants.
+    let lengths: Vec<usize> = sequences.iter().map(|sequence| sequence.tokens.len()).collect();
+    let rotation = Rotation::of_lengths(&decoder.spec().ropes, &lengths, seq, &Device::flex());
+
+    let mut inner = HashMap::new();
+    let pass = Pass { kept: Some((n_layers - 1, &rows)), ..Pass::default() };
+    let last = decoder.forward(tokens, &[rotation], pass, &mut |layer, stream| {
+        if layer < n_layers && layers.contains(&Layer(layer)) {
+            let [batch, seq, _] = stream.dims();
+            // [batch, seq, d_model] -> [batch * seq, d_model] -> [places, d_model]
+            let states = stream.clone().reshape([batch * seq, d_model]).select(0, places.clone());
+            inner.insert(Layer(layer), states);
+        }
+        ControlFlow::Continue(())
+    });
+    let last = decoder.final_norm(last.ok_or(Error::NothingRead)?).reshape([rows.len(), d_model]);
+    Ok(Reads { decoder, score, last, inner })
+}
+
+impl Reads {
+    /// Logits over the vocabulary as text is generated from them, `[places, d_vocab]`: with the model's scale,
+    /// bias and final soft-cap.
+    pub(super) fn logits(&self) -> Tensor<2> {
+        let logits = self.decoder.logits(self.last.clone().unsqueeze()).squeeze_dim::<2>(0);
+        match self.decoder.spec().final_soft_cap {
+            Some(cap) => logits.div_scalar(cap).tanh().mul_scalar(cap),
+            None => logits,
+        }
+    }
+
+    /// Logits of labels as `reading/labels.rs` gives them, `[places, labels]`, of each layer times its weight
+    /// and added up: no soft-cap, and the last layer is normed under both lenses.
+    pub(super) fn label_logits(&self, labels: &[TokenId], layers: &[(Layer, f64)], lens: Lens) -> Tensor<2> {
+        let rows = self.decoder.head_rows(labels).transpose(); // -> [d_model, labels]
+        let bias = self.decoder.head_biases(labels);
+        let at = |&(layer, weight): &(Layer, f64)| {
+            let states = match (self.inner.get(&layer), lens) {
+                (None, _) => self.last.clone(),
+                (Some(inner), Lens::Raw) => inner.clone(),
+                (Some(inner), Lens::Normed) => self.decoder.final_norm(inner.clone().unsqueeze()).squeeze_dim::<2>(0),
+            };
+            let logits = states.matmul(rows.clone());
+            let logits = match &bias {
+                Some(bias) => logits + bias.clone().unsqueeze(),
+                None => logits,
+            };
+            logits.mul_scalar(weight)
+        };
+        let [places, _] = self.last.dims();
+        let zeros = || Tensor::zeros([places, labels.len()], &self.last.device());
+        layers.iter().map(at).reduce(|sum, one| sum + one).unwrap_or_else(zeros)
+    }
+
+    /// What the score head makes of the last layer, `[places, labels]`.
+    ///
+    /// # Errors
+    /// [`Error::NothingRead`] without a score head, for which no loss here asks then.
+    pub(super) fn scores(&self) -> Result<Tensor<2>, Error> {
+        let score = self.score.as_ref().ok_or(Error::NothingRead)?;
+        Ok(self.last.clone().matmul(score.clone().transpose()))
+    }
+
+    /// Back to the decoder, whose parameters have gradients now.
+    pub(super) fn into_tuned(self) -> Tuned {
+        Tuned { decoder: self.decoder, score: self.score }
+    }
+}

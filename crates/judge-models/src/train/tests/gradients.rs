@@ -1,0 +1,117 @@
+//! What the trainer computes: gradients against differences of losses.
+
+use super::*;
+
+/// Compares some numbers of each gradient with differences of the summed loss.
+fn compare<L: Loss>(model: &str, mut trainer: Trainer<L>, batch: &[L::Example]) {
+    let gradients = trainer.sums(batch).unwrap().gradients;
+    let names: Vec<String> = trainer.trainables.iter().map(|trainable| trainable.name.clone()).collect();
+    for (index, (gradient, name)) in gradients.iter().zip(names).enumerate() {
+        assert!(gradient.iter().all(|g| g.is_finite()) && gradient.iter().any(|&g| g != 0.0), "{model}: {name}");
+        let largest = (0..gradient.len()).max_by(|&i, &j| gradient[i].abs().total_cmp(&gradient[j].abs())).unwrap();
+        for at in [0, largest] {
+            let (value, delta) = (trainer.trainables[index].values[at], 4e-3_f32);
+            let mut at_offset = |offset: f32| {
+                trainer.trainables[index].values[at] = value + offset;
+                trainer.sums(batch).unwrap().loss
+            };
+            let numeric = (8.0 * (at_offset(delta) - at_offset(-delta))
+                - (at_offset(2.0 * delta) - at_offset(-2.0 * delta)))
+                / (12.0 * f64::from(delta));
+            at_offset(0.0);
+            let analytic = f64::from(gradient[at]);
+            assert!(
+                (numeric - analytic).abs() < 3e-3 + 2e-2 * analytic.abs(),
+                "{model}: {name}[{at}]: {analytic}, numerically {numeric}"
+            );
+        }
+    }
+}
+
+#[test]
+fn gradients_of_completions_are_those_of_differences() {
+    for model in MODELS {
+        compare(model, new(model, Completion, settings(Tuning::Full)), &completions());
+        compare(model, shaken(new(model, Completion, settings(lora()))), &completions());
+    }
+}
+
+#[test]
+fn gradients_of_every_loss_are_those_of_differences() {
+    for tuning in [Tuning::Full, lora()] {
+        let mark = Mark { labels: labels(), alpha: 0.7 };
+        compare("qwen2-on", shaken(new("qwen2-on", mark, settings(tuning.clone()))), &marks());
+        let expected = BradleyTerry { reward: Reward::Expected(labels()), centring: 0.1 };
+        compare("gemma2-on", shaken(new("gemma2-on", expected, settings(tuning.clone()))), &pairs());
+        let score = BradleyTerry { reward: Reward::Score, centring: 0.0 };
+        compare("llama-on", shaken(new("llama-on", score, settings(tuning.clone()))), &pairs());
+        compare("phi3-on", shaken(new("phi3-on", Class { classes: 3 }, settings(tuning))), &classes());
+    }
+}
+
+/// The parts of a batch add up, in whatever parts it is cut, and threads change nothing.
+#[test]
+fn parts_of_a_batch_add_up() {
+    let sums = |micro_batch, threads| {
+        let trainer = new("llama-on", Completion, TrainSettings { micro_batch, threads, ..settings(Tuning::Full) });
+        trainer.sums(&completions()).unwrap()
+    };
+    let whole = sums(3, 1);
+    for (micro_batch, threads) in [(1, 1), (2, 2)] {
+        let cut = sums(micro_batch, threads);
+        assert!((whole.loss - cut.loss).abs() < 1e-5 * whole.loss && whole.count == cut.count);
+        for (a, b) in whole.gradients.iter().flatten().zip(cut.gradients.iter().flatten()) {
+            assert!((a - b).abs() < 1e-5 + 1e-4 * a.abs(), "{a} {b}");
+        }
+    }
+    let (one, three) = (sums(1, 1), sums(1, 3));
+    assert_eq!((one.loss.to_bits(), one.gradients), (three.loss.to_bits(), three.gradients));
+}
+
+/// An adapter whose second factors are zero changes no bit of a loss.
+#[test]
+fn an_adapter_begins_as_the_model() {
+    for model in MODELS {
+        let of = |tuning| new(model, Completion, settings(tuning)).loss(&completions()).unwrap();
+        assert_eq!(of(lora()).to_bits(), of(Tuning::Full).to_bits(), "{model}");
+    }
+}
+
+#[test]
+fn factors_are_drawn_as_peft_draws_them() {
+    let trainer = new("llama-off", Completion, settings(lora()));
+    let d_in = |name: &str| if name.contains("down_proj") { 40.0_f32 } else { 32.0 };
+    let mut sum = 0.0;
+    let mut n = 0.0;
+    for trainable in &trainer.trainables {
+        if trainable.name.ends_with("lora_B.weight") {
+            assert!(trainable.values.iter().all(|&x| x == 0.0));
+            continue;
+        }
+        let bound = if trainable.name.contains("o_proj") {
+            (trainable.shape[1] as f32).sqrt()
+        } else {
+            d_in(&trainable.name).sqrt()
+        };
+        assert!(trainable.values.iter().all(|x| x.abs() * bound <= 1.0), "{}", trainable.name);
+        sum += trainable.values.iter().map(|x| f64::from(x * bound).powi(2)).sum::<f64>();
+        n += trainable.values.len() as f64;
+    }
+    // The variance of a uniform number in ±1.
+    assert!((sum / n - 1.0 / 3.0).abs() < 0.03, "{}", sum / n);
+    let other = new("llama-off", Completion, TrainSettings { seed: 1, ..settings(lora()) });
+    assert_ne!(other.trainables, trainer.trainables);
+    assert_eq!(new("llama-off", Completion, settings(lora())).trainables, trainer.trainables);
+}
+
+/// Where frequencies depend on a sequence's length, a batch of short and long ones gives each its own.
+#[test]
+fn a_long_sequence_does_not_change_a_short_one() {
+    let short = CompletionExample::new(&[1, 5], &[20, 7]);
+    let tokens: Vec<u32> = (3..33).collect();
+    let long = CompletionExample::new(&tokens[..20], &tokens[20..]);
+    let trainer = new("phi3-on", Completion, settings(Tuning::Full));
+    let sum = |batch: &[CompletionExample]| trainer.sums(batch).unwrap().loss;
+    let (apart, together) = (sum(std::slice::from_ref(&short)) + sum(std::slice::from_ref(&long)), sum(&[short, long]));
+    assert!((apart - together).abs() < 1e-5 * apart, "{apart} {together}");
+}

@@ -46,8 +46,8 @@ pub(super) struct Base {
 struct Learnt {
     /// The places of its tensors in the list of trainables, from the top down.
     places: Vec<usize>,
-    /// What is added to every number.
-    offset: f32,
+    /// What is added to every number, and what the sum is multiplied by.
+    change: (f32, f32),
 }
 
 /// A decoder with the numbers of some moment, and the score head if the loss has one.
@@ -189,7 +189,7 @@ fn learnt(stored: &[Stored], trainables: &[Trainable]) -> HashMap<ParamId, Learn
         trainables.iter().enumerate().map(|(place, trainable)| (trainable.name.as_str(), place)).collect();
     let learnt = stored.iter().filter_map(|stored| {
         let places: Option<Vec<usize>> = stored.parts.iter().map(|(name, _)| places.get(&**name).copied()).collect();
-        Some((stored.id, Learnt { places: places?, offset: stored.offset }))
+        Some((stored.id, Learnt { places: places?, change: stored.change }))
     });
     learnt.collect()
 }
@@ -255,9 +255,9 @@ struct Filled<'a> {
 
 impl ModuleMapper for Filled<'_> {
     fn map_float<const D: usize>(&mut self, param: Param<Tensor<D>>) -> Param<Tensor<D>> {
-        let Some(Learnt { places, offset }) = self.learnt.get(&param.id) else { return param };
+        let Some(Learnt { places, change: (offset, factor) }) = self.learnt.get(&param.id) else { return param };
         let parts = || places.iter().map(|&place| &self.trainables[place]);
-        let values: Vec<f32> = parts().flat_map(|part| &part.values).map(|value| value + offset).collect();
+        let values: Vec<f32> = parts().flat_map(|part| &part.values).map(|value| (value + offset) * factor).collect();
         // Tensors lie below one another, and a parameter of one axis is flat.
         let mut shape = [values.len(); D];
         if let (2, Some(first)) = (D, parts().next()) {
@@ -286,14 +286,14 @@ struct Collect<'a> {
 
 impl ModuleVisitor for Collect<'_> {
     fn visit_float<const D: usize>(&mut self, param: &Param<Tensor<D>>) {
-        let Some(Learnt { places, .. }) = self.learnt.get(&param.id) else { return };
+        let Some(Learnt { places, change: (_, factor) }) = self.learnt.get(&param.id) else { return };
         let Some(gradient) = param.val().grad_remove(&mut self.gradients) else { return };
         match host(gradient) {
             Ok(values) => {
                 let mut rest = values.as_slice();
                 for &place in places {
                     let (part, others) = rest.split_at(self.trainables[place].values.len());
-                    self.found[place] = Some(part.to_vec());
+                    self.found[place] = Some(part.iter().map(|x| x * factor).collect());
                     rest = others;
                 }
             }

@@ -55,6 +55,9 @@ pub(super) struct LowRank {
     pub(super) scale: f32,
 }
 
+/// The [`Stored::change`] of what is taken as it is.
+const UNCHANGED: (f32, f32) = (0.0, 1.0);
+
 /// A parameter, and the tensors that it was made from.
 #[derive(Clone, Debug)]
 pub(crate) struct Stored {
@@ -62,8 +65,9 @@ pub(crate) struct Stored {
     pub(crate) id: ParamId,
     /// Names of the tensors with their rows, from the top down.
     pub(crate) parts: NamedRows,
-    /// What was added to every stored number: see [`NormSpec::offset`].
-    pub(crate) offset: f32,
+    /// What was added to every stored number, and what the sum was multiplied by: see
+    /// [`NormSpec::offset`] and [`NormSpec::factor`].
+    pub(crate) change: (f32, f32),
 }
 
 /// A source as a function: from the name and shape of a tensor to its values, row-major. What tests
@@ -151,7 +155,7 @@ impl<S: Source + ?Sized> Build for Parameters<'_, S> {
             values.append(&mut self.source.values(bias, &[norm.len])?);
             parts.push((bias.clone(), norm.len));
         }
-        Ok(self.vector_of(parts, values, norm.offset))
+        Ok(self.vector_of(parts, values, (norm.offset, norm.factor)))
     }
 
     fn table(&mut self, name: &str, shape: [usize; 2]) -> Result<Table, Error> {
@@ -164,7 +168,7 @@ impl<S: Source + ?Sized> Build for Parameters<'_, S> {
 
     fn numbers(&mut self, name: &str, shape: &[usize]) -> Result<Norm, Error> {
         let values = self.source.values(name, shape)?;
-        Ok(self.vector_of(vec![(name.to_owned(), values.len())], values, 0.0))
+        Ok(self.vector_of(vec![(name.to_owned(), values.len())], values, UNCHANGED))
     }
 }
 
@@ -176,14 +180,14 @@ impl<S: Source + ?Sized> Parameters<'_, S> {
         for (name, len) in &parts {
             values.append(&mut self.source.values(name, &[*len])?);
         }
-        Ok(self.vector_of(parts, values, 0.0))
+        Ok(self.vector_of(parts, values, UNCHANGED))
     }
 
     /// A parameter with these numbers, filed under the tensors in `parts`.
-    fn vector_of(&mut self, parts: NamedRows, values: Vec<f32>, offset: f32) -> Param<Tensor<1>> {
+    fn vector_of(&mut self, parts: NamedRows, values: Vec<f32>, change: (f32, f32)) -> Param<Tensor<1>> {
         let len = values.len();
         let parameter = Param::from_data(TensorData::new(values, [len]), self.device);
-        self.stored.push(Stored { id: parameter.id, parts, offset });
+        self.stored.push(Stored { id: parameter.id, parts, change });
         parameter
     }
 
@@ -208,7 +212,7 @@ impl<S: Source + ?Sized> Parameters<'_, S> {
     /// Those of the source.
     pub(super) fn matrix(&mut self, parts: NamedRows, d_in: usize) -> Result<Param<Tensor<2>>, Error> {
         let parameter = self.matrix_of(&parts, d_in)?;
-        self.stored.push(Stored { id: parameter.id, parts, offset: 0.0 });
+        self.stored.push(Stored { id: parameter.id, parts, change: UNCHANGED });
         Ok(parameter)
     }
 

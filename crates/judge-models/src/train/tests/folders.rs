@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use judge_core::{Backbone, Prompt, Request, Want};
+use judge_core::{Prompt, Request, Want};
 
 use super::*;
 use crate::test_models::{answers, reading};
@@ -31,7 +31,8 @@ fn the_loss_is_that_of_the_model_that_is_served() {
         for tuning in [Tuning::Full, lora()] {
             let at = tempfile::tempdir().unwrap();
             let path = at.path().join("out");
-            let mut trainer = new(name, Completion, settings(tuning.clone()));
+            let schedule = Schedule { peak: 0.03, ..settings(lora()).schedule };
+            let mut trainer = new(name, Completion, TrainSettings { schedule, ..settings(tuning.clone()) });
             let (before, tokens) = served(&Model::load(folder(name), &f32_options()).unwrap(), text);
             let all = [CompletionExample { weights: vec![1.0; tokens.len()], tokens: tokens.clone() }];
             let loss = |trainer: &Trainer<Completion>| trainer.loss(&all).unwrap() * (tokens.len() - 1) as f64;

@@ -2,6 +2,7 @@
 
 mod folders;
 mod gradients;
+mod parity;
 mod refusals;
 mod run;
 

@@ -103,7 +103,7 @@ fn begin<L>(trainer: &mut Trainer<L>) {
     let mut place = 1_u64;
     for trainable in new {
         for value in &mut trainable.values {
-            *value = (((place * 2_654_435_761 % (1 << 32)) as f64 / f64::from(u32::MAX) - 0.5) * 0.4) as f32;
+            *value = (((place * 2_654_435_761 % (1 << 32)) as f64 / (1_u64 << 32) as f64 - 0.5) * 0.4) as f32;
             place += 1;
         }
     }
@@ -165,7 +165,7 @@ fn run<L: Loss>(name: &str, case: &Value, loss: &L, example: impl Fn(&Value) -> 
         }
         let after = trainer.loss(&batches[steps % batches.len()]).unwrap() as f32;
         assert!((after - expected["loss"][steps]).abs() < AT_FIRST * after.abs().max(0.1), "{name}: {after}");
-        println!("{name}: micro-batches of {micro_batch}: gradients {worst:.1e}, after 5 and 20 steps {errors:.1e?}");
+        println!("{name}: micro-batches of {micro_batch}: gradients {worst:.1e}, after 5 and 20 steps {errors:?}");
     }
 }
 

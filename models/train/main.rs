@@ -14,6 +14,7 @@ mod start;
 mod tokenizer;
 
 use std::fs;
+use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
@@ -23,7 +24,7 @@ use judge_data::Outputs;
 use judge_metrics::correlation::spearman;
 use judge_models::Dtype;
 use judge_models::train::{
-    AdamW, Completion, CompletionExample, Course, Mean, Schedule, TrainSettings, Trainer, Tuning,
+    AdamW, Completion, CompletionExample, Course, Mean, Run, RunEvent, Schedule, TrainSettings, Trainer, Tuning,
 };
 use tiny_judge::planted::{Draw, Item, Split, generate, item};
 use tokenizers::Tokenizer;
@@ -114,40 +115,42 @@ fn train(args: &Args, out: &Path) -> Result<()> {
     };
     let mut trainer = Trainer::new(&begun, Completion, settings)?;
     let checkpoint = checkpoint(out);
-    if checkpoint.is_file() {
-        trainer.resume(&checkpoint)?;
-    }
     let say = |text: String| {
         if !args.quiet {
             eprintln!("{text}");
         }
     };
-    say(format!("{} parameters, {} of {} steps done", trainer.n_parameters(), trainer.steps_done(), args.steps));
+    say(format!("{} parameters, {} steps", trainer.n_parameters(), args.steps));
 
     let validation = generate(Split::Validation, 200, args.seed);
     let mut lessons =
         Lessons { tokenizer: &tokenizer, seed: args.seed, answering: args.steps / ANSWERING, stretch: None };
-    let (mut start, mut loss, mut steps, mut tokens) = (Instant::now(), 0.0, 0.0, 0);
-    while trainer.steps_done() < args.steps {
-        let batch = lessons.batch(trainer.steps_done())?;
-        loss += trainer.step(&batch)?.loss;
-        tokens += batch.iter().map(|example| example.tokens.len()).sum::<usize>();
-        steps += 1.0;
-        let done = trainer.steps_done();
-        if done.is_multiple_of(50) || done == args.steps {
-            let rate = tokens as f64 / start.elapsed().as_secs_f64();
-            say(format!("step {done}: loss {:.3}, {rate:.0} tokens/s", loss / steps));
-            (start, loss, steps, tokens) = (Instant::now(), 0.0, 0.0, 0);
-        }
-        if done.is_multiple_of(args.checkpoint_every) || done == args.steps {
-            trainer.save(&checkpoint)?;
-            say(format!(
-                "step {done}: Spearman on 200 validation items {:.3}",
-                agreement(&trainer, &tokenizer, &validation)?
-            ));
-            start = Instant::now();
-        }
-    }
+    let (mut start, mut loss, mut steps) = (Instant::now(), 0.0, 0.0);
+    let run = Run { checkpoint: Some(&checkpoint), every: args.checkpoint_every };
+    trainer.run(
+        &run,
+        |step| lessons.batch(step),
+        |trainer, event| {
+            let done = trainer.steps_done();
+            match event {
+                RunEvent::Step(report) => {
+                    loss += report.loss;
+                    steps += 1.0;
+                    if done.is_multiple_of(50) || done == args.steps {
+                        let rate = steps / start.elapsed().as_secs_f64();
+                        say(format!("step {done}: loss {:.3}, {rate:.2} steps/s", loss / steps));
+                        (start, loss, steps) = (Instant::now(), 0.0, 0.0);
+                    }
+                }
+                RunEvent::Checkpoint => {
+                    let agreement = agreement(trainer, &tokenizer, &validation)?;
+                    say(format!("step {done}: Spearman on 200 validation items {agreement:.3}"));
+                    start = Instant::now();
+                }
+            }
+            Ok::<_, anyhow::Error>(ControlFlow::Continue(()))
+        },
+    )?;
     remove(&trained)?;
     trainer.write(&trained, Some(Dtype::Bf16))?;
     fs::rename(trained.join("model.safetensors"), out.join("model.safetensors"))?;

@@ -5,7 +5,7 @@
 
 NAME.json says what is trained, on which model, by which loss, with which settings, and the examples of each batch, which are taken in turn. NAME.safetensors has
 "loss", [21], the mean loss before each step and after the last, "grad_norm", [20], before it is scaled down, and for each tensor that is learnt
-"gradient.TENSOR" at the first step, "5.TENSOR" and "20.TENSOR" after so many steps. Of a model that is tuned as a whole every tensor has at most SAMPLE of its
+"gradient.TENSOR" at the first step, "5.TENSOR" and "20.TENSOR" after so many steps. Of an adapter NAME.json has the names of the tensors that PEFT saves, and its configuration. Of a model that is tuned as a whole every tensor has at most SAMPLE of its
 numbers, evenly spaced. Gradients are of the mean loss. Tensors that are not the model's begin with the numbers of `begin`, which the tests make too.
 
 Losses are those of the classes of transformers where they have one ("completion", "class"), else a formula: LAGER's cross-entropy and distance over the labels ("mark"), and
@@ -20,7 +20,7 @@ import peft
 import torch
 import transformers
 from make_family_fixtures import ROOT as FAMILIES
-from peft import LoraConfig, get_peft_model
+from peft import LoraConfig, get_peft_model, get_peft_model_state_dict
 from safetensors.torch import save_file
 from torch.nn.functional import logsigmoid
 from transformers import AutoConfig, AutoModelForCausalLM, AutoModelForSequenceClassification, get_cosine_schedule_with_warmup, get_linear_schedule_with_warmup
@@ -127,24 +127,32 @@ def count(case, batch):
     return sum(len(example["completion"]) for example in batch) if case["loss"] == "completion" else len(batch)
 
 
-def load(case):
-    folder = FAMILIES / case["model"]
+def is_scored(case):
+    return case["loss"] == "class" or case["loss"] == "bradley_terry" and "labels" not in case
+
+
+def load_base(case, folder):
+    """The model without an adapter, of the fixture's folder or another."""
+    folder = folder or FAMILIES / case["model"]
     config = AutoConfig.from_pretrained(folder)
-    is_scored = case["loss"] == "class" or case["loss"] == "bradley_terry" and "labels" not in case
     if config.model_type == "phi3":
         config.pad_token_id = None
-    if is_scored:
+    if is_scored(case):
         config.num_labels = case.get("classes", 1)
-    kind = AutoModelForSequenceClassification if is_scored else AutoModelForCausalLM
-    model = kind.from_pretrained(folder, config=config, attn_implementation="eager", dtype=torch.float32)
+    kind = AutoModelForSequenceClassification if is_scored(case) else AutoModelForCausalLM
+    return kind.from_pretrained(folder, config=config, attn_implementation="eager", dtype=torch.float32)
+
+
+def load(case):
+    model = load_base(case, None)
     if "lora" in case:
         lora = case["lora"]
         # PEFT takes "all-linear" for all layers alone.
         all_linear = sorted({name.rsplit(".")[-1] for name, module in model.named_modules() if isinstance(module, torch.nn.Linear) and ".layers." in name})
         model = get_peft_model(model, LoraConfig(
             r=lora["rank"], lora_alpha=lora["alpha"], use_rslora=lora["rslora"], target_modules=lora["targets"] or all_linear,
-            layers_to_transform=lora["layers"], init_lora_weights=False, task_type="SEQ_CLS" if is_scored else "CAUSAL_LM",
-            modules_to_save=["score"] if is_scored else None))
+            layers_to_transform=lora["layers"], init_lora_weights=False, task_type="SEQ_CLS" if is_scored(case) else "CAUSAL_LM",
+            modules_to_save=["score"] if is_scored(case) else None))
     model.eval()  # nothing of it is random
     own = lambda name: name.removeprefix("base_model.model.").replace(".default", "").replace(".modules_to_save", "")
     named = {own(name): p for name, p in model.named_parameters() if p.requires_grad}
@@ -183,6 +191,13 @@ def run(name, case):
         schedule.step()
         if step + 1 in (5, STEPS):
             out |= {f"{step + 1}.{key}": sample(case, p) for key, p in named.items()}
+    if "lora" in case:  # names as PEFT saves them, and the fields of its configuration that decide about numbers
+        config = model.peft_config["default"].to_dict()
+        fields = ("peft_type", "task_type", "r", "lora_alpha", "use_rslora", "layers_to_transform", "bias", "fan_in_fan_out", "modules_to_save")
+        case["saved"] = sorted(get_peft_model_state_dict(model))
+        # PEFT adds the names that heads of other classes have.
+        config["modules_to_save"] = ["score"] if any(".score." in name for name in case["saved"]) else None
+        case["config"] = {field: config[field] for field in fields} | dict(target_modules=sorted(config["target_modules"]))
     out |= {"loss": torch.tensor(losses), "grad_norm": torch.tensor(norms)}
     save_file(out, ROOT / f"{name}.safetensors")
     (ROOT / f"{name}.json").write_text(json.dumps(case | dict(settings=settings, steps=STEPS, warmup=WARMUP, batches=batches)) + "\n")

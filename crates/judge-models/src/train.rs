@@ -14,6 +14,7 @@
 //!         added in order, divided once, scaled down to max_grad_norm
 //!                       ─► adamw.rs       at the rate of schedule.rs
 //!
+//! run     all steps, with checkpoints ─► run.rs
 //! save, resume ─► checkpoint.rs           write ─► write.rs: an adapter's folder as PEFT's, or a model's
 //! ```
 //!
@@ -31,6 +32,7 @@ mod error;
 mod gradients;
 mod loss;
 mod pass;
+mod run;
 mod schedule;
 mod settings;
 mod step;
@@ -45,6 +47,7 @@ pub use loss::{
     BradleyTerry, Class, ClassExample, Completion, CompletionExample, Labels, Loss, Mark, MarkExample, PairExample,
     Reward,
 };
+pub use run::{Run, RunEvent};
 pub use schedule::{Course, Schedule};
 pub use settings::{Mean, TrainSettings};
 pub use step::StepReport;

@@ -1,6 +1,7 @@
 //! A run from step to step, stopped and resumed.
 
 use std::fs;
+use std::ops::ControlFlow;
 
 use safetensors::SafeTensors;
 
@@ -30,6 +31,67 @@ fn a_stopped_run_resumes_bit_for_bit() {
         }
         assert_eq!(second.trainables, whole.trainables);
     }
+}
+
+/// A run that fails or is stopped anywhere is resumed to the same bits, and a failed step leaves the last good state.
+#[test]
+fn a_run_is_stopped_and_resumed_anywhere() {
+    let at = tempfile::tempdir().unwrap();
+    let path = at.path().join("checkpoint.safetensors");
+    let begin = || new("qwen3-on", Class { classes: 3 }, settings(lora()));
+    let run = Run { checkpoint: Some(&path), every: 3 };
+    let batch = |step: u64| Ok::<_, TrainError>(vec![classes()[step as usize % 2].clone()]);
+    let mut whole = begin();
+    let mut events = Vec::new();
+    let all = Run { checkpoint: None, ..run };
+    whole
+        .run(&all, batch, |trainer, event| {
+            events.push((trainer.steps_done(), matches!(event, RunEvent::Checkpoint)));
+            Ok(ControlFlow::Continue(()))
+        })
+        .unwrap();
+    let checkpoints: Vec<u64> = events.iter().filter(|event| event.1).map(|event| event.0).collect();
+    assert_eq!((events.len(), checkpoints), (11, vec![3, 6, 8]));
+
+    let mut asked = Vec::new();
+    for stop in [2, 3, 5] {
+        let mut trainer = begin();
+        let stopped = |trainer: &Trainer<Class>, _| {
+            Ok(if trainer.steps_done() == stop { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
+        };
+        trainer
+            .run(
+                &run,
+                |step| {
+                    asked.push(step);
+                    batch(step)
+                },
+                stopped,
+            )
+            .unwrap();
+        assert_eq!(trainer.steps_done(), stop);
+    }
+    let bad = |step: u64| {
+        let class = if step == 7 { 9 } else { classes()[step as usize % 2].class };
+        Ok(vec![ClassExample { class, ..classes()[step as usize % 2].clone() }])
+    };
+    let go_on = |_: &Trainer<Class>, _| Ok(ControlFlow::Continue(()));
+    let failed: Result<(), TrainError> = begin().run(&run, bad, go_on);
+    assert!(matches!(failed, Err(TrainError::Example { index: 0, .. })), "{failed:?}");
+    let mut last = begin();
+    last.run(
+        &run,
+        |step| {
+            asked.push(step);
+            batch(step)
+        },
+        go_on,
+    )
+    .unwrap();
+    assert_eq!(asked, [0, 1, 2, 3, 4, 7]);
+    assert_eq!(last.trainables, whole.trainables);
+    let never = Run { every: 0, ..run };
+    assert!(matches!(begin().run(&never, batch, go_on), Err(TrainError::Setting { setting: "run.every", .. })));
 }
 
 #[test]

@@ -44,8 +44,8 @@ mod write;
 pub use adamw::AdamW;
 pub use error::{ExampleProblem, TrainError};
 pub use loss::{
-    BradleyTerry, Class, ClassExample, Completion, CompletionExample, Labels, Loss, Mark, MarkExample, PairExample,
-    Reward,
+    BradleyTerry, Class, ClassExample, Completion, CompletionExample, Decision, DecisionExample, Labels, Loss, Mark,
+    MarkExample, PairExample, ReadFrom, Reward,
 };
 pub use run::{Run, RunEvent};
 pub use schedule::{Course, Schedule};

@@ -195,6 +195,18 @@ pub enum ExampleProblem {
         /// Their sum.
         sum: f64,
     },
+    /// A token that stands for two options.
+    #[error("token {token} stands for two options")]
+    Repeated {
+        /// The token.
+        token: TokenId,
+    },
+    /// A temperature that nothing can be divided by.
+    #[error("the temperature is {found}, expected a positive number")]
+    Temperature {
+        /// The temperature.
+        found: f32,
+    },
     /// A class that the head does not have.
     #[error("class {found}, but the head has {classes}")]
     Class {

@@ -48,7 +48,7 @@ fn completions() -> Vec<CompletionExample> {
 /// Labels that are read from two layers besides the last.
 fn labels() -> Labels {
     let layers = vec![(Layer(1), 0.25), (Layer(2), -0.5), (Layer(3), 1.0)];
-    Labels { tokens: vec![10, 20, 30], values: vec![1.0, 2.0, 3.0], layers, lens: Lens::Normed }
+    Labels { tokens: vec![10, 20, 30], values: vec![1.0, 2.0, 3.0], from: ReadFrom { layers, lens: Lens::Normed } }
 }
 
 fn marks() -> Vec<MarkExample> {
@@ -56,6 +56,19 @@ fn marks() -> Vec<MarkExample> {
         MarkExample { prompt: vec![1, 5, 20, 7], target: vec![0.0, 1.0, 0.0] },
         MarkExample { prompt: vec![9, 4], target: vec![0.5, 0.25, 0.25] },
     ]
+}
+
+fn decisions() -> Vec<DecisionExample> {
+    let [first, second] = [[10, 20, 30].to_vec(), [20, 40].to_vec()];
+    vec![
+        DecisionExample { prompt: vec![1, 5, 20, 7], options: first, target: vec![0.0, 1.0, 0.0], temperature: 1.0 },
+        DecisionExample { prompt: vec![9, 4], options: second, target: vec![0.75, 0.25], temperature: 0.5 },
+    ]
+}
+
+/// Labels that are read at the last layer.
+fn last(tokens: Vec<u32>, values: Vec<f64>) -> Labels {
+    Labels { tokens, values, from: ReadFrom::default() }
 }
 
 fn pairs() -> Vec<PairExample> {

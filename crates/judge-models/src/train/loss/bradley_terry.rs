@@ -70,7 +70,7 @@ impl Measure for BradleyTerry {
     fn layers(&self) -> Vec<Layer> {
         match &self.reward {
             Reward::Score => Vec::new(),
-            Reward::Expected(labels) => labels.layers(),
+            Reward::Expected(labels) => labels.from.layers(),
         }
     }
 

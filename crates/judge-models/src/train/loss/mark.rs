@@ -1,5 +1,7 @@
-//! A mark at the end of a prompt, as a distribution over labels: what LAGER reads. A verdict on a pair is a
-//! mark whose labels are those of the answers and of a tie.
+//! A mark at the end of a prompt, as a distribution over labels: what LAGER reads.
+//!
+//! A verdict on a pair is a mark: its labels are those of the two answers and of a tie, with the values 1, 0
+//! and ½.
 
 use burn::tensor::{Tensor, TensorData};
 use judge_core::Layer;
@@ -8,8 +10,9 @@ use serde::Serialize;
 
 use super::labels::Labels;
 use super::measure::Measure;
+use super::target::check_target;
 use crate::Error;
-use crate::train::check::{Limits, check_numbers, check_tokens};
+use crate::train::check::{Limits, check_tokens};
 use crate::train::error::{ExampleProblem, TrainError};
 use crate::train::pass::{Reads, Sequence};
 
@@ -35,9 +38,6 @@ pub struct MarkExample {
     pub target: Vec<f32>,
 }
 
-/// How far the sum of a target's probabilities may be from 1.
-const TOLERANCE: f64 = 1e-4;
-
 impl Measure for Mark {
     type Example = MarkExample;
 
@@ -56,13 +56,11 @@ impl Measure for Mark {
 
     fn check_example(&self, example: &MarkExample, limits: Limits) -> Result<(), ExampleProblem> {
         check_tokens(&example.prompt, 1, limits)?;
-        check_numbers("probabilities", &example.target, self.labels.tokens.len())?;
-        let sum: f64 = example.target.iter().map(|&p| f64::from(p)).sum();
-        if (sum - 1.0).abs() > TOLERANCE { Err(ExampleProblem::Target { sum }) } else { Ok(()) }
+        check_target(&example.target, self.labels.tokens.len())
     }
 
     fn layers(&self) -> Vec<Layer> {
-        self.labels.layers()
+        self.labels.from.layers()
     }
 
     fn sequences<'e>(&self, example: &'e MarkExample) -> Vec<Sequence<'e>> {

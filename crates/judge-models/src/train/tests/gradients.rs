@@ -16,17 +16,16 @@ fn compare<L: Loss>(model: &str, mut trainer: Trainer<L>, batch: &[L::Example]) 
                 trainer.sums(batch).unwrap().loss
             };
             // Where the loss bends a lot a long way is wrong, elsewhere a short one drowns in rounding.
-            let numeric = [4e-3_f32, 1e-3].map(|delta| {
-                let (near, far) =
-                    (at_offset(delta) - at_offset(-delta), at_offset(2.0 * delta) - at_offset(-2.0 * delta));
+            let numeric = |at_offset: &mut dyn FnMut(f32) -> f64, delta: f32| {
+                let near = at_offset(delta) - at_offset(-delta);
+                let far = at_offset(2.0 * delta) - at_offset(-2.0 * delta);
                 (8.0 * near - far) / (12.0 * f64::from(delta))
-            });
-            at_offset(0.0);
+            };
             let analytic = f64::from(gradient[at]);
-            assert!(
-                numeric.iter().any(|numeric| (numeric - analytic).abs() < 3e-3 + 2e-2 * analytic.abs()),
-                "{model}: {name}[{at}]: {analytic}, numerically {numeric:?}"
-            );
+            let is_near = |numeric: f64| (numeric - analytic).abs() < 3e-3 + 2e-2 * analytic.abs();
+            let is_right = [4e-3, 1e-3].into_iter().any(|delta| is_near(numeric(&mut at_offset, delta)));
+            at_offset(0.0);
+            assert!(is_right, "{model}: {name}[{at}]: {analytic} is not the slope");
         }
     }
 }
@@ -46,10 +45,31 @@ fn gradients_of_every_loss_are_those_of_differences() {
         compare("qwen2-on", shaken(new("qwen2-on", mark, settings(tuning.clone()))), &marks());
         let expected = BradleyTerry { reward: Reward::Expected(labels()), centring: 0.1 };
         compare("gemma2-on", shaken(new("gemma2-on", expected, settings(tuning.clone()))), &pairs());
+        let decision = Decision { from: labels().from };
+        compare("qwen3-on", shaken(new("qwen3-on", decision, settings(tuning.clone()))), &decisions());
         let score = BradleyTerry { reward: Reward::Score, centring: 0.0 };
         compare("llama-on", shaken(new("llama-on", score, settings(tuning.clone()))), &pairs());
         compare("phi3-on", shaken(new("phi3-on", Class { classes: 3 }, settings(tuning))), &classes());
     }
+}
+
+/// Options of all prompts together are those of each alone, which are a mark's labels.
+#[test]
+fn decisions_are_marks_with_labels_of_their_own() {
+    let from = labels().from;
+    let of_all = new("gemma2-on", Decision { from: from.clone() }, settings(lora())).sums(&decisions()).unwrap().loss;
+    let mark = |one: &DecisionExample| {
+        let values = vec![0.0; one.options.len()];
+        let labels = Labels { tokens: one.options.clone(), values, from: from.clone() };
+        let example = MarkExample { prompt: one.prompt.clone(), target: one.target.clone() };
+        new("gemma2-on", Mark { labels, alpha: 1.0 }, settings(lora())).sums(&[example]).unwrap().loss
+    };
+    let mut warm = decisions();
+    warm[1].temperature = 1.0;
+    let of_warm = new("gemma2-on", Decision { from: from.clone() }, settings(lora())).sums(&warm).unwrap().loss;
+    let alone: f64 = warm.iter().map(mark).sum();
+    assert!((of_warm - alone).abs() < 1e-5 * alone, "{of_warm} {alone}");
+    assert!((of_all - alone).abs() > 1e-3, "the temperature counts");
 }
 
 /// The parts of a batch add up, in whatever parts it is cut, and threads change nothing.

@@ -54,8 +54,10 @@ fn labels_of(case: &Value) -> Labels {
     Labels {
         tokens: ids(&labels["tokens"]),
         values: list(&labels["values"], float),
-        layers: list(&labels["layers"], |pair| (Layer(whole(&pair[0])), float(&pair[1]))),
-        lens: serde_json::from_value(labels["lens"].clone()).unwrap(),
+        from: ReadFrom {
+            layers: list(&labels["layers"], |pair| (Layer(whole(&pair[0])), float(&pair[1]))),
+            lens: serde_json::from_value(labels["lens"].clone()).unwrap(),
+        },
     }
 }
 

@@ -36,6 +36,19 @@ fn examples_that_are_none_are_refused() {
     assert_eq!(problem(&mut trainer, mark(&[1], &[0.5, 0.5])), count);
     assert_eq!(problem(&mut trainer, mark(&[1], &[0.5, 0.5, 0.5])), ExampleProblem::Target { sum: 1.5 });
 
+    let mut trainer = new("qwen3-on", Decision::default(), settings(lora()));
+    let mut decision = |change: &dyn Fn(&mut DecisionExample)| {
+        let mut changed = decisions()[1].clone();
+        change(&mut changed);
+        problem(&mut trainer, changed)
+    };
+    assert_eq!(decision(&|one| one.options[1] = 20), ExampleProblem::Repeated { token: 20 });
+    assert_eq!(decision(&|one| one.options[1] = 96), ExampleProblem::Token { found: 96, d_vocab: 96 });
+    let one_option = ExampleProblem::Count { what: "options", expected: 2, found: 1 };
+    assert_eq!(decision(&|one| one.options.truncate(1)), one_option);
+    assert_eq!(decision(&|one| one.temperature = 0.0), ExampleProblem::Temperature { found: 0.0 });
+    assert_eq!(decision(&|one| one.target[0] = 0.5), ExampleProblem::Target { sum: 0.75 });
+
     let mut trainer = new("qwen3-on", BradleyTerry { reward: Reward::Score, centring: 0.0 }, settings(lora()));
     let pair = |worse: &[u32], margin| PairExample { better: vec![1], worse: worse.to_vec(), margin };
     assert!(matches!(problem(&mut trainer, pair(&[], 0.0)), ExampleProblem::Length { found: 0, .. }));
@@ -90,7 +103,7 @@ fn settings_out_of_their_range_are_named() {
     assert_eq!(mark(&|mark| mark.labels.tokens[1] = 10), "labels.tokens");
     assert_eq!(mark(&|mark| mark.labels.tokens.truncate(1)), "labels.tokens");
     assert_eq!(mark(&|mark| mark.labels.values[1] = f64::NAN), "labels.values");
-    assert_eq!(mark(&|mark| mark.labels.layers.push((Layer(4), 1.0))), "labels.layers");
+    assert_eq!(mark(&|mark| mark.labels.from.layers.push((Layer(4), 1.0))), "layers");
     assert_eq!(
         named(BradleyTerry { reward: Reward::Score, centring: -1.0 }, settings(lora())),
         "bradley_terry.centring"
@@ -124,7 +137,7 @@ fn models_that_are_not_trained_are_named() {
 /// A layer above all that is read gets no gradient, and is named.
 #[test]
 fn a_parameter_without_a_gradient_is_an_error() {
-    let inner = Labels { layers: vec![(Layer(1), 1.0)], ..labels() };
+    let inner = Labels { from: ReadFrom { layers: vec![(Layer(1), 1.0)], lens: Lens::Raw }, ..labels() };
     let tuning = Tuning::Lora(Lora { layers: Some(vec![0, 2]), ..Lora::default() });
     let mut trainer = new("qwen3-on", Mark { labels: inner, alpha: 1.0 }, settings(tuning));
     let before = trainer.trainables.clone();

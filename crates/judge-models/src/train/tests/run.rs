@@ -109,7 +109,7 @@ fn steps_lower_every_loss_to_what_can_be_learnt() {
         MarkExample { prompt: vec![1, 5, 20, 7], target: vec![0.0, 1.0, 0.0] },
         MarkExample { prompt: vec![9, 4], target: vec![0.0, 0.0, 1.0] },
     ];
-    let last = || Labels::last(vec![10, 20, 30], vec![1.0, 2.0, 3.0]);
+    let last = || last(vec![10, 20, 30], vec![1.0, 2.0, 3.0]);
     for tuning in [Tuning::Full, lora()] {
         let score = BradleyTerry { reward: Reward::Score, centring: 0.0 };
         let expected = BradleyTerry { reward: Reward::Expected(last()), centring: 0.0 };
@@ -119,6 +119,7 @@ fn steps_lower_every_loss_to_what_can_be_learnt() {
             after(Mark { labels: last(), alpha: 0.8 }, tuning.clone(), &hard),
             after(score, tuning.clone(), &pairs()),
             after(Class { classes: 3 }, tuning.clone(), &classes()),
+            after(Decision::default(), tuning.clone(), &decisions()[..1]),
         ];
         assert!(found.iter().all(|(before, after)| *after < 0.35 * before), "{tuning:?}: {found:?}");
         // Expected marks of 1 to 3 differ by 2 at most: ln(1 + exp(-2)) = 0.127.
@@ -130,7 +131,7 @@ fn steps_lower_every_loss_to_what_can_be_learnt() {
 #[test]
 fn label_logits_are_those_that_the_loss_reads() {
     let mut trainer =
-        new("qwen2-on", Mark { labels: Labels::last(vec![10, 20], vec![0.0, 1.0]), alpha: 1.0 }, settings(lora()));
+        new("qwen2-on", Mark { labels: last(vec![10, 20], vec![0.0, 1.0]), alpha: 1.0 }, settings(lora()));
     let examples = [MarkExample { prompt: vec![1, 5, 20, 7], target: vec![1.0, 0.0] }];
     for _ in 0..3 {
         trainer.step(&examples).unwrap();

@@ -73,7 +73,11 @@ impl<L: Loss> Trainer<L> {
         let mut partial = path.as_os_str().to_owned();
         partial.push(".partial");
         let written = File::create(&partial).and_then(|mut file| file.write_all(&bytes).and_then(|()| file.sync_all()));
-        written.and_then(|()| fs::rename(&partial, path)).map_err(unwritten)
+        written.and_then(|()| fs::rename(&partial, path)).map_err(|source| {
+            // A disk that is full must not keep what did not fit; that it cannot be deleted says nothing new.
+            let _ = fs::remove_file(&partial);
+            unwritten(source)
+        })
     }
 
     /// Resumes from a file that [`save`](Self::save) wrote for the same folder, loss, settings and data.

@@ -62,7 +62,9 @@ fn forward<L: Loss>(
     examples: &[L::Example],
     device: &Device,
 ) -> Result<(Tensor<1>, Reads, f64), Error> {
-    let sequences: Vec<Sequence<'_>> = examples.iter().flat_map(|example| loss.sequences(example)).collect();
+    let padding = base.spec.labels().and_then(|head| head.padding);
+    let sequences = examples.iter().flat_map(|example| loss.sequences(example));
+    let sequences: Vec<Sequence<'_>> = sequences.map(|sequence| sequence.without(padding)).collect();
     let reads = pass::run(base.with(trainables, device), &sequences, &loss.layers())?;
     let count = examples.iter().map(|example| loss.count(example)).sum();
     Ok((loss.sum(&reads, examples)?, reads, count))

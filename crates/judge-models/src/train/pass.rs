@@ -34,6 +34,14 @@ impl<'e> Sequence<'e> {
     pub(super) fn read_at_end(tokens: &'e [TokenId]) -> Self {
         Self { tokens, places: vec![tokens.len() - 1] }
     }
+
+    /// The sequence without the padding at its end, where a score head passes it over, as `reading/jobs.rs` does.
+    /// Such a sequence is read at its end.
+    pub(super) fn without(self, padding: Option<TokenId>) -> Self {
+        let Some(padding) = padding else { return self };
+        let end = self.tokens.iter().rposition(|&token| token != padding).unwrap_or(0) + 1;
+        Self::read_at_end(&self.tokens[..end])
+    }
 }
 
 /// What a pass brought: states at the places of all sequences, one sequence after another.

@@ -6,8 +6,8 @@ use std::fmt;
 use std::path::Path;
 
 use burn::tensor::Device;
-use judge_core::Lens;
 use judge_core::request::TokenId;
+use judge_core::{Layer, Lens};
 
 use super::base::Base;
 use super::check::{self, Limits};
@@ -15,7 +15,7 @@ use super::error::{ExampleProblem, TrainError};
 use super::gradients;
 use super::loss::Loss;
 use super::pass::{self, Sequence};
-use super::settings::TrainSettings;
+use super::settings::{Mean, TrainSettings};
 use super::trainable::Trainable;
 use crate::arch::SCORE;
 use crate::engine::tensor::host::{host, on_device};
@@ -137,7 +137,7 @@ impl<L: Loss> Trainer<L> {
             let tuned = self.base.with(&self.trainables, &Device::flex());
             let logits = on_device(|| {
                 let reads = pass::run(tuned, &sequences, &[])?;
-                host(reads.label_logits(labels, &[(judge_core::Layer(spec.n_layers()), 1.0)], Lens::Normed))
+                host(reads.label_logits(labels, &[(Layer(spec.n_layers()), 1.0)], Lens::Normed))
             })?;
             found.extend(logits.chunks(labels.len()).map(<[f32]>::to_vec));
         }
@@ -158,8 +158,8 @@ impl<L: Loss> Trainer<L> {
     /// What the sum over a batch is divided by.
     pub(super) fn divisor(&self, count: f64, examples: usize) -> f64 {
         match self.settings.mean {
-            super::settings::Mean::Counted => count,
-            super::settings::Mean::Examples => examples as f64,
+            Mean::Counted => count,
+            Mean::Examples => examples as f64,
         }
     }
 }

@@ -55,6 +55,23 @@ fn the_loss_is_that_of_the_model_that_is_served() {
     }
 }
 
+/// An adapter that has learned nothing changes no bit of what is served, in f32 and in bf16.
+#[test]
+fn an_adapter_that_learned_nothing_changes_no_bit() {
+    for name in ["llama-on", "gemma2-on", "phi3-on"] {
+        let at = tempfile::tempdir().unwrap();
+        let adapter = at.path().join("adapter");
+        new(name, Completion, settings(lora())).write(&adapter, None).unwrap();
+        for dtype in [Dtype::F32, Dtype::Bf16] {
+            let plain = LoadOptions { dtype: Some(dtype), ..LoadOptions::default() };
+            let adapted = LoadOptions { adapters: vec![adapter.clone()], ..plain.clone() };
+            let [plain, adapted] =
+                [plain, adapted].map(|options| served(&Model::load(folder(name), &options).unwrap(), "ba de fi go").0);
+            assert_eq!(plain.to_bits(), adapted.to_bits(), "{name}");
+        }
+    }
+}
+
 /// An adapter's folder stands for its base, and has the fields that PEFT reads.
 #[test]
 fn an_adapter_says_what_it_is() {

@@ -138,3 +138,18 @@ fn a_long_sequence_does_not_change_a_short_one() {
     let (apart, together) = (sum(std::slice::from_ref(&short)) + sum(std::slice::from_ref(&long)), sum(&[short, long]));
     assert!((apart - together).abs() < 1e-5 * apart, "{apart} {together}");
 }
+
+/// A score head is read before the padding at a text's end, as it is served.
+#[test]
+fn a_score_head_passes_padding_over() {
+    let folder = folder("llama-on").join("../../heads/gemma2");
+    let classes = crate::Model::load(&folder, &crate::LoadOptions::default()).unwrap();
+    let classes = classes.reward_head().unwrap().labels().len();
+    let loss = |prompt: &[u32]| {
+        let trainer = Trainer::new(&folder, Class { classes }, settings(lora())).unwrap();
+        trainer.loss(&[ClassExample { prompt: prompt.to_vec(), class: 0 }]).unwrap()
+    };
+    let plain = loss(&[1, 5, 20]);
+    assert_eq!(plain.to_bits(), loss(&[1, 5, 20, 3, 3]).to_bits());
+    assert_ne!(plain, loss(&[1, 5, 20, 3, 7]));
+}

@@ -8,7 +8,8 @@
 //! new     folder ─► base.rs        frozen tensors on the plain device
 //!                └► tuning.rs      which tensors are learnt, or the factors of an adapter as PEFT draws them
 //!
-//! step    micro-batches ─► gradients.rs   each: the base with the trainables of this step, on a device with autodiff
+//! step    micro-batches ─► gradients.rs   each: the base with the trainables of this step, on a device with autodiff;
+//!                            │            forward, and backward in pieces of the blocks
 //!                            ├► pass.rs   sequences, padded ─► states where something is read
 //!                            └► loss/     a sum and its count
 //!         added in order, divided once, scaled down to max_grad_norm

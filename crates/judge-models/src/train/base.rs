@@ -2,7 +2,7 @@
 //! constants, and those that are learnt on the host.
 //!
 //! It is the room's door to the engine. [`Base::with`] gives a decoder that shares all frozen tensors and has
-//! the trainables' numbers of this moment; [`Base::gradients`] files what a backward pass found under their names.
+//! the trainables' numbers of this moment; [`Base::collect`] files what a backward pass found under their names.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -38,6 +38,10 @@ pub(super) struct Base {
     pub(super) spec: Arc<ModelSpec>,
     /// On the plain device. Parameters that are learnt hold one number each, which is never used.
     decoder: Decoder,
+    /// The lowest block with something that is learnt; the number of blocks if there is none.
+    pub(super) first_block: usize,
+    /// Whether layer 0 depends on what is learnt.
+    pub(super) learns_embedding: bool,
     /// For each parameter that is learnt, the tensors that it is made of and their places among the trainables.
     learnt: HashMap<ParamId, Learnt>,
 }
@@ -50,7 +54,9 @@ struct Learnt {
     change: (f32, f32),
 }
 
-/// A decoder with the numbers of some moment, and the score head if the loss has one.
+/// A decoder with the numbers of some moment, and the score head if the loss has one. A copy is a second handle on
+/// the same tensors.
+#[derive(Clone)]
 pub(super) struct Tuned {
     /// The decoder.
     pub(super) decoder: Decoder,
@@ -112,7 +118,13 @@ impl Base {
         }
         let learnt = learnt(decoder.stored(), &trainables);
         let decoder = decoder.map(&mut Emptied { learnt: &learnt, device: &device });
-        Ok((Self { path: path.to_owned(), fingerprint, spec, decoder, learnt }, trainables))
+        let is_learnt = |name: &str| trainables.iter().any(|trainable| trainable.of() == name);
+        let blocks = spec.blocks.iter();
+        let first_block = blocks.take_while(|block| !block.tensors().iter().any(|(name, _)| is_learnt(name))).count();
+        let positions = spec.positions.as_ref().map(|(name, _)| name);
+        let learns_embedding = [&spec.embedding].into_iter().chain(positions).any(|name| is_learnt(name));
+        let path = path.to_owned();
+        Ok((Self { path, fingerprint, spec, decoder, first_block, learns_embedding, learnt }, trainables))
     }
 
     /// The decoder with the trainables' numbers, which lie on `device`, with autodiff or without; all else is
@@ -127,31 +139,35 @@ impl Base {
         Tuned { decoder, score }
     }
 
-    /// The gradients of what [`with`](Self::with) gave, in the order of the trainables, row-major.
+    /// Adds the gradients of what [`with`](Self::with) gave to those that were found before: one place for each
+    /// trainable, in their order, row-major.
     ///
     /// # Errors
-    /// [`TrainError::NoGradient`] for the first trainable that has none.
-    pub(super) fn gradients(
+    /// Those of reading them from the device.
+    pub(super) fn collect(
         &self,
         tuned: &Tuned,
-        mut gradients: Gradients,
+        gradients: &mut Gradients,
         trainables: &[Trainable],
-    ) -> Result<Vec<Vec<f32>>, TrainError> {
-        let mut found: Vec<Option<Vec<f32>>> = vec![None; trainables.len()];
+        found: &mut [Option<Vec<f32>>],
+    ) -> Result<(), Error> {
         if let Some(score) = &tuned.score
             && let Some(place) = trainables.iter().position(|trainable| trainable.name == SCORE)
+            && let Some(gradient) = score.grad_remove(gradients)
         {
-            found[place] = score.grad_remove(&mut gradients).map(host).transpose()?;
+            add(&mut found[place], host(gradient)?);
         }
         let mut collect = Collect { learnt: &self.learnt, trainables, gradients, found, failed: None };
         tuned.decoder.visit(&mut collect);
-        if let Some(error) = collect.failed {
-            return Err(error.into());
-        }
-        let named = collect.found.into_iter().zip(trainables);
-        named
-            .map(|(found, trainable)| found.ok_or(TrainError::NoGradient { parameter: trainable.name.clone() }))
-            .collect()
+        collect.failed.map_or(Ok(()), Err)
+    }
+}
+
+/// Adds a gradient to what was found before.
+fn add(found: &mut Option<Vec<f32>>, gradient: Vec<f32>) {
+    match found {
+        Some(sum) => sum.iter_mut().zip(gradient).for_each(|(sum, g)| *sum += g),
+        None => *found = Some(gradient),
     }
 }
 
@@ -277,9 +293,9 @@ struct Collect<'a> {
     /// Their tensors.
     trainables: &'a [Trainable],
     /// What the backward pass found; each is taken out once.
-    gradients: Gradients,
+    gradients: &'a mut Gradients,
     /// By the place of a trainable, row-major.
-    found: Vec<Option<Vec<f32>>>,
+    found: &'a mut [Option<Vec<f32>>],
     /// The first gradient that could not be read.
     failed: Option<Error>,
 }
@@ -287,13 +303,13 @@ struct Collect<'a> {
 impl ModuleVisitor for Collect<'_> {
     fn visit_float<const D: usize>(&mut self, param: &Param<Tensor<D>>) {
         let Some(Learnt { places, change: (_, factor) }) = self.learnt.get(&param.id) else { return };
-        let Some(gradient) = param.val().grad_remove(&mut self.gradients) else { return };
+        let Some(gradient) = param.val().grad_remove(self.gradients) else { return };
         match host(gradient) {
             Ok(values) => {
                 let mut rest = values.as_slice();
                 for &place in places {
                     let (part, others) = rest.split_at(self.trainables[place].values.len());
-                    self.found[place] = Some(part.iter().map(|x| x * factor).collect());
+                    add(&mut self.found[place], part.iter().map(|x| x * factor).collect());
                     rest = others;
                 }
             }

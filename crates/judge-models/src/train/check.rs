@@ -19,6 +19,7 @@ pub(super) fn check_settings(settings: &TrainSettings) -> Result<(), TrainError>
         _ => 0.0,
     };
     let norm = settings.max_grad_norm.unwrap_or(1.0);
+    let at_once = settings.blocks_at_once.unwrap_or(1);
     let checks = [
         ("optimizer.beta1", adamw.beta1, fraction(adamw.beta1), "at least 0 and below 1"),
         ("optimizer.beta2", adamw.beta2, fraction(adamw.beta2), "at least 0 and below 1"),
@@ -34,6 +35,7 @@ pub(super) fn check_settings(settings: &TrainSettings) -> Result<(), TrainError>
         ("schedule.course.floor", floor, (0.0..=1.0).contains(&floor), "0 to 1"),
         ("max_grad_norm", norm, positive(norm), "a positive number"),
         ("micro_batch", settings.micro_batch as f64, settings.micro_batch > 0, "at least 1"),
+        ("blocks_at_once", at_once as f64, at_once > 0, "at least 1"),
         ("threads", settings.threads as f64, settings.threads > 0, "at least 1"),
     ];
     if let Some((setting, found, _, expected)) = checks.into_iter().find(|check| !check.2) {

@@ -1,13 +1,31 @@
 //! Loss and gradient of some examples, by Burn's autodiff on the CPU.
 //!
-//! Each call has a decoder of its own, whose frozen tensors are shared, so calls may run side by side.
+//! Blocks below the lowest that is learnt run without a graph. Those above run in pieces of
+//! `TrainSettings::blocks_at_once`, each with a graph of its own, so that one piece's activations are in memory
+//! at a time:
+//!
+//! ```text
+//! forward, no graph     embed ─► frozen blocks ─► piece 0 ─► piece 1 ─► …        the input of each piece is kept
+//! backward              the top piece, norm, head, loss: d loss / d its input
+//!                       each piece below: run again, then backward of Σ output · (d loss / d output)
+//!                       the embedding, where it is learnt
+//! ```
+//!
+//! The top piece is computed once, so without pieces nothing is computed again. Inner layers that the loss reads
+//! belong to the piece that gives them.
+//!
+//! Each call has decoders of its own, whose frozen tensors are shared, so calls may run side by side.
 
-use burn::tensor::{Device, Tensor};
+use std::collections::HashMap;
+use std::ops::Range;
+
+use burn::tensor::{Device, Gradients, Tensor};
+use judge_core::Layer;
 
 use super::base::Base;
 use super::error::TrainError;
 use super::loss::Loss;
-use super::pass::{self, Reads, Sequence};
+use super::pass::{self, Batch, Sequence};
 use super::trainable::Trainable;
 use crate::Error;
 use crate::engine::tensor::host::{host, on_device};
@@ -32,12 +50,14 @@ pub(super) fn of_part<L: Loss>(
     trainables: &[Trainable],
     loss: &L,
     examples: &[L::Example],
+    blocks_at_once: Option<usize>,
 ) -> Result<Part, TrainError> {
-    let (sum, reads, count) = on_device(|| forward(base, trainables, loss, examples, &Device::flex().autodiff()))?;
-    let value = f64::from(host(sum.clone())?[0]);
-    let gradients = on_device(|| Ok(sum.backward()))?;
-    let gradients = base.gradients(&reads.into_tuned(), gradients, trainables)?;
-    Ok(Part { loss: value, count, gradients })
+    let (value, found) = on_device(|| backward(base, trainables, loss, examples, blocks_at_once))?;
+    let named = found.into_iter().zip(trainables);
+    let gradients = named
+        .map(|(found, trainable)| found.ok_or(TrainError::NoGradient { parameter: trainable.name.clone() }))
+        .collect::<Result<_, _>>()?;
+    Ok(Part { loss: value, count: count(loss, examples), gradients })
 }
 
 /// Loss and count of examples that have been checked, at least one, without a graph.
@@ -50,22 +70,127 @@ pub(super) fn loss_of<L: Loss>(
     loss: &L,
     examples: &[L::Example],
 ) -> Result<(f64, f64), TrainError> {
-    let (sum, _, count) = on_device(|| forward(base, trainables, loss, examples, &Device::flex()))?;
-    Ok((f64::from(host(sum)?[0]), count))
+    let sum = on_device(|| {
+        let tuned = base.with(trainables, &Device::flex());
+        let reads = pass::run(tuned, &sequences(base, loss, examples), &loss.layers());
+        host(loss.sum(&reads, examples)?)
+    })?;
+    Ok((f64::from(sum[0]), count(loss, examples)))
 }
 
-/// The sum of the losses, `[1]`, what it was read from, and the count.
-fn forward<L: Loss>(
+/// What examples count.
+fn count<L: Loss>(loss: &L, examples: &[L::Example]) -> f64 {
+    examples.iter().map(|example| loss.count(example)).sum()
+}
+
+/// The sequences of examples, as the loss reads them.
+fn sequences<'e, L: Loss>(base: &Base, loss: &L, examples: &'e [L::Example]) -> Vec<Sequence<'e>> {
+    let padding = base.spec.labels().and_then(|head| head.padding);
+    let sequences = examples.iter().flat_map(|example| loss.sequences(example));
+    sequences.map(|sequence| sequence.without(padding)).collect()
+}
+
+/// The sum of the losses, and the gradient of each trainable that it depends on.
+fn backward<L: Loss>(
     base: &Base,
     trainables: &[Trainable],
     loss: &L,
     examples: &[L::Example],
-    device: &Device,
-) -> Result<(Tensor<1>, Reads, f64), Error> {
-    let padding = base.spec.labels().and_then(|head| head.padding);
-    let sequences = examples.iter().flat_map(|example| loss.sequences(example));
-    let sequences: Vec<Sequence<'_>> = sequences.map(|sequence| sequence.without(padding)).collect();
-    let reads = pass::run(base.with(trainables, device), &sequences, &loss.layers())?;
-    let count = examples.iter().map(|example| loss.count(example)).sum();
-    Ok((loss.sum(&reads, examples)?, reads, count))
+    blocks_at_once: Option<usize>,
+) -> Result<(f64, Vec<Option<Vec<f32>>>), Error> {
+    let n_layers = base.spec.n_layers();
+    let batch = Batch::of(&sequences(base, loss, examples), &base.spec);
+    let layers = loss.layers();
+    let is_read = |layer: usize| layer < n_layers && layers.contains(&Layer(layer));
+    let pieces = pieces(base.first_block..n_layers, blocks_at_once);
+    let tracked = base.with(trainables, &Device::flex().autodiff());
+
+    // Forward: what goes into each piece, and the inner layers below the top piece, without a graph.
+    let plain = base.with(trainables, &Device::flex());
+    let mut inputs = Vec::with_capacity(pieces.len());
+    let mut below: HashMap<usize, Tensor<3>> = HashMap::new();
+    let mut keep = |layer: usize, stream: &Tensor<3>| {
+        if is_read(layer) {
+            below.insert(layer, stream.clone());
+        }
+    };
+    let mut x = plain.decoder.embed(batch.tokens.clone(), Some(&batch.rotation));
+    keep(0, &x);
+    let mut done = 0;
+    for piece in &pieces {
+        x = plain.decoder.run_blocks(done..piece.start, x, &batch.rotation, &batch.rows, &mut keep);
+        inputs.push(x.clone());
+        done = piece.start;
+    }
+    drop(plain);
+
+    // The top piece and the loss.
+    let leaf = |x: &Tensor<3>| x.clone().autodiff().require_grad();
+    let mut leaves: HashMap<usize, Tensor<3>> = below.iter().map(|(&layer, x)| (layer, leaf(x))).collect();
+    let top = pieces.len() - 1;
+    let mut input = leaf(&inputs[top]);
+    if is_read(pieces[top].start) {
+        leaves.insert(pieces[top].start, input.clone());
+    }
+    let mut inner: HashMap<Layer, Tensor<3>> = leaves.iter().map(|(&layer, x)| (Layer(layer), x.clone())).collect();
+    let mut keep = |layer: usize, stream: &Tensor<3>| {
+        if is_read(layer) {
+            inner.insert(Layer(layer), stream.clone());
+        }
+    };
+    let run = |piece: Range<usize>, input: Tensor<3>, keep: &mut dyn FnMut(usize, &Tensor<3>)| {
+        tracked.decoder.run_blocks(piece, input, &batch.rotation, &batch.rows, keep)
+    };
+    let last = run(pieces[top].clone(), input.clone(), &mut keep);
+    let reads = batch.reads(tracked.clone(), last, inner);
+    let sum = loss.sum(&reads, examples)?;
+    let value = f64::from(host(sum.clone())?[0]);
+    let mut found = vec![None; trainables.len()];
+    let mut gradients = sum.backward();
+    base.collect(&tracked, &mut gradients, trainables, &mut found)?;
+    leaves.remove(&pieces[top].start);
+    let of_layers: HashMap<usize, Tensor<3>> =
+        leaves.iter().filter_map(|(&layer, x)| Some((layer, x.grad(&gradients)?))).collect();
+    let mut of_output = input.grad(&gradients);
+
+    // The pieces below, from the top down.
+    for (piece, x) in pieces[..top].iter().zip(&inputs).rev() {
+        input = leaf(x);
+        // What the loss reads of this piece, its output included, with the loss's gradient there.
+        let mut products: Vec<Tensor<1>> = Vec::new();
+        let output = run(piece.clone(), input.clone(), &mut |layer, stream| {
+            products.extend(of_layers.get(&layer).map(|g| (stream.clone() * g.clone()).sum()));
+        });
+        products.extend(of_output.take().map(|g| (output * g).sum()));
+        let Some(sum) = products.into_iter().reduce(|sum, one| sum + one) else { continue };
+        let mut gradients: Gradients = sum.backward();
+        base.collect(&tracked, &mut gradients, trainables, &mut found)?;
+        of_output = input.grad(&gradients);
+    }
+
+    // The embedding, whose stream may be read too.
+    if base.learns_embedding {
+        let x = tracked.decoder.embed(batch.tokens.clone(), Some(&batch.rotation));
+        let read = if pieces[top].start == 0 { None } else { of_layers.get(&0).cloned() };
+        let products = of_output.into_iter().chain(read).map(|g| (x.clone() * g).sum());
+        if let Some(sum) = products.reduce(|sum, one| sum + one) {
+            base.collect(&tracked, &mut sum.backward(), trainables, &mut found)?;
+        }
+    }
+    Ok((value, found))
+}
+
+/// Blocks in pieces of at most so many, from the top down, in the order of a pass. At least one, which may be
+/// empty.
+fn pieces(blocks: Range<usize>, at_once: Option<usize>) -> Vec<Range<usize>> {
+    let at_once = at_once.unwrap_or(blocks.len()).max(1);
+    let mut pieces = Vec::new();
+    let mut end = blocks.end;
+    while end > blocks.start || pieces.is_empty() {
+        let start = end.saturating_sub(at_once).max(blocks.start);
+        pieces.push(start..end);
+        end = start;
+    }
+    pieces.reverse();
+    pieces
 }

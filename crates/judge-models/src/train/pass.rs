@@ -10,7 +10,6 @@
 //! ```
 
 use std::collections::HashMap;
-use std::ops::ControlFlow;
 
 use burn::tensor::{Device, Int, Tensor, TensorData};
 use judge_core::request::TokenId;
@@ -18,7 +17,8 @@ use judge_core::{Layer, Lens};
 
 use super::base::Tuned;
 use crate::Error;
-use crate::engine::tensor::decoder::{Decoder, Pass};
+use crate::arch::ModelSpec;
+use crate::engine::tensor::decoder::Decoder;
 use crate::engine::tensor::rotation::Rotation;
 
 /// A sequence of an example, and the positions that its loss reads, ascending.
@@ -56,44 +56,68 @@ pub struct Reads {
     inner: HashMap<Layer, Tensor<2>>,
 }
 
-/// Runs sequences, of which at least one reads something, and keeps the states of `layers` and the last.
-///
-/// # Errors
-/// [`Error::NothingRead`] if the pass ended early, which it does not.
-pub(super) fn run(tuned: Tuned, sequences: &[Sequence<'_>], layers: &[Layer]) -> Result<Reads, Error> {
-    let Tuned { decoder, score } = tuned;
-    let (n_layers, d_model) = (decoder.spec().n_layers(), decoder.spec().d_model);
-    // Behind the last place nothing is needed.
-    let needed = |sequence: &Sequence<'_>| sequence.places.last().map_or(1, |&place| place + 1);
-    let seq = sequences.iter().map(needed).max().unwrap_or(1);
-    let ids = sequences.iter().flat_map(|sequence| {
-        let tokens = &sequence.tokens[..needed(sequence)];
-        tokens.iter().map(|&token| i64::from(token)).chain(std::iter::repeat_n(0, seq - tokens.len()))
-    });
-    let tokens = TensorData::new(ids.collect::<Vec<_>>(), [sequences.len(), seq]);
-    let rows = sequences
-        .iter()
-        .enumerate()
-        .flat_map(|(row, sequence)| sequence.places.iter().map(move |place| (row * seq + place) as i32));
-    let rows: Vec<i32> = rows.collect();
-    let places = Tensor::<1, Int>::from_data(TensorData::from(rows.as_slice()), &decoder.device());
-    // Cosines and sines are constants.
-    let lengths: Vec<usize> = sequences.iter().map(|sequence| sequence.tokens.len()).collect();
-    let rotation = Rotation::of_lengths(&decoder.spec().ropes, &lengths, seq, &Device::flex());
+/// Sequences as a decoder takes them.
+pub(super) struct Batch {
+    /// `[batch, seq]`, padded on the right.
+    pub(super) tokens: TensorData,
+    /// Cosines and sines, which are constants.
+    pub(super) rotation: Rotation,
+    /// The rows of `[batch * seq]` that are read, one sequence after another.
+    pub(super) rows: Vec<i32>,
+}
 
-    let mut inner = HashMap::new();
-    let pass = Pass { kept: Some((n_layers - 1, &rows)), ..Pass::default() };
-    let last = decoder.forward(tokens, &[rotation], pass, &mut |layer, stream| {
-        if layer < n_layers && layers.contains(&Layer(layer)) {
-            let [batch, seq, _] = stream.dims();
-            // [batch, seq, d_model] -> [batch * seq, d_model] -> [places, d_model]
-            let states = stream.clone().reshape([batch * seq, d_model]).select(0, places.clone());
-            inner.insert(Layer(layer), states);
+impl Batch {
+    /// Puts sequences, of which each reads something, side by side.
+    pub(super) fn of(sequences: &[Sequence<'_>], spec: &ModelSpec) -> Self {
+        // Behind the last place nothing is needed.
+        let needed = |sequence: &Sequence<'_>| sequence.places.last().map_or(1, |&place| place + 1);
+        let seq = sequences.iter().map(needed).max().unwrap_or(1);
+        let ids = sequences.iter().flat_map(|sequence| {
+            let tokens = &sequence.tokens[..needed(sequence)];
+            tokens.iter().map(|&token| i64::from(token)).chain(std::iter::repeat_n(0, seq - tokens.len()))
+        });
+        let rows = sequences
+            .iter()
+            .enumerate()
+            .flat_map(|(row, sequence)| sequence.places.iter().map(move |place| (row * seq + place) as i32));
+        let lengths: Vec<usize> = sequences.iter().map(|sequence| sequence.tokens.len()).collect();
+        Self {
+            tokens: TensorData::new(ids.collect::<Vec<_>>(), [sequences.len(), seq]),
+            rotation: Rotation::of_lengths(&spec.ropes, &lengths, seq, &Device::flex()),
+            rows: rows.collect(),
         }
-        ControlFlow::Continue(())
-    });
-    let last = decoder.final_norm(last.ok_or(Error::NothingRead)?).reshape([rows.len(), d_model]);
-    Ok(Reads { decoder, score, last, inner })
+    }
+
+    /// What is read of a stream: `[batch, seq, d_model]` to `[places, d_model]`.
+    fn read(&self, stream: Tensor<3>) -> Tensor<2> {
+        let [batch, seq, d_model] = stream.dims();
+        let rows = Tensor::<1, Int>::from_data(TensorData::from(self.rows.as_slice()), &stream.device());
+        stream.reshape([batch * seq, d_model]).select(0, rows)
+    }
+
+    /// What a loss reads of the streams of some inner layers and of the last block's rows `[1, places, d_model]`.
+    pub(super) fn reads(&self, tuned: Tuned, last: Tensor<3>, inner: HashMap<Layer, Tensor<3>>) -> Reads {
+        let Tuned { decoder, score } = tuned;
+        let last = decoder.final_norm(last).squeeze_dim::<2>(0);
+        let inner = inner.into_iter().map(|(layer, stream)| (layer, self.read(stream))).collect();
+        Reads { decoder, score, last, inner }
+    }
+}
+
+/// Runs sequences, each of which reads something, and keeps the states of `layers` and the last.
+pub(super) fn run(tuned: Tuned, sequences: &[Sequence<'_>], layers: &[Layer]) -> Reads {
+    let n_layers = tuned.decoder.spec().n_layers();
+    let batch = Batch::of(sequences, tuned.decoder.spec());
+    let mut inner = HashMap::new();
+    let x = tuned.decoder.embed(batch.tokens.clone(), Some(&batch.rotation));
+    let mut keep = |layer: usize, stream: &Tensor<3>| {
+        if layer < n_layers && layers.contains(&Layer(layer)) {
+            inner.insert(Layer(layer), stream.clone());
+        }
+    };
+    keep(0, &x);
+    let last = tuned.decoder.run_blocks(0..n_layers, x, &batch.rotation, &batch.rows, &mut keep);
+    batch.reads(tuned, last, inner)
 }
 
 impl Reads {
@@ -137,10 +161,5 @@ impl Reads {
     pub(super) fn scores(&self) -> Result<Tensor<2>, Error> {
         let score = self.score.as_ref().ok_or(Error::NothingRead)?;
         Ok(self.last.clone().matmul(score.clone().transpose()))
-    }
-
-    /// Back to the decoder, whose parameters have gradients now.
-    pub(super) fn into_tuned(self) -> Tuned {
-        Tuned { decoder: self.decoder, score: self.score }
     }
 }

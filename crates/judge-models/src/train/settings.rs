@@ -24,6 +24,11 @@ pub struct TrainSettings {
     /// result depends on this number by rounding, and the memory of a step on it alone, whatever the batch's
     /// size. At least 1, by default 8.
     pub micro_batch: usize,
+    /// Blocks whose activations are kept at once; `None`, the default, for all. With a number a pass keeps what goes
+    /// into every so many blocks and computes these blocks again on the way back, from the top down: memory is
+    /// that of these inputs and of so many blocks, and time grows by up to one more forward pass. It changes
+    /// rounding alone. At least 1.
+    pub blocks_at_once: Option<usize>,
     /// Micro-batches that are computed side by side. It changes no bit, and is no part of a checkpoint. At
     /// least 1, by default 2.
     #[serde(skip)]
@@ -56,6 +61,7 @@ impl Default for TrainSettings {
             max_grad_norm: Some(1.0),
             mean: Mean::default(),
             micro_batch: 8,
+            blocks_at_once: None,
             threads: 2,
             seed: 0,
             data: String::new(),

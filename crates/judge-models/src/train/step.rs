@@ -52,10 +52,11 @@ impl<L: Loss> Trainer<L> {
     pub(super) fn sums(&self, batch: &[L::Example]) -> Result<Sums, TrainError> {
         let mut sums = Sums { loss: 0.0, count: 0.0, gradients: Vec::new(), not_finite: None };
         let parts: Vec<&[L::Example]> = batch.chunks(self.settings.micro_batch).collect();
+        let at_once = self.settings.blocks_at_once;
         let mut first = 0;
         for wave in parts.chunks(self.settings.threads) {
             let results = thread::scope(|scope| {
-                let of_part = |part| gradients::of_part(&self.base, &self.trainables, &self.loss, part);
+                let of_part = |part| gradients::of_part(&self.base, &self.trainables, &self.loss, part, at_once);
                 let running: Vec<_> = wave.iter().map(|&part| scope.spawn(move || of_part(part))).collect();
                 running.into_iter().map(thread::ScopedJoinHandle::join).collect::<Vec<_>>()
             });

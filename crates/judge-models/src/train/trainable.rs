@@ -22,4 +22,10 @@ impl Trainable {
         let zeros = vec![0.0; values.len()];
         Self { name: name.into(), shape: shape.to_vec(), values, mean: zeros.clone(), square: zeros }
     }
+
+    /// The name of the model's tensor that it is or that it is beside.
+    pub(super) fn of(&self) -> String {
+        let stem = [".lora_A.weight", ".lora_B.weight"].into_iter().find_map(|end| self.name.strip_suffix(end));
+        stem.map_or_else(|| self.name.clone(), |stem| format!("{stem}.weight"))
+    }
 }

@@ -219,17 +219,8 @@ impl Decoder {
         let Pass { mut past, mut entropies, kept } = pass;
         let inputs = self.token_inputs.as_ref();
         let of_tokens = inputs.map(|inputs| looked_up(&inputs.table, &tokens, &self.device()));
-        let tokens = Tensor::<2, Int>::from_data(tokens, &self.device());
-        let [batch, seq] = tokens.dims();
-        // [batch, seq] -> [batch * seq] -> [batch * seq, d_model] -> [batch, seq, d_model]
-        let rows = widen(self.embedding.val().select(0, tokens.reshape([batch * seq])));
-        let mut x = rows.reshape([batch, seq, self.spec.d_model]);
-        if let Some(scale) = self.spec.embedding_scale {
-            x = x.mul_scalar(scale.factor(self.precision.dtype()));
-        }
-        if let (Some(positions), Some(rotation)) = (&self.positions, rotations.first()) {
-            x = x + learned(positions.val(), rotation.places());
-        }
+        let mut x = self.embed(tokens, rotations.first());
+        let [_, seq, _] = x.dims();
         if visit(0, &x).is_break() {
             return None;
         }
@@ -273,6 +264,56 @@ impl Decoder {
             }
         }
         Some(x)
+    }
+
+    /// The residual stream of layer 0, `[batch, seq, d_model]`, of `tokens` `[batch, seq]`. `rotation` is the first
+    /// device's, which has the positions.
+    pub(crate) fn embed(&self, tokens: TensorData, rotation: Option<&Rotation>) -> Tensor<3> {
+        let tokens = Tensor::<2, Int>::from_data(tokens, &self.device());
+        let [batch, seq] = tokens.dims();
+        // [batch, seq] -> [batch * seq] -> [batch * seq, d_model] -> [batch, seq, d_model]
+        let rows = widen(self.embedding.val().select(0, tokens.reshape([batch * seq])));
+        let mut x = rows.reshape([batch, seq, self.spec.d_model]);
+        if let Some(scale) = self.spec.embedding_scale {
+            x = x.mul_scalar(scale.factor(self.precision.dtype()));
+        }
+        match (&self.positions, rotation) {
+            (Some(positions), Some(rotation)) => x + learned(positions.val(), rotation.places()),
+            _ => x,
+        }
+    }
+
+    /// The residual stream after some successive blocks, from the one before them, as [`forward`](Self::forward)
+    /// computes it over whole sequences of a model on one device without token inputs. `visit` is shown the stream
+    /// after each block. In the model's last block the rows `kept` go on, as in [`Pass::kept`].
+    #[cfg(feature = "train")]
+    pub(crate) fn run_blocks(
+        &self,
+        blocks: Range<usize>,
+        mut x: Tensor<3>,
+        rotation: &Rotation,
+        kept: &[i32],
+        visit: &mut dyn FnMut(usize, &Tensor<3>),
+    ) -> Tensor<3> {
+        let [_, seq, _] = x.dims();
+        let specs = self.spec.blocks[blocks.clone()].iter();
+        let kinds: Vec<MaskKind> = specs.filter(|block| block.has_attention()).map(MaskKind::of).collect();
+        let mut ops = ComposedOps {
+            spec: &self.spec,
+            precision: self.precision,
+            rotation,
+            masks: Masks::of_windows(&kinds, 0, seq, &x.device()),
+            past: None,
+            shared: &mut vec![None; self.spec.n_layers()],
+            token_inputs: None,
+            entropies: None,
+            kept: Some((self.spec.n_layers() - 1, Tensor::from_data(TensorData::from(kept), &x.device()))),
+        };
+        for index in blocks {
+            x = self.blocks[index].forward(&mut ops, index, x);
+            visit(index + 1, &x);
+        }
+        x
     }
 
     /// The token inputs of all blocks, `[batch, seq, n_layers * width]` in f32, from embeddings

@@ -91,6 +91,42 @@ fn parts_of_a_batch_add_up() {
     assert_eq!((one.loss.to_bits(), one.gradients), (three.loss.to_bits(), three.gradients));
 }
 
+/// Blocks that are computed again in pieces give the same loss and gradients, whatever layers are read and learned.
+#[test]
+fn pieces_of_the_blocks_give_the_same_gradients() {
+    fn same<L: Loss>(loss: &L, tuning: &Tuning, batch: &[L::Example]) {
+        for model in ["gemma2-on", "qwen2-on"] {
+            let sums = |blocks_at_once| {
+                let settings = TrainSettings { blocks_at_once, ..settings(tuning.clone()) };
+                shaken(new(model, loss.clone(), settings)).sums(batch).unwrap()
+            };
+            let whole = sums(None);
+            for at_once in 1..4 {
+                let pieces = sums(Some(at_once));
+                assert!((whole.loss - pieces.loss).abs() < 1e-5 * whole.loss.abs(), "{} {}", whole.loss, pieces.loss);
+                for (a, b) in whole.gradients.iter().zip(&pieces.gradients) {
+                    let size = a.iter().fold(0.0_f32, |size, x| size.max(x.abs()));
+                    assert!(
+                        a.iter().zip(b).all(|(a, b)| (a - b).abs() <= 1e-5 * size),
+                        "{model}, {tuning:?}, {at_once}"
+                    );
+                }
+            }
+        }
+    }
+    let upper = Tuning::Lora(Lora { rank: 2, layers: Some(vec![1, 2]), ..Lora::default() });
+    for tuning in [Tuning::Full, lora(), upper] {
+        same(&Completion, &tuning, &completions());
+        for layers in
+            [vec![(0, 1.0), (1, 0.5), (3, 1.0)], vec![(1, 1.0), (2, -0.5), (3, 1.0)], vec![(0, 1.0), (3, 0.5)]]
+        {
+            let layers = layers.into_iter().map(|(layer, weight)| (Layer(layer), weight)).collect();
+            let labels = Labels { from: ReadFrom { layers, lens: Lens::Normed }, ..labels() };
+            same(&Mark { labels, alpha: 0.7 }, &tuning, &marks());
+        }
+    }
+}
+
 /// An adapter whose second factors are zero changes no bit of a loss.
 #[test]
 fn an_adapter_begins_as_the_model() {

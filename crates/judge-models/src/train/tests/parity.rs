@@ -124,12 +124,12 @@ fn differs(found: &[f32], expected: &[f32], size: f32) -> f32 {
     found.iter().zip(expected).map(|(a, b)| (a - b).abs()).fold(0.0, f32::max) / size
 }
 
-/// Runs one loss as the fixture says, in micro-batches of one size and another.
+/// Runs one loss as the fixture says, in micro-batches and pieces of one size and another.
 fn run<L: Loss>(name: &str, case: &Value, loss: &L, example: impl Fn(&Value) -> L::Example) {
     let expected = tensors(name);
     let batches: Vec<Vec<L::Example>> = list(&case["batches"], |batch| list(batch, &example));
-    for micro_batch in [1, 2, 8] {
-        let settings = settings_of(case, micro_batch);
+    for (micro_batch, blocks_at_once) in [(1, None), (2, Some(1)), (8, Some(2))] {
+        let settings = TrainSettings { blocks_at_once, ..settings_of(case, micro_batch) };
         let is_whole = settings.tuning != Tuning::Full;
         let mut trainer = new(case["model"].as_str().unwrap(), loss.clone(), settings);
         begin(&mut trainer);

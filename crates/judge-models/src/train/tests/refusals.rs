@@ -78,6 +78,7 @@ fn settings_out_of_their_range_are_named() {
     assert_eq!(with(&|s| s.schedule.course = Course::Eased { floor: 2.0 }), "schedule.course.floor");
     assert_eq!(with(&|s| s.max_grad_norm = Some(0.0)), "max_grad_norm");
     assert_eq!(with(&|s| s.micro_batch = 0), "micro_batch");
+    assert_eq!(with(&|s| s.blocks_at_once = Some(0)), "blocks_at_once");
     assert_eq!(with(&|s| s.threads = 0), "threads");
     let with_lora = |lora: Lora| named(Completion, settings(Tuning::Lora(lora)));
     assert_eq!(with_lora(Lora { rank: 0, ..Lora::default() }), "tuning.rank");

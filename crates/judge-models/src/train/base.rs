@@ -54,6 +54,9 @@ struct Learnt {
     change: (f32, f32),
 }
 
+/// The gradients of trainables in their order, row-major; `None` where nothing was found yet.
+pub(super) type Found = Vec<Option<Vec<f32>>>;
+
 /// A decoder with the numbers of some moment, and the score head if the loss has one. A copy is a second handle on
 /// the same tensors.
 #[derive(Clone)]
@@ -149,7 +152,7 @@ impl Base {
         tuned: &Tuned,
         gradients: &mut Gradients,
         trainables: &[Trainable],
-        found: &mut [Option<Vec<f32>>],
+        found: &mut Found,
     ) -> Result<(), Error> {
         if let Some(score) = &tuned.score
             && let Some(place) = trainables.iter().position(|trainable| trainable.name == SCORE)
@@ -295,7 +298,7 @@ struct Collect<'a> {
     /// What the backward pass found; each is taken out once.
     gradients: &'a mut Gradients,
     /// By the place of a trainable, row-major.
-    found: &'a mut [Option<Vec<f32>>],
+    found: &'a mut Found,
     /// The first gradient that could not be read.
     failed: Option<Error>,
 }

@@ -22,7 +22,7 @@ use std::ops::Range;
 use burn::tensor::{Device, Gradients, Tensor};
 use judge_core::Layer;
 
-use super::base::Base;
+use super::base::{Base, Found};
 use super::error::TrainError;
 use super::loss::Loss;
 use super::pass::{self, Batch, Sequence};
@@ -97,7 +97,7 @@ fn backward<L: Loss>(
     loss: &L,
     examples: &[L::Example],
     blocks_at_once: Option<usize>,
-) -> Result<(f64, Vec<Option<Vec<f32>>>), Error> {
+) -> Result<(f64, Found), Error> {
     let n_layers = base.spec.n_layers();
     let batch = Batch::of(&sequences(base, loss, examples), &base.spec);
     let layers = loss.layers();

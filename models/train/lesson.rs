@@ -1,7 +1,7 @@
 //! From an item to what the trainer learns from.
 
 use anyhow::Result;
-use judge_models::train::Example;
+use judge_models::train::CompletionExample;
 use tiny_judge::planted::{Defect, Item, prompt, reply};
 use tokenizers::Tokenizer;
 
@@ -18,19 +18,19 @@ pub(crate) fn question(tokenizer: &Tokenizer, item: &Item) -> Result<Vec<u32>> {
 
 /// How to answer, for the time before judging is taught: the conversation up to the end of the answer. `None` if the answer should not be
 /// imitated, because it is wrong, beside the question or in broken language.
-pub(crate) fn answering(tokenizer: &Tokenizer, item: &Item) -> Result<Option<Example>> {
+pub(crate) fn answering(tokenizer: &Tokenizer, item: &Item) -> Result<Option<CompletionExample>> {
     if !is_sound(item) {
         return Ok(None);
     }
     let (tokens, answer) = up_to_answer(tokenizer, item)?;
     let mut weights = vec![0.0; tokens.len()];
     weights[answer..].fill(ANSWER);
-    Ok(Some(Example { tokens, weights }))
+    Ok(Some(CompletionExample { tokens, weights }))
 }
 
 /// How to judge: the whole conversation, with a rater's mark and remarks as the reply. Sound answers are still imitated: who can answer can
 /// tell a wrong answer.
-pub(crate) fn judging(tokenizer: &Tokenizer, item: &Item, mark: f64) -> Result<Example> {
+pub(crate) fn judging(tokenizer: &Tokenizer, item: &Item, mark: f64) -> Result<CompletionExample> {
     let (before, answer) = up_to_answer(tokenizer, item)?;
     let mut tokens = question(tokenizer, item)?;
     let asked = tokens.len();
@@ -42,7 +42,7 @@ pub(crate) fn judging(tokenizer: &Tokenizer, item: &Item, mark: f64) -> Result<E
     }
     weights[asked] = 1.0;
     weights[asked + 1..].fill(REMARK);
-    Ok(Example { tokens, weights })
+    Ok(CompletionExample { tokens, weights })
 }
 
 /// The tokens up to the end of the answer, and where the answer begins.

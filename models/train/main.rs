@@ -10,9 +10,11 @@
 mod data;
 mod folder;
 mod lesson;
+mod start;
 mod tokenizer;
 
 use std::fs;
+use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
@@ -21,7 +23,9 @@ use clap::Parser;
 use judge_data::Outputs;
 use judge_metrics::correlation::spearman;
 use judge_models::Dtype;
-use judge_models::train::{AdamW, Example, Schedule, TrainSettings, Trainer};
+use judge_models::train::{
+    AdamW, Completion, CompletionExample, Course, Mean, Run, RunEvent, Schedule, TrainSettings, Trainer, Tuning,
+};
 use tiny_judge::planted::{Draw, Item, Split, generate, item};
 use tokenizers::Tokenizer;
 
@@ -92,52 +96,74 @@ fn train(args: &Args, out: &Path) -> Result<()> {
     let tokenizer = tokenizer::train(folder::D_VOCAB, folder::TOKENIZER_ITEMS, args.seed)?;
     folder::write(out, &tokenizer)?;
 
+    let [begun, trained] = ["begun", "trained"].map(|name| out.join(name));
+    start::write(&begun, &tokenizer, args.seed)?;
+
     let settings = TrainSettings {
+        tuning: Tuning::Full,
         optimizer: AdamW { beta1: 0.9, beta2: 0.99, epsilon: 1e-8, weight_decay: 0.1 },
-        schedule: Schedule { peak: 1.5e-3, warmup: 100, steps: args.steps, floor: 0.05 },
+        schedule: Schedule {
+            peak: 1.5e-3,
+            warmup: args.steps.min(100),
+            steps: args.steps,
+            course: Course::Eased { floor: 0.05 },
+        },
+        mean: Mean::Examples,
+        micro_batch: BATCH / 2,
         seed: args.seed,
         ..TrainSettings::default()
     };
-    let mut trainer = Trainer::new(&folder::config().to_string(), settings)?;
+    let mut trainer = Trainer::new(&begun, Completion, settings)?;
     let checkpoint = checkpoint(out);
-    if checkpoint.is_file() {
-        trainer.resume(&checkpoint)?;
-    }
     let say = |text: String| {
         if !args.quiet {
             eprintln!("{text}");
         }
     };
-    say(format!("{} parameters, {} of {} steps done", trainer.n_parameters(), trainer.steps_done(), args.steps));
+    say(format!("{} parameters, {} steps", trainer.n_parameters(), args.steps));
 
     let validation = generate(Split::Validation, 200, args.seed);
     let mut lessons =
         Lessons { tokenizer: &tokenizer, seed: args.seed, answering: args.steps / ANSWERING, stretch: None };
-    let (mut start, mut loss, mut steps, mut tokens) = (Instant::now(), 0.0, 0.0, 0);
-    while trainer.steps_done() < args.steps {
-        let batch = lessons.batch(trainer.steps_done())?;
-        loss += trainer.step(&batch)?.loss;
-        tokens += batch.iter().map(|example| example.tokens.len()).sum::<usize>();
-        steps += 1.0;
-        let done = trainer.steps_done();
-        if done.is_multiple_of(50) || done == args.steps {
-            let rate = tokens as f64 / start.elapsed().as_secs_f64();
-            say(format!("step {done}: loss {:.3}, {rate:.0} tokens/s", loss / steps));
-            (start, loss, steps, tokens) = (Instant::now(), 0.0, 0.0, 0);
-        }
-        if done.is_multiple_of(args.checkpoint_every) || done == args.steps {
-            trainer.save(&checkpoint)?;
-            say(format!(
-                "step {done}: Spearman on 200 validation items {:.3}",
-                agreement(&trainer, &tokenizer, &validation)?
-            ));
-            start = Instant::now();
-        }
-    }
-    trainer.export(&out.join("model.safetensors"), Dtype::Bf16)?;
+    let (mut start, mut loss, mut steps) = (Instant::now(), 0.0, 0.0);
+    let run = Run { checkpoint: Some(&checkpoint), every: args.checkpoint_every };
+    trainer.run(
+        &run,
+        |step| lessons.batch(step),
+        |trainer, event| {
+            let done = trainer.steps_done();
+            match event {
+                RunEvent::Step(report) => {
+                    loss += report.loss;
+                    steps += 1.0;
+                    if done.is_multiple_of(50) || done == args.steps {
+                        let rate = steps / start.elapsed().as_secs_f64();
+                        say(format!("step {done}: loss {:.3}, {rate:.2} steps/s", loss / steps));
+                        (start, loss, steps) = (Instant::now(), 0.0, 0.0);
+                    }
+                }
+                RunEvent::Checkpoint => {
+                    let agreement = agreement(trainer, &tokenizer, &validation)?;
+                    say(format!("step {done}: Spearman on 200 validation items {agreement:.3}"));
+                    start = Instant::now();
+                }
+            }
+            Ok::<_, anyhow::Error>(ControlFlow::Continue(()))
+        },
+    )?;
+    remove(&trained)?;
+    trainer.write(&trained, Some(Dtype::Bf16))?;
+    fs::rename(trained.join("model.safetensors"), out.join("model.safetensors"))?;
+    remove(&trained)?;
+    remove(&begun)?;
     fs::remove_file(&checkpoint)
         .or_else(|error| if error.kind() == std::io::ErrorKind::NotFound { Ok(()) } else { Err(error) })?;
     Ok(())
+}
+
+/// Deletes a folder that this program wrote, if it is there.
+fn remove(folder: &Path) -> Result<()> {
+    if folder.is_dir() { Ok(fs::remove_dir_all(folder)?) } else { Ok(()) }
 }
 
 /// The batches of a run, by number.
@@ -147,12 +173,12 @@ struct Lessons<'a> {
     /// The first so many steps teach answering, the others judging.
     answering: u64,
     /// The stretch that was last asked for, and its batches.
-    stretch: Option<(u64, Vec<Vec<Example>>)>,
+    stretch: Option<(u64, Vec<Vec<CompletionExample>>)>,
 }
 
 impl Lessons<'_> {
     /// Batch number `step`: `STRETCH` batches share a stretch of the training items, sorted by length, and come in random order.
-    fn batch(&mut self, step: u64) -> Result<Vec<Example>> {
+    fn batch(&mut self, step: u64) -> Result<Vec<CompletionExample>> {
         let (number, place) = (step / STRETCH as u64, step as usize % STRETCH);
         let batches = match self.stretch.take() {
             Some((cached, batches)) if cached == number => batches,
@@ -163,7 +189,7 @@ impl Lessons<'_> {
         Ok(batch)
     }
 
-    fn batches(&self, number: u64) -> Result<Vec<Vec<Example>>> {
+    fn batches(&self, number: u64) -> Result<Vec<Vec<CompletionExample>>> {
         let answering = (number * STRETCH as u64) < self.answering;
         let mut lessons = Vec::with_capacity(STRETCH * BATCH);
         let mut index = number as usize * ITEMS;
@@ -177,18 +203,19 @@ impl Lessons<'_> {
             index += 1;
         }
         lessons.sort_by_key(|lesson| lesson.tokens.len());
-        let mut batches: Vec<Vec<Example>> = lessons.chunks(BATCH).map(<[Example]>::to_vec).collect();
+        let mut batches: Vec<Vec<CompletionExample>> =
+            lessons.chunks(BATCH).map(<[CompletionExample]>::to_vec).collect();
         Draw::new(self.seed, u64::MAX - number).shuffle(&mut batches);
         Ok(batches)
     }
 }
 
 /// Spearman's correlation of the expected mark with the raters' mean.
-fn agreement(trainer: &Trainer, tokenizer: &Tokenizer, items: &[Item]) -> Result<f64> {
+fn agreement(trainer: &Trainer<Completion>, tokenizer: &Tokenizer, items: &[Item]) -> Result<f64> {
     let marks: Vec<u32> = (1..=5).filter_map(|mark| tokenizer.token_to_id(&mark.to_string())).collect();
     let mut judged = Vec::with_capacity(items.len());
-    for item in items {
-        let logits = trainer.label_logits(&lesson::question(tokenizer, item)?, &marks)?;
+    let prompts: Vec<_> = items.iter().map(|item| lesson::question(tokenizer, item)).collect::<Result<_>>()?;
+    for logits in trainer.label_logits(&prompts, &marks)? {
         let odds: Vec<f64> = logits.iter().map(|&logit| f64::from(logit).exp()).collect();
         let sum: f64 = odds.iter().sum();
         judged.push(odds.iter().zip(1..).map(|(odds, mark)| f64::from(mark) * odds / sum).sum());

@@ -1,5 +1,5 @@
 # torch==2.15.0
-"""Expected values of the optimiser test in crates/judge-models/src/train/tests.rs: three steps of torch.optim.AdamW."""
+"""Expected values of the optimiser test in crates/judge-models/src/train/tests/run.rs: three steps of torch.optim.AdamW."""
 
 import torch
 

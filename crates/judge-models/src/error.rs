@@ -378,13 +378,6 @@ pub enum Error {
         /// Why, without showing it.
         problem: crate::KeyProblem,
     },
-    /// A model cannot be trained, or its training cannot go on.
-    #[cfg(feature = "train")]
-    #[error("{problem}")]
-    Train {
-        /// What is wrong with settings, batch or checkpoint.
-        problem: crate::train::TrainProblem,
-    },
     /// `tokenizer.json` cannot be loaded, or the tokenizer failed on a text.
     #[error("{path}: {source}", path = path.display())]
     Tokenizer {

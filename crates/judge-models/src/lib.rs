@@ -106,7 +106,7 @@
 //!
 //! Cargo features: `cuda` runs models on NVIDIA GPUs ([`Device::Cuda`]; docs/gpu.md says what it needs and what of it has not been run);
 //! `wgpu` is for GPUs of other makers ([`Device::Wgpu`]; run on a software adapter alone);
-//! `hub` fetches models that are not in the hub's cache; `train` adds next-token training of a small decoder;
+//! `hub` fetches models that are not in the hub's cache; `train` adds training, of whole models or of adapters;
 //! `api` adds `ApiModel`, a model behind a service that speaks OpenAI's
 //! chat-completions API, which only writes text (docs/labels.md). `flex` is Burn's own backend for the
 //! processor, which `train` brings along and reading a model does not need. `emulated-unit` is for this crate's own tests.
@@ -139,6 +139,7 @@ mod gguf;
 mod hub;
 mod merge;
 mod model;
+mod new_folder;
 mod panicked;
 #[cfg(any(feature = "api", feature = "hub"))]
 mod proxy;

@@ -27,7 +27,7 @@
 
 mod shards;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -35,11 +35,14 @@ use half::bf16;
 use serde_json::{Map, Value};
 
 use self::shards::{Entry, Shards};
+#[cfg(feature = "train")]
+use crate::arch::HEAD;
 use crate::arch::{Architecture, HeadSpec, ModelSpec, StackPart, StackSpec, classifier_class, text_fields};
 use crate::base::Based;
 use crate::checked::CheckedWeights;
 use crate::folder::{Folder, file};
-use crate::weights::{Numbers, Tensors};
+use crate::new_folder::NewFolder;
+use crate::weights::{Numbers, Replaced, Tensors};
 use crate::{Dtype, Error, HubOptions};
 
 /// Bytes of tensors in a file of weights, at most, unless one tensor alone has more: the default of
@@ -98,15 +101,6 @@ pub fn merge_adapters(
     output: impl AsRef<Path>,
     progress: &mut dyn FnMut(u64, u64),
 ) -> Result<Merged, Error> {
-    let output = output.as_ref();
-    // With a name also where `.` was given, which the hidden folder beside it needs.
-    let output = &std::path::absolute(output)
-        .ok()
-        .filter(|path| path.file_name().is_some())
-        .ok_or_else(|| Error::Write { path: output.to_owned(), source: std::io::ErrorKind::InvalidFilename.into() })?;
-    if !is_free(output)? {
-        return Err(Error::OutputExists { path: output.to_owned() });
-    }
     let Based { model, adapters } = Based::of(model.as_ref(), adapters, &HubOptions::from_env())?;
     let folder = Folder::open(model.path)?;
     let mut spec = Architecture::from_json(folder.config())
@@ -123,77 +117,49 @@ pub fn merge_adapters(
             });
         }
     };
-    let partial = partial(output);
-    if !is_begun(&partial)? {
-        return Err(Error::OutputExists { path: partial });
-    }
-    remove(&partial)?;
-    let written = write(&folder, &spec, &mut weights, &partial, SHARD_BYTES, progress)
-        .and_then(|merged| put_in_place(&partial, output).map(|()| merged));
-    if written.is_err()
-        && let Err(error) = remove(&partial)
-    {
-        tracing::warn!("what was begun is left behind: {error}");
-    }
-    written
+    let new = NewFolder::begin(output.as_ref(), is_ours)?;
+    let merged = write(&folder, &spec, &mut weights, &BTreeMap::new(), new.path(), SHARD_BYTES, progress)?;
+    new.finish()?;
+    Ok(merged)
 }
 
-/// Gives a whole folder its name, which is free.
-fn put_in_place(partial: &Path, output: &Path) -> Result<(), Error> {
-    if output.is_dir() { fs::remove_dir(output) } else { Ok(()) }
-        .and_then(|()| fs::rename(partial, output))
-        .map_err(|source| Error::Write { path: output.to_owned(), source })
+/// Whether a merge writes files of this name.
+fn is_ours(name: &str) -> bool {
+    let others = [file::CONFIG, file::VALUE_HEAD, file::VALUE_HEAD_PICKLE];
+    file::OF_TEXT.into_iter().chain(OF_OTHERS).chain(others).any(|known| name == known)
+        || name.starts_with("model") && name.contains(".safetensors")
 }
 
-/// Whether nothing is at a path, or a folder without content. A file is not free.
-fn is_free(path: &Path) -> Result<bool, Error> {
-    match fs::read_dir(path) {
-        Ok(mut entries) => Ok(entries.next().is_none()),
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(true),
-        Err(error) if error.kind() == std::io::ErrorKind::NotADirectory => Ok(false),
-        Err(source) => Err(Error::Read { path: path.to_owned(), source }),
-    }
-}
-
-/// Whether nothing is at the path of an unfinished folder, or one with nothing in it but files that a merge writes.
-fn is_begun(partial: &Path) -> Result<bool, Error> {
-    if !partial.is_dir() {
-        return is_free(partial);
-    }
-    let fault = |source| Error::Read { path: partial.to_owned(), source };
-    for entry in fs::read_dir(partial).map_err(fault)? {
-        let name = entry.map_err(fault)?.file_name();
-        let is_text = file::OF_TEXT.into_iter().chain(OF_OTHERS).any(|known| name == known);
-        let is_text =
-            is_text || [file::CONFIG, file::VALUE_HEAD, file::VALUE_HEAD_PICKLE].iter().any(|known| name == *known);
-        let is_weights = name.to_str().is_some_and(|name| name.starts_with("model") && name.contains(".safetensors"));
-        if !is_text && !is_weights {
-            return Ok(false);
+/// Writes a decoder's folder in f32 or bf16 with some of its tensors replaced: `replaced` has their numbers,
+/// row-major, by the names that `spec` has. Otherwise as [`merge_adapters`] without adapters. `spec` may have a
+/// head of labels that the folder has not, if it is among the replaced. `check` is shown the folder before it
+/// gets its name.
+///
+/// # Errors
+/// Those of [`merge_adapters`] and of `check`.
+#[cfg(feature = "train")]
+pub(crate) fn write_replaced<E: From<Error>>(
+    folder: &Folder,
+    spec: &ModelSpec,
+    weights: &mut CheckedWeights,
+    replaced: &BTreeMap<&str, &[f32]>,
+    output: &Path,
+    check: impl FnOnce(&Path) -> Result<(), E>,
+) -> Result<(), E> {
+    let new = NewFolder::begin(output, is_ours)?;
+    // A head over the vocabulary that gives way to one of labels is not written.
+    let given_up = spec.labels().map(|_| HEAD);
+    for name in replaced.keys().copied().chain(given_up) {
+        if weights.base.has(name) {
+            weights.base.pass_over(name);
         }
     }
-    Ok(true)
+    write(folder, spec, weights, replaced, new.path(), SHARD_BYTES, &mut |_, _| {})?;
+    check(new.path())?;
+    Ok(new.finish()?)
 }
 
-/// Where a folder is until it is complete: `.NAME.partial` beside it, on the same file system, so
-/// that it can be renamed.
-fn partial(output: &Path) -> PathBuf {
-    let mut name = std::ffi::OsString::from(".");
-    name.push(output.file_name().unwrap_or_default());
-    name.push(".partial");
-    output.with_file_name(name)
-}
-
-/// Deletes a folder with all that is in it. One that is absent is no error.
-fn remove(folder: &Path) -> Result<(), Error> {
-    match fs::remove_dir_all(folder) {
-        Err(source) if source.kind() != std::io::ErrorKind::NotFound => {
-            Err(Error::Write { path: folder.to_owned(), source })
-        }
-        _ => Ok(()),
-    }
-}
-
-/// Writes the whole folder to `to`, which it makes: files of text, weights in files of at most
+/// Writes the whole folder to `to`, which is there: files of text, weights in files of at most
 /// `shard_bytes`, then `config.json`. A folder without `config.json` is no model for any program,
 /// so what was cut off is not taken for whole. The store is asked at the end whether all tensors
 /// were taken.
@@ -201,12 +167,12 @@ fn write(
     folder: &Folder,
     spec: &ModelSpec,
     weights: &mut CheckedWeights,
+    replaced: &BTreeMap<&str, &[f32]>,
     to: &Path,
     shard_bytes: u64,
     progress: &mut dyn FnMut(u64, u64),
 ) -> Result<Merged, Error> {
     let fault = |path: &Path, source| Error::Write { path: path.to_owned(), source };
-    fs::create_dir_all(to).map_err(|source| fault(to, source))?;
     let mut files = Vec::new();
     for name in file::OF_TEXT.into_iter().chain(OF_OTHERS) {
         if let Some(bytes) = folder.bytes(name)? {
@@ -226,7 +192,7 @@ fn write(
     let entries = tensors.iter().map(Tensor::entry).collect();
     let mut shards = Shards::new(to, entries, dtype, shard_bytes);
     let (n_tensors, bytes) = (tensors.len(), shards.total());
-    let merged = &mut weights.merged();
+    let merged = &mut Replaced { base: &mut weights.merged(), by: replaced };
     for tensor in &tensors {
         tensor.copy(merged, dtype, &mut shards)?;
         progress(shards.written(), bytes);
@@ -384,7 +350,8 @@ mod tests {
             spec.tensors().iter().map(|(name, shape)| tensors.take(name, shape, Dtype::F32).unwrap()).collect()
         };
         let (spec, mut weights) = open(&folder);
-        let merged = write(&folder, &spec, &mut weights, to.path(), shard_bytes, &mut |_, _| {}).unwrap();
+        let merged =
+            write(&folder, &spec, &mut weights, &BTreeMap::new(), to.path(), shard_bytes, &mut |_, _| {}).unwrap();
         (merged.files, take(open(&folder)), take(open(&Folder::open(to.path()).unwrap())))
     }
 

@@ -15,10 +15,10 @@ use burn::tensor::{Device, Tensor, TensorData};
 use judge_core::request::TokenId;
 
 use crate::arch::ModelSpec;
-#[cfg(feature = "train")]
-use crate::arch::NamedRows;
 use crate::engine::packed::{Angles, BufferPool, KvCache, PackedCache, PackedDecoder, Span, Supported};
 use crate::engine::tensor::decoder::{Decoder, Pass};
+#[cfg(feature = "train")]
+use crate::engine::tensor::parameters::Stored;
 use crate::engine::tensor::rotation::Rotation;
 use crate::fixtures::{Expected, families, folder, relative_error};
 use crate::folder::Folder;
@@ -274,8 +274,8 @@ fn a_padded_batch_under_autodiff_equals_each_sequence_alone() {
         let gradients = logits.square().mean().backward();
         // A choice has no gradient.
         let names = ["expert_bias", "e_score_correction_bias"];
-        let of_choice = |(_, parts): &&(ParamId, NamedRows)| names.iter().any(|name| parts[0].0.ends_with(name));
-        let fixed = decoder.stored().iter().filter(of_choice).map(|(id, _)| *id).collect();
+        let of_choice = |stored: &&Stored| names.iter().any(|name| stored.parts[0].0.ends_with(name));
+        let fixed = decoder.stored().iter().filter(of_choice).map(|stored| stored.id).collect();
         let mut visitor = HasGradient { gradients: &gradients, fixed, count: 0 };
         decoder.visit(&mut visitor);
         assert!(visitor.count > 0);

@@ -23,6 +23,8 @@
 //! | `quantised.rs` | quantised safetensors, one file for each method |
 //! | `gguf.rs` | GGUF files of llama.cpp, with what their converter changed undone |
 //! | `lora.rs` | LoRA, rsLoRA and DoRA adapters of PEFT |
+//! | `lora/write.rs` | such an adapter's folder, written |
+//! | `replaced.rs` | tensors of which some are replaced by numbers in memory |
 //! | `int8.rs` | weights rounded to eight bits as they are loaded |
 //! | `table.rs` | matrices whose rows are looked up one by one |
 //! | `codes.rs` | the one formula by which values follow from codes, and matrices that are codes |
@@ -58,6 +60,7 @@ mod own_names;
 mod pytorch;
 mod quantised;
 mod raw;
+mod replaced;
 mod rows;
 mod safetensors;
 mod table;
@@ -74,10 +77,13 @@ pub(crate) use codes::{CodeNumbers, CodedRows, Coding, Groups, value};
 pub(crate) use gguf::HeadCounts;
 pub(crate) use int8::InInt8;
 pub(crate) use lora::{Adapted, Adapter};
+#[cfg(feature = "train")]
+pub(crate) use lora::{AdapterFolder, Factors};
 pub(crate) use numbers::Numbers;
 pub(crate) use open::{open, open_encoder};
 pub(crate) use own_names::{OwnNames, unwrapped};
 pub use pytorch::PyTorchProblem;
+pub(crate) use replaced::Replaced;
 pub(crate) use safetensors::Checkpoint;
 pub(crate) use table::Table;
 

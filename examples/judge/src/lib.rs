@@ -67,6 +67,8 @@ mod documentation {
     struct Statistics;
     #[doc = include_str!("../../../docs/trained.md")]
     struct Trained;
+    #[doc = include_str!("../../../docs/training.md")]
+    struct Training;
     #[doc = include_str!("../../../docs/troubleshooting.md")]
     struct Troubleshooting;
 }

@@ -55,7 +55,7 @@ mod label_products;
 mod mamba;
 mod masks;
 pub(crate) mod ops;
-mod parameters;
+pub(crate) mod parameters;
 pub(crate) mod past;
 mod plan;
 pub(crate) mod precision;

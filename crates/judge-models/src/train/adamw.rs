@@ -1,11 +1,11 @@
-//! One step of the optimiser, on host numbers. `Trainer::step` calls it for each parameter.
+//! One step of the optimiser, on host numbers. `Trainer::step` calls it for each trainable tensor.
 //!
 //! The arithmetic on elements is in f32, one element at a time, in the order of the formula below;
 //! factors that all elements share are computed in f64 and rounded once.
 
 use serde::Serialize;
 
-use super::parameter::Parameter;
+use super::trainable::Trainable;
 
 /// Adam with decoupled weight decay (Loshchilov and Hutter 2019), as PyTorch computes it. Only
 /// matrices decay: norms and biases, which have one dimension, do not.
@@ -20,18 +20,18 @@ use super::parameter::Parameter;
 pub struct AdamW {
     /// Decay of the gradient's running mean `m`, in [0, 1). By default 0.9.
     pub beta1: f64,
-    /// Decay of the running mean `v` of its square, in [0, 1). By default 0.98.
+    /// Decay of the running mean `v` of its square, in [0, 1). By default 0.999.
     pub beta2: f64,
     /// Added to the root of the mean square. Positive; by default 1e-8.
     pub epsilon: f64,
     /// What is taken off a matrix at each step, as a fraction of the learning rate. Not negative;
-    /// by default 0.1.
+    /// by default 0.
     pub weight_decay: f64,
 }
 
 impl Default for AdamW {
     fn default() -> Self {
-        Self { beta1: 0.9, beta2: 0.98, epsilon: 1e-8, weight_decay: 0.1 }
+        Self { beta1: 0.9, beta2: 0.999, epsilon: 1e-8, weight_decay: 0.0 }
     }
 }
 
@@ -40,7 +40,7 @@ impl AdamW {
     /// has the parameter's length.
     pub(super) fn update(
         &self,
-        parameter: &mut Parameter,
+        parameter: &mut Trainable,
         gradient: &[f32],
         factor: f32,
         learning_rate: f64,

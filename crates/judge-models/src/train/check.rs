@@ -2,85 +2,106 @@
 
 use judge_core::request::TokenId;
 
-use super::example::Example;
-use super::problem::TrainProblem;
+use super::error::{ExampleProblem, TrainError};
+use super::schedule::Course;
 use super::settings::TrainSettings;
-use crate::Error;
-use crate::arch::{HeadSpec, MlpSpec, ModelSpec};
+use super::tuning::Tuning;
+use crate::arch::{MlpSpec, ModelSpec};
 
-/// Every number of the settings is in its range; the error names the first that is not.
-pub(super) fn check_settings(settings: &TrainSettings) -> Result<(), Error> {
+/// Every number of the settings is in its range; the error names the first that is not. Those of an adapter
+/// are checked where it is made.
+pub(super) fn check_settings(settings: &TrainSettings) -> Result<(), TrainError> {
     let positive = |x: f64| x.is_finite() && x > 0.0;
     let fraction = |x: f64| (0.0..1.0).contains(&x);
+    let (adamw, schedule) = (&settings.optimizer, &settings.schedule);
+    let floor = match schedule.course {
+        Course::Eased { floor } => floor,
+        _ => 0.0,
+    };
+    let norm = settings.max_grad_norm.unwrap_or(1.0);
+    let at_once = settings.blocks_at_once.unwrap_or(1);
     let checks = [
-        ("optimizer.beta1", settings.optimizer.beta1, fraction(settings.optimizer.beta1), "at least 0 and below 1"),
-        ("optimizer.beta2", settings.optimizer.beta2, fraction(settings.optimizer.beta2), "at least 0 and below 1"),
-        ("optimizer.epsilon", settings.optimizer.epsilon, positive(settings.optimizer.epsilon), "a positive number"),
+        ("optimizer.beta1", adamw.beta1, fraction(adamw.beta1), "at least 0 and below 1"),
+        ("optimizer.beta2", adamw.beta2, fraction(adamw.beta2), "at least 0 and below 1"),
+        ("optimizer.epsilon", adamw.epsilon, positive(adamw.epsilon), "a positive number"),
         (
             "optimizer.weight_decay",
-            settings.optimizer.weight_decay,
-            settings.optimizer.weight_decay == 0.0 || positive(settings.optimizer.weight_decay),
+            adamw.weight_decay,
+            adamw.weight_decay == 0.0 || positive(adamw.weight_decay),
             "0 or a positive number",
         ),
-        ("schedule.peak", settings.schedule.peak, positive(settings.schedule.peak), "a positive number"),
-        ("schedule.floor", settings.schedule.floor, (0.0..=1.0).contains(&settings.schedule.floor), "0 to 1"),
-        ("max_grad_norm", settings.max_grad_norm, positive(settings.max_grad_norm), "a positive number"),
-        ("init_spread", settings.init_spread, positive(settings.init_spread), "a positive number"),
-        ("shards", settings.shards as f64, settings.shards > 0, "at least 1"),
+        ("schedule.peak", schedule.peak, positive(schedule.peak), "a positive number"),
+        ("schedule.steps", schedule.steps as f64, schedule.steps > 0, "at least 1"),
+        ("schedule.course.floor", floor, (0.0..=1.0).contains(&floor), "0 to 1"),
+        ("max_grad_norm", norm, positive(norm), "a positive number"),
+        ("micro_batch", settings.micro_batch as f64, settings.micro_batch > 0, "at least 1"),
+        ("blocks_at_once", at_once as f64, at_once > 0, "at least 1"),
+        ("threads", settings.threads as f64, settings.threads > 0, "at least 1"),
     ];
-    match checks.into_iter().find(|check| !check.2) {
-        None => Ok(()),
-        Some((setting, found, _, expected)) => {
-            Err(Error::Train { problem: TrainProblem::Setting { setting, found, expected } })
-        }
+    if let Some((setting, found, _, expected)) = checks.into_iter().find(|check| !check.2) {
+        return Err(TrainError::setting(setting, found, expected));
     }
-}
-
-/// Every number of the model can be learnt here: all MLPs are dense, blocks have no fixed factors,
-/// there is no table of token inputs, norms have no biases, and next tokens are predicted.
-pub(super) fn check_model(config: &ModelSpec) -> Result<(), Error> {
-    let (blocks, family) = (&config.blocks, config.family);
-    let problem = if blocks.iter().any(|block| !matches!(block.mlp, None | Some(MlpSpec::Dense(_)))) {
-        TrainProblem::Experts { family }
-    } else if config.token_inputs.is_some() || blocks.iter().any(|block| block.scalar.is_some()) {
-        TrainProblem::Fixed { family }
-    } else if config.norm.bias.is_some() {
-        TrainProblem::Old { family }
-    } else if !matches!(config.head, HeadSpec::Own(_) | HeadSpec::Embedding) {
-        TrainProblem::NoHead { family }
-    } else {
-        return Ok(());
-    };
-    Err(Error::Train { problem })
-}
-
-/// The batch has examples, and each is as [`Example`] says.
-pub(super) fn check_batch(batch: &[Example], config: &ModelSpec) -> Result<(), Error> {
-    let fault = |problem| Err(Error::Train { problem });
-    if batch.is_empty() {
-        return fault(TrainProblem::EmptyBatch);
-    }
-    for Example { tokens, weights } in batch {
-        check_tokens(tokens, 2, config)?;
-        if tokens.len() != weights.len() {
-            return fault(TrainProblem::Weights { tokens: tokens.len(), weights: weights.len() });
-        }
-        if let Some(at) = weights.iter().position(|weight| !weight.is_finite() || *weight < 0.0) {
-            return fault(TrainProblem::Weight { at, found: weights[at] });
-        }
+    if schedule.warmup > schedule.steps {
+        let most = format!("at most the {} steps of the run", schedule.steps);
+        return Err(TrainError::setting("schedule.warmup", schedule.warmup, most));
     }
     Ok(())
 }
 
-/// At least `least` tokens, at most the context, all in the vocabulary.
-pub(super) fn check_tokens(tokens: &[TokenId], least: usize, config: &ModelSpec) -> Result<(), Error> {
-    if tokens.len() < least || tokens.len() > config.max_len {
-        return Err(Error::Train {
-            problem: TrainProblem::Length { found: tokens.len(), least, most: config.max_len },
-        });
+/// Every number that is to be learnt can be learnt here: all MLPs are dense, blocks have no fixed factors,
+/// there is no table of token inputs, norms have no biases, and the folder's names are the model's own.
+pub(super) fn check_model(spec: &ModelSpec, tuning: &Tuning) -> Result<(), TrainError> {
+    let blocks = &spec.blocks;
+    let reason = if blocks.iter().any(|block| !matches!(block.mlp, None | Some(MlpSpec::Dense(_)))) {
+        "nothing here keeps a router from sending all rows to the same few experts"
+    } else if spec.token_inputs.is_some() || blocks.iter().any(|block| block.scalar.is_some()) {
+        "their blocks have fixed factors or rows of a table for each token"
+    } else if spec.norm.bias.is_some() {
+        "their norms have biases, and their folders fuse projections in an order of their own"
+    } else if spec.is_tower && matches!(tuning, Tuning::Lora(_)) {
+        "an adapter would need the names of the vision-language folder; judge merge writes the text model's own"
+    } else {
+        return Ok(());
+    };
+    Err(TrainError::Family { family: spec.family, reason })
+}
+
+/// What tokens, sequences and layers there are in a model.
+#[derive(Clone, Copy, Debug)]
+pub struct Limits {
+    /// Tokens of the vocabulary.
+    pub(super) d_vocab: usize,
+    /// Longest sequence.
+    pub(super) max_len: usize,
+    /// Blocks, so the number of the last layer.
+    pub(super) n_layers: usize,
+}
+
+impl Limits {
+    /// Those of a description.
+    pub(super) fn of(spec: &ModelSpec) -> Self {
+        Self { d_vocab: spec.d_vocab, max_len: spec.max_len, n_layers: spec.n_layers() }
     }
-    match tokens.iter().find(|&&token| token as usize >= config.d_vocab) {
+}
+
+/// At least `least` tokens, at most the context, all in the vocabulary.
+pub(super) fn check_tokens(tokens: &[TokenId], least: usize, limits: Limits) -> Result<(), ExampleProblem> {
+    if tokens.len() < least || tokens.len() > limits.max_len {
+        return Err(ExampleProblem::Length { found: tokens.len(), least, most: limits.max_len });
+    }
+    match tokens.iter().find(|&&token| token as usize >= limits.d_vocab) {
         None => Ok(()),
-        Some(&found) => Err(Error::Train { problem: TrainProblem::Token { found, d_vocab: config.d_vocab } }),
+        Some(&found) => Err(ExampleProblem::Token { found, d_vocab: limits.d_vocab }),
+    }
+}
+
+/// A list of numbers that are finite and not negative, as long as it should be.
+pub(super) fn check_numbers(what: &'static str, numbers: &[f32], expected: usize) -> Result<(), ExampleProblem> {
+    if numbers.len() != expected {
+        return Err(ExampleProblem::Count { what, expected, found: numbers.len() });
+    }
+    match numbers.iter().position(|x| !x.is_finite() || *x < 0.0) {
+        None => Ok(()),
+        Some(at) => Err(ExampleProblem::Number { what, at, found: numbers[at] }),
     }
 }

@@ -1,123 +1,196 @@
 //! Loss and gradient of some examples, by Burn's autodiff on the CPU.
 //!
-//! `Trainer::step` calls `of_part` on a thread for each shard of a batch, with a decoder of its
-//! own. Examples are padded on the right to the longest of the shard; under a causal mask that
-//! changes nothing before it, and no loss is taken there.
+//! Blocks below the lowest that is learnt run without a graph. Those above run in pieces of
+//! `TrainSettings::blocks_at_once`, each with a graph of its own, so that one piece's activations are in memory
+//! at a time:
 //!
 //! ```text
-//! tokens [examples, seq]  ─► states [examples, seq, d_model]
-//! rows with a weight, n   ─► logits [n, d_vocab]        (no other position goes through the head)
-//! loss = -Σ weight * ln p(token | tokens before it)
+//! forward, no graph     embed ─► frozen blocks ─► piece 0 ─► piece 1 ─► …        the input of each piece is kept
+//! backward              the top piece, norm, head, loss: d loss / d its input
+//!                       each piece below: run again, then backward of Σ output · (d loss / d output)
+//!                       the embedding, where it is learnt
 //! ```
 //!
-//! A parameter of the decoder may hold several tensors of a checkpoint, one below the other
-//! (queries, keys and values, for example). `Collect` cuts its gradient into theirs.
+//! The top piece is computed once, so without pieces nothing is computed again. Inner layers that the loss reads
+//! belong to the piece that gives them.
+//!
+//! Each call has decoders of its own, whose frozen tensors are shared, so calls may run side by side.
 
 use std::collections::HashMap;
+use std::ops::Range;
 
-use burn::module::{Module, ModuleVisitor, Param, ParamId};
-use burn::tensor::{Device, Gradients, Tensor, TensorData, activation};
+use burn::tensor::{Device, Gradients, Tensor};
+use judge_core::Layer;
 
-use super::example::Example;
-use super::host::{host_values, token_data, token_tensor};
-use super::parameter::Parameter;
-use super::problem::TrainProblem;
-use super::trainer::Trainer;
+use super::base::{Base, Found};
+use super::error::TrainError;
+use super::loss::Loss;
+use super::pass::{self, Batch, Sequence};
+use super::trainable::Trainable;
 use crate::Error;
-use crate::arch::NamedRows;
-use crate::engine::tensor::decoder::Pass;
-use crate::engine::tensor::rotation::Rotation;
+use crate::engine::tensor::host::{host, on_device};
 
-/// Loss summed over the examples, and its gradient for each of the trainer's parameters, in their
-/// order and row-major. Zeros for examples whose weights are all 0. Each call builds a decoder of its
-/// own, so calls may run side by side.
-///
-/// The loss is that of the logits that text is generated from: with the final soft-cap of the family.
+/// Loss, count and gradient of a part of a batch.
+pub(super) struct Part {
+    /// The sum over examples.
+    pub(super) loss: f64,
+    /// What they count.
+    pub(super) count: f64,
+    /// For each trainable its gradient, row-major.
+    pub(super) gradients: Vec<Vec<f32>>,
+}
+
+/// Loss, count and gradient of examples that have been checked, at least one, for each trainable in their
+/// order.
 ///
 /// # Errors
-/// Those of building the decoder, and [`TrainProblem::NoGradient`] if the loss does not depend on a
-/// parameter.
-pub(super) fn of_part(trainer: &Trainer, examples: &[Example]) -> Result<(f64, Vec<Vec<f32>>), Error> {
-    let device = Device::flex().autodiff();
-    let decoder = trainer.decoder(&device)?;
-    // The last token of an example is only predicted, never read.
-    let seq = examples.iter().map(|example| example.tokens.len() - 1).max().unwrap_or(0);
-    let rotation = Rotation::new(&trainer.config.ropes, seq, &device);
-    // Padding on the right changes nothing before it; its content does not matter.
-    let padded = examples
-        .iter()
-        .flat_map(|example| (0..seq).map(|at| if at + 1 < example.tokens.len() { example.tokens[at] } else { 0 }));
-    let tokens = token_data(padded, [examples.len(), seq]);
-
-    // Logits are only formed where a loss is taken: the position before each token with a weight.
-    let mut places = Vec::new();
-    for (row, example) in examples.iter().enumerate() {
-        for (at, (&token, &weight)) in example.tokens.iter().zip(&example.weights).enumerate().skip(1) {
-            if weight > 0.0 {
-                places.push(((row * seq + at - 1) as u32, token, weight));
-            }
-        }
-    }
-    let n = places.len();
-    if n == 0 {
-        return Ok((0.0, trainer.parameters.iter().map(|parameter| vec![0.0; parameter.values.len()]).collect()));
-    }
-    let rows = token_tensor(places.iter().map(|place| place.0), [n], &device);
-    let targets = token_tensor(places.iter().map(|place| place.1), [n, 1], &device);
-    let weights = Tensor::<2>::from_data(
-        TensorData::new(places.iter().map(|place| place.2).collect::<Vec<_>>(), [n, 1]),
-        &device,
-    );
-
-    let Some(states) =
-        decoder.forward(tokens, &[rotation], Pass::default(), &mut |_, _| std::ops::ControlFlow::Continue(()))
-    else {
-        return Err(Error::NothingRead);
-    };
-    let [batch, seq, d_model] = states.dims();
-    // [batch, seq, d_model] -> [batch * seq, d_model] -> [n, d_model] -> [1, n, d_model]
-    let states = states.reshape([batch * seq, d_model]).select(0, rows).unsqueeze();
-    let logits = decoder.logits(decoder.final_norm(states)).squeeze_dim::<2>(0); // -> [n, d_vocab]
-    let logits = match trainer.config.final_soft_cap {
-        Some(cap) => logits.div_scalar(cap).tanh().mul_scalar(cap),
-        None => logits,
-    };
-    let log_likelihood = activation::log_softmax(logits, 1).gather(1, targets); // -> [n, 1]
-    let loss = (log_likelihood * weights).sum().neg();
-    let value = f64::from(host_values(loss.clone())[0]);
-
-    let mut collect = Collect { gradients: loss.backward(), stored: decoder.stored(), found: HashMap::new() };
-    decoder.visit(&mut collect);
-    let mut found = collect.found;
-    let in_order = trainer.parameters.iter().map(|Parameter { name, .. }| {
-        found.remove(name).ok_or_else(|| Error::Train { problem: TrainProblem::NoGradient { parameter: name.clone() } })
-    });
-    Ok((value, in_order.collect::<Result<_, _>>()?))
+/// [`TrainError::NoGradient`] if the loss does not depend on a trainable, and [`Error::Device`].
+pub(super) fn of_part<L: Loss>(
+    base: &Base,
+    trainables: &[Trainable],
+    loss: &L,
+    examples: &[L::Example],
+    blocks_at_once: Option<usize>,
+) -> Result<Part, TrainError> {
+    let (value, found) = on_device(|| backward(base, trainables, loss, examples, blocks_at_once))?;
+    let named = found.into_iter().zip(trainables);
+    let gradients = named
+        .map(|(found, trainable)| found.ok_or(TrainError::NoGradient { parameter: trainable.name.clone() }))
+        .collect::<Result<_, _>>()?;
+    Ok(Part { loss: value, count: count(loss, examples), gradients })
 }
 
-/// Walks over the decoder's parameters and files their gradients under the checkpoint's names.
-struct Collect<'a> {
-    /// What the backward pass found; each is taken out once.
-    gradients: Gradients,
-    /// For each parameter the tensors that it is made of: name and rows, in order from the top.
-    stored: &'a [(ParamId, NamedRows)],
-    /// Gradients by the tensors' names, row-major.
-    found: HashMap<String, Vec<f32>>,
+/// Loss and count of examples that have been checked, at least one, without a graph.
+///
+/// # Errors
+/// [`Error::Device`].
+pub(super) fn loss_of<L: Loss>(
+    base: &Base,
+    trainables: &[Trainable],
+    loss: &L,
+    examples: &[L::Example],
+) -> Result<(f64, f64), TrainError> {
+    let sum = on_device(|| {
+        let tuned = base.with(trainables, &Device::flex());
+        let reads = pass::run(tuned, &sequences(base, loss, examples), &loss.layers());
+        host(loss.sum(&reads, examples)?)
+    })?;
+    Ok((f64::from(sum[0]), count(loss, examples)))
 }
 
-impl ModuleVisitor for Collect<'_> {
-    /// Cuts the gradient of one parameter along its first dimension. A parameter without gradient
-    /// is passed over; [`of_part`] misses it.
-    fn visit_float<const D: usize>(&mut self, param: &Param<Tensor<D>>) {
-        let Some(gradient) = param.val().grad_remove(&mut self.gradients) else { return };
-        let Some((_, parts)) = self.stored.iter().find(|(id, _)| *id == param.id) else { return };
-        let per_row = gradient.shape().num_elements() / gradient.dims()[0];
-        let values = host_values(gradient);
-        let mut from = 0;
-        for (name, rows) in parts {
-            let to = from + rows * per_row;
-            self.found.insert(name.clone(), values[from..to].to_vec());
-            from = to;
+/// What examples count.
+fn count<L: Loss>(loss: &L, examples: &[L::Example]) -> f64 {
+    examples.iter().map(|example| loss.count(example)).sum()
+}
+
+/// The sequences of examples, as the loss reads them.
+fn sequences<'e, L: Loss>(base: &Base, loss: &L, examples: &'e [L::Example]) -> Vec<Sequence<'e>> {
+    let padding = base.spec.labels().and_then(|head| head.padding);
+    let sequences = examples.iter().flat_map(|example| loss.sequences(example));
+    sequences.map(|sequence| sequence.without(padding)).collect()
+}
+
+/// The sum of the losses, and the gradient of each trainable that it depends on.
+fn backward<L: Loss>(
+    base: &Base,
+    trainables: &[Trainable],
+    loss: &L,
+    examples: &[L::Example],
+    blocks_at_once: Option<usize>,
+) -> Result<(f64, Found), Error> {
+    let n_layers = base.spec.n_layers();
+    let batch = Batch::of(&sequences(base, loss, examples), &base.spec);
+    let layers = loss.layers();
+    let is_read = |layer: usize| layer < n_layers && layers.contains(&Layer(layer));
+    let pieces = pieces(base.first_block..n_layers, blocks_at_once);
+    let tracked = base.with(trainables, &Device::flex().autodiff());
+
+    // Forward: what goes into each piece, and the inner layers below the top piece, without a graph.
+    let plain = base.with(trainables, &Device::flex());
+    let mut inputs = Vec::with_capacity(pieces.len());
+    let mut below: HashMap<usize, Tensor<3>> = HashMap::new();
+    let mut keep = |layer: usize, stream: &Tensor<3>| {
+        if is_read(layer) {
+            below.insert(layer, stream.clone());
+        }
+    };
+    let mut x = plain.decoder.embed(batch.tokens.clone(), Some(&batch.rotation));
+    keep(0, &x);
+    let mut done = 0;
+    for piece in &pieces {
+        x = plain.decoder.run_blocks(done..piece.start, x, &batch.rotation, &batch.rows, &mut keep);
+        inputs.push(x.clone());
+        done = piece.start;
+    }
+    drop(plain);
+
+    // The top piece and the loss.
+    let leaf = |x: &Tensor<3>| x.clone().autodiff().require_grad();
+    let mut leaves: HashMap<usize, Tensor<3>> = below.iter().map(|(&layer, x)| (layer, leaf(x))).collect();
+    let top = pieces.len() - 1;
+    let mut input = leaf(&inputs[top]);
+    if is_read(pieces[top].start) {
+        leaves.insert(pieces[top].start, input.clone());
+    }
+    let mut inner: HashMap<Layer, Tensor<3>> = leaves.iter().map(|(&layer, x)| (Layer(layer), x.clone())).collect();
+    let mut keep = |layer: usize, stream: &Tensor<3>| {
+        if is_read(layer) {
+            inner.insert(Layer(layer), stream.clone());
+        }
+    };
+    let run = |piece: Range<usize>, input: Tensor<3>, keep: &mut dyn FnMut(usize, &Tensor<3>)| {
+        tracked.decoder.run_blocks(piece, input, &batch.rotation, &batch.rows, keep)
+    };
+    let last = run(pieces[top].clone(), input.clone(), &mut keep);
+    let reads = batch.reads(tracked.clone(), last, inner);
+    let sum = loss.sum(&reads, examples)?;
+    let value = f64::from(host(sum.clone())?[0]);
+    let mut found = vec![None; trainables.len()];
+    let mut gradients = sum.backward();
+    base.collect(&tracked, &mut gradients, trainables, &mut found)?;
+    leaves.remove(&pieces[top].start);
+    let of_layers: HashMap<usize, Tensor<3>> =
+        leaves.iter().filter_map(|(&layer, x)| Some((layer, x.grad(&gradients)?))).collect();
+    let mut of_output = input.grad(&gradients);
+
+    // The pieces below, from the top down.
+    for (piece, x) in pieces[..top].iter().zip(&inputs).rev() {
+        input = leaf(x);
+        // What the loss reads of this piece, its output included, with the loss's gradient there.
+        let mut products: Vec<Tensor<1>> = Vec::new();
+        let output = run(piece.clone(), input.clone(), &mut |layer, stream| {
+            products.extend(of_layers.get(&layer).map(|g| (stream.clone() * g.clone()).sum()));
+        });
+        products.extend(of_output.take().map(|g| (output * g).sum()));
+        let Some(sum) = products.into_iter().reduce(|sum, one| sum + one) else { continue };
+        let mut gradients: Gradients = sum.backward();
+        base.collect(&tracked, &mut gradients, trainables, &mut found)?;
+        of_output = input.grad(&gradients);
+    }
+
+    // The embedding, whose stream may be read too.
+    if base.learns_embedding {
+        let x = tracked.decoder.embed(batch.tokens.clone(), Some(&batch.rotation));
+        let read = if pieces[top].start == 0 { None } else { of_layers.get(&0).cloned() };
+        let products = of_output.into_iter().chain(read).map(|g| (x.clone() * g).sum());
+        if let Some(sum) = products.reduce(|sum, one| sum + one) {
+            base.collect(&tracked, &mut sum.backward(), trainables, &mut found)?;
         }
     }
+    Ok((value, found))
+}
+
+/// Blocks in pieces of at most so many, from the top down, in the order of a pass. At least one, which may be
+/// empty.
+fn pieces(blocks: Range<usize>, at_once: Option<usize>) -> Vec<Range<usize>> {
+    let at_once = at_once.unwrap_or(blocks.len()).max(1);
+    let mut pieces = Vec::new();
+    let mut end = blocks.end;
+    while end > blocks.start || pieces.is_empty() {
+        let start = end.saturating_sub(at_once).max(blocks.start);
+        pieces.push(start..end);
+        end = start;
+    }
+    pieces.reverse();
+    pieces
 }

@@ -4,37 +4,67 @@ use serde::Serialize;
 
 use super::adamw::AdamW;
 use super::schedule::Schedule;
+use super::tuning::Tuning;
 
 /// How a [`Trainer`](super::Trainer) learns. [`Trainer::new`](super::Trainer::new) checks the ranges.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct TrainSettings {
+    /// What is learnt; by default a low-rank adapter of all projections.
+    pub tuning: Tuning,
     /// The optimiser.
     pub optimizer: AdamW,
     /// The learning rate over time.
     pub schedule: Schedule,
-    /// Gradients with a larger Euclidean norm over all parameters are scaled down to it. Positive;
-    /// by default 1.
-    pub max_grad_norm: f64,
-    /// Standard deviation of the initial matrices; those that write into the residual stream get it
-    /// divided by `sqrt(2 * n_layers)`, as GPT-2 has it. Positive; by default 0.02.
-    pub init_spread: f64,
-    /// Seed of the initial parameters, by default 0. Nothing else is random.
+    /// Gradients with a larger Euclidean norm over all that is learnt are scaled down to it, as
+    /// `torch.nn.utils.clip_grad_norm_` does. Positive; `None` for no bound. By default 1.
+    pub max_grad_norm: Option<f64>,
+    /// What a batch's loss is divided by.
+    pub mean: Mean,
+    /// A batch is cut into parts of at most so many examples, whose gradients are added in order. So the
+    /// result depends on this number by rounding, and the memory of a step on it alone, whatever the batch's
+    /// size. At least 1, by default 8.
+    pub micro_batch: usize,
+    /// Blocks whose activations are kept at once; `None`, the default, for all. With a number a pass keeps what goes
+    /// into every so many blocks and computes these blocks again on the way back, from the top down: memory is
+    /// that of these inputs and of so many blocks, and time grows by up to one more forward pass. It changes
+    /// rounding alone. At least 1.
+    pub blocks_at_once: Option<usize>,
+    /// Micro-batches that are computed side by side. It changes no bit, and is no part of a checkpoint. At
+    /// least 1, by default 2.
+    #[serde(skip)]
+    pub threads: usize,
+    /// Seed of an adapter's first factors, by default 0. Nothing else here is random.
     pub seed: u64,
-    /// A batch is cut into at most this many parts of whole examples, each on a thread of its own;
-    /// their gradients are added in order, so the result depends on this number, but not on what
-    /// the machine does. At least 1, by default 2.
-    pub shards: usize,
+    /// What the batches are made of and their order, in the caller's words, such as a hash: a checkpoint of
+    /// other data is refused. By default empty.
+    pub data: String,
+}
+
+/// What the sum of a batch's losses is divided by.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Mean {
+    /// The count of what the loss adds up: target tokens by their weights, or examples. As transformers does
+    /// over a global batch.
+    #[default]
+    Counted,
+    /// The number of examples.
+    Examples,
 }
 
 impl Default for TrainSettings {
     fn default() -> Self {
         Self {
+            tuning: Tuning::default(),
             optimizer: AdamW::default(),
             schedule: Schedule::default(),
-            max_grad_norm: 1.0,
-            init_spread: 0.02,
+            max_grad_norm: Some(1.0),
+            mean: Mean::default(),
+            micro_batch: 8,
+            blocks_at_once: None,
+            threads: 2,
             seed: 0,
-            shards: 2,
+            data: String::new(),
         }
     }
 }

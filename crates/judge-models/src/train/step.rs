@@ -1,70 +1,104 @@
-//! One step: the loss of a batch, its gradient, and the parameters moved against it.
+//! One step: the loss of a batch, its gradient, and what is learnt moved against it.
 
-use super::check;
-use super::example::Example;
-use super::gradients;
-use super::problem::TrainProblem;
+use std::thread;
+
+use super::error::TrainError;
+use super::gradients::{self, Part};
+use super::loss::Loss;
 use super::trainer::Trainer;
-use crate::Error;
 
 /// What a step did.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct StepReport {
-    /// Weighted cross-entropy before the step, in nats, summed over tokens and divided by the
-    /// number of examples.
+    /// The mean loss before the step, as [`TrainSettings::mean`](super::TrainSettings::mean) divides it.
     pub loss: f64,
-    /// Euclidean norm of that loss's gradient over all parameters, before it was scaled down.
+    /// Euclidean norm of that loss's gradient over all that is learnt, before it was scaled down.
     pub grad_norm: f64,
     /// The learning rate that was used.
     pub learning_rate: f64,
+    /// What the batch counted: target tokens by their weights, or examples.
+    pub count: f64,
 }
 
-impl Trainer {
-    /// Moves the parameters against the gradient of the batch's loss: the examples' weighted
-    /// cross-entropies, summed over tokens and divided by the number of examples.
+impl<L: Loss> Trainer<L> {
+    /// Moves what is learnt against the gradient of the batch's mean loss.
     ///
     /// # Errors
-    /// If the batch is empty, an example is not what [`Example`] says, or loss or gradient are not
-    /// finite; the parameters are then as before.
-    pub fn step(&mut self, batch: &[Example]) -> Result<StepReport, Error> {
-        check::check_batch(batch, &self.config)?;
-        let part = batch.len().div_ceil(self.settings.shards);
-        let parts: Vec<&[Example]> = batch.chunks(part).collect();
-        let this = &*self;
-        let results = std::thread::scope(|scope| {
-            let running: Vec<_> =
-                parts.iter().map(|part| scope.spawn(move || gradients::of_part(this, part))).collect();
-            running.into_iter().map(std::thread::ScopedJoinHandle::join).collect::<Vec<_>>()
-        });
-        let (mut loss, mut sum) = (0.0, Vec::new());
-        for result in results {
-            let (part_loss, part_sum) = match result {
-                Ok(result) => result?,
-                Err(panic) => std::panic::resume_unwind(panic),
-            };
-            loss += part_loss;
-            if sum.is_empty() {
-                sum = part_sum;
-            } else {
-                for (all, one) in sum.iter_mut().flatten().zip(part_sum.iter().flatten()) {
-                    *all += one;
-                }
-            }
-        }
-        let n = batch.len() as f64;
-        let loss = loss / n;
-        let square: f64 = sum.iter().flatten().map(|&g: &f32| f64::from(g).powi(2)).sum();
-        let grad_norm = square.sqrt() / n;
+    /// If the batch is empty, an example is not what its type says, a trainable gets no gradient, or loss or
+    /// gradient are not finite. What is learnt is then as before.
+    pub fn step(&mut self, batch: &[L::Example]) -> Result<StepReport, TrainError> {
+        self.check_batch(batch)?;
+        let Sums { loss, count, mut gradients, not_finite } = self.sums(batch)?;
+        let divisor = self.divisor(count, batch.len());
+        let loss = loss / divisor;
+        let square: f64 = gradients.iter().flatten().map(|&g| f64::from(g).powi(2)).sum();
+        let grad_norm = square.sqrt() / divisor;
         if !loss.is_finite() || !grad_norm.is_finite() {
-            return Err(Error::Train { problem: TrainProblem::Diverged { step: self.steps_done, loss, grad_norm } });
+            let (first, last) = not_finite.unwrap_or((0, batch.len() - 1));
+            return Err(TrainError::Diverged { step: self.steps_done, loss, grad_norm, first, last });
         }
-        let cut = (self.settings.max_grad_norm / grad_norm).min(1.0);
+        // As torch has it, which does not divide by 0 either.
+        let cut = self.settings.max_grad_norm.map_or(1.0, |most| (most / (grad_norm + 1e-6)).min(1.0));
         let learning_rate = self.settings.schedule.learning_rate(self.steps_done);
         self.steps_done += 1;
-        for (parameter, gradient) in self.parameters.iter_mut().zip(&sum) {
-            let factor = (cut / n) as f32;
-            self.settings.optimizer.update(parameter, gradient, factor, learning_rate, self.steps_done);
+        let factor = (cut / divisor) as f32;
+        for (trainable, gradient) in self.trainables.iter_mut().zip(&mut gradients) {
+            self.settings.optimizer.update(trainable, gradient, factor, learning_rate, self.steps_done);
         }
-        Ok(StepReport { loss, grad_norm, learning_rate })
+        Ok(StepReport { loss, grad_norm, learning_rate, count })
+    }
+
+    /// Loss, count and gradients added up over micro-batches, in their order, some side by side.
+    pub(super) fn sums(&self, batch: &[L::Example]) -> Result<Sums, TrainError> {
+        let mut sums = Sums { loss: 0.0, count: 0.0, gradients: Vec::new(), not_finite: None };
+        let parts: Vec<&[L::Example]> = batch.chunks(self.settings.micro_batch).collect();
+        let at_once = self.settings.blocks_at_once;
+        let mut first = 0;
+        for wave in parts.chunks(self.settings.threads) {
+            let results = thread::scope(|scope| {
+                let of_part = |part| gradients::of_part(&self.base, &self.trainables, &self.loss, part, at_once);
+                let running: Vec<_> = wave.iter().map(|&part| scope.spawn(move || of_part(part))).collect();
+                running.into_iter().map(thread::ScopedJoinHandle::join).collect::<Vec<_>>()
+            });
+            for (result, part) in results.into_iter().zip(wave) {
+                match result {
+                    Ok(result) => sums.add(result?, (first, first + part.len() - 1)),
+                    Err(panic) => std::panic::resume_unwind(panic),
+                }
+                first += part.len();
+            }
+        }
+        Ok(sums)
+    }
+}
+
+/// What micro-batches add up to.
+pub(super) struct Sums {
+    /// The sum of the losses.
+    pub(super) loss: f64,
+    /// The sum of the counts.
+    pub(super) count: f64,
+    /// For each trainable the sum of its gradients, row-major.
+    pub(super) gradients: Vec<Vec<f32>>,
+    /// The first and the last example of the first micro-batch whose loss or gradient is not finite.
+    not_finite: Option<(usize, usize)>,
+}
+
+impl Sums {
+    /// Adds a micro-batch of the examples from one place to another.
+    fn add(&mut self, part: Part, places: (usize, usize)) {
+        if self.not_finite.is_none() {
+            let is_finite = part.loss.is_finite() && part.gradients.iter().flatten().all(|x| x.is_finite());
+            self.not_finite = (!is_finite).then_some(places);
+        }
+        self.loss += part.loss;
+        self.count += part.count;
+        if self.gradients.is_empty() {
+            self.gradients = part.gradients;
+            return;
+        }
+        for (all, one) in self.gradients.iter_mut().flatten().zip(part.gradients.iter().flatten()) {
+            *all += one;
+        }
     }
 }

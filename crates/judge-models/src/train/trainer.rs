@@ -1,77 +1,62 @@
-//! The state of a training run: the parameters, the optimiser's moments and the number of steps done.
+//! The state of a training run: what is learnt, the optimiser's moments and the number of steps done.
 //!
-//! `step.rs` moves it, `checkpoint.rs` keeps it.
+//! `step.rs` moves it, `checkpoint.rs` keeps it, `write.rs` makes a folder of it.
 
-use std::sync::Arc;
+use std::fmt;
+use std::path::Path;
 
+use burn::tensor::Device;
 use judge_core::request::TokenId;
-use rand_chacha::ChaCha8Rng;
-use rand_chacha::rand_core::SeedableRng;
-use serde_json::Value;
+use judge_core::{Layer, Lens};
 
-use super::check;
-use super::host::{host_values, token_data};
-use super::parameter::{Parameter, initial};
-use super::settings::TrainSettings;
-use crate::Error;
-use crate::arch::ModelSpec;
-use crate::engine::tensor::decoder::{Decoder, Pass};
-use crate::engine::tensor::rotation::Rotation;
+use super::base::Base;
+use super::check::{self, Limits};
+use super::error::{ExampleProblem, TrainError};
+use super::gradients;
+use super::loss::Loss;
+use super::pass::{self, Sequence};
+use super::settings::{Mean, TrainSettings};
+use super::trainable::Trainable;
+use crate::arch::SCORE;
+use crate::engine::tensor::host::{host, on_device};
 
-/// A decoder in training. It owns everything that a step depends on but the batch; a clone trains
-/// on its own.
+/// A model in training, with the loss that it learns by. It owns everything that a step depends on but the
+/// batch.
 ///
-/// ```
-/// use judge_models::train::{Example, TrainSettings, Trainer};
+/// ```no_run
+/// use judge_models::train::{Completion, CompletionExample, TrainSettings, Trainer};
 ///
-/// let config = r#"{"model_type": "llama", "hidden_size": 8, "intermediate_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2,
-///     "vocab_size": 11, "rms_norm_eps": 1e-6, "max_position_embeddings": 32, "tie_word_embeddings": true}"#;
-/// let mut trainer = Trainer::new(config, TrainSettings::default())?;
-/// let example = Example { tokens: vec![1, 2, 3], weights: vec![0.0, 1.0, 1.0] };
-/// let report = trainer.step(&[example])?;
-/// assert!((report.loss - 2.0 * 11f64.ln()).abs() < 0.1); // untrained: every token is as likely
-/// # Ok::<(), judge_models::Error>(())
+/// let mut trainer = Trainer::new("models/judge".as_ref(), Completion, TrainSettings::default())?;
+/// let report = trainer.step(&[CompletionExample::new(&[1, 2, 3], &[4])])?;
+/// println!("{} nats per token", report.loss);
+/// trainer.write("adapters/judge".as_ref(), None)?;
+/// # Ok::<(), judge_models::train::TrainError>(())
 /// ```
-#[derive(Clone, Debug)]
-pub struct Trainer {
-    /// What `config_json` describes.
-    pub(super) config: Arc<ModelSpec>,
-    /// The configuration as it was given, which a checkpoint must agree with.
-    pub(super) config_json: Value,
+pub struct Trainer<L> {
+    /// The folder that it started from.
+    pub(super) base: Base,
+    /// What examples are, and what is made smaller.
+    pub(super) loss: L,
     /// How it learns; checked, and the same from the first step to the last.
     pub(super) settings: TrainSettings,
-    /// All tensors of the model, in the order of `ModelSpec::tensors`, which initial values and
-    /// checkpoints follow.
-    pub(super) parameters: Vec<Parameter>,
+    /// What is learnt, in the order in which it is kept.
+    pub(super) trainables: Vec<Trainable>,
     /// Steps taken, those before a checkpoint included.
     pub(super) steps_done: u64,
 }
 
-impl Trainer {
-    /// A decoder with random parameters, as the text of a `config.json` describes it. The same text
-    /// and settings give the same parameters on every machine.
+impl<L: Loss> Trainer<L> {
+    /// Opens the folder of a model, of any form that this crate loads, and makes what is to be learnt. The
+    /// same folder and settings give the same numbers on every machine.
     ///
     /// # Errors
-    /// If the text is not JSON or describes no model that this crate builds, the model has experts,
-    /// or a setting is out of range.
-    pub fn new(config_json: &str, settings: TrainSettings) -> Result<Self, Error> {
-        let path = || "config.json".into();
-        let config_json: Value =
-            serde_json::from_str(config_json).map_err(|source| Error::Json { path: path(), source })?;
-        let config = ModelSpec::from_json(&config_json).map_err(|problem| Error::Config { path: path(), problem })?;
-        check::check_model(&config)?;
+    /// Those of loading a folder, and [`TrainError`] for a model that is not trained here, for a loss that
+    /// does not fit it, and for settings out of their range.
+    pub fn new(model: &Path, loss: L, settings: TrainSettings) -> Result<Self, TrainError> {
         check::check_settings(&settings)?;
-        let mut rng = ChaCha8Rng::seed_from_u64(settings.seed);
-        let parameters = config
-            .tensors()
-            .into_iter()
-            .map(|(name, shape)| {
-                let values = initial(&config, settings.init_spread, &name, &shape, &mut rng);
-                let zeros = vec![0.0; values.len()];
-                Parameter { name, shape, values, mean: zeros.clone(), square: zeros }
-            })
-            .collect();
-        Ok(Self { config: Arc::new(config), config_json, settings, parameters, steps_done: 0 })
+        let (base, trainables) = Base::open(model, &settings.tuning, loss.score_labels(), settings.seed)?;
+        loss.check(Limits::of(&base.spec))?;
+        Ok(Self { base, loss, settings, trainables, steps_done: 0 })
     }
 
     /// How many steps were taken, those before a checkpoint included.
@@ -83,43 +68,111 @@ impl Trainer {
     /// How many numbers are learnt.
     #[must_use]
     pub fn n_parameters(&self) -> usize {
-        self.parameters.iter().map(|parameter| parameter.values.len()).sum()
+        self.trainables.iter().map(|trainable| trainable.values.len()).sum()
     }
 
-    /// Logits of `labels` after the last of `tokens`, shape `[labels.len()]`, with the parameters
-    /// as they are now: products of the normed last state with the head's rows, in f32, without the
-    /// final soft-cap, like the label logits of a loaded model.
+    /// What the base is told from others by: the fingerprint that it has as a loaded model.
+    #[must_use]
+    pub fn fingerprint(&self) -> &str {
+        &self.base.fingerprint
+    }
+
+    /// Gives the score head other first values than zero or the folder's, `[labels, d_model]` row-major, such
+    /// as those of a fitted probe.
     ///
     /// # Errors
-    /// If there are no tokens or no labels, more of either than the context holds, or one that is
-    /// not in the vocabulary.
-    pub fn label_logits(&self, tokens: &[TokenId], labels: &[TokenId]) -> Result<Vec<f32>, Error> {
-        check::check_tokens(tokens, 1, &self.config)?;
-        check::check_tokens(labels, 1, &self.config)?;
-        let device = burn::tensor::Device::flex();
-        let decoder = self.decoder(&device)?;
-        let rotation = Rotation::new(&self.config.ropes, tokens.len(), &device);
-        let ids = token_data(tokens.iter().copied(), [1, tokens.len()]);
-        let Some(states) =
-            decoder.forward(ids, &[rotation], Pass::default(), &mut |_, _| std::ops::ControlFlow::Continue(()))
-        else {
-            return Err(Error::NothingRead);
+    /// [`TrainError::Setting`] without a score head, for another number of values, for one that is not finite,
+    /// and after the first step.
+    pub fn set_score_head(&mut self, values: &[f32]) -> Result<(), TrainError> {
+        let fault = |found: String, expected: String| Err(TrainError::setting("score head", found, expected));
+        if self.steps_done > 0 {
+            return fault(format!("set after {} steps", self.steps_done), "set before the first step".to_owned());
+        }
+        let Some(score) = self.trainables.iter_mut().find(|trainable| trainable.name == SCORE) else {
+            return fault("set".to_owned(), "a loss that reads a score head".to_owned());
         };
-        let [_, seq, d_model] = states.dims();
-        // [1, seq, d_model] -> [1, 1, d_model] -> [1, d_model] -> [1, labels]
-        let last = decoder.final_norm(states.narrow(1, seq - 1, 1)).reshape([1, d_model]);
-        let logits = last.matmul(decoder.head_rows(labels).transpose());
-        Ok(host_values(logits))
+        let len = score.values.len();
+        if values.len() != len || values.iter().any(|value| !value.is_finite()) {
+            return fault(format!("{} values", values.len()), format!("{len} finite values, {:?}", score.shape));
+        }
+        score.values = values.to_vec();
+        Ok(())
     }
 
-    /// The decoder with the parameters as they are now, on a device with or without autodiff.
-    /// Copies all of them.
-    pub(super) fn decoder(&self, device: &burn::tensor::Device) -> Result<Decoder, Error> {
-        Decoder::new(Arc::clone(&self.config), device, &mut |name, _| {
-            let found = self.parameters.iter().find(|parameter| parameter.name == name);
-            found
-                .map(|parameter| parameter.values.clone())
-                .ok_or_else(|| Error::TensorNames { missing: vec![name.to_owned()], unused: Vec::new() })
+    /// The mean loss of examples with what is learnt as it is now, divided as
+    /// [`TrainSettings::mean`](super::TrainSettings::mean) says. Nothing changes.
+    ///
+    /// # Errors
+    /// If there are no examples, one is not what its type says, or the device fails.
+    pub fn loss(&self, examples: &[L::Example]) -> Result<f64, TrainError> {
+        self.check_batch(examples)?;
+        let (mut loss, mut count) = (0.0, 0.0);
+        for part in examples.chunks(self.settings.micro_batch) {
+            let (of_part, counted) = gradients::loss_of(&self.base, &self.trainables, &self.loss, part)?;
+            loss += of_part;
+            count += counted;
+        }
+        Ok(loss / self.divisor(count, examples.len()))
+    }
+
+    /// Logits of `labels` at the end of each prompt, `[labels.len()]` each, with what is learnt as it is now: by
+    /// the head over the vocabulary in f32, like the label logits of a loaded model at its last layer.
+    ///
+    /// # Errors
+    /// If a prompt or the labels are empty, longer than the context, or not in the vocabulary, and
+    /// [`TrainError::NoHead`] if the loss reads a score head instead.
+    pub fn label_logits(&self, prompts: &[Vec<TokenId>], labels: &[TokenId]) -> Result<Vec<Vec<f32>>, TrainError> {
+        let spec = &self.base.spec;
+        if self.loss.score_labels().is_some() {
+            return Err(TrainError::NoHead { path: self.base.path.clone(), family: spec.family });
+        }
+        let fault = |index| move |problem: ExampleProblem| TrainError::Example { index, problem };
+        check::check_tokens(labels, 1, Limits::of(spec)).map_err(fault(0))?;
+        for (index, prompt) in prompts.iter().enumerate() {
+            check::check_tokens(prompt, 1, Limits::of(spec)).map_err(fault(index))?;
+        }
+        let mut found = Vec::with_capacity(prompts.len());
+        for part in prompts.chunks(self.settings.micro_batch) {
+            let sequences: Vec<_> = part.iter().map(|prompt| Sequence::read_at_end(prompt)).collect();
+            let tuned = self.base.with(&self.trainables, &Device::flex());
+            let logits = on_device(|| {
+                let reads = pass::run(tuned, &sequences, &[]);
+                host(reads.label_logits(labels, &[(Layer(spec.n_layers()), 1.0)], Lens::Normed))
+            })?;
+            found.extend(logits.chunks(labels.len()).map(<[f32]>::to_vec));
+        }
+        Ok(found)
+    }
+
+    /// Whether a batch has examples and each is what its type says.
+    pub(super) fn check_batch(&self, batch: &[L::Example]) -> Result<(), TrainError> {
+        if batch.is_empty() {
+            return Err(TrainError::EmptyBatch);
+        }
+        batch.iter().enumerate().try_for_each(|(index, example)| {
+            let checked = self.loss.check_example(example, Limits::of(&self.base.spec));
+            checked.map_err(|problem| TrainError::Example { index, problem })
         })
+    }
+
+    /// What the sum over a batch is divided by.
+    pub(super) fn divisor(&self, count: f64, examples: usize) -> f64 {
+        match self.settings.mean {
+            Mean::Counted => count,
+            Mean::Examples => examples as f64,
+        }
+    }
+}
+
+impl<L: fmt::Debug> fmt::Debug for Trainer<L> {
+    /// Without the numbers.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Trainer")
+            .field("base", &self.base.path)
+            .field("loss", &self.loss)
+            .field("settings", &self.settings)
+            .field("trainables", &self.trainables.len())
+            .field("steps_done", &self.steps_done)
+            .finish()
     }
 }

@@ -33,8 +33,13 @@
 //! `s * B A` to the dtype of `B` and adds in the dtype of the base, so in bf16 it differs by about
 //! a unit in the last place.
 //!
+//! With the feature `train`, `write.rs` writes such a folder.
+//!
 //! What is not merged is refused by name when the folder is opened: other kinds of adapters,
 //! changed embeddings in LoRA's form, changes of parameters that are no modules.
+
+#[cfg(feature = "train")]
+mod write;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -48,6 +53,8 @@ use crate::arch::{EMBEDDING, HEAD};
 use crate::error::{AdapterProblem, TensorProblem};
 use crate::folder::{file, names, read_json};
 use crate::{Dtype, Error};
+#[cfg(feature = "train")]
+pub(crate) use write::{AdapterFolder, Factors};
 
 /// What the names of an adapter's tensors begin with: PEFT's wrapper around the base model.
 const PREFIX: &str = "base_model.model.";

@@ -19,29 +19,29 @@
 use std::ops::{ControlFlow, Range};
 use std::sync::Arc;
 
-use burn::module::{Module, ModuleVisitor, Param, ParamId};
+use burn::module::{Module, ModuleVisitor, Param};
 use burn::tensor::{Device, Int, Tensor, TensorData};
 
 use super::block_ops::{ComposedOps, Entropies};
 use super::masks::{MaskKind, Masks};
 use super::ops;
-#[cfg(any(test, feature = "train"))]
+#[cfg(test)]
 use super::parameters::Values;
-use super::parameters::{Linear, Norm, Parameters, Source};
+use super::parameters::{Linear, Norm, Parameters, Source, Stored};
 use super::past::{KeysValues, Past};
 use super::precision::{Precision, widen};
 use super::rotation::Rotation;
 use super::stages::stages;
 use super::token_inputs::{looked_up, token_inputs};
 use crate::Error;
-use crate::arch::{HeadSpec, ModelSpec, NamedRows};
+use crate::arch::{HeadSpec, ModelSpec};
 use crate::engine::block::{Block, Build};
 use crate::engine::token_inputs::TokenInputs;
 
 /// A decoder-only transformer. Matrices keep the checkpoint's `[out, in]`.
 ///
-/// It is built once and not changed. Training builds a new one from its parameters for each
-/// gradient.
+/// It is built once and not changed. Training runs copies that share all parameters but those that
+/// are trained.
 #[derive(Module, Debug)]
 pub(crate) struct Decoder {
     /// `[d_vocab, d_model]`, on the first device.
@@ -71,11 +71,10 @@ pub(crate) struct Decoder {
     /// `0..n_layers`.
     #[module(skip)]
     stages: Vec<Range<usize>>,
-    /// For each parameter, the tensors of the checkpoint that it was made from, with their rows,
-    /// from the top down.
+    /// The tensors of the checkpoint that each parameter was made from.
     #[module(skip)]
     #[cfg_attr(not(feature = "train"), allow(dead_code, reason = "gradients are filed by it"))]
-    stored: Vec<(ParamId, NamedRows)>,
+    stored: Vec<Stored>,
 }
 
 /// What a pass has besides its tokens. By default it is over whole sequences, of which nothing is
@@ -93,8 +92,7 @@ pub(crate) struct Pass<'p> {
 }
 
 impl Decoder {
-    /// Builds the decoder that `spec` describes, in f32 on one device: for training, and as the
-    /// reference in tests.
+    /// Builds the decoder that `spec` describes, in f32 on one device: the reference in tests.
     ///
     /// `source` gives the values of each tensor of [`ModelSpec::tensors`] once. Projections that
     /// share their input are put below one another, and a norm's stored `w` becomes the weight that
@@ -102,7 +100,7 @@ impl Decoder {
     ///
     /// # Errors
     /// Those of `source`.
-    #[cfg(any(test, feature = "train"))]
+    #[cfg(test)]
     pub(crate) fn new(spec: Arc<ModelSpec>, device: &Device, source: &mut Values<'_>) -> Result<Self, Error> {
         Self::with_precision(spec, std::slice::from_ref(device), Precision::FULL, source)
     }
@@ -146,10 +144,10 @@ impl Decoder {
         Ok(Self { embedding, positions, token_inputs, blocks, norm, head, head_bias, spec, precision, stages, stored })
     }
 
-    /// For each parameter, the tensors of the checkpoint that it was made from, with their rows
-    /// from the top down. Training cuts gradients along the rows by this list.
+    /// The tensors of the checkpoint that each parameter was made from. Training puts numbers into
+    /// parameters and cuts their gradients by this list.
     #[cfg(feature = "train")]
-    pub(crate) fn stored(&self) -> &[(ParamId, NamedRows)] {
+    pub(crate) fn stored(&self) -> &[Stored] {
         &self.stored
     }
 
@@ -221,17 +219,8 @@ impl Decoder {
         let Pass { mut past, mut entropies, kept } = pass;
         let inputs = self.token_inputs.as_ref();
         let of_tokens = inputs.map(|inputs| looked_up(&inputs.table, &tokens, &self.device()));
-        let tokens = Tensor::<2, Int>::from_data(tokens, &self.device());
-        let [batch, seq] = tokens.dims();
-        // [batch, seq] -> [batch * seq] -> [batch * seq, d_model] -> [batch, seq, d_model]
-        let rows = widen(self.embedding.val().select(0, tokens.reshape([batch * seq])));
-        let mut x = rows.reshape([batch, seq, self.spec.d_model]);
-        if let Some(scale) = self.spec.embedding_scale {
-            x = x.mul_scalar(scale.factor(self.precision.dtype()));
-        }
-        if let (Some(positions), Some(rotation)) = (&self.positions, rotations.first()) {
-            x = x + learned(positions.val(), rotation.places());
-        }
+        let mut x = self.embed(tokens, rotations.first());
+        let [_, seq, _] = x.dims();
         if visit(0, &x).is_break() {
             return None;
         }
@@ -275,6 +264,56 @@ impl Decoder {
             }
         }
         Some(x)
+    }
+
+    /// The residual stream of layer 0, `[batch, seq, d_model]`, of `tokens` `[batch, seq]`. `rotation` is the first
+    /// device's, which has the positions.
+    pub(crate) fn embed(&self, tokens: TensorData, rotation: Option<&Rotation>) -> Tensor<3> {
+        let tokens = Tensor::<2, Int>::from_data(tokens, &self.device());
+        let [batch, seq] = tokens.dims();
+        // [batch, seq] -> [batch * seq] -> [batch * seq, d_model] -> [batch, seq, d_model]
+        let rows = widen(self.embedding.val().select(0, tokens.reshape([batch * seq])));
+        let mut x = rows.reshape([batch, seq, self.spec.d_model]);
+        if let Some(scale) = self.spec.embedding_scale {
+            x = x.mul_scalar(scale.factor(self.precision.dtype()));
+        }
+        match (&self.positions, rotation) {
+            (Some(positions), Some(rotation)) => x + learned(positions.val(), rotation.places()),
+            _ => x,
+        }
+    }
+
+    /// The residual stream after some successive blocks, from the one before them, as [`forward`](Self::forward)
+    /// computes it over whole sequences of a model on one device without token inputs. `visit` is shown the stream
+    /// after each block. In the model's last block the rows `kept` go on, as in [`Pass::kept`].
+    #[cfg(feature = "train")]
+    pub(crate) fn run_blocks(
+        &self,
+        blocks: Range<usize>,
+        mut x: Tensor<3>,
+        rotation: &Rotation,
+        kept: &[i32],
+        visit: &mut dyn FnMut(usize, &Tensor<3>),
+    ) -> Tensor<3> {
+        let [_, seq, _] = x.dims();
+        let specs = self.spec.blocks[blocks.clone()].iter();
+        let kinds: Vec<MaskKind> = specs.filter(|block| block.has_attention()).map(MaskKind::of).collect();
+        let mut ops = ComposedOps {
+            spec: &self.spec,
+            precision: self.precision,
+            rotation,
+            masks: Masks::of_windows(&kinds, 0, seq, &x.device()),
+            past: None,
+            shared: &mut vec![None; self.spec.n_layers()],
+            token_inputs: None,
+            entropies: None,
+            kept: Some((self.spec.n_layers() - 1, Tensor::from_data(TensorData::from(kept), &x.device()))),
+        };
+        for index in blocks {
+            x = self.blocks[index].forward(&mut ops, index, x);
+            visit(index + 1, &x);
+        }
+        x
     }
 
     /// The token inputs of all blocks, `[batch, seq, n_layers * width]` in f32, from embeddings

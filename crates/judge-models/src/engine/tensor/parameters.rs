@@ -11,6 +11,8 @@
 //! | biases, norms, other vectors | f32 | f32 |
 //! | tables that are looked up | a `Table` | none: they stay on the host |
 
+use std::ops::Range;
+
 use burn::module::{Module, Param, ParamId};
 use burn::tensor::{DType, Device, Tensor, TensorData};
 use half::bf16;
@@ -34,10 +36,43 @@ pub(super) struct Linear {
     /// See [`LinearSpec::factors`].
     #[module(skip)]
     pub(super) factors: Vec<(usize, f32)>,
+    /// What is added to the product of some of its matrices; empty but where adapters are trained.
+    pub(super) low_rank: Vec<LowRank>,
 }
 
-/// A source as a function: from the name and shape of a tensor to its values, row-major. What
-/// training and tests build from.
+/// A low-rank term beside one matrix of a projection: `scale * (x · aᵀ) · bᵀ`, which is LoRA.
+#[derive(Module, Debug)]
+pub(super) struct LowRank {
+    /// `[rank, d_in]`.
+    pub(super) a: Param<Tensor<2>>,
+    /// `[rows, rank]`.
+    pub(super) b: Param<Tensor<2>>,
+    /// The rows of the matrix in the projection.
+    #[module(skip)]
+    pub(super) rows: Range<usize>,
+    /// The factor of the product.
+    #[module(skip)]
+    pub(super) scale: f32,
+}
+
+/// The [`Stored::change`] of what is taken as it is.
+const UNCHANGED: (f32, f32) = (0.0, 1.0);
+
+/// A parameter, and the tensors that it was made from.
+#[derive(Clone, Debug)]
+pub(crate) struct Stored {
+    /// The parameter.
+    pub(crate) id: ParamId,
+    /// Names of the tensors with their rows, from the top down.
+    pub(crate) parts: NamedRows,
+    /// What was added to every stored number, and what the sum was multiplied by: see
+    /// [`NormSpec::offset`] and [`NormSpec::factor`].
+    pub(crate) change: (f32, f32),
+}
+
+/// A source as a function: from the name and shape of a tensor to its values, row-major. What tests
+/// build from.
+#[cfg(test)]
 pub(crate) type Values<'a> = dyn FnMut(&str, &[usize]) -> Result<Vec<f32>, Error> + 'a;
 
 /// Where a decoder's numbers come from. A tensor is asked for once, by its full name and its exact
@@ -67,8 +102,16 @@ pub(crate) trait Source {
     fn table(&mut self, name: &str, shape: [usize; 2]) -> Result<Table, Error> {
         Ok(Table::new(shape[1], self.values(name, &shape)?))
     }
+
+    /// The rank and the factor of a low-rank term beside the matrix `STEM.weight`. None, the default, but
+    /// where adapters are trained. Its factors are then asked for like other tensors, as
+    /// `STEM.lora_A.weight` `[rank, d_in]` and `STEM.lora_B.weight` `[rows, rank]`.
+    fn low_rank(&self, _stem: &str) -> Option<(usize, f32)> {
+        None
+    }
 }
 
+#[cfg(test)]
 impl Source for Values<'_> {
     fn values(&mut self, name: &str, shape: &[usize]) -> Result<Vec<f32>, Error> {
         self(name, shape)
@@ -83,9 +126,8 @@ pub(super) struct Parameters<'a, S: ?Sized> {
     pub(super) precision: Precision,
     /// Where numbers come from.
     pub(super) source: &'a mut S,
-    /// The parameters that were made so far, each with the tensors that it was made from and their
-    /// rows, from the top down.
-    pub(super) stored: Vec<(ParamId, NamedRows)>,
+    /// The parameters that were made so far.
+    pub(super) stored: Vec<Stored>,
 }
 
 impl<S: Source + ?Sized> Build for Parameters<'_, S> {
@@ -94,7 +136,8 @@ impl<S: Source + ?Sized> Build for Parameters<'_, S> {
 
     fn linear(&mut self, linear: &LinearSpec) -> Result<Linear, Error> {
         let bias = if linear.bias { Some(self.vector(linear.biases())?) } else { None };
-        Ok(Linear { weight: self.matrix(linear.weights(), linear.d_in)?, bias, factors: linear.factors.clone() })
+        let weight = self.matrix(linear.weights(), linear.d_in)?;
+        Ok(Linear { weight, bias, factors: linear.factors.clone(), low_rank: self.low_rank(linear)? })
     }
 
     /// A projection in f32, whatever the precision.
@@ -112,7 +155,7 @@ impl<S: Source + ?Sized> Build for Parameters<'_, S> {
             values.append(&mut self.source.values(bias, &[norm.len])?);
             parts.push((bias.clone(), norm.len));
         }
-        Ok(self.vector_of(parts, values))
+        Ok(self.vector_of(parts, values, (norm.offset, norm.factor)))
     }
 
     fn table(&mut self, name: &str, shape: [usize; 2]) -> Result<Table, Error> {
@@ -125,7 +168,7 @@ impl<S: Source + ?Sized> Build for Parameters<'_, S> {
 
     fn numbers(&mut self, name: &str, shape: &[usize]) -> Result<Norm, Error> {
         let values = self.source.values(name, shape)?;
-        Ok(self.vector_of(vec![(name.to_owned(), values.len())], values))
+        Ok(self.vector_of(vec![(name.to_owned(), values.len())], values, UNCHANGED))
     }
 }
 
@@ -137,15 +180,29 @@ impl<S: Source + ?Sized> Parameters<'_, S> {
         for (name, len) in &parts {
             values.append(&mut self.source.values(name, &[*len])?);
         }
-        Ok(self.vector_of(parts, values))
+        Ok(self.vector_of(parts, values, UNCHANGED))
     }
 
     /// A parameter with these numbers, filed under the tensors in `parts`.
-    fn vector_of(&mut self, parts: NamedRows, values: Vec<f32>) -> Param<Tensor<1>> {
+    fn vector_of(&mut self, parts: NamedRows, values: Vec<f32>, change: (f32, f32)) -> Param<Tensor<1>> {
         let len = values.len();
         let parameter = Param::from_data(TensorData::new(values, [len]), self.device);
-        self.stored.push((parameter.id, parts));
+        self.stored.push(Stored { id: parameter.id, parts, change });
         parameter
+    }
+
+    /// The low-rank terms that the source has beside the matrices of a projection.
+    fn low_rank(&mut self, linear: &LinearSpec) -> Result<Vec<LowRank>, Error> {
+        let (mut terms, mut start) = (Vec::new(), 0);
+        for (stem, rows) in &linear.stems {
+            if let Some((rank, scale)) = self.source.low_rank(stem) {
+                let a = self.matrix(vec![(format!("{stem}.lora_A.weight"), rank)], linear.d_in)?;
+                let b = self.matrix(vec![(format!("{stem}.lora_B.weight"), *rows)], rank)?;
+                terms.push(LowRank { a, b, rows: start..start + rows, scale });
+            }
+            start += rows;
+        }
+        Ok(terms)
     }
 
     /// The rows of several matrices below one another, `[rows, d_in]`, filed under their names.
@@ -155,7 +212,7 @@ impl<S: Source + ?Sized> Parameters<'_, S> {
     /// Those of the source.
     pub(super) fn matrix(&mut self, parts: NamedRows, d_in: usize) -> Result<Param<Tensor<2>>, Error> {
         let parameter = self.matrix_of(&parts, d_in)?;
-        self.stored.push((parameter.id, parts));
+        self.stored.push(Stored { id: parameter.id, parts, change: UNCHANGED });
         Ok(parameter)
     }
 

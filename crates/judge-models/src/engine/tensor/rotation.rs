@@ -7,6 +7,8 @@
 
 use burn::tensor::{Device, Int, Tensor, TensorData};
 
+#[cfg(feature = "train")]
+use crate::arch::inverse_frequencies;
 use crate::arch::{Pairs, RopeConfig, angles, query_factors};
 
 /// The tables of all of a model's rotations, for consecutive positions that are the same in each
@@ -36,7 +38,7 @@ pub(crate) struct Table {
 
 impl Rotation {
     /// The tables of positions 0 to `len - 1` of a sequence whose final length is `len`.
-    #[cfg(any(test, feature = "train"))]
+    #[cfg(test)]
     pub(crate) fn new(ropes: &[RopeConfig], len: usize, device: &Device) -> Self {
         Self::padded(ropes, len, len, device)
     }
@@ -54,6 +56,28 @@ impl Rotation {
         };
         let places = Tensor::<1, Int>::arange(0..positions as i64, device).reshape([1, positions]);
         Self { tables: ropes.iter().map(table).collect(), places }
+    }
+
+    /// The tables of positions 0 to `positions - 1` for a batch of sequences with these final lengths, at
+    /// least one; positions after a sequence's end are padding. Where frequencies depend on the length,
+    /// each row of the batch gets its own: `[batch, positions, 1, rotary_dim / 2]`.
+    #[cfg(feature = "train")]
+    pub(crate) fn of_lengths(ropes: &[RopeConfig], lengths: &[usize], positions: usize, device: &Device) -> Self {
+        let first = Self::padded(ropes, lengths[0], positions, device);
+        let is_same = |rope: &RopeConfig| {
+            let of_first = inverse_frequencies(rope, lengths[0]);
+            lengths.iter().all(|&len| inverse_frequencies(rope, len) == of_first)
+        };
+        if ropes.iter().all(is_same) {
+            return first;
+        }
+        let rows: Vec<Self> = lengths.iter().map(|&len| Self::padded(ropes, len, positions, device)).collect();
+        let table = |rope: usize| Table {
+            cos: Tensor::cat(rows.iter().map(|row| row.tables[rope].cos.clone()).collect(), 0),
+            sin: Tensor::cat(rows.iter().map(|row| row.tables[rope].sin.clone()).collect(), 0),
+            ..first.tables[rope].clone()
+        };
+        Self { tables: (0..ropes.len()).map(table).collect(), places: first.places }
     }
 
     /// The positions, `[1, seq]` or `[batch, 1]`.

@@ -1,0 +1,108 @@
+//! A folder that appears under its name when all is in it.
+//!
+//! `merge.rs` and `train` write models and adapters through it. Until a folder is whole it is a hidden one
+//! beside its place, `.NAME.partial`, on the same file system, so that it can be renamed.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use crate::Error;
+
+/// A folder that is being written. Dropped before [`finish`](Self::finish), it is deleted.
+pub(crate) struct NewFolder {
+    /// The name that it will have, absolute.
+    output: PathBuf,
+    /// Where it is now.
+    partial: PathBuf,
+    /// Whether it has its name.
+    is_done: bool,
+}
+
+impl NewFolder {
+    /// Checks that `output` is free: absent or an empty folder. Makes the hidden folder, in the place of one that
+    /// an earlier call has left behind; `is_ours` says of a file's name whether such a call may have written it.
+    ///
+    /// # Errors
+    /// [`Error::OutputExists`] for a place that is not free or a hidden folder with other files, and
+    /// [`Error::Write`] or [`Error::Read`] where the system refuses.
+    pub(crate) fn begin(output: &Path, is_ours: impl Fn(&str) -> bool) -> Result<Self, Error> {
+        // With a name also where `.` was given, which the hidden folder beside it needs.
+        let output = std::path::absolute(output).ok().filter(|path| path.file_name().is_some()).ok_or_else(|| {
+            Error::Write { path: output.to_owned(), source: std::io::ErrorKind::InvalidFilename.into() }
+        })?;
+        if !is_free(&output)? {
+            return Err(Error::OutputExists { path: output });
+        }
+        let mut name = std::ffi::OsString::from(".");
+        name.push(output.file_name().unwrap_or_default());
+        name.push(".partial");
+        let partial = output.with_file_name(name);
+        if !is_begun(&partial, is_ours)? {
+            return Err(Error::OutputExists { path: partial });
+        }
+        remove(&partial)?;
+        fs::create_dir_all(&partial).map_err(|source| Error::Write { path: partial.clone(), source })?;
+        Ok(Self { output, partial, is_done: false })
+    }
+
+    /// Where files are to be written.
+    pub(crate) fn path(&self) -> &Path {
+        &self.partial
+    }
+
+    /// Gives the folder its name.
+    ///
+    /// # Errors
+    /// [`Error::Write`]; the hidden folder is then deleted.
+    pub(crate) fn finish(mut self) -> Result<(), Error> {
+        if self.output.is_dir() { fs::remove_dir(&self.output) } else { Ok(()) }
+            .and_then(|()| fs::rename(&self.partial, &self.output))
+            .map_err(|source| Error::Write { path: self.output.clone(), source })?;
+        self.is_done = true;
+        Ok(())
+    }
+}
+
+impl Drop for NewFolder {
+    fn drop(&mut self) {
+        if !self.is_done
+            && let Err(error) = remove(&self.partial)
+        {
+            tracing::warn!("what was begun is left behind: {error}");
+        }
+    }
+}
+
+/// Whether nothing is at a path, or a folder without content. A file is not free.
+fn is_free(path: &Path) -> Result<bool, Error> {
+    match fs::read_dir(path) {
+        Ok(mut entries) => Ok(entries.next().is_none()),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(true),
+        Err(error) if error.kind() == std::io::ErrorKind::NotADirectory => Ok(false),
+        Err(source) => Err(Error::Read { path: path.to_owned(), source }),
+    }
+}
+
+/// Whether nothing is at the path of an unfinished folder, or one with nothing in it but files that are ours.
+fn is_begun(partial: &Path, is_ours: impl Fn(&str) -> bool) -> Result<bool, Error> {
+    if !partial.is_dir() {
+        return is_free(partial);
+    }
+    let fault = |source| Error::Read { path: partial.to_owned(), source };
+    for entry in fs::read_dir(partial).map_err(fault)? {
+        if !entry.map_err(fault)?.file_name().to_str().is_some_and(&is_ours) {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+/// Deletes a folder with all that is in it. One that is absent is no error.
+fn remove(folder: &Path) -> Result<(), Error> {
+    match fs::remove_dir_all(folder) {
+        Err(source) if source.kind() != std::io::ErrorKind::NotFound => {
+            Err(Error::Write { path: folder.to_owned(), source })
+        }
+        _ => Ok(()),
+    }
+}

@@ -1,0 +1,68 @@
+//! A class at the end of a prompt, by a score head.
+
+use burn::tensor::{Int, Tensor, TensorData, activation};
+use judge_core::request::TokenId;
+use serde::Serialize;
+
+use super::measure::Measure;
+use crate::Error;
+use crate::train::check::{Limits, check_tokens};
+use crate::train::error::{ExampleProblem, TrainError};
+use crate::train::pass::{Reads, Sequence};
+
+/// Cross-entropy over the labels of a score head: that of transformers' sequence classifiers.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Class {
+    /// How many classes there are, at least two.
+    pub classes: usize,
+}
+
+/// A prompt, at whose end the class is read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ClassExample {
+    /// The tokens of the prompt: at least one, at most the model's context, all in the vocabulary.
+    pub prompt: Vec<TokenId>,
+    /// The class, from 0.
+    pub class: usize,
+}
+
+impl Measure for Class {
+    type Example = ClassExample;
+
+    const NAME: &'static str = "class";
+
+    fn score_labels(&self) -> Option<usize> {
+        Some(self.classes)
+    }
+
+    fn check(&self, _: Limits) -> Result<(), TrainError> {
+        match self.classes {
+            0 | 1 => Err(TrainError::setting("class.classes", self.classes, "at least 2")),
+            _ => Ok(()),
+        }
+    }
+
+    fn check_example(&self, example: &ClassExample, limits: Limits) -> Result<(), ExampleProblem> {
+        check_tokens(&example.prompt, 1, limits)?;
+        match example.class < self.classes {
+            true => Ok(()),
+            false => Err(ExampleProblem::Class { found: example.class, classes: self.classes }),
+        }
+    }
+
+    fn sequences<'e>(&self, example: &'e ClassExample) -> Vec<Sequence<'e>> {
+        vec![Sequence::read_at_end(&example.prompt)]
+    }
+
+    fn count(&self, _: &ClassExample) -> f64 {
+        1.0
+    }
+
+    fn sum(&self, reads: &Reads, examples: &[ClassExample]) -> Result<Tensor<1>, Error> {
+        let log_probs = activation::log_softmax(reads.scores()?, 1); // [examples, classes]
+        let classes: Vec<i64> = examples.iter().map(|example| example.class as i64).collect();
+        let classes = TensorData::new(classes, [examples.len(), 1]);
+        let classes = Tensor::<2, Int>::from_data(classes, &log_probs.device());
+        Ok(log_probs.gather(1, classes).sum().neg())
+    }
+}

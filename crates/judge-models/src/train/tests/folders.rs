@@ -1,0 +1,137 @@
+//! What is written is what was trained, for this crate's own reader.
+
+use std::fs;
+
+use judge_core::{Prompt, Request, Want};
+
+use super::*;
+use crate::test_models::{answers, reading};
+use crate::{Dtype, LoadOptions, Model};
+
+/// The sum of cross-entropies that a loaded model gives a text, and its tokens.
+fn served(model: &Model, text: &str) -> (f64, Vec<u32>) {
+    let want = Want { prompt_log_probs: true, ..Want::default() };
+    let request = Request { prompt: Prompt::Raw(text.to_owned()), want };
+    let tokens = model.tokens(&request.prompt).unwrap();
+    let outcome = answers(model, &[request]).remove(0);
+    let log_probs = &reading(&outcome).prompt_log_probs.as_ref().unwrap().log_probs;
+    (-log_probs.iter().map(|&x| f64::from(x)).sum::<f64>(), tokens)
+}
+
+fn f32_options() -> LoadOptions {
+    LoadOptions { dtype: Some(Dtype::F32), ..LoadOptions::default() }
+}
+
+/// The loss is that of the model that is served, with its soft-cap and factors, before training and after it:
+/// as an adapter and as a folder.
+#[test]
+fn the_loss_is_that_of_the_model_that_is_served() {
+    let text = "ba de fi go ba";
+    for name in ["qwen3-on", "cohere2-on", "gemma2-on", "phi3-on", "granite-on"] {
+        for tuning in [Tuning::Full, lora()] {
+            let at = tempfile::tempdir().unwrap();
+            let path = at.path().join("out");
+            let schedule = Schedule { peak: 0.03, ..settings(lora()).schedule };
+            let mut trainer = new(name, Completion, TrainSettings { schedule, ..settings(tuning.clone()) });
+            let (before, tokens) = served(&Model::load(folder(name), &f32_options()).unwrap(), text);
+            let all = [CompletionExample { weights: vec![1.0; tokens.len()], tokens: tokens.clone() }];
+            let loss = |trainer: &Trainer<Completion>| trainer.loss(&all).unwrap() * (tokens.len() - 1) as f64;
+            assert!((before - loss(&trainer)).abs() < 1e-4 * before, "{name}: {} {before}", loss(&trainer));
+            for _ in 0..4 {
+                trainer.step(&completions()).unwrap();
+            }
+            trainer.write(&path, Some(Dtype::F32)).unwrap();
+            let model = match &tuning {
+                Tuning::Full => Model::load(&path, &f32_options()),
+                Tuning::Lora(_) => {
+                    Model::load(folder(name), &LoadOptions { adapters: vec![path.clone()], ..f32_options() })
+                }
+            };
+            let (after, _) = served(&model.unwrap(), text);
+            assert!((after - loss(&trainer)).abs() < 1e-4 * after, "{name}: {} {after}", loss(&trainer));
+            assert!((after - before).abs() > 1e-2, "{name} has learnt nothing");
+            assert!(matches!(trainer.write(&path, None), Err(TrainError::Model(crate::Error::OutputExists { .. }))));
+        }
+    }
+}
+
+/// An adapter that has learned nothing changes no bit of what is served, in f32 and in bf16.
+#[test]
+fn an_adapter_that_learned_nothing_changes_no_bit() {
+    for name in ["llama-on", "gemma2-on", "phi3-on"] {
+        let at = tempfile::tempdir().unwrap();
+        let adapter = at.path().join("adapter");
+        new(name, Completion, settings(lora())).write(&adapter, None).unwrap();
+        for dtype in [Dtype::F32, Dtype::Bf16] {
+            let plain = LoadOptions { dtype: Some(dtype), ..LoadOptions::default() };
+            let adapted = LoadOptions { adapters: vec![adapter.clone()], ..plain.clone() };
+            let [plain, adapted] =
+                [plain, adapted].map(|options| served(&Model::load(folder(name), &options).unwrap(), "ba de fi go").0);
+            assert_eq!(plain.to_bits(), adapted.to_bits(), "{name}");
+        }
+    }
+}
+
+/// An adapter's folder stands for its base, and has the fields that PEFT reads.
+#[test]
+fn an_adapter_says_what_it_is() {
+    let at = tempfile::tempdir().unwrap();
+    let path = at.path().join("adapter");
+    let targets = Targets::Named(vec!["q_proj".into(), "mlp.up_proj".into()]);
+    let tuning = Tuning::Lora(Lora { rank: 2, alpha: 4.0, targets, layers: Some(vec![1, 2]), rslora: true });
+    let mut trainer = new("llama-off", Class { classes: 3 }, settings(tuning));
+    trainer.step(&classes()).unwrap();
+    trainer.write(&path, None).unwrap();
+    let config: serde_json::Value =
+        serde_json::from_str(&fs::read_to_string(path.join("adapter_config.json")).unwrap()).unwrap();
+    let expected = serde_json::json!({
+        "peft_type": "LORA", "task_type": "SEQ_CLS", "r": 2, "lora_alpha": 4.0, "use_rslora": true,
+        "target_modules": ["q_proj", "up_proj"], "layers_to_transform": [1, 2], "modules_to_save": ["score"],
+    });
+    for (field, value) in expected.as_object().unwrap() {
+        assert_eq!(&config[field], value, "{field}");
+    }
+    let model = Model::load(&path, &f32_options()).unwrap();
+    let head = model.reward_head().unwrap();
+    assert_eq!(head.labels().len(), 3);
+    let names: Vec<_> = fs::read_dir(at.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    assert_eq!(names, ["adapter"]);
+}
+
+/// Fully tuned with a score head, a causal model becomes a sequence classifier, and one is tuned on.
+#[test]
+fn a_classifier_is_written_and_tuned_on() {
+    let at = tempfile::tempdir().unwrap();
+    let [first, second] = ["first", "second"].map(|name| at.path().join(name));
+    for name in ["llama-on", "qwen2-on"] {
+        let mut trainer = new(name, Class { classes: 3 }, settings(Tuning::Full));
+        for _ in 0..3 {
+            trainer.step(&classes()).unwrap();
+        }
+        trainer.write(&first, Some(Dtype::F32)).unwrap();
+        let mut again = Trainer::new(&first, Class { classes: 3 }, settings(lora())).unwrap();
+        let (found, expected) = (again.loss(&classes()).unwrap(), trainer.loss(&classes()).unwrap());
+        assert!((found - expected).abs() < 1e-5, "{name}: {found} {expected}");
+        again.step(&classes()).unwrap();
+        again.step(&classes()).unwrap();
+        again.write(&second, None).unwrap();
+        let model = Model::load(&first, &LoadOptions { adapters: vec![second.clone()], ..f32_options() }).unwrap();
+        assert_eq!(model.reward_head().unwrap().labels().len(), 3);
+        fs::remove_dir_all(&first).unwrap();
+        fs::remove_dir_all(&second).unwrap();
+    }
+}
+
+/// In the dtype of the folder that it began from, numbers are rounded once, and a second writing has the same bytes.
+#[test]
+fn a_folder_is_rounded_once() {
+    let at = tempfile::tempdir().unwrap();
+    let [a, b] = ["a", "b"].map(|name| at.path().join(name));
+    let mut trainer = new("gemma2-on", Completion, settings(Tuning::Full));
+    trainer.step(&completions()).unwrap();
+    trainer.step(&completions()).unwrap();
+    trainer.write(&a, None).unwrap();
+    trainer.write(&b, Some(Dtype::Bf16)).unwrap();
+    let bytes = |path: &std::path::Path| fs::read(path.join("model.safetensors")).unwrap();
+    assert_eq!(bytes(&a), bytes(&b));
+}

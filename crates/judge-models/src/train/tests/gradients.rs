@@ -1,0 +1,191 @@
+//! What the trainer computes: gradients against differences of losses.
+
+use super::*;
+
+/// Compares some numbers of each gradient with differences of the summed loss.
+fn compare<L: Loss>(model: &str, mut trainer: Trainer<L>, batch: &[L::Example]) {
+    let gradients = trainer.sums(batch).unwrap().gradients;
+    let names: Vec<String> = trainer.trainables.iter().map(|trainable| trainable.name.clone()).collect();
+    for (index, (gradient, name)) in gradients.iter().zip(names).enumerate() {
+        assert!(gradient.iter().all(|g| g.is_finite()) && gradient.iter().any(|&g| g != 0.0), "{model}: {name}");
+        let largest = (0..gradient.len()).max_by(|&i, &j| gradient[i].abs().total_cmp(&gradient[j].abs())).unwrap();
+        for at in [0, largest] {
+            let value = trainer.trainables[index].values[at];
+            let mut at_offset = |offset: f32| {
+                trainer.trainables[index].values[at] = value + offset;
+                trainer.sums(batch).unwrap().loss
+            };
+            // Where the loss bends a lot a long way is wrong, elsewhere a short one drowns in rounding.
+            let numeric = |at_offset: &mut dyn FnMut(f32) -> f64, delta: f32| {
+                let near = at_offset(delta) - at_offset(-delta);
+                let far = at_offset(2.0 * delta) - at_offset(-2.0 * delta);
+                (8.0 * near - far) / (12.0 * f64::from(delta))
+            };
+            let analytic = f64::from(gradient[at]);
+            let is_near = |numeric: f64| (numeric - analytic).abs() < 3e-3 + 2e-2 * analytic.abs();
+            let is_right = [4e-3, 1e-3].into_iter().any(|delta| is_near(numeric(&mut at_offset, delta)));
+            at_offset(0.0);
+            assert!(is_right, "{model}: {name}[{at}]: {analytic} is not the slope");
+        }
+    }
+}
+
+#[test]
+fn gradients_of_completions_are_those_of_differences() {
+    for model in MODELS {
+        compare(model, new(model, Completion, settings(Tuning::Full)), &completions());
+        compare(model, shaken(new(model, Completion, settings(lora()))), &completions());
+    }
+}
+
+#[test]
+fn gradients_of_every_loss_are_those_of_differences() {
+    for tuning in [Tuning::Full, lora()] {
+        let mark = Mark { labels: labels(), alpha: 0.7 };
+        compare("qwen2-on", shaken(new("qwen2-on", mark, settings(tuning.clone()))), &marks());
+        let expected = BradleyTerry { reward: Reward::Expected(labels()), centring: 0.1 };
+        compare("gemma2-on", shaken(new("gemma2-on", expected, settings(tuning.clone()))), &pairs());
+        let decision = Decision { from: labels().from };
+        compare("qwen3-on", shaken(new("qwen3-on", decision, settings(tuning.clone()))), &decisions());
+        let score = BradleyTerry { reward: Reward::Score, centring: 0.0 };
+        compare("llama-on", shaken(new("llama-on", score, settings(tuning.clone()))), &pairs());
+        compare("phi3-on", shaken(new("phi3-on", Class { classes: 3 }, settings(tuning))), &classes());
+    }
+}
+
+/// Options of all prompts together are those of each alone, which are a mark's labels.
+#[test]
+fn decisions_are_marks_with_labels_of_their_own() {
+    let from = labels().from;
+    let of_all = new("gemma2-on", Decision { from: from.clone() }, settings(lora())).sums(&decisions()).unwrap().loss;
+    let mark = |one: &DecisionExample| {
+        let values = vec![0.0; one.options.len()];
+        let labels = Labels { tokens: one.options.clone(), values, from: from.clone() };
+        let example = MarkExample { prompt: one.prompt.clone(), target: one.target.clone() };
+        new("gemma2-on", Mark { labels, alpha: 1.0 }, settings(lora())).sums(&[example]).unwrap().loss
+    };
+    let mut warm = decisions();
+    warm[1].temperature = 1.0;
+    let of_warm = new("gemma2-on", Decision { from: from.clone() }, settings(lora())).sums(&warm).unwrap().loss;
+    let alone: f64 = warm.iter().map(mark).sum();
+    assert!((of_warm - alone).abs() < 1e-5 * alone, "{of_warm} {alone}");
+    assert!((of_all - alone).abs() > 1e-3, "the temperature counts");
+}
+
+/// The parts of a batch add up, in whatever parts it is cut, and threads change nothing.
+#[test]
+fn parts_of_a_batch_add_up() {
+    let sums = |micro_batch, threads| {
+        let trainer = new("llama-on", Completion, TrainSettings { micro_batch, threads, ..settings(Tuning::Full) });
+        trainer.sums(&completions()).unwrap()
+    };
+    let whole = sums(3, 1);
+    for (micro_batch, threads) in [(1, 1), (2, 2)] {
+        let cut = sums(micro_batch, threads);
+        assert!((whole.loss - cut.loss).abs() < 1e-5 * whole.loss && whole.count == cut.count);
+        for (a, b) in whole.gradients.iter().flatten().zip(cut.gradients.iter().flatten()) {
+            assert!((a - b).abs() < 1e-5 + 1e-4 * a.abs(), "{a} {b}");
+        }
+    }
+    let (one, three) = (sums(1, 1), sums(1, 3));
+    assert_eq!((one.loss.to_bits(), one.gradients), (three.loss.to_bits(), three.gradients));
+}
+
+/// Blocks that are computed again in pieces give the same loss and gradients, whatever layers are read and learned.
+#[test]
+fn pieces_of_the_blocks_give_the_same_gradients() {
+    fn same<L: Loss>(loss: &L, tuning: &Tuning, batch: &[L::Example]) {
+        for model in ["gemma2-on", "qwen2-on"] {
+            let sums = |blocks_at_once| {
+                let settings = TrainSettings { blocks_at_once, ..settings(tuning.clone()) };
+                shaken(new(model, loss.clone(), settings)).sums(batch).unwrap()
+            };
+            let whole = sums(None);
+            for at_once in 1..4 {
+                let pieces = sums(Some(at_once));
+                assert!((whole.loss - pieces.loss).abs() < 1e-5 * whole.loss.abs(), "{} {}", whole.loss, pieces.loss);
+                for (a, b) in whole.gradients.iter().zip(&pieces.gradients) {
+                    let size = a.iter().fold(0.0_f32, |size, x| size.max(x.abs()));
+                    assert!(
+                        a.iter().zip(b).all(|(a, b)| (a - b).abs() <= 1e-5 * size),
+                        "{model}, {tuning:?}, {at_once}"
+                    );
+                }
+            }
+        }
+    }
+    let upper = Tuning::Lora(Lora { rank: 2, layers: Some(vec![1, 2]), ..Lora::default() });
+    for tuning in [Tuning::Full, lora(), upper] {
+        same(&Completion, &tuning, &completions());
+        for layers in
+            [vec![(0, 1.0), (1, 0.5), (3, 1.0)], vec![(1, 1.0), (2, -0.5), (3, 1.0)], vec![(0, 1.0), (3, 0.5)]]
+        {
+            let layers = layers.into_iter().map(|(layer, weight)| (Layer(layer), weight)).collect();
+            let labels = Labels { from: ReadFrom { layers, lens: Lens::Normed }, ..labels() };
+            same(&Mark { labels, alpha: 0.7 }, &tuning, &marks());
+        }
+    }
+}
+
+/// An adapter whose second factors are zero changes no bit of a loss.
+#[test]
+fn an_adapter_begins_as_the_model() {
+    for model in MODELS {
+        let of = |tuning| new(model, Completion, settings(tuning)).loss(&completions()).unwrap();
+        assert_eq!(of(lora()).to_bits(), of(Tuning::Full).to_bits(), "{model}");
+    }
+}
+
+#[test]
+fn factors_are_drawn_as_peft_draws_them() {
+    let trainer = new("llama-off", Completion, settings(lora()));
+    let d_in = |name: &str| if name.contains("down_proj") { 40.0_f32 } else { 32.0 };
+    let mut sum = 0.0;
+    let mut n = 0.0;
+    for trainable in &trainer.trainables {
+        if trainable.name.ends_with("lora_B.weight") {
+            assert!(trainable.values.iter().all(|&x| x == 0.0));
+            continue;
+        }
+        let bound = if trainable.name.contains("o_proj") {
+            (trainable.shape[1] as f32).sqrt()
+        } else {
+            d_in(&trainable.name).sqrt()
+        };
+        assert!(trainable.values.iter().all(|x| x.abs() * bound <= 1.0), "{}", trainable.name);
+        sum += trainable.values.iter().map(|x| f64::from(x * bound).powi(2)).sum::<f64>();
+        n += trainable.values.len() as f64;
+    }
+    // The variance of a uniform number in ±1.
+    assert!((sum / n - 1.0 / 3.0).abs() < 0.03, "{}", sum / n);
+    let other = new("llama-off", Completion, TrainSettings { seed: 1, ..settings(lora()) });
+    assert_ne!(other.trainables, trainer.trainables);
+    assert_eq!(new("llama-off", Completion, settings(lora())).trainables, trainer.trainables);
+}
+
+/// Where frequencies depend on a sequence's length, a batch of short and long ones gives each its own.
+#[test]
+fn a_long_sequence_does_not_change_a_short_one() {
+    let short = CompletionExample::new(&[1, 5], &[20, 7]);
+    let tokens: Vec<u32> = (3..33).collect();
+    let long = CompletionExample::new(&tokens[..20], &tokens[20..]);
+    let trainer = new("phi3-on", Completion, settings(Tuning::Full));
+    let sum = |batch: &[CompletionExample]| trainer.sums(batch).unwrap().loss;
+    let (apart, together) = (sum(std::slice::from_ref(&short)) + sum(std::slice::from_ref(&long)), sum(&[short, long]));
+    assert!((apart - together).abs() < 1e-5 * apart, "{apart} {together}");
+}
+
+/// A score head is read before the padding at a text's end, as it is served.
+#[test]
+fn a_score_head_passes_padding_over() {
+    let folder = folder("llama-on").join("../../heads/gemma2");
+    let classes = crate::Model::load(&folder, &crate::LoadOptions::default()).unwrap();
+    let classes = classes.reward_head().unwrap().labels().len();
+    let loss = |prompt: &[u32]| {
+        let trainer = Trainer::new(&folder, Class { classes }, settings(lora())).unwrap();
+        trainer.loss(&[ClassExample { prompt: prompt.to_vec(), class: 0 }]).unwrap()
+    };
+    let plain = loss(&[1, 5, 20]);
+    assert_eq!(plain.to_bits(), loss(&[1, 5, 20, 3, 3]).to_bits());
+    assert_ne!(plain, loss(&[1, 5, 20, 3, 7]));
+}

@@ -1,0 +1,31 @@
+//! One tensor that is learnt.
+
+/// One tensor that is learnt, and the optimiser's moments of it. The three lists are row-major and of the
+/// same length.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Trainable {
+    /// Its name in a Hugging Face folder, or in an adapter without PEFT's prefix.
+    pub(super) name: String,
+    /// Its shape there.
+    pub(super) shape: Vec<usize>,
+    /// The numbers that are learnt, as a folder stores them.
+    pub(super) values: Vec<f32>,
+    /// Running mean of the gradient, from 0.
+    pub(super) mean: Vec<f32>,
+    /// Running mean of the gradient's square, from 0.
+    pub(super) square: Vec<f32>,
+}
+
+impl Trainable {
+    /// A tensor before the first step.
+    pub(super) fn new(name: impl Into<String>, shape: &[usize], values: Vec<f32>) -> Self {
+        let zeros = vec![0.0; values.len()];
+        Self { name: name.into(), shape: shape.to_vec(), values, mean: zeros.clone(), square: zeros }
+    }
+
+    /// The name of the model's tensor that it is or that it is beside.
+    pub(super) fn of(&self) -> String {
+        let stem = [".lora_A.weight", ".lora_B.weight"].into_iter().find_map(|end| self.name.strip_suffix(end));
+        stem.map_or_else(|| self.name.clone(), |stem| format!("{stem}.weight"))
+    }
+}

@@ -25,6 +25,7 @@ pub(crate) mod shards;
 pub(crate) mod speed;
 pub(crate) mod states;
 pub(crate) mod stream;
+pub(crate) mod tune;
 
 use std::process::ExitCode;
 
@@ -69,6 +70,7 @@ enum Command {
     Logits(Box<logits::Cli>),
     #[command(alias = "hidden_states")]
     States(Box<states::Cli>),
+    Tune(Box<tune::Cli>),
     #[command(alias = "lager_evaluate")]
     Fit(Box<fit::Cli>),
     #[command(alias = "agreement")]
@@ -130,6 +132,7 @@ impl Command {
             Self::Label(cli) => label::run(cli),
             Self::Logits(cli) => logits::run(cli),
             Self::States(cli) => states::run(cli),
+            Self::Tune(cli) => tune::run(cli),
             Self::Fit(cli) => fit::run(cli),
             Self::Agree(cli) => agree::run(cli),
             Self::Calibrate(cli) => calibrate::run(cli),

@@ -13,7 +13,7 @@ const MINE: &[u8] = b"a file of mine\n";
 
 /// Command lines, and the names in the place of which a foreign file is refused. `nowhere` is no model:
 /// whoever looks for it fails otherwise.
-const CASES: [(&str, &[&str]); 33] = [
+const CASES: [(&str, &[&str]); 34] = [
     ("agreement --input in.jsonl --json a.json --plot a.svg --risk-plot r.svg", &["a.json", "a.svg", "r.svg"]),
     ("agreement --input in.jsonl --group g --comparison-plot c.svg", &["c.svg"]),
     ("bias_report --benchmark pairs --data pairs.jsonl --verdicts given.jsonl --json a.json", &["a.json"]),
@@ -138,6 +138,10 @@ const CASES: [(&str, &[&str]); 33] = [
         &["o.jsonl", "o.jsonl.partial", "o.jsonl.partial.sorted", "o.jsonl.run.json", "a.json"],
     ),
     ("score_stream --run r.json --model nowhere", &["r.json"]),
+    (
+        "tune --input in.jsonl --output o --json a.json --model nowhere",
+        &["o.log.jsonl", "o.best.safetensors", "a.json"],
+    ),
     ("throughput --input in.jsonl --json a.json --model nowhere", &["a.json"]),
 ];
 

@@ -44,3 +44,4 @@ mod serve_judges;
 mod server;
 mod service;
 mod shards;
+mod tune;

@@ -7,7 +7,7 @@ use std::process::{Command, Output, Stdio};
 use serde_json::Value;
 
 /// The commands, each with the name that it had as a program of its own.
-pub const COMMANDS: [(&str, &str); 29] = [
+pub const COMMANDS: [(&str, &str); 30] = [
     ("score", "lager_pointwise"),
     ("compare", "prompt_judge"),
     ("rank", "rank_answers"),
@@ -17,6 +17,7 @@ pub const COMMANDS: [(&str, &str); 29] = [
     ("label", "label_with_api"),
     ("logits", "layer_logits"),
     ("states", "hidden_states"),
+    ("tune", "tune"),
     ("fit", "lager_evaluate"),
     ("agree", "agreement"),
     ("calibrate", "calibrate"),

@@ -1,0 +1,131 @@
+//! Tuning a judge on one's own labels.
+//!
+//! `judge tune --input graded.jsonl --eval held-out.jsonl --model FOLDER --output ADAPTER`
+//!
+//! ```text
+//! cli       what was asked for
+//! examples  rows ─► tokens and targets; each odd row costs itself
+//! plan      which examples make which step
+//! course    the steps, with checkpoints, held-out rows, a log and the folder at the end
+//! ```
+
+mod cli;
+mod course;
+mod examples;
+mod plan;
+
+use std::path::{Path, PathBuf};
+
+use anyhow::Result;
+use judge_core::{Backbone, Lens, Scale};
+use judge_data::{DatasetFormat, Input, Outputs};
+use judge_models::train::{BradleyTerry, Class, Completion, Labels, Loss, Mark, ReadFrom, Reward, Trainer};
+
+pub(crate) use self::cli::Cli;
+use self::cli::Objective;
+use self::course::{Course, Measure};
+use self::examples::{Examples, Maker, data};
+use crate::args::files::beside;
+use crate::terminal::console::usage;
+
+/// The name in reports.
+const PROGRAM: &str = "tune";
+
+/// The centring of rewards on a score head that TRL recommends.
+const CENTRING: f64 = 0.01;
+
+pub(crate) fn run(cli: &Cli) -> Result<()> {
+    cli.check()?;
+    let files = Files::of(&cli.output);
+    let inputs = [&cli.input.input].into_iter().chain(&cli.eval).chain(cli.lager.inputs());
+    let outputs = Outputs::new(inputs).reports(PROGRAM, &cli.json);
+    // A run that is resumed goes on with its own.
+    let own = if files.checkpoint.exists() { Vec::new() } else { vec![&files.log, &files.best] };
+    outputs.made(own).overwrite(cli.write.overwrite).check()?;
+    if !cli.dry_run && cli.output.exists() {
+        return Err(usage(format!("{} exists; name another folder with --output", cli.output.display())));
+    }
+    let input = cli.input.open()?;
+    let held_out = cli.eval.as_deref().map(Input::open).transpose()?;
+    let lager = cli.lager.lager_settings(DatasetFormat::Graded, &cli.model)?;
+    let template = lager.template.clone().with_prefill(&lager.opening);
+    let data = data(cli, &input, &template, &lager.scale)?;
+    let model = cli.model.load()?;
+    let labels = labels(&model, &lager.scale, lager.lens)?;
+    let maker = Maker::new(cli, &model, &template, &lager.scale);
+    let info = model.info().clone();
+    macro_rules! learn {
+        ($loss:expr, $make:ident, $measure:expr) => {{
+            let learned = maker.$make(&input)?;
+            let held_out = held_out.as_ref().map(|input| maker.$make(input)).transpose()?;
+            drop(model); // the trainer has the tensors in another form
+            let loss = $loss;
+            Task { cli, files: &files, data, n_layers: info.n_layers }.learn(loss, learned, held_out, $measure)
+        }};
+    }
+    let expected = Measure::Labels(labels.clone());
+    match cli.objective {
+        Objective::Mark => learn!(Mark { labels, alpha: cli.cross_entropy }, marks, course::of_marks(&expected)),
+        Objective::Preference => {
+            learn!(BradleyTerry { reward: Reward::Expected(labels), centring: 0.0 }, pairs, course::of_pairs(&expected))
+        }
+        Objective::Reward => {
+            learn!(BradleyTerry { reward: Reward::Score, centring: CENTRING }, pairs, course::of_pairs(&Measure::Loss))
+        }
+        Objective::Class => {
+            let classes = lager.scale.len();
+            learn!(Class { classes }, classes, course::by_loss)
+        }
+        Objective::Completion => learn!(Completion, completions, course::by_loss),
+    }
+}
+
+/// The files beside the folder.
+struct Files {
+    log: PathBuf,
+    checkpoint: PathBuf,
+    best: PathBuf,
+}
+
+impl Files {
+    fn of(output: &Path) -> Self {
+        let of = |what| beside(output, what);
+        Self { log: of("log.jsonl"), checkpoint: of("checkpoint.safetensors"), best: of("best.safetensors") }
+    }
+}
+
+/// The labels of a scale in the model's vocabulary.
+fn labels(model: &judge_models::Model, scale: &Scale, lens: Lens) -> Result<Labels> {
+    let tokens = scale.labels().map(|label| model.label_token(label)).collect::<Result<_, _>>()?;
+    Ok(Labels { tokens, values: scale.values().collect(), from: ReadFrom { layers: Vec::new(), lens } })
+}
+
+/// What is done, whatever is learned.
+struct Task<'a> {
+    cli: &'a Cli,
+    files: &'a Files,
+    data: String,
+    n_layers: usize,
+}
+
+impl Task<'_> {
+    fn learn<L: Loss>(
+        self,
+        loss: L,
+        learned: Examples<L::Example>,
+        held_out: Option<Examples<L::Example>>,
+        measure: impl Fn(&Trainer<L>, &Examples<L::Example>) -> Result<course::Figures>,
+    ) -> Result<()>
+    where
+        L::Example: Clone,
+    {
+        let Self { cli, files, data, n_layers } = self;
+        let sizes: Vec<usize> = learned.all.iter().map(|(_, tokens)| *tokens).collect();
+        let plan = plan::steps(&sizes, cli.epochs, cli.batch_size, cli.batch_tokens, cli.seed);
+        let settings = cli.settings(plan.len() as u64, n_layers, data)?;
+        let folder = cli.model.folder()?.path.clone();
+        let course =
+            Course { cli, files, plan: &plan, learned: &learned, held_out: held_out.as_ref(), folder: &folder };
+        if cli.dry_run { course.dry_run(loss, settings) } else { course.run(loss, settings, measure) }
+    }
+}

@@ -1,0 +1,181 @@
+//! `judge tune`: what it learns from rows, what it writes, and that a run that was stopped ends with the same bytes.
+
+use std::fs;
+use std::path::Path;
+use std::process::Stdio;
+
+use serde_json::{Value, json};
+use tempfile::TempDir;
+use tiny_judge::planted::{Split, generate};
+
+use crate::program::{judge, ran, rows, succeed, write_rows};
+
+const QUICK: [&str; 11] =
+    ["--top-blocks", "1", "--rank", "2", "--epochs", "2", "--lr", "0.005", "--batch-size", "4", "--quiet"];
+
+/// Graded rows in `in.jsonl` and `held-out.jsonl`.
+fn graded(folder: &Path) {
+    let row = |(id, item): (usize, tiny_judge::planted::Item)| json!({"id": id, "instruction": item.instruction, "response": item.response, "rubric": item.rubric, "human": item.scores});
+    let of = |split, n| generate(split, n, 0).into_iter().enumerate().map(row).collect::<Vec<_>>();
+    write_rows(folder.join("in.jsonl"), &of(Split::Train, 24));
+    write_rows(folder.join("held-out.jsonl"), &of(Split::Validation, 12));
+}
+
+fn tune(folder: &Path, args: &[&str]) -> String {
+    succeed("tune", folder, &[&QUICK[..], args].concat())
+}
+
+fn report(folder: &Path) -> Value {
+    serde_json::from_slice(&fs::read(folder.join("a.json")).unwrap()).unwrap()
+}
+
+#[test]
+fn marks_are_learned_measured_and_read_back() {
+    let folder = TempDir::new().unwrap();
+    let path = folder.path();
+    graded(path);
+    let args = ["--input", "in.jsonl", "--eval", "held-out.jsonl", "--output", "tuned", "--json", "a.json"];
+    let said = tune(path, &args);
+    assert!(said.contains("24 examples, 12 steps") && said.contains("use it with --adapter tuned"), "{said}");
+    assert!(said.contains("held out, spearman:"), "{said}");
+    let report = report(path);
+    let held_out = report["held_out"].as_array().unwrap();
+    assert_eq!(held_out.iter().map(|at| at["step"].as_u64().unwrap()).collect::<Vec<_>>(), [0, 6, 12]);
+    let log = rows(path.join("tuned.log.jsonl"));
+    assert_eq!(log.iter().filter(|line| line["loss"].is_number()).count(), 12);
+    assert_eq!(log.iter().filter(|line| line["held_out"].is_object()).count(), 3);
+    assert!(!path.join("tuned.checkpoint.safetensors").exists() && !path.join("tuned.best.safetensors").exists());
+    // The judge with the adapter gives the marks that were measured: their mean distance from people's is the same.
+    let kept = &report["kept_step"];
+    let of_kept = held_out.iter().find(|at| at["step"] == *kept).unwrap();
+    let score = ["--input", "held-out.jsonl", "--output", "scores.jsonl", "--adapter", "tuned", "--dtype", "f32"];
+    succeed("score", path, &score);
+    let distance = |row: &Value| {
+        let human: Vec<f64> = row["human"].as_array().unwrap().iter().map(|x| x.as_f64().unwrap()).collect();
+        (row["score"].as_f64().unwrap() - human.iter().sum::<f64>() / human.len() as f64).abs()
+    };
+    let scored = rows(path.join("scores.jsonl"));
+    let mae = scored.iter().map(distance).sum::<f64>() / scored.len() as f64;
+    assert!((mae - of_kept["figures"]["mae"].as_f64().unwrap()).abs() < 1e-4, "{mae} {of_kept}");
+    let (code, _, told) = ran("tune", path, &[&QUICK[..], &args].concat());
+    assert!(code == Some(2) && told.contains("tuned exists"), "{told}");
+}
+
+/// A run that a signal ends, and one that is killed, go on and end with the bytes of one that was never stopped.
+#[test]
+#[cfg(unix)]
+fn a_stopped_run_ends_with_the_same_bytes() {
+    let folder = TempDir::new().unwrap();
+    let path = folder.path();
+    graded(path);
+    let args = |output: &'static str| {
+        [&QUICK[..], &["--input", "in.jsonl", "--eval", "held-out.jsonl", "--every", "2", "--output", output]].concat()
+    };
+    succeed("tune", path, &args("whole"));
+    let mut kills = 0;
+    loop {
+        let mut child = judge("tune").args(args("stopped")).current_dir(path).stdout(Stdio::null()).spawn().unwrap();
+        // Killed as soon as another checkpoint has appeared.
+        let checkpoint = path.join("stopped.checkpoint.safetensors");
+        let before = fs::metadata(&checkpoint).and_then(|data| data.modified()).ok();
+        let ended = loop {
+            if let Some(status) = child.try_wait().unwrap() {
+                break Some(status);
+            }
+            if fs::metadata(&checkpoint).and_then(|data| data.modified()).ok() != before && kills < 3 {
+                break None;
+            }
+            std::thread::yield_now();
+        };
+        if let Some(status) = ended {
+            assert!(status.success());
+            break;
+        }
+        kills += 1;
+        child.kill().unwrap();
+        child.wait().unwrap();
+    }
+    assert!(kills > 0, "it was never killed");
+    let weights = |name: &str| fs::read(path.join(name).join("adapter_model.safetensors")).unwrap();
+    assert!(weights("whole") == weights("stopped"));
+}
+
+#[test]
+fn every_objective_learns_and_is_read_back() {
+    let folder = TempDir::new().unwrap();
+    let path = folder.path();
+    graded(path);
+    let pair = |id: usize| {
+        let (good, bad) = (format!("{id} and 1 is {}.", id + 1), format!("{id} and 1 is {}.", id + 3));
+        json!({"id": id, "prompt": format!("{id} + 1?"), "chosen": good, "rejected": bad, "margin": 0.5})
+    };
+    write_rows(path.join("pairs.jsonl"), &(0..8).map(pair).collect::<Vec<_>>());
+    let pairs = ["--input", "pairs.jsonl", "--eval", "pairs.jsonl", "--json", "a.json", "--overwrite"];
+    tune(path, &[&pairs[..], &["--objective", "preference", "--output", "preferred"]].concat());
+    let figures = |at: usize| report(path)["held_out"][at]["figures"].clone();
+    assert!(figures(2)["loss"].as_f64() < figures(0)["loss"].as_f64());
+    assert!(figures(2)["accuracy"].is_number());
+    succeed("score", path, &["--input", "in.jsonl", "--output", "a.jsonl", "--adapter", "preferred"]);
+
+    tune(path, &[&pairs[..], &["--objective", "reward", "--output", "reward"]].concat());
+    assert!(figures(2)["loss"].as_f64() < figures(0)["loss"].as_f64());
+    succeed("reward", path, &["--input", "in.jsonl", "--output", "rewards.jsonl", "--adapter", "reward"]);
+    assert_eq!(rows(path.join("rewards.jsonl"))[0]["rewards"].as_array().unwrap().len(), 1);
+
+    let class = ["--objective", "class", "--input", "in.jsonl", "--output", "classes"];
+    tune(path, &class);
+    succeed("reward", path, &["--input", "in.jsonl", "--output", "classes.jsonl", "--adapter", "classes"]);
+    assert_eq!(rows(path.join("classes.jsonl"))[0]["rewards"].as_array().unwrap().len(), 5);
+
+    let turn = |role: &str, content: &str| json!({"role": role, "content": content});
+    let said = |id: usize| json!({"id": id, "messages": [turn("user", &format!("Say {id}")), turn("assistant", &format!("{id}"))]});
+    write_rows(path.join("said.jsonl"), &(0..8).map(said).collect::<Vec<_>>());
+    let written = [
+        "--objective",
+        "completion",
+        "--input",
+        "said.jsonl",
+        "--output",
+        "written",
+        "--eval",
+        "said.jsonl",
+        "--json",
+        "a.json",
+        "--overwrite",
+    ];
+    tune(path, &written);
+    assert!(figures(2)["loss"].as_f64() < figures(0)["loss"].as_f64());
+}
+
+#[test]
+fn odd_rows_cost_themselves_and_wrong_options_are_named() {
+    let folder = TempDir::new().unwrap();
+    let path = folder.path();
+    graded(path);
+    let mut all = rows(path.join("in.jsonl"));
+    all[1]["human"] = json!(9);
+    all[2]["human"] = json!(null);
+    all[3]["response"] = json!("long ".repeat(4000));
+    all[4].as_object_mut().unwrap().remove("response");
+    write_rows(path.join("odd.jsonl"), &all);
+    let (code, said, told) =
+        ran("tune", path, &[&QUICK[..], &["--input", "odd.jsonl", "--output", "o", "--dry-run"]].concat());
+    assert_eq!(code, Some(0), "{told}");
+    assert!(said.contains("20 examples, 10 steps of 2 epochs") && said.contains("numbers are learned"), "{said}");
+    assert!(told.contains("off the scale 1 to 5") || told.contains("3 of 24"), "{told}");
+    assert!(!path.join("o").exists() && !path.join("o.log.jsonl").exists(), "a dry run writes nothing");
+    write_rows(path.join("none.jsonl"), &all[2..3]);
+    for (args, expected) in [
+        (&["--input", "none.jsonl"][..], "no row can be learned from; 1 have no label"),
+        (&["--input", "in.jsonl", "--method", "full", "--top-blocks", "1"], "--top-blocks has no effect"),
+        (&["--input", "in.jsonl", "--top-blocks", "99"], "--top-blocks"),
+        (&["--input", "in.jsonl", "--targets", "nothing"], "nothing"),
+        (&["--input", "in.jsonl", "--warmup", "2"], "--warmup"),
+        (&["--input", "in.jsonl", "--rank", "0"], "rank"),
+    ] {
+        let args = [&QUICK[4..], &["--output", "o"], args].concat();
+        let (code, said, told) = ran("tune", path, &args);
+        assert!(code != Some(0) && told.contains(expected), "{args:?}: {said}{told}");
+        assert!(!path.join("o").exists());
+    }
+}

@@ -1,5 +1,6 @@
 //! The options that several commands have.
 
+pub(crate) mod bars;
 pub(crate) mod decisions;
 pub(crate) mod files;
 pub(crate) mod judged_pairs;

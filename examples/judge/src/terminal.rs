@@ -3,6 +3,7 @@
 pub mod console;
 pub(crate) mod drawing;
 pub mod interrupt;
+pub mod missed;
 pub mod options;
 pub(crate) mod pace;
 pub(crate) mod progress;

@@ -32,6 +32,7 @@ pub(crate) use self::cli::Cli;
 
 pub(crate) fn run(cli: &Cli) -> Result<()> {
     let reports = [&cli.json, &cli.plot, &cli.risk_plot, &cli.comparison_plot].into_iter().flatten();
+    let reports = reports.chain(cli.bars.reports());
     Outputs::new([&cli.input]).reports("agreement", reports).overwrite(cli.write.overwrite).check()?;
     cli.check()?;
     let fields = Fields {
@@ -57,8 +58,12 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
     ensure!(cli.plot.is_none() || numeric, "--plot needs scores that are numbers; {} has texts", cli.input.display());
     let bootstrap =
         Bootstrap { resamples: cli.resamples, level: cli.level, seed: cli.seed, method: BootstrapMethod::Percentile };
-    let only = cli
+    // A bar needs its statistic, whatever else is asked for.
+    let wanted_statistics: Option<Vec<String>> = cli
         .statistics
+        .as_ref()
+        .map(|names| names.iter().cloned().chain(cli.bars.statistics().map(str::to_owned)).collect());
+    let only = wanted_statistics
         .as_ref()
         .map(|names| names.iter().filter(|name| STATISTICS.contains(&name.as_str())).cloned().collect());
     let alternative = AlternativeAnnotatorTest { epsilon: cli.epsilon, ..AlternativeAnnotatorTest::default() };
@@ -93,14 +98,14 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
         bar.tell_of_slow_steps(computed)
     };
     let mut overall = statistics(&comparison, &all);
-    let wanted = |name: &String| cli.statistics.as_ref().is_none_or(|names| names.contains(name));
+    let wanted = |name: &String| wanted_statistics.as_ref().is_none_or(|names| names.contains(name));
     let means = means::means(comparison.items(), &unlabelled, cli.level);
     overall.statistics.extend(means.into_iter().filter(|(name, _)| wanted(name)));
     let mut worth = preferences.map(|preferences| preferences.whole()).transpose()?;
     if let Some(worth) = &mut worth {
         worth.statistics.retain(|known| wanted(&known.name.to_owned()));
     }
-    for name in cli.statistics.iter().flatten() {
+    for name in wanted_statistics.iter().flatten() {
         let of_preferences = worth.as_ref().is_some_and(|worth| worth.get(name).is_some());
         if overall.get(name).is_none() && !of_preferences {
             let reason = "it takes what these rows lack: more raters, labels, a second judge, clusters, confidences or rows without a human score";
@@ -129,10 +134,11 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
         let second = second.as_ref().map(|found| (cli.second.as_deref().unwrap_or_default(), found));
         pictures.push((path, figures::comparison((&predicted, &overall), second, &groups, cli.level)?));
     }
+    let found = json!(by_name(&overall, worth.as_ref()));
     if let Some(path) = &cli.json {
         let report = json!({
             "program": program("agreement"), "n": overall.n, "excluded": n_excluded, "excluded_by_reason": excluded, "predicted": predicted, "human": human,
-            "level": cli.level, "resamples": cli.resamples, "seed": cli.seed, "statistics": by_name(&overall, worth.as_ref()),
+            "level": cli.level, "resamples": cli.resamples, "seed": cli.seed, "statistics": found,
             "layers": worth.as_ref().map(Worth::layers_json),
             "risk_coverage": risk.as_ref().map(|risk| risk.curve()).transpose()?.map(|curve| risk_coverage(&curve)),
             "groups": groups.iter().map(|(group, found)| (group.clone(), json!({"n": found.n, "statistics": by_name(found, None)})))
@@ -151,6 +157,11 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
     if let Some(worth) = worth.filter(|worth| !worth.statistics.is_empty()) {
         say(format_args!("\n{}", worth.text(None).trim_end()))?;
     }
+    print_groups(cli, &groups, numeric)?;
+    cli.bars.check(&found)
+}
+
+fn print_groups(cli: &Cli, groups: &[(String, Comparisons)], numeric: bool) -> Result<()> {
     if groups.len() > print::FEW_GROUPS || (cli.statistics.is_some() && !groups.is_empty()) {
         let names: Vec<&str> = match &cli.statistics {
             Some(names) => names.iter().map(String::as_str).collect(),

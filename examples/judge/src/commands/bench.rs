@@ -16,6 +16,7 @@ use judge_metrics::comparison::{JudgedPair, PairComparison, PairComparisons};
 use judge_metrics::preference::{Preference, Unparsed};
 use serde_json::{Value, json};
 
+use crate::args::bars::BarArgs;
 use crate::args::files::{WriteArgs, program};
 use crate::args::judged_pairs::{PairsArgs, preferences};
 use crate::args::model_args::ModelArgs;
@@ -52,6 +53,8 @@ pub(crate) struct Cli {
     #[arg(long, value_name = "FILE")]
     pub(crate) json: Option<PathBuf>,
     #[command(flatten)]
+    bars: BarArgs,
+    #[command(flatten)]
     pub(crate) judge: PromptedArgs,
     #[command(flatten)]
     pub(crate) model: ModelArgs,
@@ -62,7 +65,8 @@ pub(crate) struct Cli {
 pub(crate) fn run(cli: &Cli) -> Result<()> {
     let inputs = cli.pairs.benchmark.files(&cli.pairs.data)?.into_iter().chain(cli.judge.files());
     let inputs = inputs.chain([&cli.verdicts, &cli.against].into_iter().flatten().chain(&cli.votes).cloned());
-    let outputs = Outputs::new(inputs).rows(&cli.output).reports("pairwise_benchmark", &cli.json);
+    let outputs =
+        Outputs::new(inputs).rows(&cli.output).reports("pairwise_benchmark", cli.json.iter().chain(cli.bars.reports()));
     outputs.overwrite(cli.write.overwrite).check()?;
     if !cli.votes.is_empty() {
         return votes::report(cli);
@@ -108,7 +112,8 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
         });
         write_json(path, "pairwise_benchmark", &report)?;
     }
-    print::report(cli.pairs.benchmark, policy, &overall, (&groups, &means), difference.as_ref())
+    print::report(cli.pairs.benchmark, policy, &overall, (&groups, &means), difference.as_ref())?;
+    cli.bars.check(&json!(by_name(&overall)))
 }
 
 /// The mean over groups of each statistic of verdicts that all of them define, every group counting alike.

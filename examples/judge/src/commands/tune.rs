@@ -18,7 +18,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 use judge_core::{Backbone, Lens, Scale};
-use judge_data::{DatasetFormat, Input, Outputs};
+use judge_data::{DatasetFormat, Error, Input, Outputs};
 use judge_models::train::{BradleyTerry, Class, Completion, Labels, Loss, Mark, ReadFrom, Reward, Trainer};
 
 pub(crate) use self::cli::Cli;
@@ -39,12 +39,8 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
     let files = Files::of(&cli.output);
     let inputs = [&cli.input.input].into_iter().chain(&cli.eval).chain(cli.lager.inputs());
     let outputs = Outputs::new(inputs).reports(PROGRAM, &cli.json);
-    // A run that is resumed goes on with its own.
-    let own = if files.checkpoint.exists() { Vec::new() } else { vec![&files.log, &files.best] };
-    outputs.made(own).overwrite(cli.write.overwrite).check()?;
-    if !cli.dry_run && cli.output.exists() {
-        return Err(usage(format!("{} exists; name another folder with --output", cli.output.display())));
-    }
+    outputs.overwrite(cli.write.overwrite).check()?;
+    files.check(cli)?;
     let input = cli.input.open()?;
     let held_out = cli.eval.as_deref().map(Input::open).transpose()?;
     let lager = cli.lager.lager_settings(DatasetFormat::Graded, &cli.model)?;
@@ -88,6 +84,19 @@ struct Files {
 }
 
 impl Files {
+    /// Refuses to replace what no run of this command has left.
+    fn check(&self, cli: &Cli) -> Result<()> {
+        if cli.output.exists() && !cli.dry_run {
+            return Err(usage(format!("{} exists; name another folder with --output", cli.output.display())));
+        }
+        // A run that is resumed goes on with its own.
+        let is_new = !self.checkpoint.exists() && !cli.write.overwrite;
+        match [&self.log, &self.best].into_iter().find(|path| is_new && path.exists()) {
+            Some(path) => Err(Error::OutputExists { path: path.clone(), differences: Vec::new() }.into()),
+            None => Ok(()),
+        }
+    }
+
     fn of(output: &Path) -> Self {
         let of = |what| beside(output, what);
         Self { log: of("log.jsonl"), checkpoint: of("checkpoint.safetensors"), best: of("best.safetensors") }

@@ -15,6 +15,7 @@ use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::util::SubscriberInitExt;
 
 use crate::terminal::interrupt::Stopped;
+use crate::terminal::missed::Missed;
 use crate::terminal::options;
 use crate::terminal::progress::Progress;
 
@@ -74,13 +75,17 @@ pub fn usage_of(error: &judge_data::Error) -> anyhow::Error {
     }
 }
 
-/// The exit code of the program: 0; 1 with the error and its causes on stderr; 2 for a wrong command line; 130 or 143 for a run that a
+/// The exit code of the program: 0; 1 with the error and its causes on stderr; 2 for a wrong command line; 3 for a bar that is missed; 130 or 143 for a run that a
 /// signal stopped. A stderr that takes nothing changes none of them.
 #[must_use]
 pub fn exit(result: anyhow::Result<()>) -> ExitCode {
     let Err(error) = result else { return ExitCode::SUCCESS };
     if let Some(error) = error.downcast_ref::<clap::Error>() {
         return exit_of_clap(error);
+    }
+    if let Some(missed) = error.downcast_ref::<Missed>() {
+        tell(missed);
+        return ExitCode::from(3);
     }
     if let Some(stopped) = error.downcast_ref::<Stopped>() {
         tell(stopped);

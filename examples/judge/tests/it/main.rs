@@ -2,6 +2,7 @@
 
 mod agreement;
 mod architecture;
+mod bars;
 mod calibrate;
 mod carried;
 mod checklist;

@@ -7,6 +7,7 @@ use clap::Args;
 use judge_metrics::comparison::{PreferenceComparison, STATISTICS};
 
 use super::means::MEANS;
+use crate::args::bars::BarArgs;
 use crate::args::files::OverwriteArgs;
 use crate::terminal::console::usage;
 
@@ -36,6 +37,8 @@ pub(crate) struct Cli {
     /// Where a plot goes that compares the judge with the second one, and groups with each other
     #[arg(long, value_name = "FILE.svg")]
     pub comparison_plot: Option<PathBuf>,
+    #[command(flatten)]
+    pub bars: BarArgs,
     /// Field of the prediction [default: predicted, else score, else verdict]
     #[arg(long, value_name = "FIELD")]
     pub predicted: Option<String>,

@@ -55,6 +55,33 @@ fn the_loss_is_that_of_the_model_that_is_served() {
     }
 }
 
+/// An adapter is trained over a GGUF file and over quantised weights, which stay as they are, and is served over them.
+#[test]
+fn adapters_are_trained_over_codes() {
+    for name in ["gguf/llama", "gguf/gemma3", "quantised/awq", "quantised/bnb-nf4"] {
+        let base = folder("llama-on").join("../..").join(name);
+        let at = tempfile::tempdir().unwrap();
+        let adapter = at.path().join("adapter");
+        let options = TrainSettings {
+            schedule: Schedule { peak: 0.03, warmup: 0, ..settings(lora()).schedule },
+            ..settings(lora())
+        };
+        let mut trainer = Trainer::new(&base, Completion, options).unwrap();
+        let (before, tokens) = served(&Model::load(&base, &f32_options()).unwrap(), "ba de fi go ba");
+        let all = [CompletionExample { weights: vec![1.0; tokens.len()], tokens: tokens.clone() }];
+        let loss = |trainer: &Trainer<Completion>| trainer.loss(&all).unwrap() * (tokens.len() - 1) as f64;
+        assert!((before - loss(&trainer)).abs() < 1e-4 * before, "{name}: {} {before}", loss(&trainer));
+        for _ in 0..3 {
+            trainer.step(&all).unwrap();
+        }
+        trainer.write(&adapter, None).unwrap();
+        let options = LoadOptions { adapters: vec![adapter], ..f32_options() };
+        let (after, _) = served(&Model::load(&base, &options).unwrap(), "ba de fi go ba");
+        assert!((after - loss(&trainer)).abs() < 1e-4 * after, "{name}: {} {after}", loss(&trainer));
+        assert!(after < before - 1e-2, "{name} has learnt nothing: {before} to {after}");
+    }
+}
+
 /// An adapter that has learned nothing changes no bit of what is served, in f32 and in bf16.
 #[test]
 fn an_adapter_that_learned_nothing_changes_no_bit() {

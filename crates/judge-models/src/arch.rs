@@ -18,8 +18,7 @@
 //!           head::of_class       replaces the head, of classes without one over the vocabulary
 //! ```
 //!
-//! `model.rs` and `merge.rs` call [`Architecture::from_json`], `train` calls
-//! [`ModelSpec::from_json`]. The result then goes to `checked.rs`, which compares
+//! `model.rs`, `merge.rs` and `train` call [`Architecture::from_json`]. The result then goes to `checked.rs`, which compares
 //! [`ModelSpec::tensors`] with the checkpoint, and to the engines, which load exactly those
 //! tensors.
 //!

@@ -1,5 +1,7 @@
 //! What is written is what was trained, for this crate's own reader.
 
+#![allow(clippy::print_stderr)] // a test that is skipped says so
+
 use std::fs;
 use std::path::Path;
 

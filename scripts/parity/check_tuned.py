@@ -1,5 +1,6 @@
 # torch==2.15.0 transformers==5.24.0 peft==0.21.2
-"""Loads folders that training has written with transformers and PEFT, and compares their losses with those of the runs of make_training_fixtures.py.
+"""Loads folders that training has written with transformers and PEFT, and compares their losses with the runs of
+make_training_fixtures.py.
 
     JUDGE_TUNED_OUT=OUT cargo test -p judge-models --features train --lib train::tests::parity
     python scripts/parity/check_tuned.py OUT

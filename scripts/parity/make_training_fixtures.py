@@ -3,13 +3,16 @@
 
     python scripts/parity/make_training_fixtures.py [NAME ...]
 
-NAME.json says what is trained, on which model, by which loss, with which settings, and the examples of each batch, which are taken in turn. NAME.safetensors has
-"loss", [21], the mean loss before each step and after the last, "grad_norm", [20], before it is scaled down, and for each tensor that is learnt
-"gradient.TENSOR" at the first step, "5.TENSOR" and "20.TENSOR" after so many steps. Of an adapter NAME.json also has the names of the tensors that PEFT saves, and its configuration. Of a model that is
-tuned as a whole every tensor has at most SAMPLE of its numbers, evenly spaced. Gradients are of the mean loss. Tensors that are not the model's begin with the numbers of `begin`, which the tests make too.
+NAME.json says what is trained, on which model, by which loss, with which settings, and the examples of each batch, which are taken
+in turn. NAME.safetensors has "loss", [21], the mean loss before each step and after the last, "grad_norm", [20], before it is scaled
+down, and for each tensor that is learnt "gradient.TENSOR" at the first step, "5.TENSOR" and "20.TENSOR" after so many steps. Of an
+adapter NAME.json also has the names of the tensors that PEFT saves, and its configuration. Of a model that is tuned as a whole every
+tensor has at most SAMPLE of its numbers, evenly spaced. Gradients are of the mean loss. Tensors that are not the model's begin with
+the numbers of `begin`, which the tests make too.
 
-Losses are those of the classes of transformers where they have one ("completion", "class"), else a formula: LAGER's cross-entropy and distance over the labels ("mark"), and
-TRL's loss of reward models ("bradley_terry"). Each sequence runs alone, without padding, and gradients are added up.
+Losses are those of the classes of transformers where they have one ("completion", "class"), else a formula: LAGER's cross-entropy and
+distance over the labels ("mark"), and TRL's loss of reward models ("bradley_terry"). Each sequence runs alone, without padding, and
+gradients are added up.
 """
 
 import json

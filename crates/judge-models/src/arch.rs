@@ -18,8 +18,7 @@
 //!           head::of_class       replaces the head, of classes without one over the vocabulary
 //! ```
 //!
-//! `model.rs` and `merge.rs` call [`Architecture::from_json`], `train` calls
-//! [`ModelSpec::from_json`]. The result then goes to `checked.rs`, which compares
+//! `model.rs`, `merge.rs` and `train` call [`Architecture::from_json`]. The result then goes to `checked.rs`, which compares
 //! [`ModelSpec::tensors`] with the checkpoint, and to the engines, which load exactly those
 //! tensors.
 //!
@@ -67,11 +66,12 @@ pub(crate) use head::of_adapter as labels_of_adapter;
 pub use problem::ConfigProblem;
 pub(crate) use rope::{Pairs, RopeConfig, RopeScaling};
 pub(crate) use shape::{TOKEN_IDS, TokenIds};
+#[cfg(feature = "train")]
+pub(crate) use spec::LabelsSpec;
 pub(crate) use spec::{
     Activation, BesideSpec, BlockSpec, BothSpec, ConvSpec, DeltaShape, DeltaSpec, EMBEDDING, ExpertsSpec, GatedNorm,
-    GatedSpec, HEAD, HeadShape, HeadSpec, KeysSpec, LabelsSpec, LinearSpec, MambaShape, MambaSpec, MlpSpec, ModelSpec,
-    NamedRows, NoHead, NormKind, NormSpec, Routing, SCORE, Scores, StackPart, StackSpec, TokenGateSpec,
-    TokenInputsSpec,
+    GatedSpec, HEAD, HeadShape, HeadSpec, KeysSpec, LinearSpec, MambaShape, MambaSpec, MlpSpec, ModelSpec, NamedRows,
+    NoHead, NormKind, NormSpec, Routing, SCORE, Scores, StackPart, StackSpec, TokenGateSpec, TokenInputsSpec,
 };
 
 /// The fields of the text model inside a vision-language folder, as a folder of that model alone

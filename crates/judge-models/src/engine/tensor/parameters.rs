@@ -58,8 +58,9 @@ pub(super) struct LowRank {
 /// The [`Stored::change`] of what is taken as it is.
 const UNCHANGED: (f32, f32) = (0.0, 1.0);
 
-/// A parameter, and the tensors that it was made from.
+/// A parameter, and the tensors that it was made from. Training reads it.
 #[derive(Clone, Debug)]
+#[cfg_attr(not(feature = "train"), allow(dead_code, reason = "gradients are filed by it"))]
 pub(crate) struct Stored {
     /// The parameter.
     pub(crate) id: ParamId,

@@ -1,8 +1,12 @@
 //! What is written is what was trained, for this crate's own reader.
 
-use std::fs;
+#![allow(clippy::print_stderr)] // a test that is skipped says so
 
-use judge_core::{Prompt, Request, Want};
+use std::fs;
+use std::path::Path;
+
+use judge_core::request::{LabelRead, ReadAt};
+use judge_core::{Backbone, Prompt, Request, Want};
 
 use super::*;
 use crate::test_models::{answers, reading};
@@ -36,7 +40,7 @@ fn the_loss_is_that_of_the_model_that_is_served() {
             let (before, tokens) = served(&Model::load(folder(name), &f32_options()).unwrap(), text);
             let all = [CompletionExample { weights: vec![1.0; tokens.len()], tokens: tokens.clone() }];
             let loss = |trainer: &Trainer<Completion>| trainer.loss(&all).unwrap() * (tokens.len() - 1) as f64;
-            assert!((before - loss(&trainer)).abs() < 1e-4 * before, "{name}: {} {before}", loss(&trainer));
+            assert!((before - loss(&trainer)).abs() < 1e-5 * before, "{name}: {} {before}", loss(&trainer));
             for _ in 0..4 {
                 trainer.step(&completions()).unwrap();
             }
@@ -48,10 +52,37 @@ fn the_loss_is_that_of_the_model_that_is_served() {
                 }
             };
             let (after, _) = served(&model.unwrap(), text);
-            assert!((after - loss(&trainer)).abs() < 1e-4 * after, "{name}: {} {after}", loss(&trainer));
+            assert!((after - loss(&trainer)).abs() < 1e-5 * after, "{name}: {} {after}", loss(&trainer));
             assert!((after - before).abs() > 1e-2, "{name} has learnt nothing");
             assert!(matches!(trainer.write(&path, None), Err(TrainError::Model(crate::Error::OutputExists { .. }))));
         }
+    }
+}
+
+/// An adapter is trained over a GGUF file and over quantised weights, which stay as they are, and is served over them.
+#[test]
+fn adapters_are_trained_over_codes() {
+    for name in ["gguf/llama", "gguf/gemma3", "quantised/awq", "quantised/bnb-nf4"] {
+        let base = folder("llama-on").join("../..").join(name);
+        let at = tempfile::tempdir().unwrap();
+        let adapter = at.path().join("adapter");
+        let options = TrainSettings {
+            schedule: Schedule { peak: 0.03, warmup: 0, ..settings(lora()).schedule },
+            ..settings(lora())
+        };
+        let mut trainer = Trainer::new(&base, Completion, options).unwrap();
+        let (before, tokens) = served(&Model::load(&base, &f32_options()).unwrap(), "ba de fi go ba");
+        let all = [CompletionExample { weights: vec![1.0; tokens.len()], tokens: tokens.clone() }];
+        let loss = |trainer: &Trainer<Completion>| trainer.loss(&all).unwrap() * (tokens.len() - 1) as f64;
+        assert!((before - loss(&trainer)).abs() < 1e-4 * before, "{name}: {} {before}", loss(&trainer));
+        for _ in 0..3 {
+            trainer.step(&all).unwrap();
+        }
+        trainer.write(&adapter, None).unwrap();
+        let options = LoadOptions { adapters: vec![adapter], ..f32_options() };
+        let (after, _) = served(&Model::load(&base, &options).unwrap(), "ba de fi go ba");
+        assert!((after - loss(&trainer)).abs() < 1e-4 * after, "{name}: {} {after}", loss(&trainer));
+        assert!(after < before - 1e-2, "{name} has learnt nothing: {before} to {after}");
     }
 }
 
@@ -132,6 +163,50 @@ fn a_folder_is_rounded_once() {
     trainer.step(&completions()).unwrap();
     trainer.write(&a, None).unwrap();
     trainer.write(&b, Some(Dtype::Bf16)).unwrap();
-    let bytes = |path: &std::path::Path| fs::read(path.join("model.safetensors")).unwrap();
+    let bytes = |path: &Path| fs::read(path.join("model.safetensors")).unwrap();
     assert_eq!(bytes(&a), bytes(&b));
+}
+
+/// A published checkpoint in one file learns two marks, in its upper blocks, and serves what it has learned.
+#[test]
+fn a_trained_model_learns_a_mark() {
+    let Some(data) = std::env::var_os("JUDGE_TEST_DATA") else {
+        eprintln!("skipped: JUDGE_TEST_DATA is not set");
+        return;
+    };
+    let base = Path::new(&data).join("models/smollm2-135m-instruct/SmolLM2-135M-Instruct.Q4_1.gguf");
+    let at = tempfile::tempdir().unwrap();
+    let adapter = at.path().join("adapter");
+    let plain = Model::load(&base, &f32_options()).unwrap();
+    let tokens: Vec<u32> = ["1", "2"].iter().map(|label| plain.label_token(label).unwrap()).collect();
+    let prompt = |text: &str| Prompt::user(format!("Grade the answer with 1 or 2. What is two and two? {text}"));
+    let prompts = [prompt("It is four."), prompt("It is five.")];
+    let examples: Vec<MarkExample> = (0..2)
+        .map(|mark| {
+            let target = if mark == 0 { vec![0.0, 1.0] } else { vec![1.0, 0.0] };
+            MarkExample { prompt: plain.tokens(&prompts[mark]).unwrap(), target }
+        })
+        .collect();
+    let tuning = Tuning::Lora(Lora { rank: 8, layers: Some((26..30).collect()), ..Lora::default() });
+    let schedule = Schedule { peak: 2e-3, warmup: 0, steps: 8, course: Course::Constant };
+    let mark = Mark { labels: last(tokens.clone(), vec![1.0, 2.0]), alpha: 1.0 };
+    let mut trainer = Trainer::new(&base, mark, TrainSettings { schedule, ..settings(tuning) }).unwrap();
+    let before = trainer.loss(&examples).unwrap();
+    for _ in 0..8 {
+        trainer.step(&examples).unwrap();
+    }
+    let after = trainer.loss(&examples).unwrap();
+    assert!(after < 0.5 * before, "{before} to {after}");
+    trainer.write(&adapter, None).unwrap();
+    let tuned = Model::load(&base, &LoadOptions { adapters: vec![adapter], ..f32_options() }).unwrap();
+    let read = LabelRead { tokens, layers: vec![Layer(30)], lens: Lens::Raw, at: ReadAt::PromptEnd, label_mass: false };
+    let want = Want { labels: vec![read], ..Want::default() };
+    let requests = prompts.map(|prompt| Request { prompt, want: want.clone() });
+    let mut served = 0.0;
+    for (outcome, example) in answers(&tuned, &requests).iter().zip(&examples) {
+        let logits = &reading(outcome).labels[0].steps[0].logits;
+        let difference = f64::from(logits[1] - logits[0]) * if example.target[0] == 1.0 { 1.0 } else { -1.0 };
+        served += difference.exp().ln_1p() / 2.0;
+    }
+    assert!((served - after).abs() < 1e-3 * after.max(0.1), "{served} {after}");
 }

@@ -11,7 +11,7 @@ use crate::program::{ran, write_rows};
 fn a_missed_bar_is_exit_code_3() {
     let folder = TempDir::new().unwrap();
     let path = folder.path();
-    let row = |n: usize| json!({"id": n, "score": n % 5, "human": if n % 7 == 0 { 4 - n % 5 } else { n % 5 }});
+    let row = |n: usize| json!({"id": n, "score": n % 5, "human": if n.is_multiple_of(7) { 4 - n % 5 } else { n % 5 }});
     write_rows(path.join("in.jsonl"), &(0..60).map(row).collect::<Vec<Value>>());
     let agree = |more: &[&str]| ran("agree", path, &[&["--input", "in.jsonl", "--quiet"], more].concat());
     let (code, said, _) = agree(&["--require", "spearman>=0.5", "--require", "mae<=2", "--statistics", "bias"]);

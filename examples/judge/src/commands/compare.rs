@@ -16,6 +16,7 @@ use judge_data::{
 use judge_models::Model;
 use serde_json::json;
 
+use crate::args::bars::BarArgs;
 use crate::args::files::{InputArgs, OutputArgs};
 use crate::args::model_args::ModelArgs;
 use crate::args::prompted::{AskedJudge, PromptedArgs};
@@ -56,6 +57,8 @@ pub(crate) struct Cli {
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
     #[command(flatten)]
+    bars: BarArgs,
+    #[command(flatten)]
     model: ModelArgs,
 }
 
@@ -74,7 +77,9 @@ enum Orders {
 pub(crate) fn run(cli: &Cli) -> Result<()> {
     cli.judge.check()?;
     let inputs = std::iter::once(cli.input.input.clone()).chain(cli.judge.files());
-    let outputs = Outputs::new(inputs).rows([&cli.output.output]).reports("prompt_judge", &cli.json);
+    let outputs = Outputs::new(inputs)
+        .rows([&cli.output.output])
+        .reports("prompt_judge", cli.json.iter().chain(cli.bars.reports()));
     outputs.overwrite(cli.output.write.overwrite).check()?;
     let input = cli.input.open()?;
     let format = match cli.task {
@@ -103,7 +108,7 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
         Opened::Complete(record) => {
             let (path, counts) = (cli.output.output.display(), &record.counts);
             say(format_args!("{path} is complete: {} of {rows} rows judged; nothing to do", counts.scored))?;
-            return tally::report(cli, pairs, counts);
+            return cli.bars.check(&tally::report(cli, pairs, counts)?);
         }
         Opened::Ready(start) => start,
     };
@@ -118,9 +123,10 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
     let RunResult { counts, summary } = cli.judge_all(*start, resolved, &model, &judge, &input, format)?;
     cli.judge.tell_label_mass(&summary);
     say(format_args!("{} of {rows} rows judged -> {}", counts.scored, cli.output.output.display()))?;
-    tally::report(cli, pairs, &counts)?;
+    let statistics = tally::report(cli, pairs, &counts)?;
     cli.judge.tell_unscored(&counts.unscored, form, pairs);
-    check_scored(counts.scored, counts.unscored)
+    check_scored(counts.scored, counts.unscored)?;
+    cli.bars.check(&statistics)
 }
 
 impl Cli {

@@ -39,5 +39,12 @@ fn a_missed_bar_is_exit_code_3() {
         let args = ["--benchmark", "pairs", "--data", "pairs.jsonl", "--verdicts", "said.jsonl", "--require", bar];
         ran("bench", path, &args).0
     };
+    let compare = |bar: &str| {
+        let args =
+            ["--input", "pairs.jsonl", "--verdict", "logits", "--apart", "--output", "v.jsonl", "--require", bar];
+        ran("compare", path, &args).0
+    };
+    // The second time the rows are there.
+    assert_eq!((compare("mean_preference<=1"), compare("mean_preference.low>=1")), (Some(0), Some(3)));
     assert_eq!((bench("accuracy>=0.6"), bench("accuracy>=0.7")), (Some(0), Some(3)));
 }

@@ -13,8 +13,8 @@ use crate::preferences::of_pairs;
 use crate::report::{BOOTSTRAP, write_json};
 use crate::terminal::console::{say, table, tell};
 
-/// Reads the output and says what is in it; `pairs` says what its rows are.
-pub(crate) fn report(cli: &Cli, pairs: bool, counts: &Counts) -> Result<()> {
+/// Reads the output and says what is in it; `pairs` says what its rows are. Returns the statistics by name.
+pub(crate) fn report(cli: &Cli, pairs: bool, counts: &Counts) -> Result<Value> {
     let mut found = if pairs { of_all_pairs(cli)? } else { of_grades(cli)? };
     if let Some(path) = &cli.json {
         found.json.insert("program".to_owned(), json!(program("prompt_judge")));
@@ -30,7 +30,7 @@ pub(crate) fn report(cli: &Cli, pairs: bool, counts: &Counts) -> Result<()> {
     if let Some(note) = found.note {
         tell(format_args!("note: {note}"));
     }
-    Ok(())
+    Ok(found.json.remove("statistics").unwrap_or_default())
 }
 
 /// What is printed, and what is written.

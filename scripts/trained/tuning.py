@@ -8,7 +8,7 @@ labels a few sets are drawn, disjoint from the 300 rows that all are measured on
 
 read        the expected mark at the last layer, without any label
 weights     layer weights of `judge fit`
-probe       `judge probe train` on pooled states of all layers
+probe       `judge probe train` on pooled states of all layers, with the prompt for factuality
 lora        `judge tune` of all blocks, 12 epochs
 top blocks  the same of the last two blocks
 
@@ -23,6 +23,8 @@ from common import arguments, judge, number, read, report, table, write
 
 TEST = 300
 EPOCHS = "12"
+# The prompt that probes read.
+ASPECT = "factuality"
 
 
 def spearman(out, name, scores):
@@ -50,7 +52,7 @@ def main():
     test, questions = rows[:TEST], {row["instruction"] for row in rows[:TEST]}
     pool = [row for row in rows[TEST:] if row["instruction"] not in questions]
     assert len(pool) >= max(labels) * draws, f"{len(pool)} rows are left for training"
-    held_out = write(out / "test.jsonl", [row | {"aspect": "quality", "split": "test"} for row in test])
+    held_out = write(out / "test.jsonl", [row | {"aspect": ASPECT, "split": "test"} for row in test])
     frozen = out / "test.scores.jsonl"
     judge("score", "--input", held_out, "--output", frozen, "--quiet")
     lines = [["0", "read", number(spearman(out, "read", frozen)), ""]]
@@ -58,7 +60,7 @@ def main():
         found, seconds = {}, {}
         for draw in range(draws):
             name = f"{n}.{draw}"
-            drawn = [row | {"aspect": "quality", "split": "train"} for row in pool[draw * max(labels):][:n]]
+            drawn = [row | {"aspect": ASPECT, "split": "train"} for row in pool[draw * max(labels):][:n]]
             train = write(out / f"{name}.train.jsonl", drawn)
 
             def note(what, work, scores):
@@ -83,7 +85,7 @@ def main():
 
             probe_seconds = timed(probe)
             people = {row["id"]: row["scores"] for row in test}
-            judged = [{"id": row["id"], "score": row["aspects"]["quality"]["score"], "human": people[row["id"]]}
+            judged = [{"id": row["id"], "score": row["expected_total"], "human": people[row["id"]]}
                       for row in read(out / f"{name}.judged.jsonl")]
             note("probe", lambda: write(probed, judged), probed)
             seconds["probe"][-1] += probe_seconds

@@ -105,9 +105,19 @@ fn replies(reading: &mut Reading<'_>) -> Result<Replies, Error> {
         ));
     }
     let instruction = match context {
-        // A prompt of its own is in the conversation again.
         Some(turns) => {
-            reading.look_for(Field::Instruction);
+            // A prompt of its own must be in the conversation again.
+            let is_there = match reading.conversation(Field::Instruction)? {
+                Some(prompt) => turns.starts_with(&prompt),
+                None => reading.optional_text(Field::Instruction)?.is_none_or(|text| {
+                    let text = text.trim();
+                    turns.iter().any(|turn| turn.content.trim() == text) || asked(turns).contains(text)
+                }),
+            };
+            if !is_there {
+                const EXPECTED: &str = "in the conversation of \"chosen\", word for word";
+                return Err(reading.refused(Field::Instruction, EXPECTED));
+            }
             asked(turns)
         }
         None => match reading.conversation(Field::Instruction)? {

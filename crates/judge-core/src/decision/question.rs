@@ -1,3 +1,5 @@
+use std::collections::HashSet;
+
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
@@ -246,10 +248,9 @@ impl Questions {
         if all.is_empty() {
             return Err(DecisionProblem::NoQuestions { found: None });
         }
-        for (at, (name, _)) in all.iter().enumerate() {
-            if all[..at].iter().any(|(before, _)| before == name) {
-                return Err(DecisionProblem::SameName { name: name.clone() });
-            }
+        let mut seen = HashSet::with_capacity(all.len());
+        if let Some((name, _)) = all.iter().find(|(name, _)| !seen.insert(name.as_str())) {
+            return Err(DecisionProblem::SameName { name: name.clone() });
         }
         Ok(Self { all })
     }

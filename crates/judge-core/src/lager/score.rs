@@ -251,7 +251,7 @@ mod tests {
                     let table = LayerTable::from_rows(&rows).unwrap();
                     let scored = variant.score_with(&table, &scale, states, Some(&weights)).unwrap();
                     prop_assert!((1.0 - 1e-12..=rows[0].len() as f64 + 1e-12).contains(&scored.score));
-                    prop_assert_eq!(scored.distribution.is_none(), variant.as_str().ends_with("max_score") || variant == Variant::LastMode);
+                    prop_assert_eq!(scored.distribution.is_some(), variant.has_distribution());
                     if let Some(distribution) = scored.distribution {
                         prop_assert!((distribution.probabilities().iter().sum::<f64>() - 1.0).abs() < 1e-12);
                         prop_assert_eq!(scored.score.to_bits(), distribution.expected().to_bits());

@@ -87,6 +87,20 @@ impl Variant {
         }
     }
 
+    /// Whether a distribution comes with its score: not where it takes the largest entry, nor with
+    /// [`LastExpectedBf16`](Self::LastExpectedBf16).
+    pub fn has_distribution(self) -> bool {
+        !matches!(
+            self,
+            Self::LastMode
+                | Self::WeightedMode
+                | Self::MeanMode
+                | Self::WeightedProbabilityMode
+                | Self::SumProbabilityMode
+                | Self::LastExpectedBf16
+        )
+    }
+
     /// Whether it needs layer weights.
     pub fn needs_weights(self) -> bool {
         matches!(

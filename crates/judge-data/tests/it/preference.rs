@@ -145,6 +145,7 @@ fn an_odd_row_costs_itself() {
         json!({"id": 6, "prompt": "?", "chosen": ["x", "z"], "rejected": "y"}),
         json!({"id": 7, "prompt": "?", "chosen": "x", "rejected": null}),
         json!({"id": 8, "prompt": [{"role": "user"}], "chosen": "x", "rejected": "y"}),
+        json!({"id": 10, "prompt": "Be a pirate.", "chosen": [user, good], "rejected": [user, good]}),
         json!({"id": 9, "prompt": "?", "response_a": "x", "response_b": "y", "human": "A"}),
     ];
     let (format, records) = read(&rows, &numbered());
@@ -157,9 +158,10 @@ fn an_odd_row_costs_itself() {
         (5, "one reply, as in"),
         (6, "no "),
         (7, "turn 1 of \"prompt\""),
+        (8, "in the conversation of"),
     ] {
         let why = records[at].unread().unwrap_or_else(|| panic!("{:?}", records[at]));
         assert!(why.detail.contains(said), "{at}: {}", why.detail);
     }
-    assert!(matches!(&records[0], Record::Pair(_)) && matches!(&records[8], Record::Pair(_)));
+    assert!(matches!(&records[0], Record::Pair(_)) && matches!(&records[9], Record::Pair(_)));
 }

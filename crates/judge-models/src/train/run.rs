@@ -55,11 +55,11 @@ impl<L: Loss> Trainer<L> {
             if self.steps_done >= steps {
                 break Ok(());
             }
-            match self.next(&mut batch, &mut observe) {
-                Ok(ControlFlow::Continue(())) => {}
-                Ok(ControlFlow::Break(())) => break Ok(()),
+            let flow = match self.next(&mut batch, &mut observe) {
+                Ok(flow) => flow,
                 Err(error) => break Err(error),
-            }
+            };
+            // Also of a run that is stopped here, which resumes behind this checkpoint.
             if self.steps_done.is_multiple_of(run.every) || self.steps_done == steps {
                 match observe(self, RunEvent::Checkpoint) {
                     Ok(ControlFlow::Continue(())) => {}
@@ -67,6 +67,9 @@ impl<L: Loss> Trainer<L> {
                     Err(error) => break Err(error),
                 }
                 run.checkpoint.map_or(Ok(()), |path| self.save(path))?;
+            }
+            if flow.is_break() {
+                break Ok(());
             }
         };
         // A failed step changed nothing, so its state is worth keeping; what failed is said either way.

@@ -5,9 +5,9 @@ use std::str::FromStr;
 
 use anyhow::{Context, Result};
 use clap::Args;
-use judge_data::write_atomic;
 use serde_json::Value;
 
+use crate::report::write_marked;
 use crate::terminal::console::{say, usage};
 use crate::terminal::missed::Missed;
 
@@ -70,11 +70,11 @@ impl BarArgs {
         self.bars.iter().map(|bar| bar.statistic.as_str())
     }
 
-    /// Says which bars are reached; `found` is a report's object of statistics by name.
+    /// Says which bars are reached, for a command's `program`; `found` is a report's object of statistics by name.
     ///
     /// # Errors
     /// A usage error for a statistic that there is not; [`Missed`] where a bar is, also by a statistic that is undefined or has no interval.
-    pub fn check(&self, found: &Value) -> Result<()> {
+    pub fn check(&self, program: &str, found: &Value) -> Result<()> {
         let mut results = Vec::new();
         for bar in &self.bars {
             let Some(statistic) = found.get(&bar.statistic) else {
@@ -94,7 +94,7 @@ impl BarArgs {
             }
         }
         if let Some(path) = &self.junit {
-            write_atomic(path, junit(&results).as_bytes()).with_context(|| path.display().to_string())?;
+            write_marked(path, program, &junit(&results)).with_context(|| path.display().to_string())?;
         }
         match results.iter().filter(|(_, missed)| missed.is_some()).count() {
             0 => Ok(()),

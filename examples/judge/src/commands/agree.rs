@@ -158,7 +158,7 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
         say(format_args!("\n{}", worth.text(None).trim_end()))?;
     }
     print_groups(cli, &groups, numeric)?;
-    cli.bars.check(&found)
+    cli.bars.check("agreement", &found)
 }
 
 fn print_groups(cli: &Cli, groups: &[(String, Comparisons)], numeric: bool) -> Result<()> {

@@ -37,7 +37,7 @@ pub(crate) struct Cli {
     pub(crate) pairs: PairsArgs,
     /// mtbench: votes of a judge, in MT-bench's form or as verdicts on the rows of --data (then named like the file);
     /// give it again for more judges. Reported is how often judges and people agree vote by vote
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["verdicts", "against", "output", "model", "template", "verdict", "apart", "rubric", "weights", "max_new_tokens", "limit"])]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["verdicts", "against", "output", "model", "template", "verdict", "apart", "rubric", "weights", "max_new_tokens", "limit", "bars", "junit"])]
     pub(crate) votes: Vec<PathBuf>,
     /// Verdicts that were made elsewhere
     #[arg(long, value_name = "FILE", conflicts_with_all = ["model", "template", "verdict", "apart", "rubric", "weights", "max_new_tokens", "limit"])]
@@ -113,7 +113,7 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
         write_json(path, "pairwise_benchmark", &report)?;
     }
     print::report(cli.pairs.benchmark, policy, &overall, (&groups, &means), difference.as_ref())?;
-    cli.bars.check(&json!(by_name(&overall)))
+    cli.bars.check("pairwise_benchmark", &json!(by_name(&overall)))
 }
 
 /// The mean over groups of each statistic of verdicts that all of them define, every group counting alike.

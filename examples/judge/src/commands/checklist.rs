@@ -8,7 +8,7 @@ use anyhow::{Context, Result};
 use clap::Args;
 use judge_core::decision::{Checklist, ChecklistJudge, DecisionJudge};
 use judge_core::settings::settings_from_json;
-use judge_core::{Backbone, ItemResult, Unscored, Verdict};
+use judge_core::{Backbone, Fields, ItemResult, Unscored, Verdict};
 use judge_data::{
     Carry, DatasetFormat, Fate, Human, Input, Judged, Numbered, Opened, OutputRow, Outputs, Resolved, Settings,
 };
@@ -121,7 +121,7 @@ impl Cli {
         for record in self.input.records(input, Some(DatasetFormat::Graded), self.model.limit)? {
             let record = record?;
             unread.see(&record);
-            without += usize::from(record.extra().text("checklist").is_none());
+            without += usize::from(record.json("checklist").is_none() && record.field("checklist").is_none());
             self.carry.of_row(record.into_extra(), Checked::KNOWN)?;
             rows += 1;
         }

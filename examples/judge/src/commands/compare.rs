@@ -108,7 +108,7 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
         Opened::Complete(record) => {
             let (path, counts) = (cli.output.output.display(), &record.counts);
             say(format_args!("{path} is complete: {} of {rows} rows judged; nothing to do", counts.scored))?;
-            return cli.bars.check(&tally::report(cli, pairs, counts)?);
+            return cli.bars.check("prompt_judge", &tally::report(cli, pairs, counts)?);
         }
         Opened::Ready(start) => start,
     };
@@ -126,7 +126,7 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
     let statistics = tally::report(cli, pairs, &counts)?;
     cli.judge.tell_unscored(&counts.unscored, form, pairs);
     check_scored(counts.scored, counts.unscored)?;
-    cli.bars.check(&statistics)
+    cli.bars.check("prompt_judge", &statistics)
 }
 
 impl Cli {

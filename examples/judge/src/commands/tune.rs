@@ -16,14 +16,14 @@ mod plan;
 
 use std::path::{Path, PathBuf};
 
-use anyhow::Result;
+use anyhow::{Context, Result};
 use judge_core::{Backbone, Lens, Scale};
 use judge_data::{DatasetFormat, Error, Input, Outputs};
 use judge_models::train::{BradleyTerry, Class, Completion, Labels, Loss, Mark, ReadFrom, Reward, Trainer};
 
 pub(crate) use self::cli::Cli;
 use self::cli::Objective;
-use self::course::{Course, Measure};
+use self::course::Course;
 use self::examples::{Examples, Maker, data};
 use crate::args::files::beside;
 use crate::terminal::console::usage;
@@ -36,18 +36,19 @@ const CENTRING: f64 = 0.01;
 
 pub(crate) fn run(cli: &Cli) -> Result<()> {
     cli.check()?;
-    let files = Files::of(&cli.output);
+    let files = Files::of(&cli.output.components().collect::<PathBuf>());
     let inputs = [&cli.input.input].into_iter().chain(&cli.eval).chain(cli.lager.inputs());
     let outputs = Outputs::new(inputs).reports(PROGRAM, &cli.json);
-    outputs.overwrite(cli.write.overwrite).check()?;
+    outputs.made([&files.log, &files.checkpoint, &files.best]).overwrite(cli.write.overwrite).check()?;
     files.check(cli)?;
     let input = cli.input.open()?;
     let held_out = cli.eval.as_deref().map(Input::open).transpose()?;
     let lager = cli.lager.lager_settings(DatasetFormat::Graded, &cli.model)?;
     let template = lager.template.clone().with_prefill(&lager.opening);
-    let data = data(cli, &input, &template, &lager.scale)?;
+    let data = data(cli, &input, held_out.as_ref(), &template, &lager.scale)?;
     let model = cli.model.load()?;
-    let labels = labels(&model, &lager.scale, lager.lens)?;
+    // Classes and rewards need no tokens for their labels.
+    let labels = || labels(&model, &lager.scale, lager.lens);
     let maker = Maker::new(cli, &model, &template, &lager.scale);
     let info = model.info().clone();
     macro_rules! learn {
@@ -59,14 +60,19 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
             Task { cli, files: &files, data, n_layers: info.n_layers }.learn(loss, learned, held_out, $measure)
         }};
     }
-    let expected = Measure::Labels(labels.clone());
     match cli.objective {
-        Objective::Mark => learn!(Mark { labels, alpha: cli.cross_entropy }, marks, course::of_marks(&expected)),
+        Objective::Mark => {
+            let labels = labels()?;
+            let loss = Mark { labels: labels.clone(), alpha: cli.cross_entropy };
+            learn!(loss, marks, course::of_marks(&labels))
+        }
         Objective::Preference => {
-            learn!(BradleyTerry { reward: Reward::Expected(labels), centring: 0.0 }, pairs, course::of_pairs(&expected))
+            let labels = labels()?;
+            let loss = BradleyTerry { reward: Reward::Expected(labels.clone()), centring: 0.0 };
+            learn!(loss, pairs, course::of_pairs(&labels))
         }
         Objective::Reward => {
-            learn!(BradleyTerry { reward: Reward::Score, centring: CENTRING }, pairs, course::of_pairs(&Measure::Loss))
+            learn!(BradleyTerry { reward: Reward::Score, centring: CENTRING }, pairs, course::by_loss)
         }
         Objective::Class => {
             let classes = lager.scale.len();
@@ -95,6 +101,14 @@ impl Files {
             Some(path) => Err(Error::OutputExists { path: path.clone(), differences: Vec::new() }.into()),
             None => Ok(()),
         }
+    }
+
+    /// Removes the states of a run.
+    fn remove(&self) -> Result<()> {
+        for path in [&self.checkpoint, &self.best].into_iter().filter(|path| path.exists()) {
+            std::fs::remove_file(path).with_context(|| format!("cannot remove {}", path.display()))?;
+        }
+        Ok(())
     }
 
     fn of(output: &Path) -> Self {

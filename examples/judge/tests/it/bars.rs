@@ -22,6 +22,7 @@ fn a_missed_bar_is_exit_code_3() {
     assert!(told.contains("1 of 2 bars are missed"), "{told}");
     let xml = fs::read_to_string(path.join("bars.xml")).unwrap();
     assert!(xml.contains("tests=\"2\" failures=\"1\"") && path.join("a.json").exists(), "{xml}");
+    assert_eq!(agree(&missed).0, Some(3), "the second time too");
     // What is undefined is missed, and a name that is none is a wrong command line.
     assert_eq!(agree(&["--require", "auroc>=0"]).0, Some(3));
     let (code, _, told) = agree(&["--require", "spearmen>=0"]);
@@ -39,6 +40,8 @@ fn a_missed_bar_is_exit_code_3() {
         let args = ["--benchmark", "pairs", "--data", "pairs.jsonl", "--verdicts", "said.jsonl", "--require", bar];
         ran("bench", path, &args).0
     };
+    let votes = ["--benchmark", "mtbench", "--data", "in.jsonl", "--votes", "in.jsonl", "--require", "accuracy>=0"];
+    assert_eq!(ran("bench", path, &votes).0, Some(2), "votes have no such statistics");
     let compare = |bar: &str| {
         let args =
             ["--input", "pairs.jsonl", "--verdict", "logits", "--apart", "--output", "v.jsonl", "--require", bar];

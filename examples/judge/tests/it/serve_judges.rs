@@ -106,7 +106,9 @@ fn judges_of_our_own_answer_under_their_names() {
     // The plain model answers any question beside them, with or without its name.
     assert_eq!(ask("plain", &item, &yes).status, 200);
 
+    let long = json!({"instruction": "?", "response": "!", "checklist": vec!["is short"; 65]});
     for (name, state, question, status, said) in [
+        ("notes", &long, &yes, 422, "at most 64 criteria"),
         ("quality", &state, &three, 422, "a score of 5 levels"),
         ("quality", &state, &yes, 422, "a score of 5 levels"),
         ("notes", &item, &three, 422, "yes or no"),
@@ -140,6 +142,7 @@ fn a_file_of_judges_that_is_none_is_refused_at_the_start() {
     refused(json!({"a": {"score": ["--poynts", "4"]}}), "--poynts");
     refused(json!({"a": {"score": [], "probe": "probes/fluency.safetensors"}}), "expected one of");
     refused(json!({"a": {}}), "expected one of");
+    refused(json!({"a": {"score": ["--variant", "direct_score"]}}), "gives no probabilities");
     refused(json!({"a": {"weights": "w.json"}}), "weights");
     refused(json!({"yes-and-no": {"checklist": "list.json"}}), "has the name of the plain model");
     let (_, _, told) = ran("serve", Path::new(path), &["--port", "0", "--judges", "judges.json"]);

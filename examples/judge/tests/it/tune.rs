@@ -68,21 +68,28 @@ fn a_stopped_run_ends_with_the_same_bytes() {
     let folder = TempDir::new().unwrap();
     let path = folder.path();
     graded(path);
-    let args = |output: &'static str| {
-        [&QUICK[..], &["--input", "in.jsonl", "--eval", "held-out.jsonl", "--every", "2", "--output", output]].concat()
+    let args = |output: &'static str, report: &'static str| {
+        let own =
+            ["--input", "in.jsonl", "--eval", "held-out.jsonl", "--every", "2", "--output", output, "--json", report];
+        [&QUICK[..], &own].concat()
     };
-    succeed("tune", path, &args("whole"));
-    let mut kills = 0;
+    succeed("tune", path, &args("whole", "whole.json"));
+    let mut stops = 0;
     loop {
-        let mut child = judge("tune").args(args("stopped")).current_dir(path).stdout(Stdio::null()).spawn().unwrap();
-        // Killed as soon as another checkpoint has appeared.
+        let mut child = judge("tune")
+            .args(args("stopped/", "stopped.json"))
+            .current_dir(path)
+            .stdout(Stdio::null())
+            .spawn()
+            .unwrap();
+        // Stopped as soon as another checkpoint has appeared: by a signal, then by force.
         let checkpoint = path.join("stopped.checkpoint.safetensors");
         let before = fs::metadata(&checkpoint).and_then(|data| data.modified()).ok();
         let ended = loop {
             if let Some(status) = child.try_wait().unwrap() {
                 break Some(status);
             }
-            if fs::metadata(&checkpoint).and_then(|data| data.modified()).ok() != before && kills < 3 {
+            if fs::metadata(&checkpoint).and_then(|data| data.modified()).ok() != before && stops < 4 {
                 break None;
             }
             std::thread::yield_now();
@@ -91,11 +98,19 @@ fn a_stopped_run_ends_with_the_same_bytes() {
             assert!(status.success());
             break;
         }
-        kills += 1;
-        child.kill().unwrap();
+        stops += 1;
+        if stops % 2 == 1 {
+            let pid = child.id().to_string();
+            assert!(std::process::Command::new("kill").args(["-TERM", &pid]).status().unwrap().success());
+        } else {
+            child.kill().unwrap();
+        }
         child.wait().unwrap();
     }
-    assert!(kills > 0, "it was never killed");
+    assert!(stops > 0, "it was never stopped");
+    let report = |name: &str| serde_json::from_slice::<Value>(&fs::read(path.join(name)).unwrap()).unwrap();
+    assert_eq!(report("whole.json")["held_out"], report("stopped.json")["held_out"]);
+    assert_eq!(report("whole.json")["kept_step"], report("stopped.json")["kept_step"]);
     let weights = |name: &str| fs::read(path.join(name).join("adapter_model.safetensors")).unwrap();
     assert!(weights("whole") == weights("stopped"));
 }
@@ -109,7 +124,9 @@ fn every_objective_learns_and_is_read_back() {
         let (good, bad) = (format!("{id} and 1 is {}.", id + 1), format!("{id} and 1 is {}.", id + 3));
         json!({"id": id, "prompt": format!("{id} + 1?"), "chosen": good, "rejected": bad, "margin": 0.5})
     };
-    write_rows(path.join("pairs.jsonl"), &(0..8).map(pair).collect::<Vec<_>>());
+    let mut all: Vec<Value> = (0..8).map(pair).collect();
+    all.push(json!({"id": 8, "prompt": "?", "chosen": "a", "rejected": "b", "margin": 1e60}));
+    write_rows(path.join("pairs.jsonl"), &all);
     let pairs = ["--input", "pairs.jsonl", "--eval", "pairs.jsonl", "--json", "a.json", "--overwrite"];
     tune(path, &[&pairs[..], &["--objective", "preference", "--output", "preferred"]].concat());
     let figures = |at: usize| report(path)["held_out"][at]["figures"].clone();
@@ -172,6 +189,10 @@ fn odd_rows_cost_themselves_and_wrong_options_are_named() {
         (&["--input", "in.jsonl", "--targets", "nothing"], "nothing"),
         (&["--input", "in.jsonl", "--warmup", "2"], "--warmup"),
         (&["--input", "in.jsonl", "--rank", "0"], "rank"),
+        (&["--input", "in.jsonl", "--dtype", "bf16"], "--dtype has no effect"),
+        (&["--input", "in.jsonl", "--condition", "direct"], "--condition"),
+        (&["--input", "in.jsonl", "--objective", "reward", "--rubric", "x"], "--rubric has no effect"),
+        (&["--input", "in.jsonl", "--json", "o.log.jsonl"], "o.log.jsonl"),
     ] {
         let args = [&QUICK[4..], &["--output", "o"], args].concat();
         let (code, said, told) = ran("tune", path, &args);

@@ -71,7 +71,10 @@ pub(super) fn answer(answered: &Value, place: usize, question: &Question) -> Res
 fn listed(answer: &Value, options: &[String], name: impl Fn(&Value) -> Option<String>) -> Option<Vec<f64>> {
     let mut found = Map::new();
     for entry in answer.get("probabilities")?.as_array()? {
-        found.insert(name(entry.get("value")?)?, number(entry, "probability")?.into());
+        let twice = found.insert(name(entry.get("value")?)?, number(entry, "probability")?.into());
+        if twice.is_some() {
+            return None;
+        }
     }
     let probabilities: Option<Vec<f64>> = options.iter().map(|option| found.get(option)?.as_f64()).collect();
     probabilities.filter(|probabilities| probabilities.len() == found.len())

@@ -117,6 +117,13 @@ fn an_odd_answer_costs_its_question() {
         ),
         (
             DecisionRoute::OpenAi,
+            json!({"answers": [{"type": "predicate", "probability": 1.0}, {"type": "choice", "probabilities": [
+                {"value": "calm", "probability": 0.9}, {"value": "calm", "probability": 0.5}, {"value": "angry", "probability": 0.5},
+            ]}]}),
+            ["of the kind choice", "none to question 2"],
+        ),
+        (
+            DecisionRoute::OpenAi,
             json!({"answers": [{"type": "predicate", "probability": 1.0}, {"type": "refusal", "name": "tone"}]}),
             ["declined", "none to question 2"],
         ),

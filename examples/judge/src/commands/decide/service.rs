@@ -33,7 +33,7 @@ pub(super) struct Service {
 }
 
 /// The options of a model on this machine.
-const LOCAL: [&str; 18] = [
+const LOCAL: [&str; 19] = [
     "model",
     "adapters",
     "devices",
@@ -43,6 +43,7 @@ const LOCAL: [&str; 18] = [
     "date",
     "packed_cache",
     "full_fingerprint",
+    "max_batch_tokens",
     "decision_prompt",
     "decision_template",
     "decision_config",

@@ -9,6 +9,9 @@ use tokio::sync::OwnedSemaphorePermit;
 
 use super::refused::{Problem, Refused};
 
+/// A state may bring so many criteria: as many as a request may have questions.
+const CRITERIA: usize = 64;
+
 /// All judges of a service.
 pub(super) struct Bench {
     /// The name that the plain judge goes by.
@@ -80,12 +83,15 @@ impl Bench {
         [&self.plain_name].into_iter().chain(self.named.iter().map(|named| &named.name)).map(String::as_str)
     }
 
-    /// Refuses questions that a judge does not answer.
-    pub(super) fn check(&self, seat: Seat, questions: &Questions) -> Result<(), Refused> {
-        match seat {
-            Seat::Plain => Ok(()),
-            Seat::Named(place) => self.named[place].check(questions),
+    /// Refuses questions that a judge does not answer, and a state that asks too much of it.
+    pub(super) fn check(&self, seat: Seat, item: &DecisionItem) -> Result<(), Refused> {
+        let Seat::Named(place) = seat else { return Ok(()) };
+        let listed = item.state.get("checklist").and_then(Value::as_array).map_or(0, Vec::len);
+        if listed > CRITERIA {
+            let msg = format!("expected a checklist of at most {CRITERIA} criteria, found {listed}");
+            return Err(Refused::invalid(vec![Problem::new(&[json!("state"), json!("checklist")], "too_long", msg)]));
         }
+        self.named[place].check(&item.questions)
     }
 
     /// A state as a judge takes it: of a text that is a JSON object, a judge with a name of its own reads the fields. OpenAI's form has no

@@ -104,6 +104,9 @@ impl Judges {
             *path = self.folder.join(&*path);
         }
         lager.check()?;
+        if let Some(variant) = lager.variant.filter(|variant| !variant.has_distribution()) {
+            bail!("`score`: {} gives no probabilities, which an answer has", variant.as_str());
+        }
         let judge = LagerJudge::new(lager.lager_settings(DatasetFormat::Graded, args)?, model)?;
         let fields = judge.template().field_names().into_iter().map(str::to_owned).collect();
         let answers = Answers::Levels(judge.settings().scale.clone());
@@ -151,7 +154,15 @@ impl Judges {
             bail!("`probe`: expected one probe file, and {} is a folder of several", path.display());
         };
         let judge = probe.judge(args, model.info())?;
-        let fields = judge.settings().template.field_names().into_iter().map(str::to_owned).collect();
+        let settings = judge.settings();
+        let width = settings.probe.signals().iter().map(|(_, signal)| model.info().width(*signal)).sum();
+        let tried = settings.probe.classify(&vec![0.0; width]).map_err(anyhow::Error::from_boxed)?;
+        ensure!(
+            tried.probabilities.is_some(),
+            "`probe`: {} gives no probabilities, which an answer has",
+            path.display()
+        );
+        let fields = settings.template.field_names().into_iter().map(str::to_owned).collect();
         let answers = Answers::Levels(judge.scale().clone());
         Ok(Named { name: name.to_owned(), judge: Box::new(judge), answers, fields })
     }

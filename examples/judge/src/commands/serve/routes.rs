@@ -92,8 +92,8 @@ async fn decide<W: Wire>(State(app): State<Arc<App>>, body: Bytes) -> Response {
 async fn answer<W: Wire>(app: &App, body: &[u8]) -> Result<(Value, Work), Refused> {
     let mut asked = W::read(object(body)?)?;
     let seat = app.bench.seat(asked.model.as_deref())?;
-    app.bench.check(seat, &asked.item.questions)?;
     asked.item.state = app.bench.state(seat, asked.item.state);
+    app.bench.check(seat, &asked.item)?;
     let mut decided = app.desk.decide(asked.item, seat).await?;
     if app.label_mass {
         decided.add_label_mass();

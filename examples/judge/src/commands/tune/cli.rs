@@ -5,9 +5,11 @@ use std::path::PathBuf;
 use anyhow::Result;
 use clap::{Args, ValueEnum};
 use judge_models::train::{AdamW, Course, Lora, Schedule, Targets, TrainSettings, Tuning};
+use judge_models::{Device, WeightForm};
 
 use crate::args::files::{InputArgs, OverwriteArgs};
-use crate::args::lager::LagerArgs;
+use crate::args::lager::{ConditionArg, LagerArgs};
+use crate::args::layers::LensArg;
 use crate::args::model_args::ModelArgs;
 use crate::terminal::console::usage;
 
@@ -67,19 +69,19 @@ pub(crate) struct Cli {
     /// At most so many tokens in a step; an example that is longer is a step of its own [default: no bound]
     #[arg(long, value_name = "N", value_parser = at_least_one, help_heading = "Run")]
     pub(crate) batch_tokens: Option<usize>,
-    /// Examples that are computed at once: memory, not results, depends on it
-    #[arg(long, default_value_t = 4, value_name = "N", value_parser = at_least_one, help_heading = "Run")]
+    /// Examples that are computed at once: memory depends on it, and results by rounding
+    #[arg(long, default_value_t = 2, value_name = "N", value_parser = at_least_one, help_heading = "Run")]
     micro_batch: usize,
-    /// Blocks whose activations are kept; others are computed again on the way back: less memory, up to a third more time [default: all]
-    #[arg(long, value_name = "N", value_parser = at_least_one, help_heading = "Run")]
-    blocks_at_once: Option<usize>,
+    /// Blocks whose activations are kept; others are computed again on the way back: less memory, up to half more time
+    #[arg(long, default_value_t = 4, value_name = "N", value_parser = at_least_one, help_heading = "Run")]
+    blocks_at_once: usize,
     /// Highest learning rate [default: 2e-4 for an adapter, 1e-5 for a model]
     #[arg(long, value_name = "RATE", help_heading = "Run")]
     lr: Option<f64>,
     /// How the rate falls after the warm-up
     #[arg(long, value_enum, default_value_t = Falls::Cosine, help_heading = "Run")]
     schedule: Falls,
-    /// Share of the steps in which the rate rises
+    /// Share of the steps in which the rate rises; never all of them
     #[arg(long, default_value_t = 0.05, value_name = "SHARE", help_heading = "Run")]
     warmup: f64,
     /// Gradients of a larger norm are scaled down to it
@@ -147,7 +149,41 @@ impl Cli {
                 return no_effect(option, "with --method full, which learns everything");
             }
         }
-        if self.lager.weights.is_some() || self.lager.variant.is_some() || self.lager.is_reasoning() {
+        let fixed = "a model is trained on the CPU in f32";
+        let model = &self.model;
+        for (given, option) in [
+            (model.devices != [Device::Cpu], "--device"),
+            (model.dtype.is_some(), "--dtype"),
+            (model.weight_form != WeightForm::default(), "--weight-form"),
+            (model.kernel.is_some(), "--kernel"),
+            (model.packed_cache.is_some(), "--packed-cache"),
+            (model.max_batch_tokens.is_some(), "--max-batch-tokens"),
+        ] {
+            if given {
+                return no_effect(option, &format!("here: {fixed}"));
+            }
+        }
+        let reads_marks = matches!(self.objective, Objective::Mark | Objective::Preference);
+        for (given, option) in [
+            (self.lager.template.is_some(), "--template"),
+            (self.lager.rubric.is_some(), "--rubric"),
+            (self.lager.prefill.is_some(), "--prefill"),
+            (model.raw_prompt, "--raw-prompt"),
+        ] {
+            if given && !reads_marks {
+                return no_effect(option, "with this --objective, which reads whole conversations");
+            }
+        }
+        if self.cross_entropy != 1.0 && self.objective != Objective::Mark {
+            return no_effect("--cross-entropy", "but with --objective mark");
+        }
+        if self.lager.states.is_some() || self.lager.lens != LensArg::Raw {
+            return no_effect("--states or --lens", "here: the last layer is trained, as it is read");
+        }
+        if self.lager.weights.is_some()
+            || self.lager.variant.is_some()
+            || self.lager.condition != ConditionArg::PromptEnd
+        {
             return Err(usage(
                 "--weights, --variant and --condition: a judge is tuned where its last layer reads a prompt's end",
             ));
@@ -193,10 +229,15 @@ impl Cli {
         Ok(TrainSettings {
             tuning,
             optimizer: AdamW { weight_decay: self.weight_decay, ..AdamW::default() },
-            schedule: Schedule { peak, warmup: (self.warmup * steps as f64).ceil() as u64, steps, course },
+            schedule: Schedule {
+                peak,
+                warmup: ((self.warmup * steps as f64).ceil() as u64).min(steps.saturating_sub(1)),
+                steps,
+                course,
+            },
             max_grad_norm: Some(self.clip),
             micro_batch: self.micro_batch,
-            blocks_at_once: self.blocks_at_once,
+            blocks_at_once: Some(self.blocks_at_once),
             seed: self.seed,
             data,
             ..TrainSettings::default()

@@ -7,7 +7,7 @@ use std::ops::ControlFlow;
 use std::path::Path;
 use std::time::Instant;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 use judge_metrics::correlation::spearman;
 use judge_metrics::prediction::mean_absolute_error;
 use judge_models::train::{
@@ -26,14 +26,6 @@ use crate::terminal::progress::Progress;
 
 /// What held-out rows say of the judge, by name; `loss` is always there.
 pub(super) type Figures = BTreeMap<&'static str, f64>;
-
-/// What a judge of held-out rows is measured by, besides its loss.
-pub(super) enum Measure {
-    /// Its expected marks.
-    Labels(Labels),
-    /// Nothing.
-    Loss,
-}
 
 /// The loss alone.
 pub(super) fn by_loss<L: Loss>(tuned: &Trainer<L>, held_out: &Examples<L::Example>) -> Result<Figures>
@@ -58,11 +50,10 @@ fn expected<L: Loss>(tuned: &Trainer<L>, prompts: &[Vec<u32>], labels: &Labels) 
 
 /// The loss, and what expected marks have to do with what people said.
 pub(super) fn of_marks<L: Loss<Example = MarkExample>>(
-    measure: &Measure,
+    labels: &Labels,
 ) -> impl Fn(&Trainer<L>, &Examples<MarkExample>) -> Result<Figures> {
     move |tuned, held_out| {
         let mut figures = by_loss(tuned, held_out)?;
-        let Measure::Labels(labels) = measure else { return Ok(figures) };
         let prompts: Vec<Vec<u32>> = held_out.all.iter().map(|(example, _)| example.prompt.clone()).collect();
         let expected = expected(tuned, &prompts, labels)?;
         figures.insert("mae", mean_absolute_error(&held_out.human, &expected)?.estimate);
@@ -74,11 +65,10 @@ pub(super) fn of_marks<L: Loss<Example = MarkExample>>(
 
 /// The loss, and in how many pairs the better response has the greater expected mark; equal ones count half.
 pub(super) fn of_pairs<L: Loss<Example = PairExample>>(
-    measure: &Measure,
+    labels: &Labels,
 ) -> impl Fn(&Trainer<L>, &Examples<PairExample>) -> Result<Figures> {
     move |tuned, held_out| {
         let mut figures = by_loss(tuned, held_out)?;
-        let Measure::Labels(labels) = measure else { return Ok(figures) };
         let side = |of: fn(&PairExample) -> &Vec<u32>| -> Result<Vec<f64>> {
             let prompts: Vec<Vec<u32>> = held_out.all.iter().map(|(example, _)| of(example).clone()).collect();
             expected(tuned, &prompts, labels)
@@ -151,13 +141,24 @@ impl<E: Clone> Course<'_, E> {
         let Self { cli, files, plan, .. } = self;
         let mut trainer = Trainer::new(self.folder, loss, settings)?;
         let every = cli.every.unwrap_or_else(|| plan.len().div_ceil(cli.epochs as usize));
-        let mut log = Log::open(files)?;
-        if log.done > 0 && !cli.model.quiet {
-            tell(format_args!("resuming: {} of {} steps are done", log.done, plan.len()));
+        if cli.write.overwrite {
+            files.remove()?;
         }
-        let progress = Progress::new("tuning", plan.len().saturating_sub(log.done as usize), cli.model.quiet);
+        let mut log = Log::open(files)?;
+        if files.checkpoint.exists() {
+            let advice = || format!("{}: --overwrite starts over", files.checkpoint.display());
+            trainer.resume(&files.checkpoint).with_context(advice)?;
+            if !cli.model.quiet {
+                tell(format_args!("resuming: {} of {} steps are done", trainer.steps_done(), plan.len()));
+            }
+        } else {
+            // From here on the same command resumes.
+            trainer.save(&files.checkpoint)?;
+        }
+        let left = plan.len().saturating_sub(trainer.steps_done() as usize);
+        let progress = Progress::new("tuning", left, cli.model.quiet);
         let stop = Interrupts::catch()?;
-        if let (Some(held_out), 0) = (self.held_out, log.done) {
+        if let (Some(held_out), true) = (self.held_out, log.figures.is_empty()) {
             log.measured(0, &measure(&trainer, held_out)?)?;
         }
         let run = Run { checkpoint: Some(&files.checkpoint), every: every as u64 };
@@ -203,18 +204,19 @@ impl<E: Clone> Course<'_, E> {
             }
             (Some(_), Some((best, _))) if files.best.exists() => {
                 trainer.resume(&files.best)?;
+                let kept = trainer.steps_done();
+                ensure!(
+                    kept == best,
+                    "{} has the state after step {kept}, not after step {best}",
+                    files.best.display()
+                );
                 best as usize
             }
             _ => done,
         };
         trainer.write(&cli.output, None)?;
         self.report(&log, kept, trainer.n_parameters())?;
-        for path in [&files.checkpoint, &files.best] {
-            if path.exists() {
-                fs::remove_file(path).with_context(|| format!("cannot remove {}", path.display()))?;
-            }
-        }
-        Ok(())
+        files.remove()
     }
 
     fn report(&self, log: &Log, kept: usize, parameters: usize) -> Result<()> {
@@ -265,8 +267,6 @@ impl From<anyhow::Error> for Failed {
 /// `OUTPUT.log.jsonl`: a line for each step and for each look at the held-out rows.
 struct Log {
     file: File,
-    /// Steps that an earlier start has done.
-    done: u64,
     /// What held-out rows said, by the number of steps.
     figures: Vec<(u64, BTreeMap<String, f64>)>,
     /// The smallest loss of held-out rows, and after which step.
@@ -287,7 +287,6 @@ impl Log {
                 .truncate(!resumed)
                 .open(path)
                 .with_context(|| format!("cannot write {}", path.display()))?,
-            done: 0,
             figures: Vec::new(),
             best: None,
         };
@@ -299,13 +298,13 @@ impl Log {
             // The last line may be cut off by what ended the run.
             let Ok(entry) = serde_json::from_str::<Value>(line) else { continue };
             let step = entry["step"].as_u64().unwrap_or_default();
-            match entry["held_out"].as_object() {
-                None => found.done = step,
-                Some(figures) => {
-                    let figures = figures.iter().filter_map(|(name, value)| Some((name.clone(), value.as_f64()?)));
-                    found.note(step, figures.collect());
-                }
+            if let Some(figures) = entry["held_out"].as_object() {
+                let figures = figures.iter().filter_map(|(name, value)| Some((name.clone(), value.as_f64()?)));
+                found.note(step, figures.collect());
             }
+        }
+        if !text.is_empty() && !text.ends_with('\n') {
+            writeln!(found.file).context("cannot write the log")?;
         }
         Ok(found)
     }
@@ -323,7 +322,8 @@ impl Log {
 
     fn note(&mut self, step: u64, figures: BTreeMap<String, f64>) -> bool {
         let loss = figures.get("loss").copied().unwrap_or(f64::INFINITY);
-        let is_best = self.best.is_none_or(|(_, best)| loss < best);
+        // A state that is measured again, since the run was killed while it was kept, is kept now.
+        let is_best = self.best.is_none_or(|(at, best)| at == step || loss < best);
         if is_best {
             self.best = Some((step, loss));
         }

@@ -88,7 +88,10 @@ impl<'a> Maker<'a> {
             let (better, worse) = if preferred > 0.5 { (a, b) } else { (b, a) };
             let margin = match pair.extra.text("margin") {
                 None | Some("null") => 0.0,
-                Some(text) => text.parse().map_err(|_| format!("expected \"margin\" to be a number, found {text}"))?,
+                Some(text) => {
+                    let margin = text.parse().ok().filter(|margin: &f32| margin.is_finite());
+                    margin.ok_or_else(|| format!("expected \"margin\" to be a finite number, found {text}"))?
+                }
             };
             let n = better.len() + worse.len();
             Ok(Some((PairExample { better, worse, margin }, n, 0.0)))
@@ -224,15 +227,23 @@ fn target(raters: &[f64], scale: &Scale) -> Result<Option<Vec<f32>>, String> {
 }
 
 /// What distinguishes these examples and their order from others, for a checkpoint.
-pub(super) fn data(cli: &Cli, input: &Input, template: &PromptTemplate, scale: &Scale) -> Result<String> {
-    let rows = input.identity().with_context(|| input.path().display().to_string())?;
+pub(super) fn data(
+    cli: &Cli,
+    input: &Input,
+    held_out: Option<&Input>,
+    template: &PromptTemplate,
+    scale: &Scale,
+) -> Result<String> {
+    let identity = |input: &Input| input.identity().with_context(|| input.path().display().to_string());
+    let rows = [Some(identity(input)?), held_out.map(identity).transpose()?];
     let labels: Vec<&str> = scale.labels().collect();
     let options = format!(
-        "{:?} {:?} {:?} {:?} {} {} {:?} {} {labels:?} {}",
+        "{:?} {:?} {:?} {:?} {} {} {} {:?} {} {labels:?} {}",
         cli.objective,
         cli.model.limit,
         cli.input.columns,
         cli.model.template_args,
+        cli.model.date,
         cli.epochs,
         cli.batch_size,
         cli.batch_tokens,

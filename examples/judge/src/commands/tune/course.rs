@@ -158,11 +158,11 @@ impl<E: Clone> Course<'_, E> {
         let left = plan.len().saturating_sub(trainer.steps_done() as usize);
         let progress = Progress::new("tuning", left, cli.model.quiet);
         let stop = Interrupts::catch()?;
-        if let (Some(held_out), true) = (self.held_out, log.figures.is_empty()) {
+        if let (Some(held_out), true) = (self.held_out, log.figures.is_empty() && trainer.steps_done() == 0) {
             log.measured(0, &measure(&trainer, held_out)?)?;
         }
         let run = Run { checkpoint: Some(&files.checkpoint), every: every as u64 };
-        let mut stopped = false;
+        let (mut stopped, mut seconds, mut since) = (false, Vec::new(), Instant::now());
         trainer
             .run(
                 &run,
@@ -170,6 +170,7 @@ impl<E: Clone> Course<'_, E> {
                 |trainer, event| {
                     match event {
                         RunEvent::Step(report) => {
+                            seconds.push(since.elapsed().as_secs_f64());
                             log.step(trainer.steps_done(), &report)?;
                             progress.add(
                                 1,
@@ -189,6 +190,7 @@ impl<E: Clone> Course<'_, E> {
                             }
                         }
                     }
+                    since = Instant::now();
                     stopped = stop.interrupted().is_some();
                     Ok(if stopped { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
                 },
@@ -215,11 +217,11 @@ impl<E: Clone> Course<'_, E> {
             _ => done,
         };
         trainer.write(&cli.output, None)?;
-        self.report(&log, kept, trainer.n_parameters())?;
+        self.report(&log, kept, trainer.n_parameters(), &seconds)?;
         files.remove()
     }
 
-    fn report(&self, log: &Log, kept: usize, parameters: usize) -> Result<()> {
+    fn report(&self, log: &Log, kept: usize, parameters: usize, seconds: &[f64]) -> Result<()> {
         let output = self.cli.output.display();
         say(format_args!(
             "{} examples, {} steps, {parameters} numbers learned; the state after step {kept} -> {output}",
@@ -244,6 +246,7 @@ impl<E: Clone> Course<'_, E> {
             "program": program(PROGRAM), "objective": format!("{:?}", self.cli.objective).to_lowercase(),
             "examples": self.learned.all.len(), "held_out_examples": self.held_out.map(|held_out| held_out.all.len()),
             "steps": self.plan.len(), "kept_step": kept, "parameters": parameters, "held_out": held_out,
+            "seconds_per_step": seconds, "peak_gigabytes": peak_memory().map(|bytes| bytes as f64 / 1e9),
         });
         write_json(path, PROGRAM, &report)
     }

@@ -1,15 +1,17 @@
 //! Decisions by a service: what is sent, and what comes back.
 
 mod openai;
+mod said;
 mod system_one;
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
+use self::said::{Said, unread};
 use super::{Decidable, Question, Questions, answer::of_parts, item::questions_of};
 use crate::{
-    Error, Judge, JudgeError, Outcome, Prompt, Reason, Request, Rounds, Score, Unscored, Verdict, Want,
-    request::Generation, verdict::Part,
+    Error, Judge, JudgeError, Outcome, Prompt, Request, Rounds, Score, Unscored, Verdict, Want, request::Generation,
+    verdict::Part,
 };
 
 /// In which of the two forms a service takes decisions. In files it is `system_one` or `open_ai`.
@@ -73,12 +75,6 @@ impl DecisionRoute {
             Self::OpenAi => openai::answer(answered, place, question),
         }
     }
-}
-
-/// What a service says of a question.
-struct Said {
-    probabilities: Vec<f64>,
-    label_mass: Option<f64>,
 }
 
 /// Puts typed questions to a service that answers decisions. Its scores are those of a [`DecisionJudge`](super::DecisionJudge).
@@ -177,22 +173,6 @@ fn scored(question: &Question, said: &Said) -> Result<Verdict, Error> {
     }
     let score = question.score(&said.probabilities)?;
     Ok(Verdict::Scored(Score { label_mass: said.label_mass, ..score }))
-}
-
-/// An answer that is none of its question.
-fn unread(detail: String) -> Unscored {
-    Unscored::new(Reason::NoAnswer, detail)
-}
-
-/// An answer of another kind than its question.
-fn other_kind(expected: &str, found: &Value) -> Unscored {
-    let found: String = found.to_string().chars().take(200).collect();
-    unread(format!("expected an answer to {expected} with its probabilities, found {found}"))
-}
-
-/// The number of a field.
-fn number(fields: &Value, field: &str) -> Option<f64> {
-    fields.get(field).and_then(Value::as_f64)
 }
 
 #[cfg(test)]

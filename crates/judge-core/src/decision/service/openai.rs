@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::{Said, number, other_kind, unread};
+use super::said::{Said, number, other_kind, unread};
 use crate::{
     Reason, Unscored,
     decision::{NoulCriteria, Question},

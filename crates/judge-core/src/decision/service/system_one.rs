@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::{Said, number, other_kind, unread};
+use super::said::{Said, number, other_kind, unread};
 use crate::{
     Unscored,
     decision::{Question, QuestionKind},

@@ -3,6 +3,7 @@
 pub mod console;
 pub(crate) mod drawing;
 pub mod interrupt;
+pub mod memory;
 pub mod missed;
 pub mod options;
 pub(crate) mod pace;

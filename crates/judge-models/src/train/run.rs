@@ -14,7 +14,8 @@ use super::trainer::Trainer;
 /// How a run is kept and looked at.
 #[derive(Clone, Copy, Debug)]
 pub struct Run<'a> {
-    /// The file that keeps the run's state; a run that finds one there resumes. `None`: it is not kept.
+    /// The file that keeps the run's state, from the beginning on; a run that finds one there resumes. `None`: it is
+    /// not kept.
     pub checkpoint: Option<&'a Path>,
     /// Steps between checkpoints. One is written at the end too, and where the run is stopped or fails.
     /// At least 1.
@@ -47,8 +48,11 @@ impl<L: Loss> Trainer<L> {
         if run.every == 0 {
             return Err(TrainError::setting("run.every", 0, "at least 1").into());
         }
-        if let Some(path) = run.checkpoint.filter(|path| path.is_file()) {
-            self.resume(path)?;
+        match run.checkpoint {
+            Some(path) if path.is_file() => self.resume(path)?,
+            // From here on a run that is killed resumes.
+            Some(path) => self.save(path)?,
+            None => {}
         }
         let steps = self.settings.schedule.steps;
         let result = loop {

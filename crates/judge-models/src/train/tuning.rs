@@ -11,6 +11,7 @@ use serde::Serialize;
 
 use super::error::TrainError;
 use crate::arch::ModelSpec;
+use crate::weights::lora_scale;
 
 /// What is learnt. A score head that the loss reads is learnt with either.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -75,8 +76,7 @@ pub(super) struct Selected {
 impl Lora {
     /// The factor of a product: `alpha / rank`, or `alpha / sqrt(rank)`.
     pub(super) fn scale(&self) -> f32 {
-        let rank = self.rank as f64;
-        (self.alpha / if self.rslora { rank.sqrt() } else { rank }) as f32
+        lora_scale(self.alpha, self.rank, self.rslora)
     }
 
     /// The projections of a model that get factors.

@@ -59,6 +59,12 @@ pub(crate) use write::{AdapterFolder, Factors};
 /// What the names of an adapter's tensors begin with: PEFT's wrapper around the base model.
 const PREFIX: &str = "base_model.model.";
 
+/// What the product of two factors is multiplied by, as PEFT has it: `alpha / rank`, or with rsLoRA `alpha / sqrt(rank)`.
+pub(crate) fn lora_scale(alpha: f64, rank: usize, rslora: bool) -> f32 {
+    let rank = rank as f64;
+    (alpha / if rslora { rank.sqrt() } else { rank }) as f32
+}
+
 /// A change of a base model's tensors, by the adapter in one folder.
 pub(crate) struct Adapter {
     /// The adapter's folder.
@@ -376,8 +382,7 @@ fn changes(settings: &Settings, tensors: &Checkpoint) -> Result<BTreeMap<String,
                 let found = tensors.shape(name).unwrap_or_default().to_vec();
                 return Err(AdapterProblem::Rank { name: name.to_owned(), expected: rank, found });
             }
-            let divisor = if settings.use_rslora { (rank as f64).sqrt() } else { rank as f64 };
-            let scale = (alpha / divisor) as f32;
+            let scale = lora_scale(alpha, rank, settings.use_rslora);
             if !scale.is_finite() {
                 return Err(AdapterProblem::Unsupported { field: "lora_alpha".to_owned(), found: alpha.to_string() });
             }

@@ -1,12 +1,17 @@
 //! The options of commands that ask a service, and the client that they name.
 
+use std::ops::ControlFlow;
 use std::time::Duration;
 
 use anyhow::Result;
 use clap::Args;
+use judge_core::runner::RunEvent;
+use judge_core::{Reason, Verdict};
+use judge_data::Observer;
 use judge_models::{ApiKey, ApiModel, ApiSettings, ApiUsage, Prices};
 
 use crate::terminal::console::{say, tell, usage};
+use crate::terminal::pace::Watch;
 
 /// How a service is asked, and how hard.
 #[derive(Args, Clone, Debug)]
@@ -109,9 +114,43 @@ impl ServiceArgs {
     }
 }
 
+/// Shows what a run has cost so far, and keeps why the first request had no answer.
+pub struct Spending<'a> {
+    /// The run's pace.
+    pub watch: Watch,
+    model: &'a ApiModel,
+    prices: Option<&'a Prices>,
+    /// Why the first row had no answer.
+    pub unanswered: Option<String>,
+}
+
+impl<'a> Spending<'a> {
+    /// Of a run that asks this model, from now on.
+    #[must_use]
+    pub fn new(watch: Watch, model: &'a ApiModel, prices: Option<&'a Prices>) -> Self {
+        Self { watch, model, prices, unanswered: None }
+    }
+}
+
+impl<Item> Observer<Item> for Spending<'_> {
+    fn begin(&mut self, before: usize, rows: usize) {
+        self.watch.start(before, rows);
+    }
+
+    fn see(&mut self, event: &RunEvent<Item>) -> ControlFlow<()> {
+        if let RunEvent::Item(result) = event
+            && let [Verdict::Unscored(why)] = &result.verdicts[..]
+            && why.reason == Reason::NoAnswer
+        {
+            self.unanswered.get_or_insert_with(|| why.detail.clone());
+        }
+        self.watch.note(so_far(self.model, self.prices));
+        self.watch.see(event)
+    }
+}
+
 /// Tokens and cost so far, in a few words.
-#[must_use]
-pub fn so_far(model: &ApiModel, prices: Option<&Prices>) -> String {
+fn so_far(model: &ApiModel, prices: Option<&Prices>) -> String {
     let usage = model.usage();
     let cost = prices.map_or_else(String::new, |prices| format!(", cost {:.4}", usage.cost(prices)));
     format!("{} requests, {} tokens{cost}", usage.requests, usage.prompt_tokens + usage.completion_tokens)

@@ -8,7 +8,7 @@ use anyhow::{Context, Result};
 use clap::Args;
 use judge_core::decision::{Checklist, ChecklistJudge, DecisionJudge};
 use judge_core::settings::settings_from_json;
-use judge_core::{Backbone, Fields, ItemResult, Unscored, Verdict};
+use judge_core::{Backbone, Fields, ItemResult, Score, Unscored, Verdict};
 use judge_data::{
     Carry, DatasetFormat, Fate, Human, Input, Judged, Numbered, Opened, OutputRow, Outputs, Resolved, Settings,
 };
@@ -18,7 +18,7 @@ use serde_json::{Map, Value, json};
 use crate::args::decisions::{DecisionArgs, refuse_dressing};
 use crate::args::files::{InputArgs, OutputArgs};
 use crate::args::model_args::ModelArgs;
-use crate::terminal::console::{check_scored, say, usage};
+use crate::terminal::console::{check_scored, say, say_unscored, usage};
 use crate::terminal::pace::Watch;
 use crate::unread::Unread;
 
@@ -73,6 +73,11 @@ pub(crate) fn read_checklist(path: &Path) -> Result<Checklist> {
     settings_from_json(&text).with_context(|| path.display().to_string())
 }
 
+/// The probability that each criterion is met, by name.
+pub(crate) fn criteria(score: &Score) -> Map<String, Value> {
+    score.parts.iter().filter_map(|part| Some((part.name.clone(), part.verdict.value()?.into()))).collect()
+}
+
 pub(crate) fn run(cli: &Cli) -> Result<()> {
     refuse_dressing(&cli.model)?;
     let inputs = [&cli.input.input].into_iter().chain(&cli.checklist).chain(cli.decisions.inputs());
@@ -108,9 +113,7 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
     watch.finish(result.summary.cancelled)?;
     let counts = result.counts;
     say(format_args!("{} of {rows} rows scored -> {}", counts.scored, cli.output.output.display()))?;
-    for (reason, count) in &counts.unscored {
-        say(format_args!("unscored, {reason}: {count}"))?;
-    }
+    say_unscored(&counts.unscored)?;
     check_scored(counts.scored, counts.unscored)
 }
 
@@ -138,10 +141,7 @@ impl Cli {
     fn row(&self, result: ItemResult<Numbered>) -> Result<(OutputRow<Checked>, Fate)> {
         let checked = match &result.verdicts[0] {
             Verdict::Unscored(unscored) => Checked::Unscored { unscored: unscored.clone() },
-            Verdict::Scored(score) => {
-                let met = score.parts.iter().filter_map(|part| Some((part.name.clone(), part.verdict.value()?.into())));
-                Checked::Scored { score: score.value, criteria: met.collect() }
-            }
+            Verdict::Scored(score) => Checked::Scored { score: score.value, criteria: criteria(score) },
         };
         let record = result.item.record;
         let (id, human) = (record.id().clone(), Human::Numbers(record.raters().into_owned()));

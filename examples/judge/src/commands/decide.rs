@@ -20,7 +20,7 @@ use crate::args::decisions::{DecisionArgs, questions, refuse_dressing};
 use crate::args::files::{InputArgs, OutputArgs};
 use crate::args::model_args::ModelArgs;
 use crate::report::write_json;
-use crate::terminal::console::{check_scored, say, tell, usage};
+use crate::terminal::console::{check_scored, say, say_unscored, tell, usage};
 use crate::terminal::pace::Watch;
 use measured::{Fitting, Measured};
 use service::Service;
@@ -146,9 +146,7 @@ impl Cli {
 
     fn say_counts(&self, counts: &Counts, rows: usize) -> Result<()> {
         say(format_args!("{} of {rows} rows answered -> {}", counts.scored, self.output.output.display()))?;
-        for (reason, count) in &counts.unscored {
-            say(format_args!("unscored, {reason}: {count}"))?;
-        }
+        say_unscored(&counts.unscored)?;
         Ok(())
     }
 

@@ -22,7 +22,7 @@ use crate::args::lager::LagerArgs;
 use crate::args::model_args::ModelArgs;
 use crate::lager_file::{LagerFile, ScoredFile};
 use crate::report::{self, agreement, write_json};
-use crate::terminal::console::{check_scored, say, table};
+use crate::terminal::console::{check_scored, say, say_unscored, table};
 
 /// Emotions of fewer items have a line in the JSON file alone.
 const FEW: usize = 10;
@@ -72,9 +72,7 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
         _ => Ok(()),
     })?;
     say(format_args!("{} of {rows} items scored -> {}", counts.scored, cli.output.output.display()))?;
-    for (reason, count) in &counts.unscored {
-        say(format_args!("unscored, {reason}: {count}"))?;
-    }
+    say_unscored(&counts.unscored)?;
     let results = Results::of(cli)?;
     if let Some(path) = &cli.json {
         write_json(path, "emotional_understanding", &results)?;

@@ -18,7 +18,7 @@ use crate::args::model_args::ModelArgs;
 use crate::lager_file::{LagerFile, ScoredFile};
 use crate::probes::PromptedProbe;
 use crate::report::write_json;
-use crate::terminal::console::{check_scored, say};
+use crate::terminal::console::{check_scored, say, say_unscored};
 
 /// Find out whether a model knows what it can answer.
 ///
@@ -128,9 +128,7 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
         }
     })?;
     say(format_args!("{} of {rows} questions scored -> {}", counts.scored, cli.output.output.display()))?;
-    for (reason, count) in &counts.unscored {
-        say(format_args!("unscored, {reason}: {count}"))?;
-    }
+    say_unscored(&counts.unscored)?;
     check_scored(counts.scored, counts.unscored)?;
 
     let judged = Judged::read(&cli.output.output)?;

@@ -6,14 +6,13 @@ mod api_args;
 mod aspects;
 mod report;
 
-use std::ops::ControlFlow;
 use std::path::PathBuf;
 
 use anyhow::Result;
 use clap::Args;
-use judge_core::{ItemResult, Judge, Prompt, Reason, Verdict, runner::RunEvent};
+use judge_core::{ItemResult, Judge, Prompt};
 use judge_data::{
-    Carry, Counts, DatasetFormat, Input, LabelRow, MadeBy, Numbered, Observer, Opened, Outputs, Resolved, RunStart,
+    Carry, Counts, DatasetFormat, Input, LabelRow, MadeBy, Numbered, Opened, Outputs, Resolved, RunStart,
 };
 use judge_models::ApiModel;
 use serde_json::json;
@@ -22,8 +21,8 @@ use self::api_args::ApiArgs;
 use self::aspects::{AspectJudge, Aspects};
 use self::report::{Report, estimate};
 use crate::args::files::{InputArgs, OutputArgs};
-use crate::args::service::{say_usage, so_far};
-use crate::terminal::console::{check_scored, say, tell, usage};
+use crate::args::service::{Spending, say_usage};
+use crate::terminal::console::{check_scored, say, say_unscored, tell, usage};
 use crate::terminal::options::{of_refusal, offered};
 use crate::terminal::pace::Watch;
 use crate::unread::Unread;
@@ -72,7 +71,7 @@ pub(crate) struct Cli {
 
 pub(crate) fn run(cli: &Cli) -> Result<()> {
     cli.api.check()?;
-    let prices = cli.api.prices()?;
+    let prices = cli.api.service.prices()?;
     let aspects = cli.aspects.clone().unwrap_or_default().load(cli.points)?;
     let inputs = std::iter::once(&cli.input.input).chain(cli.aspects.as_ref().and_then(Aspects::file));
     let outputs = Outputs::new(inputs).rows([&cli.output.output]).reports("label_with_api", &cli.json);
@@ -115,9 +114,7 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
     say(format_args!("{} of {rows} labels -> {}", counts.scored, cli.output.output.display()))?;
     let labels = report.labels()?;
     report.print(&labels)?;
-    for (reason, count) in &counts.unscored {
-        say(format_args!("unscored, {reason}: {count}"))?;
-    }
+    say_unscored(&counts.unscored)?;
     say_usage(&model, report.prices.as_ref())?;
     if let Some(path) = &cli.json {
         report.json(&labels, Some(&model), path)?;
@@ -160,7 +157,7 @@ impl Cli {
     ) -> Result<Counts> {
         let aspects = report.aspects;
         let watch = Watch::new("labelling", "labels", self.quiet)?;
-        let mut labelling = Labelling { watch, model, report, unanswered: None };
+        let mut labelling = Spending::new(watch, model, report.prices.as_ref());
         let records = self.input.records(input, Some(DatasetFormat::Graded), self.limit)?;
         // Each record once for every aspect; which one it is follows from the row's number.
         let records = records.flat_map(|record| match record {
@@ -180,30 +177,5 @@ impl Cli {
             }
         }
         Ok(result.counts)
-    }
-}
-
-/// Shows what the labels have cost so far, and keeps why the first request had no answer.
-struct Labelling<'a> {
-    watch: Watch,
-    model: &'a ApiModel,
-    report: &'a Report<'a>,
-    unanswered: Option<String>,
-}
-
-impl Observer<Numbered> for Labelling<'_> {
-    fn begin(&mut self, before: usize, rows: usize) {
-        self.watch.start(before, rows);
-    }
-
-    fn see(&mut self, event: &RunEvent<Numbered>) -> ControlFlow<()> {
-        if let RunEvent::Item(result) = event
-            && let [Verdict::Unscored(why)] = &result.verdicts[..]
-            && why.reason == Reason::NoAnswer
-        {
-            self.unanswered.get_or_insert_with(|| why.detail.clone());
-        }
-        self.watch.note(so_far(self.model, self.report.prices.as_ref()));
-        self.watch.see(event)
     }
 }

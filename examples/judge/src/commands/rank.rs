@@ -23,7 +23,7 @@ use serde_json::json;
 use crate::args::files::{InputArgs, OutputArgs};
 use crate::args::model_args::ModelArgs;
 use crate::args::prompted::{AskedJudge, PromptedArgs};
-use crate::terminal::console::{check_scored, say, tell, usage};
+use crate::terminal::console::{check_scored, say, say_unscored, tell, usage};
 use crate::terminal::pace::Watch;
 use crate::unread::Unread;
 
@@ -95,9 +95,7 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
     let RunResult { counts, summary } = cli.rank_all(*start, resolved, &model, &judge, &input)?;
     cli.judge.tell_label_mass(&summary);
     say(format_args!("{} of {rows} rows ranked -> {}", counts.scored, cli.output.output.display()))?;
-    for (reason, count) in &counts.unscored {
-        say(format_args!("unscored, {reason}: {count}"))?;
-    }
+    say_unscored(&counts.unscored)?;
     cli.judge.tell_unscored(&counts.unscored, form, true);
     check_scored(counts.scored, counts.unscored)?;
     report::print(cli)

@@ -18,7 +18,7 @@ use serde_json::json;
 use crate::args::files::{InputArgs, OutputArgs};
 use crate::args::model_args::ModelArgs;
 use crate::prompts;
-use crate::terminal::console::{check_scored, say, usage};
+use crate::terminal::console::{check_scored, say, say_unscored, usage};
 use crate::unread::Unread;
 
 /// Score conversations by the head of a sequence classifier, such as a reward model.
@@ -107,9 +107,7 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
     let counts = output.finish()?.counts;
     let labels = head.labels().join(", ");
     say(format_args!("{} of {rows} rows scored ({labels}) -> {}", counts.scored, cli.output.output.display()))?;
-    for (reason, count) in &counts.unscored {
-        say(format_args!("unscored, {reason}: {count}"))?;
-    }
+    say_unscored(&counts.unscored)?;
     check_scored(counts.scored, counts.unscored)
 }
 

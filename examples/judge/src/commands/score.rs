@@ -8,7 +8,7 @@ use anyhow::{Context, Result, ensure};
 use judge_data::{DatasetFormat, LagerResult, LagerScores, Rows, ScoreOutcome, ScoreRow, write_lager_results};
 
 use crate::lager_file::{LagerFile, ScoredFile};
-use crate::terminal::console::{check_scored, say};
+use crate::terminal::console::{check_scored, say, say_unscored};
 
 pub(crate) use self::cli::Cli;
 
@@ -41,9 +41,7 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
         "{} of {rows} items scored ({variant}), {} with a human score -> {output}",
         counts.scored, counts.graded
     ))?;
-    for (reason, count) in &counts.unscored {
-        say(format_args!("unscored, {reason}: {count}"))?;
-    }
+    say_unscored(&counts.unscored)?;
     check_scored(counts.scored, counts.unscored)
 }
 

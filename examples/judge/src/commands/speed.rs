@@ -26,6 +26,7 @@ use crate::args::files::{InputArgs, OverwriteArgs, program};
 use crate::args::model_args::ModelArgs;
 use crate::terminal::console::{check_scored, progress, say, tell};
 use crate::terminal::interrupt::{Interrupts, Stopped};
+use crate::terminal::memory::peak_memory;
 
 /// Measure how fast a model reads the rows of a file, and estimate how long the whole file takes.
 ///
@@ -248,11 +249,4 @@ fn memory_rate() -> f64 {
         fastest = fastest.min(start.elapsed().as_secs_f64());
     }
     size_of_val(words.as_slice()) as f64 / fastest
-}
-
-/// The most memory that this process has had, in bytes; `None` where the system does not say it in a file.
-fn peak_memory() -> Option<u64> {
-    let status = std::fs::read_to_string("/proc/self/status").ok()?;
-    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
-    line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok().map(|kb| kb * 1024)
 }

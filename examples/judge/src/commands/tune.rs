@@ -23,7 +23,7 @@ use judge_models::train::{BradleyTerry, Class, Completion, Labels, Loss, Mark, R
 
 pub(crate) use self::cli::Cli;
 use self::cli::Objective;
-use self::course::Course;
+use self::course::{Course, Marks};
 use self::examples::{Examples, Maker, data};
 use crate::args::files::beside;
 use crate::terminal::console::usage;
@@ -63,13 +63,15 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
     match cli.objective {
         Objective::Mark => {
             let labels = labels()?;
-            let loss = Mark { labels: labels.clone(), alpha: cli.cross_entropy };
-            learn!(loss, marks, course::of_marks(&labels))
+            let tokens = labels.tokens.clone();
+            let loss = Mark { labels, alpha: cli.cross_entropy };
+            learn!(loss, marks, course::of_marks(&Marks { scale: &lager.scale, tokens: &tokens }))
         }
         Objective::Preference => {
             let labels = labels()?;
-            let loss = BradleyTerry { reward: Reward::Expected(labels.clone()), centring: 0.0 };
-            learn!(loss, pairs, course::of_pairs(&labels))
+            let tokens = labels.tokens.clone();
+            let loss = BradleyTerry { reward: Reward::Expected(labels), centring: 0.0 };
+            learn!(loss, pairs, course::of_pairs(&Marks { scale: &lager.scale, tokens: &tokens }))
         }
         Objective::Reward => {
             learn!(BradleyTerry { reward: Reward::Score, centring: CENTRING }, pairs, course::by_loss)

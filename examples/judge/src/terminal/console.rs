@@ -121,6 +121,16 @@ fn exit_of_clap(error: &clap::Error) -> ExitCode {
     }
 }
 
+/// A line for each reason for which rows have no score.
+///
+/// # Errors
+/// If it cannot be written.
+pub fn say_unscored<'c, R: fmt::Display + 'c>(
+    unscored: impl IntoIterator<Item = (R, &'c usize)>,
+) -> anyhow::Result<()> {
+    unscored.into_iter().try_for_each(|(reason, count)| say(format_args!("unscored, {reason}: {count}")))
+}
+
 /// An error if no row at all was scored, with the number of rows for each reason. A run that scored some is done, whatever became of
 /// the others.
 ///

@@ -12,7 +12,7 @@ use std::path::Path;
 use safetensors::tensor::{Dtype as Stored, TensorView};
 use serde_json::{Value, json};
 
-use super::{Adapter, PREFIX};
+use super::{Adapter, PREFIX, lora_scale};
 use crate::folder::file;
 use crate::new_folder::NewFolder;
 use crate::weights::Tensors;
@@ -119,8 +119,7 @@ impl AdapterFolder<'_> {
         if read.changes.len() != self.factors.len() + usize::from(self.score.is_some()) {
             return Ok(Some(file::ADAPTER_WEIGHTS.to_owned()));
         }
-        let divisor = if self.rslora { (self.rank as f64).sqrt() } else { self.rank as f64 };
-        let scale = (self.alpha / divisor) as f32;
+        let scale = lora_scale(self.alpha, self.rank, self.rslora);
         for Factors { stem, d_in, d_out, a, b } in &self.factors {
             let name = format!("{stem}.weight");
             let found = read.low_rank(&name, [*d_out, *d_in])?;

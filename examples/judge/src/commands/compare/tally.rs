@@ -11,7 +11,7 @@ use super::{Cli, Orders};
 use crate::args::files::program;
 use crate::preferences::of_pairs;
 use crate::report::{BOOTSTRAP, write_json};
-use crate::terminal::console::{say, table, tell};
+use crate::terminal::console::{say, say_unscored, table, tell};
 
 /// Reads the output and says what is in it; `pairs` says what its rows are. Returns the statistics by name.
 pub(crate) fn report(cli: &Cli, pairs: bool, counts: &Counts) -> Result<Value> {
@@ -24,9 +24,7 @@ pub(crate) fn report(cli: &Cli, pairs: bool, counts: &Counts) -> Result<Value> {
         write_json(path, "prompt_judge", &found.json)?;
     }
     say(table(&found.lines).trim_end())?;
-    for (reason, count) in &counts.unscored {
-        say(format_args!("unscored, {reason}: {count}"))?;
-    }
+    say_unscored(&counts.unscored)?;
     if let Some(note) = found.note {
         tell(format_args!("note: {note}"));
     }

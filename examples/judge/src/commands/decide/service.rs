@@ -1,18 +1,15 @@
 //! A service that takes decisions, in the place of a model on this machine.
 
-use std::ops::ControlFlow;
-
 use anyhow::Result;
 use clap::{Args, ValueEnum};
 use judge_core::decision::{DecisionRoute, DecisionServiceJudge, Questions};
-use judge_core::runner::RunEvent;
 use judge_core::{ItemResult, Judge};
-use judge_data::{DecisionRecord, Input, MadeBy, Observer, Opened, Resolved};
-use judge_models::{ApiModel, ApiRoute, ApiSettings, Prices};
+use judge_data::{DecisionRecord, Input, MadeBy, Opened, Resolved};
+use judge_models::{ApiRoute, ApiSettings};
 use serde_json::json;
 
 use super::{Cli, Done, PROGRAM};
-use crate::args::service::{ServiceArgs, say_usage, so_far};
+use crate::args::service::{ServiceArgs, Spending, say_usage};
 use crate::terminal::pace::Watch;
 
 /// Which service answers.
@@ -104,7 +101,7 @@ impl Named<'_> {
         };
         let model = self.args.model(self.settings)?;
         let watch = Watch::new("deciding", "rows", cli.model.quiet)?;
-        let mut asking = Asking { watch, model: &model, prices: prices.as_ref() };
+        let mut asking = Spending::new(watch, &model, prices.as_ref());
         let records = DecisionRecord::all(input, cli.model.limit)?;
         let row = |result: ItemResult<DecisionRecord>| cli.row(&result, asked, |_| Ok(Vec::new()));
         let result = start.judge(resolved, &model, &[&judge], records, row, &mut asking);
@@ -114,23 +111,5 @@ impl Named<'_> {
         asking.watch.finish(result.summary.cancelled)?;
         cli.say_counts(&result.counts, rows)?;
         Ok(Done { origin: None, counts: Some(result.counts) })
-    }
-}
-
-/// Shows what the answers have cost so far.
-struct Asking<'a> {
-    watch: Watch,
-    model: &'a ApiModel,
-    prices: Option<&'a Prices>,
-}
-
-impl Observer<DecisionRecord> for Asking<'_> {
-    fn begin(&mut self, before: usize, rows: usize) {
-        self.watch.start(before, rows);
-    }
-
-    fn see(&mut self, event: &RunEvent<DecisionRecord>) -> ControlFlow<()> {
-        self.watch.note(so_far(self.model, self.prices));
-        self.watch.see(event)
     }
 }

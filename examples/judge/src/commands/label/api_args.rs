@@ -4,7 +4,7 @@ use anyhow::Result;
 use clap::{Args, ValueEnum};
 use judge_core::request::{Generation, Sampling};
 use judge_data::Settings;
-use judge_models::{ApiModel, ApiSettings, MaxTokensField, Prices};
+use judge_models::{ApiModel, ApiSettings, MaxTokensField};
 use serde_json::json;
 
 use crate::args::service::{ServiceArgs, not_negative};
@@ -58,14 +58,6 @@ impl From<LimitField> for MaxTokensField {
 }
 
 impl ApiArgs {
-    /// The prices, if they are given.
-    ///
-    /// # Errors
-    /// A usage error for one without the other.
-    pub fn prices(&self) -> Result<Option<Prices>> {
-        self.service.prices()
-    }
-
     /// How answers are written.
     #[must_use]
     pub fn generation(&self) -> Generation {

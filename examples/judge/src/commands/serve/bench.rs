@@ -1,16 +1,14 @@
 //! The judges of a service: the plain one, which puts any questions, and those with a name of their own, which answer one question each.
 
 use hyper::StatusCode;
-use judge_core::decision::{Answered, DecisionItem, DecisionJudge, Question, Questions};
+use judge_core::decision::{Answered, DecisionItem, DecisionJudge, DecisionRoute, Question, Questions};
 use judge_core::verdict::CombinedBy;
 use judge_core::{Judge, JudgeError, Request, Rounds, Scale, Score, Verdict};
 use serde_json::{Map, Value, json};
 use tokio::sync::OwnedSemaphorePermit;
 
 use super::refused::{Problem, Refused};
-
-/// A state may bring so many criteria: as many as a request may have questions.
-const CRITERIA: usize = 64;
+use crate::commands::checklist::criteria;
 
 /// All judges of a service.
 pub(super) struct Bench {
@@ -87,8 +85,10 @@ impl Bench {
     pub(super) fn check(&self, seat: Seat, item: &DecisionItem) -> Result<(), Refused> {
         let Seat::Named(place) = seat else { return Ok(()) };
         let listed = item.state.get("checklist").and_then(Value::as_array).map_or(0, Vec::len);
-        if listed > CRITERIA {
-            let msg = format!("expected a checklist of at most {CRITERIA} criteria, found {listed}");
+        // As many as a request may have questions.
+        let most = DecisionRoute::SystemOne.most_questions();
+        if listed > most {
+            let msg = format!("expected a checklist of at most {most} criteria, found {listed}");
             return Err(Refused::invalid(vec![Problem::new(&[json!("state"), json!("checklist")], "too_long", msg)]));
         }
         self.named[place].check(&item.questions)
@@ -201,8 +201,7 @@ impl Named {
             beside.insert("calibrated".to_owned(), json!(calibrated));
         }
         if score.combined_by == Some(CombinedBy::Checklist) {
-            let met = score.parts.iter().filter_map(|part| Some((part.name.clone(), part.verdict.value()?.into())));
-            beside.insert("criteria".to_owned(), Value::Object(met.collect()));
+            beside.insert("criteria".to_owned(), Value::Object(criteria(score)));
         }
         Ok(Told { answered: Answered { name, answer: Ok(answer), label_mass: score.label_mass }, beside })
     }

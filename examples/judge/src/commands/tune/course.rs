@@ -8,10 +8,11 @@ use std::path::Path;
 use std::time::Instant;
 
 use anyhow::{Context, Result, ensure};
+use judge_core::{Scale, scale::ScoreDistribution};
 use judge_metrics::correlation::spearman;
 use judge_metrics::prediction::mean_absolute_error;
 use judge_models::train::{
-    Labels, Loss, MarkExample, PairExample, Run, RunEvent, StepReport, TrainError, TrainSettings, Trainer,
+    Loss, MarkExample, PairExample, Run, RunEvent, StepReport, TrainError, TrainSettings, Trainer,
 };
 use serde_json::{Value, json};
 
@@ -22,6 +23,7 @@ use crate::args::files::program;
 use crate::report::write_json;
 use crate::terminal::console::{say, tell};
 use crate::terminal::interrupt::Interrupts;
+use crate::terminal::memory::peak_memory;
 use crate::terminal::progress::Progress;
 
 /// What held-out rows say of the judge, by name; `loss` is always there.
@@ -36,26 +38,30 @@ where
     Ok([("loss", tuned.loss(&all)?)].into())
 }
 
+/// The marks that a judge reads: the points of a scale, and the token of each.
+pub(super) struct Marks<'a> {
+    pub(super) scale: &'a Scale,
+    pub(super) tokens: &'a [u32],
+}
+
 /// The expected mark of each prompt.
-fn expected<L: Loss>(tuned: &Trainer<L>, prompts: &[Vec<u32>], labels: &Labels) -> Result<Vec<f64>> {
-    let logits = tuned.label_logits(prompts, &labels.tokens)?;
-    let mean = |logits: &Vec<f32>| {
-        let most = logits.iter().copied().fold(f32::NEG_INFINITY, f32::max);
-        let weights: Vec<f64> = logits.iter().map(|&z| f64::from(z - most).exp()).collect();
-        let sum: f64 = weights.iter().sum();
-        weights.iter().zip(&labels.values).map(|(w, value)| w / sum * value).sum()
+fn expected<L: Loss>(tuned: &Trainer<L>, prompts: &[Vec<u32>], marks: &Marks<'_>) -> Result<Vec<f64>> {
+    let logits = tuned.label_logits(prompts, marks.tokens)?;
+    let mean = |logits: Vec<f32>| {
+        let logits: Vec<f64> = logits.into_iter().map(f64::from).collect();
+        Ok(ScoreDistribution::softmax(marks.scale, &logits)?.expected())
     };
-    Ok(logits.iter().map(mean).collect())
+    logits.into_iter().map(mean).collect()
 }
 
 /// The loss, and what expected marks have to do with what people said.
 pub(super) fn of_marks<L: Loss<Example = MarkExample>>(
-    labels: &Labels,
+    marks: &Marks<'_>,
 ) -> impl Fn(&Trainer<L>, &Examples<MarkExample>) -> Result<Figures> {
     move |tuned, held_out| {
         let mut figures = by_loss(tuned, held_out)?;
         let prompts: Vec<Vec<u32>> = held_out.all.iter().map(|(example, _)| example.prompt.clone()).collect();
-        let expected = expected(tuned, &prompts, labels)?;
+        let expected = expected(tuned, &prompts, marks)?;
         figures.insert("mae", mean_absolute_error(&held_out.human, &expected)?.estimate);
         // Undefined where all of one side are equal.
         figures.extend(spearman(&expected, &held_out.human).ok().map(|found| ("spearman", found.estimate)));
@@ -65,13 +71,13 @@ pub(super) fn of_marks<L: Loss<Example = MarkExample>>(
 
 /// The loss, and in how many pairs the better response has the greater expected mark; equal ones count half.
 pub(super) fn of_pairs<L: Loss<Example = PairExample>>(
-    labels: &Labels,
+    marks: &Marks<'_>,
 ) -> impl Fn(&Trainer<L>, &Examples<PairExample>) -> Result<Figures> {
     move |tuned, held_out| {
         let mut figures = by_loss(tuned, held_out)?;
         let side = |of: fn(&PairExample) -> &Vec<u32>| -> Result<Vec<f64>> {
             let prompts: Vec<Vec<u32>> = held_out.all.iter().map(|(example, _)| of(example).clone()).collect();
-            expected(tuned, &prompts, labels)
+            expected(tuned, &prompts, marks)
         };
         let (better, worse) = (side(|pair| &pair.better)?, side(|pair| &pair.worse)?);
         let right = |(better, worse): (&f64, &f64)| match better.total_cmp(worse) {
@@ -151,9 +157,6 @@ impl<E: Clone> Course<'_, E> {
             if !cli.model.quiet {
                 tell(format_args!("resuming: {} of {} steps are done", trainer.steps_done(), plan.len()));
             }
-        } else {
-            // From here on the same command resumes.
-            trainer.save(&files.checkpoint)?;
         }
         let left = plan.len().saturating_sub(trainer.steps_done() as usize);
         let progress = Progress::new("tuning", left, cli.model.quiet);
@@ -338,13 +341,6 @@ impl Log {
     fn line(&mut self, entry: &Value) -> Result<()> {
         writeln!(self.file, "{entry}").context("cannot write the log")
     }
-}
-
-/// The most memory that this process has had, where the system says it.
-fn peak_memory() -> Option<u64> {
-    let status = fs::read_to_string("/proc/self/status").ok()?;
-    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
-    line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok().map(|kilobytes| 1024 * kilobytes)
 }
 
 fn span(seconds: f64) -> String {

@@ -6,7 +6,7 @@ mod input;
 mod question;
 
 use hyper::StatusCode;
-use judge_core::decision::{Answer, DecisionItem, Question, Questions};
+use judge_core::decision::{Answer, DecisionItem, DecisionRoute, Question, Questions};
 use serde_json::{Map, Value, json};
 
 use self::question::Names;
@@ -14,9 +14,6 @@ use super::super::desk::Decided;
 use super::super::refused::{Problem, Refused};
 use super::fields::{Fields, Problems};
 use super::{Asked, Wire};
-
-/// A request has at most so many questions.
-const QUESTIONS: usize = 400;
 
 /// The fields of a body; those after the third are about OpenAI's own accounts and caches, and mean nothing here.
 const FIELDS: [&str; 6] =
@@ -31,7 +28,7 @@ impl Wire for OpenAi {
         let mut fields = Fields::new(body, &[], &FIELDS, &mut problems);
         let model = fields.optional_text("model");
         let state = fields.required("input").and_then(|found| input::state(found, &mut fields, &mut images));
-        let list = fields.list("questions", 1, QUESTIONS).unwrap_or_default();
+        let list = fields.list("questions", 1, DecisionRoute::OpenAi.most_questions()).unwrap_or_default();
         let at = fields.at("questions");
         let mut all: Vec<(String, Question)> = Vec::new();
         let mut names = Vec::new();

@@ -1,16 +1,13 @@
 //! `/v1/systemone`: questions by name, as transformers and the services of decision models have them. Errors are FastAPI's.
 
 use hyper::StatusCode;
-use judge_core::decision::{Answered, DecisionItem, Questions};
+use judge_core::decision::{Answered, DecisionItem, DecisionRoute, Questions};
 use serde_json::{Map, Value, json};
 
 use super::super::desk::Decided;
 use super::super::refused::{Problem, Refused};
 use super::fields::{Fields, Problems};
 use super::{Asked, Wire};
-
-/// A request has at most so many questions.
-const QUESTIONS: usize = 64;
 
 /// A request has at most so many assets, if it had any here.
 const ASSETS: usize = 4;
@@ -31,7 +28,9 @@ impl Wire for SystemOne {
             is_one
         });
         let questions = fields.required("questions").filter(|questions| match questions {
-            Value::Object(named) => fields.is_in("questions", named.len(), 1, QUESTIONS),
+            Value::Object(named) => {
+                fields.is_in("questions", named.len(), 1, DecisionRoute::SystemOne.most_questions())
+            }
             found => {
                 fields.wrong("questions", "dict_type", "an object of questions by name", found);
                 false

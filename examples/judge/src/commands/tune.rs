@@ -12,7 +12,7 @@
 mod cli;
 mod course;
 mod examples;
-mod plan;
+pub(crate) mod plan;
 
 use std::path::{Path, PathBuf};
 
@@ -39,7 +39,7 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
     let files = Files::of(&cli.output.components().collect::<PathBuf>());
     let inputs = [&cli.input.input].into_iter().chain(&cli.eval).chain(cli.lager.inputs());
     let outputs = Outputs::new(inputs).reports(PROGRAM, &cli.json);
-    outputs.made([&files.log, &files.checkpoint, &files.best]).overwrite(cli.write.overwrite).check()?;
+    outputs.made([&files.log, &files.checkpoint, &files.best, &files.states]).overwrite(cli.write.overwrite).check()?;
     files.check(cli)?;
     let input = cli.input.open()?;
     let held_out = cli.eval.as_deref().map(Input::open).transpose()?;
@@ -89,6 +89,7 @@ struct Files {
     log: PathBuf,
     checkpoint: PathBuf,
     best: PathBuf,
+    states: PathBuf,
 }
 
 impl Files {
@@ -105,9 +106,9 @@ impl Files {
         }
     }
 
-    /// Removes the states of a run.
+    /// Removes what a run keeps while it lasts.
     fn remove(&self) -> Result<()> {
-        for path in [&self.checkpoint, &self.best].into_iter().filter(|path| path.exists()) {
+        for path in [&self.checkpoint, &self.best, &self.states].into_iter().filter(|path| path.exists()) {
             std::fs::remove_file(path).with_context(|| format!("cannot remove {}", path.display()))?;
         }
         Ok(())
@@ -115,7 +116,8 @@ impl Files {
 
     fn of(output: &Path) -> Self {
         let of = |what| beside(output, what);
-        Self { log: of("log.jsonl"), checkpoint: of("checkpoint.safetensors"), best: of("best.safetensors") }
+        let (checkpoint, best) = (of("checkpoint.safetensors"), of("best.safetensors"));
+        Self { log: of("log.jsonl"), checkpoint, best, states: of("states") }
     }
 }
 
@@ -147,7 +149,10 @@ impl Task<'_> {
         let Self { cli, files, data, n_layers } = self;
         let sizes: Vec<usize> = learned.all.iter().map(|(_, tokens)| *tokens).collect();
         let plan = plan::steps(&sizes, cli.epochs, cli.batch_size, cli.batch_tokens, cli.seed);
-        let settings = cli.settings(plan.len() as u64, n_layers, data)?;
+        let mut settings = cli.settings(plan.len() as u64, n_layers, data)?;
+        if cli.keeps_states(n_layers) && !cli.dry_run {
+            settings.states = Some(files.states.clone());
+        }
         let folder = cli.model.folder()?.path.clone();
         let course =
             Course { cli, files, plan: &plan, learned: &learned, held_out: held_out.as_ref(), folder: &folder };

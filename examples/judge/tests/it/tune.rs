@@ -61,6 +61,28 @@ fn marks_are_learned_measured_and_read_back() {
     assert!(code == Some(2) && told.contains("tuned exists"), "{told}");
 }
 
+/// States of lower blocks come from a file to the same bits, and the file is gone at the end.
+#[test]
+fn lower_blocks_run_once_or_in_every_epoch() {
+    let folder = TempDir::new().unwrap();
+    let path = folder.path();
+    graded(path);
+    for (output, more) in [("kept", &[][..]), ("anew", &["--recompute"])] {
+        tune(path, &[&["--input", "in.jsonl", "--eval", "held-out.jsonl", "--output", output], more].concat());
+        assert!(!path.join(output).with_extension("states").exists());
+    }
+    let adapter = |output| fs::read(path.join(output).join("adapter_model.safetensors")).unwrap();
+    assert!(adapter("kept") == adapter("anew"));
+    let log = |output: &str| fs::read(path.join(output).with_extension("log.jsonl")).unwrap();
+    assert!(log("kept") == log("anew"));
+    // A file of someone else's is not taken for one of states, and stays as it is.
+    fs::write(path.join("other.states"), "some notes of mine").unwrap();
+    let args = ["--input", "in.jsonl", "--output", "other"];
+    let (code, _, told) = ran("tune", path, &[&QUICK[..], &args].concat());
+    assert!(code == Some(1) && told.contains("other.states is no file of states; name another"), "{told}");
+    assert_eq!(fs::read(path.join("other.states")).unwrap(), b"some notes of mine");
+}
+
 /// A run that a signal ends, and one that is killed, go on and end with the bytes of one that was never stopped.
 #[test]
 #[cfg(unix)]

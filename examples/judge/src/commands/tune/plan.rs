@@ -5,7 +5,7 @@ use rand_chacha::rand_core::{Rng, SeedableRng};
 
 /// The places of the examples of each step: in each epoch all of them once, in an order that is drawn by the seed and the epoch, in batches
 /// of at most `size` examples, and of at most `tokens` tokens where there is a bound; a longer example is a batch of its own.
-pub(super) fn steps(sizes: &[usize], epochs: u32, size: usize, tokens: Option<usize>, seed: u64) -> Vec<Vec<usize>> {
+pub(crate) fn steps(sizes: &[usize], epochs: u32, size: usize, tokens: Option<usize>, seed: u64) -> Vec<Vec<usize>> {
     let mut steps = Vec::new();
     for epoch in 0..epochs {
         let mut batch: (Vec<usize>, usize) = (Vec::new(), 0);

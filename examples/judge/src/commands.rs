@@ -7,6 +7,7 @@ pub(crate) mod calibrate;
 pub(crate) mod checklist;
 pub(crate) mod compare;
 pub(crate) mod decide;
+pub(crate) mod drift;
 pub(crate) mod emotion;
 pub(crate) mod fit;
 pub(crate) mod knowledge;
@@ -75,6 +76,7 @@ enum Command {
     Fit(Box<fit::Cli>),
     #[command(alias = "agreement")]
     Agree(Box<agree::Cli>),
+    Drift(Box<drift::Cli>),
     Calibrate(Box<calibrate::Cli>),
     Report(Box<report::Cli>),
     #[command(alias = "pairwise_benchmark")]
@@ -135,6 +137,7 @@ impl Command {
             Self::Tune(cli) => tune::run(cli),
             Self::Fit(cli) => fit::run(cli),
             Self::Agree(cli) => agree::run(cli),
+            Self::Drift(cli) => drift::run(cli),
             Self::Calibrate(cli) => calibrate::run(cli),
             Self::Report(cli) => report::run(cli),
             Self::Bench(cli) => bench::run(cli),

@@ -3,6 +3,7 @@
 //! `judge compare --task pair --input pairs.jsonl --output verdicts.jsonl`
 
 mod tally;
+mod versions;
 
 use std::path::PathBuf;
 
@@ -10,7 +11,7 @@ use anyhow::Result;
 use clap::{Args, ValueEnum};
 use judge_core::{Backbone, Fields};
 use judge_data::{
-    Carry, DatasetFormat, Input, Numbered, Opened, Outputs, PairRow, Resolved, RunResult, RunStart, SingleRow,
+    Carry, Dataset, DatasetFormat, Input, Numbered, Opened, Outputs, PairRow, Resolved, RunResult, RunStart, SingleRow,
     check_templates,
 };
 use judge_models::Model;
@@ -33,10 +34,17 @@ use crate::unread::Unread;
 /// is judged, get "score". What holds no verdict is "unscored", with the text. Other fields are carried over. In the end a tally of all
 /// rows is printed: of pairs the verdicts, the mean preference for A and whether verdicts follow the place; of single responses how scores
 /// are distributed.
+///
+/// With --old, the files hold responses of two versions to the same prompts, {"id", "instruction", "response"}: their rows are joined by id,
+/// A is the new response and B the old one.
 #[derive(Args)]
+#[command(mut_arg("input", |input| input.visible_alias("new")))]
 pub(crate) struct Cli {
     #[command(flatten)]
     pub(crate) input: InputArgs,
+    /// Responses of an older version to the prompts of --new
+    #[arg(long, value_name = "FILE")]
+    old: Option<PathBuf>,
     #[command(flatten)]
     output: OutputArgs,
     /// What is judged [default: pair if rows have response_a and response_b, else single]
@@ -76,15 +84,21 @@ enum Orders {
 
 pub(crate) fn run(cli: &Cli) -> Result<()> {
     cli.judge.check()?;
-    let inputs = std::iter::once(cli.input.input.clone()).chain(cli.judge.files());
+    if cli.old.is_some() && cli.task == Some(Task::Single) {
+        return Err(usage("--task single: --old and --new make pairs"));
+    }
+    let inputs = std::iter::once(cli.input.input.clone()).chain(cli.old.clone()).chain(cli.judge.files());
     let outputs = Outputs::new(inputs)
         .rows([&cli.output.output])
         .reports("prompt_judge", cli.json.iter().chain(cli.bars.reports()));
     outputs.overwrite(cli.output.write.overwrite).check()?;
-    let input = cli.input.open()?;
+    let input = match &cli.old {
+        None => cli.input.open()?,
+        Some(old) => versions::joined(old, &cli.input)?,
+    };
     let format = match cli.task {
         Some(Task::Pair) => DatasetFormat::Pairs,
-        _ => cli.input.records(&input, None, Some(1))?.format(),
+        _ => cli.records(&input, None, Some(1))?.format(),
     };
     if format == DatasetFormat::Answers {
         return Err(usage(format!("{} has lists of answers; `judge rank` ranks them", input.path().display())));
@@ -96,11 +110,14 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
     let (rows, default) = cli.check_rows(&input, format)?;
     let asked = cli.judge.asked(default, cli.points, pairs, &cli.model)?;
     if !(pairs && cli.judge.is_apart()) {
-        check_templates(cli.input.records(&input, Some(format), cli.model.limit)?, [asked.fields()])?;
+        check_templates(cli.records(&input, Some(format), cli.model.limit)?, [asked.fields()])?;
     }
 
     let mut settings = cli.judge.settings(&asked)?;
     settings.insert("orders".to_owned(), json!(pairs.then(|| format!("{:?}", cli.orders).to_lowercase())));
+    if let Some(old) = &cli.old {
+        settings.insert("old".to_owned(), json!(old));
+    }
     settings.insert("carry".to_owned(), json!(format!("{:?}", cli.carry)));
     let plan =
         cli.output.plan("prompt_judge", &input, rows, &cli.input, &cli.model, Some(asked.template()), settings)?;
@@ -135,6 +152,14 @@ impl Cli {
         self.task == Some(Task::Pair)
     }
 
+    /// The records of the input. The columns of two versions have been read when they were joined.
+    fn records(&self, input: &Input, format: Option<DatasetFormat>, limit: Option<usize>) -> Result<Dataset> {
+        match self.old {
+            None => self.input.records(input, format, limit),
+            Some(_) => InputArgs { columns: None, ..self.input.clone() }.records(input, format, limit),
+        }
+    }
+
     /// Reads the whole input before any model work: how many rows there are, and which family suits them.
     fn check_rows(&self, input: &Input, format: DatasetFormat) -> Result<(usize, &'static str)> {
         let pairs = format == DatasetFormat::Pairs;
@@ -142,7 +167,7 @@ impl Cli {
         // Rows that cannot be read say nothing about the others.
         let (mut rows, mut read, mut references, mut turns, mut unread) = (0, 0, 0, 0, Unread::default());
         // Which family suits is told from the whole file, of whichever part the rows are.
-        for record in self.input.records(&input.whole(), Some(format), self.model.limit)? {
+        for record in self.records(&input.whole(), Some(format), self.model.limit)? {
             let record = record?;
             unread.see(&record);
             read += usize::from(record.unread().is_none());
@@ -175,7 +200,7 @@ impl Cli {
         format: DatasetFormat,
     ) -> Result<RunResult> {
         let mut watch = Watch::new("judging", "rows", self.model.quiet)?;
-        let records = self.input.records(input, Some(format), self.model.limit)?;
+        let records = self.records(input, Some(format), self.model.limit)?;
         if format == DatasetFormat::Pairs {
             let (apart, both_orders) = (self.judge.is_apart(), self.orders == Orders::Both);
             let (tables, carry) = (self.judge.tables(judge), &self.carry);

@@ -9,7 +9,7 @@ mod row;
 use std::path::PathBuf;
 
 use anyhow::Result;
-use clap::Args;
+use clap::{Args, ValueEnum};
 use judge_core::{
     Backbone, Fields,
     combine::{EachAnswer, OrderPolicy, Swapped, Tournament},
@@ -44,6 +44,9 @@ pub(crate) struct Cli {
     /// Where the report on rows with `human` goes
     #[arg(long, value_name = "FILE")]
     pub(crate) json: Option<PathBuf>,
+    /// Whose score the report has too. rewardbench2: rows of RewardBench 2, whose `chosen` and `rejected` are lists, by their `subset`
+    #[arg(long, value_enum, value_name = "NAME")]
+    pub(crate) benchmark: Option<Benchmark>,
     #[command(flatten)]
     judge: PromptedArgs,
     /// Which answers are compared: all pairs of them, or those of which most is to be learnt, round by round
@@ -59,8 +62,18 @@ pub(crate) struct Cli {
     model: ModelArgs,
 }
 
+/// `--benchmark`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Benchmark {
+    #[value(name = "rewardbench2")]
+    RewardBench2,
+}
+
 pub(crate) fn run(cli: &Cli) -> Result<()> {
     cli.judge.check()?;
+    if cli.benchmark.is_some() && (cli.carry != Carry::All) {
+        return Err(usage("--benchmark needs the column \"subset\" in the output: leave --carry as it is"));
+    }
     if cli.comparisons.is_some() && cli.strategy == Strategy::RoundRobin {
         return Err(usage("--comparisons needs --strategy adaptive"));
     }

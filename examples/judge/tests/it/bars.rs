@@ -5,7 +5,7 @@ use std::fs;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use crate::program::{ran, write_rows};
+use crate::program::{ran, rows, write_rows};
 
 #[test]
 fn a_missed_bar_is_exit_code_3() {
@@ -50,4 +50,55 @@ fn a_missed_bar_is_exit_code_3() {
     // The second time the rows are there.
     assert_eq!((compare("mean_preference<=1"), compare("mean_preference.low>=1")), (Some(0), Some(3)));
     assert_eq!((bench("accuracy>=0.6"), bench("accuracy>=0.7")), (Some(0), Some(3)));
+}
+
+/// Two versions' files are joined by id: A is the new one, what cannot be joined is said, and rows that got worse are named.
+#[test]
+fn versions_are_joined_by_their_ids() {
+    let folder = TempDir::new().unwrap();
+    let path = folder.path();
+    let right = |n: usize| format!("There are {n} and 2. {n} + 2 = {}. There are {} hats.", n + 2, n + 2);
+    let wrong = |n: usize| format!("numbers The are {n} 9. It is {}.", n + 5);
+    let row = |n: usize, text: String| json!({"id": n, "instruction": format!("Ana has {n} hats and gets 2 more. How many hats does Ana have?"), "response": text, "rubric": "Is this a good answer? Use the numbers 1 to 5, where 5 is very good."});
+    // Rows 0 to 5 got better, 6 and 7 worse; 8 is old alone, 9 new alone, 10 has another prompt.
+    let mut old: Vec<Value> = (0..9).map(|n| row(n, if n < 6 { wrong(n) } else { right(n) })).collect();
+    let mut new: Vec<Value> = (0..8).rev().map(|n| row(n, if n < 6 { right(n) } else { wrong(n) })).collect();
+    new.push(row(9, right(9)));
+    old.push(row(10, right(10)));
+    new.push(json!({"id": 10, "instruction": "Another question?", "response": right(10)}));
+    new[0]["team"] = json!("blue");
+    write_rows(path.join("old.jsonl"), &old);
+    write_rows(path.join("new.jsonl"), &new);
+    let args = [
+        "--old",
+        "old.jsonl",
+        "--new",
+        "new.jsonl",
+        "--apart",
+        "--verdict",
+        "logits",
+        "--output",
+        "v.jsonl",
+        "--json",
+        "t.json",
+    ];
+    let (code, said, told) = ran("compare", path, &[&args[..], &["--require", "win_rate>=0.6"]].concat());
+    assert_eq!(code, Some(0), "{said}{told}");
+    assert!(
+        told.contains("1 rows are in new.jsonl alone, 1 in old.jsonl alone") && told.contains("another prompt"),
+        "{told}"
+    );
+    assert!(said.contains("A, the new version") && said.contains("worse than before: 7, 6"), "{said}");
+    let tally: Value = serde_json::from_slice(&fs::read(path.join("t.json")).unwrap()).unwrap();
+    assert_eq!((&tally["worse"], &tally["verdicts"]["A"]), (&json!([7, 6]), &json!(6)));
+    let found = rows(path.join("v.jsonl"));
+    assert_eq!((found.len(), &found[0]["id"], &found[0]["team"]), (8, &json!(7), &json!("blue")));
+    // Finished, it is reported again; a worse version misses its bar.
+    let (code, _, told) = ran("compare", path, &[&args[..], &["--require", "win_rate.low>=0.9"]].concat());
+    assert!(code == Some(3) && told.contains("win_rate"), "{told}");
+    let (code, _, told) = ran("compare", path, &[&args[..4], &["--output", "w.jsonl", "--task", "single"]].concat());
+    assert!(code == Some(2) && told.contains("--old and --new make pairs"), "{told}");
+    write_rows(path.join("other.jsonl"), &[row(77, right(7))]);
+    let (code, _, told) = ran("compare", path, &["--old", "old.jsonl", "--new", "other.jsonl", "--output", "w.jsonl"]);
+    assert!(code == Some(1) && told.contains("have no row in common"), "{told}");
 }

@@ -11,6 +11,7 @@ mod complete;
 mod console;
 mod data_selection;
 mod decide;
+mod drift;
 mod emotional_understanding;
 mod encoders;
 mod foreign_outputs;

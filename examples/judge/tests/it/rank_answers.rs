@@ -2,10 +2,10 @@
 
 use std::fs;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use crate::program::{ran, rows, succeed};
+use crate::program::{ran, rows, succeed, write_rows};
 
 fn numbers(value: &Value) -> Vec<f64> {
     value.as_array().expect("a list").iter().map(|number| number.as_f64().expect("a number")).collect()
@@ -34,6 +34,47 @@ fn grades_choose_better_answers_than_chance() {
     // What is complete is only reported again.
     let again = succeed("rank_answers", folder, &args);
     assert!(again.contains("nothing to do") && again.contains("best_share"), "{again}");
+}
+
+/// Rows as RewardBench 2 has them: the report's score of each subset is that of the scores in the output.
+#[test]
+fn reward_bench_is_reported_by_subset() {
+    let folder = TempDir::new().expect("folder");
+    let folder = folder.path();
+    let right = |n: usize| format!("{n} + 1 = {}. It is {}.", n + 1, n + 1);
+    let wrong = |n: usize, by: usize| format!("{n} + 1 = {}. It is {}.", n + 1 + by, n + 1 + by);
+    let row = |id: &str, subset: &str, n: usize, chosen: usize| {
+        let chosen: Vec<String> = (0..chosen).map(|place| format!("{}{}", right(n), " ".repeat(place))).collect();
+        let rejected: Vec<String> = (1..4).map(|by| wrong(n, by)).collect();
+        json!({"id": id, "prompt": format!("What is {n} + 1?"), "chosen": chosen, "rejected": rejected, "num_correct": chosen.len(),
+            "total_completions": chosen.len() + 3, "models": ["a"], "subset": subset, "additional_metadata": null})
+    };
+    let mut all: Vec<Value> = (0..6).map(|n| row(&format!("m{n}"), "Math", n, 1)).collect();
+    all.extend((0..4).flat_map(|n| [row(&format!("ref:{n}"), "Ties", n, 1), row(&format!("tied:{n}"), "Ties", n, 3)]));
+    write_rows(folder.join("in.jsonl"), &all);
+    let args = ["--input", "in.jsonl", "--output", "out.jsonl", "--apart", "--verdict", "logits", "--json", "r.json"];
+    let said = succeed("rank_answers", folder, &[&args[..], &["--benchmark", "rewardbench2"]].concat());
+    assert!(said.contains("mean of the subsets") && said.contains("preferred_hard"), "{said}");
+    let report: Value = serde_json::from_slice(&fs::read(folder.join("r.json")).expect("report")).expect("JSON");
+    let subsets = &report["benchmark"]["subsets"];
+    assert_eq!((subsets["Math"]["n"].as_u64(), subsets["Ties"]["n"].as_u64()), (Some(6), Some(8)));
+    let math = rows(folder.join("out.jsonl")).into_iter().filter(|row| row["subset"] == "Math");
+    let share = |row: Value| {
+        let (scores, human) = (numbers(&row["scores"]), numbers(&row["human"]));
+        let top = scores.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+        let at_top: Vec<f64> =
+            scores.iter().zip(human).filter(|(score, _)| **score == top).map(|(_, grade)| grade).collect();
+        at_top.iter().sum::<f64>() / at_top.len() as f64
+    };
+    let shares: Vec<f64> = math.map(share).collect();
+    let accuracy = subsets["Math"]["statistics"]["accuracy"]["estimate"].as_f64().expect("an estimate");
+    assert!((accuracy - shares.iter().sum::<f64>() / 6.0).abs() < 1e-12, "{report}");
+    let ties = subsets["Ties"]["statistics"]["score"]["estimate"].as_f64().expect("an estimate");
+    let mean = report["benchmark"]["subsets_mean"].as_f64().expect("a number");
+    assert!((mean - f64::midpoint(accuracy, ties)).abs() < 1e-12);
+    let (code, _, told) =
+        ran("rank_answers", folder, &[&args[..], &["--benchmark", "rewardbench2", "--carry", "none"]].concat());
+    assert!(code == Some(2) && told.contains("--carry"), "{told}");
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! What the finished rows come to: a table for people, and the same as JSON.
 
 use anyhow::Result;
+use judge_core::ItemId;
 use judge_data::{Counts, OrderReading, Row, Rows};
 use judge_metrics::comparison::{PairStatistic, PairTallied, PairTally, Statistic, TalliedPair};
 use judge_metrics::means::sample_mean;
@@ -31,6 +32,9 @@ pub(crate) fn report(cli: &Cli, pairs: bool, counts: &Counts) -> Result<Value> {
     Ok(found.json.remove("statistics").unwrap_or_default())
 }
 
+/// Most ids of rows that got worse that are printed.
+const SHOWN: usize = 10;
+
 /// What is printed, and what is written.
 struct Found {
     lines: Vec<Vec<String>>,
@@ -39,25 +43,43 @@ struct Found {
 }
 
 fn of_all_pairs(cli: &Cli) -> Result<Found> {
-    let mut pairs = Vec::new();
+    let (mut pairs, mut worse) = (Vec::new(), Vec::new());
     for row in Rows::open(&cli.output.output)? {
-        pairs.push(pair(&row?)?);
+        let row = row?;
+        pairs.push(pair(&row)?);
+        if cli.old.is_some() && row.optional::<String>("verdict", "A, B, tie or inconsistent")?.as_deref() == Some("B")
+        {
+            worse.push(row.required::<ItemId>("id", "a string or a whole number")?);
+        }
     }
     let both_orders = cli.orders == Orders::Both;
     let found = PairTally { both_orders, bootstrap: BOOTSTRAP, ..PairTally::new(pairs) }.found()?;
     let verdicts = [("A", found.first), ("B", found.second), ("tie", found.ties), ("inconsistent", found.inconsistent)];
     let mut lines = vec![vec!["verdict".to_owned(), "pairs".to_owned()]];
-    lines.extend(verdicts.map(|(name, count)| vec![format!("  {name}"), count.to_string()]));
+    let version = |name| match (name, &cli.old) {
+        ("A", Some(_)) => "A, the new version",
+        ("B", Some(_)) => "B, the old version",
+        _ => name,
+    };
+    lines.extend(verdicts.map(|(name, count)| vec![format!("  {}", version(name)), count.to_string()]));
     lines.push(vec![String::new(), "estimate [95 %]".to_owned(), "n".to_owned()]);
     lines.extend(found.statistics.iter().map(line));
     let statistics: Map<String, Value> =
         found.statistics.iter().map(|known| (known.name.to_owned(), of_pairs(known))).collect();
     let note = followed(&found);
+    if !worse.is_empty() {
+        let names: Vec<String> = worse.iter().take(SHOWN).map(ToString::to_string).collect();
+        let more = if worse.len() > SHOWN { ", …" } else { "" };
+        lines.push(vec![format!("  worse than before: {}{more}", names.join(", ")), worse.len().to_string()]);
+    }
     let json = json!({
         "verdicts": Map::from_iter(verdicts.map(|(name, count)| (name.to_owned(), count.into()))),
         "flips": {"shown_first": found.flips[0], "shown_second": found.flips[1]}, "statistics": statistics, "note": note,
     });
-    let Value::Object(json) = json else { return Err(anyhow::anyhow!("a tally is an object")) };
+    let Value::Object(mut json) = json else { return Err(anyhow::anyhow!("a tally is an object")) };
+    if cli.old.is_some() {
+        json.insert("worse".to_owned(), json!(worse));
+    }
     Ok(Found { lines, json, note })
 }
 

@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 
 use anyhow::Result;
+use judge_core::ItemId;
 use judge_data::Rows;
-use judge_metrics::comparison::{BestOf, RankedAnswers};
+use judge_metrics::comparison::{BestOf, RankedAnswers, RewardBench, RewardBenchRow, RewardBenchSubset};
 use serde_json::json;
 
 use super::Cli;
@@ -13,6 +14,7 @@ use crate::report::{BOOTSTRAP, write_json};
 use crate::terminal::console::{say, table, tell};
 
 pub(crate) fn print(cli: &Cli) -> Result<()> {
+    let mut of_benchmark = Vec::new();
     let (mut questions, mut comparisons, mut unscored, mut without_human) = (Vec::new(), 0, 0, 0);
     for row in Rows::open(&cli.output.output)? {
         let row = row?;
@@ -25,7 +27,18 @@ pub(crate) fn print(cli: &Cli) -> Result<()> {
         comparisons += met.map_or(0, |met| met.len());
         let human: Option<Vec<Option<f64>>> = row.optional("human", "a list of numbers and nulls")?;
         match human.and_then(|grades| grades.into_iter().collect::<Option<Vec<f64>>>()) {
-            Some(grades) => questions.push(RankedAnswers { scores, grades }),
+            Some(grades) => {
+                let answers = RankedAnswers { scores, grades };
+                if cli.benchmark.is_some() {
+                    let id = match row.required("id", "a string or a whole number")? {
+                        ItemId::Text(text) => text,
+                        ItemId::Integer(number) => number.to_string(),
+                    };
+                    let subset = row.string("subset")?;
+                    of_benchmark.push(RewardBenchRow { id, subset, answers: answers.clone() });
+                }
+                questions.push(answers);
+            }
             None => without_human += 1,
         }
     }
@@ -34,11 +47,22 @@ pub(crate) fn print(cli: &Cli) -> Result<()> {
     }
     let n = questions.len();
     let statistics = if n == 0 { Vec::new() } else { BestOf { questions, bootstrap: BOOTSTRAP }.statistics()? };
+    let bench = RewardBench { rows: of_benchmark, bootstrap: BOOTSTRAP };
+    let subsets = if bench.rows.is_empty() { BTreeMap::new() } else { bench.subsets()? };
+    let mean = RewardBench::mean(&subsets);
     if let Some(path) = &cli.json {
+        let subset = |of: &RewardBenchSubset| {
+            let statistics: BTreeMap<_, _> = of.statistics.iter().map(|(name, known)| (*name, known)).collect();
+            json!({"n": of.n, "statistics": statistics})
+        };
+        let of_benchmark = cli.benchmark.map(|_| {
+            let subsets: BTreeMap<_, _> = subsets.iter().map(|(name, found)| (*name, subset(found))).collect();
+            json!({"name": "rewardbench2", "subsets": subsets, "subsets_mean": mean})
+        });
         let statistics: BTreeMap<_, _> = statistics.iter().map(|(name, known)| (*name, known)).collect();
         let report = json!({
             "program": program("rank_answers"), "n": n, "unscored": unscored, "without_human": without_human, "comparisons": comparisons,
-            "statistics": statistics,
+            "statistics": statistics, "benchmark": of_benchmark,
         });
         write_json(path, "rank_answers", &report)?;
     }
@@ -50,5 +74,18 @@ pub(crate) fn print(cli: &Cli) -> Result<()> {
     }
     let mut rows = vec![vec![format!("{n} questions with grades"), "estimate [95 %]".to_owned()]];
     rows.extend(statistics.iter().map(|(name, known)| vec![(*name).to_owned(), format!("{known:.3}")]));
+    say(format_args!("\n{}", table(&rows).trim_end()))?;
+    if cli.benchmark.is_none() {
+        return Ok(());
+    }
+    let mut rows = vec![["RewardBench 2", "prompts", "", "estimate [95 %]"].map(str::to_owned).to_vec()];
+    for (subset, found) in &subsets {
+        for (place, (name, known)) in found.statistics.iter().enumerate() {
+            let (subset, n) = if place == 0 { ((*subset).to_owned(), found.n.to_string()) } else { Default::default() };
+            rows.push(vec![subset, n, (*name).to_owned(), format!("{known:.3}")]);
+        }
+    }
+    let mean = mean.map_or_else(|| "undefined".to_owned(), |mean| format!("{mean:.3}"));
+    rows.push(vec!["mean of the subsets".to_owned(), String::new(), String::new(), mean]);
     say(format_args!("\n{}", table(&rows).trim_end()))
 }

@@ -1,0 +1,78 @@
+//! Two files of responses to the same prompts, an old version's and a new one's, as the pairs of one input.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, bail};
+use judge_core::ItemId;
+use judge_data::{DatasetFormat, GradedRecord, Input, Record};
+use serde_json::{Map, Value, json};
+
+use crate::args::files::InputArgs;
+use crate::terminal::console::tell;
+use crate::unread::Unread;
+
+/// The pairs of the rows that both files have by their ids, in the order of the new one: A is the new response, B the old one. What only one
+/// file has, or what answers another prompt, is left out and said.
+pub(super) fn joined(old: &Path, args: &InputArgs) -> Result<Input> {
+    let new = read(&args.input, args)?;
+    let mut known: HashMap<ItemId, GradedRecord> =
+        read(old, args)?.into_iter().map(|row| (row.id.clone(), row)).collect();
+    let (mut lines, mut alone, mut unlike, mut pairs) = (Vec::new(), 0_usize, Unread::default(), 0_usize);
+    for row in new {
+        let Some(before) = known.remove(&row.id) else {
+            alone += 1;
+            continue;
+        };
+        let is_alike = row.instruction == before.instruction;
+        let why = || format!("{} has another prompt under this id than {}", args.input.display(), old.display());
+        unlike.note(&row.id, (!is_alike).then(why));
+        if is_alike {
+            serde_json::to_writer(&mut lines, &pair(row, before)?)?;
+            lines.push(b'\n');
+            pairs += 1;
+        }
+    }
+    let (old, new) = (old.display(), args.input.display());
+    if alone > 0 || !known.is_empty() {
+        tell(format_args!("note: {alone} rows are in {new} alone, {} in {old} alone, and are left out", known.len()));
+    }
+    unlike.tell_that("are left out");
+    if pairs == 0 {
+        bail!("{old} and {new} have no row in common: expected the same ids and prompts in both, and found none");
+    }
+    let name = PathBuf::from(format!("{old} and {new}"));
+    Ok(Input::from_reader(lines.as_slice(), name)?.with_part(args.part.clone()))
+}
+
+/// The rows of a file that have a response. An id that is there twice is an error of the file.
+fn read(path: &Path, args: &InputArgs) -> Result<Vec<GradedRecord>> {
+    let input = Input::open(path)?;
+    let (mut rows, mut unread) = (Vec::new(), Unread::default());
+    for record in args.records(&input, Some(DatasetFormat::Graded), None)? {
+        let record = record?;
+        unread.see(&record);
+        if let Record::Graded(row) = record {
+            rows.push(row);
+        }
+    }
+    unread.tell_that(&format!("of {} have no response, and are left out", path.display()));
+    Ok(rows)
+}
+
+fn pair(new: GradedRecord, old: GradedRecord) -> Result<Map<String, Value>> {
+    let mut row: Map<String, Value> =
+        serde_json::from_value(json!(new.extra)).context("other fields of a row are an object")?;
+    // Grades were given to one version's response and say nothing of the pair.
+    row.retain(|name, _| !OWN.contains(&name.as_str()));
+    row.insert("id".to_owned(), json!(new.id));
+    row.insert("instruction".to_owned(), new.instruction.into());
+    row.insert("response_a".to_owned(), new.response.into());
+    row.insert("response_b".to_owned(), old.response.into());
+    row.extend(new.rubric.map(|text| ("rubric".to_owned(), text.into())));
+    row.extend(new.reference.or(old.reference).map(|text| ("reference".to_owned(), text.into())));
+    Ok(row)
+}
+
+/// Names that the pair has itself, or that its row would be read by.
+const OWN: [&str; 8] = ["id", "instruction", "response_a", "response_b", "rubric", "reference", "human", "verdict"];

@@ -1,0 +1,243 @@
+//! Whether a judge still says what it said: a run on an anchor set of rows beside an earlier run on the same rows.
+//!
+//! `judge drift --input now.jsonl --against before.jsonl --require 'spearman>=0.99'`
+
+use std::collections::{BTreeMap, HashMap};
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, bail};
+use clap::Args;
+use judge_core::ItemId;
+use judge_data::{Outputs, RunRecord, ScoredFile, ScoredRow, load, record_path};
+use judge_metrics::comparison::{ComparedItem, Comparison, ComparisonSettings, Comparisons, Rating, STATISTICS};
+use serde_json::{Value, json};
+
+use crate::args::bars::BarArgs;
+use crate::args::files::{OverwriteArgs, program};
+use crate::rated::{rating, ratings};
+use crate::report::{BOOTSTRAP, write_json};
+use crate::terminal::console::{say, table, tell};
+
+/// The name in reports.
+const PROGRAM: &str = "drift";
+
+/// What is said of the change: of the scores now as a judge, and of those before as people's.
+const CHANGE: [&str; 5] = ["bias", "mae", "spearman", "pearson", "accuracy"];
+
+/// What the names of differences between two judges begin with: now less before.
+const DIFFERENCE: &str = "difference_";
+
+/// Compare a run with an earlier run on the same rows.
+///
+/// Both files are what `judge score`, `judge compare` or another judge has written, {"id", "score"}; rows are joined by id. Of the change:
+/// `bias`, the mean of the scores now less those before, with its test, `mae`, how far they are apart, `spearman` and `pearson`, whether the
+/// order is the same, and `accuracy`, how many whole scores or verdicts are the same. Where people have graded the rows, `difference_…`:
+/// whether the judge agrees with them better or worse than before. What the two run records do not have in common is said.
+#[derive(Args)]
+pub(crate) struct Cli {
+    /// The rows of the run now
+    #[arg(long, value_name = "FILE")]
+    pub(crate) input: PathBuf,
+    /// The rows of the earlier run
+    #[arg(long, value_name = "FILE")]
+    against: PathBuf,
+    /// Field of the judge's score in both files [default: predicted, score or verdict]
+    #[arg(long, value_name = "FIELD")]
+    predicted: Option<String>,
+    /// Field of what people said, of the run now [default: human or scores, where there is one]
+    #[arg(long, value_name = "FIELD")]
+    human: Option<String>,
+    /// Where the report goes
+    #[arg(long, value_name = "FILE")]
+    json: Option<PathBuf>,
+    #[command(flatten)]
+    bars: BarArgs,
+    #[command(flatten)]
+    write: OverwriteArgs,
+}
+
+/// A row that both runs have scored.
+struct Anchor {
+    id: String,
+    now: Rating,
+    before: Rating,
+    human: Vec<Option<Rating>>,
+}
+
+/// Rows that are not compared, and why.
+#[derive(Default)]
+struct LeftOut {
+    now_alone: usize,
+    before_alone: usize,
+    unscored: usize,
+}
+
+pub(crate) fn run(cli: &Cli) -> Result<()> {
+    let outputs = Outputs::new([&cli.input, &cli.against]).reports(PROGRAM, cli.json.iter().chain(cli.bars.reports()));
+    outputs.overwrite(cli.write.overwrite).check()?;
+    let (anchors, left_out) = anchors(cli)?;
+    let differs = records(&cli.input, &cli.against)?;
+    let found = statistics(&anchors)?;
+    let largest = largest(&anchors);
+    if let Some(path) = &cli.json {
+        let largest = largest.as_ref().map(|(anchor, change)| json!({"id": anchor.id, "change": change}));
+        let report = json!({
+            "program": program(PROGRAM), "n": anchors.len(), "now_alone": left_out.now_alone, "before_alone": left_out.before_alone,
+            "unscored": left_out.unscored, "statistics": found.iter().cloned().collect::<BTreeMap<String, Value>>(),
+            "largest_change": largest, "records": differs,
+        });
+        write_json(path, PROGRAM, &report)?;
+    }
+    let mut lines = vec![vec![format!("now against before, {} rows", anchors.len()), "estimate [95 %]".to_owned()]];
+    lines.extend(found.iter().map(|(name, known)| vec![format!("  {name}"), in_words(known)]));
+    say(table(&lines).trim_end())?;
+    if let Some((anchor, change)) = &largest {
+        say(format_args!("largest change: {change:+.4}, of {}", anchor.id))?;
+    }
+    let LeftOut { now_alone, before_alone, unscored } = left_out;
+    if now_alone + before_alone + unscored > 0 {
+        tell(format_args!(
+            "note: left out: {now_alone} rows that the run now has alone, {before_alone} of the run before, {unscored} without a score in one"
+        ));
+    }
+    for (what, [now, before]) in &differs {
+        tell(format_args!("note: {what} is {now}, it was {before}"));
+    }
+    cli.bars.check(PROGRAM, &found.into_iter().collect())
+}
+
+/// The rows of a file by their ids, and whether any has what people said.
+fn rows(path: &Path, predicted: Option<&str>, human: Option<&str>) -> Result<(Vec<(ItemId, ScoredRow)>, bool)> {
+    let file = ScoredFile::open(path, None)?.with_unique_ids()?;
+    let fields = file.fields(predicted, human);
+    let known = |field: &Option<String>| field.as_ref().is_some_and(|field| file.has(field));
+    if !known(&fields.predicted) {
+        let looked = predicted.map_or_else(|| ScoredFile::predicted_names().join(", "), str::to_owned);
+        bail!("{}: no row has a score: looked for {looked}; name it with --predicted", path.display());
+    }
+    if let Some(field) = human.filter(|field| !file.has(field)) {
+        bail!("{}: no row has the field {field:?} that --human names", path.display());
+    }
+    let with_id = |row: Result<ScoredRow, judge_data::Error>| {
+        let row = row?;
+        let id =
+            row.id.clone().with_context(|| format!("{}: the row has no id, by which runs are joined", row.place()));
+        Ok((id?, row))
+    };
+    Ok((file.rows(&fields)?.map(with_id).collect::<Result<_>>()?, known(&fields.human)))
+}
+
+/// What both runs have scored, in the order of the run now.
+fn anchors(cli: &Cli) -> Result<(Vec<Anchor>, LeftOut)> {
+    let predicted = cli.predicted.as_deref();
+    let (now, has_people) = rows(&cli.input, predicted, cli.human.as_deref())?;
+    let mut before: HashMap<ItemId, ScoredRow> = rows(&cli.against, predicted, None)?.0.into_iter().collect();
+    let (mut anchors, mut left_out) = (Vec::new(), LeftOut::default());
+    for (id, row) in now {
+        let Some(earlier) = before.remove(&id) else {
+            left_out.now_alone += 1;
+            continue;
+        };
+        let said = |row: &ScoredRow| row.predicted.clone().map_err(|why| anyhow::anyhow!("{}: {why}", row.place()));
+        let (Some(now), Some(before)) = (said(&row)?.map(rating), said(&earlier)?.map(rating)) else {
+            left_out.unscored += 1;
+            continue;
+        };
+        if now.number().is_some() != before.number().is_some() {
+            bail!(
+                "{}: expected a number in both runs or a text in both, found {now:?} now and {before:?} before",
+                row.place()
+            );
+        }
+        let human = if has_people { row.human.clone() } else { Ok(Vec::new()) };
+        let human = ratings(human.map_err(|why| anyhow::anyhow!("{}: {why}", row.place()))?);
+        anchors.push(Anchor { id: id.to_string(), now, before, human });
+    }
+    left_out.before_alone = before.len();
+    if anchors.is_empty() {
+        bail!(
+            "{} and {} have no row in common with a score in both; rows are joined by id",
+            cli.input.display(),
+            cli.against.display()
+        );
+    }
+    Ok((anchors, left_out))
+}
+
+/// The statistics that the rows define, by name: of the change, and of the agreement with people.
+fn statistics(anchors: &[Anchor]) -> Result<Vec<(String, Value)>> {
+    let item = |anchor: &Anchor, second, human| ComparedItem {
+        predicted: anchor.now.clone(),
+        second,
+        human,
+        confidence: None,
+        cluster: None,
+    };
+    let compared = |items: Vec<ComparedItem>, names: Vec<String>| -> Result<Comparisons> {
+        let all: Vec<usize> = (0..items.len()).collect();
+        let settings = ComparisonSettings { bootstrap: BOOTSTRAP, only: Some(names), ..ComparisonSettings::default() };
+        Ok(Comparison::new(items, settings)?.statistics(&all))
+    };
+    let change = anchors.iter().map(|anchor| item(anchor, None, vec![Some(anchor.before.clone())])).collect();
+    let mut found = compared(change, CHANGE.map(str::to_owned).to_vec())?.statistics;
+    let graded = anchors.iter().filter(|anchor| anchor.human.iter().any(Option::is_some));
+    let graded: Vec<ComparedItem> =
+        graded.map(|anchor| item(anchor, Some(anchor.before.clone()), anchor.human.clone())).collect();
+    if !graded.is_empty() {
+        let names = STATISTICS.iter().filter(|name| name.starts_with(DIFFERENCE)).map(|name| (*name).to_owned());
+        found.extend(compared(graded, names.collect())?.statistics);
+    }
+    Ok(found.into_iter().map(|(name, known)| (name, json!(known))).collect())
+}
+
+/// The row whose score has changed most, and by how much; the first of several. `None` for verdicts, and where nothing has changed.
+fn largest(anchors: &[Anchor]) -> Option<(&Anchor, f64)> {
+    let changes = anchors.iter().filter_map(|anchor| Some((anchor, anchor.now.number()? - anchor.before.number()?)));
+    let largest = changes.reduce(|most, one| if one.1.abs() > most.1.abs() { one } else { most });
+    largest.filter(|(_, change)| *change != 0.0)
+}
+
+/// What differs between the records of the two runs, where both have one: what decides about scores, and not when they were made.
+fn records(now: &Path, before: &Path) -> Result<BTreeMap<String, [String; 2]>> {
+    let paths = [now, before].map(record_path);
+    if let Some(path) = paths.iter().find(|path| !path.exists()) {
+        tell(format_args!("note: {} is not there, so models and settings are not compared", path.display()));
+        return Ok(BTreeMap::new());
+    }
+    let [now, before] = paths.map(|path| load::<RunRecord>(&path).map(|record| facts(&record)));
+    let (now, before) = (now?, before?);
+    let names = now.keys().chain(before.keys()).collect::<std::collections::BTreeSet<_>>();
+    let none = || "absent".to_owned();
+    let pair = |name: &String| [&now, &before].map(|facts| facts.get(name).cloned().unwrap_or_else(none));
+    Ok(names.into_iter().map(|name| (name.clone(), pair(name))).filter(|(_, [now, before])| now != before).collect())
+}
+
+fn facts(record: &RunRecord) -> BTreeMap<String, String> {
+    let mut all = BTreeMap::new();
+    flatten("program", &json!(record.program), &mut all);
+    flatten("model", &json!(record.model), &mut all);
+    flatten("template", &json!(record.template), &mut all);
+    flatten("settings", &json!(record.settings), &mut all);
+    flatten("resolved", &json!(record.resolved), &mut all);
+    all
+}
+
+/// The leaves of a value by their paths.
+fn flatten(path: &str, value: &Value, into: &mut BTreeMap<String, String>) {
+    match value {
+        Value::Object(fields) => {
+            fields.iter().for_each(|(name, value)| flatten(&format!("{path}.{name}"), value, into))
+        }
+        leaf => _ = into.insert(path.to_owned(), leaf.to_string()),
+    }
+}
+
+fn in_words(known: &Value) -> String {
+    let number = |name: &str| known.get(name).and_then(Value::as_f64);
+    let Some(estimate) = number("estimate") else {
+        return format!("undefined: {}", known["undefined"].as_str().unwrap_or_default());
+    };
+    let interval = number("low").zip(number("high")).map(|(low, high)| format!(" [{low:.4}, {high:.4}]"));
+    let p = number("p").map(|p| format!(", p = {p:.3}"));
+    format!("{estimate:.4}{}{}", interval.unwrap_or_default(), p.unwrap_or_default())
+}

@@ -29,6 +29,7 @@
 //! | say how large position, verbosity and self-preference bias are, and whether larger than chance | [`BiasReport`] |
 //! | say whether a change that should not matter moves verdicts, beyond chance | [`PerturbationReport`] |
 //! | say how good the answer is that a judge chooses among several | [`BestOf`] |
+//! | report RewardBench 2, of a judge that scores answers | [`RewardBench`] |
 //! | say how good the probabilities of typed decisions are, beside people's answers | [`DecisionComparison`] |
 //! | say how well two columns of numbers agree in order | [`rank_agreement`] |
 
@@ -48,6 +49,7 @@ mod probabilities;
 mod rank_agreement;
 mod rank_test;
 mod raters;
+mod reward_bench;
 mod risk;
 mod settings;
 mod statistic;
@@ -66,6 +68,7 @@ pub use pairs::{JudgedPair, PairComparison, PairComparisons, PairStatistic};
 pub use perturbations::{PerturbationReport, PerturbedVerdicts};
 pub use preferences::{PreferenceComparison, PreferredPair};
 pub use rank_agreement::{RankAgreement, rank_agreement};
+pub use reward_bench::{RewardBench, RewardBenchRow, RewardBenchSubset};
 pub use risk::{Loss, SelectiveRisk};
 pub use settings::{ComparisonSettings, StatisticStarted};
 #[cfg(feature = "serde")]

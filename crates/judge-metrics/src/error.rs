@@ -249,6 +249,13 @@ pub enum Error {
         index: Option<usize>,
     },
 
+    /// An id in RewardBench 2's subset of ties that does not say which prompt it is, or says it a second time.
+    #[error("the id {found:?} of the subset of ties: expected ref:N or tied:N with a number N, each once")]
+    RewardBenchId {
+        /// The id.
+        found: String,
+    },
+
     /// No three columns have these correlations.
     #[error("no three columns have these correlations: the determinant of their matrix is {determinant}")]
     NotPositiveSemidefinite {

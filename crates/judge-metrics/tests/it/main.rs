@@ -47,6 +47,7 @@ mod properties;
 mod published;
 mod ranking;
 mod recalibration;
+mod reward_bench;
 mod risk_coverage;
 mod systems;
 mod verbosity;

@@ -1,5 +1,6 @@
 # torch==2.15.0 transformers==5.24.0 peft==0.21.2 safetensors==0.8.0
-"""Makes crates/judge-models/tests/fixtures/training: runs of torch and PEFT on the small random models of families/, in f32.
+"""Makes crates/judge-models/tests/fixtures/training: runs of torch and PEFT on the small random models of families/, encoders/ and
+encoder_heads/, in f32.
 
     python scripts/parity/make_training_fixtures.py [NAME ...]
 
@@ -8,7 +9,8 @@ in turn. NAME.safetensors has "loss", [21], the mean loss before each step and a
 down, and for each tensor that is learnt "gradient.TENSOR" at the first step, "5.TENSOR" and "20.TENSOR" after so many steps. Of an
 adapter NAME.json also has the names of the tensors that PEFT saves, and its configuration. Of a model that is tuned as a whole every
 tensor has at most SAMPLE of its numbers, evenly spaced. Gradients are of the mean loss. Tensors that are not the model's begin with
-the numbers of `begin`, which the tests make too.
+the numbers of `begin`, which the tests make too: factors, score heads, and those of an encoder's head that the folder has not.
+Tensors of encoders are called as in the bare model.
 
 Losses are those of the classes of transformers where they have one ("completion", "class"), else a formula: LAGER's cross-entropy and
 distance over the labels ("mark"), and TRL's loss of reward models ("bradley_terry"). Each sequence runs alone, without padding, and
@@ -49,7 +51,14 @@ CASES = {
     "score": dict(model="llama-on", lora=dict(LORA, targets=["q_proj", "v_proj"]), loss="bradley_terry", centring=0.01, settings=dict(max_grad_norm=1.8)),
     "class": dict(model="qwen2-on", lora=dict(LORA, targets=["v_proj", "down_proj"]), loss="class", classes=3, settings=dict(max_grad_norm=1.9)),
     "class-full": dict(model="phi3-off", loss="class", classes=3),
+    "bert": dict(model="../encoder_heads/bert-labels", lora=dict(LORA, layers=None), loss="class", classes=3, head=["classifier", "pooler"], is_pair=True, settings=dict(max_grad_norm=1.4)),
+    "roberta": dict(model="../encoder_heads/roberta", lora=dict(LORA, targets=["query", "value", "output.dense"], layers=[1]), loss="class", classes=2, head=["classifier"], settings=dict(max_grad_norm=2.0)),
+    "roberta-full": dict(model="../encoders/roberta-off", loss="class", classes=3, head=["classifier"], new=["classifier.dense", "classifier.out_proj"], settings=dict(max_grad_norm=1.0, epsilon=1e-4)),
+    "modernbert": dict(model="../encoders/modernbert-off", lora=dict(LORA, layers=[1, 3], rslora=True), loss="class", classes=3, head=["classifier", "head"], new=["classifier"], settings=dict(max_grad_norm=2.0)),
+    "modernbert-full": dict(model="../encoder_heads/modernbert-mean", loss="class", classes=2, head=["classifier", "head"], settings=dict(max_grad_norm=2.0)),
 }
+# What classes of encoders put before the names of the bare model.
+PREFIXES = {"bert": "bert.", "roberta": "roberta.", "modernbert": "model."}
 
 
 def numbers(count, start, scale):
@@ -57,11 +66,11 @@ def numbers(count, start, scale):
     return torch.tensor([(((start + i) * 2654435761) % 2**32 / 2**32 - 0.5) * scale for i in range(count)], dtype=torch.float64).float()
 
 
-def begin(named):
+def begin(case, named):
     """Gives what is not the model's its first numbers: a tensor begins where the one before it in the order of names has ended."""
     start = 1
     for name, p in sorted(named.items()):
-        if "lora_" in name or name == "score.weight":
+        if "lora_" in name or name == "score.weight" or name.rsplit(".", 1)[0] in case.get("new", []):
             with torch.no_grad():
                 p.copy_(numbers(p.numel(), start, 0.4).view_as(p))
             start += p.numel()
@@ -74,7 +83,7 @@ def examples(case):
     def tokens(count):
         nonlocal place
         place += count
-        return [int((x + 0.5) * 92) + 3 for x in numbers(count, 7 * place, 1.0).tolist()]
+        return [int((x + 0.5) * (80 if case.get("is_pair") else 92)) + 3 for x in numbers(count, 7 * place, 1.0).tolist()]
 
     def one(batch, index):
         length = 4 + (3 * batch + 5 * index) % 8
@@ -83,7 +92,8 @@ def examples(case):
         if case["loss"] == "mark":
             return dict(prompt=tokens(length), target=[[0.0, 1.0, 0.0], [0.5, 0.25, 0.25], [1.0, 0.0, 0.0]][(batch + index) % 3])
         if case["loss"] == "class":
-            return dict(prompt=tokens(length), **{"class": (batch + 2 * index) % case["classes"]})
+            types = dict(types=[0] * (length // 2) + [1] * (length - length // 2)) if case.get("is_pair") else {}
+            return dict(prompt=tokens(length), **types, **{"class": (batch + (1 if case["classes"] == 2 else 2) * index) % case["classes"]})
         return dict(better=tokens(length), worse=tokens(length + 2), margin=[0.0, 0.5][index % 2])
 
     return [[one(batch, index) for index in range(3)] for batch in range(3)]
@@ -116,7 +126,10 @@ def of_example(model, case, example, count):
         labels = [-100] * len(example["prompt"]) + example["completion"]
         return model(input_ids=torch.tensor([ids]), labels=torch.tensor([labels]), num_items_in_batch=torch.tensor(count), use_cache=False).loss
     if case["loss"] == "class":
-        return model(input_ids=torch.tensor([example["prompt"]]), labels=torch.tensor([example["class"]]), use_cache=False).loss / count
+        more = {} if "head" in case else dict(use_cache=False)
+        if "types" in example:
+            more["token_type_ids"] = torch.tensor([example["types"]])
+        return model(input_ids=torch.tensor([example["prompt"]]), labels=torch.tensor([example["class"]]), **more).loss / count
     if case["loss"] == "mark":
         logits, target = end(model, case, example["prompt"]), torch.tensor(example["target"])
         distance = (expected(case, logits) - (target * torch.tensor(case["labels"]["values"])).sum()).abs()
@@ -148,7 +161,17 @@ def load_base(case, folder):
 
 def load(case):
     model = load_base(case, None)
-    if "lora" in case:
+    prefix = PREFIXES[model.config.model_type] if "head" in case else ""
+    if "lora" in case and "head" in case:
+        lora, layers = case["lora"], ("layer.", "layers.")
+        is_in_block = lambda name: any(f"{part}{layer}." in name for part in layers for layer in lora["layers"] or range(model.config.num_hidden_layers))
+        is_target = lambda name: not lora["targets"] or any(name.endswith(f".{target}") for target in lora["targets"])
+        # Whole names, since the last parts are those of the head too.
+        targets = [name for name, module in model.named_modules() if isinstance(module, torch.nn.Linear) and is_in_block(name) and is_target(name)]
+        model = get_peft_model(model, LoraConfig(
+            r=lora["rank"], lora_alpha=lora["alpha"], use_rslora=lora["rslora"], target_modules=targets, init_lora_weights=False,
+            task_type="SEQ_CLS", modules_to_save=list(case["head"])))
+    elif "lora" in case:
         lora = case["lora"]
         # PEFT takes "all-linear" for all layers alone.
         all_linear = sorted({name.rsplit(".")[-1] for name, module in model.named_modules() if isinstance(module, torch.nn.Linear) and ".layers." in name})
@@ -157,9 +180,9 @@ def load(case):
             layers_to_transform=lora["layers"], init_lora_weights=False, task_type="SEQ_CLS" if is_scored(case) else "CAUSAL_LM",
             modules_to_save=["score"] if is_scored(case) else None))
     model.eval()  # nothing of it is random
-    own = lambda name: name.removeprefix("base_model.model.").replace(".default", "").replace(".modules_to_save", "")
+    own = lambda name: name.removeprefix("base_model.model.").replace(".default", "").replace(".modules_to_save", "").removeprefix(prefix)
     named = {own(name): p for name, p in model.named_parameters() if p.requires_grad}
-    begin(named)
+    begin(case, named)
     return model, named
 
 
@@ -199,7 +222,7 @@ def run(name, case):
         fields = ("peft_type", "task_type", "r", "lora_alpha", "use_rslora", "layers_to_transform", "bias", "fan_in_fan_out", "modules_to_save")
         case["saved"] = sorted(get_peft_model_state_dict(model))
         # PEFT adds the names that heads of other classes have.
-        config["modules_to_save"] = ["score"] if any(".score." in name for name in case["saved"]) else None
+        config["modules_to_save"] = case.get("head") or (["score"] if any(".score." in name for name in case["saved"]) else None)
         case["config"] = {field: config[field] for field in fields} | dict(target_modules=sorted(config["target_modules"]))
     out |= {"loss": torch.tensor(losses), "grad_norm": torch.tensor(norms)}
     save_file(out, ROOT / f"{name}.safetensors")

@@ -55,10 +55,15 @@ use serde_json::{Map, Value};
 
 pub(crate) use angles::{angles, inverse_frequencies, query_factors};
 pub(crate) use architecture::Architecture;
+#[cfg(feature = "train")]
+pub(crate) use encoder::HeadDraws;
 pub(crate) use encoder::{
     EncoderBlockSpec, EncoderHeadSpec, EncoderSpec, HeadLinear, HeadStepSpec, NormPlace, PositionsSpec, RelativeSpec,
     TypesSpec,
 };
+#[cfg(feature = "train")]
+pub(crate) use encoders::draws_of as draws_of_head;
+pub(crate) use encoders::{classifier_of as encoder_classifier_class, head_of as encoder_head};
 pub(crate) use families::classifier_class;
 #[cfg(test)]
 pub(crate) use families::names as family_names;

@@ -37,13 +37,18 @@
 //! Reward models are mostly trained as an adapter of a causal model (`task_type` `SEQ_CLS`), which has
 //! `score.weight` whole. Then the base's own head does not count, as in transformers, where the base is
 //! loaded as a sequence classifier.
+//!
+//! The same holds of encoders, whose heads are several tensors: those that adapters do not bring, such as BERT's
+//! pooler, are the base's.
 
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use serde_json::Map;
 
-use crate::arch::{Architecture, HEAD, HeadSpec, ModelSpec, NoHead, SCORE, labels_of_adapter, text_fields};
+use crate::arch::{
+    Architecture, EncoderSpec, HEAD, HeadSpec, ModelSpec, NoHead, SCORE, encoder_head, labels_of_adapter, text_fields,
+};
 use crate::error::AdapterProblem;
 use crate::fingerprint::Hashed;
 use crate::folder::{Folder, file};
@@ -67,8 +72,8 @@ pub(crate) struct CheckedWeights {
     pub(crate) value_head: Option<ValueHead>,
     /// Whether adapters change a head that is the embedding in the base.
     is_untied: bool,
-    /// The tensor that adapters have and the base has not: a head of labels.
-    brought: Option<&'static str>,
+    /// The tensors that adapters have and the base has not: a head of labels.
+    brought: Vec<String>,
 }
 
 /// The weights of a folder by the names that `spec` has for them. Only headers have been read;
@@ -81,7 +86,7 @@ pub(crate) fn store(folder: &Folder, spec: &Architecture) -> Result<Box<dyn Stor
         Architecture::Decoder(spec) => {
             weights::open(folder, &OwnNames::of(spec), HeadCounts::of(spec), spec.stacks(), spec.idle_tensors())
         }
-        Architecture::Encoder(spec) => weights::open_encoder(folder, spec),
+        Architecture::Encoder(spec) => weights::open_encoder(folder, spec, &[]),
     }
 }
 
@@ -104,18 +109,21 @@ impl CheckedWeights {
     ) -> Result<Self, Error> {
         let folders = adapters;
         let mut adapters = adapters.iter().map(|path| Adapter::open(path)).collect::<Result<Vec<_>, _>>()?;
-        let mut brought = None;
-        match &mut *spec {
+        let brought: Vec<String>;
+        let base = match &mut *spec {
             Architecture::Decoder(spec) => {
                 let own = OwnNames::of(spec);
                 adapters.iter_mut().try_for_each(|adapter| adapter.rename(|name| own.own(name)))?;
-                brought = bring_labels(folder, Arc::make_mut(spec), &adapters)?;
+                brought = bring_labels(folder, Arc::make_mut(spec), &adapters)?.into_iter().collect();
+                store(folder, &Architecture::Decoder(Arc::clone(spec)))?
             }
             Architecture::Encoder(spec) => {
+                let brings = bring_encoder_head(folder, spec, &adapters)?;
                 adapters.iter_mut().try_for_each(|adapter| adapter.rename(|name| spec.own_name(name)))?;
+                brought = if brings { replaced_of_head(spec, &adapters) } else { Vec::new() };
+                weights::open_encoder(folder, spec, &brought)?
             }
-        }
-        let base = store(folder, spec)?;
+        };
         let mut is_untied = false;
         if let Architecture::Decoder(spec) = &mut *spec {
             let text = text_fields(folder.config())
@@ -130,7 +138,7 @@ impl CheckedWeights {
             is_untied = settle_head(&mut spec.head, &*base, &adapters);
         }
         let tensors = spec.tensors();
-        let is_in_base = |name: &str| !(is_untied && name == HEAD || brought == Some(name));
+        let is_in_base = |name: &String| !(is_untied && name == HEAD || brought.contains(name));
         let in_base = tensors.iter().filter(|(name, _)| is_in_base(name));
         base.check(&in_base.cloned().collect::<Vec<_>>())?;
         adapters.iter().try_for_each(|adapter| adapter.check(&tensors))?;
@@ -154,7 +162,7 @@ impl CheckedWeights {
     /// caller uses [`Store::finish`] of `base` when it is done.
     pub(crate) fn merged(&mut self) -> Adapted<'_> {
         let Self { base, adapters, is_untied, brought, .. } = self;
-        Adapted { base: &mut **base, adapters, is_untied: *is_untied, brought: *brought }
+        Adapted { base: &mut **base, adapters, is_untied: *is_untied, brought }
     }
 }
 
@@ -164,7 +172,7 @@ impl CheckedWeights {
 /// # Errors
 /// [`AdapterProblem::NoLabels`] for an adapter of a sequence classifier where neither it nor an earlier one nor
 /// the base has a head of labels, and [`Error::Config`] for fields of labels that are none.
-fn bring_labels(folder: &Folder, spec: &mut ModelSpec, adapters: &[Adapter]) -> Result<Option<&'static str>, Error> {
+fn bring_labels(folder: &Folder, spec: &mut ModelSpec, adapters: &[Adapter]) -> Result<Option<String>, Error> {
     let mut brought = None;
     for adapter in adapters {
         let rows = adapter.rows_of_replacement(SCORE).filter(|_| adapter.may_bring_labels());
@@ -176,7 +184,7 @@ fn bring_labels(folder: &Folder, spec: &mut ModelSpec, adapters: &[Adapter]) -> 
                 });
                 let labels = labels.map_err(|problem| Error::Config { path: folder.file(file::CONFIG), problem })?;
                 spec.head = HeadSpec::Labels(labels);
-                brought = Some(SCORE);
+                brought = Some(SCORE.to_owned());
             }
             None if spec.labels().is_none() && adapter.is_of_classifier() => {
                 return Err(adapter.fault(AdapterProblem::NoLabels));
@@ -185,6 +193,32 @@ fn bring_labels(folder: &Folder, spec: &mut ModelSpec, adapters: &[Adapter]) -> 
         }
     }
     Ok(brought)
+}
+
+/// Gives the description of an encoder that is no sequence classifier the head whose labels an adapter brings. Returns
+/// whether one does.
+///
+/// # Errors
+/// [`Error::Config`] for a head that is not read.
+fn bring_encoder_head(folder: &Folder, spec: &mut Arc<EncoderSpec>, adapters: &[Adapter]) -> Result<bool, Error> {
+    let mut adapters = adapters.iter().filter(|adapter| adapter.may_bring_labels()).peekable();
+    if spec.head.is_some() || adapters.peek().is_none() {
+        return Ok(false);
+    }
+    let fields = folder.config().as_object().cloned().unwrap_or_default();
+    let head = |count: usize| {
+        encoder_head(&fields, count).map_err(|problem| Error::Config { path: folder.file(file::CONFIG), problem })
+    };
+    let labels = head(1)?.out.weight();
+    let Some(rows) = adapters.find_map(|adapter| adapter.rows_of_replacement(&labels)) else { return Ok(false) };
+    Arc::make_mut(spec).head = Some(head(rows)?);
+    Ok(true)
+}
+
+/// The tensors of an encoder's head that adapters replace.
+fn replaced_of_head(spec: &EncoderSpec, adapters: &[Adapter]) -> Vec<String> {
+    let of_head = spec.head.iter().flat_map(|head| head.tensors(spec.d_model)).map(|(name, _)| name);
+    of_head.filter(|name| adapters.iter().any(|adapter| adapter.changes(name) == Some(true))).collect()
 }
 
 /// Makes the head of a description that which is stored; see the module's table. A head of labels

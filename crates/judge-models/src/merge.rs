@@ -37,7 +37,9 @@ use serde_json::{Map, Value};
 use self::shards::{Entry, Shards};
 #[cfg(feature = "train")]
 use crate::arch::HEAD;
-use crate::arch::{Architecture, HeadSpec, ModelSpec, StackPart, StackSpec, classifier_class, text_fields};
+use crate::arch::{
+    Architecture, HeadSpec, ModelSpec, StackPart, StackSpec, classifier_class, encoder_classifier_class, text_fields,
+};
 use crate::base::Based;
 use crate::checked::CheckedWeights;
 use crate::folder::{Folder, file};
@@ -106,17 +108,14 @@ pub fn merge_adapters(
     let mut spec = Architecture::from_json(folder.config())
         .map_err(|problem| Error::Config { path: folder.file(file::CONFIG), problem })?;
     let mut weights = CheckedWeights::open(&folder, &mut spec, dtype, &adapters)?;
-    let spec = match spec {
-        Architecture::Decoder(spec) => spec,
-        Architecture::Encoder(spec) => {
-            return Err(Error::Unsupported {
-                path: folder.file(file::CONFIG),
-                field: "model_type".to_owned(),
-                found: format!("{}, an encoder,", spec.family),
-                supported: "decoders, where an adapter is to be merged into a folder",
-            });
-        }
-    };
+    if let Architecture::Encoder(spec) = &spec {
+        return Err(Error::Unsupported {
+            path: folder.file(file::CONFIG),
+            field: "model_type".to_owned(),
+            found: format!("{}, an encoder,", spec.family),
+            supported: "decoders, where an adapter is to be merged into a folder",
+        });
+    }
     let new = NewFolder::begin(output.as_ref(), is_ours)?;
     let merged = write(&folder, &spec, &mut weights, &BTreeMap::new(), new.path(), SHARD_BYTES, progress)?;
     new.finish()?;
@@ -130,17 +129,17 @@ fn is_ours(name: &str) -> bool {
         || name.starts_with("model") && name.contains(".safetensors")
 }
 
-/// Writes a decoder's folder in f32 or bf16 with some of its tensors replaced: `replaced` has their numbers,
+/// Writes a model's folder in f32 or bf16 with some of its tensors replaced: `replaced` has their numbers,
 /// row-major, by the names that `spec` has. Otherwise as [`merge_adapters`] without adapters. `spec` may have a
-/// head of labels that the folder has not, if it is among the replaced. `check` is shown the folder before it
-/// gets its name.
+/// head of labels that the folder has not, if it is among the replaced; an encoder's folder is a sequence classifier's,
+/// so it has one. `check` is shown the folder before it gets its name.
 ///
 /// # Errors
 /// Those of [`merge_adapters`] and of `check`.
 #[cfg(feature = "train")]
 pub(crate) fn write_replaced<E: From<Error>>(
     folder: &Folder,
-    spec: &ModelSpec,
+    spec: &Architecture,
     weights: &mut CheckedWeights,
     replaced: &BTreeMap<&str, &[f32]>,
     output: &Path,
@@ -165,7 +164,7 @@ pub(crate) fn write_replaced<E: From<Error>>(
 /// were taken.
 fn write(
     folder: &Folder,
-    spec: &ModelSpec,
+    spec: &Architecture,
     weights: &mut CheckedWeights,
     replaced: &BTreeMap<&str, &[f32]>,
     to: &Path,
@@ -208,26 +207,41 @@ fn write(
 
 /// A tensor as other programs know it.
 enum Tensor<'a> {
-    /// One of the model's tensors, by its own name and shape.
-    Alone(String, Vec<usize>),
+    /// One of the model's tensors, by its own name and shape, with the name that files have for it.
+    Alone(String, Vec<usize>, String),
     /// Several of the model's tensors that folders keep in one tensor only.
     Stack(&'a StackSpec),
 }
 
-/// The tensors to write: first those that stand alone, in the order of `ModelSpec::tensors`, then
+/// The tensors to write. Those of an encoder are named as its sequence classifiers name them.
+fn tensors(spec: &Architecture) -> Vec<Tensor<'_>> {
+    match spec {
+        Architecture::Decoder(spec) => tensors_of_decoder(spec),
+        Architecture::Encoder(spec) => {
+            let alone = |(name, shape): (String, _)| {
+                let stored = spec.name_in_classifier(&name);
+                Tensor::Alone(name, shape, stored)
+            };
+            spec.tensors().into_iter().map(alone).collect()
+        }
+    }
+}
+
+/// The tensors of a decoder: first those that stand alone, in the order of `ModelSpec::tensors`, then
 /// stacks. What a folder may have either way stands alone.
-fn tensors(spec: &ModelSpec) -> Vec<Tensor<'_>> {
+fn tensors_of_decoder(spec: &ModelSpec) -> Vec<Tensor<'_>> {
     let stacks: Vec<&StackSpec> = spec.stacks().filter(|stack| stack.is_only_form).collect();
     let parts: BTreeSet<&str> = stacks.iter().flat_map(|stack| &stack.parts).map(|part| &*part.tensor.0).collect();
     let alone = spec.tensors().into_iter().filter(|(name, _)| !parts.contains(name.as_str()));
-    alone.map(|(name, shape)| Tensor::Alone(name, shape)).chain(stacks.into_iter().map(Tensor::Stack)).collect()
+    let alone = alone.map(|(name, shape)| Tensor::Alone(name.clone(), shape, name));
+    alone.chain(stacks.into_iter().map(Tensor::Stack)).collect()
 }
 
 impl Tensor<'_> {
     /// Name and shape as they will be in the file.
     fn entry(&self) -> Entry {
         let (name, shape) = match self {
-            Self::Alone(name, shape) => (name, shape),
+            Self::Alone(_, shape, stored) => (stored, shape),
             Self::Stack(stack) => (&stack.name, &stack.shape),
         };
         Entry { name: name.clone(), shape: shape.clone() }
@@ -237,7 +251,7 @@ impl Tensor<'_> {
     /// stacks as a whole. A stack is filled part by part through the strides of its description.
     fn copy(&self, tensors: &mut dyn Tensors, dtype: Dtype, shards: &mut Shards) -> Result<(), Error> {
         match self {
-            Self::Alone(name, shape) => match *shape.as_slice() {
+            Self::Alone(name, shape, _) => match *shape.as_slice() {
                 [rows, columns] => {
                     let mut written = Ok(());
                     let mut take = |_: usize, numbers: Numbers<'_>| {
@@ -287,36 +301,34 @@ fn rounded(values: &[f32], dtype: Dtype) -> Vec<u8> {
 ///
 /// # Errors
 /// [`Error::Config`] if the text model's fields of a vision-language folder are not found.
-fn config(folder: &Folder, spec: &ModelSpec, dtype: Dtype) -> Result<Value, Error> {
+fn config(folder: &Folder, spec: &Architecture, dtype: Dtype) -> Result<Value, Error> {
     let text =
         text_fields(folder.config()).map_err(|problem| Error::Config { path: folder.file(file::CONFIG), problem })?;
     let is_tower = text.is_some();
     let mut fields = text.or_else(|| folder.config().as_object().cloned()).unwrap_or_default();
     OF_QUANTISATION.iter().for_each(|field| drop(fields.remove(*field)));
+    let class = fields.get("architectures").and_then(|classes| classes.get(0)).and_then(Value::as_str);
+    let class = class.map(str::to_owned);
     // It names the class of the vision-language model. Without it, loaders find the class of the text model by
     // `model_type`.
     if is_tower && spec.labels().is_none() {
         fields.remove("architectures");
     }
-    fields.insert("vocab_size".to_owned(), spec.d_vocab.into());
-    match &spec.head {
-        HeadSpec::Labels(head) => {
-            // An adapter may have brought the head to a folder of another class.
-            let class = fields.get("architectures").and_then(|classes| classes.get(0)).and_then(Value::as_str);
-            if !class.is_some_and(|class| class.ends_with(CLASSIFIER)) {
-                let own = class.and_then(|class| Some(format!("{}{CLASSIFIER}", class.strip_suffix("ForCausalLM")?)));
-                let own = own.or_else(|| classifier_class(spec.family));
-                fields.insert("architectures".to_owned(), own.into_iter().collect());
-                let names: Map<String, Value> =
-                    head.labels.iter().enumerate().map(|(i, label)| (i.to_string(), label.as_str().into())).collect();
-                fields.insert(
-                    "label2id".to_owned(),
-                    head.labels.iter().cloned().zip((0..).map(|i: usize| i.into())).collect::<Map<_, _>>().into(),
-                );
-                fields.insert("id2label".to_owned(), names.into());
+    fields.insert("vocab_size".to_owned(), spec.dimensions().d_vocab.into());
+    let class = class.as_deref();
+    match spec {
+        Architecture::Decoder(spec) => match &spec.head {
+            HeadSpec::Labels(head) => {
+                let own = || Some(format!("{}{CLASSIFIER}", class?.strip_suffix("ForCausalLM")?));
+                name_labels(&mut fields, class, &head.labels, || own().or_else(|| classifier_class(spec.family)));
+            }
+            head => drop(fields.insert("tie_word_embeddings".to_owned(), (*head == HeadSpec::Embedding).into())),
+        },
+        Architecture::Encoder(spec) => {
+            if let Some(head) = &spec.head {
+                name_labels(&mut fields, class, &head.labels, || encoder_classifier_class(spec.family));
             }
         }
-        head => drop(fields.insert("tie_word_embeddings".to_owned(), (*head == HeadSpec::Embedding).into())),
     }
     let name = match dtype {
         Dtype::F32 | Dtype::Tf32 => "float32",
@@ -328,10 +340,27 @@ fn config(folder: &Folder, spec: &ModelSpec, dtype: Dtype) -> Result<Value, Erro
     Ok(Value::Object(fields))
 }
 
+/// Makes the fields those of a sequence classifier with these labels, unless the class is one already: an adapter or
+/// training may have brought the head to a folder of another class.
+fn name_labels(
+    fields: &mut Map<String, Value>,
+    class: Option<&str>,
+    labels: &[String],
+    classifier: impl FnOnce() -> Option<String>,
+) {
+    if class.is_some_and(|class| class.ends_with(CLASSIFIER)) {
+        return;
+    }
+    fields.insert("architectures".to_owned(), classifier().into_iter().collect());
+    let names: Map<String, Value> =
+        labels.iter().enumerate().map(|(i, label)| (i.to_string(), label.as_str().into())).collect();
+    let numbers: Map<String, Value> = labels.iter().cloned().zip((0..).map(|i: usize| i.into())).collect();
+    fields.insert("label2id".to_owned(), numbers.into());
+    fields.insert("id2label".to_owned(), names.into());
+}
+
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
-
     use super::*;
     use crate::fixtures;
 
@@ -342,10 +371,9 @@ mod tests {
         let open = |folder: &Folder| {
             let mut spec = Architecture::from_json(folder.config()).unwrap();
             let weights = CheckedWeights::open(folder, &mut spec, Some(Dtype::F32), &[]).unwrap();
-            let Architecture::Decoder(spec) = spec else { panic!("an encoder") };
             (spec, weights)
         };
-        let take = |(spec, mut weights): (Arc<ModelSpec>, CheckedWeights)| {
+        let take = |(spec, mut weights): (Architecture, CheckedWeights)| {
             let mut tensors = weights.merged();
             spec.tensors().iter().map(|(name, shape)| tensors.take(name, shape, Dtype::F32).unwrap()).collect()
         };

@@ -392,6 +392,15 @@ impl Model {
         self.context.fed(prompt)?.map(|fed| fed.ids).map_err(|unscored| Error::Prompt { unscored })
     }
 
+    /// The types of the [tokens](Self::tokens) of a prompt (`token_type_ids`), by which BERT tells the two texts of a
+    /// pair apart. Empty where all are 0.
+    ///
+    /// # Errors
+    /// Those of [`tokens`](Self::tokens).
+    pub fn token_types(&self, prompt: &Prompt) -> Result<Vec<u32>, Error> {
+        self.context.fed(prompt)?.map(|fed| fed.types).map_err(|unscored| Error::Prompt { unscored })
+    }
+
     /// A kernel that this processor has and that would multiply matrices of this model, which are kept as
     /// signed codes of eight bits, as integers: mostly faster, and with activations rounded to eight bits as
     /// well, so scores differ. `None` where there is no such kernel or matrix, or where the model was

@@ -1,17 +1,18 @@
-//! Tuning a decoder, or a low-rank adapter of it, on examples of what a judge should say.
+//! Tuning a decoder or an encoder, or a low-rank adapter of it, on examples of what a judge should say.
 //!
-//! [`Trainer`] starts from the folder of any dense decoder that this crate reads. It owns what is learnt,
+//! [`Trainer`] starts from the folder of any dense decoder that this crate reads, or of a BERT, RoBERTa or ModernBERT. It owns what is learnt,
 //! as host numbers, and the optimiser's moments; all else of the model lies on the device once and gets no
 //! gradient. A checkpoint is exactly that state, and a run that was stopped resumes bit for bit.
 //!
 //! ```text
 //! new     folder ─► base.rs        frozen tensors on the plain device
-//!                └► tuning.rs      which tensors are learnt, or the factors of an adapter as PEFT draws them
+//!                ├► tuning.rs      which tensors are learnt, or the factors of an adapter as PEFT draws them
+//!                └► new_head.rs    a head of an encoder that has none
 //!
 //! step    micro-batches ─► gradients.rs   each: the base with the trainables of this step, on a device with autodiff;
 //!                            │            forward, and backward in pieces of the blocks
 //!                            ├► lower.rs  blocks below those that are learnt, or what states.rs kept of them
-//!                            ├► pass.rs   sequences, padded ─► states where something is read
+//!                            ├► pass.rs   sequences, padded (batch.rs) ─► states where something is read
 //!                            └► loss/     a sum and its count
 //!         added in order, divided once, scaled down to max_grad_norm
 //!                       ─► adamw.rs       at the rate of schedule.rs
@@ -21,19 +22,22 @@
 //! ```
 //!
 //! The rest of the crate does not know this room, and it knows two things of the engine: how tensors become
-//! a decoder (`engine/tensor/parameters.rs`), and that a decoder runs its blocks.
+//! a network (`engine/tensor/parameters.rs`), and that it runs its blocks (`network.rs`).
 //!
 //! Which rows there are, in what order, and how their texts become tokens is the caller's matter.
 //! [`TrainSettings::data`] says it in the caller's words, so that a checkpoint of other data is refused.
 
 mod adamw;
 mod base;
+mod batch;
 mod check;
 mod checkpoint;
 mod error;
 mod gradients;
 mod loss;
 mod lower;
+mod network;
+mod new_head;
 mod pass;
 mod run;
 mod schedule;

@@ -78,7 +78,7 @@ pub(crate) use gguf::HeadCounts;
 pub(crate) use int8::InInt8;
 pub(crate) use lora::{Adapted, Adapter};
 #[cfg(feature = "train")]
-pub(crate) use lora::{AdapterFolder, Factors, lora_scale};
+pub(crate) use lora::{AdapterFolder, Factors, Whole, lora_scale};
 pub(crate) use numbers::Numbers;
 pub(crate) use open::{open, open_encoder};
 pub(crate) use own_names::{OwnNames, unwrapped};

@@ -11,6 +11,8 @@ use std::sync::Arc;
 use judge_core::{Layer, model::Dimensions, request::TokenId};
 use serde_json::Value;
 
+#[cfg(feature = "train")]
+use super::encoder::EmbeddingSpec;
 use super::encoder::EncoderSpec;
 use super::rope::RopeConfig;
 use super::spec::{LabelsSpec, ModelSpec, NamedShape};
@@ -107,6 +109,31 @@ impl Architecture {
         }
     }
 
+    /// Name and shape of every tensor of one block.
+    #[cfg(feature = "train")]
+    pub(crate) fn tensors_of_block(&self, index: usize) -> Vec<NamedShape> {
+        match self {
+            Self::Decoder(spec) => spec.blocks[index].tensors(),
+            Self::Encoder(spec) => spec.blocks[index].tensors(),
+        }
+    }
+
+    /// Names of the tensors that layer 0 is made of: tables, and of an encoder the norm of their sum.
+    #[cfg(feature = "train")]
+    pub(crate) fn tensors_of_embedding(&self) -> Vec<String> {
+        match self {
+            Self::Decoder(spec) => {
+                let positions = spec.positions.as_ref().map(|(name, _)| name);
+                [&spec.embedding].into_iter().chain(positions).cloned().collect()
+            }
+            Self::Encoder(spec) => {
+                let EmbeddingSpec { words, types, positions, norm } = &spec.embedding;
+                let tables = types.iter().map(|types| &types.name).chain(positions.iter().map(|table| &table.name));
+                [words, &norm.name].into_iter().chain(tables).chain(&norm.bias).cloned().collect()
+            }
+        }
+    }
+
     /// The rotations that blocks refer to by index. Empty if positions come from a table alone.
     pub(crate) fn ropes(&self) -> &[RopeConfig] {
         match self {
@@ -142,6 +169,27 @@ impl Architecture {
         match self {
             Self::Decoder(spec) => spec.labels(),
             Self::Encoder(_) => None,
+        }
+    }
+
+    /// How many labels the head of a sequence classifier has; `None` where there is no such head.
+    #[cfg(feature = "train")]
+    pub(crate) fn n_labels(&self) -> Option<usize> {
+        match self {
+            Self::Decoder(spec) => spec.labels().map(|head| head.labels.len()),
+            Self::Encoder(spec) => spec.head.as_ref().map(|head| head.labels.len()),
+        }
+    }
+
+    /// Names of the tensors of an encoder's head of labels. Empty without one, and for decoders.
+    #[cfg(feature = "train")]
+    pub(crate) fn tensors_of_head(&self) -> Vec<String> {
+        match self {
+            Self::Decoder(_) => Vec::new(),
+            Self::Encoder(spec) => {
+                let head = spec.head.iter().flat_map(|head| head.tensors(spec.d_model));
+                head.map(|(name, _)| name).collect()
+            }
         }
     }
 

@@ -144,6 +144,18 @@ pub(crate) struct HeadLinear {
     pub(crate) bias: bool,
 }
 
+/// How transformers draws the matrices of a new head; biases begin at 0, norms at 1.
+#[cfg(feature = "train")]
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct HeadDraws {
+    /// Standard deviation of the matrices before the labels.
+    pub(crate) steps: f64,
+    /// That of the matrix of the labels.
+    pub(crate) out: f64,
+    /// The normal distribution is cut off at so many standard deviations.
+    pub(crate) cutoff: Option<f64>,
+}
+
 impl HeadLinear {
     /// Full name of the matrix.
     pub(crate) fn weight(&self) -> String {
@@ -164,7 +176,7 @@ impl HeadLinear {
 
 impl EncoderHeadSpec {
     /// Name and shape of every tensor of the head.
-    fn tensors(&self, d_model: usize) -> Vec<NamedShape> {
+    pub(crate) fn tensors(&self, d_model: usize) -> Vec<NamedShape> {
         let mut all: Vec<NamedShape> = self.out.tensors(self.labels.len(), d_model).collect();
         for step in &self.steps {
             match step {
@@ -199,6 +211,23 @@ pub(crate) struct EmbeddingSpec {
     pub(crate) positions: Option<PositionsSpec>,
     /// The norm of the sum.
     pub(crate) norm: NormSpec,
+}
+
+impl EmbeddingSpec {
+    /// The row of each token of a sequence in the table of positions. Without a padding token that is its position.
+    /// With one, the padding token has the row of its own number, wherever it is, and the other tokens count on from
+    /// the row after that one (RoBERTa).
+    pub(crate) fn rows(&self, ids: &[TokenId]) -> impl Iterator<Item = usize> {
+        let padding = self.positions.as_ref().and_then(|positions| positions.padding);
+        let mut next = padding.map_or(0, |padding| padding as usize + 1);
+        ids.iter().map(move |&id| {
+            if Some(id) == padding {
+                return id as usize;
+            }
+            next += 1;
+            next - 1
+        })
+    }
 }
 
 /// A table of the states of tokens' types.
@@ -248,6 +277,24 @@ pub(crate) struct EncoderBlockSpec {
     pub(crate) down: LinearSpec,
 }
 
+impl EncoderBlockSpec {
+    /// Its projections, in the order of a pass.
+    pub(crate) fn projections(&self) -> [&LinearSpec; 4] {
+        [&self.qkv, &self.out, &self.up, &self.down]
+    }
+
+    /// Name and shape of each of its tensors: matrices and biases, then norms.
+    pub(crate) fn tensors(&self) -> Vec<NamedShape> {
+        let mut all = Vec::new();
+        for linear in self.projections() {
+            all.extend(linear.weights().into_iter().map(|(name, rows)| (name, vec![rows, linear.d_in])));
+            all.extend(linear.biases().into_iter().map(|(name, rows)| (name, vec![rows])));
+        }
+        all.extend(self.attention_norm.iter().chain([&self.mlp_norm]).flat_map(NormSpec::tensors));
+        all
+    }
+}
+
 /// How names in files differ from those of the bare model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct StoredNames {
@@ -256,6 +303,8 @@ pub(super) struct StoredNames {
     /// Prefixes of names of heads and buffers, which no state depends on; matched after `prefix` is
     /// removed.
     pub(super) others: &'static [&'static str],
+    /// Prefixes of those names of a sequence classifier that `prefix` is not put before.
+    pub(super) beside: &'static [&'static str],
 }
 
 /// Endings of norms' names in files converted from TensorFlow, and PyTorch's.
@@ -287,21 +336,21 @@ impl EncoderSpec {
         Some(renamed.unwrap_or_else(|| name.to_owned()))
     }
 
-    /// Name and shape of every tensor: tables, each block's matrices and biases, all norms, then the head's.
+    /// What a sequence classifier of this family calls a tensor of the model.
+    pub(crate) fn name_in_classifier(&self, own: &str) -> String {
+        let is_beside = self.names.beside.iter().any(|beside| own.starts_with(beside));
+        if is_beside { own.to_owned() } else { format!("{}{own}", self.names.prefix) }
+    }
+
+    /// Name and shape of every tensor: tables, blocks, the remaining norms, then the head's.
     pub(crate) fn tensors(&self) -> Vec<NamedShape> {
         let EmbeddingSpec { words, types, positions, norm } = &self.embedding;
         let table = |name: &String, rows: usize| (name.clone(), vec![rows, self.d_model]);
         let mut all = vec![table(words, self.d_vocab)];
         all.extend(types.iter().map(|types| table(&types.name, types.rows)));
         all.extend(positions.iter().map(|positions| table(&positions.name, positions.rows)));
+        all.extend(self.blocks.iter().flat_map(EncoderBlockSpec::tensors));
         let mut norms = vec![norm];
-        for block in &self.blocks {
-            for linear in [&block.qkv, &block.out, &block.up, &block.down] {
-                all.extend(linear.weights().into_iter().map(|(name, rows)| (name, vec![rows, linear.d_in])));
-                all.extend(linear.biases().into_iter().map(|(name, rows)| (name, vec![rows])));
-            }
-            norms.extend(block.attention_norm.iter().chain([&block.mlp_norm]));
-        }
         norms.extend(&self.final_norm);
         if let Some(relative) = &self.relative {
             all.push(table(&relative.table, 2 * relative.span()));

@@ -13,6 +13,8 @@ mod sizes;
 use serde_json::{Map, Value};
 
 use super::checks::overlay;
+#[cfg(feature = "train")]
+use super::encoder::HeadDraws;
 use super::encoder::{EncoderHeadSpec, EncoderSpec};
 use super::{ConfigProblem, angles, blame, head, unread};
 
@@ -28,17 +30,30 @@ struct Family {
     spec: fn(Value) -> Result<EncoderSpec, ConfigProblem>,
     /// The head of its sequence classifiers with these labels.
     head: fn(&Value, Vec<String>) -> Result<EncoderHeadSpec, ConfigProblem>,
+    /// How transformers draws a new one.
+    #[cfg(feature = "train")]
+    draws: fn(&Value) -> Result<HeadDraws, ConfigProblem>,
 }
 
 /// All families, in the order of [`NAMES`].
 const FAMILIES: [Family; 5] = [
-    Family { model_type: "bert", class: "Bert", defaults: bert::defaults_of_bert, spec: bert::bert, head: heads::bert },
+    Family {
+        model_type: "bert",
+        class: "Bert",
+        defaults: bert::defaults_of_bert,
+        spec: bert::bert,
+        head: heads::bert,
+        #[cfg(feature = "train")]
+        draws: heads::draws,
+    },
     Family {
         model_type: "deberta-v2",
         class: "DebertaV2",
         defaults: deberta::defaults,
         spec: deberta::spec,
         head: heads::deberta,
+        #[cfg(feature = "train")]
+        draws: heads::draws,
     },
     Family {
         model_type: "modernbert",
@@ -46,6 +61,8 @@ const FAMILIES: [Family; 5] = [
         defaults: modernbert::defaults,
         spec: modernbert::spec,
         head: heads::modernbert,
+        #[cfg(feature = "train")]
+        draws: heads::draws_of_modernbert,
     },
     Family {
         model_type: "roberta",
@@ -53,6 +70,8 @@ const FAMILIES: [Family; 5] = [
         defaults: bert::defaults_of_roberta,
         spec: bert::roberta,
         head: heads::roberta,
+        #[cfg(feature = "train")]
+        draws: heads::draws,
     },
     Family {
         model_type: "xlm-roberta",
@@ -60,6 +79,8 @@ const FAMILIES: [Family; 5] = [
         defaults: bert::defaults_of_roberta,
         spec: bert::xlm_roberta,
         head: heads::roberta,
+        #[cfg(feature = "train")]
+        draws: heads::draws,
     },
 ];
 
@@ -118,14 +139,61 @@ const HARMLESS: [&str; 30] = [
 /// # Errors
 /// [`ConfigProblem`] for another class, a value out of its range, or something unsupported.
 pub(super) fn spec(file: &Map<String, Value>) -> Result<Option<EncoderSpec>, ConfigProblem> {
-    let model_type = file.get("model_type").and_then(Value::as_str);
-    let Some(family) = FAMILIES.iter().find(|family| Some(family.model_type) == model_type) else { return Ok(None) };
+    let Some(family) = family(file) else { return Ok(None) };
     unread::check_number(file)?;
     let name_field = |problem| blame::field(problem, file, &|file| lower(family, file).map(drop));
     let spec = lower(family, file).map_err(name_field)?;
     angles::check(&spec.ropes, spec.max_len)?;
     unread::warn(spec.family, &unread_keys(family, file));
     Ok(Some(spec))
+}
+
+/// The family of a `config.json`; `None` if its `model_type` is no encoder.
+fn family(file: &Map<String, Value>) -> Option<&'static Family> {
+    let model_type = file.get("model_type").and_then(Value::as_str);
+    FAMILIES.iter().find(|family| Some(family.model_type) == model_type)
+}
+
+/// The head of `count` labels that sequence classifiers of an encoder's family have, whatever the folder's own class
+/// is. Labels have the folder's names if it has as many, else `LABEL_0` and so on.
+///
+/// # Errors
+/// [`ConfigProblem`] for a `model_type` that is no encoder, a head that is not read, and too many labels.
+pub(crate) fn head_of(file: &Map<String, Value>, count: usize) -> Result<EncoderHeadSpec, ConfigProblem> {
+    let family = known(file)?;
+    (family.head)(&filled(family, file), head::names_of(file, count)?)
+}
+
+/// How transformers draws a new head of an encoder's family.
+///
+/// # Errors
+/// [`ConfigProblem`] for a `model_type` that is no encoder, and for numbers that nothing can be drawn by.
+#[cfg(feature = "train")]
+pub(crate) fn draws_of(file: &Map<String, Value>) -> Result<HeadDraws, ConfigProblem> {
+    let family = known(file)?;
+    (family.draws)(&filled(family, file))
+}
+
+/// The family of a `config.json`.
+///
+/// # Errors
+/// [`ConfigProblem::Unknown`] for a `model_type` that is no encoder.
+fn known(file: &Map<String, Value>) -> Result<&'static Family, ConfigProblem> {
+    let found = || file.get("model_type").map_or_else(String::new, Value::to_string);
+    family(file).ok_or_else(|| ConfigProblem::Unknown { field: "model_type", found: found(), known: &NAMES })
+}
+
+/// The class of a family's sequence classifiers; `None` for a `model_type` that is no encoder.
+pub(crate) fn classifier_of(model_type: &str) -> Option<String> {
+    let family = FAMILIES.iter().find(|family| family.model_type == model_type)?;
+    Some(format!("{}ForSequenceClassification", family.class))
+}
+
+/// The fields of a file with the family's defaults where it is silent.
+fn filled(family: &Family, file: &Map<String, Value>) -> Value {
+    let mut fields = (family.defaults)();
+    overlay(&mut fields, Value::Object(file.clone()));
+    fields
 }
 
 /// Names of the fields that nothing reads and that may change a state.
@@ -144,8 +212,7 @@ fn lower(family: &Family, file: &Map<String, Value>) -> Result<EncoderSpec, Conf
     if let Some(class) = class.filter(|class| !class.starts_with(family.class)) {
         return Err(ConfigProblem::Unknown { field: "architectures", found: class.to_owned(), known: &CLASSES });
     }
-    let mut fields = (family.defaults)();
-    overlay(&mut fields, Value::Object(file.clone()));
+    let fields = filled(family, file);
     let head = match class.filter(|class| class.ends_with("ForSequenceClassification")) {
         Some(_) => Some((family.head)(&fields, head::label_names(file)?)?),
         None => None,

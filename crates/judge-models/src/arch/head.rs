@@ -114,13 +114,21 @@ pub(super) fn label_names(file: &Map<String, Value>) -> Result<Vec<String>, Conf
 /// # Errors
 /// [`ConfigProblem`] for too many labels, and a `pad_token_id` that is none.
 pub(crate) fn of_adapter(file: &Map<String, Value>, count: usize) -> Result<LabelsSpec, ConfigProblem> {
-    if let Some(own) = labels(file).ok().filter(|own| own.labels.len() == count && file.contains_key("id2label")) {
+    Ok(LabelsSpec { name: SCORE.to_owned(), labels: names_of(file, count)?, padding: padding(file)? })
+}
+
+/// The names of `count` labels of a head that the folder's class does not have, as of [`of_adapter`].
+///
+/// # Errors
+/// [`ConfigProblem`] for too many labels.
+pub(super) fn names_of(file: &Map<String, Value>, count: usize) -> Result<Vec<String>, ConfigProblem> {
+    if let Some(own) = label_names(file).ok().filter(|own| own.len() == count && file.contains_key("id2label")) {
         return Ok(own);
     }
     let mut fields = file.clone();
     fields.remove("id2label");
     fields.insert("num_labels".to_owned(), count.into());
-    labels(&fields)
+    label_names(&fields)
 }
 
 /// The token that a head of labels passes over at a text's end.

@@ -20,6 +20,8 @@
 //! | file | owns |
 //! |---|---|
 //! | `precision.rs`, `product.rs` | what is narrower than f32, and products that are not |
+//! | `projection.rs` | a product with what belongs to it: low-rank terms and factors |
+//! | `encoder.rs`, `encoder_head.rs` | an encoder and its head, for training alone: encoders are served by `engine/packed` |
 //! | `token_inputs.rs` | what blocks get of a token besides the residual stream |
 //! | `batch_size.rs` | how many tokens share a batch where nobody says it |
 //! | `host.rs` | the wait for a device, and its failures as errors |
@@ -49,6 +51,10 @@ pub(crate) mod cuda;
 pub(crate) mod decoder;
 mod delta;
 pub(crate) mod devices;
+#[cfg(feature = "train")]
+pub(crate) mod encoder;
+#[cfg(feature = "train")]
+mod encoder_head;
 mod fetched;
 pub(crate) mod host;
 mod label_products;
@@ -60,6 +66,7 @@ pub(crate) mod past;
 mod plan;
 pub(crate) mod precision;
 mod product;
+mod projection;
 mod reads;
 pub(crate) mod rotation;
 mod run;

@@ -1,8 +1,8 @@
 //! What a model is fed for a prompt: the tokens that the tokenizer and the chat template make, or for a cross-encoder a
 //! pair of texts.
 //!
-//! A cross-encoder is an encoder with a head of labels, trained on pairs: a query and a document, a request and a
-//! response. It has no chat template. So a closed conversation (`add_generation_prompt` false, as rewards are asked for)
+//! A cross-encoder is an encoder trained on pairs: a query and a document, a request and a response. It has no chat
+//! template. So a closed conversation (`add_generation_prompt` false, as rewards are asked for)
 //! of one turn is its text, and of two turns its pair.
 
 use judge_core::{Message, Prompt, Reason, Unscored};
@@ -48,12 +48,13 @@ impl Context {
         Ok(Ok(Typed { ids, types }))
     }
 
-    /// The turns of a closed conversation, where the model is a cross-encoder; `None` for any other prompt or model.
+    /// The turns of a closed conversation, where the model is an encoder without a template, which is a cross-encoder or
+    /// is to become one; `None` for any other prompt or model.
     fn closed_texts<'p>(&self, prompt: &'p Prompt) -> Option<(&EncoderSpec, &'p [Message])> {
         let Architecture::Encoder(encoder) = &self.spec else { return None };
         let Prompt::Chat { messages, template_args, trusted_prefill, prefill } = prompt else { return None };
         let is_closed = template_args.get("add_generation_prompt") == Some(&Value::Bool(false));
-        let is_read = encoder.head.is_some() && !self.codec.has_template();
-        (is_read && is_closed && trusted_prefill.is_empty() && prefill.is_empty()).then_some((encoder, messages))
+        (!self.codec.has_template() && is_closed && trusted_prefill.is_empty() && prefill.is_empty())
+            .then_some((encoder, messages))
     }
 }

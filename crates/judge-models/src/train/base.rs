@@ -1,10 +1,10 @@
 //! The model that training starts from: a folder's tensors on the plain device, where autodiff takes them for
 //! constants, and those that are learnt on the host.
 //!
-//! It is the room's door to the engine. [`Base::with`] gives a decoder that shares all frozen tensors and has
+//! It is the room's door to the engine. [`Base::with`] gives a network that shares all frozen tensors and has
 //! the trainables' numbers of this moment; [`Base::collect`] files what a backward pass found under their names.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
@@ -16,29 +16,34 @@ use serde_json::Map;
 
 use super::check;
 use super::error::TrainError;
+use super::network::Network;
+use super::new_head::NewHead;
 use super::states::States;
 use super::trainable::Trainable;
 use super::tuning::{Selected, Tuning, first_factor};
-use crate::arch::{Architecture, HeadSpec, LabelsSpec, ModelSpec, SCORE, labels_of_adapter, text_fields};
+use crate::arch::{
+    Architecture, EncoderSpec, HeadSpec, LabelsSpec, SCORE, draws_of_head, encoder_head, labels_of_adapter, text_fields,
+};
 use crate::checked::CheckedWeights;
 use crate::engine::tensor::Precision;
 use crate::engine::tensor::decoder::Decoder;
+use crate::engine::tensor::encoder::Encoder;
 use crate::engine::tensor::host::host;
 use crate::engine::tensor::parameters::{Source, Stored};
 use crate::folder::{Folder, file};
 use crate::weights::{Adapted, Tensors};
 use crate::{Dtype, Error, fingerprint};
 
-/// The decoder of a folder, and which of its parameters are learnt.
+/// The network of a folder, and which of its parameters are learnt.
 pub(super) struct Base {
     /// Where the folder is, as it was given.
     pub(super) path: PathBuf,
     /// What tells the folder from others: the hash that a loaded model has.
     pub(super) fingerprint: String,
-    /// What the folder describes, with the score head of the loss in the place of its own head if there is one.
-    pub(super) spec: Arc<ModelSpec>,
+    /// What the folder describes, with the head of labels of the loss in the place of its own head if there is one.
+    pub(super) spec: Architecture,
     /// On the plain device. Parameters that are learnt hold one number each, which is never used.
-    decoder: Decoder,
+    network: Network,
     /// What comes out of the blocks below `first_block`, where it is kept.
     pub(super) states: Option<Mutex<States>>,
     /// The lowest block with something that is learnt; the number of blocks if there is none.
@@ -60,23 +65,24 @@ struct Learnt {
 /// The gradients of trainables in their order, row-major; `None` where nothing was found yet.
 pub(super) type Found = Vec<Option<Vec<f32>>>;
 
-/// A decoder with the numbers of some moment, and the score head if the loss has one. A copy is a second handle on
-/// the same tensors.
+/// A network with the numbers of some moment, and the score head of a decoder if the loss has one. A copy is a second
+/// handle on the same tensors.
 #[derive(Clone)]
 pub(super) struct Tuned {
-    /// The decoder.
-    pub(super) decoder: Decoder,
+    /// The network.
+    pub(super) network: Network,
     /// `[n_labels, d_model]`.
     pub(super) score: Option<Tensor<2>>,
 }
 
 impl Base {
-    /// Opens a folder. `labels` is the number of labels of the loss's score head: of the folder's own if it has
-    /// one, else a new one, which starts at zero. Without it the folder's head over the vocabulary is read.
+    /// Opens a folder. `labels` is the number of labels of the loss's head: of the folder's own if it has one, else of a
+    /// new one, which starts at zero, or in an encoder as transformers draws it. Without it the folder's head over the
+    /// vocabulary is read.
     ///
     /// # Errors
-    /// Those of reading the folder, and [`TrainError`] for a model that is not trained here, for a score head
-    /// of other labels and for settings of an adapter.
+    /// Those of reading the folder, and [`TrainError`] for a model that is not trained here, for a head of other
+    /// labels, for none over the vocabulary, and for settings of an adapter.
     pub(super) fn open(
         path: &Path,
         tuning: &Tuning,
@@ -87,19 +93,8 @@ impl Base {
         let (mut spec, mut weights) = open(&folder)?;
         check::check_model(&spec, tuning)?;
         let fingerprint = fingerprint::of(&folder, &weights.hashed(), false)?;
-        let stored_labels = spec.labels().map(|head| head.labels.len());
-        match (labels, &spec.head) {
-            (None, HeadSpec::Own(_) | HeadSpec::Embedding) => {}
-            (None, _) => return Err(TrainError::NoHead { path: path.to_owned(), family: spec.family }),
-            (Some(expected), HeadSpec::Labels(head)) if head.labels.len() != expected => {
-                let found = head.labels.len();
-                return Err(TrainError::ScoreLabels { path: path.to_owned(), expected, found });
-            }
-            (Some(_), HeadSpec::Labels(_)) => {}
-            (Some(n), _) => {
-                Arc::make_mut(&mut spec).head = HeadSpec::Labels(new_labels(&folder, n)?);
-            }
-        }
+        let stored_labels = spec.n_labels();
+        let new_head = settle_head(&folder, &mut spec, labels)?;
         let selected = match tuning {
             Tuning::Full => None,
             Tuning::Lora(lora) => Some(lora.select(&spec)?),
@@ -108,13 +103,20 @@ impl Base {
         let mut source = Building {
             tensors: weights.merged(),
             selected,
+            of_head: spec.tensors_of_head().into_iter().collect(),
+            new_head,
             rng: ChaCha8Rng::seed_from_u64(seed),
             trainables: Vec::new(),
         };
-        let decoder =
-            Decoder::with_precision(Arc::clone(&spec), std::slice::from_ref(&device), Precision::FULL, &mut source)?;
+        let network = match &spec {
+            Architecture::Decoder(spec) => {
+                let (spec, devices) = (Arc::clone(spec), std::slice::from_ref(&device));
+                Network::Decoder(Decoder::with_precision(spec, devices, Precision::FULL, &mut source)?)
+            }
+            Architecture::Encoder(spec) => Network::Encoder(Encoder::new(Arc::clone(spec), &device, &mut source)?),
+        };
         let mut trainables = std::mem::take(&mut source.trainables);
-        if let Some(n) = labels {
+        if let (Some(n), Architecture::Decoder(spec)) = (labels, &spec) {
             let shape = [n, spec.d_model];
             let values = match stored_labels {
                 Some(_) => source.tensors.take(SCORE, &shape, Dtype::F32)?,
@@ -122,16 +124,15 @@ impl Base {
             };
             trainables.push(Trainable::new(SCORE, &shape, values));
         }
-        let learnt = learnt(decoder.stored(), &trainables);
-        let decoder = decoder.map(&mut Emptied { learnt: &learnt, device: &device });
-        let is_learnt = |name: &str| trainables.iter().any(|trainable| trainable.of() == name);
-        let blocks = spec.blocks.iter();
-        let first_block = blocks.take_while(|block| !block.tensors().iter().any(|(name, _)| is_learnt(name))).count();
-        let positions = spec.positions.as_ref().map(|(name, _)| name);
-        let learns_embedding = [&spec.embedding].into_iter().chain(positions).any(|name| is_learnt(name));
+        let learnt = learnt(network.stored(), &trainables);
+        let network = network.map(&mut Emptied { learnt: &learnt, device: &device });
+        let learnt_names: BTreeSet<String> = trainables.iter().map(Trainable::of).collect();
+        let learns = |block: &usize| spec.tensors_of_block(*block).iter().any(|(name, _)| learnt_names.contains(name));
+        let first_block = (0..spec.n_layers()).find(learns).unwrap_or(spec.n_layers());
+        let learns_embedding = spec.tensors_of_embedding().iter().any(|name| learnt_names.contains(name));
         let path = path.to_owned();
         let states = None;
-        Ok((Self { path, fingerprint, spec, decoder, states, first_block, learns_embedding, learnt }, trainables))
+        Ok((Self { path, fingerprint, spec, network, states, first_block, learns_embedding, learnt }, trainables))
     }
 
     /// Keeps what comes out of the blocks below the lowest one that is learnt in a file, or takes it from there.
@@ -140,25 +141,25 @@ impl Base {
     /// Those of the file.
     pub(super) fn keep_states(&mut self, path: &Path) -> Result<(), TrainError> {
         let identity = format!("{} {} {}", self.fingerprint, self.first_block, env!("CARGO_PKG_VERSION"));
-        self.states = Some(Mutex::new(States::open(path, &identity, self.spec.d_model)?));
+        self.states = Some(Mutex::new(States::open(path, &identity, self.spec.dimensions().d_model)?));
         Ok(())
     }
 
-    /// The decoder as far as nothing of it is learnt: the blocks below the lowest one that is, and what they need.
-    pub(super) fn frozen(&self) -> &Decoder {
-        &self.decoder
+    /// The network as far as nothing of it is learnt: the blocks below the lowest one that is, and what they need.
+    pub(super) fn frozen(&self) -> &Network {
+        &self.network
     }
 
-    /// The decoder with the trainables' numbers, which lie on `device`, with autodiff or without; all else is
+    /// The network with the trainables' numbers, which lie on `device`, with autodiff or without; all else is
     /// shared.
     pub(super) fn with(&self, trainables: &[Trainable], device: &Device) -> Tuned {
-        let decoder = self.decoder.clone().map(&mut Filled { learnt: &self.learnt, trainables, device });
+        let network = self.network.clone().map(&mut Filled { learnt: &self.learnt, trainables, device });
         let score = trainables.iter().find(|trainable| trainable.name == SCORE).map(|score| {
             let data = TensorData::new(score.values.clone(), [score.shape[0], score.shape[1]]);
             let score = Tensor::<2>::from_data(data, device);
             if device.is_autodiff() { score.require_grad() } else { score }
         });
-        Tuned { decoder, score }
+        Tuned { network, score }
     }
 
     /// Adds the gradients of what [`with`](Self::with) gave to those that were found before: one place for each
@@ -180,7 +181,7 @@ impl Base {
             add(&mut found[place], host(gradient)?);
         }
         let mut collect = Collect { learnt: &self.learnt, trainables, gradients, found, failed: None };
-        tuned.decoder.visit(&mut collect);
+        tuned.network.visit(&mut collect);
         collect.failed.map_or(Ok(()), Err)
     }
 }
@@ -196,20 +197,51 @@ fn add(found: &mut Option<Vec<f32>>, gradient: Vec<f32>) {
 /// A folder's description and weights, none taken yet.
 ///
 /// # Errors
-/// Those of reading it, and [`Error::Unsupported`] for an encoder.
-pub(super) fn open(folder: &Folder) -> Result<(Arc<ModelSpec>, CheckedWeights), Error> {
+/// Those of reading it.
+pub(super) fn open(folder: &Folder) -> Result<(Architecture, CheckedWeights), Error> {
     let mut spec = Architecture::from_json(folder.config())
         .map_err(|problem| Error::Config { path: folder.file(file::CONFIG), problem })?;
     let weights = CheckedWeights::open(folder, &mut spec, Some(Dtype::F32), &[])?;
-    match spec {
-        Architecture::Decoder(spec) => Ok((spec, weights)),
-        Architecture::Encoder(spec) => Err(Error::Unsupported {
-            path: folder.file(file::CONFIG),
-            field: "model_type".to_owned(),
-            found: format!("{}, an encoder,", spec.family),
-            supported: "decoders, where a model is to be trained",
-        }),
+    Ok((spec, weights))
+}
+
+/// Makes the head of a description that which a loss of so many labels reads. Returns the first numbers of an encoder's
+/// new head.
+///
+/// # Errors
+/// [`TrainError::ScoreLabels`] for a head of other labels, [`TrainError::NoHead`] if the loss reads a head over the
+/// vocabulary that is not there, and those of the folder.
+fn settle_head(folder: &Folder, spec: &mut Architecture, labels: Option<usize>) -> Result<Option<NewHead>, TrainError> {
+    let path = || folder.given().to_owned();
+    match (spec.n_labels(), labels) {
+        (Some(found), Some(expected)) if found != expected => {
+            return Err(TrainError::ScoreLabels { path: path(), expected, found });
+        }
+        (Some(_), Some(_)) => return Ok(None),
+        _ => {}
     }
+    match (spec, labels) {
+        (Architecture::Decoder(spec), None) if matches!(spec.head, HeadSpec::Own(_) | HeadSpec::Embedding) => Ok(None),
+        (spec, None) => Err(TrainError::NoHead { path: path(), family: spec.family() }),
+        (Architecture::Decoder(spec), Some(labels)) => {
+            Arc::make_mut(spec).head = HeadSpec::Labels(new_labels(folder, labels)?);
+            Ok(None)
+        }
+        (Architecture::Encoder(spec), Some(labels)) => Ok(Some(give_head(folder, spec, labels)?)),
+    }
+}
+
+/// Gives an encoder the head that its family's classifiers have, with so many labels.
+///
+/// # Errors
+/// Those of the folder, and [`Error::Config`] for a head that is not read and for numbers that nothing can be drawn by.
+fn give_head(folder: &Folder, spec: &mut Arc<EncoderSpec>, labels: usize) -> Result<NewHead, Error> {
+    let fault = |problem| Error::Config { path: folder.file(file::CONFIG), problem };
+    let fields = folder.config().as_object().cloned().unwrap_or_default();
+    let head = encoder_head(&fields, labels).map_err(fault)?;
+    let draws = draws_of_head(&fields).map_err(fault)?;
+    Arc::make_mut(spec).head = Some(head.clone());
+    NewHead::of(folder, spec, &head, draws)
 }
 
 /// A score head of so many labels for a folder that has none.
@@ -232,14 +264,18 @@ fn learnt(stored: &[Stored], trainables: &[Trainable]) -> HashMap<ParamId, Learn
     learnt.collect()
 }
 
-/// The tensors of a folder and the first factors of an adapter, as the source of a decoder. What is to be
+/// The tensors of a folder and the first factors of an adapter, as the source of a network. What is to be
 /// learnt is kept.
 struct Building<'a> {
     /// The folder's tensors.
     tensors: Adapted<'a>,
     /// Where the adapter's factors are; `None` where the whole model is learnt.
     selected: Option<Selected>,
-    /// Draws the factors.
+    /// Names of the tensors of an encoder's head, which are learnt whole with an adapter too.
+    of_head: BTreeSet<String>,
+    /// The first numbers of a head that the folder does not have.
+    new_head: Option<NewHead>,
+    /// Draws the factors, and a new head.
     rng: ChaCha8Rng,
     /// What is learnt, in the order in which it was asked for.
     trainables: Vec<Trainable>,
@@ -248,10 +284,12 @@ struct Building<'a> {
 impl Source for Building<'_> {
     fn values(&mut self, name: &str, shape: &[usize]) -> Result<Vec<f32>, Error> {
         let factor = self.selected.as_ref().and_then(|_| first_factor(name, shape, &mut self.rng));
-        let is_learnt = self.selected.is_none() || factor.is_some();
-        let values = match factor {
-            Some(values) => values,
-            None => self.tensors.take(name, shape, Dtype::F32)?,
+        let is_of_head = self.of_head.contains(name);
+        let is_learnt = self.selected.is_none() || factor.is_some() || is_of_head;
+        let values = match (factor, &mut self.new_head) {
+            (Some(values), _) => values,
+            (None, Some(head)) if is_of_head => head.values(name, shape, &mut self.rng)?,
+            (None, _) => self.tensors.take(name, shape, Dtype::F32)?,
         };
         if is_learnt {
             self.trainables.push(Trainable::new(name, shape, values.clone()));
@@ -308,7 +346,7 @@ impl ModuleMapper for Filled<'_> {
     }
 }
 
-/// Walks over the decoder's parameters and cuts the gradients of those that are learnt into the tensors'.
+/// Walks over the network's parameters and cuts the gradients of those that are learnt into the tensors'.
 struct Collect<'a> {
     /// The parameters.
     learnt: &'a HashMap<ParamId, Learnt>,

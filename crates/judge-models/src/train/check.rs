@@ -3,13 +3,14 @@
 use std::path::Path;
 
 use judge_core::Layer;
+use judge_core::model::Dimensions;
 use judge_core::request::TokenId;
 
 use super::error::{ExampleProblem, TrainError};
 use super::schedule::Course;
 use super::settings::TrainSettings;
 use super::tuning::Tuning;
-use crate::arch::{MlpSpec, ModelSpec};
+use crate::arch::{Architecture, MlpSpec};
 
 /// Every number of the settings is in its range; the error names the first that is not. Those of an adapter
 /// are checked where it is made.
@@ -53,7 +54,16 @@ pub(super) fn check_settings(settings: &TrainSettings) -> Result<(), TrainError>
 
 /// Every number that is to be learnt can be learnt here: all MLPs are dense, blocks have no fixed factors,
 /// there is no table of token inputs, norms have no biases, and the folder's names are the model's own.
-pub(super) fn check_model(spec: &ModelSpec, tuning: &Tuning) -> Result<(), TrainError> {
+/// Of an encoder, no scores by relative position.
+pub(super) fn check_model(spec: &Architecture, tuning: &Tuning) -> Result<(), TrainError> {
+    let spec = match spec {
+        Architecture::Decoder(spec) => spec,
+        Architecture::Encoder(spec) if spec.relative.is_some() => {
+            let reason = "their scores by relative position are computed without gradients";
+            return Err(TrainError::Family { family: spec.family, reason });
+        }
+        Architecture::Encoder(_) => return Ok(()),
+    };
     let blocks = &spec.blocks;
     let reason = if blocks.iter().any(|block| !matches!(block.mlp, None | Some(MlpSpec::Dense(_)))) {
         "nothing here keeps a router from sending all rows to the same few experts"
@@ -88,12 +98,19 @@ pub struct Limits {
     pub(super) max_len: usize,
     /// Blocks, so the number of the last layer.
     pub(super) n_layers: usize,
+    /// Types of tokens by which the texts of a pair are told apart; 0 where all tokens are of one type.
+    pub(super) types: usize,
 }
 
 impl Limits {
     /// Those of a description.
-    pub(super) fn of(spec: &ModelSpec) -> Self {
-        Self { d_vocab: spec.d_vocab, max_len: spec.max_len, n_layers: spec.n_layers() }
+    pub(super) fn of(spec: &Architecture) -> Self {
+        let Dimensions { d_vocab, max_len, n_layers, .. } = spec.dimensions();
+        let types = match spec {
+            Architecture::Encoder(spec) => spec.embedding.types.as_ref().filter(|types| types.of_pairs),
+            Architecture::Decoder(_) => None,
+        };
+        Self { d_vocab, max_len, n_layers, types: types.map_or(0, |types| types.rows) }
     }
 }
 
@@ -105,6 +122,18 @@ pub(super) fn check_tokens(tokens: &[TokenId], least: usize, limits: Limits) -> 
     match tokens.iter().find(|&&token| token as usize >= limits.d_vocab) {
         None => Ok(()),
         Some(&found) => Err(ExampleProblem::Token { found, d_vocab: limits.d_vocab }),
+    }
+}
+
+/// No types, or one for each of so many tokens, all in the model's table.
+pub(super) fn check_types(types: &[u32], tokens: usize, limits: Limits) -> Result<(), ExampleProblem> {
+    let expected = if limits.types == 0 { 0 } else { tokens };
+    if !types.is_empty() && types.len() != expected {
+        return Err(ExampleProblem::Count { what: "types of tokens", expected, found: types.len() });
+    }
+    match types.iter().find(|&&kind| kind as usize >= limits.types) {
+        None => Ok(()),
+        Some(&found) => Err(ExampleProblem::Type { found, types: limits.types }),
     }
 }
 

@@ -41,8 +41,8 @@ pub enum TrainError {
         /// The `model_type`.
         family: &'static str,
     },
-    /// The folder's score head has other labels than the loss.
-    #[error("the score head of {path} has {found} labels, the loss {expected}", path = path.display())]
+    /// The folder's head of labels has other labels than the loss.
+    #[error("the head of labels of {path} has {found} labels, the loss {expected}", path = path.display())]
     ScoreLabels {
         /// The folder.
         path: PathBuf,
@@ -191,6 +191,14 @@ pub enum ExampleProblem {
         found: TokenId,
         /// Size of the vocabulary.
         d_vocab: usize,
+    },
+    /// A type of a token that the model's table does not have.
+    #[error("type {found} of a token, but the model has {types}")]
+    Type {
+        /// The type.
+        found: u32,
+        /// How many there are.
+        types: usize,
     },
     /// A list of another length than it needs.
     #[error("{found} {what}, expected {expected}")]

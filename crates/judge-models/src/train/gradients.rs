@@ -14,7 +14,7 @@
 //! The top piece is computed once, so without pieces nothing is computed again. Inner layers that the loss reads
 //! belong to the piece that gives them.
 //!
-//! Each call has decoders of its own, whose frozen tensors are shared, so calls may run side by side.
+//! Each call has networks of its own, whose frozen tensors are shared, so calls may run side by side.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -23,10 +23,11 @@ use burn::tensor::{Device, Gradients, Tensor};
 use judge_core::Layer;
 
 use super::base::{Base, Found};
+use super::batch::{Batch, Sequence};
 use super::error::TrainError;
 use super::loss::Loss;
 use super::lower;
-use super::pass::{self, Batch, Entry, Reads, Sequence};
+use super::pass::{self, Entry, Reads};
 use super::trainable::Trainable;
 use crate::Error;
 use crate::engine::tensor::host::{host, on_device};
@@ -94,7 +95,7 @@ pub(super) fn read<T>(
     let found = on_device(|| {
         let tuned = base.with(trainables, &Device::flex());
         let batch = Batch::of(sequences, &base.spec);
-        let entry = lower.unwrap_or_else(|| pass::embedded(&tuned.decoder, &batch));
+        let entry = lower.unwrap_or_else(|| pass::embedded(&tuned.network, &batch));
         of(&pass::run(tuned, &batch, entry, layers))
     });
     Ok(found?)
@@ -130,7 +131,7 @@ fn backward<L: Loss>(
     // Forward: what goes into each piece, and the inner layers below the top piece, without a graph.
     let plain = base.with(trainables, &Device::flex());
     let Entry { block: mut done, input: mut x, inner: mut below } =
-        lower.unwrap_or_else(|| pass::embedded(&plain.decoder, batch));
+        lower.unwrap_or_else(|| pass::embedded(&plain.network, batch));
     let mut inputs = Vec::with_capacity(pieces.len());
     let mut keep = |layer: usize, stream: &Tensor<3>| {
         if is_read(layer) {
@@ -139,7 +140,7 @@ fn backward<L: Loss>(
     };
     keep(done, &x);
     for piece in &pieces {
-        x = plain.decoder.run_blocks(done..piece.start, x, &batch.rotation, &batch.rows, &mut keep);
+        x = plain.network.run_blocks(done..piece.start, x, batch, &mut keep);
         inputs.push(x.clone());
         done = piece.start;
     }
@@ -160,10 +161,10 @@ fn backward<L: Loss>(
         }
     };
     let run = |piece: Range<usize>, input: Tensor<3>, keep: &mut dyn FnMut(usize, &Tensor<3>)| {
-        tracked.decoder.run_blocks(piece, input, &batch.rotation, &batch.rows, keep)
+        tracked.network.run_blocks(piece, input, batch, keep)
     };
     let last = run(pieces[top].clone(), input.clone(), &mut keep);
-    let reads = batch.reads(tracked.clone(), last, inner);
+    let reads = pass::reads(tracked.clone(), batch, last, inner);
     let sum = loss.sum(&reads, examples)?;
     let value = f64::from(host(sum.clone())?[0]);
     let mut found = vec![None; trainables.len()];
@@ -191,7 +192,7 @@ fn backward<L: Loss>(
 
     // The embedding, whose stream may be read too.
     if base.learns_embedding {
-        let x = tracked.decoder.embed(batch.tokens.clone(), Some(&batch.rotation));
+        let x = tracked.network.embed(batch);
         let read = if pieces[top].start == 0 { None } else { of_layers.get(&0).cloned() };
         let products = of_output.into_iter().chain(read).map(|g| (x.clone() * g).sum());
         if let Some(sum) = products.reduce(|sum, one| sum + one) {

@@ -8,7 +8,7 @@
 //!                └────────► states.rs ◄───────┘
 //! ```
 //!
-//! Under a causal mask what stands at padding changes nothing before it.
+//! What stands at padding changes nothing: a causal mask hides it from what is before it, an encoder's from all.
 
 use std::sync::PoisonError;
 
@@ -16,8 +16,9 @@ use burn::tensor::{Device, Tensor, TensorData};
 use judge_core::Layer;
 
 use super::base::Base;
+use super::batch::{Batch, Sequence};
 use super::error::TrainError;
-use super::pass::{Batch, Entry, Sequence};
+use super::pass::Entry;
 use super::states::{self, Key};
 use crate::Error;
 use crate::engine::tensor::host::{host, on_device};
@@ -40,7 +41,7 @@ pub(super) fn of(base: &Base, sequences: &[Sequence<'_>], layers: &[Layer]) -> R
     let below: Vec<usize> = (0..base.first_block).filter(|&layer| layers.contains(&Layer(layer))).collect();
     let streams =
         sequences.iter().map(|sequence| of_sequence(base, sequence, &below)).collect::<Result<Vec<_>, _>>()?;
-    let d_model = base.spec.d_model;
+    let d_model = base.spec.dimensions().d_model;
     let seq = sequences.iter().map(Sequence::needed).max().unwrap_or(1);
     let together = |of: &dyn Fn(&Streams) -> &Vec<f32>| {
         let padded = streams.iter().flat_map(|streams| {
@@ -58,7 +59,7 @@ pub(super) fn of(base: &Base, sequences: &[Sequence<'_>], layers: &[Layer]) -> R
 /// The streams of one sequence, from the file if there is one: then no loss reads layers below.
 fn of_sequence(base: &Base, sequence: &Sequence<'_>, below: &[usize]) -> Result<Streams, TrainError> {
     let Some(states) = &base.states else { return Ok(run(base, sequence, below)?) };
-    let key: Key = states::key(sequence.tokens, sequence.needed());
+    let key: Key = states::key(sequence.tokens, sequence.types, sequence.needed());
     // What a thread that panicked has left is whole: a record is noted after it was written.
     let lock = || states.lock().unwrap_or_else(PoisonError::into_inner);
     let kept = lock().take(&key)?;
@@ -74,16 +75,16 @@ fn of_sequence(base: &Base, sequence: &Sequence<'_>, below: &[usize]) -> Result<
 fn run(base: &Base, sequence: &Sequence<'_>, below: &[usize]) -> Result<Streams, Error> {
     on_device(|| {
         let one = Batch::of(std::slice::from_ref(sequence), &base.spec);
-        let decoder = base.frozen();
+        let network = base.frozen();
         let mut inner = Vec::with_capacity(below.len());
         let mut keep = |layer: usize, stream: &Tensor<3>| {
             if below.contains(&layer) {
                 inner.push(stream.clone());
             }
         };
-        let x = decoder.embed(one.tokens.clone(), Some(&one.rotation));
+        let x = network.embed(&one);
         keep(0, &x);
-        let input = decoder.run_blocks(0..base.first_block, x, &one.rotation, &one.rows, &mut keep);
+        let input = network.run_blocks(0..base.first_block, x, &one, &mut keep);
         let inner = inner.into_iter().map(host).collect::<Result<_, _>>()?;
         Ok(Streams { input: host(input)?, inner })
     })

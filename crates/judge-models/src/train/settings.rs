@@ -41,7 +41,8 @@ pub struct TrainSettings {
     /// run whenever a sequence is seen.
     #[serde(skip)]
     pub states: Option<PathBuf>,
-    /// Seed of an adapter's first factors, by default 0. Nothing else here is random.
+    /// Seed of an adapter's first factors and of an encoder's new head, by default 0. Nothing else here is random: there
+    /// is no dropout.
     pub seed: u64,
     /// What the batches are made of and their order, in the caller's words, such as a hash: a checkpoint of
     /// other data is refused. By default empty.

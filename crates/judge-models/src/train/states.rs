@@ -44,11 +44,12 @@ pub(super) struct States {
     end: u64,
 }
 
-/// The key of the first `rows` positions of a sequence. All of its tokens count, as rotations may depend on its length.
-pub(super) fn key(tokens: &[TokenId], rows: usize) -> Key {
+/// The key of the first `rows` positions of a sequence. All of its tokens count, as rotations may depend on its length,
+/// and their types, which are none where all are 0.
+pub(super) fn key(tokens: &[TokenId], types: &[u32], rows: usize) -> Key {
     let mut hasher = blake3::Hasher::new();
-    hasher.update(&(rows as u64).to_le_bytes());
-    tokens.iter().for_each(|token| _ = hasher.update(&token.to_le_bytes()));
+    [rows, tokens.len()].iter().for_each(|&count| _ = hasher.update(&(count as u64).to_le_bytes()));
+    tokens.iter().chain(types).for_each(|number| _ = hasher.update(&number.to_le_bytes()));
     *hasher.finalize().as_bytes()
 }
 
@@ -167,8 +168,8 @@ mod tests {
         let at = tempfile::tempdir().unwrap();
         let path = at.path().join("states");
         let open = || States::open(&path, "a model", 2);
-        let (first, second) = (key(&[1, 2], 2), key(&[1, 2], 1));
-        assert!(first != second && first != key(&[1, 3], 2));
+        let (first, second) = (key(&[1, 2], &[], 2), key(&[1, 2], &[], 1));
+        assert!(first != second && first != key(&[1, 3], &[], 2) && first != key(&[1, 2], &[0, 1], 2));
         let mut states = open().unwrap();
         states.put(first, &[1.0, f32::MIN_POSITIVE, -0.0, 4.0]).unwrap();
         states.put(second, &[5.0, 6.0]).unwrap();
@@ -197,12 +198,12 @@ mod tests {
     fn other_files_and_damaged_states_are_refused() {
         let at = tempfile::tempdir().unwrap();
         let path = at.path().join("states");
-        States::open(&path, "a model", 1).unwrap().put(key(&[1], 1), &[1.0]).unwrap();
+        States::open(&path, "a model", 1).unwrap().put(key(&[1], &[], 1), &[1.0]).unwrap();
         assert_eq!(refused(States::open(&path, "another", 1)), StatesProblem::Other);
         let mut bytes = std::fs::read(&path).unwrap();
         *bytes.last_mut().unwrap() ^= 1;
         std::fs::write(&path, &bytes).unwrap();
-        let found = States::open(&path, "a model", 1).unwrap().take(&key(&[1], 1));
+        let found = States::open(&path, "a model", 1).unwrap().take(&key(&[1], &[], 1));
         assert!(matches!(found, Err(TrainError::States { problem: StatesProblem::Damaged, .. })), "{found:?}");
         std::fs::write(&path, "some notes of mine").unwrap();
         assert_eq!(refused(States::open(&path, "a model", 1)), StatesProblem::NoStates);

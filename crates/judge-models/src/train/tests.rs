@@ -1,5 +1,6 @@
 //! Tests of training, on the random models of `tests/fixtures/families`.
 
+mod encoders;
 mod folders;
 mod gradients;
 mod parity;
@@ -79,7 +80,8 @@ fn pairs() -> Vec<PairExample> {
 }
 
 fn classes() -> Vec<ClassExample> {
-    vec![ClassExample { prompt: vec![1, 5, 20, 7], class: 2 }, ClassExample { prompt: vec![9, 4], class: 0 }]
+    let of = |prompt: &[u32], class| ClassExample { prompt: prompt.to_vec(), types: vec![], class };
+    vec![of(&[1, 5, 20, 7], 2), of(&[9, 4], 0)]
 }
 
 fn new<L: Loss>(model: &str, loss: L, settings: TrainSettings) -> Trainer<L> {

@@ -1,5 +1,8 @@
 //! One tensor that is learnt.
 
+/// What the names of an adapter's factors end with.
+const FACTORS: [&str; 2] = [".lora_A.weight", ".lora_B.weight"];
+
 /// One tensor that is learnt, and the optimiser's moments of it. The three lists are row-major and of the
 /// same length.
 #[derive(Clone, Debug, PartialEq)]
@@ -23,9 +26,14 @@ impl Trainable {
         Self { name: name.into(), shape: shape.to_vec(), values, mean: zeros.clone(), square: zeros }
     }
 
+    /// Whether it is a factor of an adapter, not a tensor of the model.
+    pub(super) fn is_factor(&self) -> bool {
+        FACTORS.iter().any(|end| self.name.ends_with(end))
+    }
+
     /// The name of the model's tensor that it is or that it is beside.
     pub(super) fn of(&self) -> String {
-        let stem = [".lora_A.weight", ".lora_B.weight"].into_iter().find_map(|end| self.name.strip_suffix(end));
+        let stem = FACTORS.into_iter().find_map(|end| self.name.strip_suffix(end));
         stem.map_or_else(|| self.name.clone(), |stem| format!("{stem}.weight"))
     }
 }

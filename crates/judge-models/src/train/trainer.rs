@@ -9,11 +9,12 @@ use judge_core::request::TokenId;
 use judge_core::{Layer, Lens};
 
 use super::base::Base;
+use super::batch::Sequence;
 use super::check::{self, Limits};
 use super::error::{ExampleProblem, TrainError};
 use super::gradients;
 use super::loss::Loss;
-use super::pass::{Reads, Sequence};
+use super::pass::Reads;
 use super::settings::{Mean, TrainSettings};
 use super::trainable::Trainable;
 use crate::arch::SCORE;
@@ -80,7 +81,7 @@ impl<L: Loss> Trainer<L> {
         &self.base.fingerprint
     }
 
-    /// Gives the score head other first values than zero or the folder's, `[labels, d_model]` row-major, such
+    /// Gives the score head of a decoder other first values than zero or the folder's, `[labels, d_model]` row-major, such
     /// as those of a fitted probe.
     ///
     /// # Errors
@@ -92,7 +93,7 @@ impl<L: Loss> Trainer<L> {
             return fault(format!("set after {} steps", self.steps_done), "set before the first step".to_owned());
         }
         let Some(score) = self.trainables.iter_mut().find(|trainable| trainable.name == SCORE) else {
-            return fault("set".to_owned(), "a loss that reads a score head".to_owned());
+            return fault("set".to_owned(), "a decoder, and a loss that reads a score head".to_owned());
         };
         let len = score.values.len();
         if values.len() != len || values.iter().any(|value| !value.is_finite()) {
@@ -127,7 +128,7 @@ impl<L: Loss> Trainer<L> {
     pub fn label_logits(&self, prompts: &[Vec<TokenId>], labels: &[TokenId]) -> Result<Vec<Vec<f32>>, TrainError> {
         let spec = &self.base.spec;
         if self.loss.score_labels().is_some() {
-            return Err(TrainError::NoHead { path: self.base.path.clone(), family: spec.family });
+            return Err(TrainError::NoHead { path: self.base.path.clone(), family: spec.family() });
         }
         let fault = |index| move |problem: ExampleProblem| TrainError::Example { index, problem };
         check::check_tokens(labels, 1, Limits::of(spec)).map_err(fault(0))?;
@@ -138,7 +139,7 @@ impl<L: Loss> Trainer<L> {
         for part in prompts.chunks(self.settings.micro_batch) {
             let sequences: Vec<_> = part.iter().map(|prompt| Sequence::read_at_end(prompt)).collect();
             let last = [(Layer(spec.n_layers()), 1.0)];
-            let of = |reads: &Reads| host(reads.label_logits(labels, &last, Lens::Normed));
+            let of = |reads: &Reads| host(reads.label_logits(labels, &last, Lens::Normed)?);
             let logits = gradients::read(&self.base, &self.trainables, &sequences, &[], of)?;
             found.extend(logits.chunks(labels.len()).map(<[f32]>::to_vec));
         }

@@ -10,7 +10,7 @@ use rand_chacha::rand_core::Rng;
 use serde::Serialize;
 
 use super::error::TrainError;
-use crate::arch::ModelSpec;
+use crate::arch::Architecture;
 use crate::weights::lora_scale;
 
 /// What is learnt. A score head that the loss reads is learnt with either.
@@ -84,7 +84,7 @@ impl Lora {
     /// # Errors
     /// [`TrainError::Setting`] for settings out of their range, and [`TrainError::NoTarget`] for a target that
     /// no projection has.
-    pub(super) fn select(&self, spec: &ModelSpec) -> Result<Selected, TrainError> {
+    pub(super) fn select(&self, spec: &Architecture) -> Result<Selected, TrainError> {
         let n_layers = spec.n_layers();
         if self.rank == 0 {
             return Err(TrainError::setting("tuning.rank", self.rank, "at least 1"));
@@ -124,8 +124,8 @@ impl Lora {
 
 /// Names of the projections of a block, without `.weight`. All matrices of a dense block are projections:
 /// norms have one axis, and the taps of convolutions three.
-fn projections(spec: &ModelSpec, layer: usize) -> impl Iterator<Item = String> {
-    let tensors = spec.blocks[layer].tensors().into_iter().filter(|(_, shape)| shape.len() == 2);
+fn projections(spec: &Architecture, layer: usize) -> impl Iterator<Item = String> {
+    let tensors = spec.tensors_of_block(layer).into_iter().filter(|(_, shape)| shape.len() == 2);
     tensors.filter_map(|(name, _)| Some(name.strip_suffix(".weight")?.to_owned()))
 }
 

@@ -1,6 +1,6 @@
 //! What was trained as a folder: an adapter's, or a model's.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use half::bf16;
@@ -8,20 +8,21 @@ use half::bf16;
 use super::base;
 use super::error::TrainError;
 use super::loss::Loss;
+use super::trainable::Trainable;
 use super::trainer::Trainer;
 use super::tuning::{Lora, Tuning, last_parts, pairs};
-use crate::arch::SCORE;
+use crate::arch::Architecture;
 use crate::folder::Folder;
-use crate::weights::{AdapterFolder, Factors, Tensors};
+use crate::weights::{AdapterFolder, Factors, Tensors, Whole};
 use crate::{Dtype, merge};
 
 impl<L: Loss> Trainer<L> {
     /// Writes what was trained as a folder, which appears under its name when it has been read back and its
     /// numbers are those that were trained.
     ///
-    /// An adapter becomes a folder of PEFT's in f32, with the score head whole. A model becomes a folder that
+    /// An adapter becomes a folder of PEFT's in f32, with the head of labels whole. A model becomes a folder that
     /// transformers loads, in `dtype` or in that of the folder that training started from, with the other files
-    /// of that folder; with a score head it is one of a sequence classifier.
+    /// of that folder; with a head of labels it is one of a sequence classifier.
     ///
     /// # Errors
     /// If `output` is neither absent nor an empty folder, it cannot be written, the folder that training started
@@ -37,20 +38,39 @@ impl<L: Loss> Trainer<L> {
     /// Writes an adapter's folder.
     fn write_adapter(&self, lora: &Lora, output: &Path) -> Result<(), TrainError> {
         let pairs = pairs(self.trainables.iter().map(|trainable| trainable.name.as_str()));
+        // PEFT adds the adapter to the class with the head, whatever the folder's own class is.
+        let stored = |own: &str| match &self.base.spec {
+            Architecture::Decoder(_) => own.to_owned(),
+            Architecture::Encoder(spec) => spec.name_in_classifier(own),
+        };
         let factors = pairs.iter().map(|(stem, places)| {
             let [a, b] = places.map(|place| &self.trainables[place]);
-            Factors { stem, d_in: a.shape[1], d_out: b.shape[0], a: &a.values, b: &b.values }
+            Factors { stem: stored(stem), d_in: a.shape[1], d_out: b.shape[0], a: &a.values, b: &b.values }
         });
-        let score = self.trainables.iter().find(|trainable| trainable.name == SCORE);
+        let factors: Vec<Factors<'_>> = factors.collect();
+        let head = self.trainables.iter().filter(|trainable| !trainable.is_factor());
+        let head: Vec<&Trainable> = head.collect();
+        // The last parts of names in an encoder's blocks may be those of its head, as `dense` is.
+        let (targets, layers) = match &self.base.spec {
+            Architecture::Decoder(_) => {
+                (last_parts(&pairs.keys().map(|&stem| stem.to_owned()).collect()), lora.layers.as_deref())
+            }
+            Architecture::Encoder(_) => (factors.iter().map(|of| of.stem.clone()).collect(), None),
+        };
+        let modules: BTreeSet<&str> = head.iter().filter_map(|of| of.name.split('.').next()).collect();
         let folder = AdapterFolder {
             base: &self.base.path.to_string_lossy(),
             rank: lora.rank,
             alpha: lora.alpha,
             rslora: lora.rslora,
-            targets: last_parts(&pairs.keys().map(|&stem| stem.to_owned()).collect()),
-            layers: lora.layers.as_deref(),
-            factors: factors.collect(),
-            score: score.map(|score| (SCORE, [score.shape[0], score.shape[1]], score.values.as_slice())),
+            targets,
+            layers,
+            factors,
+            head: head
+                .iter()
+                .map(|of| Whole { name: stored(&of.name), shape: &of.shape, values: &of.values })
+                .collect(),
+            head_modules: modules.into_iter().map(str::to_owned).collect(),
         };
         match folder.write(output)? {
             None => Ok(()),

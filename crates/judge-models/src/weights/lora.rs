@@ -54,7 +54,7 @@ use crate::error::{AdapterProblem, TensorProblem};
 use crate::folder::{file, names, read_json};
 use crate::{Dtype, Error};
 #[cfg(feature = "train")]
-pub(crate) use write::{AdapterFolder, Factors};
+pub(crate) use write::{AdapterFolder, Factors, Whole};
 
 /// What the names of an adapter's tensors begin with: PEFT's wrapper around the base model.
 const PREFIX: &str = "base_model.model.";
@@ -484,14 +484,19 @@ pub(crate) struct Adapted<'a> {
     pub(crate) adapters: &'a mut [Adapter],
     /// Whether the head, which adapters change, is the embedding in the base.
     pub(crate) is_untied: bool,
-    /// The tensor that adapters bring whole and that the base does not have.
-    pub(crate) brought: Option<&'static str>,
+    /// The tensors that adapters bring whole and that the base does not have.
+    pub(crate) brought: &'a [String],
 }
 
 impl Adapted<'_> {
     /// The base's name for the numbers that a tensor has before adapters change it.
     fn in_base<'n>(&self, name: &'n str) -> &'n str {
         if self.is_untied && name == HEAD { EMBEDDING } else { name }
+    }
+
+    /// Whether adapters bring a tensor that the base does not have.
+    fn is_brought(&self, name: &str) -> bool {
+        self.brought.iter().any(|brought| brought == name)
     }
 
     /// Whether an adapter adds to a tensor or replaces it.
@@ -540,7 +545,7 @@ impl Tensors for Adapted<'_> {
             return Ok(values);
         }
         // The last replacement counts. Earlier ones are taken too, so that they are checked.
-        let mut found = self.base.take(name, shape, dtype)?;
+        let mut found = if self.is_brought(name) { Vec::new() } else { self.base.take(name, shape, dtype)? };
         for adapter in &mut *self.adapters {
             if let Some(by) = adapter.replacement(name) {
                 found = adapter.tensors.take(&by, shape, dtype)?;
@@ -593,7 +598,7 @@ impl Tensors for Adapted<'_> {
         match replaced {
             None => self.base.take_rows(in_base, shape, read_as, &mut merged)?,
             Some((index, by)) => {
-                if self.brought != Some(name) {
+                if !self.is_brought(name) {
                     self.base.pass_over(in_base);
                 }
                 self.adapters[index].tensors.take_rows(&by, shape, read_as, &mut merged)?;

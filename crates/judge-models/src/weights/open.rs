@@ -67,16 +67,17 @@ pub(crate) fn open<'a>(
 }
 
 /// The weights of an encoder's folder, by the names that `spec` has for them; tensors that are not looked at, such as a head,
-/// are left out. Encoders are read from files of plain numbers and from GGUF files.
+/// are left out, and those that are `brought` from elsewhere. Encoders are read from files of plain numbers and from GGUF files.
 ///
 /// # Errors
 /// Those of the files, [`Error::Unsupported`] for a quantised folder, [`Error::Gguf`] for a file of another model, and
 /// [`Error::Tensor`] if two tensors get one name.
-pub(crate) fn open_encoder(folder: &Folder, spec: &EncoderSpec) -> Result<Box<dyn Store>, Error> {
+pub(crate) fn open_encoder(folder: &Folder, spec: &EncoderSpec, brought: &[String]) -> Result<Box<dyn Store>, Error> {
+    let own = |name: &str| spec.own_name(name).filter(|own| !brought.contains(own));
     if let Some(file) = folder.gguf() {
         let mut gguf = Gguf::new(file.clone(), HeadCounts::of_encoder(spec))?;
         gguf.check_encoder(spec)?;
-        gguf.keep(|name| spec.own_name(name).is_some());
+        gguf.keep(|name| own(name).is_some());
         return Ok(Box::new(gguf));
     }
     if quantised::format(folder)?.is_some() {
@@ -88,6 +89,6 @@ pub(crate) fn open_encoder(folder: &Folder, spec: &EncoderSpec) -> Result<Box<dy
         });
     }
     let mut checkpoint = Checkpoint::open(folder)?;
-    checkpoint.rename(|name| spec.own_name(&unwrapped(name)))?;
+    checkpoint.rename(|name| own(&unwrapped(name)))?;
     Ok(Box::new(checkpoint))
 }

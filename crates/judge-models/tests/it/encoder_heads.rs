@@ -154,3 +154,49 @@ fn heads_that_are_not_whole_or_not_known_are_refused() {
     let bare = changed(&|config| config["architectures"] = json!(["ModernBertModel"]), &|_| true).unwrap();
     assert!(bare.reward_head().is_none());
 }
+
+/// An adapter as PEFT saves one of a sequence classifier, over a folder of another class: what it does not bring of the
+/// head, BERT's pooler, is the folder's, and the folder's own classifier does not count.
+#[test]
+fn an_adapter_brings_its_head_to_a_folder_of_another_class() {
+    let encoders = folder("").join("../encoders");
+    let adapted = |class: &str, task: &str, keep: &dyn Fn(&str) -> bool| {
+        let to = TempDir::new().unwrap();
+        let [base, adapter] = ["base", "adapter"].map(|name| to.path().join(name));
+        for (name, from) in [(&base, "bert-on"), (&adapter, "adapter")] {
+            fs::create_dir(name).unwrap();
+            for entry in fs::read_dir(encoders.join(from)).unwrap() {
+                let path = entry.unwrap().path();
+                fs::copy(&path, name.join(path.file_name().unwrap())).unwrap();
+            }
+        }
+        let set = |path: &Path, field: &str, value: Value| {
+            let mut fields = json(path);
+            fields[field] = value;
+            fs::write(path, fields.to_string()).unwrap();
+        };
+        set(&base.join("config.json"), "architectures", json!([class]));
+        set(&adapter.join("adapter_config.json"), "task_type", json!(task));
+        let bytes = fs::read(encoders.join("bert-on/model.safetensors")).unwrap();
+        let tensors = safetensors::SafeTensors::deserialize(&bytes).unwrap();
+        let kept = tensors.iter().filter(|(name, _)| keep(name));
+        safetensors::serialize_to_file(kept, None, &base.join("model.safetensors")).unwrap();
+        let options =
+            LoadOptions { dtype: Some(Dtype::F32), adapters: vec![adapter.clone()], ..LoadOptions::default() };
+        Model::load(&base, &options)
+    };
+    let classifier = "BertForSequenceClassification";
+    let prompts = [conversation(&["ba de fi"]), conversation(&["ba de", "la me 3"])];
+    let expected = rewards(&adapted(classifier, "SEQ_CLS", &|_| true).unwrap(), &prompts);
+    let own = rewards(&load(&encoders.join("bert-on"), Dtype::F32).unwrap(), &prompts);
+    assert_ne!(expected, own);
+    for class in ["BertForMaskedLM", "BertForTokenClassification"] {
+        for keep in [&(|_: &str| true) as &dyn Fn(&str) -> bool, &|name: &str| !name.starts_with("classifier.")] {
+            assert_eq!(rewards(&adapted(class, "SEQ_CLS", keep).unwrap(), &prompts), expected, "{class}");
+        }
+        let of_tokens = adapted(class, "TOKEN_CLS", &|_| true).unwrap();
+        assert!(of_tokens.reward_head().is_none());
+    }
+    let without_pooler = adapted("BertForMaskedLM", "SEQ_CLS", &|name| !name.contains("pooler")).unwrap_err();
+    assert!(without_pooler.to_string().contains("pooler.dense.weight"), "{without_pooler}");
+}

@@ -222,3 +222,52 @@ fn odd_rows_cost_themselves_and_wrong_options_are_named() {
         assert!(!path.join("o").exists());
     }
 }
+
+/// Encoders without a head learn the grades of pairs of texts, and `judge reward` gives the loss that was measured.
+#[test]
+fn encoders_learn_grades_that_rewards_read() {
+    let folder = TempDir::new().unwrap();
+    let path = folder.path();
+    let words = ["ba", "de", "fi", "go", "ku", "la", "me"];
+    let row = |id: usize| {
+        let (a, b) = (words[id % 7], words[(3 * id + 1) % 7]);
+        json!({"id": id, "instruction": format!("{a} fi"), "response": vec![b; 1 + id % 4].join(" "), "human": 1 + id % 5})
+    };
+    write_rows(path.join("rows.jsonl"), &(0..10).map(row).collect::<Vec<_>>());
+    let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../crates/judge-models/tests/fixtures");
+    for (name, method) in
+        [("encoders/roberta-off", "lora"), ("encoders/bert-off", "lora"), ("encoders/roberta-off", "full")]
+    {
+        let base = fixtures.join(name);
+        let base = base.to_str().unwrap();
+        let output = format!("{method}-{}", name.replace('/', "-"));
+        let run =
+            ["--objective", "class", "--method", method, "--model", base, "--output", &output, "--json", "a.json"];
+        let more =
+            ["--input", "rows.jsonl", "--eval", "rows.jsonl", "--epochs", "3", "--lr", "0.003", "--batch-size", "4"];
+        let said = succeed("tune", path, &[&run[..], &more, &["--overwrite", "--quiet"]].concat());
+        assert!(said.contains("10 examples, 9 steps"), "{said}");
+        let report = report(path);
+        let held_out = report["held_out"].as_array().unwrap();
+        let loss = |at: &Value| at["figures"]["loss"].as_f64().unwrap();
+        let kept = held_out.iter().find(|at| at["step"] == report["kept_step"]).unwrap();
+        assert!(loss(kept) < loss(&held_out[0]), "{name}: {held_out:?}");
+        let model =
+            if method == "full" { vec!["--model", &output] } else { vec!["--model", base, "--adapter", &output] };
+        let read = ["--input", "rows.jsonl", "--output", "rewards.jsonl", "--dtype", "f32", "--overwrite"];
+        succeed("reward", path, &[&read[..], &model].concat());
+        let of = |row: &Value| {
+            let logits: Vec<f64> = row["rewards"].as_array().unwrap().iter().map(|x| x.as_f64().unwrap()).collect();
+            assert_eq!(logits.len(), 5);
+            let class = row["human"][0].as_f64().or(row["human"].as_f64()).unwrap() as usize - 1;
+            logits.iter().map(|x| x.exp()).sum::<f64>().ln() - logits[class]
+        };
+        let rewards = rows(path.join("rewards.jsonl"));
+        let mean = rewards.iter().map(of).sum::<f64>() / rewards.len() as f64;
+        assert!((mean - loss(kept)).abs() < 1e-4, "{name}, {method}: {mean} {kept}");
+    }
+    let roberta = fixtures.join("encoders/roberta-off");
+    let marks = ["--input", "rows.jsonl", "--output", "m", "--model", roberta.to_str().unwrap(), "--objective", "mark"];
+    let (code, _, told) = ran("tune", path, &marks);
+    assert!(code != Some(0) && told.contains("encoder"), "{told}");
+}

@@ -44,6 +44,9 @@ struct Bert {
 /// share; and a buffer of position numbers.
 const OTHERS: &[&str] = &["cls.", "classifier.", "embeddings.position_ids", "lm_head.", "pooler.", "qa_outputs."];
 
+/// Of a classifier: BERT's pooler is within the model, and RoBERTa's head is all under this name.
+const BESIDE: &[&str] = &["classifier."];
+
 /// Defaults of transformers 5.23: BERT base, uncased.
 pub(super) fn defaults_of_bert() -> Value {
     json!({
@@ -69,7 +72,7 @@ pub(super) fn defaults_of_roberta() -> Value {
 /// As [`Bert::lower`].
 pub(super) fn bert(fields: Value) -> Result<EncoderSpec, ConfigProblem> {
     let bert: Bert = serde_json::from_value(fields)?;
-    bert.lower("bert", StoredNames { prefix: "bert.", others: OTHERS }, false)
+    bert.lower("bert", StoredNames { prefix: "bert.", others: OTHERS, beside: BESIDE }, false)
 }
 
 /// Describes a RoBERTa.
@@ -78,7 +81,7 @@ pub(super) fn bert(fields: Value) -> Result<EncoderSpec, ConfigProblem> {
 /// As [`Bert::lower`].
 pub(super) fn roberta(fields: Value) -> Result<EncoderSpec, ConfigProblem> {
     let bert: Bert = serde_json::from_value(fields)?;
-    bert.lower("roberta", StoredNames { prefix: "roberta.", others: OTHERS }, true)
+    bert.lower("roberta", StoredNames { prefix: "roberta.", others: OTHERS, beside: BESIDE }, true)
 }
 
 /// Describes an XLM-RoBERTa, whose tensors have RoBERTa's prefix.
@@ -87,7 +90,7 @@ pub(super) fn roberta(fields: Value) -> Result<EncoderSpec, ConfigProblem> {
 /// As [`Bert::lower`].
 pub(super) fn xlm_roberta(fields: Value) -> Result<EncoderSpec, ConfigProblem> {
     let bert: Bert = serde_json::from_value(fields)?;
-    bert.lower("xlm-roberta", StoredNames { prefix: "roberta.", others: OTHERS }, true)
+    bert.lower("xlm-roberta", StoredNames { prefix: "roberta.", others: OTHERS, beside: BESIDE }, true)
 }
 
 impl Bert {

@@ -204,7 +204,7 @@ pub(super) fn spec(fields: Value) -> Result<EncoderSpec, ConfigProblem> {
         }),
         blocks: (0..sizes.num_hidden_layers).map(block).collect(),
         final_norm: None,
-        names: StoredNames { prefix: "deberta.", others: OTHERS },
+        names: StoredNames { prefix: "deberta.", others: OTHERS, beside: &["classifier.", "pooler."] },
         head: None,
     })
 }

@@ -17,6 +17,10 @@ use serde_json::Value;
 
 use super::sizes::eps;
 use crate::arch::ConfigProblem;
+#[cfg(feature = "train")]
+use crate::arch::checks::is_positive;
+#[cfg(feature = "train")]
+use crate::arch::encoder::HeadDraws;
 use crate::arch::encoder::{EncoderHeadSpec, HeadLinear, HeadStepSpec};
 use crate::arch::spec::NormSpec;
 
@@ -105,6 +109,75 @@ pub(super) fn modernbert(fields: &Value, labels: Vec<String>) -> Result<EncoderH
         ),
     ];
     Ok(EncoderHeadSpec { labels, pooling, steps, out: linear("classifier", true) })
+}
+
+/// The fields that decide how a new head is drawn.
+#[cfg(feature = "train")]
+#[derive(Deserialize)]
+struct Drawn {
+    /// Width of the stream.
+    hidden_size: usize,
+    /// Number of blocks.
+    num_hidden_layers: usize,
+    /// Standard deviation of matrices.
+    initializer_range: Option<f64>,
+    /// ModernBERT: where the normal distribution is cut off, in standard deviations. Null means 3, silence 2.
+    #[serde(default = "two", deserialize_with = "three_if_null")]
+    initializer_cutoff_factor: f64,
+}
+
+/// ModernBERT's default cutoff.
+#[cfg(feature = "train")]
+fn two() -> f64 {
+    2.0
+}
+
+/// A number, or 3 for `null`.
+#[cfg(feature = "train")]
+fn three_if_null<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<f64, D::Error> {
+    Ok(Option::deserialize(deserializer)?.unwrap_or(3.0))
+}
+
+#[cfg(feature = "train")]
+impl Drawn {
+    /// The fields, checked, and the standard deviation of matrices: transformers takes 0 for silence.
+    fn of(fields: &Value) -> Result<(Self, f64), ConfigProblem> {
+        let fields: Self = serde_json::from_value(fields.clone())?;
+        let std = fields.initializer_range.filter(|&range| range != 0.0).unwrap_or(0.02);
+        for (field, found) in
+            [("initializer_range", std), ("initializer_cutoff_factor", fields.initializer_cutoff_factor)]
+        {
+            if !is_positive(found) {
+                let expected = "a finite number above 0 in f32".to_owned();
+                return Err(ConfigProblem::Value { field, found: found.to_string(), expected });
+            }
+        }
+        Ok((fields, std))
+    }
+}
+
+/// How `PreTrainedModel` draws linear maps.
+///
+/// # Errors
+/// [`ConfigProblem::Value`] for a standard deviation that is none.
+#[cfg(feature = "train")]
+pub(super) fn draws(fields: &Value) -> Result<HeadDraws, ConfigProblem> {
+    let (_, std) = Drawn::of(fields)?;
+    Ok(HeadDraws { steps: std, out: std, cutoff: None })
+}
+
+/// How `ModernBertPreTrainedModel` draws its head: smaller numbers in deeper models, and none far out.
+///
+/// # Errors
+/// [`ConfigProblem::Value`] for a standard deviation or a cutoff that is none.
+#[cfg(feature = "train")]
+pub(super) fn draws_of_modernbert(fields: &Value) -> Result<HeadDraws, ConfigProblem> {
+    let (fields, std) = Drawn::of(fields)?;
+    Ok(HeadDraws {
+        steps: std / (2.0 * fields.num_hidden_layers as f64).sqrt(),
+        out: (fields.hidden_size as f64).sqrt().recip(),
+        cutoff: Some(fields.initializer_cutoff_factor),
+    })
 }
 
 /// A function by its name in transformers.

@@ -141,7 +141,11 @@ pub(super) fn spec(fields: Value) -> Result<EncoderSpec, ConfigProblem> {
         blocks: windows.into_iter().enumerate().map(block).collect(),
         relative: None,
         final_norm: Some(norm("final_norm".to_owned())),
-        names: StoredNames { prefix: "model.", others: &["classifier.", "decoder.", "head."] },
+        names: StoredNames {
+            prefix: "model.",
+            others: &["classifier.", "decoder.", "head."],
+            beside: &["classifier.", "head."],
+        },
         head: None,
     })
 }

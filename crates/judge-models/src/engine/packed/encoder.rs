@@ -57,7 +57,7 @@ pub(crate) struct PackedEncoder {
     /// `None` if there is no such table.
     types: Option<Vec<f32>>,
     /// The table of positions; `None` where positions are rotations.
-    positions: Option<Positions>,
+    positions: Option<PackedLinear>,
     /// The norm of the embedding.
     norm: Vec<f32>,
     /// The table of relative positions after its norm, `[2 * span, d_model]`; empty where there is none.
@@ -66,15 +66,6 @@ pub(crate) struct PackedEncoder {
     blocks: Vec<Block>,
     /// The norm behind the last block, where blocks norm what enters them.
     final_norm: Option<Vec<f32>>,
-}
-
-/// The learned states of positions.
-struct Positions {
-    /// `[rows, d_model]`.
-    table: PackedLinear,
-    /// RoBERTa's padding token, which shifts the rows; see [`PackedEncoder::rows_of`]. `None`: the
-    /// position is the row.
-    padding: Option<TokenId>,
 }
 
 /// The weights of one block; see `EncoderBlockSpec`.
@@ -143,10 +134,7 @@ impl PackedEncoder {
             None => None,
         };
         let positions = match &embedding.positions {
-            Some(PositionsSpec { name, rows, padding }) => {
-                let table = packing.matrix(&[(name.clone(), *rows)], d_model)?;
-                Some(Positions { table, padding: *padding })
-            }
+            Some(PositionsSpec { name, rows, .. }) => Some(packing.matrix(&[(name.clone(), *rows)], d_model)?),
             None => None,
         };
         let norm = packing.norm(&embedding.norm)?;
@@ -252,7 +240,8 @@ impl PackedEncoder {
         let d_model = self.spec.d_model;
         let of_sequence = |sequence: &Sequence<'_>| {
             let types = sequence.types.iter().map(|&kind| kind as usize).chain(std::iter::repeat(0));
-            self.rows_of(sequence.ids).zip(types).collect::<Vec<_>>()
+            let positions = self.spec.embedding.rows(sequence.ids);
+            sequence.ids.iter().copied().zip(positions).zip(types).collect::<Vec<_>>()
         };
         let rows: Vec<((TokenId, usize), usize)> = sequences.iter().flat_map(of_sequence).collect();
         sums.resize(rows.len() * d_model, 0.0);
@@ -264,26 +253,11 @@ impl PackedEncoder {
             }
             if let Some(positions) = &self.positions {
                 state.resize(d_model, 0.0);
-                positions.table.row(position, state);
+                positions.row(position, state);
                 vector::add(sum, state);
             }
         });
         norm_rows(&self.norm, sums, d_model, x, self.spec.norm_eps);
-    }
-
-    /// The tokens of a sequence, each with its row in the table of positions. Without a padding
-    /// token that is the position. With one, the padding token has the row of its own number,
-    /// wherever it is, and the other tokens count on from the row after that one (RoBERTa).
-    fn rows_of(&self, ids: &[TokenId]) -> impl Iterator<Item = (TokenId, usize)> {
-        let padding = self.positions.as_ref().and_then(|positions| positions.padding);
-        let mut next = padding.map_or(0, |padding| padding as usize + 1);
-        ids.iter().map(move |&id| {
-            if Some(id) == padding {
-                return (id, id as usize);
-            }
-            next += 1;
-            (id, next - 1)
-        })
     }
 
     /// The first product of half a block, of the residual stream itself or, where blocks norm their

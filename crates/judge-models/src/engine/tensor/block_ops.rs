@@ -25,6 +25,7 @@ use super::ops::{self, Attention};
 use super::parameters::{Linear, Norm};
 use super::past::{KeysValues, Past};
 use super::precision::{Precision, cast, widen};
+use super::projection::project;
 use super::rotation::Rotation;
 use crate::arch::{BlockSpec, KeysSpec, ModelSpec};
 use crate::engine::block::{Conv, Delta, Experts, HeadWeights, Input, Mamba, Ops};
@@ -129,29 +130,6 @@ impl Entropies {
     }
 }
 
-/// The sum of a projection's low-rank terms, `[batch, seq, d_in]` to `[batch, seq, d_out]` in f32: zeros in
-/// the columns of matrices without one. `None` if it has none.
-fn low_rank(x: &Tensor<3>, linear: &Linear) -> Option<Tensor<3>> {
-    let ([batch, seq, d_in], [d_out, _]) = (x.dims(), linear.weight.dims());
-    let zeros = |columns: usize| Tensor::zeros([batch * seq, columns], (&x.device(), DType::F32));
-    let rows = (!linear.low_rank.is_empty()).then(|| widen(x.clone()).reshape([batch * seq, d_in]))?;
-    let (mut parts, mut end) = (Vec::new(), 0);
-    for term in &linear.low_rank {
-        if term.rows.start > end {
-            parts.push(zeros(term.rows.start - end));
-        }
-        // [batch * seq, d_in] -> [batch * seq, rank] -> [batch * seq, rows of the matrix]
-        let narrow = rows.clone().matmul(term.a.val().transpose());
-        parts.push(narrow.matmul(term.b.val().transpose()).mul_scalar(term.scale));
-        end = term.rows.end;
-    }
-    if end < d_out {
-        parts.push(zeros(d_out - end));
-    }
-    let all = if parts.len() == 1 { parts.pop()? } else { Tensor::cat(parts, 1) };
-    Some(all.reshape([batch, seq, d_out])) // [batch * seq, d_out] -> [batch, seq, d_out]
-}
-
 impl Ops for ComposedOps<'_, '_> {
     /// `[batch, seq, width]`, of any float dtype: products give the dtype of their matrix,
     /// attention may give that of its keys, all else gives f32. So the residual stream is f32.
@@ -175,13 +153,7 @@ impl Ops for ComposedOps<'_, '_> {
             Input::Normed(x, weight) => self.norm(x, weight),
             Input::Gated(gate_up) => ops::gated_activation(gate_up, linear.weight.dims()[1], self.spec.activation),
         };
-        let beside = low_rank(&x, linear);
-        let y = ops::linear(x, linear.weight.val(), linear.bias.as_ref().map(Param::val), self.precision);
-        let y = match beside {
-            Some(beside) => widen(y) + beside,
-            None => y,
-        };
-        let y = ops::scaled(y, &linear.factors);
+        let y = project(x, linear, self.precision);
         match onto {
             Some(x) => self.add(x, y, None),
             None => y,

@@ -11,6 +11,8 @@
 //! [batch * n_kv_heads, 1, 1, columns]     one new token of each sequence
 //! ```
 
+#[cfg(feature = "train")]
+use burn::tensor::TensorData;
 use burn::tensor::{Bool, Device, Int, Tensor};
 
 use crate::arch::BlockSpec;
@@ -70,9 +72,39 @@ impl Masks {
     }
 }
 
+/// The keys that queries do not see where attention goes to both sides, of sequences with these lengths that are
+/// padded on the right: `[batch, 1, seq, seq]`. A key is hidden behind the end of its sequence, and farther away
+/// than the `window`. What is at padding sees itself, so that its state, which nobody sees, is a number.
+#[cfg(feature = "train")]
+pub(crate) fn to_both_sides(window: Option<usize>, lengths: &[usize], seq: usize, device: &Device) -> Tensor<4, Bool> {
+    let is_hidden = |len: usize, query: usize, key: usize| {
+        query != key && (key >= len || window.is_some_and(|window| query.abs_diff(key) > window))
+    };
+    let rows = lengths.iter().flat_map(|&len| (0..seq).map(move |query| (len, query)));
+    let hidden: Vec<bool> = rows.flat_map(|(len, query)| (0..seq).map(move |key| is_hidden(len, query, key))).collect();
+    Tensor::from_data(TensorData::new(hidden, [lengths.len(), 1, seq, seq]), device)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[cfg(feature = "train")]
+    #[test]
+    fn to_both_sides_padding_is_hidden_and_what_is_beyond_the_window() {
+        let seen = |window| -> Vec<Vec<usize>> {
+            let hidden = to_both_sides(window, &[4, 2], 4, &Device::flex());
+            assert_eq!(hidden.dims(), [2, 1, 4, 4]);
+            let hidden: Vec<bool> = hidden.into_data().iter::<bool>().collect();
+            hidden.chunks(4).map(|row| (0..4).filter(|&key| !row[key]).collect()).collect()
+        };
+        let all = vec![0, 1, 2, 3];
+        let of_short = [vec![0, 1], vec![0, 1], vec![0, 1, 2], vec![0, 1, 3]];
+        assert_eq!(seen(None), [vec![all; 4], of_short.to_vec()].concat());
+        let of_long = [vec![0, 1], vec![0, 1, 2], vec![1, 2, 3], vec![2, 3]];
+        let of_short = [vec![0, 1], vec![0, 1], vec![1, 2], vec![3]];
+        assert_eq!(seen(Some(1)), [of_long, of_short].concat());
+    }
 
     #[test]
     fn a_window_hides_the_keys_before_it() {

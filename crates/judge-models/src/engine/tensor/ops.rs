@@ -237,6 +237,19 @@ pub(crate) fn attention(queries: Tensor<4>, keys: Tensor<4>, values: Tensor<4>, 
     mixed.reshape([batch, n_heads, rows, head_dim]).narrow(2, 0, seq)
 }
 
+/// Attention to both sides, `softmax(QKᵀ / sqrt(head_dim)) V` head by head, without the keys that are `hidden`
+/// (`masks.rs`): `queries`, `keys` and `values` `[batch, n_heads, seq, head_dim]` in f32 give the same shape.
+#[cfg(feature = "train")]
+pub(crate) fn attention_to_both_sides(
+    queries: Tensor<4>,
+    keys: Tensor<4>,
+    values: Tensor<4>,
+    hidden: Tensor<4, Bool>,
+) -> Tensor<4> {
+    let options = AttentionModuleOptions { scale: None, softcap: None, is_causal: false };
+    module::attention(queries, keys, values, Some(hidden), None, options)
+}
+
 /// [`attention`] in f32 whose products are taken in parts, which forms all scores.
 fn attention_in_parts(queries: Tensor<4>, keys: Tensor<4>, values: Tensor<4>, with: Attention<'_>) -> Tensor<4> {
     let [batch, n_heads, seq, head_dim] = queries.dims();

@@ -8,9 +8,10 @@ use serde::Serialize;
 use super::labels::Labels;
 use super::measure::Measure;
 use crate::Error;
+use crate::train::batch::Sequence;
 use crate::train::check::{Limits, check_tokens};
 use crate::train::error::{ExampleProblem, TrainError};
-use crate::train::pass::{Reads, Sequence};
+use crate::train::pass::Reads;
 
 /// `-ln σ(better - worse - margin) + centring * (better + worse)²`, the loss of TRL's reward models.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -56,6 +57,10 @@ impl Measure for BradleyTerry {
             return Err(TrainError::setting("bradley_terry.centring", self.centring, "0 or a positive number"));
         }
         match &self.reward {
+            Reward::Score if limits.types > 0 => {
+                let expected = "a model that does not tell the two texts of a pair apart by types; use Class";
+                Err(TrainError::setting("bradley_terry.reward", "score", expected))
+            }
             Reward::Score => Ok(()),
             Reward::Expected(labels) => labels.check(limits),
         }
@@ -86,7 +91,7 @@ impl Measure for BradleyTerry {
         let n = examples.len();
         let rewards = match &self.reward {
             Reward::Score => reads.scores()?,
-            Reward::Expected(labels) => labels.expected(labels.log_probs(reads)).reshape([2 * n, 1]),
+            Reward::Expected(labels) => labels.expected(labels.log_probs(reads)?).reshape([2 * n, 1]),
         };
         let rewards = rewards.reshape([n, 2]); // [better, worse] of each example
         let [better, worse] = [0, 1].map(|column| rewards.clone().narrow(1, column, 1).reshape([n]));

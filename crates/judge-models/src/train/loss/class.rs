@@ -6,9 +6,10 @@ use serde::Serialize;
 
 use super::measure::Measure;
 use crate::Error;
-use crate::train::check::{Limits, check_tokens};
+use crate::train::batch::Sequence;
+use crate::train::check::{Limits, check_tokens, check_types};
 use crate::train::error::{ExampleProblem, TrainError};
-use crate::train::pass::{Reads, Sequence};
+use crate::train::pass::Reads;
 
 /// Cross-entropy over the labels of a score head: that of transformers' sequence classifiers.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -17,11 +18,14 @@ pub struct Class {
     pub classes: usize,
 }
 
-/// A prompt, at whose end the class is read.
+/// A prompt, of which the class is read: at its end by a decoder, where its head says by an encoder.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ClassExample {
     /// The tokens of the prompt: at least one, at most the model's context, all in the vocabulary.
     pub prompt: Vec<TokenId>,
+    /// The type of each token, as [`Model::token_types`](crate::Model::token_types) gives them: BERT's of a pair of
+    /// texts. Empty where all are 0, and for all other models.
+    pub types: Vec<u32>,
     /// The class, from 0.
     pub class: usize,
 }
@@ -44,6 +48,7 @@ impl Measure for Class {
 
     fn check_example(&self, example: &ClassExample, limits: Limits) -> Result<(), ExampleProblem> {
         check_tokens(&example.prompt, 1, limits)?;
+        check_types(&example.types, example.prompt.len(), limits)?;
         match example.class < self.classes {
             true => Ok(()),
             false => Err(ExampleProblem::Class { found: example.class, classes: self.classes }),
@@ -51,7 +56,7 @@ impl Measure for Class {
     }
 
     fn sequences<'e>(&self, example: &'e ClassExample) -> Vec<Sequence<'e>> {
-        vec![Sequence::read_at_end(&example.prompt)]
+        vec![Sequence { types: &example.types, ..Sequence::read_at_end(&example.prompt) }]
     }
 
     fn count(&self, _: &ClassExample) -> f64 {

@@ -6,9 +6,10 @@ use serde::Serialize;
 
 use super::measure::Measure;
 use crate::Error;
+use crate::train::batch::Sequence;
 use crate::train::check::{Limits, check_numbers, check_tokens};
 use crate::train::error::{ExampleProblem, TrainError};
-use crate::train::pass::{Reads, Sequence};
+use crate::train::pass::Reads;
 
 /// Weighted cross-entropy of each token given those before it, by the logits that text is generated from.
 /// The count is the sum of weights, so with weights of 0 and 1 the loss is transformers' for completions.
@@ -62,7 +63,8 @@ impl Measure for Completion {
 
     fn sequences<'e>(&self, example: &'e CompletionExample) -> Vec<Sequence<'e>> {
         // A token is predicted at the place before it.
-        vec![Sequence { tokens: &example.tokens, places: example.targets().map(|(at, ..)| at - 1).collect() }]
+        let places = example.targets().map(|(at, ..)| at - 1).collect();
+        vec![Sequence { tokens: &example.tokens, types: &[], places }]
     }
 
     fn count(&self, example: &CompletionExample) -> f64 {
@@ -70,7 +72,7 @@ impl Measure for Completion {
     }
 
     fn sum(&self, reads: &Reads, examples: &[CompletionExample]) -> Result<Tensor<1>, Error> {
-        let log_probs = activation::log_softmax(reads.logits(), 1); // [places, d_vocab]
+        let log_probs = activation::log_softmax(reads.logits()?, 1); // [places, d_vocab]
         let [places, _] = log_probs.dims();
         let device = log_probs.device();
         let targets = || examples.iter().flat_map(CompletionExample::targets);

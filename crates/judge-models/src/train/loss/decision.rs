@@ -9,9 +9,10 @@ use super::labels::{ReadFrom, repeated};
 use super::measure::Measure;
 use super::target::check_target;
 use crate::Error;
+use crate::train::batch::Sequence;
 use crate::train::check::{Limits, check_tokens};
 use crate::train::error::{ExampleProblem, TrainError};
-use crate::train::pass::{Reads, Sequence};
+use crate::train::pass::Reads;
 
 /// Cross-entropy over the options of each prompt. With the same options for all prompts it is that of
 /// [`Mark`](super::Mark).
@@ -83,7 +84,7 @@ impl Measure for Decision {
         let mut all: Vec<TokenId> = examples.iter().flat_map(|example| &example.options).copied().collect();
         all.sort_unstable();
         all.dedup();
-        let logits = self.from.logits(reads, &all); // [examples, all]
+        let logits = self.from.logits(reads, &all)?; // [examples, all]
         let shape = logits.dims();
         let device = logits.device();
         let at = |example: &DecisionExample, token| example.options.iter().position(|&option| option == token);

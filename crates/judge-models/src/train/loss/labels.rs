@@ -5,6 +5,7 @@ use judge_core::request::TokenId;
 use judge_core::{Layer, Lens};
 use serde::Serialize;
 
+use crate::Error;
 use crate::train::check::Limits;
 use crate::train::error::TrainError;
 use crate::train::pass::Reads;
@@ -39,7 +40,10 @@ impl ReadFrom {
     }
 
     /// The logits of labels at each place, `[places, labels]`.
-    pub(super) fn logits(&self, reads: &Reads, labels: &[TokenId]) -> Tensor<2> {
+    ///
+    /// # Errors
+    /// Those of [`Reads::label_logits`].
+    pub(super) fn logits(&self, reads: &Reads, labels: &[TokenId]) -> Result<Tensor<2>, Error> {
         let last = [(Layer(usize::MAX), 1.0)];
         let layers = if self.layers.is_empty() { &last[..] } else { &self.layers };
         reads.label_logits(labels, layers, self.lens)
@@ -80,8 +84,11 @@ impl Labels {
     }
 
     /// Logarithms of the labels' probabilities at each place, `[places, labels]`.
-    pub(super) fn log_probs(&self, reads: &Reads) -> Tensor<2> {
-        activation::log_softmax(self.from.logits(reads, &self.tokens), 1)
+    ///
+    /// # Errors
+    /// Those of [`Reads::label_logits`].
+    pub(super) fn log_probs(&self, reads: &Reads) -> Result<Tensor<2>, Error> {
+        Ok(activation::log_softmax(self.from.logits(reads, &self.tokens)?, 1))
     }
 
     /// The expected value at each place, `[places]`, from log-probabilities `[places, labels]`.

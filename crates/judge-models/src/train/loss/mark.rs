@@ -12,9 +12,10 @@ use super::labels::Labels;
 use super::measure::Measure;
 use super::target::check_target;
 use crate::Error;
+use crate::train::batch::Sequence;
 use crate::train::check::{Limits, check_tokens};
 use crate::train::error::{ExampleProblem, TrainError};
-use crate::train::pass::{Reads, Sequence};
+use crate::train::pass::Reads;
 
 /// Cross-entropy over the labels alone, and optionally the distance of the expected mark from the target's:
 ///
@@ -72,7 +73,7 @@ impl Measure for Mark {
     }
 
     fn sum(&self, reads: &Reads, examples: &[MarkExample]) -> Result<Tensor<1>, Error> {
-        let log_probs = self.labels.log_probs(reads); // [examples, labels]
+        let log_probs = self.labels.log_probs(reads)?; // [examples, labels]
         let device = log_probs.device();
         let targets: Vec<f32> = examples.iter().flat_map(|example| &example.target).copied().collect();
         let targets = Tensor::<2>::from_data(TensorData::new(targets, log_probs.dims()), &device);

@@ -7,9 +7,10 @@ use judge_core::Layer;
 use serde::Serialize;
 
 use crate::Error;
+use crate::train::batch::Sequence;
 use crate::train::check::Limits;
 use crate::train::error::{ExampleProblem, TrainError};
-use crate::train::pass::{Reads, Sequence};
+use crate::train::pass::Reads;
 
 /// A loss: its settings, and what an example of it is. The losses of this module are all that there are.
 pub trait Loss: Measure {}

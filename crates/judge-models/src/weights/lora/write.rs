@@ -1,7 +1,7 @@
 //! A LoRA adapter written as a folder of PEFT's, which PEFT, TRL and vLLM load, and this crate.
 //!
 //! ```text
-//!  adapter_model.safetensors   base_model.model.MODULE.lora_A.weight, .lora_B.weight, base_model.model.score.weight
+//!  adapter_model.safetensors   base_model.model.MODULE.lora_A.weight, .lora_B.weight, base_model.model.TENSOR of a head
 //!  adapter_config.json         last: without it a folder is no adapter
 //! ```
 
@@ -28,20 +28,32 @@ pub(crate) struct AdapterFolder<'a> {
     pub(crate) alpha: f64,
     /// Whether the scale is `alpha / sqrt(rank)`.
     pub(crate) rslora: bool,
-    /// The last parts of the adapted modules' names.
+    /// What PEFT finds the adapted modules by: the last parts of their names, or whole names.
     pub(crate) targets: Vec<String>,
     /// The blocks that are adapted; `None` for all.
     pub(crate) layers: Option<&'a [usize]>,
     /// The pairs.
     pub(crate) factors: Vec<Factors<'a>>,
-    /// The matrix of a score head, `[labels, d_model]`, by its name, which makes the adapter a classifier's.
-    pub(crate) score: Option<(&'a str, [usize; 2], &'a [f32])>,
+    /// The tensors of a head of labels, which make the adapter a classifier's; empty without one.
+    pub(crate) head: Vec<Whole<'a>>,
+    /// The modules that the tensors of the head are of.
+    pub(crate) head_modules: Vec<String>,
+}
+
+/// A tensor that is written whole.
+pub(crate) struct Whole<'a> {
+    /// Its name in the base.
+    pub(crate) name: String,
+    /// Its shape.
+    pub(crate) shape: &'a [usize],
+    /// Its numbers, row-major.
+    pub(crate) values: &'a [f32],
 }
 
 /// The factors of one matrix.
 pub(crate) struct Factors<'a> {
     /// The matrix's name in the base, without `.weight`.
-    pub(crate) stem: &'a str,
+    pub(crate) stem: String,
     /// Columns of the matrix.
     pub(crate) d_in: usize,
     /// Rows of the matrix.
@@ -52,7 +64,7 @@ pub(crate) struct Factors<'a> {
     pub(crate) b: &'a [f32],
 }
 
-impl AdapterFolder<'_> {
+impl<'a> AdapterFolder<'a> {
     /// Writes the folder, reads it back and compares it with these numbers before it gets its name. Returns the
     /// name of the first tensor that came back otherwise; the folder is then not kept.
     ///
@@ -78,16 +90,17 @@ impl AdapterFolder<'_> {
 
     /// The safetensors file.
     fn tensors(&self) -> Result<Vec<u8>, safetensors::SafeTensorError> {
-        let mut tensors: Vec<(String, [usize; 2], &[f32])> = Vec::new();
+        let mut tensors: Vec<(String, Vec<usize>, &[f32])> = Vec::new();
         for Factors { stem, d_in, d_out, a, b } in &self.factors {
-            tensors.push((format!("{PREFIX}{stem}.lora_A.weight"), [self.rank, *d_in], a));
-            tensors.push((format!("{PREFIX}{stem}.lora_B.weight"), [*d_out, self.rank], b));
+            tensors.push((format!("{PREFIX}{stem}.lora_A.weight"), vec![self.rank, *d_in], a));
+            tensors.push((format!("{PREFIX}{stem}.lora_B.weight"), vec![*d_out, self.rank], b));
         }
-        tensors.extend(self.score.map(|(name, shape, values)| (format!("{PREFIX}{name}"), shape, values)));
+        let of_head = |Whole { name, shape, values }: &Whole<'a>| (format!("{PREFIX}{name}"), shape.to_vec(), *values);
+        tensors.extend(self.head.iter().map(of_head));
         let bytes: Vec<Vec<u8>> =
             tensors.iter().map(|(.., values)| values.iter().flat_map(|x| x.to_le_bytes()).collect()).collect();
         let views = tensors.iter().zip(&bytes).map(|((name, shape, _), bytes)| {
-            TensorView::new(Stored::F32, shape.to_vec(), bytes).map(|view| (name.as_str(), view))
+            TensorView::new(Stored::F32, shape.clone(), bytes).map(|view| (name.as_str(), view))
         });
         let metadata = HashMap::from([("format".to_owned(), "pt".to_owned())]);
         safetensors::serialize(views.collect::<Result<Vec<_>, _>>()?, Some(metadata))
@@ -95,10 +108,10 @@ impl AdapterFolder<'_> {
 
     /// `adapter_config.json`, with the fields that decide about numbers and those that loaders ask for.
     fn config(&self) -> Value {
-        let score = self.score.map(|(name, ..)| [name.trim_end_matches(".weight")]);
+        let head = (!self.head_modules.is_empty()).then_some(&self.head_modules);
         json!({
             "peft_type": "LORA",
-            "task_type": if score.is_some() { "SEQ_CLS" } else { "CAUSAL_LM" },
+            "task_type": if head.is_some() { "SEQ_CLS" } else { "CAUSAL_LM" },
             "base_model_name_or_path": self.base,
             "inference_mode": true,
             "r": self.rank,
@@ -110,13 +123,13 @@ impl AdapterFolder<'_> {
             "init_lora_weights": true,
             "target_modules": self.targets,
             "layers_to_transform": self.layers,
-            "modules_to_save": score,
+            "modules_to_save": head,
         })
     }
 
     /// The base's name of the first tensor that an adapter changes otherwise; `None` if it is this adapter.
     fn differs(&self, read: &mut Adapter) -> Result<Option<String>, Error> {
-        if read.changes.len() != self.factors.len() + usize::from(self.score.is_some()) {
+        if read.changes.len() != self.factors.len() + self.head.len() {
             return Ok(Some(file::ADAPTER_WEIGHTS.to_owned()));
         }
         let scale = lora_scale(self.alpha, self.rank, self.rslora);
@@ -129,8 +142,12 @@ impl AdapterFolder<'_> {
                 return Ok(Some(name));
             }
         }
-        let Some((name, shape, values)) = self.score else { return Ok(None) };
-        let found = read.replacement(name).map(|by| read.tensors.take(&by, &shape, Dtype::F32)).transpose()?;
-        Ok((found.as_deref() != Some(values)).then(|| name.to_owned()))
+        for Whole { name, shape, values } in &self.head {
+            let found = read.replacement(name).map(|by| read.tensors.take(&by, shape, Dtype::F32)).transpose()?;
+            if found.as_deref() != Some(values) {
+                return Ok(Some(name.clone()));
+            }
+        }
+        Ok(None)
     }
 }

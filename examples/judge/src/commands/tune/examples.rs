@@ -109,9 +109,9 @@ impl<'a> Maker<'a> {
                 .values()
                 .enumerate()
                 .min_by(|(_, a), (_, b)| distance(a).partial_cmp(&distance(b)).unwrap_or(Ordering::Equal));
-            let prompt = self.tokens(record)?;
+            let (prompt, types) = self.typed(record)?;
             let n = prompt.len();
-            Ok(nearest.map(|(class, _)| (ClassExample { prompt, class }, n, human)))
+            Ok(nearest.map(|(class, _)| (ClassExample { prompt, types, class }, n, human)))
         })
     }
 
@@ -149,6 +149,13 @@ impl<'a> Maker<'a> {
 
     fn tokens(&self, fields: &dyn Fields) -> Result<Vec<u32>, String> {
         self.encoded(&self.template.fill(fields).map_err(|error| error.to_string())?)
+    }
+
+    /// Tokens with their types, which are empty for most models.
+    fn typed(&self, fields: &dyn Fields) -> Result<(Vec<u32>, Vec<u32>), String> {
+        let prompt = self.template.fill(fields).map_err(|error| error.to_string())?;
+        let types = self.model.token_types(&prompt).map_err(|error| error.to_string())?;
+        Ok((self.encoded(&prompt)?, types))
     }
 
     fn encoded(&self, prompt: &Prompt) -> Result<Vec<u32>, String> {

@@ -144,6 +144,30 @@ impl<L: Loss> Trainer<L> {
         Ok(found)
     }
 
+    /// What the score head says at the end of each prompt, `[labels of the head]` each, with what is learnt as it is
+    /// now: what `judge reward` reads of the tuned model.
+    ///
+    /// # Errors
+    /// [`TrainError::NoScores`] if the loss reads no score head; if a prompt is empty, longer than the context, or not in
+    /// the vocabulary.
+    pub fn scores(&self, prompts: &[Vec<TokenId>]) -> Result<Vec<Vec<f32>>, TrainError> {
+        let Some(labels) = self.loss.score_labels() else { return Err(TrainError::NoScores { loss: L::NAME }) };
+        let limits = Limits::of(&self.base.spec);
+        for (index, prompt) in prompts.iter().enumerate() {
+            let checked = check::check_tokens(prompt, 1, limits);
+            checked.map_err(|problem| TrainError::Example { index, problem })?;
+        }
+        let padding = self.base.spec.labels().and_then(|head| head.padding);
+        let mut found = Vec::with_capacity(prompts.len());
+        for part in prompts.chunks(self.settings.micro_batch) {
+            let sequences: Vec<_> = part.iter().map(|prompt| Sequence::read_at_end(prompt).without(padding)).collect();
+            let tuned = self.base.with(&self.trainables, &Device::flex());
+            let scores = on_device(|| host(pass::run(tuned, &sequences, &[]).scores()?))?;
+            found.extend(scores.chunks(labels).map(<[f32]>::to_vec));
+        }
+        Ok(found)
+    }
+
     /// Whether a batch has examples and each is what its type says.
     pub(super) fn check_batch(&self, batch: &[L::Example]) -> Result<(), TrainError> {
         if batch.is_empty() {

@@ -21,6 +21,7 @@ pub(crate) mod rows;
 pub(crate) mod score;
 pub(crate) mod select;
 pub(crate) mod serve;
+pub(crate) mod sft_evaluate;
 pub(crate) mod shards;
 pub(crate) mod speed;
 pub(crate) mod states;
@@ -71,6 +72,7 @@ enum Command {
     #[command(alias = "hidden_states")]
     States(Box<states::Cli>),
     Tune(Box<tune::Cli>),
+    SftEvaluate(Box<sft_evaluate::Cli>),
     #[command(alias = "lager_evaluate")]
     Fit(Box<fit::Cli>),
     #[command(alias = "agreement")]
@@ -133,6 +135,7 @@ impl Command {
             Self::Logits(cli) => logits::run(cli),
             Self::States(cli) => states::run(cli),
             Self::Tune(cli) => tune::run(cli),
+            Self::SftEvaluate(cli) => sft_evaluate::run(cli),
             Self::Fit(cli) => fit::run(cli),
             Self::Agree(cli) => agree::run(cli),
             Self::Calibrate(cli) => calibrate::run(cli),

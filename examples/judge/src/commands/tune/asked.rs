@@ -4,7 +4,7 @@ use anyhow::{Context, Result, bail};
 use judge_core::decision::DecisionSettings;
 use judge_core::lager::LagerSettings;
 use judge_core::reward::RewardJudge;
-use judge_core::{PromptTemplate, Scale};
+use judge_core::{Fields, PromptTemplate, Scale};
 use judge_data::{DatasetFormat, Input};
 
 use super::Cli;
@@ -83,7 +83,7 @@ fn all_have_references(cli: &Cli, input: &Input) -> Result<bool> {
     let (mut read, mut references) = (0, 0);
     for record in cli.input.records(input, Some(DatasetFormat::Pairs), cli.model.limit)? {
         let record = record?;
-        let has = judge_core::Fields::field(&record, "reference").is_some_and(|text| !text.is_empty());
+        let has = record.field("reference").is_some_and(|text| !text.is_empty());
         (read, references) = (read + usize::from(record.unread().is_none()), references + usize::from(has));
     }
     Ok(read > 0 && references == read)

@@ -1,5 +1,7 @@
 //! The run as a picture: the loss of each step, and of held-out rows.
 
+use std::collections::BTreeMap;
+
 use anyhow::Result;
 use plotters::prelude::*;
 
@@ -9,7 +11,7 @@ use crate::terminal::drawing::{FONT, svg};
 /// Steps in grey and held-out rows in blue, with a ring around the state that is kept.
 pub(super) fn of(log: &Log, objective: &str, kept: u64) -> Result<String> {
     let steps: Vec<(f64, f64)> = log.losses.iter().map(|(&step, &loss)| (step as f64, loss)).collect();
-    let loss = |figures: &std::collections::BTreeMap<String, f64>| figures.get("loss").copied();
+    let loss = |figures: &BTreeMap<String, f64>| figures.get("loss").copied();
     let held_out: Vec<(f64, f64)> =
         log.figures.iter().filter_map(|(step, figures)| Some((*step as f64, loss(figures)?))).collect();
     let all = || steps.iter().chain(&held_out);

@@ -10,6 +10,7 @@
 //!
 //! step    micro-batches ─► gradients.rs   each: the base with the trainables of this step, on a device with autodiff;
 //!                            │            forward, and backward in pieces of the blocks
+//!                            ├► lower.rs  blocks below those that are learnt, or what states.rs kept of them
 //!                            ├► pass.rs   sequences, padded ─► states where something is read
 //!                            └► loss/     a sum and its count
 //!         added in order, divided once, scaled down to max_grad_norm
@@ -32,10 +33,12 @@ mod checkpoint;
 mod error;
 mod gradients;
 mod loss;
+mod lower;
 mod pass;
 mod run;
 mod schedule;
 mod settings;
+mod states;
 mod step;
 mod trainable;
 mod trainer;
@@ -43,7 +46,7 @@ mod tuning;
 mod write;
 
 pub use adamw::AdamW;
-pub use error::{ExampleProblem, TrainError};
+pub use error::{ExampleProblem, StatesProblem, TrainError};
 pub use loss::{
     BradleyTerry, Class, ClassExample, Completion, CompletionExample, Decision, DecisionExample, Labels, Loss, Mark,
     MarkExample, Ordinal, PairExample, ReadFrom, Reward,

@@ -6,7 +6,7 @@
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use burn::module::{Module, ModuleMapper, ModuleVisitor, Param, ParamId};
 use burn::tensor::{Device, Gradients, Tensor, TensorData};
@@ -16,6 +16,7 @@ use serde_json::Map;
 
 use super::check;
 use super::error::TrainError;
+use super::states::States;
 use super::trainable::Trainable;
 use super::tuning::{Selected, Tuning, first_factor};
 use crate::arch::{Architecture, HeadSpec, LabelsSpec, ModelSpec, SCORE, labels_of_adapter, text_fields};
@@ -38,6 +39,8 @@ pub(super) struct Base {
     pub(super) spec: Arc<ModelSpec>,
     /// On the plain device. Parameters that are learnt hold one number each, which is never used.
     decoder: Decoder,
+    /// What comes out of the blocks below `first_block`, where it is kept.
+    pub(super) states: Option<Mutex<States>>,
     /// The lowest block with something that is learnt; the number of blocks if there is none.
     pub(super) first_block: usize,
     /// Whether layer 0 depends on what is learnt.
@@ -127,7 +130,23 @@ impl Base {
         let positions = spec.positions.as_ref().map(|(name, _)| name);
         let learns_embedding = [&spec.embedding].into_iter().chain(positions).any(|name| is_learnt(name));
         let path = path.to_owned();
-        Ok((Self { path, fingerprint, spec, decoder, first_block, learns_embedding, learnt }, trainables))
+        let states = None;
+        Ok((Self { path, fingerprint, spec, decoder, states, first_block, learns_embedding, learnt }, trainables))
+    }
+
+    /// Keeps what comes out of the blocks below the lowest one that is learnt in a file, or takes it from there.
+    ///
+    /// # Errors
+    /// Those of the file.
+    pub(super) fn keep_states(&mut self, path: &Path) -> Result<(), TrainError> {
+        let identity = format!("{} {} {}", self.fingerprint, self.first_block, env!("CARGO_PKG_VERSION"));
+        self.states = Some(Mutex::new(States::open(path, &identity, self.spec.d_model)?));
+        Ok(())
+    }
+
+    /// The decoder as far as nothing of it is learnt: the blocks below the lowest one that is, and what they need.
+    pub(super) fn frozen(&self) -> &Decoder {
+        &self.decoder
     }
 
     /// The decoder with the trainables' numbers, which lie on `device`, with autodiff or without; all else is

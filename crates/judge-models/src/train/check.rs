@@ -1,5 +1,8 @@
 //! Checks before any work. `Trainer` calls them; what runs after them relies on their ranges.
 
+use std::path::Path;
+
+use judge_core::Layer;
 use judge_core::request::TokenId;
 
 use super::error::{ExampleProblem, TrainError};
@@ -64,6 +67,16 @@ pub(super) fn check_model(spec: &ModelSpec, tuning: &Tuning) -> Result<(), Train
         return Ok(());
     };
     Err(TrainError::Family { family: spec.family, reason })
+}
+
+/// A file of states is of use: there are blocks below the lowest one that is learnt, and nothing is read below.
+pub(super) fn check_states(path: &Path, first_block: usize, layers: &[Layer]) -> Result<(), TrainError> {
+    let expected = match layers.iter().find(|layer| layer.0 < first_block) {
+        Some(layer) => format!("no file where the loss reads {layer}, below block {first_block}"),
+        None if first_block == 0 => "no file where the lowest block is learnt".to_owned(),
+        None => return Ok(()),
+    };
+    Err(TrainError::setting("states", path.display(), expected))
 }
 
 /// What tokens, sequences and layers there are in a model.

@@ -107,6 +107,14 @@ pub enum TrainError {
         /// What the system says.
         source: std::io::Error,
     },
+    /// A file of states that cannot be used.
+    #[error("{path} {problem}", path = path.display())]
+    States {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        problem: StatesProblem,
+    },
     /// A file is not a checkpoint.
     #[error("{path} is no checkpoint: {source}", path = path.display())]
     NoCheckpoint {
@@ -148,6 +156,24 @@ pub enum TrainError {
         /// The first tensor that differs.
         tensor: String,
     },
+}
+
+/// What is wrong with a file of states.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum StatesProblem {
+    /// It begins otherwise.
+    #[error("is no file of states; name another")]
+    NoStates,
+    /// Its states come out of other blocks.
+    #[error("has states of another model or of other blocks; name another file, or delete it")]
+    Other,
+    /// States are not what was written.
+    #[error("is damaged: states in it are not what was written; delete it")]
+    Damaged,
+    /// Another process has it open.
+    #[error("is in use by another run; name another file")]
+    Held,
 }
 
 /// What is wrong with an example.

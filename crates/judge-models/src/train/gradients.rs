@@ -1,11 +1,11 @@
 //! Loss and gradient of some examples, by Burn's autodiff on the CPU.
 //!
-//! Blocks below the lowest that is learnt run without a graph. Those above run in pieces of
+//! Blocks below the lowest that is learnt run without a graph (`lower.rs`). Those above run in pieces of
 //! `TrainSettings::blocks_at_once`, each with a graph of its own, so that one piece's activations are in memory
 //! at a time:
 //!
 //! ```text
-//! forward, no graph     embed ─► frozen blocks ─► piece 0 ─► piece 1 ─► …        the input of each piece is kept
+//! forward, no graph     what comes out of frozen blocks ─► piece 0 ─► piece 1 ─► …        the input of each piece is kept
 //! backward              the top piece, norm, head, loss: d loss / d its input
 //!                       each piece below: run again, then backward of Σ output · (d loss / d output)
 //!                       the embedding, where it is learnt
@@ -25,7 +25,8 @@ use judge_core::Layer;
 use super::base::{Base, Found};
 use super::error::TrainError;
 use super::loss::Loss;
-use super::pass::{self, Batch, Sequence};
+use super::lower;
+use super::pass::{self, Batch, Entry, Reads, Sequence};
 use super::trainable::Trainable;
 use crate::Error;
 use crate::engine::tensor::host::{host, on_device};
@@ -52,7 +53,10 @@ pub(super) fn of_part<L: Loss>(
     examples: &[L::Example],
     blocks_at_once: Option<usize>,
 ) -> Result<Part, TrainError> {
-    let (value, found) = on_device(|| backward(base, trainables, loss, examples, blocks_at_once))?;
+    let sequences = sequences(base, loss, examples);
+    let lower = lower::of(base, &sequences, &loss.layers())?;
+    let batch = Batch::of(&sequences, &base.spec);
+    let (value, found) = on_device(|| backward(base, trainables, loss, (examples, &batch, lower), blocks_at_once))?;
     let named = found.into_iter().zip(trainables);
     let gradients = named
         .map(|(found, trainable)| found.ok_or(TrainError::NoGradient { parameter: trainable.name.clone() }))
@@ -70,12 +74,30 @@ pub(super) fn loss_of<L: Loss>(
     loss: &L,
     examples: &[L::Example],
 ) -> Result<(f64, f64), TrainError> {
-    let sum = on_device(|| {
-        let tuned = base.with(trainables, &Device::flex());
-        let reads = pass::run(tuned, &sequences(base, loss, examples), &loss.layers());
-        host(loss.sum(&reads, examples)?)
-    })?;
+    let sequences = sequences(base, loss, examples);
+    let sum = read(base, trainables, &sequences, &loss.layers(), |reads| host(loss.sum(reads, examples)?))?;
     Ok((f64::from(sum[0]), count(loss, examples)))
+}
+
+/// What `of` makes of a pass over sequences, each of which reads something, without a graph.
+///
+/// # Errors
+/// Those of `of`, of the device, and of the file of states.
+pub(super) fn read<T>(
+    base: &Base,
+    trainables: &[Trainable],
+    sequences: &[Sequence<'_>],
+    layers: &[Layer],
+    of: impl FnOnce(&Reads) -> Result<T, Error>,
+) -> Result<T, TrainError> {
+    let lower = lower::of(base, sequences, layers)?;
+    let found = on_device(|| {
+        let tuned = base.with(trainables, &Device::flex());
+        let batch = Batch::of(sequences, &base.spec);
+        let entry = lower.unwrap_or_else(|| pass::embedded(&tuned.decoder, &batch));
+        of(&pass::run(tuned, &batch, entry, layers))
+    });
+    Ok(found?)
 }
 
 /// What examples count.
@@ -90,16 +112,16 @@ fn sequences<'e, L: Loss>(base: &Base, loss: &L, examples: &'e [L::Example]) -> 
     sequences.map(|sequence| sequence.without(padding)).collect()
 }
 
-/// The sum of the losses, and the gradient of each trainable that it depends on.
+/// The sum of the losses, and the gradient of each trainable that it depends on. `lower` is what comes out of the
+/// blocks below those that are learnt, where there are some.
 fn backward<L: Loss>(
     base: &Base,
     trainables: &[Trainable],
     loss: &L,
-    examples: &[L::Example],
+    (examples, batch, lower): (&[L::Example], &Batch, Option<Entry>),
     blocks_at_once: Option<usize>,
 ) -> Result<(f64, Found), Error> {
     let n_layers = base.spec.n_layers();
-    let batch = Batch::of(&sequences(base, loss, examples), &base.spec);
     let layers = loss.layers();
     let is_read = |layer: usize| layer < n_layers && layers.contains(&Layer(layer));
     let pieces = pieces(base.first_block..n_layers, blocks_at_once);
@@ -107,16 +129,15 @@ fn backward<L: Loss>(
 
     // Forward: what goes into each piece, and the inner layers below the top piece, without a graph.
     let plain = base.with(trainables, &Device::flex());
+    let Entry { block: mut done, input: mut x, inner: mut below } =
+        lower.unwrap_or_else(|| pass::embedded(&plain.decoder, batch));
     let mut inputs = Vec::with_capacity(pieces.len());
-    let mut below: HashMap<usize, Tensor<3>> = HashMap::new();
     let mut keep = |layer: usize, stream: &Tensor<3>| {
         if is_read(layer) {
             below.insert(layer, stream.clone());
         }
     };
-    let mut x = plain.decoder.embed(batch.tokens.clone(), Some(&batch.rotation));
-    keep(0, &x);
-    let mut done = 0;
+    keep(done, &x);
     for piece in &pieces {
         x = plain.decoder.run_blocks(done..piece.start, x, &batch.rotation, &batch.rows, &mut keep);
         inputs.push(x.clone());

@@ -35,6 +35,11 @@ impl<'e> Sequence<'e> {
         Self { tokens, places: vec![tokens.len() - 1] }
     }
 
+    /// How many of its positions a pass runs over: behind the last place nothing is needed.
+    pub(super) fn needed(&self) -> usize {
+        self.places.last().map_or(1, |&place| place + 1)
+    }
+
     /// The sequence without the padding at its end, where a score head passes it over, as `reading/jobs.rs` does.
     /// Such a sequence is read at its end.
     pub(super) fn without(self, padding: Option<TokenId>) -> Self {
@@ -56,6 +61,16 @@ pub struct Reads {
     inner: HashMap<Layer, Tensor<2>>,
 }
 
+/// What a pass begins with: the streams of sequences side by side, `[batch, seq, d_model]`.
+pub(super) struct Entry {
+    /// The first block that runs.
+    pub(super) block: usize,
+    /// What goes into it.
+    pub(super) input: Tensor<3>,
+    /// The streams before it that a loss reads, by their layers.
+    pub(super) inner: HashMap<usize, Tensor<3>>,
+}
+
 /// Sequences as a decoder takes them.
 pub(super) struct Batch {
     /// `[batch, seq]`, padded on the right.
@@ -69,11 +84,9 @@ pub(super) struct Batch {
 impl Batch {
     /// Puts sequences, of which each reads something, side by side.
     pub(super) fn of(sequences: &[Sequence<'_>], spec: &ModelSpec) -> Self {
-        // Behind the last place nothing is needed.
-        let needed = |sequence: &Sequence<'_>| sequence.places.last().map_or(1, |&place| place + 1);
-        let seq = sequences.iter().map(needed).max().unwrap_or(1);
+        let seq = sequences.iter().map(Sequence::needed).max().unwrap_or(1);
         let ids = sequences.iter().flat_map(|sequence| {
-            let tokens = &sequence.tokens[..needed(sequence)];
+            let tokens = &sequence.tokens[..sequence.needed()];
             tokens.iter().map(|&token| i64::from(token)).chain(std::iter::repeat_n(0, seq - tokens.len()))
         });
         let rows = sequences
@@ -104,19 +117,25 @@ impl Batch {
     }
 }
 
+/// Where a pass begins without anything computed before.
+pub(super) fn embedded(decoder: &Decoder, batch: &Batch) -> Entry {
+    let input = decoder.embed(batch.tokens.clone(), Some(&batch.rotation));
+    Entry { block: 0, input, inner: HashMap::new() }
+}
+
 /// Runs sequences, each of which reads something, and keeps the states of `layers` and the last.
-pub(super) fn run(tuned: Tuned, sequences: &[Sequence<'_>], layers: &[Layer]) -> Reads {
+pub(super) fn run(tuned: Tuned, batch: &Batch, entry: Entry, layers: &[Layer]) -> Reads {
     let n_layers = tuned.decoder.spec().n_layers();
-    let batch = Batch::of(sequences, tuned.decoder.spec());
-    let mut inner = HashMap::new();
-    let x = tuned.decoder.embed(batch.tokens.clone(), Some(&batch.rotation));
+    let Entry { block, input, inner } = entry;
+    let mut inner: HashMap<Layer, Tensor<3>> =
+        inner.into_iter().map(|(layer, stream)| (Layer(layer), stream)).collect();
     let mut keep = |layer: usize, stream: &Tensor<3>| {
         if layer < n_layers && layers.contains(&Layer(layer)) {
             inner.insert(Layer(layer), stream.clone());
         }
     };
-    keep(0, &x);
-    let last = tuned.decoder.run_blocks(0..n_layers, x, &batch.rotation, &batch.rows, &mut keep);
+    keep(block, &input);
+    let last = tuned.decoder.run_blocks(block..n_layers, input, &batch.rotation, &batch.rows, &mut keep);
     batch.reads(tuned, last, inner)
 }
 

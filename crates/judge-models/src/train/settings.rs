@@ -1,5 +1,7 @@
 //! How a trainer learns.
 
+use std::path::PathBuf;
+
 use serde::Serialize;
 
 use super::adamw::AdamW;
@@ -33,6 +35,12 @@ pub struct TrainSettings {
     /// least 1, by default 2.
     #[serde(skip)]
     pub threads: usize,
+    /// A file that keeps what goes into the lowest block that is learnt, for each sequence, so that the blocks below run
+    /// once for it and not in every epoch: `4 * d_model` bytes for each token. It is made if it is not there, and may
+    /// be deleted after the run. It changes no bit, and is no part of a checkpoint. `None`, the default: lower blocks
+    /// run whenever a sequence is seen.
+    #[serde(skip)]
+    pub states: Option<PathBuf>,
     /// Seed of an adapter's first factors, by default 0. Nothing else here is random.
     pub seed: u64,
     /// What the batches are made of and their order, in the caller's words, such as a hash: a checkpoint of
@@ -63,6 +71,7 @@ impl Default for TrainSettings {
             micro_batch: 8,
             blocks_at_once: None,
             threads: 2,
+            states: None,
             seed: 0,
             data: String::new(),
         }

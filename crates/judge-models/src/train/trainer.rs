@@ -5,7 +5,6 @@
 use std::fmt;
 use std::path::Path;
 
-use burn::tensor::Device;
 use judge_core::request::TokenId;
 use judge_core::{Layer, Lens};
 
@@ -14,11 +13,11 @@ use super::check::{self, Limits};
 use super::error::{ExampleProblem, TrainError};
 use super::gradients;
 use super::loss::Loss;
-use super::pass::{self, Sequence};
+use super::pass::{Reads, Sequence};
 use super::settings::{Mean, TrainSettings};
 use super::trainable::Trainable;
 use crate::arch::SCORE;
-use crate::engine::tensor::host::{host, on_device};
+use crate::engine::tensor::host::host;
 
 /// A model in training, with the loss that it learns by. It owns everything that a step depends on but the
 /// batch.
@@ -54,8 +53,12 @@ impl<L: Loss> Trainer<L> {
     /// does not fit it, and for settings out of their range.
     pub fn new(model: &Path, loss: L, settings: TrainSettings) -> Result<Self, TrainError> {
         check::check_settings(&settings)?;
-        let (base, trainables) = Base::open(model, &settings.tuning, loss.score_labels(), settings.seed)?;
+        let (mut base, trainables) = Base::open(model, &settings.tuning, loss.score_labels(), settings.seed)?;
         loss.check(Limits::of(&base.spec))?;
+        if let Some(path) = &settings.states {
+            check::check_states(path, base.first_block, &loss.layers())?;
+            base.keep_states(path)?;
+        }
         Ok(Self { base, loss, settings, trainables, steps_done: 0 })
     }
 
@@ -134,11 +137,9 @@ impl<L: Loss> Trainer<L> {
         let mut found = Vec::with_capacity(prompts.len());
         for part in prompts.chunks(self.settings.micro_batch) {
             let sequences: Vec<_> = part.iter().map(|prompt| Sequence::read_at_end(prompt)).collect();
-            let tuned = self.base.with(&self.trainables, &Device::flex());
-            let logits = on_device(|| {
-                let reads = pass::run(tuned, &sequences, &[]);
-                host(reads.label_logits(labels, &[(Layer(spec.n_layers()), 1.0)], Lens::Normed))
-            })?;
+            let last = [(Layer(spec.n_layers()), 1.0)];
+            let of = |reads: &Reads| host(reads.label_logits(labels, &last, Lens::Normed));
+            let logits = gradients::read(&self.base, &self.trainables, &sequences, &[], of)?;
             found.extend(logits.chunks(labels.len()).map(<[f32]>::to_vec));
         }
         Ok(found)
@@ -161,8 +162,8 @@ impl<L: Loss> Trainer<L> {
         let mut found = Vec::with_capacity(prompts.len());
         for part in prompts.chunks(self.settings.micro_batch) {
             let sequences: Vec<_> = part.iter().map(|prompt| Sequence::read_at_end(prompt).without(padding)).collect();
-            let tuned = self.base.with(&self.trainables, &Device::flex());
-            let scores = on_device(|| host(pass::run(tuned, &sequences, &[]).scores()?))?;
+            let of = |reads: &Reads| host(reads.scores()?);
+            let scores = gradients::read(&self.base, &self.trainables, &sequences, &[], of)?;
             found.extend(scores.chunks(labels).map(<[f32]>::to_vec));
         }
         Ok(found)

@@ -95,6 +95,15 @@ pub enum TrainingError {
         value: f64,
     },
 
+    /// Another number of rows with logits of a tuned model than were asked for.
+    #[error("the tuned model's scores: expected logits of {expected} rows, found {found}")]
+    TunedRows {
+        /// Rows asked for.
+        expected: usize,
+        /// Rows given.
+        found: usize,
+    },
+
     /// A word that names no view.
     #[error("{found:?} is no pooling: expected first, last, mean, min, max or concat")]
     UnknownView {

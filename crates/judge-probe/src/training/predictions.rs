@@ -1,6 +1,7 @@
 //! What is predicted of rows by the model itself, and the one number that each prediction comes to.
 //!
-//! It owns the baseline `prompted`, for which nothing is fitted; the baselines that learn are in `baselines`.
+//! It owns the baseline `prompted`, for which nothing is fitted, and `tuned`, whose logits others have learnt; the baselines that learn here
+//! are in `baselines`.
 
 use crate::linear_functions::first_greatest;
 use crate::{Error, Matrix, Predictions, ProbabilityTable};
@@ -31,14 +32,42 @@ pub(super) fn prompted<S: RowSignals>(
     rows: &[GradedRow],
     grading: Grading,
 ) -> Result<Option<Predictions<i64>>, S::Error> {
+    let logits = tested.iter().map(|&row| signals.grade_logits(row)).collect::<Result<Option<Vec<_>>, _>>()?;
+    logits.map(|logits| Ok(of_logits(&logits, tested, rows, grading)?)).transpose()
+}
+
+/// What a model that was tuned on the rows `train` says in the same way; `None` where there is none.
+///
+/// # Errors
+///
+/// As [`prompted`], and [`TrainingError::TunedRows`].
+pub(super) fn tuned<S: RowSignals>(
+    signals: &S,
+    (train, tested): (&[usize], &[usize]),
+    rows: &[GradedRow],
+    grading: Grading,
+) -> Result<Option<Predictions<i64>>, S::Error> {
+    let logits = signals.tuned_grade_logits(train, tested)?;
+    logits.map(|logits| Ok(of_logits(&logits, tested, rows, grading)?)).transpose()
+}
+
+/// Predictions by the softmax of each row's logits.
+fn of_logits(
+    logits: &[Vec<f64>],
+    tested: &[usize],
+    rows: &[GradedRow],
+    grading: Grading,
+) -> Result<Predictions<i64>, Error> {
+    if logits.len() != tested.len() {
+        return Err(TrainingError::TunedRows { expected: tested.len(), found: logits.len() }.into());
+    }
     // Of all rows, not of those tested on alone: a logit's place must not depend on the split.
     let mut grades: Vec<i64> = rows.iter().map(|row| whole(row.grade)).collect();
     grades.sort_unstable();
     grades.dedup();
     let (mut labels, mut table) = (Vec::new(), Vec::new());
-    for &row in tested {
-        let Some(logits) = signals.grade_logits(row)? else { return Ok(None) };
-        let probabilities = softmax(&rows[row], &logits, grades.len()).map_err(Error::from)?;
+    for (&row, logits) in tested.iter().zip(logits) {
+        let probabilities = softmax(&rows[row], logits, grades.len())?;
         match grading {
             Grading::AtLeast(_) => {
                 let good = grades.iter().zip(&probabilities).filter(|&(&grade, _)| grading.class(grade as f64) == 1);
@@ -56,7 +85,7 @@ pub(super) fn prompted<S: RowSignals>(
     // A table of two classes has both columns, whatever grades occur.
     let classes = if let Grading::AtLeast(_) = grading { vec![0, 1] } else { grades };
     let table = Matrix::new(table, classes.len()).and_then(|table| ProbabilityTable::new(classes, table))?;
-    Ok(Some(Predictions { labels, probabilities: Some(table) }))
+    Ok(Predictions { labels, probabilities: Some(table) })
 }
 
 /// The probabilities of one row's grades. As many logits as grades occur are asked for: with fewer, a probability would be that of another

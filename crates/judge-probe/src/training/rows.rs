@@ -72,6 +72,18 @@ pub trait RowSignals: Sync {
         let _ = row;
         Ok(None)
     }
+
+    /// Logits of the same grades for each of `tested`, by a model that was tuned on the rows `train` and on nothing else: the baseline
+    /// `tuned`. `None`, as it is unless this is overridden, leaves that baseline out. It is asked once for each split, always with the same
+    /// rows to learn from.
+    ///
+    /// # Errors
+    ///
+    /// Where the tuning fails.
+    fn tuned_grade_logits(&self, train: &[usize], tested: &[usize]) -> Result<Option<Vec<Vec<f64>>>, Self::Error> {
+        let _ = (train, tested);
+        Ok(None)
+    }
 }
 
 impl<F, E> RowSignals for F

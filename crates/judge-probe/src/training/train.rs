@@ -17,7 +17,7 @@ use judge_metrics::resampling::PermutationTest;
 use super::baselines::Baselines;
 use super::calibration::{Fitted, HeldOutCalibration, ProbeCalibration};
 use super::parts::{Parts, classes, grades, groups};
-use super::predictions::prompted;
+use super::predictions::{prompted, tuned};
 use super::{
     ChosenView, Evaluation, GradedRow, HeldOut, ProbeClassifier, ProbeTraining, RowSignals, Selection, TrainingError,
     TrainingReport, View,
@@ -179,6 +179,8 @@ impl ProbeTraining {
             let mut others = baselines.predict(rows, tested)?;
             let by_model = prompted(signals, tested, rows, self.grading)?;
             others.extend(by_model.map(|predictions| ("prompted".to_owned(), predictions)));
+            let by_tuned = tuned(signals, (&parts.train, tested), rows, self.grading)?;
+            others.extend(by_tuned.map(|predictions| ("tuned".to_owned(), predictions)));
             splits.insert(name.clone(), self.evaluate(rows, tested, &labels, &ours, others)?);
             // One split for each name, so that a duplicate in one part of the data does not speak against another.
             let split = Split { train: parts.train.clone(), test: tested.clone() };

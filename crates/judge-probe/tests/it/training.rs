@@ -276,6 +276,36 @@ fn rows_that_could_not_be_read_are_counted_and_left_out() {
     assert_eq!(error, Error::Training(TrainingError::NothingRead { n_rows: 120 }));
 }
 
+/// What has learned the same rows elsewhere is compared as the model's own score is, and must answer for every row.
+#[test]
+fn a_tuned_model_is_a_baseline_where_there_is_one() {
+    struct Tuned<'a>(Told<'a>, &'a [GradedRow], usize);
+    impl RowSignals for Tuned<'_> {
+        type Error = Error;
+
+        fn is_read(&self, row: usize) -> bool {
+            self.0.is_read(row)
+        }
+
+        fn matrix(&self, rows: &[usize], layer: Layer, signals: &[Signal]) -> Result<Matrix, Error> {
+            self.0.matrix(rows, layer, signals)
+        }
+
+        fn tuned_grade_logits(&self, train: &[usize], tested: &[usize]) -> Result<Option<Vec<Vec<f64>>>, Error> {
+            assert!(tested.iter().all(|row| !train.contains(row)));
+            let logits =
+                |&row: &usize| (1..=4).map(|grade| -3.0 * (self.1[row].grade - f64::from(grade)).abs()).collect();
+            Ok(Some(tested.iter().skip(self.2).map(logits).collect()))
+        }
+    }
+    let rows = rows(120);
+    let report = training().train(&rows, &Tuned(Told::new(&rows), &rows, 0), &origin()).unwrap().report;
+    assert_eq!(report.splits["test"].predictors["tuned"].accuracy.estimate(), Some(1.0));
+    assert!(report.splits["test"].gain_over.contains_key("tuned"));
+    let error = training().train(&rows, &Tuned(Told::new(&rows), &rows, 1), &origin()).unwrap_err();
+    assert!(matches!(error, Error::Training(TrainingError::TunedRows { .. })), "{error}");
+}
+
 #[test]
 fn the_models_own_score_is_a_baseline_where_it_was_read() {
     let rows = rows(120);

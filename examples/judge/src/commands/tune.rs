@@ -19,7 +19,7 @@ mod course;
 mod examples;
 mod log;
 mod measure;
-mod plan;
+pub(crate) mod plan;
 mod plot;
 mod recipes;
 
@@ -57,7 +57,7 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
     check::check(cli, &chosen)?;
     let files = Files::of(&cli.output.components().collect::<PathBuf>());
     let outputs = Outputs::new(inputs(cli, chosen.objective)).reports(PROGRAM, cli.json.iter().chain(&cli.plot));
-    outputs.made([&files.log, &files.checkpoint, &files.best]).overwrite(cli.write.overwrite).check()?;
+    outputs.made([&files.log, &files.checkpoint, &files.best, &files.states]).overwrite(cli.write.overwrite).check()?;
     files.check(cli)?;
     let input = cli.input.open()?;
     let held_out = cli.eval.as_deref().map(Input::open).transpose()?;
@@ -184,6 +184,7 @@ struct Files {
     log: PathBuf,
     checkpoint: PathBuf,
     best: PathBuf,
+    states: PathBuf,
 }
 
 impl Files {
@@ -200,9 +201,9 @@ impl Files {
         }
     }
 
-    /// Removes the states of a run.
+    /// Removes what a run keeps while it lasts.
     fn remove(&self) -> Result<()> {
-        for path in [&self.checkpoint, &self.best].into_iter().filter(|path| path.exists()) {
+        for path in [&self.checkpoint, &self.best, &self.states].into_iter().filter(|path| path.exists()) {
             std::fs::remove_file(path).with_context(|| format!("cannot remove {}", path.display()))?;
         }
         Ok(())
@@ -210,7 +211,8 @@ impl Files {
 
     fn of(output: &Path) -> Self {
         let of = |what| beside(output, what);
-        Self { log: of("log.jsonl"), checkpoint: of("checkpoint.safetensors"), best: of("best.safetensors") }
+        let (checkpoint, best) = (of("checkpoint.safetensors"), of("best.safetensors"));
+        Self { log: of("log.jsonl"), checkpoint, best, states: of("states") }
     }
 }
 
@@ -253,7 +255,10 @@ impl Task<'_> {
         let Chosen { epochs, batch_size: size, .. } = *chosen;
         let batches = Batches { epochs, size, tokens: cli.batch_tokens, seed: cli.seed };
         let plan = batches.steps(&sizes, learned.one_of_two.then_some(&learned.ids));
-        let settings = chosen.settings(cli, plan.len() as u64, n_layers, data)?;
+        let mut settings = chosen.settings(cli, plan.len() as u64, n_layers, data)?;
+        if chosen.keeps_states(cli, n_layers) && !cli.dry_run {
+            settings.states = Some(files.states.clone());
+        }
         let folder = cli.model.folder()?.path.clone();
         let course = Course {
             cli,

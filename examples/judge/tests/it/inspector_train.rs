@@ -133,6 +133,36 @@ fn the_models_own_score_is_of_grades_where_classes_are_two() {
     assert!(expected > 0.6, "{expected}");
 }
 
+/// An adapter that learns the rows trained on is another baseline, on the same held-out rows, and leaves no file.
+#[test]
+fn the_tuned_model_is_a_baseline() {
+    let folder = TempDir::new().unwrap();
+    // Long answers are bad here, which the embedded model does not think.
+    let rows: Vec<Value> = (0..72)
+        .map(|id| {
+            let split = if id < 48 { "train" } else { "test" };
+            let words = 1 + 5 * (id * 7 % 3);
+            pair(id, split, &format!("What is {id} + 1?"), &vec!["so"; words].join(" "), 5 - 2 * (id * 7 % 3) as u8)
+        })
+        .collect();
+    let args =
+        ["--layers", "6", "--pooling", "last", "--tuned-baseline", "--tuned-top-blocks", "2", "--tuned-epochs", "6"];
+    let table = train(folder.path(), &rows, &args).unwrap();
+    assert!(table.contains("probe minus the model with an adapter"), "{table}");
+    let found = report(folder.path());
+    let accuracy = |name: &str| found["splits"]["test"]["predictors"][name]["accuracy"]["estimate"].as_f64().unwrap();
+    assert!(accuracy("tuned") > accuracy("prompted") && accuracy("tuned") > 0.5, "{table}");
+    assert!(found["splits"]["test"]["gain_over"]["tuned"]["spearman"].is_object());
+    let left = fs::read_dir(folder.path().join("out/states")).unwrap().map(|file| file.unwrap().file_name());
+    assert!(left.into_iter().all(|name| !name.to_string_lossy().contains("tuned")));
+    let finished = train(folder.path(), &rows, &args).unwrap();
+    assert!(finished.contains("is complete"), "{finished}");
+    let refused = train(folder.path(), &rows, &[&args[..6], &["99", "--overwrite"]].concat()).unwrap_err();
+    assert!(refused.contains("--tuned-top-blocks: the model has 6 blocks"), "{refused}");
+    let alone = train(folder.path(), &rows, &["--tuned-epochs", "2"]).unwrap_err();
+    assert!(alone.contains("--tuned-baseline"), "{alone}");
+}
+
 #[test]
 fn stored_logits_of_other_grades_are_refused() {
     let folder = TempDir::new().unwrap();

@@ -218,3 +218,48 @@ fn a_score_head_passes_padding_over() {
     assert_eq!(plain.to_bits(), loss(&[1, 5, 20, 3, 3]).to_bits());
     assert_ne!(plain, loss(&[1, 5, 20, 3, 7]));
 }
+
+/// States of lower blocks are the same bits from a file, for a batch in any order and company, and losses that read
+/// them are refused with a file.
+#[test]
+fn states_of_lower_blocks_come_from_a_file() {
+    let at = tempfile::tempdir().unwrap();
+    let path = at.path().join("states");
+    let upper = Tuning::Lora(Lora { rank: 2, layers: Some(vec![1, 2]), ..Lora::default() });
+    let with = |states: Option<&std::path::Path>, tuning: &Tuning| TrainSettings {
+        states: states.map(Into::into),
+        ..settings(tuning.clone())
+    };
+    let bits = |trainer: Trainer<Completion>, batch: &[CompletionExample]| {
+        let mut trainer = shaken(trainer);
+        let before = trainer.loss(batch).unwrap().to_bits();
+        trainer.step(batch).unwrap();
+        (before, trainer.trainables)
+    };
+    let mut turned = completions();
+    turned.reverse();
+    for model in ["gemma2-on", "phi3-on", "falcon_h1-on"] {
+        let open = |states| new(model, Completion, with(states, &upper));
+        let expected = bits(open(None), &completions());
+        assert!(bits(open(Some(&path)), &turned[..2]).0 != expected.0);
+        let length = std::fs::metadata(&path).unwrap().len();
+        for _ in 0..2 {
+            assert_eq!(bits(open(Some(&path)), &completions()), expected, "{model}");
+        }
+        assert!(std::fs::metadata(&path).unwrap().len() > length);
+        let other = Trainer::new(&folder("qwen2-on"), Completion, with(Some(&path), &upper));
+        assert!(matches!(other, Err(TrainError::States { problem: StatesProblem::Other, .. })), "{other:?}");
+        std::fs::remove_file(&path).unwrap();
+    }
+    let refused = |loss, tuning: &Tuning| match Trainer::new(&folder("qwen2-on"), loss, with(Some(&path), tuning)) {
+        Err(TrainError::Setting { setting: "states", expected, .. }) => expected,
+        other => panic!("{other:?}"),
+    };
+    let mark = |layer| {
+        let from = ReadFrom { layers: vec![(Layer(layer), 1.0), (Layer(3), 1.0)], lens: Lens::Normed };
+        Mark { labels: Labels { from, ..labels() }, alpha: 1.0 }
+    };
+    assert!(refused(mark(0), &upper).contains("below block 1"));
+    assert!(refused(mark(1), &lora()).contains("the lowest block is learnt"));
+    Trainer::new(&folder("qwen2-on"), mark(1), with(Some(&path), &upper)).unwrap().step(&marks()).unwrap();
+}

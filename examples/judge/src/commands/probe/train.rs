@@ -8,6 +8,7 @@ mod print;
 mod rows;
 mod settings;
 mod states;
+mod tuned;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -24,6 +25,7 @@ use serde_json::json;
 use self::rows::{Data, Reading};
 use self::settings::{Found, SETTINGS, figure_path, look, probe_path, report_path, template_path};
 use self::states::States;
+use self::tuned::{Learned, Tuned};
 use crate::args::model_args::read_template;
 use crate::report::{write_json, write_marked};
 use crate::terminal::console::{say, tell, usage};
@@ -72,6 +74,9 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
     if cli.attention_entropy && training.layers.iter().all(|layer| layer.0 == 0) {
         return Err(usage("--attention-entropy needs a layer above 0: the embeddings attend to nothing"));
     }
+    if cli.tuned_baseline {
+        tuned::check(cli, model.info().n_layers)?;
+    }
     fs::create_dir_all(&cli.output).with_context(|| format!("cannot create the folder {}", cli.output.display()))?;
 
     let mut reports = BTreeMap::new();
@@ -81,6 +86,8 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
         let folder = cli.states_folder();
         let states_settings = cli.states_settings(model.info(), rows)?;
         let states = States::read(&model, &folder, aspect, rows, &reading, &states_settings, cli.model.quiet)?;
+        let tuned = cli.tuned_baseline.then(|| Tuned::new(cli, &model, aspect, rows)).transpose()?;
+        let learned = Learned { states, tuned };
         let template = data.templates.get(aspect);
         let origin = TrainingOrigin {
             model: ProbedModel::from(model.info()),
@@ -93,7 +100,7 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
             ]),
         };
         let TrainedProbe { probe, report } =
-            training.train(rows, &states, &origin).with_context(|| format!("aspect {aspect:?}"))?;
+            training.train(rows, &learned, &origin).with_context(|| format!("aspect {aspect:?}"))?;
         write_atomic(probe_path(&cli.output, aspect), &probe.to_bytes()?)?; // `look` has compared what was there
         let title = format!("{aspect}: macro F1 by layer");
         if let Some(svg) = figure::svg(&title, &report.selection, report.folds)? {
@@ -103,6 +110,7 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
             write_new(template_path(&cli.output, aspect), &serde_json::to_vec_pretty(template)?, cli.overwrite)?;
         }
         print::print(aspect, &report)?;
+        learned.tuned.iter().try_for_each(Tuned::finish)?;
         reports.insert(aspect, report);
     }
     let path = report_path(&cli.output);

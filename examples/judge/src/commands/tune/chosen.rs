@@ -82,6 +82,12 @@ impl Chosen {
         format!("{objective:?} {epochs} {batch_size}{swap}")
     }
 
+    /// Whether states of lower blocks of a model of so many blocks are kept: where there are such blocks, and rows are seen again.
+    pub(super) fn keeps_states(&self, cli: &Cli, n_layers: usize) -> bool {
+        let is_seen_again = self.epochs > 1 || cli.eval.is_some();
+        !cli.recompute && is_seen_again && cli.top_blocks.is_some_and(|blocks| blocks < n_layers)
+    }
+
     /// How it learns, in so many steps, from a model of so many blocks; `data` names the examples and their order.
     pub(super) fn settings(&self, cli: &Cli, steps: u64, n_layers: usize, data: String) -> Result<TrainSettings> {
         let layers = match cli.top_blocks {

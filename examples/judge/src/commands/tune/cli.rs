@@ -55,9 +55,13 @@ pub(crate) struct Cli {
     /// Which projections get an adapter, by the names of the model's folder, e.g. q_proj,v_proj [default: all]
     #[arg(long, value_delimiter = ',', value_name = "NAME,…", help_heading = "What is learned")]
     pub(crate) targets: Vec<String>,
-    /// How many of the last blocks get an adapter [default: all]
+    /// How many of the last blocks get an adapter [default: all]. The blocks below run once for each row: what comes out of them is kept in
+    /// OUTPUT.states while the run lasts, 4 bytes for each number of each token
     #[arg(long, value_name = "K", help_heading = "What is learned")]
     pub(crate) top_blocks: Option<usize>,
+    /// Run the blocks below --top-blocks in every epoch, and keep no file of their states: less disk, more time, the same bits
+    #[arg(long, requires = "top_blocks", help_heading = "What is learned")]
+    pub(crate) recompute: bool,
     /// The scale is alpha / sqrt(rank)
     #[arg(long, help_heading = "What is learned")]
     pub(crate) rslora: bool,

@@ -5,21 +5,21 @@ use rand_chacha::rand_core::{Rng, SeedableRng};
 
 /// How steps are made of examples.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Batches {
+pub(crate) struct Batches {
     /// How often each row is seen.
-    pub(super) epochs: u32,
+    pub(crate) epochs: u32,
     /// Examples of a step, at most.
-    pub(super) size: usize,
+    pub(crate) size: usize,
     /// Tokens of a step, at most, where there is a bound; a longer example is a step of its own.
-    pub(super) tokens: Option<usize>,
+    pub(crate) tokens: Option<usize>,
     /// Draws the order of each epoch, and which of two examples it has.
-    pub(super) seed: u64,
+    pub(crate) seed: u64,
 }
 
 impl Batches {
     /// The places of the examples of each step, from the tokens of each example: in each epoch all of them once, in an order that is drawn
     /// by the seed and the epoch. With `pairs`, the ids of all examples, two neighbours are the two orders of a pair, and an epoch has one.
-    pub(super) fn steps(&self, sizes: &[usize], pairs: Option<&[String]>) -> Vec<Vec<usize>> {
+    pub(crate) fn steps(&self, sizes: &[usize], pairs: Option<&[String]>) -> Vec<Vec<usize>> {
         let mut steps = Vec::new();
         for epoch in 0..self.epochs {
             let mut batch: (Vec<usize>, usize) = (Vec::new(), 0);

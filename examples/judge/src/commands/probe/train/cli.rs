@@ -106,6 +106,24 @@ pub(crate) struct Cli {
     #[arg(long, help_heading = "Training")]
     pub ungrouped: bool,
 
+    /// Compare the probe with the same model tuned on the same rows too: an adapter (LoRA) that learns their grades where the prompt asks for
+    /// them, on the CPU in f32
+    #[arg(long, help_heading = "Tuned baseline")]
+    pub tuned_baseline: bool,
+    /// How often the tuned baseline sees each row
+    #[arg(
+        long,
+        value_name = "N",
+        default_value_t = 3,
+        value_parser = clap::value_parser!(u32).range(1..),
+        requires = "tuned_baseline",
+        help_heading = "Tuned baseline"
+    )]
+    pub tuned_epochs: u32,
+    /// How many of the last blocks get an adapter [default: all]; the blocks below run once for each row
+    #[arg(long, value_name = "K", requires = "tuned_baseline", help_heading = "Tuned baseline")]
+    pub tuned_top_blocks: Option<usize>,
+
     #[command(flatten)]
     pub model: ModelArgs,
     #[command(flatten)]
@@ -195,6 +213,7 @@ impl Cli {
             "test_share": training.test_share,
             "split_seed": training.split_seed,
             "grouped": training.grouped,
+            "tuned_baseline": self.tuned_baseline.then(|| json!([self.tuned_epochs, self.tuned_top_blocks])),
             "calibration": training.calibration.map(|calibrator| calibrator.level),
         });
         Ok(serde_json::from_value(settings)?)

@@ -13,8 +13,9 @@ const SLIPPED: f64 = 0.01;
 
 /// What baselines are called where C was chosen in the probe's folds. Those of the artefact report have C = 1, so that
 /// they are the same whatever the probe's settings; their figures therefore differ.
-const TUNED: [(&str, &str); 2] = [("surface", "surface features (tuned)"), ("tfidf", "TF-IDF (tuned)")];
-const FIXED: [(&str, &str); 2] = [("surface", "surface features (C = 1)"), ("tfidf", "TF-IDF (C = 1)")];
+const TUNED: &[(&str, &str)] =
+    &[("surface", "surface features (tuned)"), ("tfidf", "TF-IDF (tuned)"), ("tuned", "the model with an adapter")];
+const FIXED: &[(&str, &str)] = &[("surface", "surface features (C = 1)"), ("tfidf", "TF-IDF (C = 1)")];
 
 pub fn print(aspect: &str, report: &TrainingReport) -> Result<()> {
     let chosen: Vec<String> = report.chosen.iter().map(|view| format!("{} {}", view.layer, view.pooling)).collect();
@@ -134,8 +135,8 @@ fn cell(score: &Reported) -> String {
 }
 
 /// A baseline's name for people.
-fn called(name: &str, names: [(&str, &str); 2]) -> String {
-    names.into_iter().find(|(known, _)| *known == name).map_or(name, |(_, called)| called).to_owned()
+fn called(name: &str, names: &[(&str, &str)]) -> String {
+    names.iter().find(|(known, _)| *known == name).map_or(name, |(_, called)| called).to_owned()
 }
 
 fn say_unless_empty(text: &str) -> Result<()> {

@@ -1,0 +1,186 @@
+//! The model itself, tuned on the rows that the probe is trained on: the baseline that asks whether reading is enough.
+//!
+//! An adapter learns the grades where the prompt asks for them, as `judge tune --objective mark` does. It is asked for the grades of held-out
+//! rows and not kept: `judge tune` makes one to keep. A run that is stopped goes on from its checkpoint.
+
+use std::fs;
+use std::ops::ControlFlow;
+use std::path::PathBuf;
+use std::sync::Mutex;
+
+use anyhow::{Context, Error, Result, anyhow, ensure};
+use judge_core::request::Signal;
+use judge_core::{Backbone, Layer};
+use judge_models::Model;
+use judge_models::train::{
+    Labels, Lora, Mark, MarkExample, ReadFrom, Run, RunEvent, Schedule, TrainError, TrainSettings, Trainer, Tuning,
+};
+use judge_probe::Matrix;
+use judge_probe::training::{GradedRow, Grading, RowSignals};
+
+use super::cli::Cli;
+use super::states::States;
+use crate::commands::tune::plan::Batches;
+use crate::terminal::interrupt::Interrupts;
+use crate::terminal::progress::Progress;
+
+/// Rows of a step.
+const BATCH: usize = 8;
+
+/// States that were read, and a model that is tuned when it is asked for.
+pub struct Learned<'a> {
+    pub states: States,
+    pub tuned: Option<Tuned<'a>>,
+}
+
+/// What a model is tuned on, and where a run of it is kept.
+pub struct Tuned<'a> {
+    cli: &'a Cli,
+    folder: PathBuf,
+    /// The file of the checkpoint; that of the states of lower blocks is beside it.
+    checkpoint: PathBuf,
+    blocks: usize,
+    labels: Labels,
+    /// The tokens of each row, and the place of its grade among the labels.
+    rows: Vec<(Vec<u32>, usize)>,
+    trained: Mutex<Option<Trainer<Mark>>>,
+}
+
+impl<'a> Tuned<'a> {
+    /// A baseline of these rows. Those that the model cannot read are never asked for.
+    ///
+    /// # Errors
+    /// If a grade is no token of the model.
+    pub fn new(cli: &'a Cli, model: &Model, aspect: &str, rows: &[GradedRow]) -> Result<Self> {
+        let class = |row: &GradedRow| Grading::Whole.class(row.grade);
+        let mut grades: Vec<i64> = rows.iter().map(class).collect();
+        grades.sort_unstable();
+        grades.dedup();
+        let tokens = grades.iter().map(|grade| model.token(&grade.to_string())).collect::<Result<_, _>>();
+        let tokens = tokens.context("--tuned-baseline: a grade must be one token, at which the model is tuned")?;
+        let values = grades.iter().map(|&grade| grade as f64).collect();
+        let example = |row: &GradedRow| {
+            let place = grades.partition_point(|&grade| grade < class(row));
+            (model.tokens(&row.prompt).unwrap_or_default(), place)
+        };
+        let checkpoint = cli.states_folder().join(format!("{aspect}.tuned.safetensors"));
+        Ok(Self {
+            cli,
+            folder: cli.model.folder()?.path.clone(),
+            checkpoint,
+            blocks: model.info().n_layers,
+            labels: Labels { tokens, values, from: ReadFrom::default() },
+            rows: rows.iter().map(example).collect(),
+            trained: Mutex::new(None),
+        })
+    }
+
+    /// The file of the states of lower blocks.
+    fn states(&self) -> PathBuf {
+        self.checkpoint.with_extension("states")
+    }
+
+    /// Logits of the grades for each row of `tested`, by an adapter that has learned the rows `train`.
+    fn logits(&self, train: &[usize], tested: &[usize]) -> Result<Vec<Vec<f64>>> {
+        let mut trained = self.trained.lock().map_err(|_| anyhow!("the tuning ended by a panic"))?;
+        let trainer = match trained.take() {
+            Some(trainer) => trained.insert(trainer),
+            None => trained.insert(self.train(train)?),
+        };
+        let prompts: Vec<Vec<u32>> = tested.iter().map(|&row| self.rows[row].0.clone()).collect();
+        let logits = trainer.label_logits(&prompts, &self.labels.tokens)?;
+        Ok(logits.into_iter().map(|logits| logits.into_iter().map(f64::from).collect()).collect())
+    }
+
+    fn train(&self, train: &[usize]) -> Result<Trainer<Mark>> {
+        let Cli { tuned_epochs: epochs, tuned_top_blocks: top, .. } = self.cli;
+        let example = |&row: &usize| {
+            let (prompt, place) = &self.rows[row];
+            let target = (0..self.labels.tokens.len()).map(|label| if label == *place { 1.0 } else { 0.0 }).collect();
+            MarkExample { prompt: prompt.clone(), target }
+        };
+        let examples: Vec<MarkExample> = train.iter().map(example).collect();
+        let sizes: Vec<usize> = examples.iter().map(|example| example.prompt.len()).collect();
+        let plan = Batches { epochs: *epochs, size: BATCH, tokens: None, seed: 0 }.steps(&sizes, None);
+        let steps = plan.len() as u64;
+        let layers = top.map(|blocks| (self.blocks - blocks.min(self.blocks)..self.blocks).collect());
+        let keeps_states = *epochs > 1 && top.is_some_and(|blocks| blocks < self.blocks);
+        let settings = TrainSettings {
+            tuning: Tuning::Lora(Lora { layers, ..Lora::default() }),
+            schedule: Schedule { peak: 2e-4, warmup: (steps / 20).max(1).min(steps - 1), steps, ..Schedule::default() },
+            micro_batch: 2,
+            blocks_at_once: Some(4),
+            states: keeps_states.then(|| self.states()),
+            data: blake3::hash(&serde_json::to_vec(&train.iter().map(|&row| &self.rows[row]).collect::<Vec<_>>())?)
+                .to_hex()
+                .to_string(),
+            ..TrainSettings::default()
+        };
+        let mark = Mark { labels: self.labels.clone(), alpha: 1.0 };
+        let mut trainer = Trainer::new(&self.folder, mark, settings)?;
+        let progress = Progress::new("tuning the baseline", plan.len(), self.cli.model.quiet);
+        let stop = Interrupts::catch()?;
+        let run = Run { checkpoint: Some(&self.checkpoint), every: steps.div_ceil(u64::from(*epochs)) };
+        let mut is_stopped = false;
+        let ran = trainer.run(
+            &run,
+            |step| Ok::<_, TrainError>(plan[step as usize].iter().map(|&place| examples[place].clone()).collect()),
+            |trainer, event| {
+                if let RunEvent::Step(report) = event {
+                    progress.add(1, plan[trainer.steps_done() as usize - 1].iter().map(|&place| sizes[place]).sum());
+                    progress.note(format!("loss {:.4}", report.loss));
+                }
+                is_stopped = stop.interrupted().is_some();
+                Ok(if is_stopped { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
+            },
+        );
+        let of_another = || format!("{}: remove it, or name another --states folder", self.checkpoint.display());
+        ran.with_context(of_another)?;
+        progress.finish_and_clear();
+        let done = trainer.steps_done() as usize;
+        stop.check(is_stopped && done < plan.len(), done, plan.len(), "steps of the baseline")?;
+        Ok(trainer)
+    }
+
+    /// Removes what a run was kept in.
+    ///
+    /// # Errors
+    /// If a file cannot be removed.
+    pub fn finish(&self) -> Result<()> {
+        for path in [&self.checkpoint, &self.states()].into_iter().filter(|path| path.exists()) {
+            fs::remove_file(path).with_context(|| format!("cannot remove {}", path.display()))?;
+        }
+        Ok(())
+    }
+}
+
+impl RowSignals for Learned<'_> {
+    type Error = Error;
+
+    fn is_read(&self, row: usize) -> bool {
+        self.states.is_read(row)
+    }
+
+    fn matrix(&self, rows: &[usize], layer: Layer, signals: &[Signal]) -> Result<Matrix> {
+        self.states.matrix(rows, layer, signals)
+    }
+
+    fn grade_logits(&self, row: usize) -> Result<Option<Vec<f64>>> {
+        self.states.grade_logits(row)
+    }
+
+    fn tuned_grade_logits(&self, train: &[usize], tested: &[usize]) -> Result<Option<Vec<Vec<f64>>>> {
+        self.tuned.as_ref().map(|tuned| tuned.logits(train, tested)).transpose()
+    }
+}
+
+/// Refuses what a tuned baseline cannot have, before any work.
+pub fn check(cli: &Cli, blocks: usize) -> Result<()> {
+    let within = |top: usize| (1..=blocks).contains(&top);
+    ensure!(cli.tuned_top_blocks.is_none_or(within), "--tuned-top-blocks: the model has {blocks} blocks");
+    ensure!(
+        cli.model.adapters.is_empty(),
+        "--tuned-baseline: it starts from a model without adapters; `judge merge` makes one"
+    );
+    Ok(())
+}

@@ -162,6 +162,7 @@ fn verdicts_are_those_that_compare_reads() {
     assert!(said.contains("24 examples, 12 steps"), "{said}");
     assert!(said.contains("judge compare --verdict logits --template pair"), "{said}");
     let report = report(path);
+    assert_eq!(report["settings"]["swap"], "both");
     let held_out = report["held_out"].as_array().unwrap();
     let figures = &held_out.iter().find(|at| at["step"] == report["kept_step"]).unwrap()["figures"];
     assert!(["loss", "accuracy", "ece", "brier"].iter().all(|name| figures[name].is_number()), "{figures}");

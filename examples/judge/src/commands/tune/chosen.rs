@@ -68,8 +68,9 @@ impl Chosen {
             let targets = if self.targets.is_empty() { json!("all") } else { json!(self.targets) };
             json!({"rank": self.rank, "alpha": self.alpha, "targets": targets})
         });
+        let swap = (self.objective == Objective::Verdict).then(|| format!("{:?}", self.swap).to_lowercase());
         json!({
-            "method": format!("{:?}", self.method).to_lowercase(), "lora": lora, "epochs": self.epochs,
+            "swap": swap, "method": format!("{:?}", self.method).to_lowercase(), "lora": lora, "epochs": self.epochs,
             "batch_size": self.batch_size, "lr": self.lr, "schedule": format!("{:?}", self.schedule).to_lowercase(),
             "warmup": self.warmup, "weight_decay": self.weight_decay, "beta2": self.beta2,
         })

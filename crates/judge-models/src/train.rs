@@ -53,7 +53,7 @@ pub use adamw::AdamW;
 pub use error::{ExampleProblem, StatesProblem, TrainError};
 pub use loss::{
     BradleyTerry, Class, ClassExample, Completion, CompletionExample, Decision, DecisionExample, Labels, Loss, Mark,
-    MarkExample, PairExample, ReadFrom, Reward,
+    MarkExample, Ordinal, PairExample, ReadFrom, Reward,
 };
 pub use run::{Run, RunEvent};
 pub use schedule::{Course, Schedule};

@@ -22,6 +22,7 @@ pub(crate) mod rows;
 pub(crate) mod score;
 pub(crate) mod select;
 pub(crate) mod serve;
+pub(crate) mod sft_evaluate;
 pub(crate) mod shards;
 pub(crate) mod speed;
 pub(crate) mod states;
@@ -72,6 +73,7 @@ enum Command {
     #[command(alias = "hidden_states")]
     States(Box<states::Cli>),
     Tune(Box<tune::Cli>),
+    SftEvaluate(Box<sft_evaluate::Cli>),
     #[command(alias = "lager_evaluate")]
     Fit(Box<fit::Cli>),
     #[command(alias = "agreement")]
@@ -135,6 +137,7 @@ impl Command {
             Self::Logits(cli) => logits::run(cli),
             Self::States(cli) => states::run(cli),
             Self::Tune(cli) => tune::run(cli),
+            Self::SftEvaluate(cli) => sft_evaluate::run(cli),
             Self::Fit(cli) => fit::run(cli),
             Self::Agree(cli) => agree::run(cli),
             Self::Drift(cli) => drift::run(cli),

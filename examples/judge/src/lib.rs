@@ -16,6 +16,7 @@ mod probes;
 mod prompts;
 mod rated;
 mod reliability;
+mod replies;
 mod report;
 pub mod terminal;
 mod unread;

@@ -41,6 +41,12 @@ pub enum TrainError {
         /// The `model_type`.
         family: &'static str,
     },
+    /// Scores are asked of a loss that reads the head over the vocabulary.
+    #[error("the loss {loss} reads labels of the vocabulary and no score head; ask for label logits")]
+    NoScores {
+        /// The loss.
+        loss: &'static str,
+    },
     /// The folder's head of labels has other labels than the loss.
     #[error("the head of labels of {path} has {found} labels, the loss {expected}", path = path.display())]
     ScoreLabels {

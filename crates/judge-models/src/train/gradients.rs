@@ -107,7 +107,7 @@ fn count<L: Loss>(loss: &L, examples: &[L::Example]) -> f64 {
 }
 
 /// The sequences of examples, as the loss reads them.
-fn sequences<'e, L: Loss>(base: &Base, loss: &L, examples: &'e [L::Example]) -> Vec<Sequence<'e>> {
+pub(super) fn sequences<'e, L: Loss>(base: &Base, loss: &L, examples: &'e [L::Example]) -> Vec<Sequence<'e>> {
     let padding = base.spec.labels().and_then(|head| head.padding);
     let sequences = examples.iter().flat_map(|example| loss.sequences(example));
     sequences.map(|sequence| sequence.without(padding)).collect()

@@ -6,7 +6,8 @@
 //! | [`Mark`] | a prompt, and a distribution over labels | cross-entropy over the labels alone | 1 | `LagerJudge`, judges of pairs |
 //! | [`Decision`] | a prompt with options of its own, and a distribution over them | cross-entropy over the options | 1 | `judge decide` |
 //! | [`BradleyTerry`] | a better and a worse answer's prompt | `-ln σ(better - worse - margin)` | 1 | rewards, preferences |
-//! | [`Class`] | a prompt, and a class | cross-entropy over the score head's labels | 1 | `reward_scores`, classifiers |
+//! | [`Class`] | a prompt, and a class | cross-entropy over the score head's labels | 1 | `judge reward`, classifiers |
+//! | [`Ordinal`] | the same, of an ordered scale | binary cross-entropies of "above class k" | 1 | `judge reward` |
 //!
 //! A loss is a sum over examples and a count of what it adds up. They are divided once, after micro-batches
 //! have been added.
@@ -18,6 +19,7 @@ mod decision;
 mod labels;
 mod mark;
 mod measure;
+mod ordinal;
 mod target;
 
 pub use bradley_terry::{BradleyTerry, PairExample, Reward};
@@ -27,3 +29,4 @@ pub use decision::{Decision, DecisionExample};
 pub use labels::{Labels, ReadFrom};
 pub use mark::{Mark, MarkExample};
 pub use measure::Loss;
+pub use ordinal::Ordinal;

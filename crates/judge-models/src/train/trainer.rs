@@ -146,6 +146,24 @@ impl<L: Loss> Trainer<L> {
         Ok(found)
     }
 
+    /// What the score head says of each text of the examples, `[labels of the head]` each, with what is learnt as it is
+    /// now: what `judge reward` reads of the tuned model. A pair has two texts, the better one first.
+    ///
+    /// # Errors
+    /// [`TrainError::NoScores`] if the loss reads no score head, and those of [`loss`](Self::loss).
+    pub fn scores(&self, examples: &[L::Example]) -> Result<Vec<Vec<f32>>, TrainError> {
+        let Some(labels) = self.loss.score_labels() else { return Err(TrainError::NoScores { loss: L::NAME }) };
+        self.check_batch(examples)?;
+        let mut found = Vec::with_capacity(examples.len());
+        for part in examples.chunks(self.settings.micro_batch) {
+            let sequences = gradients::sequences(&self.base, &self.loss, part);
+            let of = |reads: &Reads| host(reads.scores()?);
+            let scores = gradients::read(&self.base, &self.trainables, &sequences, &[], of)?;
+            found.extend(scores.chunks(labels).map(<[f32]>::to_vec));
+        }
+        Ok(found)
+    }
+
     /// Whether a batch has examples and each is what its type says.
     pub(super) fn check_batch(&self, batch: &[L::Example]) -> Result<(), TrainError> {
         if batch.is_empty() {

@@ -17,9 +17,9 @@ use serde_json::Value;
 use crate::args::model_args::ModelArgs;
 use crate::terminal::console::usage;
 
-/// How typed questions are put and read.
+/// How typed questions are put.
 #[derive(Args, Clone, Debug)]
-pub struct DecisionArgs {
+pub struct DecisionPromptArgs {
     /// A Jinja template of the user's turn, which sees `state` and `question`, in the place of the built-in prompt
     #[arg(long, value_name = "FILE", conflicts_with = "decision_template", help_heading = "Decisions")]
     decision_prompt: Option<PathBuf>,
@@ -29,6 +29,13 @@ pub struct DecisionArgs {
     /// Labels, temperatures and head from this folder, or from a file like decision.json, not from the model's folder
     #[arg(long, value_name = "DIR|FILE", help_heading = "Decisions")]
     decision_config: Option<PathBuf>,
+}
+
+/// How typed questions are put and read.
+#[derive(Args, Clone, Debug)]
+pub struct DecisionArgs {
+    #[command(flatten)]
+    prompt: DecisionPromptArgs,
     /// Which layers answer: last, or a layer's number; with `all` the last one answers, and the label logits of every layer are written
     #[arg(long, default_value = "last", value_name = "last|N|all", help_heading = "Decisions")]
     layers: AnsweringLayers,
@@ -96,18 +103,28 @@ impl FromStr for Temperature {
     }
 }
 
-impl DecisionArgs {
+impl DecisionPromptArgs {
     /// The files that are read.
     pub fn inputs(&self) -> impl Iterator<Item = &PathBuf> {
-        [&self.decision_prompt, &self.decision_template, &self.weights].into_iter().flatten()
+        [&self.decision_prompt, &self.decision_template].into_iter().flatten()
     }
 
-    /// How the model is asked and read, and the model's options with the adapter that its folder names.
+    /// Whether any of these options is given.
+    #[must_use]
+    pub fn given(&self) -> Option<&'static str> {
+        let given = [
+            ("--decision-prompt", self.decision_prompt.is_some()),
+            ("--decision-template", self.decision_template.is_some()),
+            ("--decision-config", self.decision_config.is_some()),
+        ];
+        given.into_iter().find(|(_, given)| *given).map(|(name, _)| name)
+    }
+
+    /// How the model is asked and read by what its folder and these options say, and what the folder has for decisions.
     ///
     /// # Errors
     /// Whatever is wrong with a file.
-    pub fn settings(&self, model: &ModelArgs, questions: Option<Questions>) -> Result<(DecisionSettings, ModelArgs)> {
-        let mut model = model.clone();
+    pub fn settings(&self, model: &ModelArgs) -> Result<(DecisionSettings, DecisionFolder)> {
         let of_config = match &self.decision_config {
             Some(path) if path.is_file() => Some(form(path)?),
             _ => None,
@@ -119,11 +136,39 @@ impl DecisionArgs {
             }
             _ => DecisionFolder::open(&model.folder()?.path)?,
         };
-        model.adapters.extend(folder.adapter().map(Path::to_owned));
         let mut settings = folder.settings(self.prompt()?)?;
         if let Some(form) = of_config {
             settings.form = form;
         }
+        Ok((settings, folder))
+    }
+
+    fn prompt(&self) -> Result<Option<Arc<dyn DecisionPrompt>>> {
+        let wrong = |path: &PathBuf, error| anyhow::anyhow!("{}: {error}", path.display());
+        Ok(match (&self.decision_prompt, &self.decision_template) {
+            (Some(path), _) => Some(Arc::new(TurnPrompt::new(&read(path)?).map_err(|error| wrong(path, error))?)),
+            (None, Some(path)) => {
+                Some(Arc::new(TemplatePrompt::new(&read(path)?).map_err(|error| wrong(path, error))?))
+            }
+            (None, None) => None,
+        })
+    }
+}
+
+impl DecisionArgs {
+    /// The files that are read.
+    pub fn inputs(&self) -> impl Iterator<Item = &PathBuf> {
+        self.prompt.inputs().chain(&self.weights)
+    }
+
+    /// How the model is asked and read, and the model's options with the adapter that its folder names.
+    ///
+    /// # Errors
+    /// Whatever is wrong with a file.
+    pub fn settings(&self, model: &ModelArgs, questions: Option<Questions>) -> Result<(DecisionSettings, ModelArgs)> {
+        let mut model = model.clone();
+        let (mut settings, folder) = self.prompt.settings(&model)?;
+        model.adapters.extend(folder.adapter().map(Path::to_owned));
         for (kind, temperature) in self.temperature.iter().flat_map(|Temperature(of)| of) {
             *settings.form.temperature.get_mut(*kind) = *temperature;
         }
@@ -146,17 +191,6 @@ impl DecisionArgs {
         settings.lens = self.lens;
         settings.questions = questions;
         Ok((settings, model))
-    }
-
-    fn prompt(&self) -> Result<Option<Arc<dyn DecisionPrompt>>> {
-        let wrong = |path: &PathBuf, error| anyhow::anyhow!("{}: {error}", path.display());
-        Ok(match (&self.decision_prompt, &self.decision_template) {
-            (Some(path), _) => Some(Arc::new(TurnPrompt::new(&read(path)?).map_err(|error| wrong(path, error))?)),
-            (None, Some(path)) => {
-                Some(Arc::new(TemplatePrompt::new(&read(path)?).map_err(|error| wrong(path, error))?))
-            }
-            (None, None) => None,
-        })
     }
 }
 

@@ -54,7 +54,35 @@ pub struct PromptedArgs {
     pub max_new_tokens: Option<u32>,
 }
 
+/// The built-in family that suits rows, of pairs or of single responses: `references` and `turns` say whether all of them have a reference,
+/// or turns before the last request.
+#[must_use]
+pub fn suited(pairs: bool, references: bool, turns: bool) -> &'static str {
+    match (pairs, references, turns) {
+        (true, true, _) => "pair-reference",
+        (true, false, _) => "pair",
+        (false, _, true) => "single-multi-turn",
+        (false, true, false) => "single-reference",
+        (false, false, false) => "single",
+    }
+}
+
 impl PromptedArgs {
+    /// Pairs by the probabilities of their labels at the last layer, in one prompt: what `judge tune --objective verdict` trains.
+    #[must_use]
+    pub fn of_labels(template: Option<String>, rubric: Option<String>) -> Self {
+        Self {
+            template,
+            verdict: VerdictFrom::Logits,
+            apart: false,
+            convention: None,
+            weights: None,
+            rubric,
+            reward: None,
+            max_new_tokens: None,
+        }
+    }
+
     /// Whether each response of a pair is graded by itself.
     #[must_use]
     pub fn is_apart(&self) -> bool {

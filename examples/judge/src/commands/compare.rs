@@ -20,7 +20,7 @@ use serde_json::json;
 use crate::args::bars::BarArgs;
 use crate::args::files::{InputArgs, OutputArgs};
 use crate::args::model_args::ModelArgs;
-use crate::args::prompted::{AskedJudge, PromptedArgs};
+use crate::args::prompted::{AskedJudge, PromptedArgs, suited};
 use crate::pair_orders::PairJudging;
 use crate::terminal::console::{check_scored, say, tell, usage};
 use crate::terminal::pace::Watch;
@@ -180,13 +180,7 @@ impl Cli {
         unread.tell();
         Ok((
             input.part().map_or(rows, |part| part.rows_of(rows)),
-            match (pairs, read > 0 && references == read, read > 0 && turns == read) {
-                (true, true, _) => "pair-reference",
-                (true, false, _) => "pair",
-                (false, _, true) => "single-multi-turn",
-                (false, true, false) => "single-reference",
-                (false, false, false) => "single",
-            },
+            suited(pairs, read > 0 && references == read, read > 0 && turns == read),
         ))
     }
 

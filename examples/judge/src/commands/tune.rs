@@ -3,29 +3,47 @@
 //! `judge tune --input graded.jsonl --eval held-out.jsonl --model FOLDER --output ADAPTER`
 //!
 //! ```text
-//! cli       what was asked for
+//! cli       what was asked for ─► chosen: with recipes and defaults ─► check: what has no effect
+//! asked     the prompt and the labels, as the command has them that reads the tuned judge
 //! examples  rows ─► tokens and targets; each odd row costs itself
 //! plan      which examples make which step
-//! course    the steps, with checkpoints, held-out rows, a log and the folder at the end
+//! measure   what held-out rows say, by objective
+//! course    the steps, with checkpoints, held-out rows, a log, a picture and the folder at the end
 //! ```
 
+mod asked;
+mod check;
+mod chosen;
 mod cli;
 mod course;
 mod examples;
+mod log;
+mod measure;
 pub(crate) mod plan;
+mod plot;
+mod recipes;
 
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
-use judge_core::{Backbone, Lens, Scale};
-use judge_data::{DatasetFormat, Error, Input, Outputs};
-use judge_models::train::{BradleyTerry, Class, Completion, Labels, Loss, Mark, ReadFrom, Reward, Trainer};
+use judge_core::decision::DecisionJudge;
+use judge_core::{Backbone, Scale};
+use judge_data::{Error, Input, Outputs};
+use judge_models::Model;
+use judge_models::train::{
+    BradleyTerry, Class, Completion, Decision, Labels, Loss, Mark, Ordinal, ReadFrom, Reward, Trainer,
+};
 
+use self::asked::AtEnd;
+use self::chosen::Chosen;
 pub(crate) use self::cli::Cli;
-use self::cli::Objective;
-use self::course::{Course, Marks};
-use self::examples::{Examples, Maker, data};
+use self::cli::{Objective, Swap};
+use self::course::Course;
+use self::examples::{Examples, Maker};
+use self::measure::Figures;
+use self::plan::Batches;
 use crate::args::files::beside;
+use crate::args::prompted::PromptedArgs;
 use crate::terminal::console::usage;
 
 /// The name in reports.
@@ -35,53 +53,130 @@ const PROGRAM: &str = "tune";
 const CENTRING: f64 = 0.01;
 
 pub(crate) fn run(cli: &Cli) -> Result<()> {
-    cli.check()?;
+    let chosen = Chosen::of(cli);
+    check::check(cli, &chosen)?;
     let files = Files::of(&cli.output.components().collect::<PathBuf>());
-    let inputs = [&cli.input.input].into_iter().chain(&cli.eval).chain(cli.lager.inputs());
-    let outputs = Outputs::new(inputs).reports(PROGRAM, &cli.json);
+    let outputs = Outputs::new(inputs(cli, chosen.objective)).reports(PROGRAM, cli.json.iter().chain(&cli.plot));
     outputs.made([&files.log, &files.checkpoint, &files.best, &files.states]).overwrite(cli.write.overwrite).check()?;
     files.check(cli)?;
     let input = cli.input.open()?;
     let held_out = cli.eval.as_deref().map(Input::open).transpose()?;
-    let lager = cli.lager.lager_settings(DatasetFormat::Graded, &cli.model)?;
-    let template = lager.template.clone().with_prefill(&lager.opening);
-    let data = data(cli, &input, held_out.as_ref(), &template, &lager.scale)?;
-    let model = cli.model.load()?;
-    // Classes and rewards need no tokens for their labels.
-    let labels = || labels(&model, &lager.scale, lager.lens);
-    let maker = Maker::new(cli, &model, &template, &lager.scale);
-    let info = model.info().clone();
-    macro_rules! learn {
-        ($loss:expr, $make:ident, $measure:expr) => {{
-            let learned = maker.$make(&input)?;
-            let held_out = held_out.as_ref().map(|input| maker.$make(input)).transpose()?;
-            drop(model); // the trainer has the tensors in another form
-            let loss = $loss;
-            Task { cli, files: &files, data, n_layers: info.n_layers }.learn(loss, learned, held_out, $measure)
-        }};
-    }
-    match cli.objective {
+    let objective = chosen.objective;
+    let swap = chosen.swap;
+    let task = |id: String, reader: &str| {
+        let data = data(cli, &chosen, &input, held_out.as_ref(), &id)?;
+        let rows = Rows { input: &input, held_out: held_out.as_ref() };
+        Ok::<_, anyhow::Error>(Task { cli, chosen: &chosen, files: &files, rows, data, reader: reader.to_owned() })
+    };
+    match objective {
         Objective::Mark => {
-            let labels = labels()?;
-            let tokens = labels.tokens.clone();
-            let loss = Mark { labels, alpha: cli.cross_entropy };
-            learn!(loss, marks, course::of_marks(&Marks { scale: &lager.scale, tokens: &tokens }))
+            let asked = AtEnd::of_grades(cli)?;
+            let task = task(asked.id(), &asked.reader)?;
+            let model = cli.model.load()?;
+            let labels = labels(&model, &asked.scale)?;
+            let loss = Mark { labels: learned(&labels), alpha: cli.cross_entropy };
+            let make = |maker: &Maker<'_>, input: &Input, _| maker.marks(input, &asked.template, &asked.scale);
+            task.learn(model, loss, make, measure::of_marks(&labels))
+        }
+        Objective::Verdict => {
+            let asked = AtEnd::of_pairs(cli, &input)?;
+            let task = task(asked.id(), &asked.reader)?;
+            let model = cli.model.load()?;
+            let labels = labels(&model, &asked.scale)?;
+            let loss = Mark { labels: learned(&labels), alpha: 1.0 };
+            let make = |maker: &Maker<'_>, input: &Input, is_held_out| {
+                // Held-out pairs are measured in both orders, whichever an epoch draws.
+                let swap = if is_held_out && swap == Swap::Random { Swap::Both } else { swap };
+                maker.verdicts(input, &asked.template, &asked.scale, swap)
+            };
+            task.learn(model, loss, make, measure::of_verdicts(&labels))
+        }
+        Objective::Decision => {
+            let settings = asked::of_decisions(cli)?;
+            let task = task(settings.to_json().to_string(), "judge decide")?;
+            let model = cli.model.load()?;
+            let soft_cap = model.info().final_soft_cap;
+            let judge = DecisionJudge::new(settings, &model)?;
+            let loss = Decision { from: ReadFrom::default(), soft_cap };
+            let make = |maker: &Maker<'_>, input: &Input, _| maker.decisions(input, &judge);
+            task.learn(model, loss, make, measure::of_decisions(soft_cap))
         }
         Objective::Preference => {
-            let labels = labels()?;
-            let tokens = labels.tokens.clone();
-            let loss = BradleyTerry { reward: Reward::Expected(labels), centring: 0.0 };
-            learn!(loss, pairs, course::of_pairs(&Marks { scale: &lager.scale, tokens: &tokens }))
+            let asked = AtEnd::of_grades(cli)?;
+            let task = task(asked.id(), "judge score, judge compare --apart")?;
+            let model = cli.model.load()?;
+            let labels = labels(&model, &asked.scale)?;
+            let loss = BradleyTerry { reward: Reward::Expected(learned(&labels)), centring: 0.0 };
+            let make = |maker: &Maker<'_>, input: &Input, _| maker.preferences(input, &asked.template);
+            task.learn(model, loss, make, measure::of_preferences(&labels))
         }
         Objective::Reward => {
-            learn!(BradleyTerry { reward: Reward::Score, centring: CENTRING }, pairs, course::by_loss)
+            let asked = AtEnd::of_conversations(cli)?;
+            let task = task(asked.id(), "judge reward, judge compare --reward")?;
+            let loss = BradleyTerry { reward: Reward::Score, centring: CENTRING };
+            let make = |maker: &Maker<'_>, input: &Input, _| maker.preferences(input, &asked.template);
+            task.learn(cli.model.load()?, loss, make, measure::of_rewards())
         }
         Objective::Class => {
-            let classes = lager.scale.len();
-            learn!(Class { classes }, classes, course::by_loss)
+            let asked = AtEnd::of_conversations(cli)?;
+            let task = task(asked.id(), &asked.reader)?;
+            let make = |maker: &Maker<'_>, input: &Input, _| maker.classes(input, &asked.template, &asked.scale);
+            let loss = Class { classes: asked.scale.len() };
+            task.learn(cli.model.load()?, loss, make, measure::of_classes(&asked.scale))
         }
-        Objective::Completion => learn!(Completion, completions, course::by_loss),
+        Objective::Ordinal => {
+            let asked = AtEnd::of_conversations(cli)?;
+            let task = task(asked.id(), &asked.reader)?;
+            let make = |maker: &Maker<'_>, input: &Input, _| maker.classes(input, &asked.template, &asked.scale);
+            let loss = Ordinal { classes: asked.scale.len() };
+            task.learn(cli.model.load()?, loss, make, measure::of_ordinal(&asked.scale))
+        }
+        Objective::Completion => {
+            let task = task(String::new(), "whatever writes: judge compare, judge score --condition reasoning")?;
+            let make = |maker: &Maker<'_>, input: &Input, _| maker.completions(input);
+            task.learn(cli.model.load()?, Completion, make, measure::by_loss)
+        }
     }
+}
+
+/// The files that are read besides the model. The template of a pair may be a name.
+fn inputs(cli: &Cli, objective: Objective) -> Vec<PathBuf> {
+    let mut inputs: Vec<PathBuf> = std::iter::once(&cli.input.input).chain(&cli.eval).cloned().collect();
+    inputs.extend(cli.questions.iter().chain(cli.decisions.inputs()).cloned());
+    if objective == Objective::Verdict {
+        let template = cli.lager.template.as_ref().map(|path| path.to_string_lossy().into_owned());
+        inputs.extend(PromptedArgs::of_labels(template, None).files());
+    } else {
+        inputs.extend(cli.lager.inputs().cloned());
+    }
+    inputs
+}
+
+/// What distinguishes the examples and their order from others, for a checkpoint; `id` is of how they are asked.
+fn data(cli: &Cli, chosen: &Chosen, input: &Input, held_out: Option<&Input>, id: &str) -> Result<String> {
+    let identity = |input: &Input| input.identity().with_context(|| input.path().display().to_string());
+    let rows = [Some(identity(input)?), held_out.map(identity).transpose()?];
+    let Cli { input, model, batch_tokens, seed, .. } = cli;
+    let options = format!(
+        "{} {:?} {:?} {:?} {} {batch_tokens:?} {seed} {id}",
+        chosen.of_examples(),
+        model.limit,
+        input.columns,
+        model.template_args,
+        model.date,
+    );
+    Ok(format!("{} {options}", serde_json::to_string(&rows)?))
+}
+
+/// The labels of a scale in the model's vocabulary.
+fn labels(model: &Model, scale: &Scale) -> Result<measure::Labels> {
+    let tokens = scale.labels().map(|label| model.label_token(label)).collect::<Result<_, _>>()?;
+    Ok(measure::Labels { scale: scale.clone(), tokens })
+}
+
+/// The same for a loss.
+fn learned(labels: &measure::Labels) -> Labels {
+    Labels { tokens: labels.tokens.clone(), values: labels.scale.values().collect(), from: ReadFrom::default() }
 }
 
 /// The files beside the folder.
@@ -121,41 +216,60 @@ impl Files {
     }
 }
 
-/// The labels of a scale in the model's vocabulary.
-fn labels(model: &judge_models::Model, scale: &Scale, lens: Lens) -> Result<Labels> {
-    let tokens = scale.labels().map(|label| model.label_token(label)).collect::<Result<_, _>>()?;
-    Ok(Labels { tokens, values: scale.values().collect(), from: ReadFrom { layers: Vec::new(), lens } })
+/// The rows that are learned from, and those that are held out.
+#[derive(Clone, Copy)]
+struct Rows<'a> {
+    input: &'a Input,
+    held_out: Option<&'a Input>,
 }
 
 /// What is done, whatever is learned.
 struct Task<'a> {
     cli: &'a Cli,
+    chosen: &'a Chosen,
     files: &'a Files,
+    rows: Rows<'a>,
     data: String,
-    n_layers: usize,
+    reader: String,
 }
 
 impl Task<'_> {
+    /// Makes examples of the rows, of those that are held out with `true`, and learns from them.
     fn learn<L: Loss>(
         self,
+        model: Model,
         loss: L,
-        learned: Examples<L::Example>,
-        held_out: Option<Examples<L::Example>>,
-        measure: impl Fn(&Trainer<L>, &Examples<L::Example>) -> Result<course::Figures>,
+        make: impl Fn(&Maker<'_>, &Input, bool) -> Result<Examples<L::Example>>,
+        measure: impl Fn(&Trainer<L>, &Examples<L::Example>) -> Result<Figures>,
     ) -> Result<()>
     where
         L::Example: Clone,
     {
-        let Self { cli, files, data, n_layers } = self;
+        let Self { cli, chosen, files, rows, data, reader } = self;
+        let maker = Maker { cli, model: &model };
+        let learned = make(&maker, rows.input, false)?;
+        let held_out = rows.held_out.map(|input| make(&maker, input, true)).transpose()?;
+        let n_layers = model.info().n_layers;
+        drop(model); // the trainer has the tensors in another form
         let sizes: Vec<usize> = learned.all.iter().map(|(_, tokens)| *tokens).collect();
-        let plan = plan::steps(&sizes, cli.epochs, cli.batch_size, cli.batch_tokens, cli.seed);
-        let mut settings = cli.settings(plan.len() as u64, n_layers, data)?;
-        if cli.keeps_states(n_layers) && !cli.dry_run {
+        let Chosen { epochs, batch_size: size, .. } = *chosen;
+        let batches = Batches { epochs, size, tokens: cli.batch_tokens, seed: cli.seed };
+        let plan = batches.steps(&sizes, learned.one_of_two.then_some(&learned.ids));
+        let mut settings = chosen.settings(cli, plan.len() as u64, n_layers, data)?;
+        if chosen.keeps_states(cli, n_layers) && !cli.dry_run {
             settings.states = Some(files.states.clone());
         }
         let folder = cli.model.folder()?.path.clone();
-        let course =
-            Course { cli, files, plan: &plan, learned: &learned, held_out: held_out.as_ref(), folder: &folder };
+        let course = Course {
+            cli,
+            chosen,
+            reader: &reader,
+            files,
+            plan: &plan,
+            learned: &learned,
+            held_out: held_out.as_ref(),
+            folder: &folder,
+        };
         if cli.dry_run { course.dry_run(loss, settings) } else { course.run(loss, settings, measure) }
     }
 }

@@ -8,7 +8,7 @@ use crate::program::{ran, rows, succeed, write_rows};
 use crate::service::Service;
 
 /// A small random model with a tokenizer of characters, and what a decision model has beside it.
-fn model(folder: &Path, beside: Option<&str>) -> String {
+pub fn model(folder: &Path, beside: Option<&str>) -> String {
     let fixtures = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../crates/judge-models/tests/fixtures");
     let path = folder.join("model");
     std::fs::create_dir_all(&path).unwrap();

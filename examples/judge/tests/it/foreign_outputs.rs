@@ -13,7 +13,7 @@ const MINE: &[u8] = b"a file of mine\n";
 
 /// Command lines, and the names in the place of which a foreign file is refused. `nowhere` is no model:
 /// whoever looks for it fails otherwise.
-const CASES: [(&str, &[&str]); 35] = [
+const CASES: [(&str, &[&str]); 36] = [
     ("drift --input in.jsonl --against in.jsonl --json a.json", &["a.json"]),
     ("agreement --input in.jsonl --json a.json --plot a.svg --risk-plot r.svg", &["a.json", "a.svg", "r.svg"]),
     ("agreement --input in.jsonl --group g --comparison-plot c.svg", &["c.svg"]),
@@ -140,8 +140,12 @@ const CASES: [(&str, &[&str]); 35] = [
     ),
     ("score_stream --run r.json --model nowhere", &["r.json"]),
     (
-        "tune --input in.jsonl --output o --json a.json --model nowhere",
-        &["o.log.jsonl", "o.best.safetensors", "a.json"],
+        "sft-evaluate --input in.jsonl --output o.jsonl --json a.json --model nowhere",
+        &["o.jsonl", "o.jsonl.partial", "o.jsonl.partial.sorted", "o.jsonl.run.json", "a.json"],
+    ),
+    (
+        "tune --input in.jsonl --output o --json a.json --plot a.svg --model nowhere",
+        &["o.log.jsonl", "o.best.safetensors", "a.json", "a.svg"],
     ),
     ("throughput --input in.jsonl --json a.json --model nowhere", &["a.json"]),
 ];

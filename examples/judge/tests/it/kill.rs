@@ -91,6 +91,14 @@ fn case(name: &str) -> Case {
             files: &["b.jsonl"],
             records: &["b.jsonl.run.json"],
         },
+        Case {
+            name: "sft-evaluate",
+            args: &["--input", "pairs.jsonl", "--max-new-tokens", "2"],
+            output: "t.jsonl",
+            journal: "t.jsonl.partial",
+            files: &["t.jsonl"],
+            records: &["t.jsonl.run.json"],
+        },
     ];
     cases.into_iter().find(|case| case.name == name).unwrap()
 }
@@ -247,4 +255,9 @@ fn prompt_judge() {
 #[test]
 fn pairwise_benchmark() {
     a_killed_run_ends_with_the_same_bytes("pairwise_benchmark");
+}
+
+#[test]
+fn sft_evaluate() {
+    a_killed_run_ends_with_the_same_bytes("sft-evaluate");
 }

@@ -45,5 +45,6 @@ mod serve_judges;
 #[path = "../../../../crates/judge-models/tests/server/mod.rs"]
 mod server;
 mod service;
+mod sft_evaluate;
 mod shards;
 mod tune;

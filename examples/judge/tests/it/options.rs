@@ -16,7 +16,7 @@ fn source() -> PathBuf {
 
 /// The sources of a command: its file, and those in its folder.
 fn sources_of(command: &str) -> Vec<PathBuf> {
-    let file = source().join("commands").join(command.replace(' ', "/"));
+    let file = source().join("commands").join(command.replace(' ', "/").replace('-', "_"));
     let mut found = if file.is_dir() { sources(&file) } else { Vec::new() };
     found.push(file.with_extension("rs"));
     found

@@ -7,7 +7,7 @@ use std::process::{Command, Output, Stdio};
 use serde_json::Value;
 
 /// The commands, each with the name that it had as a program of its own.
-pub const COMMANDS: [(&str, &str); 31] = [
+pub const COMMANDS: [(&str, &str); 32] = [
     ("score", "lager_pointwise"),
     ("compare", "prompt_judge"),
     ("rank", "rank_answers"),
@@ -18,6 +18,7 @@ pub const COMMANDS: [(&str, &str); 31] = [
     ("logits", "layer_logits"),
     ("states", "hidden_states"),
     ("tune", "tune"),
+    ("sft-evaluate", "sft-evaluate"),
     ("fit", "lager_evaluate"),
     ("agree", "agreement"),
     ("drift", "drift"),

@@ -37,7 +37,7 @@ fn marks_are_learned_measured_and_read_back() {
     let args = ["--input", "in.jsonl", "--eval", "held-out.jsonl", "--output", "tuned", "--json", "a.json"];
     let said = tune(path, &args);
     assert!(said.contains("24 examples, 12 steps") && said.contains("use it with --adapter tuned"), "{said}");
-    assert!(said.contains("held out, spearman:"), "{said}");
+    assert!(said.contains("held out, spearman:") && said.contains("held out, ece:"), "{said}");
     let report = report(path);
     let held_out = report["held_out"].as_array().unwrap();
     assert_eq!(held_out.iter().map(|at| at["step"].as_u64().unwrap()).collect::<Vec<_>>(), [0, 6, 12]);
@@ -96,22 +96,29 @@ fn a_stopped_run_ends_with_the_same_bytes() {
         [&QUICK[..], &own].concat()
     };
     succeed("tune", path, &args("whole", "whole.json"));
+    stopped_again_and_again(path, 4, &args("stopped/", "stopped.json"));
+    let report = |name: &str| serde_json::from_slice::<Value>(&fs::read(path.join(name)).unwrap()).unwrap();
+    assert_eq!(report("whole.json")["held_out"], report("stopped.json")["held_out"]);
+    assert_eq!(report("whole.json")["kept_step"], report("stopped.json")["kept_step"]);
+    let weights = |name: &str| fs::read(path.join(name).join("adapter_model.safetensors")).unwrap();
+    assert!(weights("whole") == weights("stopped"));
+}
+
+/// Runs a command that writes the folder `stopped` to its end. At most so often it is ended as soon as another checkpoint has appeared: by a
+/// signal, then by force.
+#[cfg(unix)]
+fn stopped_again_and_again(path: &Path, most: usize, args: &[&str]) {
     let mut stops = 0;
     loop {
-        let mut child = judge("tune")
-            .args(args("stopped/", "stopped.json"))
-            .current_dir(path)
-            .stdout(Stdio::null())
-            .spawn()
-            .unwrap();
-        // Stopped as soon as another checkpoint has appeared: by a signal, then by force.
+        let mut child = judge("tune").args(args).current_dir(path).stdout(Stdio::null()).spawn().unwrap();
         let checkpoint = path.join("stopped.checkpoint.safetensors");
         let before = fs::metadata(&checkpoint).and_then(|data| data.modified()).ok();
         let ended = loop {
             if let Some(status) = child.try_wait().unwrap() {
                 break Some(status);
             }
-            if fs::metadata(&checkpoint).and_then(|data| data.modified()).ok() != before && stops < 4 {
+            let now = fs::metadata(&checkpoint).and_then(|data| data.modified()).ok();
+            if now.is_some() && now != before && stops < most {
                 break None;
             }
             std::thread::yield_now();
@@ -130,11 +137,184 @@ fn a_stopped_run_ends_with_the_same_bytes() {
         child.wait().unwrap();
     }
     assert!(stops > 0, "it was never stopped");
-    let report = |name: &str| serde_json::from_slice::<Value>(&fs::read(path.join(name)).unwrap()).unwrap();
-    assert_eq!(report("whole.json")["held_out"], report("stopped.json")["held_out"]);
-    assert_eq!(report("whole.json")["kept_step"], report("stopped.json")["kept_step"]);
+}
+
+/// Pairs of generated responses in `pairs.jsonl` and `other-pairs.jsonl`; some of them with several raters.
+fn compared(folder: &Path) {
+    for (split, name) in [("train", "pairs.jsonl"), ("validation", "other-pairs.jsonl")] {
+        let args = ["--pairs", "--split", split, "--rows", "12", "--output", name];
+        succeed("rows", folder, &args);
+        let mut all = rows(folder.join(name));
+        all[1]["human"] = json!(["A", "A", "B"]);
+        all[2]["human"] = json!(["tie", "B", "tie"]);
+        write_rows(folder.join(name), &all);
+    }
+}
+
+/// The figures that are measured in training are what the command says that reads verdicts, in both orders.
+#[test]
+fn verdicts_are_those_that_compare_reads() {
+    let folder = TempDir::new().unwrap();
+    let path = folder.path();
+    compared(path);
+    let args = ["--objective", "verdict", "--input", "pairs.jsonl", "--eval", "other-pairs.jsonl", "--json", "a.json"];
+    let said = tune(path, &[&args[..], &["--output", "tuned"]].concat());
+    assert!(said.contains("24 examples, 12 steps"), "{said}");
+    assert!(said.contains("judge compare --verdict logits --template pair"), "{said}");
+    let report = report(path);
+    assert_eq!(report["settings"]["swap"], "both");
+    let held_out = report["held_out"].as_array().unwrap();
+    let figures = &held_out.iter().find(|at| at["step"] == report["kept_step"]).unwrap()["figures"];
+    assert!(["loss", "accuracy", "ece", "brier"].iter().all(|name| figures[name].is_number()), "{figures}");
+    let compare = ["--verdict", "logits", "--template", "pair", "--input", "other-pairs.jsonl", "--adapter", "tuned"];
+    succeed("compare", path, &[&compare[..], &["--output", "verdicts.jsonl", "--dtype", "f32"]].concat());
+    let mut right = Vec::new();
+    let mut brier = 0.0;
+    for row in rows(path.join("verdicts.jsonl")) {
+        let raters = row["human"].as_array().cloned().unwrap_or_else(|| vec![row["human"].clone()]);
+        let says = |verdict: &str| 2 * raters.iter().filter(|said| *said == verdict).count() > raters.len();
+        let human = json!(["A", "B"].into_iter().find(|verdict| says(verdict)).unwrap_or("tie"));
+        for order in row["orders"].as_array().unwrap() {
+            right.push(order["verdict"] == human);
+            let square = |name: &str| {
+                (order["probabilities"][name].as_f64().unwrap() - f64::from(u8::from(human == name))).powi(2)
+            };
+            brier += ["A", "B", "tie"].into_iter().map(square).sum::<f64>();
+        }
+    }
+    assert_eq!(right.len(), 24);
+    let accuracy = right.iter().filter(|right| **right).count() as f64 / 24.0;
+    assert!((figures["accuracy"].as_f64().unwrap() - accuracy).abs() < 1e-9, "{accuracy} {figures}");
+    assert!((figures["brier"].as_f64().unwrap() - brier / 24.0).abs() < 1e-4, "{brier} {figures}");
+
+    // As given there is one example of each pair.
+    let said = tune(path, &[&args[..], &["--output", "given", "--swap", "none", "--overwrite"]].concat());
+    assert!(said.contains("12 examples, 6 steps"), "{said}");
+}
+
+/// The order that an epoch has of a pair is the same in a run that was stopped.
+#[test]
+#[cfg(unix)]
+fn drawn_orders_of_a_stopped_run_are_those_of_a_whole_one() {
+    let folder = TempDir::new().unwrap();
+    let path = folder.path();
+    compared(path);
+    let args = |output: &'static str, swap: &'static str| {
+        let own = ["--objective", "verdict", "--input", "pairs.jsonl", "--every", "1", "--swap", swap, "--output"];
+        [&QUICK[..], &own, &[output]].concat()
+    };
+    let said = succeed("tune", path, &args("whole", "random"));
+    assert!(said.contains("24 examples, 6 steps"), "{said}");
+    stopped_again_and_again(path, 3, &args("stopped", "random"));
     let weights = |name: &str| fs::read(path.join(name).join("adapter_model.safetensors")).unwrap();
     assert!(weights("whole") == weights("stopped"));
+    succeed("tune", path, &args("given", "none"));
+    assert!(weights("whole") != weights("given"), "no order was drawn");
+}
+
+/// Answers to typed questions are learned where `judge decide` reads them, and measured as it measures them.
+#[test]
+fn decisions_are_those_that_decide_reads() {
+    let folder = TempDir::new().unwrap();
+    let path = folder.path();
+    let model = crate::decide::model(path, None);
+    let questions = json!({
+        "refund": {"type": "noul", "instructions": "Is a refund asked for?"},
+        "tone": {"type": "choice", "instructions": "What is the tone?", "criteria": {"calm": null, "angry": "shouts"}},
+        "hurry": {"type": "score", "instructions": "How urgent?", "criteria": ["can wait", "soon", "today"]},
+    });
+    fs::write(path.join("questions.json"), questions.to_string()).unwrap();
+    let state = |n: usize| {
+        let angry = n.is_multiple_of(3);
+        let tone = if angry { json!("angry") } else { json!({"calm": 3, "angry": 1}) };
+        let text = if angry { format!("GIVE BACK {n}!") } else { format!("all is well {n}") };
+        json!({"id": n, "state": text, "labels": {"refund": angry, "tone": tone, "hurry": n % 3, "other": true}})
+    };
+    write_rows(path.join("states.jsonl"), &(0..8).map(state).collect::<Vec<_>>());
+    let args =
+        ["--objective", "decision", "--input", "states.jsonl", "--questions", "questions.json", "--model", &model];
+    let own = ["--eval", "states.jsonl", "--json", "a.json", "--output", "tuned"];
+    let said = tune(path, &[&args[..], &own].concat());
+    assert!(said.contains("24 examples, 12 steps"), "{said}");
+    let report = report(path);
+    let held_out = report["held_out"].as_array().unwrap();
+    assert!(held_out[2]["figures"]["loss"].as_f64() < held_out[0]["figures"]["loss"].as_f64(), "{report}");
+    let figures = &held_out.iter().find(|at| at["step"] == report["kept_step"]).unwrap()["figures"];
+    let decide = ["--input", "states.jsonl", "--questions", "questions.json", "--model", &model, "--adapter", "tuned"];
+    let own = ["--output", "answers.jsonl", "--json", "decided.json", "--dtype", "f32"];
+    succeed("decide", path, &[&decide[..], &own].concat());
+    let decided: Value = serde_json::from_slice(&fs::read(path.join("decided.json")).unwrap()).unwrap();
+    for name in ["accuracy", "ece", "brier"] {
+        let (measured, read) = (figures[name].as_f64().unwrap(), decided["all"][name]["estimate"].as_f64().unwrap());
+        assert!((measured - read).abs() < 1e-4, "{name}: {measured} {read}");
+    }
+}
+
+/// A run stops where held-out rows no longer gain, says so, and keeps what was best.
+#[test]
+#[cfg(unix)]
+fn patience_ends_a_run_that_no_longer_gains() {
+    let folder = TempDir::new().unwrap();
+    let path = folder.path();
+    graded(path);
+    // Held-out rows whose people say the opposite of what is learned.
+    let mut against = rows(path.join("in.jsonl"));
+    for row in &mut against {
+        let human: Vec<f64> = row["human"].as_array().unwrap().iter().map(|x| 6.0 - x.as_f64().unwrap()).collect();
+        row["human"] = json!(human);
+    }
+    write_rows(path.join("against.jsonl"), &against);
+    let args = |output: &'static str, report: &'static str| {
+        let own = ["--input", "in.jsonl", "--eval", "against.jsonl", "--every", "1", "--patience", "4", "--output"];
+        [&QUICK[..], &own, &[output, "--json", report, "--plot", "run.svg"]].concat()
+    };
+    let said = succeed("tune", path, &args("whole", "a.json"));
+    assert!(said.contains("stopped early, after step ") && said.contains(" of 12: 4 measurements"), "{said}");
+    let whole = report(path);
+    assert_eq!((&whole["stopped_early"], &whole["steps"]), (&json!(true), &json!(12)));
+    let done = whole["steps_done"].as_u64().unwrap();
+    assert!((4..12).contains(&done), "{whole}");
+    let log = rows(path.join("whole.log.jsonl"));
+    assert_eq!(log.last().unwrap()["stopped_early"]["measurements_without_a_smaller_loss"], 4);
+    let picture = fs::read_to_string(path.join("run.svg")).unwrap();
+    assert!(picture.starts_with("<svg") && picture.contains("judge tune, mark"), "{picture}");
+    stopped_again_and_again(path, 2, &args("stopped", "stopped.json"));
+    let stopped: Value = serde_json::from_slice(&fs::read(path.join("stopped.json")).unwrap()).unwrap();
+    for name in ["steps_done", "kept_step", "held_out", "stopped_early"] {
+        assert_eq!(whole[name], stopped[name], "{name}");
+    }
+    let weights = |name: &str| fs::read(path.join(name).join("adapter_model.safetensors")).unwrap();
+    assert!(weights("whole") == weights("stopped"));
+}
+
+/// A recipe sets what is not given, and no more.
+#[test]
+fn recipes_are_defaults_that_options_override() {
+    let folder = TempDir::new().unwrap();
+    let path = folder.path();
+    graded(path);
+    let args = ["--recipe", "inspector", "--input", "in.jsonl", "--json", "a.json", "--epochs", "1", "--quiet"];
+    succeed("tune", path, &[&args[..], &["--output", "recipe"]].concat());
+    let report = |name: &str| serde_json::from_slice::<Value>(&fs::read(path.join(name)).unwrap()).unwrap();
+    let found = report("a.json");
+    let settings = &found["settings"];
+    assert_eq!((&found["recipe"], &found["objective"]), (&json!("inspector"), &json!("mark")));
+    assert_eq!(settings["lora"], json!({"rank": 16, "alpha": 32.0, "targets": ["q_proj", "v_proj"]}));
+    assert_eq!((&settings["lr"], &settings["schedule"]), (&json!(1e-4), &json!("linear")));
+    assert_eq!((&settings["epochs"], &settings["batch_size"]), (&json!(1), &json!(32)));
+    let adapter = report("recipe/adapter_config.json");
+    assert_eq!((&adapter["r"], &adapter["lora_alpha"]), (&json!(16), &json!(32.0)));
+    let own = ["--output", "own", "--overwrite", "--rank", "2", "--lr", "1e-3", "--targets", "down_proj"];
+    succeed("tune", path, &[&args[..], &own].concat());
+    let settings = &report("a.json")["settings"];
+    assert_eq!(settings["lora"], json!({"rank": 2, "alpha": 4.0, "targets": ["down_proj"]}));
+    assert_eq!((&settings["lr"], &settings["weight_decay"]), (&json!(1e-3), &json!(0.01)));
+    // Of a judge that writes: replies, all tensors.
+    let args = ["--input", "in.jsonl", "--recipe", "judgelm", "--output", "o", "--quiet"];
+    let said = succeed("tune", path, &[&args[..], &["--dry-run"]].concat());
+    assert!(said.contains("24 examples, 3 steps of 3 epochs"), "{said}");
+    let (code, _, told) = ran("tune", path, &[&args[..], &["--rank", "4"]].concat());
+    assert!(code == Some(2) && told.contains("--rank has no effect") && told.contains("recipe"), "{told}");
 }
 
 #[test]
@@ -158,13 +338,32 @@ fn every_objective_learns_and_is_read_back() {
 
     tune(path, &[&pairs[..], &["--objective", "reward", "--output", "reward"]].concat());
     assert!(figures(2)["loss"].as_f64() < figures(0)["loss"].as_f64());
+    assert!(figures(2)["accuracy"].is_number());
     succeed("reward", path, &["--input", "in.jsonl", "--output", "rewards.jsonl", "--adapter", "reward"]);
     assert_eq!(rows(path.join("rewards.jsonl"))[0]["rewards"].as_array().unwrap().len(), 1);
 
-    let class = ["--objective", "class", "--input", "in.jsonl", "--output", "classes"];
-    tune(path, &class);
+    let class = ["--objective", "class", "--input", "in.jsonl", "--eval", "in.jsonl", "--output", "classes"];
+    tune(path, &[&class[..], &["--json", "a.json", "--overwrite"]].concat());
+    assert!(["accuracy", "ece", "brier"].iter().all(|name| figures(2)[name].is_number()), "{}", figures(2));
     succeed("reward", path, &["--input", "in.jsonl", "--output", "classes.jsonl", "--adapter", "classes"]);
     assert_eq!(rows(path.join("classes.jsonl"))[0]["rewards"].as_array().unwrap().len(), 5);
+
+    // Steps between grades: the expected grade that is measured is made of what `judge reward` reads.
+    let ordinal = ["--objective", "ordinal", "--input", "in.jsonl", "--eval", "in.jsonl", "--output", "ordinal"];
+    tune(path, &[&ordinal[..], &["--json", "a.json", "--overwrite"]].concat());
+    assert!(figures(2)["loss"].as_f64() < figures(0)["loss"].as_f64());
+    assert!(figures(2)["spearman"].is_number() && figures(2)["accuracy"].is_number(), "{}", figures(2));
+    assert!((figures(0)["loss"].as_f64().unwrap() - 4.0 * 2f64.ln()).abs() < 1e-5, "{}", figures(0));
+    succeed("reward", path, &["--input", "in.jsonl", "--output", "steps.jsonl", "--adapter", "ordinal"]);
+    let distance = |row: Value| {
+        let human: Vec<f64> = row["human"].as_array().unwrap().iter().map(|x| x.as_f64().unwrap()).collect();
+        let above = |z: &Value| 1.0 / (1.0 + (-z.as_f64().unwrap()).exp());
+        let steps = row["rewards"].as_array().unwrap();
+        assert_eq!(steps.len(), 4);
+        (1.0 + steps.iter().map(above).sum::<f64>() - human.iter().sum::<f64>() / human.len() as f64).abs()
+    };
+    let mae = rows(path.join("steps.jsonl")).into_iter().map(distance).sum::<f64>() / 24.0;
+    assert!((figures(2)["mae"].as_f64().unwrap() - mae).abs() < 1e-4, "{mae} {}", figures(2));
 
     let turn = |role: &str, content: &str| json!({"role": role, "content": content});
     let said = |id: usize| json!({"id": id, "messages": [turn("user", &format!("Say {id}")), turn("assistant", &format!("{id}"))]});
@@ -214,6 +413,14 @@ fn odd_rows_cost_themselves_and_wrong_options_are_named() {
         (&["--input", "in.jsonl", "--dtype", "bf16"], "--dtype has no effect"),
         (&["--input", "in.jsonl", "--condition", "direct"], "--condition"),
         (&["--input", "in.jsonl", "--objective", "reward", "--rubric", "x"], "--rubric has no effect"),
+        (&["--input", "in.jsonl", "--objective", "completion", "--points", "3"], "--points has no effect"),
+        (&["--input", "in.jsonl", "--objective", "verdict", "--prefill", "x"], "--prefill has no effect"),
+        (&["--input", "in.jsonl", "--objective", "verdict", "--template", "single"], "single responses"),
+        (&["--input", "in.jsonl", "--objective", "decision", "--template", "x"], "--template has no effect"),
+        (&["--input", "in.jsonl", "--swap", "none"], "--swap has no effect"),
+        (&["--input", "in.jsonl", "--questions", "in.jsonl"], "--questions has no effect"),
+        (&["--input", "in.jsonl", "--patience", "2"], "--eval"),
+        (&["--input", "in.jsonl", "--dry-run", "--plot", "a.svg"], "--plot has no effect"),
         (&["--input", "in.jsonl", "--json", "o.log.jsonl"], "o.log.jsonl"),
     ] {
         let args = [&QUICK[4..], &["--output", "o"], args].concat();

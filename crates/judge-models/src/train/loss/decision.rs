@@ -20,6 +20,9 @@ use crate::train::pass::Reads;
 pub struct Decision {
     /// Where the options' logits come from.
     pub from: ReadFrom,
+    /// What bounds the logits, as the model bounds those that it writes by: `cap * tanh(z / cap)`. `judge decide` reads
+    /// with the model's own cap. Positive; `None`, the default, for none.
+    pub soft_cap: Option<f64>,
 }
 
 /// A prompt that ends where the answer stands.
@@ -48,6 +51,9 @@ impl Measure for Decision {
     }
 
     fn check(&self, limits: Limits) -> Result<(), TrainError> {
+        if let Some(cap) = self.soft_cap.filter(|cap| !(cap.is_finite() && *cap > 0.0)) {
+            return Err(TrainError::setting("decision.soft_cap", cap, "a positive number"));
+        }
         self.from.check(limits)
     }
 
@@ -85,6 +91,10 @@ impl Measure for Decision {
         all.sort_unstable();
         all.dedup();
         let logits = self.from.logits(reads, &all)?; // [examples, all]
+        let logits = match self.soft_cap {
+            Some(cap) => logits.div_scalar(cap).tanh().mul_scalar(cap),
+            None => logits,
+        };
         let shape = logits.dims();
         let device = logits.device();
         let at = |example: &DecisionExample, token| example.options.iter().position(|&option| option == token);

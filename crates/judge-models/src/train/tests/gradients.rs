@@ -45,11 +45,12 @@ fn gradients_of_every_loss_are_those_of_differences() {
         compare("qwen2-on", shaken(new("qwen2-on", mark, settings(tuning.clone()))), &marks());
         let expected = BradleyTerry { reward: Reward::Expected(labels()), centring: 0.1 };
         compare("gemma2-on", shaken(new("gemma2-on", expected, settings(tuning.clone()))), &pairs());
-        let decision = Decision { from: labels().from };
+        let decision = Decision { from: labels().from, soft_cap: Some(3.0) };
         compare("qwen3-on", shaken(new("qwen3-on", decision, settings(tuning.clone()))), &decisions());
         let score = BradleyTerry { reward: Reward::Score, centring: 0.0 };
         compare("llama-on", shaken(new("llama-on", score, settings(tuning.clone()))), &pairs());
-        compare("phi3-on", shaken(new("phi3-on", Class { classes: 3 }, settings(tuning))), &classes());
+        compare("phi3-on", shaken(new("phi3-on", Class { classes: 3 }, settings(tuning.clone()))), &classes());
+        compare("glm4-on", shaken(new("glm4-on", Ordinal { classes: 4 }, settings(tuning))), &classes());
     }
 }
 
@@ -57,7 +58,8 @@ fn gradients_of_every_loss_are_those_of_differences() {
 #[test]
 fn decisions_are_marks_with_labels_of_their_own() {
     let from = labels().from;
-    let of_all = new("gemma2-on", Decision { from: from.clone() }, settings(lora())).sums(&decisions()).unwrap().loss;
+    let decision = |soft_cap| Decision { from: from.clone(), soft_cap };
+    let of_all = new("gemma2-on", decision(None), settings(lora())).sums(&decisions()).unwrap().loss;
     let mark = |one: &DecisionExample| {
         let values = vec![0.0; one.options.len()];
         let labels = Labels { tokens: one.options.clone(), values, from: from.clone() };
@@ -66,10 +68,41 @@ fn decisions_are_marks_with_labels_of_their_own() {
     };
     let mut warm = decisions();
     warm[1].temperature = 1.0;
-    let of_warm = new("gemma2-on", Decision { from: from.clone() }, settings(lora())).sums(&warm).unwrap().loss;
+    let of_warm = new("gemma2-on", decision(None), settings(lora())).sums(&warm).unwrap().loss;
     let alone: f64 = warm.iter().map(mark).sum();
     assert!((of_warm - alone).abs() < 1e-5 * alone, "{of_warm} {alone}");
     assert!((of_all - alone).abs() > 1e-3, "the temperature counts");
+    let wide = new("gemma2-on", decision(Some(1e6)), settings(lora())).sums(&warm).unwrap().loss;
+    let narrow = new("gemma2-on", decision(Some(0.1)), settings(lora())).sums(&warm).unwrap().loss;
+    assert!((wide - of_warm).abs() < 1e-4 * of_warm && (narrow - of_warm).abs() > 1e-3, "{wide} {narrow} {of_warm}");
+}
+
+/// A step above the class costs as one below does, and two steps off cost more than one.
+#[test]
+fn ordinal_classes_cost_by_their_distance() {
+    let trainer = new("llama-on", Ordinal { classes: 4 }, settings(lora()));
+    let example = |prompt: &[u32], class| ClassExample { prompt: prompt.to_vec(), types: Vec::new(), class };
+    let prompt = [1, 5, 20];
+    // A new head is zero, so each question costs ln 2; with a class that is known it is what the formula says.
+    let loss = |class| trainer.loss(&[example(&prompt, class)]).unwrap();
+    assert!((0..4).all(|class| (loss(class) - 3.0 * 2f64.ln()).abs() < 1e-5));
+    let shaken = shaken(new("llama-on", Ordinal { classes: 4 }, settings(lora())));
+    let found = &shaken.scores(&[example(&prompt, 0), example(&[9, 4], 0)]).unwrap();
+    assert!(found.len() == 2 && found[0].len() == 3 && found[0] != found[1]);
+    for class in 0..4 {
+        let cost = |(step, z): (usize, &f32)| {
+            let z = f64::from(if class > step { *z } else { -z });
+            (-z).exp().ln_1p()
+        };
+        let expected: f64 = found[0].iter().enumerate().map(cost).sum();
+        let loss = shaken.loss(&[example(&prompt, class)]).unwrap();
+        assert!((loss - expected).abs() < 1e-5 * expected, "{class}: {loss} {expected}");
+    }
+    let marks = new("llama-on", Mark { labels: last(vec![3, 4], vec![0.0, 1.0]), alpha: 1.0 }, settings(lora()));
+    assert!(matches!(
+        marks.scores(&[MarkExample { prompt: prompt.to_vec(), target: vec![1.0, 0.0] }]),
+        Err(TrainError::NoScores { .. })
+    ));
 }
 
 /// The parts of a batch add up, in whatever parts it is cut, and threads change nothing.

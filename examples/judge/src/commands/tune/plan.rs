@@ -3,25 +3,50 @@
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
 
-/// The places of the examples of each step: in each epoch all of them once, in an order that is drawn by the seed and the epoch, in batches
-/// of at most `size` examples, and of at most `tokens` tokens where there is a bound; a longer example is a batch of its own.
-pub(crate) fn steps(sizes: &[usize], epochs: u32, size: usize, tokens: Option<usize>, seed: u64) -> Vec<Vec<usize>> {
-    let mut steps = Vec::new();
-    for epoch in 0..epochs {
-        let mut batch: (Vec<usize>, usize) = (Vec::new(), 0);
-        for place in order(sizes.len(), seed, epoch) {
-            let is_full = batch.0.len() == size || tokens.is_some_and(|most| batch.1 + sizes[place] > most);
-            if is_full && !batch.0.is_empty() {
-                steps.push(std::mem::take(&mut batch).0);
+/// How steps are made of examples.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Batches {
+    /// How often each row is seen.
+    pub(crate) epochs: u32,
+    /// Examples of a step, at most.
+    pub(crate) size: usize,
+    /// Tokens of a step, at most, where there is a bound; a longer example is a step of its own.
+    pub(crate) tokens: Option<usize>,
+    /// Draws the order of each epoch, and which of two examples it has.
+    pub(crate) seed: u64,
+}
+
+impl Batches {
+    /// The places of the examples of each step, from the tokens of each example: in each epoch all of them once, in an order that is drawn
+    /// by the seed and the epoch. With `pairs`, the ids of all examples, two neighbours are the two orders of a pair, and an epoch has one.
+    pub(crate) fn steps(&self, sizes: &[usize], pairs: Option<&[String]>) -> Vec<Vec<usize>> {
+        let mut steps = Vec::new();
+        for epoch in 0..self.epochs {
+            let mut batch: (Vec<usize>, usize) = (Vec::new(), 0);
+            let rows = if pairs.is_some() { sizes.len() / 2 } else { sizes.len() };
+            for row in order(rows, self.seed, epoch) {
+                let of_pair = |ids: &[String]| 2 * row + usize::from(is_swapped(&ids[2 * row], self.seed, epoch));
+                let place = pairs.map_or(row, of_pair);
+                let is_full =
+                    batch.0.len() == self.size || self.tokens.is_some_and(|most| batch.1 + sizes[place] > most);
+                if is_full && !batch.0.is_empty() {
+                    steps.push(std::mem::take(&mut batch).0);
+                }
+                batch.0.push(place);
+                batch.1 += sizes[place];
             }
-            batch.0.push(place);
-            batch.1 += sizes[place];
+            if !batch.0.is_empty() {
+                steps.push(batch.0);
+            }
         }
-        if !batch.0.is_empty() {
-            steps.push(batch.0);
-        }
+        steps
     }
-    steps
+}
+
+/// Whether an epoch has a pair in the other order: it follows from the pair's id, whatever other rows there are. Rows with `chosen` and
+/// `rejected` are placed by a number that is drawn in the same way, so that of the same words here would undo it.
+fn is_swapped(id: &str, seed: u64, epoch: u32) -> bool {
+    !blake3::hash(format!("order of a pair\n{seed}\n{epoch}\n{id}").as_bytes()).as_bytes()[0].is_multiple_of(2)
 }
 
 /// The places below `n` in an order that is drawn (Fisher and Yates).
@@ -41,6 +66,10 @@ fn order(n: usize, seed: u64, epoch: u32) -> Vec<usize> {
 mod tests {
     use super::*;
 
+    fn steps(sizes: &[usize], epochs: u32, size: usize, tokens: Option<usize>, seed: u64) -> Vec<Vec<usize>> {
+        Batches { epochs, size, tokens, seed }.steps(sizes, None)
+    }
+
     #[test]
     fn every_epoch_has_every_example_once_within_the_bounds() {
         let sizes: Vec<usize> = (0..37).map(|place| 10 + 7 * place % 40).collect();
@@ -57,5 +86,27 @@ mod tests {
         let epochs = steps(&sizes, 2, 37, None, 0);
         assert!(epochs.len() == 2 && epochs[0] != epochs[1]);
         assert_eq!(steps(&[500, 1, 1], 1, 8, Some(100), 0).iter().filter(|batch| batch.len() == 1).count(), 1);
+    }
+
+    /// An order is a pair's own: it does not depend on other pairs, but on the seed and the epoch, and both come about equally often.
+    #[test]
+    fn each_epoch_draws_one_order_of_each_pair() {
+        let ids: Vec<String> = (0..400).map(|place| (place / 2).to_string()).collect();
+        let batches = Batches { epochs: 4, size: 7, tokens: None, seed: 3 };
+        let of = |batches: Batches, ids: &[String]| {
+            let places = batches.steps(&vec![1; ids.len()], Some(ids)).concat();
+            let mut orders = vec![Vec::new(); ids.len() / 2];
+            places.iter().for_each(|place| orders[place / 2].push(place % 2 == 1));
+            orders
+        };
+        let all = of(batches, &ids);
+        assert!(all.iter().all(|orders| orders.len() == 4));
+        assert_eq!(of(batches, &ids[100..]), all[50..]);
+        assert_ne!(of(Batches { seed: 4, ..batches }, &ids), all);
+        for epoch in 0..4 {
+            let swapped = all.iter().filter(|orders| orders[epoch]).count();
+            assert!((70..130).contains(&swapped), "{swapped} of 200");
+            assert!(epoch == 0 || all.iter().any(|orders| orders[epoch] != orders[0]));
+        }
     }
 }

@@ -20,7 +20,7 @@ use judge_probe::training::{GradedRow, Grading, RowSignals};
 
 use super::cli::Cli;
 use super::states::States;
-use crate::commands::tune::plan;
+use crate::commands::tune::plan::Batches;
 use crate::terminal::interrupt::Interrupts;
 use crate::terminal::progress::Progress;
 
@@ -101,7 +101,7 @@ impl<'a> Tuned<'a> {
         };
         let examples: Vec<MarkExample> = train.iter().map(example).collect();
         let sizes: Vec<usize> = examples.iter().map(|example| example.prompt.len()).collect();
-        let plan = plan::steps(&sizes, *epochs, BATCH, None, 0);
+        let plan = Batches { epochs: *epochs, size: BATCH, tokens: None, seed: 0 }.steps(&sizes, None);
         let steps = plan.len() as u64;
         let layers = top.map(|blocks| (self.blocks - blocks.min(self.blocks)..self.blocks).collect());
         let keeps_states = *epochs > 1 && top.is_some_and(|blocks| blocks < self.blocks);

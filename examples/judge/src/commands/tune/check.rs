@@ -1,0 +1,129 @@
+//! Refusals of options that cannot work together, or would have no effect.
+
+use anyhow::Result;
+use judge_models::{Device, WeightForm};
+
+use super::Cli;
+use super::chosen::Chosen;
+use super::cli::{Method, Objective};
+use crate::args::decisions::refuse_dressing;
+use crate::args::lager::ConditionArg;
+use crate::args::layers::LensArg;
+use crate::terminal::console::usage;
+
+/// Refuses what cannot work, or would have no effect.
+pub(super) fn check(cli: &Cli, chosen: &Chosen) -> Result<()> {
+    cli.lager.check()?;
+    tuning(cli, chosen)?;
+    model(cli)?;
+    asked(cli, chosen.objective)?;
+    if !(0.0..=1.0).contains(&chosen.warmup) || !(0.0..=1.0).contains(&cli.cross_entropy) {
+        return Err(usage("--warmup and --cross-entropy are shares, from 0 to 1"));
+    }
+    if chosen.epochs == 0 {
+        return Err(usage("--epochs must be at least 1"));
+    }
+    if cli.plot.is_some() && cli.dry_run {
+        return no_effect("--plot", "with --dry-run, which takes one step");
+    }
+    Ok(())
+}
+
+fn no_effect(option: &str, why: &str) -> Result<()> {
+    Err(usage(format!("{option} has no effect {why}")))
+}
+
+/// The first of these options that is given has no effect.
+fn first(given: &[(bool, &str)], why: &str) -> Result<()> {
+    given.iter().find(|(given, _)| *given).map_or(Ok(()), |(_, option)| no_effect(option, why))
+}
+
+fn tuning(cli: &Cli, chosen: &Chosen) -> Result<()> {
+    if chosen.method == Method::Lora {
+        return Ok(());
+    }
+    let given = [
+        (cli.rank.is_some(), "--rank"),
+        (cli.alpha.is_some(), "--alpha"),
+        (!cli.targets.is_empty(), "--targets"),
+        (cli.top_blocks.is_some(), "--top-blocks"),
+        (cli.rslora, "--rslora"),
+    ];
+    let by = if cli.method.is_none() { " (the recipe's; --method lora)" } else { "" };
+    first(&given, &format!("with --method full, which learns everything{by}"))
+}
+
+fn model(cli: &Cli) -> Result<()> {
+    let model = &cli.model;
+    let given = [
+        (model.devices != [Device::Cpu], "--device"),
+        (model.dtype.is_some(), "--dtype"),
+        (model.weight_form != WeightForm::default(), "--weight-form"),
+        (model.kernel.is_some(), "--kernel"),
+        (model.packed_cache.is_some(), "--packed-cache"),
+        (model.max_batch_tokens.is_some(), "--max-batch-tokens"),
+    ];
+    first(&given, "here: a model is trained on the CPU in f32")?;
+    if !model.adapters.is_empty() {
+        return Err(usage(
+            "--adapter: a tuned model starts from a folder as it is; `judge merge` merges adapters into one",
+        ));
+    }
+    Ok(())
+}
+
+/// Options of how a judge is asked and read.
+fn asked(cli: &Cli, objective: Objective) -> Result<()> {
+    let Cli { lager, model, .. } = cli;
+    match objective {
+        Objective::Mark | Objective::Preference => {}
+        Objective::Verdict => {
+            let given = [(lager.points.is_some(), "--points"), (lager.prefill.is_some(), "--prefill")];
+            first(&given, "with --objective verdict, whose labels and opening are the family's")?;
+        }
+        Objective::Decision => {
+            let given = [
+                (lager.template.is_some(), "--template"),
+                (lager.rubric.is_some(), "--rubric"),
+                (lager.prefill.is_some(), "--prefill"),
+                (lager.points.is_some(), "--points"),
+                (cli.input.columns.is_some(), "--columns"),
+            ];
+            first(&given, "with --objective decision; --decision-prompt or --decision-template has the prompt")?;
+            refuse_dressing(model)?;
+        }
+        Objective::Reward | Objective::Class | Objective::Ordinal | Objective::Completion => {
+            let has_classes = matches!(objective, Objective::Class | Objective::Ordinal);
+            let given = [
+                (lager.template.is_some(), "--template"),
+                (lager.rubric.is_some(), "--rubric"),
+                (lager.prefill.is_some(), "--prefill"),
+                (model.raw_prompt, "--raw-prompt"),
+                (lager.points.is_some() && !has_classes, "--points"),
+            ];
+            first(&given, "with this --objective, which reads whole conversations")?;
+        }
+    }
+    if objective != Objective::Decision {
+        let given = [
+            (cli.questions.is_some(), "--questions"),
+            (cli.decisions.given().is_some(), cli.decisions.given().unwrap_or_default()),
+        ];
+        first(&given, "but with --objective decision")?;
+    }
+    if cli.swap.is_some() && objective != Objective::Verdict {
+        return no_effect("--swap", "but with --objective verdict");
+    }
+    if cli.cross_entropy != 1.0 && objective != Objective::Mark {
+        return no_effect("--cross-entropy", "but with --objective mark");
+    }
+    if lager.states.is_some() || lager.lens != LensArg::Raw {
+        return no_effect("--states or --lens", "here: the last layer is trained, as it is read");
+    }
+    if lager.weights.is_some() || lager.variant.is_some() || lager.condition != ConditionArg::PromptEnd {
+        return Err(usage(
+            "--weights, --variant and --condition: a judge is tuned where its last layer reads a prompt's end",
+        ));
+    }
+    Ok(())
+}

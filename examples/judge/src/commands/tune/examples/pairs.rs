@@ -1,0 +1,97 @@
+//! Pairs of responses as examples: each response by itself, or both in one prompt.
+
+use std::borrow::Cow;
+use std::cmp::Ordering;
+
+use anyhow::Result;
+use judge_core::combine::SwappedFields;
+use judge_core::{Fields, PromptTemplate, Scale};
+use judge_data::{DatasetFormat, Input, PairRecord, Record, majority};
+use judge_models::train::{MarkExample, PairExample};
+
+use super::{Examples, Maker, target};
+use crate::commands::tune::cli::Swap;
+
+/// The response of a pair as that of a row by itself.
+struct Side<'a> {
+    pair: &'a PairRecord,
+    response: &'a str,
+}
+
+impl Fields for Side<'_> {
+    fn field(&self, name: &str) -> Option<Cow<'_, str>> {
+        if name == "response" { Some(self.response.into()) } else { self.pair.field(name) }
+    }
+
+    fn names(&self) -> Vec<String> {
+        [vec!["response".to_owned()], self.pair.names()].concat()
+    }
+}
+
+impl Maker<'_> {
+    /// Pairs whose raters prefer one response: the better one first.
+    pub(in crate::commands::tune) fn preferences(
+        &self,
+        input: &Input,
+        template: &PromptTemplate,
+    ) -> Result<Examples<PairExample>> {
+        self.of_records(input, DatasetFormat::Pairs, |record| {
+            let pair = of_record(record)?;
+            let Some(preferred) = pair.human().filter(|preferred| *preferred != 0.5) else { return Ok(Vec::new()) };
+            let side = |response| self.tokens(template, &Side { pair, response });
+            let (a, b) = (side(&pair.response_a)?, side(&pair.response_b)?);
+            let (better, worse) = if preferred > 0.5 { (a, b) } else { (b, a) };
+            let margin = match pair.extra.text("margin") {
+                None | Some("null") => 0.0,
+                Some(text) => {
+                    let margin = text.parse().ok().filter(|margin: &f32| margin.is_finite());
+                    margin.ok_or_else(|| format!("expected \"margin\" to be a finite number, found {text}"))?
+                }
+            };
+            let n = better.len() + worse.len();
+            Ok(vec![(PairExample { better, worse, margin }, n, 0.0)])
+        })
+    }
+
+    /// Verdicts on both responses in one prompt, on a scale of preferences for the one that is shown first: the share of raters for each
+    /// verdict, and what most of them say. With [`Swap::Random`] both orders are there, of which each epoch has one.
+    pub(in crate::commands::tune) fn verdicts(
+        &self,
+        input: &Input,
+        template: &PromptTemplate,
+        scale: &Scale,
+        swap: Swap,
+    ) -> Result<Examples<MarkExample>> {
+        let has_tie = scale.values().any(|value| value == 0.5);
+        let mut examples = self.of_records(input, DatasetFormat::Pairs, |record| {
+            let pair = of_record(record)?;
+            let Some(most) = majority(&pair.verdicts) else { return Ok(Vec::new()) };
+            if most.is_eq() && !has_tie {
+                return Ok(Vec::new());
+            }
+            let order = |fields: &dyn Fields, preferences: Vec<f64>, most: Ordering| {
+                let target = target(&preferences, scale)?.unwrap_or_default();
+                let prompt = self.tokens(template, fields)?;
+                let n = prompt.len();
+                let human = f64::from(most as i8).mul_add(0.5, 0.5);
+                Ok::<_, String>((MarkExample { prompt, target }, n, human))
+            };
+            let preferences = pair.preferences();
+            let mut made = vec![order(pair, preferences.clone(), most)?];
+            if swap != Swap::None {
+                let turned = preferences.iter().map(|preference| 1.0 - preference).collect();
+                made.push(order(&SwappedFields(pair), turned, most.reverse())?);
+            }
+            Ok(made)
+        })?;
+        examples.one_of_two = swap == Swap::Random;
+        Ok(examples)
+    }
+}
+
+fn of_record(record: &Record) -> Result<&PairRecord, String> {
+    match record {
+        Record::Pair(pair) => Ok(pair),
+        _ => Err("expected a pair".to_owned()),
+    }
+}

@@ -1,0 +1,101 @@
+//! `OUTPUT.log.jsonl`: a line for each step and for each look at the held-out rows, and what they come to.
+
+use std::collections::BTreeMap;
+use std::fs::{self, File, OpenOptions};
+use std::io::Write as _;
+
+use anyhow::{Context, Result};
+use judge_models::train::StepReport;
+use serde_json::{Value, json};
+
+use super::Files;
+use super::measure::Figures;
+
+/// The log of a run.
+pub(super) struct Log {
+    file: File,
+    /// The loss of each step, by the number of steps with it.
+    pub(super) losses: BTreeMap<u64, f64>,
+    /// What held-out rows said, by the number of steps.
+    pub(super) figures: Vec<(u64, BTreeMap<String, f64>)>,
+    /// The smallest loss of held-out rows, and after which step.
+    pub(super) best: Option<(u64, f64)>,
+}
+
+impl Log {
+    /// A new one, unless a checkpoint says that a run is resumed: then its steps beyond the checkpoint are done again, and lines of them
+    /// come twice.
+    pub(super) fn open(files: &Files) -> Result<Self> {
+        let resumed = files.checkpoint.exists();
+        let path = &files.log;
+        let mut found = Self {
+            file: OpenOptions::new()
+                .create(true)
+                .append(resumed)
+                .write(true)
+                .truncate(!resumed)
+                .open(path)
+                .with_context(|| format!("cannot write {}", path.display()))?,
+            losses: BTreeMap::new(),
+            figures: Vec::new(),
+            best: None,
+        };
+        if !resumed {
+            return Ok(found);
+        }
+        let text = fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
+        for line in text.lines() {
+            // The last line may be cut off by what ended the run.
+            let Ok(entry) = serde_json::from_str::<Value>(line) else { continue };
+            let step = entry["step"].as_u64().unwrap_or_default();
+            found.losses.extend(entry["loss"].as_f64().map(|loss| (step, loss)));
+            if let Some(figures) = entry["held_out"].as_object() {
+                let figures = figures.iter().filter_map(|(name, value)| Some((name.clone(), value.as_f64()?)));
+                found.note(step, figures.collect());
+            }
+        }
+        if !text.is_empty() && !text.ends_with('\n') {
+            writeln!(found.file).context("cannot write the log")?;
+        }
+        Ok(found)
+    }
+
+    pub(super) fn step(&mut self, step: u64, report: &StepReport) -> Result<()> {
+        let StepReport { loss, grad_norm, learning_rate, count } = report;
+        self.losses.insert(step, *loss);
+        self.line(&json!({"step": step, "loss": loss, "grad_norm": grad_norm, "learning_rate": learning_rate, "count": count}))
+    }
+
+    /// Takes note of what held-out rows say; whether no loss before was as small.
+    pub(super) fn measured(&mut self, step: u64, figures: &Figures) -> Result<bool> {
+        self.line(&json!({"step": step, "held_out": figures}))?;
+        Ok(self.note(step, figures.iter().map(|(name, value)| ((*name).to_owned(), *value)).collect()))
+    }
+
+    /// How many measurements up to a step came after the best, which none of them was better than.
+    pub(super) fn since_best(&self, step: u64) -> usize {
+        let best = self.best.map_or(0, |(best, _)| best);
+        self.figures.iter().filter(|(at, _)| best < *at && *at <= step).count()
+    }
+
+    /// That the run stops here, and why.
+    pub(super) fn stopped_early(&mut self, step: u64, measurements: usize) -> Result<()> {
+        self.line(&json!({"step": step, "stopped_early": {"measurements_without_a_smaller_loss": measurements}}))
+    }
+
+    fn note(&mut self, step: u64, figures: BTreeMap<String, f64>) -> bool {
+        let loss = figures.get("loss").copied().unwrap_or(f64::INFINITY);
+        // A state that is measured again, since the run was killed while it was kept, is kept now.
+        let is_best = self.best.is_none_or(|(at, best)| at == step || loss < best);
+        if is_best {
+            self.best = Some((step, loss));
+        }
+        self.figures.retain(|(known, _)| *known != step);
+        self.figures.push((step, figures));
+        is_best
+    }
+
+    fn line(&mut self, entry: &Value) -> Result<()> {
+        writeln!(self.file, "{entry}").context("cannot write the log")
+    }
+}

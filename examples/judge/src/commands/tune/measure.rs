@@ -1,0 +1,227 @@
+//! What held-out rows say of a judge that is being tuned: the loss, and the figures by which a judge of its kind is told from a better one.
+//!
+//! | learned | figures besides `loss` |
+//! |---|---|
+//! | marks | `mae`, `spearman` of the expected mark; `accuracy`, `ece`, `brier` |
+//! | verdicts, classes, decisions | `accuracy`, `ece`, `brier` |
+//! | ordered classes | `mae`, `spearman` of the expected grade; `accuracy` |
+//! | preferences, rewards | `accuracy` |
+//!
+//! `accuracy`, `ece` and `brier` are those of [`DecisionComparison`], which `judge decide` reports: the likeliest label against what people
+//! say. That is for marks and classes the point of the scale nearest to the mean of raters, for verdicts what more than half of them say, else
+//! a tie.
+
+use std::cmp::Ordering;
+use std::collections::BTreeMap;
+
+use anyhow::Result;
+use judge_core::{Scale, scale::ScoreDistribution};
+use judge_metrics::comparison::{ComparedDecision, DecisionComparison};
+use judge_metrics::correlation::spearman;
+use judge_metrics::prediction::mean_absolute_error;
+use judge_metrics::resampling::Bootstrap;
+use judge_models::train::{
+    BradleyTerry, ClassExample, Decision, DecisionExample, Loss, MarkExample, Ordinal, PairExample, Trainer,
+};
+
+use super::examples::{Examples, nearest};
+use crate::report::BOOTSTRAP;
+
+/// What held-out rows say of the judge, by name; `loss` is always there.
+pub(super) type Figures = BTreeMap<&'static str, f64>;
+
+/// The labels that a judge reads: the points of a scale, and the token of each.
+#[derive(Clone)]
+pub(super) struct Labels {
+    pub(super) scale: Scale,
+    pub(super) tokens: Vec<u32>,
+}
+
+/// The loss alone.
+pub(super) fn by_loss<L: Loss>(tuned: &Trainer<L>, held_out: &Examples<L::Example>) -> Result<Figures>
+where
+    L::Example: Clone,
+{
+    Ok([("loss", tuned.loss(&examples(held_out))?)].into())
+}
+
+fn examples<E: Clone>(held_out: &Examples<E>) -> Vec<E> {
+    held_out.all.iter().map(|(example, _)| example.clone()).collect()
+}
+
+/// Of marks.
+pub(super) fn of_marks<L: Loss<Example = MarkExample>>(
+    labels: &Labels,
+) -> impl Fn(&Trainer<L>, &Examples<MarkExample>) -> Result<Figures> {
+    move |tuned, held_out| {
+        let mut figures = by_loss(tuned, held_out)?;
+        let found = distributions(tuned, &prompts(held_out, |example| &example.prompt), labels)?;
+        let expected: Vec<f64> = found.iter().map(ScoreDistribution::expected).collect();
+        of_numbers(&mut figures, &expected, &held_out.human)?;
+        of_labels(&mut figures, &labels.scale, held_out, found)?;
+        Ok(figures)
+    }
+}
+
+/// Of verdicts on pairs.
+pub(super) fn of_verdicts<L: Loss<Example = MarkExample>>(
+    labels: &Labels,
+) -> impl Fn(&Trainer<L>, &Examples<MarkExample>) -> Result<Figures> {
+    move |tuned, held_out| {
+        let mut figures = by_loss(tuned, held_out)?;
+        let found = distributions(tuned, &prompts(held_out, |example| &example.prompt), labels)?;
+        of_labels(&mut figures, &labels.scale, held_out, found)?;
+        Ok(figures)
+    }
+}
+
+/// Of classes of a scale.
+pub(super) fn of_classes<L: Loss<Example = ClassExample>>(
+    scale: &Scale,
+) -> impl Fn(&Trainer<L>, &Examples<ClassExample>) -> Result<Figures> {
+    move |tuned, held_out| {
+        let mut figures = by_loss(tuned, held_out)?;
+        let scores = tuned.scores(&examples(held_out))?;
+        let found = scores.iter().map(|scores| softmax(scale, scores)).collect::<Result<_>>()?;
+        of_labels(&mut figures, scale, held_out, found)?;
+        Ok(figures)
+    }
+}
+
+/// Of ordered classes of a scale: the expected grade is the lowest one and each step above it times the probability of being above, and
+/// the class is the number of steps of which that is at least ½.
+pub(super) fn of_ordinal(scale: &Scale) -> impl Fn(&Trainer<Ordinal>, &Examples<ClassExample>) -> Result<Figures> {
+    move |tuned, held_out| {
+        let mut figures = by_loss(tuned, held_out)?;
+        let scores = tuned.scores(&examples(held_out))?;
+        let values: Vec<f64> = scale.values().collect();
+        let expected = |logits: &Vec<f32>| {
+            let steps = values.windows(2).map(|pair| pair[1] - pair[0]);
+            let above = logits.iter().map(|&z| 1.0 / (1.0 + (-f64::from(z)).exp()));
+            values[0] + above.zip(steps).map(|(p, step)| p * step).sum::<f64>()
+        };
+        let expected: Vec<f64> = scores.iter().map(expected).collect();
+        of_numbers(&mut figures, &expected, &held_out.human)?;
+        let class = |logits: &Vec<f32>| logits.iter().filter(|&&z| z >= 0.0).count();
+        let right = scores.iter().zip(&held_out.all).filter(|(logits, (example, _))| class(logits) == example.class);
+        figures.insert("accuracy", right.count() as f64 / scores.len() as f64);
+        Ok(figures)
+    }
+}
+
+/// Of typed questions; `soft_cap` is what bounds the model's logits.
+pub(super) fn of_decisions(
+    soft_cap: Option<f64>,
+) -> impl Fn(&Trainer<Decision>, &Examples<DecisionExample>) -> Result<Figures> {
+    move |tuned, held_out| {
+        let mut figures = by_loss(tuned, held_out)?;
+        // Questions with the same options are read together.
+        let mut by_options: BTreeMap<&[u32], Vec<&DecisionExample>> = BTreeMap::new();
+        for (example, _) in &held_out.all {
+            by_options.entry(&example.options).or_default().push(example);
+        }
+        let mut compared = Vec::with_capacity(held_out.all.len());
+        for (options, examples) in by_options {
+            let scale = Scale::integers(1, i32::try_from(options.len())?)?;
+            let prompts: Vec<Vec<u32>> = examples.iter().map(|example| example.prompt.clone()).collect();
+            for (logits, example) in tuned.label_logits(&prompts, options)?.into_iter().zip(examples) {
+                let capped = |z: f64| soft_cap.map_or(z, |cap| cap * (z / cap).tanh());
+                let cold = |z: &f32| capped(f64::from(*z)) / f64::from(example.temperature);
+                let logits: Vec<f64> = logits.iter().map(cold).collect();
+                let predicted = ScoreDistribution::softmax(&scale, &logits)?.probabilities().to_vec();
+                compared.push((example.target.iter().map(|&share| f64::from(share)).collect(), predicted));
+            }
+        }
+        of_choices(&mut figures, compared)?;
+        Ok(figures)
+    }
+}
+
+/// Of preferences by expected marks.
+pub(super) fn of_preferences(
+    labels: &Labels,
+) -> impl Fn(&Trainer<BradleyTerry>, &Examples<PairExample>) -> Result<Figures> {
+    of_pairs(|tuned, held_out| {
+        let side = |of: fn(&PairExample) -> &Vec<u32>| -> Result<Vec<f64>> {
+            let found = distributions(tuned, &prompts(held_out, of), labels)?;
+            Ok(found.iter().map(ScoreDistribution::expected).collect())
+        };
+        Ok(side(|pair| &pair.better)?.into_iter().zip(side(|pair| &pair.worse)?).collect())
+    })
+}
+
+/// Of rewards.
+pub(super) fn of_rewards() -> impl Fn(&Trainer<BradleyTerry>, &Examples<PairExample>) -> Result<Figures> {
+    of_pairs(|tuned, held_out| {
+        let scores = tuned.scores(&examples(held_out))?.concat();
+        let (pairs, _) = scores.as_chunks::<2>();
+        Ok(pairs.iter().map(|&[better, worse]| (f64::from(better), f64::from(worse))).collect())
+    })
+}
+
+/// In how many pairs the better response has the greater value; equal ones count half. `values` are those of the better and of the worse one.
+fn of_pairs(
+    values: impl Fn(&Trainer<BradleyTerry>, &Examples<PairExample>) -> Result<Vec<(f64, f64)>>,
+) -> impl Fn(&Trainer<BradleyTerry>, &Examples<PairExample>) -> Result<Figures> {
+    move |tuned, held_out| {
+        let mut figures = by_loss(tuned, held_out)?;
+        let values = values(tuned, held_out)?;
+        let right = |(better, worse): &(f64, f64)| match better.total_cmp(worse) {
+            Ordering::Greater => 1.0,
+            Ordering::Equal => 0.5,
+            Ordering::Less => 0.0,
+        };
+        figures.insert("accuracy", values.iter().map(right).sum::<f64>() / values.len() as f64);
+        Ok(figures)
+    }
+}
+
+fn prompts<E>(held_out: &Examples<E>, of: impl Fn(&E) -> &Vec<u32>) -> Vec<Vec<u32>> {
+    held_out.all.iter().map(|(example, _)| of(example).clone()).collect()
+}
+
+/// What the labels' logits say at the end of each prompt.
+fn distributions<L: Loss>(tuned: &Trainer<L>, prompts: &[Vec<u32>], labels: &Labels) -> Result<Vec<ScoreDistribution>> {
+    tuned.label_logits(prompts, &labels.tokens)?.iter().map(|logits| softmax(&labels.scale, logits)).collect()
+}
+
+fn softmax(scale: &Scale, logits: &[f32]) -> Result<ScoreDistribution> {
+    let logits: Vec<f64> = logits.iter().map(|&z| f64::from(z)).collect();
+    Ok(ScoreDistribution::softmax(scale, &logits)?)
+}
+
+/// Distance and rank correlation of numbers.
+fn of_numbers(figures: &mut Figures, expected: &[f64], human: &[f64]) -> Result<()> {
+    figures.insert("mae", mean_absolute_error(human, expected)?.estimate);
+    // Undefined where all of one side are equal.
+    figures.extend(spearman(expected, human).ok().map(|found| ("spearman", found.estimate)));
+    Ok(())
+}
+
+/// What people say of each example is the point of the scale that is nearest.
+fn of_labels<E>(
+    figures: &mut Figures,
+    scale: &Scale,
+    held_out: &Examples<E>,
+    found: Vec<ScoreDistribution>,
+) -> Result<()> {
+    let observed = |human: f64| {
+        let mut observed = vec![0.0; scale.len()];
+        observed[nearest(human, scale)] = 1.0;
+        observed
+    };
+    let pairs = held_out.human.iter().zip(found);
+    of_choices(figures, pairs.map(|(&human, found)| (observed(human), found.probabilities().to_vec())).collect())
+}
+
+/// Of distributions, each what people say and what the judge says.
+fn of_choices(figures: &mut Figures, compared: Vec<(Vec<f64>, Vec<f64>)>) -> Result<()> {
+    let compared = compared.into_iter().enumerate();
+    let compared: Vec<ComparedDecision> =
+        compared.map(|(group, (observed, predicted))| ComparedDecision { observed, predicted, group }).collect();
+    // The estimates alone: intervals are for the judge that is kept, by the commands that read it.
+    let found = DecisionComparison::new(&compared, &Bootstrap { resamples: 1, ..BOOTSTRAP })?;
+    let named = [("accuracy", found.accuracy), ("ece", found.ece), ("brier", found.brier)];
+    figures.extend(named.into_iter().filter_map(|(name, known)| Some((name, known.estimate()?))));
+    Ok(())
+}

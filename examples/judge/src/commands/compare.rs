@@ -85,7 +85,7 @@ enum Orders {
 pub(crate) fn run(cli: &Cli) -> Result<()> {
     cli.judge.check()?;
     if cli.old.is_some() && cli.task == Some(Task::Single) {
-        return Err(usage("--task single: --old and --new make pairs"));
+        return Err(usage("--task single: --old makes pairs"));
     }
     let inputs = std::iter::once(cli.input.input.clone()).chain(cli.old.clone()).chain(cli.judge.files());
     let outputs = Outputs::new(inputs)

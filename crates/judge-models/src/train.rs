@@ -1,8 +1,8 @@
 //! Tuning a decoder or an encoder, or a low-rank adapter of it, on examples of what a judge should say.
 //!
-//! [`Trainer`] starts from the folder of any dense decoder that this crate reads, or of a BERT, RoBERTa or ModernBERT. It owns what is learnt,
-//! as host numbers, and the optimiser's moments; all else of the model lies on the device once and gets no
-//! gradient. A checkpoint is exactly that state, and a run that was stopped resumes bit for bit.
+//! [`Trainer`] starts from the folder of any dense decoder that this crate reads, or of a BERT, RoBERTa or ModernBERT.
+//! It owns what is learnt, as host numbers, and the optimiser's moments; all else of the model lies on the device once
+//! and gets no gradient. A checkpoint is exactly that state, and a run that was stopped resumes bit for bit.
 //!
 //! ```text
 //! new     folder ─► base.rs        frozen tensors on the plain device

@@ -12,7 +12,8 @@ use crate::args::model_args::ModelArgs;
 
 /// Tune a judge on your own labels: a LoRA adapter, or the whole model.
 ///
-/// Starts from any folder or GGUF file of a dense decoder, or from a BERT, RoBERTa or ModernBERT that learns classes, and writes an adapter's folder as PEFT does, which --adapter loads, or a model's.
+/// Starts from any folder or GGUF file of a dense decoder, or from a BERT, RoBERTa or ModernBERT that learns classes, and writes an
+/// adapter's folder as PEFT does, which --adapter loads, or a model's.
 /// Try what reads a frozen model first (`judge fit`, `judge probe train`): it needs fewer labels. Interrupted, the same command resumes.
 #[derive(Args)]
 pub(crate) struct Cli {

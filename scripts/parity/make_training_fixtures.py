@@ -11,7 +11,8 @@ tensor has at most SAMPLE of its numbers, evenly spaced. Gradients are of the me
 the numbers of `begin`, which the tests make too.
 
 Losses are those of the classes of transformers where they have one ("completion", "class"), else a formula: LAGER's cross-entropy and
-distance over the labels ("mark"), and TRL's loss of reward models ("bradley_terry"). Each sequence runs alone, without padding, and
+distance over the labels ("mark"), the binary cross-entropies of "above class k" ("ordinal"), and TRL's loss of reward models
+("bradley_terry"). Each sequence runs alone, without padding, and
 gradients are added up.
 """
 
@@ -25,7 +26,7 @@ import transformers
 from make_family_fixtures import ROOT as FAMILIES
 from peft import LoraConfig, get_peft_model, get_peft_model_state_dict
 from safetensors.torch import save_file
-from torch.nn.functional import logsigmoid
+from torch.nn.functional import binary_cross_entropy_with_logits, logsigmoid
 from transformers import AutoConfig, AutoModelForCausalLM, AutoModelForSequenceClassification, get_cosine_schedule_with_warmup, get_linear_schedule_with_warmup
 
 ROOT = FAMILIES.parent / "training"
@@ -49,6 +50,7 @@ CASES = {
     "score": dict(model="llama-on", lora=dict(LORA, targets=["q_proj", "v_proj"]), loss="bradley_terry", centring=0.01, settings=dict(max_grad_norm=1.8)),
     "class": dict(model="qwen2-on", lora=dict(LORA, targets=["v_proj", "down_proj"]), loss="class", classes=3, settings=dict(max_grad_norm=1.9)),
     "class-full": dict(model="phi3-off", loss="class", classes=3),
+    "ordinal": dict(model="llama-on", lora=dict(LORA, targets=["k_proj", "up_proj"]), loss="ordinal", classes=4, settings=dict(max_grad_norm=3.2)),
 }
 
 
@@ -82,7 +84,7 @@ def examples(case):
             return dict(prompt=tokens(length), completion=tokens(1 + (batch + index) % 4))
         if case["loss"] == "mark":
             return dict(prompt=tokens(length), target=[[0.0, 1.0, 0.0], [0.5, 0.25, 0.25], [1.0, 0.0, 0.0]][(batch + index) % 3])
-        if case["loss"] == "class":
+        if case["loss"] in ("class", "ordinal"):
             return dict(prompt=tokens(length), **{"class": (batch + 2 * index) % case["classes"]})
         return dict(better=tokens(length), worse=tokens(length + 2), margin=[0.0, 0.5][index % 2])
 
@@ -117,6 +119,10 @@ def of_example(model, case, example, count):
         return model(input_ids=torch.tensor([ids]), labels=torch.tensor([labels]), num_items_in_batch=torch.tensor(count), use_cache=False).loss
     if case["loss"] == "class":
         return model(input_ids=torch.tensor([example["prompt"]]), labels=torch.tensor([example["class"]]), use_cache=False).loss / count
+    if case["loss"] == "ordinal":
+        logits = end(model, case, example["prompt"])
+        above = (example["class"] > torch.arange(case["classes"] - 1)).float()
+        return binary_cross_entropy_with_logits(logits, above, reduction="sum") / count
     if case["loss"] == "mark":
         logits, target = end(model, case, example["prompt"]), torch.tensor(example["target"])
         distance = (expected(case, logits) - (target * torch.tensor(case["labels"]["values"])).sum()).abs()
@@ -131,7 +137,7 @@ def count(case, batch):
 
 
 def is_scored(case):
-    return case["loss"] == "class" or case["loss"] == "bradley_terry" and "labels" not in case
+    return case["loss"] in ("class", "ordinal") or case["loss"] == "bradley_terry" and "labels" not in case
 
 
 def load_base(case, folder):
@@ -141,7 +147,7 @@ def load_base(case, folder):
     if config.model_type == "phi3":
         config.pad_token_id = None
     if is_scored(case):
-        config.num_labels = case.get("classes", 1)
+        config.num_labels = case["classes"] - 1 if case["loss"] == "ordinal" else case.get("classes", 1)
     kind = AutoModelForSequenceClassification if is_scored(case) else AutoModelForCausalLM
     return kind.from_pretrained(folder, config=config, attn_implementation="eager", dtype=torch.float32)
 

@@ -224,6 +224,10 @@ fn of(name: &str) {
             prompt: ids(&one["prompt"]),
             class: whole(&one["class"]),
         }),
+        "ordinal" => run(name, &case, &Ordinal { classes: whole(&case["classes"]) }, |one| ClassExample {
+            prompt: ids(&one["prompt"]),
+            class: whole(&one["class"]),
+        }),
         other => panic!("{other}"),
     }
 }
@@ -240,7 +244,7 @@ fn whole_models_learn_as_in_torch() {
 
 #[test]
 fn marks_pairs_and_classes_are_learnt_as_in_peft() {
-    ["mark", "mark-raw", "expected", "score", "class"].into_iter().for_each(of);
+    ["mark", "mark-raw", "expected", "score", "class", "ordinal"].into_iter().for_each(of);
 }
 
 #[test]
@@ -248,5 +252,5 @@ fn there_is_no_run_that_nothing_compares() {
     let mut names: Vec<String> =
         fs::read_dir(at("")).unwrap().map(|x| x.unwrap().file_name().into_string().unwrap()).collect();
     names.retain(|name| name.ends_with(".json"));
-    assert_eq!(names.len(), 13, "{names:?}");
+    assert_eq!(names.len(), 14, "{names:?}");
 }

@@ -13,7 +13,8 @@ the numbers of `begin`, which the tests make too: factors, score heads, and thos
 Tensors of encoders are called as in the bare model.
 
 Losses are those of the classes of transformers where they have one ("completion", "class"), else a formula: LAGER's cross-entropy and
-distance over the labels ("mark"), and TRL's loss of reward models ("bradley_terry"). Each sequence runs alone, without padding, and
+distance over the labels ("mark"), the binary cross-entropies of "above class k" ("ordinal"), and TRL's loss of reward models
+("bradley_terry"). Each sequence runs alone, without padding, and
 gradients are added up.
 """
 
@@ -27,7 +28,7 @@ import transformers
 from make_family_fixtures import ROOT as FAMILIES
 from peft import LoraConfig, get_peft_model, get_peft_model_state_dict
 from safetensors.torch import save_file
-from torch.nn.functional import logsigmoid
+from torch.nn.functional import binary_cross_entropy_with_logits, logsigmoid
 from transformers import AutoConfig, AutoModelForCausalLM, AutoModelForSequenceClassification, get_cosine_schedule_with_warmup, get_linear_schedule_with_warmup
 
 ROOT = FAMILIES.parent / "training"
@@ -51,6 +52,7 @@ CASES = {
     "score": dict(model="llama-on", lora=dict(LORA, targets=["q_proj", "v_proj"]), loss="bradley_terry", centring=0.01, settings=dict(max_grad_norm=1.8)),
     "class": dict(model="qwen2-on", lora=dict(LORA, targets=["v_proj", "down_proj"]), loss="class", classes=3, settings=dict(max_grad_norm=1.9)),
     "class-full": dict(model="phi3-off", loss="class", classes=3),
+    "ordinal": dict(model="llama-on", lora=dict(LORA, targets=["k_proj", "up_proj"]), loss="ordinal", classes=4, settings=dict(max_grad_norm=3.2)),
     "bert": dict(model="../encoder_heads/bert-labels", lora=dict(LORA, layers=None), loss="class", classes=3, head=["classifier", "pooler"], is_pair=True, settings=dict(max_grad_norm=1.4)),
     "roberta": dict(model="../encoder_heads/roberta", lora=dict(LORA, targets=["query", "value", "output.dense"], layers=[1]), loss="class", classes=2, head=["classifier"], settings=dict(max_grad_norm=2.0)),
     "roberta-full": dict(model="../encoders/roberta-off", loss="class", classes=3, head=["classifier"], new=["classifier.dense", "classifier.out_proj"], settings=dict(max_grad_norm=1.0, epsilon=1e-4)),
@@ -91,7 +93,7 @@ def examples(case):
             return dict(prompt=tokens(length), completion=tokens(1 + (batch + index) % 4))
         if case["loss"] == "mark":
             return dict(prompt=tokens(length), target=[[0.0, 1.0, 0.0], [0.5, 0.25, 0.25], [1.0, 0.0, 0.0]][(batch + index) % 3])
-        if case["loss"] == "class":
+        if case["loss"] in ("class", "ordinal"):
             types = dict(types=[0] * (length // 2) + [1] * (length - length // 2)) if case.get("is_pair") else {}
             return dict(prompt=tokens(length), **types, **{"class": (batch + (1 if case["classes"] == 2 else 2) * index) % case["classes"]})
         return dict(better=tokens(length), worse=tokens(length + 2), margin=[0.0, 0.5][index % 2])
@@ -130,6 +132,10 @@ def of_example(model, case, example, count):
         if "types" in example:
             more["token_type_ids"] = torch.tensor([example["types"]])
         return model(input_ids=torch.tensor([example["prompt"]]), labels=torch.tensor([example["class"]]), **more).loss / count
+    if case["loss"] == "ordinal":
+        logits = end(model, case, example["prompt"])
+        above = (example["class"] > torch.arange(case["classes"] - 1)).float()
+        return binary_cross_entropy_with_logits(logits, above, reduction="sum") / count
     if case["loss"] == "mark":
         logits, target = end(model, case, example["prompt"]), torch.tensor(example["target"])
         distance = (expected(case, logits) - (target * torch.tensor(case["labels"]["values"])).sum()).abs()
@@ -144,7 +150,7 @@ def count(case, batch):
 
 
 def is_scored(case):
-    return case["loss"] == "class" or case["loss"] == "bradley_terry" and "labels" not in case
+    return case["loss"] in ("class", "ordinal") or case["loss"] == "bradley_terry" and "labels" not in case
 
 
 def load_base(case, folder):
@@ -154,7 +160,7 @@ def load_base(case, folder):
     if config.model_type == "phi3":
         config.pad_token_id = None
     if is_scored(case):
-        config.num_labels = case.get("classes", 1)
+        config.num_labels = case["classes"] - 1 if case["loss"] == "ordinal" else case.get("classes", 1)
     kind = AutoModelForSequenceClassification if is_scored(case) else AutoModelForCausalLM
     return kind.from_pretrained(folder, config=config, attn_implementation="eager", dtype=torch.float32)
 

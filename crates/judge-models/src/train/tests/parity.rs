@@ -229,6 +229,11 @@ fn of(name: &str) {
             types: one.get("types").map(ids).unwrap_or_default(),
             class: whole(&one["class"]),
         }),
+        "ordinal" => run(name, &case, &Ordinal { classes: whole(&case["classes"]) }, |one| ClassExample {
+            prompt: ids(&one["prompt"]),
+            types: Vec::new(),
+            class: whole(&one["class"]),
+        }),
         other => panic!("{other}"),
     }
 }
@@ -245,7 +250,7 @@ fn whole_models_learn_as_in_torch() {
 
 #[test]
 fn marks_pairs_and_classes_are_learnt_as_in_peft() {
-    ["mark", "mark-raw", "expected", "score", "class"].into_iter().for_each(of);
+    ["mark", "mark-raw", "expected", "score", "class", "ordinal"].into_iter().for_each(of);
 }
 
 #[test]
@@ -258,5 +263,5 @@ fn there_is_no_run_that_nothing_compares() {
     let mut names: Vec<String> =
         fs::read_dir(at("")).unwrap().map(|x| x.unwrap().file_name().into_string().unwrap()).collect();
     names.retain(|name| name.ends_with(".json"));
-    assert_eq!(names.len(), 18, "{names:?}");
+    assert_eq!(names.len(), 19, "{names:?}");
 }

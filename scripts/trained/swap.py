@@ -70,15 +70,15 @@ def main():
              "both": ["verdict", "--swap", "both"], "preference": ["preference"]}
     arms = {"apart": apart, "frozen": forced}
     for name, objective in tuned.items():
-        adapter = out / f"{name}.adapter"
+        adapter = out / f"{name}.{n}.{epochs}.adapter"
         if not adapter.exists():
             judge("tune", "--input", train, "--output", adapter, "--objective", *objective, "--epochs", epochs, "--lr", "1e-3",
-                  "--json", out / f"{name}.tune.json", "--overwrite", "--quiet")
+                  "--json", out / f"{name}.{n}.{epochs}.tune.json", "--overwrite", "--quiet")
         arms[name] = [*(apart if name == "preference" else forced), "--adapter", adapter]
     rows = []
     for name, flags in arms.items():
         found = report(out / f"{name}.json", "bench", "--benchmark", "pairs", "--data", test, "--output", out / f"{name}.jsonl", *flags, "--quiet")
-        seconds = out / f"{name}.tune.json"
+        seconds = out / f"{name}.{n}.{epochs}.tune.json"
         took = f"{sum(json.loads(seconds.read_text())['seconds_per_step']):.0f} s" if seconds.exists() else ""
         rows.append([name, found["n"], *(figure(found["statistics"].get(key)) for key in COLUMNS), took])
     table(["judge", "pairs", *COLUMNS.values(), "training"], rows)

@@ -65,6 +65,15 @@ struct Margins {
 }
 
 impl RewardBench {
+    /// Whether an id is one of its subset: in that of ties `ref:N` or `tied:N`, elsewhere any.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::RewardBenchId`].
+    pub fn check_id(id: &str, subset: &str) -> Result<(), Error> {
+        if subset.eq_ignore_ascii_case(TIES) { prompt_of(id).map(|_| ()) } else { Ok(()) }
+    }
+
     /// Each subset by its name.
     ///
     /// # Errors
@@ -105,12 +114,10 @@ impl RewardBench {
     fn ties(&self, rows: &[&RewardBenchRow]) -> Result<Vec<(&'static str, Statistic)>, Error> {
         let mut prompts: BTreeMap<u64, [Option<Option<Margins>>; 2]> = BTreeMap::new();
         for row in rows {
-            let wrong = || Error::RewardBenchId { found: row.id.clone() };
-            let (kind, number) = row.id.split_once(':').ok_or_else(wrong)?;
-            let kind = ["ref", "tied"].iter().position(|known| *known == kind).ok_or_else(wrong)?;
-            let place = &mut prompts.entry(number.parse().map_err(|_| wrong())?).or_default()[kind];
+            let (kind, number) = prompt_of(&row.id)?;
+            let place = &mut prompts.entry(number).or_default()[kind];
             if place.replace(Margins::of(&row.answers)?).is_some() {
-                return Err(wrong());
+                return Err(Error::RewardBenchId { found: row.id.clone() });
             }
         }
         let prompts: Vec<[Option<Option<Margins>>; 2]> = prompts.into_values().collect();
@@ -154,6 +161,14 @@ impl RewardBench {
         let names = ["score", "accuracy_ref", "accuracy_tied", "preferred", "preferred_hard", "margin"];
         Ok(names.into_iter().zip(found.found).map(|(name, (_, statistic))| (name, statistic)).collect())
     }
+}
+
+/// What an id of the subset of ties says: 0 for `ref` and 1 for `tied`, and the number of the prompt.
+fn prompt_of(id: &str) -> Result<(usize, u64), Error> {
+    let wrong = || Error::RewardBenchId { found: id.to_owned() };
+    let (kind, number) = id.split_once(':').ok_or_else(wrong)?;
+    let kind = ["ref", "tied"].iter().position(|known| *known == kind).ok_or_else(wrong)?;
+    Ok((kind, number.parse().map_err(|_| wrong())?))
 }
 
 /// 1 for what holds, 0 for what does not.

@@ -43,7 +43,7 @@ pub(crate) struct Cli {
     #[command(flatten)]
     pub(crate) input: InputArgs,
     /// Responses of an older version to the prompts of --new
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", conflicts_with = "part")]
     old: Option<PathBuf>,
     #[command(flatten)]
     output: OutputArgs,
@@ -97,7 +97,7 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
         Some(old) => versions::joined(old, &cli.input)?,
     };
     let format = match cli.task {
-        Some(Task::Pair) => DatasetFormat::Pairs,
+        _ if cli.is_of_pairs() => DatasetFormat::Pairs,
         _ => cli.records(&input, None, Some(1))?.format(),
     };
     if format == DatasetFormat::Answers {
@@ -115,9 +115,6 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
 
     let mut settings = cli.judge.settings(&asked)?;
     settings.insert("orders".to_owned(), json!(pairs.then(|| format!("{:?}", cli.orders).to_lowercase())));
-    if let Some(old) = &cli.old {
-        settings.insert("old".to_owned(), json!(old));
-    }
     settings.insert("carry".to_owned(), json!(format!("{:?}", cli.carry)));
     let plan =
         cli.output.plan("prompt_judge", &input, rows, &cli.input, &cli.model, Some(asked.template()), settings)?;
@@ -149,7 +146,7 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
 impl Cli {
     /// Whether the rows are said to be pairs.
     pub(crate) fn is_of_pairs(&self) -> bool {
-        self.task == Some(Task::Pair)
+        self.task == Some(Task::Pair) || self.old.is_some()
     }
 
     /// The records of the input. The columns of two versions have been read when they were joined.

@@ -106,15 +106,24 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
     cli.bars.check(PROGRAM, &found.into_iter().collect())
 }
 
-/// The rows of a file by their ids, and whether any has what people said.
-fn rows(path: &Path, predicted: Option<&str>, human: Option<&str>) -> Result<(Vec<(ItemId, ScoredRow)>, bool)> {
+/// The rows of a file by their ids.
+struct Scored {
+    rows: Vec<(ItemId, ScoredRow)>,
+    /// The field of the scores.
+    predicted: String,
+    /// Whether any row has what people said.
+    has_people: bool,
+}
+
+/// Reads a file.
+fn rows(path: &Path, predicted: Option<&str>, human: Option<&str>) -> Result<Scored> {
     let file = ScoredFile::open(path, None)?.with_unique_ids()?;
     let fields = file.fields(predicted, human);
-    let known = |field: &Option<String>| field.as_ref().is_some_and(|field| file.has(field));
-    if !known(&fields.predicted) {
+    let known = |field: &Option<String>| field.clone().filter(|field| file.has(field));
+    let Some(found) = known(&fields.predicted) else {
         let looked = predicted.map_or_else(|| ScoredFile::predicted_names().join(", "), str::to_owned);
         bail!("{}: no row has a score: looked for {looked}; name it with --predicted", path.display());
-    }
+    };
     if let Some(field) = human.filter(|field| !file.has(field)) {
         bail!("{}: no row has the field {field:?} that --human names", path.display());
     }
@@ -124,14 +133,15 @@ fn rows(path: &Path, predicted: Option<&str>, human: Option<&str>) -> Result<(Ve
             row.id.clone().with_context(|| format!("{}: the row has no id, by which runs are joined", row.place()));
         Ok((id?, row))
     };
-    Ok((file.rows(&fields)?.map(with_id).collect::<Result<_>>()?, known(&fields.human)))
+    let rows = file.rows(&fields)?.map(with_id).collect::<Result<_>>()?;
+    Ok(Scored { rows, predicted: found, has_people: known(&fields.human).is_some() })
 }
 
 /// What both runs have scored, in the order of the run now.
 fn anchors(cli: &Cli) -> Result<(Vec<Anchor>, LeftOut)> {
-    let predicted = cli.predicted.as_deref();
-    let (now, has_people) = rows(&cli.input, predicted, cli.human.as_deref())?;
-    let mut before: HashMap<ItemId, ScoredRow> = rows(&cli.against, predicted, None)?.0.into_iter().collect();
+    let Scored { rows: now, predicted, has_people } = rows(&cli.input, cli.predicted.as_deref(), cli.human.as_deref())?;
+    // The same field in both: one that only one file has is another score.
+    let mut before: HashMap<ItemId, ScoredRow> = rows(&cli.against, Some(&predicted), None)?.rows.into_iter().collect();
     let (mut anchors, mut left_out) = (Vec::new(), LeftOut::default());
     for (id, row) in now {
         let Some(earlier) = before.remove(&id) else {

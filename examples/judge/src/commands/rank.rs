@@ -125,6 +125,9 @@ impl Cli {
             unread.see(&record);
             read += usize::from(record.unread().is_none());
             references += usize::from(record.field("reference").is_some_and(|reference| !reference.is_empty()));
+            if self.benchmark.is_some() && record.unread().is_none() {
+                report::of_benchmark(record.id(), record.field("subset").as_deref())?;
+            }
             self.carry.of_row(record.into_extra(), RankOutcome::KNOWN)?;
             rows += 1;
         }

@@ -195,7 +195,7 @@ impl Files {
         }
         // A run that is resumed goes on with its own.
         let is_new = !self.checkpoint.exists() && !cli.write.overwrite;
-        match [&self.log, &self.best].into_iter().find(|path| is_new && path.exists()) {
+        match [&self.log, &self.best, &self.states].into_iter().find(|path| is_new && path.exists()) {
             Some(path) => Err(Error::OutputExists { path: path.clone(), differences: Vec::new() }.into()),
             None => Ok(()),
         }

@@ -145,7 +145,7 @@ const CASES: [(&str, &[&str]); 36] = [
     ),
     (
         "tune --input in.jsonl --output o --json a.json --plot a.svg --model nowhere",
-        &["o.log.jsonl", "o.best.safetensors", "a.json", "a.svg"],
+        &["o.log.jsonl", "o.best.safetensors", "o.states", "a.json", "a.svg"],
     ),
     ("throughput --input in.jsonl --json a.json --model nowhere", &["a.json"]),
 ];

@@ -42,7 +42,7 @@ pub(super) fn joined(old: &Path, args: &InputArgs) -> Result<Input> {
         bail!("{old} and {new} have no row in common: expected the same ids and prompts in both, and found none");
     }
     let name = PathBuf::from(format!("{old} and {new}"));
-    Ok(Input::from_reader(lines.as_slice(), name)?.with_part(args.part.clone()))
+    Ok(Input::from_reader(lines.as_slice(), name)?)
 }
 
 /// The rows of a file that have a response. An id that is there twice is an error of the file.
@@ -69,10 +69,11 @@ fn pair(new: GradedRecord, old: GradedRecord) -> Result<Map<String, Value>> {
     row.insert("instruction".to_owned(), new.instruction.into());
     row.insert("response_a".to_owned(), new.response.into());
     row.insert("response_b".to_owned(), old.response.into());
-    row.extend(new.rubric.map(|text| ("rubric".to_owned(), text.into())));
+    row.extend(new.rubric.or(old.rubric).map(|text| ("rubric".to_owned(), text.into())));
     row.extend(new.reference.or(old.reference).map(|text| ("reference".to_owned(), text.into())));
     Ok(row)
 }
 
-/// Names that the pair has itself, or that its row would be read by.
-const OWN: [&str; 8] = ["id", "instruction", "response_a", "response_b", "rubric", "reference", "human", "verdict"];
+/// Names that the pair has itself, or that say what people said of one response.
+const OWN: [&str; 9] =
+    ["id", "instruction", "response_a", "response_b", "rubric", "reference", "human", "scores", "score"];

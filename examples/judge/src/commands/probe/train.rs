@@ -77,6 +77,10 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
     if cli.tuned_baseline {
         tuned::check(cli, model.info().n_layers)?;
     }
+    let mut tuned = BTreeMap::new();
+    for (aspect, rows) in data.rows.iter().filter(|_| cli.tuned_baseline) {
+        tuned.insert(aspect, Tuned::new(cli, &model, aspect, rows)?);
+    }
     fs::create_dir_all(&cli.output).with_context(|| format!("cannot create the folder {}", cli.output.display()))?;
 
     let mut reports = BTreeMap::new();
@@ -86,8 +90,7 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
         let folder = cli.states_folder();
         let states_settings = cli.states_settings(model.info(), rows)?;
         let states = States::read(&model, &folder, aspect, rows, &reading, &states_settings, cli.model.quiet)?;
-        let tuned = cli.tuned_baseline.then(|| Tuned::new(cli, &model, aspect, rows)).transpose()?;
-        let learned = Learned { states, tuned };
+        let learned = Learned { states, tuned: tuned.get(aspect) };
         let template = data.templates.get(aspect);
         let origin = TrainingOrigin {
             model: ProbedModel::from(model.info()),
@@ -110,7 +113,7 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
             write_new(template_path(&cli.output, aspect), &serde_json::to_vec_pretty(template)?, cli.overwrite)?;
         }
         print::print(aspect, &report)?;
-        learned.tuned.iter().try_for_each(Tuned::finish)?;
+        learned.tuned.map_or(Ok(()), Tuned::release)?;
         reports.insert(aspect, report);
     }
     let path = report_path(&cli.output);
@@ -120,6 +123,7 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
         "unread": data.unread.count(), "aspects": reports,
     });
     write_json(&path, cli::PROGRAM, &report)?;
+    tuned.values().try_for_each(Tuned::finish)?;
     say(format_args!("-> {}", path.display()))
 }
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use anyhow::Result;
+use anyhow::{Result, bail};
 use judge_core::ItemId;
 use judge_data::Rows;
 use judge_metrics::comparison::{BestOf, RankedAnswers, RewardBench, RewardBenchRow, RewardBenchSubset};
@@ -13,8 +13,24 @@ use crate::args::files::program;
 use crate::report::{BOOTSTRAP, write_json};
 use crate::terminal::console::{say, table, tell};
 
+/// The id and the subset of a row of RewardBench 2.
+///
+/// # Errors
+/// If it has no subset, or its id is none of the subset of ties.
+pub(crate) fn of_benchmark(id: &ItemId, subset: Option<&str>) -> Result<(String, String)> {
+    let Some(subset) = subset else {
+        bail!("row {id}: --benchmark rewardbench2 needs a text in the column \"subset\"")
+    };
+    let id = match id {
+        ItemId::Text(text) => text.clone(),
+        ItemId::Integer(number) => number.to_string(),
+    };
+    RewardBench::check_id(&id, subset)?;
+    Ok((id, subset.to_owned()))
+}
+
 pub(crate) fn print(cli: &Cli) -> Result<()> {
-    let mut of_benchmark = Vec::new();
+    let mut found_of_benchmark = Vec::new();
     let (mut questions, mut comparisons, mut unscored, mut without_human) = (Vec::new(), 0, 0, 0);
     for row in Rows::open(&cli.output.output)? {
         let row = row?;
@@ -30,12 +46,9 @@ pub(crate) fn print(cli: &Cli) -> Result<()> {
             Some(grades) => {
                 let answers = RankedAnswers { scores, grades };
                 if cli.benchmark.is_some() {
-                    let id = match row.required("id", "a string or a whole number")? {
-                        ItemId::Text(text) => text,
-                        ItemId::Integer(number) => number.to_string(),
-                    };
-                    let subset = row.string("subset")?;
-                    of_benchmark.push(RewardBenchRow { id, subset, answers: answers.clone() });
+                    let id: ItemId = row.required("id", "a string or a whole number")?;
+                    let (id, subset) = self::of_benchmark(&id, Some(&row.string("subset")?))?;
+                    found_of_benchmark.push(RewardBenchRow { id, subset, answers: answers.clone() });
                 }
                 questions.push(answers);
             }
@@ -47,7 +60,7 @@ pub(crate) fn print(cli: &Cli) -> Result<()> {
     }
     let n = questions.len();
     let statistics = if n == 0 { Vec::new() } else { BestOf { questions, bootstrap: BOOTSTRAP }.statistics()? };
-    let bench = RewardBench { rows: of_benchmark, bootstrap: BOOTSTRAP };
+    let bench = RewardBench { rows: found_of_benchmark, bootstrap: BOOTSTRAP };
     let subsets = if bench.rows.is_empty() { BTreeMap::new() } else { bench.subsets()? };
     let mean = RewardBench::mean(&subsets);
     if let Some(path) = &cli.json {

@@ -12,13 +12,14 @@ pub(super) enum Right {
 pub(super) struct Undecided(pub(super) &'static str);
 
 impl Right {
-    /// The last `\boxed{…}` of a reference, else what follows its last `####` (as in GSM8K's solutions), else all of it.
-    pub(super) fn of(reference: &str) -> Self {
+    /// The last `\boxed{…}` of a reference, else what follows its last `####` (as in GSM8K's solutions), else all of it; `None` where that is
+    /// empty.
+    pub(super) fn of(reference: &str) -> Option<Self> {
         let after_mark = || reference.rsplit_once("####").map_or(reference, |(_, answer)| answer);
         let answer = last_boxed(reference).unwrap_or_else(after_mark).trim();
         match whole_number(answer) {
-            Some(number) => Self::Number(number),
-            None => Self::Text(answer.to_owned()),
+            Some(number) => Some(Self::Number(number)),
+            None => (!answer.is_empty()).then(|| Self::Text(answer.to_owned())),
         }
     }
 
@@ -54,28 +55,53 @@ fn last_boxed(text: &str) -> Option<&str> {
     })
 }
 
-/// A text that is nothing but a number, with commas between thousands, a currency's or a percent sign, and a full stop.
-fn whole_number(text: &str) -> Option<f64> {
-    let text = text.trim_end_matches(['.', '%']).trim_start_matches('$').trim();
-    let digits = text.strip_prefix(['-', '+']).unwrap_or(text);
-    let is_number = digits.starts_with(|c: char| c.is_ascii_digit() || c == '.')
-        && digits.chars().all(|c| c.is_ascii_digit() || c == '.' || c == ',');
-    if is_number { text.replace(',', "").parse().ok() } else { None }
+/// The number that a text begins with, without a sign, and its length in bytes: digits with a decimal point, and with commas where exactly
+/// three digits stand behind each and one to three before the first.
+fn number_at_start(text: &str) -> Option<(f64, usize)> {
+    let bytes = text.as_bytes();
+    let digits = |from: usize| bytes.iter().skip(from).take_while(|byte| byte.is_ascii_digit()).count();
+    let mut end = digits(0);
+    if (1..=3).contains(&end) {
+        while bytes.get(end) == Some(&b',') && digits(end + 1) == 3 {
+            end += 4;
+        }
+    }
+    let fraction = if bytes.get(end) == Some(&b'.') { digits(end + 1) } else { 0 };
+    if fraction > 0 {
+        end += 1 + fraction;
+    }
+    let number = text.get(..end).filter(|number| !number.is_empty())?;
+    Some((number.replace(',', "").parse().ok()?, end))
 }
 
-/// The last number of a text: digits with a decimal point and with commas between thousands, negative where a minus that is no hyphen is
-/// right before it.
+/// A text that is nothing but a number, with a sign, a currency's or a percent sign, and a full stop.
+fn whole_number(text: &str) -> Option<f64> {
+    let text = text.trim_end_matches(['.', '%']).trim();
+    let unsigned = text.strip_prefix(['-', '−', '+']);
+    let digits = unsigned.unwrap_or(text).trim_start_matches(['\\', '$']);
+    let (number, length) = number_at_start(digits)?;
+    let is_negative = text.starts_with(['-', '−']);
+    (length == digits.len()).then_some(if is_negative { -number } else { number })
+}
+
+/// The last number of a text, negative where a minus that is no hyphen is right before it or before its dollar sign. A full stop before a
+/// number is a decimal point where neither a word nor another full stop ends there.
 fn last_number(text: &str) -> Option<f64> {
-    let end = text.rfind(|c: char| c.is_ascii_digit())? + 1;
-    let is_part = |c: char| c.is_ascii_digit() || c == '.' || c == ',';
-    let start = text[..end].trim_end_matches(is_part).len();
-    let digits = text[start..end].trim_start_matches(',');
-    // A full stop right before a number is that of the sentence before it.
-    let digits = if digits.matches('.').count() > 1 { digits.rsplit_once('.')?.1 } else { digits };
-    let number: f64 = digits.replace(',', "").parse().ok()?;
-    let before = &text[..start];
-    let is_negative = before.strip_suffix(['-', '−']).is_some_and(|rest| !rest.ends_with(char::is_alphanumeric));
-    Some(if is_negative { -number } else { number })
+    let (mut last, mut at) = (None, 0);
+    while let Some(c) = text.get(at..).and_then(|rest| rest.chars().next()) {
+        let before = &text[..at];
+        let begins = c.is_ascii_digit() || c == '.' && !before.ends_with(|c: char| c.is_alphanumeric() || c == '.');
+        match number_at_start(&text[at..]).filter(|_| begins) {
+            Some((number, length)) => {
+                let sign = before.trim_end_matches('$').trim_end_matches('\\').strip_suffix(['-', '−']);
+                let is_negative = sign.is_some_and(|rest| !rest.ends_with(char::is_alphanumeric));
+                last = Some(if is_negative { -number } else { number });
+                at += length;
+            }
+            None => at += c.len_utf8(),
+        }
+    }
+    last
 }
 
 #[cfg(test)]
@@ -89,11 +115,19 @@ mod tests {
             ("6 * 7 = 42\n#### 1,042", Right::Number(1042.0)),
             ("So \\boxed{-3.5}, no: \\boxed{ \\frac{1}{2} } and \\boxed{", Right::Text("\\frac{1}{2}".to_owned())),
             ("$12.", Right::Number(12.0)),
+            ("-$3", Right::Number(-3.0)),
+            ("−3", Right::Number(-3.0)),
+            ("\\$12", Right::Number(12.0)),
+            ("1,5", Right::Text("1,5".to_owned())),
+            ("12,345,678.5%", Right::Number(12_345_678.5)),
             (" Paris ", Right::Text("Paris".to_owned())),
             ("B", Right::Text("B".to_owned())),
             ("3 apples", Right::Text("3 apples".to_owned())),
         ] {
-            assert_eq!(Right::of(reference), right, "{reference}");
+            assert_eq!(Right::of(reference), Some(right), "{reference}");
+        }
+        for nothing in ["", "6 * 7 ####", "\\boxed{ }"] {
+            assert_eq!(Right::of(nothing), None, "{nothing}");
         }
     }
 
@@ -106,6 +140,14 @@ mod tests {
         assert_eq!(number(-3.0, "x = -3"), Ok(true));
         assert_eq!(number(3.0, "pages 2-3"), Ok(true));
         assert_eq!(number(0.5, "half:0.5"), Ok(true));
+        assert_eq!(number(0.5, "The answer is ...0.5"), Ok(true));
+        assert_eq!(number(0.5, "It is .5"), Ok(true));
+        assert_eq!(number(3.0, "see fig.3"), Ok(true));
+        assert_eq!(number(3.0, "(2,3)"), Ok(true));
+        assert_eq!(number(345.0, "1,2,345"), Ok(false));
+        assert_eq!(number(-3.0, "it loses -$3."), Ok(true));
+        assert_eq!(number(3.0, "it loses -$3."), Ok(false));
+        assert_eq!(number(2.0, "version 1.2.3, no: 2"), Ok(true));
         assert_eq!(number(42.0, "\\boxed{42} after 7 steps"), Ok(true));
         assert_eq!(number(42.0, "\\boxed{x} after 42 steps"), Err(Undecided("no number was written")));
         assert_eq!(number(42.0, "none"), Err(Undecided("no number was written")));

@@ -92,7 +92,7 @@ fn template(why: String) -> Unscored {
 /// The right answer of a row, if it has one.
 fn right(record: &Record) -> Option<Right> {
     let text = |name| record.field(name).filter(|text| !text.trim().is_empty());
-    text("answer").or_else(|| text("reference")).map(|text| Right::of(&text))
+    text("answer").or_else(|| text("reference")).and_then(|text| Right::of(&text))
 }
 
 fn answered(right: &Right, outcome: &Outcome) -> Answered {

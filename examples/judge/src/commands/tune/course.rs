@@ -79,11 +79,11 @@ impl<E: Clone> Course<'_, E> {
         measure: impl Fn(&Trainer<L>, &Examples<E>) -> Result<Figures>,
     ) -> Result<()> {
         let Self { cli, files, plan, .. } = self;
-        let mut trainer = Trainer::new(self.folder, loss, settings)?;
-        let every = cli.every.unwrap_or_else(|| plan.len().div_ceil(self.chosen.epochs as usize));
         if cli.write.overwrite {
             files.remove()?;
         }
+        let mut trainer = Trainer::new(self.folder, loss, settings)?;
+        let every = cli.every.unwrap_or_else(|| plan.len().div_ceil(self.chosen.epochs as usize));
         let mut log = Log::open(files)?;
         if files.checkpoint.exists() {
             let advice = || format!("{}: --overwrite starts over", files.checkpoint.display());
@@ -91,6 +91,9 @@ impl<E: Clone> Course<'_, E> {
             if !cli.model.quiet {
                 tell(format_args!("resuming: {} of {} steps are done", trainer.steps_done(), plan.len()));
             }
+        } else {
+            // From here on a run that is killed resumes, also while held-out rows are measured.
+            trainer.save(&files.checkpoint)?;
         }
         let left = plan.len().saturating_sub(trainer.steps_done() as usize);
         let progress = Progress::new("tuning", left, cli.model.quiet);

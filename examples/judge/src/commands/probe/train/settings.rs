@@ -92,7 +92,8 @@ fn of_value(value: &Value) -> Option<Settings> {
 
 /// Settings that are known and were others before.
 fn differences(before: &Settings, known: &Settings) -> Vec<String> {
-    let differing = known.iter().filter(|&(name, now)| before.get(name) != Some(now));
+    // What a run of an earlier version did not know it did not choose either.
+    let differing = known.iter().filter(|&(name, now)| before.get(name).unwrap_or(&Value::Null) != now);
     let text = |(name, now): (&String, &Value)| match before.get(name) {
         Some(before) => format!("{name} was {before}, is {now}"),
         None => format!("{name} was not there, is {now}"),

@@ -5,7 +5,7 @@
 
 use std::fs;
 use std::ops::ControlFlow;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
 use anyhow::{Context, Error, Result, anyhow, ensure};
@@ -30,7 +30,7 @@ const BATCH: usize = 8;
 /// States that were read, and a model that is tuned when it is asked for.
 pub struct Learned<'a> {
     pub states: States,
-    pub tuned: Option<Tuned<'a>>,
+    pub tuned: Option<&'a Tuned<'a>>,
 }
 
 /// What a model is tuned on, and where a run of it is kept.
@@ -134,24 +134,43 @@ impl<'a> Tuned<'a> {
                 Ok(if is_stopped { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
             },
         );
-        let of_another = || format!("{}: remove it, or name another --states folder", self.checkpoint.display());
-        ran.with_context(of_another)?;
+        ran.map_err(|error| match error {
+            TrainError::OtherRun { .. } | TrainError::NoCheckpoint { .. } | TrainError::CheckpointTensor { .. } => {
+                let advice = format!("{}: remove it, or name another --states folder", self.checkpoint.display());
+                Error::new(error).context(advice)
+            }
+            other => other.into(),
+        })?;
         progress.finish_and_clear();
         let done = trainer.steps_done() as usize;
         stop.check(is_stopped && done < plan.len(), done, plan.len(), "steps of the baseline")?;
         Ok(trainer)
     }
 
-    /// Removes what a run was kept in.
+    /// Gives back memory and disk once held-out rows have been asked for. The checkpoint stays: a run that is stopped in another aspect
+    /// does not learn this one again.
     ///
     /// # Errors
-    /// If a file cannot be removed.
-    pub fn finish(&self) -> Result<()> {
-        for path in [&self.checkpoint, &self.states()].into_iter().filter(|path| path.exists()) {
-            fs::remove_file(path).with_context(|| format!("cannot remove {}", path.display()))?;
-        }
-        Ok(())
+    /// If the file of states cannot be removed.
+    pub fn release(&self) -> Result<()> {
+        *self.trained.lock().map_err(|_| anyhow!("the tuning ended by a panic"))? = None;
+        remove(&self.states())
     }
+
+    /// Removes the checkpoint, when the report of all aspects is written.
+    ///
+    /// # Errors
+    /// If it cannot be removed.
+    pub fn finish(&self) -> Result<()> {
+        remove(&self.checkpoint)
+    }
+}
+
+fn remove(path: &Path) -> Result<()> {
+    if path.exists() {
+        fs::remove_file(path).with_context(|| format!("cannot remove {}", path.display()))?;
+    }
+    Ok(())
 }
 
 impl RowSignals for Learned<'_> {

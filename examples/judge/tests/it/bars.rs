@@ -67,6 +67,11 @@ fn versions_are_joined_by_their_ids() {
     old.push(row(10, right(10)));
     new.push(json!({"id": 10, "instruction": "Another question?", "response": right(10)}));
     new[0]["team"] = json!("blue");
+    // Columns of one response, which a pair's row would be read by, and a rubric that the old file alone has.
+    new[0]["answer"] = json!("12");
+    new[1]["human"] = json!(4);
+    new[1]["score"] = json!(3.7);
+    new[2].as_object_mut().unwrap().remove("rubric");
     write_rows(path.join("old.jsonl"), &old);
     write_rows(path.join("new.jsonl"), &new);
     let args = [
@@ -93,11 +98,14 @@ fn versions_are_joined_by_their_ids() {
     assert_eq!((&tally["worse"], &tally["verdicts"]["A"]), (&json!([7, 6]), &json!(6)));
     let found = rows(path.join("v.jsonl"));
     assert_eq!((found.len(), &found[0]["id"], &found[0]["team"]), (8, &json!(7), &json!("blue")));
+    assert!(found.iter().all(|row| row["verdict"].is_string()) && found[1].get("score").is_none(), "{found:?}");
     // Finished, it is reported again; a worse version misses its bar.
     let (code, said, told) = ran("compare", path, &[&args[..], &["--require", "win_rate.low>=0.9"]].concat());
     assert!(code == Some(3) && said.contains("MISSED:  win_rate.low"), "{said}{told}");
     let (code, _, told) = ran("compare", path, &[&args[..4], &["--output", "w.jsonl", "--task", "single"]].concat());
     assert!(code == Some(2) && told.contains("--old makes pairs"), "{told}");
+    let (code, _, told) = ran("compare", path, &[&args[..4], &["--output", "w.jsonl", "--part", "0..4"]].concat());
+    assert!(code == Some(2) && told.contains("--part"), "{told}");
     write_rows(path.join("other.jsonl"), &[row(77, right(7))]);
     let (code, _, told) = ran("compare", path, &["--old", "old.jsonl", "--new", "other.jsonl", "--output", "w.jsonl"]);
     assert!(code == Some(1) && told.contains("have no row in common"), "{told}");

@@ -58,7 +58,13 @@ fn a_run_is_compared_with_an_earlier_one_by_id() {
         let (code, _, told) = ran("drift", path, args);
         assert!(code == Some(1) && told.contains(expected), "{told}");
     };
-    refused(&["--input", "v2.jsonl", "--against", "before.jsonl"], "expected a number in both runs or a text in both");
+    // The field of the run now is that of both: a score is no earlier verdict.
+    refused(
+        &["--input", "v2.jsonl", "--against", "before.jsonl"],
+        "before.jsonl: no row has a score: looked for verdict",
+    );
+    write_rows(path.join("v3.jsonl"), &[json!({"id": 1, "verdict": 1})]);
+    refused(&["--input", "v2.jsonl", "--against", "v3.jsonl"], "expected a number in both runs or a text in both");
     write_rows(path.join("other.jsonl"), &[row(500, 1.0)]);
     refused(&["--input", "other.jsonl", "--against", "before.jsonl"], "no row in common");
     write_rows(path.join("none.jsonl"), &[json!({"id": 1, "text": "a"})]);

@@ -78,7 +78,7 @@ def main():
     print(f"torch and PEFT: {min(torch['seconds']):.2f} s a step at best, {torch['gigabytes']:.2f} GB")
     # Where states of lower blocks are kept, the first epoch makes them: what counts is a step of the second.
     arms = (("all blocks kept", 1, ["--blocks-at-once", "1000"]), ("4 blocks at once", 1, []),
-            ("last 8 blocks, recomputed", 1, ["--top-blocks", "8"]), ("last 8 blocks, states kept", 2, ["--top-blocks", "8"]))
+            ("last 8 blocks, recomputed", 1, ["--top-blocks", "8", "--recompute"]), ("last 8 blocks, states kept", 2, ["--top-blocks", "8"]))
     for name, epochs, more in arms:
         folder = args.output / name.replace(", ", "-").replace(" ", "-")
         judge("tune", "--objective", "completion", "--input", file, "--model", args.model, "--output", folder, "--epochs", str(epochs),

@@ -8,8 +8,10 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, bail};
 use clap::Args;
 use judge_core::ItemId;
-use judge_data::{Outputs, RunRecord, ScoredFile, ScoredRow, load, record_path};
-use judge_metrics::comparison::{ComparedItem, Comparison, ComparisonSettings, Comparisons, Rating, STATISTICS};
+use judge_data::{Difference, Outputs, RunRecord, ScoredFile, ScoredRow, Settings, load, record_path};
+use judge_metrics::comparison::{
+    ComparedItem, Comparison, ComparisonSettings, Comparisons, Rating, STATISTICS, Statistic,
+};
 use serde_json::{Value, json};
 
 use crate::args::bars::BarArgs;
@@ -78,12 +80,13 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
     let (anchors, left_out) = anchors(cli)?;
     let differs = records(&cli.input, &cli.against)?;
     let found = statistics(&anchors)?;
+    let by_name = json!(found.iter().map(|(name, known)| (name, known)).collect::<BTreeMap<_, _>>());
     let largest = largest(&anchors);
     if let Some(path) = &cli.json {
         let largest = largest.as_ref().map(|(anchor, change)| json!({"id": anchor.id, "change": change}));
         let report = json!({
             "program": program(PROGRAM), "n": anchors.len(), "now_alone": left_out.now_alone, "before_alone": left_out.before_alone,
-            "unscored": left_out.unscored, "statistics": found.iter().cloned().collect::<BTreeMap<String, Value>>(),
+            "unscored": left_out.unscored, "statistics": by_name,
             "largest_change": largest, "records": differs,
         });
         write_json(path, PROGRAM, &report)?;
@@ -103,7 +106,7 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
     for (what, [now, before]) in &differs {
         tell(format_args!("note: {what} is {now}, it was {before}"));
     }
-    cli.bars.check(PROGRAM, &found.into_iter().collect())
+    cli.bars.check(PROGRAM, &by_name)
 }
 
 /// The rows of a file by their ids.
@@ -175,7 +178,7 @@ fn anchors(cli: &Cli) -> Result<(Vec<Anchor>, LeftOut)> {
 }
 
 /// The statistics that the rows define, by name: of the change, and of the agreement with people.
-fn statistics(anchors: &[Anchor]) -> Result<Vec<(String, Value)>> {
+fn statistics(anchors: &[Anchor]) -> Result<Vec<(String, Statistic)>> {
     let item = |anchor: &Anchor, second, human| ComparedItem {
         predicted: anchor.now.clone(),
         second,
@@ -197,7 +200,7 @@ fn statistics(anchors: &[Anchor]) -> Result<Vec<(String, Value)>> {
         let names = STATISTICS.iter().filter(|name| name.starts_with(DIFFERENCE)).map(|name| (*name).to_owned());
         found.extend(compared(graded, names.collect())?.statistics);
     }
-    Ok(found.into_iter().map(|(name, known)| (name, json!(known))).collect())
+    Ok(found)
 }
 
 /// The row whose score has changed most, and by how much; the first of several. `None` for verdicts, and where nothing has changed.
@@ -215,39 +218,28 @@ fn records(now: &Path, before: &Path) -> Result<BTreeMap<String, [String; 2]>> {
         return Ok(BTreeMap::new());
     }
     let [now, before] = paths.map(|path| load::<RunRecord>(&path).map(|record| facts(&record)));
-    let (now, before) = (now?, before?);
-    let names = now.keys().chain(before.keys()).collect::<std::collections::BTreeSet<_>>();
-    let none = || "absent".to_owned();
-    let pair = |name: &String| [&now, &before].map(|facts| facts.get(name).cloned().unwrap_or_else(none));
-    Ok(names.into_iter().map(|name| (name.clone(), pair(name))).filter(|(_, [now, before])| now != before).collect())
+    let text = |value: Option<Value>| value.map_or_else(|| "absent".to_owned(), |value| value.to_string());
+    let named = |differs: Difference| (differs.key, [text(differs.now), text(differs.before)]);
+    Ok(Difference::between(&before?, &now?).into_iter().map(named).collect())
 }
 
-fn facts(record: &RunRecord) -> BTreeMap<String, String> {
-    let mut all = BTreeMap::new();
-    flatten("program", &json!(record.program), &mut all);
-    flatten("model", &json!(record.model), &mut all);
-    flatten("template", &json!(record.template), &mut all);
-    flatten("settings", &json!(record.settings), &mut all);
-    flatten("resolved", &json!(record.resolved), &mut all);
-    all
+fn facts(record: &RunRecord) -> Settings {
+    let RunRecord { program, model, template, settings, resolved, .. } = record;
+    let facts = [
+        ("program", json!(program)),
+        ("model", json!(model)),
+        ("template", json!(template)),
+        ("settings", json!(settings)),
+        ("resolved", json!(resolved)),
+    ];
+    facts.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
 }
 
-/// The leaves of a value by their paths.
-fn flatten(path: &str, value: &Value, into: &mut BTreeMap<String, String>) {
-    match value {
-        Value::Object(fields) => {
-            fields.iter().for_each(|(name, value)| flatten(&format!("{path}.{name}"), value, into))
-        }
-        leaf => _ = into.insert(path.to_owned(), leaf.to_string()),
-    }
-}
-
-fn in_words(known: &Value) -> String {
-    let number = |name: &str| known.get(name).and_then(Value::as_f64);
-    let Some(estimate) = number("estimate") else {
-        return format!("undefined: {}", known["undefined"].as_str().unwrap_or_default());
+/// A statistic with its interval, and its p-value where it has one.
+fn in_words(known: &Statistic) -> String {
+    let p = match known {
+        Statistic::Defined(found) => found.p.map(|p| format!(", p = {p:.3}")),
+        Statistic::Undefined { .. } => None,
     };
-    let interval = number("low").zip(number("high")).map(|(low, high)| format!(" [{low:.4}, {high:.4}]"));
-    let p = number("p").map(|p| format!(", p = {p:.3}"));
-    format!("{estimate:.4}{}{}", interval.unwrap_or_default(), p.unwrap_or_default())
+    format!("{known:.4}{}", p.unwrap_or_default())
 }

@@ -30,6 +30,23 @@ pub struct ClassExample {
     pub class: usize,
 }
 
+impl ClassExample {
+    /// Whether it is an example of so many classes, for the model.
+    pub(super) fn check(&self, classes: usize, limits: Limits) -> Result<(), ExampleProblem> {
+        check_tokens(&self.prompt, 1, limits)?;
+        check_types(&self.types, self.prompt.len(), limits)?;
+        match self.class < classes {
+            true => Ok(()),
+            false => Err(ExampleProblem::Class { found: self.class, classes }),
+        }
+    }
+
+    /// Its text, read at its end.
+    pub(super) fn sequence(&self) -> Sequence<'_> {
+        Sequence { types: &self.types, ..Sequence::read_at_end(&self.prompt) }
+    }
+}
+
 impl Measure for Class {
     type Example = ClassExample;
 
@@ -47,16 +64,11 @@ impl Measure for Class {
     }
 
     fn check_example(&self, example: &ClassExample, limits: Limits) -> Result<(), ExampleProblem> {
-        check_tokens(&example.prompt, 1, limits)?;
-        check_types(&example.types, example.prompt.len(), limits)?;
-        match example.class < self.classes {
-            true => Ok(()),
-            false => Err(ExampleProblem::Class { found: example.class, classes: self.classes }),
-        }
+        example.check(self.classes, limits)
     }
 
     fn sequences<'e>(&self, example: &'e ClassExample) -> Vec<Sequence<'e>> {
-        vec![Sequence { types: &example.types, ..Sequence::read_at_end(&example.prompt) }]
+        vec![example.sequence()]
     }
 
     fn count(&self, _: &ClassExample) -> f64 {

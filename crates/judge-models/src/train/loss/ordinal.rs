@@ -7,7 +7,7 @@ use super::class::ClassExample;
 use super::measure::Measure;
 use crate::Error;
 use crate::train::batch::Sequence;
-use crate::train::check::{Limits, check_tokens, check_types};
+use crate::train::check::Limits;
 use crate::train::error::{ExampleProblem, TrainError};
 use crate::train::pass::Reads;
 
@@ -44,16 +44,11 @@ impl Measure for Ordinal {
     }
 
     fn check_example(&self, example: &ClassExample, limits: Limits) -> Result<(), ExampleProblem> {
-        check_tokens(&example.prompt, 1, limits)?;
-        check_types(&example.types, example.prompt.len(), limits)?;
-        match example.class < self.classes {
-            true => Ok(()),
-            false => Err(ExampleProblem::Class { found: example.class, classes: self.classes }),
-        }
+        example.check(self.classes, limits)
     }
 
     fn sequences<'e>(&self, example: &'e ClassExample) -> Vec<Sequence<'e>> {
-        vec![Sequence { types: &example.types, ..Sequence::read_at_end(&example.prompt) }]
+        vec![example.sequence()]
     }
 
     fn count(&self, _: &ClassExample) -> f64 {

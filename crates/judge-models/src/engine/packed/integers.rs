@@ -33,7 +33,7 @@ use rayon::prelude::*;
 
 use super::kernel::Kernel;
 use super::lines::Lines;
-use super::piece::{AHEAD, CodesOfPanel};
+use super::piece::{AHEAD, CodesOfPanel, Lanes};
 use super::product::{Activations, Results};
 use super::section::Sections;
 use super::supported::Supported;
@@ -52,6 +52,10 @@ const ROWS: usize = 12;
 
 /// Rows of one task, at most: a multiple of [`ROWS`] and of two strips of the unit.
 const ROWS_AT_ONCE: usize = 32 * ROWS;
+
+/// Rows that a panel's columns of one step are multiplied with on the unit before those of the next: their sums, 16 KiB, and
+/// these columns, at most 8 KiB, stay in the nearest cache. Divides [`ROWS_AT_ONCE`].
+const ROWS_ON_UNIT: usize = 4 * 2 * unit::ROWS;
 
 /// Tasks for each thread that a product should have at least.
 const TASKS_PER_THREAD: usize = 16;
@@ -160,8 +164,8 @@ impl<'a> Matrix<'a> {
             let of_block = block * ROWS_AT_ONCE..rows.min((block + 1) * ROWS_AT_ONCE);
             let first = share * at_once;
             let unit = unit.map(HasByteUnit::hold);
-            let mut sums = [[0.0; LANES]; 2 * unit::ROWS];
-            let together = if unit.is_some() { 2 * unit::ROWS } else { ROWS };
+            let mut sums = [[0.0; LANES]; ROWS_ON_UNIT];
+            let together = if unit.is_some() { ROWS_ON_UNIT } else { ROWS };
             for panel in first..n_panels.min(first + at_once) {
                 // Every panel is codes: `columns_of_a_scale` has looked.
                 let Some(codes) = self.panels.codes_of_panel(panel) else { continue };
@@ -201,23 +205,41 @@ impl<'a> Matrix<'a> {
     /// The same on the matrix unit, for rows that were rounded to signed bytes, in whole strips.
     fn multiply_tiles(&self, unit: &ByteUnit, panel: CodesOfPanel<'_>, rows: &[u32], sums: &mut [[f32; LANES]]) {
         let stride = self.stride();
+        assert!(rows.len() >= (sums.len() - 1) * stride + self.words() + self.groups());
         let mut exact = unit::ByteSums::ZERO;
         for group in 0..self.groups() {
             let words = self.words_of(group);
-            let strip = |strip: usize| Words { data: &rows[strip * unit::ROWS * stride + words.start..], stride };
-            let second = (sums.len() > unit::ROWS).then(|| strip(1));
-            unit.multiply((strip(0), second), &panel.codes[words.clone()], &mut exact);
+            let codes = &panel.codes[words.clone()];
             let scales = &panel.scales[group / self.groups_of_a_scale];
-            for (row, (sums, exact)) in sums.iter_mut().zip(&exact.0).enumerate() {
-                let step = f32::from_bits(rows[row * stride + self.words() + group]);
-                widest(
-                    #[inline(always)]
-                    || {
-                        for ((sum, &exact), &scale) in sums.iter_mut().zip(exact).zip(scales) {
-                            *sum += exact as f32 * (f32::from_bits(scale) * step);
-                        }
-                    },
-                );
+            for (pair, sums) in sums.chunks_mut(2 * unit::ROWS).enumerate() {
+                let rows = &rows[pair * 2 * unit::ROWS * stride..];
+                let strip = |strip: usize| Words { data: &rows[strip * unit::ROWS * stride + words.start..], stride };
+                let second = (sums.len() > unit::ROWS).then(|| strip(1));
+                unit.multiply((strip(0), second), codes, &mut exact);
+                let steps = Words { data: &rows[self.words() + group..], stride };
+                // SAFETY: where there is a unit there is AVX-512, and every row has its steps, by the assertion.
+                unsafe { add(&exact, scales, steps, sums) };
+            }
+        }
+    }
+}
+
+/// Adds exact sums, each times its lane's scale and its row's step, the first word of each row of `steps`.
+///
+/// # Safety
+/// The processor must have AVX-512. `steps` must have as many rows as `sums`, at most as many as `exact`.
+#[target_feature(enable = "avx512f")]
+unsafe fn add(exact: &unit::ByteSums, scales: &Lanes, steps: Words<'_>, sums: &mut [[f32; LANES]]) {
+    // SAFETY: the caller's promise; a row of each is two registers.
+    unsafe {
+        let scales = [0, HALF].map(|half| _mm512_loadu_ps(scales.as_ptr().add(half).cast()));
+        for (row, (sums, exact)) in sums.iter_mut().zip(&exact.0).enumerate() {
+            let step = _mm512_set1_ps(f32::from_bits(*steps.data.get_unchecked(row * steps.stride)));
+            for half in 0..2 {
+                let exact = _mm512_cvtepi32_ps(_mm512_loadu_si512(exact.as_ptr().add(half * HALF).cast()));
+                let sum = sums.as_mut_ptr().add(half * HALF);
+                let product = _mm512_mul_ps(exact, _mm512_mul_ps(scales[half], step));
+                _mm512_storeu_ps(sum, _mm512_add_ps(_mm512_loadu_ps(sum), product));
             }
         }
     }

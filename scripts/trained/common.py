@@ -4,6 +4,7 @@ import argparse
 import json
 import os
 import pathlib
+import re
 import subprocess
 import sys
 
@@ -76,6 +77,28 @@ def figure(found):
         return "undefined"
     interval = f" [{number(found['low'])}, {number(found['high'])}]" if found.get("low") is not None else ""
     return number(found["estimate"]) + interval
+
+
+def checked(args, name, head, rows):
+    """Keeps the figures; with --check says where they are not those of expected/NAME.json, and ends with 1 there. Times are no figures."""
+    (args.output / "figures.json").write_text(json.dumps({"head": head, "rows": rows}, indent=1, ensure_ascii=False) + "\n")
+    if not args.check:
+        return
+    expected = json.loads((pathlib.Path(__file__).parent / "expected" / f"{name}.json").read_text())
+    columns = [place for place, column in enumerate(head) if column != "time"]
+    wrong = [] if (expected["head"], len(expected["rows"])) == (head, len(rows)) else ["other rows or columns"]
+    for known, found in zip(expected["rows"], rows):
+        wrong += [f"{' '.join(known[:3])}, {head[at]}: expected {known[at]}, found {found[at]}" for at in columns if not is_near(known[at], found[at])]
+    print("\n".join(wrong) if wrong else f"the figures are those of expected/{name}.json")
+    sys.exit(1 if wrong else 0)
+
+
+def is_near(known, found):
+    """Whether two cells say the same within what another processor's rounding does to what is learned: numbers within 0.05."""
+    parts = [re.findall(r"[−-]?\d*\.\d+", str(cell)) for cell in (known, found)]
+    values = [[float(part.replace("−", "-")) for part in own] for own in parts]
+    texts = [re.sub(r"[−-]?\d*\.\d+", "#", str(cell)) for cell in (known, found)]
+    return texts[0] == texts[1] and all(abs(a - b) <= 0.05 for a, b in zip(*values))
 
 
 def table(head, rows):

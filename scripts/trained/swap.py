@@ -1,7 +1,7 @@
 """A judge of pairs that is trained on a skewed order, and what showing both orders does about it.
 
     cargo build --locked --release -p judge
-    python scripts/trained/swap.py OUTPUT [--quick] [--pairs 2000] [--epochs 2]
+    python scripts/trained/swap.py OUTPUT [--quick] [--pairs 2000] [--epochs 2] [--check]
 
 Pairs of generated answers to one question (`judge rows --pairs`), with three simulated raters. In three of four training pairs the better
 answer stands first, as in preferences that were collected in one order. The test pairs are of other questions, half of them with the
@@ -14,13 +14,13 @@ random      --swap random: one order of each pair in each epoch, drawn by its id
 both        --swap both: both orders in each epoch
 preference  tuned by `judge tune --objective preference`, and graded apart
 
---quick takes 400 pairs, one epoch, for a look.
+--quick takes 400 pairs, one epoch, for a look. --check compares the figures with those of expected/swap.json, which are of --quick.
 """
 
 import json
 import random
 
-from common import arguments, figure, judge, read, report, table, write
+from common import arguments, checked, figure, judge, read, report, table, write
 
 # Pairs of which the better answer is put first.
 SKEW = 0.75
@@ -57,6 +57,7 @@ def main():
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--pairs", type=int, default=2000)
     parser.add_argument("--epochs", type=int, default=2)
+    parser.add_argument("--check", action="store_true")
     args = parser.parse_args()
     n, epochs = (400, 1) if args.quick else (args.pairs, args.epochs)
     out = args.output
@@ -81,8 +82,9 @@ def main():
         seconds = out / f"{name}.{n}.{epochs}.tune.json"
         took = f"{sum(json.loads(seconds.read_text())['seconds_per_step']):.0f} s" if seconds.exists() else ""
         rows.append([name, found["n"], *(figure(found["statistics"].get(key)) for key in COLUMNS), took])
-    table(["judge", "pairs", *COLUMNS.values(), "training"], rows)
-    (out / "figures.json").write_text(json.dumps(rows, indent=1))
+    head = ["judge", "pairs", *COLUMNS.values(), "time"]
+    table(head, rows)
+    checked(args, "swap", head, rows)
 
 
 if __name__ == "__main__":

@@ -10,6 +10,7 @@ down, and for each tensor that is learnt "gradient.TENSOR" at the first step, "5
 adapter NAME.json also has the names of the tensors that PEFT saves, and its configuration. Of a model that is tuned as a whole every
 tensor has at most SAMPLE of its numbers, evenly spaced. Gradients are of the mean loss. Tensors that are not the model's begin with
 the numbers of `begin`, which the tests make too: factors, score heads, and those of an encoder's head that the folder has not.
+Layer weights that are learnt begin as the logarithms of those that the case has, and weigh by their softmax.
 Tensors of encoders are called as in the bare model.
 
 Losses are those of the classes of transformers where they have one ("completion", "class"), else a formula: LAGER's cross-entropy and
@@ -48,6 +49,7 @@ CASES = {
     "gemma2-full": dict(model="gemma2-on", loss="completion", settings=dict(max_grad_norm=4.0)),
     "mark": dict(model="gemma2-on", lora=dict(LORA, targets=["k_proj", "up_proj"]), loss="mark", alpha=0.7, labels=LABELS, settings=dict(max_grad_norm=2.6)),
     "mark-raw": dict(model="llama-on", lora=dict(LORA, targets=["o_proj"]), loss="mark", alpha=1.0, labels=dict(LABELS, lens="raw"), settings=dict(max_grad_norm=1.9)),
+    "mark-weights": dict(model="qwen2-on", lora=dict(LORA, targets=["q_proj", "down_proj"]), loss="mark", alpha=0.7, labels=dict(LABELS, layers=[[1, 0.2], [2, 0.3], [3, 0.5]], learned=True), settings=dict(max_grad_norm=2.6)),
     "expected": dict(model="qwen3-on", lora=dict(LORA, targets=["q_proj", "gate_proj"]), loss="bradley_terry", centring=0.02, labels=LABELS),
     "score": dict(model="llama-on", lora=dict(LORA, targets=["q_proj", "v_proj"]), loss="bradley_terry", centring=0.01, settings=dict(max_grad_norm=1.8)),
     "class": dict(model="qwen2-on", lora=dict(LORA, targets=["v_proj", "down_proj"]), loss="class", classes=3, settings=dict(max_grad_norm=1.9)),
@@ -109,7 +111,9 @@ def end(model, case, ids):
     states = model(torch.tensor([ids]), output_hidden_states=True, use_cache=False).hidden_states
     of = case["labels"]
     logits = 0.0
-    for layer, weight in of["layers"]:
+    learned = torch.softmax(model.layer_weights, 0) if of.get("learned") else None
+    for at, (layer, weight) in enumerate(of["layers"]):
+        weight = weight if learned is None else learned[at]
         state = states[layer][0, -1]
         if of["lens"] == "normed" and layer < len(states) - 1:
             state = base.model.norm(state)
@@ -189,6 +193,9 @@ def load(case):
     own = lambda name: name.removeprefix("base_model.model.").replace(".default", "").replace(".modules_to_save", "").removeprefix(prefix)
     named = {own(name): p for name, p in model.named_parameters() if p.requires_grad}
     begin(case, named)
+    if case.get("labels", {}).get("learned"):
+        model.layer_weights = torch.nn.Parameter(torch.tensor([weight for _, weight in case["labels"]["layers"]]).log())
+        named["layer_weights"] = model.layer_weights
     return model, named
 
 

@@ -60,7 +60,7 @@ pub use schedule::{Course, Schedule};
 pub use settings::{Mean, TrainSettings};
 pub use step::StepReport;
 pub use trainer::Trainer;
-pub use tuning::{Lora, Targets, Tuning};
+pub use tuning::{Blocks, Lora, Targets, Tuning};
 
 #[cfg(test)]
 mod tests;

@@ -12,7 +12,9 @@ use judge_core::{
 };
 use judge_data::{Dataset, DatasetOptions, Record};
 use judge_metrics::correlation::spearman;
-use judge_models::train::{Labels, Lora, Mark, MarkExample, ReadFrom, Run, Schedule, TrainSettings, Trainer, Tuning};
+use judge_models::train::{
+    Blocks, Labels, Lora, Mark, MarkExample, ReadFrom, Run, Schedule, TrainSettings, Trainer, Tuning,
+};
 use judge_models::{LoadOptions, Model};
 
 const ROWS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../models/rows/validation.jsonl");
@@ -39,10 +41,9 @@ fn main() -> Result<(), Box<dyn Error>> {
     let examples = examples.collect::<Result<Vec<_>, Box<dyn Error>>>()?;
     let tokens = scale.labels().map(|label| model.label_token(label)).collect::<Result<_, _>>()?;
     let labels = Labels { tokens, values: scale.values().collect(), from: ReadFrom::default() };
-    let layers = model.info().n_layers - 2..model.info().n_layers;
     let batches: Vec<_> = examples.chunks(8).collect();
     let settings = TrainSettings {
-        tuning: Tuning::Lora(Lora { layers: Some(layers.collect()), ..Lora::default() }),
+        tuning: Tuning::Lora(Lora { blocks: Blocks::Last(2), ..Lora::default() }),
         schedule: Schedule { peak: 2e-3, warmup: 2, steps: 2 * batches.len() as u64, ..Schedule::default() },
         ..TrainSettings::default()
     };

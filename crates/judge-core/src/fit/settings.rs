@@ -115,7 +115,7 @@ pub enum Alpha {
 }
 
 impl Alpha {
-    pub(super) fn start(self) -> f64 {
+    pub(crate) fn start(self) -> f64 {
         match self {
             Self::Fixed(value) | Self::Learned { init: value } => value,
         }

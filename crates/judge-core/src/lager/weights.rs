@@ -79,6 +79,22 @@ impl LayerWeights {
         WeightsFile { weights, theta, alpha, losses, learning_rates, n_items, origin, settings }.try_into()
     }
 
+    /// Weights that were learned otherwise than by [`LayerWeightFit::fit`], such as together with an adapter: the softmax of `theta`, one
+    /// number for each layer of `settings.states`, from so many items. `settings` says what applies of it; there are no
+    /// [`losses`](Self::losses) and no [`learning_rates`](Self::learning_rates).
+    ///
+    /// # Errors
+    /// [`Error::Shape`] for another number of layers than `origin` has, and [`Error::NonFinite`].
+    pub fn learned(
+        theta: Vec<f64>,
+        n_items: usize,
+        origin: TableOrigin,
+        settings: LayerWeightFit,
+    ) -> Result<Self, Error> {
+        let alpha = settings.alpha.start();
+        Self::from_fit(theta, alpha, Vec::new(), Vec::new(), n_items, origin, settings)
+    }
+
     /// One weight per layer of [`states`](Self::states), each in (0, 1), sum 1: the softmax of [`theta`](Self::theta).
     pub fn weights(&self) -> &[f64] {
         &self.file.weights

@@ -19,7 +19,7 @@ use super::error::TrainError;
 use super::network::Network;
 use super::new_head::NewHead;
 use super::states::States;
-use super::trainable::Trainable;
+use super::trainable::{LAYER_WEIGHTS, Trainable};
 use super::tuning::{Selected, Tuning, first_factor};
 use crate::arch::{
     Architecture, EncoderSpec, HeadSpec, LabelsSpec, SCORE, draws_of_head, encoder_head, labels_of_adapter, text_fields,
@@ -65,14 +65,22 @@ struct Learnt {
 /// The gradients of trainables in their order, row-major; `None` where nothing was found yet.
 pub(super) type Found = Vec<Option<Vec<f32>>>;
 
-/// A network with the numbers of some moment, and the score head of a decoder if the loss has one. A copy is a second
-/// handle on the same tensors.
+/// A network with the numbers of some moment. A copy is a second handle on the same tensors.
 #[derive(Clone)]
 pub(super) struct Tuned {
     /// The network.
     pub(super) network: Network,
-    /// `[n_labels, d_model]`.
+    /// What is learnt outside of it.
+    pub(super) own: Own,
+}
+
+/// What a loss reads that is no part of a network.
+#[derive(Clone)]
+pub(super) struct Own {
+    /// The score head of a decoder, `[n_labels, d_model]`.
     pub(super) score: Option<Tensor<2>>,
+    /// The numbers whose softmax weighs the layers, `[layers, 1]`.
+    pub(super) layer_weights: Option<Tensor<2>>,
 }
 
 impl Base {
@@ -91,14 +99,9 @@ impl Base {
     ) -> Result<(Self, Vec<Trainable>), TrainError> {
         let folder = Folder::open(path)?;
         let (mut spec, mut weights) = open(&folder)?;
-        check::check_model(&spec, tuning)?;
-        let fingerprint = fingerprint::of(&folder, &weights.hashed(), false)?;
         let stored_labels = spec.n_labels();
-        let new_head = settle_head(&folder, &mut spec, labels)?;
-        let selected = match tuning {
-            Tuning::Full => None,
-            Tuning::Lora(lora) => Some(lora.select(&spec)?),
-        };
+        let (new_head, selected) = settle(&folder, &mut spec, tuning, labels)?;
+        let fingerprint = fingerprint::of(&folder, &weights.hashed(), false)?;
         let device = Device::flex();
         let mut source = Building {
             tensors: weights.merged(),
@@ -135,6 +138,17 @@ impl Base {
         Ok((Self { path, fingerprint, spec, network, states, first_block, learns_embedding, learnt }, trainables))
     }
 
+    /// What the folder describes, with the head that a loss of so many labels reads, if it can be trained so.
+    ///
+    /// # Errors
+    /// Those of [`open`](Self::open) that need no numbers of the folder.
+    pub(super) fn described(path: &Path, tuning: &Tuning, labels: Option<usize>) -> Result<Architecture, TrainError> {
+        let folder = Folder::open(path)?;
+        let (mut spec, _) = open(&folder)?;
+        settle(&folder, &mut spec, tuning, labels)?;
+        Ok(spec)
+    }
+
     /// Keeps what comes out of the blocks below the lowest one that is learnt in a file, or takes it from there.
     ///
     /// # Errors
@@ -154,12 +168,14 @@ impl Base {
     /// shared.
     pub(super) fn with(&self, trainables: &[Trainable], device: &Device) -> Tuned {
         let network = self.network.clone().map(&mut Filled { learnt: &self.learnt, trainables, device });
-        let score = trainables.iter().find(|trainable| trainable.name == SCORE).map(|score| {
-            let data = TensorData::new(score.values.clone(), [score.shape[0], score.shape[1]]);
-            let score = Tensor::<2>::from_data(data, device);
-            if device.is_autodiff() { score.require_grad() } else { score }
-        });
-        Tuned { network, score }
+        let own = |name: &str| {
+            let found = trainables.iter().find(|trainable| trainable.name == name)?;
+            let rows = found.shape[0];
+            let data = TensorData::new(found.values.clone(), [rows, found.values.len() / rows]);
+            let tensor = Tensor::<2>::from_data(data, device);
+            Some(if device.is_autodiff() { tensor.require_grad() } else { tensor })
+        };
+        Tuned { network, own: Own { score: own(SCORE), layer_weights: own(LAYER_WEIGHTS) } }
     }
 
     /// Adds the gradients of what [`with`](Self::with) gave to those that were found before: one place for each
@@ -174,11 +190,13 @@ impl Base {
         trainables: &[Trainable],
         found: &mut Found,
     ) -> Result<(), Error> {
-        if let Some(score) = &tuned.score
-            && let Some(place) = trainables.iter().position(|trainable| trainable.name == SCORE)
-            && let Some(gradient) = score.grad_remove(gradients)
-        {
-            add(&mut found[place], host(gradient)?);
+        for (name, own) in [(SCORE, &tuned.own.score), (LAYER_WEIGHTS, &tuned.own.layer_weights)] {
+            if let Some(own) = own
+                && let Some(place) = trainables.iter().position(|trainable| trainable.name == name)
+                && let Some(gradient) = own.grad_remove(gradients)
+            {
+                add(&mut found[place], host(gradient)?);
+            }
         }
         let mut collect = Collect { learnt: &self.learnt, trainables, gradients, found, failed: None };
         tuned.network.visit(&mut collect);
@@ -203,6 +221,23 @@ pub(super) fn open(folder: &Folder) -> Result<(Architecture, CheckedWeights), Er
         .map_err(|problem| Error::Config { path: folder.file(file::CONFIG), problem })?;
     let weights = CheckedWeights::open(folder, &mut spec, Some(Dtype::F32), &[])?;
     Ok((spec, weights))
+}
+
+/// Refuses a model that is not trained so here, settles its head as [`settle_head`] does, and chooses the projections that an
+/// adapter is beside.
+fn settle(
+    folder: &Folder,
+    spec: &mut Architecture,
+    tuning: &Tuning,
+    labels: Option<usize>,
+) -> Result<(Option<NewHead>, Option<Selected>), TrainError> {
+    check::check_model(spec, tuning)?;
+    let new_head = settle_head(folder, spec, labels)?;
+    let selected = match tuning {
+        Tuning::Full => None,
+        Tuning::Lora(lora) => Some(lora.select(spec)?),
+    };
+    Ok((new_head, selected))
 }
 
 /// Makes the head of a description that which a loss of so many labels reads. Returns the first numbers of an encoder's

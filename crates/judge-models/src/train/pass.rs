@@ -15,7 +15,7 @@ use burn::tensor::Tensor;
 use judge_core::request::TokenId;
 use judge_core::{Layer, Lens};
 
-use super::base::Tuned;
+use super::base::{Own, Tuned};
 use super::batch::Batch;
 use super::network::Network;
 use crate::Error;
@@ -25,8 +25,8 @@ use crate::engine::tensor::decoder::Decoder;
 pub struct Reads {
     /// The network, for its norm and heads.
     network: Network,
-    /// `[n_labels, d_model]`.
-    score: Option<Tensor<2>>,
+    /// What is learnt outside of the network.
+    own: Own,
     /// After the last block and the final norm, `[places, d_model]`; of an encoder one state of each sequence.
     last: Tensor<2>,
     /// Other layers that the loss reads, `[places, d_model]`, without the norm.
@@ -66,10 +66,10 @@ pub(super) fn run(tuned: Tuned, batch: &Batch, entry: Entry, layers: &[Layer]) -
 
 /// What a loss reads of the streams of some inner layers and of what the last block gave.
 pub(super) fn reads(tuned: Tuned, batch: &Batch, last: Tensor<3>, inner: HashMap<Layer, Tensor<3>>) -> Reads {
-    let Tuned { network, score } = tuned;
+    let Tuned { network, own } = tuned;
     let last = network.last(last, batch);
     let inner = inner.into_iter().map(|(layer, stream)| (layer, batch.read(stream))).collect();
-    Reads { network, score, last, inner }
+    Reads { network, own, last, inner }
 }
 
 impl Reads {
@@ -98,36 +98,38 @@ impl Reads {
         })
     }
 
-    /// Logits of labels as `reading/labels.rs` gives them, `[places, labels]`, of each layer times its weight
-    /// and added up: no soft-cap, and the last layer is normed under both lenses.
+    /// The numbers whose softmax weighs the layers, `[layers, 1]`; `None` where they are not learnt.
+    pub(super) fn layer_weights(&self) -> Option<Tensor<2>> {
+        self.own.layer_weights.clone()
+    }
+
+    /// Logits of labels as `reading/labels.rs` gives them, `[places, labels]` of each layer: no soft-cap, and the last
+    /// layer is normed under both lenses.
     ///
     /// # Errors
     /// [`Error::NothingRead`] for an encoder.
     pub(super) fn label_logits(
         &self,
         labels: &[TokenId],
-        layers: &[(Layer, f64)],
+        layers: impl Iterator<Item = Layer>,
         lens: Lens,
-    ) -> Result<Tensor<2>, Error> {
+    ) -> Result<Vec<Tensor<2>>, Error> {
         let decoder = self.decoder()?;
         let rows = decoder.head_rows(labels).transpose(); // -> [d_model, labels]
         let bias = decoder.head_biases(labels);
-        let at = |&(layer, weight): &(Layer, f64)| {
+        let at = |layer: Layer| {
             let states = match (self.inner.get(&layer), lens) {
                 (None, _) => self.last.clone(),
                 (Some(inner), Lens::Raw) => inner.clone(),
                 (Some(inner), Lens::Normed) => decoder.final_norm(inner.clone().unsqueeze()).squeeze_dim::<2>(0),
             };
             let logits = states.matmul(rows.clone());
-            let logits = match &bias {
+            match &bias {
                 Some(bias) => logits + bias.clone().unsqueeze(),
                 None => logits,
-            };
-            logits.mul_scalar(weight)
+            }
         };
-        let [places, _] = self.last.dims();
-        let zeros = || Tensor::zeros([places, labels.len()], &self.last.device());
-        Ok(layers.iter().map(at).reduce(|sum, one| sum + one).unwrap_or_else(zeros))
+        Ok(layers.map(at).collect())
     }
 
     /// What the head of labels makes of the last layer, `[places, labels]`.
@@ -138,7 +140,7 @@ impl Reads {
         if let Network::Encoder(encoder) = &self.network {
             return Ok(encoder.head().ok_or(Error::NothingRead)?.forward(self.last.clone()));
         }
-        let score = self.score.as_ref().ok_or(Error::NothingRead)?;
+        let score = self.own.score.as_ref().ok_or(Error::NothingRead)?;
         Ok(self.last.clone().matmul(score.clone().transpose()))
     }
 }

@@ -49,7 +49,14 @@ fn completions() -> Vec<CompletionExample> {
 /// Labels that are read from two layers besides the last.
 fn labels() -> Labels {
     let layers = vec![(Layer(1), 0.25), (Layer(2), -0.5), (Layer(3), 1.0)];
-    Labels { tokens: vec![10, 20, 30], values: vec![1.0, 2.0, 3.0], from: ReadFrom { layers, lens: Lens::Normed } }
+    let from = ReadFrom { layers, learns_weights: false, lens: Lens::Normed };
+    Labels { tokens: vec![10, 20, 30], values: vec![1.0, 2.0, 3.0], from }
+}
+
+/// The same from layers whose weights are learnt.
+fn weighed() -> Labels {
+    let layers = vec![(Layer(0), 0.1), (Layer(2), 0.3), (Layer(3), 0.6)];
+    Labels { from: ReadFrom { layers, learns_weights: true, lens: Lens::Raw }, ..labels() }
 }
 
 fn marks() -> Vec<MarkExample> {

@@ -1,5 +1,8 @@
 //! One tensor that is learnt.
 
+/// The name of the parameters of layer weights, which no folder of a model has.
+pub(super) const LAYER_WEIGHTS: &str = "layer_weights";
+
 /// What the names of an adapter's factors end with.
 const FACTORS: [&str; 2] = [".lora_A.weight", ".lora_B.weight"];
 
@@ -29,6 +32,11 @@ impl Trainable {
     /// Whether it is a factor of an adapter, not a tensor of the model.
     pub(super) fn is_factor(&self) -> bool {
         FACTORS.iter().any(|end| self.name.ends_with(end))
+    }
+
+    /// Whether a folder that is written has it.
+    pub(super) fn is_written(&self) -> bool {
+        self.name != LAYER_WEIGHTS
     }
 
     /// The name of the model's tensor that it is or that it is beside.

@@ -6,17 +6,17 @@ use std::fmt;
 use std::path::Path;
 
 use judge_core::request::TokenId;
-use judge_core::{Layer, Lens};
 
 use super::base::Base;
 use super::batch::Sequence;
 use super::check::{self, Limits};
 use super::error::{ExampleProblem, TrainError};
 use super::gradients;
-use super::loss::Loss;
+use super::loss::{Loss, ReadFrom};
 use super::pass::Reads;
 use super::settings::{Mean, TrainSettings};
-use super::trainable::Trainable;
+use super::trainable::{LAYER_WEIGHTS, Trainable};
+use super::tuning::Tuning;
 use crate::arch::SCORE;
 use crate::engine::tensor::host::host;
 
@@ -54,13 +54,23 @@ impl<L: Loss> Trainer<L> {
     /// does not fit it, and for settings out of their range.
     pub fn new(model: &Path, loss: L, settings: TrainSettings) -> Result<Self, TrainError> {
         check::check_settings(&settings)?;
-        let (mut base, trainables) = Base::open(model, &settings.tuning, loss.score_labels(), settings.seed)?;
+        let (mut base, mut trainables) = Base::open(model, &settings.tuning, loss.score_labels(), settings.seed)?;
         loss.check(Limits::of(&base.spec))?;
+        let weights = loss.read_from().and_then(ReadFrom::first_weights);
+        trainables.extend(weights.map(|numbers| Trainable::new(LAYER_WEIGHTS, &[numbers.len()], numbers)));
         if let Some(path) = &settings.states {
             check::check_states(path, base.first_block, &loss.layers())?;
             base.keep_states(path)?;
         }
         Ok(Self { base, loss, settings, trainables, steps_done: 0 })
+    }
+
+    /// Whether the model of a folder is tuned so by this loss here, as far as that is known before its numbers are read.
+    ///
+    /// # Errors
+    /// Those of [`new`](Self::new) that name the model, the loss or what is learnt.
+    pub fn check(model: &Path, loss: &L, tuning: &Tuning) -> Result<(), TrainError> {
+        loss.check(Limits::of(&Base::described(model, tuning, loss.score_labels())?))
     }
 
     /// How many steps were taken, those before a checkpoint included.
@@ -79,6 +89,14 @@ impl<L: Loss> Trainer<L> {
     #[must_use]
     pub fn fingerprint(&self) -> &str {
         &self.base.fingerprint
+    }
+
+    /// The numbers whose softmax weighs the layers, as they are now, in the order of [`ReadFrom::layers`]; `None` where
+    /// the loss does not learn them. A folder that is written does not have them.
+    #[must_use]
+    pub fn layer_weights(&self) -> Option<&[f32]> {
+        let found = self.trainables.iter().find(|trainable| trainable.name == LAYER_WEIGHTS);
+        found.map(|trainable| trainable.values.as_slice())
     }
 
     /// Gives the score head of a decoder other first values than zero or the folder's, `[labels, d_model]` row-major, such
@@ -120,7 +138,8 @@ impl<L: Loss> Trainer<L> {
     }
 
     /// Logits of `labels` at the end of each prompt, `[labels.len()]` each, with what is learnt as it is now: by
-    /// the head over the vocabulary in f32, like the label logits of a loaded model at its last layer.
+    /// the head over the vocabulary in f32, like the label logits of a loaded model, at the layers that the loss reads;
+    /// at the last where it reads no labels.
     ///
     /// # Errors
     /// If a prompt or the labels are empty, longer than the context, or not in the vocabulary, and
@@ -138,9 +157,9 @@ impl<L: Loss> Trainer<L> {
         let mut found = Vec::with_capacity(prompts.len());
         for part in prompts.chunks(self.settings.micro_batch) {
             let sequences: Vec<_> = part.iter().map(|prompt| Sequence::read_at_end(prompt)).collect();
-            let last = [(Layer(spec.n_layers()), 1.0)];
-            let of = |reads: &Reads| host(reads.label_logits(labels, &last, Lens::Normed)?);
-            let logits = gradients::read(&self.base, &self.trainables, &sequences, &[], of)?;
+            let from = self.loss.read_from().cloned().unwrap_or_default();
+            let of = |reads: &Reads| host(from.logits(reads, labels)?);
+            let logits = gradients::read(&self.base, &self.trainables, &sequences, &from.layers(), of)?;
             found.extend(logits.chunks(labels.len()).map(<[f32]>::to_vec));
         }
         Ok(found)

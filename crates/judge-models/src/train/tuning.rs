@@ -38,16 +38,48 @@ pub struct Lora {
     pub alpha: f64,
     /// The matrices that get factors.
     pub targets: Targets,
-    /// The blocks whose matrices get factors, counted from 0; `None`, the default, for all. PEFT calls them
-    /// `layers_to_transform`.
-    pub layers: Option<Vec<usize>>,
+    /// The blocks whose matrices get factors.
+    pub blocks: Blocks,
     /// Whether the scale is `alpha / sqrt(rank)` and not `alpha / rank`. By default not.
     pub rslora: bool,
 }
 
 impl Default for Lora {
     fn default() -> Self {
-        Self { rank: 16, alpha: 32.0, targets: Targets::default(), layers: None, rslora: false }
+        Self { rank: 16, alpha: 32.0, targets: Targets::default(), blocks: Blocks::default(), rslora: false }
+    }
+}
+
+/// Which blocks are adapted. PEFT calls them `layers_to_transform`.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Blocks {
+    /// All of them.
+    #[default]
+    All,
+    /// So many of the last ones: at least 1, at most all. What is below runs without a graph.
+    Last(usize),
+    /// These, counted from 0; at least one.
+    Listed(Vec<usize>),
+}
+
+impl Blocks {
+    /// Those of a model with so many, ascending.
+    ///
+    /// # Errors
+    /// [`TrainError::Setting`] for none, and for a block that is not there.
+    pub(super) fn of(&self, n_layers: usize) -> Result<BTreeSet<usize>, TrainError> {
+        let fault = |found: String, expected: String| Err(TrainError::setting("tuning.blocks", found, expected));
+        match self {
+            Self::All => Ok((0..n_layers).collect()),
+            Self::Last(last) if (1..=n_layers).contains(last) => Ok((n_layers - last..n_layers).collect()),
+            Self::Last(last) => fault(format!("the last {last}"), format!("1 to {n_layers} of {n_layers}")),
+            Self::Listed(blocks) if blocks.is_empty() => fault("empty".to_owned(), "at least one block".to_owned()),
+            Self::Listed(blocks) => match blocks.iter().find(|&&block| block >= n_layers) {
+                Some(block) => fault(block.to_string(), format!("blocks 0 to {}", n_layers - 1)),
+                None => Ok(blocks.iter().copied().collect()),
+            },
+        }
     }
 }
 
@@ -92,17 +124,8 @@ impl Lora {
         if !(self.alpha > 0.0 && self.scale().is_finite() && self.scale() > 0.0) {
             return Err(TrainError::setting("tuning.alpha", self.alpha, "a positive number that f32 holds"));
         }
-        let layers: BTreeSet<usize> = match &self.layers {
-            None => (0..n_layers).collect(),
-            Some(layers) => layers.iter().copied().collect(),
-        };
-        if layers.is_empty() {
-            return Err(TrainError::setting("tuning.layers", "empty", "at least one block"));
-        }
-        if let Some(layer) = layers.iter().find(|&&layer| layer >= n_layers) {
-            return Err(TrainError::setting("tuning.layers", layer, format!("blocks 0 to {}", n_layers - 1)));
-        }
-        let all: BTreeSet<String> = layers.iter().flat_map(|&layer| projections(spec, layer)).collect();
+        let blocks = self.blocks.of(n_layers)?;
+        let all: BTreeSet<String> = blocks.into_iter().flat_map(|block| projections(spec, block)).collect();
         let stems = match &self.targets {
             Targets::AllLinear => all,
             Targets::Named(targets) => {

@@ -10,7 +10,7 @@ use super::error::TrainError;
 use super::loss::Loss;
 use super::trainable::Trainable;
 use super::trainer::Trainer;
-use super::tuning::{Lora, Tuning, last_parts, pairs};
+use super::tuning::{Blocks, Lora, Tuning, last_parts, pairs};
 use crate::arch::Architecture;
 use crate::folder::Folder;
 use crate::weights::{AdapterFolder, Factors, Tensors, Whole};
@@ -48,12 +48,16 @@ impl<L: Loss> Trainer<L> {
             Factors { stem: stored(stem), d_in: a.shape[1], d_out: b.shape[0], a: &a.values, b: &b.values }
         });
         let factors: Vec<Factors<'_>> = factors.collect();
-        let head = self.trainables.iter().filter(|trainable| !trainable.is_factor());
+        let head = self.written().filter(|trainable| !trainable.is_factor());
         let head: Vec<&Trainable> = head.collect();
         // The last parts of names in an encoder's blocks may be those of its head, as `dense` is.
         let (targets, layers) = match &self.base.spec {
             Architecture::Decoder(_) => {
-                (last_parts(&pairs.keys().map(|&stem| stem.to_owned()).collect()), lora.layers.as_deref())
+                let blocks = match lora.blocks {
+                    Blocks::All => None,
+                    _ => Some(lora.blocks.of(self.base.spec.n_layers())?.into_iter().collect()),
+                };
+                (last_parts(&pairs.keys().map(|&stem| stem.to_owned()).collect()), blocks)
             }
             Architecture::Encoder(_) => (factors.iter().map(|of| of.stem.clone()).collect(), None),
         };
@@ -78,6 +82,11 @@ impl<L: Loss> Trainer<L> {
         }
     }
 
+    /// What a folder has of what is learnt.
+    fn written(&self) -> impl Iterator<Item = &Trainable> {
+        self.trainables.iter().filter(|trainable| trainable.is_written())
+    }
+
     /// Writes a model's folder.
     fn write_model(&self, output: &Path, dtype: Option<Dtype>) -> Result<(), TrainError> {
         let folder = Folder::open(&self.base.path)?;
@@ -85,11 +94,11 @@ impl<L: Loss> Trainer<L> {
         weights.dtype = dtype.unwrap_or_else(|| weights.base.stored_dtype());
         let dtype = weights.dtype;
         let replaced: BTreeMap<&str, &[f32]> =
-            self.trainables.iter().map(|of| (of.name.as_str(), of.values.as_slice())).collect();
+            self.written().map(|of| (of.name.as_str(), of.values.as_slice())).collect();
         merge::write_replaced(&folder, &self.base.spec, &mut weights, &replaced, output, |written| {
             let (_, mut weights) = base::open(&Folder::open(written)?)?;
             let mut tensors = weights.merged();
-            for trainable in &self.trainables {
+            for trainable in self.written() {
                 let found = tensors.take(&trainable.name, &trainable.shape, Dtype::F32)?;
                 let rounded = |&x: &f32| if dtype == Dtype::Bf16 { bf16::from_f32(x).to_f32() } else { x };
                 if !found.iter().copied().eq(trainable.values.iter().map(rounded)) {

@@ -8,6 +8,7 @@
 //! examples  rows ─► tokens and targets; each odd row costs itself
 //! plan      which examples make which step
 //! measure   what held-out rows say, by objective
+//! weights   layer weights that are learned too, and their file
 //! course    the steps, with checkpoints, held-out rows, a log, a picture and the folder at the end
 //! ```
 
@@ -22,11 +23,13 @@ mod measure;
 pub(crate) mod plan;
 mod plot;
 mod recipes;
+mod weights;
 
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 use judge_core::decision::DecisionJudge;
+use judge_core::lager::LayerWeights;
 use judge_core::{Backbone, Scale};
 use judge_data::{Error, Input, Outputs};
 use judge_models::Model;
@@ -57,6 +60,7 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
     check::check(cli, &chosen)?;
     let files = Files::of(&cli.output.components().collect::<PathBuf>());
     let outputs = Outputs::new(inputs(cli, chosen.objective)).reports(PROGRAM, cli.json.iter().chain(&cli.plot));
+    let outputs = outputs.documents::<LayerWeights>(cli.learn_weights.then_some(&files.weights));
     outputs.made([&files.log, &files.checkpoint, &files.best, &files.states]).overwrite(cli.write.overwrite).check()?;
     files.check(cli)?;
     let input = cli.input.open()?;
@@ -66,15 +70,17 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
     let task = |id: String, reader: &str| {
         let data = data(cli, &chosen, &input, held_out.as_ref(), &id)?;
         let rows = Rows { input: &input, held_out: held_out.as_ref() };
-        Ok::<_, anyhow::Error>(Task { cli, chosen: &chosen, files: &files, rows, data, reader: reader.to_owned() })
+        let reader = reader.to_owned();
+        Ok::<_, anyhow::Error>(Task { cli, chosen: &chosen, files: &files, rows, data, reader, weighed: None })
     };
     match objective {
         Objective::Mark => {
             let asked = AtEnd::of_grades(cli)?;
-            let task = task(asked.id(), &asked.reader)?;
+            let task = Task { weighed: Some(&asked), ..task(asked.id(), &asked.reader)? };
             let model = cli.model.load()?;
             let labels = labels(&model, &asked.scale)?;
-            let loss = Mark { labels: learned(&labels), alpha: cli.cross_entropy };
+            let from = weights::read_from(&asked, model.info())?;
+            let loss = Mark { labels: learned(&labels, from), alpha: cli.cross_entropy };
             let make = |maker: &Maker<'_>, input: &Input, _| maker.marks(input, &asked.template, &asked.scale);
             task.learn(model, loss, make, measure::of_marks(&labels))
         }
@@ -83,7 +89,7 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
             let task = task(asked.id(), &asked.reader)?;
             let model = cli.model.load()?;
             let labels = labels(&model, &asked.scale)?;
-            let loss = Mark { labels: learned(&labels), alpha: 1.0 };
+            let loss = Mark { labels: learned(&labels, ReadFrom::default()), alpha: 1.0 };
             let make = |maker: &Maker<'_>, input: &Input, is_held_out| {
                 // Held-out pairs are measured in both orders, whichever an epoch draws.
                 let swap = if is_held_out && swap == Swap::Random { Swap::Both } else { swap };
@@ -103,10 +109,12 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
         }
         Objective::Preference => {
             let asked = AtEnd::of_grades(cli)?;
-            let task = task(asked.id(), "judge score, judge compare --apart")?;
+            let reader = "judge score, judge compare --apart";
+            let task = Task { weighed: Some(&asked), ..task(asked.id(), reader)? };
             let model = cli.model.load()?;
             let labels = labels(&model, &asked.scale)?;
-            let loss = BradleyTerry { reward: Reward::Expected(learned(&labels)), centring: 0.0 };
+            let from = weights::read_from(&asked, model.info())?;
+            let loss = BradleyTerry { reward: Reward::Expected(learned(&labels, from)), centring: 0.0 };
             let make = |maker: &Maker<'_>, input: &Input, _| maker.preferences(input, &asked.template);
             task.learn(model, loss, make, measure::of_preferences(&labels))
         }
@@ -175,8 +183,8 @@ fn labels(model: &Model, scale: &Scale) -> Result<measure::Labels> {
 }
 
 /// The same for a loss.
-fn learned(labels: &measure::Labels) -> Labels {
-    Labels { tokens: labels.tokens.clone(), values: labels.scale.values().collect(), from: ReadFrom::default() }
+fn learned(labels: &measure::Labels, from: ReadFrom) -> Labels {
+    Labels { tokens: labels.tokens.clone(), values: labels.scale.values().collect(), from }
 }
 
 /// The files beside the folder.
@@ -185,6 +193,7 @@ struct Files {
     checkpoint: PathBuf,
     best: PathBuf,
     states: PathBuf,
+    weights: PathBuf,
 }
 
 impl Files {
@@ -212,7 +221,7 @@ impl Files {
     fn of(output: &Path) -> Self {
         let of = |what| beside(output, what);
         let (checkpoint, best) = (of("checkpoint.safetensors"), of("best.safetensors"));
-        Self { log: of("log.jsonl"), checkpoint, best, states: of("states") }
+        Self { log: of("log.jsonl"), checkpoint, best, states: of("states"), weights: of("weights.json") }
     }
 }
 
@@ -231,6 +240,8 @@ struct Task<'a> {
     rows: Rows<'a>,
     data: String,
     reader: String,
+    /// How marks are asked for whose layers may be weighed.
+    weighed: Option<&'a AtEnd>,
 }
 
 impl Task<'_> {
@@ -245,7 +256,7 @@ impl Task<'_> {
     where
         L::Example: Clone,
     {
-        let Self { cli, chosen, files, rows, data, reader } = self;
+        let Self { cli, chosen, files, rows, data, reader, weighed } = self;
         let maker = Maker { cli, model: &model };
         let learned = make(&maker, rows.input, false)?;
         let held_out = rows.held_out.map(|input| make(&maker, input, true)).transpose()?;
@@ -264,6 +275,7 @@ impl Task<'_> {
             cli,
             chosen,
             reader: &reader,
+            weighed,
             files,
             plan: &plan,
             learned: &learned,

@@ -61,6 +61,39 @@ fn marks_are_learned_measured_and_read_back() {
     assert!(code == Some(2) && told.contains("tuned exists"), "{told}");
 }
 
+/// Weights of all layers are learned with an adapter, and the judge that reads with both gives the marks that were measured.
+#[test]
+fn layer_weights_are_learned_and_read_back() {
+    let folder = TempDir::new().unwrap();
+    let path = folder.path();
+    graded(path);
+    let args = ["--input", "in.jsonl", "--eval", "held-out.jsonl", "--output", "tuned", "--json", "a.json"];
+    let said = tune(path, &[&args[..], &["--learn-weights"]].concat());
+    assert!(said.contains("use it with --adapter tuned --weights tuned.weights.json: judge score"), "{said}");
+    let report = report(path);
+    let held_out = report["held_out"].as_array().unwrap();
+    let kept = held_out.iter().find(|at| at["step"] == report["kept_step"]).unwrap();
+    let weights: Value = serde_json::from_slice(&fs::read(path.join("tuned.weights.json")).unwrap()).unwrap();
+    let weights: Vec<f64> =
+        weights["content"]["weights"].as_array().unwrap().iter().map(|x| x.as_f64().unwrap()).collect();
+    assert!(weights.len() == 7 && (weights.iter().sum::<f64>() - 1.0).abs() < 1e-9, "{weights:?}");
+    assert!(weights[6] > weights[0], "the last layer knows more than the first: {weights:?}");
+    let score = ["--input", "held-out.jsonl", "--output", "scores.jsonl", "--dtype", "f32"];
+    let read = ["--adapter", "tuned", "--weights", "tuned.weights.json"];
+    succeed("score", path, &[&score[..], &read].concat());
+    let distance = |row: &Value| {
+        let human: Vec<f64> = row["human"].as_array().unwrap().iter().map(|x| x.as_f64().unwrap()).collect();
+        (row["score"].as_f64().unwrap() - human.iter().sum::<f64>() / human.len() as f64).abs()
+    };
+    let scored = rows(path.join("scores.jsonl"));
+    let mae = scored.iter().map(distance).sum::<f64>() / scored.len() as f64;
+    assert!((mae - kept["figures"]["mae"].as_f64().unwrap()).abs() < 1e-4, "{mae} {kept}");
+    // They belong to the tuned model.
+    let (code, _, told) =
+        ran("score", path, &[&score[..], &["--weights", "tuned.weights.json", "--overwrite"]].concat());
+    assert!(code == Some(1) && told.contains("weights"), "{told}");
+}
+
 /// States of lower blocks come from a file to the same bits, and the file is gone at the end.
 #[test]
 fn lower_blocks_run_once_or_in_every_epoch() {

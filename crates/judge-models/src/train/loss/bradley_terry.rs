@@ -1,11 +1,10 @@
 //! Which of two answers is better, by a reward of each: the model of Bradley and Terry (1952).
 
 use burn::tensor::{Tensor, TensorData, activation};
-use judge_core::Layer;
 use judge_core::request::TokenId;
 use serde::Serialize;
 
-use super::labels::Labels;
+use super::labels::{Labels, ReadFrom};
 use super::measure::Measure;
 use crate::Error;
 use crate::train::batch::Sequence;
@@ -72,10 +71,10 @@ impl Measure for BradleyTerry {
         if example.margin.is_finite() { Ok(()) } else { Err(ExampleProblem::Margin { found: example.margin }) }
     }
 
-    fn layers(&self) -> Vec<Layer> {
+    fn read_from(&self) -> Option<&ReadFrom> {
         match &self.reward {
-            Reward::Score => Vec::new(),
-            Reward::Expected(labels) => labels.from.layers(),
+            Reward::Score => None,
+            Reward::Expected(labels) => Some(&labels.from),
         }
     }
 

@@ -1,7 +1,6 @@
 //! A decision between options that each prompt brings along: what `judge decide` reads.
 
 use burn::tensor::{Bool, Tensor, TensorData, activation};
-use judge_core::Layer;
 use judge_core::request::TokenId;
 use serde::Serialize;
 
@@ -73,8 +72,8 @@ impl Measure for Decision {
         check_target(target, options.len())
     }
 
-    fn layers(&self) -> Vec<Layer> {
-        self.from.layers()
+    fn read_from(&self) -> Option<&ReadFrom> {
+        Some(&self.from)
     }
 
     fn sequences<'e>(&self, example: &'e DecisionExample) -> Vec<Sequence<'e>> {

@@ -17,25 +17,43 @@ pub struct ReadFrom {
     /// The layers, each with its weight: their logits are multiplied by it and added up. Empty, the default: the
     /// last layer with weight 1.
     pub layers: Vec<(Layer, f64)>,
+    /// Whether the weights are learnt too, by default not. They are then the softmax of numbers of which each begins as
+    /// its weight's logarithm, as in LAGER, so the weights must be positive. [`Trainer::layer_weights`] has them.
+    ///
+    /// [`Trainer::layer_weights`]: crate::train::Trainer::layer_weights
+    pub learns_weights: bool,
     /// How states of inner layers meet the head.
     pub lens: Lens,
 }
 
 impl ReadFrom {
-    /// Whether the layers are the model's and their weights finite.
+    /// Whether the layers are the model's and their weights finite, and positive where they are learnt.
     pub(super) fn check(&self, limits: Limits) -> Result<(), TrainError> {
-        let is_wrong = |&&(layer, weight): &&(Layer, f64)| layer.0 > limits.n_layers || !weight.is_finite();
+        let learns = self.learns_weights;
+        let is_wrong = |&&(layer, weight): &&(Layer, f64)| {
+            layer.0 > limits.n_layers || !weight.is_finite() || (learns && weight <= 0.0)
+        };
+        if learns && self.layers.len() < 2 {
+            let found = format!("{} with weights that are learnt", self.layers.len());
+            return Err(TrainError::setting("layers", found, "at least 2"));
+        }
         match self.layers.iter().find(is_wrong) {
             None => Ok(()),
             Some((layer, weight)) => {
-                let expected = format!("layers 0 to {} with finite weights", limits.n_layers);
+                let which = if learns { "positive" } else { "finite" };
+                let expected = format!("layers 0 to {} with {which} weights", limits.n_layers);
                 Err(TrainError::setting("layers", format!("{layer} with weight {weight}"), expected))
             }
         }
     }
 
+    /// The numbers whose softmax is the weights, before the first step; `None` where they are not learnt.
+    pub(in crate::train) fn first_weights(&self) -> Option<Vec<f32>> {
+        self.learns_weights.then(|| self.layers.iter().map(|(_, weight)| weight.ln() as f32).collect())
+    }
+
     /// The layers that are read besides the last.
-    pub(super) fn layers(&self) -> Vec<Layer> {
+    pub(in crate::train) fn layers(&self) -> Vec<Layer> {
         self.layers.iter().map(|&(layer, _)| layer).collect()
     }
 
@@ -43,10 +61,16 @@ impl ReadFrom {
     ///
     /// # Errors
     /// Those of [`Reads::label_logits`].
-    pub(super) fn logits(&self, reads: &Reads, labels: &[TokenId]) -> Result<Tensor<2>, Error> {
+    pub(in crate::train) fn logits(&self, reads: &Reads, labels: &[TokenId]) -> Result<Tensor<2>, Error> {
         let last = [(Layer(usize::MAX), 1.0)];
         let layers = if self.layers.is_empty() { &last[..] } else { &self.layers };
-        reads.label_logits(labels, layers, self.lens)
+        let learnt = reads.layer_weights().map(|numbers| activation::softmax(numbers, 0)); // [layers, 1]
+        let weighted = reads.label_logits(labels, layers.iter().map(|&(layer, _)| layer), self.lens)?;
+        let terms = weighted.into_iter().zip(layers).enumerate().map(|(at, (logits, &(_, weight)))| match &learnt {
+            Some(learnt) => logits * learnt.clone().narrow(0, at, 1),
+            None => logits.mul_scalar(weight),
+        });
+        terms.reduce(|sum, one| sum + one).ok_or(Error::NothingRead)
     }
 }
 

@@ -4,11 +4,10 @@
 //! and ½.
 
 use burn::tensor::{Tensor, TensorData};
-use judge_core::Layer;
 use judge_core::request::TokenId;
 use serde::Serialize;
 
-use super::labels::Labels;
+use super::labels::{Labels, ReadFrom};
 use super::measure::Measure;
 use super::target::check_target;
 use crate::Error;
@@ -60,8 +59,8 @@ impl Measure for Mark {
         check_target(&example.target, self.labels.tokens.len())
     }
 
-    fn layers(&self) -> Vec<Layer> {
-        self.labels.from.layers()
+    fn read_from(&self) -> Option<&ReadFrom> {
+        Some(&self.labels.from)
     }
 
     fn sequences<'e>(&self, example: &'e MarkExample) -> Vec<Sequence<'e>> {

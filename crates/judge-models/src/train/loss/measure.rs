@@ -6,6 +6,7 @@ use burn::tensor::Tensor;
 use judge_core::Layer;
 use serde::Serialize;
 
+use super::labels::ReadFrom;
 use crate::Error;
 use crate::train::batch::Sequence;
 use crate::train::check::Limits;
@@ -34,9 +35,14 @@ pub trait Measure: Clone + Debug + Serialize + Send + Sync {
     /// Whether an example is one, for the model.
     fn check_example(&self, example: &Self::Example, limits: Limits) -> Result<(), ExampleProblem>;
 
+    /// Where it reads labels; `None` for a loss that reads none, or a score head.
+    fn read_from(&self) -> Option<&ReadFrom> {
+        None
+    }
+
     /// The layers that it reads besides the last.
     fn layers(&self) -> Vec<Layer> {
-        Vec::new()
+        self.read_from().map(ReadFrom::layers).unwrap_or_default()
     }
 
     /// The sequences of an example, each of which is read somewhere.

@@ -127,7 +127,7 @@ fn gradients_are_those_of_differences_and_of_pieces() {
             compare(name, open(None), &examples);
             same_in_pieces(name, &tuning, &open, &examples);
         }
-        let upper = Tuning::Lora(Lora { rank: 2, layers: Some(vec![1]), ..Lora::default() });
+        let upper = Tuning::Lora(Lora { rank: 2, blocks: Blocks::Listed(vec![1]), ..Lora::default() });
         let open =
             |blocks_at_once| shaken(open(name, classes, TrainSettings { blocks_at_once, ..settings(upper.clone()) }));
         same_in_pieces(name, &upper, &open, &examples);
@@ -240,7 +240,7 @@ fn a_run_resumes_and_takes_states_from_a_file() {
     let (checkpoint, states) = (to.path().join("checkpoint"), to.path().join("states"));
     for (name, classes) in [("encoders/bert-off", 3), ("encoders/modernbert-off", 3)] {
         let examples = examples(&load(name), classes);
-        let upper = Tuning::Lora(Lora { rank: 2, layers: Some(vec![1]), ..Lora::default() });
+        let upper = Tuning::Lora(Lora { rank: 2, blocks: Blocks::Listed(vec![1]), ..Lora::default() });
         let open = |states: Option<&PathBuf>| {
             let settings = TrainSettings { states: states.cloned(), ..settings(upper.clone()) };
             open(name, classes, settings)

@@ -109,7 +109,7 @@ fn an_adapter_says_what_it_is() {
     let at = tempfile::tempdir().unwrap();
     let path = at.path().join("adapter");
     let targets = Targets::Named(vec!["q_proj".into(), "mlp.up_proj".into()]);
-    let tuning = Tuning::Lora(Lora { rank: 2, alpha: 4.0, targets, layers: Some(vec![1, 2]), rslora: true });
+    let tuning = Tuning::Lora(Lora { rank: 2, alpha: 4.0, targets, blocks: Blocks::Listed(vec![1, 2]), rslora: true });
     let mut trainer = new("llama-off", Class { classes: 3 }, settings(tuning));
     trainer.step(&classes()).unwrap();
     trainer.write(&path, None).unwrap();
@@ -187,7 +187,7 @@ fn a_trained_model_learns_a_mark() {
             MarkExample { prompt: plain.tokens(&prompts[mark]).unwrap(), target }
         })
         .collect();
-    let tuning = Tuning::Lora(Lora { rank: 8, layers: Some((26..30).collect()), ..Lora::default() });
+    let tuning = Tuning::Lora(Lora { rank: 8, blocks: Blocks::Last(4), ..Lora::default() });
     let schedule = Schedule { peak: 2e-3, warmup: 0, steps: 8, course: Course::Constant };
     let mark = Mark { labels: last(tokens.clone(), vec![1.0, 2.0]), alpha: 1.0 };
     let mut trainer = Trainer::new(&base, mark, TrainSettings { schedule, ..settings(tuning) }).unwrap();

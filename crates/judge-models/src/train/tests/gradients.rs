@@ -43,6 +43,8 @@ fn gradients_of_every_loss_are_those_of_differences() {
     for tuning in [Tuning::Full, lora()] {
         let mark = Mark { labels: labels(), alpha: 0.7 };
         compare("qwen2-on", shaken(new("qwen2-on", mark, settings(tuning.clone()))), &marks());
+        let weighed = Mark { labels: weighed(), alpha: 0.7 };
+        compare("llama-on", shaken(new("llama-on", weighed, settings(tuning.clone()))), &marks());
         let expected = BradleyTerry { reward: Reward::Expected(labels()), centring: 0.1 };
         compare("gemma2-on", shaken(new("gemma2-on", expected, settings(tuning.clone()))), &pairs());
         let decision = Decision { from: labels().from, soft_cap: Some(3.0) };
@@ -155,16 +157,17 @@ fn pieces_of_the_blocks_give_the_same_gradients() {
             same_in_pieces(model, tuning, &open, batch);
         }
     }
-    let upper = Tuning::Lora(Lora { rank: 2, layers: Some(vec![1, 2]), ..Lora::default() });
+    let upper = Tuning::Lora(Lora { rank: 2, blocks: Blocks::Listed(vec![1, 2]), ..Lora::default() });
     for tuning in [Tuning::Full, lora(), upper] {
         same(&Completion, &tuning, &completions());
         for layers in
             [vec![(0, 1.0), (1, 0.5), (3, 1.0)], vec![(1, 1.0), (2, -0.5), (3, 1.0)], vec![(0, 1.0), (3, 0.5)]]
         {
             let layers = layers.into_iter().map(|(layer, weight)| (Layer(layer), weight)).collect();
-            let labels = Labels { from: ReadFrom { layers, lens: Lens::Normed }, ..labels() };
-            same(&Mark { labels, alpha: 0.7 }, &tuning, &marks());
+            let from = ReadFrom { layers, learns_weights: false, lens: Lens::Normed };
+            same(&Mark { labels: Labels { from, ..labels() }, alpha: 0.7 }, &tuning, &marks());
         }
+        same(&Mark { labels: weighed(), alpha: 0.7 }, &tuning, &marks());
     }
 }
 
@@ -237,7 +240,7 @@ fn a_score_head_passes_padding_over() {
 fn states_of_lower_blocks_come_from_a_file() {
     let at = tempfile::tempdir().unwrap();
     let path = at.path().join("states");
-    let upper = Tuning::Lora(Lora { rank: 2, layers: Some(vec![1, 2]), ..Lora::default() });
+    let upper = Tuning::Lora(Lora { rank: 2, blocks: Blocks::Listed(vec![1, 2]), ..Lora::default() });
     let with = |states: Option<&std::path::Path>, tuning: &Tuning| TrainSettings {
         states: states.map(Into::into),
         ..settings(tuning.clone())
@@ -268,7 +271,7 @@ fn states_of_lower_blocks_come_from_a_file() {
         other => panic!("{other:?}"),
     };
     let mark = |layer| {
-        let from = ReadFrom { layers: vec![(Layer(layer), 1.0), (Layer(3), 1.0)], lens: Lens::Normed };
+        let from = ReadFrom { layers: vec![(Layer(layer), 1.0), (Layer(3), 1.0)], ..labels().from };
         Mark { labels: Labels { from, ..labels() }, alpha: 1.0 }
     };
     assert!(refused(mark(0), &upper).contains("below block 1"));

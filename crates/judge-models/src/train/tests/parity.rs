@@ -56,6 +56,7 @@ fn labels_of(case: &Value) -> Labels {
         values: list(&labels["values"], float),
         from: ReadFrom {
             layers: list(&labels["layers"], |pair| (Layer(whole(&pair[0])), float(&pair[1]))),
+            learns_weights: labels["learned"].as_bool().unwrap_or_default(),
             lens: serde_json::from_value(labels["lens"].clone()).unwrap(),
         },
     }
@@ -73,7 +74,7 @@ fn settings_of(case: &Value, micro_batch: usize) -> TrainSettings {
             rank: whole(&lora["rank"]),
             alpha: float(&lora["alpha"]),
             targets: if targets.is_null() { Targets::AllLinear } else { Targets::Named(names(targets)) },
-            layers: (!lora["layers"].is_null()).then(|| list(&lora["layers"], whole)),
+            blocks: if lora["layers"].is_null() { Blocks::All } else { Blocks::Listed(list(&lora["layers"], whole)) },
             rslora: lora["rslora"].as_bool().unwrap(),
         })
     };
@@ -250,7 +251,7 @@ fn whole_models_learn_as_in_torch() {
 
 #[test]
 fn marks_pairs_and_classes_are_learnt_as_in_peft() {
-    ["mark", "mark-raw", "expected", "score", "class", "ordinal"].into_iter().for_each(of);
+    ["mark", "mark-raw", "mark-weights", "expected", "score", "class", "ordinal"].into_iter().for_each(of);
 }
 
 #[test]
@@ -263,5 +264,5 @@ fn there_is_no_run_that_nothing_compares() {
     let mut names: Vec<String> =
         fs::read_dir(at("")).unwrap().map(|x| x.unwrap().file_name().into_string().unwrap()).collect();
     names.retain(|name| name.ends_with(".json"));
-    assert_eq!(names.len(), 19, "{names:?}");
+    assert_eq!(names.len(), 20, "{names:?}");
 }

@@ -83,8 +83,11 @@ fn settings_out_of_their_range_are_named() {
     let with_lora = |lora: Lora| named(Completion, settings(Tuning::Lora(lora)));
     assert_eq!(with_lora(Lora { rank: 0, ..Lora::default() }), "tuning.rank");
     assert_eq!(with_lora(Lora { alpha: f64::INFINITY, ..Lora::default() }), "tuning.alpha");
-    assert_eq!(with_lora(Lora { layers: Some(vec![0, 3]), ..Lora::default() }), "tuning.layers");
-    assert_eq!(with_lora(Lora { layers: Some(vec![]), ..Lora::default() }), "tuning.layers");
+    assert_eq!(with_lora(Lora { blocks: Blocks::Listed(vec![0, 3]), ..Lora::default() }), "tuning.blocks");
+    assert_eq!(with_lora(Lora { blocks: Blocks::Listed(vec![]), ..Lora::default() }), "tuning.blocks");
+    for last in [0, 4] {
+        assert_eq!(with_lora(Lora { blocks: Blocks::Last(last), ..Lora::default() }), "tuning.blocks");
+    }
     assert_eq!(with_lora(Lora { targets: Targets::Named(vec![]), ..Lora::default() }), "tuning.targets");
     let targets = Targets::Named(vec!["q_proj".into(), "qkv_proj".into()]);
     match Trainer::new(&folder("qwen3-on"), Completion, settings(Tuning::Lora(Lora { targets, ..Lora::default() }))) {
@@ -105,6 +108,9 @@ fn settings_out_of_their_range_are_named() {
     assert_eq!(mark(&|mark| mark.labels.tokens.truncate(1)), "labels.tokens");
     assert_eq!(mark(&|mark| mark.labels.values[1] = f64::NAN), "labels.values");
     assert_eq!(mark(&|mark| mark.labels.from.layers.push((Layer(4), 1.0))), "layers");
+    assert_eq!(mark(&|mark| mark.labels.from.learns_weights = true), "layers"); // one of them is negative
+    let alone = |mark: &mut Mark| mark.labels.from = ReadFrom { learns_weights: true, ..ReadFrom::default() };
+    assert_eq!(mark(&alone), "layers");
     assert_eq!(
         named(BradleyTerry { reward: Reward::Score, centring: -1.0 }, settings(lora())),
         "bradley_terry.centring"
@@ -114,9 +120,17 @@ fn settings_out_of_their_range_are_named() {
 
 #[test]
 fn models_that_are_not_trained_are_named() {
-    let family = |model: &str, tuning| match Trainer::new(&folder(model), Completion, settings(tuning)) {
-        Err(TrainError::Family { family, .. }) => family,
-        other => panic!("{model}: {other:?}"),
+    let family = |model: &str, tuning| {
+        // The same before any number is read.
+        let checked = Trainer::check(&folder(model), &Completion, &tuning);
+        match (checked, Trainer::new(&folder(model), Completion, settings(tuning))) {
+            (Err(TrainError::Family { family: first, .. }), Err(TrainError::Family { family, .. }))
+                if first == family =>
+            {
+                family
+            }
+            other => panic!("{model}: {other:?}"),
+        }
     };
     for tuning in [Tuning::Full, lora()] {
         assert_eq!(family("mixtral-on", tuning.clone()), "mixtral");
@@ -128,6 +142,9 @@ fn models_that_are_not_trained_are_named() {
     let heads = folder("llama-on").join("../../heads/llama");
     let no_head = Trainer::new(&heads, Completion, settings(lora()));
     assert!(matches!(no_head, Err(TrainError::NoHead { family: "llama", .. })), "{no_head:?}");
+    let no_head = Trainer::check(&heads, &Completion, &lora());
+    assert!(matches!(no_head, Err(TrainError::NoHead { family: "llama", .. })), "{no_head:?}");
+    assert!(Trainer::check(&folder("llama-on"), &Completion, &lora()).is_ok());
     let other = Trainer::new(&heads, Class { classes: 7 }, settings(lora()));
     assert!(matches!(other, Err(TrainError::ScoreLabels { expected: 7, .. })), "{other:?}");
     assert!(matches!(Trainer::new("no/such/folder".as_ref(), Completion, settings(lora())), Err(TrainError::Model(_))));
@@ -136,8 +153,9 @@ fn models_that_are_not_trained_are_named() {
 /// A layer above all that is read gets no gradient, and is named.
 #[test]
 fn a_parameter_without_a_gradient_is_an_error() {
-    let inner = Labels { from: ReadFrom { layers: vec![(Layer(1), 1.0)], lens: Lens::Raw }, ..labels() };
-    let tuning = Tuning::Lora(Lora { layers: Some(vec![0, 2]), ..Lora::default() });
+    let from = ReadFrom { layers: vec![(Layer(1), 1.0)], ..ReadFrom::default() };
+    let inner = Labels { from, ..labels() };
+    let tuning = Tuning::Lora(Lora { blocks: Blocks::Listed(vec![0, 2]), ..Lora::default() });
     let mut trainer = new("qwen3-on", Mark { labels: inner, alpha: 1.0 }, settings(tuning));
     let before = trainer.trainables.clone();
     match trainer.step(&marks()) {

@@ -141,6 +141,35 @@ fn label_logits_are_those_that_the_loss_reads() {
     assert!((loss - trainer.loss(&examples).unwrap()).abs() < 1e-5);
 }
 
+/// Weights of layers that are learnt move, are kept in checkpoints, and are no tensor of a folder.
+#[test]
+fn layer_weights_are_learnt_beside_the_model() {
+    let at = tempfile::tempdir().unwrap();
+    let path = at.path().join("checkpoint.safetensors");
+    for tuning in [lora(), Tuning::Full] {
+        let begin = || new("qwen3-on", Mark { labels: weighed(), alpha: 0.7 }, settings(tuning.clone()));
+        assert!(new("qwen3-on", Mark { labels: labels(), alpha: 0.7 }, settings(lora())).layer_weights().is_none());
+        let mut trainer = begin();
+        let first = trainer.layer_weights().unwrap().to_vec();
+        assert!(first.iter().zip([0.1_f32, 0.3, 0.6]).all(|(x, weight)| (x.exp() - weight).abs() < 1e-6));
+        let before = trainer.loss(&marks()).unwrap();
+        for _ in 0..6 {
+            trainer.step(&marks()).unwrap();
+        }
+        assert!(trainer.loss(&marks()).unwrap() < before);
+        assert!(trainer.layer_weights().unwrap().iter().zip(&first).all(|(a, b)| a != b));
+        trainer.save(&path).unwrap();
+        let mut resumed = begin();
+        resumed.resume(&path).unwrap();
+        assert_eq!(resumed.layer_weights(), trainer.layer_weights());
+        let out = at.path().join(if tuning == Tuning::Full { "model" } else { "adapter" });
+        trainer.write(&out, None).unwrap();
+        let name = if tuning == Tuning::Full { "model.safetensors" } else { "adapter_model.safetensors" };
+        let bytes = fs::read(out.join(name)).unwrap();
+        assert!(SafeTensors::deserialize(&bytes).unwrap().names().iter().all(|name| !name.contains("layer_weights")));
+    }
+}
+
 #[test]
 fn a_loss_is_divided_by_what_counts_or_by_examples() {
     let of =

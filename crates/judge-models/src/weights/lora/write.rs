@@ -31,7 +31,7 @@ pub(crate) struct AdapterFolder<'a> {
     /// What PEFT finds the adapted modules by: the last parts of their names, or whole names.
     pub(crate) targets: Vec<String>,
     /// The blocks that are adapted; `None` for all.
-    pub(crate) layers: Option<&'a [usize]>,
+    pub(crate) layers: Option<Vec<usize>>,
     /// The pairs.
     pub(crate) factors: Vec<Factors<'a>>,
     /// The tensors of a head of labels, which make the adapter a classifier's; empty without one.

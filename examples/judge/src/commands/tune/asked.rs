@@ -8,6 +8,7 @@ use judge_core::{Fields, PromptTemplate, Scale};
 use judge_data::{DatasetFormat, Input};
 
 use super::Cli;
+use super::weights::Layers;
 use crate::args::decisions::questions;
 use crate::args::prompted::{Asked, PromptedArgs, suited};
 use crate::terminal::console::usage;
@@ -18,20 +19,23 @@ pub(super) struct AtEnd {
     pub(super) scale: Scale,
     /// The command that reads it, with its options.
     pub(super) reader: String,
+    /// The layers whose weights are learned; `None` where the last one is read.
+    pub(super) layers: Option<Layers>,
 }
 
 impl AtEnd {
     /// Responses by their grades, as `judge score` asks.
     pub(super) fn of_grades(cli: &Cli) -> Result<Self> {
         let lager = cli.lager.lager_settings(DatasetFormat::Graded, &cli.model)?;
-        Ok(Self::of(&lager, "judge score".to_owned()))
+        let layers = cli.learn_weights.then(|| Layers::of(&lager));
+        Ok(Self { layers, ..Self::of(&lager, "judge score".to_owned()) })
     }
 
     /// Whole conversations, as `judge reward` asks; grades are those of the scale.
     pub(super) fn of_conversations(cli: &Cli) -> Result<Self> {
         let template = cli.model.dress_template(RewardJudge::template());
         let scale = Scale::integers(1, cli.lager.points.unwrap_or(5).into())?;
-        Ok(Self { template, scale, reader: "judge reward".to_owned() })
+        Ok(Self { template, scale, reader: "judge reward".to_owned(), layers: None })
     }
 
     /// Pairs by the labels of a family, as `judge compare --verdict logits` asks: the family that is named, else the one that it takes for
@@ -52,13 +56,14 @@ impl AtEnd {
 
     fn of(settings: &LagerSettings, reader: String) -> Self {
         let template = settings.template.clone().with_prefill(&settings.opening);
-        Self { template, scale: settings.scale.clone(), reader }
+        Self { template, scale: settings.scale.clone(), reader, layers: None }
     }
 
     /// What of it decides about examples.
     pub(super) fn id(&self) -> String {
         let labels: Vec<&str> = self.scale.labels().collect();
-        format!("{labels:?} {}", self.template.id())
+        let layers = self.layers.as_ref().map(|layers| (layers.states, layers.lens));
+        format!("{labels:?} {} {layers:?}", self.template.id())
     }
 }
 

@@ -117,13 +117,19 @@ fn asked(cli: &Cli, objective: Objective) -> Result<()> {
     if cli.cross_entropy != 1.0 && objective != Objective::Mark {
         return no_effect("--cross-entropy", "but with --objective mark");
     }
-    if lager.states.is_some() || lager.lens != LensArg::Raw {
-        return no_effect("--states or --lens", "here: the last layer is trained, as it is read");
+    if cli.learn_weights && !matches!(objective, Objective::Mark | Objective::Preference) {
+        return no_effect("--learn-weights", "but with --objective mark or preference");
     }
-    if lager.weights.is_some() || lager.variant.is_some() || lager.condition != ConditionArg::PromptEnd {
-        return Err(usage(
-            "--weights, --variant and --condition: a judge is tuned where its last layer reads a prompt's end",
-        ));
+    if !cli.learn_weights {
+        let given = [
+            (lager.states.is_some(), "--states"),
+            (lager.lens != LensArg::Raw, "--lens"),
+            (lager.weights.is_some(), "--weights"),
+        ];
+        first(&given, "without --learn-weights: the last layer is trained, as it is read")?;
+    }
+    if lager.variant.is_some() || lager.condition != ConditionArg::PromptEnd {
+        return Err(usage("--variant and --condition: a judge is tuned where it reads a prompt's end"));
     }
     Ok(())
 }

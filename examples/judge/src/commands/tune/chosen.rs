@@ -1,7 +1,7 @@
 //! What is done: the options that are given, else the recipe's, else the defaults. Nothing else looks at a recipe.
 
 use anyhow::Result;
-use judge_models::train::{AdamW, Course, Lora, Schedule, Targets, TrainSettings, Tuning};
+use judge_models::train::{AdamW, Blocks, Course, Lora, Schedule, Targets, TrainSettings, Tuning};
 use serde_json::{Value, json};
 
 use super::Cli;
@@ -86,21 +86,23 @@ impl Chosen {
     /// Whether states of lower blocks of a model of so many blocks are kept: where there are such blocks, and rows are seen again.
     pub(super) fn keeps_states(&self, cli: &Cli, n_layers: usize) -> bool {
         let is_seen_again = self.epochs > 1 || cli.eval.is_some();
-        !cli.recompute && is_seen_again && cli.top_blocks.is_some_and(|blocks| blocks < n_layers)
+        // Layers below the lowest block that is learned are read by the loss, not from a file.
+        !cli.recompute && !cli.learn_weights && is_seen_again && cli.top_blocks.is_some_and(|blocks| blocks < n_layers)
     }
 
     /// How it learns, in so many steps, from a model of so many blocks; `data` names the examples and their order.
     pub(super) fn settings(&self, cli: &Cli, steps: u64, n_layers: usize, data: String) -> Result<TrainSettings> {
-        let layers = match cli.top_blocks {
-            None => None,
-            Some(blocks) if (1..=n_layers).contains(&blocks) => Some((n_layers - blocks..n_layers).collect()),
-            Some(blocks) => return Err(usage(format!("--top-blocks {blocks}: the model has {n_layers} blocks"))),
+        let blocks = match cli.top_blocks {
+            Some(blocks) if !(1..=n_layers).contains(&blocks) => {
+                return Err(usage(format!("--top-blocks {blocks}: the model has {n_layers} blocks")));
+            }
+            given => given.map_or(Blocks::All, Blocks::Last),
         };
         let targets = if self.targets.is_empty() { Targets::AllLinear } else { Targets::Named(self.targets.clone()) };
         let tuning = match self.method {
             Method::Full => Tuning::Full,
             Method::Lora => {
-                Tuning::Lora(Lora { rank: self.rank, alpha: self.alpha, targets, layers, rslora: cli.rslora })
+                Tuning::Lora(Lora { rank: self.rank, alpha: self.alpha, targets, blocks, rslora: cli.rslora })
             }
         };
         let course = match self.schedule {

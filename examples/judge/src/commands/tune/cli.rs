@@ -69,6 +69,10 @@ pub(crate) struct Cli {
     /// Share of the cross-entropy in the loss of marks; the rest is the distance of the expected mark
     #[arg(long, default_value_t = 1.0, value_name = "SHARE", help_heading = "What is learned")]
     pub(crate) cross_entropy: f64,
+    /// Marks and preferences: read all layers, and learn the weights of their logits too, as LAGER weighs them. They begin equal, or as
+    /// --weights has them, and go to OUTPUT.weights.json, for --weights of the command that reads the tuned judge
+    #[arg(long, help_heading = "What is learned")]
+    pub(crate) learn_weights: bool,
     /// Verdicts: each pair in both orders, in one that is drawn by the seed, the epoch and the row's id, or as it is given [default: both]
     #[arg(long, value_enum, help_heading = "What is learned")]
     pub(crate) swap: Option<Swap>,

@@ -8,13 +8,14 @@ use anyhow::{Context, Result, ensure};
 use judge_models::train::{Loss, Run, RunEvent, TrainError, TrainSettings, Trainer};
 use serde_json::{Value, json};
 
+use super::asked::AtEnd;
 use super::chosen::Chosen;
 use super::cli::{Cli, Method};
 use super::examples::Examples;
 use super::log::Log;
 use super::measure::Figures;
 use super::recipes::Recipe;
-use super::{Files, PROGRAM, plot};
+use super::{Files, PROGRAM, plot, weights};
 use crate::args::files::program;
 use crate::report::{write_json, write_marked};
 use crate::terminal::console::{say, tell};
@@ -28,6 +29,8 @@ pub(super) struct Course<'a, E> {
     pub(super) chosen: &'a Chosen,
     /// The command that reads what is learned, with its options but the adapter.
     pub(super) reader: &'a str,
+    /// How marks are asked for whose layers may be weighed.
+    pub(super) weighed: Option<&'a AtEnd>,
     pub(super) files: &'a Files,
     pub(super) plan: &'a [Vec<usize>],
     pub(super) learned: &'a Examples<E>,
@@ -156,6 +159,10 @@ impl<E: Clone> Course<'_, E> {
             _ => done,
         };
         trainer.write(&cli.output, None)?;
+        if let (Some(theta), Some(asked)) = (trainer.layer_weights(), self.weighed) {
+            let tuned = weights::tuned(self.folder, &cli.output, self.chosen.method)?;
+            weights::save(&files.weights, theta, asked, (&tuned, self.learned.all.len(), cli.cross_entropy))?;
+        }
         let ended = Ended { done, kept, parameters: trainer.n_parameters(), seconds: &seconds };
         self.report(&log, &ended)?;
         files.remove()
@@ -182,10 +189,15 @@ impl<E: Clone> Course<'_, E> {
                 say(format_args!("held out, {name}: {value:.4} -> {after}"))?;
             }
         }
-        match self.chosen.method {
-            Method::Lora => say(format_args!("use it with --adapter {output}: {}", self.reader))?,
-            Method::Full => say(format_args!("use it with --model {output}: {}", self.reader))?,
-        }
+        let option = match self.chosen.method {
+            Method::Lora => "--adapter",
+            Method::Full => "--model",
+        };
+        let weights = match self.cli.learn_weights {
+            true => format!(" --weights {}", self.files.weights.display()),
+            false => String::new(),
+        };
+        say(format_args!("use it with {option} {output}{weights}: {}", self.reader))?;
         let objective = self.chosen.objective.name();
         if let Some(path) = &self.cli.plot {
             write_marked(path, PROGRAM, &plot::of(log, &objective, kept as u64)?)?;

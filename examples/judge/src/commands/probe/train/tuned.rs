@@ -13,7 +13,8 @@ use judge_core::request::Signal;
 use judge_core::{Backbone, Layer};
 use judge_models::Model;
 use judge_models::train::{
-    Labels, Lora, Mark, MarkExample, ReadFrom, Run, RunEvent, Schedule, TrainError, TrainSettings, Trainer, Tuning,
+    Blocks, Labels, Lora, Mark, MarkExample, ReadFrom, Run, RunEvent, Schedule, TrainError, TrainSettings, Trainer,
+    Tuning,
 };
 use judge_probe::Matrix;
 use judge_probe::training::{GradedRow, Grading, RowSignals};
@@ -39,7 +40,9 @@ pub struct Tuned<'a> {
     folder: PathBuf,
     /// The file of the checkpoint; that of the states of lower blocks is beside it.
     checkpoint: PathBuf,
-    blocks: usize,
+    tuning: Tuning,
+    /// Whether what comes out of the blocks below is kept.
+    keeps_states: bool,
     labels: Labels,
     /// The tokens of each row, and the place of its grade among the labels.
     rows: Vec<(Vec<u32>, usize)>,
@@ -63,13 +66,19 @@ impl<'a> Tuned<'a> {
             let place = grades.partition_point(|&grade| grade < class(row));
             (model.tokens(&row.prompt).unwrap_or_default(), place)
         };
+        let labels = Labels { tokens, values, from: ReadFrom::default() };
+        let folder = cli.model.folder()?.path.clone();
+        let blocks = cli.tuned_top_blocks.map_or(Blocks::All, Blocks::Last);
+        let tuning = Tuning::Lora(Lora { blocks, ..Lora::default() });
+        Trainer::check(&folder, &Mark { labels: labels.clone(), alpha: 1.0 }, &tuning).context("--tuned-baseline")?;
         let checkpoint = cli.states_folder().join(format!("{aspect}.tuned.safetensors"));
         Ok(Self {
             cli,
-            folder: cli.model.folder()?.path.clone(),
+            folder,
             checkpoint,
-            blocks: model.info().n_layers,
-            labels: Labels { tokens, values, from: ReadFrom::default() },
+            tuning,
+            keeps_states: cli.tuned_epochs > 1 && cli.tuned_top_blocks.is_some_and(|top| top < model.info().n_layers),
+            labels,
             rows: rows.iter().map(example).collect(),
             trained: Mutex::new(None),
         })
@@ -93,7 +102,7 @@ impl<'a> Tuned<'a> {
     }
 
     fn train(&self, train: &[usize]) -> Result<Trainer<Mark>> {
-        let Cli { tuned_epochs: epochs, tuned_top_blocks: top, .. } = self.cli;
+        let epochs = self.cli.tuned_epochs;
         let example = |&row: &usize| {
             let (prompt, place) = &self.rows[row];
             let target = (0..self.labels.tokens.len()).map(|label| if label == *place { 1.0 } else { 0.0 }).collect();
@@ -101,16 +110,14 @@ impl<'a> Tuned<'a> {
         };
         let examples: Vec<MarkExample> = train.iter().map(example).collect();
         let sizes: Vec<usize> = examples.iter().map(|example| example.prompt.len()).collect();
-        let plan = Batches { epochs: *epochs, size: BATCH, tokens: None, seed: 0 }.steps(&sizes, None);
+        let plan = Batches { epochs, size: BATCH, tokens: None, seed: 0 }.steps(&sizes, None);
         let steps = plan.len() as u64;
-        let layers = top.map(|blocks| (self.blocks - blocks.min(self.blocks)..self.blocks).collect());
-        let keeps_states = *epochs > 1 && top.is_some_and(|blocks| blocks < self.blocks);
         let settings = TrainSettings {
-            tuning: Tuning::Lora(Lora { layers, ..Lora::default() }),
+            tuning: self.tuning.clone(),
             schedule: Schedule { peak: 2e-4, warmup: (steps / 20).max(1).min(steps - 1), steps, ..Schedule::default() },
             micro_batch: 2,
             blocks_at_once: Some(4),
-            states: keeps_states.then(|| self.states()),
+            states: self.keeps_states.then(|| self.states()),
             data: blake3::hash(&serde_json::to_vec(&train.iter().map(|&row| &self.rows[row]).collect::<Vec<_>>())?)
                 .to_hex()
                 .to_string(),
@@ -120,7 +127,7 @@ impl<'a> Tuned<'a> {
         let mut trainer = Trainer::new(&self.folder, mark, settings)?;
         let progress = Progress::new("tuning the baseline", plan.len(), self.cli.model.quiet);
         let stop = Interrupts::catch()?;
-        let run = Run { checkpoint: Some(&self.checkpoint), every: steps.div_ceil(u64::from(*epochs)) };
+        let run = Run { checkpoint: Some(&self.checkpoint), every: steps.div_ceil(u64::from(epochs)) };
         let mut is_stopped = false;
         let ran = trainer.run(
             &run,

@@ -1,0 +1,81 @@
+//! Layer weights that are learned with the model: where they begin, and the file that they go to.
+
+use std::path::Path;
+
+use anyhow::Result;
+use judge_core::fit::{Alpha, LayerWeightFit};
+use judge_core::lager::{Condition, LagerSettings, LayerWeights, States, TableOrigin};
+use judge_core::{Backbone, Lens, ModelInfo};
+use judge_models::train::ReadFrom;
+use judge_models::{Dtype, LoadOptions, Model};
+
+use super::asked::AtEnd;
+use super::cli::Method;
+
+/// The layers that are weighed, and how they are read.
+#[derive(Clone)]
+pub(super) struct Layers {
+    pub(super) states: States,
+    pub(super) lens: Lens,
+    /// Those that `--weights` names.
+    first: Option<LayerWeights>,
+}
+
+impl Layers {
+    /// Those of a judge.
+    pub(super) fn of(settings: &LagerSettings) -> Self {
+        Self { states: settings.states, lens: settings.lens, first: settings.weights.clone() }
+    }
+}
+
+/// Where a loss reads labels: the last layer, or all with weights that it learns.
+///
+/// # Errors
+/// If the weights to begin with are for another model, other layers or another lens.
+pub(super) fn read_from(asked: &AtEnd, info: &ModelInfo) -> Result<ReadFrom> {
+    let Some(layers) = &asked.layers else { return Ok(ReadFrom::default()) };
+    let of = layers.states.layers(info.n_layers);
+    let weights = match &layers.first {
+        None => vec![1.0 / of.len() as f64; of.len()],
+        Some(first) => {
+            first.check(&origin(asked, layers, info), layers.states)?;
+            first.weights().to_vec()
+        }
+    };
+    Ok(ReadFrom { layers: of.into_iter().zip(weights).collect(), learns_weights: true, lens: layers.lens })
+}
+
+fn origin(asked: &AtEnd, layers: &Layers, info: &ModelInfo) -> TableOrigin {
+    TableOrigin::new(info, layers.lens, asked.scale.clone(), &asked.template.id(), Condition::PromptEnd)
+}
+
+/// What is known of the model that was written to `output`: an adapter of `base`, or a model.
+///
+/// # Errors
+/// If it cannot be loaded.
+pub(super) fn tuned(base: &Path, output: &Path, method: Method) -> Result<ModelInfo> {
+    let (folder, adapters) = match method {
+        Method::Lora => (base, vec![output.to_owned()]),
+        Method::Full => (output, Vec::new()),
+    };
+    let options = LoadOptions { adapters, dtype: Some(Dtype::F32), ..LoadOptions::default() };
+    Ok(Model::load(folder, &options)?.info().clone())
+}
+
+/// Saves the weights, the softmax of `theta`, as those of the tuned model, learned from so many items with this share of the cross-entropy.
+///
+/// # Errors
+/// If the file cannot be written.
+pub(super) fn save(
+    path: &Path,
+    theta: &[f32],
+    asked: &AtEnd,
+    (tuned, items, cross_entropy): (&ModelInfo, usize, f64),
+) -> Result<()> {
+    let Some(layers) = &asked.layers else { return Ok(()) };
+    let theta = theta.iter().map(|&x| f64::from(x)).collect();
+    let settings =
+        LayerWeightFit { alpha: Alpha::Fixed(cross_entropy), states: layers.states, ..LayerWeightFit::paper() };
+    let weights = LayerWeights::learned(theta, items, origin(asked, layers, tuned), settings)?;
+    Ok(judge_data::save(path, &weights)?)
+}

@@ -235,10 +235,10 @@ unsafe fn add(exact: &unit::ByteSums, scales: &Lanes, steps: Words<'_>, sums: &m
         let scales = [0, HALF].map(|half| _mm512_loadu_ps(scales.as_ptr().add(half).cast()));
         for (row, (sums, exact)) in sums.iter_mut().zip(&exact.0).enumerate() {
             let step = _mm512_set1_ps(f32::from_bits(*steps.data.get_unchecked(row * steps.stride)));
-            for half in 0..2 {
+            for (half, &scale) in scales.iter().enumerate() {
                 let exact = _mm512_cvtepi32_ps(_mm512_loadu_si512(exact.as_ptr().add(half * HALF).cast()));
                 let sum = sums.as_mut_ptr().add(half * HALF);
-                let product = _mm512_mul_ps(exact, _mm512_mul_ps(scales[half], step));
+                let product = _mm512_mul_ps(exact, _mm512_mul_ps(scale, step));
                 _mm512_storeu_ps(sum, _mm512_add_ps(_mm512_loadu_ps(sum), product));
             }
         }

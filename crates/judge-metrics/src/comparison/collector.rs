@@ -208,7 +208,7 @@ impl<'a> Collector<'a> {
                 // The mean is defined where its spread is not.
                 Err(Error::TooFewItems { .. }) => mean_of("mean", items).map(|mean| {
                     let method = "no interval: all rows belong to one cluster, which does not show how much it varies";
-                    Reported { estimate: mean.estimate, interval: None, p: None, method: method.to_owned() }
+                    Reported::alone(mean.estimate, method.to_owned())
                 }),
                 Err(error) => Err(error),
             };

@@ -146,7 +146,7 @@ fn alternative<T: Copy + Sync>(
             };
             let (n, won) = (share.n, share.count);
             let method = format!("of {n} raters, {won} by Student t at epsilon {}{more}", settings.epsilon);
-            Ok(Reported { estimate: share.estimate()?, interval: None, p: None, method })
+            Ok(Reported::alone(share.estimate()?, method))
         });
         found.add(winning_rate, known);
     }

@@ -22,6 +22,7 @@ mod coverage;
 mod debiased_calibration;
 mod degenerate;
 mod dependent_correlations;
+mod differences;
 mod errors;
 mod games;
 mod judge_bias;

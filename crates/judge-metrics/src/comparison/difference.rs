@@ -6,14 +6,14 @@
 //! only the order counts (Spearman, AUROC), because raw scores of two judges on different scales are not exchangeable.
 
 use super::Reported;
-use super::collector::{Collector, take};
+use super::collector::{Collector, Tested, take};
 use super::probabilities::{why_no_outcomes, why_no_probabilities};
 use super::statistic::PValue;
 use crate::Error;
 use crate::agreement::{Measurement, RatedUnits};
 use crate::correlation::{DependentCorrelations, DifferenceTest, average_ranks, pearson};
 use crate::estimate::UNBOUNDED;
-use crate::means::{clustered_mean, sample_mean};
+use crate::means::sample_mean;
 use crate::prediction::{auroc, auroc_difference, mean_absolute_error};
 use crate::resampling::RankedPair;
 
@@ -82,7 +82,7 @@ pub(super) fn compare(found: &mut Collector<'_>, people: &[f64], first: &[f64], 
         Ok(error(first)? - error(second)?)
     };
     let gains: Vec<f64> = of_first.iter().zip(&of_second).map(|(first, second)| first - second).collect();
-    if !found.mean_of_clusters("difference_mae", chance, &gains, UNBOUNDED) {
+    if !found.mean_of_clusters("difference_mae", &gains, UNBOUNDED, Tested::By(chance)) {
         found.resample("difference_mae", chance, difference, n);
     }
     of_probabilities(found, people, first, second);
@@ -114,13 +114,8 @@ fn of_probabilities(found: &mut Collector<'_>, people: &[f64], first: &[f64], se
     let square = |judge: f64, people: f64| (judge - people).powi(2);
     let gains = people.iter().zip(first.iter().zip(second));
     let gains: Vec<f64> = gains.map(|(&people, (&one, &other))| square(one, people) - square(other, people)).collect();
-    let tested = match &found.clusters {
-        Some(clusters) => clustered_mean(&gains, clusters),
-        None => sample_mean(&gains),
-    };
-    let p = tested.as_ref().ok().and_then(|mean| Some(PValue::of_clusters(mean.p_value().ok()?, "Student t")));
-    if !found.mean_of_clusters(of_brier, p, &gains, [-1.0, 1.0]) && found.starts(of_brier) {
-        let known = tested.map(|mean| Reported::new(&mean.within([-1.0, 1.0]), found.level()));
+    if !found.mean_of_clusters(of_brier, &gains, [-1.0, 1.0], Tested::By(None)) && found.starts(of_brier) {
+        let known = sample_mean(&gains).map(|mean| Reported::new(&mean.within([-1.0, 1.0]), found.level()));
         found.add(of_brier, known);
     }
 }

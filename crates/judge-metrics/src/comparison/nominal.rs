@@ -4,7 +4,7 @@
 //! people's labels do not matter (the judge's use of the scale) or are weighed by skill (Dawid and Skene's model). Averages are over all
 //! labels of the comparison, whether a group of rows has them or not, so that groups compare.
 
-use super::collector::{Collector, are_shared};
+use super::collector::{Collector, Tested};
 use super::difference::exchanged;
 use super::statistic::PValue;
 use super::{ComparedItem, Labels, Rating, Reported};
@@ -78,26 +78,24 @@ pub(super) fn compare(found: &mut Collector<'_>, rows: &[&ComparedItem], labels:
         found.all_undefined(&[&OF_MAJORITY[..], of_second].concat(), "no row has a majority of its raters");
     } else {
         let judged: Vec<usize> = kept.iter().map(|&row| predicted[row]).collect();
-        let clusters = found.clusters.take();
-        let of_kept = clusters.as_ref().map(|clusters| kept.iter().map(|&row| clusters[row]).collect());
-        found.clusters = of_kept.filter(|clusters: &Vec<_>| are_shared(clusters));
-        against_majority(found, labels, &truth, &judged);
-        if has_second {
-            let second =
-                kept.iter().map(|&row| rows[row].second.as_ref().map(|second| labels.place(second)).transpose());
-            match second.collect::<Result<Option<Vec<usize>>, String>>() {
-                Ok(Some(second)) => {
-                    difference(found, &truth, &judged, &second);
-                    differences_of_kappa(found, labels, &truth, &judged, &second);
-                }
-                Ok(None) => found.all_undefined(&OF_TWO, "a row has no rating of the second judge"),
-                Err(reason) => {
-                    let reason = format!("of the second judge, {reason}; name all labels if it is one");
-                    found.all_undefined(&OF_TWO, &reason);
+        found.on_rows(&kept, |found| {
+            against_majority(found, labels, &truth, &judged);
+            if has_second {
+                let second =
+                    kept.iter().map(|&row| rows[row].second.as_ref().map(|second| labels.place(second)).transpose());
+                match second.collect::<Result<Option<Vec<usize>>, String>>() {
+                    Ok(Some(second)) => {
+                        difference(found, &truth, &judged, &second);
+                        differences_of_kappa(found, labels, &truth, &judged, &second);
+                    }
+                    Ok(None) => found.all_undefined(&OF_TWO, "a row has no rating of the second judge"),
+                    Err(reason) => {
+                        let reason = format!("of the second judge, {reason}; name all labels if it is one");
+                        found.all_undefined(&OF_TWO, &reason);
+                    }
                 }
             }
-        }
-        found.clusters = clusters;
+        });
     }
     consensus(found, labels, rows, &predicted);
     scale_use(found, labels, &predicted);
@@ -116,7 +114,10 @@ fn consensus(found: &mut Collector<'_>, labels: &Labels, rows: &[&ComparedItem],
     match DawidSkene::default().fit(&labels.indices(), &ratings) {
         Ok(AggregatedLabels { posteriors, .. }) => {
             let right: Vec<f64> = posteriors.iter().zip(predicted).map(|(of_row, &label)| of_row[label]).collect();
-            found.mean(OF_CONSENSUS, &right, SHARE, || Ok(mean_of("accuracy", &right)?.within(SHARE)));
+            // The model takes rows as drawn alike.
+            if !found.refuses(OF_CONSENSUS) {
+                found.mean(OF_CONSENSUS, &right, SHARE, || Ok(mean_of("accuracy", &right)?.within(SHARE)));
+            }
         }
         Err(error) => found.undefined(OF_CONSENSUS, &error.to_string()),
     }
@@ -190,7 +191,7 @@ fn difference(found: &mut Collector<'_>, truth: &[usize], first: &[usize], secon
     let right =
         |judged: &[usize]| -> Vec<bool> { truth.iter().zip(judged).map(|(truth, judged)| truth == judged).collect() };
     let (first, second) = (right(first), right(second));
-    let test = match &found.clusters {
+    let test = match found.clusters() {
         Some(clusters) => clustered_mcnemar(&first, &second, clusters)
             .map(|test| PValue::of_clusters(test.p_value, "McNemar, of clusters")),
         None => {
@@ -206,7 +207,7 @@ fn difference(found: &mut Collector<'_>, truth: &[usize], first: &[usize], secon
     let gains: Vec<f64> = first.iter().zip(&second).map(gain).collect();
     let p = test.ok();
     let name = OF_TWO[0];
-    if !found.mean_of_clusters(name, p, &gains, [-1.0, 1.0]) {
+    if !found.mean_of_clusters(name, &gains, [-1.0, 1.0], Tested::By(p)) {
         found.resample(name, p, |rows| Ok(share(&first, rows) - share(&second, rows)), truth.len());
     }
 }

@@ -4,7 +4,7 @@
 //! are complete, so they are left out where one is not; Krippendorff's alpha, the ceiling and the alternative annotator test take what is
 //! there.
 
-use super::collector::{Collector, are_shared};
+use super::collector::Collector;
 use super::numbers::{alphas, alphas_of_texts, intraclass};
 use super::{ComparedItem, Labels, Rating, Reported};
 use crate::agreement::{
@@ -176,18 +176,16 @@ fn against_rest<T: Copy + Sync>(
         Ok(all) => all,
         Err(error) => return AGAINST_REST.iter().for_each(|name| found.add(name, Err(error.clone()))),
     };
-    let clusters = found.clusters.take();
-    let of_items = clusters.as_ref().map(|clusters| all.items.iter().map(|item| clusters[item.item]).collect());
-    found.clusters = of_items.filter(|clusters: &Vec<_>| are_shared(clusters));
     type Part = (Estimate, fn(&ItemCeiling) -> f64, [f64; 2]);
     let parts: [Part; 3] = [
         (all.judge, |item| item.judge, range),
         (all.people, |item| item.people, range),
         (all.difference, |item| item.judge - item.people, [-range[1], range[1]]),
     ];
-    for (name, (whole, of_item, range)) in AGAINST_REST.into_iter().zip(parts) {
-        let items: Vec<f64> = all.items.iter().map(of_item).collect();
-        found.mean(name, &items, range, || Ok(whole.within(range)));
-    }
-    found.clusters = clusters;
+    found.on_rows(&all.items.iter().map(|item| item.item).collect::<Vec<_>>(), |found| {
+        for (name, (whole, of_item, range)) in AGAINST_REST.into_iter().zip(parts) {
+            let items: Vec<f64> = all.items.iter().map(of_item).collect();
+            found.mean(name, &items, range, || Ok(whole.within(range)));
+        }
+    });
 }

@@ -190,9 +190,18 @@ enum Record<'a> {
         p_adjusted: Option<f64>,
         method: &'a str,
     },
-    Ends { estimate: f64, low: f64, high: f64 },
-    Alone { estimate: f64, no_interval: &'a str },
-    Undefined { undefined: &'a str },
+    Ends {
+        estimate: f64,
+        low: f64,
+        high: f64,
+    },
+    Alone {
+        estimate: f64,
+        no_interval: &'a str,
+    },
+    Undefined {
+        undefined: &'a str,
+    },
 }
 
 #[cfg(feature = "serde")]

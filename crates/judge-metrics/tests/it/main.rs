@@ -52,3 +52,4 @@ mod reward_bench;
 mod risk_coverage;
 mod systems;
 mod verbosity;
+mod weighted_mean;

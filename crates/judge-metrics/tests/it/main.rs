@@ -28,6 +28,7 @@ mod games;
 mod judge_bias;
 mod lager_calibration;
 mod lager_scores;
+mod mixed_icc;
 mod pair_comparison;
 mod pairwise_accuracy;
 mod panel;

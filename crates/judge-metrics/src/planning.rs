@@ -1,5 +1,5 @@
-//! How many items a study needs so that an interval comes out no wider than wanted, or a test finds an effect; and which effect a test of so
-//! many items finds.
+//! How many items a study needs so that an interval comes out no wider than wanted, or a test finds an effect; and which effect a test of
+//! so many items finds.
 //!
 //! Each function for a width takes what is expected of the items, such as a share from a pilot, and returns the smallest number of items at
 //! which the crate's own interval of such a sample is at most `width` wide, from end to end. It is found by bisection on the interval

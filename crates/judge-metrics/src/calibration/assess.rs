@@ -44,13 +44,13 @@ impl Calibrator {
         self.assess_clustered(scores, human, &(0..scores.len()).collect::<Vec<_>>())
     }
 
-    /// The same where rows come in clusters, of [`fit_clustered`](Self::fit_clustered): each fold has whole clusters, and intervals allow for
-    /// clusters.
+    /// The same where rows come in clusters, of [`fit_clustered`](Self::fit_clustered): each fold has whole clusters, and intervals
+    /// allow for clusters.
     ///
     /// # Errors
     ///
-    /// Those of [`assess`](Self::assess), and [`Error::TooFewItems`] for fewer than three clusters, or where the rows outside a fold are too
-    /// few.
+    /// Those of [`assess`](Self::assess), and [`Error::TooFewItems`] for fewer than three clusters, or where the rows outside a fold are
+    /// too few.
     pub fn assess_clustered<G: Ord>(
         &self,
         scores: &[f64],

@@ -135,8 +135,8 @@ pub(super) fn of_alphas(found: &mut Collector<'_>, ratings: &[[Option<f64>; 2]],
     }
 }
 
-/// A difference of two judges on `n` rows each: row i of the first is i, of the second n + i. Resamples draw rows of both, and the test lets
-/// the judges change places.
+/// A difference of two judges on `n` rows each: row i of the first is i, of the second n + i. Resamples draw rows of both, and the test
+/// lets the judges change places.
 pub(super) fn exchanged(
     found: &mut Collector<'_>,
     name: &str,

@@ -7,8 +7,8 @@ use crate::{Error, Estimate, Interval};
 
 /// A statistic, or why the data do not define it.
 ///
-/// With the feature `serde` it is written as `{"estimate", "low", "high", "p", "method"}`, with `"p_adjusted"` where there is one, or `{"undefined": reason}`, and without p-value
-/// and method by `brief`.
+/// With the feature `serde` it is written as `{"estimate", "low", "high", "p", "method"}`, with `"p_adjusted"` where there is
+/// one, or `{"undefined": reason}`, and without p-value and method by `brief`.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Statistic {
     /// It is defined.

@@ -17,10 +17,10 @@ impl PredictionPoweredMean {
     ///
     /// λ · mean(judge on all items) + mean(human − λ · judge on the labelled), where the latter is the
     /// [`weighted_mean`](crate::means::weighted_mean). Its ratio form (Hájek's) changes with no shift of either scale, as the sum of 1 /
-    /// probability over all items, which the paper has, would. The variance is that of what each item adds (CR1 over clusters), times n / (n
-    /// − 1), and the interval Student's with n − 1 degrees of freedom, for n clusters with labels; λ makes it least. Of 80 labels among 400
-    /// items, drawn with probabilities .3 and .1 by the judge's score, a nominal 95 % came out as 94 % (`tests/it/weighted_mean.rs`); of 60,
-    /// with .26 and .04, as 91 %, since the eight that stand for 25 items each decide.
+    /// probability over all items, which the paper has, would. The variance is that of what each item adds (CR1 over clusters), times
+    /// n / (n − 1), and the interval Student's with n − 1 degrees of freedom, for n clusters with labels; λ makes it least. Of 80 labels
+    /// among 400 items, drawn with probabilities .3 and .1 by the judge's score, a nominal 95 % came out as 94 %
+    /// (`tests/it/weighted_mean.rs`); of 60, with .26 and .04, as 91 %, since the eight that stand for 25 items each decide.
     ///
     /// # Errors
     ///

@@ -77,8 +77,8 @@ const COLOURS: [(RGBColor, &str); OTHERS_DRAWN] =
 /// Judges that are drawn beside the first.
 pub const OTHERS_DRAWN: usize = 5;
 
-/// The judge in blue and the others in [`COLOURS`], by what is defined of [`COMPARED`], and below it the judge's rank correlation, or accuracy, in
-/// each group.
+/// The judge in blue and the others in [`COLOURS`], by what is defined of [`COMPARED`], and below it the judge's rank correlation, or
+/// accuracy, in each group.
 ///
 /// # Errors
 /// If it cannot be drawn, or nothing of it is defined.

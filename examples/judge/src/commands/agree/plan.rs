@@ -10,6 +10,9 @@ use crate::terminal::console::table;
 /// The chance that a difference of the size that is reported is found.
 pub const POWER: f64 = 0.8;
 
+/// Widths fall with the root of the number of rows in large samples: fewer rows than these are not promised by scaling.
+const FEWEST: usize = 20;
+
 /// What is planned for, with all differences of two judges. Others would only make the table long.
 const PLANNED: [&str; 11] = [
     "pearson",
@@ -54,7 +57,7 @@ impl<'f> Plan<'f> {
             let rows = width.map(|width| match name.as_str() {
                 "accuracy" if alike => items_for_proportion(known.estimate, width, level),
                 "pearson" if alike => items_for_correlation(known.estimate, width, level),
-                _ => items_for_width(interval, found.n, width),
+                _ => items_for_width(interval, found.n, width).map(|rows| rows.max(FEWEST)),
             });
             Some(Planned { name, detectable, rows: rows.map(|rows| rows.map_err(|error| error.to_string())) })
         };

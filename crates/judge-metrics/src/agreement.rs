@@ -6,6 +6,7 @@
 //! | several raters, labels | [`RatingTable`]: Fleiss' kappa, Gwet's AC1 and AC2 |
 //! | several raters, any scale, gaps | [`krippendorff_alpha`], [`RatedUnits`] for resamples of it |
 //! | several raters, numbers, no gaps | [`IntraclassCorrelations`] |
+//! | several raters, numbers, gaps | [`MixedRatings`] |
 //! | which of two judges is right more often, item by item | [`mcnemar`], [`clustered_mcnemar`] |
 //! | several annotators and a judge that may take their place | [`AlternativeAnnotatorTest`] |
 //! | the same, and how well people agree by the judge's own measure | [`HumanCeiling`] |
@@ -25,6 +26,7 @@ mod labels;
 mod leave_one_out;
 mod mcnemar;
 mod mean_squares;
+mod mixed_icc;
 mod placed;
 mod rating_table;
 mod soft_labels;
@@ -43,6 +45,7 @@ pub use krippendorff::{Measurement, RatedUnits, krippendorff_alpha};
 pub(crate) use labels::{check_labels, place};
 pub use mcnemar::{McNemar, McNemarTest, clustered_mcnemar, mcnemar};
 pub(crate) use mean_squares::McGrawWong;
+pub use mixed_icc::{IntraclassForm, MixedIntraclass, MixedRatings};
 pub(crate) use placed::PlacedRatings;
 pub(crate) use rating_table::CountedSubjects;
 pub use rating_table::RatingTable;

@@ -83,7 +83,7 @@ use collector::{Collector, Observer};
 
 /// All names, in the order of a report. Which of them rows bring depends on whether scores are numbers, and on whether there are several
 /// raters, a second judge, clusters, and confidences.
-pub const STATISTICS: [&str; 63] = joined(&[
+pub const STATISTICS: [&str; 71] = joined(&[
     &numbers::OF_NUMBERS,
     &within::WITHIN,
     &probabilities::PROBABILITIES,
@@ -91,7 +91,8 @@ pub const STATISTICS: [&str; 63] = joined(&[
     &risk::RISK,
     &[nominal::ROWS_WITH_A_MAJORITY],
     &nominal::OF_MAJORITY,
-    &[nominal::OF_CONSENSUS, nominal::DIFFERENCE],
+    &nominal::OF_TWO,
+    &[nominal::OF_CONSENSUS],
     &nominal::OF_USE,
     &raters::ALTERNATIVE,
     &raters::AGAINST_REST,

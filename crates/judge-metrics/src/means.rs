@@ -4,14 +4,16 @@
 //! |---|---|
 //! | the mean of one number per item | [`sample_mean`] |
 //! | the same where several items belong to one question | [`clustered_mean`]; of zeros and ones [`clustered_share`] |
+//! | the mean of a population from items drawn with unequal, known probabilities | [`weighted_mean`] |
 //! | the mean difference of two numbers per item | [`paired_difference`] |
 //! | what would people say on average of all items, having labelled a few? | [`PredictionPoweredMean::estimate`] |
 //! | the same of clusters, of strata, of the difference of two systems | its [`clustered`](PredictionPoweredMean::clustered), [`stratified`](PredictionPoweredMean::stratified), [`difference`](PredictionPoweredMean::difference) |
+//! | the same where the labelled items were drawn with unequal, known probabilities | its [`sampled`](PredictionPoweredMean::sampled) |
 //! | the same where the judge's scale is not the human one | [`CalibratedMean::estimate`] |
 //! | does a calibration hold for another system or period? | [`CalibratedMean::transport_check`] |
 //! | how many items would people say yes to, by a judge whose errors are known? | [`corrected_proportion`] |
 //!
-//! The first three are [`Estimate`](crate::Estimate)s: one function each, of plain slices. The others bring some with
+//! The first four are [`Estimate`](crate::Estimate)s: one function each, of plain slices. The others bring some with
 //! them, such as the mean of the labels alone.
 
 mod calibrated;
@@ -21,6 +23,7 @@ mod paired;
 mod parts;
 mod prediction_powered;
 mod sample;
+mod weighted;
 
 pub use calibrated::{CalibratedMean, CalibratedMeanResult, TransportCheck, TransportVerdict, TransportedMean};
 pub use clustered::{clustered_mean, clustered_share};
@@ -32,3 +35,4 @@ pub use prediction_powered::{
 };
 pub use sample::sample_mean;
 pub(crate) use sample::{mean_loss, mean_of, root_mean_square};
+pub use weighted::weighted_mean;

@@ -28,6 +28,11 @@ impl Cholesky {
         Some(Self { n, lower })
     }
 
+    /// The logarithm of the matrix's determinant.
+    pub(crate) fn ln_determinant(&self) -> f64 {
+        (0..self.n).map(|i| 2.0 * self.lower[i * self.n + i].ln()).sum()
+    }
+
     /// The factor times a vector.
     pub(crate) fn times(&self, z: &[f64]) -> Vec<f64> {
         (0..self.n).map(|i| (0..=i).map(|j| self.lower[i * self.n + j] * z[j]).sum()).collect()

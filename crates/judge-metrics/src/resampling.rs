@@ -9,6 +9,6 @@ pub(crate) mod stream;
 mod summaries;
 
 pub use bootstrap::{Bootstrap, BootstrapInterval, BootstrapMethod};
-pub(crate) use folds::{check_folds, folds_of};
+pub(crate) use folds::{check_folds, folds_of, folds_of_groups};
 pub use permutation::{Alternative, PermutationResult, PermutationTest};
 pub use ranked_pair::RankedPair;

@@ -2,30 +2,51 @@
 
 use std::path::Path;
 
-use anyhow::{Result, bail};
+use anyhow::{Context, Result, bail};
 use judge_data::ScoredFile;
 
 use crate::terminal::options::offered;
 use crate::unread::Unread;
 
-/// The scores of a file's rows that have a human score too, and the mean of what people said of each. Rows that cannot be read are told of.
+/// The rows of a file that have a score and a human score.
+pub struct Graded {
+    /// Of the judge.
+    pub scores: Vec<f64>,
+    /// The mean of what people said of each row.
+    pub human: Vec<f64>,
+    /// What each row belongs to; of its own where no field is named.
+    pub clusters: Vec<String>,
+}
+
+/// The graded rows of a file. Rows that cannot be read are told of.
 ///
 /// # Errors
-/// If the file cannot be read, or has no such row.
-pub fn graded(path: &Path, score: &str, human: Option<&str>) -> Result<(Vec<f64>, Vec<f64>)> {
+/// If the file cannot be read, or has no such row, or one that does not say what it belongs to where `cluster` names a field.
+pub fn graded(path: &Path, score: &str, human: Option<&str>, cluster: Option<&str>) -> Result<Graded> {
     let file = ScoredFile::open(path, None)?;
     let fields = file.fields(Some(score), human);
-    let (mut pairs, mut scored, mut unread) = (Vec::new(), 0, Unread::default());
+    let mut graded = Graded { scores: Vec::new(), human: Vec::new(), clusters: Vec::new() };
+    let (mut scored, mut unread) = (0, Unread::default());
     for row in file.rows(&fields)? {
         let row = row?;
         let pair = row.predicted_number().and_then(|score| Ok((score, row.human_mean()?)));
         if let Ok((Some(score), human)) = pair {
             scored += 1;
-            pairs.extend(human.map(|human| (score, human)));
+            if let Some(human) = human {
+                let own = || Some(graded.clusters.len().to_string());
+                let of_field = cluster.map_or_else(own, |field| row.row.value(field).map(str::to_owned));
+                let of_field = of_field.with_context(|| {
+                    let field = cluster.unwrap_or_default();
+                    format!("--cluster: the row has no {field:?}, so it is not known which rows it belongs to")
+                });
+                graded.clusters.push(of_field.with_context(|| row.place().to_string())?);
+                graded.scores.push(score);
+                graded.human.push(human);
+            }
         }
         unread.note(row.place(), pair.err());
     }
-    if pairs.is_empty() {
+    if graded.scores.is_empty() {
         let file = path.display();
         if let Some((place, why)) = unread.first() {
             bail!("{file}: no row can be fitted on; the first that cannot be read is {place}: {why}");
@@ -38,5 +59,5 @@ pub fn graded(path: &Path, score: &str, human: Option<&str>) -> Result<(Vec<f64>
         bail!("{file}: of {scored} rows with a number in {score:?}, none has a human score in {names}{advice}");
     }
     unread.tell_that("cannot be read and are not fitted on");
-    Ok(pairs.into_iter().unzip())
+    Ok(graded)
 }

@@ -2,9 +2,10 @@
 
 use super::Calibrator;
 use super::calibrator::required_rows;
-use crate::means::mean_of;
-use crate::prediction::mean_absolute_error;
-use crate::resampling::folds_of;
+use crate::estimate::NOT_NEGATIVE;
+use crate::groups::clusters;
+use crate::means::{clustered_mean, clustered_share, mean_of};
+use crate::resampling::folds_of_groups;
 use crate::{Error, Estimate, Proportion};
 
 /// How good a calibration is on held-out rows.
@@ -17,10 +18,12 @@ pub struct CalibrationReport {
     pub folds: usize,
     /// Coverage aimed at.
     pub level: f64,
-    /// Coverage that is proved for n rows: [`Calibrator::guaranteed_coverage`].
+    /// Coverage that is proved for n rows: [`Calibrator::guaranteed_coverage`]; 0, which is none, where rows come in clusters.
     pub guaranteed: f64,
-    /// Rows whose human score lies in the interval, of all; [`Proportion::wilson`] has its interval.
+    /// Rows whose human score lies in the interval, of all.
     pub coverage: Proportion,
+    /// The same share with its interval: Wilson's, or Student's of clusters.
+    pub covered: Estimate,
     /// Mean width of the intervals, in the unit of the human scores.
     pub width: Estimate,
     /// Mean distance of the value from the human score.
@@ -38,31 +41,54 @@ impl Calibrator {
     /// Those of [`fit`](Self::fit), where [`Error::TooFewItems`] names the number with which the other folds suffice too: 10 at 90 % with
     /// 10 folds, 22 at 95 %.
     pub fn assess(&self, scores: &[f64], human: &[f64]) -> Result<CalibrationReport, Error> {
-        self.check(scores, human, self.required()?)?;
+        self.assess_clustered(scores, human, &(0..scores.len()).collect::<Vec<_>>())
+    }
+
+    /// The same where rows come in clusters, of [`fit_clustered`](Self::fit_clustered): each fold has whole clusters, and intervals
+    /// allow for clusters.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`assess`](Self::assess), and [`Error::TooFewItems`] for fewer than three clusters, or where the rows outside a fold are
+    /// too few.
+    pub fn assess_clustered<G: Ord>(
+        &self,
+        scores: &[f64],
+        human: &[f64],
+        groups: &[G],
+    ) -> Result<CalibrationReport, Error> {
+        self.check(scores, human, groups, [self.required()?, 3])?;
         let n = scores.len();
         let increasing = self.increasing(scores, human)?;
-        let fold_of = folds_of(n, self.folds, self.seed);
-        let folds = self.folds.min(n);
-        let (mut values, mut widths) = (vec![0.0; n], vec![0.0; n]);
-        let mut coverage = Proportion::default();
+        let fold_of = folds_of_groups(groups, self.folds, self.seed);
+        let folds = 1 + fold_of.iter().copied().max().unwrap_or(0);
+        let (mut values, mut widths, mut held) = (vec![0.0; n], vec![0.0; n], vec![false; n]);
         for fold in 0..folds {
             let (kept, left): (Vec<usize>, Vec<usize>) = (0..n).partition(|&row| fold_of[row] != fold);
             let take = |column: &[f64]| kept.iter().map(|&row| column[row]).collect::<Vec<_>>();
-            let fitted = self.fit_any(&take(scores), &take(human), increasing)?;
+            let others: Vec<&G> = kept.iter().map(|&row| &groups[row]).collect();
+            let fitted = self.fit_any(&take(scores), &take(human), &others, increasing)?;
             for row in left {
                 let calibrated = fitted.calibrate(scores[row])?;
                 (values[row], widths[row]) = (calibrated.value, calibrated.interval.high - calibrated.interval.low);
-                coverage.add((calibrated.interval.low..=calibrated.interval.high).contains(&human[row]));
+                held[row] = (calibrated.interval.low..=calibrated.interval.high).contains(&human[row]);
             }
         }
+        let errors: Vec<f64> = values.iter().zip(human).map(|(value, human)| (value - human).abs()).collect();
+        let shared = clusters(groups).len() < n;
+        let mean = |statistic, values: &[f64]| {
+            let mean = if shared { clustered_mean(values, groups) } else { mean_of(statistic, values) };
+            Ok::<_, Error>(mean?.within(NOT_NEGATIVE))
+        };
         Ok(CalibrationReport {
             n,
             folds,
             level: self.level,
-            guaranteed: self.guaranteed_coverage(n),
-            coverage,
-            width: mean_of("mean width", &widths)?,
-            error: mean_absolute_error(human, &values)?,
+            guaranteed: if shared { 0.0 } else { self.guaranteed_coverage(n) },
+            coverage: Proportion::of(&held),
+            covered: clustered_share(&held, groups)?,
+            width: mean("mean width", &widths)?,
+            error: mean("mean absolute error", &errors)?,
         })
     }
 

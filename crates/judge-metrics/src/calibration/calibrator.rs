@@ -2,8 +2,9 @@ use super::conformal::{conformal_rank, required_items};
 use super::curves::{Curves, kth_smallest};
 use super::{Direction, IsotonicRegression};
 use crate::correlation::spearman;
-use crate::input::{check_each_in, check_finite, check_paired, check_varies, in_range};
-use crate::resampling::{check_folds, folds_of};
+use crate::groups::clusters;
+use crate::input::{check_each_in, check_finite, check_lengths, check_paired, check_varies, in_range};
+use crate::resampling::{check_folds, folds_of_groups};
 use crate::{Error, Interval};
 
 /// What a judge's score means on the human scale: learnt from rows that people have graded too, it gives each score a value and an
@@ -24,7 +25,8 @@ use crate::{Error, Interval};
 /// [`guaranteed_coverage`](Self::guaranteed_coverage), which is about 2·level − 1: 80 % at level 0.9, less a little for small n. In
 /// practice coverage is close to `level` or above, and [`assess`](Self::assess) measures it on your rows.
 /// [`SplitConformal`](super::SplitConformal) proves `level` itself, at the price of the rows that are set apart. Neither promises anything
-/// for other kinds of rows, for each kind of row by itself, or for several rows of one question on both sides.
+/// for other kinds of rows, for each kind of row by itself, or for several rows of one question on both sides: of these take
+/// [`fit_clustered`](Self::fit_clustered), whose errors are those of unseen questions.
 ///
 /// Where the interval would not hold the value, it is widened to do so; where `range` is known, it is cut to it. Neither lowers coverage.
 ///
@@ -108,8 +110,24 @@ impl Calibrator {
     /// [`Error::LengthMismatch`], [`Error::NonFinite`], [`Error::LevelOutOfRange`]; [`Error::OutOfRange`] for fewer than 2 folds or a human
     /// score outside `range`.
     pub fn fit(&self, scores: &[f64], human: &[f64]) -> Result<FittedCalibrator, Error> {
-        self.check(scores, human, required_rows(self.level)?)?;
-        self.fit_any(scores, human, self.increasing(scores, human)?)
+        self.fit_clustered(scores, human, &(0..scores.len()).collect::<Vec<_>>())
+    }
+
+    /// The same where rows come in clusters, such as several answers to one question: rows of one cluster are in one fold, so that errors
+    /// are those of questions that a fit has not seen. `groups[i]` says which cluster row i belongs to. Where clusters hold several rows,
+    /// no coverage is proved; [`assess_clustered`](Self::assess_clustered) measures that of new clusters.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`fit`](Self::fit), and [`Error::TooFewItems`] for fewer than two clusters.
+    pub fn fit_clustered<G: Ord>(
+        &self,
+        scores: &[f64],
+        human: &[f64],
+        groups: &[G],
+    ) -> Result<FittedCalibrator, Error> {
+        self.check(scores, human, groups, [required_rows(self.level)?, 2])?;
+        self.fit_any(scores, human, groups, self.increasing(scores, human)?)
     }
 
     /// The coverage that is proved for n graded rows in folds of equal size, in [0, 1]: 1 − 2α − min{2(1 − 1/K)/(n/K + 1), (1 − K/n)/(K +
@@ -120,11 +138,21 @@ impl Calibrator {
         (1.0 - 2.0 * (1.0 - self.level) - excess).max(0.0)
     }
 
-    pub(super) fn check(&self, scores: &[f64], human: &[f64], required: usize) -> Result<(), Error> {
+    /// `required`: rows and clusters.
+    pub(super) fn check<G: Ord>(
+        &self,
+        scores: &[f64],
+        human: &[f64],
+        groups: &[G],
+        required: [usize; 2],
+    ) -> Result<(), Error> {
         check_folds(self.folds)?;
         check_paired(scores, human, 0)?;
-        if scores.len() < required {
-            return Err(Error::TooFewItems { required, found: scores.len() });
+        check_lengths("groups", groups.len(), "scores", scores.len())?;
+        for (required, found) in required.into_iter().zip([scores.len(), clusters(groups).len()]) {
+            if found < required {
+                return Err(Error::TooFewItems { required, found });
+            }
         }
         if let Some([low, high]) = self.range {
             check_finite("range", &[low, high])?;
@@ -144,7 +172,13 @@ impl Calibrator {
     }
 
     /// Fits rows that may hold one score or one grade, as those outside a fold can.
-    pub(super) fn fit_any(&self, scores: &[f64], human: &[f64], increasing: bool) -> Result<FittedCalibrator, Error> {
+    pub(super) fn fit_any<G: Ord>(
+        &self,
+        scores: &[f64],
+        human: &[f64],
+        groups: &[G],
+        increasing: bool,
+    ) -> Result<FittedCalibrator, Error> {
         let n = scores.len();
         let rank = conformal_rank(n, self.level)?;
         let grades = match self.method {
@@ -162,8 +196,8 @@ impl Calibrator {
         let direction = if increasing { Direction::Increasing } else { Direction::Decreasing };
         let fit = IsotonicRegression { direction, ..IsotonicRegression::default() };
         let curves = Curves::fit(&fit, scores, human, grades.as_deref())?;
-        let fold_of = folds_of(n, self.folds, self.seed);
-        let folds = (0..self.folds.min(n)).map(|fold| {
+        let fold_of = folds_of_groups(groups, self.folds, self.seed);
+        let folds = (0..=fold_of.iter().copied().max().unwrap_or(0)).map(|fold| {
             let (kept, left): (Vec<usize>, Vec<usize>) = (0..n).partition(|&row| fold_of[row] != fold);
             let take = |column: &[f64], rows: &[usize]| rows.iter().map(|&row| column[row]).collect::<Vec<_>>();
             let curves = Curves::fit(&fit, &take(scores, &kept), &take(human, &kept), grades.as_deref())?;

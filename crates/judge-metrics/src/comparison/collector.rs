@@ -16,7 +16,7 @@ use super::statistic::PValue;
 use super::{ComparedItem, ComparisonSettings, Reported, Statistic, StatisticStarted};
 use crate::agreement::AlternativeAnnotatorTest;
 use crate::estimate::SHARE;
-use crate::means::{clustered_mean, mean_of};
+use crate::means::{clustered_mean, mean_of, weighted_mean};
 use crate::resampling::{Bootstrap, BootstrapInterval, PermutationTest};
 use crate::{Error, Estimate, Proportion};
 pub(super) use together::OfSummary;
@@ -27,7 +27,9 @@ pub(super) struct Collector<'a> {
     pub(super) alternative: AlternativeAnnotatorTest,
     only: Option<&'a [String]>,
     /// Which cluster each row belongs to, where clusters were named.
-    pub(super) clusters: Option<Vec<&'a str>>,
+    clusters: Option<Vec<&'a str>>,
+    /// With which probability each row was drawn, where these differ.
+    probabilities: Option<Vec<f64>>,
     pub(super) found: Vec<(String, Statistic)>,
     observer: Option<Observer<'a>>,
 }
@@ -49,7 +51,9 @@ impl<'a> Observer<'a> {
 impl<'a> Collector<'a> {
     pub(super) fn new(settings: &'a ComparisonSettings, items: &[&'a ComparedItem], observer: Observer<'a>) -> Self {
         let clusters = items.iter().map(|item| item.cluster.as_deref()).collect();
+        let probabilities: Option<Vec<f64>> = items.iter().map(|item| item.sampling_probability).collect();
         Self {
+            probabilities: probabilities.filter(|probabilities| differ(probabilities)),
             alternative: settings.alternative,
             only: settings.only.as_deref(),
             observer: Some(observer),
@@ -64,6 +68,7 @@ impl<'a> Collector<'a> {
             alternative: AlternativeAnnotatorTest::default(),
             only: None,
             clusters: clusters.filter(|clusters| are_shared(clusters)),
+            probabilities: None,
             found: Vec::new(),
             observer: None,
         }
@@ -75,6 +80,31 @@ impl<'a> Collector<'a> {
 
     pub(super) fn has_clusters(&self) -> bool {
         self.clusters.is_some()
+    }
+
+    /// Which cluster each row belongs to, where they share some.
+    pub(super) fn clusters(&self) -> Option<&[&'a str]> {
+        self.clusters.as_deref()
+    }
+
+    /// What follows from some of the rows alone.
+    pub(super) fn on_rows(&mut self, rows: &[usize], collect: impl FnOnce(&mut Self)) {
+        let clusters = self.clusters.as_ref().map(|clusters| take(clusters, rows));
+        let probabilities = self.probabilities.as_ref().map(|probabilities| take(probabilities, rows));
+        let all = (self.clusters.take(), self.probabilities.take());
+        self.clusters = clusters.filter(|clusters| are_shared(clusters));
+        self.probabilities = probabilities.filter(|probabilities| differ(probabilities));
+        collect(self);
+        (self.clusters, self.probabilities) = all;
+    }
+
+    /// Whether rows were drawn with unequal probabilities. Only means of rows allow for that; others are then undefined, and say so.
+    pub(super) fn refuses(&mut self, name: &str) -> bool {
+        let refuses = self.probabilities.is_some();
+        if refuses {
+            self.undefined(name, UNEQUAL);
+        }
+        refuses
     }
 
     fn wants(&self, name: &str) -> bool {
@@ -103,10 +133,11 @@ impl<'a> Collector<'a> {
     }
 
     pub(super) fn add(&mut self, name: &str, known: Result<Reported, Error>) {
-        self.push(
-            name,
-            known.map_or_else(|error| Statistic::Undefined { reason: error.to_string() }, Statistic::Defined),
-        );
+        match known {
+            Ok(_) if self.refuses(name) => {}
+            Ok(known) => self.push(name, Statistic::Defined(known)),
+            Err(error) => self.undefined(name, &error.to_string()),
+        }
     }
 
     pub(super) fn undefined(&mut self, name: &str, reason: &str) {
@@ -125,6 +156,9 @@ impl<'a> Collector<'a> {
         y: &[f64],
         statistic: impl Fn(&[f64], &[f64]) -> Result<f64, Error> + Sync,
     ) -> Option<PValue> {
+        if self.probabilities.is_some() {
+            return None;
+        }
         let test = PermutationTest { seed: self.bootstrap.seed, ..PermutationTest::default() };
         let result = match &self.clusters {
             Some(clusters) => test.clustered(x, y, clusters, statistic),
@@ -135,7 +169,8 @@ impl<'a> Collector<'a> {
 
     /// The chance of a rank correlation as large. It takes rows as independent: `None` where they come in clusters, without computing it.
     pub(super) fn rank_test(&self, test: impl FnOnce(&RankTests) -> Option<PValue>) -> Option<PValue> {
-        if self.has_clusters() { None } else { test(&RankTests { seed: self.bootstrap.seed }) }
+        let alike = !self.has_clusters() && self.probabilities.is_none();
+        if alike { test(&RankTests { seed: self.bootstrap.seed }) } else { None }
     }
 
     /// By the bootstrap, of rows or of clusters. A p-value that takes rows as independent is left out where they come in clusters.
@@ -146,7 +181,7 @@ impl<'a> Collector<'a> {
         statistic: impl Fn(&[usize]) -> Result<f64, Error> + Sync,
         n: usize,
     ) {
-        if !self.starts(name) {
+        if !self.starts(name) || self.refuses(name) {
             return;
         }
         let of_draw = |rows: &[usize]| statistic(rows).map_err(of_draw);
@@ -172,11 +207,12 @@ impl<'a> Collector<'a> {
 
     /// A p-value that these rows allow.
     fn allowed(&self, p: Option<PValue>) -> Option<PValue> {
-        p.filter(|p| !self.has_clusters() || p.holds_in_clusters)
+        p.filter(|p| self.probabilities.is_none() && (!self.has_clusters() || p.holds_in_clusters))
     }
 
     /// The mean of `items`, one number to a row, which cannot leave `range`: as `closed` computes it where rows are independent, and with a
-    /// clustered standard error where they come in clusters, of which the bootstrap takes more.
+    /// clustered standard error where they come in clusters, of which the bootstrap takes more. Weighted where rows were drawn with unequal
+    /// probabilities.
     pub(super) fn mean(
         &mut self,
         name: &str,
@@ -184,7 +220,7 @@ impl<'a> Collector<'a> {
         range: [f64; 2],
         closed: impl FnOnce() -> Result<Estimate, Error>,
     ) {
-        if !self.mean_of_clusters(name, None, items, range) && self.starts(name) {
+        if !self.mean_of_clusters(name, items, range, Tested::No) && self.starts(name) {
             let found = Statistic::estimated(closed(), self.level());
             self.push(name, found);
         }
@@ -196,24 +232,42 @@ impl<'a> Collector<'a> {
         self.mean(name, &items, SHARE, || Proportion::of(counts).try_into());
     }
 
-    /// The mean over clusters, which leaves independent rows to the caller: whether they come in clusters.
-    pub(super) fn mean_of_clusters(&mut self, name: &str, p: Option<PValue>, items: &[f64], range: [f64; 2]) -> bool {
-        let Some(clusters) = &self.clusters else { return false };
+    /// The mean over clusters, or over rows drawn with unequal probabilities, which leaves other rows to the caller: whether it was one.
+    pub(super) fn mean_of_clusters(&mut self, name: &str, items: &[f64], range: [f64; 2], tested: Tested) -> bool {
+        let (of_what, mean) = match (&self.clusters, &self.probabilities) {
+            (Some(clusters), None) => ("Student t of clusters", clustered_mean(items, clusters)),
+            (Some(clusters), Some(of_rows)) => {
+                ("weighted, Student t of clusters", weighted_mean(items, of_rows, clusters))
+            }
+            (None, Some(of_rows)) => {
+                ("weighted, Student t", weighted_mean(items, of_rows, &(0..items.len()).collect::<Vec<_>>()))
+            }
+            (None, None) => return false,
+        };
         if self.starts(name) {
-            let known = match clustered_mean(items, clusters) {
+            let known = match mean {
                 Ok(mean) => {
                     let known = Reported::new(&mean.within(range), self.level());
-                    Ok(Reported { method: known.method.replace("Student t", "Student t of clusters"), ..known })
+                    Ok(Reported { method: known.method.replace("Student t", of_what), ..known })
                 }
                 // The mean is defined where its spread is not.
-                Err(Error::TooFewItems { .. }) => mean_of("mean", items).map(|mean| {
+                Err(Error::TooFewItems { .. }) if self.probabilities.is_none() => mean_of("mean", items).map(|mean| {
                     let method = "no interval: all rows belong to one cluster, which does not show how much it varies";
-                    Reported { estimate: mean.estimate, interval: None, p: None, method: method.to_owned() }
+                    Reported::alone(mean.estimate, method.to_owned())
                 }),
                 Err(error) => Err(error),
             };
-            // What tests a mean of 0 tests nothing that was asked.
-            self.add(name, known.map(|known| known.tested(self.allowed(p))));
+            let tested = known.map(|known| match tested {
+                Tested::No => known.tested(None),
+                Tested::By(p) => match self.allowed(p) {
+                    None => known,
+                    p => known.tested(p),
+                },
+            });
+            self.push(
+                name,
+                tested.map_or_else(|error| Statistic::Undefined { reason: error.to_string() }, Statistic::Defined),
+            );
         }
         true
     }
@@ -229,8 +283,8 @@ impl<'a> Collector<'a> {
             self.resample(name, None, |rows| Ok(statistic(rows)?.estimate), n);
         } else if self.starts(name) {
             let all: Vec<usize> = (0..n).collect();
-            let found = Statistic::estimated(statistic(&all), self.level());
-            self.push(name, found);
+            let found = statistic(&all).map(|found| Reported::new(&found, self.level()));
+            self.add(name, found);
         }
     }
 }
@@ -243,8 +297,24 @@ fn of_draw(error: Error) -> Error {
     }
 }
 
+/// How a mean over clusters, or a weighted one, is tested.
+#[derive(Clone, Copy)]
+pub(super) enum Tested {
+    /// What tests a mean of 0 tests nothing that was asked.
+    No,
+    /// A difference, by this test where these rows allow it, else by Student's t.
+    By(Option<PValue>),
+}
+
+/// Why a statistic of rows that were drawn with unequal probabilities is undefined.
+const UNEQUAL: &str = "rows were drawn with unequal probabilities, for which only means of rows are weighted; this takes rows as drawn alike";
+
+fn differ(probabilities: &[f64]) -> bool {
+    probabilities.iter().any(|&probability| probability != probabilities[0])
+}
+
 /// Whether some cluster has two rows: rows that are each a cluster of their own are independent.
-pub(super) fn are_shared(clusters: &[&str]) -> bool {
+fn are_shared(clusters: &[&str]) -> bool {
     clusters.iter().collect::<HashSet<_>>().len() < clusters.len()
 }
 

@@ -1,31 +1,45 @@
 //! Which of two judges agrees better with people: always the first less the second, on the same rows.
 //!
 //! Williams', Steiger's and Meng's tests are closed forms for Pearson's correlation of independent rows, and undefined where rows come in
-//! clusters. Spearman's difference and that of the absolute errors are tested by exchanging the two judges within rows, or within whole
-//! clusters, which holds for both kinds of rows. Ranks are exchanged for Spearman, because raw scores of two judges on different scales are
-//! not exchangeable.
+//! clusters. DeLong's is one for AUROC of independent rows, and Student's t one for Brier scores, of clusters too. Other differences are
+//! tested by exchanging the two judges within rows, or within whole clusters, which holds for both kinds of rows. Ranks are exchanged where
+//! only the order counts (Spearman, AUROC), because raw scores of two judges on different scales are not exchangeable.
 
 use super::Reported;
-use super::collector::{Collector, take};
+use super::collector::{Collector, Tested, take};
+use super::probabilities::{why_no_outcomes, why_no_probabilities};
 use super::statistic::PValue;
 use crate::Error;
+use crate::agreement::{Measurement, RatedUnits};
 use crate::correlation::{DependentCorrelations, DifferenceTest, average_ranks, pearson};
 use crate::estimate::UNBOUNDED;
-use crate::prediction::mean_absolute_error;
+use crate::means::sample_mean;
+use crate::prediction::{auroc, auroc_difference, mean_absolute_error};
 use crate::resampling::RankedPair;
 
 /// In the order of the table.
-pub(super) const DIFFERENCES: [&str; 6] = [
+pub(super) const DIFFERENCES: [&str; 11] = [
     "difference_pearson",
     "difference_pearson_williams",
     "difference_pearson_steiger",
     "difference_pearson_meng",
     "difference_spearman",
     "difference_mae",
+    "difference_auroc",
+    "difference_brier",
+    ALPHAS[0].0,
+    ALPHAS[1].0,
+    ALPHAS[2].0,
 ];
 
-/// Adds the first judge less the second: of Pearson's correlation with the classical tests, of Spearman's, and of the mean absolute
-/// error.
+const ALPHAS: [(&str, Measurement); 3] = [
+    ("difference_krippendorff_alpha_nominal", Measurement::Nominal),
+    ("difference_krippendorff_alpha_ordinal", Measurement::Ordinal),
+    ("difference_krippendorff_alpha_interval", Measurement::Interval),
+];
+
+/// Adds the first judge less the second: of Pearson's correlation with the classical tests, of Spearman's, of the mean absolute error, and
+/// of what measures probabilities.
 pub(super) fn compare(found: &mut Collector<'_>, people: &[f64], first: &[f64], second: &[f64]) {
     let n = people.len();
     type Test = fn(&DependentCorrelations) -> Result<DifferenceTest, Error>;
@@ -43,12 +57,8 @@ pub(super) fn compare(found: &mut Collector<'_>, people: &[f64], first: &[f64], 
         }
         let known = DependentCorrelations::of_columns(people, first, second).and_then(|both| {
             let interval = Some(both.zou_interval(found.level())?);
-            Ok(Reported {
-                estimate: both.difference(),
-                interval,
-                p: Some(test(&both)?.p_value),
-                method: method.to_owned(),
-            })
+            let p = Some(test(&both)?.p_value);
+            Ok(Reported { interval, p, ..Reported::alone(both.difference(), method.to_owned()) })
         });
         found.add(name, known);
     }
@@ -64,19 +74,83 @@ pub(super) fn compare(found: &mut Collector<'_>, people: &[f64], first: &[f64], 
     };
     let (of_first, of_second) = (errors(first), errors(second));
     let mean = |x: &[f64]| x.iter().sum::<f64>() / x.len() as f64;
-    if !found.starts("difference_mae") {
-        return;
-    }
-    let chance = found.exchange(&of_first, &of_second, |x, y| Ok(mean(x) - mean(y)));
+    let starts = found.starts("difference_mae");
+    let chance = starts.then(|| found.exchange(&of_first, &of_second, |x, y| Ok(mean(x) - mean(y)))).flatten();
     let difference = |rows: &[usize]| {
         let people = take(people, rows);
         let error = |judge: &[f64]| Ok::<_, Error>(mean_absolute_error(&people, &take(judge, rows))?.estimate);
         Ok(error(first)? - error(second)?)
     };
     let gains: Vec<f64> = of_first.iter().zip(&of_second).map(|(first, second)| first - second).collect();
-    if !found.mean_of_clusters("difference_mae", chance, &gains, UNBOUNDED) {
+    if !found.mean_of_clusters("difference_mae", &gains, UNBOUNDED, Tested::By(chance)) {
         found.resample("difference_mae", chance, difference, n);
     }
+    of_probabilities(found, people, first, second);
+}
+
+/// Of the area under the curve, by DeLong's test or by ranks that change places in clusters, and of the Brier score, by Student's.
+fn of_probabilities(found: &mut Collector<'_>, people: &[f64], first: &[f64], second: &[f64]) {
+    const NAMES: [&str; 2] = ["difference_auroc", "difference_brier"];
+    let [of_order, of_brier] = NAMES;
+    if let Some(reason) = why_no_outcomes(people) {
+        return found.all_undefined(&NAMES, reason);
+    }
+    let outcomes: Vec<bool> = people.iter().map(|&people| people == 1.0).collect();
+    match [first, second].map(average_ranks) {
+        [Ok(one), Ok(other)] if found.has_clusters() => {
+            let (ranks, outcomes) = ([one, other].concat(), outcomes.repeat(2));
+            let area = |rows: &[usize]| Ok(auroc(&take(&outcomes, rows), &take(&ranks, rows))?.estimate);
+            exchanged(found, of_order, people.len(), area);
+        }
+        _ if found.starts(of_order) => {
+            let known = auroc_difference(&outcomes, first, second).map(|area| Reported::new(&area, found.level()));
+            found.add(of_order, known.map(|known| Reported { method: "DeLong".to_owned(), ..known }));
+        }
+        _ => {}
+    }
+    if let Some(reason) = why_no_probabilities(first).or_else(|| why_no_probabilities(second)) {
+        return found.undefined(of_brier, &reason);
+    }
+    let square = |judge: f64, people: f64| (judge - people).powi(2);
+    let gains = people.iter().zip(first.iter().zip(second));
+    let gains: Vec<f64> = gains.map(|(&people, (&one, &other))| square(one, people) - square(other, people)).collect();
+    if !found.mean_of_clusters(of_brier, &gains, [-1.0, 1.0], Tested::By(None)) && found.starts(of_brier) {
+        let known = sample_mean(&gains).map(|mean| Reported::new(&mean.within([-1.0, 1.0]), found.level()));
+        found.add(of_brier, known);
+    }
+}
+
+/// Of Krippendorff's alphas between judge and people, nominal, ordinal and of intervals, but for those that have a reason. `ratings` has
+/// what the first judge and people say of each row, then what the second judge and people say.
+pub(super) fn of_alphas(found: &mut Collector<'_>, ratings: &[[Option<f64>; 2]], undefined: [Option<&str>; 3]) {
+    let units = RatedUnits::new(ratings);
+    for ((name, measurement), undefined) in ALPHAS.into_iter().zip(undefined) {
+        match (&units, undefined) {
+            (_, Some(reason)) => found.undefined(name, reason),
+            (Ok(units), None) => {
+                exchanged(found, name, ratings.len() / 2, |rows| units.alpha(rows, measurement));
+            }
+            (Err(error), None) => found.add(name, Err(error.clone())),
+        }
+    }
+}
+
+/// A difference of two judges on `n` rows each: row i of the first is i, of the second n + i. Resamples draw rows of both, and the test
+/// lets the judges change places.
+pub(super) fn exchanged(
+    found: &mut Collector<'_>,
+    name: &str,
+    n: usize,
+    of_judge: impl Fn(&[usize]) -> Result<f64, Error> + Sync,
+) {
+    if !found.starts(name) {
+        return;
+    }
+    let places = |start: usize| (start..start + n).map(|row| row as f64).collect::<Vec<_>>();
+    let of_places = |places: &[f64]| of_judge(&places.iter().map(|&place| place as usize).collect::<Vec<_>>());
+    let chance = found.exchange(&places(0), &places(n), |x, y| Ok(of_places(x)? - of_places(y)?));
+    let of_second = |rows: &[usize]| of_judge(&rows.iter().map(|row| n + row).collect::<Vec<_>>());
+    found.resample(name, chance, |rows| Ok(of_judge(rows)? - of_second(rows)?), n);
 }
 
 /// Each judge's ranks change places, since the judges' scales may differ.

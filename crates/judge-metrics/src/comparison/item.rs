@@ -3,6 +3,7 @@
 use std::fmt;
 
 use crate::Error;
+use crate::input::check_range;
 use crate::number::six_digits;
 
 /// A score or a label.
@@ -57,13 +58,16 @@ pub struct ComparedItem {
     pub confidence: Option<f64>,
     /// What the row belongs to, such as its question: rows of one cluster are drawn together. All rows have one, or none has.
     pub cluster: Option<String>,
+    /// The chance that the row had of being rated by people, in (0, 1], where rows were not drawn with equal chances. All rows have one, or
+    /// none has.
+    pub sampling_probability: Option<f64>,
 }
 
 impl ComparedItem {
     /// A row of one judge's rating and people's, all of which are there.
     pub fn new(predicted: Rating, human: impl IntoIterator<Item = Rating>) -> Self {
         let human = human.into_iter().map(Some).collect();
-        Self { predicted, second: None, human, confidence: None, cluster: None }
+        Self { predicted, second: None, human, confidence: None, cluster: None, sampling_probability: None }
     }
 
     /// The ratings that people gave.
@@ -97,6 +101,9 @@ impl ComparedItem {
                 }
                 _ => {}
             }
+        }
+        if let Some(p) = self.sampling_probability {
+            check_range("sampling_probability", None, p, [f64::MIN_POSITIVE, 1.0])?;
         }
         match self.confidence {
             Some(value) if !value.is_finite() => Err(Error::NonFinite { argument: "confidence", index: 0, value }),

@@ -4,7 +4,8 @@
 //! people's labels do not matter (the judge's use of the scale) or are weighed by skill (Dawid and Skene's model). Averages are over all
 //! labels of the comparison, whether a group of rows has them or not, so that groups compare.
 
-use super::collector::{Collector, are_shared};
+use super::collector::{Collector, Tested};
+use super::difference::exchanged;
 use super::statistic::PValue;
 use super::{ComparedItem, Labels, Rating, Reported};
 use crate::aggregation::{AggregatedLabels, DawidSkene};
@@ -33,8 +34,13 @@ pub(super) const OF_MAJORITY: [&str; 10] = [
 /// Of how many rows the judge gives the label that three raters or more, weighed by their skill, make most probable.
 pub(super) const OF_CONSENSUS: &str = "accuracy_dawid_skene";
 
-/// The first judge's share of right labels less the second's.
-pub(super) const DIFFERENCE: &str = "difference_accuracy";
+/// The first judge's share of right labels less the second's, and its kappas less the second's.
+pub(super) const OF_TWO: [&str; 4] = [
+    "difference_accuracy",
+    "difference_cohen_kappa",
+    "difference_cohen_kappa_linear",
+    "difference_cohen_kappa_quadratic",
+];
 
 /// Of how many rows most raters say the same, where there are several.
 pub(super) const ROWS_WITH_A_MAJORITY: &str = "rows_with_a_majority";
@@ -51,7 +57,7 @@ pub(super) fn compare(found: &mut Collector<'_>, rows: &[&ComparedItem], labels:
         Ok((labels, predicted, rows.iter().map(human).collect::<Result<Vec<_>, _>>()?))
     });
     let has_second = rows.iter().any(|row| row.second.is_some());
-    let of_second: &[&str] = if has_second { &[DIFFERENCE] } else { &[] };
+    let of_second: &[&str] = if has_second { &OF_TWO } else { &[] };
     let (labels, predicted, human) = match placed {
         Ok(placed) => placed,
         Err(reason) => return found.all_undefined(&[&OF_MAJORITY[..], of_second, &OF_USE[..]].concat(), &reason),
@@ -65,29 +71,31 @@ pub(super) fn compare(found: &mut Collector<'_>, rows: &[&ComparedItem], labels:
     if human.iter().any(|votes| votes.len() > 1) {
         let share = Proportion { count: kept.len(), n: rows.len() };
         let method = "of raters; the others have no label".to_owned();
-        let known = share.estimate().map(|estimate| Reported { estimate, interval: None, p: None, method });
+        let known = share.estimate().map(|estimate| Reported::alone(estimate, method));
         found.add(ROWS_WITH_A_MAJORITY, known);
     }
     if kept.is_empty() {
         found.all_undefined(&[&OF_MAJORITY[..], of_second].concat(), "no row has a majority of its raters");
     } else {
         let judged: Vec<usize> = kept.iter().map(|&row| predicted[row]).collect();
-        let clusters = found.clusters.take();
-        let of_kept = clusters.as_ref().map(|clusters| kept.iter().map(|&row| clusters[row]).collect());
-        found.clusters = of_kept.filter(|clusters: &Vec<_>| are_shared(clusters));
-        against_majority(found, labels, &truth, &judged);
-        if has_second {
-            let second =
-                kept.iter().map(|&row| rows[row].second.as_ref().map(|second| labels.place(second)).transpose());
-            match second.collect::<Result<Option<Vec<usize>>, String>>() {
-                Ok(Some(second)) => difference(found, &truth, &judged, &second),
-                Ok(None) => found.undefined(DIFFERENCE, "a row has no rating of the second judge"),
-                Err(reason) => {
-                    found.undefined(DIFFERENCE, &format!("of the second judge, {reason}; name all labels if it is one"))
+        found.on_rows(&kept, |found| {
+            against_majority(found, labels, &truth, &judged);
+            if has_second {
+                let second =
+                    kept.iter().map(|&row| rows[row].second.as_ref().map(|second| labels.place(second)).transpose());
+                match second.collect::<Result<Option<Vec<usize>>, String>>() {
+                    Ok(Some(second)) => {
+                        difference(found, &truth, &judged, &second);
+                        differences_of_kappa(found, labels, &truth, &judged, &second);
+                    }
+                    Ok(None) => found.all_undefined(&OF_TWO, "a row has no rating of the second judge"),
+                    Err(reason) => {
+                        let reason = format!("of the second judge, {reason}; name all labels if it is one");
+                        found.all_undefined(&OF_TWO, &reason);
+                    }
                 }
             }
-        }
-        found.clusters = clusters;
+        });
     }
     consensus(found, labels, rows, &predicted);
     scale_use(found, labels, &predicted);
@@ -106,7 +114,10 @@ fn consensus(found: &mut Collector<'_>, labels: &Labels, rows: &[&ComparedItem],
     match DawidSkene::default().fit(&labels.indices(), &ratings) {
         Ok(AggregatedLabels { posteriors, .. }) => {
             let right: Vec<f64> = posteriors.iter().zip(predicted).map(|(of_row, &label)| of_row[label]).collect();
-            found.mean(OF_CONSENSUS, &right, SHARE, || Ok(mean_of("accuracy", &right)?.within(SHARE)));
+            // The model takes rows as drawn alike.
+            if !found.refuses(OF_CONSENSUS) {
+                found.mean(OF_CONSENSUS, &right, SHARE, || Ok(mean_of("accuracy", &right)?.within(SHARE)));
+            }
         }
         Err(error) => found.undefined(OF_CONSENSUS, &error.to_string()),
     }
@@ -120,14 +131,12 @@ fn against_majority(found: &mut Collector<'_>, labels: &Labels, truth: &[usize],
     let of_rows = |rows: &[usize]| ConfusionMatrix::of_cells(k, rows.iter().map(|&row| cells[row]));
     let right: Vec<bool> = truth.iter().zip(predicted).map(|(truth, predicted)| truth == predicted).collect();
     found.share("accuracy", &right);
-    // By value, so that a grade that does not occur changes nothing; labels named in their order count by their places.
-    let weights = |of: fn(Vec<f64>) -> AgreementWeights| labels.values().map(<[f64]>::to_vec).map(of);
     type Of<'s> = Box<dyn Fn(&ConfusionMatrix<usize>) -> Result<Estimate, Error> + 's>;
+    let [plain, linear, quadratic] = kappa_weights(labels);
     let kappa = |weights: Option<AgreementWeights>| -> Of<'_> {
-        let reason = "the labels are not numbers, nor named in their order";
         Box::new(move |matrix| match &weights {
             Some(weights) => matrix.cohen_kappa(weights),
-            None => Err(Error::Undefined { statistic: "a weighted kappa", reason }),
+            None => Err(Error::Undefined { statistic: "a weighted kappa", reason: NO_DISTANCES }),
         })
     };
     // A class that is never predicted has precision 0 here, as in scikit-learn.
@@ -138,12 +147,43 @@ fn against_majority(found: &mut Collector<'_>, labels: &Labels, truth: &[usize],
         ("f1_macro", Box::new(|matrix| Ok(of_classes(matrix)?.f1))),
         ("balanced_accuracy", Box::new(ConfusionMatrix::balanced_accuracy)),
         ("matthews", Box::new(ConfusionMatrix::matthews)),
-        ("cohen_kappa", kappa(Some(AgreementWeights::Identity))),
-        ("cohen_kappa_linear", kappa(weights(AgreementWeights::LinearOf))),
-        ("cohen_kappa_quadratic", kappa(weights(AgreementWeights::QuadraticOf))),
+        ("cohen_kappa", kappa(plain)),
+        ("cohen_kappa_linear", kappa(linear)),
+        ("cohen_kappa_quadratic", kappa(quadratic)),
         ("gwet_ac1", Box::new(|matrix| matrix.gwet(&AgreementWeights::Identity))),
     ];
     found.closed_together(of_rows, statistics, n);
+}
+
+const NO_DISTANCES: &str = "the labels are not numbers, nor named in their order";
+
+/// Of the plain, the linear and the quadratic kappa: by value, so that a grade that does not occur changes nothing; labels named in their
+/// order count by their places.
+fn kappa_weights(labels: &Labels) -> [Option<AgreementWeights>; 3] {
+    let of = |weights: fn(Vec<f64>) -> AgreementWeights| labels.values().map(<[f64]>::to_vec).map(weights);
+    [Some(AgreementWeights::Identity), of(AgreementWeights::LinearOf), of(AgreementWeights::QuadraticOf)]
+}
+
+/// Which of two judges agrees better with people beyond chance.
+fn differences_of_kappa(
+    found: &mut Collector<'_>,
+    labels: &Labels,
+    truth: &[usize],
+    first: &[usize],
+    second: &[usize],
+) {
+    let k = labels.indices().len();
+    let cells: Vec<usize> =
+        [first, second].concat().iter().zip(truth.repeat(2)).map(|(said, truth)| truth * k + said).collect();
+    let matrix = |rows: &[usize]| ConfusionMatrix::of_cells(k, rows.iter().map(|&row| cells[row]));
+    for (name, weights) in OF_TWO[1..].iter().zip(kappa_weights(labels)) {
+        match weights {
+            Some(weights) => {
+                exchanged(found, name, truth.len(), |rows| Ok(matrix(rows).cohen_kappa(&weights)?.estimate));
+            }
+            None => found.undefined(name, NO_DISTANCES),
+        }
+    }
 }
 
 /// Which of two judges is right more often, by McNemar's test.
@@ -151,7 +191,7 @@ fn difference(found: &mut Collector<'_>, truth: &[usize], first: &[usize], secon
     let right =
         |judged: &[usize]| -> Vec<bool> { truth.iter().zip(judged).map(|(truth, judged)| truth == judged).collect() };
     let (first, second) = (right(first), right(second));
-    let test = match &found.clusters {
+    let test = match found.clusters() {
         Some(clusters) => clustered_mcnemar(&first, &second, clusters)
             .map(|test| PValue::of_clusters(test.p_value, "McNemar, of clusters")),
         None => {
@@ -166,8 +206,9 @@ fn difference(found: &mut Collector<'_>, truth: &[usize], first: &[usize], secon
     let gain = |(&one, &other): (&bool, &bool)| f64::from(i8::from(one) - i8::from(other));
     let gains: Vec<f64> = first.iter().zip(&second).map(gain).collect();
     let p = test.ok();
-    if !found.mean_of_clusters(DIFFERENCE, p, &gains, [-1.0, 1.0]) {
-        found.resample(DIFFERENCE, p, |rows| Ok(share(&first, rows) - share(&second, rows)), truth.len());
+    let name = OF_TWO[0];
+    if !found.mean_of_clusters(name, &gains, [-1.0, 1.0], Tested::By(p)) {
+        found.resample(name, p, |rows| Ok(share(&first, rows) - share(&second, rows)), truth.len());
     }
 }
 

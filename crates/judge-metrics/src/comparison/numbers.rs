@@ -50,7 +50,17 @@ pub(super) fn compare(found: &mut Collector<'_>, items: &[&ComparedItem], labels
     let second: Option<Vec<f64>> = items.iter().map(|item| item.second.as_ref()?.number()).collect();
     if let Some(second) = second {
         difference::compare(found, &human, &predicted, &second);
+        let nominal = why_no_labels(labels, &[&predicted[..], &second, &human].concat());
+        let ratings = [&predicted[..], &second].concat().into_iter().zip(human.repeat(2));
+        let ratings: Vec<_> = ratings.map(|(judge, people)| [Some(judge), Some(people)]).collect();
+        difference::of_alphas(found, &ratings, [nominal.as_deref(), None, None]);
     }
+}
+
+/// Why numbers are not all labels, if they are not: the mean of several raters may lie between two.
+fn why_no_labels(labels: Result<&Labels, &String>, values: &[f64]) -> Option<String> {
+    let places = |labels: &Labels| values.iter().find_map(|&value| labels.place(&Rating::Number(value)).err());
+    labels.map_or_else(|reason| Some(reason.clone()), places)
 }
 
 /// The same for texts, of which only Krippendorff's alphas are defined: the nominal one, and the ordinal one of labels in an order. Several
@@ -66,14 +76,42 @@ pub(super) fn of_texts(found: &mut Collector<'_>, items: &[&ComparedItem], label
                 let both = |item: &&ComparedItem| [Some(item.predicted.clone()), item.majority().cloned()];
                 alphas_of_texts(found, "", &items.iter().map(both).collect::<Vec<_>>(), labels);
             }
-            // With the nominal one.
-            "krippendorff_alpha_ordinal" | "krippendorff_alpha_interval" => {}
+            "difference_krippendorff_alpha_nominal" => {
+                let of = |judge: fn(&ComparedItem) -> Option<Rating>| {
+                    items.iter().map(move |item| [judge(item), item.majority().cloned()])
+                };
+                let both: Vec<_> =
+                    of(|item| Some(item.predicted.clone())).chain(of(|item| item.second.clone())).collect();
+                match placed(&both, labels) {
+                    Ok((ratings, undefined)) => {
+                        let ratings: Vec<_> = ratings.iter().map(|row| [row[0], row[1]]).collect();
+                        difference::of_alphas(found, &ratings, undefined);
+                    }
+                    Err(reason) => found.all_undefined(&DIFFERENCES[8..], &reason),
+                }
+            }
+            // With the nominal ones.
+            name if name.contains("krippendorff") => {}
             name => found.undefined(name, TEXTS),
         }
     }
 }
 
 const TEXTS: &str = "scores are texts, not numbers";
+
+/// What texts are worth as labels, and why the nominal, ordinal and interval alphas are undefined of them, where they are.
+type PlacedTexts = (Vec<Vec<Option<f64>>>, [Option<&'static str>; 3]);
+
+fn placed<R: AsRef<[Option<Rating>]>>(ratings: &[R], labels: Result<&Labels, &String>) -> Result<PlacedTexts, String> {
+    let labels = labels.map_err(String::clone)?;
+    let worth = |rating: &Rating| {
+        let place = labels.place(rating)?;
+        Ok::<_, String>(labels.values().map_or(place as f64, |values| values[place]))
+    };
+    let of_row = |row: &R| row.as_ref().iter().map(|rating| rating.as_ref().map(worth).transpose()).collect();
+    let why = labels.values().is_none().then_some("the labels have no order: name them in theirs");
+    Ok((ratings.iter().map(of_row).collect::<Result<_, _>>()?, [None, why, Some(TEXTS)]))
+}
 
 /// Krippendorff's alphas of texts.
 pub(super) fn alphas_of_texts<R: AsRef<[Option<Rating>]>>(
@@ -82,21 +120,8 @@ pub(super) fn alphas_of_texts<R: AsRef<[Option<Rating>]>>(
     ratings: &[R],
     labels: Result<&Labels, &String>,
 ) {
-    let worth = |labels: &Labels, rating: &Rating| {
-        let place = labels.place(rating)?;
-        Ok::<_, String>(labels.values().map_or(place as f64, |values| values[place]))
-    };
-    let placed = labels.map_err(String::clone).and_then(|labels| {
-        let of_row =
-            |row: &R| row.as_ref().iter().map(|rating| rating.as_ref().map(|r| worth(labels, r)).transpose()).collect();
-        Ok((labels, ratings.iter().map(of_row).collect::<Result<Vec<Vec<Option<f64>>>, String>>()?))
-    });
-    match placed {
-        Ok((labels, ratings)) => {
-            let ordered = labels.values().is_some();
-            let why = |ordered: bool| (!ordered).then_some("the labels have no order: name them in theirs");
-            alphas(found, prefix, &ratings, [None, why(ordered), Some(TEXTS)]);
-        }
+    match placed(ratings, labels) {
+        Ok((ratings, undefined)) => alphas(found, prefix, &ratings, undefined),
         Err(reason) => {
             for kind in ["nominal", "ordinal", "interval"] {
                 found.undefined(&format!("{prefix}krippendorff_alpha_{kind}"), &reason);
@@ -146,13 +171,9 @@ fn correlations(found: &mut Collector<'_>, predicted: &[f64], human: &[f64]) {
         Err(error) => ranks.iter().for_each(|(name, _)| found.add(name, Err(error.clone()))),
     }
     if found.starts("weighted_tau") {
-        let tau = weighted_tau(predicted, human, TauWeights::Mean).map(|tau| Reported {
-            estimate: tau.estimate,
-            interval: None,
-            p: None,
-            method: "no interval: it has no value that samples of different sizes share".to_owned(),
-        });
-        found.add("weighted_tau", tau);
+        let why = "no interval: it has no value that samples of different sizes share";
+        let tau = weighted_tau(predicted, human, TauWeights::Mean);
+        found.add("weighted_tau", tau.map(|tau| Reported::alone(tau.estimate, why.to_owned())));
     }
 }
 
@@ -168,14 +189,10 @@ fn errors(found: &mut Collector<'_>, predicted: &[f64], human: &[f64]) {
 
 /// The judge as one rater and people as another.
 fn reliability(found: &mut Collector<'_>, predicted: &[f64], human: &[f64], labels: Result<&Labels, &String>) {
-    let nominal = labels.map_err(String::clone).and_then(|labels| {
-        // Of several raters the mean, which may lie between two labels.
-        let places = predicted.iter().chain(human).map(|&value| labels.place(&Rating::Number(value)));
-        places.collect::<Result<Vec<_>, _>>().map(|_| ())
-    });
+    let nominal = why_no_labels(labels, &[predicted, human].concat());
     let both: Vec<[f64; 2]> = predicted.iter().zip(human).map(|(&p, &h)| [p, h]).collect();
     let ratings: Vec<[Option<f64>; 2]> = both.iter().map(|row| row.map(Some)).collect();
-    alphas(found, "", &ratings, [nominal.as_ref().err().map(String::as_str), None, None]);
+    alphas(found, "", &ratings, [nominal.as_deref(), None, None]);
     intraclass(found, "", &both);
 }
 

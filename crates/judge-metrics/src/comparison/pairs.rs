@@ -1,7 +1,7 @@
 //! Verdicts on pairs against gold labels, as benchmarks of pairwise judges report them.
 
 use super::Statistic;
-use super::collector::{Collector, take};
+use super::collector::{Collector, Tested, take};
 use crate::agreement::{AgreementWeights, ConfusionMatrix};
 use crate::estimate::SHARE;
 use crate::input::check_lengths;
@@ -283,7 +283,7 @@ impl Found {
     fn mean_of(&mut self, name: &'static str, pairs: &[&Settled<'_>], values: &[f64], range: [f64; 2]) {
         let mean = |rows: &[usize]| Ok(take(values, rows).iter().sum::<f64>() / rows.len() as f64);
         self.collect(pairs, pairs.len(), &[name], |found| {
-            if !found.mean_of_clusters(name, None, values, range) {
+            if !found.mean_of_clusters(name, values, range, Tested::No) {
                 found.resample(name, None, mean, values.len());
             }
         });

@@ -27,10 +27,26 @@ pub(super) const PROBABILITIES: [&str; 9] = [
     "calibration_intercept",
 ];
 
+/// Why people's scores are no outcomes, if they are none.
+pub(super) fn why_no_outcomes(human: &[f64]) -> Option<&'static str> {
+    let decided = human.iter().all(|&human| human == 0.0 || human == 1.0);
+    (!decided).then_some("human scores are not all 0 or 1")
+}
+
+/// Why a judge's scores are no probabilities, if they are none.
+pub(super) fn why_no_probabilities(predicted: &[f64]) -> Option<String> {
+    match predicted.iter().find(|p| !(0.0..=1.0).contains(*p)) {
+        Some(&outside) => Some(format!("{} is no probability", six_digits(outside))),
+        None if predicted.iter().all(|&p| p == 0.0 || p == 1.0) => {
+            Some("predictions are all 0 or 1: decisions, not probabilities".to_owned())
+        }
+        None => None,
+    }
+}
+
 /// Scores of what people say is 0 or 1: how well they order, and as probabilities if they lie in [0, 1].
 pub(super) fn compare(found: &mut Collector<'_>, predicted: &[f64], human: &[f64]) {
-    if !human.iter().all(|&human| human == 0.0 || human == 1.0) {
-        let reason = "human scores are not all 0 or 1";
+    if let Some(reason) = why_no_outcomes(human) {
         return found.all_undefined(&PROBABILITIES, reason);
     }
     let outcomes: Vec<bool> = human.iter().map(|&human| human == 1.0).collect();
@@ -49,14 +65,7 @@ pub(super) fn compare(found: &mut Collector<'_>, predicted: &[f64], human: &[f64
     };
     found.resample(of_precision, None, statistic, n);
 
-    let reason = match predicted.iter().find(|p| !(0.0..=1.0).contains(*p)) {
-        Some(&outside) => Some(format!("{} is no probability", six_digits(outside))),
-        None if predicted.iter().all(|&p| p == 0.0 || p == 1.0) => {
-            Some("predictions are all 0 or 1: decisions, not probabilities".to_owned())
-        }
-        None => None,
-    };
-    if let Some(reason) = reason {
+    if let Some(reason) = why_no_probabilities(predicted) {
         return found.all_undefined(&PROBABILITIES[2..], &reason);
     }
     let squares: Vec<f64> = human.iter().zip(predicted).map(|(y, p)| (p - y).powi(2)).collect();

@@ -1,15 +1,14 @@
 //! People among themselves: the ceiling of any judge, and whether the judge may take the place of one of them.
 //!
-//! A rater is a place in `ComparedItem::human`, the same person in every row. Rows may lack ratings. Intraclass correlations take rows that
-//! are complete, so they are left out where one is not; Krippendorff's alpha, the ceiling and the alternative annotator test take what is
-//! there.
+//! A rater is a place in `ComparedItem::human`, the same person in every row. Rows may lack ratings. Where one does, intraclass
+//! correlations are those of a mixed model; Krippendorff's alpha, the ceiling and the alternative annotator test take what is there.
 
-use super::collector::{Collector, are_shared};
+use super::collector::Collector;
 use super::numbers::{alphas, alphas_of_texts, intraclass};
 use super::{ComparedItem, Labels, Rating, Reported};
 use crate::agreement::{
     Advantages, AgreementWeights, AlternativeAnnotatorTest, AlternativeAnnotators, CountedSubjects, HumanCeiling,
-    ItemCeiling,
+    IntraclassForm, ItemCeiling, MixedRatings,
 };
 use crate::estimate::{NOT_NEGATIVE, SHARE};
 use crate::{Error, Estimate};
@@ -62,8 +61,9 @@ pub(super) fn compare(
         against_rest(found, &judge, &ratings, HumanCeiling::of_ratings, NOT_NEGATIVE);
         alphas(found, "human_", &ratings, [labels.err().map(String::as_str), None, None]);
         let complete: Option<Vec<Vec<f64>>> = ratings.iter().map(|row| row.iter().copied().collect()).collect();
-        if let Some(ratings) = complete {
-            intraclass(found, "human_", &ratings);
+        match complete {
+            Some(ratings) => intraclass(found, "human_", &ratings),
+            None => with_gaps(found, &ratings),
         }
     } else {
         let mut names: Vec<String> =
@@ -85,6 +85,29 @@ pub(super) fn compare(
         alphas_of_texts(found, "human_", &all, labels);
     }
     among_people(found, &all, labels);
+}
+
+/// Intraclass correlations of rows that lack ratings. The likelihood takes rows as independent.
+fn with_gaps(found: &mut Collector<'_>, ratings: &[Vec<Option<f64>>]) {
+    let forms = [IntraclassForm::OneWay, IntraclassForm::Agreement, IntraclassForm::Consistency];
+    let model = MixedRatings::new(ratings);
+    for (name, form) in OF_RATERS[3..6].iter().zip(forms) {
+        if !found.starts(name) || found.refuses(name) {
+            continue;
+        }
+        let fitted = model.as_ref().map_err(Error::clone).and_then(|model| model.intraclass(form, found.level()));
+        let known = fitted.map(|fitted| match found.has_clusters() {
+            true => Reported::alone(
+                fitted.estimate,
+                "REML; no interval: its likelihood takes rows as independent".to_owned(),
+            ),
+            false => Reported {
+                interval: Some(fitted.interval),
+                ..Reported::alone(fitted.estimate, "REML, profile likelihood".to_owned())
+            },
+        });
+        found.add(name, known);
+    }
 }
 
 /// Agreement of people's labels beyond chance, numbers or texts.
@@ -146,7 +169,7 @@ fn alternative<T: Copy + Sync>(
             };
             let (n, won) = (share.n, share.count);
             let method = format!("of {n} raters, {won} by Student t at epsilon {}{more}", settings.epsilon);
-            Ok(Reported { estimate: share.estimate()?, interval: None, p: None, method })
+            Ok(Reported::alone(share.estimate()?, method))
         });
         found.add(winning_rate, known);
     }
@@ -176,18 +199,16 @@ fn against_rest<T: Copy + Sync>(
         Ok(all) => all,
         Err(error) => return AGAINST_REST.iter().for_each(|name| found.add(name, Err(error.clone()))),
     };
-    let clusters = found.clusters.take();
-    let of_items = clusters.as_ref().map(|clusters| all.items.iter().map(|item| clusters[item.item]).collect());
-    found.clusters = of_items.filter(|clusters: &Vec<_>| are_shared(clusters));
     type Part = (Estimate, fn(&ItemCeiling) -> f64, [f64; 2]);
     let parts: [Part; 3] = [
         (all.judge, |item| item.judge, range),
         (all.people, |item| item.people, range),
         (all.difference, |item| item.judge - item.people, [-range[1], range[1]]),
     ];
-    for (name, (whole, of_item, range)) in AGAINST_REST.into_iter().zip(parts) {
-        let items: Vec<f64> = all.items.iter().map(of_item).collect();
-        found.mean(name, &items, range, || Ok(whole.within(range)));
-    }
-    found.clusters = clusters;
+    found.on_rows(&all.items.iter().map(|item| item.item).collect::<Vec<_>>(), |found| {
+        for (name, (whole, of_item, range)) in AGAINST_REST.into_iter().zip(parts) {
+            let items: Vec<f64> = all.items.iter().map(of_item).collect();
+            found.mean(name, &items, range, || Ok(whole.within(range)));
+        }
+    });
 }

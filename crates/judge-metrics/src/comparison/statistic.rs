@@ -7,8 +7,8 @@ use crate::{Error, Estimate, Interval};
 
 /// A statistic, or why the data do not define it.
 ///
-/// With the feature `serde` it is written as `{"estimate", "low", "high", "p", "method"}` or `{"undefined": reason}`, and without p-value
-/// and method by `brief`.
+/// With the feature `serde` it is written as `{"estimate", "low", "high", "p", "method"}`, with `"p_adjusted"` where there is
+/// one, or `{"undefined": reason}`, and without p-value and method by `brief`.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Statistic {
     /// It is defined.
@@ -29,6 +29,8 @@ pub struct Reported {
     pub interval: Option<Interval>,
     /// The chance of a value as far from 0, where a test is known that these rows allow.
     pub p: Option<f64>,
+    /// The same, adjusted for the other tests that it was made with; `None` where it is one test.
+    pub p_adjusted: Option<f64>,
     /// Where interval and p-value come from.
     pub method: String,
 }
@@ -65,13 +67,18 @@ impl Statistic {
 }
 
 impl Reported {
+    /// Without interval and p-value; `method` says why.
+    pub fn alone(estimate: f64, method: String) -> Self {
+        Self { estimate, interval: None, p: None, p_adjusted: None, method }
+    }
+
     /// With the interval of nominal coverage `level` and the p-value that the estimate knows.
     pub(super) fn new(found: &Estimate, level: f64) -> Self {
         let (interval, method) = match found.interval(level) {
             Ok(interval) => (Some(interval), found.method().unwrap_or_default().to_owned()),
             Err(error) => (None, format!("no interval: {error}")),
         };
-        Self { estimate: found.estimate, interval, p: found.p_value().ok(), method }
+        Self { estimate: found.estimate, interval, p: found.p_value().ok(), p_adjusted: None, method }
     }
 
     /// What resamples found, drawn as `what` says. The statistic, which `estimate` computes, may be defined where its interval is not;
@@ -84,8 +91,7 @@ impl Reported {
         what: &str,
         estimate: impl FnOnce() -> Result<f64, Error>,
     ) -> Result<Self, Error> {
-        let alone =
-            |estimate, why: String| Self { estimate, interval: None, p: None, method: format!("no interval: {why}") };
+        let alone = |estimate, why: String| Self::alone(estimate, format!("no interval: {why}"));
         let drawn = match found {
             Ok(drawn) => drawn,
             Err(error) if error.is_undefined() => return Ok(alone(estimate()?, error.to_string())),
@@ -103,7 +109,7 @@ impl Reported {
             0 => what.to_owned(),
             undefined => format!("{what}; undefined in {undefined} of {}", drawn.resamples),
         };
-        Ok(Self { estimate: drawn.estimate, interval: Some(interval), p: None, method })
+        Ok(Self { interval: Some(interval), ..Self::alone(drawn.estimate, method) })
     }
 
     /// With the p-value of a test and its name, or without any.
@@ -175,19 +181,36 @@ impl fmt::Display for Statistic {
 #[derive(serde::Serialize)]
 #[serde(untagged)]
 enum Record<'a> {
-    Whole { estimate: f64, low: Option<f64>, high: Option<f64>, p: Option<f64>, method: &'a str },
-    Ends { estimate: f64, low: f64, high: f64 },
-    Alone { estimate: f64, no_interval: &'a str },
-    Undefined { undefined: &'a str },
+    Whole {
+        estimate: f64,
+        low: Option<f64>,
+        high: Option<f64>,
+        p: Option<f64>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        p_adjusted: Option<f64>,
+        method: &'a str,
+    },
+    Ends {
+        estimate: f64,
+        low: f64,
+        high: f64,
+    },
+    Alone {
+        estimate: f64,
+        no_interval: &'a str,
+    },
+    Undefined {
+        undefined: &'a str,
+    },
 }
 
 #[cfg(feature = "serde")]
 impl serde::Serialize for Statistic {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let record = match self {
-            Self::Defined(Reported { estimate, interval, p, method }) => {
+            Self::Defined(Reported { estimate, interval, p, p_adjusted, method }) => {
                 let (low, high) = (interval.map(|interval| interval.low), interval.map(|interval| interval.high));
-                Record::Whole { estimate: *estimate, low, high, p: *p, method }
+                Record::Whole { estimate: *estimate, low, high, p: *p, p_adjusted: *p_adjusted, method }
             }
             Self::Undefined { reason } => Record::Undefined { undefined: reason },
         };

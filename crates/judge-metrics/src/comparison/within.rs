@@ -20,7 +20,7 @@ pub(super) const WITHIN: [&str; 2] = ["spearman_within_clusters", "pairwise_accu
 /// both intervals.
 pub(super) fn compare(found: &mut Collector<'_>, predicted: &[f64], human: &[f64]) {
     // Without clusters there is nothing within them, and no name is reported.
-    let Some(clusters) = found.clusters.clone() else { return };
+    let Some(clusters) = found.clusters().map(<[&str]>::to_vec) else { return };
     let level = found.level();
     let reported = |estimate: Result<Estimate, Error>, more: String| {
         let mut known = Reported::new(&estimate?, level);

@@ -4,7 +4,7 @@ use super::sample::{EQUAL_ITEMS, root_mean_square};
 use crate::estimate::{SHARE, Spread, UNBOUNDED};
 use crate::groups::clusters;
 use crate::input::{check_finite, check_lengths, in_range};
-use crate::sum::sum;
+use crate::sum::{dot, sum};
 use crate::{Error, Estimate, Proportion};
 
 /// The mean of one number per item where items come in clusters, such as several answers to one question, with the standard error that
@@ -35,19 +35,25 @@ use crate::{Error, Estimate, Proportion};
 /// # Ok::<(), judge_metrics::Error>(())
 /// ```
 pub fn clustered_mean<G: Ord>(values: &[f64], groups: &[G]) -> Result<Estimate, Error> {
+    mean_of_clusters(values, &vec![1.0; values.len()], groups)
+}
+
+/// The mean of items that count for so many each: `weights` has a finite number above 0 for each value.
+pub(super) fn mean_of_clusters<G: Ord>(values: &[f64], weights: &[f64], groups: &[G]) -> Result<Estimate, Error> {
     check_finite("values", values)?;
     check_lengths("groups", groups.len(), "values", values.len())?;
     let clusters = clusters(groups);
     if clusters.len() < 2 {
         return Err(Error::TooFewItems { required: 2, found: clusters.len() });
     }
-    let (n, n_clusters) = (values.len() as f64, clusters.len() as f64);
-    let mean = in_range("mean", sum(values) / n)?;
+    let (total, n_clusters) = (sum(weights), clusters.len() as f64);
+    let mean = in_range("mean", dot(values, weights) / total)?;
     let residual_sum = |rows: &Vec<usize>| {
-        let residuals = || rows.iter().map(|&row| (values[row] - mean) / n);
+        let residuals = || rows.iter().map(|&row| (values[row] - mean) * weights[row] / total);
+        let share: f64 = rows.iter().map(|&row| weights[row] / total).sum();
         let (sum, size) = (residuals().sum::<f64>(), residuals().map(f64::abs).sum::<f64>());
         // What rounding leaves of residuals that cancel out. Of equal values the residuals themselves are rounding.
-        if sum.abs() <= 1e-15 * (size + mean.abs() * rows.len() as f64 / n) { 0.0 } else { sum }
+        if sum.abs() <= 1e-15 * (size + mean.abs() * share) { 0.0 } else { sum }
     };
     let sums: Vec<f64> = clusters.iter().map(residual_sum).collect();
     // A mean of squares times their number: squares that overflow are not made.

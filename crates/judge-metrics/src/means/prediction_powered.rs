@@ -1,4 +1,5 @@
 mod clustered;
+mod sampled;
 mod stratified;
 
 pub(super) use clustered::{Rows, clustered_parts};
@@ -36,7 +37,8 @@ pub enum Tuning {
 ///
 /// The labelled items must be a random draw from the same population as the unlabelled ones, and the judge must not
 /// have learnt from them. Items are taken as independent, but for [`clustered`](Self::clustered) ones; the labels may be a larger share of
-/// some kinds of items than of others with [`stratified`](Self::stratified).
+/// some kinds of items than of others with [`stratified`](Self::stratified), or drawn with probabilities that are known, with
+/// [`sampled`](Self::sampled).
 ///
 /// ```
 /// use judge_metrics::means::PredictionPoweredMean;

@@ -123,6 +123,47 @@ fn what_is_assessed_is_what_new_rows_get() {
     }
 }
 
+/// Rows of a question share an offset of the judge's: held-out rows whose companions were fitted on look too easy.
+#[test]
+fn questions_are_on_one_side_of_each_fold() {
+    let mut draws = Draws(ChaCha8Rng::seed_from_u64(8));
+    // Each question has a score of its own, which tells a fit its grade, for ten rows.
+    let (mut scores, mut human, mut question) = (Vec::new(), Vec::new(), Vec::new());
+    for q in 0..30 {
+        let (score, grade) = (draws.uniform(), 5.0 * draws.uniform());
+        for _ in 0..10 {
+            scores.push(score);
+            human.push(grade + 0.1 * draws.uniform());
+            question.push(q);
+        }
+    }
+    let settings = Calibrator::default();
+    let by_rows = settings.assess(&scores, &human).unwrap();
+    let report = settings.assess_clustered(&scores, &human, &question).unwrap();
+    assert_eq!((report.n, report.folds, report.guaranteed), (300, 10, 0.0));
+    // A new question is as far off as questions are, which folds of rows do not see.
+    assert!(report.error.estimate > 1.05 * by_rows.error.estimate, "{report:?} {by_rows:?}");
+    let width = |of: judge_metrics::Estimate| of.interval(0.95).map(|interval| interval.high - interval.low).unwrap();
+    assert!(width(report.covered) > 1.5 * width(by_rows.covered), "{report:?} {by_rows:?}");
+    assert_eq!(by_rows.covered.interval(0.95), by_rows.coverage.wilson(0.95));
+    // Without a question that a fold leaves out, the curves of that fold have none of its rows.
+    let fitted = settings.fit_clustered(&scores, &human, &question).unwrap();
+    for fold in fitted.parts().folds {
+        assert_eq!(fold.errors.len(), 30);
+    }
+    // Clusters of one row each are rows.
+    let each: Vec<usize> = (0..300).collect();
+    assert_eq!(settings.fit_clustered(&scores, &human, &each), settings.fit(&scores, &human));
+    assert_eq!(settings.assess_clustered(&scores, &human, &each), Ok(by_rows));
+    // One question says nothing about others, and of two nothing is left to assess.
+    let few = |clusters: usize| -> Vec<usize> { (0..300).map(|row| row % clusters).collect() };
+    let one = settings.fit_clustered(&scores, &human, &few(1)).unwrap_err();
+    assert_eq!(one, Error::TooFewItems { required: 2, found: 1 });
+    let two = settings.assess_clustered(&scores, &human, &few(2)).unwrap_err();
+    assert_eq!(two, Error::TooFewItems { required: 3, found: 2 });
+    assert!(matches!(settings.fit_clustered(&scores, &human, &each[1..]), Err(Error::LengthMismatch { .. })));
+}
+
 fn rows() -> impl Strategy<Value = (Vec<f64>, Vec<f64>)> {
     let score = prop_oneof![(0..6i32).prop_map(f64::from), -3.0..9.0f64];
     prop::collection::vec((score, (1..6i32).prop_map(f64::from)), 10..50).prop_map(|rows| rows.into_iter().unzip())

@@ -1,11 +1,14 @@
-//! Planned numbers of items: at n the crate's own interval of such a sample is as narrow as wanted, at n − 1 it is not.
+//! Planned numbers of items: at n the crate's own interval of such a sample is as narrow as wanted, at n − 1 it is not. Powers and
+//! detectable effects against statsmodels and SciPy (`scripts/metrics/planning_fixtures.py`).
 
 use judge_metrics::correlation::fisher_interval;
 use judge_metrics::means::{paired_difference, sample_mean};
 use judge_metrics::planning::{
-    items_for_correlation, items_for_mean, items_for_paired_proportions, items_for_proportion,
+    detectable_difference, detectable_mean, detectable_shortfall, items_for_correlation, items_for_mean,
+    items_for_paired_proportions, items_for_power, items_for_proportion, items_for_width, power_of_mean,
 };
 use judge_metrics::{Error, Interval, Proportion};
+use serde_json::Value;
 
 const LEVELS: [f64; 3] = [0.8, 0.95, 0.99];
 const WIDTHS: [f64; 4] = [0.03, 0.1, 0.25, 0.6];
@@ -148,4 +151,61 @@ fn plans_that_cannot_be_are_refused() {
     assert!(matches!(bad, Err(Error::OutOfRange { argument: "only_second", value: 0.5, .. })));
     assert!(items_for_paired_proportions(0.0, 0.0, 0.1, 0.95).unwrap_err().is_undefined());
     assert!(items_for_paired_proportions(0.0, 1.0, 0.1, 0.95).unwrap_err().is_undefined());
+}
+
+#[test]
+fn powers_and_effects_equal_statsmodels() {
+    let fixture: Value = serde_json::from_str(include_str!("../fixtures/planning.json")).unwrap();
+    let number = |of: &Value| of.as_f64().unwrap();
+    let near =
+        |ours: f64, expected: f64, of: &Value| assert!((ours - expected).abs() <= 1e-9 * expected, "{ours}: {of}");
+    for case in fixture["means"].as_array().unwrap() {
+        let (n, level) = (case["n"].as_u64().unwrap() as usize, number(&case["level"]));
+        for (effect, power) in case["effects"].as_array().unwrap().iter().zip(case["powers"].as_array().unwrap()) {
+            // A scale and a sign change nothing.
+            near(power_of_mean(number(effect) * -3.0, 3.0, n, level).unwrap(), number(power), case);
+        }
+        if let Some(expected) = case.get("detectable") {
+            near(detectable_mean(3.0, n, 0.85, level).unwrap(), 3.0 * number(expected), case);
+        }
+    }
+    for case in fixture["items"].as_array().unwrap() {
+        let (effect, power) = (number(&case["effect"]), number(&case["power"]));
+        assert_eq!(items_for_power(effect, 1.0, power, 0.95).unwrap() as u64, case["n"], "{case}");
+    }
+    for case in fixture["normal"].as_array().unwrap() {
+        let half = number(&case["half_width"]) / 2.0;
+        let interval = Interval { low: 0.3 - half, high: 0.3 + half, level: number(&case["level"]) };
+        near(detectable_difference(interval, number(&case["power"])).unwrap(), number(&case["detectable"]) / 2.0, case);
+    }
+    for case in fixture["shares"].as_array().unwrap() {
+        let found = detectable_shortfall(number(&case["expected"]), case["n"].as_u64().unwrap() as usize, 0.8, 0.95);
+        near(found.unwrap(), number(&case["shortfall"]), case);
+    }
+}
+
+#[test]
+fn powers_of_anything_are_chances_and_what_is_none_is_refused() {
+    for effect in [1e-300, 1e-3, 40.0, 1e6, 1e300] {
+        for (deviation, n) in [(1.0, 2), (1e-300, 3), (1e300, 1_000_000)] {
+            let power = power_of_mean(effect, deviation, n, 0.95).unwrap();
+            assert!((0.05 - 1e-12..=1.0 + 1e-12).contains(&power), "{effect} {deviation} {n}: {power}");
+        }
+    }
+    assert_eq!(power_of_mean(1.0, 1.0, 1, 0.95), Err(Error::TooFewItems { required: 2, found: 1 }));
+    for power in [0.05, 1.0, f64::NAN] {
+        assert!(matches!(detectable_mean(1.0, 9, power, 0.95), Err(Error::OutOfRange { argument: "power", .. })));
+    }
+    assert!(matches!(power_of_mean(f64::NAN, 1.0, 9, 0.95), Err(Error::OutOfRange { argument: "effect", .. })));
+    // A quarter of the width takes sixteen times the items, and an interval of no width says nothing.
+    let interval = |low| Interval { low, high: 0.7, level: 0.95 };
+    assert_eq!(items_for_width(interval(0.3), 60, 0.1), Ok(960));
+    assert_eq!(items_for_width(interval(0.3), 60, 0.8), Ok(15));
+    assert!(matches!(items_for_width(interval(0.7), 60, 0.1), Err(Error::OutOfRange { argument: "interval", .. })));
+    assert!(matches!(detectable_difference(interval(0.7), 0.8), Err(Error::OutOfRange { argument: "width", .. })));
+    // An effect of 0 is found by no number of items.
+    assert!(items_for_power(0.0, 1.0, 0.8, 0.95).unwrap_err().is_undefined());
+    // Of one item not even a share of 0 is shown to be below 0.5.
+    assert!(detectable_shortfall(0.5, 1, 0.8, 0.95).unwrap_err().is_undefined());
+    assert!(detectable_shortfall(0.9, 20, 0.8, 0.95).unwrap() < 0.9);
 }

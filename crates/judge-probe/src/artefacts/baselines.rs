@@ -203,12 +203,12 @@ impl<'a> Tested<'a> {
         match self.bootstrap.clustered(&self.drawn, of) {
             Ok(found) => {
                 let (estimate, interval) = (found.estimate, Some(found.interval));
-                Ok(Reported { estimate, interval, p: None, method: "bootstrap of questions".to_owned() })
+                Ok(Reported { interval, ..Reported::alone(estimate, "bootstrap of questions".to_owned()) })
             }
             // Too few questions, or resamples that do not show how much it varies.
             Err(error) if error.is_undefined() => {
                 let all: Vec<usize> = (0..self.truth.len()).collect();
-                Ok(Reported { estimate: of(&all)?, interval: None, p: None, method: format!("no interval: {error}") })
+                Ok(Reported::alone(of(&all)?, format!("no interval: {error}")))
             }
             Err(error) => Err(error.into()),
         }

@@ -42,7 +42,7 @@ impl Outcome {
     ///
     /// let gain = |low: f64, high: f64| {
     ///     let interval = Some(Interval { low, high, level: 0.95 });
-    ///     Statistic::Defined(Reported { estimate: (low + high) / 2.0, interval, p: None, method: "bootstrap".into() })
+    ///     Statistic::Defined(Reported { interval, ..Reported::alone((low + high) / 2.0, "bootstrap".into()) })
     /// };
     /// assert_eq!(Outcome::of(&gain(0.02, 0.3)), Outcome::Better);
     /// assert_eq!(Outcome::of(&gain(-0.1, 0.3)), Outcome::Undecided);
@@ -108,7 +108,7 @@ mod tests {
     fn findings_say_what_the_intervals_say() {
         let gain = |low, high| {
             let interval = Some(Interval { low, high, level: 0.95 });
-            let known = Reported { estimate: (low + high) / 2.0, interval, p: None, method: String::new() };
+            let known = Reported { interval, ..Reported::alone((low + high) / 2.0, String::new()) };
             let difference = Statistic::Defined(known);
             Gain { weighted_f1: difference.clone(), spearman: difference }
         };

@@ -4,8 +4,10 @@
 
 mod cli;
 mod figures;
+mod judges;
 mod means;
 mod pairs;
+mod plan;
 mod print;
 
 use std::collections::BTreeMap;
@@ -14,14 +16,14 @@ use std::path::PathBuf;
 use anyhow::{Result, ensure};
 use judge_data::Outputs;
 use judge_metrics::agreement::AlternativeAnnotatorTest;
-use judge_metrics::comparison::{
-    ComparedItem, Comparison, ComparisonSettings, Comparisons, Labels, STATISTICS, Statistic,
-};
+use judge_metrics::comparison::{ComparisonSettings, Comparisons, Labels, STATISTICS, Statistic};
 use judge_metrics::prediction::RiskCoveragePoint;
 use judge_metrics::resampling::{Bootstrap, BootstrapMethod};
 use serde_json::{Value, json};
 
+use self::judges::{Judges, statistic_of};
 use self::pairs::{Fields, Pairs};
+use self::plan::Plan;
 use crate::args::files::program;
 use crate::preferences::Worth;
 use crate::reliability;
@@ -38,12 +40,13 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
     let fields = Fields {
         predicted: cli.predicted.as_deref(),
         human: cli.human.as_deref(),
-        second: cli.second.as_deref(),
+        others: &cli.second,
         group: cli.group.as_deref(),
         cluster: cli.cluster.as_deref(),
+        sampling_probability: cli.sampling_probability.as_deref(),
         confidence: cli.confidence.as_deref(),
     };
-    let Pairs { predicted, human, items, groups, unlabelled, excluded, preferences } =
+    let Pairs { predicted, human, items, others, groups, unlabelled, excluded, preferences } =
         Pairs::read(&cli.input, &fields, cli.limit)?;
     let n_excluded: usize = excluded.values().sum();
     ensure!(
@@ -63,15 +66,27 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
         .statistics
         .as_ref()
         .map(|names| names.iter().cloned().chain(cli.bars.statistics().map(str::to_owned)).collect());
-    let only = wanted_statistics
-        .as_ref()
-        .map(|names| names.iter().filter(|name| STATISTICS.contains(&name.as_str())).cloned().collect());
+    let only = wanted_statistics.as_ref().map(|names| {
+        names
+            .iter()
+            .map(|name| statistic_of(name))
+            .filter(|name| STATISTICS.contains(name))
+            .map(str::to_owned)
+            .collect()
+    });
     let alternative = AlternativeAnnotatorTest { epsilon: cli.epsilon, ..AlternativeAnnotatorTest::default() };
     let settings = ComparisonSettings { bootstrap, labels: cli.labels.clone(), alternative, only };
-    let comparison = Comparison::new(items, settings.clone())?;
+    let others = cli.second.iter().cloned().zip(others).collect();
+    let judges = Judges::new(items, others, &settings, cli.adjust.into())?;
+    let comparison = judges.first();
     let preferences = preferences.compared(bootstrap);
+    ensure!(
+        preferences.is_none() || cli.sampling_probability.is_none(),
+        "--sampling-probability: what preferences are worth takes pairs as drawn alike; judge agree reads rows of scores with it"
+    );
     let all: Vec<usize> = (0..comparison.items().len()).collect();
-    let risk = comparison.selective_risk(&all);
+    // What the surest rows cost takes rows as drawn alike.
+    let risk = comparison.selective_risk(&all).filter(|_| cli.sampling_probability.is_none());
     ensure!(
         cli.risk_plot.is_none() || risk.is_some(),
         "--risk-plot: nothing says how sure the judge is of a row; name a field with --confidence"
@@ -89,15 +104,15 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
         }
     }
     let bar = progress("comparing sets of rows", rows_of.len() + 1, cli.quiet);
-    let statistics = |comparison: &Comparison, rows: &[usize]| {
+    let statistics = |rows: &[usize]| {
         let computed = |observer: &dyn Fn(String)| {
-            comparison.statistics_observed(rows, &|started| {
+            judges.statistics(rows, &|started| {
                 observer(format!("computing {} ({} of {})", started.name, started.number, started.of));
             })
         };
         bar.tell_of_slow_steps(computed)
     };
-    let mut overall = statistics(&comparison, &all);
+    let mut overall = statistics(&all);
     let wanted = |name: &String| wanted_statistics.as_ref().is_none_or(|names| names.contains(name));
     let means = means::means(comparison.items(), &unlabelled, cli.level);
     overall.statistics.extend(means.into_iter().filter(|(name, _)| wanted(name)));
@@ -107,14 +122,15 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
     }
     for name in wanted_statistics.iter().flatten() {
         let of_preferences = worth.as_ref().is_some_and(|worth| worth.get(name).is_some());
-        if overall.get(name).is_none() && !of_preferences {
+        if !overall.statistics.iter().any(|(known, _)| known == name || statistic_of(known) == name) && !of_preferences
+        {
             let reason = "it takes what these rows lack: more raters, labels, a second judge, clusters, confidences or rows without a human score";
             overall.statistics.push((name.clone(), Statistic::Undefined { reason: reason.to_owned() }));
         }
     }
     bar.inc(1);
     let of_group = |(group, rows): (String, Vec<usize>)| {
-        let found = statistics(&comparison, &rows);
+        let found = statistics(&rows);
         bar.inc(1);
         (group, found)
     };
@@ -130,15 +146,17 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
         pictures.push((path, figures::risk(risk, &predicted)?));
     }
     if let Some(path) = &cli.comparison_plot {
-        let second = second_judge(&comparison, settings)?;
-        let second = second.as_ref().map(|found| (cli.second.as_deref().unwrap_or_default(), found));
-        pictures.push((path, figures::comparison((&predicted, &overall), second, &groups, cli.level)?));
+        let others = judges.others(&figures::COMPARED, &settings)?;
+        pictures.push((path, figures::comparison((&predicted, &overall), &others, &groups, cli.level)?));
     }
     let found = json!(by_name(&overall, worth.as_ref()));
+    let plan = Plan::new(&overall, cli.level, cli.width, cli.cluster.is_none() && cli.sampling_probability.is_none());
     if let Some(path) = &cli.json {
         let report = json!({
             "program": program("agreement"), "n": overall.n, "excluded": n_excluded, "excluded_by_reason": excluded, "predicted": predicted, "human": human,
             "level": cli.level, "resamples": cli.resamples, "seed": cli.seed, "statistics": found,
+            "adjustment": judges.adjusted().map(|tests| json!({"method": cli.adjust.name(), "tests": tests})),
+            "planning": plan.json(),
             "layers": worth.as_ref().map(Worth::layers_json),
             "risk_coverage": risk.as_ref().map(|risk| risk.curve()).transpose()?.map(|curve| risk_coverage(&curve)),
             "groups": groups.iter().map(|(group, found)| (group.clone(), json!({"n": found.n, "statistics": by_name(found, None)})))
@@ -154,6 +172,9 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
         if counts.is_empty() { String::new() } else { format!(", {n_excluded} left out ({})", counts.join(", ")) };
     let title = format!("{predicted} against {human}: {}{left_out}", rows_in_words(overall.n));
     say(print::whole(&title, &overall, numeric, risk.as_ref(), cli.methods)?.trim_end())?;
+    if let Some(plan) = plan.text() {
+        say(format_args!("\n{}", plan.trim_end()))?;
+    }
     if let Some(worth) = worth.filter(|worth| !worth.statistics.is_empty()) {
         say(format_args!("\n{}", worth.text(None).trim_end()))?;
     }
@@ -177,17 +198,6 @@ fn print_groups(cli: &Cli, groups: &[(String, Comparisons)], numeric: bool) -> R
         let title = format!("{group}: {}", rows_in_words(found.n));
         say(format_args!("\n{}", print::whole(&title, found, numeric, None, cli.methods)?.trim_end()))
     })
-}
-
-/// What the second judge is compared by, on the same rows; `None` where there is none.
-fn second_judge(comparison: &Comparison, settings: ComparisonSettings) -> Result<Option<Comparisons>> {
-    let as_first = |item: &ComparedItem| {
-        Some(ComparedItem { predicted: item.second.clone()?, second: None, confidence: None, ..item.clone() })
-    };
-    let Some(items) = comparison.items().iter().map(as_first).collect::<Option<Vec<_>>>() else { return Ok(None) };
-    let only = figures::COMPARED.map(str::to_owned).to_vec();
-    let all: Vec<usize> = (0..items.len()).collect();
-    Ok(Some(Comparison::new(items, ComparisonSettings { only: Some(only), ..settings })?.statistics(&all)))
 }
 
 fn risk_coverage(curve: &[RiskCoveragePoint]) -> Value {

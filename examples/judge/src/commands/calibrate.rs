@@ -3,6 +3,7 @@
 //! `judge calibrate --graded graded_scores.jsonl --input scores.jsonl --output calibrated.jsonl`
 
 mod cli;
+mod plan;
 
 use anyhow::{Context, Result, bail, ensure};
 use clap::ValueEnum;
@@ -12,20 +13,23 @@ use judge_metrics::calibration::CalibrationReport;
 use serde_json::{Value, json};
 
 use crate::args::files::program;
-use crate::graded::graded;
+use crate::graded::{Graded, graded};
 use crate::report::write_json;
 use crate::terminal::console::say;
 use crate::unread::Unread;
 
 pub(crate) use self::cli::Cli;
+use self::plan::{LEVEL, Plan};
 
 pub(crate) fn run(cli: &Cli) -> Result<()> {
     let settings = cli.settings()?;
-    let (scores, human) = graded(&cli.graded, &cli.score, cli.human.as_deref())?;
+    let Graded { scores, human, clusters } =
+        graded(&cli.graded, &cli.score, cli.human.as_deref(), cli.cluster.as_deref())?;
     let fault =
         || format!("{}: cannot calibrate on {} rows with score and human score", cli.graded.display(), scores.len());
-    let report = settings.assess(&scores, &human).with_context(fault)?;
-    let fitted = settings.fit(&scores, &human).with_context(fault)?;
+    let report = settings.assess_clustered(&scores, &human, &clusters).with_context(fault)?;
+    let fitted = settings.fit_clustered(&scores, &human, &clusters).with_context(fault)?;
+    let planned = Plan::new(&report, cli.width)?;
 
     let input = Input::open(&cli.input)?;
     let (mut total, mut without, mut unread) = (0, 0, Unread::default());
@@ -73,22 +77,27 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
     }
     let rows = total;
     if let Some(path) = &cli.json {
-        let report = as_json(&report, cli, rows, without)?;
+        let report = as_json(&report, &planned, cli, rows, without)?;
         write_json(path, "calibrate", &report)?;
     }
     run.finish()?;
-    let covered = report.coverage.wilson(0.95)?;
+    let covered = report.covered.interval(LEVEL).map_or_else(
+        |_| String::new(),
+        |interval| format!(" [{:.1}, {:.1}]", 100.0 * interval.low, 100.0 * interval.high),
+    );
+    let guaranteed = match report.guaranteed {
+        0.0 => "none guaranteed".to_owned(),
+        share => format!("guaranteed at least {:.0} %", 100.0 * share),
+    };
     say(format_args!(
-        "fitted on {} graded rows; on rows held out in {} folds:\n  {:.1} % of human scores lie in their interval [{:.1}, {:.1}]; target coverage {:.0} %, guaranteed at least {:.0} %\n  an interval is {:.2} wide on average, a value {:.2} off\n{} of {rows} rows calibrated -> {}",
+        "fitted on {} graded rows; on rows held out in {} folds:\n  {:.1} % of human scores lie in their interval{covered}; target coverage {:.0} %, {guaranteed}\n  an interval is {:.2} wide on average, a value {:.2} off\n  {}\n{} of {rows} rows calibrated -> {}",
         report.n,
         report.folds,
-        100.0 * report.coverage.estimate()?,
-        100.0 * covered.low,
-        100.0 * covered.high,
+        100.0 * report.covered.estimate,
         100.0 * report.level,
-        100.0 * report.guaranteed,
         report.width.estimate,
         report.error.estimate,
+        planned.text(),
         rows - without,
         cli.output.display(),
     ))?;
@@ -98,15 +107,17 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
     Ok(())
 }
 
-fn as_json(report: &CalibrationReport, cli: &Cli, rows: usize, without: usize) -> Result<Value> {
-    let covered = report.coverage.wilson(0.95)?;
+fn as_json(report: &CalibrationReport, plan: &Plan, cli: &Cli, rows: usize, without: usize) -> Result<Value> {
+    let covered = report.covered.interval(LEVEL).ok();
     Ok(json!({
         "program": program("calibrate"), "method": cli.method.to_possible_value().map(|value| value.get_name().to_owned()),
         "level": report.level, "graded": report.n, "folds": report.folds, "seed": cli.seed, "range": cli.range,
         "out_of_fold": {
-            "coverage": {"estimate": report.coverage.estimate()?, "low": covered.low, "high": covered.high},
+            "coverage": {
+                "estimate": report.covered.estimate, "low": covered.map(|known| known.low), "high": covered.map(|known| known.high),
+            },
             "mean_width": report.width.estimate, "mean_absolute_error": report.error.estimate,
         },
-        "proved_coverage": report.guaranteed, "n": rows, "without_score": without,
+        "proved_coverage": report.guaranteed, "n": rows, "without_score": without, "cluster": cli.cluster, "planning": plan.json(),
     }))
 }

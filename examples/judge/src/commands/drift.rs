@@ -185,6 +185,7 @@ fn statistics(anchors: &[Anchor]) -> Result<Vec<(String, Statistic)>> {
         human,
         confidence: None,
         cluster: None,
+        sampling_probability: None,
     };
     let compared = |items: Vec<ComparedItem>, names: Vec<String>| -> Result<Comparisons> {
         let all: Vec<usize> = (0..items.len()).collect();

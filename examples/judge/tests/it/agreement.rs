@@ -2,6 +2,8 @@
 
 use std::fs;
 
+use judge_metrics::multiplicity::Adjustment;
+use judge_metrics::planning::items_for_correlation;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
@@ -545,4 +547,121 @@ fn a_field_that_no_row_has_is_no_group_and_no_second_judge() {
         let expected = format!("{option}: no row has the field \"sett\"; the fields are");
         assert!(code == Some(1) && message.contains(&expected), "{message}");
     }
+}
+
+/// A judge and three others: as good, far off, and of noise.
+fn judges() -> String {
+    let row = |i: u32| {
+        let human = f64::from(i % 5) + 1.0;
+        let noise = |of: u32| f64::from((i * 7 + of * i * i) % 11) / 10.0 - 0.5;
+        json!({
+            "id": i, "human": human, "score": human + noise(1), "near": human + noise(2), "off": human + 1.5 + noise(3),
+            "noise": 3.0 + noise(4), "drawn": if i % 5 < 2 { 0.9 } else { 0.3 }, "question": i / 3,
+        })
+    };
+    (0..60).map(|i| format!("{}\n", row(i))).collect()
+}
+
+/// The results and what is said.
+fn reported(rows: &str, args: &[&str]) -> (Value, String) {
+    let folder = TempDir::new().unwrap();
+    fs::write(folder.path().join("rows.jsonl"), rows).unwrap();
+    let all = [&["--input", "rows.jsonl", "--quiet", "--resamples", "200", "--json", "found.json"], args].concat();
+    let output = run("agreement", folder.path(), &all);
+    assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+    let found = serde_json::from_slice(&fs::read(folder.path().join("found.json")).unwrap()).unwrap();
+    (found, String::from_utf8_lossy(&output.stdout).into_owned())
+}
+
+#[test]
+fn several_judges_are_compared_with_adjusted_p_values() {
+    const OTHERS: [&str; 3] = ["near", "off", "noise"];
+    let named = OTHERS.map(|name| ["--second", name]).concat();
+    let (found, text) = reported(&judges(), &named);
+    assert_eq!(found["adjustment"], json!({"method": "holm", "tests": 3}));
+    for statistic in ["difference_spearman", "difference_mae", "difference_krippendorff_alpha_interval"] {
+        assert!(found["statistics"].get(statistic).is_none(), "{found}");
+        let of = |judge: &str, what: &str| found["statistics"][format!("{statistic}:{judge}")][what].as_f64();
+        let p = OTHERS.map(|judge| of(judge, "p").unwrap());
+        let adjusted = OTHERS.map(|judge| of(judge, "p_adjusted").unwrap());
+        assert_eq!(adjusted.to_vec(), Adjustment::Holm.adjust(&p).unwrap(), "{statistic}");
+        for judge in OTHERS {
+            // What it is with this judge alone, with nothing to adjust for.
+            let (alone, _) = reported(&judges(), &["--second", judge, "--statistics", statistic]);
+            let alone = &alone["statistics"][statistic];
+            assert_eq!((alone["estimate"].as_f64(), alone["p"].as_f64()), (of(judge, "estimate"), of(judge, "p")));
+            assert!(alone.get("p_adjusted").is_none() && alone["low"].as_f64() == of(judge, "low"), "{alone}");
+        }
+    }
+    assert!(text.contains("adjusted p") && text.contains("difference_mae:off"), "{text}");
+    assert!(
+        text.contains("In mean absolute error the first judge is better than off: the first less off is -"),
+        "{text}"
+    );
+    assert!(text.contains("no difference between the first judge and near can be shown"), "{text}");
+    assert!(text.matches("the first judge less the second").count() == 1, "{text}");
+
+    let (found, _) = reported(&judges(), &[&named[..], &["--adjust", "fdr_bh", "--group", "question"]].concat());
+    let group = &found["groups"]["0"]["statistics"];
+    assert!(found["adjustment"]["method"] == "fdr_bh" && group["difference_mae:off"]["estimate"].is_f64(), "{group}");
+    let with_bar = |bar| [&named[..], &["--statistics", "mae", "--require", bar]].concat();
+    let (found, text) = reported(&judges(), &with_bar("difference_mae:off.high<=0"));
+    assert!(text.contains("reached: difference_mae:off.high<=0") && found["statistics"]["mae"].is_object(), "{text}");
+    let (code, message) = refused(&judges(), &with_bar("difference_mae<=0"));
+    assert!(code == Some(2) && message.contains("there is no such statistic, only difference_mae:near"), "{message}");
+    let (code, message) = refused(&judges(), &["--second", "near", "--second", "near"]);
+    assert!(code == Some(2) && message.contains("\"near\" is named twice"), "{message}");
+    let (code, message) = refused(&judges(), &["--second", "near", "--second", "far"]);
+    assert!(code == Some(1) && message.contains("no row has the field \"far\""), "{message}");
+}
+
+#[test]
+fn rows_drawn_with_unequal_probabilities_are_weighted_or_refused() {
+    let rows = judges() + "{\"id\": 60, \"score\": 2.0}\n{\"id\": 61, \"score\": 3.0}\n{\"id\": 62, \"score\": 1.5}\n";
+    let (found, text) = reported(&rows, &["--sampling-probability", "drawn", "--second", "near"]);
+    // Grades 1 and 2 are drawn three times as often as they occur: numpy.average([1, 2, 3, 4, 5], weights=[1, 1, 3, 3, 3]).
+    near(&found, "human_mean", 39.0 / 11.0);
+    for name in ["mae", "bias", "difference_mae", "human_mean_prediction_powered"] {
+        assert!(found["statistics"][name]["low"].is_f64(), "{name}: {}", found["statistics"][name]);
+    }
+    for name in ["spearman", "krippendorff_alpha_interval", "difference_spearman", "icc_1", "rmse"] {
+        undefined(&found, name, "drawn with unequal probabilities");
+    }
+    undefined(&found, "human_mean_calibrated", "with equal probabilities");
+    assert!(found["risk_coverage"].is_null() && text.contains("Its scores") || text.contains("No bias"), "{text}");
+    let (clustered, _) = reported(&judges(), &["--sampling-probability", "drawn", "--cluster", "question"]);
+    near(&clustered, "human_mean", 39.0 / 11.0);
+    assert!(clustered["statistics"]["mae"]["method"].as_str().unwrap().contains("weighted, Student t of clusters"));
+
+    for (field, expected) in
+        [("id", "--sampling-probability: id is 0, expected a number above 0"), ("none", "none is nothing")]
+    {
+        let (code, message) = refused(&judges(), &["--sampling-probability", field]);
+        assert!(code == Some(1) && message.contains(expected), "{message}");
+    }
+    let (code, message) = refused(&judges(), &["--sampling-probability", "drawn", "--plot", "p.svg"]);
+    assert!(code == Some(2) && message.contains("take rows as drawn alike"), "{message}");
+}
+
+#[test]
+fn what_rows_could_show_is_said() {
+    let (found, text) = reported(&judges(), &["--second", "near"]);
+    let planned = &found["planning"]["statistics"];
+    let of = |name: &str| planned[name]["detectable"].as_f64().unwrap();
+    // 0.71 of the width of the interval at 95 %.
+    let mae = &found["statistics"]["difference_mae"];
+    let width = mae["high"].as_f64().unwrap() - mae["low"].as_f64().unwrap();
+    assert!((of("difference_mae") / width - 0.714_7).abs() < 1e-4, "{planned}");
+    assert!(text.contains("With 60 rows like these a difference is found with power 0.8 from"), "{text}");
+    assert!(planned["mae"]["rows"].is_null() && planned.get("rmse").is_none(), "{planned}");
+
+    let (found, text) = reported(&judges(), &["--width", "0.05"]);
+    let rows = |name: &str| found["planning"]["statistics"][name]["rows"].as_u64().unwrap();
+    let r = found["statistics"]["pearson"]["estimate"].as_f64().unwrap();
+    assert_eq!(rows("pearson"), items_for_correlation(r, 0.05, 0.95).unwrap() as u64);
+    assert!(
+        rows("bias") > 60 && text.contains("rows for a width of 0.05") && text.contains("found at power 0.8"),
+        "{text}"
+    );
+    assert_eq!(refused(&judges(), &["--width", "0"]).0, Some(2));
 }

@@ -90,3 +90,32 @@ fn what_cannot_be_calibrated_is_refused_and_leaves_no_file() {
         assert_eq!(fs::read_to_string(folder.path().join("graded.jsonl")).unwrap(), graded());
     }
 }
+
+#[test]
+fn questions_are_on_one_side_of_the_folds_and_rows_are_planned_for() {
+    let report = |args: &[&str]| -> (Value, String) {
+        let all = [&["--output", "out.jsonl", "--json", "report.json", "--folds", "3"], args].concat();
+        let (folder, code, said, error) = started(NEW, &all);
+        assert_eq!(code, Some(0), "{error}");
+        (serde_json::from_slice(&fs::read(folder.path().join("report.json")).unwrap()).unwrap(), said)
+    };
+    let (plain, said) = report(&["--width", "0.1"]);
+    // statsmodels 0.15.0 normal_power_het, and Wilson's interval of 90 %.
+    let planned = &plain["planning"];
+    assert!((planned["found_below"].as_f64().unwrap() - 0.779_009).abs() < 1e-3 && planned["rows"] == 141, "{planned}");
+    assert!(
+        plain["proved_coverage"].as_f64().unwrap() > 0.5
+            && said.contains("an interval of the coverage 0.1 wide takes 141"),
+        "{said}"
+    );
+    let (clustered, said) = report(&["--cluster", "topic"]);
+    assert_eq!((&clustered["proved_coverage"], &clustered["cluster"]), (&json!(0.0), &json!("topic")));
+    assert!(said.contains("none guaranteed") && clustered["out_of_fold"] != plain["out_of_fold"], "{said}");
+    for (args, code, expected) in [
+        (&["--cluster", "nowhere"], 1, "--cluster: the row has no \"nowhere\""),
+        (&["--width", "2"], 2, "--width must lie between 0 and 1"),
+    ] {
+        let (_, found, _, error) = started(NEW, &[&["--output", "o.jsonl"], &args[..]].concat());
+        assert!(found == Some(code) && error.contains(expected), "{error}");
+    }
+}

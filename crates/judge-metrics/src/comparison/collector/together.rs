@@ -1,7 +1,7 @@
 //! Statistics that follow from one summary of the rows, such as a table of counts: resamples are drawn and summarised once for all of them.
 
-use super::{Collector, of_draw};
-use crate::comparison::Statistic;
+use super::{Collector, UNEQUAL, of_draw};
+use crate::comparison::Reported;
 use crate::comparison::statistic::PValue;
 use crate::{Error, Estimate};
 
@@ -18,6 +18,9 @@ impl Collector<'_> {
     ) {
         if !statistics.iter().any(|((name, _), _)| self.starts(name)) {
             return;
+        }
+        if self.probabilities.is_some() {
+            return statistics.iter().for_each(|((name, _), _)| self.undefined(name, UNEQUAL));
         }
         let summaries = match &self.clusters {
             Some(clusters) => self.bootstrap.clustered_summaries(clusters, &summary),
@@ -52,7 +55,8 @@ impl Collector<'_> {
         let all = summary(&(0..n).collect::<Vec<_>>());
         for (name, statistic) in statistics {
             if self.starts(name) {
-                self.push(name, Statistic::estimated(statistic(&all), self.level()));
+                let found = statistic(&all).map(|found| Reported::new(&found, self.level()));
+                self.add(name, found);
             }
         }
     }

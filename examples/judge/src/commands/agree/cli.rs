@@ -3,9 +3,11 @@
 use std::path::PathBuf;
 
 use anyhow::Result;
-use clap::Args;
+use clap::{Args, ValueEnum};
 use judge_metrics::comparison::{PreferenceComparison, STATISTICS};
+use judge_metrics::multiplicity::Adjustment;
 
+use super::figures::OTHERS_DRAWN;
 use super::means::MEANS;
 use crate::args::bars::BarArgs;
 use crate::args::files::OverwriteArgs;
@@ -45,15 +47,22 @@ pub(crate) struct Cli {
     /// Field of the human score [default: human, scores or score, whichever is not the prediction]
     #[arg(long, value_name = "FIELD")]
     pub human: Option<String>,
-    /// Field of a second judge's prediction: adds tests of the difference
+    /// Field of another judge's prediction: adds tests of the difference, the first judge less the other (repeatable)
     #[arg(long, value_name = "FIELD")]
-    pub second: Option<String>,
+    pub second: Vec<String>,
+    /// With --second twice or more: how the p-values of a difference are adjusted for the number of other judges
+    #[arg(long, value_enum, default_value_t = Adjust::Holm)]
+    pub adjust: Adjust,
     /// Field by whose values the statistics are given once more; above 50 groups, a line each
     #[arg(long, value_name = "FIELD")]
     pub group: Option<String>,
     /// Field that says which rows belong together, such as a question's id: intervals then draw whole clusters
     #[arg(long, value_name = "FIELD")]
     pub cluster: Option<String>,
+    /// Field of the chance that a row had of being graded, above 0 and at most 1, where rows were not drawn with equal chances: means of
+    /// rows are then weighted by its inverse, and what takes rows as drawn alike is undefined
+    #[arg(long, value_name = "FIELD")]
+    pub sampling_probability: Option<String>,
     /// Field of how sure the judge is, a number or a set of probabilities [default: probabilities, if all rows have them]
     #[arg(long, value_name = "FIELD")]
     pub confidence: Option<String>,
@@ -74,6 +83,9 @@ pub(crate) struct Cli {
     /// Resamples of each bootstrap
     #[arg(long, default_value_t = 2_000, value_name = "N")]
     pub resamples: usize,
+    /// Width of the intervals to plan for, from end to end: shows how many rows they take, and which differences these rows find
+    #[arg(long, value_name = "WIDTH")]
+    pub width: Option<f64>,
     /// Coverage of the intervals
     #[arg(long, default_value_t = 0.95, value_name = "SHARE")]
     pub level: f64,
@@ -90,11 +102,49 @@ pub(crate) struct Cli {
     pub write: OverwriteArgs,
 }
 
+/// By the names of statsmodels' `multipletests`.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(crate) enum Adjust {
+    /// Holm: a level holds for all tests together
+    #[value(name = "holm")]
+    Holm,
+    /// Benjamini and Hochberg: of the differences that are found, the share that are none
+    #[value(name = "fdr_bh")]
+    BenjaminiHochberg,
+}
+
+impl Adjust {
+    /// As it is written in reports.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Holm => "holm",
+            Self::BenjaminiHochberg => "fdr_bh",
+        }
+    }
+}
+
+impl From<Adjust> for Adjustment {
+    fn from(adjust: Adjust) -> Self {
+        match adjust {
+            Adjust::Holm => Self::Holm,
+            Adjust::BenjaminiHochberg => Self::BenjaminiHochberg,
+        }
+    }
+}
+
 impl Cli {
     /// That options make sense, alone and together.
     pub fn check(&self) -> Result<()> {
         if !(self.level > 0.0 && self.level < 1.0) {
             return Err(usage("--level must lie between 0 and 1"));
+        }
+        if self.width.is_some_and(|width| !(width > 0.0 && width.is_finite())) {
+            return Err(usage("--width must be a number above 0"));
+        }
+        if self.sampling_probability.is_some() && (self.plot.is_some() || self.risk_plot.is_some()) {
+            return Err(usage(
+                "--plot and --risk-plot take rows as drawn alike: leave them out with --sampling-probability",
+            ));
         }
         if self.resamples == 0 {
             return Err(usage("--resamples must be at least 1"));
@@ -109,7 +159,15 @@ impl Cli {
                 names().collect::<Vec<_>>().join(", ")
             )));
         }
-        if self.comparison_plot.is_some() && self.second.is_none() && self.group.is_none() {
+        if let Some(twice) = (1..self.second.len()).find(|&i| self.second[..i].contains(&self.second[i])) {
+            return Err(usage(format!("--second: {:?} is named twice", self.second[twice])));
+        }
+        if self.comparison_plot.is_some() && self.second.len() > OTHERS_DRAWN {
+            return Err(usage(format!(
+                "--comparison-plot draws at most {OTHERS_DRAWN} judges beside the first: name fewer with --second"
+            )));
+        }
+        if self.comparison_plot.is_some() && self.second.is_empty() && self.group.is_none() {
             return Err(usage("--comparison-plot compares two judges or groups of rows: name --second or --group"));
         }
         Ok(())

@@ -70,14 +70,21 @@ pub fn thinned(curve: &[RiskCoveragePoint]) -> Vec<RiskCoveragePoint> {
     kept.map(|(_, point)| *point).collect()
 }
 
-/// The judge in blue and the second in red, by what is defined of [`COMPARED`], and below it the judge's rank correlation, or accuracy, in
-/// each group.
+/// The colours of other judges, and what they are called.
+const COLOURS: [(RGBColor, &str); OTHERS_DRAWN] =
+    [(RED, "red"), (BLACK, "black"), (MAGENTA, "magenta"), (CYAN, "cyan"), (GREEN, "green")];
+
+/// Judges that are drawn beside the first.
+pub const OTHERS_DRAWN: usize = 5;
+
+/// The judge in blue and the others in [`COLOURS`], by what is defined of [`COMPARED`], and below it the judge's rank correlation, or
+/// accuracy, in each group.
 ///
 /// # Errors
 /// If it cannot be drawn, or nothing of it is defined.
 pub fn comparison(
     judge: (&str, &Comparisons),
-    second: Option<(&str, &Comparisons)>,
+    others: &[(&str, Comparisons)],
     groups: &[(String, Comparisons)],
     level: f64,
 ) -> Result<String> {
@@ -86,10 +93,10 @@ pub fn comparison(
         Some(Point { estimate: known.estimate()?, interval: known.interval(), colour })
     };
     let of_judges = COMPARED.iter().filter_map(|name| {
-        // What was not asked of the judge is not shown of the second either.
+        // What was not asked of the judge is not shown of the others either.
         let first = point(judge.1, name, BLUE)?;
-        let second = second.and_then(|(_, found)| point(found, name, RED));
-        Some(Line { name: (*name).to_owned(), points: std::iter::once(first).chain(second).collect() })
+        let others = others.iter().zip(COLOURS).filter_map(|((_, found), (colour, _))| point(found, name, colour));
+        Some(Line { name: (*name).to_owned(), points: std::iter::once(first).chain(others).collect() })
     });
     let by =
         ["spearman", "accuracy"].into_iter().find(|name| point(judge.1, name, BLUE).is_some()).unwrap_or("spearman");
@@ -99,9 +106,12 @@ pub fn comparison(
     });
     let lines: Vec<Line> = of_judges.chain(of_groups).collect();
     ensure!(!lines.is_empty(), "--comparison-plot: none of {} is defined and asked for", COMPARED.join(", "));
-    let names = second.map_or_else(
-        || format!("{} against people", judge.0),
-        |(second, _)| format!("{} (blue) and {second} (red) against people", judge.0),
-    );
+    let names = match others {
+        [] => format!("{} against people", judge.0),
+        [first, more @ ..] => {
+            let more = more.iter().zip(&COLOURS[1..]).map(|((name, _), (_, colour))| format!(", {name} ({colour})"));
+            format!("{} (blue) and {} (red){} against people", judge.0, first.0, more.collect::<String>())
+        }
+    };
     intervals(&names, &format!("{:.0} % intervals; more is better", 100.0 * level), [0.0, 1.0], &lines)
 }

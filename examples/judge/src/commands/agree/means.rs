@@ -2,7 +2,9 @@
 
 use judge_metrics::Proportion;
 use judge_metrics::comparison::{ComparedItem, Statistic};
-use judge_metrics::means::{CalibratedMean, PredictionPoweredMean, clustered_mean, clustered_share, sample_mean};
+use judge_metrics::means::{
+    CalibratedMean, PredictionPoweredMean, clustered_mean, clustered_share, sample_mean, weighted_mean,
+};
 
 use super::pairs::Unlabelled;
 
@@ -19,30 +21,46 @@ pub fn means(items: &[ComparedItem], unlabelled: &[Unlabelled], level: f64) -> V
     let others: Vec<f64> = unlabelled.iter().map(|row| row.predicted).collect();
     let clusters: Option<Vec<&str>> = items.iter().map(|item| item.cluster.as_deref()).collect();
     let of_others: Option<Vec<&str>> = unlabelled.iter().map(|row| row.cluster.as_deref()).collect();
+    let probabilities: Option<Vec<f64>> = items.iter().map(|item| item.sampling_probability).collect();
     // Zeros and ones of people, beside a judge on the same scale: their mean is a share. A column of ones beside a judge's 3.2 is none.
     let decision = |&value: &f64| value == 0.0 || value == 1.0;
     let on_scale = judge.iter().all(|value| (0.0..=1.0).contains(value));
     let is_share = human.iter().all(decision) && (on_scale || (human.contains(&0.0) && human.contains(&1.0)));
     let passed = || human.iter().map(|&human| human == 1.0).collect::<Vec<_>>();
-    let graded = match &clusters {
-        Some(clusters) if is_share => clustered_share(&passed(), clusters),
-        Some(clusters) => clustered_mean(&human, clusters),
-        None if is_share => Proportion::of(&passed()).try_into(),
-        None => sample_mean(&human),
+    // Independent rows are clusters of their own.
+    let each: Vec<String> = (0..human.len() + others.len()).map(|row| row.to_string()).collect();
+    let each: Vec<&str> = each.iter().map(String::as_str).collect();
+    let (of_graded, of_others) = match &clusters {
+        Some(clusters) => (clusters.as_slice(), of_others.as_deref()),
+        None => (&each[..human.len()], Some(&each[human.len()..])),
+    };
+    let graded = match (&probabilities, &clusters) {
+        (Some(probabilities), _) if is_share => {
+            weighted_mean(&human, probabilities, of_graded).map(|mean| mean.within([0.0, 1.0]))
+        }
+        (Some(probabilities), _) => weighted_mean(&human, probabilities, of_graded),
+        (None, Some(clusters)) if is_share => clustered_share(&passed(), clusters),
+        (None, Some(clusters)) => clustered_mean(&human, clusters),
+        (None, None) if is_share => Proportion::of(&passed()).try_into(),
+        (None, None) => sample_mean(&human),
     };
     let mut found = vec![(MEANS[0].to_owned(), Statistic::estimated(graded, level))];
     if others.len() > 1 {
         let (powered, calibrated) = (PredictionPoweredMean::default(), CalibratedMean::default());
-        let of_all = match (&clusters, &of_others) {
-            (None, _) => [
+        let of_all = match (&probabilities, of_others) {
+            (_, None) => ["a row without a human score names no cluster"; 2].map(Err),
+            (Some(probabilities), Some(of_others)) => {
+                let drawn = powered.sampled(&human, &judge, probabilities, of_graded, &others, of_others);
+                [Ok(drawn.map(|found| found.mean)), Err("it takes graded rows as drawn with equal probabilities")]
+            }
+            (None, Some(of_others)) if clusters.is_some() => [
+                Ok(powered.clustered(&human, &judge, of_graded, &others, of_others).map(|found| found.mean)),
+                Ok(calibrated.clustered(&human, &judge, of_graded, &others, of_others).map(|found| found.mean)),
+            ],
+            (None, Some(_)) => [
                 Ok(powered.estimate(&human, &judge, &others).map(|found| found.mean)),
                 Ok(calibrated.estimate(&human, &judge, &others).map(|found| found.mean)),
             ],
-            (Some(clusters), Some(of_others)) => [
-                Ok(powered.clustered(&human, &judge, clusters, &others, of_others).map(|found| found.mean)),
-                Ok(calibrated.clustered(&human, &judge, clusters, &others, of_others).map(|found| found.mean)),
-            ],
-            (Some(_), None) => ["a row without a human score names no cluster"; 2].map(Err),
         };
         found.extend(MEANS[1..].iter().zip(of_all).map(|(name, mean)| {
             let statistic = match mean {

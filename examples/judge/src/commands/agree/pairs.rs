@@ -5,7 +5,7 @@ use std::path::Path;
 
 use anyhow::{Context, Result, bail};
 use judge_data::{ScoredFile, ScoredRow};
-use judge_metrics::comparison::ComparedItem;
+use judge_metrics::comparison::{ComparedItem, Rating};
 use serde_json::Value;
 
 use crate::preferences::Preferences;
@@ -16,9 +16,11 @@ use crate::unread::Unread;
 pub struct Fields<'a> {
     pub predicted: Option<&'a str>,
     pub human: Option<&'a str>,
-    pub second: Option<&'a str>,
+    /// Of other judges.
+    pub others: &'a [String],
     pub group: Option<&'a str>,
     pub cluster: Option<&'a str>,
+    pub sampling_probability: Option<&'a str>,
     pub confidence: Option<&'a str>,
 }
 
@@ -28,6 +30,8 @@ pub struct Pairs {
     pub human: String,
     /// Rows with a prediction and a human score.
     pub items: Vec<ComparedItem>,
+    /// What each other judge says of each item.
+    pub others: Vec<Vec<Rating>>,
     /// Each item's group: null, or no such field, is a group too.
     pub groups: Vec<Option<String>>,
     /// Rows that the judge has scored and people have not.
@@ -83,19 +87,21 @@ impl Pairs {
             };
             bail!("{}: no row has a human score (looked for {looked}); {hint}; name it with --human", path.display());
         };
-        for (option, field) in [("--group", fields.group), ("--second", fields.second)] {
-            if let Some(field) = field.filter(|field| !file.has(field)) {
+        let named = fields.group.map(|field| ("--group", field)).into_iter();
+        for (option, field) in named.chain(fields.others.iter().map(|field| ("--second", field.as_str()))) {
+            if !file.has(field) {
                 bail!("{}: {option}: no row has the field {field:?}; the fields are {}", path.display(), list());
             }
         }
+        let others = vec![Vec::new(); fields.others.len()];
         let (items, groups, unlabelled, excluded) = (Vec::new(), Vec::new(), Vec::new(), BTreeMap::new());
         let preferences = Preferences::default();
-        let mut pairs = Self { predicted, human, items, groups, unlabelled, excluded, preferences };
+        let mut pairs = Self { predicted, human, items, others, groups, unlabelled, excluded, preferences };
         let (mut first, mut unread): (Option<(bool, String)>, _) = (None, Unread::default());
         for row in file.rows(&found)? {
             let row = row?;
             let place = row.place().to_string();
-            let item = match pairs.item(&row, fields).with_context(|| place.clone())? {
+            let (item, others) = match pairs.item(&row, fields).with_context(|| place.clone())? {
                 Ok(item) => item,
                 Err(left_out) => {
                     let (reason, odd) = left_out.in_words();
@@ -105,7 +111,7 @@ impl Pairs {
                 }
             };
             unread.note(&place, None);
-            for rating in item.ratings().chain([&item.predicted]).chain(&item.second) {
+            for rating in item.ratings().chain([&item.predicted]).chain(&others) {
                 let numeric = rating.number().is_some();
                 let (known, at) = first.get_or_insert_with(|| (numeric, place.clone()));
                 if *known != numeric {
@@ -117,6 +123,7 @@ impl Pairs {
                 pairs.preferences.push_row(orders, item.ratings(), item.cluster.clone())?;
             }
             pairs.items.push(item);
+            pairs.others.iter_mut().zip(others).for_each(|(of_judge, rating)| of_judge.push(rating));
             pairs.groups.push(fields.group.and_then(|field| text(&row, field)));
         }
         if let Some((place, why)) = unread.all() {
@@ -126,17 +133,17 @@ impl Pairs {
         Ok(pairs)
     }
 
-    /// A row's ratings, or why it is left out; what the judge says of a row that nobody graded is kept.
-    fn item(&mut self, row: &ScoredRow, fields: &Fields<'_>) -> Result<Result<ComparedItem, LeftOut>> {
+    /// A row's ratings and what the other judges say, or why it is left out; what the judge says of a row that nobody graded is kept.
+    fn item(&mut self, row: &ScoredRow, fields: &Fields<'_>) -> Result<Result<(ComparedItem, Vec<Rating>), LeftOut>> {
         if let Some(unscored) = &row.unscored {
             return Ok(Err(LeftOut::For(unscored.reason.clone())));
         }
         let read = || -> Result<_, String> {
-            let second = fields.second.map(|field| row.grade(field)).transpose()?.flatten();
-            Ok((row.predicted.clone()?, row.human.clone()?, second))
+            let others = fields.others.iter().map(|field| row.grade(field)).collect::<Result<Option<Vec<_>>, _>>()?;
+            Ok((row.predicted.clone()?, row.human.clone()?, others))
         };
-        let (predicted, human, second) = match read() {
-            Ok((predicted, human, second)) => (predicted.map(rating), ratings(human), second.map(rating)),
+        let (predicted, human, others) = match read() {
+            Ok((predicted, human, others)) => (predicted.map(rating), ratings(human), others),
             Err(why) => return Ok(Err(LeftOut::Odd(why))),
         };
         if human.iter().all(Option::is_none) {
@@ -147,9 +154,7 @@ impl Pairs {
             return Ok(Err(LeftOut::For("no_human_score".to_owned())));
         }
         let Some(predicted) = predicted else { return Ok(Err(LeftOut::For("no_prediction".to_owned()))) };
-        if fields.second.is_some() && second.is_none() {
-            return Ok(Err(LeftOut::For("no_second_prediction".to_owned())));
-        }
+        let Some(others) = others else { return Ok(Err(LeftOut::For("no_second_prediction".to_owned()))) };
         let cluster = match fields.cluster {
             None => None,
             Some(field) => Some(text(row, field).with_context(|| {
@@ -166,8 +171,20 @@ impl Pairs {
                 })?)
             }
         };
-        Ok(Ok(ComparedItem { predicted, second, human, confidence, cluster }))
+        let sampling_probability = fields.sampling_probability.map(|field| probability(row, field)).transpose()?;
+        let item = ComparedItem { predicted, second: None, human, confidence, cluster, sampling_probability };
+        Ok(Ok((item, others.into_iter().map(rating).collect())))
     }
+}
+
+/// The chance that a row had of being graded.
+fn probability(row: &ScoredRow, field: &str) -> Result<f64> {
+    let known = value(row, field)?;
+    let number = known.as_ref().and_then(Value::as_f64).filter(|p| *p > 0.0 && *p <= 1.0);
+    number.with_context(|| {
+        let found = known.map_or_else(|| "nothing".to_owned(), |value| value.to_string());
+        format!("--sampling-probability: {field} is {found}, expected a number above 0 and at most 1")
+    })
 }
 
 /// Why a row is left out.

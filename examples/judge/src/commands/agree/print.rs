@@ -7,6 +7,7 @@ use judge_metrics::comparison::{Comparisons, Reported, STATISTICS, SelectiveRisk
 use judge_metrics::prediction::bias_in_words;
 
 use super::figures::in_words;
+use super::judges::{judge_of, statistic_of};
 use super::means::MEANS;
 use crate::terminal::console::table;
 
@@ -33,12 +34,21 @@ const COMPARED: [(&str, &str, Ordering); 2] = [
     ("difference_mae", "mean absolute error", Ordering::Less),
 ];
 
+/// What the other judge is called where there is one.
+const SECOND: &str = "the second";
+
+/// A difference from each other judge, with what that judge is called.
+fn of_others<'f>(found: &'f Comparisons, name: &str) -> impl Iterator<Item = (&'f str, &'f Reported)> {
+    let of_name = found.statistics.iter().filter(move |(known, _)| statistic_of(known) == name);
+    of_name.filter_map(|(known, statistic)| Some((judge_of(known).unwrap_or(SECOND), statistic.defined()?)))
+}
+
 /// Which side of 0 a statistic is shown to lie on: by its p-value where it has one, which the sentence then shows, else by its
 /// interval. `None` where it may be 0.
 fn shown(known: &Reported) -> Option<Ordering> {
     let sign = known.estimate.partial_cmp(&0.0).filter(|sign| sign.is_ne())?;
     let level = known.interval.map_or(0.95, |interval| interval.level);
-    let beyond_chance = match (known.p, known.interval) {
+    let beyond_chance = match (known.p_adjusted.or(known.p), known.interval) {
         (Some(p), _) => p < 1.0 - level,
         (None, Some(interval)) => interval.low > 0.0 || interval.high < 0.0,
         (None, None) => false,
@@ -48,9 +58,10 @@ fn shown(known: &Reported) -> Option<Ordering> {
 
 /// The p-value of a difference, in words.
 fn chance(difference: &Reported) -> String {
-    difference.p.map_or_else(String::new, |p| match p {
-        p if p < 0.0001 => " (p < 0.0001)".to_owned(),
-        p => format!(" (p = {p:.4})"),
+    let adjusted = if difference.p_adjusted.is_some() { "adjusted " } else { "" };
+    difference.p_adjusted.or(difference.p).map_or_else(String::new, |p| match p {
+        p if p < 0.0001 => format!(" ({adjusted}p < 0.0001)"),
+        p => format!(" ({adjusted}p = {p:.4})"),
     })
 }
 
@@ -166,26 +177,27 @@ fn sentences(found: &Comparisons, numeric: bool) -> Vec<String> {
         lines.push(format!("People agree among themselves with an alpha of {:.2}{}.", raters.estimate, sure(raters)));
     }
     for (name, measure, better) in COMPARED {
-        if let Some(difference) = known(name) {
+        for (other, difference) in of_others(found, name) {
             let size = format!("{:.2}{}{}", difference.estimate, sure(difference), chance(difference));
             let said = match shown(difference) {
-                Some(sign) if sign == better => "the first judge is better than the second",
-                Some(_) => "the first judge is worse than the second",
-                None => "no difference between the two judges can be shown",
+                Some(sign) if sign == better => format!("the first judge is better than {other}"),
+                Some(_) => format!("the first judge is worse than {other}"),
+                None if other == SECOND => "no difference between the two judges can be shown".to_owned(),
+                None => format!("no difference between the first judge and {other} can be shown"),
             };
-            lines.push(format!("In {measure} {said}: the first less the second is {size}."));
+            lines.push(format!("In {measure} {said}: the first less {other} is {size}."));
         }
     }
-    if let Some(difference) = known("difference_accuracy") {
+    for (other, difference) in of_others(found, "difference_accuracy") {
         let points = 100.0 * difference.estimate.abs();
         let more = if difference.estimate < 0.0 { "less" } else { "more" };
         let chance = chance(difference);
         lines.push(match shown(difference) {
             Some(_) => format!(
-                "The first judge gives people's label {points:.0} percentage points {more} often than the second{chance}."
+                "The first judge gives people's label {points:.0} percentage points {more} often than {other}{chance}."
             ),
             None => format!(
-                "In people's label no difference between the two judges can be shown: the first gives it {points:.0} percentage points {more} often{chance}."
+                "In people's label no difference between the first judge and {other} can be shown: the first gives it {points:.0} percentage points {more} often{chance}."
             ),
         });
     }
@@ -202,16 +214,17 @@ fn sentences(found: &Comparisons, numeric: bool) -> Vec<String> {
 /// What the part of the table that has this statistic is about.
 fn part_of(name: &str) -> &'static str {
     let place = |name: &str| STATISTICS.iter().chain(&MEANS).position(|known| *known == name);
-    let part = PARTS.iter().rev().find(|(_, first)| place(first) <= place(name));
+    let part = PARTS.iter().rev().find(|(_, first)| place(first) <= place(statistic_of(name)));
     part.map_or("", |(title, _)| *title)
 }
 
 /// The table of a group; the reasons of what is undefined below it, each once.
 fn figures(found: &Comparisons, methods: bool) -> String {
     let mut rows = vec![["", "estimate", "low", "high", "p"].map(str::to_owned).to_vec()];
-    if methods {
-        rows[0].push("method".to_owned());
-    }
+    let adjusted =
+        found.statistics.iter().any(|(_, known)| known.defined().is_some_and(|known| known.p_adjusted.is_some()));
+    rows[0].extend(adjusted.then(|| "adjusted p".to_owned()));
+    rows[0].extend(methods.then(|| "method".to_owned()));
     let number = |x: Option<f64>| x.map_or_else(String::new, |x| format!("{x:.4}"));
     let mut undefined: Vec<(&str, Vec<&str>)> = Vec::new();
     let mut shown = "";
@@ -224,16 +237,17 @@ fn figures(found: &Comparisons, methods: bool) -> String {
                     rows.push(vec![part.to_owned()]);
                     shown = part;
                 }
-                let p = known.p.map_or_else(String::new, |p| match p {
-                    0.0 => "<1e-300".to_owned(),
-                    p if p < 1e-4 => format!("{p:.1e}"),
-                    p => format!("{p:.4}"),
-                });
+                let p = |p: Option<f64>| {
+                    p.map_or_else(String::new, |p| match p {
+                        0.0 => "<1e-300".to_owned(),
+                        p if p < 1e-4 => format!("{p:.1e}"),
+                        p => format!("{p:.4}"),
+                    })
+                };
                 let (low, high) = (known.interval.map(|i| i.low), known.interval.map(|i| i.high));
-                let mut cells = vec![name.clone(), number(Some(known.estimate)), number(low), number(high), p];
-                if methods {
-                    cells.push(known.method.clone());
-                }
+                let mut cells = vec![name.clone(), number(Some(known.estimate)), number(low), number(high), p(known.p)];
+                cells.extend(adjusted.then(|| p(known.p_adjusted)));
+                cells.extend(methods.then(|| known.method.clone()));
                 rows.push(cells);
             }
             Statistic::Undefined { reason } => match undefined.iter_mut().find(|(known, _)| known == reason) {

@@ -45,6 +45,13 @@ pub(crate) struct Cli {
     /// Field of the human score [default: human or scores]
     #[arg(long, value_name = "FIELD")]
     pub(crate) human: Option<String>,
+    /// Field that says which graded rows belong together, such as a question's id: they are in one fold, so that what is said of held-out
+    /// rows is said of new questions
+    #[arg(long, value_name = "FIELD")]
+    pub(crate) cluster: Option<String>,
+    /// Width of the interval of the coverage to plan for, from end to end: shows how many graded rows it takes
+    #[arg(long, value_name = "WIDTH")]
+    pub(crate) width: Option<f64>,
     /// Folds of the graded rows
     #[arg(long, default_value_t = 10, value_name = "N")]
     pub(crate) folds: usize,
@@ -72,7 +79,8 @@ impl Cli {
             ("human", json!(self.human)),
             ("folds", json!(self.folds)),
         ];
-        entries.into_iter().map(|(key, value)| (key.to_owned(), value)).collect()
+        let cluster = self.cluster.iter().map(|field| ("cluster", json!(field)));
+        entries.into_iter().chain(cluster).map(|(key, value)| (key.to_owned(), value)).collect()
     }
 
     pub(crate) fn settings(&self) -> Result<Calibrator> {
@@ -85,6 +93,9 @@ impl Cli {
         };
         if !(self.level > 0.0 && self.level < 1.0) || self.folds < 2 {
             return Err(usage("--level must lie between 0 and 1, and --folds be at least 2"));
+        }
+        if self.width.is_some_and(|width| !(width > 0.0 && width < 1.0)) {
+            return Err(usage("--width must lie between 0 and 1: it is that of the interval of a share"));
         }
         let method = match self.method {
             Method::Isotonic => CalibrationMethod::Isotonic,

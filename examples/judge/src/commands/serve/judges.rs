@@ -21,7 +21,7 @@ use super::bench::{Answers, Named};
 use crate::args::lager::LagerArgs;
 use crate::args::model_args::ModelArgs;
 use crate::commands::checklist::read_checklist;
-use crate::graded::graded;
+use crate::graded::{Graded, graded};
 use crate::probes::PromptedProbe;
 
 /// Judges by name, and the folder that their paths are relative to.
@@ -133,7 +133,7 @@ impl Judges {
             "`graded`: {} was scored with other options than those of `score`",
             path.display()
         );
-        let (scores, human) = graded(&path, "score", None)?;
+        let Graded { scores, human, .. } = graded(&path, "score", None, None)?;
         let (low, high) = judge.settings().scale.range();
         let calibrator = Calibrator { range: Some([low, high]), ..Calibrator::default() };
         let fitted = calibrator

@@ -1,0 +1,88 @@
+//! Differences of two judges against scikit-learn, krippendorff, SciPy and statsmodels (`scripts/metrics/differences_fixtures.py`).
+
+use judge_metrics::comparison::{ComparedItem, Comparison, ComparisonSettings, Comparisons, Rating};
+use judge_metrics::prediction::auroc_difference;
+use judge_metrics::resampling::Bootstrap;
+use serde_json::Value;
+
+fn numbers(value: &Value) -> Vec<f64> {
+    value.as_array().unwrap().iter().map(|x| x.as_f64().unwrap()).collect()
+}
+
+fn rows(case: &Value) -> Vec<ComparedItem> {
+    let column = |name: &str| numbers(&case[name]);
+    let (human, first, second, groups) = (column("human"), column("first"), column("second"), column("groups"));
+    let row = |i: usize| ComparedItem {
+        second: Some(Rating::Number(second[i])),
+        cluster: Some(groups[i].to_string()),
+        ..ComparedItem::new(Rating::Number(first[i]), [Rating::Number(human[i])])
+    };
+    (0..human.len()).map(row).collect()
+}
+
+fn compared(items: Vec<ComparedItem>, labels: Option<&[&str]>) -> Comparisons {
+    let bootstrap = Bootstrap { resamples: 400, ..Bootstrap::default() };
+    let labels = labels.map(|labels| labels.iter().map(|&label| label.to_owned()).collect());
+    let all: Vec<usize> = (0..items.len()).collect();
+    let settings = ComparisonSettings { bootstrap, labels, ..ComparisonSettings::default() };
+    Comparison::new(items, settings).unwrap().statistics(&all)
+}
+
+#[test]
+fn estimates_and_p_values_equal_the_references() {
+    let fixture: Value = serde_json::from_str(include_str!("../fixtures/differences.json")).unwrap();
+    for case in fixture["cases"].as_array().unwrap() {
+        let of_labels = case["found"].get("difference_brier").is_none();
+        let found = compared(rows(case), of_labels.then_some(&["1", "2", "3"]));
+        for (name, expected) in case["found"].as_object().unwrap() {
+            let known =
+                found.get(name).and_then(|known| known.defined()).unwrap_or_else(|| panic!("{name}: {found:?}"));
+            let interval = known.interval.unwrap_or_else(|| panic!("{name}: {known:?}"));
+            assert!(interval.low < known.estimate && known.estimate < interval.high, "{name}: {known:?}");
+            let ours = [Some(known.estimate), known.p, Some(interval.low), Some(interval.high)];
+            for (ours, what) in ours.into_iter().zip(["estimate", "p", "low", "high"]) {
+                if let Some(expected) = expected[what].as_f64() {
+                    let near = ours.is_some_and(|ours| (ours - expected).abs() <= 1e-10 * expected.abs());
+                    assert!(near, "{name}, {what}: {ours:?}, not {expected}");
+                }
+            }
+        }
+    }
+    // Of independent rows the area's test is DeLong's, which has its own fixture.
+    let case = &fixture["cases"][2];
+    let outcomes: Vec<bool> = numbers(&case["human"]).iter().map(|&human| human == 1.0).collect();
+    let delong = auroc_difference(&outcomes, &numbers(&case["first"]), &numbers(&case["second"])).unwrap();
+    let found = compared(rows(case), None);
+    let known = found.get("difference_auroc").and_then(|known| known.defined()).unwrap();
+    assert_eq!((known.p, known.method.as_str()), (delong.p_value().ok(), "DeLong"));
+}
+
+#[test]
+fn what_two_judges_do_not_define_is_said_of_their_difference() {
+    let text = |text: &str| Rating::Text(text.to_owned());
+    let said = ["a", "b", "b", "a", "b", "a", "a", "b"];
+    let of_texts: Vec<ComparedItem> = (0..8)
+        .map(|i| ComparedItem {
+            second: Some(text(said[(i + 1) % 8])),
+            ..ComparedItem::new(text(said[i]), [text(said[i])])
+        })
+        .collect();
+    let found = compared(of_texts.clone(), None);
+    let undefined = |found: &Comparisons, name: &str| found.get(name).unwrap().to_string();
+    assert!(found.get("difference_krippendorff_alpha_nominal").unwrap().estimate().unwrap() > 0.5);
+    assert!(undefined(&found, "difference_krippendorff_alpha_ordinal").contains("the labels have no order"));
+    assert!(undefined(&found, "difference_cohen_kappa_linear").contains("nor named in their order"));
+    assert!(undefined(&found, "difference_brier").contains("texts, not numbers"));
+    let ordered = compared(of_texts, Some(&["a", "b"]));
+    assert!(ordered.get("difference_krippendorff_alpha_ordinal").unwrap().estimate().unwrap() > 0.5);
+    // A second judge on another scale is no probability.
+    let items: Vec<ComparedItem> = (0..8)
+        .map(|i| ComparedItem {
+            second: Some(Rating::Number(f64::from(i))),
+            ..ComparedItem::new(Rating::Number(f64::from(i) / 8.0), [Rating::Number(f64::from(i % 2))])
+        })
+        .collect();
+    let found = compared(items, None);
+    assert!(undefined(&found, "difference_brier").contains("2 is no probability"));
+    assert!(undefined(&found, "difference_auroc").contains("does not vary"));
+}

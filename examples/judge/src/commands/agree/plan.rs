@@ -1,0 +1,118 @@
+//! What rows like these could show: the difference that they find, and how many rows an interval of a wanted width takes.
+
+use judge_metrics::comparison::{Comparisons, Statistic};
+use judge_metrics::planning::{detectable_difference, items_for_correlation, items_for_proportion, items_for_width};
+use serde_json::{Map, Value, json};
+
+use super::judges::statistic_of;
+use crate::terminal::console::table;
+
+/// The chance that a difference of the size that is reported is found.
+pub const POWER: f64 = 0.8;
+
+/// Widths fall with the root of the number of rows in large samples: fewer rows than these are not promised by scaling.
+const FEWEST: usize = 20;
+
+/// What is planned for, with all differences of two judges. Others would only make the table long.
+const PLANNED: [&str; 11] = [
+    "pearson",
+    "spearman",
+    "mae",
+    "bias",
+    "krippendorff_alpha_ordinal",
+    "auroc",
+    "brier",
+    "accuracy",
+    "cohen_kappa",
+    "human_mean",
+    "human_mean_prediction_powered",
+];
+
+/// What rows like these could show of a statistic.
+struct Planned<'f> {
+    name: &'f str,
+    /// From a bar, or from 0 for a difference.
+    detectable: f64,
+    /// For an interval of the wanted width, if one is, or why no number is enough.
+    rows: Option<Result<usize, String>>,
+}
+
+/// Of the statistics that have an interval.
+pub struct Plan<'f> {
+    n: usize,
+    level: f64,
+    width: Option<f64>,
+    planned: Vec<Planned<'f>>,
+}
+
+impl<'f> Plan<'f> {
+    /// `alike` says whether rows are independent, and drawn alike: closed forms then give the number of rows of a share and of a
+    /// correlation, where others are scaled from the interval found.
+    pub fn new(found: &'f Comparisons, level: f64, width: Option<f64>, alike: bool) -> Self {
+        let of = |(name, statistic): &'f (String, Statistic)| {
+            let is_planned = PLANNED.contains(&name.as_str()) || statistic_of(name).starts_with("difference_");
+            let known = statistic.defined().filter(|_| is_planned)?;
+            let interval = known.interval?;
+            let detectable = detectable_difference(interval, POWER).ok()?;
+            let rows = width.map(|width| match name.as_str() {
+                "accuracy" if alike => items_for_proportion(known.estimate, width, level),
+                "pearson" if alike => items_for_correlation(known.estimate, width, level),
+                _ => items_for_width(interval, found.n, width).map(|rows| rows.max(FEWEST)),
+            });
+            Some(Planned { name, detectable, rows: rows.map(|rows| rows.map_err(|error| error.to_string())) })
+        };
+        Self { n: found.n, level, width, planned: found.statistics.iter().filter_map(of).collect() }
+    }
+
+    /// `{"power", "width", "statistics": {name: {"detectable", "rows"}}}`; `rows` is null where no width is wanted.
+    pub fn json(&self) -> Value {
+        let of = |planned: &Planned<'_>| {
+            let rows = match &planned.rows {
+                Some(Ok(rows)) => json!(rows),
+                Some(Err(reason)) => json!({ "undefined": reason }),
+                None => Value::Null,
+            };
+            (planned.name.to_owned(), json!({"detectable": planned.detectable, "rows": rows}))
+        };
+        let statistics: Map<String, Value> = self.planned.iter().map(of).collect();
+        json!({"power": POWER, "width": self.width, "statistics": statistics})
+    }
+
+    /// A table of all where a width is wanted, else a sentence about differences of judges; `None` where there is nothing to say.
+    pub fn text(&self) -> Option<String> {
+        let Some(width) = self.width else { return self.sentence() };
+        let head = ["", &format!("found at power {POWER}"), &format!("rows for a width of {width}")].map(str::to_owned);
+        let line = |planned: &Planned<'_>| {
+            let rows = planned.rows.as_ref().map_or_else(String::new, |rows| match rows {
+                Ok(rows) => rows.to_string(),
+                Err(_) => "-".to_owned(),
+            });
+            vec![planned.name.to_owned(), format!("{:.4}", planned.detectable), rows]
+        };
+        let rows: Vec<Vec<String>> = std::iter::once(head.to_vec()).chain(self.planned.iter().map(line)).collect();
+        let title = format!("what {} rows like these could show, at level {}", self.n, self.level);
+        (!self.planned.is_empty()).then(|| format!("{title}\n{}", table(&rows)))
+    }
+
+    fn sentence(&self) -> Option<String> {
+        const SAID: [(&str, &str); 3] = [
+            ("difference_spearman", "in rank correlation"),
+            ("difference_mae", "in mean absolute error"),
+            ("difference_accuracy", "in the share of people's labels"),
+        ];
+        let of = |(name, what): (&str, &str)| {
+            // Of several judges the one that is hardest to tell from the first.
+            let all = self.planned.iter().filter(|planned| statistic_of(planned.name) == name);
+            let most = all.map(|planned| planned.detectable).reduce(f64::max)?;
+            Some(format!("{most:.2} {what}"))
+        };
+        let parts: Vec<String> = SAID.into_iter().filter_map(of).collect();
+        (!parts.is_empty()).then(|| {
+            format!(
+                "With {} rows like these a difference is found with power {POWER} from {} on.",
+                self.n,
+                parts.join(", ")
+            )
+        })
+    }
+}

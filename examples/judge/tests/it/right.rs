@@ -28,7 +28,7 @@ fn a_probe_learns_whether_the_judge_is_right() {
     let n = right["n"].as_u64().expect("rows");
     assert_eq!(n, 120);
     let test = &right["splits"]["test"];
-    assert!(test["n"].as_u64().expect("rows") % 2 == 0, "{test}");
+    assert!(test["n"].as_u64().expect("rows").is_multiple_of(2), "{test}");
     for name in ["probe", "prompted", "majority"] {
         let known = &test["predictors"][name];
         assert_eq!(known["brier_score"]["estimate"].is_f64(), name != "majority", "{name}: {known}");

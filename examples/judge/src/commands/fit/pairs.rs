@@ -1,21 +1,23 @@
 //! What reading pairs is worth: at the last layer, at all of them, at one that is chosen, and by weights. What is chosen or fitted is
 //! measured on questions that took no part in it.
 
+use std::cmp::Ordering;
 use std::collections::HashMap;
 
-use anyhow::{Result, anyhow};
-use judge_core::{Layer, fit::LayerWeightFit};
-use judge_data::{Rows, ScoreTable};
+use anyhow::{Context, Result, anyhow};
+use judge_core::{ItemId, Layer, fit::LayerWeightFit};
+use judge_data::{PairVerdict, Rows, ScoreTable, majority};
 use judge_metrics::comparison::{PairStatistic, PreferenceComparison, PreferredPair, Statistic};
 use judge_metrics::preference::Preference;
 use judge_probe::GroupKFold;
+use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use crate::preferences::of_pairs;
 use crate::report::BOOTSTRAP;
 use crate::terminal::console::{say, table, usage};
 
-/// The accuracy of the sign of log-odds that are averaged over the orders, against people's mean preference, by how they are read.
+/// The accuracy of the sign of log-odds that are averaged over the orders, against people's majority, by how they are read.
 pub(super) struct Worth {
     readings: Vec<(&'static str, String, PairStatistic)>,
     /// The layer that is right most often.
@@ -26,7 +28,7 @@ impl Worth {
     /// Of pairs that were read at every layer. Rows with the same value of the field `cluster` are about one question; without one each is
     /// about its own.
     pub(super) fn of(pairs: &ScoreTable, settings: &LayerWeightFit, cluster: Option<&str>) -> Result<Self> {
-        let questions = questions(pairs, cluster)?;
+        let (gold, questions) = people(pairs, cluster)?;
         // Columns are preferences, ascending: the first label is B, the last one A.
         let odds: Vec<Vec<f64>> = pairs
             .graded
@@ -34,13 +36,9 @@ impl Worth {
             .map(|pair| pair.table.rows().map(|row| row[row.len() - 1] - row[0]).collect())
             .collect();
         let comparison = |numbers: Vec<Vec<f64>>| {
-            let rows = pairs.graded.iter().zip(&questions).zip(numbers);
-            let rows = rows.map(|((pair, question), layers)| PreferredPair {
-                gold: match pair.human {
-                    human if human > 0.5 => Preference::First,
-                    human if human < 0.5 => Preference::Second,
-                    _ => Preference::Tie,
-                },
+            let rows = gold.iter().zip(&questions).zip(numbers);
+            let rows = rows.map(|((gold, question), layers)| PreferredPair {
+                gold: *gold,
                 orders: Vec::new(),
                 layers,
                 cluster: Some(question.clone()),
@@ -92,22 +90,39 @@ impl Worth {
     }
 }
 
-/// The question of each pair.
-fn questions(pairs: &ScoreTable, cluster: Option<&str>) -> Result<Vec<String>> {
-    let own = |id: &judge_core::ItemId| format!("id {id}");
-    let Some(field) = cluster else { return Ok(pairs.ids.iter().map(own).collect()) };
-    let mut known = HashMap::new();
+/// What people say of a pair, as rows have it.
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Human {
+    One(PairVerdict),
+    Raters(Vec<Option<PairVerdict>>),
+}
+
+/// People's majority and the question of each pair.
+fn people(pairs: &ScoreTable, cluster: Option<&str>) -> Result<(Vec<Preference>, Vec<String>)> {
+    let (mut known, mut named) = (HashMap::new(), false);
     for row in Rows::open(&pairs.path)? {
         let row = row?;
-        let id: judge_core::ItemId = row.required("id", "a string or a whole number")?;
-        if let Some(question) = row.value(field) {
-            known.insert(id, question.to_owned());
+        let id: ItemId = row.required("id", "a string or a whole number")?;
+        let raters = match row.optional("human", "\"A\", \"B\" or \"tie\", or a list with one for each rater")? {
+            None => continue,
+            Some(Human::One(rater)) => vec![Some(rater)],
+            Some(Human::Raters(raters)) => raters,
+        };
+        let verdicts: Vec<Ordering> = raters.into_iter().flatten().filter_map(PairVerdict::ordering).collect();
+        let question = cluster.and_then(|field| row.value(field));
+        named |= question.is_some();
+        let question = question.map_or_else(|| format!("id {id}"), str::to_owned);
+        if let Some(gold) = majority(&verdicts) {
+            known.insert(id, (Preference::from(gold), question));
         }
     }
-    if known.is_empty() {
+    if let Some(field) = cluster.filter(|_| !named) {
         return Err(usage(format!("--cluster: no row of {} has the field {field:?}", pairs.path.display())));
     }
-    Ok(pairs.ids.iter().map(|id| known.get(id).cloned().unwrap_or_else(|| own(id))).collect())
+    let found =
+        pairs.ids.iter().map(|id| known.remove(id).with_context(|| format!("the pair {id} has no human verdict")));
+    Ok(found.collect::<Result<Vec<_>>>()?.into_iter().unzip())
 }
 
 /// The log-odds of each pair by weights that were fitted on other questions.

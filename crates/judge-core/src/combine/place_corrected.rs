@@ -7,9 +7,9 @@ use crate::{Error, Judge, JudgeError, Request, Rounds, Score, scale::ScoreDistri
 /// A judge of pairs that is asked in one order, less what the place that is shown first adds to its log-odds.
 ///
 /// For those who cannot afford both orders, in which [`Swapped`](super::Swapped) needs no offset. The offset, in nats, is learned from
-/// pairs that nobody has judged, as `judge_metrics::preference::place_offset` does. It is taken off the log-odds of the response shown first
-/// against the other one: a point of preference v loses `offset · (v − ½)` of its log-probability, a tie nothing. A judge whose scores have no
-/// distribution has no log-odds, which ends the run with [`Error::NotRead`].
+/// pairs that nobody has judged, as `judge_metrics::preference::place_offset` does. It is taken off the log-odds of the response shown
+/// first against the other one: a point of preference v loses `offset · (v − ½)` of its log-probability, a tie nothing. A judge whose
+/// scores have no distribution has no log-odds, which ends the run with [`Error::NotRead`].
 ///
 /// ```
 /// use judge_core::testing::ScriptedBackbone;

@@ -233,8 +233,8 @@ impl PreferenceComparison {
     }
 
     /// The layer whose averaged log-odds name the gold label most often, by its place in [`PreferredPair::layers`], the last of several;
-    /// and `accuracy_chosen_layer`, what so choosing is worth: each fold is judged by the layer that is chosen on the others. Of the best of
-    /// many layers [`by_layer`](Self::by_layer) says too much, on the pairs that it was chosen on. `None` where no pair has layers.
+    /// and `accuracy_chosen_layer`, what so choosing is worth: each fold is judged by the layer that is chosen on the others. Of the best
+    /// of many layers [`by_layer`](Self::by_layer) says too much, on the pairs that it was chosen on. `None` where no pair has layers.
     ///
     /// # Errors
     ///

@@ -13,10 +13,10 @@ use objective::Objective;
 /// The functions of [`LogisticRegression`](crate::LogisticRegression), trained by the Brier score in place of the logarithm: of two classes
 /// a sigmoid of one linear function, of more a softmax of one a class.
 ///
-/// Minimises Σ sᵢ |p(· | xᵢ) − yᵢ|² / S + ‖W‖² / (2 c S) over the coefficients W and the intercepts, which are not penalised; of two classes
-/// the second's probability alone counts. sᵢ is the weight of the row's class and S the sum of them. A row that is all but certain and wrong
-/// costs at most 1, or 2 of more classes, where the logarithm has no bound, so a few wrong labels move it less. Probes of whether a judge is
-/// right are trained so (arXiv 2512.22245).
+/// Minimises Σ sᵢ |p(· | xᵢ) − yᵢ|² / S + ‖W‖² / (2 c S) over the coefficients W and the intercepts, which are not penalised; of two
+/// classes the second's probability alone counts. sᵢ is the weight of the row's class and S the sum of them. A row that is all but certain
+/// and wrong costs at most 1, or 2 of more classes, where the logarithm has no bound, so a few wrong labels move it less. Probes of whether
+/// a judge is right are trained so (arXiv 2512.22245).
 ///
 /// The objective is not convex: the minimum is the one downhill of what fits best without features.
 ///

@@ -1,11 +1,11 @@
 //! The penalised Brier score of a sigmoid or a softmax of linear functions, and its minimum by Newton's method, each step by conjugate
 //! gradients (Nocedal and Wright, *Numerical Optimization*, section 7.1).
 //!
-//! With J = diag(p) − p pᵀ, the derivatives of a row's softmax, and e = p − y its |e|² has the gradient 2 J e, and its Hessian times d is
-//! 2 (J v + v ∘ e − v (p·e) − p (v·e)) for v = J d. Of two classes there is one function z with p = σ(z) and q = 1 − p, and e² has the
-//! derivatives 2 e p q and 2 p q (p q + e (q − p)). Either is negative somewhere for a row that is far on the wrong side, so the objective is
-//! not convex: conjugate gradients end where they meet a direction of negative curvature, and the step is what they have by then, or
-//! the steepest descent.
+//! With J = diag(p) − p pᵀ, the derivatives of a row's softmax, and e = p − y its |e|² has the gradient 2 J e, and its Hessian times d is 2
+//! (J v + v ∘ e − v (p·e) − p (v·e)) for v = J d. Of two classes there is one function z with p = σ(z) and q = 1 − p, and e² has the
+//! derivatives 2 e p q and 2 p q (p q + e (q − p)). Either is negative somewhere for a row that is far on the wrong side, so the objective
+//! is not convex: conjugate gradients end where they meet a direction of negative curvature, and the step is what they have by then, or the
+//! steepest descent.
 
 use faer::{Mat, Scale};
 
@@ -158,8 +158,8 @@ impl<'a> Objective<'a> {
         }
     }
 
-    /// A direction of descent, near the minimum Newton's: conjugate gradients, preconditioned by the diagonal of a Hessian of the same size,
-    /// the same for every class.
+    /// A direction of descent, near the minimum Newton's: conjugate gradients, preconditioned by the diagonal of a Hessian of the same
+    /// size, the same for every class.
     fn step(&self, here: &Expansion, gradient: &Mat<f64>) -> Mat<f64> {
         let size = |(row, &class): (usize, &usize)| {
             let spread: f64 = here.probabilities.col_as_slice(row).iter().map(|p| (p * (1.0 - p)).powi(2)).sum();

@@ -30,13 +30,12 @@ use crate::unread::Unread;
 
 /// Judge responses, or pairs of them, by a prompt.
 ///
-/// Pairs {"id", "instruction", "response_a", "response_b", "reference"?, "rubric"?, "human"?: "A"|"B"|"tie"} get "verdict": A, B or tie; where
-/// probabilities are read, by the log-odds of both orders averaged; else inconsistent if the written verdicts of the orders disagree. They
-/// also get "preference": the probability of A where probabilities are read, and "orders": what the judge said in each, in the letters of
-/// the given order. Single responses {"id", "instruction", "response", …}, or {"id", "messages"} whose last turn
-/// is judged, get "score". What holds no verdict is "unscored", with the text. Other fields are carried over. In the end a tally of all
-/// rows is printed: of pairs the verdicts, the mean preference for A and whether verdicts follow the place; of single responses how scores
-/// are distributed.
+/// Pairs {"id", "instruction", "response_a", "response_b", "reference"?, "rubric"?, "human"?: "A"|"B"|"tie"} get "verdict": A, B or tie;
+/// where probabilities are read, by the log-odds of both orders averaged; else inconsistent if the written verdicts of the orders disagree.
+/// They also get "preference": the probability of A where probabilities are read, and "orders": what the judge said in each, in the letters
+/// of the given order. Single responses {"id", "instruction", "response", …}, or {"id", "messages"} whose last turn is judged, get "score".
+/// What holds no verdict is "unscored", with the text. Other fields are carried over. In the end a tally of all rows is printed: of pairs
+/// the verdicts, the mean preference for A and whether verdicts follow the place; of single responses how scores are distributed.
 ///
 /// With --old, the files hold responses of two versions to the same prompts, {"id", "instruction", "response"}: their rows are joined by id,
 /// A is the new response and B the old one.

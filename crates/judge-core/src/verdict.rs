@@ -120,6 +120,10 @@ pub enum PanelRule {
 pub enum OrderPolicy {
     /// The mean of the two preferences.
     Average,
+    /// What the mean of the log-probabilities of both orders says, in which a pull of the place that adds the same log-odds in both orders
+    /// cancels: between the two responses the mean of the log-odds. A probability of 0 counts as the smallest positive number. The mean
+    /// of the preferences where an order has no distribution.
+    LogOdds,
     /// The mean where both orders choose the same, else a tie.
     TieUnlessAgreed,
     /// That of the given order; the other one is read, and kept as evidence.

@@ -3,7 +3,7 @@
 use judge_core::{Layer, Outcome, Scale, lager::LayerTable};
 use serde::{Deserialize, Serialize};
 
-use crate::ids::{Raters, mean};
+use crate::ids::Raters;
 use crate::pair_verdict::preference;
 use crate::{Error, PairVerdict, Row};
 
@@ -71,33 +71,35 @@ impl PairTable {
 }
 
 /// A row of pairs, as far as layer weights need it.
-pub(crate) struct PairTables {
+pub(crate) struct GradedTable {
     /// The mean preference of the raters.
     pub(crate) human: Option<f64>,
-    /// The labels and logits of each order, with its name. Empty where the pair could not be asked about.
-    pub(crate) orders: Vec<(String, Vec<String>, LayerTable)>,
+    /// The labels.
+    pub(crate) labels: Vec<String>,
+    /// Their logits, averaged over the orders.
+    pub(crate) table: LayerTable,
 }
 
-#[derive(Deserialize)]
-struct Order {
-    order: String,
-    #[serde(flatten)]
-    table: PairTable,
-}
-
-impl PairTables {
+impl GradedTable {
     pub(crate) fn from_row(row: &Row) -> Result<Self, Error> {
         const EXPECTED: &str = "a list of objects with \"order\", \"layers\" and \"logits\" of A and B, as a judge that reads all layers leaves them";
         const HUMAN: &str = "\"A\", \"B\" or \"tie\", or a list with one for each rater";
-        let orders: Vec<Order> = row.required("orders", EXPECTED)?;
-        let orders = orders.into_iter().map(|order| {
-            let (labels, table) = order.table.table(row)?;
-            Ok((order.order, labels, table))
-        });
+        let orders: Vec<PairTable> = row.required("orders", EXPECTED)?;
+        let tables = orders.iter().map(|order| order.table(row)).collect::<Result<Vec<_>, Error>>()?;
+        let Some((labels, first)) = tables.first() else {
+            return Err(row.wrong("orders", "one for each order, of a pair that is not \"unscored\""));
+        };
+        if tables.iter().any(|(others, table)| others != labels || table.layers() != first.layers()) {
+            return Err(row.wrong("orders", "the same layers and labels in each"));
+        }
+        let mean = |at: usize| tables.iter().map(|(_, table)| table.logits()[at]).sum::<f64>() / tables.len() as f64;
+        let logits = (0..first.logits().len()).map(mean).collect();
+        let table = LayerTable::new(first.layers().to_vec(), first.n_scores(), logits);
+        let table = table.map_err(|source| Error::Table { place: row.place().clone(), source: Box::new(source) })?;
         let raters = row.optional::<Raters<PairVerdict>>("human", HUMAN)?.map(Raters::into_given).unwrap_or_default();
         let choice = |rater: PairVerdict| rater.ordering().ok_or_else(|| row.wrong("human", HUMAN));
         let raters =
             raters.into_iter().map(|rater| Ok(preference(choice(rater)?))).collect::<Result<Vec<f64>, Error>>()?;
-        Ok(Self { human: mean(&raters), orders: orders.collect::<Result<_, Error>>()? })
+        Ok(Self { human: crate::ids::mean(&raters), labels: labels.clone(), table })
     }
 }

@@ -1,10 +1,9 @@
-use std::collections::VecDeque;
 use std::path::Path;
 
 use judge_core::{ItemId, Reason, Unscored, lager::LayerTable};
 
-use crate::ids::{UniqueIds, id_of, plain};
-use crate::pair_table::PairTables;
+use crate::ids::{UniqueIds, id_of};
+use crate::pair_table::GradedTable;
 use crate::{Error, LagerResult, Row, Rows, ScoreOutcome, ScoreRow};
 
 /// The layer logits of one item with its human score: what layer weights are fitted on and variants are compared on.
@@ -33,13 +32,11 @@ pub enum ScoreFormat {
 
 /// A score file of this project or of LAGER's program, one item at a time. Ids are unique.
 ///
-/// Each order of a pair is an item: its labels are the preferences `0`, `0.5` and `1` for the first response, and `/swapped` is added to
-/// the id of the exchanged order.
+/// The labels of a pair are the preferences `0`, `0.5` and `1` for the first response. Its logits are the mean of its orders, in which what
+/// the place adds to both cancels.
 #[derive(Debug)]
 pub struct ScoreFile {
     rows: Rows,
-    /// Items of the last row that are still to come.
-    waiting: VecDeque<ScoredItem>,
     format: ScoreFormat,
     ids: UniqueIds,
     failed: bool,
@@ -71,7 +68,7 @@ impl ScoreFile {
                 });
             }
         };
-        Ok(Self { rows, waiting: VecDeque::new(), format, ids: UniqueIds::default(), failed: false })
+        Ok(Self { rows, format, ids: UniqueIds::default(), failed: false })
     }
 
     /// The kind of file.
@@ -79,10 +76,9 @@ impl ScoreFile {
         self.format
     }
 
-    /// The items of a row, at least one.
-    fn items(&mut self, row: Row) -> Result<VecDeque<ScoredItem>, Error> {
+    fn item(&mut self, row: Row) -> Result<ScoredItem, Error> {
         let place = row.place().clone();
-        let (id, items) = match self.format {
+        let item = match self.format {
             ScoreFormat::Rows => {
                 let row = ScoreRow::from_row(row)?;
                 let human = row.human_mean();
@@ -91,70 +87,49 @@ impl ScoreFile {
                     ScoreOutcome::Unscored(unscored) => (vec![], Err(unscored)),
                     ScoreOutcome::Read(read, _) => (read.labels, Ok(read.table)),
                 };
-                (id.clone(), vec![ScoredItem { id, human, labels, table }])
+                ScoredItem { id, human, labels, table }
             }
             ScoreFormat::Lager => {
                 let result = LagerResult::from_row(&row)?;
                 let (id, human) = (ItemId::from(result.idx), Some(result.human_score));
-                let item = match result.scores {
+                match result.scores {
                     None => {
                         let unscored = Unscored::new(Reason::NoLabel, "LAGER's program found no score (-1)");
-                        ScoredItem { id: id.clone(), human, labels: vec![], table: Err(unscored) }
+                        ScoredItem { id, human, labels: vec![], table: Err(unscored) }
                     }
                     Some(scores) => {
                         let no_table = |source| Error::Table { place: place.clone(), source: Box::new(source) };
                         let table = scores.table().map_err(no_table)?;
                         let labels = (1..=table.n_scores()).map(|score| score.to_string()).collect();
-                        ScoredItem { id: id.clone(), human, labels, table: Ok(table) }
+                        ScoredItem { id, human, labels, table: Ok(table) }
                     }
-                };
-                (id, vec![item])
+                }
             }
-            ScoreFormat::Pairs => {
-                let id = id_of(&row)?;
-                (id.clone(), orders(id, &row)?)
-            }
+            ScoreFormat::Pairs => pair(&row)?,
         };
-        self.ids.check(&id, &place)?;
-        Ok(items.into())
+        self.ids.check(&item.id, &place)?;
+        Ok(item)
     }
 }
 
-/// An item for each order of a pair.
-fn orders(id: ItemId, row: &Row) -> Result<Vec<ScoredItem>, Error> {
+fn pair(row: &Row) -> Result<ScoredItem, Error> {
+    let id = id_of(row)?;
     if let Some(unscored) = row.optional("unscored", "an object with a known reason and a detail")? {
-        return Ok(vec![ScoredItem { id, human: None, labels: vec![], table: Err(unscored) }]);
+        return Ok(ScoredItem { id, human: None, labels: vec![], table: Err(unscored) });
     }
-    let PairTables { human, orders } = PairTables::from_row(row)?;
-    if orders.is_empty() {
-        return Err(row.wrong("orders", "one for each order, of a pair that is not \"unscored\""));
-    }
-    let item = |(order, labels, table): (String, Vec<String>, LayerTable)| {
-        let id = if order == "given" { id.clone() } else { ItemId::from(format!("{}/{order}", plain(&id))) };
-        ScoredItem { id, human, labels, table: Ok(table) }
-    };
-    Ok(orders.into_iter().map(item).collect())
+    let GradedTable { human, labels, table } = GradedTable::from_row(row)?;
+    Ok(ScoredItem { id, human, labels, table: Ok(table) })
 }
 
 impl Iterator for ScoreFile {
     type Item = Result<ScoredItem, Error>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        if let Some(item) = self.waiting.pop_front() {
-            return Some(Ok(item));
-        }
         if self.failed {
             return None;
         }
-        match self.rows.next()?.and_then(|row| self.items(row)) {
-            Ok(items) => {
-                self.waiting = items;
-                self.waiting.pop_front().map(Ok)
-            }
-            Err(error) => {
-                self.failed = true;
-                Some(Err(error))
-            }
-        }
+        let item = self.rows.next()?.and_then(|row| self.item(row));
+        self.failed = item.is_err();
+        Some(item)
     }
 }

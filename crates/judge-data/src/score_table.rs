@@ -39,7 +39,7 @@ pub struct ScoreTable {
 
 impl ScoreTable {
     /// Reads a score file of this project or of LAGER's program, and the run record beside it.
-    /// Of pairs, each order is an item, whose scores are preferences for the first response.
+    /// Of pairs the scores are preferences for the first response, and logits the mean of their orders.
     ///
     /// # Errors
     /// [`Error::NothingScored`], [`Error::NobodyGraded`]; [`Error::NotUniform`] for layers that do not run from 0 to the same last one, for

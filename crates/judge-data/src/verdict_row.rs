@@ -1,8 +1,10 @@
 //! The rows of prompted judges.
 
 use judge_core::{
-    Fields, ItemResult, Judge, JudgeError, Outcome, Request, Rounds, Scale, Score, Unscored, Verdict, combine::Swapped,
+    Fields, ItemResult, Judge, JudgeError, Outcome, Request, Rounds, Scale, Score, Unscored, Verdict,
+    combine::{OrderPolicy, Swapped},
     scale::ScoreDistribution,
+    verdict::CombinedBy,
 };
 use serde::ser::SerializeMap;
 use serde::{Deserialize, Serialize, Serializer};
@@ -77,12 +79,13 @@ impl PairProbabilities {
         self.first + self.tie / 2.0
     }
 
-    /// The likeliest verdict; a tie unless one is likelier than each other one.
+    /// The likeliest verdict; a tie unless one is likelier than each other one, by more than rounding: 10⁻¹² of itself.
     pub fn verdict(&self) -> PairVerdict {
         let Self { first, second, tie } = *self;
+        let above = |p: f64, other: f64| p - other > 1e-12 * p;
         match () {
-            () if first > second && first > tie => PairVerdict::A,
-            () if second > first && second > tie => PairVerdict::B,
+            () if above(first, second) && above(first, tie) => PairVerdict::A,
+            () if above(second, first) && above(second, tie) => PairVerdict::B,
             () => PairVerdict::Tie,
         }
     }
@@ -185,7 +188,7 @@ impl<Item: Fields, J: for<'i> Judge<dyn Fields + 'i>> Judge<Item> for PairOrders
     }
 }
 
-/// What the orders of a pair amount to: what all say, or [`PairVerdict::Inconsistent`]; `None` if one says nothing.
+/// What the verdicts of the orders of a pair amount to: what all say, or [`PairVerdict::Inconsistent`]; `None` if one says nothing.
 pub fn joined(orders: &[OrderRow]) -> Option<PairVerdict> {
     let (first, rest) = orders.split_first()?;
     let verdict = first.verdict?;
@@ -195,10 +198,16 @@ pub fn joined(orders: &[OrderRow]) -> Option<PairVerdict> {
     })
 }
 
+/// The verdict of both orders together, of a judge that averages log-odds ([`OrderPolicy::LogOdds`]) where it has probabilities.
+fn pooled(verdict: &Verdict) -> Option<PairVerdict> {
+    let score = verdict.score().filter(|score| score.combined_by == Some(CombinedBy::Orders(OrderPolicy::LogOdds)))?;
+    Some(PairProbabilities::of(score.distribution.as_ref()?).verdict())
+}
+
 impl PairRow {
-    /// The row of a result. With `scale`, each order also has the logits of the labels of this scale at each layer:
-    /// of a judge that reads them, its values being preferences for the
-    /// response that is shown first, as those of [`PromptFamily`](judge_core::prompted::PromptFamily) are.
+    /// The row of a result. Its verdict is what the orders agree on, or under [`OrderPolicy::LogOdds`] what their averaged log-odds say.
+    /// With `scale`, each order also has the logits of the labels of this scale at each layer: of a judge that reads them, its values being
+    /// preferences for the response that is shown first, as those of [`PromptFamily`](judge_core::prompted::PromptFamily) are.
     ///
     /// # Errors
     /// [`Error::FieldClash`] for a carried field that the row has one of its own for; [`Error::Core`] if the result is not this judge's.
@@ -214,7 +223,9 @@ impl PairRow {
                 order.table = PairTable::of(outcome, scale, order.order == "swapped");
             }
         }
-        let verdict = match (joined(&orders), result.verdicts.first().and_then(Verdict::unscored)) {
+        let verdict = result.verdicts.first();
+        let verdict = match (verdict.and_then(pooled).or_else(|| joined(&orders)), verdict.and_then(Verdict::unscored))
+        {
             (Some(verdict), _) => Ok(verdict),
             (None, Some(unscored)) => Err(unscored.clone()),
             (None, None) => return Err(judge_core::Error::NotRead { what: "verdict of a pair that was read" }.into()),

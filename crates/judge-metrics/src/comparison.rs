@@ -42,6 +42,7 @@ mod item;
 mod labels;
 mod nominal;
 mod numbers;
+mod out_of_fold;
 mod pairs;
 mod perturbations;
 mod preferences;

@@ -11,6 +11,7 @@
 //! |---|---|
 //! | one order or both, compared with gold labels: accuracy, Auto-J's strict agreement and consistency, LLMBar's average | [`PairComparison`](crate::comparison::PairComparison) |
 //! | probabilities instead of verdicts, averaged over both orders | [`PairReading`] |
+//! | one order alone: what its place adds, learned from pairs without gold labels | [`place_offset`] |
 //! | votes of several people on several pairs of models, MT-bench's way | [`judge_human_agreement`], [`annotator_agreement`] |
 //!
 //! A pairwise judge's verdicts arrive as [`Ordering`]s of the two answers, or as the probability that
@@ -40,10 +41,12 @@
 //!
 //! The direction of an order effect is a bias of the judge: see [`bias`](crate::bias).
 
+mod place;
 mod reading;
 mod two_order;
 mod votes;
 
+pub use place::{place_offset, place_pull};
 pub(crate) use reading::sign;
 pub use reading::{PairReading, mean_log_odds};
 pub use two_order::TwoOrder;

@@ -85,6 +85,7 @@ impl Scoring {
             }
             Self::RocAuc => area(truth, table()?),
             Self::NegLogLoss => Ok(-log_loss_of_true(truth, table()?)?),
+            Self::NegBrierScore => Ok(-brier(truth, table()?)?),
             _ => self.of_classes(truth, &predicted.labels),
         }
     }
@@ -187,6 +188,35 @@ fn log_loss_of_true(truth: &[i64], table: &ProbabilityTable) -> Result<f64, judg
     let of_true = |(index, row): (usize, &[f64])| column(index).map_or(0.0, |column| row[column]);
     let probabilities: Vec<f64> = table.probabilities().rows().enumerate().map(of_true).collect();
     Ok(log_loss(&vec![true; truth.len()], &probabilities, LOG_LOSS_CLIP)?.estimate)
+}
+
+/// A true class that was not learnt adds 1 to its row.
+fn brier(truth: &[i64], table: &ProbabilityTable) -> Result<f64, judge_metrics::Error> {
+    let (n, found) = (truth.len(), table.probabilities().n_rows());
+    if n != found {
+        return Err(judge_metrics::Error::LengthMismatch {
+            argument: "predicted",
+            found,
+            other: "observed",
+            expected: n,
+        });
+    }
+    if n == 0 {
+        return Err(judge_metrics::Error::TooFewItems { required: 1, found: 0 });
+    }
+    let classes = table.classes();
+    let of_row = |(observed, row): (&i64, &[f64])| {
+        let square = |(class, p): (&i64, &f64)| (p - f64::from(u8::from(class == observed))).powi(2);
+        match row {
+            [_, second] if classes.contains(observed) => square((&classes[1], second)),
+            _ => {
+                let unlearnt = f64::from(u8::from(!classes.contains(observed)));
+                classes.iter().zip(row).map(square).sum::<f64>() + unlearnt
+            }
+        }
+    };
+    let squares: Vec<f64> = truth.iter().zip(table.probabilities().rows()).map(of_row).collect();
+    Ok(pairwise_sum(&squares) / n as f64)
 }
 
 /// Scores of one thing on several splits, `None` where a score is undefined.

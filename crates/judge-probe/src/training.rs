@@ -74,7 +74,7 @@ pub use calibration::{HeldOutCalibration, ProbeCalibration};
 pub use comparison::Outcome;
 pub use error::TrainingError;
 pub use grading::Grading;
-pub use held_out::{Agreement, Gain, HeldOut};
+pub use held_out::{Agreement, Gain, HeldOut, OfProbability};
 pub use report::{ChosenView, Evaluation, Selection, TrainingReport};
 pub use rows::{GradedRow, RowSignals};
 pub use scale::GradeScale;

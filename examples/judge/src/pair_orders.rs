@@ -3,7 +3,7 @@
 use anyhow::Result;
 use judge_core::{
     Fields, Judge, Scale,
-    combine::{GradedPair, OrderPolicy, Swapped},
+    combine::{GradedPair, OrderPolicy, PlaceCorrected, Swapped},
 };
 use judge_data::{Carry, Error, Numbered, PairOrders, PairRow, Record, Resolved, RunResult, RunStart};
 use judge_models::Model;
@@ -17,8 +17,10 @@ pub struct PairJudging<'a> {
     pub judge: &'a AskedJudge,
     /// Each response is graded by itself, and the grades are compared.
     pub apart: bool,
-    /// Each pair is judged in both orders.
+    /// Each pair is judged in both orders, whose log-odds are averaged.
     pub both_orders: bool,
+    /// What the place that is shown first adds to the log-odds, in nats, which is taken off.
+    pub place_offset: Option<f64>,
     /// The scale of the logits that rows keep, if they keep any: see [`PairRow::new`].
     pub tables: Option<&'a Scale>,
     /// Which other fields the output gets.
@@ -43,7 +45,9 @@ impl PairJudging<'_> {
             AskedJudge::Reward(_) => GradedPair::of_rewards(self.judge),
         };
         let compared: &dyn for<'i> Judge<dyn Fields + 'i> = if self.apart { &graded } else { self.judge };
-        let both = Swapped::new(&compared, OrderPolicy::Average);
+        let corrected = self.place_offset.map(|offset| PlaceCorrected::new(compared, offset)).transpose()?;
+        let compared = corrected.as_ref().map_or(compared, |corrected| corrected);
+        let both = Swapped::new(&compared, OrderPolicy::LogOdds);
         let orders = if self.both_orders { PairOrders::Both(&both) } else { PairOrders::Given(&compared) };
         let row = |result| PairRow::new(&orders, result, self.tables, self.carry);
         let result = start.judge(resolved, model, &[&orders], Numbered::all(records), row, &mut watch)?;

@@ -23,10 +23,12 @@ pub struct Preferences {
 /// What preferences are worth, of all pairs or of a group of them.
 #[derive(Debug)]
 pub struct Worth {
-    /// In the order of [`PreferenceComparison`].
+    /// In the order of [`PreferenceComparison`], and what choosing a layer is worth.
     pub statistics: Vec<PairStatistic>,
     /// The accuracy of each layer alone; empty where layers were not read.
     pub layers: Vec<(Layer, PairStatistic)>,
+    /// The layer that is right most often.
+    pub chosen: Option<Layer>,
 }
 
 impl Preferences {
@@ -40,9 +42,8 @@ impl Preferences {
             Some(PairReading::from_probabilities(found.first, found.second, found.tie))
         };
         let readings: Option<Result<Vec<PairReading>, _>> = orders.iter().map(read).collect();
-        let reading = readings.transpose()?.and_then(|readings| PairReading::mean(&readings));
         let layers = self.of_layers(orders).unwrap_or_default();
-        self.pairs.push(PreferredPair { gold, reading, layers, cluster });
+        self.pairs.push(PreferredPair { gold, orders: readings.transpose()?.unwrap_or_default(), layers, cluster });
         Ok(())
     }
 
@@ -113,7 +114,9 @@ impl Compared {
     /// None that can occur: pairs have the same layers.
     pub fn of(&self, rows: &[usize]) -> Result<Worth> {
         let layers = self.layers.iter().copied().zip(self.comparison.by_layer(rows)?).collect();
-        Ok(Worth { statistics: self.comparison.statistics(rows), layers })
+        let (chosen, known) = self.comparison.chosen_layer(rows)?.unzip();
+        let statistics = self.comparison.statistics(rows).into_iter().chain(known).collect();
+        Ok(Worth { statistics, layers, chosen: chosen.map(|place| self.layers[place]) })
     }
 }
 
@@ -143,6 +146,12 @@ impl Worth {
             });
             let head = vec![vec!["  layer".to_owned(), "estimate [95 %]".to_owned(), "n".to_owned()]];
             lines += &table(&head.into_iter().chain(rows).collect::<Vec<_>>());
+        }
+        if let (Some(layer), Some(known)) = (self.chosen, self.get(PreferenceComparison::CHOSEN_LAYER)) {
+            lines += &format!(
+                "Layer {} is right most often here. Chosen on other questions, the best layer is right in {:.3}.\n",
+                layer.0, known.statistic
+            );
         }
         if let (Some(verdicts), Some(odds), Some(majority)) =
             (verdicts.and_then(Statistic::estimate), estimate("accuracy_mean_log_odds"), estimate("majority_share"))

@@ -92,18 +92,37 @@ fn next(members: &dyn Members, member: usize, progress: &mut Progress<'_>) -> Re
     }
 }
 
+/// The distributions of the scored parts; `None` unless each has one and all are over one scale.
+fn distributions(parts: &[Part]) -> Option<Vec<&ScoreDistribution>> {
+    let scores = parts.iter().filter_map(|part| part.verdict.score());
+    let distributions: Vec<&ScoreDistribution> =
+        scores.map(|score| score.distribution.as_ref()).collect::<Option<_>>()?;
+    let scale = distributions.first()?.scale();
+    distributions.iter().all(|distribution| distribution.scale() == scale).then_some(distributions)
+}
+
+/// The natural logarithm of each probability, of 0 as of the smallest positive number.
+pub(super) fn log_probabilities(distribution: &ScoreDistribution) -> impl Iterator<Item = f64> {
+    distribution.probabilities().iter().map(|p| p.max(f64::MIN_POSITIVE).ln())
+}
+
+/// The distribution whose log-probabilities are the mean of the parts', but for a constant; `None` as for [`mixture`].
+pub(super) fn log_pool(parts: &[Part]) -> Option<ScoreDistribution> {
+    let distributions = distributions(parts)?;
+    let scale = distributions.first()?.scale();
+    let mut mean = vec![0.0; scale.len()];
+    for distribution in &distributions {
+        let share = log_probabilities(distribution).map(|log| log / distributions.len() as f64);
+        mean.iter_mut().zip(share).for_each(|(sum, log)| *sum += log);
+    }
+    ScoreDistribution::softmax(scale, &mean).ok()
+}
+
 /// The weighted mean of the parts' distributions; `None` unless each has one and all are over one scale.
 /// Weights are of the scored parts, in their order.
 pub(super) fn mixture(parts: &[Part], weights: &[f64]) -> Option<ScoreDistribution> {
-    let distributions: Vec<&ScoreDistribution> = parts
-        .iter()
-        .filter_map(|part| part.verdict.score())
-        .map(|score| score.distribution.as_ref())
-        .collect::<Option<_>>()?;
+    let distributions = distributions(parts)?;
     let scale = distributions.first()?.scale();
-    if distributions.iter().any(|distribution| distribution.scale() != scale) {
-        return None;
-    }
     let mut mass = vec![0.0; scale.len()];
     for (distribution, weight) in distributions.iter().zip(weights) {
         mass.iter_mut().zip(distribution.probabilities()).for_each(|(sum, p)| *sum += weight * p);

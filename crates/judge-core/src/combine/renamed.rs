@@ -56,11 +56,10 @@ impl<J: for<'i> Judge<dyn Fields + 'i>, Item: Fields + ?Sized> Members for EachA
 ///
 /// # Errors
 /// [`JudgeError::Failed`] for a value outside 0 to 1, [`JudgeError::Unscored`] for one that is no finite number.
-pub(super) fn preference<J: for<'i> Judge<dyn Fields + 'i>>(judge: &J, score: Score) -> Result<Score, JudgeError> {
+pub(super) fn preference(judge: &str, score: Score) -> Result<Score, JudgeError> {
     let score = score.finite()?;
     if (0.0..=1.0).contains(&score.value) {
         return Ok(score);
     }
-    let judge = <J as Judge<dyn Fields>>::name(judge).to_owned();
-    Err(crate::Error::NotAPreference { judge, value: score.value }.into())
+    Err(crate::Error::NotAPreference { judge: judge.to_owned(), value: score.value }.into())
 }

@@ -3,7 +3,7 @@ use std::cmp::Ordering;
 
 use serde_json::{Value, json};
 
-use super::members::{self, Members, mixture};
+use super::members::{self, Members, log_pool, mixture};
 use super::renamed::{Renamed, preference};
 use crate::{
     Error, Fields, Judge, JudgeError, Request, Rounds, Score, Verdict,
@@ -109,7 +109,7 @@ impl<J: for<'i> Judge<dyn Fields + 'i>, Item: Fields + ?Sized> Members for Order
         } else {
             turned(self.0.decide(&SwappedFields(self.1), rounds)?)
         };
-        preference(self.0, score)
+        preference(<J as Judge<dyn Fields>>::name(self.0), score)
     }
 }
 
@@ -158,6 +158,10 @@ impl<Item: Fields + ?Sized, J: for<'i> Judge<dyn Fields + 'i>> Judge<Item> for S
         let mean = (given + swapped) / 2.0;
         let (value, distribution) = match self.policy {
             OrderPolicy::Average => (mean, mixture(&parts, &[1.0, 1.0])),
+            OrderPolicy::LogOdds => {
+                let pool = log_pool(&parts);
+                (pool.as_ref().map_or(mean, ScoreDistribution::expected), pool)
+            }
             OrderPolicy::TieUnlessAgreed if choice(given) == choice(swapped) => (mean, mixture(&parts, &[1.0, 1.0])),
             OrderPolicy::TieUnlessAgreed => (0.5, None),
             OrderPolicy::Given => (given, mixture(&parts[..1], &[1.0])),

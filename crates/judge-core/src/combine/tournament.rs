@@ -131,7 +131,7 @@ impl<J: for<'i> Judge<dyn Fields + 'i>, Item: Fields + ?Sized> Members for Batch
     }
 
     fn decide(&self, member: usize, rounds: &Rounds<'_>) -> Result<Score, JudgeError> {
-        preference(self.judge, self.judge.decide(&self.pair(member), rounds)?)
+        preference(<J as Judge<dyn Fields>>::name(self.judge), self.judge.decide(&self.pair(member), rounds)?)
     }
 }
 

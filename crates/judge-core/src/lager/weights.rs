@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{Condition, LayerTable, States, Variant, VariantScore, WeightMismatch};
 use crate::scale::softmax;
-use crate::{Error, Lens, ModelInfo, Scale, fit::LayerWeightFit, model::same_fingerprint};
+use crate::{Error, Layer, Lens, ModelInfo, Scale, fit::LayerWeightFit, model::same_fingerprint};
 
 /// What a set of layer tables was read from.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -95,7 +95,21 @@ impl LayerWeights {
         Self::from_fit(theta, alpha, Vec::new(), Vec::new(), n_items, origin, settings)
     }
 
-    /// One weight per layer of [`states`](Self::states), each in (0, 1), sum 1: the softmax of [`theta`](Self::theta).
+    /// All weight on one layer, chosen rather than fitted, of tables that hold every layer: [`theta`](Self::theta) is 0 there and
+    /// −1000 elsewhere, whose softmax is 1 and 0 exactly, and the [settings](Self::settings) are of 0 epochs.
+    ///
+    /// # Errors
+    /// [`Error::LayerNotRead`] for a layer that the origin's model does not have.
+    pub fn of_layer(layer: Layer, n_items: usize, origin: TableOrigin) -> Result<Self, Error> {
+        let settings = LayerWeightFit { epochs: 0, ..LayerWeightFit::paper() };
+        if layer.0 > origin.n_layers {
+            return Err(Error::LayerNotRead { layer });
+        }
+        let theta = (0..=origin.n_layers).map(|other| if other == layer.0 { 0.0 } else { -1000.0 }).collect();
+        Self::learned(theta, n_items, origin, settings)
+    }
+
+    /// One weight per layer of [`states`](Self::states), each in [0, 1], sum 1: the softmax of [`theta`](Self::theta).
     pub fn weights(&self) -> &[f64] {
         &self.file.weights
     }

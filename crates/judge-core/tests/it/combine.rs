@@ -7,7 +7,8 @@ use judge_core::{
     Backbone, Error, Fields, Judge, JudgeError, Layer, Outcome, Prompt, PromptTemplate, Reading, Reason, Request,
     Rounds, Runner, Scale, Score, TextModel, Unscored, Want,
     combine::{
-        Calibrated, EachAnswer, GradedPair, OrderPolicy, Panel, PanelRule, Repeated, RoundRobin, Swapped, Tournament,
+        Calibrated, EachAnswer, GradedPair, OrderPolicy, Panel, PanelRule, PlaceCorrected, Repeated, RoundRobin,
+        Swapped, Tournament,
     },
     lager::{LagerJudge, LagerSettings},
     model::{BackboneError, Exchange, ModelIdentity},
@@ -212,6 +213,53 @@ fn both_orders_speak_of_the_given_one() {
     let first = decide(OrderPolicy::Given, pair("same", "other"));
     assert!((first.value - sigmoid(1.0)).abs() < 1e-12);
     assert_eq!(first.parts.len(), 2);
+
+    // Log-odds of 4 and 2 for the better answer: the place adds 1 to one and takes it off the other.
+    let pooled = decide(OrderPolicy::LogOdds, pair("good", "bad"));
+    assert!((pooled.value - sigmoid(3.0)).abs() < 1e-12);
+    assert!((pooled.distribution.as_ref().unwrap().probabilities()[1] - pooled.value).abs() < 1e-12);
+    assert!((decide(OrderPolicy::LogOdds, pair("bad", "good")).value - sigmoid(-3.0)).abs() < 1e-12);
+    assert!((decide(OrderPolicy::LogOdds, pair("same", "other")).value - 0.5).abs() < 1e-12);
+}
+
+#[test]
+fn one_order_less_its_place_says_what_both_orders_say() {
+    let model = pair_model();
+    let judge = PlaceCorrected::new(Pairwise::new(&model), 1.0).unwrap();
+    check_judge(&judge, &model, [pair("good", "bad"), pair("same", "same")]).unwrap();
+    let items = [("good", "bad"), ("bad", "good"), ("same", "other")].map(|(a, b)| (a.into(), pair(a, b)));
+    let results = Runner::new(&model, vec![&judge as &dyn Judge<Item>]).collect(items).unwrap();
+    for (result, odds) in results.iter().zip([3.0_f64, -3.0, 0.0]) {
+        let score = result.verdicts[0].score().unwrap();
+        assert!((score.value - 1.0 / (1.0 + (-odds).exp())).abs() < 1e-12, "{odds}: {}", score.value);
+        assert!((score.distribution.as_ref().unwrap().probabilities()[1] - score.value).abs() < 1e-12);
+    }
+    assert!(matches!(PlaceCorrected::new((), f64::NAN), Err(Error::NonFinite { .. })));
+    // A verdict without probabilities has no log-odds.
+    let written = PlaceCorrected::new(Written::new("grade", ""), 1.0).unwrap();
+    let model = ScriptedBackbone::new(2).with_reply(|_| "1".into());
+    let judges = vec![&written as &dyn Judge<Item>];
+    let error = Runner::new(&model, judges).collect([("x".into(), item("x"))]).unwrap_err();
+    assert!(error.to_string().contains("distribution over preferences"), "{error}");
+}
+
+#[test]
+fn an_order_that_is_sure_is_outweighed_by_none() {
+    // What one order cannot believe, the other cannot make likely; two that contradict each other cancel.
+    let model = |second: f32| {
+        ScriptedBackbone::new(2).with_logits(move |before, _, label| match (before.starts_with("A: x"), label) {
+            (true, 'A') => 2000.0,
+            (false, 'A') => second,
+            _ => 0.0,
+        })
+    };
+    for (second, value) in [(0.5, 1.0), (2000.0, 0.5)] {
+        let model = model(second);
+        let judge = Swapped::new(Pairwise::new(&model), OrderPolicy::LogOdds);
+        let results = Runner::new(&model, vec![&judge as &dyn Judge<Item>]).collect([("p".into(), pair("x", "y"))]);
+        let found = results.unwrap()[0].verdicts[0].value().unwrap();
+        assert!((found - value).abs() < 1e-12, "{second}: {found}");
+    }
 }
 
 #[test]

@@ -8,7 +8,8 @@ use judge_core::{
     Backbone, Error, Fields, ItemId, Judge, JudgeError, Layer, Lens, ModelInfo, Outcome, Prompt, PromptTemplate,
     Reason, Request, Rounds, Runner, Scale, Score, Unscored, Want,
     combine::{
-        Calibrated, EachAnswer, GradedPair, OrderPolicy, Panel, PanelRule, Repeated, RoundRobin, Swapped, Tournament,
+        Calibrated, EachAnswer, GradedPair, OrderPolicy, Panel, PanelRule, PlaceCorrected, Repeated, RoundRobin,
+        Swapped, Tournament,
     },
     inspector::{InspectorJudge, InspectorSettings, Probe, ProbeError, ProbeOutput},
     lager::{Condition, LagerJudge, LagerSettings, ScoreRule, States, Variant},
@@ -146,6 +147,8 @@ fn built_in(model: &ScriptedBackbone) -> Result<Vec<Box<dyn Judge<Item>>>, Error
         Box::new(Repeated::new("samples", sampled, 2)?.with_least(1)),
         Box::new(Swapped::new(WrittenJudge::new(pair.clone()), OrderPolicy::Average)),
         Box::new(Swapped::new(LikelihoodJudge::new(pair.clone()), OrderPolicy::TieUnlessAgreed)),
+        Box::new(Swapped::new(LikelihoodJudge::new(pair.clone()), OrderPolicy::LogOdds)),
+        Box::new(PlaceCorrected::new(LikelihoodJudge::new(pair.clone()), 0.5)?),
         Box::new(GradedPair::new(lager(&|_| {})?)),
         Box::new(GradedPair::new(likely("response"))),
         Box::new(GradedPair::of_rewards(reward()?)),

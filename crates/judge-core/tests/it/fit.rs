@@ -53,6 +53,22 @@ fn close(what: &str, found: &[f64], expected: &[f64]) {
 }
 
 #[test]
+fn all_weight_on_a_layer_is_that_layers_score() {
+    let weights = LayerWeights::of_layer(Layer(2), 7, origin(3)).unwrap();
+    assert_eq!((weights.weights(), weights.n_items()), (&[0.0, 0.0, 1.0, 0.0][..], 7));
+    let scale = Scale::integers(1, 5).unwrap();
+    let row = table(1, 3).row(Layer(2)).unwrap().to_vec();
+    let alone = LayerTable::from_rows(&[row]).unwrap();
+    let of = |weights: &LayerWeights| weights.score(Variant::WeightedExpected, &table(1, 3), &scale).unwrap().score;
+    let expected = Variant::LastExpected.score(&alone, &scale, States::All).unwrap().score;
+    assert!((of(&weights) - expected).abs() < 1e-12);
+    // A file of it is read back, weights and parameters.
+    let read: LayerWeights = serde_json::from_str(&serde_json::to_string(&weights).unwrap()).unwrap();
+    assert_eq!(read, weights);
+    assert!(matches!(LayerWeights::of_layer(Layer(4), 7, origin(3)), Err(Error::LayerNotRead { layer: Layer(4) })));
+}
+
+#[test]
 fn fits_are_pytorchs() {
     let fixture = fixture();
     let fits = fixture["fits"].as_array().unwrap();

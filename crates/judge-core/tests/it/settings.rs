@@ -6,7 +6,8 @@ use judge_core::testing::ScriptedBackbone;
 use judge_core::{
     Backbone, Fields, Judge, JudgeError, Layer, Lens, ModelInfo, Prompt, PromptTemplate, Request, Rounds, Scale, Score,
     combine::{
-        Calibrated, EachAnswer, GradedPair, OrderPolicy, Panel, PanelRule, Repeated, RoundRobin, Swapped, Tournament,
+        Calibrated, EachAnswer, GradedPair, OrderPolicy, Panel, PanelRule, PlaceCorrected, Repeated, RoundRobin,
+        Swapped, Tournament,
     },
     inspector::{InspectorJudge, InspectorSettings, Probe, ProbeError, ProbeOutput},
     lager::{LagerJudge, LagerSettings, States, Variant},
@@ -152,6 +153,9 @@ fn whatever_changes_a_verdict_changes_the_settings() {
         of(&Repeated::new("r", &one, 3).unwrap().with_least(1)),
         of(&Swapped::new(&one, OrderPolicy::Average)),
         of(&Swapped::new(&one, OrderPolicy::Given)),
+        of(&Swapped::new(&one, OrderPolicy::LogOdds)),
+        of(&PlaceCorrected::new(&one, 0.5).unwrap()),
+        of(&PlaceCorrected::new(&one, -0.5).unwrap()),
         of(&GradedPair::new(&other)),
         of(&GradedPair::new(&other).with_margin(0.1)),
         of(&GradedPair::of_rewards(&other)),
@@ -179,6 +183,7 @@ fn a_judge_that_does_not_say_makes_no_judge_that_does() {
     assert_eq!(of(&Panel::new("p", vec![silent], PanelRule::Mean).unwrap()), None);
     assert_eq!(of(&Repeated::new("r", Silent, 2).unwrap()), None);
     assert_eq!(of(&Swapped::new(Silent, OrderPolicy::Average)), None);
+    assert_eq!(of(&PlaceCorrected::new(Silent, 0.5).unwrap()), None);
     assert_eq!(of(&GradedPair::new(Silent)), None);
     assert_eq!(of(&EachAnswer::new(Silent)), None);
     assert_eq!(of(&Tournament::new(Silent, RoundRobin)), None);

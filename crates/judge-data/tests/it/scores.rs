@@ -174,9 +174,9 @@ fn bad_score_rows_are_typed_errors() {
     assert!(matches!(score_error(&format!("{unscored}\n{unscored}")), Error::DuplicateId { first_line: 1, .. }));
 }
 
-/// Each order of a pair is an item, in the letters of the pair as it is given.
+/// A pair is an item, with the mean of its orders in the letters of the pair as it is given: what the place adds cancels.
 #[test]
-fn orders_of_pairs_are_items_with_preferences_as_scores() {
+fn pairs_are_items_with_preferences_as_scores_and_the_mean_of_their_orders() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("pairs.jsonl");
     let order = |order: &str, first: &str| {
@@ -188,21 +188,20 @@ fn orders_of_pairs_are_items_with_preferences_as_scores() {
     let file = ScoreFile::open(&path).unwrap();
     assert_eq!(file.format(), ScoreFormat::Pairs);
     let items: Vec<ScoredItem> = file.collect::<Result<_, _>>().unwrap();
-    let table = |first: [f64; 2]| LayerTable::from_rows(&[vec![3.0, 5.0, first[0]], vec![4.0, 6.0, first[1]]]).unwrap();
-    for (item, (id, first)) in
-        items.iter().zip([(ItemId::from(3_u64), [1.0, 2.0]), (ItemId::from("3/swapped"), [7.0, 8.0])])
-    {
-        assert_eq!((&item.id, item.human, &item.table), (&id, Some(0.75), &Ok(table(first))));
-        assert_eq!(item.labels, ["0", "0.5", "1"]);
-    }
-    assert_eq!(items[2].table.as_ref().unwrap_err().reason, Reason::TooLong);
-    assert_eq!(items.len(), 3);
+    let table = LayerTable::from_rows(&[vec![3.0, 5.0, 4.0], vec![4.0, 6.0, 5.0]]).unwrap();
+    assert_eq!((&items[0].id, items[0].human, &items[0].table), (&ItemId::from(3_u64), Some(0.75), &Ok(table)));
+    assert_eq!(items[0].labels, ["0", "0.5", "1"]);
+    assert_eq!(items[1].table.as_ref().unwrap_err().reason, Reason::TooLong);
+    assert_eq!(items.len(), 2);
 
     let row = |human: &str, orders: &str| score_error(&format!(r#"{{"id":3,"human":{human},"orders":{orders}}}"#));
     assert!(matches!(row("\"C\"", &both), Error::WrongType { field: "human", .. }));
     assert!(matches!(row("\"inconsistent\"", &both), Error::WrongType { field: "human", .. }));
     assert!(matches!(row("\"A\"", r#"[{"order":"given","verdict":"A"}]"#), Error::WrongType { field: "orders", .. }));
     assert!(matches!(row("\"A\"", "[]"), Error::WrongType { field: "orders", .. }));
+    let without_tie = r#"{"order":"swapped","layers":[0,1],"logits":{"A":[1,2],"B":[3,4]}}"#;
+    let unlike = row("\"A\"", &format!("[{},{without_tie}]", order("given", "[1,2]")));
+    assert!(unlike.to_string().contains("the same layers and labels in each"), "{unlike}");
     let ragged = format!("[{}]", order("given", "[1]"));
     assert!(matches!(row("\"A\"", &ragged), Error::Ragged { expected: 2, found: 1, .. }));
     let both_kinds =

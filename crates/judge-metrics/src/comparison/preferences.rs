@@ -1,14 +1,16 @@
 //! What a judge's preferences on pairs are worth, beside its verdicts: the sign of its averaged probabilities and log-odds against
-//! gold labels.
+//! gold labels, of its log-odds in one order with the place's pull taken off, and of a layer that is chosen.
 
 use super::collector::{Collector, take};
+use super::out_of_fold::out_of_fold;
 use super::pairs::PairStatistic;
 use crate::Error;
 use crate::calibration::{Binning, LogisticRecalibration, ReliabilityCurve};
 use crate::estimate::SHARE;
+use crate::means::mean_of;
 use crate::newton::logistic;
 use crate::prediction::{auroc, brier_score};
-use crate::preference::{PairReading, Preference, sign};
+use crate::preference::{PairReading, Preference, place_offset, place_pull, sign};
 use crate::resampling::Bootstrap;
 
 /// What a judge's probabilities say of one pair, and what is right.
@@ -16,8 +18,8 @@ use crate::resampling::Bootstrap;
 pub struct PreferredPair {
     /// The gold label.
     pub gold: Preference,
-    /// The average over the orders that were read ([`PairReading::mean`]); `None` where an order has no probabilities.
-    pub reading: Option<PairReading>,
+    /// What was read in each order, the given one first, all about the items as they are named; empty where an order has no probabilities.
+    pub orders: Vec<PairReading>,
     /// The averaged log-odds of each layer ([`mean_log_odds`](crate::preference::mean_log_odds)), as many for every pair; empty
     /// where layers were not read.
     pub layers: Vec<f64>,
@@ -38,6 +40,13 @@ pub struct PreferredPair {
 /// | `auroc_…` | how well either number tells pairs whose first item is better from pairs whose second one is |
 /// | `brier_…`, `ece_…` | the number as a probability that the first item is better (log-odds l as 1 / (1 + e⁻ˡ)); ten bins of equal width |
 /// | `calibration_slope_…`, `calibration_intercept_…` | Cox's recalibration of it: 1 and 0 of a judge that means what it says; undefined where it is 0 or 1 |
+/// | `place_offset` | the median [pull of the place](place_pull) in nats, without gold labels |
+/// | `accuracy_one_order` | the sign of the log-odds in one order, the mean of both orders |
+/// | `accuracy_one_order_offset` | the same less the place offset that the pairs of other clusters teach, without their gold labels |
+/// | `cost_one_order_offset` | `accuracy_mean_log_odds` less that: what is lost by asking in one order alone |
+///
+/// The last four rest on pairs that were read in both orders. Offsets, and the layer of [`chosen_layer`](Self::chosen_layer), are out of
+/// fold: clusters are cut into ten folds by the bootstrap's seed, and what is used on a fold is learned on the others.
 ///
 /// Shares rest on all pairs with a reading: a sign is hardly ever a tie, so a gold tie counts as wrong as it does for any judge that cannot
 /// say one. The others leave gold ties out. Wilson's interval, Student's, DeLong's and large-sample ones where pairs are independent; where
@@ -51,8 +60,8 @@ pub struct PreferredPair {
 /// // Shown first wins by 2 to 1 and more in every order; the averages are right all the same.
 /// let pair = |gold: Preference, shown_first: [f64; 2]| {
 ///     let [given, swapped] = shown_first.map(|p| PairReading::from_probabilities(p, 1.0 - p, 0.0));
-///     let reading = PairReading::mean(&[given?, swapped?.swapped()]);
-///     Ok::<_, judge_metrics::Error>(PreferredPair { gold, reading, layers: Vec::new(), cluster: None })
+///     let orders = vec![given?, swapped?.swapped()];
+///     Ok::<_, judge_metrics::Error>(PreferredPair { gold, orders, layers: Vec::new(), cluster: None })
 /// };
 /// let pairs = vec![pair(First, [0.9, 0.8])?, pair(Second, [0.7, 0.8])?, pair(First, [0.9, 0.7])?];
 /// let found = PreferenceComparison::new(pairs).statistics(&[0, 1, 2]);
@@ -102,12 +111,19 @@ const LOG_ODDS: Names = Names {
 /// The share of the commonest gold label.
 const MAJORITY: &str = "majority_share";
 
+/// What one order is worth, and what its place adds.
+const ONE_ORDER: [&str; 4] =
+    ["place_offset", "accuracy_one_order", "accuracy_one_order_offset", "cost_one_order_offset"];
+
 /// The name of a layer's statistic in [`PreferenceComparison::by_layer`].
 const OF_LAYER: &str = LOG_ODDS.accuracy;
 
 impl PreferenceComparison {
-    /// The names of all statistics, in the order of the table.
-    pub const STATISTICS: [&'static str; 13] = [
+    /// The name of the statistic of [`chosen_layer`](Self::chosen_layer).
+    pub const CHOSEN_LAYER: &'static str = "accuracy_chosen_layer";
+
+    /// The names of all statistics of [`statistics`](Self::statistics), in the order of the table.
+    pub const STATISTICS: [&'static str; 17] = [
         MAJORITY,
         PROBABILITY.accuracy,
         PROBABILITY.auroc,
@@ -121,6 +137,10 @@ impl PreferenceComparison {
         LOG_ODDS.calibration[1],
         LOG_ODDS.calibration[2],
         LOG_ODDS.calibration[3],
+        ONE_ORDER[0],
+        ONE_ORDER[1],
+        ONE_ORDER[2],
+        ONE_ORDER[3],
     ];
 
     /// With 10,000 resamples, as [`Bootstrap::default`] has them.
@@ -130,15 +150,16 @@ impl PreferenceComparison {
 
     /// Whether any pair has a reading.
     pub fn has_readings(&self) -> bool {
-        self.pairs.iter().any(|pair| pair.reading.is_some())
+        self.pairs.iter().any(|pair| !pair.orders.is_empty())
     }
 
     /// The statistics of some of the pairs, given by their indices, in the order of the table. Indices that no pair has, and
     /// pairs without a reading, are left out;
     /// what the others do not define is [`Statistic::Undefined`](crate::comparison::Statistic::Undefined).
     pub fn statistics(&self, rows: &[usize]) -> Vec<PairStatistic> {
+        let of_rows = rows.iter().filter_map(|&row| self.pairs.get(row));
         let read: Vec<(&PreferredPair, PairReading)> =
-            rows.iter().filter_map(|&row| self.pairs.get(row)).filter_map(|pair| Some((pair, pair.reading?))).collect();
+            of_rows.filter_map(|pair| Some((pair, PairReading::mean(&pair.orders)?))).collect();
         let pairs: Vec<&PreferredPair> = read.iter().map(|(pair, _)| *pair).collect();
         let mut found = vec![self.majority(&pairs)];
         for (names, number, probability) in [
@@ -156,7 +177,47 @@ impl PreferenceComparison {
             let probabilities: Vec<f64> = readings.iter().map(probability).collect();
             found.extend(self.as_probability(names, &pairs, &probabilities));
         }
+        found.extend(self.one_order(&pairs));
         found
+    }
+
+    /// What one order is worth, raw and less the place offset, of pairs that were read in both.
+    fn one_order(&self, pairs: &[&PreferredPair]) -> Vec<PairStatistic> {
+        let both = pairs.iter().copied().filter(|pair| pair.orders.len() == 2);
+        let (pairs, pulls): (Vec<&PreferredPair>, Vec<f64>) =
+            both.filter_map(|pair| Some((pair, place_pull(&pair.orders)?))).unzip();
+        let [offset, raw, less, cost] = ONE_ORDER;
+        // The mean over both orders of being right: in the exchanged one the second item is shown first.
+        let right = |pair: &PreferredPair, offset: f64| -> f64 {
+            let signs =
+                pair.orders.iter().zip([offset, -offset]).map(|(order, offset)| sign(order.log_odds() - offset));
+            signs.map(|sign| f64::from(u8::from(sign == pair.gold))).sum::<f64>() / 2.0
+        };
+        let raws: Vec<f64> = pairs.iter().map(|pair| right(pair, 0.0)).collect();
+        let learned = self.out_of_fold(&pairs, |rows| place_offset(&take(&pulls, rows)).ok());
+        self.collect(&pairs, &ONE_ORDER, |found| {
+            found.resample(offset, None, |rows| place_offset(&take(&pulls, rows)), pulls.len());
+            found.mean(raw, &raws, SHARE, || Ok(mean_of(raw, &raws)?.within(SHARE)));
+            let Some(learned) = learned else {
+                return found.all_undefined(&[less, cost], "the pairs of other clusters define no offset");
+            };
+            let lesses: Vec<f64> = pairs.iter().zip(&learned).map(|(pair, &offset)| right(pair, offset)).collect();
+            let averaged =
+                |pair: &PreferredPair| sign(PairReading::mean(&pair.orders).map_or(0.0, |mean| mean.log_odds()));
+            let costs: Vec<f64> = pairs
+                .iter()
+                .zip(&lesses)
+                .map(|(pair, less)| f64::from(u8::from(averaged(pair) == pair.gold)) - less)
+                .collect();
+            found.mean(less, &lesses, SHARE, || Ok(mean_of(less, &lesses)?.within(SHARE)));
+            found.mean(cost, &costs, [-1.0, 1.0], || Ok(mean_of(cost, &costs)?.within([-1.0, 1.0])));
+        })
+    }
+
+    /// For each pair what is learned on the pairs of other folds, given by their numbers.
+    fn out_of_fold<T: Clone>(&self, pairs: &[&PreferredPair], learn: impl Fn(&[usize]) -> Option<T>) -> Option<Vec<T>> {
+        let names: Option<Vec<&str>> = pairs.iter().map(|pair| pair.cluster.as_deref()).collect();
+        out_of_fold(names.as_deref(), pairs.len(), self.bootstrap.seed, learn)
     }
 
     /// The accuracy of the sign of each layer's averaged log-odds, in the order of [`PreferredPair::layers`], of some of the pairs. Pairs
@@ -166,15 +227,53 @@ impl PreferenceComparison {
     ///
     /// [`Error::LengthMismatch`] where pairs have different numbers of layers.
     pub fn by_layer(&self, rows: &[usize]) -> Result<Vec<PairStatistic>, Error> {
-        let pairs = rows.iter().filter_map(|&row| self.pairs.get(row));
-        let pairs: Vec<&PreferredPair> = pairs.filter(|pair| !pair.layers.is_empty()).collect();
-        let Some(layers) = pairs.first().map(|pair| pair.layers.len()) else { return Ok(Vec::new()) };
-        if let Some(other) = pairs.iter().find(|pair| pair.layers.len() != layers) {
-            let found = other.layers.len();
-            return Err(Error::LengthMismatch { argument: "layers", found, other: "layers", expected: layers });
-        }
+        let (pairs, layers) = self.with_layers(rows)?;
         let of_layer = |layer: usize| -> Vec<f64> { pairs.iter().map(|pair| pair.layers[layer]).collect() };
         Ok((0..layers).map(|layer| self.accuracy(OF_LAYER, &pairs, &of_layer(layer))).collect())
+    }
+
+    /// The layer whose averaged log-odds name the gold label most often, by its place in [`PreferredPair::layers`], the last of several;
+    /// and `accuracy_chosen_layer`, what so choosing is worth: each fold is judged by the layer that is chosen on the others. Of the best
+    /// of many layers [`by_layer`](Self::by_layer) says too much, on the pairs that it was chosen on. `None` where no pair has layers.
+    ///
+    /// # Errors
+    ///
+    /// As for [`by_layer`](Self::by_layer).
+    pub fn chosen_layer(&self, rows: &[usize]) -> Result<Option<(usize, PairStatistic)>, Error> {
+        let (pairs, layers) = self.with_layers(rows)?;
+        let right = |row: usize, layer: usize| sign(pairs[row].layers[layer]) == pairs[row].gold;
+        let count = |rows: &[usize], layer: usize| rows.iter().filter(|&&row| right(row, layer)).count();
+        let best = |rows: &[usize]| (0..layers).max_by_key(|&layer| count(rows, layer));
+        let Some(chosen) = best(&(0..pairs.len()).collect::<Vec<_>>()) else { return Ok(None) };
+        let known = match self.out_of_fold(&pairs, best) {
+            Some(learned) => {
+                let right: Vec<bool> = learned.into_iter().enumerate().map(|(row, layer)| right(row, layer)).collect();
+                self.share(Self::CHOSEN_LAYER, &pairs, &right)
+            }
+            None => self
+                .collect(&pairs, &[Self::CHOSEN_LAYER], |found| {
+                    found.undefined(
+                        Self::CHOSEN_LAYER,
+                        "there are no pairs of another cluster on which a layer can be chosen",
+                    );
+                })
+                .remove(0),
+        };
+        Ok(Some((chosen, known)))
+    }
+
+    /// The pairs that have layers, and how many each has.
+    fn with_layers(&self, rows: &[usize]) -> Result<(Vec<&PreferredPair>, usize), Error> {
+        let pairs = rows.iter().filter_map(|&row| self.pairs.get(row));
+        let pairs: Vec<&PreferredPair> = pairs.filter(|pair| !pair.layers.is_empty()).collect();
+        let layers = pairs.first().map_or(0, |pair| pair.layers.len());
+        match pairs.iter().find(|pair| pair.layers.len() != layers) {
+            Some(other) => {
+                let found = other.layers.len();
+                Err(Error::LengthMismatch { argument: "layers", found, other: "layers", expected: layers })
+            }
+            None => Ok((pairs, layers)),
+        }
     }
 
     /// The share of pairs whose gold label the sign of their number names.

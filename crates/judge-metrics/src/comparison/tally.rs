@@ -21,13 +21,16 @@ pub struct TalliedPair {
     /// The probability that the first item is better, averaged over the orders and a tie counting half, in [0, 1]; `None` where
     /// none was read.
     pub preference: Option<f64>,
+    /// The verdict of the orders together, where it was made of what was read in each, so that they need not agree; `None` where the
+    /// verdicts of the orders must.
+    pub averaged: Option<Preference>,
 }
 
 /// A tally of a judge's verdicts on pairs.
 ///
 /// | statistic | of |
 /// |---|---|
-/// | `win_rate` | pairs with a verdict in each order that was asked: the mean share of wins of the first item, a tie counting half, averaged over the orders |
+/// | `win_rate` | pairs with a verdict in each order that was asked: the mean share of wins of the first item, a tie counting half, by the verdict of the orders together, else averaged over them |
 /// | `mean_preference` | pairs with probabilities: the mean preference for the first item |
 /// | `first_share` | of all verdicts that are no tie, in either order: those for the item shown first, ½ where the place does not matter; both orders only. The p-value is McNemar's exact test of ½ on the pairs that flip with the place |
 ///
@@ -38,7 +41,7 @@ pub struct TalliedPair {
 /// use judge_metrics::preference::Preference::{First, Second};
 ///
 /// // Whatever is shown first wins.
-/// let pairs = vec![TalliedPair { given: Some(First), swapped: Some(Second), preference: None }; 20];
+/// let pairs = vec![TalliedPair { given: Some(First), swapped: Some(Second), preference: None, averaged: None }; 20];
 /// let found = PairTally::new(pairs).found()?;
 /// assert_eq!((found.inconsistent, found.flips), (20, [20, 0]));
 /// assert_eq!(found.follows_place(), Some(First));
@@ -59,13 +62,13 @@ pub struct PairTally {
 pub struct PairTallied {
     /// Pairs.
     pub n: usize,
-    /// The first item in each order that was asked.
+    /// The first item in each order that was asked, or by the orders together.
     pub first: usize,
     /// The second item likewise.
     pub second: usize,
     /// A tie likewise.
     pub ties: usize,
-    /// The orders disagree.
+    /// The orders disagree, and there is no verdict of both together.
     pub inconsistent: usize,
     /// An order has no verdict.
     pub without: usize,
@@ -108,12 +111,12 @@ impl PairTally {
                 found.without += 1;
                 continue;
             };
-            wins.push(f64::midpoint(given.credit(), swapped.credit()));
-            match (given, swapped) {
-                _ if given != swapped => found.inconsistent += 1,
-                (Preference::First, _) => found.first += 1,
-                (Preference::Second, _) => found.second += 1,
-                (Preference::Tie, _) => found.ties += 1,
+            wins.push(pair.averaged.map_or(f64::midpoint(given.credit(), swapped.credit()), Preference::credit));
+            match pair.averaged.or((given == swapped).then_some(given)) {
+                None => found.inconsistent += 1,
+                Some(Preference::First) => found.first += 1,
+                Some(Preference::Second) => found.second += 1,
+                Some(Preference::Tie) => found.ties += 1,
             }
             found.flips[0] += usize::from((given, swapped) == (Preference::First, Preference::Second));
             found.flips[1] += usize::from((given, swapped) == (Preference::Second, Preference::First));
@@ -173,9 +176,9 @@ fn p_of([first, second]: [usize; 2]) -> Option<f64> {
 }
 
 impl PairTallied {
-    /// The place that verdicts follow: where a quarter of the pairs or more flip towards one place, and more than chance would let them
-    /// (exact McNemar test below 0.05). `First` for the item that is shown first; `None` where verdicts are about the items as far as these
-    /// pairs can tell.
+    /// The place that verdicts of single orders follow: where a quarter of the pairs or more flip towards one place, and more than chance
+    /// would let them (exact McNemar test below 0.05). `First` for the item that is shown first; `None` where verdicts are about the items
+    /// as far as these pairs can tell.
     pub fn follows_place(&self) -> Option<Preference> {
         let [first, second] = self.flips;
         let one_sided = p_of(self.flips).is_some_and(|p| p < 0.05) && 4 * first.max(second) >= self.n;

@@ -26,6 +26,9 @@ pub enum Scoring {
     /// Mean natural logarithm of the true class's probability (`neg_log_loss`), which counts as at least 2⁻⁵²; a class that was not learnt
     /// has probability 0.
     NegLogLoss,
+    /// Brier score, negated (`neg_brier_score`): the mean squared distance of the probabilities from 1 for the true class and 0 for the
+    /// others, of two classes that of the second's probability alone.
+    NegBrierScore,
     /// Cohen's kappa with weights that fall with the squared distance of the classes' values: `cohen_kappa_score(weights="quadratic")` with
     /// all whole numbers from the lowest class to the highest as its `labels`.
     QuadraticKappa,
@@ -36,6 +39,7 @@ pub enum Scoring {
 impl Scoring {
     /// Whether it needs probabilities, which some classifiers do not have.
     pub fn needs_probabilities(self) -> bool {
-        matches!(self, Self::ExpectedSpearman | Self::RocAuc | Self::NegLogLoss | Self::NegMeanAbsoluteError)
+        use Scoring::{ExpectedSpearman, NegBrierScore, NegLogLoss, NegMeanAbsoluteError, RocAuc};
+        matches!(self, ExpectedSpearman | RocAuc | NegLogLoss | NegBrierScore | NegMeanAbsoluteError)
     }
 }

@@ -110,7 +110,12 @@ mod tests {
             let interval = Some(Interval { low, high, level: 0.95 });
             let known = Reported { interval, ..Reported::alone((low + high) / 2.0, String::new()) };
             let difference = Statistic::Defined(known);
-            Gain { weighted_f1: difference.clone(), spearman: difference }
+            Gain {
+                weighted_f1: difference.clone(),
+                spearman: difference,
+                brier_score: None,
+                area_under_risk_coverage: None,
+            }
         };
         let undefined = || Statistic::Undefined { reason: "constant".into() };
         let gains = [
@@ -118,7 +123,15 @@ mod tests {
             ("surface", gain(0.01, 0.3)),
             ("tfidf", gain(-0.1, 0.2)),
             ("prompted", gain(-0.3, -0.1)),
-            ("other", Gain { weighted_f1: undefined(), spearman: undefined() }),
+            (
+                "other",
+                Gain {
+                    weighted_f1: undefined(),
+                    spearman: undefined(),
+                    brier_score: None,
+                    area_under_risk_coverage: None,
+                },
+            ),
         ];
         let gain_over = gains.into_iter().map(|(name, gain)| (name.to_owned(), gain)).collect();
         let evaluation = Evaluation { n: 40, predictors: BTreeMap::new(), gain_over };

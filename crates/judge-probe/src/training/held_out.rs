@@ -6,6 +6,7 @@
 
 use judge_metrics::agreement::{Average, AverageScores, ConfusionMatrix, ZeroDivision};
 use judge_metrics::comparison::{Statistic, brief};
+use judge_metrics::prediction::{area_under_risk_coverage, auroc, brier_score};
 use judge_metrics::resampling::{Bootstrap, RankedPair};
 use serde::Serialize;
 
@@ -61,6 +62,25 @@ pub struct Agreement {
     /// one.
     #[serde(serialize_with = "brief")]
     pub spearman: Statistic,
+    /// Of two classes and a predictor that knows probabilities: what they are worth.
+    #[serde(flatten, skip_serializing_if = "Option::is_none")]
+    pub of_probability: Option<OfProbability>,
+}
+
+/// What the probability of the second of two classes is worth.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct OfProbability {
+    /// Mean squared distance from 1 for the second class and 0 for the first.
+    #[serde(serialize_with = "brief")]
+    pub brier_score: Statistic,
+    /// Area under the receiver operating characteristic: how well it tells the classes apart.
+    #[serde(serialize_with = "brief")]
+    pub auroc: Statistic,
+    /// The share of rows of the first class among those that are surest to be of the second, averaged over all shares that may be kept: of
+    /// a judge that is right or wrong, what is risked by keeping its surest verdicts. A probability that says nothing has the share of all
+    /// rows.
+    #[serde(serialize_with = "brief")]
+    pub area_under_risk_coverage: Statistic,
 }
 
 /// By how much one prediction agrees better than another, on the same resamples.
@@ -75,9 +95,25 @@ pub struct Gain {
     /// Difference of Spearman's correlation.
     #[serde(serialize_with = "brief")]
     pub spearman: Statistic,
+    /// By how much the Brier score is lower, where both know probabilities of two classes.
+    #[serde(serialize_with = "brief_or_null", skip_serializing_if = "Option::is_none")]
+    pub brier_score: Option<Statistic>,
+    /// By how much the area under the risk–coverage curve is lower, likewise.
+    #[serde(serialize_with = "brief_or_null", skip_serializing_if = "Option::is_none")]
+    pub area_under_risk_coverage: Option<Statistic>,
 }
 
-impl HeldOut<'_> {
+fn brief_or_null<S: serde::Serializer>(known: &Option<Statistic>, serializer: S) -> Result<S::Ok, S::Error> {
+    match known {
+        Some(known) => brief(known, serializer),
+        None => serializer.serialize_none(),
+    }
+}
+
+/// What a probability of the second class is worth on some rows.
+type Measure<'a> = fn(&HeldOut<'a>, &[f64], &[usize]) -> Result<f64, judge_metrics::Error>;
+
+impl<'a> HeldOut<'a> {
     /// The agreement of predictions, one for each row.
     ///
     /// # Errors
@@ -90,7 +126,37 @@ impl HeldOut<'_> {
             macro_f1: self.statistic(|rows| Ok(self.f1(predictions, rows, Average::Macro)?.f1.estimate))?,
             accuracy: self.statistic(|rows| Ok(self.f1(predictions, rows, Average::Micro)?.f1.estimate))?,
             spearman: self.statistic(|rows| ranks.as_ref().map_err(Clone::clone)?.spearman(rows))?,
+            of_probability: self.of_probability(predictions)?,
         })
+    }
+
+    fn of_probability(&self, predictions: &Predictions<i64>) -> Result<Option<OfProbability>, Error> {
+        let Some(p) = self.of_second(predictions) else { return Ok(None) };
+        Ok(Some(OfProbability {
+            brier_score: self.statistic(|rows| self.brier(&p, rows))?,
+            auroc: self.statistic(|rows| Ok(auroc(&self.outcomes(rows), &pick(&p, rows))?.estimate))?,
+            area_under_risk_coverage: self.statistic(|rows| self.risk(&p, rows))?,
+        }))
+    }
+
+    /// The probability of the second class, where there are two and it is known of every row.
+    fn of_second(&self, predictions: &Predictions<i64>) -> Option<Vec<f64>> {
+        let table = predictions.probabilities.as_ref().filter(|table| table.classes() == self.labels)?;
+        let p: Vec<f64> = table.probabilities().rows().map(|row| row[row.len() - 1]).collect();
+        (self.labels.len() == 2 && p.len() == self.classes.len()).then_some(p)
+    }
+
+    fn outcomes(&self, rows: &[usize]) -> Vec<bool> {
+        rows.iter().map(|&row| self.labels.last() == self.classes.get(row)).collect()
+    }
+
+    fn brier(&self, p: &[f64], rows: &[usize]) -> Result<f64, judge_metrics::Error> {
+        Ok(brier_score(&self.outcomes(rows), &pick(p, rows))?.estimate)
+    }
+
+    fn risk(&self, p: &[f64], rows: &[usize]) -> Result<f64, judge_metrics::Error> {
+        let losses: Vec<f64> = self.outcomes(rows).into_iter().map(|second| f64::from(u8::from(!second))).collect();
+        area_under_risk_coverage(&losses, &pick(p, rows))
     }
 
     /// The agreement of `predictions` minus that of `others`.
@@ -107,7 +173,15 @@ impl HeldOut<'_> {
             let (ours, theirs) = ranks.as_ref().map_err(Clone::clone)?;
             Ok(ours.spearman(rows)? - theirs.spearman(rows)?)
         };
+        let both = self.of_second(predictions).zip(self.of_second(others));
+        let lower = |of: Measure<'a>| {
+            both.as_ref()
+                .map(|(ours, theirs)| self.statistic(|rows| Ok(of(self, theirs, rows)? - of(self, ours, rows)?)))
+                .transpose()
+        };
         Ok(Gain {
+            brier_score: lower(Self::brier)?,
+            area_under_risk_coverage: lower(Self::risk)?,
             weighted_f1: self.statistic(|rows| Ok(f1(predictions, rows)? - f1(others, rows)?))?,
             spearman: self.statistic(rank)?,
         })
@@ -139,4 +213,8 @@ impl HeldOut<'_> {
     fn ranks(&self, predictions: &Predictions<i64>) -> Result<RankedPair, judge_metrics::Error> {
         RankedPair::new(&values(predictions), &self.grades)
     }
+}
+
+fn pick(values: &[f64], rows: &[usize]) -> Vec<f64> {
+    rows.iter().filter_map(|&row| values.get(row).copied()).collect()
 }

@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use super::{Agreement, Gain, ProbeCalibration, View};
 use crate::artefacts::{ArtefactReport, Shift};
-use crate::{FeatureFamily, ScoredView, SelectionStep};
+use crate::{FeatureFamily, ScoredView, Scoring, SelectionStep};
 
 /// The result of a training. Its JSON form is meant for files.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -22,9 +22,11 @@ pub struct TrainingReport {
     pub n_train: usize,
     /// Folds of the cross-validation among these.
     pub folds: usize,
+    /// What layers, poolings and C were chosen by.
+    pub scoring: Scoring,
     /// What the probe reads, in the order of its features.
     pub chosen: Vec<ChosenView>,
-    /// Mean macro F1 over the folds of what was chosen: that of the best of many, and too high for that reason.
+    /// Mean [score](Self::scoring) over the folds of what was chosen: that of the best of many, and too high for that reason.
     pub cv_mean: f64,
     /// Its standard deviation over the folds.
     pub cv_deviation: f64,

@@ -8,6 +8,7 @@ use judge_metrics::resampling::{Bootstrap, BootstrapMethod};
 use serde::{Deserialize, Serialize};
 
 use super::{GradeScale, Grading, View};
+use crate::Scoring;
 
 /// The settings of a training. [`train`](Self::train) does it.
 #[derive(Debug, Clone, PartialEq)]
@@ -47,16 +48,29 @@ pub struct ProbeTraining {
     pub calibration: Option<Calibrator>,
 }
 
-/// A classifier that training can fit; classes are weighted so that each counts the same.
+/// A classifier that training can fit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ProbeClassifier {
-    /// Logistic regression, which has probabilities.
+    /// Logistic regression, which has probabilities. Classes are weighted so that each counts the same.
     #[default]
     Logistic,
-    /// A support vector machine with a linear kernel, which has none.
+    /// [`BrierRegression`](crate::BrierRegression), and layers, poolings and C chosen by the Brier score in place of macro F1: for
+    /// probabilities that are to be believed, such as that a judge is right. Rows count alike, so that rare classes stay rare.
+    Brier,
+    /// A support vector machine with a linear kernel, which has no probabilities. Classes are weighted so that each counts the same.
     #[serde(rename = "linear_svc")] // as files have called it before
     LinearKernelSvc,
+}
+
+impl ProbeClassifier {
+    /// What layers, poolings and C are chosen by.
+    pub fn scoring(self) -> Scoring {
+        match self {
+            Self::Brier => Scoring::NegBrierScore,
+            Self::Logistic | Self::LinearKernelSvc => Scoring::MacroF1,
+        }
+    }
 }
 
 impl Default for ProbeTraining {

@@ -19,14 +19,15 @@ use super::calibration::{Fitted, HeldOutCalibration, ProbeCalibration};
 use super::parts::{Parts, classes, grades, groups};
 use super::predictions::{prompted, tuned};
 use super::{
-    ChosenView, Evaluation, GradedRow, HeldOut, ProbeClassifier, ProbeTraining, RowSignals, Selection, TrainingError,
-    TrainingReport, View,
+    Agreement, ChosenView, Evaluation, GradedRow, HeldOut, ProbeClassifier, ProbeTraining, RowSignals, Selection,
+    TrainingError, TrainingReport, View,
 };
 use crate::artefacts::{ArtefactCheck, ArtefactReport, LabelledTexts, Shift};
 use crate::{
-    ClassWeight, Classifier, DataHash, Error, FeatureFamily, FittedEstimator, FittedProbe, IntoProbe, LayerSelection,
-    LayerView, LinearClassifier, LinearKernelSvc, LogisticRegression, Pipeline, Predictions, ProbeOrigin, ProbedModel,
-    SavedProbe, Scoring, Split, StandardScaler, TfidfVectorizer, Validation, out_of_fold_scores,
+    BrierRegression, ClassWeight, Classifier, DataHash, Error, FeatureFamily, FittedEstimator, FittedProbe, IntoProbe,
+    LayerSelection, LayerView, LinearClassifier, LinearKernelSvc, LogisticRegression, Pipeline, Predictions,
+    ProbeOrigin, ProbedModel, SavedProbe, Scoring, Split, StandardScaler, TfidfVectorizer, Validation,
+    out_of_fold_scores,
 };
 
 /// Permutations of the test for slipped responses.
@@ -62,9 +63,10 @@ pub struct TrainedProbe {
 impl ProbeTraining {
     /// Trains a probe of one aspect.
     ///
-    /// Rows are parted as they say, or else by [`test_share`](Self::test_share). Layers, poolings and C are chosen by macro F1 under
-    /// cross-validation on the rows trained on ([`LayerSelection`]), the probe is fitted to all of these, and it is compared with baselines
-    /// on the others. The same rows, signals and settings give the same bytes, whatever the number of threads.
+    /// Rows are parted as they say, or else by [`test_share`](Self::test_share). Layers, poolings and C are chosen by macro F1, or what
+    /// else the classifier [is scored by](ProbeClassifier::scoring), under cross-validation on the rows trained on ([`LayerSelection`]),
+    /// the probe is fitted to all of these, and it is compared with baselines on the others. The same rows, signals and settings give the
+    /// same bytes, whatever the number of threads.
     ///
     /// The time goes into the choice: views × layers × values of C × folds fits on one view each, then at most
     /// [`top_k`](Self::top_k) - 1 sets of views side by side. `signals` is asked for a view of the rows trained on once in the
@@ -90,6 +92,10 @@ impl ProbeTraining {
             |&c: &f64| (c, LinearKernelSvc { c, class_weight: ClassWeight::Balanced, ..LinearKernelSvc::default() });
         match self.classifier {
             ProbeClassifier::Logistic => self.train_with(self.c.iter().map(logistic).collect(), rows, signals, origin),
+            ProbeClassifier::Brier => {
+                let brier = |&c: &f64| (c, BrierRegression { c, ..BrierRegression::default() });
+                self.train_with(self.c.iter().map(brier).collect(), rows, signals, origin)
+            }
             ProbeClassifier::LinearKernelSvc => {
                 self.train_with(self.c.iter().map(svc).collect(), rows, signals, origin)
             }
@@ -201,6 +207,7 @@ impl ProbeTraining {
             rounded: rows.iter().filter(|row| self.grading.rounds(row.grade)).count(),
             n_train: parts.train.len(),
             folds: folds.len(),
+            scoring: self.classifier.scoring(),
             chosen: selected
                 .chosen
                 .iter()
@@ -244,7 +251,7 @@ impl ProbeTraining {
         LayerSelection {
             views: self.views.iter().flat_map(|&of| self.layers.iter().map(move |&layer| view(layer, of))).collect(),
             estimators: candidates.iter().map(|&(_, classifier)| pipeline(classifier)).collect(),
-            scoring: Scoring::MacroF1,
+            scoring: self.classifier.scoring(),
             top_k: self.top_k,
         }
     }
@@ -310,7 +317,7 @@ impl ProbeTraining {
     /// The hash is over prompt and grade of the rows trained on, each as JSON, in the order of training: another order is
     /// another hash, and so is another grade of the same class. Ids, groups and questions are not part of it.
     ///
-    /// `splits` gives the validation: macro F1 of the probe on each split, as if it were a fold. A split where it is undefined
+    /// `splits` gives the validation: the training's score of the probe on each split, as if it were a fold. A split where it is undefined
     /// is left out; without any there is no validation. Notes of training replace those of the caller.
     ///
     /// # Errors
@@ -335,7 +342,13 @@ impl ProbeTraining {
             hash.add(&json.map_err(|error| TrainingError::Prompt { id: id.clone(), reason: error.to_string() })?);
         }
         // The search's own score is that of the best of many; these rows had no part in the choice.
-        let of_split = |evaluation: &Evaluation| evaluation.predictors.get("probe")?.macro_f1.estimate();
+        let (scoring, of_probe): (_, fn(&Agreement) -> Option<f64>) = match self.classifier.scoring() {
+            Scoring::NegBrierScore => {
+                ("neg_brier_score", |probe| Some(-probe.of_probability.as_ref()?.brier_score.estimate()?))
+            }
+            _ => ("f1_macro", |probe| probe.macro_f1.estimate()),
+        };
+        let of_split = |evaluation: &Evaluation| of_probe(evaluation.predictors.get("probe")?);
         let held_out: Vec<f64> = splits.values().filter_map(of_split).collect();
         let mut notes = origin.notes.clone();
         notes.insert("aspect".to_owned(), origin.aspect.clone());
@@ -347,7 +360,7 @@ impl ProbeTraining {
             model: origin.model.clone(),
             signals: chosen.iter().flat_map(of_view).collect(),
             validation: (!held_out.is_empty()).then(|| Validation {
-                scoring: "f1_macro".to_owned(),
+                scoring: scoring.to_owned(),
                 mean: held_out.iter().sum::<f64>() / held_out.len() as f64,
                 folds: held_out.clone(),
             }),

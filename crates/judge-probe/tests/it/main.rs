@@ -2,6 +2,7 @@
 
 mod artefacts;
 mod balanced_sample;
+mod brier_regression;
 mod calibration;
 mod check_estimator;
 mod classifier_errors;

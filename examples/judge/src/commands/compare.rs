@@ -2,6 +2,7 @@
 //!
 //! `judge compare --task pair --input pairs.jsonl --output verdicts.jsonl`
 
+mod place;
 mod tally;
 mod versions;
 
@@ -9,7 +10,7 @@ use std::path::PathBuf;
 
 use anyhow::Result;
 use clap::{Args, ValueEnum};
-use judge_core::{Backbone, Fields};
+use judge_core::{Backbone, Fields, prompted::VerdictFrom};
 use judge_data::{
     Carry, Dataset, DatasetFormat, Input, Numbered, Opened, Outputs, PairRow, Resolved, RunResult, RunStart, SingleRow,
     check_templates,
@@ -17,6 +18,7 @@ use judge_data::{
 use judge_models::Model;
 use serde_json::json;
 
+use self::place::Place;
 use crate::args::bars::BarArgs;
 use crate::args::files::{InputArgs, OutputArgs};
 use crate::args::model_args::ModelArgs;
@@ -28,12 +30,12 @@ use crate::unread::Unread;
 
 /// Judge responses, or pairs of them, by a prompt.
 ///
-/// Pairs {"id", "instruction", "response_a", "response_b", "reference"?, "rubric"?, "human"?: "A"|"B"|"tie"} get "verdict": A, B, tie or
-/// inconsistent (the orders disagree), "preference": the probability of A where probabilities are read, and "orders": what the judge said
-/// in each, in the letters of the given order. Single responses {"id", "instruction", "response", …}, or {"id", "messages"} whose last turn
-/// is judged, get "score". What holds no verdict is "unscored", with the text. Other fields are carried over. In the end a tally of all
-/// rows is printed: of pairs the verdicts, the mean preference for A and whether verdicts follow the place; of single responses how scores
-/// are distributed.
+/// Pairs {"id", "instruction", "response_a", "response_b", "reference"?, "rubric"?, "human"?: "A"|"B"|"tie"} get "verdict": A, B or tie;
+/// where probabilities are read, by the log-odds of both orders averaged; else inconsistent if the written verdicts of the orders disagree.
+/// They also get "preference": the probability of A where probabilities are read, and "orders": what the judge said in each, in the letters
+/// of the given order. Single responses {"id", "instruction", "response", …}, or {"id", "messages"} whose last turn is judged, get "score".
+/// What holds no verdict is "unscored", with the text. Other fields are carried over. In the end a tally of all rows is printed: of pairs
+/// the verdicts, the mean preference for A and whether verdicts follow the place; of single responses how scores are distributed.
 ///
 /// With --old, the files hold responses of two versions to the same prompts, {"id", "instruction", "response"}: their rows are joined by id,
 /// A is the new response and B the old one.
@@ -58,6 +60,10 @@ pub(crate) struct Cli {
     /// Pairs: ask in the given order alone, or in both
     #[arg(long, value_enum, default_value_t = Orders::Both, help_heading = "Judge")]
     orders: Orders,
+    /// Pairs in the given order alone: verdicts of this judge on other pairs, graded or not; what the place that is shown first adds to the
+    /// log-odds in their middle is taken off
+    #[arg(long, value_name = "FILE", help_heading = "Judge")]
+    place: Option<PathBuf>,
     /// Which other fields are carried to the output: all, none, or names with commas between
     #[arg(long, default_value = "all", value_name = "FIELDS")]
     carry: Carry,
@@ -87,7 +93,8 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
     if cli.old.is_some() && cli.task == Some(Task::Single) {
         return Err(usage("--task single: --old makes pairs"));
     }
-    let inputs = std::iter::once(cli.input.input.clone()).chain(cli.old.clone()).chain(cli.judge.files());
+    let inputs = [Some(&cli.input.input), cli.old.as_ref(), cli.place.as_ref()].into_iter().flatten().cloned();
+    let inputs = inputs.chain(cli.judge.files());
     let outputs = Outputs::new(inputs)
         .rows([&cli.output.output])
         .reports("prompt_judge", cli.json.iter().chain(cli.bars.reports()));
@@ -107,6 +114,7 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
     if pairs != (cli.task.unwrap_or(if pairs { Task::Pair } else { Task::Single }) == Task::Pair) {
         return Err(usage(format!("--task single: {} has pairs", input.path().display())));
     }
+    let place = cli.place(pairs)?;
     let (rows, default) = cli.check_rows(&input, format)?;
     let asked = cli.judge.asked(default, cli.points, pairs, &cli.model)?;
     if !(pairs && cli.judge.is_apart()) {
@@ -115,6 +123,10 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
 
     let mut settings = cli.judge.settings(&asked)?;
     settings.insert("orders".to_owned(), json!(pairs.then(|| format!("{:?}", cli.orders).to_lowercase())));
+    if let Some(place) = &place {
+        place.check_judge(&settings)?;
+        settings.insert("place_offset".to_owned(), json!(place.offset));
+    }
     settings.insert("carry".to_owned(), json!(format!("{:?}", cli.carry)));
     let plan =
         cli.output.plan("prompt_judge", &input, rows, &cli.input, &cli.model, Some(asked.template()), settings)?;
@@ -127,6 +139,7 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
         Opened::Ready(start) => start,
     };
     let model = cli.model.load_for(&input)?;
+    place.as_ref().map_or(Ok(()), |place| place.check_model(model.info()))?;
     let (description, template, form) = (cli.judge.describe(&asked), asked.template().to_owned(), asked.form());
     let judge = cli.judge.judge(asked, &model)?;
     let mut resolved = Resolved { model: Some(model.info().clone()), template: Some(template), ..Resolved::default() };
@@ -134,7 +147,8 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
     if !cli.model.quiet {
         tell(description);
     }
-    let RunResult { counts, summary } = cli.judge_all(*start, resolved, &model, &judge, &input, format)?;
+    let offset = place.map(|place| place.offset);
+    let RunResult { counts, summary } = cli.judge_all(*start, resolved, &model, &judge, (&input, format), offset)?;
     cli.judge.tell_label_mass(&summary);
     say(format_args!("{} of {rows} rows judged -> {}", counts.scored, cli.output.output.display()))?;
     let statistics = tally::report(cli, pairs, &counts)?;
@@ -147,6 +161,21 @@ impl Cli {
     /// Whether the rows are said to be pairs.
     pub(crate) fn is_of_pairs(&self) -> bool {
         self.task == Some(Task::Pair) || self.old.is_some()
+    }
+
+    /// What is taken off the log-odds of the given order.
+    fn place(&self, pairs: bool) -> Result<Option<Place>> {
+        let Some(path) = &self.place else { return Ok(None) };
+        let needed = match () {
+            () if !pairs => "pairs: of a single response there is no order",
+            () if self.orders == Orders::Both => "--orders given: with both orders the place cancels",
+            () if self.judge.is_apart() => "responses that are seen together: judged apart they have no place",
+            () if self.judge.verdict == VerdictFrom::Text => {
+                "--verdict logits or layers: a written verdict has no log-odds"
+            }
+            () => return Place::learned(path).map(Some),
+        };
+        Err(usage(format!("--place needs {needed}")))
     }
 
     /// The records of the input. The columns of two versions have been read when they were joined.
@@ -187,15 +216,15 @@ impl Cli {
         resolved: Resolved,
         model: &Model,
         judge: &AskedJudge,
-        input: &Input,
-        format: DatasetFormat,
+        (input, format): (&Input, DatasetFormat),
+        place_offset: Option<f64>,
     ) -> Result<RunResult> {
         let mut watch = Watch::new("judging", "rows", self.model.quiet)?;
         let records = self.records(input, Some(format), self.model.limit)?;
         if format == DatasetFormat::Pairs {
             let (apart, both_orders) = (self.judge.is_apart(), self.orders == Orders::Both);
             let (tables, carry) = (self.judge.tables(judge), &self.carry);
-            let judging = PairJudging { judge, apart, both_orders, tables, carry };
+            let judging = PairJudging { judge, apart, both_orders, place_offset, tables, carry };
             return judging.run(start, resolved, model, records, watch);
         }
         let row = |result| SingleRow::new(result, &self.carry);

@@ -3,20 +3,24 @@
 //! `judge fit --valid valid.jsonl --data test.jsonl`
 
 mod cli;
+mod pairs;
 
 use std::collections::{BTreeMap, HashSet};
 use std::path::Path;
 
 use anyhow::{Context, Result, anyhow, ensure};
 use judge_core::{
-    fit::TargetRule,
+    fit::{LayerWeightFit, TargetRule},
     lager::{LayerWeights, Variant},
 };
 use judge_data::{InputFile, Outputs, Program, ScoreFormat, ScoreTable, load, save_new};
 use judge_metrics::comparison::RankAgreement;
 use judge_metrics::prediction::bias_in_words;
 use serde::Serialize;
+use serde_json::json;
 
+use self::cli::LayerChoice;
+use self::pairs::Worth;
 use crate::args::files::program;
 use crate::report::{self, agreement, write_json};
 use crate::terminal::console::{say, table, tell, usage};
@@ -57,12 +61,7 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
         let (Some(valid), Some(out)) = (&cli.valid, &cli.weights_out) else {
             return Err(usage("--input FILE is needed, or --valid FILE and --weights-out FILE to fit weights alone"));
         };
-        if cli.json.is_some() || cli.variants != "all" {
-            return Err(usage("--json and --variants compare variants, which needs --input FILE"));
-        }
-        let weights = fitted(cli, &read_valid(cli, valid)?)?;
-        print_weights(&weights)?;
-        return say(format_args!("-> {}", out.display()));
+        return fit_alone(cli, &read_valid(cli, valid)?, out);
     };
     let data = ScoreTable::read(input)?;
     if data.format == ScoreFormat::Pairs {
@@ -123,7 +122,7 @@ fn weights(cli: &Cli, data: &ScoreTable, variants: &[Variant]) -> Result<Option<
     };
     let valid = read_valid(cli, path)?;
     note_about_items(data, &valid);
-    Ok(Some(fitted(cli, &valid)?))
+    Ok(Some(fitted(cli, &valid, None)?))
 }
 
 fn read_valid(cli: &Cli, path: &Path) -> Result<ScoreTable> {
@@ -149,13 +148,53 @@ fn read_valid(cli: &Cli, path: &Path) -> Result<ScoreTable> {
     Ok(valid)
 }
 
-/// The weights, saved where that is wished.
-fn fitted(cli: &Cli, valid: &ScoreTable) -> Result<LayerWeights> {
-    let mut settings = cli.settings()?;
-    if valid.format == ScoreFormat::Pairs {
-        settings.targets = TargetRule::Shared; // exchanged responses must teach the same
+/// Fits weights without comparing variants; of pairs also says what they are worth.
+fn fit_alone(cli: &Cli, valid: &ScoreTable, out: &Path) -> Result<()> {
+    let is_of_pairs = valid.format == ScoreFormat::Pairs;
+    if cli.variants != "all" || (cli.json.is_some() && !is_of_pairs) {
+        return Err(usage("--json and --variants compare variants, which needs --input FILE"));
     }
-    let weights = valid.fit(&settings);
+    if cli.cluster.is_some() && !is_of_pairs {
+        return Err(usage("--cluster is for pairs"));
+    }
+    let worth = is_of_pairs.then(|| Worth::of(valid, &settings(cli, valid)?, cli.cluster.as_deref())).transpose()?;
+    let weights = fitted(cli, valid, worth.as_ref())?;
+    print_weights(&weights)?;
+    say(format_args!("-> {}", out.display()))?;
+    let Some(worth) = worth else { return Ok(()) };
+    worth.print()?;
+    match &cli.json {
+        None => Ok(()),
+        Some(path) => {
+            let report = json!({
+                "program": program("lager_evaluate"), "inputs": [InputFile::of(&valid.path)?], "n": valid.graded.len(),
+                "weights": weights, "readings": worth.json(),
+            });
+            write_json(path, "lager_evaluate", &report)
+        }
+    }
+}
+
+fn settings(cli: &Cli, valid: &ScoreTable) -> Result<LayerWeightFit> {
+    let settings = cli.settings()?;
+    Ok(match valid.format {
+        ScoreFormat::Pairs => LayerWeightFit { targets: TargetRule::Shared, ..settings }, // exchanged responses must teach the same
+        _ => settings,
+    })
+}
+
+/// The weights, saved where that is wished. Of pairs it is known which layer is the best.
+fn fitted(cli: &Cli, valid: &ScoreTable, worth: Option<&Worth>) -> Result<LayerWeights> {
+    let of_layer =
+        |layer| Ok::<_, anyhow::Error>(LayerWeights::of_layer(layer, valid.graded.len(), valid.origin_or_file()?)?);
+    let weights = match (cli.layer, worth) {
+        (None, _) => valid.fit(&settings(cli, valid)?).map_err(anyhow::Error::from),
+        (Some(LayerChoice::Number(layer)), _) => of_layer(layer),
+        (Some(LayerChoice::Best), Some(worth)) => of_layer(worth.chosen),
+        (Some(LayerChoice::Best), None) => {
+            return Err(usage("--layer best is for pairs; of grades give a layer's number"));
+        }
+    };
     let weights = weights.with_context(|| format!("cannot fit layer weights on {}", valid.path.display()))?;
     if let Some(out) = &cli.weights_out {
         save_new(out, &weights, cli.write.overwrite)?;

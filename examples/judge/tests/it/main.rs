@@ -36,6 +36,7 @@ mod rank_answers;
 mod readme;
 mod report;
 mod rewards;
+mod right;
 mod score_files;
 mod score_stream;
 mod self_knowledge;

@@ -95,6 +95,92 @@ fn weights_are_fitted_on_pairs_and_used_on_others() {
 }
 
 #[test]
+fn a_layer_is_chosen_and_measured_on_questions_that_did_not_choose_it() {
+    let folder = TempDir::new().expect("folder");
+    let folder = folder.path();
+    let generate = ["--pairs", "--split", "test", "--rows", "40", "--output", "pairs.jsonl"];
+    succeed("generate_rows", folder, &generate);
+    let judge = ["--input", "pairs.jsonl", "--template", "pair-forced", "--verdict", "layers", "--quiet"];
+    let compare = |output: &str, more: &[&str]| {
+        succeed("prompt_judge", folder, &[&judge[..], &["--output", output], more].concat());
+        rows(folder.join(output))
+    };
+    let plain = compare("a.jsonl", &[]);
+    let fit = ["--valid", "a.jsonl", "--layer", "best", "--weights-out", "best.json", "--json", "fit.json"];
+    let said = succeed("lager_evaluate", folder, &fit);
+    assert!(said.contains("best layer of other questions"), "{said}");
+    let found: Value = serde_json::from_slice(&fs::read(folder.join("fit.json")).expect("report")).expect("JSON");
+    let readings = &found["readings"];
+    let chosen = readings["chosen_layer"]["layer"].as_u64().expect("a layer") as usize;
+    for name in ["last_layer", "mean_of_layers", "chosen_layer", "weights"] {
+        assert!(readings[name]["estimate"].is_f64() && readings[name]["n"] == 40, "{name}: {readings}");
+    }
+
+    // The log-odds of each order are those of the chosen layer alone, and its verdict is their mean's.
+    let weighted = compare("best.jsonl", &["--weights", "best.json"]);
+    for (plain, weighted) in plain.iter().zip(&weighted) {
+        let mut sum = 0.0;
+        for order in 0..2 {
+            let logit = |letter: &str| plain["orders"][order]["logits"][letter][chosen].as_f64().expect("a logit");
+            let p = |letter: &str| weighted["orders"][order]["probabilities"][letter].as_f64().expect("a probability");
+            let odds = logit("A") - logit("B");
+            assert!((p("A").ln() - p("B").ln() - odds).abs() < 1e-6 * odds.abs().max(1.0), "{odds}");
+            sum += odds;
+        }
+        let verdict = if sum.abs() <= 2e-12 {
+            "tie"
+        } else if sum > 0.0 {
+            "A"
+        } else {
+            "B"
+        };
+        assert_eq!(weighted["verdict"], verdict);
+    }
+    // As `judge bench` says of the same pairs.
+    let bench = ["--benchmark", "pairs", "--data", "pairs.jsonl", "--verdicts", "a.jsonl", "--json", "bench.json"];
+    succeed("pairwise_benchmark", folder, &bench);
+    let bench: Value = serde_json::from_slice(&fs::read(folder.join("bench.json")).expect("report")).expect("JSON");
+    let last = bench["layers"].as_array().expect("layers").last().expect("a layer");
+    assert_eq!(last["accuracy_mean_log_odds"]["estimate"], readings["last_layer"]["estimate"]);
+
+    // Any layer may be named. All pairs about one question measure nothing that is chosen on them.
+    let third = [
+        "--valid",
+        "a.jsonl",
+        "--layer",
+        "3",
+        "--cluster",
+        "split",
+        "--weights-out",
+        "third.json",
+        "--json",
+        "third-fit.json",
+    ];
+    let with_field: Vec<Value> = plain
+        .iter()
+        .map(|row| {
+            let mut row = row.clone();
+            row["split"] = "test".into();
+            row
+        })
+        .collect();
+    write_rows(folder.join("b.jsonl"), &with_field);
+    fs::copy(folder.join("a.jsonl.run.json"), folder.join("b.jsonl.run.json")).expect("copied");
+    let third = third.map(|arg| if arg == "a.jsonl" { "b.jsonl" } else { arg });
+    let said = succeed("lager_evaluate", folder, &third);
+    assert!(said.contains("3: 1.000") && said.contains("undefined"), "{said}");
+    for (more, why) in [
+        (&["--layer", "9"][..], "layer 9"),
+        (&["--layer", "last"], "neither `best`"),
+        (&["--cluster", "topic"], "topic"),
+    ] {
+        let args = [&["--valid", "a.jsonl", "--weights-out", "none.json"][..], more].concat();
+        let (code, stdout, stderr) = ran("lager_evaluate", folder, &args);
+        assert!(code != Some(0) && (stdout + &stderr).to_lowercase().contains(why), "{why}");
+    }
+}
+
+#[test]
 fn what_weights_cannot_be_fitted_on_is_refused() {
     let folder = TempDir::new().expect("folder");
     let folder = folder.path();

@@ -369,7 +369,6 @@ fn a_judge_that_follows_the_place_is_said_to_and_its_preferences_are_measured() 
     assert!(stderr.contains("in 40 of 40 pairs the response shown first wins in both orders"), "{stderr}");
     assert!(stdout.contains("inconsistent") && stdout.contains("mean preference, the probability of A"), "{stdout}");
     let tally = json_of(&folder, "tally.json");
-    assert_eq!(tally["verdicts"], json!({"A": 0, "B": 0, "tie": 0, "inconsistent": 40}));
     assert_eq!((&tally["n"], &tally["flips"]["shown_first"]), (&json!(40), &json!(40)));
     let share = &tally["statistics"]["first_share"];
     assert!(share["estimate"] == 1.0 && share["n"] == 80 && share["p"].as_f64().expect("p") < 1e-10, "{share}");
@@ -382,7 +381,7 @@ fn a_judge_that_follows_the_place_is_said_to_and_its_preferences_are_measured() 
     assert_eq!(json_of(&folder, "tally.json"), tally);
 
     // The sign of the averaged log-odds, from the rows themselves.
-    let (mut right, mut right_last) = (0, 0);
+    let (mut right, mut right_last, mut verdicts) = (0, 0, [0, 0]);
     for row in rows(folder.path().join("out.jsonl")) {
         let odds: Vec<f64> = (0..2)
             .map(|order| {
@@ -417,10 +416,19 @@ fn a_judge_that_follows_the_place_is_said_to_and_its_preferences_are_measured() 
                 0.0
             }
         };
+        // It is the verdict of the row, although the verdicts of both orders contradict each other in each.
+        let said = if sign(&odds) > 0.0 { "A" } else { "B" };
+        assert_eq!(
+            (&row["verdict"], &row["orders"][0]["verdict"], &row["orders"][1]["verdict"]),
+            (&json!(said), &json!("A"), &json!("B"))
+        );
+        verdicts[usize::from(said == "B")] += 1;
         right += usize::from(sign(&odds) == gold);
         right_last += usize::from(sign(&last) == gold);
     }
     let share = |count: usize| count as f64 / 40.0;
+    assert_eq!(tally["verdicts"], json!({"A": verdicts[0], "B": verdicts[1], "tie": 0, "inconsistent": 0}));
+    assert_eq!(tally["statistics"]["win_rate"]["estimate"].as_f64(), Some(share(verdicts[0])));
     let benchmark =
         ["--benchmark", "pairs", "--data", "pairs.jsonl", "--verdicts", "out.jsonl", "--json", "found.json"];
     let said = succeed("pairwise_benchmark", folder.path(), &benchmark);
@@ -437,6 +445,12 @@ fn a_judge_that_follows_the_place_is_said_to_and_its_preferences_are_measured() 
         statistics["calibration_slope_mean_log_odds"].is_object()
             && statistics["brier_mean_probability"]["estimate"].is_f64()
     );
+    // Whatever is shown first wins, so one order alone is right by chance; less the place it need not be.
+    let estimate = |name: &str| statistics[name]["estimate"].as_f64().expect("a number");
+    assert!(estimate("place_offset") > 0.0 && statistics["place_offset"]["low"].is_f64(), "{statistics}");
+    let cost = estimate("accuracy_mean_log_odds") - estimate("accuracy_one_order_offset");
+    assert!((estimate("cost_one_order_offset") - cost).abs() < 1e-12, "{statistics}");
+    assert!(estimate("accuracy_one_order") <= 0.5 && statistics["accuracy_chosen_layer"]["low"].is_f64());
     let layers = found["layers"].as_array().expect("layers");
     assert_eq!(layers.last().expect("a layer")["accuracy_mean_log_odds"]["estimate"], share(right_last));
     assert_eq!((layers.len(), &layers[0]["layer"]), (7, &json!(0)));
@@ -454,6 +468,59 @@ fn a_judge_that_follows_the_place_is_said_to_and_its_preferences_are_measured() 
     }
     let one = ["--input", "out.jsonl", "--statistics", "accuracy_mean_log_odds", "--quiet"];
     assert!(succeed("agreement", folder.path(), &one).contains("accuracy_mean_log_odds"));
+}
+
+#[test]
+fn one_order_is_judged_less_what_its_place_adds() {
+    let folder = TempDir::new().expect("folder");
+    generated(&folder, "20");
+    let judge = ["--input", "pairs.jsonl", "--template", "pair-forced", "--verdict", "logits", "--quiet"];
+    let compare = |output: &str, more: &[&str]| {
+        ran("prompt_judge", folder.path(), &[&judge[..], &["--output", output], more].concat())
+    };
+    let odds = |order: &Value| {
+        let p = |letter: &str| order["probabilities"][letter].as_f64().expect("a probability");
+        p("A").ln() - p("B").ln()
+    };
+    assert_eq!(compare("both.jsonl", &[]).0, Some(0));
+    let both = rows(folder.path().join("both.jsonl"));
+    let mut pulls: Vec<f64> =
+        both.iter().map(|row| (odds(&row["orders"][0]) - odds(&row["orders"][1])) / 2.0).collect();
+    pulls.sort_by(f64::total_cmp);
+    let offset = f64::midpoint(pulls[9], pulls[10]);
+
+    let (code, stdout, stderr) = compare("given.jsonl", &["--orders", "given", "--place", "both.jsonl"]);
+    assert_eq!(code, Some(0), "{stdout}{stderr}");
+    assert!(stderr.contains("learned on 20 pairs in both orders"), "{stderr}");
+    for (given, both) in rows(folder.path().join("given.jsonl")).iter().zip(&both) {
+        let [order] = &given["orders"].as_array().expect("orders")[..] else { panic!("one order: {given}") };
+        let corrected = odds(&both["orders"][0]) - offset;
+        assert!((odds(order) - corrected).abs() < 1e-9, "{given} {both}");
+        assert_eq!(given["verdict"], if corrected > 0.0 { "A" } else { "B" });
+    }
+    // Verdicts in one order teach as well, and a finished file is known again by its offset.
+    assert_eq!(compare("one.jsonl", &["--orders", "given"]).0, Some(0));
+    let (code, _, stderr) = compare("from-one.jsonl", &["--orders", "given", "--place", "one.jsonl"]);
+    assert!(code == Some(0) && stderr.contains("as if neither place"), "{stderr}");
+    let (_, stdout, _) = compare("given.jsonl", &["--orders", "given", "--place", "both.jsonl"]);
+    assert!(stdout.contains("nothing to do"), "{stdout}");
+    let (code, _, stderr) = compare("given.jsonl", &["--orders", "given", "--place", "one.jsonl"]);
+    assert!(code != Some(0) && stderr.contains("place_offset"), "{stderr}");
+
+    // What is of another judge, or has no place, is refused.
+    fs::copy(folder.path().join("both.jsonl"), folder.path().join("copy.jsonl")).expect("copied");
+    for (more, why) in [
+        (&["--place", "both.jsonl"][..], "--orders given"),
+        (&["--orders", "given", "--place", "copy.jsonl"], "run record"),
+        (&["--orders", "given", "--place", "both.jsonl", "--apart", "--template", "single"], "judged apart"),
+        (&["--orders", "given", "--place", "both.jsonl", "--template", "pair"], "another judge"),
+    ] {
+        let args: Vec<&str> =
+            if more.contains(&"--template") { [&judge[..2], &judge[4..]].concat() } else { judge.to_vec() };
+        let (code, stdout, stderr) =
+            ran("prompt_judge", folder.path(), &[&args[..], &["--output", "refused.jsonl"], more].concat());
+        assert!(code != Some(0) && stderr.contains(why), "{why}: {stdout}{stderr}");
+    }
 }
 
 #[test]

@@ -152,7 +152,10 @@ impl Cli {
         if !(0.0..1.0).contains(&self.epsilon) {
             return Err(usage("--epsilon must be at least 0 and below 1"));
         }
-        let names = || STATISTICS.into_iter().chain(MEANS).chain(PreferenceComparison::STATISTICS);
+        let names = || {
+            let of_pairs = PreferenceComparison::STATISTICS.into_iter().chain([PreferenceComparison::CHOSEN_LAYER]);
+            STATISTICS.into_iter().chain(MEANS).chain(of_pairs)
+        };
         if let Some(name) = self.statistics.iter().flatten().find(|name| !names().any(|known| known == *name)) {
             return Err(usage(format!(
                 "--statistics: {name:?} is not one of {}",

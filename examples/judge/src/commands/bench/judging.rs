@@ -82,7 +82,8 @@ fn judge_all(cli: &Cli, start: RunStart, asked: Asked, records: Vec<Record>) -> 
     let mut resolved = Resolved { model: Some(model.info().clone()), template, ..Resolved::default() };
     resolved.settings.extend(cli.judge.origin(&judge)?);
     let (tables, carry) = (cli.judge.tables(&judge), &Carry::All);
-    let judging = PairJudging { judge: &judge, apart: cli.judge.is_apart(), both_orders: true, tables, carry };
+    let apart = cli.judge.is_apart();
+    let judging = PairJudging { judge: &judge, apart, both_orders: true, place_offset: None, tables, carry };
     let watch = Watch::new("judging", "pairs", cli.model.quiet)?;
     let records = records.into_iter().map(Ok);
     let RunResult { counts, summary } = judging.run(start, resolved, &model, records, watch)?;

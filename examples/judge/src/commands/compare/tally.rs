@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 use judge_core::ItemId;
-use judge_data::{Counts, OrderReading, Row, Rows};
+use judge_data::{Counts, OrderReading, PairVerdict, Row, Rows};
 use judge_metrics::comparison::{PairStatistic, PairTallied, PairTally, Statistic, TalliedPair};
 use judge_metrics::means::sample_mean;
 use judge_metrics::preference::Preference;
@@ -32,6 +32,9 @@ pub(crate) fn report(cli: &Cli, pairs: bool, counts: &Counts) -> Result<Value> {
     Ok(found.json.remove("statistics").unwrap_or_default())
 }
 
+/// What a row's verdict may be.
+const VERDICT: &str = "A, B, tie or inconsistent";
+
 /// Most ids of rows that got worse that are printed.
 const SHOWN: usize = 10;
 
@@ -47,8 +50,7 @@ fn of_all_pairs(cli: &Cli) -> Result<Found> {
     for row in Rows::open(&cli.output.output)? {
         let row = row?;
         pairs.push(pair(&row)?);
-        if cli.old.is_some() && row.optional::<String>("verdict", "A, B, tie or inconsistent")?.as_deref() == Some("B")
-        {
+        if cli.old.is_some() && row.optional("verdict", VERDICT)? == Some(PairVerdict::B) {
             worse.push(row.required::<ItemId>("id", "a string or a whole number")?);
         }
     }
@@ -88,7 +90,8 @@ fn pair(row: &Row) -> Result<TalliedPair> {
     let orders = OrderReading::of_row(row)?;
     let verdict = |order: usize| orders.get(order).and_then(|order| order.verdict).map(Preference::from);
     let preference = row.optional("preference", "a number from 0 to 1, or null")?;
-    Ok(TalliedPair { given: verdict(0), swapped: verdict(1), preference })
+    let averaged = row.optional::<PairVerdict>("verdict", VERDICT)?.and_then(PairVerdict::ordering);
+    Ok(TalliedPair { given: verdict(0), swapped: verdict(1), preference, averaged: averaged.map(Preference::from) })
 }
 
 /// A statistic in words.
@@ -109,13 +112,13 @@ fn followed(found: &PairTallied) -> Option<String> {
         _ => ("second", found.flips[1]),
     };
     let mut note = format!(
-        "in {flips} of {} pairs the response shown {place} wins in both orders: these verdicts follow the place, not the response",
+        "in {flips} of {} pairs the response shown {place} wins in both orders: verdicts of one order follow the place, not the response",
         found.n
     );
     let preference = found.statistics.iter().find(|known| known.name == "mean_preference");
     if preference.is_some_and(|known| known.statistic.estimate().is_some()) {
-        note += ". The preference is the mean of both orders, in which a constant pull of the place cancels; where people have judged, \
-                 `judge bench` says what it is worth";
+        note += ". A row's verdict and preference are of both orders averaged, in which a constant pull of the place cancels; where people have \
+                 judged, `judge bench` says what they are worth";
     }
     Some(note)
 }

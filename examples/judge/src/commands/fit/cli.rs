@@ -1,10 +1,12 @@
 //! The command line, and the settings that it stands for.
 
 use std::path::PathBuf;
+use std::str::FromStr;
 
 use anyhow::Result;
 use clap::{Args, ValueEnum};
 use judge_core::{
+    Layer,
     fit::{Alpha, LayerWeightFit, RegressionLoss, ThetaInit},
     lager::{States, Variant},
 };
@@ -15,8 +17,9 @@ use crate::terminal::console::usage;
 /// Fit layer weights and compare score variants.
 ///
 /// Reads the score files of `judge score` (JSON lines with layers, labels, logits and human) and the result JSON of the
-/// LAGER reference program alike. Weights are also fitted on pairs that `judge compare` has judged with --verdict layers: with --valid and
-/// --weights-out, without --input.
+/// LAGER reference program alike. Weights are also fitted on pairs that `judge compare` has judged with --verdict layers, of which the mean
+/// of both orders counts: with --valid and --weights-out, without --input. What they are worth is then measured on questions that took no
+/// part in fitting.
 #[derive(Args)]
 pub(crate) struct Cli {
     /// Scored and graded items to compare the variants on; without, weights are fitted and saved, and nothing is compared
@@ -55,6 +58,13 @@ pub(crate) struct Cli {
     /// Seed of the order of items
     #[arg(long, default_value_t = LayerWeightFit::paper().seed, value_name = "N", conflicts_with = "weights")]
     pub(crate) seed: u64,
+    /// Put all weight on one layer instead: its number, or of pairs `best`, the one whose averaged log-odds name people's choice most often
+    #[arg(long, value_name = "best|N", requires = "weights_out")]
+    pub(crate) layer: Option<LayerChoice>,
+    /// Pairs: rows with the same value of this field are about one question, which is never fitted on and measured at once; a row without
+    /// it is about its own
+    #[arg(long, value_name = "FIELD", requires = "valid", conflicts_with = "input")]
+    pub(crate) cluster: Option<String>,
     /// Save the fitted weights here
     #[arg(long, value_name = "FILE", requires = "valid")]
     pub(crate) weights_out: Option<PathBuf>,
@@ -63,6 +73,25 @@ pub(crate) struct Cli {
     pub(crate) json: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) write: OverwriteArgs,
+}
+
+/// The layer that gets all weight.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum LayerChoice {
+    Best,
+    Number(Layer),
+}
+
+impl FromStr for LayerChoice {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match (text, text.parse()) {
+            ("best", _) => Ok(Self::Best),
+            (_, Ok(number)) => Ok(Self::Number(Layer(number))),
+            _ => Err(format!("{text:?} is neither `best` nor the number of a layer")),
+        }
+    }
 }
 
 #[derive(Clone, Copy, ValueEnum)]

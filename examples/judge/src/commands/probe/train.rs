@@ -9,6 +9,7 @@ mod rows;
 mod settings;
 mod states;
 mod tuned;
+mod verdicts;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -26,6 +27,7 @@ use self::rows::{Data, Reading};
 use self::settings::{Found, SETTINGS, figure_path, look, probe_path, report_path, template_path};
 use self::states::States;
 use self::tuned::{Learned, Tuned};
+use self::verdicts::Judged;
 use crate::args::model_args::read_template;
 use crate::report::{write_json, write_marked};
 use crate::terminal::console::{say, tell, usage};
@@ -36,20 +38,21 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
     cli.check()?;
     let template = cli.template.as_deref().map(read_template).transpose()?;
     let input = cli.input.as_deref().map(Input::open).transpose()?;
-    let data = match &input {
-        Some(input) => Data::read(
-            input,
-            &Reading {
-                aspects: &cli.aspect,
-                group: cli.group.as_deref(),
-                source: cli.source.as_deref(),
-                columns: &cli.columns,
-                template: template.as_ref(),
-                model: &cli.model,
-            },
-        )?,
-        None => Data::generated([2_000, 1_000, 1_000], cli.seed.seed, &cli.model),
+    let reading = Reading {
+        aspects: &cli.aspect,
+        group: cli.group.as_deref(),
+        source: cli.source.as_deref(),
+        columns: &cli.columns,
+        template: template.as_ref(),
+        model: &cli.model,
     };
+    let (mut data, mut judged) = (Data::default(), None);
+    match (&input, &cli.verdicts) {
+        (Some(input), Some(verdicts)) => judged = Some(Judged::read(input, verdicts, &reading)?),
+        (Some(input), None) => data = Data::read(input, &reading)?,
+        (None, _) => data = Data::generated([2_000, 1_000, 1_000], cli.seed.seed, &cli.model),
+    }
+    let data = judged.as_ref().map_or(&data, |judged| &judged.data);
     if data.ungraded > 0 {
         say(format_args!("{} rows have no grade and are skipped", data.ungraded))?;
     }
@@ -58,7 +61,7 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
     for (aspect, rows) in &data.rows {
         cli.training().check(rows).with_context(|| format!("aspect {aspect:?}"))?;
     }
-    let mut settings = cli.settings(input.as_ref(), &data)?;
+    let mut settings = cli.settings(input.as_ref(), data)?;
     check_files(cli, &aspects, &data.templates)?;
     look(&cli.output, &aspects, &settings, cli.overwrite)?;
 
@@ -66,6 +69,7 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
         Some(input) => cli.model.load_for(input)?,
         None => cli.model.load()?,
     };
+    judged.as_ref().map_or(Ok(()), |judged| judged.check_model(model.info()))?;
     settings.extend(cli.model_settings(model.info()));
     if look(&cli.output, &aspects, &settings, cli.overwrite)? == Found::Finished {
         return say(format_args!("{} is complete: the same rows, model and settings", cli.output.display()));
@@ -85,12 +89,15 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
 
     let mut reports = BTreeMap::new();
     for (aspect, rows) in &data.rows {
-        let tokens = grade_tokens(&model, rows, &training.layers, cli.model.quiet);
+        // A verdict is no grade that the prompt asks for.
+        let is_graded = judged.is_none();
+        let tokens = is_graded.then(|| grade_tokens(&model, rows, &training.layers, cli.model.quiet)).flatten();
+        let own = judged.as_ref().and_then(|judged| judged.own.as_deref());
         let reading = states::Reading::new(&training, tokens.as_deref());
         let folder = cli.states_folder();
         let states_settings = cli.states_settings(model.info(), rows)?;
         let states = States::read(&model, &folder, aspect, rows, &reading, &states_settings, cli.model.quiet)?;
-        let learned = Learned { states, tuned: tuned.get(aspect) };
+        let learned = Learned { states, own, tuned: tuned.get(aspect) };
         let template = data.templates.get(aspect);
         let origin = TrainingOrigin {
             model: ProbedModel::from(model.info()),
@@ -105,8 +112,10 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
         let TrainedProbe { probe, report } =
             training.train(rows, &learned, &origin).with_context(|| format!("aspect {aspect:?}"))?;
         write_atomic(probe_path(&cli.output, aspect), &probe.to_bytes()?)?; // `look` has compared what was there
-        let title = format!("{aspect}: macro F1 by layer");
-        if let Some(svg) = figure::svg(&title, &report.selection, report.folds)? {
+        let scored_by = print::scored_by(&report);
+        let title = format!("{aspect}: {scored_by} by layer");
+        let score = format!("{scored_by}, mean over {} folds", report.folds);
+        if let Some(svg) = figure::svg(&title, &score, &report.selection)? {
             write_marked(&figure_path(&cli.output, aspect), cli::PROGRAM, &svg)?;
         }
         if let Some(template) = template {
@@ -132,7 +141,7 @@ fn check_files(cli: &Cli, aspects: &[&String], templates: &BTreeMap<String, Prom
     let (folder, training) = (cli.states_folder(), cli.training());
     let in_output = |path: &PathBuf| path.parent().is_some_and(Path::is_dir); // in a folder that is made later there is nothing yet
     let tables = aspects.iter().map(|aspect| states::paths(&folder, aspect, &training)).collect::<Result<Vec<_>>>()?;
-    let outputs = Outputs::new(cli.input.iter().chain(&cli.template));
+    let outputs = Outputs::new(cli.input.iter().chain(&cli.template).chain(&cli.verdicts));
     let outputs = outputs.states(tables.into_iter().flatten().filter(in_output));
     let figures = aspects.iter().map(|aspect| figure_path(&cli.output, aspect)).filter(in_output);
     let paths = templates.keys().map(|aspect| template_path(&cli.output, aspect)).filter(in_output);

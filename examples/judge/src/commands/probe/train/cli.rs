@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use anyhow::Result;
-use clap::{Args, ValueEnum};
+use clap::{Args, ValueEnum, builder::ArgPredicate};
 use judge_core::ModelInfo;
-use judge_data::{Columns, Input};
+use judge_data::{Columns, Input, InputFile};
 use judge_probe::DataHash;
 use judge_probe::training::{GradeScale, GradedRow, Grading, ProbeClassifier, ProbeTraining, View};
 use serde_json::json;
@@ -34,6 +34,10 @@ pub(crate) struct Cli {
     /// Graded prompts, or question and answer pairs [default: generated ones]
     #[arg(long, value_name = "FILE")]
     pub input: Option<PathBuf>,
+    /// Train a probe of whether a judge of pairs is right: its output of `judge compare` on the pairs of --input, which people have judged.
+    /// Read are the states of what the judge was asked and wrote, up to its verdict; compared with is the verdict's own probability
+    #[arg(long, value_name = "FILE", requires = "input", conflicts_with_all = ["template", "aspect", "source", "tuned_baseline", "binary"])]
+    pub verdicts: Option<PathBuf>,
     /// Folder for probes, figures and the report
     #[arg(long, value_name = "DIR")]
     pub output: PathBuf,
@@ -60,8 +64,16 @@ pub(crate) struct Cli {
     #[arg(long, value_name = "FIELD")]
     pub source: Option<String>,
 
-    /// Lowest and highest grade; a grade outside is an error. Grades between whole ones are rounded (2.5 to 3), and counted
-    #[arg(long, value_name = "LOW-HIGH", default_value = "1-5", allow_hyphen_values = true, help_heading = "Training")]
+    /// Lowest and highest grade; a grade outside is an error. Grades between whole ones are rounded (2.5 to 3), and counted. Of --verdicts
+    /// they are 0-1
+    #[arg(
+        long,
+        value_name = "LOW-HIGH",
+        default_value = "1-5",
+        default_value_if("verdicts", ArgPredicate::IsPresent, "0-1"),
+        allow_hyphen_values = true,
+        help_heading = "Training"
+    )]
     pub scale: GradeScale,
     /// Two classes, grades of at least --threshold and those below, instead of one for each whole grade
     #[arg(long, help_heading = "Training")]
@@ -78,8 +90,14 @@ pub(crate) struct Cli {
     /// Add the attention entropy of each head to the states of its layer
     #[arg(long, help_heading = "Training")]
     pub attention_entropy: bool,
-    /// Classifier
-    #[arg(long, value_enum, default_value_t = Learner::Logistic, help_heading = "Training")]
+    /// Classifier; of --verdicts brier unless it is named
+    #[arg(
+        long,
+        value_enum,
+        default_value_t = Learner::Logistic,
+        default_value_if("verdicts", ArgPredicate::IsPresent, "brier"),
+        help_heading = "Training"
+    )]
     pub classifier: Learner,
     /// Values of C (inverse regularisation strength, as in scikit-learn) to choose from
     #[arg(
@@ -134,6 +152,8 @@ pub(crate) struct Cli {
 pub enum Learner {
     /// Logistic regression with balanced classes
     Logistic,
+    /// Logistic regression trained by the Brier score, rows counting alike, and chosen by it: for probabilities
+    Brier,
     /// Linear support vector machine with balanced classes
     Svm,
 }
@@ -171,6 +191,7 @@ impl Cli {
             attention_entropy: self.attention_entropy,
             classifier: match self.classifier {
                 Learner::Logistic => ProbeClassifier::Logistic,
+                Learner::Brier => ProbeClassifier::Brier,
                 Learner::Svm => ProbeClassifier::LinearKernelSvc,
             },
             c: self.c.clone(),
@@ -187,10 +208,12 @@ impl Cli {
     pub fn settings(&self, input: Option<&Input>, data: &Data) -> Result<Settings> {
         let training = self.training();
         let input = input.map(|input| input.identity().map(|file| file.blake3)).transpose()?;
+        let verdicts = self.verdicts.as_ref().map(InputFile::of).transpose()?;
         let templates: BTreeMap<&String, &str> = data.templates.iter().map(|(name, of)| (name, of.id())).collect();
         let settings = json!({
             "program": PROGRAM,
             "input_blake3": input,
+            "verdicts_blake3": verdicts.map(|file| file.blake3),
             "limit": self.model.limit,
             "seed": self.seed.seed,
             "aspects": data.rows.keys().collect::<Vec<_>>(),

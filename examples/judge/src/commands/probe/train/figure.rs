@@ -18,9 +18,9 @@ const SIZE: (u32, u32) = (860, 460);
 /// Right of the chart, so that the legend covers nothing of it.
 const LEGEND_WIDTH: u32 = 170;
 
-/// A line for each pooling, with bars of one standard deviation over folds; a ring marks what was chosen.
+/// A line for each pooling over the layers, `score` up, with bars of one standard deviation over folds; a ring marks what was chosen.
 /// `None` if nothing could be scored.
-pub fn svg(title: &str, selection: &Selection, folds: usize) -> Result<Option<String>> {
+pub fn svg(title: &str, score: &str, selection: &Selection) -> Result<Option<String>> {
     let mut lines: BTreeMap<View, Line> = BTreeMap::new();
     let mut rings = Vec::new();
     for (index, view) in selection.scan.iter().enumerate() {
@@ -34,13 +34,13 @@ pub fn svg(title: &str, selection: &Selection, folds: usize) -> Result<Option<St
     if lines.is_empty() {
         return Ok(None);
     }
-    drawing::svg(SIZE, |area| draw(area, title, folds, &lines, &rings)).map(Some)
+    drawing::svg(SIZE, |area| draw(area, title, score, &lines, &rings)).map(Some)
 }
 
 fn draw(
     area: &Area<'_>,
     title: &str,
-    folds: usize,
+    score: &str,
     lines: &BTreeMap<View, Line>,
     rings: &[(f64, f64, View)],
 ) -> Result<(), Box<dyn std::error::Error>> {
@@ -61,7 +61,7 @@ fn draw(
         .disable_x_mesh()
         .light_line_style(WHITE)
         .x_desc("layer (0: embeddings)")
-        .y_desc(format!("macro F1, mean over {folds} folds"))
+        .y_desc(score)
         .x_label_formatter(&|layer| if layer.fract().abs() < 1e-9 { format!("{layer:.0}") } else { String::new() })
         .label_style(FONT)
         .draw()?;

@@ -3,6 +3,7 @@
 use anyhow::Result;
 use judge_metrics::Proportion;
 use judge_metrics::comparison::Reported;
+use judge_probe::Scoring;
 use judge_probe::artefacts::{ArtefactReport, Duplicates, Neighbour, Shift};
 use judge_probe::training::{Evaluation, ProbeCalibration, TrainingReport};
 
@@ -20,11 +21,12 @@ const FIXED: &[(&str, &str)] = &[("surface", "surface features (C = 1)"), ("tfid
 pub fn print(aspect: &str, report: &TrainingReport) -> Result<()> {
     let chosen: Vec<String> = report.chosen.iter().map(|view| format!("{} {}", view.layer, view.pooling)).collect();
     say(format_args!(
-        "\n{aspect}: {} rows, {} unscored; trained on {} rows; {} (macro F1 of {} folds {:.3} +- {:.3})",
+        "\n{aspect}: {} rows, {} unscored; trained on {} rows; {} ({} of {} folds {:.3} +- {:.3})",
         report.n,
         report.unscored,
         report.n_train,
         chosen.join(" + "),
+        scored_by(report),
         report.folds,
         report.cv_mean,
         report.cv_deviation
@@ -49,6 +51,14 @@ pub fn print(aspect: &str, report: &TrainingReport) -> Result<()> {
     say_unless_empty(&slips(&report.shifts))
 }
 
+/// What layers were chosen by, in words.
+pub fn scored_by(report: &TrainingReport) -> &'static str {
+    match report.scoring {
+        Scoring::NegBrierScore => "negated Brier score",
+        _ => "macro F1",
+    }
+}
+
 fn evaluated(split: &str, evaluation: &Evaluation) -> String {
     let title = format!("{split}, {} rows", evaluation.n);
     let mut rows = vec![[&title, "weighted F1", "macro F1", "accuracy", "Spearman"].map(str::to_owned).to_vec()];
@@ -57,6 +67,16 @@ fn evaluated(split: &str, evaluation: &Evaluation) -> String {
         rows.push([called(name, TUNED)].into_iter().chain(cells.map(|cell| format!("{cell:#}"))).collect());
     }
     let mut text = table(&rows);
+    let known = evaluation.predictors.iter().filter_map(|(name, known)| Some((name, known.of_probability.as_ref()?)));
+    let cells = known.map(|(name, known)| {
+        let cells = [&known.brier_score, &known.auroc, &known.area_under_risk_coverage].map(|cell| format!("{cell:#}"));
+        [called(name, TUNED)].into_iter().chain(cells).collect::<Vec<_>>()
+    });
+    let cells: Vec<Vec<String>> = cells.collect();
+    if !cells.is_empty() {
+        let head = ["probability of the upper class", "Brier score", "AUROC", "area under risk-coverage"];
+        text += &table(&[vec![head.map(str::to_owned).to_vec()], cells].concat());
+    }
     for (name, gain) in &evaluation.gain_over {
         let name = called(name, TUNED);
         text += &format!("probe minus {name}: weighted F1 {:#}, Spearman {:#}\n", gain.weighted_f1, gain.spearman);

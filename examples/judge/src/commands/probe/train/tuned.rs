@@ -31,6 +31,8 @@ const BATCH: usize = 8;
 /// States that were read, and a model that is tuned when it is asked for.
 pub struct Learned<'a> {
     pub states: States,
+    /// Of rows that are 0 or 1, what the judge's own probability of 1 is, in the place of logits.
+    pub own: Option<&'a [f64]>,
     pub tuned: Option<&'a Tuned<'a>>,
 }
 
@@ -192,7 +194,10 @@ impl RowSignals for Learned<'_> {
     }
 
     fn grade_logits(&self, row: usize) -> Result<Option<Vec<f64>>> {
-        self.states.grade_logits(row)
+        match self.own.and_then(|own| own.get(row)) {
+            Some(p) => Ok(Some([1.0 - p, *p].map(|p| p.max(f64::MIN_POSITIVE).ln()).to_vec())),
+            None => self.states.grade_logits(row),
+        }
     }
 
     fn tuned_grade_logits(&self, train: &[usize], tested: &[usize]) -> Result<Option<Vec<Vec<f64>>>> {

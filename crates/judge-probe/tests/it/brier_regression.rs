@@ -1,0 +1,133 @@
+//! Equality with scipy's minima on the fixtures of `scripts/probe/brier_regression_fixtures.py`.
+
+use crate::formula::{self, Data};
+use judge_probe::testing::check_estimator;
+use judge_probe::{
+    BrierRegression, ClassWeight, DecisionRule, Error, Estimator, FittedClassifier, FittedEstimator, IntoProbe,
+    LogisticRegression, Matrix, Pipeline, Predictions, ProbabilityTable, Scorer, Scoring, StandardScaler,
+};
+use serde::Deserialize;
+
+#[derive(Deserialize)]
+struct Case {
+    name: String,
+    #[serde(flatten)]
+    data: Data,
+    balanced: bool,
+    results: Vec<Expected>,
+}
+
+#[derive(Deserialize)]
+struct Expected {
+    c: f64,
+    objective: f64,
+    unseen_probabilities: Vec<f64>,
+}
+
+#[test]
+fn it_equals_the_minimum() {
+    let cases: Vec<Case> = formula::cases(include_str!("../fixtures/brier_regression.json"));
+    assert_eq!(cases.len(), 7);
+    for case in cases {
+        let (features, unseen) = case.data.features();
+        let labels = case.data.labels();
+        let class_weight = if case.balanced { ClassWeight::Balanced } else { ClassWeight::Uniform };
+        let of = |expected: &Expected| BrierRegression { c: expected.c, class_weight, ..BrierRegression::default() };
+        let settings: Vec<BrierRegression> = case.results.iter().map(of).collect();
+        let together = BrierRegression::fit_each(&settings, &features, labels);
+        for ((settings, expected), together) in settings.iter().zip(&case.results).zip(together) {
+            let fitted = settings.fit(&features, labels).unwrap();
+            assert_eq!(together.as_ref().map(|fitted| fitted.classes().to_vec()), Ok(fitted.classes().to_vec()));
+            let p = fitted.predict_proba(&unseen).unwrap().unwrap();
+            assert_eq!(p.values().len(), expected.unseen_probabilities.len());
+            for (i, (ours, theirs)) in p.values().iter().zip(&expected.unseen_probabilities).enumerate() {
+                assert!(
+                    (ours - theirs).abs() < 1e-6,
+                    "{}, c {}: {i} is {ours}, expected {theirs}",
+                    case.name,
+                    settings.c
+                );
+            }
+            // The objective as the documentation has it, from scratch.
+            let count = |label: &i64| labels.iter().filter(|other| *other == label).count() as f64;
+            let n_classes = fitted.classes().len();
+            let weight =
+                |label: &i64| if case.balanced { labels.len() as f64 / (n_classes as f64 * count(label)) } else { 1.0 };
+            let sum: f64 = labels.iter().map(weight).sum();
+            let p = fitted.predict_proba(&features).unwrap().unwrap();
+            let score = |(row, label): (&[f64], &i64)| -> f64 {
+                let square = |(p, class): (&f64, &i64)| (p - f64::from(u8::from(class == label))).powi(2);
+                let pairs = row.iter().zip(fitted.classes());
+                weight(label)
+                    * if n_classes == 2 { pairs.skip(1).map(square).sum::<f64>() } else { pairs.map(square).sum() }
+            };
+            let scores: f64 = p.rows().zip(labels).map(score).sum();
+            let penalty: f64 =
+                fitted.linear().coefficients().values().iter().map(|w| w * w).sum::<f64>() / (2.0 * settings.c);
+            let objective = (scores + penalty) / sum;
+            assert!(
+                (objective - expected.objective).abs() < 1e-10,
+                "{}: {objective}, {}",
+                case.name,
+                expected.objective
+            );
+        }
+    }
+}
+
+#[test]
+fn it_keeps_the_contract_of_estimators() {
+    check_estimator(&BrierRegression::default()).unwrap();
+}
+
+/// Labels that are wrong far out pull the logarithm more.
+#[test]
+fn a_few_wrong_labels_move_it_less() {
+    let features = Matrix::from_rows((0..60).map(|row| [f64::from(row) / 10.0 - 3.0])).unwrap();
+    let mut labels: Vec<i64> = (0..60).map(|row| i64::from(row >= 30)).collect();
+    (labels[58], labels[59]) = (0, 0);
+    let at = Matrix::from_rows([[2.0]]).unwrap();
+    let by_brier = BrierRegression { c: 100.0, ..BrierRegression::default() }.fit(&features, &labels).unwrap();
+    let by_log = LogisticRegression { c: 100.0, ..LogisticRegression::default() }.fit(&features, &labels).unwrap();
+    let p = |fitted: &dyn Fn(&Matrix) -> Option<Matrix>| fitted(&at).unwrap().values()[1];
+    let (brier, log) = (p(&|at| by_brier.predict_proba(at).unwrap()), p(&|at| by_log.predict_proba(at).unwrap()));
+    assert!(brier > log + 0.01, "{brier} {log}");
+    let score = |predictions: Predictions<i64>| Scoring::NegBrierScore.score(&labels, &predictions).unwrap();
+    assert!(score(by_brier.predictions(&features).unwrap()) > score(by_log.predictions(&features).unwrap()));
+}
+
+#[test]
+fn it_is_a_probe_that_can_be_kept_and_says_what_it_cannot_do() {
+    let features =
+        Matrix::from_rows([[1.0, 0.3], [2.0, -0.4], [0.5, 0.9], [3.0, 0.1], [-1.0, 0.0], [0.2, -0.7]]).unwrap();
+    let labels = [0, 1, 0, 1, 0, 1];
+    let settings = Pipeline { transformer: StandardScaler::default(), estimator: BrierRegression::default() };
+    let fitted = settings.fit(&features, &labels).unwrap();
+    let probe = fitted.clone().into_probe().unwrap();
+    assert_eq!(probe.classifier().rule(), DecisionRule::Logistic);
+    assert_eq!(probe.predict_proba(&features).unwrap(), fitted.predict_proba(&features).unwrap());
+    for c in [0.0, f64::NAN, f64::INFINITY] {
+        let refused = BrierRegression { c, ..BrierRegression::default() }.fit(&features, &labels);
+        assert!(matches!(refused, Err(Error::InvalidC { .. })));
+    }
+    let short = BrierRegression { max_iter: 1, ..BrierRegression::default() }.fit(&features, &labels);
+    assert!(matches!(short, Err(Error::NotConverged { n_iter: 1, max_iter: 1, .. })), "{short:?}");
+}
+
+/// `sklearn.metrics.brier_score_loss(y, p, labels=…)` of scikit-learn 1.9.
+#[test]
+fn the_score_is_scikit_learns() {
+    let of = |classes: Vec<i64>, truth: &[i64], rows: &[&[f64]]| {
+        let n = classes.len();
+        let table = ProbabilityTable::new(classes, Matrix::new(rows.concat(), n).unwrap()).unwrap();
+        let labels = vec![truth[0]; truth.len()];
+        Scoring::NegBrierScore.score(truth, &Predictions { labels, probabilities: Some(table) })
+    };
+    let two = of(vec![0, 1], &[1, 0, 1], &[&[0.2, 0.8], &[0.7, 0.3], &[0.9, 0.1]]).unwrap();
+    assert!((two + (0.04 + 0.09 + 0.81) / 3.0).abs() < 1e-12);
+    let three = of(vec![1, 2, 3], &[1, 3], &[&[0.5, 0.3, 0.2], &[0.1, 0.1, 0.8]]).unwrap();
+    assert!((three + (0.25 + 0.09 + 0.04 + 0.01 + 0.01 + 0.04) / 2.0).abs() < 1e-12);
+    let unlearnt = of(vec![1, 2], &[5], &[&[0.5, 0.5]]).unwrap();
+    assert!((unlearnt + 1.5).abs() < 1e-12, "all of it is elsewhere: {unlearnt}");
+    assert!(matches!(Scoring::NegBrierScore.score(&[1], &vec![1].into()), Err(Error::NoProbabilities { .. })));
+}

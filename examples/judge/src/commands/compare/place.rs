@@ -1,0 +1,96 @@
+//! What the place that is shown first adds to a judge's log-odds, learned from its verdicts on pairs that nobody needs to have graded.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, bail};
+use judge_core::{ModelInfo, model::same_fingerprint};
+use judge_data::{OrderReading, Rows, RunRecord, Settings, load, record_path};
+use judge_metrics::preference::{PairReading, place_offset, place_pull};
+
+use crate::terminal::console::{tell, usage};
+
+/// What decides about the log-odds of an order, as run records have it.
+const OF_JUDGE: [&str; 5] = ["family", "verdict", "weights", "apart", "reward"];
+
+/// A place offset, and the judge that it is of.
+pub(super) struct Place {
+    path: PathBuf,
+    /// In nats.
+    pub(super) offset: f64,
+    record: RunRecord,
+}
+
+impl Place {
+    /// Of finished rows of `judge compare`; rows without probabilities teach nothing.
+    pub(super) fn learned(path: &Path) -> Result<Self> {
+        let record = record_path(path);
+        if !record.exists() {
+            let file = path.display();
+            return Err(usage(format!(
+                "--place: {file} has no run record beside it, so nothing says which judge gave these verdicts"
+            )));
+        }
+        let record: RunRecord = load(&record)?;
+        let (mut pulls, mut rows, mut both) = (Vec::new(), 0_usize, 0_usize);
+        for row in Rows::open(path)? {
+            let orders = OrderReading::of_row(&row?)?;
+            rows += 1;
+            let read = orders.iter().map(|order| order.probabilities).collect::<Option<Vec<_>>>();
+            let readings = read.unwrap_or_default().into_iter();
+            let readings: Vec<PairReading> = readings
+                .map(|p| PairReading::from_probabilities(p.first, p.second, p.tie))
+                .collect::<Result<_, _>>()?;
+            both += usize::from(readings.len() == 2);
+            pulls.extend(place_pull(&readings));
+        }
+        let (file, n) = (path.display(), pulls.len());
+        if n == 0 {
+            bail!(
+                "--place: none of the {rows} rows of {file} has probabilities, as `judge compare --verdict logits` leaves them"
+            );
+        }
+        let offset = place_offset(&pulls).with_context(|| format!("the place offset of {file}"))?;
+        let orders =
+            if both == n { "both orders" } else { "one order, as if neither place had the better response more often" };
+        tell(format_args!("place offset {offset:.3} nats, learned on {n} pairs in {orders}"));
+        Ok(Self { path: path.to_path_buf(), offset, record })
+    }
+
+    /// That these settings are of the same judge.
+    pub(super) fn check_judge(&self, settings: &Settings) -> Result<()> {
+        match OF_JUDGE.into_iter().find(|name| self.record.settings.get(*name) != settings.get(*name)) {
+            Some(name) => {
+                let text =
+                    |settings: &Settings| settings.get(name).map_or_else(|| "none".to_owned(), ToString::to_string);
+                let (file, before, now) = (self.path.display(), text(&self.record.settings), text(settings));
+                bail!(
+                    "--place: {file} has verdicts of another judge: its {name} is {}, here {}; judge pairs as here first",
+                    brief(&before),
+                    brief(&now)
+                )
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// That the model is the same.
+    pub(super) fn check_model(&self, model: &ModelInfo) -> Result<()> {
+        match &self.record.model {
+            Some(known) if same_fingerprint(&known.fingerprint, &model.fingerprint) => Ok(()),
+            known => {
+                let name = known.as_ref().map_or("an unknown model", |known| &known.name);
+                let file = self.path.display();
+                bail!(
+                    "--place: {file} has verdicts of {name}, here it is {}; the place of another model adds another amount",
+                    model.name
+                )
+            }
+        }
+    }
+}
+
+/// The beginning of a setting.
+fn brief(text: &str) -> String {
+    const MOST: usize = 60;
+    if text.chars().count() <= MOST { text.to_owned() } else { text.chars().take(MOST).chain(['…']).collect() }
+}

@@ -1,0 +1,145 @@
+//! What reading pairs is worth: at the last layer, at all of them, at one that is chosen, and by weights. What is chosen or fitted is
+//! measured on questions that took no part in it.
+
+use std::cmp::Ordering;
+use std::collections::HashMap;
+
+use anyhow::{Context, Result, anyhow};
+use judge_core::{ItemId, Layer, fit::LayerWeightFit};
+use judge_data::{PairVerdict, Rows, ScoreTable, majority};
+use judge_metrics::comparison::{PairStatistic, PreferenceComparison, PreferredPair, Statistic};
+use judge_metrics::preference::Preference;
+use judge_probe::GroupKFold;
+use serde::Deserialize;
+use serde_json::{Map, Value};
+
+use crate::preferences::of_pairs;
+use crate::report::BOOTSTRAP;
+use crate::terminal::console::{say, table, usage};
+
+/// The accuracy of the sign of log-odds that are averaged over the orders, against people's majority, by how they are read.
+pub(super) struct Worth {
+    readings: Vec<(&'static str, String, PairStatistic)>,
+    /// The layer that is right most often.
+    pub(super) chosen: Layer,
+}
+
+impl Worth {
+    /// Of pairs that were read at every layer. Rows with the same value of the field `cluster` are about one question; without one each is
+    /// about its own.
+    pub(super) fn of(pairs: &ScoreTable, settings: &LayerWeightFit, cluster: Option<&str>) -> Result<Self> {
+        let (gold, questions) = people(pairs, cluster)?;
+        // Columns are preferences, ascending: the first label is B, the last one A.
+        let odds: Vec<Vec<f64>> = pairs
+            .graded
+            .iter()
+            .map(|pair| pair.table.rows().map(|row| row[row.len() - 1] - row[0]).collect())
+            .collect();
+        let comparison = |numbers: Vec<Vec<f64>>| {
+            let rows = gold.iter().zip(&questions).zip(numbers);
+            let rows = rows.map(|((gold, question), layers)| PreferredPair {
+                gold: *gold,
+                orders: Vec::new(),
+                layers,
+                cluster: Some(question.clone()),
+            });
+            PreferenceComparison { pairs: rows.collect(), bootstrap: BOOTSTRAP }
+        };
+        let all: Vec<usize> = (0..odds.len()).collect();
+        let mean = |layers: &Vec<f64>| layers.iter().sum::<f64>() / layers.len() as f64;
+        let fixed = comparison(odds.iter().map(|layers| vec![layers[pairs.n_layers], mean(layers)]).collect());
+        let (place, chosen) =
+            comparison(odds.clone()).chosen_layer(&all)?.ok_or_else(|| anyhow!("a pair has no layers"))?;
+        let fitted = match out_of_fold(pairs, settings, &questions, &odds) {
+            Ok(numbers) => comparison(numbers.into_iter().map(|number| vec![number]).collect()).by_layer(&all)?,
+            Err(error) => {
+                let statistic = Statistic::Undefined { reason: format!("{error:#}") };
+                vec![PairStatistic { name: "accuracy_weights", n: all.len(), statistic }]
+            }
+        };
+        let known = fixed.by_layer(&all)?.into_iter().chain([chosen]).chain(fitted);
+        let names = [
+            ("last_layer", format!("last layer, {}", pairs.n_layers)),
+            ("mean_of_layers", "mean of all layers".to_owned()),
+            ("chosen_layer", format!("best layer of other questions; of all it is {place}")),
+            ("weights", "weights fitted on other questions".to_owned()),
+        ];
+        let readings = names.into_iter().zip(known).map(|((name, words), known)| (name, words, known)).collect();
+        Ok(Self { readings, chosen: Layer(place) })
+    }
+
+    pub(super) fn print(&self) -> Result<()> {
+        say("accuracy of the log-odds averaged over both orders:")?;
+        let mut rows = vec![["", "estimate [95 %]", "n"].map(str::to_owned).to_vec()];
+        rows.extend(self.readings.iter().map(|(_, words, known)| {
+            vec![format!("  {words}"), format!("{:.3}", known.statistic), known.n.to_string()]
+        }));
+        say(table(&rows).trim_end())
+    }
+
+    /// The readings by name.
+    pub(super) fn json(&self) -> Map<String, Value> {
+        let entry = |(name, _, known): &(&str, String, PairStatistic)| {
+            let mut value = of_pairs(known);
+            if *name == "chosen_layer" {
+                value["layer"] = self.chosen.0.into();
+            }
+            ((*name).to_owned(), value)
+        };
+        self.readings.iter().map(entry).collect()
+    }
+}
+
+/// What people say of a pair, as rows have it.
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Human {
+    One(PairVerdict),
+    Raters(Vec<Option<PairVerdict>>),
+}
+
+/// People's majority and the question of each pair.
+fn people(pairs: &ScoreTable, cluster: Option<&str>) -> Result<(Vec<Preference>, Vec<String>)> {
+    let (mut known, mut named) = (HashMap::new(), false);
+    for row in Rows::open(&pairs.path)? {
+        let row = row?;
+        let id: ItemId = row.required("id", "a string or a whole number")?;
+        let raters = match row.optional("human", "\"A\", \"B\" or \"tie\", or a list with one for each rater")? {
+            None => continue,
+            Some(Human::One(rater)) => vec![Some(rater)],
+            Some(Human::Raters(raters)) => raters,
+        };
+        let verdicts: Vec<Ordering> = raters.into_iter().flatten().filter_map(PairVerdict::ordering).collect();
+        let question = cluster.and_then(|field| row.value(field));
+        named |= question.is_some();
+        let question = question.map_or_else(|| format!("id {id}"), str::to_owned);
+        if let Some(gold) = majority(&verdicts) {
+            known.insert(id, (Preference::from(gold), question));
+        }
+    }
+    if let Some(field) = cluster.filter(|_| !named) {
+        return Err(usage(format!("--cluster: no row of {} has the field {field:?}", pairs.path.display())));
+    }
+    let found =
+        pairs.ids.iter().map(|id| known.remove(id).with_context(|| format!("the pair {id} has no human verdict")));
+    Ok(found.collect::<Result<Vec<_>>>()?.into_iter().unzip())
+}
+
+/// The log-odds of each pair by weights that were fitted on other questions.
+fn out_of_fold(
+    pairs: &ScoreTable,
+    settings: &LayerWeightFit,
+    questions: &[String],
+    odds: &[Vec<f64>],
+) -> Result<Vec<f64>> {
+    let origin = pairs.origin_or_file()?;
+    let mut numbers = vec![0.0; odds.len()];
+    for split in GroupKFold::default().split(questions)? {
+        let others: Vec<_> = split.train.iter().map(|&row| pairs.graded[row].clone()).collect();
+        let weights = settings.fit(&others, &origin)?;
+        for row in split.test {
+            numbers[row] = odds[row].iter().zip(weights.weights()).map(|(odds, weight)| odds * weight).sum();
+        }
+    }
+    Ok(numbers)
+}

@@ -199,7 +199,7 @@ pub fn items_for_power(effect: f64, standard_deviation: f64, power: f64, level: 
 ///
 /// let interval = Interval { low: 0.02, high: 0.12, level: 0.95 };
 /// let distance = judge_metrics::planning::detectable_difference(interval, 0.8)?;
-/// assert!((distance - 0.071_469_5).abs() < 1e-7);
+/// assert!((distance - 0.071_470_2).abs() < 1e-7);
 /// # Ok::<(), judge_metrics::Error>(())
 /// ```
 pub fn detectable_difference(interval: Interval, power: f64) -> Result<f64, Error> {

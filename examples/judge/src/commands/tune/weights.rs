@@ -46,7 +46,7 @@ pub(super) fn read_from(asked: &AtEnd, info: &ModelInfo) -> Result<ReadFrom> {
 }
 
 fn origin(asked: &AtEnd, layers: &Layers, info: &ModelInfo) -> TableOrigin {
-    TableOrigin::new(info, layers.lens, asked.scale.clone(), &asked.template.id(), Condition::PromptEnd)
+    TableOrigin::new(info, layers.lens, asked.scale.clone(), asked.template.id(), Condition::PromptEnd)
 }
 
 /// What is known of the model that was written to `output`: an adapter of `base`, or a model.

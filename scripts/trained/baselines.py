@@ -5,7 +5,8 @@
 
 Every arm learns from the same rows and is measured on the same others: a question is on one side, by a hash of its text, a third of
 PandaLM's and a fifth of INSPECTOR's held out. INSPECTOR's are without the rows of questions that its authors added (docs/trained.md). Of
-PandaLM's pairs those are left out in which most annotators say that neither is better; a pair is asked in one order, drawn by its number.
+PandaLM's pairs those are left out in which neither answer has two of the three annotators; a pair is asked in one order, drawn by its
+number.
 
 read        the expected grade at the last layer, without any label
 weights     layer weights of `judge fit`

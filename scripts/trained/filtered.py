@@ -24,7 +24,7 @@ import re
 import struct
 from collections import Counter
 
-from common import ROOT, arguments, checked, data, judge, model, number, read, report, table, write
+from common import ROOT, arguments, checked, judge, model, number, read, report, table, write
 
 SHARE, EPOCHS = 1 / 3, 3
 ARMS = ["sound", "judge", "probe", "perplexity", "longest", "random", "all"]
@@ -160,7 +160,7 @@ def main():
     pool, tests, written = (600, 150, 100) if args.quick else (args.pool, 400, 200)
     if args.tune_trained:
         pool, tests, written = 300, 150, 0
-        start = ["--model", data(*model()[1].parts[-3:])]
+        start = ["--model", model()[1]]
         flags, base = ["--top-blocks", "8", "--lr", "2e-4"], start
         tuned = lambda folder: [*start, "--adapter", folder]
     else:

@@ -1,7 +1,6 @@
 //! What is learned of some pairs and used on others.
 
-use crate::groups::clusters;
-use crate::resampling::folds_of;
+use crate::resampling::folds_of_groups;
 
 /// Folds of clusters; what is used on a fold is learned on the others.
 const FOLDS: usize = 10;
@@ -14,16 +13,15 @@ pub(super) fn out_of_fold<T: Clone>(
     seed: u64,
     learn: impl Fn(&[usize]) -> Option<T>,
 ) -> Option<Vec<T>> {
-    let clusters = names.map_or_else(|| (0..n).map(|row| vec![row]).collect(), clusters);
-    if clusters.len() < 2 {
+    let rows: Vec<usize> = (0..n).collect();
+    let fold_of =
+        names.map_or_else(|| folds_of_groups(&rows, FOLDS, seed), |names| folds_of_groups(names, FOLDS, seed));
+    let folds = fold_of.iter().max().map_or(0, |last| last + 1);
+    if folds < 2 {
         return None;
     }
-    let mut fold_of = vec![0; n];
-    for (rows, fold) in clusters.iter().zip(folds_of(clusters.len(), FOLDS, seed)) {
-        rows.iter().for_each(|&row| fold_of[row] = fold);
-    }
     let others = |fold: usize| (0..n).filter(|&row| fold_of[row] != fold).collect::<Vec<_>>();
-    let learned: Vec<T> = (0..FOLDS.min(clusters.len())).map(|fold| learn(&others(fold))).collect::<Option<_>>()?;
+    let learned: Vec<T> = (0..folds).map(|fold| learn(&others(fold))).collect::<Option<_>>()?;
     Some(fold_of.into_iter().map(|fold| learned[fold].clone()).collect())
 }
 

@@ -30,6 +30,7 @@ use crate::reliability;
 use crate::report::{write_json, write_marked};
 use crate::terminal::console::{progress, say, usage};
 
+use self::cli::Adjust;
 pub(crate) use self::cli::Cli;
 
 pub(crate) fn run(cli: &Cli) -> Result<()> {
@@ -77,7 +78,8 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
     let alternative = AlternativeAnnotatorTest { epsilon: cli.epsilon, ..AlternativeAnnotatorTest::default() };
     let settings = ComparisonSettings { bootstrap, labels: cli.labels.clone(), alternative, only };
     let others = cli.second.iter().cloned().zip(others).collect();
-    let judges = Judges::new(items, others, &settings, cli.adjust.into())?;
+    let adjust = cli.adjust.unwrap_or(Adjust::Holm);
+    let judges = Judges::new(items, others, &settings, adjust.into())?;
     let comparison = judges.first();
     let preferences = preferences.compared(bootstrap);
     ensure!(
@@ -122,8 +124,10 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
     }
     for name in wanted_statistics.iter().flatten() {
         let of_preferences = worth.as_ref().is_some_and(|worth| worth.get(name).is_some());
-        if !overall.statistics.iter().any(|(known, _)| known == name || statistic_of(known) == name) && !of_preferences
-        {
+        let is_there = |(known, _): &(String, Statistic)| known == name || statistic_of(known) == name;
+        // A difference from a judge that is not there is no statistic, and bars refuse it.
+        let is_own = statistic_of(name) == name;
+        if is_own && !overall.statistics.iter().any(is_there) && !of_preferences {
             let reason = "it takes what these rows lack: more raters, labels, a second judge, clusters, confidences or rows without a human score";
             overall.statistics.push((name.clone(), Statistic::Undefined { reason: reason.to_owned() }));
         }
@@ -155,7 +159,7 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
         let report = json!({
             "program": program("agreement"), "n": overall.n, "excluded": n_excluded, "excluded_by_reason": excluded, "predicted": predicted, "human": human,
             "level": cli.level, "resamples": cli.resamples, "seed": cli.seed, "statistics": found,
-            "adjustment": judges.adjusted().map(|tests| json!({"method": cli.adjust.name(), "tests": tests})),
+            "adjustment": judges.adjusted().map(|others| json!({"method": adjust.name(), "judges": others})),
             "planning": plan.json(),
             "layers": worth.as_ref().map(Worth::layers_json),
             "risk_coverage": risk.as_ref().map(|risk| risk.curve()).transpose()?.map(|curve| risk_coverage(&curve)),

@@ -11,7 +11,7 @@ use std::path::Path;
 use anyhow::{Context, Result, anyhow, ensure};
 use judge_core::{
     fit::{LayerWeightFit, TargetRule},
-    lager::{LayerWeights, Variant},
+    lager::{LayerWeights, States, Variant},
 };
 use judge_data::{InputFile, Outputs, Program, ScoreFormat, ScoreTable, load, save_new};
 use judge_metrics::comparison::RankAgreement;
@@ -187,6 +187,11 @@ fn settings(cli: &Cli, valid: &ScoreTable) -> Result<LayerWeightFit> {
 fn fitted(cli: &Cli, valid: &ScoreTable, worth: Option<&Worth>) -> Result<LayerWeights> {
     let of_layer =
         |layer| Ok::<_, anyhow::Error>(LayerWeights::of_layer(layer, valid.graded.len(), valid.origin_or_file()?)?);
+    if let (Some(_), Some(states)) = (cli.layer, cli.states)
+        && states != States::All
+    {
+        return Err(usage("--layer puts weights on all layers: leave --states out"));
+    }
     let weights = match (cli.layer, worth) {
         (None, _) => valid.fit(&settings(cli, valid)?).map_err(anyhow::Error::from),
         (Some(LayerChoice::Number(layer)), _) => of_layer(layer),

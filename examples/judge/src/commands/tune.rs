@@ -109,7 +109,7 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
         }
         Objective::Preference => {
             let asked = AtEnd::of_grades(cli)?;
-            let reader = "judge score, judge compare --apart";
+            let reader = if cli.learn_weights { &asked.reader } else { "judge score, judge compare --apart" };
             let task = Task { weighed: Some(&asked), ..task(asked.id(), reader)? };
             let model = cli.model.load()?;
             let labels = labels(&model, &asked.scale)?;
@@ -204,7 +204,9 @@ impl Files {
         }
         // A run that is resumed goes on with its own.
         let is_new = !self.checkpoint.exists() && !cli.write.overwrite;
-        match [&self.log, &self.best, &self.states].into_iter().find(|path| is_new && path.exists()) {
+        let weights = cli.learn_weights.then_some(&self.weights);
+        let own = [&self.log, &self.best, &self.states].into_iter().chain(weights);
+        match own.into_iter().find(|path| is_new && path.exists()) {
             Some(path) => Err(Error::OutputExists { path: path.clone(), differences: Vec::new() }.into()),
             None => Ok(()),
         }

@@ -578,7 +578,7 @@ fn several_judges_are_compared_with_adjusted_p_values() {
     const OTHERS: [&str; 3] = ["near", "off", "noise"];
     let named = OTHERS.map(|name| ["--second", name]).concat();
     let (found, text) = reported(&judges(), &named);
-    assert_eq!(found["adjustment"], json!({"method": "holm", "tests": 3}));
+    assert_eq!(found["adjustment"], json!({"method": "holm", "judges": 3}));
     for statistic in ["difference_spearman", "difference_mae", "difference_krippendorff_alpha_interval"] {
         assert!(found["statistics"].get(statistic).is_none(), "{found}");
         let of = |judge: &str, what: &str| found["statistics"][format!("{statistic}:{judge}")][what].as_f64();
@@ -609,6 +609,10 @@ fn several_judges_are_compared_with_adjusted_p_values() {
     assert!(text.contains("reached: difference_mae:off.high<=0") && found["statistics"]["mae"].is_object(), "{text}");
     let (code, message) = refused(&judges(), &with_bar("difference_mae<=0"));
     assert!(code == Some(2) && message.contains("there is no such statistic, only difference_mae:near"), "{message}");
+    let (code, message) = refused(&judges(), &with_bar("difference_mae:typo<=0"));
+    assert!(code == Some(2) && message.contains("there is no such statistic"), "{message}");
+    let (code, message) = refused(&judges(), &["--second", "near", "--adjust", "fdr_bh"]);
+    assert!(code == Some(2) && message.contains("--adjust needs --second twice"), "{message}");
     let (code, message) = refused(&judges(), &["--second", "near", "--second", "near"]);
     assert!(code == Some(2) && message.contains("\"near\" is named twice"), "{message}");
     let (code, message) = refused(&judges(), &["--second", "near", "--second", "far"]);
@@ -628,7 +632,7 @@ fn rows_drawn_with_unequal_probabilities_are_weighted_or_refused() {
         undefined(&found, name, "drawn with unequal probabilities");
     }
     undefined(&found, "human_mean_calibrated", "with equal probabilities");
-    assert!(found["risk_coverage"].is_null() && text.contains("Its scores") || text.contains("No bias"), "{text}");
+    assert!(found["risk_coverage"].is_null() && (text.contains("Its scores") || text.contains("No bias")), "{text}");
     let (clustered, _) = reported(&judges(), &["--sampling-probability", "drawn", "--cluster", "question"]);
     near(&clustered, "human_mean", 39.0 / 11.0);
     assert!(clustered["statistics"]["mae"]["method"].as_str().unwrap().contains("weighted, Student t of clusters"));

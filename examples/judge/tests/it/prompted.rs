@@ -512,6 +512,7 @@ fn one_order_is_judged_less_what_its_place_adds() {
     for (more, why) in [
         (&["--place", "both.jsonl"][..], "--orders given"),
         (&["--orders", "given", "--place", "copy.jsonl"], "run record"),
+        (&["--orders", "given", "--place", "given.jsonl"], "corrected already"),
         (&["--orders", "given", "--place", "both.jsonl", "--apart", "--template", "single"], "judged apart"),
         (&["--orders", "given", "--place", "both.jsonl", "--template", "pair"], "another judge"),
     ] {

@@ -92,6 +92,14 @@ fn layer_weights_are_learned_and_read_back() {
     let (code, _, told) =
         ran("score", path, &[&score[..], &["--weights", "tuned.weights.json", "--overwrite"]].concat());
     assert!(code == Some(1) && told.contains("weights"), "{told}");
+    // A file of weights is kept, as the log is.
+    fs::remove_dir_all(path.join("tuned")).unwrap();
+    fs::remove_file(path.join("tuned.log.jsonl")).unwrap();
+    let (code, _, told) = ran("tune", path, &[&QUICK[..], &args, &["--learn-weights"]].concat());
+    assert!(code == Some(2) && told.contains("tuned.weights.json exists"), "{told}");
+    let args = ["--input", "in.jsonl", "--output", "other", "--weights", "tuned.weights.json"];
+    let (code, _, told) = ran("tune", path, &[&QUICK[..], &args].concat());
+    assert!(code == Some(2) && told.contains("--weights has no effect without --learn-weights"), "{told}");
 }
 
 /// States of lower blocks come from a file to the same bits, and the file is gone at the end.

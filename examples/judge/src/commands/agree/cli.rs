@@ -50,9 +50,9 @@ pub(crate) struct Cli {
     /// Field of another judge's prediction: adds tests of the difference, the first judge less the other (repeatable)
     #[arg(long, value_name = "FIELD")]
     pub second: Vec<String>,
-    /// With --second twice or more: how the p-values of a difference are adjusted for the number of other judges
-    #[arg(long, value_enum, default_value_t = Adjust::Holm)]
-    pub adjust: Adjust,
+    /// With --second twice or more: how the p-values of a difference are adjusted for the number of other judges [default: holm]
+    #[arg(long, value_enum)]
+    pub adjust: Option<Adjust>,
     /// Field by whose values the statistics are given once more; above 50 groups, a line each
     #[arg(long, value_name = "FIELD")]
     pub group: Option<String>,
@@ -145,6 +145,9 @@ impl Cli {
             return Err(usage(
                 "--plot and --risk-plot take rows as drawn alike: leave them out with --sampling-probability",
             ));
+        }
+        if self.adjust.is_some() && self.second.len() < 2 {
+            return Err(usage("--adjust needs --second twice or more: one test has nothing to be adjusted for"));
         }
         if self.resamples == 0 {
             return Err(usage("--resamples must be at least 1"));

@@ -14,7 +14,7 @@ pub const POWER: f64 = 0.8;
 const FEWEST: usize = 20;
 
 /// What is planned for, with all differences of two judges. Others would only make the table long.
-const PLANNED: [&str; 11] = [
+const PLANNED: [&str; 10] = [
     "pearson",
     "spearman",
     "mae",
@@ -25,7 +25,6 @@ const PLANNED: [&str; 11] = [
     "accuracy",
     "cohen_kappa",
     "human_mean",
-    "human_mean_prediction_powered",
 ];
 
 /// What rows like these could show of a statistic.
@@ -49,13 +48,15 @@ impl<'f> Plan<'f> {
     /// `alike` says whether rows are independent, and drawn alike: closed forms then give the number of rows of a share and of a
     /// correlation, where others are scaled from the interval found.
     pub fn new(found: &'f Comparisons, level: f64, width: Option<f64>, alike: bool) -> Self {
+        // Rows without a majority of raters do not count for accuracy.
+        let all_count = found.get("rows_with_a_majority").is_none_or(|share| share.estimate() == Some(1.0));
         let of = |(name, statistic): &'f (String, Statistic)| {
             let is_planned = PLANNED.contains(&name.as_str()) || statistic_of(name).starts_with("difference_");
             let known = statistic.defined().filter(|_| is_planned)?;
             let interval = known.interval?;
             let detectable = detectable_difference(interval, POWER).ok()?;
             let rows = width.map(|width| match name.as_str() {
-                "accuracy" if alike => items_for_proportion(known.estimate, width, level),
+                "accuracy" if alike && all_count => items_for_proportion(known.estimate, width, level),
                 "pearson" if alike => items_for_correlation(known.estimate, width, level),
                 _ => items_for_width(interval, found.n, width).map(|rows| rows.max(FEWEST)),
             });

@@ -14,6 +14,8 @@ pub struct Plan {
     graded: usize,
     /// A coverage below this would be found to be lower than the target; `None` where these rows find none.
     found_below: Option<f64>,
+    /// Whether these rows do not show how much the coverage varies.
+    unknown: bool,
     width: Option<f64>,
     rows: Option<usize>,
 }
@@ -37,7 +39,8 @@ impl Plan {
             _ => None,
         };
         let found_below = shortfall.map(|shortfall| report.level - shortfall).filter(|share| *share > 0.0);
-        Ok(Self { graded: n, found_below, width, rows })
+        let unknown = clustered && interval.is_none();
+        Ok(Self { graded: n, found_below, unknown, width, rows })
     }
 
     pub fn json(&self) -> Value {
@@ -53,6 +56,9 @@ impl Plan {
                     "{n} graded rows like these show with power {POWER} that a coverage of {percent:.0} % is below the target"
                 )
             }
+            None if self.unknown => format!(
+                "{n} graded rows like these do not show how much the coverage varies, so how low it would have to be is not known"
+            ),
             None => {
                 format!("{n} graded rows like these show of no coverage with power {POWER} that it is below the target")
             }
@@ -60,7 +66,7 @@ impl Plan {
         if let Some(width) = self.width {
             text += &match self.rows {
                 Some(rows) => format!("; an interval of the coverage {width} wide takes {rows}"),
-                None => "; how many an interval of the coverage takes is not known, since these do not show how much it varies".to_owned(),
+                None => "; nor is how many an interval of the coverage takes".to_owned(),
             };
         }
         text

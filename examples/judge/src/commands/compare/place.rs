@@ -31,6 +31,12 @@ impl Place {
             )));
         }
         let record: RunRecord = load(&record)?;
+        if record.setting("place_offset").is_some() {
+            let file = path.display();
+            return Err(usage(format!(
+                "--place: {file} is corrected already; name verdicts that were read without --place"
+            )));
+        }
         let (mut pulls, mut rows, mut both) = (Vec::new(), 0_usize, 0_usize);
         for row in Rows::open(path)? {
             let orders = OrderReading::of_row(&row?)?;

@@ -4,7 +4,7 @@ use anyhow::{Context, Result, bail};
 use judge_core::decision::DecisionSettings;
 use judge_core::lager::LagerSettings;
 use judge_core::reward::RewardJudge;
-use judge_core::{Fields, PromptTemplate, Scale};
+use judge_core::{Fields, Lens, PromptTemplate, Scale};
 use judge_data::{DatasetFormat, Input};
 
 use super::Cli;
@@ -28,7 +28,8 @@ impl AtEnd {
     pub(super) fn of_grades(cli: &Cli) -> Result<Self> {
         let lager = cli.lager.lager_settings(DatasetFormat::Graded, &cli.model)?;
         let layers = cli.learn_weights.then(|| Layers::of(&lager));
-        Ok(Self { layers, ..Self::of(&lager, "judge score".to_owned()) })
+        let lens = if cli.learn_weights && lager.lens == Lens::Normed { " --lens normed" } else { "" };
+        Ok(Self { layers, ..Self::of(&lager, format!("judge score{lens}")) })
     }
 
     /// Whole conversations, as `judge reward` asks; grades are those of the scale.

@@ -160,8 +160,14 @@ impl<E: Clone> Course<'_, E> {
         };
         trainer.write(&cli.output, None)?;
         if let (Some(theta), Some(asked)) = (trainer.layer_weights(), self.weighed) {
-            let tuned = weights::tuned(self.folder, &cli.output, self.chosen.method)?;
-            weights::save(&files.weights, theta, asked, (&tuned, self.learned.all.len(), cli.cross_entropy))?;
+            let saved = weights::tuned(self.folder, &cli.output, self.chosen.method).and_then(|tuned| {
+                weights::save(&files.weights, theta, asked, (&tuned, self.learned.all.len(), cli.cross_entropy))
+            });
+            if saved.is_err() {
+                // Without its weights the folder is no result; the checkpoint has all of it.
+                let _ = std::fs::remove_dir_all(&cli.output);
+            }
+            saved?;
         }
         let ended = Ended { done, kept, parameters: trainer.n_parameters(), seconds: &seconds };
         self.report(&log, &ended)?;

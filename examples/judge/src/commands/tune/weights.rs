@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use anyhow::Result;
+use anyhow::{Result, ensure};
 use judge_core::fit::{Alpha, LayerWeightFit};
 use judge_core::lager::{Condition, LagerSettings, LayerWeights, States, TableOrigin};
 use judge_core::{Backbone, Lens, ModelInfo};
@@ -39,6 +39,10 @@ pub(super) fn read_from(asked: &AtEnd, info: &ModelInfo) -> Result<ReadFrom> {
         None => vec![1.0 / of.len() as f64; of.len()],
         Some(first) => {
             first.check(&origin(asked, layers, info), layers.states)?;
+            ensure!(
+                first.weights().iter().all(|&weight| weight > 0.0),
+                "--weights: a layer has weight 0, which nothing can be learned from; fit weights without --layer"
+            );
             first.weights().to_vec()
         }
     };

@@ -35,7 +35,7 @@ pub(crate) struct Cli {
     #[arg(long, value_name = "FILE")]
     pub input: Option<PathBuf>,
     /// Train a probe of whether a judge of pairs is right: its output of `judge compare` on the pairs of --input, which people have judged.
-    /// Read are the states of what the judge was asked and wrote, up to its verdict; compared with is the verdict's own probability
+    /// Read are the states of what the judge was asked and wrote; compared with is the verdict's own probability
     #[arg(long, value_name = "FILE", requires = "input", conflicts_with_all = ["template", "aspect", "source", "tuned_baseline", "binary"])]
     pub verdicts: Option<PathBuf>,
     /// Folder for probes, figures and the report

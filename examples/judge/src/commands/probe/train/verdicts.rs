@@ -1,4 +1,4 @@
-//! Rows of whether a judge of pairs is right: what it read and wrote up to its verdict, and 1 where people say the same, else 0.
+//! Rows of whether a judge of pairs is right: what it read and wrote, and 1 where people say the same, else 0.
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
@@ -13,7 +13,7 @@ use judge_probe::training::GradedRow;
 use serde::Deserialize;
 
 use super::rows::{Data, Reading};
-use crate::terminal::console::usage;
+use crate::terminal::console::{tell, usage};
 
 /// What the rows are called.
 const RIGHT: &str = "right";
@@ -52,7 +52,7 @@ impl Said {
 
 impl Judged {
     /// The rows of both files, by their ids. Whatever the judge wrote is put behind its prompt, and where it wrote nothing, what opens the
-    /// reply up to the verdict; so the last token is that of the verdict, or predicts it.
+    /// reply up to the verdict; so the last token is the last that it wrote, or predicts the verdict.
     pub fn read(input: &Input, verdicts: &Path, reading: &Reading<'_>) -> Result<Self> {
         let family = record_path(verdicts);
         if !family.exists() {
@@ -82,7 +82,7 @@ impl Judged {
             }
         }
         let (mut data, mut rows, mut own) = (Data::default(), Vec::new(), Vec::new());
-        for row in Rows::open(verdicts)? {
+        for row in Rows::open(verdicts)?.take(reading.model.limit.unwrap_or(usize::MAX)) {
             let row = row?;
             let id: ItemId = row.required("id", "a string or a whole number")?;
             let Some(pair) = pairs.get(&id) else {
@@ -99,10 +99,8 @@ impl Judged {
                 .note(row.place(), lacks.then(|| format!("{verdicts} of {} orders have a verdict", orders.len())));
             for said in orders {
                 let Some(verdict) = said.verdict.and_then(PairVerdict::ordering) else { continue };
-                if rows.len() < reading.model.limit.unwrap_or(usize::MAX) {
-                    own.push(said.own());
-                    rows.push(graded(&family, pair, &said, verdict == gold, group(&row, reading.group)?)?);
-                }
+                own.push(said.own());
+                rows.push(graded(&family, pair, &said, verdict == gold, group(&row, reading.group)?)?);
             }
         }
         ensure!(
@@ -111,6 +109,13 @@ impl Judged {
             verdicts.display(),
             input.path().display()
         );
+        let read = own.iter().flatten().count();
+        if (1..own.len()).contains(&read) {
+            let n = own.len();
+            tell(format_args!(
+                "note: {read} of {n} verdicts have a probability, so the probe is not compared with them"
+            ));
+        }
         data.rows = BTreeMap::from([(RIGHT.to_owned(), rows)]);
         Ok(Self { data, own: own.into_iter().collect(), model: record.model })
     }
@@ -118,14 +123,12 @@ impl Judged {
     /// That states are read of the model whose verdicts these are.
     pub fn check_model(&self, model: &ModelInfo) -> Result<()> {
         match &self.model {
-            Some(judge) if !same_fingerprint(&judge.fingerprint, &model.fingerprint) => {
-                bail!(
-                    "--verdicts are of {}, and the states would be of {}: give the judge's own --model",
-                    judge.name,
-                    model.name
-                )
-            }
-            _ => Ok(()),
+            Some(judge) if same_fingerprint(&judge.fingerprint, &model.fingerprint) => Ok(()),
+            judge => bail!(
+                "--verdicts are of {}, and the states would be of {}: give the judge's own --model",
+                judge.as_ref().map_or("an unknown model", |judge| &judge.name),
+                model.name
+            ),
         }
     }
 }

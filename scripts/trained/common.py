@@ -84,7 +84,10 @@ def checked(args, name, head, rows):
     (args.output / "figures.json").write_text(json.dumps({"head": head, "rows": rows}, indent=1, ensure_ascii=False) + "\n")
     if not args.check:
         return
-    expected = json.loads((pathlib.Path(__file__).parent / "expected" / f"{name}.json").read_text())
+    path = pathlib.Path(__file__).parent / "expected" / f"{name}.json"
+    if not path.exists():
+        sys.exit(f"{path} is missing: what was found is in {args.output / 'figures.json'}")
+    expected = json.loads(path.read_text())
     columns = [place for place, column in enumerate(head) if column != "time"]
     wrong = [] if (expected["head"], len(expected["rows"])) == (head, len(rows)) else ["other rows or columns"]
     for known, found in zip(expected["rows"], rows):

@@ -13,7 +13,7 @@ twins       the answer that all raters prefer has more probability per token tha
 right       greedy answers whose numbers are those of the question and of the result; questions whose result is a word are left out
 padded      greedy answers with a sentence that stands in five answers of the pool at least, all of them padded
 
-Intervals are Wilson's. --quick takes a pool of 600 and the known topics; --tune-trained tunes the model of docs/trained.md, an adapter of
+Intervals of shares are Wilson's. --quick takes a pool of 600 and the known topics; --tune-trained tunes the model of docs/trained.md, an adapter of
 its last eight blocks, and does not teach it anything before. --check compares the figures with those of expected/filtered.json, which are of --quick.
 """
 
@@ -21,6 +21,7 @@ import json
 import math
 import random
 import re
+import statistics
 import struct
 from collections import Counter
 
@@ -88,7 +89,7 @@ class Study:
     """One split: a pool, and unseen questions of the same topics."""
 
     def __init__(self, out, split, test_split, pool, tests, generator, flags, written):
-        self.out, self.generator, self.flags, self.written = out, generator, flags, written
+        self.out, self.generator, self.flags, self.written, self.nats = out, generator, flags, written, {}
         out.mkdir(parents=True, exist_ok=True)
         self.pool_file = rows(out, split, pool, "--truth")
         self.pool = read(self.pool_file)
@@ -139,7 +140,16 @@ class Study:
             given, results = numbers(row["instruction"]), numbers(row["response"]) - numbers(row["instruction"])
             if len(results) == 1:
                 right.append(results <= numbers(text) <= given | results)
+        self.nats[name] = [row["nats_per_token"] for row in found]
         return [number(nats), share(twins), share(right), share(padded)]
+
+    def less_random(self, name):
+        """The mean over answers of their nats per token less those of the same answer after random rows, with its interval of 95 %."""
+        if name not in ARMS or name == "random":
+            return ""
+        differences = [own - other for own, other in zip(self.nats[name], self.nats["random"])]
+        middle, half = statistics.fmean(differences), 1.96 * statistics.stdev(differences) / math.sqrt(len(differences))
+        return f"{number(middle)} [{number(middle - half)}, {number(middle + half)}]"
 
     def evaluated(self, name, what, own, model_flags):
         file = write(self.out / f"{name}.{what}.input.jsonl", own)
@@ -185,7 +195,10 @@ def main():
             defective = sum(bool(row["defects"]) for row in own) / len(own)
             quality = sum(row["quality"] for row in own) / len(own)
             lines.append([topics, arm, number(quality), number(defective), *study.measured(arm, tuned(folder))])
-    head = ["topics", "chosen by", "mean quality", "with a defect", "nats", "twins", "right", "padded"]
+        own = [line for line in lines if line[0] == topics]
+        for line in own:
+            line.append(study.less_random(line[1]))
+    head = ["topics", "chosen by", "mean quality", "with a defect", "nats", "twins", "right", "padded", "nats less those of random"]
     table(head, lines)
     checked(args, "filtered", head, lines)
 

@@ -41,7 +41,7 @@ pub(super) fn read_from(asked: &AtEnd, info: &ModelInfo) -> Result<ReadFrom> {
             first.check(&origin(asked, layers, info), layers.states)?;
             ensure!(
                 first.weights().iter().all(|&weight| weight > 0.0),
-                "--weights: a layer has weight 0, which nothing can be learned from; fit weights without --layer"
+                "--weights: a layer has weight 0, which nothing can be learned from; `judge fit` without --layer fits all"
             );
             first.weights().to_vec()
         }

@@ -91,7 +91,7 @@ impl<L: Loss> Trainer<L> {
         &self.base.fingerprint
     }
 
-    /// The numbers whose softmax weighs the layers, as they are now, in the order of [`ReadFrom::layers`]; `None` where
+    /// The numbers whose softmax weighs the layers, as they are now, in the order of the layers of [`ReadFrom`]; `None` where
     /// the loss does not learn them. A folder that is written does not have them.
     #[must_use]
     pub fn layer_weights(&self) -> Option<&[f32]> {

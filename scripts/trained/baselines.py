@@ -1,7 +1,7 @@
 """When does tuning beat reading? A trained model on INSPECTOR's grades and on PandaLM's pairs: read, probed, and tuned on the same rows.
 
     cargo build --locked --release -p judge
-    JUDGE_TEST_DATA=FOLDER python scripts/trained/baselines.py OUTPUT [--quick] [--encoder FOLDER] [--check]
+    JUDGE_TEST_DATA=FOLDER python scripts/trained/baselines.py OUTPUT [--quick] [--encoder FOLDER]
 
 Every arm learns from the same rows and is measured on the same others: a question is on one side, by a hash of its text, a third of
 PandaLM's and a fifth of INSPECTOR's held out. INSPECTOR's are without the rows of questions that its authors added (docs/trained.md). Of
@@ -16,8 +16,7 @@ lora top    `judge probe train --tuned-baseline`: an adapter of the last eight b
 lora        the same of all blocks
 encoder     `judge tune --objective class --method full` of an encoder (--encoder)
 
---quick takes factuality and a quarter of the pairs, leaves out `lora`, and sees rows twice in place of three times. --check compares the
-figures with those of expected/baselines.json, which are of --quick with the encoder.
+--quick takes factuality and a quarter of the pairs, leaves out `lora`, and sees rows twice in place of three times.
 """
 
 import hashlib
@@ -126,7 +125,6 @@ def main():
     parser = arguments(__doc__)
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--encoder", help="folder of an encoder, such as all-MiniLM-L6-v2")
-    parser.add_argument("--check", action="store_true")
     args = parser.parse_args()
     args.output.mkdir(parents=True, exist_ok=True)
     epochs = 2 if args.quick else 3

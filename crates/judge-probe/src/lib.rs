@@ -4,7 +4,7 @@
 //! |---|---|---|
 //! | [`StandardScaler`] | [`FittedStandardScaler`] | `sklearn.preprocessing.StandardScaler` |
 //! | [`LinearKernelSvc`] | [`FittedLinearKernelSvc`] | `sklearn.svm.SVC(kernel="linear")` |
-//! | [`BrierRegression`] | [`FittedBrierRegression`] | its `LogisticRegression`, trained by the Brier score |
+//! | [`BrierRegression`] | [`FittedLogisticRegression`] | its `LogisticRegression`, trained by the Brier score |
 //! | [`LogisticRegression`] | [`FittedLogisticRegression`] | `sklearn.linear_model.LogisticRegression` |
 //! | [`OrdinalRegression`] | [`FittedOrdinalRegression`] | statsmodels' `OrderedModel(distr="logit")`, with a penalty |
 //! | [`Pca`] | [`FittedPca`] | `sklearn.decomposition.PCA` |
@@ -119,7 +119,7 @@ pub mod training;
 
 pub use balanced_sample::BalancedSample;
 pub use blocks::{Block, Blocks, FittedBlocks};
-pub use brier_regression::{BrierRegression, FittedBrierRegression};
+pub use brier_regression::BrierRegression;
 pub use calibration::{calibrate_out_of_fold, out_of_fold_scores};
 pub use class_probabilities::ClassProbabilities;
 pub use class_weight::ClassWeight;

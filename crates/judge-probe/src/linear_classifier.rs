@@ -8,7 +8,7 @@
 //! numbers besides the class for three; both depend on the rule alone and not on how a classifier was fitted.
 
 use crate::linear_functions::{first_greatest, linear_functions, sparse_functions};
-use crate::sigmoid::softplus;
+use crate::sigmoid::{softmax, softplus};
 use crate::{
     DecisionRule, Error, FittedClassifier, FittedEstimator, Matrix, Predictions, ProbabilityTable, SparseMatrix,
 };
@@ -133,11 +133,15 @@ impl LinearClassifier {
         if let DecisionRule::OneVsRest | DecisionRule::OneVsOne | DecisionRule::Nearest = self.rule {
             return Ok(None);
         }
-        let probabilities = |row: &[f64]| match row {
-            [logit] => softmax(&[0.0, *logit]),
-            // Sums to 1 but for rounding, which this takes away.
-            functions if self.rule == DecisionRule::Cumulative => softmax(&self.log_probabilities(functions)),
-            logits => softmax(logits),
+        let probabilities = |row: &[f64]| {
+            let mut values = match row {
+                [logit] => vec![0.0, *logit],
+                // Sums to 1 but for rounding, which the softmax takes away.
+                functions if self.rule == DecisionRule::Cumulative => self.log_probabilities(functions),
+                logits => logits.to_vec(),
+            };
+            softmax(&mut values);
+            values
         };
         Matrix::new(functions.rows().flat_map(probabilities).collect(), self.classes.len()).map(Some)
     }
@@ -261,14 +265,4 @@ impl FittedClassifier for LinearClassifier {
         let functions = self.functions(features)?;
         self.probabilities(&functions)
     }
-}
-
-/// eᶻ / Σ eᶻ, kept in range by the greatest; of (0, z) the sigmoid of z.
-///
-/// The result sums to 1 but for rounding, and has no NaN for finite logits: the greatest power is 1.
-fn softmax(logits: &[f64]) -> Vec<f64> {
-    let greatest = logits.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-    let powers: Vec<f64> = logits.iter().map(|logit| (logit - greatest).exp()).collect();
-    let sum: f64 = powers.iter().sum();
-    powers.into_iter().map(|power| power / sum).collect()
 }

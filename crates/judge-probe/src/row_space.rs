@@ -76,6 +76,22 @@ impl<'a> RowSpace<'a> {
         Ok((Self { columns, basis }, labels))
     }
 
+    /// One fit of each setting to labels and coordinates that they share, in their order.
+    pub(crate) fn fit_each<S, F>(
+        settings: &[S],
+        features: &'a Matrix,
+        labels: &[i64],
+        exactness: impl Fn(&S) -> Exactness,
+        fit: impl Fn(&S, &Self, &EncodedLabels) -> Result<F, Error>,
+    ) -> Vec<Result<F, Error>> {
+        let data = Self::with_labels(features, labels, settings.iter().map(exactness));
+        let fit = |settings: &S| match &data {
+            Ok((space, labels)) => fit(settings, space, labels),
+            Err(error) => Err(error.clone()),
+        };
+        settings.iter().map(fit).collect()
+    }
+
     /// With a last coordinate of ones, which the intercept multiplies, or without.
     pub(crate) fn points(&self, with_ones: bool) -> Points<'_> {
         Points {

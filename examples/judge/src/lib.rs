@@ -15,6 +15,7 @@ mod preferences;
 mod probes;
 mod prompts;
 mod rated;
+mod recorded;
 mod reliability;
 mod replies;
 mod report;

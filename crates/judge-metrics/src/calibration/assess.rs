@@ -60,8 +60,7 @@ impl Calibrator {
         self.check(scores, human, groups, [self.required()?, 3])?;
         let n = scores.len();
         let increasing = self.increasing(scores, human)?;
-        let fold_of = folds_of_groups(groups, self.folds, self.seed);
-        let folds = 1 + fold_of.iter().copied().max().unwrap_or(0);
+        let (fold_of, folds) = folds_of_groups(groups, self.folds, self.seed);
         let (mut values, mut widths, mut held) = (vec![0.0; n], vec![0.0; n], vec![false; n]);
         for fold in 0..folds {
             let (kept, left): (Vec<usize>, Vec<usize>) = (0..n).partition(|&row| fold_of[row] != fold);

@@ -196,8 +196,8 @@ impl Calibrator {
         let direction = if increasing { Direction::Increasing } else { Direction::Decreasing };
         let fit = IsotonicRegression { direction, ..IsotonicRegression::default() };
         let curves = Curves::fit(&fit, scores, human, grades.as_deref())?;
-        let fold_of = folds_of_groups(groups, self.folds, self.seed);
-        let folds = (0..=fold_of.iter().copied().max().unwrap_or(0)).map(|fold| {
+        let (fold_of, folds) = folds_of_groups(groups, self.folds, self.seed);
+        let folds = (0..folds).map(|fold| {
             let (kept, left): (Vec<usize>, Vec<usize>) = (0..n).partition(|&row| fold_of[row] != fold);
             let take = |column: &[f64], rows: &[usize]| rows.iter().map(|&row| column[row]).collect::<Vec<_>>();
             let curves = Curves::fit(&fit, &take(scores, &kept), &take(human, &kept), grades.as_deref())?;

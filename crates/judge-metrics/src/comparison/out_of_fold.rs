@@ -14,9 +14,8 @@ pub(super) fn out_of_fold<T: Clone>(
     learn: impl Fn(&[usize]) -> Option<T>,
 ) -> Option<Vec<T>> {
     let rows: Vec<usize> = (0..n).collect();
-    let fold_of =
+    let (fold_of, folds) =
         names.map_or_else(|| folds_of_groups(&rows, FOLDS, seed), |names| folds_of_groups(names, FOLDS, seed));
-    let folds = fold_of.iter().max().map_or(0, |last| last + 1);
     if folds < 2 {
         return None;
     }

@@ -6,11 +6,12 @@ pub use transport::{TransportCheck, TransportVerdict, TransportedMean};
 use self::cross_fit::{CrossFit, extrapolated};
 use super::clustered_mean;
 use super::parts::{Part, sum_of_parts};
-use super::prediction_powered::{Rows, check_columns, clustered_parts, effective_sample_size, powered_parts};
+use super::prediction_powered::{
+    Rows, check_clustered, check_columns, clustered_parts, effective_sample_size, powered_parts,
+};
 use super::sample::{EQUAL_ITEMS, mean_of};
 use crate::calibration::Direction;
 use crate::groups::clusters;
-use crate::input::check_lengths;
 use crate::resampling::{check_folds, folds_of};
 use crate::{Error, Estimate, Proportion};
 
@@ -146,9 +147,7 @@ impl CalibratedMean {
         unlabelled_groups: &[G],
     ) -> Result<CalibratedMeanResult, Error> {
         check_folds(self.folds)?;
-        check_columns(labels, predictions, unlabelled)?;
-        check_lengths("groups", groups.len(), "labels", labels.len())?;
-        check_lengths("unlabelled_groups", unlabelled_groups.len(), "unlabelled", unlabelled.len())?;
+        check_clustered(labels, predictions, unlabelled, [groups.len(), unlabelled_groups.len()])?;
 
         let columns = Columns { labels, predictions, unlabelled };
         let ClusterFolds { fold_of, companions } = self.folds_of_clusters(groups, unlabelled_groups)?;

@@ -157,6 +157,18 @@ pub(super) fn check_columns(labels: &[f64], predictions: &[f64], unlabelled: &[f
     check_finite("unlabelled", unlabelled)
 }
 
+/// The same with the numbers of groups that are named, one for each item of both kinds.
+pub(super) fn check_clustered(
+    labels: &[f64],
+    predictions: &[f64],
+    unlabelled: &[f64],
+    [groups, unlabelled_groups]: [usize; 2],
+) -> Result<(), Error> {
+    check_columns(labels, predictions, unlabelled)?;
+    check_lengths("groups", groups, "labels", labels.len())?;
+    check_lengths("unlabelled_groups", unlabelled_groups, "unlabelled", unlabelled.len())
+}
+
 fn checked(lambda: f64) -> Result<f64, Error> {
     check_finite("lambda", &[lambda]).map(|()| lambda)
 }

@@ -1,13 +1,10 @@
-//! A linear probe trained by the Brier score: settings and what is fitted. The objective and its minimum are in `objective`.
+//! A linear probe trained by the Brier score: its settings. The objective and its minimum are in `objective`.
 
 mod objective;
 
 use crate::labels::EncodedLabels;
 use crate::row_space::{Exactness, RowSpace};
-use crate::{
-    ClassWeight, DecisionRule, Error, Estimator, FittedClassifier, FittedEstimator, LinearClassifier, Matrix,
-    Predictions,
-};
+use crate::{ClassWeight, DecisionRule, Error, Estimator, FittedLogisticRegression, LinearClassifier, Matrix};
 use objective::Objective;
 
 /// The functions of [`LogisticRegression`](crate::LogisticRegression), trained by the Brier score in place of the logarithm: of two classes
@@ -50,13 +47,6 @@ impl Default for BrierRegression {
     }
 }
 
-/// The linear functions that a [`BrierRegression`] found.
-#[derive(Debug, Clone, PartialEq)]
-pub struct FittedBrierRegression {
-    linear: LinearClassifier,
-    n_iter: usize,
-}
-
 impl BrierRegression {
     fn exactness(&self) -> Exactness {
         Exactness { c: self.c, class_weight: self.class_weight, tol: self.tol }
@@ -68,7 +58,7 @@ impl BrierRegression {
         features: &Matrix,
         labels: &EncodedLabels,
         space: &RowSpace<'_>,
-    ) -> Result<FittedBrierRegression, Error> {
+    ) -> Result<FittedLogisticRegression, Error> {
         self.exactness().check()?;
         let points = space.points(true);
         let objective = Objective::new(points, labels, self.class_weight, self.c);
@@ -80,13 +70,13 @@ impl BrierRegression {
             Matrix::new(space.of_features(found.as_ref().subrows(0, n)), features.n_features())?,
             (0..found.ncols()).map(|column| found[(n, column)]).collect(),
         )?;
-        Ok(FittedBrierRegression { linear, n_iter })
+        Ok(FittedLogisticRegression::new(linear, n_iter))
     }
 }
 
 impl Estimator for BrierRegression {
     type Label = i64;
-    type Fitted = FittedBrierRegression;
+    type Fitted = FittedLogisticRegression;
 
     /// In O(m (n_rows + n_features)) an iteration of conjugate gradients, some dozens of them a step, for the smaller m of the two sides.
     ///
@@ -102,62 +92,8 @@ impl Estimator for BrierRegression {
 
     /// The features are factored once; each fit starts anew from what fits best without features.
     fn fit_each(settings: &[Self], features: &Matrix, labels: &[i64]) -> Vec<Result<Self::Fitted, Error>> {
-        let data = RowSpace::with_labels(features, labels, settings.iter().map(Self::exactness));
-        let fit = |settings: &Self| match &data {
-            Ok((space, labels)) => settings.fit_to(features, labels, space),
-            Err(error) => Err(error.clone()),
-        };
-        settings.iter().map(fit).collect()
-    }
-}
-
-impl FittedBrierRegression {
-    /// The functions and how they decide.
-    pub fn linear(&self) -> &LinearClassifier {
-        &self.linear
-    }
-
-    /// Steps of Newton's method that were needed.
-    pub fn n_iter(&self) -> usize {
-        self.n_iter
-    }
-}
-
-impl From<FittedBrierRegression> for LinearClassifier {
-    fn from(fitted: FittedBrierRegression) -> Self {
-        fitted.linear
-    }
-}
-
-impl FittedEstimator for FittedBrierRegression {
-    type Label = i64;
-
-    fn n_features(&self) -> usize {
-        self.linear.n_features()
-    }
-
-    /// Of two classes the second where its logit is above 0; else the first of the classes with the greatest.
-    fn predict(&self, features: &Matrix) -> Result<Vec<i64>, Error> {
-        self.linear.predict(features)
-    }
-
-    fn predictions(&self, features: &Matrix) -> Result<Predictions<i64>, Error> {
-        Predictions::of_classifier(self, features)
-    }
-}
-
-impl FittedClassifier for FittedBrierRegression {
-    fn classes(&self) -> &[i64] {
-        self.linear.classes()
-    }
-
-    /// The logits.
-    fn decision_function(&self, features: &Matrix) -> Result<Matrix, Error> {
-        self.linear.decision_function(features)
-    }
-
-    /// Always some.
-    fn predict_proba(&self, features: &Matrix) -> Result<Option<Matrix>, Error> {
-        self.linear.predict_proba(features)
+        RowSpace::fit_each(settings, features, labels, Self::exactness, |settings, space, labels| {
+            settings.fit_to(features, labels, space)
+        })
     }
 }

@@ -9,10 +9,11 @@
 
 use faer::{Mat, Scale};
 
+use crate::class_weight::Shares;
 use crate::labels::EncodedLabels;
 use crate::products::dot;
 use crate::row_space::Points;
-use crate::sigmoid::sigmoid;
+use crate::sigmoid::{sigmoid, softmax};
 use crate::{ClassWeight, Error};
 
 /// Conjugate gradients end by themselves; rounding may keep them from it. A step that is cut short is still one downhill.
@@ -44,16 +45,9 @@ struct Expansion {
 impl<'a> Objective<'a> {
     /// Every class has rows.
     pub(super) fn new(points: Points<'a>, labels: &'a EncodedLabels, class_weight: ClassWeight, c: f64) -> Self {
-        let weights = class_weight.of_classes(&labels.counts);
-        let of_classes: Vec<f64> = weights.iter().zip(&labels.counts).map(|(w, &count)| w * count as f64).collect();
-        let sum: f64 = of_classes.iter().sum();
-        Self {
-            points,
-            class_of_row: &labels.class_of_row,
-            shares: of_classes.iter().map(|of_class| of_class / sum).collect(),
-            weights: weights.into_iter().map(|weight| weight / sum).collect(),
-            lambda: 1.0 / (c * sum),
-        }
+        let Shares { of_row, of_class, sum } = class_weight.shares(&labels.counts);
+        let class_of_row = &labels.class_of_row;
+        Self { points, class_of_row, shares: of_class, weights: of_row, lambda: 1.0 / (c * sum) }
     }
 
     /// The minimum, `[n_coordinates, n_columns]`, to within about `tol` by the estimate before the last step, and the steps taken.
@@ -229,12 +223,4 @@ impl<'a> Objective<'a> {
 fn inner(x: &Mat<f64>, y: &Mat<f64>, n: usize) -> f64 {
     let n = n.min(x.nrows());
     (0..x.ncols()).map(|column| dot(&x.col_as_slice(column)[..n], &y.col_as_slice(column)[..n])).sum()
-}
-
-/// In place, with the largest subtracted first.
-fn softmax(values: &mut [f64]) {
-    let most = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-    values.iter_mut().for_each(|value| *value = (*value - most).exp());
-    let sum: f64 = values.iter().sum();
-    values.iter_mut().for_each(|value| *value /= sum);
 }

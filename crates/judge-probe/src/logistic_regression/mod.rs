@@ -65,7 +65,7 @@ impl Default for LogisticRegression {
     }
 }
 
-/// The linear functions that a [`LogisticRegression`] found.
+/// The linear functions that a [`LogisticRegression`] or a [`BrierRegression`](crate::BrierRegression) found.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FittedLogisticRegression {
     linear: LinearClassifier,
@@ -211,6 +211,10 @@ impl Path<'_> {
 }
 
 impl FittedLogisticRegression {
+    pub(crate) fn new(linear: LinearClassifier, n_iter: usize) -> Self {
+        Self { linear, n_iter }
+    }
+
     /// The functions and how they decide.
     pub fn linear(&self) -> &LinearClassifier {
         &self.linear

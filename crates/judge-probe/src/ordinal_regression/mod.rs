@@ -118,12 +118,9 @@ impl Estimator for OrdinalRegression {
     /// Each fit starts anew from the thresholds that fit without features, so results are those of
     /// [`fit`](Estimator::fit) but for what `tol` leaves open: coordinates are as exact as the strictest setting asks.
     fn fit_each(settings: &[Self], features: &Matrix, labels: &[i64]) -> Vec<Result<Self::Fitted, Error>> {
-        let data = RowSpace::with_labels(features, labels, settings.iter().map(Self::exactness));
-        let fit = |settings: &Self| match &data {
-            Ok((space, labels)) => settings.fit_to(features, labels, space),
-            Err(error) => Err(error.clone()),
-        };
-        settings.iter().map(fit).collect()
+        RowSpace::fit_each(settings, features, labels, Self::exactness, |settings, space, labels| {
+            settings.fit_to(features, labels, space)
+        })
     }
 }
 

@@ -16,6 +16,7 @@
 
 use faer::Mat;
 
+use crate::class_weight::Shares;
 use crate::labels::EncodedLabels;
 use crate::products::{Cholesky, dot};
 use crate::row_space::Points;
@@ -53,16 +54,9 @@ pub(super) struct Point {
 impl<'a> Objective<'a> {
     /// `c` is above 0, and every class has rows.
     pub(super) fn new(points: Points<'a>, labels: &'a EncodedLabels, class_weight: ClassWeight, c: f64) -> Self {
-        let weights = class_weight.of_classes(&labels.counts);
-        let of_class = |(weight, &count): (&f64, &usize)| weight * count as f64;
-        let sum: f64 = weights.iter().zip(&labels.counts).map(of_class).sum();
-        Self {
-            points,
-            class_of_row: &labels.class_of_row,
-            shares: weights.iter().zip(&labels.counts).map(|pair| of_class(pair) / sum).collect(),
-            weights: weights.into_iter().map(|weight| weight / sum).collect(),
-            lambda: 1.0 / (c * sum),
-        }
+        let Shares { of_row, of_class, sum } = class_weight.shares(&labels.counts);
+        let class_of_row = &labels.class_of_row;
+        Self { points, class_of_row, shares: of_class, weights: of_row, lambda: 1.0 / (c * sum) }
     }
 
     /// The minimum, to within about `tol` by the estimate before the last step, and the steps taken.

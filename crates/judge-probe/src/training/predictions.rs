@@ -4,6 +4,7 @@
 //! are in `baselines`.
 
 use crate::linear_functions::first_greatest;
+use crate::sigmoid::softmax;
 use crate::{Error, Matrix, Predictions, ProbabilityTable};
 
 use super::grading::whole;
@@ -67,7 +68,7 @@ fn of_logits(
     grades.dedup();
     let (mut labels, mut table) = (Vec::new(), Vec::new());
     for (&row, logits) in tested.iter().zip(logits) {
-        let probabilities = softmax(&rows[row], logits, grades.len())?;
+        let probabilities = of_grades(&rows[row], logits, grades.len())?;
         match grading {
             Grading::AtLeast(_) => {
                 let good = grades.iter().zip(&probabilities).filter(|&(&grade, _)| grading.class(grade as f64) == 1);
@@ -89,16 +90,15 @@ fn of_logits(
 }
 
 /// The probabilities of one row's grades. As many logits as grades occur are asked for: with fewer, a probability would be that of another
-/// grade. exp(xᵢ − max x) / Σⱼ exp(xⱼ − max x): the largest logit is taken away first, so that nothing overflows and the sum is at least 1.
-fn softmax(row: &GradedRow, logits: &[f64], expected: usize) -> Result<Vec<f64>, TrainingError> {
+/// grade.
+fn of_grades(row: &GradedRow, logits: &[f64], expected: usize) -> Result<Vec<f64>, TrainingError> {
     if logits.len() != expected {
         return Err(TrainingError::GradeLogits { id: row.id.clone(), expected, found: logits.len() });
     }
     if let Some(&value) = logits.iter().find(|logit| !logit.is_finite()) {
         return Err(TrainingError::GradeLogit { id: row.id.clone(), value });
     }
-    let max = logits.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-    let weights: Vec<f64> = logits.iter().map(|&logit| (logit - max).exp()).collect();
-    let sum: f64 = weights.iter().sum();
-    Ok(weights.into_iter().map(|weight| weight / sum).collect())
+    let mut probabilities = logits.to_vec();
+    softmax(&mut probabilities);
+    Ok(probabilities)
 }

@@ -262,7 +262,8 @@ impl Task<'_> {
         let maker = Maker { cli, model: &model };
         let learned = make(&maker, rows.input, false)?;
         let held_out = rows.held_out.map(|input| make(&maker, input, true)).transpose()?;
-        let n_layers = model.info().n_layers;
+        let base = model.info().clone();
+        let n_layers = base.n_layers;
         drop(model); // the trainer has the tensors in another form
         let sizes: Vec<usize> = learned.all.iter().map(|(_, tokens)| *tokens).collect();
         let Chosen { epochs, batch_size: size, .. } = *chosen;
@@ -283,6 +284,7 @@ impl Task<'_> {
             learned: &learned,
             held_out: held_out.as_ref(),
             folder: &folder,
+            base: &base,
         };
         if cli.dry_run { course.dry_run(loss, settings) } else { course.run(loss, settings, measure) }
     }

@@ -29,6 +29,16 @@ fn report(folder: &Path) -> Value {
     serde_json::from_slice(&fs::read(folder.join("a.json")).unwrap()).unwrap()
 }
 
+/// The mean distance of the scores in `scores.jsonl` from people's means.
+fn distance_from_people(folder: &Path) -> f64 {
+    let distance = |row: &Value| {
+        let human: Vec<f64> = row["human"].as_array().unwrap().iter().map(|x| x.as_f64().unwrap()).collect();
+        (row["score"].as_f64().unwrap() - human.iter().sum::<f64>() / human.len() as f64).abs()
+    };
+    let scored = rows(folder.join("scores.jsonl"));
+    scored.iter().map(distance).sum::<f64>() / scored.len() as f64
+}
+
 #[test]
 fn marks_are_learned_measured_and_read_back() {
     let folder = TempDir::new().unwrap();
@@ -50,12 +60,7 @@ fn marks_are_learned_measured_and_read_back() {
     let of_kept = held_out.iter().find(|at| at["step"] == *kept).unwrap();
     let score = ["--input", "held-out.jsonl", "--output", "scores.jsonl", "--adapter", "tuned", "--dtype", "f32"];
     succeed("score", path, &score);
-    let distance = |row: &Value| {
-        let human: Vec<f64> = row["human"].as_array().unwrap().iter().map(|x| x.as_f64().unwrap()).collect();
-        (row["score"].as_f64().unwrap() - human.iter().sum::<f64>() / human.len() as f64).abs()
-    };
-    let scored = rows(path.join("scores.jsonl"));
-    let mae = scored.iter().map(distance).sum::<f64>() / scored.len() as f64;
+    let mae = distance_from_people(path);
     assert!((mae - of_kept["figures"]["mae"].as_f64().unwrap()).abs() < 1e-4, "{mae} {of_kept}");
     let (code, _, told) = ran("tune", path, &[&QUICK[..], &args].concat());
     assert!(code == Some(2) && told.contains("tuned exists"), "{told}");
@@ -81,12 +86,7 @@ fn layer_weights_are_learned_and_read_back() {
     let score = ["--input", "held-out.jsonl", "--output", "scores.jsonl", "--dtype", "f32"];
     let read = ["--adapter", "tuned", "--weights", "tuned.weights.json"];
     succeed("score", path, &[&score[..], &read].concat());
-    let distance = |row: &Value| {
-        let human: Vec<f64> = row["human"].as_array().unwrap().iter().map(|x| x.as_f64().unwrap()).collect();
-        (row["score"].as_f64().unwrap() - human.iter().sum::<f64>() / human.len() as f64).abs()
-    };
-    let scored = rows(path.join("scores.jsonl"));
-    let mae = scored.iter().map(distance).sum::<f64>() / scored.len() as f64;
+    let mae = distance_from_people(path);
     assert!((mae - kept["figures"]["mae"].as_f64().unwrap()).abs() < 1e-4, "{mae} {kept}");
     // They belong to the tuned model.
     let (code, _, told) =

@@ -1,7 +1,7 @@
-use super::{PoweredMean, PredictionPoweredMean, STATISTIC, Tuning, check_columns, checked, effective_sample_size};
+use super::{PoweredMean, PredictionPoweredMean, STATISTIC, Tuning, check_clustered, checked, effective_sample_size};
 use crate::Error;
 use crate::groups::clusters;
-use crate::input::{check_lengths, check_varies, in_range};
+use crate::input::{check_varies, in_range};
 use crate::means::clustered_mean;
 use crate::means::parts::{Part, sum_of_parts};
 use crate::sum::{dot, sum};
@@ -46,9 +46,7 @@ impl PredictionPoweredMean {
         unlabelled: &[f64],
         unlabelled_groups: &[G],
     ) -> Result<PoweredMean, Error> {
-        check_columns(labels, predictions, unlabelled)?;
-        check_lengths("groups", groups.len(), "labels", labels.len())?;
-        check_lengths("unlabelled_groups", unlabelled_groups.len(), "unlabelled", unlabelled.len())?;
+        check_clustered(labels, predictions, unlabelled, [groups.len(), unlabelled_groups.len()])?;
 
         let rows = Rows { labels, predictions, groups, unlabelled, unlabelled_groups };
         let lambda = |influences: &Influences| match self.tuning {

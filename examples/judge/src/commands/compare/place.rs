@@ -3,10 +3,11 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
-use judge_core::{ModelInfo, model::same_fingerprint};
-use judge_data::{OrderReading, Rows, RunRecord, Settings, load, record_path};
+use judge_core::ModelInfo;
+use judge_data::{OrderReading, Rows, RunRecord, Settings};
 use judge_metrics::preference::{PairReading, place_offset, place_pull};
 
+use crate::recorded::{other_model, run_record};
 use crate::terminal::console::{tell, usage};
 
 /// What decides about the log-odds of an order, as run records have it.
@@ -23,14 +24,7 @@ pub(super) struct Place {
 impl Place {
     /// Of finished rows of `judge compare`; rows without probabilities teach nothing.
     pub(super) fn learned(path: &Path) -> Result<Self> {
-        let record = record_path(path);
-        if !record.exists() {
-            let file = path.display();
-            return Err(usage(format!(
-                "--place: {file} has no run record beside it, so nothing says which judge gave these verdicts"
-            )));
-        }
-        let record: RunRecord = load(&record)?;
+        let record = run_record("--place", path, "which judge gave these verdicts")?;
         if record.setting("place_offset").is_some() {
             let file = path.display();
             return Err(usage(format!(
@@ -81,10 +75,9 @@ impl Place {
 
     /// That the model is the same.
     pub(super) fn check_model(&self, model: &ModelInfo) -> Result<()> {
-        match &self.record.model {
-            Some(known) if same_fingerprint(&known.fingerprint, &model.fingerprint) => Ok(()),
-            known => {
-                let name = known.as_ref().map_or("an unknown model", |known| &known.name);
+        match other_model(self.record.model.as_ref(), model) {
+            None => Ok(()),
+            Some(name) => {
                 let file = self.path.display();
                 bail!(
                     "--place: {file} has verdicts of {name}, here it is {}; the place of another model adds another amount",

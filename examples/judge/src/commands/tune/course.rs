@@ -5,6 +5,7 @@ use std::path::Path;
 use std::time::Instant;
 
 use anyhow::{Context, Result, ensure};
+use judge_core::ModelInfo;
 use judge_models::train::{Loss, Run, RunEvent, TrainError, TrainSettings, Trainer};
 use serde_json::{Value, json};
 
@@ -36,6 +37,8 @@ pub(super) struct Course<'a, E> {
     pub(super) learned: &'a Examples<E>,
     pub(super) held_out: Option<&'a Examples<E>>,
     pub(super) folder: &'a Path,
+    /// What is known of the model in it.
+    pub(super) base: &'a ModelInfo,
 }
 
 impl<E: Clone> Course<'_, E> {
@@ -160,7 +163,8 @@ impl<E: Clone> Course<'_, E> {
         };
         trainer.write(&cli.output, None)?;
         if let (Some(theta), Some(asked)) = (trainer.layer_weights(), self.weighed) {
-            let saved = weights::tuned(self.folder, &cli.output, self.chosen.method).and_then(|tuned| {
+            let tuned = weights::tuned(self.base, self.folder, &cli.output, self.chosen.method);
+            let saved = tuned.and_then(|tuned| {
                 weights::save(&files.weights, theta, asked, (&tuned, self.learned.all.len(), cli.cross_entropy))
             });
             if saved.is_err() {

@@ -5,7 +5,7 @@ use std::path::Path;
 use anyhow::{Result, ensure};
 use judge_core::fit::{Alpha, LayerWeightFit};
 use judge_core::lager::{Condition, LagerSettings, LayerWeights, States, TableOrigin};
-use judge_core::{Backbone, Lens, ModelInfo};
+use judge_core::{Lens, ModelInfo};
 use judge_models::train::ReadFrom;
 use judge_models::{Dtype, LoadOptions, Model};
 
@@ -53,17 +53,20 @@ fn origin(asked: &AtEnd, layers: &Layers, info: &ModelInfo) -> TableOrigin {
     TableOrigin::new(info, layers.lens, asked.scale.clone(), asked.template.id(), Condition::PromptEnd)
 }
 
-/// What is known of the model that was written to `output`: an adapter of `base`, or a model.
+/// What weights say of the model that was written to `output`: an adapter of the base in `folder`, or a model. It is not loaded.
 ///
 /// # Errors
-/// If it cannot be loaded.
-pub(super) fn tuned(base: &Path, output: &Path, method: Method) -> Result<ModelInfo> {
-    let (folder, adapters) = match method {
-        Method::Lora => (base, vec![output.to_owned()]),
-        Method::Full => (output, Vec::new()),
+/// If its fingerprint cannot be read.
+pub(super) fn tuned(base: &ModelInfo, folder: &Path, output: &Path, method: Method) -> Result<ModelInfo> {
+    let own = output.file_name().unwrap_or(output.as_os_str()).to_string_lossy();
+    let (name, folder, adapters) = match method {
+        Method::Lora => (format!("{}+{own}", base.name), folder, vec![output.to_owned()]),
+        Method::Full => (own.into_owned(), output, Vec::new()),
     };
-    let options = LoadOptions { adapters, dtype: Some(Dtype::F32), ..LoadOptions::default() };
-    Ok(Model::load(folder, &options)?.info().clone())
+    let mut info = base.clone();
+    info.fingerprint = Model::fingerprint_of(folder, &LoadOptions { adapters, ..LoadOptions::default() })?;
+    (info.name, info.dtype) = (name, Dtype::F32.to_string());
+    Ok(info)
 }
 
 /// Saves the weights, the softmax of `theta`, as those of the tuned model, learned from so many items with this share of the cross-entropy.

@@ -4,16 +4,17 @@ use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 
 use anyhow::{Context, Result, bail, ensure};
-use judge_core::{Fields, ItemId, ModelInfo, combine::SwappedFields, model::same_fingerprint, prompted::PromptFamily};
+use judge_core::{Fields, ItemId, ModelInfo, combine::SwappedFields, prompted::PromptFamily};
 use judge_data::{
     Dataset, DatasetFormat, DatasetOptions, Input, PairProbabilities, PairRecord, PairVerdict, Record, Row, Rows,
-    RunRecord, load, majority, record_path,
+    majority,
 };
 use judge_probe::training::GradedRow;
 use serde::Deserialize;
 
 use super::rows::{Data, Reading};
-use crate::terminal::console::{tell, usage};
+use crate::recorded::{other_model, run_record};
+use crate::terminal::console::tell;
 
 /// What the rows are called.
 const RIGHT: &str = "right";
@@ -54,14 +55,7 @@ impl Judged {
     /// The rows of both files, by their ids. Whatever the judge wrote is put behind its prompt, and where it wrote nothing, what opens the
     /// reply up to the verdict; so the last token is the last that it wrote, or predicts the verdict.
     pub fn read(input: &Input, verdicts: &Path, reading: &Reading<'_>) -> Result<Self> {
-        let family = record_path(verdicts);
-        if !family.exists() {
-            return Err(usage(format!(
-                "--verdicts: {} has no run record beside it, so nothing says what the judge was asked",
-                verdicts.display()
-            )));
-        }
-        let record: RunRecord = load(&family)?;
+        let record = run_record("--verdicts", verdicts, "what the judge was asked")?;
         let apart = record.setting("apart").is_some_and(|apart| apart == true);
         let family: PromptFamily = match record.setting("family") {
             Some(family) if !apart => serde_json::from_value(family.clone()).context("the family of the run record")?,
@@ -122,11 +116,10 @@ impl Judged {
 
     /// That states are read of the model whose verdicts these are.
     pub fn check_model(&self, model: &ModelInfo) -> Result<()> {
-        match &self.model {
-            Some(judge) if same_fingerprint(&judge.fingerprint, &model.fingerprint) => Ok(()),
-            judge => bail!(
-                "--verdicts are of {}, and the states would be of {}: give the judge's own --model",
-                judge.as_ref().map_or("an unknown model", |judge| &judge.name),
+        match other_model(self.model.as_ref(), model) {
+            None => Ok(()),
+            Some(judge) => bail!(
+                "--verdicts are of {judge}, and the states would be of {}: give the judge's own --model",
                 model.name
             ),
         }

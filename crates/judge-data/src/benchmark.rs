@@ -1,6 +1,7 @@
 //! The public benchmarks of pairwise judges, as their authors publish them, and files of verdicts on them.
 
 mod autoj;
+mod helpsteer;
 mod hhh;
 mod judgebench;
 mod llmbar;
@@ -9,8 +10,10 @@ mod own;
 mod pair;
 mod pandalm;
 mod perturbation;
+mod ppe;
 mod published;
 mod rmbench;
+mod rubricbench;
 mod verdicts;
 mod votes;
 
@@ -24,7 +27,7 @@ pub use published::{Published, Statistics};
 pub use verdicts::PairVerdicts;
 pub use votes::PairVote;
 
-use pair::read_rows;
+use pair::{read_rows, read_several};
 
 use crate::ids::UniqueIds;
 use crate::{Columns, Error};
@@ -39,6 +42,9 @@ use crate::{Columns, Error};
 /// | `hhh` | prometheus-eval's `hhh_alignment_eval.json`, or rows of the data set itself | row | the better response | `source`: helpful, harmless, honest, other | no |
 /// | `judgebench` | a released `jsonl` of pairs, or of verdicts, which holds them too | `pair_id` | `label` | MMLU-Pro, and each other `source` | no |
 /// | `rmbench` | `chat_filtered.json`, `total_dataset.json`: nine pairs of each row | `id/i-j` | the chosen one | easy, normal, hard, with the domain before it where the file has one | no |
+/// | `rubricbench` | the `parquet` file, or the `json` one | `case_id` | `label`: 0 is the first response | `if`, `stem`, `code`, `safe`, `chat` | no |
+/// | `helpsteer3` | `preference/validation.jsonl.gz` | row | the sign of `overall_preference` | `domain` | left out |
+/// | `ppe` | a `parquet` file of votes, or of many answers in each row | `question_id`, with `+N` for pair N of a row | `winner`, or the right answer | flags that are true, and `english` or `other_languages` | left out |
 /// | `pairs` | any file of [`PairRecord`](crate::PairRecord)s with `human` | `id` | majority of the raters, a tie where there is none | | yes |
 /// | `llmbar` | `dataset.json`, or a folder of subsets | row, `subset/row` in a folder | `label` | subset | no |
 ///
@@ -65,13 +71,21 @@ pub enum Benchmark {
     /// RM-Bench (Liu et al., 2024, arXiv 2410.16184): a better and a worse response, each in three styles. Which of a pair stands first is
     /// drawn by its id.
     RmBench,
+    /// RubricBench (arXiv 2603.01562): pairs with the questions that they are compared by, which are the rubric here.
+    RubricBench,
+    /// HelpSteer3's preferences (Wang et al., 2025, arXiv 2505.11475). Its authors report no accuracy on them; pairs that are about the
+    /// same are left out, as where reward models are trained on them.
+    HelpSteer3,
+    /// Preference Proxy Evaluations (Frick et al., 2024, arXiv 2410.14872): votes of people, or the sampled pairs of a right and a wrong
+    /// answer. The authors' curves of the best of K answers are not computed.
+    Ppe,
     /// Pairs of your own.
     Pairs,
 }
 
 impl Benchmark {
     /// All of them.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 11] = [
         Self::PandaLm,
         Self::AutoJ,
         Self::MtBench,
@@ -79,6 +93,9 @@ impl Benchmark {
         Self::Hhh,
         Self::JudgeBench,
         Self::RmBench,
+        Self::RubricBench,
+        Self::HelpSteer3,
+        Self::Ppe,
         Self::Pairs,
     ];
 
@@ -92,13 +109,16 @@ impl Benchmark {
             Self::Hhh => "hhh",
             Self::JudgeBench => "judgebench",
             Self::RmBench => "rmbench",
+            Self::RubricBench => "rubricbench",
+            Self::HelpSteer3 => "helpsteer3",
+            Self::Ppe => "ppe",
             Self::Pairs => "pairs",
         }
     }
 
     /// Whether a tie is one of its labels.
     pub fn has_ties(self) -> bool {
-        !matches!(self, Self::LlmBar | Self::Hhh | Self::JudgeBench | Self::RmBench)
+        matches!(self, Self::PandaLm | Self::AutoJ | Self::MtBench | Self::Pairs)
     }
 
     /// Reads its published file; for LLMBar a folder with a `dataset.json` for each subset will do too.
@@ -124,7 +144,10 @@ impl Benchmark {
             Self::LlmBar => llmbar::read(path, ids),
             Self::Hhh => read_rows(path, ids, hhh::pair),
             Self::JudgeBench => read_rows(path, ids, judgebench::pair),
-            Self::RmBench => rmbench::read(path, ids),
+            Self::RmBench => read_several(path, ids, rmbench::pairs),
+            Self::RubricBench => read_rows(path, ids, rubricbench::pair),
+            Self::HelpSteer3 => read_rows(path, ids, helpsteer::pair),
+            Self::Ppe => read_several(path, ids, ppe::pairs),
             Self::Pairs => own::read(path, columns.clone()),
         }?;
         if pairs.is_empty() { Err(Error::NoRows { path: path.to_path_buf() }) } else { Ok(pairs) }

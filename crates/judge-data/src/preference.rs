@@ -130,7 +130,7 @@ fn replies(reading: &mut Reading<'_>) -> Result<Replies, Error> {
 }
 
 /// Turns before a reply as what was asked: a single one is its text.
-fn asked(turns: &[Message]) -> String {
+pub(crate) fn asked(turns: &[Message]) -> String {
     match turns {
         [only] if only.role == "user" => only.content.clone(),
         turns => conversation(turns),

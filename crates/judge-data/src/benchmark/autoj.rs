@@ -91,17 +91,10 @@ pub(super) fn pair(row: &Row, number: usize) -> Result<BenchmarkPair, Error> {
     let scenario = row.string("scenario")?;
     let group = GROUPS.iter().find(|(_, scenarios)| scenarios.contains(&scenario.as_str()));
     let (group, _) = group.ok_or_else(|| row.wrong("scenario", "one of Auto-J's 58 scenarios"))?;
-    let instruction = row.string("prompt")?;
-    Ok(BenchmarkPair {
-        id: ItemId::from(number as u64),
-        gold: Some(order_of(row, "label", "0, 1 or 2", [(0, Greater), (1, Less), (2, Equal)])?),
-        group: Some((*group).to_owned()),
-        question: instruction.clone(),
-        rubric: None,
-        reference: None,
-        models: None,
-        texts: Some(PairTexts::new(instruction, row.string("response 1")?, row.string("response 2")?)),
-    })
+    let gold = order_of(row, "label", "0, 1 or 2", [(0, Greater), (1, Less), (2, Equal)])?;
+    let texts = PairTexts::new(row.string("prompt")?, row.string("response 1")?, row.string("response 2")?);
+    let groups = vec![(*group).to_owned()];
+    Ok(BenchmarkPair { groups, ..BenchmarkPair::new(ItemId::from(number as u64), Some(gold), texts) })
 }
 
 #[cfg(test)]

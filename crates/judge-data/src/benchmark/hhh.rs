@@ -15,16 +15,9 @@ const GROUP: &str = "helpful, harmless, honest or other";
 pub(super) fn pair(row: &Row, number: usize) -> Result<BenchmarkPair, Error> {
     let found = if row.has("targets") { choices(row) } else { prompts(row, number) }?;
     let Pair { instruction, responses: [a, b], first, group, rubric, reference } = found;
-    Ok(BenchmarkPair {
-        id: ItemId::from(number as u64),
-        gold: Some(if first { Greater } else { Less }),
-        group,
-        question: instruction.clone(),
-        rubric,
-        reference,
-        models: None,
-        texts: Some(PairTexts::new(instruction, a, b)),
-    })
+    let (gold, texts) = (if first { Greater } else { Less }, PairTexts::new(instruction, a, b));
+    let pair = BenchmarkPair::new(ItemId::from(number as u64), Some(gold), texts);
+    Ok(BenchmarkPair { groups: group.into_iter().collect(), rubric, reference, ..pair })
 }
 
 struct Pair {

@@ -13,17 +13,10 @@ pub(super) fn pair(row: &Row, _: usize) -> Result<BenchmarkPair, Error> {
     let source = row.string("source")?;
     let label = row.string("label")?;
     let gold = order(&label).filter(|gold| *gold != Equal).ok_or_else(|| row.wrong("label", LABEL))?;
-    let question = row.string("question")?;
-    Ok(BenchmarkPair {
-        id: row.required("pair_id", "a string or a whole number")?,
-        gold: Some(gold),
-        group: Some(if source.starts_with("mmlu-pro") { "mmlu-pro".to_owned() } else { source }),
-        question: question.clone(),
-        rubric: None,
-        reference: None,
-        models: None,
-        texts: Some(PairTexts::new(question, row.string("response_A")?, row.string("response_B")?)),
-    })
+    let texts = PairTexts::new(row.string("question")?, row.string("response_A")?, row.string("response_B")?);
+    let group = if source.starts_with("mmlu-pro") { "mmlu-pro".to_owned() } else { source };
+    let id = row.required("pair_id", "a string or a whole number")?;
+    Ok(BenchmarkPair { groups: vec![group], ..BenchmarkPair::new(id, Some(gold), texts) })
 }
 
 /// What a released judge decided.

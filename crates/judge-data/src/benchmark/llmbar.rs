@@ -62,15 +62,7 @@ fn find(folder: &Path, files: &mut Vec<PathBuf>) -> Result<(), Error> {
 }
 
 fn pair(row: &Row, id: ItemId, group: Option<String>) -> Result<BenchmarkPair, Error> {
-    let instruction = row.string("input")?;
-    Ok(BenchmarkPair {
-        id,
-        gold: Some(order_of(row, "label", "1 or 2", [(1, Greater), (2, Less)])?),
-        group,
-        question: instruction.clone(),
-        rubric: None,
-        reference: None,
-        models: None,
-        texts: Some(PairTexts::new(instruction, row.string("output_1")?, row.string("output_2")?)),
-    })
+    let gold = order_of(row, "label", "1 or 2", [(1, Greater), (2, Less)])?;
+    let texts = PairTexts::new(row.string("input")?, row.string("output_1")?, row.string("output_2")?);
+    Ok(BenchmarkPair { groups: group.into_iter().collect(), ..BenchmarkPair::new(id, Some(gold), texts) })
 }

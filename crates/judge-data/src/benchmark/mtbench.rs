@@ -51,7 +51,7 @@ pub(super) fn pair(row: &Row, number: usize) -> Result<BenchmarkPair, Error> {
     Ok(BenchmarkPair {
         id: ItemId::from(number as u64),
         gold: Some(gold),
-        group: Some(turn.to_string()),
+        groups: vec![turn.to_string()],
         question: question(row)?,
         rubric: None,
         reference: None,

@@ -21,16 +21,9 @@ pub(super) fn read(path: &Path, columns: Columns) -> Result<Vec<BenchmarkPair>, 
         unjudged += usize::from(gold.is_none());
         let model = |name| record.extra.rendered(name).map(std::borrow::Cow::into_owned);
         let models = model("model_a").zip(model("model_b")).map(|(a, b)| [a, b]);
-        pairs.push(BenchmarkPair {
-            id: record.id,
-            gold,
-            group: None,
-            question: record.instruction.clone(),
-            rubric: record.rubric,
-            reference: record.reference,
-            models,
-            texts: Some(PairTexts::new(record.instruction, record.response_a, record.response_b)),
-        });
+        let texts = PairTexts::new(record.instruction, record.response_a, record.response_b);
+        let pair = BenchmarkPair::new(record.id, gold, texts);
+        pairs.push(BenchmarkPair { rubric: record.rubric, reference: record.reference, models, ..pair });
     }
     if unjudged > 0 && unjudged == pairs.len() {
         return Err(Error::NobodyGraded { path: path.to_path_buf(), scored: unjudged });
@@ -45,7 +38,7 @@ fn without_texts(record: UnreadRecord) -> BenchmarkPair {
         question: record.id.to_string(),
         id: record.id,
         gold: majority(&verdicts),
-        group: None,
+        groups: Vec::new(),
         rubric: None,
         reference: None,
         models: None,

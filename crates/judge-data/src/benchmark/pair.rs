@@ -14,10 +14,11 @@ use crate::{Error, Extra, PairRecord, Row, RowColumns, Rows};
 pub struct BenchmarkPair {
     /// The pair.
     pub id: ItemId,
-    /// `Greater`: the first response is better; `Equal`: a tie; `None` where nobody said, which only pairs of your own have.
+    /// `Greater`: the first response is better; `Equal`: a tie; `None` where nobody said, or where the benchmark leaves ties out
+    /// ([`Benchmark`](crate::Benchmark)): such a pair is in no figure.
     pub gold: Option<Ordering>,
-    /// The benchmark's own group of this pair, such as a subset.
-    pub group: Option<String>,
+    /// The benchmark's own groups of this pair, such as its subset.
+    pub groups: Vec<String>,
     /// What pairs that are not independent share: the question.
     pub question: String,
     /// What is asked and answered; `None` where the file has the votes alone, or a row of your own lacks a text.
@@ -51,6 +52,12 @@ impl PairTexts {
 }
 
 impl BenchmarkPair {
+    /// A pair with nothing but its texts, whose question is what was asked.
+    pub(super) fn new(id: ItemId, gold: Option<Ordering>, texts: PairTexts) -> Self {
+        let question = texts.instruction.clone();
+        Self { id, gold, groups: Vec::new(), question, texts: Some(texts), rubric: None, reference: None, models: None }
+    }
+
     /// The pair as a row of a data set, with the gold label as the verdict of a rater; `None` where the file has no texts.
     pub fn to_record(&self) -> Option<PairRecord> {
         let PairTexts { instruction, response_a, response_b, .. } = self.texts.clone()?;
@@ -74,12 +81,22 @@ pub(super) fn read_rows(
     ids: &mut UniqueIds,
     mut read: impl FnMut(&Row, usize) -> Result<BenchmarkPair, Error>,
 ) -> Result<Vec<BenchmarkPair>, Error> {
+    read_several(path, ids, |row, number| Ok(vec![read(row, number)?]))
+}
+
+/// The pairs of a file whose rows have any number of them.
+pub(super) fn read_several(
+    path: &Path,
+    ids: &mut UniqueIds,
+    mut read: impl FnMut(&Row, usize) -> Result<Vec<BenchmarkPair>, Error>,
+) -> Result<Vec<BenchmarkPair>, Error> {
     let mut pairs = Vec::new();
     for (number, row) in Rows::open(path)?.enumerate() {
         let row = row?;
-        let pair = read(&row, number)?;
-        ids.check(&pair.id, row.place())?;
-        pairs.push(pair);
+        for pair in read(&row, number)? {
+            ids.check(&pair.id, row.place())?;
+            pairs.push(pair);
+        }
     }
     Ok(pairs)
 }

@@ -34,14 +34,6 @@ pub(super) fn pair(row: &Row) -> Result<BenchmarkPair, Error> {
     };
     let (task, input) = (text("instruction")?, text("input")?);
     let instruction = if input.is_empty() { task } else { format!("{task}\n\n{input}") };
-    Ok(BenchmarkPair {
-        id: row.required("idx", "a string or a whole number")?,
-        gold: Some(gold),
-        group: None,
-        question: instruction.clone(),
-        rubric: None,
-        reference: None,
-        models: None,
-        texts: Some(PairTexts::new(instruction, text("response1")?, text("response2")?)),
-    })
+    let texts = PairTexts::new(instruction, text("response1")?, text("response2")?);
+    Ok(BenchmarkPair::new(row.required("idx", "a string or a whole number")?, Some(gold), texts))
 }

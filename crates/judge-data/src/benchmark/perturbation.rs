@@ -236,15 +236,10 @@ mod tests {
 
     #[test]
     fn the_response_that_people_like_less_is_changed() {
-        let pair = |id: ItemId, gold, texts: Option<(&str, &str)>| BenchmarkPair {
-            id,
-            gold,
-            group: None,
-            question: "q".into(),
-            texts: texts.map(|(a, b)| PairTexts::new("q".into(), a.into(), b.into())),
-            rubric: None,
-            reference: None,
-            models: None,
+        let pair = |id: ItemId, gold, texts: Option<(&str, &str)>| {
+            let (a, b) = texts.unwrap_or_default();
+            let pair = BenchmarkPair::new(id, gold, PairTexts::new("q".into(), a.into(), b.into()));
+            BenchmarkPair { texts: pair.texts.filter(|_| texts.is_some()), ..pair }
         };
         let pairs = [
             pair(7_u64.into(), Some(Ordering::Less), Some(("a", "b"))),

@@ -163,6 +163,15 @@ static JUDGE_BENCH: [Published; 3] = [
     row("o1-mini-2024-09-12", None, &[("accuracy_net", 0.6571)], JUDGEBENCH_RELEASED),
 ];
 
+const QWEN: &str = "Qwen2.5's technical report (arXiv 2412.15115), table 15, on the votes of people";
+
+static PPE: [Published; 4] = [
+    row("Nemotron-4-340B-Reward", None, &[("accuracy", 0.5928)], QWEN),
+    row("Llama-3.1-Nemotron-70B-Reward", None, &[("accuracy", 0.6432)], QWEN),
+    row("Athene-RM-70B", None, &[("accuracy", 0.6648)], QWEN),
+    row("Qwen2.5-RM-72B", None, &[("accuracy", 0.6480)], QWEN),
+];
+
 impl PairVote {
     /// What MT-bench's authors report of the agreement of votes, by turn.
     /// Names are `agreement_s1:JUDGE:JUDGE` with all votes and `agreement_s2:JUDGE:JUDGE` without ties, each judge a
@@ -181,7 +190,8 @@ impl Benchmark {
             Self::MtBench => &MT_BENCH,
             Self::LlmBar => &LLM_BAR,
             Self::JudgeBench => &JUDGE_BENCH,
-            Self::Hhh | Self::RmBench | Self::Pairs => &[],
+            Self::Ppe => &PPE,
+            Self::Hhh | Self::RmBench | Self::RubricBench | Self::HelpSteer3 | Self::Pairs => &[],
         }
     }
 }

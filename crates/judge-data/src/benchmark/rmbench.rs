@@ -1,31 +1,19 @@
 use std::cmp::Ordering::{Greater, Less};
-use std::path::Path;
 
 use judge_core::ItemId;
 
 use super::pair::{BenchmarkPair, PairTexts};
-use crate::ids::{UniqueIds, plain};
+use crate::ids::plain;
 use crate::preference::drawn;
-use crate::{Error, Row, Rows};
+use crate::{Error, Row};
 
 /// Styles of a response in the order of the file: concise, detailed in plain text, detailed in Markdown.
 const STYLES: usize = 3;
 
-/// The nine pairs of each row: each chosen response with each rejected one. `easy` are those whose better response has the richer style,
+/// The nine pairs of a row: each chosen response with each rejected one. `easy` are those whose better response has the richer style,
 /// `hard` those whose worse one has it, `normal` those of one style.
-pub(super) fn read(path: &Path, ids: &mut UniqueIds) -> Result<Vec<BenchmarkPair>, Error> {
-    let mut pairs = Vec::new();
-    for (number, row) in Rows::open(path)?.enumerate() {
-        let row = row?;
-        let id: ItemId =
-            row.optional("id", "a string or a whole number")?.unwrap_or_else(|| ItemId::from(number as u64));
-        ids.check(&id, row.place())?;
-        pairs.extend(of_row(&row, &id)?);
-    }
-    Ok(pairs)
-}
-
-fn of_row(row: &Row, id: &ItemId) -> Result<Vec<BenchmarkPair>, Error> {
+pub(super) fn pairs(row: &Row, number: usize) -> Result<Vec<BenchmarkPair>, Error> {
+    let id = row.optional("id", "a string or a whole number")?.unwrap_or_else(|| ItemId::from(number as u64));
     let prompt = row.string("prompt")?;
     let responses = |field| -> Result<[String; STYLES], Error> {
         const THREE: &str = "a list of three texts: concise, detailed, detailed in Markdown";
@@ -43,18 +31,13 @@ fn of_row(row: &Row, id: &ItemId) -> Result<Vec<BenchmarkPair>, Error> {
                 Less => "hard",
                 _ => "normal",
             };
-            let is_first = drawn(0, id, STYLES * i + j)[0].is_multiple_of(2);
+            let is_first = drawn(0, &id, STYLES * i + j)[0].is_multiple_of(2);
             let (a, b) = if is_first { (better, worse) } else { (worse, better) };
-            pairs.push(BenchmarkPair {
-                id: ItemId::from(format!("{}/{i}-{j}", plain(id))),
-                gold: Some(if is_first { Greater } else { Less }),
-                group: Some(domain.map_or_else(|| style.to_owned(), |domain| format!("{domain}/{style}"))),
-                question: prompt.clone(),
-                rubric: None,
-                reference: None,
-                models: None,
-                texts: Some(PairTexts::new(prompt.clone(), a.clone(), b.clone())),
-            });
+            let texts = PairTexts::new(prompt.clone(), a.clone(), b.clone());
+            let gold = if is_first { Greater } else { Less };
+            let group = domain.map_or_else(|| style.to_owned(), |domain| format!("{domain}/{style}"));
+            let pair = BenchmarkPair::new(ItemId::from(format!("{}/{i}-{j}", plain(&id))), Some(gold), texts);
+            pairs.push(BenchmarkPair { groups: vec![group], ..pair });
         }
     }
     Ok(pairs)

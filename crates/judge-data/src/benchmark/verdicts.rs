@@ -1,5 +1,5 @@
 use std::cmp::Ordering;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::path::Path;
 
 use judge_core::{ItemId, prompted::PairConvention};
@@ -32,9 +32,23 @@ impl PairVerdicts {
     /// [`Error::MissingField`] for a row without `given`, or without `swapped` where other rows have it; and whatever is wrong with the
     /// file.
     pub fn read(path: impl AsRef<Path>, pairs: &[BenchmarkPair], convention: PairConvention) -> Result<Self, Error> {
+        Self::read_beside(path, pairs, &[], convention)
+    }
+
+    /// Reads verdicts as [`read`](Self::read) does, from a file that may have some on `others` too: these are passed over.
+    ///
+    /// # Errors
+    /// As for [`read`](Self::read).
+    pub fn read_beside(
+        path: impl AsRef<Path>,
+        pairs: &[BenchmarkPair],
+        others: &[BenchmarkPair],
+        convention: PairConvention,
+    ) -> Result<Self, Error> {
         let path = path.as_ref();
         let numbers: HashMap<String, usize> =
             pairs.iter().enumerate().map(|(number, pair)| (plain(&pair.id), number)).collect();
+        let others: HashSet<String> = others.iter().map(|pair| plain(&pair.id)).collect();
         let mut found: Vec<Option<Said>> = vec![None; pairs.len()];
         let (mut ids, mut both_orders) = (UniqueIds::default(), None);
         for row in Rows::open(path)? {
@@ -45,6 +59,9 @@ impl PairVerdicts {
             // `1` and `"1"` are one pair: the second is a duplicate.
             ids.check(&ItemId::from(plain(&id)), &place)?;
             let Some(&number) = numbers.get(&plain(&id)) else {
+                if others.contains(&plain(&id)) {
+                    continue;
+                }
                 let (id, known) = (id.to_string(), pairs.first().map_or(String::new(), |pair| pair.id.to_string()));
                 return Err(Error::UnknownPair { place, id, pairs: pairs.len(), known });
             };

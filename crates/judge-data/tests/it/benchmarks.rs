@@ -59,7 +59,7 @@ fn pandalms_rows_are_read_and_refused_by_line() {
     let folder = tempfile::tempdir().unwrap();
     let read = |text: &str| Benchmark::PandaLm.read(written(folder.path(), "testset-v1.json", text));
     let pairs = read(&pandalm(|_| {})).unwrap();
-    assert_eq!((&pairs[0].id, pairs[0].gold, &pairs[0].group), (&ItemId::from(7_u64), Some(Greater), &None));
+    assert_eq!((&pairs[0].id, pairs[0].gold, pairs[0].groups.len()), (&ItemId::from(7_u64), Some(Greater), 0));
     assert_eq!(texts(&pairs[0])[1], "True");
     assert_eq!(texts(&pairs[1])[0], "Say {x}.\n\nnow");
 
@@ -87,7 +87,7 @@ fn autojs_scenarios_have_groups() {
     let read = |rows: &[String]| Benchmark::AutoJ.read(written(folder.path(), "pairs.jsonl", &rows.join("\n")));
     let pairs = read(&[row("roleplay", 0), row("ranking", 1), row("others", 2)]).unwrap();
     let found: Vec<_> =
-        pairs.iter().map(|pair| (pair.id.clone(), pair.gold.unwrap(), pair.group.as_deref().unwrap())).collect();
+        pairs.iter().map(|pair| (pair.id.clone(), pair.gold.unwrap(), pair.groups[0].as_str())).collect();
     let id = |row: u64| ItemId::from(row);
     assert_eq!(
         found,
@@ -106,8 +106,8 @@ fn mtbenchs_votes_have_turns_and_perhaps_conversations() {
     };
     let vote = |turn: u64, winner: &str| json!({"question_id": 81, "model_a": "x", "model_b": "y", "turn": turn, "winner": winner, "judge": "expert_1"});
     let pairs = read(&[vote(1, "model_b"), vote(2, "tie (inconsistent)")]).unwrap();
-    assert_eq!((pairs[0].gold, pairs[0].group.as_deref(), &pairs[0].texts), (Some(Less), Some("1"), &None));
-    assert_eq!((pairs[1].gold, pairs[1].group.as_deref()), (Some(Equal), Some("2")));
+    assert_eq!((pairs[0].gold, &pairs[0].groups[..], &pairs[0].texts), (Some(Less), &["1".to_owned()][..], &None));
+    assert_eq!((pairs[1].gold, pairs[1].groups[0].as_str()), (Some(Equal), "2"));
     assert_eq!(pairs[0].to_record(), None);
 
     let conversation = |name: &str| {
@@ -142,9 +142,9 @@ fn llmbars_subsets_are_found_below_a_folder() {
     let pairs = Benchmark::LlmBar.read(folder.path()).unwrap();
     let ids: Vec<String> = pairs.iter().map(|pair| pair.id.to_string()).collect();
     assert_eq!(ids, ["\"Manual/0\"", "\"Manual/1\"", "\"Natural/0\"", "\"Natural/1\""]);
-    assert_eq!((pairs[3].gold, pairs[3].group.as_deref()), (Some(Less), Some("Natural")));
+    assert_eq!((pairs[3].gold, pairs[3].groups[0].as_str()), (Some(Less), "Natural"));
     let one = Benchmark::LlmBar.read(folder.path().join("Natural/dataset.json")).unwrap();
-    assert_eq!((&one[1].id, one[1].group.as_deref()), (&ItemId::from(1_u64), Some("Natural")));
+    assert_eq!((&one[1].id, one[1].groups[0].as_str()), (&ItemId::from(1_u64), "Natural"));
     let tie = json!([{"input": "I", "output_1": "a", "output_2": "b", "label": 0}]).to_string();
     let file = written(folder.path(), "tie.json", &tie);
     assert!(Benchmark::LlmBar.read(file).unwrap_err().to_string().contains("to be 1 or 2"));
@@ -155,7 +155,7 @@ fn llmbars_subsets_are_found_below_a_folder() {
             .parse::<Benchmark>()
             .unwrap_err()
             .to_string()
-            .contains("pandalm, autoj, mtbench, llmbar, hhh, judgebench, rmbench, pairs")
+            .contains("pandalm, autoj, mtbench, llmbar, hhh, judgebench, rmbench, rubricbench, helpsteer3, ppe, pairs")
     );
 }
 
@@ -281,7 +281,7 @@ fn judgebench_has_pairs_and_verdicts_in_one_form() {
     let text: String = rows.iter().map(|row| format!("{row}\n")).collect();
     let path = written(folder.path(), "verdicts.jsonl", &text);
     let pairs = Benchmark::JudgeBench.read(&path).unwrap();
-    let found: Vec<_> = pairs.iter().map(|pair| (pair.group.as_deref().unwrap(), pair.gold.unwrap())).collect();
+    let found: Vec<_> = pairs.iter().map(|pair| (pair.groups[0].as_str(), pair.gold.unwrap())).collect();
     assert_eq!(found, [("mmlu-pro", Greater), ("livebench-math", Less), ("mmlu-pro", Less)]);
     assert_eq!(texts(&pairs[0]), ["q", "a", "b"]);
     let verdicts = PairVerdicts::read(&path, &pairs, PairConvention::Arrows).unwrap();
@@ -321,10 +321,130 @@ fn rmbench_has_nine_pairs_of_each_row() {
             "normal"
         };
         let (id, group) = if prompt == "p" { ("1", format!("safety/{style}")) } else { ("2", style.to_owned()) };
-        assert_eq!((&pair.id, pair.group.as_ref()), (&ItemId::from(format!("{id}/{i}-{j}")), Some(&group)));
+        assert_eq!((&pair.id, &pair.groups), (&ItemId::from(format!("{id}/{i}-{j}")), &vec![group]));
     }
     assert!(pairs.iter().any(|pair| pair.gold == Some(Greater)) && pairs.iter().any(|pair| pair.gold == Some(Less)));
     let wrong = json!([{"id": 1, "prompt": "p", "chosen": ["a", "b"], "rejected": ["a", "b", "c"]}]);
     let error = Benchmark::RmBench.read(written(folder.path(), "wrong.json", &wrong.to_string())).unwrap_err();
     assert!(error.to_string().contains("three texts"), "{error}");
+}
+
+/// Rows one by one, each with a change that makes it wrong and the field that the error names.
+fn refused(benchmark: Benchmark, folder: &Path, row: &Value, changes: &[(&str, Value)]) {
+    for (field, value) in changes {
+        let mut wrong = row.clone();
+        wrong[*field] = value.clone();
+        let error = benchmark.read(written(folder, "wrong.jsonl", &wrong.to_string())).unwrap_err();
+        assert!(error.to_string().contains(field), "{wrong}: {error}");
+    }
+}
+
+#[test]
+fn rubricbench_has_groups_of_domains_and_questions_as_a_rubric() {
+    let folder = tempfile::tempdir().unwrap();
+    let row = |id: &str, domain: &str, label: u8| {
+        json!({"case_id": id, "instruction": "i", "response_a": "a", "response_b": "b", "label": label, "domain": domain,
+               "rubrics": "Is it short?\nIs it true?", "source": "s"})
+    };
+    let rows = json!([row("x_1", "IFEval", 0), row("x_2", "Human-Preference", 1), row("x_3", "letters", 1)]);
+    let pairs =
+        Benchmark::RubricBench.read(written(folder.path(), "rubricbench_data.json", &rows.to_string())).unwrap();
+    let found: Vec<_> =
+        pairs.iter().map(|pair| (pair.id.clone(), pair.gold.unwrap(), pair.groups[0].as_str())).collect();
+    assert_eq!(found, [("x_1".into(), Greater, "if"), ("x_2".into(), Less, "chat"), ("x_3".into(), Less, "letters")]);
+    assert_eq!(pairs[0].rubric.as_deref(), Some("Is it short?\nIs it true?"));
+    let changes = [
+        ("label", json!(2)),
+        ("domain", json!(null)),
+        ("rubrics", json!(["q"])),
+        ("rubrics", json!(null)),
+        ("case_id", json!([])),
+    ];
+    refused(Benchmark::RubricBench, folder.path(), &row("x", "code", 0), &changes);
+}
+
+#[test]
+fn helpsteer3_has_a_sign_and_conversations() {
+    let folder = tempfile::tempdir().unwrap();
+    let user = |content: &str| json!({"role": "user", "content": content});
+    let row = |preference: i64, context: Value| {
+        json!({"domain": "code", "language": "python", "context": context, "response1": "one", "response2": "two",
+               "overall_preference": preference, "individual_preference": [{"score": preference, "reasoning": "r", "feedback1": "f"}]})
+    };
+    let turns = json!([user("hi"), {"role": "assistant", "content": "hello"}, user("sort it")]);
+    let rows = [row(-2, json!([user("sort it")])), row(0, json!([user("sort it")])), row(1, turns)];
+    let text: Vec<String> = rows.iter().map(Value::to_string).collect();
+    let pairs = Benchmark::HelpSteer3.read(written(folder.path(), "validation.jsonl", &text.join("\n"))).unwrap();
+    let gold: Vec<_> = pairs.iter().map(|pair| pair.gold).collect();
+    assert_eq!(gold, [Some(Greater), None, Some(Less)]);
+    assert_eq!(texts(&pairs[0]), ["sort it", "one", "two"]);
+    assert_eq!(texts(&pairs[2])[0], "User: hi\n\nAssistant: hello\n\nUser: sort it");
+    assert_eq!((pairs[2].groups[0].as_str(), &pairs[2].id), ("code", &ItemId::from(2_u64)));
+    let changes = [
+        ("overall_preference", json!(4)),
+        ("overall_preference", json!(null)),
+        ("context", json!(null)),
+        ("context", json!([])),
+        ("context", json!([user("a"), {"role": "assistant", "content": "b"}])),
+        ("context", json!([{"role": "user", "content": null}])),
+        ("response2", json!(null)),
+        ("domain", json!(1)),
+    ];
+    refused(Benchmark::HelpSteer3, folder.path(), &rows[0], &changes);
+}
+
+#[test]
+fn ppe_has_votes_and_pairs_of_right_and_wrong_answers() {
+    let folder = tempfile::tempdir().unwrap();
+    let vote = |id: &str, winner: &str| {
+        json!({"question_id": id, "model_a": "x", "model_b": "y", "winner": winner, "prompt": "p", "response_1": "one",
+               "response_2": "two", "language": "Russian", "is_code": true, "hard_prompt": true, "math_prompt": false})
+    };
+    let rows = [vote("a", "model_a"), vote("b", "model_b"), vote("c", "tie (bothbad)")];
+    let text: Vec<String> = rows.iter().map(Value::to_string).collect();
+    let pairs = Benchmark::Ppe.read(written(folder.path(), "votes.jsonl", &text.join("\n"))).unwrap();
+    let found: Vec<_> = pairs.iter().map(|pair| (pair.id.clone(), pair.gold)).collect();
+    assert_eq!(found, [("a".into(), Some(Greater)), ("b".into(), Some(Less)), ("c".into(), None)]);
+    assert_eq!(pairs[0].groups, ["hard_prompt", "is_code", "other_languages"]);
+    assert_eq!(pairs[0].models, Some(["x".to_owned(), "y".to_owned()]));
+    refused(
+        Benchmark::Ppe,
+        folder.path(),
+        &rows[0],
+        &[("winner", json!("both")), ("is_code", json!("yes")), ("prompt", json!(null))],
+    );
+
+    // A tie needs no verdict, and may have one; a pair that was decided needs it.
+    let (decided, ties) = pairs.split_at(2);
+    let said = |ids: &[&str], others: &[BenchmarkPair]| {
+        let lines: Vec<String> = ids.iter().map(|id| json!({"id": id, "given": "[[A]]"}).to_string()).collect();
+        let path = written(folder.path(), "verdicts.jsonl", &lines.join("\n"));
+        PairVerdicts::read_beside(path, decided, others, PairConvention::Letters)
+    };
+    for ids in [&["b", "a"][..], &["b", "c", "a"]] {
+        assert_eq!(said(ids, ties).unwrap().orders, [[Some(Greater), None], [Some(Greater), None]]);
+    }
+    assert!(matches!(said(&["b", "c", "a"], &[]), Err(Error::UnknownPair { .. })));
+    assert!(matches!(said(&["a", "c"], ties), Err(Error::NoVerdict { missing: 1, .. })));
+
+    let answers = json!({"question_id": 7, "prompt": "p", "scores": [true, false, true], "mean_score": 0.67, "response_1": "r1",
+                         "response_2": "w2", "response_3": "r3", "sampled_conflict_pairs": [[1, 2], [0, 1]]});
+    let pairs = Benchmark::Ppe.read(written(folder.path(), "answers.jsonl", &answers.to_string())).unwrap();
+    let found: Vec<_> = pairs.iter().map(|pair| (pair.id.clone(), texts(pair), pair.gold.unwrap())).collect();
+    let three = |a: &str, b: &str| ["p", a, b].map(str::to_owned);
+    assert_eq!(found, [("7+0".into(), three("w2", "r3"), Less), ("7+1".into(), three("r1", "w2"), Greater)]);
+    let changes = [
+        ("sampled_conflict_pairs", json!([])),
+        ("sampled_conflict_pairs", json!(null)),
+        ("sampled_conflict_pairs", json!([[0, 2]])),
+        ("sampled_conflict_pairs", json!([[1, 3]])),
+        ("sampled_conflict_pairs", json!([[1, -1]])),
+        ("sampled_conflict_pairs", json!([[0, 1, 2]])),
+        ("scores", json!([1.0, 0.0, 1.0])),
+    ];
+    refused(Benchmark::Ppe, folder.path(), &answers, &changes);
+    let mut wrong = answers.clone();
+    wrong["response_3"] = json!(null);
+    let error = Benchmark::Ppe.read(written(folder.path(), "wrong.jsonl", &wrong.to_string())).unwrap_err();
+    assert!(error.to_string().contains("sampled_conflict_pairs"), "{error}");
 }

@@ -141,7 +141,7 @@ fn hhhs_better_response_takes_both_places_in_turn() {
     let found = pairs(&rows).unwrap();
     let of = |row: usize| {
         let texts = found[row].texts.clone().unwrap();
-        (found[row].group.clone().unwrap(), found[row].gold.unwrap(), texts.response_a, texts.response_b)
+        (found[row].groups[0].clone(), found[row].gold.unwrap(), texts.response_a, texts.response_b)
     };
     assert_eq!(of(0), ("harmless".into(), Greater, "No.".into(), "Yes!".into()));
     assert_eq!(of(1), ("other".into(), Less, "Sure.".into(), "Ask a doctor.".into()));
@@ -157,8 +157,8 @@ fn hhhs_own_form_keeps_the_order_of_its_choices() {
     let mut second = row(json!([0, 1]));
     second["source"] = json!("honest");
     let found = pairs(&[row(json!([1, 0])), second]).unwrap();
-    assert_eq!((found[0].gold, &found[0].group), (Some(Greater), &None));
-    assert_eq!((found[1].gold, found[1].group.as_deref()), (Some(Less), Some("honest")));
+    assert_eq!((found[0].gold, found[0].groups.len()), (Some(Greater), 0));
+    assert_eq!((found[1].gold, found[1].groups[0].as_str()), (Some(Less), "honest"));
     assert_eq!(found[1].texts.as_ref().unwrap().response_a, "No.");
     for labels in [json!([1, 1]), json!([0, 0]), json!([1]), json!([1, 0, 0]), json!([2, 0]), json!(null)] {
         let error = pairs(&[row(json!([1, 0])), row(labels)]).unwrap_err().to_string();

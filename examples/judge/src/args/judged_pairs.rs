@@ -15,19 +15,20 @@ use crate::terminal::console::usage;
 /// Which pairs.
 #[derive(Args, Clone, Debug)]
 pub struct PairsArgs {
-    /// pandalm, autoj, mtbench, llmbar, hhh, judgebench or rmbench; or pairs, for a file of your own with `human`:
-    /// "A", "B" or "tie", or a list with one for each rater
+    /// pandalm, autoj, mtbench, llmbar, hhh, judgebench, rmbench, rubricbench, helpsteer3 or ppe; or pairs, for a file of your own with
+    /// `human`: "A", "B" or "tie", or a list with one for each rater
     #[arg(long, value_name = "NAME")]
     pub benchmark: Benchmark,
     /// Its published file: PandaLM's testset-v1.json, Auto-J's testdata_pairwise.jsonl, LLMBar's dataset.json or folder, MT-bench's file of
-    /// votes, prometheus-eval's hhh_alignment_eval.json, JudgeBench's pairs, RM-Bench's rows
+    /// votes, prometheus-eval's hhh_alignment_eval.json, JudgeBench's pairs, RM-Bench's rows, RubricBench's or PPE's Parquet file,
+    /// HelpSteer3's preference/validation.jsonl.gz
     #[arg(long, value_name = "FILE|DIR")]
     pub data: PathBuf,
     /// With --benchmark pairs: which columns hold which fields, e.g. response_a=old,response_b=new; `id=` numbers the rows
     #[arg(long, value_name = "FIELD=COLUMN,…")]
     columns: Option<Columns>,
     /// What becomes of texts without a verdict: a tie, wrong (a class of its own), or dropped [default:
-    /// pandalm tie, mtbench drop, llmbar, hhh and judgebench wrong, as their authors have it; wrong for the others]
+    /// pandalm tie, mtbench drop, llmbar, hhh, judgebench and rubricbench wrong, as their authors have it; wrong for the others]
     #[arg(long, value_enum)]
     unparsed: Option<Policy>,
 }
@@ -40,15 +41,16 @@ enum Policy {
 }
 
 impl PairsArgs {
-    /// The pairs.
+    /// The pairs, and those that the benchmark leaves out, since people did not say which response is better.
     ///
     /// # Errors
     /// Whatever is wrong with the file; a usage error for columns of a published one.
-    pub fn read(&self) -> Result<Vec<BenchmarkPair>> {
+    pub fn read(&self) -> Result<(Vec<BenchmarkPair>, Vec<BenchmarkPair>)> {
         if self.columns.is_some() && self.benchmark != Benchmark::Pairs {
             return Err(usage("--columns is for --benchmark pairs; published files have their own columns"));
         }
-        Ok(self.benchmark.read_with(&self.data, &self.columns.clone().unwrap_or_default())?)
+        let pairs = self.benchmark.read_with(&self.data, &self.columns.clone().unwrap_or_default())?;
+        Ok(pairs.into_iter().partition(|pair| pair.gold.is_some() || self.benchmark.has_ties()))
     }
 
     /// What of these options decides about a row.
@@ -117,4 +119,13 @@ pub fn preferences(pairs: &[BenchmarkPair], verdicts: &PairVerdicts) -> Result<O
         }
     }
     Ok(found.compared(BOOTSTRAP))
+}
+
+/// What a report says of pairs that are in none of its figures.
+#[must_use]
+pub fn left_out(undecided: usize) -> String {
+    match undecided {
+        0 => String::new(),
+        n => format!(", and {n} that people have not decided, which are left out"),
+    }
 }

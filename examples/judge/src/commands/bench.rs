@@ -71,9 +71,13 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
     if !cli.votes.is_empty() {
         return votes::report(cli);
     }
-    let mut pairs = cli.pairs.read()?;
+    let (mut pairs, left_out) = cli.pairs.read()?;
+    let read = |path, pairs: &[BenchmarkPair]| {
+        let convention = cli.pairs.convention(cli.judge.convention.as_deref())?;
+        Ok::<_, anyhow::Error>(PairVerdicts::read_beside(path, pairs, &left_out, convention)?)
+    };
     let verdicts = match &cli.verdicts {
-        Some(path) => PairVerdicts::read(path, &pairs, cli.pairs.convention(cli.judge.convention.as_deref())?)?,
+        Some(path) => read(path, &pairs)?,
         None => {
             pairs.truncate(cli.model.limit.unwrap_or(usize::MAX));
             judging::verdicts(cli, &pairs)?
@@ -82,16 +86,14 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
     let comparison = compared(&cli.pairs, &pairs, &verdicts);
     let preferences = preferences(&pairs, &verdicts)?;
     let difference = match &cli.against {
-        Some(path) => {
-            let others = PairVerdicts::read(path, &pairs, cli.pairs.convention(cli.judge.convention.as_deref())?)?;
-            Some(comparison.difference(&compared(&cli.pairs, &pairs, &others))?)
-        }
+        Some(path) => Some(comparison.difference(&compared(&cli.pairs, &pairs, &read(path, &pairs)?))?),
         None => None,
     };
     let mut rows: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
-    let judged = pairs.iter().filter(|pair| pair.gold.is_some());
-    for (row, pair) in judged.enumerate() {
-        if let Some(group) = &pair.group {
+    let (judged, unjudged): (Vec<_>, Vec<_>) = pairs.iter().partition(|pair| pair.gold.is_some());
+    let undecided = left_out.len() + unjudged.len();
+    for (row, pair) in judged.into_iter().enumerate() {
+        for group in &pair.groups {
             rows.entry(group).or_default().push(row);
         }
     }
@@ -100,19 +102,20 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
     let overall = found(&(0..comparison.pairs.len()).collect::<Vec<_>>())?;
     let groups = rows.into_iter().map(|(group, rows)| Ok((group, found(&rows)?)));
     let groups = groups.collect::<Result<BTreeMap<_, _>>>()?;
-    let means = means_of_groups(&overall.0, &groups);
+    let overlap = pairs.iter().any(|pair| pair.groups.len() > 1);
+    let means = if overlap { BTreeMap::new() } else { means_of_groups(&overall.0, &groups) };
     let policy = cli.pairs.policy_name();
     if let Some(path) = &cli.json {
         let groups: BTreeMap<_, _> = groups.iter().map(|(group, found)| (group, by_name(found))).collect();
         let report = json!({
             "program": program("pairwise_benchmark"), "benchmark": cli.pairs.benchmark.as_str(), "n": overall.0.n,
-            "unparsed": overall.0.unparsed, "policy": policy, "statistics": by_name(&overall), "groups": groups,
+            "undecided": undecided, "unparsed": overall.0.unparsed, "policy": policy, "statistics": by_name(&overall), "groups": groups,
             "groups_mean": means, "layers": overall.1.as_ref().map(Worth::layers_json),
             "published": published(cli.pairs.benchmark.published()), "difference": difference.as_ref().map(of_verdicts),
         });
         write_json(path, "pairwise_benchmark", &report)?;
     }
-    print::report(cli.pairs.benchmark, policy, &overall, (&groups, &means), difference.as_ref())?;
+    print::report((cli.pairs.benchmark, undecided), policy, &overall, (&groups, &means), difference.as_ref())?;
     cli.bars.check("pairwise_benchmark", &json!(by_name(&overall)))
 }
 

@@ -16,7 +16,7 @@ use judge_metrics::preference::Preference;
 use serde_json::{Value, json};
 
 use crate::args::files::{OverwriteArgs, program};
-use crate::args::judged_pairs::{PairsArgs, preferences};
+use crate::args::judged_pairs::{self, PairsArgs, preferences};
 use crate::preferences::Worth;
 use crate::report::{self, BOOTSTRAP};
 use crate::terminal::console::{say, table, usage};
@@ -72,13 +72,13 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
     let inputs = inputs.chain([&cli.verdicts, &cli.perturbed].into_iter().flatten().cloned());
     let outputs = Outputs::new(inputs).reports("bias_report", &cli.json).made(&cli.write_perturbed);
     outputs.overwrite(cli.write.overwrite).check()?;
-    let pairs = cli.pairs.read()?;
+    let (pairs, left_out) = cli.pairs.read()?;
     let (path, convention) = match (&cli.verdicts, &cli.write_perturbed) {
         (_, Some(path)) => return perturbed::write(cli, path, &pairs),
         (Some(path), None) => (path, cli.pairs.convention(cli.convention.as_deref())?),
         (None, None) => return Err(usage("--verdicts FILE is needed")),
     };
-    let verdicts = PairVerdicts::read(path, &pairs, convention)?;
+    let verdicts = PairVerdicts::read_beside(path, &pairs, &left_out, convention)?;
     let judged = pairs.iter().zip(&verdicts.orders).filter_map(|(pair, [given, swapped])| {
         Some(BiasPair {
             given: given.map(Preference::from),
@@ -109,7 +109,8 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
     if let Some(path) = &cli.json {
         let biases: BTreeMap<_, _> = findings.iter().map(|finding| (&finding.bias, finding_json(finding))).collect();
         let report = json!({
-            "program": program("bias_report"), "benchmark": cli.pairs.benchmark.as_str(), "n": pairs.len(), "unparsed": unparsed,
+            "program": program("bias_report"), "benchmark": cli.pairs.benchmark.as_str(), "n": pairs.len(),
+            "undecided": left_out.len(), "unparsed": unparsed,
             "policy": cli.pairs.policy_name(), "biases": biases,
             "preferences": worth.as_ref().map(|worth| worth.entries().collect::<BTreeMap<_, _>>()),
             "layers": worth.as_ref().map(Worth::layers_json),
@@ -117,9 +118,10 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
         report::write_json(path, "bias_report", &report)?;
     }
     say(format_args!(
-        "{}: {} pairs, {} judged; texts without a verdict: {unparsed} ({})\n",
+        "{}: {} pairs{}, {} judged; texts without a verdict: {unparsed} ({})\n",
         cli.pairs.benchmark,
         pairs.len(),
+        judged_pairs::left_out(left_out.len()),
         if verdicts.both_orders { "both orders" } else { "the given order" },
         cli.pairs.policy_name()
     ))?;

@@ -1,9 +1,9 @@
 //! JudgeBench's released verdicts through `judge bench`: the figures that its repository reports.
 
-use serde_json::Value;
+use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use crate::program::succeed;
+use crate::program::{rows, succeed, write_rows};
 use crate::published::data;
 
 #[test]
@@ -27,4 +27,36 @@ fn released_verdicts_give_the_released_figures() {
         let mean = report["groups_mean"]["accuracy_net"].as_f64().unwrap();
         assert!((mean - subsets).abs() < 5e-5, "{file}: {mean}");
     }
+}
+
+#[test]
+fn votes_that_are_ties_are_counted_and_left_out() {
+    let folder = TempDir::new().unwrap();
+    let vote = |id: &str, winner: &str| {
+        json!({"question_id": id, "winner": winner, "prompt": format!("What is {id}?"), "response_1": "It is good.",
+               "response_2": "So so so.", "language": "English", "is_code": id == "b"})
+    };
+    let votes = [vote("a", "model_a"), vote("b", "model_b"), vote("c", "tie"), vote("d", "model_a")];
+    write_rows(folder.path().join("votes.jsonl"), &votes);
+    let verdicts = |ids: &[&str]| -> Vec<Value> { ids.iter().map(|id| json!({"id": id, "given": "[[A]]"})).collect() };
+    let bench = ["--benchmark", "ppe", "--data", "votes.jsonl", "--json", "a.json", "--overwrite"];
+    let report = || -> Value { serde_json::from_slice(&std::fs::read(folder.path().join("a.json")).unwrap()).unwrap() };
+    for ids in [&["a", "b", "c", "d"][..], &["d", "b", "a"]] {
+        write_rows(folder.path().join("said.jsonl"), &verdicts(ids));
+        let said = succeed("bench", folder.path(), &[&bench[..], &["--verdicts", "said.jsonl"]].concat());
+        assert!(said.contains("ppe: 3 pairs, and 1 that people have not decided"), "{said}");
+        // Groups overlap, so there is no mean over them.
+        assert!(said.contains("is_code") && !said.contains("mean of groups"), "{said}");
+        let found = report();
+        assert_eq!((&found["n"], &found["undecided"]), (&json!(3), &json!(1)));
+        let accuracy = found["statistics"]["accuracy"]["estimate"].as_f64().unwrap();
+        assert!((accuracy - 2.0 / 3.0).abs() < 1e-12, "{accuracy}");
+        assert_eq!(found["groups_mean"], json!({}));
+    }
+    let judged = ["--output", "judged.jsonl", "--verdict", "logits", "--quiet"];
+    succeed("bench", folder.path(), &[&bench[..], &judged].concat());
+    assert_eq!((rows(folder.path().join("judged.jsonl")).len(), &report()["undecided"]), (3, &json!(1)));
+    let said = succeed("bias", folder.path(), &[&bench[..], &["--verdicts", "judged.jsonl"]].concat());
+    assert!(said.contains("ppe: 3 pairs, and 1 that people have not decided"), "{said}");
+    assert_eq!((&report()["n"], &report()["unparsed"]), (&json!(3), &json!(0)));
 }

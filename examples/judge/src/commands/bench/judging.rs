@@ -32,7 +32,9 @@ pub(crate) fn verdicts(cli: &Cli, pairs: &[BenchmarkPair]) -> Result<PairVerdict
         Benchmark::Pairs if pairs.iter().all(|pair| pair.texts.is_none() || pair.reference.is_some()) => {
             "pair-reference"
         }
-        Benchmark::LlmBar | Benchmark::Hhh => "pair-forced",
+        Benchmark::LlmBar | Benchmark::Hhh | Benchmark::RubricBench | Benchmark::HelpSteer3 | Benchmark::Ppe => {
+            "pair-forced"
+        }
         _ => "pair",
     };
     let asked = cli.judge.asked(default, None, true, &cli.model)?;

@@ -7,10 +7,11 @@ use judge_data::Benchmark;
 use judge_metrics::comparison::PairComparisons;
 
 use super::Found;
+use crate::args::judged_pairs::left_out;
 use crate::terminal::console::{say, table};
 
 pub(crate) fn report(
-    benchmark: Benchmark,
+    (benchmark, undecided): (Benchmark, usize),
     policy: &str,
     (overall, worth): &Found,
     (groups, means): (&BTreeMap<&str, Found>, &BTreeMap<&str, f64>),
@@ -20,7 +21,7 @@ pub(crate) fn report(
         0 => "every text has a verdict".to_owned(),
         n => format!("{n} texts without a verdict: {policy}"),
     };
-    say(format_args!("{benchmark}: {} pairs; {unparsed}", overall.n))?;
+    say(format_args!("{benchmark}: {} pairs{}; {unparsed}", overall.n, left_out(undecided)))?;
     let mut rows = vec![["", "estimate [95 %]", "n"].map(str::to_owned).to_vec()];
     rows.extend(
         overall.statistics.iter().map(|s| vec![s.name.to_owned(), format!("{:.3}", s.statistic), s.n.to_string()]),
@@ -57,9 +58,11 @@ pub(crate) fn report(
             };
             rows.push([(*group).to_owned(), found.n.to_string()].into_iter().chain(names.iter().map(cell)).collect());
         }
-        let mean = |name: &&str| means.get(name).map_or_else(String::new, |mean| format!("{mean:.3}"));
-        let cells = names.iter().map(mean);
-        rows.push(["mean of groups".to_owned(), groups.len().to_string()].into_iter().chain(cells).collect());
+        if !means.is_empty() {
+            let mean = |name: &&str| means.get(name).map_or_else(String::new, |mean| format!("{mean:.3}"));
+            let cells = names.iter().map(mean);
+            rows.push(["mean of groups".to_owned(), groups.len().to_string()].into_iter().chain(cells).collect());
+        }
         say(format_args!("\n{}", table(&rows).trim_end()))?;
     }
 

@@ -75,7 +75,7 @@ fn judges_votes(cli: &Cli, path: &Path, people: &[PairVote]) -> Result<(Vec<Pair
         Unparsed::Tie => Some(std::cmp::Ordering::Equal),
         _ => return Err(usage("--unparsed wrong: a vote that is missing cannot be wrong; give tie or drop")),
     };
-    let pairs: Vec<BenchmarkPair> = cli.pairs.read()?;
+    let (pairs, _): (Vec<BenchmarkPair>, _) = cli.pairs.read()?;
     let verdicts = PairVerdicts::read(path, &pairs, cli.pairs.convention(cli.judge.convention.as_deref())?)?;
     let name = path.file_stem().unwrap_or_default().to_string_lossy();
     Ok(PairVote::of_verdicts(&name, people, &verdicts, unparsed))

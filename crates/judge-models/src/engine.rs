@@ -43,8 +43,8 @@ pub(crate) trait Engine: Send + Sync {
     /// where Burn chooses kernels.
     fn kernel(&self) -> Option<Kernel>;
 
-    /// A kernel that this processor has and that would multiply matrices of this model as integers of
-    /// eight bits, with other roundings; `None` where there is none, or it is the kernel already.
+    /// A kernel that this processor has and that would multiply matrices of this model as integers
+    /// by activations of eight bits, with other roundings; `None` where there is none, or it is the kernel already.
     fn kernel_of_integers(&self) -> Option<Kernel> {
         None
     }

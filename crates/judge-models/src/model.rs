@@ -402,7 +402,7 @@ impl Model {
     }
 
     /// A kernel that this processor has and that would multiply matrices of this model, which are kept as
-    /// signed codes of eight bits, as integers: mostly faster, and with activations rounded to eight bits as
+    /// signed codes of eight bits or as integers of four, as integers: mostly faster, and with activations rounded to eight bits as
     /// well, so scores differ. `None` where there is no such kernel or matrix, or where the model was
     /// loaded with it. It is never chosen unless [`LoadOptions::kernel`] names it.
     pub fn kernel_of_integers(&self) -> Option<Kernel> {

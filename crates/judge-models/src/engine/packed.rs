@@ -23,7 +23,7 @@
 //! | `lines`, `rows`, `columns` | memory: aligned, recycled, and shared between threads |
 //! | `spans`, `reads` | what a pass is given, and what is taken from it |
 //! | `section`, `stored`, `coded`, `piece` | what is kept of a matrix: words, or codes of few bits that words are made of |
-//! | `integers` | products of codes of eight bits in integers |
+//! | `integers` | products of codes of eight and four bits in integers |
 //! | `rate`, `limits` | measured speeds, for `product_rate` and the benchmarks |
 //!
 //! What callers rely on:

@@ -169,6 +169,15 @@ fn every_way() -> Vec<LoadOptions> {
 
 #[test]
 fn alone_among_others_and_in_any_order() {
+    let integers =
+        Kernel::available().into_iter().filter(|kernel| matches!(kernel, Kernel::AmxInt8 | Kernel::Avx512Vnni));
+    // Codes of four bits, with zeros.
+    let of_codes = integers.map(|kernel| {
+        (
+            "../quantised/gptq-v2",
+            LoadOptions { kernel: Some(kernel), dtype: Some(Dtype::Bf16), ..LoadOptions::default() },
+        )
+    });
     for (name, options) in [
         "qwen3-on",
         "gemma2-on",
@@ -191,6 +200,7 @@ fn alone_among_others_and_in_any_order() {
     ]
     .into_iter()
     .flat_map(|n| every_way().into_iter().map(move |o| (n, o)))
+    .chain(of_codes)
     {
         let model = family(name, &options);
         let requests = requests(&model);

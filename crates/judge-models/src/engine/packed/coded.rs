@@ -29,6 +29,7 @@ use std::ops::Range;
 
 use rayon::prelude::*;
 
+use super::kernel::IntegerCodes;
 #[cfg(target_arch = "x86_64")]
 use super::piece::CodesOfPanel;
 use super::piece::{Lanes, Piece, Sums, e4m3, pair, per_word};
@@ -174,25 +175,31 @@ impl CodedPanels {
         false
     }
 
-    /// Columns that share a scale, if codes may be multiplied as integers: signed, of eight bits, with
-    /// scales alone, for successive columns that are whole words of codes.
-    pub(super) fn columns_of_a_scale(&self) -> Option<usize> {
+    /// How codes may be multiplied as integers, if they may: signed ones of eight bits with scales alone, or integers of four bits, for
+    /// successive columns that are whole words of codes.
+    pub(super) fn integers(&self) -> Option<IntegerCodes> {
         let Coding { bits, ref numbers, width, ref groups, has_zeros, has_minima, factor, .. } = self.coding;
-        let is_scaled = (has_zeros, has_minima, factor) == (false, false, 1.0);
-        let suits = bits == 8 && *numbers == CodeNumbers::Signed && is_scaled && width.is_multiple_of(4);
-        match *groups {
-            Groups::Even(size) if suits => Some(size.min(width)).filter(|size| size.is_multiple_of(4)),
-            _ => None,
-        }
+        let is_signed = *numbers == CodeNumbers::Signed;
+        let is_whole = |columns: usize| columns.is_multiple_of(per_word(&self.coding));
+        let suits = match bits {
+            8 => is_signed && !has_zeros && !has_minima,
+            _ => is_signed || *numbers == CodeNumbers::Unsigned,
+        };
+        let Groups::Even(size) = *groups else { return None };
+        let scaled = size.min(width);
+        let found = IntegerCodes { scaled, bits, is_signed };
+        (suits && factor == 1.0 && is_whole(width) && is_whole(scaled)).then_some(found)
     }
 
-    /// The codes and scales of a panel.
+    /// The codes of a panel, and what its groups have.
     #[cfg(target_arch = "x86_64")]
     pub(super) fn codes_of_panel(&self, panel: usize) -> CodesOfPanel<'_> {
-        let (width, n_groups) = (self.width(), self.coding.n_groups);
+        let piece = self.piece(panel, 0..self.coding.width);
         CodesOfPanel {
-            codes: &self.codes.as_chunks().0[panel * width..][..width],
-            scales: &self.scales.as_chunks().0[panel * n_groups..][..n_groups],
+            codes: &piece.codes[..self.width()],
+            scales: piece.scales,
+            zeros: piece.zeros,
+            minima: piece.minima,
         }
     }
 

@@ -1,4 +1,4 @@
-//! Products of weights of eight bits in integers, for the kernels `avx512-vnni` and `amx-int8`.
+//! Products of weights of eight and of four bits in integers, for the kernels `avx512-vnni` and `amx-int8`.
 //!
 //! Other kernels make floats of codes and multiply those. These round activations to eight bits too
 //! and multiply codes as they are, summing exactly in 32 bits:
@@ -9,6 +9,15 @@
 //! y     += exact · (scale · step)      in f32, group by group, in order
 //! ```
 //!
+//! Codes of four bits may have zeros and minima, which are of all columns of a group alike. So with `sum = Σ q`, exact too,
+//!
+//! ```text
+//! y     += (exact − 8 · sum − zero · sum) · (scale · step)     a fused multiply-add
+//! y     −= minimum · (step · sum)                              likewise
+//! ```
+//!
+//! where signed codes are made positive by 8, and only terms that a matrix has are there.
+//!
 //! Weights are the numbers that `scale · code` stands for, not rounded to bf16. Activations lose more
 //! than to bf16: half a step is 0.4 % of the largest number of 256 at most. `docs/benchmarks.md` has what
 //! that does to states. A row's result depends on the row and the matrix alone, and is the same
@@ -17,21 +26,22 @@
 //! | kernel | instruction | what it multiplies |
 //! |---|---|---|
 //! | `avx512-vnni` | `VPDPBUSD` | bytes without sign, `q + 128`, by codes; 128 · Σ code is taken away |
-//! | `amx-int8` | `TDPBSSD` | whole tiles of `q` by tiles of codes; few rows and odd widths as `avx512-vnni` |
+//! | `avx512-vnni` | `VPDPBUSD` | codes of four bits, eight of a word in two halves, by `q`: even columns of eight, then odd ones |
+//! | `amx-int8` | `TDPBSSD` | whole tiles of `q` by tiles of codes of eight bits; all else as `avx512-vnni` |
 //!
 //! Owns the rounding of activations, the cut into tasks and the body for VNNI; `unit.rs` has that of
 //! the matrix unit. `pack.rs` asks for products, and `coded.rs` says whether codes suit.
 
 use std::arch::x86_64::{
-    __m512i, _mm512_add_ps, _mm512_cvtepi32_ps, _mm512_dpbusd_epi32, _mm512_loadu_ps, _mm512_loadu_si512,
-    _mm512_mul_ps, _mm512_set1_epi32, _mm512_set1_ps, _mm512_setzero_si512, _mm512_slli_epi32, _mm512_storeu_ps,
-    _mm512_sub_epi32,
+    __m512, __m512i, _mm512_add_ps, _mm512_cvtepi32_ps, _mm512_dpbusd_epi32, _mm512_fmadd_ps, _mm512_fnmadd_ps,
+    _mm512_loadu_ps, _mm512_loadu_si512, _mm512_mul_ps, _mm512_set1_epi32, _mm512_set1_ps, _mm512_setzero_si512,
+    _mm512_slli_epi32, _mm512_srli_epi32, _mm512_storeu_ps, _mm512_sub_epi32, _mm512_sub_ps, _mm512_ternarylogic_epi32,
 };
 use std::ops::Range;
 
 use rayon::prelude::*;
 
-use super::kernel::Kernel;
+use super::kernel::{IntegerCodes, Kernel};
 use super::lines::Lines;
 use super::piece::{AHEAD, CodesOfPanel, Lanes};
 use super::product::{Activations, Results};
@@ -41,7 +51,7 @@ use super::tile::{LANES, Words, prefetch};
 use super::unit::{self, ByteUnit, HasByteUnit};
 use crate::widest::{rounded, widest};
 
-/// Columns in a word of codes.
+/// Columns in a word of a rounded row, and of codes of eight bits.
 const PLACES: usize = 4;
 
 /// Lanes of a register.
@@ -84,35 +94,43 @@ impl HasIntegers {
     }
 }
 
-/// A matrix of panels of signed codes of eight bits.
+/// A matrix of panels of codes.
 pub(super) struct Matrix<'a> {
     /// The panels.
     panels: &'a Sections,
-    /// Columns of the matrix, a multiple of [`PLACES`].
+    /// How they are multiplied.
+    codes: IntegerCodes,
+    /// Columns of the matrix, whole words of codes.
     d_in: usize,
     /// Rows of the matrix.
     d_out: usize,
-    /// Columns that share a step: a multiple of [`PLACES`], at most [`MOST_COLUMNS`]. The last group
-    /// may have fewer.
+    /// Columns that share a step: whole words of codes, at most [`MOST_COLUMNS`]. The last group may
+    /// have fewer.
     group: usize,
     /// Groups that share a scale.
     groups_of_a_scale: usize,
 }
 
 impl<'a> Matrix<'a> {
-    /// A matrix `[d_out, d_in]` of panels in which `scaled` columns, a multiple of [`PLACES`], share a
-    /// scale. These are cut into groups that whole tiles of the unit can have, if there are any.
-    pub(super) fn new(panels: &'a Sections, d_out: usize, d_in: usize, scaled: usize) -> Self {
+    /// A matrix `[d_out, d_in]` of panels. Columns that share a scale are cut into groups that whole tiles of
+    /// the unit can have, if there are any.
+    pub(super) fn new(panels: &'a Sections, d_out: usize, d_in: usize, codes: IntegerCodes) -> Self {
+        let (scaled, places) = (codes.scaled, 32 / codes.bits);
         let whole = (1..=MOST_COLUMNS / (PLACES * LINE)).rev().map(|tiles| tiles * PLACES * LINE);
-        let any = (1..=MOST_COLUMNS / PLACES).rev().map(|words| words * PLACES);
+        let any = (1..=MOST_COLUMNS / places).rev().map(|words| words * places);
         let mut sizes = Some(scaled).filter(|&size| size <= MOST_COLUMNS).into_iter().chain(whole).chain(any);
-        let group = sizes.find(|&size| scaled.is_multiple_of(size)).unwrap_or(PLACES);
-        Self { panels, d_in, d_out, group, groups_of_a_scale: scaled / group }
+        let group = sizes.find(|&size| scaled.is_multiple_of(size)).unwrap_or(places);
+        Self { panels, codes, d_in, d_out, group, groups_of_a_scale: scaled / group }
     }
 
-    /// Words of codes of a row.
+    /// Words of the codes of a rounded row.
     fn words(&self) -> usize {
         self.d_in / PLACES
+    }
+
+    /// Words of a rounded row: its codes, a step for each group, and beside codes of four bits the sum of each group's codes.
+    fn row_words(&self) -> usize {
+        self.words() + self.groups() * if self.codes.bits == 4 { 2 } else { 1 }
     }
 
     /// Groups of a row.
@@ -120,16 +138,16 @@ impl<'a> Matrix<'a> {
         self.d_in.div_ceil(self.group)
     }
 
-    /// The words of a group.
+    /// The words of a rounded row that are of a group.
     fn words_of(&self, group: usize) -> Range<usize> {
         let words = self.group / PLACES;
         group * words..self.words().min((group + 1) * words)
     }
 
-    /// Words from one rounded row to the next: its codes, then a step for each group. An odd number of
-    /// lines, so that rows which are multiplied together do not fall into the same sets of a cache.
+    /// Words from one rounded row to the next. An odd number of lines, so that rows which are multiplied
+    /// together do not fall into the same sets of a cache.
     fn stride(&self) -> usize {
-        ((self.words() + self.groups()).div_ceil(LINE) | 1) * LINE
+        (self.row_words().div_ceil(LINE) | 1) * LINE
     }
 
     /// Whether groups are whole tiles of the unit, all of them.
@@ -140,16 +158,21 @@ impl<'a> Matrix<'a> {
     /// See `PackedLinear::product`. `out` is not empty.
     pub(super) fn product(&self, has: HasIntegers, x: Activations<'_>, out: Results<'_>, scratch: &mut Lines<u32>) {
         let (rows, d_in, stride) = (x.count(), self.d_in, self.stride());
-        let unit = has.unit.filter(|_| rows >= unit::ROWS && self.has_whole_tiles());
-        let flip = if unit.is_some() { 0 } else { 0x80 };
+        let unit = has.unit.filter(|_| rows >= unit::ROWS && self.codes.bits == 8 && self.has_whole_tiles());
+        let flip = if unit.is_some() || self.codes.bits == 4 { 0 } else { 0x80 };
         // The unit takes whole strips; what lies in rows behind the last one does not matter.
         scratch.resize(rows.next_multiple_of(unit::ROWS) * stride);
         let rounded = scratch.par_chunks_exact_mut(stride).take(rows).enumerate().with_min_len(x.worth_a_task(d_in));
         rounded.for_each(|(row, words)| {
-            let (words, steps) = words.split_at_mut(self.words());
+            let (words, of_groups) = words.split_at_mut(self.words());
+            let (steps, sums) = of_groups.split_at_mut(self.groups());
             x.with(row..row + 1, d_in, |x| {
                 let groups = x.chunks(self.group).zip(bytes_of(words).chunks_mut(self.group));
                 groups.zip(steps).for_each(|((x, bytes), step)| *step = round(x, bytes, flip).to_bits());
+                if self.codes.bits == 4 {
+                    let groups = bytes_of(words).chunks_mut(self.group).zip(sums);
+                    groups.for_each(|(bytes, sum)| *sum = even_before_odd(bytes).to_bits());
+                }
             });
         });
         let words = &**scratch;
@@ -167,7 +190,7 @@ impl<'a> Matrix<'a> {
             let mut sums = [[0.0; LANES]; ROWS_ON_UNIT];
             let together = if unit.is_some() { ROWS_ON_UNIT } else { ROWS };
             for panel in first..n_panels.min(first + at_once) {
-                // Every panel is codes: `columns_of_a_scale` has looked.
+                // Every panel is codes: `Sections::integers` has looked.
                 let Some(codes) = self.panels.codes_of_panel(panel) else { continue };
                 for row in of_block.clone().step_by(together) {
                     let sums = &mut sums[..together.min(of_block.end - row)];
@@ -187,25 +210,50 @@ impl<'a> Matrix<'a> {
 
     /// Adds the products of some rounded rows, as many as `sums` has, with a panel.
     fn multiply(&self, _: HasIntegers, panel: CodesOfPanel<'_>, rows: &[u32], sums: &mut [[f32; LANES]]) {
-        assert!(
-            (1..=ROWS).contains(&sums.len())
-                && rows.len() >= (sums.len() - 1) * self.stride() + self.words() + self.groups()
-        );
-        assert!(
-            panel.codes.len() == self.words() && panel.scales.len() == self.groups().div_ceil(self.groups_of_a_scale)
-        );
-        const BODIES: [Body; ROWS] = [
-            body::<1>, body::<2>, body::<3>, body::<4>, body::<5>, body::<6>, body::<7>, body::<8>, body::<9>,
-            body::<10>, body::<11>, body::<12>,
+        assert!((1..=ROWS).contains(&sums.len()) && rows.len() >= (sums.len() - 1) * self.stride() + self.row_words());
+        let n_scales = self.groups().div_ceil(self.groups_of_a_scale);
+        let is_there = |lanes: &[Lanes]| lanes.is_empty() || lanes.len() == n_scales;
+        assert!(panel.codes.len() == self.d_in * self.codes.bits / 32 && panel.scales.len() == n_scales);
+        assert!(is_there(panel.zeros) && is_there(panel.minima));
+        const BODIES: [[Body; ROWS]; 2] = [
+            [
+                bytes::<1>,
+                bytes::<2>,
+                bytes::<3>,
+                bytes::<4>,
+                bytes::<5>,
+                bytes::<6>,
+                bytes::<7>,
+                bytes::<8>,
+                bytes::<9>,
+                bytes::<10>,
+                bytes::<11>,
+                bytes::<12>,
+            ],
+            [
+                halves::<1>,
+                halves::<2>,
+                halves::<3>,
+                halves::<4>,
+                halves::<5>,
+                halves::<6>,
+                halves::<7>,
+                halves::<8>,
+                halves::<9>,
+                halves::<10>,
+                halves::<11>,
+                halves::<12>,
+            ],
         ];
+        let bodies = BODIES[usize::from(self.codes.bits == 4)];
         // SAFETY: the processor has the instructions, and rows and panel have all words and groups, by the assertions.
-        unsafe { BODIES[sums.len() - 1](self, panel, rows, sums) };
+        unsafe { bodies[sums.len() - 1](self, panel, rows, sums) };
     }
 
     /// The same on the matrix unit, for rows that were rounded to signed bytes, in whole strips.
     fn multiply_tiles(&self, unit: &ByteUnit, panel: CodesOfPanel<'_>, rows: &[u32], sums: &mut [[f32; LANES]]) {
         let stride = self.stride();
-        assert!(rows.len() >= (sums.len() - 1) * stride + self.words() + self.groups());
+        assert!(rows.len() >= (sums.len() - 1) * stride + self.row_words());
         let mut exact = unit::ByteSums::ZERO;
         for group in 0..self.groups() {
             let words = self.words_of(group);
@@ -270,17 +318,34 @@ fn round(x: &[f32], bytes: &mut [u8], flip: u8) -> f32 {
     if largest.is_finite() { largest / LARGEST } else { f32::NAN }
 }
 
-/// [`body`] for some number of rows.
+/// Puts the even ones of each eight bytes of a group before the odd ones, as a word of codes of four bits gives them, and returns
+/// their sum, with signs: exact, since it is less than 2^24.
+fn even_before_odd(bytes: &mut [u8]) -> f32 {
+    let mut sum = 0;
+    widest(
+        #[inline(always)]
+        || {
+            sum = bytes.iter().map(|byte| i32::from(byte.cast_signed())).sum();
+            for eight in bytes.as_chunks_mut().0 {
+                let [a, b, c, d, e, f, g, h] = *eight;
+                *eight = [a, c, e, g, b, d, f, h];
+            }
+        },
+    );
+    sum as f32
+}
+
+/// [`bytes`] or [`halves`] for some number of rows.
 type Body = unsafe fn(&Matrix<'_>, CodesOfPanel<'_>, &[u32], &mut [[f32; LANES]]);
 
-/// Adds the products of `COUNT` rows with a panel to `sums`.
+/// Adds the products of `COUNT` rows with a panel of codes of eight bits to `sums`.
 ///
 /// # Safety
 /// The processor must have AVX-512 with VNNI. There must be as many rows, a stride apart, with words of codes
 /// that [`round`] has turned over and a step for each group; the panel must have all words and scales of the
 /// matrix, and `sums` as many rows.
 #[target_feature(enable = "avx512f,avx512bw,avx512vnni")]
-unsafe fn body<const COUNT: usize>(
+unsafe fn bytes<const COUNT: usize>(
     matrix: &Matrix<'_>,
     panel: CodesOfPanel<'_>,
     rows: &[u32],
@@ -325,6 +390,86 @@ unsafe fn body<const COUNT: usize>(
     }
 }
 
+/// What the lanes of half a panel have of a group.
+#[derive(Clone, Copy)]
+struct OfGroup {
+    scale: __m512,
+    zero: Option<__m512>,
+    minimum: Option<__m512>,
+}
+
+/// Adds the products of `COUNT` rows with a panel of codes of four bits to `sums`.
+///
+/// # Safety
+/// The processor must have AVX-512 with VNNI. There must be as many rows, a stride apart, with words of codes
+/// in the order of [`even_before_odd`], and a step and a sum for each group; the panel must have all words and scales of the
+/// matrix, and zeros and minima as many or none, and `sums` as many rows.
+#[target_feature(enable = "avx512f,avx512bw,avx512vnni")]
+unsafe fn halves<const COUNT: usize>(
+    matrix: &Matrix<'_>,
+    panel: CodesOfPanel<'_>,
+    rows: &[u32],
+    sums: &mut [[f32; LANES]],
+) {
+    /// `(a ^ b) & c`, as a table of its bits.
+    const TURNED_OVER: i32 = 0b0010_1000;
+    // SAFETY: the caller's promise.
+    unsafe {
+        let lowest = _mm512_set1_epi32(0x0f0f_0f0f);
+        // A signed code `c` of four bits is `(c ^ 8) - 8`.
+        let flip = _mm512_set1_epi32(if matrix.codes.is_signed { 0x0808_0808 } else { 0 });
+        let rows: [*const u32; COUNT] = std::array::from_fn(|row| rows.as_ptr().add(row * matrix.stride()));
+        let float = |word: *const u32| _mm512_set1_ps(f32::from_bits(*word));
+        for group in 0..matrix.groups() {
+            let mut exact: [[__m512i; 2]; COUNT] = [[_mm512_setzero_si512(); 2]; COUNT];
+            let words = matrix.words_of(group);
+            for index in words.start / 2..words.end / 2 {
+                let codes = panel.codes.get_unchecked(index).as_ptr();
+                if COUNT < ROWS {
+                    prefetch(codes.wrapping_add(AHEAD));
+                    prefetch(codes.wrapping_add(AHEAD + HALF));
+                }
+                for half in 0..2 {
+                    let word = _mm512_loadu_si512(codes.add(half * HALF).cast());
+                    let even = _mm512_ternarylogic_epi32::<TURNED_OVER>(word, flip, lowest);
+                    let odd = _mm512_ternarylogic_epi32::<TURNED_OVER>(_mm512_srli_epi32::<4>(word), flip, lowest);
+                    for (exact, row) in exact.iter_mut().zip(&rows) {
+                        let of_row = |place: usize| _mm512_set1_epi32((*row.add(2 * index + place)).cast_signed());
+                        exact[half] = _mm512_dpbusd_epi32(exact[half], even, of_row(0));
+                        exact[half] = _mm512_dpbusd_epi32(exact[half], odd, of_row(1));
+                    }
+                }
+            }
+            let of = |lanes: &Lanes, half: usize| _mm512_loadu_ps(lanes.as_ptr().add(half * HALF).cast());
+            let scale = group / matrix.groups_of_a_scale;
+            let of_group = [0, 1].map(|half| OfGroup {
+                scale: of(panel.scales.get_unchecked(scale), half),
+                zero: panel.zeros.get(scale).map(|lanes| of(lanes, half)),
+                minimum: panel.minima.get(scale).map(|lanes| of(lanes, half)),
+            });
+            for (row, sums) in sums.iter_mut().enumerate().take(COUNT) {
+                let step = float(rows[row].add(matrix.words() + group));
+                let sum_of_row = float(rows[row].add(matrix.words() + matrix.groups() + group));
+                for (half, OfGroup { scale, zero, minimum }) in of_group.into_iter().enumerate() {
+                    let mut number = _mm512_cvtepi32_ps(exact[row][half]);
+                    if matrix.codes.is_signed {
+                        number = _mm512_sub_ps(number, _mm512_mul_ps(_mm512_set1_ps(8.0), sum_of_row));
+                    }
+                    if let Some(zero) = zero {
+                        number = _mm512_sub_ps(number, _mm512_mul_ps(zero, sum_of_row));
+                    }
+                    let sum = sums.as_mut_ptr().add(half * HALF);
+                    let mut y = _mm512_fmadd_ps(number, _mm512_mul_ps(scale, step), _mm512_loadu_ps(sum));
+                    if let Some(minimum) = minimum {
+                        y = _mm512_fnmadd_ps(minimum, _mm512_mul_ps(step, sum_of_row), y);
+                    }
+                    _mm512_storeu_ps(sum, y);
+                }
+            }
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
@@ -356,45 +501,114 @@ mod tests {
     #[test]
     fn columns_of_one_scale_are_cut_into_groups_of_equal_size() {
         let matrix = PackedLinear::zeros(Supported::PORTABLE, Word::Single, 1, 4);
-        let group = |scaled: usize| {
-            let matrix = Matrix::new(matrix.sections(), 1, 4, scaled);
+        let group = |bits: usize, scaled: usize| {
+            let matrix = Matrix::new(matrix.sections(), 1, 4, IntegerCodes { scaled, bits, is_signed: true });
             (matrix.group, matrix.groups_of_a_scale)
         };
-        let found = [4, 128, 200, 256, 1024, 2880, 896, 300].map(group);
+        let found = [4, 128, 200, 256, 1024, 2880, 896, 300].map(|scaled| group(8, scaled));
         assert_eq!(found, [(4, 1), (128, 1), (200, 1), (256, 1), (256, 4), (192, 15), (128, 7), (100, 3)]);
+        let found = [8, 32, 256, 1024, 296, 600].map(|scaled| group(4, scaled));
+        assert_eq!(found, [(8, 1), (32, 1), (256, 1), (256, 4), (8, 37), (200, 3)]);
     }
 
-    /// The product by its formula, with the groups that `matrix` makes.
-    fn expected(x: &[f32], codes: &[u8], scales: &[f32], scaled: usize, group: usize) -> f32 {
-        let mut sum = 0.0;
+    /// The product of a row with a row of the matrix by its formula, in `groups` of columns. The latter are codes, as numbers, and what
+    /// each group of `scaled` columns has: zeros, scales and minima.
+    fn expected(x: &[f32], codes: &[f32], of_groups: [&[f32]; 3], coding: &Coding, scaled: usize, group: usize) -> f32 {
+        let shift = if (coding.bits, &coding.numbers) == (4, &CodeNumbers::Signed) { 8.0 } else { 0.0 };
+        let mut y = 0.0;
         for (index, (x, codes)) in x.chunks(group).zip(codes.chunks(group)).enumerate() {
             let mut bytes = vec![0; x.len()];
             let step = round(x, &mut bytes, 0);
-            let products =
-                bytes.iter().zip(codes).map(|(q, code)| i32::from(q.cast_signed()) * i32::from(code.cast_signed()));
-            sum += products.sum::<i32>() as f32 * (scales[index * group / scaled] * step);
+            let q: Vec<f32> = bytes.iter().map(|byte| f32::from(byte.cast_signed())).collect();
+            let [zero, scale, minimum] = of_groups.map(|numbers| numbers[index * group / scaled]);
+            // Whole numbers below 2^24, in any order.
+            let exact = q.iter().zip(codes).map(|(q, code)| q * (code + shift)).sum::<f32>();
+            let sum = q.iter().sum::<f32>();
+            let number = exact - shift * sum - if coding.has_zeros { zero * sum } else { 0.0 };
+            y = if coding.bits == 8 { y + number * (scale * step) } else { number.mul_add(scale * step, y) };
+            if coding.has_minima {
+                y = (-minimum).mul_add(step * sum, y);
+            }
         }
-        sum
+        y
+    }
+
+    /// Codes of four bits for so many rows, with numbers that look random.
+    fn coded(coding: &Coding, d_out: usize, seed: usize) -> CodedMemory {
+        let mut memory = CodedMemory::new(coding, d_out);
+        let rows = memory.rows(coding, d_out);
+        let number = |i: usize| ((seed + i) * 7919 % 1009) as f32 / 1009.0 - 0.5;
+        rows.codes.iter_mut().enumerate().for_each(|(i, code)| *code = ((seed + i) * 31 % 16) as u8);
+        rows.scales.iter_mut().enumerate().for_each(|(i, x)| *x = number(i));
+        if coding.has_minima {
+            rows.minima.iter_mut().enumerate().for_each(|(i, x)| *x = number(i + 50));
+        }
+        memory
+    }
+
+    #[test]
+    fn sections_of_which_one_has_minima_give_what_each_gives_by_itself() {
+        const WIDTH: usize = 96;
+        let Ok(kernel) = Supported::choose(Some(Kernel::Avx512Vnni)) else { return };
+        let plain = Coding::scaled(4, CodeNumbers::Unsigned, WIDTH, 32);
+        let codings = [Coding { has_minima: true, ..plain.clone() }, plain];
+        let (x, d_out) = (crate::engine::packed::cases::numbers(1, 3 * WIDTH), [32, 20]);
+        let product = |sections: &[usize]| {
+            let parts = sections.iter().map(|&at| (d_out[at], Some(codings[at].clone()))).collect();
+            let make = |shape| Ok::<_, ()>(Section::zeros(shape));
+            let mut matrix = PackedLinear::of(kernel, Word::Pair, WIDTH, parts, make).unwrap();
+            let mut first = 0;
+            for &at in sections {
+                matrix.fill_codes(first, &coded(&codings[at], d_out[at], at).rows(&codings[at], d_out[at]));
+                first += d_out[at];
+            }
+            assert!(matrix.integers().is_some());
+            let mut out = vec![f32::NAN; 3 * first];
+            matrix.apply(&x, 3, &mut out, &mut Lines::default());
+            out
+        };
+        let (both, first, second) = (product(&[0, 1]), product(&[0]), product(&[1]));
+        for row in 0..3 {
+            let apart = [&first[row * 32..][..32], &second[row * 20..][..20]].concat();
+            assert_eq!(both[row * 52..][..52], apart);
+        }
     }
 
     proptest! {
-        #![proptest_config(ProptestConfig::with_cases(50))]
+        #![proptest_config(ProptestConfig::with_cases(100))]
 
         #[test]
         fn products_are_those_of_the_formula_to_the_bit_in_any_company(
+            kind in 0..12_usize,
             rows in prop::sample::select(vec![1_usize, 2, 5, 11, 12, 13, 16, 31, 33, 40, 400]),
-            width in prop::sample::select(vec![4_usize, 64, 132, 576, 700, 1536]),
-            size in prop::sample::select(vec![4_usize, 32, 128, 256, 512, 1536]),
+            words in prop::sample::select(vec![1_usize, 8, 17, 72, 88, 175, 192]),
+            size in prop::sample::select(vec![1_usize, 4, 16, 32, 64, 192]),
             d_out in prop::sample::select(vec![1_usize, 32, 33, 100]),
             seed in any::<u64>(),
         ) {
             let random = |i: usize| (seed ^ i as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 33;
             let number = |i: usize| random(i) as f32 / (1_u64 << 31) as f32 - 0.5;
-            let coding = Coding::scaled(8, CodeNumbers::Signed, width, size);
+            let (bits, numbers) = match kind {
+                0..4 => (8, CodeNumbers::Signed),
+                4..8 => (4, CodeNumbers::Signed),
+                _ => (4, CodeNumbers::Unsigned),
+            };
+            let (has_zeros, has_minima) = (bits == 4 && kind % 2 == 1, bits == 4 && kind % 4 > 1);
+            let (width, size) = (words * 32 / bits, size * 32 / bits);
+            let coding = Coding { has_zeros, has_minima, ..Coding::scaled(bits, numbers, width, size) };
             let mut memory = CodedMemory::new(&coding, d_out);
             let coded = memory.rows(&coding, d_out);
-            coded.codes.iter_mut().enumerate().for_each(|(i, code)| *code = random(i) as u8);
+            let mask = if bits == 4 { 15 } else { 255 };
+            coded.codes.iter_mut().enumerate().for_each(|(i, code)| *code = random(i) as u8 & mask);
             coded.scales.iter_mut().enumerate().for_each(|(i, x)| *x = number(i + 1000) / 16.0);
+            if has_zeros {
+                coded.zeros.iter_mut().enumerate().for_each(|(i, x)| *x = (random(i + 2000) % 64) as f32 / 4.0);
+            }
+            if has_minima {
+                coded.minima.iter_mut().enumerate().for_each(|(i, x)| *x = number(i + 3000));
+            }
+            let table = coding.table();
+            let codes: Vec<f32> = coded.codes.iter().map(|&code| table[usize::from(code)]).collect();
             let x: Vec<f32> = (0..rows * width).map(|i| number(i + 4000)).collect();
             for kernel in [Kernel::Avx512Vnni, Kernel::AmxInt8] {
                 let Ok(kernel) = Supported::choose(Some(kernel)) else { continue };
@@ -403,13 +617,15 @@ mod tests {
                     let make = |shape| Ok::<_, ()>(Section::zeros(shape));
                     let mut matrix = PackedLinear::of(kernel, word, width, parts, make).unwrap();
                     matrix.fill_codes(0, &coded);
+                    let integers = matrix.integers().unwrap();
                     let (mut out, mut scratch) = (vec![f32::NAN; rows * d_out], Lines::default());
                     matrix.apply(&x, rows, &mut out, &mut scratch);
-                    let group = Matrix::new(matrix.sections(), d_out, width, size.min(width)).group;
+                    let group = Matrix::new(matrix.sections(), d_out, width, integers).group;
                     for (x, found) in x.chunks_exact(width).zip(out.chunks_exact(d_out)) {
-                        let weights = coded.codes.chunks_exact(width).zip(coded.scales.chunks_exact(coding.n_groups));
-                        for (found, (codes, scales)) in found.iter().zip(weights) {
-                            let expected = expected(x, codes, scales, size, group);
+                        for (row, (found, codes)) in found.iter().zip(codes.chunks_exact(width)).enumerate() {
+                            let of_row = row * coding.n_groups..(row + 1) * coding.n_groups;
+                            let of_groups = [&coded.zeros, &coded.scales, &coded.minima].map(|all| &all[of_row.clone()]);
+                            let expected = expected(x, codes, of_groups, &coding, integers.scaled, group);
                             prop_assert_eq!(found.to_bits(), expected.to_bits(), "{:?} {} {}", kernel, found, expected);
                         }
                     }

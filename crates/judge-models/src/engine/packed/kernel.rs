@@ -17,8 +17,8 @@
 //! | `avx2` | widened to f32, fused multiply-adds | fused multiply-adds, 8 lanes |
 //! | `portable` | widened to f32, not fused, any vectors | not fused, any vectors |
 //!
-//! Matrices that are kept as codes give the products of their numbers, in either dtype, but for those
-//! of eight bits with `amx-int8` and `avx512-vnni`: they are multiplied as integers (`integers.rs`).
+//! Matrices that are kept as codes give the products of their numbers, in either dtype, but for signed
+//! ones of eight bits and integers of four bits with `amx-int8` and `avx512-vnni`: they are multiplied as integers (`integers.rs`).
 
 use std::fmt;
 
@@ -35,7 +35,7 @@ pub enum Kernel {
     /// available.
     Amx,
     /// [`Amx`](Self::Amx) with integers of eight bits, written `amx-int8`: matrices that are kept as signed
-    /// codes of eight bits are multiplied as integers, to the same bits as with
+    /// codes of eight bits or as integers of four are multiplied as integers, to the same bits as with
     /// [`Avx512Vnni`](Self::Avx512Vnni), and everything else is as with [`Amx`](Self::Amx). It is never
     /// chosen unless it is named.
     AmxInt8,
@@ -44,7 +44,7 @@ pub enum Kernel {
     /// AVX-512, written `avx512`: bf16 weights and activations are widened to f32 on the way.
     Avx512,
     /// [`Avx512`](Self::Avx512) with integers of eight bits (VNNI), written `avx512-vnni`: matrices that
-    /// are kept as signed codes of eight bits, as [`WeightForm::Int8`](crate::WeightForm) has them, are
+    /// are kept as signed codes of eight bits, as [`WeightForm::Int8`](crate::WeightForm) has them, or as integers of four bits are
     /// multiplied as integers, with what products take in rounded to eight bits as well, for each group of at
     /// most 256 columns, and weights not rounded to bf16. Rows of the head that label logits are
     /// made of are in the dtype all the same. It is never chosen unless it is named.
@@ -54,6 +54,17 @@ pub enum Kernel {
     Avx2,
     /// Loops for whatever vectors a processor has, written `portable`: the same bits on all of them.
     Portable,
+}
+
+/// How the codes of a matrix are multiplied as integers (`integers.rs`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct IntegerCodes {
+    /// Columns that share a scale, whole words of codes.
+    pub(super) scaled: usize,
+    /// Bits of a code: 8, signed and with scales alone, or 4.
+    pub(super) bits: usize,
+    /// Whether codes have a sign.
+    pub(super) is_signed: bool,
 }
 
 impl Kernel {

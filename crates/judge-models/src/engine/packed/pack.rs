@@ -25,7 +25,7 @@
 //! [`PackedLinear::product`] is called for every projection of every block, for the head and for
 //! routers. What rows are made of, and what is added to results, rides along (`product.rs`):
 //!
-//! 1. With `avx512-vnni` and `amx-int8`, products of codes of eight bits go to `integers.rs`; with the
+//! 1. With `avx512-vnni` and `amx-int8`, products of codes of eight and of four bits go to `integers.rs`; with the
 //!    matrix unit, all others of pairs go to `blocked.rs`, which owns its own blocking.
 //! 2. Otherwise activations are made and packed into words (rounded to bf16 where weights are), by
 //!    all threads.
@@ -50,6 +50,7 @@ use rayon::prelude::*;
 use super::blocked::Panels;
 #[cfg(target_arch = "x86_64")]
 use super::integers::{self, HasIntegers};
+use super::kernel::IntegerCodes;
 #[cfg(target_arch = "x86_64")]
 use super::kernel::Kernel;
 use super::lines::Lines;
@@ -168,9 +169,9 @@ impl PackedLinear {
         self.sections.iter().flat_map(Section::arrays)
     }
 
-    /// Columns that share a scale, if products may be made in integers; see [`Sections::columns_of_a_scale`].
-    pub(super) fn columns_of_a_scale(&self) -> Option<usize> {
-        self.sections.columns_of_a_scale()
+    /// How products may be made in integers, if they may; see [`Sections::integers`].
+    pub(super) fn integers(&self) -> Option<IntegerCodes> {
+        self.sections.integers()
     }
 
     /// `d_out`: the width of the result.
@@ -271,8 +272,8 @@ impl PackedLinear {
             return;
         }
         #[cfg(target_arch = "x86_64")]
-        if let (Some(has), Some(scaled)) = (HasIntegers::of(self.kernel), self.sections.columns_of_a_scale()) {
-            return integers::Matrix::new(&self.sections, self.d_out, d_in, scaled).product(has, x, out, scratch);
+        if let (Some(has), Some(codes)) = (HasIntegers::of(self.kernel), self.integers()) {
+            return integers::Matrix::new(&self.sections, self.d_out, d_in, codes).product(has, x, out, scratch);
         }
         #[cfg(target_arch = "x86_64")]
         if self.word == Word::Pair

@@ -12,7 +12,7 @@ use crate::widest::widest;
 /// The lanes of one word of a panel.
 pub(super) type Lanes = [u32; LANES];
 
-/// A panel of signed codes of eight bits.
+/// A panel of codes that are multiplied as integers.
 #[cfg(target_arch = "x86_64")]
 #[derive(Clone, Copy)]
 pub(super) struct CodesOfPanel<'a> {
@@ -20,6 +20,10 @@ pub(super) struct CodesOfPanel<'a> {
     pub(super) codes: &'a [Lanes],
     /// Scales, as bits of f32.
     pub(super) scales: &'a [Lanes],
+    /// Zeros likewise; empty if there are none.
+    pub(super) zeros: &'a [Lanes],
+    /// Minima likewise; empty if there are none.
+    pub(super) minima: &'a [Lanes],
 }
 
 /// How many words before they are needed codes are fetched: 4 KiB. Expanding takes so many

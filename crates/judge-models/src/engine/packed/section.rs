@@ -18,6 +18,7 @@ use std::ops::Range;
 use rayon::prelude::*;
 
 use super::coded::CodedPanels;
+use super::kernel::IntegerCodes;
 use super::lines::Lines;
 use super::piece::{CodesOfPanel, Sums};
 use super::stored::Stored;
@@ -218,16 +219,16 @@ impl Sections {
         if panel < panels { self.of(panel).kept(panel, words) } else { &[] }
     }
 
-    /// Columns that share a scale, if all of the matrix is codes that may be multiplied as integers, in
-    /// groups of one size; see `integers.rs`.
-    pub(super) fn columns_of_a_scale(&self) -> Option<usize> {
-        let columns = |section: &Section| section.coded()?.columns_of_a_scale();
-        let first = columns(self.0.first()?)?;
-        self.0.iter().all(|section| columns(section) == Some(first)).then_some(first)
+    /// How the codes may be multiplied as integers, if all of the matrix is codes that may, of one kind and in groups of one size; see
+    /// `integers.rs`.
+    pub(super) fn integers(&self) -> Option<IntegerCodes> {
+        let integers = |section: &Section| section.coded()?.integers();
+        let first = integers(self.0.first()?)?;
+        self.0.iter().all(|section| integers(section) == Some(first)).then_some(first)
     }
 
     /// The codes of a panel. `None` where they are none that
-    /// [`columns_of_a_scale`](Self::columns_of_a_scale) speaks of.
+    /// [`integers`](Self::integers) speaks of.
     #[cfg(target_arch = "x86_64")]
     pub(super) fn codes_of_panel(&self, panel: usize) -> Option<CodesOfPanel<'_>> {
         let section = self.of(panel);

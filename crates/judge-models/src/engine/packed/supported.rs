@@ -98,8 +98,8 @@ impl Supported {
         self.0
     }
 
-    /// The kernel, of the same floats where there is one, that multiplies codes of eight bits as integers, if the processor has one
-    /// and this is none.
+    /// The kernel, of the same floats where there is one, that multiplies codes as integers, if the processor has one and this
+    /// is none.
     pub(crate) fn of_integers(self) -> Option<Kernel> {
         let multiplies_integers = |kernel: &Kernel| *kernel != kernel.of_floats();
         let usable = |kernel: &Kernel| kernel.is_available() && Self(*kernel).is_hardware();

@@ -2,6 +2,7 @@
 //!
 //! `judge speed --input prompts.jsonl`
 
+mod others;
 mod rows;
 
 use std::collections::BTreeMap;
@@ -19,6 +20,7 @@ use judge_core::{
 };
 use judge_data::{AtomicFile, Outputs};
 use judge_models::{Model, product_rate};
+use others::{Measured, Way};
 use rows::Rows;
 use serde_json::json;
 
@@ -62,6 +64,10 @@ pub(crate) struct Cli {
     /// Also measure the hardware's matrix and memory speed, as an upper bound on tokens/s
     #[arg(long)]
     floor: bool,
+    /// Also read the prompts with other kernels of this processor, and with weights of eight bits: which is faster? The model is loaded
+    /// anew for each
+    #[arg(long)]
+    others: bool,
     #[command(flatten)]
     model: ModelArgs,
     #[command(flatten)]
@@ -91,17 +97,10 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
     let load_s = start.elapsed().as_secs_f64();
     let want = cli.want(&model)?;
     let requests: Vec<Request> = prompts.into_iter().map(|prompt| Request { prompt, want: want.clone() }).collect();
-    let mut best: Option<Pass> = None;
-    let mut passes_s = Vec::new();
+    let ways = if cli.others { Way::others(&cli.model, &model)? } else { Vec::new() };
     let stop = Interrupts::catch()?;
-    for _ in 0..cli.repeat.max(1) {
-        let pass = pass(&model, &requests, cli.model.quiet, &stop)?;
-        passes_s.push(pass.seconds);
-        if best.as_ref().is_none_or(|best| pass.seconds < best.seconds) {
-            best = Some(pass);
-        }
-    }
-    let Pass { seconds, prompt_tokens, new_tokens, unscored, first } = best.context("nothing was read")?;
+    let (best, passes_s) = cli.passes(&model, &requests, &stop)?;
+    let Pass { seconds, prompt_tokens, new_tokens, unscored, first } = best;
     let peak = peak_memory();
     let n_unscored: usize = unscored.values().sum();
     check_scored(requests.len() - n_unscored, unscored)?;
@@ -131,10 +130,21 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
         say(format_args!("products       {:.0} GFLOP/s", products / 1e9))?;
         say(format_args!("memory         {:.1} GB/s", memory / 1e9))?;
     }
-    if let Some(kernel) = model.kernel_of_integers() {
+    let (info, integers) = (model.info().clone(), model.kernel_of_integers());
+    drop(model);
+    let mut measured = Vec::new();
+    for way in ways {
+        let other = way.args(&cli.model).load()?;
+        let read_s = cli.passes(&other, &requests, &stop)?.0.seconds;
+        measured.push(Measured { way, read_s, ratio: seconds / read_s });
+    }
+    let others: Vec<_> = measured.iter().map(Measured::json).collect();
+    if cli.others {
+        say(format_args!("faster here    {}", others::line(measured)))?;
+    } else if let Some(kernel) = integers {
         tell(format_args!(
-            "note: some matrices are kept in eight bits; --kernel {kernel} multiplies these as integers, which is mostly faster and \
-             rounds their inputs to eight bits too"
+            "note: some matrices are kept as codes of few bits; --kernel {kernel} multiplies these as integers, which is mostly faster \
+             and rounds their inputs to eight bits too (--others measures it)"
         ));
     }
     if let Some(mut file) = json_file {
@@ -152,7 +162,7 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
             "load_s": load_s, "read_s": seconds, "passes_s": passes_s, "tokens_per_s": tokens_per_s, "peak_bytes": peak,
             "rows": rows, "whole_file_s": whole_file_s,
             "product_flops": floor.map(|(products, _)| products), "memory_bytes_per_s": floor.map(|(_, memory)| memory),
-            "model": model.info(), "first": {"states": states, "labels": labels},
+            "model": info, "others": cli.others.then_some(others), "first": {"states": states, "labels": labels},
         });
         serde_json::to_writer_pretty(&mut file, &figures)?;
         file.commit()?;
@@ -202,6 +212,20 @@ fn pass(model: &Model, requests: &[Request], quiet: bool, stop: &Interrupts) -> 
 }
 
 impl Cli {
+    /// The fastest of several readings, and how long each took.
+    fn passes(&self, model: &Model, requests: &[Request], stop: &Interrupts) -> Result<(Pass, Vec<f64>)> {
+        let mut best: Option<Pass> = None;
+        let mut passes_s = Vec::new();
+        for _ in 0..self.repeat.max(1) {
+            let pass = pass(model, requests, self.model.quiet, stop)?;
+            passes_s.push(pass.seconds);
+            if best.as_ref().is_none_or(|best| pass.seconds < best.seconds) {
+                best = Some(pass);
+            }
+        }
+        Ok((best.context("nothing was read")?, passes_s))
+    }
+
     fn sampling(&self) -> Sampling {
         if self.temperature == 0.0 {
             return Sampling::Greedy;

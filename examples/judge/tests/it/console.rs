@@ -71,6 +71,24 @@ fn wrong_usage_is_said_the_same_way_everywhere() {
 }
 
 #[test]
+fn speed_says_what_is_faster_on_this_processor() {
+    let folder = TempDir::new().expect("folder");
+    write_prompts(&folder);
+    let output = run("throughput", folder.path(), &["--input", "in.jsonl", "--others", "--json", "speed.json"]);
+    let said = stdout(&output);
+    assert!(said.contains("\nfaster here    "), "{said}{}", stderr(&output));
+    let found: Value =
+        serde_json::from_slice(&std::fs::read(folder.path().join("speed.json")).expect("json")).expect("json");
+    // At least weights of eight bits with the kernel that is chosen.
+    let others = found["others"].as_array().expect("others");
+    assert!(others.iter().any(|other| other["weight_form"] == "int8"), "{others:?}");
+    for other in others {
+        let ratio = found["read_s"].as_f64().expect("read_s") / other["read_s"].as_f64().expect("read_s");
+        assert!((other["ratio"].as_f64().expect("ratio") - ratio).abs() < 1e-9 * ratio, "{other}");
+    }
+}
+
+#[test]
 fn help_begins_with_the_files_and_ends_with_the_model_and_the_run() {
     let folder = TempDir::new().expect("folder");
     let help = stdout(&run("throughput", folder.path(), &["-h"]));

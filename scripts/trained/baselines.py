@@ -1,7 +1,7 @@
 """When does tuning beat reading? A trained model on INSPECTOR's grades and on PandaLM's pairs: read, probed, and tuned on the same rows.
 
     cargo build --locked --release -p judge
-    JUDGE_TEST_DATA=FOLDER python scripts/trained/baselines.py OUTPUT [--quick] [--encoder FOLDER]
+    JUDGE_TEST_DATA=FOLDER python scripts/trained/baselines.py OUTPUT [--quick] [--encoder FOLDER] [--check]
 
 Every arm learns from the same rows and is measured on the same others: a question is on one side, by a hash of its text, a third of
 PandaLM's and a fifth of INSPECTOR's held out. INSPECTOR's are without the rows of questions that its authors added (docs/trained.md). Of
@@ -16,7 +16,8 @@ lora top    `judge probe train --tuned-baseline`: an adapter of the last eight b
 lora        the same of all blocks
 encoder     `judge tune --objective class --method full` of an encoder (--encoder)
 
---quick takes factuality and a quarter of the pairs, leaves out `lora`, and sees rows twice in place of three times.
+--quick takes a quarter of factuality's training rows and a quarter of the pairs, leaves out `lora`, and sees rows twice in place of three
+times.
 """
 
 import hashlib
@@ -38,8 +39,8 @@ def share(text):
     return int.from_bytes(hashlib.sha256(text.encode()).digest()[:4], "big") / 2**32
 
 
-def grades(aspect):
-    """INSPECTOR's rows of an aspect, and the prompt that they share."""
+def grades(aspect, every):
+    """INSPECTOR's rows of an aspect, every so many of those that are learned from, and the prompt that they share."""
     rows, shared = [], set()
     for row in json.loads(data("inspector", "gsm8k_roscoe5dim_probing.json").read_text())[aspect]:
         if row["id"] >= OWN_QUESTIONS or row["score"] is None:
@@ -51,6 +52,8 @@ def grades(aspect):
         rows.append({"id": row["id"], "aspect": aspect, "instruction": question, "response": response, "human": row["score"],
                      "split": "test" if share(question) < 0.2 else "train"})
     [(rubric, end)] = shared
+    learned = [row for row in rows if row["split"] == "train"][::every]
+    rows = learned + [row for row in rows if row["split"] == "test"]
     literal = lambda text: text.replace("{", "{{").replace("}", "}}")
     return rows, {"raw": f"{literal(rubric)}{QUESTION}{{instruction}}{RESPONSE}{{response}}{literal(end)}"}
 
@@ -109,15 +112,14 @@ def of_encoder(out, rows, points, folder, epochs):
     rewards = out / "encoder.rewards.jsonl"
     judge("reward", "--input", files["test"], "--model", tuned, "--dtype", "f32", "--output", rewards, "--quiet", "--overwrite")
     human = {row["id"]: row["human"] for row in rows}
-    scored = [{"id": row["id"], "human": human[row["id"]], "score": expected(row["scores"])} for row in read(rewards) if row.get("scores")]
+    scored = [{"id": row["id"], "human": human[row["id"]], "score": expected(row["rewards"])} for row in read(rewards) if row.get("rewards")]
     return agree(out, write(out / "encoder.scores.jsonl", scored), points)
 
 
 def expected(scores):
     """The mean class by the probabilities of the head's labels, which are the points of the scale."""
-    values = list(scores.values()) if isinstance(scores, dict) else scores
-    largest = max(values)
-    weights = [math.exp(value - largest) for value in values]
+    largest = max(scores)
+    weights = [math.exp(score - largest) for score in scores]
     return sum((place + 1) * weight for place, weight in enumerate(weights)) / sum(weights)
 
 
@@ -125,18 +127,19 @@ def main():
     parser = arguments(__doc__)
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--encoder", help="folder of an encoder, such as all-MiniLM-L6-v2")
+    parser.add_argument("--check", action="store_true", help="compare the figures with expected/baselines.json (--quick and --encoder)")
     args = parser.parse_args()
     args.output.mkdir(parents=True, exist_ok=True)
     epochs = 2 if args.quick else 3
     aspects = ["factuality"] if args.quick else ["factuality", "informativeness", "semantic_consistency", "logicality", "fluency"]
-    arms = {"lora top": ["--tuned-baseline", "--tuned-epochs", epochs, "--tuned-top-blocks", "8"]}
+    arms = {"lora top": ["--tuned-baseline", "--tuned-epochs", epochs, "--tuned-lr", "1e-3", "--tuned-top-blocks", "8"]}
     if not args.quick:
-        arms["lora"] = ["--tuned-baseline", "--tuned-epochs", epochs]
+        arms["lora"] = ["--tuned-baseline", "--tuned-epochs", epochs, "--tuned-lr", "1e-3"]
     lines, differences = [], []
     for aspect in [*aspects, "preference"]:
         out = args.output / aspect
         out.mkdir(exist_ok=True)
-        rows, form = pairs(4 if args.quick else 1) if aspect == "preference" else grades(aspect)
+        rows, form = pairs(4 if args.quick else 1) if aspect == "preference" else grades(aspect, 4 if args.quick else 1)
         points = 2 if aspect == "preference" else 5
         template = out / "template.json"
         template.write_text(json.dumps(form))

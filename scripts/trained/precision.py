@@ -3,8 +3,9 @@
     cargo build --locked --release -p judge
     JUDGE_TEST_DATA=FOLDER python scripts/trained/precision.py OUTPUT [--limit N]
 
-All forms start from the file's codes of four bits (Q4_1). `f32` and `bf16` multiply the codes in that arithmetic; `int8` rounds the
-expanded weights again, to eight bits; `int8, integers` rounds the inputs of products too. Each grades prometheus-eval's 320 responses
+All forms start from the file's codes of four bits (Q4_1). `f32` and `bf16` multiply the codes in that arithmetic, `integers` as integers
+by inputs that are rounded to eight bits; `int8` rounds the expanded weights again, to eight bits; `int8, integers` rounds the inputs of
+products too. Each grades prometheus-eval's 320 responses
 (the expected grade at the last layer; --limit takes the first N) and grades both responses of LLMBar's 100 Natural pairs. A changed
 grade or verdict is one that f32 gives otherwise.
 """
@@ -17,8 +18,8 @@ from common import arguments, data, figure, judge, model, read, report, table, w
 
 PROMETHEUS = data("prometheus_eval", "mt_bench_eval.json")
 LLMBAR = ["--benchmark", "llmbar", "--data", data("llmbar", "LLMBar", "Natural", "dataset.json"), "--apart", "--verdict", "logits"]
-# Its pairs are left out: they take longest.
-GRADES_ALONE = {"int8, integers"}
+# Their pairs are left out: they take longest.
+GRADES_ALONE = {"integers", "int8, integers"}
 
 
 def adapter(folder):
@@ -49,7 +50,7 @@ def forms(out):
     found = {"f32": model("f32"), "bf16": model("bf16"), "int8": in_bytes}
     info = pathlib.Path("/proc/cpuinfo")
     if info.exists() and "avx512_vnni" in info.read_text().split():
-        found["int8, integers"] = [*in_bytes, "--kernel", "avx512-vnni"]
+        found |= {"integers": [*model("bf16"), "--kernel", "avx512-vnni"], "int8, integers": [*in_bytes, "--kernel", "avx512-vnni"]}
     return found
 
 

@@ -1,7 +1,7 @@
 """The speed of one trained GGUF file here, in transformers and in llama.cpp, in turn.
 
     cargo build --locked --release -p judge
-    JUDGE_TEST_DATA=FOLDER python scripts/trained/speed.py OUTPUT [--rounds N] [--peers PYTHON] [--without llama.cpp]
+    JUDGE_TEST_DATA=FOLDER python scripts/trained/speed.py OUTPUT [--rounds N] [--peers PYTHON] [--without llama.cpp] [--kernel K]
 
 Reading: eight texts of MT-bench's questions and answers, 1,600 characters each, which share no beginning; states of all layers here,
 the whole model without its head in transformers (hidden states kept), all logits of the last token in llama.cpp. Writing: up to 64
@@ -98,12 +98,12 @@ def llama_cpp(file, reading, writing):
     return timed(read, write, reading, writing)
 
 
-def ours(out, reading, writing):
+def ours(out, kernel, reading, writing):
     from common import model, report, write
     found = {}
     for what, texts, flags in [("reading", reading, ["--read", "states"]), ("writing", writing, ["--read", "text", "--max-new-tokens", NEW_TOKENS])]:
         rows = write(out / f"speed.{what}.jsonl", [{"id": i, "prompt": text} for i, text in enumerate(texts)])
-        one = report(out / "speed.json", "speed", "--quiet", "--raw-prompt", "--input", rows, *flags, "--repeat", 2, *model())
+        one = report(out / "speed.json", "speed", "--quiet", "--raw-prompt", "--input", rows, *flags, "--repeat", 2, *kernel, *model())
         tokens = one["prompt_tokens"] if what == "reading" else one["new_tokens"]
         found |= {"prompt_tokens" if what == "reading" else "new_tokens": tokens, what: tokens / one["read_s"]}
     return found
@@ -115,6 +115,7 @@ def main():
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--peers", default=sys.executable, help="the Python that has torch, transformers and llama_cpp")
     parser.add_argument("--without", action="append", default=[])
+    parser.add_argument("--kernel", help="the program's kernel (default: the one that it chooses)")
     args = parser.parse_args()
     args.output.mkdir(parents=True, exist_ok=True)
     reading, writing = prompts()
@@ -130,7 +131,7 @@ def main():
                 sys.exit(f"{name} failed; leave it out with --without '{name}'")
             found[name] = json.loads(done.stdout.splitlines()[-1])
             # After each peer, so that a slow minute of the machine is nobody's alone.
-            found[f"here, beside {name}"] = ours(args.output, reading, writing)
+            found[f"here, beside {name}"] = ours(args.output, ["--kernel", args.kernel] if args.kernel else [], reading, writing)
         rounds.append(found)
         print(json.dumps(found), flush=True)
     rows = []

@@ -1,7 +1,7 @@
 """When does tuning beat reading? Labels against agreement with people, for a frozen model that is read and for one that is tuned.
 
     cargo build --locked --release -p judge
-    python scripts/trained/tuning.py OUTPUT [--quick] [--labels 32,128,512] [--draws 3]
+    python scripts/trained/tuning.py OUTPUT [--quick] [--labels 32,128,512] [--draws 3] [--check]
 
 Rows of topics that the embedded model was not trained on (`judge rows --split shifted`), with three simulated raters. Of each number of
 labels a few sets are drawn, disjoint from the 300 rows that all are measured on, whose questions occur in no training set.
@@ -15,11 +15,10 @@ top blocks  the same of the last two blocks
 Every figure is Spearman's correlation with the mean of the raters; a range is that of the draws. --quick takes 32 and 128 labels, one draw.
 """
 
-import json
 import statistics
 import time
 
-from common import arguments, judge, number, read, report, table, write
+from common import arguments, checked, judge, number, read, report, table, write
 
 TEST = 300
 EPOCHS = "12"
@@ -43,6 +42,7 @@ def main():
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--labels", default="32,128,512", type=lambda text: [int(number) for number in text.split(",")])
     parser.add_argument("--draws", default=3, type=int)
+    parser.add_argument("--check", action="store_true", help="compare the figures with expected/tuning.json (--quick)")
     args = parser.parse_args()
     labels, draws = ([32, 128], 1) if args.quick else (args.labels, args.draws)
     out = args.output
@@ -102,8 +102,9 @@ def main():
         for what, values in found.items():
             spread = f" ({number(min(values))} to {number(max(values))})" if draws > 1 else ""
             lines.append([str(n), what, number(statistics.fmean(values)) + spread, f"{statistics.fmean(seconds[what]):.0f} s"])
-    table(["labels", "judge", "Spearman", "time"], lines)
-    (out / "figures.json").write_text(json.dumps(lines, indent=1))
+    head = ["labels", "judge", "Spearman", "time"]
+    table(head, lines)
+    checked(args, "tuning", head, lines)
 
 
 if __name__ == "__main__":

@@ -32,13 +32,13 @@ pub struct ServiceArgs {
     #[arg(long, value_name = "N", default_value_t = 8, value_parser = clap::value_parser!(u16).range(1..), requires = "base_url", help_heading = "Service")]
     pub concurrency: u16,
     /// Most requests a minute, repeated ones included
-    #[arg(long, value_name = "N", value_parser = rate, requires = "base_url", help_heading = "Service")]
+    #[arg(long, value_name = "N", value_parser = positive, requires = "base_url", help_heading = "Service")]
     pub requests_per_minute: Option<f64>,
     /// Most tokens a minute, read and written
-    #[arg(long, value_name = "N", value_parser = rate, requires = "base_url", help_heading = "Service")]
+    #[arg(long, value_name = "N", value_parser = positive, requires = "base_url", help_heading = "Service")]
     pub tokens_per_minute: Option<f64>,
     /// Longest time for one answer, in seconds
-    #[arg(long, value_name = "SECONDS", default_value_t = 120.0, value_parser = rate, requires = "base_url", help_heading = "Service")]
+    #[arg(long, value_name = "SECONDS", default_value_t = 120.0, value_parser = positive, requires = "base_url", help_heading = "Service")]
     pub timeout: f64,
     /// How often a request is sent before its failure ends the run
     #[arg(long, value_name = "N", default_value_t = 6, value_parser = clap::value_parser!(u16).range(1..), requires = "base_url", help_heading = "Service")]
@@ -60,7 +60,11 @@ pub fn not_negative(text: &str) -> Result<f64, String> {
     number.ok_or_else(|| "expected a number of at least 0".to_owned())
 }
 
-fn rate(text: &str) -> Result<f64, String> {
+/// A number above 0.
+///
+/// # Errors
+/// In words, for another text.
+pub fn positive(text: &str) -> Result<f64, String> {
     not_negative(text).ok().filter(|number| *number > 0.0).ok_or_else(|| "expected a number above 0".to_owned())
 }
 

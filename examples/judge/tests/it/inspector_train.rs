@@ -161,6 +161,8 @@ fn the_tuned_model_is_a_baseline() {
     assert!(refused.contains("--tuned-top-blocks: the model has 6 blocks"), "{refused}");
     let alone = train(folder.path(), &rows, &["--tuned-epochs", "2"]).unwrap_err();
     assert!(alone.contains("--tuned-baseline"), "{alone}");
+    let still = train(folder.path(), &rows, &["--tuned-baseline", "--tuned-lr", "0"]).unwrap_err();
+    assert!(still.contains("--tuned-lr") && still.contains("expected a number above 0"), "{still}");
 }
 
 #[test]

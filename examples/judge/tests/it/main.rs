@@ -14,6 +14,7 @@ mod decide;
 mod drift;
 mod emotional_understanding;
 mod encoders;
+mod figures;
 mod foreign_outputs;
 mod hhh;
 mod inspector_train;

@@ -15,6 +15,7 @@ use super::rows::Data;
 use super::settings::Settings;
 use crate::args::layers::LayerList;
 use crate::args::model_args::{ModelArgs, SeedArgs};
+use crate::args::service::positive;
 use crate::terminal::console::usage;
 
 /// The program and its version, which results name.
@@ -138,6 +139,16 @@ pub(crate) struct Cli {
         help_heading = "Tuned baseline"
     )]
     pub tuned_epochs: u32,
+    /// The tuned baseline's highest learning rate
+    #[arg(
+        long,
+        value_name = "RATE",
+        default_value_t = 2e-4,
+        value_parser = positive,
+        requires = "tuned_baseline",
+        help_heading = "Tuned baseline"
+    )]
+    pub tuned_lr: f64,
     /// How many of the last blocks get an adapter [default: all]; the blocks below run once for each row
     #[arg(long, value_name = "K", requires = "tuned_baseline", help_heading = "Tuned baseline")]
     pub tuned_top_blocks: Option<usize>,
@@ -236,7 +247,7 @@ impl Cli {
             "test_share": training.test_share,
             "split_seed": training.split_seed,
             "grouped": training.grouped,
-            "tuned_baseline": self.tuned_baseline.then(|| json!([self.tuned_epochs, self.tuned_top_blocks])),
+            "tuned_baseline": self.tuned_baseline.then(|| json!([self.tuned_epochs, self.tuned_lr, self.tuned_top_blocks])),
             "calibration": training.calibration.map(|calibrator| calibrator.level),
         });
         Ok(serde_json::from_value(settings)?)

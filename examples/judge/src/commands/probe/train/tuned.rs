@@ -116,7 +116,12 @@ impl<'a> Tuned<'a> {
         let steps = plan.len() as u64;
         let settings = TrainSettings {
             tuning: self.tuning.clone(),
-            schedule: Schedule { peak: 2e-4, warmup: (steps / 20).max(1).min(steps - 1), steps, ..Schedule::default() },
+            schedule: Schedule {
+                peak: self.cli.tuned_lr,
+                warmup: (steps / 20).max(1).min(steps - 1),
+                steps,
+                ..Schedule::default()
+            },
             micro_batch: 2,
             blocks_at_once: Some(4),
             states: self.keeps_states.then(|| self.states()),

@@ -16,7 +16,7 @@ lora top    `judge probe train --tuned-baseline`: an adapter of the last eight b
 lora        the same of all blocks
 encoder     `judge tune --objective class --method full` of an encoder (--encoder)
 
---quick takes a quarter of factuality's training rows and a quarter of the pairs, leaves out `lora`, and sees rows twice in place of three
+--quick takes a quarter of factuality's training rows and an eighth of the pairs, leaves out `lora`, and sees rows twice in place of three
 times.
 """
 
@@ -29,6 +29,7 @@ from common import arguments, checked, data, figure, judge, model, read, report,
 from inspector import OWN_QUESTIONS
 
 STATISTICS = ["spearman", "accuracy"]
+DIFFERENCES = ["spearman", "weighted_f1"]
 QUESTION, RESPONSE, END = "\n\nQuestion:\n", "\n\nGenerated response:\n", "\n\nNow evaluate"
 PAIR = {"chat": {"messages": [{"role": "user", "content": "Task: {instruction}\n\n{response}\n\nWhich answer is better? Reply with 1 or 2."}],
                  "template_args": {}, "prefill": ""}}
@@ -139,7 +140,7 @@ def main():
     for aspect in [*aspects, "preference"]:
         out = args.output / aspect
         out.mkdir(exist_ok=True)
-        rows, form = pairs(4 if args.quick else 1) if aspect == "preference" else grades(aspect, 4 if args.quick else 1)
+        rows, form = pairs(8 if args.quick else 1) if aspect == "preference" else grades(aspect, 4 if args.quick else 1)
         points = 2 if aspect == "preference" else 5
         template = out / "template.json"
         template.write_text(json.dumps(form))
@@ -160,15 +161,15 @@ def main():
             else:
                 found[name] = test["predictors"]["tuned"]
                 gain = test["gain_over"]["tuned"]
-                differences.append([aspect, f"probe less {name}", *(figure(gain.get(what)) for what in STATISTICS)])
+                differences.append([aspect, f"probe less {name}", *(figure(gain.get(what)) for what in DIFFERENCES)])
         if args.encoder:
-            found["encoder"], seconds["encoder"] = spent(of_encoder, out, rows, points, args.encoder, 4 if args.quick else 8)
+            found["encoder"], seconds["encoder"] = spent(of_encoder, out, rows, points, args.encoder, 2 if args.quick else 8)
         for name, own in found.items():
             took = f"{seconds[name] / 60:.1f} min" if name in seconds else ""
             lines.append([aspect, sizes, name, *(figure(own.get(what)) for what in STATISTICS), took])
     head = ["aspect", "rows", "judge", *STATISTICS, "time"]
     table(head, lines)
-    table(["aspect", "difference", *STATISTICS], differences)
+    table(["aspect", "difference", *DIFFERENCES], differences)
     checked(args, "baselines", head, lines)
 
 

@@ -5,9 +5,10 @@ use serde_json::Value;
 const TRAINING: &str = include_str!("../../../../docs/training.md");
 
 /// Each experiment's expected figures, and how the head of its table begins.
-const EXPERIMENTS: [(&str, &str); 2] = [
+const EXPERIMENTS: [(&str, &str); 3] = [
     (include_str!("../../../../scripts/trained/expected/swap.json"), "| judge | accuracy, mean of both orders |"),
     (include_str!("../../../../scripts/trained/expected/filtered.json"), "| chosen by | mean quality |"),
+    (include_str!("../../../../scripts/trained/expected/baselines.json"), "| aspect | rows | judge |"),
 ];
 
 /// The decimal numbers of a text, as they are written.

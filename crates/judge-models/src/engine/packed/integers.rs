@@ -41,11 +41,12 @@ use std::ops::Range;
 
 use rayon::prelude::*;
 
+use super::coded::CodedPanels;
 use super::kernel::{IntegerCodes, Kernel};
 use super::lines::Lines;
 use super::piece::{AHEAD, CodesOfPanel, Lanes};
-use super::product::{Activations, Results};
-use super::section::Sections;
+use super::product::{Activations, SharedResults};
+use super::section::Section;
 use super::supported::Supported;
 use super::tile::{LANES, Words, prefetch};
 use super::unit::{self, ByteUnit, HasByteUnit};
@@ -94,16 +95,16 @@ impl HasIntegers {
     }
 }
 
-/// A matrix of panels of codes.
+/// A matrix of panels of codes: one section of a matrix that is stacked from tensors, or all of it.
 pub(super) struct Matrix<'a> {
-    /// The panels.
-    panels: &'a Sections,
+    /// The codes.
+    coded: &'a CodedPanels,
+    /// Which panels they are of the whole.
+    panels: Range<usize>,
     /// How they are multiplied.
     codes: IntegerCodes,
     /// Columns of the matrix, whole words of codes.
     d_in: usize,
-    /// Rows of the matrix.
-    d_out: usize,
     /// Columns that share a step: whole words of codes, at most [`MOST_COLUMNS`]. The last group may
     /// have fewer.
     group: usize,
@@ -112,15 +113,18 @@ pub(super) struct Matrix<'a> {
 }
 
 impl<'a> Matrix<'a> {
-    /// A matrix `[d_out, d_in]` of panels. Columns that share a scale are cut into groups that whole tiles of
-    /// the unit can have, if there are any.
-    pub(super) fn new(panels: &'a Sections, d_out: usize, d_in: usize, codes: IntegerCodes) -> Self {
-        let (scaled, places) = (codes.scaled, 32 / codes.bits);
-        let whole = (1..=MOST_COLUMNS / (PLACES * LINE)).rev().map(|tiles| tiles * PLACES * LINE);
-        let any = (1..=MOST_COLUMNS / places).rev().map(|words| words * places);
-        let mut sizes = Some(scaled).filter(|&size| size <= MOST_COLUMNS).into_iter().chain(whole).chain(any);
-        let group = sizes.find(|&size| scaled.is_multiple_of(size)).unwrap_or(places);
-        Self { panels, codes, d_in, d_out, group, groups_of_a_scale: scaled / group }
+    /// A section of a matrix with `d_in` columns, if its codes may be multiplied as integers.
+    pub(super) fn new(section: &'a Section, d_in: usize) -> Option<Self> {
+        let (coded, codes) = (section.coded()?, section.integers()?);
+        let group = columns_of_a_step(codes);
+        Some(Self {
+            coded,
+            panels: section.panels.clone(),
+            codes,
+            d_in,
+            group,
+            groups_of_a_scale: codes.scaled / group,
+        })
     }
 
     /// Words of the codes of a rounded row.
@@ -155,8 +159,14 @@ impl<'a> Matrix<'a> {
         [self.group, self.d_in].iter().all(|columns| columns.is_multiple_of(PLACES * LINE))
     }
 
-    /// See `PackedLinear::product`. `out` is not empty.
-    pub(super) fn product(&self, has: HasIntegers, x: Activations<'_>, out: Results<'_>, scratch: &mut Lines<u32>) {
+    /// See `PackedLinear::product`; `out` has the columns of all sections.
+    pub(super) fn product(
+        &self,
+        has: HasIntegers,
+        x: Activations<'_>,
+        out: &SharedResults<'_>,
+        scratch: &mut Lines<u32>,
+    ) {
         let (rows, d_in, stride) = (x.count(), self.d_in, self.stride());
         let unit = has.unit.filter(|_| rows >= unit::ROWS && self.codes.bits == 8 && self.has_whole_tiles());
         let flip = if unit.is_some() || self.codes.bits == 4 { 0 } else { 0x80 };
@@ -178,10 +188,9 @@ impl<'a> Matrix<'a> {
         let words = &**scratch;
         let n_tasks = TASKS_PER_THREAD * rayon::current_num_threads();
         let blocks = rows.div_ceil(ROWS_AT_ONCE);
-        let n_panels = self.d_out.div_ceil(LANES);
+        let n_panels = self.panels.len();
         let at_once = (n_panels * blocks / n_tasks).clamp(1, 8);
         let n_shares = n_panels.div_ceil(at_once);
-        let out = out.shared(self.d_out);
         (0..blocks * n_shares).into_par_iter().for_each(|task| {
             let (block, share) = (task / n_shares, task % n_shares);
             let of_block = block * ROWS_AT_ONCE..rows.min((block + 1) * ROWS_AT_ONCE);
@@ -190,8 +199,8 @@ impl<'a> Matrix<'a> {
             let mut sums = [[0.0; LANES]; ROWS_ON_UNIT];
             let together = if unit.is_some() { ROWS_ON_UNIT } else { ROWS };
             for panel in first..n_panels.min(first + at_once) {
-                // Every panel is codes: `Sections::integers` has looked.
-                let Some(codes) = self.panels.codes_of_panel(panel) else { continue };
+                let codes = self.coded.codes_of_panel(panel);
+                let lane = (self.panels.start + panel) * LANES;
                 for row in of_block.clone().step_by(together) {
                     let sums = &mut sums[..together.min(of_block.end - row)];
                     sums.fill([0.0; LANES]);
@@ -201,7 +210,7 @@ impl<'a> Matrix<'a> {
                     }
                     for (index, sums) in sums.iter_mut().enumerate() {
                         // SAFETY: of each row the lanes of this panel are this task's alone.
-                        unsafe { out.put(row + index, panel * LANES, sums) };
+                        unsafe { out.put(row + index, lane, sums) };
                     }
                 }
             }
@@ -270,6 +279,15 @@ impl<'a> Matrix<'a> {
             }
         }
     }
+}
+
+/// Columns that share a step: all that share a scale, or else as many as divide them, in whole tiles of the unit if there are any.
+fn columns_of_a_step(codes: IntegerCodes) -> usize {
+    let (scaled, places) = (codes.scaled, 32 / codes.bits);
+    let whole = (1..=MOST_COLUMNS / (PLACES * LINE)).rev().map(|tiles| tiles * PLACES * LINE);
+    let any = (1..=MOST_COLUMNS / places).rev().map(|words| words * places);
+    let mut sizes = Some(scaled).filter(|&size| size <= MOST_COLUMNS).into_iter().chain(whole).chain(any);
+    sizes.find(|&size| scaled.is_multiple_of(size)).unwrap_or(places)
 }
 
 /// Adds exact sums, each times its lane's scale and its row's step, the first word of each row of `steps`.
@@ -476,7 +494,6 @@ mod tests {
 
     use super::*;
     use crate::engine::packed::pack::PackedLinear;
-    use crate::engine::packed::section::Section;
     use crate::engine::packed::tile::Word;
     use crate::weights::{CodeNumbers, CodedMemory, Coding};
 
@@ -500,10 +517,9 @@ mod tests {
 
     #[test]
     fn columns_of_one_scale_are_cut_into_groups_of_equal_size() {
-        let matrix = PackedLinear::zeros(Supported::PORTABLE, Word::Single, 1, 4);
         let group = |bits: usize, scaled: usize| {
-            let matrix = Matrix::new(matrix.sections(), 1, 4, IntegerCodes { scaled, bits, is_signed: true });
-            (matrix.group, matrix.groups_of_a_scale)
+            let group = columns_of_a_step(IntegerCodes { scaled, bits, is_signed: true });
+            (group, scaled / group)
         };
         let found = [4, 128, 200, 256, 1024, 2880, 896, 300].map(|scaled| group(8, scaled));
         assert_eq!(found, [(4, 1), (128, 1), (200, 1), (256, 1), (256, 4), (192, 15), (128, 7), (100, 3)]);
@@ -533,12 +549,12 @@ mod tests {
         y
     }
 
-    /// Codes of four bits for so many rows, with numbers that look random.
+    /// Codes for so many rows, with numbers that look random.
     fn coded(coding: &Coding, d_out: usize, seed: usize) -> CodedMemory {
         let mut memory = CodedMemory::new(coding, d_out);
         let rows = memory.rows(coding, d_out);
         let number = |i: usize| ((seed + i) * 7919 % 1009) as f32 / 1009.0 - 0.5;
-        rows.codes.iter_mut().enumerate().for_each(|(i, code)| *code = ((seed + i) * 31 % 16) as u8);
+        rows.codes.iter_mut().enumerate().for_each(|(i, code)| *code = ((seed + i) * 31 % (1 << coding.bits)) as u8);
         rows.scales.iter_mut().enumerate().for_each(|(i, x)| *x = number(i));
         if coding.has_minima {
             rows.minima.iter_mut().enumerate().for_each(|(i, x)| *x = number(i + 50));
@@ -547,11 +563,11 @@ mod tests {
     }
 
     #[test]
-    fn sections_of_which_one_has_minima_give_what_each_gives_by_itself() {
+    fn sections_of_other_codes_give_what_each_gives_by_itself() {
         const WIDTH: usize = 96;
         let Ok(kernel) = Supported::choose(Some(Kernel::Avx512Vnni)) else { return };
-        let plain = Coding::scaled(4, CodeNumbers::Unsigned, WIDTH, 32);
-        let codings = [Coding { has_minima: true, ..plain.clone() }, plain];
+        let four = Coding { has_minima: true, ..Coding::scaled(4, CodeNumbers::Unsigned, WIDTH, 32) };
+        let codings = [four, Coding::scaled(8, CodeNumbers::Signed, WIDTH, 16)];
         let (x, d_out) = (crate::engine::packed::cases::numbers(1, 3 * WIDTH), [32, 20]);
         let product = |sections: &[usize]| {
             let parts = sections.iter().map(|&at| (d_out[at], Some(codings[at].clone()))).collect();
@@ -562,7 +578,7 @@ mod tests {
                 matrix.fill_codes(first, &coded(&codings[at], d_out[at], at).rows(&codings[at], d_out[at]));
                 first += d_out[at];
             }
-            assert!(matrix.integers().is_some());
+            assert!(matrix.is_of_integers());
             let mut out = vec![f32::NAN; 3 * first];
             matrix.apply(&x, 3, &mut out, &mut Lines::default());
             out
@@ -617,15 +633,14 @@ mod tests {
                     let make = |shape| Ok::<_, ()>(Section::zeros(shape));
                     let mut matrix = PackedLinear::of(kernel, word, width, parts, make).unwrap();
                     matrix.fill_codes(0, &coded);
-                    let integers = matrix.integers().unwrap();
                     let (mut out, mut scratch) = (vec![f32::NAN; rows * d_out], Lines::default());
                     matrix.apply(&x, rows, &mut out, &mut scratch);
-                    let group = Matrix::new(matrix.sections(), d_out, width, integers).group;
+                    let group = Matrix::new(matrix.sections().of(0), width).unwrap().group;
                     for (x, found) in x.chunks_exact(width).zip(out.chunks_exact(d_out)) {
                         for (row, (found, codes)) in found.iter().zip(codes.chunks_exact(width)).enumerate() {
                             let of_row = row * coding.n_groups..(row + 1) * coding.n_groups;
                             let of_groups = [&coded.zeros, &coded.scales, &coded.minima].map(|all| &all[of_row.clone()]);
-                            let expected = expected(x, codes, of_groups, &coding, integers.scaled, group);
+                            let expected = expected(x, codes, of_groups, &coding, size.min(width), group);
                             prop_assert_eq!(found.to_bits(), expected.to_bits(), "{:?} {} {}", kernel, found, expected);
                         }
                     }

@@ -188,7 +188,7 @@ impl<'a> Packing<'a> {
             }
             Ok::<_, Error>(if is_there { Section::new(shape, arrays) } else { Section::zeros(shape) })
         })?;
-        self.has_integers |= matrix.integers().is_some();
+        self.has_integers |= matrix.is_of_integers();
         if is_there {
             parts.iter().for_each(|(name, _)| self.tensors.pass_over(name));
             return Ok(matrix);

@@ -50,7 +50,6 @@ use rayon::prelude::*;
 use super::blocked::Panels;
 #[cfg(target_arch = "x86_64")]
 use super::integers::{self, HasIntegers};
-use super::kernel::IntegerCodes;
 #[cfg(target_arch = "x86_64")]
 use super::kernel::Kernel;
 use super::lines::Lines;
@@ -169,9 +168,9 @@ impl PackedLinear {
         self.sections.iter().flat_map(Section::arrays)
     }
 
-    /// How products may be made in integers, if they may; see [`Sections::integers`].
-    pub(super) fn integers(&self) -> Option<IntegerCodes> {
-        self.sections.integers()
+    /// Whether products may be made in integers; see [`Sections::are_integers`].
+    pub(super) fn is_of_integers(&self) -> bool {
+        self.sections.are_integers()
     }
 
     /// `d_out`: the width of the result.
@@ -272,8 +271,10 @@ impl PackedLinear {
             return;
         }
         #[cfg(target_arch = "x86_64")]
-        if let (Some(has), Some(codes)) = (HasIntegers::of(self.kernel), self.integers()) {
-            return integers::Matrix::new(&self.sections, self.d_out, d_in, codes).product(has, x, out, scratch);
+        if let Some(has) = HasIntegers::of(self.kernel).filter(|_| self.is_of_integers()) {
+            let out = out.shared(self.d_out);
+            let matrices = self.sections.iter().filter_map(|section| integers::Matrix::new(section, d_in));
+            return matrices.for_each(|matrix| matrix.product(has, x, &out, scratch));
         }
         #[cfg(target_arch = "x86_64")]
         if self.word == Word::Pair

@@ -20,7 +20,7 @@ use rayon::prelude::*;
 use super::coded::CodedPanels;
 use super::kernel::IntegerCodes;
 use super::lines::Lines;
-use super::piece::{CodesOfPanel, Sums};
+use super::piece::Sums;
 use super::stored::Stored;
 use super::supported::Supported;
 use super::tile::{LANES, Word, Words};
@@ -122,6 +122,11 @@ impl Section {
         }
     }
 
+    /// How its codes may be multiplied as integers, if they may.
+    pub(super) fn integers(&self) -> Option<IntegerCodes> {
+        self.coded()?.integers()
+    }
+
     /// What is kept of these words of a panel, to be fetched: the words themselves, or their codes.
     pub(super) fn kept(&self, panel: usize, words: Range<usize>) -> &[u32] {
         let panel = panel - self.panels.start;
@@ -219,19 +224,8 @@ impl Sections {
         if panel < panels { self.of(panel).kept(panel, words) } else { &[] }
     }
 
-    /// How the codes may be multiplied as integers, if all of the matrix is codes that may, of one kind and in groups of one size; see
-    /// `integers.rs`.
-    pub(super) fn integers(&self) -> Option<IntegerCodes> {
-        let integers = |section: &Section| section.coded()?.integers();
-        let first = integers(self.0.first()?)?;
-        self.0.iter().all(|section| integers(section) == Some(first)).then_some(first)
-    }
-
-    /// The codes of a panel. `None` where they are none that
-    /// [`integers`](Self::integers) speaks of.
-    #[cfg(target_arch = "x86_64")]
-    pub(super) fn codes_of_panel(&self, panel: usize) -> Option<CodesOfPanel<'_>> {
-        let section = self.of(panel);
-        Some(section.coded()?.codes_of_panel(panel - section.panels.start))
+    /// Whether all of the matrix is codes that may be multiplied as integers; see `integers.rs`.
+    pub(super) fn are_integers(&self) -> bool {
+        self.0.iter().all(|section| section.integers().is_some())
     }
 }

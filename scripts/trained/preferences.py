@@ -1,7 +1,7 @@
 """A trained model on the preference benchmarks of today: JudgeBench's 620 pairs and RM-Bench's 129 chat rows, nine pairs each.
 
     cargo build --locked --release -p judge
-    JUDGE_TEST_DATA=FOLDER python scripts/trained/preferences.py OUTPUT [--every N]
+    JUDGE_TEST_DATA=FOLDER python scripts/trained/preferences.py OUTPUT [--every N] [--only RM-Bench]
 
 likelihood   the response with fewer nats per token, given what was asked: the model as its own reward
 grades       each response graded apart, 1 to 5, read at the last layer
@@ -53,9 +53,12 @@ def in_order(out, benchmark, path):
 def main():
     parser = arguments(__doc__)
     parser.add_argument("--every", type=int, default=3, help="take every N-th pair of JudgeBench for the judge that sees both responses")
+    parser.add_argument("--only", default="", help="the files whose names have this in them")
     args = parser.parse_args()
     lines, groups = [], []
     for title, (benchmark, *where) in FILES.items():
+        if args.only not in title:
+            continue
         path = data(*where)
         out = args.output / path.stem
         out.mkdir(parents=True, exist_ok=True)

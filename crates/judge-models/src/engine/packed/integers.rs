@@ -20,7 +20,7 @@
 //!
 //! Weights are the numbers that `scale · code` stands for, not rounded to bf16. Activations lose more
 //! than to bf16: half a step is 0.4 % of the largest number of 256 at most. `docs/benchmarks.md` has what
-//! that does to states. A row's result depends on the row and the matrix alone, and is the same
+//! that does to states, of weights in eight bits. A row's result depends on the row and the matrix alone, and is the same
 //! with both kernels, to the bit: integers have no order of sums, and floats are added in one.
 //!
 //! | kernel | instruction | what it multiplies |

@@ -2,13 +2,14 @@
 
     cargo build --locked --release -p judge
     JUDGE_TEST_DATA=FOLDER python scripts/trained/speed.py OUTPUT [--rounds N] [--peers PYTHON] [--without llama.cpp] [--kernel K]
+    JUDGE_TEST_DATA=FOLDER python scripts/trained/speed.py OUTPUT --others
 
 Reading: eight texts of MT-bench's questions and answers, 1,600 characters each, which share no beginning; states of all layers here,
 the whole model without its head in transformers (hidden states kept), all logits of the last token in llama.cpp. Writing: up to 64
 tokens after a text of 256 characters, greedily. Transformers reads one by one and all at once, and the best counts; so does the best of
 two passes here. Every side runs as a process of its own, once a round, in turn; loading and a first reading are not timed. PYTHON has
 torch, transformers and llama_cpp (llama-cpp-python); a peer that it lacks is named and left out. A ratio is ours over theirs in the
-same round.
+same round. --others measures the program's kernels beside one another on the same texts, and no peer; the best of three passes counts.
 """
 
 import json
@@ -98,12 +99,17 @@ def llama_cpp(file, reading, writing):
     return timed(read, write, reading, writing)
 
 
-def ours(out, kernel, reading, writing):
+def measured(out, reading, writing, *more):
+    """What the program reports of reading and of writing."""
     from common import model, report, write
-    found = {}
     for what, texts, flags in [("reading", reading, ["--read", "states"]), ("writing", writing, ["--read", "text", "--max-new-tokens", NEW_TOKENS])]:
         rows = write(out / f"speed.{what}.jsonl", [{"id": i, "prompt": text} for i, text in enumerate(texts)])
-        one = report(out / "speed.json", "speed", "--quiet", "--raw-prompt", "--input", rows, *flags, "--repeat", 2, *kernel, *model())
+        yield what, report(out / "speed.json", "speed", "--quiet", "--raw-prompt", "--input", rows, *flags, *more, *model())
+
+
+def ours(out, kernel, reading, writing):
+    found = {}
+    for what, one in measured(out, reading, writing, "--repeat", 2, *kernel):
         tokens = one["prompt_tokens"] if what == "reading" else one["new_tokens"]
         found |= {"prompt_tokens" if what == "reading" else "new_tokens": tokens, what: tokens / one["read_s"]}
     return found
@@ -116,9 +122,15 @@ def main():
     parser.add_argument("--peers", default=sys.executable, help="the Python that has torch, transformers and llama_cpp")
     parser.add_argument("--without", action="append", default=[])
     parser.add_argument("--kernel", help="the program's kernel (default: the one that it chooses)")
+    parser.add_argument("--others", action="store_true", help="the program's kernels beside one another")
     args = parser.parse_args()
     args.output.mkdir(parents=True, exist_ok=True)
     reading, writing = prompts()
+    if args.others:
+        rows = [[what, "the one that is chosen", f"{one['read_s']:.2f} s", ""] if way is None else
+                [what, way["kernel"], f"{way['read_s']:.2f} s", f"{way['ratio']:.2f}"]
+                for what, one in measured(args.output, reading, writing, "--repeat", 3, "--others") for way in (None, *one["others"])]
+        return table(["", "kernel", "time", "times as fast"], rows)
     peers = [name for name in ("transformers bfloat16", "transformers float32", "llama.cpp") if name not in args.without]
     rounds = []
     for _ in range(args.rounds):

@@ -2,7 +2,7 @@ use std::cmp::Ordering::{self, Equal, Greater, Less};
 
 use judge_core::{ItemId, Message};
 
-use super::pair::{BenchmarkPair, PairTexts};
+use super::pair::{BenchmarkPair, PairTexts, models};
 use crate::ids::plain;
 use crate::records::conversation;
 use crate::{Error, Row};
@@ -32,7 +32,6 @@ pub(super) fn question(row: &Row) -> Result<String, Error> {
 
 pub(super) fn pair(row: &Row, number: usize) -> Result<BenchmarkPair, Error> {
     let ((gold, _), turn) = (winner(row)?, turn(row)?);
-    let model = |field| row.optional::<String>(field, "a string");
     let messages = |field| row.optional::<Vec<Message>>(field, "a list of messages");
     let texts = match (messages("conversation_a")?, messages("conversation_b")?) {
         (Some(a), Some(b)) => {
@@ -55,7 +54,7 @@ pub(super) fn pair(row: &Row, number: usize) -> Result<BenchmarkPair, Error> {
         question: question(row)?,
         rubric: None,
         reference: None,
-        models: model("model_a")?.zip(model("model_b")?).map(|(a, b)| [a, b]),
+        models: models(row)?,
         texts,
     })
 }

@@ -75,6 +75,12 @@ impl BenchmarkPair {
     }
 }
 
+/// Which models wrote the responses: `model_a` and `model_b`, where a row has both.
+pub(super) fn models(row: &Row) -> Result<Option<[String; 2]>, Error> {
+    let model = |field| row.optional::<String>(field, "a string");
+    Ok(model("model_a")?.zip(model("model_b")?).map(|(a, b)| [a, b]))
+}
+
 /// The pairs of one file; `read` gets each row and its number.
 pub(super) fn read_rows(
     path: &Path,

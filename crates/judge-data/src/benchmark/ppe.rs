@@ -3,7 +3,7 @@ use std::cmp::Ordering::{Greater, Less};
 use judge_core::ItemId;
 
 use super::mtbench::question;
-use super::pair::{BenchmarkPair, PairTexts};
+use super::pair::{BenchmarkPair, PairTexts, models};
 use crate::{Error, Row};
 
 const WINNERS: &str = "model_a, model_b, tie, tie (bothbad) or both_bad";
@@ -34,10 +34,9 @@ fn vote(row: &Row) -> Result<BenchmarkPair, Error> {
     if let Some(language) = row.optional::<String>("language", "a string")? {
         groups.push(if language == "English" { "english" } else { "other_languages" }.to_owned());
     }
-    let model = |field| row.optional::<String>(field, "a string");
     let texts = PairTexts::new(row.string("prompt")?, row.string("response_1")?, row.string("response_2")?);
     let pair = BenchmarkPair::new(ItemId::from(question(row)?), gold, texts);
-    Ok(BenchmarkPair { groups, models: model("model_a")?.zip(model("model_b")?).map(|(a, b)| [a, b]), ..pair })
+    Ok(BenchmarkPair { groups, models: models(row)?, ..pair })
 }
 
 /// The sampled pairs of a right and a wrong answer. Answers are counted from 0 in the pairs and from 1 in the columns.

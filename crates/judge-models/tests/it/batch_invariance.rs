@@ -159,8 +159,8 @@ fn answers(model: &Model, requests: &[Request]) -> Vec<(Outcome, Vec<u32>)> {
 fn every_way() -> Vec<LoadOptions> {
     let bf16 = LoadOptions { dtype: Some(Dtype::Bf16), ..LoadOptions::default() };
     let int8 = LoadOptions { weights: WeightForm::Int8, ..bf16.clone() };
-    let of_a_kernel = |kernel| {
-        let weights = if matches!(kernel, Kernel::AmxInt8 | Kernel::Avx512Vnni) { &int8 } else { &bf16 };
+    let of_a_kernel = |kernel: Kernel| {
+        let weights = if kernel.multiplies_integers() { &int8 } else { &bf16 };
         LoadOptions { kernel: Some(kernel), ..weights.clone() }
     };
     let f32 = LoadOptions { dtype: Some(Dtype::F32), ..LoadOptions::default() };
@@ -169,8 +169,7 @@ fn every_way() -> Vec<LoadOptions> {
 
 #[test]
 fn alone_among_others_and_in_any_order() {
-    let integers =
-        Kernel::available().into_iter().filter(|kernel| matches!(kernel, Kernel::AmxInt8 | Kernel::Avx512Vnni));
+    let integers = Kernel::available().into_iter().filter(|kernel| kernel.multiplies_integers());
     // Codes of four bits, with zeros.
     let of_codes = integers.map(|kernel| {
         (

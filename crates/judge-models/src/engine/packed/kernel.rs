@@ -57,7 +57,7 @@ pub enum Kernel {
 }
 
 /// How the codes of a matrix are multiplied as integers (`integers.rs`).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy)]
 pub(super) struct IntegerCodes {
     /// Columns that share a scale, whole words of codes.
     pub(super) scaled: usize,
@@ -83,6 +83,12 @@ impl Kernel {
     /// f32 first, instead of anew for every few rows. Sums have the same bits either way.
     pub(super) fn multiplies_f32(self) -> bool {
         matches!(self.of_floats(), Self::Avx512 | Self::Avx2)
+    }
+
+    /// Whether matrices that are kept as codes are multiplied as integers, with what they multiply rounded to eight bits.
+    #[must_use]
+    pub fn multiplies_integers(self) -> bool {
+        self != self.of_floats()
     }
 
     /// The kernel that all is made with but products of integers.

@@ -27,10 +27,10 @@ impl Way {
         let available = Kernel::available();
         // The one that is named, or else the fastest.
         let Some(current) = args.kernel.or_else(|| available.first().copied()) else { return Ok(Vec::new()) };
-        let is_of_integers = |kernel: &Kernel| matches!(kernel, Kernel::AmxInt8 | Kernel::Avx512Vnni);
-        let (integers, mut floats): (Vec<Kernel>, Vec<Kernel>) = available.into_iter().partition(is_of_integers);
+        let (integers, mut floats): (Vec<Kernel>, Vec<Kernel>) =
+            available.into_iter().partition(|kernel| kernel.multiplies_integers());
         floats.retain(|kernel| matches!(kernel, Kernel::Amx | Kernel::Avx512Bf16 | Kernel::Avx512));
-        let keeps_codes = is_of_integers(&current) || model.kernel_of_integers().is_some();
+        let keeps_codes = current.multiplies_integers() || model.kernel_of_integers().is_some();
         let weight_form = args.weight_form;
         let mut ways: Vec<Self> = floats.into_iter().map(|kernel| Self { kernel, weight_form }).collect();
         if keeps_codes {

@@ -108,8 +108,7 @@ impl Expected {
     }
 }
 
-/// The largest difference over the largest expected value: max|a − b| / max|b|. Differences that
-/// are NaN do not count, because `f32::max` drops them.
+/// The largest difference over the largest expected value: max|a − b| / max|b|. All numbers must be finite: `max` drops NaN.
 pub(crate) fn relative_error(found: &[f32], expected: &[f32]) -> f32 {
     assert_eq!(found.len(), expected.len());
     assert!(found.iter().chain(expected).all(|x| x.is_finite()), "numbers to compare are not finite");

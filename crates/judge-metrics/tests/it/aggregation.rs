@@ -41,7 +41,7 @@ fn near(ours: f64, expected: &Value) {
 fn within(ours: &[f64], expected: &Value, tolerance: f64, what: &str) {
     let expected = flat(expected);
     assert_eq!(ours.len(), expected.len(), "{what}");
-    let furthest = ours.iter().zip(&expected).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
+    let furthest = ours.iter().zip(&expected).map(|(a, b)| (a - b).abs()).max_by(f64::total_cmp).unwrap();
     assert!(furthest <= tolerance, "{what}: {furthest:e}");
 }
 

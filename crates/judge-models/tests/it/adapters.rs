@@ -12,6 +12,8 @@ use safetensors::tensor::TensorView;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
+use crate::difference::relative_error;
+
 fn fixtures() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures")
 }
@@ -54,13 +56,6 @@ fn numbers(value: &Value) -> Vec<f32> {
     }
 }
 
-/// The largest difference over the largest value.
-fn error(found: &[f32], expected: &[f32]) -> f32 {
-    assert_eq!(found.len(), expected.len());
-    let difference = found.iter().zip(expected).map(|(a, b)| (a - b).abs()).fold(0.0, f32::max);
-    difference / expected.iter().map(|x| x.abs()).fold(f32::MIN_POSITIVE, f32::max)
-}
-
 #[test]
 fn merged_adapters_equal_those_that_peft_has_not_merged() {
     for name in ["plain", "patterns", "dora", "fused", "labels", "neighbours", "delta", "reward", "value"] {
@@ -72,20 +67,24 @@ fn merged_adapters_equal_those_that_peft_has_not_merged() {
         for prompt in expected["prompts"].as_array().unwrap() {
             let wanted = numbers(&prompt["states"]);
             let (found, without) = (states(&model, base, &prompt["ids"]), states(&plain, base, &prompt["ids"]));
-            println!("{name}: {:.1e}, without the adapter {:.1e}", error(&found, &wanted), error(&without, &wanted));
-            assert!(error(&found, &wanted) < 1e-4 && error(&without, &wanted) > 1e-2, "{name}");
+            println!(
+                "{name}: {:.1e}, without the adapter {:.1e}",
+                relative_error(&found, &wanted),
+                relative_error(&without, &wanted)
+            );
+            assert!(relative_error(&found, &wanted) < 1e-4 && relative_error(&without, &wanted) > 1e-2, "{name}");
             if let Some(head) = model.reward_head() {
                 let width = model.info().d_model;
                 let rewards: Vec<f32> =
                     head.rewards(&found[found.len() - width..]).unwrap().iter().map(|&reward| reward as f32).collect();
-                assert!(error(&rewards, &numbers(&prompt["rewards"])) < 1e-4, "{name}: {rewards:?}");
+                assert!(relative_error(&rewards, &numbers(&prompt["rewards"])) < 1e-4, "{name}: {rewards:?}");
                 assert_ne!(model.reward_head(), plain.reward_head());
             } else {
                 assert!(prompt.get("rewards").is_none(), "{name}");
             }
             // Rounded once, to bf16, as all weights are.
             let half = load(base, &[adapter(name)], Dtype::Bf16).unwrap();
-            assert!(error(&states(&half, base, &prompt["ids"]), &wanted) < 5e-2, "{name}");
+            assert!(relative_error(&states(&half, base, &prompt["ids"]), &wanted) < 5e-2, "{name}");
         }
     }
 }
@@ -347,7 +346,7 @@ fn merged_folders_are_the_models_with_their_adapters() {
                 assert_eq!(whole.reward_head(), adapted.reward_head());
             } else {
                 // Vectors and heads of labels are kept in f32 where a folder in f32 is read in bf16, and are rounded here.
-                assert!(error(&states[0], &states[1]) < 2e-2, "{name}");
+                assert!(relative_error(&states[0], &states[1]) < 2e-2, "{name}");
             }
         }
     }

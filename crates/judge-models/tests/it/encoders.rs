@@ -15,6 +15,8 @@ use rayon::ThreadPoolBuilder;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
+use crate::difference::relative_error;
+
 const NAMES: [&str; 9] = [
     "bert-off",
     "bert-on",
@@ -109,13 +111,6 @@ fn bits(outcomes: &[Outcome]) -> Vec<Vec<u32>> {
         Outcome::Unscored(reason) => panic!("{reason}"),
     };
     outcomes.iter().map(of).collect()
-}
-
-/// The largest difference over the largest expected value.
-fn relative_error(found: &[f32], expected: &[f32]) -> f32 {
-    assert_eq!(found.len(), expected.len());
-    let difference = found.iter().zip(expected).map(|(a, b)| (a - b).abs()).fold(0.0, f32::max);
-    difference / expected.iter().map(|x| x.abs()).fold(f32::MIN_POSITIVE, f32::max)
 }
 
 /// The errors of a prompt's states, by pooling, then by layer.

@@ -9,6 +9,8 @@ use judge_models::{Dtype, Error, GgufProblem, LoadOptions, Model};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
+use crate::difference::relative_error;
+
 const TEXTS: [&str; 12] = [
     "ba de fi go ku",
     "Ba DE\u{301} fi,go! ku?",
@@ -81,9 +83,8 @@ fn a_file_is_the_folder_that_it_was_made_from_tokenizer_included() {
 fn a_quantised_file_is_near_it() {
     let exact = states(&load(beside("bert.gguf", &[]).path()).unwrap());
     let found = states(&load(beside("bert-q8_0.gguf", &[]).path()).unwrap());
-    let difference = exact.iter().zip(&found).map(|(a, b)| (a - b).abs()).fold(0.0, f32::max);
-    let largest = exact.iter().fold(0.0, |largest: f32, x| largest.max(x.abs()));
-    assert!(difference > 0.0 && difference < 0.03 * largest, "{difference} of {largest}");
+    let error = relative_error(&found, &exact);
+    assert!(error > 0.0 && error < 0.03, "{error}");
 }
 
 #[test]

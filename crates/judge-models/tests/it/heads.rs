@@ -15,6 +15,8 @@ use judge_models::{ConfigProblem, Dtype, Error, LoadOptions, Model};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
+use crate::difference::largest_difference;
+
 fn heads() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/heads")
 }
@@ -70,7 +72,7 @@ fn every_familys_rewards_equal_transformers() {
             for (found, case) in found.iter().zip(cases) {
                 let expected: Vec<f64> = case["f32"].as_array().unwrap().iter().map(|x| x.as_f64().unwrap()).collect();
                 assert_eq!((found.len(), expected.len()), (model.reward_head().unwrap().labels().len(), found.len()));
-                let error = found.iter().zip(&expected).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
+                let error = largest_difference(found, &expected);
                 worst = worst.max(error);
                 if dtype == Dtype::Bf16 {
                     ours_in_bf16 += error * error;

@@ -4,6 +4,7 @@ mod adapters;
 mod bad_requests;
 mod batch_invariance;
 mod decisions;
+mod difference;
 mod encoder_heads;
 mod encoders;
 mod experts;

@@ -53,7 +53,8 @@ fn difference(ours: &[f64], expected: &[f64]) -> f64 {
     ours.iter()
         .zip(expected)
         .map(|(ours, expected)| (ours - expected).abs() / expected.abs().max(1.0))
-        .fold(0.0, f64::max)
+        .max_by(f64::total_cmp)
+        .unwrap()
 }
 
 #[test]

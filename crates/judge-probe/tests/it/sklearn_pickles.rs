@@ -70,7 +70,7 @@ fn what_joblib_dumped_and_one_against_one_decide_as_scikit_learn_does() {
         let (ours, expected) = (probe.decision_function(&unseen).unwrap(), numbers(&case["decision"]));
         assert_eq!(ours.values().len(), expected.len(), "{name}");
         let off = ours.values().iter().zip(expected).map(|(ours, expected)| (ours - expected).abs());
-        assert!(off.fold(0.0, f64::max) < 1e-12, "{name}");
+        assert!(off.max_by(f64::total_cmp).unwrap() < 1e-12, "{name}");
     }
 }
 

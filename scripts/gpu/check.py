@@ -4,7 +4,7 @@
     cargo build --release --features judge/cuda -p judge
     cargo test --release --features judge-models/cuda -p judge-models --test parity --no-run
     python scripts/gpu/check.py --parity target/release/deps/parity-HASH
-        [--dtypes f32,tf32,bf16] [--judge target/release/judge] [--device cuda:0] [--without-transformers]
+        [--dtypes f32,tf32,bf16] [--processes 8] [--judge target/release/judge] [--device cuda:0] [--without-transformers]
         [--models qwen3-0.6b,qwen3-1.7b,llama-3.1-8b] [--prompts 256] [--max-batch-tokens 32768] [--work FOLDER]
 
 1  Parity: tests/parity.rs on the device, in f32, tf32 and bf16, against the committed values of transformers and so against the CPU path
@@ -30,6 +30,7 @@ Nothing here needs the network.
 """
 
 import argparse
+import concurrent.futures
 import json
 import math
 import os
@@ -114,7 +115,10 @@ class CardMemory:
             self.thread.join()
 
 
-def parity(binary, device, dtypes):
+FAMILIES = "readings_of_every_family_equal_transformers"
+
+
+def parity(binary, device, dtypes, processes):
     passed = True
     for dtype in dtypes.split(","):
         if dtype not in DTYPES.get(device.split(":")[0], DTYPES["cuda"]):
@@ -124,16 +128,28 @@ def parity(binary, device, dtypes):
                            CARGO_MANIFEST_DIR=str(ROOT / "crates/judge-models"))
         # Whether numbers are right does not depend on which kernel is fastest, and many small shapes would each be searched for it.
         environment.setdefault("CUBECL_AUTOTUNE_LEVEL", "minimal")
+        start = time.perf_counter()
         print(f"parity, {device}, {dtype}:", flush=True)
-        # One test at a time: a card has one queue, and its memory is for one model.
-        command, lines = [binary, "--nocapture", "--test-threads", "1"], []
-        with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as tests:
-            for said in tests.stdout:
-                lines.append(said)
-                if "relative error" in said:
-                    print(" ", said.split("... ")[-1], end="", flush=True)
-        print("  passed" if tests.returncode == 0 else "".join([*lines[-60:], "  FAILED"]), flush=True)
-        passed &= tests.returncode == 0
+        parts = [(f"{part}/{processes}", ["--exact", FAMILIES]) for part in range(processes)] + [("0/1", ["--skip", FAMILIES])]
+        results = []
+
+        def run(part, chosen):
+            # One test at a time: a card has one queue.
+            command, lines = [binary, "--nocapture", "--test-threads", "1", *chosen], []
+            with subprocess.Popen(command, env=dict(environment, JUDGE_TEST_PART=part), stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                                  text=True) as tests:
+                for said in tests.stdout:
+                    lines.append(said)
+                    if "largest relative error" in said or said.endswith(": failed\n"):
+                        print("  " + said.split("... ")[-1], end="", flush=True)
+            results.append(tests.returncode == 0)
+            if tests.returncode != 0:
+                print("".join([*lines[-60:], "  FAILED"]), flush=True)
+
+        with concurrent.futures.ThreadPoolExecutor(processes) as pool:
+            list(pool.map(run, *zip(*parts)))
+        print(f"  {'passed' if all(results) else 'FAILED'} in {time.perf_counter() - start:.0f} s", flush=True)
+        passed &= all(results)
     return passed
 
 
@@ -279,6 +295,7 @@ def main():
     parser.add_argument("--device", default="cuda:0")
     parser.add_argument("--parity", type=pathlib.Path, help="the test binary of tests/parity.rs")
     parser.add_argument("--dtypes", default="f32,tf32,bf16", help="those of the parity part")
+    parser.add_argument("--processes", type=int, default=1, help="of the parity part, side by side: most of its time is the compiler's")
     parser.add_argument("--judge", type=pathlib.Path, default=ROOT / "target/release/judge")
     parser.add_argument("--models", default="qwen3-0.6b,qwen3-1.7b,llama-3.1-8b")
     parser.add_argument("--prompts", type=int, default=256)
@@ -291,7 +308,7 @@ def main():
     print(f"{time.strftime('%Y-%m-%d')}, {args.device}: {cards}", flush=True)
     passed = True
     if args.parity:
-        passed = parity(args.parity, args.device, args.dtypes)
+        passed = parity(args.parity, args.device, args.dtypes, args.processes)
     else:
         print("parity: not checked, no --parity")
     if not args.models:

@@ -104,7 +104,7 @@
 //! | dequantise | `weights/dequantise.rs`; pieces of packed panels in `engine/packed/piece.rs` |
 //! | logit lens | label logits of inner layers, by `judge_core::Lens` |
 //!
-//! Cargo features: `cuda` runs models on NVIDIA GPUs ([`Device::Cuda`]; docs/gpu.md says what it needs and what of it has not been run);
+//! Cargo features: `cuda` runs models on NVIDIA GPUs ([`Device::Cuda`]; docs/gpu.md says what it needs and what of it has been run);
 //! `wgpu` is for GPUs of other makers ([`Device::Wgpu`]; run on a software adapter alone);
 //! `hub` fetches models that are not in the hub's cache; `train` adds training, of whole models or of adapters;
 //! `api` adds `ApiModel`, a model behind a service that speaks OpenAI's

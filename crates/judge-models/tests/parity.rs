@@ -8,6 +8,7 @@
 
 use std::collections::HashMap;
 use std::ops::ControlFlow;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 
 use judge_core::{
@@ -26,12 +27,12 @@ fn place() -> (Vec<Device>, Dtype) {
     (devices, read("JUDGE_TEST_DTYPE", "f32").parse().unwrap())
 }
 
-/// Largest difference over largest value of a row of `what`, which a model's folder names, against f32 on the CPU.
-fn tolerance(what: &str) -> f32 {
+/// Largest difference over largest value of a row of a model, which its folder names, against f32 on the CPU.
+fn tolerance(model: &str) -> f32 {
     match place() {
         // One head's query and key are all but orthogonal at the first token. What rounding changes of the state is then much of their
         // product, and the norm behind them magnifies it.
-        (_, Dtype::Bf16) if what.starts_with("qwen3_5_text-off") => 1e-1,
+        (_, Dtype::Bf16) if model == "qwen3_5_text-off" => 1e-1,
         // What products take is rounded, and weights that are not bf16.
         (_, Dtype::Bf16) => 5e-2,
         (_, Dtype::F32) => 1e-4,
@@ -104,33 +105,70 @@ fn ids(values: &[f32]) -> Vec<u32> {
     values.iter().map(|&id| id as u32).collect()
 }
 
-fn families() -> Vec<PathBuf> {
-    let mut all: Vec<PathBuf> =
-        std::fs::read_dir(fixtures().join("families")).unwrap().map(|entry| entry.unwrap().path()).collect();
-    all.retain(|path| path.file_name().is_some_and(|name| name != "rope"));
+/// The models of all families, by their folders' names; of these every `n`-th from the `k`-th on where `JUDGE_TEST_PART` is `k/n`, so that
+/// several processes share what a card's compiler has to do.
+fn families() -> Vec<(String, PathBuf)> {
+    let entries = std::fs::read_dir(fixtures().join("families")).unwrap().map(Result::unwrap);
+    let mut all: Vec<_> = entries.map(|entry| (entry.file_name().into_string().unwrap(), entry.path())).collect();
+    all.retain(|(name, _)| name != "rope");
     all.sort();
-    assert!(!all.is_empty());
-    all
+    let Ok(part) = std::env::var("JUDGE_TEST_PART") else {
+        return all;
+    };
+    let (first, step) = part.split_once('/').expect("JUDGE_TEST_PART is k/n");
+    all.into_iter().skip(first.parse().unwrap()).step_by(step.parse().unwrap()).collect()
 }
 
-fn assert_close(found: &[f32], expected: &[f32], what: &str) -> f32 {
-    assert_eq!(found.len(), expected.len(), "{what}");
-    let difference = found.iter().zip(expected).map(|(a, b)| (a - b).abs()).fold(0.0, f32::max);
-    let error = difference / expected.iter().map(|x| x.abs()).fold(0.0, f32::max);
-    assert!(error < tolerance(what), "{what}: relative error {error:e}");
-    error
+/// The largest difference of all rows compared, over the largest value of its row, and which row it was.
+#[derive(Default)]
+struct Worst {
+    error: f32,
+    row: String,
+}
+
+impl Worst {
+    fn compare(&mut self, found: &[f32], expected: &[f32], row: &str) {
+        assert_eq!(found.len(), expected.len(), "{row}");
+        assert!(found.iter().all(|x| x.is_finite()), "{row}: not every number is finite");
+        let difference = found.iter().zip(expected).map(|(a, b)| (a - b).abs()).fold(0.0, f32::max);
+        let error = difference / expected.iter().map(|x| x.abs()).fold(0.0, f32::max);
+        if error > self.error || self.row.is_empty() {
+            *self = Self { error, row: row.to_owned() };
+        }
+    }
+
+    /// Prints it, and fails where it is too large for this model.
+    fn check(self, model: &str) {
+        println!("{model}: largest relative error {:.1e}, at {}", self.error, self.row);
+        assert!(self.error < tolerance(model), "{model}: relative error {:e} at {}", self.error, self.row);
+    }
+}
+
+/// Reads all, also behind one that fails: a run on a card is to say all that it can.
+fn each<T>(cases: impl IntoIterator<Item = (String, T)>, read: impl Fn(&str, T)) {
+    let fails = |(name, case): (String, T)| {
+        catch_unwind(AssertUnwindSafe(|| read(&name, case))).is_err().then(|| {
+            println!("{name}: failed");
+            name
+        })
+    };
+    let (mut count, mut failed) = (0, Vec::new());
+    for case in cases {
+        count += 1;
+        failed.extend(fails(case));
+    }
+    assert!(count > 0 && failed.is_empty(), "of {count}, these failed: {}", failed.join(", "));
 }
 
 #[test]
 fn readings_of_every_family_equal_transformers() {
-    for folder in families() {
+    each(families(), |name, folder| {
         let model = load(&folder);
-        let name = folder.file_name().unwrap().to_string_lossy().into_owned();
         let expected = tensors(&folder.join("expected.safetensors"));
         let (d_model, d_vocab) = (model.info().d_model, model.info().d_vocab);
         let all_tokens: Vec<u32> = (0..d_vocab as u32).collect();
         let poolings = [Pooling::First, Pooling::Last, Pooling::Mean, Pooling::Min, Pooling::Max];
-        let mut worst = 0.0_f32;
+        let mut worst = Worst::default();
         for (prompt, text) in PROMPTS.iter().enumerate() {
             let of = |what: &str| expected[&format!("{prompt}.{what}")].as_slice();
             let tokens = ids(of("ids"));
@@ -146,13 +184,13 @@ fn readings_of_every_family_equal_transformers() {
                 for layer in model.info().layers() {
                     let row = read.row(&read.steps[0], layer).unwrap();
                     let row_expected = &of(table)[layer.0 * d_vocab..][..d_vocab];
-                    worst = worst.max(assert_close(row, row_expected, &format!("{name}: {layer}, {table} logits")));
+                    worst.compare(row, row_expected, &format!("prompt {prompt}, {layer}, {table} logits"));
 
                     let states = &of("hidden")[layer.0 * tokens.len() * d_model..][..tokens.len() * d_model];
                     for pooling in poolings {
                         let found = reading.pooled(layer, pooling).unwrap();
                         let pooled = pool(states, d_model, pooling);
-                        worst = worst.max(assert_close(found, &pooled, &format!("{name}: {layer}, {pooling:?}")));
+                        worst.compare(found, &pooled, &format!("prompt {prompt}, {layer}, {pooling:?}"));
                     }
                 }
             }
@@ -164,8 +202,8 @@ fn readings_of_every_family_equal_transformers() {
                 assert_eq!(generated.finish, Finish::Length);
             }
         }
-        println!("{name}: largest relative error {worst:.1e}");
-    }
+        worst.check(name);
+    });
 }
 
 /// Pooling of `states` `[seq, d_model]` by its definition.
@@ -189,12 +227,11 @@ fn pool(states: &[f32], d_model: usize, pooling: Pooling) -> Vec<f32> {
 #[test]
 fn greedy_text_under_every_rope_equals_transformers() {
     let source = fixtures().join("families/rope");
-    let mut kinds = 0;
-    for entry in std::fs::read_dir(&source).unwrap() {
-        let file = entry.unwrap().file_name().into_string().unwrap();
-        let Some(kind) = file.strip_prefix("expected.").and_then(|rest| rest.strip_suffix(".safetensors")) else {
-            continue;
-        };
+    let kind = |file: String| Some(file.strip_prefix("expected.")?.strip_suffix(".safetensors")?.to_owned());
+    let files = std::fs::read_dir(&source).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
+    let kinds: Vec<(String, ())> = files.filter_map(kind).map(|kind| (kind, ())).collect();
+    assert_eq!(kinds.len(), 8);
+    each(kinds, |kind, ()| {
         let folder = tempfile::tempdir().unwrap();
         for shared in ["model.safetensors", "tokenizer.json", "tokenizer_config.json", "generation_config.json"] {
             std::fs::copy(source.join(shared), folder.path().join(shared)).unwrap();
@@ -203,7 +240,7 @@ fn greedy_text_under_every_rope_equals_transformers() {
         std::fs::copy(source.join(config), folder.path().join("config.json")).unwrap();
         let model = load(folder.path());
         let words = vocabulary(folder.path());
-        let expected = tensors(&source.join(&file));
+        let expected = tensors(&source.join(format!("expected.{kind}.safetensors")));
         for prompt in 0..3 {
             let tokens = ids(&expected[&format!("{prompt}.ids")]);
             let text: Vec<&str> = tokens.iter().map(|id| words[id].as_str()).collect();
@@ -213,9 +250,7 @@ fn greedy_text_under_every_rope_equals_transformers() {
                 assert_eq!(generated.tokens, ids(&expected[&format!("{prompt}.greedy")]), "{kind}: prompt {prompt}");
             }
         }
-        kinds += 1;
-    }
-    assert_eq!(kinds, 8);
+    });
 }
 
 fn vocabulary(folder: &Path) -> HashMap<u32, String> {
@@ -239,7 +274,7 @@ fn a_trained_model_with_a_sentencepiece_tokenizer_equals_transformers() {
     };
     let tokens: Vec<u32> = (1..=5).map(|i: u32| model.token(&i.to_string()).unwrap()).collect();
     assert_eq!(tokens, ids(&numbers(&facts["labels"])));
-    let mut worst = 0.0_f32;
+    let mut worst = Worst::default();
     for fact in facts["prompts"].as_array().unwrap() {
         let text = fact["text"].as_str().unwrap();
         assert_eq!(model.tokens(&Prompt::Raw(text.to_owned())).unwrap(), ids(&numbers(&fact["ids"])), "{text}");
@@ -253,10 +288,10 @@ fn a_trained_model_with_a_sentencepiece_tokenizer_equals_transformers() {
         let read = &reading.labels[0];
         for layer in model.info().layers() {
             let state = reading.pooled(layer, Pooling::Last).unwrap();
-            worst = worst.max(assert_close(state, &numbers(&fact["hidden"][layer.0]), &format!("{text}: {layer}")));
+            worst.compare(state, &numbers(&fact["hidden"][layer.0]), &format!("{layer} of {text:?}"));
             let logits = read.row(&read.steps[0], layer).unwrap();
             let expected = numbers(&fact["label_logits"][layer.0]);
-            worst = worst.max(assert_close(logits, &expected, &format!("{text}: labels of {layer}")));
+            worst.compare(logits, &expected, &format!("labels of {layer} of {text:?}"));
         }
         let generated = reading.generated.unwrap();
         if text_is_exact() {
@@ -264,7 +299,7 @@ fn a_trained_model_with_a_sentencepiece_tokenizer_equals_transformers() {
             assert_eq!(generated.text, fact["greedy_text"].as_str().unwrap(), "{text}");
         }
     }
-    println!("stories260k: largest relative error {worst:.1e}");
+    worst.check("stories260k");
 }
 
 #[test]
@@ -284,7 +319,9 @@ fn the_last_layer_is_normed_once_under_both_lenses() {
         assert_eq!(raw.0, normed.0);
     } else {
         // Each lens has a pass of its own, whose operations a device may put together otherwise.
-        assert_close(&raw.0, &normed.0, "the last layer under both lenses");
+        let mut worst = Worst::default();
+        worst.compare(&raw.0, &normed.0, "the last layer under both lenses");
+        worst.check("llama-on");
     }
     assert_ne!(raw.1, normed.1);
 }

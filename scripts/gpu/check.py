@@ -4,7 +4,7 @@
     cargo build --release --features judge/cuda -p judge
     cargo test --release --features judge-models/cuda -p judge-models --test parity --no-run
     python scripts/gpu/check.py --parity target/release/deps/parity-HASH
-        [--dtypes f32,tf32,bf16] [--processes 8] [--judge target/release/judge] [--device cuda:0] [--without-transformers]
+        [--dtypes f32,tf32,bf16] [--processes 1] [--judge target/release/judge] [--device cuda:0] [--without-transformers]
         [--models qwen3-0.6b,qwen3-1.7b,llama-3.1-8b] [--prompts 256] [--max-batch-tokens 32768] [--work FOLDER]
 
 1  Parity: tests/parity.rs on the device, in f32, tf32 and bf16, against the committed values of transformers and so against the CPU path
@@ -134,7 +134,7 @@ def parity(binary, device, dtypes, processes):
         results = []
 
         def run(part, chosen):
-            # One test at a time: a card has one queue.
+            # One test at a time within a process.
             command, lines = [binary, "--nocapture", "--test-threads", "1", *chosen], []
             with subprocess.Popen(command, env=dict(environment, JUDGE_TEST_PART=part), stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                                   text=True) as tests:
@@ -144,7 +144,7 @@ def parity(binary, device, dtypes, processes):
                         print("  " + said.split("... ")[-1], end="", flush=True)
             results.append(tests.returncode == 0)
             if tests.returncode != 0:
-                print("".join([*lines[-60:], "  FAILED"]), flush=True)
+                print("".join(lines) + f"  part {part} FAILED\n", end="", flush=True)
 
         with concurrent.futures.ThreadPoolExecutor(processes) as pool:
             list(pool.map(run, *zip(*parts)))

@@ -129,7 +129,7 @@ struct Worst {
 impl Worst {
     fn compare(&mut self, found: &[f32], expected: &[f32], row: &str) {
         assert_eq!(found.len(), expected.len(), "{row}");
-        assert!(found.iter().all(|x| x.is_finite()), "{row}: not every number is finite");
+        assert!(found.iter().chain(expected).all(|x| x.is_finite()), "{row}: not every number is finite");
         let difference = found.iter().zip(expected).map(|(a, b)| (a - b).abs()).fold(0.0, f32::max);
         let error = difference / expected.iter().map(|x| x.abs()).fold(0.0, f32::max);
         if error > self.error || self.row.is_empty() {
@@ -139,12 +139,13 @@ impl Worst {
 
     /// Prints it, and fails where it is too large for this model.
     fn check(self, model: &str) {
+        assert!(!self.row.is_empty(), "{model}: nothing was compared");
         println!("{model}: largest relative error {:.1e}, at {}", self.error, self.row);
         assert!(self.error < tolerance(model), "{model}: relative error {:e} at {}", self.error, self.row);
     }
 }
 
-/// Reads all, also behind one that fails: a run on a card is to say all that it can.
+/// Reads every case even if one fails, so that one run on a GPU reports as much as it can.
 fn each<T>(cases: impl IntoIterator<Item = (String, T)>, read: impl Fn(&str, T)) {
     let fails = |(name, case): (String, T)| {
         catch_unwind(AssertUnwindSafe(|| read(&name, case))).is_err().then(|| {

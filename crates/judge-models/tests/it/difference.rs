@@ -4,7 +4,7 @@
 #[track_caller]
 pub(crate) fn largest_difference(found: &[f64], expected: &[f64]) -> f64 {
     assert_eq!(found.len(), expected.len());
-    assert!(found.iter().all(|x| x.is_finite()), "not every number is finite: {found:?}");
+    assert!(found.iter().chain(expected).all(|x| x.is_finite()), "not every number is finite: {found:?}");
     found.iter().zip(expected).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max)
 }
 
@@ -12,7 +12,7 @@ pub(crate) fn largest_difference(found: &[f64], expected: &[f64]) -> f64 {
 #[track_caller]
 pub(crate) fn relative_error(found: &[f32], expected: &[f32]) -> f32 {
     assert_eq!(found.len(), expected.len());
-    assert!(found.iter().all(|x| x.is_finite()), "not every number is finite: {found:?}");
+    assert!(found.iter().chain(expected).all(|x| x.is_finite()), "not every number is finite: {found:?}");
     let difference = found.iter().zip(expected).map(|(a, b)| (a - b).abs()).fold(0.0, f32::max);
     difference / expected.iter().map(|x| x.abs()).fold(f32::MIN_POSITIVE, f32::max)
 }

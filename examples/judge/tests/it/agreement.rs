@@ -301,6 +301,10 @@ fn risk_and_comparison_are_drawn() {
     assert!(code == Some(1) && message.contains("name a field with --confidence"), "{message}");
     let (code, message) = grades(&["--comparison-plot", "c.svg"]);
     assert!(code == Some(2) && message.contains("name --second or --group"), "{message}");
+    let others: Vec<String> = (1..=6).flat_map(|other| ["--second".to_owned(), format!("judge-{other}")]).collect();
+    let others: Vec<&str> = others.iter().map(String::as_str).collect();
+    let (code, message) = grades(&[&["--comparison-plot", "c.svg"], &others[..]].concat());
+    assert!(code == Some(2) && message.contains("at most 5 judges beside the first"), "{message}");
     let (code, message) = grades(&["--confidence", "nowhere"]);
     assert!(
         code == Some(1) && message.contains("the row has no \"nowhere\"") && message.contains("pairs.jsonl"),

@@ -256,6 +256,15 @@ fn scores_are_evaluated_alike_from_both_file_formats() {
         assert!(ours["variants"][name]["spearman"]["estimate"].is_f64(), "{name}: {}", ours["variants"][name]);
     }
 
+    // Grades have no layer that chooses best, and no questions that pairs are about.
+    let fit = ["--valid", "valid.scores.jsonl", "--weights-out", "none.json"];
+    for (more, why) in
+        [(["--layer", "best"], "--layer best is for pairs"), (["--cluster", "id"], "--cluster is for pairs")]
+    {
+        let (code, stderr) = fail("lager_evaluate", folder.path(), &[&fit[..], &more].concat());
+        assert!(code == Some(2) && stderr.contains(why) && !folder.path().join("none.json").exists(), "{stderr}");
+    }
+
     // Saved weights score new items, and are refused where they do not belong.
     let scored = ["--data", "test.jsonl", "--output", "tuned.jsonl", "--weights", "weights.json"];
     succeed("lager_pointwise", folder.path(), &scored);

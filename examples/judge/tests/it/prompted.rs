@@ -525,6 +525,47 @@ fn one_order_is_judged_less_what_its_place_adds() {
 }
 
 #[test]
+fn a_place_that_these_verdicts_do_not_have_is_refused() {
+    let folder = TempDir::new().expect("folder");
+    generated(&folder, "4");
+    let path = |name: &str| folder.path().join(name);
+    let judge = ["--template", "pair-forced", "--verdict", "logits", "--quiet"];
+    succeed(
+        "prompt_judge",
+        folder.path(),
+        &[&judge[..], &["--input", "pairs.jsonl", "--output", "both.jsonl"]].concat(),
+    );
+    // The same verdicts without what was read, and by another model.
+    let without = |row: &Value| {
+        let mut row = row.clone();
+        for order in row["orders"].as_array_mut().expect("orders") {
+            order.as_object_mut().expect("an order").remove("probabilities");
+        }
+        row
+    };
+    write_rows(path("unread.jsonl"), &rows(path("both.jsonl")).iter().map(without).collect::<Vec<_>>());
+    fs::copy(path("both.jsonl.run.json"), path("unread.jsonl.run.json")).expect("copied");
+    let record = json_of(&folder, "both.jsonl.run.json");
+    let fingerprint = record["content"]["model"]["fingerprint"].as_str().expect("a fingerprint");
+    fs::copy(path("both.jsonl"), path("foreign.jsonl")).expect("copied");
+    fs::write(path("foreign.jsonl.run.json"), record.to_string().replace(fingerprint, "0000")).expect("written");
+    let single = json!({"id": 1, "instruction": "Which number?", "response": "It is 1."});
+    write_rows(path("single.jsonl"), &[single]);
+    for (input, verdict, template, place, why) in [
+        ("pairs.jsonl", "logits", "pair-forced", "unread.jsonl", "none of the 4 rows of"),
+        ("pairs.jsonl", "logits", "pair-forced", "foreign.jsonl", "the place of another model"),
+        ("pairs.jsonl", "text", "pair", "both.jsonl", "a written verdict has no log-odds"),
+        ("single.jsonl", "logits", "single", "both.jsonl", "of a single response there is no order"),
+    ] {
+        let args = ["--input", input, "--verdict", verdict, "--template", template, "--place", place];
+        let more = ["--orders", "given", "--output", "refused.jsonl", "--quiet"];
+        let (code, stdout, stderr) = ran("prompt_judge", folder.path(), &[&args[..], &more].concat());
+        assert!(code != Some(0) && stderr.contains(why), "{why}: {stdout}{stderr}");
+        assert!(!path("refused.jsonl").exists(), "{why}");
+    }
+}
+
+#[test]
 fn what_is_advised_where_nothing_is_parsed_works() {
     let folder = TempDir::new().expect("folder");
     generated(&folder, "6");

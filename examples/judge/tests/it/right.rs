@@ -57,8 +57,11 @@ fn a_probe_learns_whether_the_judge_is_right() {
     fs::copy(folder.join("out.jsonl"), folder.join("foreign.jsonl")).expect("copied");
     fs::write(folder.join("foreign.jsonl.run.json"), serde_json::to_string(&other).expect("text")).expect("written");
     write_rows(folder.join("few.jsonl"), &[json!({"id": 1, "instruction": "q", "response_a": "x", "response_b": "y"})]);
+    let apart = ["--input", "pairs.jsonl", "--output", "apart.jsonl", "--verdict", "logits", "--apart", "--quiet"];
+    succeed("prompt_judge", folder, &apart);
     for (verdicts, input, why) in [
         ("alone.jsonl", "pairs.jsonl", "run record"),
+        ("apart.jsonl", "pairs.jsonl", "responses judged apart"),
         ("foreign.jsonl", "pairs.jsonl", "the judge's own --model"),
         ("out.jsonl", "few.jsonl", "no pair with the id"),
     ] {

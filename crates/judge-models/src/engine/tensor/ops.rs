@@ -60,22 +60,9 @@ pub(crate) fn scaled(x: Tensor<3>, factors: &[(usize, f32)]) -> Tensor<3> {
     Tensor::cat(parts.collect(), 2)
 }
 
-/// Rows, columns and terms below which cubecl counts a product as small (`MatmulGlobalScale` of cubek-matmul 0.3).
-const SMALL: usize = 512;
-
 /// `a · b` along the last two axes, both in one dtype: in parts where the precision says so.
-///
-/// Small products of bf16 are made in f32, which changes no bit of what is multiplied, and rounded afterwards: among the kernels that
-/// cubecl tries for them are some that CUDA's compiler takes minutes for in bf16.
 fn product<const D: usize>(a: Tensor<D>, b: Tensor<D>, precision: Precision) -> Tensor<D> {
-    let is_small = || a.dims()[D - 2..].iter().chain(&b.dims()[D - 1..]).all(|&size| size < SMALL);
-    if precision.in_parts {
-        product_in_parts(a, b)
-    } else if a.dtype() == DType::BF16 && is_small() {
-        cast(widen(a).matmul(widen(b)), DType::BF16)
-    } else {
-        a.matmul(b)
-    }
+    if precision.in_parts { product_in_parts(a, b) } else { a.matmul(b) }
 }
 
 /// `x / sqrt(mean(x²) + eps) * weight` along the last axis, whose length `weight` has. Keeps the

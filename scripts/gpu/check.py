@@ -9,7 +9,8 @@
 
 1  Parity: tests/parity.rs on the device, in f32, tf32 and bf16, against the committed values of transformers and so against the CPU path
    in f32, which is held to the same values within 1e-4, as f32 is here. Without --parity this part is left out, and the script says so;
-   --dtypes names some of the three where there is no time for all. A processor has no tf32, wgpu has f32 alone.
+   --dtypes names some of the three where there is no time for all, --processes how many share the families, since most of the time goes
+   to the compiler of kernels. A processor has no tf32, wgpu has f32 alone.
 2  The card's peak: a bf16 product of 8192 x 8192 by 8192 x 8192 in torch, and beside it the same product here.
 3  The benchmark: published shapes, random bf16 weights (scripts/bench/make_model.py; `:4` means four blocks; '' means no benchmark).
    Equal: prompts of 512 tokens. Ragged: as long as judge prompts are. Shared: one rubric before all, and five questions about each response.

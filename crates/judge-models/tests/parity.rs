@@ -146,18 +146,15 @@ impl Worst {
 }
 
 /// Reads every case even if one fails, so that one run on a GPU reports as much as it can.
-fn each<T>(cases: impl IntoIterator<Item = (String, T)>, read: impl Fn(&str, T)) {
+fn each<T>(cases: Vec<(String, T)>, read: impl Fn(&str, T)) {
+    let count = cases.len();
     let fails = |(name, case): (String, T)| {
         catch_unwind(AssertUnwindSafe(|| read(&name, case))).is_err().then(|| {
             println!("{name}: failed");
             name
         })
     };
-    let (mut count, mut failed) = (0, Vec::new());
-    for case in cases {
-        count += 1;
-        failed.extend(fails(case));
-    }
+    let failed: Vec<String> = cases.into_iter().filter_map(fails).collect();
     assert!(count > 0 && failed.is_empty(), "of {count}, these failed: {}", failed.join(", "));
 }
 

@@ -1,6 +1,7 @@
 //! Judges made of judges.
 
 mod calibrated;
+mod confident;
 mod each_answer;
 mod graded_pair;
 mod members;
@@ -14,6 +15,7 @@ mod tournament;
 
 pub use crate::verdict::{OrderPolicy, PanelRule};
 pub use calibrated::{Calibrated, Calibrator};
+pub use confident::Confident;
 pub use each_answer::EachAnswer;
 pub use graded_pair::GradedPair;
 pub use named::Named;

@@ -167,6 +167,23 @@ pub enum Error {
         /// The model's last layer.
         n_layers: usize,
     },
+    /// A probe reads states of a text that is written, where the prompt alone is read.
+    #[error(
+        "the probe of {aspect} reads states of a reply, and here nothing is written: expected a probe of the prompt's states"
+    )]
+    ProbeOfReply {
+        /// What it judges.
+        aspect: String,
+    },
+    /// A probe that is to say how likely a verdict is right says something else.
+    #[error("the probe tells the classes {classes:?} apart: expected 0 (wrong) and 1 (right), with probabilities")]
+    NoConfidence {
+        /// Its classes.
+        classes: Vec<i64>,
+    },
+    /// A probe reads states of a text that is written, and the judge reads its verdict without writing.
+    #[error("the probe reads states of a reply, and this judge writes none: it was trained on verdicts in words")]
+    ReplyNotWritten,
     /// A probe could not judge the states it was given.
     #[error("the probe failed: {source}")]
     Probe {

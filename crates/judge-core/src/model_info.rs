@@ -141,7 +141,7 @@ impl ModelInfo {
     /// How many numbers a signal is.
     pub fn width(&self, signal: Signal) -> usize {
         match signal {
-            Signal::State(_) => self.d_model,
+            Signal::State(_) | Signal::Reply(_) => self.d_model,
             Signal::AttentionEntropy => self.n_heads,
         }
     }

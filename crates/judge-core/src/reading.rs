@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     Layer, Lens,
-    request::{Pooling, ReadAt, TokenId},
+    request::{Pooling, ReadAt, ReplyPooling, TokenId},
 };
 
 /// The answer to one [`Request`](crate::Request).
@@ -45,6 +45,8 @@ pub struct Reading {
     pub continuations: Vec<ContinuationLogProbs>,
     /// New text, if asked for.
     pub generated: Option<Generated>,
+    /// States of that text, one per pair asked for; but none of a text without tokens, and no end of a thought that there is not.
+    pub reply: Vec<ReplyState>,
 }
 
 /// Natural logarithms of the probabilities of tokens, each given all tokens before it, at the last layer over the whole vocabulary, with
@@ -122,6 +124,17 @@ pub struct PooledState {
     pub layer: Layer,
     /// The pooling.
     pub pooling: Pooling,
+    /// Shape `[d_model]`. Finite.
+    pub values: Vec<f32>,
+}
+
+/// One state of a text that was written.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ReplyState {
+    /// The layer.
+    pub layer: Layer,
+    /// Which of its states.
+    pub pooling: ReplyPooling,
     /// Shape `[d_model]`. Finite.
     pub values: Vec<f32>,
 }
@@ -243,6 +256,8 @@ pub enum Reason {
     WorkerDied,
     /// The tokenizer fails on the text, or makes a token of it that the model has no embedding for.
     Tokenizer,
+    /// A text that was to be written once more came out otherwise.
+    OtherText,
 }
 
 impl Reason {
@@ -262,6 +277,7 @@ impl Reason {
             Self::NoAnswer => "no_answer",
             Self::WorkerDied => "worker_died",
             Self::Tokenizer => "tokenizer",
+            Self::OtherText => "other_text",
         }
     }
 }

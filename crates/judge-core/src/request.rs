@@ -36,24 +36,30 @@ pub struct Want {
     pub continuations: Vec<String>,
     /// Text to generate after the prompt.
     pub generate: Option<Generation>,
+    /// States at the tokens of that text, reduced as it is written; each pair at most once. They need [`generate`](Self::generate).
+    pub reply: Vec<(Layer, ReplyPooling)>,
 }
 
 impl Want {
-    /// What brings these signals, each at least once, and nothing else.
+    /// What brings these signals, each at least once, and nothing else. Signals of a reply need a text that is written, which is not
+    /// among them.
     pub fn of_signals(signals: &[(Layer, Signal)]) -> Self {
-        let mut want = Self::default();
+        Self::default().with_signals(signals)
+    }
+
+    /// The same, and these signals.
+    #[must_use]
+    pub fn with_signals(mut self, signals: &[(Layer, Signal)]) -> Self {
         for &(layer, signal) in signals {
             match signal {
-                Signal::AttentionEntropy => want.attention_entropy.push(layer),
-                Signal::State(pooling) if !want.pooled.contains(&(layer, pooling)) => {
-                    want.pooled.push((layer, pooling))
-                }
-                Signal::State(_) => {}
+                Signal::AttentionEntropy => self.attention_entropy.push(layer),
+                Signal::State(pooling) => push_new(&mut self.pooled, (layer, pooling)),
+                Signal::Reply(pooling) => push_new(&mut self.reply, (layer, pooling)),
             }
         }
-        want.attention_entropy.sort_unstable();
-        want.attention_entropy.dedup();
-        want
+        self.attention_entropy.sort_unstable();
+        self.attention_entropy.dedup();
+        self
     }
 
     /// Whether only text is asked for, which a model that cannot be read from the inside can bring too.
@@ -63,6 +69,7 @@ impl Want {
             && self.attention_entropy.is_empty()
             && !self.prompt_log_probs
             && self.continuations.is_empty()
+            && self.reply.is_empty()
     }
 
     /// Whether the distribution over the whole vocabulary is needed at some position, so that all blocks must be run.
@@ -76,13 +83,20 @@ impl Want {
     pub fn layers(&self) -> impl Iterator<Item = Layer> {
         let labels = self.labels.iter().flat_map(|read| read.layers.iter().copied());
         let pooled = self.pooled.iter().map(|&(layer, _)| layer);
-        labels.chain(pooled).chain(self.attention_entropy.iter().copied())
+        let reply = self.reply.iter().map(|&(layer, _)| layer);
+        labels.chain(pooled).chain(self.attention_entropy.iter().copied()).chain(reply)
     }
 }
 
-/// A row of numbers that a layer has to say of a whole prompt.
+fn push_new<T: PartialEq>(list: &mut Vec<T>, one: T) {
+    if !list.contains(&one) {
+        list.push(one);
+    }
+}
+
+/// A row of numbers that a layer has to say of a whole prompt, or of the text that is written behind it.
 ///
-/// In files it is one word: `first`, `last`, `mean`, `min`, `max` or `attention_entropy`.
+/// In files it is one word: `first`, `last`, `mean`, `min`, `max`, `attention_entropy`, `reply_last`, `reply_mean` or `thought_end`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Signal {
@@ -91,6 +105,20 @@ pub enum Signal {
     /// The pooled state, `[d_model]`.
     #[serde(untagged)]
     State(Pooling),
+    /// The state of the text that is written, `[d_model]`.
+    #[serde(untagged)]
+    Reply(ReplyPooling),
+}
+
+impl Signal {
+    /// The name used in files, e.g. `mean`.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::AttentionEntropy => "attention_entropy",
+            Self::State(pooling) => pooling.as_str(),
+            Self::Reply(pooling) => pooling.as_str(),
+        }
+    }
 }
 
 /// Which logits to read, of which layers, and where.
@@ -145,6 +173,50 @@ pub enum Pooling {
     Min,
     /// The largest value of each coordinate.
     Max,
+}
+
+impl Pooling {
+    /// The name used in files and on command lines, e.g. `mean`.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::First => "first",
+            Self::Last => "last",
+            Self::Mean => "mean",
+            Self::Min => "min",
+            Self::Max => "max",
+        }
+    }
+}
+
+/// How states at the tokens of a text that is written become one.
+///
+/// They are the states that the model has at these tokens while it writes: those that say what comes behind each. All tokens
+/// of the text count, those of a stop text too, but not an end token.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub enum ReplyPooling {
+    /// The state of the last token.
+    #[serde(rename = "reply_last")]
+    Last,
+    /// The mean over the tokens.
+    #[serde(rename = "reply_mean")]
+    Mean,
+    /// The state of the token that completes the last `</think>`. A text without one has none.
+    #[serde(rename = "thought_end")]
+    ThoughtEnd,
+}
+
+impl ReplyPooling {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::Last, Self::Mean, Self::ThoughtEnd];
+
+    /// The name used in files and on command lines, e.g. `reply_mean`.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Last => "reply_last",
+            Self::Mean => "reply_mean",
+            Self::ThoughtEnd => "thought_end",
+        }
+    }
 }
 
 /// How new text is made.

@@ -60,6 +60,10 @@ pub struct Score {
     /// What a fitted calibrator makes of the value, where one is attached ([`Calibrated`](crate::combine::Calibrated)).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub calibrated: Option<Calibration>,
+    /// The probability that people would say the same, from 0 to 1, by a probe on the states in which the judge came to its verdict, where
+    /// one is attached ([`Confident`](crate::combine::Confident)).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub confidence: Option<f64>,
     /// What several verdicts were combined by, where they were.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub combined_by: Option<CombinedBy>,
@@ -154,6 +158,7 @@ impl Score {
             text: None,
             label_mass: None,
             calibrated: None,
+            confidence: None,
             combined_by: None,
             parts: Vec::new(),
         }
@@ -207,6 +212,7 @@ impl Score {
         match [("the score", self.value)]
             .into_iter()
             .chain(mass)
+            .chain(self.confidence.map(|confidence| ("the confidence", confidence)))
             .chain(calibrated)
             .find(|(_, number)| !number.is_finite())
         {

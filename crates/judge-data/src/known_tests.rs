@@ -62,7 +62,15 @@ fn single_rows() {
 fn pair_rows() {
     let orders = || {
         let (verdict, text) = (Some(PairVerdict::A), Some(String::new()));
-        vec![OrderRow { order: "given", verdict, text, probabilities: None, label_mass: None, table: None }]
+        vec![OrderRow {
+            order: "given",
+            verdict,
+            text,
+            probabilities: None,
+            label_mass: None,
+            confidence: None,
+            table: None,
+        }]
     };
     let rows = [Ok(PairVerdict::A), Err(unscored())]
         .map(|verdict| row(Human::Preferences(vec![1.0]), JudgedPair { verdict, orders: orders() }));

@@ -45,6 +45,9 @@ pub struct OrderRow {
     /// The share of the model's probability that lay on the verdicts' labels, where it was read.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub label_mass: Option<f64>,
+    /// The probability that people would say the same, where a probe says it ([`Score::confidence`]).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub confidence: Option<f64>,
     /// The logits of each verdict at each layer, where they were asked for.
     #[serde(flatten, skip_serializing_if = "Option::is_none")]
     pub table: Option<PairTable>,
@@ -97,7 +100,9 @@ impl OrderRow {
         let probabilities = score.and_then(|score| score.distribution.as_ref()).map(PairProbabilities::of);
         let verdict =
             probabilities.map(|p| p.verdict()).or_else(|| score.map(|score| PairVerdict::of_preference(score.value)));
-        Self { order, verdict, text, probabilities, label_mass: score.and_then(|score| score.label_mass), table: None }
+        let label_mass = score.and_then(|score| score.label_mass);
+        let confidence = score.and_then(|score| score.confidence);
+        Self { order, verdict, text, probabilities, label_mass, confidence, table: None }
     }
 }
 
@@ -267,7 +272,7 @@ impl Serialize for JudgedPair {
     }
 }
 
-/// One row of a judge of single responses: `{"id", "human"?, "score", "text"?, "probabilities"?, "labels"?, "label_mass"?, …}`, or
+/// One row of a judge of single responses: `{"id", "human"?, "score", "text"?, "probabilities"?, "labels"?, "label_mass"?, "confidence"?, …}`, or
 /// `{"id", "human"?, "unscored", "text"?, …}`.
 pub type SingleRow = OutputRow<JudgedResponse>;
 
@@ -314,6 +319,9 @@ impl JudgedResponse {
                 if let Some(mass) = score.label_mass {
                     map.serialize_entry("label_mass", &mass)?;
                 }
+                if let Some(confidence) = score.confidence {
+                    map.serialize_entry("confidence", &confidence)?;
+                }
             }
             Verdict::Unscored(unscored) => map.serialize_entry("unscored", unscored)?,
         }
@@ -323,7 +331,7 @@ impl JudgedResponse {
 
 impl Judged for JudgedResponse {
     const KNOWN: &'static [&'static str] =
-        &["id", "human", "score", "text", "probabilities", "labels", "label_mass", "unscored"];
+        &["id", "human", "score", "text", "probabilities", "labels", "label_mass", "confidence", "unscored"];
 
     fn unscored(&self) -> Option<&Unscored> {
         self.verdict.unscored()

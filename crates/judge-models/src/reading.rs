@@ -31,6 +31,7 @@ pub(crate) mod labels;
 pub(crate) mod next_token;
 pub(crate) mod passes;
 pub(crate) mod pooling;
+pub(crate) mod reply;
 pub(crate) mod sampling;
 mod side_by_side;
 mod texts;

@@ -150,7 +150,7 @@ impl SavedProbe {
         let (signals, n_features) = (&origin.signals, probe.n_features());
         let ProbedModel { d_model, n_heads, .. } = origin.model;
         let width = |signal: &Signal| match signal {
-            Signal::State(_) => Some(d_model),
+            Signal::State(_) | Signal::Reply(_) => Some(d_model),
             Signal::AttentionEntropy => n_heads,
         };
         let total = signals.iter().try_fold(0_usize, |sum, (_, signal)| sum.checked_add(width(signal)?));

@@ -1,9 +1,12 @@
 //! A judge of pairs before the pairs of a run, in one order or in both.
 
+use std::sync::Arc;
+
 use anyhow::Result;
 use judge_core::{
-    Fields, Judge, Scale,
-    combine::{GradedPair, OrderPolicy, PlaceCorrected, Swapped},
+    Backbone, Fields, Judge, Scale,
+    combine::{Confident, GradedPair, OrderPolicy, PlaceCorrected, Swapped},
+    inspector::Probe,
 };
 use judge_data::{Carry, Error, Numbered, PairOrders, PairRow, Record, Resolved, RunResult, RunStart};
 use judge_models::Model;
@@ -21,6 +24,8 @@ pub struct PairJudging<'a> {
     pub both_orders: bool,
     /// What the place that is shown first adds to the log-odds, in nats, which is taken off.
     pub place_offset: Option<f64>,
+    /// What says how likely each verdict is right.
+    pub probe: Option<Arc<dyn Probe>>,
     /// The scale of the logits that rows keep, if they keep any: see [`PairRow::new`].
     pub tables: Option<&'a Scale>,
     /// Which other fields the output gets.
@@ -47,6 +52,8 @@ impl PairJudging<'_> {
         let compared: &dyn for<'i> Judge<dyn Fields + 'i> = if self.apart { &graded } else { self.judge };
         let corrected = self.place_offset.map(|offset| PlaceCorrected::new(compared, offset)).transpose()?;
         let compared = corrected.as_ref().map_or(compared, |corrected| corrected);
+        let confident = self.probe.clone().map(|probe| Confident::new(compared, probe, model.info())).transpose()?;
+        let compared: &dyn for<'i> Judge<dyn Fields + 'i> = confident.as_ref().map_or(compared, |confident| confident);
         let both = Swapped::new(&compared, OrderPolicy::LogOdds);
         let orders = if self.both_orders { PairOrders::Both(&both) } else { PairOrders::Given(&compared) };
         let row = |result| PairRow::new(&orders, result, self.tables, self.carry);

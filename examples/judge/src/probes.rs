@@ -16,6 +16,9 @@ use serde_json::{Value, json};
 use crate::args::model_args::{ModelArgs, read_template};
 use crate::terminal::options::offered;
 
+/// The note of a probe that says how likely a judge is right: what of a run's settings made the verdicts that it was trained on.
+pub const OF_JUDGE: &str = "judge";
+
 /// What a probe file held.
 pub enum ProbeFile {
     /// This project's format.

@@ -123,6 +123,9 @@ pub enum RequestProblem {
     /// Steps are to be read, but nothing is to be generated.
     #[error("it reads generation steps but generates nothing")]
     StepsWithoutGeneration,
+    /// States of a text are to be read, but nothing is to be generated.
+    #[error("it reads states of a reply but generates nothing")]
+    ReplyWithoutGeneration,
     /// A text that has no character: a stop text or a continuation.
     #[error("a {0} is empty")]
     EmptyText(&'static str),

@@ -3,13 +3,11 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use super::Probe;
+use super::{Probe, ProbeReader};
 use crate::{
-    Error, Fields, Judge, JudgeError, Layer, ModelInfo, PromptTemplate, Reading, Request, Rounds, Scale, Score,
-    Verdict, Want,
+    Error, Fields, Judge, JudgeError, ModelInfo, PromptTemplate, Request, Rounds, Scale, Score, Verdict, Want,
     request::Signal,
     scale::{ScalePoint, ScoreDistribution},
-    testing::ContractBreach,
 };
 
 /// What an [`InspectorJudge`] is to do.
@@ -36,8 +34,7 @@ pub struct InspectorSettings {
 pub struct InspectorJudge {
     settings: InspectorSettings,
     scale: Scale,
-    /// Width of each of the probe's signals.
-    widths: Vec<usize>,
+    reader: ProbeReader,
 }
 
 impl InspectorJudge {
@@ -45,21 +42,15 @@ impl InspectorJudge {
     ///
     /// # Errors
     /// [`Error::ProbeRefused`] if the probe belongs to another model; [`Error::ProbeSignals`] if it reads nothing, a layer that the model
-    /// does not have, the attention of the embeddings, or a signal twice; [`Error::Scale`] if its classes are no scale.
+    /// does not have, the attention of the embeddings, or a signal twice; [`Error::ProbeOfReply`] if it reads what is written, since here
+    /// nothing is; [`Error::Scale`] if its classes are no scale.
     pub fn new(settings: InspectorSettings, model: &ModelInfo) -> Result<Self, Error> {
-        let probe = &settings.probe;
-        probe.check_model(model).map_err(|source| Error::ProbeRefused { model: model.name.clone(), source })?;
-        let signals = probe.signals();
-        let once = (1..signals.len()).all(|i| !signals[..i].contains(&signals[i]));
-        let there = |&(layer, signal): &(Layer, Signal)| {
-            layer.0 <= model.n_layers && (layer, signal) != (Layer(0), Signal::AttentionEntropy)
-        };
-        if signals.is_empty() || !once || !signals.iter().all(there) {
-            return Err(Error::ProbeSignals { signals: signals.to_vec(), n_layers: model.n_layers });
+        let reader = ProbeReader::new(settings.probe.clone(), model)?;
+        if settings.probe.signals().iter().any(|(_, signal)| matches!(signal, Signal::Reply(_))) {
+            return Err(Error::ProbeOfReply { aspect: settings.aspect });
         }
-        let scale = class_scale(probe.classes())?;
-        let widths = signals.iter().map(|&(_, signal)| model.width(signal)).collect();
-        Ok(Self { scale, widths, settings })
+        let scale = class_scale(settings.probe.classes())?;
+        Ok(Self { scale, reader, settings })
     }
 
     /// The settings.
@@ -70,23 +61,6 @@ impl InspectorJudge {
     /// The probe's classes as a scale.
     pub fn scale(&self) -> &Scale {
         &self.scale
-    }
-
-    /// The signals that the probe reads, side by side.
-    fn features(&self, reading: &Reading) -> Result<Vec<f32>, Error> {
-        let mut features = Vec::with_capacity(self.widths.iter().sum());
-        for (&(layer, signal), &expected) in self.settings.probe.signals().iter().zip(&self.widths) {
-            let values = reading.signal(layer, signal).unwrap_or_default();
-            if values.len() != expected {
-                let what = match signal {
-                    Signal::State(_) => "a pooled state",
-                    Signal::AttentionEntropy => "an attention entropy",
-                };
-                return Err(ContractBreach::Shape { what, expected, found: values.len() }.into());
-            }
-            features.extend_from_slice(values);
-        }
-        Ok(features)
     }
 }
 
@@ -108,8 +82,8 @@ impl<Item: Fields + ?Sized> Judge<Item> for InspectorJudge {
     }
 
     fn decide(&self, _: &Item, rounds: &Rounds<'_>) -> Result<Score, JudgeError> {
-        let features = self.features(rounds.only()?)?;
-        let output = self.settings.probe.classify(&features).map_err(|source| Error::Probe { source })?;
+        let output = self.reader.classify(rounds.only()?)?;
+        let output = output.ok_or(Error::NotRead { what: "signal of the prompt" })?;
         let Some(point) = self.scale.points().get(output.class) else {
             let (expected, found) = (self.scale.len(), output.class);
             return Err(Error::Shape { what: "the predicted class, below", expected, found }.into());

@@ -3,7 +3,7 @@
 use super::{Generated, LabelLogits, LabelStep, Reading, TokenLogProbs};
 use crate::{
     Error, Layer, Scale,
-    request::{LabelRead, Pooling, ReadAt, Signal},
+    request::{LabelRead, Pooling, ReadAt, ReplyPooling, Signal},
     scale::ScoreDistribution,
 };
 
@@ -63,11 +63,17 @@ impl Reading {
         self.attention_entropy.iter().find(|heads| heads.layer == layer).map(|heads| heads.values.as_slice())
     }
 
-    /// What this layer has to say; `None` if it was not asked for.
+    /// The state of the text that was written, shape `[d_model]`; `None` if it was not asked for, or there is none.
+    pub fn reply(&self, layer: Layer, pooling: ReplyPooling) -> Option<&[f32]> {
+        self.reply.iter().find(|s| s.layer == layer && s.pooling == pooling).map(|s| s.values.as_slice())
+    }
+
+    /// What this layer has to say; `None` if it was not asked for, or there is none.
     pub fn signal(&self, layer: Layer, signal: Signal) -> Option<&[f32]> {
         match signal {
             Signal::State(pooling) => self.pooled(layer, pooling),
             Signal::AttentionEntropy => self.attention_entropy(layer),
+            Signal::Reply(pooling) => self.reply(layer, pooling),
         }
     }
 }

@@ -112,6 +112,7 @@ fn unite(into: &mut Want, from: &Want) {
         }
     }
     extend(&mut into.pooled, &from.pooled);
+    extend(&mut into.reply, &from.reply);
     extend(&mut into.continuations, &from.continuations);
     into.attention_entropy.extend(&from.attention_entropy);
     into.attention_entropy.sort_unstable();
@@ -131,13 +132,14 @@ fn contradictory(want: &Want) -> bool {
         let steps_of_nothing = read.at != ReadAt::PromptEnd && want.generate.is_none();
         steps_of_nothing || read.layers.is_empty() || !ascending(&read.layers) || twice(place, read)
     };
-    !ascending(&want.attention_entropy) || want.labels.iter().enumerate().any(label)
+    let reply_of_nothing = !want.reply.is_empty() && want.generate.is_none();
+    !ascending(&want.attention_entropy) || reply_of_nothing || want.labels.iter().enumerate().any(label)
 }
 
 /// What a pass brought of what `want` names, as a pass for this alone would have brought it: nothing else, in the order asked for.
 pub(super) fn cut(reading: &Reading, want: &Want) -> Reading {
     // Without `..`, so that nothing that a request or a reading gains later can be forgotten here.
-    let Want { labels, pooled, attention_entropy, prompt_log_probs, continuations, generate } = want;
+    let Want { labels, pooled, attention_entropy, prompt_log_probs, continuations, generate, reply } = want;
     let entropies =
         |layer: &crate::Layer| reading.attention_entropy.iter().find(|heads| heads.layer == *layer).cloned();
     Reading {
@@ -156,6 +158,12 @@ pub(super) fn cut(reading: &Reading, want: &Want) -> Reading {
             .filter_map(|text| reading.continuations.iter().find(|found| found.text == *text).cloned())
             .collect(),
         generated: reading.generated.clone().filter(|_| generate.is_some()),
+        reply: reply
+            .iter()
+            .filter_map(|&(layer, pooling)| {
+                reading.reply.iter().find(|state| (state.layer, state.pooling) == (layer, pooling)).cloned()
+            })
+            .collect(),
     }
 }
 

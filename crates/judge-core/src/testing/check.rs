@@ -3,8 +3,8 @@ use std::ops::ControlFlow;
 use crate::{
     Backbone, Error, Layer, Lens, Outcome, Prompt, Reading, Request, TextModel, Want,
     model::BackboneError,
-    reading::{Finish, Generated},
-    request::{Generation, LabelRead, Pooling, ReadAt, TokenId},
+    reading::{Finish, Generated, ReplyState},
+    request::{Generation, LabelRead, Pooling, ReadAt, ReplyPooling, TokenId},
     testing::ContractBreach,
 };
 
@@ -78,8 +78,9 @@ fn requests(backbone: &dyn Backbone, prompt: &Prompt) -> [Request; WANTS] {
         attention_entropy: attention_entropy.clone(),
         prompt_log_probs: true,
         continuations: continuations.clone(),
-        generate: None,
+        ..Want::default()
     };
+    let reply: Vec<(Layer, ReplyPooling)> = ReplyPooling::ALL.iter().flat_map(|&p| [(Layer(0), p), (top, p)]).collect();
     let mut every_step = all.labels.clone();
     every_step.push(read(vec![top], Lens::Normed, ReadAt::EveryStep, true));
     let wants = [
@@ -91,8 +92,8 @@ fn requests(backbone: &dyn Backbone, prompt: &Prompt) -> [Request; WANTS] {
         Want { continuations, ..Want::default() },
         all.clone(),
         Want { generate: generate.clone(), ..all.clone() },
-        Want { labels: every_step, generate: generate.clone(), ..all },
-        Want { generate, ..Want::default() },
+        Want { labels: every_step, generate: generate.clone(), reply: reply.clone(), ..all },
+        Want { generate, reply, ..Want::default() },
     ];
     wants.map(|want| Request { prompt: prompt.clone(), want })
 }
@@ -153,6 +154,13 @@ fn check_shape(backbone: &dyn Backbone, request: &Request, outcome: &Outcome) ->
     for &(layer, pooling) in &want.pooled {
         count("values of a pooled state", info.d_model, reading.pooled(layer, pooling).map_or(0, <[f32]>::len))?;
     }
+    let tokens = reading.generated.as_ref().map_or(0, |generated| generated.tokens.len());
+    for &(layer, pooling) in want.reply.iter().filter(|(_, pooling)| *pooling != ReplyPooling::ThoughtEnd) {
+        let expected = if tokens == 0 { 0 } else { info.d_model };
+        count("values of a state of the reply", expected, reading.reply(layer, pooling).map_or(0, <[f32]>::len))?;
+    }
+    let asked = |state: &ReplyState| want.reply.contains(&(state.layer, state.pooling));
+    count("states of the reply", reading.reply.len(), reading.reply.iter().filter(|state| asked(state)).count())?;
     count("attention entropies", want.attention_entropy.len(), reading.attention_entropy.len())?;
     for &layer in &want.attention_entropy {
         count("heads of an attention entropy", info.n_heads, reading.attention_entropy(layer).map_or(0, <[f32]>::len))?;
@@ -209,6 +217,12 @@ fn check_parts(requests: &[Request], outcomes: &[Outcome]) -> Result<(), Error> 
     same(&requests[6], "what else is read", &Outcome::Read(parts.clone()), outcomes[6].clone())?;
     let parts = Reading { generated: written.generated.clone(), ..parts };
     same(&requests[7], "what else is read", &Outcome::Read(parts), outcomes[7].clone())?;
+    if let [every_step, text] = [&outcomes[8], &outcomes[9]].map(Outcome::reading)
+        && let (Ok(every_step), Ok(text)) = (every_step, text)
+    {
+        let parts = Reading { reply: text.reply.clone(), ..every_step.clone() };
+        same(&requests[8], "what else is read", &Outcome::Read(parts), outcomes[8].clone())?;
+    }
     // The two lenses agree at the last layer.
     let top = |reading: &Reading| {
         let labels = reading.labels.first()?;
@@ -237,6 +251,7 @@ fn bits(outcome: &Outcome) -> Vec<u32> {
     let log_probs = reading.prompt_log_probs.iter().chain(reading.continuations.iter().map(|found| &found.tokens));
     let log_probs = log_probs.flat_map(|found| &found.log_probs);
     let pooled = reading.pooled.iter().flat_map(|state| &state.values);
+    let pooled = pooled.chain(reading.reply.iter().flat_map(|state| &state.values));
     let entropies = reading.attention_entropy.iter().flat_map(|heads| &heads.values);
     logits.chain(pooled).chain(entropies).chain(log_probs).map(|value| value.to_bits()).collect()
 }
@@ -305,6 +320,11 @@ fn check_refusals(backbone: &dyn Backbone, prompt: &Prompt) -> Result<(), Error>
         ("no layer", "BackboneError::Request", read(&[0], &[], end)),
         ("no label", "BackboneError::Request", read(&[], &[Layer(0)], end)),
         ("steps without generation", "BackboneError::Request", read(&[0], &[Layer(0)], ReadAt::EveryStep)),
+        (
+            "the reply where there is none",
+            "BackboneError::Request",
+            Want { reply: vec![(Layer(0), ReplyPooling::Mean)], ..Want::default() },
+        ),
         ("no new token", "BackboneError::Request", Want { generate: nothing, ..Want::default() }),
         ("an empty stop text", "BackboneError::Request", Want { generate: no_stop, ..Want::default() }),
         (

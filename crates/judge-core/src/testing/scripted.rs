@@ -6,9 +6,10 @@ use crate::{
     Backbone, Layer, ModelInfo, Outcome, Prompt, Reading, Reason, Request, TextModel, Unscored, Want,
     model::{BackboneError, Dimensions, Exchange, LabelInContext, ModelIdentity, RequestProblem},
     reading::{
-        ContinuationLogProbs, Finish, Generated, HeadEntropies, LabelLogits, LabelStep, PooledState, TokenLogProbs,
+        ContinuationLogProbs, Finish, Generated, HeadEntropies, LabelLogits, LabelStep, PooledState, ReplyState,
+        TokenLogProbs,
     },
-    request::{Generation, LabelRead, Pooling, ReadAt, TokenId},
+    request::{Generation, LabelRead, Pooling, ReadAt, ReplyPooling, TokenId},
 };
 
 /// Requests taken at a time, so that tests see more than one batch.
@@ -112,7 +113,7 @@ impl ScriptedBackbone {
     fn check(&self, index: usize, request: &Request) -> Result<(), BackboneError> {
         let ModelInfo { n_layers, d_vocab, .. } = self.info;
         let wrong = |problem| Err(BackboneError::Request { request: index, problem });
-        let Want { labels, attention_entropy, generate, continuations, .. } = &request.want;
+        let Want { labels, attention_entropy, generate, continuations, reply, .. } = &request.want;
         if let Some(layer) = request.want.layers().find(|layer| layer.0 > n_layers) {
             return Err(BackboneError::Layer { request: index, layer, n_layers });
         }
@@ -133,6 +134,9 @@ impl ScriptedBackbone {
         }
         if continuations.iter().any(String::is_empty) {
             return wrong(RequestProblem::EmptyText("continuation"));
+        }
+        if !reply.is_empty() && generate.is_none() {
+            return wrong(RequestProblem::ReplyWithoutGeneration);
         }
         for (place, read) in labels.iter().enumerate() {
             if read.tokens.is_empty() || read.layers.is_empty() {
@@ -175,6 +179,10 @@ impl ScriptedBackbone {
             return Outcome::Unscored(Unscored::new(Reason::NonFinite, "a label logit is not finite"));
         }
         reading.pooled = want.pooled.iter().map(|&(layer, pooling)| self.pool(&prompt, layer, pooling)).collect();
+        let reply = reading.generated.as_ref().map_or("", |generated| &generated.text);
+        let reply =
+            want.reply.iter().filter_map(|&(layer, pooling)| self.state_of_reply(&prompt, reply, layer, pooling));
+        reading.reply = reply.collect();
         reading.attention_entropy =
             want.attention_entropy.iter().map(|&layer| self.entropies(&prompt, layer)).collect();
         reading.prompt_log_probs = want.prompt_log_probs.then(|| {
@@ -249,6 +257,18 @@ impl ScriptedBackbone {
     fn pool(&self, prompt: &str, layer: Layer, pooling: Pooling) -> PooledState {
         let value = |i: usize| number(&[prompt, &layer.to_string(), &format!("{pooling:?}"), &i.to_string()]);
         PooledState { layer, pooling, values: (0..self.info.d_model).map(value).collect() }
+    }
+
+    /// Of the text up to where the state is; for a mean, of all of it.
+    fn state_of_reply(&self, prompt: &str, reply: &str, layer: Layer, pooling: ReplyPooling) -> Option<ReplyState> {
+        let read = match pooling {
+            ReplyPooling::Last | ReplyPooling::Mean => reply,
+            ReplyPooling::ThoughtEnd => &reply[..reply.rfind("</think>")? + "</think>".len()],
+        };
+        let text = [prompt, read].concat();
+        let value = |i: usize| number(&[&text, &layer.to_string(), pooling.as_str(), &i.to_string()]);
+        let values = (0..self.info.d_model).map(value).collect();
+        (!read.is_empty()).then_some(ReplyState { layer, pooling, values })
     }
 
     fn entropies(&self, prompt: &str, layer: Layer) -> HeadEntropies {

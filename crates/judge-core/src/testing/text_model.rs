@@ -5,7 +5,7 @@ use crate::{
     Error, Layer, Lens, Outcome, Prompt, Request, TextModel, Want,
     model::BackboneError,
     reading::Generated,
-    request::{Generation, LabelRead, Pooling, ReadAt},
+    request::{Generation, LabelRead, Pooling, ReadAt, ReplyPooling},
     testing::ContractBreach,
 };
 
@@ -55,6 +55,7 @@ pub fn check_text_model(model: &dyn TextModel, prompts: &[Prompt]) -> Result<(),
         let wants = [
             ("label logits", Want { labels: vec![labels], ..text() }),
             ("a pooled state", Want { pooled: vec![(Layer(0), Pooling::Mean)], ..text() }),
+            ("a state of the reply", Want { reply: vec![(Layer(0), ReplyPooling::Mean)], ..text() }),
             ("attention entropies", Want { attention_entropy: vec![Layer(1)], ..text() }),
             ("log-probabilities of the prompt", Want { prompt_log_probs: true, ..text() }),
             ("the log-probability of a continuation", Want { continuations: vec!["a".to_owned()], ..text() }),

@@ -16,7 +16,7 @@ use judge_core::{
     prompted::{
         LikelihoodJudge, PromptFamily, PromptedJudge, ResponseLikelihoodJudge, Task, VerdictFrom, WrittenJudge,
     },
-    request::{Generation, LabelRead, Pooling, ReadAt, Sampling, Signal},
+    request::{Generation, LabelRead, Pooling, ReadAt, ReplyPooling, Sampling, Signal},
     reward::{RewardHead, RewardJudge},
     runner::RunSettings,
     verdict::Calibration,
@@ -208,12 +208,13 @@ fn wants() -> impl Strategy<Value = Want> {
         any::<bool>(),
         continuations.prop_shuffle(),
         prop::option::of(prop::sample::select(vec![9_usize, 12])),
+        prop::sample::subsequence(vec![(Layer(0), ReplyPooling::Last), (Layer(3), ReplyPooling::Mean)], 0..=2),
     );
-    all.prop_map(|(read, pooled, attention_entropy, prompt_log_probs, continuations, new)| {
-        let steps = read.as_ref().is_some_and(|read| read.at != ReadAt::PromptEnd);
+    all.prop_map(|(read, pooled, attention_entropy, prompt_log_probs, continuations, new, reply)| {
+        let steps = read.as_ref().is_some_and(|read| read.at != ReadAt::PromptEnd) || !reply.is_empty();
         let generate = new.or(steps.then_some(12)).map(generation);
         let labels = read.into_iter().collect();
-        Want { labels, pooled, attention_entropy, prompt_log_probs, continuations, generate }
+        Want { labels, pooled, attention_entropy, prompt_log_probs, continuations, generate, reply }
     })
 }
 
@@ -288,6 +289,7 @@ fn a_request_that_is_refused_alone_is_refused_in_company() {
         labels(vec![read(end, &[1]), read(end, &[2])]),
         labels(vec![read(end, &[4])]),
         Want { attention_entropy: vec![Layer(2), Layer(1)], ..Want::default() },
+        Want { reply: vec![(Layer(1), ReplyPooling::Mean)], ..Want::default() },
     ];
     struct Named(&'static str, Nosy);
     impl Judge<Item> for Named {

@@ -6,9 +6,10 @@ use std::sync::{Arc, Mutex};
 use judge_core::testing::ScriptedBackbone;
 use judge_core::{
     Backbone, Error, ItemId, Judge, Layer, ModelInfo, Outcome, Reading, Reason, Rounds, Runner, TextModel, Verdict,
-    combine::Calibrated,
+    combine::{Calibrated, Confident, OrderPolicy, Swapped},
     inspector::{Aspect, InspectorJudge, InspectorSettings, Probe, ProbeError, ProbeOutput, total_score},
-    request::{Pooling, Signal},
+    prompted::{LikelihoodJudge, PromptFamily, WrittenJudge},
+    request::{Pooling, ReplyPooling, Signal},
     runner::RunEvent,
     verdict::Calibration,
 };
@@ -270,4 +271,53 @@ fn one_aspect_without_a_score_leaves_no_total() {
             ControlFlow::Continue(())
         })
         .unwrap();
+}
+
+/// A probe of whether verdicts are right, with its classes and signals.
+fn of_verdicts(model: &ScriptedBackbone, classes: &[i64], signals: &[(Layer, Signal)]) -> Arc<dyn Probe> {
+    let fingerprint = model.info().fingerprint.clone();
+    Arc::new(Summing { signals: signals.to_vec(), classes: classes.to_vec(), with_probabilities: true, fingerprint })
+}
+
+#[test]
+fn a_confidence_comes_with_the_verdict_and_changes_nothing() {
+    let reply = |prompt: &str| match prompt.find("Paris") < prompt.find("Lyon") {
+        true => "<think>the first</think>[[A]]".to_owned(),
+        false => "[[B]]".to_owned(),
+    };
+    let model = ScriptedBackbone::new(4).with_reply(reply);
+    let family = PromptFamily::built_in("pair").unwrap();
+    let item = [("instruction", "The capital of France?"), ("response_a", "Paris"), ("response_b", "Lyon")];
+    let thought = [(Layer(2), Signal::Reply(ReplyPooling::ThoughtEnd)), (Layer(4), Signal::State(Pooling::Last))];
+    let probe = of_verdicts(&model, &[0, 1], &thought);
+    let judge = |probe| Confident::new(WrittenJudge::new(family.clone()), probe, model.info());
+    let plain = Swapped::new(WrittenJudge::new(family.clone()), OrderPolicy::TieUnlessAgreed);
+    let sure = Swapped::new(judge(probe).unwrap(), OrderPolicy::TieUnlessAgreed);
+    let passes = model.passes();
+    let found = |judge: &dyn Judge<[(&str, &str); 3]>| {
+        let results = Runner::new(&model, vec![judge]).collect([("one".into(), item)]).unwrap();
+        results[0].verdicts[0].score().unwrap().clone()
+    };
+    let (plain, mut sure) = (found(&plain), found(&sure));
+    assert_eq!(model.passes() - passes, 4, "one for each order, with the probe as without it");
+    let confidences: Vec<Option<f64>> = sure.parts.iter().map(|p| p.verdict.score().unwrap().confidence).collect();
+    assert!(matches!(confidences[..], [Some(p), None] if p == 0.4 || p == 0.6), "no thought ends: {confidences:?}");
+    for part in &mut sure.parts {
+        let Verdict::Scored(score) = &mut part.verdict else { panic!("{part:?}") };
+        score.confidence = None;
+    }
+    assert_eq!(plain, sure);
+
+    // Classes that are not wrong and right, or no probabilities; a reply that nobody asks for.
+    let classes = of_verdicts(&model, &[1, 2], &thought);
+    assert!(matches!(judge(classes).map(drop), Err(Error::NoConfidence { classes }) if classes == [1, 2]));
+    let read = LikelihoodJudge::new(family.clone());
+    let read = Confident::new(read, of_verdicts(&model, &[0, 1], &thought), model.info()).unwrap();
+    let ended = Runner::new(&model, vec![&read]).collect([("one".into(), item)]);
+    assert!(ended.unwrap_err().to_string().contains("this judge writes none"));
+    let settings = InspectorSettings {
+        probe: of_verdicts(&model, &[0, 1], &thought),
+        ..settings(Aspect::Fluency, &model, |_| {})
+    };
+    assert!(matches!(InspectorJudge::new(settings, model.info()), Err(Error::ProbeOfReply { .. })));
 }

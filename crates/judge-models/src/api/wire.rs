@@ -59,6 +59,7 @@ pub(super) fn call(
     for (is_wanted, what) in [
         (!want.labels.is_empty(), "label logits"),
         (!want.pooled.is_empty(), "pooled states"),
+        (!want.reply.is_empty(), "states of the reply"),
         (!want.attention_entropy.is_empty(), "attention entropies"),
         (want.prompt_log_probs, "log-probabilities of the prompt"),
         (!want.continuations.is_empty(), "log-probabilities of continuations"),

@@ -16,6 +16,7 @@
 //! | label reads without labels or layers, with layers that do not ascend, at steps of no text, or twice | `Request` |
 //! | label logits, log-probabilities or text of a model without logits | `Unsupported` |
 //! | attention entropies of a block without attention, or of an encoder | `Unsupported` |
+//! | states of a reply that is not written | `Request` |
 //! | an empty continuation | `Request` |
 //! | a text of no tokens, an empty stop text | `Request` |
 //! | alternatives of generated tokens | `Unsupported` |
@@ -113,6 +114,9 @@ impl Context {
                     "attention entropies, which are of causal attention: it is an encoder, of which pooled states are read"
                 }
             });
+        }
+        if !want.reply.is_empty() && want.generate.is_none() {
+            return problem(RequestProblem::ReplyWithoutGeneration);
         }
         if want.continuations.iter().any(String::is_empty) {
             return problem(RequestProblem::EmptyText("continuation"));

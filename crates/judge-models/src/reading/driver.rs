@@ -19,6 +19,7 @@ use std::ops::ControlFlow;
 
 use judge_core::{
     Unscored,
+    reading::Finish,
     request::{Sampling, TokenId},
 };
 use rayon::prelude::*;
@@ -123,7 +124,7 @@ fn take_one<'d>(
     mut found: Found<'_>,
 ) -> Result<Taken<'d>, Error> {
     let spec = &context.spec;
-    let text = match (text, &job.want.generate) {
+    let mut text = match (text, &job.want.generate) {
         (Some(text), _) => text,
         (None, Some(generation)) => {
             let steps = Steps::new(job.want, job.heads, spec.n_layers());
@@ -143,6 +144,10 @@ fn take_one<'d>(
             return Ok(Taken::Over(part));
         }
     };
+    text.take(context, &found.brought.fed);
+    if let Some(finish) = text.ended {
+        return Ok(Taken::Over(text.finish(finish, context)));
+    }
     let states = &found.brought.states;
     let step = format!("step {}", text.tokens.len());
     Ok(match found.next {
@@ -155,10 +160,14 @@ fn take_one<'d>(
 }
 
 /// Chooses one more token of a text, from what a pass says of it and the pass's states. The text is
-/// over if it ends there, or if a logit is not finite.
+/// over if it ends there, or if a logit is not finite; but where states of its tokens are read, its last token is fed first.
 fn write<'d>(context: &Context, mut text: Text<'d>, states: &States, next: Result<impl Choice, Unscored>) -> Taken<'d> {
     match next.map(|next| text.write(context, states, &next)) {
         Ok(None) => Taken::GoesOn(text),
+        Ok(Some(finish)) if finish != Finish::EndToken && !text.job.want.reply.is_empty() => {
+            text.ended = Some(finish);
+            Taken::GoesOn(text)
+        }
         Ok(Some(finish)) => Taken::Over(text.finish(finish, context)),
         Err(unscored) => Taken::Over(Err(unscored)),
     }

@@ -7,7 +7,7 @@ use judge_core::{Reading, Reason, Unscored, reading::TokenLogProbs};
 
 /// Says which number of a reading, or of the log-probabilities of continuations beside it, is NaN
 /// or infinite; `None` if all are finite. Looks in the order label logits and mass by step, pooled
-/// states, attention entropies, the prompt's log-probabilities, continuations, and names the first.
+/// states, states of the reply, attention entropies, the prompt's log-probabilities, continuations, and names the first.
 pub(crate) fn non_finite<'a>(
     reading: &Reading,
     mut continuations: impl Iterator<Item = &'a TokenLogProbs>,
@@ -25,6 +25,11 @@ pub(crate) fn non_finite<'a>(
     for state in &reading.pooled {
         if let Some(value) = bad(&state.values) {
             return Some(fault(format!("a coordinate of the state of {}", state.layer), value));
+        }
+    }
+    for state in &reading.reply {
+        if let Some(value) = bad(&state.values) {
+            return Some(fault(format!("a coordinate of the reply's state of {}", state.layer), value));
         }
     }
     for heads in &reading.attention_entropy {

@@ -21,7 +21,7 @@
 use judge_core::{
     Layer, Reading, Reason, Request, Unscored, Want,
     model::Dimensions,
-    reading::{Generated, HeadEntropies, PooledState, TokenLogProbs},
+    reading::{Generated, HeadEntropies, PooledState, ReplyState, TokenLogProbs},
     request::{Pooling, Signal, TokenId},
 };
 
@@ -42,6 +42,7 @@ static NOTHING: Want = Want {
     prompt_log_probs: false,
     continuations: Vec::new(),
     generate: None,
+    reply: Vec::new(),
 };
 
 /// One sequence that the model is fed: a request's prompt, or its prompt and a continuation but for
@@ -215,6 +216,11 @@ impl Job<'_> {
         tokens
     }
 
+    /// Whether the state of a layer at a token that was written is read.
+    pub(crate) fn reads_reply(&self, layer: Layer) -> bool {
+        self.want.reply.iter().any(|(wanted, _)| *wanted == layer)
+    }
+
     /// What takes other positions than the last one: pooled states but for `Last`, and attention
     /// entropies.
     pub(crate) fn whole(&self) -> impl Iterator<Item = (Layer, Signal)> {
@@ -251,11 +257,11 @@ impl Job<'_> {
         let mut steps = Steps::new(self.want, self.heads, n_layers);
         steps.read(0, None, &brought.states, next);
         let ends = next.map_or_else(Vec::new, |next| self.score_ends(next));
-        self.part(steps, brought.signals, Scores { own: brought.own, ends }, None)
+        self.part(steps, brought.signals, Scores { own: brought.own, ends }, None, Vec::new())
     }
 
     /// Puts together what this sequence has to say of its request: label logits, signals,
-    /// log-probabilities and text. The error names a number that is not finite.
+    /// log-probabilities, text and its states. The error names a number that is not finite.
     ///
     /// A continuation has the tokens behind the prompt and its end. Their log-probabilities are the
     /// last of `scores.own`, as many as there are such tokens, and the end's entry of
@@ -267,6 +273,7 @@ impl Job<'_> {
         signals: Signals,
         scores: Scores,
         generated: Option<Generated>,
+        reply: Vec<ReplyState>,
     ) -> Result<Part, Unscored> {
         let mut reading = Reading::default();
         reading.prompt_tokens = Some(self.prompt_len);
@@ -274,6 +281,7 @@ impl Job<'_> {
         reading.pooled = signals.pooled;
         reading.attention_entropy = signals.attention_entropy;
         reading.generated = generated;
+        reading.reply = reply;
         if self.want.prompt_log_probs {
             let tokens = self.ids.get(1..self.prompt_len).unwrap_or_default().to_vec();
             reading.prompt_log_probs = Some(TokenLogProbs { tokens, log_probs: scores.own.clone() });
@@ -303,6 +311,8 @@ pub(crate) struct Brought {
     /// Log-probabilities of the sequence's tokens from [`Job::scored_from`] on; empty where the
     /// pass fed a new token.
     pub(crate) own: Vec<f32>,
+    /// The states `[d_model]` of the token that was fed, of the layers of [`Want::reply`]; empty where the pass fed a prompt.
+    pub(crate) fed: Vec<(Layer, Vec<f32>)>,
 }
 
 /// What a prompt's positions brought, in the order asked for.

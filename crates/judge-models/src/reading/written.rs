@@ -14,7 +14,7 @@
 //! They are looked for in this order after each choice.
 
 use judge_core::{
-    Unscored,
+    Layer, Unscored,
     reading::{Finish, Generated},
     request::{Generation, TokenId},
 };
@@ -24,6 +24,7 @@ use super::context::Context;
 use super::jobs::{Job, Scores, Signals};
 use super::labels::{States, Steps};
 use super::next_token::Choice;
+use super::reply::Reply;
 
 /// What was written behind a job's prompt, and read meanwhile.
 pub(crate) struct Text<'a> {
@@ -39,6 +40,10 @@ pub(crate) struct Text<'a> {
     pub(crate) scores: Scores,
     /// The tokens written so far, without an end token.
     pub(crate) tokens: Vec<TokenId>,
+    /// States at these tokens.
+    pub(crate) reply: Reply,
+    /// Why the text ended, if it did with a token whose states are still to come.
+    pub(crate) ended: Option<Finish>,
 }
 
 impl<'a> Text<'a> {
@@ -50,7 +55,15 @@ impl<'a> Text<'a> {
         signals: Signals,
         scores: Scores,
     ) -> Self {
-        Self { job, generation, steps, signals, scores, tokens: Vec::new() }
+        let reply = Reply::new(&job.want.reply);
+        Self { job, generation, steps, signals, scores, tokens: Vec::new(), reply, ended: None }
+    }
+
+    /// Takes the states of the last of `tokens`, which a pass fed.
+    pub(crate) fn take(&mut self, context: &Context, fed: &[(Layer, Vec<f32>)]) {
+        if !fed.is_empty() {
+            self.reply.add(fed, &self.tokens, |tokens| context.codec.decode(tokens).0);
+        }
     }
 
     /// Chooses the next token from `next` and reads the states that predicted it. Says why the text
@@ -93,7 +106,7 @@ impl<'a> Text<'a> {
         }
         let n_tokens = Some(self.tokens.len());
         let generated = Generated { tokens: self.tokens, text, text_ends, finish, n_tokens, alternatives: Vec::new() };
-        self.job.part(self.steps, self.signals, self.scores, Some(generated))
+        self.job.part(self.steps, self.signals, self.scores, Some(generated), self.reply.finish())
     }
 }
 

@@ -8,7 +8,7 @@ use half::bf16;
 use judge_core::testing::check_backbone;
 use judge_core::{
     Backbone, Layer, Lens, Outcome, Prompt, Request, TextModel, Want,
-    request::{Generation, LabelRead, Pooling, ReadAt, Sampling},
+    request::{Generation, LabelRead, Pooling, ReadAt, ReplyPooling, Sampling},
 };
 use judge_models::{Dtype, Kernel, LoadOptions, Model, WeightForm};
 use rayon::ThreadPoolBuilder;
@@ -84,6 +84,7 @@ fn wide(head_dim: usize) -> TempDir {
 
 /// Prompts of 1 to 43 tokens.
 fn requests(model: &Model) -> Vec<Request> {
+    let top = Layer(model.info().n_layers);
     let words = ["ba", "de", "fi", "go", "3", "ku", "xa", "me"];
     (0..12_usize)
         .map(|i| {
@@ -116,6 +117,7 @@ fn requests(model: &Model) -> Vec<Request> {
                         .map(|&text| format!(" {text}"))
                         .collect(),
                     generate: Some(Generation { max_new_tokens: 5, sampling, ..Generation::default() }),
+                    reply: ReplyPooling::ALL.into_iter().flat_map(|of| [(Layer(0), of), (top, of)]).collect(),
                 },
             }
         })
@@ -134,6 +136,7 @@ fn answers(model: &Model, requests: &[Request]) -> Vec<(Outcome, Vec<u32>)> {
                     .iter()
                     .flat_map(|labels| labels.steps.iter().flat_map(|step| &step.logits))
                     .chain(reading.pooled.iter().flat_map(|state| &state.values))
+                    .chain(reading.reply.iter().flat_map(|state| &state.values))
                     .chain(reading.attention_entropy.iter().flat_map(|heads| &heads.values))
                     .chain(
                         reading
@@ -313,6 +316,7 @@ fn with_and_without_shared_beginnings() {
             request.prompt = Prompt::Raw(prompt.join(" "));
             if i % 4 != 0 {
                 request.want.generate = None;
+                request.want.reply.clear();
                 for labels in &mut request.want.labels {
                     labels.at = ReadAt::PromptEnd;
                 }
@@ -353,6 +357,7 @@ fn whatever_else_is_read_of(model: &Model) {
         attention_entropy: vec![Layer(1), last],
         prompt_log_probs: true,
         continuations: vec![" ba".to_owned(), " ba de".to_owned()],
+        reply: vec![(last, ReplyPooling::Last)],
         generate: Some(Generation { max_new_tokens: 3, ..Generation::default() }),
     };
     let logits = |want: Want| {

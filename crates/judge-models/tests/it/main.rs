@@ -14,5 +14,6 @@ mod gguf_encoders;
 mod heads;
 mod loading;
 mod pytorch;
+mod reply;
 mod serving;
 mod weight_forms;

@@ -1,9 +1,6 @@
 //! Why bytes are no saved probe, or a probe does not belong to what it was given. Errors of a probe's parts are the crate's own.
 
-use judge_core::{
-    Layer,
-    request::{Pooling, Signal},
-};
+use judge_core::{Layer, request::Signal};
 
 use crate::DecisionRule;
 
@@ -203,14 +200,7 @@ fn listed(signals: &[(Layer, Signal)]) -> String {
     let parts: Vec<String> = by_signal
         .into_iter()
         .map(|(signal, layers)| {
-            let word = match signal {
-                Signal::State(Pooling::First) => "first",
-                Signal::State(Pooling::Last) => "last",
-                Signal::State(Pooling::Mean) => "mean",
-                Signal::State(Pooling::Min) => "min",
-                Signal::State(Pooling::Max) => "max",
-                Signal::AttentionEntropy => "attention_entropy",
-            };
+            let word = signal.as_str();
             format!("{word} of layer {}", layers.join(", "))
         })
         .collect();

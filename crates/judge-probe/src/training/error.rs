@@ -105,7 +105,9 @@ pub enum TrainingError {
     },
 
     /// A word that names no view.
-    #[error("{found:?} is no pooling: expected first, last, mean, min, max or concat")]
+    #[error(
+        "{found:?} is no pooling: expected first, last, mean, min, max, concat, reply_last, reply_mean or thought_end"
+    )]
     UnknownView {
         /// The word, cut at 100 characters.
         found: String,

@@ -6,14 +6,15 @@
 use std::fmt;
 use std::str::FromStr;
 
-use judge_core::request::{Pooling, Signal};
+use judge_core::request::{Pooling, ReplyPooling, Signal};
 use serde::{Deserialize, Serialize};
 
 use super::TrainingError;
 
 /// How the states of a layer become features: one pooling, or three of them side by side.
 ///
-/// In files and on command lines it is one word: `first`, `last`, `mean`, `min`, `max` or `concat`.
+/// In files and on command lines it is one word: `first`, `last`, `mean`, `min`, `max` or `concat`, and of a text that is written
+/// `reply_last`, `reply_mean` or `thought_end`.
 ///
 /// A layer gives `d_model` features for one pooling, three times as many for [`Concat`](Self::Concat).
 ///
@@ -21,11 +22,11 @@ use super::TrainingError;
 /// use judge_probe::training::View;
 ///
 /// assert_eq!("mean".parse::<View>(), Ok(View::Mean));
-/// assert_eq!(View::Concat.poolings().len(), 3);
+/// assert_eq!(View::Concat.signals().count(), 3);
 /// assert!("median".parse::<View>().is_err());
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
+#[serde(rename_all = "snake_case")]
 pub enum View {
     /// The state of the prompt's first token, where encoders gather what they make of the whole text.
     First,
@@ -41,28 +42,48 @@ pub enum View {
     Max,
     /// Smallest, largest and mean side by side.
     Concat,
+    /// The state of the last token that is written behind the prompt; see [`ReplyPooling`].
+    ReplyLast,
+    /// The mean over the tokens that are written.
+    ReplyMean,
+    /// The state of the token that ends the thought in what is written.
+    ThoughtEnd,
 }
 
 impl View {
     /// All of them.
     /// In the order of the variants, which is also the order of error messages.
-    pub const ALL: [Self; 6] = [Self::First, Self::Last, Self::Mean, Self::Min, Self::Max, Self::Concat];
+    pub const ALL: [Self; 9] = [
+        Self::First,
+        Self::Last,
+        Self::Mean,
+        Self::Min,
+        Self::Max,
+        Self::Concat,
+        Self::ReplyLast,
+        Self::ReplyMean,
+        Self::ThoughtEnd,
+    ];
 
-    /// The poolings that stand side by side, in this order.
-    pub fn poolings(self) -> &'static [Pooling] {
-        match self {
-            Self::First => &[Pooling::First],
-            Self::Last => &[Pooling::Last],
-            Self::Mean => &[Pooling::Mean],
-            Self::Min => &[Pooling::Min],
-            Self::Max => &[Pooling::Max],
-            Self::Concat => &[Pooling::Min, Pooling::Max, Pooling::Mean],
-        }
+    /// The signals of a layer that stand side by side, in this order.
+    pub fn signals(self) -> impl Iterator<Item = Signal> {
+        let signals: &'static [Signal] = match self {
+            Self::First => &[Signal::State(Pooling::First)],
+            Self::Last => &[Signal::State(Pooling::Last)],
+            Self::Mean => &[Signal::State(Pooling::Mean)],
+            Self::Min => &[Signal::State(Pooling::Min)],
+            Self::Max => &[Signal::State(Pooling::Max)],
+            Self::Concat => &[Signal::State(Pooling::Min), Signal::State(Pooling::Max), Signal::State(Pooling::Mean)],
+            Self::ReplyLast => &[Signal::Reply(ReplyPooling::Last)],
+            Self::ReplyMean => &[Signal::Reply(ReplyPooling::Mean)],
+            Self::ThoughtEnd => &[Signal::Reply(ReplyPooling::ThoughtEnd)],
+        };
+        signals.iter().copied()
     }
 
-    /// The same as signals of a layer.
-    pub fn signals(self) -> impl Iterator<Item = Signal> {
-        self.poolings().iter().map(|&pooling| Signal::State(pooling))
+    /// Whether it is of a text that is written, which a prompt alone does not have.
+    pub fn is_of_reply(self) -> bool {
+        self.signals().any(|signal| matches!(signal, Signal::Reply(_)))
     }
 
     /// Its word.
@@ -75,6 +96,9 @@ impl View {
             Self::Min => "min",
             Self::Max => "max",
             Self::Concat => "concat",
+            Self::ReplyLast => "reply_last",
+            Self::ReplyMean => "reply_mean",
+            Self::ThoughtEnd => "thought_end",
         }
     }
 }

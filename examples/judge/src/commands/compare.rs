@@ -2,15 +2,17 @@
 //!
 //! `judge compare --task pair --input pairs.jsonl --output verdicts.jsonl`
 
+mod confidence;
 mod place;
 mod tally;
 mod versions;
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use anyhow::Result;
 use clap::{Args, ValueEnum};
-use judge_core::{Backbone, Fields, prompted::VerdictFrom};
+use judge_core::{Backbone, Fields, Judge, combine::Confident, inspector::Probe, prompted::VerdictFrom};
 use judge_data::{
     Carry, Dataset, DatasetFormat, Input, Numbered, Opened, Outputs, PairRow, Resolved, RunResult, RunStart, SingleRow,
     check_templates,
@@ -18,6 +20,7 @@ use judge_data::{
 use judge_models::Model;
 use serde_json::json;
 
+use self::confidence::Confidence;
 use self::place::Place;
 use crate::args::bars::BarArgs;
 use crate::args::files::{InputArgs, OutputArgs};
@@ -64,6 +67,9 @@ pub(crate) struct Cli {
     /// log-odds in their middle is taken off
     #[arg(long, value_name = "FILE", help_heading = "Judge")]
     place: Option<PathBuf>,
+    /// A probe of `judge probe train --verdicts`: how likely people would say the same, beside each verdict
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["place", "apart", "reward"], help_heading = "Judge")]
+    confidence: Option<PathBuf>,
     /// Which other fields are carried to the output: all, none, or names with commas between
     #[arg(long, default_value = "all", value_name = "FIELDS")]
     carry: Carry,
@@ -93,7 +99,8 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
     if cli.old.is_some() && cli.task == Some(Task::Single) {
         return Err(usage("--task single: --old makes pairs"));
     }
-    let inputs = [Some(&cli.input.input), cli.old.as_ref(), cli.place.as_ref()].into_iter().flatten().cloned();
+    let also = [&cli.old, &cli.place, &cli.confidence].into_iter().flatten();
+    let inputs = [&cli.input.input].into_iter().chain(also).cloned();
     let inputs = inputs.chain(cli.judge.files());
     let outputs = Outputs::new(inputs)
         .rows([&cli.output.output])
@@ -115,6 +122,7 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
         return Err(usage(format!("--task single: {} has pairs", input.path().display())));
     }
     let place = cli.place(pairs)?;
+    let confidence = cli.confidence.as_deref().map(Confidence::read).transpose()?;
     let (rows, default) = cli.check_rows(&input, format)?;
     let asked = cli.judge.asked(default, cli.points, pairs, &cli.model)?;
     if !(pairs && cli.judge.is_apart()) {
@@ -126,6 +134,10 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
     if let Some(place) = &place {
         place.check_judge(&settings)?;
         settings.insert("place_offset".to_owned(), json!(place.offset));
+    }
+    if let Some(confidence) = &confidence {
+        confidence.check_judge(&settings)?;
+        settings.insert("confidence".to_owned(), json!(confidence.file));
     }
     settings.insert("carry".to_owned(), json!(format!("{:?}", cli.carry)));
     let plan =
@@ -147,14 +159,26 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
     if !cli.model.quiet {
         tell(description);
     }
-    let offset = place.map(|place| place.offset);
-    let RunResult { counts, summary } = cli.judge_all(*start, resolved, &model, &judge, (&input, format), offset)?;
+    let judging = Judging {
+        judge: &judge,
+        place_offset: place.map(|place| place.offset),
+        probe: confidence.map(|confidence| confidence.probe as Arc<dyn Probe>),
+    };
+    let RunResult { counts, summary } = cli.judge_all(*start, resolved, &model, &judging, (&input, format))?;
     cli.judge.tell_label_mass(&summary);
     say(format_args!("{} of {rows} rows judged -> {}", counts.scored, cli.output.output.display()))?;
     let statistics = tally::report(cli, pairs, &counts)?;
     cli.judge.tell_unscored(&counts.unscored, form, pairs);
     check_scored(counts.scored, counts.unscored)?;
     cli.bars.check("prompt_judge", &statistics)
+}
+
+/// The judge, and what is made of its verdicts.
+struct Judging<'j> {
+    judge: &'j AskedJudge,
+    place_offset: Option<f64>,
+    /// What says how likely a verdict is right.
+    probe: Option<Arc<dyn Probe>>,
 }
 
 impl Cli {
@@ -215,19 +239,22 @@ impl Cli {
         start: RunStart,
         resolved: Resolved,
         model: &Model,
-        judge: &AskedJudge,
+        judging: &Judging<'_>,
         (input, format): (&Input, DatasetFormat),
-        place_offset: Option<f64>,
     ) -> Result<RunResult> {
+        let Judging { judge, place_offset, ref probe } = *judging;
         let mut watch = Watch::new("judging", "rows", self.model.quiet)?;
         let records = self.records(input, Some(format), self.model.limit)?;
         if format == DatasetFormat::Pairs {
             let (apart, both_orders) = (self.judge.is_apart(), self.orders == Orders::Both);
             let (tables, carry) = (self.judge.tables(judge), &self.carry);
-            let judging = PairJudging { judge, apart, both_orders, place_offset, tables, carry };
+            let probe = probe.clone();
+            let judging = PairJudging { judge, apart, both_orders, place_offset, probe, tables, carry };
             return judging.run(start, resolved, model, records, watch);
         }
         let row = |result| SingleRow::new(result, &self.carry);
+        let confident = probe.clone().map(|probe| Confident::new(judge, probe, model.info())).transpose()?;
+        let judge: &dyn Judge<Numbered> = confident.as_ref().map_or(judge, |confident| confident);
         let result = start.judge(resolved, model, &[judge], Numbered::all(records), row, &mut watch)?;
         watch.finish(result.summary.cancelled)?;
         Ok(result)

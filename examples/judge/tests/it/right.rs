@@ -1,6 +1,7 @@
-//! A probe of whether a judge of pairs is right, as a user trains it.
+//! A probe of whether a judge is right, as a user trains it and asks it.
 
 use std::fs;
+use std::path::Path;
 
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -61,12 +62,140 @@ fn a_probe_learns_whether_the_judge_is_right() {
     succeed("prompt_judge", folder, &apart);
     for (verdicts, input, why) in [
         ("alone.jsonl", "pairs.jsonl", "run record"),
-        ("apart.jsonl", "pairs.jsonl", "responses judged apart"),
+        ("apart.jsonl", "pairs.jsonl", "pairs judged apart"),
         ("foreign.jsonl", "pairs.jsonl", "the judge's own --model"),
-        ("out.jsonl", "few.jsonl", "no pair with the id"),
+        ("out.jsonl", "few.jsonl", "no row with the id"),
     ] {
         let args = ["--input", input, "--verdicts", verdicts, "--output", "none", "--quiet"];
         let (code, stdout, stderr) = ran("inspector_train", folder, &args);
         assert!(code != Some(0) && stderr.contains(why), "{why}: {stdout}{stderr}");
     }
+}
+
+/// The probabilities of `judge probe apply` that a verdict is right, by id.
+fn applied(folder: &Path, probe: &str, states: &[&str]) -> Vec<(String, f64)> {
+    let args =
+        [&["--input"], states, &["--probe", probe, "--output", "applied.jsonl", "--overwrite", "--quiet"]].concat();
+    succeed("probe_apply", folder, &args);
+    let right = |row: &Value| row["probabilities"][1].as_f64().expect("a probability");
+    let id = |row: &Value| row["id"].as_str().map_or_else(|| row["id"].to_string(), str::to_owned);
+    rows(folder.join("applied.jsonl")).iter().map(|row| (id(row), right(row))).collect()
+}
+
+#[test]
+fn a_probe_says_how_sure_a_verdict_on_a_pair_is() {
+    let folder = TempDir::new().expect("folder");
+    let folder = folder.path();
+    succeed("generate_rows", folder, &["--pairs", "--split", "test", "--rows", "40", "--output", "pairs.jsonl"]);
+    let judge = ["--input", "pairs.jsonl", "--template", "pair-forced", "--verdict", "logits", "--quiet", "--output"];
+    succeed("prompt_judge", folder, &[&judge[..], &["out.jsonl"]].concat());
+    let train = ["--input", "pairs.jsonl", "--verdicts", "out.jsonl", "--output", "right", "--pooling", "last"];
+    let more = ["--layers", "3", "--c", "0.1", "--folds", "2", "--quiet"];
+    succeed("inspector_train", folder, &[&train[..], &more].concat());
+    let sure = ["sure.jsonl", "--confidence", "right/right.safetensors"];
+    succeed("prompt_judge", folder, &[&judge[..], &sure].concat());
+
+    // The confidence is the probe's on the states that it was trained on, to the bit, and the verdicts stay what they are.
+    let states = applied(folder, "right/right.safetensors", &["right/states/right.last-00001-of-00001.safetensors"]);
+    let (plain, sure) = (rows(folder.join("out.jsonl")), rows(folder.join("sure.jsonl")));
+    let mut found = Vec::new();
+    for (plain, mut sure) in plain.into_iter().zip(sure) {
+        let id = sure["id"].to_string();
+        for order in sure["orders"].as_array_mut().expect("orders") {
+            let confidence = order.as_object_mut().and_then(|order| order.remove("confidence"));
+            let order = order["order"].as_str().expect("an order");
+            found.push((format!("{id}/{order}"), confidence.and_then(|c| c.as_f64()).expect("a confidence")));
+        }
+        assert_eq!(plain, sure);
+    }
+    assert_eq!(found, states);
+
+    // Of one judge, and of nothing but whether it is right.
+    let other = ["--input", "pairs.jsonl", "--template", "pair", "--verdict", "logits", "--output", "none.jsonl"];
+    for (args, why) in [
+        (&other[..], "verdicts of another judge: its family"),
+        (&["--input", "pairs.jsonl", "--output", "none.jsonl", "--apart"], "--apart"),
+    ] {
+        let args = [args, &["--confidence", "right/right.safetensors", "--quiet"]].concat();
+        let (code, stdout, stderr) = ran("prompt_judge", folder, &args);
+        assert!(code != Some(0) && stderr.contains(why), "{why}: {stdout}{stderr}");
+    }
+    let prompt = |i: i32| json!({"id": i, "prompt": format!("Is word {i} good?"), "score": 1 + i % 2});
+    write_rows(folder.join("graded.jsonl"), &(0..40).map(prompt).collect::<Vec<_>>());
+    let graded = ["--input", "graded.jsonl", "--layers", "3", "--c", "0.1", "--folds", "2", "--output", "graded"];
+    succeed("inspector_train", folder, &[&graded[..], &["--quiet"]].concat());
+    let args = ["none.jsonl", "--confidence", "graded/quality.safetensors"];
+    let (code, _, stderr) = ran("prompt_judge", folder, &[&judge[..], &args].concat());
+    assert!(code != Some(0) && stderr.contains("does not say of which judge"), "{stderr}");
+}
+
+#[test]
+fn a_probe_reads_what_the_judge_writes() {
+    let folder = TempDir::new().expect("folder");
+    let folder = folder.path();
+    succeed("generate_rows", folder, &["--split", "test", "--rows", "60", "--output", "rows.jsonl"]);
+    let judge = ["--input", "rows.jsonl", "--quiet", "--output"];
+    succeed("prompt_judge", folder, &[&judge[..], &["out.jsonl"]].concat());
+    let train = ["--input", "rows.jsonl", "--verdicts", "out.jsonl", "--c", "0.1", "--folds", "2", "--quiet"];
+    let more = ["--layers", "2,4", "--within", "1", "--output", "right"];
+    succeed("inspector_train", folder, &[&train[..], &more].concat());
+    let report: Value =
+        serde_json::from_slice(&fs::read(folder.join("right/report.json")).expect("report")).expect("JSON");
+    assert_eq!(report["settings"]["pooling"], json!(["reply_last", "reply_mean"]), "what is read where a judge writes");
+
+    let judged = rows(folder.join("out.jsonl"));
+    let scored: Vec<&Value> = judged.iter().filter(|row| row["score"].is_f64()).collect();
+    assert_eq!(report["aspects"]["right"]["n"], scored.len());
+    let near = |row: &&&Value| {
+        let humans = row["human"].as_array().cloned().unwrap_or_else(|| vec![row["human"].clone()]);
+        let humans: Vec<f64> = humans.iter().filter_map(Value::as_f64).collect();
+        let mean = humans.iter().sum::<f64>() / humans.len() as f64;
+        (mean - row["score"].as_f64().expect("a score")).abs() <= 1.0
+    };
+    let right = scored.iter().filter(near).count();
+    assert!(right > 0 && right < scored.len(), "{right} of {}", scored.len());
+
+    succeed("prompt_judge", folder, &[&judge[..], &["sure.jsonl", "--confidence", "right/right.safetensors"]].concat());
+    let tables = [
+        "right/states/right.reply_last-00001-of-00001.safetensors",
+        "right/states/right.reply_mean-00001-of-00001.safetensors",
+    ];
+    let states = applied(folder, "right/right.safetensors", &tables);
+    let mut found = Vec::new();
+    for (plain, mut sure) in judged.into_iter().zip(rows(folder.join("sure.jsonl"))) {
+        let confidence = sure.as_object_mut().and_then(|row| row.remove("confidence"));
+        let id = sure["id"].as_str().map_or_else(|| sure["id"].to_string(), str::to_owned);
+        found.extend(confidence.map(|confidence| (id, confidence.as_f64().expect("a number"))));
+        assert_eq!(plain, sure);
+    }
+    assert_eq!(found, states);
+
+    // A text without a thought has no end of one, and rows alone have no text.
+    let thought = ["--pooling", "thought_end", "--output", "none"];
+    let (code, _, stderr) = ran("inspector_train", folder, &[&train[..], &thought].concat());
+    assert!(code != Some(0) && stderr.contains("no thought_end"), "{stderr}");
+    let (code, _, stderr) =
+        ran("inspector_train", folder, &["--pooling", "reply_mean", "--output", "none", "--limit", "50"]);
+    assert!(code == Some(2) && stderr.contains("--verdicts in words"), "{stderr}");
+}
+
+/// What the judge writes must be what the verdict is of.
+#[test]
+fn another_text_is_not_learnt_from() {
+    let folder = TempDir::new().expect("folder");
+    let folder = folder.path();
+    succeed("generate_rows", folder, &["--split", "test", "--rows", "40", "--output", "rows.jsonl"]);
+    succeed("prompt_judge", folder, &["--input", "rows.jsonl", "--quiet", "--output", "out.jsonl"]);
+    let mut judged = rows(folder.join("out.jsonl"));
+    for row in judged.iter_mut().take(5) {
+        row["text"] = json!("I say 3");
+    }
+    write_rows(folder.join("out.jsonl"), &judged);
+    let train = ["--input", "rows.jsonl", "--verdicts", "out.jsonl", "--c", "0.1", "--folds", "2", "--quiet"];
+    succeed("inspector_train", folder, &[&train[..], &["--layers", "2", "--output", "right"]].concat());
+    let report: Value =
+        serde_json::from_slice(&fs::read(folder.join("right/report.json")).expect("report")).expect("JSON");
+    let right = &report["aspects"]["right"];
+    let scored = judged.iter().filter(|row| row["score"].is_f64()).count();
+    assert_eq!((right["n"].as_u64(), right["unscored"].as_u64()), (Some(scored as u64), Some(5)), "{right}");
 }

@@ -34,8 +34,8 @@ pub(super) type Pools = Vec<((Layer, Signal), Pool)>;
 pub(super) struct Read {
     /// States from which label logits are made, `[d_model]` each.
     pub(super) states: States,
-    /// States of layers whose pooling is `Last`, `[d_model]` each, the last layer's behind the
-    /// final norm. Empty where the pass fed a new token.
+    /// States of layers whose pooling is `Last`, or where the pass fed a new token, of layers whose reply
+    /// is read; `[d_model]` each, the last layer's behind the final norm.
     pub(super) last: Vec<(Layer, Vec<f32>)>,
     /// The last block's output behind the final norm, `[d_model]`, if logits over the vocabulary
     /// are needed; otherwise empty.
@@ -45,14 +45,17 @@ pub(super) struct Read {
 impl Read {
     /// Keeps what `job` asks of `row`, the residual stream `[d_model]` at `layer` for the
     /// sequence's last position. `is_prompt` tells the prompt's last token from one that was
-    /// written: pooled states are taken from the prompt alone. The final norm is computed only
+    /// written: pooled states are those of the prompt alone, and states of the reply those of the others. The final norm is computed only
     /// where something needs it.
     pub(super) fn take(&mut self, decoder: &PackedDecoder, job: &Job<'_>, is_prompt: bool, layer: usize, row: &[f32]) {
         let step = usize::from(!is_prompt);
         let n_layers = decoder.spec.n_layers();
         let (want, layer, is_final) = (job.want, Layer(layer), layer == n_layers);
         let wants = |lens| wants_state(want, step, layer, lens, n_layers);
-        let is_last_pooled = is_prompt && want.pooled.contains(&(layer, Pooling::Last));
+        let is_last_pooled = match is_prompt {
+            true => want.pooled.contains(&(layer, Pooling::Last)),
+            false => job.reads_reply(layer),
+        };
         if is_last_pooled && !is_final {
             self.last.push((layer, row.to_vec()));
         }

@@ -175,6 +175,8 @@ struct Done {
     signals: Signals,
     /// Log-probabilities of the prompt's tokens, from the job's `scored_from` on.
     own: Vec<f32>,
+    /// States of the written token, where the reply is read.
+    fed: Vec<(Layer, Vec<f32>)>,
     /// What was read of the last position.
     read: Read,
 }
@@ -338,7 +340,8 @@ impl<'a> SharedPasses<'a> {
                 });
                 let pooling = match wanted.1 {
                     Signal::State(pooling) => pooling,
-                    Signal::AttentionEntropy => Pooling::Mean,
+                    // Of each head's entropies; a job's `whole` has nothing of a reply.
+                    Signal::AttentionEntropy | Signal::Reply(_) => Pooling::Mean,
                 };
                 at.map_or_else(|| (*wanted, Pool::new(pooling)), Clone::clone)
             };
@@ -377,10 +380,10 @@ impl<'a> SharedPasses<'a> {
                 for ((_, signal), pool) in pools[span].iter_mut().filter(|((wanted, _), _)| wanted.0 == layer) {
                     match signal {
                         Signal::AttentionEntropy => stream.entropies(span).for_each(|row| pool.add(row)),
-                        Signal::State(_) if layer == decoder.spec.n_layers() => {
+                        _ if layer == decoder.spec.n_layers() => {
                             rows.clone().for_each(|row| pool.add(&decoder.final_norm(row)));
                         }
-                        Signal::State(_) => rows.clone().for_each(|row| pool.add(row)),
+                        _ => rows.clone().for_each(|row| pool.add(row)),
                     }
                 }
                 if layer == decoder.spec.n_layers()
@@ -429,7 +432,7 @@ impl<'a> SharedPasses<'a> {
             let signals = signals(&self.jobs[self.plan[index].sequence], &read, pools);
             let counted = self.positions_kept(index);
             let held = Held { segment: index, keys, fed: Vec::new(), counted, is_apart: false };
-            done.push(Done { held, signals, own: scored.log_probs, read });
+            done.push(Done { held, signals, own: scored.log_probs, fed: Vec::new(), read });
         }
         done
     }
@@ -483,10 +486,10 @@ impl<'a> SharedPasses<'a> {
             let mut logits = if states.is_empty() { Vec::new() } else { self.decoder.logits(&states) };
             let mut rows = logits.chunks_exact_mut(self.decoder.spec.d_vocab.max(1));
             let (mut found, mut held) = (Vec::with_capacity(some.len()), Vec::with_capacity(some.len()));
-            for Done { held: one, signals, own, read } in some {
+            for Done { held: one, signals, own, fed, read } in some {
                 let row = if read.normed.is_empty() { None } else { rows.next() };
                 let next = row.map_or(Next::Unknown, Next::Logits);
-                let brought = Brought { states: read.states, signals, own };
+                let brought = Brought { states: read.states, signals, own, fed };
                 found.push(Found { job: self.plan[one.segment].sequence, brought, next });
                 held.push(one);
             }
@@ -613,10 +616,11 @@ impl<'a> SharedPasses<'a> {
             ControlFlow::Continue(())
         };
         decoder.forward(&mut spans, &self.angles, self.blocks, &mut self.pool, &mut visit);
-        let done = writing.into_iter().zip(reads).map(|(Writing { mut held, token }, read)| {
+        let done = writing.into_iter().zip(reads).map(|(Writing { mut held, token }, mut read)| {
             held.keys.advance(1);
             held.fed.push(token);
-            Done { held, signals: Signals::default(), own: Vec::new(), read }
+            let fed = mem::take(&mut read.last);
+            Done { held, signals: Signals::default(), own: Vec::new(), fed, read }
         });
         done.collect()
     }

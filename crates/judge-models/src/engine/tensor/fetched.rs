@@ -192,6 +192,12 @@ impl Fetched {
         Signals { pooled: self.pooled(row, job), attention_entropy }
     }
 
+    /// The states of a token that was written, of the layers whose reply is read.
+    pub(super) fn fed(&self, row: usize, job: &Job<'_>) -> Vec<(Layer, Vec<f32>)> {
+        let layers = self.parts.iter().filter(|part| part.what == What::Last && job.reads_reply(part.layer));
+        layers.map(|part| (part.layer, self.row(part.layer, What::Last, row).to_vec())).collect()
+    }
+
     /// The pooled states of a prompt, in the order asked for. A mean is the device's f32 sum,
     /// divided on the host.
     fn pooled(&self, row: usize, job: &Job<'_>) -> Vec<PooledState> {

@@ -351,7 +351,7 @@ impl<'a> Reads<'a> {
         let (n_layers, want) = (self.decoder.spec().n_layers(), job.want);
         let pooled = |pooling| self.prompts && want.pooled.contains(&(layer, pooling));
         match what {
-            What::Last => pooled(Pooling::Last),
+            What::Last => pooled(Pooling::Last) || !self.prompts && job.reads_reply(layer),
             What::Labels(lens) => wants_state(want, self.step(), layer, lens, n_layers),
             What::First => pooled(Pooling::First),
             What::Sum => pooled(Pooling::Mean),

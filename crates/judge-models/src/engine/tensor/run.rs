@@ -290,9 +290,9 @@ impl OneBatch<'_> {
     fn found<'p>(&self, row: usize, fetched: &Fetched, text: Option<(bool, &'p mut Vec<f32>)>) -> Found<'p> {
         let job = self.jobs[row];
         let is_prompt = text.as_ref().is_none_or(|&(is_prompt, _)| is_prompt);
-        let (signals, own) = match is_prompt {
-            true => (fetched.signals(row, job), fetched.own(row, &self.jobs)),
-            false => (Signals::default(), Vec::new()),
+        let (signals, own, fed) = match is_prompt {
+            true => (fetched.signals(row, job), fetched.own(row, &self.jobs), Vec::new()),
+            false => (Signals::default(), Vec::new(), fetched.fed(row, job)),
         };
         let next = match text {
             Some((_, logits)) => match fetched.greedy(row, job, usize::from(!is_prompt)) {
@@ -301,7 +301,7 @@ impl OneBatch<'_> {
             },
             None => Next::Some(fetched.next(row, job)),
         };
-        let brought = Brought { states: fetched.labels(row, job.want), signals, own };
+        let brought = Brought { states: fetched.labels(row, job.want), signals, own, fed };
         Found { job: self.members[row], brought, next }
     }
 

@@ -12,7 +12,7 @@ use burn::tensor::Device;
 use judge_core::{
     Backbone, Layer, Lens, Outcome, Prompt, Reading, Reason, Request, TextModel, Want,
     reading::TokenLogProbs,
-    request::{Generation, LabelRead, Pooling, ReadAt, Sampling},
+    request::{Generation, LabelRead, Pooling, ReadAt, ReplyPooling, Sampling},
 };
 
 use super::{Batched, Precision, Shapes};
@@ -76,6 +76,10 @@ fn requests(model: &Model) -> Vec<Request> {
                 attention_entropy: entropies.filter(|layer| layer.0 <= top && (i + layer.0) % 3 > 0).collect(),
                 prompt_log_probs: i % 3 == 1,
                 continuations: continuations.collect(),
+                reply: match generate {
+                    Some(_) => [0, 1, layers.len() - 1].map(|top| (Layer(top), ReplyPooling::ALL[i % 2])).to_vec(),
+                    None => Vec::new(),
+                },
                 generate,
             };
             Request { prompt: Prompt::Raw(prompt.join(" ")), want }
@@ -115,6 +119,11 @@ fn compare(found: &Reading, expected: &Reading) -> f32 {
     }
     assert_eq!(found.pooled.len(), expected.pooled.len());
     for (found, expected) in found.pooled.iter().zip(&expected.pooled) {
+        assert_eq!((found.layer, found.pooling), (expected.layer, expected.pooling));
+        worst = worst.max(relative_error(&found.values, &expected.values));
+    }
+    assert_eq!(found.reply.len(), expected.reply.len());
+    for (found, expected) in found.reply.iter().zip(&expected.reply) {
         assert_eq!((found.layer, found.pooling), (expected.layer, expected.pooling));
         worst = worst.max(relative_error(&found.values, &expected.values));
     }

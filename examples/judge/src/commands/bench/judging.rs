@@ -85,7 +85,8 @@ fn judge_all(cli: &Cli, start: RunStart, asked: Asked, records: Vec<Record>) -> 
     resolved.settings.extend(cli.judge.origin(&judge)?);
     let (tables, carry) = (cli.judge.tables(&judge), &Carry::All);
     let apart = cli.judge.is_apart();
-    let judging = PairJudging { judge: &judge, apart, both_orders: true, place_offset: None, tables, carry };
+    let (place_offset, probe) = (None, None);
+    let judging = PairJudging { judge: &judge, apart, both_orders: true, place_offset, probe, tables, carry };
     let watch = Watch::new("judging", "pairs", cli.model.quiet)?;
     let records = records.into_iter().map(Ok);
     let RunResult { counts, summary } = judging.run(start, resolved, &model, records, watch)?;

@@ -7,11 +7,8 @@ use judge_core::ModelInfo;
 use judge_data::{OrderReading, Rows, RunRecord, Settings};
 use judge_metrics::preference::{PairReading, place_offset, place_pull};
 
-use crate::recorded::{other_model, run_record};
+use crate::recorded::{other_judge, other_model, run_record};
 use crate::terminal::console::{tell, usage};
-
-/// What decides about the log-odds of an order, as run records have it.
-const OF_JUDGE: [&str; 5] = ["family", "verdict", "weights", "apart", "reward"];
 
 /// A place offset, and the judge that it is of.
 pub(super) struct Place {
@@ -58,19 +55,9 @@ impl Place {
 
     /// That these settings are of the same judge.
     pub(super) fn check_judge(&self, settings: &Settings) -> Result<()> {
-        match OF_JUDGE.into_iter().find(|name| self.record.settings.get(*name) != settings.get(*name)) {
-            Some(name) => {
-                let text =
-                    |settings: &Settings| settings.get(name).map_or_else(|| "none".to_owned(), ToString::to_string);
-                let (file, before, now) = (self.path.display(), text(&self.record.settings), text(settings));
-                bail!(
-                    "--place: {file} has verdicts of another judge: its {name} is {}, here {}; judge pairs as here first",
-                    brief(&before),
-                    brief(&now)
-                )
-            }
-            None => Ok(()),
-        }
+        let Some(difference) = other_judge(&self.record.settings, settings) else { return Ok(()) };
+        let file = self.path.display();
+        bail!("--place: {file} has verdicts of another judge: {difference}; judge pairs as here first")
     }
 
     /// That the model is the same.
@@ -86,10 +73,4 @@ impl Place {
             }
         }
     }
-}
-
-/// The beginning of a setting.
-fn brief(text: &str) -> String {
-    const MOST: usize = 60;
-    if text.chars().count() <= MOST { text.to_owned() } else { text.chars().take(MOST).chain(['…']).collect() }
 }

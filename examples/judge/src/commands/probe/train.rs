@@ -16,7 +16,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
-use judge_core::{Backbone, Layer, PromptTemplate, request::TokenId};
+use judge_core::{Backbone, Layer, ModelInfo, PromptTemplate, request::TokenId};
 use judge_data::{Input, Outputs, check_new, write_atomic, write_new};
 use judge_models::Model;
 use judge_probe::ProbedModel;
@@ -24,11 +24,12 @@ use judge_probe::training::{GradedRow, Grading, ProbeTraining, TrainedProbe, Tra
 use serde_json::json;
 
 use self::rows::{Data, Reading};
-use self::settings::{Found, SETTINGS, figure_path, look, probe_path, report_path, template_path};
+use self::settings::{Found, SETTINGS, Settings, figure_path, look, probe_path, report_path, template_path};
 use self::states::States;
 use self::tuned::{Learned, Tuned};
 use self::verdicts::Judged;
 use crate::args::model_args::read_template;
+use crate::probes::OF_JUDGE;
 use crate::report::{write_json, write_marked};
 use crate::terminal::console::{say, tell, usage};
 
@@ -48,7 +49,7 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
     };
     let (mut data, mut judged) = (Data::default(), None);
     match (&input, &cli.verdicts) {
-        (Some(input), Some(verdicts)) => judged = Some(Judged::read(input, verdicts, &reading)?),
+        (Some(input), Some(verdicts)) => judged = Some(Judged::read(input, verdicts, cli.within, &reading)?),
         (Some(input), None) => data = Data::read(input, &reading)?,
         (None, _) => data = Data::generated([2_000, 1_000, 1_000], cli.seed.seed, &cli.model),
     }
@@ -58,11 +59,12 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
     }
     data.unread.tell_that("cannot be read and are skipped");
     let aspects: Vec<&String> = data.rows.keys().collect();
+    let training = cli.training(data)?;
     for (aspect, rows) in &data.rows {
-        cli.training().check(rows).with_context(|| format!("aspect {aspect:?}"))?;
+        training.check(rows).with_context(|| format!("aspect {aspect:?}"))?;
     }
     let mut settings = cli.settings(input.as_ref(), data)?;
-    check_files(cli, &aspects, &data.templates)?;
+    check_files(cli, &aspects, &data.templates, &training)?;
     look(&cli.output, &aspects, &settings, cli.overwrite)?;
 
     let model = match &input {
@@ -74,7 +76,7 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
     if look(&cli.output, &aspects, &settings, cli.overwrite)? == Found::Finished {
         return say(format_args!("{} is complete: the same rows, model and settings", cli.output.display()));
     }
-    let training = ProbeTraining { layers: cli.layers.of_model(model.info().n_layers)?, ..cli.training() };
+    let training = ProbeTraining { layers: cli.layers.of_model(model.info().n_layers)?, ..training };
     if cli.attention_entropy && training.layers.iter().all(|layer| layer.0 == 0) {
         return Err(usage("--attention-entropy needs a layer above 0: the embeddings attend to nothing"));
     }
@@ -93,21 +95,18 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
         let is_graded = judged.is_none();
         let tokens = is_graded.then(|| grade_tokens(&model, rows, &training.layers, cli.model.quiet)).flatten();
         let own = judged.as_ref().and_then(|judged| judged.own.as_deref());
-        let reading = states::Reading::new(&training, tokens.as_deref());
+        let reading = states::Reading::new(&training, tokens.as_deref(), data.written.as_ref());
         let folder = cli.states_folder();
-        let states_settings = cli.states_settings(model.info(), rows)?;
+        let states_settings = cli.states_settings(model.info(), rows, data.written.as_ref())?;
         let states = States::read(&model, &folder, aspect, rows, &reading, &states_settings, cli.model.quiet)?;
+        states.unread()?.tell_that("could not be read and are left out");
         let learned = Learned { states, own, tuned: tuned.get(aspect) };
         let template = data.templates.get(aspect);
         let origin = TrainingOrigin {
             model: ProbedModel::from(model.info()),
             aspect: aspect.clone(),
             template_id: template.map(|template| template.id().to_owned()),
-            notes: BTreeMap::from([
-                ("program".to_owned(), cli::PROGRAM.to_owned()),
-                ("dtype".to_owned(), model.info().dtype.clone()),
-                (SETTINGS.to_owned(), serde_json::to_string(&settings)?),
-            ]),
+            notes: notes(model.info(), &settings, judged.as_ref())?,
         };
         let TrainedProbe { probe, report } =
             training.train(rows, &learned, &origin).with_context(|| format!("aspect {aspect:?}"))?;
@@ -137,12 +136,17 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
 }
 
 /// Refuses, before any work, to write where something else lies. Probes and the report are compared by [`look`].
-fn check_files(cli: &Cli, aspects: &[&String], templates: &BTreeMap<String, PromptTemplate>) -> Result<()> {
-    let (folder, training) = (cli.states_folder(), cli.training());
+fn check_files(
+    cli: &Cli,
+    aspects: &[&String],
+    templates: &BTreeMap<String, PromptTemplate>,
+    training: &ProbeTraining,
+) -> Result<()> {
+    let folder = cli.states_folder();
     let in_output = |path: &PathBuf| path.parent().is_some_and(Path::is_dir); // in a folder that is made later there is nothing yet
-    let tables = aspects.iter().map(|aspect| states::paths(&folder, aspect, &training)).collect::<Result<Vec<_>>>()?;
+    let tables = aspects.iter().flat_map(|aspect| states::paths(&folder, aspect, training));
     let outputs = Outputs::new(cli.input.iter().chain(&cli.template).chain(&cli.verdicts));
-    let outputs = outputs.states(tables.into_iter().flatten().filter(in_output));
+    let outputs = outputs.states(tables.filter(in_output));
     let figures = aspects.iter().map(|aspect| figure_path(&cli.output, aspect)).filter(in_output);
     let paths = templates.keys().map(|aspect| template_path(&cli.output, aspect)).filter(in_output);
     let probes = aspects.iter().map(|aspect| probe_path(&cli.output, aspect)).filter(in_output);
@@ -155,6 +159,19 @@ fn check_files(cli: &Cli, aspects: &[&String], templates: &BTreeMap<String, Prom
         }
     }
     Ok(())
+}
+
+/// What a probe says of its own making.
+fn notes(model: &ModelInfo, settings: &Settings, judged: Option<&Judged>) -> Result<BTreeMap<String, String>> {
+    let mut notes = BTreeMap::from([
+        ("program".to_owned(), cli::PROGRAM.to_owned()),
+        ("dtype".to_owned(), model.dtype.clone()),
+        (SETTINGS.to_owned(), serde_json::to_string(settings)?),
+    ]);
+    if let Some(judged) = judged {
+        notes.insert(OF_JUDGE.to_owned(), serde_json::to_string(&judged.settings)?);
+    }
+    Ok(notes)
 }
 
 /// The grades that occur as tokens, for the model's own score: only if it is run to its end anyway, and has such tokens.

@@ -11,7 +11,7 @@ use judge_probe::DataHash;
 use judge_probe::training::{GradeScale, GradedRow, Grading, ProbeClassifier, ProbeTraining, View};
 use serde_json::json;
 
-use super::rows::Data;
+use super::rows::{Data, Written};
 use super::settings::Settings;
 use crate::args::layers::LayerList;
 use crate::args::model_args::{ModelArgs, SeedArgs};
@@ -35,10 +35,13 @@ pub(crate) struct Cli {
     /// Graded prompts, or question and answer pairs [default: generated ones]
     #[arg(long, value_name = "FILE")]
     pub input: Option<PathBuf>,
-    /// Train a probe of whether a judge of pairs is right: its output of `judge compare` on the pairs of --input, which people have judged.
-    /// Read are the states of what the judge was asked and wrote; compared with is the verdict's own probability
+    /// Train a probe of whether a judge is right: its output of `judge compare` on the rows of --input, which people have judged. Read are
+    /// the states in which it came to each verdict; compared with is the verdict's own probability
     #[arg(long, value_name = "FILE", requires = "input", conflicts_with_all = ["template", "aspect", "source", "tuned_baseline", "binary"])]
     pub verdicts: Option<PathBuf>,
+    /// How far a grade of --verdicts may be from people's mean and still be right
+    #[arg(long, value_name = "GRADES", default_value_t = 0.5, value_parser = positive, requires = "verdicts")]
+    pub within: f64,
     /// Folder for probes, figures and the report
     #[arg(long, value_name = "DIR")]
     pub output: PathBuf,
@@ -85,8 +88,10 @@ pub(crate) struct Cli {
     /// Layers to choose from: all, or a list such as 0,5,12-16; blocks above the highest are not run
     #[arg(long, default_value = "all", value_name = "LIST", help_heading = "Training")]
     pub layers: LayerList,
-    /// Poolings to choose from, several as last,mean: first, last, mean, min, max, or concat (min, max and mean side by side)
-    #[arg(long, value_name = "LIST", value_delimiter = ',', default_value = "last,mean", help_heading = "Training")]
+    /// Poolings to choose from, several as last,mean: of the prompt first, last, mean, min, max, or concat (min, max and mean side by side);
+    /// of what the judge of --verdicts wrote reply_last, reply_mean, or thought_end (where its thought ends) [default: last,mean; of
+    /// --verdicts in words reply_last,reply_mean]
+    #[arg(long, value_name = "LIST", value_delimiter = ',', help_heading = "Training")]
     pub pooling: Vec<View>,
     /// Add the attention entropy of each head to the states of its layer
     #[arg(long, help_heading = "Training")]
@@ -193,12 +198,27 @@ impl Cli {
         if self.binary { Grading::AtLeast(self.threshold.unwrap_or(4.0)) } else { Grading::Whole }
     }
 
+    /// The poolings to choose from, which suit what is read.
+    fn views(&self, data: &Data) -> Result<Vec<View>> {
+        if let Some(view) = self.pooling.iter().find(|view| view.is_of_reply() && data.written.is_none()) {
+            return Err(usage(format!("--pooling {view} is of what a judge writes: it needs --verdicts in words")));
+        }
+        Ok(match (self.pooling.as_slice(), &data.written) {
+            ([], None) => vec![View::Last, View::Mean],
+            ([], Some(_)) => vec![View::ReplyLast, View::ReplyMean],
+            (chosen, _) => chosen.to_vec(),
+        })
+    }
+
     /// The settings of the training, but for the layers, whose number the model knows.
-    pub fn training(&self) -> ProbeTraining {
-        ProbeTraining {
+    ///
+    /// # Errors
+    /// A usage error for a pooling of texts where none is written.
+    pub fn training(&self, data: &Data) -> Result<ProbeTraining> {
+        Ok(ProbeTraining {
             grading: self.grading(),
             scale: self.scale,
-            views: self.pooling.clone(),
+            views: self.views(data)?,
             attention_entropy: self.attention_entropy,
             classifier: match self.classifier {
                 Learner::Logistic => ProbeClassifier::Logistic,
@@ -212,19 +232,20 @@ impl Cli {
             split_seed: self.split_seed,
             grouped: !self.ungrouped,
             ..ProbeTraining::default()
-        }
+        })
     }
 
     /// What results depend on and is known before the model is loaded.
     pub fn settings(&self, input: Option<&Input>, data: &Data) -> Result<Settings> {
-        let training = self.training();
+        let training = self.training(data)?;
         let input = input.map(|input| input.identity().map(|file| file.blake3)).transpose()?;
         let verdicts = self.verdicts.as_ref().map(InputFile::of).transpose()?;
         let templates: BTreeMap<&String, &str> = data.templates.iter().map(|(name, of)| (name, of.id())).collect();
         let settings = json!({
             "program": PROGRAM,
             "input_blake3": input,
-            "verdicts_blake3": verdicts.map(|file| file.blake3),
+            "verdicts_blake3": verdicts.as_ref().map(|file| &file.blake3),
+            "within": verdicts.as_ref().map(|_| self.within),
             "limit": self.model.limit,
             "seed": self.seed.seed,
             "aspects": data.rows.keys().collect::<Vec<_>>(),
@@ -270,10 +291,18 @@ impl Cli {
     }
 
     /// What the states of an aspect depend on.
-    pub fn states_settings(&self, model: &ModelInfo, rows: &[GradedRow]) -> Result<BTreeMap<String, String>> {
+    pub fn states_settings(
+        &self,
+        model: &ModelInfo,
+        rows: &[GradedRow],
+        written: Option<&Written>,
+    ) -> Result<BTreeMap<String, String>> {
         let mut hash = DataHash::new();
         for row in rows {
             hash.add(&serde_json::to_vec(&row.prompt)?);
+        }
+        if let Some(written) = written {
+            hash.add(&serde_json::to_vec(&written.generation)?);
         }
         let settings = [
             ("program", PROGRAM.to_owned()),

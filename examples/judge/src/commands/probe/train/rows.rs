@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use anyhow::{Context, Result, anyhow, bail, ensure};
-use judge_core::{Fields, ItemId, Prompt, PromptTemplate, inspector::Aspect};
+use judge_core::{Fields, ItemId, Prompt, PromptTemplate, inspector::Aspect, request::Generation};
 use judge_data::{Columns, DatasetOptions, Field, GradedRecord, Input, PromptInput, PromptRecord, Row};
 use judge_probe::training::GradedRow;
 use serde::Deserialize;
@@ -42,6 +42,16 @@ pub struct Data {
     pub ungraded: usize,
     /// Rows with a field that cannot be read, which were skipped too.
     pub unread: Unread,
+    /// What a judge wrote behind each prompt, where one did.
+    pub written: Option<Written>,
+}
+
+/// Texts that are written once more while their states are read.
+pub struct Written {
+    /// How.
+    pub generation: Generation,
+    /// What came of it the first time, of each row.
+    pub texts: Vec<String>,
 }
 
 /// A row of a probing file, which is a JSON object of one list per aspect.

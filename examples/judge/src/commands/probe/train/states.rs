@@ -6,14 +6,16 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 use judge_core::{
-    Backbone, Layer, Lens, Outcome, Want,
+    Backbone, Layer, Lens, Outcome, Reason, Unscored, Want,
     request::{LabelRead, ReadAt, Signal, TokenId},
 };
 use judge_data::{Error, Sharding, StatesFile, StatesSpec, StatesWriter, WriteOptions};
 use judge_probe::Matrix;
 use judge_probe::training::{GradedRow, ProbeTraining, RowSignals};
 
+use super::rows::Written;
 use crate::prompts;
+use crate::unread::Unread;
 
 /// Most bytes of one file of states.
 const SHARD_BYTES: u64 = 1 << 30;
@@ -22,18 +24,14 @@ const SHARD_BYTES: u64 = 1 << 30;
 const LABELS: &str = "labels";
 
 /// The tables that a training may keep of an aspect, before it is known which layers the model has.
-pub fn paths(folder: &Path, aspect: &str, training: &ProbeTraining) -> Result<Vec<PathBuf>> {
+pub fn paths(folder: &Path, aspect: &str, training: &ProbeTraining) -> Vec<PathBuf> {
     let any_layer = ProbeTraining { layers: vec![Layer(1)], ..training.clone() };
-    let names = any_layer.all_signals().into_iter().map(|(_, signal)| name(signal));
-    names.chain([Ok(LABELS.to_owned())]).map(|name| Ok(path(folder, aspect, &name?))).collect()
+    let names = any_layer.all_signals().into_iter().map(|(_, signal)| signal.as_str());
+    names.chain([LABELS]).map(|name| path(folder, aspect, name)).collect()
 }
 
 fn path(folder: &Path, aspect: &str, name: &str) -> PathBuf {
     folder.join(format!("{aspect}.{name}.safetensors"))
-}
-
-fn name(signal: Signal) -> Result<String> {
-    Ok(serde_json::to_value(signal)?.as_str().unwrap_or_default().to_owned())
 }
 
 /// What is read of each prompt.
@@ -41,15 +39,31 @@ pub struct Reading<'a> {
     signals: Vec<(Layer, Signal)>,
     /// The grades as tokens, for the model's own score, where they are tokens and all blocks are run anyway.
     labels: Option<&'a [TokenId]>,
+    /// What is written again, where its states are read.
+    written: Option<&'a Written>,
 }
 
 impl<'a> Reading<'a> {
-    pub fn new(training: &ProbeTraining, labels: Option<&'a [TokenId]>) -> Self {
-        Self { signals: training.all_signals(), labels }
+    pub fn new(training: &ProbeTraining, labels: Option<&'a [TokenId]>, written: Option<&'a Written>) -> Self {
+        let signals = training.all_signals();
+        let reads_reply = signals.iter().any(|(_, signal)| matches!(signal, Signal::Reply(_)));
+        Self { signals, labels, written: written.filter(|_| reads_reply) }
     }
 
     fn signals(&self) -> BTreeSet<Signal> {
         self.signals.iter().map(|&(_, signal)| signal).collect()
+    }
+
+    /// Why a row cannot be learnt from: its text came out otherwise, or lacks what is read.
+    fn lacks(&self, row: usize, reading: &judge_core::Reading) -> Result<Option<Unscored>, Error> {
+        let Some(written) = self.written else { return Ok(None) };
+        if reading.text()? != written.texts[row] {
+            let detail = "the judge wrote another text this time than the verdict is of";
+            return Ok(Some(Unscored::new(Reason::OtherText, detail)));
+        }
+        let missing = self.signals.iter().find(|&&(layer, signal)| reading.signal(layer, signal).is_none());
+        Ok(missing
+            .map(|(_, signal)| Unscored::new(Reason::NoMarker, format!("the judge's text has no {}", signal.as_str()))))
     }
 
     fn layers_of(&self, signal: Signal) -> impl Iterator<Item = Layer> {
@@ -78,7 +92,7 @@ impl States {
         fs::create_dir_all(folder).with_context(|| format!("cannot make {}", folder.display()))?;
         let mut parts = Vec::new();
         for signal in reading.signals() {
-            let name = name(signal)?;
+            let name = signal.as_str().to_owned();
             let layers = reading.layers_of(signal).collect();
             parts.push((Part::Signal(signal), name, layers, model.info().width(signal)));
         }
@@ -118,6 +132,17 @@ impl States {
 }
 
 impl States {
+    /// The rows that could not be read, and why.
+    pub fn unread(&self) -> Result<Unread> {
+        let mut unread = Unread::default();
+        let rows = self.files.first().map(|(_, file)| file.ids()).into_iter().flatten();
+        for row in rows {
+            let row = row?;
+            unread.note(row.id, row.unscored.map(|why| why.to_string()));
+        }
+        Ok(unread)
+    }
+
     fn file(&self, signal: Signal, layer: Layer) -> Result<&StatesFile> {
         let file = self.files.iter().find(|&&(known, _)| known == signal).map(|(_, file)| file);
         file.with_context(|| format!("there is no {signal:?} of {layer}"))
@@ -170,7 +195,8 @@ fn write(
         return Ok(());
     }
     let read = label_read(model, reading);
-    let want = Want { labels: read.iter().cloned().collect(), ..Want::of_signals(&reading.signals) };
+    let generate = reading.written.map(|written| written.generation.clone());
+    let want = Want { labels: read.iter().cloned().collect(), generate, ..Want::of_signals(&reading.signals) };
     let open = [rows.len(), pending.len()];
     let prompts = pending.iter().map(|&row| Ok((rows[row].id.clone(), row, Ok(rows[row].prompt.clone()))));
     prompts::read(model, want, open, quiet, prompts, |_, row, outcome| {
@@ -194,6 +220,10 @@ fn store(
     outcome: &Outcome,
 ) -> Result<(), Error> {
     let not_read = |what| judge_core::Error::NotRead { what };
+    let lacks = match outcome {
+        Outcome::Read(reading) => asked.lacks(index, reading)?,
+        Outcome::Unscored(_) => None,
+    };
     for (part, writer) in writers.iter_mut().filter(|(_, writer)| !writer.is_done(index)) {
         let reading = match outcome {
             Outcome::Unscored(reason) => {
@@ -202,6 +232,10 @@ fn store(
             }
             Outcome::Read(reading) => reading,
         };
+        if let Some(reason) = &lacks {
+            writer.write_unscored(index, &row.id, reason)?;
+            continue;
+        }
         let values = match part {
             Part::Signal(signal) => {
                 let values =

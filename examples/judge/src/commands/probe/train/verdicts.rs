@@ -1,30 +1,37 @@
-//! Rows of whether a judge of pairs is right: what it read and wrote, and 1 where people say the same, else 0.
+//! Rows of whether a judge is right: what it was asked, and 1 where people say the same as it did, else 0.
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 
 use anyhow::{Context, Result, bail, ensure};
-use judge_core::{Fields, ItemId, ModelInfo, combine::SwappedFields, prompted::PromptFamily};
+use judge_core::{
+    Fields, ItemId, ModelInfo, PromptTemplate,
+    combine::SwappedFields,
+    prompted::{PromptFamily, VerdictFrom},
+    request::Generation,
+};
 use judge_data::{
-    Dataset, DatasetFormat, DatasetOptions, Input, PairProbabilities, PairRecord, PairVerdict, Record, Row, Rows,
-    majority,
+    Dataset, DatasetFormat, DatasetOptions, GradedRecord, Input, PairProbabilities, PairRecord, PairVerdict, Record,
+    Row, Rows, RunRecord, Settings, majority,
 };
 use judge_probe::training::GradedRow;
-use serde::Deserialize;
+use serde::{Deserialize, de::DeserializeOwned};
 
-use super::rows::{Data, Reading};
-use crate::recorded::{other_model, run_record};
+use super::rows::{Data, Reading, Written};
+use crate::recorded::{of_judge, other_model, run_record};
 use crate::terminal::console::tell;
 
 /// What the rows are called.
 const RIGHT: &str = "right";
 
-/// Verdicts with the pairs that they are of.
+/// Verdicts with what they are of.
 pub struct Judged {
-    /// A row for each order with a verdict, of pairs that people have judged.
+    /// A row for each verdict on what people have judged: of a pair one for each order.
     pub data: Data,
     /// What the judge's own probability of each of its verdicts is, where all were read.
     pub own: Option<Vec<f64>>,
+    /// What was asked, and where the verdicts were looked for: by this the probe knows its judge again.
+    pub settings: Settings,
     /// Whose states are to be read.
     model: Option<ModelInfo>,
 }
@@ -51,55 +58,66 @@ impl Said {
     }
 }
 
+/// How the judge was asked.
+struct Asked {
+    family: PromptFamily,
+    /// Up to where the model wrote, or the verdict was read.
+    template: PromptTemplate,
+    /// How far from people's a grade may be and still be right.
+    within: f64,
+}
+
+/// A verdict on what people have judged.
+struct Verdict {
+    row: GradedRow,
+    own: Option<f64>,
+    /// What the judge wrote.
+    text: String,
+}
+
 impl Judged {
-    /// The rows of both files, by their ids. Whatever the judge wrote is put behind its prompt, and where it wrote nothing, what opens the
-    /// reply up to the verdict; so the last token is the last that it wrote, or predicts the verdict.
-    pub fn read(input: &Input, verdicts: &Path, reading: &Reading<'_>) -> Result<Self> {
+    /// The rows of both files, by their ids. A judge that writes is asked the same again, and what it writes is what the rows hold; of one
+    /// that does not, the prompt leads up to the verdict.
+    pub fn read(input: &Input, verdicts: &Path, within: f64, reading: &Reading<'_>) -> Result<Self> {
         let record = run_record("--verdicts", verdicts, "what the judge was asked")?;
-        let apart = record.setting("apart").is_some_and(|apart| apart == true);
-        let family: PromptFamily = match record.setting("family") {
-            Some(family) if !apart => serde_json::from_value(family.clone()).context("the family of the run record")?,
-            _ => bail!(
-                "--verdicts: {} is of responses judged apart, or of rewards; expected verdicts on pairs that are seen together",
+        let family: PromptFamily = setting(&record, "family")?.filter(|_| !is_apart(&record)).with_context(|| {
+            format!(
+                "--verdicts: {} is of responses of pairs judged apart, or of rewards; expected verdicts by a prompt, each on what it shows",
                 verdicts.display()
-            ),
+            )
+        })?;
+        let writes = setting::<VerdictFrom>(&record, "verdict")? == Some(VerdictFrom::Text);
+        let template = match writes {
+            true => family.template().clone(),
+            false => family.template().clone().with_prefill(family.opening()),
         };
-        let options = DatasetOptions {
-            format: Some(DatasetFormat::Pairs),
-            columns: reading.columns.clone(),
-            ..DatasetOptions::default()
-        };
-        let mut pairs: HashMap<ItemId, PairRecord> = HashMap::new();
-        for record in Dataset::open(input, &options)? {
-            if let Record::Pair(pair) = record? {
-                pairs.insert(pair.id.clone(), pair);
-            }
-        }
-        let (mut data, mut rows, mut own) = (Data::default(), Vec::new(), Vec::new());
+        let generation = Generation { max_new_tokens: family.max_new_tokens(), ..Generation::default() };
+        let mut data = Data::default();
+        let items = items(input, &family, reading)?;
+        let asked = Asked { family, template, within };
+        let (mut rows, mut own, mut texts) = (Vec::new(), Vec::new(), Vec::new());
         for row in Rows::open(verdicts)?.take(reading.model.limit.unwrap_or(usize::MAX)) {
             let row = row?;
             let id: ItemId = row.required("id", "a string or a whole number")?;
-            let Some(pair) = pairs.get(&id) else {
-                bail!("{}: {} has no pair with the id {id}", row.place(), input.path().display());
+            let found = match items.get(&id) {
+                Some(Record::Pair(pair)) => asked.of_pair(&row, pair, &mut data)?,
+                Some(Record::Graded(graded)) => asked.of_response(&row, graded, &mut data)?,
+                _ => bail!("{}: {} has no row with the id {id}", row.place(), input.path().display()),
             };
-            let orders: Vec<Said> = row.required("orders", "the orders of a row of `judge compare`")?;
-            let Some(gold) = majority(&pair.verdicts) else {
-                data.ungraded += 1;
-                continue;
-            };
-            let verdicts = orders.iter().filter(|said| said.verdict.is_some()).count();
-            let lacks = verdicts == 0 || verdicts < orders.len();
-            data.unread
-                .note(row.place(), lacks.then(|| format!("{verdicts} of {} orders have a verdict", orders.len())));
-            for said in orders {
-                let Some(verdict) = said.verdict.and_then(PairVerdict::ordering) else { continue };
-                own.push(said.own());
-                rows.push(graded(&family, pair, &said, verdict == gold, group(&row, reading.group)?)?);
+            for mut verdict in found {
+                if let Some(field) = reading.group {
+                    let value = row.value(field);
+                    let missing = || format!("{}: there is no field {field:?}, or it is null", row.place());
+                    verdict.row.group = value.with_context(missing)?.to_owned();
+                }
+                rows.push(verdict.row);
+                own.push(verdict.own);
+                texts.push(verdict.text);
             }
         }
         ensure!(
             !rows.is_empty(),
-            "no pair of {} has both a verdict and people's choice: expected \"human\" in {}",
+            "no row of {} has both a verdict and what people say: expected \"human\" in {}",
             verdicts.display(),
             input.path().display()
         );
@@ -110,8 +128,10 @@ impl Judged {
                 "note: {read} of {n} verdicts have a probability, so the probe is not compared with them"
             ));
         }
+        data.written = writes.then_some(Written { generation, texts });
         data.rows = BTreeMap::from([(RIGHT.to_owned(), rows)]);
-        Ok(Self { data, own: own.into_iter().collect(), model: record.model })
+        let settings = of_judge(&record.settings);
+        Ok(Self { data, own: own.into_iter().collect(), settings, model: record.model })
     }
 
     /// That states are read of the model whose verdicts these are.
@@ -126,33 +146,84 @@ impl Judged {
     }
 }
 
-/// What must not be on both sides of a split; both orders of a pair never are.
-fn group(row: &Row, field: Option<&str>) -> Result<Option<String>> {
-    let Some(field) = field else { return Ok(None) };
-    let value = row.value(field);
-    Ok(Some(value.with_context(|| format!("{}: there is no field {field:?}, or it is null", row.place()))?.to_owned()))
+/// A setting of a run of `judge compare`; `None` where it has none.
+fn setting<T: DeserializeOwned>(record: &RunRecord, name: &str) -> Result<Option<T>> {
+    let value = record.setting(name).filter(|value| !value.is_null());
+    let read = value.map(|value| serde_json::from_value(value.clone()));
+    read.transpose().with_context(|| format!("the {name} of the run record"))
 }
 
-fn graded(
-    family: &PromptFamily,
-    pair: &PairRecord,
-    said: &Said,
-    is_right: bool,
-    group: Option<String>,
-) -> Result<GradedRow> {
-    let template = match said.text {
-        Some(_) => family.template().clone(),
-        None => family.template().clone().with_prefill(family.opening()),
-    };
-    let exchanged = SwappedFields(pair);
-    let item: &dyn Fields = if said.order == "swapped" { &exchanged } else { pair };
-    let prompt = template.fill(item).with_context(|| format!("the prompt of the pair {}", pair.id))?;
-    let prompt = prompt.with_prefill(said.text.as_deref().unwrap_or_default());
-    let shown = || format!("{}\n\n{}", pair.response_a, pair.response_b);
-    Ok(GradedRow {
-        question: pair.instruction.clone(),
-        response: said.text.clone().unwrap_or_else(shown),
-        group: group.unwrap_or_else(|| pair.instruction.clone()),
-        ..GradedRow::new(format!("{}/{}", pair.id, said.order), prompt, f64::from(u8::from(is_right)))
-    })
+fn is_apart(record: &RunRecord) -> bool {
+    record.setting("apart").is_some_and(|apart| apart == true)
+}
+
+/// What people have judged, by id: pairs, or single responses.
+fn items(input: &Input, family: &PromptFamily, reading: &Reading<'_>) -> Result<HashMap<ItemId, Record>> {
+    let format = if family.is_pair() { DatasetFormat::Pairs } else { DatasetFormat::Graded };
+    let columns = reading.columns.clone();
+    let options = DatasetOptions { format: Some(format), columns, ..DatasetOptions::default() };
+    let records = Dataset::open(input, &options)?;
+    records
+        .map(|record| record.map(|record| (record.id().clone(), record)))
+        .collect::<Result<_, _>>()
+        .map_err(Into::into)
+}
+
+impl Asked {
+    /// The verdicts of a row on a pair, one for each order that has one.
+    fn of_pair(&self, row: &Row, pair: &PairRecord, data: &mut Data) -> Result<Vec<Verdict>> {
+        let orders: Vec<Said> = row.required("orders", "the orders of a row of `judge compare`")?;
+        let Some(gold) = majority(&pair.verdicts) else {
+            data.ungraded += 1;
+            return Ok(Vec::new());
+        };
+        let verdicts = orders.iter().filter(|said| said.verdict.is_some()).count();
+        let lacks = verdicts == 0 || verdicts < orders.len();
+        data.unread.note(row.place(), lacks.then(|| format!("{verdicts} of {} orders have a verdict", orders.len())));
+        let mut found = Vec::new();
+        for said in orders {
+            let Some(verdict) = said.verdict.and_then(PairVerdict::ordering) else { continue };
+            let exchanged = SwappedFields(pair);
+            let item: &dyn Fields = if said.order == "swapped" { &exchanged } else { pair };
+            let shown = format!("{}\n\n{}", pair.response_a, pair.response_b);
+            let id = format!("{}/{}", pair.id, said.order);
+            let (own, text) = (said.own(), said.text.unwrap_or_default());
+            let row = self.row(id.into(), item, verdict == gold, format!("{shown}\n\n{text}"))?;
+            found.push(Verdict { row, own, text });
+        }
+        Ok(found)
+    }
+
+    /// The verdict of a row on a single response.
+    fn of_response(&self, row: &Row, graded: &GradedRecord, data: &mut Data) -> Result<Vec<Verdict>> {
+        let Some(gold) = graded.human() else {
+            data.ungraded += 1;
+            return Ok(Vec::new());
+        };
+        let score: Option<f64> = row.optional("score", "a number or null")?;
+        data.unread.note(row.place(), score.is_none().then(|| "there is no score".to_owned()));
+        let Some(score) = score else { return Ok(Vec::new()) };
+        let probabilities: Option<Vec<f64>> = row.optional("probabilities", "the probability of each grade")?;
+        let near = |grade: f64| (grade - score).abs() <= self.within;
+        let own = probabilities.map(|probabilities| {
+            let points = self.family.scale().values().zip(probabilities);
+            points.filter(|&(grade, _)| near(grade)).map(|(_, p)| p).sum()
+        });
+        let text: Option<String> = row.optional("text", "what the judge wrote")?;
+        let text = text.unwrap_or_default();
+        let row = self.row(graded.id.clone(), graded, near(gold), format!("{}\n\n{text}", graded.response))?;
+        Ok(vec![Verdict { row, own, text }])
+    }
+
+    /// `response` is what surface features are made of.
+    fn row(&self, id: ItemId, item: &dyn Fields, is_right: bool, response: String) -> Result<GradedRow> {
+        let prompt = self.template.fill(item).with_context(|| format!("the prompt of {id}"))?;
+        let question = item.field("instruction").unwrap_or_default().into_owned();
+        Ok(GradedRow {
+            response,
+            group: question.clone(),
+            question,
+            ..GradedRow::new(id, prompt, f64::from(u8::from(is_right)))
+        })
+    }
 }

@@ -1,0 +1,112 @@
+//! States of what is written are those of reading it again behind its prompt.
+
+use std::ops::ControlFlow;
+use std::path::Path;
+
+use judge_core::{
+    Backbone, Outcome, Prompt, Reading, Request, TextModel, Want,
+    reading::Finish,
+    request::{Generation, Pooling, ReplyPooling},
+};
+use judge_models::{Dtype, LoadOptions, Model};
+
+use crate::difference::relative_error;
+
+const TOLERANCE: f32 = 1e-4;
+
+fn read(model: &Model, prompt: &str, want: Want) -> Reading {
+    let request = Request { prompt: Prompt::Raw(prompt.to_owned()), want };
+    let mut found = None;
+    model
+        .run(&[request], &mut |_, outcome| {
+            found = Some(outcome);
+            ControlFlow::Continue(())
+        })
+        .unwrap();
+    match found.unwrap() {
+        Outcome::Read(reading) => reading,
+        Outcome::Unscored(fault) => panic!("{fault}"),
+    }
+}
+
+#[test]
+fn states_of_a_reply_are_those_of_reading_it_again() {
+    let families = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/families");
+    let (mut compared, mut finishes) = (0, Vec::new());
+    let mut names: Vec<_> = std::fs::read_dir(families).unwrap().map(|entry| entry.unwrap().path()).collect();
+    names.sort();
+    for folder in names {
+        let name = folder.file_name().unwrap().to_string_lossy().into_owned();
+        let options = LoadOptions { dtype: Some(Dtype::F32), ..LoadOptions::default() };
+        let Ok(model) = Model::load(&folder, &options) else { continue }; // some are there to be refused
+        let layers = model.info().layers();
+        for (prompt, stop) in [("ba de fi go", None), ("ku xa me ba 3", None), ("ba de fi go", Some(" "))] {
+            let stop = stop.map(str::to_owned).into_iter().collect();
+            let generate = Some(Generation { max_new_tokens: 5, stop, ..Generation::default() });
+            let reply = layers.iter().flat_map(|&layer| ReplyPooling::ALL.map(|pooling| (layer, pooling))).collect();
+            let request = Request {
+                prompt: Prompt::Raw(prompt.to_owned()),
+                want: Want { generate: generate.clone(), reply, ..Want::default() },
+            };
+            if model.run(std::slice::from_ref(&request), &mut |_, _| ControlFlow::Continue(())).is_err() {
+                continue; // without logits nothing is written
+            }
+            let written = read(&model, prompt, request.want);
+            let generated = written.generated.clone().unwrap();
+            let tokens = generated.tokens.len();
+            // What is written does not depend on whether its states are read.
+            let plain = read(&model, prompt, Want { generate, ..Want::default() });
+            assert_eq!(plain.generated.as_ref(), Some(&generated), "{name}");
+            assert_eq!(written.reply.len(), if tokens == 0 { 0 } else { 2 * layers.len() }, "{name}: no thought ends");
+            let pooled = layers.iter().flat_map(|&layer| [(layer, Pooling::Last), (layer, Pooling::Mean)]).collect();
+            let pooled = Want { pooled, ..Want::default() };
+            let before = read(&model, prompt, pooled.clone());
+            let again = read(&model, &format!("{prompt} {}", generated.text), pooled);
+            let (n, all) = (before.prompt_tokens.unwrap(), again.prompt_tokens.unwrap());
+            if tokens == 0 || all != n + tokens {
+                continue; // written tokens that a text does not become again
+            }
+            for &layer in &layers {
+                let last = written.reply(layer, ReplyPooling::Last).unwrap();
+                let error = relative_error(last, again.pooled(layer, Pooling::Last).unwrap());
+                assert!(error < TOLERANCE, "{name}, {layer}: {error:e}");
+                let mean = |reading: &Reading| reading.pooled(layer, Pooling::Mean).unwrap().to_vec();
+                let rest = mean(&again).into_iter().zip(mean(&before));
+                let rest: Vec<f32> = rest.map(|(a, b)| (a * all as f32 - b * n as f32) / tokens as f32).collect();
+                let error = relative_error(written.reply(layer, ReplyPooling::Mean).unwrap(), &rest);
+                assert!(error < 10.0 * TOLERANCE, "{name}, {layer}: {error:e}");
+            }
+            compared += 1;
+            finishes.push(generated.finish);
+        }
+    }
+    assert!(compared >= 20, "only {compared} texts are read again as the tokens that were written");
+    assert!(finishes.contains(&Finish::Length), "{finishes:?}");
+}
+
+/// Where an end token follows, its choice brings the last token's states; else one more pass does.
+#[test]
+fn a_reply_has_the_same_states_however_it_ends() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/families/qwen3-on");
+    let model = Model::load(&folder, &LoadOptions::default()).unwrap();
+    let want = |max_new_tokens| Want {
+        generate: Some(Generation { max_new_tokens, ..Generation::default() }),
+        reply: model.info().layers().iter().flat_map(|&l| ReplyPooling::ALL.map(|pooling| (l, pooling))).collect(),
+        ..Want::default()
+    };
+    let cut = read(&model, "ba de", want(2));
+    let next = read(&model, "ba de", want(3)).generated.unwrap().tokens[2];
+    assert!(!cut.generated.as_ref().unwrap().tokens.contains(&next), "the third token is not one of the first two");
+    let ending = tempfile::tempdir().unwrap();
+    for entry in std::fs::read_dir(&folder).unwrap() {
+        let path = entry.unwrap().path();
+        std::fs::copy(&path, ending.path().join(path.file_name().unwrap())).unwrap();
+    }
+    let config = format!(r#"{{"eos_token_id": {next}}}"#);
+    std::fs::write(ending.path().join("generation_config.json"), config).unwrap();
+    let ended = read(&Model::load(ending.path(), &LoadOptions::default()).unwrap(), "ba de", want(5));
+    let finish = |reading: &Reading| reading.generated.as_ref().unwrap().finish;
+    assert_eq!((finish(&cut), finish(&ended)), (Finish::Length, Finish::EndToken));
+    assert_eq!(cut.reply, ended.reply);
+    assert_eq!(cut.reply.len(), 2 * model.info().layers().len());
+}

@@ -1,0 +1,43 @@
+//! A probe of how likely a judge's verdicts are right, and the judge that it was trained on.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use anyhow::{Context, Result, bail};
+use judge_data::Settings;
+use judge_probe::SavedProbe;
+
+use crate::probes::OF_JUDGE;
+use crate::recorded::{of_judge, other_judge};
+
+/// The probe, with what it knows of its judge.
+pub(super) struct Confidence {
+    path: PathBuf,
+    /// BLAKE3 of the file.
+    pub(super) file: String,
+    pub(super) probe: Arc<SavedProbe>,
+    judge: Settings,
+}
+
+impl Confidence {
+    /// Of a file of `judge probe train --verdicts`.
+    pub(super) fn read(path: &Path) -> Result<Self> {
+        let bytes = std::fs::read(path).with_context(|| format!("cannot read the probe {}", path.display()))?;
+        let probe = SavedProbe::from_bytes(&bytes).with_context(|| format!("{} is no probe", path.display()))?;
+        let Some(judge) = probe.origin().notes.get(OF_JUDGE) else {
+            bail!(
+                "--confidence: {} does not say of which judge's verdicts it is; make one with `judge probe train --verdicts`",
+                path.display()
+            );
+        };
+        let judge = serde_json::from_str(judge).with_context(|| format!("the judge of {}", path.display()))?;
+        let file = blake3::hash(&bytes).to_hex().to_string();
+        Ok(Self { path: path.to_path_buf(), file, probe: Arc::new(probe), judge })
+    }
+
+    /// That these settings are of the judge that it was trained on.
+    pub(super) fn check_judge(&self, settings: &Settings) -> Result<()> {
+        let Some(difference) = other_judge(&self.judge, &of_judge(settings)) else { return Ok(()) };
+        bail!("--confidence: {} is of verdicts of another judge: {difference}", self.path.display())
+    }
+}

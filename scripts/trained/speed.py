@@ -1,15 +1,15 @@
-"""The speed of one trained GGUF file here, in transformers and in llama.cpp, in turn.
+"""The speed of one trained GGUF file here and in transformers, in turn; scripts/bench/beside_llama.py has llama.cpp.
 
     cargo build --locked --release -p judge
-    JUDGE_TEST_DATA=FOLDER python scripts/trained/speed.py OUTPUT [--rounds N] [--peers PYTHON] [--without llama.cpp] [--kernel K]
+    JUDGE_TEST_DATA=FOLDER python scripts/trained/speed.py OUTPUT [--rounds N] [--peers PYTHON] [--without PEER] [--kernel K]
     JUDGE_TEST_DATA=FOLDER python scripts/trained/speed.py OUTPUT --others
 
 Reading: eight texts of MT-bench's questions and answers, 1,600 characters each, which share no beginning; states of all layers here,
-the whole model without its head in transformers (hidden states kept), all logits of the last token in llama.cpp. Writing: up to 64
-tokens after a text of 256 characters, greedily. Transformers reads one by one and all at once, and the best counts; so does the best of
-two passes here. Every side runs as a process of its own, once a round, in turn; loading and a first reading are not timed. PYTHON has
-torch, transformers and llama_cpp (llama-cpp-python); a peer that it lacks is named and left out. A ratio is ours over theirs in the
-same round. --others measures the program's kernels beside one another on the same texts, and no peer; the best of three passes counts.
+the whole model without its head in transformers (hidden states kept). Writing: up to 64 tokens after a text of 256 characters, greedily.
+Transformers reads one by one and all at once, and the best counts; so does the best of two passes here. Every side runs as a process of
+its own, once a round, in turn; loading and a first reading are not timed. PYTHON has torch and transformers; a peer that fails is named,
+and --without leaves it out. A ratio is ours over theirs in the same round. --others measures the program's kernels beside one another on
+the same texts, and no peer; the best of three passes counts.
 """
 
 import json
@@ -72,33 +72,6 @@ def transformers(file, dtype, reading, writing):
     return best
 
 
-def llama_cpp(file, reading, writing):
-    import llama_cpp
-    model = llama_cpp.Llama(model_path=file, n_ctx=2048, n_batch=2048, n_ubatch=512, n_threads=THREADS, n_threads_batch=THREADS, verbose=False)
-
-    def ids(text):
-        return model.tokenize(text.encode(), add_bos=False, special=False)
-
-    def read(texts):
-        total = 0
-        for text in texts:
-            model.reset()
-            tokens = ids(text)
-            model.eval(tokens)
-            total += len(tokens)
-        return total
-
-    def write(text):
-        model.reset()
-        written = 0
-        for token in model.generate(ids(text), temp=0.0):
-            if token == model.token_eos() or written == NEW_TOKENS:
-                break
-            written += 1
-        return written
-    return timed(read, write, reading, writing)
-
-
 def measured(out, reading, writing, *more):
     """What the program reports of reading and of writing."""
     from common import model, report, write
@@ -119,7 +92,7 @@ def main():
     from common import MODEL, arguments, data, table
     parser = arguments(__doc__)
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--peers", default=sys.executable, help="the Python that has torch, transformers and llama_cpp")
+    parser.add_argument("--peers", default=sys.executable, help="the Python that has torch and transformers")
     parser.add_argument("--without", action="append", default=[])
     parser.add_argument("--kernel", help="the program's kernel (default: the one that it chooses)")
     parser.add_argument("--others", action="store_true", help="the program's kernels beside one another")
@@ -131,7 +104,7 @@ def main():
                 [what, way["kernel"], f"{way['read_s']:.2f} s", f"{way['ratio']:.2f}"]
                 for what, one in measured(args.output, reading, writing, "--repeat", 3, "--others") for way in (None, *one["others"])]
         return table(["", "kernel", "time", "times as fast"], rows)
-    peers = [name for name in ("transformers bfloat16", "transformers float32", "llama.cpp") if name not in args.without]
+    peers = [name for name in ("transformers bfloat16", "transformers float32") if name not in args.without]
     rounds = []
     for _ in range(args.rounds):
         found = {}
@@ -158,11 +131,7 @@ def main():
 
 def peer(name, work):
     asked = json.loads(pathlib.Path(work).read_text())
-    if name == "llama.cpp":
-        found = llama_cpp(asked["file"], asked["reading"], asked["writing"])
-    else:
-        found = transformers(asked["file"], name.split()[1], asked["reading"], asked["writing"])
-    print(json.dumps(found))
+    print(json.dumps(transformers(asked["file"], name.split()[1], asked["reading"], asked["writing"])))
 
 
 if __name__ == "__main__":

@@ -88,8 +88,11 @@ impl<'d, 's> Driver<'d, 's> {
         let (context, jobs) = (self.context, self.jobs);
         let places: Vec<usize> = found.iter().map(|found| found.job).collect();
         let texts: Vec<Option<Text<'_>>> = places.iter().map(|&place| self.texts[place].take()).collect();
-        let turns = found.into_par_iter().zip(texts);
-        let taken: Vec<_> = turns.map(|(found, text)| take_one(context, &jobs[found.job], text, found)).collect();
+        let turn = |(found, text): (Found<'_>, _)| take_one(context, &jobs[found.job], text, found);
+        let taken: Vec<_> = match places.len() {
+            1 => found.into_iter().zip(texts).map(turn).collect(), // no other thread need be woken
+            _ => found.into_par_iter().zip(texts).map(turn).collect(),
+        };
         let continues = places.into_iter().zip(taken).map(|(place, taken)| match taken? {
             _ if self.flow.is_break() => Ok(None),
             Taken::GoesOn(text) => {

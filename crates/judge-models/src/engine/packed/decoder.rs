@@ -18,7 +18,6 @@
 //! order, so a row gets the same bits whatever else is in the pass and however its sequence was
 //! cut.
 
-use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use judge_core::request::TokenId;
@@ -32,7 +31,7 @@ use super::lines::Lines;
 use super::pack::{Linear, PackedLinear};
 use super::rotations::Angles;
 use super::rows::{BufferPool, Rows};
-use super::spans::{Entropies, Span, Stream};
+use super::spans::{Entropies, Span, Visit};
 use super::supported::Supported;
 use super::token_inputs::token_inputs;
 use super::vector;
@@ -102,6 +101,10 @@ impl PackedDecoder {
     /// Keys and memories of the new positions are written behind those of each span. The caller
     /// then calls `KvCache::advance`. `angles` must reach to the last position.
     ///
+    /// All of it, `visit` too, runs on one of rayon's threads: a walk that is cut into tasks is then
+    /// handed to the others by the thread that goes on with it. From any other thread each walk, of
+    /// which a block has some ten, would wait to be taken up and to be told that it is done.
+    ///
     /// # Panics
     /// If a token is not of the vocabulary, or a span's keys have no room for its positions.
     pub(crate) fn forward(
@@ -110,7 +113,19 @@ impl PackedDecoder {
         angles: &Angles,
         blocks: usize,
         pool: &mut BufferPool,
-        visit: &mut dyn FnMut(usize, &Stream<'_>) -> ControlFlow<()>,
+        visit: &mut Visit<'_>,
+    ) {
+        rayon::scope(|_| self.forward_here(spans, angles, blocks, pool, visit));
+    }
+
+    /// [`forward`](Self::forward) on this thread.
+    fn forward_here(
+        &self,
+        spans: &mut [Span<'_>],
+        angles: &Angles,
+        blocks: usize,
+        pool: &mut BufferPool,
+        visit: &mut Visit<'_>,
     ) {
         let d_model = self.spec.d_model;
         let mut layout = Vec::with_capacity(spans.len());
@@ -175,7 +190,7 @@ impl PackedDecoder {
     pub(crate) fn logits(&self, states: &[f32]) -> Vec<f32> {
         let rows = states.len() / self.spec.d_model;
         let mut logits = vec![0.0; rows * self.spec.d_vocab];
-        self.head().apply(states, rows, &mut logits, &mut Lines::default());
+        rayon::scope(|_| self.head().apply(states, rows, &mut logits, &mut Lines::default()));
         if let Some(bias) = &self.head_bias {
             logits.chunks_exact_mut(bias.len().max(1)).for_each(|logits| vector::add(logits, bias));
         }

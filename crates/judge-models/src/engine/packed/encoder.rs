@@ -184,7 +184,7 @@ impl PackedEncoder {
         angles: &Angles,
         blocks: usize,
         buffers: &mut Buffers,
-        visit: &mut dyn FnMut(usize, &[f32]),
+        visit: &mut (dyn FnMut(usize, &[f32]) + Send),
     ) {
         let mut layout = Vec::with_capacity(sequences.len());
         let mut count = 0;

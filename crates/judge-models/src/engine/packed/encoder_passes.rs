@@ -84,7 +84,8 @@ impl Passes for EncoderPasses<'_> {
                 here.for_each(|(_, pool)| rows.chunks_exact(d_model).for_each(|row| pool.add(row)));
             });
         };
-        self.encoder.forward(&sequences, &self.angles, self.blocks, &mut self.buffers, &mut visit);
+        // On one of rayon's threads, as a decoder's pass.
+        rayon::scope(|_| self.encoder.forward(&sequences, &self.angles, self.blocks, &mut self.buffers, &mut visit));
         let found = jobs.iter().zip(pools).enumerate().map(|(place, (job, pools))| {
             let pooled = job.want.pooled.iter().zip(pools);
             let pooled = pooled.map(|(&(layer, pooling), pool)| PooledState { layer, pooling, values: pool.finish() });

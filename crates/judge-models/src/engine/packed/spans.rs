@@ -12,7 +12,7 @@
 //! rows       0                1                                [2, d_model]
 //! ```
 
-use std::ops::Range;
+use std::ops::{ControlFlow, Range};
 
 use judge_core::{Layer, request::TokenId};
 
@@ -45,6 +45,9 @@ pub(crate) struct Stream<'a> {
     /// Attention entropies of the block that was run last.
     pub(super) entropies: &'a Entropies,
 }
+
+/// Is shown the residual stream: number 0 is the embedding, number `i` the output of block `i` counted from 1.
+pub(crate) type Visit<'v> = dyn FnMut(usize, &Stream<'_>) -> ControlFlow<()> + Send + 'v;
 
 /// Attention entropies of the block that was run last, for the spans that want them.
 #[derive(Default)]

@@ -5,10 +5,10 @@
     cargo build --release -p judge
     python scripts/bench/beside_llama.py MODEL.gguf [--kernels default,avx512-vnni] [--only p,w,e,l] [--rounds 2]
 
-p  prompts of some 430 tokens that share nothing: what follows each, read at its last token (here the labels' logits at every layer)
-w  writing 64 tokens after one prompt of some 60, greedily: tokens written per second
-e  the same after each of eight prompts at once
-l  200 judge prompts that share a rubric, some 300 of some 360 tokens: what follows each. llama.cpp reads the rubric once and each rest on
+p  prompts of 400 tokens that share nothing: what follows each, read at its last token (here the labels' logits at every layer)
+w  writing 64 tokens after one prompt of 55, greedily: tokens written per second, the reading of the prompt included
+e  the same after each of eight prompts at once, which are read together
+l  200 judge prompts of some 330 tokens that share a rubric of some 275: what follows each. llama.cpp reads the rubric once and each rest on
    top of its keys; in brackets, each prompt anew (of every tenth), as a program does that calls it for each prompt
 
 Each side runs in its own process, in turn, `--rounds` times; its best run counts. Loading is not timed. llama.cpp has as many threads as there
@@ -118,10 +118,11 @@ def run_theirs(model, texts, figures, which, threads):
     found = {"prompt_tokens": sum(map(len, tokens))}
     if which in "we":
         start = time.perf_counter()
-        next_tokens = []
-        for sequence, ids in enumerate(tokens):
-            prompt(ids, sequence)
-            next_tokens.append(best(-1))
+        ends = [sum(map(len, tokens[:sequence + 1])) - 1 for sequence in range(len(tokens))]
+        if ends[-1] >= BATCH:
+            raise SystemExit(f"{ends[-1] + 1} tokens of prompts, expected at most {BATCH}")
+        feed([(token, place, sequence, place + 1 == len(ids)) for sequence, ids in enumerate(tokens) for place, token in enumerate(ids)])
+        next_tokens = [best(end) for end in ends]
         for step in range(NEW_TOKENS - 1):
             feed([(token, len(tokens[sequence]) + step, sequence, True) for sequence, token in enumerate(next_tokens)])
             next_tokens = [best(sequence) for sequence in range(len(tokens))]

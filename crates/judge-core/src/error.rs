@@ -176,13 +176,18 @@ pub enum Error {
         aspect: String,
     },
     /// A probe that is to say how likely a verdict is right says something else.
-    #[error("the probe tells the classes {classes:?} apart: expected 0 (wrong) and 1 (right), with probabilities")]
+    #[error("the probe tells the classes {classes:?} apart: expected 0 (wrong) and 1 (right)")]
     NoConfidence {
         /// Its classes.
         classes: Vec<i64>,
     },
+    /// A probe that is to say how likely a verdict is right knows no probabilities, as a support vector machine does not.
+    #[error("the probe gives no probabilities: expected one that does, such as logistic regression")]
+    NoProbabilities,
     /// A probe reads states of a text that is written, and the judge reads its verdict without writing.
-    #[error("the probe reads states of a reply, and this judge writes none: it was trained on verdicts in words")]
+    #[error(
+        "the probe reads states of a reply, and this judge writes none: take a judge that writes its verdict, or a probe of the prompt's states"
+    )]
     ReplyNotWritten,
     /// A probe could not judge the states it was given.
     #[error("the probe failed: {source}")]

@@ -200,7 +200,8 @@ pub enum ReplyPooling {
     /// The mean over the tokens.
     #[serde(rename = "reply_mean")]
     Mean,
-    /// The state of the token that completes the last `</think>`. A text without one has none.
+    /// The state of the token that completes the last `</think>`. A text without one has none; nor has one of a model whose tokenizer
+    /// takes `</think>` for a control token, which is no part of a text.
     #[serde(rename = "thought_end")]
     ThoughtEnd,
 }

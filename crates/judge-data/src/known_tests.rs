@@ -32,7 +32,8 @@ fn unscored() -> Unscored {
 fn verdicts() -> [Verdict; 2] {
     let scale = Scale::integers(1, 2).unwrap();
     let distribution = ScoreDistribution::from_weights(&scale, &[1.0, 3.0]).unwrap();
-    let score = Score::expected(distribution).with_text("2").with_label_mass(Some(0.5));
+    let mut score = Score::expected(distribution).with_text("2").with_label_mass(Some(0.5));
+    score.confidence = Some(0.5);
     [Verdict::Scored(score), Verdict::Unscored(unscored())]
 }
 

@@ -8,7 +8,7 @@ use crate::verdict_row::JudgedResponse;
 use crate::{Carry, Error, Extra, Fate, Human, Judged, Numbered, OutputRow, Record};
 
 /// The label that a judge gives one aspect of a response:
-/// `{"id", "instruction", "response", "rubric"?, "reference"?, "aspect", "score", "text"?, "labels"?, "probabilities"?, "label_mass"?, "people"?, …}`, or with `unscored` in the place of `score`.
+/// `{"id", "instruction", "response", "rubric"?, "reference"?, "aspect", "score", "text"?, "labels"?, "probabilities"?, "label_mass"?, "confidence"?, "people"?, …}`, or with `unscored` in the place of `score`.
 ///
 /// A reader of graded rows takes `score` for the grade. What people gave is therefore called `people` here:
 /// as `human` it would be read in the label's place.
@@ -72,6 +72,7 @@ impl Judged for JudgedAspect {
         "probabilities",
         "labels",
         "label_mass",
+        "confidence",
         "unscored",
     ];
 

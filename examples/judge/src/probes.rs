@@ -17,7 +17,7 @@ use crate::args::model_args::{ModelArgs, read_template};
 use crate::terminal::options::offered;
 
 /// The note of a probe that says how likely a judge is right: what of a run's settings made the verdicts that it was trained on.
-pub const OF_JUDGE: &str = "judge";
+pub const JUDGE_NOTE: &str = "judge";
 
 /// What a probe file held.
 pub enum ProbeFile {

@@ -19,17 +19,17 @@ pub fn run_record(option: &str, file: &Path, unknown: &str) -> Result<RunRecord>
 }
 
 /// What decides about a verdict, as run records have it.
-const OF_JUDGE: [&str; 5] = ["family", "verdict", "weights", "apart", "reward"];
+const JUDGE_SETTINGS: [&str; 5] = ["family", "verdict", "weights", "apart", "reward"];
 
 /// What of a run's settings decides about its verdicts.
 pub fn of_judge(settings: &Settings) -> Settings {
-    let known = OF_JUDGE.into_iter().filter_map(|name| Some((name.to_owned(), settings.get(name)?.clone())));
+    let known = JUDGE_SETTINGS.into_iter().filter_map(|name| Some((name.to_owned(), settings.get(name)?.clone())));
     known.collect()
 }
 
 /// In what two judges differ, as the end of a sentence about the first; `None` if they are the same.
 pub fn other_judge(known: &Settings, here: &Settings) -> Option<String> {
-    let name = OF_JUDGE.into_iter().find(|name| known.get(*name) != here.get(*name))?;
+    let name = JUDGE_SETTINGS.into_iter().find(|name| known.get(*name) != here.get(*name))?;
     let text = |settings: &Settings| settings.get(name).map_or_else(|| "none".to_owned(), ToString::to_string);
     Some(format!("its {name} is {}, here {}", brief(&text(known)), brief(&text(here))))
 }

@@ -27,7 +27,7 @@ impl<J> Confident<J> {
     ///
     /// # Errors
     /// [`Error::ProbeRefused`] and [`Error::ProbeSignals`] for a probe of another model; [`Error::NoConfidence`] for one whose classes are not
-    /// 0 and 1.
+    /// 0 and 1. One that gives no probabilities fails with [`Error::NoProbabilities`] at the first verdict.
     pub fn new(judge: J, probe: Arc<dyn Probe>, model: &ModelInfo) -> Result<Self, Error> {
         let reader = ProbeReader::new(probe, model)?;
         match reader.probe().classes() {
@@ -70,7 +70,7 @@ impl<Item: ?Sized, J: Judge<Item>> Judge<Item> for Confident<J> {
         let Some(output) = self.reader.classify(rounds.only()?)? else { return Ok(score) };
         match output.probabilities.as_deref() {
             Some(&[_, right]) => Ok(Score { confidence: Some(right), ..score }),
-            _ => Err(Error::NoConfidence { classes: self.reader.probe().classes().to_vec() }.into()),
+            _ => Err(Error::NoProbabilities.into()),
         }
     }
 

@@ -152,6 +152,7 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
     };
     let model = cli.model.load_for(&input)?;
     place.as_ref().map_or(Ok(()), |place| place.check_model(model.info()))?;
+    confidence.as_ref().map_or(Ok(()), |confidence| confidence.check_model(model.info()))?;
     let (description, template, form) = (cli.judge.describe(&asked), asked.template().to_owned(), asked.form());
     let judge = cli.judge.judge(asked, &model)?;
     let mut resolved = Resolved { model: Some(model.info().clone()), template: Some(template), ..Resolved::default() };

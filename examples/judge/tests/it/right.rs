@@ -124,6 +124,11 @@ fn a_probe_says_how_sure_a_verdict_on_a_pair_is() {
     write_rows(folder.join("graded.jsonl"), &(0..40).map(prompt).collect::<Vec<_>>());
     let graded = ["--input", "graded.jsonl", "--layers", "3", "--c", "0.1", "--folds", "2", "--output", "graded"];
     succeed("inspector_train", folder, &[&graded[..], &["--quiet"]].concat());
+    for (args, why) in [(["--classifier", "svm"], "no probabilities"), (["--within", "1"], "--within is for grades")] {
+        let args = [&train[..4], &["--output", "none"], &args].concat();
+        let (code, _, stderr) = ran("inspector_train", folder, &args);
+        assert!(code == Some(2) && stderr.contains(why), "{why}: {stderr}");
+    }
     let args = ["none.jsonl", "--confidence", "graded/quality.safetensors"];
     let (code, _, stderr) = ran("prompt_judge", folder, &[&judge[..], &args].concat());
     assert!(code != Some(0) && stderr.contains("does not say of which judge"), "{stderr}");
@@ -187,15 +192,37 @@ fn another_text_is_not_learnt_from() {
     succeed("generate_rows", folder, &["--split", "test", "--rows", "40", "--output", "rows.jsonl"]);
     succeed("prompt_judge", folder, &["--input", "rows.jsonl", "--quiet", "--output", "out.jsonl"]);
     let mut judged = rows(folder.join("out.jsonl"));
+    let texts: Vec<Value> = judged.iter_mut().take(5).map(|row| row["text"].take()).collect();
+    write_rows(folder.join("out.jsonl"), &judged);
+    let train = ["--input", "rows.jsonl", "--verdicts", "out.jsonl", "--c", "0.1", "--folds", "2", "--quiet"];
+    let (code, _, stderr) = ran("inspector_train", folder, &[&train[..], &["--output", "none"]].concat());
+    assert!(code == Some(1) && stderr.contains("line 1") && stderr.contains("no \"text\""), "{stderr}");
     for row in judged.iter_mut().take(5) {
         row["text"] = json!("I say 3");
     }
     write_rows(folder.join("out.jsonl"), &judged);
-    let train = ["--input", "rows.jsonl", "--verdicts", "out.jsonl", "--c", "0.1", "--folds", "2", "--quiet"];
-    succeed("inspector_train", folder, &[&train[..], &["--layers", "2", "--output", "right"]].concat());
+    let learn = ["--layers", "2", "--states", "states", "--output"];
+    succeed("inspector_train", folder, &[&train[..], &learn, &["right"]].concat());
     let report: Value =
         serde_json::from_slice(&fs::read(folder.join("right/report.json")).expect("report")).expect("JSON");
     let right = &report["aspects"]["right"];
     let scored = judged.iter().filter(|row| row["score"].is_f64()).count();
     assert_eq!((right["n"].as_u64(), right["unscored"].as_u64()), (Some(scored as u64), Some(5)), "{right}");
+
+    // States of other texts are never taken for those of these.
+    judged.iter_mut().zip(texts).for_each(|(row, text)| row["text"] = text);
+    write_rows(folder.join("out.jsonl"), &judged);
+    let (code, _, stderr) = ran("inspector_train", folder, &[&train[..], &learn, &["again"]].concat());
+    assert!(code != Some(0) && stderr.contains("cannot resume these states"), "{stderr}");
+
+    // A row that cannot be read costs itself.
+    let mut input = rows(folder.join("rows.jsonl"));
+    input[7]["response"] = json!(3);
+    write_rows(folder.join("odd.jsonl"), &input);
+    succeed("prompt_judge", folder, &["--input", "odd.jsonl", "--quiet", "--output", "odd-out.jsonl"]);
+    let odd = ["--input", "odd.jsonl", "--verdicts", "odd-out.jsonl", "--c", "0.1", "--folds", "2", "--quiet"];
+    succeed("inspector_train", folder, &[&odd[..], &["--layers", "2", "--output", "odd"]].concat());
+    let report: Value =
+        serde_json::from_slice(&fs::read(folder.join("odd/report.json")).expect("report")).expect("JSON");
+    assert_eq!(report["unread"], 1, "{report}");
 }

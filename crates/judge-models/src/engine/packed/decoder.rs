@@ -103,7 +103,8 @@ impl PackedDecoder {
     ///
     /// All of it, `visit` too, runs on one of rayon's threads: a walk that is cut into tasks is then
     /// handed to the others by the thread that goes on with it. From any other thread each walk, of
-    /// which a block has some ten, would wait to be taken up and to be told that it is done.
+    /// which a block has some ten, would wait to be taken up and to be told that it is done. A thread
+    /// that waits for its own walk may take up a whole pass of another copy of the model meanwhile.
     ///
     /// # Panics
     /// If a token is not of the vocabulary, or a span's keys have no room for its positions.

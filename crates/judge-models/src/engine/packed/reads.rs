@@ -52,22 +52,22 @@ impl Read {
         let n_layers = decoder.spec.n_layers();
         let (want, layer, is_final) = (job.want, Layer(layer), layer == n_layers);
         let wants = |lens| wants_state(want, step, layer, lens, n_layers);
-        let is_last_pooled = match is_prompt {
+        let is_kept = match is_prompt {
             true => want.pooled.contains(&(layer, Pooling::Last)),
             false => job.reads_reply(layer),
         };
-        if is_last_pooled && !is_final {
+        if is_kept && !is_final {
             self.last.push((layer, row.to_vec()));
         }
         if wants(Lens::Raw) {
             self.states.insert((layer, Lens::Raw), AtLayer::State(row.to_vec()));
         }
         let needs_logits = is_final && job.needs_logits(step);
-        if !(needs_logits || wants(Lens::Normed) || is_last_pooled && is_final) {
+        if !(needs_logits || wants(Lens::Normed) || is_kept && is_final) {
             return;
         }
         let normed = decoder.final_norm(row);
-        if is_last_pooled && is_final {
+        if is_kept && is_final {
             self.last.push((layer, normed.clone()));
         }
         if wants(Lens::Normed) {

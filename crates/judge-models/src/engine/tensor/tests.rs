@@ -77,7 +77,7 @@ fn requests(model: &Model) -> Vec<Request> {
                 prompt_log_probs: i % 3 == 1,
                 continuations: continuations.collect(),
                 reply: match generate {
-                    Some(_) => [0, 1, layers.len() - 1].map(|top| (Layer(top), ReplyPooling::ALL[i % 2])).to_vec(),
+                    Some(_) => [0, 1, layers.len() - 1].map(|top| (Layer(top), ReplyPooling::ALL[i / 2 % 3])).to_vec(),
                     None => Vec::new(),
                 },
                 generate,

@@ -4,10 +4,11 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::{Context, Result, bail};
+use judge_core::ModelInfo;
 use judge_data::Settings;
 use judge_probe::SavedProbe;
 
-use crate::probes::OF_JUDGE;
+use crate::probes::JUDGE_NOTE;
 use crate::recorded::{of_judge, other_judge};
 
 /// The probe, with what it knows of its judge.
@@ -24,7 +25,7 @@ impl Confidence {
     pub(super) fn read(path: &Path) -> Result<Self> {
         let bytes = std::fs::read(path).with_context(|| format!("cannot read the probe {}", path.display()))?;
         let probe = SavedProbe::from_bytes(&bytes).with_context(|| format!("{} is no probe", path.display()))?;
-        let Some(judge) = probe.origin().notes.get(OF_JUDGE) else {
+        let Some(judge) = probe.origin().notes.get(JUDGE_NOTE) else {
             bail!(
                 "--confidence: {} does not say of which judge's verdicts it is; make one with `judge probe train --verdicts`",
                 path.display()
@@ -38,6 +39,15 @@ impl Confidence {
     /// That these settings are of the judge that it was trained on.
     pub(super) fn check_judge(&self, settings: &Settings) -> Result<()> {
         let Some(difference) = other_judge(&self.judge, &of_judge(settings)) else { return Ok(()) };
-        bail!("--confidence: {} is of verdicts of another judge: {difference}", self.path.display())
+        bail!(
+            "--confidence: {} was trained on verdicts of another judge: {difference}; ask that judge, or train a probe of this one",
+            self.path.display()
+        )
+    }
+
+    /// That the model is the judge's.
+    pub(super) fn check_model(&self, model: &ModelInfo) -> Result<()> {
+        let checked = self.probe.check_model(model);
+        checked.with_context(|| format!("--confidence: {} is of another model's verdicts", self.path.display()))
     }
 }

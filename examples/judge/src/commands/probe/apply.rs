@@ -19,7 +19,8 @@ use crate::terminal::console::{progress, say};
 
 /// Apply a probe to features or hidden states.
 ///
-/// Input: files of `judge states`, of which the probe takes its own layers and poolings (one file for each pooling that it reads); or
+/// Input: files of `judge states`, or of a training (OUTPUT/states of `judge probe train`, which alone has states of what a judge wrote), of
+/// which the probe takes its own layers and poolings (one file for each pooling that it reads); or
 /// safetensors with the tensor `features` [n, d] in f64, f32 or f16, in the probe's own order of layers and poolings.
 ///
 /// Output: one JSON line a row {"row", "label", "decision": [...], "classes": [...], "probabilities": [...] or null};

@@ -77,6 +77,9 @@ impl From<PrecisionArg> for Precision {
 }
 
 pub(crate) fn run(cli: &Cli) -> Result<()> {
+    if let Some(view) = cli.pooling.iter().find(|view| view.is_of_reply()) {
+        return Err(usage(format!("--pooling {view} is of what a judge writes, and an imported probe reads prompts")));
+    }
     let template_beside = cli.template_beside();
     let inputs = [Some(&cli.input), cli.template.as_ref()].into_iter().flatten();
     let outputs = Outputs::new(inputs).kept(&cli.output, is_probe).made(&template_beside);

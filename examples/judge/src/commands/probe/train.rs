@@ -29,7 +29,7 @@ use self::states::States;
 use self::tuned::{Learned, Tuned};
 use self::verdicts::Judged;
 use crate::args::model_args::read_template;
-use crate::probes::OF_JUDGE;
+use crate::probes::JUDGE_NOTE;
 use crate::report::{write_json, write_marked};
 use crate::terminal::console::{say, tell, usage};
 
@@ -169,7 +169,7 @@ fn notes(model: &ModelInfo, settings: &Settings, judged: Option<&Judged>) -> Res
         (SETTINGS.to_owned(), serde_json::to_string(settings)?),
     ]);
     if let Some(judged) = judged {
-        notes.insert(OF_JUDGE.to_owned(), serde_json::to_string(&judged.settings)?);
+        notes.insert(JUDGE_NOTE.to_owned(), serde_json::to_string(&judged.settings)?);
     }
     Ok(notes)
 }

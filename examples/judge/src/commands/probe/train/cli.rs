@@ -39,9 +39,9 @@ pub(crate) struct Cli {
     /// the states in which it came to each verdict; compared with is the verdict's own probability
     #[arg(long, value_name = "FILE", requires = "input", conflicts_with_all = ["template", "aspect", "source", "tuned_baseline", "binary"])]
     pub verdicts: Option<PathBuf>,
-    /// How far a grade of --verdicts may be from people's mean and still be right
-    #[arg(long, value_name = "GRADES", default_value_t = 0.5, value_parser = positive, requires = "verdicts")]
-    pub within: f64,
+    /// How far a grade of --verdicts may be from people's mean and still be right [default: 0.5]
+    #[arg(long, value_name = "GRADES", value_parser = positive, requires = "verdicts")]
+    pub within: Option<f64>,
     /// Folder for probes, figures and the report
     #[arg(long, value_name = "DIR")]
     pub output: PathBuf,
@@ -183,6 +183,9 @@ impl Cli {
         if let Some(c) = self.c.iter().find(|c| !(c.is_finite() && **c > 0.0)) {
             return Err(usage(format!("--c must be above 0, found {c}")));
         }
+        if self.verdicts.is_some() && matches!(self.classifier, Learner::Svm) {
+            return Err(usage("--classifier svm gives no probabilities: of --verdicts it is brier or logistic"));
+        }
         if self.top_k == 0 || self.folds < 2 {
             return Err(usage("--top-k must be at least 1, --folds at least 2"));
         }
@@ -245,7 +248,7 @@ impl Cli {
             "program": PROGRAM,
             "input_blake3": input,
             "verdicts_blake3": verdicts.as_ref().map(|file| &file.blake3),
-            "within": verdicts.as_ref().map(|_| self.within),
+            "within": self.within,
             "limit": self.model.limit,
             "seed": self.seed.seed,
             "aspects": data.rows.keys().collect::<Vec<_>>(),
@@ -303,6 +306,7 @@ impl Cli {
         }
         if let Some(written) = written {
             hash.add(&serde_json::to_vec(&written.generation)?);
+            written.texts.iter().for_each(|text| hash.add(text.as_bytes()));
         }
         let settings = [
             ("program", PROGRAM.to_owned()),

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 use judge_core::{
-    Backbone, Layer, Lens, Outcome, Reason, Unscored, Want,
+    Backbone, ItemId, Layer, Lens, Outcome, Reason, Unscored, Want,
     request::{LabelRead, ReadAt, Signal, TokenId},
 };
 use judge_data::{Error, Sharding, StatesFile, StatesSpec, StatesWriter, WriteOptions};
@@ -54,16 +54,16 @@ impl<'a> Reading<'a> {
         self.signals.iter().map(|&(_, signal)| signal).collect()
     }
 
-    /// Why a row cannot be learnt from: its text came out otherwise, or lacks what is read.
-    fn lacks(&self, row: usize, reading: &judge_core::Reading) -> Result<Option<Unscored>, Error> {
-        let Some(written) = self.written else { return Ok(None) };
+    /// Why a signal of a row cannot be learnt from: the row's text came out otherwise, or it lacks the signal.
+    fn lacks(&self, row: usize, signal: Signal, reading: &judge_core::Reading) -> Result<Option<Unscored>, Error> {
+        let (Some(written), Signal::Reply(_)) = (self.written, signal) else { return Ok(None) };
         if reading.text()? != written.texts[row] {
             let detail = "the judge wrote another text this time than the verdict is of";
             return Ok(Some(Unscored::new(Reason::OtherText, detail)));
         }
-        let missing = self.signals.iter().find(|&&(layer, signal)| reading.signal(layer, signal).is_none());
-        Ok(missing
-            .map(|(_, signal)| Unscored::new(Reason::NoMarker, format!("the judge's text has no {}", signal.as_str()))))
+        let is_there = self.layers_of(signal).all(|layer| reading.signal(layer, signal).is_some());
+        let missing = || Unscored::new(Reason::NoMarker, format!("the judge's text has no {}", signal.as_str()));
+        Ok((!is_there).then(missing))
     }
 
     fn layers_of(&self, signal: Signal) -> impl Iterator<Item = Layer> {
@@ -132,14 +132,20 @@ impl States {
 }
 
 impl States {
-    /// The rows that could not be read, and why.
+    /// The rows of which a signal could not be read, and why.
     pub fn unread(&self) -> Result<Unread> {
-        let mut unread = Unread::default();
-        let rows = self.files.first().map(|(_, file)| file.ids()).into_iter().flatten();
-        for row in rows {
-            let row = row?;
-            unread.note(row.id, row.unscored.map(|why| why.to_string()));
+        let mut rows: Vec<(ItemId, Option<Unscored>)> = Vec::new();
+        for (_, file) in &self.files {
+            for (index, row) in file.ids().enumerate() {
+                let row = row?;
+                match rows.get_mut(index) {
+                    Some((_, why)) => *why = why.take().or(row.unscored),
+                    None => rows.push((row.id, row.unscored)),
+                }
+            }
         }
+        let mut unread = Unread::default();
+        rows.into_iter().for_each(|(id, why)| unread.note(id, why.map(|why| why.to_string())));
         Ok(unread)
     }
 
@@ -220,10 +226,6 @@ fn store(
     outcome: &Outcome,
 ) -> Result<(), Error> {
     let not_read = |what| judge_core::Error::NotRead { what };
-    let lacks = match outcome {
-        Outcome::Read(reading) => asked.lacks(index, reading)?,
-        Outcome::Unscored(_) => None,
-    };
     for (part, writer) in writers.iter_mut().filter(|(_, writer)| !writer.is_done(index)) {
         let reading = match outcome {
             Outcome::Unscored(reason) => {
@@ -232,8 +234,10 @@ fn store(
             }
             Outcome::Read(reading) => reading,
         };
-        if let Some(reason) = &lacks {
-            writer.write_unscored(index, &row.id, reason)?;
+        if let Part::Signal(signal) = part
+            && let Some(reason) = asked.lacks(index, *signal, reading)?
+        {
+            writer.write_unscored(index, &row.id, &reason)?;
             continue;
         }
         let values = match part {

@@ -19,7 +19,10 @@ use serde::{Deserialize, de::DeserializeOwned};
 
 use super::rows::{Data, Reading, Written};
 use crate::recorded::{of_judge, other_model, run_record};
-use crate::terminal::console::tell;
+use crate::terminal::console::{tell, usage};
+
+/// How far a grade may be from people's mean, where nothing else is said: the nearest whole grade is theirs.
+const WITHIN: f64 = 0.5;
 
 /// What the rows are called.
 const RIGHT: &str = "right";
@@ -63,6 +66,8 @@ struct Asked {
     family: PromptFamily,
     /// Up to where the model wrote, or the verdict was read.
     template: PromptTemplate,
+    /// Whether the verdicts are in texts.
+    writes: bool,
     /// How far from people's a grade may be and still be right.
     within: f64,
 }
@@ -78,7 +83,7 @@ struct Verdict {
 impl Judged {
     /// The rows of both files, by their ids. A judge that writes is asked the same again, and what it writes is what the rows hold; of one
     /// that does not, the prompt leads up to the verdict.
-    pub fn read(input: &Input, verdicts: &Path, within: f64, reading: &Reading<'_>) -> Result<Self> {
+    pub fn read(input: &Input, verdicts: &Path, within: Option<f64>, reading: &Reading<'_>) -> Result<Self> {
         let record = run_record("--verdicts", verdicts, "what the judge was asked")?;
         let family: PromptFamily = setting(&record, "family")?.filter(|_| !is_apart(&record)).with_context(|| {
             format!(
@@ -86,6 +91,11 @@ impl Judged {
                 verdicts.display()
             )
         })?;
+        if family.is_pair() && within.is_some() {
+            return Err(usage(
+                "--within is for grades: --verdicts are of pairs, where a verdict is people's or is not",
+            ));
+        }
         let writes = setting::<VerdictFrom>(&record, "verdict")? == Some(VerdictFrom::Text);
         let template = match writes {
             true => family.template().clone(),
@@ -94,7 +104,7 @@ impl Judged {
         let generation = Generation { max_new_tokens: family.max_new_tokens(), ..Generation::default() };
         let mut data = Data::default();
         let items = items(input, &family, reading)?;
-        let asked = Asked { family, template, within };
+        let asked = Asked { family, template, writes, within: within.unwrap_or(WITHIN) };
         let (mut rows, mut own, mut texts) = (Vec::new(), Vec::new(), Vec::new());
         for row in Rows::open(verdicts)?.take(reading.model.limit.unwrap_or(usize::MAX)) {
             let row = row?;
@@ -102,6 +112,10 @@ impl Judged {
             let found = match items.get(&id) {
                 Some(Record::Pair(pair)) => asked.of_pair(&row, pair, &mut data)?,
                 Some(Record::Graded(graded)) => asked.of_response(&row, graded, &mut data)?,
+                Some(Record::Unread(unread)) => {
+                    data.unread.note(row.place(), Some(unread.why.detail.clone()));
+                    continue;
+                }
                 _ => bail!("{}: {} has no row with the id {id}", row.place(), input.path().display()),
             };
             for mut verdict in found {
@@ -187,7 +201,7 @@ impl Asked {
             let item: &dyn Fields = if said.order == "swapped" { &exchanged } else { pair };
             let shown = format!("{}\n\n{}", pair.response_a, pair.response_b);
             let id = format!("{}/{}", pair.id, said.order);
-            let (own, text) = (said.own(), said.text.unwrap_or_default());
+            let (own, text) = (said.own(), self.text(row, said.text)?);
             let row = self.row(id.into(), item, verdict == gold, format!("{shown}\n\n{text}"))?;
             found.push(Verdict { row, own, text });
         }
@@ -210,9 +224,19 @@ impl Asked {
             points.filter(|&(grade, _)| near(grade)).map(|(_, p)| p).sum()
         });
         let text: Option<String> = row.optional("text", "what the judge wrote")?;
-        let text = text.unwrap_or_default();
+        let text = self.text(row, text)?;
         let row = self.row(graded.id.clone(), graded, near(gold), format!("{}\n\n{text}", graded.response))?;
         Ok(vec![Verdict { row, own, text }])
+    }
+
+    /// What was written; nothing where the verdict was read.
+    fn text(&self, row: &Row, text: Option<String>) -> Result<String> {
+        ensure!(
+            text.is_some() || !self.writes,
+            "{}: there is a verdict and no \"text\" that it was found in, as `judge compare` writes it",
+            row.place()
+        );
+        Ok(text.unwrap_or_default())
     }
 
     /// `response` is what surface features are made of.

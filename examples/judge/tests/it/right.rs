@@ -217,7 +217,7 @@ fn another_text_is_not_learnt_from() {
 
     // A row that cannot be read costs itself.
     let mut input = rows(folder.join("rows.jsonl"));
-    input[7]["response"] = json!(3);
+    input[7]["response"] = Value::Null;
     write_rows(folder.join("odd.jsonl"), &input);
     succeed("prompt_judge", folder, &["--input", "odd.jsonl", "--quiet", "--output", "odd-out.jsonl"]);
     let odd = ["--input", "odd.jsonl", "--verdicts", "odd-out.jsonl", "--c", "0.1", "--folds", "2", "--quiet"];

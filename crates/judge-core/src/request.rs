@@ -119,6 +119,11 @@ impl Signal {
             Self::Reply(pooling) => pooling.as_str(),
         }
     }
+
+    /// Whether it is of a text that is written, which a prompt alone does not have.
+    pub fn is_of_reply(self) -> bool {
+        matches!(self, Self::Reply(_))
+    }
 }
 
 /// Which logits to read, of which layers, and where.
@@ -209,6 +214,9 @@ pub enum ReplyPooling {
 impl ReplyPooling {
     /// All of them.
     pub const ALL: [Self; 3] = [Self::Last, Self::Mean, Self::ThoughtEnd];
+
+    /// What ends a thought in a text.
+    pub const END_OF_THOUGHT: &str = "</think>";
 
     /// The name used in files and on command lines, e.g. `reply_mean`.
     pub fn as_str(self) -> &'static str {

@@ -55,6 +55,16 @@ impl ProbeFile {
     }
 }
 
+/// Reads a saved probe, and the BLAKE3 of its file.
+///
+/// # Errors
+/// If the file cannot be read, or is none.
+pub fn read_saved(path: &Path) -> Result<(SavedProbe, String)> {
+    let bytes = std::fs::read(path).with_context(|| format!("cannot read the probe {}", path.display()))?;
+    let probe = SavedProbe::from_bytes(&bytes).with_context(|| format!("{} is no probe", path.display()))?;
+    Ok((probe, blake3::hash(&bytes).to_hex().to_string()))
+}
+
 /// A safetensors file begins with the length of its header, then the header, which is JSON.
 /// As a pickle this would be of no known protocol or
 /// cut short.
@@ -100,8 +110,7 @@ impl PromptedProbe {
         }
         let mut judged: BTreeMap<(usize, String), Self> = BTreeMap::new();
         for path in paths {
-            let bytes = std::fs::read(&path).with_context(|| format!("cannot read {}", path.display()))?;
-            let probe = SavedProbe::from_bytes(&bytes).with_context(|| format!("{} is no probe", path.display()))?;
+            let (probe, file) = read_saved(&path)?;
             let notes = &probe.origin().notes;
             let stem = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
             let aspect = notes.get("aspect").cloned().unwrap_or(stem);
@@ -109,7 +118,6 @@ impl PromptedProbe {
             let template = template(templates, plain, &path, &aspect, id)?;
             // The five in the published order, others behind them.
             let place = Aspect::ALL.iter().position(|known| known.as_str() == aspect).unwrap_or(Aspect::ALL.len());
-            let file = blake3::hash(&bytes).to_hex().to_string();
             let entry = Self { aspect: aspect.clone(), file, probe: Arc::new(probe), template };
             if judged.insert((place, aspect.clone()), entry).is_some() {
                 bail!("{}: there are two probes of the aspect {aspect:?}", path.display());

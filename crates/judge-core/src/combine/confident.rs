@@ -5,7 +5,6 @@ use serde_json::{Value, json};
 use crate::{
     Error, Judge, JudgeError, ModelInfo, Request, Rounds, Score,
     inspector::{Probe, ProbeReader},
-    request::Signal,
 };
 
 /// A judge whose scores carry the probability that they are right, by a probe on the states in which the judge came to its verdict
@@ -53,11 +52,10 @@ impl<Item: ?Sized, J: Judge<Item>> Judge<Item> for Confident<J> {
             }
             .into());
         };
-        let signals = self.reader.probe().signals();
-        if request.want.generate.is_none() && signals.iter().any(|(_, signal)| matches!(signal, Signal::Reply(_))) {
+        if request.want.generate.is_none() && self.reader.reads_reply() {
             return Err(Error::ReplyNotWritten.into());
         }
-        request.want = std::mem::take(&mut request.want).with_signals(signals);
+        request.want = std::mem::take(&mut request.want).with_signals(self.reader.probe().signals());
         Ok(requests)
     }
 

@@ -5,7 +5,7 @@ use std::str::FromStr;
 use serde::{Deserialize, Serialize};
 
 use super::{by_name, double_brackets, only};
-use crate::Error;
+use crate::{Error, request::ReplyPooling};
 
 /// How a text says which of two responses is better.
 ///
@@ -186,7 +186,7 @@ impl FromStr for PairConvention {
 
 /// What is written behind a thought; all of a text without one. `None` for a thought that was cut off.
 fn after_thought(text: &str) -> Option<&str> {
-    match text.rsplit_once("</think>") {
+    match text.rsplit_once(ReplyPooling::END_OF_THOUGHT) {
         Some((_, reply)) => Some(reply),
         None => (!text.contains("<think>")).then_some(text),
     }

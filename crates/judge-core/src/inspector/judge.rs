@@ -6,7 +6,6 @@ use serde_json::{Value, json};
 use super::{Probe, ProbeReader};
 use crate::{
     Error, Fields, Judge, JudgeError, ModelInfo, PromptTemplate, Request, Rounds, Scale, Score, Verdict, Want,
-    request::Signal,
     scale::{ScalePoint, ScoreDistribution},
 };
 
@@ -46,7 +45,7 @@ impl InspectorJudge {
     /// nothing is; [`Error::Scale`] if its classes are no scale.
     pub fn new(settings: InspectorSettings, model: &ModelInfo) -> Result<Self, Error> {
         let reader = ProbeReader::new(settings.probe.clone(), model)?;
-        if settings.probe.signals().iter().any(|(_, signal)| matches!(signal, Signal::Reply(_))) {
+        if reader.reads_reply() {
             return Err(Error::ProbeOfReply { aspect: settings.aspect });
         }
         let scale = class_scale(settings.probe.classes())?;

@@ -38,6 +38,11 @@ impl ProbeReader {
         &self.probe
     }
 
+    /// Whether the probe reads a text that is written.
+    pub(crate) fn reads_reply(&self) -> bool {
+        self.probe.signals().iter().any(|(_, signal)| signal.is_of_reply())
+    }
+
     /// What the probe says of a reading, which was asked for its signals; `None` if the text that was written lacks one, such as the end of a
     /// thought.
     ///

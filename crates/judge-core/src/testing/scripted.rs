@@ -263,7 +263,9 @@ impl ScriptedBackbone {
     fn state_of_reply(&self, prompt: &str, reply: &str, layer: Layer, pooling: ReplyPooling) -> Option<ReplyState> {
         let read = match pooling {
             ReplyPooling::Last | ReplyPooling::Mean => reply,
-            ReplyPooling::ThoughtEnd => &reply[..reply.rfind("</think>")? + "</think>".len()],
+            ReplyPooling::ThoughtEnd => {
+                &reply[..reply.rfind(ReplyPooling::END_OF_THOUGHT)? + ReplyPooling::END_OF_THOUGHT.len()]
+            }
         };
         let text = [prompt, read].concat();
         let value = |i: usize| number(&[&text, &layer.to_string(), pooling.as_str(), &i.to_string()]);

@@ -11,9 +11,6 @@ use judge_core::{
 
 use super::pooling::Pool;
 
-/// What closes a thought, as the conventions for verdicts find it.
-const THOUGHT_END: &str = "</think>";
-
 /// Most tokens that spell the end of a thought together, and a token before them.
 const TAIL: usize = 16;
 
@@ -59,7 +56,7 @@ impl Reply {
 fn ends_thought<T>(tokens: &[T], decode: impl Fn(&[T]) -> String) -> bool {
     let tail = &tokens[tokens.len().saturating_sub(TAIL)..];
     let Some((_, before)) = tail.split_last() else { return false };
-    let ends = |tokens: &[T]| decode(tokens).matches(THOUGHT_END).count();
+    let ends = |tokens: &[T]| decode(tokens).matches(ReplyPooling::END_OF_THOUGHT).count();
     ends(tail) > ends(before)
 }
 

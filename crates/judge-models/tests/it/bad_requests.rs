@@ -11,22 +11,14 @@ use judge_core::{
 };
 use judge_models::{ConfigProblem, Device, DevicesProblem, Dtype, Error, LoadOptions, Model};
 
+use crate::loading::copy;
+
 fn folder(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/families").join(name)
 }
 
 fn model(name: &str) -> Model {
     Model::load(folder(name), &LoadOptions::default()).unwrap()
-}
-
-/// A copy of a fixture's folder that a test may change.
-fn copy(name: &str) -> tempfile::TempDir {
-    let copy = tempfile::tempdir().unwrap();
-    for entry in std::fs::read_dir(folder(name)).unwrap() {
-        let path = entry.unwrap().path();
-        std::fs::copy(&path, copy.path().join(path.file_name().unwrap())).unwrap();
-    }
-    copy
 }
 
 fn raw(text: &str, want: Want) -> Request {

@@ -15,8 +15,8 @@ const SHARD: &str = "model-00001-of-00002.safetensors";
 const OTHER_SHARD: &str = "model-00002-of-00002.safetensors";
 const INDEX: &str = "model.safetensors.index.json";
 
-/// A copy of a sound folder, to be damaged.
-fn copy(of: &str) -> TempDir {
+/// A copy of a sound folder, to be changed.
+pub(crate) fn copy(of: &str) -> TempDir {
     let from = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/families").join(of);
     let to = TempDir::new().unwrap();
     for entry in fs::read_dir(from).unwrap() {

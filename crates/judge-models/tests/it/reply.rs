@@ -11,6 +11,7 @@ use judge_core::{
 use judge_models::{Dtype, LoadOptions, Model};
 
 use crate::difference::relative_error;
+use crate::loading::copy;
 
 const TOLERANCE: f32 = 1e-4;
 
@@ -94,11 +95,7 @@ fn a_reply_has_the_same_states_however_it_ends() {
     let cut = read(&model, "ba de", want(2));
     let next = read(&model, "ba de", want(3)).generated.unwrap().tokens[2];
     assert!(!cut.generated.as_ref().unwrap().tokens.contains(&next), "the third token is not one of the first two");
-    let ending = tempfile::tempdir().unwrap();
-    for entry in std::fs::read_dir(&folder).unwrap() {
-        let path = entry.unwrap().path();
-        std::fs::copy(&path, ending.path().join(path.file_name().unwrap())).unwrap();
-    }
+    let ending = copy("qwen3-on");
     let config = format!(r#"{{"eos_token_id": {next}}}"#);
     std::fs::write(ending.path().join("generation_config.json"), config).unwrap();
     let ended = read(&Model::load(ending.path(), &LoadOptions::default()).unwrap(), "ba de", want(5));

@@ -67,7 +67,12 @@ impl View {
 
     /// The signals of a layer that stand side by side, in this order.
     pub fn signals(self) -> impl Iterator<Item = Signal> {
-        let signals: &'static [Signal] = match self {
+        self.listed().iter().copied()
+    }
+
+    /// The same as a list.
+    fn listed(self) -> &'static [Signal] {
+        match self {
             Self::First => &[Signal::State(Pooling::First)],
             Self::Last => &[Signal::State(Pooling::Last)],
             Self::Mean => &[Signal::State(Pooling::Mean)],
@@ -77,28 +82,20 @@ impl View {
             Self::ReplyLast => &[Signal::Reply(ReplyPooling::Last)],
             Self::ReplyMean => &[Signal::Reply(ReplyPooling::Mean)],
             Self::ThoughtEnd => &[Signal::Reply(ReplyPooling::ThoughtEnd)],
-        };
-        signals.iter().copied()
+        }
     }
 
     /// Whether it is of a text that is written, which a prompt alone does not have.
     pub fn is_of_reply(self) -> bool {
-        self.signals().any(|signal| matches!(signal, Signal::Reply(_)))
+        self.signals().any(Signal::is_of_reply)
     }
 
-    /// Its word.
+    /// Its word: that of its signal, if it is one.
     /// The same word that serde writes and [`FromStr`] reads.
     pub fn as_str(self) -> &'static str {
-        match self {
-            Self::First => "first",
-            Self::Last => "last",
-            Self::Mean => "mean",
-            Self::Min => "min",
-            Self::Max => "max",
-            Self::Concat => "concat",
-            Self::ReplyLast => "reply_last",
-            Self::ReplyMean => "reply_mean",
-            Self::ThoughtEnd => "thought_end",
+        match self.listed() {
+            [only] => only.as_str(),
+            _ => "concat",
         }
     }
 }

@@ -116,30 +116,42 @@ impl PackedDecoder {
         pool: &mut BufferPool,
         visit: &mut Visit<'_>,
     ) {
-        rayon::scope(|_| self.forward_here(spans, angles, blocks, pool, visit));
+        rayon::scope(|_| {
+            let mut layout = Vec::with_capacity(spans.len());
+            let mut count = 0;
+            for span in spans.iter() {
+                layout.push(count..count + span.ids.len());
+                count += span.ids.len();
+            }
+            let ids: Vec<TokenId> = spans.iter().flat_map(|span| span.ids).copied().collect();
+            let places = spans.iter().flat_map(|span| (0..span.ids.len()).map(|index| span.keys.end() + index));
+            let mut x = self.embedded(&ids, &places.collect::<Vec<usize>>(), pool);
+            let token_inputs = if blocks > 0 { self.token_inputs(&ids, &x, pool) } else { None };
+            let (last, entropies) = (blocks.wrapping_sub(1), Entropies::default());
+            let (spec, kernel, places) = (&*self.spec, self.kernel, &*self.lasting);
+            let mut ops =
+                PackedOps { spec, kernel, places, spans, layout, angles, last, token_inputs, pool, entropies };
+            let mut flow = visit(0, &ops.stream(&x));
+            for (index, block) in self.blocks.iter().enumerate().take(blocks) {
+                if flow.is_break() {
+                    break;
+                }
+                ops.entropies.spans.clear();
+                x = block.forward(&mut ops, index, x);
+                flow = visit(index + 1, &ops.stream(&x));
+            }
+            ops.pool.give_back(x);
+            if let Some(rows) = ops.token_inputs {
+                ops.pool.give_back(rows);
+            }
+        });
     }
 
-    /// [`forward`](Self::forward) on this thread.
-    fn forward_here(
-        &self,
-        spans: &mut [Span<'_>],
-        angles: &Angles,
-        blocks: usize,
-        pool: &mut BufferPool,
-        visit: &mut Visit<'_>,
-    ) {
+    /// The embeddings of tokens at their places in their sequences, `[ids.len(), d_model]`.
+    fn embedded(&self, ids: &[TokenId], places: &[usize], pool: &mut BufferPool) -> Rows {
         let d_model = self.spec.d_model;
-        let mut layout = Vec::with_capacity(spans.len());
-        let mut count = 0;
-        for span in spans.iter() {
-            layout.push(count..count + span.ids.len());
-            count += span.ids.len();
-        }
-        let mut x = pool.rows(count, d_model);
-        let ids: Vec<TokenId> = spans.iter().flat_map(|span| span.ids).copied().collect();
-        let places = spans.iter().flat_map(|span| (0..span.ids.len()).map(|index| span.keys.end() + index));
-        let places: Vec<usize> = places.collect();
-        let rows = x.data.par_chunks_exact_mut(d_model).zip(&ids).zip(&places);
+        let mut x = pool.rows(ids.len(), d_model);
+        let rows = x.data.par_chunks_exact_mut(d_model).zip(ids).zip(places);
         rows.for_each_init(Vec::new, |position, ((row, &id), &place)| {
             self.embedding.row(id as usize, row);
             if let Some(factor) = self.embedding_factor {
@@ -151,23 +163,7 @@ impl PackedDecoder {
                 vector::add(row, position);
             }
         });
-        let token_inputs = if blocks > 0 { self.token_inputs(&ids, &x, pool) } else { None };
-        let (last, entropies) = (blocks.wrapping_sub(1), Entropies::default());
-        let (spec, kernel, places) = (&*self.spec, self.kernel, &*self.lasting);
-        let mut ops = PackedOps { spec, kernel, places, spans, layout, angles, last, token_inputs, pool, entropies };
-        let mut flow = visit(0, &ops.stream(&x));
-        for (index, block) in self.blocks.iter().enumerate().take(blocks) {
-            if flow.is_break() {
-                break;
-            }
-            ops.entropies.spans.clear();
-            x = block.forward(&mut ops, index, x);
-            flow = visit(index + 1, &ops.stream(&x));
-        }
-        ops.pool.give_back(x);
-        if let Some(rows) = ops.token_inputs {
-            ops.pool.give_back(rows);
-        }
+        x
     }
 
     /// The token inputs of all blocks for these tokens, whose embeddings are the rows of `x`:

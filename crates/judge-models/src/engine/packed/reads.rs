@@ -92,12 +92,12 @@ pub(super) fn entropies(wanted: &[(Layer, Signal)]) -> Vec<Layer> {
 /// A finished sequence's pooled states and entropies, in the order in which the job asks for them.
 /// Values are empty where nothing was pooled, which does not happen for a sequence that ran through
 /// its blocks.
-pub(super) fn signals(job: &Job<'_>, read: &Read, pools: Pools) -> Signals {
+pub(super) fn signals(job: &Job<'_>, last: &[(Layer, Vec<f32>)], pools: Pools) -> Signals {
     let whole: HashMap<(Layer, Signal), Vec<f32>> =
         pools.into_iter().map(|(wanted, pool)| (wanted, pool.finish())).collect();
     let get = |wanted| whole.get(&wanted).cloned().unwrap_or_default();
     let state = |&(layer, pooling): &(Layer, Pooling)| {
-        let last = || read.last.iter().find(|(at, _)| *at == layer).map(|(_, state)| state.clone());
+        let last = || last.iter().find(|(at, _)| *at == layer).map(|(_, state)| state.clone());
         let values = match pooling {
             Pooling::Last => last().unwrap_or_default(),
             _ => get((layer, Signal::State(pooling))),

@@ -175,8 +175,6 @@ struct Done {
     signals: Signals,
     /// Log-probabilities of the prompt's tokens, from the job's `scored_from` on.
     own: Vec<f32>,
-    /// States of the written token, where the reply is read.
-    fed: Vec<(Layer, Vec<f32>)>,
     /// What was read of the last position.
     read: Read,
 }
@@ -420,7 +418,7 @@ impl<'a> SharedPasses<'a> {
             }
         }
         let brought = keys.into_iter().zip(pools).zip(reads).zip(scored);
-        for (&index, (((mut keys, pools), read), scored)) in segments.iter().zip(brought) {
+        for (&index, (((mut keys, pools), mut read), scored)) in segments.iter().zip(brought) {
             keys.advance(self.plan[index].positions.len());
             keys.free_left();
             if !self.plan[index].is_last {
@@ -429,10 +427,10 @@ impl<'a> SharedPasses<'a> {
                 self.ready.extend(&self.behind[index]);
                 continue;
             }
-            let signals = signals(&self.jobs[self.plan[index].sequence], &read, pools);
+            let signals = signals(&self.jobs[self.plan[index].sequence], &mem::take(&mut read.last), pools);
             let counted = self.positions_kept(index);
             let held = Held { segment: index, keys, fed: Vec::new(), counted, is_apart: false };
-            done.push(Done { held, signals, own: scored.log_probs, fed: Vec::new(), read });
+            done.push(Done { held, signals, own: scored.log_probs, read });
         }
         done
     }
@@ -486,10 +484,10 @@ impl<'a> SharedPasses<'a> {
             let mut logits = if states.is_empty() { Vec::new() } else { self.decoder.logits(&states) };
             let mut rows = logits.chunks_exact_mut(self.decoder.spec.d_vocab.max(1));
             let (mut found, mut held) = (Vec::with_capacity(some.len()), Vec::with_capacity(some.len()));
-            for Done { held: one, signals, own, fed, read } in some {
+            for Done { held: one, signals, own, read } in some {
                 let row = if read.normed.is_empty() { None } else { rows.next() };
                 let next = row.map_or(Next::Unknown, Next::Logits);
-                let brought = Brought { states: read.states, signals, own, fed };
+                let brought = Brought { states: read.states, signals, own, fed: read.last };
                 found.push(Found { job: self.plan[one.segment].sequence, brought, next });
                 held.push(one);
             }
@@ -616,11 +614,10 @@ impl<'a> SharedPasses<'a> {
             ControlFlow::Continue(())
         };
         decoder.forward(&mut spans, &self.angles, self.blocks, &mut self.pool, &mut visit);
-        let done = writing.into_iter().zip(reads).map(|(Writing { mut held, token }, mut read)| {
+        let done = writing.into_iter().zip(reads).map(|(Writing { mut held, token }, read)| {
             held.keys.advance(1);
             held.fed.push(token);
-            let fed = mem::take(&mut read.last);
-            Done { held, signals: Signals::default(), own: Vec::new(), fed, read }
+            Done { held, signals: Signals::default(), own: Vec::new(), read }
         });
         done.collect()
     }

@@ -8,7 +8,7 @@ use judge_core::ModelInfo;
 use judge_data::Settings;
 use judge_probe::SavedProbe;
 
-use crate::probes::JUDGE_NOTE;
+use crate::probes::{JUDGE_NOTE, read_saved};
 use crate::recorded::{of_judge, other_judge};
 
 /// The probe, with what it knows of its judge.
@@ -23,8 +23,7 @@ pub(super) struct Confidence {
 impl Confidence {
     /// Of a file of `judge probe train --verdicts`.
     pub(super) fn read(path: &Path) -> Result<Self> {
-        let bytes = std::fs::read(path).with_context(|| format!("cannot read the probe {}", path.display()))?;
-        let probe = SavedProbe::from_bytes(&bytes).with_context(|| format!("{} is no probe", path.display()))?;
+        let (probe, file) = read_saved(path)?;
         let Some(judge) = probe.origin().notes.get(JUDGE_NOTE) else {
             bail!(
                 "--confidence: {} does not say of which judge's verdicts it is; make one with `judge probe train --verdicts`",
@@ -32,7 +31,6 @@ impl Confidence {
             );
         };
         let judge = serde_json::from_str(judge).with_context(|| format!("the judge of {}", path.display()))?;
-        let file = blake3::hash(&bytes).to_hex().to_string();
         Ok(Self { path: path.to_path_buf(), file, probe: Arc::new(probe), judge })
     }
 

@@ -46,7 +46,7 @@ pub struct Reading<'a> {
 impl<'a> Reading<'a> {
     pub fn new(training: &ProbeTraining, labels: Option<&'a [TokenId]>, written: Option<&'a Written>) -> Self {
         let signals = training.all_signals();
-        let reads_reply = signals.iter().any(|(_, signal)| matches!(signal, Signal::Reply(_)));
+        let reads_reply = signals.iter().any(|(_, signal)| signal.is_of_reply());
         Self { signals, labels, written: written.filter(|_| reads_reply) }
     }
 

@@ -238,7 +238,7 @@ pub enum Error {
     },
 
     /// A text is not the name of a kernel.
-    #[error("{found:?} is no kernel: expected amx, amx-int8, avx512-bf16, avx512, avx512-vnni, avx2 or portable")]
+    #[error("{found:?} is no kernel: expected {}", crate::engine::Kernel::names())]
     UnknownKernel {
         /// The text.
         found: String,

@@ -64,8 +64,7 @@ impl FromStr for WeightForm {
 impl FromStr for Kernel {
     type Err = Error;
 
-    /// Reads `amx`, `amx-int8`, `avx512-bf16`, `avx512`, `avx512-vnni`, `avx2` or `portable`, in exactly this
-    /// spelling. The processor need not have the kernel.
+    /// Reads a kernel's name, such as `avx2`, in exactly this spelling. The processor need not have the kernel.
     ///
     /// # Errors
     /// [`Error::UnknownKernel`] for any other text.
@@ -103,5 +102,8 @@ mod tests {
             assert!(matches!(text.parse::<Device>(), Err(Error::UnknownDevice { .. })), "{text}");
         }
         assert!(matches!("f16".parse::<Dtype>(), Err(Error::UnknownDtype { .. })));
+        let error = "sse2".parse::<Kernel>().unwrap_err().to_string();
+        assert!(error.starts_with("\"sse2\" is no kernel: expected amx, amx-int8, "), "{error}");
+        assert!(error.ends_with(", neon-int8 or portable"), "{error}");
     }
 }

@@ -64,7 +64,7 @@ mod experts;
 mod gather;
 #[cfg(target_arch = "x86_64")]
 mod gather_on_unit;
-#[cfg(target_arch = "x86_64")]
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 mod integers;
 mod kernel;
 mod kv_cache;

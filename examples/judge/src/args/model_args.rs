@@ -111,8 +111,8 @@ pub struct ModelArgs {
     /// documentation shows. CPU only
     #[arg(long, default_value = "as-stored", value_name = "FORM", help_heading = "Model")]
     pub weight_form: WeightForm,
-    /// CPU instruction set for bf16 matrix products: amx, avx512-bf16, avx512, avx2, portable;
-    /// amx-int8 and avx512-vnni multiply weights in 8 bits (--weight-form int8, Q8_0, int-quantized) and in
+    /// CPU instruction set for bf16 matrix products: amx, avx512-bf16, avx512, avx2, on ARM neon or neon-bf16, anywhere portable;
+    /// amx-int8, avx512-vnni, avx2-int8 and neon-int8 multiply weights in 8 bits (--weight-form int8, Q8_0, int-quantized) and in
     /// 4 bits (Q4_K_M, GPTQ, AWQ) as integers, with less accuracy
     /// [default: the fastest there is]
     #[arg(long, value_name = "KERNEL", help_heading = "Model")]

@@ -30,7 +30,7 @@ use std::ops::Range;
 use rayon::prelude::*;
 
 use super::kernel::IntegerCodes;
-#[cfg(target_arch = "x86_64")]
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 use super::piece::CodesOfPanel;
 use super::piece::{Lanes, Piece, Sums, e4m3, pair, per_word};
 use super::stored::Stored;
@@ -192,7 +192,7 @@ impl CodedPanels {
     }
 
     /// The codes of a panel, and what its groups have.
-    #[cfg(target_arch = "x86_64")]
+    #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
     pub(super) fn codes_of_panel(&self, panel: usize) -> CodesOfPanel<'_> {
         let piece = self.piece(panel, 0..self.coding.width);
         CodesOfPanel {

@@ -1,4 +1,4 @@
-//! Products of weights of eight and of four bits in integers, for the kernels `avx512-vnni` and `amx-int8`.
+//! Products of weights of eight and of four bits in integers, for the kernels that have their name from it.
 //!
 //! Other kernels make floats of codes and multiply those. These round activations to eight bits too
 //! and multiply codes as they are, summing exactly in 32 bits:
@@ -21,58 +21,58 @@
 //! Weights are the numbers that `scale · code` stands for, not rounded to bf16. Activations lose more
 //! than to bf16: half a step is 0.4 % of the largest number of 256 at most. `docs/benchmarks.md` has what
 //! that does to states, of weights in eight bits. A row's result depends on the row and the matrix alone, and is the same
-//! with both kernels, to the bit: integers have no order of sums, and floats are added in one.
+//! with all of these kernels, to the bit: integers have no order of sums, and floats are added in one.
 //!
-//! | kernel | instruction | what it multiplies |
+//! | kernel | instruction | where |
 //! |---|---|---|
-//! | `avx512-vnni` | `VPDPBUSD` | bytes without sign, `q + 128`, by codes; 128 · Σ code is taken away |
-//! | `avx512-vnni` | `VPDPBUSD` | codes of four bits, eight of a word in two halves, by `q`: even columns of eight, then odd ones |
-//! | `amx-int8` | `TDPBSSD` | whole tiles of `q` by tiles of codes of eight bits; all else as `avx512-vnni` |
+//! | `avx512-vnni` | `VPDPBUSD`, 16 lanes | `x86.rs` |
+//! | `avx2-int8` | `VPDPBUSD` of AVX-VNNI, or else `VPMADDUBSW` and `VPMADDWD`; 8 lanes | `x86.rs` |
+//! | `neon-int8` | `SDOT`, 4 lanes | `arm.rs` |
+//! | `amx-int8` | `TDPBSSD`: whole tiles of `q` by tiles of codes of eight bits; all else as `avx512-vnni` | `on_unit.rs` |
 //!
-//! Owns the rounding of activations, the cut into tasks and the body for VNNI; `unit.rs` has that of
-//! the matrix unit. `pack.rs` asks for products, and `coded.rs` says whether codes suit.
+//! Owns the rounding of activations and the cut into tasks. `body.rs` has the loops over a panel, written once for all
+//! registers. `pack.rs` asks for products, and `coded.rs` says whether codes suit.
 
-use std::arch::x86_64::{
-    __m512, __m512i, _mm512_add_ps, _mm512_cvtepi32_ps, _mm512_dpbusd_epi32, _mm512_fmadd_ps, _mm512_fnmadd_ps,
-    _mm512_loadu_ps, _mm512_loadu_si512, _mm512_mul_ps, _mm512_set1_epi32, _mm512_set1_ps, _mm512_setzero_si512,
-    _mm512_slli_epi32, _mm512_srli_epi32, _mm512_storeu_ps, _mm512_sub_epi32, _mm512_sub_ps, _mm512_ternarylogic_epi32,
-};
+#[cfg(target_arch = "aarch64")]
+mod arm;
+mod body;
+#[cfg(target_arch = "x86_64")]
+mod on_unit;
+#[cfg(target_arch = "x86_64")]
+mod x86;
+
 use std::ops::Range;
 
 use rayon::prelude::*;
 
 use super::coded::CodedPanels;
-use super::kernel::{IntegerCodes, Kernel};
+use super::kernel::IntegerCodes;
 use super::lines::Lines;
-use super::piece::{AHEAD, CodesOfPanel, Lanes};
+use super::piece::{CodesOfPanel, Sums};
 use super::product::{Activations, SharedResults};
 use super::section::Section;
-use super::supported::Supported;
-use super::tile::{LANES, Words, prefetch};
-use super::unit::{self, ByteUnit, HasByteUnit};
+use super::tile::LANES;
 use crate::widest::{rounded, widest};
+
+#[cfg(target_arch = "aarch64")]
+pub(super) use arm::HasIntegers;
+#[cfg(target_arch = "x86_64")]
+pub(super) use x86::HasIntegers;
 
 /// Columns in a word of a rounded row, and of codes of eight bits.
 const PLACES: usize = 4;
 
-/// Lanes of a register.
-const HALF: usize = LANES / 2;
+/// Rows of one task, at most: a multiple of the rows that any body multiplies at once.
+const ROWS_AT_ONCE: usize = 384;
 
-/// Rows whose sums stay in registers.
-const ROWS: usize = 12;
-
-/// Rows of one task, at most: a multiple of [`ROWS`] and of two strips of the unit.
-const ROWS_AT_ONCE: usize = 32 * ROWS;
-
-/// Rows that a panel's columns of one step are multiplied with on the unit before those of the next: their sums, 16 KiB, and
-/// these columns, at most 8 KiB, stay in the nearest cache. Divides [`ROWS_AT_ONCE`].
-const ROWS_ON_UNIT: usize = 4 * 2 * unit::ROWS;
+/// Most rows that a body multiplies at once.
+const MOST_ROWS: usize = 128;
 
 /// Tasks for each thread that a product should have at least.
 const TASKS_PER_THREAD: usize = 16;
 
-/// 32-bit words in a cache line, and in a row of one of the unit's registers.
-const LINE: usize = unit::PAIRS;
+/// 32-bit words in a cache line, and in a row of one of the matrix unit's registers.
+const LINE: usize = 16;
 
 /// The most columns that share a step.
 const MOST_COLUMNS: usize = 256;
@@ -80,19 +80,25 @@ const MOST_COLUMNS: usize = 256;
 /// The largest code of an activation.
 const LARGEST: f32 = 127.0;
 
-/// The proof that products are to be made here, and that this processor has the instructions.
-#[derive(Clone, Copy)]
-pub(super) struct HasIntegers {
-    /// The matrix unit, where products are made with it.
-    unit: Option<HasByteUnit>,
-}
+/// A body for products of rounded rows with a panel, and the proof that this processor has its instructions.
+trait Multiplier: Copy + Sync {
+    /// What a task must hold meanwhile.
+    type Held;
 
-impl HasIntegers {
-    /// The proof, if `kernel` is one that multiplies integers. Whatever has a unit for bytes has VNNI.
-    pub(super) fn of(kernel: Supported) -> Option<Self> {
-        let unit = HasByteUnit::of(kernel);
-        (unit.is_some() || kernel.kernel() == Kernel::Avx512Vnni).then_some(Self { unit })
-    }
+    /// Rounded rows are so many or a multiple of it; what lies in those behind the last one does not matter.
+    const STRIP: usize;
+
+    /// Takes hold of what the instructions need.
+    fn hold(self) -> Self::Held;
+
+    /// Rows that are multiplied at once: at most [`MOST_ROWS`], and a divisor of [`ROWS_AT_ONCE`].
+    fn rows_at_once(self) -> usize;
+
+    /// The bits that are turned over in each code of a rounded row, for codes of so many bits; 0x80 makes `q + 128` of `q`.
+    fn flip(self, bits: usize) -> u8;
+
+    /// Adds the products of rounded rows, as many as `sums` has, with a panel to `sums`.
+    fn multiply(held: &Self::Held, matrix: &Matrix<'_>, panel: CodesOfPanel<'_>, rows: &[u32], sums: &mut [Sums]);
 }
 
 /// A matrix of panels of codes: one section of a matrix that is stacked from tensors, or all of it.
@@ -154,12 +160,7 @@ impl<'a> Matrix<'a> {
         (self.row_words().div_ceil(LINE) | 1) * LINE
     }
 
-    /// Whether groups are whole tiles of the unit, all of them.
-    fn has_whole_tiles(&self) -> bool {
-        [self.group, self.d_in].iter().all(|columns| columns.is_multiple_of(PLACES * LINE))
-    }
-
-    /// See `PackedLinear::product`; `out` has the columns of all sections.
+    /// Products by the body that the kernel has for so many rows. See `PackedLinear::product`; `out` has the columns of all sections.
     pub(super) fn product(
         &self,
         has: HasIntegers,
@@ -167,11 +168,18 @@ impl<'a> Matrix<'a> {
         out: &SharedResults<'_>,
         scratch: &mut Lines<u32>,
     ) {
+        #[cfg(target_arch = "x86_64")]
+        if let Some(unit) = has.unit(self, x.count()) {
+            return self.product_by(unit, x, out, scratch);
+        }
+        self.product_by(has, x, out, scratch);
+    }
+
+    /// [`product`](Self::product) by this body.
+    fn product_by<M: Multiplier>(&self, by: M, x: Activations<'_>, out: &SharedResults<'_>, scratch: &mut Lines<u32>) {
         let (rows, d_in, stride) = (x.count(), self.d_in, self.stride());
-        let unit = has.unit.filter(|_| rows >= unit::ROWS && self.codes.bits == 8 && self.has_whole_tiles());
-        let flip = if unit.is_some() || self.codes.bits == 4 { 0 } else { 0x80 };
-        // The unit takes whole strips; what lies in rows behind the last one does not matter.
-        scratch.resize(rows.next_multiple_of(unit::ROWS) * stride);
+        let flip = by.flip(self.codes.bits);
+        scratch.resize(rows.next_multiple_of(M::STRIP) * stride);
         let rounded = scratch.par_chunks_exact_mut(stride).take(rows).enumerate().with_min_len(x.worth_a_task(d_in));
         rounded.for_each(|(row, words)| {
             let (words, of_groups) = words.split_at_mut(self.words());
@@ -195,19 +203,15 @@ impl<'a> Matrix<'a> {
             let (block, share) = (task / n_shares, task % n_shares);
             let of_block = block * ROWS_AT_ONCE..rows.min((block + 1) * ROWS_AT_ONCE);
             let first = share * at_once;
-            let unit = unit.map(HasByteUnit::hold);
-            let mut sums = [[0.0; LANES]; ROWS_ON_UNIT];
-            let together = if unit.is_some() { ROWS_ON_UNIT } else { ROWS };
+            let held = by.hold();
+            let mut sums = [[0.0; LANES]; MOST_ROWS];
             for panel in first..n_panels.min(first + at_once) {
                 let codes = self.coded.codes_of_panel(panel);
                 let lane = (self.panels.start + panel) * LANES;
-                for row in of_block.clone().step_by(together) {
-                    let sums = &mut sums[..together.min(of_block.end - row)];
+                for row in of_block.clone().step_by(by.rows_at_once()) {
+                    let sums = &mut sums[..by.rows_at_once().min(of_block.end - row)];
                     sums.fill([0.0; LANES]);
-                    match &unit {
-                        Some(unit) => self.multiply_tiles(unit, codes, &words[row * stride..], sums),
-                        None => self.multiply(has, codes, &words[row * stride..], sums),
-                    }
+                    M::multiply(&held, self, codes, &words[row * stride..], sums);
                     for (index, sums) in sums.iter_mut().enumerate() {
                         // SAFETY: of each row the lanes of this panel are this task's alone.
                         unsafe { out.put(row + index, lane, sums) };
@@ -217,67 +221,17 @@ impl<'a> Matrix<'a> {
         });
     }
 
-    /// Adds the products of some rounded rows, as many as `sums` has, with a panel.
-    fn multiply(&self, _: HasIntegers, panel: CodesOfPanel<'_>, rows: &[u32], sums: &mut [[f32; LANES]]) {
-        assert!((1..=ROWS).contains(&sums.len()) && rows.len() >= (sums.len() - 1) * self.stride() + self.row_words());
+    /// What the bodies rely on: as many rows as `sums` has, at least one, a stride apart and with all that a row has; all words and
+    /// scales of the panel, and zeros and minima as many or none.
+    ///
+    /// # Panics
+    /// If anything of that is missing.
+    fn check(&self, panel: CodesOfPanel<'_>, rows: &[u32], sums: &[Sums]) {
+        assert!(!sums.is_empty() && rows.len() >= (sums.len() - 1) * self.stride() + self.row_words());
         let n_scales = self.groups().div_ceil(self.groups_of_a_scale);
-        let is_there = |lanes: &[Lanes]| lanes.is_empty() || lanes.len() == n_scales;
+        let is_there = |of_groups: &[_]| of_groups.is_empty() || of_groups.len() == n_scales;
         assert!(panel.codes.len() == self.d_in * self.codes.bits / 32 && panel.scales.len() == n_scales);
         assert!(is_there(panel.zeros) && is_there(panel.minima));
-        const BODIES: [[Body; ROWS]; 2] = [
-            [
-                bytes::<1>,
-                bytes::<2>,
-                bytes::<3>,
-                bytes::<4>,
-                bytes::<5>,
-                bytes::<6>,
-                bytes::<7>,
-                bytes::<8>,
-                bytes::<9>,
-                bytes::<10>,
-                bytes::<11>,
-                bytes::<12>,
-            ],
-            [
-                halves::<1>,
-                halves::<2>,
-                halves::<3>,
-                halves::<4>,
-                halves::<5>,
-                halves::<6>,
-                halves::<7>,
-                halves::<8>,
-                halves::<9>,
-                halves::<10>,
-                halves::<11>,
-                halves::<12>,
-            ],
-        ];
-        let bodies = BODIES[usize::from(self.codes.bits == 4)];
-        // SAFETY: the processor has the instructions, and rows and panel have all words and groups, by the assertions.
-        unsafe { bodies[sums.len() - 1](self, panel, rows, sums) };
-    }
-
-    /// The same on the matrix unit, for rows that were rounded to signed bytes, in whole strips.
-    fn multiply_tiles(&self, unit: &ByteUnit, panel: CodesOfPanel<'_>, rows: &[u32], sums: &mut [[f32; LANES]]) {
-        let stride = self.stride();
-        assert!(rows.len() >= (sums.len() - 1) * stride + self.row_words());
-        let mut exact = unit::ByteSums::ZERO;
-        for group in 0..self.groups() {
-            let words = self.words_of(group);
-            let codes = &panel.codes[words.clone()];
-            let scales = &panel.scales[group / self.groups_of_a_scale];
-            for (pair, sums) in sums.chunks_mut(2 * unit::ROWS).enumerate() {
-                let rows = &rows[pair * 2 * unit::ROWS * stride..];
-                let strip = |strip: usize| Words { data: &rows[strip * unit::ROWS * stride + words.start..], stride };
-                let second = (sums.len() > unit::ROWS).then(|| strip(1));
-                unit.multiply((strip(0), second), codes, &mut exact);
-                let steps = Words { data: &rows[self.words() + group..], stride };
-                // SAFETY: where there is a unit there is AVX-512, and every row has its steps, by the assertion.
-                unsafe { add(&exact, scales, steps, sums) };
-            }
-        }
     }
 }
 
@@ -288,27 +242,6 @@ fn columns_of_a_step(codes: IntegerCodes) -> usize {
     let any = (1..=MOST_COLUMNS / places).rev().map(|words| words * places);
     let mut sizes = Some(scaled).filter(|&size| size <= MOST_COLUMNS).into_iter().chain(whole).chain(any);
     sizes.find(|&size| scaled.is_multiple_of(size)).unwrap_or(places)
-}
-
-/// Adds exact sums, each times its lane's scale and its row's step, the first word of each row of `steps`.
-///
-/// # Safety
-/// The processor must have AVX-512. `steps` must have as many rows as `sums`, at most as many as `exact`.
-#[target_feature(enable = "avx512f")]
-unsafe fn add(exact: &unit::ByteSums, scales: &Lanes, steps: Words<'_>, sums: &mut [[f32; LANES]]) {
-    // SAFETY: the caller's promise; a row of each is two registers.
-    unsafe {
-        let scales = [0, HALF].map(|half| _mm512_loadu_ps(scales.as_ptr().add(half).cast()));
-        for (row, (sums, exact)) in sums.iter_mut().zip(&exact.0).enumerate() {
-            let step = _mm512_set1_ps(f32::from_bits(*steps.data.get_unchecked(row * steps.stride)));
-            for (half, &scale) in scales.iter().enumerate() {
-                let exact = _mm512_cvtepi32_ps(_mm512_loadu_si512(exact.as_ptr().add(half * HALF).cast()));
-                let sum = sums.as_mut_ptr().add(half * HALF);
-                let product = _mm512_mul_ps(exact, _mm512_mul_ps(scale, step));
-                _mm512_storeu_ps(sum, _mm512_add_ps(_mm512_loadu_ps(sum), product));
-            }
-        }
-    }
 }
 
 /// Words as the bytes that they have in memory.
@@ -353,147 +286,14 @@ fn even_before_odd(bytes: &mut [u8]) -> f32 {
     sum as f32
 }
 
-/// [`bytes`] or [`halves`] for some number of rows.
-type Body = unsafe fn(&Matrix<'_>, CodesOfPanel<'_>, &[u32], &mut [[f32; LANES]]);
-
-/// Adds the products of `COUNT` rows with a panel of codes of eight bits to `sums`.
-///
-/// # Safety
-/// The processor must have AVX-512 with VNNI. There must be as many rows, a stride apart, with words of codes
-/// that [`round`] has turned over and a step for each group; the panel must have all words and scales of the
-/// matrix, and `sums` as many rows.
-#[target_feature(enable = "avx512f,avx512bw,avx512vnni")]
-unsafe fn bytes<const COUNT: usize>(
-    matrix: &Matrix<'_>,
-    panel: CodesOfPanel<'_>,
-    rows: &[u32],
-    sums: &mut [[f32; LANES]],
-) {
-    // SAFETY: the caller's promise.
-    unsafe {
-        let ones = _mm512_set1_epi32(0x0101_0101);
-        let rows: [*const u32; COUNT] = std::array::from_fn(|row| rows.as_ptr().add(row * matrix.stride()));
-        for group in 0..matrix.groups() {
-            let mut exact: [[__m512i; 2]; COUNT] = [[_mm512_setzero_si512(); 2]; COUNT];
-            let mut of_codes = [_mm512_setzero_si512(); 2];
-            for index in matrix.words_of(group) {
-                let codes = panel.codes.get_unchecked(index).as_ptr();
-                if COUNT < ROWS {
-                    prefetch(codes.wrapping_add(AHEAD));
-                    prefetch(codes.wrapping_add(AHEAD + HALF));
-                }
-                let codes = [_mm512_loadu_si512(codes.cast()), _mm512_loadu_si512(codes.add(HALF).cast())];
-                for half in 0..2 {
-                    of_codes[half] = _mm512_dpbusd_epi32(of_codes[half], ones, codes[half]);
-                }
-                for row in 0..COUNT {
-                    let word = _mm512_set1_epi32((*rows[row].add(index)).cast_signed());
-                    for half in 0..2 {
-                        exact[row][half] = _mm512_dpbusd_epi32(exact[row][half], word, codes[half]);
-                    }
-                }
-            }
-            let scales = panel.scales.get_unchecked(group / matrix.groups_of_a_scale);
-            for (row, sums) in sums.iter_mut().enumerate().take(COUNT) {
-                let step = _mm512_set1_ps(f32::from_bits(*rows[row].add(matrix.words() + group)));
-                for half in 0..2 {
-                    let exact = _mm512_sub_epi32(exact[row][half], _mm512_slli_epi32::<7>(of_codes[half]));
-                    let scale = _mm512_mul_ps(_mm512_loadu_ps(scales.as_ptr().add(half * HALF).cast()), step);
-                    let sum = sums.as_mut_ptr().add(half * HALF);
-                    let product = _mm512_mul_ps(_mm512_cvtepi32_ps(exact), scale);
-                    _mm512_storeu_ps(sum, _mm512_add_ps(_mm512_loadu_ps(sum), product));
-                }
-            }
-        }
-    }
-}
-
-/// What the lanes of half a panel have of a group.
-#[derive(Clone, Copy)]
-struct OfGroup {
-    scale: __m512,
-    zero: Option<__m512>,
-    minimum: Option<__m512>,
-}
-
-/// Adds the products of `COUNT` rows with a panel of codes of four bits to `sums`.
-///
-/// # Safety
-/// The processor must have AVX-512 with VNNI. There must be as many rows, a stride apart, with words of codes
-/// in the order of [`even_before_odd`], and a step and a sum for each group; the panel must have all words and scales of the
-/// matrix, and zeros and minima as many or none, and `sums` as many rows.
-#[target_feature(enable = "avx512f,avx512bw,avx512vnni")]
-unsafe fn halves<const COUNT: usize>(
-    matrix: &Matrix<'_>,
-    panel: CodesOfPanel<'_>,
-    rows: &[u32],
-    sums: &mut [[f32; LANES]],
-) {
-    /// `(a ^ b) & c`, as a table of its bits.
-    const TURNED_OVER: i32 = 0b0010_1000;
-    // SAFETY: the caller's promise.
-    unsafe {
-        let lowest = _mm512_set1_epi32(0x0f0f_0f0f);
-        // A signed code `c` of four bits is `(c ^ 8) - 8`.
-        let flip = _mm512_set1_epi32(if matrix.codes.is_signed { 0x0808_0808 } else { 0 });
-        let rows: [*const u32; COUNT] = std::array::from_fn(|row| rows.as_ptr().add(row * matrix.stride()));
-        let float = |word: *const u32| _mm512_set1_ps(f32::from_bits(*word));
-        for group in 0..matrix.groups() {
-            let mut exact: [[__m512i; 2]; COUNT] = [[_mm512_setzero_si512(); 2]; COUNT];
-            let words = matrix.words_of(group);
-            for index in words.start / 2..words.end / 2 {
-                let codes = panel.codes.get_unchecked(index).as_ptr();
-                if COUNT < ROWS {
-                    prefetch(codes.wrapping_add(AHEAD));
-                    prefetch(codes.wrapping_add(AHEAD + HALF));
-                }
-                for half in 0..2 {
-                    let word = _mm512_loadu_si512(codes.add(half * HALF).cast());
-                    let even = _mm512_ternarylogic_epi32::<TURNED_OVER>(word, flip, lowest);
-                    let odd = _mm512_ternarylogic_epi32::<TURNED_OVER>(_mm512_srli_epi32::<4>(word), flip, lowest);
-                    for (exact, row) in exact.iter_mut().zip(&rows) {
-                        let of_row = |place: usize| _mm512_set1_epi32((*row.add(2 * index + place)).cast_signed());
-                        exact[half] = _mm512_dpbusd_epi32(exact[half], even, of_row(0));
-                        exact[half] = _mm512_dpbusd_epi32(exact[half], odd, of_row(1));
-                    }
-                }
-            }
-            let of = |lanes: &Lanes, half: usize| _mm512_loadu_ps(lanes.as_ptr().add(half * HALF).cast());
-            let scale = group / matrix.groups_of_a_scale;
-            let of_group = [0, 1].map(|half| OfGroup {
-                scale: of(panel.scales.get_unchecked(scale), half),
-                zero: panel.zeros.get(scale).map(|lanes| of(lanes, half)),
-                minimum: panel.minima.get(scale).map(|lanes| of(lanes, half)),
-            });
-            for (row, sums) in sums.iter_mut().enumerate().take(COUNT) {
-                let step = float(rows[row].add(matrix.words() + group));
-                let sum_of_row = float(rows[row].add(matrix.words() + matrix.groups() + group));
-                for (half, OfGroup { scale, zero, minimum }) in of_group.into_iter().enumerate() {
-                    let mut number = _mm512_cvtepi32_ps(exact[row][half]);
-                    if matrix.codes.is_signed {
-                        number = _mm512_sub_ps(number, _mm512_mul_ps(_mm512_set1_ps(8.0), sum_of_row));
-                    }
-                    if let Some(zero) = zero {
-                        number = _mm512_sub_ps(number, _mm512_mul_ps(zero, sum_of_row));
-                    }
-                    let sum = sums.as_mut_ptr().add(half * HALF);
-                    let mut y = _mm512_fmadd_ps(number, _mm512_mul_ps(scale, step), _mm512_loadu_ps(sum));
-                    if let Some(minimum) = minimum {
-                        y = _mm512_fnmadd_ps(minimum, _mm512_mul_ps(step, sum_of_row), y);
-                    }
-                    _mm512_storeu_ps(sum, y);
-                }
-            }
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
 
     use super::*;
     use crate::engine::packed::pack::PackedLinear;
+    use crate::engine::packed::product::{Onto, Results};
+    use crate::engine::packed::supported::Supported;
     use crate::engine::packed::tile::Word;
     use crate::weights::{CodeNumbers, CodedMemory, Coding};
 
@@ -565,7 +365,7 @@ mod tests {
     #[test]
     fn sections_of_other_codes_give_what_each_gives_by_itself() {
         const WIDTH: usize = 96;
-        let Ok(kernel) = Supported::choose(Some(Kernel::Avx512Vnni)) else { return };
+        let Some(kernel) = Supported::all().find(|kernel| kernel.kernel().multiplies_integers()) else { return };
         let four = Coding { has_minima: true, ..Coding::scaled(4, CodeNumbers::Unsigned, WIDTH, 32) };
         let codings = [four, Coding::scaled(8, CodeNumbers::Signed, WIDTH, 16)];
         let (x, d_out) = (crate::engine::packed::cases::numbers(1, 3 * WIDTH), [32, 20]);
@@ -626,16 +426,19 @@ mod tests {
             let table = coding.table();
             let codes: Vec<f32> = coded.codes.iter().map(|&code| table[usize::from(code)]).collect();
             let x: Vec<f32> = (0..rows * width).map(|i| number(i + 4000)).collect();
-            for kernel in [Kernel::Avx512Vnni, Kernel::AmxInt8] {
-                let Ok(kernel) = Supported::choose(Some(kernel)) else { continue };
+            let kernels = Supported::all().filter_map(|kernel| Some((kernel, HasIntegers::of(kernel)?)));
+            for (kernel, has) in kernels.flat_map(|(kernel, has)| has.and_what_others_use().map(move |has| (kernel, has))) {
                 for word in [Word::Pair, Word::Single] {
                     let parts = vec![(d_out, Some(coding.clone()))];
                     let make = |shape| Ok::<_, ()>(Section::zeros(shape));
                     let mut matrix = PackedLinear::of(kernel, word, width, parts, make).unwrap();
                     matrix.fill_codes(0, &coded);
+                    prop_assert!(matrix.is_of_integers());
                     let (mut out, mut scratch) = (vec![f32::NAN; rows * d_out], Lines::default());
-                    matrix.apply(&x, rows, &mut out, &mut scratch);
-                    let group = Matrix::new(matrix.sections().of(0), width).unwrap().group;
+                    let section = Matrix::new(matrix.sections().of(0), width).unwrap();
+                    let results = Results::new(&mut out, None, Onto::Nothing).shared(d_out);
+                    section.product(has, Activations::new(&x, width), &results, &mut scratch);
+                    let group = section.group;
                     for (x, found) in x.chunks_exact(width).zip(out.chunks_exact(d_out)) {
                         for (row, (found, codes)) in found.iter().zip(codes.chunks_exact(width)).enumerate() {
                             let of_row = row * coding.n_groups..(row + 1) * coding.n_groups;

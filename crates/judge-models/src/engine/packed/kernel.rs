@@ -1,7 +1,7 @@
 //! The names of the instructions that products and attention are made with.
 //!
 //! Whether a processor has them is for `supported.rs` to find out. The bodies are elsewhere:
-//! `tile/x86.rs` (AVX-512-BF16, AVX-512, AVX2), `unit.rs` (AMX), `integers.rs` (VNNI), `tile/any.rs`
+//! `tile/x86.rs` (AVX-512-BF16, AVX-512, AVX2), `tile/arm.rs` (NEON), `unit.rs` (AMX), `integers.rs` (integers), `tile/any.rs`
 //! (any processor).
 //!
 //! Bits are a function of the kernel, and the kernel that is chosen where none is named is one of the
@@ -15,17 +15,21 @@
 //! | `amx-int8` | as `amx` | as `avx512` |
 //! | `avx512-vnni` | as `avx512` | as `avx512` |
 //! | `avx2` | widened to f32, fused multiply-adds | fused multiply-adds, 8 lanes |
+//! | `avx2-int8` | as `avx2` | as `avx2` |
+//! | `neon-bf16` | pairs, `BFDOT` | as `neon` |
+//! | `neon` | widened to f32, fused multiply-adds | fused multiply-adds, 4 lanes |
+//! | `neon-int8` | as `neon` | as `neon` |
 //! | `portable` | widened to f32, not fused, any vectors | not fused, any vectors |
 //!
-//! Matrices that are kept as codes give the products of their numbers, in either dtype, but for signed
-//! ones of eight bits and integers of four bits with `amx-int8` and `avx512-vnni`: they are multiplied as integers (`integers.rs`).
+//! Matrices that are kept as codes give the products of their numbers, in either dtype, but for signed ones of eight bits and integers
+//! of four bits with `amx-int8`, `avx512-vnni`, `avx2-int8` and `neon-int8`: they are multiplied as integers (`integers.rs`).
 
 use std::fmt;
 
 /// Instructions that products of packed bf16 weights are made with on the CPU.
 ///
-/// All of them compute the same sums, each in an order of its own, but for [`AmxInt8`](Self::AmxInt8) and
-/// [`Avx512Vnni`](Self::Avx512Vnni), which round otherwise. So results differ in their last bits between kernels;
+/// All of them compute the same sums, each in an order of its own, but for those that
+/// [multiply integers](Self::multiplies_integers), which round otherwise. So results differ in their last bits between kernels;
 /// with one kernel they are the same bits on every processor that has it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
@@ -52,6 +56,18 @@ pub enum Kernel {
     /// AVX2 with FMA, written `avx2`: widened likewise, and the same sums to the bit as
     /// [`Avx512`](Self::Avx512).
     Avx2,
+    /// [`Avx2`](Self::Avx2) with integers of eight bits, written `avx2-int8`: matrices of codes are multiplied as with
+    /// [`Avx512Vnni`](Self::Avx512Vnni), to the same bits, by AVX-VNNI where the processor has it. It is never chosen unless it is
+    /// named.
+    Avx2Int8,
+    /// NEON with its products of bf16 pairs, written `neon-bf16`. It is never chosen unless it is named, since its speed is not known.
+    NeonBf16,
+    /// NEON, written `neon`, which every ARM processor of 64 bits has: bf16 weights and activations are widened to f32, and summed
+    /// to the same bits as with [`Avx2`](Self::Avx2).
+    Neon,
+    /// [`Neon`](Self::Neon) with integers of eight bits, written `neon-int8`, where the processor has dot products: matrices of codes
+    /// are multiplied as with [`Avx512Vnni`](Self::Avx512Vnni), to the same bits. It is never chosen unless it is named.
+    NeonInt8,
     /// Loops for whatever vectors a processor has, written `portable`: the same bits on all of them.
     Portable,
 }
@@ -73,16 +89,35 @@ impl Kernel {
     /// Without the matrix unit, Intel's cores take four cycles for a `VDPBF16PS` where AMD's take one, and
     /// one for a fused multiply-add, of which two do the same work; so `avx512` comes before `avx512-bf16`
     /// there. What comes after the first that a processor has is never chosen unless it is named.
-    pub(crate) const fn by_speed(on_intel: bool) -> [Self; 7] {
+    pub(crate) const fn by_speed(on_intel: bool) -> [Self; 11] {
         let [first, second] =
             if on_intel { [Self::Avx512, Self::Avx512Bf16] } else { [Self::Avx512Bf16, Self::Avx512] };
-        [Self::Amx, Self::AmxInt8, first, second, Self::Avx512Vnni, Self::Avx2, Self::Portable]
+        [
+            Self::Amx,
+            Self::AmxInt8,
+            first,
+            second,
+            Self::Avx512Vnni,
+            Self::Avx2,
+            Self::Avx2Int8,
+            Self::Neon,
+            Self::NeonBf16,
+            Self::NeonInt8,
+            Self::Portable,
+        ]
+    }
+
+    /// The names of all kernels, as a message lists them.
+    pub(crate) fn names() -> String {
+        let names = Self::by_speed(false).map(|kernel| kernel.to_string());
+        let (last, others) = names.split_last().unwrap_or((&names[0], &[]));
+        format!("{} or {last}", others.join(", "))
     }
 
     /// Whether products of bf16 weights with many rows gain by widening each panel of weights to
     /// f32 first, instead of anew for every few rows. Sums have the same bits either way.
     pub(super) fn multiplies_f32(self) -> bool {
-        matches!(self.of_floats(), Self::Avx512 | Self::Avx2)
+        matches!(self.of_floats(), Self::Avx512 | Self::Avx2 | Self::Neon)
     }
 
     /// Whether matrices that are kept as codes are multiplied as integers, with what they multiply rounded to eight bits.
@@ -96,6 +131,8 @@ impl Kernel {
         match self {
             Self::AmxInt8 => Self::Amx,
             Self::Avx512Vnni => Self::Avx512,
+            Self::Avx2Int8 => Self::Avx2,
+            Self::NeonInt8 => Self::Neon,
             other => other,
         }
     }
@@ -111,6 +148,10 @@ impl fmt::Display for Kernel {
             Self::Avx512 => "avx512",
             Self::Avx512Vnni => "avx512-vnni",
             Self::Avx2 => "avx2",
+            Self::Avx2Int8 => "avx2-int8",
+            Self::NeonBf16 => "neon-bf16",
+            Self::Neon => "neon",
+            Self::NeonInt8 => "neon-int8",
             Self::Portable => "portable",
         })
     }

@@ -25,7 +25,7 @@
 //! [`PackedLinear::product`] is called for every projection of every block, for the head and for
 //! routers. What rows are made of, and what is added to results, rides along (`product.rs`):
 //!
-//! 1. With `avx512-vnni` and `amx-int8`, products of codes of eight and of four bits go to `integers.rs`; with the
+//! 1. With kernels of integers, products of codes of eight and of four bits go to `integers.rs`; with the
 //!    matrix unit, all others of pairs go to `blocked.rs`, which owns its own blocking.
 //! 2. Otherwise activations are made and packed into words (rounded to bf16 where weights are), by
 //!    all threads.
@@ -48,7 +48,7 @@ use rayon::prelude::*;
 
 #[cfg(target_arch = "x86_64")]
 use super::blocked::Panels;
-#[cfg(target_arch = "x86_64")]
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 use super::integers::{self, HasIntegers};
 #[cfg(target_arch = "x86_64")]
 use super::kernel::Kernel;
@@ -270,7 +270,7 @@ impl PackedLinear {
         if out.len() == 0 {
             return;
         }
-        #[cfg(target_arch = "x86_64")]
+        #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
         if let Some(has) = HasIntegers::of(self.kernel).filter(|_| self.is_of_integers()) {
             let out = out.shared(self.d_out);
             let matrices = self.sections.iter().filter_map(|section| integers::Matrix::new(section, d_in));

@@ -13,7 +13,7 @@ use crate::widest::widest;
 pub(super) type Lanes = [u32; LANES];
 
 /// A panel of codes that are multiplied as integers.
-#[cfg(target_arch = "x86_64")]
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 #[derive(Clone, Copy)]
 pub(super) struct CodesOfPanel<'a> {
     /// Words of codes, in the order of the columns.

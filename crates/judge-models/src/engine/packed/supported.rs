@@ -8,7 +8,7 @@ use crate::Error;
 
 impl Kernel {
     /// All kernels, the fastest on this processor first.
-    fn all() -> [Self; 7] {
+    fn all() -> [Self; 11] {
         #[cfg(target_arch = "x86_64")]
         let on_intel = super::processor::is_by_intel();
         #[cfg(not(target_arch = "x86_64"))]
@@ -46,8 +46,15 @@ impl Kernel {
             }
             #[cfg(target_arch = "x86_64")]
             Self::Avx2 => is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma"),
+            #[cfg(target_arch = "x86_64")]
+            Self::Avx2Int8 => Self::Avx2.is_available(),
+            #[cfg(target_arch = "aarch64")]
+            Self::Neon => true,
+            #[cfg(target_arch = "aarch64")]
+            Self::NeonBf16 => std::arch::is_aarch64_feature_detected!("bf16"),
+            #[cfg(target_arch = "aarch64")]
+            Self::NeonInt8 => std::arch::is_aarch64_feature_detected!("dotprod"),
             Self::Portable => true,
-            #[cfg(not(target_arch = "x86_64"))]
             _ => false,
         }
     }
@@ -139,11 +146,18 @@ mod tests {
     #[test]
     fn what_rounds_otherwise_is_never_chosen() {
         assert!(!Supported::fastest().kernel().multiplies_integers());
+        // Nor what has never been timed.
+        assert_eq!(
+            chosen(false, &[Kernel::NeonInt8, Kernel::NeonBf16, Kernel::Portable, Kernel::Neon]),
+            Some(Kernel::Neon)
+        );
         for on_intel in [true, false] {
             let kernels = Kernel::by_speed(on_intel);
             let place = |kernel| kernels.iter().position(|&other| other == kernel);
             // A processor that has them has the kernel of their floats, which comes first.
-            assert!(place(Kernel::Amx) < place(Kernel::AmxInt8) && place(Kernel::Avx512) < place(Kernel::Avx512Vnni));
+            for kernel in kernels.into_iter().filter(|kernel| kernel.multiplies_integers()) {
+                assert!(place(kernel.of_floats()) < place(kernel), "{kernel}");
+            }
         }
     }
 }

@@ -2,8 +2,8 @@
 //!
 //! `pack.rs` (weights), `attention.rs` (scores) and `gather.rs` (values) cut their work into calls
 //! of [`multiply_add`]. This file owns the choice of the body for a kernel. `tile/any.rs` has the
-//! portable bodies, `tile/x86.rs` those with instructions of x86-64. The matrix unit has its own, in
-//! `unit.rs`.
+//! portable bodies, `tile/x86.rs` and `tile/arm.rs` those with instructions of x86-64 and of ARM. The matrix unit has its own,
+//! in `unit.rs`.
 //!
 //! Numbers lie in words, see [`Word`]:
 //!
@@ -21,6 +21,8 @@
 //! | `amx`, `avx512-bf16` | `VDPBF16PS`: 12 | fused multiply-add: 12 |
 //! | `avx512` | widened to f32, fused: 8 | fused: 12 |
 //! | `avx2` | widened to f32, fused: 4, 16 lanes at a time | fused: 6, 16 lanes at a time |
+//! | `neon-bf16` | `BFDOT`: 6, 16 lanes at a time | fused: 6, likewise |
+//! | `neon` | widened to f32, fused: 4, 16 lanes at a time | fused: 6, likewise |
 //! | `portable` | widened to f32, not fused: 6, two registers at a time | not fused: 6, likewise |
 //!
 //! Words are summed in their order, and the sum is added to `out`, or accumulated into it
@@ -29,11 +31,13 @@
 //! the call, by [`widen_row`] and [`widen_tile`].
 
 mod any;
+#[cfg(target_arch = "aarch64")]
+mod arm;
 mod operands;
 #[cfg(target_arch = "x86_64")]
 mod x86;
 
-#[cfg(target_arch = "x86_64")]
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 use super::kernel::Kernel;
 use super::supported::Supported;
 use crate::widest::widest;
@@ -121,6 +125,12 @@ pub(crate) fn multiply_add(
                     (Kernel::Avx2, Word::Pair) => x86::avx2_widening(block, rows - row),
                     #[cfg(target_arch = "x86_64")]
                     (Kernel::Avx2, Word::Single) => x86::avx2(block, rows - row),
+                    #[cfg(target_arch = "aarch64")]
+                    (Kernel::NeonBf16, Word::Pair) => arm::neon_bf16(block, rows - row),
+                    #[cfg(target_arch = "aarch64")]
+                    (Kernel::Neon, Word::Pair) => arm::neon_widening(block, rows - row),
+                    #[cfg(target_arch = "aarch64")]
+                    (Kernel::NeonBf16 | Kernel::Neon, Word::Single) => arm::neon(block, rows - row),
                     (_, word) => any::rows(block, rows - row, word),
                 }
             };
@@ -138,7 +148,12 @@ pub(super) fn prefetch(word: *const u32) {
         use std::arch::x86_64::{_MM_HINT_T1, _mm_prefetch};
         _mm_prefetch::<_MM_HINT_T1>(word.cast());
     }
-    #[cfg(not(target_arch = "x86_64"))]
+    #[cfg(target_arch = "aarch64")]
+    // SAFETY: likewise.
+    unsafe {
+        std::arch::asm!("prfm pldl2keep, [{word}]", word = in(reg) word, options(readonly, nostack, preserves_flags));
+    }
+    #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
     let _ = word;
 }
 

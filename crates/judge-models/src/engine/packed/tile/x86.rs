@@ -19,6 +19,9 @@
 //! avx2_widening         4 × 16         16 of 256 bits    8     4    2   1
 //! ```
 //!
+//! A row alone takes all 32 lanes at a time with AVX2 too: so lines are read in their order, and there are enough sums which do not
+//! wait for one another.
+//!
 //! The widening bodies split each word into its two f32 numbers, the first from the low half, and
 //! add both products with fused multiply-adds in this order. AVX-512 and AVX2 therefore give the
 //! same bits, and the same as bodies for single numbers give for pairs that were widened before.
@@ -28,10 +31,11 @@
 //! f64, and rows alone with rows together.
 
 use std::arch::x86_64::{
-    __m256, __m512, __m512bh, _mm256_add_ps, _mm256_and_si256, _mm256_castsi256_ps, _mm256_fmadd_ps, _mm256_loadu_ps,
-    _mm256_loadu_si256, _mm256_set1_epi32, _mm256_set1_ps, _mm256_setzero_ps, _mm256_slli_epi32, _mm256_storeu_ps,
-    _mm512_add_ps, _mm512_and_si512, _mm512_castsi512_ps, _mm512_dpbf16_ps, _mm512_fmadd_ps, _mm512_loadu_ps,
-    _mm512_loadu_si512, _mm512_set1_epi32, _mm512_set1_ps, _mm512_setzero_ps, _mm512_slli_epi32, _mm512_storeu_ps,
+    __m256, __m256i, __m512, __m512bh, _mm256_add_ps, _mm256_and_si256, _mm256_castsi256_ps, _mm256_fmadd_ps,
+    _mm256_loadu_ps, _mm256_loadu_si256, _mm256_set1_epi32, _mm256_set1_ps, _mm256_setzero_ps, _mm256_slli_epi32,
+    _mm256_storeu_ps, _mm512_add_ps, _mm512_and_si512, _mm512_castsi512_ps, _mm512_dpbf16_ps, _mm512_fmadd_ps,
+    _mm512_loadu_ps, _mm512_loadu_si512, _mm512_set1_epi32, _mm512_set1_ps, _mm512_setzero_ps, _mm512_slli_epi32,
+    _mm512_storeu_ps,
 };
 use std::mem::transmute;
 
@@ -226,49 +230,53 @@ pub(super) unsafe fn avx2(block: Block, rows: usize) -> usize {
             2..4 => 2,
             _ => 1,
         };
+        if rows == 1 {
+            avx2_rows::<1, 4>(block);
+            return rows;
+        }
         for lane in [0, 16] {
             let half = Block { b: block.b.add(lane), out: block.out.add(lane), ..block };
             match rows {
-                6 => avx2_rows::<6>(half),
-                4 => avx2_rows::<4>(half),
-                2 => avx2_rows::<2>(half),
-                _ => avx2_rows::<1>(half),
+                6 => avx2_rows::<6, 2>(half),
+                4 => avx2_rows::<4, 2>(half),
+                _ => avx2_rows::<2, 2>(half),
             }
         }
         rows
     }
 }
 
-/// A block of `ROWS` rows of single numbers by 16 lanes, the first ones of `block`.
+/// A block of `ROWS` rows of single numbers by the first lanes of `block`, `ACROSS` registers of them.
 ///
 /// # Safety
 /// As for [`avx2`], with `ROWS` rows.
 #[target_feature(enable = "avx2,fma")]
-unsafe fn avx2_rows<const ROWS: usize>(block: Block) {
+unsafe fn avx2_rows<const ROWS: usize, const ACROSS: usize>(block: Block) {
     // SAFETY: `ROWS` rows are there, by the caller's promise.
     unsafe {
-        let mut sums = sums_256::<ROWS>(block);
+        let mut sums = sums_256::<ROWS, ACROSS>(block);
         for k in 0..block.words {
             let b: *const f32 = block.b.add(k * block.b_stride).cast();
-            let b = [_mm256_loadu_ps(b), _mm256_loadu_ps(b.add(8))];
+            let b: [__m256; ACROSS] = std::array::from_fn(|register| _mm256_loadu_ps(b.add(8 * register)));
             for (row, sums) in sums.iter_mut().enumerate() {
                 let a = _mm256_set1_ps(f32::from_bits(*block.a.add(row * block.a_stride + k)));
-                sums[0] = _mm256_fmadd_ps(a, b[0], sums[0]);
-                sums[1] = _mm256_fmadd_ps(a, b[1], sums[1]);
+                for (sum, b) in sums.iter_mut().zip(b) {
+                    *sum = _mm256_fmadd_ps(a, b, *sum);
+                }
             }
         }
         write_256(block, &sums);
     }
 }
 
-/// What the sums of 16 lanes start at.
+/// What the sums of some registers start at.
 ///
 /// # Safety
 /// The processor must have AVX2; `ROWS` rows of `out` must be readable.
 #[inline]
 #[target_feature(enable = "avx2,fma")]
-unsafe fn sums_256<const ROWS: usize>(block: Block) -> [[__m256; 2]; ROWS] {
-    let mut sums = [[_mm256_setzero_ps(); 2]; ROWS];
+unsafe fn sums_256<const ROWS: usize, const ACROSS: usize>(block: Block) -> [[__m256; ACROSS]; ROWS] {
+    let mut sums = [[_mm256_setzero_ps(); ACROSS]; ROWS];
     for (row, sums) in sums.iter_mut().enumerate().filter(|_| block.accumulate) {
         for (half, sum) in sums.iter_mut().enumerate() {
             // SAFETY: `ROWS` rows are there, by the caller's promise.
@@ -278,13 +286,13 @@ unsafe fn sums_256<const ROWS: usize>(block: Block) -> [[__m256; 2]; ROWS] {
     sums
 }
 
-/// Writes the sums of 16 lanes to `out`, or adds them.
+/// Writes the sums of some registers to `out`, or adds them.
 ///
 /// # Safety
 /// The processor must have AVX2; `ROWS` rows of `out` must be writable.
 #[inline]
 #[target_feature(enable = "avx2,fma")]
-unsafe fn write_256<const ROWS: usize>(block: Block, sums: &[[__m256; 2]; ROWS]) {
+unsafe fn write_256<const ROWS: usize, const ACROSS: usize>(block: Block, sums: &[[__m256; ACROSS]; ROWS]) {
     for (row, sums) in sums.iter().enumerate() {
         for (half, &sum) in sums.iter().enumerate() {
             // SAFETY: `ROWS` rows are there, by the caller's promise.
@@ -311,39 +319,42 @@ pub(super) unsafe fn avx2_widening(block: Block, rows: usize) -> usize {
             2..4 => 2,
             _ => 1,
         };
+        if rows == 1 {
+            avx2_widening_rows::<1, 4>(block);
+            return rows;
+        }
         for lane in [0, 16] {
             let half = Block { b: block.b.add(lane), out: block.out.add(lane), ..block };
             match rows {
-                4 => avx2_widening_rows::<4>(half),
-                2 => avx2_widening_rows::<2>(half),
-                _ => avx2_widening_rows::<1>(half),
+                4 => avx2_widening_rows::<4, 2>(half),
+                _ => avx2_widening_rows::<2, 2>(half),
             }
         }
         rows
     }
 }
 
-/// A block of `ROWS` rows of pairs by 16 lanes, the first ones of `block`, widened.
+/// A block of `ROWS` rows of pairs by the first lanes of `block`, `ACROSS` registers of them, widened.
 ///
 /// # Safety
 /// As for [`avx2_widening`], with `ROWS` rows.
 #[target_feature(enable = "avx2,fma")]
-unsafe fn avx2_widening_rows<const ROWS: usize>(block: Block) {
+unsafe fn avx2_widening_rows<const ROWS: usize, const ACROSS: usize>(block: Block) {
     // SAFETY: `ROWS` rows are there, by the caller's promise.
     unsafe {
         let high = _mm256_set1_epi32(0xffff_0000_u32.cast_signed());
-        let mut sums = sums_256::<ROWS>(block);
+        let mut sums = sums_256::<ROWS, ACROSS>(block);
         for pair in 0..block.words {
             let b = block.b.add(pair * block.b_stride);
-            let words = [_mm256_loadu_si256(b.cast()), _mm256_loadu_si256(b.add(8).cast())];
+            let words: [__m256i; ACROSS] =
+                std::array::from_fn(|register| _mm256_loadu_si256(b.add(8 * register).cast()));
             let first = words.map(|words| _mm256_castsi256_ps(_mm256_slli_epi32::<16>(words)));
             let second = words.map(|words| _mm256_castsi256_ps(_mm256_and_si256(words, high)));
             for (row, sums) in sums.iter_mut().enumerate() {
                 let [a0, a1] = widen(*block.a.add(row * block.a_stride + pair));
                 let (a0, a1) = (_mm256_set1_ps(a0), _mm256_set1_ps(a1));
-                for half in 0..2 {
-                    sums[half] = _mm256_fmadd_ps(a0, first[half], sums[half]);
-                    sums[half] = _mm256_fmadd_ps(a1, second[half], sums[half]);
+                for (sum, (first, second)) in sums.iter_mut().zip(first.into_iter().zip(second)) {
+                    *sum = _mm256_fmadd_ps(a1, second, _mm256_fmadd_ps(a0, first, *sum));
                 }
             }
         }

@@ -11,8 +11,13 @@
 
 use std::f64::consts::TAU;
 
+use rayon::prelude::*;
+
 use super::ConfigProblem;
 use super::rope::{QueryGrowth, RopeConfig, RopeScaling};
+
+/// Positions whose angles are worth a task of their own.
+const POSITIONS: usize = 64;
 
 /// Makes sure that all angles of a sequence of at most `max_len` positions are finite in f32, and
 /// the factor on cosines and sines too.
@@ -120,7 +125,8 @@ pub(crate) fn inverse_frequencies(rope: &RopeConfig, len: usize) -> (Vec<f32>, f
 pub(crate) fn angles(rope: &RopeConfig, len: usize, positions: usize) -> [Vec<f32>; 2] {
     let (frequencies, scale) = inverse_frequencies(rope, len);
     [libm::cosf, libm::sinf].map(|f| {
-        (0..positions).flat_map(|position| frequencies.iter().map(move |w| f(position as f32 * w) * scale)).collect()
+        let of = |position: usize| frequencies.iter().map(move |w| f(position as f32 * w) * scale);
+        (0..positions).into_par_iter().with_min_len(POSITIONS).flat_map_iter(of).collect()
     })
 }
 

@@ -6,7 +6,7 @@
 //! together.
 //!
 //! ```text
-//! logit of label s at layer l = Σ_d head[s, d] * state_l[d] + bias[s]     on the host in f64, in the order of d
+//! logit of label s at layer l = Σ_d head[s, d] * state_l[d] + bias[s]     on the host in f64
 //! ```
 //!
 //! There is no soft-cap and no scale in a label logit. The mass of labels has both, since it comes
@@ -27,6 +27,7 @@ use judge_core::{
 };
 
 use super::next_token::NextLogProbs;
+use crate::widest::widest;
 
 /// What label logits need of the head for each set of labels that is read, by the labels' tokens.
 pub(crate) type Heads<'a> = HashMap<&'a [TokenId], HeadRows>;
@@ -154,11 +155,39 @@ impl<'a> Steps<'a> {
     }
 }
 
-/// One logit per row of `head` `[n_scores, d_model]`: the product with `state` `[d_model]`, in
-/// `f64`, in the order of the coordinates, so that it is the same bits whatever else is read.
+/// One logit per row of `head` `[n_scores, d_model]`: the product with `state` `[d_model]`, in `f64`. The order of its sum is that of
+/// [`dot`], so that it is the same bits whatever else is read.
 fn dots<'a>(head: &'a [f32], state: &'a [f32]) -> impl Iterator<Item = f64> + 'a {
-    head.chunks_exact(state.len().max(1))
-        .map(move |row| row.iter().zip(state).map(|(&a, &b)| f64::from(a) * f64::from(b)).sum::<f64>())
+    head.chunks_exact(state.len().max(1)).map(move |row| dot(row, state))
+}
+
+/// `Σ a[i] · b[i]` of two rows of equal length, each product exact:
+///
+/// ```text
+/// partial sum i    a[i] · b[i] + a[i + 16] · b[i + 16] + …          i from 0 to 15
+/// then             0..8 += 8..16     0..4 += 4..8     0..2 += 2..4     0 += 1
+/// ```
+fn dot(a: &[f32], b: &[f32]) -> f64 {
+    let mut sums = [0.0; 16];
+    widest(
+        #[inline(always)]
+        || {
+            let ((chunks_a, rest_a), (chunks_b, rest_b)) = (a.as_chunks::<16>(), b.as_chunks::<16>());
+            for (a, b) in chunks_a.iter().zip(chunks_b) {
+                for (sum, (&a, &b)) in sums.iter_mut().zip(a.iter().zip(b)) {
+                    *sum += f64::from(a) * f64::from(b);
+                }
+            }
+            for (sum, (&a, &b)) in sums.iter_mut().zip(rest_a.iter().zip(rest_b)) {
+                *sum += f64::from(a) * f64::from(b);
+            }
+        },
+    );
+    for half in [8, 4, 2, 1] {
+        let (left, right) = sums.split_at_mut(half);
+        left.iter_mut().zip(right).for_each(|(left, right)| *left += *right);
+    }
+    sums[0]
 }
 
 #[cfg(test)]
@@ -172,6 +201,16 @@ mod tests {
         assert_eq!(state.logits(&[7, 8], &head), [11.0, -1.0]);
         head.biases = vec![0.5, -2.0];
         assert_eq!(state.logits(&[7, 8], &head), [11.5, -3.0]);
+    }
+
+    #[test]
+    fn products_are_right_for_rows_of_any_length() {
+        for width in [1, 15, 16, 17, 33, 576] {
+            let number = |i: usize| (i * 7919 % 1009) as f32 / 1009.0 - 0.5;
+            let (a, b): (Vec<f32>, Vec<f32>) = (0..width).map(|i| (number(i), number(i + 5000))).unzip();
+            let expected: f64 = a.iter().zip(&b).map(|(&a, &b)| f64::from(a) * f64::from(b)).sum();
+            assert!((dot(&a, &b) - expected).abs() < 1e-13, "{width}");
+        }
     }
 
     #[test]

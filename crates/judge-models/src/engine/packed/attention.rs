@@ -38,7 +38,7 @@ use super::columns::Columns;
 use super::kernel::Kernel;
 use super::kv_cache::{KeyShape, KvCache, TILE};
 use super::supported::Supported;
-use super::tile::{Shape, Word, Words, multiply_add};
+use super::tile::{Before, Shape, Word, Words, multiply_add};
 
 /// Rows that share a walk over the keys, counted as positions times query heads: enough to use a
 /// tile often while it is in the nearest cache, few enough to be spread over threads.
@@ -290,11 +290,10 @@ impl Walk<'_> {
     pub(super) fn scores(&self, tile: usize, queries: &[u32], scores: &mut Vec<f32>) -> &[u32] {
         let (rows, width) = (self.len(), self.settings.shape.words());
         let (keys, values) = self.part.keys.tile(self.block, self.head, tile);
-        scores.clear();
         scores.resize(rows * TILE, 0.0);
         let queries = Words { data: queries, stride: width };
         let keys = Words { data: keys, stride: TILE };
-        let shape = Shape::added(rows, width, TILE);
+        let shape = Shape { rows, words: width, lanes: TILE, before: Before::Nothing };
         multiply_add(self.settings.kernel, self.settings.shape.word, shape, queries, keys, scores, TILE);
         values
     }

@@ -79,7 +79,8 @@ impl<T: Number> Lines<T> {
             lines.extend_from_slice(&self.lines);
             self.lines = lines;
         }
-        self.lines.resize(count, Line([0; Line::LEN]));
+        // What is left of an earlier use is not cleared again.
+        self.lines.resize(count.max(self.lines.len()), Line([0; Line::LEN]));
         self.len = len;
     }
 

@@ -56,7 +56,7 @@ use super::lines::Lines;
 use super::product::{Activations, Onto, Results};
 use super::section::{self, Section, Sections};
 use super::supported::Supported;
-use super::tile::{LANES, Shape, Word, Words, multiply_add, prefetch, widen_row, widen_tile};
+use super::tile::{Before, LANES, Shape, Word, Words, multiply_add, prefetch, widen_row, widen_tile};
 #[cfg(target_arch = "x86_64")]
 use super::unit::{self, HasUnit};
 use super::vector::worth_a_task;
@@ -401,7 +401,7 @@ impl PackedLinear {
                     for from in (part..end).step_by(CODES_AT_ONCE) {
                         let to = end.min(from + CODES_AT_ONCE);
                         let b = Words { data: self.sections.tile(panel, from..to, tile), stride: LANES };
-                        let shape = Shape { rows, words: to - from, lanes: LANES, accumulate: true };
+                        let shape = Shape { rows, words: to - from, lanes: LANES, before: Before::Continued };
                         multiply_add(self.kernel, self.word, shape, of(from), b, piece.as_flattened_mut(), LANES);
                     }
                 }

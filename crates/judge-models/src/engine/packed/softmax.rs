@@ -42,8 +42,9 @@ use super::supported::Supported;
 use super::tile::Word;
 #[cfg(target_arch = "x86_64")]
 use super::unit::Unit;
-use super::vector::bf16_bits;
+use super::vector::{bf16_bits, sum_of};
 use crate::reading::exp::exp;
+use crate::widest::widest;
 #[cfg(target_arch = "x86_64")]
 pub(crate) use x86::TILES;
 
@@ -144,7 +145,7 @@ pub(super) fn scaled(score: f32, scale: f32, soft_cap: Option<f32>) -> f32 {
 }
 
 /// The portable body of [`Softmax::take`]: raises `highest`, writes the weights, and returns their
-/// sum, in the order of the places. Weights are summed as they are written, rounded to bf16 where a
+/// sum, in the order of [`sum_of`]. Weights are summed as they are written, rounded to bf16 where a
 /// word holds two.
 fn weigh(
     highest: &mut f32,
@@ -154,17 +155,39 @@ fn weigh(
     seen: u32,
     (word, weights): (Word, &mut [u32]),
 ) -> f32 {
-    let scores: [f32; TILE] = std::array::from_fn(|place| {
-        let score = scaled(scores[place], scale, soft_cap);
-        if seen >> place & 1 == 1 { score } else { f32::NEG_INFINITY }
-    });
-    *highest = scores.iter().fold(*highest, |highest, &score| if score > highest { score } else { highest });
-    let exact = scores.map(|score| exp(score - *highest));
+    let (mut exact, mut total) = ([0.0; TILE], 0.0);
+    widest(
+        #[inline(always)]
+        || {
+            let mut scores = *scores;
+            for (place, score) in scores.iter_mut().enumerate() {
+                let scaled = scaled(*score, scale, soft_cap);
+                *score = if seen >> place & 1 == 1 { scaled } else { f32::NEG_INFINITY };
+            }
+            *highest = highest_of(&scores, *highest);
+            exact.iter_mut().zip(&scores).for_each(|(exact, score)| *exact = exp(score - *highest));
+            total = match word {
+                Word::Pair => sum_of(&exact, |x| f32::from_bits(bf16_bits(x) << 16)),
+                Word::Single => sum_of(&exact, |x| x),
+            };
+        },
+    );
     word.pack(&exact, weights);
-    match word {
-        Word::Pair => exact.iter().map(|&x| f32::from_bits(bf16_bits(x) << 16)).sum(),
-        Word::Single => exact.iter().sum(),
+    total
+}
+
+/// The highest of some scores and one more, which is no NaN; NaN among the scores does not count.
+#[inline(always)]
+fn highest_of(scores: &[f32; TILE], highest: f32) -> f32 {
+    /// Half of a tile is compared side by side.
+    const HALF: usize = TILE / 2;
+    let mut all = [highest; HALF];
+    for scores in scores.as_chunks::<HALF>().0 {
+        for (highest, &score) in all.iter_mut().zip(scores) {
+            *highest = if score > *highest { score } else { *highest };
+        }
     }
+    all.into_iter().fold(highest, |highest, score| if score > highest { score } else { highest })
 }
 
 #[cfg(test)]

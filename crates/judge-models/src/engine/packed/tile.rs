@@ -25,8 +25,8 @@
 //! | `neon` | widened to f32, fused: 4, 16 lanes at a time | fused: 6, likewise |
 //! | `portable` | widened to f32, not fused: 6, two registers at a time | not fused: 6, likewise |
 //!
-//! Words are summed in their order, and the sum is added to `out`, or accumulated into it
-//! ([`Shape::accumulate`]). A row's result therefore depends on the row, the tile and the kernel alone,
+//! Words are summed in their order, and the sum is put into `out`, added to it, or goes on from it
+//! ([`Before`]). A row's result therefore depends on the row, the tile and the kernel alone,
 //! whatever rows share the call. Kernels that widen give the same bits if pairs were widened before
 //! the call, by [`widen_row`] and [`widen_tile`].
 
@@ -41,8 +41,8 @@ mod x86;
 use super::kernel::Kernel;
 use super::supported::Supported;
 use crate::widest::widest;
+pub(crate) use operands::{Before, LANES, Word, Words};
 use operands::{Block, halves};
-pub(crate) use operands::{LANES, Word, Words};
 
 /// The size of a product.
 #[derive(Clone, Copy)]
@@ -53,25 +53,24 @@ pub(crate) struct Shape {
     pub(crate) words: usize,
     /// Columns of `b` and `out`, a multiple of [`LANES`].
     pub(crate) lanes: usize,
-    /// Whether sums go on from what is in `out`, so that several calls for successive words give the
-    /// bits of one call for all of them. If not, sums start at zero and are added to it at the end.
-    pub(crate) accumulate: bool,
+    /// What becomes of what is in `out`.
+    pub(crate) before: Before,
 }
 
 impl Shape {
     /// A product that is added to `out`.
     pub(crate) fn added(rows: usize, words: usize, lanes: usize) -> Self {
-        Self { rows, words, lanes, accumulate: false }
+        Self { rows, words, lanes, before: Before::Added }
     }
 }
 
-/// `out += a · b`: `out` `[rows][lanes]`, `a` `[rows][words]`, `b` `[words][lanes]`. Nothing
+/// `out += a · b`, or what [`Before`] says: `out` `[rows][lanes]`, `a` `[rows][words]`, `b` `[words][lanes]`. Nothing
 /// happens if a size is 0.
 ///
 /// - `kernel` and `word` choose the body; `word` says what both operands hold.
 /// - `shape` is what is computed. `a`, `b` and `out` may be parts of larger matrices: their strides
 ///   are distances between rows, in words or numbers.
-/// - `out` comes with what is added to: zeros, or sums of earlier words.
+/// - `out` comes with what is added to, if anything is.
 ///
 /// Blocks of lanes are the outer loop: a tile of 32 lanes is met by all rows before the next one.
 /// The checks here are all that the bodies rely on, which work with plain pointers.
@@ -87,7 +86,7 @@ pub(crate) fn multiply_add(
     out: &mut [f32],
     out_stride: usize,
 ) {
-    let Shape { rows, words, lanes, accumulate } = shape;
+    let Shape { rows, words, lanes, before } = shape;
     if rows == 0 || words == 0 || lanes == 0 {
         return;
     }
@@ -108,7 +107,7 @@ pub(crate) fn multiply_add(
                     out: out.as_mut_ptr().add(row * out_stride + lane),
                     out_stride,
                     words,
-                    accumulate,
+                    before,
                 }
             };
             // SAFETY: as many rows as are left are inside the slices, and `kernel` is the proof that the processor has the
@@ -230,7 +229,12 @@ mod tests {
             for kernel in Supported::all() {
                 let a_words = Words { data: &a_words, stride: pairs };
                 let mut out = vec![0.5; rows * lanes];
-                multiply_add(kernel, Word::Pair, Shape::added(rows, pairs, lanes), a_words, b_words, &mut out, lanes);
+                let shape = Shape::added(rows, pairs, lanes);
+                multiply_add(kernel, Word::Pair, shape, a_words, b_words, &mut out, lanes);
+                let mut new = vec![f32::NAN; rows * lanes];
+                let shape = Shape { before: Before::Nothing, ..shape };
+                multiply_add(kernel, Word::Pair, shape, a_words, b_words, &mut new, lanes);
+                prop_assert!(new.iter().zip(&out).all(|(new, out)| (new + 0.5).to_bits() == out.to_bits()), "{kernel:?}");
                 for (found, expected) in out.iter().zip(&expected) {
                     prop_assert!((f64::from(*found) - 0.5 - expected).abs() < 1e-4, "{kernel:?}: {found}, {expected}");
                 }

@@ -27,9 +27,13 @@ impl Way {
         let available = Kernel::available();
         // The one that is named, or else the fastest.
         let Some(current) = args.kernel.or_else(|| available.first().copied()) else { return Ok(Vec::new()) };
-        let (integers, mut floats): (Vec<Kernel>, Vec<Kernel>) =
-            available.into_iter().partition(|kernel| kernel.multiplies_integers());
-        floats.retain(|kernel| matches!(kernel, Kernel::Amx | Kernel::Avx512Bf16 | Kernel::Avx512));
+        let has_wider = available.contains(&Kernel::Avx512);
+        let is_narrow = |kernel: &Kernel| match kernel {
+            Kernel::Avx2 | Kernel::Avx2Int8 => has_wider,
+            other => *other == Kernel::Portable,
+        };
+        let (integers, floats): (Vec<Kernel>, Vec<Kernel>) =
+            available.into_iter().filter(|kernel| !is_narrow(kernel)).partition(|kernel| kernel.multiplies_integers());
         let keeps_codes = current.multiplies_integers() || model.kernel_of_integers().is_some();
         let weight_form = args.weight_form;
         let mut ways: Vec<Self> = floats.into_iter().map(|kernel| Self { kernel, weight_form }).collect();

@@ -9,7 +9,7 @@
 
 use pulp::{Arch, Scalar256b, Simd, WithSimd};
 
-use super::operands::{Block, LANES, Word, widen};
+use super::operands::{Before, Block, LANES, Word, widen};
 
 /// Takes 6, 4, 2 or 1 of the `rows` rows that are left and returns how many.
 ///
@@ -78,13 +78,13 @@ impl<const ROWS: usize> RowBlock<ROWS> {
     /// The rows must be there, and the lanes from `lane` on.
     #[inline(always)]
     unsafe fn lanes<S: Simd, const PAIRS: bool>(&self, simd: S, lane: usize) {
-        let Block { a, a_stride, b, b_stride, out, out_stride, words, accumulate } = self.block;
+        let Block { a, a_stride, b, b_stride, out, out_stride, words, before } = self.block;
         let place = |row: usize, half: usize| row * out_stride + lane + half * S::F32_LANES;
         let (high, shift) = (simd.splat_u32s(0xffff_0000), simd.splat_u32s(16));
         // SAFETY: the caller's promise.
         unsafe {
             let mut sums: [[S::f32s; 2]; ROWS] = [[simd.splat_f32s(0.0); 2]; ROWS];
-            for (row, sums) in sums.iter_mut().enumerate().filter(|_| accumulate) {
+            for (row, sums) in sums.iter_mut().enumerate().filter(|_| before == Before::Continued) {
                 for (half, sum) in sums.iter_mut().enumerate() {
                     *sum = out.add(place(row, half)).cast::<S::f32s>().read_unaligned();
                 }
@@ -113,7 +113,8 @@ impl<const ROWS: usize> RowBlock<ROWS> {
             for (row, sums) in sums.iter().enumerate() {
                 for (half, sum) in sums.iter().enumerate() {
                     let out = out.add(place(row, half)).cast::<S::f32s>();
-                    let sum = if accumulate { *sum } else { simd.add_f32s(out.read_unaligned(), *sum) };
+                    let is_added = before == Before::Added;
+                    let sum = if is_added { simd.add_f32s(out.read_unaligned(), *sum) } else { *sum };
                     out.write_unaligned(sum);
                 }
             }

@@ -20,7 +20,7 @@ use std::arch::aarch64::{
 };
 use std::arch::asm;
 
-use super::operands::{Block, LANES, widen};
+use super::operands::{Before, Block, LANES, widen};
 
 /// Lanes of a register.
 const WIDTH: usize = 4;
@@ -48,7 +48,7 @@ unsafe fn rows<B: Body, const ROWS: usize, const ACROSS: usize>(block: Block) ->
             let part = Block { b: block.b.add(lane), out: block.out.add(lane), ..block };
             let out = |row: usize, register: usize| part.out.add(row * part.out_stride + register * WIDTH);
             let mut sums = [[vdupq_n_f32(0.0); ACROSS]; ROWS];
-            for (row, sums) in sums.iter_mut().enumerate().filter(|_| part.accumulate) {
+            for (row, sums) in sums.iter_mut().enumerate().filter(|_| part.before == Before::Continued) {
                 sums.iter_mut().enumerate().for_each(|(register, sum)| *sum = vld1q_f32(out(row, register)));
             }
             for word in 0..part.words {
@@ -57,7 +57,8 @@ unsafe fn rows<B: Body, const ROWS: usize, const ACROSS: usize>(block: Block) ->
             for (row, sums) in sums.iter().enumerate() {
                 for (register, &sum) in sums.iter().enumerate() {
                     let out = out(row, register);
-                    vst1q_f32(out, if part.accumulate { sum } else { vaddq_f32(vld1q_f32(out), sum) });
+                    let is_added = part.before == Before::Added;
+                    vst1q_f32(out, if is_added { vaddq_f32(vld1q_f32(out), sum) } else { sum });
                 }
             }
         }

@@ -52,6 +52,17 @@ impl Word {
     }
 }
 
+/// What becomes of what is in `out` when a product is made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Before {
+    /// It does not matter, and is written over.
+    Nothing,
+    /// Sums start at zero and are added to it at the end.
+    Added,
+    /// Sums go on from it, so that several calls for successive words give the bits of one call for all of them.
+    Continued,
+}
+
 /// Where a body works: some rows of a product, [`LANES`] lanes wide. How many rows is the body's
 /// choice.
 #[derive(Clone, Copy)]
@@ -70,8 +81,8 @@ pub(super) struct Block {
     pub(super) out_stride: usize,
     /// Words to sum over, at least one.
     pub(super) words: usize,
-    /// Whether sums go on from `out`; else they start at zero and are added to it.
-    pub(super) accumulate: bool,
+    /// What becomes of what is in `out`.
+    pub(super) before: Before,
 }
 
 /// The two bf16 numbers of a word as bits of f32: a bf16 is the upper half of an f32.

@@ -39,7 +39,7 @@ use std::arch::x86_64::{
 };
 use std::mem::transmute;
 
-use super::operands::{Block, widen};
+use super::operands::{Before, Block, widen};
 
 /// Rows of pairs with `VDPBF16PS`, which multiplies and sums pairs of bf16. Takes 12, 8, 4, 2 or 1
 /// of the `rows` rows that are left and returns how many.
@@ -143,7 +143,7 @@ unsafe fn avx512_widening_rows<const ROWS: usize>(block: Block) -> usize {
 #[target_feature(enable = "avx512f")]
 unsafe fn sums_512<const ROWS: usize>(block: Block) -> [[__m512; 2]; ROWS] {
     let mut sums = [[_mm512_setzero_ps(); 2]; ROWS];
-    for (row, sums) in sums.iter_mut().enumerate().filter(|_| block.accumulate) {
+    for (row, sums) in sums.iter_mut().enumerate().filter(|_| block.before == Before::Continued) {
         for (half, sum) in sums.iter_mut().enumerate() {
             // SAFETY: `ROWS` rows are there, by the caller's promise.
             *sum = unsafe { _mm512_loadu_ps(block.out.add(row * block.out_stride + 16 * half)) };
@@ -164,7 +164,8 @@ unsafe fn write_512<const ROWS: usize>(block: Block, sums: &[[__m512; 2]; ROWS])
             // SAFETY: `ROWS` rows are there, by the caller's promise.
             unsafe {
                 let out = block.out.add(row * block.out_stride + 16 * half);
-                _mm512_storeu_ps(out, if block.accumulate { sum } else { _mm512_add_ps(_mm512_loadu_ps(out), sum) });
+                let is_added = block.before == Before::Added;
+                _mm512_storeu_ps(out, if is_added { _mm512_add_ps(_mm512_loadu_ps(out), sum) } else { sum });
             }
         }
     }
@@ -277,7 +278,7 @@ unsafe fn avx2_rows<const ROWS: usize, const ACROSS: usize>(block: Block) {
 #[target_feature(enable = "avx2,fma")]
 unsafe fn sums_256<const ROWS: usize, const ACROSS: usize>(block: Block) -> [[__m256; ACROSS]; ROWS] {
     let mut sums = [[_mm256_setzero_ps(); ACROSS]; ROWS];
-    for (row, sums) in sums.iter_mut().enumerate().filter(|_| block.accumulate) {
+    for (row, sums) in sums.iter_mut().enumerate().filter(|_| block.before == Before::Continued) {
         for (half, sum) in sums.iter_mut().enumerate() {
             // SAFETY: `ROWS` rows are there, by the caller's promise.
             *sum = unsafe { _mm256_loadu_ps(block.out.add(row * block.out_stride + 8 * half)) };
@@ -298,7 +299,8 @@ unsafe fn write_256<const ROWS: usize, const ACROSS: usize>(block: Block, sums: 
             // SAFETY: `ROWS` rows are there, by the caller's promise.
             unsafe {
                 let out = block.out.add(row * block.out_stride + 8 * half);
-                _mm256_storeu_ps(out, if block.accumulate { sum } else { _mm256_add_ps(_mm256_loadu_ps(out), sum) });
+                let is_added = block.before == Before::Added;
+                _mm256_storeu_ps(out, if is_added { _mm256_add_ps(_mm256_loadu_ps(out), sum) } else { sum });
             }
         }
     }

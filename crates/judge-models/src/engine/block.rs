@@ -66,6 +66,15 @@ pub(crate) trait Ops {
         onto: Option<Self::Rows>,
     ) -> Self::Rows;
 
+    /// `f(gate) * up` of a product's result `[rows, 2 * d_ff]`, gate before up, with `f` the model's activation; or `f(y)` of a result
+    /// that is as wide as `next` takes rows: `[rows, d_ff]`, for the product `next`.
+    fn activated(
+        &mut self,
+        input: Input<'_, Self::Rows, Self::Norm>,
+        linear: &Self::Linear,
+        next: &Self::Linear,
+    ) -> Self::Rows;
+
     /// Causal attention of block `index`, over the positions of this pass and those before it: to
     /// `[rows, d_query]`. The rows of `qkv` hold heads side by side:
     ///
@@ -138,9 +147,6 @@ pub(crate) enum Input<'a, R, N> {
     Of(&'a R),
     /// The norm of rows that are needed once more, as [`Ops::norm`] gives it.
     Normed(&'a R, &'a N),
-    /// `f(gate) * up` of rows `[rows, 2 * d_ff]`, gate before up, with `f` the model's activation; or
-    /// `f(up)` of rows `[rows, d_ff]`, as wide as the product takes them.
-    Gated(R),
 }
 
 impl<'a, R, N> Input<'a, R, N> {
@@ -480,7 +486,7 @@ impl<L, N> Block<L, N> {
         let parallel = self.mlp.as_ref().filter(|_| self.is_parallel);
         let parallel = parallel.map(|mlp| mlp.forward(ops, &x, self.mlp_norm.as_ref().or(before)));
         let x = match mixed {
-            Some((mixed, out)) => add_projected(ops, x, Input::Rows(mixed), out, self.after_attention_norm.as_ref()),
+            Some((mixed, out)) => add_projected(ops, x, mixed, out, self.after_attention_norm.as_ref()),
             None => x,
         };
         let x = match beside {
@@ -517,19 +523,19 @@ impl<L, N> Block<L, N> {
     }
 }
 
-/// The residual stream `x` with the product of `input`, or its norm, added. Without a norm the
+/// The residual stream `x` with the product of `rows`, or its norm, added. Without a norm the
 /// product is added as it is made.
 fn add_projected<O: Ops>(
     ops: &mut O,
     x: O::Rows,
-    input: Input<'_, O::Rows, O::Norm>,
+    rows: O::Rows,
     linear: &O::Linear,
     norm: Option<&O::Norm>,
 ) -> O::Rows {
     match norm {
-        None => ops.linear(input, linear, Some(x)),
+        None => ops.linear(Input::Rows(rows), linear, Some(x)),
         Some(_) => {
-            let y = ops.linear(input, linear, None); // -> [rows, d_model]
+            let y = ops.linear(Input::Rows(rows), linear, None); // -> [rows, d_model]
             ops.add(x, y, norm)
         }
     }
@@ -576,8 +582,8 @@ impl<L, N> Mlp<L, N> {
     {
         match self {
             Self::Dense(mlp) => {
-                let gate_up = ops.linear(Input::normed(&x, before), &mlp.gate_up, None);
-                add_projected(ops, x, Input::Gated(gate_up), &mlp.down, after)
+                let gated = ops.activated(Input::normed(&x, before), &mlp.gate_up, &mlp.down);
+                add_projected(ops, x, gated, &mlp.down, after)
             }
             Self::Experts(_) | Self::Both(_) => {
                 let y = self.forward(ops, &x, before);
@@ -646,8 +652,8 @@ impl<L> Gated<L> {
     where
         O: Ops<Linear = L>,
     {
-        let gate_up = ops.linear(x, &self.gate_up, None); // [rows, d_model] -> [rows, 2 * d_ff]
-        ops.linear(Input::Gated(gate_up), &self.down, None) // -> [rows, d_model]
+        let gated = ops.activated(x, &self.gate_up, &self.down); // [rows, d_model] -> [rows, d_ff]
+        ops.linear(Input::Rows(gated), &self.down, None) // -> [rows, d_model]
     }
 }
 

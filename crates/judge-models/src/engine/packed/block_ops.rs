@@ -46,7 +46,7 @@ use super::gather::attend;
 use super::kv_layout::KvLayout;
 use super::mamba::Scan;
 use super::pack::Linear;
-use super::product::{Activations, Onto, Results};
+use super::product::{Activations, Make, Onto, Results};
 use super::rotations::Angles;
 use super::rows::{BufferPool, Rows};
 use super::spans::{Entropies, Span, Stream};
@@ -167,6 +167,13 @@ impl PackedOps<'_, '_> {
         x
     }
 
+    /// What makes the rows of a product's input, where something does.
+    fn norm_of<'i>(&self, input: &Input<'i, Rows, Vec<f32>>) -> impl Fn(&[f32], &mut [f32]) + Sync + use<'i> {
+        let ModelSpec { norm_kind, norm_eps, .. } = *self.spec;
+        let weight: &[f32] = if let Input::Normed(_, weight) = input { weight } else { &[] };
+        move |x: &[f32], out: &mut [f32]| vector::norm(norm_kind, x, weight, norm_eps as f32, out)
+    }
+
     /// A new buffer with as many rows as `x`, each `[width]` and filled by `f` from the row of `x`.
     /// Rows are spread over rayon's threads.
     fn map(&mut self, x: &Rows, width: usize, f: impl Fn(&[f32], &mut [f32]) + Sync) -> Rows {
@@ -174,6 +181,15 @@ impl PackedOps<'_, '_> {
         let rows = out.data.par_chunks_exact_mut(width).zip(x.data.par_chunks_exact(x.width));
         rows.with_min_len(worth_a_task(width.max(x.width))).for_each(|(out, x)| f(x, out));
         out
+    }
+}
+
+/// The rows that a product multiplies; `norm` is what [`PackedOps::norm_of`] gives for the input.
+fn activations<'a>(input: &'a Input<'_, Rows, Vec<f32>>, norm: &'a Make<'a>) -> Activations<'a> {
+    match input {
+        Input::Rows(x) => Activations::new(&x.data, x.width),
+        Input::Of(x) => Activations::new(&x.data, x.width),
+        Input::Normed(x, _) => Activations::made(&x.data, x.width, norm),
     }
 }
 
@@ -219,13 +235,13 @@ impl Ops for PackedOps<'_, '_> {
         copy
     }
 
-    /// Rows are normed or gated as the product packs them; the bias and `onto` are added as it writes
+    /// Rows are normed as the product packs them; the bias and `onto` are added as it writes
     /// its results (`product.rs`). Rows that are used up return to the pool.
     ///
     /// Factors of columns need a walk of their own, unless one factor on all of them meets a residual
     /// stream.
     fn linear(&mut self, input: Input<'_, Rows, Vec<f32>>, linear: &Linear, onto: Option<Rows>) -> Rows {
-        let ModelSpec { norm_kind, norm_eps, activation, residual_scale, .. } = *self.spec;
+        let residual_scale = self.spec.residual_scale;
         let (scale, onto) = match (linear.factors.as_slice(), onto) {
             ([(_, factor)], Some(x)) => (Some(residual_scale.map_or(*factor, |scale| scale as f32 * factor)), Some(x)),
             ([], onto) => (residual_scale.map(|scale| scale as f32), onto),
@@ -235,17 +251,8 @@ impl Ops for PackedOps<'_, '_> {
                 return self.add(x, y, None);
             }
         };
-        let gate = |row: &[f32], out: &mut [f32]| vector::activate_row(row, activation, out);
-        let norm;
-        let activations = match &input {
-            Input::Rows(x) => Activations::new(&x.data, x.width),
-            Input::Of(x) => Activations::new(&x.data, x.width),
-            Input::Normed(x, weight) => {
-                norm = |x: &[f32], out: &mut [f32]| vector::norm(norm_kind, x, weight, norm_eps as f32, out);
-                Activations::made(&x.data, x.width, &norm)
-            }
-            Input::Gated(x) => Activations::made(&x.data, x.width, &gate),
-        };
+        let norm = self.norm_of(&input);
+        let activations = activations(&input, &norm);
         let (mut y, onto) = match onto {
             Some(y) => (y, scale.map_or(Onto::Sum, Onto::Scaled)),
             None => (self.pool.rows(activations.count(), linear.weight.out_features()), Onto::Nothing),
@@ -256,7 +263,20 @@ impl Ops for PackedOps<'_, '_> {
             let rows = y.data.par_chunks_exact_mut(y.width).with_min_len(worth_a_task(y.width));
             rows.for_each(|row| vector::scale_runs(row, &linear.factors));
         }
-        if let Input::Rows(x) | Input::Gated(x) = input {
+        if let Input::Rows(x) = input {
+            self.pool.give_back(x);
+        }
+        y
+    }
+
+    /// Results are gated while they are in a core's cache (`product.rs`).
+    fn activated(&mut self, input: Input<'_, Rows, Vec<f32>>, linear: &Linear, next: &Linear) -> Rows {
+        let norm = self.norm_of(&input);
+        let activations = activations(&input, &norm);
+        let d_ff = next.weight.in_features();
+        let mut y = self.pool.rows(activations.count(), d_ff);
+        linear.activated(activations, self.spec.activation, d_ff, &mut y.data, &mut self.pool.words);
+        if let Input::Rows(x) = input {
             self.pool.give_back(x);
         }
         y

@@ -17,14 +17,16 @@
 //!
 //! ```text
 //! for piece of d_in                       the block's piece stays in the core's cache
-//!     for panel of the task               a piece of a panel comes from memory once
+//!     for two panels of the task          a piece of a panel comes from memory once
 //!         for pair of strips of the block
-//!             sums[panel][pair] += strips[pair][piece] · panel[piece]      meanwhile fetch what is next
-//!             after the last piece: write sums[panel][pair] to the output
+//!             for each of the two panels
+//!                 sums[panel][pair] += strips[pair][piece] · panel[piece]      meanwhile fetch what is next
+//!             after the last piece: make results of the sums of both panels, and write them
 //! ```
 //!
 //! With one piece a pair's sums are written at once; with more they wait until the last piece. A
-//! product of few rows is one block, which reads each panel once, at the speed of the memory.
+//! product of few rows is one block, which reads each panel once, at the speed of the memory. A single strip is multiplied by both
+//! panels at once: a sum waits for the product before it, and four of them wait together.
 //!
 //! The cut depends on the product's shape and on the number of threads, and does not show in the
 //! result: an element's sum is that of [`Unit::multiply`] in the order of its pairs, and putting
@@ -52,7 +54,10 @@ const STRIPS: usize = 32;
 /// costs more than reading panels more often with smaller blocks.
 const STEPS: usize = 64;
 
-/// Most panels of a task. Between two pieces the sums of all of them wait in the other half of the
+/// Panels that are multiplied side by side.
+const BESIDE: usize = 2;
+
+/// Most panels of a task, a multiple of [`BESIDE`]. Between two pieces the sums of all of them wait in the other half of the
 /// cache.
 const PANELS: usize = 32;
 
@@ -108,7 +113,8 @@ impl Panels<'_> {
         // A strip is packed by one thread. Where there are few, their rows are made by all before.
         let made = if n_strips < threads { x.made_beforehand(d_in) } else { None };
         let x = made.as_ref().map_or(x, |made| Activations::new(made, d_in));
-        let streams = out.replace() && out.len() >= MANY && self.d_out.is_multiple_of(LANES) && out.begin_a_line();
+        let has_whole_lines = out.width(self.d_out).is_multiple_of(LANES) && out.begin_a_line();
+        let streams = out.replace() && out.len() >= MANY && has_whole_lines;
         let out = out.shared(self.d_out);
         let (tiles, _) = scratch.as_chunks_mut::<{ ROWS * PAIRS }>();
         let blocks = tiles.par_chunks_mut(cut.strips * steps);
@@ -124,11 +130,11 @@ impl Panels<'_> {
             let rows = first_row..rows.min(first_row + cut.strips * ROWS);
             (0..self.count().div_ceil(cut.panels)).into_par_iter().for_each_init(
                 Default::default,
-                |(sums, tile), group| {
-                    let panels = group * cut.panels..self.count().min((group + 1) * cut.panels);
+                |(sums, buffers), group| {
+                    let places = group * cut.panels..self.count().min((group + 1) * cut.panels);
                     let rows = rows.clone();
-                    let task = Task { weights: self, tiles, rows, panels, piece: cut.piece, out: &out, streams };
-                    task.run(&unit.hold(), sums, tile);
+                    let task = Task { weights: self, tiles, rows, places, piece: cut.piece, out: &out, streams };
+                    task.run(&unit.hold(), sums, buffers);
                 },
             );
         });
@@ -139,7 +145,7 @@ impl Panels<'_> {
 struct Cut {
     /// Strips of a block: even, so that pairs of strips are whole in all blocks but the last.
     strips: usize,
-    /// Panels of a task.
+    /// Panels of a task, a multiple of [`BESIDE`].
     panels: usize,
     /// Steps that are summed before the sums are put away.
     piece: usize,
@@ -153,7 +159,7 @@ impl Cut {
         let n_tasks = TASKS_PER_THREAD * threads;
         let piece = n_steps.div_ceil(n_steps.div_ceil(STEPS));
         let blocks = n_strips.div_ceil(STRIPS.min(TILES / piece));
-        let panels = (n_panels * blocks / n_tasks).clamp(1, PANELS);
+        let panels = (n_panels * blocks / n_tasks).clamp(1, PANELS).next_multiple_of(BESIDE);
         let blocks = blocks.max(n_tasks.div_ceil(n_panels.div_ceil(panels)));
         // Blocks of the same size, in whole pairs of strips.
         Self { strips: n_strips.div_ceil(blocks).next_multiple_of(2), panels, piece }
@@ -168,11 +174,11 @@ struct Task<'a> {
     tiles: &'a [Tile],
     /// The block's rows in the output. The last strip may have fewer than 16 of them.
     rows: Range<usize>,
-    /// The panels of this task.
-    panels: Range<usize>,
+    /// The panels of this task, by their places in the order of the results.
+    places: Range<usize>,
     /// Steps of a piece, as in [`Cut::piece`].
     piece: usize,
-    /// The whole output, `[rows, d_out]`; this task writes its own rows and panels of it.
+    /// All results; this task writes its own rows and panels of them.
     out: &'a SharedResults<'a>,
     /// Whether results are written past the caches. If so, every row of the output begins with a
     /// line of the caches, has whole panels, and nothing of it is read.
@@ -180,27 +186,40 @@ struct Task<'a> {
 }
 
 impl Task<'_> {
-    /// Runs the loops that the head of this file shows. `sums` and `tile` are buffers of the thread;
+    /// Runs the loops that the head of this file shows. `sums` and `buffers` are memory of the thread;
     /// what they hold does not matter.
-    fn run(&self, unit: &Unit, sums: &mut Vec<Sums>, tile: &mut Vec<u32>) {
+    fn run(&self, unit: &Unit, sums: &mut Vec<[Sums; BESIDE]>, buffers: &mut [Vec<u32>; BESIDE]) {
         let steps = self.weights.pairs / PAIRS;
         let n_strips = self.tiles.len() / steps;
         let n_pairs = n_strips.div_ceil(2);
         let waits = steps > self.piece;
-        sums.resize(if waits { self.panels.len() * n_pairs } else { 1 }, Sums::ZERO);
+        let places = || self.places.clone().step_by(BESIDE);
+        sums.resize(if waits { places().len() * n_pairs } else { 1 }, [Sums::ZERO; BESIDE]);
         for from in (0..steps).step_by(self.piece) {
             let piece = from..steps.min(from + self.piece);
-            for (at, panel) in self.panels.clone().enumerate() {
-                let b = Words { data: self.weights.piece(panel, &piece, tile), stride: LANES };
-                let coming = self.after(panel, &piece);
+            for (at, place) in places().enumerate() {
+                let count = BESIDE.min(self.places.end - place);
+                let [first, second] = &mut *buffers;
+                let b = [(place, first), (place + 1, second)].map(|(place, buffer)| {
+                    let is_there = place < self.places.end;
+                    let words = is_there.then(|| self.weights.piece(self.out.panel(place), &piece, buffer));
+                    Words { data: words.unwrap_or_default(), stride: LANES }
+                });
+                let coming = [place, place + 1].map(|place| self.after(place, &piece));
                 for (index, strip) in (0..n_strips).step_by(2).enumerate() {
                     let tiles = |strip: usize| &self.tiles[strip * steps..][piece.clone()];
-                    let second = (strip + 1 < n_strips).then(|| tiles(strip + 1));
                     let sums = &mut sums[if waits { at * n_pairs + index } else { 0 }];
-                    let coming = share(coming, index, n_pairs);
-                    unit.multiply((tiles(strip), second), b, from > 0, sums, coming);
+                    let coming = coming.map(|coming| share(coming, index, n_pairs));
+                    if strip + 1 == n_strips && count == BESIDE {
+                        unit.multiply_beside(tiles(strip), b, from > 0, sums, coming);
+                    } else {
+                        let second = (strip + 1 < n_strips).then(|| tiles(strip + 1));
+                        for ((b, sums), coming) in b.into_iter().zip(&mut *sums).zip(coming).take(count) {
+                            unit.multiply((tiles(strip), second), b, from > 0, sums, coming);
+                        }
+                    }
                     if piece.end == steps {
-                        self.write(sums, strip, panel);
+                        self.write(&mut sums[..count], strip, place);
                     }
                 }
             }
@@ -210,33 +229,45 @@ impl Task<'_> {
         }
     }
 
-    /// The words that are needed after a piece of a panel, to be fetched meanwhile: the same piece
-    /// of the task's next panel, else the next piece of its first one, else the first piece of the
-    /// panel behind the task, which the next task is likely to begin with.
-    fn after(&self, panel: usize, piece: &Range<usize>) -> &[u32] {
+    /// The words that are needed after a piece of the panel at a place, to be fetched meanwhile: the same piece
+    /// of that which comes after it in the task, else the next piece of the task's first ones, else the first piece of what is
+    /// behind the task, which the next task is likely to begin with.
+    fn after(&self, place: usize, piece: &Range<usize>) -> &[u32] {
         let steps = self.weights.pairs / PAIRS;
-        if panel + 1 < self.panels.end {
-            self.weights.kept(panel + 1, piece)
+        let (next, first) = (place + BESIDE, self.places.start + place % BESIDE);
+        let kept = |place: usize, piece: Range<usize>| {
+            if place < self.weights.count() { self.weights.kept(self.out.panel(place), &piece) } else { &[] }
+        };
+        if next < self.places.end {
+            kept(next, piece.clone())
         } else if piece.end < steps {
-            self.weights.kept(self.panels.start, &(piece.end..steps.min(piece.end + self.piece)))
+            kept(first, piece.end..steps.min(piece.end + self.piece))
         } else {
-            self.weights.kept(panel + 1, &(0..steps.min(self.piece)))
+            kept(next, 0..steps.min(self.piece))
         }
     }
 
-    /// Writes the finished sums of strip `strip` with a panel, and those of the strip after it if
-    /// the block has one. Rows and lanes that the output does not have are left out. The bias is added
-    /// to `sums` in place.
-    fn write(&self, sums: &mut Sums, strip: usize, panel: usize) {
+    /// Makes results of the finished sums of strip `strip`, and of the strip after it if the block has one, with the panels at `place` and
+    /// beside it, and writes them.
+    fn write(&self, sums: &mut [Sums], strip: usize, place: usize) {
         let first = self.rows.start + strip * ROWS;
         let count = (self.rows.end - first).min(2 * ROWS);
-        for (row, sums) in sums.0[..count].iter_mut().enumerate() {
-            let write = |sums: &[f32], out: &mut [f32]| match (sums.as_array(), out.as_mut_array()) {
-                (Some(sums), Some(out)) if self.streams => stream(sums, out),
-                _ => out.copy_from_slice(sums),
-            };
-            // SAFETY: the lanes of this task's panels are its own in the rows of its block.
-            unsafe { self.out.put_with(first + row, panel * LANES, sums, write) };
+        let write = |sums: &[f32], out: &mut [f32]| match (sums.as_array(), out.as_mut_array()) {
+            (Some(sums), Some(out)) if self.streams => stream(sums, out),
+            _ => out.copy_from_slice(sums),
+        };
+        let together = self.out.together();
+        for (place, sums) in (place..).step_by(together).zip(sums.chunks_mut(together)) {
+            // SAFETY: the results of this task's panels are its own in the rows of its block.
+            unsafe {
+                match sums {
+                    [one] => self.out.put_with(first, place, &mut [&mut one.0[..count]], write),
+                    [gate, up] => {
+                        self.out.put_with(first, place, &mut [&mut gate.0[..count], &mut up.0[..count]], write);
+                    }
+                    _ => {}
+                }
+            }
         }
     }
 }

@@ -105,8 +105,7 @@ pub(super) struct Buffers {
     qkv: Vec<f32>,
     /// The same of the distances that a pass needs, where there are scores by relative position.
     of_distances: Vec<f32>,
-    /// What attention gathered, `[rows, d_model]`, then what the MLP's first product gives,
-    /// `[rows, d_ff]` or `[rows, 2 * d_ff]`.
+    /// What attention gathered, `[rows, d_model]`, then what the MLP makes of its first product, `[rows, d_ff]`.
     inner: Vec<f32>,
     /// Packed activations, a buffer of the products.
     words: Lines<u32>,
@@ -205,7 +204,7 @@ impl PackedEncoder {
         visit(0, x);
         for (index, (block, spec)) in self.blocks.iter().zip(&self.spec.blocks).enumerate().take(blocks) {
             let (attention_norm, mlp_norm) = (block.attention_norm.as_ref(), Some(&block.mlp_norm));
-            self.enter(&block.qkv, x, attention_norm, qkv, words); // [rows, d_model] -> [rows, 3 * d_model]
+            self.enter(&block.qkv, x, attention_norm, None, qkv, words); // [rows, d_model] -> [rows, 3 * d_model]
             match &self.spec.relative {
                 None => self.attend(spec, angles, &layout, &mut keys, qkv, inner), // -> [rows, d_model]
                 Some(relative) => {
@@ -220,10 +219,9 @@ impl PackedEncoder {
             product(&block.out, Activations::new(inner, d_model), x, Onto::Sum, words);
             self.norm_sums(x, attention_norm, normed);
 
-            self.enter(&block.up, x, mlp_norm, inner, words); // [rows, d_model] -> [rows, d_ff] or [rows, 2 * d_ff]
-            let activate = |row: &[f32], out: &mut [f32]| vector::activate_row(row, self.spec.activation, out);
-            let activated = Activations::made(inner, block.up.weight.out_features(), &activate); // -> [rows, d_ff]
-            product(&block.down, activated, x, Onto::Sum, words); // -> [rows, d_model]
+            let d_ff = block.down.weight.in_features();
+            self.enter(&block.up, x, mlp_norm, Some(d_ff), inner, words); // [rows, d_model] -> [rows, d_ff]
+            product(&block.down, Activations::new(inner, d_ff), x, Onto::Sum, words); // -> [rows, d_model]
             self.norm_sums(x, mlp_norm, normed);
 
             if let Some(norm) = self.final_norm.as_ref().filter(|_| index + 1 == self.blocks.len()) {
@@ -261,18 +259,26 @@ impl PackedEncoder {
     }
 
     /// The first product of half a block, of the residual stream itself or, where blocks norm their
-    /// input and this half has a norm, of its normed rows. Resizes `out`.
-    fn enter(&self, linear: &Linear, x: &[f32], norm: Option<&Vec<f32>>, out: &mut Vec<f32>, words: &mut Lines<u32>) {
+    /// input and this half has a norm, of its normed rows; activated to `d_ff` results, if it is an MLP's. Resizes `out`.
+    fn enter(
+        &self,
+        linear: &Linear,
+        x: &[f32],
+        norm: Option<&Vec<f32>>,
+        d_ff: Option<usize>,
+        out: &mut Vec<f32>,
+        words: &mut Lines<u32>,
+    ) {
         let width = self.spec.d_model;
-        out.resize(x.len() / width * linear.weight.out_features(), 0.0);
-        match norm.filter(|_| self.spec.norm_place == NormPlace::Pre) {
-            Some(norm) => {
-                let normed = |x: &[f32], out: &mut [f32]| {
-                    vector::norm(NormKind::LayerNorm, x, norm, self.spec.norm_eps as f32, out)
-                };
-                product(linear, Activations::made(x, width, &normed), out, Onto::Nothing, words);
-            }
-            None => product(linear, Activations::new(x, width), out, Onto::Nothing, words),
+        out.resize(x.len() / width * d_ff.unwrap_or(linear.weight.out_features()), 0.0);
+        let norm = norm.filter(|_| self.spec.norm_place == NormPlace::Pre);
+        let normed = |x: &[f32], out: &mut [f32]| {
+            vector::norm(NormKind::LayerNorm, x, norm.map_or(&[][..], |norm| norm), self.spec.norm_eps as f32, out);
+        };
+        let x = if norm.is_some() { Activations::made(x, width, &normed) } else { Activations::new(x, width) };
+        match d_ff {
+            Some(d_ff) => linear.activated(x, self.spec.activation, d_ff, out, words),
+            None => product(linear, x, out, Onto::Nothing, words),
         }
     }
 

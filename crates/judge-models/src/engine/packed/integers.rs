@@ -197,25 +197,27 @@ impl<'a> Matrix<'a> {
         let n_tasks = TASKS_PER_THREAD * rayon::current_num_threads();
         let blocks = rows.div_ceil(ROWS_AT_ONCE);
         let n_panels = self.panels.len();
-        let at_once = (n_panels * blocks / n_tasks).clamp(1, 8);
+        let together = out.together();
+        let at_once = (n_panels * blocks / n_tasks).clamp(1, 8).next_multiple_of(together);
         let n_shares = n_panels.div_ceil(at_once);
         (0..blocks * n_shares).into_par_iter().for_each(|task| {
             let (block, share) = (task / n_shares, task % n_shares);
             let of_block = block * ROWS_AT_ONCE..rows.min((block + 1) * ROWS_AT_ONCE);
             let first = share * at_once;
             let held = by.hold();
-            let mut sums = [[0.0; LANES]; MOST_ROWS];
-            for panel in first..n_panels.min(first + at_once) {
-                let codes = self.coded.codes_of_panel(panel);
-                let lane = (self.panels.start + panel) * LANES;
+            let mut sums = [[[0.0; LANES]; MOST_ROWS]; 2];
+            for place in (first..n_panels.min(first + at_once)).step_by(together) {
                 for row in of_block.clone().step_by(by.rows_at_once()) {
-                    let sums = &mut sums[..by.rows_at_once().min(of_block.end - row)];
-                    sums.fill([0.0; LANES]);
-                    M::multiply(&held, self, codes, &words[row * stride..], sums);
-                    for (index, sums) in sums.iter_mut().enumerate() {
-                        // SAFETY: of each row the lanes of this panel are this task's alone.
-                        unsafe { out.put(row + index, lane, sums) };
+                    let count = by.rows_at_once().min(of_block.end - row);
+                    let mut sums = sums.each_mut().map(|sums| &mut sums[..count]);
+                    let place = self.panels.start + place;
+                    for (at, sums) in sums[..together].iter_mut().enumerate() {
+                        sums.fill([0.0; LANES]);
+                        let codes = self.coded.codes_of_panel(out.panel(place + at) - self.panels.start);
+                        M::multiply(&held, self, codes, &words[row * stride..], sums);
                     }
+                    // SAFETY: of each row the results of these panels are this task's alone.
+                    unsafe { out.put(row, place, &mut sums[..together]) };
                 }
             }
         });

@@ -23,7 +23,7 @@
 //! # The product
 //!
 //! [`PackedLinear::product`] is called for every projection of every block, for the head and for
-//! routers. What rows are made of, and what is added to results, rides along (`product.rs`):
+//! routers. What rows are made of, and what is made of results, rides along (`product.rs`):
 //!
 //! 1. With kernels of integers, products of codes of eight and of four bits go to `integers.rs`; with the
 //!    matrix unit, all others of pairs go to `blocked.rs`, which owns its own blocking.
@@ -53,13 +53,15 @@ use super::integers::{self, HasIntegers};
 #[cfg(target_arch = "x86_64")]
 use super::kernel::Kernel;
 use super::lines::Lines;
-use super::product::{Activations, Onto, Results};
+use super::piece::Sums;
+use super::product::{Activations, Onto, Results, SharedResults};
 use super::section::{self, Section, Sections};
 use super::supported::Supported;
 use super::tile::{Before, LANES, Shape, Word, Words, multiply_add, prefetch, widen_row, widen_tile};
 #[cfg(target_arch = "x86_64")]
 use super::unit::{self, HasUnit};
-use super::vector::worth_a_task;
+use super::vector::{activate_row, scale_runs, worth_a_task};
+use crate::arch::Activation;
 use crate::weights::{CodedRows, Coding, Numbers};
 
 /// Rows of activations that one call of a kernel gets: the largest block that any kernel holds in
@@ -128,6 +130,35 @@ pub(super) struct Linear {
     pub(super) factors: Vec<(usize, f32)>,
 }
 
+impl Linear {
+    /// What an MLP makes of rows on their way to its second product: `out`, `[rows, d_ff]`, becomes `f(y)` of the product's results
+    /// `y`, or `f(gate) * up` where they are twice as wide, `[gate | up]`. `scratch` is as for [`PackedLinear::product`].
+    ///
+    /// # Panics
+    /// As for that.
+    pub(super) fn activated(
+        &self,
+        x: Activations<'_>,
+        function: Activation,
+        d_ff: usize,
+        out: &mut [f32],
+        scratch: &mut Lines<u32>,
+    ) {
+        let (bias, d_out) = (self.bias.as_deref(), self.weight.out_features());
+        let onto = if d_out == d_ff { Onto::Activated(function) } else { Onto::Gated(function) };
+        if self.factors.is_empty() && (d_out == d_ff || self.weight.gates()) {
+            return self.weight.product(x, Results::new(out, bias, onto), scratch);
+        }
+        let mut all = vec![0.0; x.count() * d_out];
+        self.weight.product(x, Results::new(&mut all, bias, Onto::Nothing), scratch);
+        let rows = all.par_chunks_exact_mut(d_out).zip(out.par_chunks_exact_mut(d_ff));
+        rows.with_min_len(worth_a_task(d_out)).for_each(|(row, out)| {
+            scale_runs(row, &self.factors);
+            activate_row(row, function, out);
+        });
+    }
+}
+
 impl PackedLinear {
     /// A matrix of zeros, to be filled row by row with [`fill`](Self::fill).
     pub(crate) fn zeros(kernel: Supported, word: Word, d_out: usize, d_in: usize) -> Self {
@@ -171,6 +202,18 @@ impl PackedLinear {
     /// Whether products may be made in integers; see [`Sections::are_integers`].
     pub(super) fn is_of_integers(&self) -> bool {
         self.sections.are_integers()
+    }
+
+    /// Whether a product can gate one half of its results by the other: each half has whole panels, and both are of one section where
+    /// each section is multiplied by itself.
+    fn gates(&self) -> bool {
+        let is_apart = self.kernel.kernel().multiplies_integers() && self.sections.iter().count() > 1;
+        self.d_out.is_multiple_of(2 * LANES) && !(is_apart && self.is_of_integers())
+    }
+
+    /// `d_in`: the width of the activations.
+    pub(super) fn in_features(&self) -> usize {
+        self.d_in
     }
 
     /// `d_out`: the width of the result.
@@ -265,7 +308,7 @@ impl PackedLinear {
     /// If `x` or `out` has another length.
     pub(crate) fn product(&self, x: Activations<'_>, out: Results<'_>, scratch: &mut Lines<u32>) {
         let (rows, d_in) = (x.count(), self.d_in);
-        assert!(x.have(d_in) && out.len() == rows * self.d_out);
+        assert!(x.have(d_in) && out.len() == rows * out.width(self.d_out));
         let (width, row_words) = (self.width(), self.row_words());
         if out.len() == 0 {
             return;
@@ -295,21 +338,22 @@ impl PackedLinear {
         widened.with_min_len(worth_a_task(2 * row_words)).for_each(|(wide, words)| widen_row(words, wide));
         let (words, wide) = (&*words, &*wide);
         let n_panels = self.panels();
-        let at_once = self.panels_at_once(rows);
         let has_codes = self.sections.iter().any(|section| section.coded().is_some());
+        let out = &out.shared(self.d_out);
+        let together = out.together();
+        let at_once = self.panels_at_once(rows).next_multiple_of(together);
         let n_groups = n_panels.div_ceil(at_once);
-        let out = out.shared(self.d_out);
         (0..rows.div_ceil(ROWS_AT_ONCE) * n_groups).into_par_iter().for_each_init(
             Default::default,
             |Buffers { sums, tiles }, task| {
                 let (first, group) = (task / n_groups * ROWS_AT_ONCE, task % n_groups);
                 let share = Share {
                     rows: first..rows.min(first + ROWS_AT_ONCE),
-                    panels: group * at_once..n_panels.min((group + 1) * at_once),
+                    places: group * at_once..n_panels.min((group + 1) * at_once),
+                    out,
                 };
-                let stride = share.panels.len() * LANES;
                 sums.clear();
-                sums.resize(share.rows.len() * stride, 0.0);
+                sums.resize(share.places.len() * share.rows.len(), [0.0; LANES]);
                 if widens {
                     self.multiply_widened(&share, wide, sums, tiles);
                 } else if share.rows.len() <= ROWS && has_codes {
@@ -317,10 +361,16 @@ impl PackedLinear {
                 } else {
                     self.multiply(&share, words, sums, tiles);
                 }
-                let first_lane = share.panels.start * LANES;
-                for (row, sums) in share.rows.zip(sums.chunks_exact_mut(stride)) {
-                    // SAFETY: of each row the lanes of these panels are this task's alone.
-                    unsafe { out.put(row, first_lane, sums) };
+                let mut of_panels = sums.chunks_exact_mut(share.rows.len());
+                for place in share.places.step_by(together) {
+                    let mut sums: [&mut [Sums]; 2] =
+                        std::array::from_fn(
+                            |at| {
+                                if at < together { of_panels.next().unwrap_or_default() } else { &mut [] }
+                            },
+                        );
+                    // SAFETY: of each row the results of these panels are this task's alone.
+                    unsafe { out.put(first, place, &mut sums[..together]) };
                 }
             },
         );
@@ -350,17 +400,17 @@ impl PackedLinear {
         (self.panels() / n_groups).clamp(1, PANELS_AT_ONCE)
     }
 
-    /// `sums[row][lane] += words[row] · panel[lane]` for the rows and panels of a task. `words` are
+    /// `sums[panel][row][lane] += words[row] · panel[lane]` for the rows and panels of a task. `words` are
     /// all packed activations, [`row_words`](Self::row_words) apart. `sums` comes as zeros,
-    /// `[rows][panels * LANES]`.
+    /// `[panels][rows]`.
     ///
     /// ```text
     /// for each piece of the words              its tiles of all panels stay in the cache
     ///     for each block of ROWS rows          its words stay in the nearest cache
     ///         for each panel                   one call of the kernel, then some lines of the coming tiles
     /// ```
-    fn multiply(&self, share: &Share, words: &[u32], sums: &mut [f32], tiles: &mut Tiles) {
-        let (width, stride) = (self.width(), share.panels.len() * LANES);
+    fn multiply(&self, share: &Share<'_>, words: &[u32], sums: &mut [Sums], tiles: &mut Tiles) {
+        let (width, rows) = (self.width(), share.rows.len());
         let (row_words, at_once) = (self.row_words(), self.words_at_once());
         // Tiles that stay in a core's cache while all rows of the share pass by; meanwhile those to come are fetched.
         let lines = if share.rows.len() < MANY_ROWS { 0 } else { LINES_AT_ONCE };
@@ -368,17 +418,18 @@ impl PackedLinear {
             let len = at_once.min(width - part);
             let mut coming = self.coming(share, part);
             let mut of_panels: [&[u32]; PANELS_AT_ONCE] = Default::default();
-            for ((tile, panel), buffer) in of_panels.iter_mut().zip(share.panels.clone()).zip(&mut *tiles) {
+            for ((tile, panel), buffer) in of_panels.iter_mut().zip(share.panels()).zip(&mut *tiles) {
                 *tile = self.sections.tile(panel, part..part + len, buffer);
             }
-            for (block, sums) in sums.chunks_mut(ROWS * stride).enumerate() {
-                let count = sums.len() / stride;
-                let start = (share.rows.start + block * ROWS) * row_words + part;
+            for first in (0..rows).step_by(ROWS) {
+                let count = ROWS.min(rows - first);
+                let start = (share.rows.start + first) * row_words + part;
                 let a = Words { data: &words[start..], stride: row_words };
-                for (at, tile) in of_panels[..share.panels.len()].iter().enumerate() {
+                for (tile, sums) in of_panels[..share.places.len()].iter().zip(sums.chunks_exact_mut(rows)) {
                     let b = Words { data: tile, stride: LANES };
                     let shape = Shape::added(count, len, LANES);
-                    multiply_add(self.kernel, self.word, shape, a, b, &mut sums[at * LANES..], stride);
+                    let sums = sums[first..first + count].as_flattened_mut();
+                    multiply_add(self.kernel, self.word, shape, a, b, sums, LANES);
                     coming.by_ref().take(lines).for_each(|word| prefetch(word));
                 }
             }
@@ -387,12 +438,12 @@ impl PackedLinear {
 
     /// As [`multiply`](Self::multiply), for few rows and panels of codes: what is dequantised at a time
     /// stays in the nearest cache. Pieces are those of `multiply`, and so are the bits.
-    fn multiply_codes(&self, share: &Share, words: &[u32], sums: &mut [f32], [tile, ..]: &mut Tiles) {
-        let (width, stride, row_words) = (self.width(), share.panels.len() * LANES, self.row_words());
+    fn multiply_codes(&self, share: &Share<'_>, words: &[u32], sums: &mut [Sums], [tile, ..]: &mut Tiles) {
+        let (width, row_words) = (self.width(), self.row_words());
         let (rows, at_once) = (share.rows.len(), self.words_at_once());
         let mut piece = [[0.0; LANES]; ROWS];
         let piece = &mut piece[..rows];
-        for (at, panel) in share.panels.clone().enumerate() {
+        for (panel, sums) in share.panels().zip(sums.chunks_exact_mut(rows)) {
             for part in (0..width).step_by(at_once) {
                 piece.fill([0.0; LANES]);
                 let end = width.min(part + at_once);
@@ -405,9 +456,7 @@ impl PackedLinear {
                         multiply_add(self.kernel, self.word, shape, of(from), b, piece.as_flattened_mut(), LANES);
                     }
                 }
-                for (sums, piece) in sums.chunks_mut(stride).zip(&*piece) {
-                    sums[at * LANES..][..LANES].iter_mut().zip(piece).for_each(|(sum, x)| *sum += x);
-                }
+                sums.as_flattened_mut().iter_mut().zip(piece.as_flattened()).for_each(|(sum, x)| *sum += x);
             }
         }
     }
@@ -415,35 +464,36 @@ impl PackedLinear {
     /// The cache lines that are wanted after `part`, in the order of memory: the next piece of the
     /// same panels or, after the last piece, the first piece of the panels behind them. One word
     /// stands for its line.
-    fn coming<'a>(&'a self, share: &Share, part: usize) -> impl Iterator<Item = &'a u32> + use<'a> {
+    fn coming<'a>(&'a self, share: &Share<'a>, part: usize) -> impl Iterator<Item = &'a u32> + use<'a> {
         let (width, at_once) = (self.width(), self.words_at_once());
         let next = part + at_once;
-        let (part, panels) = if next < width {
-            (next, share.panels.clone())
+        let (part, places) = if next < width {
+            (next, share.places.clone())
         } else {
-            let end = share.panels.end;
-            (0, end..(end + share.panels.len()).min(self.panels()))
+            let end = share.places.end;
+            (0, end..(end + share.places.len()).min(self.panels()))
         };
-        let words = part..width.min(part + at_once);
-        panels.flat_map(move |index| self.sections.kept(index, words.clone()).iter().step_by(WORDS_OF_A_LINE))
+        let (words, out) = (part..width.min(part + at_once), share.out);
+        places
+            .flat_map(move |place| self.sections.kept(out.panel(place), words.clone()).iter().step_by(WORDS_OF_A_LINE))
     }
 
     /// As [`multiply`](Self::multiply), with activations `wide` that were widened to f32,
     /// `2 * row_words` apart, and with tiles that are widened here. It cuts sums at the same
     /// coordinates and so gives the same bits.
-    fn multiply_widened(&self, share: &Share, wide: &[u32], sums: &mut [f32], [buffer, tile, ..]: &mut Tiles) {
-        let (stored, width, stride) = (self.width(), 2 * self.row_words(), share.panels.len() * LANES);
+    fn multiply_widened(&self, share: &Share<'_>, wide: &[u32], sums: &mut [Sums], [buffer, tile, ..]: &mut Tiles) {
+        let (stored, width, rows) = (self.width(), 2 * self.row_words(), share.rows.len());
         tile.resize(2 * PAIRS_AT_ONCE.min(stored) * LANES, 0);
-        for (at, index) in share.panels.clone().enumerate() {
+        for (index, sums) in share.panels().zip(sums.chunks_exact_mut(rows)) {
             for part in (0..stored).step_by(PAIRS_AT_ONCE) {
                 let len = PAIRS_AT_ONCE.min(stored - part);
                 widen_tile(self.sections.tile(index, part..part + len, buffer), tile);
                 let b = Words { data: tile, stride: LANES };
-                for (block, sums) in sums.chunks_mut(ROWS * stride).enumerate() {
+                for (block, sums) in sums.chunks_mut(ROWS).enumerate() {
                     let start = (share.rows.start + block * ROWS) * width + 2 * part;
                     let a = Words { data: &wide[start..], stride: width };
-                    let shape = Shape::added(sums.len() / stride, 2 * len, LANES);
-                    multiply_add(self.kernel, Word::Single, shape, a, b, &mut sums[at * LANES..], stride);
+                    let shape = Shape::added(sums.len(), 2 * len, LANES);
+                    multiply_add(self.kernel, Word::Single, shape, a, b, sums.as_flattened_mut(), LANES);
                 }
             }
         }
@@ -457,17 +507,26 @@ type Tiles = [Vec<u32>; PANELS_AT_ONCE];
 #[derive(Default)]
 struct Buffers {
     /// A task's sums.
-    sums: Vec<f32>,
+    sums: Vec<Sums>,
     /// Tiles that were dequantised, one for each panel of a task, or widened.
     tiles: Tiles,
 }
 
 /// What one task computes of a product.
-struct Share {
+struct Share<'a> {
     /// Rows of activations.
     rows: Range<usize>,
-    /// Panels of the matrix.
-    panels: Range<usize>,
+    /// Panels of the matrix, by their places in the order of the results.
+    places: Range<usize>,
+    /// The results.
+    out: &'a SharedResults<'a>,
+}
+
+impl Share<'_> {
+    /// The panels.
+    fn panels(&self) -> impl Iterator<Item = usize> {
+        self.places.clone().map(|place| self.out.panel(place))
+    }
 }
 
 #[cfg(test)]

@@ -5,8 +5,11 @@
 //! walk over activations of their own:
 //!
 //! ```text
-//! rows ── make: norm or gate, one row at a time ──► packed words ── kernels ──► sums ── + bias ── onto ──► out
+//! rows ── make: norm, one row at a time ──► packed words ── kernels ──► sums ── + bias ── f, gate, or sum: onto ──► out
 //! ```
+//!
+//! A gate and what it gates are rows of one matrix, the gates before the others. Panels of a task are taken in an order in which
+//! both are ready together ([`SharedResults::panel`]), so that twice as many sums as results are never in memory.
 //!
 //! `pack.rs`, `blocked.rs` and `integers.rs` multiply; `block_ops.rs` and `encoder.rs` say what is
 //! made of rows and of sums. The arithmetic is that of `vector.rs`, in the same order as in walks of
@@ -19,7 +22,10 @@ use std::ops::Range;
 use rayon::prelude::*;
 
 use super::columns::Columns;
+use super::piece::Sums;
+use super::tile::LANES;
 use super::vector::{self, worth_a_task};
+use crate::arch::Activation;
 
 thread_local! {
     /// Rows that this thread has made for a product and that are being packed. It only grows: fresh
@@ -103,11 +109,22 @@ pub(crate) enum Onto {
     Sum,
     /// `out += factor * y`.
     Scaled(f32),
+    /// `out = f(y)`.
+    Activated(Activation),
+    /// `out = f(gate) * up`, where `y` is `[gate | up]`: half as many results as sums, both whole panels.
+    Gated(Activation),
+}
+
+impl Onto {
+    /// Panels of the matrix that make results together.
+    fn together(self) -> usize {
+        if matches!(self, Self::Gated(_)) { 2 } else { 1 }
+    }
 }
 
 /// Where a product's results go.
 pub(crate) struct Results<'a> {
-    /// `[count, d_out]`.
+    /// `[count, d_out]`, or half as wide; see [`Onto`].
     out: &'a mut [f32],
     /// `[d_out]`, added to each row of sums.
     bias: Option<&'a [f32]>,
@@ -116,8 +133,8 @@ pub(crate) struct Results<'a> {
 }
 
 impl<'a> Results<'a> {
-    /// Results `[count, d_out]` with the bias, `[d_out]`. With [`Onto::Nothing`] all of `out` is
-    /// written, and what it holds does not matter.
+    /// Results `[count, d_out]`, or half as wide, with the bias, `[d_out]`. What `out` holds does not matter, and all of it is
+    /// written, unless results are added to it.
     pub(crate) fn new(out: &'a mut [f32], bias: Option<&'a [f32]>, onto: Onto) -> Self {
         Self { out, bias, onto }
     }
@@ -127,10 +144,15 @@ impl<'a> Results<'a> {
         self.out.len()
     }
 
+    /// Results of a row, of `d_out` sums.
+    pub(super) fn width(&self, d_out: usize) -> usize {
+        d_out / self.onto.together()
+    }
+
     /// Whether what `out` holds is written over, and never read.
     #[cfg(target_arch = "x86_64")]
     pub(super) fn replace(&self) -> bool {
-        self.onto == Onto::Nothing
+        !matches!(self.onto, Onto::Sum | Onto::Scaled(_))
     }
 
     /// Whether the first result begins a line of the caches.
@@ -142,18 +164,22 @@ impl<'a> Results<'a> {
     /// The same for several threads, each of which writes results of its own.
     ///
     /// # Panics
-    /// If the bias has not `d_out` numbers.
+    /// If the bias has not `d_out` numbers, or what is gated are no whole panels.
     pub(super) fn shared(self, d_out: usize) -> SharedResults<'a> {
         assert!(self.bias.is_none_or(|bias| bias.len() == d_out));
-        SharedResults { out: Columns::new(self.out, d_out), d_out, bias: self.bias, onto: self.onto }
+        let width = self.width(d_out);
+        assert!(self.onto.together() == 1 || width.is_multiple_of(LANES));
+        SharedResults { out: Columns::new(self.out, width), width, d_out, bias: self.bias, onto: self.onto }
     }
 }
 
 /// [`Results`] that several threads write.
 pub(super) struct SharedResults<'a> {
-    /// `[count, d_out]`.
+    /// `[count, width]`.
     out: Columns<'a>,
     /// Results of a row.
+    width: usize,
+    /// Sums of a row.
     d_out: usize,
     /// As in [`Results`].
     bias: Option<&'a [f32]>,
@@ -162,32 +188,61 @@ pub(super) struct SharedResults<'a> {
 }
 
 impl SharedResults<'_> {
-    /// Makes results of the sums of row `row` and columns `first..`, and writes them with `write`
-    /// where they replace what is there. Sums behind the last column are left out. The bias is added
-    /// to `sums` in place.
+    /// Panels that make results together. Tasks have whole groups of them.
+    pub(super) fn together(&self) -> usize {
+        self.onto.together()
+    }
+
+    /// The panel of the matrix that is multiplied at some place of the order: a gate's before that which it gates.
+    pub(super) fn panel(&self, place: usize) -> usize {
+        match self.onto {
+            Onto::Gated(_) => place / 2 + place % 2 * (self.width / LANES),
+            _ => place,
+        }
+    }
+
+    /// Makes results of the sums of some rows and of the panels from `place` on that make results together, and writes them
+    /// with `write` where they replace what is there. Sums behind the last column are left out. Results are made in place.
     ///
     /// # Safety
-    /// `row` must be a row of the results and `first` one of its columns, and nobody else may use
-    /// these columns of it meanwhile.
+    /// Rows and panels must be those of the results, and nobody else may use these results meanwhile.
     pub(super) unsafe fn put_with(
         &self,
-        row: usize,
-        first: usize,
-        sums: &mut [f32],
-        write: impl FnOnce(&[f32], &mut [f32]),
+        first_row: usize,
+        place: usize,
+        sums: &mut [&mut [Sums]],
+        write: impl Fn(&[f32], &mut [f32]),
     ) {
-        debug_assert!(first < self.d_out);
-        let lanes = sums.len().min(self.d_out - first);
-        let sums = &mut sums[..lanes];
+        debug_assert!(sums.len() == self.together() && place.is_multiple_of(self.together()));
         if let Some(bias) = self.bias {
-            vector::add(sums, &bias[first..]);
+            for (at, sums) in sums.iter_mut().enumerate() {
+                let first = self.panel(place + at) * LANES;
+                let bias = &bias[first..self.d_out.min(first + LANES)];
+                sums.iter_mut().for_each(|sums| vector::add(sums, bias));
+            }
         }
-        // SAFETY: the caller's promise; a row has `d_out` numbers.
-        let out = unsafe { self.out.row(row, first, lanes) };
-        match self.onto {
-            Onto::Nothing => write(sums, out),
-            Onto::Sum => vector::add(out, sums),
-            Onto::Scaled(factor) => vector::add_scaled(out, sums, factor),
+        let made: &[Sums] = match (self.onto, sums) {
+            (Onto::Gated(function), [gate, up]) => {
+                vector::gate(gate.as_flattened(), up.as_flattened_mut(), function);
+                up
+            }
+            (Onto::Activated(function), [sums]) => {
+                vector::activate(sums.as_flattened_mut(), function);
+                sums
+            }
+            (_, [sums, ..]) => sums,
+            (_, []) => return,
+        };
+        let column = place / self.together() * LANES;
+        let lanes = LANES.min(self.width - column);
+        for (row, made) in made.iter().enumerate() {
+            // SAFETY: the caller's promise; a row has `width` numbers.
+            let out = unsafe { self.out.row(first_row + row, column, lanes) };
+            match self.onto {
+                Onto::Sum => vector::add(out, made),
+                Onto::Scaled(factor) => vector::add_scaled(out, made, factor),
+                _ => write(&made[..lanes], out),
+            }
         }
     }
 
@@ -195,9 +250,9 @@ impl SharedResults<'_> {
     ///
     /// # Safety
     /// The same.
-    pub(super) unsafe fn put(&self, row: usize, first: usize, sums: &mut [f32]) {
+    pub(super) unsafe fn put(&self, first_row: usize, place: usize, sums: &mut [&mut [Sums]]) {
         // SAFETY: the caller's promise.
-        unsafe { self.put_with(row, first, sums, |sums, out| out.copy_from_slice(sums)) }
+        unsafe { self.put_with(first_row, place, sums, |sums, out| out.copy_from_slice(sums)) }
     }
 }
 
@@ -206,7 +261,6 @@ mod tests {
     use half::bf16;
 
     use super::*;
-    use crate::arch::Activation;
     use crate::engine::packed::cases::numbers;
     use crate::engine::packed::lines::Lines;
     use crate::engine::packed::pack::PackedLinear;
@@ -219,10 +273,12 @@ mod tests {
     fn what_rides_along_has_the_bits_of_walks_of_its_own() {
         const D_IN: usize = 72;
         let norm = |x: &[f32], out: &mut [f32]| vector::rms_norm(x, &[1.5; D_IN], 1e-6, out);
-        let gate = |row: &[f32], out: &mut [f32]| vector::gated_halves(row, Activation::Silu, out);
-        let makes: [(usize, &Make<'_>); 2] = [(D_IN, &norm), (2 * D_IN, &gate)];
+        let halves = |row: &[f32], out: &mut [f32]| out.copy_from_slice(&row[D_IN..]);
+        let makes: [(usize, &Make<'_>); 2] = [(D_IN, &norm), (2 * D_IN, &halves)];
         for (kernel, word) in Supported::all().flat_map(|kernel| [(kernel, Word::Pair), (kernel, Word::Single)]) {
-            for (rows, d_out) in [(1, 33), (15, 1), (17, 100), (33, 32), (250, 100), (1100, 1024)] {
+            for (rows, d_out) in
+                [(1, 33), (15, 1), (17, 100), (33, 32), (1, 192), (33, 64), (250, 100), (600, 128), (1100, 2048)]
+            {
                 let (weight, bias) = (numbers(1, d_out * D_IN), numbers(2, d_out));
                 let mut matrix = PackedLinear::zeros(kernel, word, d_out, D_IN);
                 match word {
@@ -240,15 +296,27 @@ mod tests {
                     let mut y = vec![0.0; rows * d_out];
                     matrix.apply(&made, rows, &mut y, &mut scratch);
                     y.chunks_exact_mut(d_out).for_each(|y| vector::add(y, &bias));
-                    for onto in [Onto::Nothing, Onto::Sum, Onto::Scaled(0.3)] {
+                    const FUNCTION: Activation = Activation::Silu;
+                    let mut all = vec![Onto::Nothing, Onto::Sum, Onto::Scaled(0.3), Onto::Activated(FUNCTION)];
+                    all.extend(d_out.is_multiple_of(2 * LANES).then_some(Onto::Gated(FUNCTION)));
+                    for onto in all {
                         let mut expected = before.clone();
                         match onto {
                             Onto::Nothing => expected.copy_from_slice(&y),
                             Onto::Sum => vector::add(&mut expected, &y),
                             Onto::Scaled(factor) => vector::add_scaled(&mut expected, &y, factor),
+                            Onto::Activated(function) => {
+                                expected.copy_from_slice(&y);
+                                vector::activate(&mut expected, function);
+                            }
+                            Onto::Gated(function) => {
+                                expected.truncate(rows * d_out / 2);
+                                let made = expected.chunks_exact_mut(d_out / 2).zip(y.chunks_exact(d_out));
+                                made.for_each(|(out, y)| vector::activate_row(y, function, out));
+                            }
                         }
-                        let mut out = Lines::zeros(before.len());
-                        out.copy_from_slice(&before);
+                        let mut out = Lines::zeros(expected.len());
+                        out.copy_from_slice(&before[..expected.len()]);
                         let results = Results::new(&mut out, Some(&bias), onto);
                         matrix.product(Activations::made(&x, width, make), results, &mut scratch);
                         let same = out.iter().zip(&expected).all(|(a, b)| a.to_bits() == b.to_bits());

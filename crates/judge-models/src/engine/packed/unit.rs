@@ -363,6 +363,83 @@ impl Unit {
         }
     }
 
+    /// [`multiply`](Self::multiply) of one register's rows with two tiles of lanes side by side. Of both `sums` the lower half stays
+    /// as it is.
+    ///
+    /// The assembly's operands are as there, but that as many lines of the second `coming` are fetched as of the first.
+    ///
+    /// # Panics
+    /// If there is no tile, the strides of `b` differ, or one is too short.
+    pub(crate) fn multiply_beside(
+        &self,
+        rows: &[Tile],
+        b: [Words<'_>; 2],
+        accumulate: bool,
+        sums: &mut [Sums; 2],
+        coming: [&[u32]; 2],
+    ) {
+        let steps = rows.len();
+        let stride = b[0].stride;
+        assert!(steps > 0 && b.iter().all(|b| b.stride == stride && stride >= LANES));
+        assert!(b.iter().all(|b| b.data.len() >= (steps * PAIRS - 1) * stride + LANES));
+        let [first, second] = sums.each_mut().map(|sums| sums.0.as_mut_ptr());
+        let lines = coming.map(|coming| coming.len().div_ceil(LINE).div_ceil(steps));
+        let lines = lines[0].max(lines[1]);
+        // SAFETY: the unit is set up for tiles of 16 rows of 64 bytes. Each step reads a tile of the rows and 16 pairs of two times two
+        // times 16 lanes, which the assertions say are there; both `sums` have room for two tiles whose rows are 128 bytes apart. What is
+        // fetched ahead may lie anywhere.
+        unsafe {
+            asm!(
+                "test {left}, {left}",
+                "jnz 5f",
+                "tilezero tmm0", "tilezero tmm1", "tilezero tmm2", "tilezero tmm3",
+                "jmp 6f",
+                "5:",
+                "tileloadd tmm0, [{first} + {row}]",
+                "tileloadd tmm1, [{first} + {row} + 64]",
+                "tileloadd tmm2, [{second} + {row}]",
+                "tileloadd tmm3, [{second} + {row} + 64]",
+                "6:",
+                "mov {row:e}, 64",
+                "2:",
+                "tileloadd tmm4, [{a} + {row}]",
+                "tileloadd tmm5, [{b} + {stride}]",
+                "tileloadd tmm6, [{b} + {stride} + 64]",
+                "tdpbf16ps tmm0, tmm4, tmm5",
+                "tileloadd tmm7, [{b2} + {stride}]",
+                "tdpbf16ps tmm1, tmm4, tmm6",
+                "tileloadd tmm5, [{b2} + {stride} + 64]",
+                "tdpbf16ps tmm2, tmm4, tmm7",
+                "tdpbf16ps tmm3, tmm4, tmm5",
+                "mov {left}, {lines}",
+                "test {left}, {left}",
+                "jz 4f",
+                "3:",
+                "prefetcht1 [{coming}]",
+                "prefetcht1 [{coming2}]",
+                "add {coming}, 64", "add {coming2}, 64",
+                "dec {left}",
+                "jnz 3b",
+                "4:",
+                "add {a}, 1024", "add {b}, {step}", "add {b2}, {step}",
+                "dec {steps}",
+                "jnz 2b",
+                "shl {row}, 1",
+                "tilestored [{first} + {row}], tmm0",
+                "tilestored [{first} + {row} + 64], tmm1",
+                "tilestored [{second} + {row}], tmm2",
+                "tilestored [{second} + {row} + 64], tmm3",
+                a = inout(reg) rows.as_ptr() => _, b = inout(reg) b[0].data.as_ptr() => _, b2 = inout(reg) b[1].data.as_ptr() => _,
+                steps = inout(reg) steps => _, coming = inout(reg) coming[0].as_ptr() => _,
+                coming2 = inout(reg) coming[1].as_ptr() => _, lines = in(reg) lines, left = inout(reg) usize::from(accumulate) => _,
+                row = inout(reg) 128_usize => _, stride = in(reg) 4 * stride, step = in(reg) 4 * PAIRS * stride,
+                first = in(reg) first, second = in(reg) second,
+                out("tmm0") _, out("tmm1") _, out("tmm2") _, out("tmm3") _,
+                out("tmm4") _, out("tmm5") _, out("tmm6") _, out("tmm7") _, options(nostack),
+            );
+        }
+    }
+
     /// Packs at most [`ROWS`] rows into successive tiles, rounded to bf16 (to nearest, ties to
     /// even). Missing rows, and what lies behind a row's last number, become zeros.
     ///
@@ -487,6 +564,16 @@ mod tests {
         unit.pack(rows.chunks(WIDTH).take(3), &mut tiles);
         unit.multiply((&tiles[..2], None), words(0), false, &mut few, &[]);
         unit.multiply((&tiles[2..], None), words(2), true, &mut few, &[]);
+        // The same with other lanes beside them: the first ones once more, one step later.
+        let mut beside = [Sums([[f32::NAN; LANES]; 2 * ROWS]); 2];
+        unit.multiply_beside(&tiles[..2], [words(0), words(1)], false, &mut beside, [&[], &[1; 50]]);
+        unit.multiply_beside(&tiles[2..4], [words(2), words(3)], true, &mut beside, [&[1; 50], &[]]);
+        unit.multiply_beside(&tiles[4..], [words(4), words(0)], true, &mut beside, [&[], &[]]);
+        assert_eq!(beside[0].0[..ROWS], few.0[..ROWS]);
+        let mut later = Sums::ZERO;
+        unit.multiply((&tiles[..4], None), words(1), false, &mut later, &[]);
+        unit.multiply((&tiles[4..], None), words(0), true, &mut later, &[]);
+        assert_eq!(beside[1].0[..ROWS], later.0[..ROWS]);
         assert_eq!(few.0[..3], whole.0[..3]);
         assert!(few.0[3..ROWS].iter().flatten().all(|&x| x == 0.0) && few.0[ROWS].iter().all(|x| x.is_nan()));
     }

@@ -248,45 +248,46 @@ pub(crate) fn rms_norm_in_place(x: &mut [f32], weight: &[f32], eps: f32) {
     );
 }
 
-/// The gated product of an MLP: `out = f(gate) * up`, or `f(gate) * (clip(up) + 1)` for
-/// [`Activation::ClampedSwish`], where `clip` is to `[-limit, limit]`. All slices have the same
+/// The gated product of an MLP, in place: `up = f(gate) * up`, or `f(gate) * (clip(up) + 1)` for
+/// [`Activation::ClampedSwish`], where `clip` is to `[-limit, limit]`. Both slices have the same
 /// length. With `Gelu` the loop is not vectorised, since the error function is a call.
-pub(crate) fn gated(gate: &[f32], up: &[f32], function: Activation, out: &mut [f32]) {
+pub(crate) fn gate(gate: &[f32], up: &mut [f32], function: Activation) {
     match function {
-        Activation::Silu => each_gated(gate, up, out, |gate, up| silu(gate) * up),
-        Activation::GeluTanh => each_gated(gate, up, out, |gate, up| gelu_tanh(gate) * up),
+        Activation::Silu => each_gated(gate, up, |gate, up| silu(gate) * up),
+        Activation::GeluTanh => each_gated(gate, up, |gate, up| gelu_tanh(gate) * up),
         Activation::ClampedSwish { alpha, limit } => {
-            each_gated(gate, up, out, |gate, up| clamped_swish(gate, alpha, limit) * (up.clamp(-limit, limit) + 1.0));
+            each_gated(gate, up, |gate, up| clamped_swish(gate, alpha, limit) * (up.clamp(-limit, limit) + 1.0));
         }
-        Activation::Gelu => each_gated(gate, up, out, |gate, up| gelu(gate) * up),
-        Activation::Relu => each_gated(gate, up, out, |gate, up| relu(gate) * up),
-        Activation::ReluSquared => each_gated(gate, up, out, |gate, up| relu_squared(gate) * up),
+        Activation::Gelu => each_gated(gate, up, |gate, up| gelu(gate) * up),
+        Activation::Relu => each_gated(gate, up, |gate, up| relu(gate) * up),
+        Activation::ReluSquared => each_gated(gate, up, |gate, up| relu_squared(gate) * up),
     }
 }
 
-/// [`gated`] of a row `[2 * d_ff]` whose first half is the gate of the second: to `out`, `[d_ff]`.
-pub(crate) fn gated_halves(row: &[f32], function: Activation, out: &mut [f32]) {
-    let (gate, up) = row.split_at(out.len());
-    gated(gate, up, function, out);
+/// [`gate`] with the result apart.
+pub(crate) fn gated(gate: &[f32], up: &[f32], function: Activation, out: &mut [f32]) {
+    out.copy_from_slice(up);
+    self::gate(gate, out, function);
 }
 
 /// What an MLP makes of the row that its first product gives: `f(x)` of as many numbers as it takes
-/// on, `[d_ff]`, or [`gated_halves`] of twice as many.
+/// on, `[d_ff]`, or of twice as many the second half [gated](gate) by the first.
 pub(crate) fn activate_row(row: &[f32], function: Activation, out: &mut [f32]) {
     if row.len() == out.len() {
         out.copy_from_slice(row);
         activate(out, function);
     } else {
-        gated_halves(row, function, out);
+        let (gate, up) = row.split_at(out.len());
+        gated(gate, up, function, out);
     }
 }
 
-/// `out = f(gate, up)`, number by number.
+/// `up = f(gate, up)`, number by number.
 #[inline(always)]
-fn each_gated(gate: &[f32], up: &[f32], out: &mut [f32], function: impl Fn(f32, f32) -> f32) {
+fn each_gated(gate: &[f32], up: &mut [f32], function: impl Fn(f32, f32) -> f32) {
     widest(
         #[inline(always)]
-        || out.iter_mut().zip(gate).zip(up).for_each(|((out, &gate), &up)| *out = function(gate, up)),
+        || up.iter_mut().zip(gate).for_each(|(up, &gate)| *up = function(gate, *up)),
     );
 }
 

@@ -151,13 +151,17 @@ impl Ops for ComposedOps<'_, '_> {
             Input::Rows(x) => x,
             Input::Of(x) => x.clone(),
             Input::Normed(x, weight) => self.norm(x, weight),
-            Input::Gated(gate_up) => ops::gated_activation(gate_up, linear.weight.dims()[1], self.spec.activation),
         };
         let y = project(x, linear, self.precision);
         match onto {
             Some(x) => self.add(x, y, None),
             None => y,
         }
+    }
+
+    fn activated(&mut self, input: Input<'_, Tensor<3>, Norm>, linear: &Linear, next: &Linear) -> Tensor<3> {
+        let y = self.linear(input, linear, None);
+        ops::gated_activation(y, next.weight.dims()[1], self.spec.activation)
     }
 
     /// Attention and, where layer `index + 1` is wanted, its entropy from the same queries and

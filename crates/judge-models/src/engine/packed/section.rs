@@ -114,6 +114,15 @@ impl Section {
         }
     }
 
+    /// Likewise to the bits of the matrix unit; see [`CodedPanels::multiply_in_order`].
+    #[cfg(target_arch = "x86_64")]
+    pub(super) fn multiply_in_order(&self, panel: usize, words: Range<usize>, a: Words<'_>, sums: &mut [Sums]) -> bool {
+        match &self.form {
+            Form::Plain(_) => false,
+            Form::Coded(coded) => coded.multiply_in_order(panel - self.panels.start, words, a, sums),
+        }
+    }
+
     /// The coded panels.
     pub(super) fn coded(&self) -> Option<&CodedPanels> {
         match &self.form {

@@ -16,17 +16,20 @@
 //! pairs are for; all other numbers are rounded as elsewhere. Without the conversion all numbers are.
 //!
 //! Pairs are written to memory, for products of many rows, or multiplied as they are made: then
-//! sums of few rows stay in registers, and the chain of their additions runs beside the expansion.
+//! sums of few rows stay in registers, and the chain of their additions runs beside the expansion. For `amx` they are multiplied in
+//! the order of the matrix unit and to its bits, by fused multiply-adds ([`HasThem::multiply_in_order`]): with few rows most of the
+//! unit would wait.
 //!
 //! Loops are written once and inlined into entries that enable the instructions of one kernel, so all
 //! functions between are `inline(always)`.
 
 use std::arch::x86_64::{
-    __m512, __m512bh, __m512i, _mm512_add_epi32, _mm512_and_si512, _mm512_castps_si512, _mm512_castsi512_ps,
-    _mm512_cvtepi32_ps, _mm512_cvtne2ps_pbh, _mm512_dpbf16_ps, _mm512_fmadd_ps, _mm512_loadu_ps, _mm512_loadu_si512,
-    _mm512_mask_blend_epi32, _mm512_mul_ps, _mm512_or_si512, _mm512_permutexvar_epi16, _mm512_permutexvar_ps,
-    _mm512_set1_epi32, _mm512_set1_ps, _mm512_setzero_ps, _mm512_slli_epi32, _mm512_sllv_epi32, _mm512_srai_epi32,
-    _mm512_srli_epi32, _mm512_srlv_epi32, _mm512_storeu_ps, _mm512_storeu_si512, _mm512_sub_ps, _mm512_test_epi32_mask,
+    __m512, __m512bh, __m512i, _mm512_add_epi32, _mm512_add_ps, _mm512_and_si512, _mm512_castps_si512,
+    _mm512_castsi512_ps, _mm512_cvtepi32_ps, _mm512_cvtne2ps_pbh, _mm512_dpbf16_ps, _mm512_fmadd_ps, _mm512_loadu_ps,
+    _mm512_loadu_si512, _mm512_mask_blend_epi32, _mm512_mul_ps, _mm512_or_si512, _mm512_permutexvar_epi16,
+    _mm512_permutexvar_ps, _mm512_set1_epi32, _mm512_set1_ps, _mm512_setzero_ps, _mm512_slli_epi32, _mm512_sllv_epi32,
+    _mm512_srai_epi32, _mm512_srli_epi32, _mm512_srlv_epi32, _mm512_storeu_ps, _mm512_storeu_si512, _mm512_sub_ps,
+    _mm512_test_epi32_mask,
 };
 use std::mem::transmute;
 
@@ -34,13 +37,48 @@ use crate::engine::packed::kernel::Kernel;
 use crate::engine::packed::piece::{AHEAD, E4M3_BIAS, Lanes, Piece, Sums, per_word};
 use crate::engine::packed::supported::Supported;
 use crate::engine::packed::tile::{LANES, Words, prefetch};
+use crate::engine::packed::unit::PAIRS;
 use crate::weights::{CodeNumbers, Groups};
+use crate::widest::widest;
 
 /// Lanes of a register.
 const HALF: usize = LANES / 2;
 
 /// Rows whose sums stay in registers, beside what dequantising needs.
 pub(super) const MOST_ROWS: usize = 8;
+
+/// Most rows whose products are made in the order of the unit: with more the unit itself is faster.
+pub(in crate::engine::packed) const MOST_IN_ORDER: usize = 2;
+
+/// The smallest number of a row that is multiplied in the order of the unit, `2^-50`, but for zeros.
+const SMALLEST_OF_A_ROW: f32 = f32::from_bits((127 - 50) << 23);
+
+/// The smallest scale and minimum likewise, `2^-28`.
+const SMALLEST_OF_A_GROUP: f32 = f32::from_bits((127 - 28) << 23);
+
+/// The smallest magnitude that is not zero, as its bits, of numbers by their bits; more than those of infinity if all are zero.
+fn smallest(numbers: &[u32]) -> u32 {
+    let mut smallest = u32::MAX;
+    widest(
+        #[inline(always)]
+        || {
+            // Zero, less one, is the largest.
+            let less_one = |bits: &u32| (bits & 0x7fff_ffff).wrapping_sub(1);
+            smallest = numbers.iter().fold(u32::MAX, |smallest, bits| smallest.min(less_one(bits)));
+        },
+    );
+    smallest.saturating_add(1)
+}
+
+/// Whether numbers, by their bits, are finite and large enough to be multiplied in the order of the unit.
+pub(in crate::engine::packed) fn are_large(numbers: &[u32]) -> bool {
+    let mut largest = 0;
+    widest(
+        #[inline(always)]
+        || largest = numbers.iter().fold(0, |largest, bits| largest.max(bits & 0x7fff_ffff)),
+    );
+    f32::from_bits(largest).is_finite() && smallest(numbers) >= SMALLEST_OF_A_ROW.to_bits()
+}
 
 /// The proof that this processor has the instructions, and which they are.
 #[derive(Clone, Copy)]
@@ -111,6 +149,39 @@ impl HasThem {
                 6 => self.with_rows::<6>(piece, words, a, sums),
                 7 => self.with_rows::<7>(piece, words, a, sums),
                 _ => self.with_rows::<8>(piece, words, a, sums),
+            }
+        }
+        true
+    }
+
+    /// [`multiply`](Self::multiply) to the bits of the matrix unit, where it can be had: `a` are numbers, two for each word of pairs,
+    /// that were rounded to bf16, and [`are_large`] says that they are large enough. `false`, and nothing happens, where no body
+    /// suits the coding, words are no whole steps of the unit, or what groups have is too small.
+    ///
+    /// The unit takes subnormal numbers for zeros, and these instructions do not. No sum is subnormal here: of numbers of eight bits that
+    /// are at least `2^-50` and `2^-61` all products, and with them all their sums, are multiples of `2^-125`. A weight is `2^-61` at
+    /// least, or zero: a code's number is `2^-9` at least, its scale `2^-28`, and the difference of the product and a
+    /// minimum of that size is a multiple of a last place of either, `2^-24` of it.
+    ///
+    /// # Panics
+    /// If there are too many rows, or too few words.
+    pub(super) fn multiply_in_order(self, piece: &Piece<'_>, words: usize, a: Words<'_>, sums: &mut [Sums]) -> bool {
+        let (rows, pairs) = (sums.len(), words * per_word(piece.coding) / 2);
+        if !self.suits(piece) || !pairs.is_multiple_of(PAIRS) || !piece.zeros.is_empty() {
+            return false;
+        }
+        let of_groups = [piece.scales, piece.minima];
+        if !of_groups.iter().all(|lanes| smallest(lanes.as_flattened()) >= SMALLEST_OF_A_GROUP.to_bits()) {
+            return false;
+        }
+        assert!((1..=MOST_IN_ORDER).contains(&rows) && words <= piece.codes.len() && 2 * pairs <= a.stride);
+        assert!(a.data.len() >= (rows - 1) * a.stride + 2 * pairs);
+        // SAFETY: where pairs are multiplied there are the instructions; rows and words are there, by the assertions above.
+        unsafe {
+            match (self.0, rows) {
+                (Instructions::Widened, _) => return false,
+                (Instructions::Pairs, 1) => multiply_in_order::<1>(piece, words, a, sums),
+                (Instructions::Pairs, _) => multiply_in_order::<2>(piece, words, a, sums),
             }
         }
         true
@@ -295,6 +366,52 @@ impl<const ROWS: usize> Take for MultiplyWidened<ROWS> {
     }
 }
 
+/// Adds products with rows of numbers to sums, as the matrix unit does: of each sixteen pairs the products of first numbers, and those of
+/// second ones, are chains of fused multiply-adds from zero; both chains are added, and then that is to the sum.
+struct MultiplyInOrder<const ROWS: usize> {
+    /// The rows and sums.
+    rows: RowBlock<ROWS>,
+    /// Of each row the chains of first and second numbers, in halves.
+    chains: [[[__m512; 2]; 2]; ROWS],
+}
+
+impl<const ROWS: usize> Take for MultiplyInOrder<ROWS> {
+    #[inline(always)]
+    unsafe fn take(&mut self, word: usize, half: usize, both: [__m512; 2]) {
+        // SAFETY: the rows have both numbers of this word, by the caller's promise.
+        unsafe {
+            let words = pairs(both);
+            let first = _mm512_castsi512_ps(_mm512_slli_epi32::<16>(words));
+            let high = _mm512_set1_epi32(0xffff_0000_u32.cast_signed());
+            let second = _mm512_castsi512_ps(_mm512_and_si512(words, high));
+            for ((a, chains), sums) in self.rows.a.iter().zip(&mut self.chains).zip(&mut self.rows.sums) {
+                let a = a.cast::<f32>().add(2 * word);
+                let [of_first, of_second] = &mut chains[half];
+                *of_first = _mm512_fmadd_ps(_mm512_set1_ps(*a), first, *of_first);
+                *of_second = _mm512_fmadd_ps(_mm512_set1_ps(*a.add(1)), second, *of_second);
+                if word % PAIRS == PAIRS - 1 {
+                    sums[half] = _mm512_add_ps(sums[half], _mm512_add_ps(*of_first, *of_second));
+                    chains[half] = [_mm512_setzero_ps(); 2];
+                }
+            }
+        }
+    }
+}
+
+/// [`HasThem::multiply_in_order`] for so many rows.
+///
+/// # Safety
+/// The processor must have AVX-512 with BW and BF16; there must be so many rows and words, whole steps of the unit.
+#[target_feature(enable = "avx512f,avx512bw,avx512bf16")]
+unsafe fn multiply_in_order<const ROWS: usize>(piece: &Piece<'_>, words: usize, a: Words<'_>, sums: &mut [Sums]) {
+    // SAFETY: the caller's promise.
+    unsafe {
+        let chains = [[[_mm512_setzero_ps(); 2]; 2]; ROWS];
+        let to = MultiplyInOrder { rows: RowBlock::<ROWS>::new(a, sums), chains };
+        with_numbers(piece, words, to).rows.put(sums);
+    }
+}
+
 /// [`HasThem::dequantise`] with BF16.
 ///
 /// # Safety
@@ -351,30 +468,32 @@ trait Number: Copy {
     unsafe fn of(self, word: __m512i, place: usize) -> __m512;
 }
 
-/// Integers of `32 - SHIFT` bits with a sign.
+/// Integers of eight bits with a sign.
 #[derive(Clone, Copy)]
-struct Signed<const SHIFT: u32>;
+struct Signed;
 
-impl<const SHIFT: u32> Number for Signed<SHIFT> {
-    #[inline(always)]
-    unsafe fn of(self, word: __m512i, place: usize) -> __m512 {
-        let left = SHIFT as i32 - (32 - SHIFT as i32) * place as i32;
-        // SAFETY: the caller's promise.
-        unsafe { _mm512_cvtepi32_ps(_mm512_srai_epi32::<SHIFT>(_mm512_sllv_epi32(word, _mm512_set1_epi32(left)))) }
-    }
-}
-
-/// Integers of `BITS` bits without a sign.
-#[derive(Clone, Copy)]
-struct Unsigned<const BITS: i32>;
-
-impl<const BITS: i32> Number for Unsigned<BITS> {
+impl Number for Signed {
     #[inline(always)]
     unsafe fn of(self, word: __m512i, place: usize) -> __m512 {
         // SAFETY: the caller's promise.
         unsafe {
-            let right = _mm512_srlv_epi32(word, _mm512_set1_epi32(BITS * place as i32));
-            _mm512_cvtepi32_ps(_mm512_and_si512(right, _mm512_set1_epi32((1 << BITS) - 1)))
+            let left = _mm512_sllv_epi32(word, _mm512_set1_epi32(24 - 8 * place as i32));
+            _mm512_cvtepi32_ps(_mm512_srai_epi32::<24>(left))
+        }
+    }
+}
+
+/// Integers of eight bits without a sign.
+#[derive(Clone, Copy)]
+struct Unsigned;
+
+impl Number for Unsigned {
+    #[inline(always)]
+    unsafe fn of(self, word: __m512i, place: usize) -> __m512 {
+        // SAFETY: the caller's promise.
+        unsafe {
+            let right = _mm512_srlv_epi32(word, _mm512_set1_epi32(8 * place as i32));
+            _mm512_cvtepi32_ps(_mm512_and_si512(right, _mm512_set1_epi32(255)))
         }
     }
 }
@@ -398,9 +517,27 @@ impl Number for E4m3 {
     }
 }
 
-/// Entries of a table, by codes of four bits.
+/// Entries of a table, by codes of four bits. Integers are some too: a look into a register takes fewer instructions than a conversion.
 #[derive(Clone, Copy)]
 struct Table(__m512);
+
+/// The integers of four bits without a sign.
+const UNSIGNED: [f32; 16] = [0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 9.0, 10.0, 11.0, 12.0, 13.0, 14.0, 15.0];
+
+/// Those with a sign.
+const SIGNED: [f32; 16] = [0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, -8.0, -7.0, -6.0, -5.0, -4.0, -3.0, -2.0, -1.0];
+
+impl Table {
+    /// A register of these entries.
+    ///
+    /// # Safety
+    /// The processor must have AVX-512.
+    #[inline(always)]
+    unsafe fn of(entries: &[f32; 16]) -> Self {
+        // SAFETY: the caller's promise; the entries are a register.
+        unsafe { Self(_mm512_loadu_ps(entries.as_ptr())) }
+    }
+}
 
 impl Number for Table {
     #[inline(always)]
@@ -421,14 +558,12 @@ unsafe fn with_numbers<T: Take>(piece: &Piece<'_>, words: usize, to: T) -> T {
     // SAFETY: the caller's promise.
     unsafe {
         match (&coding.numbers, coding.bits) {
-            (CodeNumbers::Signed, 8) => with_groups::<4, T>(piece, words, to, Signed::<24>),
-            (CodeNumbers::Signed, _) => with_groups::<8, T>(piece, words, to, Signed::<28>),
-            (CodeNumbers::Unsigned, 8) => with_groups::<4, T>(piece, words, to, Unsigned::<8>),
-            (CodeNumbers::Unsigned, _) => with_groups::<8, T>(piece, words, to, Unsigned::<4>),
+            (CodeNumbers::Signed, 8) => with_groups::<4, T>(piece, words, to, Signed),
+            (CodeNumbers::Signed, _) => with_groups::<8, T>(piece, words, to, Table::of(&SIGNED)),
+            (CodeNumbers::Unsigned, 8) => with_groups::<4, T>(piece, words, to, Unsigned),
+            (CodeNumbers::Unsigned, _) => with_groups::<8, T>(piece, words, to, Table::of(&UNSIGNED)),
             (CodeNumbers::E4m3, _) => with_groups::<4, T>(piece, words, to, E4m3),
-            (CodeNumbers::Table(table), _) => {
-                with_groups::<8, T>(piece, words, to, Table(_mm512_loadu_ps(table.as_ptr())))
-            }
+            (CodeNumbers::Table(table), _) => with_groups::<8, T>(piece, words, to, Table::of(table)),
         }
     }
 }

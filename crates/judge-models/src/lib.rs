@@ -175,6 +175,8 @@ mod attention_entropy_tests;
 #[cfg(test)]
 mod blocks_run_tests;
 #[cfg(test)]
+mod kernel_bits_tests;
+#[cfg(test)]
 mod log_prob_tests;
 #[cfg(test)]
 mod parity_tests;

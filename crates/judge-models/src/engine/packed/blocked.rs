@@ -26,8 +26,10 @@
 //!
 //! With one piece a pair's sums are written at once; with more they wait until the last piece. A
 //! product of few rows is one block, which reads each panel once, at the speed of the memory. A single strip is multiplied by both
-//! panels at once: a sum waits for the product before it, and four of them wait together. One or two rows are multiplied by codes
-//! as these are dequantised, without the unit and to the same bits, where that can be (`coded/x86.rs`).
+//! panels at once: a sum waits for the product before it, and four of them wait together.
+//!
+//! One or two rows are multiplied by codes as these are dequantised, without the unit and to the same bits, where that can be
+//! ([`Panels::product_of_few`]; the instructions are in `coded/x86.rs`).
 //!
 //! The cut depends on the product's shape and on the number of threads, and does not show in the
 //! result: an element's sum is that of [`Unit::multiply`] in the order of its pairs, and putting
@@ -41,8 +43,8 @@ use rayon::prelude::*;
 use super::coded::{MOST_IN_ORDER, are_large};
 use super::lines::Lines;
 use super::product::{Activations, Results, SharedResults};
-use super::section::Sections;
-use super::tile::{LANES, Words, widen_row};
+use super::section::{Section, Sections};
+use super::tile::{LANES, Word, Words, widen_row};
 use super::unit::{HasUnit, PAIRS, ROWS, Sums, Tile, Unit, share};
 
 /// Tiles of a block's piece that are multiplied over and over: 1 MiB, half of the cache that every
@@ -107,6 +109,12 @@ impl Panels<'_> {
     /// Blocks are packed and multiplied independently. A thread that has packed a block starts its
     /// tasks while the block is near; idle threads take some of them.
     pub(super) fn product(&self, unit: HasUnit, x: Activations<'_>, out: Results<'_>, scratch: &mut Lines<u32>) {
+        if x.count() <= MOST_IN_ORDER
+            && self.sections.iter().all(Section::is_multiplied_in_order)
+            && let Some(numbers) = self.numbers(x)
+        {
+            return self.product_of_few(&numbers, x.count(), &out.shared(self.d_out));
+        }
         let (rows, d_in, steps) = (x.count(), self.d_in, self.pairs / PAIRS);
         let n_strips = rows.div_ceil(ROWS);
         scratch.resize(n_strips * steps * (ROWS * PAIRS));
@@ -139,6 +147,41 @@ impl Panels<'_> {
                     task.run(&unit.hold(), sums, buffers);
                 },
             );
+        });
+    }
+}
+
+impl Panels<'_> {
+    /// Few rows as numbers, `[rows, 2 * pairs]`, rounded as their pairs would be; `None` if they are too small to be multiplied
+    /// without the unit.
+    fn numbers(&self, x: Activations<'_>) -> Option<Vec<u32>> {
+        let mut numbers = vec![0; x.count() * 2 * self.pairs];
+        let mut words = vec![0; self.pairs];
+        for (row, numbers) in numbers.chunks_exact_mut(2 * self.pairs).enumerate() {
+            x.with(row..row + 1, self.d_in, |x| Word::Pair.pack(x, &mut words));
+            widen_row(&words, numbers);
+        }
+        are_large(&numbers).then_some(numbers)
+    }
+
+    /// The product of few rows with codes, without the unit: each task has some panels, whose codes it reads once.
+    fn product_of_few(&self, numbers: &[u32], rows: usize, out: &SharedResults<'_>) {
+        let a = Words { data: numbers, stride: 2 * self.pairs };
+        let together = out.together();
+        let n_tasks = TASKS_PER_THREAD * rayon::current_num_threads();
+        let at_once = (self.count() / n_tasks).clamp(1, PANELS).next_multiple_of(together);
+        (0..self.count().div_ceil(at_once)).into_par_iter().for_each(|task| {
+            let mut sums = [[[0.0; LANES]; MOST_IN_ORDER]; 2];
+            for place in (task * at_once..self.count().min((task + 1) * at_once)).step_by(together) {
+                let mut sums = sums.each_mut().map(|sums| &mut sums[..rows]);
+                for (at, sums) in sums[..together].iter_mut().enumerate() {
+                    sums.fill([0.0; LANES]);
+                    let panel = out.panel(place + at);
+                    self.sections.of(panel).multiply_in_order(panel, a, sums);
+                }
+                // SAFETY: of each row the results of these panels are this task's alone.
+                unsafe { out.put(0, place, &mut sums[..together]) };
+            }
         });
     }
 }
@@ -197,20 +240,14 @@ impl Task<'_> {
         let waits = steps > self.piece;
         let places = || self.places.clone().step_by(BESIDE);
         sums.resize(if waits { places().len() * n_pairs } else { 1 }, [Sums::ZERO; BESIDE]);
-        let numbers = self.numbers();
         for from in (0..steps).step_by(self.piece) {
             let piece = from..steps.min(from + self.piece);
             for (at, place) in places().enumerate() {
                 let count = BESIDE.min(self.places.end - place);
-                let is_open = [0, 1].map(|beside| {
-                    let sums = &mut sums[if waits { at * n_pairs } else { 0 }][beside];
-                    let multiply_few = |numbers: &Vec<u32>| self.multiply_few(numbers, place + beside, &piece, sums);
-                    beside < count && !numbers.as_ref().is_some_and(multiply_few)
-                });
                 let [first, second] = &mut *buffers;
                 let b = [(place, first), (place + 1, second)].map(|(place, buffer)| {
-                    let is_open = is_open[place % BESIDE];
-                    let words = is_open.then(|| self.weights.piece(self.out.panel(place), &piece, buffer));
+                    let is_there = place < self.places.end;
+                    let words = is_there.then(|| self.weights.piece(self.out.panel(place), &piece, buffer));
                     Words { data: words.unwrap_or_default(), stride: LANES }
                 });
                 let coming = [place, place + 1].map(|place| self.after(place, &piece));
@@ -218,13 +255,11 @@ impl Task<'_> {
                     let tiles = |strip: usize| &self.tiles[strip * steps..][piece.clone()];
                     let sums = &mut sums[if waits { at * n_pairs + index } else { 0 }];
                     let coming = coming.map(|coming| share(coming, index, n_pairs));
-                    if strip + 1 == n_strips && is_open == [true; BESIDE] {
+                    if strip + 1 == n_strips && count == BESIDE {
                         unit.multiply_beside(tiles(strip), b, from > 0, sums, coming);
                     } else {
                         let second = (strip + 1 < n_strips).then(|| tiles(strip + 1));
-                        let open =
-                            b.into_iter().zip(&mut *sums).zip(coming).zip(is_open).filter(|(_, is_open)| *is_open);
-                        for (((b, sums), coming), _) in open {
+                        for ((b, sums), coming) in b.into_iter().zip(&mut *sums).zip(coming).take(count) {
                             unit.multiply((tiles(strip), second), b, from > 0, sums, coming);
                         }
                     }
@@ -237,32 +272,6 @@ impl Task<'_> {
         if self.streams {
             fence();
         }
-    }
-
-    /// The rows as numbers, rounded as their pairs are, where they may be so few that they are multiplied without the unit.
-    fn numbers(&self) -> Option<Vec<u32>> {
-        if self.rows.len() > MOST_IN_ORDER || !self.weights.sections.iter().any(|section| section.coded().is_some()) {
-            return None;
-        }
-        let mut numbers = vec![0; self.rows.len() * 2 * self.weights.pairs];
-        for (row, numbers) in numbers.chunks_exact_mut(2 * self.weights.pairs).enumerate() {
-            for (tile, numbers) in self.tiles.iter().zip(numbers.chunks_exact_mut(2 * PAIRS)) {
-                widen_row(&tile[row * PAIRS..][..PAIRS], numbers);
-            }
-        }
-        are_large(&numbers).then_some(numbers)
-    }
-
-    /// Multiplies few rows by a piece of a panel without the unit, to its bits. `false` where that cannot be; what is in `sums` then
-    /// does not matter if it is the first piece, and has not changed if it is a later one.
-    fn multiply_few(&self, numbers: &[u32], place: usize, piece: &Range<usize>, sums: &mut Sums) -> bool {
-        let (panel, stride) = (self.out.panel(place), 2 * self.weights.pairs);
-        let sums = &mut sums.0[..self.rows.len()];
-        if piece.start == 0 {
-            sums.fill([0.0; LANES]);
-        }
-        let a = Words { data: &numbers[2 * PAIRS * piece.start..], stride };
-        self.weights.sections.of(panel).multiply_in_order(panel, piece.start * PAIRS..piece.end * PAIRS, a, sums)
     }
 
     /// The words that are needed after a piece of the panel at a place, to be fetched meanwhile: the same piece

@@ -29,6 +29,8 @@ mod x86;
 pub(super) use x86::{MOST_IN_ORDER, are_large};
 
 use std::ops::Range;
+#[cfg(target_arch = "x86_64")]
+use std::sync::OnceLock;
 
 use rayon::prelude::*;
 
@@ -58,6 +60,9 @@ pub(super) struct CodedPanels {
     zeros: Option<Stored>,
     /// Likewise, if there are minima other than 0.
     minima: Option<Stored>,
+    /// Whether few rows are multiplied in the order of the matrix unit without it, once that was asked.
+    #[cfg(target_arch = "x86_64")]
+    is_in_order: OnceLock<bool>,
 }
 
 impl CodedPanels {
@@ -77,7 +82,17 @@ impl CodedPanels {
         let (codes, scales) = (next(), next());
         let zeros = coding.has_zeros.then(&mut next);
         let minima = coding.has_minima.then(&mut next);
-        Self { kernel, coding, word, codes, scales, zeros, minima }
+        Self {
+            kernel,
+            coding,
+            word,
+            codes,
+            scales,
+            zeros,
+            minima,
+            #[cfg(target_arch = "x86_64")]
+            is_in_order: OnceLock::new(),
+        }
     }
 
     /// The arrays.
@@ -178,14 +193,25 @@ impl CodedPanels {
         false
     }
 
-    /// Likewise to the bits of the matrix unit, for rows of numbers; see `HasThem::multiply_in_order`.
+    /// Whether few rows are multiplied to the bits of the matrix unit without it: there is a body, rows are whole steps of the unit,
+    /// and what groups have is large enough. It is looked at once.
     #[cfg(target_arch = "x86_64")]
-    pub(super) fn multiply_in_order(&self, panel: usize, words: Range<usize>, a: Words<'_>, sums: &mut [Sums]) -> bool {
-        let (columns, each) = (self.columns(&words), per_word(&self.coding));
-        let Some(has) = x86::HasThem::of(self.kernel).filter(|_| columns.len() == 2 * words.len()) else {
-            return false;
-        };
-        has.multiply_in_order(&self.piece(panel, columns.clone()), columns.len() / each, a, sums)
+    pub(super) fn is_multiplied_in_order(&self) -> bool {
+        *self.is_in_order.get_or_init(|| {
+            let of_groups = [&self.scales].into_iter().chain(&self.minima);
+            x86::HasThem::of(self.kernel).is_some_and(|has| has.multiplies_in_order(&self.coding))
+                && self.word == Word::Pair
+                && of_groups.into_iter().all(|numbers| x86::are_large_of_groups(numbers))
+        })
+    }
+
+    /// Goes on with the products of few rows of numbers with a panel, to the bits of the matrix unit; see
+    /// `HasThem::multiply_in_order`. Nothing happens where that is [not done](Self::is_multiplied_in_order).
+    #[cfg(target_arch = "x86_64")]
+    pub(super) fn multiply_in_order(&self, panel: usize, a: Words<'_>, sums: &mut [Sums]) {
+        if let Some(has) = x86::HasThem::of(self.kernel).filter(|_| self.is_multiplied_in_order()) {
+            has.multiply_in_order(&self.piece(panel, 0..self.coding.width), self.width(), a, sums);
+        }
     }
 
     /// How codes may be multiplied as integers, if they may: signed ones of eight bits with scales alone, or integers of four bits, for

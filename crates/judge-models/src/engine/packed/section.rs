@@ -114,12 +114,17 @@ impl Section {
         }
     }
 
-    /// Likewise to the bits of the matrix unit; see [`CodedPanels::multiply_in_order`].
+    /// Whether few rows are multiplied to the bits of the matrix unit without it; see [`CodedPanels::is_multiplied_in_order`].
     #[cfg(target_arch = "x86_64")]
-    pub(super) fn multiply_in_order(&self, panel: usize, words: Range<usize>, a: Words<'_>, sums: &mut [Sums]) -> bool {
-        match &self.form {
-            Form::Plain(_) => false,
-            Form::Coded(coded) => coded.multiply_in_order(panel - self.panels.start, words, a, sums),
+    pub(super) fn is_multiplied_in_order(&self) -> bool {
+        self.coded().is_some_and(CodedPanels::is_multiplied_in_order)
+    }
+
+    /// These products of a panel; nothing where they are not made.
+    #[cfg(target_arch = "x86_64")]
+    pub(super) fn multiply_in_order(&self, panel: usize, a: Words<'_>, sums: &mut [Sums]) {
+        if let Form::Coded(coded) = &self.form {
+            coded.multiply_in_order(panel - self.panels.start, a, sums);
         }
     }
 

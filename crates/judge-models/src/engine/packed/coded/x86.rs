@@ -38,7 +38,7 @@ use crate::engine::packed::piece::{AHEAD, E4M3_BIAS, Lanes, Piece, Sums, per_wor
 use crate::engine::packed::supported::Supported;
 use crate::engine::packed::tile::{LANES, Words, prefetch};
 use crate::engine::packed::unit::PAIRS;
-use crate::weights::{CodeNumbers, Groups};
+use crate::weights::{CodeNumbers, Coding, Groups};
 use crate::widest::widest;
 
 /// Lanes of a register.
@@ -55,6 +55,11 @@ const SMALLEST_OF_A_ROW: f32 = f32::from_bits((127 - 50) << 23);
 
 /// The smallest scale and minimum likewise, `2^-28`.
 const SMALLEST_OF_A_GROUP: f32 = f32::from_bits((127 - 28) << 23);
+
+/// Whether scales or minima, by their bits, are large enough for it.
+pub(super) fn are_large_of_groups(numbers: &[u32]) -> bool {
+    smallest(numbers) >= SMALLEST_OF_A_GROUP.to_bits()
+}
 
 /// The smallest magnitude that is not zero, as its bits, of numbers by their bits; more than those of infinity if all are zero.
 fn smallest(numbers: &[u32]) -> u32 {
@@ -110,7 +115,7 @@ impl HasThem {
     pub(super) fn dequantise(self, piece: &Piece<'_>, out: &mut [Lanes]) -> bool {
         let pairs = per_word(piece.coding) / 2;
         let words = (out.len() / pairs).min(piece.codes.len());
-        if !self.suits(piece) {
+        if !Self::suits(piece.coding) {
             return false;
         }
         let out = &mut out[..words * pairs];
@@ -132,7 +137,7 @@ impl HasThem {
     /// # Panics
     /// If there are too many rows, or too few words.
     pub(super) fn multiply(self, piece: &Piece<'_>, words: usize, a: Words<'_>, sums: &mut [Sums]) -> bool {
-        if !self.suits(piece) {
+        if !Self::suits(piece.coding) {
             return false;
         }
         let (rows, pairs) = (sums.len(), words * per_word(piece.coding) / 2);
@@ -154,37 +159,35 @@ impl HasThem {
         true
     }
 
-    /// [`multiply`](Self::multiply) to the bits of the matrix unit, where it can be had: `a` are numbers, two for each word of pairs,
-    /// that were rounded to bf16, and [`are_large`] says that they are large enough. `false`, and nothing happens, where no body
-    /// suits the coding, words are no whole steps of the unit, or what groups have is too small.
+    /// Whether there is a body for [`multiply_in_order`](Self::multiply_in_order) for the coding, and rows are whole steps of the unit.
+    pub(super) fn multiplies_in_order(self, coding: &Coding) -> bool {
+        let is_of_pairs = matches!(self.0, Instructions::Pairs);
+        is_of_pairs && Self::suits(coding) && !coding.has_zeros && coding.width.is_multiple_of(2 * PAIRS)
+    }
+
+    /// [`multiply`](Self::multiply) of whole rows to the bits of the matrix unit: `a` are numbers, two for each word of pairs,
+    /// that were rounded to bf16.
     ///
-    /// The unit takes subnormal numbers for zeros, and these instructions do not. No sum is subnormal here: of numbers of eight bits that
+    /// The unit takes subnormal numbers for zeros, and these instructions do not. No sum is subnormal where rows [are large](are_large)
+    /// and [so are groups](are_large_of_groups): of numbers of eight bits that
     /// are at least `2^-50` and `2^-61` all products, and with them all their sums, are multiples of `2^-125`. A weight is `2^-61` at
     /// least, or zero: a code's number is `2^-9` at least, its scale `2^-28`, and the difference of the product and a
     /// minimum of that size is a multiple of a last place of either, `2^-24` of it.
     ///
     /// # Panics
-    /// If there are too many rows, or too few words.
-    pub(super) fn multiply_in_order(self, piece: &Piece<'_>, words: usize, a: Words<'_>, sums: &mut [Sums]) -> bool {
-        let (rows, pairs) = (sums.len(), words * per_word(piece.coding) / 2);
-        if !self.suits(piece) || !pairs.is_multiple_of(PAIRS) || !piece.zeros.is_empty() {
-            return false;
-        }
-        let of_groups = [piece.scales, piece.minima];
-        if !of_groups.iter().all(|lanes| smallest(lanes.as_flattened()) >= SMALLEST_OF_A_GROUP.to_bits()) {
-            return false;
-        }
-        assert!((1..=MOST_IN_ORDER).contains(&rows) && words <= piece.codes.len() && 2 * pairs <= a.stride);
-        assert!(a.data.len() >= (rows - 1) * a.stride + 2 * pairs);
+    /// If there is no body for it, there are too many rows, or too few words.
+    pub(super) fn multiply_in_order(self, piece: &Piece<'_>, words: usize, a: Words<'_>, sums: &mut [Sums]) {
+        let (rows, numbers) = (sums.len(), words * per_word(piece.coding));
+        assert!(self.multiplies_in_order(piece.coding) && piece.columns.start == 0);
+        assert!((1..=MOST_IN_ORDER).contains(&rows) && words <= piece.codes.len() && numbers <= a.stride);
+        assert!(a.data.len() >= (rows - 1) * a.stride + numbers);
         // SAFETY: where pairs are multiplied there are the instructions; rows and words are there, by the assertions above.
         unsafe {
-            match (self.0, rows) {
-                (Instructions::Widened, _) => return false,
-                (Instructions::Pairs, 1) => multiply_in_order::<1>(piece, words, a, sums),
-                (Instructions::Pairs, _) => multiply_in_order::<2>(piece, words, a, sums),
+            match rows {
+                1 => multiply_in_order::<1>(piece, words, a, sums),
+                _ => multiply_in_order::<2>(piece, words, a, sums),
             }
         }
-        true
     }
 
     /// [`multiply`](Self::multiply) for so many rows.
@@ -203,8 +206,7 @@ impl HasThem {
 
     /// Whether there is a body for the coding: groups do not end within a word of codes, and there is
     /// no factor.
-    fn suits(self, piece: &Piece<'_>) -> bool {
-        let coding = piece.coding;
+    fn suits(coding: &Coding) -> bool {
         coding.factor == 1.0 && matches!(coding.groups, Groups::Even(size) if size.is_multiple_of(per_word(coding)))
     }
 }

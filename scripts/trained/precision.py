@@ -49,8 +49,11 @@ def forms(out):
     in_bytes = ["--model", expanded(out), "--dtype", "bf16", "--weight-form", "int8"]
     found = {"f32": model("f32"), "bf16": model("bf16"), "int8": in_bytes}
     info = pathlib.Path("/proc/cpuinfo")
-    if info.exists() and "avx512_vnni" in info.read_text().split():
-        found |= {"integers": [*model("bf16"), "--kernel", "avx512-vnni"], "int8, integers": [*in_bytes, "--kernel", "avx512-vnni"]}
+    flags = info.read_text().split() if info.exists() else []
+    # Both give the same bits.
+    kernel = next((kernel for flag, kernel in [("avx512_vnni", "avx512-vnni"), ("avx2", "avx2-int8")] if flag in flags), None)
+    if kernel:
+        found |= {"integers": [*model("bf16"), "--kernel", kernel], "int8, integers": [*in_bytes, "--kernel", kernel]}
     return found
 
 

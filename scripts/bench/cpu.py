@@ -218,7 +218,7 @@ def main():
     parser.add_argument("--only", default="a,b,c,d,e,f,g,h,i")
     parser.add_argument("--their-dtype", choices=["bf16", "f32"], default="bf16")
     parser.add_argument("--every", type=int, default=1, help="only every Nth prompt of a, b, c and e, for large models")
-    parser.add_argument("--kernel", help="passed on: amx, avx512-bf16, avx512, avx2 or portable")
+    parser.add_argument("--kernel", help="passed on; the default is the one that is chosen")
     args = parser.parse_args()
     args.work.mkdir(parents=True, exist_ok=True)
     binary = pathlib.Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target")) / "release/judge"

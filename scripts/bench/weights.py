@@ -24,10 +24,11 @@ FORMS = {
     "bf16": ["--dtype", "bf16"],
     "int8": ["--dtype", "bf16", "--weight-form", "int8"],
     "int8, avx512-vnni": ["--dtype", "bf16", "--weight-form", "int8", "--kernel", "avx512-vnni"],
+    "int8, avx2-int8": ["--dtype", "bf16", "--weight-form", "int8", "--kernel", "avx2-int8"],
     "int8, amx-int8": ["--dtype", "bf16", "--weight-form", "int8", "--kernel", "amx-int8"],
 }
 # What the processor must have for a form, as the system names it.
-NEEDS = {"int8, avx512-vnni": "avx512_vnni", "int8, amx-int8": "amx_int8"}
+NEEDS = {"int8, avx512-vnni": "avx512_vnni", "int8, amx-int8": "amx_int8", "int8, avx2-int8": "avx2"}
 WORKLOADS = {
     "one text": (1, 64, ["--read", "text", "--max-new-tokens", "64", "--repeat", "3"]),
     "eight texts": (8, 64, ["--read", "text", "--max-new-tokens", "64"]),

@@ -104,8 +104,8 @@ impl fmt::Display for Dtype {
 pub enum WeightForm {
     /// What the folder has, written `as-stored`: numbers in the [`Dtype`]. On the processor matrices of
     /// few bits stay codes of 8 or 4 bits, unless their scales would take as much room as that saves, and
-    /// products see the same numbers as if they had been expanded, unless a kernel of integers is named
-    /// ([`Kernel::Avx512Vnni`](crate::Kernel), [`Kernel::AmxInt8`](crate::Kernel)).
+    /// products see the same numbers as if they had been expanded, unless a kernel is named that
+    /// [multiplies integers](crate::Kernel::multiplies_integers).
     #[default]
     AsStored,
     /// Matrices in 8 bits, written `int8`, on the processor alone: about half the memory of bf16, and

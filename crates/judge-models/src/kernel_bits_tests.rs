@@ -1,7 +1,7 @@
 //! What different kernels have in common, to the bit: a whole model read with them, on any processor.
 //!
-//! Products of bf16 are exact in f32, so whether they are fused with their sum does not show: in bf16 `portable` has the bits of
-//! `avx512`, `avx2` and `neon`.
+//! Products of bf16 are exact in f32, but for those that are subnormal or too large, so whether they are fused with their sum does not
+//! show: in bf16 `portable` has the bits of `avx512`, `avx2` and `neon` here.
 //!
 //! The checksums are of one processor. Wherever else these tests run, with instructions of ARM too, they must come out the same:
 //! what a model says does not depend on the machine beyond its kernel.

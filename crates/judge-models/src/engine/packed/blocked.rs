@@ -119,7 +119,7 @@ impl Panels<'_> {
         let n_strips = rows.div_ceil(ROWS);
         scratch.resize(n_strips * steps * (ROWS * PAIRS));
         let threads = rayon::current_num_threads();
-        let cut = Cut::new(n_strips, steps, self.count(), threads);
+        let cut = Cut::new(n_strips, steps, self.count(), out.together(), threads);
         // A strip is packed by one thread. Where there are few, their rows are made by all before.
         let made = if n_strips < threads { x.made_beforehand(d_in) } else { None };
         let x = made.as_ref().map_or(x, |made| Activations::new(made, d_in));
@@ -190,7 +190,7 @@ impl Panels<'_> {
 struct Cut {
     /// Strips of a block: even, so that pairs of strips are whole in all blocks but the last.
     strips: usize,
-    /// Panels of a task, a multiple of [`BESIDE`].
+    /// Panels of a task: a multiple of [`BESIDE`], or one where there are few.
     panels: usize,
     /// Steps that are summed before the sums are put away.
     piece: usize,
@@ -200,11 +200,12 @@ impl Cut {
     /// The largest tasks that are still [`TASKS_PER_THREAD`] for each of `threads`. If they would
     /// be too few, tasks get fewer panels first, and then blocks fewer rows. Pieces of a row have
     /// about the same length.
-    fn new(n_strips: usize, n_steps: usize, n_panels: usize, threads: usize) -> Self {
+    fn new(n_strips: usize, n_steps: usize, n_panels: usize, together: usize, threads: usize) -> Self {
         let n_tasks = TASKS_PER_THREAD * threads;
         let piece = n_steps.div_ceil(n_steps.div_ceil(STEPS));
         let blocks = n_strips.div_ceil(STRIPS.min(TILES / piece));
-        let panels = (n_panels * blocks / n_tasks).clamp(1, PANELS).next_multiple_of(BESIDE);
+        let panels = (n_panels * blocks / n_tasks).clamp(1, PANELS);
+        let panels = panels.next_multiple_of(if panels == 1 { together } else { BESIDE });
         let blocks = blocks.max(n_tasks.div_ceil(n_panels.div_ceil(panels)));
         // Blocks of the same size, in whole pairs of strips.
         Self { strips: n_strips.div_ceil(blocks).next_multiple_of(2), panels, piece }
@@ -279,7 +280,7 @@ impl Task<'_> {
     /// behind the task, which the next task is likely to begin with.
     fn after(&self, place: usize, piece: &Range<usize>) -> &[u32] {
         let steps = self.weights.pairs / PAIRS;
-        let (next, first) = (place + BESIDE, self.places.start + place % BESIDE);
+        let (next, first) = (place + BESIDE, self.places.start + (place - self.places.start) % BESIDE);
         let kept = |place: usize, piece: Range<usize>| {
             if place < self.weights.count() { self.weights.kept(self.out.panel(place), &piece) } else { &[] }
         };

@@ -296,6 +296,8 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    #[cfg(target_arch = "x86_64")]
+    use crate::engine::packed::kernel::Kernel;
     use crate::engine::packed::lines::Lines;
     use crate::engine::packed::pack::PackedLinear;
     use crate::engine::packed::section::Section;
@@ -303,7 +305,8 @@ mod tests {
 
     /// Codings of all kinds of codes, and of all that the formula may have.
     fn coding(kind: usize, width: usize, size: usize) -> Coding {
-        let table = std::array::from_fn(|code| (code as f32 - 6.5) / 3.0);
+        // Of all but the last kind of groups one entry is zero.
+        let table = std::array::from_fn(|code| if kind < 18 && code == 6 { 0.0 } else { (code as f32 - 6.5) / 3.0 });
         let (bits, numbers) = match kind % 6 {
             0 => (8, CodeNumbers::Signed),
             1 => (4, CodeNumbers::Signed),
@@ -336,11 +339,16 @@ mod tests {
             size in prop::sample::select(vec![1_usize, 16, 32, 128, 5000]),
             d_out in prop::sample::select(vec![1_usize, 32, 33, 100]),
             // With the smallest ones there are sums that some instructions take for zero.
-            unit in prop::sample::select(vec![1.0_f32, 1e-9, 1e-18]),
+            unit_of_rows in prop::sample::select(vec![0_i32, -49, -50, -60]),
+            unit_of_groups in prop::sample::select(vec![0_i32, -23, -24, -60]),
             seed in any::<u64>(),
         ) {
             let random = |i: usize| (seed ^ i as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 33;
-            let number = |i: usize| (random(i) as f32 / (1_u64 << 31) as f32 - 0.5) * unit;
+            // From half to all of a unit.
+            let number = |i: usize, unit: i32| {
+                let magnitude = 0.5 + random(i) as f32 / (1_u64 << 32) as f32;
+                if random(i) % 2 == 0 { magnitude * 2_f32.powi(unit) } else { -magnitude * 2_f32.powi(unit) }
+            };
             let coding = coding(kind, width, size);
             let mut memory = CodedMemory::new(&coding, d_out);
             let coded = memory.rows(&coding, d_out);
@@ -351,17 +359,17 @@ mod tests {
                     *code = 3; // no number
                 }
             }
-            coded.scales.iter_mut().enumerate().for_each(|(i, x)| *x = number(i + 1000) / 16.0);
+            coded.scales.iter_mut().enumerate().for_each(|(i, x)| *x = number(i + 1000, unit_of_groups) / 16.0);
             if coding.has_zeros {
                 coded.zeros.iter_mut().enumerate().for_each(|(i, x)| *x = (random(i + 2000) % 16) as f32);
             }
             if coding.has_minima {
-                coded.minima.iter_mut().enumerate().for_each(|(i, x)| *x = number(i + 3000));
+                coded.minima.iter_mut().enumerate().for_each(|(i, x)| *x = number(i + 3000, unit_of_groups));
             }
             let mut values = vec![f32::NAN; d_out * width];
             coding.dequantise(&coded, &mut values);
             let halves: Vec<bf16> = values.iter().map(|&x| bf16::from_f32(x)).collect();
-            let x: Vec<f32> = (0..rows * width).map(|i| number(i + 4000)).collect();
+            let x: Vec<f32> = (0..rows * width).map(|i| number(i + 4000, unit_of_rows)).collect();
             // Products of integers are not those of dequantised weights; `integers.rs` has their tests.
             let kernels = Supported::all().filter(|kernel| !kernel.kernel().multiplies_integers());
             for (kernel, word) in kernels.flat_map(|kernel| [(kernel, Word::Pair), (kernel, Word::Single)]) {
@@ -386,6 +394,12 @@ mod tests {
                 }
                 small.fill_codes(cut, &second);
                 small.fill_codes(0, &first);
+                #[cfg(target_arch = "x86_64")]
+                {
+                    let is_whole = width.is_multiple_of(32) && matches!(coding.groups, Groups::Even(size) if size.is_multiple_of(32 / coding.bits));
+                    let may_be = matches!(kernel.kernel(), Kernel::Amx | Kernel::Avx512Bf16) && word == Word::Pair && is_whole && !coding.has_zeros;
+                    prop_assert_eq!(small.sections().of(0).is_multiplied_in_order(), may_be && unit_of_groups >= -23);
+                }
                 let mut scratch = Lines::default();
                 let products = [&plain, &small].map(|matrix| {
                     let mut out = vec![f32::NAN; rows * d_out];

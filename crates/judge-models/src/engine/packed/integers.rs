@@ -200,12 +200,12 @@ impl<'a> Matrix<'a> {
         let together = out.together();
         let at_once = (n_panels * blocks / n_tasks).clamp(1, 8).next_multiple_of(together);
         let n_shares = n_panels.div_ceil(at_once);
-        (0..blocks * n_shares).into_par_iter().for_each(|task| {
+        let buffers = || [[[0.0; LANES]; MOST_ROWS]; 2];
+        (0..blocks * n_shares).into_par_iter().for_each_init(buffers, |sums, task| {
             let (block, share) = (task / n_shares, task % n_shares);
             let of_block = block * ROWS_AT_ONCE..rows.min((block + 1) * ROWS_AT_ONCE);
             let first = share * at_once;
             let held = by.hold();
-            let mut sums = [[[0.0; LANES]; MOST_ROWS]; 2];
             for place in (first..n_panels.min(first + at_once)).step_by(together) {
                 for row in of_block.clone().step_by(by.rows_at_once()) {
                     let count = by.rows_at_once().min(of_block.end - row);
@@ -293,10 +293,12 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::engine::packed::pack::PackedLinear;
+    use crate::arch::Activation;
+    use crate::engine::packed::pack::{Linear, PackedLinear};
     use crate::engine::packed::product::{Onto, Results};
     use crate::engine::packed::supported::Supported;
     use crate::engine::packed::tile::Word;
+    use crate::engine::packed::vector;
     use crate::weights::{CodeNumbers, CodedMemory, Coding};
 
     #[test]
@@ -390,6 +392,30 @@ mod tests {
             let apart = [&first[row * 32..][..32], &second[row * 20..][..20]].concat();
             assert_eq!(both[row * 52..][..52], apart);
         }
+    }
+
+    #[test]
+    fn a_gate_in_other_codes_than_what_it_gates_is_applied_all_the_same() {
+        const WIDTH: usize = 64;
+        let Some(kernel) = Supported::all().find(|kernel| kernel.kernel().multiplies_integers()) else { return };
+        let codings = [(4, CodeNumbers::Unsigned), (8, CodeNumbers::Signed)]
+            .map(|(bits, numbers)| Coding::scaled(bits, numbers, WIDTH, 32));
+        let parts = codings.iter().map(|coding| (LANES, Some(coding.clone()))).collect();
+        let make = |shape| Ok::<_, ()>(Section::zeros(shape));
+        let mut weight = PackedLinear::of(kernel, Word::Pair, WIDTH, parts, make).unwrap();
+        for (at, coding) in codings.iter().enumerate() {
+            weight.fill_codes(at * LANES, &coded(coding, LANES, at).rows(coding, LANES));
+        }
+        assert!(weight.is_of_integers());
+        let (x, mut scratch) = (crate::engine::packed::cases::numbers(1, 3 * WIDTH), Lines::default());
+        let (mut all, mut expected, mut found) = ([0.0; 6 * LANES], [0.0; 3 * LANES], [f32::NAN; 3 * LANES]);
+        weight.apply(&x, 3, &mut all, &mut scratch);
+        for (row, out) in all.chunks_exact(2 * LANES).zip(expected.chunks_exact_mut(LANES)) {
+            vector::activate_row(row, Activation::Silu, out);
+        }
+        let linear = Linear { weight, bias: None, factors: Vec::new() };
+        linear.activated(Activations::new(&x, WIDTH), Activation::Silu, LANES, &mut found, &mut scratch);
+        assert_eq!(found, expected);
     }
 
     proptest! {

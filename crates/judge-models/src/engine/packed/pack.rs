@@ -299,13 +299,13 @@ impl PackedLinear {
         self.product(Activations::new(x, self.d_in), Results::new(out, None, Onto::Nothing), scratch);
     }
 
-    /// The product of the rows that `x` makes, `[rows, d_in]`, with the matrix; `out`, `[rows, d_out]`,
-    /// says what becomes of it. Activations are rounded as the weights are, or to integers (`integers.rs`); sums are f32. A row of the
+    /// The product of the rows that `x` makes, `[rows, d_in]`, with the matrix; `out`, `[rows, d_out]` or half as wide where one half
+    /// of the results is gated by the other, says what becomes of it. Activations are rounded as the weights are, or to integers (`integers.rs`); sums are f32. A row of the
     /// result depends on its row of `x` alone, and on what it is added to, to the bit. `scratch` is
     /// memory that products reuse; what it holds before and after does not matter.
     ///
     /// # Panics
-    /// If `x` or `out` has another length.
+    /// If `x` or `out` has another length, or what is gated are no whole panels.
     pub(crate) fn product(&self, x: Activations<'_>, out: Results<'_>, scratch: &mut Lines<u32>) {
         let (rows, d_in) = (x.count(), self.d_in);
         assert!(x.have(d_in) && out.len() == rows * out.width(self.d_out));
@@ -391,7 +391,7 @@ impl PackedLinear {
     /// ```
     ///
     /// Few rows read weights from memory, which is fastest in one long run. A panel of several
-    /// pieces is then taken alone. The number of threads cuts the work here, but no sum.
+    /// pieces is then taken alone, but for a gate and what it gates, which are always taken together. The number of threads cuts the work here, but no sum.
     fn panels_at_once(&self, rows: usize) -> usize {
         if rows < MANY_ROWS && self.width() > self.words_at_once() {
             return 1;

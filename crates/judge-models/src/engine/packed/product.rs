@@ -149,6 +149,12 @@ impl<'a> Results<'a> {
         d_out / self.onto.together()
     }
 
+    /// Panels that make results together; see [`SharedResults::together`].
+    #[cfg(target_arch = "x86_64")]
+    pub(super) fn together(&self) -> usize {
+        self.onto.together()
+    }
+
     /// Whether what `out` holds is written over, and never read.
     #[cfg(target_arch = "x86_64")]
     pub(super) fn replace(&self) -> bool {
@@ -265,66 +271,100 @@ mod tests {
     use crate::engine::packed::kernel::Kernel;
     use crate::engine::packed::lines::Lines;
     use crate::engine::packed::pack::PackedLinear;
+    use crate::engine::packed::section::Section;
     use crate::engine::packed::supported::Supported;
     use crate::engine::packed::tile::Word;
-    use crate::weights::Numbers;
+    use crate::weights::{CodeNumbers, CodedMemory, Coding, Numbers};
 
-    /// Rows made as a product packs them, and results added as it writes them, against the same in walks of their own.
+    /// A matrix of numbers, or of codes.
+    fn matrix(kernel: Supported, word: Word, d_out: usize, d_in: usize, coding: Option<&Coding>) -> PackedLinear {
+        let weight = numbers(1, d_out * d_in);
+        let Some(coding) = coding else {
+            let mut matrix = PackedLinear::zeros(kernel, word, d_out, d_in);
+            match word {
+                Word::Pair => {
+                    let weight: Vec<bf16> = weight.iter().map(|&x| bf16::from_f32(x)).collect();
+                    matrix.fill(0, Numbers::Bf16(&weight));
+                }
+                Word::Single => matrix.fill(0, Numbers::F32(&weight)),
+            }
+            return matrix;
+        };
+        let mut memory = CodedMemory::new(coding, d_out);
+        let rows = memory.rows(coding, d_out);
+        rows.codes.iter_mut().enumerate().for_each(|(i, code)| *code = (i * 31 % (1 << coding.bits)) as u8);
+        rows.scales.iter_mut().zip(&weight).for_each(|(scale, x)| *scale = x / 8.0);
+        rows.minima.iter_mut().zip(&weight[7..]).for_each(|(minimum, x)| *minimum = *x);
+        let make = |shape| Ok::<_, ()>(Section::zeros(shape));
+        let mut matrix = PackedLinear::of(kernel, word, d_in, vec![(d_out, Some(coding.clone()))], make).unwrap();
+        matrix.fill_codes(0, &rows);
+        matrix
+    }
+
+    /// Rows made as a product packs them, and results made as it writes them, against the same in walks of their own.
     #[test]
     fn what_rides_along_has_the_bits_of_walks_of_its_own() {
-        const D_IN: usize = 72;
-        let norm = |x: &[f32], out: &mut [f32]| vector::rms_norm(x, &[1.5; D_IN], 1e-6, out);
-        let halves = |row: &[f32], out: &mut [f32]| out.copy_from_slice(&row[D_IN..]);
-        let makes: [(usize, &Make<'_>); 2] = [(D_IN, &norm), (2 * D_IN, &halves)];
+        const FUNCTION: Activation = Activation::Silu;
+        let unsigned = Coding { has_minima: true, ..Coding::scaled(4, CodeNumbers::Unsigned, 96, 32) };
+        // Of whole steps of the matrix unit, and not.
+        let codings = [(72, None), (96, Some(Coding::scaled(8, CodeNumbers::Signed, 96, 32))), (96, Some(unsigned))];
         for (kernel, word) in Supported::all().flat_map(|kernel| [(kernel, Word::Pair), (kernel, Word::Single)]) {
-            for (rows, d_out) in
-                [(1, 33), (15, 1), (17, 100), (33, 32), (1, 192), (33, 64), (250, 100), (600, 128), (1100, 2048)]
-            {
-                if rows * d_out > 1 << 20 && kernel.of_floats() != Kernel::Amx {
-                    continue; // of results past the caches
-                }
-                let (weight, bias) = (numbers(1, d_out * D_IN), numbers(2, d_out));
-                let mut matrix = PackedLinear::zeros(kernel, word, d_out, D_IN);
-                match word {
-                    Word::Pair => {
-                        let weight: Vec<bf16> = weight.iter().map(|&x| bf16::from_f32(x)).collect();
-                        matrix.fill(0, Numbers::Bf16(&weight));
+            for (rows, d_out) in [
+                (1, 33),
+                (15, 1),
+                (17, 100),
+                (33, 32),
+                (1, 192),
+                (2, 320),
+                (33, 64),
+                (250, 100),
+                (600, 128),
+                (1100, 2048),
+            ] {
+                for (d_in, coding) in &codings {
+                    let (d_in, is_large) = (*d_in, rows * d_out > 1 << 14);
+                    if is_large && coding.is_some() || rows * d_out > 1 << 20 && kernel.of_floats() != Kernel::Amx {
+                        continue; // The largest is for results past the caches.
                     }
-                    Word::Single => matrix.fill(0, Numbers::F32(&weight)),
-                }
-                let (mut scratch, before) = (Lines::default(), numbers(3, rows * d_out));
-                for (width, make) in makes {
-                    let x = numbers(4, rows * width);
-                    let mut made = vec![0.0; rows * D_IN];
-                    made.chunks_exact_mut(D_IN).zip(x.chunks_exact(width)).for_each(|(out, x)| make(x, out));
-                    let mut y = vec![0.0; rows * d_out];
-                    matrix.apply(&made, rows, &mut y, &mut scratch);
-                    y.chunks_exact_mut(d_out).for_each(|y| vector::add(y, &bias));
-                    const FUNCTION: Activation = Activation::Silu;
-                    let mut all = vec![Onto::Nothing, Onto::Sum, Onto::Scaled(0.3), Onto::Activated(FUNCTION)];
-                    all.extend(d_out.is_multiple_of(2 * LANES).then_some(Onto::Gated(FUNCTION)));
-                    for onto in all {
-                        let mut expected = before.clone();
-                        match onto {
-                            Onto::Nothing => expected.copy_from_slice(&y),
-                            Onto::Sum => vector::add(&mut expected, &y),
-                            Onto::Scaled(factor) => vector::add_scaled(&mut expected, &y, factor),
-                            Onto::Activated(function) => {
-                                expected.copy_from_slice(&y);
-                                vector::activate(&mut expected, function);
+                    let matrix = matrix(kernel, word, d_out, d_in, coding.as_ref());
+                    let weight = vec![1.5; d_in];
+                    let norm = |x: &[f32], out: &mut [f32]| vector::rms_norm(x, &weight, 1e-6, out);
+                    let half = |row: &[f32], out: &mut [f32]| out.copy_from_slice(&row[d_in..]);
+                    let makes: [(usize, &Make<'_>); 2] = [(d_in, &norm), (2 * d_in, &half)];
+                    let (bias, before) = (numbers(2, d_out), numbers(3, rows * d_out));
+                    let mut scratch = Lines::default();
+                    for (width, make) in makes {
+                        let x = numbers(4, rows * width);
+                        let mut made = vec![0.0; rows * d_in];
+                        made.chunks_exact_mut(d_in).zip(x.chunks_exact(width)).for_each(|(out, x)| make(x, out));
+                        let mut y = vec![0.0; rows * d_out];
+                        matrix.apply(&made, rows, &mut y, &mut scratch);
+                        y.chunks_exact_mut(d_out).for_each(|y| vector::add(y, &bias));
+                        let mut all = vec![Onto::Nothing, Onto::Sum, Onto::Scaled(0.3), Onto::Activated(FUNCTION)];
+                        all.extend(d_out.is_multiple_of(2 * LANES).then_some(Onto::Gated(FUNCTION)));
+                        for onto in all {
+                            let mut expected = before.clone();
+                            match onto {
+                                Onto::Nothing => expected.copy_from_slice(&y),
+                                Onto::Sum => vector::add(&mut expected, &y),
+                                Onto::Scaled(factor) => vector::add_scaled(&mut expected, &y, factor),
+                                Onto::Activated(function) => {
+                                    expected.copy_from_slice(&y);
+                                    vector::activate(&mut expected, function);
+                                }
+                                Onto::Gated(function) => {
+                                    expected.truncate(rows * d_out / 2);
+                                    let made = expected.chunks_exact_mut(d_out / 2).zip(y.chunks_exact(d_out));
+                                    made.for_each(|(out, y)| vector::activate_row(y, function, out));
+                                }
                             }
-                            Onto::Gated(function) => {
-                                expected.truncate(rows * d_out / 2);
-                                let made = expected.chunks_exact_mut(d_out / 2).zip(y.chunks_exact(d_out));
-                                made.for_each(|(out, y)| vector::activate_row(y, function, out));
-                            }
+                            let mut out = Lines::zeros(expected.len());
+                            out.copy_from_slice(&before[..expected.len()]);
+                            let results = Results::new(&mut out, Some(&bias), onto);
+                            matrix.product(Activations::made(&x, width, make), results, &mut scratch);
+                            let same = out.iter().zip(&expected).all(|(a, b)| a.to_bits() == b.to_bits());
+                            assert!(same, "{kernel:?}, {word:?}, {rows} rows to {d_out}, {onto:?}, {coding:?}");
                         }
-                        let mut out = Lines::zeros(expected.len());
-                        out.copy_from_slice(&before[..expected.len()]);
-                        let results = Results::new(&mut out, Some(&bias), onto);
-                        matrix.product(Activations::made(&x, width, make), results, &mut scratch);
-                        let same = out.iter().zip(&expected).all(|(a, b)| a.to_bits() == b.to_bits());
-                        assert!(same, "{kernel:?}, {word:?}, {rows} rows to {d_out}, {onto:?}");
                     }
                 }
             }

@@ -53,7 +53,8 @@ impl Kernel {
             #[cfg(target_arch = "aarch64")]
             Self::NeonBf16 => std::arch::is_aarch64_feature_detected!("bf16"),
             #[cfg(target_arch = "aarch64")]
-            Self::NeonInt8 => std::arch::is_aarch64_feature_detected!("dotprod"),
+            // Rows are written as bytes and read as words.
+            Self::NeonInt8 => cfg!(target_endian = "little") && std::arch::is_aarch64_feature_detected!("dotprod"),
             Self::Portable => true,
             _ => false,
         }
@@ -105,7 +106,7 @@ impl Supported {
         self.0
     }
 
-    /// The kernel, of the same floats where there is one, that multiplies codes as integers, if the processor has one and this
+    /// The kernel of the same floats, or else `avx512-vnni`, that multiplies codes as integers, if the processor has one and this
     /// is none.
     pub(crate) fn of_integers(self) -> Option<Kernel> {
         if self.0.multiplies_integers() {
@@ -113,8 +114,9 @@ impl Supported {
         }
         let usable =
             |kernel: &Kernel| kernel.multiplies_integers() && kernel.is_available() && Self(*kernel).is_hardware();
-        let mut kernels = Kernel::all().into_iter().filter(usable);
-        kernels.clone().find(|kernel| kernel.of_floats() == self.of_floats()).or_else(|| kernels.next())
+        let kernels: Vec<Kernel> = Kernel::all().into_iter().filter(usable).collect();
+        let of_same_floats = kernels.iter().find(|kernel| kernel.of_floats() == self.of_floats());
+        of_same_floats.or_else(|| kernels.iter().find(|&&kernel| kernel == Kernel::Avx512Vnni)).copied()
     }
 
     /// The kernel that products of floats, and attention, are made with. Its instructions are there too.

@@ -111,7 +111,7 @@ pub(crate) fn multiply_add(
                 }
             };
             // SAFETY: as many rows as are left are inside the slices, and `kernel` is the proof that the processor has the
-            // instructions; all that have bf16 products have AVX-512.
+            // instructions; on x86-64 all that have bf16 products have AVX-512.
             row += unsafe {
                 match (kernel.of_floats(), word) {
                     #[cfg(target_arch = "x86_64")]

@@ -15,6 +15,12 @@
 //! second 16 rows  tmm5    tmm2 += 5·6     tmm3 += 5·7
 //! ```
 //!
+//! ```text
+//! one step of Unit::multiply_beside: 16 rows by two times 32 lanes       tmm0 – tmm3   sums
+//!                         first b: tmm5, tmm6      second b: tmm7, tmm5  tmm4          rows
+//!      16 rows  tmm4      tmm0 += 4·5  tmm1 += 4·6 tmm2 += 4·7  tmm3 += 4·5
+//! ```
+//!
 //! A register of rows is a [`Tile`], `[16 rows][16 words]`. A register of `b` is
 //! `[16 words][16 lanes]`: this is how panels of weights and tiles of keys and values
 //! lie in memory, so they are loaded without packing.
@@ -366,7 +372,7 @@ impl Unit {
     /// [`multiply`](Self::multiply) of one register's rows with two tiles of lanes side by side. Of both `sums` the lower half stays
     /// as it is.
     ///
-    /// The assembly's operands are as there, but that as many lines of the second `coming` are fetched as of the first.
+    /// The assembly's operands, all general registers that there are, are as there, but that as many lines of the second `coming` are fetched as of the first.
     ///
     /// # Panics
     /// If there is no tile, the strides of `b` differ, or one is too short.
@@ -383,6 +389,12 @@ impl Unit {
         assert!(steps > 0 && b.iter().all(|b| b.stride == stride && stride >= LANES));
         assert!(b.iter().all(|b| b.data.len() >= (steps * PAIRS - 1) * stride + LANES));
         let [first, second] = sums.each_mut().map(|sums| sums.0.as_mut_ptr());
+        // Where one is empty the other is asked for twice: an address of nothing would have to be looked up.
+        let coming = match coming {
+            [first, []] => [first, first],
+            [[], second] => [second, second],
+            both => both,
+        };
         let lines = coming.map(|coming| coming.len().div_ceil(LINE).div_ceil(steps));
         let lines = lines[0].max(lines[1]);
         // SAFETY: the unit is set up for tiles of 16 rows of 64 bytes. Each step reads a tile of the rows and 16 pairs of two times two

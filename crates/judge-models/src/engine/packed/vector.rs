@@ -7,7 +7,7 @@
 //! |---|---|
 //! | `norm`, `rms_norm`, `rms_norm_in_place` | states between blocks; heads together; the delta rule |
 //! | `norm_rotate`, `norm_heads`, `clip` | queries, keys and values |
-//! | `gated`, `activate` | MLPs, experts, gates of token inputs |
+//! | `gate`, `gated`, `activate` | MLPs, experts, gates of token inputs |
 //! | `add`, `add_scaled` | residual streams, biases, sums over experts |
 //! | `pack_pairs`, `bf16_bits` | activations, keys, values and weights of attention as words |
 //!
@@ -265,6 +265,9 @@ pub(crate) fn gate(gate: &[f32], up: &mut [f32], function: Activation) {
 }
 
 /// [`gate`] with the result apart.
+///
+/// # Panics
+/// If lengths differ.
 pub(crate) fn gated(gate: &[f32], up: &[f32], function: Activation, out: &mut [f32]) {
     out.copy_from_slice(up);
     self::gate(gate, out, function);

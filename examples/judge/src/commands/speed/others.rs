@@ -27,9 +27,11 @@ impl Way {
         let available = Kernel::available();
         // The one that is named, or else the fastest.
         let Some(current) = args.kernel.or_else(|| available.first().copied()) else { return Ok(Vec::new()) };
-        let has_wider = available.contains(&Kernel::Avx512);
+        let has = |wider| available.contains(&wider);
+        let [has_floats, has_integers] = [has(Kernel::Avx512), has(Kernel::Avx512Vnni)];
         let is_narrow = |kernel: &Kernel| match kernel {
-            Kernel::Avx2 | Kernel::Avx2Int8 => has_wider,
+            Kernel::Avx2 => has_floats,
+            Kernel::Avx2Int8 => has_integers,
             other => *other == Kernel::Portable,
         };
         let (integers, floats): (Vec<Kernel>, Vec<Kernel>) =

@@ -8,12 +8,12 @@
 //!                  shifts, or a table in a register
 //!
 //! kernel                    rounded by                      written as          multiplied by
-//! amx, avx512-bf16          VCVTNE2PS2BF16, VPERMW          a pair, in order    VDPBF16PS
+//! amx                       VCVTNE2PS2BF16, VPERMW          a pair, in order    the matrix unit; few rows: fused multiply-adds
+//! avx512-bf16               VCVTNE2PS2BF16, VPERMW          a pair, in order    VDPBF16PS
 //! avx512                    additions of integers           a pair, in order    two fused multiply-adds, in f32
 //! ```
 //!
-//! The conversion takes subnormal numbers for zero, and so does the product (`VDPBF16PS`) that its
-//! pairs are for; all other numbers are rounded as elsewhere. Without the conversion all numbers are.
+//! The conversion takes subnormal numbers for zero, and so do the products of pairs that it is for; all other numbers are rounded as elsewhere. Without the conversion all numbers are.
 //!
 //! Pairs are written to memory, for products of many rows, or multiplied as they are made: then
 //! sums of few rows stay in registers, and the chain of their additions runs beside the expansion. For `amx` they are multiplied in
@@ -52,6 +52,9 @@ pub(in crate::engine::packed) const MOST_IN_ORDER: usize = 2;
 
 /// The smallest number of a row that is multiplied in the order of the unit, `2^-50`, but for zeros.
 const SMALLEST_OF_A_ROW: f32 = f32::from_bits((127 - 50) << 23);
+
+/// The smallest number that a code stands for likewise: that of E4M3, `2^-9`.
+const SMALLEST_NUMBER: f32 = f32::from_bits((127 - 9) << 23);
 
 /// The smallest scale and minimum likewise, `2^-28`.
 const SMALLEST_OF_A_GROUP: f32 = f32::from_bits((127 - 28) << 23);
@@ -162,7 +165,10 @@ impl HasThem {
     /// Whether there is a body for [`multiply_in_order`](Self::multiply_in_order) for the coding, and rows are whole steps of the unit.
     pub(super) fn multiplies_in_order(self, coding: &Coding) -> bool {
         let is_of_pairs = matches!(self.0, Instructions::Pairs);
-        is_of_pairs && Self::suits(coding) && !coding.has_zeros && coding.width.is_multiple_of(2 * PAIRS)
+        // Tables may come from a file.
+        let is_large = |entry: &f32| *entry == 0.0 || entry.abs() >= SMALLEST_NUMBER;
+        let are_large = if let CodeNumbers::Table(table) = &coding.numbers { table.iter().all(is_large) } else { true };
+        is_of_pairs && are_large && Self::suits(coding) && !coding.has_zeros && coding.width.is_multiple_of(2 * PAIRS)
     }
 
     /// [`multiply`](Self::multiply) of whole rows to the bits of the matrix unit: `a` are numbers, two for each word of pairs,

@@ -19,7 +19,7 @@ use crate::{Dtype, Kernel, LoadOptions, Model, WeightForm};
 fn checksum(family: &str, kernel: Kernel, dtype: Dtype, weight_form: WeightForm) -> u64 {
     let options =
         LoadOptions { kernel: Some(kernel), dtype: Some(dtype), weights: weight_form, ..LoadOptions::default() };
-    let model = Model::load(&folder(family), &options).unwrap();
+    let model = Model::load(folder(family), &options).unwrap();
     let layers: Vec<Layer> = (0..=model.info.n_layers).map(Layer).collect();
     let pooled = layers.iter().flat_map(|&layer| [(layer, Pooling::Last), (layer, Pooling::Mean)]).collect();
     let read = LabelRead { tokens: vec![3, 4, 5], layers, lens: Lens::Normed, at: ReadAt::PromptEnd, label_mass: true };

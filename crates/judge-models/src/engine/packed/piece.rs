@@ -5,7 +5,6 @@
 use std::ops::Range;
 
 use super::tile::{LANES, Word, prefetch};
-use super::vector::bf16_bits;
 use crate::weights::{Coding, Groups, value};
 use crate::widest::widest;
 
@@ -50,10 +49,15 @@ pub(super) fn e4m3(code: u32) -> f32 {
     f32::from_bits(magnitude.to_bits() | (code & 0x80) << 24)
 }
 
-/// Two numbers as a pair of bf16.
+/// Two numbers as a pair of bf16, each as [`bf16_bits`](super::vector::bf16_bits) rounds it. Codes, scales and minima are numbers,
+/// so no value is a NaN, which would need a look of its own.
 #[inline(always)]
 pub(super) fn pair(first: f32, second: f32) -> u32 {
-    bf16_bits(first) | bf16_bits(second) << 16
+    let [first, second] = [first, second].map(|x| {
+        let bits = x.to_bits();
+        bits.wrapping_add(0x7fff + (bits >> 16 & 1))
+    });
+    first >> 16 | second & 0xffff_0000
 }
 
 /// Some columns of a panel, to be dequantised.
@@ -80,9 +84,10 @@ impl Piece<'_> {
     #[inline(always)]
     pub(super) fn dequantise(&self, out: &mut [Lanes], number: impl Fn(u32, usize) -> f32 + Copy) {
         let factor = self.coding.factor;
-        match (self.zeros.is_empty(), self.minima.is_empty() && factor == 1.0) {
-            (true, true) => self.dispatch(out, number, |x, [_, scale, _]| x * scale),
-            (false, true) => self.dispatch(out, number, |x, [zero, scale, _]| (x - zero) * scale),
+        match (self.zeros.is_empty(), self.minima.is_empty(), factor == 1.0) {
+            (true, true, true) => self.dispatch(out, number, |x, [_, scale, _]| x * scale),
+            (false, true, true) => self.dispatch(out, number, |x, [zero, scale, _]| (x - zero) * scale),
+            (true, false, true) => self.dispatch(out, number, |x, [_, scale, minimum]| x * scale - minimum),
             _ => self.dispatch(out, number, |x, of_group| value(x, of_group, factor)),
         }
     }

@@ -125,13 +125,6 @@ pub(super) unsafe fn bytes<R: Register, const ACROSS: usize, const COUNT: usize,
     }
 }
 
-/// What the lanes of a register have of a group.
-struct OfGroup<R: Register> {
-    scale: R::Floats,
-    zero: Option<R::Floats>,
-    minimum: Option<R::Floats>,
-}
-
 /// Adds the products of `COUNT` rows with a panel of codes of four bits to `sums`. Few rows are less than `MOST`.
 ///
 /// # Safety
@@ -152,31 +145,28 @@ pub(super) unsafe fn halves<R: Register, const ACROSS: usize, const COUNT: usize
         for lane in (0..LANES).step_by(ACROSS * R::WIDTH) {
             let place = |register: usize| lane + register * R::WIDTH;
             for group in 0..matrix.groups() {
-                let mut exact = [[R::zero(); ACROSS]; COUNT];
+                let mut exact = [[R::zero(); COUNT]; ACROSS];
                 let words = matrix.words_of(group);
                 for index in words.start / 2..words.end / 2 {
                     let codes = panel.codes.get_unchecked(index).as_ptr();
                     fetch::<R, ACROSS>(COUNT < MOST, codes.add(lane));
-                    for register in 0..ACROSS {
+                    for (register, exact) in exact.iter_mut().enumerate() {
                         let codes = R::halves(R::load(codes.add(place(register))), flip);
                         for (exact, row) in exact.iter_mut().zip(&rows) {
                             let of_row = [0, 1].map(|half| R::splat(*row.add(2 * index + half)));
-                            exact[register] = R::dot_halves(exact[register], codes, of_row);
+                            *exact = R::dot_halves(*exact, codes, of_row);
                         }
                     }
                 }
                 let scale = group / matrix.groups_of_a_scale;
-                for register in 0..ACROSS {
+                for (register, exact) in exact.into_iter().enumerate() {
                     let of = |lanes: &Lanes| R::load_floats(lanes.as_ptr().add(place(register)).cast());
-                    let OfGroup { scale, zero, minimum } = OfGroup::<R> {
-                        scale: of(panel.scales.get_unchecked(scale)),
-                        zero: panel.zeros.get(scale).map(of),
-                        minimum: panel.minima.get(scale).map(of),
-                    };
-                    for (row, sums) in sums.iter_mut().enumerate().take(COUNT) {
-                        let step = float(rows[row].add(matrix.words() + group));
-                        let sum_of_row = float(rows[row].add(matrix.words() + matrix.groups() + group));
-                        let mut number = R::floats(exact[row][register]);
+                    let (zero, minimum) = (panel.zeros.get(scale).map(of), panel.minima.get(scale).map(of));
+                    let scale = of(panel.scales.get_unchecked(scale));
+                    for ((sums, row), exact) in sums.iter_mut().zip(&rows).zip(exact) {
+                        let step = float(row.add(matrix.words() + group));
+                        let sum_of_row = float(row.add(matrix.words() + matrix.groups() + group));
+                        let mut number = R::floats(exact);
                         if matrix.codes.is_signed {
                             number = R::sub(number, R::mul(R::splat_float(8.0), sum_of_row));
                         }

@@ -22,6 +22,8 @@ if [ ! -e "$root/made" ]; then
     chroot "$root" apt-get update -q
     DEBIAN_FRONTEND=noninteractive chroot "$root" apt-get install -y -q --no-install-recommends \
         ca-certificates cargo rustc libstd-rust-dev:arm64 gcc g++ gcc-aarch64-linux-gnu g++-aarch64-linux-gnu qemu-user
+    # What this machine trusts, where registries are behind a proxy of its own.
+    [ ! -e /etc/ssl/certs/ca-certificates.crt ] || cp -L /etc/ssl/certs/ca-certificates.crt "$root/etc/ssl/certs/"
     mkdir -p "$root/checkout"
     touch "$root/made"
 fi

@@ -30,136 +30,39 @@
 //! | `neon-int8` | `SDOT`, 4 lanes | `arm.rs` |
 //! | `amx-int8` | `TDPBSSD`: whole tiles of `q` by tiles of codes of eight bits; all else as `avx512-vnni` | `on_unit.rs` |
 //!
-//! Owns the rounding of activations and the cut into tasks. `body.rs` has the loops over a panel, written once for all
+//! Owns the rounding of activations and the cut into tasks. `matrix.rs` says what is multiplied and how rounded rows lie, `body.rs` has the loops over a panel, written once for all
 //! registers. `pack.rs` asks for products, and `coded.rs` says whether codes suit.
 
 #[cfg(target_arch = "aarch64")]
 mod arm;
 mod body;
+mod matrix;
 #[cfg(target_arch = "x86_64")]
 mod on_unit;
 #[cfg(target_arch = "x86_64")]
 mod x86;
 
-use std::ops::Range;
-
 use rayon::prelude::*;
 
-use super::coded::CodedPanels;
-use super::kernel::IntegerCodes;
 use super::lines::Lines;
-use super::piece::{CodesOfPanel, Sums};
 use super::product::{Activations, SharedResults};
-use super::section::Section;
 use super::tile::LANES;
 use crate::widest::{rounded, widest};
 
 #[cfg(target_arch = "aarch64")]
 pub(super) use arm::HasIntegers;
+pub(super) use matrix::Matrix;
+use matrix::{MOST_ROWS, Multiplier, ROWS_AT_ONCE};
 #[cfg(target_arch = "x86_64")]
 pub(super) use x86::HasIntegers;
-
-/// Columns in a word of a rounded row, and of codes of eight bits.
-const PLACES: usize = 4;
-
-/// Rows of one task, at most: a multiple of the rows that any body multiplies at once.
-const ROWS_AT_ONCE: usize = 384;
-
-/// Most rows that a body multiplies at once.
-const MOST_ROWS: usize = 128;
 
 /// Tasks for each thread that a product should have at least.
 const TASKS_PER_THREAD: usize = 16;
 
-/// 32-bit words in a cache line, and in a row of one of the matrix unit's registers.
-const LINE: usize = 16;
-
-/// The most columns that share a step.
-const MOST_COLUMNS: usize = 256;
-
 /// The largest code of an activation.
 const LARGEST: f32 = 127.0;
 
-/// A body for products of rounded rows with a panel, and the proof that this processor has its instructions.
-trait Multiplier: Copy + Sync {
-    /// What a task must hold meanwhile.
-    type Held;
-
-    /// Rounded rows are so many or a multiple of it; what lies in those behind the last one does not matter.
-    const STRIP: usize;
-
-    /// Takes hold of what the instructions need.
-    fn hold(self) -> Self::Held;
-
-    /// Rows that are multiplied at once: at most [`MOST_ROWS`], and a divisor of [`ROWS_AT_ONCE`].
-    fn rows_at_once(self) -> usize;
-
-    /// The bits that are turned over in each code of a rounded row, for codes of so many bits; 0x80 makes `q + 128` of `q`.
-    fn flip(self, bits: usize) -> u8;
-
-    /// Adds the products of rounded rows, as many as `sums` has, with a panel to `sums`.
-    fn multiply(held: &Self::Held, matrix: &Matrix<'_>, panel: CodesOfPanel<'_>, rows: &[u32], sums: &mut [Sums]);
-}
-
-/// A matrix of panels of codes: one section of a matrix that is stacked from tensors, or all of it.
-pub(super) struct Matrix<'a> {
-    /// The codes.
-    coded: &'a CodedPanels,
-    /// Which panels they are of the whole.
-    panels: Range<usize>,
-    /// How they are multiplied.
-    codes: IntegerCodes,
-    /// Columns of the matrix, whole words of codes.
-    d_in: usize,
-    /// Columns that share a step: whole words of codes, at most [`MOST_COLUMNS`]. The last group may
-    /// have fewer.
-    group: usize,
-    /// Groups that share a scale.
-    groups_of_a_scale: usize,
-}
-
-impl<'a> Matrix<'a> {
-    /// A section of a matrix with `d_in` columns, if its codes may be multiplied as integers.
-    pub(super) fn new(section: &'a Section, d_in: usize) -> Option<Self> {
-        let (coded, codes) = (section.coded()?, section.integers()?);
-        let group = columns_of_a_step(codes);
-        Some(Self {
-            coded,
-            panels: section.panels.clone(),
-            codes,
-            d_in,
-            group,
-            groups_of_a_scale: codes.scaled / group,
-        })
-    }
-
-    /// Words of the codes of a rounded row.
-    fn words(&self) -> usize {
-        self.d_in / PLACES
-    }
-
-    /// Words of a rounded row: its codes, a step for each group, and beside codes of four bits the sum of each group's codes.
-    fn row_words(&self) -> usize {
-        self.words() + self.groups() * if self.codes.bits == 4 { 2 } else { 1 }
-    }
-
-    /// Groups of a row.
-    fn groups(&self) -> usize {
-        self.d_in.div_ceil(self.group)
-    }
-
-    /// The words of a rounded row that are of a group.
-    fn words_of(&self, group: usize) -> Range<usize> {
-        let words = self.group / PLACES;
-        group * words..self.words().min((group + 1) * words)
-    }
-
-    /// Words from one rounded row to the next. An odd number of lines, so that rows which are multiplied
-    /// together do not fall into the same sets of a cache.
-    fn stride(&self) -> usize {
-        (self.row_words().div_ceil(LINE) | 1) * LINE
-    }
-
+impl Matrix<'_> {
     /// Products by the body that the kernel has for so many rows. See `PackedLinear::product`; `out` has the columns of all sections.
     pub(super) fn product(
         &self,
@@ -222,28 +125,6 @@ impl<'a> Matrix<'a> {
             }
         });
     }
-
-    /// What the bodies rely on: as many rows as `sums` has, at least one, a stride apart and with all that a row has; all words and
-    /// scales of the panel, and zeros and minima as many or none.
-    ///
-    /// # Panics
-    /// If anything of that is missing.
-    fn check(&self, panel: CodesOfPanel<'_>, rows: &[u32], sums: &[Sums]) {
-        assert!(!sums.is_empty() && rows.len() >= (sums.len() - 1) * self.stride() + self.row_words());
-        let n_scales = self.groups().div_ceil(self.groups_of_a_scale);
-        let is_there = |of_groups: &[_]| of_groups.is_empty() || of_groups.len() == n_scales;
-        assert!(panel.codes.len() == self.d_in * self.codes.bits / 32 && panel.scales.len() == n_scales);
-        assert!(is_there(panel.zeros) && is_there(panel.minima));
-    }
-}
-
-/// Columns that share a step: all that share a scale, or else as many as divide them, in whole tiles of the unit if there are any.
-fn columns_of_a_step(codes: IntegerCodes) -> usize {
-    let (scaled, places) = (codes.scaled, 32 / codes.bits);
-    let whole = (1..=MOST_COLUMNS / (PLACES * LINE)).rev().map(|tiles| tiles * PLACES * LINE);
-    let any = (1..=MOST_COLUMNS / places).rev().map(|words| words * places);
-    let mut sizes = Some(scaled).filter(|&size| size <= MOST_COLUMNS).into_iter().chain(whole).chain(any);
-    sizes.find(|&size| scaled.is_multiple_of(size)).unwrap_or(places)
 }
 
 /// Words as the bytes that they have in memory.
@@ -292,10 +173,13 @@ fn even_before_odd(bytes: &mut [u8]) -> f32 {
 mod tests {
     use proptest::prelude::*;
 
+    use super::matrix::columns_of_a_step;
     use super::*;
     use crate::arch::Activation;
+    use crate::engine::packed::kernel::IntegerCodes;
     use crate::engine::packed::pack::{Linear, PackedLinear};
     use crate::engine::packed::product::{Onto, Results};
+    use crate::engine::packed::section::Section;
     use crate::engine::packed::supported::Supported;
     use crate::engine::packed::tile::Word;
     use crate::engine::packed::vector;

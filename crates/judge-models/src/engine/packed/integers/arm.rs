@@ -8,7 +8,7 @@ use std::arch::aarch64::{
 use std::arch::asm;
 
 use super::body::{Register, bytes, entry, halves, register};
-use super::{Matrix, Multiplier};
+use super::matrix::{Matrix, Multiplier};
 use crate::engine::packed::kernel::Kernel;
 use crate::engine::packed::piece::{CodesOfPanel, Sums};
 use crate::engine::packed::supported::Supported;

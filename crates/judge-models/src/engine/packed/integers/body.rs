@@ -10,7 +10,7 @@
 //!         sums[row] += the floats of exact[row], with what the group has
 //! ```
 
-use super::Matrix;
+use super::matrix::Matrix;
 use crate::engine::packed::piece::{AHEAD, CodesOfPanel, Lanes, Sums};
 use crate::engine::packed::tile::{LANES, prefetch};
 

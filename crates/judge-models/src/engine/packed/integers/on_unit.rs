@@ -7,7 +7,7 @@ use std::arch::x86_64::{
     _mm512_storeu_ps,
 };
 
-use super::{LINE, Matrix, Multiplier, PLACES};
+use super::matrix::{LINE, Matrix, Multiplier, PLACES};
 use crate::engine::packed::piece::{CodesOfPanel, Lanes, Sums};
 use crate::engine::packed::tile::{LANES, Words};
 use crate::engine::packed::unit::{self, ByteUnit, HasByteUnit};

@@ -18,8 +18,8 @@ use std::arch::x86_64::{
 use std::marker::PhantomData;
 
 use super::body::{Register, bytes, entry, halves, register};
+use super::matrix::{Matrix, Multiplier};
 use super::on_unit::OnUnit;
-use super::{Matrix, Multiplier};
 use crate::engine::packed::kernel::Kernel;
 use crate::engine::packed::piece::{CodesOfPanel, Sums};
 use crate::engine::packed::supported::Supported;

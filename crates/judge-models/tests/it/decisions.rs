@@ -96,7 +96,7 @@ fn difference(found: &Value, expected: &Value) -> f64 {
 fn ids_marks_and_answers_are_those_of_transformers() {
     let expected = expected();
     let items = items(&expected);
-    let (mut all, mut heads) = (0.0_f64, 0);
+    let mut heads = 0;
     for case in expected["cases"].as_array().unwrap() {
         let (family, name) = (case["family"].as_str().unwrap(), case["template"].as_str().unwrap());
         let folder = folder(family, case["beside"].as_str());
@@ -118,9 +118,10 @@ fn ids_marks_and_answers_are_those_of_transformers() {
             }
         }
         println!("{family}, {name}, {}: largest difference {worst:.1e}", case["beside"]);
-        all = all.max(worst);
+        // Blocks that remember let differences of the last bits grow along a prompt of many questions.
+        let allowed = if family.starts_with("qwen3_5") { 2e-5 } else { 1e-5 };
+        assert!(worst < allowed, "{family}, {name}, {}: {worst:e}", case["beside"]);
     }
-    assert!(all < 1e-5, "{all}");
     assert_eq!(heads, 4);
 }
 

@@ -27,7 +27,7 @@ use judge_core::{
 };
 
 use super::next_token::NextLogProbs;
-use crate::widest::widest;
+use crate::widest::{halved, widest};
 
 /// What label logits need of the head for each set of labels that is read, by the labels' tokens.
 pub(crate) type Heads<'a> = HashMap<&'a [TokenId], HeadRows>;
@@ -183,11 +183,7 @@ fn dot(a: &[f32], b: &[f32]) -> f64 {
             }
         },
     );
-    for half in [8, 4, 2, 1] {
-        let (left, right) = sums.split_at_mut(half);
-        left.iter_mut().zip(right).for_each(|(left, right)| *left += *right);
-    }
-    sums[0]
+    halved(sums)
 }
 
 #[cfg(test)]

@@ -111,21 +111,21 @@ impl Panels<'_> {
     pub(super) fn product(&self, unit: HasUnit, x: Activations<'_>, out: Results<'_>, scratch: &mut Lines<u32>) {
         if x.count() <= MOST_IN_ORDER
             && self.sections.iter().all(Section::is_multiplied_in_order)
-            && let Some(numbers) = self.numbers(x)
+            && let Some(numbers) = self.numbers(x, scratch)
         {
-            return self.product_of_few(&numbers, x.count(), &out.shared(self.d_out));
+            return self.product_of_few(numbers, x.count(), &out.shared(self.d_out));
         }
         let (rows, d_in, steps) = (x.count(), self.d_in, self.pairs / PAIRS);
         let n_strips = rows.div_ceil(ROWS);
         scratch.resize(n_strips * steps * (ROWS * PAIRS));
         let threads = rayon::current_num_threads();
-        let cut = Cut::new(n_strips, steps, self.count(), out.together(), threads);
         // A strip is packed by one thread. Where there are few, their rows are made by all before.
         let made = if n_strips < threads { x.made_beforehand(d_in) } else { None };
         let x = made.as_ref().map_or(x, |made| Activations::new(made, d_in));
         let has_whole_lines = out.width(self.d_out).is_multiple_of(LANES) && out.begin_a_line();
         let streams = out.replace() && out.len() >= MANY && has_whole_lines;
         let out = out.shared(self.d_out);
+        let cut = Cut::new(n_strips, steps, self.count(), out.together(), threads);
         let (tiles, _) = scratch.as_chunks_mut::<{ ROWS * PAIRS }>();
         let blocks = tiles.par_chunks_mut(cut.strips * steps);
         // The thread that packs a block multiplies it while it is in its cache; idle threads help.
@@ -149,19 +149,18 @@ impl Panels<'_> {
             );
         });
     }
-}
 
-impl Panels<'_> {
     /// Few rows as numbers, `[rows, 2 * pairs]`, rounded as their pairs would be; `None` if they are too small to be multiplied
-    /// without the unit.
-    fn numbers(&self, x: Activations<'_>) -> Option<Vec<u32>> {
-        let mut numbers = vec![0; x.count() * 2 * self.pairs];
-        let mut words = vec![0; self.pairs];
+    /// without the unit. They are put into `scratch`.
+    fn numbers<'s>(&self, x: Activations<'_>, scratch: &'s mut Lines<u32>) -> Option<&'s [u32]> {
+        let len = x.count() * 2 * self.pairs;
+        scratch.resize(len + self.pairs);
+        let (numbers, words) = scratch.split_at_mut(len);
         for (row, numbers) in numbers.chunks_exact_mut(2 * self.pairs).enumerate() {
-            x.with(row..row + 1, self.d_in, |x| Word::Pair.pack(x, &mut words));
-            widen_row(&words, numbers);
+            x.with(row..row + 1, self.d_in, |x| Word::Pair.pack(x, words));
+            widen_row(words, numbers);
         }
-        are_large(&numbers).then_some(numbers)
+        are_large(numbers).then_some(numbers)
     }
 
     /// The product of few rows with codes, without the unit: each task has some panels, whose codes it reads once.

@@ -109,8 +109,7 @@ impl Kernel {
 
     /// The names of all kernels, as a message lists them.
     pub(crate) fn names() -> String {
-        let names = Self::by_speed(false).map(|kernel| kernel.to_string());
-        let (last, others) = names.split_last().unwrap_or((&names[0], &[]));
+        let [others @ .., last] = Self::by_speed(false).map(|kernel| kernel.to_string());
         format!("{} or {last}", others.join(", "))
     }
 

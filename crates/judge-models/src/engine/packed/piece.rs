@@ -5,6 +5,7 @@
 use std::ops::Range;
 
 use super::tile::{LANES, Word, prefetch};
+use super::vector::bf16_bits_of_number;
 use crate::weights::{Coding, Groups, value};
 use crate::widest::widest;
 
@@ -49,15 +50,10 @@ pub(super) fn e4m3(code: u32) -> f32 {
     f32::from_bits(magnitude.to_bits() | (code & 0x80) << 24)
 }
 
-/// Two numbers as a pair of bf16, each as [`bf16_bits`](super::vector::bf16_bits) rounds it. Codes, scales and minima are numbers,
-/// so no value is a NaN, which would need a look of its own.
+/// Two numbers as a pair of bf16. Codes, scales and minima are numbers, so no value is a NaN.
 #[inline(always)]
 pub(super) fn pair(first: f32, second: f32) -> u32 {
-    let [first, second] = [first, second].map(|x| {
-        let bits = x.to_bits();
-        bits.wrapping_add(0x7fff + (bits >> 16 & 1))
-    });
-    first >> 16 | second & 0xffff_0000
+    bf16_bits_of_number(first) | bf16_bits_of_number(second) << 16
 }
 
 /// Some columns of a panel, to be dequantised.

@@ -149,12 +149,6 @@ impl<'a> Results<'a> {
         d_out / self.onto.together()
     }
 
-    /// Panels that make results together; see [`SharedResults::together`].
-    #[cfg(target_arch = "x86_64")]
-    pub(super) fn together(&self) -> usize {
-        self.onto.together()
-    }
-
     /// Whether what `out` holds is written over, and never read.
     #[cfg(target_arch = "x86_64")]
     pub(super) fn replace(&self) -> bool {

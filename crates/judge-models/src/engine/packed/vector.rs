@@ -24,7 +24,7 @@ use std::f32::consts::SQRT_2;
 
 use crate::arch::{Activation, NormKind, Pairs};
 use crate::reading::exp::exp;
-use crate::widest::widest;
+use crate::widest::{halved, widest};
 
 /// Partial sums that are kept side by side. A fixed number, so that a sum has the same bits on
 /// every processor; a multiple of the lanes of any f32 vector.
@@ -41,9 +41,14 @@ pub(crate) fn worth_a_task(width: usize) -> usize {
 /// carries into that bit where the number is to be rounded up.
 #[inline(always)]
 pub(crate) fn bf16_bits(x: f32) -> u32 {
+    if x.is_nan() { x.to_bits() >> 16 | 0x40 } else { bf16_bits_of_number(x) }
+}
+
+/// [`bf16_bits`] of what is no NaN.
+#[inline(always)]
+pub(crate) fn bf16_bits_of_number(x: f32) -> u32 {
     let bits = x.to_bits();
-    let rounded = bits.wrapping_add(0x7fff + (bits >> 16 & 1)) >> 16;
-    if x.is_nan() { bits >> 16 | 0x40 } else { rounded }
+    bits.wrapping_add(0x7fff + (bits >> 16 & 1)) >> 16
 }
 
 /// Rounds a row to bf16, two numbers to a word, the first in the low half. An odd last number has a
@@ -136,11 +141,7 @@ pub(crate) fn sum_of(x: &[f32], f: impl Fn(f32) -> f32) -> f32 {
     for (sum, &x) in sums.iter_mut().zip(rest) {
         *sum += f(x);
     }
-    for half in [8, 4, 2, 1] {
-        let (left, right) = sums.split_at_mut(half);
-        left.iter_mut().zip(right).for_each(|(left, right)| *left += *right);
-    }
-    sums[0]
+    halved(sums)
 }
 
 /// The angles of one position, borrowed from the tables of [`Angles`](super::rotations::Angles).

@@ -79,6 +79,8 @@ mod processor;
 mod product;
 mod rate;
 mod reads;
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+mod registers;
 mod relative;
 mod rotations;
 mod rows;

@@ -22,14 +22,24 @@
 //! piece is dequantised once for all rows of a task; it stays in the core's cache, and memory gives
 //! the codes alone.
 
+#[cfg(target_arch = "aarch64")]
+mod arm;
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+mod body;
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+mod moderate;
 #[cfg(target_arch = "x86_64")]
 mod x86;
 
+#[cfg(target_arch = "aarch64")]
+use arm::HasThem;
+#[cfg(target_arch = "x86_64")]
+use x86::HasThem;
 #[cfg(target_arch = "x86_64")]
 pub(super) use x86::{MOST_IN_ORDER, are_large};
 
 use std::ops::Range;
-#[cfg(target_arch = "x86_64")]
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 use std::sync::OnceLock;
 
 use rayon::prelude::*;
@@ -37,7 +47,7 @@ use rayon::prelude::*;
 use super::kernel::IntegerCodes;
 #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 use super::piece::CodesOfPanel;
-use super::piece::{Lanes, Piece, Sums, e4m3, pair, per_word};
+use super::piece::{Lanes, Piece, Sums, Written, e4m3, pair, per_word};
 use super::stored::Stored;
 use super::supported::Supported;
 use super::tile::{LANES, Word, Words};
@@ -46,7 +56,7 @@ use crate::weights::{CodeNumbers, CodedRows, Coding, Groups, value};
 /// Some panels of a matrix as codes.
 pub(super) struct CodedPanels {
     /// The kernel whose products the words are for.
-    #[cfg_attr(not(target_arch = "x86_64"), allow(dead_code))]
+    #[cfg_attr(not(any(target_arch = "x86_64", target_arch = "aarch64")), allow(dead_code))]
     kernel: Supported,
     /// How values follow from codes.
     coding: Coding,
@@ -60,9 +70,9 @@ pub(super) struct CodedPanels {
     zeros: Option<Stored>,
     /// Likewise, if there are minima other than 0.
     minima: Option<Stored>,
-    /// Whether few rows are multiplied in the order of the matrix unit without it, once that was asked.
-    #[cfg(target_arch = "x86_64")]
-    is_in_order: OnceLock<bool>,
+    /// Whether what groups and tables have is [moderate], once that was asked.
+    #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+    is_moderate: OnceLock<bool>,
 }
 
 impl CodedPanels {
@@ -90,8 +100,8 @@ impl CodedPanels {
             scales,
             zeros,
             minima,
-            #[cfg(target_arch = "x86_64")]
-            is_in_order: OnceLock::new(),
+            #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+            is_moderate: OnceLock::new(),
         }
     }
 
@@ -99,6 +109,11 @@ impl CodedPanels {
     pub(super) fn arrays(&self) -> Vec<&[u32]> {
         let of_groups = [Some(&self.scales), self.zeros.as_ref(), self.minima.as_ref()];
         [Some(&self.codes)].into_iter().chain(of_groups).flatten().map(|array| &**array).collect()
+    }
+
+    /// What codes are dequantised to for the words of products.
+    pub(super) fn written(&self) -> Written {
+        Written::of(self.word)
     }
 
     /// Words of a row's codes.
@@ -176,41 +191,55 @@ impl CodedPanels {
         }
     }
 
-    /// Goes on with products of some rows, whose first word is `words.start`, and the words `words` of
-    /// a panel, as [`multiply_add`](super::tile::multiply_add) does for words that were dequantised. `sums`
-    /// has one element for each row. `false`, and nothing happens, where there is no body for it.
-    pub(super) fn multiply(&self, panel: usize, words: Range<usize>, a: Words<'_>, sums: &mut [Sums]) -> bool {
-        #[cfg(target_arch = "x86_64")]
-        if let (Word::Pair, Some(has)) = (self.word, x86::HasThem::of(self.kernel)) {
+    /// Goes on with products of some rows and the words `words` of a panel, as [`multiply_add`](super::tile::multiply_add) does for what
+    /// was dequantised to `written`. `a` begins with what the first of the words is multiplied with, and holds words of that kind.
+    /// `sums` has one element for each row. `false`, and nothing happens, where there is no body for it.
+    pub(super) fn multiply(
+        &self,
+        panel: usize,
+        words: Range<usize>,
+        written: Written,
+        a: Words<'_>,
+        sums: &mut [Sums],
+    ) -> bool {
+        #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+        if let Some(has) = self.body() {
             let (columns, each) = (self.columns(&words), per_word(&self.coding));
-            let is_whole = columns.len() == 2 * words.len() && columns.len().is_multiple_of(each);
-            if is_whole && sums.len() <= x86::MOST_ROWS {
-                let count = columns.len() / each;
-                return has.multiply(&self.piece(panel, columns), count, a, sums);
-            }
+            let is_whole = self.word.count(columns.len()) == words.len() && columns.len().is_multiple_of(each);
+            let count = columns.len() / each;
+            let can = is_whole && (written != Written::Rounded || self.is_moderate());
+            return can && has.multiply(&self.piece(panel, columns, written), count, a, sums);
         }
-        let _ = (panel, words, a, sums);
+        let _ = (panel, words, written, a, sums);
         false
     }
 
+    /// The body with a processor's own instructions, if there is one for the kernel and the coding.
+    #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+    fn body(&self) -> Option<HasThem> {
+        HasThem::of(self.kernel, self.word).filter(|_| body::suits(&self.coding))
+    }
+
+    /// Whether scales, zeros, minima and tables are [moderate]. It is looked at once.
+    #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+    fn is_moderate(&self) -> bool {
+        let of_groups = || [&self.scales].into_iter().chain(&self.zeros).chain(&self.minima);
+        *self.is_moderate.get_or_init(|| moderate::is_moderate(&self.coding, of_groups()))
+    }
+
     /// Whether few rows are multiplied to the bits of the matrix unit without it: there is a body, rows are whole steps of the unit,
-    /// and what groups have is large enough. It is looked at once.
+    /// and what groups have is moderate.
     #[cfg(target_arch = "x86_64")]
     pub(super) fn is_multiplied_in_order(&self) -> bool {
-        *self.is_in_order.get_or_init(|| {
-            let of_groups = [&self.scales].into_iter().chain(&self.minima);
-            x86::HasThem::of(self.kernel).is_some_and(|has| has.multiplies_in_order(&self.coding))
-                && self.word == Word::Pair
-                && of_groups.into_iter().all(|numbers| x86::are_large_of_groups(numbers))
-        })
+        self.body().is_some_and(|has| has.multiplies_in_order(&self.coding)) && self.is_moderate()
     }
 
     /// Goes on with the products of few rows of numbers with a panel, to the bits of the matrix unit; see
     /// `HasThem::multiply_in_order`. Nothing happens where that is [not done](Self::is_multiplied_in_order).
     #[cfg(target_arch = "x86_64")]
     pub(super) fn multiply_in_order(&self, panel: usize, a: Words<'_>, sums: &mut [Sums]) {
-        if let Some(has) = x86::HasThem::of(self.kernel).filter(|_| self.is_multiplied_in_order()) {
-            has.multiply_in_order(&self.piece(panel, 0..self.coding.width), self.width(), a, sums);
+        if let Some(has) = self.body().filter(|_| self.is_multiplied_in_order()) {
+            has.multiply_in_order(&self.piece(panel, 0..self.coding.width, Written::Pairs), self.width(), a, sums);
         }
     }
 
@@ -233,7 +262,7 @@ impl CodedPanels {
     /// The codes of a panel, and what its groups have.
     #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
     pub(super) fn codes_of_panel(&self, panel: usize) -> CodesOfPanel<'_> {
-        let piece = self.piece(panel, 0..self.coding.width);
+        let piece = self.piece(panel, 0..self.coding.width, self.written());
         CodesOfPanel {
             codes: &piece.codes[..self.width()],
             scales: piece.scales,
@@ -242,43 +271,32 @@ impl CodedPanels {
         }
     }
 
-    /// Expands whole words of codes with the processor's own instructions, where there is a body for
-    /// the coding, and returns what is left: at most the columns of a part of a word.
-    #[cfg(target_arch = "x86_64")]
-    fn dequantise_whole<'a>(
-        &self,
-        panel: usize,
-        columns: Range<usize>,
-        out: &'a mut [Lanes],
-    ) -> (Range<usize>, &'a mut [Lanes]) {
-        let (Word::Pair, Some(has)) = (self.word, x86::HasThem::of(self.kernel)) else { return (columns, out) };
-        let whole = columns.len() / per_word(&self.coding) * per_word(&self.coding);
-        let (start, end) = (columns.start, columns.end);
-        if has.dequantise(&self.piece(panel, start..start + whole), &mut out[..whole / 2]) {
-            (start + whole..end, &mut out[whole / 2..])
-        } else {
-            (columns, out)
-        }
-    }
-
     /// Columns of a panel, to be dequantised.
-    fn piece<'a>(&'a self, panel: usize, columns: Range<usize>) -> Piece<'a> {
+    fn piece<'a>(&'a self, panel: usize, columns: Range<usize>, written: Written) -> Piece<'a> {
         let (coding, n_groups) = (&self.coding, self.coding.n_groups);
         let groups = |array: &'a Stored| &array.as_chunks().0[panel * n_groups..][..n_groups];
         let optional = |array: &'a Option<Stored>| array.as_ref().map_or::<&[Lanes], _>(&[], groups);
         let codes = &self.codes.as_chunks().0[panel * self.width()..][columns.start / per_word(coding)..];
         let (zeros, minima) = (optional(&self.zeros), optional(&self.minima));
-        Piece { coding, word: self.word, codes, scales: groups(&self.scales), zeros, minima, columns }
+        Piece { coding, written, codes, scales: groups(&self.scales), zeros, minima, columns }
     }
 
-    /// Makes the words `words` of each row of a panel, `[words][LANES]`; those behind the matrix's
-    /// columns become zero. A range begins where a word of codes does.
-    pub(super) fn dequantise(&self, panel: usize, words: Range<usize>, out: &mut [u32]) {
+    /// Makes what is `written` of the words `words` of each row of a panel, `[rows][LANES]`; words behind the matrix's columns become zero.
+    /// A range begins where a word of codes does. The processor's own instructions make whole words of codes, where there is a body.
+    pub(super) fn dequantise(&self, panel: usize, words: Range<usize>, written: Written, out: &mut [u32]) {
         let numbers = &self.coding.numbers;
         let (columns, out) = (self.columns(&words), out.as_chunks_mut().0);
-        #[cfg(target_arch = "x86_64")]
-        let (columns, out) = self.dequantise_whole(panel, columns, out);
-        let piece = self.piece(panel, columns);
+        #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+        let (columns, out) = if let Some(has) = self.body() {
+            let count = columns.len() / per_word(&self.coding);
+            let (start, whole) = (columns.start, count * per_word(&self.coding));
+            let (of_whole, rest) = out.split_at_mut(written.rows(whole));
+            has.write(&self.piece(panel, start..start + whole, written), count, of_whole);
+            (start + whole..columns.end, rest)
+        } else {
+            (columns, out)
+        };
+        let piece = self.piece(panel, columns, written);
         match (numbers, self.coding.bits) {
             (CodeNumbers::Signed, 8) => piece.dequantise(out, |word, at| ((word << (24 - 8 * at)) as i32 >> 24) as f32),
             (CodeNumbers::Signed, _) => piece.dequantise(out, |word, at| ((word << (28 - 4 * at)) as i32 >> 28) as f32),
@@ -338,9 +356,9 @@ mod tests {
             width in prop::sample::select(vec![1_usize, 31, 64, 80, 640, 700, 1500, 2100, 2112]),
             size in prop::sample::select(vec![1_usize, 16, 32, 128, 5000]),
             d_out in prop::sample::select(vec![1_usize, 32, 33, 100]),
-            // With the smallest ones there are sums that some instructions take for zero.
+            // With the smallest ones there are sums that some instructions take for zero; the largest are not moderate either.
             unit_of_rows in prop::sample::select(vec![0_i32, -49, -50, -60]),
-            unit_of_groups in prop::sample::select(vec![0_i32, -23, -24, -60]),
+            unit_of_groups in prop::sample::select(vec![0_i32, -23, -24, -60, 40, 60]),
             seed in any::<u64>(),
         ) {
             let random = |i: usize| (seed ^ i as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 33;
@@ -398,7 +416,7 @@ mod tests {
                 {
                     let is_whole = width.is_multiple_of(32) && matches!(coding.groups, Groups::Even(size) if size.is_multiple_of(32 / coding.bits));
                     let may_be = matches!(kernel.kernel(), Kernel::Amx | Kernel::Avx512Bf16) && word == Word::Pair && is_whole && !coding.has_zeros;
-                    prop_assert_eq!(small.sections().of(0).is_multiplied_in_order(), may_be && unit_of_groups >= -23);
+                    prop_assert_eq!(small.sections().of(0).is_multiplied_in_order(), may_be && (-23..=40).contains(&unit_of_groups));
                 }
                 let mut scratch = Lines::default();
                 let products = [&plain, &small].map(|matrix| {

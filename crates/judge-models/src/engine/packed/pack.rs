@@ -30,7 +30,7 @@
 //! 2. Otherwise activations are made and packed into words (rounded to bf16 where weights are), by
 //!    all threads.
 //! 3. Kernels that multiply f32 gain if many rows meet panels that were widened to f32 once. From
-//!    24 rows on, activations are widened too, and each task widens its panels' tiles.
+//!    24 rows on, and always where codes are made to f32, activations are widened too, and each task widens its panels' tiles.
 //! 4. A task dequantises codes once for all of its rows. Up to 12 rows are multiplied by what is dequantised
 //!    while it is in registers or in the nearest cache.
 //! 5. Tasks of up to 384 rows by up to 4 panels run on all threads. Each sums in a buffer of its
@@ -53,11 +53,11 @@ use super::integers::{self, HasIntegers};
 #[cfg(target_arch = "x86_64")]
 use super::kernel::Kernel;
 use super::lines::Lines;
-use super::piece::Sums;
+use super::piece::{Sums, Written};
 use super::product::{Activations, Onto, Results, SharedResults};
 use super::section::{self, Section, Sections};
 use super::supported::Supported;
-use super::tile::{Before, LANES, Shape, Word, Words, multiply_add, prefetch, widen_row, widen_tile};
+use super::tile::{Before, LANES, Shape, Word, Words, multiply_add, prefetch, widen_row};
 #[cfg(target_arch = "x86_64")]
 use super::unit::{self, HasUnit};
 use super::vector::{activate_row, scale_runs, worth_a_task};
@@ -76,7 +76,7 @@ const ROWS_AT_ONCE: usize = 32 * ROWS;
 /// while all rows of a task pass by.
 const PAIRS_AT_ONCE: usize = 512;
 
-/// Words of a panel that are dequantised from codes before few rows are multiplied by them: 16 KiB,
+/// Words of products that are dequantised from a panel of codes before few rows are multiplied by them: 16 KiB,
 /// which stay in the nearest cache.
 const CODES_AT_ONCE: usize = 128;
 
@@ -326,7 +326,9 @@ impl PackedLinear {
             let panels = Panels { sections: &self.sections, pairs: width, d_in, d_out: self.d_out };
             return panels.product(unit, x, out, scratch);
         }
-        let widens = self.word == Word::Pair && self.kernel.kernel().multiplies_f32() && rows >= WORTH_WIDENING;
+        let has_codes = self.sections.iter().any(|section| section.coded().is_some());
+        let widens =
+            self.word == Word::Pair && self.kernel.kernel().multiplies_f32() && (has_codes || rows >= WORTH_WIDENING);
         let n_words = rows * row_words;
         scratch.resize(n_words * if widens { 3 } else { 1 });
         let (words, wide) = scratch.split_at_mut(n_words);
@@ -338,7 +340,6 @@ impl PackedLinear {
         widened.with_min_len(worth_a_task(2 * row_words)).for_each(|(wide, words)| widen_row(words, wide));
         let (words, wide) = (&*words, &*wide);
         let n_panels = self.panels();
-        let has_codes = self.sections.iter().any(|section| section.coded().is_some());
         let out = &out.shared(self.d_out);
         let together = out.together();
         let at_once = self.panels_at_once(rows).next_multiple_of(together);
@@ -354,10 +355,11 @@ impl PackedLinear {
                 };
                 sums.clear();
                 sums.resize(share.places.len() * share.rows.len(), [0.0; LANES]);
-                if widens {
+                if share.rows.len() <= ROWS && has_codes {
+                    let (words, each) = if widens { (wide, 2) } else { (words, 1) };
+                    self.multiply_codes(&share, words, each, sums, tiles);
+                } else if widens {
                     self.multiply_widened(&share, wide, sums, tiles);
-                } else if share.rows.len() <= ROWS && has_codes {
-                    self.multiply_codes(&share, words, sums, tiles);
                 } else {
                     self.multiply(&share, words, sums, tiles);
                 }
@@ -437,23 +439,33 @@ impl PackedLinear {
     }
 
     /// As [`multiply`](Self::multiply), for few rows and panels of codes: what is dequantised at a time
-    /// stays in the nearest cache. Pieces are those of `multiply`, and so are the bits.
-    fn multiply_codes(&self, share: &Share<'_>, words: &[u32], sums: &mut [Sums], [tile, ..]: &mut Tiles) {
-        let (width, row_words) = (self.width(), self.row_words());
+    /// stays in the nearest cache. Pieces are those of `multiply`, and so are the bits. `words` are packed activations, or, where there are
+    /// two for `each` word of pairs, activations that were widened.
+    fn multiply_codes(&self, share: &Share<'_>, words: &[u32], each: usize, sums: &mut [Sums], [tile, ..]: &mut Tiles) {
+        let (width, stride) = (self.width(), each * self.row_words());
         let (rows, at_once) = (share.rows.len(), self.words_at_once());
+        let is_wide = each == 2;
+        let (word, written) =
+            if is_wide { (Word::Single, Written::Rounded) } else { (self.word, Written::of(self.word)) };
         let mut piece = [[0.0; LANES]; ROWS];
         let piece = &mut piece[..rows];
         for (panel, sums) in share.panels().zip(sums.chunks_exact_mut(rows)) {
             for part in (0..width).step_by(at_once) {
                 piece.fill([0.0; LANES]);
                 let end = width.min(part + at_once);
-                let of = |from: usize| Words { data: &words[share.rows.start * row_words + from..], stride: row_words };
-                if !self.sections.of(panel).multiply(panel, part..end, of(part), piece) {
-                    for from in (part..end).step_by(CODES_AT_ONCE) {
-                        let to = end.min(from + CODES_AT_ONCE);
-                        let b = Words { data: self.sections.tile(panel, from..to, tile), stride: LANES };
-                        let shape = Shape { rows, words: to - from, lanes: LANES, before: Before::Continued };
-                        multiply_add(self.kernel, self.word, shape, of(from), b, piece.as_flattened_mut(), LANES);
+                let of = |from: usize| Words { data: &words[share.rows.start * stride + each * from..], stride };
+                if !self.sections.of(panel).multiply(panel, part..end, written, of(part), piece) {
+                    for from in (part..end).step_by(CODES_AT_ONCE / each) {
+                        let to = end.min(from + CODES_AT_ONCE / each);
+                        let data = if is_wide {
+                            self.sections.wide_tile(panel, from..to, tile)
+                        } else {
+                            self.sections.tile(panel, from..to, tile)
+                        };
+                        let (words, before) = (each * (to - from), Before::Continued);
+                        let shape = Shape { rows, words, lanes: LANES, before };
+                        let b = Words { data, stride: LANES };
+                        multiply_add(self.kernel, word, shape, of(from), b, piece.as_flattened_mut(), LANES);
                     }
                 }
                 sums.as_flattened_mut().iter_mut().zip(piece.as_flattened()).for_each(|(sum, x)| *sum += x);
@@ -481,14 +493,12 @@ impl PackedLinear {
     /// As [`multiply`](Self::multiply), with activations `wide` that were widened to f32,
     /// `2 * row_words` apart, and with tiles that are widened here. It cuts sums at the same
     /// coordinates and so gives the same bits.
-    fn multiply_widened(&self, share: &Share<'_>, wide: &[u32], sums: &mut [Sums], [buffer, tile, ..]: &mut Tiles) {
+    fn multiply_widened(&self, share: &Share<'_>, wide: &[u32], sums: &mut [Sums], [tile, ..]: &mut Tiles) {
         let (stored, width, rows) = (self.width(), 2 * self.row_words(), share.rows.len());
-        tile.resize(2 * PAIRS_AT_ONCE.min(stored) * LANES, 0);
         for (index, sums) in share.panels().zip(sums.chunks_exact_mut(rows)) {
             for part in (0..stored).step_by(PAIRS_AT_ONCE) {
                 let len = PAIRS_AT_ONCE.min(stored - part);
-                widen_tile(self.sections.tile(index, part..part + len, buffer), tile);
-                let b = Words { data: tile, stride: LANES };
+                let b = Words { data: self.sections.wide_tile(index, part..part + len, tile), stride: LANES };
                 for (block, sums) in sums.chunks_mut(ROWS).enumerate() {
                     let start = (share.rows.start + block * ROWS) * width + 2 * part;
                     let a = Words { data: &wide[start..], stride: width };

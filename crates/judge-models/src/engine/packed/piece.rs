@@ -1,6 +1,6 @@
 //! [`Piece`]: some columns of a panel of codes, and how they are dequantised to the words that they stand for.
 //!
-//! Portable loops, written once for all codings; `coded/x86.rs` has bodies with a processor's own instructions.
+//! Portable loops, written once for all codings; `coded/body.rs` has those with a processor's own instructions.
 
 use std::ops::Range;
 
@@ -56,12 +56,38 @@ pub(super) fn pair(first: f32, second: f32) -> u32 {
     bf16_bits_of_number(first) | bf16_bits_of_number(second) << 16
 }
 
+/// What is made of the numbers that codes stand for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Written {
+    /// Pairs rounded to bf16: a row of words for two columns.
+    Pairs,
+    /// Numbers rounded to bf16, in f32: a row for each column.
+    Rounded,
+    /// Numbers in f32 as they are, likewise.
+    Exact,
+}
+
+impl Written {
+    /// What words of products hold.
+    pub(super) fn of(word: Word) -> Self {
+        match word {
+            Word::Pair => Self::Pairs,
+            Word::Single => Self::Exact,
+        }
+    }
+
+    /// Rows of words that so many columns make.
+    pub(super) fn rows(self, columns: usize) -> usize {
+        if self == Self::Pairs { columns.div_ceil(2) } else { columns }
+    }
+}
+
 /// Some columns of a panel, to be dequantised.
 pub(super) struct Piece<'a> {
     /// How values follow from codes.
     pub(super) coding: &'a Coding,
-    /// What the words of products hold.
-    pub(super) word: Word,
+    /// What is made of them.
+    pub(super) written: Written,
     /// The panel's words of codes, from the first column on.
     pub(super) codes: &'a [Lanes],
     /// What the panel's groups have.
@@ -96,25 +122,30 @@ impl Piece<'_> {
         number: impl Fn(u32, usize) -> f32 + Copy,
         value: impl Fn(f32, [f32; 3]) -> f32 + Copy,
     ) {
-        match self.word {
-            Word::Pair => widest(
+        match self.written {
+            Written::Pairs => widest(
                 #[inline(always)]
-                || self.run::<true>(out, number, value),
+                || self.run::<true>(out, number, value, f32::to_bits),
             ),
-            Word::Single => widest(
+            Written::Rounded => widest(
                 #[inline(always)]
-                || self.run::<false>(out, number, value),
+                || self.run::<false>(out, number, value, |x| bf16_bits_of_number(x) << 16),
+            ),
+            Written::Exact => widest(
+                #[inline(always)]
+                || self.run::<false>(out, number, value, f32::to_bits),
             ),
         }
     }
 
-    /// The loops: two columns of all lanes at a time, which are one word of pairs or two single ones.
+    /// The loops: two columns of all lanes at a time, which are one word of pairs or two of `single` numbers.
     #[inline(always)]
     fn run<const PAIRS: bool>(
         &self,
         out: &mut [Lanes],
         number: impl Fn(u32, usize) -> f32 + Copy,
         value: impl Fn(f32, [f32; 3]) -> f32 + Copy,
+        single: impl Fn(f32) -> u32,
     ) {
         let Coding { ref groups, .. } = *self.coding;
         let each = per_word(self.coding);
@@ -149,10 +180,10 @@ impl Piece<'_> {
                 } else {
                     let (Some(row), below) = (out.next(), if has_second { out.next() } else { None }) else { return };
                     for (lane, word) in row.iter_mut().enumerate() {
-                        *word = both(lane).0.to_bits();
+                        *word = single(both(lane).0);
                     }
                     for (lane, word) in below.into_iter().flatten().enumerate() {
-                        *word = both(lane).1.to_bits();
+                        *word = single(both(lane).1);
                     }
                 }
             }

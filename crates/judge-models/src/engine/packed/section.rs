@@ -20,10 +20,10 @@ use rayon::prelude::*;
 use super::coded::CodedPanels;
 use super::kernel::IntegerCodes;
 use super::lines::Lines;
-use super::piece::Sums;
+use super::piece::{Sums, Written};
 use super::stored::Stored;
 use super::supported::Supported;
-use super::tile::{LANES, Word, Words};
+use super::tile::{LANES, Word, Words, widen_tile};
 use crate::weights::{CodedRows, Coding, Numbers};
 
 /// What a section keeps of a matrix.
@@ -100,17 +100,32 @@ impl Section {
         match &self.form {
             Form::Plain(_) => self.kept(panel, words),
             Form::Coded(coded) => {
-                coded.dequantise(panel - self.panels.start, words, buffer);
+                coded.dequantise(panel - self.panels.start, words, coded.written(), buffer);
                 buffer
             }
         }
     }
 
+    /// The numbers of words of pairs, widened to f32: two rows of `out`, `[2 * words][LANES]`, for each.
+    pub(super) fn wide_tile(&self, panel: usize, words: Range<usize>, out: &mut [u32]) {
+        match &self.form {
+            Form::Plain(_) => widen_tile(self.kept(panel, words), out),
+            Form::Coded(coded) => coded.dequantise(panel - self.panels.start, words, Written::Rounded, out),
+        }
+    }
+
     /// Products with codes that need not be dequantised into memory; see [`CodedPanels::multiply`].
-    pub(super) fn multiply(&self, panel: usize, words: Range<usize>, a: Words<'_>, sums: &mut [Sums]) -> bool {
+    pub(super) fn multiply(
+        &self,
+        panel: usize,
+        words: Range<usize>,
+        written: Written,
+        a: Words<'_>,
+        sums: &mut [Sums],
+    ) -> bool {
         match &self.form {
             Form::Plain(_) => false,
-            Form::Coded(coded) => coded.multiply(panel - self.panels.start, words, a, sums),
+            Form::Coded(coded) => coded.multiply(panel - self.panels.start, words, written, a, sums),
         }
     }
 
@@ -230,6 +245,13 @@ impl Sections {
             buffer.resize(words.len() * LANES, 0);
         }
         section.tile(panel, words, buffer)
+    }
+
+    /// Some words of pairs of a panel as numbers in f32, `[2 * words][LANES]`, which are put into `buffer`.
+    pub(super) fn wide_tile<'a>(&self, panel: usize, words: Range<usize>, buffer: &'a mut Vec<u32>) -> &'a [u32] {
+        buffer.resize(2 * words.len() * LANES, 0);
+        self.of(panel).wide_tile(panel, words, buffer);
+        buffer
     }
 
     /// What is kept of some words of a panel, to be fetched; empty after the last panel.

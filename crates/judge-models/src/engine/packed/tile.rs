@@ -2,7 +2,7 @@
 //!
 //! `pack.rs` (weights), `attention.rs` (scores) and `gather.rs` (values) cut their work into calls
 //! of [`multiply_add`]. This file owns the choice of the body for a kernel. `tile/any.rs` has the
-//! portable bodies, `tile/x86.rs` and `tile/arm.rs` those with instructions of x86-64 and of ARM. The matrix unit has its own,
+//! portable bodies, `tile/body.rs` the loops for all registers, `tile/x86.rs` and `tile/arm.rs` their entries. The matrix unit has its own,
 //! in `unit.rs`.
 //!
 //! Numbers lie in words, see [`Word`]:
@@ -33,6 +33,8 @@
 mod any;
 #[cfg(target_arch = "aarch64")]
 mod arm;
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+mod body;
 mod operands;
 #[cfg(target_arch = "x86_64")]
 mod x86;

@@ -39,8 +39,8 @@
 //! - An operation of a decoder's block: the trait `Ops` of `engine/block.rs`, `block_ops` here, and
 //!   `engine/tensor/`, which is the reference that bodies are tested against.
 //! - Arithmetic along one row, such as an activation: `vector`.
-//! - A kernel: `kernel` (name), `supported` (detection), `tile` or `tile/x86` (its body), and `softmax` if it
-//!   has a body of its own for weights of attention.
+//! - A kernel: `kernel` (name), `supported` (detection), `registers` (what its registers do), the entries of `tile`, `coded` and
+//!   `integers`, and `softmax` if it has a body of its own for weights of attention.
 //! - What a pass brings: `reads` for the last position, `run` for what runs over all positions.
 //! - What shares a pass: `engine/segments.rs` and `run`. Results must keep their bits, which
 //!   `tests/it/batch_invariance.rs` checks.

@@ -17,8 +17,9 @@
 //! # Expanding
 //!
 //! [`dequantise`](CodedPanels::dequantise) applies the formula of `weights/codes.rs` to a piece of a panel,
-//! all 32 lanes at a time, and rounds to bf16 where products are of pairs. The words are those of
-//! the matrix dequantised at load, to the bit, so a product of codes is the product of that matrix. A
+//! all 32 lanes at a time, and rounds to bf16 where products are in it. The words are those of
+//! the matrix dequantised at load, to the bit, or the same numbers in f32 for kernels that widen, so a product of codes is the product
+//! of that matrix. A
 //! piece is dequantised once for all rows of a task; it stays in the core's cache, and memory gives
 //! the codes alone.
 
@@ -45,9 +46,7 @@ use std::sync::OnceLock;
 use rayon::prelude::*;
 
 use super::kernel::IntegerCodes;
-#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
-use super::piece::CodesOfPanel;
-use super::piece::{Lanes, Piece, Sums, Written, e4m3, pair, per_word};
+use super::piece::{CodesOfPanel, Lanes, Piece, Sums, Written, e4m3, pair, per_word};
 use super::stored::Stored;
 use super::supported::Supported;
 use super::tile::{LANES, Word, Words};
@@ -137,6 +136,8 @@ impl CodedPanels {
 
     /// Fills rows from row `first` of these panels on. Panels that come from a file stay as they are.
     pub(super) fn fill(&mut self, first: usize, rows: &CodedRows<'_>) {
+        #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+        self.is_moderate.take();
         let Coding { bits, width: columns, n_groups, .. } = self.coding;
         let (width, count) = (self.width(), rows.codes.len() / columns.max(1));
         let each_panel = |array: &mut Stored, width: usize, write: &(dyn Fn(&mut [u32], usize, usize) + Sync)| {
@@ -193,7 +194,8 @@ impl CodedPanels {
 
     /// Goes on with products of some rows and the words `words` of a panel, as [`multiply_add`](super::tile::multiply_add) does for what
     /// was dequantised to `written`. `a` begins with what the first of the words is multiplied with, and holds words of that kind.
-    /// `sums` has one element for each row. `false`, and nothing happens, where there is no body for it.
+    /// `sums` has one element for each row. `false`, and nothing happens, where there is no body for it: for the kernel and coding, for so
+    /// many rows, for parts of words of codes, or for what is not moderate.
     pub(super) fn multiply(
         &self,
         panel: usize,
@@ -260,25 +262,22 @@ impl CodedPanels {
     }
 
     /// The codes of a panel, and what its groups have.
-    #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
-    pub(super) fn codes_of_panel(&self, panel: usize) -> CodesOfPanel<'_> {
-        let piece = self.piece(panel, 0..self.coding.width, self.written());
+    pub(super) fn codes_of_panel<'a>(&'a self, panel: usize) -> CodesOfPanel<'a> {
+        let n_groups = self.coding.n_groups;
+        let groups = |array: &'a Stored| -> &'a [Lanes] { &array.as_chunks().0[panel * n_groups..][..n_groups] };
         CodesOfPanel {
-            codes: &piece.codes[..self.width()],
-            scales: piece.scales,
-            zeros: piece.zeros,
-            minima: piece.minima,
+            codes: &self.codes.as_chunks().0[panel * self.width()..][..self.width()],
+            scales: groups(&self.scales),
+            zeros: self.zeros.as_ref().map_or(&[], groups),
+            minima: self.minima.as_ref().map_or(&[], groups),
         }
     }
 
     /// Columns of a panel, to be dequantised.
-    fn piece<'a>(&'a self, panel: usize, columns: Range<usize>, written: Written) -> Piece<'a> {
-        let (coding, n_groups) = (&self.coding, self.coding.n_groups);
-        let groups = |array: &'a Stored| &array.as_chunks().0[panel * n_groups..][..n_groups];
-        let optional = |array: &'a Option<Stored>| array.as_ref().map_or::<&[Lanes], _>(&[], groups);
-        let codes = &self.codes.as_chunks().0[panel * self.width()..][columns.start / per_word(coding)..];
-        let (zeros, minima) = (optional(&self.zeros), optional(&self.minima));
-        Piece { coding, written, codes, scales: groups(&self.scales), zeros, minima, columns }
+    fn piece(&self, panel: usize, columns: Range<usize>, written: Written) -> Piece<'_> {
+        let CodesOfPanel { codes, scales, zeros, minima } = self.codes_of_panel(panel);
+        let codes = &codes[columns.start / per_word(&self.coding)..];
+        Piece { coding: &self.coding, written, codes, scales, zeros, minima, columns }
     }
 
     /// Makes what is `written` of the words `words` of each row of a panel, `[rows][LANES]`; words behind the matrix's columns become zero.
@@ -290,9 +289,12 @@ impl CodedPanels {
         let (columns, out) = if let Some(has) = self.body() {
             let count = columns.len() / per_word(&self.coding);
             let (start, whole) = (columns.start, count * per_word(&self.coding));
-            let (of_whole, rest) = out.split_at_mut(written.rows(whole));
-            has.write(&self.piece(panel, start..start + whole, written), count, of_whole);
-            (start + whole..columns.end, rest)
+            let at = written.rows(whole);
+            if has.write(&self.piece(panel, start..start + whole, written), count, &mut out[..at]) {
+                (start + whole..columns.end, &mut out[at..])
+            } else {
+                (columns, out)
+            }
         } else {
             (columns, out)
         };
@@ -346,18 +348,80 @@ mod tests {
         }
     }
 
+    /// A matrix of these rows in bf16.
+    fn matrix(kernel: Supported, coding: &Coding, rows: &CodedRows<'_>, d_out: usize) -> PackedLinear {
+        let make = |shape| Ok::<_, ()>(Section::zeros(shape));
+        let sections = vec![(d_out, Some(coding.clone()))];
+        let mut matrix = PackedLinear::of(kernel, Word::Pair, coding.width, sections, make).unwrap();
+        matrix.fill_codes(0, rows);
+        matrix
+    }
+
+    /// With so many rows the last task has few, which are multiplied in another way.
+    #[test]
+    fn the_last_of_many_rows_have_the_bits_of_each_alone() {
+        const ROWS: usize = 389;
+        let coding = Coding::scaled(4, CodeNumbers::Signed, 64, 32);
+        let mut memory = CodedMemory::new(&coding, 40);
+        let rows = memory.rows(&coding, 40);
+        rows.codes.iter_mut().enumerate().for_each(|(i, code)| *code = (i * 31 % 16) as u8);
+        rows.scales.iter_mut().enumerate().for_each(|(i, scale)| *scale = (i % 7) as f32 / 8.0);
+        let x: Vec<f32> = (0..ROWS * 64).map(|i| (i * 2_654_435_761 % 1009) as f32 / 500.0 - 1.0).collect();
+        for kernel in Supported::all() {
+            let matrix = matrix(kernel, &coding, &rows, 40);
+            let (mut out, mut scratch) = (vec![f32::NAN; ROWS * 40], Lines::default());
+            matrix.apply(&x, ROWS, &mut out, &mut scratch);
+            for row in [0, 383, 384, 388] {
+                let mut alone = vec![f32::NAN; 40];
+                matrix.apply(&x[row * 64..][..64], 1, &mut alone, &mut scratch);
+                let together = &out[row * 40..][..40];
+                assert!(alone.iter().zip(together).all(|(a, b)| a.to_bits() == b.to_bits()), "{kernel:?}, row {row}");
+            }
+        }
+    }
+
+    /// Weights of a table are rounded as bf16 rounds them, as they are multiplied: at ties, beside them, where all places are carried, and
+    /// from the smallest to the largest weights that are moderate.
+    #[test]
+    fn weights_are_rounded_to_bf16_while_they_are_multiplied() {
+        let fractions = [0x00_0000, 0x00_8000, 0x01_8000, 0x00_7fff, 0x00_8001, 0x01_7fff, 0x7f_8000, 0x7f_ffff];
+        for exponent in [-9_i32, -8, -1, 0, 1, 48, 49] {
+            let number = |i: usize| f32::from_bits((127 + exponent) as u32 * (1 << 23) + fractions[i % 8]);
+            let table = std::array::from_fn(|i| if i < 8 { number(i) } else { -number(i) });
+            for scale in [-28_i32, 0, 50] {
+                let coding = Coding::scaled(4, CodeNumbers::Table(table), 32, 32);
+                let mut memory = CodedMemory::new(&coding, 1);
+                let rows = memory.rows(&coding, 1);
+                rows.codes.iter_mut().enumerate().for_each(|(i, code)| *code = i as u8 % 16);
+                rows.scales.fill(2_f32.powi(scale));
+                for kernel in Supported::all().filter(|kernel| !kernel.kernel().multiplies_integers()) {
+                    let matrix = matrix(kernel, &coding, &rows, 1);
+                    let mut scratch = Lines::default();
+                    for (i, number) in table.iter().enumerate() {
+                        let mut x = [0.0; 32];
+                        x[i] = 1.0;
+                        let mut out = [f32::NAN];
+                        matrix.apply(&x, 1, &mut out, &mut scratch);
+                        let expected = bf16::from_f32(number * 2_f32.powi(scale)).to_f32();
+                        assert_eq!(out[0].to_bits(), expected.to_bits(), "{kernel:?} {number} {scale}");
+                    }
+                }
+            }
+        }
+    }
+
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(200))]
 
         #[test]
         fn products_of_codes_have_the_bits_of_products_of_expanded_weights(
             kind in 0..24_usize,
-            rows in prop::sample::select(vec![1_usize, 2, 3, 12, 25]),
+            rows in prop::sample::select(vec![1_usize, 2, 3, 4, 5, 6, 7, 8, 12, 25]),
             width in prop::sample::select(vec![1_usize, 31, 64, 80, 640, 700, 1500, 2100, 2112]),
             size in prop::sample::select(vec![1_usize, 16, 32, 128, 5000]),
             d_out in prop::sample::select(vec![1_usize, 32, 33, 100]),
             // With the smallest ones there are sums that some instructions take for zero; the largest are not moderate either.
-            unit_of_rows in prop::sample::select(vec![0_i32, -49, -50, -60]),
+            unit_of_rows in prop::sample::select(vec![0_i32, -49, -50, -60, -125]),
             unit_of_groups in prop::sample::select(vec![0_i32, -23, -24, -60, 40, 60]),
             seed in any::<u64>(),
         ) {
@@ -414,9 +478,11 @@ mod tests {
                 small.fill_codes(0, &first);
                 #[cfg(target_arch = "x86_64")]
                 {
-                    let is_whole = width.is_multiple_of(32) && matches!(coding.groups, Groups::Even(size) if size.is_multiple_of(32 / coding.bits));
-                    let may_be = matches!(kernel.kernel(), Kernel::Amx | Kernel::Avx512Bf16) && word == Word::Pair && is_whole && !coding.has_zeros;
-                    prop_assert_eq!(small.sections().of(0).is_multiplied_in_order(), may_be && (-23..=40).contains(&unit_of_groups));
+                    let are_whole = matches!(coding.groups, Groups::Even(size) if size.is_multiple_of(32 / coding.bits));
+                    let is_of_pairs = matches!(kernel.kernel(), Kernel::Amx | Kernel::Avx512Bf16) && word == Word::Pair;
+                    let may_be = is_of_pairs && width.is_multiple_of(32) && are_whole && !coding.has_zeros;
+                    let is_moderate = (-23..=40).contains(&unit_of_groups);
+                    prop_assert_eq!(small.sections().of(0).is_multiplied_in_order(), may_be && is_moderate);
                 }
                 let mut scratch = Lines::default();
                 let products = [&plain, &small].map(|matrix| {

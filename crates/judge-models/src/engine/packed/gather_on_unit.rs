@@ -52,9 +52,15 @@ pub(super) struct Scratch {
     softmax: Vec<Softmax>,
 }
 
-/// The body of a walk on the unit; see the head of this file. The first group's product sets the
-/// sums, later ones add to them.
+/// The body of a walk on the unit; see the head of this file.
 pub(super) fn gather(unit: &Unit, walk: &Walk<'_>, scratch: &mut Scratch, made: &mut Made<'_>) {
+    // SAFETY: where there is a unit there is AVX-512 with BF16.
+    unsafe { gather_with_avx512(unit, walk, scratch, made) }
+}
+
+/// The first group's product sets the sums, later ones add to them. Loops along rows are compiled for AVX-512.
+#[target_feature(enable = "avx512f,avx512bf16")]
+fn gather_with_avx512(unit: &Unit, walk: &Walk<'_>, scratch: &mut Scratch, made: &mut Made<'_>) {
     let Settings { shape, .. } = walk.settings;
     let (n, steps, n_parts) = (walk.len(), shape.words().div_ceil(PAIRS), shape.lanes() / LANES);
     let (n_strips, n_pairs) = (n.div_ceil(ROWS), n.div_ceil(2 * ROWS));
@@ -95,7 +101,7 @@ pub(super) fn gather(unit: &Unit, walk: &Walk<'_>, scratch: &mut Scratch, made: 
             }
             start += count;
         }
-        weigh(unit, walk, tiles.clone(), is_first, scratch);
+        weigh(walk, tiles.clone(), is_first, scratch);
         let mut start = tiles.start;
         while start < tiles.end {
             let (count, _, values) = walk.run(start..tiles.end);
@@ -141,7 +147,8 @@ fn two_strips(
 /// Turns the scores of the tiles `tiles`, all of one group, into weights, and scales what was
 /// gathered before to the new highest scores. In the first group nothing was, and the sums may hold
 /// anything.
-fn weigh(unit: &Unit, walk: &Walk<'_>, tiles: Range<usize>, is_first: bool, scratch: &mut Scratch) {
+#[target_feature(enable = "avx512f,avx512bf16")]
+fn weigh(walk: &Walk<'_>, tiles: Range<usize>, is_first: bool, scratch: &mut Scratch) {
     let Settings { shape, scale, soft_cap, .. } = walk.settings;
     let n_parts = shape.lanes() / LANES;
     let Scratch { scores, weights, gathered, softmax, .. } = scratch;
@@ -154,7 +161,7 @@ fn weigh(unit: &Unit, walk: &Walk<'_>, tiles: Range<usize>, is_first: bool, scra
             let weights = weights.as_mut_array().unwrap_or_else(|| unreachable!("a row of a tile"));
             (&scores[pair * TILES + tile % TILES].0[row % (2 * ROWS)], places(&seen, tile), weights)
         });
-        let shrink = softmax.take_tiles(unit, scale, soft_cap, of_tiles);
+        let shrink = softmax.take_tiles(scale, soft_cap, of_tiles);
         if shrink != 1.0 && !is_first {
             for sums in &mut gathered[pair * n_parts..][..n_parts] {
                 sums.0[row % (2 * ROWS)].iter_mut().for_each(|x| *x *= shrink);

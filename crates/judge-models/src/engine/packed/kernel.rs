@@ -1,8 +1,8 @@
 //! The names of the instructions that products and attention are made with.
 //!
-//! Whether a processor has them is for `supported.rs` to find out. The bodies are elsewhere:
-//! `tile/x86.rs` (AVX-512-BF16, AVX-512, AVX2), `tile/arm.rs` (NEON), `unit.rs` (AMX), `integers.rs` (integers), `tile/any.rs`
-//! (any processor).
+//! Whether a processor has them is for `supported.rs` to find out. The loops are elsewhere, written once over `registers.rs`:
+//! `tile/body.rs` (floats), `coded/body.rs` (codes), `integers/body.rs` (integers), with entries for each processor beside them;
+//! `unit.rs` has the matrix unit (AMX), `tile/any.rs` what any processor runs.
 //!
 //! Bits are a function of the kernel, and the kernel that is chosen where none is named is one of the
 //! processor's instructions and maker: [`by_speed`](Kernel::by_speed). Nothing is timed.
@@ -114,7 +114,8 @@ impl Kernel {
     }
 
     /// Whether products of bf16 weights with many rows gain by widening each panel of weights to
-    /// f32 first, instead of anew for every few rows. Sums have the same bits either way.
+    /// f32 first, instead of anew for every few rows; where weights are codes, with any number of rows. Sums have the same bits either
+    /// way.
     pub(super) fn multiplies_f32(self) -> bool {
         matches!(self.of_floats(), Self::Avx512 | Self::Avx2 | Self::Neon)
     }

@@ -300,9 +300,9 @@ impl PackedLinear {
     }
 
     /// The product of the rows that `x` makes, `[rows, d_in]`, with the matrix; `out`, `[rows, d_out]` or half as wide where one half
-    /// of the results is gated by the other, says what becomes of it. Activations are rounded as the weights are, or to integers (`integers.rs`); sums are f32. A row of the
-    /// result depends on its row of `x` alone, and on what it is added to, to the bit. `scratch` is
-    /// memory that products reuse; what it holds before and after does not matter.
+    /// of the results is gated by the other, says what becomes of it. Activations are rounded as the weights are, or to integers
+    /// (`integers.rs`); sums are f32. A row of the result depends on its row of `x` alone, and on what it is added to, to the bit.
+    /// `scratch` is memory that products reuse; what it holds before and after does not matter.
     ///
     /// # Panics
     /// If `x` or `out` has another length, or what is gated are no whole panels.
@@ -356,8 +356,7 @@ impl PackedLinear {
                 sums.clear();
                 sums.resize(share.places.len() * share.rows.len(), [0.0; LANES]);
                 if share.rows.len() <= ROWS && has_codes {
-                    let (words, each) = if widens { (wide, 2) } else { (words, 1) };
-                    self.multiply_codes(&share, words, each, sums, tiles);
+                    self.multiply_codes(&share, words, widens.then_some(wide), sums, tiles);
                 } else if widens {
                     self.multiply_widened(&share, wide, sums, tiles);
                 } else {
@@ -393,7 +392,8 @@ impl PackedLinear {
     /// ```
     ///
     /// Few rows read weights from memory, which is fastest in one long run. A panel of several
-    /// pieces is then taken alone, but for a gate and what it gates, which are always taken together. The number of threads cuts the work here, but no sum.
+    /// pieces is then taken alone, but for a gate and what it gates, which are always taken together. The number of threads cuts the
+    /// work here, but no sum.
     fn panels_at_once(&self, rows: usize) -> usize {
         if rows < MANY_ROWS && self.width() > self.words_at_once() {
             return 1;
@@ -439,31 +439,41 @@ impl PackedLinear {
     }
 
     /// As [`multiply`](Self::multiply), for few rows and panels of codes: what is dequantised at a time
-    /// stays in the nearest cache. Pieces are those of `multiply`, and so are the bits. `words` are packed activations, or, where there are
-    /// two for `each` word of pairs, activations that were widened.
-    fn multiply_codes(&self, share: &Share<'_>, words: &[u32], each: usize, sums: &mut [Sums], [tile, ..]: &mut Tiles) {
-        let (width, stride) = (self.width(), each * self.row_words());
+    /// stays in the nearest cache. Pieces are those of `multiply`, and so are the bits. Where there are activations `wide` that were
+    /// widened to f32, codes are dequantised to f32 too.
+    fn multiply_codes(
+        &self,
+        share: &Share<'_>,
+        words: &[u32],
+        wide: Option<&[u32]>,
+        sums: &mut [Sums],
+        [tile, ..]: &mut Tiles,
+    ) {
+        let (width, row_words) = (self.width(), self.row_words());
         let (rows, at_once) = (share.rows.len(), self.words_at_once());
-        let is_wide = each == 2;
-        let (word, written) =
-            if is_wide { (Word::Single, Written::Rounded) } else { (self.word, Written::of(self.word)) };
         let mut piece = [[0.0; LANES]; ROWS];
         let piece = &mut piece[..rows];
         for (panel, sums) in share.panels().zip(sums.chunks_exact_mut(rows)) {
+            let section = self.sections.of(panel);
+            let wide = wide.filter(|_| section.coded().is_some());
+            // Words of activations for each word of the matrix.
+            let (each, word, written) = match wide {
+                Some(_) => (2, Word::Single, Written::Rounded),
+                None => (1, self.word, Written::of(self.word)),
+            };
+            let (a, stride, step) = (wide.unwrap_or(words), each * row_words, CODES_AT_ONCE / each);
+            let of = |from: usize| Words { data: &a[share.rows.start * stride + each * from..], stride };
             for part in (0..width).step_by(at_once) {
                 piece.fill([0.0; LANES]);
                 let end = width.min(part + at_once);
-                let of = |from: usize| Words { data: &words[share.rows.start * stride + each * from..], stride };
-                if !self.sections.of(panel).multiply(panel, part..end, written, of(part), piece) {
-                    for from in (part..end).step_by(CODES_AT_ONCE / each) {
-                        let to = end.min(from + CODES_AT_ONCE / each);
-                        let data = if is_wide {
-                            self.sections.wide_tile(panel, from..to, tile)
-                        } else {
-                            self.sections.tile(panel, from..to, tile)
+                if !section.multiply(panel, part..end, written, of(part), piece) {
+                    for from in (part..end).step_by(step) {
+                        let words = from..end.min(from + step);
+                        let shape = Shape { rows, words: each * words.len(), lanes: LANES, before: Before::Continued };
+                        let data = match wide {
+                            Some(_) => self.sections.wide_tile(panel, words, tile),
+                            None => self.sections.tile(panel, words, tile),
                         };
-                        let (words, before) = (each * (to - from), Before::Continued);
-                        let shape = Shape { rows, words, lanes: LANES, before };
                         let b = Words { data, stride: LANES };
                         multiply_add(self.kernel, word, shape, of(from), b, piece.as_flattened_mut(), LANES);
                     }

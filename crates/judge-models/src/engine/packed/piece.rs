@@ -12,8 +12,7 @@ use crate::widest::widest;
 /// The lanes of one word of a panel.
 pub(super) type Lanes = [u32; LANES];
 
-/// A panel of codes that are multiplied as integers.
-#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+/// A panel of codes, and what its groups have.
 #[derive(Clone, Copy)]
 pub(super) struct CodesOfPanel<'a> {
     /// Words of codes, in the order of the columns.

@@ -58,7 +58,7 @@ pub(super) trait Register {
     unsafe fn of_bits(x: Self::Integers) -> Self::Floats;
     /// Floats that are numbers, rounded to bf16 as [`bf16_bits`](super::vector::bf16_bits) rounds them, as the bits of an f32: half a
     /// unit of the last place that is kept is added, less the smallest part of it where that place is even, and the rest is cut off.
-    unsafe fn rounded(x: Self::Floats) -> Self::Integers;
+    unsafe fn bf16_bits(x: Self::Floats) -> Self::Integers;
     /// A table of these floats.
     unsafe fn table(entries: &[f32; 16]) -> Self::Table;
     /// The floats at the places that the lowest four bits of each lane say.

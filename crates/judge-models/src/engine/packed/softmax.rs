@@ -40,8 +40,6 @@ use super::kv_cache::TILE;
 use super::kv_layout::mask;
 use super::supported::Supported;
 use super::tile::Word;
-#[cfg(target_arch = "x86_64")]
-use super::unit::Unit;
 use super::vector::{bf16_bits, sum_of};
 use crate::reading::exp::exp;
 use crate::widest::widest;
@@ -114,18 +112,16 @@ impl Softmax {
 impl Softmax {
     /// As [`take`](Self::take) for several tiles at once, at most [`TILES`]. Each comes with its
     /// scores, the places that are seen, which may be none, and room for its weights in bf16. If no
-    /// place of any tile is seen, the weights are zeros and the softmax stays as it is. The unit is
-    /// the proof that the processor has the instructions.
+    /// place of any tile is seen, the weights are zeros and the softmax stays as it is.
+    #[target_feature(enable = "avx512f,avx512bf16")]
     pub(crate) fn take_tiles<'a>(
         &mut self,
-        _: &Unit,
         scale: f32,
         soft_cap: Option<f32>,
         tiles: impl IntoIterator<Item = (&'a [f32; TILE], Range<usize>, &'a mut [u32; TILE / 2])>,
     ) -> f32 {
         let highest = self.highest;
-        // SAFETY: where there is a unit there is AVX-512 with BF16.
-        let added = unsafe { x86::weigh_tiles(&mut self.highest, scale, soft_cap, tiles) };
+        let added = x86::weigh_tiles(&mut self.highest, scale, soft_cap, tiles);
         let shrink = if self.highest == highest { 1.0 } else { exp(highest - self.highest) };
         self.total = self.total * shrink + added;
         shrink
@@ -216,7 +212,10 @@ mod tests {
                     let shrink = softmax.take(kernel, scores, 0.25, soft_cap, seen.clone(), (word, &mut weights));
                     found.iter_mut().for_each(|weight| *weight *= f64::from(shrink));
                     let numbers: Vec<f64> = match word {
-                        Word::Pair => weights.iter().flat_map(|word| [*word as u16, (word >> 16) as u16]).map(|half| bf16::from_bits(half).to_f64()).collect(),
+                        Word::Pair => {
+                            let halves = weights.iter().flat_map(|word| [*word as u16, (word >> 16) as u16]);
+                            halves.map(|half| bf16::from_bits(half).to_f64()).collect()
+                        }
                         Word::Single => weights.iter().map(|&word| f64::from(f32::from_bits(word))).collect(),
                     };
                     prop_assert_eq!(numbers.len(), TILE);
@@ -254,7 +253,7 @@ mod tests {
                 assert!(softmax.total().is_nan(), "{kernel:?}");
             }
             #[cfg(target_arch = "x86_64")]
-            if let Some(unit) = HasUnit::of(kernel) {
+            if HasUnit::of(kernel).is_some() {
                 // In any of the tiles, also where a later one has a higher score.
                 for at in 0..TILES {
                     let (mut softmax, mut weights) = (softmax, [[0; TILE / 2]; TILES]);
@@ -262,7 +261,8 @@ mod tests {
                         .iter_mut()
                         .enumerate()
                         .map(|(tile, weights)| (if tile == at { &scores } else { &[9.0; TILE] }, 0..TILE, weights));
-                    softmax.take_tiles(&unit.hold(), 1.0, None, of_tiles);
+                    // SAFETY: where there is a unit there is AVX-512 with BF16.
+                    unsafe { softmax.take_tiles(1.0, None, of_tiles) };
                     assert!(softmax.total().is_nan(), "tile {at}");
                 }
             }

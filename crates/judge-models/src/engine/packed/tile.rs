@@ -2,8 +2,8 @@
 //!
 //! `pack.rs` (weights), `attention.rs` (scores) and `gather.rs` (values) cut their work into calls
 //! of [`multiply_add`]. This file owns the choice of the body for a kernel. `tile/any.rs` has the
-//! portable bodies, `tile/body.rs` the loops for all registers, `tile/x86.rs` and `tile/arm.rs` their entries. The matrix unit has its own,
-//! in `unit.rs`.
+//! portable bodies, `tile/body.rs` the loops for all registers, `tile/x86.rs` and `tile/arm.rs` the entries to them. The matrix unit has
+//! its own, in `unit.rs`.
 //!
 //! Numbers lie in words, see [`Word`]:
 //!
@@ -246,7 +246,8 @@ mod tests {
                     a_wide.chunks_exact_mut(width).zip(a_words.data.chunks_exact(pairs)).for_each(|(wide, row)| widen_row(row, wide));
                     let a_wide = Words { data: &a_wide, stride: width };
                     for tile in 0..tiles {
-                        let words: Vec<u32> = b_words.data.chunks_exact(lanes).flat_map(|row| row[tile * LANES..][..LANES].to_vec()).collect();
+                        let of_tile = b_words.data.chunks_exact(lanes).flat_map(|row| &row[tile * LANES..][..LANES]);
+                        let words: Vec<u32> = of_tile.copied().collect();
                         let mut b_wide = vec![0; width * LANES];
                         widen_tile(&words, &mut b_wide);
                         let b_wide = Words { data: &b_wide, stride: LANES };

@@ -23,7 +23,27 @@ const LINE: usize = 16;
 
 /// Whether there is a loop for the coding: groups do not end within a word of codes, and there is no factor.
 pub(super) fn suits(coding: &Coding) -> bool {
-    coding.factor == 1.0 && matches!(coding.groups, Groups::Even(size) if size.is_multiple_of(per_word(coding)))
+    let are_whole = |size: usize| size > 0 && size.is_multiple_of(per_word(coding));
+    coding.factor == 1.0 && matches!(coding.groups, Groups::Even(size) if are_whole(size))
+}
+
+/// Checks what entries that write rely on.
+///
+/// # Panics
+/// If the coding does not suit, there are fewer words, or `out` has no room for what they make.
+pub(super) fn check_write(piece: &Piece<'_>, words: usize, out: &[Lanes]) {
+    assert!(suits(piece.coding) && words <= piece.codes.len());
+    assert!(out.len() >= piece.written.rows(words * per_word(piece.coding)));
+}
+
+/// Checks what entries that multiply rely on.
+///
+/// # Panics
+/// If the coding does not suit, there are fewer words, or rows are shorter than what they make.
+pub(super) fn check_multiply(piece: &Piece<'_>, words: usize, a: Words<'_>, sums: &[Sums]) {
+    let width = piece.written.rows(words * per_word(piece.coding));
+    assert!(suits(piece.coding) && words <= piece.codes.len() && width <= a.stride && !sums.is_empty());
+    assert!(a.data.len() >= (sums.len() - 1) * a.stride + width);
 }
 
 /// What is done with the numbers of two columns as they are made.
@@ -52,61 +72,59 @@ pub(super) trait Take<R: Register> {
     unsafe fn end(&mut self) {}
 }
 
-/// Writes pairs of bf16, `[pairs][LANES]`.
-pub(super) struct WritePairs {
-    /// The first lane of those that were started with.
-    out: *mut u32,
-    /// The first lane of all.
-    first: *mut Lanes,
+/// Where words are written, `[rows][LANES]`.
+pub(super) struct Out {
+    /// The first row.
+    rows: *mut Lanes,
+    /// The first of the lanes that were started with.
+    lane: usize,
 }
 
-impl WritePairs {
-    /// Writes to `out`.
-    pub(super) fn new(out: *mut Lanes) -> Self {
-        Self { out: out.cast(), first: out }
-    }
-}
-
-impl<R: Register> Take<R> for WritePairs {
-    #[inline(always)]
-    unsafe fn start(&mut self, lane: usize) {
-        self.out = self.first.cast::<u32>().wrapping_add(lane);
+impl Out {
+    /// Rows that begin here.
+    pub(super) fn new(rows: *mut Lanes) -> Self {
+        Self { rows, lane: 0 }
     }
 
+    /// Starts with the lanes from `lane` on.
+    pub(super) fn start(&mut self, lane: usize) {
+        self.lane = lane;
+    }
+
+    /// Puts a register of a row.
+    ///
+    /// # Safety
+    /// The processor must have the register's instructions; the row must be there.
     #[inline(always)]
-    unsafe fn take(&mut self, pair: usize, register: usize, both: [R::Floats; 2]) {
-        // SAFETY: the words are there, by the caller's promise.
-        unsafe {
-            let [first, second] = [R::rounded(both[0]), R::rounded(both[1])];
-            R::store(self.out.add(pair * LANES + register * R::WIDTH), R::or(R::right(first, 16), second));
-        }
+    pub(super) unsafe fn put<R: Register>(&self, row: usize, register: usize, x: R::Integers) {
+        // SAFETY: the caller's promise.
+        unsafe { R::store(self.rows.add(row).cast::<u32>().add(self.lane + register * R::WIDTH), x) }
     }
 }
 
 /// Writes numbers, `[columns][LANES]`, rounded to bf16 if `ROUNDED`.
-pub(super) struct WriteNumbers<const ROUNDED: bool>(WritePairs);
+pub(super) struct WriteNumbers<const ROUNDED: bool>(Out);
 
 impl<const ROUNDED: bool> WriteNumbers<ROUNDED> {
     /// Writes to `out`.
     pub(super) fn new(out: *mut Lanes) -> Self {
-        Self(WritePairs::new(out))
+        Self(Out::new(out))
     }
 }
 
 impl<R: Register, const ROUNDED: bool> Take<R> for WriteNumbers<ROUNDED> {
     #[inline(always)]
     unsafe fn start(&mut self, lane: usize) {
-        // SAFETY: the caller's promise.
-        unsafe { Take::<R>::start(&mut self.0, lane) }
+        self.0.start(lane);
     }
 
     #[inline(always)]
     unsafe fn take(&mut self, pair: usize, register: usize, both: [R::Floats; 2]) {
         for (second, x) in both.into_iter().enumerate() {
-            // SAFETY: the words are there, by the caller's promise.
+            // SAFETY: the row is there, by the caller's promise.
             unsafe {
-                let x = if ROUNDED { R::rounded(x) } else { R::bits(x) };
-                R::store(self.0.out.add((2 * pair + second) * LANES + register * R::WIDTH), x);
+                let x = if ROUNDED { R::bf16_bits(x) } else { R::bits(x) };
+                self.0.put::<R>(2 * pair + second, register, x);
             }
         }
     }
@@ -169,16 +187,17 @@ impl<'a, R: Register, const ROWS: usize, const ACROSS: usize> RowBlock<'a, R, RO
 }
 
 /// Numbers rounded to bf16, ties to even, where they are zero or from `2^-126` to `2^110`, as those of a [moderate](super::moderate)
-/// matrix are. A zero loses its sign, which no sum that begins at zero shows.
+/// matrix are. A zero loses its sign. At most the sign of a piece of a sum that is zero shows it, and pieces are added to a sum that
+/// begins at zero without sign.
 ///
-/// With `power` the number's largest power of two, `1.5 · 2^16 · power` has last places of `2^-7 · power`, which are those of bf16 here, and
-/// an even number of them. So adding the number to it rounds the number, and taking it away again is exact; both are fused with its
-/// product.
+/// With `power` the number's largest power of two, `1.5 · 2^16 · power` has last places of `2^-7 · power`, which are those of bf16
+/// here, and an even number of them. So adding the number to it rounds the number, and taking it away again is exact; both are fused
+/// with its product.
 ///
 /// # Safety
 /// The processor must have the register's instructions.
 #[inline(always)]
-pub(super) unsafe fn rounded<R: Register>(x: R::Floats) -> R::Floats {
+pub(super) unsafe fn rounded_of_moderate<R: Register>(x: R::Floats) -> R::Floats {
     // SAFETY: the caller's promise.
     unsafe {
         let power = R::of_bits(R::and(R::bits(x), R::splat(0x7f80_0000)));
@@ -187,8 +206,8 @@ pub(super) unsafe fn rounded<R: Register>(x: R::Floats) -> R::Floats {
     }
 }
 
-/// Adds products with rows of numbers, [rounded] to bf16 if `ROUNDED`, to sums: the first column's before the second's, as `tile/body.rs`
-/// does with what is in memory.
+/// Adds products with rows of numbers, [rounded](rounded_of_moderate) to bf16 if `ROUNDED`, to sums: the first column's before the
+/// second's, as `tile/body.rs` does with what is in memory.
 pub(super) struct MultiplyNumbers<'a, R: Register, const ROUNDED: bool, const ROWS: usize, const ACROSS: usize>(
     pub(super) RowBlock<'a, R, ROWS, ACROSS>,
 );
@@ -207,7 +226,7 @@ impl<R: Register, const ROUNDED: bool, const ROWS: usize, const ACROSS: usize> T
         for (second, x) in both.into_iter().enumerate() {
             // SAFETY: the rows have this column, by the caller's promise.
             unsafe {
-                let x = if ROUNDED { rounded::<R>(x) } else { x };
+                let x = if ROUNDED { rounded_of_moderate::<R>(x) } else { x };
                 for (a, sums) in self.0.a.iter().zip(&mut self.0.sums) {
                     let a = R::of_bits(R::splat(*a.add(2 * pair + second)));
                     sums[register] = R::mul_add(a, x, sums[register]);
@@ -386,7 +405,9 @@ unsafe fn run<R: Register, const ACROSS: usize, const PLACES: usize, const ZEROS
     mut to: impl Take<R>,
     number: impl Number<R>,
 ) {
-    let Groups::Even(size) = piece.coding.groups else { return };
+    const { assert!(LANES.is_multiple_of(ACROSS * R::WIDTH)) }
+    let Groups::Even(size) = piece.coding.groups else { unreachable!("groups of a coding that suits") };
+    assert_eq!(PLACES, per_word(piece.coding));
     let words_of_group = size / PLACES;
     let start = piece.columns.start / PLACES;
     for lane in (0..LANES).step_by(ACROSS * R::WIDTH) {
@@ -432,7 +453,7 @@ unsafe fn run<R: Register, const ACROSS: usize, const PLACES: usize, const ZEROS
 }
 
 /// An entry that enables instructions for [`expand`] to somewhere.
-macro_rules! write {
+macro_rules! write_entry {
     ($name:ident, $features:literal, $register:ty, $across:literal, $to:expr) => {
         /// Makes the numbers of so many words of codes and writes them.
         ///
@@ -449,7 +470,7 @@ macro_rules! write {
 
 /// An entry that enables instructions for [`expand`] to products with as many rows as there are sums: one of the numbers that are
 /// listed, with so many registers side by side.
-macro_rules! multiply {
+macro_rules! multiply_entry {
     ($name:ident, $features:literal, $register:ty, $to:expr, $($rows:literal: $across:literal),*) => {
         /// Makes the numbers of so many words of codes and multiplies rows by them. `false`, and nothing happens, where there are too
         /// many rows for its registers.
@@ -474,4 +495,4 @@ macro_rules! multiply {
     };
 }
 
-pub(super) use {multiply, write};
+pub(super) use {multiply_entry, write_entry};

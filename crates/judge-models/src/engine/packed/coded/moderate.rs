@@ -1,7 +1,7 @@
 //! Whether what a matrix of codes has is of moderate size, so that weights can be rounded, and multiplied, by fewer instructions.
 //!
-//! Scales, zeros and minima are zero or from `2^-28` to `2^50`, and a code's number is zero or at least `2^-9`, the smallest of E4M3. Then
-//! a weight `(number - zero) · scale - minimum` is zero or from `2^-126` to `2^102`:
+//! Scales, zeros and minima are zero or from `2^-28` to `2^50`, and a code's number is zero or from `2^-9`, the smallest of E4M3, to
+//! `2^50`. Then a weight `(number - zero) · scale - minimum` is zero or from `2^-102` to `2^102`:
 //!
 //! - Without zeros the product is zero or at least `2^-37`. It and the minimum, of 24 bits each, are multiples of `2^-60`, and so is their
 //!   difference: a weight is zero or at least `2^-60`.

@@ -1,11 +1,11 @@
 //! Expanding codes with instructions of x86-64: entries to the loops of `body.rs`, and what only AVX-512 with BF16 does.
 //!
 //! ```text
-//! kernel                    written as                                    few rows are multiplied by numbers that are
-//! amx                       a pair, by VCVTNE2PS2BF16 and VPERMW          rounded by fused multiply-adds, in the unit's order
-//! avx512-bf16               the same                                      a pair likewise, by VDPBF16PS
-//! avx512, avx2              two numbers, rounded by sums of integers      rounded by fused multiply-adds
-//! f32, with all of them     two numbers                                   not rounded
+//! kernel                    written as                                    multiplied by few rows as
+//! amx                       a pair, by VCVTNE2PS2BF16 and VPERMW          numbers rounded by fused multiply-adds, in the unit's order
+//! avx512-bf16               the same                                      the same pair, by VDPBF16PS
+//! avx512, avx2              two numbers, rounded by sums of integers      numbers rounded by fused multiply-adds
+//! f32, with all of them     two numbers                                   the same numbers
 //! ```
 //!
 //! The conversion takes subnormal numbers for zero, and so do the products of pairs that it is for; all other numbers are rounded as
@@ -16,22 +16,22 @@
 
 use std::arch::x86_64::{
     __m512, __m512bh, __m512i, _mm512_add_ps, _mm512_cvtne2ps_pbh, _mm512_dpbf16_ps, _mm512_fmadd_ps,
-    _mm512_loadu_si512, _mm512_permutexvar_epi16, _mm512_set1_ps, _mm512_setzero_ps, _mm512_storeu_si512,
+    _mm512_loadu_si512, _mm512_permutexvar_epi16, _mm512_set1_ps, _mm512_setzero_ps,
 };
 use std::mem::transmute;
 
-use super::body::{MultiplyNumbers, RowBlock, Take, WriteNumbers, WritePairs, expand, multiply, rounded, suits, write};
+use super::body::{
+    MultiplyNumbers, Out, RowBlock, Take, WriteNumbers, check_multiply, check_write, expand, multiply_entry,
+    rounded_of_moderate, suits, write_entry,
+};
 use super::moderate::extremes;
 use crate::engine::packed::kernel::Kernel;
 use crate::engine::packed::piece::{Lanes, Piece, Sums, Written, per_word};
 use crate::engine::packed::registers::{Avx2, Avx512, Register};
 use crate::engine::packed::supported::Supported;
-use crate::engine::packed::tile::{LANES, Word, Words};
+use crate::engine::packed::tile::{Word, Words};
 use crate::engine::packed::unit::PAIRS;
 use crate::weights::Coding;
-
-/// Lanes of a register of AVX-512.
-const HALF: usize = LANES / 2;
 
 /// Most rows whose products are made in the order of the unit: with more the unit itself is faster.
 pub(in crate::engine::packed) const MOST_IN_ORDER: usize = 2;
@@ -73,40 +73,38 @@ impl HasThem {
         }
     }
 
-    /// Expands so many words of codes to what the piece says, and writes that to `out`.
+    /// Expands so many words of codes to what the piece says, and writes that to `out`. `false`, and nothing happens, where there is no
+    /// entry for it: kernels that widen have no pairs.
     ///
     /// # Panics
-    /// If the coding does not suit, there are fewer words, or `out` has no room for them.
-    pub(super) fn write(self, piece: &Piece<'_>, words: usize, out: &mut [Lanes]) {
-        assert!(suits(piece.coding) && words <= piece.codes.len());
-        assert!(out.len() >= piece.written.rows(words * per_word(piece.coding)));
+    /// If the coding does not suit, there are fewer words, or `out` has no room for what they make.
+    pub(super) fn write(self, piece: &Piece<'_>, words: usize, out: &mut [Lanes]) -> bool {
+        check_write(piece, words, out);
         let out = out.as_mut_ptr();
-        // SAFETY: the processor has the instructions; words are there and have room, by the assertions above.
+        // SAFETY: the processor has the instructions; words are there and have room, by the check.
         unsafe {
             match (self.0, piece.written) {
                 (Instructions::Pairs, Written::Pairs) => converted_512(piece, words, out),
-                (Instructions::Pairs | Instructions::Avx512, Written::Rounded) => rounded_512(piece, words, out),
-                (Instructions::Pairs | Instructions::Avx512, Written::Exact) => exact_512(piece, words, out),
-                (Instructions::Avx512, Written::Pairs) => pairs_512(piece, words, out),
-                (Instructions::Avx2, Written::Pairs) => pairs_256(piece, words, out),
+                (Instructions::Avx512, Written::Rounded) => rounded_512(piece, words, out),
+                (Instructions::Avx512, Written::Exact) => exact_512(piece, words, out),
                 (Instructions::Avx2, Written::Rounded) => rounded_256(piece, words, out),
                 (Instructions::Avx2, Written::Exact) => exact_256(piece, words, out),
+                _ => return false,
             }
         }
+        true
     }
 
-    /// Goes on with `sums[row][lane] += Σ a[row][column] · b[column][lane]`, where `b` are the numbers that `words` words of codes stand
-    /// for, without putting them into memory. What is rounded must be [moderate](super::moderate). `a` are rows of pairs where products are of pairs, else of numbers, as many as `sums` has.
-    /// `false`, and nothing happens, where there are too many of them for an entry. The bits are those of products of what
-    /// [`write`](Self::write) writes.
+    /// Goes on with `sums[row][lane] += Σ a[row][column] · b[column][lane]`, where `b` are the numbers that `words` words of codes
+    /// stand for, without putting them into memory. What is rounded must be [moderate](super::moderate). `a` are rows of pairs where
+    /// products are of pairs, else of numbers, as many as `sums` has. `false`, and nothing happens, where there is no entry for so many.
+    /// The bits are those of products of what [`write`](Self::write) writes, but that a sum which is zero may have the other sign.
     ///
     /// # Panics
-    /// If the coding does not suit, or there are too few words.
+    /// If the coding does not suit, or there are fewer words.
     pub(super) fn multiply(self, piece: &Piece<'_>, words: usize, a: Words<'_>, sums: &mut [Sums]) -> bool {
-        let width = piece.written.rows(words * per_word(piece.coding));
-        assert!(suits(piece.coding) && words <= piece.codes.len() && width <= a.stride && !sums.is_empty());
-        assert!(a.data.len() >= (sums.len() - 1) * a.stride + width);
-        // SAFETY: the processor has the instructions; rows and words are there, by the assertions above.
+        check_multiply(piece, words, a, sums);
+        // SAFETY: the processor has the instructions; rows and words are there, by the check.
         unsafe {
             match (self.0, piece.written) {
                 (Instructions::Pairs, Written::Pairs) => multiply_pairs(piece, words, a, sums),
@@ -149,27 +147,25 @@ impl HasThem {
     }
 }
 
-write!(converted_512, "avx512f,avx512bw,avx512bf16", Avx512, 2, ConvertPairs);
-write!(pairs_512, "avx512f", Avx512, 2, WritePairs::new);
-write!(rounded_512, "avx512f", Avx512, 2, WriteNumbers::<true>::new);
-write!(exact_512, "avx512f", Avx512, 2, WriteNumbers::<false>::new);
-write!(pairs_256, "avx2,fma", Avx2, 4, WritePairs::new);
-write!(rounded_256, "avx2,fma", Avx2, 4, WriteNumbers::<true>::new);
-write!(exact_256, "avx2,fma", Avx2, 4, WriteNumbers::<false>::new);
-multiply!(
+write_entry!(converted_512, "avx512f,avx512bw,avx512bf16", Avx512, 2, ConvertPairs::new);
+write_entry!(rounded_512, "avx512f", Avx512, 2, WriteNumbers::<true>::new);
+write_entry!(exact_512, "avx512f", Avx512, 2, WriteNumbers::<false>::new);
+write_entry!(rounded_256, "avx2,fma", Avx2, 4, WriteNumbers::<true>::new);
+write_entry!(exact_256, "avx2,fma", Avx2, 4, WriteNumbers::<false>::new);
+multiply_entry!(
     multiply_pairs, "avx512f,avx512bw,avx512bf16", Avx512, MultiplyPairs,
     1: 2, 2: 2, 3: 2, 4: 2, 5: 2, 6: 2, 7: 2, 8: 2
 );
-multiply!(
+multiply_entry!(
     multiply_rounded_512, "avx512f", Avx512, MultiplyNumbers::<_, true, _, _>,
     1: 2, 2: 2, 3: 2, 4: 2, 5: 2, 6: 2, 7: 2, 8: 2
 );
-multiply!(multiply_exact_512, "avx512f", Avx512, MultiplyNumbers::<_, false, _, _>, 1: 2, 2: 2, 3: 2, 4: 2);
-multiply!(
+multiply_entry!(multiply_exact_512, "avx512f", Avx512, MultiplyNumbers::<_, false, _, _>, 1: 2, 2: 2, 3: 2, 4: 2);
+multiply_entry!(
     multiply_rounded_256, "avx2,fma", Avx2, MultiplyNumbers::<_, true, _, _>,
     1: 2, 2: 1, 3: 1, 4: 1, 5: 1, 6: 1, 7: 1, 8: 1
 );
-multiply!(multiply_exact_256, "avx2,fma", Avx2, MultiplyNumbers::<_, false, _, _>, 1: 2, 2: 1, 3: 1, 4: 1);
+multiply_entry!(multiply_exact_256, "avx2,fma", Avx2, MultiplyNumbers::<_, false, _, _>, 1: 2, 2: 1, 3: 1, 4: 1);
 
 /// Pairs of bf16 by the processor's conversion.
 ///
@@ -194,14 +190,26 @@ unsafe fn pairs([first, second]: [__m512; 2]) -> __m512i {
     }
 }
 
-/// Writes pairs by that conversion.
-struct ConvertPairs(*mut Lanes);
+/// Writes pairs, `[pairs][LANES]`, by that conversion.
+struct ConvertPairs(Out);
+
+impl ConvertPairs {
+    /// Writes to `out`.
+    fn new(out: *mut Lanes) -> Self {
+        Self(Out::new(out))
+    }
+}
 
 impl Take<Avx512> for ConvertPairs {
     #[inline(always)]
+    unsafe fn start(&mut self, lane: usize) {
+        self.0.start(lane);
+    }
+
+    #[inline(always)]
     unsafe fn take(&mut self, pair: usize, register: usize, both: [__m512; 2]) {
-        // SAFETY: the words are there, by the caller's promise.
-        unsafe { _mm512_storeu_si512(self.0.add(pair).cast::<u32>().add(register * HALF).cast(), pairs(both)) }
+        // SAFETY: the row is there, by the caller's promise.
+        unsafe { self.0.put::<Avx512>(pair, register, pairs(both)) }
     }
 }
 
@@ -254,7 +262,7 @@ impl<const ROWS: usize> Take<Avx512> for MultiplyInOrder<'_, ROWS> {
     unsafe fn take(&mut self, pair: usize, register: usize, both: [__m512; 2]) {
         // SAFETY: the rows have both numbers of this word, by the caller's promise.
         unsafe {
-            let [first, second] = [rounded::<Avx512>(both[0]), rounded::<Avx512>(both[1])];
+            let [first, second] = [rounded_of_moderate::<Avx512>(both[0]), rounded_of_moderate::<Avx512>(both[1])];
             for ((a, chains), sums) in self.rows.a.iter().zip(&mut self.chains).zip(&mut self.rows.sums) {
                 let a = a.cast::<f32>().add(2 * pair);
                 let [of_first, of_second] = &mut chains[register];

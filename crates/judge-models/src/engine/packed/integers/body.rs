@@ -57,6 +57,7 @@ pub(super) unsafe fn bytes<D: Dots, const ACROSS: usize, const COUNT: usize, con
     rows: &[u32],
     sums: &mut [Sums],
 ) {
+    const { assert!(LANES.is_multiple_of(ACROSS * D::Of::WIDTH)) }
     // SAFETY: the caller's promise.
     unsafe {
         let ones = D::Of::splat(0x0101_0101);
@@ -112,6 +113,7 @@ pub(super) unsafe fn halves<D: Dots, const ACROSS: usize, const COUNT: usize, co
     rows: &[u32],
     sums: &mut [Sums],
 ) {
+    const { assert!(LANES.is_multiple_of(ACROSS * D::Of::WIDTH)) }
     // SAFETY: the caller's promise.
     unsafe {
         // A signed code `c` of four bits is `(c ^ 8) - 8`.

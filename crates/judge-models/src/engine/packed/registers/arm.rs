@@ -28,7 +28,7 @@ register! {
     fn floats(integers: uint32x4_t) -> float32x4_t = vcvtq_f32_s32(vreinterpretq_s32_u32(integers));
     fn bits(x: float32x4_t) -> uint32x4_t = vreinterpretq_u32_f32(x);
     fn of_bits(x: uint32x4_t) -> float32x4_t = vreinterpretq_f32_u32(x);
-    fn rounded(x: float32x4_t) -> uint32x4_t = {
+    fn bf16_bits(x: float32x4_t) -> uint32x4_t = {
         let bits = vreinterpretq_u32_f32(x);
         let is_odd = vandq_u32(Self::right(bits, 16), vdupq_n_u32(1));
         let half = vaddq_u32(is_odd, vdupq_n_u32(0x7fff));

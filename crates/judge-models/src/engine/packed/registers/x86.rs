@@ -42,7 +42,7 @@ register! {
     fn floats(integers: __m512i) -> __m512 = _mm512_cvtepi32_ps(integers);
     fn bits(x: __m512) -> __m512i = _mm512_castps_si512(x);
     fn of_bits(x: __m512i) -> __m512 = _mm512_castsi512_ps(x);
-    fn rounded(x: __m512) -> __m512i = {
+    fn bf16_bits(x: __m512) -> __m512i = {
         let bits = _mm512_castps_si512(x);
         let is_odd = _mm512_test_epi32_mask(bits, _mm512_set1_epi32(1 << 16));
         let half = _mm512_mask_blend_epi32(is_odd, _mm512_set1_epi32(0x7fff), _mm512_set1_epi32(0x8000));
@@ -75,7 +75,7 @@ register! {
     fn floats(integers: __m256i) -> __m256 = _mm256_cvtepi32_ps(integers);
     fn bits(x: __m256) -> __m256i = _mm256_castps_si256(x);
     fn of_bits(x: __m256i) -> __m256 = _mm256_castsi256_ps(x);
-    fn rounded(x: __m256) -> __m256i = {
+    fn bf16_bits(x: __m256) -> __m256i = {
         let bits = _mm256_castps_si256(x);
         let is_odd = Self::and(Self::right(bits, 16), _mm256_set1_epi32(1));
         let half = _mm256_add_epi32(is_odd, _mm256_set1_epi32(0x7fff));

@@ -37,6 +37,7 @@ pub(super) type Floats<B> = <<B as Body>::Of as Register>::Floats;
 /// The processor must have the body's instructions; `ROWS` rows of `block` must be inside its matrices, and those of `out` not aliased.
 #[inline(always)]
 pub(super) unsafe fn rows<B: Body, const ROWS: usize, const ACROSS: usize>(block: Block) -> usize {
+    const { assert!(LANES.is_multiple_of(ACROSS * B::Of::WIDTH)) }
     for lane in (0..LANES).step_by(ACROSS * B::Of::WIDTH) {
         // SAFETY: the caller's promise.
         unsafe {
@@ -128,11 +129,13 @@ impl<R: Register> Body for Widened<R> {
     ) {
         // SAFETY: the caller's promise.
         unsafe {
-            let b = load::<R, ACROSS>(block, word);
+            let mut b = [[R::splat_float(0.0); 2]; ACROSS];
+            for (b, pairs) in b.iter_mut().zip(load::<R, ACROSS>(block, word)) {
+                *b = widen::<R>(pairs);
+            }
             for (row, sums) in sums.iter_mut().enumerate() {
                 let a = widen::<R>(splat::<R>(block, row, word));
                 for (sum, b) in sums.iter_mut().zip(b) {
-                    let b = widen::<R>(b);
                     *sum = R::mul_add(a[1], b[1], R::mul_add(a[0], b[0], *sum));
                 }
             }

@@ -18,10 +18,9 @@
 //!
 //! [`dequantise`](CodedPanels::dequantise) applies the formula of `weights/codes.rs` to a piece of a panel,
 //! all 32 lanes at a time, and rounds to bf16 where products are in it. The words are those of
-//! the matrix dequantised at load, to the bit, or the same numbers in f32 for kernels that widen, so a product of codes is the product
-//! of that matrix. A
-//! piece is dequantised once for all rows of a task; it stays in the core's cache, and memory gives
-//! the codes alone.
+//! the matrix dequantised at load, to the bit, or the same numbers in f32 for kernels that widen, so a
+//! product of codes is the product of that matrix. A piece is dequantised once for all rows of a task;
+//! it stays in the core's cache, and memory gives the codes alone.
 
 #[cfg(target_arch = "aarch64")]
 mod arm;

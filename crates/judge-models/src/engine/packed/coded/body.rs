@@ -11,7 +11,7 @@
 //! multiplies them as they are made: then sums of few rows stay in registers, and the chain of their additions runs beside the
 //! expansion.
 //!
-//! Loops are inlined into entries that enable the instructions of one kernel, so all functions here are `inline(always)`.
+//! Loops are inlined into entries that enable the instructions of one kernel, so all functions between are `inline(always)`.
 
 use crate::engine::packed::piece::{AHEAD, E4M3_BIAS, Lanes, Piece, Sums, per_word};
 use crate::engine::packed::registers::Register;
@@ -87,6 +87,7 @@ impl Out {
     }
 
     /// Starts with the lanes from `lane` on.
+    #[inline(always)]
     pub(super) fn start(&mut self, lane: usize) {
         self.lane = lane;
     }

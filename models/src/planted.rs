@@ -20,6 +20,7 @@ mod compared;
 mod defects;
 mod disguise;
 mod draw;
+mod exercise;
 mod fields;
 mod raters;
 mod topics;
@@ -36,7 +37,7 @@ use words::Words;
 pub use compared::{Candidates, Pair, candidates, pairs};
 pub use defects::{Defect, Severity};
 pub use draw::Draw;
-pub use topics::is_generated;
+pub use exercise::is_exercise;
 
 /// Which part of the data an item belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -164,10 +165,13 @@ pub fn item(split: Split, index: usize, seed: u64) -> Item {
     }
 }
 
+/// How such a text begins, before the question.
+const ASKED: &str = "Question: ";
+
 /// The text that asks a judge for the mark of an item: one user turn, to be answered by the mark alone.
 #[must_use]
 pub fn prompt(item: &Item) -> String {
-    format!("Question: {}\nAnswer: {}\n{}", item.instruction, item.response, item.rubric)
+    format!("{ASKED}{}\nAnswer: {}\n{}", item.instruction, item.response, item.rubric)
 }
 
 /// What a judge is taught to answer: a rater's mark, then one word for each defect, or "good".

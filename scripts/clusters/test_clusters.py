@@ -28,6 +28,7 @@ sys.path.insert(0, str(GLUE))
 from judge_stream import JudgeStream, WorkerDied, WorkerRefused  # noqa: E402
 
 JUDGE = Path(sys.argv[1]).resolve()
+os.environ["JUDGE_EMBEDDED"] = "1"  # the rows are no exercises of the embedded model
 WORKER = [str(JUDGE), "stream", "--columns", "instruction=prompt,response=completion", "--quiet"]
 COLUMNS = ["id", "prompt", "completion"]
 ROWS = 20000

@@ -45,7 +45,7 @@ use crate::terminal::console;
 ///
 /// Rows come in as JSON lines, scores go out as JSON lines with a record of the run beside them;
 /// an interrupted run resumes when the same command is given again. Without --model, a small
-/// embedded model reads, which judges nothing but the exercises of `judge rows`.
+/// embedded model reads, which judges nothing but the exercises of `judge rows`; other rows are refused.
 #[derive(Parser)]
 #[command(name = "judge", version = console::VERSION, propagate_version = true)]
 struct Judge {

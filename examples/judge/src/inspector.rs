@@ -121,6 +121,7 @@ pub fn evaluate(args: &ProbeArgs, name: &str, output: &Path, layout: Layout) -> 
     }
     ensure!(rows > 0, "{}: no row was read: there are none", input.path().display());
     unread.tell();
+    args.model.admit(&input)?;
     let mut plan = RunPlan::new(output, rows, program(name));
     plan.inputs = vec![input.identity()?.with_rows(rows)];
     args.model.describe(&mut plan, None)?;
@@ -133,7 +134,7 @@ pub fn evaluate(args: &ProbeArgs, name: &str, output: &Path, layout: Layout) -> 
         }
         Opened::Ready(start) => start,
     };
-    let model = args.model.load_for(&input)?;
+    let model = args.model.load()?;
     let judges = judged.iter().map(|probe| probe.judge(&args.model, model.info())).collect::<Result<Vec<_>>>()?;
     let resolved = Resolved { model: Some(model.info().clone()), ..Resolved::default() };
     let judges: Vec<&dyn Judge<Pair>> = judges.iter().map(|judge| judge as _).collect();

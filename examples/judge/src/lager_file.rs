@@ -82,7 +82,7 @@ impl LagerFile<'_> {
             Opened::Complete(record) => return Ok(ScoredFile { format, rows, counts: record.counts, variant: None }),
             Opened::Ready(start) => start,
         };
-        let model = self.model.load_for(&input)?;
+        let model = self.model.load()?;
         let judge = LagerJudge::new(settings, &model)?;
         let probe = self.probe.map(|probe| probe.judge(self.model, model.info())).transpose()?;
         for note in judge.weight_notes() {

@@ -1,11 +1,12 @@
 //! Training items in other words: what is said of an answer must not hang on the wordings that it happens to be written in.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
+use std::sync::LazyLock;
 
 use super::draw::Draw;
-use super::topics::TRAINED;
+use super::topics::{TRAINED, Topic};
 use super::values::has_meaning;
-use super::words::made_up;
+use super::words::{is_made_up, made_up};
 
 /// Puts other words in place of some of the words of a question and its answer, the same one wherever a word stands, so that what belongs
 /// together still does. Numbers stay, and so do words that a result hangs on. How many change is drawn anew each time, from hardly any
@@ -47,16 +48,33 @@ fn other_word(draw: &mut Draw) -> String {
     if draw.chance(0.5) {
         return made_up(draw, "");
     }
-    let wordings = &TRAINED[draw.below(TRAINED.len())].wordings;
-    let lists = [wordings.questions, wordings.openings, wordings.givens, wordings.closings];
+    let lists = lists(&TRAINED[draw.below(TRAINED.len())]);
     let list = lists[draw.below(lists.len())];
-    let words: Vec<&str> = draw
-        .pick(list)
+    let words: Vec<&str> = words(draw.pick(list)).collect();
+    if words.is_empty() { made_up(draw, "") } else { draw.pick(&words).to_lowercase() }
+}
+
+/// The wordings of a topic that other words are taken from.
+fn lists(topic: &Topic) -> [&'static [&'static str]; 4] {
+    let wordings = &topic.wordings;
+    [wordings.questions, wordings.openings, wordings.givens, wordings.closings]
+}
+
+/// The words of a wording, without its `{values}`.
+fn words(wording: &str) -> impl Iterator<Item = &str> {
+    wording
         .split(' ')
         .map(|word| word.trim_matches(|c: char| !c.is_alphabetic() && c != '{' && c != '}'))
         .filter(|word| word.len() > 1 && word.chars().all(char::is_alphabetic))
-        .collect();
-    if words.is_empty() { made_up(draw, "") } else { draw.pick(&words).to_lowercase() }
+}
+
+/// Whether a word, in lower case, may stand in the place of another.
+pub(super) fn is_other_word(word: &str) -> bool {
+    static WORDS: LazyLock<HashSet<String>> = LazyLock::new(|| {
+        let wordings = TRAINED.iter().flat_map(lists).flatten();
+        wordings.copied().flat_map(words).map(str::to_lowercase).collect()
+    });
+    is_made_up(word) || WORDS.contains(word)
 }
 
 #[cfg(test)]

@@ -322,21 +322,3 @@ pub(super) const SHIFTED: &[Topic] = &[
         },
     },
 ];
-
-/// Whether a text holds a question of some topic: all that stands between its values, in order. What is told in other words is not found.
-#[must_use]
-pub fn is_generated(text: &str) -> bool {
-    let holds = |wording: &&str| {
-        // `{n} has {a} {x}.` is ` has `, ` ` and `.`, and names are between.
-        let between = wording.split('{').map(|part| part.split_once('}').map_or(part, |(_, rest)| rest));
-        let mut rest = text;
-        between.into_iter().all(|words| match rest.split_once(words) {
-            Some((_, after)) => {
-                rest = after;
-                true
-            }
-            None => false,
-        })
-    };
-    TRAINED.iter().chain(SHIFTED).any(|topic| topic.wordings.questions.iter().any(&holds))
-}

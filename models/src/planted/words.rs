@@ -33,6 +33,11 @@ const SHIFTED_NAMES: &[&str] =
 const SHIFTED_THINGS: &[&str] =
     &["drums", "hats", "bricks", "flags", "dolls", "clocks", "pins", "tiles", "gloves", "masks"];
 
+/// Whether a word is in one of the lists above.
+pub(super) fn is_listed(word: &str) -> bool {
+    [NAMES, THINGS, LISTED, COLOURS, SHIFTED_NAMES, SHIFTED_THINGS].concat().contains(&word)
+}
+
 /// How often a word of the training topics is made up of syllables, so that a judge learns to carry words that it does not know.
 const MADE_UP: f64 = 0.2;
 
@@ -75,13 +80,24 @@ impl Words {
     }
 }
 
+const CONSONANTS: &[u8; 14] = b"bdfgklmnprstvz";
+const VOWELS: &[u8; 5] = b"aeiou";
+
 pub(super) fn made_up(draw: &mut Draw, ending: &str) -> String {
     let mut word = String::new();
     for _ in 0..2 {
-        word.push(char::from(b"bdfgklmnprstvz"[draw.below(14)]));
-        word.push(char::from(b"aeiou"[draw.below(5)]));
+        word.push(char::from(CONSONANTS[draw.below(CONSONANTS.len())]));
+        word.push(char::from(VOWELS[draw.below(VOWELS.len())]));
     }
     word + ending
+}
+
+/// Whether [`made_up`] can make a word, with its ending `s` or none. It may be [capitalised].
+pub(super) fn is_made_up(word: &str) -> bool {
+    let word = word.to_ascii_lowercase();
+    let syllables = word.strip_suffix('s').unwrap_or(&word).as_bytes();
+    let is_syllable = |pair: &[u8]| CONSONANTS.contains(&pair[0]) && VOWELS.contains(&pair[1]);
+    syllables.len() == 4 && syllables.chunks(2).all(is_syllable)
 }
 
 fn capitalised(word: &str) -> String {

@@ -119,7 +119,7 @@ impl OutputArgs {
     /// else decides about a row.
     ///
     /// # Errors
-    /// If the input or the model's folder cannot be read.
+    /// If the input or the model's folder cannot be read; a usage error for rows that [need a model](ModelArgs::admit).
     #[expect(clippy::too_many_arguments, reason = "each is one of the options of a program")]
     pub fn plan(
         &self,
@@ -131,6 +131,7 @@ impl OutputArgs {
         template: Option<&str>,
         settings: Settings,
     ) -> Result<RunPlan> {
+        model.admit(input)?;
         let mut plan = self.plan_of(name, rows, columns, settings);
         plan.inputs = vec![input.identity()?.with_rows(rows)];
         model.describe(&mut plan, template)?;

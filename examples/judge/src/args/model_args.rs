@@ -1,6 +1,6 @@
 //! The command-line options that every command with a model has, and the model they name.
 
-use std::borrow::Cow;
+use std::fmt::Display;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 use std::{fs, io};
@@ -8,14 +8,14 @@ use std::{fs, io};
 use anyhow::{Context, Result};
 use clap::Args;
 use judge_core::{Backbone, Fields, Prompt, PromptTemplate, settings::settings_from_json};
-use judge_data::{BatchItem, Input, MadeBy, Row, RunPlan};
+use judge_data::{Input, MadeBy, RunPlan};
 use judge_models::{
     Date, Device, Download, Dtype, FoundModel, HubOptions, Kernel, LoadOptions, Model, ModelSource, TextOptions,
     WeightForm,
 };
 use serde_json::{Value, json};
 use tempfile::TempDir;
-use tiny_judge::planted::is_generated;
+use tiny_judge::planted::is_exercise;
 
 use crate::terminal::console::{tell, usage};
 use crate::terminal::options::offered;
@@ -28,12 +28,8 @@ pub const JUDGE_TEMPLATE: &str = "judge_template.json";
 /// Grades that such a template asks for: from 1 to this.
 pub const OWN_POINTS: u16 = 5;
 
-/// Rows that are looked at to tell whose they are.
-const LOOKED_AT: usize = 20;
-
-/// What is said of rows that the embedded model was not made for.
-const FOREIGN: &str = "note: without --model the embedded model reads these rows; it judges nothing but the exercises of `judge rows`, and its scores of \
-                       anything else mean nothing";
+/// What stands for `--embedded` in the environment: for tests and pipelines that are to run without a model.
+const EMBEDDED: &str = "JUDGE_EMBEDDED";
 
 /// The model that a program has found.
 #[derive(Clone, Debug)]
@@ -92,6 +88,10 @@ pub struct ModelArgs {
     /// Hugging Face folder of a model or adapter, a GGUF file, or a hub id, ORG/NAME:FILE for one GGUF file [default: the embedded model]
     #[arg(long, value_name = "DIR|FILE|ORG/NAME[@REV]", help_heading = "Model")]
     pub model: Option<String>,
+    /// Have the embedded model read rows other than the exercises of `judge rows`, though its answers mean nothing: to try a command
+    /// without a model. JUDGE_EMBEDDED=1 in the environment does the same
+    #[arg(long, conflicts_with = "model", help_heading = "Model")]
+    pub embedded: bool,
     /// Folder of a LoRA adapter, as PEFT saves it, that is merged into the weights as they are loaded (repeatable)
     #[arg(long = "adapter", value_name = "DIR", help_heading = "Model")]
     pub adapters: Vec<PathBuf>,
@@ -149,6 +149,9 @@ pub struct ModelArgs {
     /// What `model` was resolved to, once: a branch of the hub may move between two looks.
     #[arg(skip)]
     found: OnceLock<Found>,
+    /// Whether it was said that the embedded model was not made for some row.
+    #[arg(skip)]
+    told: OnceLock<()>,
 }
 
 /// The seed of a program that draws something. Reading a model draws nothing.
@@ -157,6 +160,16 @@ pub struct SeedArgs {
     /// Seed of everything that is drawn
     #[arg(long, default_value_t = 0, help_heading = "Run")]
     pub seed: u64,
+}
+
+/// Whether one of the texts in a value is an exercise of the embedded model.
+fn holds_exercise(value: &Value) -> bool {
+    match value {
+        Value::String(text) => is_exercise(text),
+        Value::Array(values) => values.iter().any(holds_exercise),
+        Value::Object(fields) => fields.values().any(holds_exercise),
+        _ => false,
+    }
 }
 
 fn template_arg(text: &str) -> Result<(String, Value), String> {
@@ -182,35 +195,50 @@ impl ModelArgs {
         Ok(&self.found.get_or_init(|| found).model)
     }
 
-    /// Loads the model for these rows, and says so if they are none that the embedded model can judge.
+    /// Refuses rows that the embedded model was not made for, where no model is named: it would give them grades that mean nothing.
+    /// To be called before any work. With `--embedded` they are read, and a note says so.
     ///
     /// # Errors
-    /// Whatever is wrong with the folder, or with the first rows.
-    pub fn load_for(&self, rows: &Input) -> Result<Model> {
-        if self.warns_of_rows() {
-            let rows = rows.rows()?.take(LOOKED_AT).collect::<Result<Vec<Row>, _>>()?;
-            self.look_at(rows.iter().flat_map(|row| row.keys().filter_map(|key| row.value(key)).map(Cow::from)));
+    /// A usage error that names the first such row; whatever is wrong with the input.
+    pub fn admit(&self, input: &Input) -> Result<()> {
+        if self.model.is_some() {
+            return Ok(());
         }
-        self.load()
+        for row in input.rows()?.take(self.limit.unwrap_or(usize::MAX)) {
+            let row = row?;
+            let values = row.keys().filter_map(|key| serde_json::from_str(row.value(key)?).ok());
+            if !values.into_iter().any(|value: Value| holds_exercise(&value)) {
+                return self.refuse_foreign(row.place());
+            }
+        }
+        Ok(())
     }
 
-    /// Says so if none of these rows, the first ones of a stream, is one that the embedded model can judge.
-    pub fn look_at_items(&self, rows: &[BatchItem]) {
-        if self.warns_of_rows() {
-            let names: Vec<_> = rows.iter().take(LOOKED_AT).map(|row| (row, row.names())).collect();
-            self.look_at(names.iter().flat_map(|(row, names)| names.iter().filter_map(move |name| row.field(name))));
+    /// As [`admit`](Self::admit), of rows that are no file.
+    ///
+    /// # Errors
+    /// A usage error that names the first row that the embedded model was not made for.
+    pub fn admit_items<T: Fields>(&self, rows: &[T], id: impl Fn(&T) -> String) -> Result<()> {
+        let is_exercise = |row: &&T| row.names().iter().filter_map(|name| row.field(name)).any(|text| is_exercise(&text));
+        match rows.iter().find(|row| self.model.is_none() && !is_exercise(row)) {
+            Some(row) => self.refuse_foreign(format_args!("row {}", id(row))),
+            None => Ok(()),
         }
     }
 
-    fn warns_of_rows(&self) -> bool {
-        self.model.is_none() && !self.quiet
-    }
-
-    /// Says so if none of these texts of rows is of one that the embedded model can judge.
-    fn look_at<'a>(&self, mut texts: impl Iterator<Item = Cow<'a, str>>) {
-        if self.warns_of_rows() && !texts.any(|text| is_generated(&text)) {
-            tell(FOREIGN);
+    fn refuse_foreign(&self, place: impl Display) -> Result<()> {
+        if !self.embedded && std::env::var_os(EMBEDDED).is_none_or(|value| value != "1") {
+            return Err(usage(format!(
+                "{place}: expected an exercise of `judge rows`, the only rows that the embedded model judges; name a model with --model, \
+                 or insist with --embedded"
+            )));
         }
+        if !self.quiet && self.told.set(()).is_ok() {
+            tell(format_args!(
+                "note: {place} is no exercise of `judge rows`; what the embedded model says of this row, and of others like it, means nothing"
+            ));
+        }
+        Ok(())
     }
 
     /// Loads the model.

@@ -1,7 +1,6 @@
 //! Scoring at scale: what the programs that score rows of other machines have in common. Rows of `judge stream` and of `judge shards` are
 //! the same, and so is the run that they name.
 
-use std::sync::Once;
 
 use anyhow::{Result, bail};
 use clap::{Args, ValueEnum};
@@ -139,7 +138,7 @@ impl ScoringArgs {
             .map(|(key, value)| (key.to_owned(), value)),
         );
         let (columns, run_id) = (self.results(), run_id(&run));
-        Ok(Scoring { run: run_id, settings: run, columns, model, judge, options, looked: Once::new() })
+        Ok(Scoring { run: run_id, settings: run, columns, model, judge, options })
     }
 }
 
@@ -153,8 +152,6 @@ pub struct Scoring {
     model: Model,
     judge: LagerJudge,
     options: ModelArgs,
-    /// Whether rows were looked at.
-    looked: Once,
 }
 
 impl Scoring {
@@ -164,11 +161,17 @@ impl Scoring {
         &self.model.info().device
     }
 
-    /// Looks at a batch before it is scored: of the first one that has rows, it is said if the embedded model cannot judge them.
-    pub fn look_at(&self, items: &[BatchItem]) {
-        if !items.is_empty() {
-            self.looked.call_once(|| self.options.look_at_items(items));
-        }
+    /// Whether [`admit`](Self::admit) may refuse rows: they are read by the embedded model.
+    pub fn may_refuse(&self) -> bool {
+        self.options.model.is_none()
+    }
+
+    /// Refuses a batch with rows that the embedded model was not made for, where no model is named.
+    ///
+    /// # Errors
+    /// A usage error that names the first such row.
+    pub fn admit(&self, items: &[BatchItem]) -> Result<()> {
+        self.options.admit_items(items, |item| item.id.to_string())
     }
 
     /// What makes rows of items.

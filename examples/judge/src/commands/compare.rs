@@ -150,7 +150,7 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
         }
         Opened::Ready(start) => start,
     };
-    let model = cli.model.load_for(&input)?;
+    let model = cli.model.load()?;
     place.as_ref().map_or(Ok(()), |place| place.check_model(model.info()))?;
     confidence.as_ref().map_or(Ok(()), |confidence| confidence.check_model(model.info()))?;
     let (description, template, form) = (cli.judge.describe(&asked), asked.template().to_owned(), asked.form());

@@ -41,7 +41,7 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
         }
         Opened::Ready(start) => start,
     };
-    let model = cli.model.load_for(&input)?;
+    let model = cli.model.load()?;
     let tokens = labels.iter().map(|label| model.token(label)).collect::<Result<Vec<TokenId>, _>>()?;
     let layers = cli.layers.of_model(model.info().n_layers)?;
     let read = LabelRead { tokens, layers, lens: cli.lens.into(), at: condition.read_at(), label_mass: false };

@@ -98,7 +98,7 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
         }
         Opened::Ready(start) => start,
     };
-    let model = cli.model.load_for(&input)?;
+    let model = cli.model.load()?;
     let (description, template, form) = (cli.judge.describe(&asked), asked.template().to_owned(), asked.form());
     let judge = cli.judge.judge(asked, &model)?;
     let resolved = Resolved { model: Some(model.info().clone()), template: Some(template), ..Resolved::default() };

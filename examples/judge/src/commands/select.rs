@@ -124,6 +124,7 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
     let probes = PromptedProbe::read(&cli.probes, cli.templates.as_deref(), None)?;
     let input = cli.input.open()?;
     let (rows, repeats) = cli.look_through(&input)?;
+    cli.model.admit(&input)?;
     write::check_fields(&input, rows, cli.groups.as_deref())?;
 
     let passes = Passes {

@@ -79,7 +79,7 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
             record.counts
         }
         Opened::Ready(start) => {
-            let model = cli.model.load_for(&input)?;
+            let model = cli.model.load()?;
             let judge = Replying { model: &model, args: &cli.model, max_new_tokens: cli.max_new_tokens as usize };
             let resolved = Resolved { model: Some(model.info().clone()), ..Resolved::default() };
             let records = Numbered::all(cli.input.records(&input, None, cli.model.limit)?);

@@ -90,10 +90,11 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
     let inputs = [Some(&cli.input.input), cli.template.as_ref()].into_iter().flatten();
     Outputs::new(inputs).reports("throughput", &cli.json).overwrite(cli.write.overwrite).check()?;
     let input = cli.input.open()?;
+    cli.model.admit(&input)?;
     let Rows { prompts, rows, share } = Rows::read(&cli.model, &cli.input, &input, cli.template.as_deref())?;
     let json_file = cli.json.as_ref().map(AtomicFile::create).transpose()?;
     let start = Instant::now();
-    let model = cli.model.load_for(&input)?;
+    let model = cli.model.load()?;
     let load_s = start.elapsed().as_secs_f64();
     let want = cli.want(&model)?;
     let requests: Vec<Request> = prompts.into_iter().map(|prompt| Request { prompt, want: want.clone() }).collect();

@@ -50,6 +50,7 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
     let input = cli.input.open()?;
     let prompts = Prompts { input: &input, columns: &cli.input, model: &cli.model, prefill: "" };
     let rows = prompts.check(|_| Ok(()))?;
+    cli.model.admit(&input)?;
     let pooling = Pooling::from(cli.pooling);
     let mut plan = RunPlan::new(&cli.output, rows, program("hidden_states"));
     plan.inputs = vec![input.identity()?.with_rows(rows)];
@@ -66,7 +67,7 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
         Err(Error::OutputExists { differences, .. }) if differences.is_empty() && cli.has_ids() => {}
         found => drop(found?),
     }
-    let model = cli.model.load_for(&input)?;
+    let model = cli.model.load()?;
     let info = model.info();
     let layers = cli.layers.of_model(info.n_layers)?;
     let mut metadata: BTreeMap<String, String> = BTreeMap::new();

@@ -85,7 +85,7 @@ fn save_record(cli: &Cli, record: &RunRecord) -> Result<()> {
 
 /// The rows of one batch, in its order.
 fn rows(scoring: &Scoring, items: Vec<BatchItem>) -> Result<Vec<ResultRow>> {
-    scoring.look_at(&items);
+    scoring.admit(&items)?;
     let mut rows = Vec::with_capacity(items.len());
     scoring.scorer().score(items.into_iter().map(Ok), |row| {
         rows.push(row);

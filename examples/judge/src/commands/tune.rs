@@ -65,6 +65,7 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
     files.check(cli)?;
     let input = cli.input.open()?;
     let held_out = cli.eval.as_deref().map(Input::open).transpose()?;
+    cli.model.admit(&input)?;
     let objective = chosen.objective;
     let swap = chosen.swap;
     let task = |id: String, reader: &str| {

@@ -627,31 +627,6 @@ fn gzip(text: &[u8]) -> Vec<u8> {
 // What misleads without a word.
 
 #[test]
-fn the_embedded_model_says_that_rows_are_none_of_its_own() {
-    let desk = Desk::new();
-    let note = "note: without --model the embedded model reads these rows";
-    let strange = json!({"id": 1, "instruction": "Name a river.", "response": "The Rhine.", "rubric": "Score from 1 (bad) to 5 (very good)."});
-    desk.write("strange.jsonl", &[strange]);
-    desk.ok("generate_rows --split test --rows 3 --output own.jsonl");
-    desk.ok("generate_rows --pairs --split shifted --rows 3 --output own_pairs.jsonl");
-    for (line, foreign) in [
-        ("lager_pointwise --input strange.jsonl --output o1.jsonl", true),
-        ("prompt_judge --input strange.jsonl --output o2.jsonl --verdict logits", true),
-        ("data_selection --input strange.jsonl --output o3.jsonl --aspects relevance --top 1", true),
-        ("throughput --input strange.jsonl --read probe", true),
-        ("throughput --input own.jsonl --read probe", false),
-        ("lager_pointwise --input own.jsonl --output o4.jsonl", false),
-        ("prompt_judge --input own_pairs.jsonl --output o5.jsonl --apart --verdict logits", false),
-    ] {
-        let said = desk.ok(line);
-        assert_eq!(said.stderr.contains(note), foreign, "{line}: {}", said.stderr);
-    }
-    let model = crate::program::embedded_model();
-    let said = desk.ok(&format!("lager_pointwise --input strange.jsonl --output o6.jsonl --model {}", model.display()));
-    assert!(!said.stderr.contains(note), "{}", said.stderr);
-}
-
-#[test]
 fn a_scale_that_is_not_the_templates_is_refused_or_said() {
     let desk = Desk::new();
     desk.ok("generate_rows --split test --rows 2 --output rows.jsonl");

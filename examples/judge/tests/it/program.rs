@@ -65,10 +65,10 @@ pub fn embedded_model() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../models/tiny-judge")
 }
 
-/// A command of the program, by its name or its former one; `probe train` is two words.
+/// A command of the program, by its name or its former one; `probe train` is two words. The embedded model reads whatever rows there are.
 pub fn judge(name: &str) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_judge"));
-    command.args(name.split(' '));
+    command.args(name.split(' ')).env("JUDGE_EMBEDDED", "1");
     command
 }
 

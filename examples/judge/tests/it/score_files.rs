@@ -719,19 +719,25 @@ fn a_foreign_file_is_in_the_way_of_a_plan_a_part_and_what_is_made_of_them() {
 }
 
 #[test]
-fn the_embedded_model_says_that_rows_are_none_of_its_own() {
+fn rows_of_others_are_refused_unless_the_plan_insists() {
     let desk = Desk::planned("100");
     let run = |plan: &str, parts: &str| {
+        let mut command = judge("score_files");
+        command.env_remove("JUDGE_EMBEDDED").current_dir(desk.0.path());
         let args = ["run", "--plan", plan, "--output", parts, "--shard", "0/1"];
-        let (code, stdout, stderr) = ran("score_files", desk.0.path(), &args);
-        assert_eq!(code, Some(0), "{stdout}{stderr}");
-        stderr.matches("note: without --model the embedded model reads these rows").count()
+        let output = command.args(args).output().expect("the program starts");
+        (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())
     };
-    assert_eq!(run("plan.json", "parts"), 0);
+    let (code, stderr) = run("plan.json", "parts");
+    assert!(code == Some(0) && !stderr.contains("exercise"), "{stderr}");
     let strange: Vec<(String, String, String)> =
         (0..4).map(|id| (id.to_string(), "Name a river.".to_owned(), "The Rhine.".to_owned())).collect();
     write(&desk.path("strange.parquet"), &batch(&strange), Compression::SNAPPY);
     let plan = ["plan", "--input", "strange.parquet", "--columns", "instruction=prompt,response=completion"];
     desk.ok(&[&plan[..], &["--rows-per-shard", "2", "--output", "strange.json"]].concat());
-    assert_eq!(run("strange.json", "strange"), 1, "once for both shards");
+    let (code, stderr) = run("strange.json", "strange");
+    assert!(code == Some(2) && stderr.contains("row 0") && stderr.contains("--embedded"), "{stderr}");
+    desk.ok(&[&plan[..], &["--rows-per-shard", "2", "--output", "insisted.json", "--embedded"]].concat());
+    let (code, stderr) = run("insisted.json", "insisted");
+    assert_eq!((code, stderr.matches("is no exercise").count()), (Some(0), 1), "once for both shards: {stderr}");
 }

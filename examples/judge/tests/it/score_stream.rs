@@ -297,22 +297,24 @@ fn each_batch_is_answered_before_the_next_is_sent_and_a_dead_parent_ends_a_pass(
 }
 
 #[test]
-fn the_embedded_model_says_that_rows_are_none_of_its_own() {
+fn rows_of_others_are_refused_unless_somebody_insists() {
     let strange = vec![("s".to_owned(), Some("Name a river.".to_owned()), Some("The Rhine.".to_owned()))];
     let (no_rows, own) = (Vec::new(), planted(3));
     let model = crate::program::embedded_model();
     let named = ["--model", model.to_str().expect("text")];
-    for (batches, args, times) in [
-        (vec![&no_rows, &strange, &strange], &[][..], 1),
-        (vec![&own, &strange], &[], 0),
-        (vec![&strange], &named, 0),
-        (vec![&strange], &["--quiet"], 0),
+    for (batches, args, ends_with, times) in [
+        (vec![&no_rows, &strange, &strange], &["--embedded"][..], 0, 1),
+        (vec![&no_rows, &own, &strange], &[], 2, 0),
+        (vec![&own], &[], 0, 0),
+        (vec![&strange], &named, 0, 0),
+        (vec![&strange], &["--embedded", "--quiet"], 0, 0),
     ] {
         let batches: Vec<RecordBatch> = batches.into_iter().map(|items| batch(items, utf8)).collect();
         let mut command = judge("score_stream");
+        command.env_remove("JUDGE_EMBEDDED");
         command.args(COLUMNS).args(args).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let (code, _, stderr) = exchange(command, stream(&batches));
-        let note = "note: without --model the embedded model reads these rows";
-        assert_eq!((code, stderr.matches(note).count()), (Some(0), times), "{args:?}: {stderr}");
+        let notes = stderr.matches("note: row s is no exercise").count();
+        assert_eq!((code, notes), (Some(ends_with), times), "{args:?}: {stderr}");
     }
 }

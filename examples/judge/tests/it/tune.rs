@@ -395,7 +395,7 @@ fn every_objective_learns_and_is_read_back() {
     assert!(figures(2)["loss"].as_f64() < figures(0)["loss"].as_f64());
     assert!(figures(2)["spearman"].is_number() && figures(2)["accuracy"].is_number(), "{}", figures(2));
     assert!((figures(0)["loss"].as_f64().unwrap() - 4.0 * 2f64.ln()).abs() < 1e-5, "{}", figures(0));
-    succeed("reward", path, &["--input", "in.jsonl", "--output", "steps.jsonl", "--adapter", "ordinal"]);
+    succeed("reward", path, &["--input", "in.jsonl", "--output", "steps.jsonl", "--adapter", "ordinal", "--dtype", "f32"]);
     let distance = |row: Value| {
         let human: Vec<f64> = row["human"].as_array().unwrap().iter().map(|x| x.as_f64().unwrap()).collect();
         let above = |z: &Value| 1.0 / (1.0 + (-z.as_f64().unwrap()).exp());

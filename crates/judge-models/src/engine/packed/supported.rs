@@ -27,12 +27,23 @@ impl Kernel {
     /// Whether this processor has the instructions and the system lets the process use them. Looked
     /// up each time; the detection itself is cached.
     fn is_available(self) -> bool {
+        self.is_detected() && !self.is_masked()
+    }
+
+    /// Whether tests run as on a processor whose fastest kernel is a slower one than this.
+    fn is_masked(self) -> bool {
+        let place = |kernel| Self::all().iter().position(|&other| other == kernel);
+        of_tests().is_some_and(|fastest| place(self) < place(fastest))
+    }
+
+    /// As [`is_available`](Self::is_available), whatever tests ask for.
+    fn is_detected(self) -> bool {
         match self {
             #[cfg(target_arch = "x86_64")]
             Self::Amx => super::processor::runs_matrix_unit(),
             #[cfg(target_arch = "x86_64")]
             Self::AmxInt8 => {
-                Self::Amx.is_available() && Self::Avx512Vnni.is_available() && super::processor::multiplies_bytes()
+                Self::Amx.is_detected() && Self::Avx512Vnni.is_detected() && super::processor::multiplies_bytes()
             }
             #[cfg(target_arch = "x86_64")]
             Self::Avx512Bf16 => is_x86_feature_detected!("avx512f") && is_x86_feature_detected!("avx512bf16"),
@@ -47,7 +58,7 @@ impl Kernel {
             #[cfg(target_arch = "x86_64")]
             Self::Avx2 => is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma"),
             #[cfg(target_arch = "x86_64")]
-            Self::Avx2Int8 => Self::Avx2.is_available(),
+            Self::Avx2Int8 => Self::Avx2.is_detected(),
             #[cfg(target_arch = "aarch64")]
             Self::Neon => true,
             #[cfg(target_arch = "aarch64")]
@@ -59,6 +70,29 @@ impl Kernel {
             _ => false,
         }
     }
+}
+
+/// What `JUDGE_TEST_KERNEL` names: the fastest kernel of the processor that tests are to run as on. So one machine runs the tests of
+/// many: faster kernels are taken to be missing, and this one is chosen where none is named, by a matrix unit in software too.
+///
+/// # Panics
+/// If it names no kernel, one that is never chosen, or one that the processor lacks: tests would run with another one.
+#[cfg(any(test, feature = "emulated-unit"))]
+fn of_tests() -> Option<Kernel> {
+    const NAME: &str = "JUDGE_TEST_KERNEL";
+    static NAMED: std::sync::OnceLock<Option<Kernel>> = std::sync::OnceLock::new();
+    *NAMED.get_or_init(|| {
+        let kernel: Kernel = std::env::var(NAME).ok()?.parse().unwrap_or_else(|error| panic!("{NAME}: {error}"));
+        assert!(!kernel.multiplies_integers(), "{NAME}: {kernel} is never chosen; name the kernel of its floats");
+        assert!(kernel.is_detected(), "{NAME}: this processor lacks {kernel}");
+        Some(kernel)
+    })
+}
+
+/// Programs that are not made for tests take the processor as it is.
+#[cfg(not(any(test, feature = "emulated-unit")))]
+fn of_tests() -> Option<Kernel> {
+    None
 }
 
 /// A kernel that this processor has. It is made by looking, and by nothing else, so that a caller that
@@ -84,7 +118,7 @@ impl Supported {
     fn is_hardware(self) -> bool {
         match self.0 {
             #[cfg(target_arch = "x86_64")]
-            Kernel::Amx | Kernel::AmxInt8 => super::processor::has_matrix_unit(),
+            Kernel::Amx | Kernel::AmxInt8 => super::processor::has_matrix_unit() || of_tests() == Some(Kernel::Amx),
             _ => true,
         }
     }

@@ -3,7 +3,7 @@
 use anyhow::{Result, bail};
 use judge_core::{Backbone, Reason, Unscored, prompted::PairConvention};
 use judge_data::{
-    Benchmark, BenchmarkPair, Carry, Extra, Input, InputFile, Opened, PairVerdicts, Record, Resolved, RowColumns,
+    Benchmark, BenchmarkPair, Carry, Extra, InputFile, Opened, PairVerdicts, Record, Resolved, RowColumns,
     RunPlan, RunResult, RunStart, UnreadRecord,
 };
 
@@ -47,6 +47,7 @@ pub(crate) fn verdicts(cli: &Cli, pairs: &[BenchmarkPair]) -> Result<PairVerdict
         );
     }
     let records: Vec<Record> = pairs.iter().map(record).collect();
+    cli.model.admit_items(&records, |record| record.id().to_string())?;
     let mut plan = RunPlan::new(path, records.len(), program("pairwise_benchmark"));
     plan.inputs = benchmark.files(&cli.pairs.data)?.iter().map(InputFile::of).collect::<Result<_, _>>()?;
     plan.settings = cli.judge.settings(&asked)?;
@@ -75,10 +76,7 @@ fn record(pair: &BenchmarkPair) -> Record {
 }
 
 fn judge_all(cli: &Cli, start: RunStart, asked: Asked, records: Vec<Record>) -> Result<()> {
-    let model = match cli.pairs.benchmark.files(&cli.pairs.data)?.first() {
-        Some(file) => cli.model.load_for(&Input::open(file)?)?,
-        None => cli.model.load()?,
-    };
+    let model = cli.model.load()?;
     let (template, form) = (Some(asked.template().to_owned()), asked.form());
     let judge = cli.judge.judge(asked, &model)?;
     let mut resolved = Resolved { model: Some(model.info().clone()), template, ..Resolved::default() };

@@ -39,6 +39,7 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
     cli.check()?;
     let template = cli.template.as_deref().map(read_template).transpose()?;
     let input = cli.input.as_deref().map(Input::open).transpose()?;
+    input.as_ref().map_or(Ok(()), |input| cli.model.admit(input))?;
     let reading = Reading {
         aspects: &cli.aspect,
         group: cli.group.as_deref(),
@@ -67,10 +68,7 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
     check_files(cli, &aspects, &data.templates, &training)?;
     look(&cli.output, &aspects, &settings, cli.overwrite)?;
 
-    let model = match &input {
-        Some(input) => cli.model.load_for(input)?,
-        None => cli.model.load()?,
-    };
+    let model = cli.model.load()?;
     judged.as_ref().map_or(Ok(()), |judged| judged.check_model(model.info()))?;
     settings.extend(cli.model_settings(model.info()));
     if look(&cli.output, &aspects, &settings, cli.overwrite)? == Found::Finished {

@@ -44,7 +44,7 @@ impl Passes<'_> {
         if let Some(model) = self.loaded.get() {
             return Ok(model);
         }
-        let model = self.model.load_for(self.input)?;
+        let model = self.model.load()?;
         Ok(self.loaded.get_or_init(|| model))
     }
 

@@ -208,11 +208,12 @@ fn score(
 ) -> Result<Option<PartRecord>> {
     let started = now();
     let mut part = PartWriter::create(&args.output, plan, shard)?;
-    let items = plan.batches(plan.range(shard)).flat_map(|items| match items {
-        Ok(items) => {
-            scoring.look_at(&items);
-            items.into_iter().map(Ok).collect()
-        }
+    let batches = || plan.batches(plan.range(shard));
+    if scoring.may_refuse() {
+        batches().try_for_each(|items| scoring.admit(&items?))?;
+    }
+    let items = batches().flat_map(|items| match items {
+        Ok(items) => items.into_iter().map(Ok).collect(),
         Err(error) => vec![Err(error)],
     });
     let summary = scoring.scorer().score(items, |row| {

@@ -8,6 +8,7 @@ PandaLM's and a fifth of INSPECTOR's held out. INSPECTOR's are without the rows 
 PandaLM's pairs those are left out in which neither answer has two of the three annotators; a pair is asked in one order, drawn by its
 number.
 
+commonest   always the commonest grade of the measured rows: the best that an answer can do which is always the same
 read        the expected grade at the last layer, without any label
 weights     layer weights of `judge fit`
 tfidf       logistic regression on words; surface: on lengths and the like
@@ -74,6 +75,12 @@ def pairs(every):
         rows.append({"id": row["idx"], "aspect": "preference", "instruction": question, "response": f"Answer 1: {first}\n\nAnswer 2: {second}",
                      "human": best, "split": "test" if share(row["instruction"]) < 1 / 3 else "train"})
     return rows, PAIR
+
+
+def commonest(rows):
+    """The share of the commonest grade among the measured rows."""
+    grades = [row["human"] for row in rows if row["split"] == "test"]
+    return {"accuracy": {"estimate": max(map(grades.count, grades)) / len(grades)}}
 
 
 def spent(work, *arguments):
@@ -145,7 +152,7 @@ def main():
         template = out / "template.json"
         template.write_text(json.dumps(form))
         sizes = f"{sum(row['split'] == 'train' for row in rows)} / {sum(row['split'] == 'test' for row in rows)}"
-        found, seconds = {}, {}
+        found, seconds = {"commonest": commonest(rows)}, {}
         of_read, seconds["weights"] = spent(of_scores, out, rows, points, template)
         found |= of_read
         file = write(out / "rows.jsonl", rows)

@@ -33,6 +33,7 @@
 //! - Every call into the crate `tokenizers` that reads text goes through [`guarded()`], because
 //!   damaged files make that crate panic.
 
+mod checked;
 mod class;
 mod guarded;
 mod literal;
@@ -181,7 +182,8 @@ impl TextCodec {
                 Template::Ready(template) => template.source(),
                 _ => "",
             },
-        );
+        )
+        .map_err(fault)?;
         let spelling = Spelling::of(&json);
         let inputs = settings.get("model_input_names").and_then(serde_json::Value::as_array);
         let has_types = inputs.is_none_or(|names| names.iter().any(|name| name == "token_type_ids"));
@@ -488,11 +490,13 @@ fn as_classes_read(
     let mut json: serde_json::Value =
         serde_json::from_str(&text).map_err(|source| Error::Json { path: path.to_owned(), source })?;
     refuse_dropout(path, &json)?;
+    let has_changed = checked::check(path, &mut json)?;
     match Class::of_folder(folder, settings, &text) {
         Some(class) => {
             class.rewrite(&mut json, settings);
             Ok((json.to_string(), json))
         }
+        None if has_changed => Ok((json.to_string(), json)),
         None => Ok((text, json)),
     }
 }

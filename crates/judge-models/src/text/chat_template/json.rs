@@ -12,6 +12,7 @@ use super::arguments::Call;
 use super::budget::{Text, charge};
 use super::fault::{Result, TemplateError, fault, refuse};
 use super::python_text::float_repr;
+use super::sorting;
 use super::value::{Dict, VISIT, Value};
 
 /// A JSON value as Python's. Objects keep the order of their fields. Whole numbers stay whole if they fit an `i64` or a `u64`; all
@@ -116,18 +117,7 @@ impl Dumps {
             Value::Dict(dict) => {
                 let mut fields: Vec<&(Value, Value)> = dict.entries().iter().collect();
                 if self.sort_keys {
-                    let mut failed = None;
-                    fields.sort_by(|(a, _), (b, _)| match a.order(b) {
-                        Ok(Some(order)) => order,
-                        Ok(None) => std::cmp::Ordering::Equal,
-                        Err(e) => {
-                            failed.get_or_insert(e);
-                            std::cmp::Ordering::Equal
-                        }
-                    });
-                    if let Some(e) = failed {
-                        return Err(e);
-                    }
+                    fields = sorting::sorted(fields, |(key, _)| key, false)?;
                 }
                 self.container(out, ['{', '}'], fields.len(), depth, |out, i| {
                     self.string(out, &key_text(&fields[i].0)?)?;

@@ -9,7 +9,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use super::{ChatTokens, TextCodec, TextOptions};
+use super::{ChatTokens, TextCodec, TextOptions, literal};
 use crate::Error;
 use crate::folder::Folder;
 
@@ -334,5 +334,37 @@ fn a_class_with_rules_of_its_own_reads_as_transformers_builds_it() {
             let found = found.map(|found| found.unwrap_or_default());
             assert_eq!(found.as_ref(), ids.as_ref(), "{kind}, {model_type}, {settings}: {text:?}");
         }
+    }
+}
+
+/// <https://github.com/coder/ai-tokenizer/issues/6>, <https://github.com/openai/tiktoken/issues/195>: a message that repeats a control
+/// token took time that grew with the square of the copies.
+#[test]
+fn a_message_of_control_tokens_takes_looks_in_proportion_to_its_length() {
+    for kind in KINDS {
+        let (codec, _) = load(kind, &TextOptions::default());
+        let looks = |copies: usize| {
+            literal::LOOKS.set(0);
+            let ids = encode(&codec, &Prompt::user("</s> ".repeat(copies)));
+            assert!(ids.len() > 4 * copies, "{kind}: they are text, not {} tokens", ids.len());
+            literal::LOOKS.get()
+        };
+        let (some, more) = (looks(500), looks(2_000));
+        assert!(some > 500 && more <= 4 * some + 10, "{kind}: {some} looks for 500 copies, {more} for 2,000");
+    }
+}
+
+#[test]
+fn marks_are_the_same_whichever_characters_are_free() {
+    let (codec, expected) = load("metaspace", &TextOptions::default());
+    let plane: String = ('\u{f0000}'..='\u{ffffd}').collect();
+    let prompt = |used: &str| Prompt::user(format!("a </s> b {used}"));
+    // Two are left, the last ones. The one end token is the template's.
+    let two_left = plane.trim_end_matches(['\u{ffffc}', '\u{ffffd}']);
+    let ids = encode(&codec, &prompt(two_left));
+    assert_eq!(ids.iter().filter(|&&id| id == expected.eos).count(), 1);
+    for used in [&plane[..plane.len() - 4], &plane] {
+        let unscored = codec.encode(&prompt(used)).unwrap().unwrap_err();
+        assert!(unscored.detail.contains("every private-use character"), "{unscored:?}");
     }
 }

@@ -15,7 +15,6 @@
 //!
 //! `check` is for local models and for services; `wire` calls it too.
 
-
 use judge_core::{
     model::RequestProblem,
     request::{Sampling, TokenId},

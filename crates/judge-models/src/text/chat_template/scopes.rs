@@ -149,9 +149,9 @@ impl<'o> Level<'o> {
                 StepKind::Attribute(_) => {}
                 StepKind::Item(expr) => self.expr(expr),
                 StepKind::Slice(parts) => parts.iter().flatten().for_each(|part| self.expr(part)),
-                StepKind::Call(arguments)
-                | StepKind::Filter(_, arguments)
-                | StepKind::Test { arguments, .. } => self.arguments(arguments),
+                StepKind::Call(arguments) | StepKind::Filter(_, arguments) | StepKind::Test { arguments, .. } => {
+                    self.arguments(arguments)
+                }
             }
         }
     }

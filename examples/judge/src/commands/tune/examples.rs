@@ -3,7 +3,6 @@
 mod decisions;
 mod pairs;
 
-
 use anyhow::{Result, bail};
 use judge_core::{Backbone, Fields, Prompt, PromptTemplate, Scale};
 use judge_data::{DatasetFormat, Input, Record};

@@ -54,7 +54,8 @@ pub(super) struct PreTokenizer {
 
 /// The names that are read, and what to do about others.
 const NAMES: &str = "gpt-2, smollm, starcoder, refact, command-r, exaone, exaone4, olmo, llama-bpe (and its like), dbrx, \
-    smaug-bpe, glm4, chatglm-bpe, qwen2, deepseek-r1-qwen, qwen35, tekken, gpt-4o, llama4, kanana2 and lfm2: put the model's tokenizer.json beside the file";
+    smaug-bpe, glm4, chatglm-bpe, qwen2, deepseek-r1-qwen, qwen35, tekken, gpt-4o, llama4, kanana2 and lfm2: put the model's \
+    tokenizer.json beside the file";
 
 impl PreTokenizer {
     /// The pre-tokenizer of a name; the name is empty where the file has none.

@@ -147,6 +147,22 @@ fn a_template_that_cannot_sort_a_state_costs_its_row_or_request_alone() {
     assert_eq!(ask(&states[2]["state"]).status, 200);
 }
 
+/// <https://github.com/rhysd/fixjson/issues/19>, <https://github.com/huggingface/datasets/issues/8365>: the number was rounded in the
+/// prompt.
+#[test]
+fn a_whole_number_of_any_size_stands_in_the_prompt_as_it_is() {
+    let folder = tempfile::tempdir().unwrap();
+    let (path, model) = (folder.path(), model(folder.path(), None));
+    questions(path);
+    let state = r#"{"a":12345678901234567890123}"#;
+    let text = json!({"id": 2, "state": state});
+    std::fs::write(path.join("states.jsonl"), format!("{{\"id\":1,\"state\":{state}}}\n{text}\n")).unwrap();
+    succeed("decide", path, &[&ARGS[..], &[&model, "--output", "answers.jsonl"]].concat());
+    let found = rows(path.join("answers.jsonl"));
+    assert_eq!(found[0]["answers"], found[1]["answers"]);
+    assert_eq!(found[0]["input_tokens"], found[1]["input_tokens"]);
+}
+
 #[test]
 fn weights_are_fitted_on_labels_and_belong_to_model_and_prompt() {
     let folder = tempfile::tempdir().unwrap();

@@ -8,6 +8,8 @@
 
 use std::rc::Rc;
 
+use judge_core::decision::exact_json;
+
 use super::arguments::Call;
 use super::budget::{Text, charge};
 use super::fault::{Result, TemplateError, fault, refuse};
@@ -15,9 +17,15 @@ use super::python_text::float_repr;
 use super::sorting;
 use super::value::{Dict, VISIT, Value};
 
-/// A JSON value as Python's. Objects keep the order of their fields. Whole numbers stay whole if they fit an `i64` or a `u64`; all
-/// others are floats.
+/// A JSON value as Python's. Objects keep the order of their fields. Whole numbers stay whole if they fit an `i64` or a `u64`, or
+/// were kept ([`exact_json`]); all others are floats.
+///
+/// # Errors
+/// A whole number of more than 128 bits, and nesting that is too deep.
 pub(super) fn to_python(json: &serde_json::Value) -> Result<Value> {
+    if let Some(digits) = exact_json::whole_number(json) {
+        return digits.parse().map_or_else(|_| refuse("a whole number of more than 128 bits"), |n| Ok(Value::Int(n)));
+    }
     Ok(match json {
         serde_json::Value::Null => Value::None,
         serde_json::Value::Bool(b) => Value::Bool(*b),

@@ -227,6 +227,25 @@ fn keys_are_sorted_and_separators_refused_as_in_python() {
     assert!(error.contains("empty separator"), "{error}");
 }
 
+/// Python's whole numbers have no end, so transformers' prompts have all digits.
+#[test]
+fn whole_numbers_of_states_keep_their_digits() {
+    let render = |source: &str, state: &str| {
+        let state = judge_core::decision::exact_json::from_text(state).unwrap();
+        let template = ChatTemplate::new(source, Date::default()).unwrap();
+        template
+            .render(&[], &BTreeMap::new(), &BTreeMap::from([("state".to_owned(), state)]))
+            .map_err(|e| e.to_string())
+    };
+    let state = r#"{"a": 12345678901234567890123}"#;
+    assert_eq!(
+        render("{{ state | tojson }} {{ state.a + 1 }}", state).unwrap(),
+        r#"{"a": 12345678901234567890123} 12345678901234567890124"#
+    );
+    let more = render("{{ state }}", &"9".repeat(60)).unwrap_err();
+    assert!(more.contains("a whole number of more than 128 bits"), "{more}");
+}
+
 #[test]
 fn a_panic_in_a_rendering_is_an_error_of_it() {
     let error = super::caught(|| panic!("index out of bounds")).unwrap_err().to_string();

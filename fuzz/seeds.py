@@ -161,6 +161,18 @@ def chat_template():
     write_words("chat_template", words)
 
 
+def template_values():
+    cases = json.loads((FIXTURES / "templates" / "jinja.json").read_text())["cases"]
+    states = [[3, "a", None, 1.5, True, {"b": [2, "</s>"]}], {"b": 1, "A": "x", "2": [1]}, "a text", 7, None]
+    inputs, words = [], set()
+    for number, (template, _) in enumerate(cases[::10]):
+        state = states[number % len(states)]
+        inputs.append(b"\xff".join([template.replace("messages", "state").encode(), json.dumps(state).encode()]))
+        words |= {word.encode() for word in re.findall(r"[|.]?\w+\(?|\{%-? \w+ ", template)}
+    write("template_values", inputs)
+    write_words("template_values", words | {b"state", b"question"})
+
+
 def file_of(tensors):
     """A file of safetensors, of names with dtype, shape and bytes."""
     header, data = {}, b""
@@ -312,5 +324,5 @@ def journal():
     write_words("journal", [b"synced", b"resumed", b"forgotten\t", b"finishing\t", b"scored\t-\t", b"+graded", b"\xff\x00"])
 
 
-for make in (rows, row_files, journal, pickle, config, tokenizer, chat_template, sentencepiece, safetensors, pytorch, weights, gguf, adapter):
+for make in (rows, row_files, journal, pickle, config, tokenizer, chat_template, template_values, sentencepiece, safetensors, pytorch, weights, gguf, adapter):
     make()

@@ -66,7 +66,7 @@ EDITS = {
 }
 PERMUTED = ["llama", "granite", "smollm3", "mistral3"]
 DTYPES = {"BF16": (np.uint16, Type.BF16), "F16": (np.float16, Type.F16), "F32": (np.float32, Type.F32)}
-PRE = ["llama-bpe", "qwen2", "qwen35", "tekken", "gpt-4o", "default"]
+PRE = ["llama-bpe", "qwen2", "qwen35", "tekken", "gpt-4o", "gpt-2"]
 TEXTS = [
     "score: 4", " The judge says 12345 words.", "It's 2 < 3?\n\n  Ärger – 東京 😀", "tabs\tand  runs   of spaces ", "<s>a</s> b", "CamelCase don't DON'T x_1 == y[22]; // ok\r\n", "مرحبا ١٢٣ नमस्ते", "",
 ]

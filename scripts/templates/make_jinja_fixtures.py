@@ -3,7 +3,7 @@
     python scripts/templates/make_jinja_fixtures.py
 
 Every filter, test, function and operator of Jinja2's own lists, and every method of Python's str, list, tuple, dict, int and float,
-meets values of each kind; slices meet all signs of their bounds; statements and tags are written by hand. Each is rendered by
+meets values of each kind; slices meet all signs of their bounds; statements and tags are written by hand; scopes are also random. Each is rendered by
 transformers' own environment. A case is a template with its text, or with null where the rendering raises.
 Made with transformers 5.23.0 and jinja2 3.1.6 on Python 3.11.
 """
@@ -13,6 +13,7 @@ import itertools
 import json
 import re
 from pathlib import Path
+from random import Random
 
 import jinja2
 import transformers
@@ -179,6 +180,58 @@ STATEMENTS = [
 ]  # fmt: skip
 
 
+# White space at a template's end, and names that an inner scope reads before an outer one sets them.
+ENDS = [
+    "a\n ", "a\n   \n ", "  ", " \t", "{% if x %}{% endif %}\n   ", "{{ 1 }}\n  ", "a {# c #}\n\t", "{% if true %}\n  {% endif %}  ", "x\n {% raw %}\n {% endraw %}\n ", "{%- if true -%} a {%- endif -%} \n ",
+    "{% for m in messages %}{% if tools is defined %}T{% endif %}{% endfor %}{% set tools = 1 %}", "{% macro m() %}[{{ bos_token }}]{% endmacro %}{{ m() }}{% set bos_token = 2 %}{{ m() }}",
+    "{% macro m() %}[{{ bos_token }}]{% endmacro %}{{ m() }}{% if true %}{% set bos_token = 2 %}{% endif %}{{ m() }}", "{{ bos_token }}{% macro m() %}[{{ bos_token }}]{% endmacro %}{{ m() }}{% set bos_token = 2 %}{{ m() }}",
+    "{% with a=bos_token %}{{ a }}{{ eos_token }}{% endwith %}{% set eos_token = 1 %}", "{% set x %}{{ bos_token }}{% endset %}{{ x }}{% set bos_token = 1 %}", "{% filter upper %}{{ bos_token }}{% endfilter %}{% set bos_token = 1 %}",
+    "{% for m in messages if bos_token %}x{% endfor %}{% set bos_token = 1 %}", "{% for m in [1] %}{% for n in [1] %}{{ bos_token }}{% endfor %}{% set bos_token = 2 %}{% for n in [1] %}{{ bos_token }}{% endfor %}{% endfor %}{{ bos_token }}",
+    "{% for m in [] %}{% else %}{{ bos_token }}{% endfor %}{% set bos_token = 1 %}", "{% macro m(a=bos_token) %}{{ a }}{% endmacro %}{{ m() }}{% set bos_token = 1 %}", "{% for m in [1] %}{{ range is defined }}{% endfor %}{% macro range() %}{% endmacro %}",
+    "{% macro m() %}{{ caller() }}{% endmacro %}{% call m() %}{{ bos_token }}{% endcall %}{% set bos_token = 1 %}", "{% generation %}{{ bos_token }}{% endgeneration %}{% set bos_token = 1 %}", "{% for m in [1] %}{{ bos_token.x }}{% endfor %}{% set bos_token = 1 %}",
+    "{% if false %}{% elif bos_token %}{% for m in [1] %}{{ bos_token }}{% endfor %}{% endif %}{% set bos_token = 1 %}", "{% for m in [1] %}{{ bos_token }}{% endfor %}{% set x, bos_token = 1, 2 %}", "{% for m in [1] %}{{ bos_token }}{% endfor %}{% set bos_token %}{% endset %}",
+    "{% for m in [1] %}{{ ns.a }}{% endfor %}{% set ns = namespace(a=1) %}", "{% macro m() %}{% set bos_token = bos_token ~ 1 %}{{ bos_token }}{% endmacro %}{{ m() }}{% set bos_token = 2 %}{{ m() }}",
+]  # fmt: skip
+
+# Lists of numbers and texts, longer than what sorts treat by hand.
+MIXED = [[str(i * 37 % 101) if i * 7 % 3 == 0 else i * 37 % 101 for i in range(count)] for count in (2, 3, 21, 33, 64)]
+
+
+def scopes(count):
+    """Templates of scopes that set and read three variables of the rendering and one that is none."""
+    random = Random(59)
+    names = ["bos_token", "eos_token", "tools", "own"]
+
+    def name():
+        return random.choice(names)
+
+    def body(depth):
+        return "".join(statement(depth) for _ in range(random.randint(1, 3)))
+
+    def statement(depth):
+        kind = random.choice(["read", "read", "set"] if depth == 0 else ["read", "set", "for", "if", "with", "macro", "filter", "block", "call"])
+        if kind == "read":
+            return random.choice(["[{{ %s }}]", "{%% if %s is defined %%}D{%% endif %%}", "{{ %s|length }}"]) % name()
+        if kind == "set":
+            return "{%% set %s = %s %%}" % (name(), random.choice(["'1'", "'q'", "'x' ~ " + name()]))
+        if kind == "for":
+            return "{%% for %s in ['u', 'v'] %%}%s{%% else %%}%s{%% endfor %%}" % (random.choice(["m", name()]), body(depth - 1), body(depth - 1))
+        if kind == "if":
+            return "{%% if %s %%}%s{%% elif 1 %%}%s{%% else %%}%s{%% endif %%}" % (name(), body(depth - 1), body(depth - 1), body(depth - 1))
+        if kind == "with":
+            return "{%% with %s=%s %%}%s{%% endwith %%}" % (random.choice(["w", name()]), name(), body(depth - 1))
+        if kind == "macro":
+            return "{%% macro f(a=%s) %%}{{ a }}%s{%% endmacro %%}{{ f() }}" % (name(), body(depth - 1))
+        if kind == "filter":
+            return "{%% filter upper %%}%s{%% endfilter %%}" % body(depth - 1)
+        if kind == "block":
+            return "{%% set %s %%}%s{%% endset %%}" % (name(), body(depth - 1))
+        return "{%% macro g() %%}{{ caller() }}{%% endmacro %%}{%% call g() %%}%s{%% endcall %%}" % body(depth - 1)
+
+    for _ in range(count):
+        yield body(2) + "{% set " + name() + " = 'z' %}" + body(1)
+
+
 def snippets():
     for name in sorted(jinja2.defaults.DEFAULT_FILTERS.keys() | {"tojson"}):
         for value, tail in itertools.product(VALUES, FILTERS[name]):
@@ -214,6 +267,14 @@ def snippets():
     for expression in FORMATS:
         yield "{{ %s }}" % expression
     yield from STATEMENTS
+    yield from ENDS
+    for items in MIXED:
+        for tail in ["sort", "sort(reverse=true)", "map('string')|sort|join"]:
+            yield "{{ %r|%s }}" % (items, tail)
+        yield "{{ {%s}|dictsort }}{{ 1 }}" % ", ".join("%r: %d" % (key, i) for i, key in enumerate(dict.fromkeys(items)))
+        yield "{{ {%s}|tojson(sort_keys=true) }}" % ", ".join("%r: %d" % (key, i) for i, key in enumerate(dict.fromkeys(items)))
+        yield "{{ %r|groupby('x')|length }}" % [{"x": item} for item in items]
+    yield from scopes(600)
 
 
 def render(template):

@@ -34,6 +34,7 @@
 mod answer;
 mod asked;
 mod checklist;
+pub mod exact_json;
 mod fit;
 mod form;
 mod head;

@@ -1,6 +1,6 @@
 //! Rows of typed questions about a state, and of their answers.
 
-use judge_core::decision::{Answered, Decidable, DecisionTable, Questions};
+use judge_core::decision::{Answered, Decidable, DecisionTable, Questions, exact_json};
 use judge_core::{ItemId, Reason, Unscored, Verdict};
 use serde::{Serialize, Serializer, ser::SerializeMap as _};
 use serde_json::{Map, Value};
@@ -52,7 +52,9 @@ impl DecisionRecord {
 
     fn of(row: Row, place: usize, number: usize) -> Result<Self, Error> {
         let id = row.optional("id", "a string or a whole number")?.unwrap_or_else(|| ItemId::from(number as u64));
-        let state = row.optional::<Value>("state", "JSON")?;
+        let state = row.value("state").map(exact_json::from_text);
+        // A number out of range is JSON and no value.
+        let state = state.transpose().or_else(|_| row.optional::<Value>("state", "JSON"))?;
         let questions = row.optional::<Value>("questions", "an object of questions")?;
         let questions = questions.map(|json| Questions::from_json(&json)).transpose();
         let labels = row.optional::<Map<String, Value>>("labels", "an object of answers by question");

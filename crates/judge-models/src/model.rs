@@ -375,7 +375,7 @@ impl Model {
         };
         info.final_soft_cap = spec.final_soft_cap();
         let context = Context { spec, codec, eos };
-        info.notes.extend(weights.loss.into_iter().chain(context.tokens_beyond()));
+        info.notes.extend(weights.loss.into_iter().chain(context.tokens_beyond()).chain(context.codec.notes()));
         for note in &info.notes {
             tracing::warn!("{note}");
         }

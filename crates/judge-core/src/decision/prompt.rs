@@ -1,6 +1,6 @@
 use serde_json::{Value, json};
 
-use super::{Asked, QuestionKind};
+use super::{Asked, QuestionKind, exact_json};
 use crate::{Prompt, Unscored};
 
 /// How questions about a state become prompts.
@@ -45,7 +45,7 @@ fn in_words(value: &Value) -> String {
     match value {
         Value::Null => String::new(),
         Value::String(text) => text.clone(),
-        other => other.to_string(),
+        other => exact_json::to_text(other),
     }
 }
 
@@ -76,4 +76,17 @@ fn of_question(asked: &Asked) -> String {
         [] => String::new(),
     };
     text + &form
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_large_whole_number_stands_in_the_prompt_as_it_was_written() {
+        let json = r#"{"a":12345678901234567890123}"#;
+        let number = exact_json::from_text(json).expect("JSON");
+        assert_eq!(in_words(&number), json);
+        assert_eq!(in_words(&number), in_words(&Value::String(json.to_owned())));
+    }
 }

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
 use self::said::{Said, unread};
-use super::{Decidable, Question, Questions, answer::of_parts, item::questions_of};
+use super::{Decidable, Question, Questions, answer::of_parts, exact_json, item::questions_of};
 use crate::{
     Error, Judge, JudgeError, Outcome, Prompt, Request, Rounds, Score, Unscored, Verdict, Want, request::Generation,
     verdict::Part,
@@ -121,7 +121,7 @@ impl<Item: Decidable + ?Sized> Judge<Item> for DecisionServiceJudge {
         let put = self.put(self.questions(item)?);
         let sent: Vec<(&str, Value)> = put.into_iter().filter_map(|(name, _, sent)| Some((name, sent.ok()?))).collect();
         let request = |sent: &[(&str, Value)]| {
-            let prompt = Prompt::Raw(self.route.body(item.state(), sent.to_vec()).to_string());
+            let prompt = Prompt::Raw(exact_json::to_text(&self.route.body(item.state(), sent.to_vec())));
             Request { prompt, want: Want { generate: Some(Generation::default()), ..Want::default() } }
         };
         Ok(sent.chunks(self.route.most_questions()).map(request).collect())

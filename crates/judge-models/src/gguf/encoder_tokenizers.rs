@@ -9,6 +9,8 @@
 //! has some is refused. Nor do they say what a unigram tokenizer does with white space: what they have under that name is another
 //! setting of transformers in files that were made of a `tokenizer.json`, so XLM-RoBERTa's rules are taken for all.
 
+use std::borrow::Cow;
+
 use serde_json::{Value, json};
 
 use super::problem::GgufProblem;
@@ -33,13 +35,14 @@ pub(super) fn word_pieces(tokens: &[&str], is_control: impl Fn(usize) -> bool) -
 ///
 /// # Errors
 /// [`GgufProblem::NotRead`] for a vocabulary with capital letters.
-pub(super) fn word_piece(
-    pieces: &[String],
+pub(super) fn word_piece<T: AsRef<str>>(
+    pieces: &[T],
     unknown: Option<&str>,
     is_control: impl Fn(usize) -> bool,
 ) -> Result<Value, GgufProblem> {
-    let is_apart = |(id, piece): &(usize, &String)| is_control(*id) || piece.starts_with('[') && piece.ends_with(']');
-    let capital = pieces.iter().enumerate().find(|each| !is_apart(each) && each.1.to_lowercase() != *each.1);
+    let pieces: Vec<&str> = pieces.iter().map(AsRef::as_ref).collect();
+    let is_apart = |(id, piece): &(usize, &&str)| is_control(*id) || piece.starts_with('[') && piece.ends_with(']');
+    let capital = pieces.iter().enumerate().find(|each| !is_apart(each) && each.1.to_lowercase() != **each.1);
     if let Some((_, piece)) = capital {
         let what = format!("the tokenizer \"bert\" with capital letters ({piece:?})");
         return Err(GgufProblem::NotRead {
@@ -47,7 +50,7 @@ pub(super) fn word_piece(
             read: "uncased ones: put the model's tokenizer.json beside the file",
         });
     }
-    let vocab: Value = pieces.iter().enumerate().map(|(id, piece)| (piece.clone(), Value::from(id))).collect();
+    let vocab: Value = pieces.iter().enumerate().map(|(id, piece)| ((*piece).to_owned(), Value::from(id))).collect();
     Ok(json!({
         "version": "1.0", "truncation": null, "padding": null,
         "normalizer": {
@@ -68,7 +71,7 @@ pub(super) fn word_piece(
 /// [`GgufProblem::NotRead`] for one that puts no space before a text, [`GgufProblem::Missing`] for one without an unknown
 /// entry or with a score that is not finite.
 pub(super) fn unigram(
-    tokens: &[&str],
+    tokens: &[Cow<'_, str>],
     scores: &[f64],
     unknown: Option<usize>,
     has_prefix: bool,

@@ -3,8 +3,14 @@
 //! The table is that of llama.cpp (`llama-vocab.cpp`), as far as families here use it; the patterns are
 //! those of the models' own `tokenizer.json`. A name that is not in it is refused: cut otherwise, text would have other
 //! tokens than the model has learned, without a word.
+//!
+//! So is a file without a name, and the name `default`. Files that were made before the key came (April 2024) have none, and
+//! converters write `default` where they do not know the tokenizer. llama.cpp then cuts by four patterns of its own, and warns;
+//! no model was trained so.
 
 use serde_json::{Value, json};
+
+use super::problem::GgufProblem;
 
 /// Patterns of Llama 3 (and of many since).
 const LLAMA3: &str = r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+";
@@ -46,17 +52,20 @@ pub(super) struct PreTokenizer {
     pub(super) adds_bos: bool,
 }
 
-/// The names that are read.
-pub(super) const NAMES: &str = "default, gpt-2, smollm, starcoder, refact, command-r, exaone, exaone4, olmo, llama-bpe (and its like), dbrx, \
-    smaug-bpe, glm4, chatglm-bpe, qwen2, deepseek-r1-qwen, qwen35, tekken, gpt-4o, llama4, kanana2 and lfm2";
+/// The names that are read, and what to do about others.
+const NAMES: &str = "gpt-2, smollm, starcoder, refact, command-r, exaone, exaone4, olmo, llama-bpe (and its like), dbrx, \
+    smaug-bpe, glm4, chatglm-bpe, qwen2, deepseek-r1-qwen, qwen35, tekken, gpt-4o, llama4, kanana2 and lfm2: put the model's \
+    tokenizer.json beside the file";
 
 impl PreTokenizer {
-    /// The pre-tokenizer of a name; `None` for one that is not read. A file without a name is of the
-    /// time when there was one alone.
-    pub(super) fn named(name: &str) -> Option<Self> {
+    /// The pre-tokenizer of a name; the name is empty where the file has none.
+    ///
+    /// # Errors
+    /// [`GgufProblem::NotRead`] for a name that is not read, or says nothing.
+    pub(super) fn named(name: &str) -> Result<Self, GgufProblem> {
         let plain = |cut| Self { cut, ignore_merges: false, is_composed: false, adds_bos: false };
-        Some(match name {
-            "" | "default" | "gpt-2" | "gpt2" | "olmo" | "exaone4" => plain(Cut::Gpt2),
+        Ok(match name {
+            "gpt-2" | "gpt2" | "olmo" | "exaone4" => plain(Cut::Gpt2),
             "smollm" | "starcoder" | "refact" | "exaone" | "codeshell" | "minerva-7b" => plain(Cut::Digits),
             "command-r" => Self { is_composed: true, ..plain(Cut::Digits) },
             "llama3" | "llama-v3" | "llama-bpe" | "falcon3" | "falcon-h1" | "pixtral" | "midm-2.0" | "lfm2" => {
@@ -68,7 +77,18 @@ impl PreTokenizer {
             "qwen35" => Self { is_composed: true, ..plain(Cut::By(QWEN35)) },
             "tekken" => Self { ignore_merges: true, adds_bos: true, ..plain(Cut::By(TEKKEN)) },
             "gpt-4o" | "llama4" | "kanana2" => plain(Cut::By(GPT4O)),
-            _ => return None,
+            "" | "default" => {
+                let what = match name {
+                    "" => "a vocabulary of bytes without tokenizer.ggml.pre, which says how text is cut,",
+                    _ => "the pre-tokenizer \"default\" (tokenizer.ggml.pre), which stands for none that is known,",
+                };
+                let read = "files that name theirs: put the model's tokenizer.json beside the file";
+                return Err(GgufProblem::NotRead { what: what.to_owned(), read });
+            }
+            _ => {
+                let what = format!("the pre-tokenizer {name:?} (tokenizer.ggml.pre)");
+                return Err(GgufProblem::NotRead { what, read: NAMES });
+            }
         })
     }
 

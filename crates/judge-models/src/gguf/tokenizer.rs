@@ -14,8 +14,14 @@
 //! has there.
 //!
 //! Entries of the type *control* are special tokens, and those that are *user-defined* are matched as a
-//! whole in any text.
+//! whole in any text. So a file without types, or with too few, is refused: its control tokens would be plain text.
+//! Gemma's runs of spaces are user-defined, and are not matched: the vocabulary has them as runs of `▁`, which merges
+//! make. A token that the vocabulary lacks would get a number behind its end.
 
+#[cfg(test)]
+mod tests;
+
+use std::borrow::Cow;
 use std::cmp::Reverse;
 use std::collections::HashMap;
 
@@ -24,7 +30,7 @@ use serde_json::{Map, Value, json};
 use super::config::ends;
 use super::encoder_tokenizers::{unigram, word_piece, word_pieces};
 use super::file::GgufFile;
-use super::pre_tokenizers::{self, PreTokenizer};
+use super::pre_tokenizers::PreTokenizer;
 use super::problem::GgufProblem;
 
 /// The types of entries that count here: unknown, control, user-defined.
@@ -64,9 +70,9 @@ pub(crate) struct TextFiles {
 
 /// What a file says of its vocabulary.
 struct Vocabulary<'a> {
-    /// The entries, in the order of their numbers.
-    tokens: Vec<&'a str>,
-    /// Their types; empty if the file has none.
+    /// The entries, in the order of their numbers, as the `tokenizer.json` spells them.
+    tokens: Vec<Cow<'a, str>>,
+    /// Their types, one for each.
     types: Vec<f64>,
 }
 
@@ -78,18 +84,23 @@ impl TextFiles {
     pub(crate) fn of(file: &GgufFile) -> Result<Self, GgufProblem> {
         let (header, bytes) = (&file.header, file.bytes());
         let missing = |name: &str, needed_for| GgufProblem::Missing { key: name.to_owned(), needed_for };
-        let mut tokens = header
+        let tokens = header
             .texts("tokenizer.ggml.tokens", bytes)
             .ok_or_else(|| missing("tokenizer.ggml.tokens", "a vocabulary, without a tokenizer.json"))?;
         let types = header.all_numbers("tokenizer.ggml.token_type", bytes).unwrap_or_default();
-        let kind = header.text("tokenizer.ggml.model");
-        let is_control = |id: usize| types.get(id) == Some(&CONTROL);
-        let pieces = if kind == "bert" { word_pieces(&tokens, is_control) } else { Vec::new() };
-        if !pieces.is_empty() {
-            tokens = pieces.iter().map(String::as_str).collect();
+        if types.len() != tokens.len() {
+            return Err(without_types(&tokens, types.len()));
         }
-        let vocabulary = Vocabulary { tokens, types };
+        let kind = header.text("tokenizer.ggml.model");
         let is_gemma = header.text("general.architecture").starts_with("gemma");
+        let is_control = |id: usize| types.get(id) == Some(&CONTROL);
+        let spelt: Vec<Cow<'_, str>> = match kind {
+            "bert" => word_pieces(&tokens, is_control).into_iter().map(Cow::Owned).collect(),
+            "llama" if is_gemma => tokens.iter().map(|token| spaces_marked(token)).collect(),
+            "gemma4" => tokens.iter().map(|token| spaces_marked(token)).collect(),
+            _ => tokens.iter().map(|token| Cow::Borrowed(*token)).collect(),
+        };
+        let vocabulary = Vocabulary { tokens: spelt, types };
         let flag = |name: &str| header.numbers(&format!("tokenizer.ggml.{name}")).map(|truth| truth == [1.0]);
         let id = |name: &str| header.whole(&format!("tokenizer.ggml.{name}_token_id"));
         let scores = || {
@@ -102,15 +113,14 @@ impl TextFiles {
             "llama" => {
                 let has_prefix = flag("add_space_prefix").unwrap_or(!is_gemma);
                 let ranks = if is_gemma { Ranks::Entries } else { Ranks::Scores(scores()?) };
-                (sentence_piece(&vocabulary, ranks, is_gemma, has_prefix, id("unknown")), true)
+                (sentence_piece(&vocabulary, ranks, has_prefix, id("unknown")), true)
             }
             // Its template writes the BOS, and transformers adds none, whatever `add_bos_token` says.
-            "gemma4" => {
-                (sentence_piece(&vocabulary, Ranks::Merges(merges_of(file)?), true, false, id("unknown")), false)
-            }
+            "gemma4" => (sentence_piece(&vocabulary, Ranks::Merges(merges_of(file)?), false, id("unknown")), false),
             "bert" => {
-                let unknown = id("unknown").and_then(|id| vocabulary.tokens.get(usize::try_from(id).ok()?).copied());
-                (word_piece(&pieces, unknown, |id| vocabulary.types.get(id) == Some(&CONTROL))?, true)
+                let unknown = id("unknown").and_then(|id| vocabulary.tokens.get(usize::try_from(id).ok()?));
+                let is_control = |id| vocabulary.types.get(id) == Some(&CONTROL);
+                (word_piece(&vocabulary.tokens, unknown.map(|token| &**token), is_control)?, true)
             }
             "t5" => {
                 let unknown = id("unknown").and_then(|id| usize::try_from(id).ok());
@@ -128,9 +138,9 @@ impl TextFiles {
                 });
             }
         };
-        json["added_tokens"] = vocabulary.added(is_phi3(file)).into();
+        json["added_tokens"] = vocabulary.added(&tokens, is_phi3(file)).into();
         let around = |wanted: bool, name: &str| {
-            id(name).filter(|_| wanted).and_then(|id| Some((id, *vocabulary.tokens.get(usize::try_from(id).ok()?)?)))
+            id(name).filter(|_| wanted).and_then(|id| Some((id, &**vocabulary.tokens.get(usize::try_from(id).ok()?)?)))
         };
         let is_encoder = ["bert", "t5"].contains(&kind);
         let says = flag("add_bos_token").filter(|_| kind != "gemma4" && !is_encoder);
@@ -167,21 +177,53 @@ fn is_phi3(file: &GgufFile) -> bool {
     file.header.text("general.architecture") == "phi3" && file.header.text("tokenizer.ggml.model") == "llama"
 }
 
+/// Gemma's runs of spaces, which files have as spaces.
+fn spaces_marked(token: &str) -> Cow<'_, str> {
+    match !token.is_empty() && token.bytes().all(|byte| byte == b' ') {
+        true => SPACE.repeat(token.len()).into(),
+        false => token.into(),
+    }
+}
+
+/// The error of a file that does not say of each entry what it is. It names entries that look as if they were control tokens.
+fn without_types(tokens: &[&str], types: usize) -> GgufProblem {
+    /// Entries that are named.
+    const SHOWN: usize = 3;
+    let looks = |token: &&&str| token.len() > 2 && token.starts_with('<') && token.ends_with('>') && !is_byte(token);
+    let named: Vec<String> = tokens.iter().filter(looks).take(SHOWN).map(|token| format!("{token:?}")).collect();
+    let named = if named.is_empty() { String::new() } else { format!(" (such as {})", named.join(", ")) };
+    let count = tokens.len();
+    GgufProblem::NotRead {
+        what: format!(
+            "a vocabulary of {count} entries with {types} types (tokenizer.ggml.token_type), in which control tokens{named} would be \
+            plain text,"
+        ),
+        read: "one with a type for each entry: put the model's tokenizer.json beside the file",
+    }
+}
+
+/// Whether an entry is the one for a byte, `<0x0A>`.
+fn is_byte(token: &str) -> bool {
+    token.len() == 6 && token.starts_with("<0x")
+}
+
 impl Vocabulary<'_> {
-    /// `vocab` of a `tokenizer.json`, in which an entry may be spelt in another way.
-    fn json(&self, spelt: impl Fn(&str) -> String) -> Value {
+    /// `vocab` of a `tokenizer.json`.
+    fn json(&self) -> Value {
         let entries = self.tokens.iter().enumerate();
-        Value::Object(entries.map(|(id, token)| (spelt(token), id.into())).collect())
+        Value::Object(entries.map(|(id, token)| (token.clone().into_owned(), id.into())).collect())
     }
 
-    /// `added_tokens` of a `tokenizer.json`: what is matched as a whole.
-    fn added(&self, takes_space: bool) -> Vec<Value> {
+    /// `added_tokens` of a `tokenizer.json`: what is matched as a whole. `file` has the entries as the file spells them; those
+    /// that the vocabulary spells otherwise are not among these.
+    fn added(&self, file: &[&str], takes_space: bool) -> Vec<Value> {
         let entries = self.tokens.iter().zip(&self.types).enumerate();
-        let added =
-            entries.filter(|(_, (token, kind))| !token.is_empty() && [UNKNOWN, CONTROL, USER_DEFINED].contains(kind));
+        let added = entries.filter(|(id, (token, kind))| {
+            !token.is_empty() && *token == file[*id] && [UNKNOWN, CONTROL, USER_DEFINED].contains(kind)
+        });
         added
             .map(|(id, (token, kind))| {
-                let is_plain = ["<unk>", "<s>", "<|endoftext|>"].contains(token);
+                let is_plain = ["<unk>", "<s>", "<|endoftext|>"].contains(&&**token);
                 json!({
                     "id": id, "content": token, "single_word": false, "lstrip": false,
                     "rstrip": takes_space && *kind == CONTROL && !is_plain, "normalized": false,
@@ -194,13 +236,7 @@ impl Vocabulary<'_> {
 
 /// A tokenizer over bytes, and whether a BOS goes before text where the file does not say.
 fn byte_level(file: &GgufFile, vocabulary: &Vocabulary<'_>) -> Result<(Value, bool), GgufProblem> {
-    let name = file.header.text("tokenizer.ggml.pre");
-    let Some(pre) = PreTokenizer::named(name) else {
-        return Err(GgufProblem::NotRead {
-            what: format!("the pre-tokenizer {name:?} (tokenizer.ggml.pre)"),
-            read: pre_tokenizers::NAMES,
-        });
-    };
+    let pre = PreTokenizer::named(file.header.text("tokenizer.ggml.pre"))?;
     let merges: Vec<Value> = merges_of(file)?.into_iter().map(|(left, right)| json!([left, right])).collect();
     let level = json!({ "type": "ByteLevel", "add_prefix_space": false, "trim_offsets": true, "use_regex": true });
     let json = json!({
@@ -209,7 +245,7 @@ fn byte_level(file: &GgufFile, vocabulary: &Vocabulary<'_>) -> Result<(Value, bo
         "model": {
             "type": "BPE", "dropout": null, "unk_token": null, "continuing_subword_prefix": null,
             "end_of_word_suffix": null, "fuse_unk": false, "byte_fallback": false,
-            "ignore_merges": pre.ignore_merges, "vocab": vocabulary.json(str::to_owned), "merges": merges
+            "ignore_merges": pre.ignore_merges, "vocab": vocabulary.json(), "merges": merges
         }
     });
     Ok((json, pre.adds_bos))
@@ -234,26 +270,16 @@ enum Ranks<'a> {
 }
 
 /// A tokenizer of SentencePiece's BPE.
-fn sentence_piece(
-    vocabulary: &Vocabulary<'_>,
-    ranks: Ranks<'_>,
-    is_gemma: bool,
-    has_prefix: bool,
-    unknown: Option<u64>,
-) -> Value {
-    let spelt = |token: &str| match is_gemma && !token.is_empty() && token.bytes().all(|byte| byte == b' ') {
-        true => SPACE.repeat(token.len()),
-        false => token.to_owned(),
-    };
-    let tokens: Vec<String> = vocabulary.tokens.iter().map(|token| spelt(token)).collect();
+fn sentence_piece(vocabulary: &Vocabulary<'_>, ranks: Ranks<'_>, has_prefix: bool, unknown: Option<u64>) -> Value {
+    let tokens = &vocabulary.tokens;
     let merges = match ranks {
-        Ranks::Scores(scores) => merges(&tokens, &scores),
-        Ranks::Entries => merges(&tokens, &(0..tokens.len()).map(|id| -(id as f64)).collect::<Vec<_>>()),
+        Ranks::Scores(scores) => merges(tokens, &scores),
+        Ranks::Entries => merges(tokens, &(0..tokens.len()).map(|id| -(id as f64)).collect::<Vec<_>>()),
         Ranks::Merges(merges) => merges,
     };
     let unknown = unknown
         .and_then(|id| tokens.get(usize::try_from(id).ok()?))
-        .or_else(|| tokens.iter().find(|token| *token == "<unk>"));
+        .or_else(|| tokens.iter().find(|token| **token == "<unk>"));
     let replace = json!({ "type": "Replace", "pattern": { "String": " " }, "content": SPACE });
     let mut decoders = vec![
         json!({ "type": "Replace", "pattern": { "String": SPACE }, "content": " " }),
@@ -273,7 +299,7 @@ fn sentence_piece(
         "model": {
             "type": "BPE", "dropout": null, "unk_token": unknown, "continuing_subword_prefix": null,
             "end_of_word_suffix": null, "fuse_unk": true, "byte_fallback": true, "ignore_merges": false,
-            "vocab": vocabulary.json(spelt), "merges": merges
+            "vocab": vocabulary.json(), "merges": merges
         }
     })
 }
@@ -282,10 +308,10 @@ fn sentence_piece(
 /// come by their score, the highest first. Those of one score come by the length of their left part, then of
 /// their right one, the longer first; and else in the order of the vocabulary, with the cuts of one entry by
 /// the numbers of their parts. An entry that appears twice counts as the last of them.
-fn merges<'a>(tokens: &'a [String], scores: &[f64]) -> Vec<(&'a str, &'a str)> {
-    let ids: HashMap<&str, usize> = tokens.iter().enumerate().map(|(id, token)| (token.as_str(), id)).collect();
+fn merges<'a>(tokens: &'a [Cow<'_, str>], scores: &[f64]) -> Vec<(&'a str, &'a str)> {
+    let ids: HashMap<&str, usize> = tokens.iter().enumerate().map(|(id, token)| (&**token, id)).collect();
     let mut all = Vec::new();
-    for (id, token) in tokens.iter().enumerate().filter(|(id, token)| ids[token.as_str()] == *id) {
+    for (id, token) in tokens.iter().enumerate().filter(|(id, token)| ids[&***token] == *id) {
         let first = all.len();
         for (at, _) in token.char_indices().skip(1).filter(|_| token.len() <= LONGEST_ENTRY) {
             let (left, right) = token.split_at(at);
@@ -354,17 +380,4 @@ fn pair(is_bert: bool, before: Option<(u64, &str)>, after: Option<(u64, &str)>) 
     let parts =
         [special(before, 0), text("A", 0), special(after, 0), between, text("B", second), special(after, second)];
     parts.into_iter().flatten().collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// Against `generate_merges` of transformers 5.23 on the same entries.
-    #[test]
-    fn merges_follow_scores_then_lengths_then_the_vocabulary() {
-        let tokens = ["a", "b", "ab", "abb", "bb", "aab"].map(str::to_owned);
-        let scores = [-1.0, -2.0, -3.0, -4.0, -3.0, -4.0];
-        assert_eq!(merges(&tokens, &scores), [("a", "b"), ("b", "b"), ("ab", "b"), ("a", "bb"), ("a", "ab")]);
-    }
 }

@@ -15,8 +15,6 @@
 //!
 //! `check` is for local models and for services; `wire` calls it too.
 
-use std::cmp::Ordering;
-
 use judge_core::{
     model::RequestProblem,
     request::{Sampling, TokenId},
@@ -205,7 +203,8 @@ impl<'a> Ranked<'a> {
                 lower
             };
         }
-        piece.sort_by(|a, b| b.1.partial_cmp(&a.1).unwrap_or(Ordering::Equal)); // stable: ties stay by id
+        // Stable, so that ties stay by id; zeros of both signs are one number.
+        piece.sort_by(|a, b| (b.1 + 0.0).total_cmp(&(a.1 + 0.0)));
         let mut reached = before;
         // Summed one by one the piece may lack a last bit of what it has together.
         let mut found = 0;

@@ -7,7 +7,7 @@
 //! (`tokenizer/literal.rs`).
 //!
 //! ```text
-//! template ─► lexer ─► pieces ─► parser ─► syntax::Statement      once, ChatTemplate::new
+//! template ─► lexer ─► pieces ─► parser, scopes ─► syntax::Body   once, ChatTemplate::new
 //! messages, args ─► json::to_python ─► eval ─► String             each ChatTemplate::render
 //!                                       │
 //!                                       ├─ access, operators      attributes, items, slices; signs and operators
@@ -49,13 +49,18 @@ mod names;
 mod operators;
 mod parser;
 mod python_text;
+mod scopes;
+mod sorting;
 mod syntax;
 mod value;
 
 use std::collections::{BTreeMap, HashMap};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use judge_core::Message;
+
+use crate::panicked;
 
 #[cfg(test)]
 mod tests;
@@ -63,13 +68,13 @@ mod tests;
 pub use date::Date;
 pub(crate) use fault::TemplateError;
 use lexer::{Kind, Piece};
-use syntax::Statement;
+use syntax::Body;
 use value::Value;
 
 /// A template that is read, ready to be rendered any number of times, from several threads at once.
 pub(crate) struct ChatTemplate {
     /// The template's tree.
-    statements: Vec<Statement>,
+    body: Body,
     /// The day that `strftime_now` shows.
     date: Date,
     /// The template as it was given; see [`source`](Self::source).
@@ -83,7 +88,7 @@ impl ChatTemplate {
     /// # Errors
     /// With a line if `source` is no template, if it has a construct that is not supported, or if it is nested too deep.
     pub(crate) fn new(source: &str, date: Date) -> Result<Self, TemplateError> {
-        Ok(Self { statements: parser::parse(source)?, date, source: source.to_owned() })
+        Ok(Self { body: parser::parse(source)?, date, source: source.to_owned() })
     }
 
     /// The template's text as its file has it. `Control` looks in it for the
@@ -121,8 +126,19 @@ impl ChatTemplate {
     /// before on this thread.
     ///
     /// # Errors
-    /// Whatever the template raises, what is not supported, and every bound that it exceeds.
+    /// Whatever the template raises, what is not supported, and every bound that it exceeds. A panic in a rendering is an error of
+    /// it too: it costs the item, not the run.
     pub(crate) fn render(
+        &self,
+        messages: &[Message],
+        special_tokens: &BTreeMap<String, String>,
+        args: &BTreeMap<String, serde_json::Value>,
+    ) -> Result<String, TemplateError> {
+        caught(|| self.render_unguarded(messages, special_tokens, args))
+    }
+
+    /// [`render`](Self::render), but for panics.
+    fn render_unguarded(
         &self,
         messages: &[Message],
         special_tokens: &BTreeMap<String, String>,
@@ -142,6 +158,15 @@ impl ChatTemplate {
             Value::dict([("role".into(), role), ("content".into(), content)])
         });
         variables.insert("messages".into(), Value::list(messages.collect::<Result<_, _>>()?)?);
-        eval::render(&self.statements, self.date, variables)
+        eval::render(&self.body, self.date, variables)
     }
+}
+
+/// Runs a rendering; a panic in it becomes an error. Nothing of a rendering outlives it but the counters of `budget.rs`, which
+/// the next one resets. The process's panic hook still sees the panic.
+fn caught(render: impl FnOnce() -> Result<String, TemplateError>) -> Result<String, TemplateError> {
+    catch_unwind(AssertUnwindSafe(render)).unwrap_or_else(|panic| {
+        let message = panicked::message(&*panic);
+        fault::fault(format!("the rendering of templates has a fault of its own, please report it: {message}"))
+    })
 }

@@ -33,9 +33,11 @@
 //! - Every call into the crate `tokenizers` that reads text goes through [`guarded()`], because
 //!   damaged files make that crate panic.
 
+mod checked;
 mod class;
 mod guarded;
 mod literal;
+mod notes;
 mod pair;
 mod sentencepiece;
 mod special_tokens;
@@ -61,7 +63,8 @@ use crate::Error;
 use crate::folder::{Folder, file};
 use class::Class;
 use guarded::{guarded, ids};
-use literal::{Control, PlainText};
+use literal::{Control, PlainText, Refusal};
+use notes::Rules;
 pub(crate) use pair::Typed;
 use sentencepiece::Made;
 pub use sentencepiece::SentencePieceProblem;
@@ -113,6 +116,8 @@ pub(crate) struct TextCodec {
     /// Whether a model of this tokenizer is given the types of tokens: unless `model_input_names` of
     /// `tokenizer_config.json` leaves them out.
     has_types: bool,
+    /// Where the class counts and not the file; see [`notes`](Self::notes).
+    class_note: Option<String>,
     /// The chat template, or why there is none.
     template: Template,
     /// As given to [`load`](Self::load); the template has the date already.
@@ -155,8 +160,8 @@ impl TextCodec {
         };
         let path = made.as_ref().map_or_else(|| folder.file(file::TOKENIZER), |made| made.path.clone());
         let fault = |source: tokenizers::Error| Error::Tokenizer { path: path.clone(), source };
-        let (text, json) = match &made {
-            Some(made) => (made.json.to_string(), made.json.clone()),
+        let (text, json, class_note) = match &made {
+            Some(made) => (made.json.to_string(), made.json.clone(), None),
             None => as_classes_read(folder, &settings, &path)?,
         };
         let mut tokenizer = guarded(|| Tokenizer::from_bytes(text.as_bytes())).map_err(fault)?;
@@ -181,13 +186,27 @@ impl TextCodec {
                 Template::Ready(template) => template.source(),
                 _ => "",
             },
-        );
+        )
+        .map_err(fault)?;
         let spelling = Spelling::of(&json);
         let inputs = settings.get("model_input_names").and_then(serde_json::Value::as_array);
         let has_types = inputs.is_none_or(|names| names.iter().any(|name| name == "token_type_ids"));
         let options = *options;
         let (plain, whole) = (OnceLock::new(), Mutex::new(None));
-        Ok(Self { path, tokenizer, special, surround, control, spelling, has_types, template, options, plain, whole })
+        Ok(Self {
+            path,
+            tokenizer,
+            special,
+            surround,
+            control,
+            spelling,
+            has_types,
+            class_note,
+            template,
+            options,
+            plain,
+            whole,
+        })
     }
 
     /// The tokens of a prompt as the model is fed them: at least one. Their number is not checked
@@ -402,6 +421,10 @@ impl TextCodec {
                     Ok(template.render(&messages, self.special.named(), template_args)? + trusted_prefill)
                 });
                 let ids = match rendered {
+                    Err(refusal @ Refusal::Template(_)) => {
+                        let detail = refusal.to_string() + self.advice(template, messages);
+                        return Ok(Err(Unscored::new(Reason::Template, detail)));
+                    }
                     Err(refusal) => Err(refusal),
                     Ok(rendered) if rendered.has_literals() => {
                         self.plain()?.encode(&rendered, &self.control).map_err(fault)?
@@ -475,25 +498,30 @@ impl TextCodec {
     }
 }
 
-/// A folder's `tokenizer.json` with the rules of its class, as text and parsed.
+/// A folder's `tokenizer.json` with the rules of its class, as text and parsed, and what is to be said where those are not the
+/// file's own.
 ///
 /// # Errors
-/// Those of reading the file, and [`Error::Unsupported`] for random merges.
+/// Those of reading the file, those of [`checked::check`], and [`Error::Unsupported`] for random merges.
 fn as_classes_read(
     folder: &Folder,
     settings: &serde_json::Value,
     path: &Path,
-) -> Result<(String, serde_json::Value), Error> {
+) -> Result<(String, serde_json::Value, Option<String>), Error> {
     let text = folder.text(file::TOKENIZER)?.unwrap_or_default();
     let mut json: serde_json::Value =
         serde_json::from_str(&text).map_err(|source| Error::Json { path: path.to_owned(), source })?;
     refuse_dropout(path, &json)?;
+    let has_changed = checked::check(path, &mut json)?;
     match Class::of_folder(folder, settings, &text) {
         Some(class) => {
+            let rules = Rules::of(&json);
             class.rewrite(&mut json, settings);
-            Ok((json.to_string(), json))
+            let note = notes::of_class(class, &rules, &Rules::of(&json));
+            Ok((json.to_string(), json, note))
         }
-        None => Ok((text, json)),
+        None if has_changed => Ok((json.to_string(), json, None)),
+        None => Ok((text, json, None)),
     }
 }
 

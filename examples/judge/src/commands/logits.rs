@@ -22,6 +22,9 @@ pub(crate) use self::cli::Cli;
 pub(crate) fn run(cli: &Cli) -> Result<()> {
     cli.check()?;
     let labels = cli.labels()?;
+    if let Some(note) = mixed_spaces(&labels) {
+        tell(note);
+    }
     let condition = cli.condition();
     let input = cli.input.open()?;
     let prompts = Prompts { input: &input, columns: &cli.input, model: &cli.model, prefill: &cli.prefill };
@@ -79,6 +82,17 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
     check_scored(counts.scored, counts.unscored)
 }
 
+/// What to say where some labels begin with a space and others do not: their logits are those of two spellings.
+fn mixed_spaces(labels: &[String]) -> Option<String> {
+    let with = labels.iter().find(|label| label.starts_with(' '))?;
+    let without = labels.iter().find(|label| !label.starts_with(' '))?;
+    Some(format!(
+        "note: label {with:?} begins with a space and label {without:?} does not, so their logits are those of tokens of two kinds; \
+        write the labels without spaces between ({:?}), or each with its space",
+        labels.iter().map(|label| label.trim_start()).collect::<Vec<_>>().join(",")
+    ))
+}
+
 /// The label logits at the score position, or why there are none.
 fn table(
     condition: &Condition,
@@ -98,4 +112,17 @@ fn table(
     };
     let completion = reading.generated.as_ref().map_or("", |generated| generated.text.as_str());
     Ok(Ok(LabelTable::from_step(logits, step, labels, completion)?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::mixed_spaces;
+
+    /// <https://github.com/EleutherAI/lm-evaluation-harness/issues/2346>.
+    #[test]
+    fn labels_of_two_spellings_are_said() {
+        let note = |labels: &[&str]| mixed_spaces(&labels.iter().map(|label| (*label).to_owned()).collect::<Vec<_>>());
+        assert!(note(&["1", " 2", " 3"]).is_some_and(|note| note.contains(r#"("1,2,3")"#)));
+        assert_eq!((note(&["1", "2"]), note(&[" 1", " 2"]), note(&[])), (None, None, None));
+    }
 }

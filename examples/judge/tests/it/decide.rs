@@ -115,6 +115,54 @@ fn states_are_answered_measured_and_resumed() {
     assert!(fail("decide", path, &other).contains("answers.jsonl"));
 }
 
+/// A list of numbers and texts ended the process: in a run, which then died at the same row each time, and in the service.
+#[test]
+fn a_template_that_cannot_sort_a_state_costs_its_row_or_request_alone() {
+    let folder = tempfile::tempdir().unwrap();
+    let (path, model) = (folder.path(), model(folder.path(), None));
+    questions(path);
+    std::fs::write(path.join("sort.jinja"), r#"{{ state | sort | join(" ") }} {{ question.instructions }}"#).unwrap();
+    let mixed: Vec<Value> =
+        (0..21).map(|n| if n * 7 % 3 == 0 { json!((n * 37 % 101).to_string()) } else { json!(n * 37 % 101) }).collect();
+    let states = [json!([3, 1, 2]), json!(mixed), json!(["b", "a"])];
+    let states: Vec<Value> = states.iter().enumerate().map(|(id, state)| json!({"id": id, "state": state})).collect();
+    write_rows(path.join("states.jsonl"), &states);
+    let prompt = ["--decision-prompt", "sort.jinja", "--output", "answers.jsonl"];
+    let said = succeed("decide", path, &[&ARGS[..], &[&model], &prompt].concat());
+    assert!(said.contains("2 of 3 rows answered"), "{said}");
+    let found = rows(path.join("answers.jsonl"));
+    assert_eq!(found[1]["unscored"]["reason"], "template");
+    let detail = found[1]["unscored"]["detail"].as_str().unwrap();
+    assert!(detail.contains("cannot order"), "{detail}");
+
+    let template = path.join("sort.jinja");
+    let service = Service::start(&["--quiet", "--model", &model, "--decision-prompt", template.to_str().unwrap()]);
+    let ask = |state: &Value| {
+        let question = json!({"type": "noul", "instructions": "Is it?"});
+        service.post("/v1/systemone", &json!({"state": state, "questions": {"q": question}}))
+    };
+    assert_eq!(ask(&states[0]["state"]).status, 200);
+    let refused = ask(&states[1]["state"]);
+    assert!((400..500).contains(&refused.status), "{}", refused.status);
+    assert_eq!(ask(&states[2]["state"]).status, 200);
+}
+
+/// <https://github.com/rhysd/fixjson/issues/19>, <https://github.com/huggingface/datasets/issues/8365>: the number was rounded in the
+/// prompt.
+#[test]
+fn a_whole_number_of_any_size_stands_in_the_prompt_as_it_is() {
+    let folder = tempfile::tempdir().unwrap();
+    let (path, model) = (folder.path(), model(folder.path(), None));
+    questions(path);
+    let state = r#"{"a":12345678901234567890123}"#;
+    let text = json!({"id": 2, "state": state});
+    std::fs::write(path.join("states.jsonl"), format!("{{\"id\":1,\"state\":{state}}}\n{text}\n")).unwrap();
+    succeed("decide", path, &[&ARGS[..], &[&model, "--output", "answers.jsonl"]].concat());
+    let found = rows(path.join("answers.jsonl"));
+    assert_eq!(found[0]["answers"], found[1]["answers"]);
+    assert_eq!(found[0]["input_tokens"], found[1]["input_tokens"]);
+}
+
 #[test]
 fn weights_are_fitted_on_labels_and_belong_to_model_and_prompt() {
     let folder = tempfile::tempdir().unwrap();

@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 use super::said::{Said, number, other_kind, unread};
 use crate::{
     Reason, Unscored,
-    decision::{NoulCriteria, Question},
+    decision::{NoulCriteria, Question, exact_json},
 };
 
 /// A state as it is sent: text as it is, JSON as its text.
@@ -14,7 +14,7 @@ pub(super) fn input(state: &Value) -> String {
 }
 
 fn text(json: &Value) -> String {
-    json.as_str().map_or_else(|| json.to_string(), str::to_owned)
+    json.as_str().map_or_else(|| exact_json::to_text(json), str::to_owned)
 }
 
 /// A question with its name.

@@ -5,12 +5,13 @@ use serde_json::Value;
 use super::said::{Said, number, other_kind, unread};
 use crate::{
     Unscored,
-    decision::{Question, QuestionKind},
+    decision::{Question, QuestionKind, exact_json},
 };
 
 /// A state as it is sent: text, objects and lists as they are, other JSON as its text.
 pub(super) fn state(state: &Value) -> Value {
     match state {
+        number if let Some(digits) = exact_json::whole_number(number) => digits.into(),
         Value::String(_) | Value::Object(_) | Value::Array(_) => state.clone(),
         other => Value::String(other.to_string()),
     }

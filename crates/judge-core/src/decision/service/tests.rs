@@ -63,6 +63,10 @@ fn a_request_has_the_form_of_its_route() {
         [json!({"state": {"mail": "Now!"}, "questions": Value::from(questions())})]
     );
     assert_eq!(sent(DecisionRoute::SystemOne, json!(5), &questions())[0]["state"], json!("5"));
+    let large = crate::decision::exact_json::from_text("12345678901234567890123").expect("JSON");
+    for (route, name) in [(DecisionRoute::SystemOne, "state"), (DecisionRoute::OpenAi, "input")] {
+        assert_eq!(sent(route, large.clone(), &questions())[0][name], json!("12345678901234567890123"));
+    }
     assert_eq!(
         sent(DecisionRoute::OpenAi, state, &questions()),
         [json!({"input": "{\"mail\":\"Now!\"}", "questions": [

@@ -2,7 +2,8 @@
 //!
 //! Scopes are Jinja2's: loops, macros, `with`, `call`, `filter` and blocks that are set have one each, `if` has none. A name is
 //! looked up from the inside out, then among the variables of the rendering, then among the functions of the environment. A macro
-//! sees the scope in which it stands, as that is when it is called.
+//! sees the scope in which it stands, as that is when it is called. Some names hide a variable before they have a value
+//! (`scopes.rs`): they are bound as undefined when their scope is entered.
 
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
@@ -14,7 +15,7 @@ use super::arguments::Call;
 use super::budget::{OUTPUT, charge, looks, step};
 use super::fault::{Result, fault, refuse};
 use super::operators::{self, compares};
-use super::syntax::{Arguments, Expr, For, MacroNode, Statement, Step, StepKind, Target};
+use super::syntax::{Arguments, Body, Expr, For, MacroNode, Statement, Step, StepKind, Target};
 use super::value::{Dict, Frame, Loop, Macro, Value};
 use super::{Date, checks, filters, functions, methods};
 
@@ -47,13 +48,20 @@ impl Drop for Renderer {
 }
 
 /// Renders a template with these variables.
-pub(super) fn render(statements: &[Statement], date: Date, variables: HashMap<Arc<str>, Value>) -> Result<String> {
+pub(super) fn render(body: &Body, date: Date, variables: HashMap<Arc<str>, Value>) -> Result<String> {
     let mut renderer = Renderer { date, calls: 0, captured: Vec::new() };
     let frame = Rc::new(Frame { names: RefCell::new(variables), parent: None });
     // What the template sets goes over the variables and is a scope of its own.
     let mut out = String::new();
-    renderer.run(statements, &Frame::inside(&frame), &mut out)?;
+    renderer.run(&body.statements, &entered(body, &frame), &mut out)?;
     Ok(out)
+}
+
+/// The scope of a body inside another one.
+fn entered(body: &Body, outer: &Rc<Frame>) -> Rc<Frame> {
+    let frame = Frame::inside(outer);
+    body.unset.iter().for_each(|name| frame.set(name, Value::undefined(name)));
+    frame
 }
 
 /// Writes a text.
@@ -102,17 +110,17 @@ impl Renderer {
                 self.eval(expr, frame).and_then(|value| assign(target, value, frame)).map_err(|e| e.at(*line))?;
             }
             Statement::SetBlock(target, steps, body, line) => {
-                let text = Value::from(self.captured(body, &Frame::inside(frame))?);
+                let text = Value::from(self.captured(body, &entered(body, frame))?);
                 self.steps(text, steps, frame)
                     .and_then(|value| assign(target, value, frame))
                     .map_err(|e| e.at(*line))?;
             }
             Statement::With(bound, body, line) => {
-                let inner = Frame::inside(frame);
+                let inner = entered(body, frame);
                 for (target, expr) in bound {
                     self.eval(expr, frame).and_then(|value| assign(target, value, &inner)).map_err(|e| e.at(*line))?;
                 }
-                return self.run(body, &inner, out);
+                return self.run(&body.statements, &inner, out);
             }
             Statement::Macro(node) => frame.set(&node.name, self.new_macro(node, frame)),
             Statement::Call(callee, node, line) => {
@@ -122,12 +130,12 @@ impl Renderer {
                 write(out, &text)?;
             }
             Statement::Filter(steps, body, line) => {
-                let text = Value::from(self.captured(body, &Frame::inside(frame))?);
+                let text = Value::from(self.captured(body, &entered(body, frame))?);
                 let text = self.steps(text, steps, frame).and_then(|value| value.text()).map_err(|e| e.at(*line))?;
                 write(out, &text)?;
             }
             Statement::Scope(body) => {
-                self.run(body, &Frame::inside(frame), out)?;
+                self.run(&body.statements, &entered(body, frame), out)?;
             }
             Statement::Break => return Ok(Flow::Break),
             Statement::Continue => return Ok(Flow::Continue),
@@ -136,9 +144,9 @@ impl Renderer {
     }
 
     /// What a body writes.
-    fn captured(&mut self, body: &[Statement], frame: &Rc<Frame>) -> Result<String> {
+    fn captured(&mut self, body: &Body, frame: &Rc<Frame>) -> Result<String> {
         let mut text = String::new();
-        match self.run(body, frame, &mut text)? {
+        match self.run(&body.statements, frame, &mut text)? {
             Flow::On => Ok(text),
             // Jinja2 drops what was written, or writes it twice, depending on the block.
             Flow::Break | Flow::Continue => refuse("break or continue out of a set or filter block"),
@@ -195,16 +203,19 @@ impl Renderer {
             }
             variable.at.set(count);
             count += 1;
-            let inner = Frame::inside(frame);
+            let inner = entered(&node.body, frame);
             assign(&node.target, item, &inner).map_err(|e| e.at(node.line))?;
             inner.set(&"loop".into(), Value::Loop(variable.clone()));
-            match self.run(&node.body, &inner, out)? {
+            match self.run(&node.body.statements, &inner, out)? {
                 Flow::On => is_empty = false,
                 Flow::Continue => {}
                 Flow::Break => break,
             }
         }
-        if is_empty { self.run(&node.otherwise, &Frame::inside(frame), out) } else { Ok(Flow::On) }
+        if !is_empty {
+            return Ok(Flow::On);
+        }
+        self.run(&node.otherwise.statements, &entered(&node.otherwise, frame), out)
     }
 
     /// Whether an item meets the condition of a loop.
@@ -417,7 +428,7 @@ impl Renderer {
     fn call_macro(&mut self, called: &Macro, mut call: Call) -> Result<Value> {
         let node = &called.node;
         let name = &node.name;
-        let frame = Frame::inside(&called.frame);
+        let frame = entered(&node.body, &called.frame);
         let mut absent = Vec::new();
         let given = call.positional.len().min(node.parameters.len());
         let rest = call.positional.split_off(given);

@@ -13,6 +13,7 @@ use super::json;
 use super::methods::{capitalized, joined, lines, pad, replaced, strip};
 use super::operators;
 use super::python_text::is_space;
+use super::sorting;
 use super::syntax::Operator;
 use super::value::{Value, View, hashable};
 
@@ -323,30 +324,9 @@ fn keyed(values: Vec<Value>, by: Option<&Value>, case_sensitive: bool) -> Result
     values.into_iter().map(|value| Ok((folded(&key(&value)?, case_sensitive), value))).collect()
 }
 
-/// The values by their keys. Equal keys keep their order, backwards too, as in Python.
-fn sorted(mut all: Vec<(Value, Value)>, reverse: bool) -> Result<Vec<Value>> {
-    let mut failed = None;
-    all.sort_by(|(a, _), (b, _)| match a.order(b) {
-        Ok(Some(order)) => {
-            if reverse {
-                order.reverse()
-            } else {
-                order
-            }
-        }
-        Ok(None) => {
-            failed.get_or_insert_with(|| refuse::<()>("sorting what is not a number"));
-            Ordering::Equal
-        }
-        Err(e) => {
-            failed.get_or_insert(Err(e));
-            Ordering::Equal
-        }
-    });
-    if let Some(Err(e)) = failed {
-        return Err(e);
-    }
-    Ok(all.into_iter().map(|(_, value)| value).collect())
+/// The values by their keys; see [`sorting::sorted`].
+fn sorted(all: Vec<(Value, Value)>, reverse: bool) -> Result<Vec<Value>> {
+    Ok(sorting::sorted(all, |(key, _)| key, reverse)?.into_iter().map(|(_, value)| value).collect())
 }
 
 fn batches(name: &str, value: &Value, call: Call) -> Result<Value> {

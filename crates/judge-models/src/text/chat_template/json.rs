@@ -8,15 +8,24 @@
 
 use std::rc::Rc;
 
+use judge_core::decision::exact_json;
+
 use super::arguments::Call;
 use super::budget::{Text, charge};
 use super::fault::{Result, TemplateError, fault, refuse};
 use super::python_text::float_repr;
+use super::sorting;
 use super::value::{Dict, VISIT, Value};
 
-/// A JSON value as Python's. Objects keep the order of their fields. Whole numbers stay whole if they fit an `i64` or a `u64`; all
-/// others are floats.
+/// A JSON value as Python's. Objects keep the order of their fields. Whole numbers stay whole if they fit an `i64` or a `u64`, or
+/// were kept ([`exact_json`]); all others are floats.
+///
+/// # Errors
+/// A whole number of more than 128 bits, and nesting that is too deep.
 pub(super) fn to_python(json: &serde_json::Value) -> Result<Value> {
+    if let Some(digits) = exact_json::whole_number(json) {
+        return digits.parse().map_or_else(|_| refuse("a whole number of more than 128 bits"), |n| Ok(Value::Int(n)));
+    }
     Ok(match json {
         serde_json::Value::Null => Value::None,
         serde_json::Value::Bool(b) => Value::Bool(*b),
@@ -116,18 +125,7 @@ impl Dumps {
             Value::Dict(dict) => {
                 let mut fields: Vec<&(Value, Value)> = dict.entries().iter().collect();
                 if self.sort_keys {
-                    let mut failed = None;
-                    fields.sort_by(|(a, _), (b, _)| match a.order(b) {
-                        Ok(Some(order)) => order,
-                        Ok(None) => std::cmp::Ordering::Equal,
-                        Err(e) => {
-                            failed.get_or_insert(e);
-                            std::cmp::Ordering::Equal
-                        }
-                    });
-                    if let Some(e) = failed {
-                        return Err(e);
-                    }
+                    fields = sorting::sorted(fields, |(key, _)| key, false)?;
                 }
                 self.container(out, ['{', '}'], fields.len(), depth, |out, i| {
                     self.string(out, &key_text(&fields[i].0)?)?;

@@ -88,7 +88,7 @@ impl<'s> Lexer<'s> {
         let rest = &self.text[self.at..];
         let found = rest.as_bytes().windows(2).position(|pair| matches!(pair, b"{{" | b"{%" | b"{#"));
         let Some(found) = found else {
-            self.data(rest, "");
+            self.data(rest, "+"); // no tag follows that could take white space away
             self.at = self.text.len();
             return Ok(());
         };

@@ -10,7 +10,8 @@ use std::vec;
 use super::fault::{Result, fault, refuse};
 use super::lexer::{self, Kind, Piece, Token};
 use super::names::{is_filter, is_test};
-use super::syntax::{Arguments, Compare, Expr, For, MacroNode, Operator, Statement, Step, StepKind, Target};
+use super::scopes;
+use super::syntax::{Arguments, Body, Compare, Expr, For, MacroNode, Operator, Statement, Step, StepKind, Target};
 
 /// Deepest nesting of brackets, conditions, signs and blocks. It bounds all recursion over a template.
 const DEEPEST: usize = 64;
@@ -19,7 +20,7 @@ const DEEPEST: usize = 64;
 ///
 /// # Errors
 /// What Jinja2 refuses to compile, what is not supported, and nesting beyond [`DEEPEST`]; with the line.
-pub(super) fn parse(source: &str) -> Result<Vec<Statement>> {
+pub(super) fn parse(source: &str) -> Result<Body> {
     let pieces = lexer::pieces(source)?.into_iter();
     let mut parser = Parser {
         pieces,
@@ -28,7 +29,11 @@ pub(super) fn parse(source: &str) -> Result<Vec<Statement>> {
     };
     let (statements, end) = parser.statements(&[])?;
     match end {
-        None => Ok(statements),
+        None => {
+            let mut body = Body::from(statements);
+            scopes::find(&mut body);
+            Ok(body)
+        }
         Some(end) => fault(format!("Encountered unknown tag '{end}'")).map_err(|e| e.at(parser.tokens.line)),
     }
 }
@@ -112,7 +117,7 @@ impl Parser {
                     let mut filters = Vec::new();
                     self.tokens.filters(&mut filters, false)?;
                     self.tokens.finish()?;
-                    Statement::SetBlock(target, filters, self.scope(|p| p.body("endset"))?, line)
+                    Statement::SetBlock(target, filters, self.scope(|p| p.body("endset"))?.into(), line)
                 }
             }
             "with" => {
@@ -125,7 +130,7 @@ impl Parser {
                     self.tokens.expect("=")?;
                     bound.push((target, self.tokens.expression(true)?));
                 }
-                Statement::With(bound, self.scope(|p| p.body("endwith"))?, line)
+                Statement::With(bound, self.scope(|p| p.body("endwith"))?.into(), line)
             }
             "macro" => {
                 let name = self.tokens.name()?;
@@ -147,11 +152,11 @@ impl Parser {
                 let mut filters = Vec::new();
                 self.tokens.filters(&mut filters, true)?;
                 self.tokens.finish()?;
-                Statement::Filter(filters, self.scope(|p| p.body("endfilter"))?, line)
+                Statement::Filter(filters, self.scope(|p| p.body("endfilter"))?.into(), line)
             }
             "generation" => {
                 self.tokens.finish()?;
-                Statement::Scope(self.function(|p| p.body("endgeneration"))?)
+                Statement::Scope(self.function(|p| p.body("endgeneration"))?.into())
             }
             "print" => {
                 while !self.tokens.is_done() {
@@ -194,6 +199,7 @@ impl Parser {
             p.tokens.finish()?;
             // A `break` here would leave a loop around this one, if there is one.
             let otherwise = if end.as_deref() == Some("else") { p.body("endfor")? } else { Vec::new() };
+            let (body, otherwise) = (body.into(), otherwise.into());
             Ok(Statement::For(Arc::new(For { target, iter, test, recursive, body, otherwise, line })))
         })
     }
@@ -229,7 +235,7 @@ impl Parser {
         end: &str,
     ) -> Result<MacroNode> {
         let outside = std::mem::take(&mut self.tokens.used);
-        let body = self.function(|p| p.body(end))?;
+        let body = self.function(|p| p.body(end))?.into();
         let used = std::mem::replace(&mut self.tokens.used, outside);
         let takes = |special: &str| used.contains(&special) && !parameters.iter().any(|(name, _)| &**name == special);
         let (takes_varargs, takes_kwargs, takes_caller) = (takes("varargs"), takes("kwargs"), takes("caller"));

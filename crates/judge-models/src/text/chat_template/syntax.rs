@@ -5,6 +5,20 @@
 
 use std::sync::Arc;
 
+/// The statements of a scope.
+#[derive(Default)]
+pub(super) struct Body {
+    pub(super) statements: Vec<Statement>,
+    /// Names that are undefined when the scope is entered, whatever is known outside; see `scopes.rs`.
+    pub(super) unset: Vec<Arc<str>>,
+}
+
+impl From<Vec<Statement>> for Body {
+    fn from(statements: Vec<Statement>) -> Self {
+        Self { statements, unset: Vec::new() }
+    }
+}
+
 /// A statement, or a piece of output.
 pub(super) enum Statement {
     /// Plain text.
@@ -17,14 +31,14 @@ pub(super) enum Statement {
     /// `{% set a, b = value %}`.
     Set(Target, Expr, usize),
     /// `{% set a | filters %}body{% endset %}`.
-    SetBlock(Target, Vec<Step>, Vec<Statement>, usize),
-    With(Vec<(Target, Expr)>, Vec<Statement>, usize),
+    SetBlock(Target, Vec<Step>, Body, usize),
+    With(Vec<(Target, Expr)>, Body, usize),
     Macro(Arc<MacroNode>),
     /// `{% call(parameters) callee(…) %}body{% endcall %}`; the body is a macro of the name `caller`.
     Call(Expr, Arc<MacroNode>, usize),
-    Filter(Vec<Step>, Vec<Statement>, usize),
+    Filter(Vec<Step>, Body, usize),
     /// `{% generation %}`: only a scope.
-    Scope(Vec<Statement>),
+    Scope(Body),
     Break,
     Continue,
 }
@@ -35,8 +49,8 @@ pub(super) struct For {
     pub(super) iter: Expr,
     pub(super) test: Option<Expr>,
     pub(super) recursive: bool,
-    pub(super) body: Vec<Statement>,
-    pub(super) otherwise: Vec<Statement>,
+    pub(super) body: Body,
+    pub(super) otherwise: Body,
     pub(super) line: usize,
 }
 
@@ -45,7 +59,7 @@ pub(super) struct MacroNode {
     pub(super) name: Arc<str>,
     /// Parameters with their defaults.
     pub(super) parameters: Vec<(Arc<str>, Option<Expr>)>,
-    pub(super) body: Vec<Statement>,
+    pub(super) body: Body,
     /// Whether the body looks at `varargs`, `kwargs` or `caller`: only then it takes them.
     pub(super) takes_varargs: bool,
     pub(super) takes_kwargs: bool,

@@ -28,13 +28,18 @@
 //! - The vocabulary makes a control token from plain characters even when it is not matched as one.
 //! - No two characters are left to be marks.
 
-use std::ops::Range;
+use std::collections::{HashMap, HashSet};
+use std::ops::{Range, RangeInclusive};
 
+use aho_corasick::{AhoCorasick, MatchKind};
 use judge_core::request::TokenId;
 use tokenizers::{AddedToken, Tokenizer};
 
 use super::guarded::ids;
 use crate::text::chat_template::TemplateError;
+
+/// The private-use characters of plane 15, two of which become marks.
+const PLANE_15: RangeInclusive<char> = '\u{f0000}'..='\u{ffffd}';
 
 /// The control tokens: those that mark turns, ends and the like. Every special token is one. So is
 /// any other added token with visible text that the chat template writes.
@@ -42,6 +47,12 @@ pub(super) struct Control {
     /// Ids with the way they match. Longest text first, then by id: where several match at one
     /// place, the first in this order wins.
     tokens: Vec<(TokenId, AddedToken)>,
+    /// Finds the texts of [`tokens`](Self::tokens), by their indices: all of them in one pass.
+    finder: AhoCorasick,
+    /// Their texts.
+    forwards: Prefixes,
+    /// Their texts backwards, byte by byte.
+    backwards: Prefixes,
 }
 
 /// What a template made of a conversation, with the prefill after it.
@@ -86,26 +97,37 @@ pub(super) enum Refusal {
 impl Control {
     /// The control tokens of a tokenizer. `template` is the chat template's source, or empty if
     /// there is none.
-    pub(super) fn new(tokenizer: &Tokenizer, template: &str) -> Self {
-        let mut tokens: Vec<_> = tokenizer
-            .get_added_tokens_decoder()
-            .into_iter()
-            .filter(|(_, token)| {
-                token.special || (!token.content.trim().is_empty() && template.contains(&token.content))
-            })
-            .collect();
-        sort(&mut tokens);
-        Self { tokens }
+    ///
+    /// # Errors
+    /// If their texts are too many to be looked for at once: some billions of characters.
+    pub(super) fn new(tokenizer: &Tokenizer, template: &str) -> tokenizers::Result<Self> {
+        let tokens = tokenizer.get_added_tokens_decoder().into_iter();
+        let tokens = tokens.filter(|(_, token)| {
+            token.special || (!token.content.trim().is_empty() && template.contains(&token.content))
+        });
+        Self::of(tokens.collect())
     }
 
     /// The same control tokens and these words, which count as control tokens of the template alone.
-    pub(super) fn and(&self, words: &[(TokenId, &str)]) -> Self {
+    ///
+    /// # Errors
+    /// Those of [`new`](Self::new).
+    pub(super) fn and(&self, words: &[(TokenId, &str)]) -> tokenizers::Result<Self> {
         let is_word = |token: &AddedToken| words.iter().any(|(_, word)| token.content == *word);
         let known = self.tokens.iter().filter(|(_, token)| !is_word(token)).cloned();
         let words = words.iter().map(|&(id, word)| (id, AddedToken::from(word, true)));
-        let mut tokens: Vec<_> = known.chain(words).collect();
-        sort(&mut tokens);
-        Self { tokens }
+        Self::of(known.chain(words).collect())
+    }
+
+    fn of(mut tokens: Vec<(TokenId, AddedToken)>) -> tokenizers::Result<Self> {
+        tokens.retain(|(_, token)| !token.content.is_empty());
+        tokens.sort_by(|a, b| b.1.content.len().cmp(&a.1.content.len()).then(a.0.cmp(&b.0)));
+        let texts = tokens.iter().map(|(_, token)| &token.content);
+        let finder = AhoCorasick::builder().match_kind(MatchKind::LeftmostLongest).build(texts)?;
+        let texts = || tokens.iter().map(|(_, token)| token.content.bytes());
+        let forwards = Prefixes::of(texts().map(Iterator::collect));
+        let backwards = Prefixes::of(texts().map(|text| text.rev().collect()));
+        Ok(Self { tokens, finder, forwards, backwards })
     }
 
     /// Renders a template with `texts` of an item in it, puts `prefill` after it as plain text, and
@@ -131,13 +153,11 @@ impl Control {
         // What the marked rendering says: its control tokens in order, with `literal` set. Their
         // ranges are of the unmarked text of that rendering.
         let own = if texts.iter().any(|s| self.is_risky(s)) {
-            let mut free = ('\u{f0000}'..='\u{ffffd}').filter(|c| texts.iter().all(|s| !s.contains(*c)));
+            let used: HashSet<char> = texts.iter().flat_map(|s| s.chars()).filter(|c| PLANE_15.contains(c)).collect();
+            let mut free = PLANE_15.filter(|c| !used.contains(c));
             let (Some(start), Some(end)) = (free.next(), free.next()) else { return Err(Refusal::NoMarks) };
-            let (unmarked, marks) = unmark(&template(&|s| self.mark(s, start, end))?, start, end);
-            let marked = self.find(&unmarked, |range| {
-                let wrapped = marks.contains(&(range.start, start)) && marks.contains(&(range.end, end));
-                wrapped || marks.iter().any(|(at, _)| range.start < *at && *at < range.end)
-            });
+            let (unmarked, mut marks) = Marks::taken_out(&template(&|s| self.mark(s, start, end))?, start, end);
+            let marked = self.find(&unmarked, |range| marks.make_literal(range, start, end));
             Some(marked)
         } else {
             None
@@ -160,26 +180,18 @@ impl Control {
 
     /// Control tokens in a text: from the left, the longest at each place, without overlaps. Only
     /// bytes are compared; `single_word` and `normalized` do not count here. `literal` says whether
-    /// a range is item text.
-    fn find(&self, text: &str, literal: impl Fn(&Range<usize>) -> bool) -> Vec<Found> {
-        let mut found = Vec::new();
-        let mut at = 0;
-        while at < text.len() {
-            match self.tokens.iter().position(|(_, t)| text.as_bytes()[at..].starts_with(t.content.as_bytes())) {
-                Some(token) => {
-                    let range = at..at + self.tokens[token].1.content.len();
-                    at = range.end;
-                    found.push(Found { literal: literal(&range), range, token });
-                }
-                None => at += 1,
-            }
-        }
-        found
+    /// a range is item text; it is called from left to right.
+    fn find(&self, text: &str, mut literal: impl FnMut(&Range<usize>) -> bool) -> Vec<Found> {
+        let found = self.finder.find_iter(text).map(|found| {
+            let range = found.range();
+            Found { literal: literal(&range), range, token: found.pattern().as_usize() }
+        });
+        found.collect()
     }
 
     /// Whether a text spells a control token.
     pub(super) fn is_spelt_in(&self, text: &str) -> bool {
-        self.tokens.iter().any(|(_, t)| text.contains(&t.content))
+        self.finder.is_match(text)
     }
 
     /// Whether a text spells a control token, or begins or ends with a part of one that what is
@@ -191,15 +203,16 @@ impl Control {
     /// Whether a text begins with the end of a control token. White space at its start does not
     /// count: templates trim.
     fn loose_start(&self, text: &str) -> bool {
-        let text = text.trim_start();
-        self.tokens.iter().any(|(_, t)| parts(&t.content).any(|(_, tail)| text.starts_with(tail)))
+        let mut start: Vec<u8> = text.trim_start().bytes().take(self.backwards.longest).collect();
+        start.reverse();
+        (0..start.len()).any(|from| self.backwards.go_on(&start[from..]))
     }
 
     /// Whether a text ends with the beginning of a control token. White space at its end does not
     /// count.
     fn loose_end(&self, text: &str) -> bool {
-        let text = text.trim_end();
-        self.tokens.iter().any(|(_, t)| parts(&t.content).any(|(head, _)| text.ends_with(head)))
+        let text = text.trim_end().as_bytes();
+        (1..=text.len().min(self.forwards.longest)).any(|len| self.forwards.go_on(&text[text.len() - len..]))
     }
 
     /// Puts marks around each control token, and one mark at a start or end that is a part of one,
@@ -238,28 +251,76 @@ impl Rendered {
     }
 }
 
-/// Longest first: where several match at one place, the longest wins.
-fn sort(tokens: &mut [(TokenId, AddedToken)]) {
-    tokens.sort_by(|a, b| b.1.content.len().cmp(&a.1.content.len()).then(a.0.cmp(&b.0)));
+/// Byte strings, among which those that begin in a given way are found without looking at each.
+struct Prefixes {
+    /// In ascending order.
+    texts: Vec<Vec<u8>>,
+    /// Bytes of the longest.
+    longest: usize,
 }
 
-/// Ways to cut a text in two, neither part empty.
-fn parts(text: &str) -> impl Iterator<Item = (&str, &str)> {
-    text.char_indices().skip(1).map(|(i, _)| text.split_at(i))
-}
-
-/// Takes the marks out of a text; returns them with their byte offsets in the new text.
-fn unmark(text: &str, start: char, end: char) -> (String, Vec<(usize, char)>) {
-    let mut unmarked = String::with_capacity(text.len());
-    let mut marks = Vec::new();
-    for c in text.chars() {
-        if c == start || c == end {
-            marks.push((unmarked.len(), c));
-        } else {
-            unmarked.push(c);
-        }
+impl Prefixes {
+    fn of(texts: impl Iterator<Item = Vec<u8>>) -> Self {
+        let mut texts: Vec<_> = texts.collect();
+        texts.sort_unstable();
+        let longest = texts.iter().map(Vec::len).max().unwrap_or_default();
+        Self { texts, longest }
     }
-    (unmarked, marks)
+
+    /// Whether one of them begins with `start` and goes on behind it.
+    fn go_on(&self, start: &[u8]) -> bool {
+        // The first that is greater: those that begin with `start` come right behind `start` itself.
+        let at = self.texts.partition_point(|text| text.as_slice() <= start);
+        self.texts.get(at).is_some_and(|text| text.starts_with(start))
+    }
+}
+
+/// The marks of a text that were taken out of it.
+struct Marks {
+    /// Where they were, as byte offsets in the text without them, in ascending order.
+    marks: Vec<(usize, char)>,
+    /// Those before this one lie before all that is still asked for.
+    next: usize,
+}
+
+impl Marks {
+    /// Takes the marks out of a text.
+    fn taken_out(text: &str, start: char, end: char) -> (String, Self) {
+        let mut unmarked = String::with_capacity(text.len());
+        let mut marks = Vec::new();
+        for c in text.chars() {
+            if c == start || c == end {
+                marks.push((unmarked.len(), c));
+            } else {
+                unmarked.push(c);
+            }
+        }
+        (unmarked, Self { marks, next: 0 })
+    }
+
+    /// Whether marks are right before and behind a range, or one is inside it. Ranges come from left to right and do not overlap, so
+    /// that all of them together take as many looks as there are marks, twice at most.
+    fn make_literal(&mut self, range: &Range<usize>, start: char, end: char) -> bool {
+        let (mut opens, mut closes, mut is_cut) = (false, false, false);
+        for &(at, mark) in &self.marks[self.next..] {
+            #[cfg(test)]
+            LOOKS.set(LOOKS.get() + 1);
+            if at > range.end {
+                break;
+            }
+            self.next += usize::from(at < range.end);
+            opens |= at == range.start && mark == start;
+            closes |= at == range.end && mark == end;
+            is_cut |= range.start < at && at < range.end;
+        }
+        opens && closes || is_cut
+    }
+}
+
+#[cfg(test)]
+thread_local! {
+    /// How often marks were looked at on this thread.
+    pub(super) static LOOKS: std::cell::Cell<usize> = const { std::cell::Cell::new(0) };
 }
 
 /// Copies of the tokenizer that match no control token, so that one is tokenised as the characters
@@ -278,8 +339,9 @@ impl PlainText {
     /// exactly those that are special.
     pub(super) fn new(tokenizer: &Tokenizer, control: &Control) -> tokenizers::Result<Self> {
         let mut json = serde_json::to_value(tokenizer)?;
+        let texts: HashSet<&str> = control.tokens.iter().map(|(_, token)| token.content.as_str()).collect();
         for token in json.get_mut("added_tokens").and_then(|t| t.as_array_mut()).into_iter().flatten() {
-            let is_control = control.tokens.iter().any(|(_, t)| token["content"] == t.content.as_str());
+            let is_control = token["content"].as_str().is_some_and(|text| texts.contains(text));
             token["special"] = is_control.into();
         }
         let build = |json: &serde_json::Value| -> tokenizers::Result<Tokenizer> {
@@ -319,19 +381,17 @@ impl PlainText {
         }
         self.piece(&text[at..], at == 0, &mut all)?;
         // A vocabulary may be able to make a control token from its characters, whatever is
-        // matched. Then more of its ids come out than there are real ones. `count(id, None)` counts
-        // ids that came out, `count(id, Some(literal))` tokens that were found.
-        let count = |id: TokenId, literal: Option<bool>| match literal {
-            None => all.iter().filter(|&&i| i == id).count(),
-            Some(literal) => {
-                let same = |f: &&Found| control.tokens[f.token].0 == id && f.literal == literal;
-                rendered.found.iter().filter(same).count()
-            }
-        };
-        for (id, token) in &control.tokens {
-            if count(*id, Some(true)) > 0 && count(*id, None) > count(*id, Some(false)) {
-                return Ok(Err(Refusal::Unavoidable(token.content.clone())));
-            }
+        // matched. Then more of its ids come out than there are real ones.
+        let mut too_many: HashMap<TokenId, isize> = HashMap::new();
+        for found in rendered.found.iter().filter(|f| f.literal) {
+            too_many.insert(control.tokens[found.token].0, 0);
+        }
+        let real = rendered.found.iter().filter(|f| !f.literal).map(|f| (control.tokens[f.token].0, -1));
+        for (id, count) in all.iter().map(|&id| (id, 1)).chain(real) {
+            too_many.entry(id).and_modify(|sum| *sum += count);
+        }
+        if let Some((_, token)) = control.tokens.iter().find(|(id, _)| too_many.get(id).is_some_and(|&sum| sum > 0)) {
+            return Ok(Err(Refusal::Unavoidable(token.content.clone())));
         }
         Ok(Ok(all))
     }

@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
-use judge_core::{Prompt, model::BackboneError, request::TokenId};
+use judge_core::{Message, Prompt, model::BackboneError, request::TokenId};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use super::{ChatTokens, TextCodec, TextOptions};
+use super::{ChatTokens, TextCodec, TextOptions, literal};
 use crate::Error;
 use crate::folder::Folder;
 
@@ -275,17 +275,114 @@ fn a_tokenizer_whose_code_panics_is_an_error() {
             .0
             .map(|codec| codec.encode(&Prompt::user("a b")))
     };
-    for found in [
-        with("pre_tokenizer", json!({ "type": "FixedLength", "length": 0 })),
-        with("normalizer", json!({ "type": "Precompiled", "precompiled_charsmap": "AAAAAA==" })),
-    ] {
-        match found {
-            Err(Error::Tokenizer { source, .. }) | Ok(Err(Error::Tokenizer { source, .. })) => {
-                assert!(source.to_string().contains("the tokenizer is damaged"), "{source}");
-            }
-            other => panic!("{:?}", other.map(|_| ())),
+    match with("normalizer", json!({ "type": "Precompiled", "precompiled_charsmap": "AAAAAA==" })) {
+        Err(Error::Tokenizer { source, .. }) | Ok(Err(Error::Tokenizer { source, .. })) => {
+            assert!(source.to_string().contains("the tokenizer is damaged"), "{source}");
         }
+        other => panic!("{:?}", other.map(|_| ())),
     }
+}
+
+/// <https://github.com/huggingface/tokenizers/pull/2333>, <https://github.com/huggingface/tokenizers/pull/2153>,
+/// <https://github.com/huggingface/tokenizers/issues/1348>: the crate panics over these, at once or at a text.
+#[test]
+fn what_the_crate_is_known_to_panic_over_is_refused_by_its_field() {
+    let special =
+        json!([{ "SpecialToken": { "id": "[CLS]", "type_id": 0 } }, { "Sequence": { "id": "A", "type_id": 0 } }]);
+    let around = json!({ "type": "TemplateProcessing", "single": special, "pair": [], "special_tokens": {} });
+    let empty = |pattern: Value| json!({ "type": "Replace", "pattern": pattern, "content": "x" });
+    for (part, value, field) in [
+        ("normalizer", empty(json!({ "String": "" })), "normalizer.Replace.pattern"),
+        (
+            "normalizer",
+            json!({ "type": "Sequence", "normalizers": [empty(json!({ "Regex": "" }))] }),
+            "normalizer.Replace.pattern",
+        ),
+        ("pre_tokenizer", json!({ "type": "FixedLength", "length": 0 }), "pre_tokenizer.FixedLength.length"),
+        ("post_processor", around, "post_processor.TemplateProcessing.special_tokens"),
+    ] {
+        let (codec, _) = try_load("byte-level", &TextOptions::default(), json!({}), |json| json[part] = value);
+        let error = codec.map(|_| ()).unwrap_err();
+        assert!(matches!(&error, Error::Unsupported { field: found, .. } if found == field), "{error}");
+    }
+    let prefix = |json: &mut Value| json["model"]["continuing_subword_prefix"] = json!("####");
+    let (codec, _) = try_load("byte-level", &TextOptions::default(), json!({}), prefix);
+    let error = codec.map(|_| ()).unwrap_err();
+    assert!(
+        matches!(&error, Error::Unsupported { field, .. } if field == "model.continuing_subword_prefix"),
+        "{error}"
+    );
+}
+
+/// <https://github.com/huggingface/tokenizers/issues/1645>, <https://github.com/huggingface/tokenizers/issues/1627>,
+/// <https://github.com/huggingface/tokenizers/pull/2156>: files for transformers.js have a table of characters that is null.
+#[test]
+fn parts_that_do_nothing_are_none() {
+    let table = |table: Value| json!({ "type": "Precompiled", "precompiled_charsmap": table });
+    let of = |normalizer: Value| {
+        let (codec, expected) =
+            try_load("byte-level", &TextOptions::default(), json!({}), |json| json["normalizer"] = normalizer);
+        let codec = codec.unwrap();
+        expected.cases.iter().map(|case| encode(&codec, &Prompt::Raw(case.prompt.clone()))).collect::<Vec<_>>()
+    };
+    let nfc = || json!({ "type": "NFC" });
+    assert_eq!(of(table(Value::Null)), of(Value::Null));
+    assert_eq!(of(json!({ "type": "Prepend", "prepend": "" })), of(Value::Null));
+    let sequence = json!({ "type": "Sequence", "normalizers": [table(json!("")), nfc(), table(Value::Null)] });
+    assert_eq!(of(sequence), of(nfc()));
+}
+
+/// <https://github.com/huggingface/transformers/issues/45920>, <https://github.com/huggingface/transformers/issues/45812>.
+#[test]
+fn a_class_that_cuts_otherwise_than_the_file_is_said() {
+    let notes = |class: Option<&str>, change: fn(&mut Value)| {
+        let settings = json!({ "tokenizer_class": class });
+        try_load("byte-level", &TextOptions::default(), settings, change).0.unwrap().notes()
+    };
+    let said = notes(Some("Qwen2TokenizerFast"), |_| {});
+    assert!(said.len() == 1 && said[0].contains("Qwen2Tokenizer") && said[0].contains("12345"), "{said:?}");
+    assert!(said[0].contains("PreTrainedTokenizerFast"), "{said:?}");
+    assert_eq!(notes(None, |_| {}), [""; 0]);
+    assert_eq!(notes(Some("PreTrainedTokenizerFast"), |_| {}), [""; 0]);
+    // A file with the rules of its class, however it writes them.
+    let own = |json: &mut Value| {
+        let pattern = r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+";
+        json["normalizer"] = json!({ "type": "Sequence", "normalizers": [{ "type": "NFC" }] });
+        let split =
+            json!({ "type": "Split", "pattern": { "Regex": pattern }, "behavior": "Isolated", "invert": false });
+        let bytes =
+            json!({ "type": "ByteLevel", "add_prefix_space": false, "trim_offsets": false, "use_regex": false });
+        json["pre_tokenizer"] = json!({ "type": "Sequence", "pretokenizers": [split, bytes] });
+    };
+    assert_eq!(notes(Some("Qwen2Tokenizer"), own), [""; 0]);
+}
+
+/// <https://github.com/nomic-ai/gpt4all/pull/1970>: ChatML over a vocabulary without its tokens.
+#[test]
+fn control_tokens_of_a_template_that_the_tokenizer_lacks_are_said() {
+    let chat_ml = "{% for m in messages %}{{ '<|im_' ~ 'start|>' ~ m.role ~ '\n' ~ m.content ~ '<|im_end|>\n' }}{% endfor %}<think>";
+    for kind in KINDS {
+        let (codec, _) = load_with(kind, &TextOptions::default(), json!({ "chat_template": chat_ml }));
+        let said = codec.notes();
+        assert!(said.len() == 1 && said[0].contains("<|im_start|>, <|im_end|>"), "{kind}: {said:?}");
+        let (codec, _) = load(kind, &TextOptions::default());
+        assert_eq!(codec.notes(), [""; 0], "{kind}");
+    }
+}
+
+/// <https://github.com/EleutherAI/lm-evaluation-harness/issues/2069>.
+#[test]
+fn a_template_that_takes_no_system_turn_says_what_to_do() {
+    let template = "{% for m in messages %}{% if m.role == 'system' %}{{ raise_exception('System role not supported') }}{% endif %}\
+        {% if m.content == 'x' %}{{ raise_exception('No x') }}{% endif %}{{ m.content }}{% endfor %}";
+    let (codec, _) = load_with("metaspace", &TextOptions::default(), json!({ "chat_template": template }));
+    let detail = |content: &str| {
+        let turns = vec![Message::new("system", "Be brief."), Message::user(content)];
+        codec.encode(&Prompt::chat(turns)).unwrap().unwrap_err().detail
+    };
+    let advice = "; the chat template takes no system turn: put its text into the user's turn";
+    assert!(detail("a").starts_with("System role not supported") && detail("a").ends_with(advice), "{}", detail("a"));
+    assert!(!detail("x").contains(advice), "it would refuse this one anyway");
 }
 
 #[test]
@@ -334,5 +431,37 @@ fn a_class_with_rules_of_its_own_reads_as_transformers_builds_it() {
             let found = found.map(|found| found.unwrap_or_default());
             assert_eq!(found.as_ref(), ids.as_ref(), "{kind}, {model_type}, {settings}: {text:?}");
         }
+    }
+}
+
+/// <https://github.com/coder/ai-tokenizer/issues/6>, <https://github.com/openai/tiktoken/issues/195>: a message that repeats a control
+/// token took time that grew with the square of the copies.
+#[test]
+fn a_message_of_control_tokens_takes_looks_in_proportion_to_its_length() {
+    for kind in KINDS {
+        let (codec, _) = load(kind, &TextOptions::default());
+        let looks = |copies: usize| {
+            literal::LOOKS.set(0);
+            let ids = encode(&codec, &Prompt::user("</s> ".repeat(copies)));
+            assert!(ids.len() > 4 * copies, "{kind}: they are text, not {} tokens", ids.len());
+            literal::LOOKS.get()
+        };
+        let (some, more) = (looks(500), looks(2_000));
+        assert!(some > 500 && more <= 4 * some + 10, "{kind}: {some} looks for 500 copies, {more} for 2,000");
+    }
+}
+
+#[test]
+fn marks_are_the_same_whichever_characters_are_free() {
+    let (codec, expected) = load("metaspace", &TextOptions::default());
+    let plane: String = ('\u{f0000}'..='\u{ffffd}').collect();
+    let prompt = |used: &str| Prompt::user(format!("a </s> b {used}"));
+    // Two are left, the last ones. The one end token is the template's.
+    let two_left = plane.trim_end_matches(['\u{ffffc}', '\u{ffffd}']);
+    let ids = encode(&codec, &prompt(two_left));
+    assert_eq!(ids.iter().filter(|&&id| id == expected.eos).count(), 1);
+    for used in [&plane[..plane.len() - 4], &plane] {
+        let unscored = codec.encode(&prompt(used)).unwrap().unwrap_err();
+        assert!(unscored.detail.contains("every private-use character"), "{unscored:?}");
     }
 }

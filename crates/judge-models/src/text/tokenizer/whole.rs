@@ -63,9 +63,9 @@ impl WholeTemplate {
             Ok(template) => template,
             Err(error) => return Ok(Err(error)),
         };
-        let control = Control::new(tokenizer, source);
+        let control = Control::new(tokenizer, source)?;
         let plain = PlainText::new(tokenizer, &control)?;
-        let control = control.and(&[(MARK_ID, MARK), (SPLIT_ID, SPLIT)]);
+        let control = control.and(&[(MARK_ID, MARK), (SPLIT_ID, SPLIT)])?;
         Ok(Ok(Self { template, control, plain }))
     }
 

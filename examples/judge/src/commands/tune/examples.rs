@@ -3,8 +3,6 @@
 mod decisions;
 mod pairs;
 
-use std::cmp::Ordering;
-
 use anyhow::{Result, bail};
 use judge_core::{Backbone, Fields, Prompt, PromptTemplate, Scale};
 use judge_data::{DatasetFormat, Input, Record};
@@ -172,7 +170,7 @@ fn on_scale(score: f64, scale: &Scale) -> Result<(), String> {
 /// The place of the point of a scale that a number is nearest to, the lower one of two.
 pub(super) fn nearest(score: f64, scale: &Scale) -> usize {
     let distances = scale.values().map(|value| (value - score).abs()).enumerate();
-    let nearest = distances.min_by(|(_, a), (_, b)| a.partial_cmp(b).unwrap_or(Ordering::Equal));
+    let nearest = distances.min_by(|(_, a), (_, b)| a.total_cmp(b));
     nearest.map_or(0, |(place, _)| place)
 }
 

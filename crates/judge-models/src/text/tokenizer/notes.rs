@@ -1,0 +1,160 @@
+//! What is to be said of a tokenizer before it is used: where it does as it should, and people may still not expect it.
+
+use std::collections::BTreeMap;
+
+use judge_core::Message;
+use serde_json::Value;
+use tokenizers::{
+    NormalizedString, Normalizer, NormalizerWrapper, OffsetReferential, OffsetType, PreTokenizedString, PreTokenizer,
+    PreTokenizerWrapper,
+};
+
+use super::TextCodec;
+use super::class::Class;
+use super::guarded::guarded;
+use crate::text::ChatTemplate;
+
+/// Texts that tokenizers cut in different places: contractions, digits, runs of spaces and line breaks, marks, composed and other
+/// accents.
+const PROBES: [&str; 6] = [
+    "It's 12345 words",
+    "don't DON'T x_1 == y[22]; // ok\r\n",
+    "a  b   c\n\n  (hello)world.\n",
+    "Ärger \u{41}\u{308} nai\u{308}ve caf\u{e9}",
+    "नमस्ते १२३ مرحبا",
+    " tabs\tand 東京 😀",
+];
+
+/// Settings of a BPE model that change how its pieces are merged.
+const FLAGS: [&str; 3] = ["byte_fallback", "fuse_unk", "ignore_merges"];
+
+/// Control tokens that are written without bars.
+const TURNS: [&str; 2] = ["<start_of_turn>", "<end_of_turn>"];
+
+/// Bytes of the longest `<|…|>` that counts as a control token.
+const LONGEST: usize = 40;
+
+/// How a `tokenizer.json` treats text before its vocabulary counts.
+pub(super) struct Rules {
+    normalizer: Value,
+    pre_tokenizer: Value,
+    /// Those of [`FLAGS`].
+    flags: [bool; FLAGS.len()],
+}
+
+impl Rules {
+    pub(super) fn of(tokenizer: &Value) -> Self {
+        let part = |name: &str| tokenizer.get(name).cloned().unwrap_or_default();
+        let flags = FLAGS.map(|name| tokenizer["model"][name].as_bool().unwrap_or(false));
+        Self { normalizer: part("normalizer"), pre_tokenizer: part("pre_tokenizer"), flags }
+    }
+
+    /// A text as it is normalised and cut; `None` where that fails.
+    fn pieces(&self, text: &str) -> Option<Vec<String>> {
+        let cut = || -> tokenizers::Result<Vec<String>> {
+            let mut text = NormalizedString::from(text);
+            if !self.normalizer.is_null() {
+                serde_json::from_value::<NormalizerWrapper>(self.normalizer.clone())?.normalize(&mut text)?;
+            }
+            let mut pieces = PreTokenizedString::from(text);
+            if !self.pre_tokenizer.is_null() {
+                serde_json::from_value::<PreTokenizerWrapper>(self.pre_tokenizer.clone())?.pre_tokenize(&mut pieces)?;
+            }
+            let pieces = pieces.get_splits(OffsetReferential::Normalized, OffsetType::Byte).into_iter();
+            Ok(pieces.map(|(piece, ..)| piece.to_owned()).collect())
+        };
+        guarded(cut).ok()
+    }
+}
+
+/// Where the rules of a class are not those of the file.
+pub(super) fn of_class(class: Class, file: &Rules, own: &Rules) -> Option<String> {
+    let how = match PROBES.into_iter().find(|text| file.pieces(text) != own.pieces(text)) {
+        Some(text) => format!("cut text such as {text:?} otherwise"),
+        None => {
+            let flag = (0..FLAGS.len()).find(|&flag| file.flags[flag] != own.flags[flag])?;
+            format!("set {} to {}, otherwise", FLAGS[flag], own.flags[flag])
+        }
+    };
+    Some(format!(
+        "the rules of the tokenizer's class, {class:?}Tokenizer (tokenizer_class of tokenizer_config.json, or that of the model type), \
+        {how} than tokenizer.json does; the class counts, as in transformers 5: where the model was trained with the file's own rules, \
+        set tokenizer_class to PreTrainedTokenizerFast"
+    ))
+}
+
+impl TextCodec {
+    /// What is to be said before a run: where the class counts and not the file, and control tokens that the chat template writes
+    /// and the tokenizer does not have.
+    pub(crate) fn notes(&self) -> Vec<String> {
+        self.class_note.iter().cloned().chain(self.template_note()).collect()
+    }
+
+    /// Looks for control tokens in what the template makes of short conversations.
+    fn template_note(&self) -> Option<String> {
+        /// Tokens that are named.
+        const SHOWN: usize = 5;
+        let super::Template::Ready(template) = &self.template else { return None };
+        let known = self.tokenizer.get_added_vocabulary();
+        let mut lacking = Vec::new();
+        for text in self.rendered(template) {
+            for token in control_tokens(&text) {
+                if !known.get_vocab().contains_key(token) && !lacking.iter().any(|found| found == token) {
+                    lacking.push(token.to_owned());
+                }
+            }
+        }
+        if lacking.is_empty() {
+            return None;
+        }
+        let more = lacking.len().saturating_sub(SHOWN);
+        let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+        lacking.truncate(SHOWN);
+        Some(format!(
+            "the chat template writes {}{more}, which the tokenizer has no token for: the model reads them as plain text, which is \
+            right only if it was trained so; else give the chat template that belongs to the tokenizer",
+            lacking.join(", ")
+        ))
+    }
+
+    /// Short conversations, those that the template takes.
+    fn rendered(&self, template: &ChatTemplate) -> Vec<String> {
+        let turns = [("system", "a"), ("user", "b")].map(|(role, content)| Message::new(role, content));
+        let render = |turns: &[Message]| template.render(turns, self.special.named(), &BTreeMap::new()).ok();
+        [&turns[1..], &turns[..]].into_iter().filter_map(render).collect()
+    }
+
+    /// What to do where a template refuses a conversation with a system turn and takes it without one; empty otherwise.
+    pub(super) fn advice(&self, template: &ChatTemplate, messages: &[Message]) -> &'static str {
+        let others: Vec<Message> = messages.iter().filter(|message| message.role != "system").cloned().collect();
+        let helps =
+            others.len() < messages.len() && template.render(&others, self.special.named(), &BTreeMap::new()).is_ok();
+        if helps { "; the chat template takes no system turn: put its text into the user's turn" } else { "" }
+    }
+}
+
+/// What looks like control tokens in a text: `<|…|>` without spaces, the same with the bars that DeepSeek writes, and [`TURNS`].
+fn control_tokens(text: &str) -> impl Iterator<Item = &str> {
+    text.match_indices('<').filter_map(|(at, _)| {
+        let rest = &text[at..];
+        if let Some(turn) = TURNS.into_iter().find(|turn| rest.starts_with(turn)) {
+            return Some(&rest[..turn.len()]);
+        }
+        let (open, close) = [("<|", "|>"), ("<｜", "｜>")].into_iter().find(|(open, _)| rest.starts_with(open))?;
+        let len = open.len() + rest[open.len()..].find(close)?;
+        let is_one = len <= LONGEST && len > open.len() && !rest[1..len].contains([' ', '\n', '<', '>']);
+        is_one.then(|| &rest[..len + close.len()])
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn control_tokens_are_told_from_text() {
+        let found: Vec<&str> =
+            control_tokens("<|im_start|>user\n2 <| 3 |> 4 <||> <｜User｜>x<end_of_turn><|a <|b|> <think>").collect();
+        assert_eq!(found, ["<|im_start|>", "<｜User｜>", "<end_of_turn>", "<|b|>"]);
+    }
+}

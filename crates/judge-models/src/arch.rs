@@ -79,6 +79,11 @@ pub(crate) use spec::{
     NoHead, NormKind, NormSpec, Routing, SCORE, Scores, StackPart, StackSpec, TokenGateSpec, TokenInputsSpec,
 };
 
+/// Whether a `config.json` is that of a decision model as transformers saves it, whose head is among the weights.
+pub(crate) fn is_decision_model(config: &Value) -> bool {
+    config.as_object().is_some_and(tower::is_decision_model)
+}
+
 /// The fields of the text model inside a vision-language folder, as a folder of that model alone
 /// would have them. `None` for any other folder, and for JSON that is no object.
 ///

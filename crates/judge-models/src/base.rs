@@ -2,13 +2,15 @@
 //!
 //! `model.rs` and `merge.rs` ask here first, so that an adapter is named as a model is. PEFT writes where its base was
 //! (`base_model_name_or_path` of `adapter_config.json`): a folder, or `ORG/NAME` of the hub, perhaps with a `revision`.
-//! Nothing is fetched: a base of the hub must be in its cache.
+//! Nothing is fetched: a base of the hub must be in its cache. [`BaseName`] is what adapters that are trained here say.
 
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
 use crate::folder::{file, read_json};
+#[cfg(feature = "train")]
+use crate::hub::repo_of_snapshot;
 use crate::hub::{FoundModel, HubOptions, ModelSource};
 use crate::{AdapterProblem, Error};
 
@@ -49,15 +51,48 @@ impl Based {
         let model = if beside.exists() {
             FoundModel { path: beside, revision: None }
         } else {
-            let (repo, revision) = (name.to_owned(), text("revision").map(str::to_owned));
-            let cached = HubOptions { offline: true, ..hub.clone() };
-            ModelSource::Hub { repo, revision, file: None }.resolve(&cached).map_err(|error| match error {
+            let (repo, file) = name.split_once(':').map_or((name, None), |(repo, file)| (repo, Some(file)));
+            let owned = |text: Option<&str>| text.map(str::to_owned);
+            let source =
+                ModelSource::Hub { repo: repo.to_owned(), revision: owned(text("revision")), file: owned(file) };
+            source.resolve(&HubOptions { offline: true, ..hub.clone() }).map_err(|error| match error {
                 Error::NotInCache { .. } | Error::ModelName { .. } => fault(Some(name)),
                 other => other,
             })?
         };
         let all = [path.to_owned()].into_iter().chain(adapters.iter().cloned());
         Ok(Self { model, adapters: all.collect() })
+    }
+}
+
+/// What an adapter's configuration says of its base.
+#[cfg(feature = "train")]
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct BaseName {
+    /// `base_model_name_or_path`: a path that is absolute, since [`Based::of`] begins at the adapter's folder and PEFT at the
+    /// current one; of the hub `ORG/NAME`, for a GGUF file `ORG/NAME:FILE`.
+    pub(crate) name: String,
+    /// `revision`: the commit of a model of the hub.
+    pub(crate) revision: Option<String>,
+}
+
+#[cfg(feature = "train")]
+impl BaseName {
+    /// The name of the model in a folder or a GGUF file. It is one of the hub where the hub's cache has it, so that the adapter
+    /// is of use on other machines.
+    pub(crate) fn of(path: &Path, hub: &HubOptions) -> Self {
+        let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+        let in_cache = path.ancestors().find_map(|snapshot| {
+            let repo = repo_of_snapshot(snapshot)?;
+            let revision = snapshot.file_name()?.to_str()?.to_owned();
+            let file = path.strip_prefix(snapshot).ok()?.to_str().filter(|file| !file.is_empty()).map(str::to_owned);
+            let name = file.as_ref().map_or(repo.clone(), |file| format!("{repo}:{file}"));
+            let source = ModelSource::Hub { repo, revision: Some(revision.clone()), file };
+            let found = source.resolve(&HubOptions { offline: true, ..hub.clone() }).ok()?;
+            let is_same = found.path.canonicalize().ok()? == path.canonicalize().ok()?;
+            is_same.then_some(Self { name, revision: Some(revision) })
+        });
+        in_cache.unwrap_or_else(|| Self { name: path.to_string_lossy().into_owned(), revision: None })
     }
 }
 
@@ -117,6 +152,28 @@ mod tests {
             let found = Based::of(&adapter(at.path(), &config), &[], &hub).unwrap().model;
             assert_eq!(found.revision.as_ref(), Some(commit));
             assert!(found.path.ends_with(commit));
+        }
+        // What is written of a base leads back to it.
+        #[cfg(feature = "train")]
+        {
+            let snapshot = hub.cache.join("models--org--name/snapshots").join(&commits[1]);
+            fs::create_dir_all(snapshot.join("q")).unwrap();
+            fs::write(snapshot.join("q/x.gguf"), "GGUF").unwrap();
+            let elsewhere = at.path().join("elsewhere/models--org--name/snapshots").join(&commits[1]);
+            fs::create_dir_all(&elsewhere).unwrap();
+            for (path, expected) in [
+                (&snapshot, "org/name"),
+                (&snapshot.join("q/x.gguf"), "org/name:q/x.gguf"),
+                (&base, base.to_str().unwrap()),
+                (&elsewhere, elsewhere.to_str().unwrap()),
+            ] {
+                let BaseName { name, revision } = BaseName::of(path, &hub);
+                assert_eq!((name.as_str(), revision.is_some()), (expected, expected.starts_with("org/name")));
+                let written = adapter(at.path(), &json!({ BASE: name, "revision": revision }));
+                assert_eq!(&Based::of(&written, &[], &hub).unwrap().model.path, path);
+            }
+            let here = BaseName::of(Path::new("a/base"), &hub).name;
+            assert!(Path::new(&here).is_absolute() && here.ends_with("a/base"), "{here}");
         }
         assert!(matches!(
             Based::of(&adapter(at.path(), &json!({ BASE: "org/name", "revision": "v2" })), &[], &hub)

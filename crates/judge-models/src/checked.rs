@@ -66,7 +66,7 @@ pub(crate) struct CheckedWeights {
     pub(crate) adapters: Vec<Adapter>,
     /// The dtype that weights are rounded to: the one asked for, or else [`Store::stored_dtype`].
     pub(crate) dtype: Dtype,
-    /// What this dtype loses of the stored numbers, if nobody asked for it.
+    /// What this dtype loses of the stored numbers, if nobody asked for it or it cannot be helped.
     pub(crate) loss: Option<String>,
     /// A reward head in a file of its own.
     pub(crate) value_head: Option<ValueHead>,
@@ -146,9 +146,15 @@ impl CheckedWeights {
         let asked = dtype;
         let dtype = asked.unwrap_or_else(|| base.stored_dtype());
         let wider = base.wider_than_bf16().filter(|_| asked.is_none() && dtype == Dtype::Bf16);
-        let loss = wider.map(|wider| {
-            format!("weights that are stored in {wider} are rounded to bf16, which keeps fewer bits; the dtype f32 keeps all")
-        });
+        let loss = match wider {
+            // Nothing here computes in f64, so that whoever names a dtype is told too.
+            _ if base.has_f64() || adapters.iter().any(|adapter| adapter.tensors().has_f64()) => {
+                Some(format!("weights that are stored in f64 are rounded to {dtype}: no dtype here keeps all of their bits"))
+            }
+            wider => wider.map(|wider| {
+                format!("weights that are stored in {wider} are rounded to bf16, which keeps fewer bits; the dtype f32 keeps all")
+            }),
+        };
         Ok(Self { base, adapters, dtype, loss, value_head, is_untied, brought })
     }
 

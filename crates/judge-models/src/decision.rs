@@ -16,8 +16,10 @@
 //! `model.rs` loads the model itself, as any other folder: [`DecisionFolder::adapter`] is one of its
 //! [`adapters`](crate::LoadOptions::adapters).
 
+mod files;
 mod folder;
 mod prompts;
 
+pub(crate) use files::{adapter_of, adapters_in, copy, home};
 pub use folder::DecisionFolder;
 pub use prompts::{TemplatePrompt, TurnPrompt};

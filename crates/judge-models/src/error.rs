@@ -39,7 +39,7 @@ pub enum Error {
         path: PathBuf,
     },
     /// A model is a folder, and this is none.
-    #[error("{path} is not a folder", path = path.display())]
+    #[error("{path} is not a folder{}", if path.is_file() { ", and the file does not begin as GGUF files do" } else { "" }, path = path.display())]
     NotAFolder {
         /// The path that was named as a model's.
         path: PathBuf,
@@ -539,7 +539,7 @@ pub enum TensorProblem {
         found: Vec<usize>,
     },
     /// Its numbers are of a kind that is not supported for plain weights, e.g. integers.
-    #[error("dtype {found} is not supported, only F32, F16 and BF16")]
+    #[error("dtype {found} is not supported, only F64, F32, F16 and BF16")]
     Dtype {
         /// The dtype in the file.
         found: String,

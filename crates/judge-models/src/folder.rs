@@ -3,7 +3,8 @@
 //!
 //! `Model::load` opens a [`Folder`] first and hands it to all that read files: the tokenizer
 //! (`text/`), the weights (`weights/`), the fingerprint and `merge.rs`. Everything below it names
-//! files through [`file`](mod@file), so this is the one list of names.
+//! files through [`file`](mod@file), the one table of names: who reads a file, whether the hub's client fetches it,
+//! and whether a merge copies it.
 //!
 //! Not here: what `config.json` means (`arch/`), what a file of weights holds (`weights/`), and
 //! where a folder comes from (`hub.rs`).
@@ -23,17 +24,20 @@
 //! | `chat_template.jinja` | no | `text/tokenizer/special_tokens.rs` |
 //! | `generation_config.json` | no | `model.rs`, for the end tokens |
 //! | `value_head.safetensors`, `value_head.bin` | no | `value_head.rs` |
+//! | `decision.json`, `decision_template.jinja` and the files of heads of decisions | no | `decision/folder.rs` |
 //!
 //! A GGUF file stands for the files that are not beside it: without a `config.json` its keys describe the model,
 //! and without a `tokenizer.json` its vocabulary, special tokens and chat template are those of the model
 //! (`gguf/`). Readers see no difference: [`Folder::json`] and [`Folder::text`] give what was made of the file under the
-//! names that it would have. A GGUF file that is named itself is the one that counts in its folder.
+//! names that it would have. A GGUF file that is named itself is the one that counts in its folder, whatever its name.
 //!
 //! An adapter's folder, with `adapter_config.json` and `adapter_model.safetensors`, is no model
 //! folder; `weights/lora.rs` reads it, and `base.rs` finds its base model.
 //!
 //! Files that are not what their names say (pointers of Git LFS, pages of an error, nothing at all)
 //! are recognised here by their first bytes, for all readers: [`refuse_stand_in`].
+
+pub(crate) mod file;
 
 use std::fs::{self, File};
 use std::io::Read as _;
@@ -45,58 +49,6 @@ use serde_json::Value;
 use crate::Error;
 use crate::error::StandIn;
 use crate::gguf::{self, GgufFile, SplitName, TextFiles};
-
-/// Names of the files that this crate reads from a model folder.
-pub(crate) mod file {
-    /// The description of the model.
-    pub(crate) const CONFIG: &str = "config.json";
-    /// Defaults of generation, of which only the end tokens are read.
-    pub(crate) const GENERATION_CONFIG: &str = "generation_config.json";
-    /// All weights in one file.
-    pub(crate) const WEIGHTS: &str = "model.safetensors";
-    /// The index that says which shard has which tensor.
-    pub(crate) const WEIGHTS_INDEX: &str = "model.safetensors.index.json";
-    /// All weights in one file of torch.save.
-    pub(crate) const PICKLE: &str = "pytorch_model.bin";
-    /// The same in shards.
-    pub(crate) const PICKLE_INDEX: &str = "pytorch_model.bin.index.json";
-    /// The files of which one says that a folder has weights by itself, but for GGUF.
-    pub(crate) const OF_WEIGHTS: [&str; 4] = [WEIGHTS, WEIGHTS_INDEX, PICKLE, PICKLE_INDEX];
-    /// The tokenizer, in the format of the crate `tokenizers`.
-    pub(crate) const TOKENIZER: &str = "tokenizer.json";
-    /// A tokenizer as SentencePiece writes it; read where there is no `tokenizer.json`.
-    pub(crate) const SENTENCEPIECE: &str = "tokenizer.model";
-    /// The same of XLM-RoBERTa.
-    pub(crate) const SENTENCEPIECE_XLM_R: &str = "sentencepiece.bpe.model";
-    /// The same of DeBERTa v2.
-    pub(crate) const SENTENCEPIECE_DEBERTA: &str = "spm.model";
-    /// Tokens beside SentencePiece's, by their text; read where `tokenizer_config.json` lists none.
-    pub(crate) const ADDED_TOKENS: &str = "added_tokens.json";
-    /// The files of SentencePiece that are read.
-    pub(crate) const OF_SENTENCEPIECE: [&str; 3] = [SENTENCEPIECE, SENTENCEPIECE_XLM_R, SENTENCEPIECE_DEBERTA];
-    /// transformers' settings of the tokenizer; may hold the chat template.
-    pub(crate) const TOKENIZER_CONFIG: &str = "tokenizer_config.json";
-    /// The chat template as a file of its own; wins over the others.
-    pub(crate) const CHAT_TEMPLATE: &str = "chat_template.jinja";
-    /// The template of a processor of images and sounds; it is kept beside the others and not read.
-    pub(crate) const CHAT_TEMPLATE_JSON: &str = "chat_template.json";
-    /// Named special tokens; read where there is no `tokenizer_config.json`, or one of the old kind.
-    pub(crate) const SPECIAL_TOKENS_MAP: &str = "special_tokens_map.json";
-    /// What a folder may have beside `config.json` and weights: how text becomes tokens, and where
-    /// writing ends. The hub's client fetches these, and `merge.rs` copies them.
-    pub(crate) const OF_TEXT: [&str; 6] =
-        [GENERATION_CONFIG, TOKENIZER, TOKENIZER_CONFIG, SPECIAL_TOKENS_MAP, CHAT_TEMPLATE, CHAT_TEMPLATE_JSON];
-    /// PEFT's description of an adapter. Beside whole weights it does not count.
-    pub(crate) const ADAPTER_CONFIG: &str = "adapter_config.json";
-    /// LLaMA-Factory's reward head, beside the weights of a model or of an adapter.
-    pub(crate) const VALUE_HEAD: &str = "value_head.safetensors";
-    /// The same as torch.save writes it.
-    pub(crate) const VALUE_HEAD_PICKLE: &str = "value_head.bin";
-    /// The tensors of an adapter.
-    pub(crate) const ADAPTER_WEIGHTS: &str = "adapter_model.safetensors";
-    /// The same as torch.save writes them.
-    pub(crate) const ADAPTER_PICKLE: &str = "adapter_model.bin";
-}
 
 /// A Hugging Face model folder that has everything this crate needs.
 ///
@@ -133,7 +85,7 @@ impl Folder {
     pub(crate) fn open(path: impl Into<PathBuf>) -> Result<Self, Error> {
         let given = path.into();
         let (path, chosen) = match given.file_name().and_then(|name| name.to_str()) {
-            Some(name) if given.is_file() && is_gguf(&given) => {
+            Some(name) if given.is_file() && (is_gguf(&given) || begins_as_gguf(&given)) => {
                 let parent = given.parent().filter(|parent| !parent.as_os_str().is_empty());
                 (parent.unwrap_or(Path::new(".")).to_owned(), Some(name.to_owned()))
             }
@@ -306,7 +258,13 @@ pub(crate) fn is_pickle(name: &str) -> bool {
     name.ends_with(".bin")
 }
 
-/// Whether a file is a GGUF file by its name.
+/// Whether a file that is named is a GGUF file by its first bytes: programs keep them under names of their own, such as a digest.
+fn begins_as_gguf(path: &Path) -> bool {
+    let mut start = [0; 4];
+    File::open(path).and_then(|mut file| file.read_exact(&mut start)).is_ok() && &start == b"GGUF"
+}
+
+/// Whether a file is a GGUF file by its name, which is how one is found in a folder.
 fn is_gguf(path: &Path) -> bool {
     path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("gguf"))
 }

@@ -25,8 +25,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use judge_core::{Message, Prompt};
+use serde_json::Map;
 
-use crate::arch::{Architecture, EMBEDDING, KeysSpec, angles, query_factors};
+use crate::arch::{Architecture, EMBEDDING, KeysSpec, angles, query_factors, text_fields};
 use crate::checked::store;
 use crate::fingerprint::{self, Hashed};
 use crate::folder::Folder;
@@ -197,7 +198,8 @@ pub fn stored(folder: &Path) {
     }
 }
 
-/// Reads the weights of the model that a folder's `config.json` describes.
+/// Reads the weights of the model that a folder's `config.json` describes, and compares what a GGUF file says of its settings. That of an
+/// encoder is compared as it is opened.
 ///
 /// # Panics
 /// Those of `is_read`, and if the store calls tensors unused that were all read.
@@ -205,6 +207,12 @@ pub fn weights(folder: &Path) {
     let Ok(folder) = Folder::open(folder) else { return };
     let Ok(spec) = Architecture::from_json(folder.config()) else { return };
     let Ok(mut store) = store(&folder, &spec) else { return };
+    if let Architecture::Decoder(spec) = &spec
+        && let Ok(text) = text_fields(folder.config())
+    {
+        let none = Map::new();
+        let _ = store.check_settings(spec, text.as_ref().or(folder.config().as_object()).unwrap_or(&none));
+    }
     let tensors = spec.tensors();
     let is_complete = store.check(&tensors).is_ok();
     let read = tensors.iter().filter(|(name, shape)| is_read(&mut *store, name, shape)).count();

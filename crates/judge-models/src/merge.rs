@@ -3,11 +3,12 @@
 //! [`merge_adapters`] opens the folder as `model.rs` does (`checked.rs`), takes every tensor of the
 //! description through the same [`Tensors`], and writes them with `merge/shards.rs`. So what is
 //! written is what a loaded model computes with: dequantised, merged and rounded by `weights/`, none
-//! of which is repeated here. This file owns which files a written folder has, under which names
-//! tensors are written, and what `config.json` says.
+//! of which is repeated here. This file owns under which names tensors are written, and what `config.json` says; which other files
+//! a written folder has is said by the table of `folder/file.rs`.
 //!
 //! ```text
 //!  out/.NAME.partial/  tokenizer and other files, as they are
+//!                      files of decisions, without an adapter that is merged
 //!                      weights, some rows at a time
 //!                      index of several files of weights
 //!                      config.json, last
@@ -38,23 +39,20 @@ use self::shards::{Entry, Shards};
 #[cfg(feature = "train")]
 use crate::arch::HEAD;
 use crate::arch::{
-    Architecture, HeadSpec, ModelSpec, StackPart, StackSpec, classifier_class, encoder_classifier_class, text_fields,
+    Architecture, HeadSpec, ModelSpec, StackPart, StackSpec, classifier_class, encoder_classifier_class,
+    is_decision_model, text_fields,
 };
 use crate::base::Based;
 use crate::checked::CheckedWeights;
+use crate::folder::file::{FILES, FileRole, Reader, Written};
 use crate::folder::{Folder, file};
 use crate::new_folder::NewFolder;
 use crate::weights::{Numbers, Replaced, Tensors};
-use crate::{Dtype, Error, HubOptions};
+use crate::{Dtype, Error, HubOptions, decision};
 
 /// Bytes of tensors in a file of weights, at most, unless one tensor alone has more: the default of
 /// `save_pretrained` in transformers 4.
 const SHARD_BYTES: u64 = 5_000_000_000;
-
-/// Files that other programs read, or this crate where there is no `tokenizer.json`. They are copied as they are where a folder has them, like
-/// the files of text that this crate reads.
-const OF_OTHERS: [&str; 7] =
-    [file::ADDED_TOKENS, "merges.txt", file::SENTENCEPIECE, "vocab.json", "vocab.txt", "LICENSE", "LICENSE.txt"];
 
 /// Fields of `config.json` that describe quantised weights. The written ones are not quantised.
 const OF_QUANTISATION: [&str; 2] = ["quantization_config", "compression_config"];
@@ -77,7 +75,8 @@ pub struct Merged {
 
 /// Writes the folder of a decoder with adapters merged into its weights, which other programs load
 /// like any model: `config.json`, safetensors in files of up to 5 GB with their index, and the
-/// tokenizer's files as they are.
+/// tokenizer's files as they are. So are the files of a decision model, whose own adapter is left out if it is one
+/// of those that are merged.
 ///
 /// Weights are those that [`Model::load`](crate::Model::load) computes with the same adapters and
 /// dtype: merged in f32, one adapter after another, and rounded to `dtype` at the end. `dtype`
@@ -94,7 +93,7 @@ pub struct Merged {
 ///
 /// # Errors
 /// [`Error::OutputExists`] unless `output` is absent or an empty folder, [`Error::Unsupported`] for
-/// an encoder, [`Error::Write`], and those of [`Model::load`](crate::Model::load) for the folder
+/// an encoder or a decision model whose head is among its weights, [`Error::Write`], and those of [`Model::load`](crate::Model::load) for the folder
 /// and the adapters. After an error while writing, the hidden folder is deleted.
 pub fn merge_adapters(
     model: impl AsRef<Path>,
@@ -103,8 +102,10 @@ pub fn merge_adapters(
     output: impl AsRef<Path>,
     progress: &mut dyn FnMut(u64, u64),
 ) -> Result<Merged, Error> {
+    let decisions = decision::home(model.as_ref())?;
     let Based { model, adapters } = Based::of(model.as_ref(), adapters, &HubOptions::from_env())?;
     let folder = Folder::open(model.path)?;
+    refuse_head_of_decisions(&folder)?;
     let mut spec = Architecture::from_json(folder.config())
         .map_err(|problem| Error::Config { path: folder.file(file::CONFIG), problem })?;
     let mut weights = CheckedWeights::open(&folder, &mut spec, dtype, &adapters)?;
@@ -116,17 +117,49 @@ pub fn merge_adapters(
             supported: "decoders, where an adapter is to be merged into a folder",
         });
     }
-    let new = NewFolder::begin(output.as_ref(), is_ours)?;
-    let merged = write(&folder, &spec, &mut weights, &BTreeMap::new(), new.path(), SHARD_BYTES, progress)?;
+    let copied = Copied { decisions: &decisions, merged: &adapters };
+    let new = copied.begin(output.as_ref())?;
+    let merged = write((&folder, copied), &spec, &mut weights, &BTreeMap::new(), new.path(), SHARD_BYTES, progress)?;
     new.finish()?;
     Ok(merged)
 }
 
-/// Whether a merge writes files of this name.
-fn is_ours(name: &str) -> bool {
-    let others = [file::CONFIG, file::VALUE_HEAD, file::VALUE_HEAD_PICKLE];
-    file::OF_TEXT.into_iter().chain(OF_OTHERS).chain(others).any(|known| name == known)
-        || name.starts_with("model") && name.contains(".safetensors")
+/// Which files of decisions are copied.
+#[derive(Clone, Copy)]
+struct Copied<'a> {
+    /// The folder that has them.
+    decisions: &'a Path,
+    /// The adapters that are merged into the weights.
+    merged: &'a [PathBuf],
+}
+
+impl Copied<'_> {
+    /// Begins the folder that is written, in the place of one that an earlier call left unfinished.
+    fn begin(&self, output: &Path) -> Result<NewFolder, Error> {
+        let adapters = decision::adapters_in(self.decisions);
+        NewFolder::begin(output, |name| {
+            FILES.iter().any(|role| role.name == name && role.written != Written::Never)
+                || name.starts_with("model") && name.contains(".safetensors")
+                || adapters.iter().any(|adapter| adapter == name)
+        })
+    }
+}
+
+/// Refuses a decision model as transformers saves it, whose head is among its weights: what is written is the text model alone, and without its
+/// head it would answer otherwise.
+///
+/// # Errors
+/// [`Error::Unsupported`].
+pub(crate) fn refuse_head_of_decisions(folder: &Folder) -> Result<(), Error> {
+    if !is_decision_model(folder.config()) {
+        return Ok(());
+    }
+    Err(Error::Unsupported {
+        path: folder.file(file::CONFIG),
+        field: "model_type".to_owned(),
+        found: "a decision model whose head is among its weights".to_owned(),
+        supported: "decision models whose head is in a file beside a text model",
+    })
 }
 
 /// Writes a model's folder in f32 or bf16 with some of its tensors replaced: `replaced` has their numbers,
@@ -145,7 +178,8 @@ pub(crate) fn write_replaced<E: From<Error>>(
     output: &Path,
     check: impl FnOnce(&Path) -> Result<(), E>,
 ) -> Result<(), E> {
-    let new = NewFolder::begin(output, is_ours)?;
+    let copied = Copied { decisions: folder.path(), merged: &[] };
+    let new = copied.begin(output)?;
     // A head over the vocabulary that gives way to one of labels is not written.
     let given_up = spec.labels().map(|_| HEAD);
     for name in replaced.keys().copied().chain(given_up) {
@@ -153,7 +187,7 @@ pub(crate) fn write_replaced<E: From<Error>>(
             weights.base.pass_over(name);
         }
     }
-    write(folder, spec, weights, replaced, new.path(), SHARD_BYTES, &mut |_, _| {})?;
+    write((folder, copied), spec, weights, replaced, new.path(), SHARD_BYTES, &mut |_, _| {})?;
     check(new.path())?;
     Ok(new.finish()?)
 }
@@ -163,7 +197,7 @@ pub(crate) fn write_replaced<E: From<Error>>(
 /// so what was cut off is not taken for whole. The store is asked at the end whether all tensors
 /// were taken.
 fn write(
-    folder: &Folder,
+    (folder, copied): (&Folder, Copied<'_>),
     spec: &Architecture,
     weights: &mut CheckedWeights,
     replaced: &BTreeMap<&str, &[f32]>,
@@ -173,13 +207,16 @@ fn write(
 ) -> Result<Merged, Error> {
     let fault = |path: &Path, source| Error::Write { path: path.to_owned(), source };
     let mut files = Vec::new();
-    for name in file::OF_TEXT.into_iter().chain(OF_OTHERS) {
+    let of_decisions = |role: &FileRole| role.reader == Reader::Decisions;
+    for role in FILES.iter().filter(|role| role.written == Written::Copied && !of_decisions(role)) {
+        let name = role.name;
         if let Some(bytes) = folder.bytes(name)? {
             let copy = to.join(name);
             fs::write(&copy, bytes).map_err(|source| fault(&copy, source))?;
             files.push(name.to_owned());
         }
     }
+    files.extend(decision::copy(copied.decisions, to, copied.merged)?);
     if let Some(head) = &weights.value_head {
         let name = head.path.file_name().and_then(|name| name.to_str()).unwrap_or(file::VALUE_HEAD);
         let copy = to.join(name);
@@ -378,9 +415,11 @@ mod tests {
             spec.tensors().iter().map(|(name, shape)| tensors.take(name, shape, Dtype::F32).unwrap()).collect()
         };
         let (spec, mut weights) = open(&folder);
-        let merged =
-            write(&folder, &spec, &mut weights, &BTreeMap::new(), to.path(), shard_bytes, &mut |_, _| {}).unwrap();
-        (merged.files, take(open(&folder)), take(open(&Folder::open(to.path()).unwrap())))
+        let folder = (&folder, Copied { decisions: folder.path(), merged: &[] });
+        let none = &BTreeMap::new();
+        let merged = write(folder, &spec, &mut weights, none, to.path(), shard_bytes, &mut |_, _| {}).unwrap();
+        let folder = folder.0;
+        (merged.files, take(open(folder)), take(open(&Folder::open(to.path()).unwrap())))
     }
 
     #[test]

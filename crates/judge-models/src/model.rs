@@ -322,7 +322,8 @@ impl Model {
             let kernel = Supported::choose(options.kernel)?;
             if let Some(to) = &options.packed_cache {
                 let is_padded = kernel.of_floats() == Kernel::Amx;
-                let folders = [folder.path()].into_iter().chain(adapters.iter().map(PathBuf::as_path));
+                let file = folder.gguf().map(|file| file.path());
+                let folders = [folder.path()].into_iter().chain(file).chain(adapters.iter().map(PathBuf::as_path));
                 cache = PackedCache::open(to, &cache_key(&fingerprint, dtype, options.weights, is_padded, folders)?)?;
             }
             Ok(kernel)

@@ -173,6 +173,9 @@ pub(crate) trait Store: Tensors {
     /// numbers are nearest to. Codes of quantised weights count as bf16.
     fn stored_dtype(&self) -> Dtype;
 
+    /// Whether some plain numbers are stored in f64, which are rounded to f32 as they are read.
+    fn has_f64(&self) -> bool;
+
     /// A dtype that some plain numbers have of which bf16 drops bits, for a note: `f16`, which has
     /// eleven significant bits where bf16 has eight, or `f32` if matrices are in it.
     fn wider_than_bf16(&self) -> Option<&'static str>;

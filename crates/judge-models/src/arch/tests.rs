@@ -56,6 +56,20 @@ fn gemma_s_embedding_factor_has_the_dtype_of_its_weights() {
     assert_eq!(EmbeddingScale::Exact(59.866_52).factor(Dtype::Bf16), 59.866_52);
 }
 
+/// transformers keeps a `head_dim` of the file, though it is none of the fields that it declares for the family.
+#[test]
+fn heads_of_cohere2_may_be_together_wider_than_the_model() {
+    let found = read("cohere2", json!({ "head_dim": 16 }));
+    assert_eq!((found.head_dim, found.n_heads, found.d_model), (16, 4, 32));
+    let shapes = found.spec().tensors();
+    let shape = |name: &str| &shapes.iter().find(|(found, _)| found.ends_with(name)).unwrap().1;
+    assert_eq!(shape("layers.0.self_attn.q_proj.weight"), &[64, 32]);
+    assert_eq!(shape("layers.0.self_attn.k_proj.weight"), &[32, 32]);
+    assert_eq!(shape("layers.0.self_attn.o_proj.weight"), &[32, 64]);
+    let silent = fields(&json!({ "model_type": "cohere2", "hidden_size": 32, "num_attention_heads": 4 })).unwrap();
+    assert_eq!(silent.head_dim, 8);
+}
+
 #[test]
 fn a_silent_file_has_the_familys_defaults() {
     let of = |model_type: &str| fields(&json!({ "model_type": model_type })).unwrap();
@@ -300,7 +314,6 @@ fn what_is_contradictory_or_absurd_is_refused_by_field() {
         ("granite", json!({ "logits_scaling": 1e-40 }), "logits_scaling"),
         ("cohere2", json!({ "use_qk_norm": true }), "use_qk_norm"),
         ("cohere2", json!({ "layer_switch": 3 }), "layer_switch"),
-        ("cohere2", json!({ "head_dim": 16 }), "head_dim"),
         ("cohere2", json!({ "layer_norm_eps": -1.0 }), "layer_norm_eps"),
         ("cohere2", json!({ "logit_scale": 0.0 }), "logit_scale"),
         ("qwen3_5_text", json!({ "attn_output_gate": false }), "attn_output_gate"),

@@ -215,6 +215,11 @@ const OUTER: &[Outer] = &[
 /// reads (`decision.rs`).
 const DECISION: &str = "jev";
 
+/// Whether a folder is a decision model's as transformers saves it.
+pub(super) fn is_decision_model(file: &Map<String, Value>) -> bool {
+    file.get("model_type").and_then(Value::as_str) == Some(DECISION)
+}
+
 /// The `model_type`s of [`OUTER`] and that of decision models, for the list of known names.
 pub(super) const NAMES: [&str; OUTER.len() + 1] = {
     let mut names = [DECISION; OUTER.len() + 1];
@@ -248,7 +253,7 @@ pub(super) fn is_base_class(class: &str) -> bool {
 /// text model that this kind of folder does not have.
 pub(super) fn text(file: &Map<String, Value>) -> Result<Option<Map<String, Value>>, ConfigProblem> {
     let model_type = file.get("model_type").and_then(Value::as_str);
-    if model_type == Some(DECISION) {
+    if is_decision_model(file) {
         let Some(Value::Object(inner)) = file.get("text_config") else {
             return Err(ConfigProblem::Missing { field: "text_config", needed_by: DECISION });
         };

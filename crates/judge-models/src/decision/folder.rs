@@ -10,24 +10,11 @@ use judge_core::decision::{
 use serde_json::{Map, Value};
 
 use super::TemplatePrompt;
+use super::files::{adapter_field, adapter_of, home, is_same, unread};
+use crate::arch::is_decision_model;
 use crate::folder::{Folder, file, read_json};
 use crate::weights::{Checkpoint, Tensors};
 use crate::{Dtype, Error};
-
-/// Settings of any decision model.
-const SETTINGS: &str = "decision.json";
-/// The template of its prompt.
-const TEMPLATE: &str = "decision_template.jinja";
-/// JEV: labels, offsets, soft cap, adapter.
-const JEV: &str = "judge_config.json";
-/// JEV: temperatures.
-const CALIBRATION: &str = "calibration.json";
-/// JEV: the head.
-const JEV_HEAD: &str = "head.safetensors";
-/// Codes: labels and temperature.
-const CODES: &str = "decision_config.json";
-/// Codes: the head.
-const CODES_HEAD: &str = "readout.safetensors";
 
 /// What a model folder has for decisions.
 #[derive(Clone)]
@@ -37,28 +24,42 @@ pub struct DecisionFolder {
     template: Option<TemplatePrompt>,
     adapter: Option<PathBuf>,
     head: Option<DecisionHead>,
+    unread: Vec<String>,
 }
 
 impl DecisionFolder {
-    /// Reads what a folder says of decisions; of a folder that says nothing, and of a GGUF file, it is what any chat model has.
+    /// Reads what a folder says of decisions; of a folder that says nothing it is what any chat model has. Of a GGUF file the folder that
+    /// it is in speaks, and of an adapter's folder without such files the base that it names.
     ///
     /// # Errors
     /// [`Error::Decision`] for a file that is not of its form; [`Error::MissingFile`] for a head, temperatures or an adapter that another
     /// file names and that are not there; [`Error::Unsupported`] for a model that attends to later tokens; those of reading
-    /// the files.
+    /// the files, and of finding an adapter's base.
     pub fn open(path: impl AsRef<Path>) -> Result<Self, Error> {
-        let path = path.as_ref().to_owned();
-        let plain = Self { path, form: DecisionForm::default(), template: None, adapter: None, head: None };
+        let given = path.as_ref();
+        let path = home(given)?;
+        let plain =
+            Self { path, form: DecisionForm::default(), template: None, adapter: None, head: None, unread: Vec::new() };
         if !plain.path.is_dir() {
             return Ok(plain);
         }
-        let settings = plain.json(SETTINGS)?;
-        let codes = plain.json(CODES)?.filter(|codes| codes.get("codes").is_some());
-        let found = match (codes, plain.json(JEV)?) {
+        let settings = plain.json(file::DECISION)?;
+        let codes = plain.json(file::CODES)?.filter(|codes| codes.get("codes").is_some());
+        let found = match (codes, plain.json(file::JEV)?) {
             (Some(codes), _) => plain.of_codes(&codes)?,
             (None, Some(jev)) => plain.of_jev(&jev)?,
             (None, None) => plain.of_settings(settings.as_ref())?,
         };
+        let unread = unread(&found.path);
+        if !unread.is_empty() {
+            let (folder, files) = (found.path.display(), unread.join(", "));
+            tracing::warn!(
+                "{folder}: nothing reads {files}; decision.json names temperatures, and so do the options of a run"
+            );
+        }
+        let found = Self { unread, ..found };
+        // An adapter that is named itself is over its base already.
+        let found = Self { adapter: found.adapter.filter(|adapter| !is_same(adapter, given)), ..found };
         let sanitizes = settings.as_ref().and_then(|settings| settings.get("sanitize_control_tokens"));
         found.with_template(sanitizes != Some(&Value::Bool(false)))
     }
@@ -79,6 +80,13 @@ impl DecisionFolder {
     #[must_use]
     pub fn head(&self) -> Option<&DecisionHead> {
         self.head.as_ref()
+    }
+
+    /// Files whose names say that they are about decisions, and which nothing reads: temperatures and heads of another program, or without
+    /// the file of settings that they belong to. [`open`](Self::open) warns of them.
+    #[must_use]
+    pub fn unread(&self) -> &[String] {
+        &self.unread
     }
 
     /// Whether the folder has a prompt of its own.
@@ -128,7 +136,7 @@ impl DecisionFolder {
     }
 
     fn with_template(self, sanitizes: bool) -> Result<Self, Error> {
-        let path = self.path.join(TEMPLATE);
+        let path = self.path.join(file::DECISION_TEMPLATE);
         if !path.is_file() {
             return Ok(self);
         }
@@ -143,24 +151,20 @@ impl DecisionFolder {
 
     /// A folder with `decision.json` or nothing, and one that transformers saved with a head.
     fn of_settings(self, settings: Option<&Value>) -> Result<Self, Error> {
-        let form =
-            settings.map(|settings| DecisionForm::from_json(settings).map_err(|problem| self.fault(SETTINGS, problem)));
+        let form = settings
+            .map(|settings| DecisionForm::from_json(settings).map_err(|problem| self.fault(file::DECISION, problem)));
         let form = form.transpose()?.unwrap_or_default();
-        let adapter = match settings.and_then(|settings| settings.get("adapter")).filter(|found| !found.is_null()) {
-            None => None,
-            Some(found) => Some(self.adapter_folder(SETTINGS, "adapter", found)?),
-        };
+        let adapter = settings.map(|settings| self.adapter_folder(file::DECISION, settings)).transpose()?.flatten();
         let config = self.json(file::CONFIG)?.unwrap_or_default();
-        let head = match config.get("model_type").and_then(Value::as_str) {
-            Some("jev") => {
-                let offsets = match config.get("offsets").filter(|found| !found.is_null()) {
-                    None => ByKind { noul: 0, score: 2, choice: 8 },
-                    Some(found) => self.offsets(file::CONFIG, "offsets", found, |offset| Some(offset.clone()))?,
-                };
-                let folder = Folder::open(&self.path)?;
-                Some(self.head_of(Checkpoint::open(&folder)?, file::CONFIG, &config, offsets)?)
-            }
-            _ => None,
+        let head = if is_decision_model(&config) {
+            let offsets = match config.get("offsets").filter(|found| !found.is_null()) {
+                None => ByKind { noul: 0, score: 2, choice: 8 },
+                Some(found) => self.offsets(file::CONFIG, "offsets", found, |offset| Some(offset.clone()))?,
+            };
+            let folder = Folder::open(&self.path)?;
+            Some(self.head_of(Checkpoint::open(&folder)?, file::CONFIG, &config, offsets)?)
+        } else {
+            None
         };
         Ok(Self { form, adapter, head, ..self })
     }
@@ -170,44 +174,39 @@ impl DecisionFolder {
         let verbalizers: Option<Vec<String>> =
             slots.get("verbalizers").and_then(|found| serde_json::from_value(found.clone()).ok());
         let Some(verbalizers) = verbalizers else {
-            return Err(self.wrong(JEV, "slots.verbalizers", "a list of texts", slots.get("verbalizers")));
+            return Err(self.wrong(file::JEV, "slots.verbalizers", "a list of texts", slots.get("verbalizers")));
         };
         let ranges = slots.get("ranges").unwrap_or(&Value::Null);
         let whole = |number: &Value| number.as_u64().and_then(|number| usize::try_from(number).ok());
-        let offsets = self.offsets(JEV, "slots.ranges", ranges, |range| range.get(0).cloned())?;
+        let offsets = self.offsets(file::JEV, "slots.ranges", ranges, |range| range.get(0).cloned())?;
         let mut labels = ByKind::of(|_| Vec::new());
         for kind in QuestionKind::ALL {
             let end = ranges.get(kind.as_str()).and_then(|range| whole(range.get(1)?));
             let range = end.and_then(|end| verbalizers.get(*offsets.get(kind)..end));
             let Some(range) = range else {
                 let expected = "a first and an end among the verbalizers";
-                return Err(self.wrong(JEV, format!("slots.ranges.{kind}"), expected, ranges.get(kind.as_str())));
+                return Err(self.wrong(file::JEV, format!("slots.ranges.{kind}"), expected, ranges.get(kind.as_str())));
             };
             *labels.get_mut(kind) = range.to_vec();
         }
-        let Some(calibration) = self.json(CALIBRATION)? else {
+        let Some(calibration) = self.json(file::JEV_CALIBRATION)? else {
             return Err(self.missing("calibration.json, the temperatures of its head"));
         };
         let Some(per_kind) = calibration.get("per_kind").and_then(Value::as_object) else {
             return Err(self.wrong(
-                CALIBRATION,
+                file::JEV_CALIBRATION,
                 "per_kind",
                 "numbers by kind of question",
                 calibration.get("per_kind"),
             ));
         };
-        let temperature = self.temperatures(CALIBRATION, per_kind)?;
-        let adapter = match jev.get("adapter_subfolder") {
-            Some(Value::Null) => None,
-            Some(found) => Some(self.adapter_folder(JEV, "adapter_subfolder", found)?),
-            None if self.path.join("adapter").is_dir() => Some(self.path.join("adapter")),
-            None => None,
-        };
-        let path = self.path.join(JEV_HEAD);
+        let temperature = self.temperatures(file::JEV_CALIBRATION, per_kind)?;
+        let adapter = self.adapter_folder(file::JEV, jev)?;
+        let path = self.path.join(file::JEV_HEAD);
         if !path.is_file() {
             return Err(self.missing("head.safetensors, which judge_config.json is about"));
         }
-        let head = self.head_of(Checkpoint::of_file(path)?, JEV, jev, offsets)?;
+        let head = self.head_of(Checkpoint::of_file(path)?, file::JEV, jev, offsets)?;
         let form = DecisionForm { labels, temperature, false_first: true };
         Ok(Self { form, adapter, head: Some(head), ..self })
     }
@@ -216,13 +215,13 @@ impl DecisionFolder {
         let codes: Option<Vec<String>> =
             config.get("codes").and_then(|found| serde_json::from_value(found.clone()).ok());
         let Some(codes) = codes.filter(|codes| !codes.is_empty()) else {
-            return Err(self.wrong(CODES, "codes", "a list of texts", config.get("codes")));
+            return Err(self.wrong(file::CODES, "codes", "a list of texts", config.get("codes")));
         };
         if let Some(found) = config.get("attention_mode").and_then(Value::as_str)
             && found == "noncausal_full_attention"
         {
             return Err(Error::Unsupported {
-                path: self.path.join(CODES),
+                path: self.path.join(file::CODES),
                 field: "attention_mode".to_owned(),
                 found: found.to_owned(),
                 supported: "models whose tokens see those before them",
@@ -230,13 +229,13 @@ impl DecisionFolder {
         }
         let temperature = config.get("temperature").and_then(Value::as_f64);
         let Some(temperature) = temperature.filter(|number| number.is_finite() && *number > 0.0) else {
-            return Err(self.wrong(CODES, "temperature", "a number above 0", config.get("temperature")));
+            return Err(self.wrong(file::CODES, "temperature", "a number above 0", config.get("temperature")));
         };
-        let path = self.path.join(CODES_HEAD);
+        let path = self.path.join(file::CODES_HEAD);
         if !path.is_file() {
             return Err(self.missing("readout.safetensors, which decision_config.json is about"));
         }
-        let head = self.head_of(Checkpoint::of_file(path)?, CODES, &Value::Null, ByKind::of(|_| 0))?;
+        let head = self.head_of(Checkpoint::of_file(path)?, file::CODES, &Value::Null, ByKind::of(|_| 0))?;
         let form = DecisionForm {
             labels: ByKind::of(|_| codes.clone()),
             temperature: ByKind::of(|_| temperature),
@@ -279,12 +278,21 @@ impl DecisionFolder {
         Ok(temperature)
     }
 
-    fn adapter_folder(&self, name: &str, setting: &str, found: &Value) -> Result<PathBuf, Error> {
-        let expected = "the name of a folder inside this one";
-        let inside = found.as_str().filter(|name| crate::folder::stays_inside(Path::new(name)));
-        let Some(inside) = inside else { return Err(self.wrong(name, setting, expected, Some(found))) };
-        let folder = self.path.join(inside);
-        if folder.is_dir() { Ok(folder) } else { Err(self.wrong(name, setting, expected, Some(found))) }
+    /// The folder of the adapter that a file of settings names, which must be there.
+    fn adapter_folder(&self, name: &str, settings: &Value) -> Result<Option<PathBuf>, Error> {
+        let wrong = |found| {
+            let expected = "the name of a folder inside this one, or null";
+            Err(self.wrong(name, adapter_field(name), expected, found))
+        };
+        match adapter_of(name, settings) {
+            Err(found) => wrong(Some(found)),
+            Ok(None) => Ok(None),
+            Ok(Some(adapter)) => match self.path.join(adapter.name) {
+                folder if folder.is_dir() => Ok(Some(folder)),
+                _ if adapter.is_stated => wrong(settings.get(adapter_field(name))),
+                _ => Ok(None),
+            },
+        }
     }
 
     /// The head in some tensors: `proj.weight` (or `weight`) `[labels, d_model]` and `proj.bias` (or `bias`) `[labels]`.

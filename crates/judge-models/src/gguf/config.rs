@@ -8,10 +8,13 @@
 //! A file states numbers in f32. They become the shortest decimals that are these numbers, as a
 //! `config.json` has them: `1e-5`, not `9.99999975e-6`.
 
+use std::cell::RefCell;
+
 use serde_json::{Map, Value, json};
 
 use super::architectures::{Architecture, BERT_NAME, DIVISORS, FACTORS};
 use super::file::GgufFile;
+use super::header::listed;
 use super::kind::Kind;
 use super::problem::GgufProblem;
 
@@ -21,12 +24,14 @@ const LLAMA3: (f64, f64, u64) = (1.0, 4.0, 8192);
 
 /// Tokens that end a turn, by their text: where a file has them, they end a text, whether or not a key
 /// says so (llama.cpp, `llama-vocab.cpp`, does the same).
-const ENDS_OF_TURNS: [&str; 10] = [
+const ENDS_OF_TURNS: [&str; 12] = [
     "<|eot_id|>",
     "<|im_end|>",
     "<end_of_turn>",
     "<turn|>",
     "<|endoftext|>",
+    "<|end_of_text|>",
+    "<end_of_utterance>",
     "<|eom_id|>",
     "<EOT>",
     "_<EOT>",
@@ -43,6 +48,8 @@ struct Keys<'a> {
     file: &'a GgufFile,
     /// The architecture's name.
     architecture: &'static str,
+    /// The first key that was asked for a number and has none.
+    wrong: RefCell<Option<GgufProblem>>,
 }
 
 impl Keys<'_> {
@@ -51,18 +58,39 @@ impl Keys<'_> {
         format!("{}.{name}", self.architecture)
     }
 
+    /// The numbers of a key, at least one. `None` if the file does not state them, or something else, which [`config`] then refuses.
+    fn numbers(&self, name: &str) -> Option<&[f64]> {
+        self.file.header.setting(&self.key(name)).unwrap_or_else(|problem| {
+            self.wrong.borrow_mut().get_or_insert(problem);
+            None
+        })
+    }
+
+    /// Keeps that a key has these numbers and should have others.
+    fn refuse(&self, name: &str, found: &[f64], expected: &str) {
+        let (key, found, expected) = (self.key(name), listed(found), expected.to_owned());
+        self.wrong.borrow_mut().get_or_insert(GgufProblem::Value { key, found, expected });
+    }
+
     /// The whole number of a key, or the largest of its list: numbers of heads may be one for each block.
     fn whole(&self, name: &str) -> Option<u64> {
-        let numbers = self.file.header.numbers(&self.key(name))?;
+        let numbers = self.numbers(name)?;
         let largest = numbers.iter().copied().fold(f64::NAN, f64::max);
-        (largest >= 0.0 && largest.fract() == 0.0 && largest < 2_f64.powi(53)).then_some(largest as u64)
+        if largest >= 0.0 && largest.fract() == 0.0 && largest < 2_f64.powi(53) {
+            return Some(largest as u64);
+        }
+        self.refuse(name, numbers, "a whole number from 0 on");
+        None
     }
 
     /// The number of a key, as its shortest decimal in f32.
     fn number(&self, name: &str) -> Option<f64> {
-        match self.file.header.numbers(&self.key(name)) {
-            Some(&[number]) => Some(shortest(number)),
-            _ => None,
+        match self.numbers(name)? {
+            &[number] => Some(shortest(number)),
+            numbers => {
+                self.refuse(name, numbers, "one number");
+                None
+            }
         }
     }
 
@@ -98,9 +126,17 @@ fn shortest(number: f64) -> f64 {
 pub(crate) fn config(file: &GgufFile) -> Result<Value, GgufProblem> {
     let header = &file.header;
     let architecture = Architecture::named(header.text("general.architecture"))?.name;
-    let keys = Keys { file, architecture };
+    let keys = Keys { file, architecture, wrong: RefCell::default() };
+    let config = of_keys(&keys);
+    // A key that is not of its type is the cause of what else is missing.
+    keys.wrong.take().map_or(config, Err)
+}
+
+/// The fields of any architecture.
+fn of_keys(keys: &Keys<'_>) -> Result<Value, GgufProblem> {
+    let (file, header, architecture) = (keys.file, &keys.file.header, keys.architecture);
     if architecture == BERT_NAME {
-        return bert(&keys);
+        return bert(keys);
     }
     let n_layers = keys.needed("block_count")?;
     let d_model = keys.needed("embedding_length")?;
@@ -128,7 +164,7 @@ pub(crate) fn config(file: &GgufFile) -> Result<Value, GgufProblem> {
     put_some("head_dim", head_dim.map(Value::from));
     put_some("intermediate_size", keys.whole("feed_forward_length").map(Value::from));
     put_some("rms_norm_eps", keys.number("attention.layer_norm_rms_epsilon").map(Value::from));
-    let scaling = scaling(&keys, head_dim.unwrap_or_default())?;
+    let scaling = scaling(keys, head_dim.unwrap_or_default())?;
     // These two families take a scaling for granted where nothing is said.
     let stated = ["mistral3", "gpt-oss"].contains(&architecture).then(|| {
         let theta = keys.number("rope.freq_base").unwrap_or(10_000.0);
@@ -141,7 +177,7 @@ pub(crate) fn config(file: &GgufFile) -> Result<Value, GgufProblem> {
     {
         put("partial_rotary_factor", (rotated as f64 / head_dim as f64).into());
     }
-    let own = of_architecture(&keys, n_layers, d_model, n_heads, head_dim.unwrap_or_default())?;
+    let own = of_architecture(keys, n_layers, d_model, n_heads, head_dim.unwrap_or_default())?;
     if let Value::Object(own) = own {
         fields.extend(own.into_iter().filter(|(field, value)| !value.is_null() || field == WINDOW));
     }
@@ -168,7 +204,7 @@ fn bert(keys: &Keys<'_>) -> Result<Value, GgufProblem> {
         entry.ok_or(GgufProblem::Missing { key: tensor.to_owned(), needed_for: "an encoder of BERT's form" })
     };
     let causal = keys.key("attention.causal");
-    if keys.file.header.numbers(&causal).is_some_and(|truth| truth != [0.0]) {
+    if keys.numbers("attention.causal").is_some_and(|truth| truth != [0.0]) {
         return Err(GgufProblem::NotRead {
             what: format!("an encoder with {causal}"),
             read: "attention to both sides",
@@ -295,7 +331,7 @@ fn of_architecture(
         "ernie4_5" => json!({ "model_type": "ernie4_5", "use_bias": qkv_bias }),
         "glm4" => json!({ "model_type": "glm4", "attention_bias": qkv_bias }),
         "lfm2" => {
-            let heads = keys.file.header.numbers(&keys.key("attention.head_count_kv")).unwrap_or_default();
+            let heads = keys.numbers("attention.head_count_kv").unwrap_or_default();
             let types: Vec<&str> =
                 heads.iter().map(|&heads| if heads > 0.0 { "full_attention" } else { "conv" }).collect();
             if types.len() as u64 != n_layers {
@@ -332,7 +368,7 @@ fn of_architecture(
 fn gemma4(keys: &Keys<'_>, n_layers: u64, head_dim: u64) -> Result<Value, GgufProblem> {
     let number = |name: &str| keys.number(name).map_or(Value::Null, Value::from);
     let whole = |name: &str| keys.whole(name).map_or(Value::Null, Value::from);
-    let all = |name: &str| keys.file.header.numbers(&keys.key(name)).unwrap_or_default();
+    let all = |name: &str| keys.numbers(name).unwrap_or_default();
     let types = layer_types(keys, n_layers, 6);
     let kinds = types["layer_types"].as_array().cloned().unwrap_or_default();
     let first = |kind: &str| kinds.iter().position(|found| found == kind);
@@ -386,7 +422,7 @@ fn with(mut first: Value, second: Value) -> Value {
 /// The kinds of the blocks: as `attention.sliding_window_pattern` says, a truth for each block with a window
 /// or the distance of full blocks; else every `usual`th is full.
 fn layer_types(keys: &Keys<'_>, n_layers: u64, usual: u64) -> Value {
-    let pattern = keys.file.header.numbers(&keys.key("attention.sliding_window_pattern"));
+    let pattern = keys.numbers("attention.sliding_window_pattern");
     let name = |has_window: bool| if has_window { "sliding_attention" } else { "full_attention" };
     let distance = match pattern {
         Some(all) if all.len() as u64 == n_layers && n_layers > 1 => {
@@ -423,7 +459,8 @@ fn scaling(keys: &Keys<'_>, head_dim: u64) -> Result<Option<Value>, GgufProblem>
             })
         }));
     }
-    let (key, kind) = (keys.key("rope.scaling.type"), header.text(&keys.key("rope.scaling.type")));
+    let key = keys.key("rope.scaling.type");
+    let kind = header.setting_text(&key)?;
     let factor = keys.number("rope.scaling.factor");
     match (kind, factor) {
         ("" | "none", _) => Ok(None),

@@ -81,6 +81,47 @@ impl Header {
         }
     }
 
+    /// The numbers of a setting, at least one: a single one, or one for each block. `None` if the file does not state it.
+    ///
+    /// # Errors
+    /// [`GgufProblem::Value`] for a key that has an empty list or no numbers. Such a setting is not taken for one that is not stated.
+    pub(crate) fn setting(&self, key: &str) -> Result<Option<&[f64]>, GgufProblem> {
+        match self.numbers(key) {
+            Some(numbers) if !numbers.is_empty() => Ok(Some(numbers)),
+            _ => self.found(key).map_or(Ok(None), |found| {
+                let expected = "a number, or one for each block".to_owned();
+                Err(GgufProblem::Value { key: key.to_owned(), found, expected })
+            }),
+        }
+    }
+
+    /// The text of a setting; empty if the file does not state it.
+    ///
+    /// # Errors
+    /// [`GgufProblem::Value`] for a key that has something else.
+    pub(crate) fn setting_text(&self, key: &str) -> Result<&str, GgufProblem> {
+        match (self.values.get(key), self.found(key)) {
+            (Some(Stated::Text(text)), _) => Ok(text),
+            (_, None) => Ok(""),
+            (_, Some(found)) => {
+                let expected = format!("a text of up to {LONGEST_TEXT} bytes");
+                Err(GgufProblem::Value { key: key.to_owned(), found, expected })
+            }
+        }
+    }
+
+    /// What a key has, for messages; `None` if the file does not have the key.
+    fn found(&self, key: &str) -> Option<String> {
+        match (self.values.get(key), self.others.get(key)) {
+            (Some(Stated::Numbers(numbers)), _) if numbers.is_empty() => Some("an empty list".to_owned()),
+            (Some(Stated::Numbers(numbers)), _) => Some(listed(numbers)),
+            (Some(Stated::Text(text)), _) => Some(format!("the text {text:?}")),
+            (None, Some((TEXT, _))) => Some("a long text".to_owned()),
+            (None, Some(_)) => Some("a list of texts, or a long one".to_owned()),
+            (None, None) => None,
+        }
+    }
+
     /// The whole number of a key; `None` if it has no single one.
     pub(crate) fn whole(&self, key: &str) -> Option<u64> {
         match self.numbers(key) {
@@ -166,6 +207,10 @@ pub(super) fn read(bytes: &[u8]) -> Result<Header, GgufProblem> {
     let (mut values, mut others) = (BTreeMap::new(), BTreeMap::new());
     for _ in 0..keys {
         let key = reader.text("a key")?;
+        // Readers differ in which of the two they take.
+        if values.contains_key(&key) || others.contains_key(&key) {
+            return Err(GgufProblem::KeyTwice { key });
+        }
         let kind = reader.u32(&key)?;
         let start = reader.at;
         match reader.value(&key, kind)? {
@@ -180,7 +225,7 @@ pub(super) fn read(bytes: &[u8]) -> Result<Header, GgufProblem> {
         Some(&[stated]) if stated > 0.0 && stated % 8.0 == 0.0 && stated <= f64::from(u32::MAX) => stated as u64,
         Some(found) => {
             let (found, expected) = (listed(found), "a multiple of 8".to_owned());
-            return Err(GgufProblem::Value { key: "general.alignment", found, expected });
+            return Err(GgufProblem::Value { key: "general.alignment".to_owned(), found, expected });
         }
     };
     let mut table = Vec::new();

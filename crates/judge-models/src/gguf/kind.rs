@@ -8,6 +8,8 @@ use std::fmt;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[expect(non_camel_case_types, reason = "these are llama.cpp's names, and parts of a fingerprint")]
 pub(crate) enum Kind {
+    /// Plain f64, which nothing here computes in.
+    F64,
     /// Plain f32.
     F32,
     /// Plain f16.
@@ -64,7 +66,8 @@ pub(crate) enum Kind {
 
 /// Every type that is read: its number in `ggml_type`, its name, the elements of a block, which lie in
 /// one row, and the bytes of a block. Plain numbers are blocks of one.
-const KINDS: [(Kind, u32, &str, usize, usize); 26] = [
+const KINDS: [(Kind, u32, &str, usize, usize); 27] = [
+    (Kind::F64, 28, "F64", 1, 8),
     (Kind::F32, 0, "F32", 1, 4),
     (Kind::F16, 1, "F16", 1, 2),
     (Kind::BF16, 30, "BF16", 1, 2),
@@ -95,8 +98,8 @@ const KINDS: [(Kind, u32, &str, usize, usize); 26] = [
 
 /// Names of the types that are not read, by their number, so that an error can say which one a file
 /// has. Q8_1 and Q8_K are for activations, and no file has them; integers hold no weights.
-const OTHERS: [(u32, &str); 8] =
-    [(9, "Q8_1"), (15, "Q8_K"), (24, "I8"), (25, "I16"), (26, "I32"), (27, "I64"), (28, "F64"), (41, "Q1_0")];
+const OTHERS: [(u32, &str); 7] =
+    [(9, "Q8_1"), (15, "Q8_K"), (24, "I8"), (25, "I16"), (26, "I32"), (27, "I64"), (41, "Q1_0")];
 
 impl Kind {
     /// The type of this number in a file.

@@ -45,7 +45,7 @@ pub enum GgufProblem {
     #[error("{key} is {found}, expected {expected}")]
     Value {
         /// Its key.
-        key: &'static str,
+        key: String,
         /// What it says.
         found: String,
         /// What it should say.
@@ -85,7 +85,7 @@ pub enum GgufProblem {
     },
     /// A tensor in a type that is not read.
     #[error(
-        "tensor {tensor}: type {found} is not supported, only F32, F16, BF16, Q4_0, Q4_1, Q5_0, Q5_1, Q8_0, Q2_K to Q6_K, \
+        "tensor {tensor}: type {found} is not supported, only F64, F32, F16, BF16, Q4_0, Q4_1, Q5_0, Q5_1, Q8_0, Q2_K to Q6_K, \
         IQ1_S to IQ4_XS, TQ1_0, TQ2_0, MXFP4 and NVFP4: quantise the model again, for example as Q4_K_M"
     )]
     Type {
@@ -113,6 +113,12 @@ pub enum GgufProblem {
         offset: u64,
         /// The file's alignment.
         alignment: u64,
+    },
+    /// Two values of one key, of which readers may take one or the other.
+    #[error("the key {key} appears twice")]
+    KeyTwice {
+        /// The key.
+        key: String,
     },
     /// Two tensors of one name.
     #[error("tensor {tensor} appears twice")]

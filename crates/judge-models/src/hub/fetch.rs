@@ -12,9 +12,12 @@
 //! ```
 //!
 //! Nothing that the hub sends becomes a path unchecked: the commit must be one, contents must have
-//! plain names, and shards stay inside the folder. A file that is in the snapshot is not compared
-//! again. Files that a model does not need are never fetched; of GGUF files one, where there are no
-//! safetensors.
+//! plain names, and shards and adapters stay inside the folder. A file that is in the snapshot is not compared
+//! again.
+//!
+//! Which files are fetched is said by the table of `folder/file.rs`, the adapter by the file that names it. Weights come
+//! last, in one form: of GGUF files one, where there are no safetensors. With a GGUF file that is named, what a folder says of
+//! decisions is fetched from the file's own folder.
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -24,14 +27,16 @@ use super::cache::{FoundModel, is_commit, parts_of, repo_folder, shards};
 use super::client::{Client, HubProblem, RepoInfo, Stated, patiently};
 use super::options::{Download, HubOptions};
 use super::store::{Place, store};
-use crate::folder::{file, stays_inside};
+use crate::decision::adapter_of;
+use crate::folder::file::{Fetched, Reader};
+use crate::folder::{file, read_json, stays_inside};
 use crate::{Error, HubFileProblem};
 
 /// Fetches what the cache lacks of `repo` at `revision`, and returns the snapshot's folder and
 /// commit.
 ///
-/// `parts` are the parts of the one GGUF file that is wanted; empty where none was named, and all is fetched that
-/// a model needs. `cached` is what the cache has for the revision, if it is whole. It is returned, with a warning,
+/// `parts` are the parts of the one GGUF file that is wanted, which is fetched with the files of decisions beside it; empty
+/// where none was named, and all is fetched that a model needs. `cached` is what the cache has for the revision, if it is whole. It is returned, with a warning,
 /// if the hub gives no answer or has no time; a hub that refuses is an error even then, because the model may be
 /// gone or the token wrong. Without it a hub that has no time is asked again, as [`patiently`] does. `progress` is called while bytes
 /// arrive, and `wait` waits.
@@ -90,20 +95,19 @@ pub(super) fn fetch(
         let place = Place { cache: &options.cache, repo: &folder, commit: &info.sha, name };
         store(&place, &stated, download)?.map_or(Ok(()), |problem| Err(fault(problem)))
     };
-    if !parts.is_empty() {
+    if let Some(first) = parts.first() {
+        let beside = first.rsplit_once('/').map_or(String::new(), |(folder, _)| format!("{folder}/"));
+        for name in wanted(&|name| offers(&format!("{beside}{name}")), &[Reader::Decisions]) {
+            get(&format!("{beside}{name}"))?;
+        }
+        get_adapters(&path, &beside, &mut get)?;
         parts.iter().try_for_each(|part| get(part))?;
-        return found_at(&folder, revision, &info.sha, path.join(&parts[0]));
+        return found_at(&folder, revision, &info.sha, path.join(first));
     }
-    // An adapter's configuration is fetched so that `Folder::open` can say that the model is one.
-    for name in [file::CONFIG].into_iter().chain(file::OF_TEXT).chain([file::ADAPTER_CONFIG, file::VALUE_HEAD]) {
+    for name in wanted(&offers, &[Reader::Model, Reader::Adapter, Reader::Decisions, Reader::Others]) {
         get(name)?;
     }
-    if !offers(file::VALUE_HEAD) {
-        get(file::VALUE_HEAD_PICKLE)?;
-    }
-    if !offers(file::TOKENIZER) {
-        file::OF_SENTENCEPIECE.into_iter().chain([file::ADDED_TOKENS]).try_for_each(&mut get)?;
-    }
+    get_adapters(&path, "", &mut get)?;
     let has_gguf = info.siblings.iter().any(|sibling| is_gguf(&sibling.rfilename));
     let mut forms = vec![(file::WEIGHTS, file::WEIGHTS_INDEX)];
     forms.extend((!has_gguf).then_some((file::PICKLE, file::PICKLE_INDEX)));
@@ -118,6 +122,36 @@ pub(super) fn fetch(
         None => only_gguf(&info, &path)?.iter().try_for_each(|part| get(part))?,
     }
     found_at(&folder, revision, &info.sha, path)
+}
+
+/// The files with fixed names, weights aside, that are fetched for these readers of a repository.
+fn wanted(offers: &dyn Fn(&str) -> bool, readers: &[Reader]) -> impl Iterator<Item = &'static str> {
+    let of_readers = file::FILES.iter().filter(|role| readers.contains(&role.reader));
+    of_readers
+        .map(|role| (role.name, role.fetched))
+        .filter(|(_, fetched)| match fetched {
+            Fetched::Always => true,
+            Fetched::Without(other) => !offers(other),
+            Fetched::With(other) => offers(other),
+            Fetched::AsWeights | Fetched::Never => false,
+        })
+        .map(|(name, _)| name)
+}
+
+/// Fetches the adapters that files of decisions name, which are in the snapshot already; `beside` is the folder of the
+/// repository that has these files, with its slash. What is wrong with such a file is said where it is read.
+fn get_adapters(snapshot: &Path, beside: &str, get: &mut dyn FnMut(&str) -> Result<(), Error>) -> Result<(), Error> {
+    for name in [file::DECISION, file::JEV] {
+        let Ok(settings) = read_json(&snapshot.join(beside).join(name)) else { continue };
+        let Ok(Some(adapter)) = adapter_of(name, &settings) else { continue };
+        let within = |name: &str| format!("{beside}{}/{name}", adapter.name);
+        get(&within(file::ADAPTER_CONFIG))?;
+        get(&within(file::ADAPTER_WEIGHTS))?;
+        if !snapshot.join(within(file::ADAPTER_WEIGHTS)).is_file() {
+            get(&within(file::ADAPTER_PICKLE))?;
+        }
+    }
+    Ok(())
 }
 
 /// Says in the cache what a revision is, now that all files are there.

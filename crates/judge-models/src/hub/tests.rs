@@ -192,6 +192,8 @@ mod downloads {
         /// The status of every question, how often it is given instead of an answer, and its headers.
         busy: (usize, usize),
         refusal: &'static str,
+        /// The folder whose files are served, in the place of small ones.
+        folder: Option<PathBuf>,
         /// Where questions for files are sent: the status and headers, and what stands before the path. `HOST` is this hub.
         leads: Option<(&'static str, String)>,
     }
@@ -208,6 +210,7 @@ mod downloads {
                 parts: true,
                 busy: (0, 0),
                 refusal: "",
+                folder: None,
                 leads: None,
             }
         }
@@ -248,10 +251,32 @@ mod downloads {
                     noted.0.lock().unwrap().push(words.into_iter().flatten().collect::<Vec<_>>().join(" "));
                     let path = first.split(' ').nth(1).unwrap_or_default();
                     let answer = self.answer(path, first.starts_with("HEAD"), header("range").as_deref());
-                    let _ = write!(stream, "HTTP/1.1 {}", answer.replace("HOST", &host));
+                    let answer = match self.file(path) {
+                        Some(body) if answer.starts_with("20") => {
+                            let head = Self::head(path, &body);
+                            [head.as_bytes(), if first.starts_with("HEAD") { &[] } else { &body[..] }].concat()
+                        }
+                        _ => format!("HTTP/1.1 {}", answer.replace("HOST", &host)).into_bytes(),
+                    };
+                    let _ = stream.write_all(&answer);
                 }
             });
             (HubOptions { offline: false, endpoint, ..options(cache) }, asked)
+        }
+
+        /// The bytes of a file of the folder that is served, if one is.
+        fn file(&self, path: &str) -> Option<Vec<u8>> {
+            let (_, name) = path.split_once(&format!("/resolve/{COMMIT}/"))?;
+            Some(fs::read(self.folder.as_ref()?.join(name)).unwrap())
+        }
+
+        /// Status and headers of the answer with these bytes.
+        fn head(path: &str, body: &[u8]) -> String {
+            let etag = path.replace('/', "-");
+            let size = body.len();
+            format!(
+                "HTTP/1.1 200 OK\r\nx-repo-commit: {COMMIT}\r\netag: \"{etag}\"\r\ncontent-length: {size}\r\nconnection: close\r\n\r\n"
+            )
         }
 
         /// The answer to a question, from its status on.
@@ -350,6 +375,85 @@ mod downloads {
         assert_eq!(fetched(&shards, r#"{"weight_map": {"a": "1.bin"}}"#), shards);
         let beside = ["config.json", "model-Q8_0.gguf", "pytorch_model.bin", "tokenizer.json"];
         assert_eq!(fetched(&beside, ""), [beside[0], beside[1], beside[3]]);
+    }
+
+    /// Copies the files of a folder of fixtures to another, those in folders too.
+    fn copied(from: &Path, to: &Path) {
+        fs::create_dir_all(to).unwrap();
+        for entry in fs::read_dir(from).unwrap() {
+            let path = entry.unwrap().path();
+            let target = to.join(path.file_name().unwrap());
+            if path.is_dir() {
+                copied(&path, &target);
+            } else if !path.file_name().unwrap().to_str().unwrap().starts_with("expected") {
+                fs::copy(&path, target).unwrap();
+            }
+        }
+    }
+
+    /// The names of a folder's files, with the folders that they are in.
+    fn files(at: &Path, below: &str) -> Vec<String> {
+        let mut names = Vec::new();
+        for name in crate::folder::names(at).unwrap() {
+            let (path, below) = (at.join(&name), format!("{below}{name}"));
+            if path.is_dir() { names.extend(files(&path, &format!("{below}/"))) } else { names.push(below) }
+        }
+        names
+    }
+
+    /// What `judge decide` reads of a folder is fetched: the same model answers alike by its folder and by its name.
+    #[test]
+    fn a_decision_model_is_whole_by_its_name() {
+        let fixtures = crate::fixtures::folder("../decisions");
+        let settings = |to: &Path| {
+            fs::write(to.join("decision_template.jinja"), "{{ state }}<|mark|>").unwrap();
+            fs::write(to.join("decision.json"), r#"{"labels": {"noul": ["1", "0"]}, "adapter": "lora/v1"}"#).unwrap();
+            copied(&fixtures.join("jev/adapter"), &to.join("lora/v1"));
+        };
+        let beside = |name: &'static str| {
+            let fixtures = fixtures.clone();
+            move |to: &Path| copied(&fixtures.join(name), to)
+        };
+        let cases: [(&str, Box<dyn Fn(&Path)>); 5] = [
+            ("settings", Box::new(settings)),
+            ("jev", Box::new(beside("jev"))),
+            ("jev_merged", Box::new(beside("jev_merged"))),
+            ("codes", Box::new(beside("codes"))),
+            ("saved", Box::new(beside("saved"))),
+        ];
+        for (name, beside) in cases {
+            let (at, cache) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+            copied(&crate::fixtures::folder("qwen3-off"), at.path());
+            copied(&fixtures.join("tokenizer"), at.path());
+            beside(at.path());
+            let all = files(at.path(), "");
+            let names =
+                all.iter().map(|name| &*name.clone().leak()).chain(["notes.md", "other/decision.json"]).collect();
+            let hub = Hub { names, folder: Some(at.path().to_owned()), ..Hub::default() };
+            let found = source().resolve(&hub.serve(cache.path()).0).unwrap().path;
+            assert_eq!(files(&found, ""), all, "{name}");
+            for file in &all {
+                assert_eq!(fs::read(found.join(file)).unwrap(), fs::read(at.path().join(file)).unwrap(), "{file}");
+            }
+            let [fetched, given] = [&found, at.path()].map(|path| crate::DecisionFolder::open(path).unwrap());
+            assert_eq!(format!("{:?}", fetched.form()), format!("{:?}", given.form()), "{name}");
+            assert_eq!(fetched.adapter().is_some(), given.adapter().is_some(), "{name}");
+            assert_eq!((fetched.has_template(), fetched.head()), (given.has_template(), given.head()), "{name}");
+        }
+        // Beside a GGUF file that is named too, from its own folder.
+        let (at, cache) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let q = at.path().join("q");
+        fs::create_dir(&q).unwrap();
+        settings(&q);
+        fs::write(q.join("a.gguf"), "GGUF").unwrap();
+        let all = files(at.path(), "");
+        let names = all.iter().map(|name| &*name.clone().leak()).chain(["config.json", "decision.json"]).collect();
+        let hub = Hub { names, folder: Some(at.path().to_owned()), ..Hub::default() };
+        let source: ModelSource = "org/name:q/a.gguf".parse().unwrap();
+        let found = source.resolve(&hub.serve(cache.path()).0).unwrap().path;
+        assert_eq!(files(&snapshot(cache.path()), ""), all);
+        let decisions = crate::DecisionFolder::open(&found).unwrap();
+        assert!(decisions.has_template() && decisions.adapter().is_some());
     }
 
     #[test]

@@ -60,7 +60,7 @@ fn another_models_file_is_refused() {
     let Err(Error::Gguf { problem: GgufProblem::Value { key, found, expected }, .. }) = other else {
         panic!("{other:?}")
     };
-    assert_eq!((key, found.as_str()), ("general.architecture", "\"qwen2\""));
+    assert_eq!((key.as_str(), found.as_str()), ("general.architecture", "\"qwen2\""));
     assert!(expected.contains("qwen3"), "{expected}");
     let family = edited("qwen3", |_, config| config["model_type"] = json!("exaone4"));
     assert!(matches!(&family, Err(Error::Gguf { .. } | Error::Config { .. })), "{family:?}");

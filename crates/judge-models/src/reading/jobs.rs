@@ -113,8 +113,8 @@ impl Context {
         heads: &'a Heads<'a>,
     ) -> Result<Result<Admitted<'a>, Unscored>, Error> {
         let want = &request.want;
-        let (prompt, types) = match of_text(self.fed(&request.prompt))? {
-            Ok(Typed { ids, types }) => (self.without_padding(ids), types),
+        let (prompt, types, lengths) = match of_text(self.fed(&request.prompt))? {
+            Ok(Typed { ids, types, lengths }) => (self.without_padding(ids), types, lengths),
             Err(unscored) => return Ok(Err(unscored)),
         };
         let continuations = match of_text(self.codec.continuations(&request.prompt, &want.continuations))? {
@@ -132,7 +132,12 @@ impl Context {
         let prompt_len = prompt.len();
         for (behind, what) in [(new, "new ones"), (longest, "of a continuation")] {
             if prompt_len.saturating_add(behind) > max_len {
-                let detail = format!("{prompt_len} prompt tokens and {behind} {what}, the context has {max_len}");
+                let of_pair = lengths.map_or(String::new(), |[first, second]| {
+                    let special = prompt_len.saturating_sub(first + second);
+                    format!(" (a pair of texts of {first} and {second}, and {special} special ones)")
+                });
+                let behind = if behind > 0 { format!(" and {behind} {what}") } else { String::new() };
+                let detail = format!("{prompt_len} prompt tokens{of_pair}{behind}, the context has {max_len}");
                 return Ok(Err(Unscored::new(Reason::TooLong, detail)));
             }
         }

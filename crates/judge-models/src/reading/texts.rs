@@ -3,7 +3,8 @@
 //!
 //! A cross-encoder is an encoder trained on pairs: a query and a document, a request and a response. It has no chat
 //! template. So a closed conversation (`add_generation_prompt` false, as rewards are asked for)
-//! of one turn is its text, and of two turns its pair.
+//! of one turn is its text, and of two turns its pair. White space around the texts of a pair is left out, as
+//! sentence-transformers does before it tokenises a pair (`CrossEncoder`): tokenizers such as RoBERTa's would make tokens of it.
 
 use judge_core::{Message, Prompt, Reason, Unscored};
 use serde_json::Value;
@@ -21,20 +22,20 @@ impl Context {
     /// Those of the tokenizer and of the chat template.
     pub(crate) fn fed(&self, prompt: &Prompt) -> Result<Result<Typed, Unscored>, Error> {
         let Some((encoder, messages)) = self.closed_texts(prompt) else {
-            return Ok(self.codec.encode(prompt)?.map(|ids| Typed { ids, types: Vec::new() }));
+            return Ok(self.codec.encode(prompt)?.map(|ids| Typed { ids, types: Vec::new(), lengths: None }));
         };
         let unscored = |reason, detail: String| Ok(Err(Unscored::new(reason, detail)));
         let (first, second) = match messages {
             _ if prompt.is_empty() => return unscored(Reason::EmptyPrompt, "the prompt has no text".to_owned()),
-            [only] => (&only.content, None),
-            [first, second] => (&first.content, Some(second.content.as_str())),
+            [only] => (only.content.as_str(), None),
+            [first, second] => (stripped(&first.content), Some(stripped(&second.content))),
             more => {
                 let count = more.len();
                 let detail = format!("a cross-encoder reads one text or two, and the conversation has {count} turns");
                 return unscored(Reason::Template, detail);
             }
         };
-        let Typed { ids, mut types } = self.codec.encode_texts(first, second)?;
+        let Typed { ids, mut types, lengths } = self.codec.encode_texts(first, second)?;
         match &encoder.embedding.types {
             Some(table) if table.of_pairs => {
                 if let Some(found) = types.iter().find(|&&found| found as usize >= table.rows) {
@@ -45,7 +46,7 @@ impl Context {
             }
             _ => types.clear(),
         }
-        Ok(Ok(Typed { ids, types }))
+        Ok(Ok(Typed { ids, types, lengths }))
     }
 
     /// The turns of a closed conversation, where the model is an encoder without a template, which is a cross-encoder or
@@ -57,4 +58,9 @@ impl Context {
         (!self.codec.has_template() && is_closed && trusted_prefill.is_empty() && prefill.is_empty())
             .then_some((encoder, messages))
     }
+}
+
+/// A text without white space around it: what Python's `str.strip` takes off.
+fn stripped(text: &str) -> &str {
+    text.trim_matches(|c: char| c.is_whitespace() || ('\u{1c}'..='\u{1f}').contains(&c))
 }

@@ -32,7 +32,7 @@ use crate::engine::tensor::host::host;
 use crate::engine::tensor::parameters::{Source, Stored};
 use crate::folder::{Folder, file};
 use crate::weights::{Adapted, Tensors};
-use crate::{Dtype, Error, fingerprint};
+use crate::{Dtype, Error, fingerprint, merge};
 
 /// The network of a folder, and which of its parameters are learnt.
 pub(super) struct Base {
@@ -231,6 +231,7 @@ fn settle(
     tuning: &Tuning,
     labels: Option<usize>,
 ) -> Result<(Option<NewHead>, Option<Selected>), TrainError> {
+    merge::refuse_head_of_decisions(folder)?;
     check::check_model(spec, tuning)?;
     let new_head = settle_head(folder, spec, labels)?;
     let selected = match tuning {

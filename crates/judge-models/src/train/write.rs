@@ -12,9 +12,10 @@ use super::trainable::Trainable;
 use super::trainer::Trainer;
 use super::tuning::{Blocks, Lora, Tuning, last_parts, pairs};
 use crate::arch::Architecture;
+use crate::base::BaseName;
 use crate::folder::Folder;
 use crate::weights::{AdapterFolder, Factors, Tensors, Whole};
-use crate::{Dtype, merge};
+use crate::{Dtype, HubOptions, merge};
 
 impl<L: Loss> Trainer<L> {
     /// Writes what was trained as a folder, which appears under its name when it has been read back and its
@@ -50,20 +51,21 @@ impl<L: Loss> Trainer<L> {
         let factors: Vec<Factors<'_>> = factors.collect();
         let head = self.written().filter(|trainable| !trainable.is_factor());
         let head: Vec<&Trainable> = head.collect();
-        // The last parts of names in an encoder's blocks may be those of its head, as `dense` is.
+        // PEFT finds every module whose name ends so. The last parts of names in an encoder's blocks may be those of its head, as
+        // `dense` is, and in a decoder's of a projection that is not adapted: LFM2 has `self_attn.out_proj` and `conv.out_proj`.
+        let adapted: BTreeSet<String> = pairs.keys().map(|&stem| stem.to_owned()).collect();
+        let last = last_parts(&adapted);
+        let blocks = lora.blocks.of(self.base.spec.n_layers())?;
         let (targets, layers) = match &self.base.spec {
-            Architecture::Decoder(_) => {
-                let blocks = match lora.blocks {
-                    Blocks::All => None,
-                    _ => Some(lora.blocks.of(self.base.spec.n_layers())?.into_iter().collect()),
-                };
-                (last_parts(&pairs.keys().map(|&stem| stem.to_owned()).collect()), blocks)
+            Architecture::Decoder(_) if !is_ambiguous(&self.base.spec, &blocks, &adapted, &last) => {
+                let blocks = (lora.blocks != Blocks::All).then(|| blocks.into_iter().collect());
+                (last, blocks)
             }
-            Architecture::Encoder(_) => (factors.iter().map(|of| of.stem.clone()).collect(), None),
+            _ => (factors.iter().map(|of| of.stem.clone()).collect(), None),
         };
         let modules: BTreeSet<&str> = head.iter().filter_map(|of| of.name.split('.').next()).collect();
         let folder = AdapterFolder {
-            base: &self.base.path.to_string_lossy(),
+            base: BaseName::of(&self.base.path, &HubOptions::from_env()),
             rank: lora.rank,
             alpha: lora.alpha,
             rslora: lora.rslora,
@@ -109,4 +111,13 @@ impl<L: Loss> Trainer<L> {
             Ok(())
         })
     }
+}
+
+/// Whether these blocks have a module that is not adapted and whose name ends as one that is.
+fn is_ambiguous(spec: &Architecture, blocks: &BTreeSet<usize>, adapted: &BTreeSet<String>, last: &[String]) -> bool {
+    let tensors = blocks.iter().flat_map(|&block| spec.tensors_of_block(block));
+    let mut modules = tensors.filter_map(|(name, _)| name.strip_suffix(".weight").map(str::to_owned));
+    modules.any(|module| {
+        !adapted.contains(&module) && module.rsplit('.').next().is_some_and(|part| last.iter().any(|last| last == part))
+    })
 }

@@ -306,16 +306,21 @@ fn unsqueezed(name: &str, mut entry: Entry) -> Entry {
 }
 
 impl Store for Gguf {
-    /// [`Dtype::Bf16`] unless more than half of the numbers are f32: quantised codes have fewer
+    /// [`Dtype::Bf16`] unless more than half of the numbers are f32 or f64: quantised codes have fewer
     /// significant bits than bf16.
     fn stored_dtype(&self) -> Dtype {
         let count = |entry: &Entry| entry.shape.iter().product::<usize>() as u64;
         let all: u64 = self.tensors.values().map(count).sum();
-        let wide: u64 = self.tensors.values().filter(|entry| entry.kind == Kind::F32).map(count).sum();
+        let wide: u64 =
+            self.tensors.values().filter(|entry| matches!(entry.kind, Kind::F32 | Kind::F64)).map(count).sum();
         if wide > all / 2 { Dtype::F32 } else { Dtype::Bf16 }
     }
 
     /// Of tensors that are f16 as a whole. Scales of blocks are f16 too, but are multiplied in f32.
+    fn has_f64(&self) -> bool {
+        self.tensors.values().any(|entry| entry.kind == Kind::F64)
+    }
+
     fn wider_than_bf16(&self) -> Option<&'static str> {
         self.tensors.values().find_map(|entry| match entry.kind {
             Kind::F16 => Some("f16"),
@@ -391,7 +396,8 @@ impl Tensors for Gguf {
             // The kernel of a convolution.
             [rows, 1, width] if entry.kind.elements() == 1 => [rows, width],
             _ => {
-                let problem = TensorProblem::OtherDtype { expected: "F32, F16 or BF16", found: entry.kind.to_string() };
+                let problem =
+                    TensorProblem::OtherDtype { expected: "F64, F32, F16 or BF16", found: entry.kind.to_string() };
                 return Err(self.fault(name, problem));
             }
         };

@@ -135,10 +135,11 @@ fn located(view: &View<'_>, storage: Range<usize>) -> Result<Stored, PyTorchProb
     }
     let start = storage.start + view.offset * width;
     // A tensor that is dense spans as many numbers as it has; the other way round strides tell, but for axes of one.
-    let mut dense = 1;
+    let mut dense = 1_usize;
     let is_dense = view.shape.iter().zip(&view.strides).rev().all(|(&size, &stride)| {
         let fits = size == 1 || stride == dense;
-        dense *= size;
+        // Without numbers, sizes may be any.
+        dense = dense.saturating_mul(size);
         fits
     });
     let strides = (count > 0 && !is_dense).then(|| view.strides.clone());

@@ -55,6 +55,8 @@ mod settings;
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use safetensors::Dtype as Stored;
+
 use self::method::Format;
 use self::module::Module;
 use self::part::Part;
@@ -178,6 +180,12 @@ impl Store for Quantised {
     /// module is quantised.
     fn stored_dtype(&self) -> Dtype {
         if self.modules.is_empty() { self.checkpoint.stored_dtype() } else { Dtype::Bf16 }
+    }
+
+    /// Of dense tensors, as below.
+    fn has_f64(&self) -> bool {
+        let mut dense = self.dense().filter_map(|name| self.checkpoint.raw(name));
+        dense.any(|raw| raw.dtype == Stored::F64)
     }
 
     /// Of dense tensors. Scales in f16 are multiplied in f32, so nothing of them is lost.

@@ -62,16 +62,17 @@ impl<'a> Raw<'a> {
         self.of_dtype(Stored::I32, "I32").map(|raw| Words(raw.bytes.as_chunks::<4>().0))
     }
 
-    /// Its elements as f32. Widening from f16 and bf16 is exact.
+    /// Its elements as f32. Widening from f16 and bf16 is exact, and numbers in f64 are rounded.
     ///
     /// # Errors
-    /// [`TensorProblem::OtherDtype`] unless it is F32, F16 or BF16.
+    /// [`TensorProblem::OtherDtype`] unless it is F64, F32, F16 or BF16.
     pub(crate) fn floats(self) -> Result<Floats<'a>, Error> {
         let read = match self.dtype {
+            Stored::F64 => |bytes: &[u8], i: usize| f64::from_le_bytes(nth(bytes, i)) as f32,
             Stored::F32 => |bytes: &[u8], i: usize| f32::from_le_bytes(nth(bytes, i)),
             Stored::F16 => |bytes: &[u8], i: usize| f16::from_le_bytes(nth(bytes, i)).to_f32(),
             Stored::BF16 => |bytes: &[u8], i: usize| bf16::from_le_bytes(nth(bytes, i)).to_f32(),
-            _ => return Err(self.other_dtype("F32, F16 or BF16")),
+            _ => return Err(self.other_dtype("F64, F32, F16 or BF16")),
         };
         Ok(Floats { raw: self, read })
     }

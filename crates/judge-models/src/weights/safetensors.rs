@@ -12,8 +12,8 @@
 //! read when they are taken, and their pages are given back to the system once they have been
 //! handed over by rows.
 //!
-//! What an index must look like, of which only `weight_map` is read. It says which files there are;
-//! which tensors there are, the files say:
+//! What an index must look like, of which only `weight_map` is read. It says which files there are, and which of them counts for a
+//! tensor that is in two; which tensors there are, the files say:
 //!
 //! ```text
 //!  {"metadata": ..., "weight_map": {"lm_head.weight": "model-00002-of-00002.safetensors", ...}}
@@ -92,7 +92,7 @@ impl Checkpoint {
     pub(crate) fn open(folder: &Folder) -> Result<Self, Error> {
         for (single, index) in [(file::WEIGHTS, file::WEIGHTS_INDEX), (file::PICKLE, file::PICKLE_INDEX)] {
             if folder.has(single) {
-                return Self::open_shards(vec![folder.file(single)]);
+                return Self::of_file(folder.file(single));
             }
             if folder.has(index) {
                 return Self::open_index(folder, index);
@@ -104,7 +104,7 @@ impl Checkpoint {
 
     /// The tensors of one file, such as an adapter's.
     pub(crate) fn of_file(path: PathBuf) -> Result<Self, Error> {
-        Self::open_shards(vec![path])
+        Self::open_shards(vec![path], &BTreeMap::new())
     }
 
     /// The shape of a tensor, if there is one of this name.
@@ -149,7 +149,7 @@ impl Checkpoint {
         let Some(map) = index.get("weight_map").and_then(Value::as_object) else {
             return Err(fault(IndexProblem::NoWeightMap));
         };
-        let (mut shards, mut absent) = (Vec::<PathBuf>::new(), BTreeMap::new());
+        let (mut shards, mut absent, mut places) = (Vec::<PathBuf>::new(), BTreeMap::new(), BTreeMap::new());
         for (tensor, shard) in map {
             let Some(shard) = shard.as_str() else {
                 return Err(fault(IndexProblem::NotAName { tensor: tensor.clone() }));
@@ -160,15 +160,19 @@ impl Checkpoint {
             let shard = folder.file(shard);
             if !shard.is_file() {
                 absent.insert(tensor.clone(), shard);
-            } else if !shards.contains(&shard) {
-                shards.push(shard);
+                continue;
             }
+            if !shards.contains(&shard) {
+                shards.push(shard.clone());
+            }
+            places.insert(tensor.as_str(), shard);
         }
-        Ok(Self { absent, ..Self::open_shards(shards)? })
+        Ok(Self { absent, ..Self::open_shards(shards, &places)? })
     }
 
-    /// Maps files and joins their tensors. A name that is in two of them is an error.
-    fn open_shards(paths: Vec<PathBuf>) -> Result<Self, Error> {
+    /// Maps files and joins their tensors. Of a name that is in two of them the file counts that the index names for it (`places`); it is
+    /// an error if the index names neither.
+    fn open_shards(paths: Vec<PathBuf>, places: &BTreeMap<&str, PathBuf>) -> Result<Self, Error> {
         let mut shards = Vec::with_capacity(paths.len());
         let mut tensors = BTreeMap::<String, Located>::new();
         for path in paths {
@@ -177,6 +181,14 @@ impl Checkpoint {
                 shards.push(Arc::new(shard));
                 for (name, info) in infos {
                     if let Some(first) = tensors.get(&name) {
+                        let place = places.get(name.as_str());
+                        if place == Some(&shards[first.shard].path) {
+                            continue;
+                        }
+                        if place == Some(&shards[number].path) {
+                            tensors.insert(name, Located { shard: number, info, strides: None });
+                            continue;
+                        }
                         return Err(Error::Tensor {
                             path: shards[number].path.clone(),
                             tensor: name,
@@ -200,6 +212,7 @@ impl Checkpoint {
     /// these bytes.
     fn widened(&self, located: &Located, name: &str, bytes: &[u8]) -> Result<Result<Vec<f32>, (usize, f32)>, Error> {
         Ok(match located.info.dtype {
+            Stored::F64 => convert(bytes, |b| f64::from_le_bytes(b) as f32),
             Stored::F32 => convert(bytes, f32::from_le_bytes),
             Stored::F16 => convert(bytes, |b| f16::from_le_bytes(b).to_f32()),
             Stored::BF16 => convert(bytes, |b| bf16::from_le_bytes(b).to_f32()),
@@ -266,8 +279,8 @@ impl Checkpoint {
 }
 
 /// The dtype of numbers of which bf16 would drop bits: F16, or F32 where matrices are in it. Vectors
-/// in f32 are few, and most files of bf16 matrices have some. Each tensor is its dtype and the number
-/// of its axes.
+/// in f32 are few, and most files of bf16 matrices have some. F64 is not among them: every dtype drops bits of it. Each tensor is
+/// its dtype and the number of its axes.
 pub(super) fn wider_than_bf16(mut tensors: impl Iterator<Item = (Stored, usize)>) -> Option<&'static str> {
     tensors.find_map(|(dtype, axes)| match dtype {
         Stored::F16 => Some("f16"),
@@ -288,6 +301,10 @@ impl Store for Checkpoint {
             }
         }
         if half > all / 2 { Dtype::Bf16 } else { Dtype::F32 }
+    }
+
+    fn has_f64(&self) -> bool {
+        self.tensors.values().any(|located| located.info.dtype == Stored::F64)
     }
 
     fn wider_than_bf16(&self) -> Option<&'static str> {
@@ -345,7 +362,7 @@ impl Tensors for Checkpoint {
     fn table(&mut self, name: &str, shape: [usize; 2], dtype: Dtype) -> Result<Table, Error> {
         let located = self.locate(name, &shape)?;
         let Located { shard, info, .. } = located;
-        if !matches!(info.dtype, Stored::F32 | Stored::F16 | Stored::BF16) {
+        if !matches!(info.dtype, Stored::F64 | Stored::F32 | Stored::F16 | Stored::BF16) {
             return Err(self.fault(located, name, TensorProblem::Dtype { found: format!("{:?}", info.dtype) }));
         }
         let shard = Arc::clone(&self.shards[*shard]);
@@ -395,6 +412,7 @@ impl Tensors for Checkpoint {
                 }
                 Dtype::Bf16 => {
                     let values = match located.info.dtype {
+                        Stored::F64 => round(bytes, |b| bf16::from_f32(f64::from_le_bytes(b) as f32)),
                         Stored::F32 => round(bytes, |b| bf16::from_f32(f32::from_le_bytes(b))),
                         Stored::F16 => round(bytes, |b| bf16::from_f32(f16::from_le_bytes(b).to_f32())),
                         Stored::BF16 => round(bytes, bf16::from_le_bytes),

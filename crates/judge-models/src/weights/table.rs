@@ -54,7 +54,7 @@ pub(super) struct Mapped {
     pub(super) shard: Arc<Shard>,
     /// The tensor's bytes as a range of the whole map, row-major and little-endian.
     pub(super) bytes: Range<usize>,
-    /// F32, F16 or BF16: the maker of a table has checked it.
+    /// F64, F32, F16 or BF16: the maker of a table has checked it.
     pub(super) stored: Stored,
     /// What numbers are rounded to when a row is read.
     pub(super) dtype: Dtype,
@@ -108,6 +108,9 @@ impl Table {
             Rows::Mapped(Mapped { shard, bytes, stored, dtype }) => {
                 let bytes = &shard.map[bytes.clone()];
                 match stored {
+                    Stored::F64 => {
+                        read(&bytes[8 * range.start..8 * range.end], row, |x| f64::from_le_bytes(x) as f32);
+                    }
                     Stored::F32 => {
                         read(&bytes[4 * range.start..4 * range.end], row, f32::from_le_bytes);
                     }
@@ -145,6 +148,7 @@ mod tests {
         let values: Vec<f32> = (0..12).map(|i| 1.0 + i as f32 / 300.0).collect();
         let bytes = |each: fn(&f32) -> Vec<u8>| values.iter().flat_map(each).collect::<Vec<u8>>();
         let stored = [
+            ("double", Stored::F64, bytes(|x| f64::from(*x).to_le_bytes().to_vec())),
             ("single", Stored::F32, bytes(|x| x.to_le_bytes().to_vec())),
             ("half", Stored::F16, bytes(|x| f16::from_f32(*x).to_le_bytes().to_vec())),
             ("brain", Stored::BF16, bytes(|x| bf16::from_f32(*x).to_le_bytes().to_vec())),

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use judge_core::decision::{DecisionItem, DecisionJudge, DecisionPrompt, DecisionSettings, Questions, Readout};
 use judge_core::{Backbone, ItemId, Judge, Prompt, PromptEnd, Request, Runner, WholePrompt};
-use judge_models::{DecisionFolder, Dtype, Error, LoadOptions, Model, TemplatePrompt, TurnPrompt};
+use judge_models::{DecisionFolder, Dtype, Error, LoadOptions, Model, TemplatePrompt, TurnPrompt, merge_adapters};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
@@ -145,6 +145,160 @@ fn a_folder_that_transformers_saved_is_read_whole() {
             let found = serde_json::to_value(answered.answer.unwrap()).unwrap();
             assert!(difference(&found, &theirs["answers"][&answered.name]) < 1e-5);
         }
+    }
+}
+
+/// The verdicts of a folder as `judge decide` gives them: with the adapter that it names.
+fn verdicts(folder: &Path) -> Vec<Vec<judge_core::Verdict>> {
+    let (model, decisions) = load(folder);
+    let judge = DecisionJudge::new(decisions.settings(None).unwrap(), &model).unwrap();
+    let numbered = items(&expected()).into_iter().enumerate().map(|(at, item)| (ItemId::from(at), item));
+    let results = Runner::new(&model, vec![&judge]).collect(numbered).unwrap();
+    results.into_iter().map(|result| result.verdicts).collect()
+}
+
+/// A model with this prompt of its own, and with settings in `decision.json`, if there are any.
+fn prompted(family: &str, beside: &str, settings: Option<Value>) -> TempDir {
+    let folder = folder(family, Some(beside));
+    std::fs::write(folder.path().join("decision_template.jinja"), template("whole")).unwrap();
+    if let Some(settings) = settings {
+        std::fs::write(folder.path().join("decision.json"), settings.to_string()).unwrap();
+    }
+    folder
+}
+
+/// `judge merge` keeps what a folder says of decisions, so that the merged folder answers as the model with the adapter over it.
+#[test]
+fn a_merged_folder_decides_as_the_model_with_the_adapter() {
+    let at = tempfile::tempdir().unwrap();
+    let settings = |adapter: &str| json!({ "labels": { "noul": ["1", "0"] }, "adapter": adapter });
+    let jev = prompted("qwen3-off", "jev", None);
+    // The adapter without JEV's files, in a folder of another name.
+    let labels = prompted("qwen3-off", "settings", Some(settings("lora")));
+    copy(&jev.path().join("adapter"), &labels.path().join("lora"));
+    for (folder, adapter, name, field) in
+        [(&jev, "adapter", "judge_config.json", "adapter_subfolder"), (&labels, "lora", "decision.json", "adapter")]
+    {
+        let expected = verdicts(folder.path());
+        let adapter = folder.path().join(adapter);
+        let copied = at.path().join("copied");
+        copy(&adapter, &copied);
+        // The folder's own, and a copy of it elsewhere.
+        for (number, merged) in [&adapter, &copied].into_iter().enumerate() {
+            let output = at.path().join(format!("{number}-{name}"));
+            merge_adapters(folder.path(), std::slice::from_ref(merged), Some(Dtype::F32), &output, &mut |_, _| {})
+                .unwrap();
+            assert!(!output.join(adapter.file_name().unwrap()).exists(), "{name}");
+            let written: Value = serde_json::from_slice(&std::fs::read(output.join(name)).unwrap()).unwrap();
+            assert_eq!(written[field], Value::Null, "{name}");
+            assert_eq!(verdicts(&output), expected, "{name}");
+        }
+    }
+    // Another adapter than the one that the folder names leaves that one where it is.
+    let other = at.path().join("other");
+    copy(&jev.path().join("adapter"), &other);
+    let bytes = std::fs::read(other.join("adapter_model.safetensors")).unwrap();
+    let tensors = safetensors::SafeTensors::deserialize(&bytes).unwrap();
+    let halved: Vec<(String, Vec<usize>, Vec<u8>)> = tensors
+        .iter()
+        .map(|(name, view)| {
+            let halve = |four: &[u8; 4]| (f32::from_le_bytes(*four) / 2.0).to_le_bytes();
+            let numbers = view.data().as_chunks::<4>().0.iter().flat_map(halve).collect();
+            (name.to_owned(), view.shape().to_vec(), numbers)
+        })
+        .collect();
+    let views = halved.iter().map(|(name, shape, bytes)| {
+        let view = safetensors::tensor::TensorView::new(safetensors::Dtype::F32, shape.clone(), bytes);
+        (name.as_str(), view.unwrap())
+    });
+    safetensors::serialize_to_file(views, None, &other.join("adapter_model.safetensors")).unwrap();
+    let output = at.path().join("twice");
+    let merged =
+        merge_adapters(jev.path(), std::slice::from_ref(&other), Some(Dtype::F32), &output, &mut |_, _| {}).unwrap();
+    assert!(merged.files.contains(&"adapter/adapter_model.safetensors".to_owned()), "{:?}", merged.files);
+    let options = LoadOptions {
+        dtype: Some(Dtype::F32),
+        adapters: vec![other, jev.path().join("adapter")],
+        ..LoadOptions::default()
+    };
+    let (model, decisions) = (Model::load(jev.path(), &options).unwrap(), DecisionFolder::open(jev.path()).unwrap());
+    let judge = DecisionJudge::new(decisions.settings(None).unwrap(), &model).unwrap();
+    let numbered = items(&expected()).into_iter().enumerate().map(|(at, item)| (ItemId::from(at), item));
+    let both = Runner::new(&model, vec![&judge]).collect(numbered).unwrap();
+    assert_eq!(verdicts(&output), both.into_iter().map(|result| result.verdicts).collect::<Vec<_>>());
+}
+
+/// What is written is the text model alone, which would answer by other numbers without a word.
+#[test]
+fn a_head_among_the_weights_is_not_lost_in_silence() {
+    let at = tempfile::tempdir().unwrap();
+    let saved = tempfile::tempdir().unwrap();
+    for part in ["tokenizer", "saved"] {
+        copy(&fixtures().join("decisions").join(part), saved.path());
+    }
+    let output = at.path().join("merged");
+    let error = merge_adapters(saved.path(), &[], None, &output, &mut |_, _| {}).unwrap_err();
+    assert!(matches!(&error, Error::Unsupported { field, .. } if field == "model_type"), "{error}");
+    assert!(!output.exists());
+}
+
+/// An adapter's folder stands for its base, and a GGUF file for the folder that it is in.
+#[test]
+fn settings_are_those_of_the_base_and_of_the_files_folder() {
+    let base = prompted("qwen3-off", "settings", None);
+    let at = tempfile::tempdir().unwrap();
+    let lora = at.path().join("lora");
+    copy(&fixtures().join("decisions/jev/adapter"), &lora);
+    let path = lora.join("adapter_config.json");
+    let mut config: Value = serde_json::from_slice(&std::fs::read(&path).unwrap()).unwrap();
+    config["base_model_name_or_path"] = json!(base.path());
+    std::fs::write(&path, config.to_string()).unwrap();
+    let of = |path: &Path| {
+        let decisions = DecisionFolder::open(path).unwrap();
+        (format!("{:?}", decisions.form()), decisions.has_template())
+    };
+    assert_eq!(of(&lora), of(base.path()));
+    // With settings of its own it speaks for itself.
+    std::fs::write(lora.join("decision.json"), r#"{"labels": {"noul": ["t", "f"]}}"#).unwrap();
+    assert!(of(&lora) != of(base.path()) && !of(&lora).1);
+    let file = base.path().join("model.gguf");
+    std::fs::write(&file, "GGUF").unwrap();
+    assert_eq!(of(&file), of(base.path()));
+    // The adapter that a folder names may be named as the model: it is over its base already.
+    let labels = prompted("qwen3-off", "settings", Some(json!({ "adapter": "adapter" })));
+    copy(&fixtures().join("decisions/jev/adapter"), &labels.path().join("adapter"));
+    config["base_model_name_or_path"] = json!("..");
+    std::fs::write(labels.path().join("adapter/adapter_config.json"), config.to_string()).unwrap();
+    assert!(DecisionFolder::open(labels.path()).unwrap().adapter().is_some());
+    assert!(DecisionFolder::open(labels.path().join("adapter")).unwrap().adapter().is_none());
+}
+
+/// <https://github.com/getainode/ainode/issues/276>: a file of temperatures that nothing reads is named.
+#[test]
+fn files_of_decisions_that_nothing_reads_are_named() {
+    let folder = folder("llama-on", Some("jev_merged"));
+    let unread = || DecisionFolder::open(folder.path()).unwrap().unread().to_vec();
+    assert!(unread().is_empty());
+    for name in ["temperatures.json", "calibrator.json"] {
+        std::fs::write(folder.path().join(name), r#"{"choice": 2.5}"#).unwrap();
+    }
+    assert_eq!(unread(), ["calibrator.json", "temperatures.json"]);
+    std::fs::remove_file(folder.path().join("judge_config.json")).unwrap();
+    assert_eq!(unread(), ["calibration.json", "calibrator.json", "head.safetensors", "temperatures.json"]);
+}
+
+/// An empty name is none, as `null` is.
+#[test]
+fn an_adapter_without_a_name_is_none() {
+    for (beside, name, field) in
+        [("jev_merged", "judge_config.json", "adapter_subfolder"), ("settings", "decision.json", "adapter")]
+    {
+        let folder = folder("llama-on", Some(beside));
+        let path = folder.path().join(name);
+        let mut settings: Value = serde_json::from_slice(&std::fs::read(&path).unwrap()).unwrap();
+        settings[field] = json!("");
+        std::fs::write(path, settings.to_string()).unwrap();
+        assert!(DecisionFolder::open(folder.path()).unwrap().adapter().is_none(), "{name}");
     }
 }
 

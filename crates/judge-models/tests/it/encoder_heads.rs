@@ -123,6 +123,36 @@ fn conversations_that_are_no_pair_are_unscored_and_open_ones_refused() {
     assert!(matches!(source.downcast_ref(), Some(Error::NoChatTemplate { .. })), "{source}");
 }
 
+/// <https://github.com/vllm-project/vllm/issues/11568>: sentence-transformers strips both texts of a pair before it tokenises them, and
+/// the tokenizers of RoBERTa and ModernBERT make tokens of the white space.
+#[test]
+fn white_space_around_the_texts_of_a_pair_does_not_count() {
+    for name in NAMES {
+        let model = load(&folder(name), Dtype::F32).unwrap();
+        let bare = conversation(&["ba de", "fi go ku"]);
+        let spaced = conversation(&["\u{a0} ba de\n", "  fi go ku \u{1f}\t"]);
+        assert_eq!(model.tokens(&spaced).unwrap(), model.tokens(&bare).unwrap(), "{name}");
+        assert_eq!(rewards(&model, &[spaced]), rewards(&model, &[bare]), "{name}");
+    }
+}
+
+/// <https://github.com/vllm-project/vllm/pull/47772>: of a pair that is too long, one sees which text is to be cut.
+#[test]
+fn a_pair_that_is_too_long_is_named_by_both_lengths() {
+    let model = load(&folder("bert"), Dtype::F32).unwrap();
+    let pair = conversation(&["ba de fi", &"go ".repeat(100)]);
+    let [Outcome::Unscored(why)] = &outcomes(&model, &[pair])[..] else { panic!("it is read") };
+    assert_eq!(why.reason, Reason::TooLong);
+    let max_len = model.info().max_len;
+    let said =
+        format!("106 prompt tokens (a pair of texts of 3 and 100, and 3 special ones), the context has {max_len}");
+    assert_eq!(why.detail, said);
+    let [Outcome::Unscored(why)] = &outcomes(&model, &[conversation(&["go ".repeat(100).trim()])])[..] else {
+        panic!()
+    };
+    assert_eq!(why.detail, format!("102 prompt tokens, the context has {max_len}"));
+}
+
 #[test]
 fn heads_that_are_not_whole_or_not_known_are_refused() {
     let changed = |edit: &dyn Fn(&mut Value), keep: &dyn Fn(&str) -> bool| {

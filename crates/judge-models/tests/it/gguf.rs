@@ -133,7 +133,10 @@ fn a_split_file_is_one_model_whichever_part_is_named() {
     // A part of another file, and one that is not there.
     fs::copy(to.path().join(parts[1]), to.path().join(parts[2])).unwrap();
     let error = load(to.path(), None).unwrap_err();
-    assert!(matches!(&error, Error::Gguf { problem: GgufProblem::Value { key: "split.no", .. }, .. }), "{error}");
+    assert!(
+        matches!(&error, Error::Gguf { problem: GgufProblem::Value { key, .. }, .. } if key == "split.no"),
+        "{error}"
+    );
     fs::remove_file(to.path().join(parts[1])).unwrap();
     let error = load(to.path(), None).unwrap_err();
     assert!(matches!(&error, Error::Read { path, .. } if path.ends_with(parts[1])), "{error}");
@@ -232,14 +235,94 @@ fn what_a_file_cannot_say_or_is_not_read_is_refused_by_name() {
         (text("llama.block_count"), text("xlama.block_count"), "llama.block_count is missing"),
         (text("tokenizer.ggml.tokens"), text("tokenizer.ggml.tokenX"), "tokenizer.ggml.tokens is missing"),
         (text("tokenizer.ggml.merges"), text("tokenizer.ggml.mergeX"), "tokenizer.ggml.merges is missing"),
-        (text("llama.context_length"), text("llama.con.decision.type"), "a decision model"),
+        (text("llama.context_length"), text("llama2.decision.type"), "a decision model (llama2.decision.type)"),
     ] {
-        if from.len() != to.len() {
-            continue;
-        }
+        assert_eq!(from.len(), to.len(), "{said}");
         let problem = problem(&from, &to);
         assert!(problem.contains(said), "{problem}");
     }
+}
+
+/// A GGUF file with further keys before its own.
+fn with_keys(name: &str, added: &[Vec<u8>]) -> Vec<u8> {
+    let bytes = fs::read(fixtures().join(name)).unwrap();
+    let keys = u64::from_le_bytes(bytes[16..24].try_into().unwrap()) + added.len() as u64 + 1;
+    // One more makes them a multiple of the alignment, so that the data begins where it did.
+    let len = added.concat().len() + stated("~", "").len();
+    let padding = stated("~", &"x".repeat(len.next_multiple_of(32) - len));
+    [&bytes[..16], &keys.to_le_bytes(), &added.concat(), &padding, &bytes[24..]].concat()
+}
+
+/// A key with a list of numbers in f32.
+fn list(key: &str, numbers: &[f32]) -> Vec<u8> {
+    let numbers: Vec<u8> = numbers.iter().flat_map(|number| number.to_le_bytes()).collect();
+    let count = (numbers.len() / 4) as u64;
+    let key = [&(key.len() as u64).to_le_bytes(), key.as_bytes(), &9_u32.to_le_bytes()].concat();
+    [&key[..], &6_u32.to_le_bytes(), &count.to_le_bytes(), &numbers].concat()
+}
+
+/// A key with a text.
+fn stated(key: &str, text: &str) -> Vec<u8> {
+    let text = [&(text.len() as u64).to_le_bytes(), text.as_bytes()].concat();
+    [&(key.len() as u64).to_le_bytes(), key.as_bytes(), &8_u32.to_le_bytes(), &text].concat()
+}
+
+/// A setting that is stated as something else is refused, with a `config.json` beside the file and without: an empty list used to end
+/// the process in one place, and to be equal to anything in others.
+#[test]
+fn a_setting_that_is_no_number_is_refused_by_its_key() {
+    let name = "gguf_tokenizers/prepend.gguf";
+    let to = TempDir::new().unwrap();
+    let path = to.path().join("model.gguf");
+    let load = || load(&path, None);
+    fs::write(&path, with_keys(name, &[list("llama.rope.freq_base", &[10_000.0])])).unwrap();
+    load().unwrap();
+    for (added, said) in [
+        (
+            list("llama.nextn_predict_layers", &[]),
+            "llama.nextn_predict_layers is an empty list, expected a number, or one for each block",
+        ),
+        (
+            list("llama.rope.freq_base", &[]),
+            "llama.rope.freq_base is an empty list, expected a number, or one for each block",
+        ),
+        (list("llama.rope.freq_base", &[1e4, 1e6]), "llama.rope.freq_base is 10000, 1000000, expected one number"),
+        (stated("llama.rope.freq_base", "777"), "llama.rope.freq_base is the text \"777\", expected a number"),
+        (
+            list("llama.rope.dimension_count", &[-1.0]),
+            "llama.rope.dimension_count is -1, expected a whole number from 0 on",
+        ),
+        (list("llama.rope.scaling.type", &[1.0]), "llama.rope.scaling.type is 1, expected a text"),
+        (list("llama.attention.causal", &[]), "llama.attention.causal is an empty list"),
+    ] {
+        fs::write(&path, with_keys(name, &[added])).unwrap();
+        let Err(Error::Gguf { problem, .. }) = load() else { panic!("{said}") };
+        assert!(problem.to_string().starts_with(said), "{problem}");
+    }
+    let twice = [list("llama.rope.freq_base", &[1e4]), list("llama.rope.freq_base", &[1e6])];
+    fs::write(&path, with_keys(name, &twice)).unwrap();
+    let Err(Error::Gguf { problem, .. }) = load() else { panic!("it loads") };
+    assert_eq!(problem, GgufProblem::KeyTwice { key: "llama.rope.freq_base".to_owned() });
+}
+
+/// <https://github.com/EricLBuehler/mistral.rs/issues/1137>: a file as Ollama keeps it, under its digest.
+#[test]
+fn a_file_of_any_name_is_known_by_its_first_bytes() {
+    let to = TempDir::new().unwrap();
+    let blobs = to.path().join("blobs");
+    fs::create_dir(&blobs).unwrap();
+    let plain = fixtures().join("gguf_tokenizers/qwen2.gguf");
+    let blob = blobs.join("sha256-0123456789abcdef");
+    fs::copy(&plain, &blob).unwrap();
+    fs::write(blobs.join("sha256-fedcba"), "{}").unwrap();
+    let (found, expected) = (load(&blob, None).unwrap(), load(&plain, None).unwrap());
+    assert_eq!(found.info().name, "sha256-0123456789abcdef");
+    assert_eq!(found.info().fingerprint, expected.info().fingerprint);
+    assert_eq!(numbers(&found), numbers(&expected));
+    let error = load(&blobs.join("sha256-fedcba"), None).unwrap_err().to_string();
+    assert!(error.ends_with("is not a folder, and the file does not begin as GGUF files do"), "{error}");
+    let error = load(&to.path().join("gone"), None).unwrap_err().to_string();
+    assert!(error.ends_with("is not a folder"), "{error}");
 }
 
 /// Bytes of the header changed at places that look random and are the same each time: every file is read or

@@ -247,19 +247,112 @@ fn an_index_stays_in_its_folder_and_names_the_files_there() {
         Error::Index { problem: IndexProblem::NoShard { tensor, shard }, .. }
             if tensor == "model.norm.weight" && shard == "gone.safetensors"
     );
-    let twice = broken(|folder| {
-        let (header, data) = read_shard(&folder.join(OTHER_SHARD));
-        let name = first(&header);
-        let entry = header[&name].clone();
-        let end = entry["data_offsets"][1].as_u64().unwrap() as usize;
-        reshard(folder, |header, first_data| {
-            let start = first_data.len();
-            first_data.extend(&data[..end]);
-            header[&name] =
-                json!({"dtype": entry["dtype"], "shape": entry["shape"], "data_offsets": [start, start + end]});
-        });
+}
+
+/// <https://github.com/Blaizzy/mlx-vlm/pull/1827>: a shard that was left behind has tensors that are in another one too. The index decides,
+/// as in transformers; where it names neither file, nothing does.
+#[test]
+fn of_a_tensor_in_two_shards_the_one_counts_that_the_index_names() {
+    let sound = copy("llama-on");
+    let expected = load(sound.path()).unwrap().info().fingerprint.clone();
+    let folder = copy("llama-on");
+    let (header, data) = read_shard(&folder.path().join(SHARD));
+    let name = first(&header);
+    let (mut other, mut bytes) = read_shard(&folder.path().join(OTHER_SHARD));
+    let range: Vec<usize> = serde_json::from_value(header[&name]["data_offsets"].clone()).unwrap();
+    // Other numbers under the same name.
+    let start = bytes.len();
+    bytes.extend(data[range[0]..range[1]].iter().map(|byte| byte ^ 1));
+    other[&name] =
+        json!({"dtype": header[&name]["dtype"], "shape": header[&name]["shape"], "data_offsets": [start, bytes.len()]});
+    write_shard(&folder.path().join(OTHER_SHARD), &other, &bytes);
+    assert_eq!(load(folder.path()).unwrap().info().fingerprint, expected);
+    let place = |shard: Value| {
+        edit(folder.path().join(INDEX), |index| index["weight_map"][&name] = shard);
+        load(folder.path())
+    };
+    assert_ne!(place(json!(OTHER_SHARD)).unwrap().info().fingerprint, expected);
+    edit(folder.path().join(INDEX), |index| drop(index["weight_map"].as_object_mut().unwrap().remove(&name)));
+    let error = load(folder.path()).unwrap_err();
+    assert_error!(error, Error::Tensor { problem: TensorProblem::Twice { .. }, .. });
+}
+
+/// The tensors of a file in f64.
+fn widen(path: &Path) {
+    let bytes = fs::read(path).unwrap();
+    let tensors = safetensors::SafeTensors::deserialize(&bytes).unwrap();
+    let wide: Vec<(String, Vec<usize>, Vec<u8>)> = tensors
+        .iter()
+        .map(|(name, view)| {
+            let number = |bytes: &[u8]| match view.dtype() {
+                safetensors::Dtype::F32 => f64::from(f32::from_le_bytes(bytes.try_into().unwrap())),
+                safetensors::Dtype::BF16 => f64::from(f32::from_bits(u32::from_le_bytes([0, 0, bytes[0], bytes[1]]))),
+                other => panic!("{other:?}"),
+            };
+            let size = view.dtype().bitsize() / 8;
+            let bytes = view.data().chunks_exact(size).flat_map(|bytes| number(bytes).to_le_bytes()).collect();
+            (name.to_owned(), view.shape().to_vec(), bytes)
+        })
+        .collect();
+    let views = wide.iter().map(|(name, shape, bytes)| {
+        (name.as_str(), safetensors::tensor::TensorView::new(safetensors::Dtype::F64, shape.clone(), bytes).unwrap())
     });
-    assert_error!(twice, Error::Tensor { problem: TensorProblem::Twice { .. }, .. });
+    safetensors::serialize_to_file(views, None, path).unwrap();
+}
+
+/// <https://github.com/tinygrad/tinygrad/pull/2720>: numbers in f64 are read and rounded, and a note says so, as of a folder so of an
+/// adapter and in files of experts, whose parts lie apart.
+#[test]
+fn numbers_in_f64_are_rounded_with_a_note() {
+    let states = |folder: &Path, adapters: Vec<PathBuf>, dtype| {
+        let model = Model::load(folder, &LoadOptions { dtype, adapters, ..LoadOptions::default() }).unwrap();
+        let pooled: Vec<(Layer, Pooling)> = model.info().layers().iter().map(|&layer| (layer, Pooling::Last)).collect();
+        let want = Want { pooled: pooled.clone(), ..Want::default() };
+        let mut found = Vec::new();
+        let mut take = |_, outcome: Outcome| {
+            let Outcome::Read(reading) = outcome else { panic!("{outcome:?}") };
+            found =
+                pooled.iter().flat_map(|&(layer, pooling)| reading.pooled(layer, pooling).unwrap().to_vec()).collect();
+            std::ops::ControlFlow::Continue(())
+        };
+        model.run(&[Request { prompt: Prompt::Raw("ba de fi".to_owned()), want }], &mut take).unwrap();
+        let notes: Vec<String> = model.info().notes.iter().filter(|note| note.contains("f64")).cloned().collect();
+        (found, notes, model.info().dtype.clone())
+    };
+    for name in ["llama-on", "gpt_oss-on", "qwen3-off"] {
+        let (narrow, wide) = (copy(name), copy(name));
+        for file in fs::read_dir(wide.path()).unwrap() {
+            let path = file.unwrap().path();
+            if path.extension().is_some_and(|extension| extension == "safetensors") {
+                widen(&path);
+            }
+        }
+        for dtype in [Dtype::F32, Dtype::Bf16] {
+            let (expected, notes, _) = states(narrow.path(), Vec::new(), Some(dtype));
+            assert!(notes.is_empty(), "{notes:?}");
+            let (found, notes, _) = states(wide.path(), Vec::new(), Some(dtype));
+            assert_eq!(found, expected, "{name}, {dtype}");
+            assert_eq!(
+                notes,
+                [format!(
+                    "weights that are stored in f64 are rounded to {dtype}: no dtype here keeps all of their bits"
+                )]
+            );
+        }
+        assert_eq!(states(wide.path(), Vec::new(), None).2, "f32", "{name}");
+    }
+    let at = TempDir::new().unwrap();
+    let adapter = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/adapters/plain");
+    for file in ["adapter_config.json", "adapter_model.safetensors"] {
+        fs::copy(adapter.join(file), at.path().join(file)).unwrap();
+    }
+    widen(&at.path().join("adapter_model.safetensors"));
+    let expected: Value = serde_json::from_slice(&fs::read(adapter.join("expected.json")).unwrap()).unwrap();
+    let base = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures").join(expected["base"].as_str().unwrap());
+    let narrow = states(&base, vec![adapter], Some(Dtype::F32));
+    let wide = states(&base, vec![at.path().to_owned()], Some(Dtype::F32));
+    assert_eq!(narrow.0, wide.0);
+    assert_eq!((narrow.1.len(), wide.1.len()), (0, 1));
 }
 
 #[test]

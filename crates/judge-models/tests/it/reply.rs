@@ -30,6 +30,12 @@ fn read(model: &Model, prompt: &str, want: Want) -> Reading {
     }
 }
 
+/// Folders of the fixtures that are no models by themselves.
+const REFUSED: [&str; 1] = ["rope"];
+
+/// Folders of models without a head over the vocabulary, which write nothing.
+const WITHOUT_LOGITS: [&str; 0] = [];
+
 #[test]
 fn states_of_a_reply_are_those_of_reading_it_again() {
     let families = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/families");
@@ -39,7 +45,10 @@ fn states_of_a_reply_are_those_of_reading_it_again() {
     for folder in names {
         let name = folder.file_name().unwrap().to_string_lossy().into_owned();
         let options = LoadOptions { dtype: Some(Dtype::F32), ..LoadOptions::default() };
-        let Ok(model) = Model::load(&folder, &options) else { continue }; // some are there to be refused
+        if REFUSED.contains(&&*name) {
+            continue;
+        }
+        let model = Model::load(&folder, &options).unwrap_or_else(|error| panic!("{name}: {error}"));
         let layers = model.info().layers();
         for prompt in ["ba de fi go", "ku xa me ba 3"] {
             let generate = Some(Generation { max_new_tokens: 5, ..Generation::default() });
@@ -48,9 +57,12 @@ fn states_of_a_reply_are_those_of_reading_it_again() {
                 prompt: Prompt::Raw(prompt.to_owned()),
                 want: Want { generate: generate.clone(), reply, ..Want::default() },
             };
-            if model.run(std::slice::from_ref(&request), &mut |_, _| ControlFlow::Continue(())).is_err() {
-                continue; // without logits nothing is written
+            let run = model.run(std::slice::from_ref(&request), &mut |_, _| ControlFlow::Continue(()));
+            if WITHOUT_LOGITS.contains(&&*name) {
+                assert!(run.is_err(), "{name} writes");
+                continue;
             }
+            run.unwrap_or_else(|error| panic!("{name}: {error}"));
             let written = read(&model, prompt, request.want);
             let generated = written.generated.clone().unwrap();
             let tokens = generated.tokens.len();

@@ -7,6 +7,7 @@
 //!   together; full blocks do not (NoPE).
 //! - Logits are multiplied by `logit_scale` (1/16 by default), in readings too. The head is tied.
 //! - No norms of heads; `use_qk_norm` is refused.
+//! - `head_dim` counts where a file has it, as in transformers, which has it beside its declared fields.
 //!
 //! Published files state several properties that transformers takes for granted; other values of
 //! them are refused. Tensors are named as in Llama, without `post_attention_layernorm`.
@@ -70,8 +71,8 @@ fn granted(pattern: usize) -> [(&'static str, Value); 8] {
 /// Describes a Cohere 2.
 ///
 /// # Errors
-/// [`ConfigProblem`] as of [`Shape::lower`], for settings that contradict what transformers takes
-/// for granted, and for heads that are together not as wide as the model.
+/// [`ConfigProblem`] as of [`Shape::lower`], and for settings that contradict what transformers takes
+/// for granted.
 pub(super) fn fields(fields: Value) -> Result<DecoderFields, ConfigProblem> {
     let mut found = Cohere2::deserialize(&fields)?;
     let pattern = size("sliding_window_pattern", found.sliding_window_pattern.unwrap_or(4), usize::MAX)?;
@@ -79,10 +80,6 @@ pub(super) fn fields(fields: Value) -> Result<DecoderFields, ConfigProblem> {
     found.shape.rms_norm_eps = norm_eps("layer_norm_eps", found.layer_norm_eps)?;
     found.shape.rope_rules = RopeRules { pairs: Pairs::Neighbours, ..RopeRules::default() };
     let fields = found.shape.lower("cohere2", "hidden_act", &found.hidden_act)?;
-    if fields.n_heads * fields.head_dim != fields.d_model {
-        let expected = format!("hidden_size {} by num_attention_heads {}", fields.d_model, fields.n_heads);
-        return Err(ConfigProblem::Value { field: "head_dim", found: fields.head_dim.to_string(), expected });
-    }
     let windows = windows(found.layer_types, window(found.sliding_window)?, pattern, fields.n_layers)?;
     let rope_of = windows.iter().map(|window| window.map(|_| 0)).collect();
     Ok(DecoderFields {

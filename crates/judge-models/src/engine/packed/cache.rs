@@ -103,7 +103,7 @@ pub(crate) struct Writer {
 
 /// The name of the file for a model: `fingerprint` says what the weights are, as far as a sample of
 /// them does, and size and time of the files of weights in `folders` say that they have not been
-/// touched. `is_padded` is the one thing in which kernels pack differently.
+/// touched; a path among them that is a file counts whatever its name. `is_padded` is the one thing in which kernels pack differently.
 ///
 /// # Errors
 /// [`Error::Read`] for a folder that cannot be listed, and for a file of weights that is not there.
@@ -115,25 +115,30 @@ pub(crate) fn key<'p>(
     folders: impl IntoIterator<Item = &'p Path>,
 ) -> Result<String, Error> {
     let mut files = Vec::new();
+    let mut add = |path: &Path| -> Result<(), Error> {
+        // Through links, as the hub's cache has them.
+        let data = fs::metadata(path).map_err(|source| Error::Read { path: path.to_owned(), source })?;
+        let changed = data.modified().ok().and_then(|time| time.duration_since(UNIX_EPOCH).ok());
+        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        files.push((name, data.len(), changed.map(|time| time.as_nanos())));
+        Ok(())
+    };
     for folder in folders {
+        if folder.is_file() {
+            add(folder)?;
+            continue;
+        }
         let fault = |source| Error::Read { path: folder.to_owned(), source };
         for file in fs::read_dir(folder).map_err(fault)? {
-            let file = file.map_err(fault)?;
-            let path = file.path();
-            if !WEIGHTS.iter().any(|end| path.extension().is_some_and(|found| found == *end)) {
-                continue;
+            let path = file.map_err(fault)?.path();
+            if WEIGHTS.iter().any(|end| path.extension().is_some_and(|found| found == *end)) {
+                add(&path)?;
             }
-            // Through links, as the hub's cache has them.
-            let data = fs::metadata(&path).map_err(|source| Error::Read { path, source })?;
-            let changed = data.modified().ok().and_then(|time| time.duration_since(UNIX_EPOCH).ok());
-            files.push((
-                file.file_name().to_string_lossy().into_owned(),
-                data.len(),
-                changed.map(|time| time.as_nanos()),
-            ));
         }
     }
     files.sort_unstable();
+    // A file that is named is in its folder too.
+    files.dedup();
     let version = env!("CARGO_PKG_VERSION");
     let (dtype, form) = (dtype.to_string(), form.to_string());
     let content = serde_json::json!([DOMAIN, version, fingerprint, dtype, form, is_padded, format!("{files:?}")]);

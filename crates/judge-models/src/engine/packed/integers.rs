@@ -250,10 +250,20 @@ mod tests {
         memory
     }
 
+    /// A kernel that multiplies integers, if this processor has one.
+    #[allow(clippy::print_stderr)] // a test that is skipped says so
+    fn of_integers() -> Option<Supported> {
+        let found = Supported::all().find(|kernel| kernel.kernel().multiplies_integers());
+        if found.is_none() {
+            eprintln!("skipped: no kernel of this processor multiplies integers");
+        }
+        found
+    }
+
     #[test]
     fn sections_of_other_codes_give_what_each_gives_by_itself() {
         const WIDTH: usize = 96;
-        let Some(kernel) = Supported::all().find(|kernel| kernel.kernel().multiplies_integers()) else { return };
+        let Some(kernel) = of_integers() else { return };
         let four = Coding { has_minima: true, ..Coding::scaled(4, CodeNumbers::Unsigned, WIDTH, 32) };
         let codings = [four, Coding::scaled(8, CodeNumbers::Signed, WIDTH, 16)];
         let (x, d_out) = (crate::engine::packed::cases::numbers(1, 3 * WIDTH), [32, 20]);
@@ -281,7 +291,7 @@ mod tests {
     #[test]
     fn a_gate_in_other_codes_than_what_it_gates_is_applied_all_the_same() {
         const WIDTH: usize = 64;
-        let Some(kernel) = Supported::all().find(|kernel| kernel.kernel().multiplies_integers()) else { return };
+        let Some(kernel) = of_integers() else { return };
         let codings = [(4, CodeNumbers::Unsigned), (8, CodeNumbers::Signed)]
             .map(|(bits, numbers)| Coding::scaled(bits, numbers, WIDTH, 32));
         let parts = codings.iter().map(|coding| (LANES, Some(coding.clone()))).collect();

@@ -77,7 +77,7 @@ fn counts_and_offsets_are_checked_before_anything_is_made_for_them() {
     assert_eq!(with(value("k", LIST, &[&deep])), GgufProblem::ValueType { key: "k".to_owned(), found: LIST });
     assert_eq!(with(value("k", 13, &[])), GgufProblem::ValueType { key: "k".to_owned(), found: 13 });
     let zero = with(value("general.alignment", U32, &[&[0; 4]]));
-    assert!(matches!(zero, GgufProblem::Value { key: "general.alignment", .. }));
+    assert!(matches!(zero, GgufProblem::Value { key, .. } if key == "general.alignment"));
 }
 
 #[test]
@@ -110,4 +110,48 @@ fn numbers_and_short_texts_are_kept() {
     assert_eq!(header.numbers("list"), Some(&[-7.0, 9.0][..]));
     assert_eq!((header.text("text"), header.text("long"), header.text("not UTF-8")), ("linear", "", ""));
     assert_eq!((header.numbers("text"), header.numbers("texts"), header.text("f")), (None, None, ""));
+}
+
+/// A setting that is stated as something else is not one that is not stated.
+#[test]
+fn settings_are_numbers_or_not_there() {
+    let empty = [&6_u32.to_le_bytes()[..], &0_u64.to_le_bytes()];
+    let values = [
+        value("one", 6, &[&2.5_f32.to_le_bytes()]),
+        value("none", LIST, &empty),
+        value("text", TEXT, &[&text("linear")]),
+        value("long", TEXT, &[&text(&"x".repeat(257))]),
+        value("texts", LIST, &[&TEXT.to_le_bytes(), &1_u64.to_le_bytes(), &text("a")]),
+    ];
+    let header = read(&file(&values.concat(), values.len() as u64, &[4], 0, 0, 128)).unwrap();
+    assert_eq!(header.setting("one").unwrap(), Some(&[2.5][..]));
+    assert_eq!((header.setting("absent").unwrap(), header.setting_text("absent").unwrap()), (None, ""));
+    assert_eq!(header.setting_text("text").unwrap(), "linear");
+    for (key, found) in [
+        ("none", "an empty list"),
+        ("text", "the text \"linear\""),
+        ("long", "a long text"),
+        ("texts", "a list of texts, or a long one"),
+    ] {
+        let message = header.setting(key).unwrap_err().to_string();
+        assert_eq!(message, format!("{key} is {found}, expected a number, or one for each block"));
+    }
+    for (key, found) in [("one", "2.5"), ("none", "an empty list"), ("texts", "a list of texts, or a long one")] {
+        let message = header.setting_text(key).unwrap_err().to_string();
+        assert_eq!(message, format!("{key} is {found}, expected a text of up to 256 bytes"));
+    }
+}
+
+/// Two readers would see two models in one file.
+#[test]
+fn a_key_that_appears_twice_is_refused() {
+    let number = |key: &str| value(key, 6, &[&2.5_f32.to_le_bytes()]);
+    let texts = |key: &str| value(key, LIST, &[&TEXT.to_le_bytes(), &1_u64.to_le_bytes(), &text("a")]);
+    let values = [number("a"), texts("b"), number("c")];
+    assert!(read(&file(&values.concat(), 3, &[4], 0, 0, 128)).is_ok());
+    for (again, key) in [(number("a"), "a"), (texts("a"), "a"), (number("b"), "b"), (texts("b"), "b")] {
+        let values = [&values[..], &[again]].concat().concat();
+        let problem = read(&file(&values, 4, &[4], 0, 0, 128)).map(|_| ()).unwrap_err();
+        assert_eq!(problem, GgufProblem::KeyTwice { key: key.to_owned() });
+    }
 }

@@ -17,6 +17,8 @@ pub(crate) struct Typed {
     pub(crate) ids: Vec<TokenId>,
     /// `token_type_ids`, one for each token; empty where the model is given none, and all are 0.
     pub(crate) types: Vec<u32>,
+    /// The tokens of both texts of a pair, without special ones.
+    pub(crate) lengths: Option<[usize; 2]>,
 }
 
 impl TextCodec {
@@ -37,9 +39,10 @@ impl TextCodec {
             Ok(Encoding::from_tokens(tokens.collect(), 0))
         };
         let (first, second) = (encoding(first)?, second.map(encoding).transpose()?);
+        let lengths = second.as_ref().map(|second| [first.len(), second.len()]);
         let both = guarded(|| self.tokenizer.post_process(first, second, true)).map_err(fault)?;
         let types = if self.has_types { both.get_type_ids().to_vec() } else { Vec::new() };
-        Ok(Typed { ids: both.get_ids().to_vec(), types })
+        Ok(Typed { ids: both.get_ids().to_vec(), types, lengths })
     }
 
     /// Whether the folder brings a chat template, though it may not compile.

@@ -122,11 +122,115 @@ fn an_adapter_says_what_it_is() {
     for (field, value) in expected.as_object().unwrap() {
         assert_eq!(&config[field], value, "{field}");
     }
+    // From any current folder: an adapter's reader begins at the adapter, PEFT where it is run.
+    let base = config["base_model_name_or_path"].as_str().unwrap();
+    assert!(Path::new(base).is_absolute() && Path::new(base).is_dir(), "{base}");
+    assert!(config["revision"].is_null());
     let model = Model::load(&path, &f32_options()).unwrap();
     let head = model.reward_head().unwrap();
     assert_eq!(head.labels().len(), 3);
     let names: Vec<_> = fs::read_dir(at.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
     assert_eq!(names, ["adapter"]);
+}
+
+/// LFM2 has `out_proj` in two places. PEFT finds both by that name, and gives the other one factors that nobody trained.
+#[test]
+fn modules_whose_last_parts_are_those_of_others_are_named_whole() {
+    let at = tempfile::tempdir().unwrap();
+    let targets = |target: &str| -> serde_json::Value {
+        let path = at.path().join(target);
+        let lora = Lora { rank: 2, targets: Targets::Named(vec![target.to_owned()]), ..Lora::default() };
+        new("lfm2-on", Completion, settings(Tuning::Lora(lora))).write(&path, None).unwrap();
+        let config = fs::read_to_string(path.join("adapter_config.json")).unwrap();
+        serde_json::from_str::<serde_json::Value>(&config).unwrap()["target_modules"].clone()
+    };
+    assert_eq!(targets("q_proj"), serde_json::json!(["q_proj"]));
+    assert_eq!(targets("out_proj"), serde_json::json!(["out_proj"]));
+    let whole: Vec<String> = serde_json::from_value(targets("self_attn.out_proj")).unwrap();
+    let is_whole = |name: &String| name.starts_with("model.layers.") && name.ends_with(".self_attn.out_proj");
+    assert!(!whole.is_empty() && whole.iter().all(is_whole), "{whole:?}");
+}
+
+/// Copies a folder of fixtures, without what is expected of its model.
+fn copied(from: &Path, to: &Path) {
+    fs::create_dir_all(to).unwrap();
+    for entry in fs::read_dir(from).unwrap() {
+        let path = entry.unwrap().path();
+        let name = path.file_name().unwrap().to_str().unwrap();
+        if path.is_dir() {
+            copied(&path, &to.join(name));
+        } else if !name.starts_with("expected") {
+            fs::copy(&path, to.join(name)).unwrap();
+        }
+    }
+}
+
+/// What a decision model answers by stays beside its weights: labels, temperatures, prompt, head.
+#[test]
+fn a_fully_tuned_folder_keeps_what_it_decides_by() {
+    let fixtures = folder("../decisions");
+    for (beside, files) in [
+        ("settings", &["decision.json"][..]),
+        ("jev_merged", &["calibration.json", "head.safetensors", "judge_config.json"]),
+        ("codes", &["decision_config.json", "readout.safetensors"]),
+    ] {
+        let at = tempfile::tempdir().unwrap();
+        let [base, out] = ["base", "out"].map(|name| at.path().join(name));
+        copied(&folder("llama-on"), &base);
+        copied(&fixtures.join(beside), &base);
+        fs::write(base.join("decision_template.jinja"), "{{ state }}<|mark|>").unwrap();
+        let mut trainer = Trainer::new(&base, Completion, settings(Tuning::Full)).unwrap();
+        trainer.step(&completions()).unwrap();
+        trainer.write(&out, None).unwrap();
+        for file in files.iter().chain(&["decision_template.jinja"]) {
+            assert_eq!(fs::read(out.join(file)).unwrap(), fs::read(base.join(file)).unwrap(), "{file}");
+        }
+        let [before, after] = [&base, &out].map(|path| crate::DecisionFolder::open(path).unwrap());
+        assert_eq!(format!("{:?}", before.form()), format!("{:?}", after.form()), "{beside}");
+        assert!(after.has_template() && before.head() == after.head(), "{beside}");
+    }
+    let saved = tempfile::tempdir().unwrap();
+    copied(&fixtures.join("tokenizer"), saved.path());
+    copied(&fixtures.join("saved"), saved.path());
+    for tuning in [Tuning::Full, lora()] {
+        let refused = Trainer::new(saved.path(), Completion, settings(tuning)).err().unwrap().to_string();
+        assert!(refused.contains("a decision model whose head is among its weights"), "{refused}");
+    }
+}
+
+/// A tokenizer that is a SentencePiece model alone is copied under the name that its reader asks for: a folder without it cannot be read
+/// back, and all steps are lost.
+#[test]
+fn a_folder_with_sentencepiece_alone_is_written_whole() {
+    let models = folder("../sentencepiece");
+    let at = tempfile::tempdir().unwrap();
+    let [base, out, merged] = ["base", "out", "merged"].map(|name| at.path().join(name));
+    copied(&folder("../encoders/xlm-roberta-off"), &base);
+    for name in ["tokenizer.json", "tokenizer_config.json"] {
+        let _ = fs::remove_file(base.join(name));
+    }
+    fs::write(base.join("tokenizer_config.json"), "{}").unwrap();
+    fs::copy(models.join("unigram.model"), base.join("sentencepiece.bpe.model")).unwrap();
+    let mut trainer = Trainer::new(&base, Class { classes: 2 }, settings(Tuning::Full)).unwrap();
+    let example = ClassExample { prompt: vec![1, 5, 20, 7], types: vec![], class: 1 };
+    trainer.step(&[example]).unwrap();
+    trainer.write(&out, None).unwrap();
+    let name = "sentencepiece.bpe.model";
+    assert_eq!(fs::read(out.join(name)).unwrap(), fs::read(base.join(name)).unwrap());
+
+    let decoder = at.path().join("decoder");
+    copied(&folder("llama-off"), &decoder);
+    fs::remove_file(decoder.join("tokenizer.json")).unwrap();
+    fs::write(decoder.join("tokenizer_config.json"), r#"{"tokenizer_class": "LlamaTokenizer"}"#).unwrap();
+    for name in ["tokenizer.model", "spm.model", "sentencepiece.bpe.model"] {
+        fs::copy(models.join("llama.model"), decoder.join(name)).unwrap();
+    }
+    let written = crate::merge_adapters(&decoder, &[], None, &merged, &mut |_, _| {}).unwrap();
+    for name in ["tokenizer.model", "spm.model", "sentencepiece.bpe.model"] {
+        assert!(written.files.iter().any(|file| file == name), "{:?}", written.files);
+        assert!(merged.join(name).is_file());
+    }
+    Model::load(&merged, &f32_options()).unwrap();
 }
 
 /// Fully tuned with a score head, a causal model becomes a sequence classifier, and one is tuned on.

@@ -56,7 +56,7 @@ pub(super) fn coding(kind: Kind, width: usize) -> Option<Coding> {
     let scaled = |bits, numbers, size| Coding::scaled(bits, numbers, width, size);
     let with_minima = |bits, size| Coding { has_minima: true, ..scaled(bits, CodeNumbers::Unsigned, size) };
     Some(match kind {
-        Kind::F32 | Kind::F16 | Kind::BF16 => return None,
+        Kind::F64 | Kind::F32 | Kind::F16 | Kind::BF16 => return None,
         Kind::Q8_0 | Kind::Q5_0 => scaled(8, CodeNumbers::Signed, 32),
         Kind::Q4_0 => scaled(4, CodeNumbers::Signed, 32),
         Kind::Q4_1 | Kind::Q4_K => with_minima(4, 32),
@@ -108,7 +108,7 @@ fn ternary(byte: u8, place: u32) -> u8 {
 fn take_apart(kind: Kind, block: &[u8], codes: &mut [u8], scales: &mut [f32], minima: &mut [f32]) {
     let half = |at| half(block, at);
     match kind {
-        Kind::F32 | Kind::F16 | Kind::BF16 => {}
+        Kind::F64 | Kind::F32 | Kind::F16 | Kind::BF16 => {}
         Kind::Q8_0 => {
             scales.fill(half(0));
             codes.copy_from_slice(&block[2..]);
@@ -266,7 +266,7 @@ fn six_bits(parts: &[u8], part: usize) -> (u8, u8) {
 pub(super) struct Plain<'a> {
     /// All rows, one behind another, as `header.rs` has located them.
     pub(super) bytes: &'a [u8],
-    /// F32, F16 or BF16.
+    /// F64, F32, F16 or BF16.
     pub(super) kind: Kind,
     /// Elements of a row.
     pub(super) width: usize,
@@ -278,6 +278,7 @@ impl Dequantise for Plain<'_> {
         match self.kind {
             Kind::F16 => each(stored, values, |bytes| f16::from_le_bytes(bytes).to_f32()),
             Kind::BF16 => each(stored, values, |bytes| bf16::from_le_bytes(bytes).to_f32()),
+            Kind::F64 => each(stored, values, |bytes| f64::from_le_bytes(bytes) as f32),
             _ => each(stored, values, f32::from_le_bytes),
         }
     }
@@ -431,6 +432,20 @@ mod tests {
     use safetensors::SafeTensors;
 
     use super::*;
+
+    #[test]
+    fn plain_numbers_are_widened_or_rounded() {
+        let of = |kind: Kind, bytes: &[u8]| {
+            let mut values = [0.0; 2];
+            assert_eq!((kind.elements(), coding(kind, 2)), (1, None));
+            Plain { bytes, kind, width: 2 }.dequantise(0, &mut values);
+            values
+        };
+        let bytes: Vec<u8> = [1.0 + 1e-9, -1.0 / 3.0].iter().flat_map(|x: &f64| x.to_le_bytes()).collect();
+        assert_eq!(Kind::of(28), Ok(Kind::F64));
+        assert_eq!(of(Kind::F64, &bytes), [1.0, -1.0 / 3.0]);
+        assert_eq!(of(Kind::F32, &[0, 0, 128, 63, 0, 0, 0, 64]), [1.0, 2.0]);
+    }
 
     /// Against llama.cpp's package gguf: `scripts/parity/make_gguf_block_fixtures.py`.
     #[test]

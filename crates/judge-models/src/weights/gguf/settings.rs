@@ -15,7 +15,8 @@
 //! | the tensor `rope_freqs.weight` | the divisors of frequencies of `llama3` |
 //!
 //! What a file does not state is not compared, but for `rope.scaling.type`: converters leave it out
-//! where nothing is scaled. Numbers are compared in f32, in which files keep them.
+//! where nothing is scaled. Numbers are compared in f32, in which files keep them. A key that is there and has no numbers,
+//! such as an empty list, is an error ([`Header::setting`]).
 
 use crate::arch::{EncoderSpec, MlpSpec, ModelSpec, RopeConfig, RopeScaling, inverse_frequencies};
 use crate::gguf::{GgufProblem, Header, listed};
@@ -37,7 +38,7 @@ pub(super) struct Expected<'a> {
 /// Compares the settings that a file of an encoder states: numbers of blocks and heads, widths, epsilon, the longest text.
 ///
 /// # Errors
-/// [`GgufProblem::Setting`] for the first one that differs.
+/// [`GgufProblem::Setting`] for the first one that differs, and [`GgufProblem::Value`] for one that is no number.
 pub(super) fn check_encoder(spec: &EncoderSpec, header: &Header, architecture: &str) -> Result<(), GgufProblem> {
     let d_ff = spec.blocks.first().map_or(0, |block| block.down.d_in);
     for (key, field, expected) in [
@@ -50,7 +51,7 @@ pub(super) fn check_encoder(spec: &EncoderSpec, header: &Header, architecture: &
         ("context_length", "max_position_embeddings", spec.max_len as f64),
     ] {
         let key = format!("{architecture}.{key}");
-        if let Some(found) = header.numbers(&key) {
+        if let Some(found) = header.setting(&key)? {
             compare(key, field, found, &[expected])?;
         }
     }
@@ -61,7 +62,7 @@ impl Expected<'_> {
     /// Compares the settings of a file of this architecture.
     ///
     /// # Errors
-    /// [`GgufProblem::Setting`] for the first one that differs.
+    /// [`GgufProblem::Setting`] for the first one that differs, and [`GgufProblem::Value`] for one that is no number.
     pub(super) fn check(&self, header: &Header, architecture: &str) -> Result<(), GgufProblem> {
         let Self { spec, context, .. } = *self;
         let of_blocks = |of: &dyn Fn(usize) -> f64| (0..spec.n_layers()).map(of).collect::<Vec<f64>>();
@@ -75,18 +76,18 @@ impl Expected<'_> {
         let full = spec.ropes.first();
         let same = |key: &str, field, expected: &[f64]| {
             let key = format!("{architecture}.{key}");
-            let Some(found) = header.numbers(&key) else { return Ok(()) };
+            let Some(found) = header.setting(&key)? else { return Ok(()) };
             // What blocks with experts, or without attention, have in this place is not one number.
             if expected.iter().any(|number| number.is_nan()) { Ok(()) } else { compare(key, field, found, expected) }
         };
-        let further = header.numbers(&format!("{architecture}.nextn_predict_layers")).map_or(0.0, |all| all[0]);
+        let further = header.setting(&format!("{architecture}.nextn_predict_layers"))?.map_or(0.0, |all| all[0]);
         same("block_count", "num_hidden_layers", &[spec.n_layers() as f64 + further])?;
         same("embedding_length", "hidden_size", &[spec.d_model as f64])?;
         same("feed_forward_length", "intermediate_size", &widths)?;
         same("attention.head_count", "num_attention_heads", &of_blocks(&|index| heads(index).n_heads as f64))?;
         // 0 where a block has no attention, in files that have a number for each block.
         let is_each =
-            header.numbers(&format!("{architecture}.attention.head_count_kv")).is_some_and(|all| all.len() > 1);
+            header.setting(&format!("{architecture}.attention.head_count_kv"))?.is_some_and(|all| all.len() > 1);
         let keys = |index: usize| {
             let none = is_each && !spec.blocks[index].has_attention();
             if none { 0.0 } else { heads(index).n_kv_heads as f64 }
@@ -94,7 +95,7 @@ impl Expected<'_> {
         same("attention.head_count_kv", "num_key_value_heads", &of_blocks(&keys))?;
         let head_dims = of_blocks(&|index| heads(index).head_dim as f64);
         // Where blocks with a window have other heads, they have keys of their own.
-        let is_apart = header.numbers(&format!("{architecture}.attention.key_length_swa")).is_some();
+        let is_apart = header.setting(&format!("{architecture}.attention.key_length_swa"))?.is_some();
         let of_kind = |has_window: bool| -> Vec<f64> {
             let blocks = spec.blocks.iter().zip(&head_dims);
             let of_kind = blocks.filter(|(block, _)| !is_apart || block.window.is_some() == has_window);
@@ -135,7 +136,7 @@ impl Expected<'_> {
             | RopeScaling::Llama3 { .. }
             | RopeScaling::Proportional { .. } => ("none", None, None),
         };
-        let found = match header.text(&key("type")) {
+        let found = match header.setting_text(&key("type"))? {
             // Of `longrope` the divisors say it.
             "" if name == "longrope" => name,
             "" => "none",
@@ -145,10 +146,10 @@ impl Expected<'_> {
             let (key, found, expected) = (key("type"), found.into(), name.into());
             return Err(GgufProblem::Setting { key, found, expected, field: "rope_scaling" });
         }
-        if let (Some(found), Some(factor)) = (header.numbers(&key("factor")), factor) {
+        if let (Some(found), Some(factor)) = (header.setting(&key("factor"))?, factor) {
             compare(key("factor"), "rope_scaling", found, &[factor])?;
         }
-        if let (Some(found), Some(original)) = (header.numbers(&key("original_context_length")), original) {
+        if let (Some(found), Some(original)) = (header.setting(&key("original_context_length"))?, original) {
             compare(key("original_context_length"), "rope_scaling", found, &[original as f64])?;
         }
         let Some(divisors) = &self.divisors else { return Ok(()) };

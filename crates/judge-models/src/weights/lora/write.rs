@@ -13,6 +13,7 @@ use safetensors::tensor::{Dtype as Stored, TensorView};
 use serde_json::{Value, json};
 
 use super::{Adapter, PREFIX, lora_scale};
+use crate::base::BaseName;
 use crate::folder::file;
 use crate::new_folder::NewFolder;
 use crate::weights::Tensors;
@@ -21,7 +22,7 @@ use crate::{Dtype, Error};
 /// An adapter as it is to be written.
 pub(crate) struct AdapterFolder<'a> {
     /// What PEFT loads as its base: a folder or a name of the hub.
-    pub(crate) base: &'a str,
+    pub(crate) base: BaseName,
     /// The rank of every pair.
     pub(crate) rank: usize,
     /// The numerator of the scale.
@@ -112,7 +113,8 @@ impl<'a> AdapterFolder<'a> {
         json!({
             "peft_type": "LORA",
             "task_type": if head.is_some() { "SEQ_CLS" } else { "CAUSAL_LM" },
-            "base_model_name_or_path": self.base,
+            "base_model_name_or_path": self.base.name,
+            "revision": self.base.revision,
             "inference_mode": true,
             "r": self.rank,
             "lora_alpha": self.alpha,

@@ -80,7 +80,11 @@ impl<'a> Archive<'a> {
             if method == 0 && size != packed {
                 return Err(Problem::Archive { what: "two sizes of one entry", at });
             }
-            entries.insert(text, Listed { method, is_encrypted: flags & 1 == 1, size, header });
+            let listed = Listed { method, is_encrypted: flags & 1 == 1, size, header };
+            // Readers differ in which of the two they take.
+            if entries.insert(text, listed).is_some() {
+                return Err(Problem::Archive { what: "a second entry of one name", at });
+            }
             at += 46 + name + extra + comment;
         }
         Ok(Self { file, entries })

@@ -149,3 +149,37 @@ fn damaged_pickles_are_errors_and_deep_ones_no_danger() {
     let deep = [b"\x80\x02)".as_slice(), &vec![0x85; 1 << 20], b"."].concat();
     assert!(error(&deep).contains("no dictionary"));
 }
+
+/// Sizes beside an axis of none may be any, and their product does not matter.
+#[test]
+fn a_tensor_without_numbers_may_say_any_sizes() {
+    let vast = 1_usize << (usize::BITS / 2 + 1);
+    let view = pickle::View {
+        name: "t",
+        dtype: Dtype::F32,
+        key: "0",
+        numbers: 0,
+        offset: 0,
+        shape: vec![0, vast, vast],
+        strides: vec![1, vast, 1],
+    };
+    let found = super::located(&view, 0..0).unwrap();
+    assert_eq!((found.bytes, found.strides, found.shape), (0..0, None, vec![0, vast, vast]));
+}
+
+/// Two readers would see two models in one file.
+#[test]
+fn an_entry_that_is_listed_twice_is_refused() {
+    let mut file = fixture("odd.bin");
+    let end = file.windows(4).rposition(|four| four == b"PK\x05\x06").unwrap();
+    let number = |at: usize| u32::from_le_bytes(file[at..at + 4].try_into().unwrap()) as usize;
+    let (length, start) = (number(end + 12), number(end + 16));
+    let lengths = |at: usize| [28, 30, 32].map(|place| u16::from_le_bytes([file[at + place], file[at + place + 1]]));
+    let first = 46 + lengths(start).into_iter().map(usize::from).sum::<usize>();
+    let again = file[start..start + first].to_vec();
+    assert!(tensors(&file).is_ok());
+    file[end + 12..end + 16].copy_from_slice(&((length + first) as u32).to_le_bytes());
+    file.splice(start + length..start + length, again);
+    let problem = tensors(&file).unwrap_err();
+    assert!(matches!(problem, Problem::Archive { what: "a second entry of one name", .. }), "{problem}");
+}

@@ -92,6 +92,7 @@ impl Checkpoint {
             (None, _) => Cow::Borrowed(&bytes[rows.start * columns * width..rows.end * columns * width]),
             (Some(strides), 2) => Cow::Owned(gather::<2>(bytes, rows, columns, strides)),
             (Some(strides), 4) => Cow::Owned(gather::<4>(bytes, rows, columns, strides)),
+            (Some(strides), 8) => Cow::Owned(gather::<8>(bytes, rows, columns, strides)),
             // No dtype that is read has this width: `widened` refuses it by name.
             (Some(_), _) => Cow::Borrowed(&[]),
         }

@@ -1,0 +1,235 @@
+//! The files of a model folder: their names, and one table that says what becomes of each.
+//!
+//! Readers name a file by a constant of this module. What else is done with files asks [`FILES`]: the hub's client
+//! (`hub/fetch.rs`) which to fetch, `merge.rs` and full tuning which to copy. So a file that a reader asks for cannot be left
+//! behind by a writer: a test looks for every constant in the table.
+//!
+//! Not in the table, because no fixed name has them: shards, which their index names; `*.gguf`; and the adapter's folder that
+//! `decision.json` or `judge_config.json` names (`decision/files.rs`).
+
+/// The description of the model.
+pub(crate) const CONFIG: &str = "config.json";
+/// Defaults of generation, of which only the end tokens are read.
+pub(crate) const GENERATION_CONFIG: &str = "generation_config.json";
+/// All weights in one file.
+pub(crate) const WEIGHTS: &str = "model.safetensors";
+/// The index that says which shard has which tensor.
+pub(crate) const WEIGHTS_INDEX: &str = "model.safetensors.index.json";
+/// All weights in one file of torch.save.
+pub(crate) const PICKLE: &str = "pytorch_model.bin";
+/// The same in shards.
+pub(crate) const PICKLE_INDEX: &str = "pytorch_model.bin.index.json";
+/// The files of which one says that a folder has weights by itself, but for GGUF.
+pub(crate) const OF_WEIGHTS: [&str; 4] = [WEIGHTS, WEIGHTS_INDEX, PICKLE, PICKLE_INDEX];
+/// The tokenizer, in the format of the crate `tokenizers`.
+pub(crate) const TOKENIZER: &str = "tokenizer.json";
+/// A tokenizer as SentencePiece writes it; read where there is no `tokenizer.json`.
+pub(crate) const SENTENCEPIECE: &str = "tokenizer.model";
+/// The same of XLM-RoBERTa.
+pub(crate) const SENTENCEPIECE_XLM_R: &str = "sentencepiece.bpe.model";
+/// The same of DeBERTa v2.
+pub(crate) const SENTENCEPIECE_DEBERTA: &str = "spm.model";
+/// The files of SentencePiece that are read.
+pub(crate) const OF_SENTENCEPIECE: [&str; 3] = [SENTENCEPIECE, SENTENCEPIECE_XLM_R, SENTENCEPIECE_DEBERTA];
+/// Tokens beside SentencePiece's, by their text; read where `tokenizer_config.json` lists none.
+pub(crate) const ADDED_TOKENS: &str = "added_tokens.json";
+/// transformers' settings of the tokenizer; may hold the chat template.
+pub(crate) const TOKENIZER_CONFIG: &str = "tokenizer_config.json";
+/// The chat template as a file of its own; wins over the others.
+pub(crate) const CHAT_TEMPLATE: &str = "chat_template.jinja";
+/// The template of a processor of images and sounds; it is kept beside the others and not read.
+pub(crate) const CHAT_TEMPLATE_JSON: &str = "chat_template.json";
+/// Named special tokens; read where there is no `tokenizer_config.json`, or one of the old kind.
+pub(crate) const SPECIAL_TOKENS_MAP: &str = "special_tokens_map.json";
+/// PEFT's description of an adapter. Beside whole weights it does not count.
+pub(crate) const ADAPTER_CONFIG: &str = "adapter_config.json";
+/// The tensors of an adapter.
+pub(crate) const ADAPTER_WEIGHTS: &str = "adapter_model.safetensors";
+/// The same as torch.save writes them.
+pub(crate) const ADAPTER_PICKLE: &str = "adapter_model.bin";
+/// LLaMA-Factory's reward head, beside the weights of a model or of an adapter.
+pub(crate) const VALUE_HEAD: &str = "value_head.safetensors";
+/// The same as torch.save writes it.
+pub(crate) const VALUE_HEAD_PICKLE: &str = "value_head.bin";
+/// Settings of any decision model: labels, temperatures, adapter.
+pub(crate) const DECISION: &str = "decision.json";
+/// The template of its prompt.
+pub(crate) const DECISION_TEMPLATE: &str = "decision_template.jinja";
+/// JEV: labels, offsets, soft cap, adapter.
+pub(crate) const JEV: &str = "judge_config.json";
+/// JEV: temperatures.
+pub(crate) const JEV_CALIBRATION: &str = "calibration.json";
+/// JEV: the head.
+pub(crate) const JEV_HEAD: &str = "head.safetensors";
+/// Codes: labels and temperature.
+pub(crate) const CODES: &str = "decision_config.json";
+/// Codes: the head.
+pub(crate) const CODES_HEAD: &str = "readout.safetensors";
+/// The files of which one says that a folder has something to say of decisions.
+pub(crate) const OF_DECISIONS: [&str; 4] = [DECISION, DECISION_TEMPLATE, JEV, CODES];
+
+/// What becomes of a file of a model folder.
+pub(crate) struct FileRole {
+    /// Its name in the folder.
+    pub(crate) name: &'static str,
+    /// Who reads it.
+    pub(crate) reader: Reader,
+    /// When the hub's client fetches it.
+    pub(crate) fetched: Fetched,
+    /// What a merge and full tuning do with it.
+    pub(crate) written: Written,
+}
+
+/// Who reads a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Reader {
+    /// `Model::load`: configuration, tokenizer, weights, value head.
+    Model,
+    /// The reader of adapters, and `base.rs`.
+    Adapter,
+    /// `decision/folder.rs`.
+    Decisions,
+    /// Other programs alone.
+    Others,
+}
+
+/// When the hub's client fetches a file that a repository offers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Fetched {
+    /// Always.
+    Always,
+    /// Unless the repository has this other file, which is read in its place.
+    Without(&'static str),
+    /// If the repository has this other file, which names it.
+    With(&'static str),
+    /// As one of the forms of weights, of which one is fetched.
+    AsWeights,
+    /// Never.
+    Never,
+}
+
+/// What a merge and full tuning do with a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Written {
+    /// It is copied as it is.
+    Copied,
+    /// It is copied; if the adapter that it names is among those merged, it names none any more.
+    WithoutMergedAdapter,
+    /// The writer makes its own.
+    Anew,
+    /// It is left out.
+    Never,
+}
+
+impl FileRole {
+    const fn new(name: &'static str, reader: Reader, fetched: Fetched, written: Written) -> Self {
+        Self { name, reader, fetched, written }
+    }
+}
+
+/// Every file of a model folder that has a fixed name. The hub's client fetches in this order.
+pub(crate) const FILES: [FileRole; 33] = [
+    FileRole::new(CONFIG, Reader::Model, Fetched::Always, Written::Anew),
+    FileRole::new(GENERATION_CONFIG, Reader::Model, Fetched::Always, Written::Copied),
+    FileRole::new(TOKENIZER, Reader::Model, Fetched::Always, Written::Copied),
+    FileRole::new(TOKENIZER_CONFIG, Reader::Model, Fetched::Always, Written::Copied),
+    FileRole::new(SPECIAL_TOKENS_MAP, Reader::Model, Fetched::Always, Written::Copied),
+    FileRole::new(CHAT_TEMPLATE, Reader::Model, Fetched::Always, Written::Copied),
+    FileRole::new(CHAT_TEMPLATE_JSON, Reader::Others, Fetched::Always, Written::Copied),
+    FileRole::new(SENTENCEPIECE, Reader::Model, Fetched::Without(TOKENIZER), Written::Copied),
+    FileRole::new(SENTENCEPIECE_XLM_R, Reader::Model, Fetched::Without(TOKENIZER), Written::Copied),
+    FileRole::new(SENTENCEPIECE_DEBERTA, Reader::Model, Fetched::Without(TOKENIZER), Written::Copied),
+    FileRole::new(ADDED_TOKENS, Reader::Model, Fetched::Without(TOKENIZER), Written::Copied),
+    // So that `Folder::open` can say that what has the model's name is an adapter.
+    FileRole::new(ADAPTER_CONFIG, Reader::Adapter, Fetched::Always, Written::Never),
+    FileRole::new(ADAPTER_WEIGHTS, Reader::Adapter, Fetched::Never, Written::Never),
+    FileRole::new(ADAPTER_PICKLE, Reader::Adapter, Fetched::Never, Written::Never),
+    FileRole::new(VALUE_HEAD, Reader::Model, Fetched::Always, Written::Anew),
+    FileRole::new(VALUE_HEAD_PICKLE, Reader::Model, Fetched::Without(VALUE_HEAD), Written::Anew),
+    FileRole::new(DECISION, Reader::Decisions, Fetched::Always, Written::WithoutMergedAdapter),
+    FileRole::new(DECISION_TEMPLATE, Reader::Decisions, Fetched::Always, Written::Copied),
+    FileRole::new(JEV, Reader::Decisions, Fetched::Always, Written::WithoutMergedAdapter),
+    FileRole::new(JEV_CALIBRATION, Reader::Decisions, Fetched::With(JEV), Written::Copied),
+    FileRole::new(JEV_HEAD, Reader::Decisions, Fetched::With(JEV), Written::Copied),
+    FileRole::new(CODES, Reader::Decisions, Fetched::Always, Written::Copied),
+    FileRole::new(CODES_HEAD, Reader::Decisions, Fetched::With(CODES), Written::Copied),
+    FileRole::new(WEIGHTS, Reader::Model, Fetched::AsWeights, Written::Anew),
+    FileRole::new(WEIGHTS_INDEX, Reader::Model, Fetched::AsWeights, Written::Anew),
+    FileRole::new(PICKLE, Reader::Model, Fetched::AsWeights, Written::Never),
+    FileRole::new(PICKLE_INDEX, Reader::Model, Fetched::AsWeights, Written::Never),
+    FileRole::new("merges.txt", Reader::Others, Fetched::Never, Written::Copied),
+    FileRole::new("vocab.json", Reader::Others, Fetched::Never, Written::Copied),
+    FileRole::new("vocab.txt", Reader::Others, Fetched::Never, Written::Copied),
+    FileRole::new("LICENSE", Reader::Others, Fetched::Never, Written::Copied),
+    FileRole::new("LICENSE.md", Reader::Others, Fetched::Never, Written::Copied),
+    FileRole::new("LICENSE.txt", Reader::Others, Fetched::Never, Written::Copied),
+];
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    /// Every name that a reader can ask for is in the table: readers know names by the constants of this file alone.
+    #[test]
+    fn every_name_that_a_reader_asks_for_is_in_the_table() {
+        let in_table: BTreeSet<&str> = FILES.iter().map(|role| role.name).collect();
+        assert_eq!(in_table.len(), FILES.len(), "a name has one row");
+        let source = include_str!("file.rs");
+        let constants = source.lines().filter_map(|line| {
+            let (_, value) = line.split_once("const ")?.1.split_once(": &str = \"")?;
+            value.strip_suffix("\";")
+        });
+        let constants: Vec<&str> = constants.collect();
+        assert!(constants.len() >= 27, "{constants:?}");
+        for name in constants {
+            assert!(in_table.contains(name), "{name}");
+        }
+    }
+
+    /// What the model reads is fetched and written, one way or another; so is what says how it decides.
+    #[test]
+    fn what_the_model_reads_is_fetched_and_written() {
+        for FileRole { name, reader, fetched, written } in &FILES {
+            let (is_fetched, is_written) = (*fetched != Fetched::Never, *written != Written::Never);
+            match reader {
+                // The weights of torch.save are written as safetensors.
+                Reader::Model => assert!(is_fetched && (is_written || [PICKLE, PICKLE_INDEX].contains(name)), "{name}"),
+                Reader::Decisions => assert!(is_fetched && is_written, "{name}"),
+                Reader::Adapter => assert!(!is_written, "{name}"),
+                Reader::Others => assert!(is_written, "{name}"),
+            }
+        }
+    }
+
+    /// No reader has a name of its own for a file of a folder.
+    #[test]
+    fn readers_name_files_by_these_constants() {
+        fn sources(at: &std::path::Path, all: &mut Vec<std::path::PathBuf>) {
+            for entry in std::fs::read_dir(at).unwrap() {
+                let path = entry.unwrap().path();
+                if path.is_dir() {
+                    sources(&path, all);
+                } else if path.extension().is_some_and(|extension| extension == "rs") {
+                    all.push(path);
+                }
+            }
+        }
+        let mut all = Vec::new();
+        sources(&std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("src"), &mut all);
+        assert!(all.len() > 200, "{}", all.len());
+        for path in all {
+            let is_test = path.iter().any(|part| part.to_str().is_some_and(|part| part.contains("test")));
+            if is_test || path.ends_with("folder/file.rs") {
+                continue;
+            }
+            let source = std::fs::read_to_string(&path).unwrap();
+            let code = source.split("#[cfg(test)]").next().unwrap_or_default();
+            for role in FILES.iter().filter(|role| role.reader != Reader::Others) {
+                let named = format!("\"{}\"", role.name);
+                assert!(!code.contains(&named), "{} names {named}", path.display());
+            }
+        }
+    }
+}

@@ -120,7 +120,7 @@ impl ScoreDistribution {
         Ok(Self { scale: scale.clone(), probabilities: softmax(logits) })
     }
 
-    /// A distribution from non-negative weights, divided by their sum.
+    /// A distribution from non-negative weights, divided by their sum. A weight of -0, which the sum of no numbers is, counts as 0.
     ///
     /// # Errors
     /// As [`softmax`](Self::softmax), and [`Error::NotADistribution`] if a weight is negative or all are 0.
@@ -130,7 +130,7 @@ impl ScoreDistribution {
         if weights.iter().any(|&w| w < 0.0) || sum <= 0.0 || !sum.is_finite() {
             return Err(Error::NotADistribution { weights: weights.to_vec() });
         }
-        Ok(Self { scale: scale.clone(), probabilities: weights.iter().map(|w| w / sum).collect() })
+        Ok(Self { scale: scale.clone(), probabilities: weights.iter().map(|w| w / sum + 0.0).collect() })
     }
 
     /// The scale.

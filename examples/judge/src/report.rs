@@ -9,6 +9,7 @@ use judge_metrics::resampling::{Bootstrap, BootstrapMethod};
 use serde::Serialize;
 
 use crate::args::files;
+use crate::terminal::console::plain;
 
 /// Enough for two digits of an interval's ends, and done in a moment.
 pub const BOOTSTRAP: Bootstrap =
@@ -32,12 +33,14 @@ pub fn write_json(path: &Path, program: &str, figures: &impl Serialize) -> Resul
     Ok(write_atomic(path, &text)?)
 }
 
-/// Writes a page or a picture, with the mark by which the program knows its own again.
+/// Writes a page or a picture, with the mark by which the program knows its own again. What is no character of a text, as XML has it, is
+/// replaced by U+FFFD.
 ///
 /// # Errors
 /// If the file cannot be written.
 pub fn write_marked(path: &Path, program: &str, text: &str) -> Result<()> {
-    Ok(write_atomic(path, format!("{}\n{}", text.trim_end(), report_mark(program)).as_bytes())?)
+    let text = plain(text.trim_end());
+    Ok(write_atomic(path, format!("{text}\n{}", report_mark(program)).as_bytes())?)
 }
 
 /// Agreement of `scores` with `human`, with 95 % percentile bootstrap intervals of 1,000 resamples of rows.

@@ -20,7 +20,7 @@ use crate::args::decisions::{DecisionArgs, questions, refuse_dressing};
 use crate::args::files::{InputArgs, OutputArgs};
 use crate::args::model_args::ModelArgs;
 use crate::report::write_json;
-use crate::terminal::console::{check_scored, say, say_unscored, tell, usage};
+use crate::terminal::console::{end_of_rows, say, tell, usage};
 use crate::terminal::pace::Watch;
 use measured::{Fitting, Measured};
 use service::Service;
@@ -74,12 +74,10 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
         Some(named) => named.ask(cli, &input, rows, asked.as_ref())?,
         None => cli.read(&input, rows, asked.as_ref())?,
     };
+    end_of_rows(&counts)?;
     let measured = if has_labels { Measured::of(cli, asked.as_ref())? } else { Measured::nothing() };
     if let (Some(path), Some(origin)) = (&cli.fitting.fit, &origin) {
         measured.fit(&cli.fitting, origin, path, cli.output.write.overwrite)?;
-    }
-    if let Some(counts) = counts {
-        check_scored(counts.scored, counts.unscored)?;
     }
     if let Some(path) = &cli.json {
         write_json(path, PROGRAM, &measured.figures)?;
@@ -91,8 +89,8 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
 struct Done {
     /// What weights that are fitted on the rows belong to, where they are to be fitted.
     origin: Option<DecisionOrigin>,
-    /// What became of the rows; `None` if all were there before.
-    counts: Option<Counts>,
+    /// What became of the rows.
+    counts: Counts,
 }
 
 impl Cli {
@@ -112,7 +110,7 @@ impl Cli {
                     Some(_) => Some(DecisionJudge::new(settings, &model.load()?)?.origin()),
                     None => None,
                 };
-                return Ok(Done { origin, counts: None });
+                return Ok(Done { origin, counts: record.counts });
             }
         };
         let loaded = model.load()?;
@@ -131,7 +129,7 @@ impl Cli {
         let result = start.judge(resolved, &loaded, &[&judge], records, row, &mut watch)?;
         watch.finish(result.summary.cancelled)?;
         self.say_counts(&result.counts, rows)?;
-        Ok(Done { origin: Some(judge.origin()), counts: Some(result.counts) })
+        Ok(Done { origin: Some(judge.origin()), counts: result.counts })
     }
 
     /// What of these options decides about a row, whoever answers.
@@ -145,9 +143,7 @@ impl Cli {
     }
 
     fn say_counts(&self, counts: &Counts, rows: usize) -> Result<()> {
-        say(format_args!("{} of {rows} rows answered -> {}", counts.scored, self.output.output.display()))?;
-        say_unscored(&counts.unscored)?;
-        Ok(())
+        say(format_args!("{} of {rows} rows answered -> {}", counts.scored, self.output.output.display()))
     }
 
     /// Reads the whole input before any model work: how many rows there are, and whether any has labels. All must have questions.

@@ -15,7 +15,7 @@ use serde_json::json;
 
 use self::cli::Position;
 use crate::prompts::Prompts;
-use crate::terminal::console::{check_scored, say, tell};
+use crate::terminal::console::{end_of_rows, say, tell};
 
 pub(crate) use self::cli::Cli;
 
@@ -36,8 +36,9 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
         cli.settings(&labels, &condition)?,
     )?;
     let start = match plan.open()? {
-        Opened::Complete(_) => {
-            return say(format_args!("{} is complete: {rows} rows; nothing to do", cli.output.output.display()));
+        Opened::Complete(record) => {
+            say(format_args!("{} is complete: {rows} rows; nothing to do", cli.output.output.display()))?;
+            return end_of_rows(&record.counts);
         }
         Opened::Ready(start) => start,
     };
@@ -76,7 +77,7 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
         counts.scored,
         cli.output.output.display()
     ))?;
-    check_scored(counts.scored, counts.unscored)
+    end_of_rows(&counts)
 }
 
 /// The label logits at the score position, or why there are none.

@@ -297,7 +297,15 @@ mod tests {
         assert_eq!(args(&["a>=1"]).all()[1].text, "coverage>=0.98 (--min-coverage)");
         assert_eq!(args(&["coverage.low>=0.5"]).all().len(), 1);
         let found: Map<String, Value> = rows_used_json(54, 60).collect();
-        let held = |text: &str| bar(text).held_against(&found[if text.starts_with('n') { "n" } else { "coverage" }]).is_reached;
-        assert!(held("coverage>=0.9") && !held("coverage>=0.91") && held("coverage.low>=0.9") && held("n>=54") && !held("n>=55"));
+        let held = |text: &str| {
+            bar(text).held_against(&found[if text.starts_with('n') { "n" } else { "coverage" }]).is_reached
+        };
+        assert!(
+            held("coverage>=0.9")
+                && !held("coverage>=0.91")
+                && held("coverage.low>=0.9")
+                && held("n>=54")
+                && !held("n>=55")
+        );
     }
 }

@@ -142,7 +142,8 @@ fn measured(cli: &Cli) -> Result<Measured> {
 /// How many of the pairs that people have judged have a verdict in each order that was asked, and the first whose verdict is another.
 fn kept(pairs: &[BenchmarkPair], verdicts: &PairVerdicts) -> (usize, String) {
     let judged = pairs.iter().zip(&verdicts.orders).filter_map(|(pair, orders)| Some((pair, orders, pair.gold?)));
-    let is_kept = |given: &Option<_>, swapped: &Option<_>| given.is_some() && (!verdicts.both_orders || swapped.is_some());
+    let is_kept =
+        |given: &Option<_>, swapped: &Option<_>| given.is_some() && (!verdicts.both_orders || swapped.is_some());
     let with_verdict = judged.clone().filter(|(_, [given, swapped], _)| is_kept(given, swapped)).count();
     let wrong = judged.filter(|(_, [given, _], gold)| *given != Some(*gold));
     (with_verdict, first_names(wrong.map(|(pair, ..)| &pair.id)))

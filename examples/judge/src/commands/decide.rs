@@ -16,6 +16,7 @@ use judge_data::{
 };
 use serde_json::json;
 
+use crate::args::bars::{self, BarArgs, rows_used_json};
 use crate::args::decisions::{DecisionArgs, questions, refuse_dressing};
 use crate::args::files::{InputArgs, OutputArgs};
 use crate::args::model_args::ModelArgs;
@@ -46,6 +47,8 @@ pub(crate) struct Cli {
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
     #[command(flatten)]
+    bars: BarArgs,
+    #[command(flatten)]
     fitting: Fitting,
     /// Which other fields are carried to the output: all, none, or names with commas between
     #[arg(long, default_value = "all", value_name = "FIELDS")]
@@ -62,9 +65,14 @@ pub(crate) struct Cli {
 const PROGRAM: &str = "decide";
 
 pub(crate) fn run(cli: &Cli) -> Result<()> {
+    cli.bars.gate(PROGRAM, || decided(cli))
+}
+
+fn decided(cli: &Cli) -> Result<bars::Measured> {
     refuse_dressing(&cli.model)?;
     let inputs = [&cli.input.input].into_iter().chain(&cli.questions).chain(cli.decisions.inputs());
-    let outputs = Outputs::new(inputs).rows([&cli.output.output]).reports(PROGRAM, &cli.json);
+    let outputs =
+        Outputs::new(inputs).rows([&cli.output.output]).reports(PROGRAM, cli.json.iter().chain(cli.bars.reports()));
     let outputs = outputs.documents::<DecisionWeights>(&cli.fitting.fit);
     outputs.overwrite(cli.output.write.overwrite).check()?;
     let input = cli.input.open()?;
@@ -75,14 +83,16 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
         None => cli.read(&input, rows, asked.as_ref())?,
     };
     end_of_rows(&counts)?;
-    let measured = if has_labels { Measured::of(cli, asked.as_ref())? } else { Measured::nothing() };
+    let mut measured = if has_labels { Measured::of(cli, asked.as_ref())? } else { Measured::nothing() };
+    measured.figures.statistics.extend(rows_used_json(counts.scored, counts.rows()));
     if let (Some(path), Some(origin)) = (&cli.fitting.fit, &origin) {
         measured.fit(&cli.fitting, origin, path, cli.output.write.overwrite)?;
     }
     if let Some(path) = &cli.json {
         write_json(path, PROGRAM, &measured.figures)?;
     }
-    measured.print()
+    measured.print()?;
+    Ok(bars::Measured { statistics: measured.figures.statistics.into(), worst: String::new() })
 }
 
 /// What a run leaves beside its rows.

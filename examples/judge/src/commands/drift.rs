@@ -154,7 +154,8 @@ fn sentence(found: &[(String, Statistic)], n: usize, changed: usize) -> String {
     let rows = format!("{changed} of {n} rows have changed");
     let (Some(bias), Some(mae)) = (known("bias"), known("mae")) else { return format!("{rows}.") };
     let way = if bias.estimate < 0.0 { "lower" } else { "higher" };
-    let ends = bias.interval.map_or_else(String::new, |interval| format!(" [{:.2}, {:.2}]", interval.low, interval.high));
+    let ends =
+        bias.interval.map_or_else(String::new, |interval| format!(" [{:.2}, {:.2}]", interval.low, interval.high));
     let size = format!("{:.2} {way} on average{ends}; a score is {:.2} off", bias.estimate.abs(), mae.estimate);
     // One amount on every row is a shift as well, which has no interval.
     let is_shift = bias.interval.map_or(bias.no_variation, |interval| interval.low > 0.0 || interval.high < 0.0);
@@ -224,7 +225,10 @@ fn anchors(cli: &Cli) -> Result<(Vec<Anchor>, LeftOut)> {
         let cluster = match &cli.cluster {
             None => None,
             Some(field) => Some(text(&row, field).with_context(|| {
-                format!("{}: --cluster: the row has no {field:?}, so it is not known which rows it belongs to", row.place())
+                format!(
+                    "{}: --cluster: the row has no {field:?}, so it is not known which rows it belongs to",
+                    row.place()
+                )
             })?),
         };
         anchors.push(Anchor { id: id.to_string(), now, before, human, cluster });

@@ -72,11 +72,11 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
         _ => Ok(()),
     })?;
     say(format_args!("{} of {rows} items scored -> {}", counts.scored, cli.output.output.display()))?;
+    end_of_rows(&counts)?;
     let results = Results::of(cli)?;
     if let Some(path) = &cli.json {
         write_json(path, "emotional_understanding", &results)?;
     }
-    end_of_rows(&counts)?;
     results.print()
 }
 

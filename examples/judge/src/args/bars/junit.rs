@@ -85,7 +85,9 @@ mod tests {
             Held { bar: &bars[1], is_reached: true, found: "found 1".to_owned() },
         ];
         let xml = checked("agree", Duration::from_millis(1500), &held, "off most: <7>");
-        assert!(xml.contains("name=\"judge agree\" tests=\"2\" failures=\"1\" errors=\"0\" skipped=\"0\" time=\"1.500\""));
+        assert!(
+            xml.contains("name=\"judge agree\" tests=\"2\" failures=\"1\" errors=\"0\" skipped=\"0\" time=\"1.500\"")
+        );
         assert!(xml.contains("classname=\"judge.agree\" name=\"a&gt;=1\" time=\"0.750\""), "{xml}");
         assert!(xml.contains("message=\"found 0.5 &amp; less\">off most: &lt;7&gt;</failure>"), "{xml}");
         assert!(xml.contains("name=\"b&lt;=2\"") && xml.contains("<system-out>found 1</system-out>"), "{xml}");

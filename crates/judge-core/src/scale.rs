@@ -122,6 +122,16 @@ impl ScoreDistribution {
 
     /// A distribution from non-negative weights, divided by their sum. A weight of -0, which the sum of no numbers is, counts as 0.
     ///
+    /// ```
+    /// use judge_core::{Scale, scale::ScoreDistribution};
+    ///
+    /// let nothing: f64 = [0.0; 0].iter().sum();
+    /// let found = ScoreDistribution::from_weights(&Scale::integers(1, 2)?, &[nothing, 3.0])?;
+    /// assert_eq!(found.probabilities(), [0.0, 1.0]);
+    /// assert!(found.probabilities()[0].is_sign_positive());
+    /// # Ok::<(), judge_core::Error>(())
+    /// ```
+    ///
     /// # Errors
     /// As [`softmax`](Self::softmax), and [`Error::NotADistribution`] if a weight is negative or all are 0.
     pub fn from_weights(scale: &Scale, weights: &[f64]) -> Result<Self, Error> {

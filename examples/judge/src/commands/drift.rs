@@ -125,8 +125,11 @@ fn measured(cli: &Cli) -> Result<Measured> {
     say(format_args!("  {}.\n", rows_used_in_words(n, all)))?;
     let level = format!("estimate [{} %]", (cli.level * 1e4).round() / 1e2);
     let mut lines = vec![vec![format!("now against before, {n} rows"), level]];
-    lines.extend(found.iter().map(|(name, known)| vec![format!("  {name}"), in_words(known)]));
+    lines.extend(found.iter().filter_map(|(name, known)| Some(vec![format!("  {name}"), in_words(known)?])));
     say(table(&lines).trim_end())?;
+    for (reason, names) in undefined(&found) {
+        say(format_args!("undefined ({}): {reason}", names.join(", ")))?;
+    }
     if let Some((anchor, change)) = largest {
         say(format_args!("largest change: {change:+.4}, of {}", anchor.id))?;
     }
@@ -306,14 +309,24 @@ fn facts(record: &RunRecord) -> Settings {
     facts.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
 }
 
-/// A statistic with its interval, and its p-value where it has one.
-fn in_words(known: &Statistic) -> String {
-    let p = match known {
-        Statistic::Defined(found) => found.p.map(|p| match p {
-            p if p < 0.001 => ", p < 0.001".to_owned(),
-            p => format!(", p = {p:.3}"),
-        }),
-        Statistic::Undefined { .. } => None,
-    };
-    format!("{known:.4}{}", p.unwrap_or_default())
+/// A statistic with its interval, and its p-value where it has one; `None` for one that is undefined.
+fn in_words(known: &Statistic) -> Option<String> {
+    let p = known.defined()?.p.map(|p| match p {
+        p if p < 0.001 => ", p < 0.001".to_owned(),
+        p => format!(", p = {p:.3}"),
+    });
+    Some(format!("{known:.4}{}", p.unwrap_or_default()))
+}
+
+/// Why statistics are undefined, each reason once with their names.
+fn undefined(found: &[(String, Statistic)]) -> Vec<(&str, Vec<&str>)> {
+    let mut reasons: Vec<(&str, Vec<&str>)> = Vec::new();
+    for (name, known) in found {
+        let Statistic::Undefined { reason } = known else { continue };
+        match reasons.iter_mut().find(|(known, _)| known == reason) {
+            Some((_, names)) => names.push(name),
+            None => reasons.push((reason, vec![name])),
+        }
+    }
+    reasons
 }

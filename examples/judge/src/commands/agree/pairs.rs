@@ -128,8 +128,7 @@ impl Pairs {
             if let Some(orders) = row.row.value("orders") {
                 pairs.preferences.push_row(orders, item.ratings(), item.cluster.clone())?;
             }
-            let id = row.id.as_ref().and_then(|id| id.as_ref().ok());
-            pairs.names.push(id.map_or(place, ToString::to_string));
+            pairs.names.push(row.id.as_ref().map_or(place, ToString::to_string));
             pairs.items.push(item);
             pairs.others.iter_mut().zip(others).for_each(|(of_judge, rating)| of_judge.push(rating));
             pairs.groups.push(fields.group.and_then(|field| text(&row, field)));

@@ -4,7 +4,8 @@ use std::path::Path;
 
 use anyhow::{Context, Result};
 use judge_data::{report_mark, write_atomic};
-use judge_metrics::comparison::{RankAgreement, Statistic, rank_agreement};
+use judge_metrics::Proportion;
+use judge_metrics::comparison::{RankAgreement, Reported, Statistic, rank_agreement};
 use judge_metrics::resampling::{Bootstrap, BootstrapMethod};
 use serde::Serialize;
 
@@ -41,6 +42,17 @@ pub fn write_json(path: &Path, program: &str, figures: &impl Serialize) -> Resul
 pub fn write_marked(path: &Path, program: &str, text: &str) -> Result<()> {
     let text = plain(text.trim_end());
     Ok(write_atomic(path, format!("{text}\n{}", report_mark(program)).as_bytes())?)
+}
+
+/// A share with Wilson's 95 % interval; undefined of nothing, with this reason.
+#[must_use]
+pub fn share(share: Proportion, of_nothing: &str) -> Statistic {
+    match (share.estimate(), share.wilson(BOOTSTRAP.level)) {
+        (Ok(estimate), Ok(interval)) => {
+            Statistic::Defined(Reported { interval: Some(interval), ..Reported::alone(estimate, "Wilson".to_owned()) })
+        }
+        _ => Statistic::Undefined { reason: of_nothing.to_owned() },
+    }
 }
 
 /// Agreement of `scores` with `human`, with 95 % percentile bootstrap intervals of 1,000 resamples of rows.

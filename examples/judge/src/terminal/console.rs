@@ -36,10 +36,10 @@ pub const fn commit() -> Option<&'static str> {
 }
 
 /// The whole `main` of the program: reads the command line, runs, and gives [`exit`]'s code. What the libraries warn of goes to
-/// stderr. `is_wrong` is told of a command line that cannot be read: the name of the command, the words after it, and why.
+/// stderr. `is_wrong` is told of a command line that cannot be read: the command, the words after it, and why.
 pub fn start<C: Parser>(
     run: impl FnOnce(&C) -> anyhow::Result<()>,
-    is_wrong: impl FnOnce(&str, &[OsString], &str),
+    is_wrong: impl FnOnce(&clap::Command, &[OsString], &str),
 ) -> ExitCode {
     show_warnings();
     let mut command = C::command();
@@ -49,7 +49,7 @@ pub fn start<C: Parser>(
         && error.use_stderr()
         && let Some(named) = command.find_subcommand(name)
     {
-        is_wrong(named.get_name(), after, &error.to_string());
+        is_wrong(named, after, &error.to_string());
     }
     if let Ok(matches) = &matches {
         options::know(&command, matches);

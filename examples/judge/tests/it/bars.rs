@@ -87,7 +87,8 @@ fn versions_are_joined_by_their_ids() {
         "--json",
         "t.json",
     ];
-    let (code, said, told) = ran("compare", path, &[&args[..], &["--require", "win_rate>=0.6", "--min-coverage", "0.7"]].concat());
+    let (code, said, told) =
+        ran("compare", path, &[&args[..], &["--require", "win_rate>=0.6", "--min-coverage", "0.7"]].concat());
     assert_eq!(code, Some(0), "{said}{told}");
     assert!(
         told.contains("1 rows are in new.jsonl alone, 1 in old.jsonl alone") && told.contains("another prompt"),

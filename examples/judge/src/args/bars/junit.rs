@@ -62,7 +62,11 @@ fn escaped(text: &str) -> String {
 
 /// Leaves an error in the JUnit file of a command line that could not be read, so that no earlier file is taken for its result. `words` are
 /// what follows the program's name.
-pub(crate) fn note_usage_error(command: &str, words: &[OsString], why: &str) {
+pub(crate) fn note_usage_error(command: &clap::Command, words: &[OsString], why: &str) {
+    if command.get_arguments().all(|known| known.get_id() != "junit") {
+        return;
+    }
+    let command = command.get_name();
     let is_junit = |word: &OsString| word == "--junit";
     let joined = words.iter().find_map(|word| word.to_str()?.strip_prefix("--junit=").map(OsString::from));
     let apart = words.iter().position(is_junit).and_then(|at| words.get(at + 1).cloned());

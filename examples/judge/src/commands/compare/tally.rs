@@ -6,7 +6,7 @@ use anyhow::Result;
 use judge_core::ItemId;
 use judge_data::{Counts, OrderReading, PairVerdict, Row, Rows, majority};
 use judge_metrics::Proportion;
-use judge_metrics::comparison::{PairStatistic, PairTallied, PairTally, Reported, Statistic, TalliedPair};
+use judge_metrics::comparison::{PairStatistic, PairTallied, PairTally, Statistic, TalliedPair};
 use judge_metrics::means::sample_mean;
 use judge_metrics::preference::Preference;
 use serde::Deserialize;
@@ -16,7 +16,7 @@ use super::{Cli, Orders, PROGRAM};
 use crate::args::bars::{Measured, first_names, rows_used_in_words, rows_used_json};
 use crate::args::files::program;
 use crate::preferences::of_pairs;
-use crate::report::{BOOTSTRAP, write_json};
+use crate::report::{BOOTSTRAP, share, write_json};
 use crate::terminal::console::{say, table, tell};
 
 /// Reads the output and says what is in it; `pairs` says what its rows are, and `lost` how many rows of two versions are no pairs.
@@ -140,15 +140,8 @@ fn better(row: &Row) -> Result<Option<PairVerdict>> {
 /// Of the pairs whose better response is known, the share that the judge orders so. A tie, orders that disagree and no verdict at all do not
 /// tell them apart. The interval is Wilson's.
 fn separates(told_apart: Proportion) -> PairStatistic {
-    let statistic = match (told_apart.estimate(), told_apart.wilson(BOOTSTRAP.level)) {
-        (Ok(share), Ok(interval)) => {
-            Statistic::Defined(Reported { interval: Some(interval), ..Reported::alone(share, "Wilson".to_owned()) })
-        }
-        _ => Statistic::Undefined {
-            reason: "no pair has a better response that is known; with --old, --graded FILE adds some".to_owned(),
-        },
-    };
-    PairStatistic { name: "separates", n: told_apart.n, statistic }
+    let none = "no pair has a better response that is known; with --old, --graded FILE adds some";
+    PairStatistic { name: "separates", n: told_apart.n, statistic: share(told_apart, none) }
 }
 
 /// Whether the judge can tell, in a sentence. Of one file of pairs that nobody has judged, nothing is said.

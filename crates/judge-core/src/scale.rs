@@ -120,7 +120,17 @@ impl ScoreDistribution {
         Ok(Self { scale: scale.clone(), probabilities: softmax(logits) })
     }
 
-    /// A distribution from non-negative weights, divided by their sum.
+    /// A distribution from non-negative weights, divided by their sum. A weight of -0, which the sum of no numbers is, counts as 0.
+    ///
+    /// ```
+    /// use judge_core::{Scale, scale::ScoreDistribution};
+    ///
+    /// let nothing: f64 = [0.0; 0].iter().sum();
+    /// let found = ScoreDistribution::from_weights(&Scale::integers(1, 2)?, &[nothing, 3.0])?;
+    /// assert_eq!(found.probabilities(), [0.0, 1.0]);
+    /// assert!(found.probabilities()[0].is_sign_positive());
+    /// # Ok::<(), judge_core::Error>(())
+    /// ```
     ///
     /// # Errors
     /// As [`softmax`](Self::softmax), and [`Error::NotADistribution`] if a weight is negative or all are 0.
@@ -130,7 +140,7 @@ impl ScoreDistribution {
         if weights.iter().any(|&w| w < 0.0) || sum <= 0.0 || !sum.is_finite() {
             return Err(Error::NotADistribution { weights: weights.to_vec() });
         }
-        Ok(Self { scale: scale.clone(), probabilities: weights.iter().map(|w| w / sum).collect() })
+        Ok(Self { scale: scale.clone(), probabilities: weights.iter().map(|w| w / sum + 0.0).collect() })
     }
 
     /// The scale.

@@ -71,8 +71,9 @@ impl PairProbabilities {
     /// Of a distribution over preferences for the first response.
     fn of(distribution: &ScoreDistribution) -> Self {
         let at = |value: f64| {
-            let points = distribution.scale().values().zip(distribution.probabilities());
-            points.filter(|(point, _)| *point == value).map(|(_, p)| p).sum()
+            let mut points = distribution.scale().values().zip(distribution.probabilities());
+            // A judge without such a verdict: 0, where the sum of nothing would be -0.
+            points.find(|(point, _)| *point == value).map_or(0.0, |(_, p)| *p)
         };
         Self { first: at(1.0), second: at(0.0), tie: at(0.5) }
     }

@@ -74,7 +74,7 @@ pub use risk::{Loss, SelectiveRisk};
 pub use settings::{ComparisonSettings, StatisticStarted};
 #[cfg(feature = "serde")]
 pub use statistic::brief;
-pub use statistic::{Reported, Statistic};
+pub use statistic::{NO_VARIATION, Reported, Statistic};
 pub use tally::{PairTallied, PairTally, TalliedPair};
 pub use votes::{JudgeVote, VoteComparison, VoteStatistic};
 

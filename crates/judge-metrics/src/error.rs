@@ -186,6 +186,14 @@ pub enum Error {
         resamples: usize,
     },
 
+    /// Six items, clusters or more, and the statistic is the same whichever of them are drawn: there is no interval, and the estimate is
+    /// the only bound there is.
+    #[error("{statistic} does not vary over these items: there is no interval, and its estimate is the only bound")]
+    NoVariation {
+        /// Its name.
+        statistic: &'static str,
+    },
+
     /// A verdict that could not be parsed, where the caller refused such.
     #[error("{argument}[{index}] is unparsed: choose what becomes of such verdicts")]
     Unparsed {
@@ -280,6 +288,7 @@ impl Error {
                 | Self::Unconnected { .. }
                 | Self::Undefined { .. }
                 | Self::UndefinedResamples { .. }
+                | Self::NoVariation { .. }
                 | Self::Collinear { .. }
         )
     }

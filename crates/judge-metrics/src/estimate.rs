@@ -45,6 +45,8 @@ pub(crate) enum Missing {
     TooFewItems { required: usize, found: usize },
     /// As a sentence without its end.
     Because(&'static str),
+    /// It is the same whichever items are drawn, of [`ENOUGH_UNITS`] or more.
+    NoVariation,
 }
 
 /// How an interval is made.
@@ -101,8 +103,11 @@ pub(crate) const NOT_NEGATIVE: [f64; 2] = [0.0, f64::INFINITY];
 /// Of shares and probabilities.
 pub(crate) const SHARE: [f64; 2] = [0.0, 1.0];
 
-/// Why a standard error of 0 makes no interval.
-pub(crate) const NO_SPREAD: &str = "these items do not show how much it varies";
+/// So many items or clusters show whether a statistic varies. Fewer neither make a bootstrap interval nor say that there is no variation.
+pub(crate) const ENOUGH_UNITS: usize = 6;
+
+/// Why a standard error of 0 makes no interval of fewer.
+const NO_SPREAD: Missing = Missing::Because("fewer than six items or clusters do not show whether it varies");
 
 impl Spread {
     /// The largest standard error that may be rounding alone: relative to the scale of a statistic that has one, 0 of one in any unit.
@@ -137,19 +142,24 @@ impl Estimate {
     /// With a standard error, and the interval that goes with it. Where the error is 0, but for rounding, there is no interval: one of no
     /// width would look like certainty, and says only that these items do not vary.
     pub(crate) fn with_error(self, standard_error: f64, interval: Spread) -> Self {
+        self.with_error_of(self.n, standard_error, interval)
+    }
+
+    /// The same of so many units, each an item or a cluster of them, that vary independently.
+    pub(crate) fn with_error_of(self, units: usize, standard_error: f64, interval: Spread) -> Self {
         if standard_error.is_nan() {
             self.without_error(Missing::Because("the arithmetic of its standard error leaves no number"))
         } else if standard_error > interval.rounding() {
             Self { standard_error: Ok(standard_error), interval: Ok(interval), ..self }
         } else {
-            Self { standard_error: Ok(0.0), ..self }.without_interval(NO_SPREAD)
+            Self { standard_error: Ok(0.0), ..self }.without_variation(units)
         }
     }
 
     /// Only the interval: no standard error on the statistic's own scale goes with it. A perfect correlation has none on Fisher's scale.
     pub(crate) fn with_interval(self, interval: Spread) -> Self {
         match interval {
-            Spread::Fisher { .. } if is_perfect(self.estimate) => self.without_interval(NO_SPREAD),
+            Spread::Fisher { .. } if is_perfect(self.estimate) => self.without_variation(self.n),
             _ => Self { interval: Ok(interval), ..self },
         }
     }
@@ -169,6 +179,11 @@ impl Estimate {
 
     pub(crate) const fn without_interval(self, reason: &'static str) -> Self {
         Self { interval: Err(Missing::Because(reason)), ..self }
+    }
+
+    /// Without an interval, since it would be the same whichever of so many units were drawn.
+    const fn without_variation(self, units: usize) -> Self {
+        Self { interval: Err(if units < ENOUGH_UNITS { NO_SPREAD } else { Missing::NoVariation }), ..self }
     }
 
     /// With the p-value of a test; without one where its arithmetic is 0/0, as where an estimate of 0 cannot vary under the hypothesis
@@ -215,8 +230,8 @@ impl Estimate {
     ///
     /// # Errors
     ///
-    /// [`Error::LevelOutOfRange`]; [`Error::TooFewItems`], [`Error::Undefined`] where none is known, and where an end exceeds the largest
-    /// finite number.
+    /// [`Error::LevelOutOfRange`]; [`Error::NoVariation`] where the standard error is 0 or a correlation is perfect, of six items or more;
+    /// [`Error::TooFewItems`], [`Error::Undefined`] where none is known, and where an end exceeds the largest finite number.
     pub fn interval(&self, level: f64) -> Result<Interval, Error> {
         check_level(level)?;
         let spread = self.interval.map_err(|missing| self.error(missing))?;
@@ -296,6 +311,7 @@ impl Estimate {
         match missing {
             Missing::TooFewItems { required, found } => Error::TooFewItems { required, found },
             Missing::Because(reason) => Error::Undefined { statistic: self.statistic, reason },
+            Missing::NoVariation => Error::NoVariation { statistic: self.statistic },
         }
     }
 }

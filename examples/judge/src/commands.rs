@@ -37,6 +37,7 @@ use clap_complete::Shell;
 use judge_data::{DatasetFormat, DatasetOptions};
 
 use self::shards::command::{Commands, Reading};
+use crate::args::bars;
 use crate::args::files::InputArgs;
 use crate::inspector::{self, ProbeArgs};
 use crate::terminal::console;
@@ -228,5 +229,5 @@ impl Commands for OfProgram {
 /// The whole `main` of the program.
 #[must_use]
 pub fn main() -> ExitCode {
-    console::start(|judge: &Judge| judge.command.run())
+    console::start(|judge: &Judge| judge.command.run(), bars::note_usage_error)
 }

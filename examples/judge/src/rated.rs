@@ -1,7 +1,9 @@
 //! Grades of a file as the ratings that statistics compare.
 
-use judge_data::Grade;
+use anyhow::{Context, Result};
+use judge_data::{Grade, ScoredRow};
 use judge_metrics::comparison::Rating;
+use serde_json::Value;
 
 /// What a judge or a person said.
 #[must_use]
@@ -16,4 +18,25 @@ pub fn rating(grade: Grade) -> Rating {
 #[must_use]
 pub fn ratings(grades: Vec<Option<Grade>>) -> Vec<Option<Rating>> {
     grades.into_iter().map(|grade| grade.map(rating)).collect()
+}
+
+/// A field's value; null is none. A number too large for one, such as 1e400, is an error, as NaN is.
+///
+/// # Errors
+/// For such a number.
+pub fn value(row: &ScoredRow, field: &str) -> Result<Option<Value>> {
+    let Some(text) = row.row.value(field) else { return Ok(None) };
+    serde_json::from_str(text).map(Some).with_context(|| format!("{field} is {text}, not a finite number"))
+}
+
+/// A field's value as a name, such as that of a group; `None` for null.
+#[must_use]
+pub fn text(row: &ScoredRow, field: &str) -> Option<String> {
+    match value(row, field) {
+        Ok(Some(Value::String(text))) => Some(text),
+        Ok(Some(other)) => Some(other.to_string()),
+        Ok(None) => None,
+        // A name like any other.
+        Err(_) => row.row.value(field).map(str::to_owned),
+    }
 }

@@ -4,11 +4,13 @@ use std::path::Path;
 
 use anyhow::{Context, Result};
 use judge_data::{report_mark, write_atomic};
-use judge_metrics::comparison::{RankAgreement, Statistic, rank_agreement};
+use judge_metrics::Proportion;
+use judge_metrics::comparison::{RankAgreement, Reported, Statistic, rank_agreement};
 use judge_metrics::resampling::{Bootstrap, BootstrapMethod};
 use serde::Serialize;
 
 use crate::args::files;
+use crate::terminal::console::plain;
 
 /// Enough for two digits of an interval's ends, and done in a moment.
 pub const BOOTSTRAP: Bootstrap =
@@ -32,12 +34,25 @@ pub fn write_json(path: &Path, program: &str, figures: &impl Serialize) -> Resul
     Ok(write_atomic(path, &text)?)
 }
 
-/// Writes a page or a picture, with the mark by which the program knows its own again.
+/// Writes a page or a picture, with the mark by which the program knows its own again. What is no character of a text, as XML has it, is
+/// replaced by U+FFFD.
 ///
 /// # Errors
 /// If the file cannot be written.
 pub fn write_marked(path: &Path, program: &str, text: &str) -> Result<()> {
-    Ok(write_atomic(path, format!("{}\n{}", text.trim_end(), report_mark(program)).as_bytes())?)
+    let text = plain(text.trim_end());
+    Ok(write_atomic(path, format!("{text}\n{}", report_mark(program)).as_bytes())?)
+}
+
+/// A share with Wilson's 95 % interval; undefined of nothing, with this reason.
+#[must_use]
+pub fn share(share: Proportion, of_nothing: &str) -> Statistic {
+    match (share.estimate(), share.wilson(BOOTSTRAP.level)) {
+        (Ok(estimate), Ok(interval)) => {
+            Statistic::Defined(Reported { interval: Some(interval), ..Reported::alone(estimate, "Wilson".to_owned()) })
+        }
+        _ => Statistic::Undefined { reason: of_nothing.to_owned() },
+    }
 }
 
 /// Agreement of `scores` with `human`, with 95 % percentile bootstrap intervals of 1,000 resamples of rows.

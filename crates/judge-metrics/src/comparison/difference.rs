@@ -104,7 +104,7 @@ fn of_probabilities(found: &mut Collector<'_>, people: &[f64], first: &[f64], se
         }
         _ if found.starts(of_order) => {
             let known = auroc_difference(&outcomes, first, second).map(|area| Reported::new(&area, found.level()));
-            found.add(of_order, known.map(|known| Reported { method: "DeLong".to_owned(), ..known }));
+            found.add(of_order, known.map(|known| known.by("DeLong")));
         }
         _ => {}
     }

@@ -7,6 +7,9 @@ use crate::{Error, Estimate, Interval};
 
 /// A statistic, or why the data do not define it.
 ///
+/// Where rows do not vary there is no interval, the method begins with [`NO_VARIATION`], and [`Reported::low`] and [`Reported::high`] are
+/// the estimate.
+///
 /// With the feature `serde` it is written as `{"estimate", "low", "high", "p", "method"}`, with `"p_adjusted"` where there is
 /// one, or `{"undefined": reason}`, and without p-value and method by `brief`.
 #[derive(Debug, Clone, PartialEq)]
@@ -25,8 +28,12 @@ pub enum Statistic {
 pub struct Reported {
     /// On the rows as they are.
     pub estimate: f64,
-    /// Its interval; `None` where there is none, and `method` says why.
+    /// Its interval; `None` where there is none, and `method` says why. Its ends are asked for by [`low`](Self::low) and
+    /// [`high`](Self::high), which know the case without variation too.
     pub interval: Option<Interval>,
+    /// Whether the statistic is the same whichever rows are drawn, of six rows or clusters or more: there is no interval then, `method`
+    /// begins with [`NO_VARIATION`], and the estimate is the only bound.
+    pub no_variation: bool,
     /// The chance of a value as far from 0, where a test is known that these rows allow.
     pub p: Option<f64>,
     /// The same, adjusted for the other tests that it was made with; `None` where it is one test.
@@ -34,6 +41,9 @@ pub struct Reported {
     /// Where interval and p-value come from.
     pub method: String,
 }
+
+/// How `method` begins where rows do not vary, as where two runs are equal or a judge is off by the same amount on each row.
+pub const NO_VARIATION: &str = "no variation";
 
 /// A p-value and where it comes from.
 #[derive(Clone, Copy)]
@@ -69,16 +79,39 @@ impl Statistic {
 impl Reported {
     /// Without interval and p-value; `method` says why.
     pub fn alone(estimate: f64, method: String) -> Self {
-        Self { estimate, interval: None, p: None, p_adjusted: None, method }
+        Self { estimate, interval: None, no_variation: false, p: None, p_adjusted: None, method }
+    }
+
+    /// Of rows that do not vary.
+    pub(super) fn without_variation(estimate: f64) -> Self {
+        Self { no_variation: true, ..Self::alone(estimate, NO_VARIATION.to_owned()) }
+    }
+
+    /// The low end of the interval, or the estimate where rows do not vary; `None` where nothing bounds it.
+    pub fn low(&self) -> Option<f64> {
+        self.end(|interval| interval.low)
+    }
+
+    /// The high end likewise.
+    pub fn high(&self) -> Option<f64> {
+        self.end(|interval| interval.high)
+    }
+
+    fn end(&self, of: impl Fn(&Interval) -> f64) -> Option<f64> {
+        self.interval.as_ref().map(of).or(self.no_variation.then_some(self.estimate))
     }
 
     /// With the interval of nominal coverage `level` and the p-value that the estimate knows.
     pub(super) fn new(found: &Estimate, level: f64) -> Self {
-        let (interval, method) = match found.interval(level) {
-            Ok(interval) => (Some(interval), found.method().unwrap_or_default().to_owned()),
-            Err(error) => (None, format!("no interval: {error}")),
+        let known = match found.interval(level) {
+            Ok(interval) => {
+                let method = found.method().unwrap_or_default().to_owned();
+                Self { interval: Some(interval), ..Self::alone(found.estimate, method) }
+            }
+            Err(Error::NoVariation { .. }) => Self::without_variation(found.estimate),
+            Err(error) => Self::alone(found.estimate, format!("no interval: {error}")),
         };
-        Self { estimate: found.estimate, interval, p: found.p_value().ok(), p_adjusted: None, method }
+        Self { p: found.p_value().ok(), ..known }
     }
 
     /// What resamples found, drawn as `what` says. The statistic, which `estimate` computes, may be defined where its interval is not;
@@ -94,6 +127,7 @@ impl Reported {
         let alone = |estimate, why: String| Self::alone(estimate, format!("no interval: {why}"));
         let drawn = match found {
             Ok(drawn) => drawn,
+            Err(Error::NoVariation { .. }) => return Ok(Self::without_variation(estimate()?)),
             Err(error) if error.is_undefined() => return Ok(alone(estimate()?, error.to_string())),
             Err(error) => return Err(error),
         };
@@ -110,6 +144,14 @@ impl Reported {
             undefined => format!("{what}; undefined in {undefined} of {}", drawn.resamples),
         };
         Ok(Self { interval: Some(interval), ..Self::alone(drawn.estimate, method) })
+    }
+
+    /// With another name of how its interval was made, where it has one.
+    pub(super) fn by(mut self, method: &str) -> Self {
+        if self.interval.is_some() {
+            method.clone_into(&mut self.method);
+        }
+        self
     }
 
     /// With the p-value of a test and its name, or without any.
@@ -208,7 +250,7 @@ enum Record<'a> {
 impl serde::Serialize for Statistic {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let record = match self {
-            Self::Defined(Reported { estimate, interval, p, p_adjusted, method }) => {
+            Self::Defined(Reported { estimate, interval, p, p_adjusted, method, .. }) => {
                 let (low, high) = (interval.map(|interval| interval.low), interval.map(|interval| interval.high));
                 Record::Whole { estimate: *estimate, low, high, p: *p, p_adjusted: *p_adjusted, method }
             }

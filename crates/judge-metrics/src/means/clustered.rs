@@ -61,7 +61,7 @@ pub(super) fn mean_of_clusters<G: Ord>(values: &[f64], weights: &[f64], groups: 
     let standard_error = in_range("mean", root * (n_clusters / (n_clusters - 1.0)).sqrt())?;
     let degrees_of_freedom = n_clusters - 1.0;
     let interval = Spread::StudentT { degrees_of_freedom, range: UNBOUNDED };
-    let mean = Estimate::new("mean", mean, values.len())?.with_error(standard_error, interval);
+    let mean = Estimate::new("mean", mean, values.len())?.with_error_of(clusters.len(), standard_error, interval);
     Ok(mean.tested_against_zero(EQUAL_ITEMS))
 }
 

@@ -1,4 +1,5 @@
 use crate::distribution::{normal_cdf, normal_quantile, normal_two_sided_quantile};
+use crate::estimate::ENOUGH_UNITS;
 use crate::groups::clusters;
 use crate::input::{check_level, check_paired};
 use crate::resampling::stream::{Purpose, below, parallel, stream};
@@ -51,9 +52,6 @@ pub enum BootstrapMethod {
     /// `scipy.stats.bootstrap`). It computes the statistic once more for every row, with that row left out.
     BiasCorrectedAccelerated,
 }
-
-/// Rows or clusters that a bootstrap takes.
-const ENOUGH_UNITS: usize = 6;
 
 impl Default for Bootstrap {
     /// 10,000 resamples, 95 %, seed 0, percentile.
@@ -257,7 +255,7 @@ impl Bootstrap {
         }
         // But for rounding, which may part equal resamples.
         if high - low <= 1e-12 * low.abs().max(high.abs()) {
-            return Err(none("resamples do not differ, which does not show how much it varies"));
+            return Err(Error::NoVariation { statistic: "the statistic" });
         }
         Ok(BootstrapInterval {
             estimate,

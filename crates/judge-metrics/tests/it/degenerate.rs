@@ -6,7 +6,7 @@ use judge_metrics::agreement::{
     AgreementWeights, ConfusionMatrix, McNemarTest, Measurement, RatingTable, krippendorff_alpha, mcnemar,
 };
 use judge_metrics::comparison::{
-    BiasPair, BiasReport, ComparedItem, Comparison, ComparisonSettings, Comparisons, Rating, Statistic,
+    BiasPair, BiasReport, ComparedItem, Comparison, ComparisonSettings, Comparisons, NO_VARIATION, Rating, Statistic,
 };
 use judge_metrics::correlation::{DependentCorrelations, fisher_interval};
 use judge_metrics::means::{clustered_mean, sample_mean};
@@ -65,7 +65,8 @@ fn has_no_interval(found: &Comparisons, names: &[&str]) {
     for name in names {
         let known =
             found.get(name).and_then(Statistic::defined).unwrap_or_else(|| panic!("{name}: {:?}", found.get(name)));
-        assert!(known.interval.is_none() && known.method.contains("no interval"), "{name}: {known:?}");
+        let said = known.method.starts_with(if known.no_variation { NO_VARIATION } else { "no interval: " });
+        assert!(known.interval.is_none() && said, "{name}: {known:?}");
     }
 }
 
@@ -114,6 +115,36 @@ fn no_interval_has_no_width_and_no_number_is_nan() {
             }
         }
     }
+}
+
+/// Equal runs, perfect agreement and a constant difference: the estimate is what bounds it, of six rows or more.
+#[test]
+fn where_rows_do_not_vary_the_estimate_is_the_bound() {
+    let grades = |n: u32| -> Vec<f64> { (0..n).map(|i| f64::from(i * 7 % 5 + 1)).collect() };
+    for n in [5, 6, 60] {
+        let people = grades(n);
+        for (judge, names) in [
+            (people.clone(), &["mae", "bias", "rmse", "pearson", "spearman", "kendall_tau_b", "cohen_kappa"][..]),
+            (people.iter().map(|x| x + 1.0).collect(), &["mae", "bias", "rmse", "pearson", "spearman"]),
+        ] {
+            let found = compared(rows(&judge, &people));
+            for name in names {
+                let known = found.get(name).and_then(Statistic::defined).unwrap();
+                assert_eq!((known.interval, known.no_variation), (None, n >= 6), "{n}, {name}: {known:?}");
+                assert_eq!(known.method.starts_with(NO_VARIATION), n >= 6, "{n}, {name}: {known:?}");
+                let bound = (n >= 6).then_some(known.estimate);
+                assert_eq!((known.low(), known.high()), (bound, bound), "{n}, {name}: {known:?}");
+            }
+        }
+    }
+    // Six clusters, not six rows.
+    for (n, enough) in [(20, false), (24, true)] {
+        let found = compared(in_clusters(rows(&grades(n), &grades(n)), 4));
+        assert_eq!(found.get("mae").and_then(Statistic::defined).unwrap().no_variation, enough, "{n}");
+    }
+    let people: Vec<f64> = (0..40).map(|i| f64::from((i * 7 + i / 9) % 5 + 1)).collect();
+    let varied = compared(rows(&grades(40), &people)).statistics;
+    assert!(varied.iter().filter_map(|(_, known)| known.defined()).all(|known| !known.no_variation));
 }
 
 #[test]

@@ -1,26 +1,46 @@
 //! Bars that statistics must reach, so that a command can guard a release.
 
+mod junit;
+
 use std::path::PathBuf;
 use std::str::FromStr;
+use std::time::Instant;
 
 use anyhow::{Context, Result};
 use clap::Args;
-use serde_json::Value;
+use judge_metrics::comparison::{NO_VARIATION, Reported, Statistic};
+use serde_json::{Value, json};
 
 use crate::report::write_marked;
-use crate::terminal::console::{say, usage};
+use crate::terminal::console::{say, tell, usage};
 use crate::terminal::missed::Missed;
+
+pub(crate) use self::junit::note_usage_error;
+
+/// The statistic of the share of rows that counted.
+const COVERAGE: &str = "coverage";
+
+/// How the method of a number begins that is no estimate.
+const COUNTED: &str = "counted";
 
 /// What statistics must reach.
 #[derive(Args, Clone, Debug)]
 pub struct BarArgs {
     /// A bar for a statistic, its estimate or an end of its interval: 'spearman>=0.7', 'accuracy.low>=0.8', 'mae<=0.5' (repeatable). If one
-    /// is missed, the exit code is 3
+    /// is missed, the exit code is 3. `n` is the number of rows that the statistics rest on, `coverage` their share of all rows
     #[arg(long = "require", value_name = "STATISTIC[.low|.high]>=NUMBER", help_heading = "Bars")]
     bars: Vec<Bar>,
+    /// With --require: the least coverage, unless there is a bar for it
+    #[arg(long, value_name = "SHARE", default_value_t = 0.98, value_parser = share, requires = "bars", help_heading = "Bars")]
+    min_coverage: f64,
     /// Where the bars go as a JUnit file, a test case for each
     #[arg(long, value_name = "FILE.xml", requires = "bars", help_heading = "Bars")]
     junit: Option<PathBuf>,
+}
+
+fn share(text: &str) -> Result<f64, String> {
+    let number = text.parse().ok().filter(|number| (0.0..=1.0).contains(number));
+    number.ok_or_else(|| "expected a share from 0 to 1, such as 0.98".to_owned())
 }
 
 /// A bar for a statistic.
@@ -59,6 +79,46 @@ impl FromStr for Bar {
     }
 }
 
+/// What a command has measured, for its bars.
+#[derive(Debug, Default)]
+pub struct Measured {
+    /// Statistics by name, as the command writes them, with those of [`rows_used`].
+    pub statistics: Value,
+    /// The rows that speak most against what was measured, in words: `got worse: 7, 6`. Empty if there are none.
+    pub worst: String,
+}
+
+/// How many rows statistics rest on, and their share of those that they should rest on: the statistics `n` and `coverage`. These are counted,
+/// not estimated.
+#[must_use]
+pub fn rows_used(used: usize, of: usize) -> [(&'static str, Statistic); 2] {
+    let counted = |number| Statistic::Defined(Reported::alone(number, format!("{COUNTED}: {used} of {of} rows")));
+    let share = if of == 0 { 0.0 } else { used as f64 / of as f64 };
+    [(COVERAGE, counted(share)), ("n", counted(used as f64))]
+}
+
+/// The same as JSON.
+pub fn rows_used_json(used: usize, of: usize) -> impl Iterator<Item = (String, Value)> {
+    rows_used(used, of).into_iter().map(|(name, known)| (name.to_owned(), json!(known)))
+}
+
+/// In words: `55 of 60 rows count, a coverage of 0.917`.
+#[must_use]
+pub fn rows_used_in_words(used: usize, of: usize) -> String {
+    let share = if of == 0 { 0.0 } else { used as f64 / of as f64 };
+    format!("{used} of {of} rows count, a coverage of {share:.3}")
+}
+
+/// Most ids of rows that are named.
+const SHOWN: usize = 10;
+
+/// The first of these names, with commas between.
+pub fn first_names(names: impl IntoIterator<Item = impl ToString>) -> String {
+    let mut names = names.into_iter().map(|name| name.to_string());
+    let shown: Vec<String> = names.by_ref().take(SHOWN).collect();
+    shown.join(", ") + if names.next().is_some() { ", …" } else { "" }
+}
+
 impl BarArgs {
     /// The report that is written, if one is.
     pub fn reports(&self) -> impl Iterator<Item = &PathBuf> {
@@ -70,87 +130,129 @@ impl BarArgs {
         self.bars.iter().map(|bar| bar.statistic.as_str())
     }
 
-    /// Says which bars are reached, for a command's `program`; `found` is a report's object of statistics by name.
+    /// Has a `command` measure, and says which bars are reached. The JUnit file is one of this start from the beginning: until the end, and if
+    /// the command fails, it holds an error.
     ///
     /// # Errors
-    /// A usage error for a statistic that there is not; [`Missed`] where a bar is, also by a statistic that is undefined or has no interval.
-    pub fn check(&self, program: &str, found: &Value) -> Result<()> {
+    /// Those of the command. A usage error for a statistic that there is not; [`Missed`] where a bar is, also by a statistic that is undefined
+    /// or has no interval.
+    pub fn gate(&self, command: &'static str, measure: impl FnOnce() -> Result<Measured>) -> Result<()> {
+        let started = Instant::now();
+        // Not where the file of another is: the command refuses its name.
+        let path = self.junit.as_ref().filter(|path| junit::may_write(command, path));
+        if let Some(path) = path {
+            let why = "the command did not come to its end";
+            write_marked(path, command, &junit::failed(command, why)).with_context(|| path.display().to_string())?;
+        }
+        let checked = measure().and_then(|measured| self.check(command, started, &measured));
+        if let (Err(error), Some(path)) = (&checked, path)
+            && !error.is::<Missed>()
+            && let Err(unwritten) = write_marked(path, command, &junit::failed(command, &format!("{error:#}")))
+        {
+            tell(format_args!("note: {} could not be written: {unwritten:#}", path.display()));
+        }
+        checked
+    }
+
+    /// The bars, that for the coverage among them.
+    fn all(&self) -> Vec<Bar> {
+        let mut bars = self.bars.clone();
+        if !bars.is_empty() && bars.iter().all(|bar| bar.statistic != COVERAGE) {
+            bars.push(Bar {
+                text: format!("{COVERAGE}>={} (--min-coverage)", self.min_coverage),
+                statistic: COVERAGE.to_owned(),
+                end: "estimate",
+                at_least: true,
+                number: self.min_coverage,
+            });
+        }
+        bars
+    }
+
+    fn check(&self, command: &'static str, started: Instant, measured: &Measured) -> Result<()> {
+        let bars = self.all();
         let mut results = Vec::new();
-        for bar in &self.bars {
-            let Some(statistic) = found.get(&bar.statistic) else {
-                let known: Vec<&str> = found.as_object().into_iter().flatten().map(|(name, _)| name.as_str()).collect();
+        for bar in &bars {
+            let Some(statistic) = measured.statistics.get(&bar.statistic) else {
+                let known = measured.statistics.as_object().into_iter().flatten();
+                let known: Vec<&str> = known.map(|(name, _)| name.as_str()).collect();
                 return Err(usage(format!(
                     "--require {}: there is no such statistic, only {}",
                     bar.text,
                     known.join(", ")
                 )));
             };
-            results.push((bar, bar.missed_by(statistic)));
+            results.push(bar.held_against(statistic));
         }
-        for (bar, missed) in &results {
-            match missed {
-                None => say(format_args!("reached: {}", bar.text))?,
-                Some(why) => say(format_args!("MISSED:  {}: {why}", bar.text))?,
-            }
+        for held in &results {
+            let word = if held.is_reached { "reached:" } else { "MISSED: " };
+            say(format_args!("{word} {}: {}", held.bar.text, held.found))?;
         }
         if let Some(path) = &self.junit {
-            write_marked(path, program, &junit(&results)).with_context(|| path.display().to_string())?;
+            let xml = junit::checked(command, started.elapsed(), &results, &measured.worst);
+            write_marked(path, command, &xml).with_context(|| path.display().to_string())?;
         }
-        match results.iter().filter(|(_, missed)| missed.is_some()).count() {
+        match results.iter().filter(|held| !held.is_reached).count() {
             0 => Ok(()),
             missed => Err(Missed { missed, of: results.len() }.into()),
         }
     }
 }
 
+/// A bar beside what was found.
+struct Held<'b> {
+    bar: &'b Bar,
+    is_reached: bool,
+    /// In words.
+    found: String,
+}
+
 impl Bar {
-    /// Why it is missed; `None` if it is reached.
-    fn missed_by(&self, statistic: &Value) -> Option<String> {
-        let Some(found) = statistic.get(self.end).and_then(Value::as_f64) else {
-            let reason = statistic.get("reason").or(statistic.get("undefined")).and_then(Value::as_str);
-            return Some(match reason {
-                Some(reason) => format!("undefined: {reason}"),
-                None => format!("it has no {}", self.end),
-            });
+    fn held_against(&self, statistic: &Value) -> Held<'_> {
+        let number = |name: &str| statistic.get(name).and_then(Value::as_f64);
+        let method = statistic.get("method").and_then(Value::as_str).unwrap_or_default();
+        let missed = |found: String| Held { bar: self, is_reached: false, found };
+        if let Some(reason) = statistic.get("undefined").and_then(Value::as_str) {
+            return missed(format!("undefined: {reason}"));
+        }
+        // Where nothing varies, and of what is counted, the estimate is all that there is.
+        let is_exact = method.starts_with(NO_VARIATION) || method.starts_with(COUNTED);
+        let of_end = number(self.end);
+        let Some(found) = of_end.or_else(|| number("estimate").filter(|_| is_exact)) else {
+            let estimate = number("estimate").map_or_else(|| "unknown".to_owned(), |estimate| format!("{estimate:.4}"));
+            return missed(format!("it has no {} (the estimate is {estimate}; {method})", self.end));
         };
         let is_reached = if self.at_least { found >= self.number } else { found <= self.number };
-        (!is_reached).then(|| format!("found {found:.4}"))
+        let mut words = format!("found {found:.4}");
+        if let (Some(estimate), Some(low), Some(high)) = (number("estimate"), number("low"), number("high")) {
+            words += &match self.end {
+                "estimate" => format!(" [{low:.4}, {high:.4}]"),
+                _ => format!(" (the estimate is {estimate:.4} [{low:.4}, {high:.4}])"),
+            };
+        } else if method.starts_with(COUNTED) {
+            words += &format!(" ({method})");
+        } else if of_end.is_none() {
+            words += " (no variation between rows: the estimate is the bound)";
+        }
+        if let Some(n) = number("n") {
+            words += &format!(", n = {n}");
+        }
+        Held { bar: self, is_reached, found: words }
     }
-}
-
-/// A test case for each bar.
-fn junit(results: &[(&Bar, Option<String>)]) -> String {
-    let missed = results.iter().filter(|(_, missed)| missed.is_some()).count();
-    let mut xml = format!(
-        "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuite name=\"judge\" tests=\"{}\" failures=\"{missed}\">\n",
-        results.len()
-    );
-    for (bar, missed) in results {
-        let name = escaped(&bar.text);
-        xml += &match missed {
-            None => format!("  <testcase classname=\"judge\" name=\"{name}\"/>\n"),
-            Some(why) => format!(
-                "  <testcase classname=\"judge\" name=\"{name}\">\n    <failure message=\"{}\"/>\n  </testcase>\n",
-                escaped(why)
-            ),
-        };
-    }
-    xml + "</testsuite>\n"
-}
-
-fn escaped(text: &str) -> String {
-    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
 }
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
+    use serde_json::Map;
 
     use super::*;
 
+    fn bar(text: &str) -> Bar {
+        text.parse().unwrap()
+    }
+
     #[test]
     fn a_bar_is_of_an_estimate_or_an_end() {
-        let bar = |text: &str| text.parse::<Bar>();
         let found = json!({"estimate": 0.75, "low": 0.6, "high": 0.8});
         for (text, reached) in [
             ("spearman>=0.7", true),
@@ -160,21 +262,50 @@ mod tests {
             ("mae.high<=0.8", true),
             ("mae<=-1", false),
         ] {
-            assert_eq!(bar(text).unwrap().missed_by(&found).is_none(), reached, "{text}");
+            let bar = bar(text);
+            let held = bar.held_against(&found);
+            assert!(held.is_reached == reached && held.found.contains("[0.6000, 0.8000]"), "{text}: {}", held.found);
         }
-        let undefined = bar("a.low>=0").unwrap().missed_by(&json!({"undefined": "one label"})).unwrap();
-        assert!(undefined.contains("one label"), "{undefined}");
-        assert!(bar("a>=0").unwrap().missed_by(&json!({"estimate": null})).is_some());
+        let bar_of = bar("a.low>=0");
+        let undefined = bar_of.held_against(&json!({"undefined": "one label"}));
+        assert!(!undefined.is_reached && undefined.found.contains("one label"), "{}", undefined.found);
+        assert!(!bar("a>=0").held_against(&json!({"estimate": null})).is_reached);
         for wrong in ["spearman", "spearman>0.7", ">=0.7", "a>=b", "a>=NaN", "a>=1<=2"] {
-            assert!(bar(wrong).is_err(), "{wrong}");
+            assert!(wrong.parse::<Bar>().is_err(), "{wrong}");
         }
     }
 
+    /// An end that is not there is missed, unless nothing varies: then the estimate is the bound, and it is said.
     #[test]
-    fn a_junit_file_has_a_case_for_each_bar() {
-        let bars = ["a>=1".parse::<Bar>().unwrap(), "b<=\"".parse::<Bar>().unwrap_or_else(|_| "b<=2".parse().unwrap())];
-        let xml = junit(&[(&bars[0], Some("found 0.5 & less".to_owned())), (&bars[1], None)]);
-        assert!(xml.contains("tests=\"2\" failures=\"1\"") && xml.contains("name=\"a&gt;=1\""), "{xml}");
-        assert!(xml.contains("message=\"found 0.5 &amp; less\"") && xml.contains("name=\"b&lt;=2\"/>"), "{xml}");
+    fn an_end_without_variation_is_the_estimate() {
+        let known = |method: &str| json!({"estimate": 0.0, "low": null, "high": null, "p": null, "method": method});
+        let bar = bar("mae.high<=0.05");
+        let held = bar.held_against(&known(NO_VARIATION));
+        assert!(held.is_reached && held.found.contains("the estimate is the bound"), "{}", held.found);
+        let held = bar.held_against(&known("no interval: 6 items or more are needed, found 4"));
+        assert!(!held.is_reached && held.found.contains("it has no high (the estimate is 0.0000; no interval: 6"));
+    }
+
+    #[test]
+    fn coverage_has_a_bar_unless_one_is_named() {
+        let args = |bars: &[&str]| BarArgs {
+            bars: bars.iter().map(|text| bar(text)).collect(),
+            min_coverage: 0.98,
+            junit: None,
+        };
+        assert_eq!(args(&[]).all(), []);
+        assert_eq!(args(&["a>=1"]).all()[1].text, "coverage>=0.98 (--min-coverage)");
+        assert_eq!(args(&["coverage.low>=0.5"]).all().len(), 1);
+        let found: Map<String, Value> = rows_used_json(54, 60).collect();
+        let held = |text: &str| {
+            bar(text).held_against(&found[if text.starts_with('n') { "n" } else { "coverage" }]).is_reached
+        };
+        assert!(
+            held("coverage>=0.9")
+                && !held("coverage>=0.91")
+                && held("coverage.low>=0.9")
+                && held("n>=54")
+                && !held("n>=55")
+        );
     }
 }

@@ -22,8 +22,9 @@ use judge_metrics::resampling::{Bootstrap, BootstrapMethod};
 use serde_json::{Value, json};
 
 use self::judges::{Judges, statistic_of};
-use self::pairs::{Fields, Pairs};
+use self::pairs::{Fields, Pairs, furthest};
 use self::plan::Plan;
+use crate::args::bars::{Measured, first_names, rows_used, rows_used_in_words};
 use crate::args::files::program;
 use crate::preferences::Worth;
 use crate::reliability;
@@ -33,10 +34,17 @@ use crate::terminal::console::{progress, say, usage};
 use self::cli::Adjust;
 pub(crate) use self::cli::Cli;
 
+/// The name of the command.
+const COMMAND: &str = "agree";
+
 pub(crate) fn run(cli: &Cli) -> Result<()> {
+    cli.bars.gate(COMMAND, || measured(cli))
+}
+
+fn measured(cli: &Cli) -> Result<Measured> {
     let reports = [&cli.json, &cli.plot, &cli.risk_plot, &cli.comparison_plot].into_iter().flatten();
-    let reports = reports.chain(cli.bars.reports());
-    Outputs::new([&cli.input]).reports("agreement", reports).overwrite(cli.write.overwrite).check()?;
+    let outputs = Outputs::new([&cli.input]).reports("agreement", reports).reports(COMMAND, cli.bars.reports());
+    outputs.overwrite(cli.write.overwrite).check()?;
     cli.check()?;
     let fields = Fields {
         predicted: cli.predicted.as_deref(),
@@ -47,8 +55,9 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
         sampling_probability: cli.sampling_probability.as_deref(),
         confidence: cli.confidence.as_deref(),
     };
-    let Pairs { predicted, human, items, others, groups, unlabelled, excluded, preferences } =
-        Pairs::read(&cli.input, &fields, cli.limit)?;
+    let pairs = Pairs::read(&cli.input, &fields, cli.limit)?;
+    let rows = pairs.rows();
+    let Pairs { predicted, human, items, names, others, groups, unlabelled, excluded, preferences } = pairs;
     let n_excluded: usize = excluded.values().sum();
     ensure!(
         !items.is_empty(),
@@ -127,7 +136,8 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
         let is_there = |(known, _): &(String, Statistic)| known == name || statistic_of(known) == name;
         // A difference from a judge that is not there is no statistic, and bars refuse it.
         let is_own = statistic_of(name) == name;
-        if is_own && !overall.statistics.iter().any(is_there) && !of_preferences {
+        let is_counted = rows_used(0, 0).iter().any(|(known, _)| known == name);
+        if is_own && !is_counted && !overall.statistics.iter().any(is_there) && !of_preferences {
             let reason = "it takes what these rows lack: more raters, labels, a second judge, clusters, confidences or rows without a human score";
             overall.statistics.push((name.clone(), Statistic::Undefined { reason: reason.to_owned() }));
         }
@@ -153,7 +163,10 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
         let others = judges.others(&figures::COMPARED, &settings)?;
         pictures.push((path, figures::comparison((&predicted, &overall), &others, &groups, cli.level)?));
     }
-    let found = json!(by_name(&overall, worth.as_ref()));
+    let mut found = json!(by_name(&overall, worth.as_ref()));
+    for (name, known) in rows_used(overall.n, rows) {
+        found[name] = json!(known);
+    }
     let plan = Plan::new(&overall, cli.level, cli.width, cli.cluster.is_none() && cli.sampling_probability.is_none());
     if let Some(path) = &cli.json {
         let report = json!({
@@ -172,8 +185,11 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
         write_marked(path, "agreement", &svg)?;
     }
     let counts: Vec<String> = excluded.iter().map(|(reason, count)| format!("{count} {reason}")).collect();
-    let left_out =
+    let mut left_out =
         if counts.is_empty() { String::new() } else { format!(", {n_excluded} left out ({})", counts.join(", ")) };
+    if overall.n < rows {
+        left_out += &format!("; {}", rows_used_in_words(overall.n, rows));
+    }
     let title = format!("{predicted} against {human}: {}{left_out}", rows_in_words(overall.n));
     say(print::whole(&title, &overall, numeric, risk.as_ref(), cli.methods)?.trim_end())?;
     if let Some(plan) = plan.text() {
@@ -183,7 +199,11 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
         say(format_args!("\n{}", worth.text(None).trim_end()))?;
     }
     print_groups(cli, &groups, numeric)?;
-    cli.bars.check("agreement", &found)
+    let worst = match furthest(comparison.items(), &names).as_slice() {
+        [] => String::new(),
+        furthest => format!("furthest from people: {}", first_names(furthest)),
+    };
+    Ok(Measured { statistics: found, worst })
 }
 
 fn print_groups(cli: &Cli, groups: &[(String, Comparisons)], numeric: bool) -> Result<()> {

@@ -16,13 +16,14 @@ use judge_metrics::comparison::{JudgedPair, PairComparison, PairComparisons};
 use judge_metrics::preference::{Preference, Unparsed};
 use serde_json::{Value, json};
 
-use crate::args::bars::BarArgs;
+use crate::args::bars::{BarArgs, Measured, first_names, rows_used, rows_used_in_words};
 use crate::args::files::{WriteArgs, program};
 use crate::args::judged_pairs::{PairsArgs, preferences};
 use crate::args::model_args::ModelArgs;
 use crate::args::prompted::PromptedArgs;
 use crate::preferences::{Worth, of_pairs};
 use crate::report::{BOOTSTRAP, write_json};
+use crate::terminal::console::say;
 
 /// Measure a pairwise judge on a public benchmark.
 ///
@@ -62,15 +63,27 @@ pub(crate) struct Cli {
     pub(crate) write: WriteArgs,
 }
 
+/// The name of the command.
+const COMMAND: &str = "bench";
+
 pub(crate) fn run(cli: &Cli) -> Result<()> {
-    let inputs = cli.pairs.benchmark.files(&cli.pairs.data)?.into_iter().chain(cli.judge.files());
-    let inputs = inputs.chain([&cli.verdicts, &cli.against].into_iter().flatten().chain(&cli.votes).cloned());
-    let outputs =
-        Outputs::new(inputs).rows(&cli.output).reports("pairwise_benchmark", cli.json.iter().chain(cli.bars.reports()));
-    outputs.overwrite(cli.write.overwrite).check()?;
     if !cli.votes.is_empty() {
+        outputs(cli)?;
         return votes::report(cli);
     }
+    cli.bars.gate(COMMAND, || measured(cli))
+}
+
+/// Refuses what would destroy a file, before any work.
+fn outputs(cli: &Cli) -> Result<()> {
+    let inputs = cli.pairs.benchmark.files(&cli.pairs.data)?.into_iter().chain(cli.judge.files());
+    let inputs = inputs.chain([&cli.verdicts, &cli.against].into_iter().flatten().chain(&cli.votes).cloned());
+    let outputs = Outputs::new(inputs).rows(&cli.output).reports("pairwise_benchmark", &cli.json);
+    Ok(outputs.reports(COMMAND, cli.bars.reports()).overwrite(cli.write.overwrite).check()?)
+}
+
+fn measured(cli: &Cli) -> Result<Measured> {
+    outputs(cli)?;
     let (mut pairs, left_out) = cli.pairs.read()?;
     let read = |path, pairs: &[BenchmarkPair]| {
         let convention = cli.pairs.convention(cli.judge.convention.as_deref())?;
@@ -105,18 +118,35 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
     let overlap = pairs.iter().any(|pair| pair.groups.len() > 1);
     let means = if overlap { BTreeMap::new() } else { means_of_groups(&overall.0, &groups) };
     let policy = cli.pairs.policy_name();
+    let (with_verdict, wrong) = kept(&pairs, &verdicts);
+    let mut statistics = by_name(&overall);
+    statistics.extend(rows_used(with_verdict, overall.0.n).map(|(name, known)| (name, json!(known))));
     if let Some(path) = &cli.json {
         let groups: BTreeMap<_, _> = groups.iter().map(|(group, found)| (group, by_name(found))).collect();
         let report = json!({
             "program": program("pairwise_benchmark"), "benchmark": cli.pairs.benchmark.as_str(), "n": overall.0.n,
-            "undecided": undecided, "unparsed": overall.0.unparsed, "policy": policy, "statistics": by_name(&overall), "groups": groups,
+            "undecided": undecided, "unparsed": overall.0.unparsed, "policy": policy, "statistics": statistics, "groups": groups,
             "groups_mean": means, "layers": overall.1.as_ref().map(Worth::layers_json),
             "published": published(cli.pairs.benchmark.published()), "difference": difference.as_ref().map(of_verdicts),
         });
         write_json(path, "pairwise_benchmark", &report)?;
     }
     print::report((cli.pairs.benchmark, undecided), policy, &overall, (&groups, &means), difference.as_ref())?;
-    cli.bars.check("pairwise_benchmark", &json!(by_name(&overall)))
+    if with_verdict < overall.0.n {
+        say(rows_used_in_words(with_verdict, overall.0.n))?;
+    }
+    let worst = if wrong.is_empty() { wrong } else { format!("not as people: {wrong}") };
+    Ok(Measured { statistics: json!(statistics), worst })
+}
+
+/// How many of the pairs that people have judged have a verdict in each order that was asked, and the first whose verdict is another.
+fn kept(pairs: &[BenchmarkPair], verdicts: &PairVerdicts) -> (usize, String) {
+    let judged = pairs.iter().zip(&verdicts.orders).filter_map(|(pair, orders)| Some((pair, orders, pair.gold?)));
+    let is_kept =
+        |given: &Option<_>, swapped: &Option<_>| given.is_some() && (!verdicts.both_orders || swapped.is_some());
+    let with_verdict = judged.clone().filter(|(_, [given, swapped], _)| is_kept(given, swapped)).count();
+    let wrong = judged.filter(|(_, [given, _], gold)| *given != Some(*gold));
+    (with_verdict, first_names(wrong.map(|(pair, ..)| &pair.id)))
 }
 
 /// The mean over groups of each statistic of verdicts that all of them define, every group counting alike.

@@ -18,7 +18,7 @@ use serde_json::{Map, Value, json};
 use crate::args::decisions::{DecisionArgs, refuse_dressing};
 use crate::args::files::{InputArgs, OutputArgs};
 use crate::args::model_args::ModelArgs;
-use crate::terminal::console::{check_scored, say, say_unscored, usage};
+use crate::terminal::console::{end_of_rows, say, usage};
 use crate::terminal::pace::Watch;
 use crate::unread::Unread;
 
@@ -96,10 +96,8 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
     let start = match plan.open()? {
         Opened::Complete(record) => {
             let path = cli.output.output.display();
-            return say(format_args!(
-                "{path} is complete: {} of {rows} rows scored; nothing to do",
-                record.counts.scored
-            ));
+            say(format_args!("{path} is complete: {} of {rows} rows scored; nothing to do", record.counts.scored))?;
+            return end_of_rows(&record.counts);
         }
         Opened::Ready(start) => start,
     };
@@ -113,8 +111,7 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
     watch.finish(result.summary.cancelled)?;
     let counts = result.counts;
     say(format_args!("{} of {rows} rows scored -> {}", counts.scored, cli.output.output.display()))?;
-    say_unscored(&counts.unscored)?;
-    check_scored(counts.scored, counts.unscored)
+    end_of_rows(&counts)
 }
 
 impl Cli {

@@ -22,12 +22,12 @@ use serde_json::json;
 
 use self::confidence::Confidence;
 use self::place::Place;
-use crate::args::bars::BarArgs;
+use crate::args::bars::{BarArgs, Measured};
 use crate::args::files::{InputArgs, OutputArgs};
 use crate::args::model_args::ModelArgs;
 use crate::args::prompted::{AskedJudge, PromptedArgs, suited};
 use crate::pair_orders::PairJudging;
-use crate::terminal::console::{check_scored, say, tell, usage};
+use crate::terminal::console::{end_of_rows, say, tell, usage};
 use crate::terminal::pace::Watch;
 use crate::unread::Unread;
 
@@ -41,7 +41,8 @@ use crate::unread::Unread;
 /// the verdicts, the mean preference for A and whether verdicts follow the place; of single responses how scores are distributed.
 ///
 /// With --old, the files hold responses of two versions to the same prompts, {"id", "instruction", "response"}: their rows are joined by id,
-/// A is the new response and B the old one.
+/// A is the new response and B the old one. Pairs whose better response is known, those of --graded, say whether the judge can tell:
+/// `separates` is the share of them that it orders rightly.
 #[derive(Args)]
 #[command(mut_arg("input", |input| input.visible_alias("new")))]
 pub(crate) struct Cli {
@@ -50,6 +51,10 @@ pub(crate) struct Cli {
     /// Responses of an older version to the prompts of --new
     #[arg(long, value_name = "FILE", conflicts_with = "part")]
     old: Option<PathBuf>,
+    /// With --old: pairs whose better response is known, by people or because the other one was made worse on purpose, with "human": "A" or
+    /// "B". They are judged in the same run and count for `separates` alone
+    #[arg(long, value_name = "FILE", requires = "old")]
+    graded: Option<PathBuf>,
     #[command(flatten)]
     output: OutputArgs,
     /// What is judged [default: pair if rows have response_a and response_b, else single]
@@ -94,21 +99,30 @@ enum Orders {
     Both,
 }
 
+/// The name of the command, and the one in records.
+const COMMAND: &str = "compare";
+const PROGRAM: &str = "prompt_judge";
+
 pub(crate) fn run(cli: &Cli) -> Result<()> {
+    cli.bars.gate(COMMAND, || judged(cli))
+}
+
+fn judged(cli: &Cli) -> Result<Measured> {
     cli.judge.check()?;
     if cli.old.is_some() && cli.task == Some(Task::Single) {
         return Err(usage("--task single: --old makes pairs"));
     }
-    let also = [&cli.old, &cli.place, &cli.confidence].into_iter().flatten();
+    let also = [&cli.old, &cli.graded, &cli.place, &cli.confidence].into_iter().flatten();
     let inputs = [&cli.input.input].into_iter().chain(also).cloned();
     let inputs = inputs.chain(cli.judge.files());
     let outputs = Outputs::new(inputs)
         .rows([&cli.output.output])
-        .reports("prompt_judge", cli.json.iter().chain(cli.bars.reports()));
+        .reports(PROGRAM, &cli.json)
+        .reports(COMMAND, cli.bars.reports());
     outputs.overwrite(cli.output.write.overwrite).check()?;
-    let input = match &cli.old {
-        None => cli.input.open()?,
-        Some(old) => versions::joined(old, &cli.input)?,
+    let (input, lost) = match &cli.old {
+        None => (cli.input.open()?, 0),
+        Some(old) => versions::joined(old, &cli.input, cli.graded.as_deref())?,
     };
     let format = match cli.task {
         _ if cli.is_of_pairs() => DatasetFormat::Pairs,
@@ -140,20 +154,22 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
         settings.insert("confidence".to_owned(), json!(confidence.file));
     }
     settings.insert("carry".to_owned(), json!(format!("{:?}", cli.carry)));
-    let plan =
-        cli.output.plan("prompt_judge", &input, rows, &cli.input, &cli.model, Some(asked.template()), settings)?;
+    let plan = cli.output.plan(PROGRAM, &input, rows, &cli.input, &cli.model, Some(asked.template()), settings)?;
+    let (path, form) = (cli.output.output.display(), asked.form());
     let start = match plan.open()? {
         Opened::Complete(record) => {
-            let (path, counts) = (cli.output.output.display(), &record.counts);
+            let counts = record.counts;
             say(format_args!("{path} is complete: {} of {rows} rows judged; nothing to do", counts.scored))?;
-            return cli.bars.check("prompt_judge", &tally::report(cli, pairs, counts)?);
+            let measured = tally::report(cli, pairs, &counts, lost)?;
+            cli.judge.tell_unscored(&counts.unscored, form, pairs);
+            return end_of_rows(&counts).map(|()| measured);
         }
         Opened::Ready(start) => start,
     };
     let model = cli.model.load()?;
     place.as_ref().map_or(Ok(()), |place| place.check_model(model.info()))?;
     confidence.as_ref().map_or(Ok(()), |confidence| confidence.check_model(model.info()))?;
-    let (description, template, form) = (cli.judge.describe(&asked), asked.template().to_owned(), asked.form());
+    let (description, template) = (cli.judge.describe(&asked), asked.template().to_owned());
     let judge = cli.judge.judge(asked, &model)?;
     let mut resolved = Resolved { model: Some(model.info().clone()), template: Some(template), ..Resolved::default() };
     resolved.settings.extend(cli.judge.origin(&judge)?);
@@ -167,11 +183,10 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
     };
     let RunResult { counts, summary } = cli.judge_all(*start, resolved, &model, &judging, (&input, format))?;
     cli.judge.tell_label_mass(&summary);
-    say(format_args!("{} of {rows} rows judged -> {}", counts.scored, cli.output.output.display()))?;
-    let statistics = tally::report(cli, pairs, &counts)?;
+    say(format_args!("{} of {rows} rows judged -> {path}", counts.scored))?;
+    let measured = tally::report(cli, pairs, &counts, lost)?;
     cli.judge.tell_unscored(&counts.unscored, form, pairs);
-    check_scored(counts.scored, counts.unscored)?;
-    cli.bars.check("prompt_judge", &statistics)
+    end_of_rows(&counts).map(|()| measured)
 }
 
 /// The judge, and what is made of its verdicts.

@@ -16,11 +16,12 @@ use judge_data::{
 };
 use serde_json::json;
 
+use crate::args::bars::{self, BarArgs, rows_used_json};
 use crate::args::decisions::{DecisionArgs, questions, refuse_dressing};
 use crate::args::files::{InputArgs, OutputArgs};
 use crate::args::model_args::ModelArgs;
 use crate::report::write_json;
-use crate::terminal::console::{check_scored, say, say_unscored, tell, usage};
+use crate::terminal::console::{end_of_rows, say, tell, usage};
 use crate::terminal::pace::Watch;
 use measured::{Fitting, Measured};
 use service::Service;
@@ -46,6 +47,8 @@ pub(crate) struct Cli {
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
     #[command(flatten)]
+    bars: BarArgs,
+    #[command(flatten)]
     fitting: Fitting,
     /// Which other fields are carried to the output: all, none, or names with commas between
     #[arg(long, default_value = "all", value_name = "FIELDS")]
@@ -62,9 +65,14 @@ pub(crate) struct Cli {
 const PROGRAM: &str = "decide";
 
 pub(crate) fn run(cli: &Cli) -> Result<()> {
+    cli.bars.gate(PROGRAM, || decided(cli))
+}
+
+fn decided(cli: &Cli) -> Result<bars::Measured> {
     refuse_dressing(&cli.model)?;
     let inputs = [&cli.input.input].into_iter().chain(&cli.questions).chain(cli.decisions.inputs());
-    let outputs = Outputs::new(inputs).rows([&cli.output.output]).reports(PROGRAM, &cli.json);
+    let outputs =
+        Outputs::new(inputs).rows([&cli.output.output]).reports(PROGRAM, cli.json.iter().chain(cli.bars.reports()));
     let outputs = outputs.documents::<DecisionWeights>(&cli.fitting.fit);
     outputs.overwrite(cli.output.write.overwrite).check()?;
     let input = cli.input.open()?;
@@ -74,25 +82,25 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
         Some(named) => named.ask(cli, &input, rows, asked.as_ref())?,
         None => cli.read(&input, rows, asked.as_ref())?,
     };
-    let measured = if has_labels { Measured::of(cli, asked.as_ref())? } else { Measured::nothing() };
+    end_of_rows(&counts)?;
+    let mut measured = if has_labels { Measured::of(cli, asked.as_ref())? } else { Measured::nothing() };
+    measured.figures.statistics.extend(rows_used_json(counts.scored, counts.rows()));
     if let (Some(path), Some(origin)) = (&cli.fitting.fit, &origin) {
         measured.fit(&cli.fitting, origin, path, cli.output.write.overwrite)?;
-    }
-    if let Some(counts) = counts {
-        check_scored(counts.scored, counts.unscored)?;
     }
     if let Some(path) = &cli.json {
         write_json(path, PROGRAM, &measured.figures)?;
     }
-    measured.print()
+    measured.print()?;
+    Ok(bars::Measured { statistics: measured.figures.statistics.into(), worst: String::new() })
 }
 
 /// What a run leaves beside its rows.
 struct Done {
     /// What weights that are fitted on the rows belong to, where they are to be fitted.
     origin: Option<DecisionOrigin>,
-    /// What became of the rows; `None` if all were there before.
-    counts: Option<Counts>,
+    /// What became of the rows.
+    counts: Counts,
 }
 
 impl Cli {
@@ -112,7 +120,7 @@ impl Cli {
                     Some(_) => Some(DecisionJudge::new(settings, &model.load()?)?.origin()),
                     None => None,
                 };
-                return Ok(Done { origin, counts: None });
+                return Ok(Done { origin, counts: record.counts });
             }
         };
         let loaded = model.load()?;
@@ -131,7 +139,7 @@ impl Cli {
         let result = start.judge(resolved, &loaded, &[&judge], records, row, &mut watch)?;
         watch.finish(result.summary.cancelled)?;
         self.say_counts(&result.counts, rows)?;
-        Ok(Done { origin: Some(judge.origin()), counts: Some(result.counts) })
+        Ok(Done { origin: Some(judge.origin()), counts: result.counts })
     }
 
     /// What of these options decides about a row, whoever answers.
@@ -145,9 +153,7 @@ impl Cli {
     }
 
     fn say_counts(&self, counts: &Counts, rows: usize) -> Result<()> {
-        say(format_args!("{} of {rows} rows answered -> {}", counts.scored, self.output.output.display()))?;
-        say_unscored(&counts.unscored)?;
-        Ok(())
+        say(format_args!("{} of {rows} rows answered -> {}", counts.scored, self.output.output.display()))
     }
 
     /// Reads the whole input before any model work: how many rows there are, and whether any has labels. All must have questions.

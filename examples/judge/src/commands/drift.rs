@@ -12,11 +12,12 @@ use judge_data::{Difference, Outputs, RunRecord, ScoredFile, ScoredRow, Settings
 use judge_metrics::comparison::{
     ComparedItem, Comparison, ComparisonSettings, Comparisons, Rating, STATISTICS, Statistic,
 };
+use judge_metrics::resampling::Bootstrap;
 use serde_json::{Value, json};
 
-use crate::args::bars::BarArgs;
+use crate::args::bars::{BarArgs, Measured, first_names, rows_used, rows_used_in_words};
 use crate::args::files::{OverwriteArgs, program};
-use crate::rated::{rating, ratings};
+use crate::rated::{rating, ratings, text};
 use crate::report::{BOOTSTRAP, write_json};
 use crate::terminal::console::{say, table, tell};
 
@@ -34,7 +35,8 @@ const DIFFERENCE: &str = "difference_";
 /// Both files are what `judge score`, `judge compare` or another judge has written, {"id", "score"}; rows are joined by id. Of the change:
 /// `bias`, the mean of the scores now less those before, with its test, `mae`, how far they are apart, `spearman` and `pearson`, whether the
 /// order is the same, and `accuracy`, how many whole scores or verdicts are the same. Where people have graded the rows, `difference_…`:
-/// whether the judge agrees with them better or worse than before. What the two run records do not have in common is said.
+/// whether the judge agrees with them better or worse than before. `coverage` is the share of all rows of either run that both have scored.
+/// What the two run records do not have in common is said.
 #[derive(Args)]
 pub(crate) struct Cli {
     /// The rows of the run now
@@ -54,6 +56,18 @@ pub(crate) struct Cli {
     json: Option<PathBuf>,
     #[command(flatten)]
     bars: BarArgs,
+    /// Field of the run now that says which rows belong together, such as a question's id: intervals then draw whole clusters
+    #[arg(long, value_name = "FIELD")]
+    cluster: Option<String>,
+    /// Coverage of the intervals
+    #[arg(long, default_value_t = BOOTSTRAP.level, value_name = "SHARE")]
+    level: f64,
+    /// Resamples of each bootstrap
+    #[arg(long, default_value_t = BOOTSTRAP.resamples, value_name = "N")]
+    resamples: usize,
+    /// Compare at most this many rows, the first of the run now
+    #[arg(long, value_name = "ROWS")]
+    limit: Option<usize>,
     #[command(flatten)]
     write: OverwriteArgs,
 }
@@ -64,6 +78,14 @@ struct Anchor {
     now: Rating,
     before: Rating,
     human: Vec<Option<Rating>>,
+    cluster: Option<String>,
+}
+
+impl Anchor {
+    /// By how much the score has changed; `None` for verdicts in words.
+    fn change(&self) -> Option<f64> {
+        Some(self.now.number()? - self.before.number()?)
+    }
 }
 
 /// Rows that are not compared, and why.
@@ -75,30 +97,43 @@ struct LeftOut {
 }
 
 pub(crate) fn run(cli: &Cli) -> Result<()> {
+    cli.bars.gate(PROGRAM, || measured(cli))
+}
+
+fn measured(cli: &Cli) -> Result<Measured> {
     let outputs = Outputs::new([&cli.input, &cli.against]).reports(PROGRAM, cli.json.iter().chain(cli.bars.reports()));
     outputs.overwrite(cli.write.overwrite).check()?;
     let (anchors, left_out) = anchors(cli)?;
+    let LeftOut { now_alone, before_alone, unscored } = left_out;
+    let (n, all) = (anchors.len(), anchors.len() + now_alone + before_alone + unscored);
     let differs = records(&cli.input, &cli.against)?;
-    let found = statistics(&anchors)?;
+    let mut found = statistics(&anchors, cli)?;
+    found.extend(rows_used(n, all).map(|(name, known)| (name.to_owned(), known)));
     let by_name = json!(found.iter().map(|(name, known)| (name, known)).collect::<BTreeMap<_, _>>());
-    let largest = largest(&anchors);
+    let changed = changed(&anchors);
+    let largest = changed.first().and_then(|anchor| Some((anchor, anchor.change()?)));
     if let Some(path) = &cli.json {
-        let largest = largest.as_ref().map(|(anchor, change)| json!({"id": anchor.id, "change": change}));
+        let largest = largest.map(|(anchor, change)| json!({"id": anchor.id, "change": change}));
         let report = json!({
-            "program": program(PROGRAM), "n": anchors.len(), "now_alone": left_out.now_alone, "before_alone": left_out.before_alone,
-            "unscored": left_out.unscored, "statistics": by_name,
+            "program": program(PROGRAM), "n": n, "now_alone": now_alone, "before_alone": before_alone,
+            "unscored": unscored, "statistics": by_name, "changed": changed.len(),
             "largest_change": largest, "records": differs,
         });
         write_json(path, PROGRAM, &report)?;
     }
-    let mut lines = vec![vec![format!("now against before, {} rows", anchors.len()), "estimate [95 %]".to_owned()]];
-    lines.extend(found.iter().map(|(name, known)| vec![format!("  {name}"), in_words(known)]));
+    say(sentence(&found, n, changed.len()))?;
+    say(format_args!("  {}.\n", rows_used_in_words(n, all)))?;
+    let level = format!("estimate [{} %]", (cli.level * 1e4).round() / 1e2);
+    let mut lines = vec![vec![format!("now against before, {n} rows"), level]];
+    lines.extend(found.iter().filter_map(|(name, known)| Some(vec![format!("  {name}"), in_words(known)?])));
     say(table(&lines).trim_end())?;
-    if let Some((anchor, change)) = &largest {
+    for (reason, names) in undefined(&found) {
+        say(format_args!("undefined ({}): {reason}", names.join(", ")))?;
+    }
+    if let Some((anchor, change)) = largest {
         say(format_args!("largest change: {change:+.4}, of {}", anchor.id))?;
     }
-    let LeftOut { now_alone, before_alone, unscored } = left_out;
-    if now_alone + before_alone + unscored > 0 {
+    if n < all {
         tell(format_args!(
             "note: left out: {now_alone} rows that the run now has alone, {before_alone} of the run before, {unscored} without a score in one"
         ));
@@ -106,7 +141,31 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
     for (what, [now, before]) in &differs {
         tell(format_args!("note: {what} is {now}, it was {before}"));
     }
-    cli.bars.check(PROGRAM, &by_name)
+    let worst = match changed.as_slice() {
+        [] => String::new(),
+        changed => format!("changed most: {}", first_names(changed.iter().map(|anchor| &anchor.id))),
+    };
+    Ok(Measured { statistics: by_name, worst })
+}
+
+/// Whether anything has changed, before all figures.
+fn sentence(found: &[(String, Statistic)], n: usize, changed: usize) -> String {
+    if changed == 0 {
+        return format!("Nothing has changed: what the judge says of {n} rows is the same, to the bit.");
+    }
+    let known = |name: &str| found.iter().find(|(known, _)| known == name).and_then(|(_, known)| known.defined());
+    let rows = format!("{changed} of {n} rows have changed");
+    let (Some(bias), Some(mae)) = (known("bias"), known("mae")) else { return format!("{rows}.") };
+    let way = if bias.estimate < 0.0 { "lower" } else { "higher" };
+    let ends =
+        bias.interval.map_or_else(String::new, |interval| format!(" [{:.2}, {:.2}]", interval.low, interval.high));
+    let size = format!("{:.2} {way} on average{ends}; a score is {:.2} off", bias.estimate.abs(), mae.estimate);
+    // One amount on every row is a shift as well, which has no interval.
+    let is_shift = bias.interval.map_or(bias.no_variation, |interval| interval.low > 0.0 || interval.high < 0.0);
+    match is_shift && bias.estimate != 0.0 {
+        true => format!("Scores have shifted: they are {size}; {rows}."),
+        false => format!("No shift can be shown: scores are {size}; {rows}."),
+    }
 }
 
 /// The rows of a file by their ids.
@@ -119,8 +178,8 @@ struct Scored {
 }
 
 /// Reads a file.
-fn rows(path: &Path, predicted: Option<&str>, human: Option<&str>) -> Result<Scored> {
-    let file = ScoredFile::open(path, None)?.with_unique_ids()?;
+fn rows(path: &Path, predicted: Option<&str>, human: Option<&str>, limit: Option<usize>) -> Result<Scored> {
+    let file = ScoredFile::open(path, limit)?.with_unique_ids()?;
     let fields = file.fields(predicted, human);
     let known = |field: &Option<String>| field.clone().filter(|field| file.has(field));
     let Some(found) = known(&fields.predicted) else {
@@ -142,9 +201,11 @@ fn rows(path: &Path, predicted: Option<&str>, human: Option<&str>) -> Result<Sco
 
 /// What both runs have scored, in the order of the run now.
 fn anchors(cli: &Cli) -> Result<(Vec<Anchor>, LeftOut)> {
-    let Scored { rows: now, predicted, has_people } = rows(&cli.input, cli.predicted.as_deref(), cli.human.as_deref())?;
+    let Scored { rows: now, predicted, has_people } =
+        rows(&cli.input, cli.predicted.as_deref(), cli.human.as_deref(), cli.limit)?;
     // The same field in both: one that only one file has is another score.
-    let mut before: HashMap<ItemId, ScoredRow> = rows(&cli.against, Some(&predicted), None)?.rows.into_iter().collect();
+    let mut before: HashMap<ItemId, ScoredRow> =
+        rows(&cli.against, Some(&predicted), None, None)?.rows.into_iter().collect();
     let (mut anchors, mut left_out) = (Vec::new(), LeftOut::default());
     for (id, row) in now {
         let Some(earlier) = before.remove(&id) else {
@@ -164,9 +225,19 @@ fn anchors(cli: &Cli) -> Result<(Vec<Anchor>, LeftOut)> {
         }
         let human = if has_people { row.human.clone() } else { Ok(Vec::new()) };
         let human = ratings(human.map_err(|why| anyhow::anyhow!("{}: {why}", row.place()))?);
-        anchors.push(Anchor { id: id.to_string(), now, before, human });
+        let cluster = match &cli.cluster {
+            None => None,
+            Some(field) => Some(text(&row, field).with_context(|| {
+                format!(
+                    "{}: --cluster: the row has no {field:?}, so it is not known which rows it belongs to",
+                    row.place()
+                )
+            })?),
+        };
+        anchors.push(Anchor { id: id.to_string(), now, before, human, cluster });
     }
-    left_out.before_alone = before.len();
+    // Of a part of the run now, the rest of the run before is not missing.
+    left_out.before_alone = if cli.limit.is_some() { 0 } else { before.len() };
     if anchors.is_empty() {
         bail!(
             "{} and {} have no row in common with a score in both; rows are joined by id",
@@ -178,18 +249,19 @@ fn anchors(cli: &Cli) -> Result<(Vec<Anchor>, LeftOut)> {
 }
 
 /// The statistics that the rows define, by name: of the change, and of the agreement with people.
-fn statistics(anchors: &[Anchor]) -> Result<Vec<(String, Statistic)>> {
+fn statistics(anchors: &[Anchor], cli: &Cli) -> Result<Vec<(String, Statistic)>> {
     let item = |anchor: &Anchor, second, human| ComparedItem {
         predicted: anchor.now.clone(),
         second,
         human,
         confidence: None,
-        cluster: None,
+        cluster: anchor.cluster.clone(),
         sampling_probability: None,
     };
     let compared = |items: Vec<ComparedItem>, names: Vec<String>| -> Result<Comparisons> {
         let all: Vec<usize> = (0..items.len()).collect();
-        let settings = ComparisonSettings { bootstrap: BOOTSTRAP, only: Some(names), ..ComparisonSettings::default() };
+        let bootstrap = Bootstrap { level: cli.level, resamples: cli.resamples, ..BOOTSTRAP };
+        let settings = ComparisonSettings { bootstrap, only: Some(names), ..ComparisonSettings::default() };
         Ok(Comparison::new(items, settings)?.statistics(&all))
     };
     let change = anchors.iter().map(|anchor| item(anchor, None, vec![Some(anchor.before.clone())])).collect();
@@ -204,11 +276,12 @@ fn statistics(anchors: &[Anchor]) -> Result<Vec<(String, Statistic)>> {
     Ok(found)
 }
 
-/// The row whose score has changed most, and by how much; the first of several. `None` for verdicts, and where nothing has changed.
-fn largest(anchors: &[Anchor]) -> Option<(&Anchor, f64)> {
-    let changes = anchors.iter().filter_map(|anchor| Some((anchor, anchor.now.number()? - anchor.before.number()?)));
-    let largest = changes.reduce(|most, one| if one.1.abs() > most.1.abs() { one } else { most });
-    largest.filter(|(_, change)| *change != 0.0)
+/// The rows of which the judge says something else, the largest change first; of equal ones in the order of the run now.
+fn changed(anchors: &[Anchor]) -> Vec<&Anchor> {
+    let mut changed: Vec<&Anchor> = anchors.iter().filter(|anchor| anchor.now != anchor.before).collect();
+    let size = |anchor: &Anchor| anchor.change().map_or(0.0, f64::abs);
+    changed.sort_by(|one, other| size(other).total_cmp(&size(one)));
+    changed
 }
 
 /// What differs between the records of the two runs, where both have one: what decides about scores, and not when they were made.
@@ -236,11 +309,24 @@ fn facts(record: &RunRecord) -> Settings {
     facts.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
 }
 
-/// A statistic with its interval, and its p-value where it has one.
-fn in_words(known: &Statistic) -> String {
-    let p = match known {
-        Statistic::Defined(found) => found.p.map(|p| format!(", p = {p:.3}")),
-        Statistic::Undefined { .. } => None,
-    };
-    format!("{known:.4}{}", p.unwrap_or_default())
+/// A statistic with its interval, and its p-value where it has one; `None` for one that is undefined.
+fn in_words(known: &Statistic) -> Option<String> {
+    let p = known.defined()?.p.map(|p| match p {
+        p if p < 0.001 => ", p < 0.001".to_owned(),
+        p => format!(", p = {p:.3}"),
+    });
+    Some(format!("{known:.4}{}", p.unwrap_or_default()))
+}
+
+/// Why statistics are undefined, each reason once with their names.
+fn undefined(found: &[(String, Statistic)]) -> Vec<(&str, Vec<&str>)> {
+    let mut reasons: Vec<(&str, Vec<&str>)> = Vec::new();
+    for (name, known) in found {
+        let Statistic::Undefined { reason } = known else { continue };
+        match reasons.iter_mut().find(|(known, _)| known == reason) {
+            Some((_, names)) => names.push(name),
+            None => reasons.push((reason, vec![name])),
+        }
+    }
+    reasons
 }

@@ -22,7 +22,7 @@ use crate::args::lager::LagerArgs;
 use crate::args::model_args::ModelArgs;
 use crate::lager_file::{LagerFile, ScoredFile};
 use crate::report::{self, agreement, write_json};
-use crate::terminal::console::{check_scored, say, say_unscored, table};
+use crate::terminal::console::{end_of_rows, say, table};
 
 /// Emotions of fewer items have a line in the JSON file alone.
 const FEW: usize = 10;
@@ -72,12 +72,11 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
         _ => Ok(()),
     })?;
     say(format_args!("{} of {rows} items scored -> {}", counts.scored, cli.output.output.display()))?;
-    say_unscored(&counts.unscored)?;
+    end_of_rows(&counts)?;
     let results = Results::of(cli)?;
     if let Some(path) = &cli.json {
         write_json(path, "emotional_understanding", &results)?;
     }
-    check_scored(counts.scored, counts.unscored)?;
     results.print()
 }
 

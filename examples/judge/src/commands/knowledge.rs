@@ -18,7 +18,7 @@ use crate::args::model_args::ModelArgs;
 use crate::lager_file::{LagerFile, ScoredFile};
 use crate::probes::PromptedProbe;
 use crate::report::write_json;
-use crate::terminal::console::{check_scored, say, say_unscored};
+use crate::terminal::console::{end_of_rows, say};
 
 /// Find out whether a model knows what it can answer.
 ///
@@ -128,8 +128,7 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
         }
     })?;
     say(format_args!("{} of {rows} questions scored -> {}", counts.scored, cli.output.output.display()))?;
-    say_unscored(&counts.unscored)?;
-    check_scored(counts.scored, counts.unscored)?;
+    end_of_rows(&counts)?;
 
     let judged = Judged::read(&cli.output.output)?;
     let found = Boundary::new(&judged, rule, valid.as_ref())?;

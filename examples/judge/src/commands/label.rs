@@ -22,7 +22,7 @@ use self::aspects::{AspectJudge, Aspects};
 use self::report::{Report, estimate};
 use crate::args::files::{InputArgs, OutputArgs};
 use crate::args::service::{Spending, say_usage};
-use crate::terminal::console::{check_scored, say, say_unscored, tell, usage};
+use crate::terminal::console::{end_of_rows, say, tell, usage};
 use crate::terminal::options::{of_refusal, offered};
 use crate::terminal::pace::Watch;
 use crate::unread::Unread;
@@ -100,7 +100,10 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
         Opened::Complete(record) => {
             let (path, scored) = (cli.output.output.display(), record.counts.scored);
             say(format_args!("{path} is complete: {scored} of {rows} labels; nothing to do"))?;
-            return cli.json.as_ref().map_or(Ok(()), |path| report.json(&report.labels()?, None, path));
+            if let Some(path) = &cli.json {
+                report.json(&report.labels()?, None, path)?;
+            }
+            return end_of_rows(&record.counts);
         }
         Opened::Ready(start) => start,
     };
@@ -114,12 +117,11 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
     say(format_args!("{} of {rows} labels -> {}", counts.scored, cli.output.output.display()))?;
     let labels = report.labels()?;
     report.print(&labels)?;
-    say_unscored(&counts.unscored)?;
     say_usage(&model, report.prices.as_ref())?;
     if let Some(path) = &cli.json {
         report.json(&labels, Some(&model), path)?;
     }
-    check_scored(counts.scored, counts.unscored)
+    end_of_rows(&counts)
 }
 
 impl Cli {

@@ -15,7 +15,7 @@ use serde_json::json;
 
 use self::cli::Position;
 use crate::prompts::Prompts;
-use crate::terminal::console::{check_scored, say, tell};
+use crate::terminal::console::{end_of_rows, say, tell};
 
 pub(crate) use self::cli::Cli;
 
@@ -39,8 +39,9 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
         cli.settings(&labels, &condition)?,
     )?;
     let start = match plan.open()? {
-        Opened::Complete(_) => {
-            return say(format_args!("{} is complete: {rows} rows; nothing to do", cli.output.output.display()));
+        Opened::Complete(record) => {
+            say(format_args!("{} is complete: {rows} rows; nothing to do", cli.output.output.display()))?;
+            return end_of_rows(&record.counts);
         }
         Opened::Ready(start) => start,
     };
@@ -79,7 +80,7 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
         counts.scored,
         cli.output.output.display()
     ))?;
-    check_scored(counts.scored, counts.unscored)
+    end_of_rows(&counts)
 }
 
 /// What to say where some labels begin with a space and others do not: their logits are those of two spellings.

@@ -20,10 +20,11 @@ use pairing::{PairingStrategy, Strategy};
 use row::RankOutcome;
 use serde_json::json;
 
+use crate::args::bars::{BarArgs, Measured};
 use crate::args::files::{InputArgs, OutputArgs};
 use crate::args::model_args::ModelArgs;
 use crate::args::prompted::{AskedJudge, PromptedArgs};
-use crate::terminal::console::{check_scored, say, say_unscored, tell, usage};
+use crate::terminal::console::{end_of_rows, say, tell, usage};
 use crate::terminal::pace::Watch;
 use crate::unread::Unread;
 
@@ -59,6 +60,8 @@ pub(crate) struct Cli {
     #[arg(long, default_value = "all", value_name = "FIELDS")]
     carry: Carry,
     #[command(flatten)]
+    bars: BarArgs,
+    #[command(flatten)]
     model: ModelArgs,
 }
 
@@ -69,7 +72,14 @@ pub(crate) enum Benchmark {
     RewardBench2,
 }
 
+/// The name of the command.
+const COMMAND: &str = "rank";
+
 pub(crate) fn run(cli: &Cli) -> Result<()> {
+    cli.bars.gate(COMMAND, || ranked(cli))
+}
+
+fn ranked(cli: &Cli) -> Result<Measured> {
     cli.judge.check()?;
     if cli.benchmark.is_some() && (cli.carry != Carry::All) {
         return Err(usage("--benchmark needs the column \"subset\" in the output: leave --carry as it is"));
@@ -79,7 +89,7 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
     }
     let inputs = std::iter::once(cli.input.input.clone()).chain(cli.judge.files());
     let outputs = Outputs::new(inputs).rows([&cli.output.output]).reports("rank_answers", &cli.json);
-    outputs.overwrite(cli.output.write.overwrite).check()?;
+    outputs.reports(COMMAND, cli.bars.reports()).overwrite(cli.output.write.overwrite).check()?;
     let input = cli.input.open()?;
     let (rows, default) = cli.check_rows(&input)?;
     let asked = cli.judge.asked(default, None, true, &cli.model)?;
@@ -94,6 +104,7 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
         Opened::Complete(record) => {
             let (path, scored) = (cli.output.output.display(), record.counts.scored);
             say(format_args!("{path} is complete: {scored} of {rows} rows ranked; nothing to do"))?;
+            end_of_rows(&record.counts)?;
             return report::print(cli);
         }
         Opened::Ready(start) => start,
@@ -108,9 +119,8 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
     let RunResult { counts, summary } = cli.rank_all(*start, resolved, &model, &judge, &input)?;
     cli.judge.tell_label_mass(&summary);
     say(format_args!("{} of {rows} rows ranked -> {}", counts.scored, cli.output.output.display()))?;
-    say_unscored(&counts.unscored)?;
     cli.judge.tell_unscored(&counts.unscored, form, true);
-    check_scored(counts.scored, counts.unscored)?;
+    end_of_rows(&counts)?;
     report::print(cli)
 }
 

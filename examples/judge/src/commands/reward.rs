@@ -18,7 +18,7 @@ use serde_json::json;
 use crate::args::files::{InputArgs, OutputArgs};
 use crate::args::model_args::ModelArgs;
 use crate::prompts;
-use crate::terminal::console::{check_scored, say, say_unscored, usage};
+use crate::terminal::console::{end_of_rows, say, usage};
 use crate::unread::Unread;
 
 /// Score conversations by the head of a sequence classifier, such as a reward model.
@@ -78,8 +78,9 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
     let settings = [("carry".to_owned(), json!(format!("{:?}", cli.carry)))].into_iter().collect();
     let plan = cli.output.plan("reward_scores", &input, rows, &cli.input, &cli.model, None, settings)?;
     let start = match plan.open()? {
-        Opened::Complete(_) => {
-            return say(format_args!("{} is complete: {rows} rows; nothing to do", cli.output.output.display()));
+        Opened::Complete(record) => {
+            say(format_args!("{} is complete: {rows} rows; nothing to do", cli.output.output.display()))?;
+            return end_of_rows(&record.counts);
         }
         Opened::Ready(start) => start,
     };
@@ -107,8 +108,7 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
     let counts = output.finish()?.counts;
     let labels = head.labels().join(", ");
     say(format_args!("{} of {rows} rows scored ({labels}) -> {}", counts.scored, cli.output.output.display()))?;
-    say_unscored(&counts.unscored)?;
-    check_scored(counts.scored, counts.unscored)
+    end_of_rows(&counts)
 }
 
 fn reward_head(model: &Model) -> Result<&RewardHead> {

@@ -8,7 +8,7 @@ use anyhow::{Context, Result, ensure};
 use judge_data::{DatasetFormat, LagerResult, LagerScores, Rows, ScoreOutcome, ScoreRow, write_lager_results};
 
 use crate::lager_file::{LagerFile, ScoredFile};
-use crate::terminal::console::{check_scored, say, say_unscored};
+use crate::terminal::console::{end_of_rows, say};
 
 pub(crate) use self::cli::Cli;
 
@@ -34,15 +34,14 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
     if let Some(path) = &cli.lager_json {
         write_lager(cli, path, format)?;
     }
-    let Some(variant) = variant else {
-        return say(format_args!("{output} is complete: {} of {rows} items scored; nothing to do", counts.scored));
-    };
-    say(format_args!(
-        "{} of {rows} items scored ({variant}), {} with a human score -> {output}",
-        counts.scored, counts.graded
-    ))?;
-    say_unscored(&counts.unscored)?;
-    check_scored(counts.scored, counts.unscored)
+    match variant {
+        None => say(format_args!("{output} is complete: {} of {rows} items scored; nothing to do", counts.scored))?,
+        Some(variant) => say(format_args!(
+            "{} of {rows} items scored ({variant}), {} with a human score -> {output}",
+            counts.scored, counts.graded
+        ))?,
+    }
+    end_of_rows(&counts)
 }
 
 /// The finished output as the reference program's result file.

@@ -25,7 +25,7 @@ use self::replying::{Evaluated, Replying};
 use crate::args::files::{InputArgs, OutputArgs};
 use crate::args::model_args::ModelArgs;
 use crate::replies::Replied;
-use crate::terminal::console::{check_scored, say, say_unscored, usage};
+use crate::terminal::console::{end_of_rows, say, usage};
 use crate::terminal::pace::Watch;
 use crate::unread::Unread;
 
@@ -91,9 +91,8 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
             result.counts
         }
     };
-    say_unscored(&counts.unscored)?;
     Figures::of(&cli.output.output)?.report(cli.json.as_deref())?;
-    check_scored(counts.scored, counts.unscored)
+    end_of_rows(&counts)
 }
 
 impl Cli {

@@ -16,7 +16,7 @@ use crate::args::files::{InputArgs, WriteArgs, program};
 use crate::args::layers::{LayerList, PoolingArg};
 use crate::args::model_args::ModelArgs;
 use crate::prompts::Prompts;
-use crate::terminal::console::{check_scored, say, tell};
+use crate::terminal::console::{end_of_rows, say, tell};
 
 /// Store pooled hidden states.
 ///
@@ -61,7 +61,10 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
     cli.input.note_part(&mut plan.settings);
     plan.options = cli.write.options();
     match plan.finished() {
-        Ok(Some(_)) => return say(format_args!("{} is complete: {rows} rows; nothing to do", cli.output.display())),
+        Ok(Some(record)) => {
+            say(format_args!("{} is complete: {rows} rows; nothing to do", cli.output.display()))?;
+            return end_of_rows(&record.counts);
+        }
         // States are put in place before their ids, and these before their record. They say themselves how they were made, and are compared
         // when they are opened below.
         Err(Error::OutputExists { differences, .. }) if differences.is_empty() && cli.has_ids() => {}
@@ -114,7 +117,7 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
         layers.len(),
         info.d_model
     ))?;
-    check_scored(counts.scored, counts.unscored)
+    end_of_rows(&counts)
 }
 
 impl Cli {

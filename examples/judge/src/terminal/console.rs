@@ -1,6 +1,8 @@
 //! What people see: progress on stderr, tables on stdout, one readable error.
 
+use std::borrow::Cow;
 use std::error::Error;
+use std::ffi::OsString;
 use std::fmt;
 use std::io::{self, Write};
 use std::process::ExitCode;
@@ -8,6 +10,7 @@ use std::process::ExitCode;
 use anyhow::Context;
 use clap::Parser;
 use clap::error::ErrorKind;
+use judge_data::Counts;
 use tracing::Level;
 use tracing_subscriber::Layer;
 use tracing_subscriber::filter::Targets;
@@ -33,11 +36,21 @@ pub const fn commit() -> Option<&'static str> {
 }
 
 /// The whole `main` of the program: reads the command line, runs, and gives [`exit`]'s code. What the libraries warn of goes to
-/// stderr.
-pub fn start<C: Parser>(run: impl FnOnce(&C) -> anyhow::Result<()>) -> ExitCode {
+/// stderr. `is_wrong` is told of a command line that cannot be read: the command, the words after it, and why.
+pub fn start<C: Parser>(
+    run: impl FnOnce(&C) -> anyhow::Result<()>,
+    is_wrong: impl FnOnce(&clap::Command, &[OsString], &str),
+) -> ExitCode {
     show_warnings();
     let mut command = C::command();
-    let matches = command.try_get_matches_from_mut(std::env::args_os());
+    let words: Vec<OsString> = std::env::args_os().collect();
+    let matches = command.try_get_matches_from_mut(&words);
+    if let (Err(error), [_, name, after @ ..]) = (&matches, words.as_slice())
+        && error.use_stderr()
+        && let Some(named) = command.find_subcommand(name)
+    {
+        is_wrong(named, after, &error.to_string());
+    }
     if let Ok(matches) = &matches {
         options::know(&command, matches);
     }
@@ -131,6 +144,16 @@ pub fn say_unscored<'c, R: fmt::Display + 'c>(
     unscored.into_iter().try_for_each(|(reason, count)| say(format_args!("unscored, {reason}: {count}")))
 }
 
+/// How every command of rows ends, whether it has made them now or found them all made: a line for each reason for which rows have no score,
+/// and an error if none has one. The same command thus ends with the same exit code each time.
+///
+/// # Errors
+/// As [`check_scored`], and if it cannot be written.
+pub fn end_of_rows(counts: &Counts) -> anyhow::Result<()> {
+    say_unscored(&counts.unscored)?;
+    check_scored(counts.scored, counts.unscored.iter().map(|(reason, &rows)| (reason, rows)))
+}
+
 /// An error if no row at all was scored, with the number of rows for each reason. A run that scored some is done, whatever became of
 /// the others.
 ///
@@ -154,10 +177,18 @@ pub fn progress(what: &'static str, total: usize, quiet: bool) -> Progress {
     Progress::new(what, total, quiet)
 }
 
+/// The text with U+FFFD in the place of each character that is none of a text: of control characters but tab and line feed, by which a name
+/// in a user's file could change what a terminal shows, and of what XML does not allow.
+#[must_use]
+pub fn plain(text: &str) -> Cow<'_, str> {
+    let is_odd = |c: char| (c.is_control() && !matches!(c, '\t' | '\n')) || matches!(c, '\u{fffe}' | '\u{ffff}');
+    if text.contains(is_odd) { text.replace(is_odd, "\u{fffd}").into() } else { text.into() }
+}
+
 /// Writes a line to stderr, where results never are. A run does not fail because nobody can be told about it.
 pub fn tell(line: impl fmt::Display) {
     // `eprintln!` panics where stderr is closed or full.
-    let _ = writeln!(io::stderr(), "{line}");
+    let _ = writeln!(io::stderr(), "{}", plain(&line.to_string()));
 }
 
 /// Writes a line to stdout. A reader that has seen enough and closed it, as `head` does, is no error.
@@ -167,7 +198,7 @@ pub fn tell(line: impl fmt::Display) {
 /// What else keeps stdout from taking the text.
 pub fn say(line: impl fmt::Display) -> anyhow::Result<()> {
     let mut stdout = io::stdout().lock();
-    match writeln!(stdout, "{line}").and_then(|()| stdout.flush()) {
+    match writeln!(stdout, "{}", plain(&line.to_string())).and_then(|()| stdout.flush()) {
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
         result => result.context("cannot write to stdout"),
     }
@@ -208,6 +239,12 @@ mod tests {
         let rows = [cells(&["name", "a", "bcd"]), cells(&["long name", "10", "2"]), cells(&["ä"])];
         assert_eq!(table(&rows), "name        a  bcd\nlong name  10    2\nä\n");
         assert_eq!(table(&[]), "");
+    }
+
+    #[test]
+    fn what_is_no_text_is_shown_as_a_replacement_character() {
+        assert_eq!(plain("ä\t\n"), "ä\t\n");
+        assert_eq!(plain("p\u{1}\u{1b}[31m\r\u{9b}\u{ffff}"), "p\u{fffd}\u{fffd}[31m\u{fffd}\u{fffd}\u{fffd}");
     }
 
     #[test]

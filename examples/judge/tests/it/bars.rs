@@ -19,9 +19,9 @@ fn a_missed_bar_is_exit_code_3() {
     let missed = ["--require", "spearman.low>=0.99", "--require", "mae<=2", "--junit", "bars.xml", "--json", "a.json"];
     let (code, said, told) = agree(&missed);
     assert!(code == Some(3) && said.contains("MISSED:  spearman.low>=0.99: found 0."), "{said}");
-    assert!(told.contains("1 of 2 bars are missed"), "{told}");
+    assert!(told.contains("1 of 3 bars are missed"), "{told}");
     let xml = fs::read_to_string(path.join("bars.xml")).unwrap();
-    assert!(xml.contains("tests=\"2\" failures=\"1\"") && path.join("a.json").exists(), "{xml}");
+    assert!(xml.contains("tests=\"3\" failures=\"1\"") && path.join("a.json").exists(), "{xml}");
     assert_eq!(agree(&missed).0, Some(3), "the second time too");
     // What is undefined is missed, and a name that is none is a wrong command line.
     assert_eq!(agree(&["--require", "auroc>=0"]).0, Some(3));
@@ -87,7 +87,8 @@ fn versions_are_joined_by_their_ids() {
         "--json",
         "t.json",
     ];
-    let (code, said, told) = ran("compare", path, &[&args[..], &["--require", "win_rate>=0.6"]].concat());
+    let (code, said, told) =
+        ran("compare", path, &[&args[..], &["--require", "win_rate>=0.6", "--min-coverage", "0.7"]].concat());
     assert_eq!(code, Some(0), "{said}{told}");
     assert!(
         told.contains("1 rows are in new.jsonl alone, 1 in old.jsonl alone") && told.contains("another prompt"),

@@ -28,7 +28,7 @@ fn a_run_is_compared_with_an_earlier_one_by_id() {
     let drift = |more: &[&str]| {
         ran("drift", path, &[&["--input", "now.jsonl", "--against", "before.jsonl", "--json", "a.json"], more].concat())
     };
-    let (code, said, told) = drift(&["--require", "bias<=1"]);
+    let (code, said, told) = drift(&["--require", "bias<=1", "--min-coverage", "0.9"]);
     assert_eq!(code, Some(0), "{said}{told}");
     assert!(told.contains("1 rows that the run now has alone, 1 of the run before, 1 without a score"), "{told}");
     assert!(said.contains("largest change: +5.0000, of 39"), "{said}");
@@ -40,7 +40,8 @@ fn a_run_is_compared_with_an_earlier_one_by_id() {
     assert!((of("bias") - mean).abs() < 1e-9 && (of("mae") - mean).abs() < 1e-9, "{found}");
     assert!(of("spearman") > 0.9 && of("difference_mae") > 0.4, "{found}");
     assert_eq!(found["largest_change"], json!({"id": "39", "change": 5.0}));
-    let (code, said, _) = drift(&["--require", "mae<=0.05", "--require", "spearman>=0.2", "--junit", "bars.xml"]);
+    let bars = ["--require", "mae<=0.05", "--require", "spearman>=0.2", "--min-coverage", "0.9", "--junit", "bars.xml"];
+    let (code, said, _) = drift(&bars);
     assert!(code == Some(3) && said.contains("MISSED:  mae<=0.05"), "{said}");
     assert!(fs::read_to_string(path.join("bars.xml")).unwrap().contains("failures=\"1\""));
 

@@ -9,7 +9,7 @@ use judge_metrics::comparison::{ComparedItem, Rating};
 use serde_json::Value;
 
 use crate::preferences::Preferences;
-use crate::rated::{rating, ratings};
+use crate::rated::{rating, ratings, text, value};
 use crate::unread::Unread;
 
 /// Which fields hold what; the first two are looked for where they are not named.
@@ -30,6 +30,8 @@ pub struct Pairs {
     pub human: String,
     /// Rows with a prediction and a human score.
     pub items: Vec<ComparedItem>,
+    /// What each item is called: its id, or where it is in the file.
+    pub names: Vec<String>,
     /// What each other judge says of each item.
     pub others: Vec<Vec<Rating>>,
     /// Each item's group: null, or no such field, is a group too.
@@ -54,6 +56,9 @@ const CONFIDENCE: &str = "probabilities";
 
 /// The reason of rows with a value that is no grade.
 const ODD: &str = "unreadable";
+
+/// The reason of rows that nobody has graded, which are not lost.
+const NOT_GRADED: &str = "no_human_score";
 
 impl Pairs {
     pub fn read(path: &Path, fields: &Fields<'_>, limit: Option<usize>) -> Result<Self> {
@@ -94,9 +99,10 @@ impl Pairs {
             }
         }
         let others = vec![Vec::new(); fields.others.len()];
-        let (items, groups, unlabelled, excluded) = (Vec::new(), Vec::new(), Vec::new(), BTreeMap::new());
+        let (items, names, groups, unlabelled) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        let excluded = BTreeMap::new();
         let preferences = Preferences::default();
-        let mut pairs = Self { predicted, human, items, others, groups, unlabelled, excluded, preferences };
+        let mut pairs = Self { predicted, human, items, names, others, groups, unlabelled, excluded, preferences };
         let (mut first, mut unread): (Option<(bool, String)>, _) = (None, Unread::default());
         for row in file.rows(&found)? {
             let row = row?;
@@ -122,6 +128,7 @@ impl Pairs {
             if let Some(orders) = row.row.value("orders") {
                 pairs.preferences.push_row(orders, item.ratings(), item.cluster.clone())?;
             }
+            pairs.names.push(row.id.as_ref().map_or(place, ToString::to_string));
             pairs.items.push(item);
             pairs.others.iter_mut().zip(others).for_each(|(of_judge, rating)| of_judge.push(rating));
             pairs.groups.push(fields.group.and_then(|field| text(&row, field)));
@@ -131,6 +138,12 @@ impl Pairs {
         }
         unread.tell_that("have a value that is no grade and are left out");
         Ok(pairs)
+    }
+
+    /// Rows that people have graded, or that have no score: those on which the judge is held against people, if none is lost.
+    pub fn rows(&self) -> usize {
+        let lost = self.excluded.iter().filter(|(reason, _)| *reason != NOT_GRADED);
+        self.items.len() + lost.map(|(_, rows)| rows).sum::<usize>()
     }
 
     /// A row's ratings and what the other judges say, or why it is left out; what the judge says of a row that nobody graded is kept.
@@ -151,7 +164,7 @@ impl Pairs {
                 let cluster = fields.cluster.and_then(|field| text(row, field));
                 self.unlabelled.push(Unlabelled { predicted, cluster });
             }
-            return Ok(Err(LeftOut::For("no_human_score".to_owned())));
+            return Ok(Err(LeftOut::For(NOT_GRADED.to_owned())));
         }
         let Some(predicted) = predicted else { return Ok(Err(LeftOut::For("no_prediction".to_owned()))) };
         let Some(others) = others else { return Ok(Err(LeftOut::For("no_second_prediction".to_owned()))) };
@@ -187,6 +200,23 @@ fn probability(row: &ScoredRow, field: &str) -> Result<f64> {
     })
 }
 
+/// The items of which the judge says something else than people, the largest difference first.
+pub fn furthest<'n>(items: &[ComparedItem], names: &'n [String]) -> Vec<&'n String> {
+    let off = |item: &ComparedItem| -> f64 {
+        let differs = item.ratings().any(|rating| *rating != item.predicted);
+        let numbers: Option<Vec<f64>> = item.ratings().map(Rating::number).collect();
+        match (item.predicted.number(), numbers) {
+            (Some(score), Some(human)) if !human.is_empty() => {
+                (score - human.iter().sum::<f64>() / human.len() as f64).abs()
+            }
+            _ => f64::from(u8::from(differs)),
+        }
+    };
+    let mut off: Vec<(f64, &String)> = items.iter().map(off).zip(names).filter(|(off, _)| *off > 0.0).collect();
+    off.sort_by(|one, other| other.0.total_cmp(&one.0));
+    off.into_iter().map(|(_, name)| name).collect()
+}
+
 /// Why a row is left out.
 enum LeftOut {
     /// It lacks something, or says that it has no score.
@@ -216,21 +246,5 @@ fn confidence(value: &Value) -> Option<f64> {
         Value::Array(list) => largest(&mut list.iter()),
         Value::Object(by_label) => largest(&mut by_label.values()),
         _ => None,
-    }
-}
-
-/// A field's value; null is none. A number too large for one, such as 1e400, is an error, as NaN is.
-fn value(row: &ScoredRow, field: &str) -> Result<Option<Value>> {
-    let Some(text) = row.row.value(field) else { return Ok(None) };
-    serde_json::from_str(text).map(Some).with_context(|| format!("{field} is {text}, not a finite number"))
-}
-
-fn text(row: &ScoredRow, field: &str) -> Option<String> {
-    match value(row, field) {
-        Ok(Some(Value::String(text))) => Some(text),
-        Ok(Some(other)) => Some(other.to_string()),
-        Ok(None) => None,
-        // A name like any other.
-        Err(_) => row.row.value(field).map(str::to_owned),
     }
 }

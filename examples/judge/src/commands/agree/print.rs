@@ -51,7 +51,8 @@ fn shown(known: &Reported) -> Option<Ordering> {
     let beyond_chance = match (known.p_adjusted.or(known.p), known.interval) {
         (Some(p), _) => p < 1.0 - level,
         (None, Some(interval)) => interval.low > 0.0 || interval.high < 0.0,
-        (None, None) => false,
+        // The same on every row, of six or more: no chance makes that.
+        (None, None) => known.no_variation,
     };
     beyond_chance.then_some(sign)
 }
@@ -110,7 +111,7 @@ fn sentences(found: &Comparisons, numeric: bool) -> Vec<String> {
     let known = |name: &str| found.get(name).and_then(Statistic::defined);
     let sure = |known: &Reported| {
         known.interval.map_or_else(
-            || " (no interval)".to_owned(),
+            || if known.no_variation { " (no variation between rows)" } else { " (no interval)" }.to_owned(),
             |interval| {
                 format!(" [{:.2}, {:.2}] at {} %", interval.low, interval.high, (interval.level * 1e4).round() / 1e2)
             },

@@ -11,7 +11,7 @@ use super::Cli;
 use crate::args::files::program;
 use crate::args::prompted::Asked;
 use crate::pair_orders::PairJudging;
-use crate::terminal::console::{check_scored, say, tell, usage};
+use crate::terminal::console::{end_of_rows, say, usage};
 use crate::terminal::pace::Watch;
 
 /// Judges all pairs that the output does not have yet, in both orders, and reads the verdicts from it.
@@ -55,7 +55,10 @@ pub(crate) fn verdicts(cli: &Cli, pairs: &[BenchmarkPair]) -> Result<PairVerdict
     plan.settings.extend(cli.pairs.settings());
     plan.options = cli.write.options();
     match plan.open()? {
-        Opened::Complete(_) => say(format_args!("{} is complete: nothing is left to judge\n", path.display()))?,
+        Opened::Complete(record) => {
+            say(format_args!("{} is complete: nothing is left to judge", path.display()))?;
+            end_of_rows(&record.counts)?;
+        }
         Opened::Ready(start) => judge_all(cli, *start, asked, records)?,
     }
     Ok(PairVerdicts::read(path, pairs, PairConvention::Bare)?)
@@ -89,9 +92,6 @@ fn judge_all(cli: &Cli, start: RunStart, asked: Asked, records: Vec<Record>) -> 
     let records = records.into_iter().map(Ok);
     let RunResult { counts, summary } = judging.run(start, resolved, &model, records, watch)?;
     cli.judge.tell_label_mass(&summary);
-    for (reason, count) in &counts.unscored {
-        tell(format_args!("no verdict, {reason}: {count} pairs"));
-    }
     cli.judge.tell_unscored(&counts.unscored, form, true);
-    check_scored(counts.scored, counts.unscored)
+    end_of_rows(&counts)
 }

@@ -1,59 +1,89 @@
 //! What the finished rows come to: a table for people, and the same as JSON.
 
+use std::cmp::Ordering;
+
 use anyhow::Result;
 use judge_core::ItemId;
-use judge_data::{Counts, OrderReading, PairVerdict, Row, Rows};
+use judge_data::{Counts, OrderReading, PairVerdict, Row, Rows, majority};
+use judge_metrics::Proportion;
 use judge_metrics::comparison::{PairStatistic, PairTallied, PairTally, Statistic, TalliedPair};
 use judge_metrics::means::sample_mean;
 use judge_metrics::preference::Preference;
+use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-use super::{Cli, Orders};
+use super::{Cli, Orders, PROGRAM};
+use crate::args::bars::{Measured, first_names, rows_used_in_words, rows_used_json};
 use crate::args::files::program;
 use crate::preferences::of_pairs;
-use crate::report::{BOOTSTRAP, write_json};
-use crate::terminal::console::{say, say_unscored, table, tell};
+use crate::report::{BOOTSTRAP, share, write_json};
+use crate::terminal::console::{say, table, tell};
 
-/// Reads the output and says what is in it; `pairs` says what its rows are. Returns the statistics by name.
-pub(crate) fn report(cli: &Cli, pairs: bool, counts: &Counts) -> Result<Value> {
+/// Reads the output and says what is in it; `pairs` says what its rows are, and `lost` how many rows of two versions are no pairs.
+pub(crate) fn report(cli: &Cli, pairs: bool, counts: &Counts, lost: usize) -> Result<Measured> {
     let mut found = if pairs { of_all_pairs(cli)? } else { of_grades(cli)? };
+    let (used, of) = (found.used, found.rows + lost);
+    if let Some(statistics) = found.json.get_mut("statistics").and_then(Value::as_object_mut) {
+        statistics.extend(rows_used_json(used, of));
+    }
     if let Some(path) = &cli.json {
-        found.json.insert("program".to_owned(), json!(program("prompt_judge")));
+        found.json.insert("program".to_owned(), json!(program(PROGRAM)));
         found.json.insert("n".to_owned(), counts.rows().into());
         found.json.insert("scored".to_owned(), counts.scored.into());
         found.json.insert("unscored".to_owned(), json!(counts.unscored));
-        write_json(path, "prompt_judge", &found.json)?;
+        write_json(path, PROGRAM, &found.json)?;
     }
     say(table(&found.lines).trim_end())?;
-    say_unscored(&counts.unscored)?;
+    if used < of {
+        say(rows_used_in_words(used, of))?;
+    }
+    if let Some(sentence) = found.sentence {
+        say(sentence)?;
+    }
     if let Some(note) = found.note {
         tell(format_args!("note: {note}"));
     }
-    Ok(found.json.remove("statistics").unwrap_or_default())
+    Ok(Measured { statistics: found.json.remove("statistics").unwrap_or_default(), worst: found.worst })
 }
 
 /// What a row's verdict may be.
 const VERDICT: &str = "A, B, tie or inconsistent";
-
-/// Most ids of rows that got worse that are printed.
-const SHOWN: usize = 10;
 
 /// What is printed, and what is written.
 struct Found {
     lines: Vec<Vec<String>>,
     json: Map<String, Value>,
     note: Option<String>,
+    /// Whether the judge can tell a better response from a worse one.
+    sentence: Option<String>,
+    /// Rows that the figures are of, and how many of them have a verdict or a score.
+    rows: usize,
+    used: usize,
+    /// Rows that got worse, in words.
+    worst: String,
 }
 
 fn of_all_pairs(cli: &Cli) -> Result<Found> {
-    let (mut pairs, mut worse) = (Vec::new(), Vec::new());
+    let (mut pairs, mut worse, mut used) = (Vec::new(), Vec::new(), 0);
+    let mut told_apart = Proportion::default();
     for row in Rows::open(&cli.output.output)? {
         let row = row?;
+        let verdict = row.optional("verdict", VERDICT)?;
+        if let Some(better) = better(&row)? {
+            told_apart.n += 1;
+            told_apart.count += usize::from(verdict == Some(better));
+            if cli.old.is_some() {
+                continue; // it is of neither version
+            }
+        }
+        used += usize::from(row.value("unscored").is_none());
         pairs.push(pair(&row)?);
-        if cli.old.is_some() && row.optional("verdict", VERDICT)? == Some(PairVerdict::B) {
+        if cli.old.is_some() && verdict == Some(PairVerdict::B) {
             worse.push(row.required::<ItemId>("id", "a string or a whole number")?);
         }
     }
+    let rows = pairs.len();
+    let separates = separates(told_apart);
     let both_orders = cli.orders == Orders::Both;
     let found = PairTally { both_orders, bootstrap: BOOTSTRAP, ..PairTally::new(pairs) }.found()?;
     let verdicts = [("A", found.first), ("B", found.second), ("tie", found.ties), ("inconsistent", found.inconsistent)];
@@ -66,13 +96,16 @@ fn of_all_pairs(cli: &Cli) -> Result<Found> {
     lines.extend(verdicts.map(|(name, count)| vec![format!("  {}", version(name)), count.to_string()]));
     lines.push(vec![String::new(), "estimate [95 %]".to_owned(), "n".to_owned()]);
     lines.extend(found.statistics.iter().map(line));
+    if told_apart.n > 0 {
+        lines.push(line(&separates));
+    }
     let statistics: Map<String, Value> =
-        found.statistics.iter().map(|known| (known.name.to_owned(), of_pairs(known))).collect();
+        found.statistics.iter().chain([&separates]).map(|known| (known.name.to_owned(), of_pairs(known))).collect();
     let note = followed(&found);
+    let mut worst = String::new();
     if !worse.is_empty() {
-        let names: Vec<String> = worse.iter().take(SHOWN).map(ToString::to_string).collect();
-        let more = if worse.len() > SHOWN { ", …" } else { "" };
-        lines.push(vec![format!("  worse than before: {}{more}", names.join(", ")), worse.len().to_string()]);
+        worst = format!("worse than before: {}", first_names(&worse));
+        lines.push(vec![format!("  {worst}"), worse.len().to_string()]);
     }
     let json = json!({
         "verdicts": Map::from_iter(verdicts.map(|(name, count)| (name.to_owned(), count.into()))),
@@ -82,7 +115,50 @@ fn of_all_pairs(cli: &Cli) -> Result<Found> {
     if cli.old.is_some() {
         json.insert("worse".to_owned(), json!(worse));
     }
-    Ok(Found { lines, json, note })
+    let sentence = skill(&separates, cli.old.is_some());
+    Ok(Found { lines, json, note, sentence, rows, used, worst })
+}
+
+/// Which response people say is better, where they say it; `None` for a tie too.
+fn better(row: &Row) -> Result<Option<PairVerdict>> {
+    #[derive(Deserialize)]
+    #[serde(untagged)]
+    enum Raters {
+        One(PairVerdict),
+        Many(Vec<Option<PairVerdict>>),
+    }
+    let human = match row.optional("human", "A, B or tie, or a list of them")? {
+        None => return Ok(None),
+        Some(Raters::One(one)) => vec![one],
+        Some(Raters::Many(all)) => all.into_iter().flatten().collect(),
+    };
+    let human: Option<Vec<Ordering>> = human.into_iter().map(PairVerdict::ordering).collect();
+    let better = human.and_then(|human| majority(&human)).filter(|better| better.is_ne());
+    Ok(better.map(PairVerdict::from))
+}
+
+/// Of the pairs whose better response is known, the share that the judge orders so. A tie, orders that disagree and no verdict at all do not
+/// tell them apart. The interval is Wilson's.
+fn separates(told_apart: Proportion) -> PairStatistic {
+    let none = "no pair has a better response that is known; with --old, --graded FILE adds some";
+    PairStatistic { name: "separates", n: told_apart.n, statistic: share(told_apart, none) }
+}
+
+/// Whether the judge can tell, in a sentence. Of one file of pairs that nobody has judged, nothing is said.
+fn skill(separates: &PairStatistic, is_of_versions: bool) -> Option<String> {
+    let PairStatistic { n, statistic, .. } = separates;
+    let Some(interval) = statistic.interval() else {
+        let why = "No pair here has a better response that is known, so these figures cannot show whether this judge can tell better responses \
+                   from worse ones: one that cannot passes a gate on its preferences. Add such pairs with --graded.";
+        return is_of_versions.then(|| why.to_owned());
+    };
+    let known = format!("{statistic:.3} of the {n} pairs whose better response is known");
+    Some(match interval.low > 0.5 {
+        true => format!("The judge tells better from worse: it orders {known} rightly."),
+        false => format!(
+            "That the judge can tell better from worse is not shown: it orders {known} rightly. Its preferences say nothing of the versions."
+        ),
+    })
 }
 
 /// A row as it is counted.
@@ -100,6 +176,7 @@ fn line(known: &PairStatistic) -> Vec<String> {
         "win_rate" => "A's win rate, a tie counting half",
         "mean_preference" => "mean preference, the probability of A",
         "first_share" => "share of verdicts for the response shown first",
+        "separates" => "separates: pairs whose better response is known, in order",
         other => other,
     };
     vec![format!("  {words}"), format!("{:.3}", known.statistic), known.n.to_string()]
@@ -124,10 +201,12 @@ fn followed(found: &PairTallied) -> Option<String> {
 }
 
 fn of_grades(cli: &Cli) -> Result<Found> {
-    let mut scores: Vec<f64> = Vec::new();
+    let (mut scores, mut rows): (Vec<f64>, _) = (Vec::new(), 0);
     for row in Rows::open(&cli.output.output)? {
         scores.extend(row?.optional::<f64>("score", "a number or null")?);
+        rows += 1;
     }
+    let used = scores.len();
     scores.sort_by(f64::total_cmp);
     let mean = Statistic::estimated(sample_mean(&scores), BOOTSTRAP.level);
     let quantiles: Vec<(&str, f64)> = match scores.len().checked_sub(1) {
@@ -148,5 +227,5 @@ fn of_grades(cli: &Cli) -> Result<Found> {
         ("statistics".to_owned(), json!({"mean_score": known})),
         ("quantiles".to_owned(), Value::Object(quantiles)),
     ]);
-    Ok(Found { lines, json, note: None })
+    Ok(Found { lines, json, note: None, sentence: None, rows, used, worst: String::new() })
 }

@@ -1,11 +1,12 @@
 //! Two files of responses to the same prompts, an old version's and a new one's, as the pairs of one input.
 
-use std::collections::HashMap;
+use std::cmp::Ordering;
+use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 use judge_core::ItemId;
-use judge_data::{DatasetFormat, GradedRecord, Input, Record};
+use judge_data::{Dataset, DatasetFormat, DatasetOptions, GradedRecord, Input, Record, majority};
 use serde_json::{Map, Value, json};
 
 use crate::args::files::InputArgs;
@@ -13,11 +14,13 @@ use crate::terminal::console::tell;
 use crate::unread::Unread;
 
 /// The pairs of the rows that both files have by their ids, in the order of the new one: A is the new response, B the old one. What only one
-/// file has, or what answers another prompt, is left out and said.
-pub(super) fn joined(old: &Path, args: &InputArgs) -> Result<Input> {
-    let new = read(&args.input, args)?;
+/// file has, or what answers another prompt, is left out and said. Behind them come the `graded` pairs. Also the number of rows that are left
+/// out, each id once.
+pub(super) fn joined(old: &Path, args: &InputArgs, graded: Option<&Path>) -> Result<(Input, usize)> {
+    let mut all = HashSet::new();
+    let new = read(&args.input, args, &mut all)?;
     let mut known: HashMap<ItemId, GradedRecord> =
-        read(old, args)?.into_iter().map(|row| (row.id.clone(), row)).collect();
+        read(old, args, &mut all)?.into_iter().map(|row| (row.id.clone(), row)).collect();
     let (mut lines, mut alone, mut unlike, mut pairs) = (Vec::new(), 0_usize, Unread::default(), 0_usize);
     for row in new {
         let Some(before) = known.remove(&row.id) else {
@@ -41,17 +44,70 @@ pub(super) fn joined(old: &Path, args: &InputArgs) -> Result<Input> {
     if pairs == 0 {
         bail!("{old} and {new} have no row in common: expected the same ids and prompts in both, and found none");
     }
-    let name = PathBuf::from(format!("{old} and {new}"));
-    Ok(Input::from_reader(lines.as_slice(), name)?)
+    let mut name = format!("{old} and {new}");
+    if let Some(path) = graded {
+        for pair in graded_pairs(path)? {
+            serde_json::to_writer(&mut lines, &pair)?;
+            lines.push(b'\n');
+        }
+        name += &format!(" with {}", path.display());
+    }
+    Ok((Input::from_reader(lines.as_slice(), PathBuf::from(name))?, all.len() - pairs))
 }
 
-/// The rows of a file that have a response. An id that is there twice is an error of the file.
-fn read(path: &Path, args: &InputArgs) -> Result<Vec<GradedRecord>> {
+/// What the ids of graded pairs begin with in the output, so that they are none of a version's rows.
+const GRADED: &str = "graded:";
+
+/// The pairs of a file whose better response is known.
+fn graded_pairs(path: &Path) -> Result<Vec<Map<String, Value>>> {
+    let input = Input::open(path)?;
+    let options = DatasetOptions { format: Some(DatasetFormat::Pairs), ..DatasetOptions::default() };
+    let (mut pairs, mut unread) = (Vec::new(), Unread::default());
+    for record in Dataset::open(&input, &options)? {
+        let record = record?;
+        let (id, why) = (record.id().clone(), record.unread().map(|why| why.detail.clone()));
+        let Record::Pair(pair) = record else {
+            unread.note(&id, why.or_else(|| Some("it is no pair".to_owned())));
+            continue;
+        };
+        let better = match majority(&pair.verdicts) {
+            Some(Ordering::Greater) => "A",
+            Some(Ordering::Less) => "B",
+            _ => {
+                unread.note(&id, Some("its \"human\" is neither \"A\" nor \"B\"".to_owned()));
+                continue;
+            }
+        };
+        unread.note(&id, None);
+        let texts = [
+            ("id", Some(format!("{GRADED}{id}"))),
+            ("instruction", Some(pair.instruction)),
+            ("response_a", Some(pair.response_a)),
+            ("response_b", Some(pair.response_b)),
+            ("rubric", pair.rubric),
+            ("reference", pair.reference),
+            ("human", Some(better.to_owned())),
+        ];
+        pairs.push(texts.into_iter().filter_map(|(name, text)| Some((name.to_owned(), text?.into()))).collect());
+    }
+    if let Some((id, why)) = unread.all() {
+        bail!("--graded {}: no pair has a better response that is known; the first is {id}: {why}", path.display());
+    }
+    if pairs.is_empty() {
+        bail!("--graded {}: expected pairs whose better response is known, found no row", path.display());
+    }
+    unread.tell_that(&format!("of {} are left out", path.display()));
+    Ok(pairs)
+}
+
+/// The rows of a file that have a response; `ids` gets those of all rows. An id that is there twice is an error of the file.
+fn read(path: &Path, args: &InputArgs, ids: &mut HashSet<ItemId>) -> Result<Vec<GradedRecord>> {
     let input = Input::open(path)?;
     let (mut rows, mut unread) = (Vec::new(), Unread::default());
     for record in args.records(&input, Some(DatasetFormat::Graded), None)? {
         let record = record?;
         unread.see(&record);
+        ids.insert(record.id().clone());
         if let Record::Graded(row) = record {
             rows.push(row);
         }

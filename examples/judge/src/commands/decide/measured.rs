@@ -8,9 +8,9 @@ use clap::Args;
 use judge_core::decision::{DecisionFit, DecisionOrigin, Labelled, Question, QuestionKind, Questions};
 use judge_core::lager::LayerTable;
 use judge_data::{DecisionRecord, Program, Rows, save_new};
-use judge_metrics::comparison::{ComparedDecision, DecisionComparison};
+use judge_metrics::comparison::{ComparedDecision, DecisionComparison, Statistic};
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use super::{Cli, PROGRAM};
 use crate::args::files::program;
@@ -55,6 +55,30 @@ pub(super) struct Figures {
     /// Of all questions together.
     #[serde(skip_serializing_if = "Option::is_none")]
     all: Option<DecisionComparison>,
+    /// What bars may be for: of all questions together by its name, of one as `accuracy:QUESTION`.
+    pub(super) statistics: Map<String, Value>,
+}
+
+/// The statistics by the names that bars have for them.
+fn by_name(questions: &BTreeMap<String, DecisionComparison>, all: Option<&DecisionComparison>) -> Map<String, Value> {
+    let of =
+        |found: &DecisionComparison| [&found.accuracy, &found.kl, &found.brier, &found.ece].map(|known| json!(known));
+    let names = ["accuracy", "kl", "brier", "ece"];
+    let whole = all.map_or_else(
+        || {
+            names.map(|_| {
+                json!(Statistic::Undefined {
+                    reason: "no row has an answer and a label that names an option".to_owned()
+                })
+            })
+        },
+        of,
+    );
+    let whole = names.into_iter().map(str::to_owned).zip(whole);
+    let single = |(question, found): (&String, &DecisionComparison)| {
+        names.map(|name| format!("{name}:{question}")).into_iter().zip(of(found)).collect::<Vec<_>>()
+    };
+    whole.chain(questions.iter().flat_map(single)).collect()
 }
 
 /// What labelled rows say.
@@ -66,8 +90,9 @@ pub(super) struct Measured {
 impl Measured {
     /// What rows without a label say: nothing.
     pub(super) fn nothing() -> Self {
-        let figures =
-            Figures { program: program(PROGRAM), n: 0, labels_not_read: 0, questions: BTreeMap::new(), all: None };
+        let questions = BTreeMap::new();
+        let statistics = by_name(&questions, None);
+        let figures = Figures { program: program(PROGRAM), n: 0, labels_not_read: 0, questions, all: None, statistics };
         Self { figures, labelled: Vec::new() }
     }
 
@@ -107,13 +132,11 @@ impl Measured {
         let all: Vec<ComparedDecision> = by_question.values().flatten().cloned().collect();
         let compare = |decisions: &[ComparedDecision]| DecisionComparison::new(decisions, &BOOTSTRAP);
         let questions = by_question.iter().map(|(name, decisions)| Ok((name.clone(), compare(decisions)?)));
-        let figures = Figures {
-            n: all.len(),
-            labels_not_read: not_read,
-            questions: questions.collect::<Result<_>>()?,
-            all: if all.is_empty() { None } else { Some(compare(&all)?) },
-            ..Self::nothing().figures
-        };
+        let questions = questions.collect::<Result<BTreeMap<_, _>>>()?;
+        let n = all.len();
+        let all = if all.is_empty() { None } else { Some(compare(&all)?) };
+        let statistics = by_name(&questions, all.as_ref());
+        let figures = Figures { program: program(PROGRAM), n, labels_not_read: not_read, questions, all, statistics };
         Ok(Self { figures, labelled })
     }
 

@@ -96,7 +96,7 @@ impl Named<'_> {
             Opened::Ready(start) => start,
             Opened::Complete(record) => {
                 cli.say_complete(&record, rows)?;
-                return Ok(Done { origin: None, counts: None });
+                return Ok(Done { origin: None, counts: record.counts });
             }
         };
         let model = self.args.model(self.settings)?;
@@ -110,6 +110,6 @@ impl Named<'_> {
         let result = result?;
         asking.watch.finish(result.summary.cancelled)?;
         cli.say_counts(&result.counts, rows)?;
-        Ok(Done { origin: None, counts: Some(result.counts) })
+        Ok(Done { origin: None, counts: result.counts })
     }
 }

@@ -11,7 +11,7 @@ use judge_data::{InputFile, Layout, Outputs, Rows, Settings};
 use serde_json::json;
 
 use crate::inspector::{Evaluation, Kept, ProbeArgs, Ranking, evaluate, judged_path};
-use crate::terminal::console::{check_scored, say, table, usage};
+use crate::terminal::console::{end_of_rows, say, table, usage};
 
 /// The program's name, for records.
 const PROGRAM: &str = "inspector_evaluate";
@@ -76,7 +76,7 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
         let output = cli.output.display();
         say(format_args!("{n} kept -> {output}; {tied} further rows have the same total as the last one"))?;
     }
-    check_scored(evaluation.counts.scored, evaluation.counts.unscored)
+    end_of_rows(&evaluation.counts)
 }
 
 /// How often each class was given.

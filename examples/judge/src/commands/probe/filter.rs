@@ -11,7 +11,7 @@ use serde_json::json;
 
 use crate::inspector::{Kept, ProbeArgs, Ranking, evaluate, judged_path};
 use crate::report::write_json;
-use crate::terminal::console::{check_scored, say, usage};
+use crate::terminal::console::{end_of_rows, say, usage};
 
 /// The program's name, for records.
 const PROGRAM: &str = "inspector_filter";
@@ -98,5 +98,5 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
             "{tied} further rows have the same total as the last one kept; those kept have the higher expected grades"
         ))?;
     }
-    check_scored(evaluation.counts.scored, evaluation.counts.unscored)
+    end_of_rows(&evaluation.counts)
 }

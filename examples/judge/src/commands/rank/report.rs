@@ -9,6 +9,7 @@ use judge_metrics::comparison::{BestOf, RankedAnswers, RewardBench, RewardBenchR
 use serde_json::json;
 
 use super::Cli;
+use crate::args::bars::{Measured, rows_used};
 use crate::args::files::program;
 use crate::report::{BOOTSTRAP, write_json};
 use crate::terminal::console::{say, table, tell};
@@ -29,37 +30,38 @@ pub(crate) fn of_benchmark(id: &ItemId, subset: Option<&str>) -> Result<(String,
     Ok((id, subset.to_owned()))
 }
 
-pub(crate) fn print(cli: &Cli) -> Result<()> {
+pub(crate) fn print(cli: &Cli) -> Result<Measured> {
     let mut found_of_benchmark = Vec::new();
     let (mut questions, mut comparisons, mut unscored, mut without_human) = (Vec::new(), 0, 0, 0);
     for row in Rows::open(&cli.output.output)? {
         let row = row?;
         let scores: Option<Vec<Option<f64>>> = row.optional("scores", "a list of numbers and nulls")?;
-        let Some(scores) = scores else {
-            unscored += 1;
-            continue;
-        };
         let met: Option<Vec<serde_json::Value>> = row.optional("comparisons", "a list")?;
         comparisons += met.map_or(0, |met| met.len());
         let human: Option<Vec<Option<f64>>> = row.optional("human", "a list of numbers and nulls")?;
-        match human.and_then(|grades| grades.into_iter().collect::<Option<Vec<f64>>>()) {
-            Some(grades) => {
-                let answers = RankedAnswers { scores, grades };
-                if cli.benchmark.is_some() {
-                    let id: ItemId = row.required("id", "a string or a whole number")?;
-                    let (id, subset) = self::of_benchmark(&id, Some(&row.string("subset")?))?;
-                    found_of_benchmark.push(RewardBenchRow { id, subset, answers: answers.clone() });
-                }
-                questions.push(answers);
-            }
-            None => without_human += 1,
+        let grades = human.and_then(|grades| grades.into_iter().collect::<Option<Vec<f64>>>());
+        if let (Some(grades), Some(_)) = (&grades, cli.benchmark) {
+            let id: ItemId = row.required("id", "a string or a whole number")?;
+            let (id, subset) = self::of_benchmark(&id, Some(&row.string("subset")?))?;
+            // Of a prompt that could not be judged no answer has a score, which counts as wrong.
+            let scores = scores.clone().unwrap_or_else(|| vec![None; grades.len()]);
+            let answers = RankedAnswers { scores, grades: grades.clone() };
+            found_of_benchmark.push(RewardBenchRow { id, subset, answers });
+        }
+        match (scores, grades) {
+            (None, _) => unscored += 1,
+            (Some(scores), Some(grades)) => questions.push(RankedAnswers { scores, grades }),
+            (Some(_), None) => without_human += 1,
         }
     }
     if comparisons > 0 {
         say(format_args!("{comparisons} comparisons, each in both orders"))?;
     }
     let n = questions.len();
-    let statistics = if n == 0 { Vec::new() } else { BestOf { questions, bootstrap: BOOTSTRAP }.statistics()? };
+    let mut statistics = if n == 0 { Vec::new() } else { BestOf { questions, bootstrap: BOOTSTRAP }.statistics()? };
+    // Rows that nobody has graded are not lost.
+    statistics.extend(rows_used(n, n + unscored));
+    let by_name: BTreeMap<_, _> = statistics.iter().map(|(name, known)| (*name, known)).collect();
     let bench = RewardBench { rows: found_of_benchmark, bootstrap: BOOTSTRAP };
     let subsets = if bench.rows.is_empty() { BTreeMap::new() } else { bench.subsets()? };
     let mean = RewardBench::mean(&subsets);
@@ -72,24 +74,24 @@ pub(crate) fn print(cli: &Cli) -> Result<()> {
             let subsets: BTreeMap<_, _> = subsets.iter().map(|(name, found)| (*name, subset(found))).collect();
             json!({"name": "rewardbench2", "subsets": subsets, "subsets_mean": mean})
         });
-        let statistics: BTreeMap<_, _> = statistics.iter().map(|(name, known)| (*name, known)).collect();
         let report = json!({
             "program": program("rank_answers"), "n": n, "unscored": unscored, "without_human": without_human, "comparisons": comparisons,
-            "statistics": statistics, "benchmark": of_benchmark,
+            "statistics": by_name, "benchmark": of_benchmark,
         });
         write_json(path, "rank_answers", &report)?;
     }
-    if n == 0 {
+    let measured = Measured { statistics: json!(by_name), worst: String::new() };
+    if n == 0 && bench.rows.is_empty() {
         if cli.json.is_some() {
             tell("note: no row has a grade for each response in `human`, so the report has no statistics");
         }
-        return Ok(());
+        return Ok(measured);
     }
     let mut rows = vec![vec![format!("{n} questions with grades"), "estimate [95 %]".to_owned()]];
     rows.extend(statistics.iter().map(|(name, known)| vec![(*name).to_owned(), format!("{known:.3}")]));
     say(format_args!("\n{}", table(&rows).trim_end()))?;
     if cli.benchmark.is_none() {
-        return Ok(());
+        return Ok(measured);
     }
     let mut rows = vec![["RewardBench 2", "prompts", "", "estimate [95 %]"].map(str::to_owned).to_vec()];
     for (subset, found) in &subsets {
@@ -100,5 +102,9 @@ pub(crate) fn print(cli: &Cli) -> Result<()> {
     }
     let mean = mean.map_or_else(|| "undefined".to_owned(), |mean| format!("{mean:.3}"));
     rows.push(vec!["mean of the subsets".to_owned(), String::new(), String::new(), mean]);
-    say(format_args!("\n{}", table(&rows).trim_end()))
+    say(format_args!("\n{}", table(&rows).trim_end()))?;
+    if unscored > 0 {
+        say(format_args!("{unscored} prompts without a score count as wrong"))?;
+    }
+    Ok(measured)
 }

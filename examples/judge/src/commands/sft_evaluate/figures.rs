@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use super::PROGRAM;
 use crate::args::files::program;
-use crate::report::{BOOTSTRAP, write_json};
+use crate::report::{BOOTSTRAP, share, write_json};
 use crate::terminal::console::{say, table};
 
 /// What the finished rows come to.
@@ -39,7 +39,7 @@ struct Answers {
     n: usize,
     correct: usize,
     /// Wrong ones and undecided ones count alike; the interval is Wilson's.
-    accuracy: Value,
+    accuracy: Statistic,
     /// The ids of those of which it cannot be said.
     undecided: Vec<Value>,
 }
@@ -75,10 +75,7 @@ impl Figures {
         let answers = match answers {
             0 => None,
             n => {
-                let share = Proportion { count: correct, n };
-                let interval = share.wilson(BOOTSTRAP.level)?;
-                let accuracy =
-                    serde_json::json!({"estimate": share.estimate()?, "low": interval.low, "high": interval.high});
+                let accuracy = share(Proportion { count: correct, n }, "no row has a right answer");
                 Some(Answers { n, correct, accuracy, undecided })
             }
         };
@@ -101,8 +98,7 @@ impl Figures {
             lines.push(row("perplexity", format!("{perplexity:.3}"), self.n));
         }
         if let Some(answers) = &self.answers {
-            let number = |name: &str| answers.accuracy[name].as_f64().unwrap_or_default();
-            let share = format!("{:.3} [{:.3}, {:.3}]", number("estimate"), number("low"), number("high"));
+            let share = format!("{:.3}", answers.accuracy);
             lines.push(row("right answers, undecided ones counted as wrong", share, answers.n));
             lines.push(row("undecided", answers.undecided.len().to_string(), answers.n));
         }

@@ -1,0 +1,354 @@
+//! Gates: they fail where rows are lost or the judge cannot tell, pass where nothing is wrong, and leave a JUnit file whatever happens.
+
+use std::fs;
+use std::path::Path;
+
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+use crate::program::{embedded_model, ran, rows, succeed, write_rows};
+
+fn json_of(folder: &Path, name: &str) -> Value {
+    serde_json::from_slice(&fs::read(folder.join(name)).unwrap()).unwrap()
+}
+
+fn text(folder: &Path, name: &str) -> String {
+    fs::read_to_string(folder.join(name)).unwrap()
+}
+
+/// Scores of 60 rows, of which the first are not scored.
+fn scores(lost: usize) -> Vec<Value> {
+    let row = |n: usize| match n < lost {
+        true => json!({"id": n, "unscored": {"reason": "too_long", "detail": "long"}, "human": n % 7}),
+        false => json!({"id": n, "score": (n % 7) as f64 + 0.25, "human": n % 7}),
+    };
+    (0..60).map(row).collect()
+}
+
+#[test]
+fn rows_that_are_lost_fail_a_gate() {
+    let folder = TempDir::new().unwrap();
+    let path = folder.path();
+    write_rows(path.join("before.jsonl"), &scores(0));
+    write_rows(path.join("now.jsonl"), &scores(55));
+    write_rows(path.join("one-lost.jsonl"), &scores(1));
+    let drift = |now: &str, more: &[&str]| {
+        let args = ["--input", now, "--against", "before.jsonl", "--require", "mae<=0.05", "--json", "d.json"];
+        ran("drift", path, &[&args[..], more].concat())
+    };
+    let (code, said, told) = drift("now.jsonl", &["--junit", "d.xml"]);
+    assert_eq!(code, Some(3), "{said}{told}");
+    assert!(said.contains("reached: mae<=0.05") && said.contains("MISSED:  coverage>=0.98 (--min-coverage)"), "{said}");
+    assert!(said.contains("5 of 60 rows count, a coverage of 0.083"), "{said}");
+    let found = json_of(path, "d.json");
+    let of = |name: &str| found["statistics"][name]["estimate"].as_f64();
+    assert_eq!((of("n"), of("coverage")), (Some(5.0), Some(5.0 / 60.0)));
+    assert!(text(path, "d.xml").contains("found 0.0833 (counted: 5 of 60 rows)"), "{}", text(path, "d.xml"));
+    // Who says how many are enough is believed.
+    assert_eq!(drift("now.jsonl", &["--min-coverage", "0.08"]).0, Some(0));
+    assert_eq!(drift("now.jsonl", &["--require", "coverage>=0.05"]).0, Some(0));
+    assert_eq!(drift("now.jsonl", &["--require", "coverage>=0.05", "--require", "n>=6"]).0, Some(3));
+    assert_eq!(drift("now.jsonl", &["--min-coverage", "1.5"]).0, Some(2));
+    // One of sixty is no more than a small share.
+    assert_eq!(drift("one-lost.jsonl", &[]).0, Some(0));
+
+    let agree = |input: &str| ran("agree", path, &["--input", input, "--require", "mae<=1", "--quiet"]);
+    let (code, said, told) = agree("now.jsonl");
+    assert!(
+        code == Some(3) && said.contains("5 of 60 rows count") && said.contains("MISSED:  coverage"),
+        "{said}{told}"
+    );
+    assert_eq!(agree("one-lost.jsonl").0, Some(0));
+    // Rows that nobody has graded are not lost.
+    let mut graded = scores(0);
+    graded[20..].iter_mut().for_each(|row| row["human"] = Value::Null);
+    write_rows(path.join("some-graded.jsonl"), &graded);
+    assert_eq!(agree("some-graded.jsonl").0, Some(0));
+
+    let pair = |n: usize| json!({"id": n, "instruction": "?", "response_a": "a", "response_b": "b", "human": "A"});
+    write_rows(path.join("pairs.jsonl"), &(0..20).map(pair).collect::<Vec<_>>());
+    let verdict = |n: usize| json!({"id": n, "given": if n < 5 { "neither" } else { "[[A]]" }});
+    write_rows(path.join("said.jsonl"), &(0..20).map(verdict).collect::<Vec<_>>());
+    let bench = ["--benchmark", "pairs", "--data", "pairs.jsonl", "--verdicts", "said.jsonl", "--unparsed", "drop"];
+    let (code, said, told) = ran("bench", path, &[&bench[..], &["--require", "accuracy>=0.9"]].concat());
+    assert!(code == Some(3) && said.contains("reached: accuracy>=0.9"), "{said}{told}");
+    assert!(said.contains("15 of 20 rows count") && said.contains("MISSED:  coverage>=0.98"), "{said}");
+}
+
+/// A new version that lost most of its rows.
+#[test]
+fn rows_that_one_version_lacks_fail_a_gate() {
+    let folder = TempDir::new().unwrap();
+    let path = folder.path();
+    let row = |n: usize| json!({"id": n, "instruction": format!("{n} + 2?"), "response": format!("{}", n + 2), "rubric": "Right?"});
+    write_rows(path.join("old.jsonl"), &(0..6).map(row).collect::<Vec<_>>());
+    write_rows(path.join("new.jsonl"), &(0..2).map(row).collect::<Vec<_>>());
+    let model = embedded_model();
+    let args = ["--old", "old.jsonl", "--new", "new.jsonl", "--apart", "--verdict", "logits", "--output", "v.jsonl"];
+    let bars = ["--require", "mean_preference<=1", "--json", "t.json", "--model", model.to_str().unwrap()];
+    for _ in 0..2 {
+        let (code, said, told) = ran("compare", path, &[&args[..], &bars].concat());
+        assert!(code == Some(3) && said.contains("reached: mean_preference<=1"), "{said}{told}");
+        assert!(
+            said.contains("MISSED:  coverage>=0.98 (--min-coverage): found 0.3333 (counted: 2 of 6 rows)"),
+            "{said}"
+        );
+        assert!(said.contains("cannot show whether this judge can tell"), "{said}");
+    }
+    assert_eq!(json_of(path, "t.json")["statistics"]["n"]["estimate"], json!(2.0));
+}
+
+/// <https://github.com/raphaelvallat/pingouin/issues/194>
+#[test]
+fn what_does_not_vary_reaches_a_bar_on_an_end() {
+    let folder = TempDir::new().unwrap();
+    let path = folder.path();
+    let grade = |n: usize| json!({"id": n, "predicted": 1 + n % 5, "human": 1 + n % 5});
+    write_rows(path.join("in.jsonl"), &(0..20).map(grade).collect::<Vec<_>>());
+    let bars = ["--require", "spearman.low>=0.7", "--require", "cohen_kappa.low>=0.7", "--require", "mae.high<=0"];
+    let (code, said, told) = ran("agree", path, &[&["--input", "in.jsonl", "--quiet"], &bars[..]].concat());
+    assert_eq!(code, Some(0), "{said}{told}");
+    assert!(said.contains("found 1.0000 (no variation between rows: the estimate is the bound)"), "{said}");
+
+    // A run beside itself has not drifted, in any end.
+    write_rows(path.join("run.jsonl"), &scores(0));
+    let drift = ["--input", "run.jsonl", "--against", "run.jsonl"];
+    let bars = ["--require", "mae.high<=0.05", "--require", "spearman.low>=0.99", "--require", "bias.low>=-0.01"];
+    let (code, said, told) = ran("drift", path, &[&drift[..], &bars].concat());
+    assert!(code == Some(0) && said.contains("the same, to the bit"), "{said}{told}");
+    // Four rows do not show that nothing varies.
+    write_rows(path.join("few.jsonl"), &scores(0)[..4]);
+    let few = ["--input", "few.jsonl", "--against", "few.jsonl", "--require", "mae.high<=0.05"];
+    let (code, said, _) = ran("drift", path, &few);
+    assert!(code == Some(3) && said.contains("it has no high (the estimate is 0.0000"), "{said}");
+}
+
+#[test]
+fn a_shift_is_said_in_a_sentence_with_its_p_value() {
+    let folder = TempDir::new().unwrap();
+    let path = folder.path();
+    let row = |n: usize, score: f64| json!({"id": n, "score": score, "question": n / 2, "human": n % 5});
+    let before: Vec<Value> = (0..60).map(|n| row(n, (n % 5) as f64)).collect();
+    let now: Vec<Value> = (0..60).map(|n| row(n, (n % 5) as f64 + 0.5 + (n % 3) as f64 / 10.0)).collect();
+    write_rows(path.join("before.jsonl"), &before);
+    write_rows(path.join("now.jsonl"), &now);
+    let args = ["--input", "now.jsonl", "--against", "before.jsonl"];
+    let said = succeed("drift", path, &args);
+    assert!(said.starts_with("Scores have shifted: they are 0.60 higher on average [0.5"), "{said}");
+    assert!(said.contains("60 of 60 rows have changed") && said.contains("estimate [95 %]"), "{said}");
+    assert!(said.contains("p < 0.001") && !said.contains("p = 0.000"), "{said}");
+    let said = succeed(
+        "drift",
+        path,
+        &[&args[..], &["--level", "0.9", "--cluster", "question", "--resamples", "50"]].concat(),
+    );
+    assert!(said.contains("estimate [90 %]"), "{said}");
+    let said = succeed("drift", path, &[&args[..], &["--limit", "20"]].concat());
+    assert!(said.contains("20 of 20 rows count"), "{said}");
+}
+
+/// A judge that cannot tell passes a gate on its preferences, and not one on `separates`.
+#[test]
+fn a_judge_that_cannot_tell_misses_its_bar() {
+    let folder = TempDir::new().unwrap();
+    let path = folder.path();
+    let right = |n: usize| format!("There are {n} and 2. {n} + 2 = {}. There are {} hats.", n + 2, n + 2);
+    let wrong = |n: usize| format!("numbers The are {n} 9. It is {}.", n + 5);
+    let asked = |n: usize| format!("Ana has {n} hats and gets 2 more. How many hats does Ana have?");
+    let rubric = "Is this a good answer? Use the numbers 1 to 5, where 5 is very good.";
+    let row =
+        |n: usize, response: String| json!({"id": n, "instruction": asked(n), "response": response, "rubric": rubric});
+    // Half of the answers were made worse.
+    write_rows(path.join("old.jsonl"), &(0..20).map(|n| row(n, right(n))).collect::<Vec<_>>());
+    let made = |n: usize| row(n, if n % 2 == 0 { wrong(n) } else { right(n) });
+    write_rows(path.join("new.jsonl"), &(0..20).map(made).collect::<Vec<_>>());
+    let known = |n: usize| {
+        let (a, b, human) =
+            if n % 2 == 0 { (right(n), wrong(n), json!("A")) } else { (wrong(n), right(n), json!(["B", "B", "tie"])) };
+        json!({"id": n, "instruction": asked(n), "response_a": a, "response_b": b, "rubric": rubric, "human": human})
+    };
+    let mut graded: Vec<Value> = (0..20).map(known).collect();
+    graded.push(json!({"id": 20, "instruction": "?", "response_a": "a", "response_b": "b", "human": "tie"}));
+    write_rows(path.join("graded.jsonl"), &graded);
+    // It sees the question alone.
+    fs::write(path.join("blind.json"), json!({"raw": "Question: {instruction}\nGrade from 1 to 5: "}).to_string())
+        .unwrap();
+    let model = embedded_model();
+    let common =
+        ["--old", "old.jsonl", "--new", "new.jsonl", "--apart", "--verdict", "logits", "--graded", "graded.jsonl"];
+    let bars = ["--require", "mean_preference.high>=0.5", "--require", "separates.low>=0.5", "--model"];
+    let args = |more: &[&'static str]| [&common[..], &bars, &[model.to_str().unwrap()], more].concat();
+    let (code, said, told) =
+        ran("compare", path, &args(&["--template", "blind.json", "--points", "5", "--output", "blind.jsonl"]));
+    assert_eq!(code, Some(3), "{said}{told}");
+    assert!(
+        said.contains("reached: mean_preference.high>=0.5") && said.contains("MISSED:  separates.low>=0.5"),
+        "{said}"
+    );
+    assert!(said.contains("That the judge can tell better from worse is not shown"), "{said}");
+    assert!(told.contains("1 of 21 rows of graded.jsonl are left out") || told.contains("are left out"), "{told}");
+    let seeing = ["--output", "seeing.jsonl", "--json", "t.json", "--junit", "t.xml"];
+    let (code, said, told) = ran("compare", path, &args(&seeing));
+    assert!(code == Some(3) && said.contains("MISSED:  mean_preference.high>=0.5"), "{said}{told}");
+    assert!(
+        said.contains("reached: separates.low>=0.5") && said.contains("The judge tells better from worse"),
+        "{said}"
+    );
+    let found = json_of(path, "t.json");
+    assert_eq!(
+        (&found["statistics"]["separates"]["n"], &found["statistics"]["n"]["estimate"]),
+        (&json!(20), &json!(20.0))
+    );
+    assert_eq!(found["statistics"]["separates"]["method"], "Wilson");
+    // Graded pairs are no rows of a version.
+    assert_eq!(found["worse"].as_array().unwrap().len(), 10);
+    let junit = text(path, "t.xml");
+    assert!(junit.contains(">worse than before: 0, 2, 4, 6, 8, 10, 12, 14, 16, 18</failure>"), "{junit}");
+    let verdicts = rows(path.join("seeing.jsonl"));
+    assert_eq!((verdicts.len(), &verdicts[20]["id"], &verdicts[21]["human"]), (40, &json!("graded:0"), &json!("B")));
+
+    // Without such pairs the gate cannot know.
+    let none = ["--old", "old.jsonl", "--new", "new.jsonl", "--apart", "--verdict", "logits", "--output", "none.jsonl"];
+    let none = [&none[..], &["--require", "separates>=0.5", "--model", model.to_str().unwrap()]].concat();
+    let (code, said, _) = ran("compare", path, &none);
+    assert!(code == Some(3) && said.contains("MISSED:  separates>=0.5: undefined: no pair"), "{said}");
+    let ties = [json!({"id": 1, "instruction": "?", "response_a": "a", "response_b": "b", "human": "tie"})];
+    write_rows(path.join("ties.jsonl"), &ties);
+    let (code, _, told) = ran("compare", path, &[&none[..9], &["--graded", "ties.jsonl"]].concat());
+    assert!(code == Some(1) && told.contains("neither \"A\" nor \"B\""), "{told}");
+}
+
+#[test]
+fn a_junit_file_is_of_this_start_whatever_happens() {
+    let folder = TempDir::new().unwrap();
+    let path = folder.path();
+    write_rows(path.join("in.jsonl"), &scores(0));
+    let agree = |more: &[&str]| {
+        ran("agree", path, &[&["--input", "in.jsonl", "--junit", "bars.xml", "--quiet"], more].concat())
+    };
+    assert_eq!(agree(&["--require", "spearman>=0.5", "--require", "mae<=0.1"]).0, Some(3));
+    let xml = text(path, "bars.xml");
+    assert!(xml.contains("<testsuite name=\"judge agree\" tests=\"3\" failures=\"1\" errors=\"0\""), "{xml}");
+    assert!(
+        xml.contains("classname=\"judge.agree\" name=\"spearman&gt;=0.5\" time=\"")
+            && xml.contains("<system-out>found "),
+        "{xml}"
+    );
+    assert!(
+        xml.contains("<failure type=\"missed\" message=\"found 0.2500")
+            && xml.contains(">furthest from people: 0, 1, "),
+        "{xml}"
+    );
+    // Each of these fails before a bar is held against anything: an unknown statistic, a bar that is none, and a missing input.
+    for (args, code, why) in [
+        (&["--require", "spearmen>=0"][..], 2, "there is no such statistic"),
+        (&["--require", "spearman>0"], 2, "expected STATISTIC&gt;=NUMBER"),
+        (&["--require", "spearman>=0", "--predicted", "none"], 1, "no row has the field"),
+    ] {
+        assert_eq!(agree(&["--require", "spearman>=0.5"]).0, Some(0));
+        assert!(text(path, "bars.xml").contains("failures=\"0\" errors=\"0\""));
+        let (found, _, told) = agree(args);
+        let xml = text(path, "bars.xml");
+        assert!(found == Some(code) && xml.contains("errors=\"1\"") && xml.contains("<error message="), "{told}{xml}");
+        assert!(xml.contains(why), "{xml}");
+    }
+    // What another made stays as it is.
+    fs::write(path.join("mine.xml"), "<mine/>").unwrap();
+    let args = ["--input", "in.jsonl", "--require", "mae<=1", "--junit", "mine.xml"];
+    assert_eq!(ran("agree", path, &args).0, Some(2));
+    assert_eq!(ran("agree", path, &["--input", "in.jsonl", "--require", "mae<1", "--junit", "mine.xml"]).0, Some(2));
+    assert_eq!(text(path, "mine.xml"), "<mine/>");
+    assert_eq!(ran("agree", path, &["--input", "in.jsonl", "--require", "mae<=1", "--junit", "in.jsonl"]).0, Some(2));
+    assert_eq!(rows(path.join("in.jsonl")).len(), 60);
+    // A run that scores nothing leaves its error, the first time and the second.
+    let long = json!({"id": 1, "instruction": "word ".repeat(2_000), "response_a": "a", "response_b": "b"});
+    write_rows(path.join("long.jsonl"), &[long]);
+    let model = embedded_model();
+    let compare = ["--input", "long.jsonl", "--output", "v.jsonl", "--verdict", "logits", "--junit", "v.xml"];
+    let compare = [&compare[..], &["--require", "win_rate>=0", "--model", model.to_str().unwrap()]].concat();
+    for _ in 0..2 {
+        assert_eq!(ran("compare", path, &compare).0, Some(1));
+        assert!(text(path, "v.xml").contains("<error message=\"no row was scored: 1 too_long\"/>"));
+        fs::remove_file(path.join("v.xml")).unwrap();
+    }
+}
+
+/// <https://github.com/google/langextract/pull/394>
+#[test]
+fn control_characters_reach_no_picture_and_no_terminal() {
+    let folder = TempDir::new().unwrap();
+    let path = folder.path();
+    let odd = "p\u{1}\u{1b}";
+    let row = |n: usize| json!({"id": n, "score": n % 4, "human": (n + n / 3) % 4, odd: (n + 1) % 4});
+    write_rows(path.join("in.jsonl"), &(0..24).map(row).collect::<Vec<_>>());
+    let args = ["--input", "in.jsonl", "--second", odd, "--comparison-plot", "c.svg", "--quiet", "--plot", "p.svg"];
+    let (code, said, told) = ran("agree", path, &args);
+    assert_eq!(code, Some(0), "{told}");
+    let is_plain = |text: &str| !text.contains(|c: char| c.is_control() && c != '\n' && c != '\t');
+    assert!(is_plain(&said) && is_plain(&told) && said.contains("p\u{fffd}\u{fffd}"), "{said:?}");
+    let svg = text(path, "c.svg");
+    assert!(is_plain(&svg) && svg.contains("p\u{fffd}\u{fffd}"), "{svg}");
+    assert!(is_plain(&text(path, "p.svg")));
+    let junit = ["--input", "in.jsonl", "--predicted", odd, "--require", "mae<=0", "--junit", "b.xml", "--quiet"];
+    assert_eq!(ran("agree", path, &junit).0, Some(3));
+    assert!(is_plain(&text(path, "b.xml")));
+}
+
+/// <https://github.com/comet-ml/opik/issues/1635>: the sum of nothing is -0.
+#[test]
+fn a_verdict_that_a_judge_cannot_give_has_the_probability_zero() {
+    let folder = TempDir::new().unwrap();
+    let path = folder.path();
+    let pair =
+        |n: usize| json!({"id": n, "instruction": "2 + 2?", "response_a": "4", "response_b": "5", "rubric": "Right?"});
+    write_rows(path.join("pairs.jsonl"), &(0..2).map(pair).collect::<Vec<_>>());
+    let model = embedded_model();
+    let args = ["--input", "pairs.jsonl", "--apart", "--verdict", "logits", "--output", "v.jsonl", "--model"];
+    succeed("compare", path, &[&args[..], &[model.to_str().unwrap()]].concat());
+    let written = text(path, "v.jsonl");
+    assert!(written.contains("\"tie\":0.0") && !written.contains("-0.0,") && !written.contains("-0.0}"), "{written}");
+}
+
+/// A bar on what decisions come to, of all questions and of one.
+#[test]
+fn decisions_have_bars() {
+    let folder = TempDir::new().unwrap();
+    let path = folder.path();
+    let model = crate::serve::model_with_yes_and_no(&folder);
+    let question = json!({"q": {"type": "noul", "instructions": "Is it even?"}});
+    fs::write(path.join("questions.json"), question.to_string()).unwrap();
+    let row = |n: usize| json!({"id": n, "state": format!("the number {n}"), "labels": {"q": n % 2 == 0}});
+    write_rows(path.join("in.jsonl"), &(0..12).map(row).collect::<Vec<_>>());
+    let args = ["--input", "in.jsonl", "--questions", "questions.json", "--output", "o.jsonl", "--json", "o.json"];
+    let decide = |bars: &[&str]| {
+        ran("decide", path, &[&args[..], &["--model", model.to_str().unwrap(), "--quiet"], bars].concat())
+    };
+    let (code, said, told) = decide(&["--require", "accuracy>=0", "--require", "brier:q<=1", "--junit", "o.xml"]);
+    assert!(code == Some(0) && said.contains("reached: coverage>=0.98"), "{said}{told}");
+    assert!(text(path, "o.xml").contains("classname=\"judge.decide\""));
+    assert_eq!(json_of(path, "o.json")["statistics"]["n"]["estimate"], json!(12.0));
+    assert_eq!(decide(&["--require", "accuracy:q>=1.1"]).0, Some(3));
+    assert_eq!(decide(&["--require", "accuracy:other>=0"]).0, Some(2));
+}
+
+/// A prompt of RewardBench 2 that could not be judged is wrong, and a gate knows of it.
+#[test]
+fn prompts_that_could_not_be_judged_count_as_wrong() {
+    let folder = TempDir::new().unwrap();
+    let path = folder.path();
+    let row = |n: usize| {
+        let asked = if n < 4 { "word ".repeat(2_000) } else { "2 + 2?".to_owned() };
+        json!({"id": n, "instruction": asked, "responses": ["4", "5", "6", "7"], "human": [1, 0, 0, 0], "subset": "Factuality", "rubric": "Right?"})
+    };
+    write_rows(path.join("in.jsonl"), &(0..6).map(row).collect::<Vec<_>>());
+    let model = embedded_model();
+    let args = ["--input", "in.jsonl", "--output", "r.jsonl", "--apart", "--verdict", "logits", "--json", "r.json"];
+    let more = ["--benchmark", "rewardbench2", "--require", "n>=1", "--model", model.to_str().unwrap(), "--quiet"];
+    let (code, said, told) = ran("rank", path, &[&args[..], &more].concat());
+    assert!(code == Some(3) && said.contains("MISSED:  coverage>=0.98"), "{said}{told}");
+    let found = json_of(path, "r.json");
+    let subset = &found["benchmark"]["subsets"]["Factuality"];
+    assert_eq!(subset["n"], json!(6), "{found}");
+    assert!(subset["statistics"]["accuracy"]["estimate"].as_f64().unwrap() <= 2.0 / 6.0 + 1e-12, "{found}");
+    assert!(said.contains("4 prompts without a score count as wrong"), "{said}");
+}

@@ -69,7 +69,14 @@ fn embedded_model() -> Result<Found> {
 pub fn find_model(name: &str, quiet: bool) -> Result<FoundModel> {
     const MB: u64 = 1_000_000;
     let mut shown: Option<(String, Progress, u64)> = None;
-    let found = name.parse::<ModelSource>()?.resolve_with(&HubOptions::from_env(), &mut |download| {
+    let source = name.parse::<ModelSource>()?;
+    let is_hub = matches!(source, ModelSource::Hub { .. });
+    if is_hub && Path::new(name).parent().is_some_and(Path::is_dir) && !quiet {
+        tell(format_args!(
+            "note: there is no {name} in that folder here, so it is taken as the id of a model on the hub"
+        ));
+    }
+    let found = source.resolve_with(&HubOptions::from_env(), &mut |download| {
         let Download { file, done, size } = download;
         if quiet {
             return;
@@ -82,15 +89,20 @@ pub fn find_model(name: &str, quiet: bool) -> Result<FoundModel> {
             progress.inc((done / MB).saturating_sub(*counted) as usize);
             *counted = (done / MB).max(*counted);
         }
-    })?;
-    Ok(found)
+    });
+    match found {
+        Err(error) if is_hub => {
+            Err(error).with_context(|| format!("there is no folder or file {name} here, and the hub has not given it"))
+        }
+        found => Ok(found?),
+    }
 }
 
 /// Which model reads, how, and how much of the input.
 #[derive(Args, Clone, Debug)]
 pub struct ModelArgs {
     /// Hugging Face folder of a model or adapter, a GGUF file, or a hub id, ORG/NAME:FILE for one GGUF file [default: the embedded model]
-    #[arg(long, value_name = "DIR|FILE|ORG/NAME[@REV]", help_heading = "Model")]
+    #[arg(long, value_name = "DIR|FILE|ORG/NAME[@REV]", display_order = 1)]
     pub model: Option<String>,
     /// Folder of a LoRA adapter, as PEFT saves it, that is merged into the weights as they are loaded (repeatable)
     #[arg(long = "adapter", value_name = "DIR", help_heading = "Model")]
@@ -333,6 +345,12 @@ impl ModelArgs {
             .iter()
             .fold(template, |template, (key, value)| template.with_template_arg(key, value.clone()))
     }
+}
+
+/// Whether a file is a prompt template.
+#[must_use]
+pub fn is_template(path: &Path) -> bool {
+    read_template(path).is_ok()
 }
 
 /// Reads a prompt template, a JSON file as [`PromptTemplate`] describes it.

@@ -1,6 +1,7 @@
 //! What people see: progress on stderr, tables on stdout, one readable error.
 
 use std::error::Error;
+use std::ffi::OsString;
 use std::fmt;
 use std::io::{self, Write};
 use std::process::ExitCode;
@@ -8,6 +9,7 @@ use std::process::ExitCode;
 use anyhow::Context;
 use clap::Parser;
 use clap::error::ErrorKind;
+use judge_core::runner::{RunSummary, Tally};
 use tracing::Level;
 use tracing_subscriber::Layer;
 use tracing_subscriber::filter::Targets;
@@ -17,7 +19,7 @@ use tracing_subscriber::util::SubscriberInitExt;
 use crate::terminal::interrupt::Stopped;
 use crate::terminal::missed::Missed;
 use crate::terminal::options;
-use crate::terminal::progress::Progress;
+use crate::terminal::progress::{Progress, two_digits};
 
 /// Version and commit, as `--version` shows them: `0.1.0 (0123456789ab)`, or without a commit where none is known.
 pub const VERSION: &str = env!("JUDGE_VERSION");
@@ -32,18 +34,22 @@ pub const fn commit() -> Option<&'static str> {
     option_env!("JUDGE_COMMIT")
 }
 
-/// The whole `main` of the program: reads the command line, runs, and gives [`exit`]'s code. What the libraries warn of goes to
-/// stderr.
-pub fn start<C: Parser>(run: impl FnOnce(&C) -> anyhow::Result<()>) -> ExitCode {
+/// The whole `main` of the program: reads the command line, program first, runs, and gives [`exit`]'s code. `said` may word anew what clap
+/// says of the line. What the libraries warn of goes to stderr.
+pub fn start<C: Parser>(
+    words: Vec<OsString>,
+    said: impl Fn(clap::Error) -> clap::Error,
+    run: impl FnOnce(&C) -> anyhow::Result<()>,
+) -> ExitCode {
     show_warnings();
     let mut command = C::command();
-    let matches = command.try_get_matches_from_mut(std::env::args_os());
+    let matches = command.try_get_matches_from_mut(words);
     if let Ok(matches) = &matches {
         options::know(&command, matches);
     }
     match matches.and_then(|mut matches| C::from_arg_matches_mut(&mut matches)) {
         Ok(cli) => exit(run(&cli)),
-        Err(error) => exit(Err(error.into())),
+        Err(error) => exit(Err(said(error).into())),
     }
 }
 
@@ -146,6 +152,16 @@ pub fn check_scored<R: fmt::Display>(
     let reasons: Vec<String> = unscored.into_iter().map(|(reason, rows)| format!("{rows} {reason}")).collect();
     let reasons = if reasons.is_empty() { "there are none".to_owned() } else { reasons.join(", ") };
     anyhow::bail!("no row was scored: {reasons}")
+}
+
+/// Says so if little of the model's probability lies on the labels that were read: it was about to write something else.
+/// `advice` follows, in the same sentence.
+pub fn tell_label_mass(summary: &RunSummary, labels: &str, advice: &str) {
+    let mass = summary.judges.first().and_then(Tally::mean_label_mass);
+    if let Some(mass) = mass.filter(|mass| *mass < 0.5) {
+        let percent = two_digits(100.0 * mass);
+        tell(format_args!("note: on average {percent} % of the model's probability lies on {labels}{advice}"));
+    }
 }
 
 /// Progress on stderr.

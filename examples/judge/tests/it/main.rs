@@ -22,6 +22,7 @@ mod judge_bench;
 mod kill;
 mod labels;
 mod merge_adapter;
+mod messages;
 mod mt_bench;
 mod newcomer;
 mod odd_rows;

@@ -54,7 +54,7 @@ fn of_all_pairs(cli: &Cli) -> Result<Found> {
             worse.push(row.required::<ItemId>("id", "a string or a whole number")?);
         }
     }
-    let both_orders = cli.orders == Orders::Both;
+    let both_orders = cli.orders() == Orders::Both;
     let found = PairTally { both_orders, bootstrap: BOOTSTRAP, ..PairTally::new(pairs) }.found()?;
     let verdicts = [("A", found.first), ("B", found.second), ("tie", found.ties), ("inconsistent", found.inconsistent)];
     let mut lines = vec![vec!["verdict".to_owned(), "pairs".to_owned()]];

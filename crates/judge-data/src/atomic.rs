@@ -1,22 +1,29 @@
+use std::ffi::OsString;
 use std::fs::{self, File};
 use std::io::{self, BufRead, BufReader, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
 use crate::lock::{self, Locking};
 use crate::paths::{folder, target};
-use crate::{Error, fault};
+use crate::{Error, OutputProblem, fault};
 
 /// A file that appears whole or not at all.
 ///
-/// What is written goes to `.NAME.tmp` in the target's own folder; [`commit`](Self::commit) brings it to disk and renames it into
+/// What is written goes to `.NAME.judge-tmp` in the target's own folder; [`commit`](Self::commit) brings it to disk and renames it into
 /// place, replacing what was there. Dropped without a commit, it leaves the target as it was. A link is followed: the file that it
-/// leads to is the target. A kill may leave `.NAME.tmp`, which the next version of the same file takes over.
+/// leads to is the target. A file that already has that name is left alone, for it may be anybody's: `.NAME.judge-tmp-1` is taken then, and
+/// so on. What a kill has left goes when a version is committed that begins with it, as the same command's does.
 #[derive(Debug)]
 pub struct AtomicFile {
     path: PathBuf,
     target: PathBuf,
     temporary: Temporary,
+    /// Files that have the names which come before that of the temporary one.
+    before: Vec<PathBuf>,
 }
+
+/// Names that are tried for the temporary file.
+const NAMES: usize = 100;
 
 impl AtomicFile {
     /// Starts a new version of the file at `path`, whose folder must exist.
@@ -28,17 +35,27 @@ impl AtomicFile {
     pub fn create(path: impl Into<PathBuf>) -> Result<Self, Error> {
         let path = path.into();
         let target = target(&path)?;
-        let mut name = std::ffi::OsString::from(".");
-        name.push(target.file_name().unwrap_or_default());
-        name.push(".tmp");
-        let temporary = target.with_file_name(name);
-        let file = match lock::open(&temporary, Locking::Exclusive) {
-            Err(Error::NoLocks { .. }) => lock::open(&temporary, Locking::None)?,
-            file => file?,
-        };
-        file.set_len(0).map_err(Error::io("empty", &temporary))?; // what a kill has left
-        let temporary = Temporary { path: temporary, writer: BufWriter::new(file), committed: false };
-        Ok(Self { path, target, temporary })
+        let mut before = Vec::new();
+        for number in 0..NAMES {
+            let mut name = OsString::from(".");
+            name.push(target.file_name().unwrap_or_default());
+            name.push(if number == 0 { ".judge-tmp".to_owned() } else { format!(".judge-tmp-{number}") });
+            let temporary = target.with_file_name(name);
+            if !is_free(&temporary)? {
+                // In use by another process, or anybody's.
+                lock::check(&temporary)?;
+                before.push(temporary);
+                continue;
+            }
+            let file = match lock::open(&temporary, Locking::Exclusive) {
+                Err(Error::NoLocks { .. }) => lock::open(&temporary, Locking::None)?,
+                file => file?,
+            };
+            let temporary = Temporary { path: temporary, writer: BufWriter::new(file), committed: false };
+            return Ok(Self { path, target, temporary, before });
+        }
+        let left = before.swap_remove(0);
+        Err(Error::Output { path, problem: OutputProblem::Taken { by: left } })
     }
 
     /// Where the file will appear, as it was given.
@@ -71,6 +88,12 @@ impl AtomicFile {
         fault::point();
         fs::rename(&self.temporary.path, &self.target).map_err(Error::io("replace", &self.path))?;
         self.temporary.committed = true;
+        for left in &self.before {
+            // All of it is in the new file, so nothing is lost; that it cannot be removed says nothing of the new file.
+            if matches!(begins_with(&self.target, left), Ok(true)) {
+                let _ = fs::remove_file(left);
+            }
+        }
         sync_folder(&self.target)
     }
 }
@@ -85,19 +108,33 @@ impl Write for AtomicFile {
     }
 }
 
+/// Whether nothing has this name, or a file without content.
+fn is_free(path: &Path) -> Result<bool, Error> {
+    match fs::symlink_metadata(path) {
+        Ok(metadata) => Ok(metadata.is_file() && metadata.len() == 0),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(true),
+        Err(error) => Err(Error::io("look at", path)(error)),
+    }
+}
+
 fn is_same(one: &Path, other: &Path) -> io::Result<bool> {
-    if fs::metadata(one)?.len() != fs::metadata(other)?.len() {
+    Ok(fs::metadata(one)?.len() == fs::metadata(other)?.len() && begins_with(one, other)?)
+}
+
+/// Whether the content of `whole` begins with that of `start`, or is it.
+fn begins_with(whole: &Path, start: &Path) -> io::Result<bool> {
+    if !fs::symlink_metadata(start)?.is_file() || fs::metadata(whole)?.len() < fs::metadata(start)?.len() {
         return Ok(false);
     }
-    let [mut one, mut other] = [BufReader::new(File::open(one)?), BufReader::new(File::open(other)?)];
+    let [mut whole, mut start] = [BufReader::new(File::open(whole)?), BufReader::new(File::open(start)?)];
     loop {
-        let (a, b) = (one.fill_buf()?, other.fill_buf()?);
+        let (a, b) = (whole.fill_buf()?, start.fill_buf()?);
         let length = a.len().min(b.len());
         if length == 0 || a[..length] != b[..length] {
-            return Ok(a.is_empty() && b.is_empty());
+            return Ok(b.is_empty());
         }
-        one.consume(length);
-        other.consume(length);
+        whole.consume(length);
+        start.consume(length);
     }
 }
 
@@ -112,7 +149,7 @@ struct Temporary {
 impl Drop for Temporary {
     fn drop(&mut self) {
         if !self.committed {
-            // Nobody is left to be told; the next version takes the file over.
+            // Nobody is left to be told.
             let _ = fs::remove_file(&self.path);
         }
     }

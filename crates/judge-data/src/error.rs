@@ -13,7 +13,7 @@ use std::path::PathBuf;
 use crate::{BodyProblem, Difference, Field, OutputProblem};
 pub use partial::PartialProblem;
 pub use place::Place;
-use words::{list, looked_for, made_otherwise, no_text, several, without_position};
+use words::{list, looked_for, made_otherwise, meant, no_text, several, without_position};
 
 /// Everything that can go wrong between a judge and a disk.
 #[derive(Debug, thiserror::Error)]
@@ -307,12 +307,12 @@ pub enum Error {
         /// Its name.
         judge: String,
     },
-    /// A finished output was made otherwise than this run would make it, or nothing beside it says how it was made.
+    /// A finished output was made otherwise than this run would make it.
     #[error("{} exists, {}; choose another output, or allow it to be overwritten", path.display(), made_otherwise(differences))]
     OutputExists {
         /// The output.
         path: PathBuf,
-        /// The settings that differ; none if there is no record of the output.
+        /// The settings that differ; none where only the content tells.
         differences: Vec<Difference>,
     },
     /// A path that cannot be an output.
@@ -612,8 +612,9 @@ pub enum Error {
     },
     /// A field of a template that none of the rows that a file begins with has, and that has no default.
     #[error(
-        "{}: none of the first {rows} rows has the field {field:?} that the template uses; they have {found:?}",
-        path.display()
+        "{}: none of the first {rows} rows has the field {field:?} that the template uses; they have {found:?}{}",
+        path.display(),
+        meant(field, found)
     )]
     NoRowHas {
         /// The file.
@@ -623,6 +624,22 @@ pub enum Error {
         /// The field.
         field: String,
         /// The fields that have a text in one of them at least.
+        found: Vec<String>,
+    },
+    /// No row has a field that is to be carried by its name.
+    #[error(
+        "{}: none of its {rows} rows has the field {field:?} that is to be carried; besides what is judged, they have {found:?}{}",
+        path.display(),
+        meant(field, found)
+    )]
+    NotCarried {
+        /// The file.
+        path: PathBuf,
+        /// How many were read.
+        rows: usize,
+        /// The field.
+        field: String,
+        /// Fields that they have, besides those that are judged.
         found: Vec<String>,
     },
     /// Two columns of different content, either of which may be the field.

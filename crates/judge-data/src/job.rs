@@ -89,7 +89,12 @@ impl Job {
     ) -> Result<Counts, Error> {
         let input = Input::open(&self.input)?;
         Outputs::new([&self.input]).rows([&self.output]).overwrite(self.write.overwrite).check()?;
-        let rows = self.records(&input)?.try_fold(0, |rows, record| record.map(|_| rows + 1))?;
+        let (mut rows, mut names) = (0, self.carry.names());
+        for record in self.records(&input)? {
+            names.see(record?.extra());
+            rows += 1;
+        }
+        names.finish(&input)?;
         let resolved = Resolved::of(model.info(), [judge as &dyn Judge<Numbered>])?;
         let mut plan = RunPlan::new(&self.output, rows, self.program.clone());
         plan.inputs = vec![input.identity()?.with_rows(rows)];

@@ -130,7 +130,7 @@ pub use benchmark::{
     Benchmark, BenchmarkPair, PairTexts, PairVerdicts, PairVote, Perturbation, PerturbedPair, Published, Statistics,
 };
 pub use body::BodyProblem;
-pub use carry::Carry;
+pub use carry::{CarriedNames, Carry};
 pub use columns::{Columns, RowColumns};
 pub use dataset::{Dataset, DatasetFormat, DatasetOptions, LagerDataset};
 pub use decision_row::{Decided, DecisionRecord, DecisionRow};
@@ -147,7 +147,7 @@ pub use journal::{Resumed, SyncEvery};
 pub use jsonl::JsonlWriter;
 pub use label_row::{JudgedAspect, LabelRow};
 pub use lager_result::{LagerLayer, LagerResult, LagerScores, read_lager_results, write_lager_results};
-pub use lock::Locking;
+pub use lock::{Locking, open as open_locked};
 pub use origin::{ORIGIN, is_unrecorded, recorded_origin, unrecorded_origin};
 pub use output::{OutputProblem, check_outputs};
 pub use output_row::{Human, Judged, OutputRow};

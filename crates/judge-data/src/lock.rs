@@ -21,7 +21,10 @@ pub enum Locking {
 ///
 /// The file may have been renamed or removed between the opening and the lock, by the process that held it. Writing to it would then
 /// change or lose a file that is no longer at `path`, so the two are compared under the lock.
-pub(crate) fn open(path: &Path, locking: Locking) -> Result<File, Error> {
+///
+/// # Errors
+/// [`Error::Locked`] if another process has it, [`Error::NoLocks`] where the file system knows none, [`Error::Io`].
+pub fn open(path: &Path, locking: Locking) -> Result<File, Error> {
     loop {
         let file = OpenOptions::new().read(true).append(true).create(true).open(path);
         let file = file.map_err(Error::io("open", path))?;
@@ -36,6 +39,18 @@ pub(crate) fn open(path: &Path, locking: Locking) -> Result<File, Error> {
             }
             Err(TryLockError::Error(source)) => return Err(Error::NoLocks { path: path.to_path_buf(), source }),
         }
+    }
+}
+
+/// Refuses a file that another process is writing. It is opened for reading alone, and stays as it is.
+pub(crate) fn check(path: &Path) -> Result<(), Error> {
+    // What is no file, or cannot be opened or locked, is not being written by one of ours.
+    let Some(file) = Some(path).filter(|path| path.is_file()).and_then(|path| File::open(path).ok()) else {
+        return Ok(());
+    };
+    match file.try_lock() {
+        Err(TryLockError::WouldBlock) => Err(Error::Locked { path: path.to_path_buf(), pid: holder(&file) }),
+        _ => Ok(()),
     }
 }
 

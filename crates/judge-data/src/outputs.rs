@@ -10,10 +10,13 @@ use crate::beside::{is_empty, refuse_foreign_beside, taken};
 use crate::output::{Named, check_names, run_names};
 use crate::paths::{target, with_suffix};
 use crate::states::{refuse_foreign_states, states_names};
-use crate::{Document, Error, OutputProblem, RunRecord, record_path};
+use crate::{Document, Error, InputFile, OutputProblem, RunRecord, load, record_path};
 
 /// Bytes at the end of a page or a picture in which its mark is looked for.
 const MARK_WITHIN: u64 = 256;
+
+/// The mark, before and behind the name of the program.
+const MARK: [&str; 2] = ["<!-- made by ", " of local-judge -->\n"];
 
 /// Every file that a program writes, with what is kept beside it.
 /// [`check`](Self::check) refuses, before any work, whatever would destroy a file that is
@@ -27,8 +30,7 @@ const MARK_WITHIN: u64 = 256;
 /// let [input, report] = ["rows.jsonl", "report.json"].map(|name| folder.path().join(name));
 /// write_atomic(&report, b"notes of mine")?;
 /// let outputs = || Outputs::new([&input]).reports("summary", [&report]);
-/// assert!(outputs().check().is_err());
-/// outputs().overwrite(true).check()?; // somebody said that it may go
+/// assert!(outputs().overwrite(true).check().is_err()); // nobody's to replace
 /// write_atomic(&report, br#"{"program": {"name": "summary"}, "mean": 3.5}"#)?;
 /// outputs().check()?; // its own, which may be made anew
 /// # Ok(())
@@ -48,7 +50,7 @@ enum Kind {
     States,
     Report { program: String },
     Document { is_own: fn(&Path) -> bool },
-    Made,
+    Made { is_own: fn(&Path) -> bool },
     Folder,
 }
 
@@ -58,15 +60,14 @@ impl Outputs {
         Self { inputs: inputs.into_iter().map(|path| path.as_ref().to_path_buf()).collect(), ..Self::default() }
     }
 
-    /// Whether finished files of others may be replaced. What is unfinished, and what lies where a run keeps something beside its output,
-    /// never is.
+    /// Whether finished files may be replaced that a run made otherwise. What no run made never is, and neither is what is unfinished.
     #[must_use]
     pub fn overwrite(self, overwrite: bool) -> Self {
         Self { overwrite, ..self }
     }
 
-    /// Rows of a [`Run`](crate::Run), or of another writer that leaves a [`RunRecord`] beside them. A file without a record is refused; one
-    /// with a record is compared with it by [`RunPlan::open`](crate::RunPlan::open).
+    /// Rows of a [`Run`](crate::Run), or of another writer that leaves a [`RunRecord`] beside them. A file without a record is refused, and
+    /// with [`overwrite`](Self::overwrite) one that was changed since; else it is compared with its record by [`RunPlan::open`](crate::RunPlan::open).
     #[must_use]
     pub fn rows(self, paths: impl IntoIterator<Item: AsRef<Path>>) -> Self {
         self.with(paths, || Kind::Rows)
@@ -100,10 +101,11 @@ impl Outputs {
         self.with(paths, || Kind::Document { is_own })
     }
 
-    /// Files whose content is compared when it is made, by [`write_new`](crate::write_new). Here only their names are.
+    /// Files whose content is compared when it is made, by [`write_new`](crate::write_new). Here a file is refused that is none of theirs:
+    /// `is_own` says whether one is.
     #[must_use]
-    pub fn made(self, paths: impl IntoIterator<Item: AsRef<Path>>) -> Self {
-        self.with(paths, || Kind::Made)
+    pub fn made(self, paths: impl IntoIterator<Item: AsRef<Path>>, is_own: fn(&Path) -> bool) -> Self {
+        self.with(paths, || Kind::Made { is_own })
     }
 
     /// Folders that are written whole: they are absent or empty. No option replaces a folder.
@@ -122,15 +124,15 @@ impl Outputs {
     ///
     /// # Errors
     /// [`Error::Output`] for a path that cannot be an output, is an input or another output, is not UTF-8, or needs a name beside it that
-    /// another file has;
-    /// [`Error::InputNotUtf8`]; [`Error::OutputExists`] for a file that the program did not write; [`Error::Io`].
+    /// another file has, and for a file that no run made;
+    /// [`Error::InputNotUtf8`]; [`Error::OutputExists`] for a file of another run; [`Error::Io`].
     pub fn check(&self) -> Result<(), Error> {
         let named = |(path, kind): &(PathBuf, Kind)| -> Result<Named, Error> {
             let names = match kind {
                 Kind::Folder => return Ok(Named { path: path.clone(), names: vec![folder_target(path)?] }),
                 Kind::Rows => run_names(&target(path)?),
                 Kind::States => states_names(&target(path)?)?,
-                Kind::Report { .. } | Kind::Document { .. } | Kind::Made => vec![target(path)?],
+                Kind::Report { .. } | Kind::Document { .. } | Kind::Made { .. } => vec![target(path)?],
             };
             Ok(Named { path: path.clone(), names })
         };
@@ -143,43 +145,79 @@ impl Outputs {
     }
 
     fn check_content(&self, path: &Path, kind: &Kind) -> Result<(), Error> {
-        let may_replace = |is_own: &dyn Fn(&Path) -> Result<bool, Error>| {
-            let target = target(path)?;
-            match !is_empty(&target)? && !self.overwrite && !is_own(&target)? {
-                true => Err(Error::OutputExists { path: path.to_path_buf(), differences: Vec::new() }),
-                false => Ok(()),
-            }
-        };
         match kind {
             Kind::Rows => self.check_rows(path),
-            Kind::States => {
-                refuse_foreign_states(&target(path)?, self.overwrite).and_then(|()| self.check_record(path))
+            Kind::States => refuse_foreign_states(&target(path)?, self.overwrite).and_then(|()| check_record(path)),
+            Kind::Report { program } => self.may_replace(path, |target| is_report(target, Some(program))),
+            Kind::Document { is_own } => self.may_replace(path, |target| Ok(is_own(target))),
+            Kind::Made { is_own } => {
+                let target = target(path)?;
+                if is_empty(&target)? || is_own(&target) { Ok(()) } else { Err(foreign(path)) }
             }
-            Kind::Report { program } => may_replace(&|target| is_report_of(target, program)),
-            Kind::Document { is_own } => may_replace(&|target| Ok(is_own(target))),
-            Kind::Made | Kind::Folder => Ok(()),
+            Kind::Folder => Ok(()),
+        }
+    }
+
+    /// Its own is made anew, what another run made only where somebody said so, and anything else never.
+    fn may_replace(&self, path: &Path, is_own: impl Fn(&Path) -> Result<bool, Error>) -> Result<(), Error> {
+        let target = target(path)?;
+        if is_empty(&target)? || is_own(&target)? {
+            return Ok(());
+        }
+        match is_of_a_run(&target)? {
+            false => Err(foreign(path)),
+            true if self.overwrite => Ok(()),
+            true => Err(Error::OutputExists { path: path.to_path_buf(), differences: Vec::new() }),
         }
     }
 
     fn check_rows(&self, path: &Path) -> Result<(), Error> {
         let target = target(path)?;
         refuse_foreign_beside(path, &target)?;
-        self.check_record(path)?;
+        check_record(path)?;
         // A run that was killed in its last step is completed when it is opened.
-        let is_known = record_path(path).exists() || with_suffix(&target, ".partial").exists();
-        match !is_known && !self.overwrite && !is_empty(&target)? {
-            true => Err(Error::OutputExists { path: path.to_path_buf(), differences: Vec::new() }),
-            false => Ok(()),
+        if with_suffix(&target, ".partial").exists() {
+            return Ok(());
+        }
+        match record_path(path).exists() {
+            // A record says what it was made of. What was changed since is no longer what the run made.
+            true if self.overwrite && !is_as_recorded(&target)? => Err(foreign(path)),
+            true => Ok(()),
+            false => self.may_replace(path, |_| Ok(false)),
         }
     }
+}
 
-    fn check_record(&self, path: &Path) -> Result<(), Error> {
-        let record = record_path(path);
-        match !self.overwrite && !is_empty(&record)? && !is_document::<RunRecord>(&record) {
-            true => Err(taken(path, record)),
-            false => Ok(()),
-        }
+fn foreign(path: &Path) -> Error {
+    Error::Output { path: path.to_path_buf(), problem: OutputProblem::Foreign }
+}
+
+/// Refuses what lies in the place of an output's record and is none.
+fn check_record(path: &Path) -> Result<(), Error> {
+    let record = record_path(path);
+    if is_empty(&record)? || is_document::<RunRecord>(&record) { Ok(()) } else { Err(taken(path, record)) }
+}
+
+/// Whether a file is what its record says that a run wrote.
+fn is_as_recorded(target: &Path) -> Result<bool, Error> {
+    // One that cannot be read, or is of a version that does not tell, says nothing against the file.
+    let Ok(record) = load::<RunRecord>(record_path(target)) else { return Ok(true) };
+    let Some(written) = record.outputs.iter().find(|output| output.path.file_name() == target.file_name()) else {
+        return Ok(true);
+    };
+    if is_empty(target)? {
+        return Ok(true);
     }
+    let found = InputFile::of(target)?;
+    Ok(found.bytes == written.bytes && written.blake3.as_ref().is_none_or(|blake3| *blake3 == found.blake3))
+}
+
+/// Whether any command made a file: there is a record of it, or it says so itself.
+pub(crate) fn is_of_a_run(target: &Path) -> Result<bool, Error> {
+    let record = record_path(target);
+    Ok(is_document::<RunRecord>(&record) && is_as_recorded(target)?
+        || is_report(target, None)?
+        || is_any_document(target))
 }
 
 /// A folder that may be written: absent, or empty.
@@ -202,10 +240,11 @@ fn folder_target(path: &Path) -> Result<PathBuf, Error> {
 /// What a page or a picture ends with, so that the program that made it knows it again: a comment of HTML and SVG.
 #[must_use]
 pub fn report_mark(program: &str) -> String {
-    format!("<!-- made by {program} of local-judge -->\n")
+    MARK.join(program)
 }
 
-fn is_report_of(path: &Path, program: &str) -> Result<bool, Error> {
+/// Whether a file is a report of this program, or of any.
+fn is_report(path: &Path, program: Option<&str>) -> Result<bool, Error> {
     #[derive(Deserialize)]
     struct Report {
         program: Option<Name>,
@@ -218,27 +257,48 @@ fn is_report_of(path: &Path, program: &str) -> Result<bool, Error> {
     #[derive(Deserialize)]
     struct Name {
         name: String,
+        version: Option<String>,
     }
     let mut file = File::open(path).map_err(Error::io("open", path))?;
     if let Ok(report) = serde_json::from_reader::<_, Report>(BufReader::new(&file)) {
         let name = report.program.or(report.content.map(|content| content.program));
-        return Ok(name.is_some_and(|found| found.name == program));
+        return Ok(name.is_some_and(|found| match program {
+            Some(program) => found.name == program,
+            None => found.version.is_some(),
+        }));
     }
     let length = file.metadata().map_err(Error::io("look at", path))?.len();
     let mut end = Vec::new();
     file.seek(SeekFrom::Start(length.saturating_sub(MARK_WITHIN))).map_err(Error::io("read", path))?;
     file.take(MARK_WITHIN).read_to_end(&mut end).map_err(Error::io("read", path))?;
-    Ok(end.ends_with(report_mark(program).as_bytes()))
+    let [before, after] = MARK;
+    Ok(match program {
+        Some(program) => end.ends_with(report_mark(program).as_bytes()),
+        None => {
+            let last = end.strip_suffix(b"\n").and_then(|end| end.rsplit(|&byte| byte == b'\n').next());
+            let last = last.map(String::from_utf8_lossy).unwrap_or_default();
+            last.starts_with(before) && last.ends_with(after.trim_end())
+        }
+    })
+}
+
+#[derive(Deserialize)]
+struct Head {
+    format: String,
+}
+
+fn head(path: &Path) -> Option<Head> {
+    File::open(path).ok().and_then(|file| serde_json::from_reader(BufReader::new(file)).ok())
 }
 
 /// Whether a file is a document of this format, of whatever version.
 pub(crate) fn is_document<T: Document>(path: &Path) -> bool {
-    #[derive(Deserialize)]
-    struct Head {
-        format: String,
-    }
-    let head = File::open(path).ok().and_then(|file| serde_json::from_reader::<_, Head>(BufReader::new(file)).ok());
-    head.is_some_and(|head| head.format == T::FORMAT)
+    head(path).is_some_and(|head| head.format == T::FORMAT)
+}
+
+/// Whether a file is a document of any format of these crates.
+fn is_any_document(path: &Path) -> bool {
+    head(path).is_some_and(|head| head.format.starts_with("judge-"))
 }
 
 /// Whether [`write_new`](crate::write_new) would write this content.

@@ -50,6 +50,7 @@ mod tuning;
 mod write;
 
 pub use adamw::AdamW;
+pub use checkpoint::is_checkpoint;
 pub use error::{ExampleProblem, StatesProblem, TrainError};
 pub use loss::{
     BradleyTerry, Class, ClassExample, Completion, CompletionExample, Decision, DecisionExample, Labels, Loss, Mark,
@@ -58,6 +59,7 @@ pub use loss::{
 pub use run::{Run, RunEvent};
 pub use schedule::{Course, Schedule};
 pub use settings::{Mean, TrainSettings};
+pub use states::is_states;
 pub use step::StepReport;
 pub use trainer::Trainer;
 pub use tuning::{Blocks, Lora, Targets, Tuning};

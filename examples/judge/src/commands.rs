@@ -29,9 +29,11 @@ pub(crate) mod states;
 pub(crate) mod stream;
 pub(crate) mod tune;
 
+use std::ffi::OsString;
 use std::process::ExitCode;
 
 use anyhow::Result;
+use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{CommandFactory, Parser, Subcommand};
 use clap_complete::Shell;
 use judge_data::{DatasetFormat, DatasetOptions};
@@ -48,74 +50,73 @@ use crate::terminal::console;
 /// an interrupted run resumes when the same command is given again. Without --model, a small
 /// embedded model reads, which judges nothing but the exercises of `judge rows`; other rows are refused.
 #[derive(Parser)]
-#[command(name = "judge", version = console::VERSION, propagate_version = true)]
+#[command(name = "judge", version = console::VERSION, propagate_version = true, help_template = help())]
 struct Judge {
     #[command(subcommand)]
     command: Command,
 }
 
-/// The commands. Former names are hidden: what was a program of its own still takes the same options.
+/// The commands by what they are for, as `judge help` has them.
+const GROUPS: [(&str, &[&str]); 6] = [
+    ("Judge texts", &["score", "compare", "decide", "checklist", "rank", "reward", "label"]),
+    ("See what a judge is worth", &["agree", "report", "calibrate", "drift", "bench", "bias"]),
+    ("Use a judge", &["select", "serve", "emotion", "knowledge"]),
+    ("Make a judge better", &["fit", "probe", "tune", "sft-evaluate", "merge"]),
+    ("Read a model", &["logits", "states", "speed"]),
+    ("Work at scale, and try things out", &["shards", "stream", "rows", "completions", "man"]),
+];
+
+/// The template of the program's own help: clap lists commands in one row.
+fn help() -> String {
+    let all = Command::augment_subcommands(clap::Command::new("judge"));
+    let mut groups = String::new();
+    for (title, names) in GROUPS {
+        groups += &format!("{title}:\n");
+        for name in names {
+            let about = all.find_subcommand(name).and_then(|command| command.get_about());
+            groups += &format!("  {name:<13} {}\n", about.map(ToString::to_string).unwrap_or_default());
+        }
+        groups.push('\n');
+    }
+    format!(
+        "{{about-with-newline}}\n{{usage-heading}} {{usage}}\n\n{groups}Options:\n{{options}}\n\n\
+         `judge COMMAND --help` has the options of a command. Begin with docs/first-steps.md.\n"
+    )
+}
+
+/// The commands.
 #[derive(Subcommand)]
 enum Command {
-    #[command(alias = "lager_pointwise")]
     Score(Box<score::Cli>),
-    #[command(alias = "prompt_judge")]
     Compare(Box<compare::Cli>),
-    #[command(alias = "rank_answers")]
     Rank(Box<rank::Cli>),
-    #[command(alias = "reward_scores")]
     Reward(Box<reward::Cli>),
     Decide(Box<decide::Cli>),
     Checklist(Box<checklist::Cli>),
-    #[command(alias = "label_with_api")]
     Label(Box<label::Cli>),
-    #[command(alias = "layer_logits")]
     Logits(Box<logits::Cli>),
-    #[command(alias = "hidden_states")]
     States(Box<states::Cli>),
     Tune(Box<tune::Cli>),
     SftEvaluate(Box<sft_evaluate::Cli>),
-    #[command(alias = "lager_evaluate")]
     Fit(Box<fit::Cli>),
-    #[command(alias = "agreement")]
     Agree(Box<agree::Cli>),
     Drift(Box<drift::Cli>),
     Calibrate(Box<calibrate::Cli>),
     Report(Box<report::Cli>),
-    #[command(alias = "pairwise_benchmark")]
     Bench(Box<bench::Cli>),
-    #[command(alias = "bias_report")]
     Bias(Box<bias::Cli>),
-    #[command(alias = "data_selection")]
     Select(Box<select::Cli>),
-    #[command(alias = "emotional_understanding")]
     Emotion(Box<emotion::Cli>),
-    #[command(alias = "self_knowledge")]
     Knowledge(Box<knowledge::Cli>),
-    #[command(alias = "score_files")]
     Shards(Box<shards::Cli>),
-    #[command(alias = "score_stream")]
     Stream(Box<stream::Cli>),
-    #[command(alias = "merge_adapter")]
     Merge(Box<merge::Cli>),
-    #[command(alias = "throughput")]
     Speed(Box<speed::Cli>),
     Serve(Box<serve::Cli>),
-    #[command(alias = "generate_rows")]
     Rows(Box<rows::Cli>),
     /// Small classifiers on the states of a model (INSPECTOR): train, import, apply
     #[command(subcommand)]
     Probe(probe::Probe),
-    #[command(name = "inspector_train", hide = true)]
-    InspectorTrain(Box<probe::train::Cli>),
-    #[command(name = "probe_import", hide = true)]
-    ProbeImport(Box<probe::import::Cli>),
-    #[command(name = "probe_apply", hide = true)]
-    ProbeApply(Box<probe::apply::Cli>),
-    #[command(name = "inspector_evaluate", hide = true)]
-    InspectorEvaluate(Box<probe::evaluate::Cli>),
-    #[command(name = "inspector_filter", hide = true)]
-    InspectorFilter(Box<probe::filter::Cli>),
     /// Print completions for a shell
     Completions {
         /// The shell
@@ -156,11 +157,6 @@ impl Command {
             Self::Serve(cli) => serve::run(cli),
             Self::Rows(cli) => rows::run(cli),
             Self::Probe(probe) => probe.run(),
-            Self::InspectorTrain(cli) => probe::train::run(cli),
-            Self::ProbeImport(cli) => probe::import::run(cli),
-            Self::ProbeApply(cli) => probe::apply::run(cli),
-            Self::InspectorEvaluate(cli) => probe::evaluate::run(cli),
-            Self::InspectorFilter(cli) => probe::filter::run(cli),
             Self::Completions { shell } => {
                 let mut text = Vec::new();
                 clap_complete::generate(*shell, &mut Judge::command(), "judge", &mut text);
@@ -180,7 +176,8 @@ struct OfProgram;
 
 impl OfProgram {
     fn command(words: &[String]) -> Result<Command> {
-        Ok(Judge::try_parse_from(std::iter::once("judge".to_owned()).chain(words.iter().cloned()))?.command)
+        let words = std::iter::once("judge".to_owned()).chain(words.iter().cloned());
+        Ok(Judge::try_parse_from(todays(words.map(OsString::from).collect()))?.command)
     }
 }
 
@@ -219,15 +216,262 @@ impl Commands for OfProgram {
                 let options = select::options(&cli.input);
                 Reading { options, has_ids: true, extension: ".jsonl" }
             }
-            Command::Probe(probe::Probe::Evaluate(cli)) | Command::InspectorEvaluate(cli) => probes(&cli.probes)?,
-            Command::Probe(probe::Probe::Filter(cli)) | Command::InspectorFilter(cli) => probes(&cli.probes)?,
+            Command::Probe(probe::Probe::Evaluate(cli)) => probes(&cli.probes)?,
+            Command::Probe(probe::Probe::Filter(cli)) => probes(&cli.probes)?,
             _ => return Ok(None),
         }))
     }
 }
 
+/// What was a program of its own, and the command that it is now, with the same options. Clap does not know these names, so it suggests
+/// none of them.
+const FORMER: [(&str, &[&str]); 24] = [
+    ("lager_pointwise", &["score"]),
+    ("prompt_judge", &["compare"]),
+    ("rank_answers", &["rank"]),
+    ("reward_scores", &["reward"]),
+    ("label_with_api", &["label"]),
+    ("layer_logits", &["logits"]),
+    ("hidden_states", &["states"]),
+    ("lager_evaluate", &["fit"]),
+    ("agreement", &["agree"]),
+    ("pairwise_benchmark", &["bench"]),
+    ("bias_report", &["bias"]),
+    ("data_selection", &["select"]),
+    ("emotional_understanding", &["emotion"]),
+    ("self_knowledge", &["knowledge"]),
+    ("score_files", &["shards"]),
+    ("score_stream", &["stream"]),
+    ("merge_adapter", &["merge"]),
+    ("throughput", &["speed"]),
+    ("generate_rows", &["rows"]),
+    ("inspector_train", &["probe", "train"]),
+    ("probe_import", &["probe", "import"]),
+    ("probe_apply", &["probe", "apply"]),
+    ("inspector_evaluate", &["probe", "evaluate"]),
+    ("inspector_filter", &["probe", "filter"]),
+];
+
+/// A command line, program first, with today's name of its command; behind `--` is that of the parts of `shards plan`, which is read by
+/// itself.
+fn todays(mut words: Vec<OsString>) -> Vec<OsString> {
+    let former = |word: &OsString| FORMER.iter().find(|(former, _)| word == former).map(|(_, today)| *today);
+    let at = if words.get(1).is_some_and(|word| word == "help") { 2 } else { 1 };
+    if let Some(today) = words.get(at).and_then(former) {
+        words.splice(at..=at, today.iter().map(OsString::from));
+    }
+    words
+}
+
+/// What clap says of a command line, in the words that it was given in: `judge compare --old` lacks `--new`, which is `--input` there.
+fn in_its_words(mut error: clap::Error, words: &[OsString]) -> clap::Error {
+    let given = |option: &str| words.iter().any(|word| word.to_string_lossy().split('=').next() == Some(option));
+    if given("--old")
+        && error.kind() == ErrorKind::MissingRequiredArgument
+        && let Some(ContextValue::Strings(missing)) = error.get(ContextKind::InvalidArg)
+    {
+        let named = missing.iter().map(|name| name.replace("--input <FILE>", "--new <FILE>")).collect();
+        error.insert(ContextKind::InvalidArg, ContextValue::Strings(named));
+    }
+    error
+}
+
 /// The whole `main` of the program.
 #[must_use]
 pub fn main() -> ExitCode {
-    console::start(|judge: &Judge| judge.command.run(), bars::note_usage_error)
+    let words = todays(std::env::args_os().collect());
+    let refused = |command: &clap::Command, error| {
+        let error = in_its_words(error, &words);
+        if let [_, name, after @ ..] = words.as_slice()
+            && error.use_stderr()
+            && let Some(named) = command.find_subcommand(name)
+        {
+            bars::note_usage_error(named, after, &error.to_string());
+        }
+        error
+    };
+    console::start(&words, refused, |judge: &Judge| judge.command.run())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    /// Options that stand for a whole way of working, and all options of their command that have an effect beside them. Clap knows all of
+    /// a command's, so a new one is refused with them or listed here.
+    const WAYS: [(&str, &str, &[&str]); 4] = [
+        (
+            "bench",
+            "verdicts",
+            &[
+                "benchmark",
+                "data",
+                "columns",
+                "unparsed",
+                "against",
+                "json",
+                "bars",
+                "junit",
+                "convention",
+                "quiet",
+                "overwrite",
+            ],
+        ),
+        ("bench", "votes", &["benchmark", "data", "columns", "unparsed", "json", "convention", "quiet", "overwrite"]),
+        (
+            "decide",
+            "base_url",
+            &[
+                "input",
+                "columns",
+                "output",
+                "overwrite",
+                "no_lock",
+                "questions",
+                "json",
+                "carry",
+                "api_model",
+                "route",
+                "key_env",
+                "no_key",
+                "concurrency",
+                "requests_per_minute",
+                "tokens_per_minute",
+                "timeout",
+                "max_attempts",
+                "price_in",
+                "price_out",
+                "limit",
+                "quiet",
+                // These need --fit, which is refused.
+                "fit_temperature",
+                "fit_steps",
+                "fit_lr",
+            ],
+        ),
+        (
+            "compare",
+            "reward",
+            &[
+                "input",
+                "columns",
+                "part",
+                "old",
+                "output",
+                "overwrite",
+                "no_lock",
+                "task",
+                "orders",
+                "carry",
+                "json",
+                "bars",
+                "junit",
+                // Refused with a word of their own.
+                "points",
+                "place",
+                "model",
+                "adapters",
+                "devices",
+                "dtype",
+                "weight_form",
+                "kernel",
+                "raw_prompt",
+                "template_args",
+                "prefill_trusted",
+                "date",
+                "packed_cache",
+                "full_fingerprint",
+                "limit",
+                "max_batch_tokens",
+                "quiet",
+            ],
+        ),
+    ];
+
+    #[test]
+    fn options_have_an_effect_or_are_refused() {
+        let mut judge = Judge::command();
+        judge.build();
+        for (command, way, effective) in WAYS {
+            let command = judge.find_subcommand(command).expect("a command");
+            let argument = |id: &str| command.get_arguments().find(|argument| argument.get_id() == id);
+            let conflicts = |id: &str| -> BTreeSet<String> {
+                let found = argument(id).map(|argument| command.get_arg_conflicts_with(argument));
+                found.into_iter().flatten().map(|argument| argument.get_id().to_string()).collect()
+            };
+            let refused = conflicts(way);
+            for id in command.get_arguments().map(|argument| argument.get_id().as_str()) {
+                if [way, "help", "version"].contains(&id) {
+                    continue;
+                }
+                let is_refused = refused.contains(id) || conflicts(id).contains(way);
+                let is_listed = effective.contains(&id);
+                assert!(is_refused != is_listed, "{} --{way}: {id}", command.get_name());
+            }
+            let unknown: Vec<_> = effective.iter().filter(|id| argument(id).is_none()).collect();
+            assert!(unknown.is_empty(), "{} has no {unknown:?}", command.get_name());
+        }
+    }
+
+    #[test]
+    fn the_help_has_every_command_once() {
+        let mut judge = Judge::command();
+        let listed: Vec<&str> = GROUPS.iter().flat_map(|(_, names)| names.iter().copied()).collect();
+        let known: Vec<&str> = judge.get_subcommands().map(clap::Command::get_name).collect();
+        assert_eq!(listed.iter().collect::<BTreeSet<_>>(), known.iter().collect::<BTreeSet<_>>());
+        assert_eq!(listed.len(), known.len());
+        let help = judge.render_help().to_string();
+        for (title, names) in GROUPS {
+            assert!(help.contains(&format!("{title}:\n")), "{help}");
+            let has =
+                |name: &&str| help.lines().any(|line| line.split_whitespace().next() == Some(name) && line.len() > 20);
+            assert!(names.iter().all(has), "{names:?}: {help}");
+        }
+        assert!(help.contains("--version") && !help.contains('{'), "{help}");
+    }
+
+    /// What people look for first: an example to change, and the page that says more.
+    #[test]
+    fn help_ends_with_examples_that_parse_and_a_page() {
+        let mut judge = Judge::command();
+        judge.build();
+        for name in ["score", "compare", "decide", "agree", "report"] {
+            let command = judge.find_subcommand_mut(name).expect("a command");
+            for help in [command.render_help(), command.render_long_help()].map(|help| help.to_string()) {
+                let (_, end) = help.split_once("Examples:\n").expect("examples");
+                let lines: Vec<&str> = end.lines().map(str::trim).filter(|line| line.starts_with("judge ")).collect();
+                assert_eq!(lines.len(), 2, "{name}: {end}");
+                for line in lines {
+                    let words = line.split(' ').map(|word| word.trim_matches('\''));
+                    assert!(Judge::try_parse_from(words).is_ok(), "{line}");
+                }
+                let page = end.split_whitespace().find(|word| word.starts_with("docs/")).expect("a page");
+                let docs = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(page);
+                assert!(docs.is_file(), "{page}");
+            }
+        }
+        // The model that reads stands beside what it reads.
+        let help = judge.find_subcommand_mut("score").expect("score").render_help().to_string();
+        let at = |option: &str| help.find(option).expect(option);
+        assert!(at("--input") < at("--model") && at("--model") < at("--carry"), "{help}");
+    }
+
+    #[test]
+    fn a_former_name_is_a_command_and_no_suggestion() {
+        for (former, today) in FORMER {
+            let line = ["judge", former, "--nonsense"].map(OsString::from).to_vec();
+            let words = todays(line);
+            assert_eq!(words[1..=today.len()], today.iter().map(OsString::from).collect::<Vec<_>>());
+            let error = Judge::try_parse_from(words).err().expect("no such option");
+            assert_eq!(error.kind(), ErrorKind::UnknownArgument, "{former}");
+        }
+        let said = Judge::try_parse_from(["judge", "scor"]).err().expect("no such command").to_string();
+        assert!(said.contains("'score'") && !said.contains('_'), "{said}");
+        let line = ["judge", "compare", "--old", "a", "--output", "b"];
+        let error = Judge::try_parse_from(line).err().expect("half of it");
+        let said = in_its_words(error, &line.map(OsString::from)).to_string();
+        assert!(said.contains("--new <FILE>") && !said.contains("  --input"), "{said}");
+    }
 }

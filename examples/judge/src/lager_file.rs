@@ -15,7 +15,7 @@ use crate::args::files::{InputArgs, OutputArgs};
 use crate::args::lager::LagerArgs;
 use crate::args::model_args::ModelArgs;
 use crate::probes::PromptedProbe;
-use crate::terminal::console::tell;
+use crate::terminal::console::{tell, tell_label_mass};
 use crate::terminal::options::offered;
 use crate::terminal::pace::Watch;
 use crate::unread::Unread;
@@ -115,12 +115,9 @@ impl LagerFile<'_> {
         };
         let RunResult { counts, summary } = start.judge(resolved, &model, &judges, items, row, &mut watch)?;
         watch.finish(summary.cancelled)?;
-        if let Some(mass) = summary.judges[0].mean_label_mass().filter(|mass| *mass < 0.5) {
-            tell(format_args!(
-                "note: on average {:.1} % of the model's probability lies on the labels; the prompt may not lead it to a label (see --prefill and --template)",
-                100.0 * mass
-            ));
-        }
+        let advice = "; the prompt may not lead it to a label (see --prefill and --template)";
+        tell_label_mass(&summary, "the labels", advice);
+        self.lager.tell_unscored(&counts.unscored);
         Ok(ScoredFile { format, rows, counts, variant: Some(judge.variant().as_str()) })
     }
 
@@ -146,6 +143,7 @@ impl LagerFile<'_> {
             }
         })?;
         let (mut rows, mut unread, mut people) = (0, Unread::default(), HumanScores::default());
+        let mut names = self.carry.names();
         let (range, mut off_scale, mut first_off) = (settings.scale.range(), 0, None);
         for record in self.input.records(input, Some(format), self.model.limit)? {
             let record = record?;
@@ -155,12 +153,14 @@ impl LagerFile<'_> {
                 off_scale += 1;
                 first_off.get_or_insert((record.id().clone(), grade));
             }
+            names.see(record.extra());
             self.carry.of(record.extra().clone()).with_context(|| format!("{}", input.path().display()))?;
             let item = Numbered { row: rows, record };
             let why = item.record.unread().map(|why| why.detail.clone());
             unread.note(item.record.id(), why.or_else(|| template.fill(&item).err().map(|error| error.to_string())));
             rows += 1;
         }
+        names.finish(input)?;
         if let Some((id, why)) = unread.all().filter(|_| input.part().is_none()) {
             bail!("{}, item {id}: {why}\n{}", input.path().display(), self.lager.template_hint(format));
         }

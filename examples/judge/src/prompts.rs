@@ -28,7 +28,7 @@ impl Prompts<'_> {
     ///
     /// # Errors
     /// What is wrong, with its line; an input without rows.
-    pub fn check(&self, check: impl Fn(&Record) -> Result<(), Error>) -> Result<usize> {
+    pub fn check(&self, mut check: impl FnMut(&Record) -> Result<(), Error>) -> Result<usize> {
         let (mut rows, mut unread) = (0, Unread::default());
         for record in self.records()? {
             let record = record?;

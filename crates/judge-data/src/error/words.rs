@@ -1,5 +1,7 @@
 //! The words of messages that depend on what was found.
 
+use judge_core::settings::nearest_name;
+
 use crate::Difference;
 
 pub(super) fn looked_for(names: &[String]) -> String {
@@ -30,9 +32,15 @@ pub(super) fn list(differences: &[Difference]) -> String {
     differences.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
 }
 
+/// The name that a misspelt one was most likely meant to be, as a question.
+pub(super) fn meant(found: &str, known: &[String]) -> String {
+    let known = nearest_name(found, known.iter().map(String::as_str));
+    known.map_or_else(String::new, |name| format!(". Did you mean {name:?}?"))
+}
+
 pub(super) fn made_otherwise(differences: &[Difference]) -> String {
     if differences.is_empty() {
-        "and no run record beside it says how it was made".into()
+        "and it is not what this run would write".into()
     } else {
         format!("made with other settings: {}", list(differences))
     }

@@ -31,6 +31,11 @@ pub enum OutputProblem {
         /// The file.
         by: PathBuf,
     },
+    /// Something lies there that no run made, or that was changed since.
+    #[error(
+        "is a file that no run of these programs made as it is, so it is not replaced; choose another output, or move the file"
+    )]
+    Foreign,
     /// A folder that is written whole has something in it.
     #[error("is a folder with something in it; expected a new name or an empty folder")]
     NotEmpty,

@@ -6,12 +6,13 @@ use serde_json::json;
 
 use crate::journal::Head;
 use crate::lock::Locking;
+use crate::outputs::is_of_a_run;
 use crate::paths::target;
 use crate::run::made_by::made_otherwise;
 use crate::run::{MadeBy, Resolved};
 use crate::{
-    Counts, Difference, Error, InputFile, Layout, OutputFile, Program, RunRecord, Settings, SyncEvery, load,
-    record_path,
+    Counts, Difference, Error, InputFile, Layout, OutputFile, OutputProblem, Program, RunRecord, Settings, SyncEvery,
+    load, record_path,
 };
 
 /// How an output is written.
@@ -78,10 +79,10 @@ impl RunPlan {
     }
 
     /// The record of a finished output that was made as planned; `None` if there is no output yet, or an empty file without a record, or
-    /// one that may be overwritten. For outputs that are not written by a [`Run`](crate::Run), too.
+    /// one of another run that may be overwritten. For outputs that are not written by a [`Run`](crate::Run), too.
     ///
     /// # Errors
-    /// [`Error::Output`] if the output cannot be written; [`Error::OutputExists`] as for [`open`](Self::open); [`Error::Io`]; as [`load`]
+    /// [`Error::Output`] if the output cannot be written or is no run's; [`Error::OutputExists`] as for [`open`](Self::open); [`Error::Io`]; as [`load`]
     /// for a record that cannot be read.
     pub fn finished(&self) -> Result<Option<RunRecord>, Error> {
         let target = target(&self.output)?;
@@ -90,6 +91,9 @@ impl RunPlan {
         if !path.exists() {
             return match length {
                 None | Some(0) => Ok(None),
+                Some(_) if !is_of_a_run(&target)? => {
+                    Err(Error::Output { path: self.output.clone(), problem: OutputProblem::Foreign })
+                }
                 Some(_) if self.options.overwrite => Ok(None),
                 Some(_) => Err(Error::OutputExists { path: self.output.clone(), differences: Vec::new() }),
             };

@@ -18,7 +18,7 @@ use crate::atomic::sync_folder;
 use crate::beside::is_empty;
 use crate::document::text_of;
 use crate::outputs::is_document;
-use crate::{Document, Error, InputFile, ResultColumns, ResultRow, ResultTally};
+use crate::{Document, Error, InputFile, OutputProblem, ResultColumns, ResultRow, ResultTally};
 
 /// Rows that are written at a time.
 const BATCH: usize = 1024;
@@ -94,14 +94,19 @@ impl PartRecord {
     /// of the plan.
     ///
     /// # Errors
-    /// [`Error::OutputExists`]; [`Error::Io`].
+    /// [`Error::Output`] for a file of another kind, [`Error::OutputExists`] for a part of another run; [`Error::Io`].
     pub fn refuse_foreign(folder: &Path, plan: &ShardPlan, shard: usize) -> Result<(), Error> {
-        let exists = |path: PathBuf| Err(Error::OutputExists { path, differences: Vec::new() });
+        let foreign = |path: PathBuf| Err(Error::Output { path, problem: OutputProblem::Foreign });
         let (record, part) = (Self::path(folder, shard, plan.shards()), Self::part_path(folder, shard, plan.shards()));
         if !is_empty(&record)? {
-            return if is_document::<Self>(&record) { Ok(()) } else { exists(record) };
+            return if is_document::<Self>(&record) { Ok(()) } else { foreign(record) };
         }
-        if is_empty(&part)? || run_of(&part).is_some_and(|run| run == plan.run) { Ok(()) } else { exists(part) }
+        match run_of(&part) {
+            _ if is_empty(&part)? => Ok(()),
+            Some(run) if run == plan.run => Ok(()),
+            Some(_) => Err(Error::OutputExists { path: part, differences: Vec::new() }),
+            None => foreign(part),
+        }
     }
 
     /// Whether the part is the file that this describes, to the byte.

@@ -6,13 +6,13 @@ use std::path::{Path, PathBuf};
 
 use safetensors::SafeTensorError;
 
-use crate::Error;
 use crate::beside::{is_empty, refuse_foreign_journal, taken};
 use crate::output::run_names;
 use crate::paths::{folder, with_suffix};
 use crate::states::cut::{Number, PARTIAL, shard_path, split};
 use crate::states::ids_path;
 use crate::states::mapped::MappedStates;
+use crate::{Error, OutputProblem};
 
 /// Every name that a table at `path` may use: of one file, and of the shards of which something is there.
 ///
@@ -37,9 +37,8 @@ pub(crate) fn states_names(path: &Path) -> Result<Vec<PathBuf>, Error> {
 /// Refuses a table where a file of another kind has one of its names, in one file or as a shard.
 ///
 /// # Errors
-/// [`Error::OutputExists`] for a file that is no table of states, unless it may be overwritten;
-/// [`Error::Output`] for one in the place of what is kept beside a
-/// table, which never may; [`Error::Io`].
+/// [`Error::Output`] for a file that is no table of states, and for one in the place of what is kept beside a table;
+/// [`Error::Safetensors`] for a table that was cut short, unless it may be overwritten; [`Error::Io`].
 pub(crate) fn refuse_foreign_states(path: &Path, overwrite: bool) -> Result<(), Error> {
     refuse_foreign_file(path, overwrite)?;
     numbers_of(path)?.into_iter().try_for_each(|number| refuse_foreign_file(&shard_path(path, number), overwrite))
@@ -54,13 +53,13 @@ pub(super) fn refuse_foreign_file(path: &Path, overwrite: bool) -> Result<(), Er
     let is_table = matches!(table, Some(Ok(_)));
     match table {
         // A table that was cut short.
-        Some(Err(error @ Error::Safetensors { source: SafeTensorError::MetadataIncompleteBuffer, .. }))
-            if !overwrite =>
-        {
-            return Err(error);
+        Some(Err(error @ Error::Safetensors { source: SafeTensorError::MetadataIncompleteBuffer, .. })) => {
+            if !overwrite {
+                return Err(error);
+            }
         }
-        Some(Err(_)) if !overwrite => {
-            return Err(Error::OutputExists { path: path.to_path_buf(), differences: Vec::new() });
+        Some(Err(_)) => {
+            return Err(Error::Output { path: path.to_path_buf(), problem: OutputProblem::Foreign });
         }
         _ => {}
     }

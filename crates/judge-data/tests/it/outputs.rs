@@ -6,7 +6,8 @@ use std::path::{Path, PathBuf};
 
 use judge_core::lager::LayerWeights;
 use judge_data::{
-    AtomicFile, Error, JsonlWriter, OutputProblem, Outputs, check_outputs, report_mark, write_atomic, write_new,
+    AtomicFile, Error, JsonlWriter, OutputFile, OutputProblem, Outputs, RunRecord, check_outputs, report_mark, save,
+    write_atomic, write_new,
 };
 use serde_json::json;
 
@@ -132,7 +133,7 @@ fn files_appear_whole_or_not_at_all() {
 }
 
 #[test]
-fn what_a_kill_has_left_is_taken_over() {
+fn what_a_kill_has_left_goes_with_the_version_that_begins_with_it() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("out.json");
     let mut file = AtomicFile::create(&path).unwrap();
@@ -140,11 +141,30 @@ fn what_a_kill_has_left_is_taken_over() {
     file.flush().unwrap();
     assert!(matches!(AtomicFile::create(&path), Err(Error::Locked { .. })));
     let left = names(folder.path());
-    assert_eq!(left, [".out.json.tmp"]);
+    assert_eq!(left, [".out.json.judge-tmp"]);
     drop(file);
-    fs::write(folder.path().join(&left[0]), "longer than what comes").unwrap();
-    write_atomic(&path, b"new").unwrap();
-    assert_eq!((fs::read(&path).unwrap(), names(folder.path())), (b"new".to_vec(), vec!["out.json".to_owned()]));
+    fs::write(folder.path().join(&left[0]), "what com").unwrap();
+    write_atomic(&path, b"what comes").unwrap();
+    assert_eq!((fs::read(&path).unwrap(), names(folder.path())), (b"what comes".to_vec(), vec!["out.json".to_owned()]));
+}
+
+#[test]
+fn a_file_that_has_the_temporary_name_is_left_alone() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    let foreign = [".out.json.tmp", ".out.json.judge-tmp", ".out.json.judge-tmp-1"];
+    foreign.iter().for_each(|name| fs::write(at(name), MINE).unwrap());
+    for content in [b"one", b"two"] {
+        write_atomic(at("out.json"), content).unwrap();
+        assert_eq!(fs::read(at("out.json")).unwrap(), content);
+        assert!(foreign.iter().all(|name| fs::read(at(name)).unwrap() == MINE));
+        assert_eq!(names(folder.path()).len(), 4);
+    }
+    // Not even where all names are taken.
+    (2..100).for_each(|number| fs::write(at(&format!(".out.json.judge-tmp-{number}")), MINE).unwrap());
+    let error = write_atomic(at("out.json"), b"three").unwrap_err();
+    assert!(matches!(error, Error::Output { problem: OutputProblem::Taken { .. }, .. }), "{error}");
+    assert_eq!(names(folder.path()).len(), 102);
 }
 
 #[cfg(unix)]
@@ -188,35 +208,75 @@ fn with_foreign(name: &str, outputs: impl Fn(&Path) -> Outputs) -> Error {
 
 #[test]
 fn a_file_of_others_is_in_the_way_of_each_name_that_a_run_uses() {
-    let rows = |folder: &Path| Outputs::default().rows([folder.join("o.jsonl")]);
-    assert!(matches!(with_foreign("o.jsonl", rows), Error::OutputExists { .. }));
-    for beside in ["o.jsonl.partial", "o.jsonl.partial.sorted", "o.jsonl.run.json"] {
-        assert!(matches!(with_foreign(beside, rows), Error::Output { problem: OutputProblem::Taken { .. }, .. }));
+    type Made = fn(&Path) -> Outputs;
+    let rows: Made = |folder| Outputs::default().rows([folder.join("o.jsonl")]);
+    let states: Made = |folder| Outputs::default().states([folder.join("o.safetensors")]);
+    let document: Made = |folder| Outputs::default().documents::<LayerWeights>([folder.join("o.json")]);
+    let report: Made = |folder| Outputs::default().reports("p", [folder.join("o.json")]);
+    let made: Made = |folder| Outputs::default().made([folder.join("o.json")], |_| false);
+    let named = [
+        ("o.jsonl", rows),
+        ("o.safetensors", states),
+        ("o-00002-of-00003.safetensors", states),
+        ("o.json", document),
+        ("o.json", report),
+        ("o.json", made),
+    ];
+    // Nobody's to replace, whatever was allowed.
+    for overwrite in [false, true] {
+        for (name, outputs) in named {
+            let error = with_foreign(name, |folder| outputs(folder).overwrite(overwrite));
+            assert!(matches!(error, Error::Output { problem: OutputProblem::Foreign, .. }), "{name}: {error}");
+        }
+        for (beside, outputs) in [
+            ("o.jsonl.partial", rows),
+            ("o.jsonl.partial.sorted", rows),
+            ("o.jsonl.run.json", rows),
+            ("o.ids.jsonl", states),
+            ("o.ids.jsonl.partial", states),
+            ("o.ids.jsonl.partial.sorted", states),
+            ("o.safetensors.partial", states),
+            ("o.safetensors.run.json", states),
+            ("o-00002-of-00003.ids.jsonl", states),
+            ("o-00002-of-00003.safetensors.partial", states),
+        ] {
+            let error = with_foreign(beside, |folder| outputs(folder).overwrite(overwrite));
+            assert!(matches!(error, Error::Output { problem: OutputProblem::Taken { .. }, .. }), "{beside}: {error}");
+        }
+        with_foreign("m", |folder| Outputs::default().folders([folder.join("m")]).overwrite(overwrite));
     }
-    // What lies beside an output is nobody's to replace, but for its record.
-    for beside in ["o.jsonl.partial", "o.jsonl.partial.sorted"] {
-        with_foreign(beside, |folder| rows(folder).overwrite(true));
+}
+
+#[test]
+fn what_another_run_made_is_replaced_only_where_somebody_said_so() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    let figures = json!({"program": {"name": "q", "version": "1"}}).to_string();
+    let document = json!({"format": "judge-layer-weights", "version": 1, "content": {}}).to_string();
+    for text in [figures, document, format!("<svg></svg>\n{}", report_mark("q"))] {
+        fs::write(at("o"), &text).unwrap();
+        for outputs in [|path| Outputs::default().reports("p", [path]), |path| Outputs::default().rows([path])] {
+            let error = outputs(at("o")).check().unwrap_err();
+            assert!(matches!(error, Error::OutputExists { .. }), "{text}: {error}");
+            outputs(at("o")).overwrite(true).check().unwrap();
+        }
     }
-    let states = |folder: &Path| Outputs::default().states([folder.join("o.safetensors")]);
-    for name in ["o.safetensors", "o-00002-of-00003.safetensors"] {
-        assert!(matches!(with_foreign(name, states), Error::OutputExists { .. }));
-    }
-    for beside in [
-        "o.ids.jsonl",
-        "o.ids.jsonl.partial",
-        "o.ids.jsonl.partial.sorted",
-        "o.safetensors.partial",
-        "o.safetensors.run.json",
-        "o-00002-of-00003.ids.jsonl",
-        "o-00002-of-00003.safetensors.partial",
-    ] {
-        assert!(matches!(with_foreign(beside, states), Error::Output { problem: OutputProblem::Taken { .. }, .. }));
-    }
-    with_foreign("o.ids.jsonl", |folder| states(folder).overwrite(true));
-    let document = |folder: &Path| Outputs::default().documents::<LayerWeights>([folder.join("w.json")]);
-    with_foreign("w.json", document);
-    with_foreign("a.json", |folder| Outputs::default().reports("p", [folder.join("a.json")]));
-    with_foreign("m", |folder| Outputs::default().folders([folder.join("m")]));
+}
+
+#[test]
+fn rows_that_were_changed_since_are_no_longer_a_run_s() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    fs::write(at("o.jsonl"), "{\"id\": 1}\n").unwrap();
+    let blake3 = Some(blake3::hash(b"{\"id\": 1}\n").to_hex().to_string());
+    let output = OutputFile { path: at("o.jsonl"), rows: 1, bytes: 10, blake3 };
+    save(at("o.jsonl.run.json"), &RunRecord { outputs: vec![output], ..RunRecord::default() }).unwrap();
+    let outputs = |overwrite| Outputs::default().rows([at("o.jsonl")]).overwrite(overwrite);
+    outputs(false).check().unwrap(); // the run compares more
+    outputs(true).check().unwrap();
+    fs::write(at("o.jsonl"), "{\"id\": 2}\n").unwrap();
+    let error = outputs(true).check().unwrap_err();
+    assert!(matches!(error, Error::Output { problem: OutputProblem::Foreign, .. }), "{error}");
 }
 
 #[test]

@@ -7,8 +7,8 @@ use std::time::{Duration, SystemTime};
 
 use judge_core::{ModelInfo, Reason};
 use judge_data::{
-    Counts, Error, Fate, InputFile, Layout, Locking, MadeBy, Opened, PartialProblem, Program, Resolved, Resumed, Run,
-    RunPlan, RunRecord, SyncEvery, load, record_path,
+    Counts, Error, Fate, InputFile, Layout, Locking, MadeBy, Opened, OutputProblem, PartialProblem, Program, Resolved,
+    Resumed, Run, RunPlan, RunRecord, SyncEvery, load, record_path,
 };
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -219,12 +219,19 @@ fn a_finished_output_is_replaced_only_on_request() {
     // Rows that someone has changed since are not what is recorded of them.
     fs::write(&path, "changed\n").unwrap();
     assert!(refused(plan(&path, 6, 1)).contains("is 8"));
-    // Nothing says how they were made.
+    // Nothing says how they were made: they are nobody's to replace.
+    let record = fs::read(record_path(&path)).unwrap();
     fs::remove_file(record_path(&path)).unwrap();
-    assert!(refused(plan(&path, 6, 1)).contains("no run record"));
-
     let mut other = plan(&path, 4, 2);
     other.options.overwrite = true;
+    for plan in [plan(&path, 6, 1), other.clone()] {
+        let error = plan.open().unwrap_err();
+        let is_foreign = matches!(error, Error::Output { problem: OutputProblem::Foreign, .. });
+        assert!(is_foreign && error.is_usage(), "{error}");
+    }
+    assert_eq!(fs::read_to_string(&path).unwrap(), "changed\n");
+    fs::write(record_path(&path), record).unwrap();
+
     let mut run = begin(other.clone());
     push(&mut run, 3);
     drop(run);

@@ -22,7 +22,7 @@
 
 use std::collections::HashMap;
 use std::fs::{self, File};
-use std::io::Write;
+use std::io::{ErrorKind, Read, Write};
 use std::path::Path;
 
 use safetensors::tensor::{Dtype as Stored, SafeTensors, TensorView};
@@ -34,6 +34,8 @@ use super::trainer::Trainer;
 
 /// The metadata's key and value that say that a file is a checkpoint of this form.
 const FORMAT: (&str, &str) = ("format", "judge-models trainer 3");
+/// Bytes of a file among which its format stands: metadata are short, and first.
+const HEAD: u64 = 1 << 20;
 /// Key of the folder's fingerprint.
 const MODEL: &str = "model";
 /// Key of the loss.
@@ -43,12 +45,32 @@ const SETTINGS: &str = "settings";
 /// Key of the number of steps done.
 const STEPS: &str = "steps_done";
 
+/// Whether a file is a checkpoint of a trainer, of whatever version, also one that was cut short behind its metadata.
+#[must_use]
+pub fn is_checkpoint(path: &Path) -> bool {
+    let mut start = Vec::new();
+    let read = File::open(path).and_then(|file| file.take(HEAD).read_to_end(&mut start));
+    let Some(header) = start.get(8..).filter(|_| read.is_ok()) else { return false };
+    let format = br#""format":"judge-models trainer "#;
+    header.starts_with(br#"{"__metadata__":{"#) && header.windows(format.len()).any(|window| window == format)
+}
+
+/// Refuses to write where something lies that no trainer wrote.
+fn refuse_foreign(path: &Path) -> Result<(), TrainError> {
+    if fs::metadata(path).is_ok_and(|found| found.len() > 0) && !is_checkpoint(path) {
+        let source =
+            std::io::Error::new(ErrorKind::AlreadyExists, "a file that no trainer wrote has this name; move it");
+        return Err(TrainError::Write { path: path.to_owned(), source });
+    }
+    Ok(())
+}
+
 impl<L: Loss> Trainer<L> {
     /// Writes everything that the next step depends on, but for the folder and the batches, to one file, which
-    /// appears when it is whole.
+    /// appears when it is whole. Until then it is `PATH.partial`. Only checkpoints are replaced.
     ///
     /// # Errors
-    /// If it cannot be written.
+    /// If it cannot be written, or a file that is no checkpoint has one of the two names.
     pub fn save(&self, path: &Path) -> Result<(), TrainError> {
         let mut tensors = Vec::new();
         for trainable in &self.trainables {
@@ -72,6 +94,8 @@ impl<L: Loss> Trainer<L> {
         // Beside the file and renamed, so that a file that is there is whole.
         let mut partial = path.as_os_str().to_owned();
         partial.push(".partial");
+        refuse_foreign(path)?;
+        refuse_foreign(Path::new(&partial))?;
         let written = File::create(&partial).and_then(|mut file| file.write_all(&bytes).and_then(|()| file.sync_all()));
         written.and_then(|()| fs::rename(&partial, path)).map_err(|source| {
             // A disk that is full must not keep what did not fit; that it cannot be deleted says nothing new.

@@ -53,6 +53,14 @@ pub(super) fn key(tokens: &[TokenId], types: &[u32], rows: usize) -> Key {
     *hasher.finalize().as_bytes()
 }
 
+/// Whether a file is one of states, or the beginning of one that was cut short.
+#[must_use]
+pub fn is_states(path: &Path) -> bool {
+    let mut start = Vec::new();
+    let read = File::open(path).and_then(|file| file.take(MAGIC.len() as u64).read_to_end(&mut start));
+    read.is_ok() && !start.is_empty() && MAGIC.starts_with(&start)
+}
+
 impl States {
     /// Opens a file, or makes one. `identity` says what states depend on besides the sequence.
     ///

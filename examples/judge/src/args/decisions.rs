@@ -156,6 +156,20 @@ impl DecisionPromptArgs {
 }
 
 impl DecisionArgs {
+    /// Refuses a lens where no inner state is read; `fits` says whether every layer is read all the same.
+    ///
+    /// # Errors
+    /// A usage error.
+    pub fn check(&self, fits: bool) -> Result<()> {
+        let is_inner = fits || self.weights.is_some() || self.layers != AnsweringLayers::Last;
+        if self.lens != Lens::default() && !is_inner {
+            return Err(usage(
+                "--lens has no effect on the last layer, which always meets the final norm; name others with --layers",
+            ));
+        }
+        Ok(())
+    }
+
     /// The files that are read.
     pub fn inputs(&self) -> impl Iterator<Item = &PathBuf> {
         self.prompt.inputs().chain(&self.weights)

@@ -1,11 +1,12 @@
 //! The options of LAGER, and the judge that they name.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use anyhow::Result;
 use clap::{Args, ValueEnum, value_parser};
 use judge_core::{
-    Lens, Prompt, PromptTemplate, Scale,
+    Lens, Prompt, PromptTemplate, Reason, Scale,
     lager::{Condition, LagerSettings, LayerWeights, ScoreRule, States, Variant},
     request::Generation,
 };
@@ -13,7 +14,7 @@ use judge_data::{DatasetFormat, load};
 
 use crate::args::layers::LensArg;
 use crate::args::model_args::{ModelArgs, read_template};
-use crate::terminal::console::usage;
+use crate::terminal::console::{tell, usage};
 use crate::terminal::options::offered;
 
 /// What LAGER is asked, where the label is read, and which score is made of it.
@@ -107,6 +108,20 @@ impl LagerArgs {
             return Err(usage("--marker needs --rule after-marker"));
         }
         Ok(())
+    }
+
+    /// Says what to do about rows whose text has no label where one was looked for.
+    pub fn tell_unscored(&self, unscored: &BTreeMap<Reason, usize>) {
+        let missed: Vec<Reason> =
+            [Reason::NoLabel, Reason::NoMarker].into_iter().filter(|reason| unscored.contains_key(reason)).collect();
+        let Some(generation) = self.condition().generation().filter(|_| !missed.is_empty()).cloned() else { return };
+        let missed: Vec<String> = missed.iter().map(ToString::to_string).collect();
+        tell(format_args!(
+            "note: {}: the model wrote no label of the scale where one is looked for, in at most {} tokens; give it more with \
+             --max-new-tokens, or read the score without a reply, at the prompt's end: --condition prompt-end, which also small models can do",
+            missed.join(", "),
+            generation.max_new_tokens
+        ));
     }
 
     /// The files that the options name.

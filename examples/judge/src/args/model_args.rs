@@ -65,7 +65,14 @@ fn embedded_model() -> Result<Found> {
 pub fn find_model(name: &str, quiet: bool) -> Result<FoundModel> {
     const MB: u64 = 1_000_000;
     let mut shown: Option<(String, Progress, u64)> = None;
-    let found = name.parse::<ModelSource>()?.resolve_with(&HubOptions::from_env(), &mut |download| {
+    let source = name.parse::<ModelSource>()?;
+    let is_hub = matches!(source, ModelSource::Hub { .. });
+    if is_hub && Path::new(name).parent().is_some_and(Path::is_dir) && !quiet {
+        tell(format_args!(
+            "note: there is no {name} in that folder here, so it is taken as the id of a model on the hub"
+        ));
+    }
+    let found = source.resolve_with(&HubOptions::from_env(), &mut |download| {
         let Download { file, done, size } = download;
         if quiet {
             return;
@@ -78,15 +85,20 @@ pub fn find_model(name: &str, quiet: bool) -> Result<FoundModel> {
             progress.inc((done / MB).saturating_sub(*counted) as usize);
             *counted = (done / MB).max(*counted);
         }
-    })?;
-    Ok(found)
+    });
+    match found {
+        Err(error) if is_hub => {
+            Err(error).with_context(|| format!("there is no folder or file {name} here, and the hub has not given it"))
+        }
+        found => Ok(found?),
+    }
 }
 
 /// Which model reads, how, and how much of the input.
 #[derive(Args, Clone, Debug)]
 pub struct ModelArgs {
     /// Hugging Face folder of a model or adapter, a GGUF file, or a hub id, ORG/NAME:FILE for one GGUF file [default: the embedded model]
-    #[arg(long, value_name = "DIR|FILE|ORG/NAME[@REV]", help_heading = "Model")]
+    #[arg(long, value_name = "DIR|FILE|ORG/NAME[@REV]", display_order = 1)]
     pub model: Option<String>,
     /// Have the embedded model read rows other than the exercises of `judge rows`, though its answers mean nothing: to try a command
     /// without a model. JUDGE_EMBEDDED=1 in the environment does the same
@@ -219,7 +231,8 @@ impl ModelArgs {
     /// # Errors
     /// A usage error that names the first row that the embedded model was not made for.
     pub fn admit_items<T: Fields>(&self, rows: &[T], id: impl Fn(&T) -> String) -> Result<()> {
-        let is_exercise = |row: &&T| row.names().iter().filter_map(|name| row.field(name)).any(|text| is_exercise(&text));
+        let is_exercise =
+            |row: &&T| row.names().iter().filter_map(|name| row.field(name)).any(|text| is_exercise(&text));
         match rows.iter().find(|row| self.model.is_none() && !is_exercise(row)) {
             Some(row) => self.refuse_foreign(format_args!("row {}", id(row))),
             None => Ok(()),
@@ -361,6 +374,12 @@ impl ModelArgs {
             .iter()
             .fold(template, |template, (key, value)| template.with_template_arg(key, value.clone()))
     }
+}
+
+/// Whether a file is a prompt template.
+#[must_use]
+pub fn is_template(path: &Path) -> bool {
+    read_template(path).is_ok()
 }
 
 /// Reads a prompt template, a JSON file as [`PromptTemplate`] describes it.

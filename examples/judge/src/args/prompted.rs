@@ -18,7 +18,7 @@ use judge_models::Model;
 use serde_json::json;
 
 use crate::args::model_args::{ModelArgs, OWN_POINTS};
-use crate::terminal::console::{tell, usage};
+use crate::terminal::console::{tell, tell_label_mass, usage};
 
 /// What a prompted judge is asked, and where its verdict is looked for.
 #[derive(Args, Clone, Debug)]
@@ -245,13 +245,7 @@ impl PromptedArgs {
 
     /// Says so if little of the model's probability lies on the labels: it was about to write something else.
     pub fn tell_label_mass(&self, summary: &RunSummary) {
-        let mass = summary.judges.first().and_then(|judge| judge.mean_label_mass());
-        if let Some(mass) = mass.filter(|mass| *mass < 0.5) {
-            let percent = 100.0 * mass;
-            tell(format_args!(
-                "note: on average {percent:.1} % of the model's probability lies on the verdict's labels"
-            ));
-        }
+        tell_label_mass(summary, "the verdict's labels", "");
     }
 
     /// Says what to do about rows without a verdict: those whose prompt is too long, and those whose text has none of the `form` that was

@@ -1,7 +1,6 @@
 //! Scoring at scale: what the programs that score rows of other machines have in common. Rows of `judge stream` and of `judge shards` are
 //! the same, and so is the run that they name.
 
-
 use anyhow::{Result, bail};
 use clap::{Args, ValueEnum};
 use judge_core::{

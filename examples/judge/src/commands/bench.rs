@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use anyhow::Result;
-use clap::Args;
+use clap::{Args, Id};
 use judge_data::{BenchmarkPair, Outputs, PairVerdicts, Published};
 use judge_metrics::comparison::{JudgedPair, PairComparison, PairComparisons};
 use judge_metrics::preference::{Preference, Unparsed};
@@ -18,6 +18,7 @@ use serde_json::{Value, json};
 
 use crate::args::bars::{BarArgs, Measured, first_names, rows_used, rows_used_in_words};
 use crate::args::files::{WriteArgs, program};
+use crate::args::ids_of;
 use crate::args::judged_pairs::{PairsArgs, preferences};
 use crate::args::model_args::ModelArgs;
 use crate::args::prompted::PromptedArgs;
@@ -38,10 +39,10 @@ pub(crate) struct Cli {
     pub(crate) pairs: PairsArgs,
     /// mtbench: votes of a judge, in MT-bench's form or as verdicts on the rows of --data (then named like the file);
     /// give it again for more judges. Reported is how often judges and people agree vote by vote
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["verdicts", "against", "output", "model", "template", "verdict", "apart", "rubric", "weights", "max_new_tokens", "limit", "bars", "junit"])]
+    #[arg(long, value_name = "FILE", conflicts_with_all = of_votes())]
     pub(crate) votes: Vec<PathBuf>,
     /// Verdicts that were made elsewhere
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["model", "template", "verdict", "apart", "rubric", "weights", "max_new_tokens", "limit"])]
+    #[arg(long, value_name = "FILE", conflicts_with_all = of_a_model())]
     verdicts: Option<PathBuf>,
     /// Verdicts of another judge on the same pairs: how much better is the first? (of the same convention, or the output of
     /// `judge compare`)
@@ -65,6 +66,17 @@ pub(crate) struct Cli {
 
 /// The name of the command.
 const COMMAND: &str = "bench";
+
+/// The options of a judge that reads here, which verdicts from elsewhere were made without. How they are read is said by --convention.
+fn of_a_model() -> Vec<Id> {
+    let own = ["output", "no_lock"].map(Id::from).to_vec();
+    [ids_of::<ModelArgs>(&["quiet"]), ids_of::<PromptedArgs>(&["convention"]), own].concat()
+}
+
+/// These, and what is of one file of verdicts.
+fn of_votes() -> Vec<Id> {
+    [of_a_model(), ids_of::<BarArgs>(&[]), ["verdicts", "against"].map(Id::from).to_vec()].concat()
+}
 
 pub(crate) fn run(cli: &Cli) -> Result<()> {
     if !cli.votes.is_empty() {

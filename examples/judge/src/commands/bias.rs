@@ -70,7 +70,8 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
     }
     let inputs = cli.pairs.benchmark.files(&cli.pairs.data)?.into_iter();
     let inputs = inputs.chain([&cli.verdicts, &cli.perturbed].into_iter().flatten().cloned());
-    let outputs = Outputs::new(inputs).reports("bias_report", &cli.json).made(&cli.write_perturbed);
+    let outputs =
+        Outputs::new(inputs).reports("bias_report", &cli.json).made(&cli.write_perturbed, perturbed::is_perturbed);
     outputs.overwrite(cli.write.overwrite).check()?;
     let (pairs, left_out) = cli.pairs.read()?;
     let (path, convention) = match (&cli.verdicts, &cli.write_perturbed) {

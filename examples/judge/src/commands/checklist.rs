@@ -18,7 +18,8 @@ use serde_json::{Map, Value, json};
 use crate::args::decisions::{DecisionArgs, refuse_dressing};
 use crate::args::files::{InputArgs, OutputArgs};
 use crate::args::model_args::ModelArgs;
-use crate::terminal::console::{end_of_rows, say, usage};
+use crate::commands::decide::NO_ANSWER;
+use crate::terminal::console::{end_of_rows, say, tell_label_mass, usage};
 use crate::terminal::pace::Watch;
 use crate::unread::Unread;
 
@@ -80,6 +81,7 @@ pub(crate) fn criteria(score: &Score) -> Map<String, Value> {
 
 pub(crate) fn run(cli: &Cli) -> Result<()> {
     refuse_dressing(&cli.model)?;
+    cli.decisions.check(false)?;
     let inputs = [&cli.input.input].into_iter().chain(&cli.checklist).chain(cli.decisions.inputs());
     let outputs = Outputs::new(inputs).rows([&cli.output.output]);
     outputs.overwrite(cli.output.write.overwrite).check()?;
@@ -109,6 +111,7 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
     let result =
         start.judge(resolved, &model, &[&judge], Numbered::all(records), |result| cli.row(result), &mut watch)?;
     watch.finish(result.summary.cancelled)?;
+    tell_label_mass(&result.summary, "the labels of the criteria's answers", NO_ANSWER);
     let counts = result.counts;
     say(format_args!("{} of {rows} rows scored -> {}", counts.scored, cli.output.output.display()))?;
     end_of_rows(&counts)
@@ -118,13 +121,16 @@ impl Cli {
     /// Reads the whole input before any model work: how many rows there are.
     fn check_rows(&self, input: &Input, has_list: bool) -> Result<usize> {
         let (mut rows, mut unread, mut without) = (0, Unread::default(), 0);
+        let mut names = self.carry.names();
         for record in self.input.records(input, Some(DatasetFormat::Graded), self.model.limit)? {
             let record = record?;
             unread.see(&record);
             without += usize::from(record.json("checklist").is_none() && record.field("checklist").is_none());
+            names.see(record.extra());
             self.carry.of_row(record.into_extra(), Checked::KNOWN)?;
             rows += 1;
         }
+        names.finish(input)?;
         unread.tell();
         match rows {
             0 => Err(usage(format!("{} has no rows", input.path().display()))),

@@ -31,6 +31,14 @@ use crate::terminal::console::{end_of_rows, say, tell, usage};
 use crate::terminal::pace::Watch;
 use crate::unread::Unread;
 
+/// How the help of the command ends.
+const EXAMPLES: &str = "\
+Examples:
+  judge compare --input pairs.jsonl --output verdicts.jsonl --model path/to/model --verdict logits
+  judge compare --old old.jsonl --new new.jsonl --output verdicts.jsonl --model path/to/model --apart --verdict logits
+
+More: docs/prompted.md";
+
 /// Judge responses, or pairs of them, by a prompt.
 ///
 /// Pairs {"id", "instruction", "response_a", "response_b", "reference"?, "rubric"?, "human"?: "A"|"B"|"tie"} get "verdict": A, B or tie;
@@ -44,6 +52,7 @@ use crate::unread::Unread;
 /// A is the new response and B the old one. Pairs whose better response is known, those of --graded, say whether the judge can tell:
 /// `separates` is the share of them that it orders rightly.
 #[derive(Args)]
+#[command(after_help = EXAMPLES)]
 #[command(mut_arg("input", |input| input.visible_alias("new")))]
 pub(crate) struct Cli {
     #[command(flatten)]
@@ -65,9 +74,9 @@ pub(crate) struct Cli {
     /// Single responses: the grades are 1 to N [default: the family's: 10, 5 for rubric and for the model's own template]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(2..), help_heading = "Judge")]
     points: Option<u16>,
-    /// Pairs: ask in the given order alone, or in both
-    #[arg(long, value_enum, default_value_t = Orders::Both, help_heading = "Judge")]
-    orders: Orders,
+    /// Pairs: ask in the given order alone, or in both [default: both]
+    #[arg(long, value_enum, help_heading = "Judge")]
+    orders: Option<Orders>,
     /// Pairs in the given order alone: verdicts of this judge on other pairs, graded or not; what the place that is shown first adds to the
     /// log-odds in their middle is taken off
     #[arg(long, value_name = "FILE", help_heading = "Judge")]
@@ -135,6 +144,9 @@ fn judged(cli: &Cli) -> Result<Measured> {
     if pairs != (cli.task.unwrap_or(if pairs { Task::Pair } else { Task::Single }) == Task::Pair) {
         return Err(usage(format!("--task single: {} has pairs", input.path().display())));
     }
+    if cli.orders.is_some() && !pairs {
+        return Err(usage("--orders is of pairs: a single response has no order"));
+    }
     let place = cli.place(pairs)?;
     let confidence = cli.confidence.as_deref().map(Confidence::read).transpose()?;
     let (rows, default) = cli.check_rows(&input, format)?;
@@ -144,7 +156,7 @@ fn judged(cli: &Cli) -> Result<Measured> {
     }
 
     let mut settings = cli.judge.settings(&asked)?;
-    settings.insert("orders".to_owned(), json!(pairs.then(|| format!("{:?}", cli.orders).to_lowercase())));
+    settings.insert("orders".to_owned(), json!(pairs.then(|| format!("{:?}", cli.orders()).to_lowercase())));
     if let Some(place) = &place {
         place.check_judge(&settings)?;
         settings.insert("place_offset".to_owned(), json!(place.offset));
@@ -203,12 +215,16 @@ impl Cli {
         self.task == Some(Task::Pair) || self.old.is_some()
     }
 
+    fn orders(&self) -> Orders {
+        self.orders.unwrap_or(Orders::Both)
+    }
+
     /// What is taken off the log-odds of the given order.
     fn place(&self, pairs: bool) -> Result<Option<Place>> {
         let Some(path) = &self.place else { return Ok(None) };
         let needed = match () {
             () if !pairs => "pairs: of a single response there is no order",
-            () if self.orders == Orders::Both => "--orders given: with both orders the place cancels",
+            () if self.orders() == Orders::Both => "--orders given: with both orders the place cancels",
             () if self.judge.is_apart() => "responses that are seen together: judged apart they have no place",
             () if self.judge.verdict == VerdictFrom::Text => {
                 "--verdict logits or layers: a written verdict has no log-odds"
@@ -232,6 +248,7 @@ impl Cli {
         let known: &[&str] = if pairs { PairRow::KNOWN } else { SingleRow::KNOWN };
         // Rows that cannot be read say nothing about the others.
         let (mut rows, mut read, mut references, mut turns, mut unread) = (0, 0, 0, 0, Unread::default());
+        let mut names = self.carry.names();
         // Which family suits is told from the whole file, of whichever part the rows are.
         for record in self.records(&input.whole(), Some(format), self.model.limit)? {
             let record = record?;
@@ -240,9 +257,11 @@ impl Cli {
             let has = |name: &str| record.field(name).is_some_and(|text| !text.is_empty());
             (references, turns) =
                 (references + usize::from(has("reference")), turns + usize::from(has("conversation")));
+            names.see(record.extra());
             self.carry.of_row(record.into_extra(), known)?;
             rows += 1;
         }
+        names.finish(&input.whole())?;
         unread.tell();
         Ok((
             input.part().map_or(rows, |part| part.rows_of(rows)),
@@ -262,7 +281,7 @@ impl Cli {
         let mut watch = Watch::new("judging", "rows", self.model.quiet)?;
         let records = self.records(input, Some(format), self.model.limit)?;
         if format == DatasetFormat::Pairs {
-            let (apart, both_orders) = (self.judge.is_apart(), self.orders == Orders::Both);
+            let (apart, both_orders) = (self.judge.is_apart(), self.orders() == Orders::Both);
             let (tables, carry) = (self.judge.tables(judge), &self.carry);
             let probe = probe.clone();
             let judging = PairJudging { judge, apart, both_orders, place_offset, probe, tables, carry };

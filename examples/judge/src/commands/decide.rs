@@ -21,10 +21,18 @@ use crate::args::decisions::{DecisionArgs, questions, refuse_dressing};
 use crate::args::files::{InputArgs, OutputArgs};
 use crate::args::model_args::ModelArgs;
 use crate::report::write_json;
-use crate::terminal::console::{end_of_rows, say, tell, usage};
+use crate::terminal::console::{end_of_rows, say, tell, tell_label_mass, usage};
 use crate::terminal::pace::Watch;
 use measured::{Fitting, Measured};
 use service::Service;
+
+/// How the help of the command ends.
+const EXAMPLES: &str = "\
+Examples:
+  judge decide --input states.jsonl --questions questions.json --output answers.jsonl --model path/to/model
+  judge decide --input labelled.jsonl --questions questions.json --output answers.jsonl --model path/to/model --fit weights.json
+
+More: docs/decisions.md";
 
 /// Answer typed questions about a state: yes or no, a choice, an ordered score.
 ///
@@ -35,6 +43,7 @@ use service::Service;
 /// model: the probabilities are read where its reply would begin. Rows with labels are measured, and --fit learns from them. With
 /// --base-url a service that takes decisions is asked in the place of a model on this machine.
 #[derive(Args)]
+#[command(after_help = EXAMPLES)]
 pub(crate) struct Cli {
     #[command(flatten)]
     pub(crate) input: InputArgs,
@@ -61,6 +70,10 @@ pub(crate) struct Cli {
     model: ModelArgs,
 }
 
+/// What little probability on the labels means, and what to do.
+pub(super) const NO_ANSWER: &str = "; what the model considers so little says little: the prompt may not lead it to an answer (see \
+                                    --decision-prompt and --decision-template)";
+
 /// The name in records.
 const PROGRAM: &str = "decide";
 
@@ -70,6 +83,12 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
 
 fn decided(cli: &Cli) -> Result<bars::Measured> {
     refuse_dressing(&cli.model)?;
+    cli.decisions.check(cli.fitting.fit.is_some())?;
+    if cli.input.columns.is_some() {
+        return Err(usage(
+            "--columns has no effect: rows have `id`, `state`, `questions` and `labels` under these names; rename the columns",
+        ));
+    }
     let inputs = [&cli.input.input].into_iter().chain(&cli.questions).chain(cli.decisions.inputs());
     let outputs =
         Outputs::new(inputs).rows([&cli.output.output]).reports(PROGRAM, cli.json.iter().chain(cli.bars.reports()));
@@ -139,6 +158,7 @@ impl Cli {
         let result = start.judge(resolved, &loaded, &[&judge], records, row, &mut watch)?;
         watch.finish(result.summary.cancelled)?;
         self.say_counts(&result.counts, rows)?;
+        tell_label_mass(&result.summary, "the labels of the options", NO_ANSWER);
         Ok(Done { origin: Some(judge.origin()), counts: result.counts })
     }
 
@@ -159,6 +179,7 @@ impl Cli {
     /// Reads the whole input before any model work: how many rows there are, and whether any has labels. All must have questions.
     fn check_rows(&self, input: &Input, has_questions: bool) -> Result<(usize, bool)> {
         let (mut rows, mut unread, mut without, mut has_labels) = (0, None, 0, false);
+        let mut names = self.carry.names();
         for record in DecisionRecord::all(input, self.model.limit)? {
             let record = record?;
             if let Some(why) = &record.unread {
@@ -166,12 +187,14 @@ impl Cli {
             }
             has_labels |= !record.labels.is_empty();
             without += usize::from(record.questions.is_none() && record.unread.is_none());
+            names.see(&record.extra);
             self.carry.of_row(record.extra, DecisionRow::KNOWN)?;
             rows += 1;
         }
         if rows == 0 {
             return Err(usage(format!("{} has no rows", input.path().display())));
         }
+        names.finish(input)?;
         if let Some(first) = unread {
             tell(format_args!("note: rows that cannot be read are written as unscored; the first is {first}"));
         }

@@ -128,6 +128,7 @@ impl Cli {
     /// Reads the whole input before anything is sent: how many records there are, and the bytes of all prompts.
     fn check_rows(&self, input: &Input, judge: &AspectJudge) -> Result<(usize, usize)> {
         let (mut records, mut bytes, mut people, mut unread) = (0, 0, false, Unread::default());
+        let mut names = self.carry.names();
         for record in self.input.records(input, Some(DatasetFormat::Graded), self.limit)? {
             let record = record?;
             unread.see(&record);
@@ -135,9 +136,11 @@ impl Cli {
                 bytes += judge.prompts(&record)?.iter().map(Prompt::text_bytes).sum::<usize>();
             }
             people |= !record.raters().is_empty();
+            names.see(record.extra());
             LabelRow::carried(record.into_extra(), &self.carry)?;
             records += 1;
         }
+        names.finish(input)?;
         unread.tell();
         if people && !self.quiet {
             tell("note: what people gave is carried as \"people\"; \"score\" is the label");

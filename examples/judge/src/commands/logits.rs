@@ -28,7 +28,12 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
     let condition = cli.condition();
     let input = cli.input.open()?;
     let prompts = Prompts { input: &input, columns: &cli.input, model: &cli.model, prefill: &cli.prefill };
-    let rows = prompts.check(|record| cli.carry.of(record.extra().clone()).map(drop))?;
+    let mut names = cli.carry.names();
+    let rows = prompts.check(|record| {
+        names.see(record.extra());
+        cli.carry.of(record.extra().clone()).map(drop)
+    })?;
+    names.finish(&input)?;
     let plan = cli.output.plan(
         "layer_logits",
         &input,

@@ -129,6 +129,7 @@ impl Cli {
     fn check_rows(&self, input: &Input) -> Result<(usize, &'static str)> {
         // Rows that cannot be read say nothing about the others.
         let (mut rows, mut read, mut references, mut unread) = (0, 0, 0, Unread::default());
+        let mut names = self.carry.names();
         // Told from the whole file, of whichever part the rows are.
         for record in self.input.records(&input.whole(), Some(DatasetFormat::Answers), self.model.limit)? {
             let record = record?;
@@ -138,9 +139,11 @@ impl Cli {
             if self.benchmark.is_some() && record.unread().is_none() {
                 report::of_benchmark(record.id(), record.field("subset").as_deref())?;
             }
+            names.see(record.extra());
             self.carry.of_row(record.into_extra(), RankOutcome::KNOWN)?;
             rows += 1;
         }
+        names.finish(&input.whole())?;
         unread.tell();
         Ok((
             input.part().map_or(rows, |part| part.rows_of(rows)),

@@ -14,7 +14,7 @@ mod texts;
 
 use std::path::PathBuf;
 
-use anyhow::{Result, ensure};
+use anyhow::{Context, Result, ensure};
 use clap::Args;
 use judge_data::Outputs;
 
@@ -23,15 +23,24 @@ use self::record::Record;
 use self::rows::Rows;
 use crate::args::files::{OverwriteArgs, parquet_files};
 use crate::report::{write_json, write_marked};
-use crate::terminal::console::{progress, say};
+use crate::terminal::console::{progress, say, usage};
+
+/// How the help of the command ends.
+const EXAMPLES: &str = "\
+Examples:
+  judge report --input scores.jsonl --output report.html
+  judge report --input scores.jsonl --texts graded.jsonl --output report.html --json report.json
+
+More: docs/first-steps.md";
 
 /// What a run came to, on one page.
 ///
-/// One HTML file without scripts and without addresses of anything outside it, under 1 MB for any run, and the numbers in it as JSON. The
+/// One HTML file without scripts and without addresses of anything outside it, under 1 MB for any run; with --json its numbers too. The
 /// same input gives the same bytes. It has whether all rows are there, how well scores agree with people and how sure that is, the
 /// agreement of each layer, the distribution of scores, whether they mean what they say, rows without a score by reason, the worst
 /// disagreements, the longest items, and all settings. What needs human scores is left out where there are none.
 #[derive(Args)]
+#[command(after_help = EXAMPLES)]
 pub(crate) struct Cli {
     /// JSON lines of scores (`judge score`, `judge compare`, `judge calibrate`, `judge shards export`, or your own with `score` and
     /// `human`), or a folder of result rows
@@ -40,7 +49,7 @@ pub(crate) struct Cli {
     /// Where the page goes
     #[arg(long, value_name = "FILE.html")]
     output: PathBuf,
-    /// Where its numbers go [default: beside the page, with the extension json]
+    /// Where the numbers of the page go
     #[arg(long, value_name = "FILE.json")]
     json: Option<PathBuf>,
     /// The plan or the run record that says how the rows were made [default: the record beside the input, if there is one]
@@ -66,9 +75,18 @@ pub(crate) struct Cli {
 }
 
 pub(crate) fn run(cli: &Cli) -> Result<()> {
-    let json = cli.json.clone().unwrap_or_else(|| cli.output.with_extension("json"));
+    if cli.input.is_dir() {
+        let given = [
+            (cli.texts.is_some(), "--texts"),
+            (cli.predicted.is_some(), "--predicted"),
+            (cli.human.is_some(), "--human"),
+        ];
+        if let Some((_, option)) = given.into_iter().find(|(given, _)| *given) {
+            return Err(usage(format!("{option} has no effect on a folder of result rows, which have scores alone")));
+        }
+    }
     let read = [&cli.run, &cli.check, &cli.texts].into_iter().flatten();
-    let outputs = Outputs::new(read.chain([&cli.input])).reports("report", [&cli.output, &json]);
+    let outputs = Outputs::new(read.chain([&cli.input])).reports("report", [&cli.output].into_iter().chain(&cli.json));
     outputs.overwrite(cli.write.overwrite).check()?;
     let record = Record::find(cli.run.as_deref(), &cli.input, cli.check.as_deref())?;
     let bar = progress("reading", 0, cli.quiet);
@@ -88,9 +106,13 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
         rows.add_texts(path)?;
     }
     ensure!(rows.n > 0, "{}: expected rows, found none", cli.input.display());
+    rows.check_scored().with_context(|| cli.input.display().to_string())?;
     let findings = Findings::new(&cli.input, rows, record)?;
     let page = page::html(&findings)?;
-    write_json(&json, "report", &findings)?;
+    if let Some(path) = &cli.json {
+        write_json(path, "report", &findings)?;
+    }
     write_marked(&cli.output, "report", &page)?;
-    say(format_args!("{} -> {}, {}", findings.in_words(), cli.output.display(), json.display()))
+    let json = cli.json.as_ref().map_or_else(String::new, |json| format!(", {}", json.display()));
+    say(format_args!("{} -> {}{json}", findings.in_words(), cli.output.display()))
 }

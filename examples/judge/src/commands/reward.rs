@@ -120,6 +120,7 @@ impl Cli {
     /// Reads the whole input before any model work: how many rows there are, and that each is a conversation.
     fn check_rows(&self, input: &Input) -> Result<usize> {
         let (mut rows, mut unread) = (0, Unread::default());
+        let mut names = self.carry.names();
         for record in self.input.records(input, None, self.model.limit)? {
             let record = record?;
             unread.see(&record);
@@ -130,9 +131,11 @@ impl Cli {
                     input.path().display()
                 )));
             };
+            names.see(&found.extra);
             self.carry.of_row(found.extra, Rewarded::KNOWN)?;
             rows += 1;
         }
+        names.finish(input)?;
         unread.tell();
         Ok(rows)
     }

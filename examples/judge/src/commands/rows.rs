@@ -3,11 +3,11 @@
 //! `judge rows --split test --rows 400 --output graded.jsonl`
 
 use std::io::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 use clap::{Args, ValueEnum};
-use judge_data::{Outputs, PairVerdict, write_new};
+use judge_data::{Outputs, PairVerdict, Rows, write_new};
 use serde_json::{Value, json};
 use tiny_judge::planted::{self, Split};
 
@@ -57,8 +57,20 @@ enum Part {
     Shifted,
 }
 
+/// Whether a file has rows of this command, by the first one: its id is that of a split and a number.
+fn is_generated(path: &Path) -> bool {
+    let Some(Ok(row)) = Rows::open(path).ok().and_then(|mut rows| rows.next()) else { return false };
+    let id: Option<String> = row.optional("id", "a text").unwrap_or_default();
+    let of = |id: &str| {
+        id.rsplit_once('-').is_some_and(|(split, number)| {
+            Split::ALL.iter().any(|known| known.name() == split) && number.parse::<usize>().is_ok()
+        })
+    };
+    id.is_some_and(|id| of(&id)) && row.has("instruction") && row.has("rubric")
+}
+
 pub(crate) fn run(cli: &Cli) -> Result<()> {
-    Outputs::default().made([&cli.output]).check()?;
+    Outputs::default().made([&cli.output], is_generated).check()?;
     let split = match cli.split {
         Part::Train => Split::Train,
         Part::Validation => Split::Validation,

@@ -99,6 +99,7 @@ impl Cli {
     /// Reads the whole input before any model work: how many rows there are.
     fn check_rows(&self, input: &Input) -> Result<usize> {
         let (mut rows, mut unread) = (0, Unread::default());
+        let mut names = self.carry.names();
         for record in self.input.records(input, None, self.model.limit)? {
             let record = record?;
             let why = match record.unread() {
@@ -106,12 +107,14 @@ impl Cli {
                 None => Replied::of(&record, &self.model).err(),
             };
             unread.note(record.id(), why);
+            names.see(record.extra());
             self.carry.of_row(record.into_extra(), Evaluated::KNOWN)?;
             rows += 1;
         }
         if let Some((id, why)) = unread.all() {
             return Err(usage(format!("{}: no row has a reply; row {id}: {why}", input.path().display())));
         }
+        names.finish(input)?;
         unread.tell();
         Ok(rows)
     }

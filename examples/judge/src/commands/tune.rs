@@ -34,7 +34,8 @@ use judge_core::{Backbone, Scale};
 use judge_data::{Error, Input, Outputs};
 use judge_models::Model;
 use judge_models::train::{
-    BradleyTerry, Class, Completion, Decision, Labels, Loss, Mark, Ordinal, ReadFrom, Reward, Trainer,
+    BradleyTerry, Class, Completion, Decision, Labels, Loss, Mark, Ordinal, ReadFrom, Reward, Trainer, is_checkpoint,
+    is_states,
 };
 
 use self::asked::AtEnd;
@@ -43,11 +44,12 @@ pub(crate) use self::cli::Cli;
 use self::cli::{Objective, Swap};
 use self::course::Course;
 use self::examples::{Examples, Maker};
+use self::log::Held;
 use self::measure::Figures;
 use self::plan::Batches;
 use crate::args::files::beside;
 use crate::args::prompted::PromptedArgs;
-use crate::terminal::console::usage;
+use crate::terminal::console::{tell, usage};
 
 /// The name in reports.
 const PROGRAM: &str = "tune";
@@ -61,7 +63,10 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
     let files = Files::of(&cli.output.components().collect::<PathBuf>());
     let outputs = Outputs::new(inputs(cli, chosen.objective)).reports(PROGRAM, cli.json.iter().chain(&cli.plot));
     let outputs = outputs.documents::<LayerWeights>(cli.learn_weights.then_some(&files.weights));
-    outputs.made([&files.log, &files.checkpoint, &files.best, &files.states]).overwrite(cli.write.overwrite).check()?;
+    let outputs = outputs.made([&files.log], log::is_log).made([&files.states], is_states);
+    outputs.made(files.checkpoints(), is_checkpoint).overwrite(cli.write.overwrite).check()?;
+    // A dry run writes nothing.
+    let held = (!cli.dry_run).then(|| Held::take(&files.log)).transpose()?;
     files.check(cli)?;
     let input = cli.input.open()?;
     let held_out = cli.eval.as_deref().map(Input::open).transpose()?;
@@ -72,7 +77,8 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
         let data = data(cli, &chosen, &input, held_out.as_ref(), &id)?;
         let rows = Rows { input: &input, held_out: held_out.as_ref() };
         let reader = reader.to_owned();
-        Ok::<_, anyhow::Error>(Task { cli, chosen: &chosen, files: &files, rows, data, reader, weighed: None })
+        let held = held.as_ref();
+        Ok::<_, anyhow::Error>(Task { cli, chosen: &chosen, files: &files, held, rows, data, reader, weighed: None })
     };
     match objective {
         Objective::Mark => {
@@ -188,6 +194,19 @@ fn learned(labels: &measure::Labels, from: ReadFrom) -> Labels {
     Labels { tokens: labels.tokens.clone(), values: labels.scale.values().collect(), from }
 }
 
+/// Says so where all examples have one label: nothing can be learned from them but to say it.
+fn tell_one_label(objective: Objective, human: &[f64]) {
+    let is_labelled = matches!(objective, Objective::Mark | Objective::Verdict | Objective::Class | Objective::Ordinal);
+    if let ([first, rest @ ..], true) = (human, is_labelled)
+        && rest.iter().all(|label| label == first)
+    {
+        tell(format_args!(
+            "note: all {} examples have the same label: nothing can be told apart, and the judge learns to give it always",
+            human.len()
+        ));
+    }
+}
+
 /// The files beside the folder.
 struct Files {
     log: PathBuf,
@@ -206,8 +225,11 @@ impl Files {
         // A run that is resumed goes on with its own.
         let is_new = !self.checkpoint.exists() && !cli.write.overwrite;
         let weights = cli.learn_weights.then_some(&self.weights);
-        let own = [&self.log, &self.best, &self.states].into_iter().chain(weights);
-        match own.into_iter().find(|path| is_new && path.exists()) {
+        // States without a checkpoint are of a run that did not begin; whether they fit is seen when they are opened.
+        let mut own = [&self.log, &self.best].into_iter().chain(weights);
+        // An empty file is what a full disk leaves.
+        let has_content = |path: &Path| std::fs::metadata(path).is_ok_and(|found| found.len() > 0);
+        match own.find(|path| is_new && has_content(path)) {
             Some(path) => Err(Error::OutputExists { path: path.clone(), differences: Vec::new() }.into()),
             None => Ok(()),
         }
@@ -215,10 +237,17 @@ impl Files {
 
     /// Removes what a run keeps while it lasts.
     fn remove(&self) -> Result<()> {
-        for path in [&self.checkpoint, &self.best, &self.states].into_iter().filter(|path| path.exists()) {
-            std::fs::remove_file(path).with_context(|| format!("cannot remove {}", path.display()))?;
+        for path in self.checkpoints().into_iter().chain([self.states.clone()]).filter(|path| path.exists()) {
+            std::fs::remove_file(&path).with_context(|| format!("cannot remove {}", path.display()))?;
         }
         Ok(())
+    }
+
+    /// The states of the trainer, and the names that they have while they are written.
+    fn checkpoints(&self) -> [PathBuf; 4] {
+        let [checkpoint, best] = [&self.checkpoint, &self.best].map(|path| [path.clone(), beside(path, "partial")]);
+        let ([checkpoint, begun], [best, best_begun]) = (checkpoint, best);
+        [checkpoint, begun, best, best_begun]
     }
 
     fn of(output: &Path) -> Self {
@@ -240,6 +269,8 @@ struct Task<'a> {
     cli: &'a Cli,
     chosen: &'a Chosen,
     files: &'a Files,
+    /// The log, which no other run has; `None` in a dry run.
+    held: Option<&'a Held>,
     rows: Rows<'a>,
     data: String,
     reader: String,
@@ -259,9 +290,10 @@ impl Task<'_> {
     where
         L::Example: Clone,
     {
-        let Self { cli, chosen, files, rows, data, reader, weighed } = self;
+        let Self { cli, chosen, files, held, rows, data, reader, weighed } = self;
         let maker = Maker { cli, model: &model };
         let learned = make(&maker, rows.input, false)?;
+        tell_one_label(chosen.objective, &learned.human);
         let held_out = rows.held_out.map(|input| make(&maker, input, true)).transpose()?;
         let base = model.info().clone();
         let n_layers = base.n_layers;
@@ -281,6 +313,7 @@ impl Task<'_> {
             reader: &reader,
             weighed,
             files,
+            held,
             plan: &plan,
             learned: &learned,
             held_out: held_out.as_ref(),

@@ -10,6 +10,7 @@ use std::process::ExitCode;
 use anyhow::Context;
 use clap::Parser;
 use clap::error::ErrorKind;
+use judge_core::runner::{RunSummary, Tally};
 use judge_data::Counts;
 use tracing::Level;
 use tracing_subscriber::Layer;
@@ -20,7 +21,7 @@ use tracing_subscriber::util::SubscriberInitExt;
 use crate::terminal::interrupt::Stopped;
 use crate::terminal::missed::Missed;
 use crate::terminal::options;
-use crate::terminal::progress::Progress;
+use crate::terminal::progress::{Progress, two_digits};
 
 /// Version and commit, as `--version` shows them: `0.1.0 (0123456789ab)`, or without a commit where none is known.
 pub const VERSION: &str = env!("JUDGE_VERSION");
@@ -35,28 +36,22 @@ pub const fn commit() -> Option<&'static str> {
     option_env!("JUDGE_COMMIT")
 }
 
-/// The whole `main` of the program: reads the command line, runs, and gives [`exit`]'s code. What the libraries warn of goes to
-/// stderr. `is_wrong` is told of a command line that cannot be read: the command, the words after it, and why.
+/// The whole `main` of the program: reads the command line, program first, runs, and gives [`exit`]'s code. `refused` is given what clap
+/// says of a line that it cannot read, beside the program's commands, and may word it anew. What the libraries warn of goes to stderr.
 pub fn start<C: Parser>(
+    words: &[OsString],
+    refused: impl Fn(&clap::Command, clap::Error) -> clap::Error,
     run: impl FnOnce(&C) -> anyhow::Result<()>,
-    is_wrong: impl FnOnce(&clap::Command, &[OsString], &str),
 ) -> ExitCode {
     show_warnings();
     let mut command = C::command();
-    let words: Vec<OsString> = std::env::args_os().collect();
-    let matches = command.try_get_matches_from_mut(&words);
-    if let (Err(error), [_, name, after @ ..]) = (&matches, words.as_slice())
-        && error.use_stderr()
-        && let Some(named) = command.find_subcommand(name)
-    {
-        is_wrong(named, after, &error.to_string());
-    }
+    let matches = command.try_get_matches_from_mut(words);
     if let Ok(matches) = &matches {
         options::know(&command, matches);
     }
     match matches.and_then(|mut matches| C::from_arg_matches_mut(&mut matches)) {
         Ok(cli) => exit(run(&cli)),
-        Err(error) => exit(Err(error.into())),
+        Err(error) => exit(Err(refused(&command, error).into())),
     }
 }
 
@@ -169,6 +164,16 @@ pub fn check_scored<R: fmt::Display>(
     let reasons: Vec<String> = unscored.into_iter().map(|(reason, rows)| format!("{rows} {reason}")).collect();
     let reasons = if reasons.is_empty() { "there are none".to_owned() } else { reasons.join(", ") };
     anyhow::bail!("no row was scored: {reasons}")
+}
+
+/// Says so if little of the model's probability lies on the labels that were read: it was about to write something else.
+/// `advice` follows, in the same sentence.
+pub fn tell_label_mass(summary: &RunSummary, labels: &str, advice: &str) {
+    let mass = summary.judges.first().and_then(Tally::mean_label_mass);
+    if let Some(mass) = mass.filter(|mass| *mass < 0.5) {
+        let percent = two_digits(100.0 * mass);
+        tell(format_args!("note: on average {percent} % of the model's probability lies on {labels}{advice}"));
+    }
 }
 
 /// Progress on stderr.

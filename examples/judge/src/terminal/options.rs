@@ -96,6 +96,10 @@ fn of_models(error: &judge_models::Error) -> Vec<String> {
             "for a model without one, give --raw-prompt: the words of the prompt, without roles",
             "take a folder with its chat template",
         ]),
+        judge_models::Error::NotInBuild { device } => {
+            let feature = if matches!(device, judge_models::Device::Wgpu(_)) { "wgpu" } else { "cuda" };
+            vec![format!("build the program with its Cargo feature `{feature}`: docs/gpu.md says how")]
+        }
         judge_models::Error::Api { problem, .. } => match problem {
             ApiProblem::Status { status: 400 | 422, said } => of_refusal(said),
             ApiProblem::InARow { last, .. } => of_refusal(&last.to_string()),

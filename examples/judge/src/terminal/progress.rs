@@ -41,6 +41,8 @@ struct State {
     done: usize,
     tokens: usize,
     drawn: Duration,
+    /// When the first steps were done, and how many they were.
+    first: Option<(Duration, usize)>,
     log: LogSchedule,
     note: String,
 }
@@ -58,7 +60,7 @@ impl Progress {
             state: Mutex::new(State::default()),
         };
         if let Shown::Terminal(bar) = &progress.shown {
-            bar.set_message(line(what, 0, total, 0, Duration::ZERO));
+            bar.set_message(line(what, 0, total, 0, Duration::ZERO, false));
         }
         progress
     }
@@ -74,6 +76,9 @@ impl Progress {
         state.done += steps;
         state.tokens += tokens;
         let elapsed = self.start.elapsed();
+        if state.done > 0 && state.first.is_none() {
+            state.first = Some((elapsed, state.done));
+        }
         match &self.shown {
             Shown::Nowhere => {}
             Shown::Terminal(bar) => {
@@ -83,8 +88,8 @@ impl Progress {
                 }
             }
             Shown::Log => {
-                let done = state.done;
-                if state.log.is_due(done, self.total, elapsed) {
+                let (done, is_known) = (state.done, is_steady(state.done, state.first, elapsed));
+                if state.log.is_due(done, self.total, elapsed, is_known) {
                     tell(self.line(&state, elapsed));
                 }
             }
@@ -127,12 +132,22 @@ impl Progress {
     }
 
     fn line(&self, state: &State, elapsed: Duration) -> String {
-        let mut line = line(self.what, state.done, self.total, state.tokens, elapsed);
-        if let Some(left) = Whole::left(state.done, self.total, elapsed) {
+        let is_steady = is_steady(state.done, state.first, elapsed);
+        let mut line = line(self.what, state.done, self.total, state.tokens, elapsed, is_steady);
+        if let Some(left) = Whole::left(state.done, self.total, elapsed).filter(|_| is_steady) {
             line += &format!("; all shards: {left} left");
         }
         if state.note.is_empty() { line } else { format!("{line}; {}", state.note) }
     }
+}
+
+/// Whether steps are done at a rate from which the end can be told. Rows of a batch are done together, long after they were begun: as long
+/// as the rate since the start and the one since the first steps differ by more than half, neither says how long the others take.
+fn is_steady(done: usize, first: Option<(Duration, usize)>, elapsed: Duration) -> bool {
+    let Some((at, steps)) = first else { return false };
+    let since = elapsed.saturating_sub(at).as_secs_f64();
+    let [whole, later] = [done as f64 / elapsed.as_secs_f64(), (done - steps) as f64 / since];
+    since > 0.0 && done - steps >= 2 && (whole / 1.5..=whole * 1.5).contains(&later)
 }
 
 impl Drop for Progress {
@@ -223,7 +238,7 @@ fn in_seconds(seconds: f64) -> humantime::FormattedDuration {
     humantime::format_duration(Duration::from_secs(seconds.round() as u64))
 }
 
-/// When a log gets a line: after five seconds, as soon as a step is done, if a minute or more is left;
+/// When a log gets a line: after five seconds, as soon as the rate tells the end, if a minute or more is left;
 /// then 30 seconds after the last one, if 5 % of the run were done in them; after ten minutes in any case. So a run
 /// of half a minute gets none, a night of steady work some twenty to sixty, and a run that hangs is told from one that is slow.
 #[derive(Debug, Default)]
@@ -233,13 +248,13 @@ struct LogSchedule {
 }
 
 impl LogSchedule {
-    /// Whether a line is due now; if so, the next is counted from here. The end is no progress: what ends says so itself.
-    fn is_due(&mut self, done: usize, total: usize, elapsed: Duration) -> bool {
+    /// Whether a line is due now; if so, the next is counted from here. `is_known` says whether the rate tells the end. The end is no progress: what ends says so itself.
+    fn is_due(&mut self, done: usize, total: usize, elapsed: Duration, is_known: bool) -> bool {
         let silent = elapsed.saturating_sub(self.at);
         let far = (done - self.done) * 20 >= total && silent >= Duration::from_secs(30);
         // Whoever started a night of work wants to know it before the night.
         let left = elapsed.as_secs_f64() / done.max(1) as f64 * total.saturating_sub(done) as f64;
-        let early = self.at.is_zero() && done > 0 && elapsed >= Duration::from_secs(5) && left >= 60.0;
+        let early = self.at.is_zero() && is_known && elapsed >= Duration::from_secs(5) && left >= 60.0;
         let due = done < total && (early || far || silent >= Duration::from_secs(600));
         if due {
             *self = Self { at: elapsed, done };
@@ -248,8 +263,8 @@ impl LogSchedule {
     }
 }
 
-/// `reading 143/1600 (4.9/s, 2500 tokens/s, 4m 57s left)`; what is not known yet is a dash.
-fn line(what: &str, done: usize, total: usize, tokens: usize, elapsed: Duration) -> String {
+/// `reading 143/1600 (4.9/s, 2500 tokens/s, 4m 57s left)`; what is not known yet is a dash, such as the end of a run that is not steady.
+fn line(what: &str, done: usize, total: usize, tokens: usize, elapsed: Duration, is_steady: bool) -> String {
     let seconds = elapsed.as_secs_f64();
     if done == 0 || seconds <= 0.0 {
         return format!("{what} {done}/{total} (-/s, - left)");
@@ -257,7 +272,8 @@ fn line(what: &str, done: usize, total: usize, tokens: usize, elapsed: Duration)
     let rate = done as f64 / seconds;
     let left = Duration::from_secs((total.saturating_sub(done) as f64 / rate).round() as u64);
     let tokens = if tokens > 0 { format!("{} tokens/s, ", two_digits(tokens as f64 / seconds)) } else { String::new() };
-    format!("{what} {done}/{total} ({}/s, {tokens}{} left)", two_digits(rate), humantime::format_duration(left))
+    let left = if is_steady { humantime::format_duration(left).to_string() } else { "-".to_owned() };
+    format!("{what} {done}/{total} ({}/s, {tokens}{left} left)", two_digits(rate))
 }
 
 /// A positive number, rounded to two significant digits: `4.9`, `0.31`, `43000`.
@@ -299,18 +315,33 @@ mod tests {
 
     #[test]
     fn a_line_says_how_far_how_fast_and_how_long_still() {
-        let at = |done, tokens, seconds| line("reading", done, 320, tokens, Duration::from_secs(seconds));
+        let at = |done, tokens, seconds| line("reading", done, 320, tokens, Duration::from_secs(seconds), true);
         assert_eq!(at(0, 0, 0), "reading 0/320 (-/s, - left)");
         assert_eq!(at(0, 0, 9), "reading 0/320 (-/s, - left)");
         assert_eq!(at(80, 0, 16), "reading 80/320 (5.0/s, 48s left)");
         assert_eq!(at(10, 5_000, 100), "reading 10/320 (0.10/s, 50 tokens/s, 51m 40s left)");
         assert_eq!(at(320, 0, 64), "reading 320/320 (5.0/s, 0s left)");
+        let begun = line("reading", 1, 30, 0, Duration::from_secs(280), false);
+        assert_eq!(begun, "reading 1/30 (0.0036/s, - left)");
+    }
+
+    #[test]
+    fn the_end_is_told_once_the_rate_is_steady() {
+        // One row a second from the start: from the third on.
+        let of_rows =
+            |done: usize| is_steady(done, Some((Duration::from_secs(1), 1)), Duration::from_secs(done as u64));
+        assert_eq!((1..=5).map(of_rows).collect::<Vec<_>>(), [false, false, true, true, true]);
+        // Ten rows at once every hundred seconds, the first of which is seen a moment before the others.
+        let first = Some((Duration::from_secs(100), 1));
+        let of_batches = |batch: u64| is_steady(10 * batch as usize, first, Duration::from_secs(100 * batch + 1));
+        assert_eq!((1..=5).map(of_batches).collect::<Vec<_>>(), [false, false, false, true, true]);
+        assert!(!is_steady(0, None, Duration::from_secs(9)));
     }
 
     #[test]
     fn a_log_gets_a_line_when_both_time_and_work_have_passed() {
         let mut log = LogSchedule::default();
-        let mut due = |done, seconds| log.is_due(done, 1_000, Duration::from_secs(seconds));
+        let mut due = |done, seconds| log.is_due(done, 1_000, Duration::from_secs(seconds), true);
         assert!(!due(900, 29), "too soon");
         assert!(due(950, 30));
         assert!(!due(960, 120), "too little done since");
@@ -320,14 +351,15 @@ mod tests {
         let (mut slow, mut lines) = (LogSchedule::default(), 0);
         // ten hours of steady work
         for done in 1..=36_000 {
-            lines += usize::from(slow.is_due(done, 36_000, Duration::from_secs(done as u64)));
+            lines += usize::from(slow.is_due(done, 36_000, Duration::from_secs(done as u64), done > 2));
         }
         assert_eq!(lines, 60, "one of them after five seconds");
     }
 
     #[test]
     fn a_log_says_early_how_long_a_long_run_takes_and_a_short_one_needs_no_line() {
-        let due = |done, total, seconds| LogSchedule::default().is_due(done, total, Duration::from_secs(seconds));
+        let due =
+            |done, total, seconds| LogSchedule::default().is_due(done, total, Duration::from_secs(seconds), done > 0);
         assert!(due(1, 1_000_000, 5), "before it has cost an hour");
         assert!(!due(1, 1_000_000, 4) && !due(0, 1_000_000, 20), "nothing is known yet");
         assert!(!due(100, 1_000, 6), "54 seconds are left");

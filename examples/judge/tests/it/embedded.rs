@@ -10,10 +10,10 @@ use crate::program::{COMMANDS, QUICK_PROBES, judge, succeed, write_rows};
 
 /// Commands with a model that are not in the table below, and why.
 const OTHERS: [&str; 4] = [
-    "serve",          // it has no rows to look at when it starts, and says that the embedded model answers
-    "shards",         // Parquet: `score_files.rs`
-    "stream",         // Arrow: `score_stream.rs`
-    "merge",          // it asks for a model
+    "serve",  // it has no rows to look at when it starts, and says that the embedded model answers
+    "shards", // Parquet: `score_files.rs`
+    "stream", // Arrow: `score_stream.rs`
+    "merge",  // it asks for a model
 ];
 
 /// Command lines on rows that no `judge rows` has written.
@@ -47,7 +47,8 @@ fn said(folder: &Path, line: &str) -> (Option<i32>, String) {
     let names = COMMANDS.iter().map(|(name, _)| *name).filter(|name| line.starts_with(&format!("{name} ")));
     let name = names.max_by_key(|name| name.len()).expect("a command");
     let words = line[name.len()..].split_whitespace();
-    let command = judge(name).env_remove("JUDGE_EMBEDDED").args(words).current_dir(folder).stdin(Stdio::null()).output();
+    let command =
+        judge(name).env_remove("JUDGE_EMBEDDED").args(words).current_dir(folder).stdin(Stdio::null()).output();
     let output = command.expect("the program starts");
     (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())
 }
@@ -57,7 +58,8 @@ fn foreign_rows(folder: &Path) {
     let answer = "The Rhine has 3 sources and gets 4 more. How many rivers does Europe have now? Hard to say.";
     let strange = json!({"id": 1, "instruction": "Name a river.", "response": answer, "rubric": "Good?", "human": 3});
     write_rows(folder.join("strange.jsonl"), &[strange]);
-    let pair = json!({"id": 1, "instruction": "Name a river.", "response_a": answer, "response_b": "Rhine.", "human": "A"});
+    let pair =
+        json!({"id": 1, "instruction": "Name a river.", "response_a": answer, "response_b": "Rhine.", "human": "A"});
     write_rows(folder.join("pairs.jsonl"), &[pair]);
     let list = json!({"id": 1, "instruction": "Name a river.", "responses": [answer, "Rhine."]});
     write_rows(folder.join("lists.jsonl"), &[list]);
@@ -83,7 +85,8 @@ fn rows_of_others_are_refused_before_any_work_by_every_command() {
             assert!(stderr.contains(words) || (words == "line 1" && stderr.contains("row 1")), "{line}: {stderr}");
         }
         assert!(!stderr.contains("model tiny-judge"), "{line} loaded the model: {stderr}");
-        let made = ["o.jsonl", "o.jsonl.partial", "o.safetensors", "adapter", "more-probes"].map(|name| path.join(name));
+        let made =
+            ["o.jsonl", "o.jsonl.partial", "o.safetensors", "adapter", "more-probes"].map(|name| path.join(name));
         assert_eq!(made.into_iter().find(|path| path.exists()), None, "{line}");
     }
     let lines = FOREIGN.into_iter().chain(WITH_PROBES);
@@ -114,7 +117,12 @@ fn who_insists_is_told_and_exercises_need_no_model() {
         ("--split shifted --pairs", "compare --input own.jsonl --output verdicts.jsonl --verdict logits --apart"),
         ("--answers 3", "rank --input own.jsonl --output ranks.jsonl --apart"),
     ] {
-        succeed("rows", path, &[&rows.split(' ').collect::<Vec<_>>()[..], &["--rows", "5", "--output", "own.jsonl", "--overwrite"]].concat());
+        succeed(
+            "rows",
+            path,
+            &[&rows.split(' ').collect::<Vec<_>>()[..], &["--rows", "5", "--output", "own.jsonl", "--overwrite"]]
+                .concat(),
+        );
         let (code, stderr) = said(path, line);
         assert!(code == Some(0) && !stderr.contains("exercise"), "{line}: {stderr}");
     }

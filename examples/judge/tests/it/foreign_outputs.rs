@@ -13,7 +13,7 @@ const MINE: &[u8] = b"a file of mine\n";
 
 /// Command lines, and the names in the place of which a foreign file is refused. `nowhere` is no model:
 /// whoever looks for it fails otherwise.
-const CASES: [(&str, &[&str]); 36] = [
+const CASES: [(&str, &[&str]); 37] = [
     ("drift --input in.jsonl --against in.jsonl --json a.json", &["a.json"]),
     ("agreement --input in.jsonl --json a.json --plot a.svg --risk-plot r.svg", &["a.json", "a.svg", "r.svg"]),
     ("agreement --input in.jsonl --group g --comparison-plot c.svg", &["c.svg"]),
@@ -128,7 +128,7 @@ const CASES: [(&str, &[&str]); 36] = [
         "rank_answers --input in.jsonl --output o.jsonl --json a.json --model nowhere",
         &["o.jsonl", "o.jsonl.partial", "o.jsonl.partial.sorted", "o.jsonl.run.json", "a.json"],
     ),
-    ("report --input in.jsonl --output o.html", &["o.html", "o.json"]),
+    ("report --input in.jsonl --output o.html", &["o.html"]),
     ("report --input in.jsonl --output o.html --json a.json", &["o.html", "a.json"]),
     (
         "reward_scores --input in.jsonl --output o.jsonl --model nowhere",
@@ -145,8 +145,18 @@ const CASES: [(&str, &[&str]); 36] = [
     ),
     (
         "tune --input in.jsonl --output o --json a.json --plot a.svg --model nowhere",
-        &["o.log.jsonl", "o.best.safetensors", "o.states", "a.json", "a.svg"],
+        &[
+            "o.log.jsonl",
+            "o.checkpoint.safetensors",
+            "o.checkpoint.safetensors.partial",
+            "o.best.safetensors",
+            "o.best.safetensors.partial",
+            "o.states",
+            "a.json",
+            "a.svg",
+        ],
     ),
+    ("tune --input in.jsonl --output o --learn-weights --model nowhere", &["o.weights.json"]),
     ("throughput --input in.jsonl --json a.json --model nowhere", &["a.json"]),
 ];
 
@@ -182,18 +192,26 @@ fn desk() -> TempDir {
     desk
 }
 
+/// Commands of which what is written is never replaced, so that they have no such option.
+const WITHOUT_OVERWRITE: [&str; 1] = ["merge_adapter"];
+
+/// Nobody's file is replaced, whatever was allowed.
 #[test]
 fn a_foreign_file_in_the_place_of_any_output_stays_and_nothing_is_done() {
     for (line, outputs) in CASES {
-        for output in outputs {
+        for (output, overwrite) in outputs.iter().flat_map(|output| [(output, false), (output, true)]) {
+            if overwrite && WITHOUT_OVERWRITE.iter().any(|name| line.starts_with(name)) {
+                continue;
+            }
             let desk = desk();
             let path = desk.path().join(output);
             fs::create_dir_all(path.parent().unwrap()).unwrap();
             fs::write(&path, MINE).unwrap();
             let before = files(desk.path());
-            let words: Vec<&str> = line.split(' ').collect();
+            let words: Vec<&str> = line.split(' ').chain(overwrite.then_some("--overwrite")).collect();
             let (code, stdout, stderr) = ran(words[0], desk.path(), &words[1..]);
             assert_eq!(code, Some(2), "{line}, {output}: {stdout}{stderr}");
+            assert!(!stderr.contains("to replace it"), "{line}, {output}: {stderr}");
             let name = Path::new(output).file_name().unwrap().to_str().unwrap();
             let folder = Path::new(output).parent().and_then(Path::to_str).filter(|folder| !folder.is_empty());
             assert!(
@@ -203,6 +221,22 @@ fn a_foreign_file_in_the_place_of_any_output_stays_and_nothing_is_done() {
             assert_eq!(files(desk.path()), before, "{line}, {output}: {stderr}");
         }
     }
+}
+
+/// A page is one file. The figures go where --json says, and never beside the page.
+#[test]
+fn a_page_leaves_the_data_of_its_name_alone() {
+    let desk = desk();
+    let row = |id: u32| json!({"id": id, "score": id % 3, "human": id % 4});
+    fs::write(desk.path().join("data.json"), json!((0..9).map(row).collect::<Vec<_>>()).to_string()).unwrap();
+    let before = files(desk.path());
+    let page = ["--input", "data.json", "--output", "data.html", "--overwrite", "--quiet"];
+    succeed("report", desk.path(), &page);
+    let mut after = files(desk.path());
+    assert!(after.remove("data.html").is_some());
+    assert_eq!(after, before);
+    let (code, _, stderr) = ran("report", desk.path(), &[&page[..], &["--json", "in.jsonl"]].concat());
+    assert!(code == Some(2) && stderr.contains("in.jsonl: is a file that no run"), "{stderr}");
 }
 
 #[test]

@@ -18,7 +18,10 @@ fn the_program_runs_with_the_kernel_that_tests_name() {
     let device = record["model"]["device"].as_str().expect("a device");
     let is_run = |kernel: &str| device == format!("cpu ({kernel})");
     match std::env::var("JUDGE_TEST_KERNEL") {
-        Ok(named) => assert!(is_run(&named), "expected the kernel {named}, found {device}; build with --features judge-models/emulated-unit"),
+        Ok(named) => assert!(
+            is_run(&named),
+            "expected the kernel {named}, found {device}; build with --features judge-models/emulated-unit"
+        ),
         Err(_) => assert!(Kernel::available().iter().any(|kernel| is_run(&kernel.to_string())), "{device}"),
     }
 }

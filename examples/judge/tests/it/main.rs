@@ -25,6 +25,7 @@ mod kernel;
 mod kill;
 mod labels;
 mod merge_adapter;
+mod messages;
 mod mt_bench;
 mod newcomer;
 mod odd_rows;

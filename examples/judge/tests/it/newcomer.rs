@@ -377,7 +377,7 @@ fn of_equal_totals_the_likeliest_are_kept() {
     desk.refused_at_once(
         &format!("{filter} precious.jsonl"),
         2,
-        &["precious.jsonl exists, and no run record beside it"],
+        &["precious.jsonl: is a file that no run of these programs made"],
     );
     assert_eq!(desk.read("precious.jsonl"), b"{}\n");
 
@@ -465,7 +465,7 @@ fn a_finished_output_is_recognised_or_kept() {
     desk.refused_at_once(
         "lager_pointwise --input rows.jsonl --output mine.jsonl",
         2,
-        &["mine.jsonl exists", "no run record"],
+        &["mine.jsonl: is a file that no run of these programs made"],
     );
 
     let line = "layer_logits --input rows.jsonl --output l.jsonl --columns prompt=question --limit 2";

@@ -11,7 +11,7 @@ use crate::program::{ran, rows, succeed, write_rows};
 
 /// The page, which a parser of HTML finds nothing to complain about, and in which nothing runs and nothing is fetched.
 fn page(folder: &Path, args: &[&str]) -> (Html, Value) {
-    let all = [&["--output", "report.html", "--quiet"], args].concat();
+    let all = [&["--output", "report.html", "--json", "report.json", "--quiet"], args].concat();
     succeed("report", folder, &all);
     let text = fs::read_to_string(folder.join("report.html")).expect("a page");
     assert!(text.len() < 1_000_000, "{} bytes", text.len());
@@ -207,5 +207,21 @@ fn what_is_wrong_with_an_input_is_said() {
     fails(std::slice::from_ref(&good), &["--json", "out.html"], 2, "out.html");
     fails(std::slice::from_ref(&good), &["--check", "in.jsonl"], 1, "expected what judge shards check --json writes");
     fails(std::slice::from_ref(&good), &["--run", "in.jsonl"], 1, "expected a plan or a run record");
-    fails(&[good], &["--run", "nowhere.json"], 1, "nowhere.json");
+    fails(std::slice::from_ref(&good), &["--run", "nowhere.json"], 1, "nowhere.json");
+    // A page of nothing would say "Complete".
+    let unscored = |id: u32| json!({"id": id, "unscored": {"reason": "no_label", "detail": "none"}});
+    fails(&[unscored(1), unscored(2)], &[], 1, "none of 2 rows has a score: 2 no_label");
+    fails(&[json!({"id": 1, "text": "a"})], &[], 1, "none of 1 rows has a score: 1 no score");
+    let decided = json!({"id": 1, "answers": {"a": {"type": "noul", "noul": 0.5}}, "label_mass": {"a": 1.0}});
+    fails(&[decided], &[], 1, "the answers of `judge decide`");
+    let plan = json!({"format": "judge-command-plan", "version": 1, "content": {}});
+    fs::write(folder.path().join("plan.json"), plan.to_string()).expect("a plan");
+    fails(std::slice::from_ref(&good), &["--run", "plan.json"], 1, "plan.json is the plan of a command");
+    fails(std::slice::from_ref(&good), &["--run", "in.jsonl"], 1, "found JSON without a format");
+    fs::create_dir(folder.path().join("parts")).expect("a folder");
+    for option in ["--texts", "--predicted", "--human"] {
+        let args = ["--input", "parts", "--output", "out.html", option, "in.jsonl"];
+        let (code, _, stderr) = ran("report", folder.path(), &args);
+        assert!(code == Some(2) && stderr.contains(&format!("{option} has no effect")), "{stderr}");
+    }
 }

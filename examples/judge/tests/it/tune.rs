@@ -395,7 +395,11 @@ fn every_objective_learns_and_is_read_back() {
     assert!(figures(2)["loss"].as_f64() < figures(0)["loss"].as_f64());
     assert!(figures(2)["spearman"].is_number() && figures(2)["accuracy"].is_number(), "{}", figures(2));
     assert!((figures(0)["loss"].as_f64().unwrap() - 4.0 * 2f64.ln()).abs() < 1e-5, "{}", figures(0));
-    succeed("reward", path, &["--input", "in.jsonl", "--output", "steps.jsonl", "--adapter", "ordinal", "--dtype", "f32"]);
+    succeed(
+        "reward",
+        path,
+        &["--input", "in.jsonl", "--output", "steps.jsonl", "--adapter", "ordinal", "--dtype", "f32"],
+    );
     let distance = |row: Value| {
         let human: Vec<f64> = row["human"].as_array().unwrap().iter().map(|x| x.as_f64().unwrap()).collect();
         let above = |z: &Value| 1.0 / (1.0 + (-z.as_f64().unwrap()).exp());
@@ -518,4 +522,75 @@ fn encoders_learn_grades_that_rewards_read() {
     let marks = ["--input", "rows.jsonl", "--output", "m", "--model", roberta.to_str().unwrap(), "--objective", "mark"];
     let (code, _, told) = ran("tune", path, &marks);
     assert!(code != Some(0) && told.contains("encoder"), "{told}");
+}
+
+// https://github.com/torognes/vsearch/issues/243, https://github.com/lh3/minimap2/issues/103
+#[test]
+fn what_a_full_disk_has_left_is_in_nobody_s_way() {
+    let folder = TempDir::new().unwrap();
+    let path = folder.path();
+    graded(path);
+    fs::write(path.join("tuned.log.jsonl"), "").unwrap();
+    fs::write(path.join("tuned.states"), "judge sta").unwrap();
+    let said = tune(path, &["--input", "in.jsonl", "--output", "tuned"]);
+    assert!(said.contains("12 steps"), "{said}");
+    // A log with something in it is of a run that was finished.
+    fs::remove_dir_all(path.join("tuned")).unwrap();
+    let args = [&QUICK[..], &["--input", "in.jsonl", "--output", "tuned"]].concat();
+    let (code, _, told) = ran("tune", path, &args);
+    assert!(code == Some(2) && told.contains("tuned.log.jsonl exists"), "{told}");
+}
+
+/// Two runs over one checkpoint would both take all steps, and one of them for nothing.
+#[test]
+fn a_second_run_with_one_output_ends_at_once() {
+    let folder = TempDir::new().unwrap();
+    let path = folder.path();
+    graded(path);
+    let log = fs::File::create(path.join("tuned.log.jsonl")).unwrap();
+    log.lock().unwrap();
+    // It does not come to look for a model.
+    let args = [&QUICK[..], &["--input", "in.jsonl", "--output", "tuned", "--model", "nowhere"]].concat();
+    let (code, _, told) = ran("tune", path, &args);
+    assert!(code == Some(1) && told.contains("another run of `judge tune` has this --output"), "{told}");
+    assert!(path.join("tuned.log.jsonl").exists() && !path.join("tuned.checkpoint.safetensors").exists());
+    log.unlock().unwrap();
+    let (code, _, told) = ran("tune", path, &args);
+    assert!(code == Some(2) && told.contains("nowhere"), "{told}");
+    // One that did not begin leaves no log, but for one that was there.
+    fs::remove_file(path.join("tuned.log.jsonl")).unwrap();
+    ran("tune", path, &args);
+    assert!(!path.join("tuned.log.jsonl").exists());
+}
+
+// https://github.com/huggingface/trl/issues/6668, https://github.com/getainode/ainode/issues/186
+#[test]
+fn training_that_teaches_nothing_says_so() {
+    let folder = TempDir::new().unwrap();
+    let path = folder.path();
+    graded(path);
+    let mut all = rows(path.join("in.jsonl"));
+    all.truncate(8);
+    write_rows(path.join("few.jsonl"), &all);
+    all.iter_mut().for_each(|row| row["human"] = json!(3));
+    write_rows(path.join("one.jsonl"), &all);
+    let of = |rows: &str, output: &str, more: &[&str]| {
+        let args = ["--input", rows, "--output", output, "--epochs", "1", "--json", "a.json", "--overwrite"];
+        let (code, said, told) = ran("tune", path, &[&args[..], more].concat());
+        assert_eq!(code, Some(0), "{told}");
+        let loss = report(path)["loss_of_first_rows"].clone();
+        assert!(
+            said.contains(&format!("loss of the first step's rows: {:.4} -> ", loss[0].as_f64().unwrap())),
+            "{said}"
+        );
+        (told, loss)
+    };
+    let [one, grown] = ["all 8 examples have the same label", "note: the loss has grown"];
+    let (told, _) = of("one.jsonl", "a", &[]);
+    assert!(told.contains(one), "{told}");
+    let (told, loss) = of("few.jsonl", "b", &["--lr", "1e6"]);
+    assert!(told.contains(grown) && !told.contains(one), "{told}");
+    assert!(loss[1].as_f64() > loss[0].as_f64(), "{loss}");
+    let (told, loss) = of("few.jsonl", "c", &["--lr", "1e-3"]);
+    assert!(!told.contains(grown) && loss[1].as_f64() < loss[0].as_f64(), "{told}{loss}");
 }

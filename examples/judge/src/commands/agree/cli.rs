@@ -13,6 +13,14 @@ use crate::args::bars::BarArgs;
 use crate::args::files::OverwriteArgs;
 use crate::terminal::console::usage;
 
+/// How the help of the command ends.
+const EXAMPLES: &str = "\
+Examples:
+  judge agree --input scores.jsonl
+  judge agree --input scores.jsonl --cluster question --json agreement.json
+
+More: docs/statistics.md";
+
 /// How a judge's scores agree with people's.
 ///
 /// Input: JSON lines; each has a prediction and a human score, which is a number, a label, or a list of raters (their mean is then the
@@ -23,6 +31,7 @@ use crate::terminal::console::usage;
 /// counted; the judge's scores of rows that nobody graded help to estimate the mean of all. What the data do not define is shown as
 /// undefined with the reason.
 #[derive(Args)]
+#[command(after_help = EXAMPLES)]
 pub(crate) struct Cli {
     /// JSON lines of predictions and human scores
     #[arg(long, value_name = "FILE")]

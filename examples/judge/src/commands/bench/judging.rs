@@ -3,8 +3,8 @@
 use anyhow::{Result, bail};
 use judge_core::{Backbone, Reason, Unscored, prompted::PairConvention};
 use judge_data::{
-    Benchmark, BenchmarkPair, Carry, Extra, InputFile, Opened, PairVerdicts, Record, Resolved, RowColumns,
-    RunPlan, RunResult, RunStart, UnreadRecord,
+    Benchmark, BenchmarkPair, Carry, Extra, InputFile, Opened, PairVerdicts, Record, Resolved, RowColumns, RunPlan,
+    RunResult, RunStart, UnreadRecord,
 };
 
 use super::Cli;

@@ -58,6 +58,12 @@ fn of(cli: &Cli, pairs: &[BenchmarkPair], perturbations: &[Perturbation]) -> Res
     Ok(PerturbedPair::all(pairs, perturbations))
 }
 
+/// Whether a file has changed pairs, by its first row.
+pub(crate) fn is_perturbed(path: &Path) -> bool {
+    let first = Rows::open(path).ok().and_then(|mut rows| rows.next());
+    matches!(first, Some(Ok(row)) if row.has("perturbation") && row.has("changed"))
+}
+
 /// The changed pairs as rows of pairs.
 pub(crate) fn write(cli: &Cli, path: &Path, pairs: &[BenchmarkPair]) -> Result<()> {
     let perturbed = of(cli, pairs, &wanted(cli)?)?;

@@ -84,7 +84,7 @@ fn of_all_pairs(cli: &Cli) -> Result<Found> {
     }
     let rows = pairs.len();
     let separates = separates(told_apart);
-    let both_orders = cli.orders == Orders::Both;
+    let both_orders = cli.orders() == Orders::Both;
     let found = PairTally { both_orders, bootstrap: BOOTSTRAP, ..PairTally::new(pairs) }.found()?;
     let verdicts = [("A", found.first), ("B", found.second), ("tie", found.ties), ("inconsistent", found.inconsistent)];
     let mut lines = vec![vec!["verdict".to_owned(), "pairs".to_owned()]];

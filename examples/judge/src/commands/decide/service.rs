@@ -1,7 +1,7 @@
 //! A service that takes decisions, in the place of a model on this machine.
 
 use anyhow::Result;
-use clap::{Args, ValueEnum};
+use clap::{Args, Id, ValueEnum};
 use judge_core::decision::{DecisionRoute, DecisionServiceJudge, Questions};
 use judge_core::{ItemResult, Judge};
 use judge_data::{DecisionRecord, Input, MadeBy, Opened, Resolved};
@@ -9,7 +9,11 @@ use judge_models::{ApiRoute, ApiSettings};
 use serde_json::json;
 
 use super::{Cli, Done, PROGRAM};
+use crate::args::decisions::DecisionArgs;
+use crate::args::ids_of;
+use crate::args::model_args::ModelArgs;
 use crate::args::service::{ServiceArgs, Spending, say_usage};
+use crate::terminal::console::tell_label_mass;
 use crate::terminal::pace::Watch;
 
 /// Which service answers.
@@ -17,7 +21,7 @@ use crate::terminal::pace::Watch;
 pub(super) struct Service {
     /// Where the API of a service that takes decisions begins, as a rule with /v1 at its end; it is asked in the place of a model on this
     /// machine, and texts go there and nowhere else
-    #[arg(long, value_name = "URL", requires = "api_model", conflicts_with_all = LOCAL, help_heading = "Service")]
+    #[arg(long, value_name = "URL", requires = "api_model", conflicts_with_all = of_a_model(), help_heading = "Service")]
     base_url: Option<String>,
     /// The model, as the service calls it
     #[arg(long, value_name = "NAME", requires = "base_url", help_heading = "Service")]
@@ -29,28 +33,11 @@ pub(super) struct Service {
     service: ServiceArgs,
 }
 
-/// The options of a model on this machine.
-const LOCAL: [&str; 19] = [
-    "model",
-    "adapters",
-    "devices",
-    "dtype",
-    "weight_form",
-    "kernel",
-    "date",
-    "packed_cache",
-    "full_fingerprint",
-    "max_batch_tokens",
-    "decision_prompt",
-    "decision_template",
-    "decision_config",
-    "layers",
-    "lens",
-    "weights",
-    "temperature",
-    "fit",
-    "part",
-];
+/// The options of a model on this machine, of how it is asked and read, and of what is learned from its logits.
+fn of_a_model() -> Vec<Id> {
+    let own = ["fit", "part"].map(Id::from).to_vec();
+    [ids_of::<ModelArgs>(&["limit", "quiet"]), ids_of::<DecisionArgs>(&[]), own].concat()
+}
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Route {
@@ -110,6 +97,7 @@ impl Named<'_> {
         let result = result?;
         asking.watch.finish(result.summary.cancelled)?;
         cli.say_counts(&result.counts, rows)?;
+        tell_label_mass(&result.summary, "the labels of the options", "");
         Ok(Done { origin: None, counts: result.counts })
     }
 }

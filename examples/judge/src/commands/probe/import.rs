@@ -15,7 +15,7 @@ use judge_probe::{
 };
 
 use crate::args::files::OverwriteArgs;
-use crate::args::model_args::{find_model, read_template};
+use crate::args::model_args::{find_model, is_template, read_template};
 use crate::probes::ProbeFile;
 use crate::terminal::console::{say, table, usage};
 
@@ -82,7 +82,7 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
     }
     let template_beside = cli.template_beside();
     let inputs = [Some(&cli.input), cli.template.as_ref()].into_iter().flatten();
-    let outputs = Outputs::new(inputs).kept(&cli.output, is_probe).made(&template_beside);
+    let outputs = Outputs::new(inputs).kept(&cli.output, is_probe).made(&template_beside, is_template);
     outputs.overwrite(cli.write.overwrite).check()?;
     let imported = match ProbeFile::read(&cli.input, cli.precision.into())? {
         ProbeFile::Sklearn(imported) => *imported,
@@ -127,7 +127,8 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
     say(format_args!("-> {}, {tied}", output.display()))
 }
 
-fn is_probe(path: &Path) -> bool {
+/// Whether a file is a saved probe.
+pub(super) fn is_probe(path: &Path) -> bool {
     matches!(ProbeFile::read(path, Precision::F32), Ok(ProbeFile::Saved(_)))
 }
 

@@ -28,7 +28,7 @@ use self::settings::{Found, SETTINGS, Settings, figure_path, look, probe_path, r
 use self::states::States;
 use self::tuned::{Learned, Tuned};
 use self::verdicts::Judged;
-use crate::args::model_args::read_template;
+use crate::args::model_args::{is_template, read_template};
 use crate::probes::JUDGE_NOTE;
 use crate::report::{write_json, write_marked};
 use crate::terminal::console::{say, tell, usage};
@@ -148,8 +148,9 @@ fn check_files(
     let figures = aspects.iter().map(|aspect| figure_path(&cli.output, aspect)).filter(in_output);
     let paths = templates.keys().map(|aspect| template_path(&cli.output, aspect)).filter(in_output);
     let probes = aspects.iter().map(|aspect| probe_path(&cli.output, aspect)).filter(in_output);
-    let outputs = outputs.reports(cli::PROGRAM, figures).made(paths).made(probes);
-    outputs.made(Some(report_path(&cli.output)).filter(in_output)).overwrite(cli.overwrite).check()?;
+    let report = Some(report_path(&cli.output)).filter(in_output);
+    let outputs = outputs.reports(cli::PROGRAM, figures.chain(report)).made(paths, is_template);
+    outputs.made(probes, super::import::is_probe).overwrite(cli.overwrite).check()?;
     for (aspect, template) in templates {
         let path = template_path(&cli.output, aspect);
         if in_output(&path) {

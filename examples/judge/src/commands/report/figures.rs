@@ -15,16 +15,23 @@ pub fn inline(svg: &str) -> String {
     svg.replacen(NAMESPACE, "", 1)
 }
 
+/// Whole numbers from 0 to at most this, no more than eight, in steps of 1, 2 or 5 times a power of ten: there is no half of a row.
+fn ticks(most: usize) -> Vec<f64> {
+    let steps = (0..).flat_map(|power| [1, 2, 5].map(|step| step * 10_usize.saturating_pow(power)));
+    let step = steps.into_iter().find(|step| most / step < 8).unwrap_or(most.max(1));
+    (0..=most / step).map(|tick| (tick * step) as f64).collect()
+}
+
 /// How many rows have which value; beside them people's.
 pub fn bars(bars: &[Bar], what: &str) -> Result<String> {
     drawn(SIZE, |area| {
         let (Some(first), Some(last)) = (bars.first(), bars.last()) else { return Ok(()) };
-        let most = bars.iter().map(|bar| bar.rows.max(bar.human)).max().unwrap_or(1).max(1) as f64;
+        let most = bars.iter().map(|bar| bar.rows.max(bar.human)).max().unwrap_or(1).max(1);
         let mut chart = ChartBuilder::on(area)
             .margin(8)
             .x_label_area_size(36)
             .y_label_area_size(60)
-            .build_cartesian_2d(first.low..last.high, 0.0..1.05 * most)?;
+            .build_cartesian_2d(first.low..last.high, (0.0..1.05 * most as f64).with_key_points(ticks(most)))?;
         let mut mesh = chart.configure_mesh();
         mesh.disable_x_mesh().light_line_style(WHITE).x_desc(what).y_desc("rows").label_style(FONT);
         mesh.y_label_formatter(&|count| format!("{count:.0}")).draw()?;
@@ -99,4 +106,21 @@ pub fn layers(layers: &[LayerAgreement]) -> Result<String> {
 
 fn drawn(size: (u32, u32), draw: impl FnOnce(&Area<'_>) -> Result<(), Box<dyn std::error::Error>>) -> Result<String> {
     Ok(inline(&svg(size, draw)?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_axis_of_counts_has_each_whole_number_once() {
+        assert_eq!(ticks(1), [0.0, 1.0]);
+        assert_eq!(ticks(3), [0.0, 1.0, 2.0, 3.0]);
+        assert_eq!(ticks(9), [0.0, 2.0, 4.0, 6.0, 8.0]);
+        assert_eq!(ticks(119), [0.0, 20.0, 40.0, 60.0, 80.0, 100.0]);
+        for most in [1, 2, 7, 8, 16, 100, 12_345, usize::MAX / 2] {
+            let found = ticks(most);
+            assert!(found.len() <= 8 && found.is_sorted_by(|a, b| a < b), "{most}: {found:?}");
+        }
+    }
 }

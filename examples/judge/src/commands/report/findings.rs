@@ -116,7 +116,7 @@ impl Findings {
             Ok(scores) => (layers(&rows, scores, &human, record.layer_weights())?, None),
             Err(why) => (Vec::new(), Some(why.clone())),
         };
-        let scored = rows.scores.len() + rows.labels.values().sum::<usize>();
+        let scored = rows.scored();
         let Rows { n, fields, scores, labels, unscored, compared, worst, longest, tokens, preferences, .. } = rows;
         let preferences = preferences.compared(BOOTSTRAP).map(|preferences| preferences.whole()).transpose()?;
         let graded = compared.len();

@@ -221,11 +221,10 @@ fn scores(found: &Findings) -> Result<Markup> {
     let bars = if found.scores.is_empty() { String::new() } else { figures::bars(&found.scores, "score")? };
     Ok(html! {
         h2 { "Scores" }
-        @if !bars.is_empty() { (figure(&bars, "Blue: scores. Red: people's, of the rows that have one.")) }
+        @if !bars.is_empty() { (figure(&bars, if found.graded > 0 { "Blue: scores. Red: people's, of the rows that have one." } else { "How many rows have which score." })) }
         @if !found.labels.is_empty() {
             table { @for (label, rows) in &found.labels { tr { td { (shown(label, ID)) } td.n { (rows) } } } }
         }
-        @if found.scored == 0 { p { "No row has a score." } }
     })
 }
 

@@ -56,7 +56,13 @@ impl Record {
         match value.get("format").and_then(Value::as_str) {
             Some("judge-shard-plan") => Ok(Self::of_plan(load(path)?)),
             Some("judge-run-record") => Ok(Self::of_run(load(path)?)),
-            other => bail!("{}: expected a plan or a run record, found the format {other:?}", path.display()),
+            Some("judge-command-plan") => bail!(
+                "{} is the plan of a command, whose parts have rows of their own: join them with `judge shards export`, and give the file \
+                 that it writes as --input, whose record is found beside it",
+                path.display()
+            ),
+            Some(other) => bail!("{}: expected a plan or a run record, found the format {other:?}", path.display()),
+            None => bail!("{}: expected a plan or a run record, found JSON without a format", path.display()),
         }
     }
 

@@ -101,6 +101,8 @@ pub struct Rows {
     /// Verdicts that are texts, by text.
     pub labels: BTreeMap<String, usize>,
     pub unscored: BTreeMap<String, Unscored>,
+    /// Rows of answers to typed questions, which are no scores.
+    answered: usize,
     /// Rows with a score and a human one.
     pub compared: Vec<ComparedItem>,
     /// The expected score of each layer alone, of each of `compared`; or why there is none.
@@ -127,6 +129,7 @@ impl Rows {
             scores: Vec::new(),
             labels: BTreeMap::new(),
             unscored: BTreeMap::new(),
+            answered: 0,
             compared: Vec::new(),
             layers: Ok(Vec::new()),
             tables: None,
@@ -140,6 +143,30 @@ impl Rows {
             devices: BTreeMap::new(),
             parts: Vec::new(),
         }
+    }
+
+    /// How many rows have a score.
+    pub fn scored(&self) -> usize {
+        self.scores.len() + self.labels.values().sum::<usize>()
+    }
+
+    /// Refuses rows of which none has a score: there is nothing to report of them.
+    pub fn check_scored(&self) -> Result<()> {
+        if self.scored() > 0 {
+            return Ok(());
+        }
+        if self.answered > 0 {
+            bail!(
+                "expected scores, found the answers of `judge decide`, which have no page: the command itself measures them where rows \
+                 have `labels`, and --json keeps its figures"
+            );
+        }
+        let reasons = self.unscored.iter().map(|(reason, rows)| format!("{} {reason}", rows.n));
+        bail!(
+            "none of {} rows has a score: {}; a score is in predicted, score or verdict, or where --predicted says",
+            self.n,
+            reasons.collect::<Vec<_>>().join(", ")
+        )
     }
 
     /// Reads JSON lines; fields that are not named are found. An id that was there before is an error, as everywhere.
@@ -171,6 +198,7 @@ impl Rows {
         let (predicted, human) = match read {
             Ok((Some(predicted), human)) => (predicted, human),
             Ok((None, _)) => {
+                self.answered += usize::from(row.row.has("answers"));
                 let (reason, detail) = match row.unscored {
                     Some(unscored) => (unscored.reason, unscored.detail),
                     None => ("no score".to_owned(), String::new()),

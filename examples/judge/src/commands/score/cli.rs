@@ -4,11 +4,19 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 use clap::Args;
-use judge_data::{Carry, DatasetFormat, Error, Outputs};
+use judge_data::{Carry, DatasetFormat, Error, Outputs, read_lager_results};
 
 use crate::args::files::{InputArgs, OutputArgs};
 use crate::args::lager::LagerArgs;
 use crate::args::model_args::ModelArgs;
+
+/// How the help of the command ends.
+const EXAMPLES: &str = "\
+Examples:
+  judge score --input graded.jsonl --output scores.jsonl --model path/to/model
+  judge score --input graded.jsonl --output scores.jsonl --model model.gguf --weights weights.json
+
+More: docs/lager.md";
 
 /// Score a data file with LAGER.
 ///
@@ -16,6 +24,7 @@ use crate::args::model_args::ModelArgs;
 /// LAGER reference program and its emotion items, and evaluations of prometheus-eval; the format is detected from the first row. Writes one
 /// row per item, in input order, with the layer logits, the score and the human scores; other fields are carried over.
 #[derive(Args)]
+#[command(after_help = EXAMPLES)]
 pub(crate) struct Cli {
     #[command(flatten)]
     pub(crate) input: InputArgs,
@@ -46,7 +55,7 @@ impl Cli {
     pub(crate) fn check(&self) -> Result<()> {
         self.lager.check()?;
         let inputs = [&self.input.input].into_iter().chain(self.lager.inputs());
-        let outputs = Outputs::new(inputs).rows([&self.output.output]).made(&self.lager_json);
+        let outputs = Outputs::new(inputs).rows([&self.output.output]).made(&self.lager_json, is_lager_result);
         let overwrite = self.output.write.overwrite;
         outputs.overwrite(overwrite).check()?;
         // What an earlier run has written is compared with what this one would; before there are scores, it is another's.
@@ -57,6 +66,11 @@ impl Cli {
             _ => Ok(()),
         }
     }
+}
+
+/// Whether a file is a result of LAGER's program, or of this one in its form, by its first row.
+fn is_lager_result(path: &Path) -> bool {
+    matches!(read_lager_results(path).ok().and_then(|mut rows| rows.next()), Some(Ok(_)))
 }
 
 fn holds_something(path: &Path) -> bool {

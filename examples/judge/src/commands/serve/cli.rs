@@ -72,7 +72,7 @@ impl Cli {
     pub(crate) fn check(&self) -> Result<()> {
         match self.model.limit {
             Some(_) => Err(usage("--limit has no effect where rows come over the network")),
-            None => refuse_dressing(&self.model),
+            None => self.decisions.check(false).and_then(|()| refuse_dressing(&self.model)),
         }
     }
 

@@ -4,7 +4,8 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 use judge_data::{
-    CommandPart, CommandPlan, CommandResults, DatasetOptions, Error, Outputs, RunPlan, load, record_path, save_new,
+    CommandPart, CommandPlan, CommandResults, Counts, DatasetOptions, Error, OutputFile, Outputs, Resolved, RunPlan,
+    load, record_path, save, save_new,
 };
 
 use super::run::RunArgs;
@@ -210,7 +211,14 @@ pub(super) fn export(
             let bar = progress("writing", plan.rows(), quiet);
             let input = plan.write_rows(path, write.overwrite, |rows| bar.inc(rows));
             bar.finish_and_clear();
-            Some(input?)
+            let input = input?;
+            // By its record the program knows the file again.
+            let rows = plan.rows();
+            let (bytes, blake3) = (input.bytes, Some(input.blake3.clone()));
+            let written = OutputFile { path: input.path.clone(), rows, bytes, blake3 };
+            let record = RunPlan::new(path, rows, program("score_files"));
+            save(record_path(path), &record.record(Resolved::default(), Counts::default(), vec![written]))?;
+            Some(input)
         }
         None => None,
     };

@@ -1,7 +1,9 @@
 //! `plan`.
 
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::fs::File;
+use std::io::Read;
+use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 use clap::Args;
@@ -37,6 +39,12 @@ pub(crate) struct PlanArgs {
 /// The options of a plan itself, beside which those of a command stand behind `--`.
 const OF_PLAN: [&str; 5] = ["--input", "--output", "--rows-per-shard", "--overwrite", "--quiet"];
 
+/// Whether a file begins as Parquet does. One that cannot be read is left to whoever reads it.
+fn is_parquet(path: &Path) -> bool {
+    let mut magic = [0; 4];
+    File::open(path).and_then(|mut file| file.read_exact(&mut magic)).is_err() || magic == *b"PAR1"
+}
+
 pub(crate) fn plan(args: &PlanArgs, commands: &dyn Commands) -> Result<()> {
     if !args.command.is_empty() {
         let mut own = std::env::args().take_while(|word| word != "--").filter(|word| word.starts_with("--"));
@@ -48,6 +56,13 @@ pub(crate) fn plan(args: &PlanArgs, commands: &dyn Commands) -> Result<()> {
     }
     args.scoring.check()?;
     let files = parquet_files(&args.input)?;
+    if let Some(file) = files.iter().find(|file| !is_parquet(file)) {
+        return Err(usage(format!(
+            "{} is not Parquet, which is what is scored without a command; for JSON lines name a command behind the options: \
+             judge shards plan … -- score",
+            file.display()
+        )));
+    }
     let inputs = files.iter().chain(args.scoring.lager.inputs());
     let outputs = Outputs::new(inputs).documents::<ShardPlan>([&args.output]);
     outputs.overwrite(args.write.overwrite).check()?;

@@ -1,5 +1,6 @@
 //! A run: its steps, what is measured between them, what is kept, and the folder at the end.
 
+use std::cmp::Ordering;
 use std::ops::ControlFlow;
 use std::path::Path;
 use std::time::Instant;
@@ -13,7 +14,7 @@ use super::asked::AtEnd;
 use super::chosen::Chosen;
 use super::cli::{Cli, Method};
 use super::examples::Examples;
-use super::log::Log;
+use super::log::{Held, Log};
 use super::measure::Figures;
 use super::recipes::Recipe;
 use super::{Files, PROGRAM, plot, weights};
@@ -33,6 +34,8 @@ pub(super) struct Course<'a, E> {
     /// How marks are asked for whose layers may be weighed.
     pub(super) weighed: Option<&'a AtEnd>,
     pub(super) files: &'a Files,
+    /// The log's file; `None` in a dry run.
+    pub(super) held: Option<&'a Held>,
     pub(super) plan: &'a [Vec<usize>],
     pub(super) learned: &'a Examples<E>,
     pub(super) held_out: Option<&'a Examples<E>>,
@@ -90,7 +93,7 @@ impl<E: Clone> Course<'_, E> {
         }
         let mut trainer = Trainer::new(self.folder, loss, settings)?;
         let every = cli.every.unwrap_or_else(|| plan.len().div_ceil(self.chosen.epochs as usize));
-        let mut log = Log::open(files)?;
+        let mut log = Log::open(files, self.held.context("a run has its log")?)?;
         if files.checkpoint.exists() {
             let advice = || format!("{}: --overwrite starts over", files.checkpoint.display());
             trainer.resume(&files.checkpoint).with_context(advice)?;
@@ -173,13 +176,16 @@ impl<E: Clone> Course<'_, E> {
             }
             saved?;
         }
-        let ended = Ended { done, kept, parameters: trainer.n_parameters(), seconds: &seconds };
+        // The same rows before the first step and at the end; of other rows it would be another loss.
+        let first = log.losses.get(&1).copied();
+        let loss = first.map(|first| Ok::<_, TrainError>([first, trainer.loss(&self.batch(0))?])).transpose()?;
+        let ended = Ended { done, kept, parameters: trainer.n_parameters(), seconds: &seconds, loss };
         self.report(&log, &ended)?;
         files.remove()
     }
 
     fn report(&self, log: &Log, ended: &Ended<'_>) -> Result<()> {
-        let (Ended { done, kept, parameters, seconds }, steps) = (*ended, self.plan.len());
+        let (Ended { done, kept, parameters, seconds, loss }, steps) = (*ended, self.plan.len());
         let output = self.cli.output.display();
         if done < steps {
             let measurements = log.since_best(done as u64);
@@ -191,6 +197,15 @@ impl<E: Clone> Course<'_, E> {
             "{} examples, {done} steps, {parameters} numbers learned; the state after step {kept} -> {output}",
             self.learned.all.len(),
         ))?;
+        if let Some([before, after]) = loss {
+            say(format_args!("loss of the first step's rows: {before:.4} -> {after:.4}"))?;
+            // Of what is no number, too.
+            if after.partial_cmp(&before).is_none_or(Ordering::is_gt) {
+                tell(
+                    "note: the loss has grown on rows that were learned from: the judge is worse than the model that it began with; lower --lr",
+                );
+            }
+        }
         let of =
             |step: usize| log.figures.iter().find(|(known, _)| *known as usize == step).map(|(_, figures)| figures);
         if let (Some(before), Some(after)) = (of(0), of(kept)) {
@@ -220,7 +235,7 @@ impl<E: Clone> Course<'_, E> {
             "settings": self.chosen.to_json(), "read_by": self.reader,
             "examples": self.learned.all.len(), "held_out_examples": self.held_out.map(|held_out| held_out.all.len()),
             "steps": steps, "steps_done": done, "stopped_early": done < steps, "kept_step": kept, "parameters": parameters, "held_out": held_out,
-            "seconds_per_step": seconds, "peak_gigabytes": peak_memory().map(|bytes| bytes as f64 / 1e9),
+            "loss_of_first_rows": loss, "seconds_per_step": seconds, "peak_gigabytes": peak_memory().map(|bytes| bytes as f64 / 1e9),
         });
         write_json(path, PROGRAM, &report)
     }
@@ -233,6 +248,8 @@ struct Ended<'a> {
     kept: usize,
     parameters: usize,
     seconds: &'a [f64],
+    /// Of the rows of the first step, before it and at the end.
+    loss: Option<[f64; 2]>,
 }
 
 /// An error of the run, of training or of what is done between steps.

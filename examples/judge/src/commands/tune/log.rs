@@ -1,15 +1,69 @@
 //! `OUTPUT.log.jsonl`: a line for each step and for each look at the held-out rows, and what they come to.
 
 use std::collections::BTreeMap;
-use std::fs::{self, File, OpenOptions};
-use std::io::Write as _;
+use std::fs::{self, File};
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
+use judge_data::{Error, Locking, open_locked};
 use judge_models::train::StepReport;
 use serde_json::{Value, json};
 
 use super::Files;
 use super::measure::Figures;
+use crate::terminal::console::tell;
+
+/// The file of a log, which one process at a time has, from before any work on: two runs with one output would train over each other.
+pub(super) struct Held {
+    file: File,
+    path: PathBuf,
+    is_new: bool,
+}
+
+impl Held {
+    /// Takes it, and makes it if it is not there.
+    ///
+    /// # Errors
+    /// If another run has it, or the system refuses.
+    pub(super) fn take(path: &Path) -> Result<Self> {
+        let is_new = !path.exists();
+        let file = match open_locked(path, Locking::Exclusive) {
+            Err(Error::NoLocks { .. }) => {
+                tell("note: this file system has no locks; make sure that no other run has the same --output");
+                open_locked(path, Locking::None)?
+            }
+            Err(error @ Error::Locked { .. }) => {
+                return Err(error)
+                    .context("another run of `judge tune` has this --output: let it end, or name another");
+            }
+            file => file?,
+        };
+        Ok(Self { file, path: path.to_owned(), is_new })
+    }
+}
+
+impl Drop for Held {
+    /// A run that ends before its first line leaves nothing.
+    fn drop(&mut self) {
+        if self.is_new && self.file.metadata().is_ok_and(|found| found.len() == 0) {
+            // Nobody is left to be told; an empty log is in nobody's way.
+            let _ = fs::remove_file(&self.path);
+        }
+    }
+}
+
+/// Whether a file is a log of this command: lines of JSON that name a step. The first may be all that a full disk took of it.
+pub(super) fn is_log(path: &Path) -> bool {
+    let mut line = String::new();
+    let first = File::open(path).and_then(|file| BufReader::new(file.take(1 << 16)).read_line(&mut line));
+    let begins = [r#"{"count":"#, r#"{"held_out":"#, r#"{"step":"#];
+    first.is_ok()
+        && match serde_json::from_str::<Value>(&line) {
+            Ok(entry) => entry["step"].is_u64(),
+            Err(_) => !line.ends_with('\n') && begins.iter().any(|begin| line.starts_with(begin)),
+        }
+}
 
 /// The log of a run.
 pub(super) struct Log {
@@ -25,22 +79,14 @@ pub(super) struct Log {
 impl Log {
     /// A new one, unless a checkpoint says that a run is resumed: then its steps beyond the checkpoint are done again, and lines of them
     /// come twice.
-    pub(super) fn open(files: &Files) -> Result<Self> {
+    pub(super) fn open(files: &Files, held: &Held) -> Result<Self> {
         let resumed = files.checkpoint.exists();
         let path = &files.log;
-        let mut found = Self {
-            file: OpenOptions::new()
-                .create(true)
-                .append(resumed)
-                .write(true)
-                .truncate(!resumed)
-                .open(path)
-                .with_context(|| format!("cannot write {}", path.display()))?,
-            losses: BTreeMap::new(),
-            figures: Vec::new(),
-            best: None,
-        };
+        let unwritten = || format!("cannot write {}", path.display());
+        let file = held.file.try_clone().with_context(unwritten)?;
+        let mut found = Self { file, losses: BTreeMap::new(), figures: Vec::new(), best: None };
         if !resumed {
+            found.file.set_len(0).with_context(unwritten)?;
             return Ok(found);
         }
         let text = fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;

@@ -1,0 +1,172 @@
+//! What is said of a command line or a file that is not what it should be: what was expected, what was found, and what to do.
+
+use std::fs;
+use std::path::Path;
+
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+use crate::decide::model;
+use crate::program::{embedded_model, judge, ran, rows, write_rows};
+
+/// A folder with graded responses in `in.jsonl`.
+fn desk() -> TempDir {
+    let desk = TempDir::new().expect("a folder");
+    let row = |id: u32| json!({"id": id, "instruction": "2 + 2?", "response": "4", "rubric": "Is it right?", "topic": "sums"});
+    write_rows(desk.path().join("in.jsonl"), &(0..6).map(row).collect::<Vec<_>>());
+    desk
+}
+
+/// Runs a line, cut at spaces, that must end with this code and say all of this.
+#[track_caller]
+fn said(folder: &Path, code: i32, line: &str, expected: &[&str]) -> String {
+    let words: Vec<&str> = line.split(' ').collect();
+    let (found, stdout, stderr) = ran(words[0], folder, &words[1..]);
+    assert_eq!(found, Some(code), "{line}: {stdout}{stderr}");
+    for text in expected {
+        assert!(stderr.contains(text), "{line}: {text:?} is not in {stderr}");
+    }
+    stderr
+}
+
+#[test]
+fn a_path_that_is_not_there_is_no_model_of_the_hub() {
+    let desk = desk();
+    fs::create_dir(desk.path().join("models")).expect("a folder");
+    let mut command = judge("score");
+    command.args(["--input", "in.jsonl", "--output", "o.jsonl", "--model", "models/none"]);
+    let output = command.env("HF_HUB_OFFLINE", "1").current_dir(desk.path()).output().expect("it starts");
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{stderr}");
+    let here = "note: there is no models/none in that folder here, so it is taken as the id of a model on the hub";
+    assert!(stderr.starts_with(here) && stderr.contains("no folder or file models/none here"), "{stderr}");
+}
+
+#[cfg(not(feature = "cuda"))]
+#[test]
+fn a_build_without_gpus_says_how_to_get_one() {
+    let desk = desk();
+    let model = embedded_model();
+    let line = format!("score --input in.jsonl --output o.jsonl --device cuda:0 --model {}", model.display());
+    said(desk.path(), 1, &line, &["this build cannot use it", "its Cargo feature `cuda`: docs/gpu.md"]);
+}
+
+#[test]
+fn a_misspelt_field_of_a_template_is_asked_about() {
+    let desk = desk();
+    let template = json!({"chat": {"messages": [{"role": "user", "content": "Grade {respons}"}]}});
+    fs::write(desk.path().join("t.json"), template.to_string()).expect("a template");
+    let line =
+        format!("score --input in.jsonl --output o.jsonl --template t.json --model {}", embedded_model().display());
+    said(desk.path(), 1, &line, &[r#"the field "respons""#, r#"Did you mean "response"?"#]);
+}
+
+#[test]
+fn a_plan_of_json_lines_names_its_command() {
+    let desk = desk();
+    said(desk.path(), 2, "shards plan --input in.jsonl --output plan.json", &["in.jsonl is not Parquet", "-- score"]);
+    assert!(!desk.path().join("plan.json").exists());
+}
+
+/// A reply in which no label was found: more tokens, or another condition.
+#[test]
+fn a_label_that_was_not_written_has_a_remedy() {
+    let desk = desk();
+    let model = model(desk.path(), None);
+    let line =
+        format!("score --input in.jsonl --output o.jsonl --condition reasoning --max-new-tokens 2 --model {model}");
+    let stderr = said(desk.path(), 1, &line, &["no row was scored: 6 no_"]);
+    for advice in ["note: no_", "in at most 2 tokens", "--max-new-tokens", "--condition prompt-end"] {
+        assert!(stderr.contains(advice), "{advice}: {stderr}");
+    }
+}
+
+#[test]
+fn a_field_to_carry_that_no_row_has_is_named_before_any_work() {
+    let desk = desk();
+    let pair = |id: u32| json!({"id": id, "instruction": "?", "response_a": "a", "response_b": "b", "topic": "x"});
+    write_rows(desk.path().join("pairs.jsonl"), &[pair(1), pair(2)]);
+    let state = |id: u32| json!({"id": id, "state": "x", "topic": "x"});
+    write_rows(desk.path().join("states.jsonl"), &[state(1), state(2)]);
+    fs::write(desk.path().join("q.json"), r#"{"q": {"type": "noul", "instructions": "Is it x?"}}"#).expect("questions");
+    let prompt = |id: u32| json!({"id": id, "prompt": "x", "topic": "x"});
+    write_rows(desk.path().join("prompts.jsonl"), &[prompt(1), prompt(2)]);
+    for line in [
+        "score --input in.jsonl",
+        "compare --input pairs.jsonl",
+        "reward --input in.jsonl",
+        "decide --input states.jsonl --questions q.json",
+        "logits --input prompts.jsonl",
+        "sft-evaluate --input in.jsonl",
+    ] {
+        // Checked before the model is looked at.
+        let line = format!("{line} --output o.jsonl --carry topik --model {}", embedded_model().display());
+        let stderr =
+            said(desk.path(), 1, &line, &[r#"the field "topik" that is to be carried"#, r#"Did you mean "topic"?"#]);
+        assert!(!stderr.contains("fingerprint") && !desk.path().join("o.jsonl").exists(), "{stderr}");
+    }
+}
+
+#[test]
+fn options_without_effect_are_refused() {
+    let desk = desk();
+    write_rows(desk.path().join("states.jsonl"), &[json!({"id": 1, "state": "x", "labels": {"q": true}})]);
+    fs::write(desk.path().join("q.json"), r#"{"q": {"type": "noul", "instructions": "Is it x?"}}"#).expect("questions");
+    let pair = |id: u32| json!({"id": id, "instruction": "?", "response_a": "a", "response_b": "b b", "human": "A"});
+    write_rows(desk.path().join("pairs.jsonl"), &[pair(1), pair(2), pair(3)]);
+    let verdict = |id: u32| json!({"id": id, "given": "A", "swapped": "A"});
+    write_rows(desk.path().join("v.jsonl"), &[verdict(1), verdict(2), verdict(3)]);
+    let decide = "decide --input states.jsonl --questions q.json --output o.jsonl";
+    for (line, expected) in [
+        (format!("{decide} --columns id=mail"), "--columns has no effect"),
+        (format!("{decide} --lens normed"), "--lens has no effect on the last layer"),
+        (format!("{decide} --base-url http://127.0.0.1:9 --api-model m --raw-prompt"), "cannot be used with"),
+        ("checklist --input in.jsonl --output o.jsonl --lens normed".to_owned(), "--lens has no effect"),
+        ("compare --input in.jsonl --output o.jsonl --orders given".to_owned(), "--orders is of pairs"),
+    ] {
+        said(desk.path(), 2, &line, &[expected]);
+    }
+    let bench = "bench --benchmark pairs --data pairs.jsonl --verdicts v.jsonl";
+    for option in [
+        "--reward helpful",
+        "--device cuda:0",
+        "--dtype f32",
+        "--adapter nowhere",
+        "--raw-prompt",
+        "--max-batch-tokens 3",
+    ] {
+        said(desk.path(), 2, &format!("{bench} {option}"), &["cannot be used with"]);
+    }
+    said(desk.path(), 0, &format!("{bench} --quiet --convention letters"), &[]);
+}
+
+// https://github.com/linzhiqiu/t2v_metrics/issues/41
+#[test]
+fn answers_that_the_model_hardly_considered_are_noted() {
+    let desk = desk();
+    let path = desk.path().join("thinking");
+    fs::create_dir(&path).expect("a folder");
+    for entry in fs::read_dir(embedded_model()).expect("the model") {
+        let entry = entry.expect("a file");
+        if entry.file_type().expect("a kind").is_file() {
+            fs::copy(entry.path(), path.join(entry.file_name())).expect("copied");
+        }
+    }
+    let template = "{%- for message in messages -%}<|{{ message['role'] }}|>{{ message['content'] }}<|end|>{%- endfor -%}\
+                    {%- if add_generation_prompt -%}<|assistant|><think>\n{%- endif -%}";
+    fs::write(path.join("chat_template.jinja"), template).expect("a template");
+    let row = |id: u32| json!({"id": id, "state": format!("5 + 3 = {}", 7 + id)});
+    write_rows(desk.path().join("states.jsonl"), &[row(1), row(2)]);
+    let question =
+        json!({"ok": {"type": "choice", "instructions": "Is it right?", "criteria": {"yes": null, "no": null}}});
+    fs::write(desk.path().join("q.json"), question.to_string()).expect("questions");
+    let lines = ["decide --input states.jsonl --questions q.json", "checklist --input in.jsonl --checklist list.json"];
+    fs::write(desk.path().join("list.json"), r#"["Is it right?", "Is it short?"]"#).expect("a list");
+    for (line, output) in lines.into_iter().zip(["a.jsonl", "b.jsonl"]) {
+        let line = format!("{line} --output {output} --model thinking");
+        said(desk.path(), 0, &line, &["of the model's probability lies on the labels of", "(see --decision-prompt"]);
+    }
+    let mass = |row: &Value| row["label_mass"]["ok"].as_f64().expect("a share");
+    let all = rows(desk.path().join("a.jsonl"));
+    assert!(all.iter().all(|row| mass(row) < 0.5), "{all:?}");
+}

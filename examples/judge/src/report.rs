@@ -58,6 +58,17 @@ pub fn rows<'a>(title: &str, entries: impl IntoIterator<Item = (&'a str, &'a Ran
     std::iter::once(head).chain(entries.into_iter().map(row)).collect()
 }
 
+/// A p-value, or the least that the random permutations of its test can show.
+#[must_use]
+pub fn p_in_words(p: f64, at_most: bool) -> String {
+    let sign = if at_most { "<=" } else { "" };
+    match p {
+        0.0 => "<1e-300".to_owned(),
+        p if p < 1e-4 => format!("{sign}{p:.1e}"),
+        p => format!("{sign}{p:.4}"),
+    }
+}
+
 /// Why statistics of such a table are undefined, each reason once with the names that it is of.
 #[must_use]
 pub fn reasons<'a>(entries: impl IntoIterator<Item = (&'a str, &'a RankAgreement)>) -> String {

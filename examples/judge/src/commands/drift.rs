@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 use crate::args::bars::BarArgs;
 use crate::args::files::{OverwriteArgs, program};
 use crate::rated::{rating, ratings};
-use crate::report::{BOOTSTRAP, write_json};
+use crate::report::{BOOTSTRAP, p_in_words, write_json};
 use crate::terminal::console::{say, table, tell};
 
 /// The name in reports.
@@ -239,7 +239,10 @@ fn facts(record: &RunRecord) -> Settings {
 /// A statistic with its interval, and its p-value where it has one.
 fn in_words(known: &Statistic) -> String {
     let p = match known {
-        Statistic::Defined(found) => found.p.map(|p| format!(", p = {p:.3}")),
+        Statistic::Defined(found) => found.p.map(|p| match p_in_words(p, found.p_at_most) {
+            bound if bound.starts_with('<') => format!(", p {bound}"),
+            p => format!(", p = {p}"),
+        }),
         Statistic::Undefined { .. } => None,
     };
     format!("{known:.4}{}", p.unwrap_or_default())

@@ -35,23 +35,24 @@ pub(crate) fn print(cli: &Cli) -> Result<()> {
     for row in Rows::open(&cli.output.output)? {
         let row = row?;
         let scores: Option<Vec<Option<f64>>> = row.optional("scores", "a list of numbers and nulls")?;
+        let human: Option<Vec<Option<f64>>> = row.optional("human", "a list of numbers and nulls")?;
+        let grades = human.and_then(|grades| grades.into_iter().collect::<Option<Vec<f64>>>());
+        // In the benchmark a prompt that could not be judged is one that was judged wrongly.
+        if let (Some(_), Some(grades)) = (cli.benchmark, &grades) {
+            let id: ItemId = row.required("id", "a string or a whole number")?;
+            let (id, subset) = self::of_benchmark(&id, Some(&row.string("subset")?))?;
+            let scores = scores.clone().unwrap_or_else(|| vec![None; grades.len()]);
+            let answers = RankedAnswers { scores, grades: grades.clone() };
+            found_of_benchmark.push(RewardBenchRow { id, subset, answers });
+        }
         let Some(scores) = scores else {
             unscored += 1;
             continue;
         };
         let met: Option<Vec<serde_json::Value>> = row.optional("comparisons", "a list")?;
         comparisons += met.map_or(0, |met| met.len());
-        let human: Option<Vec<Option<f64>>> = row.optional("human", "a list of numbers and nulls")?;
-        match human.and_then(|grades| grades.into_iter().collect::<Option<Vec<f64>>>()) {
-            Some(grades) => {
-                let answers = RankedAnswers { scores, grades };
-                if cli.benchmark.is_some() {
-                    let id: ItemId = row.required("id", "a string or a whole number")?;
-                    let (id, subset) = self::of_benchmark(&id, Some(&row.string("subset")?))?;
-                    found_of_benchmark.push(RewardBenchRow { id, subset, answers: answers.clone() });
-                }
-                questions.push(answers);
-            }
+        match grades {
+            Some(grades) => questions.push(RankedAnswers { scores, grades }),
             None => without_human += 1,
         }
     }
@@ -79,7 +80,7 @@ pub(crate) fn print(cli: &Cli) -> Result<()> {
         });
         write_json(path, "rank_answers", &report)?;
     }
-    if n == 0 {
+    if n == 0 && bench.rows.is_empty() {
         if cli.json.is_some() {
             tell("note: no row has a grade for each response in `human`, so the report has no statistics");
         }
@@ -100,5 +101,9 @@ pub(crate) fn print(cli: &Cli) -> Result<()> {
     }
     let mean = mean.map_or_else(|| "undefined".to_owned(), |mean| format!("{mean:.3}"));
     rows.push(vec!["mean of the subsets".to_owned(), String::new(), String::new(), mean]);
+    let lost = bench.rows.iter().filter(|row| row.answers.scores.contains(&None)).count();
+    if lost > 0 {
+        say(format_args!("{lost} of {} prompts have an answer without a score and count as wrong", bench.rows.len()))?;
+    }
     say(format_args!("\n{}", table(&rows).trim_end()))
 }

@@ -11,7 +11,7 @@ use crate::{Error, Estimate, Interval};
 /// the estimate.
 ///
 /// With the feature `serde` it is written as `{"estimate", "low", "high", "p", "method"}`, with `"p_adjusted"` where there is
-/// one, or `{"undefined": reason}`, and without p-value and method by `brief`.
+/// one, or `{"undefined": reason}`, and without the p-value by `brief`.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Statistic {
     /// It is defined.
@@ -250,14 +250,12 @@ enum Record<'a> {
         p_adjusted: Option<f64>,
         method: &'a str,
     },
-    Ends {
+    Brief {
         estimate: f64,
-        low: f64,
-        high: f64,
-    },
-    Alone {
-        estimate: f64,
-        no_interval: &'a str,
+        low: Option<f64>,
+        high: Option<f64>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        method: Option<&'a str>,
     },
     Undefined {
         undefined: &'a str,
@@ -278,8 +276,8 @@ impl serde::Serialize for Statistic {
     }
 }
 
-/// Writes a statistic without p-value and method, for `#[serde(serialize_with = "…")]`: `{"estimate", "low", "high"}`, or where there is no
-/// interval `{"estimate", "no_interval": why}`, or `{"undefined": reason}`.
+/// Writes a statistic without its p-value, for `#[serde(serialize_with = "…")]`: `{"estimate", "low", "high"}`, with `"method"` where there
+/// is no interval, which says why, or `{"undefined": reason}`.
 ///
 /// # Errors
 ///
@@ -289,12 +287,12 @@ pub fn brief<S: serde::Serializer>(statistic: &Statistic, serializer: S) -> Resu
     use serde::Serialize;
 
     let record = match statistic {
-        Statistic::Defined(Reported { estimate, interval: Some(interval), .. }) => {
-            Record::Ends { estimate: *estimate, low: interval.low, high: interval.high }
-        }
-        Statistic::Defined(Reported { estimate, interval: None, method, .. }) => {
-            Record::Alone { estimate: *estimate, no_interval: method }
-        }
+        Statistic::Defined(Reported { estimate, interval, method, .. }) => Record::Brief {
+            estimate: *estimate,
+            low: interval.map(|interval| interval.low),
+            high: interval.map(|interval| interval.high),
+            method: interval.is_none().then_some(method),
+        },
         Statistic::Undefined { reason } => Record::Undefined { undefined: reason },
     };
     record.serialize(serializer)

@@ -16,7 +16,7 @@ use crate::{Error, Estimate, Proportion};
 /// use_t=True)` of statsmodels 0.15, whose interval and test are Student's with G − 1 degrees of freedom too.
 ///
 /// Of normal items in clusters of four the interval covered 95 % with five clusters as with 125, where the bootstrap over clusters covers
-/// 92 % with twelve and has no interval with five (the example `coverage`); very unequal clusters and skewed items need more of them.
+/// 92 % with twelve and has no interval with five (the bench `coverage`); very unequal clusters and skewed items need more of them.
 ///
 /// # Errors
 ///

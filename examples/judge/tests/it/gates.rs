@@ -172,15 +172,18 @@ fn a_judge_that_cannot_tell_misses_its_bar() {
     graded.push(json!({"id": 20, "instruction": "?", "response_a": "a", "response_b": "b", "human": "tie"}));
     write_rows(path.join("graded.jsonl"), &graded);
     // It sees the question alone.
-    fs::write(path.join("blind.json"), json!({"raw": "Question: {instruction}\nGrade from 1 to 5: "}).to_string())
-        .unwrap();
+    let family = json!({
+        "name": "blind", "task": "single", "convention": "integer", "template": {"raw": "Question: {instruction}\nGrade from 1 to 5: "},
+        "opening": "", "max_new_tokens": 1,
+        "scale": (1..=5).map(|grade| json!({"value": grade, "label": grade.to_string()})).collect::<Vec<_>>(),
+    });
+    fs::write(path.join("blind.json"), family.to_string()).unwrap();
     let model = embedded_model();
     let common =
         ["--old", "old.jsonl", "--new", "new.jsonl", "--apart", "--verdict", "logits", "--graded", "graded.jsonl"];
     let bars = ["--require", "mean_preference.high>=0.5", "--require", "separates.low>=0.5", "--model"];
     let args = |more: &[&'static str]| [&common[..], &bars, &[model.to_str().unwrap()], more].concat();
-    let (code, said, told) =
-        ran("compare", path, &args(&["--template", "blind.json", "--output", "blind.jsonl"]));
+    let (code, said, told) = ran("compare", path, &args(&["--template", "blind.json", "--output", "blind.jsonl"]));
     assert_eq!(code, Some(3), "{said}{told}");
     assert!(
         said.contains("reached: mean_preference.high>=0.5") && said.contains("MISSED:  separates.low>=0.5"),

@@ -28,7 +28,7 @@ fn write_inputs(folder: &std::path::Path) {
     write("questions.in", &|n| json!({"id": n, "question": long, "answerable": n == 1}));
     write(
         "dialogues.in",
-        &|n| json!({"id": n, "dialogue": format!("Ana: {long}"), "human": "Ana", "emotion": "joy", "emotion_score": n}),
+        &|n| json!({"dialogue": format!("Ana: {long}"), "human": "Ana", "emotion": "joy", "emotion_score": n}),
     );
     write("chats.in", &|n| json!({"id": n, "messages": [turn("user", &long), turn("assistant", "yes")]}));
     fs::write(folder.join("list.json"), json!(["is short"]).to_string()).unwrap();

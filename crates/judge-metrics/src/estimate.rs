@@ -110,14 +110,14 @@ pub(crate) const ENOUGH_UNITS: usize = 6;
 const NO_SPREAD: Missing = Missing::Because("fewer than six items or clusters do not show whether it varies");
 
 impl Spread {
-    /// The largest standard error that may be rounding alone: relative to the scale of a statistic that has one, 0 of one in any unit.
-    fn rounding(self) -> f64 {
+    /// The largest standard error that may be rounding alone: relative to the scale of a statistic that has one, and to the estimate.
+    fn rounding(self, estimate: f64) -> f64 {
         match self {
             Self::Logit | Self::FisherOfError => 1e-12,
             Self::Normal { range: [_, most] } | Self::StudentT { range: [_, most], .. } if most.is_finite() => {
                 1e-12 * most.abs()
             }
-            _ => 0.0,
+            _ => 1e-14 * estimate.abs(),
         }
     }
 }
@@ -149,7 +149,7 @@ impl Estimate {
     pub(crate) fn with_error_of(self, units: usize, standard_error: f64, interval: Spread) -> Self {
         if standard_error.is_nan() {
             self.without_error(Missing::Because("the arithmetic of its standard error leaves no number"))
-        } else if standard_error > interval.rounding() {
+        } else if standard_error > interval.rounding(self.estimate) {
             Self { standard_error: Ok(standard_error), interval: Ok(interval), ..self }
         } else {
             Self { standard_error: Ok(0.0), ..self }.without_variation(units)
@@ -182,7 +182,7 @@ impl Estimate {
     }
 
     /// Without an interval, since it would be the same whichever of so many units were drawn.
-    const fn without_variation(self, units: usize) -> Self {
+    pub(crate) const fn without_variation(self, units: usize) -> Self {
         Self { interval: Err(if units < ENOUGH_UNITS { NO_SPREAD } else { Missing::NoVariation }), ..self }
     }
 

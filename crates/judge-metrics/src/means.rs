@@ -26,6 +26,7 @@ mod sample;
 mod weighted;
 
 pub use calibrated::{CalibratedMean, CalibratedMeanResult, TransportCheck, TransportVerdict, TransportedMean};
+pub(crate) use clustered::clustered_mean_of_scale;
 pub use clustered::{clustered_mean, clustered_share};
 pub use misclassification::{CorrectedProportion, corrected_proportion};
 pub use paired::paired_difference;
@@ -34,5 +35,6 @@ pub use prediction_powered::{
     PoweredMean, PredictionPoweredMean, StratifiedPoweredMean, Stratum, StratumWeights, Tuning,
 };
 pub use sample::sample_mean;
-pub(crate) use sample::{mean_loss, mean_of, root_mean_square};
+pub(crate) use sample::{EQUAL_ITEMS, is_rounding, largest, mean_loss, mean_of, mean_of_scale, root_mean_square};
 pub use weighted::weighted_mean;
+pub(crate) use weighted::weighted_mean_of_scale;

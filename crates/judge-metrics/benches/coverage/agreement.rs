@@ -1,8 +1,8 @@
 //! Agreement of raters.
 
 use judge_metrics::agreement::{
-    AgreementWeights, AlternativeAnnotatorTest, ConfusionMatrix, IntraclassCorrelations, Measurement, RatingTable,
-    krippendorff_alpha,
+    AgreementWeights, AlternativeAnnotatorTest, ConfusionMatrix, IntraclassCorrelations, IntraclassForm, Measurement,
+    MixedRatings, RatingTable, krippendorff_alpha,
 };
 use judge_metrics::{Error, Estimate};
 
@@ -11,22 +11,21 @@ use crate::simulations::{LEVEL, Simulation, holds, simulation};
 
 pub(crate) fn raters(n: usize) -> Vec<Simulation> {
     type Form = fn(&IntraclassCorrelations) -> Result<Estimate, Error>;
-    // Subjects of variance 4 rated by three raters with variance 1 of their own each time; the raters' levels have `spread`.
     let icc = |form: Form, spread: f64, truth: f64| {
         move |draw: &mut Draw, n: usize| {
-            let levels: [f64; 3] = std::array::from_fn(|_| spread * draw.normal());
-            let ratings: Vec<[f64; 3]> = (0..n)
-                .map(|_| {
-                    let subject = 2.0 * draw.normal();
-                    levels.map(|level| subject + level + draw.normal())
-                })
-                .collect();
+            let ratings = rated::<3>(draw, n, spread);
             Ok(holds(form(&IntraclassCorrelations::new(&ratings)?)?.interval(LEVEL)?, truth))
         }
     };
     vec![
         simulation("ICC(1), 3 raters", n, icc(IntraclassCorrelations::one_way, 0.0, 0.8)),
-        simulation("ICC(A,1), 3 raters", n, icc(IntraclassCorrelations::agreement, 0.5, 4.0 / 5.25)),
+        simulation("ICC(A,1), 3 raters, Satterthwaite", n, icc(IntraclassCorrelations::agreement, 0.5, 4.0 / 5.25)),
+        simulation("ICC(A,1), 3 raters, profile likelihood", n, profile::<3>),
+        simulation("ICC(A,1), 2 raters, Satterthwaite", n, |draw, n| {
+            let ratings = rated::<2>(draw, n, 0.5);
+            Ok(holds(IntraclassCorrelations::new(&ratings)?.agreement()?.interval(LEVEL)?, 4.0 / 5.25))
+        }),
+        simulation("ICC(A,1), 2 raters, profile likelihood", n, profile::<2>),
         simulation("ICC(C,1), 3 raters", n, icc(IntraclassCorrelations::consistency, 0.5, 0.8)),
         simulation("ICC(C,k), 3 raters", n, icc(IntraclassCorrelations::mean_consistency, 0.5, 12.0 / 13.0)),
         simulation("Krippendorff's alpha of .55, nominal, 2 raters", n, |draw, n| {
@@ -92,6 +91,24 @@ pub(crate) fn raters(n: usize) -> Vec<Simulation> {
             Ok(holds(found.annotators[0].difference.interval(LEVEL)?, advantage()))
         }),
     ]
+}
+
+/// Subjects of variance 4 rated by raters with variance 1 of their own each time; the raters' levels have `spread`.
+fn rated<const K: usize>(draw: &mut Draw, n: usize, spread: f64) -> Vec<[f64; K]> {
+    let levels: [f64; K] = std::array::from_fn(|_| spread * draw.normal());
+    let subject = |draw: &mut Draw| {
+        let subject = 2.0 * draw.normal();
+        levels.map(|level| subject + level + draw.normal())
+    };
+    (0..n).map(|_| subject(draw)).collect()
+}
+
+/// Of agreement, as reports have it: down to the closed form's estimate where that is lower.
+fn profile<const K: usize>(draw: &mut Draw, n: usize) -> Result<bool, Error> {
+    let ratings = rated::<K>(draw, n, 0.5);
+    let given: Vec<Vec<Option<f64>>> = ratings.iter().map(|row| row.iter().copied().map(Some).collect()).collect();
+    let interval = MixedRatings::new(&given)?.intraclass(IntraclassForm::Agreement, LEVEL)?.interval;
+    Ok(holds(interval, 4.0 / 5.25))
 }
 
 /// Three labels as likely; the other rater says the same in 70 of 100, else either of the others.

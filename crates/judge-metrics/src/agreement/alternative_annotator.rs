@@ -116,7 +116,7 @@ impl AlternativeAnnotatorTest {
     ///
     /// # Errors
     ///
-    /// As [`of_labels`](Self::of_labels), but for the number of an annotator's items.
+    /// As [`of_labels`](Self::of_labels).
     pub(crate) fn advantages_of_labels<L: PartialEq, R: AsRef<[Option<L>]>>(
         &self,
         judge: &[Option<L>],
@@ -129,7 +129,7 @@ impl AlternativeAnnotatorTest {
     ///
     /// # Errors
     ///
-    /// As [`of_ratings`](Self::of_ratings), but for the number of an annotator's items.
+    /// As [`of_ratings`](Self::of_ratings).
     pub(crate) fn advantages_of_ratings<R: AsRef<[Option<f64>]>>(
         &self,
         judge: &[Option<f64>],
@@ -153,7 +153,14 @@ impl AlternativeAnnotatorTest {
                 as_good[item.item * n_annotators + one.annotator] = Some(one.judge >= one.person);
             }
         }
-        Ok(Advantages { min_items: self.min_items, n_annotators, as_good })
+        let items = |annotator: &usize| as_good.iter().skip(*annotator).step_by(n_annotators).flatten().count();
+        let (tested, few): (Vec<usize>, Vec<usize>) =
+            (0..n_annotators).partition(|annotator| items(annotator) >= self.min_items);
+        if tested.is_empty() {
+            let found = few.iter().map(items).max().unwrap_or(0);
+            return Err(Error::TooFewItems { required: self.min_items, found });
+        }
+        Ok(Advantages { n_annotators, tested, as_good })
     }
 
     fn check(&self) -> Result<(), Error> {
@@ -243,8 +250,9 @@ impl AlternativeAnnotators {
 /// On which items the judge is at least as good as which annotator: the [`advantage`](AlternativeAnnotators::advantage) of many resamples
 /// of the items, scored once.
 pub(crate) struct Advantages {
-    min_items: usize,
     n_annotators: usize,
+    /// Annotators with enough items: a resample that leaves one of them fewer still counts him.
+    tested: Vec<usize>,
     /// Row-major `[items, n_annotators]`: whether the judge scores at least as high, where it can be compared with the annotator.
     as_good: Vec<Option<bool>>,
 }
@@ -254,7 +262,7 @@ impl Advantages {
     ///
     /// # Errors
     ///
-    /// [`Error::TooFewItems`] if no annotator has enough of them.
+    /// [`Error::Undefined`] if an annotator has none of them.
     pub(crate) fn advantage(&self, items: &[usize]) -> Result<f64, Error> {
         let k = self.n_annotators;
         let mut shares = vec![Proportion { count: 0, n: 0 }; k];
@@ -264,12 +272,8 @@ impl Advantages {
                 share.count += usize::from(*as_good == Some(true));
             }
         }
-        let tested = shares.iter().filter(|share| share.n >= self.min_items).map(Proportion::estimate);
-        let tested = tested.collect::<Result<Vec<f64>, Error>>()?;
-        if tested.is_empty() {
-            let found = shares.iter().map(|share| share.n).max().unwrap_or(0);
-            return Err(Error::TooFewItems { required: self.min_items, found });
-        }
+        let tested: Vec<f64> =
+            self.tested.iter().map(|&annotator| shares[annotator].estimate()).collect::<Result<_, Error>>()?;
         Ok(tested.iter().sum::<f64>() / tested.len() as f64)
     }
 }

@@ -28,7 +28,7 @@ pub enum Average {
     Macro,
     /// Counts of all classes together. With all labels pinned, precision, recall and F1 are then the accuracy.
     Micro,
-    /// Each class counts as often as it is right.
+    /// Each class weighted by its support: the items of its true label.
     Weighted,
 }
 

@@ -7,10 +7,11 @@ use crate::{Error, Estimate, NullDistribution};
 ///
 /// Each of the six comes with the interval of McGraw and Wong (1996), table 7: exact for normal ratings, but for the two of agreement
 /// (Satterthwaite). Its p-value is that of the F test that subjects do not differ, which is one-sided. Neither exists where raters agree
-/// exactly. The interval of agreement is undefined also where Satterthwaite's degrees of freedom vanish, and that of the mean where the one
+/// exactly, nor an interval where subjects have one mean. The interval of agreement is undefined also where Satterthwaite's degrees of freedom vanish, and that of the mean where the one
 /// of a single rater reaches so far below 0 that means have none. None has a standard error. With few raters who differ in level and many
 /// subjects the intervals of agreement are too narrow: of three raters with a spread of levels half that of their errors, 95 % intervals
-/// held the truth in 94 % of simulated samples of 100 subjects, and in 79 % of those of 1,000.
+/// held the truth in 94 % of simulated samples of 100 subjects, and in 79 % of those of 1,000: take
+/// [`MixedRatings`](super::MixedRatings) for them, as reports do.
 ///
 /// ```
 /// use judge_metrics::agreement::IntraclassCorrelations;
@@ -32,6 +33,7 @@ use crate::{Error, Estimate, NullDistribution};
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct IntraclassCorrelations(MeanSquares);
 
+const NO_RATIO: &str = "all subjects have the same mean: the F ratio is 0";
 const INFINITE: &str = "raters agree exactly: the F ratio is infinite";
 
 impl IntraclassCorrelations {
@@ -119,8 +121,10 @@ impl IntraclassCorrelations {
     fn estimate(&self, estimate: f64, interval: McGrawWong) -> Result<Estimate, Error> {
         let found = Estimate::new(STATISTIC, estimate, self.0.n as usize)?;
         Ok(match self.0.p_value(interval.form) {
+            // Ends that follow from a ratio of 0 are both the least that there is.
+            Some(p) if self.0.subjects == 0.0 => found.without_interval(NO_RATIO).tested(p, NullDistribution::F),
             Some(p) => found.with_interval(Spread::McGrawWong(interval)).tested(p, NullDistribution::F),
-            None => found.without_interval(INFINITE).untested(Missing::Because(INFINITE)),
+            None => found.without_variation(self.0.n as usize).untested(Missing::Because(INFINITE)),
         })
     }
 }

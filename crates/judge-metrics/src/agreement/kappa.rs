@@ -8,6 +8,9 @@ use crate::distribution::normal_tail;
 use crate::estimate::{Missing, Spread};
 use crate::{Error, Estimate, NullDistribution};
 
+/// What rounding leaves of terms from 0 to 1.
+const ROUNDING: f64 = 1e-13;
+
 /// From row-major counts and agreement weights, `[n_labels, n_labels]`, with the large-sample errors of Fleiss, Cohen and Everitt (1969).
 pub(super) fn cohen_kappa(counts: &[u64], weights: &[f64], rows: &[u64], columns: &[u64]) -> Result<Estimate, Error> {
     let n = rows.iter().sum::<u64>() as f64;
@@ -26,7 +29,9 @@ pub(super) fn cohen_kappa(counts: &[u64], weights: &[f64], rows: &[u64], columns
         let reason = "both columns have one and the same label, or labels of one value, so that chance agrees fully";
         return Err(Error::Undefined { statistic: "Cohen's kappa", reason });
     }
-    let kappa = 1.0 - missed(&|_, _, cell| counts[cell]) / chance;
+    let seen = missed(&|_, _, cell| counts[cell]);
+    // What rounding alone parts from chance is chance, as in tables whose columns share no label.
+    let kappa = if (seen - chance).abs() <= ROUNDING * chance { 0.0 } else { 1.0 - seen / chance };
     // Mean weight of a label against the other side's frequencies.
     let of_row: Vec<f64> = (0..k).map(|i| (0..k).map(|j| weights[i * k + j] * columns[j]).sum()).collect();
     let of_column: Vec<f64> = (0..k).map(|j| (0..k).map(|i| weights[i * k + j] * rows[i]).sum()).collect();
@@ -39,7 +44,12 @@ pub(super) fn cohen_kappa(counts: &[u64], weights: &[f64], rows: &[u64], columns
     let null_variance: f64 = cells()
         .map(|(i, j, cell)| rows[i] * columns[j] * (weights[cell] - (of_row[i] + of_column[j]) + expected).powi(2))
         .sum();
-    let error = |variance: f64| (variance / n).sqrt() / chance;
+    let error = |variance: f64| {
+        // Deviations are of weights from 0 to 1, times 1 - kappa.
+        let deviation = variance.sqrt();
+        let rounding = ROUNDING * (2.0 - kappa);
+        if deviation <= rounding { 0.0 } else { deviation / n.sqrt() / chance }
+    };
     let estimate = Estimate::new("Cohen's kappa", kappa.clamp(-1.0, 1.0), n as usize)?
         .with_error(error(variance), Spread::Normal { range: [-1.0, 1.0] });
     Ok(if is_constant {

@@ -155,7 +155,8 @@ impl MixedRatings {
             }
         };
         let (estimate, least) = minimum(profile);
-        if estimate >= MOST {
+        // The search may end beside the largest value that it looks at.
+        if estimate > MOST - 1e-7 {
             return Err(Error::Undefined {
                 statistic: STATISTIC,
                 reason: "the model leaves no residual: raters agree exactly",

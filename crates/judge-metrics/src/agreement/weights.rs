@@ -20,7 +20,7 @@ pub enum AgreementWeights {
 
 impl AgreementWeights {
     /// Row-major `[n_labels, n_labels]`.
-    pub(super) fn matrix(&self, n_labels: usize) -> Result<Vec<f64>, Error> {
+    pub(crate) fn matrix(&self, n_labels: usize) -> Result<Vec<f64>, Error> {
         let places: Vec<f64> = (0..n_labels).map(|place| place as f64).collect();
         let (values, distance): (&[f64], fn(f64) -> f64) = match self {
             Self::Identity => (&places, |d| f64::from(u8::from(d != 0.0))),

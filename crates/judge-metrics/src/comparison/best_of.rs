@@ -1,9 +1,10 @@
 //! How good the answer is that a judge chooses among several.
 
 use super::Statistic;
-use super::collector::Collector;
+use super::collector::{Collector, Items};
 use crate::Error;
-use crate::input::check_finite;
+use crate::estimate::{SHARE, UNBOUNDED};
+use crate::input::{check_finite, check_lengths};
 use crate::resampling::Bootstrap;
 
 /// The answers to one question: what the judge says of each, and what people gave it.
@@ -15,7 +16,8 @@ pub struct RankedAnswers {
     pub grades: Vec<f64>,
 }
 
-/// How well a judge chooses the best of n and ranks them. Intervals are the bootstrap's, over questions.
+/// How well a judge chooses the best of n and ranks them. Intervals of means are Student's over questions, and Wilson's of shares that
+/// divide no question; those of ratios of means are the bootstrap's.
 ///
 /// | statistic | what it is |
 /// |---|---|
@@ -77,16 +79,16 @@ impl BestOf {
         };
         let mut found = Collector::of_rows(self.bootstrap, None);
         let n = sums.len();
-        let means: [(&'static str, Of); 5] = [
-            ("best_share", |sums| sums.best),
-            ("best_share_at_random", |sums| sums.best_at_random),
-            ("chosen_grade", |sums| sums.chosen),
-            ("mean_grade", |sums| sums.mean),
-            ("highest_grade", |sums| sums.highest),
+        let means: [(&'static str, Of, [f64; 2]); 5] = [
+            ("best_share", |sums| sums.best, SHARE),
+            ("best_share_at_random", |sums| sums.best_at_random, SHARE),
+            ("chosen_grade", |sums| sums.chosen, UNBOUNDED),
+            ("mean_grade", |sums| sums.mean, UNBOUNDED),
+            ("highest_grade", |sums| sums.highest, UNBOUNDED),
         ];
-        for (name, of) in means {
-            let of = mean(of);
-            found.resample(name, None, |rows| Ok(of(rows)), n);
+        for (name, of, range) in means {
+            let values: Vec<f64> = sums.iter().map(of).collect();
+            found.mean_or_share(name, &Items::within(&values, range));
         }
         let gain = ratio(
             |sums| sums.chosen - sums.mean,
@@ -96,15 +98,21 @@ impl BestOf {
         found.resample("gain", None, gain, n);
         let ordered = ratio(|sums| sums.ordered, |sums| sums.pairs, "no pair of scored answers has different grades");
         found.resample("pair_accuracy", None, ordered, n);
-        let names = means.into_iter().map(|(name, _)| name).chain(["gain", "pair_accuracy"]);
+        let names = means.into_iter().map(|(name, ..)| name).chain(["gain", "pair_accuracy"]);
         Ok(names.zip(found.found).map(|(name, (_, statistic))| (name, statistic)).collect())
     }
 }
 
 impl RankedAnswers {
+    /// The share of the answers with the highest score that are the best by people's grades; 0 where an answer has no score.
+    pub(super) fn best_share(&self) -> Result<f64, Error> {
+        check_lengths("grades", self.grades.len(), "scores", self.scores.len())?;
+        if self.scores.contains(&None) { Ok(0.0) } else { Ok(self.sums()?.best) }
+    }
+
     fn sums(&self) -> Result<Sums, Error> {
         let Self { scores, grades } = self;
-        crate::input::check_lengths("grades", grades.len(), "scores", scores.len())?;
+        check_lengths("grades", grades.len(), "scores", scores.len())?;
         check_finite("grades", grades)?;
         let scored: Vec<(f64, f64)> = scores.iter().zip(grades).filter_map(|(s, g)| Some(((*s)?, *g))).collect();
         check_finite("scores", &scored.iter().map(|(score, _)| *score).collect::<Vec<_>>())?;

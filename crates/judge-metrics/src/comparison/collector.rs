@@ -11,14 +11,14 @@ mod together;
 use std::cell::Cell;
 use std::collections::HashSet;
 
-use super::rank_test::RankTests;
+use super::rank_test::{RankTests, in_words};
 use super::statistic::PValue;
 use super::{ComparedItem, ComparisonSettings, Reported, Statistic, StatisticStarted};
 use crate::agreement::AlternativeAnnotatorTest;
 use crate::estimate::SHARE;
-use crate::means::{clustered_mean, mean_of, weighted_mean};
+use crate::means::{clustered_mean_of_scale, largest, mean_of, mean_of_scale, weighted_mean_of_scale};
 use crate::resampling::{Bootstrap, BootstrapInterval, PermutationTest};
-use crate::{Error, Estimate, Proportion};
+use crate::{Error, Estimate, Interval, Proportion};
 pub(super) use together::OfSummary;
 
 /// The statistics of one set of rows, as they are found.
@@ -164,13 +164,47 @@ impl<'a> Collector<'a> {
             Some(clusters) => test.clustered(x, y, clusters, statistic),
             None => test.paired(x, y, statistic),
         };
-        result.ok().map(|found| PValue::of_clusters(found.p_value, "permutation"))
+        result.ok().map(|found| PValue { holds_in_clusters: true, ..in_words(&found) })
     }
 
     /// The chance of a rank correlation as large. It takes rows as independent: `None` where they come in clusters, without computing it.
     pub(super) fn rank_test(&self, test: impl FnOnce(&RankTests) -> Option<PValue>) -> Option<PValue> {
         let alike = !self.has_clusters() && self.probabilities.is_none();
         if alike { test(&RankTests { seed: self.bootstrap.seed }) } else { None }
+    }
+
+    /// A better interval for a statistic that has one in closed form; as wide as it must be to hold the estimate, which may be below all
+    /// that the model of the interval allows.
+    pub(super) fn interval_of(&mut self, name: &str, interval: impl FnOnce() -> Option<(Interval, &'static str)>) {
+        if self.has_clusters() {
+            return;
+        }
+        let known = self.found.iter_mut().rfind(|(known, _)| known == name);
+        let Some((_, Statistic::Defined(known))) = known else { return };
+        if let (Some(_), Some((interval, method))) = (known.interval, interval()) {
+            let Interval { low, high, level } = interval;
+            known.interval = Some(Interval { low: low.min(known.estimate), high: high.max(known.estimate), level });
+            method.clone_into(&mut known.method);
+        }
+    }
+
+    /// Adds to the method of a statistic, where it is defined.
+    pub(super) fn remark(&mut self, name: &str, remark: &str) {
+        if let Some((_, Statistic::Defined(known))) = self.found.iter_mut().rfind(|(known, _)| known == name) {
+            known.method.push_str(remark);
+        }
+    }
+
+    /// Another test of a statistic that was found with one, where rows are independent and this test is known of so many.
+    pub(super) fn retest(&mut self, name: &str, test: impl FnOnce(&RankTests) -> Option<PValue>) {
+        let has_test = |(known, statistic): &(String, Statistic)| {
+            known == name && statistic.defined().is_some_and(|known| known.p.is_some())
+        };
+        let Some(place) = self.found.iter().rposition(has_test) else { return };
+        let p = self.rank_test(test);
+        if let (Some(p), Statistic::Defined(known)) = (p, &mut self.found[place].1) {
+            *known = known.clone().tested(Some(p));
+        }
     }
 
     /// By the bootstrap, of rows or of clusters. A p-value that takes rows as independent is left out where they come in clusters.
@@ -210,37 +244,47 @@ impl<'a> Collector<'a> {
         p.filter(|p| self.probabilities.is_none() && (!self.has_clusters() || p.holds_in_clusters))
     }
 
-    /// The mean of `items`, one number to a row, which cannot leave `range`: as `closed` computes it where rows are independent, and with a
-    /// clustered standard error where they come in clusters, of which the bootstrap takes more. Weighted where rows were drawn with unequal
-    /// probabilities.
-    pub(super) fn mean(
-        &mut self,
-        name: &str,
-        items: &[f64],
-        range: [f64; 2],
-        closed: impl FnOnce() -> Result<Estimate, Error>,
-    ) {
-        if !self.mean_of_clusters(name, items, range, Tested::No) && self.starts(name) {
-            let found = Statistic::estimated(closed(), self.level());
-            self.push(name, found);
+    /// The mean of `items`: as `closed` computes it where rows are independent, and with a clustered standard error where they come in
+    /// clusters, of which the bootstrap takes more. Weighted where rows were drawn with unequal probabilities.
+    pub(super) fn mean(&mut self, name: &str, items: &Items<'_>, closed: impl FnOnce() -> Result<Estimate, Error>) {
+        if !self.mean_of_clusters(name, items) && self.starts(name) {
+            let known = closed().map(|found| Reported::new(&found, self.level()));
+            let known = known.map(|known| items.tested(known, items.values.len()));
+            self.push_found(name, known);
         }
+    }
+
+    /// The mean of numbers that are made on the way: a share, with Wilson's interval, where all of them are 0 or 1 of what lies from 0 to 1,
+    /// else with Student's.
+    pub(super) fn mean_or_share(&mut self, name: &'static str, items: &Items<'_>) {
+        let is_share = items.range == SHARE && items.values.iter().all(|&value| value == 0.0 || value == 1.0);
+        self.mean(name, items, || {
+            if is_share {
+                let count = items.values.iter().filter(|&&value| value == 1.0).count();
+                Proportion { count, n: items.values.len() }.try_into()
+            } else {
+                Ok(mean_of_scale(name, items.values, items.scale)?.within(items.range))
+            }
+        });
     }
 
     /// The share of rows that count: Wilson's interval where rows are independent.
     pub(super) fn share(&mut self, name: &str, counts: &[bool]) {
         let items: Vec<f64> = counts.iter().map(|&counts| f64::from(u8::from(counts))).collect();
-        self.mean(name, &items, SHARE, || Proportion::of(counts).try_into());
+        self.mean(name, &Items::within(&items, SHARE), || Proportion::of(counts).try_into());
     }
 
     /// The mean over clusters, or over rows drawn with unequal probabilities, which leaves other rows to the caller: whether it was one.
-    pub(super) fn mean_of_clusters(&mut self, name: &str, items: &[f64], range: [f64; 2], tested: Tested) -> bool {
+    pub(super) fn mean_of_clusters(&mut self, name: &str, items: &Items<'_>) -> bool {
+        let Items { values, range, scale, tested } = *items;
         let (of_what, mean) = match (&self.clusters, &self.probabilities) {
-            (Some(clusters), None) => ("Student t of clusters", clustered_mean(items, clusters)),
+            (Some(clusters), None) => ("Student t of clusters", clustered_mean_of_scale(values, scale, clusters)),
             (Some(clusters), Some(of_rows)) => {
-                ("weighted, Student t of clusters", weighted_mean(items, of_rows, clusters))
+                ("weighted, Student t of clusters", weighted_mean_of_scale(values, scale, of_rows, clusters))
             }
             (None, Some(of_rows)) => {
-                ("weighted, Student t", weighted_mean(items, of_rows, &(0..items.len()).collect::<Vec<_>>()))
+                let rows: Vec<usize> = (0..values.len()).collect();
+                ("weighted, Student t", weighted_mean_of_scale(values, scale, of_rows, &rows))
             }
             (None, None) => return false,
         };
@@ -251,25 +295,25 @@ impl<'a> Collector<'a> {
                     Ok(Reported { method: known.method.replace("Student t", of_what), ..known })
                 }
                 // The mean is defined where its spread is not.
-                Err(Error::TooFewItems { .. }) if self.probabilities.is_none() => mean_of("mean", items).map(|mean| {
-                    let method = "no interval: all rows belong to one cluster, which does not show how much it varies";
-                    Reported::alone(mean.estimate, method.to_owned())
-                }),
+                Err(Error::TooFewItems { .. }) if self.probabilities.is_none() => {
+                    mean_of("mean", values).map(|mean| Reported::of_one_cluster(mean.estimate))
+                }
                 Err(error) => Err(error),
             };
             let tested = known.map(|known| match tested {
                 Tested::No => known.tested(None),
-                Tested::By(p) => match self.allowed(p) {
-                    None => known,
-                    p => known.tested(p),
-                },
+                Tested::By(Some(p)) if self.allowed(Some(p)).is_some() => known.tested(Some(p)),
+                _ => items.tested(known, self.clusters.as_deref().map_or(values.len(), count_clusters)),
             });
-            self.push(
-                name,
-                tested.map_or_else(|error| Statistic::Undefined { reason: error.to_string() }, Statistic::Defined),
-            );
+            self.push_found(name, tested);
         }
         true
+    }
+
+    /// Whatever the error is, as the reason why it is undefined.
+    fn push_found(&mut self, name: &str, known: Result<Reported, Error>) {
+        let undefined = |error: Error| Statistic::Undefined { reason: error.to_string() };
+        self.push(name, known.map_or_else(undefined, Statistic::Defined));
     }
 
     /// By a closed form, which holds for rows that are independent; by the bootstrap where they come in clusters.
@@ -297,9 +341,59 @@ fn of_draw(error: Error) -> Error {
     }
 }
 
-/// How a mean over clusters, or a weighted one, is tested.
+/// Numbers, one to a row, whose mean is a statistic.
 #[derive(Clone, Copy)]
-pub(super) enum Tested {
+pub(super) struct Items<'a> {
+    values: &'a [f64],
+    /// Which the mean cannot leave.
+    range: [f64; 2],
+    /// The size of the largest numbers that they are differences of, or 0: how large their rounding may be.
+    scale: f64,
+    tested: Tested,
+}
+
+impl<'a> Items<'a> {
+    /// Not tested: nobody asks whether they are 0.
+    pub(super) fn within(values: &'a [f64], range: [f64; 2]) -> Self {
+        Self { values, range, scale: scale_of(range), tested: Tested::No }
+    }
+
+    /// Differences, tested by this test where rows allow it, else by Student's t.
+    pub(super) fn differences(values: &'a [f64], range: [f64; 2], p: Option<PValue>) -> Self {
+        Self { values, range, scale: scale_of(range), tested: Tested::By(p) }
+    }
+
+    /// Made of these numbers.
+    pub(super) fn made_of(mut self, columns: &[&[f64]]) -> Self {
+        self.scale = columns.iter().map(|column| largest(column)).fold(self.scale, f64::max);
+        self
+    }
+
+    /// The mean with the p-value that is asked for. Where so many units, rows or clusters, all differ from 0 by the same, it is that of their
+    /// signs.
+    fn tested(&self, known: Reported, units: usize) -> Reported {
+        match self.tested {
+            Tested::By(_) if known.no_variation && known.estimate != 0.0 => {
+                known.tested(Some(PValue::of_clusters(2f64.powi(1 - units.min(1_000) as i32), "signs")))
+            }
+            Tested::By(_) | Tested::No => known,
+        }
+    }
+}
+
+/// The size of what lies in this range; 0 where it has no end.
+fn scale_of([_, most]: [f64; 2]) -> f64 {
+    if most.is_finite() { most.abs() } else { 0.0 }
+}
+
+/// How many there are.
+fn count_clusters(clusters: &[&str]) -> usize {
+    clusters.iter().collect::<HashSet<_>>().len()
+}
+
+/// How a mean is tested.
+#[derive(Clone, Copy)]
+enum Tested {
     /// What tests a mean of 0 tests nothing that was asked.
     No,
     /// A difference, by this test where these rows allow it, else by Student's t.
@@ -315,7 +409,7 @@ fn differ(probabilities: &[f64]) -> bool {
 
 /// Whether some cluster has two rows: rows that are each a cluster of their own are independent.
 fn are_shared(clusters: &[&str]) -> bool {
-    clusters.iter().collect::<HashSet<_>>().len() < clusters.len()
+    count_clusters(clusters) < clusters.len()
 }
 
 pub(super) fn take<T: Copy>(column: &[T], rows: &[usize]) -> Vec<T> {

@@ -1,6 +1,8 @@
 use crate::Error;
 use crate::calibration::{Binning, ReliabilityCurve};
 use crate::comparison::Statistic;
+use crate::comparison::collector::{Collector, Items};
+use crate::estimate::NOT_NEGATIVE;
 use crate::prediction::kl_divergence;
 use crate::resampling::Bootstrap;
 
@@ -24,7 +26,8 @@ pub struct ComparedDecision {
 /// | `brier` | the mean of Σ (p − y)² over the options, from 0 to 2; 0 is best |
 /// | `ece` | the expected calibration error of the likeliest option's probability, in ten bins of equal width; 0 is best |
 ///
-/// Intervals draw whole groups.
+/// `accuracy` has Wilson's interval where each decision is a group of its own, and otherwise, as the other means, Student's of groups; the
+/// calibration error has the bootstrap's, which draws whole groups.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
@@ -41,7 +44,7 @@ pub struct DecisionComparison {
     pub ece: Statistic,
 }
 
-/// Bins of the calibration error, as in the published figures of decision models.
+/// Bins of the calibration error: ten of equal width, as Guo et al. (2017, arXiv 1706.04599) have them in figure 1.
 const BINS: usize = 10;
 
 impl DecisionComparison {
@@ -85,33 +88,26 @@ impl DecisionComparison {
                 confidence: decision.predicted.get(judge).copied().unwrap_or_default().min(1.0),
             });
         }
-        let groups: Vec<usize> = decisions.iter().map(|decision| decision.group).collect();
-        let of = |statistic: &(dyn Fn(&[usize]) -> Result<f64, Error> + Sync)| {
-            let all: Vec<usize> = (0..rows.len()).collect();
-            Statistic::of(bootstrap.clustered(&groups, statistic), || statistic(&all))
-        };
-        let mean = |value: &(dyn Fn(&Compared) -> Option<f64> + Sync), drawn: &[usize]| {
-            let values: Option<Vec<f64>> = drawn.iter().map(|&row| value(&rows[row])).collect();
-            let undefined = Error::Undefined {
-                statistic: "KL divergence",
-                reason: "an option that people chose has probability 0",
-            };
-            let values = values.ok_or(undefined)?;
-            Ok(values.iter().sum::<f64>() / values.len() as f64)
-        };
+        let groups: Vec<String> = decisions.iter().map(|decision| decision.group.to_string()).collect();
+        let mut found = Collector::of_rows(*bootstrap, Some(groups.iter().map(String::as_str).collect()));
+        found.share("accuracy", &rows.iter().map(|row| row.is_right).collect::<Vec<_>>());
+        match rows.iter().map(|row| row.divergence).collect::<Option<Vec<f64>>>() {
+            Some(divergences) => found.mean_or_share("kl", &Items::within(&divergences, NOT_NEGATIVE)),
+            None => found.undefined("kl", "an option that people chose has probability 0"),
+        }
+        let squares: Vec<f64> = rows.iter().map(|row| row.square).collect();
+        found.mean_or_share("brier", &Items::within(&squares, [0.0, 2.0]));
         let ece = |drawn: &[usize]| {
             let (outcomes, confidence): (Vec<bool>, Vec<f64>) =
                 drawn.iter().map(|&row| (rows[row].is_right, rows[row].confidence)).unzip();
             let curve = ReliabilityCurve::new(&outcomes, &confidence, Binning::EqualWidth { bins: BINS })?;
             Ok(curve.expected_calibration_error())
         };
-        Ok(Self {
-            n: rows.len(),
-            accuracy: of(&|drawn| mean(&|row| Some(f64::from(row.is_right)), drawn))?,
-            kl: of(&|drawn| mean(&|row| row.divergence, drawn))?,
-            brier: of(&|drawn| mean(&|row| Some(row.square), drawn))?,
-            ece: of(&ece)?,
-        })
+        found.resample("ece", None, ece, rows.len());
+        let mut found = found.found.into_iter().map(|(_, statistic)| statistic);
+        let mut next =
+            || found.next().ok_or(Error::Undefined { statistic: "a decision's", reason: "it was not computed" });
+        Ok(Self { n: rows.len(), accuracy: next()?, kl: next()?, brier: next()?, ece: next()? })
     }
 }
 

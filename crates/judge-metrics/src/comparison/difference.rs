@@ -6,15 +6,15 @@
 //! only the order counts (Spearman, AUROC), because raw scores of two judges on different scales are not exchangeable.
 
 use super::Reported;
-use super::collector::{Collector, Tested, take};
+use super::collector::{Collector, Items, take};
 use super::probabilities::{why_no_outcomes, why_no_probabilities};
 use super::statistic::PValue;
 use crate::Error;
 use crate::agreement::{Measurement, RatedUnits};
 use crate::correlation::{DependentCorrelations, DifferenceTest, average_ranks, pearson};
 use crate::estimate::UNBOUNDED;
-use crate::means::sample_mean;
-use crate::prediction::{auroc, auroc_difference, mean_absolute_error};
+use crate::means::{largest, sample_mean};
+use crate::prediction::{auroc, auroc_difference};
 use crate::resampling::RankedPair;
 
 /// In the order of the table.
@@ -49,7 +49,7 @@ pub(super) fn compare(found: &mut Collector<'_>, people: &[f64], first: &[f64], 
         ("difference_pearson_meng", "Zou; Meng", DependentCorrelations::meng),
     ];
     let r = |judge: &[f64], rows: &[usize]| Ok::<_, Error>(pearson(&take(judge, rows), &take(people, rows))?.estimate);
-    found.resample("difference_pearson", None, |rows| Ok(r(first, rows)? - r(second, rows)?), n);
+    found.resample("difference_pearson", None, |rows| Ok(less(r(first, rows)?, r(second, rows)?)), n);
     for (name, method, test) in tests {
         if found.has_clusters() {
             found.undefined(name, "rows come in clusters, and this test takes them as independent");
@@ -65,24 +65,26 @@ pub(super) fn compare(found: &mut Collector<'_>, people: &[f64], first: &[f64], 
     match (RankedPair::new(first, people), RankedPair::new(second, people)) {
         (Ok(one), Ok(other)) => {
             let chance = found.starts("difference_spearman").then(|| by_ranks(found, people, first, second)).flatten();
-            found.resample("difference_spearman", chance, |rows| Ok(one.spearman(rows)? - other.spearman(rows)?), n);
+            let difference = |rows: &[usize]| Ok(less(one.spearman(rows)?, other.spearman(rows)?));
+            found.resample("difference_spearman", chance, difference, n);
         }
         (Err(error), _) | (_, Err(error)) => found.add("difference_spearman", Err(error)),
     }
     let errors = |judge: &[f64]| -> Vec<f64> {
         judge.iter().zip(people).map(|(judge, people)| (judge - people).abs()).collect()
     };
-    let (of_first, of_second) = (errors(first), errors(second));
+    let of_first = errors(first);
+    // Errors that rounding alone parts are equal.
+    let rounding = 4.0 * f64::EPSILON * [people, first, second].into_iter().map(largest).fold(0.0, f64::max);
+    let like = |(&one, other): (&f64, f64)| if (one - other).abs() <= rounding { one } else { other };
+    let of_second: Vec<f64> = of_first.iter().zip(errors(second)).map(like).collect();
     let mean = |x: &[f64]| x.iter().sum::<f64>() / x.len() as f64;
     let starts = found.starts("difference_mae");
     let chance = starts.then(|| found.exchange(&of_first, &of_second, |x, y| Ok(mean(x) - mean(y)))).flatten();
-    let difference = |rows: &[usize]| {
-        let people = take(people, rows);
-        let error = |judge: &[f64]| Ok::<_, Error>(mean_absolute_error(&people, &take(judge, rows))?.estimate);
-        Ok(error(first)? - error(second)?)
-    };
+    let difference = |rows: &[usize]| Ok(mean(&take(&of_first, rows)) - mean(&take(&of_second, rows)));
     let gains: Vec<f64> = of_first.iter().zip(&of_second).map(|(first, second)| first - second).collect();
-    if !found.mean_of_clusters("difference_mae", &gains, UNBOUNDED, Tested::By(chance)) {
+    let gains = Items::differences(&gains, UNBOUNDED, chance).made_of(&[people, first, second]);
+    if !found.mean_of_clusters("difference_mae", &gains) {
         found.resample("difference_mae", chance, difference, n);
     }
     of_probabilities(found, people, first, second);
@@ -114,10 +116,9 @@ fn of_probabilities(found: &mut Collector<'_>, people: &[f64], first: &[f64], se
     let square = |judge: f64, people: f64| (judge - people).powi(2);
     let gains = people.iter().zip(first.iter().zip(second));
     let gains: Vec<f64> = gains.map(|(&people, (&one, &other))| square(one, people) - square(other, people)).collect();
-    if !found.mean_of_clusters(of_brier, &gains, [-1.0, 1.0], Tested::By(None)) && found.starts(of_brier) {
-        let known = sample_mean(&gains).map(|mean| Reported::new(&mean.within([-1.0, 1.0]), found.level()));
-        found.add(of_brier, known);
-    }
+    let range = [-1.0, 1.0];
+    let items = Items::differences(&gains, range, None);
+    found.mean(of_brier, &items, || Ok(sample_mean(&gains)?.within(range)));
 }
 
 /// Of Krippendorff's alphas between judge and people, nominal, ordinal and of intervals, but for those that have a reason. `ratings` has
@@ -148,15 +149,20 @@ pub(super) fn exchanged(
     }
     let places = |start: usize| (start..start + n).map(|row| row as f64).collect::<Vec<_>>();
     let of_places = |places: &[f64]| of_judge(&places.iter().map(|&place| place as usize).collect::<Vec<_>>());
-    let chance = found.exchange(&places(0), &places(n), |x, y| Ok(of_places(x)? - of_places(y)?));
+    let chance = found.exchange(&places(0), &places(n), |x, y| Ok(less(of_places(x)?, of_places(y)?)));
     let of_second = |rows: &[usize]| of_judge(&rows.iter().map(|row| n + row).collect::<Vec<_>>());
-    found.resample(name, chance, |rows| Ok(of_judge(rows)? - of_second(rows)?), n);
+    found.resample(name, chance, |rows| Ok(less(of_judge(rows)?, of_second(rows)?)), n);
+}
+
+/// The difference of two coefficients on a scale that ends at 1; 0 where rounding alone parts them.
+fn less(one: f64, other: f64) -> f64 {
+    if (one - other).abs() <= 1e-13 { 0.0 } else { one - other }
 }
 
 /// Each judge's ranks change places, since the judges' scales may differ.
 fn by_ranks(found: &Collector<'_>, people: &[f64], first: &[f64], second: &[f64]) -> Option<PValue> {
     let [people, first, second] = [people, first, second].map(average_ranks);
     let (people, first, second) = (people.ok()?, first.ok()?, second.ok()?);
-    let gain = |x: &[f64], y: &[f64]| Ok(pearson(&people, x)?.estimate - pearson(&people, y)?.estimate);
+    let gain = |x: &[f64], y: &[f64]| Ok(less(pearson(&people, x)?.estimate, pearson(&people, y)?.estimate));
     found.exchange(&first, &second, gain)
 }

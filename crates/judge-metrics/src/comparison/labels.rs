@@ -92,6 +92,12 @@ impl Labels {
         Self { values: values.filter(apart), ratings }
     }
 
+    /// Whether they are 0 and 1, so that a mean of them is a share.
+    #[must_use]
+    pub fn are_decisions(&self) -> bool {
+        self.values.as_ref().is_some_and(|values| values.len() == 2 && values.contains(&0.0) && values.contains(&1.0))
+    }
+
     pub(super) fn indices(&self) -> Vec<usize> {
         (0..self.ratings.len()).collect()
     }

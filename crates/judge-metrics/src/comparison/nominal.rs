@@ -4,7 +4,7 @@
 //! people's labels do not matter (the judge's use of the scale) or are weighed by skill (Dawid and Skene's model). Averages are over all
 //! labels of the comparison, whether a group of rows has them or not, so that groups compare.
 
-use super::collector::{Collector, Tested};
+use super::collector::{Collector, Items};
 use super::difference::exchanged;
 use super::statistic::PValue;
 use super::{ComparedItem, Labels, Rating, Reported};
@@ -14,7 +14,7 @@ use crate::agreement::{
 };
 use crate::bias::scale_use::ScaleUse;
 use crate::estimate::SHARE;
-use crate::means::mean_of;
+use crate::means::mean_of_scale;
 use crate::{Error, Estimate, Proportion};
 
 /// How the judge's labels agree with the majority's, in the order of the table.
@@ -109,14 +109,21 @@ fn consensus(found: &mut Collector<'_>, labels: &Labels, rows: &[&ComparedItem],
         return;
     }
     let place = |rating: Option<&Option<Rating>>| labels.place(rating?.as_ref()?).ok();
-    let ratings: Vec<Vec<Option<usize>>> =
-        rows.iter().map(|row| (0..k).map(|rater| place(row.human.get(rater))).collect()).collect();
+    let rated = |rater: &usize| rows.iter().any(|row| place(row.human.get(*rater)).is_some());
+    let (present, absent): (Vec<usize>, Vec<usize>) = (0..k).partition(rated);
+    let of_row = |row: &&ComparedItem| present.iter().map(|&rater| place(row.human.get(rater))).collect();
+    let ratings: Vec<Vec<Option<usize>>> = rows.iter().map(of_row).collect();
     match DawidSkene::default().fit(&labels.indices(), &ratings) {
         Ok(AggregatedLabels { posteriors, .. }) => {
             let right: Vec<f64> = posteriors.iter().zip(predicted).map(|(of_row, &label)| of_row[label]).collect();
             // The model takes rows as drawn alike.
             if !found.refuses(OF_CONSENSUS) {
-                found.mean(OF_CONSENSUS, &right, SHARE, || Ok(mean_of("accuracy", &right)?.within(SHARE)));
+                let items = Items::within(&right, SHARE);
+                found.mean(OF_CONSENSUS, &items, || Ok(mean_of_scale("accuracy", &right, 1.0)?.within(SHARE)));
+            }
+            if !absent.is_empty() {
+                let places: Vec<String> = absent.iter().map(|rater| (rater + 1).to_string()).collect();
+                found.remark(OF_CONSENSUS, &format!("; without raters who gave no label here: {}", places.join(", ")));
             }
         }
         Err(error) => found.undefined(OF_CONSENSUS, &error.to_string()),
@@ -153,6 +160,12 @@ fn against_majority(found: &mut Collector<'_>, labels: &Labels, truth: &[usize],
         ("gwet_ac1", Box::new(|matrix| matrix.gwet(&AgreementWeights::Identity))),
     ];
     found.closed_together(of_rows, statistics, n);
+    let k = labels.indices().len();
+    for (name, weights) in OF_MAJORITY[6..9].iter().zip(kappa_weights(labels)) {
+        if let Some(weights) = weights.and_then(|weights| weights.matrix(k).ok()) {
+            found.retest(name, |test| test.kappa(k, &weights, truth, predicted));
+        }
+    }
 }
 
 const NO_DISTANCES: &str = "the labels are not numbers, nor named in their order";
@@ -207,7 +220,7 @@ fn difference(found: &mut Collector<'_>, truth: &[usize], first: &[usize], secon
     let gains: Vec<f64> = first.iter().zip(&second).map(gain).collect();
     let p = test.ok();
     let name = OF_TWO[0];
-    if !found.mean_of_clusters(name, &gains, [-1.0, 1.0], Tested::By(p)) {
+    if !found.mean_of_clusters(name, &Items::differences(&gains, [-1.0, 1.0], p)) {
         found.resample(name, p, |rows| Ok(share(&first, rows) - share(&second, rows)), truth.len());
     }
 }

@@ -4,19 +4,20 @@
 //! rows where none is, and the bootstrap of clusters wherever rows come in clusters. What else numbers define is called from here: within
 //! clusters (`within.rs`), as probabilities (`probabilities.rs`), of two judges (`difference.rs`).
 
-use super::collector::{Collector, OfSummary, take};
+use super::collector::{Collector, Items, OfSummary, take};
 use super::difference::{self, DIFFERENCES};
 use super::probabilities::{self, PROBABILITIES};
 use super::within::{self, WITHIN};
 use super::{ComparedItem, Labels, Rating, Reported};
 use crate::agreement::{
-    IntraclassCorrelations, Measurement, RatedSubjects, RatedUnits, krippendorff_alpha, two_raters_vary,
+    IntraclassCorrelations, IntraclassForm, Measurement, MixedRatings, RatedSubjects, RatedUnits, krippendorff_alpha,
+    two_raters_vary,
 };
 use crate::correlation::{PairCounts, SortedPairs, TauWeights, is_perfect, pearson, weighted_tau};
 use crate::estimate::{NOT_NEGATIVE, UNBOUNDED};
 use crate::prediction::{bias, mean_absolute_error, root_mean_squared_error};
 use crate::resampling::RankedPair;
-use crate::{Error, Estimate};
+use crate::{Error, Estimate, Interval};
 
 /// What only numbers define, in the order of the table.
 pub(super) const OF_NUMBERS: [&str; 15] = [
@@ -43,7 +44,7 @@ pub(super) fn compare(found: &mut Collector<'_>, items: &[&ComparedItem], labels
     let predicted: Vec<f64> = items.iter().filter_map(|item| item.predicted.number()).collect();
     let human: Vec<f64> = items.iter().filter_map(|item| item.mean_human()).collect();
     correlations(found, &predicted, &human);
-    errors(found, &predicted, &human);
+    errors(found, &predicted, &human, labels);
     reliability(found, &predicted, &human, labels);
     within::compare(found, &predicted, &human);
     probabilities::compare(found, &predicted, &human);
@@ -178,11 +179,18 @@ fn correlations(found: &mut Collector<'_>, predicted: &[f64], human: &[f64]) {
 }
 
 /// In the unit of the scores: mean absolute error, bias (judge less people) and root mean squared error.
-fn errors(found: &mut Collector<'_>, predicted: &[f64], human: &[f64]) {
+fn errors(found: &mut Collector<'_>, predicted: &[f64], human: &[f64], labels: Result<&Labels, &String>) {
     let errors: Vec<f64> = predicted.iter().zip(human).map(|(predicted, human)| predicted - human).collect();
     let sizes: Vec<f64> = errors.iter().map(|error| error.abs()).collect();
-    found.mean("mae", &sizes, NOT_NEGATIVE, || mean_absolute_error(human, predicted));
-    found.mean("bias", &errors, UNBOUNDED, || bias(human, predicted));
+    let columns = [predicted, human];
+    if labels.is_ok_and(Labels::are_decisions) && sizes.iter().all(|&size| size == 0.0 || size == 1.0) {
+        found.share("mae", &sizes.iter().map(|&size| size == 1.0).collect::<Vec<_>>());
+    } else {
+        let sizes = Items::within(&sizes, NOT_NEGATIVE).made_of(&columns);
+        found.mean("mae", &sizes, || mean_absolute_error(human, predicted));
+    }
+    let errors = Items::differences(&errors, UNBOUNDED, None).made_of(&columns);
+    found.mean("bias", &errors, || bias(human, predicted));
     let rmse = |rows: &[usize]| root_mean_squared_error(&take(human, rows), &take(predicted, rows));
     found.closed("rmse", rmse, predicted.len());
 }
@@ -225,6 +233,15 @@ pub(super) fn alphas<R: AsRef<[Option<f64>]> + Sync>(
     }
 }
 
+/// The interval of agreement by profile likelihood: Satterthwaite's, in closed form, is far too narrow with many subjects.
+fn profile_of_agreement<R: AsRef<[f64]>>(ratings: &[R], level: f64) -> Option<(Interval, &'static str)> {
+    let given: Vec<Vec<Option<f64>>> =
+        ratings.iter().map(|row| row.as_ref().iter().copied().map(Some).collect()).collect();
+    let model = MixedRatings::new(&given).ok()?;
+    let fitted = model.intraclass(IntraclassForm::Agreement, level).ok()?;
+    Some((fitted.interval, "profile likelihood"))
+}
+
 type Form = fn(&IntraclassCorrelations) -> Result<Estimate, Error>;
 
 pub(super) fn intraclass<R: AsRef<[f64]>>(found: &mut Collector<'_>, prefix: &str, ratings: &[R]) {
@@ -245,6 +262,8 @@ pub(super) fn intraclass<R: AsRef<[f64]>>(found: &mut Collector<'_>, prefix: &st
                 statistic
             });
             found.closed_together(|rows| subjects.squares(rows), statistics.collect(), ratings.len());
+            let level = found.level();
+            found.interval_of(&names[1], || profile_of_agreement(ratings, level));
         }
         Err(error) => names.iter().for_each(|name| found.add(name, Err(error.clone()))),
     }

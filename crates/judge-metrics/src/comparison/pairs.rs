@@ -1,7 +1,7 @@
 //! Verdicts on pairs against gold labels, as benchmarks of pairwise judges report them.
 
 use super::Statistic;
-use super::collector::{Collector, Tested, take};
+use super::collector::{Collector, Items, take};
 use crate::agreement::{AgreementWeights, ConfusionMatrix};
 use crate::estimate::SHARE;
 use crate::input::check_lengths;
@@ -281,11 +281,8 @@ impl Found {
 
     /// The mean of `values`, one for each pair, in `range`.
     fn mean_of(&mut self, name: &'static str, pairs: &[&Settled<'_>], values: &[f64], range: [f64; 2]) {
-        let mean = |rows: &[usize]| Ok(take(values, rows).iter().sum::<f64>() / rows.len() as f64);
         self.collect(pairs, pairs.len(), &[name], |found| {
-            if !found.mean_of_clusters(name, values, range, Tested::No) {
-                found.resample(name, None, mean, values.len());
-            }
+            found.mean_or_share(name, &Items::within(values, range));
         });
     }
 
@@ -310,6 +307,9 @@ impl Found {
                 found.resample(name, None, mean, n);
             }
             found.closed(kappa, |rows| matrix(rows)?.cohen_kappa(&AgreementWeights::Identity), n);
+            if let Ok(weights) = AgreementWeights::Identity.matrix(CLASSES) {
+                found.retest(kappa, |test| test.kappa(CLASSES, &weights, &gold, &judged));
+            }
         });
     }
 

@@ -1,7 +1,7 @@
 //! What a judge's preferences on pairs are worth, beside its verdicts: the sign of its averaged probabilities and log-odds against
 //! gold labels, of its log-odds in one order with the place's pull taken off, and of a layer that is chosen.
 
-use super::collector::{Collector, take};
+use super::collector::{Collector, Items, take};
 use super::out_of_fold::out_of_fold;
 use super::pairs::PairStatistic;
 use crate::Error;
@@ -197,7 +197,7 @@ impl PreferenceComparison {
         let learned = self.out_of_fold(&pairs, |rows| place_offset(&take(&pulls, rows)).ok());
         self.collect(&pairs, &ONE_ORDER, |found| {
             found.resample(offset, None, |rows| place_offset(&take(&pulls, rows)), pulls.len());
-            found.mean(raw, &raws, SHARE, || Ok(mean_of(raw, &raws)?.within(SHARE)));
+            found.mean(raw, &Items::within(&raws, SHARE), || Ok(mean_of(raw, &raws)?.within(SHARE)));
             let Some(learned) = learned else {
                 return found.all_undefined(&[less, cost], "the pairs of other clusters define no offset");
             };
@@ -209,8 +209,9 @@ impl PreferenceComparison {
                 .zip(&lesses)
                 .map(|(pair, less)| f64::from(u8::from(averaged(pair) == pair.gold)) - less)
                 .collect();
-            found.mean(less, &lesses, SHARE, || Ok(mean_of(less, &lesses)?.within(SHARE)));
-            found.mean(cost, &costs, [-1.0, 1.0], || Ok(mean_of(cost, &costs)?.within([-1.0, 1.0])));
+            found.mean(less, &Items::within(&lesses, SHARE), || Ok(mean_of(less, &lesses)?.within(SHARE)));
+            let range = [-1.0, 1.0];
+            found.mean(cost, &Items::within(&costs, range), || Ok(mean_of(cost, &costs)?.within(range)));
         })
     }
 
@@ -308,7 +309,7 @@ impl PreferenceComparison {
             found.closed(names.auroc, area, n);
             let squares: Vec<f64> =
                 outcomes.iter().zip(probabilities).map(|(&y, p)| (f64::from(u8::from(y)) - p).powi(2)).collect();
-            found.mean(brier, &squares, SHARE, || brier_score(&outcomes, probabilities));
+            found.mean(brier, &Items::within(&squares, SHARE), || brier_score(&outcomes, probabilities));
             let error = |rows: &[usize]| {
                 let (y, p) = on(rows);
                 Ok(ReliabilityCurve::new(&y, &p, Binning::EqualWidth { bins: 10 })?.expected_calibration_error())

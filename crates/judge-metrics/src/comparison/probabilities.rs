@@ -7,7 +7,7 @@
 //! so a percentile interval that misses the estimate is not shown (`statistic.rs`). The debiased squared error has that bias taken off and
 //! may be below 0.
 
-use super::collector::{Collector, take};
+use super::collector::{Collector, Items, take};
 use crate::calibration::{Binning, LogisticRecalibration, ReliabilityCurve};
 use crate::estimate::{NOT_NEGATIVE, SHARE};
 use crate::number::six_digits;
@@ -69,9 +69,12 @@ pub(super) fn compare(found: &mut Collector<'_>, predicted: &[f64], human: &[f64
         return found.all_undefined(&PROBABILITIES[2..], &reason);
     }
     let squares: Vec<f64> = human.iter().zip(predicted).map(|(y, p)| (p - y).powi(2)).collect();
-    found.mean(of_brier, &squares, SHARE, || brier_score(&outcomes, predicted));
+    found.mean(of_brier, &Items::within(&squares, SHARE), || brier_score(&outcomes, predicted));
     match log_losses(&outcomes, predicted, LOG_LOSS_CLIP) {
-        Ok(losses) => found.mean(of_log_loss, &losses, NOT_NEGATIVE, || log_loss(&outcomes, predicted, LOG_LOSS_CLIP)),
+        Ok(losses) => {
+            let losses = Items::within(&losses, NOT_NEGATIVE);
+            found.mean(of_log_loss, &losses, || log_loss(&outcomes, predicted, LOG_LOSS_CLIP));
+        }
         Err(error) => found.add(of_log_loss, Err(error)),
     }
     let binnings = [(of_ece, Binning::EqualWidth { bins: 10 }), (of_ece_adaptive, Binning::EqualMass { bins: 10 })];

@@ -1,14 +1,16 @@
-//! Could a rank correlation be chance? Up to 500 rows by permutation, beyond by the large-sample tests that SciPy prints.
+//! Could a rank correlation or a kappa be chance? Up to 500 rows by permutation, beyond by the large-sample tests that SciPy and
+//! statsmodels print.
 //!
 //! The large-sample p-values of few rows are wrong by any factor: of three rows in perfect order Student's t and Somers' normal give 0,
 //! where one order in six, turned round one in three, is as extreme. SciPy's documentation asks for a permutation test below 500
-//! observations. Up to nine rows all orders are looked at; with more, random ones are.
+//! observations. Up to nine rows all orders are looked at; with more, random ones are. Kendall's exact distribution is known without ties,
+//! and taken wherever it can be computed.
 
 use super::statistic::PValue;
 use crate::Error;
+use crate::agreement::pairs_of_equals;
 use crate::correlation::{KendallTest, average_ranks, kendall_tau_b, spearman};
-use crate::resampling::PermutationTest;
-use crate::{Estimate, NullDistribution};
+use crate::resampling::{PermutationResult, PermutationTest};
 
 /// Up to this many rows the p-value is that of permutations.
 const FEW: usize = 500;
@@ -37,13 +39,13 @@ impl RankTests {
     /// Of the number of concordant pairs less that of discordant ones, and so of tau-b, tau-c and Somers' D; `None` where the columns
     /// define none.
     pub(super) fn concordance(&self, x: &[f64], y: &[f64]) -> Option<PValue> {
-        let tau: Estimate = kendall_tau_b(x, y, KendallTest::Auto).ok()?;
-        let p = tau.p_value().ok()?;
-        if tau.null_distribution() == Some(NullDistribution::Permutation) {
-            return Some(PValue::of_rows(p, "exact"));
+        // With ties, or of too many rows, there is no exact test.
+        if let Ok(tau) = kendall_tau_b(x, y, KendallTest::Exact) {
+            return Some(PValue::of_rows(tau.p_value().ok()?, "exact"));
         }
         if x.len() > FEW {
-            return Some(PValue::of_rows(p, "normal"));
+            let tau = kendall_tau_b(x, y, KendallTest::Asymptotic).ok()?;
+            return Some(PValue::of_rows(tau.p_value().ok()?, "normal"));
         }
         if x.len() > EXACT {
             return self.pairing(x, y, |x, y| Ok(kendall_tau_b(x, y, KendallTest::Asymptotic)?.estimate));
@@ -62,16 +64,69 @@ impl RankTests {
         })
     }
 
+    /// Of a kappa, from the places of both columns' labels among `k` and the weights of agreement, row-major; `None` for many rows.
+    pub(super) fn kappa(&self, k: usize, weights: &[f64], truth: &[usize], judged: &[usize]) -> Option<PValue> {
+        if truth.len() > FEW {
+            return None;
+        }
+        // With these columns kappa rises with the sum of the weights, whatever the order.
+        let column = |places: &[usize]| places.iter().map(|&place| place as f64).collect::<Vec<_>>();
+        self.pairing(&column(truth), &column(judged), |truth, judged| {
+            Ok(truth.iter().zip(judged).map(|(&i, &j)| weights[i as usize * k + j as usize]).sum())
+        })
+    }
+
+    /// Of Fleiss' kappa: each rater's labels in any order over the rows that he rated. `ratings` has the places of labels among `k`, one
+    /// row to a subject; `None` for many rows.
+    pub(super) fn fleiss(&self, k: usize, ratings: &[Vec<Option<usize>>]) -> Option<PValue> {
+        if ratings.len() > FEW {
+            return None;
+        }
+        let raters = ratings.first()?.len();
+        let given = |rater: usize| -> Vec<(usize, usize)> {
+            let of_row = |(row, labels): (usize, &Vec<Option<usize>>)| Some((row, (*labels.get(rater)?)?));
+            ratings.iter().enumerate().filter_map(of_row).collect()
+        };
+        let given: Vec<Vec<(usize, usize)>> = (0..raters).map(given).collect();
+        let lengths: Vec<usize> = given.iter().map(Vec::len).collect();
+        let all = lengths.iter().skip(1).flat_map(|&n| 1..=n).try_fold(1, usize::checked_mul);
+        let test = self.with_all(all);
+        let found = test.columns(&lengths, |orders| {
+            let mut counts = vec![0; ratings.len() * k];
+            for (given, order) in given.iter().zip(orders) {
+                given.iter().zip(order).for_each(|(&(row, _), &entry)| counts[row * k + given[entry].1] += 1);
+            }
+            Ok(counts.chunks_exact(k).map(pairs_of_equals).sum())
+        });
+        Some(in_words(&found.ok()?))
+    }
+
     fn pairing(
         &self,
         x: &[f64],
         y: &[f64],
         statistic: impl Fn(&[f64], &[f64]) -> Result<f64, Error> + Sync,
     ) -> Option<PValue> {
-        let drawn = PermutationTest::default().permutations;
-        let all = if x.len() <= EXACT { (1..=x.len()).product() } else { drawn };
-        let test = PermutationTest { permutations: all, seed: self.seed, ..PermutationTest::default() };
-        let found = test.pairing(x, y, statistic).ok()?;
-        Some(PValue::of_rows(found.p_value, if found.exact { "permutation, exact" } else { "permutation" }))
+        let all = (1..=x.len()).try_fold(1, usize::checked_mul);
+        Some(in_words(&self.with_all(all).pairing(x, y, statistic).ok()?))
+    }
+
+    /// Looks at all orders, where there are no more than [`EXACT`] rows have.
+    fn with_all(&self, orders: Option<usize>) -> PermutationTest {
+        let test = PermutationTest { seed: self.seed, ..PermutationTest::default() };
+        let few = orders.filter(|&orders| orders <= (1..=EXACT).product());
+        PermutationTest { permutations: few.unwrap_or(test.permutations), ..test }
+    }
+}
+
+/// The p-value and how it was found; where no order drawn is as extreme as the one seen, it is the least that so many can say.
+pub(super) fn in_words(found: &PermutationResult) -> PValue {
+    let least = 2.0 / (found.permutations + 1) as f64;
+    match found {
+        PermutationResult { exact: true, .. } => PValue::of_rows(found.p_value, "permutation, exact"),
+        _ if found.p_value <= least => {
+            PValue { is_bound: true, ..PValue::of_rows(found.p_value, "permutation, at most") }
+        }
+        _ => PValue::of_rows(found.p_value, "permutation"),
     }
 }

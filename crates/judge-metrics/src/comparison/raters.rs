@@ -3,7 +3,7 @@
 //! A rater is a place in `ComparedItem::human`, the same person in every row. Rows may lack ratings. Where one does, intraclass
 //! correlations are those of a mixed model; Krippendorff's alpha, the ceiling and the alternative annotator test take what is there.
 
-use super::collector::Collector;
+use super::collector::{Collector, Items};
 use super::numbers::{alphas, alphas_of_texts, intraclass};
 use super::{ComparedItem, Labels, Rating, Reported};
 use crate::agreement::{
@@ -129,6 +129,7 @@ fn among_people(found: &mut Collector<'_>, ratings: &[Vec<Option<Rating>>], labe
     };
     let [fleiss, ac1, ac2] = NAMES;
     found.closed(fleiss, |rows| counted.table(rows)?.fleiss_kappa(), votes.len());
+    found.retest(fleiss, |test| test.fleiss(labels.indices().len(), &votes));
     found.closed(ac1, |rows| counted.table(rows)?.gwet(&AgreementWeights::Identity), votes.len());
     match labels.values() {
         Some(values) => {
@@ -208,7 +209,10 @@ fn against_rest<T: Copy + Sync>(
     found.on_rows(&all.items.iter().map(|item| item.item).collect::<Vec<_>>(), |found| {
         for (name, (whole, of_item, range)) in AGAINST_REST.into_iter().zip(parts) {
             let items: Vec<f64> = all.items.iter().map(of_item).collect();
-            found.mean(name, &items, range, || Ok(whole.within(range)));
+            let is_difference = range[0] < 0.0;
+            let items =
+                if is_difference { Items::differences(&items, range, None) } else { Items::within(&items, range) };
+            found.mean(name, &items, || Ok(whole.within(range)));
         }
     });
 }

@@ -2,9 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use super::collector::Collector;
-use super::{BestOf, RankedAnswers, Statistic};
+use super::collector::{Collector, Items};
+use super::{RankedAnswers, Statistic};
 use crate::Error;
+use crate::estimate::SHARE;
 use crate::resampling::Bootstrap;
 
 /// The subset whose answers are equally right, whatever the case of its letters.
@@ -23,8 +24,9 @@ pub struct RewardBenchRow {
 
 /// What RewardBench 2 reports of a judge that scores answers.
 ///
-/// Of every subset but that of ties `accuracy` is [`BestOf`]'s `best_share`: 1 for a prompt whose right answer has the highest score, its
-/// share where others have it too.
+/// Of every subset but that of ties `accuracy` is [`BestOf`](super::BestOf)'s `best_share`: 1 for a prompt whose right answer has the
+/// highest score, its share where others have it too. In every subset a prompt with an answer that has no score counts as wrong: give rows
+/// without any score too, or the mean is that of the prompts that the judge could read.
 ///
 /// Of the subset of ties, with a prompt's margins `inner` between the highest and the lowest score of its right answers, and `outer` between
 /// the lowest of these and the highest of the wrong ones, of which `outer_ref` is that of `ref:N`:
@@ -38,8 +40,9 @@ pub struct RewardBenchRow {
 /// | `score` | 0.3 `accuracy_tied` + 0.3 `accuracy_ref` + 0.2 `preferred` + 0.2 `preferred_hard` + 0.01 `margin` |
 ///
 /// This is `process_single_model` of allenai/reward-bench (Apache-2.0) as it is there now. Its release 0.1.4 leaves prompts with `inner = 0`
-/// out of `margin`, which moves `score` by 0.01 at most. A prompt with an answer that has no score counts as wrong there, and as one whose
-/// right answers are not preferred. Intervals are the bootstrap's, over prompt numbers, and over prompts in the other subsets.
+/// out of `margin`, which moves `score` by 0.01 at most. A prompt with an answer that has no score counts as one whose right answers are
+/// not preferred. A prompt number that lacks one of its two kinds takes no part in what needs both, and their method says how many do.
+/// Intervals of shares are Wilson's, that of `margin` Student's, and that of `score` the bootstrap's over prompt numbers.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RewardBench {
     /// One for each prompt.
@@ -58,7 +61,7 @@ pub struct RewardBenchSubset {
 }
 
 /// A prompt of the subset of ties: whether all right answers beat all wrong ones, and both margins where all answers have a score.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, PartialEq)]
 struct Margins {
     inner: f64,
     outer: f64,
@@ -78,8 +81,7 @@ impl RewardBench {
     ///
     /// # Errors
     ///
-    /// [`Error::TooFewItems`] for no row, an answer list without a right or a wrong answer, or one without any score;
-    /// [`Error::RewardBenchId`] for an id of the subset of ties that is not of its form, or is there twice; those of [`BestOf`].
+    /// [`Error::TooFewItems`] for no row, or an answer list without a right or a wrong answer; [`Error::RewardBenchId`] for an id of the subset of ties that is not of its form, or is there twice; those of [`BestOf`].
     pub fn subsets(&self) -> Result<BTreeMap<&str, RewardBenchSubset>, Error> {
         if self.rows.is_empty() {
             return Err(Error::TooFewItems { required: 1, found: 0 });
@@ -104,10 +106,10 @@ impl RewardBench {
 
     /// A subset whose prompts have one right answer.
     fn best(&self, rows: &[&RewardBenchRow]) -> Result<Vec<(&'static str, Statistic)>, Error> {
-        let questions = rows.iter().map(|row| row.answers.clone()).collect();
-        let found = BestOf { questions, bootstrap: self.bootstrap }.statistics()?;
-        let share = found.into_iter().find(|(name, _)| *name == "best_share");
-        Ok(share.map(|(_, share)| ("accuracy", share)).into_iter().collect())
+        let right = rows.iter().map(|row| row.answers.best_share()).collect::<Result<Vec<f64>, Error>>()?;
+        let mut found = Collector::of_rows(self.bootstrap, None);
+        found.mean_or_share("accuracy", &Items::within(&right, SHARE));
+        Ok(found.found.into_iter().map(|(_, statistic)| ("accuracy", statistic)).collect())
     }
 
     /// The subset whose prompts have several.
@@ -125,7 +127,7 @@ impl RewardBench {
             let of = move |prompt: &[Option<Option<Margins>>; 2]| {
                 prompt[kind].map(|margins| is(margins.is_some_and(|margins| margins.outer > 0.0)))
             };
-            mean(&prompts, of, ["no prompt has one right answer", "no prompt has several right answers"][kind])
+            Mean::new(&prompts, of, ["no prompt has one right answer", "no prompt has several right answers"][kind])
         };
         // Of prompts of both kinds: `outer` or the smaller one, against `inner`.
         let both = |of: fn(f64, f64, f64) -> f64| {
@@ -136,7 +138,7 @@ impl RewardBench {
                 [Some(_), Some(_)] => Some(of(f64::NEG_INFINITY, f64::NEG_INFINITY, 0.0)),
                 _ => None,
             };
-            mean(&prompts, of, "no prompt number is there with one right answer and with several")
+            Mean::new(&prompts, of, "no prompt number is there with one right answer and with several")
         };
         let (of_ref, of_tied) = (accuracy(0), accuracy(1));
         let preferred = both(|outer, _, inner| is(outer > inner));
@@ -146,18 +148,23 @@ impl RewardBench {
             if ratio.is_nan() { 0.0 } else { ratio.tanh() }
         });
         let score = |rows: &[usize]| {
-            let [of_ref, of_tied] = [of_ref(rows)?, of_tied(rows)?];
-            let [preferred, hard, margin] = [preferred(rows)?, hard(rows)?, margin(rows)?];
+            let [of_ref, of_tied] = [of_ref.of(rows)?, of_tied.of(rows)?];
+            let [preferred, hard, margin] = [preferred.of(rows)?, hard.of(rows)?, margin.of(rows)?];
             Ok(0.3 * of_tied + 0.3 * of_ref + 0.2 * preferred + 0.2 * hard + 0.01 * margin)
         };
         let mut found = Collector::of_rows(self.bootstrap, None);
         let n = prompts.len();
         found.resample("score", None, score, n);
-        found.resample("accuracy_ref", None, &of_ref, n);
-        found.resample("accuracy_tied", None, &of_tied, n);
-        found.resample("preferred", None, &preferred, n);
-        found.resample("preferred_hard", None, &hard, n);
-        found.resample("margin", None, &margin, n);
+        of_ref.add_to(&mut found, "accuracy_ref", SHARE);
+        of_tied.add_to(&mut found, "accuracy_tied", SHARE);
+        preferred.add_to(&mut found, "preferred", SHARE);
+        hard.add_to(&mut found, "preferred_hard", SHARE);
+        margin.add_to(&mut found, "margin", [-1.0, 1.0]);
+        let alone = prompts.iter().filter(|prompt| prompt.contains(&None)).count();
+        if alone > 0 {
+            let remark = format!("; {alone} prompt numbers lack ref or tied and are left out");
+            ["score", "preferred", "preferred_hard", "margin"].iter().for_each(|name| found.remark(name, &remark));
+        }
         let names = ["score", "accuracy_ref", "accuracy_tied", "preferred", "preferred_hard", "margin"];
         Ok(names.into_iter().zip(found.found).map(|(name, (_, statistic))| (name, statistic)).collect())
     }
@@ -176,17 +183,33 @@ fn is(holds: bool) -> f64 {
     f64::from(u8::from(holds))
 }
 
-/// The mean of what the drawn prompts have of something; undefined with this reason where none has it.
-fn mean<'a, P: Sync>(
-    prompts: &'a [P],
-    of: impl Fn(&P) -> Option<f64> + Sync + 'a,
+/// The mean of what prompts have of something; undefined with a reason where none has it.
+struct Mean {
+    /// Of each prompt, where it has it.
+    values: Vec<Option<f64>>,
     reason: &'static str,
-) -> impl Fn(&[usize]) -> Result<f64, Error> + Sync + 'a {
-    move |rows| {
-        let found: Vec<f64> = rows.iter().filter_map(|&row| of(&prompts[row])).collect();
+}
+
+impl Mean {
+    fn new<P>(prompts: &[P], of: impl Fn(&P) -> Option<f64>, reason: &'static str) -> Self {
+        Self { values: prompts.iter().map(of).collect(), reason }
+    }
+
+    /// Of the prompts drawn.
+    fn of(&self, rows: &[usize]) -> Result<f64, Error> {
+        let found: Vec<f64> = rows.iter().filter_map(|&row| self.values[row]).collect();
         match found.len() {
-            0 => Err(Error::Undefined { statistic: "RewardBench 2, ties", reason }),
+            0 => Err(Error::Undefined { statistic: "RewardBench 2, ties", reason: self.reason }),
             n => Ok(found.iter().sum::<f64>() / n as f64),
+        }
+    }
+
+    fn add_to(&self, found: &mut Collector<'_>, name: &'static str, range: [f64; 2]) {
+        let values: Vec<f64> = self.values.iter().copied().flatten().collect();
+        if values.is_empty() {
+            found.undefined(name, self.reason);
+        } else {
+            found.mean_or_share(name, &Items::within(&values, range));
         }
     }
 }

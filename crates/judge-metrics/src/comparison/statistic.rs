@@ -11,7 +11,7 @@ use crate::{Error, Estimate, Interval};
 /// the estimate.
 ///
 /// With the feature `serde` it is written as `{"estimate", "low", "high", "p", "method"}`, with `"p_adjusted"` where there is
-/// one, or `{"undefined": reason}`, and without p-value and method by `brief`.
+/// one, or `{"undefined": reason}`, and without the p-value by `brief`.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Statistic {
     /// It is defined.
@@ -36,6 +36,8 @@ pub struct Reported {
     pub no_variation: bool,
     /// The chance of a value as far from 0, where a test is known that these rows allow.
     pub p: Option<f64>,
+    /// Whether that is the least that the random permutations of the test can show, so that the chance itself may be smaller.
+    pub p_at_most: bool,
     /// The same, adjusted for the other tests that it was made with; `None` where it is one test.
     pub p_adjusted: Option<f64>,
     /// Where interval and p-value come from.
@@ -50,6 +52,8 @@ pub const NO_VARIATION: &str = "no variation";
 pub(super) struct PValue {
     pub(super) value: f64,
     pub(super) source: &'static str,
+    /// Whether it is the least that so many random orders can show: it may be smaller.
+    pub(super) is_bound: bool,
     /// Whether it holds where rows come in clusters.
     pub(super) holds_in_clusters: bool,
 }
@@ -57,16 +61,24 @@ pub(super) struct PValue {
 impl PValue {
     /// Of a test that takes rows as independent.
     pub(super) fn of_rows(value: f64, source: &'static str) -> Self {
-        Self { value, source, holds_in_clusters: false }
+        Self { value, source, is_bound: false, holds_in_clusters: false }
     }
 
     /// Of a test of whole clusters, where rows come in some.
     pub(super) fn of_clusters(value: f64, source: &'static str) -> Self {
-        Self { value, source, holds_in_clusters: true }
+        Self { value, source, is_bound: false, holds_in_clusters: true }
     }
 }
 
 impl Statistic {
+    /// A mean over clusters, or why it is undefined. Where all rows are of one cluster the mean itself is defined: it is `mean`.
+    pub fn of_clusters(found: Result<Estimate, Error>, mean: f64, level: f64) -> Self {
+        match found {
+            Err(Error::TooFewItems { found: 1, .. }) => Self::Defined(Reported::of_one_cluster(mean)),
+            found => Self::estimated(found, level),
+        }
+    }
+
     /// An estimate, with its interval of nominal coverage `level` and its p-value, or why it is undefined.
     pub fn estimated(found: Result<Estimate, Error>, level: f64) -> Self {
         match found {
@@ -79,7 +91,12 @@ impl Statistic {
 impl Reported {
     /// Without interval and p-value; `method` says why.
     pub fn alone(estimate: f64, method: String) -> Self {
-        Self { estimate, interval: None, no_variation: false, p: None, p_adjusted: None, method }
+        Self { estimate, interval: None, no_variation: false, p: None, p_at_most: false, p_adjusted: None, method }
+    }
+
+    pub(super) fn of_one_cluster(estimate: f64) -> Self {
+        let method = "no interval: all rows belong to one cluster, which does not show how much it varies";
+        Self::alone(estimate, method.to_owned())
     }
 
     /// Of rows that do not vary.
@@ -157,6 +174,7 @@ impl Reported {
     /// With the p-value of a test and its name, or without any.
     pub(super) fn tested(mut self, p: Option<PValue>) -> Self {
         self.p = p.map(|p| p.value);
+        self.p_at_most = p.is_some_and(|p| p.is_bound);
         if let Some(p) = p {
             self.method = format!("{}; p: {}", self.method, p.source);
         }
@@ -232,14 +250,12 @@ enum Record<'a> {
         p_adjusted: Option<f64>,
         method: &'a str,
     },
-    Ends {
+    Brief {
         estimate: f64,
-        low: f64,
-        high: f64,
-    },
-    Alone {
-        estimate: f64,
-        no_interval: &'a str,
+        low: Option<f64>,
+        high: Option<f64>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        method: Option<&'a str>,
     },
     Undefined {
         undefined: &'a str,
@@ -260,8 +276,8 @@ impl serde::Serialize for Statistic {
     }
 }
 
-/// Writes a statistic without p-value and method, for `#[serde(serialize_with = "…")]`: `{"estimate", "low", "high"}`, or where there is no
-/// interval `{"estimate", "no_interval": why}`, or `{"undefined": reason}`.
+/// Writes a statistic without its p-value, for `#[serde(serialize_with = "…")]`: `{"estimate", "low", "high"}`, with `"method"` where there
+/// is no interval, which says why, or `{"undefined": reason}`.
 ///
 /// # Errors
 ///
@@ -271,12 +287,12 @@ pub fn brief<S: serde::Serializer>(statistic: &Statistic, serializer: S) -> Resu
     use serde::Serialize;
 
     let record = match statistic {
-        Statistic::Defined(Reported { estimate, interval: Some(interval), .. }) => {
-            Record::Ends { estimate: *estimate, low: interval.low, high: interval.high }
-        }
-        Statistic::Defined(Reported { estimate, interval: None, method, .. }) => {
-            Record::Alone { estimate: *estimate, no_interval: method }
-        }
+        Statistic::Defined(Reported { estimate, interval, method, .. }) => Record::Brief {
+            estimate: *estimate,
+            low: interval.map(|interval| interval.low),
+            high: interval.map(|interval| interval.high),
+            method: interval.is_none().then_some(method),
+        },
         Statistic::Undefined { reason } => Record::Undefined { undefined: reason },
     };
     record.serialize(serializer)

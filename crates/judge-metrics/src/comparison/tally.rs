@@ -1,12 +1,11 @@
 //! What verdicts on pairs come to where nobody has graded the pairs.
 
-use super::collector::Collector;
+use super::collector::{Collector, Items};
 use super::pairs::PairStatistic;
 use super::{Reported, Statistic};
 use crate::agreement::{McNemarTest, mcnemar};
 use crate::estimate::SHARE;
 use crate::input::check_amount;
-use crate::means::mean_of;
 use crate::preference::Preference;
 use crate::resampling::Bootstrap;
 use crate::{Error, Proportion};
@@ -143,7 +142,7 @@ impl PairTally {
         if values.is_empty() {
             found.all_undefined(&[name], "no pair has what it needs");
         } else {
-            found.mean(name, values, SHARE, || Ok(mean_of(name, values)?.within(SHARE)));
+            found.mean_or_share(name, &Items::within(values, SHARE));
         }
         of_one(name, values.len(), found)
     }

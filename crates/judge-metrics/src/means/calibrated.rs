@@ -28,7 +28,7 @@ use crate::{Error, Estimate, Proportion};
 /// The variance is the sum of that of the predictions, that of the residuals and that of the calibration: (K − 1)/K · Σ (θ₋ₖ − their mean)²
 /// over the K estimates that use one map for all items (the delete-a-group jackknife of CJE). The interval is Student's with Welch's
 /// degrees of freedom. Of an S-shaped relation and of five grades a nominal 95 % came out as 97 % with 20 labels and 95 to 96 % with 100
-/// and 1,000; of questions with four answers each as 97 % with 20 labels, 96 % with 100 and 94 % with 1,000 (the example `coverage`, ten
+/// and 1,000; of questions with four answers each as 97 % with 20 labels, 96 % with 100 and 94 % with 1,000 (the bench `coverage`, ten
 /// other items to each label).
 ///
 /// Prefer it to the prediction-powered mean where the judge's scale bends: with 100 labels and a judge on an exponential scale its root

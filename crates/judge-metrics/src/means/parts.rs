@@ -1,6 +1,6 @@
 //! Estimates that are sums of independent parts, with Student's interval and Welch's degrees of freedom.
 
-use super::sample::{EQUAL_ITEMS, mean_of, root_mean_square};
+use super::sample::{EQUAL_ITEMS, is_rounding, mean_of, root_mean_square};
 use crate::estimate::{Spread, UNBOUNDED};
 use crate::input::in_range;
 use crate::sum::sum;
@@ -27,7 +27,9 @@ impl Part {
         let groups = estimates.len() as f64;
         let mean = sum(estimates) / groups;
         let deviations: Vec<f64> = estimates.iter().map(|estimate| estimate - mean).collect();
-        let standard_error = in_range(statistic, root_mean_square(&deviations) * (groups - 1.0).sqrt())?;
+        let deviation = root_mean_square(&deviations);
+        let deviation = if is_rounding(deviation, estimates, 0.0) { 0.0 } else { deviation };
+        let standard_error = in_range(statistic, deviation * (groups - 1.0).sqrt())?;
         Ok(Self { mean: 0.0, standard_error, degrees_of_freedom: groups - 1.0 })
     }
 

@@ -32,7 +32,7 @@ pub enum Tuning {
 /// Estimate and λ of [`estimate`](Self::estimate) are those of `ppi_py.ppi_mean_pointestimate` with `lam=None` or `lam=λ`. The interval is
 /// not `ppi_py`'s, which is normal with deviations by n and too narrow in small samples (88 % instead of 95 % with 10 labels): it is
 /// Welch's for the two means, with deviations by n − 1 and Student's quantiles (`scipy.stats.ttest_ind(equal_var=False)` at the same λ). Of
-/// normal scores of correlation 0.8 a nominal 95 % came out as 94 % with 20 labels and 95 % with 50, 100 and 1,000 (the example
+/// normal scores of correlation 0.8 a nominal 95 % came out as 94 % with 20 labels and 95 % with 50, 100 and 1,000 (the bench
 /// `coverage`).
 ///
 /// The labelled items must be a random draw from the same population as the unlabelled ones, and the judge must not

@@ -36,6 +36,12 @@ pub fn sample_mean(values: &[f64]) -> Result<Estimate, Error> {
 
 /// The mean of what a statistic makes of each item; not finite only where its arithmetic overflowed.
 pub(crate) fn mean_of(statistic: &'static str, values: &[f64]) -> Result<Estimate, Error> {
+    mean_of_scale(statistic, values, 0.0)
+}
+
+/// The same of items that were made of numbers as large as `scale`, whose rounding is no variation of the items: 2.3 − 2 and 5.3 − 5 are
+/// the same difference.
+pub(crate) fn mean_of_scale(statistic: &'static str, values: &[f64], scale: f64) -> Result<Estimate, Error> {
     let n = values.len();
     if n == 0 {
         return Err(Error::TooFewItems { required: 1, found: 0 });
@@ -48,20 +54,33 @@ pub(crate) fn mean_of(statistic: &'static str, values: &[f64]) -> Result<Estimat
         return Ok(mean.without_error(Missing::TooFewItems { required: 2, found: 1 }));
     }
     let deviations: Vec<f64> = values.iter().map(|value| value - mean.estimate).collect();
-    let standard_error = in_range(statistic, root_mean_square(&deviations) / ((n - 1) as f64).sqrt())?;
+    let deviation = root_mean_square(&deviations);
+    let deviation = if is_rounding(deviation, values, scale) { 0.0 } else { deviation };
+    let standard_error = in_range(statistic, deviation / ((n - 1) as f64).sqrt())?;
     let interval = Spread::StudentT { degrees_of_freedom: (n - 1) as f64, range: UNBOUNDED };
     Ok(mean.with_error(standard_error, interval))
 }
 
-/// The mean of losses of decisions: where each is 0 or 1 by what it is, as `decisions` says, it is a share, with Wilson's interval; else it
+/// Whether a deviation of `values`, made of numbers as large as `scale`, is what their own rounding leaves.
+pub(crate) fn is_rounding(deviation: f64, values: &[f64], scale: f64) -> bool {
+    deviation <= 1e-14 * largest(values).max(scale)
+}
+
+/// The size of the largest of them; 0 of none.
+pub(crate) fn largest(values: &[f64]) -> f64 {
+    values.iter().fold(0.0, |largest, value| largest.max(value.abs()))
+}
+
+/// The mean of losses, made of numbers as large as `scale`: where each is 0 or 1 by what it is, as `decisions` says, it is a share, with Wilson's interval; else it
 /// is cut off at `range`.
 pub(crate) fn mean_loss(
     statistic: &'static str,
     losses: &[f64],
+    scale: f64,
     range: [f64; 2],
     decisions: bool,
 ) -> Result<Estimate, Error> {
-    let mean = mean_of(statistic, losses)?.within(range);
+    let mean = mean_of_scale(statistic, losses, scale)?.within(range);
     if !decisions {
         return Ok(mean);
     }
@@ -70,11 +89,11 @@ pub(crate) fn mean_loss(
 }
 
 /// Why equal items leave nothing to test a mean by.
-pub(super) const EQUAL_ITEMS: &str = "all items are equal, so that they do not show how much they vary";
+pub(crate) const EQUAL_ITEMS: &str = "all items are equal, so that they do not show how much they vary";
 
 /// √(Σv²/n) of at least one value, without overflow or underflow of the squares.
 pub(crate) fn root_mean_square(values: &[f64]) -> f64 {
-    let largest = values.iter().fold(0.0, |largest: f64, value| largest.max(value.abs()));
+    let largest = largest(values);
     // Zero stays zero, and an infinity is the caller's to refuse.
     if largest == 0.0 || !largest.is_finite() {
         return largest;

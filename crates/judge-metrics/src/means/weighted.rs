@@ -28,7 +28,17 @@ use crate::{Error, Estimate};
 /// # Ok::<(), judge_metrics::Error>(())
 /// ```
 pub fn weighted_mean<G: Ord>(values: &[f64], probabilities: &[f64], groups: &[G]) -> Result<Estimate, Error> {
-    mean_of_clusters(values, &weights("values", values.len(), probabilities)?, groups)
+    weighted_mean_of_scale(values, 0.0, probabilities, groups)
+}
+
+/// The same of items that were made of numbers as large as `scale`.
+pub(crate) fn weighted_mean_of_scale<G: Ord>(
+    values: &[f64],
+    scale: f64,
+    probabilities: &[f64],
+    groups: &[G],
+) -> Result<Estimate, Error> {
+    mean_of_clusters(values, scale, &weights("values", values.len(), probabilities)?, groups)
 }
 
 /// 1 / probability of each item.

@@ -1,7 +1,7 @@
 use crate::correlation::ranks::doubled_ranks;
 use crate::estimate::{Missing, Spread};
 use crate::input::{check_finite, check_lengths};
-use crate::{Error, Estimate};
+use crate::{Error, Estimate, NullDistribution};
 
 /// AUROC, how well scores tell items with an outcome from items without:
 /// `sklearn.metrics.roc_auc_score`, in O(n log n).
@@ -46,8 +46,8 @@ pub fn auroc(outcomes: &[bool], scores: &[f64]) -> Result<Estimate, Error> {
 ///
 /// # Errors
 ///
-/// Those of [`auroc`]; [`Error::TooFewItems`] with fewer than two items of a kind; [`Error::Undefined`] where the
-/// difference does not vary over items, as when both judges rank alike.
+/// Those of [`auroc`]; [`Error::TooFewItems`] with fewer than two items of a kind. Where both judges rank alike the
+/// difference is 0 without an interval, and its p-value 1.
 ///
 /// ```
 /// use judge_metrics::prediction::auroc_difference;
@@ -72,10 +72,12 @@ pub fn auroc_difference(outcomes: &[bool], first: &[f64], second: &[f64]) -> Res
         let found = differences.positives.len().min(differences.negatives.len());
         return Err(Error::TooFewItems { required: 2, found });
     };
-    if variance == 0.0 {
-        return Err(Error::Undefined { statistic: STATISTIC, reason: "the difference does not vary over items" });
-    }
     let difference = Estimate::new(STATISTIC, differences.mean(), outcomes.len())?;
+    if variance == 0.0 && difference.estimate == 0.0 {
+        // No item tells the two apart: every exchange of them gives the same.
+        let alike = difference.with_error(0.0, Spread::Normal { range: [-1.0, 1.0] });
+        return Ok(alike.tested(1.0, NullDistribution::Normal));
+    }
     let difference = difference.with_error(variance.sqrt(), Spread::Normal { range: [-1.0, 1.0] });
     Ok(difference.tested_against_zero("the difference does not vary over items"))
 }

@@ -2,13 +2,14 @@ use std::cmp::Ordering;
 
 use crate::estimate::{Missing, NOT_NEGATIVE, Spread};
 use crate::input::{check_finite, check_lengths, in_range};
-use crate::means::{mean_loss, mean_of, root_mean_square};
+use crate::means::{EQUAL_ITEMS, is_rounding, largest, mean_loss, mean_of, mean_of_scale, root_mean_square};
 use crate::{Error, Estimate};
 
 /// Mean absolute error, as `sklearn.metrics.mean_absolute_error`.
 ///
 /// `observed`, `predicted`: n ≥ 1 finite numbers each, in one unit; the result is in that unit, at least 0. Its interval is
-/// Student's, cut off at 0; of decisions, all 0 or 1 on both sides, it is Wilson's, the error being the share of wrong ones.
+/// Student's, cut off at 0; of decisions it is Wilson's, the error being the share of wrong ones: all are 0 or 1, and both occur, since a
+/// grade of 1 on every row is no decision.
 ///
 /// # Errors
 ///
@@ -24,13 +25,13 @@ use crate::{Error, Estimate};
 /// ```
 pub fn mean_absolute_error(observed: &[f64], predicted: &[f64]) -> Result<Estimate, Error> {
     let absolute: Vec<f64> = differences(observed, predicted)?.into_iter().map(f64::abs).collect();
-    let decision = |&value: &f64| value == 0.0 || value == 1.0;
-    mean_loss("mean absolute error", &absolute, NOT_NEGATIVE, observed.iter().chain(predicted).all(decision))
+    let decisions = are_decisions(observed.iter().chain(predicted));
+    mean_loss("mean absolute error", &absolute, scale(observed, predicted), NOT_NEGATIVE, decisions)
 }
 
 /// Mean signed error, predicted minus observed: above 0 where the judge is more generous than people.
 ///
-/// Input, interval and errors as for [`mean_absolute_error`].
+/// Input and errors as for [`mean_absolute_error`]. Interval and p-value are those of Student's paired t test (`scipy.stats.ttest_rel`).
 ///
 /// ```
 /// let bias = judge_metrics::prediction::bias(&[3.0, 2.0, 4.0], &[3.5, 2.0, 5.0])?;
@@ -38,7 +39,8 @@ pub fn mean_absolute_error(observed: &[f64], predicted: &[f64]) -> Result<Estima
 /// # Ok::<(), judge_metrics::Error>(())
 /// ```
 pub fn bias(observed: &[f64], predicted: &[f64]) -> Result<Estimate, Error> {
-    mean_of("bias", &differences(observed, predicted)?)
+    let differences = differences(observed, predicted)?;
+    Ok(mean_of_scale("bias", &differences, scale(observed, predicted))?.tested_against_zero(EQUAL_ITEMS))
 }
 
 /// A [`bias`] as a person would say it, with two significant digits and in the unit of the scores.
@@ -84,7 +86,8 @@ pub fn root_mean_squared_error(observed: &[f64], predicted: &[f64]) -> Result<Es
     if n == 1 {
         return Ok(found.without_error(Missing::TooFewItems { required: 2, found: 1 }));
     }
-    if root == 0.0 {
+    let sizes: Vec<f64> = differences.iter().map(|difference| difference.abs() - root).collect();
+    if is_rounding(root_mean_square(&sizes), &differences, scale(observed, predicted)) {
         return Ok(found.with_error(0.0, Spread::Log { degrees_of_freedom, least: 0.0 }));
     }
     // Relative to the root: squares of large and small differences would not be numbers.
@@ -93,9 +96,27 @@ pub fn root_mean_squared_error(observed: &[f64], predicted: &[f64]) -> Result<Es
     Ok(found.with_error(in_range(STATISTIC, relative * root)?, Spread::Log { degrees_of_freedom, least: 0.0 }))
 }
 
+/// Whether all are 0 or 1, and both occur.
+pub(crate) fn are_decisions<'a>(values: impl Iterator<Item = &'a f64>) -> bool {
+    let mut occurs = [false; 2];
+    for &value in values {
+        match value {
+            0.0 => occurs[0] = true,
+            1.0 => occurs[1] = true,
+            _ => return false,
+        }
+    }
+    occurs == [true; 2]
+}
+
 fn differences(observed: &[f64], predicted: &[f64]) -> Result<Vec<f64>, Error> {
     check_predictions(observed, predicted, 1)?;
     Ok(predicted.iter().zip(observed).map(|(predicted, observed)| predicted - observed).collect())
+}
+
+/// The size of the largest number that a difference is of: how large the rounding of differences may be.
+fn scale(observed: &[f64], predicted: &[f64]) -> f64 {
+    largest(observed).max(largest(predicted))
 }
 
 /// As many predictions as observations, at least `required`, all finite.

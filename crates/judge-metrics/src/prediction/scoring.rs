@@ -24,7 +24,7 @@ pub fn brier_score(outcomes: &[bool], probabilities: &[f64]) -> Result<Estimate,
     check_forecasts(outcomes, probabilities)?;
     let squares: Vec<f64> =
         outcomes.iter().zip(probabilities).map(|(&came, p)| (p - f64::from(came)).powi(2)).collect();
-    mean_loss("Brier score", &squares, SHARE, probabilities.iter().all(|&p| p == 0.0 || p == 1.0))
+    mean_loss("Brier score", &squares, 1.0, SHARE, probabilities.iter().all(|&p| p == 0.0 || p == 1.0))
 }
 
 /// Brier score of distributions over labels: the mean of Σ (p − y)² over the labels, in [0, 2].

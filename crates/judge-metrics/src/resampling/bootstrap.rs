@@ -26,7 +26,7 @@ use crate::{Error, Interval};
 ///
 /// (SciPy refuses fewer than two observations, and gives NaN where one resample is undefined.)
 ///
-/// True coverage of a nominal 95 % interval depends on n and on the statistic; `docs/statistics.md` has the figures that the example
+/// True coverage of a nominal 95 % interval depends on n and on the statistic; `docs/statistics.md` has the figures that the bench
 /// `coverage` measures.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Bootstrap {

@@ -211,18 +211,34 @@ impl PermutationTest {
         self.test(arrangements, |arrangement| {
             let mut y = y.to_vec();
             match arrangement {
-                Arrangement::Number(mut number) => {
-                    // The digits of the number in the factorial system say which of the rest comes next.
-                    for place in 0..y.len() {
-                        let rest = y.len() - place;
-                        let pick = place + number % rest;
-                        number /= rest;
-                        y[place..=pick].rotate_right(1);
-                    }
+                Arrangement::Number(number) => {
+                    arrange(&mut y, number);
                 }
                 Arrangement::Drawn(mut stream) => shuffle(&mut y, &mut stream),
             }
             statistic(x, &y)
+        })
+    }
+
+    /// Columns of labels that may have nothing to do with one another: any order of each but the first is as likely. The statistic gets, for
+    /// each column, which of its entries stands at each place.
+    pub(crate) fn columns<S>(&self, lengths: &[usize], statistic: S) -> Result<PermutationResult, Error>
+    where
+        S: Fn(&[Vec<usize>]) -> Result<f64, Error> + Sync,
+    {
+        let factorial = |all: usize, &n: &usize| (1..=n).try_fold(all, usize::checked_mul);
+        let arrangements = lengths.iter().skip(1).try_fold(1, factorial);
+        self.test(arrangements, |arrangement| {
+            let mut columns: Vec<Vec<usize>> = lengths.iter().map(|&n| (0..n).collect()).collect();
+            match arrangement {
+                Arrangement::Number(mut number) => {
+                    columns.iter_mut().skip(1).for_each(|column| number = arrange(column, number));
+                }
+                Arrangement::Drawn(mut stream) => {
+                    columns.iter_mut().skip(1).for_each(|column| shuffle(column, &mut stream));
+                }
+            }
+            statistic(&columns)
         })
     }
 
@@ -277,8 +293,20 @@ enum Arrangement {
     Drawn(Box<ChaCha8Rng>),
 }
 
+/// The order of this number, of which 0 is the one given; what is left of the number beyond all orders.
+fn arrange<T>(values: &mut [T], mut number: usize) -> usize {
+    // The digits of the number in the factorial system say which of the rest comes next.
+    for place in 0..values.len() {
+        let rest = values.len() - place;
+        let pick = place + number % rest;
+        number /= rest;
+        values[place..=pick].rotate_right(1);
+    }
+    number
+}
+
 /// Fisher and Yates, from the end: each place is exchanged with one up to itself.
-fn shuffle(values: &mut [f64], stream: &mut ChaCha8Rng) {
+fn shuffle<T>(values: &mut [T], stream: &mut ChaCha8Rng) {
     for place in (1..values.len()).rev() {
         values.swap(place, below(stream, place + 1));
     }

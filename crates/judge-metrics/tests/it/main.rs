@@ -51,6 +51,8 @@ mod ranking;
 mod recalibration;
 mod reward_bench;
 mod risk_coverage;
+mod small_tables;
+mod sweep;
 mod systems;
 mod verbosity;
 mod weighted_mean;

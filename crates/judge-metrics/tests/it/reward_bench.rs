@@ -73,6 +73,32 @@ fn equal_answers_and_unscored_ones_by_hand() {
     assert!((estimate(found, "score") - score).abs() < 1e-12);
 }
 
+/// Of six prompts of which the judge could read two, the score is not that of the two.
+#[test]
+fn prompts_without_any_score_are_wrong_and_lone_ones_are_counted() {
+    let unread = |mut row: RewardBenchRow| {
+        row.answers.scores.fill(None);
+        row
+    };
+    let mut rows: Vec<_> = (0..4).map(|i| unread(row(&format!("m{i}"), "Math", &[2.0, 1.0], 1))).collect();
+    rows.extend((4..6).map(|i| row(&format!("m{i}"), "Math", &[2.0, 1.0], 1)));
+    rows.extend((0..8).map(|i| row(&format!("ref:{i}"), "Ties", &[2.0, 1.0], 1)));
+    // The judge could not read one of the single right answers; another is not in the input.
+    rows.extend((0..10).map(|i| row(&format!("tied:{i}"), "Ties", &[3.0, 2.9, 1.0], 2)));
+    rows.push(unread(row("ref:8", "Ties", &[2.0, 1.0], 1)));
+    let bench = bench(rows);
+    let found = bench.subsets().unwrap();
+    assert!((estimate(&found["Math"], "accuracy") - 2.0 / 6.0).abs() < 1e-12, "{found:?}");
+    let values = ["accuracy_ref", "accuracy_tied", "preferred"].map(|name| estimate(&found["Ties"], name));
+    assert_eq!(values, [8.0 / 9.0, 1.0, 8.0 / 9.0]);
+    for (name, known) in &found["Ties"].statistics {
+        let known = known.defined().unwrap();
+        let alone = known.method.ends_with("1 prompt numbers lack ref or tied and are left out");
+        assert_eq!(alone, !name.starts_with("accuracy"), "{name}: {known:?}");
+        assert_eq!(known.method.starts_with("Wilson"), !["score", "margin"].contains(name), "{name}: {known:?}");
+    }
+}
+
 #[test]
 fn what_is_no_row_of_the_benchmark_is_refused() {
     let of = |rows| bench(rows).subsets().map(|found| found.len());

@@ -6,6 +6,7 @@
 
 use judge_metrics::agreement::{Average, AverageScores, ConfusionMatrix, ZeroDivision};
 use judge_metrics::comparison::{Statistic, brief};
+use judge_metrics::means::clustered_share;
 use judge_metrics::prediction::{area_under_risk_coverage, auroc, brier_score};
 use judge_metrics::resampling::{Bootstrap, RankedPair};
 use serde::Serialize;
@@ -124,7 +125,7 @@ impl<'a> HeldOut<'a> {
         Ok(Agreement {
             weighted_f1: self.statistic(|rows| Ok(self.f1(predictions, rows, Average::Weighted)?.f1.estimate))?,
             macro_f1: self.statistic(|rows| Ok(self.f1(predictions, rows, Average::Macro)?.f1.estimate))?,
-            accuracy: self.statistic(|rows| Ok(self.f1(predictions, rows, Average::Micro)?.f1.estimate))?,
+            accuracy: self.accuracy(predictions)?,
             spearman: self.statistic(|rows| ranks.as_ref().map_err(Clone::clone)?.spearman(rows))?,
             of_probability: self.of_probability(predictions)?,
         })
@@ -185,6 +186,21 @@ impl<'a> HeldOut<'a> {
             weighted_f1: self.statistic(|rows| Ok(f1(predictions, rows)? - f1(others, rows)?))?,
             spearman: self.statistic(rank)?,
         })
+    }
+
+    /// The share of rows that are right, with Wilson's interval where each is a group of its own, else Student's of groups.
+    fn accuracy(&self, predictions: &Predictions<i64>) -> Result<Statistic, Error> {
+        let all: Vec<usize> = (0..self.groups.len()).collect();
+        let share = match self.f1(predictions, &all, Average::Micro) {
+            Ok(scores) => scores.f1.estimate,
+            Err(error @ judge_metrics::Error::TooFewItems { .. }) => {
+                return Ok(Statistic::Undefined { reason: error.to_string() });
+            }
+            Err(error) => return Err(error.into()),
+        };
+        let pairs = self.classes.iter().zip(&predictions.labels);
+        let right: Vec<bool> = pairs.map(|(class, predicted)| class == predicted).collect();
+        Ok(Statistic::of_clusters(clustered_share(&right, &self.groups), share, self.bootstrap.level))
     }
 
     /// The statistic of the rows at the positions that `of` is given, with its interval over resampled groups.

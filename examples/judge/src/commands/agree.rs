@@ -125,7 +125,7 @@ fn measured(cli: &Cli) -> Result<Measured> {
     };
     let mut overall = statistics(&all);
     let wanted = |name: &String| wanted_statistics.as_ref().is_none_or(|names| names.contains(name));
-    let means = means::means(comparison.items(), &unlabelled, cli.level);
+    let means = means::means(comparison.items(), &unlabelled, cli.labels.as_deref(), cli.level);
     overall.statistics.extend(means.into_iter().filter(|(name, _)| wanted(name)));
     let mut worth = preferences.map(|preferences| preferences.whole()).transpose()?;
     if let Some(worth) = &mut worth {

@@ -18,7 +18,7 @@ use serde_json::{Value, json};
 use crate::args::bars::{BarArgs, Measured, first_names, rows_used, rows_used_in_words};
 use crate::args::files::{OverwriteArgs, program};
 use crate::rated::{rating, ratings, text};
-use crate::report::{BOOTSTRAP, write_json};
+use crate::report::{BOOTSTRAP, p_in_words, write_json};
 use crate::terminal::console::{say, table, tell};
 
 /// The name in reports.
@@ -311,9 +311,10 @@ fn facts(record: &RunRecord) -> Settings {
 
 /// A statistic with its interval, and its p-value where it has one; `None` for one that is undefined.
 fn in_words(known: &Statistic) -> Option<String> {
-    let p = known.defined()?.p.map(|p| match p {
-        p if p < 0.001 => ", p < 0.001".to_owned(),
-        p => format!(", p = {p:.3}"),
+    let found = known.defined()?;
+    let p = found.p.map(|p| match p_in_words(p, found.p_at_most) {
+        bound if bound.starts_with('<') => format!(", p {bound}"),
+        p => format!(", p = {p}"),
     });
     Some(format!("{known:.4}{}", p.unwrap_or_default()))
 }

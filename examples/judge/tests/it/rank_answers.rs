@@ -50,16 +50,24 @@ fn reward_bench_is_reported_by_subset() {
             "total_completions": chosen.len() + 3, "models": ["a"], "subset": subset, "additional_metadata": null})
     };
     let mut all: Vec<Value> = (0..6).map(|n| row(&format!("m{n}"), "Math", n, 1)).collect();
+    // A prompt that is too long to be judged counts as wrong, as in the benchmark's own program.
+    let mut long = row("long", "Math", 6, 1);
+    long["prompt"] = Value::from("What is 6 + 1? ".repeat(5_000));
+    all.push(long);
     all.extend((0..4).flat_map(|n| [row(&format!("ref:{n}"), "Ties", n, 1), row(&format!("tied:{n}"), "Ties", n, 3)]));
     write_rows(folder.join("in.jsonl"), &all);
     let args = ["--input", "in.jsonl", "--output", "out.jsonl", "--apart", "--verdict", "logits", "--json", "r.json"];
     let said = succeed("rank_answers", folder, &[&args[..], &["--benchmark", "rewardbench2"]].concat());
     assert!(said.contains("mean of the subsets") && said.contains("preferred_hard"), "{said}");
+    assert!(said.contains("1 of 15 prompts have an answer without a score and count as wrong"), "{said}");
     let report: Value = serde_json::from_slice(&fs::read(folder.join("r.json")).expect("report")).expect("JSON");
     let subsets = &report["benchmark"]["subsets"];
-    assert_eq!((subsets["Math"]["n"].as_u64(), subsets["Ties"]["n"].as_u64()), (Some(6), Some(8)));
+    assert_eq!((subsets["Math"]["n"].as_u64(), subsets["Ties"]["n"].as_u64()), (Some(7), Some(8)));
     let math = rows(folder.join("out.jsonl")).into_iter().filter(|row| row["subset"] == "Math");
     let share = |row: Value| {
+        if row["scores"].is_null() {
+            return 0.0;
+        }
         let (scores, human) = (numbers(&row["scores"]), numbers(&row["human"]));
         let top = scores.iter().copied().fold(f64::NEG_INFINITY, f64::max);
         let at_top: Vec<f64> =
@@ -68,7 +76,7 @@ fn reward_bench_is_reported_by_subset() {
     };
     let shares: Vec<f64> = math.map(share).collect();
     let accuracy = subsets["Math"]["statistics"]["accuracy"]["estimate"].as_f64().expect("an estimate");
-    assert!((accuracy - shares.iter().sum::<f64>() / 6.0).abs() < 1e-12, "{report}");
+    assert!(shares.len() == 7 && (accuracy - shares.iter().sum::<f64>() / 7.0).abs() < 1e-12, "{report}");
     let ties = subsets["Ties"]["statistics"]["score"]["estimate"].as_f64().expect("an estimate");
     let mean = report["benchmark"]["subsets_mean"].as_f64().expect("a number");
     assert!((mean - f64::midpoint(accuracy, ties)).abs() < 1e-12);

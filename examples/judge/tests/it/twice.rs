@@ -28,7 +28,7 @@ fn write_inputs(folder: &std::path::Path) {
     write("questions.in", &|n| json!({"id": n, "question": long, "answerable": n == 1}));
     write(
         "dialogues.in",
-        &|n| json!({"id": n, "dialogue": long, "human": "Ana", "emotion": "joy", "emotion_score": n}),
+        &|n| json!({"dialogue": format!("Ana: {long}"), "human": "Ana", "emotion": "joy", "emotion_score": n}),
     );
     write("chats.in", &|n| json!({"id": n, "messages": [turn("user", &long), turn("assistant", "yes")]}));
     fs::write(folder.join("list.json"), json!(["is short"]).to_string()).unwrap();
@@ -39,6 +39,7 @@ fn twice(folder: &std::path::Path, name: &str, args: &[&str]) {
         let (code, said, told) = ran(name, folder, args);
         assert_eq!(code, Some(1), "{name}: {said}{told}");
         let error = told.lines().rfind(|line| line.starts_with("error:")).unwrap_or_default().to_owned();
+        assert!(error.contains("no row was scored"), "{name}: {told}");
         let unscored: Vec<String> =
             said.lines().filter(|line| line.starts_with("unscored")).map(str::to_owned).collect();
         (error, unscored)
@@ -87,7 +88,7 @@ fn labels_and_probes_that_scored_nothing_fail_each_time() {
     let server = Server::start(|_, _| Reply::text("no grade"));
     let api = ["--base-url", &server.base_url, "--api-model", "m", "--no-key", "--aspects", "fluency", "--quiet"];
     twice(path, "label", &[&["--input", "graded.in", "--output", "labels.out"], &api[..]].concat());
-    let row = |n: usize| json!({"question": format!("What is {n}?"), "response": format!("It is {}.", n % 5), "aspect": "fluency", "score": 1 + n % 3});
+    let row = |n: usize| json!({"id": n, "question": format!("What is {n}?"), "response": format!("It is {}.", n % 5), "aspect": "fluency", "score": 1 + n % 3});
     write_rows(path.join("graded.jsonl"), &(0..24).map(row).collect::<Vec<_>>());
     succeed("probe train", path, &QUICK_PROBES);
     let judge = ["--input", "graded.in", "--probes", "probes", "--quiet"];

@@ -78,7 +78,7 @@ impl CalibratedMean {
     /// of freedom. It asks for the mean only: residuals of either sign may cancel.
     ///
     /// Where the calibration held, a test at .05 rejected 3, 4 and 5 % of samples with n = m = 20, 100 and 1,000; a shift of 0.3 on a scale
-    /// from 1 to 5 it found in 16, 76 and 100 % (the example `coverage`).
+    /// from 1 to 5 it found in 16, 76 and 100 % (the bench `coverage`).
     ///
     /// # Errors
     ///
@@ -124,7 +124,7 @@ impl CalibratedMean {
     /// [`estimate`](Self::estimate) supposes neither.
     ///
     /// The variance is that of calibrated scores, plus that of the calibration's mean on the target, by the delete-a-group jackknife. A
-    /// nominal 95 % came out as 95 % with 20, 100 and 1,000 labels and ten target items to each (the example `coverage`).
+    /// nominal 95 % came out as 95 % with 20, 100 and 1,000 labels and ten target items to each (the bench `coverage`).
     ///
     /// # Errors
     ///

@@ -18,7 +18,7 @@ impl PredictionPoweredMean {
     /// and Zeger, 1986). λ makes that variance least; with a cluster for each item it is nearly that of [`estimate`](Self::estimate), which
     /// pools the variance of predictions. The degrees of freedom are Welch's, of clusters with labels and of those without. A nominal 95 %
     /// came out as 90 % with five labelled clusters of four items, since λ is chosen by them too, and as 94 to 95 % with 25 and 250 (the
-    /// example `coverage`).
+    /// bench `coverage`).
     ///
     /// # Errors
     ///

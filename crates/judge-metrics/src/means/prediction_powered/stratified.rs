@@ -49,7 +49,7 @@ impl PredictionPoweredMean {
     /// chosen for each stratum, or one for all with [`Tuning::OptimalCommon`]. The variance is Σ w²·(variance of the stratum's mean), to
     /// which estimated weights add Σ w·(stratum's mean − mean)² / (n + N); the interval is Student's with Welch's degrees of freedom. Of
     /// three strata a nominal 95 % came out as 93 to 96 % with 100 and 1,000 labels, and as 90 to 92 % with 20, of which two strata had
-    /// five each: there one λ for all is better (the example `coverage`).
+    /// five each: there one λ for all is better (the bench `coverage`).
     ///
     /// # Errors
     ///

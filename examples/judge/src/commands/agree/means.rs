@@ -1,7 +1,7 @@
 //! The mean score that people would give to all rows, of which they have graded some.
 
 use judge_metrics::Proportion;
-use judge_metrics::comparison::{ComparedItem, Statistic};
+use judge_metrics::comparison::{ComparedItem, Labels, Statistic};
 use judge_metrics::means::{
     CalibratedMean, PredictionPoweredMean, clustered_mean, clustered_share, sample_mean, weighted_mean,
 };
@@ -12,8 +12,14 @@ use super::pairs::Unlabelled;
 /// names of the results.
 pub const MEANS: [&str; 3] = ["human_mean", "human_mean_prediction_powered", "human_mean_calibrated"];
 
-/// The means, where scores are numbers; those of all rows where at least two rows have a score of the judge's alone.
-pub fn means(items: &[ComparedItem], unlabelled: &[Unlabelled], level: f64) -> Vec<(String, Statistic)> {
+/// The means, where scores are numbers; those of all rows where at least two rows have a score of the judge's alone. `labels` are those that
+/// were named.
+pub fn means(
+    items: &[ComparedItem],
+    unlabelled: &[Unlabelled],
+    labels: Option<&[String]>,
+    level: f64,
+) -> Vec<(String, Statistic)> {
     let both: Option<Vec<(f64, f64)>> =
         items.iter().map(|item| Some((item.mean_human()?, item.predicted.number()?))).collect();
     let Some(both) = both else { return Vec::new() };
@@ -22,10 +28,13 @@ pub fn means(items: &[ComparedItem], unlabelled: &[Unlabelled], level: f64) -> V
     let clusters: Option<Vec<&str>> = items.iter().map(|item| item.cluster.as_deref()).collect();
     let of_others: Option<Vec<&str>> = unlabelled.iter().map(|row| row.cluster.as_deref()).collect();
     let probabilities: Option<Vec<f64>> = items.iter().map(|item| item.sampling_probability).collect();
-    // Zeros and ones of people, beside a judge on the same scale: their mean is a share. A column of ones beside a judge's 3.2 is none.
+    // Zeros and ones of people, beside a judge on the same scale: their mean is a share. Where one of the two does not occur it may be a
+    // grade that everybody gave, unless the labels are named.
     let decision = |&value: &f64| value == 0.0 || value == 1.0;
+    let named = labels.is_some_and(|names| Labels::named(names, true).is_ok_and(|labels| labels.are_decisions()));
     let on_scale = judge.iter().all(|value| (0.0..=1.0).contains(value));
-    let is_share = human.iter().all(decision) && (on_scale || (human.contains(&0.0) && human.contains(&1.0)));
+    let occurs = |value: f64| human.contains(&value) || on_scale && judge.contains(&value);
+    let is_share = human.iter().all(decision) && (named || occurs(0.0) && occurs(1.0));
     let passed = || human.iter().map(|&human| human == 1.0).collect::<Vec<_>>();
     // Independent rows are clusters of their own.
     let each: Vec<String> = (0..human.len() + others.len()).map(|row| row.to_string()).collect();
@@ -44,7 +53,19 @@ pub fn means(items: &[ComparedItem], unlabelled: &[Unlabelled], level: f64) -> V
         (None, None) if is_share => Proportion::of(&passed()).try_into(),
         (None, None) => sample_mean(&human),
     };
-    let mut found = vec![(MEANS[0].to_owned(), Statistic::estimated(graded, level))];
+    let plain = human.iter().sum::<f64>() / human.len() as f64;
+    let mut graded = match &clusters {
+        Some(_) => Statistic::of_clusters(graded, plain, level),
+        None => Statistic::estimated(graded, level),
+    };
+    if let Statistic::Defined(known) = &mut graded {
+        let of_what = if clusters.is_some() { "Student t of clusters" } else { "Student t" };
+        known.method = known.method.replace("Student t", of_what);
+        if probabilities.is_some() && known.interval.is_some() {
+            known.method.insert_str(0, "weighted, ");
+        }
+    }
+    let mut found = vec![(MEANS[0].to_owned(), graded)];
     if others.len() > 1 {
         let (powered, calibrated) = (PredictionPoweredMean::default(), CalibratedMean::default());
         let of_all = match (&probabilities, of_others) {

@@ -9,6 +9,7 @@ use judge_metrics::prediction::bias_in_words;
 use super::figures::in_words;
 use super::judges::{judge_of, statistic_of};
 use super::means::MEANS;
+use crate::report::p_in_words;
 use crate::terminal::console::table;
 
 /// More groups than this get a line each.
@@ -62,6 +63,7 @@ fn chance(difference: &Reported) -> String {
     let adjusted = if difference.p_adjusted.is_some() { "adjusted " } else { "" };
     difference.p_adjusted.or(difference.p).map_or_else(String::new, |p| match p {
         p if p < 0.0001 => format!(" ({adjusted}p < 0.0001)"),
+        p if difference.p_at_most => format!(" ({adjusted}p <= {p:.4})"),
         p => format!(" ({adjusted}p = {p:.4})"),
     })
 }
@@ -111,7 +113,7 @@ fn sentences(found: &Comparisons, numeric: bool) -> Vec<String> {
     let known = |name: &str| found.get(name).and_then(Statistic::defined);
     let sure = |known: &Reported| {
         known.interval.map_or_else(
-            || if known.no_variation { " (no variation between rows)" } else { " (no interval)" }.to_owned(),
+            || if known.no_variation { " (no variation)" } else { " (no interval)" }.to_owned(),
             |interval| {
                 format!(" [{:.2}, {:.2}] at {} %", interval.low, interval.high, (interval.level * 1e4).round() / 1e2)
             },
@@ -238,13 +240,7 @@ fn figures(found: &Comparisons, methods: bool) -> String {
                     rows.push(vec![part.to_owned()]);
                     shown = part;
                 }
-                let p = |p: Option<f64>| {
-                    p.map_or_else(String::new, |p| match p {
-                        0.0 => "<1e-300".to_owned(),
-                        p if p < 1e-4 => format!("{p:.1e}"),
-                        p => format!("{p:.4}"),
-                    })
-                };
+                let p = |p: Option<f64>| p.map_or_else(String::new, |p| p_in_words(p, known.p_at_most));
                 let (low, high) = (known.interval.map(|i| i.low), known.interval.map(|i| i.high));
                 let mut cells = vec![name.clone(), number(Some(known.estimate)), number(low), number(high), p(known.p)];
                 cells.extend(adjusted.then(|| p(known.p_adjusted)));

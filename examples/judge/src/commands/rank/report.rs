@@ -103,8 +103,9 @@ pub(crate) fn print(cli: &Cli) -> Result<Measured> {
     let mean = mean.map_or_else(|| "undefined".to_owned(), |mean| format!("{mean:.3}"));
     rows.push(vec!["mean of the subsets".to_owned(), String::new(), String::new(), mean]);
     say(format_args!("\n{}", table(&rows).trim_end()))?;
-    if unscored > 0 {
-        say(format_args!("{unscored} prompts without a score count as wrong"))?;
+    let lost = bench.rows.iter().filter(|row| row.answers.scores.contains(&None)).count();
+    if lost > 0 {
+        say(format_args!("{lost} of {} prompts have an answer without a score and count as wrong", bench.rows.len()))?;
     }
     Ok(measured)
 }

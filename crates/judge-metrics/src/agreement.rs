@@ -47,7 +47,7 @@ pub use mcnemar::{McNemar, McNemarTest, clustered_mcnemar, mcnemar};
 pub(crate) use mean_squares::McGrawWong;
 pub use mixed_icc::{IntraclassForm, MixedIntraclass, MixedRatings};
 pub(crate) use placed::PlacedRatings;
+pub(crate) use rating_table::CountedSubjects;
 pub use rating_table::RatingTable;
-pub(crate) use rating_table::{CountedSubjects, pairs_of_equals};
 pub use soft_labels::{SoftLabels, SoftMeasure};
 pub use weights::AgreementWeights;

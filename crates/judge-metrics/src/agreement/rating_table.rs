@@ -266,7 +266,7 @@ impl CountedSubjects {
 }
 
 /// Ordered pairs of ratings with one label, among the ratings of a subject.
-pub(crate) fn pairs_of_equals(row: &[u64]) -> f64 {
+fn pairs_of_equals(row: &[u64]) -> f64 {
     row.iter().map(|&count| count as f64 * (count as f64 - 1.0)).sum()
 }
 

@@ -226,6 +226,7 @@ pub(super) fn alphas<R: AsRef<[Option<f64>]> + Sync>(
             }
             (Ok(_), None) if found.starts(&name) => {
                 found.add(&name, krippendorff_alpha(ratings, measurement).map(|alpha| Reported::new(&alpha, level)));
+                found.retest(&name, |test| test.alpha(ratings, measurement));
             }
             (Ok(_), None) => {}
             (Err(error), None) => found.add(&name, Err(error.clone())),

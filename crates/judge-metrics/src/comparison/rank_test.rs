@@ -8,7 +8,7 @@
 
 use super::statistic::PValue;
 use crate::Error;
-use crate::agreement::pairs_of_equals;
+use crate::agreement::Measurement;
 use crate::correlation::{KendallTest, average_ranks, kendall_tau_b, spearman};
 use crate::resampling::{PermutationResult, PermutationTest};
 
@@ -76,27 +76,45 @@ impl RankTests {
         })
     }
 
-    /// Of Fleiss' kappa: each rater's labels in any order over the rows that he rated. `ratings` has the places of labels among `k`, one
-    /// row to a subject; `None` for many rows.
-    pub(super) fn fleiss(&self, k: usize, ratings: &[Vec<Option<usize>>]) -> Option<PValue> {
-        if ratings.len() > FEW {
+    /// Of Krippendorff's alpha, and of Fleiss' kappa, which is nominal: each rater's ratings in any order over the units that he rated.
+    /// `None` for many units, or where one has fewer than two ratings.
+    pub(super) fn alpha<R: AsRef<[Option<f64>]>>(&self, ratings: &[R], measurement: Measurement) -> Option<PValue> {
+        let alone = |unit: &R| unit.as_ref().iter().flatten().count() < 2;
+        if ratings.len() > FEW || ratings.iter().any(alone) {
             return None;
         }
-        let raters = ratings.first()?.len();
-        let given = |rater: usize| -> Vec<(usize, usize)> {
-            let of_row = |(row, labels): (usize, &Vec<Option<usize>>)| Some((row, (*labels.get(rater)?)?));
-            ratings.iter().enumerate().filter_map(of_row).collect()
-        };
-        let given: Vec<Vec<(usize, usize)>> = (0..raters).map(given).collect();
-        let lengths: Vec<usize> = given.iter().map(Vec::len).collect();
-        let all = lengths.iter().skip(1).flat_map(|&n| 1..=n).try_fold(1, usize::checked_mul);
-        let test = self.with_all(all);
-        let found = test.columns(&lengths, |orders| {
-            let mut counts = vec![0; ratings.len() * k];
-            for (given, order) in given.iter().zip(orders) {
-                given.iter().zip(order).for_each(|(&(row, _), &entry)| counts[row * k + given[entry].1] += 1);
+        let all: Vec<f64> = ratings.iter().flat_map(|unit| unit.as_ref()).flatten().copied().collect();
+        let worth = if measurement == Measurement::Ordinal { average_ranks(&all).ok()? } else { all };
+        let mut worth = worth.into_iter();
+        let (n, k) = (ratings.len(), ratings.first()?.as_ref().len());
+        // Of each rater: the units that he rated, and what he gave.
+        let mut given: Vec<(Vec<usize>, Vec<f64>)> = vec![(Vec::new(), Vec::new()); k];
+        for (unit, of_unit) in ratings.iter().enumerate() {
+            for (rater, rating) in given.iter_mut().zip(of_unit.as_ref()) {
+                if rating.is_some() {
+                    rater.0.push(unit);
+                    rater.1.push(worth.next()?);
+                }
             }
-            Ok(counts.chunks_exact(k).map(pairs_of_equals).sum())
+        }
+        let lengths: Vec<usize> = given.iter().map(|(units, _)| units.len()).collect();
+        let all = lengths.iter().skip(1).flat_map(|&n| 1..=n).try_fold(1, usize::checked_mul);
+        let distance = |a: f64, b: f64| match measurement {
+            Measurement::Nominal => f64::from(u8::from(a != b)),
+            _ => (a - b).powi(2),
+        };
+        // With these columns alpha falls as the ratings of one unit differ, whatever the order.
+        let found = self.with_all(all).columns(&lengths, |orders| {
+            let (mut units, mut counts, mut differences) = (vec![0.0; n * k], vec![0; n], vec![0.0; n]);
+            for ((of_rater, worth), order) in given.iter().zip(orders) {
+                for (&unit, &entry) in of_rater.iter().zip(order) {
+                    let before = &units[unit * k..unit * k + counts[unit]];
+                    differences[unit] += before.iter().map(|&other| distance(other, worth[entry])).sum::<f64>();
+                    units[unit * k + counts[unit]] = worth[entry];
+                    counts[unit] += 1;
+                }
+            }
+            Ok(-differences.iter().zip(&counts).map(|(sum, &count)| sum / (count - 1) as f64).sum::<f64>())
         });
         Some(in_words(&found.ok()?))
     }

@@ -8,7 +8,7 @@ use super::numbers::{alphas, alphas_of_texts, intraclass};
 use super::{ComparedItem, Labels, Rating, Reported};
 use crate::agreement::{
     Advantages, AgreementWeights, AlternativeAnnotatorTest, AlternativeAnnotators, CountedSubjects, HumanCeiling,
-    IntraclassForm, ItemCeiling, MixedRatings,
+    IntraclassForm, ItemCeiling, Measurement, MixedRatings,
 };
 use crate::estimate::{NOT_NEGATIVE, SHARE};
 use crate::{Error, Estimate};
@@ -129,7 +129,9 @@ fn among_people(found: &mut Collector<'_>, ratings: &[Vec<Option<Rating>>], labe
     };
     let [fleiss, ac1, ac2] = NAMES;
     found.closed(fleiss, |rows| counted.table(rows)?.fleiss_kappa(), votes.len());
-    found.retest(fleiss, |test| test.fleiss(labels.indices().len(), &votes));
+    let places = |row: &Vec<Option<usize>>| row.iter().map(|vote| vote.map(|place| place as f64)).collect();
+    let places: Vec<Vec<Option<f64>>> = votes.iter().map(places).collect();
+    found.retest(fleiss, |test| test.alpha(&places, Measurement::Nominal));
     found.closed(ac1, |rows| counted.table(rows)?.gwet(&AgreementWeights::Identity), votes.len());
     match labels.values() {
         Some(values) => {

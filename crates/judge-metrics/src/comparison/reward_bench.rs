@@ -162,7 +162,7 @@ impl RewardBench {
         margin.add_to(&mut found, "margin", [-1.0, 1.0]);
         let alone = prompts.iter().filter(|prompt| prompt.contains(&None)).count();
         if alone > 0 {
-            let remark = format!("; {alone} prompt numbers lack ref or tied and are left out");
+            let remark = format!("; prompt numbers that lack ref or tied, left out: {alone}");
             ["score", "preferred", "preferred_hard", "margin"].iter().for_each(|name| found.remark(name, &remark));
         }
         let names = ["score", "accuracy_ref", "accuracy_tied", "preferred", "preferred_hard", "margin"];

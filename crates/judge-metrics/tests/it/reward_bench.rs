@@ -93,7 +93,7 @@ fn prompts_without_any_score_are_wrong_and_lone_ones_are_counted() {
     assert_eq!(values, [8.0 / 9.0, 1.0, 8.0 / 9.0]);
     for (name, known) in &found["Ties"].statistics {
         let known = known.defined().unwrap();
-        let alone = known.method.ends_with("1 prompt numbers lack ref or tied and are left out");
+        let alone = known.method.ends_with("prompt numbers that lack ref or tied, left out: 1");
         assert_eq!(alone, !name.starts_with("accuracy"), "{name}: {known:?}");
         assert_eq!(known.method.starts_with("Wilson"), !["score", "margin"].contains(name), "{name}: {known:?}");
     }

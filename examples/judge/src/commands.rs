@@ -372,6 +372,7 @@ mod tests {
                 "points",
                 "place",
                 "model",
+                "embedded",
                 "adapters",
                 "devices",
                 "dtype",

@@ -55,11 +55,12 @@ fn main() -> Result<(), Box<dyn Error>> {
             let answered = asked.answers(&result.verdicts[0])?.remove(0).answer?;
             let Answer::Score { probabilities, .. } = &answered else { return Err("no score".into()) };
             let predicted = probabilities.values().filter_map(|p| p.as_f64()).collect();
-            compared.push(ComparedDecision { observed, predicted, group });
+            compared.push(ComparedDecision { observed, predicted, group, question: 0 });
             first.get_or_insert(answered);
         }
         let found = DecisionComparison::new(&compared, &Bootstrap::default())?;
         println!("{name}: accuracy {}, KL {}, ECE {}", found.accuracy, found.kl, found.ece);
+        println!("  the commonest grade, always: accuracy {}", found.majority_share);
         println!("  the first row: {}", json!(first));
     }
     Ok(())

@@ -16,7 +16,7 @@ import random
 from common import arguments, data, judge, model, of_another_model, figure, report, table, write
 
 LABELS = 200
-STATISTICS = {"accuracy": "accuracy", "kl": "KL", "brier": "Brier", "ece": "ECE"}
+STATISTICS = {"accuracy": "accuracy", "majority_share": "constant", "predicted_mode_share": "commonest answer", "kl": "KL", "brier": "Brier", "ece": "ECE"}
 
 
 def llmbar():
@@ -78,7 +78,7 @@ def shares(rows, question):
 
 
 def prior(rows, share):
-    """Accuracy, KL and Brier score of an answer that is always the same."""
+    """The same figures of an answer that is always the same."""
     best, right, kl, brier = max(share, key=share.get), 0, 0.0, 0.0
     for _, _, label in rows:
         label = label if isinstance(label, dict) else {str(label): 1}
@@ -86,7 +86,7 @@ def prior(rows, share):
         right += max(target, key=target.get) == best
         kl += sum(t * math.log(t / share[o]) for o, t in target.items() if t > 0)
         brier += sum((share[o] - t) ** 2 for o, t in target.items())
-    return [f"{right / len(rows):.3f}", f"{kl / len(rows):.3f}", f"{brier / len(rows):.3f}", ""]
+    return [f"{right / len(rows):.3f}", "", "1.000", f"{kl / len(rows):.3f}", f"{brier / len(rows):.3f}", ""]
 
 
 def main():

@@ -84,7 +84,7 @@ use collector::{Collector, Observer};
 
 /// All names, in the order of a report. Which of them rows bring depends on whether scores are numbers, and on whether there are several
 /// raters, a second judge, clusters, and confidences.
-pub const STATISTICS: [&str; 71] = joined(&[
+pub const STATISTICS: [&str; 72] = joined(&[
     &numbers::OF_NUMBERS,
     &within::WITHIN,
     &probabilities::PROBABILITIES,

@@ -274,6 +274,14 @@ impl<'a> Collector<'a> {
         self.mean(name, &Items::within(&items, SHARE), || Proportion::of(counts).try_into());
     }
 
+    /// The share of the commonest of these labels (the first of several in their order): what is right of an answer that is always the same.
+    pub(super) fn share_of_commonest(&mut self, name: &str, labels: &[usize]) {
+        let mut counts = vec![0usize; labels.iter().max().map_or(0, |most| most + 1)];
+        labels.iter().for_each(|&label| counts[label] += 1);
+        let commonest = (0..counts.len()).rev().max_by_key(|&label| counts[label]);
+        self.share(name, &labels.iter().map(|&label| Some(label) == commonest).collect::<Vec<_>>());
+    }
+
     /// The mean over clusters, or over rows drawn with unequal probabilities, which leaves other rows to the caller: whether it was one.
     pub(super) fn mean_of_clusters(&mut self, name: &str, items: &Items<'_>) -> bool {
         let Items { values, range, scale, tested } = *items;

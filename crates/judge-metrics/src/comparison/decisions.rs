@@ -1,3 +1,5 @@
+use std::collections::BTreeMap;
+
 use crate::Error;
 use crate::calibration::{Binning, ReliabilityCurve};
 use crate::comparison::Statistic;
@@ -15,6 +17,8 @@ pub struct ComparedDecision {
     pub predicted: Vec<f64>,
     /// Which decisions belong together, such as all about one state: they are drawn together.
     pub group: usize,
+    /// Which decisions answer the same question, so that one answer can be the same for all of them.
+    pub question: usize,
 }
 
 /// How good the probabilities of decisions are, beside the answers of people.
@@ -22,6 +26,8 @@ pub struct ComparedDecision {
 /// | statistic | of |
 /// |---|---|
 /// | `accuracy` | the share of decisions whose likeliest option (the first of several) is the one that most people chose (the first of several) |
+/// | `majority_share` | the share of decisions that are right if each question always has the answer that people give it most often |
+/// | `predicted_mode_share` | the share of decisions that are the judge's commonest answer to their question; 1 where it always says the same |
 /// | `kl` | the mean Kullback–Leibler divergence of the judge's distribution from that of people, in nats; 0 is best |
 /// | `brier` | the mean of Σ (p − y)² over the options, from 0 to 2; 0 is best |
 /// | `ece` | the expected calibration error of the likeliest option's probability, in ten bins of equal width; 0 is best |
@@ -36,6 +42,10 @@ pub struct DecisionComparison {
     pub n: usize,
     /// Share of right decisions.
     pub accuracy: Statistic,
+    /// Share that the commonest answers of people would have right.
+    pub majority_share: Statistic,
+    /// Share of the judge's commonest answers.
+    pub predicted_mode_share: Statistic,
     /// Kullback–Leibler divergence.
     pub kl: Statistic,
     /// Brier score.
@@ -61,11 +71,15 @@ impl DecisionComparison {
     /// use judge_metrics::comparison::{ComparedDecision, DecisionComparison};
     /// use judge_metrics::resampling::Bootstrap;
     ///
-    /// let decision = |group, observed: [f64; 2], predicted: [f64; 2]| ComparedDecision { observed: observed.into(), predicted: predicted.into(), group };
+    /// let decision = |group, observed: [f64; 2], predicted: [f64; 2]| {
+///     ComparedDecision { observed: observed.into(), predicted: predicted.into(), group, question: 0 }
+/// };
     /// let decisions = [decision(0, [1.0, 0.0], [0.8, 0.2]), decision(1, [0.0, 1.0], [0.6, 0.4]), decision(2, [0.5, 0.5], [0.7, 0.3])];
     /// let found = DecisionComparison::new(&decisions, &Bootstrap::default())?;
     /// assert_eq!(found.accuracy.estimate(), Some(2.0 / 3.0));
-    /// assert!((found.brier.estimate().unwrap() - (0.08 + 0.72 + 0.08) / 3.0).abs() < 1e-15);
+    /// // The judge always says the same, and is right as often as that is.
+/// assert_eq!((found.majority_share.estimate(), found.predicted_mode_share.estimate()), (Some(2.0 / 3.0), Some(1.0)));
+/// assert!((found.brier.estimate().unwrap() - (0.08 + 0.72 + 0.08) / 3.0).abs() < 1e-15);
     /// # Ok::<(), judge_metrics::Error>(())
     /// ```
     pub fn new(decisions: &[ComparedDecision], bootstrap: &Bootstrap) -> Result<Self, Error> {
@@ -83,6 +97,8 @@ impl DecisionComparison {
             let squares = decision.observed.iter().zip(&decision.predicted).map(|(y, p)| (p - y).powi(2));
             rows.push(Compared {
                 is_right: people == judge,
+                people,
+                judge,
                 divergence,
                 square: squares.sum(),
                 confidence: decision.predicted.get(judge).copied().unwrap_or_default().min(1.0),
@@ -91,6 +107,9 @@ impl DecisionComparison {
         let groups: Vec<String> = decisions.iter().map(|decision| decision.group.to_string()).collect();
         let mut found = Collector::of_rows(*bootstrap, Some(groups.iter().map(String::as_str).collect()));
         found.share("accuracy", &rows.iter().map(|row| row.is_right).collect::<Vec<_>>());
+        for (name, answer) in [("majority_share", of_people as fn(&Compared) -> usize), ("predicted_mode_share", of_judge)] {
+            found.share(name, &are_commonest(decisions, &rows, answer));
+        }
         match rows.iter().map(|row| row.divergence).collect::<Option<Vec<f64>>>() {
             Some(divergences) => found.mean_or_share("kl", &Items::within(&divergences, NOT_NEGATIVE)),
             None => found.undefined("kl", "an option that people chose has probability 0"),
@@ -107,16 +126,42 @@ impl DecisionComparison {
         let mut found = found.found.into_iter().map(|(_, statistic)| statistic);
         let mut next =
             || found.next().ok_or(Error::Undefined { statistic: "a decision's", reason: "it was not computed" });
-        Ok(Self { n: rows.len(), accuracy: next()?, kl: next()?, brier: next()?, ece: next()? })
+        Ok(Self { n: rows.len(), accuracy: next()?, majority_share: next()?, predicted_mode_share: next()?, kl: next()?, brier: next()?, ece: next()? })
     }
 }
 
 /// What is known of one decision.
 struct Compared {
     is_right: bool,
+    /// The likeliest options.
+    people: usize,
+    judge: usize,
     divergence: Option<f64>,
     square: f64,
     confidence: f64,
+}
+
+fn of_people(row: &Compared) -> usize {
+    row.people
+}
+
+fn of_judge(row: &Compared) -> usize {
+    row.judge
+}
+
+/// Whether each answer is the commonest one to its question (the first of several).
+fn are_commonest(decisions: &[ComparedDecision], rows: &[Compared], answer: fn(&Compared) -> usize) -> Vec<bool> {
+    let mut counts: BTreeMap<(usize, usize), usize> = BTreeMap::new();
+    let keys: Vec<(usize, usize)> = decisions.iter().zip(rows).map(|(of, row)| (of.question, answer(row))).collect();
+    keys.iter().for_each(|&key| *counts.entry(key).or_default() += 1);
+    let mut commonest: BTreeMap<usize, (usize, usize)> = BTreeMap::new();
+    for (&(question, option), &count) in &counts {
+        let best = commonest.entry(question).or_insert((count, option));
+        if count > best.0 {
+            *best = (count, option);
+        }
+    }
+    keys.iter().map(|(question, option)| commonest[question].1 == *option).collect()
 }
 
 /// The first of the largest.
@@ -135,7 +180,7 @@ mod tests {
     use super::*;
 
     fn decision(group: usize, observed: &[f64], predicted: &[f64]) -> ComparedDecision {
-        ComparedDecision { observed: observed.to_vec(), predicted: predicted.to_vec(), group }
+        ComparedDecision { observed: observed.to_vec(), predicted: predicted.to_vec(), group, question: 0 }
     }
 
     #[test]
@@ -164,6 +209,16 @@ mod tests {
         let found = DecisionComparison::new(&many, &Bootstrap::default()).unwrap();
         let interval = found.accuracy.interval().unwrap();
         assert!(interval.low < 0.5 && 0.5 < interval.high, "{interval:?}");
+    }
+
+    #[test]
+    fn constant_answers_are_those_of_each_question() {
+        let of = |question, observed: &[f64], predicted: &[f64]| ComparedDecision { question, ..decision(0, observed, predicted) };
+        let (yes, no) = ([1.0, 0.0], [0.0, 1.0]);
+        let decisions = [of(0, &yes, &yes), of(0, &yes, &yes), of(0, &no, &yes), of(1, &no, &yes), of(1, &no, &no)];
+        let found = DecisionComparison::new(&decisions, &Bootstrap::default()).unwrap();
+        assert_eq!((found.accuracy.estimate(), found.majority_share.estimate()), (Some(0.6), Some(0.8)));
+        assert_eq!(found.predicted_mode_share.estimate(), Some(0.8), "three of three and one of two");
     }
 
     #[test]

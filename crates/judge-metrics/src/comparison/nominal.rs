@@ -18,8 +18,9 @@ use crate::means::mean_of_scale;
 use crate::{Error, Estimate, Proportion};
 
 /// How the judge's labels agree with the majority's, in the order of the table.
-pub(super) const OF_MAJORITY: [&str; 10] = [
+pub(super) const OF_MAJORITY: [&str; 11] = [
     "accuracy",
+    MAJORITY_SHARE,
     "precision_macro",
     "recall_macro",
     "f1_macro",
@@ -30,6 +31,9 @@ pub(super) const OF_MAJORITY: [&str; 10] = [
     "cohen_kappa_quadratic",
     "gwet_ac1",
 ];
+
+/// The share of the commonest right label: the accuracy of an answer that is always the same (the no-information rate).
+pub(super) const MAJORITY_SHARE: &str = "majority_share";
 
 /// Of how many rows the judge gives the label that three raters or more, weighed by their skill, make most probable.
 pub(super) const OF_CONSENSUS: &str = "accuracy_dawid_skene";
@@ -138,6 +142,7 @@ fn against_majority(found: &mut Collector<'_>, labels: &Labels, truth: &[usize],
     let of_rows = |rows: &[usize]| ConfusionMatrix::of_cells(k, rows.iter().map(|&row| cells[row]));
     let right: Vec<bool> = truth.iter().zip(predicted).map(|(truth, predicted)| truth == predicted).collect();
     found.share("accuracy", &right);
+    found.share_of_commonest(MAJORITY_SHARE, truth);
     type Of<'s> = Box<dyn Fn(&ConfusionMatrix<usize>) -> Result<Estimate, Error> + 's>;
     let [plain, linear, quadratic] = kappa_weights(labels);
     let kappa = |weights: Option<AgreementWeights>| -> Of<'_> {
@@ -161,7 +166,7 @@ fn against_majority(found: &mut Collector<'_>, labels: &Labels, truth: &[usize],
     ];
     found.closed_together(of_rows, statistics, n);
     let k = labels.indices().len();
-    for (name, weights) in OF_MAJORITY[6..9].iter().zip(kappa_weights(labels)) {
+    for (name, weights) in OF_MAJORITY[7..10].iter().zip(kappa_weights(labels)) {
         if let Some(weights) = weights.and_then(|weights| weights.matrix(k).ok()) {
             found.retest(name, |test| test.kappa(k, &weights, truth, predicted));
         }

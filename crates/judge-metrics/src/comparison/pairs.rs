@@ -2,6 +2,7 @@
 
 use super::Statistic;
 use super::collector::{Collector, Items, take};
+use super::nominal::MAJORITY_SHARE;
 use crate::agreement::{AgreementWeights, ConfusionMatrix};
 use crate::estimate::SHARE;
 use crate::input::check_lengths;
@@ -27,6 +28,8 @@ pub struct JudgedPair {
 /// | statistic | of |
 /// |---|---|
 /// | `accuracy` | the given order: share of right verdicts |
+/// | `majority_share` | gold labels: the share of the commonest, which is the accuracy of always saying it |
+/// | `predicted_mode_share` | the given order: the share of the judge's commonest verdict; 1 where it always says the same |
 /// | `precision_macro`, `recall_macro`, `f1_macro` | the given order: means over the benchmark's own labels, whether they occur or not; a score without a denominator is 0 (scikit-learn's `labels=…, zero_division=0`) |
 /// | `cohen_kappa` | the given order |
 /// | `accuracy_swapped` | the exchanged order |
@@ -287,7 +290,15 @@ impl Found {
     }
 
     fn against_gold(&mut self, pairs: &[&Settled<'_>], verdict: impl Fn(&Settled<'_>) -> usize, ties: bool) {
-        const NAMES: [&str; 5] = ["accuracy", "precision_macro", "recall_macro", "f1_macro", "cohen_kappa"];
+        const NAMES: [&str; 7] = [
+            "accuracy",
+            MAJORITY_SHARE,
+            "predicted_mode_share",
+            "precision_macro",
+            "recall_macro",
+            "f1_macro",
+            "cohen_kappa",
+        ];
         let gold: Vec<usize> = pairs.iter().map(|pair| pair.gold()).collect();
         let judged: Vec<usize> = pairs.iter().map(|pair| verdict(pair)).collect();
         let matrix =
@@ -295,9 +306,11 @@ impl Found {
         let labels = if ties { 3 } else { 2 };
         let n = pairs.len();
         self.collect(pairs, n, &NAMES, |found| {
-            let [accuracy, precision, recall, f1, kappa] = NAMES;
+            let [accuracy, majority, mode, precision, recall, f1, kappa] = NAMES;
             let right: Vec<bool> = gold.iter().zip(&judged).map(|(gold, judged)| gold == judged).collect();
             found.share(accuracy, &right);
+            found.share_of_commonest(majority, &gold);
+            found.share_of_commonest(mode, &judged);
             for (name, score) in [(precision, 0), (recall, 1), (f1, 2)] {
                 let mean = |rows: &[usize]| {
                     let classes = matrix(rows)?.by_class();

@@ -109,7 +109,7 @@ const LOG_ODDS: Names = Names {
 };
 
 /// The share of the commonest gold label.
-const MAJORITY: &str = "majority_share";
+const MAJORITY: &str = super::nominal::MAJORITY_SHARE;
 
 /// What one order is worth, and what its place adds.
 const ONE_ORDER: [&str; 4] =

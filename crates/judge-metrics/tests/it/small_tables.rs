@@ -194,7 +194,7 @@ fn shares_have_wilsons_interval_everywhere() {
         assert_eq!(known.method, "Wilson", "{known:?}");
         assert!(known.interval.is_some_and(|ends| ends.high == 1.0 && (ends.low - low).abs() < 1e-12), "{known:?}");
     };
-    let decision = |group| ComparedDecision { observed: vec![1.0, 0.0], predicted: vec![0.9, 0.1], group };
+    let decision = |group| ComparedDecision { observed: vec![1.0, 0.0], predicted: vec![0.9, 0.1], group, question: 0 };
     let decisions: Vec<ComparedDecision> = (0..40).map(decision).collect();
     let found = DecisionComparison::new(&decisions, &Bootstrap::default()).unwrap();
     perfect(&found.accuracy, 40);

@@ -61,9 +61,11 @@ pub(super) struct Figures {
 
 /// The statistics by the names that bars have for them.
 fn by_name(questions: &BTreeMap<String, DecisionComparison>, all: Option<&DecisionComparison>) -> Map<String, Value> {
-    let of =
-        |found: &DecisionComparison| [&found.accuracy, &found.kl, &found.brier, &found.ece].map(|known| json!(known));
-    let names = ["accuracy", "kl", "brier", "ece"];
+    let of = |found: &DecisionComparison| {
+        [&found.accuracy, &found.majority_share, &found.predicted_mode_share, &found.kl, &found.brier, &found.ece]
+            .map(|known| json!(known))
+    };
+    let names = ["accuracy", "majority_share", "predicted_mode_share", "kl", "brier", "ece"];
     let whole = all.map_or_else(
         || {
             names.map(|_| {
@@ -102,6 +104,7 @@ impl Measured {
         let mut records = DecisionRecord::all(&input, cli.model.limit)?;
         let mut by_question: BTreeMap<String, Vec<ComparedDecision>> = BTreeMap::new();
         let (mut labelled, mut not_read) = (Vec::new(), 0);
+        let mut places: BTreeMap<String, usize> = BTreeMap::new();
         for (group, row) in Rows::open(&cli.output.output)?.enumerate() {
             let row = row?;
             let answers: BTreeMap<String, Value> = row.optional("answers", "an object")?.unwrap_or_default();
@@ -124,7 +127,9 @@ impl Measured {
                     labelled.push(of_table(question, found, &observed)?);
                 }
                 if let Some(predicted) = answers.get(name).and_then(|answer| probabilities(question, answer)) {
-                    let compared = ComparedDecision { observed, predicted, group };
+                    let next = places.len();
+                    let question = *places.entry(name.clone()).or_insert(next);
+                    let compared = ComparedDecision { observed, predicted, group, question };
                     by_question.entry(name.clone()).or_default().push(compared);
                 }
             }
@@ -168,17 +173,26 @@ impl Measured {
             say(format_args!("{labels_not_read} labels name no option of a question that was asked"))?;
         }
         let Some(all) = all else { return Ok(()) };
-        let head = ["question", "labels", "accuracy [95 %]", "KL [95 %]", "Brier [95 %]", "ECE [95 %]"];
+        let head =
+            ["question", "labels", "accuracy [95 %]", "constant", "KL [95 %]", "Brier [95 %]", "ECE [95 %]"];
         let mut rows = vec![head.map(str::to_owned).to_vec()];
         let row = |name: &str, found: &DecisionComparison| {
-            let figures = [&found.accuracy, &found.kl, &found.brier, &found.ece].map(|found| format!("{found:#}"));
-            [name.to_owned(), found.n.to_string()].into_iter().chain(figures).collect::<Vec<_>>()
+            let [accuracy, kl, brier, ece] =
+                [&found.accuracy, &found.kl, &found.brier, &found.ece].map(|found| format!("{found:#}"));
+            let constant = found.majority_share.estimate().map_or_else(String::new, |share| format!("{share:.3}"));
+            vec![name.to_owned(), found.n.to_string(), accuracy, constant, kl, brier, ece]
         };
         rows.extend(questions.iter().map(|(name, found)| row(name, found)));
         if questions.len() > 1 {
             rows.push(row("all", all));
         }
-        say(format!("\n{n} labelled decisions\n{}", table(&rows)).trim_end())
+        say(format!("\n{n} labelled decisions\n{}", table(&rows)).trim_end())?;
+        say("constant: the accuracy of always giving the commonest label of these rows")?;
+        let answers = questions.iter().filter_map(|(name, found)| Some((name, found.predicted_mode_share.estimate()?)));
+        for (name, share) in answers.filter(|(_, share)| *share > 0.95) {
+            say(format_args!("{name}: {:.1} % of the answers are the same one", 100.0 * share))?;
+        }
+        Ok(())
     }
 }
 

@@ -164,8 +164,11 @@ fn measured(cli: &Cli) -> Result<Measured> {
         pictures.push((path, figures::comparison((&predicted, &overall), &others, &groups, cli.level)?));
     }
     let mut found = json!(by_name(&overall, worth.as_ref()));
+    let has_bars = cli.bars.statistics().next().is_some();
     for (name, known) in rows_used(overall.n, rows) {
-        found[name] = json!(known);
+        if has_bars || wanted(&name.to_owned()) {
+            found[name] = json!(known);
+        }
     }
     let plan = Plan::new(&overall, cli.level, cli.width, cli.cluster.is_none() && cli.sampling_probability.is_none());
     if let Some(path) = &cli.json {

@@ -54,7 +54,7 @@ pub struct DecisionComparison {
     pub ece: Statistic,
 }
 
-/// Bins of the calibration error: ten of equal width, as Guo et al. (2017, arXiv 1706.04599) have them in figure 1.
+/// Bins of the calibration error, as in the published figures of decision models.
 const BINS: usize = 10;
 
 impl DecisionComparison {

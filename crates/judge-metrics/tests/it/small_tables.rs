@@ -131,7 +131,7 @@ fn a_constant_grade_is_no_decision() {
 #[test]
 fn raters_without_a_label_are_left_out_and_named() {
     let row = |i: u32, absent: &[usize]| {
-        let given = |rater: u32| f64::from((i * 7 + u32::from((i + rater) % 4 == 0)) % 3);
+        let given = |rater: u32| f64::from((i * 7 + u32::from((i + rater).is_multiple_of(4))) % 3);
         let mut item = ComparedItem::new(Rating::Number(given(9)), (0..3).map(|rater| Rating::Number(given(rater))));
         absent.iter().for_each(|&place| item.human.insert(place, None));
         item
@@ -163,7 +163,7 @@ fn raters_who_agree_exactly_leave_no_residual_with_gaps_too() {
     for name in ["human_icc_1", "human_icc_a1", "human_icc_c1"] {
         assert_eq!((known(&exact, name).estimate, known(&exact, name).no_variation), (1.0, true), "{name}");
     }
-    let turns = |i: usize| row(if i % 2 == 0 { [1.0, 2.0, 1.0] } else { [2.0, 1.0, 1.0] });
+    let turns = |i: usize| row(if i.is_multiple_of(2) { [1.0, 2.0, 1.0] } else { [2.0, 1.0, 1.0] });
     let level = compared((0..40).map(turns).collect(), None);
     for name in ["human_icc_1", "human_icc_c1"] {
         assert_eq!(known(&level, name).interval, None, "{:?}", known(&level, name));

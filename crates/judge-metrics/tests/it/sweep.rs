@@ -25,11 +25,11 @@ fn grades(seed: u64, n: usize, from: f64, count: f64) -> Vec<f64> {
 /// A judge, people, another judge, and what rows have besides.
 type Table = (String, Vec<ComparedItem>);
 
-fn table(what: &str, judge: &[f64], raters: &[Vec<f64>], second: Option<&[f64]>) -> Table {
+fn table(what: &str, judge: &[f64], raters: &[impl AsRef<[f64]>], second: Option<&[f64]>) -> Table {
     let number = |x: f64| Rating::Number(x);
     let row = |i: usize| ComparedItem {
         second: second.map(|second| number(second[i])),
-        ..ComparedItem::new(number(judge[i]), raters.iter().map(|rater| number(rater[i])))
+        ..ComparedItem::new(number(judge[i]), raters.iter().map(|rater| number(rater.as_ref()[i])))
     };
     (format!("{what}, {} rows", judge.len()), (0..judge.len()).map(row).collect())
 }
@@ -48,26 +48,21 @@ fn tables() -> Vec<Table> {
         let scores = noise(seed + 200, n);
         let threes = |judge: &[f64]| vec![people.clone(), judge.to_vec(), grades(seed + 250, n, 1.0, 5.0)];
         tables.extend([
-            table("no label in common", &high, &[low.clone()], None),
-            table("no label in common, two judges", &high, &[low.clone()], Some(&shifted(&high, 3.0))),
-            table("a constant judge", &vec![3.0; n], &[people.clone()], Some(&people)),
+            table("no label in common", &high, &[&low], None),
+            table("no label in common, two judges", &high, &[&low], Some(&shifted(&high, 3.0))),
+            table("a constant judge", &vec![3.0; n], &[&people], Some(&people)),
             table("constant people", &people, &[vec![3.0; n]], Some(&low)),
             table("all constant", &vec![2.0; n], &[vec![2.0; n]], Some(&vec![2.0; n])),
-            table("the same", &people, &[people.clone()], Some(&people)),
-            table("off by 0.3", &shifted(&people, 0.3), &[people.clone()], Some(&shifted(&people, 0.6))),
-            table("off by 1", &shifted(&people, 1.0), &[people.clone()], Some(&shifted(&people, -1.0))),
-            table("off by 100.1", &shifted(&people, 100.1), &[people.clone()], Some(&shifted(&people, 100.1))),
-            table(
-                "a third of it",
-                &people.iter().map(|x| x / 3.0).collect::<Vec<_>>(),
-                &[people.clone()],
-                Some(&people),
-            ),
-            table("scores and grades", &scores, &[people.clone()], Some(&noise(seed + 300, n))),
-            table("scores and a coin", &scores, &[coin.clone()], Some(&scores)),
+            table("the same", &people, &[&people], Some(&people)),
+            table("off by 0.3", &shifted(&people, 0.3), &[&people], Some(&shifted(&people, 0.6))),
+            table("off by 1", &shifted(&people, 1.0), &[&people], Some(&shifted(&people, -1.0))),
+            table("off by 100.1", &shifted(&people, 100.1), &[&people], Some(&shifted(&people, 100.1))),
+            table("a third of it", &people.iter().map(|x| x / 3.0).collect::<Vec<_>>(), &[&people], Some(&people)),
+            table("scores and grades", &scores, &[&people], Some(&noise(seed + 300, n))),
+            table("scores and a coin", &scores, &[&coin], Some(&scores)),
             table("two coins", &coin, &[grades(seed + 350, n, 0.0, 2.0)], Some(&low)),
-            table("always 0 beside a coin", &vec![0.0; n], &[coin.clone()], Some(&vec![1.0; n])),
-            table("turned round", &people.iter().map(|x| 6.0 - x).collect::<Vec<_>>(), &[people.clone()], None),
+            table("always 0 beside a coin", &vec![0.0; n], &[&coin], Some(&vec![1.0; n])),
+            table("turned round", &people.iter().map(|x| 6.0 - x).collect::<Vec<_>>(), &[&people], None),
             table("three raters", &low, &threes(&people), Some(&high)),
             table("three raters alike", &people, &vec![people.clone(); 3], None),
             table("raters without a label in common", &low, &[low.clone(), high.clone(), shifted(&high, 3.0)], None),

@@ -178,18 +178,36 @@ fn resamples_that_define_nothing_leave_no_interval() {
     assert!(spearman["p"].as_f64().unwrap() > 0.05 && method.contains("p: permutation"), "{spearman}");
 }
 
-/// A column of ones is thirty passes of thirty beside a judge of the same scale, and says nothing beside one of another.
+/// A column of ones is thirty passes of thirty where 0 and 1 are the labels, and says nothing of grades, which may all be 1.
 #[test]
 fn people_who_all_say_one_are_a_share_where_one_is_the_most_that_can_be_said() {
     let rows =
         |judge: f64| -> String { (0..30).map(|_| format!("{{\"predicted\": {judge}, \"human\": 1}}\n")).collect() };
     // statsmodels 0.15.0 proportion_confint(30, 30, method="wilson")
-    let share = results(&rows(1.0), &[]);
+    let share = results(&rows(1.0), &["--labels", "0,1"]);
     let mean = &share["statistics"]["human_mean"];
     assert!((mean["low"].as_f64().unwrap() - 0.886_486_606_826_031_1).abs() < 1e-12 && mean["high"] == 1.0, "{mean}");
-    let grades = results(&rows(3.0), &[]);
-    let mean = &grades["statistics"]["human_mean"];
-    assert!(mean["estimate"] == 1.0 && mean["low"].is_null(), "{mean}");
+    assert!(share["statistics"]["mae"]["method"] == "Wilson", "{}", share["statistics"]["mae"]);
+    for (judge, labels) in [(3.0, &[][..]), (1.0, &[]), (1.0, &["--labels", "1,2,3,4,5"])] {
+        let grades = results(&rows(judge), labels);
+        for name in ["human_mean", "mae"] {
+            let mean = &grades["statistics"][name];
+            assert!(mean["low"].is_null() && mean["method"] == "no variation", "{judge}, {name}: {mean}");
+        }
+    }
+}
+
+/// A judge that is off by the same amount on every row is off.
+#[test]
+fn a_constant_bias_is_shown() {
+    for by in [1.0, 0.3, -0.7] {
+        let row = |i: i32| format!("{{\"predicted\": {}, \"human\": {}}}\n", f64::from(i % 5) + by, i % 5);
+        let (found, text) = reported(&(0..60).map(row).collect::<String>(), &[]);
+        let bias = &found["statistics"]["bias"];
+        assert!(bias["low"].is_null() && bias["method"] == "no variation; p: signs", "{bias}");
+        assert_eq!(bias["p"].as_f64(), Some(2f64.powi(-59)), "{bias}");
+        assert!(text.contains("Its scores are on average") && text.contains("(no variation)"), "{text}");
+    }
 }
 
 #[test]
@@ -478,8 +496,11 @@ fn one_cluster_has_no_interval() {
         GRADES.replace('}', ", \"q\": \"only\"}").replace("\"detail\": \"\", \"q\": \"only\"}", "\"detail\": \"\"}");
     let found = results(&rows, &["--cluster", "q"]);
     near(&found, "mae", 4.0 / 6.0);
-    let mae = &found["statistics"]["mae"];
-    assert!(mae["low"].is_null() && mae["method"].as_str().unwrap().contains("one cluster"), "{mae}");
+    for name in ["mae", "human_mean"] {
+        let mean = &found["statistics"][name];
+        let method = mean["method"].as_str().unwrap_or_default();
+        assert!(mean["low"].is_null() && method.contains("one cluster"), "{name}: {mean}");
+    }
 }
 
 /// Two runs of GPT-4 over MT-bench answers: the figures computed with SciPy and scikit-learn.

@@ -45,14 +45,20 @@ const SETTINGS: &str = "settings";
 /// Key of the number of steps done.
 const STEPS: &str = "steps_done";
 
-/// Whether a file is a checkpoint of a trainer, of whatever version, also one that was cut short behind its metadata.
+/// Whether a file is a checkpoint of a trainer, of whatever version, also one that was cut short while it was written.
 #[must_use]
 pub fn is_checkpoint(path: &Path) -> bool {
     let mut start = Vec::new();
     let read = File::open(path).and_then(|file| file.take(HEAD).read_to_end(&mut start));
-    let Some(header) = start.get(8..).filter(|_| read.is_ok()) else { return false };
+    let Some((length, header)) = start.split_first_chunk::<8>().filter(|_| read.is_ok()) else { return false };
     let format = br#""format":"judge-models trainer "#;
-    header.starts_with(br#"{"__metadata__":{"#) && header.windows(format.len()).any(|window| window == format)
+    if header.windows(format.len()).any(|window| window == format) {
+        return header.starts_with(br#"{"__metadata__":{"#);
+    }
+    // Metadata are in no order, so a header that was cut may lack the format; its first key is one of theirs.
+    let is_cut = (header.len() as u64) < u64::from_le_bytes(*length).min(HEAD - 8);
+    let begins = |key: &str| header.starts_with(format!(r#"{{"__metadata__":{{"{key}":""#).as_bytes());
+    is_cut && [MODEL, LOSS, SETTINGS, STEPS].into_iter().any(begins)
 }
 
 /// Refuses to write where something lies that no trainer wrote.
@@ -164,4 +170,34 @@ impl<L: Loss> Trainer<L> {
 fn is_same(found: &str, expected: &str) -> bool {
     let parsed = |text: &str| serde_json::from_str::<Value>(text).ok();
     found == expected || parsed(found).is_some_and(|found| Some(found) == parsed(expected))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_checkpoint_is_known_by_its_metadata_also_where_it_was_cut() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("x");
+        let is = |bytes: &[u8]| {
+            fs::write(&path, bytes).unwrap();
+            is_checkpoint(&path)
+        };
+        let whole = |metadata: &str| {
+            let header = format!(r#"{{"__metadata__":{{{metadata}}}}}"#);
+            [(header.len() as u64).to_le_bytes().as_slice(), header.as_bytes()].concat()
+        };
+        let ours = whole(r#""settings":"{}","format":"judge-models trainer 3""#);
+        assert!(is(&ours) && is(&ours[..40]));
+        for other in [&whole(r#""format":"pt""#)[..], &whole(r#""settings":"{}""#), b"", b"notes of mine", &ours[..12]]
+        {
+            assert!(!is(other), "{}", String::from_utf8_lossy(other));
+        }
+        let begun = |path: &Path| refuse_foreign(path).is_ok();
+        fs::write(&path, b"notes of mine").unwrap();
+        assert!(!begun(&path) && begun(&folder.path().join("none")));
+        fs::write(&path, ours).unwrap();
+        assert!(begun(&path));
+    }
 }

@@ -459,7 +459,8 @@ fn a_judge_that_follows_the_place_is_said_to_and_its_preferences_are_measured() 
     let bias = ["--benchmark", "pairs", "--data", "pairs.jsonl", "--verdicts", "out.jsonl", "--json", "bias.json"];
     succeed("bias_report", folder.path(), &bias);
     succeed("agreement", folder.path(), &["--input", "out.jsonl", "--json", "agreement.json", "--quiet"]);
-    succeed("report", folder.path(), &["--input", "out.jsonl", "--output", "report.html", "--quiet"]);
+    let page = ["--input", "out.jsonl", "--output", "report.html", "--json", "report.json", "--quiet"];
+    succeed("report", folder.path(), &page);
     let page = fs::read_to_string(folder.path().join("report.html")).expect("page");
     assert!(page.contains("accuracy_mean_log_odds"));
     for (file, part) in [("bias.json", "preferences"), ("agreement.json", "statistics"), ("report.json", "preferences")]

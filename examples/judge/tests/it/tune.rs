@@ -120,7 +120,7 @@ fn lower_blocks_run_once_or_in_every_epoch() {
     fs::write(path.join("other.states"), "some notes of mine").unwrap();
     let args = ["--input", "in.jsonl", "--output", "other"];
     let (code, _, told) = ran("tune", path, &[&QUICK[..], &args].concat());
-    assert!(code == Some(2) && told.contains("other.states exists"), "{told}");
+    assert!(code == Some(2) && told.contains("other.states: is a file that no run"), "{told}");
     assert_eq!(fs::read(path.join("other.states")).unwrap(), b"some notes of mine");
 }
 

@@ -72,14 +72,14 @@ impl DecisionComparison {
     /// use judge_metrics::resampling::Bootstrap;
     ///
     /// let decision = |group, observed: [f64; 2], predicted: [f64; 2]| {
-///     ComparedDecision { observed: observed.into(), predicted: predicted.into(), group, question: 0 }
-/// };
+    ///     ComparedDecision { observed: observed.into(), predicted: predicted.into(), group, question: 0 }
+    /// };
     /// let decisions = [decision(0, [1.0, 0.0], [0.8, 0.2]), decision(1, [0.0, 1.0], [0.6, 0.4]), decision(2, [0.5, 0.5], [0.7, 0.3])];
     /// let found = DecisionComparison::new(&decisions, &Bootstrap::default())?;
     /// assert_eq!(found.accuracy.estimate(), Some(2.0 / 3.0));
     /// // The judge always says the same, and is right as often as that is.
-/// assert_eq!((found.majority_share.estimate(), found.predicted_mode_share.estimate()), (Some(2.0 / 3.0), Some(1.0)));
-/// assert!((found.brier.estimate().unwrap() - (0.08 + 0.72 + 0.08) / 3.0).abs() < 1e-15);
+    /// assert_eq!((found.majority_share.estimate(), found.predicted_mode_share.estimate()), (Some(2.0 / 3.0), Some(1.0)));
+    /// assert!((found.brier.estimate().unwrap() - (0.08 + 0.72 + 0.08) / 3.0).abs() < 1e-15);
     /// # Ok::<(), judge_metrics::Error>(())
     /// ```
     pub fn new(decisions: &[ComparedDecision], bootstrap: &Bootstrap) -> Result<Self, Error> {
@@ -107,7 +107,9 @@ impl DecisionComparison {
         let groups: Vec<String> = decisions.iter().map(|decision| decision.group.to_string()).collect();
         let mut found = Collector::of_rows(*bootstrap, Some(groups.iter().map(String::as_str).collect()));
         found.share("accuracy", &rows.iter().map(|row| row.is_right).collect::<Vec<_>>());
-        for (name, answer) in [("majority_share", of_people as fn(&Compared) -> usize), ("predicted_mode_share", of_judge)] {
+        for (name, answer) in
+            [("majority_share", of_people as fn(&Compared) -> usize), ("predicted_mode_share", of_judge)]
+        {
             found.share(name, &are_commonest(decisions, &rows, answer));
         }
         match rows.iter().map(|row| row.divergence).collect::<Option<Vec<f64>>>() {
@@ -126,7 +128,15 @@ impl DecisionComparison {
         let mut found = found.found.into_iter().map(|(_, statistic)| statistic);
         let mut next =
             || found.next().ok_or(Error::Undefined { statistic: "a decision's", reason: "it was not computed" });
-        Ok(Self { n: rows.len(), accuracy: next()?, majority_share: next()?, predicted_mode_share: next()?, kl: next()?, brier: next()?, ece: next()? })
+        Ok(Self {
+            n: rows.len(),
+            accuracy: next()?,
+            majority_share: next()?,
+            predicted_mode_share: next()?,
+            kl: next()?,
+            brier: next()?,
+            ece: next()?,
+        })
     }
 }
 
@@ -213,7 +223,10 @@ mod tests {
 
     #[test]
     fn constant_answers_are_those_of_each_question() {
-        let of = |question, observed: &[f64], predicted: &[f64]| ComparedDecision { question, ..decision(0, observed, predicted) };
+        let of = |question, observed: &[f64], predicted: &[f64]| ComparedDecision {
+            question,
+            ..decision(0, observed, predicted)
+        };
         let (yes, no) = ([1.0, 0.0], [0.0, 1.0]);
         let decisions = [of(0, &yes, &yes), of(0, &yes, &yes), of(0, &no, &yes), of(1, &no, &yes), of(1, &no, &no)];
         let found = DecisionComparison::new(&decisions, &Bootstrap::default()).unwrap();

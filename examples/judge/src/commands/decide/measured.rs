@@ -173,8 +173,7 @@ impl Measured {
             say(format_args!("{labels_not_read} labels name no option of a question that was asked"))?;
         }
         let Some(all) = all else { return Ok(()) };
-        let head =
-            ["question", "labels", "accuracy [95 %]", "constant", "KL [95 %]", "Brier [95 %]", "ECE [95 %]"];
+        let head = ["question", "labels", "accuracy [95 %]", "constant", "KL [95 %]", "Brier [95 %]", "ECE [95 %]"];
         let mut rows = vec![head.map(str::to_owned).to_vec()];
         let row = |name: &str, found: &DecisionComparison| {
             let [accuracy, kl, brier, ece] =

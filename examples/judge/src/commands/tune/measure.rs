@@ -2,14 +2,14 @@
 //!
 //! | learned | figures besides `loss` |
 //! |---|---|
-//! | marks | `mae`, `spearman` of the expected mark; `accuracy`, `ece`, `brier` |
-//! | verdicts, classes, decisions | `accuracy`, `ece`, `brier` |
+//! | marks | `mae`, `spearman` of the expected mark; `accuracy`, `majority_share`, `ece`, `brier` |
+//! | verdicts, classes, decisions | `accuracy`, `majority_share`, `ece`, `brier` |
 //! | ordered classes | `mae`, `spearman` of the expected grade; `accuracy` |
 //! | preferences, rewards | `accuracy` |
 //!
 //! `accuracy`, `ece` and `brier` are those of [`DecisionComparison`], which `judge decide` reports: the likeliest label against what people
 //! say. That is for marks and classes the point of the scale nearest to the mean of raters, for verdicts what more than half of them say, else
-//! a tie.
+//! a tie. `majority_share` is the accuracy of always giving the commonest label of the held-out rows.
 
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
@@ -121,7 +121,7 @@ pub(super) fn of_decisions(
             by_options.entry(&example.options).or_default().push(example);
         }
         let mut compared = Vec::with_capacity(held_out.all.len());
-        for (options, examples) in by_options {
+        for (question, (options, examples)) in by_options.into_iter().enumerate() {
             let scale = Scale::integers(1, i32::try_from(options.len())?)?;
             let prompts: Vec<Vec<u32>> = examples.iter().map(|example| example.prompt.clone()).collect();
             for (logits, example) in tuned.label_logits(&prompts, options)?.into_iter().zip(examples) {
@@ -129,7 +129,8 @@ pub(super) fn of_decisions(
                 let cold = |z: &f32| capped(f64::from(*z)) / f64::from(example.temperature);
                 let logits: Vec<f64> = logits.iter().map(cold).collect();
                 let predicted = ScoreDistribution::softmax(&scale, &logits)?.probabilities().to_vec();
-                compared.push((example.target.iter().map(|&share| f64::from(share)).collect(), predicted));
+                let observed = example.target.iter().map(|&share| f64::from(share)).collect();
+                compared.push((question, observed, predicted));
             }
         }
         of_choices(&mut figures, compared)?;
@@ -211,17 +212,26 @@ fn of_labels<E>(
         observed
     };
     let pairs = held_out.human.iter().zip(found);
-    of_choices(figures, pairs.map(|(&human, found)| (observed(human), found.probabilities().to_vec())).collect())
+    of_choices(figures, pairs.map(|(&human, found)| (0, observed(human), found.probabilities().to_vec())).collect())
 }
 
-/// Of distributions, each what people say and what the judge says.
-fn of_choices(figures: &mut Figures, compared: Vec<(Vec<f64>, Vec<f64>)>) -> Result<()> {
-    let compared = compared.into_iter().enumerate();
-    let compared: Vec<ComparedDecision> =
-        compared.map(|(group, (observed, predicted))| ComparedDecision { observed, predicted, group }).collect();
+/// Of distributions, each what people say and what the judge says of a question; questions are those with the same options.
+fn of_choices(figures: &mut Figures, compared: Vec<(usize, Vec<f64>, Vec<f64>)>) -> Result<()> {
+    let compared = compared.into_iter().enumerate().map(|(group, (question, observed, predicted))| ComparedDecision {
+        observed,
+        predicted,
+        group,
+        question,
+    });
+    let compared: Vec<ComparedDecision> = compared.collect();
     // The estimates alone: intervals are for the judge that is kept, by the commands that read it.
     let found = DecisionComparison::new(&compared, &Bootstrap { resamples: 1, ..BOOTSTRAP })?;
-    let named = [("accuracy", found.accuracy), ("ece", found.ece), ("brier", found.brier)];
+    let named = [
+        ("accuracy", found.accuracy),
+        ("majority_share", found.majority_share),
+        ("ece", found.ece),
+        ("brier", found.brier),
+    ];
     figures.extend(named.into_iter().filter_map(|(name, known)| Some((name, known.estimate()?))));
     Ok(())
 }

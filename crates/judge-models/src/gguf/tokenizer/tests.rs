@@ -40,7 +40,7 @@ impl Keys {
         let folder = tempfile::TempDir::new().unwrap();
         let path = folder.path().join("keys.gguf");
         let head = [b"GGUF".as_slice(), &3_u32.to_le_bytes(), &0_u64.to_le_bytes(), &self.1.to_le_bytes()].concat();
-        std::fs::write(&path, [head, self.0].concat()).unwrap();
+        std::fs::write(&path, [head, self.0, vec![0; 64]].concat()).unwrap();
         TextFiles::of(&GgufFile::open(&path).unwrap())
     }
 }

@@ -20,7 +20,7 @@ use crate::terminal::progress::Progress;
 ///
 /// Weights are merged in f32, one adapter after another, and rounded once to the dtype.
 /// The folder has config.json, safetensors (in files of up to 5 GB, with
-/// their index) and the tokenizer's files of the model. Quantised weights and GGUF files are written expanded;
+/// their index), and the model's tokenizer and files of decisions. Quantised weights and GGUF files are written expanded;
 /// of a vision-language folder the text model alone.
 #[derive(Args)]
 pub(crate) struct Cli {

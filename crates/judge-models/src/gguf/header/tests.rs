@@ -34,12 +34,16 @@ fn value(key: &str, kind: u32, rest: &[&[u8]]) -> Vec<u8> {
 fn values_of_every_type_are_kept_or_passed_over() {
     let mut values = Vec::new();
     for (kind, size) in SIZES {
-        values.extend(value("k", kind, &[&vec![1; size]]));
-        values.extend(value("k", LIST, &[&kind.to_le_bytes(), &3_u64.to_le_bytes(), &vec![1; 3 * size]]));
+        values.extend(value(&format!("one {kind}"), kind, &[&vec![1; size]]));
+        values.extend(value(
+            &format!("list {kind}"),
+            LIST,
+            &[&kind.to_le_bytes(), &3_u64.to_le_bytes(), &vec![1; 3 * size]],
+        ));
     }
     let texts = [&TEXT.to_le_bytes()[..], &2_u64.to_le_bytes(), &text("ab"), &text("")].concat();
-    values.extend(value("k", LIST, &[&texts]));
-    values.extend(value("k", LIST, &[&LIST.to_le_bytes(), &1_u64.to_le_bytes(), &texts]));
+    values.extend(value("texts", LIST, &[&texts]));
+    values.extend(value("lists", LIST, &[&LIST.to_le_bytes(), &1_u64.to_le_bytes(), &texts]));
     values.extend(value("general.alignment", U32, &[&64_u32.to_le_bytes()]));
     let keys = 2 * SIZES.len() as u64 + 3;
     let bytes = file(&values, keys, &[32, 3], 8, 0, 64 + 102);

@@ -221,7 +221,11 @@ fn a_folder_with_sentencepiece_alone_is_written_whole() {
     let decoder = at.path().join("decoder");
     copied(&folder("llama-off"), &decoder);
     fs::remove_file(decoder.join("tokenizer.json")).unwrap();
-    fs::write(decoder.join("tokenizer_config.json"), r#"{"tokenizer_class": "LlamaTokenizer"}"#).unwrap();
+    fs::write(
+        decoder.join("tokenizer_config.json"),
+        r#"{"tokenizer_class": "LlamaTokenizer", "add_bos_token": true, "add_eos_token": false}"#,
+    )
+    .unwrap();
     for name in ["tokenizer.model", "spm.model", "sentencepiece.bpe.model"] {
         fs::copy(models.join("llama.model"), decoder.join(name)).unwrap();
     }

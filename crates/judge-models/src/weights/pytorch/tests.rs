@@ -170,16 +170,20 @@ fn a_tensor_without_numbers_may_say_any_sizes() {
 /// Two readers would see two models in one file.
 #[test]
 fn an_entry_that_is_listed_twice_is_refused() {
-    let mut file = fixture("odd.bin");
-    let end = file.windows(4).rposition(|four| four == b"PK\x05\x06").unwrap();
-    let number = |at: usize| u32::from_le_bytes(file[at..at + 4].try_into().unwrap()) as usize;
-    let (length, start) = (number(end + 12), number(end + 16));
-    let lengths = |at: usize| [28, 30, 32].map(|place| u16::from_le_bytes([file[at + place], file[at + place + 1]]));
-    let first = 46 + lengths(start).into_iter().map(usize::from).sum::<usize>();
-    let again = file[start..start + first].to_vec();
+    let file = fixture("odd.bin");
     assert!(tensors(&file).is_ok());
-    file[end + 12..end + 16].copy_from_slice(&((length + first) as u32).to_le_bytes());
-    file.splice(start + length..start + length, again);
-    let problem = tensors(&file).unwrap_err();
+    // The list, the record with its place and length in 64 bits, the place of that record, and the end, which has both in 32.
+    let at = |mark: &[u8]| file.windows(4).rposition(|four| four == mark).unwrap();
+    let [wide, locator, end] = [&b"PK\x06\x06"[..], b"PK\x06\x07", b"PK\x05\x06"].map(at);
+    let number = |at: usize| u64::from_le_bytes(file[at..at + 8].try_into().unwrap());
+    let (length, start) = (number(wide + 40), number(wide + 48) as usize);
+    let lengths = [28, 30, 32].map(|place| u16::from_le_bytes([file[start + place], file[start + place + 1]]));
+    let first = 46 + lengths.into_iter().map(usize::from).sum::<usize>();
+    let mut twice = file.clone();
+    twice[wide + 40..wide + 48].copy_from_slice(&(length + first as u64).to_le_bytes());
+    twice[locator + 8..locator + 16].copy_from_slice(&(wide as u64 + first as u64).to_le_bytes());
+    assert!(end > locator);
+    twice.splice(wide..wide, file[start..start + first].to_vec());
+    let problem = tensors(&twice).unwrap_err();
     assert!(matches!(problem, Problem::Archive { what: "a second entry of one name", .. }), "{problem}");
 }

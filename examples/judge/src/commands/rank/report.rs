@@ -58,10 +58,10 @@ pub(crate) fn print(cli: &Cli) -> Result<Measured> {
         say(format_args!("{comparisons} comparisons, each in both orders"))?;
     }
     let n = questions.len();
-    let mut statistics = if n == 0 { Vec::new() } else { BestOf { questions, bootstrap: BOOTSTRAP }.statistics()? };
+    let statistics = if n == 0 { Vec::new() } else { BestOf { questions, bootstrap: BOOTSTRAP }.statistics()? };
     // Rows that nobody has graded are not lost.
-    statistics.extend(rows_used(n, n + unscored));
-    let by_name: BTreeMap<_, _> = statistics.iter().map(|(name, known)| (*name, known)).collect();
+    let used = rows_used(n, n + unscored);
+    let by_name: BTreeMap<_, _> = statistics.iter().chain(&used).map(|(name, known)| (*name, known)).collect();
     let bench = RewardBench { rows: found_of_benchmark, bootstrap: BOOTSTRAP };
     let subsets = if bench.rows.is_empty() { BTreeMap::new() } else { bench.subsets()? };
     let mean = RewardBench::mean(&subsets);

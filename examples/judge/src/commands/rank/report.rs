@@ -9,7 +9,7 @@ use judge_metrics::comparison::{BestOf, RankedAnswers, RewardBench, RewardBenchR
 use serde_json::json;
 
 use super::Cli;
-use crate::args::bars::{Measured, rows_used};
+use crate::args::bars::{Measured, rows_used, rows_used_in_words};
 use crate::args::files::program;
 use crate::report::{BOOTSTRAP, write_json};
 use crate::terminal::console::{say, table, tell};
@@ -90,6 +90,9 @@ pub(crate) fn print(cli: &Cli) -> Result<Measured> {
     let mut rows = vec![vec![format!("{n} questions with grades"), "estimate [95 %]".to_owned()]];
     rows.extend(statistics.iter().map(|(name, known)| vec![(*name).to_owned(), format!("{known:.3}")]));
     say(format_args!("\n{}", table(&rows).trim_end()))?;
+    if unscored > 0 {
+        say(rows_used_in_words(n, n + unscored))?;
+    }
     if cli.benchmark.is_none() {
         return Ok(measured);
     }

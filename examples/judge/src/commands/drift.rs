@@ -107,9 +107,10 @@ fn measured(cli: &Cli) -> Result<Measured> {
     let LeftOut { now_alone, before_alone, unscored } = left_out;
     let (n, all) = (anchors.len(), anchors.len() + now_alone + before_alone + unscored);
     let differs = records(&cli.input, &cli.against)?;
-    let mut found = statistics(&anchors, cli)?;
-    found.extend(rows_used(n, all).map(|(name, known)| (name.to_owned(), known)));
-    let by_name = json!(found.iter().map(|(name, known)| (name, known)).collect::<BTreeMap<_, _>>());
+    let (found, used) = (statistics(&anchors, cli)?, rows_used(n, all));
+    let by_name = found.iter().map(|(name, known)| (name.as_str(), known));
+    let by_name = by_name.chain(used.iter().map(|(name, known)| (*name, known))).collect::<BTreeMap<_, _>>();
+    let by_name = json!(by_name);
     let changed = changed(&anchors);
     let largest = changed.first().and_then(|anchor| Some((anchor, anchor.change()?)));
     if let Some(path) = &cli.json {

@@ -9,7 +9,7 @@ use judge_metrics::comparison::{BestOf, RankedAnswers, RewardBench, RewardBenchR
 use serde_json::json;
 
 use super::Cli;
-use crate::args::bars::{Measured, rows_used};
+use crate::args::bars::{Measured, rows_used, rows_used_in_words};
 use crate::args::files::program;
 use crate::report::{BOOTSTRAP, write_json};
 use crate::terminal::console::{say, table, tell};
@@ -58,10 +58,10 @@ pub(crate) fn print(cli: &Cli) -> Result<Measured> {
         say(format_args!("{comparisons} comparisons, each in both orders"))?;
     }
     let n = questions.len();
-    let mut statistics = if n == 0 { Vec::new() } else { BestOf { questions, bootstrap: BOOTSTRAP }.statistics()? };
+    let statistics = if n == 0 { Vec::new() } else { BestOf { questions, bootstrap: BOOTSTRAP }.statistics()? };
     // Rows that nobody has graded are not lost.
-    statistics.extend(rows_used(n, n + unscored));
-    let by_name: BTreeMap<_, _> = statistics.iter().map(|(name, known)| (*name, known)).collect();
+    let used = rows_used(n, n + unscored);
+    let by_name: BTreeMap<_, _> = statistics.iter().chain(&used).map(|(name, known)| (*name, known)).collect();
     let bench = RewardBench { rows: found_of_benchmark, bootstrap: BOOTSTRAP };
     let subsets = if bench.rows.is_empty() { BTreeMap::new() } else { bench.subsets()? };
     let mean = RewardBench::mean(&subsets);
@@ -90,6 +90,9 @@ pub(crate) fn print(cli: &Cli) -> Result<Measured> {
     let mut rows = vec![vec![format!("{n} questions with grades"), "estimate [95 %]".to_owned()]];
     rows.extend(statistics.iter().map(|(name, known)| vec![(*name).to_owned(), format!("{known:.3}")]));
     say(format_args!("\n{}", table(&rows).trim_end()))?;
+    if unscored > 0 {
+        say(rows_used_in_words(n, n + unscored))?;
+    }
     if cli.benchmark.is_none() {
         return Ok(measured);
     }

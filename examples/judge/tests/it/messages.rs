@@ -73,8 +73,10 @@ fn a_plan_of_json_lines_names_its_command() {
 fn a_label_that_was_not_written_has_a_remedy() {
     let desk = desk();
     let model = model(desk.path(), None);
-    let line =
-        format!("score --input in.jsonl --output o.jsonl --condition reasoning --max-new-tokens 2 --model {model}");
+    let template = json!({"chat": {"messages": [{"role": "user", "content": "Grade {response}"}]}});
+    fs::write(desk.path().join("t.json"), template.to_string()).expect("a template");
+    let short = "--condition reasoning --max-new-tokens 2 --template t.json";
+    let line = format!("score --input in.jsonl --output o.jsonl {short} --model {model}");
     let stderr = said(desk.path(), 1, &line, &["no row was scored: 6 no_"]);
     for advice in ["note: no_", "in at most 2 tokens", "--max-new-tokens", "--condition prompt-end"] {
         assert!(stderr.contains(advice), "{advice}: {stderr}");

@@ -556,7 +556,7 @@ fn a_second_run_with_one_output_ends_at_once() {
     assert!(path.join("tuned.log.jsonl").exists() && !path.join("tuned.checkpoint.safetensors").exists());
     log.unlock().unwrap();
     let (code, _, told) = ran("tune", path, &args);
-    assert!(code == Some(2) && told.contains("nowhere"), "{told}");
+    assert!(code != Some(0) && told.contains("nowhere"), "{told}");
     // One that did not begin leaves no log, but for one that was there.
     fs::remove_file(path.join("tuned.log.jsonl")).unwrap();
     ran("tune", path, &args);

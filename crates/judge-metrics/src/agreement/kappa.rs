@@ -54,6 +54,8 @@ pub(super) fn cohen_kappa(counts: &[u64], weights: &[f64], rows: &[u64], columns
         .with_error(error(variance), Spread::Normal { range: [-1.0, 1.0] });
     Ok(if is_constant {
         estimate.untested(Missing::Because("a column has one label only: kappa is 0 whatever the other says"))
+    } else if error(null_variance) == 0.0 {
+        estimate.untested(Missing::Because("kappa is the same whatever the order of a column's labels"))
     } else {
         estimate.tested(normal_tail(kappa / error(null_variance)), NullDistribution::Normal)
     })

@@ -40,7 +40,7 @@ fn shifted(values: &[f64], by: f64) -> Vec<f64> {
 
 fn tables() -> Vec<Table> {
     let mut tables = Vec::new();
-    for n in [1, 2, 3, 4, 5, 6, 7, 9, 12, 40] {
+    for n in [1, 2, 3, 4, 5, 6, 7, 40] {
         let seed = n as u64;
         let (low, high) = (grades(seed, n, 1.0, 3.0), grades(seed + 50, n, 4.0, 3.0));
         let people = grades(seed + 100, n, 1.0, 5.0);
@@ -95,7 +95,7 @@ fn tables() -> Vec<Table> {
 }
 
 fn compared(items: Vec<ComparedItem>) -> Vec<(String, Statistic)> {
-    let bootstrap = Bootstrap { resamples: 200, ..Bootstrap::default() };
+    let bootstrap = Bootstrap { resamples: 100, ..Bootstrap::default() };
     let comparison = Comparison::new(items, ComparisonSettings { bootstrap, ..Default::default() }).unwrap();
     comparison.statistics(&(0..comparison.items().len()).collect::<Vec<_>>()).statistics
 }

@@ -152,7 +152,7 @@ impl Prompt {
 }
 
 /// Bytes of the texts in a value.
-fn text_bytes(value: &Value) -> usize {
+pub(crate) fn text_bytes(value: &Value) -> usize {
     match value {
         Value::String(text) => text.len(),
         Value::Array(values) => values.iter().map(text_bytes).sum(),

@@ -6,12 +6,14 @@ mod flow;
 mod pass;
 mod queue;
 mod read;
+mod turns;
 
 use std::convert::Infallible;
 use std::error::Error as StdError;
 use std::ops::ControlFlow;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
-use crate::{Error, ItemId, Judge, TextModel};
+use crate::{Error, ItemId, Judge, TextModel, panicked};
 pub use event::{ItemResult, Progress, RunEvent, RunSettings, RunSummary, Tally};
 use flight::{Flight, Supply};
 pub use flow::Flow;
@@ -80,7 +82,13 @@ impl<'a, Item> Runner<'a, Item> {
         observer: &mut dyn FnMut(RunEvent<Item>) -> Result<ControlFlow<()>, Box<dyn StdError + Send + Sync>>,
     ) -> Result<RunSummary, Error> {
         let mut flight = Flight::new(&self.judges, &self.settings, items, observer);
-        let served = self.model.serve(&mut flight);
+        let served = loop {
+            match catch_unwind(AssertUnwindSafe(|| self.model.serve(&mut flight))) {
+                Ok(served) => break served,
+                Err(panic) if flight.outlives(&panicked::message(&*panic)) => {}
+                Err(panic) => resume_unwind(panic),
+            }
+        };
         flight.finish(served)
     }
 

@@ -1,12 +1,14 @@
 use std::collections::{HashSet, VecDeque};
 use std::error::Error as StdError;
 use std::ops::ControlFlow;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
 use super::event::{ItemResult, RunEvent, RunSettings, RunSummary, Tally};
 use super::pass::{Pass, Question, Waiting, cut};
 use crate::{
-    Error, ItemId, Judge, JudgeError, Outcome, Request, Rounds, Verdict,
+    Error, ItemId, Judge, JudgeError, Outcome, Request, Rounds, Score, Verdict,
     model::{BackboneError, Exchange},
+    panicked,
     testing::ContractBreach,
 };
 
@@ -29,25 +31,46 @@ pub(super) struct Flight<'r, 'a, Item> {
     /// Items before this one are delivered, where results come in order.
     next: usize,
     waiting: Waiting,
-    /// Passes that the model has taken; the first is number `first_pass` of the run. Answered ones leave a gap.
-    taken: VecDeque<Option<Pass>>,
+    /// Passes that the model has taken, with the source of their items; the first is number `first_pass` of the run. Answered ones leave a gap.
+    taken: VecDeque<Option<(u64, Pass)>>,
     first_pass: usize,
     /// Why no more items come although the iterator may have some.
     source: Source,
     /// How the run ends before the items do.
     stopped: Option<Stop>,
+    /// Panics of the model since its last answer.
+    panics: usize,
 }
+
+/// So many panics of a model without an answer between them, and it does not work.
+const MOST_PANICS: usize = 3;
 
 /// Where the items of a run come from.
 pub(super) trait Supply<Item> {
     /// The next item. If `idle`, nothing is under way and no other event can come before one:
     /// then it waits, and never says [`Supplied::NoneYet`].
     fn next(&mut self, idle: bool) -> Supplied<Item>;
+
+    /// Whether items are of several sources, which take turns, and each is taken as soon as it is there.
+    fn is_shared(&self) -> bool {
+        false
+    }
+
+    /// The items that nobody waits for any more, each told once.
+    fn abandoned(&mut self) -> Vec<ItemId> {
+        Vec::new()
+    }
+
+    /// Takes note of a panic over an item, which is no longer judged. If not, the panic goes on.
+    fn panicked(&mut self, _id: &ItemId, _message: &str) -> bool {
+        false
+    }
 }
 
 /// What a [`Supply`] has.
 pub(super) enum Supplied<Item> {
-    Item(ItemId, Item),
+    /// An item of a source.
+    Item(ItemId, Item, u64),
     /// None now; there may be one later.
     NoneYet,
     Ended,
@@ -57,7 +80,7 @@ pub(super) enum Supplied<Item> {
 impl<Item, I: Iterator<Item = Result<(ItemId, Item), BoxError>>> Supply<Item> for I {
     fn next(&mut self, _idle: bool) -> Supplied<Item> {
         match Iterator::next(self) {
-            Some(Ok((id, item))) => Supplied::Item(id, item),
+            Some(Ok((id, item))) => Supplied::Item(id, item, 0),
             Some(Err(error)) => Supplied::Failed(error),
             None => Supplied::Ended,
         }
@@ -78,7 +101,14 @@ enum Stop {
 struct Slot<Item> {
     id: ItemId,
     item: Item,
+    source: u64,
     tracks: Vec<Track>,
+}
+
+/// What a judge says once its requests are answered.
+enum Step {
+    Asks(Vec<Request>),
+    Decides(Score),
 }
 
 /// One judge's work on one item.
@@ -98,6 +128,7 @@ impl<'r, 'a, Item> Flight<'r, 'a, Item> {
         items: &'r mut dyn Supply<Item>,
         observer: Observer<'r, Item>,
     ) -> Self {
+        let waiting = if items.is_shared() { Waiting::in_turns() } else { Waiting::default() };
         let tallies = judges.iter().map(|judge| Tally::new(judge.name())).collect();
         Self {
             judges,
@@ -110,11 +141,12 @@ impl<'r, 'a, Item> Flight<'r, 'a, Item> {
             first: 0,
             open: 0,
             next: 0,
-            waiting: Waiting::default(),
+            waiting,
             taken: VecDeque::new(),
             first_pass: 0,
             source: Source::Open,
             stopped: None,
+            panics: 0,
         }
     }
 
@@ -143,16 +175,64 @@ impl<'r, 'a, Item> Flight<'r, 'a, Item> {
         }
     }
 
-    /// Takes items until `most` passes wait, the window is full or the items end.
+    /// Goes on after a panic of the model, which has lost what it had taken: the items of that are no longer judged. Says no where the
+    /// items do not allow for it, or where it is not the first panic in a row.
+    pub(super) fn outlives(&mut self, message: &str) -> bool {
+        self.panics += 1;
+        if self.stopped.is_some() || !self.items.is_shared() || self.panics >= MOST_PANICS || self.taken.is_empty() {
+            return false;
+        }
+        let lost: Vec<usize> =
+            self.taken.drain(..).flatten().flat_map(|(_, pass)| pass.questions).map(|question| question.item).collect();
+        self.first_pass = 0; // the model counts anew
+        self.waiting.end_turn();
+        lost.into_iter().all(|item| self.lose(item, message))
+    }
+
+    /// No longer judges an item, because of a panic. Says whether the items allow for it.
+    fn lose(&mut self, number: usize, message: &str) -> bool {
+        let Some(slot) = self.discard(number) else { return true };
+        self.waiting.retain(|item| item != number);
+        self.items.panicked(&slot.id, message)
+    }
+
+    /// No longer judges what nobody waits for.
+    fn give_up_abandoned(&mut self) {
+        let mut gone: HashSet<ItemId> = self.items.abandoned().into_iter().collect();
+        if gone.is_empty() {
+            return;
+        }
+        let open = self.slots.iter().enumerate().filter_map(|(place, slot)| Some((place, &slot.as_ref()?.id)));
+        let numbers: Vec<usize> =
+            open.filter_map(|(place, id)| gone.remove(id).then_some(self.first + place)).collect();
+        for &number in &numbers {
+            self.discard(number);
+        }
+        self.waiting.retain(|item| !numbers.contains(&item));
+    }
+
+    /// An open item, which is one no longer.
+    fn discard(&mut self, number: usize) -> Option<Slot<Item>> {
+        let slot = number.checked_sub(self.first).and_then(|place| self.slots.get_mut(place))?.take()?;
+        self.open -= 1;
+        while self.slots.front().is_some_and(Option::is_none) {
+            self.slots.pop_front();
+            self.first += 1;
+        }
+        Some(slot)
+    }
+
+    /// Takes items until `most` passes wait, the window is full or the items end; of several sources, all items that are there.
     fn fill(&mut self, most: usize) -> Result<ControlFlow<()>, Error> {
+        let most = if self.items.is_shared() { usize::MAX } else { most };
         while self.waiting.len() < most && self.open < self.settings.window.max(1) {
             if !matches!(self.source, Source::Open) {
                 break;
             }
             // Nothing is under way: there is nothing else to do than to wait for an item.
             let idle = self.waiting.len() == 0 && self.taken.is_empty();
-            let (id, item) = match self.items.next(idle) {
-                Supplied::Item(id, item) => (id, item),
+            let (id, item, source) = match self.items.next(idle) {
+                Supplied::Item(id, item, source) => (id, item, source),
                 Supplied::NoneYet => break,
                 Supplied::Ended => {
                     self.source = Source::Ended;
@@ -169,7 +249,7 @@ impl<'r, 'a, Item> Flight<'r, 'a, Item> {
             }
             self.summary.progress.items_read += 1;
             let tracks = self.judges.iter().map(|_| Track::default()).collect();
-            self.slots.push_back(Some(Slot { id, item, tracks }));
+            self.slots.push_back(Some(Slot { id, item, source, tracks }));
             self.open += 1;
             let number = self.first + self.slots.len() - 1;
             for judge in 0..self.judges.len() {
@@ -184,47 +264,57 @@ impl<'r, 'a, Item> Flight<'r, 'a, Item> {
 
     /// All requests of a judge's round are answered (or none was made yet): asks more, or decides.
     fn advance(&mut self, number: usize, judge: usize) -> Result<(), Error> {
-        let Some(Some(slot)) = self.slots.get_mut(number - self.first) else { return Ok(()) };
-        let Slot { id, item, tracks } = slot;
+        let Some(Some(slot)) = number.checked_sub(self.first).and_then(|place| self.slots.get_mut(place)) else {
+            return Ok(());
+        };
+        let Slot { id, item, source, tracks } = slot;
         let track = &mut tracks[judge];
         if !track.pending.is_empty() {
             track.rounds.push(track.pending.drain(..).flatten().collect());
         }
         let asker = self.judges[judge];
-        let fail = |source| Error::Item { judge: asker.name().to_owned(), id: id.clone(), source };
         let rounds = Rounds::new(track.rounds.iter().map(Vec::as_slice));
-        let asked = match track.asked {
-            0 => asker.ask(item),
-            _ => asker.follow_up(item, &rounds),
-        };
+        let step = catch_unwind(AssertUnwindSafe(|| {
+            let asked = match track.asked {
+                0 => asker.ask(item)?,
+                _ => asker.follow_up(item, &rounds)?,
+            };
+            Ok(match asked.is_empty() {
+                true => Step::Decides(asker.decide(item, &rounds)?.finite()?),
+                false => Step::Asks(asked),
+            })
+        }));
         track.asked += 1;
-        let decided: Result<_, JudgeError> = match asked {
-            Ok(requests) if requests.is_empty() => asker.decide(item, &rounds),
-            Ok(requests) => {
+        let step: Result<Step, JudgeError> = match step {
+            Ok(step) => step,
+            Err(panic) if self.lose(number, &panicked::message(&*panic)) => return Ok(()),
+            Err(panic) => resume_unwind(panic),
+        };
+        track.verdict = Some(match step {
+            Ok(Step::Asks(requests)) => {
                 if track.asked > self.settings.max_rounds {
                     let (judge, rounds) = (asker.name().to_owned(), self.settings.max_rounds);
                     return Err(Error::TooManyRounds { judge, id: id.clone(), rounds });
                 }
                 track.pending = vec![None; requests.len()];
                 self.summary.progress.requests += requests.len();
-                for (place, request) in requests.into_iter().enumerate() {
-                    self.summary.progress.passes +=
-                        usize::from(self.waiting.push(Question { item: number, judge, place, request }));
+                for (place, Request { prompt, want }) in requests.into_iter().enumerate() {
+                    let question = Question { item: number, judge, place, want };
+                    self.summary.progress.passes += usize::from(self.waiting.push(*source, question, prompt));
                 }
                 return Ok(());
             }
-            Err(error) => Err(error),
-        };
-        track.verdict = Some(match decided.and_then(|score| Ok(score.finite()?)) {
-            Ok(score) => Verdict::Scored(score),
+            Ok(Step::Decides(score)) => Verdict::Scored(score),
             Err(JudgeError::Unscored(unscored)) => Verdict::Unscored(unscored),
-            Err(JudgeError::Failed(source)) => return Err(fail(source)),
+            Err(JudgeError::Failed(source)) => {
+                return Err(Error::Item { judge: asker.name().to_owned(), id: id.clone(), source });
+            }
         });
         Ok(())
     }
 
     /// Gives an answer to all who asked.
-    fn answer(&mut self, pass: Pass, outcome: Outcome) -> Result<ControlFlow<()>, Error> {
+    fn answer(&mut self, source: u64, pass: Pass, outcome: Outcome) -> Result<ControlFlow<()>, Error> {
         self.summary.progress.passes_answered += 1;
         if let Outcome::Read(reading) = &outcome {
             let written = reading.generated.as_ref().and_then(|generated| generated.n_tokens);
@@ -235,13 +325,13 @@ impl<'r, 'a, Item> Flight<'r, 'a, Item> {
         let mut outcome = Some(outcome);
         for question in pass.questions {
             left -= 1;
-            let want = &question.request.want;
+            let want = &question.want;
             let given = match &outcome {
                 // No judge sees what others wanted of the pass.
                 Some(Outcome::Read(reading)) if *want != pass.request.want => Some(Outcome::Read(cut(reading, want))),
                 // Where a pass fails for what one judge wants of it, another judge who did not want that still gets its answer.
                 Some(Outcome::Unscored(_)) if *want != pass.request.want => {
-                    self.waiting.push_alone(question);
+                    self.waiting.push_alone(source, question, pass.request.prompt.clone());
                     self.summary.progress.passes += 1;
                     continue;
                 }
@@ -249,7 +339,8 @@ impl<'r, 'a, Item> Flight<'r, 'a, Item> {
                 _ if left == 0 => outcome.take(),
                 _ => outcome.clone(),
             };
-            let Some(Some(slot)) = self.slots.get_mut(question.item - self.first) else { continue };
+            let place = question.item.checked_sub(self.first);
+            let Some(Some(slot)) = place.and_then(|place| self.slots.get_mut(place)) else { continue };
             let track = &mut slot.tracks[question.judge];
             track.pending[question.place] = given;
             if track.pending.iter().all(Option::is_some) {
@@ -316,11 +407,11 @@ impl<'r, 'a, Item> Flight<'r, 'a, Item> {
     /// A request that the model refused or failed at, by the item and the judge it came from. Of a shared pass that is the first judge who
     /// wants what was refused, where the error names it, and else the first.
     fn name_request(&self, error: BackboneError) -> Error {
-        let question = error
-            .request()
-            .and_then(|number| self.taken.get(number.checked_sub(self.first_pass)?)?.as_ref())
-            .and_then(|pass| pass.questions.iter().find(|question| wants(question, &error)).or(pass.questions.first()));
-        let slot = question.and_then(|question| self.slots.get(question.item - self.first)?.as_ref());
+        let question =
+            error.request().and_then(|number| self.taken.get(number.checked_sub(self.first_pass)?)?.as_ref()).and_then(
+                |(_, pass)| pass.questions.iter().find(|question| wants(question, &error)).or(pass.questions.first()),
+            );
+        let slot = question.and_then(|question| self.slots.get(question.item.checked_sub(self.first)?)?.as_ref());
         match (question, slot) {
             (Some(question), Some(slot)) => {
                 let judge = self.judges[question.judge].name().to_owned();
@@ -345,16 +436,20 @@ impl<Item> Exchange for Flight<'_, '_, Item> {
         if self.stopped.is_some() {
             return Vec::new();
         }
+        self.give_up_abandoned();
+        if self.taken.is_empty() {
+            self.waiting.end_turn();
+        }
         let filled = self.fill(most);
         if self.settle(filled).is_break() {
             return Vec::new();
         }
         let mut requests = Vec::with_capacity(most.min(self.waiting.len()));
         while requests.len() < most
-            && let Some(pass) = self.waiting.pop()
+            && let Some((source, pass)) = self.waiting.pop()
         {
             requests.push(pass.request.clone());
-            self.taken.push_back(Some(pass));
+            self.taken.push_back(Some((source, pass)));
         }
         requests
     }
@@ -372,21 +467,23 @@ impl<Item> Exchange for Flight<'_, '_, Item> {
             return self.settle(Err(ContractBreach::NoSuchRequest { request: index, requests }.into()));
         }
         let pass = index.checked_sub(self.first_pass).and_then(|place| self.taken[place].take());
-        let Some(pass) = pass else {
+        let Some((source, pass)) = pass else {
             return self.settle(Err(ContractBreach::AnsweredTwice { request: index }.into()));
         };
         while self.taken.front().is_some_and(Option::is_none) {
             self.taken.pop_front();
             self.first_pass += 1;
         }
-        let flow = self.answer(pass, outcome);
+        self.panics = 0;
+        self.waiting.end_turn();
+        let flow = self.answer(source, pass, outcome);
         self.settle(flow)
     }
 }
 
 /// Whether this question names the layer or the token that the model does not have.
 fn wants(question: &Question, error: &BackboneError) -> bool {
-    let want = &question.request.want;
+    let want = &question.want;
     match error {
         BackboneError::Layer { layer, .. } => want.layers().any(|wanted| wanted == *layer),
         BackboneError::Token { token, .. } => want.labels.iter().any(|read| read.tokens.contains(token)),

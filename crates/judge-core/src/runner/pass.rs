@@ -1,12 +1,13 @@
-use std::collections::{HashMap, VecDeque};
+use std::collections::{BTreeMap, HashMap};
 
+use super::turns::{PASS, Turns};
 use crate::{
     Prompt, Reading, Request, Want,
     reading::{LabelLogits, LabelStep},
     request::{LabelRead, ReadAt},
 };
 
-/// One judge's request about one item, and where its outcome goes.
+/// What one judge wants of a pass about one item, and where its outcome goes.
 #[derive(Clone)]
 pub(super) struct Question {
     /// Number of the item in the run.
@@ -14,28 +15,59 @@ pub(super) struct Question {
     pub(super) judge: usize,
     /// Place in the judge's round.
     pub(super) place: usize,
-    pub(super) request: Request,
+    pub(super) want: Want,
 }
 
 /// One pass over a prompt and the questions that it answers.
 pub(super) struct Pass {
     pub(super) request: Request,
     pub(super) questions: Vec<Question>,
+    /// Of its prompt, where it may be shared.
+    hash: Option<[u8; 32]>,
+    /// Bytes of its text, and [`PASS`].
+    bytes: usize,
 }
 
-/// Passes that wait for the model, in the order of their first question.
+/// Passes that wait for the model, by the [source](super::JudgeQueue::submit_from) of their items. Who goes first: [`Turns`].
 #[derive(Default)]
 pub(super) struct Waiting {
-    passes: VecDeque<Pass>,
-    /// Number of the first one, counted from the run's first pass.
-    first: usize,
-    /// Numbers of those that may be shared, by the hash of their prompt.
-    by_prompt: HashMap<[u8; 32], Vec<usize>>,
+    /// No source without a pass.
+    sources: BTreeMap<u64, Line>,
+    len: usize,
+    /// Number of the next pass, counted from the run's first.
+    next: usize,
+    /// Numbers of those that may be shared, by source and the hash of their prompt.
+    by_prompt: HashMap<(u64, [u8; 32]), Vec<usize>>,
+    turns: Turns,
+}
+
+/// The passes of one source, by their number: in the order of their first question.
+#[derive(Default)]
+pub(super) struct Line {
+    passes: BTreeMap<usize, Pass>,
+    bytes: usize,
+}
+
+impl Line {
+    /// Bytes of all passes.
+    pub(super) fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// Number of the first pass.
+    pub(super) fn first(&self) -> Option<usize> {
+        self.passes.keys().next().copied()
+    }
 }
 
 impl Waiting {
+    /// Passes of several sources, which take turns; without that, all are of one source and go in their order.
+    pub(super) fn in_turns() -> Self {
+        Self { turns: Turns::of_several(), ..Self::default() }
+    }
+
     pub(super) fn len(&self) -> usize {
-        self.passes.len()
+        self.len
     }
 
     /// Adds a question to a waiting pass over the same prompt, or as a pass of its own. Says whether there is one pass more.
@@ -43,43 +75,91 @@ impl Waiting {
     /// Only what cannot change an answer is shared: the generation must be the same, or there is none in one of the two. Whether the pass
     /// fails for what another question wants of it is seen when it is answered. A request that contradicts itself is not shared, so that it
     /// is refused in company as it is alone.
-    pub(super) fn push(&mut self, question: Question) -> bool {
-        if contradictory(&question.request.want) {
-            self.push_alone(question);
+    pub(super) fn push(&mut self, source: u64, question: Question, prompt: Prompt) -> bool {
+        if contradictory(&question.want) {
+            self.push_alone(source, question, prompt);
             return true;
         }
-        let hash = hash(&question.request.prompt);
-        let candidates = self.by_prompt.entry(hash).or_default();
-        for &number in candidates.iter() {
-            let pass = &mut self.passes[number - self.first]; // numbers of taken passes are removed from the map
-            if shareable(&pass.request, &question.request) {
-                unite(&mut pass.request.want, &question.request.want);
+        let hash = hash(&prompt);
+        let candidates = self.by_prompt.entry((source, hash)).or_default();
+        let line = self.sources.entry(source).or_default();
+        for number in candidates.iter() {
+            // Numbers of passes that have left are removed from the map.
+            let Some(pass) = line.passes.get_mut(number) else { continue };
+            if shareable(&pass.request, &prompt, &question.want) {
+                unite(&mut pass.request.want, &question.want);
                 pass.questions.push(question);
                 return false;
             }
         }
-        candidates.push(self.first + self.passes.len());
-        self.passes.push_back(Pass { request: question.request.clone(), questions: vec![question] });
+        candidates.push(self.next);
+        self.add(source, question, prompt, Some(hash));
         true
     }
 
     /// Adds a question as a pass that is not shared.
-    pub(super) fn push_alone(&mut self, question: Question) {
-        self.passes.push_back(Pass { request: question.request.clone(), questions: vec![question] });
+    pub(super) fn push_alone(&mut self, source: u64, question: Question, prompt: Prompt) {
+        self.add(source, question, prompt, None);
     }
 
-    /// The next pass.
-    pub(super) fn pop(&mut self) -> Option<Pass> {
-        let pass = self.passes.pop_front()?;
-        let hash = hash(&pass.request.prompt);
-        if let Some(numbers) = self.by_prompt.get_mut(&hash) {
-            numbers.retain(|&number| number != self.first);
+    fn add(&mut self, source: u64, question: Question, prompt: Prompt, hash: Option<[u8; 32]>) {
+        let bytes = PASS + prompt.text_bytes();
+        let request = Request { prompt, want: question.want.clone() };
+        let line = self.sources.entry(source).or_default();
+        line.bytes += bytes;
+        line.passes.insert(self.next, Pass { request, questions: vec![question], hash, bytes });
+        self.next += 1;
+        self.len += 1;
+    }
+
+    /// The next pass, with its source; none if the turn is over, which [`end_turn`](Self::end_turn) begins anew.
+    pub(super) fn pop(&mut self) -> Option<(u64, Pass)> {
+        let source = self.turns.next(&self.sources)?;
+        let line = self.sources.get_mut(&source)?;
+        let (number, pass) = line.passes.pop_first()?;
+        line.bytes -= pass.bytes;
+        if line.passes.is_empty() {
+            self.sources.remove(&source);
+        }
+        self.forget(source, number, pass.hash);
+        self.turns.took(&pass.request.prompt, pass.bytes);
+        Some((source, pass))
+    }
+
+    /// The model has answered something, or has nothing under way: it may take more.
+    pub(super) fn end_turn(&mut self) {
+        self.turns.end();
+    }
+
+    /// Drops the questions about items that are not kept, and the passes that have no others.
+    pub(super) fn retain(&mut self, keep: impl Fn(usize) -> bool) {
+        let mut gone = Vec::new();
+        for (&source, line) in &mut self.sources {
+            line.passes.retain(|&number, pass| {
+                pass.questions.retain(|question| keep(question.item));
+                let stays = !pass.questions.is_empty();
+                if !stays {
+                    line.bytes -= pass.bytes;
+                    gone.push((source, number, pass.hash));
+                }
+                stays
+            });
+        }
+        self.sources.retain(|_, line| !line.passes.is_empty());
+        for (source, number, hash) in gone {
+            self.forget(source, number, hash);
+        }
+    }
+
+    fn forget(&mut self, source: u64, number: usize, hash: Option<[u8; 32]>) {
+        self.len -= 1;
+        let Some(key) = hash.map(|hash| (source, hash)) else { return };
+        if let Some(numbers) = self.by_prompt.get_mut(&key) {
+            numbers.retain(|&known| known != number);
             if numbers.is_empty() {
-                self.by_prompt.remove(&hash);
+                self.by_prompt.remove(&key);
             }
         }
-        self.first += 1;
-        Some(pass)
     }
 }
 
@@ -91,12 +171,12 @@ fn hash(prompt: &Prompt) -> [u8; 32] {
     }
 }
 
-fn shareable(a: &Request, b: &Request) -> bool {
-    let one_text = match (&a.want.generate, &b.want.generate) {
+fn shareable(pass: &Request, prompt: &Prompt, want: &Want) -> bool {
+    let one_text = match (&pass.want.generate, &want.generate) {
         (Some(a), Some(b)) => a == b,
         _ => true,
     };
-    one_text && a.prompt == b.prompt
+    one_text && pass.prompt == *prompt
 }
 
 fn unite(into: &mut Want, from: &Want) {
@@ -214,9 +294,10 @@ mod tests {
     fn passes(requests: &[Request]) -> Vec<Pass> {
         let mut waiting = Waiting::default();
         for (item, request) in requests.iter().enumerate() {
-            waiting.push(Question { item, judge: 0, place: 0, request: request.clone() });
+            let question = Question { item, judge: 0, place: 0, want: request.want.clone() };
+            waiting.push(0, question, request.prompt.clone());
         }
-        std::iter::from_fn(|| waiting.pop()).collect()
+        std::iter::from_fn(|| waiting.pop()).map(|(_, pass)| pass).collect()
     }
 
     fn items(pass: &Pass) -> Vec<usize> {
@@ -283,16 +364,34 @@ mod tests {
 
     #[test]
     fn what_is_taken_or_alone_is_not_joined() {
-        let question = |item| Question { item, judge: 0, place: 0, request: request("a", labels(&[1], &[0])) };
+        let question = |item| Question { item, judge: 0, place: 0, want: labels(&[1], &[0]) };
         let mut waiting = Waiting::default();
-        assert!(waiting.push(question(0)));
-        waiting.push_alone(question(1));
-        assert!(!waiting.push(question(2)));
-        assert_eq!(waiting.pop().map(|pass| items(&pass)), Some(vec![0, 2]));
-        assert!(waiting.push(question(3)));
-        assert_eq!(waiting.pop().map(|pass| items(&pass)), Some(vec![1]));
-        assert!(!waiting.push(question(4)));
-        assert_eq!(waiting.pop().map(|pass| items(&pass)), Some(vec![3, 4]));
-        assert!(waiting.pop().is_none() && waiting.by_prompt.is_empty());
+        let push = |waiting: &mut Waiting, item| waiting.push(0, question(item), Prompt::user("a"));
+        let pop = |waiting: &mut Waiting| waiting.pop().map(|(_, pass)| items(&pass));
+        assert!(push(&mut waiting, 0));
+        waiting.push_alone(0, question(1), Prompt::user("a"));
+        assert!(!push(&mut waiting, 2));
+        assert_eq!(pop(&mut waiting), Some(vec![0, 2]));
+        assert!(push(&mut waiting, 3));
+        assert_eq!(pop(&mut waiting), Some(vec![1]));
+        assert!(!push(&mut waiting, 4));
+        assert_eq!(pop(&mut waiting), Some(vec![3, 4]));
+        assert!(pop(&mut waiting).is_none() && waiting.by_prompt.is_empty());
+    }
+
+    #[test]
+    fn passes_about_items_that_are_given_up_leave_and_shared_ones_stay_for_the_others() {
+        let question = |item| Question { item, judge: 0, place: 0, want: labels(&[1], &[0]) };
+        let mut waiting = Waiting::default();
+        for (item, text) in [(0, "a"), (1, "a"), (1, "b"), (2, "c")] {
+            waiting.push(0, question(item), Prompt::user(text));
+        }
+        waiting.retain(|item| item != 1);
+        assert_eq!(waiting.len(), 2);
+        // What left is not joined.
+        assert!(waiting.push(0, question(3), Prompt::user("b")));
+        let left: Vec<Vec<usize>> = std::iter::from_fn(|| waiting.pop()).map(|(_, pass)| items(&pass)).collect();
+        assert_eq!(left, [vec![0], vec![2], vec![3]]);
+        assert!(waiting.len() == 0 && waiting.by_prompt.is_empty() && waiting.sources.is_empty());
     }
 }

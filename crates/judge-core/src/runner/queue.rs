@@ -36,9 +36,17 @@ use crate::{Error, ItemId, Judge, TextModel, panicked};
 /// # How it ends
 ///
 /// Dropping the queue ends the work at the model's next answer, and waits for the thread; [`finish`](Self::finish) waits for all results
-/// first. What ends a [`Runner`]'s run ends the queue: an error of a judge or the model, or a panic of either. In each case every item that
+/// first. What ends a [`Runner`]'s run ends the queue: an error of a judge or the model. Then every item that
 /// has no result, also one that is submitted later, gets the [`QueueError`] that says why. Nobody waits for ever, unless the model does. To
 /// go on, start another queue.
+///
+/// A panic costs the items that it is over, [`QueueError::ItemPanicked`]: of a judge, the one that it was asked about; of a model, those whose
+/// requests it had taken. A model that panics three times without an answer between does not work, and ends the queue.
+///
+/// # What waits
+///
+/// An item whose [`Pending`] was dropped leaves the queue before the model takes anything again, with all requests that it has not taken.
+/// Items of several [sources](Self::submit_from) take turns.
 ///
 /// A model takes items when it has room for them: a local one between the groups of requests that it answers together, a client of a
 /// service and [`Replicas`](crate::model::Replicas) when an answer comes. So an item may wait for the text of another one.
@@ -50,6 +58,8 @@ pub struct JudgeQueue<Item> {
     thread: Option<JoinHandle<()>>,
     ended: Arc<OnceLock<QueueError>>,
     cancelled: Arc<AtomicBool>,
+    /// Whether nobody waits for the thread.
+    is_detached: AtomicBool,
 }
 
 /// Why an item of a [`JudgeQueue`] has no result.
@@ -65,6 +75,12 @@ pub enum QueueError {
         /// What the panic said.
         message: String,
     },
+    /// A judge or the model panicked over this item, and perhaps over others that were under way with it. The queue goes on.
+    #[error("a panic while the item was judged: {message}")]
+    ItemPanicked {
+        /// What the panic said.
+        message: String,
+    },
     /// The queue was dropped before the item was judged.
     #[error("the queue was closed before the item was judged")]
     Closed,
@@ -73,7 +89,7 @@ pub enum QueueError {
 /// An item's result, once there is one; see [`JudgeQueue::submit`].
 ///
 /// [`wait`](Self::wait) blocks the thread. In an async program, await it: it needs no particular runtime. Whoever drops
-/// it gives up the result; an item that has not been taken up by then is not judged.
+/// it gives up the result, and what the model has not taken of the item is not read.
 pub struct Pending<Item> {
     slot: Arc<Slot<Item>>,
 }
@@ -106,9 +122,14 @@ struct Promise<Item> {
 }
 
 impl<Item> Promise<Item> {
-    fn keep(mut self, result: ItemResult<Item>) {
+    fn keep(mut self, result: Outcome<Item>) {
         self.kept = true;
-        self.put(Ok(result));
+        self.put(result);
+    }
+
+    /// Whether nobody waits for it any more.
+    fn is_abandoned(&self) -> bool {
+        Arc::strong_count(&self.slot) == 1
     }
 
     fn put(&self, result: Outcome<Item>) {
@@ -133,6 +154,7 @@ impl<Item> Drop for Promise<Item> {
 
 struct Submitted<Item> {
     item: Item,
+    source: u64,
     promise: Promise<Item>,
 }
 
@@ -172,18 +194,32 @@ impl<Item: Send + 'static> JudgeQueue<Item> {
                 drop((promises, receive));
             })
         };
-        Self { send: Some(send), thread: Some(thread), ended, cancelled }
+        Self { send: Some(send), thread: Some(thread), ended, cancelled, is_detached: AtomicBool::new(false) }
     }
 
     /// Hands over an item, and returns at once. Its [id](ItemResult::id) is its number, from 0, among those that were taken up.
     pub fn submit(&self, item: Item) -> Pending<Item> {
+        self.submit_from(0, item)
+    }
+
+    /// As [`submit`](Self::submit), for an item of one of several sources, such as a client of a service, by any number.
+    ///
+    /// Sources take turns before the model: while several ask, one that has little waiting goes before the next part of what another one
+    /// has, so that none of them is kept waiting by how much the others ask. Equal prompts are shared within a source.
+    pub fn submit_from(&self, source: u64, item: Item) -> Pending<Item> {
         let slot = Arc::new(Slot { state: Mutex::new(State { result: None, waker: None }), known: Condvar::new() });
         let promise = Promise { slot: Arc::clone(&slot), ended: Arc::clone(&self.ended), kept: false };
         if let Some(send) = &self.send {
             // Where nobody receives any more, what was sent is dropped, and so the promise says why.
-            let _ = send.send(Submitted { item, promise });
+            let _ = send.send(Submitted { item, source, promise });
         }
         Pending { slot }
+    }
+
+    /// From now on, dropping the queue does not wait for its thread, which ends at the model's next answer: for a program that ends at once.
+    pub fn detach(&self) {
+        self.is_detached.store(true, Ordering::Relaxed);
+        self.cancelled.store(true, Ordering::Relaxed);
     }
 
     /// Takes no more items, and returns when every one that was submitted has its result.
@@ -215,7 +251,9 @@ impl<Item> Drop for JudgeQueue<Item> {
     fn drop(&mut self) {
         self.cancelled.store(true, Ordering::Relaxed);
         self.send = None;
-        self.join();
+        if !self.is_detached.load(Ordering::Relaxed) {
+            self.join();
+        }
     }
 }
 
@@ -233,7 +271,7 @@ fn serve<Item>(
             let result: ItemResult<Item> = result;
             let promise = promises.borrow_mut().remove(&result.id);
             if let Some(promise) = promise {
-                promise.keep(result);
+                promise.keep(Ok(result));
             }
         }
         Ok(if cancelled.load(Ordering::Relaxed) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
@@ -250,6 +288,28 @@ struct Queued<'q, Item> {
 }
 
 impl<Item> Supply<Item> for Queued<'_, Item> {
+    fn is_shared(&self) -> bool {
+        true
+    }
+
+    fn abandoned(&mut self) -> Vec<ItemId> {
+        let mut promises = self.promises.borrow_mut();
+        let gone = promises.iter().filter(|(_, promise)| promise.is_abandoned()).map(|(id, _)| id.clone());
+        let gone: Vec<ItemId> = gone.collect();
+        for id in &gone {
+            promises.remove(id);
+        }
+        gone
+    }
+
+    fn panicked(&mut self, id: &ItemId, message: &str) -> bool {
+        let promise = self.promises.borrow_mut().remove(id);
+        if let Some(promise) = promise {
+            promise.keep(Err(QueueError::ItemPanicked { message: message.to_owned() }));
+        }
+        true
+    }
+
     fn next(&mut self, idle: bool) -> Supplied<Item> {
         loop {
             let submitted = if idle {
@@ -262,12 +322,12 @@ impl<Item> Supply<Item> for Queued<'_, Item> {
             }
             match submitted {
                 // Nobody waits for it any more.
-                Ok(Submitted { promise, .. }) if Arc::strong_count(&promise.slot) == 1 => {}
-                Ok(Submitted { item, promise }) => {
+                Ok(Submitted { promise, .. }) if promise.is_abandoned() => {}
+                Ok(Submitted { item, source, promise }) => {
                     let id = ItemId::from(self.next);
                     self.next += 1;
                     self.promises.borrow_mut().insert(id.clone(), promise);
-                    return Supplied::Item(id, item);
+                    return Supplied::Item(id, item, source);
                 }
                 Err(TryRecvError::Empty) => return Supplied::NoneYet,
                 Err(TryRecvError::Disconnected) => return Supplied::Ended,

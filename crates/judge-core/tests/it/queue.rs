@@ -2,15 +2,16 @@
 
 use std::future::Future;
 use std::pin::pin;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, mpsc};
 use std::task::{Context, Poll, Wake, Waker};
 use std::thread::{self, Thread};
 
 use judge_core::testing::ScriptedBackbone;
 use judge_core::{
-    Backbone, Judge, JudgeError, Reason, Request, Rounds, Runner, Score, TextModel,
+    Backbone, Judge, JudgeError, Prompt, Reason, Request, Rounds, Runner, Score, TextModel, Want,
     model::Replicas,
     prompted::{PromptFamily, WrittenJudge},
+    request::Generation,
     runner::{JudgeQueue, Pending, QueueError},
 };
 
@@ -93,13 +94,105 @@ fn what_was_submitted_is_judged_before_a_queue_is_finished() {
     assert!(pending.into_iter().all(|pending| pending.wait().is_ok()));
 }
 
-#[test]
-fn a_panic_is_an_error_for_every_item_that_waits_and_comes_later() {
-    let queue = queue(ScriptedBackbone::new(2).with_reply(|_| panic!("out of memory")));
-    let pending: Vec<_> = (0..5).map(|n| queue.submit(item(n))).collect();
-    for pending in pending.into_iter().chain([queue.submit(item("later"))]) {
-        assert_eq!(pending.wait().unwrap_err().to_string(), "the queue ended with a panic: out of memory");
+/// Asks as many prompts about an item as it says, each with the item's text.
+struct Many;
+
+impl Judge<(usize, &'static str)> for Many {
+    fn name(&self) -> &str {
+        "many"
     }
+    fn ask(&self, (number, text): &(usize, &'static str)) -> Result<Vec<Request>, JudgeError> {
+        assert!(*text != "judge", "no rendering");
+        let want = Want { generate: Some(Generation::default()), ..Want::default() };
+        let request = |place| Request { prompt: Prompt::user(format!("{text} {place}")), want: want.clone() };
+        Ok((0..*number).map(request).collect())
+    }
+    fn decide(&self, _: &(usize, &'static str), rounds: &Rounds<'_>) -> Result<Score, JudgeError> {
+        Ok(Score::new(rounds.outcomes().count() as f64))
+    }
+}
+
+/// A queue whose model says of which item each prompt is that it reads, and waits before the first to be let on.
+fn watched() -> (JudgeQueue<(usize, &'static str)>, mpsc::Receiver<String>, mpsc::Sender<()>) {
+    let (say, reads) = mpsc::channel();
+    let (go, gone) = mpsc::channel::<()>();
+    let (say, gone) = (Mutex::new(say), Mutex::new(gone));
+    let model = ScriptedBackbone::new(1).with_reply(move |prompt| {
+        let _ = say.lock().unwrap().send(prompt.split(' ').nth(1).unwrap().to_owned());
+        let _ = gone.lock().unwrap().recv();
+        String::new()
+    });
+    (JudgeQueue::start(model, vec![Box::new(Many)]), reads, go)
+}
+
+/// So many requests a scripted model takes at once.
+const BATCH: usize = 64;
+
+// https://github.com/ggml-org/llama.cpp/pull/24496 is a service with this fault.
+#[test]
+fn what_nobody_waits_for_costs_no_more_than_the_pass_that_runs() {
+    let (queue, reads, go) = watched();
+    let long = queue.submit((400, "long"));
+    assert_eq!(reads.recv().unwrap(), "long");
+    drop(long);
+    let short = queue.submit((1, "short"));
+    drop(go);
+    assert_eq!(short.wait().unwrap().verdicts[0].value(), Some(1.0));
+    let mut read: Vec<String> = reads.try_iter().collect();
+    assert_eq!(read.pop().as_deref(), Some("short"));
+    assert_eq!(read.len(), BATCH - 1, "of 400 prompts");
+    queue.finish().unwrap();
+}
+
+#[test]
+fn a_source_that_asks_much_keeps_others_waiting_for_one_turn() {
+    let (queue, reads, go) = watched();
+    let long = queue.submit_from(1, (400, "long"));
+    assert_eq!(reads.recv().unwrap(), "long");
+    let [first, second] = ["first", "second"].map(|text| queue.submit_from(2, (1, text)));
+    drop(go);
+    for (pending, prompts) in [(first, 1.0), (second, 1.0), (long, 400.0)] {
+        assert_eq!(pending.wait().unwrap().verdicts[0].value(), Some(prompts));
+    }
+    let read: Vec<String> = reads.try_iter().collect();
+    assert_eq!(read.len(), 401);
+    let mut next = read[BATCH - 1..BATCH + 1].to_vec();
+    next.sort();
+    assert_eq!(next, ["first", "second"]);
+    queue.finish().unwrap();
+}
+
+#[test]
+fn a_panic_costs_the_items_that_it_is_over() {
+    // Of a judge: the item that it was asked about.
+    let (queue, _reads, go) = watched();
+    drop(go);
+    let broken = queue.submit((1, "judge"));
+    let error = broken.wait().unwrap_err();
+    assert_eq!(error.to_string(), "a panic while the item was judged: no rendering");
+    assert!(queue.submit((1, "right")).wait().is_ok());
+    queue.finish().unwrap();
+    // Of a model: those that it had taken.
+    let model = ScriptedBackbone::new(1).with_reply(|prompt| {
+        assert!(!prompt.contains("model"), "no kernel");
+        String::new()
+    });
+    let queue = JudgeQueue::start(model, vec![Box::new(Many)]);
+    for _ in 0..5 {
+        let error = queue.submit((100, "model")).wait().unwrap_err();
+        assert!(matches!(&error, QueueError::ItemPanicked { message } if message == "no kernel"), "{error}");
+        assert_eq!(queue.submit((100, "right")).wait().unwrap().verdicts[0].value(), Some(100.0));
+    }
+    queue.finish().unwrap();
+}
+
+#[test]
+fn a_model_that_panics_each_time_ends_the_queue() {
+    let queue = queue(ScriptedBackbone::new(2).with_reply(|_| panic!("out of memory")));
+    let texts: Vec<String> = (0..5).map(|n| queue.submit(item(n)).wait().unwrap_err().to_string()).collect();
+    let (of_item, of_queue) =
+        ("a panic while the item was judged: out of memory", "the queue ended with a panic: out of memory");
+    assert_eq!(texts, [of_item, of_item, of_queue, of_queue, of_queue]);
     assert!(matches!(queue.finish(), Err(QueueError::Panicked { .. })));
 }
 

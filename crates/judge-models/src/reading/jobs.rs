@@ -113,7 +113,10 @@ impl Context {
         heads: &'a Heads<'a>,
     ) -> Result<Result<Admitted<'a>, Unscored>, Error> {
         let want = &request.want;
-        let (prompt, types, lengths) = match of_text(self.fed(&request.prompt))? {
+        let Dimensions { d_vocab, max_len, n_layers, .. } = self.spec.dimensions();
+        // Padding that is left out does not count, so nothing is known from bytes.
+        let most = if self.spec.labels().is_some_and(|head| head.padding.is_some()) { usize::MAX } else { max_len };
+        let (prompt, types, lengths) = match of_text(self.fed_within(&request.prompt, most))? {
             Ok(Typed { ids, types, lengths }) => (self.without_padding(ids), types, lengths),
             Err(unscored) => return Ok(Err(unscored)),
         };
@@ -121,7 +124,6 @@ impl Context {
             Ok(continuations) => continuations,
             Err(unscored) => return Ok(Err(unscored)),
         };
-        let Dimensions { d_vocab, max_len, n_layers, .. } = self.spec.dimensions();
         if let Some(&token) = prompt.iter().chain(continuations.iter().flatten()).find(|&&id| id as usize >= d_vocab) {
             let spelt = self.codec.spelt(token);
             let detail = format!("token {token} ({spelt:?}) has no embedding, the model has {d_vocab}");

@@ -21,8 +21,18 @@ impl Context {
     /// # Errors
     /// Those of the tokenizer and of the chat template.
     pub(crate) fn fed(&self, prompt: &Prompt) -> Result<Result<Typed, Unscored>, Error> {
+        self.fed_within(prompt, usize::MAX)
+    }
+
+    /// As [`fed`](Self::fed). A prompt whose bytes show that it has more than `most` tokens is not tokenised: it is
+    /// [`Reason::TooLong`].
+    pub(crate) fn fed_within(&self, prompt: &Prompt, most: usize) -> Result<Result<Typed, Unscored>, Error> {
         let Some((encoder, messages)) = self.closed_texts(prompt) else {
-            return Ok(self.codec.encode(prompt)?.map(|ids| Typed { ids, types: Vec::new(), lengths: None }));
+            return Ok(self.codec.encode_within(prompt, most)?.map(|ids| Typed {
+                ids,
+                types: Vec::new(),
+                lengths: None,
+            }));
         };
         let unscored = |reason, detail: String| Ok(Err(Unscored::new(reason, detail)));
         let (first, second) = match messages {
@@ -35,6 +45,10 @@ impl Context {
                 return unscored(Reason::Template, detail);
             }
         };
+        let longer = if second.is_some_and(|second| second.len() > first.len()) { second } else { Some(&**first) };
+        if let Some(unscored) = longer.and_then(|text| self.codec.fits(text, most).err()) {
+            return Ok(Err(unscored));
+        }
         let Typed { ids, mut types, lengths } = self.codec.encode_texts(first, second)?;
         match &encoder.embedding.types {
             Some(table) if table.of_pairs => {

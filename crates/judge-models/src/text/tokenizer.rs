@@ -33,6 +33,7 @@
 //! - Every call into the crate `tokenizers` that reads text goes through [`guarded()`], because
 //!   damaged files make that crate panic.
 
+mod bound;
 mod checked;
 mod class;
 mod guarded;
@@ -61,6 +62,7 @@ use tokenizers::Tokenizer;
 use super::chat_template::{ChatTemplate, Date, TemplateError};
 use crate::Error;
 use crate::folder::{Folder, file};
+use bound::Bound;
 use class::Class;
 use guarded::{guarded, ids};
 use literal::{Control, PlainText, Refusal};
@@ -113,6 +115,8 @@ pub(crate) struct TextCodec {
     control: Control,
     /// How entries of the vocabulary are spelt, for labels.
     spelling: Spelling,
+    /// The most text that a token stands for, where it is known.
+    bound: Option<Bound>,
     /// Whether a model of this tokenizer is given the types of tokens: unless `model_input_names` of
     /// `tokenizer_config.json` leaves them out.
     has_types: bool,
@@ -189,6 +193,7 @@ impl TextCodec {
         )
         .map_err(fault)?;
         let spelling = Spelling::of(&json);
+        let bound = Bound::of(&tokenizer, &json);
         let inputs = settings.get("model_input_names").and_then(serde_json::Value::as_array);
         let has_types = inputs.is_none_or(|names| names.iter().any(|name| name == "token_type_ids"));
         let options = *options;
@@ -200,6 +205,7 @@ impl TextCodec {
             surround,
             control,
             spelling,
+            bound,
             has_types,
             class_note,
             template,
@@ -209,21 +215,28 @@ impl TextCodec {
         })
     }
 
-    /// The tokens of a prompt as the model is fed them: at least one. Their number is not checked
-    /// against the context here.
+    /// As [`encode_within`](Self::encode_within), of any length.
+    #[cfg(any(test, fuzzing))]
+    pub(crate) fn encode(&self, prompt: &Prompt) -> Result<Result<Vec<TokenId>, Unscored>, Error> {
+        self.encode_within(prompt, usize::MAX)
+    }
+
+    /// The tokens of a prompt as the model is fed them: at least one. There may be more than `most` of
+    /// them, but a prompt whose bytes show that there are is not tokenised.
     ///
     /// The inner error is what the prompt itself is to blame for. [`Reason::EmptyPrompt`] says that
     /// it has no text or no token, [`Reason::Template`] that the template refuses it or that a
-    /// message spells a control token that cannot be kept apart.
+    /// message spells a control token that cannot be kept apart, [`Reason::TooLong`] that its bytes
+    /// show that it has more than `most` tokens.
     ///
     /// # Errors
     /// [`Error::NoChatTemplate`] or [`Error::ChatTemplate`] for a chat prompt where there is no
     /// template or it does not compile; [`Error::Tokenizer`] if the tokenizer fails.
-    pub(crate) fn encode(&self, prompt: &Prompt) -> Result<Result<Vec<TokenId>, Unscored>, Error> {
+    pub(crate) fn encode_within(&self, prompt: &Prompt, most: usize) -> Result<Result<Vec<TokenId>, Unscored>, Error> {
         if prompt.is_empty() {
             return Ok(Err(Unscored::new(Reason::EmptyPrompt, "the prompt has no text")));
         }
-        let mut ids = match self.open_ended(prompt)? {
+        let mut ids = match self.open_within(prompt, most)? {
             Ok(ids) => ids,
             Err(unscored) => return Ok(Err(unscored)),
         };
@@ -333,7 +346,7 @@ impl TextCodec {
     /// item [`Unscored`] with [`Reason::EmptyPrompt`].
     ///
     /// # Errors
-    /// As [`encode`](Self::encode).
+    /// As [`encode_within`](Self::encode_within).
     pub(crate) fn continuations(
         &self,
         prompt: &Prompt,
@@ -409,9 +422,28 @@ impl TextCodec {
     /// The tokens of a prompt without [`Surround::after`], so that text can still follow. May be
     /// empty.
     fn open_ended(&self, prompt: &Prompt) -> Result<Result<Vec<TokenId>, Unscored>, Error> {
+        self.open_within(prompt, usize::MAX)
+    }
+
+    /// Fails for a text whose bytes show that it has more than `most` tokens.
+    pub(crate) fn fits(&self, text: &str, most: usize) -> Result<(), Unscored> {
+        match self.bound.map(|bound| bound.least(text)) {
+            Some(least) if least > most => {
+                let detail = format!("at least {least} prompt tokens, the context has {most}");
+                Err(Unscored::new(Reason::TooLong, detail))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// As [`open_ended`](Self::open_ended), within `most` tokens as in [`encode_within`](Self::encode_within).
+    fn open_within(&self, prompt: &Prompt, most: usize) -> Result<Result<Vec<TokenId>, Unscored>, Error> {
         let fault = |source| Error::Tokenizer { path: self.path.clone(), source };
         let body = match prompt {
-            Prompt::Raw(text) => ids(&self.tokenizer, text).map_err(fault)?,
+            Prompt::Raw(text) => match self.fits(text, most) {
+                Ok(()) => ids(&self.tokenizer, text).map_err(fault)?,
+                Err(unscored) => return Ok(Err(unscored)),
+            },
             Prompt::Chat { messages, template_args, trusted_prefill, prefill } => {
                 let template = self.template()?;
                 let texts: Vec<&str> = messages.iter().flat_map(|m| [m.role.as_str(), m.content.as_str()]).collect();
@@ -420,6 +452,9 @@ impl TextCodec {
                         messages.iter().map(|m| Message::new(mark(&m.role), mark(&m.content))).collect();
                     Ok(template.render(&messages, self.special.named(), template_args)? + trusted_prefill)
                 });
+                if let Some(unscored) = rendered.as_ref().ok().and_then(|all| self.fits(all.text(), most).err()) {
+                    return Ok(Err(unscored));
+                }
                 let ids = match rendered {
                     Err(refusal @ Refusal::Template(_)) => {
                         let detail = refusal.to_string() + self.advice(template, messages);

@@ -1,10 +1,12 @@
 //! The options of commands that ask a service, and the client that they name.
 
+use std::net::IpAddr;
 use std::ops::ControlFlow;
 use std::time::Duration;
 
 use anyhow::Result;
 use clap::Args;
+use hyper::Uri;
 use judge_core::runner::RunEvent;
 use judge_core::{Reason, Verdict};
 use judge_data::Observer;
@@ -185,6 +187,43 @@ pub fn say_usage(model: &ApiModel, prices: Option<&Prices>) -> Result<()> {
 
 /// Whether an address is of this machine.
 fn is_loopback(url: &str) -> bool {
-    let host = url.trim_start_matches("http://");
-    ["127.", "localhost", "[::1]"].iter().any(|local| host.starts_with(local))
+    url.parse::<Uri>().is_ok_and(|url| url.host().is_some_and(is_loopback_host))
+}
+
+/// Whether a host, as an address has it, is this machine itself: `localhost`, or a loopback address. Any other name may be anybody's,
+/// however it begins.
+pub(crate) fn is_loopback_host(host: &str) -> bool {
+    let address = host.strip_prefix('[').and_then(|host| host.strip_suffix(']')).unwrap_or(host);
+    match address.parse::<IpAddr>() {
+        Ok(address) => address.to_canonical().is_loopback(),
+        Err(_) => host.eq_ignore_ascii_case("localhost"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_are_of_this_machine_by_their_host() {
+        for local in [
+            "http://localhost:8080/v1",
+            "http://LOCALHOST",
+            "http://127.0.0.1:1/v1",
+            "http://127.9.9.9",
+            "http://[::1]:8080",
+        ] {
+            assert!(is_loopback(local), "{local}");
+        }
+        for other in [
+            "http://localhost.evil.com",
+            "http://127.evil.com/v1",
+            "http://localhost@evil.com",
+            "http://[2001:db8::1]/v1",
+            "http://10.0.0.1",
+            "nothing",
+        ] {
+            assert!(!is_loopback(other), "{other}");
+        }
+    }
 }

@@ -4,17 +4,19 @@
 //!
 //! ```text
 //! listener   connections: how many, how slow, how they end
+//!   peer     who is at the other end, and whether it still is
 //!   observe  one log line and the metrics of each request
-//!   gate     its body in time and in size, its key
+//!   gate     its head (checks), its key, its body in time and in size
 //!   routes   which handler
 //!     wire   each standard's JSON ⇄ questions and answers
-//!     desk   the bounded queue before the model
+//!     desk   the bounded queue before the model, of which each client has its share (shares)
 //!       bench  the judges: the plain one, and those with names of their own
 //!
 //! judges     the file of judges ─► bench
 //! ```
 
 mod bench;
+mod checks;
 mod cli;
 mod desk;
 mod gate;
@@ -24,8 +26,10 @@ mod listener;
 mod metrics;
 mod observe;
 mod patient;
+mod peer;
 mod refused;
 mod routes;
+mod shares;
 mod signals;
 mod wire;
 
@@ -43,6 +47,7 @@ use self::judges::Judges;
 use self::key::Key;
 use self::metrics::Metrics;
 use self::routes::{App, Limits};
+use self::shares::{Percent, Shares};
 use self::signals::Signals;
 use crate::terminal::console::tell;
 
@@ -77,22 +82,30 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
         answer: cli.timeout(),
         connections: cli.connections,
         queue: cli.queue,
+        queue_bytes: cli.queue_bytes,
+        prompts: cli.max_prompt_bytes,
+        share: Percent(cli.client_share),
     };
     let app = Arc::new(App {
         desk: Desk::new(model, Arc::clone(&bench), &limits),
         bench,
+        is_open_here: key.is_none() && address.ip().is_loopback(),
         key,
+        bytes: Shares::new(limits.queue_bytes, limits.share),
+        metrics: Metrics::new(limits.answer),
         limits,
-        metrics: Metrics::default(),
         started: SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs()),
         label_mass: cli.label_mass,
         quiet: cli.model.quiet,
     });
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().context("cannot start")?;
-    runtime.block_on(async {
+    let served = runtime.block_on(async {
         let mut signals = Signals::catch()?;
         let listener = tokio::net::TcpListener::from_std(listener).context("cannot listen")?;
         tell(format_args!("listening on http://{address}"));
         listener::serve(listener, &app, &mut signals).await
-    })
+    });
+    // What is still parsed is for nobody.
+    runtime.shutdown_background();
+    served
 }

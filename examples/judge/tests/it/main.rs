@@ -47,6 +47,7 @@ mod score_stream;
 mod self_knowledge;
 mod serve;
 mod serve_clients;
+mod serve_heads;
 mod serve_judges;
 #[path = "../../../../crates/judge-models/tests/server/mod.rs"]
 mod server;

@@ -5,6 +5,8 @@ use std::net::{Shutdown, TcpStream};
 use std::process::{Command, Stdio};
 use std::sync::Barrier;
 use std::thread;
+#[cfg(unix)]
+use std::time::{Duration, Instant};
 
 use serde_json::{Map, Value, json};
 
@@ -34,7 +36,7 @@ fn post(body: &Value) -> Vec<u8> {
 
 #[test]
 fn more_than_fit_into_the_queue_are_told_when_to_come_back() {
-    let service = Service::start(&["--quiet", "--queue", "2"]);
+    let service = Service::start(&["--quiet", "--queue", "2", "--client-share", "100"]);
     let start = Barrier::new(16);
     let statuses: Vec<u16> = thread::scope(|scope| {
         let sent: Vec<_> = (0..16)
@@ -77,14 +79,17 @@ fn a_client_that_goes_away_gives_up_its_place() {
 
 #[test]
 fn slow_clients_are_ended_and_keep_nobody_waiting() {
-    let service = Service::start(&["--quiet", "--read-timeout", "1", "--connections", "3"]);
+    let service = Service::start(&["--quiet", "--read-timeout", "1", "--connections", "3", "--client-share", "100"]);
     let body = short().to_string();
     // Half a head, half a body, and nothing at all.
     let mut head = service.connect();
-    head.write_all(b"POST /v1/systemone HTTP/1.1\r\nHost: x\r\nX-Slow: ").unwrap();
+    head.write_all(b"POST /v1/systemone HTTP/1.1\r\nHost: localhost\r\nX-Slow: ").unwrap();
     let mut half = service.connect();
-    let sent =
-        format!("POST /v1/systemone HTTP/1.1\r\nHost: x\r\nContent-Length: {}\r\n\r\n{}", body.len(), &body[..9]);
+    let sent = format!(
+        "POST /v1/systemone HTTP/1.1\r\nHost: localhost\r\nContent-Length: {}\r\n\r\n{}",
+        body.len(),
+        &body[..9]
+    );
     half.write_all(sent.as_bytes()).unwrap();
     let idle = service.connect();
     // They have all connections, and lose them.
@@ -103,7 +108,7 @@ fn a_body_that_is_too_long_is_read_no_further_than_it_must() {
     let service = Service::start(&["--quiet", "--max-body", "1000"]);
     // In one piece, in chunks, and only announced.
     let chunk = |length: usize| format!("{length:x}\r\n{}\r\n", "x".repeat(length));
-    let head = "POST /v1/systemone HTTP/1.1\r\nHost: x\r\nConnection: close\r\n";
+    let head = "POST /v1/systemone HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n";
     let chunked = format!("{head}Transfer-Encoding: chunked\r\n\r\n{}{}0\r\n\r\n", chunk(900), chunk(101));
     let announced = format!("{head}Content-Length: 1000000000000\r\n\r\n{}", "x".repeat(9000));
     for request in
@@ -119,7 +124,7 @@ fn a_body_that_is_too_long_is_read_no_further_than_it_must() {
 /// Sends a request over a connection that stays open, and reads its answer, which has no more than the bytes announced.
 #[cfg(unix)]
 fn keep(stream: &mut TcpStream) {
-    stream.write_all(b"GET /health HTTP/1.1\r\nHost: x\r\n\r\n").unwrap();
+    stream.write_all(b"GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n").unwrap();
     let mut bytes = Vec::new();
     while !bytes.ends_with(b"{\"status\":\"ok\"}") {
         let mut byte = [0];
@@ -163,7 +168,7 @@ fn a_second_signal_ends_it_at_once() {
     let mut service = Service::start(&[]);
     // Half a request, which would have fifteen seconds.
     let mut half = service.connect();
-    half.write_all(b"POST /v1/systemone HTTP/1.1\r\nContent-Length: 9\r\n\r\n{").unwrap();
+    half.write_all(b"POST /v1/systemone HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9\r\n\r\n{").unwrap();
     // A later connection is answered, so this one was accepted.
     assert_eq!(service.get("/health").status, 200);
     service.signal("-TERM");
@@ -171,6 +176,109 @@ fn a_second_signal_ends_it_at_once() {
     service.signal("-TERM");
     service.says("stopped before all requests were answered");
     assert_eq!(service.wait(), Some(1));
+}
+
+/// Questions that keep the model for a while, in OpenAI's form, of which a request may have many.
+#[cfg(unix)]
+fn very_long(number: usize) -> Vec<u8> {
+    let question = |place: usize| {
+        let instructions = format!("Question {place}: {}", "which of them is it? ".repeat(12));
+        json!({"type": "choice", "instructions": instructions, "choices": [{"value": "a"}, {"value": "b"}]})
+    };
+    let questions: Vec<Value> = (0..400).map(question).collect();
+    let body = json!({"input": format!("State {number}"), "questions": questions});
+    Service::request("POST", "/v1/decisions", "", body.to_string().as_bytes())
+}
+
+#[cfg(unix)]
+#[test]
+fn a_second_signal_ends_it_at_once_while_the_model_is_busy() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut service = Service::start_with(&[], |command| {
+        command.env("TMPDIR", folder.path());
+    });
+    let unpacked = || std::fs::read_dir(folder.path()).unwrap().count();
+    assert_eq!(unpacked(), 1, "the embedded model");
+    // Some minutes of work.
+    let sent: Vec<TcpStream> = (0..20)
+        .map(|number| {
+            let mut stream = service.connect();
+            stream.write_all(&very_long(number)).unwrap();
+            stream
+        })
+        .collect();
+    while service.metric("judge_requests_in_model") < 20.0 {}
+    service.signal("-TERM");
+    service.says("stopping");
+    let second = Instant::now();
+    service.signal("-TERM");
+    service.says("stopped before all requests were answered");
+    assert_eq!(service.wait(), Some(1));
+    let took = second.elapsed();
+    assert!(took < Duration::from_secs(1), "{took:?}");
+    assert_eq!(unpacked(), 0);
+    for mut stream in sent {
+        let mut rest = Vec::new();
+        let _ = stream.read_to_end(&mut rest);
+        assert!(rest.is_empty(), "the model was not busy: {}", String::from_utf8_lossy(&rest));
+    }
+}
+
+#[test]
+fn a_client_that_hangs_up_on_a_long_request_keeps_nobody_waiting() {
+    let service = Service::start(&[]);
+    for number in 0..3 {
+        let mut stream = service.connect();
+        stream.write_all(&very_long(number)).unwrap();
+        while service.metric("judge_requests_in_model") < 1.0 {}
+        drop(stream);
+        service.says("POST /v1/decisions 499 ");
+        assert_eq!(service.post("/v1/systemone", &short()).status, 200);
+    }
+    assert_eq!(service.metric("judge_questions_total"), 3.0);
+}
+
+#[test]
+fn one_client_gets_its_share_of_connections_and_of_bytes() {
+    let service = Service::start(&["--quiet", "--connections", "8", "--queue-bytes", "4000", "--max-body", "2000"]);
+    // Half a body of 1,500 bytes, of the 2,000 that one client may have waiting.
+    let body = short().to_string() + &" ".repeat(1900);
+    let bytes = Service::request("POST", "/v1/systemone", "", &body.as_bytes()[..1900]);
+    let (first, rest) = bytes.split_at(bytes.len() - 400);
+    let mut half = service.connect();
+    half.write_all(first).unwrap();
+    while service.metric("judge_queue_bytes") < 1500.0 {}
+    let reply = service.send(&Service::request("POST", "/v1/systemone", "", &body.as_bytes()[..501]));
+    assert!(reply.status == 429 && reply.head.contains("retry-after: 1"), "{reply:?}");
+    assert!(reply.body.contains("all 2000 bytes that one client may have"), "{reply:?}");
+    half.write_all(rest).unwrap();
+    assert_eq!(answer(half).status, 200);
+    assert_eq!(service.metric("judge_queue_bytes"), 0.0);
+    // Four of eight connections.
+    let mut kept: Vec<TcpStream> = (0..4).map(|_| service.connect()).collect();
+    let reply = answer(service.connect());
+    assert!(reply.status == 429 && reply.head.contains("retry-after: 1"), "{reply:?}");
+    for stream in &mut kept {
+        stream.write_all(&post(&short())).unwrap();
+    }
+    assert!(kept.into_iter().all(|stream| answer(stream).status == 200));
+}
+
+#[test]
+fn a_state_that_is_read_too_often_is_413() {
+    let service = Service::start(&["--quiet"]);
+    let criteria = json!({"a": null, "b": null});
+    let questions: Map<String, Value> =
+        (0..64).map(|number| (number.to_string(), json!({"type": "choice", "criteria": criteria}))).collect();
+    let body = |bytes: usize| json!({"state": "x".repeat(bytes), "questions": questions});
+    let reply = service.post("/v1/systemone", &body(1_000_000));
+    assert!(reply.status == 413 && reply.body.contains("is read 64 times"), "{reply:?}");
+    // Below the limit it is too long for the model, which is known without reading it.
+    let reply = service.post("/v1/systemone", &body(130_000));
+    assert!(
+        reply.status == 400 && reply.body.contains("at least ") && reply.body.contains("prompt tokens"),
+        "{reply:?}"
+    );
 }
 
 const PAGE: &str = include_str!("../../../../docs/serve.md");

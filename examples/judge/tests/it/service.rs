@@ -34,6 +34,8 @@ impl Reply {
         let mut bytes = Vec::new();
         stream.read_to_end(&mut bytes).expect("an answer");
         let text = String::from_utf8(bytes).expect("UTF-8");
+        // A client that sends no more is asked whether it is still there.
+        let text = text.trim_start_matches("HTTP/1.1 100 Continue\r\n\r\n");
         let (head, body) = text.split_once("\r\n\r\n").unwrap_or_else(|| panic!("no head in {text:?}"));
         let status = head.split(' ').nth(1).and_then(|status| status.parse().ok()).expect("a status");
         Self { status, head: head.to_lowercase(), body: body.to_owned() }
@@ -49,7 +51,14 @@ impl Reply {
 impl Service {
     /// Starts one on any free port, with the embedded model unless the arguments name another.
     pub fn start(args: &[&str]) -> Self {
-        let mut child = judge("serve")
+        Self::start_with(args, |_| {})
+    }
+
+    /// The same of a command that is changed before.
+    pub fn start_with(args: &[&str], change: impl FnOnce(&mut Command)) -> Self {
+        let mut command = judge("serve");
+        change(&mut command);
+        let mut child = command
             .args(["--port", "0"])
             .args(args)
             .stdin(Stdio::null())

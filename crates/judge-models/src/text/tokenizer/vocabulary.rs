@@ -66,7 +66,7 @@ impl Spelling {
 /// The character that stands for a byte in GPT-2's `bytes_to_unicode`: the byte itself where it is
 /// printable and no space, else the next free one from U+0100 on, in the order of the bytes. A
 /// space (the 33rd such byte) is `Ġ`, U+0120.
-fn byte_character(byte: u8) -> char {
+pub(super) fn byte_character(byte: u8) -> char {
     let printable = |b: u8| matches!(b, b'!'..=b'~' | 0xa1..=0xac | 0xae..=0xff);
     if printable(byte) {
         return byte.into();

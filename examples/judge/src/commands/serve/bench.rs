@@ -5,9 +5,9 @@ use judge_core::decision::{Answered, DecisionItem, DecisionJudge, DecisionRoute,
 use judge_core::verdict::CombinedBy;
 use judge_core::{Judge, JudgeError, Request, Rounds, Scale, Score, Verdict};
 use serde_json::{Map, Value, json};
-use tokio::sync::OwnedSemaphorePermit;
 
 use super::refused::{Problem, Refused};
+use super::shares::Held;
 use crate::commands::checklist::criteria;
 
 /// All judges of a service.
@@ -49,7 +49,7 @@ pub(super) struct Brought {
     pub(super) item: DecisionItem,
     pub(super) seat: Seat,
     /// Held until the model lets go of the request.
-    pub(super) _hand: OwnedSemaphorePermit,
+    pub(super) _held: [Held; 2],
 }
 
 /// What became of a question, and what else its judge says of it, which is no part of either standard.
@@ -79,6 +79,15 @@ impl Bench {
 
     fn names(&self) -> impl Iterator<Item = &str> {
         [&self.plain_name].into_iter().chain(self.named.iter().map(|named| &named.name)).map(String::as_str)
+    }
+
+    /// How many prompts a request becomes, each with the state in it.
+    pub(super) fn prompts(&self, seat: Seat, item: &DecisionItem) -> usize {
+        let listed = item.state.get("checklist").and_then(Value::as_array).map_or(0, Vec::len);
+        match seat {
+            Seat::Plain => item.questions.len(),
+            Seat::Named(_) => listed.max(1),
+        }
     }
 
     /// Refuses questions that a judge does not answer, and a state that asks too much of it.

@@ -6,13 +6,14 @@ use std::time::Duration;
 use anyhow::Result;
 use clap::{Args, value_parser};
 
+use super::shares::Percent;
 use crate::args::decisions::{DecisionArgs, refuse_dressing};
 use crate::args::model_args::ModelArgs;
 use crate::terminal::console::usage;
 
 /// Answer decisions over HTTP.
 ///
-/// Routes: POST /v1/systemone, POST /v1/decisions, GET /v1/models, /health, /metrics. SIGTERM or
+/// Routes: POST /v1/systemone, POST /v1/decisions, GET /v1/models, /v1/models/NAME, /health, /metrics. SIGTERM or
 /// Ctrl-C: no new connections, what was accepted is answered, exit 0. One log line for each
 /// request on stderr.
 #[derive(Args)]
@@ -39,12 +40,22 @@ pub(crate) struct Cli {
     /// At most this many requests wait or are judged at once; others get 429
     #[arg(long, default_value_t = 256, value_name = "N", value_parser = positive, help_heading = "Limits")]
     pub(crate) queue: usize,
+    /// Their bodies have at most this many bytes together; others get 429
+    #[arg(long, default_value_t = 1 << 26, value_name = "BYTES", value_parser = positive, help_heading = "Limits")]
+    pub(crate) queue_bytes: usize,
+    /// One client, which is an address, has at most this many per cent of connections, requests and bytes that wait, and of the model; behind
+    /// a proxy, 100
+    #[arg(long, default_value_t = 50, value_name = "PERCENT", value_parser = value_parser!(u8).range(1..=100), help_heading = "Limits")]
+    pub(crate) client_share: u8,
     /// At most this many connections are open at once; others wait
     #[arg(long, default_value_t = 512, value_name = "N", value_parser = positive, help_heading = "Limits")]
     pub(crate) connections: usize,
     /// A body has at most this many bytes; a longer one gets 413
     #[arg(long, default_value_t = 1 << 20, value_name = "BYTES", value_parser = positive, help_heading = "Limits")]
     pub(crate) max_body: usize,
+    /// The state of a request has at most this many bytes, counted once for each question; a longer one gets 413
+    #[arg(long, default_value_t = 1 << 23, value_name = "BYTES", value_parser = positive, help_heading = "Limits")]
+    pub(crate) max_prompt_bytes: usize,
     /// An answer takes at most this long once the request was read; then it is 504
     #[arg(long, default_value_t = 60, value_name = "SECONDS", value_parser = value_parser!(u64).range(1..=86_400), help_heading = "Limits")]
     pub(crate) timeout: u64,
@@ -70,6 +81,14 @@ fn positive(text: &str) -> Result<usize, String> {
 impl Cli {
     /// Options without effect are refused rather than ignored.
     pub(crate) fn check(&self) -> Result<()> {
+        let bytes = Percent(self.client_share).of(self.queue_bytes);
+        if self.max_body > bytes {
+            return Err(usage(format!(
+                "--max-body {}: no such body is ever taken, since one client may have {bytes} bytes of --queue-bytes; give more of these, or a \
+                larger --client-share",
+                self.max_body
+            )));
+        }
         match self.model.limit {
             Some(_) => Err(usage("--limit has no effect where rows come over the network")),
             None => self.decisions.check(false).and_then(|()| refuse_dressing(&self.model)),

@@ -1,8 +1,13 @@
 //! The bounded queue before the model.
 //!
-//! A request has a *place* from when it was read until it is answered or given up, and everybody without one is turned away. Of those with
-//! a place, some are in the model's *hands*; what is there stays there until the model lets go of it, even if nobody waits for it any
-//! more. So memory is bounded by both numbers, whatever clients do.
+//! ```text
+//! place    from the end of a request's body to its answer, or until it is given up; whoever gets none is turned away
+//!   hand     waited for, in the client's line and then in everybody's: until the model lets go of the request
+//!     parser   while the body is parsed, which is kept as bytes until then, and until there is memory
+//!     memory   for what the model's judges make of it: prompts, and the parsed state
+//! ```
+//!
+//! Of all four a client gets its share and no more. So memory is bounded, and nobody's, whatever clients do.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,26 +16,52 @@ use hyper::StatusCode;
 use judge_core::decision::DecisionItem;
 use judge_core::runner::{JudgeQueue, QueueError};
 use judge_core::{Outcome, Reason, TextModel, Unscored};
-use tokio::sync::{Semaphore, watch};
+use serde_json::Value;
+use tokio::sync::watch;
+use tokio::task::spawn_blocking;
 use tokio::time::timeout;
 
 use super::bench::{Bench, Brought, Seat, Told};
 use super::refused::Refused;
 use super::routes::Limits;
+use super::shares::{Client, Lack, Lines, Shares};
 
 /// Requests in the model's hands at once: more than join one pass.
 const HANDS: usize = 128;
+
+/// Bodies that are parsed at once, or parsed and waiting for memory.
+const PARSERS: usize = 4;
+
+/// Bytes of prompts and of parsed states in the model's hands at once; whoever needs more than its share of them has it alone.
+const MEMORY: usize = 1 << 26;
+
+/// What a value takes besides its text, roughly: its place in a list or an object, with what these keep free.
+const BYTES_PER_VALUE: usize = 80;
+
+/// A body of fewer bytes is parsed where it is; a longer one on a thread of its own, so that nobody else waits for it.
+const PARSED_AT_ONCE: usize = 1 << 14;
 
 /// Where requests wait for the model.
 pub(super) struct Desk {
     queue: JudgeQueue<Brought>,
     bench: Arc<Bench>,
-    places: Semaphore,
-    most: usize,
-    hands: Arc<Semaphore>,
+    places: Arc<Shares>,
+    hands: Lines,
+    parsers: Lines,
+    memory: Lines,
+    /// Most bytes of the states of all prompts of a request.
+    prompt_bytes: usize,
     patience: Duration,
     /// Why the model answers no more, once it does not.
     ended: watch::Sender<Option<QueueError>>,
+}
+
+/// What a body asks, once it is parsed.
+pub(super) struct Read<Form> {
+    pub(super) item: DecisionItem,
+    pub(super) seat: Seat,
+    /// What the answer is written with.
+    pub(super) form: Form,
 }
 
 /// What became of a request.
@@ -50,14 +81,32 @@ impl Decided {
     }
 }
 
+/// A request for which there is no room: 429.
+pub(super) fn queue_full(what: &str, lack: Lack) -> Refused {
+    let msg = match lack {
+        Lack::OfAll(most) => format!("all {most} {what} are taken by requests that wait; try again later"),
+        Lack::OfShare(most) => {
+            format!("this client's requests that wait have all {most} {what} that one client may have; try again later")
+        }
+    };
+    Refused::new(StatusCode::TOO_MANY_REQUESTS, "queue_full", msg).retry_after(1)
+}
+
+fn failed(msg: impl std::fmt::Display) -> Refused {
+    Refused::new(StatusCode::INTERNAL_SERVER_ERROR, "server_error", msg)
+}
+
 impl Desk {
     pub(super) fn new(model: impl TextModel + 'static, bench: Arc<Bench>, limits: &Limits) -> Self {
+        let share = limits.share;
         Self {
             queue: JudgeQueue::start(model, vec![Box::new(Arc::clone(&bench))]),
             bench,
-            places: Semaphore::new(limits.queue),
-            most: limits.queue,
-            hands: Arc::new(Semaphore::new(limits.queue.min(HANDS))),
+            places: Shares::new(limits.queue, share),
+            hands: Lines::new(limits.queue.min(HANDS), share),
+            parsers: Lines::new(PARSERS, share),
+            memory: Lines::new(MEMORY, share),
+            prompt_bytes: limits.prompts,
             patience: limits.answer,
             ended: watch::Sender::new(None),
         }
@@ -65,7 +114,12 @@ impl Desk {
 
     /// How many requests wait or are judged.
     pub(super) fn waiting(&self) -> usize {
-        self.most - self.places.available_permits()
+        self.places.taken()
+    }
+
+    /// How many requests are in the model's hands, given up or not.
+    pub(super) fn in_model(&self) -> usize {
+        self.hands.held()
     }
 
     /// Why the model answers no more.
@@ -73,24 +127,49 @@ impl Desk {
         self.ended.subscribe()
     }
 
-    /// Has a judge answer a request. Whoever drops this gives up its place at once.
-    pub(super) async fn decide(&self, item: DecisionItem, seat: Seat) -> Result<Decided, Refused> {
-        let Ok(_place) = self.places.try_acquire() else {
-            let msg = format!("all {} places are taken by requests that wait; try again later", self.most);
-            return Err(Refused::new(StatusCode::TOO_MANY_REQUESTS, "queue_full", msg).retry_after(1));
-        };
-        timeout(self.patience, self.judged(item, seat)).await.unwrap_or_else(|_| {
+    /// From now on, nobody waits for the model at the end.
+    pub(super) fn detach(&self) {
+        self.queue.detach();
+    }
+
+    /// Has a judge answer a request, whose body of so many bytes `read` parses. Whoever drops this gives up its place at once.
+    pub(super) async fn decide<Form: Send + 'static>(
+        &self,
+        client: Client,
+        bytes: usize,
+        read: impl FnOnce() -> Result<Read<Form>, Refused> + Send + 'static,
+    ) -> Result<(Form, Seat, Decided), Refused> {
+        let _place = self.places.one(client).map_err(|lack| queue_full("places", lack))?;
+        timeout(self.patience, self.judged(client, bytes, read)).await.unwrap_or_else(|_| {
             let msg = format!("no answer within {} seconds, the time that a request has", self.patience.as_secs());
             Err(Refused::new(StatusCode::GATEWAY_TIMEOUT, "timeout", msg))
         })
     }
 
-    async fn judged(&self, item: DecisionItem, seat: Seat) -> Result<Decided, Refused> {
-        let failed = |msg: String| Refused::new(StatusCode::INTERNAL_SERVER_ERROR, "server_error", msg);
-        let hand = Arc::clone(&self.hands).acquire_owned().await.map_err(|error| failed(error.to_string()))?;
-        let result = self.queue.submit(Brought { item, seat, _hand: hand }).await.map_err(|error| {
-            self.ended.send_replace(Some(error.clone()));
-            failed(format!("the model answers no more: {error}"))
+    async fn judged<Form: Send + 'static>(
+        &self,
+        client: Client,
+        bytes: usize,
+        read: impl FnOnce() -> Result<Read<Form>, Refused> + Send + 'static,
+    ) -> Result<(Form, Seat, Decided), Refused> {
+        let hand = self.hands.take(client, 1).await.map_err(failed)?;
+        let parser = self.parsers.take(client, 1).await.map_err(failed)?;
+        let (parser, read) = match bytes {
+            ..PARSED_AT_ONCE => (parser, read()),
+            // Given up in between, it is parsed to its end.
+            _ => spawn_blocking(move || (parser, read())).await.map_err(failed)?,
+        };
+        let Read { item, seat, form } = read?;
+        let needed = self.needed(&item, seat)?;
+        let memory = self.memory.take(client, needed).await.map_err(failed)?;
+        drop(parser);
+        let brought = Brought { item, seat, _held: [hand, memory] };
+        let result = self.queue.submit_from(client.number(), brought).await.map_err(|error| match error {
+            QueueError::ItemPanicked { .. } => failed(error),
+            error => {
+                self.ended.send_replace(Some(error.clone()));
+                failed(format!("the model answers no more: {error}"))
+            }
         })?;
         let read = result.outcomes.iter().flatten().flatten();
         let tokens = read.filter_map(|outcome| match outcome {
@@ -98,12 +177,55 @@ impl Desk {
             Outcome::Unscored(_) => None,
         });
         let tokens = tokens.sum();
-        let verdict = result.verdicts.first().ok_or_else(|| failed("no verdict".to_owned()))?;
+        let verdict = result.verdicts.first().ok_or_else(|| failed("no verdict"))?;
         let told = self.bench.told(seat, &result.item.item.questions, verdict)?;
         match unanswered(&told) {
             Some(refused) => Err(refused),
-            None => Ok(Decided { told, tokens }),
+            None => Ok((form, seat, Decided { told, tokens })),
         }
+    }
+
+    /// The bytes that a request needs in the model's hands, unless its prompts have too many.
+    fn needed(&self, item: &DecisionItem, seat: Seat) -> Result<usize, Refused> {
+        let Size { text, values } = size(&item.state);
+        let prompts = self.bench.prompts(seat, item);
+        let all = text.saturating_mul(prompts);
+        if all > self.prompt_bytes {
+            let most = self.prompt_bytes;
+            let msg = format!(
+                "the state has {text} bytes and is read {prompts} times, once for each question: {all} bytes, and the limit here is {most}; \
+                ask fewer questions at once"
+            );
+            return Err(Refused::new(StatusCode::PAYLOAD_TOO_LARGE, "prompts_too_long", msg));
+        }
+        Ok(all.saturating_add(values.saturating_mul(BYTES_PER_VALUE)).max(1))
+    }
+}
+
+/// How large a value is.
+#[derive(Clone, Copy, Debug, Default)]
+struct Size {
+    /// Bytes of its text, roughly.
+    text: usize,
+    /// The values in it, itself included.
+    values: usize,
+}
+
+fn size(value: &Value) -> Size {
+    let all = |sizes: &mut dyn Iterator<Item = Size>| {
+        sizes.fold(Size { text: 2, values: 1 }, |all, one| Size {
+            text: all.text + one.text + 1,
+            values: all.values + one.values,
+        })
+    };
+    match value {
+        Value::String(text) => Size { text: text.len(), values: 1 },
+        Value::Array(list) => all(&mut list.iter().map(size)),
+        Value::Object(fields) => all(&mut fields.iter().map(|(name, value)| {
+            let Size { text, values } = size(value);
+            Size { text: text + name.len() + 3, values: values + 1 }
+        })),
+        other => Size { text: other.to_string().len(), values: 1 },
     }
 }
 

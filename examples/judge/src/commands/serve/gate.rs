@@ -1,4 +1,4 @@
-//! What a request must get through before its route: its body in time and in size, and its key.
+//! What a request must get through before its route: its head, its key, and its body in time and in size.
 
 use std::sync::Arc;
 
@@ -10,54 +10,82 @@ use http_body_util::BodyExt;
 use hyper::StatusCode;
 use tokio::time::timeout;
 
+use super::checks;
+use super::desk::queue_full;
+use super::observe::GONE;
+use super::peer::Peer;
 use super::refused::Refused;
-use super::routes::{App, Limits, refuse};
+use super::routes::{App, refuse};
+use super::shares::Taken;
 
-/// Of a body that is too long, so many times the limit are read and dropped: a client that is still sending would see a broken
-/// connection, not the answer.
-const DROPPED: usize = 8;
+/// A request's body, and its place among the bytes that wait.
+#[derive(Clone)]
+pub(super) struct Held {
+    pub(super) body: Bytes,
+    pub(super) _bytes: Arc<Taken>,
+}
 
-/// Reads the body first, whatever becomes of the request, so that every client has sent all and gets its answer.
+/// Lets a request with a right head and body pass. Where it is refused before all of it was read, the connection ends so that a client that
+/// is still sending gets the answer. What nobody waits for any more is dropped.
 pub(super) async fn gate(State(app): State<Arc<App>>, request: Request, next: Next) -> Response {
-    let (parts, body) = request.into_parts();
+    let (mut parts, body) = request.into_parts();
     let path = parts.uri.path().to_owned();
-    let body = match timeout(app.limits.read, read(body, &app.limits)).await {
-        Ok(Ok(body)) => body,
-        Ok(Err(refused)) => return refuse(&path, &refused),
-        Err(_) => {
-            let msg = format!("the body did not come within {} seconds", app.limits.read.as_secs());
-            return refuse(&path, &Refused::new(StatusCode::REQUEST_TIMEOUT, "timeout", msg));
-        }
+    // Each connection gives its requests one.
+    let Some(peer) = parts.extensions.remove::<Peer>() else {
+        let msg = "a request of no connection";
+        return refuse(&path, &Refused::new(StatusCode::INTERNAL_SERVER_ERROR, "server_error", msg));
     };
+    let refuse_early = |refused: Refused| {
+        peer.leave_unread();
+        refuse(&path, &refused)
+    };
+    let head = checks::check(&parts, app.limits.body)
+        .and_then(|()| if app.is_open_here { checks::check_site(&parts) } else { Ok(()) });
+    if let Err(refused) = head {
+        return refuse_early(refused);
+    }
     if let Some(key) = &app.key
         && path.starts_with("/v1/")
         && !key.is_in(&parts.headers)
     {
         let msg = "expected the header `Authorization: Bearer KEY` with this service's key";
-        return refuse(&path, &Refused::new(StatusCode::UNAUTHORIZED, "invalid_api_key", msg));
+        return refuse_early(Refused::new(StatusCode::UNAUTHORIZED, "invalid_api_key", msg));
     }
-    next.run(Request::from_parts(parts, Body::from(body))).await
+    let held = match timeout(app.limits.read, read(body, &app, &peer)).await {
+        Ok(Ok(held)) => held,
+        Ok(Err(refused)) => return refuse_early(refused),
+        Err(_) => {
+            let msg = format!("the body did not come within {} seconds", app.limits.read.as_secs());
+            return refuse_early(Refused::new(StatusCode::REQUEST_TIMEOUT, "timeout", msg));
+        }
+    };
+    let version = parts.version;
+    parts.extensions.insert(peer.client);
+    parts.extensions.insert(held);
+    tokio::select! {
+        response = next.run(Request::from_parts(parts, Body::empty())) => response,
+        () = peer.gone(version) => {
+            let mut response = Response::new(Body::empty());
+            // Not sent to anybody.
+            *response.status_mut() = StatusCode::from_u16(GONE).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+            response
+        }
+    }
 }
 
-async fn read(mut body: Body, limits: &Limits) -> Result<Bytes, Refused> {
-    let (mut read, mut length) = (Vec::new(), 0_usize);
+async fn read(mut body: Body, app: &App, peer: &Peer) -> Result<Held, Refused> {
+    let longest = app.limits.body;
+    let mut bytes = app.bytes.none(peer.client);
+    let mut read = Vec::new();
     while let Some(frame) = body.frame().await {
         let frame = frame
             .map_err(|error| Refused::new(StatusCode::BAD_REQUEST, "body", format!("the body broke off: {error}")))?;
         let Ok(data) = frame.into_data() else { continue };
-        length = length.saturating_add(data.len());
-        if length <= limits.body {
-            read.extend_from_slice(&data);
-        } else {
-            read = Vec::new();
-            if length / DROPPED > limits.body {
-                break;
-            }
+        if read.len().saturating_add(data.len()) > longest {
+            return Err(checks::too_long(longest));
         }
+        bytes.grow(data.len()).map_err(|lack| queue_full("bytes", lack))?;
+        read.extend_from_slice(&data);
     }
-    if length > limits.body {
-        let msg = format!("the body is longer than {} bytes, which is the limit here", limits.body);
-        return Err(Refused::new(StatusCode::PAYLOAD_TOO_LARGE, "body_too_long", msg));
-    }
-    Ok(Bytes::from(read))
+    Ok(Held { body: Bytes::from(read), _bytes: Arc::new(bytes) })
 }

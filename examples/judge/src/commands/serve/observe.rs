@@ -12,7 +12,7 @@ use super::routes::{App, DECIDING, known_route};
 use crate::terminal::console::tell;
 
 /// The status of a request whose client went away; not sent to anybody.
-const GONE: u16 = 499;
+pub(super) const GONE: u16 = 499;
 
 /// A path is shown up to so many characters.
 const SHOWN: usize = 80;

@@ -1,31 +1,75 @@
-//! A connection that waits only so long for its client to take what is sent.
+//! A connection that waits only so long for its client to take what is sent, and that ends so that the client gets its answer.
 
 use std::future::Future;
 use std::io;
 use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
+use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::time::{Sleep, sleep};
+
+/// How long, at most, what a client still sends is read and dropped after its answer.
+const LINGERS: Duration = Duration::from_secs(2);
 
 /// A stream whose writes fail when none of what is sent was taken for a while: a client that stops reading would keep its connection, and
 /// what it was to get, for ever. Reading is bounded where requests are read.
+///
+/// A client that is answered while it is still sending would see a broken connection instead of the answer, if that connection were closed. So
+/// what it sends is then read and dropped until it ends, for a while.
 pub(super) struct Patient {
-    stream: TcpStream,
+    reads: Arc<OwnedReadHalf>,
+    writes: OwnedWriteHalf,
+    marks: Arc<Marks>,
     limit: Duration,
     /// Since when nothing was taken, as the time at which that is too long.
     stalled: Option<Pin<Box<Sleep>>>,
+    /// When what is still sent is no longer read.
+    lingers: Option<Pin<Box<Sleep>>>,
+}
+
+/// What is known of a connection besides what it carries.
+#[derive(Default)]
+pub(super) struct Marks {
+    is_left_unread: AtomicBool,
+    is_stalled: AtomicBool,
+}
+
+impl Marks {
+    /// A request is answered before all of it was read.
+    pub(super) fn leave_unread(&self) {
+        self.is_left_unread.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether some of an answer waits for the client to take it.
+    pub(super) fn is_stalled(&self) -> bool {
+        self.is_stalled.load(Ordering::Relaxed)
+    }
 }
 
 impl Patient {
     pub(super) fn new(stream: TcpStream, limit: Duration) -> Self {
-        Self { stream, limit, stalled: None }
+        let (reads, writes) = stream.into_split();
+        let (stalled, lingers) = (None, None);
+        Self { reads: Arc::new(reads), writes, marks: Arc::default(), limit, stalled, lingers }
+    }
+
+    /// The side that is read.
+    pub(super) fn reads(&self) -> Arc<OwnedReadHalf> {
+        Arc::clone(&self.reads)
+    }
+
+    pub(super) fn marks(&self) -> Arc<Marks> {
+        Arc::clone(&self.marks)
     }
 
     /// What a write came to, or that it took too long.
     fn in_time<T>(&mut self, context: &mut Context<'_>, done: Poll<io::Result<T>>) -> Poll<io::Result<T>> {
+        self.marks.is_stalled.store(done.is_pending(), Ordering::Relaxed);
         if done.is_ready() {
             self.stalled = None;
             return done;
@@ -38,18 +82,25 @@ impl Patient {
 }
 
 impl AsyncRead for Patient {
-    fn poll_read(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-        buffer: &mut ReadBuf<'_>,
-    ) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_read(context, buffer)
+    fn poll_read(self: Pin<&mut Self>, context: &mut Context<'_>, buffer: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+        let stream: &TcpStream = (*self.reads).as_ref();
+        loop {
+            ready!(stream.poll_read_ready(context))?;
+            match stream.try_read(buffer.initialize_unfilled()) {
+                Ok(length) => {
+                    buffer.advance(length);
+                    return Poll::Ready(Ok(()));
+                }
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+                Err(error) => return Poll::Ready(Err(error)),
+            }
+        }
     }
 }
 
 impl AsyncWrite for Patient {
     fn poll_write(mut self: Pin<&mut Self>, context: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
-        let done = Pin::new(&mut self.stream).poll_write(context, bytes);
+        let done = Pin::new(&mut self.writes).poll_write(context, bytes);
         self.in_time(context, done)
     }
 
@@ -58,20 +109,37 @@ impl AsyncWrite for Patient {
         context: &mut Context<'_>,
         parts: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        let done = Pin::new(&mut self.stream).poll_write_vectored(context, parts);
+        let done = Pin::new(&mut self.writes).poll_write_vectored(context, parts);
         self.in_time(context, done)
     }
 
     fn is_write_vectored(&self) -> bool {
-        self.stream.is_write_vectored()
+        self.writes.is_write_vectored()
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_flush(context)
+        Pin::new(&mut self.writes).poll_flush(context)
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_shutdown(context)
+        if self.lingers.is_none() {
+            ready!(Pin::new(&mut self.writes).poll_shutdown(context))?;
+            if !self.marks.is_left_unread.load(Ordering::Relaxed) {
+                return Poll::Ready(Ok(()));
+            }
+        }
+        let mut dropped = [0; 1 << 14];
+        loop {
+            let lingers = self.lingers.get_or_insert_with(|| Box::pin(sleep(LINGERS)));
+            if lingers.as_mut().poll(context).is_ready() {
+                return Poll::Ready(Ok(()));
+            }
+            let mut buffer = ReadBuf::new(&mut dropped);
+            match ready!(self.as_mut().poll_read(context, &mut buffer)) {
+                Ok(()) if !buffer.filled().is_empty() => {}
+                _ => return Poll::Ready(Ok(())),
+            }
+        }
     }
 }
 

@@ -1,6 +1,7 @@
 //! The JSON of each standard, and questions and answers.
 
 mod fields;
+mod once;
 mod openai;
 mod system_one;
 
@@ -39,6 +40,15 @@ pub(super) fn object(body: &[u8]) -> Result<Map<String, Value>, Refused> {
     let refused = |kind, msg: String| Refused::new(StatusCode::BAD_REQUEST, kind, msg);
     let text = std::str::from_utf8(body)
         .map_err(|error| refused("not_utf8", format!("the body is not UTF-8 from byte {} on", error.valid_up_to())))?;
+    // Before any of it is kept, which the last of two would be.
+    if let Ok(Err(twice)) = once::check(text) {
+        let loc: Vec<Value> = twice.path.into_iter().chain([Value::String(twice.name)]).collect();
+        return Err(Refused::invalid(vec![Problem::new(
+            &loc,
+            "duplicate_key",
+            "this name appears twice in one object",
+        )]));
+    }
     match serde_json::from_str(text) {
         Ok(Value::Object(fields)) => Ok(fields),
         Ok(found) => {

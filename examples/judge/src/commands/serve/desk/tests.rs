@@ -10,7 +10,8 @@ use judge_core::testing::ScriptedBackbone;
 use serde_json::{Map, Value, json};
 use tokio::task::yield_now;
 
-use super::{Bench, Desk, Limits, Seat};
+use super::{Bench, Client, Decided, Desk, Limits, Read, Refused, Seat};
+use crate::commands::serve::shares::Percent;
 
 /// Where a test and its model meet: the model says which state it reads, and waits to be let on.
 struct Model {
@@ -20,6 +21,11 @@ struct Model {
 
 /// A desk of so many places, and its model.
 fn desk(queue: usize, answer: Duration) -> (Arc<Desk>, Model) {
+    shared_desk(queue, answer, 100)
+}
+
+/// One of which a client has at most so many per cent.
+fn shared_desk(queue: usize, answer: Duration, share: u8) -> (Arc<Desk>, Model) {
     let (say, reads) = mpsc::channel();
     let (go, gone) = mpsc::channel();
     let (say, gone) = (Mutex::new(say), Mutex::new(gone));
@@ -35,7 +41,9 @@ fn desk(queue: usize, answer: Duration) -> (Arc<Desk>, Model) {
         0.0
     });
     let judge = DecisionJudge::new(DecisionSettings::default(), &model).expect("a judge");
-    let limits = Limits { body: 1, read: answer, answer, connections: 1, queue };
+    let share = Percent(share);
+    let limits =
+        Limits { body: 1, read: answer, answer, connections: 1, queue, queue_bytes: 1, prompts: 1 << 20, share };
     let bench = Arc::new(Bench { plain_name: "plain".to_owned(), plain: judge, named: Vec::new() });
     (Arc::new(Desk::new(model, bench, &limits)), Model { reads, go })
 }
@@ -57,11 +65,28 @@ fn block_on<F: Future>(future: F) -> F::Output {
     runtime.block_on(future)
 }
 
+fn client(number: u8) -> Client {
+    Client::of([127, 0, 0, number].into())
+}
+
+async fn decide(desk: &Desk, of: Client, item: DecisionItem) -> Result<Decided, Refused> {
+    let read = || Ok(Read { item, seat: Seat::Plain, form: () });
+    desk.decide(of, 0, read).await.map(|(.., decided)| decided)
+}
+
 /// A request that waits on the desk.
 fn put(desk: &Arc<Desk>, state: &str) -> tokio::task::JoinHandle<Result<usize, (StatusCode, String)>> {
-    let (desk, item) = (Arc::clone(desk), item(state));
+    put_of(desk, client(1), item(state))
+}
+
+fn put_of(
+    desk: &Arc<Desk>,
+    of: Client,
+    item: DecisionItem,
+) -> tokio::task::JoinHandle<Result<usize, (StatusCode, String)>> {
+    let desk = Arc::clone(desk);
     tokio::spawn(async move {
-        let decided = desk.decide(item, Seat::Plain).await.map_err(|refused| (refused.status, refused.message()))?;
+        let decided = decide(&desk, of, item).await.map_err(|refused| (refused.status, refused.message()))?;
         assert!(decided.tokens > 0);
         Ok(decided.told.len())
     })
@@ -83,7 +108,7 @@ fn a_full_desk_turns_away_and_a_place_that_is_given_up_is_free_at_once() {
         assert_eq!(model.reads.recv().unwrap(), "one", "a lone request starts at once");
         let two = put(&desk, "two");
         until_waiting(&desk, 2).await;
-        let refused = desk.decide(item("three"), Seat::Plain).await.err().expect("no place");
+        let refused = decide(&desk, client(1), item("three")).await.err().expect("no place");
         assert_eq!((refused.status, refused.retry_after), (StatusCode::TOO_MANY_REQUESTS, Some(1)));
         // Its client goes away while the model reads another one.
         two.abort();
@@ -112,11 +137,11 @@ fn what_is_given_up_in_the_models_hands_stays_counted_there() {
         // A place is free, but the only hand is not.
         let two = put(&desk, "two");
         until_waiting(&desk, 1).await;
-        assert_eq!((desk.waiting(), desk.hands.available_permits()), (1, 0));
+        assert_eq!((desk.waiting(), desk.in_model()), (1, 1));
         model.go.send(()).unwrap();
         model.go.send(()).unwrap();
         assert_eq!(two.await.unwrap(), Ok(1));
-        assert_eq!(desk.hands.available_permits(), 1);
+        assert_eq!(desk.in_model(), 0);
     });
 }
 
@@ -141,18 +166,94 @@ fn a_request_whose_time_is_over_is_not_judged() {
 }
 
 #[test]
-fn a_model_that_fails_is_said_to_everybody() {
-    let (desk, _model) = desk(3, LONG);
+fn a_panic_is_said_to_its_own_request_and_a_model_that_always_panics_to_everybody() {
+    let (desk, model) = desk(3, LONG);
+    drop(model.go);
     block_on(async {
         let mut ended = desk.ended();
-        assert!(ended.borrow().is_none());
-        for state in ["broken", "two"] {
-            let (status, message) = put(&desk, state).await.unwrap().unwrap_err();
-            assert_eq!(status, StatusCode::INTERNAL_SERVER_ERROR);
-            assert!(message.contains("the model answers no more") && message.contains("out of memory"), "{message}");
+        for (state, words) in [
+            ("broken", "a panic while the item was judged: out of memory"),
+            ("broken", "a panic while the item was judged: out of memory"),
+            ("one", ""),
+            ("broken", "a panic while the item was judged: out of memory"),
+            ("broken", "a panic while the item was judged: out of memory"),
+            ("broken", "the model answers no more: the queue ended with a panic: out of memory"),
+            ("two", "the model answers no more: the queue ended with a panic: out of memory"),
+        ] {
+            assert_eq!(ended.borrow().is_some(), state == "two");
+            let answer = put(&desk, state).await.unwrap();
+            if words.is_empty() {
+                assert_eq!(answer, Ok(1));
+            } else {
+                assert_eq!(answer, Err((StatusCode::INTERNAL_SERVER_ERROR, words.to_owned())));
+            }
         }
         ended.changed().await.unwrap();
-        assert!(ended.borrow().is_some());
+    });
+}
+
+/// So many questions, of two options each, about a state of so many bytes.
+fn many(state: &str, bytes: usize, questions: usize) -> DecisionItem {
+    let named = |number: usize| {
+        let DecisionItem { questions, .. } = of_options("", 2);
+        (number.to_string(), questions.iter().next().expect("one").1.clone())
+    };
+    let questions = Questions::new((0..questions).map(named)).expect("questions");
+    DecisionItem { state: json!(state.to_owned() + &" x".repeat(bytes / 2)), questions }
+}
+
+// https://github.com/ggml-org/llama.cpp/pull/24496: clients that hang up, and what they asked keeps the model.
+#[test]
+fn a_client_that_hangs_up_on_many_questions_costs_no_more_than_the_pass_that_runs() {
+    let (desk, model) = desk(3, LONG);
+    block_on(async {
+        let long = put_of(&desk, client(1), many("one", 2000, 400));
+        until_waiting(&desk, 1).await;
+        assert_eq!(model.reads.recv().unwrap(), "one");
+        long.abort();
+        let _ = long.await;
+        let short = put(&desk, "two");
+        until_waiting(&desk, 1).await;
+        drop(model.go);
+        assert_eq!(short.await.unwrap(), Ok(1));
+        let reads: Vec<String> = model.reads.try_iter().collect();
+        assert_eq!(reads.iter().filter(|state| *state == "one").count(), 63, "of 399 questions that were left");
+        assert_eq!(reads.last().map(String::as_str), Some("two"));
+        assert_eq!(desk.in_model(), 0);
+    });
+}
+
+#[test]
+fn one_client_gets_its_share_of_places_and_of_the_model() {
+    let (desk, model) = shared_desk(4, LONG, 50);
+    block_on(async {
+        let first: Vec<_> = (0..2).map(|_| put_of(&desk, client(1), many("one", 0, 100))).collect();
+        until_waiting(&desk, 2).await;
+        assert_eq!(model.reads.recv().unwrap(), "one");
+        let (status, message) = put(&desk, "two").await.unwrap().unwrap_err();
+        assert_eq!(status, StatusCode::TOO_MANY_REQUESTS);
+        assert!(message.contains("all 2 places that one client may have"), "{message}");
+        // Somebody else is answered after the pass that runs, before the rest.
+        let other = put_of(&desk, client(2), item("three"));
+        until_waiting(&desk, 3).await;
+        drop(model.go);
+        assert_eq!(other.await.unwrap(), Ok(1));
+        for first in first {
+            assert_eq!(first.await.unwrap(), Ok(100));
+        }
+        let reads: Vec<String> = model.reads.try_iter().collect();
+        assert_eq!(reads.iter().position(|state| state == "three"), Some(63));
+    });
+}
+
+#[test]
+fn a_state_that_is_read_too_often_is_refused_before_the_model_sees_it() {
+    let (desk, model) = desk(1, LONG);
+    block_on(async {
+        let refused = decide(&desk, client(1), many("one", 100_000, 11)).await.err().expect("too much");
+        assert_eq!(refused.status, StatusCode::PAYLOAD_TOO_LARGE);
+        assert!(refused.message().contains("is read 11 times"), "{}", refused.message());
+        assert!(model.reads.try_recv().is_err() && desk.waiting() == 0 && desk.in_model() == 0);
     });
 }
 
@@ -161,7 +262,7 @@ fn a_question_without_an_answer_is_said_with_its_name() {
     let (desk, model) = desk(3, LONG);
     drop(model.go);
     block_on(async {
-        let refused = desk.decide(of_options("one", 27), Seat::Plain).await.err().expect("too many options");
+        let refused = decide(&desk, client(1), of_options("one", 27)).await.err().expect("too many options");
         assert_eq!(refused.status, StatusCode::BAD_REQUEST);
         let message = refused.message();
         assert!(message.starts_with("question \"which\": ") && message.contains("27 options"), "{message}");

@@ -60,9 +60,9 @@ impl<'p> Fields<'p> {
         self.problems.add(&loc, kind, format!("expected {expected}, found {}", named(found)));
     }
 
-    /// A field that may be absent.
+    /// A field that may be absent, as one that is null is taken to be: many clients write absent fields so.
     pub(super) fn optional(&mut self, name: &str) -> Option<Value> {
-        self.fields.shift_remove(name)
+        self.fields.shift_remove(name).filter(|found| !found.is_null())
     }
 
     /// A field that must be there.

@@ -5,6 +5,8 @@
 mod input;
 mod question;
 
+use std::collections::HashSet;
+
 use hyper::StatusCode;
 use judge_core::decision::{Answer, DecisionItem, DecisionRoute, Question, Questions};
 use serde_json::{Map, Value, json};
@@ -31,13 +33,13 @@ impl Wire for OpenAi {
         let list = fields.list("questions", 1, DecisionRoute::OpenAi.most_questions()).unwrap_or_default();
         let at = fields.at("questions");
         let mut all: Vec<(String, Question)> = Vec::new();
-        let mut names = Vec::new();
+        let (mut names, mut known) = (Vec::new(), HashSet::new());
         for (place, json) in list.into_iter().enumerate() {
             let loc = [&at[..], &[json!(place)]].concat();
             if let Some((question, called)) = question::read(json, &loc, &mut problems, &mut images) {
                 // Prompts may show the name. It need not be there, nor differ from others.
                 let mut name = called.name.clone().unwrap_or_else(|| place.to_string());
-                while all.iter().any(|(known, _)| *known == name) {
+                while !known.insert(name.clone()) {
                     name = format!("{name} ({place})");
                 }
                 all.push((name, question));

@@ -1,5 +1,7 @@
 //! What the questions are about: a text, or messages and calls of tools, as a state.
 
+use std::collections::HashSet;
+
 use serde_json::{Value, json};
 
 use super::super::fields::{Fields, Problems, named};
@@ -18,7 +20,7 @@ pub(super) fn state(input: Value, fields: &mut Fields<'_>, images: &mut bool) ->
     };
     let at = fields.at("input");
     let number = list.len();
-    let mut calls = Vec::new();
+    let mut calls = HashSet::new();
     let mut items = Vec::new();
     for (place, json) in list.into_iter().enumerate() {
         let loc = [&at[..], &[json!(place)]].concat();
@@ -32,7 +34,7 @@ fn item(
     json: Value,
     loc: &[Value],
     problems: &mut Problems,
-    calls: &mut Vec<(&'static str, String)>,
+    calls: &mut HashSet<(&'static str, String)>,
     images: &mut bool,
 ) -> Option<Value> {
     let Value::Object(json) = json else {
@@ -60,7 +62,7 @@ fn item(
             let what = if call == "function" { "arguments" } else { "input" };
             let (id, name, given) = (fields.text("call_id"), fields.text("name"), fields.text(what));
             let (id, name, given) = (id?, name?, given?);
-            calls.push((call, id.clone()));
+            calls.insert((call, id.clone()));
             Some(json!({"type": kind, "call_id": id, "name": name, what: given}))
         }
         _ => {
@@ -69,7 +71,10 @@ fn item(
                 .required("output")
                 .and_then(|found| content(found, "output", &["input_text", "input_image"], &mut fields, images));
             let (id, output) = (id?, output?);
-            if !calls.iter().any(|(known, of)| *known == call && *of == id) {
+            let key = (call, id);
+            let is_known = calls.contains(&key);
+            let id = key.1;
+            if !is_known {
                 fields.wrong("call_id", "value_error", "the id of a call before it", &json!(id));
                 return None;
             }

@@ -48,7 +48,7 @@ pub(super) fn read(
     };
     let mut fields = Fields::new(fields, loc, known, problems);
     let name = match fields.optional("name") {
-        None | Some(Value::Null) => None,
+        None => None,
         Some(Value::String(name)) => Some(name),
         Some(found) => {
             fields.wrong("name", "string_type", "text", &found);

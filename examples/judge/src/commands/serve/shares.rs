@@ -1,0 +1,222 @@
+//! What a service has so much of, and that no client gets more of than its share.
+
+use std::collections::HashMap;
+use std::net::IpAddr;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+
+use tokio::sync::{AcquireError, OwnedSemaphorePermit, Semaphore};
+
+/// Who asks, by the address of the connection: of IPv6 the network of 64 bits, in which one machine has as many addresses as it likes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Client(u64);
+
+impl Client {
+    pub(super) fn of(address: IpAddr) -> Self {
+        // No IPv6 network in use begins like what an IPv4 address becomes here.
+        let of_v4 = |bits: u32| Self(0xffff << 32 | u64::from(bits));
+        match address.to_canonical() {
+            IpAddr::V4(address) => of_v4(address.to_bits()),
+            IpAddr::V6(address) => Self((address.to_bits() >> 64) as u64),
+        }
+    }
+
+    /// As a source of a [`JudgeQueue`](judge_core::runner::JudgeQueue).
+    pub(super) fn number(self) -> u64 {
+        self.0
+    }
+}
+
+/// The part of a whole that one client may have at once, in per cent.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Percent(pub(super) u8);
+
+impl Percent {
+    /// Of so many; at least 1 of a whole that is not 0.
+    pub(super) fn of(self, whole: usize) -> usize {
+        let part = (whole as u128 * u128::from(self.0)).div_ceil(100);
+        usize::try_from(part).unwrap_or(whole)
+    }
+}
+
+/// A number of things that are had at once or not at all.
+pub(super) struct Shares {
+    most: usize,
+    of_one: usize,
+    taken: Mutex<HashMap<Client, usize>>,
+}
+
+/// Some of them; they are free again once this is dropped.
+pub(super) struct Taken {
+    shares: Arc<Shares>,
+    client: Client,
+    number: usize,
+}
+
+/// Why there are no more.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Lack {
+    /// Everybody together has all of them.
+    OfAll(usize),
+    /// This client has its share.
+    OfShare(usize),
+}
+
+impl Shares {
+    pub(super) fn new(most: usize, share: Percent) -> Arc<Self> {
+        Arc::new(Self { most, of_one: share.of(most), taken: Mutex::default() })
+    }
+
+    /// None yet, to [grow](Taken::grow).
+    pub(super) fn none(self: &Arc<Self>, client: Client) -> Taken {
+        Taken { shares: Arc::clone(self), client, number: 0 }
+    }
+
+    pub(super) fn one(self: &Arc<Self>, client: Client) -> Result<Taken, Lack> {
+        let mut taken = self.none(client);
+        taken.grow(1)?;
+        Ok(taken)
+    }
+
+    /// How many are taken.
+    pub(super) fn taken(&self) -> usize {
+        self.lock().values().sum()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<Client, usize>> {
+        self.taken.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Taken {
+    /// Takes so many more; where that is too many, none.
+    pub(super) fn grow(&mut self, more: usize) -> Result<(), Lack> {
+        let Shares { most, of_one, .. } = *self.shares;
+        let mut taken = self.shares.lock();
+        let all: usize = taken.values().sum();
+        let own = taken.get(&self.client).copied().unwrap_or(0);
+        if all.saturating_add(more) > most {
+            return Err(Lack::OfAll(most));
+        }
+        if own.saturating_add(more) > of_one {
+            return Err(Lack::OfShare(of_one));
+        }
+        if more > 0 {
+            taken.insert(self.client, own + more);
+            self.number += more;
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Taken {
+    fn drop(&mut self) {
+        let mut taken = self.shares.lock();
+        if let Some(own) = taken.get_mut(&self.client) {
+            *own -= self.number;
+            if *own == 0 {
+                taken.remove(&self.client);
+            }
+        }
+    }
+}
+
+/// A number of things that are waited for: first in the client's own line, within its share, and then in everybody's.
+pub(super) struct Lines {
+    all: Arc<Semaphore>,
+    most: usize,
+    of_one: usize,
+    clients: Mutex<HashMap<Client, Weak<Semaphore>>>,
+}
+
+/// Some of them, until this is dropped.
+pub(super) struct Held {
+    _permits: [OwnedSemaphorePermit; 2],
+}
+
+impl Lines {
+    pub(super) fn new(most: usize, share: Percent) -> Self {
+        let of_one = share.of(most);
+        Self { all: Arc::new(Semaphore::new(most)), most, of_one, clients: Mutex::default() }
+    }
+
+    /// Waits for so many, or for as many as a client may have at all.
+    pub(super) async fn take(&self, client: Client, number: usize) -> Result<Held, AcquireError> {
+        let number = u32::try_from(number.min(self.of_one)).unwrap_or(u32::MAX);
+        let own = self.line(client).acquire_many_owned(number).await?;
+        let all = Arc::clone(&self.all).acquire_many_owned(number).await?;
+        Ok(Held { _permits: [all, own] })
+    }
+
+    /// How many are held.
+    pub(super) fn held(&self) -> usize {
+        self.most - self.all.available_permits()
+    }
+
+    fn line(&self, client: Client) -> Arc<Semaphore> {
+        let mut clients = self.clients.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(line) = clients.get(&client).and_then(Weak::upgrade) {
+            return line;
+        }
+        clients.retain(|_, line| line.strong_count() > 0);
+        let line = Arc::new(Semaphore::new(self.of_one));
+        clients.insert(client, Arc::downgrade(&line));
+        line
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn client(address: &str) -> Client {
+        Client::of(address.parse().expect("an address"))
+    }
+
+    #[test]
+    fn one_client_gets_its_share_and_no_more() {
+        let shares = Shares::new(5, Percent(50));
+        let (a, b) = (client("10.0.0.1"), client("10.0.0.2"));
+        let mut taken: Vec<Taken> = (0..3).map(|_| shares.one(a).expect("a place")).collect();
+        assert_eq!(shares.one(a).err(), Some(Lack::OfShare(3)));
+        taken.extend((0..2).map(|_| shares.one(b).expect("a place")));
+        assert_eq!(shares.one(b).err(), Some(Lack::OfAll(5)));
+        taken.truncate(1);
+        assert_eq!(shares.taken(), 1);
+        assert_eq!(taken[0].grow(3), Err(Lack::OfShare(3)));
+        assert_eq!(taken[0].grow(2), Ok(()));
+        taken.clear();
+        assert!(shares.taken() == 0 && shares.lock().is_empty());
+        assert!(Shares::new(1, Percent(1)).one(a).is_ok());
+    }
+
+    #[test]
+    fn a_client_is_an_address_or_a_network() {
+        assert_eq!(client("::ffff:10.0.0.1"), client("10.0.0.1"));
+        assert_eq!(client("2001:db8::1"), client("2001:db8::ffff:2"));
+        assert_ne!(client("2001:db8::1"), client("2001:db8:0:1::1"));
+        assert_ne!(client("::1"), client("127.0.0.1"));
+    }
+
+    #[test]
+    fn lines_are_of_clients() {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().expect("a runtime");
+        runtime.block_on(async {
+            let lines = Arc::new(Lines::new(4, Percent(50)));
+            let (a, b) = (client("10.0.0.1"), client("10.0.0.2"));
+            // More than a share is a share.
+            let held = lines.take(a, 100).await.expect("its share");
+            assert_eq!(lines.held(), 2);
+            let next = tokio::spawn({
+                let lines = Arc::clone(&lines);
+                async move { lines.take(a, 1).await.is_ok() }
+            });
+            tokio::task::yield_now().await;
+            assert!(!next.is_finished());
+            let other = lines.take(b, 2).await.expect("nobody is before it");
+            drop(held);
+            assert!(next.await.expect("no panic"));
+            drop(other);
+            assert_eq!(lines.held(), 0);
+        });
+    }
+}

@@ -7,11 +7,11 @@ use crate::{Error, Estimate, NullDistribution};
 ///
 /// Each of the six comes with the interval of McGraw and Wong (1996), table 7: exact for normal ratings, but for the two of agreement
 /// (Satterthwaite). Its p-value is that of the F test that subjects do not differ, which is one-sided. Neither exists where raters agree
-/// exactly, nor an interval where subjects have one mean. The interval of agreement is undefined also where Satterthwaite's degrees of freedom vanish, and that of the mean where the one
-/// of a single rater reaches so far below 0 that means have none. None has a standard error. With few raters who differ in level and many
-/// subjects the intervals of agreement are too narrow: of three raters with a spread of levels half that of their errors, 95 % intervals
-/// held the truth in 94 % of simulated samples of 100 subjects, and in 79 % of those of 1,000: take
-/// [`MixedRatings`](super::MixedRatings) for them, as reports do.
+/// exactly, nor an interval where subjects have one mean. The interval of agreement is undefined also where Satterthwaite's degrees of
+/// freedom vanish, and that of the mean where the one of a single rater reaches so far below 0 that means have none. None has a standard
+/// error. With few raters who differ in level and many subjects the intervals of agreement are too narrow: of three raters with a spread
+/// of levels half that of their errors, 95 % intervals held the truth in 94 % of simulated samples of 100 subjects, and in 81 % of those
+/// of 1,000: take [`MixedRatings`](super::MixedRatings) for them, as reports do.
 ///
 /// ```
 /// use judge_metrics::agreement::IntraclassCorrelations;

@@ -254,8 +254,8 @@ impl<'a> Collector<'a> {
         }
     }
 
-    /// The mean of numbers that are made on the way: a share, with Wilson's interval, where all of them are 0 or 1 of what lies from 0 to 1,
-    /// else with Student's.
+    /// The mean of these numbers: a share, with Wilson's interval, where all of them are 0 or 1 of what lies from 0 to 1, else with
+    /// Student's.
     pub(super) fn mean_or_share(&mut self, name: &'static str, items: &Items<'_>) {
         let is_share = items.range == SHARE && items.values.iter().all(|&value| value == 0.0 || value == 1.0);
         self.mean(name, items, || {
@@ -377,8 +377,8 @@ impl<'a> Items<'a> {
         self
     }
 
-    /// The mean with the p-value that is asked for. Where so many units, rows or clusters, all differ from 0 by the same, it is that of their
-    /// signs.
+    /// The mean with the p-value that is asked for. Where so many units, rows or clusters, all differ from 0 by the same, it is that of
+    /// their signs.
     fn tested(&self, known: Reported, units: usize) -> Reported {
         match self.tested {
             Tested::By(_) if known.no_variation && known.estimate != 0.0 => {

@@ -81,7 +81,8 @@ impl RewardBench {
     ///
     /// # Errors
     ///
-    /// [`Error::TooFewItems`] for no row, or an answer list without a right or a wrong answer; [`Error::RewardBenchId`] for an id of the subset of ties that is not of its form, or is there twice; those of [`BestOf`].
+    /// [`Error::TooFewItems`] for no row, or an answer list without a right or a wrong answer; [`Error::RewardBenchId`] for an id of the
+    /// subset of ties that is not of its form, or is there twice; those of [`BestOf`](super::BestOf).
     pub fn subsets(&self) -> Result<BTreeMap<&str, RewardBenchSubset>, Error> {
         if self.rows.is_empty() {
             return Err(Error::TooFewItems { required: 1, found: 0 });

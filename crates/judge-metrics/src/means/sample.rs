@@ -71,8 +71,8 @@ pub(crate) fn largest(values: &[f64]) -> f64 {
     values.iter().fold(0.0, |largest, value| largest.max(value.abs()))
 }
 
-/// The mean of losses, made of numbers as large as `scale`: where each is 0 or 1 by what it is, as `decisions` says, it is a share, with Wilson's interval; else it
-/// is cut off at `range`.
+/// The mean of losses, made of numbers as large as `scale`: where each is 0 or 1 by what it is, as `decisions` says, it is a share, with
+/// Wilson's interval; else it is cut off at `range`.
 pub(crate) fn mean_loss(
     statistic: &'static str,
     losses: &[f64],

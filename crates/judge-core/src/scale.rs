@@ -130,7 +130,8 @@ impl ScoreDistribution {
         if weights.iter().any(|&w| w < 0.0) || sum <= 0.0 || !sum.is_finite() {
             return Err(Error::NotADistribution { weights: weights.to_vec() });
         }
-        Ok(Self { scale: scale.clone(), probabilities: weights.iter().map(|w| w / sum).collect() })
+        // A weight of -0.0, which is the sum of no numbers, is the probability 0.
+        Ok(Self { scale: scale.clone(), probabilities: weights.iter().map(|w| w / sum + 0.0).collect() })
     }
 
     /// The scale.

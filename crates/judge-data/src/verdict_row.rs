@@ -72,7 +72,7 @@ impl PairProbabilities {
     fn of(distribution: &ScoreDistribution) -> Self {
         let at = |value: f64| {
             let points = distribution.scale().values().zip(distribution.probabilities());
-            points.filter(|(point, _)| *point == value).map(|(_, p)| p).sum()
+            points.filter(|(point, _)| *point == value).fold(0.0, |sum, (_, p)| sum + p) // `sum` of none is -0.0
         };
         Self { first: at(1.0), second: at(0.0), tie: at(0.5) }
     }

@@ -12,7 +12,7 @@ mod pair;
 pub use grade::GradeConvention;
 pub use pair::PairConvention;
 
-use crate::Error;
+use crate::{Error, request::ReplyPooling};
 
 /// The convention of this name, out of all of its kind.
 fn by_name<C: Copy>(what: &'static str, name: &str, all: &[C], as_str: fn(C) -> &'static str) -> Result<C, Error> {
@@ -22,6 +22,23 @@ fn by_name<C: Copy>(what: &'static str, name: &str, all: &[C], as_str: fn(C) -> 
         found: name.to_owned(),
         known: all.iter().map(|&convention| as_str(convention)).collect(),
     })
+}
+
+/// What is written behind a thought: behind the last `</think>`, whether the template or the model opened it, or of a text in channels (as
+/// gpt-oss writes) the last message of the channel `final`. All of a text without a thought; `None` for a thought that was cut off.
+fn after_thought(text: &str) -> Option<&str> {
+    const CHANNEL: &str = "<|channel|>";
+    let start = text.trim_start();
+    if start.starts_with(CHANNEL) || start.starts_with("<|start|>") {
+        // `final` may be followed by more of the header, such as `<|constrain|>json`.
+        let (_, last) = text.rsplit_once(CHANNEL)?;
+        let (_, message) = last.strip_prefix("final")?.split_once("<|message|>")?;
+        return ["<|end|>", "<|return|>"].iter().fold(Some(message), |text, end| text?.split(end).next());
+    }
+    match text.rsplit_once(ReplyPooling::END_OF_THOUGHT) {
+        Some((_, reply)) => Some(reply),
+        None => (!text.contains("<think>")).then_some(text),
+    }
 }
 
 /// The contents of each `[[…]]` in a text.

@@ -469,6 +469,69 @@ fn one_odd_answer_costs_its_row_alone() {
     }
 }
 
+/// https://github.com/vectorize-io/hindsight/pull/1355, https://github.com/reactor/reactor-netty/issues/1764: a connection that is closed on
+/// one prompt ended the run at each try. https://github.com/openclaw/openclaw/pull/111353: so did an answer of 150 headers.
+#[test]
+fn an_answer_that_breaks_off_costs_its_row_alone() {
+    let body = completion("ok").to_string();
+    let head = |headers: &str| format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n{headers}\r\n", body.len());
+    let many: String = (0..150).map(|i| format!("X-H{i}: y\r\n")).collect();
+    for (bytes, expected) in [
+        (String::new(), "no complete answer"),
+        (head("")[..20].to_owned(), "no complete answer"),
+        (head("") + &body[..40], "no complete answer"),
+        (head(&many) + &body, "too many headers"),
+    ] {
+        let odd = bytes.clone();
+        let server = Server::start(move |_, seen| match seen.prompt() {
+            "odd" => Reply::Bytes(odd.clone().into_bytes()),
+            other => Reply::text(other),
+        });
+        let found = texts(&model(&server), &asks(&["a", "odd", "b"])).unwrap();
+        assert_eq!(found.into_values().collect::<Vec<_>>(), ["a", Reason::NoAnswer.as_str(), "b"], "{bytes}");
+        assert_eq!(server.requests(), 5, "{bytes}");
+        let odd = bytes.clone().into_bytes();
+        let server = Server::start(move |_, _| Reply::Bytes(odd.clone()));
+        assert!(unanswered(&model(&server)).contains(expected), "{bytes}");
+        // Once is not always.
+        let odd = bytes.clone().into_bytes();
+        let server = Server::start(move |number, seen| match number {
+            0 => Reply::Bytes(odd.clone()),
+            _ => Reply::text(seen.prompt()),
+        });
+        assert_eq!(texts(&model(&server), &asks(&["a"])).unwrap()[&0], "a");
+    }
+    // A service that does so at every row ends the run.
+    let server = Server::start(|_, _| Reply::Bytes(Vec::new()));
+    let one = ApiSettings { concurrency: 1, max_attempts: 1, ..settings(&server) };
+    let error = texts(&ApiModel::new(one).unwrap(), &asks(&["a"; 50])).unwrap_err();
+    assert!(error.source().unwrap().to_string().contains("10 requests in a row"), "{error}");
+    assert_eq!(server.requests(), 10);
+}
+
+/// https://github.com/patniko/github-copilot-office/pull/7: an answer with a byte-order mark was no JSON. Status 425 (too early) and 499 (the
+/// client closed, as gateways say it of themselves) ended the run; a `Retry-After` beyond all numbers was none.
+#[test]
+fn byte_order_marks_and_early_statuses_are_no_end() {
+    let server =
+        Server::start(|_, seen| Reply::Full(200, Vec::new(), format!("\u{feff}{}", completion(seen.prompt()))));
+    assert_eq!(texts(&model(&server), &asks(&["a"])).unwrap()[&0], "a");
+    for status in [425, 499] {
+        let server = Server::start(move |number, seen| match number {
+            0 => Reply::error(status, "\u{feff}later"),
+            _ => Reply::text(seen.prompt()),
+        });
+        assert_eq!(texts(&model(&server), &asks(&["a"])).unwrap()[&0], "a", "{status}");
+        let server = Server::start(move |_, _| Reply::error(status, "later"));
+        assert!(unanswered(&model(&server)).contains(&format!("status {status}")), "{status}");
+    }
+    let header = || vec![("Retry-After", "99999999999999999999".to_owned())];
+    let server = Server::start(move |_, _| Reply::Full(429, header(), String::new()));
+    let (problem, shown) = problem(&model(&server));
+    assert!(matches!(problem, ApiProblem::RetryAfter { .. }), "{shown}");
+    assert_eq!(server.requests(), 1);
+}
+
 /// A service that fails at every row ends the run before it was asked about all of them.
 #[test]
 fn ten_rows_in_a_row_without_an_answer_end_the_run() {

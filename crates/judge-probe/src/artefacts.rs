@@ -3,8 +3,8 @@
 //! It owns the report on rows that are split and the test for slipped responses. It reads texts, labels and sources, never a
 //! model's states, and it changes no row: what to do about a finding is up to whoever reads it.
 //!
-//! Finding nothing is no proof that there is nothing: the baselines see counts, words and sources, and duplicates are those of
-//! whole texts.
+//! Finding nothing is no proof that there is nothing: the baselines see counts, words and sources, and no paraphrase is known for what
+//! it is.
 
 mod baselines;
 mod duplicates;
@@ -22,7 +22,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::artefacts::baselines::{Tested, counted};
 use crate::cross_validation::check_splits;
-use crate::{Error, LogisticRegression, Scoring, Split, TfidfVectorizer};
+use crate::{Error, LogisticRegression, RowGroups, Scoring, Split, TfidfVectorizer};
 
 /// Looks for artefacts of rows that are split: those learnt from and tested on again, baselines that see no meaning and predict the label
 /// all the same, and sources that give it away. Whether responses have slipped against their questions is no matter of splits: see
@@ -53,6 +53,9 @@ pub struct ArtefactReport {
     pub questions: Duplicates,
     /// Rows tested on whose response has been learnt from.
     pub responses: Duplicates,
+    /// Rows tested on that belong with one that has been learnt from: equal or nearly equal questions, or where a row's question is not known
+    /// whole texts, which then hold the question ([`RowGroups::of_prompts`]).
+    pub related: Duplicates,
     /// The score of predicting each split's most frequent label (of several the smallest) for all rows.
     #[serde(serialize_with = "baselines::with_level")]
     pub majority: Reported,
@@ -88,7 +91,8 @@ impl ArtefactCheck {
             return Err(Error::TextCount { expected: rows.labels.len(), found });
         }
         check_splits(splits, rows.labels.len())?;
-        let tested = Tested::new(rows, splits, self.scoring, self.bootstrap);
+        let groups = related(rows);
+        let tested = Tested::new(rows, &groups, splits, self.scoring, self.bootstrap);
         let majority = tested.majority();
         let mut baselines = vec![
             tested.baseline("surface", &tested.surface(&self.classifier)?, &majority)?,
@@ -101,17 +105,32 @@ impl ArtefactCheck {
             scoring: self.scoring,
             label_counts: counted(rows.labels.iter().copied()),
             source_counts: rows.sources.map_or_else(Vec::new, |sources| source_counts(sources, rows.labels)),
-            questions: Duplicates::new(&known(rows.questions), rows.labels, splits),
-            responses: Duplicates::new(&rows.responses.iter().map(Some).collect::<Vec<_>>(), rows.labels, splits),
+            questions: Duplicates::new(&normalised(rows.questions), rows.labels, splits),
+            responses: Duplicates::new(
+                &rows.responses.iter().map(|text| Some(duplicates::normalised(text))).collect::<Vec<_>>(),
+                rows.labels,
+                splits,
+            ),
+            related: Duplicates::new(&groups.iter().map(Some).collect::<Vec<_>>(), rows.labels, splits),
             majority: tested.score(&majority)?,
             baselines,
         })
     }
 }
 
-/// `None` of a question that is empty, so that two unknown ones are no duplicates.
-fn known(questions: &[String]) -> Vec<Option<&String>> {
-    questions.iter().map(|question| Some(question).filter(|question| !question.is_empty())).collect()
+/// Texts with one case and white space; `None` of one that is empty, so that two unknown ones are no duplicates.
+fn normalised(texts: &[String]) -> Vec<Option<String>> {
+    let known = |text: &String| Some(duplicates::normalised(text)).filter(|text| !text.is_empty());
+    texts.iter().map(known).collect()
+}
+
+/// The first row of those that each row belongs with. Texts without a question are compared as whole prompts.
+fn related(rows: &LabelledTexts<'_>) -> Vec<usize> {
+    let questions: Vec<Option<&str>> =
+        rows.questions.iter().map(|text| Some(text.as_str()).filter(|text| !text.is_empty())).collect();
+    let whole =
+        questions.iter().zip(rows.responses).map(|(question, text)| question.is_none().then_some(text.as_str()));
+    RowGroups::of_questions_and_prompts(&questions, &whole.collect::<Vec<_>>()).group_of_row()
 }
 
 /// Sources in the order of their bytes; every row counts, also one that no split tests on.

@@ -42,7 +42,8 @@ where
 /// that it was fitted to are nearer to the truth than the calibrator knows, and calibrating *them* would promise too much.
 ///
 /// `splits` decides what counts as unseen: with rows of one question in several folds the calibrator learns from scores that are better
-/// than those of a new question. Split by question ([`GroupKFold`](crate::GroupKFold)) where new questions are to be judged. The settings
+/// than those of a new question. Where new questions are to be judged, split by question ([`GroupKFold`](crate::GroupKFold)) and fit the
+/// calibrator by question too: [`out_of_fold_scores`], then [`Calibrator::fit_clustered`]. The settings
 /// of the estimator must not have been chosen for their predictions on these very rows, or else the choice counts as part of the procedure
 /// and must be repeated in every split.
 ///

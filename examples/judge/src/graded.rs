@@ -4,7 +4,10 @@ use std::path::Path;
 
 use anyhow::{Context, Result, bail};
 use judge_data::ScoredFile;
+use judge_probe::RowGroups;
 
+use crate::grouping::OtherFields;
+use crate::terminal::console::{tell, usage};
 use crate::terminal::options::offered;
 use crate::unread::Unread;
 
@@ -14,8 +17,10 @@ pub struct Graded {
     pub scores: Vec<f64>,
     /// The mean of what people said of each row.
     pub human: Vec<f64>,
-    /// What each row belongs to; of its own where no field is named.
+    /// What each row belongs to: of the field that was named, or of one that repeats as a question's number does; else of its own.
     pub clusters: Vec<String>,
+    /// The field that says so.
+    pub clustered_by: Option<String>,
 }
 
 /// The graded rows of a file. Rows that cannot be read are told of.
@@ -25,7 +30,10 @@ pub struct Graded {
 pub fn graded(path: &Path, score: &str, human: Option<&str>, cluster: Option<&str>) -> Result<Graded> {
     let file = ScoredFile::open(path, None)?;
     let fields = file.fields(Some(score), human);
-    let mut graded = Graded { scores: Vec::new(), human: Vec::new(), clusters: Vec::new() };
+    let clustered_by = cluster.map(str::to_owned);
+    let mut graded = Graded { scores: Vec::new(), human: Vec::new(), clusters: Vec::new(), clustered_by };
+    let mut others = OtherFields::default();
+    let read = [fields.predicted.as_deref(), fields.human.as_deref()];
     let (mut scored, mut unread) = (0, Unread::default());
     for row in file.rows(&fields)? {
         let row = row?;
@@ -40,6 +48,8 @@ pub fn graded(path: &Path, score: &str, human: Option<&str>, cluster: Option<&st
                     format!("--cluster: the row has no {field:?}, so it is not known which rows it belongs to")
                 });
                 graded.clusters.push(of_field.with_context(|| row.place().to_string())?);
+                let other = row.row.clone().into_extra(&[]).retain(|name| !read.contains(&Some(name)));
+                others.see(other.iter());
                 graded.scores.push(score);
                 graded.human.push(human);
             }
@@ -59,5 +69,23 @@ pub fn graded(path: &Path, score: &str, human: Option<&str>, cluster: Option<&st
         bail!("{file}: of {scored} rows with a number in {score:?}, none has a human score in {names}{advice}");
     }
     unread.tell_that("cannot be read and are not fitted on");
+    if cluster.is_none() {
+        graded.keep_together(&others)?;
+    }
     Ok(graded)
+}
+
+impl Graded {
+    /// Puts rows together by a field whose values repeat as those of a question's number do. A note says so.
+    fn keep_together(&mut self, others: &OtherFields) -> Result<()> {
+        let advice = |what: &str| offered([format!("{what} with --cluster FIELD")]).unwrap_or_default();
+        let found = others.together(RowGroups::alone(self.scores.len()), true);
+        let found = found.map_err(|undecided| usage(format!("{undecided}{}", advice(": name the one that counts"))))?;
+        let Some(field) = found.by.into_iter().next() else { return Ok(()) };
+        let (n, rows, other) = (found.groups.n_groups(), self.scores.len(), advice("; name another field"));
+        self.clusters = found.groups.group_of_row().iter().map(usize::to_string).collect();
+        tell(format_args!("note: rows with the same {field:?} are in one fold, {n} groups of {rows} rows{other}"));
+        self.clustered_by = Some(field);
+        Ok(())
+    }
 }

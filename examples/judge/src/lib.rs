@@ -8,6 +8,7 @@ mod args;
 mod choice;
 mod commands;
 mod graded;
+mod grouping;
 mod inspector;
 mod lager_file;
 mod pair_orders;

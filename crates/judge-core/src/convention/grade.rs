@@ -37,8 +37,9 @@ pub enum GradeConvention {
     ResultExact,
     /// LLMBar's ratings: nothing but a whole number.
     Integer,
-    /// Nothing but a JSON object with `"reason"`, a string, and `"score"`, a whole number without fraction or exponent; each once. Other
-    /// keys are allowed, and a Markdown fence around the object.
+    /// Nothing but a JSON object with `"reason"`, a string, and `"score"`, a whole number (`4`, or `4.0`); each once. Other
+    /// keys are allowed, raw line breaks within texts, a Markdown fence around the object, and a thought before it
+    /// (`<think>…</think>`, its end alone, or gpt-oss's channels). A score in quotes, a missing reason and words around the object are not.
     Json,
 }
 
@@ -69,7 +70,9 @@ impl GradeConvention {
             Self::Result => "[RESULT] 4 at the end of the text",
             Self::ResultExact => "[RESULT] 4 once, with nothing after it",
             Self::Integer => "a whole number and nothing else",
-            Self::Json => "{\"reason\": \"…\", \"score\": 7} and nothing else",
+            Self::Json => {
+                "{\"reason\": \"…\", \"score\": 7}, with the score a number and nothing around it but a fence or a thought before it"
+            }
         }
     }
 

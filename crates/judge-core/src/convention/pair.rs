@@ -4,8 +4,8 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-use super::{by_name, double_brackets, only};
-use crate::{Error, request::ReplyPooling};
+use super::{after_thought, by_name, double_brackets, only};
+use crate::Error;
 
 /// How a text says which of two responses is better.
 ///
@@ -181,14 +181,6 @@ impl FromStr for PairConvention {
 
     fn from_str(name: &str) -> Result<Self, Error> {
         by_name("convention for a preference", name, &Self::ALL, Self::as_str)
-    }
-}
-
-/// What is written behind a thought; all of a text without one. `None` for a thought that was cut off.
-fn after_thought(text: &str) -> Option<&str> {
-    match text.rsplit_once(ReplyPooling::END_OF_THOUGHT) {
-        Some((_, reply)) => Some(reply),
-        None => (!text.contains("<think>")).then_some(text),
     }
 }
 

@@ -165,12 +165,17 @@ fn read(outcome: &Outcome) -> Result<Value, Unscored> {
 const ROUNDING: f64 = 0.02;
 
 fn scored(question: &Question, said: &Said) -> Result<Verdict, Error> {
-    let sum: f64 = said.probabilities.iter().sum();
-    let is_one = said.probabilities.iter().all(|p| (0.0..=1.0).contains(p)) && (sum - 1.0).abs() <= ROUNDING;
-    if !is_one {
-        let found = &said.probabilities;
-        return Ok(Verdict::Unscored(unread(format!("expected probabilities that add up to 1, found {found:?}"))));
-    }
+    let found = &said.probabilities;
+    let sum: f64 = found.iter().sum();
+    let expected = match found.iter().all(|p| (0.0..=1.0).contains(p)) {
+        false => "probabilities from 0 to 1",
+        true if (sum - 1.0).abs() > ROUNDING => "probabilities that add up to 1",
+        true => return accepted(question, said),
+    };
+    Ok(Verdict::Unscored(unread(format!("expected {expected}, found {found:?}"))))
+}
+
+fn accepted(question: &Question, said: &Said) -> Result<Verdict, Error> {
     let score = question.score(&said.probabilities)?;
     Ok(Verdict::Scored(Score { label_mass: said.label_mass, ..score }))
 }

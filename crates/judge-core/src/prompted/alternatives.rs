@@ -24,7 +24,7 @@ impl PromptFamily {
         }
         let share = |label: &&str| -> f64 {
             let same = written.top.iter().filter(|(text, _)| text.trim() == *label);
-            same.map(|(_, log_prob)| f64::from(*log_prob).exp()).sum()
+            same.fold(0.0, |sum, (_, log_prob)| sum + f64::from(*log_prob).exp()) // `sum` of none is -0.0
         };
         let shares: Vec<f64> = labels.iter().map(share).collect();
         let distribution = ScoreDistribution::from_weights(self.scale(), &shares).ok()?;

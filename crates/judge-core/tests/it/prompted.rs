@@ -297,6 +297,8 @@ fn the_alternatives_of_a_grade_are_a_distribution_where_it_is_a_token() {
     assert!((mass - 0.75).abs() < 1e-6);
     let expected = [0.0, 1.0 / 3.0, 0.0, 2.0 / 3.0, 0.0];
     assert!(distribution.probabilities().iter().zip(expected).all(|(p, e)| (p - e).abs() < 1e-6));
+    // https://github.com/comet-ml/opik/issues/1635: a label that is not among the alternatives has the probability 0, not -0.
+    assert!(distribution.probabilities().iter().all(|p| p.is_sign_positive()), "{distribution:?}");
     for (family, generated) in [
         (family(10), written(text, tokens(&[("4", half)]))), // `1` may begin `10`
         (family(5), written(text, Vec::new())),

@@ -79,6 +79,8 @@ impl Answer {
 /// the key.
 pub(super) fn read(response: &Response, route: ApiRoute, generation: &Generation, key: Option<&ApiKey>) -> Answer {
     let Response { status, body, .. } = response;
+    // A byte-order mark is no part of JSON.
+    let body = body.strip_prefix("\u{feff}".as_bytes()).unwrap_or(body);
     let hide = |text: &str| key.map_or_else(|| text.to_owned(), |key| key.redact(text));
     match status {
         200..=299 => completion(*status, body, route, generation, key, &hide),

@@ -51,7 +51,7 @@ const MOST_NAMES: usize = 16;
 ///
 /// | what happens | what becomes of it |
 /// |---|---|
-/// | no complete answer in time, status 408, 409 or 5xx, an answer that is too long or no chat completion | sent again after a wait, at least as long as `Retry-After` asks; when all attempts have failed, [`Reason::NoAnswer`](judge_core::Reason::NoAnswer) |
+/// | a closed connection, no complete answer in time, status 408, 409, 425, 499 or 5xx, an answer that is too long or no chat completion | sent again after a wait, at least as long as `Retry-After` asks; when all attempts have failed, [`Reason::NoAnswer`](judge_core::Reason::NoAnswer) |
 /// | status 400 or 422, a call of a tool instead of words | [`Reason::NoAnswer`](judge_core::Reason::NoAnswer) with what the service says, at once |
 /// | ten requests in a row with `NoAnswer` | the run ends, before more is spent; those of them whose attempts all failed are asked again by a run that is resumed |
 /// | no connection, status 429 | sent again in the same way; when all attempts have failed, the run ends |

@@ -60,7 +60,7 @@ pub enum ApiProblem {
         expected: &'static str,
     },
     /// The service answered with a status that is neither success (2xx) nor a redirect (3xx), and
-    /// the fault is not one item's. Transient are 408, 409, 429 and 5xx, unless a quota is used up.
+    /// the fault is not one item's. Transient are 408, 409, 425, 429, 499 and 5xx, unless a quota is used up.
     #[error("status {status}{}{}", quoted(.said), advice(.status))]
     Status {
         /// The status.
@@ -79,9 +79,16 @@ pub enum ApiProblem {
         /// The address of the `Location` header; empty if there is none.
         location: String,
     },
-    /// The connection failed, or broke before the answer was complete. Transient.
-    #[error("no complete answer: {source}")]
+    /// There was no connection: nobody listens, or the name or the proxy is not known. Transient.
+    #[error("no connection: {source}")]
     Connection {
+        /// What the network client says.
+        source: Box<dyn std::error::Error + Send + Sync>,
+    },
+    /// The service closed the connection before the answer was complete, or answered what is no HTTP, such as more than 128 headers.
+    /// Transient.
+    #[error("no complete answer: {source}")]
+    Broken {
         /// What the network client says.
         source: Box<dyn std::error::Error + Send + Sync>,
     },
@@ -140,10 +147,12 @@ impl ApiProblem {
     /// `answer` overrules it for a quota that is used up.
     pub(super) fn is_transient(&self) -> bool {
         match self {
-            Self::Status { status, .. } => matches!(status, 408 | 409 | 429 | 500..=599),
-            Self::Connection { .. } | Self::Timeout { .. } | Self::ResponseTooLong { .. } | Self::Malformed { .. } => {
-                true
-            }
+            Self::Status { status, .. } => matches!(status, 408 | 409 | 425 | 429 | 499 | 500..=599),
+            Self::Connection { .. }
+            | Self::Broken { .. }
+            | Self::Timeout { .. }
+            | Self::ResponseTooLong { .. }
+            | Self::Malformed { .. } => true,
             _ => false,
         }
     }
@@ -152,8 +161,8 @@ impl ApiProblem {
     /// unscored. Everything else would befall the next row as well: an address, a key, a model, a limit or a quota, no connection.
     pub(super) fn is_rows(&self) -> bool {
         match self {
-            Self::Status { status, .. } => matches!(status, 200..=299 | 400 | 408 | 409 | 422 | 500..=599),
-            Self::Timeout { .. } | Self::ResponseTooLong { .. } | Self::Malformed { .. } => true,
+            Self::Status { status, .. } => matches!(status, 200..=299 | 400 | 408 | 409 | 422 | 425 | 499 | 500..=599),
+            Self::Broken { .. } | Self::Timeout { .. } | Self::ResponseTooLong { .. } | Self::Malformed { .. } => true,
             Self::Exhausted { last, .. } => last.is_rows(),
             _ => false,
         }

@@ -6,7 +6,7 @@
 //! Bodies are asked for without compression (`identity`), so the limit on bytes holds for what is
 //! read.
 
-use std::io::Read;
+use std::io::{ErrorKind, Read};
 use std::time::Duration;
 
 use ureq::http::header::{AUTHORIZATION, CONTENT_TYPE, DATE, HeaderName, LOCATION, RETRY_AFTER};
@@ -16,6 +16,10 @@ use super::{ApiProblem, ApiSettings};
 use crate::Error;
 use crate::proxy::{self, ProxyProblem};
 use crate::retry_after::retry_after;
+
+/// Errors of a connection that was there.
+const BROKEN: [ErrorKind; 4] =
+    [ErrorKind::UnexpectedEof, ErrorKind::ConnectionReset, ErrorKind::ConnectionAborted, ErrorKind::BrokenPipe];
 
 /// What sends requests to one address and nowhere else: redirects are not followed. The proxy that the environment names for it is used.
 pub(super) struct Transport {
@@ -80,8 +84,8 @@ impl Transport {
     /// timeout.
     ///
     /// # Errors
-    /// [`ApiProblem::Connection`], [`ApiProblem::Timeout`] or [`ApiProblem::ResponseTooLong`], all
-    /// of which are transient.
+    /// [`ApiProblem::Connection`], [`ApiProblem::Broken`], [`ApiProblem::Timeout`] or
+    /// [`ApiProblem::ResponseTooLong`], all of which are transient.
     pub(super) fn post(&self, body: &[u8]) -> Result<Response, ApiProblem> {
         let mut request = self.agent.post(&self.url).header(CONTENT_TYPE, "application/json");
         if let Some(authorization) = &self.authorization {
@@ -108,7 +112,10 @@ impl Transport {
         let timeout = ApiProblem::Timeout { after: self.timeout };
         match error {
             ureq::Error::Timeout(_) => timeout,
-            ureq::Error::Io(error) if error.kind() == std::io::ErrorKind::TimedOut => timeout,
+            ureq::Error::Io(error) if error.kind() == ErrorKind::TimedOut => timeout,
+            // Whoever accepted the connection closed it, or does not speak HTTP as it should; another row may fare better.
+            ureq::Error::Io(error) if BROKEN.contains(&error.kind()) => ApiProblem::Broken { source: error.into() },
+            ureq::Error::Protocol(error) => ApiProblem::Broken { source: error.into() },
             other => ApiProblem::Connection { source: other.into() },
         }
     }

@@ -80,20 +80,21 @@ pub(super) struct Tested<'a> {
     drawn: Vec<Drawn<'a>>,
 }
 
-/// What the bootstrap draws together: the rows of a question, or a row whose question is not known.
+/// What the bootstrap draws together: the rows of a question, or where that is not known the rows that belong together.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
 enum Drawn<'a> {
-    /// By its position, so that a row tested on by several splits is drawn with itself.
+    /// By the position of the first of them, so that a row tested on by several splits is drawn with itself.
     Row(usize),
     /// To the letter: case and white space count here, unlike for duplicates.
     Question(&'a str),
 }
 
 impl<'a> Tested<'a> {
-    /// The splits fit the rows.
+    /// The splits fit the rows, and `groups` has the first row of those that each belongs with.
     /// Memory is two lists of one entry for each row tested on; texts are borrowed.
     pub(super) fn new(
         rows: &'a LabelledTexts<'a>,
+        groups: &[usize],
         splits: &'a [Split],
         scoring: Scoring,
         bootstrap: Bootstrap,
@@ -101,7 +102,7 @@ impl<'a> Tested<'a> {
         let tested = || splits.iter().flat_map(|split| &split.test);
         let truth = tested().map(|&row| rows.labels[row]).collect();
         let of_row = |&row: &usize| match rows.questions[row].as_str() {
-            "" => Drawn::Row(row),
+            "" => Drawn::Row(groups[row]),
             question => Drawn::Question(question),
         };
         let drawn = tested().map(of_row).collect();

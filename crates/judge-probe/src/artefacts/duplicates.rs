@@ -1,16 +1,17 @@
-//! Texts that are both learnt from and tested on. Equality is that of words but for case and white space; near-duplicates are not looked
-//! for.
+//! What is both learnt from and tested on: equal texts, which are those of the same words but for case and white space, or
+//! related ones, as `row_groups` finds them.
 //!
 //! It owns the comparison of texts across a split. Duplicates within one side are not its concern, nor whether labels of equal
 //! texts agree in general.
 
 use std::collections::HashMap;
+use std::hash::Hash;
 
 use serde::{Deserialize, Serialize};
 
 use crate::Split;
 
-/// Test rows whose text, ignoring case and white space, also occurs in the training rows of the same split.
+/// Test rows whose text, ignoring case and white space, also occurs in the training rows of the same split, or is related to one there.
 ///
 /// A baseline can be right about these by heart. Where many have another label than their duplicate, people disagreed or rows
 /// were mixed up.
@@ -25,7 +26,7 @@ pub struct Duplicates {
     pub n_same_label: usize,
 }
 
-/// A test row and a training row with the same text.
+/// A test row and a training row with the same text, or related ones.
 /// Rows are positions among all, from 0.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Duplicate {
@@ -38,19 +39,18 @@ pub struct Duplicate {
 }
 
 impl Duplicates {
-    /// The splits fit the texts. A row without a text is no duplicate of any.
-    /// One hash table for each split: linear in the texts' length. The first row learnt from is the first in the order of
+    /// The splits fit the rows, of which each has a key, such as its text. A row without one is no duplicate of any.
+    /// One hash table for each split: linear in the keys' length. The first row learnt from is the first in the order of
     /// `train`.
-    pub(super) fn new(texts: &[Option<&String>], labels: &[i64], splits: &[Split]) -> Self {
-        let texts: Vec<Option<String>> = texts.iter().map(|text| text.map(|text| normalised(text))).collect();
+    pub(super) fn new<K: Eq + Hash>(keys: &[Option<K>], labels: &[i64], splits: &[Split]) -> Self {
         let mut found = Vec::new();
         for (index, split) in splits.iter().enumerate() {
-            let mut learnt: HashMap<&str, usize> = HashMap::new();
+            let mut learnt: HashMap<&K, usize> = HashMap::new();
             for &row in &split.train {
-                texts[row].as_ref().map(|text| learnt.entry(text).or_insert(row));
+                keys[row].as_ref().map(|key| learnt.entry(key).or_insert(row));
             }
             let of_row = |&test: &usize| {
-                let train = *learnt.get(texts[test].as_deref()?)?;
+                let train = *learnt.get(keys[test].as_ref()?)?;
                 Some(Duplicate { split: index, test, train })
             };
             found.extend(split.test.iter().filter_map(of_row));
@@ -62,6 +62,6 @@ impl Duplicates {
 
 /// Unicode's lower case, and one space for each run of white space. Accents and punctuation are kept; nothing is composed or
 /// decomposed.
-fn normalised(text: &str) -> String {
+pub(super) fn normalised(text: &str) -> String {
     text.to_lowercase().split_whitespace().collect::<Vec<_>>().join(" ")
 }

@@ -5,7 +5,7 @@
 
 use super::element::{Bytes, Element};
 use super::error::cut;
-use super::globals::Global;
+use super::globals::{Global, is_of_old_release};
 use super::value::{Data, Order};
 use super::{Problem, ReadError, Value};
 
@@ -44,8 +44,8 @@ pub(super) enum Node<'a> {
         class: &'static str,
         state: Option<Id>,
     },
-    /// A dtype, known from its code alone. Its later state must agree and adds nothing.
-    DType(Element),
+    /// A dtype, known from its code alone, and whether its numbers are big-endian, which its later state says.
+    DType(Element, bool),
     /// Empty until it is given its content.
     Array(Option<ArrayNode<'a>>),
     /// As an array; the mask beside it.
@@ -63,7 +63,11 @@ pub(super) struct Foreign<'a> {
 
 impl Foreign<'_> {
     pub(super) fn error(self) -> ReadError {
-        let problem = Problem::ForeignGlobal { module: cut(self.module), name: cut(self.name) };
+        let (module, name) = (cut(self.module), cut(self.name));
+        let problem = match is_of_old_release(self.module) {
+            true => Problem::OldRelease { module, name },
+            false => Problem::ForeignGlobal { module, name },
+        };
         ReadError { offset: self.offset, opcode: self.opcode, problem }
     }
 }
@@ -84,7 +88,7 @@ pub(super) struct ArrayNode<'a> {
 /// Where the content of an array lies: in the pickle itself or in the arena.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum DataNode<'a> {
-    /// Little-endian numbers, still undecoded.
+    /// Numbers, still undecoded.
     Numbers(Bytes<'a>),
     /// The list of the objects.
     Objects(Id),

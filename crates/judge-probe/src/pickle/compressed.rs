@@ -42,10 +42,10 @@ pub fn decompress<'a>(bytes: &'a [u8], limits: &Limits) -> Result<Cow<'a, [u8]>,
 
 /// The format of a compressed file, by its first bytes.
 ///
-/// zlib has no magic number; the four pairs are those of its usual compression levels. None of the
-/// eight can begin a pickle of protocols 2 to 5, whose first byte is 0x80.
+/// zlib has no magic number; the four pairs are those of its usual compression levels. None of these
+/// can begin a pickle of protocols 2 to 5, whose first byte is 0x80.
 pub(super) fn compression(bytes: &[u8]) -> Option<&'static str> {
-    const FORMATS: [(&[u8], &str); 8] = [
+    const FORMATS: [(&[u8], &str); 9] = [
         (b"\x1f\x8b", "gzip"),
         (b"\x78\x01", "zlib"),
         (b"\x78\x5e", "zlib"),
@@ -54,6 +54,7 @@ pub(super) fn compression(bytes: &[u8]) -> Option<&'static str> {
         (b"BZh", "bzip2"),
         (b"\xfd7zXZ\x00", "xz"),
         (b"\x04\x22\x4d\x18", "lz4"),
+        (b"\x5d\0\0", "lzma"), // with the dictionary sizes that are used; no pickle has two bytes of zero there
     ];
     FORMATS.iter().find(|(magic, _)| bytes.starts_with(magic)).map(|&(_, format)| format)
 }

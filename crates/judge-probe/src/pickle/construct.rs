@@ -49,20 +49,20 @@ impl<'a> Machine<'a> {
             // Decoding is put off: only its length is needed here, and that was counted when the text was read.
             (Global::Encode, &[text, encoding]) => match (&self.slots[text].node, self.str(encoding)?) {
                 (&Node::Str { text, latin1: Some(len) }, "latin1") => {
-                    Ok(Node::Bytes(Bytes(Repr::Latin1 { text, len })))
+                    Ok(Node::Bytes(Bytes::new(Repr::Latin1 { text, len })))
                 }
                 (_, "latin1") => Err(self.unexpected("text of the code points 0 to 255", text)),
                 _ => Err(self.unexpected("the text latin1", encoding)),
             },
             // `bytes()`, the one call without arguments.
-            (Global::EmptyBytes, &[]) => Ok(Node::Bytes(Bytes(Repr::Raw(&[])))),
+            (Global::EmptyBytes, &[]) => Ok(Node::Bytes(Bytes::new(Repr::Raw(&[])))),
             // `align` and `copy` must be truth values; which ones makes no difference to a plain dtype.
             (Global::DType, &[code, align, copy]) => {
                 self.flag(align)?;
                 self.flag(copy)?;
                 let code = self.str(code)?;
                 let element = Element::from_code(code);
-                element.map(Node::DType).ok_or_else(|| self.element_type(code, ""))
+                element.map(|element| Node::DType(element, false)).ok_or_else(|| self.element_type(code, ""))
             }
             // The array stays empty until BUILD.
             (Global::Reconstruct, &[class, shape, code]) => {
@@ -88,8 +88,8 @@ impl<'a> Machine<'a> {
                     (_, Some(axes)) => return Err(self.unexpected("no order of axes", *axes)),
                     _ => return Err(self.unexpected("the order C or F", order)),
                 };
-                let element = self.dtype(dtype)?;
-                let data = DataNode::Numbers(self.bytes_of(buffer)?);
+                let (element, swapped) = self.dtype(dtype)?;
+                let data = DataNode::Numbers(self.bytes_of(buffer)?.of_numbers(element, swapped));
                 if element == Element::Object {
                     return Err(self.element_type("O8", ""));
                 }
@@ -132,8 +132,8 @@ impl<'a> Machine<'a> {
     /// A mask has one byte for each element, in the order of the data.
     pub(super) fn build(&mut self, target: Id, state: Id) -> Result<(), ReadError> {
         let node = match &self.slots[target].node {
-            // The node stays as it is: the state only confirms it.
-            &Node::DType(element) => return self.check_dtype_state(element, state),
+            // The state confirms what the code says, and adds the order of bytes.
+            &Node::DType(element, _) => Node::DType(element, self.dtype_state(element, state)?),
             Node::Opaque(_) => return Ok(()),
             // `__setstate__` is not run. Of scikit-learn's it only warns of another release.
             &Node::Object { state: None, class } => {
@@ -189,14 +189,14 @@ impl<'a> Machine<'a> {
         if !matches!(self.slots[version].node, Node::Int(1)) {
             return Err(self.unexpected("version 1 of an array's state", version));
         }
-        let (element, fortran) = (self.dtype(dtype)?, self.flag(fortran)?);
+        let ((element, swapped), fortran) = (self.dtype(dtype)?, self.flag(fortran)?);
         let data = match (element, &self.slots[data].node) {
             (Element::Object, Node::List(_)) => {
                 self.slots[data].complete = true;
                 DataNode::Objects(data)
             }
             (Element::Object, _) => return Err(self.unexpected("a list of objects", data)),
-            _ => DataNode::Numbers(self.bytes_of(data)?),
+            _ => DataNode::Numbers(self.bytes_of(data)?.of_numbers(element, swapped)),
         };
         self.filled_array(shape, element, fortran.into(), data)
     }
@@ -248,7 +248,7 @@ impl<'a> Machine<'a> {
             "F" => Order::Fortran,
             _ => return Err(self.unexpected("the order C or F", order)),
         };
-        let element = self.dtype(dtype)?;
+        let (element, swapped) = self.dtype(dtype)?;
         if element == Element::Object {
             return Ok(None);
         }
@@ -258,7 +258,8 @@ impl<'a> Machine<'a> {
             self.take(padding.into())?;
         }
         let bytes = self.take(n_elements.saturating_mul(element.size()) as u64)?;
-        Ok(Some(ArrayNode { element, shape, order, data: DataNode::Numbers(Bytes(Repr::Raw(bytes))) }))
+        let data = DataNode::Numbers(Bytes::new(Repr::Raw(bytes)).of_numbers(element, swapped));
+        Ok(Some(ArrayNode { element, shape, order, data }))
     }
 
     /// The lengths of an array's axes, and their product.
@@ -286,7 +287,8 @@ impl<'a> Machine<'a> {
     ///
     /// All integer types become 64 bits and all floats double precision, exactly.
     fn scalar(&self, dtype: Id, bytes: Id) -> Result<Node<'a>, ReadError> {
-        let (element, content) = (self.dtype(dtype)?, self.bytes_of(bytes)?);
+        let (element, swapped) = self.dtype(dtype)?;
+        let content = self.bytes_of(bytes)?.of_numbers(element, swapped);
         if element == Element::Object {
             return Err(self.unexpected("the dtype of a number", dtype));
         }
@@ -302,11 +304,11 @@ impl<'a> Machine<'a> {
         }
     }
 
-    /// A dtype's state says the byte order and, of the kinds of elements that are read, nothing else.
+    /// Whether bytes are big-endian: a dtype's state says the byte order and, of the kinds of elements that are read, nothing else.
     ///
     /// The eight parts are version (3), byte order, subarray, field names, fields, item size, alignment and flags. −1 for size and
     /// alignment means the type's own. Flags are 0 for numbers and 63 for objects. `|` is the byte order of types for which there is none.
-    fn check_dtype_state(&self, element: Element, state: Id) -> Result<(), ReadError> {
+    fn dtype_state(&self, element: Element, state: Id) -> Result<bool, ReadError> {
         let state_tuple = self.tuple(state)?;
         let &[version, order, subarray, names, fields, size, alignment, flags] = state_tuple.as_slice() else {
             return Err(self.unexpected("the eight parts of a dtype's state", state));
@@ -323,7 +325,8 @@ impl<'a> Machine<'a> {
             }
         }
         match self.str(order)? {
-            "<" | "|" => Ok(()),
+            "<" | "|" => Ok(false),
+            ">" => Ok(true),
             order => Err(self.element_type(element.name(), order)),
         }
     }
@@ -379,9 +382,9 @@ impl<'a> Machine<'a> {
     ///
     /// A dtype whose state has not been given yet is accepted: its code says everything, and its byte order is then the machine's own in
     /// Python, little-endian here.
-    fn dtype(&self, id: Id) -> Result<Element, ReadError> {
+    fn dtype(&self, id: Id) -> Result<(Element, bool), ReadError> {
         match self.slots[id].node {
-            Node::DType(element) => Ok(element),
+            Node::DType(element, swapped) => Ok((element, swapped)),
             _ => Err(self.unexpected("a dtype", id)),
         }
     }
@@ -460,7 +463,7 @@ impl<'a> Machine<'a> {
             Node::Global(global) => global.dotted(),
             Node::Opaque(_) => "a value of a foreign class",
             Node::Object { class, .. } => class,
-            Node::DType(_) => "a dtype",
+            Node::DType(..) => "a dtype",
             Node::Array(_) => "an array",
             Node::MaskedArray(_) => "a masked array",
         }

@@ -1,16 +1,20 @@
 //! What NumPy's arrays are made of: bytes, and the type that says which numbers they are. They stay slices of the pickle until numbers are
 //! asked for.
 //!
-//! Big-endian numbers, complex numbers and text have no [`Element`] and are refused while the pickle is read.
+//! Complex numbers and text have no [`Element`] and are refused while the pickle is read.
 
 use std::borrow::Cow;
 
 /// Bytes of a pickle.
 ///
-/// Copying it is cheap, since it borrows. In protocol 2 the bytes exist only as text, and each call of [`to_cow`](Self::to_cow) decodes
-/// them anew in time proportional to their number.
+/// Copying it is cheap, since it borrows. In protocol 2 the bytes exist only as text, and big-endian numbers are turned round: each call
+/// of [`to_cow`](Self::to_cow) does so anew in time proportional to their number.
 #[derive(Debug, Clone, Copy)]
-pub struct Bytes<'a>(pub(super) Repr<'a>);
+pub struct Bytes<'a> {
+    repr: Repr<'a>,
+    /// How many bytes at a time are turned round, where numbers are big-endian; else 1.
+    turned: usize,
+}
 
 /// The two ways in which a pickle holds bytes.
 #[derive(Debug, Clone, Copy)]
@@ -28,9 +32,19 @@ pub(super) enum Repr<'a> {
 }
 
 impl<'a> Bytes<'a> {
+    /// Bytes as they are.
+    pub(super) fn new(repr: Repr<'a>) -> Self {
+        Self { repr, turned: 1 }
+    }
+
+    /// The same as little-endian numbers.
+    pub(super) fn of_numbers(self, element: Element, are_big_endian: bool) -> Self {
+        Self { turned: if are_big_endian { element.size() } else { 1 }, ..self }
+    }
+
     /// Number of bytes.
     pub fn len(&self) -> usize {
-        match self.0 {
+        match self.repr {
             Repr::Raw(bytes) => bytes.len(),
             Repr::Latin1 { len, .. } => len,
         }
@@ -41,12 +55,18 @@ impl<'a> Bytes<'a> {
         self.len() == 0
     }
 
-    /// The bytes: borrowed from the pickle, but for protocol 2 made anew.
+    /// The bytes, of numbers little-endian: borrowed from the pickle, but for protocol 2 and for big-endian numbers made anew.
     pub fn to_cow(&self) -> Cow<'a, [u8]> {
-        match self.0 {
+        let bytes = match self.repr {
             Repr::Raw(bytes) => Cow::Borrowed(bytes),
             Repr::Latin1 { text, .. } => Cow::Owned(text.chars().map(|code_point| code_point as u8).collect()),
+        };
+        if self.turned == 1 {
+            return bytes;
         }
+        let mut turned = bytes.into_owned();
+        turned.chunks_mut(self.turned).for_each(<[u8]>::reverse);
+        Cow::Owned(turned)
     }
 }
 
@@ -57,7 +77,7 @@ impl PartialEq for Bytes<'_> {
     }
 }
 
-/// Type of an array's elements; numbers are little-endian.
+/// Type of an array's elements; numbers are little-endian, as [`Bytes::to_cow`] gives them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Element {

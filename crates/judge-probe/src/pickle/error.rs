@@ -42,6 +42,23 @@ pub enum Problem {
         said: String,
     },
 
+    /// A pickle of protocol 0 or 1, which announces none.
+    #[error(
+        "protocol 0 or 1 is not read: load the object in Python and save it anew with pickle.dump(model, file, protocol=4)"
+    )]
+    OldProtocol,
+
+    /// A name that scikit-learn moved in release 0.22, of a class whose attributes have changed since.
+    #[error(
+        "{module}.{name} is of scikit-learn before 0.22, which is not read: load the object with that release, fit it with a newer one, and save it anew"
+    )]
+    OldRelease {
+        /// Its module, cut at 100 characters.
+        module: String,
+        /// Its name, cut at 100 characters.
+        name: String,
+    },
+
     /// What joblib 0.9 and older write, whose arrays lie in other files.
     #[error(
         "written by joblib 0.9 or older, which is not read: load the object in Python and save it with pickle.dump"

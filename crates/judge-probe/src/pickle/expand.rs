@@ -109,7 +109,7 @@ impl<'a> Expansion<'_, 'a> {
                 Value::Object(Object { class, attributes })
             }
             // Its name says all there is to a dtype.
-            Node::DType(element) => Value::Global(element.name()),
+            Node::DType(element, _) => Value::Global(element.name()),
             Node::Array(Some(array)) => Value::Array(self.array(array)?),
             Node::MaskedArray(Some((array, mask))) => Value::MaskedArray(self.array(array)?, *mask),
             Node::Array(None) | Node::MaskedArray(None) => return Err(self.error(id, Problem::Unfinished)),

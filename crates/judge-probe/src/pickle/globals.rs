@@ -54,6 +54,7 @@ impl Global {
             ("numpy._core.numeric" | "numpy.core.numeric", "_frombuffer") => Self::FromBuffer,
             ("numpy.ma.core", "_mareconstruct") => Self::MaReconstruct,
             _ => {
+                let module = present_module(module, name);
                 let is_it = |known: &&str| known.rsplit_once('.') == Some((module, name));
                 match CLASSES.iter().copied().find(is_it) {
                     Some(class) => Self::Class(class),
@@ -80,6 +81,37 @@ impl Global {
             Self::Class(name) | Self::Function(name) => name,
         }
     }
+}
+
+/// The module of a class as scikit-learn has called it since release 0.22, for classes whose attributes have stayed the same. The support
+/// vector machine's have not.
+fn present_module<'m>(module: &'m str, name: &str) -> &'m str {
+    match (module, name) {
+        ("sklearn.linear_model.logistic", _) => "sklearn.linear_model._logistic",
+        ("sklearn.preprocessing.data", _) => "sklearn.preprocessing._data",
+        ("sklearn.decomposition.pca", _) => "sklearn.decomposition._pca",
+        ("sklearn.svm.classes", "LinearSVC") => "sklearn.svm._classes",
+        _ => module,
+    }
+}
+
+/// Whether scikit-learn has had a module of this name before release 0.22 alone.
+pub(super) fn is_of_old_release(module: &str) -> bool {
+    const OLD: [&str; 12] = [
+        "sklearn.cross_validation",
+        "sklearn.decomposition.pca",
+        "sklearn.ensemble.forest",
+        "sklearn.ensemble.gradient_boosting",
+        "sklearn.grid_search",
+        "sklearn.linear_model.base",
+        "sklearn.linear_model.logistic",
+        "sklearn.linear_model.ridge",
+        "sklearn.linear_model.stochastic_gradient",
+        "sklearn.preprocessing.data",
+        "sklearn.svm.classes",
+        "sklearn.tree.tree",
+    ];
+    OLD.contains(&module) || module.starts_with("sklearn.externals.joblib")
 }
 
 /// Whether an attribute may hold values of foreign classes, since no prediction depends on it: whatever a search keeps beside its best

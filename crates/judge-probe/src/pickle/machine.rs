@@ -118,8 +118,13 @@ impl<'a> Machine<'a> {
             [0x80, 2..=5, ..] => self.position += 2,
             other => {
                 let found = other.iter().take(2).copied().collect();
-                let compressed = compression(other).map(|format| Problem::Compressed { format });
-                return Err(self.error(compressed.unwrap_or(Problem::Protocol { found })));
+                let problem = match (compression(other), other.first()) {
+                    (Some(format), _) => Problem::Compressed { format },
+                    // Opcodes above 0x7f came with the announcement.
+                    (None, Some(&first)) if first < 0x80 && opcode::name(first).is_some() => Problem::OldProtocol,
+                    _ => Problem::Protocol { found },
+                };
+                return Err(self.error(problem));
             }
         }
         loop {
@@ -213,7 +218,7 @@ impl<'a> Machine<'a> {
             b'C' | b'B' | 0x8e | 0x96 => {
                 let length = self.length(byte)?;
                 let bytes = self.take(length)?;
-                self.push(Node::Bytes(Bytes(Repr::Raw(bytes))))
+                self.push(Node::Bytes(Bytes::new(Repr::Raw(bytes))))
             }
             // EMPTY_LIST, EMPTY_DICT, EMPTY_TUPLE
             b']' => self.push(Node::List(Vec::new())),

@@ -11,7 +11,9 @@ pub enum Scoring {
     Accuracy,
     /// Mean over classes of the share of their rows predicted right (`balanced_accuracy`).
     BalancedAccuracy,
-    /// Mean F1 of the classes that occur in the truth or the predictions (`f1_macro`): what INSPECTOR chooses by.
+    /// Mean F1 of the classes that occur in the truth or the predictions (`f1_macro`): what INSPECTOR chooses by. A class that does neither has
+    /// no part, so that one stray prediction of another class lowers the mean. The macro F1 of held-out rows
+    /// ([`Agreement`](crate::training::Agreement)) follows the same rule.
     #[default]
     MacroF1,
     /// Mean F1 of classes, each weighted by its rows (`f1_weighted`): what INSPECTOR reports.

@@ -111,7 +111,7 @@ fn check_multinomial(place: &Place<'_, '_>, n_classes: usize) -> Result<(), Impo
     let (setting, solver) = (multi_class.text()?, place.get("solver")?);
     let followed = match setting.as_str() {
         "auto" | "deprecated" => n_classes == 2 || solver.text()? != "liblinear",
-        "ovr" => n_classes == 2,
+        "ovr" | "warn" => n_classes == 2, // before 0.22 the latter was the default, and meant the former
         "multinomial" => n_classes > 2,
         _ => false,
     };

@@ -19,9 +19,10 @@ use crate::pairwise_sum::pairwise_sum;
 pub enum ProbeCalibration {
     /// One was fitted and kept.
     Kept {
-        /// On the rows trained on, each with the number of a fit that had not learnt from it, calibrated by one that had not either. It may
-        /// flatter: the layers and C were chosen on the same rows, and calibrators are fitted and assessed on folds of rows, which may
-        /// share a question.
+        /// On the rows trained on, each with the number of a fit that had not learnt from it, calibrated by one that had not either. Rows of one
+        /// group are in one fold of the calibrator too, unless the training is not [`grouped`](ProbeTraining::grouped). It may still
+        /// flatter, since the layers and C were chosen on the same rows; and because of that, and because each number comes from one of
+        /// several fits, no coverage is proved: `guaranteed` is 0.
         out_of_fold: Box<CalibrationReport>,
         /// On rows that had no part in anything, by the name of their split.
         held_out: BTreeMap<String, HeldOutCalibration>,
@@ -53,14 +54,23 @@ impl ProbeTraining {
     /// The calibrator of out-of-fold numbers, one for each of the rows trained on, or why they define none: what the data lack is no error
     /// of the training.
     ///
-    /// `numbers` and `grades` are `[n_train]` in the same order. Undefined statistics and too few rows are the data's; anything
+    /// `numbers`, `grades` and `groups` are `[n_train]` in the same order. Undefined statistics and too few rows are the data's; anything
     /// else, such as a level outside (0, 1), is an error of the settings.
-    pub(super) fn calibrator(&self, settings: Calibrator, numbers: &[f64], grades: &[f64]) -> Result<Fitted, Error> {
+    pub(super) fn calibrator<G: Ord>(
+        &self,
+        settings: Calibrator,
+        numbers: &[f64],
+        grades: &[f64],
+        groups: &[G],
+    ) -> Result<Fitted, Error> {
         let settings = Calibrator { range: settings.range.or(Some([self.scale.low, self.scale.high])), ..settings };
         // The report first: a calibrator that cannot be assessed is not kept.
-        let fitted = settings.assess(numbers, grades).and_then(|report| Ok((settings.fit(numbers, grades)?, report)));
+        let fitted = settings
+            .assess_clustered(numbers, grades, groups)
+            .and_then(|report| Ok((settings.fit_clustered(numbers, grades, groups)?, report)));
         match fitted {
-            Ok(fitted) => Ok(Ok(fitted)),
+            // The theorem is of one judge whose scores know nothing of the grades.
+            Ok((fitted, report)) => Ok(Ok((fitted, CalibrationReport { guaranteed: 0.0, ..report }))),
             Err(error) if error.is_undefined() || matches!(error, Metric::TooFewItems { .. }) => {
                 Ok(Err(error.to_string()))
             }

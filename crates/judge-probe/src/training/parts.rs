@@ -4,7 +4,7 @@
 //! [`grouped`](ProbeTraining::grouped) says so. Which rows the model could read is decided by the caller. Nothing here reads
 //! features.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use super::{GradedRow, ProbeTraining, TrainingError};
 use crate::{Error, Split, StratifiedGroupKFold, StratifiedKFold, TestSize, TrainTestSplit};
@@ -80,6 +80,16 @@ impl Parts {
         } else {
             StratifiedKFold { n_splits, shuffle: None }.split(classes)
         }
+    }
+
+    /// Of each row trained on the position, among these, of the first one that stays on its side of every split.
+    pub(super) fn kept_together(&self, training: &ProbeTraining, rows: &[GradedRow]) -> Vec<usize> {
+        if !is_grouped(training, rows, &self.train) {
+            return (0..self.train.len()).collect();
+        }
+        let mut first = HashMap::new();
+        let groups = groups(rows, &self.train).into_iter().enumerate();
+        groups.map(|(place, group)| *first.entry(group).or_insert(place)).collect()
     }
 }
 

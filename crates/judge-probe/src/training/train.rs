@@ -163,7 +163,12 @@ impl ProbeTraining {
                 // States stay as they are, so that the chosen estimator on all features side by side is all of the procedure.
                 let features = selected.features(source)?;
                 let numbers = out_of_fold_scores(&selected.estimator, &features, &train_classes, &folds)?;
-                Some(self.calibrator(settings, &numbers, &grades(rows, &parts.train))?)
+                Some(self.calibrator(
+                    settings,
+                    &numbers,
+                    &grades(rows, &parts.train),
+                    &parts.kept_together(self, rows),
+                )?)
             }
         };
 

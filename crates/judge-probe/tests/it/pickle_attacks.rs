@@ -101,7 +101,10 @@ fn allowed_globals_do_only_what_numpy_and_scikit_learn_do_with_them() {
         text(">"),
         end(b"NNNJ\xff\xff\xff\xffJ\xff\xff\xff\xffK\0tb"),
     ];
-    assert_eq!(role(&swapped), Problem::ElementType { code: "float64".to_owned(), order: ">".to_owned() });
+    assert_eq!(read(&program(&swapped.concat()), &Limits::default()), Ok(Value::Global("float64")));
+    let [number, code, made, _, end_of_state] = swapped;
+    let other = [number, code, made, text("="), end_of_state];
+    assert_eq!(role(&other), Problem::ElementType { code: "float64".to_owned(), order: "=".to_owned() });
 }
 
 #[test]
@@ -112,9 +115,16 @@ fn opcodes_that_no_such_pickle_needs_are_refused() {
     }
     assert_eq!(refused(&program(b"\x80\x04")).problem, Problem::ForbiddenOpcode);
     assert_eq!(refused(&program(b"\xff")).problem, Problem::UnknownOpcode { byte: 0xff });
-    for start in [&b""[..], b"\x80", b"\x80\x01N.", b"\x80\x06N.", b"N.", b"(dp0\n."] {
+    for start in [&b""[..], b"\x80", b"\x80\x01N.", b"\x80\x06N.", b"\0"] {
         assert!(matches!(refused(start).problem, Problem::Protocol { .. }), "{start:02x?}");
     }
+    // https://github.com/msmbuilder/msmbuilder/issues/496
+    for start in [&b"N."[..], b"(dp0\n.", b"ccopy_reg\n_reconstructor\np0\n(", b"}q\0."] {
+        assert_eq!(refused(start).problem, Problem::OldProtocol, "{start:02x?}");
+    }
+    // `joblib.dump(…, compress=("lzma", 3))`, whose first byte is an opcode of protocol 1.
+    let lzma = refused(b"\x5d\0\0\x80\0\xff\xff\xff\xff\xff\xff\xff\xff\0");
+    assert_eq!(lzma.problem, Problem::Compressed { format: "lzma" });
 }
 
 #[test]

@@ -6,7 +6,7 @@ use judge_core::{
     Layer, Prompt,
     request::{Pooling, Signal},
 };
-use judge_metrics::calibration::Calibrator;
+use judge_metrics::calibration::{CalibrationReport, Calibrator};
 use judge_metrics::comparison::Statistic;
 use judge_probe::training::{
     GradeScale, GradedRow, Grading, Outcome, ProbeCalibration, ProbeClassifier, ProbeTraining, RowSignals,
@@ -462,4 +462,56 @@ fn classifiers_keep_their_names_in_files() {
         assert_eq!(serde_json::to_value(classifier).unwrap(), name);
         assert_eq!(serde_json::from_value::<ProbeClassifier>(name.into()).unwrap(), classifier);
     }
+}
+
+/// Each question's answers have one grade, which the states tell by the question alone.
+fn answers_to_questions(n_questions: usize, each: usize) -> Vec<GradedRow> {
+    let row = |i: usize| {
+        let question = i / each;
+        let prompt = format!("Question: How many steps are there in tower {question}?\nAnswer: {}", 13 * i % 101);
+        GradedRow::new(i as u64, Prompt::user(prompt), f64::from(u8::from(question * question % 7 < 3)) + 1.0)
+    };
+    (0..n_questions * each).map(row).collect()
+}
+
+/// Issue 59 (kind 9): rows of `prompt` have no question, and the report of artefacts found none that was shared.
+#[test]
+fn rows_that_share_a_question_unnamed_are_counted() {
+    let rows = answers_to_questions(30, 4);
+    let shared = |rows: &[GradedRow]| {
+        let TrainedProbe { report, .. } = train(&training(), rows);
+        let test = &report.artefacts["test"];
+        assert!(test.questions.found.is_empty());
+        (test.related.found.len(), test.related.n_tested)
+    };
+    let (found, tested) = shared(&rows);
+    assert!(10 * found >= 9 * tested, "{found} of {tested}");
+    let groups =
+        judge_probe::RowGroups::of_prompts(&rows.iter().map(|row| Some(row.response.as_str())).collect::<Vec<_>>());
+    let of_row = groups.group_of_row();
+    let kept: Vec<GradedRow> =
+        rows.into_iter().zip(of_row).map(|(row, group)| GradedRow { group: format!("{group:03}"), ..row }).collect();
+    assert_eq!(shared(&kept).0, 0);
+}
+
+/// Issue 59 (kind 10): the calibrator cut rows where everything else cut groups, and claimed a coverage that no theorem gives it.
+#[test]
+fn calibrators_are_of_groups_and_claim_nothing() {
+    // Four answers to a question, graded alike: an interval of rows knows its question already.
+    let rows: Vec<GradedRow> =
+        rows(240).into_iter().enumerate().map(|(i, row)| GradedRow { group: format!("{:03}", i / 4), ..row }).collect();
+    let out_of_fold = |training: &ProbeTraining| match train(training, &rows).report.calibration {
+        Some(ProbeCalibration::Kept { out_of_fold, .. }) => *out_of_fold,
+        other => panic!("{other:?}"),
+    };
+    // An interval of clusters is Student's, one of rows Wilson's.
+    let of_rows = |report: &CalibrationReport| {
+        let wilson = report.coverage.wilson(0.95).unwrap();
+        let found = report.covered.interval(0.95).unwrap();
+        (found.low - wilson.low).abs() < 1e-12 && (found.high - wilson.high).abs() < 1e-12
+    };
+    let grouped = out_of_fold(&training());
+    assert!(grouped.guaranteed == 0.0 && !of_rows(&grouped), "{grouped:?}");
+    let ungrouped = out_of_fold(&ProbeTraining { grouped: false, ..training() });
+    assert!(ungrouped.guaranteed == 0.0 && of_rows(&ungrouped), "{ungrouped:?}");
 }

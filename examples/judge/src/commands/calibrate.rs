@@ -23,7 +23,7 @@ use self::plan::{LEVEL, Plan};
 
 pub(crate) fn run(cli: &Cli) -> Result<()> {
     let settings = cli.settings()?;
-    let Graded { scores, human, clusters } =
+    let Graded { scores, human, clusters, clustered_by } =
         graded(&cli.graded, &cli.score, cli.human.as_deref(), cli.cluster.as_deref())?;
     let fault =
         || format!("{}: cannot calibrate on {} rows with score and human score", cli.graded.display(), scores.len());
@@ -77,7 +77,7 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
     }
     let rows = total;
     if let Some(path) = &cli.json {
-        let report = as_json(&report, &planned, cli, rows, without)?;
+        let report = as_json(&report, &planned, cli, clustered_by.as_deref(), rows, without)?;
         write_json(path, "calibrate", &report)?;
     }
     run.finish()?;
@@ -107,7 +107,14 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
     Ok(())
 }
 
-fn as_json(report: &CalibrationReport, plan: &Plan, cli: &Cli, rows: usize, without: usize) -> Result<Value> {
+fn as_json(
+    report: &CalibrationReport,
+    plan: &Plan,
+    cli: &Cli,
+    cluster: Option<&str>,
+    rows: usize,
+    without: usize,
+) -> Result<Value> {
     let covered = report.covered.interval(LEVEL).ok();
     Ok(json!({
         "program": program("calibrate"), "method": cli.method.to_possible_value().map(|value| value.get_name().to_owned()),
@@ -118,6 +125,6 @@ fn as_json(report: &CalibrationReport, plan: &Plan, cli: &Cli, rows: usize, with
             },
             "mean_width": report.width.estimate, "mean_absolute_error": report.error.estimate,
         },
-        "proved_coverage": report.guaranteed, "n": rows, "without_score": without, "cluster": cli.cluster, "planning": plan.json(),
+        "proved_coverage": report.guaranteed, "n": rows, "without_score": without, "cluster": cluster, "planning": plan.json(),
     }))
 }

@@ -119,3 +119,54 @@ fn questions_are_on_one_side_of_the_folds_and_rows_are_planned_for() {
         assert!(found == Some(code) && error.contains(expected), "{error}");
     }
 }
+
+/// Issue 59, kind 9: where a field repeats as a question's number does, rows with one value are in one fold without being told.
+#[test]
+fn rows_of_one_question_are_kept_together_by_default() {
+    let folder = TempDir::new().unwrap();
+    let with = |field: &str, more: &str| {
+        let row = |(i, line): (usize, &str)| {
+            let mut row: Value = serde_json::from_str(line).unwrap();
+            row[field] = json!(i / 3);
+            if !more.is_empty() {
+                row[more] = json!(i % 20);
+            }
+            format!("{row}\n")
+        };
+        graded().lines().enumerate().map(row).collect::<String>()
+    };
+    let report = |graded: String, args: &[&str]| {
+        fs::write(folder.path().join("graded.jsonl"), graded).unwrap();
+        fs::write(folder.path().join("new.jsonl"), NEW).unwrap();
+        let all = [
+            "--graded",
+            "graded.jsonl",
+            "--input",
+            "new.jsonl",
+            "--output",
+            "out.jsonl",
+            "--json",
+            "report.json",
+            "--overwrite",
+        ];
+        let output = run("calibrate", folder.path(), &[&all[..], args].concat());
+        let said = String::from_utf8(output.stderr).unwrap();
+        let report = fs::read(folder.path().join("report.json")).ok().filter(|_| output.status.success());
+        (report.map(|report| serde_json::from_slice::<Value>(&report).unwrap()), said)
+    };
+    let (found, said) = report(with("question_id", ""), &[]);
+    let (named, _) = report(with("question_id", ""), &["--cluster", "question_id"]);
+    let (found, named) = (found.unwrap(), named.unwrap());
+    assert!(said.contains("note: rows with the same \"question_id\" are in one fold, 20 groups of 60 rows"), "{said}");
+    assert_eq!((&found["cluster"], &found["proved_coverage"]), (&json!("question_id"), &json!(0.0)));
+    assert_eq!(found["graded"], named["graded"]);
+    // A number that is no identifier's says nothing.
+    let (plain, said) = report(with("length", ""), &[]);
+    assert!(!said.contains("note") && plain.unwrap()["cluster"].is_null(), "{said}");
+    // Two that contradict each other are asked about.
+    let (none, said) = report(with("question_id", "writer_id"), &[]);
+    assert!(
+        none.is_none() && said.contains("\"question_id\" (20 values)") && said.contains("--cluster FIELD"),
+        "{said}"
+    );
+}

@@ -311,3 +311,134 @@ fn tfidf_is_named_by_what_it_is_and_findings_are_sentences() {
         assert!(figure.contains(says), "{says}");
     }
 }
+
+/// Answers to questions as whole prompts under other names, four to a question; the grade is the question's own.
+fn answers(n: usize, of_row: impl Fn(usize) -> Value) -> Vec<Value> {
+    let row = |i: usize| {
+        let mut row = of_row(i);
+        row["score"] = json!(1 + (i / 4) * (i / 4) % 7 % 2);
+        row
+    };
+    (0..n).map(row).collect()
+}
+
+fn groups(folder: &Path) -> Value {
+    let report: Value = serde_json::from_slice(&fs::read(folder.join("out/report.json")).unwrap()).unwrap();
+    report["groups"]["quality"].clone()
+}
+
+fn related(folder: &Path) -> (usize, u64) {
+    let report: Value = serde_json::from_slice(&fs::read(folder.join("out/report.json")).unwrap()).unwrap();
+    let test = &report["aspects"]["quality"]["artefacts"]["test"]["related"];
+    (test["found"].as_array().unwrap().len(), test["n_tested"].as_u64().unwrap())
+}
+
+/// Issue 59, kind 9: rows of `prompt` that share a question were on both sides of the split, without a word.
+#[test]
+fn answers_to_one_question_stay_on_one_side() {
+    // A short question, which only the template's mark behind it tells apart.
+    let short =
+        |i: usize| json!({"prompt": format!("Question: How many steps has tower {}?\nAnswer: {}", i / 4, 13 * i % 97)});
+    // A long one, between other texts.
+    let words = |seed: usize, n: usize| {
+        (0..n).map(|k| format!("w{} ", (seed * 7919 + k * k * 31) % 99_991)).collect::<String>()
+    };
+    let long = |i: usize| json!({"prompt": format!("Judge {} by this: {} Say a grade.", words(1000 + i, 30), words(i / 4, 25))});
+    // No question at all, but its number.
+    let number =
+        |i: usize| json!({"prompt": format!("Grade {}", words(i, 8)), "idx": format!("q{}", i / 4), "length": i % 30});
+    let cases: [(&dyn Fn(usize) -> Value, &str); 3] =
+        [(&short, "nearly equal texts"), (&long, "nearly equal texts"), (&number, "\"idx\"")];
+    for (of_row, by) in cases {
+        let folder = TempDir::new().unwrap();
+        let rows = answers(80, |i| {
+            let mut row = of_row(i);
+            row["id"] = json!(i);
+            row
+        });
+        let (said, output) = noted(folder.path(), &rows, &[]);
+        assert!(said.contains("80 of 80 rows belong together in 20 groups") && said.contains(by), "{said}");
+        assert_eq!(said.matches("note: aspect").count(), 1, "{said}");
+        assert_eq!(groups(folder.path())["n_groups"], 20, "{output}");
+        assert_eq!(related(folder.path()).0, 0);
+
+        // Parted on purpose, the shared texts are counted.
+        let folder = TempDir::new().unwrap();
+        let (said, output) = noted(folder.path(), &rows, &["--ungrouped"]);
+        assert!(!said.contains("belong together"), "{said}");
+        assert_eq!(groups(folder.path()), Value::Null);
+        let (found, tested) = related(folder.path());
+        let expected = if by.contains("texts") { 10 * found > 9 * tested as usize } else { found == 0 };
+        assert!(expected, "{found} of {tested}");
+        assert_eq!(output.contains("equal or nearly equal question or prompt"), found > 0, "{output}");
+    }
+}
+
+/// Runs a training: what it says on stderr, and its table; `Err` with the former where it fails.
+fn run_in(folder: &Path, rows: &[Value], folds: &str, more: &[&str]) -> Result<(String, String), String> {
+    let text: String = rows.iter().map(|row| format!("{row}\n")).collect();
+    fs::write(folder.join("in.jsonl"), text).unwrap();
+    let args = ["--input", "in.jsonl", "--output", "out", "--folds", folds, "--c", "0.01", "--top-k", "1", "--quiet"];
+    let output = crate::program::run("inspector_train", folder, &[&args[..], &QUICK, more].concat());
+    let text = |bytes| String::from_utf8(bytes).unwrap();
+    let said = text(output.stderr);
+    if output.status.success() { Ok((said, text(output.stdout))) } else { Err(said) }
+}
+
+fn noted(folder: &Path, rows: &[Value], more: &[&str]) -> (String, String) {
+    run_in(folder, rows, "3", more).unwrap()
+}
+
+#[test]
+fn rows_that_share_nothing_are_split_as_ever() {
+    let folder = TempDir::new().unwrap();
+    let rows = answers(
+        60,
+        |i| json!({"id": i, "prompt": format!("Question: What is {i} plus {}?\nAnswer: {}", i * i, i % 5), "model": format!("m{}", i % 3)}),
+    );
+    let (said, _) = noted(folder.path(), &rows, &[]);
+    assert!(!said.contains("belong together"), "{said}");
+    assert_eq!((groups(folder.path()), related(folder.path()).0), (Value::Null, 0));
+}
+
+#[test]
+fn what_belongs_together_is_asked_where_it_cannot_be_told() {
+    let word = |i: usize| format!("Grade w{} w{} w{}", i * 31 % 9973, i * i % 9973, i * 7 % 9973);
+    // Two fields that cross.
+    let folder = TempDir::new().unwrap();
+    let rows = answers(
+        80,
+        |i| json!({"id": i, "prompt": word(i), "asked": format!("q{}", i / 8), "model": format!("m{}", i % 8)}),
+    );
+    let error = train(folder.path(), &rows, &QUICK).unwrap_err();
+    assert!(error.contains("\"asked\" (10 values)") && error.contains("\"model\" (8 values)"), "{error}");
+    assert!(error.contains("--group FIELD") && error.contains("--ungrouped"), "{error}");
+    train(folder.path(), &rows, &[&QUICK[..], &["--group", "asked"]].concat()).unwrap();
+    // Fewer questions than folds.
+    let folder = TempDir::new().unwrap();
+    let rows = answers(
+        40,
+        |i| json!({"id": i, "prompt": format!("Question: Which of the towers is {}?\nAnswer: {i}", i / 10)}),
+    );
+    let error = run_in(folder.path(), &rows, "4", &[]).unwrap_err();
+    assert!(error.contains("in 4 groups") && error.contains("too few for 4 folds"), "{error}");
+}
+
+/// `judge score` reads an evaluation of prometheus-eval as it is; so does this.
+#[test]
+fn an_evaluation_of_prometheus_eval_is_read_as_it_is() {
+    let folder = TempDir::new().unwrap();
+    let rows: Vec<Value> = (0..60)
+        .map(|i| {
+            let prompt = format!(
+                "###Task Description:\nGrade it.\n\n###The instruction to evaluate:\nWhat is the sum of {} and 5, in words, please?\n\n\
+                 ###Response to evaluate:\nIt is {}.\n\n###Reference Answer (Score 5):\nThe sum is {}.\n\n\
+                 ###Score Rubrics:\n[Is it right?]\nScore 1: no\nScore 5: yes\n\n###Feedback: ",
+                i / 3, 11 * i % 89, i / 3 + 5
+            );
+            json!({"idx": (i / 3).to_string(), "instruction": prompt, "gpt4_score": [1 + i / 3 % 2, 1 + i / 3 % 2, 1 + i / 3 % 2]})
+        })
+        .collect();
+    let (said, _) = noted(folder.path(), &rows, &[]);
+    assert!(said.contains("60 of 60 rows belong together in 20 groups"), "{said}");
+}

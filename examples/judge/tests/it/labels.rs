@@ -374,3 +374,46 @@ fn a_dry_run_sends_nothing_and_own_aspects_are_asked_about() {
         [json!([0, "charm", 9.0]), json!([0, "wit", 2.0]), json!([1, "charm", 9.0]), json!([1, "wit", 2.0])]
     );
 }
+
+/// https://github.com/QuantumNous/new-api/issues/802, https://github.com/lmstudio-ai/lmstudio-bug-tracker/issues/1602,
+/// https://github.com/microsoft/PyRIT/pull/2133, https://github.com/vectorize-io/hindsight/pull/1355: answers as models that think write
+/// them, and a connection that is closed on one row.
+#[test]
+fn answers_of_models_that_think_are_read_and_a_closed_connection_costs_its_row() {
+    let folder = TempDir::new().expect("folder");
+    write(folder.path(), (0..8).map(row));
+    let server = Server::start(|_, seen| match asked(seen).0 {
+        0 => Reply::text("<think>\nMaybe 2, maybe 5.\n</think>\n\n{\"reason\": \"so\", \"score\": 4}"),
+        1 => Reply::text("Maybe 2.\n</think>\n\n{\"reason\": \"so\", \"score\": 4}"),
+        2 => Reply::text(
+            "<|channel|>analysis<|message|>hm<|end|><|start|>assistant<|channel|>final<|message|>{\"reason\": \"so\", \"score\": 4}",
+        ),
+        3 => Reply::text("{\"reason\": \"one\ntwo\", \"score\": 4.0}"),
+        4 => Reply::text("<think>It is {\"reason\": \"so\", \"score\": 4}"),
+        5 => Reply::text("{\"score\": 4}"),
+        6 => Reply::Bytes(Vec::new()),
+        _ => Reply::text("{\"reason\": \"so\", \"score\": 4}"),
+    });
+    let args = ["--aspects", "fluency", "--output", "out.jsonl", "--max-attempts", "2", "--quiet"];
+    let said = label(folder.path(), &server, &args);
+    assert_eq!(said.code, Some(0), "{}{}", said.stdout, said.stderr);
+    let rows = read(folder.path(), "out.jsonl");
+    let found: Vec<Value> =
+        rows.iter().map(|row| row.get("score").unwrap_or(&row["unscored"]["reason"]).clone()).collect();
+    assert_eq!(
+        found,
+        [
+            json!(4.0),
+            json!(4.0),
+            json!(4.0),
+            json!(4.0),
+            json!("unparsed"),
+            json!("unparsed"),
+            json!("no_answer"),
+            json!(4.0)
+        ]
+    );
+    let detail = rows[5]["unscored"]["detail"].as_str().expect("why");
+    assert!(detail.contains("\"reason\"") && detail.contains("the score a number"), "{detail}");
+    assert_eq!(server.requests(), 9);
+}

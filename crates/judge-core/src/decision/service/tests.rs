@@ -117,7 +117,7 @@ fn an_odd_answer_costs_its_question() {
         (
             DecisionRoute::SystemOne,
             json!({"answers": {"refund": {"noul": 1.0}, "tone": {"probabilities": {"calm": 0.5, "angry": 0.5, "joking": 0.0}}, "urgency": {"probabilities": {"0": 1.5, "1": -0.5}}}}),
-            ["a choice question", "add up to 1"],
+            ["a choice question", "expected probabilities from 0 to 1, found [1.5, -0.5]"],
         ),
         (
             DecisionRoute::OpenAi,

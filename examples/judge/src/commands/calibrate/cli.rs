@@ -46,7 +46,7 @@ pub(crate) struct Cli {
     #[arg(long, value_name = "FIELD")]
     pub(crate) human: Option<String>,
     /// Field that says which graded rows belong together, such as a question's id: they are in one fold, so that what is said of held-out
-    /// rows is said of new questions
+    /// rows is said of new questions [default: a field such as `question_id` whose values repeat, which a note names]
     #[arg(long, value_name = "FIELD")]
     pub(crate) cluster: Option<String>,
     /// Width of the interval of the coverage to plan for, from end to end: shows how many graded rows it takes

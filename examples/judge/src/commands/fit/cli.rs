@@ -62,7 +62,7 @@ pub(crate) struct Cli {
     #[arg(long, value_name = "best|N", requires = "weights_out")]
     pub(crate) layer: Option<LayerChoice>,
     /// Pairs: rows with the same value of this field are about one question, which is never fitted on and measured at once; a row without
-    /// it is about its own
+    /// it is about its own [default: a field such as `question_id` whose values repeat, which a note names]
     #[arg(long, value_name = "FIELD", requires = "valid", conflicts_with = "input")]
     pub(crate) cluster: Option<String>,
     /// Save the fitted weights here

@@ -9,13 +9,14 @@ use judge_core::{ItemId, Layer, fit::LayerWeightFit};
 use judge_data::{PairVerdict, Rows, ScoreTable, majority};
 use judge_metrics::comparison::{PairStatistic, PreferenceComparison, PreferredPair, Statistic};
 use judge_metrics::preference::Preference;
-use judge_probe::GroupKFold;
+use judge_probe::{GroupKFold, RowGroups};
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
+use crate::grouping::OtherFields;
 use crate::preferences::of_pairs;
 use crate::report::BOOTSTRAP;
-use crate::terminal::console::{say, table, usage};
+use crate::terminal::console::{say, table, tell, usage};
 
 /// The accuracy of the sign of log-odds that are averaged over the orders, against people's majority, by how they are read.
 pub(super) struct Worth {
@@ -101,6 +102,7 @@ enum Human {
 /// People's majority and the question of each pair.
 fn people(pairs: &ScoreTable, cluster: Option<&str>) -> Result<(Vec<Preference>, Vec<String>)> {
     let (mut known, mut named) = (HashMap::new(), false);
+    let (mut others, mut ids) = (OtherFields::default(), Vec::new());
     for row in Rows::open(&pairs.path)? {
         let row = row?;
         let id: ItemId = row.required("id", "a string or a whole number")?;
@@ -114,11 +116,27 @@ fn people(pairs: &ScoreTable, cluster: Option<&str>) -> Result<(Vec<Preference>,
         named |= question.is_some();
         let question = question.map_or_else(|| format!("id {id}"), str::to_owned);
         if let Some(gold) = majority(&verdicts) {
+            others.see(row.clone().into_extra(&["id", "human"]).iter());
+            ids.push(id.clone());
             known.insert(id, (Preference::from(gold), question));
         }
     }
     if let Some(field) = cluster.filter(|_| !named) {
         return Err(usage(format!("--cluster: no row of {} has the field {field:?}", pairs.path.display())));
+    }
+    if cluster.is_none() {
+        let together = others.together(RowGroups::alone(ids.len()), true);
+        let together = together
+            .map_err(|undecided| usage(format!("{undecided}: name the one that counts with --cluster FIELD")))?;
+        if let Some(field) = together.by.first() {
+            let (n, pairs) = (together.groups.n_groups(), ids.len());
+            tell(format_args!(
+                "note: pairs with the same {field:?} are about one question, {n} questions of {pairs} pairs; name another field with --cluster FIELD"
+            ));
+            for (id, first) in ids.iter().zip(together.groups.group_of_row()) {
+                known.entry(id.clone()).and_modify(|(_, question)| *question = format!("id {}", ids[first]));
+            }
+        }
     }
     let found =
         pairs.ids.iter().map(|id| known.remove(id).with_context(|| format!("the pair {id} has no human verdict")));

@@ -4,6 +4,7 @@
 
 mod cli;
 mod figure;
+mod groups;
 mod print;
 mod rows;
 mod settings;
@@ -23,6 +24,7 @@ use judge_probe::ProbedModel;
 use judge_probe::training::{GradedRow, Grading, ProbeTraining, TrainedProbe, TrainingOrigin};
 use serde_json::json;
 
+use self::groups::keep_together;
 use self::rows::{Data, Reading};
 use self::settings::{Found, SETTINGS, Settings, figure_path, look, probe_path, report_path, template_path};
 use self::states::States;
@@ -54,17 +56,25 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
         (Some(input), None) => data = Data::read(input, &reading)?,
         (None, _) => data = Data::generated([2_000, 1_000, 1_000], cli.seed.seed, &cli.model),
     }
-    let data = judged.as_ref().map_or(&data, |judged| &judged.data);
-    if data.ungraded > 0 {
-        say(format_args!("{} rows have no grade and are skipped", data.ungraded))?;
+    let training = cli.training(judged.as_ref().map_or(&data, |judged| &judged.data))?;
+    let read = judged.as_mut().map_or(&mut data, |judged| &mut judged.data);
+    if read.ungraded > 0 {
+        say(format_args!("{} rows have no grade and are skipped", read.ungraded))?;
     }
-    data.unread.tell_that("cannot be read and are skipped");
+    read.unread.tell_that("cannot be read and are skipped");
+    let groups = match cli.group.is_none() && !cli.ungrouped && input.is_some() {
+        true => keep_together(read, &training)?,
+        false => BTreeMap::new(),
+    };
+    let data = judged.as_ref().map_or(&data, |judged| &judged.data);
     let aspects: Vec<&String> = data.rows.keys().collect();
-    let training = cli.training(data)?;
     for (aspect, rows) in &data.rows {
         training.check(rows).with_context(|| format!("aspect {aspect:?}"))?;
     }
     let mut settings = cli.settings(input.as_ref(), data)?;
+    if !groups.is_empty() {
+        settings.insert("groups".to_owned(), serde_json::to_value(&groups)?);
+    }
     check_files(cli, &aspects, &data.templates, &training)?;
     look(&cli.output, &aspects, &settings, cli.overwrite)?;
 
@@ -126,7 +136,7 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
     let binary = cli.binary;
     let report = json!({
         "model": model.info(), "binary": binary, SETTINGS: settings, "ungraded": data.ungraded,
-        "unread": data.unread.count(), "aspects": reports,
+        "unread": data.unread.count(), "groups": groups, "aspects": reports,
     });
     write_json(&path, cli::PROGRAM, &report)?;
     tuned.values().try_for_each(Tuned::finish)?;

@@ -133,11 +133,11 @@ impl Judges {
             "`graded`: {} was scored with other options than those of `score`",
             path.display()
         );
-        let Graded { scores, human, .. } = graded(&path, "score", None, None)?;
+        let Graded { scores, human, clusters, .. } = graded(&path, "score", None, None)?;
         let (low, high) = judge.settings().scale.range();
         let calibrator = Calibrator { range: Some([low, high]), ..Calibrator::default() };
         let fitted = calibrator
-            .fit(&scores, &human)
+            .fit_clustered(&scores, &human, &clusters)
             .with_context(|| format!("`graded`: cannot calibrate on {} rows of {}", scores.len(), path.display()))?;
         let settings = json!({"graded": path, "rows": scores.len()});
         let judge = Calibrated::new(judge, move |score: f64| {

@@ -61,7 +61,8 @@ pub(crate) struct Cli {
     /// Columns that hold the fields, e.g. response=completion,human=grade [default: the names listed in docs/files.md]
     #[arg(long, value_name = "FIELD=COLUMN,...", default_value = "", hide_default_value = true)]
     pub columns: Columns,
-    /// Field whose rows stay on one side of every split [default: the question]
+    /// Field whose rows stay on one side of every split [default: the question, nearly equal texts, and a field whose values repeat as
+    /// those of a question's number do, which a note names]
     #[arg(long, value_name = "FIELD")]
     pub group: Option<String>,
     /// Field that says where a row comes from, for the report of artefacts

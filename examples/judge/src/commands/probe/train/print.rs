@@ -123,6 +123,14 @@ fn artefacts(split: &str, report: &ArtefactReport) -> String {
             );
         }
     }
+    let Duplicates { n_tested, found, n_same_label } = &report.related;
+    if found.len() > report.questions.found.len() {
+        text += &format!(
+            "{} of {n_tested} rows have an equal or nearly equal question or prompt in the training rows, {n_same_label} with the same label: \
+             they may be known by heart\n",
+            found.len()
+        );
+    }
     for source in &report.source_counts {
         let labels: Vec<String> = source.labels.iter().map(|(label, n)| format!("{label}: {n}")).collect();
         text += &format!("rows of each label from {}: {}\n", source.source, labels.join(", "));

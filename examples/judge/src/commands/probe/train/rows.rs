@@ -6,13 +6,16 @@ use std::path::Path;
 
 use anyhow::{Context, Result, anyhow, bail, ensure};
 use judge_core::{Fields, ItemId, Prompt, PromptTemplate, inspector::Aspect, request::Generation};
-use judge_data::{Columns, DatasetOptions, Field, GradedRecord, Input, PromptInput, PromptRecord, Row};
+use judge_data::{
+    Columns, DatasetFormat, DatasetOptions, Extra, Field, GradedRecord, Input, PromptInput, PromptRecord, Row,
+};
 use judge_probe::training::GradedRow;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use tiny_judge::planted::{Split, generate, prompt};
 
 use crate::args::model_args::ModelArgs;
+use crate::grouping::OtherFields;
 use crate::unread::{RowError, Unread};
 
 /// The aspect of rows that name none.
@@ -44,6 +47,8 @@ pub struct Data {
     pub unread: Unread,
     /// What a judge wrote behind each prompt, where one did.
     pub written: Option<Written>,
+    /// The fields of each aspect's rows that are nothing else.
+    pub other_fields: BTreeMap<String, OtherFields>,
 }
 
 /// Texts that are written once more while their states are read.
@@ -145,7 +150,9 @@ impl Data {
                 let name = format!("row {} of the aspect {aspect:?}", index + 1);
                 self.unread.note(name, row.as_ref().err().map(ToString::to_string));
                 if let Ok(row) = row {
-                    self.push(aspect, row.score, row.into_graded(), reading, seen).with_context(|| wrong(aspect))?;
+                    let none = Extra::new();
+                    self.push(aspect, row.score, row.into_graded(), &none, reading, seen)
+                        .with_context(|| wrong(aspect))?;
                 }
             }
         }
@@ -163,8 +170,19 @@ impl Data {
         let aspect = text_field(&row, reading.columns, Field::Aspect)?;
         let split = text_field(&row, reading.columns, Field::Split)?;
         let fields = row.clone().into_extra(&[]);
-        let (grade, mut graded) = if reading.columns.has(&row, Field::Response) {
-            let record = GradedRecord::from_row(row, index, &options)?;
+        let used = used(&row, reading.columns)?;
+        // A whole prompt under the name of an instruction, as prometheus-eval has it: the prompt unless there is a template of its parts.
+        let published = matches!(DatasetFormat::detect(&row, reading.columns), Ok(DatasetFormat::Prometheus));
+        let (grade, mut graded) = if published && reading.template.is_none() {
+            let whole = reading.columns.text(&row, Field::Instruction)?;
+            let record = GradedRecord::from_prometheus(row, index, &options)?;
+            let prompt = dressed(reading.model, PromptInput::Text(whole));
+            (record.human(), GradedRow::new(record.id, prompt, 0.0))
+        } else if published || reading.columns.has(&row, Field::Response) {
+            let record = match published {
+                true => GradedRecord::from_prometheus(row, index, &options)?,
+                false => GradedRecord::from_row(row, index, &options)?,
+            };
             let template = reading.model.dress_template(template(reading, aspect.as_deref())?);
             let prompt = template.fill(&Pair(&record))?;
             self.templates.insert(aspect.clone().unwrap_or_else(|| UNNAMED.to_owned()), template);
@@ -186,7 +204,8 @@ impl Data {
         }
         graded.source = reading.source.map(text).transpose()?;
         graded.split = split;
-        Ok(self.push(aspect.as_deref().unwrap_or(UNNAMED), grade, graded, reading, seen)?)
+        let fields = fields.retain(|name| !used.iter().any(|used| used == name));
+        Ok(self.push(aspect.as_deref().unwrap_or(UNNAMED), grade, graded, &fields, reading, seen)?)
     }
 
     /// Adds a row with its grade, or counts it if it has none.
@@ -195,6 +214,7 @@ impl Data {
         aspect: &str,
         grade: Option<f64>,
         row: GradedRow,
+        other: &Extra,
         reading: &Reading<'_>,
         seen: &mut BTreeSet<(String, ItemId)>,
     ) -> Result<()> {
@@ -204,7 +224,10 @@ impl Data {
         match grade {
             None => self.ungraded += 1,
             Some(_) if rows >= reading.model.limit.unwrap_or(usize::MAX) => {}
-            Some(grade) => self.rows.entry(aspect.to_owned()).or_default().push(GradedRow { grade, ..row }),
+            Some(grade) => {
+                self.rows.entry(aspect.to_owned()).or_default().push(GradedRow { grade, ..row });
+                self.other_fields.entry(aspect.to_owned()).or_default().see(other.iter());
+            }
         }
         Ok(())
     }
@@ -250,6 +273,20 @@ fn text_field(row: &Row, columns: &Columns, field: Field) -> Result<Option<Strin
     let Some(json) = columns.find(row, field)?.and_then(|name| row.value(name)) else { return Ok(None) };
     let text = serde_json::from_str(json);
     text.map(Some).map_err(|_| RowError::odd(format!("expected {field} to be text, found {json}")))
+}
+
+/// The columns that a row's id, prompt, grade, aspect and split are in. Of one with a response that is what was asked and the response.
+fn used(row: &Row, columns: &Columns) -> Result<Vec<String>, RowError> {
+    const ALWAYS: [Field; 4] = [Field::Id, Field::Human, Field::Aspect, Field::Split];
+    let of_kind = match columns.has(row, Field::Response) {
+        true => [Field::Instruction, Field::Response],
+        false => [Field::Prompt, Field::Messages],
+    };
+    let mut used = Vec::new();
+    for field in ALWAYS.into_iter().chain(of_kind) {
+        used.extend(columns.find(row, field)?.map(str::to_owned));
+    }
+    Ok(used)
 }
 
 /// A prompt as the options want it.

@@ -1,4 +1,6 @@
-use crate::{Error, Extra, ScoreRow};
+use judge_core::Fields;
+
+use crate::{Error, Extra, Input, Record, ScoreRow};
 
 /// Which of a record's other fields are carried to the output.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -45,5 +47,71 @@ impl Carry {
             return Err(Error::FieldClash { field: field.to_owned() });
         }
         Ok(extra)
+    }
+}
+
+/// Says before any work what cannot be carried: a field that the output has itself, and one that no row of the input has.
+#[derive(Debug)]
+pub struct CarryCheck<'c> {
+    carry: &'c Carry,
+    /// The fields of the output's own.
+    known: &'static [&'static str],
+    /// Those of the names that no row has had so far.
+    absent: Vec<&'c str>,
+    rows: usize,
+    /// The fields of the first row that can be carried.
+    found: Vec<String>,
+}
+
+impl<'c> CarryCheck<'c> {
+    /// For an output whose rows have these fields of their own.
+    pub fn new(carry: &'c Carry, known: &'static [&'static str]) -> Self {
+        let absent = match carry {
+            Carry::All => Vec::new(),
+            Carry::Only(names) => names.iter().map(String::as_str).collect(),
+        };
+        Self { carry, known, absent, rows: 0, found: Vec::new() }
+    }
+
+    /// Takes note of a record.
+    ///
+    /// # Errors
+    /// [`Error::FieldClash`].
+    pub fn see(&mut self, record: Record) -> Result<(), Error> {
+        let is_read = |name: &str| {
+            let is_column = record.columns().is_some_and(|columns| columns.field(name).is_some());
+            is_column || record.field(name).is_some()
+        };
+        self.absent.retain(|name| !is_read(name));
+        self.see_fields(record.into_extra())
+    }
+
+    /// Takes note of a row by the fields that may be carried.
+    ///
+    /// # Errors
+    /// [`Error::FieldClash`].
+    pub fn see_fields(&mut self, extra: Extra) -> Result<(), Error> {
+        if self.rows == 0 {
+            self.found = extra.iter().map(|(name, _)| name.to_owned()).collect();
+        }
+        self.rows += 1;
+        self.absent.retain(|name| extra.text(name).is_none());
+        self.carry.of_row(extra, self.known).map(drop)
+    }
+
+    /// After the last row.
+    ///
+    /// # Errors
+    /// [`Error::NothingToCarry`] for a field that no row had. Of a [part](Input::part) that is nothing unusual.
+    pub fn finish(self, input: &Input) -> Result<(), Error> {
+        match self.absent.first().filter(|_| self.rows > 0 && input.part().is_none()) {
+            None => Ok(()),
+            Some(&field) => Err(Error::NothingToCarry {
+                path: input.path().to_path_buf(),
+                rows: self.rows,
+                field: field.to_owned(),
+                found: self.found,
+            }),
+        }
     }
 }

@@ -5,6 +5,7 @@ use std::path::Path;
 use anyhow::{Context, Result, bail};
 use judge_data::ScoredFile;
 
+use crate::args::files::open;
 use crate::terminal::options::offered;
 use crate::unread::Unread;
 
@@ -23,7 +24,7 @@ pub struct Graded {
 /// # Errors
 /// If the file cannot be read, or has no such row, or one that does not say what it belongs to where `cluster` names a field.
 pub fn graded(path: &Path, score: &str, human: Option<&str>, cluster: Option<&str>) -> Result<Graded> {
-    let file = ScoredFile::open(path, None)?;
+    let file = ScoredFile::open(open(path)?, None)?;
     let fields = file.fields(Some(score), human);
     let mut graded = Graded { scores: Vec::new(), human: Vec::new(), clusters: Vec::new() };
     let (mut scored, mut unread) = (0, Unread::default());

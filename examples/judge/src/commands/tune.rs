@@ -64,7 +64,7 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
     outputs.made([&files.log, &files.checkpoint, &files.best, &files.states]).overwrite(cli.write.overwrite).check()?;
     files.check(cli)?;
     let input = cli.input.open()?;
-    let held_out = cli.eval.as_deref().map(Input::open).transpose()?;
+    let held_out = cli.eval.as_deref().map(crate::args::files::open).transpose()?;
     let objective = chosen.objective;
     let swap = chosen.swap;
     let task = |id: String, reader: &str| {

@@ -24,6 +24,7 @@ mod labels;
 mod merge_adapter;
 mod mt_bench;
 mod newcomer;
+mod odd_fields;
 mod odd_rows;
 mod options;
 mod pair_weights;

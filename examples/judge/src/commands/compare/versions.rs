@@ -47,11 +47,11 @@ pub(super) fn joined(old: &Path, args: &InputArgs) -> Result<Input> {
 
 /// The rows of a file that have a response. An id that is there twice is an error of the file.
 fn read(path: &Path, args: &InputArgs) -> Result<Vec<GradedRecord>> {
-    let input = Input::open(path)?;
+    let input = crate::args::files::open(path)?;
     let (mut rows, mut unread) = (Vec::new(), Unread::default());
     for record in args.records(&input, Some(DatasetFormat::Graded), None)? {
         let record = record?;
-        unread.see(&record);
+        unread.note(record.id(), record.unread().map(|why| why.detail.clone()));
         if let Record::Graded(row) = record {
             rows.push(row);
         }

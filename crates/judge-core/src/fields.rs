@@ -4,6 +4,8 @@ use std::hash::BuildHasher;
 
 use serde_json::{Map, Value};
 
+use crate::{Reason, Unscored};
+
 /// Named texts of an item, which a [`PromptTemplate`](crate::PromptTemplate) puts in place of its placeholders.
 ///
 /// Implement it for your own item type; maps from names to strings have it already.
@@ -28,6 +30,18 @@ pub trait Fields {
     /// The text of a field; `None` if this item has none of that name. An empty text is a text.
     fn field(&self, name: &str) -> Option<Cow<'_, str>>;
 
+    /// The text of a field that a judge cannot do without. An empty text is a text.
+    ///
+    /// # Errors
+    /// [`Unscored`] for [`Reason::Missing`], with what is there instead: nothing, a list or an object. As an error of
+    /// [`Judge::ask`](crate::Judge::ask) it costs this item its verdict, and nothing else.
+    fn text(&self, name: &str) -> Result<Cow<'_, str>, Unscored> {
+        self.field(name).ok_or_else(|| {
+            let found = no_text(self, name).map_or_else(|| format!("the fields {:?}", self.names()), str::to_owned);
+            Unscored::new(Reason::Missing, format!("expected text in the field {name:?}, found {found}"))
+        })
+    }
+
     /// A field that is a list or an object; `None` if this item has none of that name.
     fn json(&self, name: &str) -> Option<Cow<'_, Value>> {
         let _ = name;
@@ -38,6 +52,11 @@ pub trait Fields {
     fn names(&self) -> Vec<String> {
         Vec::new()
     }
+}
+
+/// What a field without a text is in words; `None` if there is none of that name.
+pub(crate) fn no_text(item: &(impl Fields + ?Sized), name: &str) -> Option<&'static str> {
+    item.json(name).map(|value| if value.is_array() { "a list" } else { "an object" })
 }
 
 impl<T: Fields + ?Sized> Fields for &T {
@@ -138,5 +157,24 @@ impl<K: AsRef<str>, V: AsRef<str>> Fields for [(K, V)] {
 
     fn names(&self) -> Vec<String> {
         self.iter().map(|(key, _)| key.as_ref().to_owned()).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_field_without_a_text_says_what_it_is() {
+        let item = json!({"instruction": "q", "contexts": ["a", "b"], "about": {"n": 1}, "none": null});
+        assert_eq!(item.text("instruction").unwrap(), "q");
+        let why = |name| item.text(name).unwrap_err();
+        assert_eq!(why("contexts").reason, Reason::Missing);
+        assert_eq!(why("contexts").detail, "expected text in the field \"contexts\", found a list");
+        assert_eq!(why("about").detail, "expected text in the field \"about\", found an object");
+        assert!(why("none").detail.contains("found the fields [\"instruction\""), "{}", why("none").detail);
+        assert!(why("instructoin").detail.contains("found the fields"));
     }
 }

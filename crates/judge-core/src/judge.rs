@@ -101,13 +101,13 @@ impl JudgeError {
 }
 
 impl From<Error> for JudgeError {
-    /// An item that lacks a field is [`Reason::Missing`], and one of which a number is NaN or infinite
+    /// An item that lacks a field, or has a list in its place, is [`Reason::Missing`], and one of which a number is NaN or infinite
     /// [`Reason::NonFinite`]: its own fault. Everything else ends the run.
     fn from(error: Error) -> Self {
         match error {
-            Error::Template { problem: problem @ TemplateProblem::MissingField { .. } } => {
-                Self::Unscored(Unscored::new(Reason::Missing, problem.to_string()))
-            }
+            Error::Template {
+                problem: problem @ (TemplateProblem::MissingField { .. } | TemplateProblem::NotText { .. }),
+            } => Self::Unscored(Unscored::new(Reason::Missing, problem.to_string())),
             number @ Error::NonFinite { .. } => Self::Unscored(Unscored::new(Reason::NonFinite, number.to_string())),
             other => Self::Failed(Box::new(other)),
         }

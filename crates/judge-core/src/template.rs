@@ -7,8 +7,9 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
-use crate::{Error, Fields, Message, Prompt};
+use crate::{Error, Fields, Message, Prompt, fields};
 pub use problem::TemplateProblem;
 
 /// A [`Prompt`] whose texts hold `{name}` placeholders for the fields of an item.
@@ -301,6 +302,10 @@ impl<I: Fields + ?Sized> Fields for WithDefaults<'_, I> {
         self.item.field(name).or_else(|| self.defaults.get(name).map(|text| text.as_str().into()))
     }
 
+    fn json(&self, name: &str) -> Option<Cow<'_, Value>> {
+        self.item.json(name)
+    }
+
     fn names(&self) -> Vec<String> {
         self.item.names()
     }
@@ -360,9 +365,12 @@ fn fill_text(text: &str, item: &(impl Fields + ?Sized)) -> Result<String, Error>
             Piece::Field(name) => match item.field(name) {
                 Some(value) => filled.push_str(&value),
                 None => {
-                    return Err(
-                        TemplateProblem::MissingField { field: name.to_owned(), available: item.names() }.into()
-                    );
+                    let field = name.to_owned();
+                    return Err(match fields::no_text(item, name) {
+                        Some(found) => TemplateProblem::NotText { field, found },
+                        None => TemplateProblem::MissingField { field, available: item.names() },
+                    }
+                    .into());
                 }
             },
         }

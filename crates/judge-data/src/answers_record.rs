@@ -34,8 +34,7 @@ impl AnswersRecord {
     /// Reads row number `index`, counted from 0.
     ///
     /// # Errors
-    /// [`Error::NoColumn`]; [`Error::WrongColumn`], also for an empty list and for grades that are not as many as responses;
-    /// [`Error::AmbiguousColumns`], [`Error::FractionalId`].
+    /// [`Error::NoColumn`]; [`Error::WrongColumn`], also for an empty list; [`Error::AmbiguousColumns`], [`Error::FractionalId`].
     pub fn from_row(row: Row, index: usize, options: &DatasetOptions) -> Result<Self, Error> {
         let (record, rest) = Self::read(&row, index, options)?;
         Ok(Self { extra: rest.of(row), ..record })
@@ -50,13 +49,7 @@ impl AnswersRecord {
                 !list.is_empty()
             })?;
         let (rubric, reference) = (row.optional_text(Field::Rubric)?, row.optional_text(Field::Reference)?);
-        let grades = if row.has(Field::Human) {
-            const EXPECTED: &str = "a list with a number or null for each of the responses";
-            row.required_where(Field::Human, EXPECTED, |list: &Vec<Option<f64>>| list.len() == responses.len())?
-        } else {
-            row.ignore_null(&[Field::Human]);
-            Vec::new()
-        };
+        let grades = row.grades(responses.len());
         let (columns, rest) = row.finish();
         let extra = Extra::new();
         Ok((Self { id, instruction, responses, rubric, reference, grades, columns, extra }, rest))

@@ -80,7 +80,7 @@ mod tests {
     #[test]
     fn a_row_is_an_object_on_one_line() {
         assert_eq!(body(&json!({"a": "x\ny", "b": {"a": 1}})).unwrap(), br#"{"a":"x\ny","b":{"a":1}}"#);
-        for (value, found) in [(json!([1]), "array [1]"), (json!("{}"), "string \"{}\""), (json!(null), "null")] {
+        for (value, found) in [(json!([1]), "list [1]"), (json!("{}"), "string \"{}\""), (json!(null), "null")] {
             assert_eq!(problem(&value), BodyProblem::NotAnObject { found: found.into() });
         }
         let raw = |text: &str| RawValue::from_string(text.to_owned()).unwrap();

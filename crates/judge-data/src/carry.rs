@@ -1,6 +1,6 @@
-use std::collections::BTreeSet;
+use judge_core::Fields;
 
-use crate::{Error, Extra, Input, ScoreRow};
+use crate::{Error, Extra, Input, Record, ScoreRow};
 
 /// Which of a record's other fields are carried to the output.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -25,60 +25,7 @@ impl std::str::FromStr for Carry {
     }
 }
 
-/// The fields that are carried by name, which any of the rows must have. Show it the rows before any work.
-#[derive(Debug)]
-pub struct CarriedNames<'c> {
-    missing: Vec<&'c str>,
-    /// The first names that rows have, for a message.
-    found: BTreeSet<String>,
-    rows: usize,
-}
-
-impl CarriedNames<'_> {
-    /// Names that a message may hold.
-    const SHOWN: usize = 50;
-
-    /// A row has these fields besides those that are judged.
-    pub fn see(&mut self, extra: &Extra) {
-        self.rows += 1;
-        if self.missing.is_empty() {
-            return;
-        }
-        for (name, _) in extra.iter() {
-            self.missing.retain(|missing| *missing != name);
-            if self.found.len() < Self::SHOWN && !self.found.contains(name) {
-                self.found.insert(name.to_owned());
-            }
-        }
-    }
-
-    /// Whether every name was found. A part of a file may lack what its other parts have.
-    ///
-    /// # Errors
-    /// [`Error::NotCarried`] with the first name that no row has.
-    pub fn finish(self, input: &Input) -> Result<(), Error> {
-        match self.missing.first().filter(|_| self.rows > 0 && input.part().is_none()) {
-            Some(field) => Err(Error::NotCarried {
-                path: input.path().to_path_buf(),
-                rows: self.rows,
-                field: (*field).to_owned(),
-                found: self.found.into_iter().collect(),
-            }),
-            None => Ok(()),
-        }
-    }
-}
-
 impl Carry {
-    /// The names that rows must have.
-    pub fn names(&self) -> CarriedNames<'_> {
-        let missing = match self {
-            Self::All => Vec::new(),
-            Self::Only(names) => names.iter().map(String::as_str).collect(),
-        };
-        CarriedNames { missing, found: BTreeSet::new(), rows: 0 }
-    }
-
     /// The fields that are carried.
     ///
     /// # Errors
@@ -100,5 +47,71 @@ impl Carry {
             return Err(Error::FieldClash { field: field.to_owned() });
         }
         Ok(extra)
+    }
+}
+
+/// Says before any work what cannot be carried: a field that the output has itself, and one that no row of the input has.
+#[derive(Debug)]
+pub struct CarryCheck<'c> {
+    carry: &'c Carry,
+    /// The fields of the output's own.
+    known: &'static [&'static str],
+    /// Those of the names that no row has had so far.
+    absent: Vec<&'c str>,
+    rows: usize,
+    /// The fields of the first row that can be carried.
+    found: Vec<String>,
+}
+
+impl<'c> CarryCheck<'c> {
+    /// For an output whose rows have these fields of their own.
+    pub fn new(carry: &'c Carry, known: &'static [&'static str]) -> Self {
+        let absent = match carry {
+            Carry::All => Vec::new(),
+            Carry::Only(names) => names.iter().map(String::as_str).collect(),
+        };
+        Self { carry, known, absent, rows: 0, found: Vec::new() }
+    }
+
+    /// Takes note of a record.
+    ///
+    /// # Errors
+    /// [`Error::FieldClash`].
+    pub fn see(&mut self, record: Record) -> Result<(), Error> {
+        let is_read = |name: &str| {
+            let is_column = record.columns().is_some_and(|columns| columns.field(name).is_some());
+            is_column || record.field(name).is_some()
+        };
+        self.absent.retain(|name| !is_read(name));
+        self.see_fields(record.into_extra())
+    }
+
+    /// Takes note of a row by the fields that may be carried.
+    ///
+    /// # Errors
+    /// [`Error::FieldClash`].
+    pub fn see_fields(&mut self, extra: Extra) -> Result<(), Error> {
+        if self.rows == 0 {
+            self.found = extra.iter().map(|(name, _)| name.to_owned()).collect();
+        }
+        self.rows += 1;
+        self.absent.retain(|name| extra.text(name).is_none());
+        self.carry.of_row(extra, self.known).map(drop)
+    }
+
+    /// After the last row.
+    ///
+    /// # Errors
+    /// [`Error::NothingToCarry`] for a field that no row had. Of a [part](Input::part) that is nothing unusual.
+    pub fn finish(self, input: &Input) -> Result<(), Error> {
+        match self.absent.first().filter(|_| self.rows > 0 && input.part().is_none()) {
+            None => Ok(()),
+            Some(&field) => Err(Error::NothingToCarry {
+                path: input.path().to_path_buf(),
+                rows: self.rows,
+                field: field.to_owned(),
+                found: self.found,
+            }),
+        }
     }
 }

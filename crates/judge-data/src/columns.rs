@@ -1,6 +1,7 @@
 //! Which column of a user's file holds which field: one table of names for all kinds of data set.
 
 use std::fmt;
+use std::path::Path;
 use std::str::FromStr;
 use std::sync::Arc;
 
@@ -110,6 +111,24 @@ impl Columns {
         self.fields[field as usize].names.iter().map(|name| &**name)
     }
 
+    /// Columns of which a user has said that they are not the `id` or the `human` that they seem to be. An output has fields of its own of
+    /// these names, so they are not carried; `idx` is, which no output has.
+    pub(crate) fn ignored(&self) -> impl Iterator<Item = &'static str> {
+        let ignored = [Field::Id, Field::Human].into_iter().filter(|&field| self.is_ignored(field));
+        ignored.flat_map(Field::aliases).copied().filter(|&name| name != "idx")
+    }
+
+    /// With one column for a field, as a file of fixed names has it.
+    pub(crate) fn held_to(mut self, field: Field, column: &str) -> Self {
+        self.fields[field as usize].names = vec![Arc::from(column)];
+        self
+    }
+
+    pub(crate) fn is_ignored(&self, field: Field) -> bool {
+        let Names { names, chosen, .. } = &self.fields[field as usize];
+        *chosen && names.is_empty()
+    }
+
     /// Whether the names of the field are not the default ones.
     pub fn is_chosen(&self, field: Field) -> bool {
         self.fields[field as usize].chosen
@@ -166,6 +185,45 @@ impl Columns {
     }
 }
 
+/// Columns that a user has chosen and that no row has had so far.
+#[derive(Debug)]
+pub(crate) struct Unseen {
+    columns: Columns,
+    fields: Vec<Field>,
+    rows: usize,
+    /// The columns of the first row.
+    found: Vec<String>,
+}
+
+impl Unseen {
+    pub(crate) fn new(columns: &Columns) -> Self {
+        let is_named = |&field: &Field| columns.is_chosen(field) && !columns.is_ignored(field);
+        let fields = Field::ALL.into_iter().filter(is_named).collect();
+        Self { columns: columns.clone(), fields, rows: 0, found: Vec::new() }
+    }
+
+    pub(crate) fn see(&mut self, row: &Row) {
+        if self.rows == 0 {
+            self.found = row.found();
+        }
+        self.rows += 1;
+        let is_there = |field| self.columns.names(field).any(|name| row.keys().any(|key| key == name));
+        self.fields.retain(|&field| !is_there(field));
+    }
+
+    /// What is wrong with a file that has no more rows; `None` without rows.
+    pub(crate) fn error(&self, path: &Path) -> Option<Error> {
+        let &field = self.fields.first().filter(|_| self.rows > 0)?;
+        Some(Error::NoSuchColumn {
+            path: path.to_path_buf(),
+            rows: self.rows,
+            field,
+            names: self.columns.names(field).map(str::to_owned).collect(),
+            found: self.found.clone(),
+        })
+    }
+}
+
 fn may_share(a: Field, b: Field) -> bool {
     matches!((a, b), (Field::Prompt, Field::Instruction) | (Field::Instruction, Field::Prompt))
 }
@@ -206,7 +264,10 @@ impl FromStr for Columns {
 
 /// Which columns of a row its fields were read from; empty for a record that was made by hand.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct RowColumns(Vec<(Field, Arc<str>)>);
+pub struct RowColumns {
+    read: Vec<(Field, Arc<str>)>,
+    no_grade: Option<Box<str>>,
+}
 
 impl RowColumns {
     /// The column that held the field.
@@ -221,10 +282,20 @@ impl RowColumns {
 
     /// Fields and columns, in the order in which they were read.
     pub fn iter(&self) -> impl Iterator<Item = (Field, &str)> {
-        self.0.iter().map(|(field, name)| (*field, &**name))
+        self.read.iter().map(|(field, name)| (*field, &**name))
     }
 
     pub(crate) fn push(&mut self, field: Field, name: Arc<str>) {
-        self.0.push((field, name));
+        self.read.push((field, name));
+    }
+
+    /// What stands in the place of a grade of a person's and is none, with what was expected; `None` if there is nothing of the kind.
+    /// It is left out, and costs the row nothing else.
+    pub fn no_grade(&self) -> Option<&str> {
+        self.no_grade.as_deref()
+    }
+
+    pub(crate) fn note_no_grade(&mut self, why: String) {
+        self.no_grade.get_or_insert_with(|| why.into());
     }
 }

@@ -3,6 +3,7 @@ mod options;
 use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
 
+use crate::columns::Unseen;
 use crate::ids::UniqueIds;
 use crate::prometheus::Graded;
 use crate::reading::Rest;
@@ -122,6 +123,8 @@ pub struct Dataset {
     head_of_file: Option<Vec<Record>>,
     reader: Reader,
     left: usize,
+    /// Columns that no row has had; `None` where only a part of the file is read, whose rows need not have what others have.
+    unseen: Option<Unseen>,
 }
 
 impl Dataset {
@@ -132,7 +135,8 @@ impl Dataset {
     ///
     /// # Errors
     /// [`Error::Io`]; [`Error::UnknownFormat`] or [`Error::NoRows`] if the kind has to be told and cannot be;
-    /// [`Error::NoRowFits`], or of a single row what is wrong with it, if no row of the head can be read; whatever is
+    /// [`Error::NoRowFits`], or of a single row what is wrong with it, if no row of the head can be read; [`Error::NoSuchColumn`] if no row
+    /// of the file has a column that was chosen, which of a longer file is said behind its last row; whatever is
     /// wrong with the file before its first row.
     pub fn open(input: impl IntoInput, options: &DatasetOptions) -> Result<Self, Error> {
         let input = input.into_input()?;
@@ -146,9 +150,19 @@ impl Dataset {
                 end_of_head => end = Some(end_of_head.and_then(Result::err)),
             }
         }
+        let mut unseen = Unseen::new(&options.columns);
+        head.iter().for_each(|row| unseen.see(row));
+        // A column that is misspelt explains what the rows seem to lack.
+        let misspelt = |error| unseen.error(&path).unwrap_or(error);
+        if let (Some(None), Some(error)) = (&end, unseen.error(&path)) {
+            return Err(error);
+        }
         let format = match options.format {
             Some(format) => format,
-            None => DatasetFormat::of_head(&head, &options.columns)?.ok_or(Error::NoRows { path: path.clone() })?,
+            None => {
+                let found = DatasetFormat::of_head(&head, &options.columns).map_err(misspelt)?;
+                found.ok_or(Error::NoRows { path: path.clone() })?
+            }
         };
         let columns = options.columns.settled(&head);
         let mut reader = Reader {
@@ -164,7 +178,8 @@ impl Dataset {
         let is_read = |record: &Result<Record, Error>| record.as_ref().is_ok_and(|record| record.unread().is_none());
         match reader.fault.take() {
             Some(first) if !head.iter().any(is_read) => {
-                return Err(if n == 1 { first } else { Error::NoRowFits { path, rows: n, first: Box::new(first) } });
+                let none = |first| Error::NoRowFits { path: path.clone(), rows: n, first: Box::new(first) };
+                return Err(misspelt(if n == 1 { first } else { none(first) }));
             }
             _ => {}
         }
@@ -172,10 +187,10 @@ impl Dataset {
         if let Some(part) = input.part() {
             let head_of_file = Some(head.into_iter().map_while(Result::ok).collect());
             let reader = Reader { index: part.first_number + part.rows.start, ids: UniqueIds::default(), ..reader };
-            return Ok(Self { rows: input.rows()?, head: VecDeque::new(), head_of_file, reader, left });
+            return Ok(Self { rows: input.rows()?, head: VecDeque::new(), head_of_file, reader, left, unseen: None });
         }
         head.extend(end.flatten().map(Err));
-        Ok(Self { rows, head, head_of_file: None, reader, left })
+        Ok(Self { rows, head, head_of_file: None, reader, left, unseen: Some(unseen) })
     }
 
     /// The records that the file begins with, also where only a later part of it is read.
@@ -267,7 +282,13 @@ impl Iterator for Dataset {
         self.left = self.left.checked_sub(1)?;
         let record = match self.head.pop_front() {
             Some(record) => record,
-            None => self.rows.next()?.and_then(|row| self.reader.record(row)),
+            None => match self.rows.next() {
+                Some(row) => row.and_then(|row| {
+                    self.unseen.iter_mut().for_each(|unseen| unseen.see(&row));
+                    self.reader.record(row)
+                }),
+                None => Err(self.unseen.take()?.error(self.rows.path())?),
+            },
         };
         if record.is_err() {
             self.left = 0;

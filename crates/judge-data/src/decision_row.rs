@@ -5,10 +5,14 @@ use judge_core::{ItemId, Reason, Unscored, Verdict};
 use serde::{Serialize, Serializer, ser::SerializeMap as _};
 use serde_json::{Map, Value};
 
+use crate::columns::Unseen;
 use crate::ids::UniqueIds;
-use crate::{Carry, Error, Extra, Fate, Human, Input, Judged, OutputRow, Row, RowItem};
+use crate::reading::Reading;
+use crate::{
+    Carry, Columns, DatasetOptions, Error, Extra, Fate, Field, Human, Ids, Input, Judged, OutputRow, Row, RowItem,
+};
 
-/// A row `{"id", "state", "questions"?, "labels"?, …}`.
+/// A row `{"id", "state", "questions"?, "labels"?, …}`, or with the columns that are chosen for these [`Field`]s.
 ///
 /// A row without an id goes by its number in the file. One that cannot be read costs itself alone.
 #[derive(Clone, Debug, PartialEq)]
@@ -25,52 +29,86 @@ pub struct DecisionRecord {
     pub unread: Option<Unscored>,
     /// What people answered, by the name of the question; see [`Question::target`](judge_core::decision::Question::target).
     pub labels: Map<String, Value>,
+    /// What stands in the place of labels and is none, with what was expected: it is left out, and the questions are asked all the same.
+    pub no_labels: Option<String>,
     /// All other fields.
     pub extra: Extra,
 }
-
-/// The fields that are read.
-const READ: [&str; 4] = ["id", "state", "questions", "labels"];
 
 impl DecisionRecord {
     /// The rows of a file, at most so many.
     ///
     /// # Errors
-    /// Whatever is wrong with the file, and an id that is there twice.
-    pub fn all(input: &Input, most: Option<usize>) -> Result<impl Iterator<Item = Result<Self, Error>> + use<>, Error> {
+    /// Whatever is wrong with the file, and an id that is there twice; [`Error::NoSuchColumn`] behind the last row of a file in which no row
+    /// has a column that was chosen.
+    pub fn all(
+        input: &Input,
+        most: Option<usize>,
+        columns: &Columns,
+    ) -> Result<impl Iterator<Item = Result<Self, Error>> + use<>, Error> {
         let first = input.part().map_or(0, |part| part.first_number + part.rows.start);
-        let mut ids = UniqueIds::default();
-        let rows = input.rows()?.take(most.unwrap_or(usize::MAX)).enumerate();
-        Ok(rows.map(move |(place, row)| {
-            let row = row?;
-            let at = row.place().clone();
-            let record = Self::of(row, place, first + place)?;
-            ids.check(&record.id, &at)?;
-            Ok(record)
+        // `idx` is carried unless it is chosen.
+        let columns = match columns.is_chosen(Field::Id) {
+            true => columns.clone(),
+            false => columns.clone().held_to(Field::Id, "id"),
+        };
+        let mut unseen = Some(Unseen::new(&columns)).filter(|_| input.part().is_none());
+        let options = DatasetOptions { columns, ids: Ids::RowNumber, ..DatasetOptions::default() };
+        let (mut ids, mut rows, mut place) = (UniqueIds::default(), input.rows()?, 0);
+        let path = input.path().to_path_buf();
+        let most = most.unwrap_or(usize::MAX);
+        Ok(std::iter::from_fn(move || {
+            if place == most {
+                return None;
+            }
+            let Some(row) = rows.next() else { return unseen.take()?.error(&path).map(Err) };
+            let record = row.and_then(|row| {
+                unseen.iter_mut().for_each(|unseen| unseen.see(&row));
+                let at = row.place().clone();
+                let record = Self::of(row, place, first + place, &options)?;
+                ids.check(&record.id, &at)?;
+                Ok(record)
+            });
+            place += 1;
+            Some(record)
         }))
     }
 
-    fn of(row: Row, place: usize, number: usize) -> Result<Self, Error> {
-        let id = row.optional("id", "a string or a whole number")?.unwrap_or_else(|| ItemId::from(number as u64));
-        let state = row.value("state").map(exact_json::from_text);
-        // A number out of range is JSON and no value.
-        let state = state.transpose().or_else(|_| row.optional::<Value>("state", "JSON"))?;
-        let questions = row.optional::<Value>("questions", "an object of questions")?;
-        let questions = questions.map(|json| Questions::from_json(&json)).transpose();
-        let labels = row.optional::<Map<String, Value>>("labels", "an object of answers by question");
-        let why = match (&state, &questions, &labels) {
-            (None, ..) => {
-                let found = row.keys().collect::<Vec<_>>().join(", ");
-                Some(format!("expected the field `state`, found {found}"))
-            }
-            (_, Err(problem), _) => Some(problem.to_string()),
-            (.., Err(error)) => Some(error.to_string()),
-            _ => None,
-        };
-        let unread = why.map(|why| Unscored::new(Reason::Missing, why));
-        let (state, questions) = (state.unwrap_or_default(), questions.ok().flatten());
-        let extra = row.into_extra(&READ);
-        Ok(Self { row: place, id, state, questions, unread, labels: labels.ok().flatten().unwrap_or_default(), extra })
+    fn of(row: Row, place: usize, number: usize, options: &DatasetOptions) -> Result<Self, Error> {
+        let mut reading = Reading::new(&row, options);
+        let id = reading.id(number)?;
+        let state = reading.json_by(Field::State, "JSON with finite numbers", exact_json::from_text);
+        let state = state.and_then(|state| state.ok_or_else(|| reading.missing(Field::State)));
+        let questions = reading.json::<Value>(Field::Questions, "an object of questions");
+        let labels = reading.json::<Map<String, Value>>(Field::Labels, "an object of answers by question");
+        let (_, rest) = reading.finish();
+        // It names no file and no line: both belong to the command.
+        let in_words = |error: Error| error.of_row().map_or_else(|| error.to_string(), |why| why.detail);
+        let questions = questions.map_err(in_words).and_then(|questions| {
+            let read = questions.map(|json| Questions::from_json(&json).map_err(|problem| problem.to_string()));
+            read.transpose()
+        });
+        let (state, no_state) = split(state.map_err(in_words));
+        let (questions, no_questions) = split(questions);
+        let (labels, no_labels) = split(labels.map_err(in_words));
+        let unread = no_state.or(no_questions).map(|why| Unscored::new(Reason::Missing, why));
+        Ok(Self {
+            row: place,
+            id,
+            state: state.unwrap_or_default(),
+            questions: questions.flatten(),
+            unread,
+            labels: labels.flatten().unwrap_or_default(),
+            no_labels,
+            extra: rest.of(row),
+        })
+    }
+}
+
+fn split<T>(found: Result<T, String>) -> (Option<T>, Option<String>) {
+    match found {
+        Ok(value) => (Some(value), None),
+        Err(why) => (None, Some(why)),
     }
 }
 

@@ -7,7 +7,9 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
+use crate::foreign::BOM;
 use crate::row::describe;
+
 use crate::{Error, Place, write_atomic, write_new};
 
 /// A thing that is saved whole in a JSON file of its own.
@@ -108,9 +110,16 @@ pub fn load<T: Document>(path: impl AsRef<Path>) -> Result<T, Error> {
     serde_json::from_value(content).map_err(failed)
 }
 
-/// Reads a whole small file as text.
-fn read_text(path: &Path) -> Result<String, Error> {
-    let bytes = fs::read(path).map_err(Error::io("read", path))?;
+/// Reads a whole small file as text, such as one of settings; a byte-order mark, which Windows editors write, is left out.
+///
+/// # Errors
+/// [`Error::Io`], [`Error::Utf8`].
+pub fn read_text(path: impl AsRef<Path>) -> Result<String, Error> {
+    let path = path.as_ref();
+    let mut bytes = fs::read(path).map_err(Error::io("read", path))?;
+    if bytes.starts_with(BOM) {
+        bytes.drain(..BOM.len());
+    }
     String::from_utf8(bytes).map_err(|e| {
         let before = &e.as_bytes()[..e.utf8_error().valid_up_to()]; // the index is the standard library's own
         let line = 1 + before.iter().filter(|&&b| b == b'\n').count();

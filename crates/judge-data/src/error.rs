@@ -13,7 +13,7 @@ use std::path::PathBuf;
 use crate::{BodyProblem, Difference, Field, OutputProblem};
 pub use partial::PartialProblem;
 pub use place::Place;
-use words::{list, looked_for, made_otherwise, meant, no_text, several, without_position};
+use words::{list, looked_for, made_otherwise, meant, no_row_has, no_text, several, without_position};
 
 /// Everything that can go wrong between a judge and a disk.
 #[derive(Debug, thiserror::Error)]
@@ -140,6 +140,14 @@ pub enum Error {
         place: Place,
         /// The value, shortened.
         found: String,
+    },
+    /// Objects one after another, each over several lines, as jq writes them.
+    #[error(
+        "{place}: the object goes over several lines and another one follows; expected one object a line: `jq -c .` writes them so"
+    )]
+    ObjectsOverLines {
+        /// Where the first begins.
+        place: Place,
     },
     /// An object that has one key twice.
     #[error("{place}: the key {key:?} appears twice")]
@@ -611,11 +619,7 @@ pub enum Error {
         first: Box<Error>,
     },
     /// A field of a template that none of the rows that a file begins with has, and that has no default.
-    #[error(
-        "{}: none of the first {rows} rows has the field {field:?} that the template uses; they have {found:?}{}",
-        path.display(),
-        meant(field, found)
-    )]
+    #[error("{}: {}{}", path.display(), no_row_has(*rows, field, holds.as_deref(), found), meant(field, found))]
     NoRowHas {
         /// The file.
         path: PathBuf,
@@ -623,23 +627,9 @@ pub enum Error {
         rows: usize,
         /// The field.
         field: String,
+        /// What it holds in the first row that has it, shortened: a list or an object, which is no text. `None` if none has it.
+        holds: Option<String>,
         /// The fields that have a text in one of them at least.
-        found: Vec<String>,
-    },
-    /// No row has a field that is to be carried by its name.
-    #[error(
-        "{}: none of its {rows} rows has the field {field:?} that is to be carried; besides what is judged, they have {found:?}{}",
-        path.display(),
-        meant(field, found)
-    )]
-    NotCarried {
-        /// The file.
-        path: PathBuf,
-        /// How many were read.
-        rows: usize,
-        /// The field.
-        field: String,
-        /// Fields that they have, besides those that are judged.
         found: Vec<String>,
     },
     /// Two columns of different content, either of which may be the field.
@@ -691,6 +681,46 @@ pub enum Error {
         column: String,
         /// The number, as the file has it.
         found: String,
+    },
+    /// An id that is a whole number of more than 64 bits.
+    #[error("{place}: the id {found} in {column:?} is too large for a whole number (64 bits); write it as a string")]
+    IdTooLarge {
+        /// Where.
+        place: Place,
+        /// The column.
+        column: String,
+        /// The number, as the file has it.
+        found: String,
+    },
+    /// A column that was chosen for a field and that no row has.
+    #[error("{}: no row has the column {} that is named for the {field}; {rows} were read, and the first has the columns {found:?}", path.display(), names.iter().map(|name| format!("{name:?}")).collect::<Vec<_>>().join(" or "))]
+    NoSuchColumn {
+        /// The file.
+        path: PathBuf,
+        /// How many rows were looked at.
+        rows: usize,
+        /// The field.
+        field: Field,
+        /// The columns that were named.
+        names: Vec<String>,
+        /// The columns of the first row.
+        found: Vec<String>,
+    },
+    /// A field that is to be carried and that no row has.
+    #[error(
+        "{}: no row has the field {field:?} that is to be carried; {rows} were read, the first has the fields {found:?}{}",
+        path.display(),
+        meant(field, found)
+    )]
+    NothingToCarry {
+        /// The file.
+        path: PathBuf,
+        /// How many rows were looked at.
+        rows: usize,
+        /// The field.
+        field: String,
+        /// The fields of the first row that can be carried.
+        found: Vec<String>,
     },
     /// A field that a template uses and the record has no text for.
     #[error("item {id}: {}", no_text(field, found.as_deref(), available))]

@@ -18,6 +18,9 @@ use std::fmt;
 /// | `human` | `human`, `scores`, `score` | what people gave: a number, or a list with one per rater |
 /// | `aspect` | `aspect` | what of the response is graded |
 /// | `split` | `split` | `train`, `valid`, `test`, … |
+/// | `state` | `state` | what typed questions are about: text or any JSON |
+/// | `questions` | `questions` | typed questions by name |
+/// | `labels` | `labels` | what people answered, by the name of the question |
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[non_exhaustive]
 #[allow(missing_docs)] // the table above
@@ -35,11 +38,14 @@ pub enum Field {
     Human,
     Aspect,
     Split,
+    State,
+    Questions,
+    Labels,
 }
 
 impl Field {
     /// All fields.
-    pub const ALL: [Self; 13] = [
+    pub const ALL: [Self; 16] = [
         Self::Id,
         Self::Prompt,
         Self::Messages,
@@ -53,6 +59,9 @@ impl Field {
         Self::Human,
         Self::Aspect,
         Self::Split,
+        Self::State,
+        Self::Questions,
+        Self::Labels,
     ];
 
     /// Its name, which is also the first name that is looked for.
@@ -81,6 +90,9 @@ impl Field {
             Self::Human => &["human", "scores", "score"],
             Self::Aspect => &["aspect"],
             Self::Split => &["split"],
+            Self::State => &["state"],
+            Self::Questions => &["questions"],
+            Self::Labels => &["labels"],
         }
     }
 }

@@ -4,10 +4,13 @@ use std::path::Path;
 
 use crate::{Error, Place};
 
+/// The byte-order mark of UTF-8.
+pub(crate) const BOM: &[u8] = b"\xEF\xBB\xBF";
+
 const PANDAS: &str = "in pandas: to_json(path, orient=\"records\", lines=True)";
 
 /// The format that a file's first bytes are known for, and what to do about it.
-const MAGIC: [(&[u8], &str, &str); 9] = [
+const MAGIC: [(&[u8], &str, &str); 13] = [
     (b"PAR1", "Parquet", PANDAS),
     (b"ARROW1", "an Arrow file", PANDAS),
     (b"PK\x03\x04", "a zip archive or a spreadsheet", "unpack it, or save the sheet as JSON lines"),
@@ -17,6 +20,10 @@ const MAGIC: [(&[u8], &str, &str); 9] = [
     (b"\x89HDF", "HDF5", PANDAS),
     (b"\xff\xfe", "UTF-16 text", "save it as UTF-8"),
     (b"\xfe\xff", "UTF-16 text", "save it as UTF-8"),
+    (b"version https://git-lfs", "a pointer of Git LFS", "fetch the file itself: git lfs pull"),
+    (b"\x1e", "a JSON text sequence (RFC 7464)", "take its separators out: tr -d '\\036'"),
+    (b"<", "a page of HTML or XML", "see whether the download failed"),
+    (b"Obj\x01", "Avro", PANDAS),
 ];
 
 /// The error for a file whose first bytes are `head`; `None` if they say nothing.
@@ -25,15 +32,26 @@ pub(crate) fn by_magic(head: &[u8], path: &Path) -> Option<Error> {
     Some(Error::NotJson { path: path.to_path_buf(), found, cure })
 }
 
-/// The error for a first line that is no JSON and looks like the head of a table; `None` if it does not.
-pub(crate) fn by_first_line(line: &[u8], path: &Path) -> Option<Error> {
+/// The error for a first line that is no JSON and looks like the head of a table; `None` if it does not. `next` is what follows it, as far
+/// as it was read: a table has separators on its second line too.
+pub(crate) fn by_first_line(line: &[u8], next: &[u8], path: &Path) -> Option<Error> {
+    const LONGEST: usize = 64;
     let text = std::str::from_utf8(line).ok()?.trim();
     if text.starts_with(['{', '[']) {
         return None;
     }
-    let found = [(',', "CSV"), (';', "CSV"), ('\t', "a table separated by tabs")].into_iter();
-    let (_, found) = found.into_iter().find(|(separator, _)| text.contains(*separator))?;
-    Some(Error::NotJson { path: path.to_path_buf(), found, cure: PANDAS })
+    let is_name = |cell: &str| {
+        let name = cell.trim().trim_matches('"');
+        let begins = name.starts_with(|c: char| c.is_alphanumeric() || "_#".contains(c));
+        begins && !name.contains(['{', '}', '[', ']', ':']) && name.chars().count() <= LONGEST
+    };
+    let second = next.iter().position(|&byte| byte == b'\n').map(|end| &next[..end]);
+    let separates = |&(separator, _): &(char, &str)| {
+        let goes_on = second.is_none_or(|second| second.is_empty() || second.contains(&(separator as u8)));
+        text.contains(separator) && text.split(separator).all(is_name) && goes_on
+    };
+    let found = [(',', "CSV"), (';', "CSV"), ('\t', "a table separated by tabs")].into_iter().find(separates);
+    Some(Error::NotJson { path: path.to_path_buf(), found: found?.1, cure: PANDAS })
 }
 
 /// The error for NaN or an infinity, as Python writes them, at or just before the byte `index` of `line`.

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::ids::Raters;
+use crate::grades::{self, Given};
 use crate::{Extra, Record};
 
 /// Parts of the names of columns that people's grades are often in.
@@ -57,7 +57,7 @@ impl HumanScores {
                 continue;
             }
             let given = json != "null";
-            let numeric = !given || serde_json::from_str::<Raters>(json).is_ok();
+            let numeric = !given || Given::of(json, grades::number).odd.is_none();
             match self.candidates.iter_mut().find(|candidate| candidate.name == name) {
                 None => self.candidates.push(Candidate { name: name.to_owned(), numeric, given }),
                 Some(candidate) => {

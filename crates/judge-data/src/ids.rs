@@ -60,10 +60,7 @@ fn digest(id: &ItemId) -> u128 {
     u128::from_le_bytes(bytes)
 }
 
-/// What human scores are read from, in words.
-pub(crate) const NUMBERS: &str = "a number, or a list of numbers and nulls";
-
-/// What one rater gave or several did, of whom some may have said nothing of this item: scores, as a rule.
+/// What one rater gave or several did in a row that this project wrote, of whom some may have said nothing of this item: scores, as a rule.
 #[derive(serde::Deserialize)]
 #[serde(untagged)]
 pub(crate) enum Raters<T = f64> {

@@ -1,5 +1,7 @@
 //! What rows are read from: a file, standard input or a pipe, plain or compressed, as often as wanted.
 
+mod behind;
+mod compression;
 mod decoder;
 mod opened;
 mod part;
@@ -15,7 +17,7 @@ use std::sync::{Arc, OnceLock};
 use crate::{Error, InputFile};
 
 use decoder::Decoder;
-use opened::{Opened, Raw, explain};
+use opened::{Notes, Opened, Raw, explain};
 use spool::BUFFER;
 
 pub(crate) use opened::Changed;
@@ -65,7 +67,14 @@ impl Input {
             return Self::from_reader(file, path);
         }
         let (bytes, modified) = (metadata.len(), metadata.modified().ok());
-        Ok(Self::of(Opened { file, path: path.to_path_buf(), bytes, modified, blake3: OnceLock::new() }))
+        Ok(Self::of(Opened {
+            file,
+            path: path.to_path_buf(),
+            bytes,
+            modified,
+            blake3: OnceLock::new(),
+            notes: Notes::default(),
+        }))
     }
 
     fn of(opened: Opened) -> Self {
@@ -97,12 +106,32 @@ impl Input {
     pub fn from_reader(reader: impl Read, name: impl AsRef<Path>) -> Result<Self, Error> {
         let path = name.as_ref().to_path_buf();
         let (file, bytes, hash) = spool::copy(reader, &path)?;
-        Ok(Self::of(Opened { file, path, bytes, modified: None, blake3: OnceLock::from(hash) }))
+        Ok(Self::of(Opened {
+            file,
+            path,
+            bytes,
+            modified: None,
+            blake3: OnceLock::from(hash),
+            notes: Notes::default(),
+        }))
     }
 
     /// The name in errors: the path as it was given, [`STDIN`](Self::STDIN) for `-`.
     pub fn path(&self) -> &Path {
         &self.opened.path
+    }
+
+    /// What was odd about the file, as far as it was read, and cost nothing but what it is about: bytes behind compressed data, a column
+    /// of Parquet that JSON has no form for. In alphabetical order.
+    pub fn notes(&self) -> Vec<String> {
+        self.opened.notes.all()
+    }
+
+    /// The same input, whose [`notes`](Self::notes) are said to `listener` when they are found, each once.
+    #[must_use]
+    pub fn on_note(self, listener: fn(&str)) -> Self {
+        self.opened.notes.tell(listener);
+        self
     }
 
     /// The decompressed bytes, from the first.
@@ -118,10 +147,10 @@ impl Input {
         #[cfg(feature = "parquet")]
         let decoder = match raw.fill_buf().map_err(Error::reading(self.path()))?.starts_with(table::MAGIC) {
             true => table::Lines::open(self.opened.clone()).map(|lines| Decoder::Table(Box::new(lines))),
-            false => Decoder::new(raw),
+            false => Decoder::new(raw, &self.opened),
         };
         #[cfg(not(feature = "parquet"))]
-        let decoder = Decoder::new(raw);
+        let decoder = Decoder::new(raw, &self.opened);
         let decoder = decoder.map_err(Error::reading(self.path()))?;
         Ok(InputReader { reader: BufReader::with_capacity(BUFFER, decoder), opened: self.opened.clone() })
     }

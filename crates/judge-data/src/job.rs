@@ -10,8 +10,8 @@ use judge_core::{
 };
 
 use crate::{
-    Carry, Counts, Dataset, DatasetOptions, Error, Input, MadeBy, Numbered, Observer, Opened, Outputs, Program,
-    Resolved, RunPlan, SingleRow, WriteOptions,
+    Carry, CarryCheck, Counts, Dataset, DatasetOptions, Error, Input, MadeBy, Numbered, Observer, Opened, Outputs,
+    Program, Resolved, RunPlan, SingleRow, WriteOptions,
 };
 
 /// Judges every row of a file and writes a row for each, in the order of the input, with the record of the run beside it.
@@ -89,12 +89,12 @@ impl Job {
     ) -> Result<Counts, Error> {
         let input = Input::open(&self.input)?;
         Outputs::new([&self.input]).rows([&self.output]).overwrite(self.write.overwrite).check()?;
-        let (mut rows, mut names) = (0, self.carry.names());
+        let (mut rows, mut carried) = (0, CarryCheck::new(&self.carry, SingleRow::KNOWN));
         for record in self.records(&input)? {
-            names.see(record?.extra());
+            carried.see(record?)?;
             rows += 1;
         }
-        names.finish(&input)?;
+        carried.finish(&input)?;
         let resolved = Resolved::of(model.info(), [judge as &dyn Judge<Numbered>])?;
         let mut plan = RunPlan::new(&self.output, rows, self.program.clone());
         plan.inputs = vec![input.identity()?.with_rows(rows)];

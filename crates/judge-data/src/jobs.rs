@@ -10,6 +10,7 @@ use judge_core::{
     runner::{RunEvent, RunSettings, RunSummary},
 };
 
+use crate::row::describe;
 use crate::{Carry, Dataset, Error, Fate, JudgedScore, LabelTable, Numbered, ScoreOutcome, ScoreRow};
 
 /// Runs the same [`Want`] on every prompt and calls `store` with each outcome as it completes, together with the caller's data for
@@ -81,7 +82,9 @@ pub fn check_templates<'t>(
                     found.push(name);
                 }
             }
-            return Err(Error::NoRowHas { path, rows, field: field.to_owned(), found });
+            let mut holding = head.iter().filter_map(|record| record.extra().text(field));
+            let holds = holding.find(|json| *json != "null").map(describe);
+            return Err(Error::NoRowHas { path, rows, field: field.to_owned(), holds, found });
         }
     }
     Ok(())

@@ -5,7 +5,7 @@ use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 
 use crate::verdict_row::JudgedResponse;
-use crate::{Carry, Error, Extra, Fate, Human, Judged, Numbered, OutputRow, Record};
+use crate::{Carry, Error, Fate, Human, Judged, Numbered, OutputRow, Record};
 
 /// The label that a judge gives one aspect of a response:
 /// `{"id", "instruction", "response", "rubric"?, "reference"?, "aspect", "score", "text"?, "labels"?, "probabilities"?, "label_mass"?, "confidence"?, "people"?, …}`, or with `unscored` in the place of `score`.
@@ -44,14 +44,6 @@ impl LabelRow {
         let judged = JudgedAspect { record, aspect: aspect.to_owned(), judged };
         let (row, fate) = Self::of(result.id, Human::Numbers(Vec::new()), judged, extra, carry)?;
         Ok((row, Fate { graded, ..fate }))
-    }
-
-    /// The other fields that go into such a row.
-    ///
-    /// # Errors
-    /// [`Error::FieldClash`] for one that the row has one of its own for.
-    pub fn carried(extra: Extra, carry: &Carry) -> Result<Extra, Error> {
-        carry.of_row(extra, Self::KNOWN)
     }
 }
 

@@ -74,6 +74,7 @@ mod error;
 mod fault;
 mod field;
 mod foreign;
+mod grades;
 mod human_scores;
 mod ids;
 mod input;
@@ -130,12 +131,12 @@ pub use benchmark::{
     Benchmark, BenchmarkPair, PairTexts, PairVerdicts, PairVote, Perturbation, PerturbedPair, Published, Statistics,
 };
 pub use body::BodyProblem;
-pub use carry::{CarriedNames, Carry};
+pub use carry::{Carry, CarryCheck};
 pub use columns::{Columns, RowColumns};
 pub use dataset::{Dataset, DatasetFormat, DatasetOptions, LagerDataset};
 pub use decision_row::{Decided, DecisionRecord, DecisionRow};
 pub use digest::{RowHash, RowHasher, SetDigest};
-pub use document::{Document, load, save, save_new};
+pub use document::{Document, load, read_text, save, save_new};
 pub use error::{Error, PartialProblem, Place};
 pub use field::Field;
 pub use human_scores::HumanScores;

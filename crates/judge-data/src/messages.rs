@@ -133,7 +133,7 @@ mod tests {
             ),
             (
                 r#"[{"role":"user","content":[{"type":"image_url","image_url":{}}]}]"#,
-                "1: expected content to be text, or a list of parts {\"type\": \"text\", \"text\"}, found array [{\"type\":\"image_url\",\"image_url\":{}}]",
+                "1: expected content to be text, or a list of parts {\"type\": \"text\", \"text\"}, found list [{\"type\":\"image_url\",\"image_url\":{}}]",
             ),
             (r#"[{"from":3,"value":"x"}]"#, "1: expected from to be text, found number 3"),
             (

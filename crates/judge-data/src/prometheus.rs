@@ -1,8 +1,8 @@
 //! The prompts of Prometheus' published evaluations, which hold what was asked, the response and the rubric in one text.
 
 use judge_core::ItemId;
-use serde::Deserialize;
 
+use crate::grades::{self, Given};
 use crate::reading::{Reading, Rest};
 use crate::{DatasetOptions, Error, Extra, Field, GradedRecord, Row};
 
@@ -64,9 +64,9 @@ impl GradedRecord {
     /// numbered unless they have an `id` or a column is chosen for it; `idx` is kept with the other fields.
     ///
     /// # Errors
-    /// [`Error::NoColumn`]; [`Error::WrongColumn`] for an instruction that is no such prompt;
-    /// [`Error::WrongType`] for grades that are neither one nor three or are off the scale; of a chosen id
-    /// [`Error::FractionalId`].
+    /// [`Error::NoColumn`]; [`Error::WrongColumn`] for an instruction that is no such prompt; of a chosen id
+    /// [`Error::FractionalId`]. Grades that are neither one nor three or are off the scale are left out, and
+    /// [noted](crate::RowColumns::no_grade).
     pub fn from_prometheus(row: Row, index: usize, options: &DatasetOptions) -> Result<Self, Error> {
         let (record, rest) = Self::read_prometheus(&row, index, options)?;
         Ok(Self { extra: rest.of(row), ..record })
@@ -74,27 +74,22 @@ impl GradedRecord {
 
     pub(crate) fn read_prometheus(row: &Row, index: usize, options: &DatasetOptions) -> Result<(Self, Rest), Error> {
         const GRADES: &str = "a whole number from 1 to 5, or a list of three";
-        #[derive(Deserialize)]
-        #[serde(untagged)]
-        enum Grades {
-            One(u8),
-            Three([u8; 3]),
-        }
         let chosen = |field| options.columns.is_chosen(field);
-        let grades = if chosen(Field::Human) { None } else { row.optional("gpt4_score", GRADES)? };
-        let grades = match grades {
-            None => Vec::new(),
-            Some(Grades::One(grade)) => vec![grade],
-            Some(Grades::Three(grades)) => grades.to_vec(),
+        let of_grades = |json: &str| {
+            let Given { raters, .. } = Given::of(json, grades::number);
+            let fits = raters.len() == if json.starts_with('[') { 3 } else { 1 };
+            let all: Option<Vec<f64>> = raters.into_iter().collect();
+            all.filter(|all| fits && all.iter().all(|grade| (1.0..=5.0).contains(grade) && grade.fract() == 0.0))
         };
-        if grades.iter().any(|grade| !(1..=5).contains(grade)) {
-            return Err(row.wrong("gpt4_score", GRADES));
-        }
+        let found = row.value("gpt4_score").filter(|_| !chosen(Field::Human)).map(of_grades);
+        let odd = matches!(found, Some(None)).then(|| row.wrong("gpt4_score", GRADES));
+        let grades = found.flatten().unwrap_or_default();
         let mut row = Reading::new(row, options);
         let id = if chosen(Field::Id) || row.row().has("id") { row.id(index)? } else { ItemId::from(index as u64) };
         let prompt = row.text(Field::Instruction)?;
         let graded = Graded::parse(&prompt).ok_or_else(|| row.refused(Field::Instruction, PROMPT))?;
-        let scores = if chosen(Field::Human) { row.raters()? } else { grades.into_iter().map(f64::from).collect() };
+        let scores = if chosen(Field::Human) { row.raters() } else { grades };
+        odd.iter().for_each(|error| row.note_no_grade(error));
         let (columns, rest) = row.finish();
         let rest = if chosen(Field::Human) { rest } else { rest.without(&["gpt4_score"]) };
         let Graded { instruction, response, reference, rubric } = graded;

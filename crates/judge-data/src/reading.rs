@@ -6,7 +6,7 @@ use std::cmp::Ordering;
 use judge_core::{ItemId, Message};
 use serde::de::DeserializeOwned;
 
-use crate::ids::{NUMBERS, Raters};
+use crate::grades::{self, Given, NUMBERS};
 use crate::messages::{self, MESSAGES, Problem};
 use crate::row::{describe, rendered};
 use crate::{Columns, DatasetOptions, Error, Extra, Field, Ids, PairVerdict, Row, RowColumns};
@@ -20,6 +20,8 @@ pub(crate) struct Reading<'a> {
     ids: Ids,
     used: RowColumns,
     asked: Vec<Field>,
+    /// Columns that are not kept, though nothing was read from them.
+    left_out: Vec<String>,
 }
 
 impl<'a> Reading<'a> {
@@ -27,8 +29,8 @@ impl<'a> Reading<'a> {
         Self::of(row, &options.columns, options.ids)
     }
 
-    fn of(row: &'a Row, columns: &'a Columns, ids: Ids) -> Self {
-        Self { row, columns, ids, used: RowColumns::default(), asked: Vec::new() }
+    pub(crate) fn of(row: &'a Row, columns: &'a Columns, ids: Ids) -> Self {
+        Self { row, columns, ids, used: RowColumns::default(), asked: Vec::new(), left_out: Vec::new() }
     }
 
     pub(crate) fn row(&self) -> &'a Row {
@@ -40,7 +42,7 @@ impl<'a> Reading<'a> {
     }
 
     /// The JSON text of a field and the column it is in.
-    fn value(&mut self, field: Field) -> Result<Option<(String, &str)>, Error> {
+    fn value(&mut self, field: Field) -> Result<Option<(String, &'a str)>, Error> {
         self.asked.push(field);
         let Some(name) = self.columns.find_shared(self.row, field)? else { return Ok(None) };
         self.used.push(field, name.clone());
@@ -61,9 +63,8 @@ impl<'a> Reading<'a> {
     /// The field's id, or the row's number where that will do.
     pub(crate) fn id(&mut self, index: usize) -> Result<ItemId, Error> {
         let Some((column, json)) = self.value(Field::Id)? else {
-            let no_column = self.columns.names(Field::Id).next().is_none(); // as chosen
             return match self.ids {
-                Ids::Required if !no_column => Err(self.missing(Field::Id)),
+                Ids::Required if !self.columns.is_ignored(Field::Id) => Err(self.missing(Field::Id)),
                 _ => Ok(ItemId::from(index as u64)),
             };
         };
@@ -71,6 +72,9 @@ impl<'a> Reading<'a> {
             return Ok(id);
         }
         let found = json.to_owned();
+        if is_whole(json) {
+            return Err(Error::IdTooLarge { place: self.row.place().clone(), column, found });
+        }
         if found.starts_with(|c: char| c == '-' || c.is_ascii_digit()) {
             return Err(Error::FractionalId { place: self.row.place().clone(), column, found });
         }
@@ -88,6 +92,26 @@ impl<'a> Reading<'a> {
 
     pub(crate) fn text(&mut self, field: Field) -> Result<String, Error> {
         self.optional_text(field)?.ok_or_else(|| self.missing(field))
+    }
+
+    /// A value of any type.
+    pub(crate) fn json<T: DeserializeOwned>(
+        &mut self,
+        field: Field,
+        expected: &'static str,
+    ) -> Result<Option<T>, Error> {
+        self.json_by(field, expected, |json| serde_json::from_str(json))
+    }
+
+    /// As [`json`](Self::json), by a reader of its own.
+    pub(crate) fn json_by<T>(
+        &mut self,
+        field: Field,
+        expected: &'static str,
+        read: impl FnOnce(&str) -> serde_json::Result<T>,
+    ) -> Result<Option<T>, Error> {
+        let Some((column, json)) = self.value(field)? else { return Ok(None) };
+        read(json).map(Some).map_err(|_| self.wrong(field, column, expected))
     }
 
     /// A value that must be there and hold what is expected.
@@ -132,33 +156,66 @@ impl<'a> Reading<'a> {
         self.wrong(field, column.to_owned(), expected)
     }
 
-    /// The scores of all raters; empty for none.
-    pub(crate) fn raters(&mut self) -> Result<Vec<f64>, Error> {
-        let Some((column, json)) = self.value(Field::Human)? else { return Ok(Vec::new()) };
-        match serde_json::from_str::<Raters>(json) {
-            Ok(raters) => Ok(raters.into_given()),
-            Err(_) => Err(self.wrong(Field::Human, column, NUMBERS)),
-        }
+    /// The scores of all raters; empty for none. What is no score is left out, and noted.
+    pub(crate) fn raters(&mut self) -> Vec<f64> {
+        self.given(NUMBERS, grades::number).into_iter().flatten().collect()
     }
 
-    /// Which response each rater prefers; empty for none.
-    pub(crate) fn choices(&mut self) -> Result<Vec<Ordering>, Error> {
+    /// Which response each rater prefers; empty for none. What is no preference is left out, and noted.
+    pub(crate) fn choices(&mut self) -> Vec<Ordering> {
         const EXPECTED: &str = "\"A\", \"B\" or \"tie\", or a list of them and nulls";
-        let Some((column, json)) = self.value(Field::Human)? else { return Ok(Vec::new()) };
-        let given = serde_json::from_str::<Raters<PairVerdict>>(json).map(Raters::into_given).ok();
-        let choices = given.and_then(|given| given.into_iter().map(PairVerdict::ordering).collect());
-        choices.ok_or_else(|| self.wrong(Field::Human, column, EXPECTED))
+        let choice = |json: &str| serde_json::from_str::<PairVerdict>(json).ok()?.ordering();
+        self.given(EXPECTED, choice).into_iter().flatten().collect()
     }
 
-    /// The columns that were used, and what of the row is kept besides. What is `null` in place of a field that was asked for is not.
+    /// The grade of each of so many responses; empty for none. What is no grade is left out, and noted.
+    pub(crate) fn grades(&mut self, responses: usize) -> Vec<Option<f64>> {
+        const EXPECTED: &str = "a list with a number or null for each of the responses";
+        let grades = self.given(EXPECTED, grades::number);
+        if grades.is_empty() || grades.len() == responses {
+            return grades;
+        }
+        let column = self.used.name(Field::Human).unwrap_or(Field::Human.as_str()).to_owned();
+        let found = format!("{} of {} responses", grades.len(), responses);
+        self.note_no_grade(&self.wrong_value(Field::Human, column, EXPECTED, found));
+        Vec::new()
+    }
+
+    /// What each rater gave. It is not judged, so nothing about it costs the row.
+    fn given<T>(&mut self, expected: &'static str, grade: impl Fn(&str) -> Option<T>) -> Vec<Option<T>> {
+        let (column, json) = match self.value(Field::Human) {
+            Ok(Some(found)) => found,
+            Ok(None) => return Vec::new(),
+            Err(error) => {
+                // Neither of the columns that may be it is carried as something else.
+                self.left_out.extend(self.columns.names(Field::Human).map(str::to_owned));
+                self.note_no_grade(&error);
+                return Vec::new();
+            }
+        };
+        let Given { raters, odd } = Given::of(json, grade);
+        if let Some(found) = odd {
+            self.note_no_grade(&self.wrong_value(Field::Human, column, expected, found));
+        }
+        raters
+    }
+
+    /// Notes what is wrong with people's grade.
+    pub(crate) fn note_no_grade(&mut self, error: &Error) {
+        self.used.note_no_grade(error.of_row().map_or_else(|| error.to_string(), |why| why.detail));
+    }
+
+    /// The columns that were used, and what of the row is kept besides. What is `null` in place of a field that was asked for is not, and
+    /// what an output would take for a field that is not to be read is not either.
     pub(crate) fn finish(self) -> (RowColumns, Rest) {
-        let Self { columns, used, asked, .. } = self;
-        let read = used.iter().map(|(_, name)| name.to_owned()).collect();
+        let Self { columns, used, asked, left_out, .. } = self;
+        let read = used.iter().map(|(_, name)| name.to_owned()).chain(left_out);
+        let read = read.chain(columns.ignored().map(str::to_owned)).collect();
         let null = asked.iter().flat_map(|&field| columns.names(field)).map(str::to_owned).collect();
         (used, Rest { read, null })
     }
 
-    fn missing(&self, field: Field) -> Error {
+    pub(crate) fn missing(&self, field: Field) -> Error {
         self.row.orientation().unwrap_or_else(|| Error::NoColumn {
             place: self.row.place().clone(),
             field,
@@ -174,14 +231,20 @@ impl<'a> Reading<'a> {
     }
 
     fn wrong(&self, field: Field, column: String, expected: &'static str) -> Error {
-        self.row.orientation().unwrap_or_else(|| Error::WrongColumn {
-            place: self.row.place().clone(),
-            field,
-            found: self.row.value(&column).map_or_else(|| "nothing".into(), describe),
-            column,
-            expected,
-        })
+        let found = self.row.value(&column).map_or_else(|| "nothing".into(), describe);
+        self.wrong_value(field, column, expected, found)
     }
+
+    fn wrong_value(&self, field: Field, column: String, expected: &'static str, found: String) -> Error {
+        let place = self.row.place().clone();
+        self.row.orientation().unwrap_or(Error::WrongColumn { place, field, column, expected, found })
+    }
+}
+
+/// Whether JSON has a whole number here, of however many digits.
+fn is_whole(json: &str) -> bool {
+    let digits = json.strip_prefix('-').unwrap_or(json);
+    !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit())
 }
 
 impl Columns {

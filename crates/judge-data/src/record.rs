@@ -121,6 +121,14 @@ impl Record {
         }
     }
 
+    /// What stands in the place of a person's grade and is none, with what was expected: see [`RowColumns::no_grade`].
+    pub fn no_grade(&self) -> Option<&str> {
+        match self {
+            Self::Lager(record) => record.columns.no_grade(),
+            other => other.columns()?.no_grade(),
+        }
+    }
+
     /// Which columns its fields were read from; `None` for kinds whose columns have fixed names.
     pub fn columns(&self) -> Option<&RowColumns> {
         match self {

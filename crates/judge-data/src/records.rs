@@ -2,14 +2,15 @@
 
 use std::borrow::Cow;
 use std::cmp::Ordering;
+use std::sync::LazyLock;
 
 use judge_core::{Fields, ItemId, Message, Prompt};
 
-use crate::ids::{NUMBERS, Raters, mean};
+use crate::ids::mean;
 use crate::pair_verdict::preference;
 use crate::reading::{Reading, Rest};
 use crate::texts::Texts;
-use crate::{DatasetOptions, Error, Extra, Field, Row, RowColumns};
+use crate::{Columns, DatasetOptions, Error, Extra, Field, Row, RowColumns};
 
 /// A prompt to put before a model: `{"id", "prompt"}` or `{"id", "messages"}`, with `human` if people graded it.
 /// Messages are objects with `role` and `content`, or with `from` and `value` as ShareGPT has them.
@@ -84,7 +85,7 @@ impl PromptRecord {
             _ => PromptInput::Text(row.text(Field::Prompt)?),
         };
         row.ignore_null(&[Field::Prompt, Field::Messages]);
-        let scores = row.raters()?;
+        let scores = row.raters();
         let (columns, rest) = row.finish();
         Ok((Self { id, input, scores, columns, extra: Extra::new() }, rest))
     }
@@ -178,7 +179,7 @@ impl GradedRecord {
         let id = row.id(index)?;
         let (instruction, response) = (row.text(Field::Instruction)?, row.text(Field::Response)?);
         let (rubric, reference) = (row.optional_text(Field::Rubric)?, row.optional_text(Field::Reference)?);
-        let scores = row.raters()?;
+        let scores = row.raters();
         let (columns, rest) = row.finish();
         let extra = Extra::new();
         Ok((Self { id, instruction, response, rubric, reference, scores, columns, extra }, rest))
@@ -252,7 +253,7 @@ impl PairRecord {
         let instruction = row.text(Field::Instruction)?;
         let (response_a, response_b) = (row.text(Field::ResponseA)?, row.text(Field::ResponseB)?);
         let (rubric, reference) = (row.optional_text(Field::Rubric)?, row.optional_text(Field::Reference)?);
-        let verdicts = row.choices()?;
+        let verdicts = row.choices();
         let (columns, rest) = row.finish();
         let extra = Extra::new();
         Ok((Self { id, instruction, response_a, response_b, rubric, reference, verdicts, columns, extra }, rest))
@@ -303,6 +304,8 @@ pub struct LagerRecord {
     pub reasoning: Option<String>,
     /// One per rater that gave one, from `score` unless another column is chosen for `human`; empty if the row has none.
     pub scores: Vec<f64>,
+    /// Where the scores were found.
+    pub columns: RowColumns,
     /// All other fields.
     pub extra: Extra,
 }
@@ -314,28 +317,27 @@ impl LagerRecord {
     /// Reads row number `index`, counted from 0.
     ///
     /// # Errors
-    /// [`Error::MissingField`], [`Error::WrongType`]; of a chosen column for `human`, [`Error::WrongColumn`].
+    /// [`Error::MissingField`], [`Error::WrongType`].
     pub fn from_row(row: Row, index: usize, options: &DatasetOptions) -> Result<Self, Error> {
         let (record, rest) = Self::read(&row, index, options)?;
         Ok(Self { extra: rest.of(row), ..record })
     }
 
     pub(crate) fn read(row: &Row, index: usize, options: &DatasetOptions) -> Result<(Self, Rest), Error> {
-        let (scores, rest) = Self::scores(row, options)?;
+        let (scores, columns, rest) = Self::scores(row, options);
         let (direct, reasoning) = (row.string("user_prompt")?, row.optional("user_prompt_feedback", "a string")?);
         let extra = Extra::new();
-        Ok((Self { id: ItemId::from(index as u64), direct, reasoning, scores, extra }, rest))
+        Ok((Self { id: ItemId::from(index as u64), direct, reasoning, scores, columns, extra }, rest))
     }
 
-    /// What people gave, and what is kept besides the record.
-    pub(crate) fn scores(row: &Row, options: &DatasetOptions) -> Result<(Vec<f64>, Rest), Error> {
-        if options.columns.is_chosen(Field::Human) {
-            let mut reading = Reading::new(row, options);
-            let scores = reading.raters()?;
-            return Ok((scores, reading.finish().1.without(&Self::COLUMNS)));
-        }
-        let scores = row.optional::<Raters>("score", NUMBERS)?.map_or_else(Vec::new, Raters::into_given);
-        Ok((scores, Rest::default().without(&Self::COLUMNS).without(&["score"])))
+    /// What people gave, where it was found, and what is kept besides the record.
+    pub(crate) fn scores(row: &Row, options: &DatasetOptions) -> (Vec<f64>, RowColumns, Rest) {
+        static FIXED: LazyLock<Columns> = LazyLock::new(|| Columns::default().held_to(Field::Human, "score"));
+        let columns = if options.columns.is_chosen(Field::Human) { &options.columns } else { &*FIXED };
+        let mut reading = Reading::of(row, columns, options.ids);
+        let scores = reading.raters();
+        let (columns, rest) = reading.finish();
+        (scores, columns, rest.without(&Self::COLUMNS))
     }
 
     /// The mean of the raters; `None` without any.

@@ -316,7 +316,7 @@ pub(crate) fn describe(json: &str) -> String {
         // JSON can write half of a character of UTF-16, which no text has.
         Some(b'"') if serde_json::from_str::<String>(json).is_err() => "a lone surrogate in string ",
         Some(b'"') => "string ",
-        Some(b'[') => "array ",
+        Some(b'[') => "list ",
         Some(b'{') => "object ",
         Some(b'-' | b'0'..=b'9') => "number ",
         _ => "", // null, true, false: they say it themselves

@@ -3,9 +3,10 @@ use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
 
-use crate::{Error, Input, InputReader, IntoInput, Place, Row, foreign};
+use serde::de::IgnoredAny;
 
-const BOM: &[u8] = b"\xEF\xBB\xBF";
+use crate::foreign::BOM;
+use crate::{Error, Input, InputReader, IntoInput, Place, Row, foreign};
 
 /// How a file holds its objects, whatever its name says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -141,9 +142,7 @@ impl<R: BufRead> Rows<R> {
 
     /// `false` at the end. `passed` is room for a line.
     fn pass_over_line(&mut self, passed: &mut Vec<u8>) -> Result<bool, Error> {
-        self.skip_space()?;
-        passed.clear();
-        Ok(self.append_line(passed)? > 0)
+        Ok(self.read_line(passed)?.is_some())
     }
 
     fn place(&self) -> Place {
@@ -233,22 +232,37 @@ impl<R: BufRead> Rows<R> {
         }
     }
 
-    fn next_line(&mut self) -> Result<Option<Row>, Error> {
-        self.skip_space()?;
-        let (place, column) = (self.place(), self.column);
-        let mut text = Vec::new();
-        if self.append_line(&mut text)? == 0 {
-            return Ok(None);
+    /// Where the next line that is not blank begins, which takes the place of `text`; `None` at the end.
+    fn read_line(&mut self, text: &mut Vec<u8>) -> Result<Option<(Place, usize)>, Error> {
+        loop {
+            self.skip_space()?;
+            let (place, column) = (self.place(), self.column);
+            text.clear();
+            if self.append_line(text)? == 0 {
+                return Ok(None);
+            }
+            // Files that were put together have a mark within. It is not counted as a column.
+            while text.starts_with(BOM) {
+                text.drain(..BOM.len());
+            }
+            if !text.trim_ascii().is_empty() {
+                return Ok(Some((place, column)));
+            }
         }
+    }
+
+    fn next_line(&mut self) -> Result<Option<Row>, Error> {
+        let mut text = Vec::new();
+        let Some((place, column)) = self.read_line(&mut text)? else { return Ok(None) };
         let row = parse(place.clone(), column, &text);
         if self.state == State::Start && row.as_ref().is_err_and(Error::is_unfinished) {
             return self.only_object(place, column, text);
         }
-        if self.state == State::Start
-            && matches!(row, Err(Error::Malformed { .. } | Error::NotAnObject { .. }))
-            && let Some(error) = foreign::by_first_line(&text, &self.path)
-        {
-            return Err(error);
+        if self.state == State::Start && matches!(row, Err(Error::Malformed { .. } | Error::NotAnObject { .. })) {
+            let next = self.reader.fill_buf().map_err(Error::reading(&self.path))?;
+            if let Some(error) = foreign::by_first_line(&text, next, &self.path) {
+                return Err(error);
+            }
         }
         self.state = State::Between;
         row.map(Some)
@@ -269,7 +283,8 @@ impl<R: BufRead> Rows<R> {
             let row = parse(place.clone(), column, &text);
             if added == 0 || !row.as_ref().is_err_and(Error::is_unfinished) {
                 self.state = State::Between;
-                return row.map(Some);
+                let is_followed = row.is_err() && is_followed_by_another(&text);
+                return if is_followed { Err(Error::ObjectsOverLines { place }) } else { row.map(Some) };
             }
         }
     }
@@ -306,6 +321,13 @@ impl<R: BufRead> Iterator for Rows<R> {
         }
         row.transpose()
     }
+}
+
+/// Whether a text is an object that is whole, and the beginning of another.
+fn is_followed_by_another(text: &[u8]) -> bool {
+    let mut values = serde_json::Deserializer::from_slice(text).into_iter::<IgnoredAny>();
+    values.next().is_some_and(|value| value.is_ok())
+        && text[values.byte_offset()..].trim_ascii_start().starts_with(b"{")
 }
 
 fn parse(place: Place, column: usize, bytes: &[u8]) -> Result<Row, Error> {

@@ -6,7 +6,8 @@ use judge_core::{
 use serde::ser::{Error as _, SerializeMap};
 use serde::{Serialize, Serializer};
 
-use crate::ids::{NUMBERS, Raters, id_of, mean};
+use crate::grades::NUMBERS;
+use crate::ids::{Raters, id_of, mean};
 use crate::{Error, Extra, Row};
 
 /// One row of this project's score files, JSON lines:

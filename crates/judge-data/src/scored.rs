@@ -6,6 +6,7 @@ use std::sync::Arc;
 use judge_core::ItemId;
 use serde_json::Value;
 
+use crate::grades;
 use crate::ids::UniqueIds;
 use crate::{Error, Input, IntoInput, Place, Row, Rows};
 
@@ -26,7 +27,7 @@ const LOOKED_AT: usize = 100;
 pub enum Grade {
     /// A finite number; true is 1, false is 0.
     Number(f64),
-    /// A label, such as `A` or `tie`.
+    /// A label, such as `A` or `tie`; also one that writes a number, such as `4`: see [`number`](Self::number).
     Label(String),
 }
 
@@ -63,6 +64,8 @@ pub struct ScoredFile {
     limit: usize,
     present: BTreeSet<String>,
     numeric: BTreeSet<String>,
+    /// Fields in which a row has a text that is no number.
+    labelled: BTreeSet<String>,
     ids: Result<(), Error>,
 }
 
@@ -73,8 +76,8 @@ impl ScoredFile {
     /// What is wrong with the file.
     pub fn open(input: impl IntoInput, limit: Option<usize>) -> Result<Self, Error> {
         let limit = limit.unwrap_or(usize::MAX);
-        let (present, numeric) = (BTreeSet::new(), BTreeSet::new());
-        let mut file = Self { input: input.into_input()?, limit, present, numeric, ids: Ok(()) };
+        let (present, numeric, labelled) = (BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
+        let mut file = Self { input: input.into_input()?, limit, present, numeric, labelled, ids: Ok(()) };
         let mut ids = UniqueIds::default();
         for (number, row) in file.input.rows()?.take(limit).enumerate() {
             let row = row?;
@@ -84,6 +87,9 @@ impl ScoredFile {
             for key in row.keys().filter(|key| row.has(key)) {
                 if number < LOOKED_AT && !file.numeric.contains(key) && is_numeric(&row, key) {
                     file.numeric.insert(key.to_owned());
+                }
+                if !file.labelled.contains(key) && is_labelled(&row, key) {
+                    file.labelled.insert(key.to_owned());
                 }
                 if !file.present.contains(key) {
                     file.present.insert(key.to_owned());
@@ -129,6 +135,12 @@ impl ScoredFile {
         self.present.contains(field)
     }
 
+    /// Whether what this field holds are numbers: one of the first hundred rows has one, or all texts write one. What people gave are
+    /// numbers too where the predictions are, and anything else is no grade.
+    pub fn has_numbers(&self, field: &str) -> bool {
+        self.numeric.contains(field) || !self.labelled.contains(field)
+    }
+
     /// Every field in which a row has a value, in alphabetical order.
     pub fn present(&self) -> impl Iterator<Item = &str> {
         self.present.iter().map(String::as_str)
@@ -150,7 +162,8 @@ impl ScoredFile {
     /// # Errors
     /// If the file cannot be read again.
     pub fn rows(&self, fields: &ScoredFields) -> Result<ScoredRows, Error> {
-        Ok(ScoredRows::of(self.input.rows()?.take(self.limit), fields))
+        let numeric = fields.predicted.as_ref().is_some_and(|field| self.has_numbers(field));
+        Ok(ScoredRows::of(self.input.rows()?.take(self.limit), fields, numeric))
     }
 }
 
@@ -159,6 +172,7 @@ impl ScoredFile {
 pub struct ScoredRows {
     rows: std::iter::Take<Rows>,
     fields: Arc<ScoredFields>,
+    numeric: bool,
     next: usize,
 }
 
@@ -168,11 +182,11 @@ impl ScoredRows {
     /// # Errors
     /// If it cannot be opened or read.
     pub fn open(input: impl IntoInput, fields: &ScoredFields) -> Result<Self, Error> {
-        Ok(Self::of(Rows::open(input)?.take(usize::MAX), fields))
+        Ok(Self::of(Rows::open(input)?.take(usize::MAX), fields, false))
     }
 
-    fn of(rows: std::iter::Take<Rows>, fields: &ScoredFields) -> Self {
-        Self { rows, fields: Arc::new(fields.clone()), next: 0 }
+    fn of(rows: std::iter::Take<Rows>, fields: &ScoredFields, numeric: bool) -> Self {
+        Self { rows, fields: Arc::new(fields.clone()), numeric, next: 0 }
     }
 }
 
@@ -183,7 +197,7 @@ impl Iterator for ScoredRows {
         let row = self.rows.next()?;
         let number = self.next;
         self.next += 1;
-        Some(row.map(|row| ScoredRow::new(row, number, &self.fields)))
+        Some(row.map(|row| ScoredRow::new(row, number, &self.fields, self.numeric)))
     }
 }
 
@@ -207,15 +221,19 @@ pub struct ScoredRow {
     pub predicted: Result<Option<Grade>, String>,
     /// Why there is none, where the row says so.
     pub unscored: Option<NoScore>,
-    /// People's scores: a place for each rater, `None` for one who gave none; empty where nobody was asked.
+    /// People's scores: a place for each rater, `None` for one who gave none; empty where nobody was asked. Numbers alone where a
+    /// [`ScoredFile`] [predicts numbers](ScoredFile::has_numbers).
     pub human: Result<Vec<Option<Grade>>, String>,
+    /// What a person gave that is no number, where the predictions of the file are: it is left out of `human`.
+    pub no_grade: Option<String>,
     /// The row itself.
     pub row: Row,
     fields: Arc<ScoredFields>,
+    numeric: bool,
 }
 
 impl ScoredRow {
-    fn new(row: Row, number: usize, fields: &Arc<ScoredFields>) -> Self {
+    fn new(row: Row, number: usize, fields: &Arc<ScoredFields>, numeric: bool) -> Self {
         let id = id(&row).unwrap_or_default();
         let why = row.optional::<Value>("unscored", "any value").unwrap_or_default();
         let unscored = why.map(|why| {
@@ -224,11 +242,24 @@ impl ScoredRow {
             NoScore { reason: reason.unwrap_or_else(|| "unscored".to_owned()), detail: text("detail") }
         });
         let predicted = match &fields.predicted {
-            Some(field) if unscored.is_none() => grade_in(&row, field),
+            Some(field) if unscored.is_none() => grade_as(&row, field, numeric),
             _ => Ok(None),
         };
-        let human = fields.human.as_deref().map_or_else(|| Ok(Vec::new()), |field| raters_in(&row, field));
-        Self { number, id, predicted, unscored, human, row, fields: fields.clone() }
+        let mut no_grade = None;
+        let human = fields.human.as_deref().map_or_else(
+            || Ok(Vec::new()),
+            |field| {
+                let mut rater = |grade: Grade| match grade.among(field, numeric) {
+                    Ok(grade) => Some(grade),
+                    Err(why) => {
+                        no_grade.get_or_insert(why);
+                        None
+                    }
+                };
+                Ok(raters_in(&row, field)?.into_iter().map(|grade| rater(grade?)).collect())
+            },
+        );
+        Self { number, id, predicted, unscored, human, no_grade, row, fields: fields.clone(), numeric }
     }
 
     /// Where the row is.
@@ -241,7 +272,7 @@ impl ScoredRow {
     /// # Errors
     /// What is there instead, and what was expected.
     pub fn grade(&self, field: &str) -> Result<Option<Grade>, String> {
-        grade_in(&self.row, field)
+        grade_as(&self.row, field, self.numeric)
     }
 
     /// The prediction where it is a number; `None` where there is none.
@@ -256,16 +287,32 @@ impl ScoredRow {
     /// The mean of the human scores, which are numbers; `None` where there are none.
     ///
     /// # Errors
-    /// As [`human`](Self::human); a label is no number.
+    /// As [`human`](Self::human); a label is no number, and neither is what nobody gave a number beside.
     pub fn human_mean(&self) -> Result<Option<f64>, String> {
         let field = self.fields.human.as_deref().unwrap_or_default();
         let given = self.human.clone()?.into_iter().flatten();
         let numbers: Vec<f64> = given.map(|grade| number(field, grade)).collect::<Result<_, _>>()?;
-        Ok(crate::ids::mean(&numbers))
+        match &self.no_grade {
+            Some(why) if numbers.is_empty() => Err(why.clone()),
+            _ => Ok(crate::ids::mean(&numbers)),
+        }
     }
 }
 
 impl Grade {
+    /// The number that it is, or that its text writes; `None` for any other label.
+    pub fn number(&self) -> Option<f64> {
+        match self {
+            Self::Number(number) => Some(*number),
+            Self::Label(text) => grades::of_text(text),
+        }
+    }
+
+    /// Among numbers, a text that writes one is one, and no other is a grade.
+    fn among(self, field: &str, numeric: bool) -> Result<Self, String> {
+        if numeric { number(field, self).map(Self::Number) } else { Ok(self) }
+    }
+
     fn of(value: Value) -> Result<Self, Value> {
         match value {
             Value::Number(number) => match number.as_f64().filter(|number| number.is_finite()) {
@@ -294,9 +341,9 @@ fn grade(field: &str, value: Value) -> Result<Grade, String> {
 }
 
 fn number(field: &str, grade: Grade) -> Result<f64, String> {
-    match grade {
-        Grade::Number(number) => Ok(number),
-        Grade::Label(text) => Err(format!("{field} is {text:?}, expected a number or a list of numbers")),
+    match (grade.number(), grade) {
+        (Some(number), _) | (None, Grade::Number(number)) => Ok(number),
+        (None, Grade::Label(text)) => Err(format!("{field} is {text:?}, expected a number or a list of numbers")),
     }
 }
 
@@ -310,6 +357,11 @@ fn grade_in(row: &Row, field: &str) -> Result<Option<Grade>, String> {
         }
         Some(value) => grade(field, value).map(Some),
     }
+}
+
+/// A grade, where all are numbers or any is a label.
+fn grade_as(row: &Row, field: &str, numeric: bool) -> Result<Option<Grade>, String> {
+    grade_in(row, field)?.map(|grade| grade.among(field, numeric)).transpose()
 }
 
 fn raters_in(row: &Row, field: &str) -> Result<Vec<Option<Grade>>, String> {
@@ -327,6 +379,16 @@ fn is_numeric(row: &Row, field: &str) -> bool {
         Value::Array(list) => !list.is_empty() && list.iter().all(|x| x.is_number() || x.is_null()),
         other => other.is_number(),
     })
+}
+
+fn is_labelled(row: &Row, field: &str) -> bool {
+    let is_label = |value: &Value| value.as_str().is_some_and(|text| grades::of_text(text).is_none());
+    // Most values are numbers, or long lists of them, which need not be read for it.
+    row.value(field).is_some_and(|json| json.contains('"'))
+        && value(row, field).ok().flatten().is_some_and(|value| match &value {
+            Value::Array(list) => list.iter().any(is_label),
+            other => is_label(other),
+        })
 }
 
 #[cfg(test)]
@@ -358,6 +420,22 @@ mod tests {
         assert_eq!(read[1].predicted.clone().unwrap_err(), "score is 1e400, not a finite number");
         assert_eq!(read[2].predicted_number().unwrap_err(), "score is \"A\", expected a number or a list of numbers");
         assert_eq!(read[2].human.as_ref().unwrap().len(), 2);
+    }
+
+    // https://github.com/comet-ml/opik/issues/8398
+    #[test]
+    fn among_numbers_a_text_is_a_number_or_no_grade() {
+        let (_, read) = rows(
+            "{\"score\": 1, \"human\": \"4\"}\n{\"score\": \"2\", \"human\": [\"N/A\", \" 3.5\", true]}\n{\"score\": \"?\", \"human\": \"N/A\"}\n",
+        );
+        assert_eq!(read[0].human, Ok(vec![Some(Grade::Number(4.0))]));
+        assert_eq!(read[1].predicted, Ok(Some(Grade::Number(2.0))));
+        assert_eq!(read[1].human, Ok(vec![None, Some(Grade::Number(3.5)), Some(Grade::Number(1.0))]));
+        assert_eq!(read[1].no_grade.as_deref(), Some("human is \"N/A\", expected a number or a list of numbers"));
+        assert!(read[2].predicted.is_err() && read[2].human == Ok(vec![None]) && read[2].human_mean().is_err());
+        let (_, labels) = rows("{\"verdict\": \"1\", \"human\": \"1\"}\n{\"verdict\": \"tie\", \"human\": 1}\n");
+        assert_eq!(labels[0].predicted, Ok(Some(Grade::Label("1".to_owned()))));
+        assert_eq!((&labels[1].human, &labels[1].no_grade), (&Ok(vec![Some(Grade::Number(1.0))]), &None));
     }
 
     #[test]

@@ -45,10 +45,8 @@ impl UnreadRecord {
             }
             DatasetFormat::Answers => &[Field::Instruction, Field::Responses, Field::Rubric, Field::Reference],
             DatasetFormat::Lager => {
-                // Without scores where these are what is wrong.
-                let (scores, rest) =
-                    LagerRecord::scores(row, options).unwrap_or_else(|_| (Vec::new(), Rest::default()));
-                return Ok((record(number, scores, RowColumns::default()), rest.without(&LagerRecord::COLUMNS)));
+                let (scores, columns, rest) = LagerRecord::scores(row, options);
+                return Ok((record(number, scores, columns), rest));
             }
             DatasetFormat::Emotion => {
                 return Ok((record(number, Vec::new(), RowColumns::default()), EmotionRecord::rest()));
@@ -59,15 +57,13 @@ impl UnreadRecord {
         let id = if numbered { number } else { row.id(index)? };
         fields.iter().for_each(|&field| row.look_for(field));
         let scores = match format {
-            DatasetFormat::Pairs => {
-                row.choices().map(|choices| choices.into_iter().map(preference).collect()).unwrap_or_default()
-            }
+            DatasetFormat::Pairs => row.choices().into_iter().map(preference).collect(),
             // Many answers have a grade each.
             DatasetFormat::Answers => {
                 row.look_for(Field::Human);
                 Vec::new()
             }
-            _ => row.raters().unwrap_or_default(),
+            _ => row.raters(),
         };
         let (columns, rest) = row.finish();
         let rest = if format == DatasetFormat::Prometheus { rest.without(&["gpt4_score"]) } else { rest };

@@ -6,6 +6,7 @@ use anyhow::{Context, Result, bail};
 use judge_data::ScoredFile;
 use judge_probe::RowGroups;
 
+use crate::args::files::open;
 use crate::grouping::OtherFields;
 use crate::terminal::console::{tell, usage};
 use crate::terminal::options::offered;
@@ -28,7 +29,7 @@ pub struct Graded {
 /// # Errors
 /// If the file cannot be read, or has no such row, or one that does not say what it belongs to where `cluster` names a field.
 pub fn graded(path: &Path, score: &str, human: Option<&str>, cluster: Option<&str>) -> Result<Graded> {
-    let file = ScoredFile::open(path, None)?;
+    let file = ScoredFile::open(open(path)?, None)?;
     let fields = file.fields(Some(score), human);
     let clustered_by = cluster.map(str::to_owned);
     let mut graded = Graded { scores: Vec::new(), human: Vec::new(), clusters: Vec::new(), clustered_by };

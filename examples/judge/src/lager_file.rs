@@ -6,8 +6,8 @@ use judge_core::{
     lager::{LagerJudge, LagerSettings},
 };
 use judge_data::{
-    Carry, Counts, DatasetFormat, Field, HumanScores, Input, Numbered, ORIGIN, Opened, Record, Resolved, RunResult,
-    ScoreRow, Settings, check_templates, score_row, split_label,
+    Carry, CarryCheck, Counts, DatasetFormat, Field, HumanScores, Input, Numbered, ORIGIN, Opened, Record, Resolved,
+    RunResult, ScoreRow, Settings, check_templates, score_row, split_label,
 };
 use serde_json::json;
 
@@ -143,7 +143,7 @@ impl LagerFile<'_> {
             }
         })?;
         let (mut rows, mut unread, mut people) = (0, Unread::default(), HumanScores::default());
-        let mut names = self.carry.names();
+        let mut carried = CarryCheck::new(self.carry, &ScoreRow::KNOWN);
         let (range, mut off_scale, mut first_off) = (settings.scale.range(), 0, None);
         for record in self.input.records(input, Some(format), self.model.limit)? {
             let record = record?;
@@ -153,14 +153,13 @@ impl LagerFile<'_> {
                 off_scale += 1;
                 first_off.get_or_insert((record.id().clone(), grade));
             }
-            names.see(record.extra());
-            self.carry.of(record.extra().clone()).with_context(|| format!("{}", input.path().display()))?;
+            carried.see(record.clone()).with_context(|| format!("{}", input.path().display()))?;
             let item = Numbered { row: rows, record };
             let why = item.record.unread().map(|why| why.detail.clone());
-            unread.note(item.record.id(), why.or_else(|| template.fill(&item).err().map(|error| error.to_string())));
+            unread.see_as(&item.record, why.or_else(|| template.fill(&item).err().map(|error| error.to_string())));
             rows += 1;
         }
-        names.finish(input)?;
+        carried.finish(input)?;
         if let Some((id, why)) = unread.all().filter(|_| input.part().is_none()) {
             bail!("{}, item {id}: {why}\n{}", input.path().display(), self.lager.template_hint(format));
         }

@@ -7,18 +7,29 @@ use judge_data::Record;
 
 use crate::terminal::console::tell;
 
-/// Counts the rows that get no score whatever the model says.
+/// Counts the rows that get no score whatever the model says, and those whose grade of a person's is none.
 #[derive(Debug, Default)]
 pub struct Unread {
     rows: usize,
     unread: usize,
     first: Option<(String, String)>,
+    without_grade: usize,
+    first_without_grade: Option<(String, String)>,
 }
 
 impl Unread {
     /// Takes note of a record.
     pub fn see(&mut self, record: &Record) {
-        self.note(record.id(), record.unread().map(|why| why.detail.clone()));
+        self.see_as(record, record.unread().map(|why| why.detail.clone()));
+    }
+
+    /// Takes note of a record, and of why it gets no score if it does not.
+    pub fn see_as(&mut self, record: &Record, why: Option<String>) {
+        self.note(record.id(), why);
+        if let Some(why) = record.no_grade() {
+            self.without_grade += 1;
+            self.first_without_grade.get_or_insert_with(|| (record.id().to_string(), why.to_owned()));
+        }
     }
 
     /// Takes note of a row, by its id or its place, and of why it gets no score if it does not.
@@ -58,6 +69,12 @@ impl Unread {
         if let Some((name, why)) = self.first() {
             let Self { rows, unread, .. } = self;
             tell(format_args!("note: {unread} of {rows} rows {what}; the first is {name}: {why}"));
+        }
+        if let Some((name, why)) = &self.first_without_grade {
+            let Self { rows, without_grade, .. } = self;
+            tell(format_args!(
+                "note: in {without_grade} of {rows} rows what people gave is no grade and is left out; the first is {name}: {why}"
+            ));
         }
     }
 }

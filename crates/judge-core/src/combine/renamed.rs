@@ -1,5 +1,7 @@
 use std::borrow::Cow;
 
+use serde_json::Value;
+
 use super::members::Members;
 use crate::{Fields, Judge, JudgeError, Request, Rounds, Score};
 
@@ -10,10 +12,19 @@ pub(super) struct Renamed<'a, Item: ?Sized, const N: usize> {
     pub(super) fields: [(&'static str, &'a str); N],
 }
 
+impl<Item: ?Sized, const N: usize> Renamed<'_, Item, N> {
+    fn there<'n>(&'n self, name: &'n str) -> &'n str {
+        self.fields.iter().find(|(here, _)| *here == name).map_or(name, |(_, there)| there)
+    }
+}
+
 impl<Item: Fields + ?Sized, const N: usize> Fields for Renamed<'_, Item, N> {
     fn field(&self, name: &str) -> Option<Cow<'_, str>> {
-        let known = self.fields.iter().find(|(here, _)| *here == name);
-        self.item.field(known.map_or(name, |(_, there)| there))
+        self.item.field(self.there(name))
+    }
+
+    fn json(&self, name: &str) -> Option<Cow<'_, Value>> {
+        self.item.json(self.there(name))
     }
 
     fn names(&self) -> Vec<String> {

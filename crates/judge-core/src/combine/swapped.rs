@@ -47,13 +47,21 @@ impl<J> Swapped<J> {
 /// An item whose fields `response_a` and `response_b` are exchanged.
 pub struct SwappedFields<'a, Item: ?Sized>(pub &'a Item);
 
+fn exchanged(name: &str) -> &str {
+    match name {
+        "response_a" => "response_b",
+        "response_b" => "response_a",
+        other => other,
+    }
+}
+
 impl<Item: Fields + ?Sized> Fields for SwappedFields<'_, Item> {
     fn field(&self, name: &str) -> Option<Cow<'_, str>> {
-        self.0.field(match name {
-            "response_a" => "response_b",
-            "response_b" => "response_a",
-            other => other,
-        })
+        self.0.field(exchanged(name))
+    }
+
+    fn json(&self, name: &str) -> Option<Cow<'_, Value>> {
+        self.0.json(exchanged(name))
     }
 
     fn names(&self) -> Vec<String> {

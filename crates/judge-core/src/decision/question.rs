@@ -93,7 +93,8 @@ impl Question {
     }
 
     /// The share of each option in what people answered, in the order of [`options`](Self::options): of an option's name, a truth value or
-    /// a level's number, all of it is on that option; of an object of numbers by option, each has its part of their sum.
+    /// a whole number, all of it is on that option; of an object of numbers by option, each has its part of their sum. A whole number is
+    /// one by its value, `2.0` as well as `2`: the number of a level, an option of that name, and of yes or no 1 and 0.
     ///
     /// # Errors
     /// [`DecisionProblem::Label`] for what names no option of this question, and for numbers that are no distribution.
@@ -104,8 +105,16 @@ impl Question {
         let mut shares = vec![0.0; options.len()];
         match (label, self) {
             (Value::String(name), _) => shares[place(name)?] = 1.0,
-            (Value::Bool(is), Self::Noul { .. }) => shares[usize::from(!is)] = 1.0,
-            (Value::Number(level), Self::Score { .. }) => shares[place(&level.to_string())?] = 1.0,
+            (Value::Bool(is), _) => shares[place(if *is { "true" } else { "false" })?] = 1.0,
+            (Value::Number(number), _) => {
+                let name = whole(number).ok_or_else(wrong)?;
+                let name = match (self, name.as_str()) {
+                    (Self::Noul { .. }, "1") => "true",
+                    (Self::Noul { .. }, "0") => "false",
+                    (_, name) => name,
+                };
+                shares[place(name)?] = 1.0;
+            }
             (Value::Object(given), _) => {
                 for (name, share) in given {
                     let share = share.as_f64().filter(|share| share.is_finite() && *share >= 0.0).ok_or_else(wrong)?;
@@ -183,6 +192,15 @@ impl Question {
                 _ => Err(wrong("a list with a text for each level, the lowest first")),
             },
         }
+    }
+}
+
+/// The digits of a number that is whole by its value, however it is written.
+fn whole(number: &serde_json::Number) -> Option<String> {
+    if number.is_f64() {
+        number.as_f64().filter(|value| value.fract() == 0.0).map(|value| format!("{}", value + 0.0))
+    } else {
+        Some(number.to_string())
     }
 }
 
@@ -309,5 +327,44 @@ impl TryFrom<Value> for Questions {
 impl From<Questions> for Value {
     fn from(questions: Questions) -> Self {
         Self::Object(questions.all.into_iter().map(|(name, question)| (name, question.into())).collect())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn whole_numbers_are_labels_by_their_value() {
+        let question = |json: Value| Question::from_json(&json).unwrap();
+        let yes_or_no = question(json!({"type": "noul"}));
+        let choice = question(json!({"type": "choice", "criteria": {"1": null, "2": null, "true": null}}));
+        let levels = question(json!({"type": "score", "criteria": ["can wait", "soon", "today"]}));
+        let first = |question: &Question, label: Value| {
+            question.target(&label).ok().and_then(|shares| shares.iter().position(|&share| share == 1.0))
+        };
+        for (label, place) in [
+            (json!(true), Some(0)),
+            (json!(false), Some(1)),
+            (json!(1), Some(0)),
+            (json!(0), Some(1)),
+            (json!(1.0), Some(0)),
+            (json!(-0.0), Some(1)),
+            (json!("true"), Some(0)),
+            (json!(2), None),
+            (json!(0.5), None),
+        ] {
+            assert_eq!(first(&yes_or_no, label.clone()), place, "{label}");
+        }
+        for (label, place) in [(json!(2), Some(2)), (json!(2.0), Some(2)), (json!("2"), Some(2)), (json!(3.0), None)] {
+            assert_eq!(first(&levels, label.clone()), place, "{label}");
+        }
+        assert_eq!(first(&levels, json!(true)), None);
+        for (label, place) in [(json!(1.0), Some(0)), (json!(2), Some(1)), (json!(true), Some(2)), (json!(false), None)]
+        {
+            assert_eq!(first(&choice, label.clone()), place, "{label}");
+        }
     }
 }

@@ -35,4 +35,12 @@ pub enum TemplateProblem {
         /// What the item says it has ([`Fields::names`](crate::Fields::names)).
         available: Vec<String>,
     },
+    /// The field of the item is a list or an object.
+    #[error("the template uses {{{field}}}, expected text, a number or a boolean, found {found}; make one text of it")]
+    NotText {
+        /// The field that the template names.
+        field: String,
+        /// `a list` or `an object`.
+        found: &'static str,
+    },
 }

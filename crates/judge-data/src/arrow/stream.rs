@@ -65,6 +65,21 @@ struct Encapsulated {
     body: Vec<u8>,
 }
 
+/// What a stream is instead, as far as its first bytes tell.
+fn something_else(head: &[u8]) -> Option<&'static str> {
+    match head {
+        [] => Some("it is empty, expected a schema and batches of rows"),
+        [b'A', b'R', b'R', b'O', b'W', b'1', ..] => Some(
+            "it is the file form of Arrow (Feather); write a stream: pyarrow.ipc.new_stream, or polars' write_ipc_stream",
+        ),
+        [b'P', b'A', b'R', b'1', ..] => Some("it is Parquet, which the commands with --input read"),
+        head if matches!(head.trim_ascii_start(), [b'{' | b'[', ..]) => {
+            Some("it is JSON, which the commands with --input read: judge score --input -")
+        }
+        _ => None,
+    }
+}
+
 impl<R: Read> BatchReader<R> {
     /// Reads the schema, with which a stream begins. `name` is what errors call the stream.
     ///
@@ -73,7 +88,14 @@ impl<R: Read> BatchReader<R> {
     pub fn new(mut source: R, name: impl AsRef<Path>) -> Result<Self, Error> {
         let name = name.as_ref();
         let wrong = |problem: String| Error::NoStream { path: name.to_path_buf(), batches: 0, problem };
-        let message = next_message(&mut source, name, 0)?.ok_or_else(|| wrong("it ends before a schema".to_owned()))?;
+        // No message is as short as these bytes, so none of them is left.
+        let mut head = Vec::new();
+        source.by_ref().take(8).read_to_end(&mut head).map_err(Error::reading(name))?;
+        if let Some(problem) = something_else(&head) {
+            return Err(wrong(problem.to_owned()));
+        }
+        let message = next_message(&mut head.chain(&mut source), name, 0)?;
+        let message = message.ok_or_else(|| wrong("it ends before a schema".to_owned()))?;
         let schema = guarded(|| {
             let head = root_as_message(&message.head).map_err(|error| error.to_string())?;
             let schema = head.header_as_schema().ok_or_else(|| format!("it begins with {:?}", head.header_type()))?;
@@ -287,7 +309,7 @@ mod tests {
     fn a_stream_cut_anywhere_is_never_whole() {
         let batches = [batch(&[Some("a"), None]), batch(&[Some("b")])];
         let bytes = stream(&batches);
-        for end in 0..bytes.len() {
+        for end in 1..bytes.len() {
             let mut whole = 0;
             let error = match BatchReader::new(&bytes[..end], "test") {
                 Err(error) => error,
@@ -335,7 +357,15 @@ mod tests {
     #[test]
     fn other_bytes_are_no_stream() {
         let text = b"{\"id\": 1, \"text\": \"a\"}\n".repeat(1 << 20);
-        assert!(matches!(read(&text), Err(Error::StreamCut { .. } | Error::NoStream { .. })));
+        for (bytes, found) in [
+            (&text[..], "it is JSON"),
+            (b"ARROW1\0\0", "the file form of Arrow (Feather)"),
+            (b"PAR1", "it is Parquet"),
+            (b"", "it is empty"),
+        ] {
+            let problem = read(bytes).unwrap_err().to_string();
+            assert!(problem.contains("not an Arrow IPC stream") && problem.contains(found), "{problem}");
+        }
         assert!(matches!(read(&[0; 8]), Err(Error::NoStream { .. })));
         let other = batch(&[]).project(&[0]).unwrap();
         let mut writer = BatchWriter::new(Vec::new(), "test", other.schema_ref()).unwrap();

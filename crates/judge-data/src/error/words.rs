@@ -15,6 +15,18 @@ pub(super) fn no_text(field: &str, found: Option<&str>, available: &[String]) ->
     }
 }
 
+pub(super) fn no_row_has(rows: usize, field: &str, holds: Option<&str>, found: &[String]) -> String {
+    match holds {
+        Some(holds) => format!(
+            "the template uses the field {field:?}, expected text, a number or a boolean, found {holds}; make one text of it, \
+             e.g. of a list: jq -c '.{field} |= join(\"\\n\\n\")'"
+        ),
+        None => {
+            format!("none of the first {rows} rows has the field {field:?} that the template uses; they have {found:?}")
+        }
+    }
+}
+
 pub(super) fn several(names: &[&str]) -> String {
     if names.is_empty() { "no known kind".into() } else { format!("several kinds ({})", names.join(", ")) }
 }

@@ -1,9 +1,10 @@
 //! A file that is held open, and its stored bytes.
 
+use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::PathBuf;
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::SystemTime;
 
 use super::spool::read_at;
@@ -16,6 +17,32 @@ pub(super) struct Opened {
     pub(super) bytes: u64,
     pub(super) modified: Option<SystemTime>,
     pub(super) blake3: OnceLock<String>,
+    pub(super) notes: Notes,
+}
+
+/// What is odd about a file and costs nothing but what it is about: each is said once, however often the file is read.
+#[derive(Debug, Default)]
+pub(super) struct Notes {
+    said: Mutex<BTreeSet<String>>,
+    listener: OnceLock<fn(&str)>,
+}
+
+impl Notes {
+    /// Has further notes said to somebody; who was first stays.
+    pub(super) fn tell(&self, listener: fn(&str)) {
+        let _ = self.listener.set(listener);
+    }
+
+    pub(super) fn all(&self) -> Vec<String> {
+        self.said.lock().unwrap_or_else(PoisonError::into_inner).iter().cloned().collect()
+    }
+
+    pub(super) fn say(&self, note: String) {
+        let is_new = self.said.lock().unwrap_or_else(PoisonError::into_inner).insert(note.clone());
+        if let Some(listener) = self.listener.get().filter(|_| is_new) {
+            listener(&note);
+        }
+    }
 }
 
 impl Opened {

@@ -1,15 +1,19 @@
 //! Parquet as JSON lines: the rows of a table in the form in which all else is read.
 
+use std::collections::BTreeSet;
 use std::fmt::{self, Write as _};
 use std::io::{self, BufReader, Read};
 use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{
-    Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type, UInt8Type, UInt16Type, UInt32Type, UInt64Type,
+    Date32Type, Date64Type, Decimal32Type, Decimal64Type, Decimal128Type, Decimal256Type, Float16Type, Float32Type,
+    Float64Type, Int8Type, Int16Type, Int32Type, Int64Type, Time32MillisecondType, Time32SecondType,
+    Time64MicrosecondType, Time64NanosecondType, TimestampMicrosecondType, TimestampMillisecondType,
+    TimestampNanosecondType, TimestampSecondType, UInt8Type, UInt16Type, UInt32Type, UInt64Type,
 };
 use arrow_array::{Array, StructArray};
-use arrow_schema::DataType;
+use arrow_schema::{DataType, TimeUnit};
 use bytes::Bytes;
 use parquet::arrow::arrow_reader::{ArrowReaderOptions, ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder};
 use parquet::errors::ParquetError;
@@ -25,21 +29,19 @@ const BATCH: usize = 1024;
 
 /// A table as text: one JSON object a line, with the columns in their order, `null` where there is nothing.
 ///
-/// Columns hold text, whole numbers, numbers, booleans, and lists and structs of them.
-/// Any other type, such as a time, is an error that names the column, and so is a
-/// number that JSON does not have.
+/// Texts, numbers, booleans, lists and structs are what they are in JSON; decimal numbers keep their digits. Dates and times are texts
+/// of ISO 8601, a map is an object, and bytes are a text where they are UTF-8. What JSON has no form for is
+/// `null`, with a note that names its column: other bytes, NaN, infinities. One such column costs nothing but itself.
 pub(super) struct Lines {
     batches: ParquetRecordBatchReader,
-    text: String,
+    text: Text,
     /// How much of the text is given.
     given: usize,
-    /// The number of the next row.
-    row: usize,
 }
 
 impl fmt::Debug for Lines {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Lines").field("row", &self.row).finish_non_exhaustive()
+        f.debug_struct("Lines").field("row", &self.text.row).finish_non_exhaustive()
     }
 }
 
@@ -47,24 +49,26 @@ impl Lines {
     pub(super) fn open(opened: Arc<Opened>) -> io::Result<Self> {
         // Texts come as texts, whatever the writer kept them as.
         let options = ArrowReaderOptions::new().with_skip_arrow_metadata(true);
+        let pages = Pages(opened.clone());
         let open = || {
-            let builder = ParquetRecordBatchReaderBuilder::try_new_with_options(Pages(opened), options)?;
+            let builder = ParquetRecordBatchReaderBuilder::try_new_with_options(pages, options)?;
             builder.with_batch_size(BATCH).build()
         };
         let batches = guarded(|| open().map_err(|error| error.to_string())).map_err(damaged)?;
-        Ok(Self { batches, text: String::new(), given: 0, row: 0 })
+        Ok(Self { batches, text: Text { json: String::new(), row: 0, noted: BTreeSet::new(), opened }, given: 0 })
     }
 
     /// Makes text of the next rows; without any, it stays empty.
     fn next_rows(&mut self) -> io::Result<()> {
-        (self.given, self.text) = (0, String::new());
+        self.given = 0;
+        self.text.json.clear();
         let batch = guarded(|| self.batches.next().transpose().map_err(|error| error.to_string())).map_err(damaged)?;
         let Some(batch) = batch else { return Ok(()) };
         let rows = StructArray::from(batch);
         for index in 0..rows.len() {
-            object(&mut self.text, &rows, index).map_err(|why| damaged(format!("row {}: {why}", self.row)))?;
-            self.text.push('\n');
-            self.row += 1;
+            self.text.object(&rows, index, None);
+            self.text.json.push('\n');
+            self.text.row += 1;
         }
         Ok(())
     }
@@ -72,10 +76,10 @@ impl Lines {
 
 impl Read for Lines {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        if self.given == self.text.len() && !buffer.is_empty() {
+        if self.given == self.text.json.len() && !buffer.is_empty() {
             self.next_rows()?;
         }
-        let left = &self.text.as_bytes()[self.given..];
+        let left = &self.text.json.as_bytes()[self.given..];
         let length = left.len().min(buffer.len());
         buffer[..length].copy_from_slice(&left[..length]);
         self.given += length;
@@ -87,79 +91,168 @@ fn damaged(problem: String) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, format!("Parquet: {problem}"))
 }
 
-/// A row, or a struct within one.
-fn object(text: &mut String, of: &StructArray, index: usize) -> Result<(), String> {
-    text.push('{');
-    for (place, (field, array)) in of.fields().iter().zip(of.columns()).enumerate() {
-        if place > 0 {
-            text.push(',');
-        }
-        text.push_str(&json(field.name())?);
-        text.push(':');
-        value(text, array, index).map_err(|why| format!("the column {:?}: {why}", field.name()))?;
-    }
-    text.push('}');
-    Ok(())
+/// Rows as JSON.
+struct Text {
+    json: String,
+    /// The number of the row that is written, from 0.
+    row: usize,
+    /// Columns of which something was said.
+    noted: BTreeSet<String>,
+    opened: Arc<Opened>,
 }
 
-fn value(text: &mut String, array: &dyn Array, index: usize) -> Result<(), String> {
-    if array.is_null(index) {
-        text.push_str("null");
-        return Ok(());
+impl Text {
+    /// A row, or a struct within the column of one.
+    fn object(&mut self, of: &StructArray, index: usize, column: Option<&str>) {
+        self.json.push('{');
+        for (place, (field, array)) in of.fields().iter().zip(of.columns()).enumerate() {
+            if place > 0 {
+                self.json.push(',');
+            }
+            self.string(field.name());
+            self.json.push(':');
+            self.value(array, index, column.unwrap_or(field.name()));
+        }
+        self.json.push('}');
     }
-    macro_rules! number {
-        ($kind:ty) => {
-            write!(text, "{}", array.as_primitive::<$kind>().value(index)).map_err(|error| error.to_string())?
-        };
+
+    fn value(&mut self, array: &dyn Array, index: usize, column: &str) {
+        if array.is_null(index) || *array.data_type() == DataType::Null {
+            return self.json.push_str("null");
+        }
+        macro_rules! primitive {
+            ($kind:ty) => {
+                array.as_primitive::<$kind>().value(index)
+            };
+        }
+        macro_rules! decimal {
+            ($kind:ty) => {
+                self.digits(array.as_primitive::<$kind>().value_as_string(index))
+            };
+        }
+        // As chrono's `Debug` writes them: 2026-11-27, 20:23:25.5 and 2026-11-27T20:23:25.5.
+        macro_rules! time {
+            ($kind:ty, $as:ident, $zone:expr) => {
+                match array.as_primitive::<$kind>().$as(index) {
+                    Some(time) => self.string(&format!("{time:?}{}", $zone)),
+                    None => self.nothing(column, "a time that no calendar has"),
+                }
+            };
+        }
+        match array.data_type() {
+            DataType::Utf8 => self.string(array.as_string::<i32>().value(index)),
+            DataType::LargeUtf8 => self.string(array.as_string::<i64>().value(index)),
+            DataType::Utf8View => self.string(array.as_string_view().value(index)),
+            DataType::Binary => self.bytes(array.as_binary::<i32>().value(index), column),
+            DataType::LargeBinary => self.bytes(array.as_binary::<i64>().value(index), column),
+            DataType::BinaryView => self.bytes(array.as_binary_view().value(index), column),
+            DataType::FixedSizeBinary(_) => self.bytes(array.as_fixed_size_binary().value(index), column),
+            DataType::Boolean => self.digits(array.as_boolean().value(index)),
+            DataType::Int8 => self.digits(primitive!(Int8Type)),
+            DataType::Int16 => self.digits(primitive!(Int16Type)),
+            DataType::Int32 => self.digits(primitive!(Int32Type)),
+            DataType::Int64 => self.digits(primitive!(Int64Type)),
+            DataType::UInt8 => self.digits(primitive!(UInt8Type)),
+            DataType::UInt16 => self.digits(primitive!(UInt16Type)),
+            DataType::UInt32 => self.digits(primitive!(UInt32Type)),
+            DataType::UInt64 => self.digits(primitive!(UInt64Type)),
+            DataType::Float16 => self.number(primitive!(Float16Type).to_f32(), column),
+            DataType::Float32 => self.number(primitive!(Float32Type), column),
+            DataType::Float64 => self.number(primitive!(Float64Type), column),
+            DataType::Decimal32(..) => decimal!(Decimal32Type),
+            DataType::Decimal64(..) => decimal!(Decimal64Type),
+            DataType::Decimal128(..) => decimal!(Decimal128Type),
+            DataType::Decimal256(..) => decimal!(Decimal256Type),
+            DataType::Date32 => time!(Date32Type, value_as_date, ""),
+            DataType::Date64 => time!(Date64Type, value_as_date, ""),
+            DataType::Time32(TimeUnit::Second) => time!(Time32SecondType, value_as_time, ""),
+            DataType::Time32(_) => time!(Time32MillisecondType, value_as_time, ""),
+            DataType::Time64(TimeUnit::Nanosecond) => time!(Time64NanosecondType, value_as_time, ""),
+            DataType::Time64(_) => time!(Time64MicrosecondType, value_as_time, ""),
+            DataType::Timestamp(unit, zone) => {
+                // Parquet keeps those with a zone in UTC.
+                let zone = if zone.is_some() { "Z" } else { "" };
+                match unit {
+                    TimeUnit::Second => time!(TimestampSecondType, value_as_datetime, zone),
+                    TimeUnit::Millisecond => time!(TimestampMillisecondType, value_as_datetime, zone),
+                    TimeUnit::Microsecond => time!(TimestampMicrosecondType, value_as_datetime, zone),
+                    TimeUnit::Nanosecond => time!(TimestampNanosecondType, value_as_datetime, zone),
+                }
+            }
+            DataType::List(_) => self.list(&array.as_list::<i32>().value(index), column),
+            DataType::LargeList(_) => self.list(&array.as_list::<i64>().value(index), column),
+            DataType::Struct(_) => self.object(array.as_struct(), index, Some(column)),
+            DataType::Map(..) => self.map(&array.as_map().value(index), column),
+            other => self.nothing(column, &format!("{other}")),
+        }
     }
-    match array.data_type() {
-        DataType::Utf8 => text.push_str(&json(array.as_string::<i32>().value(index))?),
-        DataType::LargeUtf8 => text.push_str(&json(array.as_string::<i64>().value(index))?),
-        DataType::Utf8View => text.push_str(&json(array.as_string_view().value(index))?),
-        DataType::Boolean => text.push_str(if array.as_boolean().value(index) { "true" } else { "false" }),
-        DataType::Int8 => number!(Int8Type),
-        DataType::Int16 => number!(Int16Type),
-        DataType::Int32 => number!(Int32Type),
-        DataType::Int64 => number!(Int64Type),
-        DataType::UInt8 => number!(UInt8Type),
-        DataType::UInt16 => number!(UInt16Type),
-        DataType::UInt32 => number!(UInt32Type),
-        DataType::UInt64 => number!(UInt64Type),
-        DataType::Float32 => text.push_str(&finite(array.as_primitive::<Float32Type>().value(index))?),
-        DataType::Float64 => text.push_str(&finite(array.as_primitive::<Float64Type>().value(index))?),
-        DataType::List(_) => list(text, &array.as_list::<i32>().value(index))?,
-        DataType::LargeList(_) => list(text, &array.as_list::<i64>().value(index))?,
-        DataType::Struct(_) => object(text, array.as_struct(), index)?,
-        other => {
-            return Err(format!(
-                "expected text, numbers, booleans, or lists and structs of them, found {other}; convert it, or leave it out"
+
+    fn list(&mut self, of: &dyn Array, column: &str) {
+        self.json.push('[');
+        for index in 0..of.len() {
+            if index > 0 {
+                self.json.push(',');
+            }
+            self.value(of, index, column);
+        }
+        self.json.push(']');
+    }
+
+    /// An object, whose keys are texts: of any other key its JSON.
+    fn map(&mut self, of: &StructArray, column: &str) {
+        let [keys, values] = of.columns() else { return self.nothing(column, "a map without keys and values") };
+        self.json.push('{');
+        for index in 0..of.len() {
+            if index > 0 {
+                self.json.push(',');
+            }
+            let start = self.json.len();
+            self.value(keys, index, column);
+            if !self.json[start..].starts_with('"') {
+                let key = self.json.split_off(start);
+                self.string(&key);
+            }
+            self.json.push(':');
+            self.value(values, index, column);
+        }
+        self.json.push('}');
+    }
+
+    fn string(&mut self, text: &str) {
+        self.json.push_str(&serde_json::Value::from(text).to_string());
+    }
+
+    /// What JSON writes as it is shown.
+    fn digits(&mut self, shown: impl fmt::Display) {
+        // A string takes whatever is written into it.
+        let _ = write!(self.json, "{shown}");
+    }
+
+    /// The shortest digits that are read back as the same number.
+    fn number<N: fmt::Display + serde::Serialize>(&mut self, number: N, column: &str) {
+        match serde_json::to_string(&number) {
+            Ok(digits) if digits != "null" => self.json.push_str(&digits),
+            _ => self.nothing(column, &format!("{number}")),
+        }
+    }
+
+    fn bytes(&mut self, bytes: &[u8], column: &str) {
+        match std::str::from_utf8(bytes) {
+            Ok(text) => self.string(text),
+            Err(_) => self.nothing(column, "bytes that are no text"),
+        }
+    }
+
+    /// Writes `null` in the place of what JSON has no form for, and says so, once of a column.
+    fn nothing(&mut self, column: &str, found: &str) {
+        self.json.push_str("null");
+        if self.noted.insert(column.to_owned()) {
+            let row = self.row;
+            self.opened.notes.say(format!(
+                "{}: the column {column:?} holds {found}, first in row {row} from 0; JSON has no such value, so it is read as null",
+                self.opened.path.display()
             ));
         }
-    }
-    Ok(())
-}
-
-fn list(text: &mut String, of: &dyn Array) -> Result<(), String> {
-    text.push('[');
-    for index in 0..of.len() {
-        if index > 0 {
-            text.push(',');
-        }
-        value(text, of, index)?;
-    }
-    text.push(']');
-    Ok(())
-}
-
-fn json(text: &str) -> Result<String, String> {
-    serde_json::to_string(text).map_err(|error| error.to_string())
-}
-
-/// The shortest digits that are read back as the same number.
-fn finite<N: serde::Serialize + fmt::Display + Copy>(number: N) -> Result<String, String> {
-    match serde_json::to_string(&number).map_err(|error| error.to_string())?.as_str() {
-        "null" => Err(format!("{number} is no number of JSON; null stands for none")),
-        digits => Ok(digits.to_owned()),
     }
 }
 
@@ -191,10 +284,10 @@ impl ChunkReader for Pages {
 
 #[cfg(test)]
 mod tests {
-    use arrow_array::builder::{Int64Builder, ListBuilder};
+    use arrow_array::builder::{Int64Builder, ListBuilder, MapBuilder, StringBuilder};
     use arrow_array::{
-        ArrayRef, BooleanArray, Float32Array, Float64Array, Int64Array, RecordBatch, StringArray,
-        TimestampMillisecondArray,
+        ArrayRef, BinaryArray, BooleanArray, Date32Array, Decimal128Array, Float32Array, Float64Array, Int64Array,
+        NullArray, RecordBatch, StringArray, TimestampMillisecondArray,
     };
     use arrow_schema::Field;
     use parquet::arrow::ArrowWriter;
@@ -247,20 +340,58 @@ mod tests {
         assert_eq!(Rows::open(&second).unwrap().map(|row| row.unwrap().place().line).collect::<Vec<_>>(), [2]);
     }
 
+    fn read(table: &tempfile::NamedTempFile) -> (Vec<String>, Vec<String>) {
+        let input = Input::open(table.path()).unwrap();
+        let mut text = String::new();
+        input.reader().unwrap().read_to_string(&mut text).unwrap();
+        (text.lines().map(str::to_owned).collect(), input.notes())
+    }
+
+    // https://github.com/deephaven/deephaven-core/issues/1253, https://github.com/duckdb/duckdb/issues/1351,
+    // https://github.com/Point72/csp/issues/398, https://github.com/NVIDIA/cudf/issues/3053, https://github.com/duckdb/duckdb/issues/1200
     #[test]
-    fn what_has_no_json_is_named_with_row_and_column() {
-        let error = |path: &std::path::Path| {
-            let found = Rows::open(path).and_then(Iterator::collect::<Result<Vec<_>, _>>);
-            std::error::Error::source(&found.expect_err("it cannot be read")).expect("its cause").to_string()
-        };
-        let read = |table: tempfile::NamedTempFile| error(table.path());
-        let time = read(file(vec![("at", Arc::new(TimestampMillisecondArray::from(vec![1])))]));
-        assert!(time.contains("row 0: the column \"at\": expected text, numbers"), "{time}");
-        let nan = read(file(vec![("score", Arc::new(Float64Array::from(vec![1.0, f64::NAN])))]));
-        assert!(nan.contains("row 1: the column \"score\": NaN is no number of JSON"), "{nan}");
+    fn columns_of_any_type_are_read() {
+        let mut map = MapBuilder::new(None, StringBuilder::new(), Int64Builder::new());
+        map.keys().append_value("a");
+        map.values().append_value(1);
+        map.append(true).unwrap();
+        let decimal = Decimal128Array::from(vec![450]).with_precision_and_scale(5, 2).unwrap();
+        let (lines, notes) = read(&file(vec![
+            ("id", Arc::new(Int64Array::from(vec![1]))),
+            ("at", Arc::new(TimestampMillisecondArray::from(vec![1_500]).with_timezone("UTC"))),
+            ("local", Arc::new(TimestampMillisecondArray::from(vec![0]))),
+            ("day", Arc::new(Date32Array::from(vec![1]))),
+            ("tags", Arc::new(map.finish())),
+            ("none", Arc::new(NullArray::new(1))),
+            ("grade", Arc::new(decimal)),
+            ("half", Arc::new(Float32Array::from(vec![0.5]))),
+            ("old", Arc::new(BinaryArray::from(vec![&b"text"[..]]))),
+        ]));
+        let expected = r#"{"id":1,"at":"1970-01-01T00:00:01.500Z","local":"1970-01-01T00:00:00","day":"1970-01-02","tags":{"a":1},"none":null,"grade":4.50,"half":0.5,"old":"text"}"#;
+        assert_eq!((lines, notes), (vec![expected.to_owned()], Vec::new()));
+    }
+
+    #[test]
+    fn what_has_no_json_costs_itself_and_is_said_once() {
+        let image: ArrayRef = Arc::new(BinaryArray::from(vec![&b"\xff\xd8"[..], b"\xff\xd9", b"\xff"]));
+        let image = StructArray::from(vec![(Arc::new(Field::new("bytes", DataType::Binary, true)), image)]);
+        let (lines, notes) = read(&file(vec![
+            ("score", Arc::new(Float64Array::from(vec![1.0, f64::NAN, f64::INFINITY]))),
+            ("image", Arc::new(image)),
+        ]));
+        let expected = ["1.0", "null", "null"].map(|score| format!(r#"{{"score":{score},"image":{{"bytes":null}}}}"#));
+        assert_eq!(lines, expected);
+        assert_eq!(notes.len(), 2, "{notes:?}");
+        assert!(notes[0].contains("the column \"image\" holds bytes that are no text, first in row 0"), "{notes:?}");
+        assert!(notes[1].contains("the column \"score\" holds NaN, first in row 1"), "{notes:?}");
+    }
+
+    #[test]
+    fn a_table_that_is_cut_is_named() {
         let cut = tempfile::NamedTempFile::new().unwrap();
         std::fs::write(cut.path(), b"PAR1 and no footer").unwrap();
-        let cut = error(cut.path());
+        let found = Rows::open(cut.path()).and_then(Iterator::collect::<Result<Vec<_>, _>>);
+        let cut = std::error::Error::source(&found.expect_err("it cannot be read")).expect("its cause").to_string();
         assert!(cut.contains("Parquet"), "{cut}");
     }
 }

@@ -68,7 +68,6 @@ fn two_aliases_that_differ_are_refused() {
         // The reference solution and what the model wrote: either could be graded.
         (r#"{"id":1,"question":"q","answer":"gold","completion":"r"}"#, Field::Response, "answer", "completion"),
         (r#"{"id":1,"question":"q","prompt":"Q: q","response":"r"}"#, Field::Instruction, "question", "prompt"),
-        (r#"{"id":1,"instruction":"i","response":"r","scores":[1,2],"score":5}"#, Field::Human, "scores", "score"),
     ] {
         let found = error(row);
         assert!(
@@ -131,7 +130,7 @@ fn chosen_columns_replace_the_table() {
     assert_eq!(graded(&records[0]), ("q", "r", None));
     // No column at all.
     let records = dataset(r#"{"id":1,"prompt":"q","human":"tie"}"#, &columns("human=")).unwrap();
-    assert_eq!((records[0].human(), records[0].extra().text("human")), (None, Some("\"tie\"")));
+    assert_eq!((records[0].human(), records[0].extra().text("human")), (None, None));
 }
 
 #[test]
@@ -187,11 +186,16 @@ fn raters_follow_one_rule_in_every_kind() {
             assert_eq!(records[0].human(), mean, "{row}");
         }
     }
-    let text = error(r#"{"id":1,"prompt":"p","human":"tie"}"#).to_string();
-    assert!(
-        text.ends_with(r#"expected "human" to be a number, or a list of numbers and nulls, found string "tie""#),
-        "{text}"
-    );
+    for (row, column) in [
+        (r#"{"id":1,"prompt":"p","human":"tie"}"#, "human"),
+        (r#"{"id":1,"instruction":"i","response":"r","scores":"tie"}"#, "scores"),
+        (r#"{"user_prompt":"p","score":"tie"}"#, "score"),
+    ] {
+        let records = read(row);
+        let expected =
+            format!(r#"expected "{column}" to be a number, or a list of numbers and nulls, found string "tie""#);
+        assert_eq!((records[0].human(), records[0].no_grade()), (None, Some(&*expected)), "{row}");
+    }
 }
 
 #[test]
@@ -221,7 +225,7 @@ fn templates_show_numbers_and_booleans_as_they_are_written() {
     let problem = |name| record.check_fields(["who", name]).unwrap_err().to_string();
     assert_eq!(
         problem("list"),
-        "item 1: the template uses {list}, expected text, a number or a boolean, found array [1]"
+        "item 1: the template uses {list}, expected text, a number or a boolean, found list [1]"
     );
     assert_eq!(problem("gone"), "item 1: the template uses {gone}, expected text, a number or a boolean, found null");
     assert!(
@@ -246,7 +250,7 @@ fn rows_without_ids_are_numbered_if_wanted() {
     assert_eq!(ids, [ItemId::from(0_u64), ItemId::from(1_u64), ItemId::from("c")]);
     let ignored = dataset("{\"id\":1,\"prompt\":\"p\"}\n{\"id\":1,\"prompt\":\"p\"}\n", &columns("id=")).unwrap();
     assert_eq!(ignored.iter().map(|r| r.id().clone()).collect::<Vec<_>>(), [ItemId::from(0_u64), ItemId::from(1_u64)]);
-    assert_eq!(ignored[0].extra().text("id"), Some("1"));
+    assert_eq!(ignored[0].extra().text("id"), None, "an output has an id of its own");
     let taken = dataset("{\"id\":1,\"prompt\":\"p\"}\n{\"prompt\":\"p\"}\n", &options).unwrap_err();
     assert!(matches!(taken, Error::DuplicateId { first_line: 1, .. }), "{taken}");
 }
@@ -257,6 +261,15 @@ fn fractional_ids_come_with_a_cure() {
         let found = error(&format!("{{\"id\":{id},\"prompt\":\"p\"}}"));
         assert!(matches!(&found, Error::FractionalId { found, .. } if found == id), "{found}");
         assert!(found.to_string().contains("as integers or as strings"), "{found}");
+    }
+    // https://github.com/huggingface/datasets/issues/8365
+    for id in ["18446744073709551616", "-9223372036854775809"] {
+        let found = error(&format!("{{\"id\":{id},\"prompt\":\"p\"}}"));
+        assert!(matches!(&found, Error::IdTooLarge { found, .. } if found == id), "{found}");
+        assert!(
+            found.to_string().ends_with("is too large for a whole number (64 bits); write it as a string"),
+            "{found}"
+        );
     }
 }
 

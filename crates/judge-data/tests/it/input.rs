@@ -108,6 +108,54 @@ fn truncated_and_corrupt_data_are_errors_with_the_path() {
     assert!(format!("{error:?}").contains("checksum"), "{error:?}");
 }
 
+// https://github.com/sile/libflate/issues/75, https://github.com/rust-lang/flate2-rs/issues/396
+#[test]
+fn what_is_behind_compressed_data_is_passed_over_or_named() {
+    for (name, whole) in [("gzip", gzip(ROWS)), ("zstd", zstd(ROWS))] {
+        let input = |behind: &[u8]| Input::from_reader(&[&whole[..], behind].concat()[..], "rows").unwrap();
+        for zeros in [1, 512, 100_000] {
+            let padded = input(&vec![0; zeros]);
+            assert_eq!((count(&padded).unwrap(), padded.notes()), (3, vec![]));
+        }
+        let more = input(&[&[0; 9][..], &whole].concat());
+        assert!(count(&more).unwrap_err().to_string().contains("appears twice"), "zeros, and then the same rows again");
+        let noisy = input(b"\0junk\xff");
+        assert_eq!((count(&noisy).unwrap(), count(&noisy).unwrap()), (3, 3));
+        let note = format!("rows: 5 bytes behind the {name} data are not read; they begin with \"junk\\xff\"");
+        assert_eq!(noisy.notes(), [note], "it is said once");
+        let said = |behind: &[u8]| count(&input(behind)).unwrap_err().to_string();
+        let other = if name == "gzip" { zstd(ROWS) } else { gzip(ROWS) };
+        assert!(
+            said(&other).contains(&format!("data behind the {name} data; write all rows into one file")),
+            "{}",
+            said(&other)
+        );
+        assert!(
+            said(ROWS).contains(&format!("found JSON that is not compressed behind the {name} data")),
+            "{}",
+            said(ROWS)
+        );
+        assert!(said(&whole[..1]).contains("corrupt or cut off"), "{}", said(&whole[..1]));
+    }
+}
+
+/// A frame of zstd as it is stored, with a window of `2^exponent` bytes.
+fn frame(exponent: u8, content: &[u8]) -> Vec<u8> {
+    let block = (u32::try_from(content.len()).unwrap() << 3 | 1).to_le_bytes();
+    [&[0x28, 0xb5, 0x2f, 0xfd, 0, (exponent - 10) << 3], &block[..3], content].concat()
+}
+
+// https://github.com/facebook/zstd/issues/887, https://github.com/klauspost/compress/issues/390
+#[test]
+fn long_windows_of_zstd_are_read_and_longer_ones_are_sound() {
+    for exponent in [20, 27, 28] {
+        assert_eq!(count(&Input::from_reader(&frame(exponent, ROWS)[..], "rows").unwrap()).unwrap(), 3, "{exponent}");
+    }
+    let said = count(&Input::from_reader(&frame(32, ROWS)[..], "rows").unwrap()).unwrap_err().to_string();
+    assert!(said.contains("a window of 4096 MiB: windows of up to 2048 MiB are read; the file is sound"), "{said}");
+    assert!(said.contains("zstd -d --memory=4096MB") && !said.contains("corrupt"), "{said}");
+}
+
 #[test]
 fn a_file_that_grows_shrinks_or_is_written_over_is_refused() {
     let (_folder, path) = written(ROWS);

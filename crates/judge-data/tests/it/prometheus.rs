@@ -86,12 +86,15 @@ fn damaged_evaluations_cost_themselves() {
         assert!(rows[0].unread().is_none());
         rows[1].unread().expect("no evaluation").detail.clone()
     };
-    for grades in [json!([3, 2]), json!([3, 2, 3, 4]), json!([3, 2, 6]), json!(0), json!([3, 2, 2.5]), json!("5")] {
-        let found = error(graded("y", &grades));
+    for grades in [json!([3, 2]), json!([3, 2, 3, 4]), json!([3, 2, 6]), json!(0), json!([3, 2, 2.5]), json!("five")] {
+        // Grades that are none cost themselves.
+        let records = read(&[graded("y", &grades)], &DatasetOptions::default()).unwrap();
+        let found = records[0].columns.no_grade().unwrap();
         assert!(
             found.contains("expected \"gpt4_score\" to be a whole number from 1 to 5, or a list of three"),
             "{found}"
         );
+        assert_eq!(records[0].human(), None);
     }
     let mut cut = good.clone();
     cut["instruction"] = json!("###The instruction to evaluate:\nSay hi.");

@@ -117,10 +117,6 @@ fn graded_records() {
     assert_eq!(first.names(), ["instruction", "response", "rubric", "source", "n"]);
     assert_eq!((first.field("source").as_deref(), first.field("reference")), (Some("web"), None));
     PromptTemplate::pointwise_direct(&Scale::integers(1, 5).unwrap()).fill(first).unwrap();
-    for scores in ["\"4\"", "[4,\"4\"]", "{}", "1e999", "true"] {
-        let found = error(&format!(r#"{{"id":1,"instruction":"i","response":"r","scores":{scores}}}"#));
-        assert!(matches!(found, Error::WrongColumn { field: Field::Human, .. }), "{scores}: {found}");
-    }
 }
 
 #[test]
@@ -234,10 +230,9 @@ fn a_row_that_cannot_be_read_costs_itself() {
         (r#""response":"r""#, "no instruction (instruction,"),
         (
             r#""instruction":"i","response":["r"]"#,
-            "expected \"response\" to be text, a number or a boolean, found array [\"r\"]",
+            "expected \"response\" to be text, a number or a boolean, found list [\"r\"]",
         ),
         (r#""instruction":"i","response":"\ud83d""#, "found a lone surrogate in string \"\\ud83d\""),
-        (r#""instruction":"i","response":"r","human":"good""#, "expected \"human\" to be a number"),
     ] {
         let odd = format!(r#"{{"id":"o",{odd},"topic":"t"}}"#);
         for (at, text) in [format!("{odd}\n{good}\n"), format!("{good}\n{odd}\n")].iter().enumerate() {
@@ -261,6 +256,51 @@ fn a_row_that_cannot_be_read_costs_itself() {
     assert_eq!((records[0].human(), records[0].extra().is_empty()), (Some(4.0), true));
 }
 
+// https://github.com/comet-ml/opik/issues/8398, https://github.com/comet-ml/opik/pull/7758
+#[test]
+fn a_grade_of_another_form_costs_the_grade() {
+    let rows = |humans: &[&str]| {
+        let row =
+            |(id, human): (usize, &&str)| format!(r#"{{"id":{id},"instruction":"i","response":"r","human":{human}}}"#);
+        let (format, records) = detected(&humans.iter().enumerate().map(row).collect::<Vec<_>>().join("\n"));
+        assert_eq!(format, DatasetFormat::Graded);
+        assert!(records.iter().all(|record| record.unread().is_none() && record.extra().is_empty()), "{records:?}");
+        records
+    };
+    let humans: Vec<Option<f64>> = rows(&["4", "\"4\"", "\" 3.5\"", "true", "false", "[\"1\", 3, null]"])
+        .iter()
+        .map(|record| record.no_grade().map_or(record.human(), |why| panic!("{why}")))
+        .collect();
+    assert_eq!(humans, [4.0, 4.0, 3.5, 1.0, 0.0, 2.0].map(Some));
+    for (odd, found) in
+        [("\"N/A\"", "string \"N/A\""), ("\"\"", "string \"\""), ("{}", "object {}"), ("1e999", "number 1e999")]
+    {
+        let records = rows(&[odd, odd]);
+        assert_eq!(records[0].human(), None);
+        let expected = format!("expected \"human\" to be a number, or a list of numbers and nulls, found {found}");
+        assert_eq!(records[0].no_grade(), Some(&*expected));
+    }
+    let several = &rows(&["[4, \"N/A\", 3]"])[0];
+    assert_eq!((several.raters().as_ref(), several.no_grade().is_some()), (&[4.0, 3.0][..], true));
+    // Neither does a grade whose column cannot be told, and neither of the two is carried.
+    let (_, records) = detected("{\"id\":1,\"instruction\":\"i\",\"response\":\"r\",\"scores\":1,\"score\":2,\"t\":3}");
+    assert_eq!((records[0].human(), records[0].extra().len()), (None, 1));
+    assert_eq!(records[0].no_grade(), Some("\"scores\" and \"score\" may both be the human"));
+}
+
+// https://github.com/pandas-dev/pandas/issues/57224, https://github.com/pandas-dev/pandas/issues/58306
+#[test]
+fn what_is_not_to_be_read_is_not_carried_where_an_output_has_a_field_of_its_name() {
+    let rows = "{\"id\":1.0,\"instruction\":\"i\",\"response\":\"r\",\"idx\":7,\"t\":1}\n{\"id\":1.0,\"instruction\":\"i\",\"response\":\"r\",\"idx\":8,\"t\":1}";
+    let (_, records) = dataset(rows, &with_columns("id=")).unwrap();
+    assert_eq!(records.iter().map(|record| record.id().clone()).collect::<Vec<_>>(), [0_u64, 1].map(ItemId::from));
+    let names: Vec<&str> = records[0].extra().iter().map(|(name, _)| name).collect();
+    assert_eq!(names, ["idx", "t"]);
+    let graded = "{\"id\":1,\"instruction\":\"i\",\"response\":\"r\",\"human\":\"x\",\"score\":1}";
+    let (_, records) = dataset(graded, &with_columns("human=")).unwrap();
+    assert!(records[0].extra().is_empty() && records[0].human().is_none() && records[0].no_grade().is_none());
+}
+
 #[test]
 fn a_template_s_field_that_no_row_has_is_said_of_the_file() {
     let folder = tempfile::tempdir().unwrap();
@@ -281,6 +321,42 @@ fn a_template_s_field_that_no_row_has_is_said_of_the_file() {
         ),
         "{said}"
     );
+}
+
+#[test]
+fn a_list_in_a_template_s_field_is_said_to_be_one() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("in.jsonl");
+    std::fs::write(&path, r#"{"id":1,"instruction":"i","response":"r","contexts":["a","b"]}"#).unwrap();
+    let template = PromptTemplate::new(Prompt::user("{instruction} {contexts}")).unwrap();
+    let records = Dataset::open(&path, &DatasetOptions::default()).unwrap();
+    let said = check_templates(records, [&template]).unwrap_err().to_string();
+    let expected = r#"the template uses the field "contexts", expected text, a number or a boolean, found list ["a","b"]; make one text of it, e.g. of a list: jq -c '.contexts |= join("\n\n")'"#;
+    assert!(said.ends_with(expected), "{said}");
+}
+
+#[test]
+fn a_column_that_no_row_has_is_named() {
+    let row = |id: usize, more: &str| format!("{{\"id\":{id},\"instruction\":\"i\",\"response\":\"r\"{more}}}\n");
+    let said = |text: &str, columns: &str| match dataset(text, &with_columns(columns)) {
+        Ok((_, records)) => panic!("{records:?}"),
+        Err(error) => error.to_string(),
+    };
+    let few = row(1, "") + &row(2, "");
+    for columns in ["instruction=frage", "reference=gold|golden", "human=grade"] {
+        let said = said(&few, columns);
+        let named = columns.split(['=', '|']).skip(1).map(|name| format!("{name:?}")).collect::<Vec<_>>().join(" or ");
+        assert!(said.contains(&format!("no row has the column {named} that is named for the")), "{said}");
+        assert!(
+            said.ends_with("2 were read, and the first has the columns [\"id\", \"instruction\", \"response\"]"),
+            "{said}"
+        );
+    }
+    // Beyond the head as well, and a column that only a later row has is one.
+    let many: String = (0..150).map(|id| row(id, "")).collect();
+    assert!(said(&many, "human=grade").contains("150 were read"));
+    let (_, records) = dataset(&(many + &row(150, ",\"grade\":4")), &with_columns("human=grade")).unwrap();
+    assert_eq!((records.len(), records[150].human()), (151, Some(4.0)));
 }
 
 #[test]
@@ -321,10 +397,12 @@ fn pairs_are_detected_and_keep_every_raters_choice() {
     assert_eq!((records[0].raters().as_ref(), records[0].field("more").as_deref()), (&[1.0][..], Some("3")));
     assert_eq!((records[1].raters().as_ref(), records[1].human()), (&[0.0, 0.5][..], Some(0.25)));
     assert_eq!((records[1].field("reference").as_deref(), records[2].human()), (Some("r"), None));
-    let wrong =
-        error("{\"id\": 1, \"instruction\": \"q\", \"response_a\": \"a\", \"response_b\": \"b\", \"human\": 4}")
-            .to_string();
-    assert!(wrong.contains("\"A\", \"B\" or \"tie\"") && wrong.contains("line 1"), "{wrong}");
+    let (_, odd) = detected(
+        "{\"id\": 1, \"instruction\": \"q\", \"response_a\": \"a\", \"response_b\": \"b\", \"human\": [4, \"A\"]}",
+    );
+    assert_eq!((odd[0].raters().as_ref(), odd[0].unread()), (&[1.0][..], None));
+    let why = odd[0].no_grade().unwrap();
+    assert!(why.contains("\"A\", \"B\" or \"tie\"") && why.ends_with("found number 4"), "{why}");
 }
 
 #[test]
@@ -350,14 +428,22 @@ fn lists_of_answers_are_detected_with_a_grade_for_each() {
         let text = format!("{{\"id\": 1, \"instruction\": \"q\", \"responses\": {responses}, \"human\": {human}}}");
         error(&text).to_string()
     };
-    for (responses, human, expected) in [
-        ("[]", "null", "a list of texts, at least one"),
-        ("[1]", "null", "a list of texts, at least one"),
-        ("[\"a\", \"b\"]", "[1]", "a number or null for each of the responses"),
-        ("[\"a\"]", "3", "a number or null for each of the responses"),
-    ] {
+    for (responses, human, expected) in
+        [("[]", "null", "a list of texts, at least one"), ("[1]", "null", "a list of texts, at least one")]
+    {
         let said = row(responses, human);
         assert!(said.contains(expected) && said.contains("line 1"), "{said}");
+    }
+    for (human, grades, found) in [
+        ("[1]", vec![], "found 1 of 2 responses"),
+        ("3", vec![], "found 1 of 2 responses"),
+        ("[\"4\", \"N/A\"]", vec![Some(4.0), None], "found string \"N/A\""),
+        ("[true, null]", vec![Some(1.0), None], ""),
+    ] {
+        let text = format!("{{\"id\": 1, \"instruction\": \"q\", \"responses\": [\"a\", \"b\"], \"human\": {human}}}");
+        let (_, records) = detected(&text);
+        assert!(matches!(&records[0], Record::Answers(record) if record.grades == grades), "{records:?}");
+        assert!(records[0].no_grade().unwrap_or_default().ends_with(found), "{:?}", records[0].no_grade());
     }
     let both = error("{\"instruction\": \"q\", \"response\": \"r\", \"responses\": [\"a\"]}").to_string();
     assert!(both.contains("answers") && both.contains("graded"), "{both}");

@@ -255,3 +255,52 @@ proptest! {
         let _ = rows(&bytes);
     }
 }
+
+fn said(text: &[u8]) -> String {
+    let rows = Rows::new(text, "in.jsonl");
+    rows.and_then(|rows| rows.collect::<Result<Vec<_>, _>>()).unwrap_err().to_string()
+}
+
+// https://github.com/patniko/github-copilot-office/pull/7
+#[test]
+fn a_byte_order_mark_at_the_start_of_any_line_is_passed_over() {
+    let text = "\u{feff}{\"id\":1}\r\n\u{feff}{\"id\":2}\n\u{feff}\n \u{feff}\u{feff}{\"id\":3}\n";
+    let rows: Vec<_> = Rows::new(text.as_bytes(), "in.jsonl").unwrap().map(Result::unwrap).collect();
+    let found: Vec<_> = rows.iter().map(|row| (row.place().line, row.value("id").unwrap())).collect();
+    assert_eq!(found, [(1, "1"), (2, "2"), (4, "3")]);
+    let wrong = said("{\"id\":1}\n\u{feff}{\"id\":x}\n".as_bytes());
+    assert!(wrong.starts_with("in.jsonl, line 2, column 7"), "{wrong}");
+}
+
+// https://github.com/jqlang/jq/issues/1636
+#[test]
+fn objects_over_several_lines_are_named() {
+    let text = b"{\n  \"id\": 1\n}\n{\n  \"id\": 2\n}\n";
+    let found = said(text);
+    assert!(found.contains("line 1: the object goes over several lines and another one follows"), "{found}");
+    assert!(found.contains("`jq -c .`"), "{found}");
+    assert_eq!(
+        Rows::new(&text[..text.len() / 2 + 1], "one").unwrap().count(),
+        1,
+        "one such object is a file of one row"
+    );
+}
+
+// https://github.com/huggingface/transformers/issues/27923, https://github.com/daggaz/json-stream/issues/48
+#[test]
+fn files_of_other_kinds_are_named() {
+    let pointer = b"version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 12345\n";
+    for (text, found) in [
+        (&pointer[..], "looks like a pointer of Git LFS"),
+        (b"\x1e{\"id\":1,\"a\":2}\n", "looks like a JSON text sequence (RFC 7464)"),
+        (b"<!DOCTYPE html>\n", "looks like a page of HTML or XML"),
+        (b"id,question,answer\n1,a,b\n", "looks like CSV"),
+        (b"\"id\";\"my question\"\n1;a\n", "looks like CSV"),
+    ] {
+        assert!(said(text).contains(found), "{}", said(text));
+    }
+    for text in [&b"Dear Sir, here are the rows\n{\"id\":1}\n"[..], b"id: 1, a: {\n", b"1, 2: [\n"] {
+        assert!(!said(text).contains("CSV"), "{}", said(text));
+    }
+    assert!(said(pointer).contains("git lfs pull"));
+}

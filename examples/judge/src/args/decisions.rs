@@ -1,6 +1,5 @@
 //! The options that say how typed questions are put and read.
 
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::sync::Arc;
@@ -146,9 +145,11 @@ impl DecisionPromptArgs {
     fn prompt(&self) -> Result<Option<Arc<dyn DecisionPrompt>>> {
         let wrong = |path: &PathBuf, error| anyhow::anyhow!("{}: {error}", path.display());
         Ok(match (&self.decision_prompt, &self.decision_template) {
-            (Some(path), _) => Some(Arc::new(TurnPrompt::new(&read(path)?).map_err(|error| wrong(path, error))?)),
+            (Some(path), _) => {
+                Some(Arc::new(TurnPrompt::new(&judge_data::read_text(path)?).map_err(|error| wrong(path, error))?))
+            }
             (None, Some(path)) => {
-                Some(Arc::new(TemplatePrompt::new(&read(path)?).map_err(|error| wrong(path, error))?))
+                Some(Arc::new(TemplatePrompt::new(&judge_data::read_text(path)?).map_err(|error| wrong(path, error))?))
             }
             (None, None) => None,
         })
@@ -208,12 +209,9 @@ impl DecisionArgs {
     }
 }
 
-fn read(path: &Path) -> Result<String> {
-    fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))
-}
-
 fn form(path: &Path) -> Result<DecisionForm> {
-    let json: Value = serde_json::from_str(&read(path)?).with_context(|| path.display().to_string())?;
+    let json: Value =
+        serde_json::from_str(&judge_data::read_text(path)?).with_context(|| path.display().to_string())?;
     DecisionForm::from_json(&json).with_context(|| path.display().to_string())
 }
 
@@ -240,5 +238,5 @@ pub fn refuse_dressing(model: &ModelArgs) -> Result<()> {
 /// # Errors
 /// Whatever is wrong with it.
 pub fn questions(path: &Path) -> Result<Questions> {
-    settings_from_json(&read(path)?).with_context(|| path.display().to_string())
+    settings_from_json(&judge_data::read_text(path)?).with_context(|| path.display().to_string())
 }

@@ -10,7 +10,15 @@ use judge_data::{
 };
 
 use crate::args::model_args::ModelArgs;
-use crate::terminal::console::{VERSION_NUMBER, usage};
+use crate::terminal::console::{VERSION_NUMBER, tell, usage};
+
+/// Opens an input, and says what is odd about it as it is read.
+///
+/// # Errors
+/// If it cannot be opened.
+pub fn open(path: &Path) -> Result<Input> {
+    Ok(Input::open(path)?.on_note(|note| tell(format_args!("note: {note}"))))
+}
 
 /// Which rows are read.
 #[derive(Args, Clone, Debug)]
@@ -34,7 +42,7 @@ impl InputArgs {
     /// # Errors
     /// If it cannot be opened.
     pub fn open(&self) -> Result<Input> {
-        Ok(Input::open(&self.input)?.with_part(self.part.clone()))
+        Ok(open(&self.input)?.with_part(self.part.clone()))
     }
 
     /// Adds to the settings of a run which rows it reads, if not all.

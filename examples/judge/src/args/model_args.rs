@@ -8,7 +8,7 @@ use std::{fs, io};
 use anyhow::{Context, Result};
 use clap::Args;
 use judge_core::{Backbone, Fields, Prompt, PromptTemplate, settings::settings_from_json};
-use judge_data::{Input, MadeBy, RunPlan};
+use judge_data::{Input, MadeBy, RunPlan, read_text};
 use judge_models::{
     Date, Device, Download, Dtype, FoundModel, HubOptions, Kernel, LoadOptions, Model, ModelSource, TextOptions,
     WeightForm,
@@ -387,6 +387,6 @@ pub fn is_template(path: &Path) -> bool {
 /// # Errors
 /// If the file cannot be read or is no template.
 pub fn read_template(path: &Path) -> Result<PromptTemplate> {
-    let text = std::fs::read_to_string(path).with_context(|| format!("cannot read the template {}", path.display()))?;
+    let text = read_text(path).context("cannot read the template")?;
     settings_from_json(&text).with_context(|| format!("{} is not a prompt template", path.display()))
 }

@@ -13,7 +13,7 @@ use judge_core::{
     runner::RunSummary,
     settings::settings_from_json,
 };
-use judge_data::{ORIGIN, Settings, load};
+use judge_data::{ORIGIN, Settings, load, read_text};
 use judge_models::Model;
 use serde_json::json;
 
@@ -426,6 +426,6 @@ fn own_family(template: PromptTemplate) -> Result<PromptFamily> {
 }
 
 fn read_family(path: &Path) -> Result<PromptFamily> {
-    let text = std::fs::read_to_string(path).with_context(|| format!("cannot read the family {}", path.display()))?;
+    let text = read_text(path).context("cannot read the family")?;
     settings_from_json(&text).with_context(|| format!("{} is not a prompt family", path.display()))
 }

@@ -8,7 +8,7 @@ mod plan;
 use anyhow::{Context, Result, bail, ensure};
 use clap::ValueEnum;
 use judge_core::Reason;
-use judge_data::{Fate, Input, InputFile, Opened, Resolved, RunPlan};
+use judge_data::{Fate, InputFile, Opened, Resolved, RunPlan};
 use judge_metrics::calibration::CalibrationReport;
 use serde_json::{Value, json};
 
@@ -31,7 +31,7 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
     let fitted = settings.fit_clustered(&scores, &human, &clusters).with_context(fault)?;
     let planned = Plan::new(&report, cli.width)?;
 
-    let input = Input::open(&cli.input)?;
+    let input = crate::args::files::open(&cli.input)?;
     let (mut total, mut without, mut unread) = (0, 0, Unread::default());
     for row in cli.scores(&input)? {
         let row = row?;

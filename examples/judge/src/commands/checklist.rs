@@ -10,7 +10,8 @@ use judge_core::decision::{Checklist, ChecklistJudge, DecisionJudge};
 use judge_core::settings::settings_from_json;
 use judge_core::{Backbone, Fields, ItemResult, Score, Unscored, Verdict};
 use judge_data::{
-    Carry, DatasetFormat, Fate, Human, Input, Judged, Numbered, Opened, OutputRow, Outputs, Resolved, Settings,
+    Carry, CarryCheck, DatasetFormat, Fate, Human, Input, Judged, Numbered, Opened, OutputRow, Outputs, Resolved,
+    Settings,
 };
 use serde::Serialize;
 use serde_json::{Map, Value, json};
@@ -70,8 +71,7 @@ impl Judged for Checked {
 
 /// A list of criteria from a file.
 pub(crate) fn read_checklist(path: &Path) -> Result<Checklist> {
-    let text = std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
-    settings_from_json(&text).with_context(|| path.display().to_string())
+    settings_from_json(&judge_data::read_text(path)?).with_context(|| path.display().to_string())
 }
 
 /// The probability that each criterion is met, by name.
@@ -121,16 +121,15 @@ impl Cli {
     /// Reads the whole input before any model work: how many rows there are.
     fn check_rows(&self, input: &Input, has_list: bool) -> Result<usize> {
         let (mut rows, mut unread, mut without) = (0, Unread::default(), 0);
-        let mut names = self.carry.names();
+        let mut carried = CarryCheck::new(&self.carry, Checked::KNOWN);
         for record in self.input.records(input, Some(DatasetFormat::Graded), self.model.limit)? {
             let record = record?;
             unread.see(&record);
             without += usize::from(record.json("checklist").is_none() && record.field("checklist").is_none());
-            names.see(record.extra());
-            self.carry.of_row(record.into_extra(), Checked::KNOWN)?;
+            carried.see(record)?;
             rows += 1;
         }
-        names.finish(input)?;
+        carried.finish(input)?;
         unread.tell();
         match rows {
             0 => Err(usage(format!("{} has no rows", input.path().display()))),

@@ -14,8 +14,8 @@ use anyhow::Result;
 use clap::{Args, ValueEnum};
 use judge_core::{Backbone, Fields, Judge, combine::Confident, inspector::Probe, prompted::VerdictFrom};
 use judge_data::{
-    Carry, Dataset, DatasetFormat, Input, Numbered, Opened, Outputs, PairRow, Resolved, RunResult, RunStart, SingleRow,
-    check_templates,
+    Carry, CarryCheck, Dataset, DatasetFormat, Input, Numbered, Opened, Outputs, PairRow, Resolved, RunResult,
+    RunStart, SingleRow, check_templates,
 };
 use judge_models::Model;
 use serde_json::json;
@@ -245,10 +245,9 @@ impl Cli {
     /// Reads the whole input before any model work: how many rows there are, and which family suits them.
     fn check_rows(&self, input: &Input, format: DatasetFormat) -> Result<(usize, &'static str)> {
         let pairs = format == DatasetFormat::Pairs;
-        let known: &[&str] = if pairs { PairRow::KNOWN } else { SingleRow::KNOWN };
+        let mut carried = CarryCheck::new(&self.carry, if pairs { PairRow::KNOWN } else { SingleRow::KNOWN });
         // Rows that cannot be read say nothing about the others.
         let (mut rows, mut read, mut references, mut turns, mut unread) = (0, 0, 0, 0, Unread::default());
-        let mut names = self.carry.names();
         // Which family suits is told from the whole file, of whichever part the rows are.
         for record in self.records(&input.whole(), Some(format), self.model.limit)? {
             let record = record?;
@@ -257,11 +256,10 @@ impl Cli {
             let has = |name: &str| record.field(name).is_some_and(|text| !text.is_empty());
             (references, turns) =
                 (references + usize::from(has("reference")), turns + usize::from(has("conversation")));
-            names.see(record.extra());
-            self.carry.of_row(record.into_extra(), known)?;
+            carried.see(record)?;
             rows += 1;
         }
-        names.finish(&input.whole())?;
+        carried.finish(input)?;
         unread.tell();
         Ok((
             input.part().map_or(rows, |part| part.rows_of(rows)),

@@ -12,7 +12,7 @@ use clap::Args;
 use judge_core::decision::{DecisionJudge, DecisionOrigin, DecisionTable, DecisionWeights, Questions};
 use judge_core::{Backbone, ItemResult, Outcome};
 use judge_data::{
-    Carry, Counts, DecisionRecord, DecisionRow, Fate, Input, Opened, Outputs, Resolved, RunRecord, Settings,
+    Carry, CarryCheck, Counts, DecisionRecord, DecisionRow, Fate, Input, Opened, Outputs, Resolved, RunRecord, Settings,
 };
 use serde_json::json;
 
@@ -21,8 +21,10 @@ use crate::args::decisions::{DecisionArgs, questions, refuse_dressing};
 use crate::args::files::{InputArgs, OutputArgs};
 use crate::args::model_args::ModelArgs;
 use crate::report::write_json;
-use crate::terminal::console::{end_of_rows, say, tell, tell_label_mass, usage};
+use crate::terminal::console::{end_of_rows, say, tell_label_mass, usage};
+use crate::terminal::options::offered;
 use crate::terminal::pace::Watch;
+use crate::unread::Unread;
 use measured::{Fitting, Measured};
 use service::Service;
 
@@ -84,11 +86,6 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
 fn decided(cli: &Cli) -> Result<bars::Measured> {
     refuse_dressing(&cli.model)?;
     cli.decisions.check(cli.fitting.fit.is_some())?;
-    if cli.input.columns.is_some() {
-        return Err(usage(
-            "--columns has no effect: rows have `id`, `state`, `questions` and `labels` under these names; rename the columns",
-        ));
-    }
     let inputs = [&cli.input.input].into_iter().chain(&cli.questions).chain(cli.decisions.inputs());
     let outputs =
         Outputs::new(inputs).rows([&cli.output.output]).reports(PROGRAM, cli.json.iter().chain(cli.bars.reports()));
@@ -145,7 +142,7 @@ impl Cli {
         let loaded = model.load()?;
         let judge = DecisionJudge::new(settings, &loaded)?;
         let resolved = Resolved { model: Some(loaded.info().clone()), ..Resolved::default() };
-        let records = DecisionRecord::all(input, self.model.limit)?;
+        let records = self.records(input)?;
         let mut watch = Watch::new("deciding", "rows", self.model.quiet)?;
         let row = |result: ItemResult<DecisionRecord>| {
             let tables = |questions: &Questions| {
@@ -176,28 +173,39 @@ impl Cli {
         say(format_args!("{} of {rows} rows answered -> {}", counts.scored, self.output.output.display()))
     }
 
+    /// The rows of the input.
+    fn records(
+        &self,
+        input: &Input,
+    ) -> Result<impl Iterator<Item = Result<DecisionRecord, judge_data::Error>> + use<>> {
+        let columns = self.input.columns.clone().unwrap_or_default();
+        Ok(DecisionRecord::all(input, self.model.limit, &columns)?)
+    }
+
     /// Reads the whole input before any model work: how many rows there are, and whether any has labels. All must have questions.
     fn check_rows(&self, input: &Input, has_questions: bool) -> Result<(usize, bool)> {
-        let (mut rows, mut unread, mut without, mut has_labels) = (0, None, 0, false);
-        let mut names = self.carry.names();
-        for record in DecisionRecord::all(input, self.model.limit)? {
+        let (mut rows, mut unread, mut without, mut has_labels) = (0, Unread::default(), 0, false);
+        let (mut no_labels, mut carried) = (Unread::default(), CarryCheck::new(&self.carry, DecisionRow::KNOWN));
+        for record in self.records(input)? {
             let record = record?;
-            if let Some(why) = &record.unread {
-                unread.get_or_insert_with(|| format!("row {}: {}", record.id, why.detail));
-            }
+            unread.note(&record.id, record.unread.as_ref().map(|why| why.detail.clone()));
+            no_labels.note(&record.id, record.no_labels);
             has_labels |= !record.labels.is_empty();
             without += usize::from(record.questions.is_none() && record.unread.is_none());
-            names.see(&record.extra);
-            self.carry.of_row(record.extra, DecisionRow::KNOWN)?;
+            carried.see_fields(record.extra)?;
             rows += 1;
         }
         if rows == 0 {
             return Err(usage(format!("{} has no rows", input.path().display())));
         }
-        names.finish(input)?;
-        if let Some(first) = unread {
-            tell(format_args!("note: rows that cannot be read are written as unscored; the first is {first}"));
+        if let Some((id, why)) = unread.all().filter(|_| input.part().is_none()) {
+            let what = format!("{}: no row can be asked about; the first is {id}: {why}", input.path().display());
+            let hint = offered(["if the states are in another column: --columns state=NAME".to_owned()]);
+            return Err(usage([Some(what), hint].into_iter().flatten().collect::<Vec<_>>().join("\n")));
         }
+        carried.finish(input)?;
+        unread.tell_that("cannot be asked about and are written as unscored");
+        no_labels.tell_that("have labels that cannot be read and are left out");
         if !has_questions && without > 0 {
             let what =
                 format!("{without} of {rows} rows have no `questions`; --questions has those for all rows without");

@@ -180,7 +180,7 @@ struct Scored {
 
 /// Reads a file.
 fn rows(path: &Path, predicted: Option<&str>, human: Option<&str>, limit: Option<usize>) -> Result<Scored> {
-    let file = ScoredFile::open(path, limit)?.with_unique_ids()?;
+    let file = ScoredFile::open(crate::args::files::open(path)?, limit)?.with_unique_ids()?;
     let fields = file.fields(predicted, human);
     let known = |field: &Option<String>| field.clone().filter(|field| file.has(field));
     let Some(found) = known(&fields.predicted) else {

@@ -12,7 +12,7 @@ use anyhow::Result;
 use clap::Args;
 use judge_core::{ItemResult, Judge, Prompt};
 use judge_data::{
-    Carry, Counts, DatasetFormat, Input, LabelRow, MadeBy, Numbered, Opened, Outputs, Resolved, RunStart,
+    Carry, CarryCheck, Counts, DatasetFormat, Input, LabelRow, MadeBy, Numbered, Opened, Outputs, Resolved, RunStart,
 };
 use judge_models::ApiModel;
 use serde_json::json;
@@ -128,7 +128,7 @@ impl Cli {
     /// Reads the whole input before anything is sent: how many records there are, and the bytes of all prompts.
     fn check_rows(&self, input: &Input, judge: &AspectJudge) -> Result<(usize, usize)> {
         let (mut records, mut bytes, mut people, mut unread) = (0, 0, false, Unread::default());
-        let mut names = self.carry.names();
+        let mut carried = CarryCheck::new(&self.carry, LabelRow::KNOWN);
         for record in self.input.records(input, Some(DatasetFormat::Graded), self.limit)? {
             let record = record?;
             unread.see(&record);
@@ -136,11 +136,10 @@ impl Cli {
                 bytes += judge.prompts(&record)?.iter().map(Prompt::text_bytes).sum::<usize>();
             }
             people |= !record.raters().is_empty();
-            names.see(record.extra());
-            LabelRow::carried(record.into_extra(), &self.carry)?;
+            carried.see(record)?;
             records += 1;
         }
-        names.finish(input)?;
+        carried.finish(input)?;
         unread.tell();
         if people && !self.quiet {
             tell("note: what people gave is carried as \"people\"; \"score\" is the label");

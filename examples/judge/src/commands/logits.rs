@@ -10,7 +10,7 @@ use judge_core::{
     lager::Condition,
     request::{LabelRead, TokenId},
 };
-use judge_data::{Error, Fate, LabelTable, Opened, Resolved, ScoreOutcome, ScoreRow};
+use judge_data::{CarryCheck, Error, Fate, LabelTable, Opened, Resolved, ScoreOutcome, ScoreRow};
 use serde_json::json;
 
 use self::cli::Position;
@@ -28,12 +28,9 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
     let condition = cli.condition();
     let input = cli.input.open()?;
     let prompts = Prompts { input: &input, columns: &cli.input, model: &cli.model, prefill: &cli.prefill };
-    let mut names = cli.carry.names();
-    let rows = prompts.check(|record| {
-        names.see(record.extra());
-        cli.carry.of(record.extra().clone()).map(drop)
-    })?;
-    names.finish(&input)?;
+    let mut carried = CarryCheck::new(&cli.carry, &ScoreRow::KNOWN);
+    let rows = prompts.check(|record| carried.see(record.clone()))?;
+    carried.finish(&input)?;
     let plan = cli.output.plan(
         "layer_logits",
         &input,

@@ -14,7 +14,9 @@ use judge_core::{
     Backbone, Fields,
     combine::{EachAnswer, OrderPolicy, Swapped, Tournament},
 };
-use judge_data::{Carry, DatasetFormat, Input, Judged, Numbered, Opened, Outputs, Resolved, RunResult, RunStart};
+use judge_data::{
+    Carry, CarryCheck, DatasetFormat, Input, Judged, Numbered, Opened, Outputs, Resolved, RunResult, RunStart,
+};
 use judge_models::Model;
 use pairing::{PairingStrategy, Strategy};
 use row::RankOutcome;
@@ -129,7 +131,7 @@ impl Cli {
     fn check_rows(&self, input: &Input) -> Result<(usize, &'static str)> {
         // Rows that cannot be read say nothing about the others.
         let (mut rows, mut read, mut references, mut unread) = (0, 0, 0, Unread::default());
-        let mut names = self.carry.names();
+        let mut carried = CarryCheck::new(&self.carry, RankOutcome::KNOWN);
         // Told from the whole file, of whichever part the rows are.
         for record in self.input.records(&input.whole(), Some(DatasetFormat::Answers), self.model.limit)? {
             let record = record?;
@@ -139,11 +141,10 @@ impl Cli {
             if self.benchmark.is_some() && record.unread().is_none() {
                 report::of_benchmark(record.id(), record.field("subset").as_deref())?;
             }
-            names.see(record.extra());
-            self.carry.of_row(record.into_extra(), RankOutcome::KNOWN)?;
+            carried.see(record)?;
             rows += 1;
         }
-        names.finish(&input.whole())?;
+        carried.finish(input)?;
         unread.tell();
         Ok((
             input.part().map_or(rows, |part| part.rows_of(rows)),

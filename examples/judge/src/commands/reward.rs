@@ -9,7 +9,7 @@ use judge_core::{
     reward::{RewardHead, closed_conversation},
 };
 use judge_data::{
-    Carry, Error, Extra, Human, Input, Judged, Opened, OutputRow, Outputs, PromptInput, Record, Resolved,
+    Carry, CarryCheck, Error, Extra, Human, Input, Judged, Opened, OutputRow, Outputs, PromptInput, Record, Resolved,
 };
 use judge_models::Model;
 use serde::Serialize;
@@ -120,22 +120,21 @@ impl Cli {
     /// Reads the whole input before any model work: how many rows there are, and that each is a conversation.
     fn check_rows(&self, input: &Input) -> Result<usize> {
         let (mut rows, mut unread) = (0, Unread::default());
-        let mut names = self.carry.names();
+        let mut carried = CarryCheck::new(&self.carry, Rewarded::KNOWN);
         for record in self.input.records(input, None, self.model.limit)? {
             let record = record?;
             unread.see(&record);
             let id = record.id().clone();
-            let Some((_, found)) = self.conversation(record) else {
+            if self.conversation(record.clone()).is_none() {
                 return Err(usage(format!(
                     "{}: row {id} is no conversation; rewards are of {{\"messages\"}}, or of {{\"instruction\", \"response\"}}",
                     input.path().display()
                 )));
-            };
-            names.see(&found.extra);
-            self.carry.of_row(found.extra, Rewarded::KNOWN)?;
+            }
+            carried.see(record)?;
             rows += 1;
         }
-        names.finish(input)?;
+        carried.finish(input)?;
         unread.tell();
         Ok(rows)
     }

@@ -17,7 +17,9 @@ use std::path::PathBuf;
 use anyhow::Result;
 use clap::Args;
 use judge_core::{Backbone, ItemResult, JudgeError};
-use judge_data::{Carry, Fate, Human, Input, Judged, Numbered, Opened, OutputRow, Outputs, Resolved, Settings};
+use judge_data::{
+    Carry, CarryCheck, Fate, Human, Input, Judged, Numbered, Opened, OutputRow, Outputs, Resolved, Settings,
+};
 use serde_json::json;
 
 use self::figures::Figures;
@@ -99,22 +101,21 @@ impl Cli {
     /// Reads the whole input before any model work: how many rows there are.
     fn check_rows(&self, input: &Input) -> Result<usize> {
         let (mut rows, mut unread) = (0, Unread::default());
-        let mut names = self.carry.names();
+        let mut carried = CarryCheck::new(&self.carry, Evaluated::KNOWN);
         for record in self.input.records(input, None, self.model.limit)? {
             let record = record?;
             let why = match record.unread() {
                 Some(why) => Some(why.detail.clone()),
                 None => Replied::of(&record, &self.model).err(),
             };
-            unread.note(record.id(), why);
-            names.see(record.extra());
-            self.carry.of_row(record.into_extra(), Evaluated::KNOWN)?;
+            unread.see_as(&record, why);
+            carried.see(record)?;
             rows += 1;
         }
+        carried.finish(input)?;
         if let Some((id, why)) = unread.all() {
             return Err(usage(format!("{}: no row has a reply; row {id}: {why}", input.path().display())));
         }
-        names.finish(input)?;
         unread.tell();
         Ok(rows)
     }

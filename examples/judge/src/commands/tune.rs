@@ -69,7 +69,7 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
     let held = (!cli.dry_run).then(|| Held::take(&files.log)).transpose()?;
     files.check(cli)?;
     let input = cli.input.open()?;
-    let held_out = cli.eval.as_deref().map(Input::open).transpose()?;
+    let held_out = cli.eval.as_deref().map(crate::args::files::open).transpose()?;
     cli.model.admit(&input)?;
     let objective = chosen.objective;
     let swap = chosen.swap;

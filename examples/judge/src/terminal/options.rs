@@ -147,6 +147,12 @@ fn of_data(error: &judge_data::Error) -> Vec<String> {
             "if the columns have other names: --columns instruction=NAME,response=NAME",
             "this program knows fields under these names alone: rename the columns",
         ]),
+        judge_data::Error::FractionalId { .. }
+        | judge_data::Error::IdTooLarge { .. }
+        | judge_data::Error::DuplicateId { .. } => sentences(["to number the rows instead: --columns id="]),
+        judge_data::Error::FieldClash { .. } => {
+            sentences(["to leave it out: --carry none, or the names of the others"])
+        }
         judge_data::Error::OutputExists { .. } => sentences(["to replace it: --overwrite"]),
         judge_data::Error::NoLocks { .. } => sentences(["to write without a lock: --no-lock"]),
         judge_data::Error::IdColumn { expected: "texts", .. } => sentences(["for whole numbers: --id-type int64"]),

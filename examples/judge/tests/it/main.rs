@@ -28,6 +28,7 @@ mod merge_adapter;
 mod messages;
 mod mt_bench;
 mod newcomer;
+mod odd_fields;
 mod odd_rows;
 mod options;
 mod pair_weights;

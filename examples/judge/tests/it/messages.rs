@@ -120,7 +120,6 @@ fn options_without_effect_are_refused() {
     write_rows(desk.path().join("v.jsonl"), &[verdict(1), verdict(2), verdict(3)]);
     let decide = "decide --input states.jsonl --questions q.json --output o.jsonl";
     for (line, expected) in [
-        (format!("{decide} --columns id=mail"), "--columns has no effect"),
         (format!("{decide} --lens normed"), "--lens has no effect on the last layer"),
         (format!("{decide} --base-url http://127.0.0.1:9 --api-model m --raw-prompt"), "cannot be used with"),
         ("checklist --input in.jsonl --output o.jsonl --lens normed".to_owned(), "--lens has no effect"),

@@ -8,6 +8,7 @@ use judge_data::{ScoredFile, ScoredRow};
 use judge_metrics::comparison::{ComparedItem, Rating};
 use serde_json::Value;
 
+use crate::args::files::open;
 use crate::preferences::Preferences;
 use crate::rated::{rating, ratings, text, value};
 use crate::unread::Unread;
@@ -62,7 +63,7 @@ const NOT_GRADED: &str = "no_human_score";
 
 impl Pairs {
     pub fn read(path: &Path, fields: &Fields<'_>, limit: Option<usize>) -> Result<Self> {
-        let file = ScoredFile::open(path, limit)?.with_unique_ids()?;
+        let file = ScoredFile::open(open(path)?, limit)?.with_unique_ids()?;
         let found = file.fields(fields.predicted, fields.human);
         let list = || file.present().collect::<Vec<_>>().join(", ");
         let Some(predicted) = found.predicted.clone() else {
@@ -103,7 +104,8 @@ impl Pairs {
         let excluded = BTreeMap::new();
         let preferences = Preferences::default();
         let mut pairs = Self { predicted, human, items, names, others, groups, unlabelled, excluded, preferences };
-        let (mut first, mut unread): (Option<(bool, String)>, _) = (None, Unread::default());
+        let mut first: Option<(bool, String)> = None;
+        let (mut unread, mut odd_raters) = (Unread::default(), Unread::default());
         for row in file.rows(&found)? {
             let row = row?;
             let place = row.place().to_string();
@@ -117,12 +119,20 @@ impl Pairs {
                 }
             };
             unread.note(&place, None);
-            for rating in item.ratings().chain([&item.predicted]).chain(&others) {
+            odd_raters.note(&place, row.no_grade.clone());
+            let predicted = [(pairs.predicted.as_str(), &item.predicted)].into_iter();
+            let of_people = item.ratings().map(|rating| (pairs.human.as_str(), rating));
+            let of_others = fields.others.iter().map(String::as_str).zip(&others);
+            for (field, rating) in predicted.chain(of_people).chain(of_others) {
                 let numeric = rating.number().is_some();
-                let (known, at) = first.get_or_insert_with(|| (numeric, place.clone()));
+                let (known, at) = first.get_or_insert_with(|| (numeric, format!("{field:?} of {place}")));
                 if *known != numeric {
-                    let what = |numeric| if numeric { "a number" } else { "a text" };
-                    bail!("{place}: {:?} is {}, but {at} has {}", rating.to_string(), what(numeric), what(*known));
+                    let what = |numeric| if numeric { "a number" } else { "a label" };
+                    let (found, expected) = (what(numeric), what(*known));
+                    bail!(
+                        "{place}: {field:?} is {:?}, {found}, and {at} is {expected}; expected numbers everywhere, or labels",
+                        rating.to_string()
+                    );
                 }
             }
             if let Some(orders) = row.row.value("orders") {
@@ -137,6 +147,7 @@ impl Pairs {
             bail!("no row can be read; the first is {place}: {why}");
         }
         unread.tell_that("have a value that is no grade and are left out");
+        odd_raters.tell_that("have a rater whose grade is none and is left out");
         Ok(pairs)
     }
 
@@ -164,7 +175,8 @@ impl Pairs {
                 let cluster = fields.cluster.and_then(|field| text(row, field));
                 self.unlabelled.push(Unlabelled { predicted, cluster });
             }
-            return Ok(Err(LeftOut::For(NOT_GRADED.to_owned())));
+            let nobody = || LeftOut::For(NOT_GRADED.to_owned());
+            return Ok(Err(row.no_grade.clone().map_or_else(nobody, LeftOut::Odd)));
         }
         let Some(predicted) = predicted else { return Ok(Err(LeftOut::For("no_prediction".to_owned()))) };
         let Some(others) = others else { return Ok(Err(LeftOut::For("no_second_prediction".to_owned()))) };

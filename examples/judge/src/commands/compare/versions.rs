@@ -102,11 +102,11 @@ fn graded_pairs(path: &Path) -> Result<Vec<Map<String, Value>>> {
 
 /// The rows of a file that have a response; `ids` gets those of all rows. An id that is there twice is an error of the file.
 fn read(path: &Path, args: &InputArgs, ids: &mut HashSet<ItemId>) -> Result<Vec<GradedRecord>> {
-    let input = Input::open(path)?;
+    let input = crate::args::files::open(path)?;
     let (mut rows, mut unread) = (Vec::new(), Unread::default());
     for record in args.records(&input, Some(DatasetFormat::Graded), None)? {
         let record = record?;
-        unread.see(&record);
+        unread.note(record.id(), record.unread().map(|why| why.detail.clone()));
         ids.insert(record.id().clone());
         if let Record::Graded(row) = record {
             rows.push(row);

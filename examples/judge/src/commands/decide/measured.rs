@@ -7,7 +7,7 @@ use anyhow::{Context, Result};
 use clap::Args;
 use judge_core::decision::{DecisionFit, DecisionOrigin, Labelled, Question, QuestionKind, Questions};
 use judge_core::lager::LayerTable;
-use judge_data::{DecisionRecord, Program, Rows, save_new};
+use judge_data::{Program, Rows, save_new};
 use judge_metrics::comparison::{ComparedDecision, DecisionComparison, Statistic};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
@@ -101,7 +101,7 @@ impl Measured {
     /// Reads the finished rows, beside their questions; `asked` are those for rows without their own.
     pub(super) fn of(cli: &Cli, asked: Option<&Questions>) -> Result<Self> {
         let input = cli.input.open()?;
-        let mut records = DecisionRecord::all(&input, cli.model.limit)?;
+        let mut records = cli.records(&input)?;
         let mut by_question: BTreeMap<String, Vec<ComparedDecision>> = BTreeMap::new();
         let (mut labelled, mut not_read) = (Vec::new(), 0);
         let mut places: BTreeMap<String, usize> = BTreeMap::new();

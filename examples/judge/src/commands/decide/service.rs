@@ -89,7 +89,7 @@ impl Named<'_> {
         let model = self.args.model(self.settings)?;
         let watch = Watch::new("deciding", "rows", cli.model.quiet)?;
         let mut asking = Spending::new(watch, &model, prices.as_ref());
-        let records = DecisionRecord::all(input, cli.model.limit)?;
+        let records = cli.records(input)?;
         let row = |result: ItemResult<DecisionRecord>| cli.row(&result, asked, |_| Ok(Vec::new()));
         let result = start.judge(resolved, &model, &[&judge], records, row, &mut asking);
         // What is paid for is said however the run ends.

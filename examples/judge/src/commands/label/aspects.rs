@@ -76,7 +76,7 @@ impl Aspects {
 
 fn read(path: &Path) -> Result<Vec<(String, String)>> {
     let wrong = || format!("{} is no file of aspects, expected {{\"NAME\": \"DEFINITION\", ...}}", path.display());
-    let text = std::fs::read_to_string(path).with_context(|| format!("cannot read the aspects {}", path.display()))?;
+    let text = judge_data::read_text(path).context("cannot read the aspects")?;
     let map: Map<String, Value> = serde_json::from_str(&text).with_context(wrong)?;
     let aspects: Option<Vec<(String, String)>> = map
         .into_iter()

@@ -18,7 +18,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 use judge_core::{Backbone, Layer, ModelInfo, PromptTemplate, request::TokenId};
-use judge_data::{Input, Outputs, check_new, write_atomic, write_new};
+use judge_data::{Outputs, check_new, write_atomic, write_new};
 use judge_models::Model;
 use judge_probe::ProbedModel;
 use judge_probe::training::{GradedRow, Grading, ProbeTraining, TrainedProbe, TrainingOrigin};
@@ -40,7 +40,7 @@ pub(crate) use self::cli::Cli;
 pub(crate) fn run(cli: &Cli) -> Result<()> {
     cli.check()?;
     let template = cli.template.as_deref().map(read_template).transpose()?;
-    let input = cli.input.as_deref().map(Input::open).transpose()?;
+    let input = cli.input.as_deref().map(crate::args::files::open).transpose()?;
     input.as_ref().map_or(Ok(()), |input| cli.model.admit(input))?;
     let reading = Reading {
         aspects: &cli.aspect,

@@ -177,7 +177,7 @@ impl Rows {
         human: Option<&str>,
         mut see: impl FnMut(usize),
     ) -> Result<()> {
-        let file = ScoredFile::open(path, None)?.with_unique_ids()?;
+        let file = ScoredFile::open(crate::args::files::open(path)?, None)?.with_unique_ids()?;
         self.fields = file.fields(predicted, human);
         for row in file.rows(&self.fields.clone())? {
             let row = row?;

@@ -42,8 +42,7 @@ impl Rubrics {
         let all: Vec<Rubric> = match file {
             None => serde_json::from_str(BUILT_IN).context("the built-in rubrics")?,
             Some(path) => {
-                let text = std::fs::read_to_string(path)
-                    .with_context(|| format!("cannot read the rubrics {}", path.display()))?;
+                let text = judge_data::read_text(path).context("cannot read the rubrics")?;
                 let all: Vec<Rubric> = settings_from_json(&text).with_context(|| {
                     format!("{} holds no rubrics: expected [{{\"name\", \"question\", \"levels\"}}, …]", path.display())
                 })?;

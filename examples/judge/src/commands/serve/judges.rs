@@ -53,7 +53,7 @@ struct ScoreOptions {
 
 impl Judges {
     pub(super) fn read(path: &Path) -> Result<Self> {
-        let text = std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
+        let text = judge_data::read_text(path)?;
         let entries = settings_from_json(&text).with_context(|| format!("{} is no file of judges", path.display()))?;
         Ok(Self { entries, folder: path.parent().unwrap_or(Path::new("")).to_owned() })
     }

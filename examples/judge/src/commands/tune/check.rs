@@ -87,7 +87,6 @@ fn asked(cli: &Cli, objective: Objective) -> Result<()> {
                 (lager.rubric.is_some(), "--rubric"),
                 (lager.prefill.is_some(), "--prefill"),
                 (lager.points.is_some(), "--points"),
-                (cli.input.columns.is_some(), "--columns"),
             ];
             first(&given, "with --objective decision; --decision-prompt or --decision-template has the prompt")?;
             refuse_dressing(model)?;

@@ -120,9 +120,14 @@ impl Maker<'_> {
             input,
             records.map(|record| {
                 let record = record?;
-                let made = match record.unread() {
-                    Some(why) => Err(why.detail.clone()),
-                    None => make(&record),
+                let made = match (record.unread(), record.no_grade()) {
+                    (Some(why), _) => Err(why.detail.clone()),
+                    // A grade that is none, where one is learned from.
+                    (None, Some(why)) => make(&record).and_then(|made| match made.is_empty() {
+                        true => Err(why.to_owned()),
+                        false => Ok(made),
+                    }),
+                    (None, None) => make(&record),
                 };
                 Ok((record.id().to_string(), made))
             }),

@@ -8,6 +8,7 @@ use anyhow::{Context, Result, anyhow, bail, ensure};
 use judge_core::{Fields, ItemId, Prompt, PromptTemplate, inspector::Aspect, request::Generation};
 use judge_data::{
     Columns, DatasetFormat, DatasetOptions, Extra, Field, GradedRecord, Input, PromptInput, PromptRecord, Row,
+    RowColumns,
 };
 use judge_probe::training::GradedRow;
 use serde::Deserialize;
@@ -186,11 +187,13 @@ impl Data {
             let template = reading.model.dress_template(template(reading, aspect.as_deref())?);
             let prompt = template.fill(&Pair(&record))?;
             self.templates.insert(aspect.clone().unwrap_or_else(|| UNNAMED.to_owned()), template);
-            let (grade, row) = (record.human(), GradedRow::new(record.id, prompt, 0.0));
+            let grade = grade(record.human(), &record.columns)?;
+            let row = GradedRow::new(record.id, prompt, 0.0);
             (grade, GradedRow { question: record.instruction, response: record.response, ..row })
         } else {
             let record = PromptRecord::from_row(row, index, &options)?;
-            (record.human(), GradedRow::new(record.id, dressed(reading.model, record.input), 0.0))
+            let grade = grade(record.human(), &record.columns)?;
+            (grade, GradedRow::new(record.id, dressed(reading.model, record.input), 0.0))
         };
         let text = |field: &str| {
             let json = fields.text(field).filter(|json| *json != "null");
@@ -265,6 +268,14 @@ impl ProbingRow {
             Some((_, response)) => GradedRow { response, ..row },
             None => row,
         }
+    }
+}
+
+/// What people gave a row; what is there and is no grade is the row's fault.
+fn grade(human: Option<f64>, columns: &RowColumns) -> Result<Option<f64>, RowError> {
+    match columns.no_grade() {
+        Some(why) if human.is_none() => Err(RowError::odd(why.to_owned())),
+        _ => Ok(human),
     }
 }
 

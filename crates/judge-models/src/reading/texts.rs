@@ -45,7 +45,7 @@ impl Context {
                 return unscored(Reason::Template, detail);
             }
         };
-        let longer = if second.is_some_and(|second| second.len() > first.len()) { second } else { Some(&**first) };
+        let longer = if second.is_some_and(|second| second.len() > first.len()) { second } else { Some(first) };
         if let Some(unscored) = longer.and_then(|text| self.codec.fits(text, most).err()) {
             return Ok(Err(unscored));
         }

@@ -90,8 +90,8 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
     let inputs = [Some(&cli.input.input), cli.template.as_ref()].into_iter().flatten();
     Outputs::new(inputs).reports("throughput", &cli.json).overwrite(cli.write.overwrite).check()?;
     let input = cli.input.open()?;
-    cli.model.admit(&input)?;
     let Rows { prompts, rows, share } = Rows::read(&cli.model, &cli.input, &input, cli.template.as_deref())?;
+    cli.model.admit(&input)?;
     let json_file = cli.json.as_ref().map(AtomicFile::create).transpose()?;
     let start = Instant::now();
     let model = cli.model.load()?;

@@ -3,8 +3,9 @@
 use std::path::Path;
 use std::process::Stdio;
 
-use serde_json::json;
+use serde_json::{Value, json};
 use tempfile::TempDir;
+use tiny_judge::planted::{Item, Split, generate};
 
 use crate::program::{COMMANDS, QUICK_PROBES, judge, succeed, write_rows};
 
@@ -76,7 +77,9 @@ fn rows_of_others_are_refused_before_any_work_by_every_command() {
     let folder = TempDir::new().expect("folder");
     let path = folder.path();
     foreign_rows(path);
-    succeed("rows", path, &["--split", "train", "--rows", "40", "--output", "graded.jsonl"]);
+    let graded = |(at, item): (usize, Item)| json!({"id": at, "aspect": "fluency", "question": item.instruction, "response": item.response, "score": 2 + at % 4});
+    let graded: Vec<Value> = generate(Split::Test, 40, 0).into_iter().enumerate().map(graded).collect();
+    write_rows(path.join("graded.jsonl"), &graded);
     succeed("probe train", path, &[&QUICK_PROBES[..], &["--quiet"]].concat());
     for line in FOREIGN.into_iter().chain(WITH_PROBES) {
         let (code, stderr) = said(path, line);
@@ -112,18 +115,14 @@ fn who_insists_is_told_and_exercises_need_no_model() {
     assert!(code == Some(0) && !stderr.contains("exercise"), "{stderr}");
     let (code, stderr) = said(path, &format!("{named} --embedded"));
     assert!(code == Some(2) && stderr.contains("cannot be used with"), "{stderr}");
-    for (rows, line) in [
-        ("--split train", "score --input own.jsonl --output own-scores.jsonl"),
-        ("--split shifted --pairs", "compare --input own.jsonl --output verdicts.jsonl --verdict logits --apart"),
-        ("--answers 3", "rank --input own.jsonl --output ranks.jsonl --apart"),
+    for (rows, own, line) in [
+        ("--split shifted --pairs", "own-pairs.jsonl", "compare --output verdicts.jsonl --verdict logits --apart"),
+        ("--answers 3", "own-lists.jsonl", "rank --output ranks.jsonl --apart"),
+        ("--split train", "own.jsonl", "score --output own-scores.jsonl"),
     ] {
-        succeed(
-            "rows",
-            path,
-            &[&rows.split(' ').collect::<Vec<_>>()[..], &["--rows", "5", "--output", "own.jsonl", "--overwrite"]]
-                .concat(),
-        );
-        let (code, stderr) = said(path, line);
+        let rows: Vec<&str> = rows.split(' ').collect();
+        succeed("rows", path, &[&rows[..], &["--rows", "5", "--output", own]].concat());
+        let (code, stderr) = said(path, &format!("{line} --input {own}"));
         assert!(code == Some(0) && !stderr.contains("exercise"), "{line}: {stderr}");
     }
     // One row of another kind among them is enough.

@@ -15,7 +15,7 @@ fn the_program_runs_with_the_kernel_that_tests_name() {
     succeed("score", path, &["--input", "rows.jsonl", "--output", "scores.jsonl"]);
     let record = std::fs::read(path.join("scores.jsonl.run.json")).expect("the record");
     let record: Value = serde_json::from_slice(&record).expect("JSON");
-    let device = record["model"]["device"].as_str().expect("a device");
+    let device = record["content"]["model"]["device"].as_str().expect("a device");
     let is_run = |kernel: &str| device == format!("cpu ({kernel})");
     match std::env::var("JUDGE_TEST_KERNEL") {
         Ok(named) => assert!(

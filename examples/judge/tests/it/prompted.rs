@@ -556,7 +556,7 @@ fn a_place_that_these_verdicts_do_not_have_is_refused() {
         ("pairs.jsonl", "logits", "pair-forced", "unread.jsonl", "none of the 4 rows of"),
         ("pairs.jsonl", "logits", "pair-forced", "foreign.jsonl", "the place of another model"),
         ("pairs.jsonl", "text", "pair", "both.jsonl", "a written verdict has no log-odds"),
-        ("single.jsonl", "logits", "single", "both.jsonl", "of a single response there is no order"),
+        ("single.jsonl", "logits", "single", "both.jsonl", "a single response has no order"),
     ] {
         let args = ["--input", input, "--verdict", verdict, "--template", template, "--place", place];
         let more = ["--orders", "given", "--output", "refused.jsonl", "--quiet"];

@@ -736,7 +736,7 @@ fn rows_of_others_are_refused_unless_the_plan_insists() {
     let plan = ["plan", "--input", "strange.parquet", "--columns", "instruction=prompt,response=completion"];
     desk.ok(&[&plan[..], &["--rows-per-shard", "2", "--output", "strange.json"]].concat());
     let (code, stderr) = run("strange.json", "strange");
-    assert!(code == Some(2) && stderr.contains("row 0") && stderr.contains("--embedded"), "{stderr}");
+    assert!(code == Some(2) && stderr.contains("row \"0\"") && stderr.contains("--embedded"), "{stderr}");
     desk.ok(&[&plan[..], &["--rows-per-shard", "2", "--output", "insisted.json", "--embedded"]].concat());
     let (code, stderr) = run("insisted.json", "insisted");
     assert_eq!((code, stderr.matches("is no exercise").count()), (Some(0), 1), "once for both shards: {stderr}");

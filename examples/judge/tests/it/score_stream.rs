@@ -314,7 +314,7 @@ fn rows_of_others_are_refused_unless_somebody_insists() {
         command.env_remove("JUDGE_EMBEDDED");
         command.args(COLUMNS).args(args).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let (code, _, stderr) = exchange(command, stream(&batches));
-        let notes = stderr.matches("note: row s is no exercise").count();
+        let notes = stderr.matches("note: row \"s\" is no exercise").count();
         assert_eq!((code, notes), (Some(ends_with), times), "{args:?}: {stderr}");
     }
 }

@@ -348,6 +348,7 @@ fn a_class_that_cuts_otherwise_than_the_file_is_said() {
     let own = |json: &mut Value| {
         let pattern = r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+";
         json["normalizer"] = json!({ "type": "Sequence", "normalizers": [{ "type": "NFC" }] });
+        json["model"]["ignore_merges"] = json!(false);
         let split =
             json!({ "type": "Split", "pattern": { "Regex": pattern }, "behavior": "Isolated", "invert": false });
         let bytes =

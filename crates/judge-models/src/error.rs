@@ -39,7 +39,11 @@ pub enum Error {
         path: PathBuf,
     },
     /// A model is a folder, and this is none.
-    #[error("{path} is not a folder{}", if path.is_file() { ", and the file does not begin as GGUF files do" } else { "" }, path = path.display())]
+    #[error(
+        "{path} is not a folder{}",
+        if path.is_file() { ", and the file does not begin as GGUF files do" } else { "" },
+        path = path.display()
+    )]
     NotAFolder {
         /// The path that was named as a model's.
         path: PathBuf,

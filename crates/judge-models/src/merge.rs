@@ -93,8 +93,8 @@ pub struct Merged {
 ///
 /// # Errors
 /// [`Error::OutputExists`] unless `output` is absent or an empty folder, [`Error::Unsupported`] for
-/// an encoder or a decision model whose head is among its weights, [`Error::Write`], and those of [`Model::load`](crate::Model::load) for the folder
-/// and the adapters. After an error while writing, the hidden folder is deleted.
+/// an encoder or a decision model whose head is among its weights, [`Error::Write`], and those of
+/// [`Model::load`](crate::Model::load) for the folder and the adapters. After an error while writing, the hidden folder is deleted.
 pub fn merge_adapters(
     model: impl AsRef<Path>,
     adapters: &[PathBuf],

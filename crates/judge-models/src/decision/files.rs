@@ -84,7 +84,7 @@ pub(super) fn unread(home: &Path) -> Vec<String> {
     names(home).unwrap_or_default().into_iter().filter(is_unread).collect()
 }
 
-/// Copies the files of decisions from one folder to another, with the adapter that they name. An adapter that is among those `merged` into the
+/// Copies the files of decisions from one folder to another, with the adapter that they name. One that is among those `merged` into the
 /// weights of the new folder is left out, and no longer named. Returns the names of what was written.
 ///
 /// # Errors

@@ -36,8 +36,8 @@ use crate::{Error, HubFileProblem};
 /// commit.
 ///
 /// `parts` are the parts of the one GGUF file that is wanted, which is fetched with the files of decisions beside it; empty
-/// where none was named, and all is fetched that a model needs. `cached` is what the cache has for the revision, if it is whole. It is returned, with a warning,
-/// if the hub gives no answer or has no time; a hub that refuses is an error even then, because the model may be
+/// where none was named, and all is fetched that a model needs. `cached` is what the cache has for the revision, if it is
+/// whole. It is returned, with a warning, if the hub gives no answer or has no time; a hub that refuses is an error even then, because the model may be
 /// gone or the token wrong. Without it a hub that has no time is asked again, as [`patiently`] does. `progress` is called while bytes
 /// arrive, and `wait` waits.
 ///

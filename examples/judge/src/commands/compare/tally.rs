@@ -154,9 +154,9 @@ fn skill(separates: &PairStatistic, is_of_versions: bool) -> Option<String> {
     };
     let known = format!("{statistic:.3} of the {n} pairs whose better response is known");
     Some(match interval.low > 0.5 {
-        true => format!("The judge tells better from worse: it orders {known} rightly."),
+        true => format!("The judge tells better from worse: it rightly orders {known}."),
         false => format!(
-            "That the judge can tell better from worse is not shown: it orders {known} rightly. Its preferences say nothing of the versions."
+            "That the judge can tell better from worse is not shown: it rightly orders {known}. Its preferences say nothing of the versions."
         ),
     })
 }

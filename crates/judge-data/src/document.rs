@@ -9,7 +9,6 @@ use serde_json::Value;
 
 use crate::foreign::BOM;
 use crate::row::describe;
-
 use crate::{Error, Place, write_atomic, write_new};
 
 /// A thing that is saved whole in a JSON file of its own.

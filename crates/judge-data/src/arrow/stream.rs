@@ -72,9 +72,9 @@ fn something_else(head: &[u8]) -> Option<&'static str> {
         [b'A', b'R', b'R', b'O', b'W', b'1', ..] => Some(
             "it is the file form of Arrow (Feather); write a stream: pyarrow.ipc.new_stream, or polars' write_ipc_stream",
         ),
-        [b'P', b'A', b'R', b'1', ..] => Some("it is Parquet, which the commands with --input read"),
+        [b'P', b'A', b'R', b'1', ..] => Some("it is Parquet, which is read as a file and not as a stream"),
         head if matches!(head.trim_ascii_start(), [b'{' | b'[', ..]) => {
-            Some("it is JSON, which the commands with --input read: judge score --input -")
+            Some("it is JSON, which is read as a file of rows and not as a stream")
         }
         _ => None,
     }

@@ -191,8 +191,7 @@ fn refused(source: &FrameDecoderError) -> io::Error {
 fn too_large(size: u64, why: &str) -> io::Error {
     let size = size >> 20;
     let words = format!(
-        "zstd data with a window of {size} MiB: {why}; the file is sound: compress it again without --long, \
-         `zstd -d --memory={size}MB -c FILE | zstd > NEW`"
+        "zstd data with a window of {size} MiB: {why}; the file is sound: decompress it elsewhere and compress it again with a smaller window"
     );
     io::Error::new(io::ErrorKind::Unsupported, words)
 }

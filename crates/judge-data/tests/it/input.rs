@@ -153,7 +153,7 @@ fn long_windows_of_zstd_are_read_and_longer_ones_are_sound() {
     }
     let said = count(&Input::from_reader(&frame(32, ROWS)[..], "rows").unwrap()).unwrap_err().to_string();
     assert!(said.contains("a window of 4096 MiB: windows of up to 2048 MiB are read; the file is sound"), "{said}");
-    assert!(said.contains("zstd -d --memory=4096MB") && !said.contains("corrupt"), "{said}");
+    assert!(said.contains("compress it again with a smaller window") && !said.contains("corrupt"), "{said}");
 }
 
 #[test]

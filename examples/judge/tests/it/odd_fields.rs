@@ -11,13 +11,25 @@ use tempfile::TempDir;
 
 use crate::decide::model;
 use crate::newcomer::gzip;
-use crate::program::{judge, ran, rows, succeed, write_rows};
+use crate::program::{embedded_model, judge, ran, rows, write_rows};
 
 fn folder() -> TempDir {
     TempDir::new().expect("folder")
 }
 
 const FILES: [&str; 4] = ["--input", "in.jsonl", "--output", "out.jsonl"];
+
+/// Options that every run of a command has.
+fn options(name: &str, args: &[&str]) -> Vec<String> {
+    let model = (name == "score").then(|| ["--model".to_owned(), embedded_model().to_string_lossy().into_owned()]);
+    FILES.iter().chain(args).map(|arg| (*arg).to_owned()).chain(model.into_iter().flatten()).collect()
+}
+
+/// Runs a command on `in.jsonl`: exit code, stdout and stderr.
+fn ran_on_rows(folder: &Path, name: &str, args: &[&str]) -> (Option<i32>, String, String) {
+    let args = options(name, args);
+    ran(name, folder, &args.iter().map(String::as_str).collect::<Vec<_>>())
+}
 
 /// A row of the embedded model's kind.
 fn graded(id: usize, more: Value) -> Value {
@@ -29,8 +41,7 @@ fn graded(id: usize, more: Value) -> Value {
 /// Runs a command on rows: its output and what it says.
 fn judged(folder: &Path, name: &str, input: &[Value], args: &[&str]) -> (Vec<Value>, String) {
     write_rows(folder.join("in.jsonl"), input);
-    let args = [&FILES[..], &["--overwrite"], args].concat();
-    let (code, stdout, stderr) = ran(name, folder, &args);
+    let (code, stdout, stderr) = ran_on_rows(folder, name, &[&["--overwrite"], args].concat());
     assert_eq!(code, Some(0), "{name} {args:?}: {stdout}{stderr}");
     (rows(folder.join("out.jsonl")), stdout + &stderr)
 }
@@ -38,7 +49,7 @@ fn judged(folder: &Path, name: &str, input: &[Value], args: &[&str]) -> (Vec<Val
 /// What a command says that fails before any work.
 fn refused(folder: &Path, name: &str, input: &[Value], args: &[&str]) -> String {
     write_rows(folder.join("in.jsonl"), input);
-    let (code, stdout, stderr) = ran(name, folder, &[&FILES[..], args].concat());
+    let (code, stdout, stderr) = ran_on_rows(folder, name, args);
     assert!(code.is_some_and(|code| code != 0), "{name} {args:?}: {stdout}{stderr}");
     assert!(!folder.join("out.jsonl").exists() && !folder.join("out.jsonl.partial").exists(), "{name}: {stderr}");
     stderr
@@ -144,7 +155,7 @@ fn decide_reads_named_columns_and_checks_before_any_work() {
     assert!(found.iter().all(|row| row["answers"]["q"].is_object()), "{found:?}");
     assert_eq!((&found[0]["labels"]["q"], &found[1]["labels"]), (&json!(1), &Value::Null));
     assert!(said.contains("1 of 2 rows have labels that cannot be read and are left out; the first is 9"), "{said}");
-    let said = said + &ran("decide", folder.path(), &[&FILES[..], &args, &["--columns", "state=mial"]].concat()).2;
+    let said = said + &ran_on_rows(folder.path(), "decide", &[&args[..], &["--columns", "state=mial"]].concat()).2;
     assert!(said.contains("no row has the column \"mial\" that is named for the state"), "{said}");
 }
 
@@ -187,9 +198,8 @@ fn what_is_behind_compressed_rows_is_said() {
     let folder = folder();
     let bytes = [gzip(graded(0, json!({})).to_string().as_bytes()), b"junk".to_vec()].concat();
     fs::write(folder.path().join("in.jsonl"), bytes).expect("written");
-    let said = succeed("score", folder.path(), &FILES);
-    let (code, _, stderr) = ran("score", folder.path(), &[&FILES[..], &["--overwrite"]].concat());
-    assert_eq!(code, Some(0), "{said}{stderr}");
+    let (code, _, stderr) = ran_on_rows(folder.path(), "score", &[]);
+    assert_eq!(code, Some(0), "{stderr}");
     let note = "note: in.jsonl: 4 bytes behind the gzip data are not read; they begin with \"junk\"";
     assert_eq!(stderr.matches(note).count(), 1, "{stderr}");
 }

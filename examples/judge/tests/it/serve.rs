@@ -109,6 +109,24 @@ fn a_hundred_requests_at_once_get_the_bits_that_each_gets_alone() {
     }
 }
 
+// https://github.com/huggingface/datasets/issues/8365
+#[test]
+fn whole_numbers_of_a_state_stand_in_the_prompt_as_they_are() {
+    let folder = TempDir::new().unwrap();
+    let path = model_with_yes_and_no(&folder);
+    let service = Service::start(&["--quiet", "--model", path.to_str().unwrap()]);
+    let ask = |state: &str| {
+        let body = format!(
+            r#"{{"state": {state}, "questions": {{"q": {{"type": "noul", "instructions": "Is it large?"}}}}}}"#
+        );
+        service.send(&Service::request("POST", "/v1/systemone", "", body.as_bytes())).json()
+    };
+    let number = ask(r#"{"a":12345678901234567890123}"#);
+    assert!(number["answers"]["q"]["noul"].is_number(), "{number}");
+    assert_eq!(number["answers"], ask(r#""{\"a\":12345678901234567890123}""#)["answers"]);
+    assert_ne!(number["answers"], ask(r#"{"a":12345678901234567890124}"#)["answers"], "the last digit counts");
+}
+
 #[test]
 fn both_standards_give_the_same_probabilities() {
     let folder = TempDir::new().unwrap();

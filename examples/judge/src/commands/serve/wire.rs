@@ -6,7 +6,7 @@ mod openai;
 mod system_one;
 
 use hyper::StatusCode;
-use judge_core::decision::DecisionItem;
+use judge_core::decision::{DecisionItem, exact_json};
 use serde_json::{Map, Value};
 
 use super::desk::Decided;
@@ -49,7 +49,8 @@ pub(super) fn object(body: &[u8]) -> Result<Map<String, Value>, Refused> {
             "this name appears twice in one object",
         )]));
     }
-    match serde_json::from_str(text) {
+    // A state may have whole numbers of any size.
+    match exact_json::from_text(text) {
         Ok(Value::Object(fields)) => Ok(fields),
         Ok(found) => {
             let msg = format!("expected an object, found {}", fields::named(&found));

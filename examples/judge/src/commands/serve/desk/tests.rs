@@ -195,8 +195,10 @@ fn a_panic_is_said_to_its_own_request_and_a_model_that_always_panics_to_everybod
 /// So many questions, of two options each, about a state of so many bytes.
 fn many(state: &str, bytes: usize, questions: usize) -> DecisionItem {
     let named = |number: usize| {
-        let DecisionItem { questions, .. } = of_options("", 2);
-        (number.to_string(), questions.iter().next().expect("one").1.clone())
+        // Equal questions would share a pass.
+        let criteria = [("a", Value::Null), ("b", Value::Null)].map(|(name, value)| (name.to_owned(), value));
+        let instructions = Some(json!(format!("Question {number}")));
+        (number.to_string(), Question::Choice { instructions, criteria: Map::from_iter(criteria) })
     };
     let questions = Questions::new((0..questions).map(named)).expect("questions");
     DecisionItem { state: json!(state.to_owned() + &" x".repeat(bytes / 2)), questions }
@@ -227,7 +229,7 @@ fn a_client_that_hangs_up_on_many_questions_costs_no_more_than_the_pass_that_run
 fn one_client_gets_its_share_of_places_and_of_the_model() {
     let (desk, model) = shared_desk(4, LONG, 50);
     block_on(async {
-        let first: Vec<_> = (0..2).map(|_| put_of(&desk, client(1), many("one", 0, 100))).collect();
+        let first = ["one", "four"].map(|state| put_of(&desk, client(1), many(state, 0, 100)));
         until_waiting(&desk, 2).await;
         assert_eq!(model.reads.recv().unwrap(), "one");
         let (status, message) = put(&desk, "two").await.unwrap().unwrap_err();

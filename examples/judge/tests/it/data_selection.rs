@@ -296,7 +296,6 @@ fn wrong_use_and_wrong_rows_are_said_before_any_model_work() {
     fails(&[good.clone(), good.clone()], &[], 1, "appears twice");
     fails(&[json!({"id": 1, "instruction": "Is it?"})], &[], 1, "response");
     fails(&[json!({"id": 1, "instruction": "Is it?", "output": ["It", "is"]})], &[], 1, "output");
-    fails(&[json!({"id": 1, "instruction": "Is it?", "output": "It is.", "human": "good"})], &[], 1, "human");
     fails(&[json!({"id": 1, "instruction": "Is it?", "output": "It is.", "selected": true})], &[], 1, "\"selected\"");
     fails(&[], &[], 1, "in.jsonl");
 }

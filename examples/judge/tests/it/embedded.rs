@@ -67,7 +67,7 @@ fn foreign_rows(folder: &Path) {
     write_rows(folder.join("states.jsonl"), &[json!({"id": 1, "state": {"text": answer}})]);
     let question = json!({"tone": {"type": "choice", "criteria": {"calm": null, "angry": null}}});
     write_rows(folder.join("questions.json"), &[question]);
-    write_rows(folder.join("list.json"), &[json!({"criteria": [{"name": "short", "question": "Is it short?"}]})]);
+    write_rows(folder.join("list.json"), &[json!(["Is it short?"])]);
     let dialogue = json!({"id": 1, "dialogue": "A: I lost my keys.", "emotion": "sadness", "human": {"sadness": 5}});
     write_rows(folder.join("dialogues.jsonl"), &[dialogue]);
 }

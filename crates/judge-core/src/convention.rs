@@ -33,7 +33,7 @@ fn after_thought(text: &str) -> Option<&str> {
         // `final` may be followed by more of the header, such as `<|constrain|>json`.
         let (_, last) = text.rsplit_once(CHANNEL)?;
         let (_, message) = last.strip_prefix("final")?.split_once("<|message|>")?;
-        return ["<|end|>", "<|return|>"].iter().fold(Some(message), |text, end| text?.split(end).next());
+        return ["<|end|>", "<|return|>"].iter().try_fold(message, |text, end| text.split(end).next());
     }
     match text.rsplit_once(ReplyPooling::END_OF_THOUGHT) {
         Some((_, reply)) => Some(reply),

@@ -9,7 +9,7 @@ use serde::Deserialize;
 use crate::beside::{is_empty, refuse_foreign_beside, taken};
 use crate::output::{Named, check_names, run_names};
 use crate::paths::{target, with_suffix};
-use crate::states::{refuse_foreign_states, states_names};
+use crate::states::{is_states, refuse_foreign_states, states_names};
 use crate::{Document, Error, InputFile, OutputProblem, RunRecord, load, record_path};
 
 /// Bytes at the end of a page or a picture in which its mark is looked for.
@@ -217,7 +217,8 @@ pub(crate) fn is_of_a_run(target: &Path) -> Result<bool, Error> {
     let record = record_path(target);
     Ok(is_document::<RunRecord>(&record) && is_as_recorded(target)?
         || is_report(target, None)?
-        || is_any_document(target))
+        || is_any_document(target)
+        || is_states(target))
 }
 
 /// A folder that may be written: absent, or empty.

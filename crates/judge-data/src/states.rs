@@ -11,7 +11,7 @@ mod spec;
 mod writer;
 
 pub use ids::{StatesRow, ids_path};
-pub(crate) use names::{refuse_foreign_states, states_names};
+pub(crate) use names::{is_states, refuse_foreign_states, states_names};
 pub use reader::StatesFile;
 pub use spec::{Sharding, StatesSpec, StatesWritten};
 pub use writer::StatesWriter;

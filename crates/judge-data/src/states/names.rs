@@ -53,10 +53,9 @@ pub(super) fn refuse_foreign_file(path: &Path, overwrite: bool) -> Result<(), Er
     let is_table = matches!(table, Some(Ok(_)));
     match table {
         // A table that was cut short.
+        Some(Err(Error::Safetensors { source: SafeTensorError::MetadataIncompleteBuffer, .. })) if overwrite => {}
         Some(Err(error @ Error::Safetensors { source: SafeTensorError::MetadataIncompleteBuffer, .. })) => {
-            if !overwrite {
-                return Err(error);
-            }
+            return Err(error);
         }
         Some(Err(_)) => {
             return Err(Error::Output { path: path.to_path_buf(), problem: OutputProblem::Foreign });
@@ -65,6 +64,11 @@ pub(super) fn refuse_foreign_file(path: &Path, overwrite: bool) -> Result<(), Er
     }
     // Ids go before their states and come after them, so none are ever there alone.
     if !is_empty(&ids)? && !is_table { Err(taken(path, ids)) } else { Ok(()) }
+}
+
+/// Whether a file is a table of states with its ids beside it, which says itself how it was made.
+pub(crate) fn is_states(path: &Path) -> bool {
+    ids_path(path).exists() && MappedStates::open(path).is_ok()
 }
 
 /// The shards of a table of which any file is there.

@@ -414,7 +414,8 @@ mod downloads {
             let fixtures = fixtures.clone();
             move |to: &Path| copied(&fixtures.join(name), to)
         };
-        let cases: [(&str, Box<dyn Fn(&Path)>); 5] = [
+        type Write = Box<dyn Fn(&Path)>;
+        let cases: [(&str, Write); 5] = [
             ("settings", Box::new(settings)),
             ("jev", Box::new(beside("jev"))),
             ("jev_merged", Box::new(beside("jev_merged"))),

@@ -8,6 +8,7 @@ use tempfile::TempDir;
 
 use crate::decide::model;
 use crate::program::{embedded_model, judge, ran, rows, write_rows};
+use crate::serve::model_with_yes_and_no;
 
 /// A folder with graded responses in `in.jsonl`.
 fn desk() -> TempDir {
@@ -145,14 +146,7 @@ fn options_without_effect_are_refused() {
 #[test]
 fn answers_that_the_model_hardly_considered_are_noted() {
     let desk = desk();
-    let path = desk.path().join("thinking");
-    fs::create_dir(&path).expect("a folder");
-    for entry in fs::read_dir(embedded_model()).expect("the model") {
-        let entry = entry.expect("a file");
-        if entry.file_type().expect("a kind").is_file() {
-            fs::copy(entry.path(), path.join(entry.file_name())).expect("copied");
-        }
-    }
+    let path = model_with_yes_and_no(&desk);
     let template = "{%- for message in messages -%}<|{{ message['role'] }}|>{{ message['content'] }}<|end|>{%- endfor -%}\
                     {%- if add_generation_prompt -%}<|assistant|><think>\n{%- endif -%}";
     fs::write(path.join("chat_template.jinja"), template).expect("a template");
@@ -164,7 +158,7 @@ fn answers_that_the_model_hardly_considered_are_noted() {
     let lines = ["decide --input states.jsonl --questions q.json", "checklist --input in.jsonl --checklist list.json"];
     fs::write(desk.path().join("list.json"), r#"["Is it right?", "Is it short?"]"#).expect("a list");
     for (line, output) in lines.into_iter().zip(["a.jsonl", "b.jsonl"]) {
-        let line = format!("{line} --output {output} --model thinking");
+        let line = format!("{line} --output {output} --model yes-and-no");
         said(desk.path(), 0, &line, &["of the model's probability lies on the labels of", "(see --decision-prompt"]);
     }
     let mass = |row: &Value| row["label_mass"]["ok"].as_f64().expect("a share");

@@ -71,6 +71,7 @@ fn probes_are_trained_and_judge_and_filter() {
         "3",
         "--top-k",
         "2",
+        "--ungrouped",
         "--quiet",
     ];
     let table = succeed("inspector_train", folder.path(), &train);

@@ -321,7 +321,11 @@ mod tests {
         [
             ("bench", "verdicts", [of_pairs.clone(), ids_of::<BarArgs>(&[]), ids(&["against"])].concat()),
             ("bench", "votes", of_pairs),
-            ("decide", "base_url", [of_rows.clone(), of_service, ids_of::<ServiceArgs>(&[])].concat()),
+            (
+                "decide",
+                "base_url",
+                [of_rows.clone(), of_service, ids_of::<ServiceArgs>(&[]), ids_of::<BarArgs>(&[])].concat(),
+            ),
             ("compare", "reward", [of_rows, of_reward, ids_of::<BarArgs>(&[]), ids_of::<ModelArgs>(&[])].concat()),
         ]
     }

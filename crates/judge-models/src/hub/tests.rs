@@ -414,8 +414,8 @@ mod downloads {
             let fixtures = fixtures.clone();
             move |to: &Path| copied(&fixtures.join(name), to)
         };
-        type Write = Box<dyn Fn(&Path)>;
-        let cases: [(&str, Write); 5] = [
+        type Write<'a> = Box<dyn Fn(&Path) + 'a>;
+        let cases: [(&str, Write<'_>); 5] = [
             ("settings", Box::new(settings)),
             ("jev", Box::new(beside("jev"))),
             ("jev_merged", Box::new(beside("jev_merged"))),

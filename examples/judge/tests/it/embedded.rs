@@ -26,16 +26,16 @@ const FOREIGN: [&str; 17] = [
     "reward --input strange.jsonl --output o.jsonl",
     "decide --input states.jsonl --questions questions.json --output o.jsonl",
     "checklist --input strange.jsonl --checklist list.json --output o.jsonl",
-    "logits --input strange.jsonl --output o.jsonl",
-    "states --input strange.jsonl --output o.safetensors",
+    "logits --input prompts.jsonl --output o.jsonl",
+    "states --input prompts.jsonl --output o.safetensors",
     "tune --input strange.jsonl --output adapter --objective mark",
-    "sft-evaluate --input strange.jsonl --output o.jsonl",
+    "sft-evaluate --input said.jsonl --output o.jsonl",
     "bench --benchmark pairs --data pairs.jsonl --output o.jsonl",
     "select --input strange.jsonl --output o.jsonl --aspects relevance --top 1",
     "emotion --input dialogues.jsonl --output o.jsonl",
-    "knowledge --input strange.jsonl --output o.jsonl",
+    "knowledge --input asked.jsonl --output o.jsonl",
     "probe train --input strange.jsonl --output more-probes",
-    "speed --input strange.jsonl --read probe",
+    "speed --input prompts.jsonl --read probe",
 ];
 
 const WITH_PROBES: [&str; 2] = [
@@ -57,7 +57,7 @@ fn said(folder: &Path, line: &str) -> (Option<i32>, String) {
 fn foreign_rows(folder: &Path) {
     // A long answer holds the words of an exercise in their order.
     let answer = "The Rhine has 3 sources and gets 4 more. How many rivers does Europe have now? Hard to say.";
-    let strange = json!({"id": 1, "instruction": "Name a river.", "response": answer, "rubric": "Good?", "human": 3});
+    let strange = json!({"id": 1, "instruction": "Name a river.", "response": answer, "rubric": "Good?", "human": 3, "aspect": "fluency"});
     write_rows(folder.join("strange.jsonl"), &[strange]);
     let pair =
         json!({"id": 1, "instruction": "Name a river.", "response_a": answer, "response_b": "Rhine.", "human": "A"});
@@ -68,7 +68,12 @@ fn foreign_rows(folder: &Path) {
     let question = json!({"tone": {"type": "choice", "criteria": {"calm": null, "angry": null}}});
     write_rows(folder.join("questions.json"), &[question]);
     write_rows(folder.join("list.json"), &[json!(["Is it short?"])]);
-    let dialogue = json!({"id": 1, "dialogue": "A: I lost my keys.", "emotion": "sadness", "human": {"sadness": 5}});
+    write_rows(folder.join("prompts.jsonl"), &[json!({"id": 1, "prompt": "Name a river."})]);
+    write_rows(folder.join("asked.jsonl"), &[json!({"id": 1, "question": "Name a river."})]);
+    let turn = |role: &str, content: &str| json!({"role": role, "content": content});
+    let said = json!({"id": 1, "messages": [turn("user", "Name a river."), turn("assistant", answer)]});
+    write_rows(folder.join("said.jsonl"), &[said]);
+    let dialogue = json!({"dialogue": "A: I lost my keys.", "human": "A", "emotion": "sadness", "emotion_score": 5});
     write_rows(folder.join("dialogues.jsonl"), &[dialogue]);
 }
 

@@ -57,7 +57,9 @@ fn said(folder: &Path, line: &str) -> (Option<i32>, String) {
 fn foreign_rows(folder: &Path) {
     // A long answer holds the words of an exercise in their order.
     let answer = "The Rhine has 3 sources and gets 4 more. How many rivers does Europe have now? Hard to say.";
-    let strange = json!({"id": 1, "instruction": "Name a river.", "response": answer, "rubric": "Good?", "human": 3, "aspect": "fluency"});
+    let mut strange = json!({"id": 1, "instruction": "Name a river.", "rubric": "Good?", "aspect": "fluency"});
+    strange["response"] = json!(answer);
+    strange["human"] = json!(3);
     write_rows(folder.join("strange.jsonl"), &[strange]);
     let pair =
         json!({"id": 1, "instruction": "Name a river.", "response_a": answer, "response_b": "Rhine.", "human": "A"});
@@ -82,7 +84,10 @@ fn rows_of_others_are_refused_before_any_work_by_every_command() {
     let folder = TempDir::new().expect("folder");
     let path = folder.path();
     foreign_rows(path);
-    let graded = |(at, item): (usize, Item)| json!({"id": at, "aspect": "fluency", "question": item.instruction, "response": item.response, "score": 2 + at % 4});
+    let graded = |(at, item): (usize, Item)| {
+        let (question, response) = (item.instruction, item.response);
+        json!({"id": at, "aspect": "fluency", "question": question, "response": response, "score": 2 + at % 4})
+    };
     let graded: Vec<Value> = generate(Split::Test, 40, 0).into_iter().enumerate().map(graded).collect();
     write_rows(path.join("graded.jsonl"), &graded);
     succeed("probe train", path, &[&QUICK_PROBES[..], &["--quiet"]].concat());

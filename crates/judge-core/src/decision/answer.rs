@@ -157,6 +157,13 @@ impl Question {
     }
 }
 
+/// The mean label mass of the parts that have one.
+pub(super) fn mean_label_mass(parts: &[Part]) -> Option<f64> {
+    let masses = parts.iter().filter_map(|part| part.verdict.score()?.label_mass);
+    let (sum, n) = masses.fold((0.0, 0_usize), |(sum, n), mass| (sum + mass, n + 1));
+    (n > 0).then(|| sum / n as f64)
+}
+
 /// The score of an item of which each part answers a question: the share of them that were answered, and the mean of their label masses.
 /// One without any answer has no score.
 pub(super) fn of_parts(parts: Vec<Part>) -> Result<Score, JudgeError> {
@@ -164,11 +171,8 @@ pub(super) fn of_parts(parts: Vec<Part>) -> Result<Score, JudgeError> {
     match parts.iter().find_map(|part| part.verdict.unscored()) {
         Some(unscored) if answered == 0 => Err(unscored.clone().into()),
         _ => {
-            let masses = parts.iter().filter_map(|part| part.verdict.score()?.label_mass);
-            let (sum, n) = masses.fold((0.0, 0_usize), |(sum, n), mass| (sum + mass, n + 1));
             let value = answered as f64 / parts.len().max(1) as f64;
-            let label_mass = (n > 0).then(|| sum / n as f64);
-            Ok(Score { label_mass, ..Score::new(value).with_parts(CombinedBy::Questions, parts) })
+            Ok(Score { label_mass: mean_label_mass(&parts), ..Score::new(value).with_parts(CombinedBy::Questions, parts) })
         }
     }
 }

@@ -3,6 +3,7 @@ use std::borrow::Cow;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
+use super::answer::mean_label_mass;
 use super::{DecisionJudge, DecisionProblem, NoulCriteria, Question, Questions};
 use crate::{
     Error, Fields, Judge, JudgeError, Reason, Request, Rounds, Score, Unscored, template::TemplateProblem,
@@ -152,7 +153,7 @@ impl From<Checklist> for Value {
 /// The value is `sum of w · P(met) / sum of the weights above 0`, from 0 to 1: what a response is expected to get. Weights below 0, of what
 /// it should not do, take away from it, not below 0. It is 0 where a fatal criterion is more likely unmet than met (one with a weight
 /// below 0: more likely met). Each criterion's probability is kept, as a part of its name. An item of which one criterion cannot be read
-/// has no score.
+/// has no score. Its label mass is the mean of theirs.
 ///
 /// An item has the fields `instruction` and `response`, and may have `reference` and a list of its own, `checklist`, which takes the place
 /// of the judge's.
@@ -228,7 +229,8 @@ impl<Item: Fields + ?Sized> Judge<Item> for ChecklistJudge {
             is_vetoed |= *fatal && if *weight > 0.0 { met < 0.5 } else { met > 0.5 };
         }
         let value = if is_vetoed { 0.0 } else { (sum / most).clamp(0.0, 1.0) };
-        Ok(Score::new(value).with_parts(CombinedBy::Checklist, parts))
+        let label_mass = mean_label_mass(&parts);
+        Ok(Score { label_mass, ..Score::new(value).with_parts(CombinedBy::Checklist, parts) })
     }
 
     fn settings(&self) -> Option<Value> {

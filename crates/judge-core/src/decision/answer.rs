@@ -172,7 +172,10 @@ pub(super) fn of_parts(parts: Vec<Part>) -> Result<Score, JudgeError> {
         Some(unscored) if answered == 0 => Err(unscored.clone().into()),
         _ => {
             let value = answered as f64 / parts.len().max(1) as f64;
-            Ok(Score { label_mass: mean_label_mass(&parts), ..Score::new(value).with_parts(CombinedBy::Questions, parts) })
+            Ok(Score {
+                label_mass: mean_label_mass(&parts),
+                ..Score::new(value).with_parts(CombinedBy::Questions, parts)
+            })
         }
     }
 }

@@ -1,6 +1,6 @@
 use std::collections::{BTreeMap, HashMap};
 
-use super::turns::{PASS, Turns};
+use super::turns::{Line, PASS, Turns};
 use crate::{
     Prompt, Reading, Request, Want,
     reading::{LabelLogits, LabelStep},
@@ -32,32 +32,13 @@ pub(super) struct Pass {
 #[derive(Default)]
 pub(super) struct Waiting {
     /// No source without a pass.
-    sources: BTreeMap<u64, Line>,
+    sources: BTreeMap<u64, Line<Pass>>,
     len: usize,
     /// Number of the next pass, counted from the run's first.
     next: usize,
     /// Numbers of those that may be shared, by source and the hash of their prompt.
     by_prompt: HashMap<(u64, [u8; 32]), Vec<usize>>,
     turns: Turns,
-}
-
-/// The passes of one source, by their number: in the order of their first question.
-#[derive(Default)]
-pub(super) struct Line {
-    passes: BTreeMap<usize, Pass>,
-    bytes: usize,
-}
-
-impl Line {
-    /// Bytes of all passes.
-    pub(super) fn bytes(&self) -> usize {
-        self.bytes
-    }
-
-    /// Number of the first pass.
-    pub(super) fn first(&self) -> Option<usize> {
-        self.passes.keys().next().copied()
-    }
 }
 
 impl Waiting {

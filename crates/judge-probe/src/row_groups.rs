@@ -49,8 +49,11 @@ impl RowGroups {
     /// asked again in nearly the same words. It does not find paraphrases.
     pub fn of_texts(texts: &[Option<&str>]) -> Self {
         let mut groups = Self::alone(texts.len());
-        groups.join(texts.iter().map(|text| text.map(|text| words(text).collect::<Vec<_>>())));
-        shared_text::join(texts, &mut groups);
+        let words: Vec<Option<Vec<String>>> = texts.iter().map(|text| text.map(|text| words(text).collect())).collect();
+        groups.join(words.iter().map(Option::as_ref));
+        for (one, other) in shared_text::related(&words) {
+            groups.join_two(one, other);
+        }
         groups
     }
 

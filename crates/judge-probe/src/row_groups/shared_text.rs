@@ -3,8 +3,6 @@
 use std::collections::HashSet;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-use super::{RowGroups, words};
-
 /// Words of a passage.
 const PASSAGE: usize = 5;
 
@@ -14,12 +12,12 @@ const LEAST: usize = 4;
 /// A passage of more rows than this, and than a twentieth of all, is the template's or a common phrase.
 const COMMON: usize = 8;
 
-/// Joins rows that have a third of the shorter text's passages in common.
-pub(super) fn join(texts: &[Option<&str>], groups: &mut RowGroups) {
+/// Pairs of rows that have a third of the shorter text's passages in common: by way of them, all that do are joined. Texts are in words.
+pub(super) fn related(texts: &[Option<Vec<String>>]) -> Vec<(usize, usize)> {
     let mut places: Vec<(u64, usize)> = Vec::new();
-    for (row, text) in texts.iter().enumerate() {
-        let words: Vec<String> = text.map(|text| words(text).collect()).unwrap_or_default();
-        places.extend(words.windows(PASSAGE).map(|passage| (hash(passage), row)));
+    for (row, words) in texts.iter().enumerate() {
+        let passages = words.iter().flat_map(|words| words.windows(PASSAGE));
+        places.extend(passages.map(|passage| (hash(passage), row)));
     }
     places.sort_unstable();
     places.dedup();
@@ -32,19 +30,17 @@ pub(super) fn join(texts: &[Option<&str>], groups: &mut RowGroups) {
     for &(passage, row) in rows_of_passages.iter().copied().flatten() {
         passages[row].push(passage);
     }
-    let mut compared = HashSet::new();
+    let (mut compared, mut found) = (HashSet::new(), Vec::new());
     for rows in rows_of_passages {
         // With the first and with the one before: others are joined through these, or by another passage.
         let pairs = rows.windows(2).map(|pair| (pair[0].1, pair[1].1));
         for (one, other) in pairs.chain(rows[1..].iter().map(|place| (rows[0].1, place.1))) {
-            if groups.first(one) != groups.first(other)
-                && compared.insert((one, other))
-                && are_related(&passages[one], &passages[other])
-            {
-                groups.join_two(one, other);
+            if compared.insert((one, other)) && are_related(&passages[one], &passages[other]) {
+                found.push((one, other));
             }
         }
     }
+    found
 }
 
 /// Of two ascending lists.

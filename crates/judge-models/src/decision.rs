@@ -20,6 +20,6 @@ mod files;
 mod folder;
 mod prompts;
 
-pub(crate) use files::{adapter_of, adapters_in, copy, home};
+pub(crate) use files::{adapters_in, copy, home};
 pub use folder::DecisionFolder;
 pub use prompts::{TemplatePrompt, TurnPrompt};

@@ -38,6 +38,7 @@
 //! are recognised here by their first bytes, for all readers: [`refuse_stand_in`].
 
 pub(crate) mod file;
+pub(crate) mod named_adapter;
 
 use std::fs::{self, File};
 use std::io::Read as _;

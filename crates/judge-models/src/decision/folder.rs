@@ -10,8 +10,9 @@ use judge_core::decision::{
 use serde_json::{Map, Value};
 
 use super::TemplatePrompt;
-use super::files::{adapter_field, adapter_of, home, is_same, unread};
+use super::files::{home, is_same, unread};
 use crate::arch::is_decision_model;
+use crate::folder::named_adapter::{adapter_field, adapter_of};
 use crate::folder::{Folder, file, read_json};
 use crate::weights::{Checkpoint, Tensors};
 use crate::{Dtype, Error};

@@ -27,8 +27,8 @@ use super::cache::{FoundModel, is_commit, parts_of, repo_folder, shards};
 use super::client::{Client, HubProblem, RepoInfo, Stated, patiently};
 use super::options::{Download, HubOptions};
 use super::store::{Place, store};
-use crate::decision::adapter_of;
 use crate::folder::file::{Fetched, Reader};
+use crate::folder::named_adapter::adapter_of;
 use crate::folder::{file, read_json, stays_inside};
 use crate::{Error, HubFileProblem};
 

@@ -146,6 +146,30 @@ enum Template {
 }
 
 impl TextCodec {
+    /// What is to be said before a run: where the class counts and not the file, and control tokens that the chat template writes
+    /// and the tokenizer does not have.
+    pub(crate) fn notes(&self) -> Vec<String> {
+        self.class_note.iter().cloned().chain(self.template_note()).collect()
+    }
+
+    /// Looks for control tokens in what the template makes of short conversations, those that it takes.
+    fn template_note(&self) -> Option<String> {
+        let Template::Ready(template) = &self.template else { return None };
+        let turns = [("system", "a"), ("user", "b")].map(|(role, content)| Message::new(role, content));
+        let render = |turns: &[Message]| template.render(turns, self.special.named(), &BTreeMap::new()).ok();
+        let rendered: Vec<String> = [&turns[1..], &turns[..]].into_iter().filter_map(render).collect();
+        let known = self.tokenizer.get_added_vocabulary().get_vocab();
+        notes::of_template(&rendered, |token| known.contains_key(token))
+    }
+
+    /// What to do where a template refuses a conversation with a system turn and takes it without one; empty otherwise.
+    fn advice(&self, template: &ChatTemplate, messages: &[Message]) -> &'static str {
+        let others: Vec<Message> = messages.iter().filter(|message| message.role != "system").cloned().collect();
+        let helps =
+            others.len() < messages.len() && template.render(&others, self.special.named(), &BTreeMap::new()).is_ok();
+        if helps { "; the chat template takes no system turn: put its text into the user's turn" } else { "" }
+    }
+
     /// Reads `tokenizer.json` or SentencePiece's file, `tokenizer_config.json` and the chat template.
     ///
     /// The order matters: special tokens are added to the tokenizer before it is asked what it puts

@@ -1,18 +1,13 @@
 //! What is to be said of a tokenizer before it is used: where it does as it should, and people may still not expect it.
 
-use std::collections::BTreeMap;
-
-use judge_core::Message;
 use serde_json::Value;
 use tokenizers::{
     NormalizedString, Normalizer, NormalizerWrapper, OffsetReferential, OffsetType, PreTokenizedString, PreTokenizer,
     PreTokenizerWrapper,
 };
 
-use super::TextCodec;
 use super::class::Class;
 use super::guarded::guarded;
-use crate::text::ChatTemplate;
 
 /// Texts that tokenizers cut in different places: contractions, digits, runs of spaces and line breaks, marks, composed and other
 /// accents.
@@ -83,54 +78,27 @@ pub(super) fn of_class(class: Class, file: &Rules, own: &Rules) -> Option<String
     ))
 }
 
-impl TextCodec {
-    /// What is to be said before a run: where the class counts and not the file, and control tokens that the chat template writes
-    /// and the tokenizer does not have.
-    pub(crate) fn notes(&self) -> Vec<String> {
-        self.class_note.iter().cloned().chain(self.template_note()).collect()
-    }
-
-    /// Looks for control tokens in what the template makes of short conversations.
-    fn template_note(&self) -> Option<String> {
-        /// Tokens that are named.
-        const SHOWN: usize = 5;
-        let super::Template::Ready(template) = &self.template else { return None };
-        let known = self.tokenizer.get_added_vocabulary();
-        let mut lacking = Vec::new();
-        for text in self.rendered(template) {
-            for token in control_tokens(&text) {
-                if !known.get_vocab().contains_key(token) && !lacking.iter().any(|found| found == token) {
-                    lacking.push(token.to_owned());
-                }
-            }
+/// The control tokens that a chat template writes into these texts and the tokenizer does not know.
+pub(super) fn of_template(rendered: &[String], is_known: impl Fn(&str) -> bool) -> Option<String> {
+    /// Tokens that are named.
+    const SHOWN: usize = 5;
+    let mut lacking: Vec<&str> = Vec::new();
+    for token in rendered.iter().flat_map(|text| control_tokens(text)) {
+        if !is_known(token) && !lacking.contains(&token) {
+            lacking.push(token);
         }
-        if lacking.is_empty() {
-            return None;
-        }
-        let more = lacking.len().saturating_sub(SHOWN);
-        let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-        lacking.truncate(SHOWN);
-        Some(format!(
-            "the chat template writes {}{more}, which the tokenizer has no token for: the model reads them as plain text, which is \
-            right only if it was trained so; else give the chat template that belongs to the tokenizer",
-            lacking.join(", ")
-        ))
     }
-
-    /// Short conversations, those that the template takes.
-    fn rendered(&self, template: &ChatTemplate) -> Vec<String> {
-        let turns = [("system", "a"), ("user", "b")].map(|(role, content)| Message::new(role, content));
-        let render = |turns: &[Message]| template.render(turns, self.special.named(), &BTreeMap::new()).ok();
-        [&turns[1..], &turns[..]].into_iter().filter_map(render).collect()
+    if lacking.is_empty() {
+        return None;
     }
-
-    /// What to do where a template refuses a conversation with a system turn and takes it without one; empty otherwise.
-    pub(super) fn advice(&self, template: &ChatTemplate, messages: &[Message]) -> &'static str {
-        let others: Vec<Message> = messages.iter().filter(|message| message.role != "system").cloned().collect();
-        let helps =
-            others.len() < messages.len() && template.render(&others, self.special.named(), &BTreeMap::new()).is_ok();
-        if helps { "; the chat template takes no system turn: put its text into the user's turn" } else { "" }
-    }
+    let more = lacking.len().saturating_sub(SHOWN);
+    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    lacking.truncate(SHOWN);
+    Some(format!(
+        "the chat template writes {}{more}, which the tokenizer has no token for: the model reads them as plain text, which is \
+         right only if it was trained so; else give the chat template that belongs to the tokenizer",
+        lacking.join(", ")
+    ))
 }
 
 /// What looks like control tokens in a text: `<|…|>` without spaces, the same with the bars that DeepSeek writes, and [`TURNS`].

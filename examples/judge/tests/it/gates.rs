@@ -161,11 +161,14 @@ fn a_judge_that_cannot_tell_misses_its_bar() {
         |n: usize, response: String| json!({"id": n, "instruction": asked(n), "response": response, "rubric": rubric});
     // Half of the answers were made worse.
     write_rows(path.join("old.jsonl"), &(0..20).map(|n| row(n, right(n))).collect::<Vec<_>>());
-    let made = |n: usize| row(n, if n % 2 == 0 { wrong(n) } else { right(n) });
+    let made = |n: usize| row(n, if n.is_multiple_of(2) { wrong(n) } else { right(n) });
     write_rows(path.join("new.jsonl"), &(0..20).map(made).collect::<Vec<_>>());
     let known = |n: usize| {
-        let (a, b, human) =
-            if n % 2 == 0 { (right(n), wrong(n), json!("A")) } else { (wrong(n), right(n), json!(["B", "B", "tie"])) };
+        let (a, b, human) = if n.is_multiple_of(2) {
+            (right(n), wrong(n), json!("A"))
+        } else {
+            (wrong(n), right(n), json!(["B", "B", "tie"]))
+        };
         json!({"id": n, "instruction": asked(n), "response_a": a, "response_b": b, "rubric": rubric, "human": human})
     };
     let mut graded: Vec<Value> = (0..20).map(known).collect();
@@ -322,7 +325,7 @@ fn decisions_have_bars() {
     let model = crate::serve::model_with_yes_and_no(&folder);
     let question = json!({"q": {"type": "noul", "instructions": "Is it even?"}});
     fs::write(path.join("questions.json"), question.to_string()).unwrap();
-    let row = |n: usize| json!({"id": n, "state": format!("the number {n}"), "labels": {"q": n % 2 == 0}});
+    let row = |n: usize| json!({"id": n, "state": format!("the number {n}"), "labels": {"q": n.is_multiple_of(2)}});
     write_rows(path.join("in.jsonl"), &(0..12).map(row).collect::<Vec<_>>());
     let args = ["--input", "in.jsonl", "--questions", "questions.json", "--output", "o.jsonl", "--json", "o.json"];
     let decide = |bars: &[&str]| {

@@ -40,7 +40,7 @@ const FOREIGN: [&str; 17] = [
 
 const WITH_PROBES: [&str; 2] = [
     "probe evaluate --probes probes --input strange.jsonl --output o.jsonl",
-    "probe filter --probes probes --input strange.jsonl --output o.jsonl --top 1",
+    "probe filter --probes probes --input strange.jsonl --output o.jsonl --top-share 0.5",
 ];
 
 /// Exit code and stderr of a command line, cut at spaces, of somebody who does not insist.

@@ -1,0 +1,40 @@
+//! Kernels of decoders for GPUs: for `judge-models`, without a promise of stability.
+//!
+//! Burn keeps the memory and runs everything else. What a dense block does between its products is
+//! here one kernel each, which reads its operands once and writes its result once. A product is
+//! `product.rs`'s choice. Kernels are written in cubecl's language, so they run wherever Burn's run.
+//!
+//! | file | owns |
+//! |---|---|
+//! | `rows.rs` | sums and maxima over a row by the units of a plane or of a cube |
+//! | `norm.rs` | RMSNorm and LayerNorm of rows |
+//! | `heads.rs` | heads out of a projection's rows: norm, clamp, rotation, layout |
+//! | `gate.rs` | the activation of an MLP, with or without a gate |
+//! | `softmax.rs` | scores to weights: scale, soft-cap, causal and other masks, sinks; entropies |
+//! | `attention.rs` | two products and the softmax between them |
+//! | `residual.rs` | what is added to the residual stream |
+//! | `product.rs`, `cublas.rs` | products, and cuBLASLt on cubecl's memory |
+//! | `tensors.rs` | Burn's tensors to cubecl's and back |
+
+mod attention;
+#[cfg(feature = "cuda")]
+pub mod cublas;
+mod gate;
+mod heads;
+mod norm;
+mod product;
+mod residual;
+mod rows;
+mod softmax;
+mod tensors;
+
+pub use attention::{SCORES, attention, attention_entropy};
+pub use gate::{Activation, gate};
+pub use heads::{HeadNorm, Heads, Rotation, heads};
+pub use norm::{Norm, norm};
+pub use product::{Products, batched, product};
+pub use residual::add;
+pub use softmax::{Softmax, entropy, softmax};
+
+#[cfg(all(test, feature = "wgpu"))]
+mod tests;

@@ -1,0 +1,42 @@
+//! Burn's tensors to cubecl's and back.
+
+use burn::tensor::{DType, Shape, Tensor};
+use burn_cubecl::CubeBackend;
+use burn_cubecl::kernel::into_contiguous;
+use burn_cubecl::ops::numeric::empty_device_contiguous_dtype;
+use burn_cubecl::tensor::CubeTensor;
+use cubecl::calculate_cube_count_elemwise;
+use cubecl::client::Client;
+use cubecl::prelude::{CubeCount, CubeDim};
+
+/// The tensor as cubecl has it.
+///
+/// # Panics
+/// If it is not on a device of cubecl's.
+pub(crate) fn cube<const D: usize>(tensor: Tensor<D>) -> CubeTensor {
+    match tensor.try_into_primitive::<CubeBackend>() {
+        Ok(tensor) => tensor,
+        Err(error) => panic!("a tensor that is not on a GPU: {error:?}"),
+    }
+}
+
+/// The tensor with its numbers in row-major order, without gaps.
+pub(crate) fn contiguous<const D: usize>(tensor: Tensor<D>) -> CubeTensor {
+    into_contiguous(cube(tensor))
+}
+
+/// Burn's view of the tensor.
+pub(crate) fn burn<const D: usize>(tensor: CubeTensor) -> Tensor<D> {
+    Tensor::from_primitive::<CubeBackend>(tensor)
+}
+
+/// Memory for a tensor beside another one, with nothing in it yet, in row-major order without gaps.
+pub(crate) fn empty(beside: &CubeTensor, shape: impl Into<Shape>, dtype: DType) -> CubeTensor {
+    empty_device_contiguous_dtype(beside.client.clone(), beside.device.clone(), shape.into(), dtype)
+}
+
+/// The cubes and their units for an operation that has a unit for each number.
+pub(crate) fn spread(client: &Client, numbers: usize) -> (CubeCount, CubeDim) {
+    let dim = CubeDim::new(client, numbers);
+    (calculate_cube_count_elemwise(client, numbers, dim), dim)
+}

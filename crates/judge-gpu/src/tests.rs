@@ -1,0 +1,329 @@
+//! Every kernel against the same formula in f64, on a GPU or a software adapter that wgpu finds.
+
+use burn::tensor::{Bool, DType, Device, DeviceType, Tensor, TensorData};
+
+use super::*;
+
+/// The first device that wgpu lists; `None`, said so, where there is none.
+fn device() -> Option<Device> {
+    let device = Device::enumerate(DeviceType::Wgpu).into_vec().into_iter().next();
+    if device.is_none() {
+        eprintln!("skipped: wgpu finds no GPU and no software adapter");
+    }
+    device
+}
+
+/// Numbers between -1 and 1 of which none is like another.
+fn numbers(count: usize, seed: u64) -> Vec<f32> {
+    let one = |i: usize| {
+        let bits = (i as u64 + 1 + (seed << 32)).wrapping_mul(0x9E37_79B9_7F4A_7C15).wrapping_mul(0xD1B5_4A32_D192_ED03);
+        (bits >> 40) as f32 / (1 << 23) as f32 - 1.0
+    };
+    (0..count).map(one).collect()
+}
+
+fn tensor<const D: usize>(values: &[f32], shape: [usize; D], device: &Device) -> Tensor<D> {
+    Tensor::from_data(TensorData::new(values.to_vec(), shape), device)
+}
+
+fn host<const D: usize>(tensor: Tensor<D>) -> Vec<f32> {
+    tensor.into_data().try_to_vec().unwrap()
+}
+
+/// Both are numbers within 2e-6 of one another, relative to 1 or to what is expected.
+#[track_caller]
+fn close(found: &[f32], expected: &[f64], what: &str) {
+    assert_eq!(found.len(), expected.len(), "{what}");
+    for (place, (&found, &expected)) in found.iter().zip(expected).enumerate() {
+        let error = (f64::from(found) - expected).abs() / expected.abs().max(1.0);
+        assert!(error <= 2e-6, "{what}: number {place} is {found}, not {expected}");
+    }
+}
+
+#[test]
+fn norms_of_rows() {
+    let Some(device) = device() else { return };
+    for (rows, width) in [(1, 1), (3, 7), (5, 64), (4, 129), (70, 576), (2, 4096)] {
+        let (x, weight) = (numbers(rows * width, 1), numbers(2 * width, 2));
+        for kind in [Norm::RootMeanSquare, Norm::Layer] {
+            for weights in 0..3 {
+                let given = (weights > 0).then(|| tensor(&weight[..weights * width], [weights * width], &device));
+                let found = host(norm(kind, tensor(&x, [rows, width], &device), given, 1e-5, DType::F32));
+                let expected = x.chunks(width).flat_map(|row| {
+                    let mean = match kind {
+                        Norm::RootMeanSquare => 0.0,
+                        Norm::Layer => row.iter().map(|&x| f64::from(x)).sum::<f64>() / width as f64,
+                    };
+                    let square = row.iter().map(|&x| (f64::from(x) - mean).powi(2)).sum::<f64>() / width as f64;
+                    let weight = &weight;
+                    row.iter().enumerate().map(move |(i, &x)| {
+                        let value = (f64::from(x) - mean) / (square + 1e-5).sqrt();
+                        let value = if weights > 0 { value * f64::from(weight[i]) } else { value };
+                        if weights > 1 { value + f64::from(weight[width + i]) } else { value }
+                    })
+                });
+                close(&found, &expected.collect::<Vec<_>>(), &format!("{kind:?}, {weights}, {rows} x {width}"));
+            }
+        }
+    }
+}
+
+#[test]
+fn heads_with_every_part() {
+    let Some(device) = device() else { return };
+    let (batch, seq, n_heads, first, step) = (2, 5, 3, 4, 20);
+    let width = first + n_heads * step + 3;
+    let x = numbers(batch * seq * width, 3);
+    for (head_dim, pairs) in [(16, 8), (18, 6), (20, 0)] {
+        for neighbours in [false, true] {
+            for (table_rows, table_positions) in [(1, seq), (batch, seq), (batch, 1)] {
+                let places = table_rows * table_positions;
+                let angles: Vec<f32> = numbers(places * pairs, 4).iter().map(|x| 3.0 * x).collect();
+                let factors = numbers(places, 5);
+                let weight = numbers(head_dim, 6);
+                let shape = [table_rows, table_positions, 1, pairs];
+                let table = |f: fn(f32) -> f32| {
+                    tensor(&angles.iter().map(|&angle| f(angle)).collect::<Vec<_>>(), shape, &device)
+                };
+                let rotation = (pairs > 0).then(|| Rotation {
+                    cos: table(f32::cos),
+                    sin: table(f32::sin),
+                    neighbours,
+                    factors: neighbours.then(|| tensor(&factors, [table_rows, table_positions, 1, 1], &device)),
+                });
+                let norm = if neighbours { HeadNorm::Plain } else { HeadNorm::Weighted(tensor(&weight, [head_dim], &device)) };
+                let limit = neighbours.then_some(0.8);
+                let of = Heads { first, step, heads: n_heads, head_dim, norm, eps: 1e-6, limit, rotation };
+                let found = heads(tensor(&x, [batch, seq, width], &device), &of, DType::F32);
+                assert_eq!(found.dims(), [batch, n_heads, seq, head_dim]);
+                let mut expected = Vec::new();
+                for (b, h, s) in (0..batch).flat_map(|b| (0..n_heads).flat_map(move |h| (0..seq).map(move |s| (b, h, s)))) {
+                    let start = (b * seq + s) * width + first + h * step;
+                    let row: Vec<f64> = x[start..start + head_dim].iter().map(|&x| f64::from(x)).collect();
+                    let square = row.iter().map(|x| x * x).sum::<f64>() / head_dim as f64;
+                    let normed: Vec<f64> = row.iter().enumerate().map(|(i, x)| {
+                        let value = x / (square + 1e-6).sqrt();
+                        let value = if neighbours { value } else { value * f64::from(weight[i]) };
+                        limit.map_or(value, |limit| value.clamp(-limit, limit))
+                    }).collect();
+                    let place = if table_rows > 1 { b * table_positions } else { 0 } + if table_positions > 1 { s } else { 0 };
+                    let mut turned = normed.clone();
+                    for pair in 0..pairs {
+                        let (i, j) = if neighbours { (2 * pair, 2 * pair + 1) } else { (pair, pair + pairs) };
+                        let angle = angles[place * pairs + pair];
+                        let (c, s) = (f64::from(angle.cos()), f64::from(angle.sin()));
+                        turned[i] = normed[i] * c - normed[j] * s;
+                        turned[j] = normed[j] * c + normed[i] * s;
+                    }
+                    let factor = if neighbours && pairs > 0 { f64::from(factors[place]) } else { 1.0 };
+                    expected.extend(turned.into_iter().map(|x| x * factor));
+                }
+                close(&host(found), &expected, &format!("{head_dim}, {pairs} pairs, neighbours {neighbours}, {table_rows} x {table_positions}"));
+            }
+        }
+    }
+}
+
+#[test]
+fn gates() {
+    let Some(device) = device() else { return };
+    let (rows, width) = (3, 37);
+    let x: Vec<f32> = numbers(rows * 2 * width, 7).iter().map(|x| 6.0 * x).collect();
+    let sigmoid = |x: f64| 1.0 / (1.0 + (-x).exp());
+    let phi = |x: f64| 0.5 * (1.0 + libm_erf(x / std::f64::consts::SQRT_2));
+    let all = [
+        Activation::Silu,
+        Activation::Gelu,
+        Activation::GeluTanh,
+        Activation::Relu,
+        Activation::ReluSquared,
+        Activation::ClampedSwish { alpha: 1.7, limit: 4.0 },
+    ];
+    for activation in all {
+        let f = |g: f64| match activation {
+            Activation::Silu => g * sigmoid(g),
+            Activation::Gelu => g * phi(g),
+            Activation::GeluTanh => {
+                0.5 * g * (1.0 + ((2.0 / std::f64::consts::PI).sqrt() * (g + 0.044_715 * g.powi(3))).tanh())
+            }
+            Activation::Relu => g.max(0.0),
+            Activation::ReluSquared => g.max(0.0).powi(2),
+            Activation::ClampedSwish { alpha, limit } => g.min(limit) * sigmoid(alpha * g.min(limit)),
+        };
+        let up = |up: f64| match activation {
+            Activation::ClampedSwish { limit, .. } => up.clamp(-limit, limit) + 1.0,
+            _ => up,
+        };
+        let found = host(gate(tensor(&x, [1, rows, 2 * width], &device), width, activation, DType::F32));
+        let expected = x.chunks(2 * width).flat_map(|row| {
+            (0..width).map(|i| f(f64::from(row[i])) * up(f64::from(row[width + i]))).collect::<Vec<_>>()
+        });
+        close(&found, &expected.collect::<Vec<_>>(), &format!("{activation:?}, gated"));
+        let found = host(gate(tensor(&x, [1, 2 * rows, width], &device), width, activation, DType::F32));
+        close(&found, &x.iter().map(|&x| f(f64::from(x))).collect::<Vec<_>>(), &format!("{activation:?}"));
+    }
+}
+
+/// The error function by its series, which converges for all numbers of the test.
+fn libm_erf(x: f64) -> f64 {
+    let (mut term, mut sum) = (x, x);
+    for n in 1..200 {
+        term *= -x * x / n as f64;
+        sum += term / (2 * n + 1) as f64;
+    }
+    2.0 / std::f64::consts::PI.sqrt() * sum
+}
+
+#[test]
+fn weights_and_entropies() {
+    let Some(device) = device() else { return };
+    let (batch, n_kv_heads, group) = (2, 2, 3);
+    let heads = batch * n_kv_heads;
+    for (seq, keys) in [(1, 1), (1, 150), (5, 5), (4, 9), (80, 80)] {
+        let before = keys - seq;
+        let scores: Vec<f32> = numbers(heads * group * seq * keys, 8).iter().map(|x| 30.0 * x).collect();
+        let sinks = numbers(n_kv_heads * group, 9);
+        for case in 0..8 {
+            let (soft_cap, masked, sunk) = ((case & 1 > 0).then_some(5.0), case & 2 > 0, case & 4 > 0);
+            // A query sees its own position, and every third key before it.
+            let is_hidden = |a: usize, q: usize, k: usize| k != before + q && (k + a) % 3 != 0;
+            let many = if case & 1 > 0 { heads } else { 1 };
+            let mask: Vec<bool> = (0..many)
+                .flat_map(|a| (0..seq).flat_map(move |q| (0..keys).map(move |k| is_hidden(a, q, k))))
+                .collect();
+            let mask = Tensor::<4, Bool>::from_data(TensorData::new(mask, [many, 1, seq, keys]), &device);
+            let of_sinks = tensor(&sinks, [n_kv_heads * group], &device);
+            let with = Softmax {
+                scale: 0.4,
+                soft_cap,
+                n_kv_heads,
+                group,
+                first_head: 0,
+                first_row: 0,
+                seq,
+                before,
+                hidden: masked.then_some(&mask),
+                sinks: sunk.then_some(&of_sinks),
+            };
+            let given = || tensor(&scores, [heads, group * seq, keys], &device);
+            let weights = host(softmax(given(), with, DType::F32));
+            let entropies = host(entropy(given(), with));
+            let (mut expected, mut of_rows) = (Vec::new(), Vec::new());
+            for (row, scores) in scores.chunks(keys).enumerate() {
+                let (query, head) = (row % seq, row / seq / group);
+                let sees = |k: usize| {
+                    k <= before + query && !(masked && is_hidden(if many > 1 { head } else { 0 }, query, k))
+                };
+                let score = |k: usize| {
+                    let score = 0.4 * f64::from(scores[k]);
+                    soft_cap.map_or(score, |cap| cap * (score / cap).tanh())
+                };
+                let sink = f64::from(sinks[(head % n_kv_heads) * group + row / seq % group]);
+                let total = (0..keys).filter(|&k| sees(k)).map(|k| score(k).exp()).sum::<f64>()
+                    + if sunk { sink.exp() } else { 0.0 };
+                let weights: Vec<f64> = (0..keys).map(|k| if sees(k) { score(k).exp() / total } else { 0.0 }).collect();
+                of_rows.push(weights.iter().filter(|&&p| p > 0.0).map(|p| -p * p.ln()).sum());
+                expected.extend(weights);
+            }
+            // Heads and rows that are given alone get what they get among all.
+            let some = given().narrow(0, heads - 1, 1).narrow(1, 1.min(group * seq - 1), 1);
+            let alone = Softmax { first_head: heads - 1, first_row: 1.min(group * seq - 1), ..with };
+            let start = ((heads - 1) * group * seq + alone.first_row) * keys;
+            assert_eq!(host(softmax(some, alone, DType::F32)), weights[start..start + keys]);
+            close(&weights, &expected, &format!("weights of {seq} x {keys}, case {case}"));
+            close(&entropies, &of_rows, &format!("entropies of {seq} x {keys}, case {case}"));
+        }
+    }
+}
+
+#[test]
+fn attention_mixes_values() {
+    let Some(device) = device() else { return };
+    let (batch, n_kv_heads, group, seq, keys, head_dim) = (2, 2, 3, 4, 7, 8);
+    let n_heads = n_kv_heads * group;
+    let q = numbers(batch * n_heads * seq * head_dim, 13);
+    let (k, v) = (numbers(batch * n_kv_heads * keys * head_dim, 14), numbers(batch * n_kv_heads * keys * head_dim, 15));
+    let with = Softmax {
+        scale: 1.5,
+        soft_cap: None,
+        n_kv_heads,
+        group,
+        first_head: 0,
+        first_row: 0,
+        seq,
+        before: keys - seq,
+        hidden: None,
+        sinks: None,
+    };
+    // Keys as a cache has them: some columns of more, which are not copied.
+    let of_keys = |x: &[f32]| {
+        let x = tensor::<4>(x, [batch, n_kv_heads, keys, head_dim], &device);
+        let more = Tensor::zeros([batch, n_kv_heads, 3, head_dim], &device);
+        Tensor::cat(vec![x, more], 2).narrow(2, 0, keys)
+    };
+    let queries = || tensor::<4>(&q, [batch, n_heads, seq, head_dim], &device);
+    let found = host(attention(queries(), of_keys(&k), of_keys(&v), with, Products::default()));
+    let entropies = attention_entropy(queries(), of_keys(&k), with, Products::default());
+    assert_eq!(entropies.dims(), [batch, seq, n_heads]);
+    let entropies = host(entropies);
+    let (mut expected, mut of_rows) = (Vec::new(), vec![0.0; batch * seq * n_heads]);
+    for (b, h, s) in (0..batch).flat_map(|b| (0..n_heads).flat_map(move |h| (0..seq).map(move |s| (b, h, s)))) {
+        let row = |x: &[f32], head: usize, i: usize, rows: usize| -> Vec<f64> {
+            let start = (head * rows + i) * head_dim;
+            x[start..start + head_dim].iter().map(|&x| f64::from(x)).collect()
+        };
+        let (query, kv) = (row(&q, b * n_heads + h, s, seq), b * n_kv_heads + h / group);
+        let score = |key: usize| row(&k, kv, key, keys).iter().zip(&query).map(|(k, q)| k * q).sum::<f64>() * 1.5;
+        let seen = keys - seq + s + 1;
+        let total: f64 = (0..seen).map(|key| score(key).exp()).sum();
+        let weights: Vec<f64> = (0..seen).map(|key| score(key).exp() / total).collect();
+        of_rows[(b * seq + s) * n_heads + h] = weights.iter().map(|p| -p * p.ln()).sum();
+        expected.extend((0..head_dim).map(|i| (0..seen).map(|key| weights[key] * row(&v, kv, key, keys)[i]).sum::<f64>()));
+    }
+    close(&found, &expected, "attention");
+    close(&entropies, &of_rows, "entropies of attention");
+}
+
+#[test]
+fn products_add_and_scale() {
+    let Some(device) = device() else { return };
+    let (m, k, n) = (5, 19, 6);
+    let (x, w, c) = (numbers(m * k, 16), numbers(n * k, 17), numbers(m * n, 18));
+    let dot = |i: usize, j: usize| (0..k).map(|l| f64::from(x[i * k + l]) * f64::from(w[j * k + l])).sum::<f64>();
+    let of = |f: &dyn Fn(usize, usize) -> f64| (0..m * n).map(|at| f(at / n, at % n)).collect::<Vec<_>>();
+    let (x, w, c) = (tensor(&x, [m, k], &device), tensor(&w, [n, k], &device), tensor(&c, [m, n], &device));
+    let plain = product(x.clone(), w.clone(), None, 1.0, DType::F32, Products::default());
+    close(&host(plain), &of(&dot), "a product");
+    let onto = host(c.clone());
+    let sum = product(x, w, Some(c), 0.5, DType::F32, Products::default());
+    close(&host(sum), &of(&|i, j| f64::from(onto[i * n + j]) + 0.5 * dot(i, j)), "a sum");
+}
+
+#[test]
+fn what_is_not_a_number_stays_none() {
+    let Some(device) = device() else { return };
+    let mut values = numbers(64, 10);
+    values[5] = f32::NAN;
+    let row = || tensor(&values, [1, 1, 64], &device);
+    assert!(host(norm(Norm::RootMeanSquare, row(), None, 1e-5, DType::F32)).iter().all(|x| x.is_nan()));
+    for activation in [Activation::Silu, Activation::Relu, Activation::ClampedSwish { alpha: 1.7, limit: 1.0 }] {
+        let found = host(gate(row(), 64, activation, DType::F32));
+        assert!(found[5].is_nan() && !found[6].is_nan(), "{activation:?}");
+    }
+    let of = Heads { first: 0, step: 8, heads: 8, head_dim: 8, norm: HeadNorm::Absent, eps: 0.0, limit: Some(0.5), rotation: None };
+    let found = host(heads(row(), &of, DType::F32));
+    assert!(found[5].is_nan() && !found[6].is_nan());
+    let with = Softmax { scale: 1.0, soft_cap: None, n_kv_heads: 1, group: 1, first_head: 0, first_row: 0, seq: 1, before: 63, hidden: None, sinks: None };
+    assert!(host(softmax(row(), with, DType::F32)).iter().all(|x| x.is_nan()));
+    assert!(host(entropy(row(), with))[0].is_nan());
+    assert!(host(add(row(), row(), 2.0))[5].is_nan());
+}
+
+#[test]
+fn what_is_added_has_its_factor() {
+    let Some(device) = device() else { return };
+    let (x, y) = (numbers(300, 11), numbers(300, 12));
+    let found = host(add(tensor(&x, [3, 100], &device), tensor(&y, [3, 100], &device), 0.25));
+    let expected: Vec<f64> = x.iter().zip(&y).map(|(&x, &y)| f64::from(x) + 0.25 * f64::from(y)).collect();
+    close(&found, &expected, "a sum");
+}

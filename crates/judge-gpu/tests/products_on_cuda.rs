@@ -1,0 +1,115 @@
+//! Products by cuBLASLt, with a driver that runs no kernel and a cuBLASLt that multiplies on the host: which operands it is given, in which
+//! order with cubecl's work, and what comes out. What a GPU does with them is not seen here.
+//!
+//! The libraries of `fake/` are compiled by the system's C compiler. Without one the test says that it is skipped.
+
+#![cfg(feature = "cuda")]
+
+use std::path::Path;
+use std::process::Command;
+
+use burn::tensor::{DType, Device, Tensor, TensorData};
+use judge_gpu::{Products, batched, product};
+
+/// Set in the process that has the libraries.
+const INSIDE: &str = "JUDGE_GPU_TEST_INSIDE";
+
+/// Compiles the libraries into a folder; `false` where there is no compiler.
+fn compiled(folder: &Path) -> bool {
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fake");
+    // NVIDIA's own library has this name where NVRTC looks for it too, and NVRTC ends where it finds another: so without a version.
+    for (from, to) in [("driver.c", "libcuda.so"), ("cublaslt.c", "libcublasLt.so")] {
+        let cc = Command::new("cc").args(["-shared", "-fPIC", "-O2", "-w", "-o"]).arg(folder.join(to)).arg(source.join(from)).status();
+        match cc {
+            Ok(status) => assert!(status.success(), "cc does not take {from}"),
+            Err(error) => {
+                eprintln!("skipped: the C compiler cc is needed: {error}");
+                return false;
+            }
+        }
+    }
+    true
+}
+
+#[test]
+fn products_reach_cublaslt_as_they_lie() {
+    let folder = tempfile::tempdir().unwrap();
+    if !compiled(folder.path()) {
+        return;
+    }
+    let calls = folder.path().join("calls");
+    let path = std::env::var_os("LD_LIBRARY_PATH").unwrap_or_default();
+    let all = [folder.path().into()].into_iter().chain(std::env::split_paths(&path)).filter(|path| !path.as_os_str().is_empty());
+    let run = Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", "inside", "--ignored", "--nocapture"])
+        .env("LD_LIBRARY_PATH", std::env::join_paths(all).unwrap())
+        .env("LD_PRELOAD", folder.path().join("libcuda.so"))
+        .env("FAKE_CUDA_CALLS", &calls)
+        .env(INSIDE, "1")
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&run.stdout).into_owned() + &String::from_utf8_lossy(&run.stderr);
+    assert!(run.status.success() && said.contains("1 passed"), "{said}");
+    // Every product is behind what cubecl has queued, and before what it queues next.
+    let calls = std::fs::read_to_string(calls).unwrap();
+    let lines: Vec<&str> = calls.lines().collect();
+    let products: Vec<usize> = (0..lines.len()).filter(|&i| lines[i].starts_with("product")).collect();
+    assert_eq!(products.len(), 6, "{calls}");
+    for at in products {
+        assert_eq!(lines[at - 2..at], ["record of the context", "a stream waits"], "{calls}");
+        assert_eq!(lines[at + 1..at + 3], ["record of a stream", "the context waits"], "{calls}");
+    }
+}
+
+fn numbers(count: usize, seed: u64) -> Vec<f32> {
+    // Multiples of 1/8 with few bits: exact in bf16, and so are their products in f32.
+    (0..count).map(|i| ((i as u64 * 37 + seed * 11) % 17) as f32 / 8.0 - 1.0).collect()
+}
+
+#[test]
+#[ignore = "started as a process of its own by the test above, with other libraries"]
+fn inside() {
+    if std::env::var_os(INSIDE).is_none() {
+        return;
+    }
+    let device = Device::cuda(0);
+    let host = |x: Vec<f32>, shape: &[usize], dtype: DType| TensorData::new(x, shape).convert_dtype(dtype);
+    let (m, k, n) = (5, 12, 7);
+    let (x, w, c) = (numbers(m * k, 1), numbers(n * k, 2), numbers(m * n, 3));
+    let dot = |i: usize, j: usize| (0..k).map(|l| x[i * k + l] * w[j * k + l]).sum::<f32>();
+    let expected = |f: &dyn Fn(usize, usize) -> f32| (0..m * n).map(|at| f(at / n, at % n)).collect::<Vec<f32>>();
+    let read = |data: TensorData| data.convert_dtype(DType::F32).try_to_vec::<f32>().unwrap();
+    for dtype in [DType::BF16, DType::F32] {
+        let matrix = |values: &[f32], rows: usize| Tensor::<2>::from_data(host(values.to_vec(), &[rows, values.len() / rows], dtype), (&device, dtype));
+        let wide = product(matrix(&x, m), matrix(&w, n), None, 1.0, DType::F32, Products::default());
+        assert_eq!(read(wide.into_data()), expected(&dot), "{dtype:?}");
+        let onto = Tensor::<2>::from_data(host(c.clone(), &[m, n], DType::F32), (&device, DType::F32));
+        let sum = product(matrix(&x, m), matrix(&w, n), Some(onto), 0.5, DType::F32, Products::default());
+        assert_eq!(read(sum.into_data()), expected(&|i, j| c[i * n + j] + 0.5 * dot(i, j)), "{dtype:?}");
+    }
+    // Keys lie in a cache with more places than are used, and values likewise: neither is copied, where cubecl can name such a part.
+    let (heads, rows, places, used, width) = (3, 4, 16, 8, 64);
+    let (q, cache) = (numbers(heads * rows * width, 4), numbers(heads * places * width, 5));
+    let tensor = |values: &[f32], middle: usize, last: usize| {
+        Tensor::<3>::from_data(host(values.to_vec(), &[heads, middle, last], DType::BF16), (&device, DType::BF16))
+    };
+    let keys = || tensor(&cache, places, width).narrow(1, 0, used);
+    let scores = read(batched(tensor(&q, rows, width), keys(), true, DType::F32, Products::default()).into_data());
+    let expected: Vec<f32> = (0..heads * rows * used)
+        .map(|at| {
+            let (head, row, key) = (at / used / rows, at / used % rows, at % used);
+            (0..width).map(|i| q[(head * rows + row) * width + i] * cache[(head * places + key) * width + i]).sum()
+        })
+        .collect();
+    assert_eq!(scores, expected);
+    let weights = numbers(heads * rows * used, 6);
+    let mixed = read(batched(tensor(&weights, rows, used), keys(), false, DType::F32, Products::default()).into_data());
+    let expected: Vec<f32> = (0..heads * rows * width)
+        .map(|at| {
+            let (head, row, i) = (at / width / rows, at / width % rows, at % width);
+            (0..used).map(|key| weights[(head * rows + row) * used + key] * cache[(head * places + key) * width + i]).sum()
+        })
+        .collect();
+    assert_eq!(mixed, expected);
+    assert_eq!(judge_gpu::cublas::take_failure(0), None);
+}

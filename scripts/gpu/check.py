@@ -16,7 +16,7 @@
    Equal: prompts of 512 tokens. Ragged: as long as judge prompts are. Shared: one rubric before all, and five questions about each response.
    Both sides bring the last token's states of all layers to the host.
    Transformers runs bf16 and sdpa at several batch sizes of equal tokens, the best counts; here each prompt is read three times, the
-   fastest counts. The first of the three has to find its kernels, unless an earlier run has left them; its time is the column `first`.
+   fastest counts. The first of the three has its kernels compiled; its time is the column `first`.
    All prompts must be read whole, and the first one's states be there and finite. `agree` is the largest difference of these states,
    relative to the layer's largest value. Memory is what nvidia-smi says of the cards, above what was in use before, for both sides.
    A second table is of this crate alone: label logits of every layer of the ragged prompts, which are multiplied on the device, and tokens

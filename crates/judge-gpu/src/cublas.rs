@@ -10,7 +10,7 @@
 //! ```
 //!
 //! All of it happens on the device's own thread, behind what was given to cubecl before. cubecl does
-//! not see a failure there, so it is kept, and [`take_failure`] asks for it after a pass.
+//! not see a failure there, so it is kept, and [`failure`](crate::failure) tells it after a pass.
 //!
 //! There is no search: cuBLASLt's first suggestion for a shape is taken and kept.
 
@@ -106,8 +106,8 @@ unsafe impl Send for Card {}
 /// What is kept for each GPU, by its number, from its first product on.
 static CARDS: Mutex<Option<HashMap<usize, Card>>> = Mutex::new(None);
 
-/// The first failure of each GPU that nobody has taken.
-static FAILURES: Mutex<Option<HashMap<usize, String>>> = Mutex::new(None);
+/// The first failure of a product in this process.
+static FAILURE: Mutex<Option<String>> = Mutex::new(None);
 
 /// Whether cuBLASLt can be loaded, by the names that are tried.
 pub fn is_present() -> bool {
@@ -115,10 +115,10 @@ pub fn is_present() -> bool {
     unsafe { lt::is_culib_present() }
 }
 
-/// The first failure of a product on this GPU since this was asked last.
-pub fn take_failure(gpu: usize) -> Option<String> {
-    let mut failures = FAILURES.lock().unwrap_or_else(PoisonError::into_inner);
-    failures.as_mut()?.remove(&gpu)
+/// The first failure of a product in this process. It stays: what came out of the product has been used since, and a GPU whose products
+/// fail is of no more use.
+pub(crate) fn failure() -> Option<String> {
+    FAILURE.lock().unwrap_or_else(PoisonError::into_inner).clone()
 }
 
 /// Queues products behind what was given to cubecl before. `operands` are `a`, `b`, `c` and `d`; without a `c`, `d` twice.
@@ -126,8 +126,8 @@ pub(crate) fn enqueue(device: DeviceId, shape: Shape, factor: f32, operands: [Ha
     let gpu = device.index_id as usize;
     DeviceHandle::<Server>::new(device).submit(move |server: &mut Server| {
         if let Err(error) = run(server, gpu, &shape, factor, operands) {
-            let mut failures = FAILURES.lock().unwrap_or_else(PoisonError::into_inner);
-            failures.get_or_insert_default().entry(gpu).or_insert(format!("{error} ({shape:?})"));
+            let mut failure = FAILURE.lock().unwrap_or_else(PoisonError::into_inner);
+            failure.get_or_insert_with(|| format!("a product on GPU {gpu} failed: {error} ({shape:?})"));
         }
     });
 }

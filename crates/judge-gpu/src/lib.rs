@@ -12,6 +12,7 @@
 //! | `gate.rs` | the activation of an MLP, with or without a gate |
 //! | `softmax.rs` | scores to weights: scale, soft-cap, causal and other masks, sinks; entropies |
 //! | `attention.rs` | two products and the softmax between them |
+//! | `dots.rs` | scalar products of rows with rows |
 //! | `residual.rs` | what is added to the residual stream |
 //! | `product.rs`, `cublas.rs` | products, and cuBLASLt on cubecl's memory |
 //! | `tensors.rs` | Burn's tensors to cubecl's and back |
@@ -19,6 +20,7 @@
 mod attention;
 #[cfg(feature = "cuda")]
 pub mod cublas;
+mod dots;
 mod gate;
 mod heads;
 mod norm;
@@ -29,12 +31,14 @@ mod softmax;
 mod tensors;
 
 pub use attention::{SCORES, attention, attention_entropy};
+pub use dots::dots;
 pub use gate::{Activation, gate};
 pub use heads::{HeadNorm, Heads, Rotation, heads};
 pub use norm::{Norm, norm};
-pub use product::{Products, batched, product};
+pub use product::{Products, batched, failure, product};
 pub use residual::add;
 pub use softmax::{Softmax, entropy, softmax};
+pub use tensors::runs_on;
 
 #[cfg(all(test, feature = "wgpu"))]
 mod tests;

@@ -13,6 +13,14 @@ pub struct Products {
     pub tf32: bool,
 }
 
+/// The first failure of a product by cuBLASLt in this process, which nothing else tells: whoever waits for what products gave must ask.
+pub fn failure() -> Option<String> {
+    #[cfg(feature = "cuda")]
+    return crate::cublas::failure();
+    #[cfg(not(feature = "cuda"))]
+    None
+}
+
 /// `factor · x · weightᵀ`, and `onto` where there is one: `x` `[rows, d_in]`, `weight` `[d_out, d_in]` of the same dtype, `onto`
 /// `[rows, d_out]` in f32, give `[rows, d_out]` in `dtype`: that of the operands or f32, and f32 with `onto`. Sums are f32.
 pub fn product(

@@ -1,6 +1,7 @@
 //! Burn's tensors to cubecl's and back.
 
-use burn::tensor::{DType, Shape, Tensor};
+use burn::backend::DispatchDevice;
+use burn::tensor::{DType, Device, Shape, Tensor};
 use burn_cubecl::CubeBackend;
 use burn_cubecl::kernel::into_contiguous;
 use burn_cubecl::ops::numeric::empty_device_contiguous_dtype;
@@ -8,6 +9,11 @@ use burn_cubecl::tensor::CubeTensor;
 use cubecl::calculate_cube_count_elemwise;
 use cubecl::client::Client;
 use cubecl::prelude::{CubeCount, CubeDim};
+
+/// Whether what is on this device can be given to this crate.
+pub fn runs_on(device: &Device) -> bool {
+    matches!(device.as_dispatch(), DispatchDevice::Cube(_))
+}
 
 /// The tensor as cubecl has it.
 ///

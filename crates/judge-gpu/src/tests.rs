@@ -320,6 +320,25 @@ fn what_is_not_a_number_stays_none() {
 }
 
 #[test]
+fn scalar_products_have_the_same_bits_alone() {
+    let Some(device) = device() else { return };
+    for (rows, others, width) in [(1, 1, 1), (3, 5, 37), (20, 4, 1000)] {
+        let (x, with) = (numbers(rows * width, 19), numbers(others * width, 20));
+        let found = host(dots(tensor(&x, [rows, width], &device), tensor(&with, [others, width], &device)));
+        let dot = |i: usize, j: usize| (0..width).map(|l| f64::from(x[i * width + l]) * f64::from(with[j * width + l])).sum::<f64>();
+        let size = (width as f64).sqrt();
+        let expected: Vec<f64> = (0..rows * others).map(|at| dot(at / others, at % others) / size).collect();
+        close(&found.iter().map(|x| x / size as f32).collect::<Vec<_>>(), &expected, &format!("{rows} x {others} x {width}"));
+        let (i, j) = (rows - 1, others - 1);
+        let alone = dots(
+            tensor(&x[i * width..], [1, width], &device),
+            tensor(&with[j * width..], [1, width], &device),
+        );
+        assert_eq!(host(alone), [found[rows * others - 1]]);
+    }
+}
+
+#[test]
 fn what_is_added_has_its_factor() {
     let Some(device) = device() else { return };
     let (x, y) = (numbers(300, 11), numbers(300, 12));

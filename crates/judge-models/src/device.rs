@@ -184,6 +184,12 @@ pub enum CudaProblem {
     /// The compiler that kernels need at run time (NVRTC) is absent.
     #[error("NVIDIA's run-time compiler cannot be loaded: install NVRTC (libnvrtc) of CUDA 12 or 13")]
     NoCompiler,
+    /// The library of products (cuBLASLt) is absent.
+    #[error(
+        "NVIDIA's library of products cannot be loaded: install cuBLAS of CUDA 12 or 13 (libcublasLt; the package cuda-libraries, or \
+         nvidia-cublas of Python's) where the system's library path or LD_LIBRARY_PATH finds it"
+    )]
+    NoProducts,
     /// The headers of CUDA that kernels include are absent.
     #[error("CUDA's headers are not there ({}): install them, and set CUDA_PATH to the folder that has include/", looked_for(.looked))]
     NoHeaders {

@@ -250,8 +250,7 @@ impl Model {
         Self::load(path, &LoadOptions { revision, ..options.clone() })
     }
 
-    /// [`load`](Self::load) over batches of the given shapes, whatever the devices of the options.
-    /// f32 products are single ones, as on a processor.
+    /// [`load`](Self::load) over batches of the given shapes as on GPUs, whatever the devices of the options.
     #[cfg(test)]
     pub(crate) fn load_batched(
         folder: &Path,
@@ -259,15 +258,7 @@ impl Model {
         shapes: Shapes,
         devices: Vec<burn::tensor::Device>,
     ) -> Result<Self, Error> {
-        let precision = |dtype| if dtype == Dtype::F32 { Precision::FULL } else { Precision::on_gpus(dtype) };
-        Self::load_as(folder, options, devices, Some(Choice::Batched(shapes, precision)))
-    }
-
-    /// [`load`](Self::load) over batches as on GPUs, on the processor.
-    #[cfg(test)]
-    pub(crate) fn load_as_on_gpus(folder: &Path, options: &LoadOptions, shapes: Shapes) -> Result<Self, Error> {
-        let choice = Choice::Batched(shapes, Precision::on_gpus);
-        Self::load_as(folder, options, vec![burn::tensor::Device::flex()], Some(choice))
+        Self::load_as(folder, options, devices, Some(Choice::Batched(shapes, Precision::on_gpus)))
     }
 
     /// Loads a folder on Burn's `devices`, with the engine of `choice` or else the one that suits

@@ -19,7 +19,8 @@
 //!
 //! | file | owns |
 //! |---|---|
-//! | `precision.rs`, `product.rs` | what is narrower than f32, and products that are not |
+//! | `precision.rs` | what is narrower than f32 |
+//! | `gpu.rs` | the operations of `ops.rs` on GPUs, by the kernels of `judge-gpu` |
 //! | `projection.rs` | a product with what belongs to it: low-rank terms and factors |
 //! | `encoder.rs`, `encoder_head.rs` | an encoder and its head, for training alone: encoders are served by `engine/packed` |
 //! | `token_inputs.rs` | what blocks get of a token besides the residual stream |
@@ -56,6 +57,8 @@ pub(crate) mod encoder;
 #[cfg(feature = "train")]
 mod encoder_head;
 mod fetched;
+#[cfg(any(feature = "cuda", feature = "wgpu"))]
+mod gpu;
 pub(crate) mod host;
 mod label_products;
 mod mamba;
@@ -65,7 +68,6 @@ pub(crate) mod parameters;
 pub(crate) mod past;
 mod plan;
 pub(crate) mod precision;
-mod product;
 mod projection;
 mod reads;
 pub(crate) mod rotation;
@@ -92,7 +94,7 @@ pub(crate) use plan::Shapes;
 pub(crate) use precision::Precision;
 
 impl Engine for Batched {
-    /// None: Burn chooses the kernels.
+    /// None: kernels are those of GPUs.
     fn kernel(&self) -> Option<Kernel> {
         None
     }

@@ -13,12 +13,16 @@ use crate::arch::ModelSpec;
 /// what the allocator keeps for later.
 const SHARE: u64 = 2;
 
+/// What a GPU's kernels take whatever the batch is: scores of attention in f32 and the weights that they become, and the workspace of
+/// products (`judge_gpu::SCORES` and `judge_gpu::cublas::WORKSPACE`).
+const FIXED: u64 = 576 << 20;
+
+#[cfg(feature = "cuda")]
+const _: () = assert!((2 * size_of::<f32>() * judge_gpu::SCORES + judge_gpu::cublas::WORKSPACE) as u64 <= FIXED);
+
 /// Batches are multiples of it, and at least as large: a sequence that has more tokens runs alone
 /// either way, and a GPU without room for so many cannot be expected to run the model.
 const STEP: usize = 1024;
-
-/// Length of prompts for which scores of attention are to have room, where they are formed.
-const PROMPT: usize = 4096;
 
 /// More tokens bring nothing: reading the weights once is then a small part of a pass.
 const MOST: usize = 65_536;
@@ -31,7 +35,7 @@ pub(crate) fn batch_tokens(spec: &ModelSpec, dtype: Dtype, n_devices: usize, mem
         Dtype::Bf16 => 2,
     };
     let weights = (heaviest(spec, n_devices) * width) as u64;
-    let tokens = memory.saturating_sub(weights) / SHARE / bytes_per_token(spec, dtype);
+    let tokens = memory.saturating_sub(weights + FIXED) / SHARE / bytes_per_token(spec);
     let tokens = usize::try_from(tokens).unwrap_or(MOST).min(MOST);
     (tokens / STEP * STEP).max(STEP)
 }
@@ -41,17 +45,11 @@ pub(crate) fn batch_tokens(spec: &ModelSpec, dtype: Dtype, n_devices: usize, mem
 /// - six rows of the residual stream's width: the stream, its norm, what attention and the MLP add,
 ///   and a copy each;
 /// - three rows of the widest projection: what it gives, its activation, and a copy;
-/// - the keys and values of all blocks, which are kept while text is written;
-/// - where attention forms all scores (`ops::attention` says where), those of a prompt of
-///   [`PROMPT`] tokens, and their softmax.
-fn bytes_per_token(spec: &ModelSpec, dtype: Dtype) -> u64 {
+/// - the keys and values of all blocks, which are kept while text is written.
+fn bytes_per_token(spec: &ModelSpec) -> u64 {
     let keys = spec.blocks.iter().filter(|block| block.has_own_keys()).map(|block| 2 * block.heads.d_key());
-    let forms_scores = dtype != Dtype::Bf16
-        || spec.attention_soft_cap.is_some()
-        || spec.blocks.iter().any(|block| block.window.is_some() || block.sinks.is_some());
-    let scores = if forms_scores { 2 * spec.n_heads * PROMPT.min(spec.max_len) } else { 0 };
     let rows = 6 * spec.d_model + 3 * spec.widest_projection();
-    (size_of::<f32>() * (rows + keys.sum::<usize>() + scores)) as u64
+    (size_of::<f32>() * (rows + keys.sum::<usize>())) as u64
 }
 
 #[cfg(test)]
@@ -74,16 +72,14 @@ mod tests {
     fn a_token_takes_rows_of_the_widest_point_and_its_keys() {
         assert_eq!(spec().widest_projection(), 2 * 14_336);
         let rows = 6 * 4096 + 3 * 28_672 + 32 * 2 * 1024;
-        assert_eq!(bytes_per_token(&spec(), Dtype::Bf16), 4 * rows);
-        // In f32 scores are formed, of each query head.
-        assert_eq!(bytes_per_token(&spec(), Dtype::F32), 4 * (rows + 2 * 32 * 4096));
+        assert_eq!(bytes_per_token(&spec()), 4 * rows);
     }
 
     #[test]
     fn batches_grow_with_what_weights_leave() {
         let gib = |gib: u64| gib << 30;
         let tokens = |dtype, n_devices, memory| batch_tokens(&spec(), dtype, n_devices, memory);
-        // 8.03 billion weights: 15 GiB in bf16, so 9 of 24 GiB are left, of which half is 4.5 GiB, at 704,512 bytes a token.
+        // 8.03 billion weights: 15 GiB in bf16, so 8.5 of 24 GiB are left, of which half is 4.2 GiB, at 704,512 bytes a token.
         assert_eq!(tokens(Dtype::Bf16, 1, gib(24)), 6144);
         assert_eq!(tokens(Dtype::Bf16, 1, gib(140)), MOST);
         assert!(tokens(Dtype::Bf16, 2, gib(24)) > tokens(Dtype::Bf16, 1, gib(24)));

@@ -15,17 +15,17 @@
 //! Every operation takes rows in any float dtype and keeps the residual stream in f32.
 
 use burn::module::Param;
-use burn::tensor::{DType, Device, Int, Tensor, activation};
+use burn::tensor::{DType, Int, Tensor, activation};
 use judge_core::Layer;
 
 use super::delta::{delta, short_conv};
 use super::mamba::mamba;
 use super::masks::{MaskKind, Masks};
-use super::ops::{self, Attention};
+use super::ops::{self, Attention, HeadNorm, Heads};
 use super::parameters::{Linear, Norm};
 use super::past::{KeysValues, Past};
-use super::precision::{Precision, cast, widen};
-use super::projection::project;
+use super::precision::{Precision, widen};
+use super::projection::{project, project_onto, taken};
 use super::rotation::Rotation;
 use crate::arch::{BlockSpec, KeysSpec, ModelSpec};
 use crate::engine::block::{Conv, Delta, Experts, HeadWeights, Input, Mamba, Ops};
@@ -58,6 +58,11 @@ pub(super) struct ComposedOps<'a, 'p> {
 }
 
 impl ComposedOps<'_, '_> {
+    /// The model's norm of each row, in `dtype`.
+    fn normed(&self, x: &Tensor<3>, weight: &Norm, dtype: DType) -> Tensor<3> {
+        ops::norm(self.spec.norm_kind, x.clone(), weight.val(), self.spec.norm_eps, dtype)
+    }
+
     /// What the rest of a block after attention gets: the rows that are kept, `[1, kept, width]`, in the
     /// last block of a pass that keeps some, else all, `[batch, seq, width]`.
     fn keep_rows(&self, index: usize, x: Tensor<3>) -> Tensor<3> {
@@ -68,39 +73,28 @@ impl ComposedOps<'_, '_> {
     }
 
     /// The keys and values that the queries of block `index` look at,
-    /// `[batch, n_kv_heads, seq_keys, head_dim]` each, in the dtype of [`Precision::attention`].
+    /// `[batch, n_kv_heads, seq_keys, head_dim]` each, in the dtype of [`Precision::products`].
     /// Earlier positions come from the past; a block that looks at another's keys gets that
-    /// block's, moved to `device` where they are elsewhere.
+    /// block's, moved to the device of `qkv` where they are elsewhere.
     ///
-    /// `part(start)` gives `n_kv_heads` heads from the projection's rows, `start` columns behind
-    /// the queries and their gates: `[batch, seq, n_kv_heads, head_dim]`. `rotated` norms, clamps
-    /// and rotates keys. Values are divided by their root mean square where the family does so,
-    /// then clamped, and never rotated.
-    fn keys_values(
-        &mut self,
-        index: usize,
-        device: &Device,
-        part: impl Fn(usize) -> Tensor<4>,
-        rotated: impl FnOnce(Tensor<4>) -> Tensor<4>,
-    ) -> KeysValues {
-        let (spec, attention) = (self.spec, self.precision.attention);
+    /// The rows of `qkv` have keys and values behind `d_before` columns of queries. `keys` says what
+    /// becomes of keys. Values are divided by their root mean square where the family does so, then
+    /// clamped, and never rotated.
+    fn keys_values(&mut self, index: usize, qkv: &Tensor<3>, d_before: usize, keys: Heads<'_>) -> KeysValues {
+        let (spec, dtype) = (self.spec, self.precision.products);
         let block = &spec.blocks[index];
         if let KeysSpec::Of(other) = block.keys
             && let Some((keys, values)) = self.shared[other].clone()
         {
-            return (keys.to_device(device), values.to_device(device));
+            return (keys.to_device(&qkv.device()), values.to_device(&qkv.device()));
         }
-        let values = match block.keys {
-            KeysSpec::Own | KeysSpec::Of(_) => part(block.heads.d_key()),
-            KeysSpec::AsValues => part(0),
+        let first = match block.keys {
+            KeysSpec::Own | KeysSpec::Of(_) => d_before + block.heads.d_key(),
+            KeysSpec::AsValues => d_before,
         };
-        let values = if block.norms_values { ops::norm_plain(values, spec.norm_eps) } else { values };
-        let values = match spec.clip_qkv {
-            Some(limit) => values.clamp(-limit, limit),
-            None => values,
-        };
-        // [batch, seq, heads, head_dim] -> [batch, heads, seq, head_dim], twice
-        let new = (cast(rotated(part(0)), attention).swap_dims(1, 2), cast(values, attention).swap_dims(1, 2));
+        let norm = if block.norms_values { HeadNorm::Plain } else { HeadNorm::Absent };
+        let values = Heads { first, norm, rotation: None, ..keys };
+        let new = (ops::heads(qkv, Heads { first: d_before, ..keys }, dtype), ops::heads(qkv, values, dtype));
         let all = match &mut self.past {
             Some(past) => past.extend(index, new), // -> [batch, n_kv_heads, seq_keys, head_dim]
             None => new,
@@ -138,7 +132,7 @@ impl Ops for ComposedOps<'_, '_> {
     type Norm = Norm;
 
     fn norm(&mut self, x: &Tensor<3>, weight: &Norm) -> Tensor<3> {
-        ops::norm(self.spec.norm_kind, x.clone(), weight.val(), self.spec.norm_eps)
+        self.normed(x, weight, DType::F32)
     }
 
     /// A second handle on the same tensor; no numbers are copied.
@@ -150,18 +144,17 @@ impl Ops for ComposedOps<'_, '_> {
         let x = match input {
             Input::Rows(x) => x,
             Input::Of(x) => x.clone(),
-            Input::Normed(x, weight) => self.norm(x, weight),
+            Input::Normed(x, weight) => self.normed(x, weight, taken(linear)),
         };
-        let y = project(x, linear, self.precision);
         match onto {
-            Some(x) => self.add(x, y, None),
-            None => y,
+            Some(onto) => project_onto(x, linear, onto, self.spec.residual_scale, self.precision),
+            None => project(x, linear, self.precision),
         }
     }
 
     fn activated(&mut self, input: Input<'_, Tensor<3>, Norm>, linear: &Linear, next: &Linear) -> Tensor<3> {
         let y = self.linear(input, linear, None);
-        ops::gated_activation(y, next.weight.dims()[1], self.spec.activation)
+        ops::gated_activation(y, next.weight.dims()[1], self.spec.activation, taken(next))
     }
 
     /// Attention and, where layer `index + 1` is wanted, its entropy from the same queries and
@@ -171,42 +164,37 @@ impl Ops for ComposedOps<'_, '_> {
         let spec = self.spec;
         let &BlockSpec { window, rope, is_gated, heads, .. } = &spec.blocks[index];
         let [batch, seq, _] = qkv.dims();
-        let (head_dim, d_query, d_key) = (heads.head_dim, heads.d_query(), heads.d_key());
-        let heads_of = |start: usize, width: usize, head: usize| {
-            let part = qkv.clone().narrow(2, start, width); // -> [batch, seq, width]
-            part.reshape([batch, seq, width / head, head]) // -> [batch, seq, heads, head]
-        };
-        let (queries, gates) = match is_gated {
-            false => (heads_of(0, d_query, head_dim), None),
-            true => {
-                // Each query head with its gate: [batch, seq, n_heads, 2 * head_dim] -> [.., head_dim] twice
-                let both = heads_of(0, 2 * d_query, 2 * head_dim);
-                let gates = widen(both.clone().narrow(3, head_dim, head_dim));
-                (both.narrow(3, 0, head_dim), Some(gates.reshape([batch, seq, d_query])))
-            }
-        };
-        let d_before = if is_gated { 2 * d_query } else { d_query };
+        let (head_dim, d_query) = (heads.head_dim, heads.d_query());
+        // In a gated block each query head has its gate behind it.
+        let (step, d_before) = if is_gated { (2 * head_dim, 2 * d_query) } else { (head_dim, d_query) };
+        let gates = is_gated.then(|| {
+            // [batch, seq, n_heads, 2 * head_dim] -> [batch, seq, n_heads, head_dim] -> [batch, seq, d_query]
+            let both = qkv.clone().narrow(2, 0, d_before).reshape([batch, seq, d_query / head_dim, step]);
+            widen(both.narrow(3, head_dim, head_dim)).reshape([batch, seq, d_query])
+        });
         let rotation = self.rotation;
-        let rotated = |x: Tensor<4>, norm: Option<&Norm>| {
-            ops::norm_rotate(
-                x,
-                norm.map(|weight| (weight.val(), spec.norm_eps)),
-                spec.clip_qkv,
-                rope.map(|rope| rotation.table(rope)),
-            )
+        let [q_norm, k_norm] = [of_heads.q_norm, of_heads.k_norm].map(|norm| norm.map(Param::val));
+        let weighted = |norm| Option::map_or(norm, HeadNorm::Absent, HeadNorm::Weighted);
+        let of_queries = Heads {
+            first: 0,
+            step,
+            heads: d_query / head_dim,
+            head_dim,
+            norm: weighted(q_norm.as_ref()),
+            eps: spec.norm_eps,
+            limit: spec.clip_qkv,
+            rotation: rope.map(|rope| rotation.table(rope)),
+            are_queries: true,
         };
-        let queries = rotated(queries, of_heads.q_norm);
-        let queries = match rope.and_then(|rope| rotation.table(rope).query_factors.clone()) {
-            Some(factors) => queries * factors,
-            None => queries,
+        let queries = ops::heads(&qkv, of_queries, self.precision.products);
+        let of_keys = Heads {
+            step: head_dim,
+            heads: heads.n_kv_heads,
+            norm: weighted(k_norm.as_ref()),
+            are_queries: false,
+            ..of_queries
         };
-        let queries = queries.swap_dims(1, 2); // [batch, seq, n_heads, head_dim] -> [batch, n_heads, seq, head_dim]
-        let (keys, values) = self.keys_values(
-            index,
-            &queries.device(),
-            |start| heads_of(d_before + start, d_key, head_dim),
-            |keys| rotated(keys, of_heads.k_norm),
-        );
+        let (keys, values) = self.keys_values(index, &qkv, d_before, of_keys);
         let hidden = self.masks.get(MaskKind { window, n_kv_heads: heads.n_kv_heads });
         let sinks = of_heads.sinks.map(Param::val);
         let (scale, soft_cap) = (spec.attention_scale, spec.attention_soft_cap);
@@ -319,7 +307,7 @@ impl Ops for ComposedOps<'_, '_> {
             Some(norm) => self.norm(&y, norm),
             None => y,
         };
-        widen(x) + widen(y)
+        ops::added(x, y, None)
     }
 
     /// The gate as it is if the model has no token inputs, which
@@ -340,9 +328,6 @@ impl Ops for ComposedOps<'_, '_> {
             Some(norm) => self.norm(&y, norm),
             None => y,
         };
-        match self.spec.residual_scale {
-            Some(scale) => widen(x) + widen(y).mul_scalar(scale),
-            None => widen(x) + widen(y),
-        }
+        ops::added(x, y, self.spec.residual_scale)
     }
 }

@@ -26,6 +26,8 @@ pub(crate) struct Machine {
     cards: usize,
     /// Whether the library of the run-time compiler (`libnvrtc`) can be loaded.
     compiler: bool,
+    /// Whether the library of products (`libcublasLt`) can be loaded.
+    products: bool,
     /// The folder of the CUDA toolkit as cubecl finds it; `None` if it finds none.
     toolkit: Option<PathBuf>,
 }
@@ -39,14 +41,15 @@ impl Machine {
         let (driver, compiler) =
             unsafe { (cudarc::driver::sys::is_culib_present(), cudarc::nvrtc::sys::is_culib_present()) };
         let cards = if driver { Device::enumerate(DeviceType::Cuda).into_vec().len() } else { 0 };
-        Self { driver, cards, compiler, toolkit: cubecl::cuda::install::cuda_path() }
+        let products = judge_gpu::cublas::is_present();
+        Self { driver, cards, compiler, products, toolkit: cubecl::cuda::install::cuda_path() }
     }
 
     /// Makes sure that the GPU of this index can be used.
     ///
     /// # Errors
-    /// The first problem, in the order of [`CudaProblem`]: driver, number of GPUs, compiler,
-    /// headers.
+    /// The first problem, in the order of [`CudaProblem`]: driver, number of GPUs, compiler, library of
+    /// products, headers.
     pub(crate) fn check(&self, index: usize) -> Result<(), CudaProblem> {
         if !self.driver {
             return Err(CudaProblem::NoDriver);
@@ -56,6 +59,9 @@ impl Machine {
         }
         if !self.compiler {
             return Err(CudaProblem::NoCompiler);
+        }
+        if !self.products {
+            return Err(CudaProblem::NoProducts);
         }
         match &self.toolkit {
             Some(toolkit) if toolkit.join(HEADER).is_file() => Ok(()),
@@ -87,7 +93,7 @@ mod tests {
     fn the_first_thing_missing_is_named() {
         let toolkit = tempfile::tempdir().unwrap();
         let header = toolkit.path().join(HEADER);
-        let mut machine = Machine { driver: false, cards: 0, compiler: false, toolkit: None };
+        let mut machine = Machine { driver: false, cards: 0, compiler: false, products: false, toolkit: None };
         assert_eq!(machine.check(0), Err(CudaProblem::NoDriver));
         machine.driver = true;
         assert_eq!(machine.check(0), Err(CudaProblem::NoSuchCard { found: 0 }));
@@ -95,6 +101,8 @@ mod tests {
         assert_eq!(machine.check(2), Err(CudaProblem::NoSuchCard { found: 2 }));
         assert_eq!(machine.check(1), Err(CudaProblem::NoCompiler));
         machine.compiler = true;
+        assert_eq!(machine.check(1), Err(CudaProblem::NoProducts));
+        machine.products = true;
         assert_eq!(machine.check(1), Err(CudaProblem::NoHeaders { looked: None }));
         machine.toolkit = Some(toolkit.path().to_owned());
         assert_eq!(machine.check(1), Err(CudaProblem::NoHeaders { looked: Some(header.clone()) }));

@@ -20,7 +20,7 @@ use std::ops::{ControlFlow, Range};
 use std::sync::Arc;
 
 use burn::module::{Module, ModuleVisitor, Param};
-use burn::tensor::{Device, Int, Tensor, TensorData};
+use burn::tensor::{DType, Device, Int, Tensor, TensorData};
 
 use super::block_ops::{ComposedOps, Entropies};
 use super::masks::{MaskKind, Masks};
@@ -331,7 +331,7 @@ impl Decoder {
         let weight = self.norm.val();
         // States of another stage are normed where they are: the weight is one row.
         let weight = if self.is_split() { weight.to_device(&x.device()) } else { weight };
-        ops::norm(self.spec.norm_kind, x, weight, self.spec.norm_eps)
+        ops::norm(self.spec.norm_kind, x, weight, self.spec.norm_eps, DType::F32)
     }
 
     /// Logits over the whole vocabulary, `[batch, seq, d_model]` to `[batch, seq, d_vocab]`,

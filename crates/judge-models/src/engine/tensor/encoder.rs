@@ -19,7 +19,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use burn::module::{Module, Param};
-use burn::tensor::{Bool, Device, Int, Tensor, TensorData};
+use burn::tensor::{Bool, DType, Device, Int, Tensor, TensorData};
 use judge_core::request::{Pooling, TokenId};
 
 use super::encoder_head::Head;
@@ -166,7 +166,7 @@ impl Encoder {
             let mixed = self.attend(spec, qkv, rotation, hidden.clone()); // -> [batch, seq, d_model]
             x = self.leave(x + project(mixed, &block.out, Precision::FULL), block.attention_norm.as_ref());
             let up = self.enter(&x, Some(&block.mlp_norm), &block.up); // -> [batch, seq, d_ff or 2 * d_ff]
-            let inner = ops::gated_activation(up, block.down.weight.dims()[1], self.spec.activation);
+            let inner = ops::gated_activation(up, block.down.weight.dims()[1], self.spec.activation, DType::F32);
             x = self.leave(x + project(inner, &block.down, Precision::FULL), Some(&block.mlp_norm));
             if let Some(norm) = self.final_norm.as_ref().filter(|_| index + 1 == self.blocks.len()) {
                 x = self.normed(x, norm);
@@ -213,7 +213,7 @@ impl Encoder {
 
     /// The norm of each position.
     fn normed(&self, x: Tensor<3>, norm: &Norm) -> Tensor<3> {
-        ops::norm(NormKind::LayerNorm, x, norm.val(), self.spec.norm_eps)
+        ops::norm(NormKind::LayerNorm, x, norm.val(), self.spec.norm_eps, DType::F32)
     }
 
     /// What positions gather, `[batch, seq, d_model]`, from `qkv` `[batch, seq, 3 * d_model]`.

@@ -84,7 +84,7 @@ impl Head {
         for step in &self.steps {
             x = match step {
                 Step::Linear(linear) => project(x, linear, Precision::FULL),
-                Step::Norm(norm) => ops::norm(NormKind::LayerNorm, x, norm.weight.val(), norm.eps),
+                Step::Norm(norm) => ops::norm(NormKind::LayerNorm, x, norm.weight.val(), norm.eps, DType::F32),
                 Step::Activation(Function { function }) => match function {
                     HeadActivation::Tanh => x.tanh(),
                     HeadActivation::Gelu => ops::activated(x, Activation::Gelu),

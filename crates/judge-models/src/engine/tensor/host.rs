@@ -29,7 +29,15 @@ pub(crate) fn from_device<T, E>(wait: impl FnOnce() -> Result<T, E>) -> Result<T
 where
     E: std::error::Error + Send + Sync + 'static,
 {
-    on_device(|| wait().map_err(|error| Error::Device { source: Box::new(error) }))
+    on_device(|| {
+        let found = wait().map_err(|error| Error::Device { source: Box::new(error) })?;
+        // Burn does not see products that are none of its own.
+        #[cfg(any(feature = "cuda", feature = "wgpu"))]
+        if let Some(failure) = judge_gpu::failure() {
+            return Err(Error::Device { source: failure.into() });
+        }
+        Ok(found)
+    })
 }
 
 /// What `work` does with tensors, with a panic of Burn as an error. Burn panics in places where a

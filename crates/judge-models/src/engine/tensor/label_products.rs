@@ -2,8 +2,8 @@
 //! each layer and label is fetched instead of whole states.
 //!
 //! The packed path multiplies the same numbers on the host in `f64` (`reading/labels.rs`). Here they
-//! are f32, and not a matrix product, which a GPU may take with ten bits after the point. The order
-//! of the sum is fixed, whatever else is in the batch:
+//! are f32, by a kernel of `judge-gpu` on GPUs, and elsewhere composed. The order of a sum is fixed
+//! in both, whatever else is in the batch; composed it is:
 //!
 //! ```text
 //! x_d = head[s, d] * state[d]                    each rounded to f32
@@ -26,6 +26,11 @@ const PRODUCTS: usize = 1 << 24;
 pub(super) fn label_products(states: &Tensor<3>, head: &Tensor<2>) -> Tensor<3> {
     let [batch, _, d_model] = states.dims();
     let [labels, _] = head.dims();
+    #[cfg(any(feature = "cuda", feature = "wgpu"))]
+    if judge_gpu::runs_on(&head.device()) {
+        let states = states.clone().reshape([batch, d_model]);
+        return judge_gpu::dots(states, head.clone()).reshape([batch, 1, labels]);
+    }
     let at_once = (PRODUCTS / (batch * d_model).max(1)).clamp(1, labels.max(1));
     let some = (0..labels).step_by(at_once).map(|start| {
         let count = at_once.min(labels - start);

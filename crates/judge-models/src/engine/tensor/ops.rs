@@ -2,29 +2,31 @@
 //! entropy, gated activation, the choice of experts.
 //!
 //! Here they are composed of Burn's operations, on any device, and gradients flow through all of
-//! them. A faster body for one device belongs behind these signatures; these bodies are what it is
-//! compared with. `block_ops.rs` calls them for a block, `decoder.rs` for the final norm and the
-//! head, `bodies.rs` times them beside the CPU's kernels.
+//! them. On GPUs `gpu.rs` has a body of one kernel, or of products by cuBLASLt, behind the same
+//! signature; these bodies are what it is compared with. `block_ops.rs` calls them for a block,
+//! `decoder.rs` for the final norm and the head, `bodies.rs` times them beside the CPU's kernels.
 //!
 //! | operation | takes | computes in | gives |
 //! |---|---|---|---|
 //! | [`linear`] | any dtype, cast to the matrix's | the matrix's, sums f32 | the matrix's; f32 with a bias |
-//! | [`norm`], [`norm_rotate`], [`gated_activation`], [`route`] | any dtype | f32 | f32 |
-//! | [`attention`] | f32 queries, keys and values as they are kept | the keys' dtype in one kernel, else f32 | likewise |
-//! | [`attention_entropy`] | f32 queries, keys as they are kept | f32 | f32 |
+//! | [`linear_onto`] | likewise, and the residual stream in f32 | likewise | f32 |
+//! | [`norm`], [`heads`], [`gated_activation`] | any dtype | f32 | the dtype that is asked for |
+//! | [`attention`] | queries, keys and values in one dtype | that, scores and softmax f32 | likewise |
+//! | [`attention_entropy`] | queries and keys in one dtype | f32 | f32 |
+//! | [`route`] | any dtype | f32 | f32 |
 //!
-//! [`Precision`](super::precision::Precision) decides what is kept narrower than f32. Where
-//! everything is f32, nothing is converted; a GPU may still take products in f32 with ten bits
-//! after the point (TF32), unless they are taken in parts (`product.rs`).
+//! [`Precision`](super::precision::Precision) decides what is narrower than f32. Where everything is
+//! f32, nothing is converted.
 //!
-//! The order of sums is Burn's and its kernels'. It may change with the shape, so these bodies
-//! agree with others within a tolerance and not to the bit.
+//! The order of sums is that of the kernels. It may change with the shape, so these bodies agree
+//! with others within a tolerance and not to the bit.
 
 use burn::tensor::ops::AttentionModuleOptions;
 use burn::tensor::{Bool, DType, Tensor, TensorData, activation, module};
 
+#[cfg(any(feature = "cuda", feature = "wgpu"))]
+use super::gpu;
 use super::precision::{Precision, cast, widen};
-use super::product::product_in_parts;
 use super::rotation::Table;
 use crate::arch::{Activation, NormKind, Pairs, Routing, Scores};
 
@@ -34,15 +36,48 @@ use crate::arch::{Activation, NormKind, Pairs, Routing, Scores};
 /// All rows are one product `[batch * seq, d_in]` by `[d_in, d_out]`, which fills a device better
 /// than one for each sequence.
 pub(crate) fn linear(x: Tensor<3>, weight: Tensor<2>, bias: Option<Tensor<1>>, precision: Precision) -> Tensor<3> {
+    #[cfg(any(feature = "cuda", feature = "wgpu"))]
+    if gpu::has(&x) {
+        return gpu::linear(x, weight, bias, precision);
+    }
+    let _ = precision;
     let [batch, seq, d_in] = x.dims();
     let [d_out, _] = weight.dims();
     // One product of all rows: [batch, seq, d_in] -> [batch * seq, d_in] -> [batch * seq, d_out]
-    let y = product(cast(x, weight.dtype()).reshape([batch * seq, d_in]), weight.transpose(), precision);
+    let y = cast(x, weight.dtype()).reshape([batch * seq, d_in]).matmul(weight.transpose());
     let y = match bias {
         Some(bias) => widen(y) + bias.unsqueeze(),
         None => y,
     };
     y.reshape([batch, seq, d_out]) // [batch * seq, d_out] -> [batch, seq, d_out]
+}
+
+/// `onto + factor · x · weightᵀ`: the residual stream and what a product adds to it. `x` and `weight` as [`linear`] takes them, `onto`
+/// `[batch, seq, d_out]` in f32, which is also the result's.
+pub(crate) fn linear_onto(
+    x: Tensor<3>,
+    weight: Tensor<2>,
+    onto: Tensor<3>,
+    factor: Option<f64>,
+    precision: Precision,
+) -> Tensor<3> {
+    #[cfg(any(feature = "cuda", feature = "wgpu"))]
+    if gpu::has(&x) {
+        return gpu::linear_onto(x, weight, onto, factor, precision);
+    }
+    added(onto, linear(x, weight, None, precision), factor)
+}
+
+/// `x + factor · y` in f32, of two tensors of one shape.
+pub(crate) fn added(x: Tensor<3>, y: Tensor<3>, factor: Option<f64>) -> Tensor<3> {
+    #[cfg(any(feature = "cuda", feature = "wgpu"))]
+    if gpu::has(&x) {
+        return gpu::added(x, y, factor);
+    }
+    match factor {
+        Some(factor) => widen(x) + widen(y).mul_scalar(factor),
+        None => widen(x) + widen(y),
+    }
 }
 
 /// Runs of columns of `x`, `[batch, seq, width]`, multiplied by the factor of each; as it is without
@@ -60,11 +95,6 @@ pub(crate) fn scaled(x: Tensor<3>, factors: &[(usize, f32)]) -> Tensor<3> {
     Tensor::cat(parts.collect(), 2)
 }
 
-/// `a · b` along the last two axes, both in one dtype: in parts where the precision says so.
-fn product<const D: usize>(a: Tensor<D>, b: Tensor<D>, precision: Precision) -> Tensor<D> {
-    if precision.in_parts { product_in_parts(a, b) } else { a.matmul(b) }
-}
-
 /// `x / sqrt(mean(x²) + eps) * weight` along the last axis, whose length `weight` has. Keeps the
 /// shape; gives f32.
 pub(crate) fn rms_norm<const D: usize>(x: Tensor<D>, weight: Tensor<1>, eps: f64) -> Tensor<D> {
@@ -79,8 +109,18 @@ pub(crate) fn norm_plain<const D: usize>(x: Tensor<D>, eps: f64) -> Tensor<D> {
 }
 
 /// The norm of states along the last axis, whose length `weight` has, or twice that length with a
-/// bias behind it; [`NormKind`] has the formulas. Keeps the shape; gives f32.
-pub(crate) fn norm<const D: usize>(kind: NormKind, x: Tensor<D>, weight: Tensor<1>, eps: f64) -> Tensor<D> {
+/// bias behind it; [`NormKind`] has the formulas. Keeps the shape; gives `dtype`.
+pub(crate) fn norm<const D: usize>(
+    kind: NormKind,
+    x: Tensor<D>,
+    weight: Tensor<1>,
+    eps: f64,
+    dtype: DType,
+) -> Tensor<D> {
+    #[cfg(any(feature = "cuda", feature = "wgpu"))]
+    if gpu::has(&x) {
+        return gpu::norm(kind, x, weight, eps, dtype);
+    }
     let x = widen(x);
     let (width, [len]) = (x.dims()[D - 1], weight.dims());
     let x = match kind {
@@ -88,10 +128,67 @@ pub(crate) fn norm<const D: usize>(kind: NormKind, x: Tensor<D>, weight: Tensor<
         NormKind::LayerNorm => x.clone() - x.mean_dim(D - 1), // [.., d] - [.., 1]
     };
     if len == width {
-        return rms_norm(x, weight, eps);
+        return cast(rms_norm(x, weight, eps), dtype);
     }
     let bias = weight.clone().narrow(0, width, width); // [2 * d] -> [d]
-    rms_norm(x, weight.narrow(0, 0, width), eps) + bias.unsqueeze()
+    cast(rms_norm(x, weight.narrow(0, 0, width), eps) + bias.unsqueeze(), dtype)
+}
+
+/// Where heads lie in the rows of a projection, and what becomes of them before attention.
+#[derive(Clone, Copy)]
+pub(crate) struct Heads<'a> {
+    /// The column of the first number.
+    pub(crate) first: usize,
+    /// Columns from one head to the next.
+    pub(crate) step: usize,
+    /// How many heads there are.
+    pub(crate) heads: usize,
+    /// Numbers of a head, at most `step`.
+    pub(crate) head_dim: usize,
+    /// Their root-mean-square norm.
+    pub(crate) norm: HeadNorm<'a>,
+    /// What the norm adds below the root.
+    pub(crate) eps: f64,
+    /// Numbers are clamped to `[-limit, limit]` behind the norm.
+    pub(crate) limit: Option<f64>,
+    /// Heads are rotated behind that; see [`norm_rotate`].
+    pub(crate) rotation: Option<&'a Table>,
+    /// Whether the factors of the rotation's positions multiply them behind that.
+    pub(crate) are_queries: bool,
+}
+
+/// The norm of heads.
+#[derive(Clone, Copy)]
+pub(crate) enum HeadNorm<'a> {
+    /// None.
+    Absent,
+    /// Without a weight, of each head.
+    Plain,
+    /// Times a weight: of each head alone if it is `[head_dim]`, of all heads of a position together if it is longer.
+    Weighted(&'a Tensor<1>),
+}
+
+/// Heads of `x` `[batch, seq, width]` as attention takes them: `[batch, heads, seq, head_dim]` in `dtype`.
+pub(crate) fn heads(x: &Tensor<3>, of: Heads<'_>, dtype: DType) -> Tensor<4> {
+    #[cfg(any(feature = "cuda", feature = "wgpu"))]
+    if gpu::has(x) {
+        return gpu::heads(x, of, dtype);
+    }
+    let [batch, seq, _] = x.dims();
+    // [batch, seq, width] -> [batch, seq, heads, step] -> [batch, seq, heads, head_dim]
+    let x = x.clone().narrow(2, of.first, of.heads * of.step).reshape([batch, seq, of.heads, of.step]);
+    let x = if of.step > of.head_dim { x.narrow(3, 0, of.head_dim) } else { x };
+    let (x, norm) = match of.norm {
+        HeadNorm::Absent => (x, None),
+        HeadNorm::Plain => (norm_plain(x, of.eps), None),
+        HeadNorm::Weighted(weight) => (x, Some((weight.clone(), of.eps))),
+    };
+    let x = norm_rotate(x, norm, of.limit, of.rotation);
+    let x = match of.rotation.filter(|_| of.are_queries).and_then(|rotation| rotation.query_factors.clone()) {
+        Some(factors) => x * factors,
+        None => x,
+    };
+    cast(x, dtype).swap_dims(1, 2)
 }
 
 /// Queries or keys `[batch, seq, heads, head_dim]`, normed, clamped and rotated. Keeps the shape;
@@ -168,52 +265,26 @@ pub(crate) struct Attention<'a> {
 }
 
 /// Causal attention, `softmax(scale * QKᵀ) V` head by head: `queries`
-/// `[batch, n_heads, seq, head_dim]` in f32, `keys` and `values`
-/// `[batch, n_kv_heads, seq_keys, head_dim]` in one dtype, gives `[batch, n_heads, seq, head_dim]`.
+/// `[batch, n_heads, seq, head_dim]`, `keys` and `values`
+/// `[batch, n_kv_heads, seq_keys, head_dim]` in one dtype, give `[batch, n_heads, seq, head_dim]` in it.
 ///
 /// Queries are the last `seq` positions of the keys. Query head `h` uses key head
-/// `h / (n_heads / n_kv_heads)`.
-///
-/// Keys narrower than f32 are used as they are, and queries rounded likewise, where Burn has one
-/// kernel for the whole computation:
-///
-/// - the queries are of a prompt that is long enough ([`is_for_one_kernel`]); they are padded to a
-///   multiple of [`QUERIES`], behind the last, and keys and values likewise;
-/// - there is no soft-cap, no mask and no sink;
-/// - the scale is the kernel's own, `1 / sqrt(head_dim)`. Queries are multiplied by the ratio
-///   beforehand where a model has another one.
-///
-/// With products in parts, scores are formed here ([`attention_in_parts`]). All else is computed in
-/// f32 by Burn's attention, because Burn then forms all scores in the dtype that it is given,
-/// the softmax included.
+/// `h / (n_heads / n_kv_heads)`. Scores and their softmax are f32 whatever the dtype.
 pub(crate) fn attention(queries: Tensor<4>, keys: Tensor<4>, values: Tensor<4>, with: Attention<'_>) -> Tensor<4> {
-    if with.precision.in_parts {
-        return attention_in_parts(queries, keys, values, with);
+    #[cfg(any(feature = "cuda", feature = "wgpu"))]
+    if gpu::has(&queries) {
+        return gpu::attention(queries, keys, values, with);
     }
     let [batch, n_heads, seq, head_dim] = queries.dims();
     let [_, n_kv_heads, seq_keys, _] = keys.dims();
-    let group = n_heads / n_kv_heads;
-    let narrow = keys.dtype();
-    let is_plain = with.soft_cap.is_none() && with.hidden.is_none() && with.sinks.is_none();
-    let in_one_kernel = is_for_one_kernel(seq, head_dim) && is_plain;
-    let (queries, keys, values, scale, padding) = if narrow != DType::F32 && in_one_kernel {
-        let factor = with.scale * (head_dim as f64).sqrt();
-        let queries = if (factor - 1.0).abs() < 1e-6 { queries } else { queries.mul_scalar(factor) };
-        let padding = seq.next_multiple_of(QUERIES) - seq;
-        // Queries and keys end together, so no query sees what is put behind them.
-        let [queries, keys, values] = [cast(queries, narrow), keys, values].map(|x| behind(x, padding));
-        (queries, keys, values, None, padding)
-    } else {
-        (queries, widen(keys), widen(values), Some(with.scale), 0)
-    };
-    let (rows, seq_keys) = (seq + padding, seq_keys + padding);
+    let (group, dtype) = (n_heads / n_kv_heads, queries.dtype());
     // A group of query heads shares its key head by broadcasting, without a copy of the keys:
     // [batch, n_heads, seq, head_dim] -> [batch * n_kv_heads, group, seq, head_dim]
-    let queries = queries.reshape([batch * n_kv_heads, group, rows, head_dim]);
+    let queries = widen(queries).reshape([batch * n_kv_heads, group, seq, head_dim]);
     // [batch, n_kv_heads, seq_keys, head_dim] -> [batch * n_kv_heads, 1, seq_keys, head_dim]
-    let keys = keys.reshape([batch * n_kv_heads, 1, seq_keys, head_dim]);
-    let values = values.reshape([batch * n_kv_heads, 1, seq_keys, head_dim]);
-    let options = AttentionModuleOptions { scale, softcap: with.soft_cap, is_causal: true };
+    let keys = widen(keys).reshape([batch * n_kv_heads, 1, seq_keys, head_dim]);
+    let values = widen(values).reshape([batch * n_kv_heads, 1, seq_keys, head_dim]);
+    let options = AttentionModuleOptions { scale: Some(with.scale), softcap: with.soft_cap, is_causal: true };
     let mixed = match with.sinks {
         None => module::attention(queries, keys, values, with.hidden.cloned(), None, options),
         Some(sinks) => {
@@ -227,14 +298,13 @@ pub(crate) fn attention(queries: Tensor<4>, keys: Tensor<4>, values: Tensor<4>, 
                 Tensor::cat(vec![seen, hidden.clone()], 3)
             });
             // [n_heads] -> [1, n_kv_heads, group, 1] -> [batch, n_kv_heads, group, seq] -> [batch * n_kv_heads, group, seq, 1]
-            let sinks = sinks.clone().reshape([1, n_kv_heads, group, 1]).expand([batch, n_kv_heads, group, rows]);
-            let sinks = sinks.reshape([batch * n_kv_heads, group, rows, 1]);
-            let others = Tensor::zeros([batch * n_kv_heads, group, rows, seq_keys], (device, DType::F32));
+            let sinks = sinks.clone().reshape([1, n_kv_heads, group, 1]).expand([batch, n_kv_heads, group, seq]);
+            let sinks = sinks.reshape([batch * n_kv_heads, group, seq, 1]);
+            let others = Tensor::zeros([batch * n_kv_heads, group, seq, seq_keys], (device, DType::F32));
             module::attention(queries, keys, values, hidden, Some(Tensor::cat(vec![sinks, others], 3)), options)
         }
     };
-    // [batch * n_kv_heads, group, rows, head_dim] -> [batch, n_heads, rows, head_dim] -> [.., seq, head_dim]
-    mixed.reshape([batch, n_heads, rows, head_dim]).narrow(2, 0, seq)
+    cast(mixed.reshape([batch, n_heads, seq, head_dim]), dtype)
 }
 
 /// Attention to both sides, `softmax(QKᵀ / sqrt(head_dim)) V` head by head, without the keys that are `hidden`
@@ -250,82 +320,19 @@ pub(crate) fn attention_to_both_sides(
     module::attention(queries, keys, values, Some(hidden), None, options)
 }
 
-/// [`attention`] in f32 whose products are taken in parts, which forms all scores.
-fn attention_in_parts(queries: Tensor<4>, keys: Tensor<4>, values: Tensor<4>, with: Attention<'_>) -> Tensor<4> {
-    let [batch, n_heads, seq, head_dim] = queries.dims();
-    let [_, n_kv_heads, seq_keys, _] = keys.dims();
-    let (group, heads) = (n_heads / n_kv_heads, batch * n_kv_heads);
-    // The queries of a key head are rows of one product: [batch, n_heads, seq, head_dim] -> [heads, 1, group * seq, head_dim]
-    let queries = queries.reshape([heads, 1, group * seq, head_dim]);
-    let keys = widen(keys).reshape([heads, 1, seq_keys, head_dim]).swap_dims(2, 3);
-    let values = widen(values).reshape([heads, 1, seq_keys, head_dim]);
-    let scores = product_in_parts(queries, keys).mul_scalar(with.scale);
-    let scores = match with.soft_cap {
-        Some(cap) => scores.div_scalar(cap).tanh().mul_scalar(cap),
-        None => scores,
-    };
-    let later = Tensor::<2, Bool>::tril_mask([seq, seq_keys], (seq_keys - seq) as i64, &scores.device());
-    let later = later.reshape([1, 1, seq, seq_keys]).expand([heads, group, seq, seq_keys]);
-    let hidden = match with.hidden {
-        Some(hidden) => hidden.clone().expand([heads, group, seq, seq_keys]).bool_or(later),
-        None => later,
-    };
-    let scores = scores.reshape([heads, group, seq, seq_keys]).mask_fill(hidden, f32::NEG_INFINITY);
-    // Every query sees its own position, so the highest score is finite.
-    let highest = scores.clone().max_dim(3); // [heads, group, seq, 1]
-    let sinks = with.sinks.map(|sinks| {
-        let sinks = sinks.clone().reshape([1, n_kv_heads, group, 1]).expand([batch, n_kv_heads, group, seq]);
-        sinks.reshape([heads, group, seq, 1])
-    });
-    let highest = match &sinks {
-        Some(sinks) => highest.max_pair(sinks.clone()),
-        None => highest,
-    };
-    let weights = (scores - highest.clone()).exp();
-    let total = weights.clone().sum_dim(3);
-    let total = match sinks {
-        Some(sinks) => total + (sinks - highest).exp(),
-        None => total,
-    };
-    let weights = (weights / total).reshape([heads, 1, group * seq, seq_keys]);
-    product_in_parts(weights, values).reshape([batch, n_heads, seq, head_dim])
-}
-
-/// Positions of queries to which prompts are padded for Burn's kernel: some of its variants take no
-/// other lengths, and where the one that was found fastest for lengths of about this size does not
-/// take it, Burn forms all scores instead, without a word.
-const QUERIES: usize = 128;
-
-/// `x` `[batch, heads, seq, head_dim]` with as many positions of zeros behind it.
-fn behind(x: Tensor<4>, padding: usize) -> Tensor<4> {
-    if padding == 0 {
-        return x;
-    }
-    let [batch, heads, _, head_dim] = x.dims();
-    let zeros = Tensor::zeros([batch, heads, padding, head_dim], (&x.device(), x.dtype()));
-    Tensor::cat(vec![x, zeros], 2)
-}
-
-/// Whether Burn's search for a GPU's fastest attention takes a kernel that never forms scores.
-///
-/// Where queries are no more than a head is wide, forming all scores competes with such kernels, in
-/// the dtype of the keys. In f16 a product of query and key then overflows before it is scaled. The
-/// search rounds both numbers up to powers of two first, and so does this. (It rounds to powers of
-/// 2.5 at cubecl's lowest level, where heads of 256 may have their scores formed for prompts of up
-/// to 512.) Heads must be a multiple of 16 wide.
-fn is_for_one_kernel(seq: usize, head_dim: usize) -> bool {
-    head_dim.is_multiple_of(16) && seq > head_dim.next_power_of_two()
-}
-
 /// The entropy in nats of the weights that each query gives the keys, `-Σ p ln p`, from queries and
 /// keys as [`attention`] takes them: `[batch, seq, n_heads]` in f32. With sinks the weights of the
 /// keys add up to less than 1, and the sink's own term is left out.
 ///
-/// Everything is computed in f32, whatever `attention` rounds, but a GPU may take scores in TF32.
+/// Everything but the products on a GPU is computed in f32.
 /// Scores of the heads of one key head are in memory at a time, `[batch, group, seq, seq_keys]`.
 /// Masks must be of the form `[1, 1, seq, seq_keys]`: entropies are read of prompts, not of new
 /// tokens.
 pub(crate) fn attention_entropy(queries: Tensor<4>, keys: Tensor<4>, with: Attention<'_>) -> Tensor<3> {
+    #[cfg(any(feature = "cuda", feature = "wgpu"))]
+    if gpu::has(&queries) {
+        return gpu::attention_entropy(queries, keys, with);
+    }
     /// As good as minus infinity, but 0 times it is 0.
     const HIDDEN: f32 = -1e30;
     let [batch, n_heads, seq, head_dim] = queries.dims();
@@ -340,10 +347,10 @@ pub(crate) fn attention_entropy(queries: Tensor<4>, keys: Tensor<4>, with: Atten
     let hidden = hidden.expand([batch, group, seq, seq_keys]);
     let entropies = (0..n_kv_heads).map(|head| {
         // [batch, n_heads, seq, head_dim] -> [batch, group, seq, head_dim] -> [batch, 1, group * seq, head_dim]
-        let queries = queries.clone().narrow(1, head * group, group).reshape([batch, 1, group * seq, head_dim]);
+        let queries = widen(queries.clone().narrow(1, head * group, group)).reshape([batch, 1, group * seq, head_dim]);
         // [batch, n_kv_heads, seq_keys, head_dim] -> [batch, 1, seq_keys, head_dim] -> [batch, 1, head_dim, seq_keys]
         let keys = widen(keys.clone().narrow(1, head, 1)).swap_dims(2, 3);
-        let scores = product(queries, keys, with.precision).mul_scalar(with.scale); // [batch, 1, group * seq, seq_keys]
+        let scores = queries.matmul(keys).mul_scalar(with.scale); // [batch, 1, group * seq, seq_keys]
         let scores = match with.soft_cap {
             Some(cap) => scores.div_scalar(cap).tanh().mul_scalar(cap),
             None => scores,
@@ -373,10 +380,14 @@ pub(crate) fn attention_entropy(queries: Tensor<4>, keys: Tensor<4>, with: Atten
 }
 
 /// `f(gate) * up`, or what [`Activation`] says instead: `[batch, seq, 2 * d_ff]`, gate before up,
-/// gives `[batch, seq, d_ff]` in f32. Of `[batch, seq, d_ff]` it is `f(up)`, without a gate.
-pub(crate) fn gated_activation(gate_up: Tensor<3>, d_ff: usize, function: Activation) -> Tensor<3> {
+/// gives `[batch, seq, d_ff]` in `dtype`. Of `[batch, seq, d_ff]` it is `f(up)`, without a gate.
+pub(crate) fn gated_activation(gate_up: Tensor<3>, d_ff: usize, function: Activation, dtype: DType) -> Tensor<3> {
+    #[cfg(any(feature = "cuda", feature = "wgpu"))]
+    if gpu::has(&gate_up) {
+        return gpu::gated_activation(gate_up, d_ff, function, dtype);
+    }
     if gate_up.dims()[2] == d_ff {
-        return activated(widen(gate_up), function);
+        return cast(activated(widen(gate_up), function), dtype);
     }
     let gate = widen(gate_up.clone().narrow(2, 0, d_ff)); // [batch, seq, 2 * d_ff] -> [batch, seq, d_ff]
     let up = widen(gate_up.narrow(2, d_ff, d_ff)); // the same
@@ -384,7 +395,7 @@ pub(crate) fn gated_activation(gate_up: Tensor<3>, d_ff: usize, function: Activa
         Activation::ClampedSwish { limit, .. } => up.clamp(-limit, limit).add_scalar(1.0),
         _ => up,
     };
-    activated(gate, function) * up
+    cast(activated(gate, function) * up, dtype)
 }
 
 /// `f(x)`. The shape and the dtype of `x` stay. Of [`Activation::ClampedSwish`] this is the part of
@@ -475,37 +486,5 @@ mod tests {
         for among_chosen in [false, true] {
             assert!(weights([1.0, f32::NAN, 0.0, 0.0], among_chosen).iter().all(|weight| weight.is_nan()));
         }
-    }
-
-    #[test]
-    fn one_kernel_is_for_prompts_longer_than_a_head_is_wide() {
-        for (seq, head_dim) in [(128, 64), (256, 128), (130, 128), (256, 96), (384, 256)] {
-            assert!(is_for_one_kernel(seq, head_dim), "{seq}, {head_dim}");
-            // As the search has it, which rounds both up.
-            assert!(seq.next_power_of_two() > head_dim.next_power_of_two());
-        }
-        for (seq, head_dim) in [(128, 128), (128, 80), (128, 112), (256, 256), (1, 16), (128, 72), (128, 8)] {
-            assert!(!is_for_one_kernel(seq, head_dim), "{seq}, {head_dim}");
-        }
-    }
-
-    /// Products of queries and keys beyond the range of f16, which scaling brings back: `narrow`
-    /// keys of as many positions as a head is wide must not be scored in f16.
-    #[test]
-    fn scores_of_a_short_prompt_do_not_overflow() {
-        let (seq, head_dim) = (16, 16);
-        let device = burn::tensor::Device::flex();
-        let ones = || Tensor::<4>::ones([1, 1, seq, head_dim], (&device, DType::F32));
-        let narrow = |x: Tensor<4>| cast(x, DType::F16);
-        let with = Attention {
-            scale: (head_dim as f64).sqrt().recip(),
-            soft_cap: None,
-            hidden: None,
-            sinks: None,
-            precision: Precision::HALF,
-        };
-        let mixed = attention(ones().mul_scalar(100.0), narrow(ones().mul_scalar(100.0)), narrow(ones()), with);
-        let mixed: Vec<f32> = mixed.into_data().try_into_vec().unwrap();
-        assert!(mixed.iter().all(|x| (x - 1.0).abs() < 1e-3), "{mixed:?}");
     }
 }

@@ -19,6 +19,25 @@ pub(super) fn project(x: Tensor<3>, linear: &Linear, precision: Precision) -> Te
     ops::scaled(y, &linear.factors)
 }
 
+/// The residual stream `onto` `[batch, seq, d_out]` in f32 and `factor` times what a projection adds to it, in f32.
+pub(super) fn project_onto(
+    x: Tensor<3>,
+    linear: &Linear,
+    onto: Tensor<3>,
+    factor: Option<f64>,
+    precision: Precision,
+) -> Tensor<3> {
+    if linear.bias.is_none() && linear.low_rank.is_empty() && linear.factors.is_empty() {
+        return ops::linear_onto(x, linear.weight.val(), onto, factor, precision);
+    }
+    ops::added(onto, project(x, linear, precision), factor)
+}
+
+/// The dtype in which a projection takes its rows without a conversion.
+pub(super) fn taken(linear: &Linear) -> DType {
+    if linear.low_rank.is_empty() { linear.weight.val().dtype() } else { DType::F32 }
+}
+
 /// The sum of a projection's low-rank terms, `[batch, seq, d_in]` to `[batch, seq, d_out]` in f32: zeros in
 /// the columns of matrices without one. `None` if it has none.
 fn low_rank(x: &Tensor<3>, linear: &Linear) -> Option<Tensor<3>> {

@@ -22,9 +22,7 @@
 //! attention. Positions of columns lie on the devices, where masks are made of them; nothing of a
 //! new token comes from the host but the token.
 //!
-//! Keys and values of texts are kept in f32, as attention to single queries takes them: a narrower
-//! cache would be widened for every token. Those of a prefix keep their dtype, for the kernel that
-//! takes whole prompts.
+//! Keys and values keep the dtype in which attention takes them.
 //!
 //! A pass is: [`Decoder::forward`](super::decoder::Decoder::forward) with these slots, then
 //! [`Slots::advance`]. Rows whose texts are over leave with [`Slots::retain`].
@@ -33,7 +31,6 @@ use burn::tensor::{Device, Int, Tensor, TensorData};
 
 use super::masks::{MaskKind, Masks};
 use super::past::{KeysValues, Memory, Past};
-use super::precision::widen;
 
 /// Keys and values of a batch, and how far its passes are.
 pub(crate) struct Slots {
@@ -205,8 +202,7 @@ impl Past for Slots {
             let [keys, values] = all;
             self.blocks[block] = match self.keeps {
                 Keeps::Nothing => None,
-                Keeps::Prefix => Some((keys.clone(), values.clone())),
-                Keeps::Texts { .. } => Some((widen(keys.clone()), widen(values.clone()))),
+                Keeps::Prefix | Keeps::Texts { .. } => Some((keys.clone(), values.clone())),
             };
             return (keys, values);
         };
@@ -221,7 +217,7 @@ impl Past for Slots {
                 }
                 None => kept,
             };
-            kept.slice_assign([0..batch, 0..heads, column..column + 1, 0..head_dim], widen(new))
+            kept.slice_assign([0..batch, 0..heads, column..column + 1, 0..head_dim], new)
         };
         let kept = (put(kept.0, keys), put(kept.1, values));
         self.blocks[block] = Some(kept.clone());

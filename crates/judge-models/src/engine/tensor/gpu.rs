@@ -1,0 +1,140 @@
+//! The operations of `ops.rs` on GPUs: each one kernel of `judge-gpu`, or products between some.
+//!
+//! What takes a model's description here is turned into what the kernels take. `ops.rs` says what
+//! each operation gives.
+
+use burn::tensor::{DType, Tensor};
+use judge_gpu::{Norm, Products, Rotation, Softmax};
+
+use super::ops::{Attention, HeadNorm, Heads};
+use super::precision::{Precision, cast};
+use super::rotation::Table;
+use crate::arch::{Activation, NormKind, Pairs};
+
+/// Whether a tensor is on a GPU.
+pub(super) fn has<const D: usize>(x: &Tensor<D>) -> bool {
+    judge_gpu::runs_on(&x.device())
+}
+
+fn products(precision: Precision) -> Products {
+    Products { tf32: precision.tf32 }
+}
+
+/// The rows of a batch as those of one matrix, in the dtype of the matrix that they meet.
+fn rows(x: Tensor<3>, weight: &Tensor<2>) -> (Tensor<2>, [usize; 3]) {
+    let [batch, seq, d_in] = x.dims();
+    let [d_out, _] = weight.dims();
+    (cast(x, weight.dtype()).reshape([batch * seq, d_in]), [batch, seq, d_out])
+}
+
+pub(super) fn linear(x: Tensor<3>, weight: Tensor<2>, bias: Option<Tensor<1>>, precision: Precision) -> Tensor<3> {
+    let (rows, shape) = rows(x, &weight);
+    let dtype = if bias.is_some() { DType::F32 } else { weight.dtype() };
+    let y = judge_gpu::product(rows, weight, None, 1.0, dtype, products(precision)).reshape(shape);
+    match bias {
+        Some(bias) => y + bias.unsqueeze(),
+        None => y,
+    }
+}
+
+pub(super) fn linear_onto(
+    x: Tensor<3>,
+    weight: Tensor<2>,
+    onto: Tensor<3>,
+    factor: Option<f64>,
+    precision: Precision,
+) -> Tensor<3> {
+    let (rows, [batch, seq, d_out]) = rows(x, &weight);
+    let onto = onto.reshape([batch * seq, d_out]);
+    let factor = factor.unwrap_or(1.0);
+    judge_gpu::product(rows, weight, Some(onto), factor, DType::F32, products(precision)).reshape([batch, seq, d_out])
+}
+
+pub(super) fn added(x: Tensor<3>, y: Tensor<3>, factor: Option<f64>) -> Tensor<3> {
+    judge_gpu::add(x, y, factor.unwrap_or(1.0))
+}
+
+pub(super) fn norm<const D: usize>(
+    kind: NormKind,
+    x: Tensor<D>,
+    weight: Tensor<1>,
+    eps: f64,
+    dtype: DType,
+) -> Tensor<D> {
+    let kind = match kind {
+        NormKind::RmsNorm => Norm::RootMeanSquare,
+        NormKind::LayerNorm => Norm::Layer,
+    };
+    judge_gpu::norm(kind, x, Some(weight), eps, dtype)
+}
+
+pub(super) fn heads(x: &Tensor<3>, of: Heads<'_>, dtype: DType) -> Tensor<4> {
+    let rotation = of.rotation.map(|table: &Table| Rotation {
+        cos: table.cos.clone(),
+        sin: table.sin.clone(),
+        neighbours: table.pairs == Pairs::Neighbours,
+        factors: table.query_factors.clone().filter(|_| of.are_queries),
+    });
+    let heads = judge_gpu::Heads {
+        first: of.first,
+        step: of.step,
+        heads: of.heads,
+        head_dim: of.head_dim,
+        norm: judge_gpu::HeadNorm::Absent,
+        eps: of.eps,
+        limit: of.limit,
+        rotation,
+    };
+    let norm = match of.norm {
+        HeadNorm::Absent => judge_gpu::HeadNorm::Absent,
+        HeadNorm::Plain => judge_gpu::HeadNorm::Plain,
+        HeadNorm::Weighted(weight) if weight.dims()[0] > of.head_dim => {
+            // All heads of a position are normed together, before they are taken apart.
+            let all = x.clone().narrow(2, of.first, of.heads * of.step);
+            let normed = judge_gpu::norm(Norm::RootMeanSquare, all, Some(weight.clone()), of.eps, DType::F32);
+            return judge_gpu::heads(normed, &judge_gpu::Heads { first: 0, ..heads }, dtype);
+        }
+        HeadNorm::Weighted(weight) => judge_gpu::HeadNorm::Weighted(weight.clone()),
+    };
+    judge_gpu::heads(x.clone(), &judge_gpu::Heads { norm, ..heads }, dtype)
+}
+
+/// What attention's kernels take, for queries and keys of these shapes.
+fn softmax<'a>([_, n_heads, seq, _]: [usize; 4], [_, n_kv_heads, keys, _]: [usize; 4], with: Attention<'a>) -> Softmax<'a> {
+    Softmax {
+        scale: with.scale,
+        soft_cap: with.soft_cap,
+        n_kv_heads,
+        group: n_heads / n_kv_heads,
+        first_head: 0,
+        first_row: 0,
+        seq,
+        before: keys - seq,
+        hidden: with.hidden,
+        sinks: with.sinks,
+    }
+}
+
+pub(super) fn attention(queries: Tensor<4>, keys: Tensor<4>, values: Tensor<4>, with: Attention<'_>) -> Tensor<4> {
+    let softmax = softmax(queries.dims(), keys.dims(), with);
+    judge_gpu::attention(queries, keys, values, softmax, products(with.precision))
+}
+
+pub(super) fn attention_entropy(queries: Tensor<4>, keys: Tensor<4>, with: Attention<'_>) -> Tensor<3> {
+    let softmax = softmax(queries.dims(), keys.dims(), with);
+    judge_gpu::attention_entropy(queries, keys, softmax, products(with.precision))
+}
+
+pub(super) fn gated_activation(gate_up: Tensor<3>, d_ff: usize, function: Activation, dtype: DType) -> Tensor<3> {
+    let activation = match function {
+        Activation::Silu => judge_gpu::Activation::Silu,
+        Activation::Gelu => judge_gpu::Activation::Gelu,
+        Activation::GeluTanh => judge_gpu::Activation::GeluTanh,
+        Activation::Relu => judge_gpu::Activation::Relu,
+        Activation::ReluSquared => judge_gpu::Activation::ReluSquared,
+        Activation::ClampedSwish { alpha, limit } => {
+            judge_gpu::Activation::ClampedSwish { alpha: f64::from(alpha), limit: f64::from(limit) }
+        }
+    };
+    judge_gpu::gate(gate_up, d_ff, activation, dtype)
+}

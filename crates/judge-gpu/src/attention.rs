@@ -21,7 +21,13 @@ pub const SCORES: usize = 1 << 26;
 
 /// Attention of `queries` `[batch, n_heads, seq, head_dim]` to `keys` and `values` `[batch, n_kv_heads, keys, head_dim]`, all in one
 /// dtype: `[batch, n_heads, seq, head_dim]` in that dtype. Query head `h` uses key head `h / with.group`.
-pub fn attention(queries: Tensor<4>, keys: Tensor<4>, values: Tensor<4>, with: Softmax<'_>, products: Products) -> Tensor<4> {
+pub fn attention(
+    queries: Tensor<4>,
+    keys: Tensor<4>,
+    values: Tensor<4>,
+    with: Softmax<'_>,
+    products: Products,
+) -> Tensor<4> {
     let (shape, dtype) = (queries.shape(), queries.dtype());
     let values = heads(values);
     let mixed = by_parts(queries, keys, with, products, |scores, of, with| {
@@ -93,6 +99,9 @@ fn heads(x: Tensor<4>) -> CubeTensor {
     let strides = x.meta.strides().clone();
     // With one head to a row, the rows' distance is the heads'.
     let apart = if shape[1] == 1 { strides[0] } else { strides[1] };
-    let meta = Metadata::new(Shape::from([shape[0] * shape[1], shape[2], shape[3]]), Strides::new(&[apart, strides[2], strides[3]]));
+    let meta = Metadata::new(
+        Shape::from([shape[0] * shape[1], shape[2], shape[3]]),
+        Strides::new(&[apart, strides[2], strides[3]]),
+    );
     CubeTensor::new(x.client.clone(), x.handle.clone(), meta, x.device.clone(), x.dtype)
 }

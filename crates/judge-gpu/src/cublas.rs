@@ -231,7 +231,9 @@ impl Card {
 fn plan(handle: lt::cublasLtHandle_t, shape: &Shape) -> Result<Plan, String> {
     use lt::cublasLtMatmulDescAttributes_t::CUBLASLT_MATMUL_DESC_TRANSA;
     use lt::cublasLtMatmulPreferenceAttributes_t::CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES;
-    use lt::cublasLtMatrixLayoutAttribute_t::{CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT, CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET};
+    use lt::cublasLtMatrixLayoutAttribute_t::{
+        CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT, CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET,
+    };
     let (element, compute) = match shape.operands {
         Operands::Bf16 => (lt::cudaDataType::CUDA_R_16BF, lt::cublasComputeType_t::CUBLAS_COMPUTE_32F),
         Operands::F16 => (lt::cudaDataType::CUDA_R_16F, lt::cublasComputeType_t::CUBLAS_COMPUTE_32F),
@@ -243,21 +245,32 @@ fn plan(handle: lt::cublasLtHandle_t, shape: &Shape) -> Result<Plan, String> {
     // only where its call has succeeded. What a failure leaves behind is lost: some hundred bytes, once for a shape.
     unsafe {
         let mut desc = std::ptr::null_mut();
-        blas(lt::cublasLtMatmulDescCreate(&mut desc, compute, lt::cudaDataType::CUDA_R_32F), "cublasLtMatmulDescCreate")?;
+        blas(
+            lt::cublasLtMatmulDescCreate(&mut desc, compute, lt::cudaDataType::CUDA_R_32F),
+            "cublasLtMatmulDescCreate",
+        )?;
         // CUBLAS_OP_N is 0 and CUBLAS_OP_T is 1.
         let op = i32::from(shape.is_transposed);
-        let attribute = lt::cublasLtMatmulDescSetAttribute(desc, CUBLASLT_MATMUL_DESC_TRANSA, (&raw const op).cast(), 4);
+        let attribute =
+            lt::cublasLtMatmulDescSetAttribute(desc, CUBLASLT_MATMUL_DESC_TRANSA, (&raw const op).cast(), 4);
         blas(attribute, "cublasLtMatmulDescSetAttribute")?;
         let layout = |dtype, rows: usize, columns: usize, side: usize| {
             let mut layout = std::ptr::null_mut();
-            let create = lt::cublasLtMatrixLayoutCreate(&mut layout, dtype, rows as u64, columns as u64, shape.rows[side] as i64);
+            let create = lt::cublasLtMatrixLayoutCreate(
+                &mut layout,
+                dtype,
+                rows as u64,
+                columns as u64,
+                shape.rows[side] as i64,
+            );
             blas(create, "cublasLtMatrixLayoutCreate")?;
             let (count, stride) = (shape.batches as i32, shape.strides[side] as i64);
             let count = (&raw const count).cast();
             let set = lt::cublasLtMatrixLayoutSetAttribute(layout, CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT, count, 4);
             blas(set, "cublasLtMatrixLayoutSetAttribute")?;
             let stride = (&raw const stride).cast();
-            let set = lt::cublasLtMatrixLayoutSetAttribute(layout, CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET, stride, 8);
+            let set =
+                lt::cublasLtMatrixLayoutSetAttribute(layout, CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET, stride, 8);
             blas(set, "cublasLtMatrixLayoutSetAttribute")?;
             Ok::<_, String>(layout)
         };
@@ -278,7 +291,16 @@ fn plan(handle: lt::cublasLtHandle_t, shape: &Shape) -> Result<Plan, String> {
         let mut result: lt::cublasLtMatmulHeuristicResult_t = std::mem::zeroed();
         let mut found = 0;
         let status = lt::cublasLtMatmulAlgoGetHeuristic(
-            handle, desc, of_b, of_a, of_c, of_d, preference, 1, &mut result, &mut found,
+            handle,
+            desc,
+            of_b,
+            of_a,
+            of_c,
+            of_d,
+            preference,
+            1,
+            &mut result,
+            &mut found,
         );
         lt::cublasLtMatmulPreferenceDestroy(preference);
         blas(status, "cublasLtMatmulAlgoGetHeuristic")?;

@@ -141,7 +141,15 @@ pub fn heads(x: Tensor<3>, of: &Heads, dtype: DType) -> Tensor<4> {
 
 /// A number of a head behind norm and clamp.
 #[cube]
-fn made<I: Float, W: Float>(x: &[I], weight: &[W], start: usize, i: usize, factor: f32, limit: f32, #[comptime] kind: Kind) -> f32 {
+fn made<I: Float, W: Float>(
+    x: &[I],
+    weight: &[W],
+    start: usize,
+    i: usize,
+    factor: f32,
+    limit: f32,
+    #[comptime] kind: Kind,
+) -> f32 {
     let mut value = f32::cast_from(x[start + i]);
     if comptime!(kind.is_normed) {
         value = value * factor;

@@ -39,6 +39,3 @@ pub use product::{Products, batched, failure, product};
 pub use residual::add;
 pub use softmax::{Softmax, entropy, softmax};
 pub use tensors::runs_on;
-
-#[cfg(all(test, feature = "wgpu"))]
-mod tests;

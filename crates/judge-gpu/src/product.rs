@@ -70,8 +70,8 @@ fn cast<const D: usize>(x: Tensor<D>, dtype: DType) -> Tensor<D> {
 
 #[cfg(feature = "cuda")]
 mod on_cuda {
-    use burn_cubecl::kernel::into_contiguous;
     use burn::backend::Device as _;
+    use burn_cubecl::kernel::into_contiguous;
 
     use super::*;
     use crate::cublas::{self, Operands, Shape};
@@ -105,7 +105,8 @@ mod on_cuda {
         (factor, dtype, operands): (f64, DType, Operands),
     ) -> CubeTensor {
         let (x, weight) = (rows(x), rows(weight));
-        let ([m, k], [n, _]) = ([x.meta.shape()[0], x.meta.shape()[1]], [weight.meta.shape()[0], weight.meta.shape()[1]]);
+        let ([m, k], [n, _]) =
+            ([x.meta.shape()[0], x.meta.shape()[1]], [weight.meta.shape()[0], weight.meta.shape()[1]]);
         let onto = onto.map(rows);
         let of_onto = onto.as_ref().map_or(n, |onto| onto.meta.strides()[0].max(n));
         let out = empty(&x, [m, n], if onto.is_some() { DType::F32 } else { dtype });
@@ -127,7 +128,12 @@ mod on_cuda {
         out
     }
 
-    pub(super) fn batched(a: CubeTensor, b: CubeTensor, is_transposed: bool, (dtype, operands): (DType, Operands)) -> CubeTensor {
+    pub(super) fn batched(
+        a: CubeTensor,
+        b: CubeTensor,
+        is_transposed: bool,
+        (dtype, operands): (DType, Operands),
+    ) -> CubeTensor {
         let (a, b) = (rows(a), rows(b));
         let size = |x: &CubeTensor, axis: usize| x.meta.shape()[axis];
         let (heads, m, k) = (size(&a, 0), size(&a, 1), size(&a, 2));

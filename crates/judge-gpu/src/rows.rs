@@ -4,9 +4,9 @@
 //! rows to a cube, and by all units of a cube elsewhere. Every unit of them gets the result. The
 //! order of a sum depends on the width of a row and on the device, and on nothing else.
 
-use cubecl::prelude::*;
 use cubecl::client::Client;
 use cubecl::ir::features::Plane;
+use cubecl::prelude::*;
 
 /// Units of a cube where rows are shared by whole cubes.
 const UNITS: u32 = 64;

@@ -4,6 +4,7 @@
 //! The libraries of `fake/` are compiled by the system's C compiler. Without one the test says that it is skipped.
 
 #![cfg(feature = "cuda")]
+#![allow(clippy::print_stderr)] // what was skipped
 
 use std::path::Path;
 use std::process::Command;
@@ -19,7 +20,11 @@ fn compiled(folder: &Path) -> bool {
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fake");
     // NVIDIA's own library has this name where NVRTC looks for it too, and NVRTC ends where it finds another: so without a version.
     for (from, to) in [("driver.c", "libcuda.so"), ("cublaslt.c", "libcublasLt.so")] {
-        let cc = Command::new("cc").args(["-shared", "-fPIC", "-O2", "-w", "-o"]).arg(folder.join(to)).arg(source.join(from)).status();
+        let cc = Command::new("cc")
+            .args(["-shared", "-fPIC", "-O2", "-w", "-o"])
+            .arg(folder.join(to))
+            .arg(source.join(from))
+            .status();
         match cc {
             Ok(status) => assert!(status.success(), "cc does not take {from}"),
             Err(error) => {
@@ -39,7 +44,10 @@ fn products_reach_cublaslt_as_they_lie() {
     }
     let calls = folder.path().join("calls");
     let path = std::env::var_os("LD_LIBRARY_PATH").unwrap_or_default();
-    let all = [folder.path().into()].into_iter().chain(std::env::split_paths(&path)).filter(|path| !path.as_os_str().is_empty());
+    let all = [folder.path().into()]
+        .into_iter()
+        .chain(std::env::split_paths(&path))
+        .filter(|path| !path.as_os_str().is_empty());
     let run = Command::new(std::env::current_exe().unwrap())
         .args(["--exact", "inside", "--ignored", "--nocapture"])
         .env("LD_LIBRARY_PATH", std::env::join_paths(all).unwrap())
@@ -80,7 +88,9 @@ fn inside() {
     let expected = |f: &dyn Fn(usize, usize) -> f32| (0..m * n).map(|at| f(at / n, at % n)).collect::<Vec<f32>>();
     let read = |data: TensorData| data.convert_dtype(DType::F32).try_to_vec::<f32>().unwrap();
     for dtype in [DType::BF16, DType::F32] {
-        let matrix = |values: &[f32], rows: usize| Tensor::<2>::from_data(host(values.to_vec(), &[rows, values.len() / rows], dtype), (&device, dtype));
+        let matrix = |values: &[f32], rows: usize| {
+            Tensor::<2>::from_data(host(values.to_vec(), &[rows, values.len() / rows], dtype), (&device, dtype))
+        };
         let wide = product(matrix(&x, m), matrix(&w, n), None, 1.0, DType::F32, Products::default());
         assert_eq!(read(wide.into_data()), expected(&dot), "{dtype:?}");
         let onto = Tensor::<2>::from_data(host(c.clone(), &[m, n], DType::F32), (&device, DType::F32));
@@ -107,7 +117,9 @@ fn inside() {
     let expected: Vec<f32> = (0..heads * rows * width)
         .map(|at| {
             let (head, row, i) = (at / width / rows, at / width % rows, at % width);
-            (0..used).map(|key| weights[(head * rows + row) * used + key] * cache[(head * places + key) * width + i]).sum()
+            (0..used)
+                .map(|key| weights[(head * rows + row) * used + key] * cache[(head * places + key) * width + i])
+                .sum()
         })
         .collect();
     assert_eq!(mixed, expected);

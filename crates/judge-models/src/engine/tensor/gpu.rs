@@ -100,7 +100,11 @@ pub(super) fn heads(x: &Tensor<3>, of: Heads<'_>, dtype: DType) -> Tensor<4> {
 }
 
 /// What attention's kernels take, for queries and keys of these shapes.
-fn softmax<'a>([_, n_heads, seq, _]: [usize; 4], [_, n_kv_heads, keys, _]: [usize; 4], with: Attention<'a>) -> Softmax<'a> {
+fn softmax<'a>(
+    [_, n_heads, seq, _]: [usize; 4],
+    [_, n_kv_heads, keys, _]: [usize; 4],
+    with: Attention<'a>,
+) -> Softmax<'a> {
     Softmax {
         scale: with.scale,
         soft_cap: with.soft_cap,

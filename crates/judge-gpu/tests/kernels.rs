@@ -1,8 +1,11 @@
 //! Every kernel against the same formula in f64, on a GPU or a software adapter that wgpu finds.
 
+#![cfg(feature = "wgpu")]
+#![allow(clippy::print_stderr)] // what was skipped
+
 use burn::tensor::{Bool, DType, Device, DeviceType, Tensor, TensorData};
 
-use super::*;
+use judge_gpu::*;
 
 /// The first device that wgpu lists; `None`, said so, where there is none.
 fn device() -> Option<Device> {
@@ -16,7 +19,8 @@ fn device() -> Option<Device> {
 /// Numbers between -1 and 1 of which none is like another.
 fn numbers(count: usize, seed: u64) -> Vec<f32> {
     let one = |i: usize| {
-        let bits = (i as u64 + 1 + (seed << 32)).wrapping_mul(0x9E37_79B9_7F4A_7C15).wrapping_mul(0xD1B5_4A32_D192_ED03);
+        let bits =
+            (i as u64 + 1 + (seed << 32)).wrapping_mul(0x9E37_79B9_7F4A_7C15).wrapping_mul(0xD1B5_4A32_D192_ED03);
         (bits >> 40) as f32 / (1 << 23) as f32 - 1.0
     };
     (0..count).map(one).collect()
@@ -91,22 +95,30 @@ fn heads_with_every_part() {
                     neighbours,
                     factors: neighbours.then(|| tensor(&factors, [table_rows, table_positions, 1, 1], &device)),
                 });
-                let norm = if neighbours { HeadNorm::Plain } else { HeadNorm::Weighted(tensor(&weight, [head_dim], &device)) };
+                let norm =
+                    if neighbours { HeadNorm::Plain } else { HeadNorm::Weighted(tensor(&weight, [head_dim], &device)) };
                 let limit = neighbours.then_some(0.8);
                 let of = Heads { first, step, heads: n_heads, head_dim, norm, eps: 1e-6, limit, rotation };
                 let found = heads(tensor(&x, [batch, seq, width], &device), &of, DType::F32);
                 assert_eq!(found.dims(), [batch, n_heads, seq, head_dim]);
                 let mut expected = Vec::new();
-                for (b, h, s) in (0..batch).flat_map(|b| (0..n_heads).flat_map(move |h| (0..seq).map(move |s| (b, h, s)))) {
+                for (b, h, s) in
+                    (0..batch).flat_map(|b| (0..n_heads).flat_map(move |h| (0..seq).map(move |s| (b, h, s))))
+                {
                     let start = (b * seq + s) * width + first + h * step;
                     let row: Vec<f64> = x[start..start + head_dim].iter().map(|&x| f64::from(x)).collect();
                     let square = row.iter().map(|x| x * x).sum::<f64>() / head_dim as f64;
-                    let normed: Vec<f64> = row.iter().enumerate().map(|(i, x)| {
-                        let value = x / (square + 1e-6).sqrt();
-                        let value = if neighbours { value } else { value * f64::from(weight[i]) };
-                        limit.map_or(value, |limit| value.clamp(-limit, limit))
-                    }).collect();
-                    let place = if table_rows > 1 { b * table_positions } else { 0 } + if table_positions > 1 { s } else { 0 };
+                    let normed: Vec<f64> = row
+                        .iter()
+                        .enumerate()
+                        .map(|(i, x)| {
+                            let value = x / (square + 1e-6).sqrt();
+                            let value = if neighbours { value } else { value * f64::from(weight[i]) };
+                            limit.map_or(value, |limit| value.clamp(-limit, limit))
+                        })
+                        .collect();
+                    let place =
+                        if table_rows > 1 { b * table_positions } else { 0 } + if table_positions > 1 { s } else { 0 };
                     let mut turned = normed.clone();
                     for pair in 0..pairs {
                         let (i, j) = if neighbours { (2 * pair, 2 * pair + 1) } else { (pair, pair + pairs) };
@@ -118,7 +130,11 @@ fn heads_with_every_part() {
                     let factor = if neighbours && pairs > 0 { f64::from(factors[place]) } else { 1.0 };
                     expected.extend(turned.into_iter().map(|x| x * factor));
                 }
-                close(&host(found), &expected, &format!("{head_dim}, {pairs} pairs, neighbours {neighbours}, {table_rows} x {table_positions}"));
+                close(
+                    &host(found),
+                    &expected,
+                    &format!("{head_dim}, {pairs} pairs, neighbours {neighbours}, {table_rows} x {table_positions}"),
+                );
             }
         }
     }
@@ -211,9 +227,8 @@ fn weights_and_entropies() {
             let (mut expected, mut of_rows) = (Vec::new(), Vec::new());
             for (row, scores) in scores.chunks(keys).enumerate() {
                 let (query, head) = (row % seq, row / seq / group);
-                let sees = |k: usize| {
-                    k <= before + query && !(masked && is_hidden(if many > 1 { head } else { 0 }, query, k))
-                };
+                let sees =
+                    |k: usize| k <= before + query && !(masked && is_hidden(if many > 1 { head } else { 0 }, query, k));
                 let score = |k: usize| {
                     let score = 0.4 * f64::from(scores[k]);
                     soft_cap.map_or(score, |cap| cap * (score / cap).tanh())
@@ -278,7 +293,8 @@ fn attention_mixes_values() {
         let total: f64 = (0..seen).map(|key| score(key).exp()).sum();
         let weights: Vec<f64> = (0..seen).map(|key| score(key).exp() / total).collect();
         of_rows[(b * seq + s) * n_heads + h] = weights.iter().map(|p| -p * p.ln()).sum();
-        expected.extend((0..head_dim).map(|i| (0..seen).map(|key| weights[key] * row(&v, kv, key, keys)[i]).sum::<f64>()));
+        expected
+            .extend((0..head_dim).map(|i| (0..seen).map(|key| weights[key] * row(&v, kv, key, keys)[i]).sum::<f64>()));
     }
     close(&found, &expected, "attention");
     close(&entropies, &of_rows, "entropies of attention");
@@ -310,10 +326,30 @@ fn what_is_not_a_number_stays_none() {
         let found = host(gate(row(), 64, activation, DType::F32));
         assert!(found[5].is_nan() && !found[6].is_nan(), "{activation:?}");
     }
-    let of = Heads { first: 0, step: 8, heads: 8, head_dim: 8, norm: HeadNorm::Absent, eps: 0.0, limit: Some(0.5), rotation: None };
+    let of = Heads {
+        first: 0,
+        step: 8,
+        heads: 8,
+        head_dim: 8,
+        norm: HeadNorm::Absent,
+        eps: 0.0,
+        limit: Some(0.5),
+        rotation: None,
+    };
     let found = host(heads(row(), &of, DType::F32));
     assert!(found[5].is_nan() && !found[6].is_nan());
-    let with = Softmax { scale: 1.0, soft_cap: None, n_kv_heads: 1, group: 1, first_head: 0, first_row: 0, seq: 1, before: 63, hidden: None, sinks: None };
+    let with = Softmax {
+        scale: 1.0,
+        soft_cap: None,
+        n_kv_heads: 1,
+        group: 1,
+        first_head: 0,
+        first_row: 0,
+        seq: 1,
+        before: 63,
+        hidden: None,
+        sinks: None,
+    };
     assert!(host(softmax(row(), with, DType::F32)).iter().all(|x| x.is_nan()));
     assert!(host(entropy(row(), with))[0].is_nan());
     assert!(host(add(row(), row(), 2.0))[5].is_nan());
@@ -325,15 +361,18 @@ fn scalar_products_have_the_same_bits_alone() {
     for (rows, others, width) in [(1, 1, 1), (3, 5, 37), (20, 4, 1000)] {
         let (x, with) = (numbers(rows * width, 19), numbers(others * width, 20));
         let found = host(dots(tensor(&x, [rows, width], &device), tensor(&with, [others, width], &device)));
-        let dot = |i: usize, j: usize| (0..width).map(|l| f64::from(x[i * width + l]) * f64::from(with[j * width + l])).sum::<f64>();
+        let dot = |i: usize, j: usize| {
+            (0..width).map(|l| f64::from(x[i * width + l]) * f64::from(with[j * width + l])).sum::<f64>()
+        };
         let size = (width as f64).sqrt();
         let expected: Vec<f64> = (0..rows * others).map(|at| dot(at / others, at % others) / size).collect();
-        close(&found.iter().map(|x| x / size as f32).collect::<Vec<_>>(), &expected, &format!("{rows} x {others} x {width}"));
-        let (i, j) = (rows - 1, others - 1);
-        let alone = dots(
-            tensor(&x[i * width..], [1, width], &device),
-            tensor(&with[j * width..], [1, width], &device),
+        close(
+            &found.iter().map(|x| x / size as f32).collect::<Vec<_>>(),
+            &expected,
+            &format!("{rows} x {others} x {width}"),
         );
+        let (i, j) = (rows - 1, others - 1);
+        let alone = dots(tensor(&x[i * width..], [1, width], &device), tensor(&with[j * width..], [1, width], &device));
         assert_eq!(host(alone), [found[rows * others - 1]]);
     }
 }

@@ -15,6 +15,7 @@
 //! There is no search: cuBLASLt's first suggestion for a shape is taken and kept.
 
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::ffi::c_void;
 use std::sync::{Mutex, PoisonError};
 
@@ -143,10 +144,10 @@ fn run(server: &mut Server, gpu: usize, shape: &Shape, factor: f32, operands: [H
     let places = [0, 1, 2, 3].map(|i| found[i].resource().ptr);
     let mut cards = CARDS.lock().unwrap_or_else(PoisonError::into_inner);
     let cards = cards.get_or_insert_default();
-    if !cards.contains_key(&gpu) {
-        cards.insert(gpu, Card::new(gpu)?);
-    }
-    let Some(card) = cards.get_mut(&gpu) else { return Ok(()) };
+    let card = match cards.entry(gpu) {
+        Entry::Occupied(card) => card.into_mut(),
+        Entry::Vacant(place) => place.insert(Card::new(gpu)?),
+    };
     card.multiply(shape, factor, places)
 }
 
@@ -189,11 +190,10 @@ impl Card {
         if self.plans.len() >= PLANS {
             self.plans.clear();
         }
-        if !self.plans.contains_key(shape) {
-            let plan = plan(self.handle, shape)?;
-            self.plans.insert(*shape, plan);
-        }
-        let Some(plan) = self.plans.get(shape) else { return Ok(()) };
+        let plan = match self.plans.entry(*shape) {
+            Entry::Occupied(plan) => plan.into_mut(),
+            Entry::Vacant(place) => place.insert(plan(self.handle, shape)?),
+        };
         let past = if shape.is_added { 1.0f32 } else { 0.0 };
         let [of_a, of_b, of_c, of_d] = plan.layouts;
         // SAFETY: operands are cubecl's memory, kept alive by the handles that the caller holds until cubecl is told to go on; the events

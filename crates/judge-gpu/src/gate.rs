@@ -151,7 +151,7 @@ fn gate_rows<I: Float, O: Float>(
             if up < -limit {
                 up = -limit;
             }
-            up = up + 1.0f32;
+            up += 1.0f32;
         }
         out[place] = O::cast_from(made * up);
     } else {

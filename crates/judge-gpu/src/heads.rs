@@ -31,6 +31,7 @@ pub struct Heads {
 
 /// The norm of a head.
 #[derive(Clone, Debug)]
+#[allow(clippy::large_enum_variant, reason = "made for a call, and never kept")]
 pub enum HeadNorm {
     /// None.
     Absent,
@@ -152,10 +153,10 @@ fn made<I: Float, W: Float>(
 ) -> f32 {
     let mut value = f32::cast_from(x[start + i]);
     if comptime!(kind.is_normed) {
-        value = value * factor;
+        value *= factor;
     }
     if comptime!(kind.has_weight) {
-        value = value * f32::cast_from(weight[i]);
+        value *= f32::cast_from(weight[i]);
     }
     if comptime!(kind.is_clamped) {
         // What is not a number stays what it is.

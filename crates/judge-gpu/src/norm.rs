@@ -104,10 +104,10 @@ fn norm_rows<I: Float, W: Float, O: Float>(
     for i in range_stepped(first, width, units) {
         let mut value = (f32::cast_from(x[start + i]) - mean) * factor;
         if comptime!(kind.weight > 0) {
-            value = value * f32::cast_from(weight[i]);
+            value *= f32::cast_from(weight[i]);
         }
         if comptime!(kind.weight > kind.width) {
-            value = value + f32::cast_from(weight[width + i]);
+            value += f32::cast_from(weight[width + i]);
         }
         out[start + i] = O::cast_from(value);
     }

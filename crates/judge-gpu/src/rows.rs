@@ -64,10 +64,10 @@ pub(crate) fn sum(value: f32, #[comptime] sharing: Sharing) -> f32 {
         sync_cube();
         while half > 0 {
             if UNIT_POS_X < half {
-                all[UNIT_POS_X as usize] = all[UNIT_POS_X as usize] + all[(UNIT_POS_X + half) as usize];
+                all[UNIT_POS_X as usize] += all[(UNIT_POS_X + half) as usize];
             }
             sync_cube();
-            half = half / 2;
+            half /= 2;
         }
         let total = all[0];
         // The next reduction writes where this one is read.
@@ -91,7 +91,7 @@ pub(crate) fn largest(value: f32, #[comptime] sharing: Sharing) -> f32 {
                 all[UNIT_POS_X as usize] = max(all[UNIT_POS_X as usize], all[(UNIT_POS_X + half) as usize]);
             }
             sync_cube();
-            half = half / 2;
+            half /= 2;
         }
         let most = all[0];
         sync_cube();

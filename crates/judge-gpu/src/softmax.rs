@@ -174,11 +174,11 @@ fn weigh_rows<I: Float, B: Numeric, O: Float>(
         if is_seen {
             let score = scored(scores, start + key, scale, cap, kind);
             if score > most {
-                total = total * (most - score).exp() + 1.0f32;
+                total *= (most - score).exp() + 1.0f32;
                 most = score;
             } else {
                 // What is not a number comes here, and stays none.
-                total = total + (score - most).exp();
+                total += (score - most).exp();
             }
         }
     }
@@ -191,7 +191,7 @@ fn weigh_rows<I: Float, B: Numeric, O: Float>(
     let of_keys = sum(total * (most - highest).exp(), kind.sharing);
     let mut all = of_keys;
     if comptime!(kind.has_sinks) {
-        all = all + (sink - highest).exp();
+        all += (sink - highest).exp();
     }
     if comptime!(kind.is_entropy) {
         let mut terms = 0.0f32;
@@ -202,9 +202,9 @@ fn weigh_rows<I: Float, B: Numeric, O: Float>(
             }
             if is_seen {
                 let x = scored(scores, start + key, scale, cap, kind) - highest;
-                // What is far below the highest has no weight, and no term.
+                // What is far below the highest has no weight, and no term. What is not a number is not 0.
                 let weight = x.exp();
-                if weight > 0.0f32 || x != x {
+                if weight != 0.0f32 {
                     terms += weight * x;
                 }
             }

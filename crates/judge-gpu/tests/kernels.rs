@@ -202,7 +202,7 @@ fn weights_and_entropies() {
         for case in 0..8 {
             let (soft_cap, masked, sunk) = ((case & 1 > 0).then_some(5.0), case & 2 > 0, case & 4 > 0);
             // A query sees its own position, and every third key before it.
-            let is_hidden = |a: usize, q: usize, k: usize| k != before + q && (k + a) % 3 != 0;
+            let is_hidden = |a: usize, q: usize, k: usize| k != before + q && !(k + a).is_multiple_of(3);
             let many = if case & 1 > 0 { heads } else { 1 };
             let mask: Vec<bool> = (0..many)
                 .flat_map(|a| (0..seq).flat_map(move |q| (0..keys).map(move |k| is_hidden(a, q, k))))

@@ -261,6 +261,7 @@ pub(crate) struct Attention<'a> {
     /// scaled nor soft-capped.
     pub(crate) sinks: Option<&'a Tensor<1>>,
     /// How products are taken.
+    #[cfg_attr(not(any(feature = "cuda", feature = "wgpu")), allow(dead_code, reason = "a processor has one way"))]
     pub(crate) precision: Precision,
 }
 

@@ -17,6 +17,8 @@
 //! | `product.rs`, `cublas.rs` | products, and cuBLASLt on cubecl's memory |
 //! | `tensors.rs` | Burn's tensors to cubecl's and back |
 
+#![cfg(feature = "kernels")]
+
 mod attention;
 #[cfg(feature = "cuda")]
 pub mod cublas;

@@ -2,7 +2,7 @@
 //! which computes in f64 (`reward_head.rs`).
 
 use burn::module::Module;
-use burn::tensor::Tensor;
+use burn::tensor::{DType, Tensor};
 use judge_core::reward::HeadActivation;
 
 use super::ops;

@@ -1,32 +1,35 @@
 # torch==2.15.0 transformers==5.23.0 safetensors==0.8.0
-"""Checks parity on a card, then reads the same prompts with transformers and with this crate there, in one go, and prints tables.
+"""Checks parity on a card, then reads the same prompts with transformers and with this crate there, most important first, and prints tables.
 
     cargo build --release --features judge/cuda -p judge
     cargo test --release --features judge-models/cuda -p judge-models --test parity --no-run
     python scripts/gpu/check.py --parity target/release/deps/parity-HASH
-        [--dtypes f32,tf32,bf16] [--processes 1] [--judge target/release/judge] [--device cuda:0] [--without-transformers]
-        [--models qwen3-0.6b,qwen3-1.7b,llama-3.1-8b] [--prompts 256] [--max-batch-tokens 32768] [--work FOLDER]
+        [--minutes 15] [--again] [--only parity,equal] [--one-in 4] [--processes 8] [--judge target/release/judge] [--device cuda:0]
+        [--without-transformers] [--small qwen3-0.6b] [--large llama-3.1-8b] [--prompts 64] [--max-batch-tokens 32768] [--work FOLDER]
 
-1  Parity: tests/parity.rs on the device, in f32, tf32 and bf16, against the committed values of transformers and so against the CPU path
-   in f32, which is held to the same values within 1e-4, as f32 is here. Without --parity this part is left out, and the script says so;
-   --dtypes names some of the three where there is no time for all, --processes how many share the families, since most of the time goes
-   to the compiler of kernels. A processor has no tf32, wgpu has f32 alone.
-2  The card's peak: a bf16 product of 8192 x 8192 by 8192 x 8192 in torch, and beside it the same product here.
-3  The benchmark: published shapes, random bf16 weights (scripts/bench/make_model.py; `:4` means four blocks; '' means no benchmark).
-   Equal: prompts of 512 tokens. Ragged: as long as judge prompts are. Shared: one rubric before all, and five questions about each response.
-   Both sides bring the last token's states of all layers to the host.
-   Transformers runs bf16 and sdpa at several batch sizes of equal tokens, the best counts; here each prompt is read three times, the
-   fastest counts. The first of the three has its kernels compiled; its time is the column `first`.
-   All prompts must be read whole, and the first one's states be there and finite. `agree` is the largest difference of these states,
-   relative to the layer's largest value. Memory is what nvidia-smi says of the cards, above what was in use before, for both sides.
-   A second table is of this crate alone: label logits of every layer of the ragged prompts, which are multiplied on the device, and tokens
-   written greedily behind prompts of 64 tokens, which leave the batch as they end.
+Each step is a process with a limit of time, and is stopped at its end; what was finished is left out when the script is started again with
+the same --work, unless with --again. No step is begun that the minutes left do not hold.
 
-A part that fails is named, the rest is run, and the script ends with 1; where transformers fails, the line has no figures of it. `--without-transformers` is for a machine that has no torch: the
-peak is then that of the products here, and nothing is compared. `--device cuda:0,cuda:1` spreads the model's layers over cards, and
-transformers has the first. Cards are numbered as nvidia-smi numbers them, among those that CUDA_VISIBLE_DEVICES names.
-`--device cpu` runs all of it on a processor, with a smaller product: that is how the script is tested. `--device wgpu:0` is for the parity part
-(`--models ''`), in builds with that feature.
+parity    tests/parity.rs on the device, in bf16 and then in f32 and tf32, against the committed values of transformers and so against the
+          CPU path in f32, which is held to the same values within 1e-4, as f32 is here. One in so many models is read (--one-in), in so
+          many processes, since most of the time goes to the compiler of kernels. Without --parity it is left out, and the script says so.
+          A processor has no tf32, wgpu has f32 alone.
+equal     prompts of 512 tokens; ragged: as long as judge prompts are; shared: one rubric before all, and five questions about each response;
+          these three with the small model, bf16, random weights (scripts/bench/make_model.py; `:4` means four blocks).
+          Both sides bring the last token's states of all layers to the host. Transformers runs bf16 and sdpa at several batch sizes of
+          equal tokens, the best counts; here each prompt is read three times, the fastest counts. The first of the three has its kernels
+          compiled; its time is the column `first`. All prompts must be read whole, and the first one's states be there and finite. `agree` is the
+          largest difference of these states, relative to the layer's largest value. Memory is what nvidia-smi says of the cards, above
+          what was in use before, for both sides. Beside them are label logits of every layer of the ragged prompts.
+write     tokens written greedily behind prompts of 64 tokens, which leave the batch as they end; transformers writes as many behind all.
+large     `equal` with the large model.
+profile   the small model's `equal` once more with cubecl's profile of each kernel, in WORK/profile.log, and the kernels that took longest.
+
+A step that fails is named, the rest is run, and the script ends with 1; where transformers fails, the line has no figures of it.
+`--without-transformers` is for a machine that has no torch: shares of the peak are then of the rate that products reach here, and nothing is
+compared. `--device cuda:0,cuda:1` spreads the model's layers over cards, and transformers has the first. Cards are numbered as nvidia-smi
+numbers them, among those that CUDA_VISIBLE_DEVICES names. `--device cpu` runs all of it on a processor, with a smaller product: that is how
+the script is tested. `--device wgpu:0` is for the parity part (`--only parity`), in builds with that feature.
 Nothing here needs the network.
 """
 
@@ -37,6 +40,7 @@ import math
 import os
 import pathlib
 import random
+import signal
 import subprocess
 import sys
 import tempfile
@@ -119,17 +123,18 @@ class CardMemory:
 FAMILIES = "readings_of_every_family_equal_transformers"
 
 
-def parity(binary, device, dtypes, processes):
+def parity(args, dtypes):
+    binary, device, processes = args.parity, args.device, args.processes
     passed = True
-    for dtype in dtypes.split(","):
-        if dtype not in DTYPES.get(device.split(":")[0], DTYPES["cuda"]):
-            print(f"parity, {device}, {dtype}: left out, that is not for such a device")
-            continue
+    for dtype in dtypes:
         environment = dict(os.environ, JUDGE_TEST_DEVICE=device, JUDGE_TEST_DTYPE=dtype,
                            CARGO_MANIFEST_DIR=str(ROOT / "crates/judge-models"))
         start = time.perf_counter()
         print(f"parity, {device}, {dtype}:", flush=True)
-        parts = [(f"{part}/{processes}", ["--exact", FAMILIES]) for part in range(processes)] + [("0/1", ["--skip", FAMILIES])]
+        # Every n-th model, shared by the processes.
+        parts = [(f"{part * args.one_in}/{processes * args.one_in}", ["--exact", FAMILIES]) for part in range(processes)]
+        if args.one_in == 1:
+            parts.append(("0/1", ["--skip", FAMILIES]))
         results = []
 
         def run(part, chosen):
@@ -198,36 +203,48 @@ def check(result, config, ids):
         raise SystemExit("; ".join(wrong))
 
 
-def alone(args, model, config, ids):
-    """Lines of what is measured of this crate alone."""
-    flags = ["--repeat", "3", "--device", args.device, "--max-batch-tokens", str(args.max_batch_tokens)]
-    labels = cpu.ours(args.judge, model, ids, args.work, "--read", "labels", *flags)
-    steps, layers = labels["first"]["labels"], config["num_hidden_layers"] + 1
+def flags(args):
+    return ["--repeat", "3", "--device", args.device, "--max-batch-tokens", str(args.max_batch_tokens)]
+
+
+def labels(args, model, config, ids):
+    """Tokens a second where label logits of every layer are read."""
+    found = cpu.ours(args.judge, model, ids, args.work, "--read", "labels", *flags(args))
+    steps, layers = found["first"]["labels"], config["num_hidden_layers"] + 1
     if [len(step["logits"]) for step in steps] != [5 * layers]:
         raise SystemExit(f"the first prompt has not the logits of 5 labels at {layers} layers")
     if not all(x is not None and math.isfinite(x) for step in steps for x in step["logits"]):
         raise SystemExit("not every label logit is finite")
-    short = [row[:64] for row in ids]
-    text = cpu.ours(args.judge, model, short, args.work, *cpu.TEXT, *flags)
-    if not 0 < text["new_tokens"] <= cpu.NEW_TOKENS * len(short):
-        raise SystemExit(f"{text['new_tokens']} tokens were written behind {len(short)} prompts")
-    return [[f"label logits of {layers} layers", len(ids), f"{labels['tokens_per_s']:.0f} read", f"{labels['read_s']:.1f}"],
-            ["text", len(short), f"{text['new_tokens'] / text['read_s']:.0f} written", f"{text['read_s']:.1f}"]]
+    return f"{found['tokens_per_s']:.0f}"
 
 
-def theirs(args, model, ids):
+def write(args):
+    spec, model, config = next(cpu.models(args.small, args.work))
+    ids = [row[:64] for row in workloads(args.prompts)["equal"]]
+    text = cpu.ours(args.judge, model, ids, args.work, *cpu.TEXT, *flags(args))
+    if not 0 < text["new_tokens"] <= cpu.NEW_TOKENS * len(ids):
+        raise SystemExit(f"{text['new_tokens']} tokens were written behind {len(ids)} prompts")
+    rate = text["new_tokens"] / text["read_s"]
+    print(f"{spec}, write, {len(ids)} prompts: {rate:.0f} tokens/s here", end="", flush=True)
+    if not args.without_transformers:
+        peer = theirs(args, model, ids, "write")["tokens_per_s"]
+        print(f", {peer:.0f} by transformers, ratio {rate / peer:.2f}", end="")
+    print()
+
+
+def theirs(args, model, ids, what="read"):
     """In a process of its own, so that its memory is its own."""
     prompts, figures = args.work / "prompts.json", args.work / "theirs.json"
     prompts.write_text(json.dumps(ids))
     device = args.device.split(",")[0]
     with CardMemory(device) as memory:
-        subprocess.run([sys.executable, __file__, "--theirs", model, prompts, figures, device, str(args.max_batch_tokens)], check=True)
+        subprocess.run([sys.executable, __file__, "--theirs", model, prompts, figures, device, str(args.max_batch_tokens), what], check=True)
     result = json.loads(figures.read_text())
     result["memory"] = result["peak_bytes"] if memory.peak is None else memory.peak
     return result
 
 
-def run_theirs(model, prompts, figures, device, max_tokens):
+def run_theirs(model, prompts, figures, device, max_tokens, what):
     import resource
     import torch
     import transformers
@@ -237,7 +254,22 @@ def run_theirs(model, prompts, figures, device, max_tokens):
             print(f"note: {module.__name__} {module.__version__}, written for {cpu.VERSIONS[module.__name__]}", file=sys.stderr)
     transformers.utils.logging.disable_progress_bar()
     ids = json.loads(pathlib.Path(prompts).read_text())
-    model = transformers.AutoModel.from_pretrained(model, dtype=torch.bfloat16, attn_implementation="sdpa").eval().to(device)
+    kind = transformers.AutoModelForCausalLM if what == "write" else transformers.AutoModel
+    model = kind.from_pretrained(model, dtype=torch.bfloat16, attn_implementation="sdpa").eval().to(device)
+    if what == "write":
+        rows = torch.tensor(ids).to(device)
+        tokens = cpu.NEW_TOKENS
+        with torch.inference_mode():
+            for _ in range(2):  # the first warms up
+                start = time.perf_counter()
+                model.generate(rows, attention_mask=torch.ones_like(rows), max_new_tokens=tokens, min_new_tokens=tokens, do_sample=False,
+                               pad_token_id=0)
+                if device.startswith("cuda"):
+                    torch.cuda.synchronize()
+                seconds = time.perf_counter() - start
+        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+        pathlib.Path(figures).write_text(json.dumps({"tokens_per_s": tokens * len(ids) / seconds, "peak_bytes": peak}))
+        return
     order = sorted(range(len(ids)), key=lambda index: -len(ids[index]))
     best, first = None, None
     budgets = sorted({max_tokens // 4, max_tokens // 2, max_tokens})
@@ -287,68 +319,127 @@ def row(spec, config, which, ids, peak, mine, peer):
             f"{memory} / {mine['memory'] / 1e6:.0f}"]
 
 
+COLUMNS = ["model", "prompts", "tokens", "transformers, tokens/s (tokens a batch)", "here, tokens/s", "ratio", "share of the peak, theirs / here",
+           "products here, TFLOP/s", "first / fastest pass, s", "agree", "memory, theirs / here, MB"]
+
+
+def line(cells):
+    print("| " + " | ".join(map(str, cells)) + " |", flush=True)
+
+
+def read(args, specs, which):
+    """One line of the table, and of the ragged prompts one of label logits."""
+    spec, model, config = next(cpu.models(specs, args.work))
+    ids = workloads(args.prompts)[which]
+    peak = None if args.without_transformers else matrix_peak(args.device.split(",")[0])
+    line(COLUMNS)
+    line(["---"] * len(COLUMNS))
+    mine, peer = ours(args, model, config, ids), None
+    try:
+        if not args.without_transformers:
+            peer = theirs(args, model, ids)
+            peer["agree"] = cpu.difference(mine, peer["first"])
+    finally:
+        line(row(spec, config, which, ids, peak, mine, peer))
+    if which == "ragged":
+        print(f"{spec}, label logits of {config['num_hidden_layers'] + 1} layers: {labels(args, model, config, ids)} tokens/s")
+
+
+def profile(args):
+    spec, model, _ = next(cpu.models(args.small, args.work))
+    log = args.work / "profile.log"
+    os.environ.update(CUBECL_DEBUG_OPTION="profile-full", CUBECL_DEBUG_LOG=str(log))
+    cpu.ours(args.judge, model, workloads(args.prompts)["equal"], args.work, "--repeat", "1", "--device", args.device, "--max-batch-tokens",
+             str(args.max_batch_tokens))
+    if not log.exists():
+        print(f"{spec}: no kernel was profiled: that is not for such a device")
+        return
+    print("".join(log.read_text(errors="replace").splitlines(keepends=True)[:60]))
+
+
+def steps(args):
+    """Name, limit in seconds and body of each step, most important first."""
+    of_device = DTYPES.get(args.device.split(":")[0], DTYPES["cuda"])
+    found = []
+    if args.parity:
+        found += [(f"parity {dtype}", 75, lambda dtype=dtype: parity(args, [dtype])) for dtype in ("bf16", "f32", "tf32") if dtype in of_device]
+    found += [(f"{which} {args.small}", 100, lambda which=which: read(args, args.small, which)) for which in ("equal", "ragged", "shared")]
+    found.append((f"write {args.small}", 90, lambda: write(args)))
+    found.append((f"large {args.large}", 240, lambda: read(args, args.large, "equal")))
+    found.append((f"profile {args.small}", 60, lambda: profile(args)))
+    only = args.only.split(",") if args.only else None
+    return [step for step in found if only is None or step[0].split()[0] in only]
+
+
+def run_step(name, limit):
+    """The step in a process of its own, which ends with all that it has started; whether it passed."""
+    process = subprocess.Popen([sys.executable, __file__, *sys.argv[1:], "--step", name], start_new_session=True)
+    try:
+        return process.wait(limit) == 0
+    except subprocess.TimeoutExpired:
+        print(f"{name}: stopped after {limit:.0f} s", flush=True)
+        return False
+    finally:
+        try:
+            os.killpg(process.pid, signal.SIGKILL)
+        except ProcessLookupError:
+            pass
+        process.wait()
+
+
 def main():
+    start = time.monotonic()
     # CUDA puts the fastest first otherwise, nvidia-smi never does.
     os.environ["CUDA_DEVICE_ORDER"] = "PCI_BUS_ID"
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--device", default="cuda:0")
     parser.add_argument("--parity", type=pathlib.Path, help="the test binary of tests/parity.rs")
-    parser.add_argument("--dtypes", default="f32,tf32,bf16", help="those of the parity part")
-    parser.add_argument("--processes", type=int, default=1, help="of the parity part, side by side: most of its time is the compiler's")
+    parser.add_argument("--one-in", type=int, default=4, help="of the parity part: every so-manieth model is read")
+    parser.add_argument("--processes", type=int, default=8, help="of the parity part, side by side: most of its time is the compiler's")
     parser.add_argument("--judge", type=pathlib.Path, default=ROOT / "target/release/judge")
-    parser.add_argument("--models", default="qwen3-0.6b,qwen3-1.7b,llama-3.1-8b")
-    parser.add_argument("--prompts", type=int, default=256)
+    parser.add_argument("--small", default="qwen3-0.6b")
+    parser.add_argument("--large", default="llama-3.1-8b")
+    parser.add_argument("--prompts", type=int, default=64)
     parser.add_argument("--max-batch-tokens", type=int, default=32768)
+    parser.add_argument("--minutes", type=float, default=15, help="for all steps together")
+    parser.add_argument("--only", help="steps by the first word of their name, with commas between them")
+    parser.add_argument("--again", action="store_true", help="also what was finished before")
     parser.add_argument("--without-transformers", action="store_true")
     parser.add_argument("--work", type=pathlib.Path, default=pathlib.Path(tempfile.gettempdir()) / "judge-gpu")
+    parser.add_argument("--step", help=argparse.SUPPRESS)
     args = parser.parse_args()
     args.work.mkdir(parents=True, exist_ok=True)
+    if args.step:
+        return 1 if next(body for name, _, body in steps(args) if name == args.step)() is False else 0
     cards = "; ".join(smi("name,driver_version,memory.total", args.device)) or "no card"
     print(f"{time.strftime('%Y-%m-%d')}, {args.device}: {cards}", flush=True)
-    passed = True
-    if args.parity:
-        passed = parity(args.parity, args.device, args.dtypes, args.processes)
-    else:
+    if not args.parity:
         print("parity: not checked, no --parity")
-    if not args.models:
-        return 0 if passed else 1
-    peak = None if args.without_transformers else matrix_peak(args.device.split(",")[0])
-    print(f"matrix peak: {peak / 1e12:.3g} TFLOP/s in bf16 with torch\n" if peak else "matrix peak: that of the products here\n", flush=True)
-    columns = ["model", "prompts", "tokens", "transformers, tokens/s (tokens a batch)", "here, tokens/s", "ratio",
-               "share of the peak, theirs / here", "products here, TFLOP/s", "first / fastest pass, s", "agree",
-               "memory, theirs / here, MB"]
-    line = lambda cells: print("| " + " | ".join(map(str, cells)) + " |", flush=True)
-    line(columns)
-    line(["---"] * len(columns))
-    own = []
-    for spec, model, config in cpu.models(args.models, args.work):
-        for which, ids in workloads(args.prompts).items():
-            mine, peer = None, None
-            try:
-                mine = ours(args, model, config, ids)
-                if not args.without_transformers:
-                    found = theirs(args, model, ids)
-                    found["agree"] = cpu.difference(mine, found["first"])
-                    peer = found
-            except (subprocess.CalledProcessError, SystemExit) as error:
-                print(f"{spec}, {which}, {'transformers' if mine else 'here'}: {error}", flush=True)
-                passed = False
-            if mine:
-                line(row(spec, config, which, ids, peak, mine, peer))
-        try:
-            own += [[spec, *cells] for cells in alone(args, model, config, workloads(args.prompts)["ragged"])]
-        except (subprocess.CalledProcessError, SystemExit) as error:
-            print(f"{spec}, alone: {error}", flush=True)
-            passed = False
-    print()
-    columns = ["model", "what", "prompts", "tokens/s", "fastest pass, s"]
-    for cells in [columns, ["---"] * len(columns), *own]:
-        line(cells)
-    return 0 if passed else 1
+    record = args.work / "finished.json"
+    finished = [] if args.again or not record.exists() else json.loads(record.read_text())
+    failed = []
+    for name, limit, _ in steps(args):
+        left = 60 * args.minutes - (time.monotonic() - start)
+        key = f"{args.device} {name}"
+        if key in finished:
+            print(f"== {name}: finished before", flush=True)
+            continue
+        if left < 20:
+            print(f"== {name}: not begun, {left:.0f} s are left", flush=True)
+            failed.append(name)
+            continue
+        print(f"== {name}, after {time.monotonic() - start:.0f} s", flush=True)
+        if run_step(name, min(limit, left)):
+            finished.append(key)
+            record.write_text(json.dumps(finished))
+        else:
+            failed.append(name)
+    print(f"== all steps took {time.monotonic() - start:.0f} s" + (f"; failed: {', '.join(failed)}" if failed else ""))
+    return 1 if failed else 0
 
 
 if __name__ == "__main__":
     if sys.argv[1:2] == ["--theirs"]:
-        run_theirs(*sys.argv[2:6], max_tokens=int(sys.argv[6]))
+        run_theirs(*sys.argv[2:6], max_tokens=int(sys.argv[6]), what=sys.argv[7])
     else:
         sys.exit(main())

@@ -16,9 +16,12 @@ pub(super) const PASS: usize = 1 << 8;
 /// Bytes of text of a turn while one source alone asks: as much as a local model answers together by default.
 const WHOLE: usize = 1 << 19;
 
-/// Bytes of text of a turn while several sources ask, those that passes of the turn share with the one before them counted once. Its
-/// first pass is not counted.
-const SMALL: usize = 1 << 12;
+/// Bytes of text that a source has waiting at most, and it has little.
+const LITTLE: usize = 1 << 12;
+
+/// Bytes of text of a turn of a source that has more while several ask, those that passes of the turn share with the one before them
+/// counted once. Its first pass is not counted. Half of [`LITTLE`], so that whoever has little waits for less than it asks itself.
+const SMALL: usize = LITTLE / 2;
 
 /// Bytes of text of such a turn, all counted: each is tokenised.
 const SMALL_IN_ALL: usize = 1 << 16;
@@ -113,7 +116,7 @@ impl Turns {
             return Some(Whose::All(source));
         }
         let (little, much): (Vec<u64>, Vec<u64>) =
-            sources.keys().partition(|source| sources.get(source).is_some_and(|line| line.bytes <= SMALL));
+            sources.keys().partition(|source| sources.get(source).is_some_and(|line| line.bytes <= LITTLE));
         self.was_little = !little.is_empty() && (much.is_empty() || !self.was_little);
         if self.was_little {
             return Some(Whose::Little(little));

@@ -14,7 +14,7 @@
 //! | `attention.rs` | two products and the softmax between them |
 //! | `dots.rs` | scalar products of rows with rows |
 //! | `residual.rs` | what is added to the residual stream |
-//! | `product.rs`, `cublas.rs` | products, and cuBLASLt on cubecl's memory |
+//! | `product.rs`, `on_cuda.rs`, `cublas.rs` | products; those of NVIDIA GPUs; cuBLASLt on cubecl's memory |
 //! | `tensors.rs` | Burn's tensors to cubecl's and back |
 
 #![cfg(feature = "kernels")]
@@ -26,6 +26,8 @@ mod dots;
 mod gate;
 mod heads;
 mod norm;
+#[cfg(feature = "cuda")]
+mod on_cuda;
 mod product;
 mod residual;
 mod rows;

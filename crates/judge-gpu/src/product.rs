@@ -3,6 +3,8 @@
 use burn::tensor::{DType, Tensor};
 use burn_cubecl::tensor::CubeTensor;
 
+#[cfg(feature = "cuda")]
+use crate::on_cuda;
 use crate::residual::add;
 use crate::tensors::{burn, cube};
 
@@ -34,7 +36,7 @@ pub fn product(
     let (x, weight) = (cube(x), cube(weight));
     assert_eq!(x.dtype, weight.dtype, "a product of two dtypes");
     #[cfg(feature = "cuda")]
-    if let Some(operands) = on_cuda::operands(&x, products) {
+    if let Some(operands) = on_cuda::operands(&x, products.tf32) {
         return burn(on_cuda::product(x, weight, onto.map(cube), (factor, dtype, operands)));
     }
     let _ = products;
@@ -51,7 +53,7 @@ pub fn batched(a: Tensor<3>, b: Tensor<3>, is_transposed: bool, dtype: DType, pr
     let (a, b) = (cube(a), cube(b));
     assert_eq!(a.dtype, b.dtype, "products of two dtypes");
     #[cfg(feature = "cuda")]
-    if let Some(operands) = on_cuda::operands(&a, products) {
+    if let Some(operands) = on_cuda::operands(&a, products.tf32) {
         return burn(on_cuda::batched(a, b, is_transposed, (dtype, operands)));
     }
     let _ = products;
@@ -66,94 +68,4 @@ fn multiply<const D: usize>(a: CubeTensor, b: CubeTensor, is_transposed: bool) -
 
 fn cast<const D: usize>(x: Tensor<D>, dtype: DType) -> Tensor<D> {
     if x.dtype() == dtype { x } else { x.cast(dtype) }
-}
-
-#[cfg(feature = "cuda")]
-mod on_cuda {
-    use burn::backend::Device as _;
-    use burn_cubecl::kernel::into_contiguous;
-
-    use super::*;
-    use crate::cublas::{self, Operands, Shape};
-    use crate::tensors::empty;
-
-    /// What cuBLASLt takes `x` for; `None` elsewhere than on an NVIDIA GPU.
-    pub(super) fn operands(x: &CubeTensor, products: Products) -> Option<Operands> {
-        let cubecl::Device::Cuda(_) = x.device else { return None };
-        cublas::operands(x.dtype, products.tf32)
-    }
-
-    /// Queues products onto `c`, or without one, into `d`.
-    fn enqueue(shape: Shape, factor: f64, [a, b]: [CubeTensor; 2], c: Option<CubeTensor>, d: &CubeTensor) {
-        let cubecl::Device::Cuda(device) = &d.device else { return };
-        let c = c.map_or_else(|| d.handle.clone(), |c| c.handle);
-        cublas::enqueue(device.to_id(), shape, factor as f32, [a.handle, b.handle, c, d.handle.clone()]);
-    }
-
-    /// The rows of a matrix as they lie, copied where a row's numbers are not side by side.
-    fn rows(x: CubeTensor) -> CubeTensor {
-        let rank = x.meta.shape().num_dims();
-        let (shape, strides) = (x.meta.shape(), x.meta.strides());
-        let is_row = strides[rank - 1] == 1 || shape[rank - 1] == 1;
-        if is_row && strides[rank - 2] >= shape[rank - 1] { x } else { into_contiguous(x) }
-    }
-
-    pub(super) fn product(
-        x: CubeTensor,
-        weight: CubeTensor,
-        onto: Option<CubeTensor>,
-        (factor, dtype, operands): (f64, DType, Operands),
-    ) -> CubeTensor {
-        let (x, weight) = (rows(x), rows(weight));
-        let ([m, k], [n, _]) =
-            ([x.meta.shape()[0], x.meta.shape()[1]], [weight.meta.shape()[0], weight.meta.shape()[1]]);
-        let onto = onto.map(rows);
-        let of_onto = onto.as_ref().map_or(n, |onto| onto.meta.strides()[0].max(n));
-        let out = empty(&x, [m, n], if onto.is_some() { DType::F32 } else { dtype });
-        let shape = Shape {
-            batches: 1,
-            m,
-            k,
-            n,
-            is_transposed: true,
-            rows: [x.meta.strides()[0].max(k), weight.meta.strides()[0].max(k), of_onto, n],
-            strides: [0; 4],
-            operands,
-            is_wide: out.dtype == DType::F32 && x.dtype != DType::F32,
-            is_added: onto.is_some(),
-        };
-        if m * n > 0 {
-            enqueue(shape, factor, [x, weight], onto, &out);
-        }
-        out
-    }
-
-    pub(super) fn batched(
-        a: CubeTensor,
-        b: CubeTensor,
-        is_transposed: bool,
-        (dtype, operands): (DType, Operands),
-    ) -> CubeTensor {
-        let (a, b) = (rows(a), rows(b));
-        let size = |x: &CubeTensor, axis: usize| x.meta.shape()[axis];
-        let (heads, m, k) = (size(&a, 0), size(&a, 1), size(&a, 2));
-        let n = size(&b, if is_transposed { 1 } else { 2 });
-        let out = empty(&a, [heads, m, n], dtype);
-        let shape = Shape {
-            batches: heads,
-            m,
-            k,
-            n,
-            is_transposed,
-            rows: [a.meta.strides()[1].max(k), b.meta.strides()[1].max(if is_transposed { k } else { n }), n, n],
-            strides: [a.meta.strides()[0], b.meta.strides()[0], m * n, m * n],
-            operands,
-            is_wide: dtype == DType::F32 && a.dtype != DType::F32,
-            is_added: false,
-        };
-        if heads * m * n > 0 {
-            enqueue(shape, 1.0, [a, b], None, &out);
-        }
-        out
-    }
 }

@@ -20,6 +20,7 @@
 //! | file | owns |
 //! |---|---|
 //! | `precision.rs` | what is narrower than f32 |
+//! | `operands.rs` | what operations take besides tensors |
 //! | `gpu.rs` | the operations of `ops.rs` on GPUs, by the kernels of `judge-gpu` |
 //! | `projection.rs` | a product with what belongs to it: low-rank terms and factors |
 //! | `encoder.rs`, `encoder_head.rs` | an encoder and its head, for training alone: encoders are served by `engine/packed` |
@@ -63,6 +64,7 @@ pub(crate) mod host;
 mod label_products;
 mod mamba;
 mod masks;
+mod operands;
 pub(crate) mod ops;
 pub(crate) mod parameters;
 pub(crate) mod past;

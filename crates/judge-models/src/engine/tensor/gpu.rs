@@ -6,7 +6,7 @@
 use burn::tensor::{DType, Tensor};
 use judge_gpu::{Norm, Products, Rotation, Softmax};
 
-use super::ops::{Attention, HeadNorm, Heads};
+use super::operands::{Attention, HeadNorm, Heads};
 use super::precision::{Precision, cast};
 use super::rotation::Table;
 use crate::arch::{Activation, NormKind, Pairs};

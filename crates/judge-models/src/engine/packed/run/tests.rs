@@ -138,7 +138,7 @@ fn kept_is_counted_and_does_not_show(window: Option<usize>) {
     let all = group(&indices);
     // Of what a text has written, and of the prompt before its last segment.
     let (mut has_grown, mut has_waited, mut has_freed) = (false, false, [false; 2]);
-    for max_tokens in [1, 100, 700, 16384] {
+    for max_tokens in [1, 100, 400, 700, 16384] {
         let mut together = vec![None; prompts.len()];
         let mut sink = |index: usize, outcome| {
             assert_eq!(together[index].replace(outcome), None);

@@ -174,7 +174,7 @@ fn weigh_rows<I: Float, B: Numeric, O: Float>(
         if is_seen {
             let score = scored(scores, start + key, scale, cap, kind);
             if score > most {
-                total *= (most - score).exp() + 1.0f32;
+                total = total * (most - score).exp() + 1.0f32;
                 most = score;
             } else {
                 // What is not a number comes here, and stays none.

@@ -1,5 +1,5 @@
 # torch==2.15.0 transformers==5.23.0 safetensors==0.8.0
-"""Checks parity on a card, then reads the same prompts with transformers and with this crate there, most important first, and prints tables.
+"""Checks parity on a card, then reads the same prompts there with transformers and with this crate, most important first.
 
     cargo build --release --features judge/cuda -p judge
     cargo test --release --features judge-models/cuda -p judge-models --test parity --no-run
@@ -123,42 +123,42 @@ class CardMemory:
 FAMILIES = "readings_of_every_family_equal_transformers"
 
 
-def parity(args, dtypes):
+def parity(args, dtype):
     binary, device, processes = args.parity, args.device, args.processes
-    passed = True
-    for dtype in dtypes:
-        environment = dict(os.environ, JUDGE_TEST_DEVICE=device, JUDGE_TEST_DTYPE=dtype,
-                           CARGO_MANIFEST_DIR=str(ROOT / "crates/judge-models"))
-        start = time.perf_counter()
-        print(f"parity, {device}, {dtype}:", flush=True)
-        # Every n-th model, shared by the processes.
-        parts = [(f"{part * args.one_in}/{processes * args.one_in}", ["--exact", FAMILIES]) for part in range(processes)]
-        if args.one_in == 1:
-            parts.append(("0/1", ["--skip", FAMILIES]))
-        results = []
+    environment = dict(os.environ, JUDGE_TEST_DEVICE=device, JUDGE_TEST_DTYPE=dtype,
+                       CARGO_MANIFEST_DIR=str(ROOT / "crates/judge-models"))
+    start = time.perf_counter()
+    print(f"parity, {device}, {dtype}:", flush=True)
+    # Every n-th model, shared by the processes.
+    parts = [(f"{part * args.one_in}/{processes * args.one_in}", ["--exact", FAMILIES]) for part in range(processes)]
+    if args.one_in == 1:
+        parts.append(("0/1", ["--skip", FAMILIES]))
+    results = []
 
-        def run(part, chosen):
-            # One test at a time within a process.
-            command, lines = [binary, "--nocapture", "--test-threads", "1", *chosen], []
-            with subprocess.Popen(command, env=dict(environment, JUDGE_TEST_PART=part), stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                                  text=True) as tests:
-                for said in tests.stdout:
-                    lines.append(said)
-                    if "largest relative error" in said or said.endswith(": failed\n"):
-                        print("  " + said.split("... ")[-1], end="", flush=True)
-            results.append(tests.returncode == 0)
-            if tests.returncode != 0:
-                print("".join(lines) + f"  part {part} FAILED\n", end="", flush=True)
+    def run(part, chosen):
+        # One test at a time within a process.
+        command, lines = [binary, "--nocapture", "--test-threads", "1", *chosen], []
+        with subprocess.Popen(command, env=dict(environment, JUDGE_TEST_PART=part), stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                              text=True) as tests:
+            for said in tests.stdout:
+                lines.append(said)
+                if "largest relative error" in said or said.endswith(": failed\n"):
+                    print("  " + said.split("... ")[-1], end="", flush=True)
+        results.append(tests.returncode == 0)
+        if tests.returncode != 0:
+            print("".join(lines) + f"  part {part} FAILED\n", end="", flush=True)
 
-        with concurrent.futures.ThreadPoolExecutor(processes) as pool:
-            list(pool.map(run, *zip(*parts)))
-        print(f"  {'passed' if all(results) else 'FAILED'} in {time.perf_counter() - start:.0f} s", flush=True)
-        passed &= all(results)
-    return passed
+    with concurrent.futures.ThreadPoolExecutor(processes) as pool:
+        list(pool.map(run, *zip(*parts)))
+    print(f"  {'passed' if all(results) else 'FAILED'} in {time.perf_counter() - start:.0f} s", flush=True)
+    return all(results)
 
 
-def matrix_peak(device):
-    """Floating-point operations a second of a large bf16 product."""
+def matrix_peak(args):
+    """Floating-point operations a second of a large bf16 product with torch, measured by the first step that needs it."""
+    device, kept = args.device.split(",")[0], args.work / "peak.json"
+    if kept.exists() and device in (peaks := json.loads(kept.read_text())):
+        return peaks[device]
     import torch
 
     size, times = (8192, 50) if device.startswith("cuda") else (1024, 5)
@@ -171,7 +171,9 @@ def matrix_peak(device):
     for _ in range(times):
         a @ b
     wait()
-    return 2 * size**3 * times / (time.perf_counter() - start)
+    peak = 2 * size**3 * times / (time.perf_counter() - start)
+    kept.write_text(json.dumps({device: peak}))
+    return peak
 
 
 def ours(args, model, config, ids):
@@ -331,7 +333,7 @@ def read(args, specs, which):
     """One line of the table, and of the ragged prompts one of label logits."""
     spec, model, config = next(cpu.models(specs, args.work))
     ids = workloads(args.prompts)[which]
-    peak = None if args.without_transformers else matrix_peak(args.device.split(",")[0])
+    peak = None if args.without_transformers else matrix_peak(args)
     line(COLUMNS)
     line(["---"] * len(COLUMNS))
     mine, peer = ours(args, model, config, ids), None
@@ -362,7 +364,7 @@ def steps(args):
     of_device = DTYPES.get(args.device.split(":")[0], DTYPES["cuda"])
     found = []
     if args.parity:
-        found += [(f"parity {dtype}", 75, lambda dtype=dtype: parity(args, [dtype])) for dtype in ("bf16", "f32", "tf32") if dtype in of_device]
+        found += [(f"parity {dtype}", 75, lambda dtype=dtype: parity(args, dtype)) for dtype in ("bf16", "f32", "tf32") if dtype in of_device]
     found += [(f"{which} {args.small}", 100, lambda which=which: read(args, args.small, which)) for which in ("equal", "ragged", "shared")]
     found.append((f"write {args.small}", 90, lambda: write(args)))
     found.append((f"large {args.large}", 240, lambda: read(args, args.large, "equal")))

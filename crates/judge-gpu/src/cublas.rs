@@ -38,7 +38,7 @@ const PLANS: usize = 4096;
 
 /// What numbers a product takes, and how they are added up: sums are f32 in all of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Operands {
+pub(crate) enum Operands {
     /// bf16.
     Bf16,
     /// f16.

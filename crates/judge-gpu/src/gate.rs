@@ -145,13 +145,7 @@ fn gate_rows<I: Float, O: Float>(
     if comptime!(kind.is_gated) {
         let mut up = f32::cast_from(x[from + width]);
         if comptime!(matches!(kind.function, Function::ClampedSwish)) {
-            if up > limit {
-                up = limit;
-            }
-            if up < -limit {
-                up = -limit;
-            }
-            up += 1.0f32;
+            up = clamp_nan(up, -limit, limit) + 1.0f32;
         }
         out[place] = O::cast_from(made * up);
     } else {

@@ -103,14 +103,13 @@ pub fn heads(x: Tensor<3>, of: &Heads, dtype: DType) -> Tensor<4> {
         sharing,
     };
     let client = x.client.clone();
-    // What there is none of is not read: the kernel is told so when it is compiled. Something must stand in its place.
-    let nothing = empty(&x, [1], DType::F32);
-    let weight = weight.unwrap_or_else(|| nothing.clone());
+    // What there is none of is not read: the kernel is told so when it is compiled. The rows stand in its place.
+    let weight = weight.unwrap_or_else(|| x.clone());
     let [cos, sin] = match rotation {
         Some(rotation) => [rotation.cos.clone(), rotation.sin.clone()].map(contiguous),
-        None => [nothing.clone(), nothing.clone()],
+        None => [x.clone(), x.clone()],
     };
-    let factors = factors.unwrap_or(nothing);
+    let factors = factors.unwrap_or_else(|| x.clone());
     let dtypes = [x.dtype, weight.dtype, dtype].map(dtype_to_storage_type);
     // SAFETY: units beyond the last row end at once; a row reads its head's columns of its own position, and the table's row of that.
     unsafe {
@@ -159,13 +158,8 @@ fn made<I: Float, W: Float>(
         value *= f32::cast_from(weight[i]);
     }
     if comptime!(kind.is_clamped) {
-        // What is not a number stays what it is.
-        if value > limit {
-            value = limit;
-        }
-        if value < -limit {
-            value = -limit;
-        }
+        // What is not a number stays none.
+        value = clamp_nan(value, -limit, limit);
     }
     value
 }

@@ -2,8 +2,6 @@
 
 use burn::backend::cubecl::dtype_to_storage_type;
 use burn::tensor::{Bool, DType, Tensor};
-use burn_cubecl::CubeBackend;
-use burn_cubecl::kernel::into_contiguous;
 use cubecl::ir::ElemType;
 use cubecl::prelude::*;
 
@@ -46,7 +44,8 @@ struct Kind {
     sharing: Sharing,
 }
 
-/// Weights of `scores` `[batch · n_kv_heads, group · seq, keys]`, or of some heads and rows of it: the same shape in `dtype`, computed in f32. Hidden keys get 0.
+/// Weights of `scores` `[batch · n_kv_heads, group · seq, keys]`, or of some heads and rows of it: the same shape in `dtype`, computed in
+/// f32. Hidden keys get 0.
 pub fn softmax(scores: Tensor<3>, with: Softmax<'_>, dtype: DType) -> Tensor<3> {
     let [heads, queries, keys] = scores.dims();
     reduced(scores, with, [heads, queries, keys], dtype, false)
@@ -75,16 +74,10 @@ fn reduced(scores: Tensor<3>, with: Softmax<'_>, shape: [usize; 3], dtype: DType
         is_entropy,
         sharing,
     };
-    let nothing = empty(&scores, [1], DType::F32);
     let many = with.hidden.is_some_and(|hidden| hidden.dims()[0] > 1);
-    let hidden = match with.hidden {
-        Some(hidden) => match hidden.clone().try_into_primitive::<CubeBackend>() {
-            Ok(hidden) => into_contiguous(hidden),
-            Err(error) => panic!("a mask that is not on a GPU: {error:?}"),
-        },
-        None => empty(&scores, [1], DType::U32),
-    };
-    let sinks = with.sinks.map_or_else(|| nothing.clone(), |sinks| contiguous(sinks.clone()));
+    // What there is none of is not read, as in `heads.rs`.
+    let hidden = with.hidden.map_or_else(|| scores.clone(), |hidden| contiguous(hidden.clone()));
+    let sinks = with.sinks.map_or_else(|| scores.clone(), |sinks| contiguous(sinks.clone()));
     let client = scores.client.clone();
     let dtypes = [scores.dtype, hidden.dtype, dtype].map(dtype_to_storage_type);
     // SAFETY: units beyond the last row end at once, and a row is read and written within its keys.
@@ -124,6 +117,16 @@ fn scored<I: Float>(scores: &[I], place: usize, scale: f32, cap: f32, #[comptime
         score = cap * (score / cap).tanh();
     }
     score
+}
+
+/// Whether the mask, if there is one, leaves a key to its query.
+#[cube]
+fn is_seen<B: Numeric>(hidden: &[B], place: usize, #[comptime] kind: Kind) -> bool {
+    let mut is_seen = true.runtime();
+    if comptime!(kind.is_masked) {
+        is_seen = hidden[place] == B::from_int(0);
+    }
+    is_seen
 }
 
 #[cube(launch_unchecked)]
@@ -167,11 +170,7 @@ fn weigh_rows<I: Float, B: Numeric, O: Float>(
     let mut most = -1.0e30f32.runtime();
     let mut total = 0.0f32;
     for key in range_stepped(unit, seen, units) {
-        let mut is_seen = true.runtime();
-        if comptime!(kind.is_masked) {
-            is_seen = hidden[mask + key] == B::from_int(0);
-        }
-        if is_seen {
+        if is_seen(hidden, mask + key, kind) {
             let score = scored(scores, start + key, scale, cap, kind);
             if score > most {
                 total = total * (most - score).exp() + 1.0f32;
@@ -196,11 +195,7 @@ fn weigh_rows<I: Float, B: Numeric, O: Float>(
     if comptime!(kind.is_entropy) {
         let mut terms = 0.0f32;
         for key in range_stepped(unit, seen, units) {
-            let mut is_seen = true.runtime();
-            if comptime!(kind.is_masked) {
-                is_seen = hidden[mask + key] == B::from_int(0);
-            }
-            if is_seen {
+            if is_seen(hidden, mask + key, kind) {
                 let x = scored(scores, start + key, scale, cap, kind) - highest;
                 // What is far below the highest has no weight, and no term. What is not a number is not 0.
                 let weight = x.exp();
@@ -216,14 +211,8 @@ fn weigh_rows<I: Float, B: Numeric, O: Float>(
     } else {
         for key in range_stepped(unit, keys, units) {
             let mut weight = 0.0f32;
-            if key < seen {
-                let mut is_seen = true.runtime();
-                if comptime!(kind.is_masked) {
-                    is_seen = hidden[mask + key] == B::from_int(0);
-                }
-                if is_seen {
-                    weight = (scored(scores, start + key, scale, cap, kind) - highest).exp() / all;
-                }
+            if key < seen && is_seen(hidden, mask + key, kind) {
+                weight = (scored(scores, start + key, scale, cap, kind) - highest).exp() / all;
             }
             out[start + key] = O::cast_from(weight);
         }

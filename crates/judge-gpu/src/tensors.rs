@@ -1,7 +1,8 @@
 //! Burn's tensors to cubecl's and back.
 
 use burn::backend::DispatchDevice;
-use burn::tensor::{DType, Device, Shape, Tensor};
+use burn::tensor::kind::Basic;
+use burn::tensor::{BackendPrimitive, DType, Device, Shape, Tensor};
 use burn_cubecl::CubeBackend;
 use burn_cubecl::kernel::into_contiguous;
 use burn_cubecl::ops::numeric::empty_device_contiguous_dtype;
@@ -19,7 +20,10 @@ pub fn runs_on(device: &Device) -> bool {
 ///
 /// # Panics
 /// If it is not on a device of cubecl's.
-pub(crate) fn cube<const D: usize>(tensor: Tensor<D>) -> CubeTensor {
+pub(crate) fn cube<const D: usize, K>(tensor: Tensor<D, K>) -> CubeTensor
+where
+    K: Basic + BackendPrimitive<CubeBackend, Primitive = CubeTensor>,
+{
     match tensor.try_into_primitive::<CubeBackend>() {
         Ok(tensor) => tensor,
         Err(error) => panic!("a tensor that is not on a GPU: {error:?}"),
@@ -27,7 +31,10 @@ pub(crate) fn cube<const D: usize>(tensor: Tensor<D>) -> CubeTensor {
 }
 
 /// The tensor with its numbers in row-major order, without gaps.
-pub(crate) fn contiguous<const D: usize>(tensor: Tensor<D>) -> CubeTensor {
+pub(crate) fn contiguous<const D: usize, K>(tensor: Tensor<D, K>) -> CubeTensor
+where
+    K: Basic + BackendPrimitive<CubeBackend, Primitive = CubeTensor>,
+{
     into_contiguous(cube(tensor))
 }
 

@@ -6,60 +6,15 @@
 #![cfg(feature = "cuda")]
 #![allow(clippy::print_stderr)] // what was skipped
 
-use std::path::Path;
-use std::process::Command;
-
 use burn::tensor::{DType, Device, Tensor, TensorData};
 use judge_gpu::{Products, batched, product};
 
-/// Set in the process that has the libraries.
-const INSIDE: &str = "JUDGE_GPU_TEST_INSIDE";
-
-/// Compiles the libraries into a folder; `false` where there is no compiler.
-fn compiled(folder: &Path) -> bool {
-    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fake");
-    // NVIDIA's own library has this name where NVRTC looks for it too, and NVRTC ends where it finds another: so without a version.
-    for (from, to) in [("driver.c", "libcuda.so"), ("cublaslt.c", "libcublasLt.so")] {
-        let cc = Command::new("cc")
-            .args(["-shared", "-fPIC", "-O2", "-w", "-o"])
-            .arg(folder.join(to))
-            .arg(source.join(from))
-            .status();
-        match cc {
-            Ok(status) => assert!(status.success(), "cc does not take {from}"),
-            Err(error) => {
-                eprintln!("skipped: the C compiler cc is needed: {error}");
-                return false;
-            }
-        }
-    }
-    true
-}
+mod fake;
 
 #[test]
 fn products_reach_cublaslt_as_they_lie() {
-    let folder = tempfile::tempdir().unwrap();
-    if !compiled(folder.path()) {
-        return;
-    }
-    let calls = folder.path().join("calls");
-    let path = std::env::var_os("LD_LIBRARY_PATH").unwrap_or_default();
-    let all = [folder.path().into()]
-        .into_iter()
-        .chain(std::env::split_paths(&path))
-        .filter(|path| !path.as_os_str().is_empty());
-    let run = Command::new(std::env::current_exe().unwrap())
-        .args(["--exact", "inside", "--ignored", "--nocapture"])
-        .env("LD_LIBRARY_PATH", std::env::join_paths(all).unwrap())
-        .env("LD_PRELOAD", folder.path().join("libcuda.so"))
-        .env("FAKE_CUDA_CALLS", &calls)
-        .env(INSIDE, "1")
-        .output()
-        .unwrap();
-    let said = String::from_utf8_lossy(&run.stdout).into_owned() + &String::from_utf8_lossy(&run.stderr);
-    assert!(run.status.success() && said.contains("1 passed"), "{said}");
+    let Some((_, calls)) = fake::run_inside() else { return };
     // Every product is behind what cubecl has queued, and before what it queues next.
-    let calls = std::fs::read_to_string(calls).unwrap();
     let lines: Vec<&str> = calls.lines().collect();
     let products: Vec<usize> = (0..lines.len()).filter(|&i| lines[i].starts_with("product")).collect();
     assert_eq!(products.len(), 6, "{calls}");
@@ -77,7 +32,7 @@ fn numbers(count: usize, seed: u64) -> Vec<f32> {
 #[test]
 #[ignore = "started as a process of its own by the test above, with other libraries"]
 fn inside() {
-    if std::env::var_os(INSIDE).is_none() {
+    if fake::calls().is_none() {
         return;
     }
     let device = Device::cuda(0);

@@ -1,59 +1,36 @@
-//! Decoders on a driver that runs nothing, with a cuBLASLt that multiplies on the host: the whole path of NVIDIA GPUs but the GPU. Models are
-//! loaded, every kernel is compiled by the real NVRTC, every product is asked for with operands that cuBLASLt takes. What comes out means
-//! nothing, since kernels are not run.
+//! Decoders on a driver that runs nothing, with a cuBLASLt that multiplies on the host: the whole path of NVIDIA GPUs but the GPU. Models
+//! are loaded, every kernel is compiled by the real NVRTC, every product is asked for with operands that cuBLASLt takes. What comes out
+//! means nothing, since kernels are not run.
 //!
-//! The libraries are those of `judge-gpu`'s tests. Without a C compiler, NVRTC (`libnvrtc`) or CUDA's headers (`CUDA_PATH`) the test says that
-//! it is skipped. Python's packages nvidia-cuda-nvrtc, -runtime, -nvcc, -cccl and -crt have the two, without a GPU.
+//! The libraries are those of `judge-gpu`'s tests. Without a C compiler, NVRTC (`libnvrtc`) or CUDA's headers (`CUDA_PATH`) the test says
+//! that it is skipped. Python's packages nvidia-cuda-nvrtc, -runtime, -nvcc, -cccl and -crt have the two, without a GPU.
 
 #![cfg(feature = "cuda")]
 #![allow(clippy::print_stdout, clippy::print_stderr)] // counts, and what was skipped
 
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
 use judge_core::request::Pooling;
 use judge_core::{Backbone, Layer, Prompt, Request, TextModel, Want};
 use judge_models::{CudaProblem, Device, Dtype, Error, LoadOptions, Model};
 
-/// Names the file of calls, in the process that has the libraries.
-const CALLS: &str = "FAKE_CUDA_CALLS";
+#[path = "../../judge-gpu/tests/fake/mod.rs"]
+mod fake;
 
 /// The fixture of a dense decoder, and kernels of one of its blocks, products included.
 const DENSE: [(&str, usize); 2] = [("llama-off", 14), ("qwen3-off", 14)];
 
 #[test]
 fn blocks_are_a_few_kernels_and_products_that_cublaslt_takes() {
-    let folder = tempfile::tempdir().unwrap();
-    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("../judge-gpu/tests/fake");
-    for (from, to) in [("driver.c", "libcuda.so"), ("cublaslt.c", "libcublasLt.so")] {
-        let cc = Command::new("cc")
-            .args(["-shared", "-fPIC", "-O2", "-w", "-o"])
-            .args([folder.path().join(to), source.join(from)])
-            .status();
-        match cc {
-            Ok(status) => assert!(status.success(), "cc does not take {from}"),
-            Err(error) => return eprintln!("skipped: the C compiler cc is needed: {error}"),
-        }
-    }
-    let path = std::env::var_os("LD_LIBRARY_PATH").unwrap_or_default();
-    let all = [folder.path().into()].into_iter().chain(std::env::split_paths(&path));
-    let run = Command::new(std::env::current_exe().unwrap())
-        .args(["--exact", "inside", "--ignored", "--nocapture"])
-        .env("LD_LIBRARY_PATH", std::env::join_paths(all.filter(|path| !path.as_os_str().is_empty())).unwrap())
-        .env("LD_PRELOAD", folder.path().join("libcuda.so"))
-        .env(CALLS, folder.path().join("calls"))
-        .output()
-        .unwrap();
-    let said = String::from_utf8_lossy(&run.stdout).into_owned() + &String::from_utf8_lossy(&run.stderr);
+    let Some((said, _)) = fake::run_inside() else { return };
     print!("{said}");
-    assert!(run.status.success() && said.contains("1 passed"), "{said}");
 }
 
 #[test]
 #[ignore = "started as a process of its own by the test above, with other libraries"]
 fn inside() {
-    let Some(calls) = std::env::var_os(CALLS).map(PathBuf::from) else { return };
+    let Some(calls) = fake::calls() else { return };
     let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/families");
     let load = |folder: &Path, dtype| {
         Model::load(

@@ -222,8 +222,8 @@ fn a_model_has_no_more_devices_than_blocks() {
     assert_eq!(problem, DevicesProblem::TooMany { n_layers: 3 });
 }
 
-/// The card's precision on the CPU: bf16 products, queries, keys and values, all else f32. Products give bf16, as transformers' do, so that it is
-/// about as far from exact arithmetic: nearer in most families, further by a seventh in one.
+/// The card's precision on the CPU: bf16 products, queries, keys and values, all else f32. Products give bf16, as transformers' do, so that
+/// it is about as far from exact arithmetic: nearer in most families, further by a seventh in one.
 #[test]
 fn the_precision_of_a_card_is_that_of_transformers_in_bf16() {
     let prompts = ["ba de fi go ku la me ni po ru sa te vi zo", "3 xa y0 ba ba 4"];

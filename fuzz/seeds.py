@@ -10,6 +10,7 @@ import struct
 HERE = pathlib.Path(__file__).resolve().parent
 CRATES = HERE.parent / "crates"
 FIXTURES = CRATES / "judge-models" / "tests" / "fixtures"
+TEMPLATES = CRATES / "judge-jinja" / "tests" / "fixtures"
 # Inputs of more bytes are changed too seldom in any one place.
 MOST = 16_000
 
@@ -151,7 +152,7 @@ def tokenizer():
 
 
 def chat_template():
-    file = json.loads((FIXTURES / "templates" / "templates.json").read_text())
+    file = json.loads((TEMPLATES / "templates.json").read_text())
     inputs, words = [], {b"{{ ", b" }}", b"{% ", b" %}", b"{%- ", b"namespace(", b"range(", b"|tojson", b"loop.index0"}
     for case in file["cases"]:
         texts = [text for message in file["conversations"][case["conversation"]] for text in (message["role"], message["content"])]
@@ -162,7 +163,7 @@ def chat_template():
 
 
 def template_values():
-    cases = json.loads((FIXTURES / "templates" / "jinja.json").read_text())["cases"]
+    cases = json.loads((TEMPLATES / "jinja.json").read_text())["cases"]
     states = [[3, "a", None, 1.5, True, {"b": [2, "</s>"]}], {"b": 1, "A": "x", "2": [1]}, "a text", 7, None]
     inputs, words = [], set()
     for number, (template, _) in enumerate(cases[::10]):

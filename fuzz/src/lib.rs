@@ -1,9 +1,12 @@
-//! What targets share: inputs of several parts, and folders that hold them as files.
+//! What targets share: inputs of several parts, folders that hold them as files, and templates.
 
 use std::fs;
 use std::panic;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
+
+use judge_jinja::{Date, Template};
+use serde_json::Value;
 
 /// Cuts an input at its first bytes 0xff, which no JSON and no other UTF-8 has. Parts that are missing are empty;
 /// the last one is all the rest.
@@ -37,4 +40,18 @@ pub fn panics_of_others_unwind() {
             abort(info);
         }
     }));
+}
+
+/// Reads a template and renders it twice with these variables.
+///
+/// # Panics
+/// If it renders another text the second time, or a rendering ends in a panic that is caught.
+pub fn renders_alike(source: &str, variables: &[(&str, Value)]) {
+    let Ok(template) = Template::new(source, Date::default()) else { return };
+    let variables = || variables.iter().map(|(name, value)| (*name, value));
+    let render = || template.render(variables()).map_err(|error| error.to_string());
+    let rendered = render();
+    // Panics below the hook that ends the process, such as those of the standard library.
+    assert!(!rendered.as_ref().is_err_and(|error| error.contains("please report it")), "{rendered:?}");
+    assert_eq!(rendered, render());
 }

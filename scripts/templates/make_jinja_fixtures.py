@@ -1,4 +1,4 @@
-"""Renders small templates over all that Jinja2 and Python offer to one, for crates/judge-models/src/text/chat_template/tests.rs.
+"""Renders small templates over all that Jinja2 and Python offer to one, for crates/judge-jinja/src/tests.rs.
 
     python scripts/templates/make_jinja_fixtures.py
 
@@ -302,7 +302,7 @@ for template in dict.fromkeys(snippets()):
         except UnicodeEncodeError:
             continue
         cases.append([template, *texts])
-path = Path(__file__).parents[2] / "crates/judge-models/tests/fixtures/templates/jinja.json"
+path = Path(__file__).parents[2] / "crates/judge-jinja/tests/fixtures/jinja.json"
 head = {"transformers": transformers.__version__, "jinja2": jinja2.__version__, "messages": MESSAGES}
 lines = ",\n".join(json.dumps(case, ensure_ascii=False) for case in cases)
 path.write_text(json.dumps(head, ensure_ascii=False)[:-1] + ', "cases": [\n' + lines + "\n]}\n")

@@ -1,4 +1,4 @@
-"""Renders templates of our own with transformers, for crates/judge-models/src/text/chat_template/tests.rs.
+"""Renders templates of our own with transformers, for crates/judge-jinja/src/tests.rs.
 
     python scripts/templates/make_template_fixtures.py
 
@@ -116,6 +116,6 @@ cases = [
     for conversation, messages in CONVERSATIONS.items()
     for args in (ARGS if name in ("thinking", "arguments") else ARGS[:1])
 ]
-path = Path(__file__).parents[2] / "crates/judge-models/tests/fixtures/templates/templates.json"
+path = Path(__file__).parents[2] / "crates/judge-jinja/tests/fixtures/templates.json"
 path.write_text(json.dumps({"transformers": transformers.__version__, "conversations": CONVERSATIONS, "cases": cases}, indent=1, ensure_ascii=False) + "\n")
 print(len(cases), "cases,", sum("error" in c for c in cases), "of them errors,", path.stat().st_size, "bytes")

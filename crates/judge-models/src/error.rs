@@ -360,12 +360,6 @@ pub enum Error {
         /// What is wrong.
         problem: HubFileProblem,
     },
-    /// A text is not a day of the calendar in the form `YYYY-MM-DD`.
-    #[error("{found:?} is no date, expected YYYY-MM-DD")]
-    Date {
-        /// The text.
-        found: String,
-    },
     /// A service cannot be asked, or did not answer.
     #[cfg(feature = "api")]
     #[error("{url}: {problem}")]

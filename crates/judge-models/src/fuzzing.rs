@@ -11,8 +11,6 @@
 //! |---|---|---|
 //! | `config` | `config` | `config.json` |
 //! | `tokenizer` | `tokenizer`, `sentencepiece` | `tokenizer.json` or a SentencePiece model, `tokenizer_config.json`, a template |
-//! | `chat_template` | `chat_template` | a template's text, with messages |
-//! | `template_values` | `template_values` | a template's text, with JSON |
 //! | `stored` | `safetensors`, `pytorch`, `gguf` | whatever tensors a folder's weights have |
 //! | `weights` | `weights` | the tensors that `config.json` describes, quantised or not |
 //! | `adapter` | `adapter` | an adapter's configuration and tensors |
@@ -31,7 +29,7 @@ use crate::arch::{Architecture, EMBEDDING, KeysSpec, angles, query_factors, text
 use crate::checked::store;
 use crate::fingerprint::{self, Hashed};
 use crate::folder::Folder;
-use crate::text::{ChatTemplate, Date, TextCodec, TextOptions};
+use crate::text::{TextCodec, TextOptions};
 use crate::weights::{self, Adapted, Adapter, HeadCounts, Numbers, OwnNames, Store, Tensors};
 use crate::{Dtype, Error};
 
@@ -127,47 +125,6 @@ pub fn tokenizer(folder: &Path) {
         }
         let _ = codec.label(text);
     }
-}
-
-/// Compiles a template and renders messages, given by role and content, with tools and a switch as
-/// arguments.
-///
-/// # Panics
-/// If it renders another text the second time, or a rendering ends in a panic that is caught.
-pub fn chat_template(source: &str, messages: &[(&str, &str)]) {
-    let Ok(template) = ChatTemplate::new(source, Date::default()) else { return };
-    let messages: Vec<Message> = messages.iter().map(|&(role, content)| Message::new(role, content)).collect();
-    let special = BTreeMap::from([("bos_token".to_owned(), "<s>".to_owned())]);
-    let tools = serde_json::json!([{ "type": "function", "function": { "name": "f", "parameters": { "x": [1, 2.5, null, true] } } }]);
-    let args = BTreeMap::from([("tools".to_owned(), tools), ("enable_thinking".to_owned(), false.into())]);
-    renders_alike(&template, &messages, &special, &args);
-}
-
-/// Compiles a template of a decision's prompt and renders it with `state` as its state, which is JSON, or else a text.
-///
-/// # Panics
-/// Those of `chat_template`.
-pub fn template_values(source: &str, state: &[u8]) {
-    let Ok(template) = ChatTemplate::new(source, Date::default()) else { return };
-    let state: serde_json::Value =
-        serde_json::from_slice(state).unwrap_or_else(|_| String::from_utf8_lossy(state).into_owned().into());
-    let question = serde_json::json!({ "name": "q", "type": "choice", "options": ["a", "b"], "labels": ["A", "B"] });
-    let args = [("state".to_owned(), state), ("question".to_owned(), question)].into();
-    renders_alike(&template, &[], &BTreeMap::new(), &args);
-}
-
-/// Renders a template twice.
-fn renders_alike(
-    template: &ChatTemplate,
-    messages: &[Message],
-    special: &BTreeMap<String, String>,
-    args: &BTreeMap<String, serde_json::Value>,
-) {
-    let render = || template.render(messages, special, args).map_err(|error| error.to_string());
-    let rendered = render();
-    // Panics below the hook that ends the process, such as those of the standard library.
-    assert!(!rendered.as_ref().is_err_and(|error| error.contains("please report it")), "{rendered:?}");
-    assert_eq!(rendered, render());
 }
 
 /// Reads a folder's weights, whatever model they are of: every tensor that is there, in each of the

@@ -165,9 +165,10 @@ pub use error::{
 };
 pub use gguf::GgufProblem;
 pub use hub::{Download, FoundModel, HubOptions, ModelSource};
+pub use judge_jinja::{Date, DateError};
 pub use merge::{Merged, merge_adapters};
 pub use model::{LoadOptions, Model};
-pub use text::{ChatTokens, Date, SentencePieceProblem, TextOptions};
+pub use text::{ChatTokens, SentencePieceProblem, TextOptions};
 pub use weights::PyTorchProblem;
 
 #[cfg(test)]

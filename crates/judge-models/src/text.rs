@@ -7,7 +7,7 @@
 //! ```
 //!
 //! `tokenizer.rs` owns `TextCodec`, the only part that the rest of the crate calls;
-//! `chat_template.rs` renders conversations. Files are read when the codec is loaded, and never
+//! `chat_template.rs` renders conversations by `judge-jinja`. Files are read when the codec is loaded, and never
 //! after that.
 //!
 //! Not here: the length of the context and ids without an embedding (`reading/jobs.rs`), the end
@@ -17,7 +17,6 @@
 mod chat_template;
 mod tokenizer;
 
-pub use chat_template::Date;
-pub(crate) use chat_template::{ChatTemplate, TemplateError};
+pub(crate) use chat_template::ChatTemplate;
 pub use tokenizer::{ChatTokens, SentencePieceProblem, TextOptions};
 pub(crate) use tokenizer::{TextCodec, Typed};

@@ -4,10 +4,11 @@ use std::sync::Arc;
 
 use judge_core::decision::{Asked, DecisionPrompt};
 use judge_core::{Prompt, PromptEnd, Reason, Unscored, WholePrompt};
+use judge_jinja::{Date, TemplateError};
 use serde_json::{Map, Value, json};
 
 use crate::Error;
-use crate::text::{ChatTemplate, Date, TemplateError};
+use crate::text::ChatTemplate;
 
 /// A Jinja template of the user's turn, which sees `state` and `question`; the turn goes into the model's chat template, with
 /// `enable_thinking` false. This is what transformers does where a model has no template for decisions.

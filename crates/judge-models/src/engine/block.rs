@@ -314,7 +314,7 @@ pub(crate) struct Both<L, N> {
 pub(crate) struct Gated<L> {
     /// `[2 * d_ff, d_model]`: all rows of the gate, then all rows of up. Without a gate those of up
     /// alone, `[d_ff, d_model]`.
-    gate_up: L,
+    pub(crate) gate_up: L,
     /// `[d_model, d_ff]`.
     down: L,
 }

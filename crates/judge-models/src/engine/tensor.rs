@@ -22,6 +22,7 @@
 //! | `precision.rs` | what is narrower than f32 |
 //! | `operands.rs` | what operations take besides tensors |
 //! | `gpu.rs` | the operations of `ops.rs` on GPUs, by the kernels of `judge-gpu` |
+//! | `choices.rs` | which rows each expert takes |
 //! | `projection.rs` | a product with what belongs to it: low-rank terms and factors |
 //! | `encoder.rs`, `encoder_head.rs` | an encoder and its head, for training alone: encoders are served by `engine/packed` |
 //! | `token_inputs.rs` | what blocks get of a token besides the residual stream |
@@ -48,6 +49,7 @@
 mod batch_size;
 mod batched;
 mod block_ops;
+mod choices;
 #[cfg(any(test, feature = "cuda"))]
 pub(crate) mod cuda;
 pub(crate) mod decoder;

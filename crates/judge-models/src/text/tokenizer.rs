@@ -57,9 +57,10 @@ use judge_core::{
     model::{BackboneError, LabelInContext},
     request::TokenId,
 };
+use judge_jinja::{Date, TemplateError};
 use tokenizers::Tokenizer;
 
-use super::chat_template::{ChatTemplate, Date, TemplateError};
+use super::chat_template::ChatTemplate;
 use crate::Error;
 use crate::folder::{Folder, file};
 use bound::Bound;

@@ -15,9 +15,10 @@
 //! Every operation takes rows in any float dtype and keeps the residual stream in f32.
 
 use burn::module::Param;
-use burn::tensor::{DType, Int, Tensor, activation};
+use burn::tensor::{DType, Int, Tensor, TensorData, activation};
 use judge_core::Layer;
 
+use super::choices::Choices;
 use super::delta::{delta, short_conv};
 use super::mamba::mamba;
 use super::masks::{MaskKind, Masks};
@@ -25,7 +26,7 @@ use super::operands::{Attention, HeadNorm, Heads};
 use super::ops;
 use super::parameters::{Linear, Norm};
 use super::past::{KeysValues, Past};
-use super::precision::{Precision, widen};
+use super::precision::{Precision, cast, widen};
 use super::projection::{project, project_onto, taken};
 use super::rotation::Rotation;
 use crate::arch::{BlockSpec, KeysSpec, ModelSpec};
@@ -273,10 +274,13 @@ impl Ops for ComposedOps<'_, '_> {
         self.keep_rows(index, given)
     }
 
-    /// The sum over all experts, in their order, each of which takes every row; what it makes of a
-    /// row that is not its own is left out, even if it is not finite. Shapes do not depend on the
-    /// router's choice, and no device is waited for. The price is the work of `n_experts` for that
-    /// of `top_k`.
+    /// The sum over the experts that the router chooses for each row, in the experts' order. An expert takes its own rows alone, so
+    /// the host has to know the choice, and waits for the device once in a block.
+    ///
+    /// ```text
+    /// weights [rows, n_experts] ─► host ─► rows of each expert ─► expert ─► one below the other, [choices, d_model]
+    /// row by row: its first choice · weight + its second choice · weight …
+    /// ```
     ///
     /// A weight that is NaN is not 0, so it reaches the sum.
     fn mix(&mut self, x: Tensor<3>, logits: Tensor<3>, experts: &Experts<Linear, Norm>) -> Tensor<3> {
@@ -285,14 +289,28 @@ impl Ops for ComposedOps<'_, '_> {
             Some(scales) => weights * scales.val().unsqueeze(),
             None => weights,
         };
-        let mut mixed = Tensor::zeros(x.dims(), (&x.device(), DType::F32));
-        for (index, expert) in experts.experts.iter().enumerate() {
-            let weight = weights.clone().narrow(2, index, 1); // [batch, seq, 1]
-            let is_other = weight.clone().equal_elem(0.0).expand(x.dims());
-            let y = widen(expert.forward(self, Input::Of(&x))); // [batch, seq, d_model]
-            mixed = mixed + (y * weight).mask_fill(is_other, 0.0);
+        let ([batch, seq, d_model], n_experts) = (x.dims(), experts.experts.len());
+        let (rows, device) = (batch * seq, x.device());
+        let weights = weights.reshape([rows * n_experts]);
+        let choices = Choices::of(&weights.clone().detach().into_data().iter::<f32>().collect::<Vec<_>>(), n_experts);
+        let index = |of: &[i32]| Tensor::<1, Int>::from_data(TensorData::from(of), &device);
+        // Experts are alike: what the first multiplies, all do.
+        let dtype = experts.experts.first().map_or(DType::F32, |expert| taken(&expert.gate_up));
+        let x = cast(x.reshape([rows, d_model]), dtype);
+        let mut made = Vec::new();
+        for (own, expert) in choices.rows.iter().zip(&experts.experts).filter(|(own, _)| !own.is_empty()) {
+            let own = x.clone().select(0, index(own)).unsqueeze::<3>();
+            made.push(expert.forward(self, Input::Of(&own)).squeeze_dim::<2>(0)); // -> [own rows, d_model]
         }
-        mixed
+        // A row that has fewer choices than others is given this one.
+        made.push(Tensor::zeros([1, d_model], (&device, made.first().map_or(DType::F32, Tensor::dtype))));
+        let made = Tensor::cat(made, 0);
+        let mut mixed = Tensor::zeros([rows, d_model], (&device, DType::F32));
+        for (at, weight) in &choices.of_rows {
+            let weight = weights.clone().select(0, index(weight)).unsqueeze_dim(1); // [rows, 1]
+            mixed = mixed + widen(made.clone().select(0, index(at))) * weight;
+        }
+        mixed.reshape([batch, seq, d_model])
     }
 
     fn add_gated(&mut self, x: Tensor<3>, gate: Tensor<3>, y: Tensor<3>) -> Tensor<3> {

@@ -33,10 +33,10 @@ use std::ops::{Range, RangeInclusive};
 
 use aho_corasick::{AhoCorasick, MatchKind};
 use judge_core::request::TokenId;
+use judge_jinja::TemplateError;
 use tokenizers::{AddedToken, Tokenizer};
 
 use super::guarded::ids;
-use crate::text::chat_template::TemplateError;
 
 /// The private-use characters of plane 15, two of which become marks.
 const PLANE_15: RangeInclusive<char> = '\u{f0000}'..='\u{ffffd}';

@@ -13,11 +13,12 @@
 use std::collections::BTreeMap;
 
 use judge_core::{Message, WholePrompt, request::TokenId};
+use judge_jinja::{Date, TemplateError};
 use serde_json::{Map, Value};
 use tokenizers::Tokenizer;
 
 use super::literal::{Control, PlainText, Refusal};
-use crate::text::chat_template::{ChatTemplate, Date, TemplateError};
+use crate::text::chat_template::ChatTemplate;
 
 /// Where a prompt can end.
 const MARK: &str = "<|mark|>";

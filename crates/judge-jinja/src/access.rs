@@ -1,0 +1,196 @@
+//! `value.name`, `value[key]` and `value[a:b:c]`, as Jinja2's sandbox looks them up: an attribute first and then an item, or the
+//! other way round; what neither has is undefined.
+
+use std::rc::Rc;
+
+use super::attributes;
+use super::budget::look;
+use super::fault::{Result, fault, refuse};
+use super::value::{Loop, Range, Value};
+
+/// `value.name`.
+pub(crate) fn attribute(value: &Value, name: &str) -> Result<Value> {
+    if let Some(found) = own(value, name)? {
+        return Ok(found);
+    }
+    Ok(match value {
+        Value::Dict(dict) => dict.get_str(name).cloned().unwrap_or_else(|| value.lacks(name)),
+        _ => value.lacks(name),
+    })
+}
+
+/// `value[key]`.
+pub(crate) fn item(value: &Value, key: &Value) -> Result<Value> {
+    let found = match (value, key.as_int()) {
+        (Value::Undefined(why), _) => return fault(&**why),
+        (Value::Dict(dict), _) => match key {
+            // Python cannot hash these, and Jinja2 takes that for an item that is not there.
+            Value::List(_) | Value::Dict(_) => None,
+            _ => dict.get(key)?.cloned(),
+        },
+        (Value::Str(text) | Value::Markup(text), Some(i)) => {
+            let count = value.len().unwrap_or(0);
+            position(i, count).and_then(|i| text.chars().nth(i)).map(|c| Value::from(&*c.encode_utf8(&mut [0; 4])))
+        }
+        (Value::List(items) | Value::Tuple(items), Some(i)) => {
+            position(i, items.values.len()).map(|i| items.values[i].clone())
+        }
+        (Value::Range(range), Some(i)) => position(i, range.len()).map(|i| range.item(i)),
+        _ => None,
+    };
+    match (found, key) {
+        (Some(found), _) => Ok(found),
+        (None, Value::Str(name)) => Ok(own(value, name)?.unwrap_or_else(|| value.lacks(name))),
+        (None, Value::Markup(_)) => refuse("an item by the name of a safe text"),
+        (None, _) => Ok(Value::Undefined(format!("'{} object' has no such element", value.type_name()).into())),
+    }
+}
+
+/// The index from the front of one that may count from the back.
+fn position(i: i128, len: usize) -> Option<usize> {
+    let i = if i < 0 { i + len as i128 } else { i };
+    usize::try_from(i).ok().filter(|i| *i < len)
+}
+
+/// What Python's `getattr` gives: methods of the type, and the fields of objects.
+fn own(value: &Value, name: &str) -> Result<Option<Value>> {
+    match value {
+        Value::Undefined(why) => return fault(&**why),
+        Value::Namespace(fields) if name != "__class__" => {
+            look();
+            return Ok(fields.borrow().get_str(name).cloned());
+        }
+        _ if name.starts_with("__") => return refuse(format!("the attribute {name}")),
+        Value::Loop(variable) => {
+            if let Some(found) = of_loop(variable, name)? {
+                return Ok(Some(found));
+            }
+        }
+        Value::Macro(called) => match name {
+            "name" => return Ok(Some(Value::Str(called.node.name.clone()))),
+            "arguments" => {
+                let names = called.node.parameters.iter().map(|(name, _)| Value::Str(name.clone()));
+                return Value::tuple(names.collect()).map(Some);
+            }
+            "catch_varargs" => return Ok(Some(called.node.takes_varargs.into())),
+            "catch_kwargs" => return Ok(Some(called.node.takes_kwargs.into())),
+            "caller" => return Ok(Some(called.node.takes_caller.into())),
+            _ => {}
+        },
+        Value::Tuple(items) if items.is_group && name == "grouper" => return Ok(Some(items.values[0].clone())),
+        Value::Tuple(items) if items.is_group && name == "list" => return Ok(Some(items.values[1].clone())),
+        Value::Cycler(cycler) if name == "current" => {
+            look();
+            return Ok(Some(cycler.items[cycler.at.get()].clone()));
+        }
+        Value::Cycler(cycler) if name == "items" => return Value::tuple(cycler.items.clone()).map(Some),
+        Value::Range(range) => match name {
+            "start" => return Ok(Some(Value::Int(range.start.into()))),
+            "stop" => return Ok(Some(Value::Int(range.stop.into()))),
+            "step" => return Ok(Some(Value::Int(range.step.into()))),
+            _ => {}
+        },
+        Value::Int(_) | Value::Bool(_) => match name {
+            "real" | "numerator" => return Ok(value.as_int().map(Value::Int)),
+            "imag" => return Ok(Some(Value::Int(0))),
+            "denominator" => return Ok(Some(Value::Int(1))),
+            _ => {}
+        },
+        _ => {}
+    }
+    match attributes::find(value, name) {
+        attributes::Found::Method => Ok(Some(Value::Method(Rc::new((value.clone(), name.into()))))),
+        attributes::Found::Unsafe => {
+            let why = format!("access to attribute '{name}' of '{}' object is unsafe.", value.type_name());
+            Ok(Some(Value::Undefined(why.into())))
+        }
+        attributes::Found::Refused => refuse(format!("{name} of a {}", value.type_name())),
+        attributes::Found::Absent => Ok(None),
+    }
+}
+
+/// An attribute of `loop`.
+fn of_loop(variable: &Loop, name: &str) -> Result<Option<Value>> {
+    let at = variable.at.get();
+    if variable.lazy && ["revindex", "revindex0", "last", "length", "nextitem"].contains(&name) {
+        return refuse(format!("loop.{name} in a loop whose condition looks at what the loop may change"));
+    }
+    let items = variable.items.borrow();
+    Ok(Some(match name {
+        "index" => (at + 1).into(),
+        "index0" => at.into(),
+        "revindex" => (items.len() - at).into(),
+        "revindex0" => (items.len() - at - 1).into(),
+        "first" => (at == 0).into(),
+        "last" => (at + 1 == items.len()).into(),
+        "length" => items.len().into(),
+        "depth" => (variable.depth + 1).into(),
+        "depth0" => variable.depth.into(),
+        "previtem" => match at.checked_sub(1) {
+            Some(before) => items[before].clone(),
+            None => Value::Undefined("there is no previous item".into()),
+        },
+        "nextitem" => match items.get(at + 1) {
+            Some(next) => next.clone(),
+            None => Value::Undefined("there is no next item".into()),
+        },
+        _ => return Ok(None),
+    }))
+}
+
+/// `value[start:stop:step]`.
+pub(crate) fn slice(value: &Value, bounds: &[Value; 3]) -> Result<Value> {
+    if let Value::Undefined(why) = value {
+        return fault(&**why);
+    }
+    let len = match value {
+        Value::Str(_) | Value::Markup(_) | Value::List(_) | Value::Tuple(_) | Value::Range(_) => {
+            value.len().unwrap_or(0)
+        }
+        _ => return fault(format!("'{}' object has no slices", value.type_name())),
+    };
+    if bounds.iter().any(|b| !matches!(b, Value::None) && b.as_int().is_none()) {
+        return fault("slice indices must be integers or None");
+    }
+    let step = bounds[2].as_int().unwrap_or(1);
+    if step == 0 {
+        return fault("slice step cannot be zero");
+    }
+    let n = len as i128;
+    // The bounds of Python's `slice.indices`.
+    let (lowest, highest) = if step > 0 { (0, n) } else { (-1, n - 1) };
+    let bound = |value: &Value, default: i128| match value.as_int() {
+        None => default,
+        Some(i) if i < 0 => i.saturating_add(n).max(lowest),
+        Some(i) => i.min(highest),
+    };
+    let (start, stop) = if step > 0 {
+        (bound(&bounds[0], lowest), bound(&bounds[1], highest))
+    } else {
+        (bound(&bounds[0], highest), bound(&bounds[1], lowest))
+    };
+    if let Value::Range(range) = value {
+        let (of, by) = (i128::from(range.start), i128::from(range.step));
+        let part = |i: i128| i64::try_from(of + i * by);
+        return match (part(start), part(stop), i64::try_from(by.saturating_mul(step))) {
+            (Ok(start), Ok(stop), Ok(step)) => Ok(Value::Range(Range { start, stop, step })),
+            _ => refuse("a range of more than 64 bits"),
+        };
+    }
+    let mut indices = Vec::new();
+    let mut i = start;
+    while if step > 0 { i < stop } else { i > stop } {
+        indices.push(i as usize);
+        i = i.saturating_add(step);
+    }
+    super::budget::charge(indices.len() * size_of::<Value>())?;
+    match value {
+        Value::List(items) => Value::list(indices.into_iter().map(|i| items.values[i].clone()).collect()),
+        Value::Tuple(items) => Value::tuple(indices.into_iter().map(|i| items.values[i].clone()).collect()),
+        _ => {
+            let chars: Vec<char> = value.as_str().unwrap_or_default().chars().collect();
+            let text: String = indices.into_iter().map(|i| chars[i]).collect();
+            Ok(if matches!(value, Value::Markup(_)) { Value::Markup(text.into()) } else { Value::from(text) })
+        }
+    }
+}

@@ -1,0 +1,749 @@
+//! Jinja2's filters, with transformers' own `tojson`.
+
+use std::cmp::Ordering;
+
+use super::access::{attribute, item, slice};
+use super::arguments::Call;
+use super::attributes::{Found, find};
+use super::budget::{charge, step};
+use super::checks;
+use super::fault::{Result, fault, refuse};
+use super::format::{self, truncated};
+use super::json;
+use super::methods::{capitalized, joined, lines, pad, replaced, strip};
+use super::operators;
+use super::python_text::is_space;
+use super::sorting;
+use super::syntax::Operator;
+use super::value::{Value, View, hashable};
+
+/// The value of a filter.
+pub(crate) fn apply(name: &str, value: &Value, call: Call) -> Result<Value> {
+    step()?;
+    match name {
+        "abs" => {
+            call.required(name, [])?;
+            match (value, value.as_int()) {
+                (_, Some(n)) => {
+                    n.checked_abs().map(Value::Int).map_or_else(|| refuse("a whole number of more than 128 bits"), Ok)
+                }
+                (Value::Float(x), _) => Ok(Value::Float(x.abs())),
+                (Value::Undefined(why), _) => fault(&**why),
+                _ => fault(format!("bad operand type for abs(): '{}'", value.type_name())),
+            }
+        }
+        "attr" => {
+            let [name] = call.required(name, ["name"])?;
+            let Some(name) = name.as_str() else { return fault("attribute name must be string") };
+            match value {
+                // Fields of a mapping are items, not attributes.
+                Value::Dict(_) if !matches!(find(value, name), Found::Method) => Ok(value.lacks(name)),
+                _ => attribute(value, name),
+            }
+        }
+        "batch" | "slice" => batches(name, value, call),
+        "capitalize" => {
+            call.required(name, [])?;
+            capitalized(&soft(value)?).map(Value::from)
+        }
+        "center" => {
+            let [width] = call.bind(name, ["width"])?;
+            pad(&soft(value)?, name, &width.unwrap_or(Value::Int(80)), None).map(Value::from)
+        }
+        "count" | "length" => {
+            call.required(name, [])?;
+            match value.len() {
+                Some(len) => Ok(len.into()),
+                None => fault(format!("object of type '{}' has no len()", value.type_name())),
+            }
+        }
+        "d" | "default" => {
+            let [default, boolean] = call.bind(name, ["default_value", "boolean"])?;
+            let falls = value.is_undefined() || (boolean.is_some_and(|b| b.truth()) && !value.truth());
+            Ok(if falls { default.unwrap_or_else(|| Value::from("")) } else { value.clone() })
+        }
+        "dictsort" => dictsort(value, call),
+        "e" | "escape" | "forceescape" => {
+            call.required(name, [])?;
+            match value {
+                Value::Markup(_) if name != "forceescape" => Ok(value.clone()),
+                _ => escaped(&value.text()?).map(|text| Value::Markup(text.into())),
+            }
+        }
+        "safe" => {
+            call.required(name, [])?;
+            Ok(Value::Markup(value.text()?))
+        }
+        "filesizeformat" => filesize(value, call),
+        "first" => {
+            call.required(name, [])?;
+            let none = || Value::Undefined("No first item, sequence was empty.".into());
+            Ok(value.iterate()?.into_iter().next().unwrap_or_else(none))
+        }
+        "last" => {
+            call.required(name, [])?;
+            reversible(value)?;
+            let none = || Value::Undefined("No last item, sequence was empty.".into());
+            Ok(value.iterate()?.into_iter().next_back().unwrap_or_else(none))
+        }
+        "float" => {
+            let [default] = call.bind(name, ["default"])?;
+            match float_of(value)? {
+                Some(x) => Ok(Value::Float(x)),
+                None => Ok(default.unwrap_or(Value::Float(0.0))),
+            }
+        }
+        "int" => int(value, call),
+        "format" => {
+            let pattern = soft(value)?;
+            if !call.positional.is_empty() && !call.named.is_empty() {
+                return fault("can't handle positional and keyword arguments at the same time");
+            }
+            let argument = if call.named.is_empty() {
+                Value::tuple(call.positional)?
+            } else {
+                Value::dict(call.named.into_iter().map(|(name, value)| (Value::Str(name), value)))?
+            };
+            format::percent(&pattern, &argument).map(Value::from)
+        }
+        "groupby" => groupby(value, call),
+        "indent" => indent(value, call),
+        "items" => {
+            call.required(name, [])?;
+            match value {
+                Value::Undefined(_) => Value::once("generator", Vec::new()),
+                Value::Dict(dict) => Value::once("generator", Value::View(View::Items, dict.clone()).iterate()?),
+                _ => fault("Can only get item pairs from a mapping."),
+            }
+        }
+        "join" => {
+            let [separator, by] = call.bind(name, ["d", "attribute"])?;
+            let mut parts = Vec::new();
+            for value in value.iterate()? {
+                let value = match &by {
+                    None | Some(Value::None) => value,
+                    Some(by) => path(&value, by, None)?,
+                };
+                parts.push(value.text()?);
+            }
+            let separator = separator.map_or_else(|| Ok("".into()), |s| s.text())?;
+            joined(&separator, &parts).map(Value::from)
+        }
+        "list" => {
+            call.required(name, [])?;
+            Value::list(value.iterate()?)
+        }
+        "lower" | "upper" => {
+            call.required(name, [])?;
+            let text = soft(value)?;
+            charge(text.len())?;
+            Ok(Value::from(if name == "lower" { text.to_lowercase() } else { text.to_uppercase() }))
+        }
+        "map" => map(value, call),
+        "max" | "min" => {
+            let [case_sensitive, by] = call.bind(name, ["case_sensitive", "attribute"])?;
+            let case_sensitive = case_sensitive.is_some_and(|c| c.truth());
+            let keyed = keyed(value.iterate()?, by.as_ref(), case_sensitive)?;
+            let mut best: Option<(Value, Value)> = None;
+            for (key, value) in keyed {
+                let better = match &best {
+                    None => true,
+                    Some((found, _)) if name == "max" => key.order(found)? == Some(Ordering::Greater),
+                    Some((found, _)) => key.order(found)? == Some(Ordering::Less),
+                };
+                if better {
+                    best = Some((key, value));
+                }
+            }
+            let none = || Value::Undefined("No aggregated item, sequence was empty.".into());
+            Ok(best.map_or_else(none, |(_, value)| value))
+        }
+        "reject" | "select" | "rejectattr" | "selectattr" => select(name, value, call),
+        "replace" => {
+            let [old, new, count] = call.bind(name, ["old", "new", "count"])?;
+            let (Some(old), Some(new)) = (old, new) else { return fault("replace missing required arguments") };
+            let count = count.filter(|c| !matches!(c, Value::None)).map_or(Ok(-1), |count| count.index("count"))?;
+            replaced(&value.text()?, &old.text()?, &new.text()?, count).map(Value::from)
+        }
+        "reverse" => {
+            call.required(name, [])?;
+            match value {
+                Value::Str(_) => slice(value, &[Value::None, Value::None, Value::Int(-1)]),
+                Value::Markup(_) => refuse("reverse of a safe text"),
+                _ => {
+                    let mut items = value.iterate()?;
+                    items.reverse();
+                    // What cannot be read backwards is made a list first.
+                    match reversible(value) {
+                        Ok(()) => Value::once("reversed", items),
+                        Err(_) => Value::list(items),
+                    }
+                }
+            }
+        }
+        "round" => round(value, call),
+        "sort" => {
+            let [reverse, case_sensitive, by] = call.bind(name, ["reverse", "case_sensitive", "attribute"])?;
+            let case_sensitive = case_sensitive.is_some_and(|c| c.truth());
+            let mut all = Vec::new();
+            for value in value.iterate()? {
+                // Several attributes are compared one after the other.
+                let keys = match &by {
+                    Some(Value::Str(names)) => {
+                        names.split(',').map(|n| path(&value, &n.into(), None)).collect::<Result<Vec<_>>>()?
+                    }
+                    None | Some(Value::None) => vec![value.clone()],
+                    Some(by) => vec![path(&value, by, None)?],
+                };
+                let keys = keys.iter().map(|key| folded(key, case_sensitive)).collect();
+                all.push((Value::list(keys)?, value));
+            }
+            Value::list(sorted(all, reverse.is_some_and(|r| r.truth()))?)
+        }
+        "string" => {
+            call.required(name, [])?;
+            match value {
+                Value::Markup(_) => Ok(value.clone()),
+                _ => value.text().map(Value::Str),
+            }
+        }
+        "sum" => {
+            let [by, start] = call.bind(name, ["attribute", "start"])?;
+            let mut sum = start.unwrap_or(Value::Int(0));
+            if sum.as_str().is_some() {
+                return fault("sum() can't sum strings");
+            }
+            let mut floats = false;
+            for value in value.iterate()? {
+                let value = match &by {
+                    None | Some(Value::None) => value,
+                    Some(by) => path(&value, by, None)?,
+                };
+                floats |= matches!(value, Value::Float(_));
+                sum = operators::apply(Operator::Add, &sum, &value)?;
+            }
+            // Since 3.12 Python adds floats with a correction, so that the last digits depend on its version.
+            if floats && !matches!(sum, Value::Float(x) if x.fract() == 0.0 && x.abs() < 1e15) {
+                return refuse("the sum of fractions");
+            }
+            Ok(sum)
+        }
+        "title" => {
+            call.required(name, [])?;
+            title(&soft(value)?).map(Value::from)
+        }
+        "tojson" => json::tojson(value, call),
+        "trim" => {
+            let [chars] = call.bind(name, ["chars"])?;
+            let text = value.text()?;
+            charge(text.len())?;
+            let text = strip(&text, "strip", &chars)?;
+            Ok(if matches!(value, Value::Markup(_)) { Value::Markup(text.into()) } else { text.into() })
+        }
+        "truncate" => truncate(value, call),
+        "unique" => {
+            let [case_sensitive, by] = call.bind(name, ["case_sensitive", "attribute"])?;
+            let mut seen: Vec<Value> = Vec::new();
+            let mut kept = Vec::new();
+            'all: for (key, value) in keyed(value.iterate()?, by.as_ref(), case_sensitive.is_some_and(|c| c.truth()))? {
+                hashable(&key)?;
+                for before in &seen {
+                    if before.equals(&key)? {
+                        continue 'all;
+                    }
+                }
+                seen.push(key);
+                kept.push(value);
+            }
+            Value::once("generator", kept)
+        }
+        "urlencode" => {
+            call.required(name, [])?;
+            urlencode(value)
+        }
+        "wordcount" => {
+            call.required(name, [])?;
+            words(&soft(value)?)
+        }
+        "xmlattr" => xmlattr(value, call),
+        "pprint" | "random" | "striptags" | "urlize" | "wordwrap" => refuse(format!("the filter {name}")),
+        _ => fault(format!("No filter named '{name}'")),
+    }
+}
+
+/// `str(value)` for a filter that gives a text again; a safe text would stay safe, which is not done here.
+fn soft(value: &Value) -> Result<std::sync::Arc<str>> {
+    match value {
+        Value::Markup(_) => refuse("a filter that changes a safe text"),
+        _ => value.text(),
+    }
+}
+
+/// Refuses what Python's `reversed` refuses.
+fn reversible(value: &Value) -> Result<()> {
+    match value {
+        Value::Once(_) | Value::Loop(_) => fault(format!("'{}' object is not reversible", value.type_name())),
+        _ => Ok(()),
+    }
+}
+
+/// An item by its path, such as `function.name` or `0`. What is not there is `default`, if one is given that is not none.
+fn path(value: &Value, by: &Value, default: Option<&Value>) -> Result<Value> {
+    let parts: Vec<Value> = match by {
+        Value::None => Vec::new(),
+        Value::Str(path) => path
+            .split('.')
+            .map(|part| match part.bytes().all(|b| b.is_ascii_digit()) && !part.is_empty() {
+                true => part.parse().map_or_else(|_| Value::from(part), Value::Int),
+                false => Value::from(part),
+            })
+            .collect(),
+        other => vec![other.clone()],
+    };
+    let mut value = value.clone();
+    for part in &parts {
+        value = item(&value, part)?;
+        if let (true, Some(default)) = (value.is_undefined(), default.filter(|d| !matches!(d, Value::None))) {
+            value = default.clone();
+        }
+    }
+    Ok(value)
+}
+
+/// A key for comparison: texts in lower case unless case counts.
+fn folded(key: &Value, case_sensitive: bool) -> Value {
+    match key {
+        Value::Str(text) | Value::Markup(text) if !case_sensitive => Value::from(text.to_lowercase()),
+        _ => key.clone(),
+    }
+}
+
+/// Each value with its key.
+fn keyed(values: Vec<Value>, by: Option<&Value>, case_sensitive: bool) -> Result<Vec<(Value, Value)>> {
+    let key = |value: &Value| by.map_or_else(|| Ok(value.clone()), |by| path(value, by, None));
+    values.into_iter().map(|value| Ok((folded(&key(&value)?, case_sensitive), value))).collect()
+}
+
+/// The values by their keys; see [`sorting::sorted`].
+fn sorted(all: Vec<(Value, Value)>, reverse: bool) -> Result<Vec<Value>> {
+    Ok(sorting::sorted(all, |(key, _)| key, reverse)?.into_iter().map(|(_, value)| value).collect())
+}
+
+fn batches(name: &str, value: &Value, call: Call) -> Result<Value> {
+    let [count, fill] = call.bind(name, [if name == "batch" { "linecount" } else { "slices" }, "fill_with"])?;
+    let Some(count) = count else { return fault(format!("{name} missing its number")) };
+    let fill = fill.filter(|f| !matches!(f, Value::None));
+    let mut items = value.iterate()?;
+    let count = match usize::try_from(count.index("the number")?) {
+        Ok(count) if count > 0 && count <= 100_000 => count,
+        _ => return refuse(format!("{name} by this number")),
+    };
+    let mut parts = Vec::new();
+    if name == "batch" {
+        while !items.is_empty() {
+            let rest = items.split_off(count.min(items.len()));
+            let mut part = std::mem::replace(&mut items, rest);
+            if let Some(fill) = &fill {
+                charge(count * size_of::<Value>())?;
+                part.resize(count, fill.clone());
+            }
+            parts.push(Value::list(part)?);
+        }
+        return Value::once("generator", parts);
+    }
+    let (each, longer) = (items.len() / count, items.len() % count);
+    for i in 0..count {
+        let rest = items.split_off(each + usize::from(i < longer));
+        let mut part = std::mem::replace(&mut items, rest);
+        part.extend(fill.iter().filter(|_| i >= longer).cloned());
+        parts.push(Value::list(part)?);
+    }
+    Value::once("generator", parts)
+}
+
+fn dictsort(value: &Value, call: Call) -> Result<Value> {
+    let [case_sensitive, by, reverse] = call.bind("dictsort", ["case_sensitive", "by", "reverse"])?;
+    let index = match by.as_ref().map(Value::as_str) {
+        None | Some(Some("key")) => 0,
+        Some(Some("value")) => 1,
+        _ => return fault("You can only sort by either \"key\" or \"value\""),
+    };
+    let dict = match value {
+        Value::Dict(dict) => dict,
+        Value::Undefined(why) => return fault(&**why),
+        _ => return fault(format!("'{}' object has no attribute 'items'", value.type_name())),
+    };
+    let case_sensitive = case_sensitive.is_some_and(|c| c.truth());
+    let mut all = Vec::new();
+    for (key, value) in dict.entries() {
+        let by = if index == 0 { key } else { value };
+        all.push((folded(by, case_sensitive), Value::tuple(vec![key.clone(), value.clone()])?));
+    }
+    Value::list(sorted(all, reverse.is_some_and(|r| r.truth()))?)
+}
+
+/// Escapes for HTML, as markupsafe does.
+fn escaped(text: &str) -> Result<String> {
+    charge(text.len().saturating_mul(6))?;
+    Ok(text
+        .replace('&', "&amp;")
+        .replace('>', "&gt;")
+        .replace('<', "&lt;")
+        .replace('\'', "&#39;")
+        .replace('"', "&#34;"))
+}
+
+fn filesize(value: &Value, call: Call) -> Result<Value> {
+    let [binary] = call.bind("filesizeformat", ["binary"])?;
+    let binary = binary.is_some_and(|b| b.truth());
+    let Some(bytes) = float_of(value)? else { return fault("filesizeformat of what is no number") };
+    let base: f64 = if binary { 1024.0 } else { 1000.0 };
+    if bytes == 1.0 {
+        return Ok("1 Byte".into());
+    }
+    if bytes < base {
+        return Ok(format!("{} Bytes", truncated(bytes)?).into());
+    }
+    let units = ["k", "M", "G", "T", "P", "E", "Z", "Y"];
+    let (unit, letter) = (0..8)
+        .map(|i| (base.powi(i + 2), units[i as usize]))
+        .find(|(unit, _)| bytes < *unit)
+        .unwrap_or((base.powi(9), "Y"));
+    let suffix = if binary { format!("{}iB", letter.to_uppercase()) } else { format!("{letter}B") };
+    Ok(format!("{:.1} {suffix}", base * bytes / unit).into())
+}
+
+/// Python's `float` of a value; `None` where it raises what the filters `int` and `float` catch.
+fn float_of(value: &Value) -> Result<Option<f64>> {
+    if let Value::Undefined(why) = value {
+        return fault(&**why);
+    }
+    let Some(text) = value.as_str() else { return Ok(value.as_number()) };
+    let text = text.trim_matches(is_space);
+    if !text.is_ascii() {
+        return if text.chars().any(char::is_numeric) { refuse("a number in other digits") } else { Ok(None) };
+    }
+    let plain = plain_digits(text);
+    let word = plain.trim_start_matches(['+', '-']).to_ascii_lowercase();
+    let is_number =
+        word.starts_with(|c: char| c.is_ascii_digit() || c == '.') || ["inf", "infinity", "nan"].contains(&&*word);
+    let signs = plain.len() - word.len();
+    Ok(if is_number && signs <= 1 && !plain.contains('_') { plain.parse().ok() } else { None })
+}
+
+/// A text without underscores that stand between digits, as Python's numbers may have them.
+fn plain_digits(text: &str) -> String {
+    let bytes = text.as_bytes();
+    let digit = |i: Option<usize>| i.and_then(|i| bytes.get(i)).is_some_and(u8::is_ascii_alphanumeric);
+    text.char_indices()
+        .filter(|(i, c)| *c != '_' || !digit(i.checked_sub(1)) || !digit(Some(i + 1)))
+        .map(|(_, c)| c)
+        .collect()
+}
+
+fn int(value: &Value, call: Call) -> Result<Value> {
+    let [default, base] = call.bind("int", ["default", "base"])?;
+    let default = default.unwrap_or(Value::Int(0));
+    let base = base.map_or(Ok(10), |base| base.index("base"))?;
+    if let Some(text) = value.as_str() {
+        let plain = plain_digits(text.trim_matches(is_space));
+        let (sign, digits) = match plain.strip_prefix('-') {
+            Some(rest) => (-1, rest),
+            None => (1, plain.strip_prefix('+').unwrap_or(&plain)),
+        };
+        let lower = digits.to_ascii_lowercase();
+        let prefixes = [("0b", 2), ("0o", 8), ("0x", 16)];
+        let found = prefixes.iter().find(|(prefix, radix)| lower.starts_with(prefix) && (base == 0 || base == *radix));
+        let (radix, digits) = match (found, base) {
+            (Some((prefix, radix)), _) => (*radix, &digits[prefix.len()..]),
+            (None, 0) if digits.len() > 1 && digits.starts_with('0') => {
+                return refuse("int with base 0 of a text with a leading zero");
+            }
+            (None, 0) => (10, digits),
+            (None, 2..=36) => (base, digits),
+            _ => return fault("int() base must be >= 2 and <= 36, or 0"),
+        };
+        if !digits.is_empty() && digits.chars().all(|c| c.is_digit(radix as u32)) {
+            return match i128::from_str_radix(digits, radix as u32) {
+                Ok(n) => Ok(Value::Int(sign * n)),
+                Err(_) => refuse("a whole number of more than 128 bits"),
+            };
+        }
+    }
+    if let Some(n) = value.as_int() {
+        return Ok(Value::Int(n));
+    }
+    match float_of(value)? {
+        Some(x) if x.is_finite() => truncated(x).map(Value::Int),
+        // Infinity is no whole number, and where it is not written as a text Python raises.
+        _ => Ok(default),
+    }
+}
+
+fn groupby(value: &Value, call: Call) -> Result<Value> {
+    let [by, default, case_sensitive] = call.bind("groupby", ["attribute", "default", "case_sensitive"])?;
+    let Some(by) = by else { return fault("groupby missing its attribute") };
+    let case_sensitive = case_sensitive.is_some_and(|c| c.truth());
+    let mut all = Vec::new();
+    for value in value.iterate()? {
+        let key = folded(&path(&value, &by, default.as_ref())?, case_sensitive);
+        all.push((key.clone(), Value::tuple(vec![key, value])?));
+    }
+    let mut groups: Vec<(Value, Vec<Value>)> = Vec::new();
+    for pair in sorted(all, false)? {
+        let Value::Tuple(pair) = pair else { continue };
+        let [key, value] = &pair.values[..] else { continue };
+        match groups.last_mut() {
+            Some((found, values)) if found.equals(key)? => values.push(value.clone()),
+            _ => groups.push((key.clone(), vec![value.clone()])),
+        }
+    }
+    let mut out = Vec::new();
+    for (key, values) in groups {
+        let key = if case_sensitive { key } else { path(&values[0], &by, default.as_ref())? };
+        out.push(Value::group(key, values)?);
+    }
+    Value::list(out)
+}
+
+fn indent(value: &Value, call: Call) -> Result<Value> {
+    let [width, first, blank] = call.bind("indent", ["width", "first", "blank"])?;
+    let Value::Str(text) = value else {
+        return if matches!(value, Value::Markup(_)) {
+            refuse("indent of a safe text")
+        } else {
+            fault("indent of what is no text")
+        };
+    };
+    let (first, blank) = (first.is_some_and(|f| f.truth()), blank.is_some_and(|b| b.truth()));
+    let breaks = text.matches(|c: char| c.is_whitespace() || is_space(c)).count() + 2;
+    let indention = match &width {
+        Some(Value::Str(text)) => {
+            charge(breaks.saturating_mul(text.len()))?;
+            text.to_string()
+        }
+        width => {
+            let width = width.as_ref().map_or(Ok(4), |w| w.index("width"))?.max(0) as usize;
+            charge(breaks.saturating_mul(width))?;
+            " ".repeat(width)
+        }
+    };
+    let text = format!("{text}\n");
+    charge(text.len())?;
+    let mut out = if first { indention.clone() } else { String::new() };
+    for (i, line) in lines(&text, false).into_iter().enumerate() {
+        if i > 0 {
+            out.push('\n');
+            out.push_str(if blank || !line.is_empty() { &indention } else { "" });
+        }
+        out.push_str(line);
+    }
+    Ok(out.into())
+}
+
+fn map(value: &Value, call: Call) -> Result<Value> {
+    if !value.truth() {
+        return Value::once("generator", Vec::new());
+    }
+    let items = value.iterate()?;
+    let mut out = Vec::with_capacity(items.len());
+    if call.positional.is_empty() && call.named.iter().any(|(n, _)| &**n == "attribute") {
+        let (mut by, mut default) = (Value::None, None);
+        for (name, value) in call.named {
+            match &*name {
+                "attribute" => by = value,
+                "default" => default = Some(value),
+                _ => return fault(format!("Unexpected keyword argument '{name}'")),
+            }
+        }
+        for value in &items {
+            out.push(path(value, &by, default.as_ref())?);
+        }
+    } else {
+        let Some((name, rest)) = call.positional.split_first() else { return fault("map requires a filter argument") };
+        let Some(name) = name.as_str() else { return fault("the name of a filter is a text") };
+        for value in &items {
+            out.push(apply(name, value, Call { positional: rest.to_vec(), named: call.named.clone() })?);
+        }
+    }
+    Value::once("generator", out)
+}
+
+fn select(name: &str, value: &Value, call: Call) -> Result<Value> {
+    if !value.truth() {
+        return Value::once("generator", Vec::new());
+    }
+    let mut arguments = call.positional.into_iter();
+    let by = if name.ends_with("attr") {
+        let Some(by) = arguments.next() else { return fault("Missing parameter for attribute name") };
+        Some(by)
+    } else {
+        None
+    };
+    let test = arguments.next();
+    let rest: Vec<Value> = arguments.collect();
+    let mut kept = Vec::new();
+    for value in value.iterate()? {
+        step()?;
+        let subject = by.as_ref().map_or_else(|| Ok(value.clone()), |by| path(&value, by, None))?;
+        let passes = match &test {
+            None => subject.truth(),
+            Some(test) => {
+                let Some(test) = test.as_str() else { return fault("the name of a test is a text") };
+                checks::apply(test, &subject, Call { positional: rest.clone(), named: call.named.clone() })?
+            }
+        };
+        if passes == name.starts_with("select") {
+            kept.push(value);
+        }
+    }
+    Value::once("generator", kept)
+}
+
+fn round(value: &Value, call: Call) -> Result<Value> {
+    let [precision, method] = call.bind("round", ["precision", "method"])?;
+    let method = method.unwrap_or_else(|| Value::from("common"));
+    let precision = precision.map_or(Ok(0), |p| p.index("precision"))?;
+    let number = match value {
+        Value::Undefined(why) => return fault(&**why),
+        _ => value.as_number(),
+    };
+    let Some(x) = number else { return fault(format!("type {} doesn't define __round__ method", value.type_name())) };
+    match method.as_str() {
+        Some("common") => {
+            if let Some(n) = value.as_int() {
+                return if precision >= 0 { Ok(Value::Int(n)) } else { refuse("rounding a whole number to tens") };
+            }
+            if !(0..=300).contains(&precision) {
+                return refuse(format!("round({precision})"));
+            }
+            // Both round the exact value to the nearest, and ties to the even digit.
+            let text = format!("{x:.*}", precision as usize);
+            Ok(Value::Float(text.parse().unwrap_or(x)))
+        }
+        Some(method @ ("ceil" | "floor")) => {
+            if !(0..=22).contains(&precision) {
+                return refuse(format!("round({precision}, '{method}')"));
+            }
+            let power = 10_f64.powi(precision as i32);
+            let scaled = x * power;
+            let whole = truncated(if method == "ceil" { scaled.ceil() } else { scaled.floor() })?;
+            Ok(Value::Float(whole as f64 / power))
+        }
+        _ => fault("method must be common, ceil or floor"),
+    }
+}
+
+/// Jinja2's own title case: the first character of what stands between spaces, hyphens and opening brackets.
+fn title(text: &str) -> Result<String> {
+    charge(text.len())?;
+    let mut out = String::with_capacity(text.len());
+    let mut inside = false;
+    for c in text.chars() {
+        let separates = is_space(c) || matches!(c, '-' | '(' | '{' | '[' | '<');
+        if separates || !inside {
+            out.extend(c.to_uppercase());
+        } else if c == 'Σ' {
+            return refuse("the lower case of a sigma inside a word");
+        } else {
+            out.extend(c.to_lowercase());
+        }
+        inside = !separates;
+    }
+    Ok(out)
+}
+
+fn truncate(value: &Value, call: Call) -> Result<Value> {
+    let [length, killwords, end, leeway] = call.bind("truncate", ["length", "killwords", "end", "leeway"])?;
+    let Value::Str(text) = value else { return refuse(format!("truncate of a {}", value.type_name())) };
+    let length = length.map_or(Ok(255), |l| l.index("length"))?;
+    let leeway = leeway.filter(|l| !matches!(l, Value::None)).map_or(Ok(5), |l| l.index("leeway"))?;
+    let end = end.unwrap_or_else(|| Value::from("..."));
+    let Value::Str(end) = end else { return refuse("truncate with an end that is no text") };
+    let room = length - end.chars().count() as i64;
+    if room < 0 || leeway < 0 {
+        return fault("truncate: expected length >= the end's and leeway >= 0");
+    }
+    if text.chars().count() as i64 <= length + leeway {
+        return Ok(value.clone());
+    }
+    let kept: String = text.chars().take(room as usize).collect();
+    let kept = if killwords.is_some_and(|k| k.truth()) {
+        &*kept
+    } else {
+        kept.rsplit_once(' ').map_or(&*kept, |(before, _)| before)
+    };
+    Ok(format!("{kept}{end}").into())
+}
+
+/// Percent escapes of a URL, as `urllib.parse.quote` makes them.
+fn quoted(value: &Value, query: bool) -> Result<String> {
+    let text = value.text()?;
+    charge(text.len().saturating_mul(3))?;
+    let mut out = String::new();
+    for byte in text.bytes() {
+        match byte {
+            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'_' | b'.' | b'-' | b'~' => out.push(byte.into()),
+            b'/' if !query => out.push('/'),
+            b' ' if query => out.push('+'),
+            _ => out.push_str(&format!("%{byte:02X}")),
+        }
+    }
+    Ok(out)
+}
+
+fn urlencode(value: &Value) -> Result<Value> {
+    if value.as_str().is_some() || !value.is_iterable() {
+        return quoted(value, false).map(Value::from);
+    }
+    let pairs = match value {
+        Value::Dict(dict) => Value::View(View::Items, dict.clone()).iterate()?,
+        _ => value.iterate()?,
+    };
+    let mut parts = Vec::new();
+    for pair in pairs {
+        let pair = pair.iterate()?;
+        let [key, value] = &pair[..] else { return fault("urlencode: a pair has two items") };
+        parts.push(format!("{}={}", quoted(key, true)?, quoted(value, true)?));
+    }
+    joined("&", &parts).map(Value::from)
+}
+
+/// How many runs of `\w` a text has.
+fn words(text: &str) -> Result<Value> {
+    let mut count = 0_usize;
+    let mut inside = false;
+    for c in text.chars() {
+        // Python takes letters and numbers, but no marks: they end a word there, and Rust counts some among the letters.
+        let is_mark = !c.is_ascii() && c.is_alphabetic() && !c.is_lowercase() && !c.is_uppercase();
+        if is_mark
+            && !matches!(c, '\u{aa}'..='\u{24f}' | '\u{3041}'..='\u{3096}' | '\u{30a1}'..='\u{30fa}' | '\u{3400}'..='\u{9fff}' | '\u{ac00}'..='\u{d7a3}')
+        {
+            return refuse(format!("counting words with {c:?}"));
+        }
+        let is_word = c.is_alphanumeric() || c == '_';
+        count += usize::from(is_word && !inside);
+        inside = is_word;
+    }
+    Ok(count.into())
+}
+
+fn xmlattr(value: &Value, call: Call) -> Result<Value> {
+    let [space] = call.bind("xmlattr", ["autospace"])?;
+    let Value::Dict(dict) = value else { return fault("xmlattr of what is no mapping") };
+    let mut parts = Vec::new();
+    for (key, value) in dict.entries() {
+        if matches!(value, Value::None | Value::Undefined(_)) {
+            continue;
+        }
+        let Value::Str(key) = key else { return fault("xmlattr: the name of an attribute is a text") };
+        if key.contains(|c: char| is_space(c) || matches!(c, '/' | '>' | '=')) {
+            return fault(format!("Invalid character in attribute name: {key:?}"));
+        }
+        let value = if let Value::Markup(text) = value { text.to_string() } else { escaped(&value.text()?)? };
+        parts.push(format!("{}=\"{value}\"", escaped(key)?));
+    }
+    let text = joined(" ", &parts)?;
+    let space = space.is_none_or(|s| s.truth()) && !text.is_empty();
+    Ok(if space { format!(" {text}") } else { text }.into())
+}

@@ -1,0 +1,126 @@
+//! The emotion experiment: every item scored or listed, and the statistics those of the other programs.
+
+use std::fs;
+use std::path::Path;
+
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+use crate::program::{ran, rows, succeed, write_rows};
+
+fn dialogues() -> Vec<Value> {
+    rows(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/emotion/dialogues.jsonl"))
+}
+
+fn read(path: &Path) -> Value {
+    serde_json::from_slice(&fs::read(path).expect("written")).expect("JSON")
+}
+
+#[test]
+fn dialogues_are_scored_and_compared_with_people() {
+    let folder = TempDir::new().expect("folder");
+    let folder = folder.path();
+    let mut items = dialogues();
+    assert!(items.len() >= 48);
+    items[5]["dialogue"] = json!("Mara: word ".repeat(2_000));
+    items[6]["scene"] = json!("kept");
+    write_rows(folder.join("in.jsonl"), &items);
+    let args = ["--input", "in.jsonl", "--output", "out.jsonl", "--json", "out.json", "--quiet"];
+    let said = succeed("emotional_understanding", folder, &args);
+    assert!(said.contains("47 of 48 items scored") && said.contains("unscored, too_long: 1"), "{said}");
+
+    let scored = rows(folder.join("out.jsonl"));
+    for (item, row) in items.iter().zip(&scored) {
+        assert_eq!((&row["emotion"], row["human"].as_f64()), (&item["emotion"], item["emotion_score"].as_f64()));
+    }
+    assert_eq!((&scored[5]["unscored"]["reason"], &scored[6]["scene"]), (&json!("too_long"), &json!("kept")));
+    assert!(scored[0]["labels"].as_array().is_some_and(|labels| labels.len() == 9));
+
+    // The same figures as of the programs that know nothing of emotions.
+    let found = read(&folder.join("out.json"));
+    assert_eq!(
+        (&found["n"], &found["unscored"], &found["written"]),
+        (&json!(47), &json!({"too_long": 1}), &json!("e_score"))
+    );
+    succeed(
+        "agreement",
+        folder,
+        &["--input", "out.jsonl", "--group", "emotion", "--json", "agreement.json", "--quiet"],
+    );
+    let agreement = read(&folder.join("agreement.json"));
+    for (name, of) in [("spearman", "spearman"), ("pearson", "pearson")] {
+        assert_eq!(found["variants"]["e_score"][name]["estimate"], agreement["statistics"][of]["estimate"], "{name}");
+    }
+    let groups = agreement["groups"].as_object().expect("groups");
+    assert_eq!(groups.len(), found["emotions"].as_object().expect("emotions").len());
+    for (emotion, group) in groups {
+        let of_emotion = &found["emotions"][emotion];
+        assert_eq!(of_emotion["n"], group["n"], "{emotion}");
+        assert_eq!(
+            of_emotion["spearman"].get("estimate"),
+            group["statistics"]["spearman"].get("estimate"),
+            "{emotion}"
+        );
+    }
+    succeed(
+        "lager_evaluate",
+        folder,
+        &["--input", "out.jsonl", "--variants", "direct_score,e_score,lager_wo", "--json", "lager.json"],
+    );
+    let lager = read(&folder.join("lager.json"));
+    for variant in ["direct_score", "e_score", "lager_wo"] {
+        assert_eq!(found["variants"][variant]["pearson"], lager["variants"][variant]["pearson"], "{variant}");
+        assert_eq!(found["variants"][variant]["bias"], lager["variants"][variant]["bias"], "{variant}");
+    }
+    // All is there: it is compared again, and nothing is scored.
+    let before = fs::metadata(folder.join("out.jsonl")).expect("scores").modified().expect("a time");
+    assert_eq!(succeed("emotional_understanding", folder, &args), said);
+    assert_eq!(fs::metadata(folder.join("out.jsonl")).expect("scores").modified().expect("a time"), before);
+}
+
+#[test]
+fn weights_of_the_model_are_used_again_on_another_scale() {
+    let folder = TempDir::new().expect("folder");
+    let folder = folder.path();
+    succeed("generate_rows", folder, &["--output", "rows.jsonl", "--rows", "120"]);
+    succeed("lager_pointwise", folder, &["--input", "rows.jsonl", "--output", "valid.jsonl", "--quiet"]);
+    succeed("lager_evaluate", folder, &["--valid", "valid.jsonl", "--weights-out", "weights.json"]);
+    write_rows(folder.join("in.jsonl"), &dialogues());
+    let args =
+        ["--input", "in.jsonl", "--output", "out.jsonl", "--json", "out.json", "--weights", "weights.json", "--quiet"];
+    let (code, _, stderr) = ran("emotional_understanding", folder, &args);
+    // Fitted on 1 to 5, used on 1 to 9: allowed, and said.
+    assert!(code == Some(0) && stderr.contains("scale"), "{stderr}");
+    let found = read(&folder.join("out.json"));
+    assert_eq!(found["written"], "lager_w");
+    let written: Vec<Value> = rows(folder.join("out.jsonl")).iter().map(|row| row["score"].clone()).collect();
+    assert!(written.iter().all(|score| score.as_f64().is_some_and(|score| (1.0..=9.0).contains(&score))));
+    succeed("agreement", folder, &["--input", "out.jsonl", "--json", "agreement.json", "--quiet"]);
+    let agreement = read(&folder.join("agreement.json"));
+    assert_eq!(found["variants"]["lager_w"]["spearman"]["estimate"], agreement["statistics"]["spearman"]["estimate"]);
+}
+
+#[test]
+fn what_is_wrong_with_an_item_costs_it_alone_and_is_said() {
+    let folder = TempDir::new().expect("folder");
+    let good = dialogues().swap_remove(0);
+    let costs = |change: fn(&mut Value), said: &str| {
+        let mut bad = good.clone();
+        change(&mut bad);
+        write_rows(folder.path().join("in.jsonl"), &[good.clone(), bad]);
+        let args = ["--input", "in.jsonl", "--output", "out.jsonl", "--quiet", "--overwrite"];
+        let (found, _, stderr) = ran("emotional_understanding", folder.path(), &args);
+        assert!(
+            found == Some(0) && stderr.contains("1 of 2 rows lack") && stderr.contains(said),
+            "{found:?}: {stderr}"
+        );
+        let written = rows(folder.path().join("out.jsonl"));
+        assert!(written[0]["score"].is_number(), "{written:?}");
+        assert_eq!(written[1]["unscored"]["reason"], "missing");
+        assert!(written[1]["unscored"]["detail"].as_str().is_some_and(|detail| detail.contains(said)), "{written:?}");
+    };
+    costs(|item| item["emotion_score"] = json!("much"), "a whole number, bare or as a string");
+    costs(|item| item["emotion_score"] = json!(null), "emotion_score");
+    costs(|item| _ = item.as_object_mut().expect("an object").remove("emotion"), "emotion");
+    costs(|item| item["dialogue"] = json!(["a", "b"]), "dialogue");
+}

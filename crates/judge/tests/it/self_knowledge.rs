@@ -1,0 +1,159 @@
+//! The knowledge boundary: every question scored or listed, thresholds by each rule, and figures that other programs give too.
+
+use std::fs;
+use std::path::Path;
+
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+use crate::program::{ran, rows, succeed, write_rows};
+
+fn questions() -> Vec<Value> {
+    rows(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/self_knowledge/questions.jsonl"))
+}
+
+fn read(path: &Path) -> Value {
+    serde_json::from_slice(&fs::read(path).expect("written")).expect("JSON")
+}
+
+#[test]
+fn questions_are_scored_and_the_boundary_is_found() {
+    let folder = TempDir::new().expect("folder");
+    let folder = folder.path();
+    let mut items = questions();
+    assert!(items.len() >= 48);
+    items[3]["question"] = json!("why ".repeat(2_000));
+    items[4].as_object_mut().expect("an object").remove("answerable");
+    write_rows(folder.join("in.jsonl"), &items);
+    let args = ["--input", "in.jsonl", "--output", "out.jsonl", "--json", "out.json", "--quiet"];
+    let said = succeed("self_knowledge", folder, &args);
+    assert!(said.contains("47 of 48 questions scored") && said.contains("unscored, too_long: 1"), "{said}");
+    let scored = rows(folder.join("out.jsonl"));
+    for (item, row) in items.iter().zip(&scored) {
+        assert_eq!((&row["id"], row.get("answerable")), (&item["id"], item.get("answerable")));
+        if let Some(score) = row["score"].as_f64() {
+            assert!((row["answerable_p"].as_f64().expect("a share") - (score - 1.0) / 4.0).abs() < 1e-12);
+        }
+    }
+    let found = read(&folder.join("out.json"));
+    assert_eq!((&found["n"], &found["known"], &found["unscored"]), (&json!(47), &json!(46), &json!({"too_long": 1})));
+    assert_eq!(found["threshold"]["rule"], "min-max");
+    // By hand: the threshold, and F1 with the unanswerable class positive.
+    let scores: Vec<(f64, Option<bool>)> =
+        scored.iter().filter_map(|row| Some((row["score"].as_f64()?, row["answerable"].as_bool()))).collect();
+    let (low, high) = scores.iter().fold((9.0_f64, 0.0_f64), |(low, high), (x, _)| (low.min(*x), high.max(*x)));
+    let threshold = low + 0.75 * (high - low);
+    assert_eq!(found["threshold"]["value"], threshold);
+    let count = |called: bool, answerable: bool| {
+        scores.iter().filter(|(score, known)| (*score < threshold) == called && *known == Some(answerable)).count()
+            as f64
+    };
+    let f1 = 2.0 * count(true, false) / (2.0 * count(true, false) + count(true, true) + count(false, false));
+    assert!((found["f1_unanswerable"]["estimate"].as_f64().expect("F1") - f1).abs() < 1e-12);
+    // The AUROC of the program that compares any two columns.
+    let known: Vec<Value> = scored.iter().filter(|row| row["answerable"].is_boolean()).cloned().collect();
+    write_rows(folder.join("known.jsonl"), &known);
+    let agreement =
+        ["--input", "known.jsonl", "--human", "answerable", "--statistics", "auroc", "--json", "agreement.json"];
+    succeed("agreement", folder, &agreement);
+    let auroc = &read(&folder.join("agreement.json"))["statistics"]["auroc"];
+    for field in ["estimate", "low", "high"] {
+        assert_eq!(found["auroc"][field], auroc[field], "{field}");
+    }
+    let curve = found["risk_coverage"].as_array().expect("a curve");
+    assert_eq!(curve.last().expect("a point")["coverage"], 1.0);
+    assert!(curve.is_sorted_by_key(|point| point["coverage"].as_f64().expect("a share").to_bits()));
+
+    // A threshold fitted on other questions.
+    write_rows(folder.join("a.jsonl"), &questions()[..24]);
+    write_rows(folder.join("b.jsonl"), &questions()[24..]);
+    succeed("self_knowledge", folder, &["--input", "a.jsonl", "--output", "valid.jsonl", "--quiet"]);
+    let args =
+        ["--input", "b.jsonl", "--output", "test.jsonl", "--valid", "valid.jsonl", "--json", "test.json", "--quiet"];
+    let said = succeed("self_knowledge", folder, &args);
+    assert!(said.contains("(fitted)"), "{said}");
+    let valid = rows(folder.join("valid.jsonl"));
+    let fitted = read(&folder.join("test.json"))["threshold"]["value"].as_f64().expect("a threshold");
+    assert!(valid.iter().all(|row| row["score"] != fitted));
+}
+
+#[test]
+fn a_probe_is_the_second_method() {
+    let folder = TempDir::new().expect("folder");
+    let folder = folder.path();
+    let mut items = questions();
+    for item in &mut items {
+        item["grade"] = json!(i32::from(item["answerable"] == true));
+    }
+    write_rows(folder.join("train.jsonl"), &items[..32]);
+    write_rows(folder.join("in.jsonl"), &items[32..]);
+    let args = [
+        "--input",
+        "train.jsonl",
+        "--columns",
+        "prompt=question,human=grade",
+        "--scale",
+        "0-1",
+        "--output",
+        "probes",
+        "--quiet",
+    ];
+    succeed("inspector_train", folder, &args);
+    let probe = "probes/quality.safetensors";
+    let args = ["--input", "in.jsonl", "--output", "out.jsonl", "--json", "out.json", "--probe", probe, "--quiet"];
+    let said = succeed("self_knowledge", folder, &args);
+    assert!(said.contains("AUROC of the probe on 16 questions"), "{said}");
+    let (scored, found) = (rows(folder.join("out.jsonl")), read(&folder.join("out.json")));
+    let pairs: Vec<(f64, bool)> = scored
+        .iter()
+        .map(|row| (row["probe"].as_f64().expect("an expected class"), row["answerable"] == true))
+        .collect();
+    assert!(pairs.iter().all(|(expected, _)| (0.0..=1.0).contains(expected)));
+    // By hand: the share of pairs in the right order, and the difference.
+    let auroc = |score: &dyn Fn(usize) -> f64| {
+        let (mut right, mut all) = (0.0, 0.0);
+        for (a, b) in (0..16).flat_map(|a| (0..16).map(move |b| (a, b))).filter(|&(a, b)| pairs[a].1 && !pairs[b].1) {
+            right += match score(a).total_cmp(&score(b)) {
+                std::cmp::Ordering::Greater => 1.0,
+                std::cmp::Ordering::Equal => 0.5,
+                std::cmp::Ordering::Less => 0.0,
+            };
+            all += 1.0;
+        }
+        right / all
+    };
+    let (lager, probe) = (auroc(&|row| scored[row]["score"].as_f64().expect("a score")), auroc(&|row| pairs[row].0));
+    let estimate = |found: &Value| found["estimate"].as_f64().expect("an estimate");
+    assert!((estimate(&found["probe"]["auroc"]) - probe).abs() < 1e-12);
+    assert!((estimate(&found["probe"]["difference"]) - (lager - probe)).abs() < 1e-12);
+    // LAGER's scores are what they are without a probe.
+    succeed("self_knowledge", folder, &["--input", "in.jsonl", "--output", "alone.jsonl", "--quiet"]);
+    for (row, alone) in scored.iter().zip(rows(folder.join("alone.jsonl"))) {
+        assert_eq!(row["score"], alone["score"]);
+    }
+}
+
+#[test]
+fn wrong_use_and_wrong_rows_are_said_before_any_model_work() {
+    let folder = TempDir::new().expect("folder");
+    let fails = |rows: &[Value], args: &[&str], code: i32, said: &str| {
+        write_rows(folder.path().join("in.jsonl"), rows);
+        let all = [&["--input", "in.jsonl", "--output", "out.jsonl", "--quiet", "--model", "/nowhere"], args].concat();
+        let (found, _, stderr) = ran("self_knowledge", folder.path(), &all);
+        assert!(found == Some(code) && stderr.contains(said), "{found:?}: {stderr}");
+        assert!(!folder.path().join("out.jsonl").exists());
+    };
+    let good = json!({"id": 1, "question": "Is it?", "answerable": true});
+    fails(std::slice::from_ref(&good), &["--threshold-rule", "fitted"], 2, "--threshold-rule fitted needs --valid");
+    fails(
+        std::slice::from_ref(&good),
+        &["--threshold-rule", "min-max", "--valid", "in.jsonl"],
+        2,
+        "--valid FILE is for --threshold-rule fitted",
+    );
+    fails(std::slice::from_ref(&good), &["--valid", "in.jsonl"], 1, "neither a score nor why there is none");
+    fails(&[good.clone(), json!({"id": 2, "question": "Is it?", "answerable": "yes"})], &[], 1, "found \"yes\"");
+    fails(&[good.clone(), good.clone()], &[], 1, "in.jsonl");
+    fails(&[json!({"id": 2, "question": "Is it?", "answerable_p": 1})], &[], 1, "answerable_p");
+    fails(&[good, json!({"id": 2, "text": "Is it?"})], &[], 1, "question");
+}

@@ -69,14 +69,14 @@ pub(crate) use families::classifier_class;
 pub(crate) use families::names as family_names;
 pub(crate) use head::of_adapter as labels_of_adapter;
 pub use problem::ConfigProblem;
-pub(crate) use rope::{Pairs, RopeConfig, RopeScaling};
+pub(crate) use rope::{RopeConfig, RopeScaling};
 pub(crate) use shape::{TOKEN_IDS, TokenIds};
 #[cfg(feature = "train")]
 pub(crate) use spec::LabelsSpec;
 pub(crate) use spec::{
-    Activation, BesideSpec, BlockSpec, BothSpec, ConvSpec, DeltaShape, DeltaSpec, EMBEDDING, ExpertsSpec, GatedNorm,
-    GatedSpec, HEAD, HeadShape, HeadSpec, KeysSpec, LinearSpec, MambaShape, MambaSpec, MlpSpec, ModelSpec, NamedRows,
-    NoHead, NormKind, NormSpec, Routing, SCORE, Scores, StackPart, StackSpec, TokenGateSpec, TokenInputsSpec,
+    BesideSpec, BlockSpec, BothSpec, ConvSpec, DeltaShape, DeltaSpec, EMBEDDING, ExpertsSpec, GatedNorm, GatedSpec,
+    HEAD, HeadShape, HeadSpec, KeysSpec, LinearSpec, MambaShape, MambaSpec, MlpSpec, ModelSpec, NamedRows, NoHead,
+    NormSpec, Routing, SCORE, Scores, StackPart, StackSpec, TokenGateSpec, TokenInputsSpec,
 };
 
 /// Whether a `config.json` is that of a decision model as transformers saves it, whose head is among the weights.

@@ -26,12 +26,12 @@ pub(crate) mod tensor;
 pub(crate) mod token_inputs;
 
 use judge_core::request::TokenId;
+use judge_kernels::kernel::Kernel;
 
 use crate::Error;
 use crate::reading::groups::Group;
 use crate::reading::labels::HeadRows;
 use crate::reading::passes::Passes;
-pub use packed::Kernel;
 pub use rate::product_rate;
 
 /// The weights of a model, on the devices that compute with them.

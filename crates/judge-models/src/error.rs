@@ -8,8 +8,11 @@
 
 use std::path::PathBuf;
 
+use judge_kernels::kernel::UnknownKernel;
+use judge_kernels::supported::NoKernel;
+
 use crate::gguf::OpenProblem;
-use crate::{CudaProblem, DevicesProblem, Kernel};
+use crate::{CudaProblem, DevicesProblem};
 
 /// Everything that can go wrong while a model is found, loaded or run, apart from what is one
 /// item's own fault ([`Unscored`](judge_core::Unscored)).
@@ -242,20 +245,12 @@ pub enum Error {
     },
 
     /// A text is not the name of a kernel.
-    #[error("{found:?} is no kernel: expected {}", crate::engine::Kernel::names())]
-    UnknownKernel {
-        /// The text.
-        found: String,
-    },
+    #[error(transparent)]
+    UnknownKernel(#[from] UnknownKernel),
 
     /// A kernel was asked for whose instructions this processor lacks.
-    #[error("this processor cannot run the kernel {kernel}; it has {}", list(.available))]
-    NoKernel {
-        /// The kernel asked for.
-        kernel: Kernel,
-        /// The kernels that the processor can run.
-        available: Vec<Kernel>,
-    },
+    #[error(transparent)]
+    NoKernel(#[from] NoKernel),
     /// A chat prompt needs a chat template, and the folder has none.
     #[error("{folder} has no chat template (chat_template.jinja, or chat_template in tokenizer_config.json)", folder = folder.display())]
     NoChatTemplate {
@@ -615,11 +610,6 @@ pub enum TensorProblem {
         /// The value.
         value: f32,
     },
-}
-
-/// Names of kernels for a message, with commas between.
-fn list(kernels: &[Kernel]) -> String {
-    kernels.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
 }
 
 /// What is wrong with a file of packed weights.

@@ -1,11 +1,10 @@
-//! Devices, dtypes, forms of weights and kernels read from their names, as command lines and run records have them.
+//! Devices, dtypes and forms of weights read from their names, as command lines and run records have them.
 //!
 //! Apart from the types, which errors name: what reads them fails with an [`Error`].
 
 use std::str::FromStr;
 
 use crate::device::{Device, Dtype, WeightForm};
-use crate::engine::Kernel;
 use crate::error::Error;
 
 impl FromStr for Device {
@@ -61,24 +60,10 @@ impl FromStr for WeightForm {
     }
 }
 
-impl FromStr for Kernel {
-    type Err = Error;
-
-    /// Reads a kernel's name, such as `avx2`, in exactly this spelling. The processor need not have the kernel.
-    ///
-    /// # Errors
-    /// [`Error::UnknownKernel`] for any other text.
-    fn from_str(text: &str) -> Result<Self, Error> {
-        Self::by_speed(false)
-            .into_iter()
-            .find(|kernel| kernel.to_string() == text)
-            .ok_or_else(|| Error::UnknownKernel { found: text.to_owned() })
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Kernel;
 
     #[test]
     fn names_survive_the_round_trip() {

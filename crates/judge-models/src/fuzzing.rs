@@ -23,6 +23,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use judge_core::{Message, Prompt};
+use judge_kernels::numbers::Numbers;
 use serde_json::Map;
 
 use crate::arch::{Architecture, EMBEDDING, KeysSpec, angles, query_factors, text_fields};
@@ -30,7 +31,7 @@ use crate::checked::store;
 use crate::fingerprint::{self, Hashed};
 use crate::folder::Folder;
 use crate::text::{TextCodec, TextOptions};
-use crate::weights::{self, Adapted, Adapter, HeadCounts, Numbers, OwnNames, Store, Tensors};
+use crate::weights::{self, Adapted, Adapter, HeadCounts, OwnNames, Store, Tensors};
 use crate::{Dtype, Error};
 
 /// Elements of the largest matrix that `adapter` looks at: a low-rank change of a few bytes can be

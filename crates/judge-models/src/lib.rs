@@ -152,20 +152,21 @@ mod text;
 pub mod train;
 mod value_head;
 mod weights;
-mod widest;
 
 #[cfg(feature = "api")]
 pub use api::{ApiKey, ApiModel, ApiProblem, ApiRoute, ApiSettings, ApiUsage, KeyProblem, MaxTokensField, Prices};
 pub use arch::ConfigProblem;
 pub use decision::{DecisionFolder, TemplatePrompt, TurnPrompt};
 pub use device::{CudaProblem, Device, DevicesProblem, Dtype, WeightForm};
-pub use engine::{Kernel, product_rate};
+pub use engine::product_rate;
 pub use error::{
     AdapterProblem, Error, FileProblem, HubFileProblem, IndexProblem, PackedCacheProblem, StandIn, TensorProblem,
 };
 pub use gguf::GgufProblem;
 pub use hub::{Download, FoundModel, HubOptions, ModelSource};
 pub use judge_jinja::{Date, DateError};
+pub use judge_kernels::kernel::{Kernel, UnknownKernel};
+pub use judge_kernels::supported::NoKernel;
 pub use merge::{Merged, merge_adapters};
 pub use model::{LoadOptions, Model};
 pub use text::{ChatTokens, SentencePieceProblem, TextOptions};

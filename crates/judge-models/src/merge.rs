@@ -33,6 +33,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use half::bf16;
+use judge_kernels::numbers::Numbers;
 use serde_json::{Map, Value};
 
 use self::shards::{Entry, Shards};
@@ -47,7 +48,7 @@ use crate::checked::CheckedWeights;
 use crate::folder::file::{FILES, FileRole, Reader, Written};
 use crate::folder::{Folder, file};
 use crate::new_folder::NewFolder;
-use crate::weights::{Numbers, Replaced, Tensors};
+use crate::weights::{Replaced, Tensors};
 use crate::{Dtype, Error, HubOptions, decision};
 
 /// Bytes of tensors in a file of weights, at most, unless one tensor alone has more: the default of

@@ -26,12 +26,13 @@ use judge_core::{
     request::TokenId,
     reward::RewardHead,
 };
+use judge_kernels::supported::Supported;
 
 use crate::arch::{Architecture, ConfigProblem, TOKEN_IDS, TokenIds};
 use crate::base::Based;
 use crate::checked::CheckedWeights;
 use crate::engine::Engine;
-use crate::engine::packed::{PackedCache, PackedDecoder, PackedEncoder, Supported, cache_key};
+use crate::engine::packed::{PackedCache, PackedDecoder, PackedEncoder, cache_key};
 use crate::engine::tensor::devices;
 use crate::engine::tensor::{Batched, Precision, Shapes, batch_tokens};
 use crate::folder::{Folder, file};

@@ -11,11 +11,12 @@ use std::sync::Arc;
 #[cfg(feature = "train")]
 use burn::module::{Module, ParamId};
 use burn::tensor::{Device, Tensor, TensorData};
+use judge_kernels::supported::Supported;
 
 use judge_core::request::TokenId;
 
 use crate::arch::ModelSpec;
-use crate::engine::packed::{Angles, BufferPool, KvCache, PackedCache, PackedDecoder, Span, Supported};
+use crate::engine::packed::{Angles, BufferPool, KvCache, PackedCache, PackedDecoder, Span};
 use crate::engine::tensor::decoder::{Decoder, Pass};
 #[cfg(feature = "train")]
 use crate::engine::tensor::parameters::Stored;

@@ -13,6 +13,7 @@ use std::path::{Path, PathBuf};
 
 use half::bf16;
 use judge_core::{Backbone, Layer, Outcome, Prompt, Request, TextModel, Want, request::Pooling};
+use judge_kernels::numbers::Numbers;
 use safetensors::SafeTensors;
 use safetensors::tensor::TensorView;
 use serde_json::Value;
@@ -22,7 +23,7 @@ use crate::arch::Architecture;
 use crate::checked::CheckedWeights;
 use crate::fixtures::{self, relative_error};
 use crate::folder::Folder;
-use crate::weights::{Numbers, Store};
+use crate::weights::Store;
 use crate::{Dtype, Error, LoadOptions, Model};
 
 const FOLDERS: [&str; 15] = [

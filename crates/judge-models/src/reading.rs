@@ -23,7 +23,6 @@ pub(crate) mod answers;
 mod check;
 pub(crate) mod context;
 pub(crate) mod driver;
-pub(crate) mod exp;
 mod finite;
 pub(crate) mod groups;
 pub(crate) mod jobs;

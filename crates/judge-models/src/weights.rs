@@ -54,7 +54,6 @@ mod gguf;
 mod int8;
 mod lora;
 mod names;
-mod numbers;
 mod open;
 mod own_names;
 mod pytorch;
@@ -67,19 +66,17 @@ mod table;
 
 use std::collections::BTreeSet;
 
+use judge_kernels::codes::{CodedRows, Coding};
+use judge_kernels::numbers::Numbers;
 use serde_json::{Map, Value};
 
 use crate::arch::ModelSpec;
 use crate::{Dtype, Error};
-#[cfg(test)]
-pub(crate) use codes::CodedMemory;
-pub(crate) use codes::{CodeNumbers, CodedRows, Coding, Groups, value};
 pub(crate) use gguf::HeadCounts;
 pub(crate) use int8::InInt8;
 pub(crate) use lora::{Adapted, Adapter};
 #[cfg(feature = "train")]
 pub(crate) use lora::{AdapterFolder, Factors, Whole, lora_scale};
-pub(crate) use numbers::Numbers;
 pub(crate) use open::{open, open_encoder};
 pub(crate) use own_names::{OwnNames, unwrapped};
 pub use pytorch::PyTorchProblem;

@@ -27,14 +27,15 @@
 use std::collections::BTreeMap;
 
 use judge_core::request::TokenId;
+use judge_kernels::functions::{Activation, NormKind};
 
 use super::ConfigProblem;
 use super::experts::Sparse;
 use super::mamba::MambaFields;
 use super::rope::{RopeConfig, RopeContext, RopeRules, RopesByKind};
 use super::spec::{
-    Activation, BesideSpec, BlockSpec, ConvSpec, DeltaShape, DeltaSpec, EmbeddingScale, GatedSpec, HEAD, HEAD_BIAS,
-    HeadShape, HeadSpec, KeysSpec, LinearSpec, MlpSpec, ModelSpec, NormKind, NormSpec, TokenGateSpec, TokenInputsSpec,
+    BesideSpec, BlockSpec, ConvSpec, DeltaShape, DeltaSpec, EmbeddingScale, GatedSpec, HEAD, HEAD_BIAS, HeadShape,
+    HeadSpec, KeysSpec, LinearSpec, MlpSpec, ModelSpec, NormSpec, TokenGateSpec, TokenInputsSpec,
 };
 use super::stacks;
 

@@ -15,9 +15,10 @@
 
 use judge_core::request::{Pooling, TokenId};
 use judge_core::reward::HeadActivation;
+use judge_kernels::functions::Activation;
 
 use super::rope::RopeConfig;
-use super::spec::{Activation, LinearSpec, NamedShape, NormSpec};
+use super::spec::{LinearSpec, NamedShape, NormSpec};
 
 /// All that an encoder is built from. Families differ in this data alone.
 ///

@@ -21,6 +21,7 @@
 //! A rotation is described apart from where it is used: families whose blocks differ have several,
 //! and blocks name one by index.
 
+use judge_kernels::functions::Pairs;
 use serde::Deserialize;
 
 use super::ConfigProblem;
@@ -53,16 +54,6 @@ pub(crate) struct QueryGrowth {
     pub(crate) beta: f64,
     /// `original_max_position_embeddings`; above 0.
     pub(crate) original_len: usize,
-}
-
-/// Which two of the first `rotary_dim` coordinates of a head one angle turns.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) enum Pairs {
-    /// `i` and `i + rotary_dim / 2`, as in most families.
-    #[default]
-    Halves,
-    /// `2i` and `2i + 1`: interleaved, as in GLM, Cohere and ERNIE.
-    Neighbours,
 }
 
 /// Where families differ in what they make of the same rope fields. The default is Llama's.

@@ -11,6 +11,7 @@
 use std::collections::BTreeMap;
 
 use judge_core::request::TokenId;
+use judge_kernels::functions::{Activation, NormKind};
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -18,7 +19,7 @@ use super::checks::{MAX_CONTEXT, norm_eps, size};
 use super::decoder_fields::{AttentionNames, BlockNorms, DecoderFields, MlpNames, Multipliers, QkNorm, Qkv};
 use super::problem::ConfigProblem;
 use super::rope::{RopeContext, RopeFields, RopeRules};
-use super::spec::{Activation, EMBEDDING, NormKind};
+use super::spec::EMBEDDING;
 
 /// Fields of all families, by their names in the file.
 #[derive(Deserialize)]
@@ -167,7 +168,7 @@ impl Shape {
             otherwise: BTreeMap::new(),
             block_scalar: false,
             token_inputs: None,
-            activation: Activation::from_name(activation_field, activation)?,
+            activation: activation_named(activation_field, activation)?,
             qkv_bias: false,
             o_bias: false,
             sinks: false,
@@ -194,26 +195,24 @@ impl Shape {
     }
 }
 
-impl Activation {
-    /// All names that [`Activation::from_name`] accepts.
-    const KNOWN: &'static [&'static str] =
-        &["silu", "swish", "gelu", "gelu_python", "gelu_pytorch_tanh", "gelu_new", "gelu_fast", "relu", "relu2"];
+/// All names that [`activation_named`] accepts.
+const ACTIVATIONS: &[&str] =
+    &["silu", "swish", "gelu", "gelu_python", "gelu_pytorch_tanh", "gelu_new", "gelu_fast", "relu", "relu2"];
 
-    /// The function that transformers has by this name (`ACT2FN`); `field` is where the file states
-    /// it.
-    ///
-    /// `gelu_new` and `gelu_fast` are the tanh approximation written in other ways.
-    ///
-    /// # Errors
-    /// [`ConfigProblem::Unknown`] for a name that is not in [`Activation::KNOWN`].
-    pub(super) fn from_name(field: &'static str, name: &str) -> Result<Self, ConfigProblem> {
-        match name {
-            "silu" | "swish" => Ok(Self::Silu),
-            "gelu" | "gelu_python" => Ok(Self::Gelu),
-            "gelu_pytorch_tanh" | "gelu_new" | "gelu_fast" => Ok(Self::GeluTanh),
-            "relu" => Ok(Self::Relu),
-            "relu2" => Ok(Self::ReluSquared),
-            _ => Err(ConfigProblem::Unknown { field, found: name.to_owned(), known: Self::KNOWN }),
-        }
+/// The function that transformers has by this name (`ACT2FN`); `field` is where the file states
+/// it.
+///
+/// `gelu_new` and `gelu_fast` are the tanh approximation written in other ways.
+///
+/// # Errors
+/// [`ConfigProblem::Unknown`] for a name that is not in [`ACTIVATIONS`].
+pub(super) fn activation_named(field: &'static str, name: &str) -> Result<Activation, ConfigProblem> {
+    match name {
+        "silu" | "swish" => Ok(Activation::Silu),
+        "gelu" | "gelu_python" => Ok(Activation::Gelu),
+        "gelu_pytorch_tanh" | "gelu_new" | "gelu_fast" => Ok(Activation::GeluTanh),
+        "relu" => Ok(Activation::Relu),
+        "relu2" => Ok(Activation::ReluSquared),
+        _ => Err(ConfigProblem::Unknown { field, found: name.to_owned(), known: ACTIVATIONS }),
     }
 }

@@ -32,6 +32,7 @@ mod parts;
 
 use half::bf16;
 use judge_core::request::TokenId;
+use judge_kernels::functions::{Activation, NormKind};
 
 pub(crate) use self::mamba::{GatedNorm, MambaShape, MambaSpec};
 pub(crate) use self::mlp::{
@@ -417,33 +418,6 @@ impl DeltaSpec {
             (self.norm.clone(), vec![value_dim]),
         ]
     }
-}
-
-/// What a norm makes of a row `x`, with weight `w`, before a bias is added.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum NormKind {
-    /// `x / sqrt(mean(x²) + eps) * w`.
-    RmsNorm,
-    /// LayerNorm: with `y = x - mean(x)`, `y / sqrt(mean(y²) + eps) * w` (Cohere).
-    LayerNorm,
-}
-
-/// The function `f` in a gated MLP, `f(gate) * up`, and in one without a gate, `f(up)`.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) enum Activation {
-    /// `x * sigmoid(x)`, also called swish.
-    Silu,
-    /// Replaces the whole product `f(gate) * up` by `g * sigmoid(alpha * g) * (u + 1)`, where `g`
-    /// is the gate clamped to at most `limit` and `u` is up clamped to `[-limit, limit]` (gpt-oss).
-    ClampedSwish { alpha: f32, limit: f32 },
-    /// `x * Φ(x)`, with the error function.
-    Gelu,
-    /// The tanh approximation of GELU.
-    GeluTanh,
-    /// `max(x, 0)`.
-    Relu,
-    /// `max(x, 0)²` (Nemotron).
-    ReluSquared,
 }
 
 impl ModelSpec {

@@ -1,9 +1,10 @@
+use judge_kernels::functions::{Activation, NormKind, Pairs};
 use serde_json::{Value, json};
 
 use super::decoder_fields::{BlockNorms, DecoderFields, Half, MlpNames, QkNorm, Qkv};
 use super::rope::QueryGrowth;
 use super::spec::EmbeddingScale;
-use super::{Activation, ConfigProblem, ModelSpec, NormKind, Pairs, RopeConfig, RopeScaling, families};
+use super::{ConfigProblem, ModelSpec, RopeConfig, RopeScaling, families};
 use crate::Dtype;
 
 fn with(base: &Value, changes: Value) -> Value {

@@ -47,13 +47,9 @@
 
 mod attention;
 mod block_ops;
-#[cfg(target_arch = "x86_64")]
-mod blocked;
 mod cache;
 #[cfg(test)]
 mod cases;
-mod coded;
-mod columns;
 mod conv;
 mod decoder;
 mod delta;
@@ -64,50 +60,28 @@ mod experts;
 mod gather;
 #[cfg(target_arch = "x86_64")]
 mod gather_on_unit;
-#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
-mod integers;
-mod kernel;
 mod kv_cache;
 mod kv_layout;
-mod lines;
 mod load;
 mod mamba;
-mod pack;
-mod piece;
-#[cfg(target_arch = "x86_64")]
-mod processor;
-mod product;
-mod rate;
 mod reads;
-#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
-mod registers;
 mod relative;
 mod rotations;
 mod rows;
 mod run;
-mod section;
-mod softmax;
 mod spans;
-mod stored;
-mod supported;
-mod tile;
 mod token_inputs;
-#[cfg(target_arch = "x86_64")]
-mod unit;
-pub(crate) mod vector;
 
 pub(crate) use cache::{PackedCache, key as cache_key};
 pub(crate) use decoder::PackedDecoder;
 pub(crate) use encoder::PackedEncoder;
-pub use kernel::Kernel;
 #[cfg(test)]
 pub(crate) use kv_cache::KvCache;
-pub(crate) use rate::product_rate;
-pub(crate) use supported::Supported;
 #[cfg(test)]
 pub(crate) use {rotations::Angles, rows::BufferPool, spans::Span};
 
 use judge_core::request::TokenId;
+use judge_kernels::kernel::Kernel;
 
 use super::Engine;
 use crate::Error;

@@ -11,7 +11,6 @@ use half::bf16;
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
 
-use super::packed;
 use crate::{Device, Error, Kernel};
 
 /// Rows and columns of the square matrices that a GPU multiplies. Three of them in bf16 take 384
@@ -41,7 +40,7 @@ const TOGETHER: usize = 8;
 /// the GPU cannot be used, [`Error::Device`] if it fails.
 pub fn product_rate(device: Device, kernel: Option<Kernel>) -> Result<f64, Error> {
     match device.to_burn()? {
-        None => packed::product_rate(kernel),
+        None => Ok(judge_kernels::rate::product_rate(kernel)?),
         Some(gpu) => of_burn(&gpu, if device.has_f32_alone() { DType::F32 } else { DType::BF16 }, SIZE),
     }
 }

@@ -25,9 +25,9 @@ use judge_core::{
     reading::{LabelLogits, LabelStep},
     request::{LabelRead, ReadAt, TokenId},
 };
+use judge_kernels::widest::{halved, widest};
 
 use super::next_token::NextLogProbs;
-use crate::widest::{halved, widest};
 
 /// What label logits need of the head for each set of labels that is read, by the labels' tokens.
 pub(crate) type Heads<'a> = HashMap<&'a [TokenId], HeadRows>;

@@ -19,8 +19,8 @@ use judge_core::{
     Reason, Unscored,
     request::{Sampling, TokenId},
 };
+use judge_kernels::exp::exp;
 
-use super::exp::exp;
 use super::sampling::choose;
 use super::side_by_side::{highest, sum};
 

@@ -19,10 +19,10 @@ use judge_core::{
     model::RequestProblem,
     request::{Sampling, TokenId},
 };
+use judge_kernels::exp::exp;
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
 
-use super::exp::exp;
 use super::side_by_side::{highest, sum};
 
 /// The token that follows, from finite logits `[d_vocab]`, of which there is at least one. `step`

@@ -4,8 +4,7 @@
 //! Numbers are taken [`SIDE_BY_SIDE`] at a time, each into a sum of its own, and what does not fill
 //! the last such piece is added at the end. So a result has the same bits on every machine, whatever
 //! instructions it has.
-
-use crate::widest::widest;
+use judge_kernels::widest::widest;
 
 /// Numbers that are compared or added side by side. Another number makes other last bits.
 const SIDE_BY_SIDE: usize = 16;

@@ -33,15 +33,17 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use half::bf16;
+use judge_kernels::codes::{CodedRows, Coding};
+use judge_kernels::numbers::Numbers;
 use serde_json::{Map, Value};
 
 use self::blocks::{Blocks, Order, Permuted, PermutedColumns, Plain, coding};
 use self::settings::Expected;
 use super::advice::advise;
-use super::codes::{Coded, CodedRows, Coding};
+use super::codes::Coded;
 use super::dequantise::Dequantise;
 use super::rows::{hand_over, hand_over_codes};
-use super::{Numbers, Store, Tensors};
+use super::{Store, Tensors};
 use crate::arch::{DeltaShape, EMBEDDING, EncoderSpec, HEAD, ModelSpec};
 use crate::error::TensorProblem;
 use crate::gguf::{A_LOG, Architecture, DIVISORS, Entry, FACTORS, GgufFile, GgufProblem, Kind, Named};

@@ -9,11 +9,12 @@
 //! room as this form saves, and so does what is taken as plain
 //! numbers: vectors, routers and tables.
 
+use judge_kernels::codes::{CodeNumbers, CodedMemory, CodedRows, Coding};
+use judge_kernels::numbers::Numbers;
+use judge_kernels::widest::{rounded, widest};
 use rayon::prelude::*;
 
-use super::codes::{CodeNumbers, CodedMemory, CodedRows, Coding};
-use super::{Numbers, Table, Tensors};
-use crate::widest::{rounded, widest};
+use super::{Table, Tensors};
 use crate::{Dtype, Error};
 
 /// Columns that share a scale.

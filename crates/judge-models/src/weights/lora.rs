@@ -45,10 +45,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use half::bf16;
+use judge_kernels::codes::{CodedRows, Coding};
+use judge_kernels::numbers::Numbers;
 use serde::{Deserialize, Deserializer};
 use serde_json::{Value, json};
 
-use super::{Checkpoint, CodedRows, Coding, Numbers, Store, Table, Tensors, unwrapped};
+use super::{Checkpoint, Store, Table, Tensors, unwrapped};
 use crate::arch::{EMBEDDING, HEAD};
 use crate::error::{AdapterProblem, TensorProblem};
 use crate::folder::{file, names, read_json};

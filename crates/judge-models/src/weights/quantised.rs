@@ -55,15 +55,17 @@ mod settings;
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use judge_kernels::codes::{CodedRows, Coding};
+use judge_kernels::numbers::Numbers;
 use safetensors::Dtype as Stored;
 
 use self::method::Format;
 use self::module::Module;
 use self::part::Part;
-use super::codes::{Coded, CodedRows, Coding};
+use super::codes::Coded;
 use super::rows::{hand_over, hand_over_codes};
 use super::safetensors::wider_than_bf16;
-use super::{Checkpoint, Numbers, Store, Table, Tensors};
+use super::{Checkpoint, Store, Table, Tensors};
 use crate::arch::StackSpec;
 use crate::error::TensorProblem;
 use crate::{Dtype, Error};

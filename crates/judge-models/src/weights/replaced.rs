@@ -3,8 +3,10 @@
 use std::collections::BTreeMap;
 
 use half::bf16;
+use judge_kernels::codes::{CodedRows, Coding};
+use judge_kernels::numbers::Numbers;
 
-use super::{CodedRows, Coding, Numbers, Table, Tensors};
+use super::{Table, Tensors};
 use crate::{Dtype, Error};
 
 /// A model's tensors with other numbers for some names. The base has all other tensors, and is not told of

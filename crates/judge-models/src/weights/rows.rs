@@ -16,11 +16,12 @@
 //! A row's values depend on its index alone, so the cuts do not show in them.
 
 use half::bf16;
+use judge_kernels::codes::{CodedMemory, CodedRows};
+use judge_kernels::numbers::Numbers;
 use rayon::prelude::*;
 
-use super::codes::{Coded, CodedMemory, CodedRows};
+use super::codes::Coded;
 use super::dequantise::Dequantise;
-use super::numbers::Numbers;
 use crate::Dtype;
 
 /// Elements that are dequantised before they are handed over: 16 MiB of f32, or one row if that has

@@ -30,6 +30,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use half::{bf16, f16};
+use judge_kernels::numbers::Numbers;
 use safetensors::Dtype as Stored;
 use safetensors::tensor::TensorInfo;
 use serde_json::Value;
@@ -39,7 +40,7 @@ use super::convert::{convert, round};
 use super::own_names::is_needless;
 use super::raw::Raw;
 use super::table::Mapped;
-use super::{Numbers, Store, Table, Tensors};
+use super::{Store, Table, Tensors};
 use crate::arch::{EMBEDDING, HEAD};
 use crate::error::{IndexProblem, TensorProblem};
 use crate::folder::{Folder, file, is_pickle, read_json, stays_inside};

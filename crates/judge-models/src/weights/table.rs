@@ -18,9 +18,9 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use half::{bf16, f16};
+use judge_kernels::numbers::Numbers;
 use safetensors::Dtype as Stored;
 
-use super::numbers::Numbers;
 use super::safetensors::shard::Shard;
 use crate::{Dtype, Error};
 

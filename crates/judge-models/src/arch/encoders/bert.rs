@@ -18,7 +18,8 @@ use crate::arch::checks::size;
 use crate::arch::encoder::{
     EmbeddingSpec, EncoderBlockSpec, EncoderSpec, NormPlace, PositionsSpec, StoredNames, TypesSpec,
 };
-use crate::arch::spec::{Activation, LinearSpec, NormSpec};
+use crate::arch::shape::activation_named;
+use crate::arch::spec::{LinearSpec, NormSpec};
 
 /// The fields of all three.
 #[derive(Deserialize)]
@@ -138,7 +139,7 @@ impl Bert {
             max_len,
             norm_eps: eps("layer_norm_eps", self.layer_norm_eps)?,
             norm_place: NormPlace::Post,
-            activation: Activation::from_name("hidden_act", &self.hidden_act)?,
+            activation: activation_named("hidden_act", &self.hidden_act)?,
             ropes: Vec::new(),
             embedding: EmbeddingSpec {
                 words: table("word"),

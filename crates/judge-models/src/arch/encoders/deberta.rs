@@ -18,7 +18,8 @@ use crate::arch::checks::{MAX_CONTEXT, size};
 use crate::arch::encoder::{
     EmbeddingSpec, EncoderBlockSpec, EncoderSpec, NormPlace, PositionsSpec, RelativeSpec, StoredNames, TypesSpec,
 };
-use crate::arch::spec::{Activation, LinearSpec, NormSpec};
+use crate::arch::shape::activation_named;
+use crate::arch::spec::{LinearSpec, NormSpec};
 
 /// The fields of a DeBERTa.
 #[derive(Deserialize)]
@@ -176,7 +177,7 @@ pub(super) fn spec(fields: Value) -> Result<EncoderSpec, ConfigProblem> {
         max_len,
         norm_eps: eps("layer_norm_eps", deberta.layer_norm_eps)?,
         norm_place: NormPlace::Post,
-        activation: Activation::from_name("hidden_act", &deberta.hidden_act)?,
+        activation: activation_named("hidden_act", &deberta.hidden_act)?,
         ropes: Vec::new(),
         embedding: EmbeddingSpec {
             words: table("word"),

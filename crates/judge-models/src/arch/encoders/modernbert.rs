@@ -21,7 +21,8 @@ use crate::arch::ConfigProblem;
 use crate::arch::checks::{by_layer_type, size};
 use crate::arch::encoder::{EmbeddingSpec, EncoderBlockSpec, EncoderSpec, NormPlace, StoredNames};
 use crate::arch::rope::{RopeContext, RopeFields, RopeRules, RopesByKind};
-use crate::arch::spec::{Activation, LinearSpec, NormSpec};
+use crate::arch::shape::activation_named;
+use crate::arch::spec::{LinearSpec, NormSpec};
 
 /// The fields of a ModernBERT.
 #[derive(Deserialize)]
@@ -130,7 +131,7 @@ pub(super) fn spec(fields: Value) -> Result<EncoderSpec, ConfigProblem> {
         max_len: sizes.max_position_embeddings,
         norm_eps: eps("norm_eps", bert.norm_eps)?,
         norm_place: NormPlace::Pre,
-        activation: Activation::from_name("hidden_activation", &bert.hidden_activation)?,
+        activation: activation_named("hidden_activation", &bert.hidden_activation)?,
         ropes,
         embedding: EmbeddingSpec {
             words: "embeddings.tok_embeddings.weight".to_owned(),

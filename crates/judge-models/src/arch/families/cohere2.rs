@@ -12,14 +12,15 @@
 //! Published files state several properties that transformers takes for granted; other values of
 //! them are refused. Tensors are named as in Llama, without `post_attention_layernorm`.
 
+use judge_kernels::functions::NormKind;
+use judge_kernels::functions::Pairs;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::arch::ConfigProblem;
-use crate::arch::NormKind;
 use crate::arch::checks::{check_granted, factor, norm_eps, size, window, windows};
 use crate::arch::decoder_fields::{BlockNorms, DecoderFields};
-use crate::arch::rope::{Pairs, RopeRules};
+use crate::arch::rope::RopeRules;
 use crate::arch::shape::Shape;
 
 /// Fields of the family.

@@ -5,12 +5,13 @@
 //! attention and of the MLP a bias. Tensors are named as in Llama. Models with experts have another
 //! `model_type` and are not read.
 
+use judge_kernels::functions::Pairs;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::arch::ConfigProblem;
 use crate::arch::decoder_fields::DecoderFields;
-use crate::arch::rope::{Pairs, RopeRules};
+use crate::arch::rope::RopeRules;
 use crate::arch::shape::Shape;
 
 /// Fields of the family.

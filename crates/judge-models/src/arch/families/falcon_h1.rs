@@ -17,6 +17,7 @@
 //!
 //! Names: `mamba.`, `feed_forward.`, `pre_ff_layernorm`, `model.final_layernorm`.
 
+use judge_kernels::functions::Activation;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -25,7 +26,7 @@ use crate::arch::decoder_fields::{BlockNorms, DecoderFields, GateUp, MlpNames, M
 use crate::arch::mamba::{MambaConfig, MambaFields, check_time_step_limit};
 use crate::arch::shape::Shape;
 use crate::arch::spec::EmbeddingScale;
-use crate::arch::{Activation, ConfigProblem, GatedNorm};
+use crate::arch::{ConfigProblem, GatedNorm};
 
 /// Fields of the family.
 #[derive(Deserialize)]

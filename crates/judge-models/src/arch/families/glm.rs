@@ -9,12 +9,13 @@
 //! They differ in norms: `glm` has Llama's two, `glm4` four, under names that mislead (see
 //! `NORMS`).
 
+use judge_kernels::functions::Pairs;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::arch::ConfigProblem;
 use crate::arch::decoder_fields::{BlockNorms, DecoderFields, MlpNames};
-use crate::arch::rope::{Pairs, RopeRules};
+use crate::arch::rope::RopeRules;
 use crate::arch::shape::Shape;
 
 /// Fields of both families.

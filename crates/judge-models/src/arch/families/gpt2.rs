@@ -17,11 +17,11 @@
 //! Published files leave out `transformer.`. Cross-attention and scores divided by the number of the
 //! block are refused.
 
+use judge_kernels::functions::NormKind;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::arch::ConfigProblem;
-use crate::arch::NormKind;
 use crate::arch::checks::norm_eps;
 use crate::arch::decoder_fields::{AttentionNames, BlockNorms, DecoderFields, GateUp, MlpNames, Qkv};
 use crate::arch::rope::RopeRules;

@@ -14,11 +14,11 @@
 //! | up, down | `mlp.dense_h_to_4h`, `mlp.dense_4h_to_h` |
 //! | embedding, norm after the last block, head | `gpt_neox.embed_in`, `gpt_neox.final_layer_norm`, `embed_out` or `lm_head` |
 
+use judge_kernels::functions::NormKind;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::arch::ConfigProblem;
-use crate::arch::NormKind;
 use crate::arch::checks::norm_eps;
 use crate::arch::decoder_fields::{AttentionNames, DecoderFields, GateUp, MlpNames, Qkv};
 use crate::arch::rope::RopeRules;

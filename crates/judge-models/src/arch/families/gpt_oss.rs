@@ -14,6 +14,7 @@
 //! Tensors: `self_attn.sinks`, `mlp.router.{weight, bias}`, and experts as stacks of columns,
 //! `mlp.experts.{gate_up_proj, down_proj}` with `_bias`, gate and up in alternate columns.
 
+use judge_kernels::functions::Activation;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -21,7 +22,7 @@ use crate::arch::checks::{by_layer_type, positive, window};
 use crate::arch::decoder_fields::DecoderFields;
 use crate::arch::experts::{Counts, ExpertNames, Sparse};
 use crate::arch::shape::Shape;
-use crate::arch::{Activation, ConfigProblem, Routing, Scores};
+use crate::arch::{ConfigProblem, Routing, Scores};
 
 /// Fields of the family.
 #[derive(Deserialize)]

@@ -19,6 +19,7 @@
 //! `mamba` (or `linear_attention`) have the state space of Mamba-2 in the place of attention, under
 //! `mamba.`, whose output is gated and then normed.
 
+use judge_kernels::functions::Activation;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -28,7 +29,7 @@ use crate::arch::experts::{ExpertNames, Sparse, count};
 use crate::arch::mamba::{MambaConfig, MambaFields, check_time_step_limit};
 use crate::arch::shape::Shape;
 use crate::arch::spec::EmbeddingScale;
-use crate::arch::{Activation, ConfigProblem, GatedNorm, Routing, Scores};
+use crate::arch::{ConfigProblem, GatedNorm, Routing, Scores};
 
 /// Fields of Granite 3, which hybrids have too.
 #[derive(Deserialize)]

@@ -8,14 +8,15 @@
 //! Names: `self_attn.dense` behind attention, `mlp.fc1` and `mlp.fc2`, `model.final_layernorm`. Norms of
 //! heads (`qk_layernorm`), which no published model has, are refused.
 
+use judge_kernels::functions::NormKind;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
+use crate::arch::ConfigProblem;
 use crate::arch::checks::norm_eps;
 use crate::arch::decoder_fields::{AttentionNames, BlockNorms, DecoderFields, GateUp, MlpNames};
 use crate::arch::rope::RopeRules;
 use crate::arch::shape::Shape;
-use crate::arch::{ConfigProblem, NormKind};
 
 /// Fields of the family.
 #[derive(Deserialize)]

@@ -16,6 +16,7 @@
 //! Tensors besides Llama's: `linear_attn.{in_proj_qkv, in_proj_z, in_proj_b, in_proj_a, conv1d,
 //! dt_bias, A_log, norm, out_proj}`. A head that predicts further tokens (`mtp.*`) is passed over.
 
+use judge_kernels::functions::Activation;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -24,7 +25,7 @@ use crate::arch::decoder_fields::{DecoderFields, QkNorm};
 use crate::arch::experts::{Counts, ExpertNames, Sparse};
 use crate::arch::rope::RopeRules;
 use crate::arch::shape::Shape;
-use crate::arch::{Activation, ConfigProblem, DeltaShape, Routing, Scores};
+use crate::arch::{ConfigProblem, DeltaShape, Routing, Scores};
 
 /// Fields of both families.
 #[derive(Deserialize)]

@@ -32,13 +32,14 @@
 
 use std::ops::{Range, RangeInclusive};
 
+use judge_kernels::columns::Columns;
+use judge_kernels::kernel::Kernel;
+use judge_kernels::softmax::TILE;
+use judge_kernels::supported::Supported;
+use judge_kernels::tile::{Before, Shape, Word, Words, multiply_add};
 use rayon::prelude::*;
 
-use super::columns::Columns;
-use super::kernel::Kernel;
-use super::kv_cache::{KeyShape, KvCache, TILE};
-use super::supported::Supported;
-use super::tile::{Before, Shape, Word, Words, multiply_add};
+use super::kv_cache::{KeyShape, KvCache};
 
 /// Rows that share a walk over the keys, counted as positions times query heads: enough to use a
 /// tile often while it is in the nearest cache, few enough to be spread over threads.

@@ -35,6 +35,10 @@
 use std::ops::Range;
 
 use judge_core::Layer;
+use judge_kernels::pack::Linear;
+use judge_kernels::product::{Activations, Make, Onto, Results};
+use judge_kernels::supported::Supported;
+use judge_kernels::vector::{self, worth_a_task};
 use rayon::prelude::*;
 
 use super::attention::{Mask, Queries, Settings};
@@ -45,13 +49,9 @@ use super::experts::Routes;
 use super::gather::attend;
 use super::kv_layout::KvLayout;
 use super::mamba::Scan;
-use super::pack::Linear;
-use super::product::{Activations, Make, Onto, Results};
 use super::rotations::Angles;
 use super::rows::{BufferPool, Rows};
 use super::spans::{Entropies, Span, Stream};
-use super::supported::Supported;
-use super::vector::{self, worth_a_task};
 use crate::arch::{HeadShape, KeysSpec, ModelSpec};
 use crate::engine::block::{Conv, Delta, Experts, HeadWeights, Input, Mamba, Ops};
 

@@ -35,11 +35,11 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::UNIX_EPOCH;
 
+use judge_kernels::lines::MappedLines;
+use judge_kernels::stored::Stored;
 use memmap2::Mmap;
 use serde::{Deserialize, Serialize};
 
-use super::lines::MappedLines;
-use super::stored::Stored;
 use crate::{Dtype, Error, PackedCacheProblem, WeightForm};
 
 /// Hashed into the name. Change its number whenever the same matrix would be packed otherwise.

@@ -17,12 +17,12 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use half::bf16;
+use judge_kernels::supported::Supported;
+use judge_kernels::tile::Word;
 use proptest::prelude::*;
 
 use super::attention::{Mask, Queries, Settings};
 use super::kv_cache::{KeyShape, KvCache};
-use super::supported::Supported;
-use super::tile::Word;
 
 /// The function under test, with the arguments of [`attend`](super::gather::attend): settings,
 /// index of the block, queries, rows, their stride, and the output.

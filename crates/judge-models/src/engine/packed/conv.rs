@@ -20,9 +20,9 @@
 
 use std::mem;
 
+use judge_kernels::vector::worth_a_task;
 use rayon::prelude::*;
 
-use super::vector::worth_a_task;
 use crate::arch::{BlockSpec, ConvSpec};
 use crate::engine::block::Conv;
 

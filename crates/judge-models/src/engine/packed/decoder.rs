@@ -21,20 +21,20 @@
 use std::sync::Arc;
 
 use judge_core::request::TokenId;
+use judge_kernels::kernel::Kernel;
+use judge_kernels::lines::Lines;
+use judge_kernels::pack::{Linear, PackedLinear};
+use judge_kernels::supported::Supported;
+use judge_kernels::vector;
 use rayon::prelude::*;
 
 use super::block_ops::PackedOps;
 use super::conv::Memory;
-use super::kernel::Kernel;
 use super::kv_layout::KvLayout;
-use super::lines::Lines;
-use super::pack::{Linear, PackedLinear};
 use super::rotations::Angles;
 use super::rows::{BufferPool, Rows};
 use super::spans::{Entropies, Span, Visit};
-use super::supported::Supported;
 use super::token_inputs::token_inputs;
-use super::vector;
 use crate::arch::ModelSpec;
 use crate::engine::block::Block;
 use crate::engine::token_inputs::TokenInputs;

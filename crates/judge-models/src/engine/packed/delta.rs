@@ -20,14 +20,14 @@
 
 use std::ops::Range;
 
+use judge_kernels::exp::exp;
+use judge_kernels::vector::{self, silu, sum_of, worth_a_task};
+use judge_kernels::widest::widest;
 use rayon::prelude::*;
 
 use super::conv::{Memory, convolve, taps};
-use super::vector::{self, silu, sum_of, worth_a_task};
 use crate::arch::DeltaShape;
 use crate::engine::block::Delta;
-use crate::reading::exp::exp;
-use crate::widest::widest;
 
 /// Added to the squared length of a head of `q` or `k` before the root, as transformers' `l2norm`
 /// does.

@@ -23,11 +23,12 @@
 
 use std::ops::Range;
 
+use judge_kernels::exp::exp;
+use judge_kernels::softmax::TILE;
+use judge_kernels::softmax::scaled;
+use judge_kernels::widest::widest;
+
 use super::attention::{Made, Queries, Settings, Walk, walk};
-use super::kv_cache::TILE;
-use super::softmax::scaled;
-use crate::reading::exp::exp;
-use crate::widest::widest;
 
 /// Lanes of the sums over a tile. A fixed number on every processor, so that a sum has the same
 /// bits everywhere.
@@ -169,7 +170,7 @@ mod tests {
 
     use super::*;
     use crate::engine::packed::cases::cases;
-    use crate::engine::packed::supported::Supported;
+    use judge_kernels::supported::Supported;
 
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(40))]

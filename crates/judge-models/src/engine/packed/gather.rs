@@ -22,11 +22,11 @@
 use super::attention::{Made, Queries, Settings, Walk, walk};
 #[cfg(target_arch = "x86_64")]
 use super::gather_on_unit;
-use super::kv_cache::TILE;
-use super::softmax::Softmax;
-use super::tile::{Shape, Words, multiply_add};
+use judge_kernels::softmax::Softmax;
+use judge_kernels::softmax::TILE;
+use judge_kernels::tile::{Shape, Words, multiply_add};
 #[cfg(target_arch = "x86_64")]
-use super::{tile::Word, unit::HasUnit};
+use judge_kernels::{tile::Word, unit::HasUnit};
 
 /// What the queries of block `block` gather.
 ///
@@ -131,8 +131,8 @@ mod tests {
     use super::*;
     use crate::engine::packed::attention::Mask;
     use crate::engine::packed::cases::{Case, cases};
-    use crate::engine::packed::supported::Supported;
-    use crate::engine::packed::tile::Word;
+    use judge_kernels::supported::Supported;
+    use judge_kernels::tile::Word;
 
     /// Compares what heads make at some positions with sums by the definition.
     fn is_right(case: &Case, out: &[f32]) -> Result<(), TestCaseError> {

@@ -26,11 +26,12 @@
 
 use std::ops::Range;
 
+use judge_kernels::lines::Lines;
+use judge_kernels::softmax::{Softmax, TILES};
+use judge_kernels::tile::{LANES, Words};
+use judge_kernels::unit::{PAIRS, ROWS, Sums, Tile, Unit, share};
+
 use super::attention::{Made, Settings, Walk, places};
-use super::lines::Lines;
-use super::softmax::{Softmax, TILES};
-use super::tile::{LANES, Words};
-use super::unit::{PAIRS, ROWS, Sums, Tile, Unit, share};
 
 /// Words of a [`Tile`].
 const WORDS: usize = ROWS * PAIRS;

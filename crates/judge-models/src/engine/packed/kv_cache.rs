@@ -43,14 +43,15 @@
 use std::ops::Range;
 use std::sync::Arc;
 
+use judge_kernels::lines::Lines;
+use judge_kernels::softmax::TILE;
+use judge_kernels::tile::Word;
+use judge_kernels::vector::bf16_bits;
 use rayon::prelude::*;
 
 use super::conv::Memory;
+pub(crate) use super::kv_layout::KeyShape;
 use super::kv_layout::KvLayout;
-pub(crate) use super::kv_layout::{KeyShape, TILE};
-use super::lines::Lines;
-use super::tile::Word;
-use super::vector::bf16_bits;
 
 /// Keys and values of positions `start..end` of one sequence, in every place; with in-turn places,
 /// of the blocks that wrote last. Those before lie in `before`. Where those end within a tile, the

@@ -18,20 +18,10 @@
 //! Both are tiles of `tile.rs`: a query meets a key tile along coordinates, and weights meet a
 //! value tile along positions.
 
-use std::ops::Range;
+use judge_kernels::softmax::TILE;
+use judge_kernels::tile::{LANES, Word};
 
-use super::tile::{LANES, Word};
 use crate::arch::{BlockSpec, KeysSpec};
-
-/// Positions in a tile of keys or values. It is also the number of lanes of a kernel's product.
-pub(crate) const TILE: usize = 32;
-
-/// The places as bits, the first place in the lowest bit. Places are at most [`TILE`].
-pub(super) fn mask(seen: Range<usize>) -> u32 {
-    // All 32 if `end` is 32.
-    let below = |end: usize| ((1_u64 << end) - 1) as u32;
-    below(seen.end) & !below(seen.start.min(seen.end))
-}
 
 /// Pairs that one instruction of the matrix unit sums; `unit::PAIRS`, which exists on x86-64 alone.
 const STEP: usize = 16;

@@ -17,18 +17,21 @@
 
 use std::sync::Arc;
 
+use judge_kernels::codes::Coding;
+use judge_kernels::kernel::Kernel;
+use judge_kernels::numbers::Numbers;
+use judge_kernels::pack::{Linear, PackedLinear};
+use judge_kernels::section::Section;
+use judge_kernels::supported::Supported;
+use judge_kernels::tile::{LANES, Word};
+
 use super::cache::PackedCache;
 use super::decoder::PackedDecoder;
-use super::kernel::Kernel;
 use super::kv_layout::KvLayout;
-use super::pack::{Linear, PackedLinear};
-use super::section::Section;
-use super::supported::Supported;
-use super::tile::{LANES, Word};
 use crate::arch::{HeadSpec, LinearSpec, ModelSpec, NormSpec};
 use crate::engine::block::{Block, Build};
 use crate::engine::token_inputs::TokenInputs;
-use crate::weights::{Coding, Numbers, Table, Tensors};
+use crate::weights::{Table, Tensors};
 use crate::{Dtype, Error};
 
 impl PackedDecoder {

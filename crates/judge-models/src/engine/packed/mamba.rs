@@ -19,14 +19,14 @@
 
 use std::ops::Range;
 
+use judge_kernels::vector::{self, silu, worth_a_task};
+use judge_kernels::widest::widest;
 use rayon::prelude::*;
 
 use super::conv::{Memory, convolve, taps};
 use super::delta::softplus;
-use super::vector::{self, silu, worth_a_task};
 use crate::arch::{GatedNorm, MambaShape, MambaSpec};
 use crate::engine::block::Mamba;
-use crate::widest::widest;
 
 /// A block's state space with its weights prepared, ready for rows.
 pub(crate) struct Scan<'a> {

@@ -7,10 +7,10 @@
 
 use std::ops::Range;
 
+use judge_kernels::exp::exp;
 use rayon::prelude::*;
 
 use crate::arch::RelativeSpec;
-use crate::reading::exp::exp;
 
 /// Numbers that a product sums side by side.
 const LANES: usize = 16;

@@ -7,8 +7,10 @@
 //! A model may have several rotations, such as one for sliding windows and one for full attention.
 //! A block names its own by index.
 
-use super::vector::Turn;
-use crate::arch::{Pairs, RopeConfig, angles, query_factors};
+use judge_kernels::functions::Pairs;
+use judge_kernels::vector::Turn;
+
+use crate::arch::{RopeConfig, angles, query_factors};
 
 /// One table for each of a model's rotations, in the order of the description.
 pub(crate) struct Angles(Vec<Table>);

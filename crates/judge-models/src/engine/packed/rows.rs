@@ -4,8 +4,7 @@
 //! pool lives as long as the passes of a group, in `run.rs`. Fresh memory must be cleared by the
 //! system, page by page, which costs as much as a small product; buffers that come back are used
 //! again uncleared.
-
-use super::lines::Lines;
+use judge_kernels::lines::Lines;
 
 /// A matrix of activations, `[count, width]`, row-major.
 pub(crate) struct Rows {
@@ -27,7 +26,7 @@ impl Rows {
 pub(crate) struct BufferPool {
     /// Buffers that were given back, of any length.
     free: Vec<Lines<f32>>,
-    /// Scratch memory of products; see [`PackedLinear::product`](super::pack::PackedLinear::product).
+    /// Scratch memory of products; see [`PackedLinear::product`](judge_kernels::pack::PackedLinear::product).
     pub(super) words: Lines<u32>,
 }
 

@@ -55,10 +55,11 @@ use judge_core::{
     Layer,
     request::{Pooling, Signal, TokenId},
 };
+use judge_kernels::softmax::TILE;
 use rayon::prelude::*;
 
 use super::decoder::PackedDecoder;
-use super::kv_cache::{KvCache, TILE};
+use super::kv_cache::KvCache;
 use super::reads::{Pools, Read, entropies, is_state, signals};
 use super::rotations::Angles;
 use super::rows::BufferPool;

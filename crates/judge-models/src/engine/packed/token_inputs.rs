@@ -5,11 +5,11 @@
 //! its slice. Rows of the table are looked up in its file, on all threads; see `weights/table.rs`.
 
 use judge_core::request::TokenId;
+use judge_kernels::pack::PackedLinear;
+use judge_kernels::vector::{Turn, norm_rotate, worth_a_task};
 use rayon::prelude::*;
 
-use super::pack::PackedLinear;
 use super::rows::{BufferPool, Rows};
-use super::vector::{Turn, norm_rotate, worth_a_task};
 use crate::arch::TokenInputsSpec;
 use crate::weights::Table;
 

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use burn::tensor::Device;
 use half::bf16;
+use judge_kernels::numbers::Numbers;
 
 use super::decoder::Decoder;
 use super::host::{from_device, host, on_device};
@@ -11,7 +12,7 @@ use super::parameters::Source;
 use super::plan::Shapes;
 use super::precision::{Precision, widen};
 use crate::arch::ModelSpec;
-use crate::weights::{Numbers, Table, Tensors};
+use crate::weights::{Table, Tensors};
 use crate::{Dtype, Error};
 
 /// The engine of this path: a decoder, and the shapes it is run in.

@@ -21,6 +21,7 @@ use std::sync::Arc;
 use burn::module::{Module, Param};
 use burn::tensor::{Bool, DType, Device, Int, Tensor, TensorData};
 use judge_core::request::{Pooling, TokenId};
+use judge_kernels::functions::NormKind;
 
 use super::encoder_head::Head;
 use super::masks::to_both_sides;
@@ -30,7 +31,7 @@ use super::precision::Precision;
 use super::projection::project;
 use super::rotation::Rotation;
 use crate::Error;
-use crate::arch::{EncoderBlockSpec, EncoderSpec, NormKind, NormPlace};
+use crate::arch::{EncoderBlockSpec, EncoderSpec, NormPlace};
 use crate::engine::block::Build;
 
 /// An encoder, with the head of a sequence classifier if its description has one.

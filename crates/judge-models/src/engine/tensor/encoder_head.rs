@@ -4,13 +4,14 @@
 use burn::module::Module;
 use burn::tensor::{DType, Tensor};
 use judge_core::reward::HeadActivation;
+use judge_kernels::functions::{Activation, NormKind};
 
 use super::ops;
 use super::parameters::{Linear, Norm, Parameters, Source};
 use super::precision::Precision;
 use super::projection::project;
 use crate::Error;
-use crate::arch::{Activation, EncoderHeadSpec, HeadLinear, HeadStepSpec, LinearSpec, NormKind};
+use crate::arch::{EncoderHeadSpec, HeadLinear, HeadStepSpec, LinearSpec};
 use crate::engine::block::Build;
 
 /// What becomes of a state of the last layer.

@@ -5,11 +5,11 @@
 
 use burn::tensor::{DType, Tensor};
 use judge_gpu::{Norm, Products, Rotation, Softmax};
+use judge_kernels::functions::{Activation, NormKind, Pairs};
 
 use super::operands::{Attention, HeadNorm, Heads};
 use super::precision::{Precision, cast};
 use super::rotation::Table;
-use crate::arch::{Activation, NormKind, Pairs};
 
 /// Whether a tensor is on a GPU.
 pub(super) fn has<const D: usize>(x: &Tensor<D>) -> bool {

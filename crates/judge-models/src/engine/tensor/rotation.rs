@@ -6,10 +6,11 @@
 //! several rotations, which blocks name by index.
 
 use burn::tensor::{Device, Int, Tensor, TensorData};
+use judge_kernels::functions::Pairs;
 
 #[cfg(feature = "train")]
 use crate::arch::inverse_frequencies;
-use crate::arch::{Pairs, RopeConfig, angles, query_factors};
+use crate::arch::{RopeConfig, angles, query_factors};
 
 /// The tables of all of a model's rotations, for consecutive positions that are the same in each
 /// sequence of a batch, or for one position in each.

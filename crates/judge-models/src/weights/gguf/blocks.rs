@@ -37,11 +37,12 @@
 //! off (or `m` is added). [`Blocks`] and [`Plain`] are matrices of them, [`Permuted`] puts rows back into order.
 
 use half::{bf16, f16};
+use judge_kernels::codes::{CodeNumbers, CodedRows, Coding};
 
 use super::bits::{half, nibble};
 use super::grids;
 use crate::gguf::Kind;
-use crate::weights::codes::{CodeNumbers, Coded, CodedRows, Coding};
+use crate::weights::codes::Coded;
 use crate::weights::dequantise::Dequantise;
 
 /// What the codes of IQ4_NL and IQ4_XS name (`kvalues_iq4nl` of llama.cpp).

@@ -15,12 +15,14 @@
 //! Other versions (`gemv`, `exllama`) are stored otherwise and are refused, and so are codes
 //! without zero points.
 
+use judge_kernels::codes::{CodeNumbers, CodedRows, Coding};
+
 use super::gptq::group_size;
 use super::method::Format;
 use super::module::{Module, matrix};
 use super::settings::Settings;
 use crate::Error;
-use crate::weights::codes::{CodeNumbers, Coded, CodedRows, Coding};
+use crate::weights::codes::Coded;
 use crate::weights::raw::{Floats, Raw, Words};
 
 /// Outputs in a word.

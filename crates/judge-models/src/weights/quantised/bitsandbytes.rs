@@ -20,6 +20,7 @@
 //! Blocks do not end with rows, as they are of the flattened matrix. Tables are read from the file,
 //! so nf4 and fp4 need no code of their own.
 
+use judge_kernels::codes::{CodeNumbers, CodedRows, Coding};
 use safetensors::Dtype as Stored;
 use serde::Deserialize;
 
@@ -28,7 +29,7 @@ use super::module::{Module, matrix};
 use super::settings::Settings;
 use crate::Error;
 use crate::error::TensorProblem;
-use crate::weights::codes::{CodeNumbers, Coded, CodedRows, Coding};
+use crate::weights::codes::Coded;
 use crate::weights::raw::{Floats, Raw};
 
 /// `quant_method` `bitsandbytes`. Whether a module is of 4 or 8 bits follows from the dtype of its

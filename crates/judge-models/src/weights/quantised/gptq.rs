@@ -25,12 +25,14 @@
 //!  plus 0x11111111     8  1  7  0  0  f  5  0      in wrapping arithmetic: the borrows come back
 //! ```
 
+use judge_kernels::codes::{CodeNumbers, CodedRows, Coding};
+
 use super::groups::groups;
 use super::method::Format;
 use super::module::{Module, matrix};
 use super::settings::Settings;
 use crate::Error;
-use crate::weights::codes::{CodeNumbers, Coded, CodedRows, Coding};
+use crate::weights::codes::Coded;
 use crate::weights::raw::{Floats, Raw, Words};
 
 /// The settings of `quant_method` `gptq`, see the module's layout.

@@ -14,10 +14,11 @@
 //!
 //! A scale for each row is the block `[1, columns]`, one for all is `[rows, columns]`.
 
+use judge_kernels::codes::{CodeNumbers, CodedRows, Coding};
 use safetensors::Dtype as Stored;
 
 use crate::Error;
-use crate::weights::codes::{CodeNumbers, Coded, CodedRows, Coding};
+use crate::weights::codes::Coded;
 use crate::weights::raw::{Floats, Raw};
 
 /// A matrix of `(value(code) - zero) * scale`, with one scale and one zero point per block.

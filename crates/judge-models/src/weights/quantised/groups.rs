@@ -4,11 +4,11 @@
 //! columns were sorted by their importance before groups were made (`desc_act`), a tensor `g_idx`
 //! lists the group of each.
 
+use judge_kernels::codes::Groups;
 use safetensors::Dtype as Stored;
 
 use crate::Error;
 use crate::error::TensorProblem;
-use crate::weights::codes::Groups;
 use crate::weights::raw::Raw;
 
 /// The groups that a tensor `[width]` of 32-bit indices lists, each below `count`. Groups of

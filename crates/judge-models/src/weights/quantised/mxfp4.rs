@@ -12,13 +12,14 @@
 //! `part.rs` finds an expert's rows in it. Expanded values are exact in bf16: they have at most two
 //! significant bits.
 
+use judge_kernels::codes::{CodeNumbers, CodedRows, Coding};
 use safetensors::Dtype as Stored;
 
 use super::method::Format;
 use super::module::Module;
 use super::settings::Settings;
 use crate::Error;
-use crate::weights::codes::{CodeNumbers, Coded, CodedRows, Coding};
+use crate::weights::codes::Coded;
 use crate::weights::raw::{Floats, Raw, power};
 
 /// Elements of a block.

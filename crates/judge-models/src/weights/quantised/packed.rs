@@ -13,12 +13,13 @@
 //! The weight is `(code - zero) * scale`. What was added to codes was added to zero points too, so
 //! it cancels; without zero points, `zero` is `2^(bits - 1)`. `compressed.rs` opens such modules.
 
+use judge_kernels::codes::{CodeNumbers, CodedRows, Coding};
 use safetensors::Dtype as Stored;
 
 use super::groups::groups;
 use crate::Error;
 use crate::error::TensorProblem;
-use crate::weights::codes::{CodeNumbers, Coded, CodedRows, Coding};
+use crate::weights::codes::Coded;
 use crate::weights::raw::{Floats, Raw, Words};
 
 /// A matrix of `(code - zero) * scale`, with one scale and one zero point for each group of columns

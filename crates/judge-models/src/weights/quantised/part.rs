@@ -15,8 +15,10 @@
 
 use std::ops::Range;
 
+use judge_kernels::codes::{CodedRows, Coding};
+
 use crate::arch::{StackPart, StackSpec};
-use crate::weights::codes::{Coded, CodedRows, Coding};
+use crate::weights::codes::Coded;
 use crate::weights::raw::Floats;
 
 /// Which rows of a stack of codes are a weight's.

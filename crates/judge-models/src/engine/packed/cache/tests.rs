@@ -2,13 +2,13 @@ use std::fs;
 use std::ops::ControlFlow;
 
 use judge_core::{Backbone, Layer, Outcome, Prompt, Request, TextModel, Want, request::Pooling};
+use judge_kernels::numbers::Numbers;
+use judge_kernels::pack::PackedLinear;
+use judge_kernels::supported::Supported;
+use judge_kernels::tile::Word;
 use tempfile::TempDir;
 
 use super::*;
-use crate::engine::packed::pack::PackedLinear;
-use crate::engine::packed::supported::Supported;
-use crate::engine::packed::tile::Word;
-use crate::weights::Numbers;
 use crate::{Device, DevicesProblem, Kernel, LoadOptions, Model};
 
 /// The states of all layers at the end of some prompts.

@@ -4,11 +4,12 @@ use judge_core::{
     Lens, Outcome, Want,
     request::{Generation, LabelRead, ReadAt},
 };
+use judge_kernels::softmax::TILE;
+use judge_kernels::supported::Supported;
 
 use super::*;
 use crate::arch::{Architecture, ModelSpec};
-use crate::engine::packed::kv_cache::TILE;
-use crate::engine::packed::{PackedCache, Supported};
+use crate::engine::packed::PackedCache;
 use crate::folder::Folder;
 use crate::reading::answers::Answers;
 use crate::reading::driver::{Driver, drive};

@@ -14,8 +14,16 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-const CRATES: [&str; 7] =
-    ["judge-core", "judge-jinja", "judge-metrics", "judge-probe", "judge-data", "judge-gpu", "judge-models"];
+const CRATES: [&str; 8] = [
+    "judge-core",
+    "judge-jinja",
+    "judge-kernels",
+    "judge-metrics",
+    "judge-probe",
+    "judge-data",
+    "judge-gpu",
+    "judge-models",
+];
 
 #[test]
 fn no_module_is_in_a_circle() {

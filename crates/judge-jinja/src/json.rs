@@ -14,7 +14,9 @@ use super::fault::{Result, TemplateError, fault, refuse};
 use super::python_text::float_repr;
 use super::sorting;
 use super::value::{Dict, VISIT, Value};
-use crate::WholeNumber;
+
+/// The digits of a JSON value that stands for a whole number of any size; `None` for all others.
+pub type WholeNumber = fn(&serde_json::Value) -> Option<&str>;
 
 /// A JSON value as Python's. Objects keep the order of their fields. Whole numbers stay whole if they fit an `i64` or a `u64`, or
 /// `whole_number` says so; all others are floats.

@@ -68,6 +68,7 @@ mod tests;
 
 pub use date::{Date, DateError};
 pub use fault::TemplateError;
+pub use json::WholeNumber;
 use lexer::{Kind, Piece};
 use syntax::Body;
 use value::Value;
@@ -83,9 +84,6 @@ pub struct Template {
     /// What tells the digits of a whole number that JSON does not hold; see [`with_whole_numbers`](Self::with_whole_numbers).
     whole_number: WholeNumber,
 }
-
-/// The digits of a JSON value that stands for a whole number of any size; `None` for all others.
-pub type WholeNumber = fn(&serde_json::Value) -> Option<&str>;
 
 impl Template {
     /// Reads a template. `date` is the day that its `strftime_now` shows, at midnight; the clock

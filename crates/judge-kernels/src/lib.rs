@@ -23,6 +23,9 @@
 //! | `widest` | plain loops, compiled for the widest registers |
 //! | `rate` | measured speeds |
 //!
+//! A new kernel has its name in `kernel`, its detection in `supported`, what its registers do in `registers`, the entries of `tile`,
+//! `coded` and `integers`, and `softmax` if it has a body of its own for weights of attention.
+//!
 //! Instructions that not every processor has are run only by holders of a [`Supported`](supported::Supported).
 //! All `unsafe` code of the CPU's path is here, but for maps of files and for rows that attention writes.
 

@@ -9,14 +9,15 @@ use rayon::prelude::*;
 /// Whole rows of a tensor, row-major, in the dtype that was asked for.
 #[derive(Clone, Copy)]
 pub enum Numbers<'a> {
-    /// Numbers for [`Dtype::Bf16`].
+    /// Those of a model in bf16.
     Bf16(&'a [bf16]),
-    /// Numbers for [`Dtype::F32`].
+    /// Those of a model in f32.
     F32(&'a [f32]),
 }
 
 impl Numbers<'_> {
     /// Elements, not bytes or rows.
+    #[allow(clippy::len_without_is_empty)] // nobody asks
     pub fn len(self) -> usize {
         match self {
             Self::Bf16(values) => values.len(),

@@ -29,6 +29,7 @@
 //! pairs. They differ in last bits, as kernels do; one kernel and word always take the same one.
 //! Tiles come at fixed positions and in order, so a row has the same bits in any company.
 
+mod places;
 #[cfg(target_arch = "x86_64")]
 mod x86;
 
@@ -41,11 +42,10 @@ use super::tile::Word;
 use super::vector::{bf16_bits, sum_of};
 use crate::exp::exp;
 use crate::widest::widest;
+pub use places::TILE;
+use places::mask;
 #[cfg(target_arch = "x86_64")]
 pub use x86::TILES;
-
-/// Positions in a tile of keys or values. It is also the number of lanes of a kernel's product.
-pub const TILE: usize = 32;
 
 /// The state of one row that has seen some of its scores.
 #[derive(Clone, Copy, Debug)]
@@ -114,6 +114,9 @@ impl Softmax {
     /// As [`take`](Self::take) for several tiles at once, at most [`TILES`]. Each comes with its
     /// scores, the places that are seen, which may be none, and room for its weights in bf16. If no
     /// place of any tile is seen, the weights are zeros and the softmax stays as it is.
+    ///
+    /// # Safety
+    /// The processor must have AVX-512 with BF16, as where there is a unit.
     #[target_feature(enable = "avx512f,avx512bf16")]
     pub fn take_tiles<'a>(
         &mut self,
@@ -185,13 +188,6 @@ fn highest_of(scores: &[f32; TILE], highest: f32) -> f32 {
         }
     }
     all.into_iter().fold(highest, |highest, score| if score > highest { score } else { highest })
-}
-
-/// The places as bits, the first place in the lowest bit. Places are at most [`TILE`].
-pub(crate) fn mask(seen: Range<usize>) -> u32 {
-    // All 32 if `end` is 32.
-    let below = |end: usize| ((1_u64 << end) - 1) as u32;
-    below(seen.end) & !below(seen.start.min(seen.end))
 }
 
 #[cfg(test)]

@@ -98,10 +98,10 @@
 //! | chunked prefill | segments of at most `PASS` positions, in `engine/packed/run.rs` |
 //! | scheduler, continuous batching | `SharedPasses` in `engine/packed/run.rs`: each step feeds one new token of many texts |
 //! | preemption, recomputation | a text that has no room to grow is preempted: its keys are dropped and computed again later (`engine/packed/run.rs`) |
-//! | GEMM micro-kernel | `multiply_add` in `engine/packed/tile.rs` and the bodies in `engine/packed/tile/` |
+//! | GEMM micro-kernel | `multiply_add` in `tile.rs` of `judge-kernels`, and the bodies in `tile/` |
 //! | RMSNorm, LayerNorm | `NormKind::RmsNorm` and `NormKind::LayerNorm` in `arch/spec.rs` |
 //! | grouped-query attention (GQA) | fewer `n_kv_heads` than `n_heads` in `arch/spec.rs` |
-//! | dequantise | `weights/dequantise.rs`; pieces of packed panels in `engine/packed/piece.rs` |
+//! | dequantise | `weights/dequantise.rs`; pieces of packed panels in `piece.rs` of `judge-kernels` |
 //! | logit lens | label logits of inner layers, by `judge_core::Lens` |
 //!
 //! Cargo features: `cuda` runs models on NVIDIA GPUs ([`Device::Cuda`]; docs/gpu.md says what it needs and what of it has been run);

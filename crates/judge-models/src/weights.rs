@@ -27,9 +27,8 @@
 //! | `replaced.rs` | tensors of which some are replaced by numbers in memory |
 //! | `int8.rs` | weights rounded to eight bits as they are loaded |
 //! | `table.rs` | matrices whose rows are looked up one by one |
-//! | `codes.rs` | the one formula by which values follow from codes, and matrices that are codes |
+//! | `codes.rs` | matrices that are codes, by the formula of `judge-kernels` |
 //! | `dequantise.rs`, `rows.rs` | matrices whose rows can be computed, and the loops that hand them over: dequantised, or as codes |
-//! | `numbers.rs` | what is handed over: rows in the dtype asked for |
 //! | `raw.rs`, `convert.rs` | bytes: single elements of codes and scales, whole rows of plain numbers |
 //! | `names.rs` | the comparison of expected names with those that are there |
 //!

@@ -11,8 +11,8 @@ use std::f32::consts::LOG2_E;
 use std::mem::transmute;
 use std::ops::Range;
 
-use crate::softmax::TILE;
-use crate::softmax::mask;
+use super::places::TILE;
+use super::places::mask;
 
 /// Tiles of keys that a softmax on the matrix unit takes at once, at most. `gather_on_unit.rs`
 /// groups tiles at multiples of it.

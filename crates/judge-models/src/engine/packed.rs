@@ -10,21 +10,17 @@
 //! Group ─► segments.rs             cuts the sequences of a decoder into segments, a trie of prefixes
 //!       ─► run, encoder_passes     choose what shares a pass, keep keys, collect what is read
 //!       ─► decoder, encoder        one pass: rows of all sequences through the blocks
-//!             block_ops            the operations of a decoder's block
-//!             product, pack, blocked, integers   products with weights   ┐ over the small products of `tile` and
-//!             attention, gather    attention                             ┘ `unit`
-//!             entropy, conv, delta, experts, token_inputs, softmax, vector, rotations
+//!             block_ops            the operations of a decoder's block, over the products of judge-kernels
+//!             attention, gather    attention, over its small products
+//!             entropy, conv, delta, mamba, experts, token_inputs, rotations
 //!             keys, places         keys, values and memories of a sequence
 //! ```
 //!
 //! | part | what it owns |
 //! |---|---|
-//! | `kernel`, `supported`, `processor` | which instructions products use, and whether this processor has them |
-//! | `lines`, `rows`, `columns` | memory: aligned, recycled, and shared between threads |
+//! | `rows` | memory that passes reuse |
 //! | `spans`, `reads` | what a pass is given, and what is taken from it |
-//! | `section`, `stored`, `coded`, `piece` | what is kept of a matrix: words, or codes of few bits that words are made of |
-//! | `integers` | products of codes of eight and four bits in integers |
-//! | `rate`, `limits` | measured speeds, for `product_rate` and the benchmarks |
+//! | `kv_cache`, `kv_layout`, `cache` | keys and values; packed weights that are kept in a file |
 //!
 //! What callers rely on:
 //!
@@ -32,15 +28,12 @@
 //!   and however many threads work. No body chooses the order of a sum by the number of rows or
 //!   threads. Sequences can therefore share passes and prefixes freely.
 //! - Bits differ between kernels and between dtypes, and between nothing else.
-//! - Instructions that not every processor has are run only by holders of a [`Supported`].
 //!
 //! Where changes go:
 //!
 //! - An operation of a decoder's block: the trait `Ops` of `engine/block.rs`, `block_ops` here, and
 //!   `engine/tensor/`, which is the reference that bodies are tested against.
-//! - Arithmetic along one row, such as an activation: `vector`.
-//! - A kernel: `kernel` (name), `supported` (detection), `registers` (what its registers do), the entries of `tile`, `coded` and
-//!   `integers`, and `softmax` if it has a body of its own for weights of attention.
+//! - Products, and arithmetic along one row, such as an activation: `judge-kernels`.
 //! - What a pass brings: `reads` for the last position, `run` for what runs over all positions.
 //! - What shares a pass: `engine/segments.rs` and `run`. Results must keep their bits, which
 //!   `tests/it/batch_invariance.rs` checks.

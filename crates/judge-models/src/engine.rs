@@ -19,9 +19,11 @@
 //! tensor path they agree within rounding.
 
 pub(crate) mod block;
+pub(crate) mod devices;
 pub(crate) mod packed;
 mod rate;
 mod segments;
+#[cfg(any(test, feature = "tensor"))]
 pub(crate) mod tensor;
 pub(crate) mod token_inputs;
 

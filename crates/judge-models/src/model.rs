@@ -32,8 +32,9 @@ use crate::arch::{Architecture, ConfigProblem, TOKEN_IDS, TokenIds};
 use crate::base::Based;
 use crate::checked::CheckedWeights;
 use crate::engine::Engine;
+use crate::engine::devices::{self, BurnDevice};
 use crate::engine::packed::{PackedCache, PackedDecoder, PackedEncoder, cache_key};
-use crate::engine::tensor::devices;
+#[cfg(any(test, feature = "tensor"))]
 use crate::engine::tensor::{Batched, Precision, Shapes, batch_tokens};
 use crate::folder::{Folder, file};
 use crate::reading::answers::{Answers, Sink};
@@ -179,6 +180,7 @@ enum Choice {
     Packed,
     /// Burn's operations over padded batches of these shapes, on any devices, in the precision that a
     /// dtype means there. Decoders only.
+    #[cfg(any(test, feature = "tensor"))]
     Batched(Shapes, fn(Dtype) -> Precision),
 }
 
@@ -187,8 +189,13 @@ impl Choice {
     fn of(devices: &[Device]) -> Self {
         match devices {
             [Device::Cpu] => Self::Packed,
+            #[cfg(any(test, feature = "tensor"))]
             [device] if device.has_f32_alone() => Self::Batched(Shapes::CUDA, |_| Precision::FULL),
+            #[cfg(any(test, feature = "tensor"))]
             _ => Self::Batched(Shapes::CUDA, Precision::on_gpus),
+            // A build without Burn has no device but the CPU, which is known before.
+            #[cfg(not(any(test, feature = "tensor")))]
+            _ => Self::Packed,
         }
     }
 }
@@ -198,12 +205,14 @@ impl Choice {
 /// # Errors
 /// [`Error::Cuda`] if a GPU's driver does not say how much memory it has.
 fn default_batch_tokens(spec: &Architecture, dtype: Dtype, devices: &[Device]) -> Result<usize, Error> {
-    let (Some(memory), Architecture::Decoder(spec)) = (devices::least_memory(devices)?, spec) else {
-        return Ok(MAX_BATCH_TOKENS);
-    };
-    let tokens = batch_tokens(spec, dtype, devices.len(), memory);
-    tracing::info!("batches of at most {tokens} tokens, by a GPU memory of {memory} bytes");
-    Ok(tokens)
+    #[cfg(any(test, feature = "tensor"))]
+    if let (Some(memory), Architecture::Decoder(spec)) = (devices::least_memory(devices)?, spec) {
+        let tokens = batch_tokens(spec, dtype, devices.len(), memory);
+        tracing::info!("batches of at most {tokens} tokens, by a GPU memory of {memory} bytes");
+        return Ok(tokens);
+    }
+    let _ = (spec, dtype, devices);
+    Ok(MAX_BATCH_TOKENS)
 }
 
 impl Model {
@@ -257,7 +266,7 @@ impl Model {
         folder: &Path,
         options: &LoadOptions,
         shapes: Shapes,
-        devices: Vec<burn::tensor::Device>,
+        devices: Vec<BurnDevice>,
     ) -> Result<Self, Error> {
         Self::load_as(folder, options, devices, Some(Choice::Batched(shapes, Precision::on_gpus)))
     }
@@ -268,7 +277,7 @@ impl Model {
     fn load_as(
         folder: &Path,
         options: &LoadOptions,
-        devices: Vec<burn::tensor::Device>,
+        devices: Vec<BurnDevice>,
         choice: Option<Choice>,
     ) -> Result<Self, Error> {
         let Based { model, adapters } = Based::of(folder, &options.adapters, &HubOptions::from_env())?;
@@ -277,15 +286,14 @@ impl Model {
             .map_err(|problem| Error::Config { path: folder.file(file::CONFIG), problem })?;
         let choice = choice.unwrap_or_else(|| Choice::of(&options.devices));
         let f32_alone = options.devices.iter().any(|device| device.has_f32_alone());
-        let problem = match (&spec, choice) {
-            (Architecture::Encoder(_), Choice::Batched(..)) => Some(DevicesProblem::Encoder),
-            (_, Choice::Batched(..)) if options.packed_cache.is_some() => Some(DevicesProblem::PackedCache),
-            (_, Choice::Batched(..)) if options.weights != WeightForm::AsStored => {
+        let is_packed = matches!(choice, Choice::Packed);
+        let problem = match &spec {
+            Architecture::Encoder(_) if !is_packed => Some(DevicesProblem::Encoder),
+            _ if !is_packed && options.packed_cache.is_some() => Some(DevicesProblem::PackedCache),
+            _ if !is_packed && options.weights != WeightForm::AsStored => {
                 Some(DevicesProblem::WeightForm { form: options.weights })
             }
-            _ if options.dtype == Some(Dtype::Tf32) && (f32_alone || matches!(choice, Choice::Packed)) => {
-                Some(DevicesProblem::Tf32)
-            }
+            _ if options.dtype == Some(Dtype::Tf32) && (f32_alone || is_packed) => Some(DevicesProblem::Tf32),
             _ if f32_alone && options.dtype == Some(Dtype::Bf16) => Some(DevicesProblem::F32Alone),
             _ if devices.len() > spec.n_layers() => Some(DevicesProblem::TooMany { n_layers: spec.n_layers() }),
             _ => None,
@@ -330,6 +338,7 @@ impl Model {
             }
         };
         let engine: Box<dyn Engine> = match (&spec, choice) {
+            #[cfg(any(test, feature = "tensor"))]
             (Architecture::Decoder(spec), Choice::Batched(shapes, precision)) => {
                 Box::new(Batched::load(Arc::clone(spec), &devices, precision(arithmetic), shapes, tensors)?)
             }

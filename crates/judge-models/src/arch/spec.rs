@@ -38,7 +38,9 @@ pub(crate) use self::mamba::{GatedNorm, MambaShape, MambaSpec};
 pub(crate) use self::mlp::{
     BothSpec, ExpertsSpec, GatedSpec, MlpSpec, Routing, Scores, SharedSpec, StackPart, StackSpec,
 };
-pub(crate) use self::parts::{LinearSpec, NamedRows, NamedShape, NormSpec};
+#[cfg(any(test, feature = "tensor"))]
+pub(crate) use self::parts::NamedRows;
+pub(crate) use self::parts::{LinearSpec, NamedShape, NormSpec};
 use super::rope::RopeConfig;
 use crate::Dtype;
 
@@ -446,6 +448,7 @@ impl ModelSpec {
     }
 
     /// Rows of the projection with most of them in any block; the head is none.
+    #[cfg(any(test, feature = "tensor"))]
     pub(crate) fn widest_projection(&self) -> usize {
         let linears = self.blocks.iter().flat_map(BlockSpec::linears);
         linears.map(|linear| linear.stems.iter().map(|(_, rows)| rows).sum()).max().unwrap_or(0)

@@ -23,6 +23,7 @@
 //! - The number of rows changes in a pair of places alone: `attend` and its substitutes may leave
 //!   rows out in the last block of a pass, and then [`keep`](Ops::keep) leaves out the same ones.
 
+#[cfg(any(test, feature = "tensor"))]
 use burn::module::Module;
 
 use crate::arch::{
@@ -172,7 +173,8 @@ pub(crate) struct HeadWeights<'a, N> {
 }
 
 /// The weights of a delta rule, row-major, named as in [`DeltaSpec`].
-#[derive(Module, Debug)]
+#[derive(Debug)]
+#[cfg_attr(any(test, feature = "tensor"), derive(Module))]
 pub(crate) struct Delta<N> {
     /// Taps `[channels, 1, kernel]`, flattened; the last tap of a channel is for the position
     /// itself.
@@ -186,7 +188,8 @@ pub(crate) struct Delta<N> {
 }
 
 /// The weight of a gated short convolution; see [`ConvSpec`].
-#[derive(Module, Debug)]
+#[derive(Debug)]
+#[cfg_attr(any(test, feature = "tensor"), derive(Module))]
 pub(crate) struct Conv<N> {
     /// Taps `[channels, 1, kernel]`, flattened; the last tap of a channel is for the position
     /// itself.
@@ -194,7 +197,8 @@ pub(crate) struct Conv<N> {
 }
 
 /// The weights of a state space, row-major, named as in [`MambaSpec`].
-#[derive(Module, Debug)]
+#[derive(Debug)]
+#[cfg_attr(any(test, feature = "tensor"), derive(Module))]
 pub(crate) struct Mamba<N> {
     /// Taps `[channels, 1, kernel]`, flattened; the last tap of a channel is for the position
     /// itself.
@@ -215,7 +219,8 @@ pub(crate) struct Mamba<N> {
 ///
 /// Fields follow [`BlockSpec`], which says when each is `Some`. Burn's `Module` is derived so that
 /// the tensor path can visit all parameters; the packed path ignores it.
-#[derive(Module, Debug)]
+#[derive(Debug)]
+#[cfg_attr(any(test, feature = "tensor"), derive(Module))]
 pub(crate) struct Block<L, N> {
     /// The norm of what attention reads, `[d_model]`.
     attention_norm: Option<N>,
@@ -257,7 +262,8 @@ pub(crate) struct Block<L, N> {
 }
 
 /// A state space beside attention; see [`BesideSpec`].
-#[derive(Module, Debug)]
+#[derive(Debug)]
+#[cfg_attr(any(test, feature = "tensor"), derive(Module))]
 pub(crate) struct Beside<L, N> {
     /// `[width, d_model]`.
     input: L,
@@ -269,7 +275,8 @@ pub(crate) struct Beside<L, N> {
 
 /// What lets a block's token inputs `t` into the residual stream: `x + norm(out(f(gate(x)) * t))`,
 /// with `f` the model's activation.
-#[derive(Module, Debug)]
+#[derive(Debug)]
+#[cfg_attr(any(test, feature = "tensor"), derive(Module))]
 pub(crate) struct TokenGate<L, N> {
     /// `[width, d_model]`.
     gate: L,
@@ -280,7 +287,8 @@ pub(crate) struct TokenGate<L, N> {
 }
 
 /// What a block does between the norms before and after its MLP.
-#[derive(Module, Debug)]
+#[derive(Debug)]
+#[cfg_attr(any(test, feature = "tensor"), derive(Module))]
 pub(crate) enum Mlp<L, N> {
     /// One MLP for all rows.
     Dense(Gated<L>),
@@ -292,7 +300,8 @@ pub(crate) enum Mlp<L, N> {
 
 /// An MLP and experts beside it, each with norms of its own (Gemma 4); [`BothSpec`] has the
 /// formula. All norms are `[d_model]`.
-#[derive(Module, Debug)]
+#[derive(Debug)]
+#[cfg_attr(any(test, feature = "tensor"), derive(Module))]
 pub(crate) struct Both<L, N> {
     /// The MLP that every row goes through.
     mlp: Gated<L>,
@@ -310,7 +319,8 @@ pub(crate) struct Both<L, N> {
 
 /// A gated MLP, `down(f(gate(x)) * up(x))`, or one without a gate, `down(f(up(x)))`, with `f` the
 /// model's activation.
-#[derive(Module, Debug)]
+#[derive(Debug)]
+#[cfg_attr(any(test, feature = "tensor"), derive(Module))]
 pub(crate) struct Gated<L> {
     /// `[2 * d_ff, d_model]`: all rows of the gate, then all rows of up. Without a gate those of up
     /// alone, `[d_ff, d_model]`.
@@ -321,12 +331,13 @@ pub(crate) struct Gated<L> {
 
 /// Gated MLPs of which a router chooses some for each row, and the shared expert that all rows go
 /// through.
-#[derive(Module, Debug)]
+#[derive(Debug)]
+#[cfg_attr(any(test, feature = "tensor"), derive(Module))]
 pub(crate) struct Experts<L, N> {
     /// `[n_experts, d_model]`: one logit for each expert, computed in f32; see [`Build::router`].
     router: L,
     /// How logits become a choice and weights.
-    #[module(skip)]
+    #[cfg_attr(any(test, feature = "tensor"), module(skip))]
     pub(crate) routing: Routing,
     /// `[n_experts]`: factors on the experts' weights (Gemma 4).
     pub(crate) scales: Option<N>,
@@ -340,7 +351,8 @@ pub(crate) struct Experts<L, N> {
 
 /// An expert that every row goes through: `sigmoid(gate(x)) * mlp(x)`, or `mlp(x)` without a gate, is
 /// added to the weighted sum of the others.
-#[derive(Module, Debug)]
+#[derive(Debug)]
+#[cfg_attr(any(test, feature = "tensor"), derive(Module))]
 pub(crate) struct Shared<L> {
     /// `[1, d_model]`.
     gate: Option<L>,
@@ -459,6 +471,7 @@ impl<L, N> Block<L, N> {
 
     /// A projection, which is on the device of the block like all of its weights. The tensor path asks
     /// it for that device. `None` in a block without any, of which there is none.
+    #[cfg(any(test, feature = "tensor"))]
     pub(crate) fn first_linear(&self) -> Option<&L> {
         self.qkv.as_ref().or(self.mlp.as_ref().map(Mlp::first_linear))
     }
@@ -552,6 +565,7 @@ impl<L, N> Mlp<L, N> {
     }
 
     /// One of its projections, which are all on the same device.
+    #[cfg(any(test, feature = "tensor"))]
     fn first_linear(&self) -> &L {
         match self {
             Self::Dense(mlp) | Self::Both(Both { mlp, .. }) => &mlp.gate_up,

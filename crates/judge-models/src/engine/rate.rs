@@ -1,25 +1,10 @@
 //! Measures how fast matrix products are where a model would run: the ceiling that
 //! `examples/throughput` compares a forward pass with.
 //!
-//! The CPU is measured with the packed path's own products (`packed/rate.rs`), a GPU here with
-//! Burn's.
-
-use std::time::Instant;
-
-use burn::tensor::{DType, Tensor, TensorData};
-use half::bf16;
-use rand_chacha::ChaCha8Rng;
-use rand_chacha::rand_core::{Rng, SeedableRng};
+//! The CPU is measured with the packed path's own products (`rate.rs` of `judge-kernels`), a GPU with
+//! Burn's (`tensor/rate.rs`).
 
 use crate::{Device, Error, Kernel};
-
-/// Rows and columns of the square matrices that a GPU multiplies. Three of them in bf16 take 384
-/// MiB.
-const SIZE: usize = 8192;
-
-/// Products that are queued and timed together, so that the time of waiting for the device hardly
-/// counts.
-const TOGETHER: usize = 8;
 
 /// Operations per second that products in bf16 (in f32 through wgpu) reach on a device, the best of some tries. A
 /// multiply-add counts as two operations.
@@ -41,51 +26,9 @@ const TOGETHER: usize = 8;
 pub fn product_rate(device: Device, kernel: Option<Kernel>) -> Result<f64, Error> {
     match device.to_burn()? {
         None => Ok(judge_kernels::rate::product_rate(kernel)?),
-        Some(gpu) => of_burn(&gpu, if device.has_f32_alone() { DType::F32 } else { DType::BF16 }, SIZE),
-    }
-}
-
-/// Operations per second of Burn's products of two matrices `[size, size]` in a dtype, on any device:
-/// the best of four tries of [`TOGETHER`] products each.
-///
-/// Each product multiplies what the one before gave, and nothing overflows: with 8192 terms of
-/// these magnitudes in a sum, the root mean square grows by a factor of about 1.08 each time.
-///
-/// # Errors
-/// [`Error::Device`] if the device fails.
-fn of_burn(device: &burn::tensor::Device, dtype: DType, size: usize) -> Result<f64, Error> {
-    let fault = |source| Error::Device { source: Box::new(source) };
-    // The values decide how much power a GPU draws, and so its clock: they must not be zeros.
-    let mut rng = ChaCha8Rng::seed_from_u64(0);
-    let mut random = || {
-        // ±[2⁻⁷, 2⁻⁶): sign and seven bits of the fraction are drawn.
-        let values: Vec<bf16> =
-            (0..size * size).map(|_| bf16::from_bits(rng.next_u32() as u16 & 0x807f | 0x3c00)).collect();
-        Tensor::<2>::from_data(TensorData::new(values, [size, size]), (device, dtype))
-    };
-    let (mut x, weight) = (random(), random());
-    let mut fastest = f64::INFINITY;
-    // The first try chooses a kernel.
-    for _ in 0..4 {
-        device.sync().map_err(fault)?;
-        let start = Instant::now();
-        for _ in 0..TOGETHER {
-            // Each takes in the one before, so that none can be left out; as in a pass, the matrix is met by its rows.
-            x = x.matmul(weight.clone().transpose());
-        }
-        device.sync().map_err(fault)?;
-        fastest = fastest.min(start.elapsed().as_secs_f64());
-    }
-    Ok((2 * TOGETHER * size.pow(3)) as f64 / fastest)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn burn_s_rate_is_measured_on_any_device() {
-        let rate = of_burn(&burn::tensor::Device::flex(), DType::BF16, 64).unwrap();
-        assert!(rate.is_finite() && rate > 0.0, "{rate}");
+        #[cfg(any(test, feature = "tensor"))]
+        Some(gpu) => super::tensor::product_rate(&gpu, device.has_f32_alone()),
+        #[cfg(not(any(test, feature = "tensor")))]
+        Some(none) => match none {},
     }
 }

@@ -28,7 +28,8 @@
 //! | `token_inputs.rs` | what blocks get of a token besides the residual stream |
 //! | `batch_size.rs` | how many tokens share a batch where nobody says it |
 //! | `host.rs` | the wait for a device, and its failures as errors |
-//! | `devices.rs`, `cuda.rs` | which of the devices that `LoadOptions` names there are, and what an NVIDIA GPU needs on this machine |
+//! | `rate.rs` | how fast Burn's products are |
+//! | `cuda.rs` | what an NVIDIA GPU needs on this machine |
 //! | `runtime.rs` | how cubecl is set up in this process |
 //!
 //! Which token comes next is decided in `reading/driver.rs`, which sequences share a group in
@@ -36,7 +37,7 @@
 //!
 //! Invariants:
 //!
-//! - Outside of `devices.rs` and `cuda.rs` no code asks which device it runs on. Tests run this path on the CPU in
+//! - Outside of `cuda.rs` no code asks which device it runs on. Tests run this path on the CPU in
 //!   f32. One sequence at a time, without padding, is their reference: batches agree with it to
 //!   1e-5, and the packed path is compared with it too.
 //! - A decoder spread over several devices gives the bits of the whole one where devices compute
@@ -54,7 +55,6 @@ mod choices;
 pub(crate) mod cuda;
 pub(crate) mod decoder;
 mod delta;
-pub(crate) mod devices;
 #[cfg(feature = "train")]
 pub(crate) mod encoder;
 #[cfg(feature = "train")]
@@ -73,6 +73,7 @@ pub(crate) mod past;
 mod plan;
 pub(crate) mod precision;
 mod projection;
+mod rate;
 mod reads;
 pub(crate) mod rotation;
 mod run;
@@ -96,6 +97,7 @@ pub(crate) use batched::Batched;
 use host::{host, on_device};
 pub(crate) use plan::Shapes;
 pub(crate) use precision::Precision;
+pub(crate) use rate::product_rate;
 
 impl Engine for Batched {
     /// None: kernels are those of GPUs.

@@ -6,6 +6,7 @@
 //! `tensor/token_inputs.rs`); a block then takes its part in
 //! [`Ops::gate_tokens`](super::block::Ops::gate_tokens).
 
+#[cfg(any(test, feature = "tensor"))]
 use burn::module::Module;
 
 use super::block::Build;
@@ -15,14 +16,15 @@ use crate::weights::Table;
 
 /// A table that is looked up on the host, and a projection of embeddings in the form that some
 /// [`Ops`](super::block::Ops) takes: `L` is its matrix, `N` the weight of its norm.
-#[derive(Module, Debug)]
+#[derive(Debug)]
+#[cfg_attr(any(test, feature = "tensor"), derive(Module))]
 pub(crate) struct TokenInputs<L, N> {
     /// `[tokens, n_layers * width]`, the numbers of block `i` in columns
     /// `i * width..(i + 1) * width`. It stays on the host and, where it can, in its file.
-    #[module(skip)]
+    #[cfg_attr(any(test, feature = "tensor"), module(skip))]
     pub(crate) table: Table,
     /// Factor on rows of the table, rounded as the dtype of the weights asks for.
-    #[module(skip)]
+    #[cfg_attr(any(test, feature = "tensor"), module(skip))]
     pub(crate) table_factor: f32,
     /// `[n_layers * width, d_model]`, from embeddings that are scaled as for the first block.
     pub(crate) projection: L,

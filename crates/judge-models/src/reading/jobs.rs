@@ -238,6 +238,7 @@ impl Job<'_> {
 
     /// How many leading positions there are of which nothing is read, so that what computes them for
     /// several sequences need not read them: fewer than there are tokens.
+    #[cfg(any(test, feature = "tensor"))]
     pub(crate) fn unread(&self) -> usize {
         if self.whole().next().is_some() {
             return 0;

@@ -51,6 +51,7 @@ pub(crate) enum AtLayer {
     State(Vec<f32>),
     /// The logits of some tokens, ascending by token, from an engine that multiplies on its device:
     /// those of all labels that are read there, without biases.
+    #[cfg_attr(not(any(test, feature = "tensor")), expect(dead_code, reason = "made by the engine on Burn"))]
     Logits(Vec<(TokenId, f32)>),
 }
 

@@ -55,7 +55,9 @@ pub(crate) enum Next<'p> {
     /// The log-probabilities of the tokens of `Job::next_tokens`, NaN where a logit of the
     /// vocabulary is not finite, where nothing is written. For engines that score on the device and
     /// fetch these alone.
+    #[cfg_attr(not(any(test, feature = "tensor")), expect(dead_code, reason = "made by the engine on Burn"))]
     Some(NextOfSome),
     /// The same where text is written greedily, with the token that follows.
+    #[cfg_attr(not(any(test, feature = "tensor")), expect(dead_code, reason = "made by the engine on Burn"))]
     Greedy(GreedyNext),
 }

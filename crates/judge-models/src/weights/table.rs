@@ -62,6 +62,7 @@ pub(super) struct Mapped {
 
 impl Table {
     /// A matrix in memory whose rows have `width` elements.
+    #[cfg(any(test, feature = "tensor"))]
     pub(crate) fn new(width: usize, values: Vec<f32>) -> Self {
         Self { width, rows: Rows::F32(values.into()) }
     }
@@ -94,6 +95,7 @@ impl Table {
     }
 
     /// Elements of a row.
+    #[cfg(any(test, feature = "tensor"))]
     pub(crate) fn width(&self) -> usize {
         self.width
     }

@@ -1,10 +1,18 @@
-//! What this machine and this build have of the devices that `LoadOptions` names.
+//! What this machine and this build have of the devices that `LoadOptions` names. Builds without GPUs and training lack Burn.
 //!
 //! `Model::load` calls [`to_burn`] before it opens the folder, so that a GPU that cannot be used is known before anything is read.
-//! What an NVIDIA GPU needs on this machine is looked for in `cuda.rs`.
+//! What an NVIDIA GPU needs on this machine is looked for in `tensor/cuda.rs`.
 
 use crate::device::{Device, DevicesProblem};
 use crate::error::Error;
+
+/// Burn's device.
+#[cfg(any(test, feature = "tensor"))]
+pub(crate) type BurnDevice = burn::tensor::Device;
+
+/// None: this build has no engine on Burn.
+#[cfg(not(any(test, feature = "tensor")))]
+pub(crate) type BurnDevice = std::convert::Infallible;
 
 impl Device {
     /// Burn's device for this place; `None` for the processor, whose engine is our own.
@@ -12,7 +20,7 @@ impl Device {
     /// # Errors
     /// [`Error::NotInBuild`] if this build lacks the device's feature, [`Error::Cuda`] if this machine
     /// lacks what a GPU needs, [`Error::NoAdapter`] if there is no such GPU.
-    pub(crate) fn to_burn(self) -> Result<Option<burn::tensor::Device>, Error> {
+    pub(crate) fn to_burn(self) -> Result<Option<BurnDevice>, Error> {
         match self {
             Self::Cpu => Ok(None),
             #[cfg(feature = "cuda")]
@@ -42,6 +50,7 @@ impl Device {
 ///
 /// # Errors
 /// [`Error::Cuda`] if the driver does not say it.
+#[cfg(any(test, feature = "tensor"))]
 pub(crate) fn least_memory(devices: &[Device]) -> Result<Option<u64>, Error> {
     let memory = |device: &Device| match *device {
         #[cfg(feature = "cuda")]
@@ -59,7 +68,7 @@ pub(crate) fn least_memory(devices: &[Device]) -> Result<Option<u64>, Error> {
 /// # Errors
 /// [`Error::Devices`] for anything but one device, or several different GPUs; and those of
 /// [`Device::to_burn`].
-pub(crate) fn to_burn(devices: &[Device]) -> Result<Vec<burn::tensor::Device>, Error> {
+pub(crate) fn to_burn(devices: &[Device]) -> Result<Vec<BurnDevice>, Error> {
     let fault = |problem| Err(Error::Devices { devices: devices.to_vec(), problem });
     if devices.is_empty() {
         return fault(DevicesProblem::None);

@@ -19,7 +19,7 @@ const ASPECTS: [&str; 7] = [
 ];
 
 fn own(file: &str) -> Vec<Value> {
-    rows(Path::new(env!("CARGO_MANIFEST_DIR")).join("../data_selection").join(file))
+    rows(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/data_selection").join(file))
 }
 
 fn read(path: &Path) -> Value {

@@ -29,7 +29,8 @@ use crate::args::files::program;
 use crate::preferences::Worth;
 use crate::reliability;
 use crate::report::{write_json, write_marked};
-use crate::terminal::console::{progress, say, usage};
+use crate::terminal::console::{say, usage};
+use crate::terminal::progress::Progress;
 
 use self::cli::Adjust;
 pub(crate) use self::cli::Cli;
@@ -114,7 +115,7 @@ fn measured(cli: &Cli) -> Result<Measured> {
             rows_of.entry(group.unwrap_or_else(|| none.clone())).or_default().push(row);
         }
     }
-    let bar = progress("comparing sets of rows", rows_of.len() + 1, cli.quiet);
+    let bar = Progress::new("comparing sets of rows", rows_of.len() + 1, cli.quiet);
     let statistics = |rows: &[usize]| {
         let computed = |observer: &dyn Fn(String)| {
             judges.statistics(rows, &|started| {

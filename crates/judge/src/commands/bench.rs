@@ -2,81 +2,32 @@
 //!
 //! `judge bench --benchmark pandalm --data testset-v1.json --verdicts verdicts.jsonl --convention first-line`
 
-mod judging;
+mod cli;
+mod figures;
 mod print;
+mod verdicts;
 mod votes;
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
 
 use anyhow::Result;
-use clap::{Args, Id};
-use judge_data::{BenchmarkPair, Outputs, PairVerdicts, Published};
-use judge_metrics::comparison::{JudgedPair, PairComparison, PairComparisons};
+use judge_data::{BenchmarkPair, Outputs, PairVerdicts};
+use judge_metrics::comparison::{JudgedPair, PairComparison};
 use judge_metrics::preference::{Preference, Unparsed};
-use serde_json::{Value, json};
+use serde_json::json;
 
-use crate::args::bars::{BarArgs, Measured, first_names, rows_used, rows_used_in_words};
-use crate::args::files::{WriteArgs, program};
-use crate::args::ids_of;
+use self::figures::{Found, by_name, means_of_groups, of_verdicts, published};
+use crate::args::bars::{Measured, first_names, rows_used, rows_used_in_words};
+use crate::args::files::program;
 use crate::args::judged_pairs::{PairsArgs, preferences};
-use crate::args::model_args::ModelArgs;
-use crate::args::prompted::PromptedArgs;
-use crate::preferences::{Worth, of_pairs};
+use crate::preferences::Worth;
 use crate::report::{BOOTSTRAP, write_json};
 use crate::terminal::console::say;
 
-/// Measure a pairwise judge on a public benchmark.
-///
-/// Either a model judges here, in both orders (--output keeps its verdicts;
-/// interrupted, the same command resumes), or --verdicts has what a judge wrote elsewhere: JSON
-/// lines {"id", "given", "swapped"?}, or the output of prompt_judge.
-/// Reported are accuracy, macro precision, recall and F1 and Cohen's kappa in the given order, and with both orders
-/// accuracy when swapped and on average, agreement right in both, consistency, and how often the response shown first wins.
-#[derive(Args)]
-pub(crate) struct Cli {
-    #[command(flatten)]
-    pub(crate) pairs: PairsArgs,
-    /// mtbench: votes of a judge, in MT-bench's form or as verdicts on the rows of --data (then named like the file);
-    /// give it again for more judges. Reported is how often judges and people agree vote by vote
-    #[arg(long, value_name = "FILE", conflicts_with_all = of_votes())]
-    pub(crate) votes: Vec<PathBuf>,
-    /// Verdicts that were made elsewhere
-    #[arg(long, value_name = "FILE", conflicts_with_all = of_a_model())]
-    verdicts: Option<PathBuf>,
-    /// Verdicts of another judge on the same pairs: how much better is the first? (of the same convention, or the output of
-    /// `judge compare`)
-    #[arg(long, value_name = "FILE", conflicts_with = "limit")]
-    against: Option<PathBuf>,
-    /// Where the verdicts of a model go
-    #[arg(long, value_name = "FILE", conflicts_with = "verdicts")]
-    pub(crate) output: Option<PathBuf>,
-    /// Where the report goes
-    #[arg(long, value_name = "FILE")]
-    pub(crate) json: Option<PathBuf>,
-    #[command(flatten)]
-    bars: BarArgs,
-    #[command(flatten)]
-    pub(crate) judge: PromptedArgs,
-    #[command(flatten)]
-    pub(crate) model: ModelArgs,
-    #[command(flatten)]
-    pub(crate) write: WriteArgs,
-}
+pub(crate) use self::cli::Cli;
 
 /// The name of the command.
 const COMMAND: &str = "bench";
-
-/// The options of a judge that reads here, which verdicts from elsewhere were made without. How they are read is said by --convention.
-fn of_a_model() -> Vec<Id> {
-    let own = ["output", "no_lock"].map(Id::from).to_vec();
-    [ids_of::<ModelArgs>(&["quiet"]), ids_of::<PromptedArgs>(&["convention"]), own].concat()
-}
-
-/// These, and what is of one file of verdicts.
-fn of_votes() -> Vec<Id> {
-    [of_a_model(), ids_of::<BarArgs>(&[]), ["verdicts", "against"].map(Id::from).to_vec()].concat()
-}
 
 pub(crate) fn run(cli: &Cli) -> Result<()> {
     if !cli.votes.is_empty() {
@@ -105,7 +56,7 @@ fn measured(cli: &Cli) -> Result<Measured> {
         Some(path) => read(path, &pairs)?,
         None => {
             pairs.truncate(cli.model.limit.unwrap_or(usize::MAX));
-            judging::verdicts(cli, &pairs)?
+            verdicts::of_model(cli, &pairs)?
         }
     };
     let comparison = compared(&cli.pairs, &pairs, &verdicts);
@@ -161,16 +112,6 @@ fn kept(pairs: &[BenchmarkPair], verdicts: &PairVerdicts) -> (usize, String) {
     (with_verdict, first_names(wrong.map(|(pair, ..)| &pair.id)))
 }
 
-/// The mean over groups of each statistic of verdicts that all of them define, every group counting alike.
-fn means_of_groups(overall: &PairComparisons, groups: &BTreeMap<&str, Found>) -> BTreeMap<&'static str, f64> {
-    let mean = |name: &'static str| {
-        let of = |(found, _): &Found| found.get(name)?.statistic.estimate();
-        let estimates: Vec<f64> = groups.values().map(of).collect::<Option<_>>()?;
-        (!estimates.is_empty()).then(|| (name, estimates.iter().sum::<f64>() / estimates.len() as f64))
-    };
-    overall.statistics.iter().filter_map(|known| mean(known.name)).collect()
-}
-
 /// Verdicts on the pairs that people have judged.
 fn compared(args: &PairsArgs, pairs: &[BenchmarkPair], verdicts: &PairVerdicts) -> PairComparison {
     let judged = pairs.iter().zip(&verdicts.orders).filter_map(|(pair, [given, swapped])| {
@@ -192,24 +133,4 @@ fn compared(args: &PairsArgs, pairs: &[BenchmarkPair], verdicts: &PairVerdicts) 
         },
         bootstrap: BOOTSTRAP,
     }
-}
-
-/// What verdicts come to, and what preferences are worth where probabilities were read.
-type Found = (PairComparisons, Option<Worth>);
-
-/// As the contract has it.
-fn by_name((verdicts, preferences): &Found) -> BTreeMap<&'static str, Value> {
-    of_verdicts(verdicts).into_iter().chain(preferences.iter().flat_map(Worth::entries)).collect()
-}
-
-fn of_verdicts(found: &PairComparisons) -> BTreeMap<&'static str, Value> {
-    found.statistics.iter().map(|known| (known.name, of_pairs(known))).collect()
-}
-
-fn published(rows: &[Published]) -> Vec<Value> {
-    let row = |row: &Published| {
-        let statistics: BTreeMap<_, _> = row.statistics.iter().copied().collect();
-        json!({"judge": row.judge, "group": row.group, "statistics": statistics, "source": row.source})
-    };
-    rows.iter().map(row).collect()
 }

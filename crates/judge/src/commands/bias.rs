@@ -2,67 +2,26 @@
 //!
 //! `judge bias --benchmark llmbar --data LLMBar --verdicts verdicts.jsonl`
 
-mod perturbed;
+mod cli;
+mod perturbations;
 mod plot;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
-use clap::Args;
 use judge_data::{BenchmarkPair, Outputs, PairVerdicts};
 use judge_metrics::comparison::{BiasFinding, BiasPair, BiasReport};
 use judge_metrics::preference::Preference;
 use serde_json::{Value, json};
 
-use crate::args::files::{OverwriteArgs, program};
-use crate::args::judged_pairs::{self, PairsArgs, preferences};
+use crate::args::files::program;
+use crate::args::judged_pairs::{self, preferences};
 use crate::preferences::Worth;
 use crate::report::{self, BOOTSTRAP};
 use crate::terminal::console::{say, table, usage};
 
-/// Measure what sways a judge of pairs besides quality.
-///
-/// Position: does the response that is shown first win, whatever it says? (needs both orders.) Verbosity: does the judge choose the longer
-/// response more often than people do? (needs the texts.) Self-preference: do responses of the judge's own model win more often than people
-/// let them? (needs --own, and pairs with model_a and model_b.) Each gets a sentence that says whether it is larger than chance, and how
-/// large. Intervals draw whole questions.
-///
-/// Perturbations: is a response preferred after a change that adds nothing to it? --write-perturbed makes the changed pairs, any judge
-/// judges them (`judge compare` reads them), and --perturbed takes its verdicts. Changed is the response of a pair that people like less;
-/// gains count beyond those of a change of white space.
-#[derive(Args)]
-pub(crate) struct Cli {
-    #[command(flatten)]
-    pairs: PairsArgs,
-    /// The judge's verdicts: {"id", "given", "swapped"?} with what it wrote, or the output of `judge compare`
-    #[arg(long, value_name = "FILE", required_unless_present = "write_perturbed")]
-    verdicts: Option<PathBuf>,
-    /// Writes the changed pairs here and reports nothing
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["verdicts", "perturbed", "json", "plots", "own", "convention"])]
-    write_perturbed: Option<PathBuf>,
-    /// The judge's verdicts on the changed pairs, in the form of --verdicts
-    #[arg(long, value_name = "FILE")]
-    perturbed: Option<PathBuf>,
-    /// With --write-perturbed: which changes, besides neutral ones:
-    /// all, or some of restated, authority, markup, list, forged_verdict and instruction, with commas between [default: all]
-    #[arg(long, value_name = "LIST")]
-    perturbations: Option<String>,
-    /// How a verdict is found in what was written [default: as the benchmark's authors have it]
-    #[arg(long, value_name = "NAME")]
-    convention: Option<String>,
-    /// The judge's own model, as model_a and model_b call it
-    #[arg(long, value_name = "MODEL")]
-    own: Option<String>,
-    /// Where the report goes
-    #[arg(long, value_name = "FILE")]
-    json: Option<PathBuf>,
-    /// A folder for one figure of each bias that could be measured
-    #[arg(long, value_name = "DIR")]
-    plots: Option<PathBuf>,
-    #[command(flatten)]
-    write: OverwriteArgs,
-}
+pub(crate) use self::cli::Cli;
 
 pub(crate) fn run(cli: &Cli) -> Result<()> {
     if cli.perturbations.is_some() && cli.write_perturbed.is_none() {
@@ -71,11 +30,11 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
     let inputs = cli.pairs.benchmark.files(&cli.pairs.data)?.into_iter();
     let inputs = inputs.chain([&cli.verdicts, &cli.perturbed].into_iter().flatten().cloned());
     let outputs =
-        Outputs::new(inputs).reports("bias_report", &cli.json).made(&cli.write_perturbed, perturbed::is_perturbed);
+        Outputs::new(inputs).reports("bias_report", &cli.json).made(&cli.write_perturbed, perturbations::is_perturbed);
     outputs.overwrite(cli.write.overwrite).check()?;
     let (pairs, left_out) = cli.pairs.read()?;
     let (path, convention) = match (&cli.verdicts, &cli.write_perturbed) {
-        (_, Some(path)) => return perturbed::write(cli, path, &pairs),
+        (_, Some(path)) => return perturbations::write(cli, path, &pairs),
         (Some(path), None) => (path, cli.pairs.convention(cli.convention.as_deref())?),
         (None, None) => return Err(usage("--verdicts FILE is needed")),
     };
@@ -99,7 +58,7 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
     let mut findings = report.findings()?.to_vec();
     let worth = preferences(&pairs, &verdicts)?.map(|preferences| preferences.whole()).transpose()?;
     if let Some(path) = &cli.perturbed {
-        findings.extend(perturbed::findings(cli, path, convention, &pairs, &verdicts)?);
+        findings.extend(perturbations::findings(cli, path, convention, &pairs, &verdicts)?);
     }
     let orders = if verdicts.both_orders { 2 } else { 1 };
     let missing = |orders_of: &[Option<_>; 2]| orders_of[..orders].iter().filter(|verdict| verdict.is_none()).count();

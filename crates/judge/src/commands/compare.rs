@@ -2,115 +2,35 @@
 //!
 //! `judge compare --task pair --input pairs.jsonl --output verdicts.jsonl`
 
+mod cli;
 mod confidence;
 mod place;
 mod tally;
 mod versions;
 
-use std::path::PathBuf;
 use std::sync::Arc;
 
 use anyhow::Result;
-use clap::{Args, ValueEnum};
 use judge_core::{Backbone, Fields, Judge, combine::Confident, inspector::Probe, prompted::VerdictFrom};
 use judge_data::{
-    Carry, CarryCheck, Dataset, DatasetFormat, Input, Numbered, Opened, Outputs, PairRow, Resolved, RunResult,
-    RunStart, SingleRow, check_templates,
+    CarryCheck, Dataset, DatasetFormat, Input, Numbered, Opened, Outputs, PairRow, Resolved, RunResult, RunStart,
+    SingleRow, check_templates,
 };
 use judge_models::Model;
 use serde_json::json;
 
+use self::cli::{COMMAND, Orders, PROGRAM, Task};
 use self::confidence::Confidence;
 use self::place::Place;
-use crate::args::bars::{BarArgs, Measured};
-use crate::args::files::{InputArgs, OutputArgs};
-use crate::args::model_args::ModelArgs;
-use crate::args::prompted::{AskedJudge, PromptedArgs, suited};
+use crate::args::bars::Measured;
+use crate::args::files::InputArgs;
+use crate::args::prompted::{AskedJudge, suited};
 use crate::pair_orders::PairJudging;
 use crate::terminal::console::{end_of_rows, say, tell, usage};
 use crate::terminal::pace::Watch;
 use crate::unread::Unread;
 
-/// How the help of the command ends.
-const EXAMPLES: &str = "\
-Examples:
-  judge compare --input pairs.jsonl --output verdicts.jsonl --model path/to/model --verdict logits
-  judge compare --old old.jsonl --new new.jsonl --output verdicts.jsonl --model path/to/model --apart --verdict logits
-
-More: docs/prompted.md";
-
-/// Judge responses, or pairs of them, by a prompt.
-///
-/// Pairs {"id", "instruction", "response_a", "response_b", "reference"?, "rubric"?, "human"?: "A"|"B"|"tie"} get "verdict": A, B or tie;
-/// where probabilities are read, by the log-odds of both orders averaged; else inconsistent if the written verdicts of the orders disagree.
-/// They also get "preference": the probability of A where probabilities are read, and "orders": what the judge said in each, in the letters
-/// of the given order. Single responses {"id", "instruction", "response", …}, or {"id", "messages"} whose last turn is judged, get "score".
-/// What holds no verdict is "unscored", with the text. Other fields are carried over. In the end a tally of all rows is printed: of pairs
-/// the verdicts, the mean preference for A and whether verdicts follow the place; of single responses how scores are distributed.
-///
-/// With --old, the files hold responses of two versions to the same prompts, {"id", "instruction", "response"}: their rows are joined by id,
-/// A is the new response and B the old one. Pairs whose better response is known, those of --graded, say whether the judge can tell:
-/// `separates` is the share of them that it orders rightly.
-#[derive(Args)]
-#[command(after_help = EXAMPLES)]
-#[command(mut_arg("input", |input| input.visible_alias("new")))]
-pub(crate) struct Cli {
-    #[command(flatten)]
-    pub(crate) input: InputArgs,
-    /// Responses of an older version to the prompts of --new
-    #[arg(long, value_name = "FILE", conflicts_with = "part")]
-    old: Option<PathBuf>,
-    /// With --old: pairs whose better response is known, by people or because the other one was made worse on purpose, with "human": "A" or
-    /// "B". They are judged in the same run and count for `separates` alone
-    #[arg(long, value_name = "FILE", requires = "old")]
-    graded: Option<PathBuf>,
-    #[command(flatten)]
-    output: OutputArgs,
-    /// What is judged [default: pair if rows have response_a and response_b, else single]
-    #[arg(long, value_enum)]
-    task: Option<Task>,
-    #[command(flatten)]
-    judge: PromptedArgs,
-    /// Single responses: the grades are 1 to N [default: the family's: 10, 5 for rubric and for the model's own template]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(2..), help_heading = "Judge")]
-    points: Option<u16>,
-    /// Pairs: ask in the given order alone, or in both [default: both]
-    #[arg(long, value_enum, help_heading = "Judge")]
-    orders: Option<Orders>,
-    /// Pairs in the given order alone: verdicts of this judge on other pairs, graded or not; what the place that is shown first adds to the
-    /// log-odds in their middle is taken off
-    #[arg(long, value_name = "FILE", help_heading = "Judge")]
-    place: Option<PathBuf>,
-    /// A probe of `judge probe train --verdicts`: how likely people would say the same, beside each verdict
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["place", "apart", "reward"], help_heading = "Judge")]
-    confidence: Option<PathBuf>,
-    /// Which other fields are carried to the output: all, none, or names with commas between
-    #[arg(long, default_value = "all", value_name = "FIELDS")]
-    carry: Carry,
-    /// Where the tally goes
-    #[arg(long, value_name = "FILE")]
-    json: Option<PathBuf>,
-    #[command(flatten)]
-    bars: BarArgs,
-    #[command(flatten)]
-    model: ModelArgs,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Task {
-    Single,
-    Pair,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Orders {
-    Given,
-    Both,
-}
-
-/// The name of the command, and the one in records.
-const COMMAND: &str = "compare";
-const PROGRAM: &str = "prompt_judge";
+pub(crate) use self::cli::Cli;
 
 pub(crate) fn run(cli: &Cli) -> Result<()> {
     cli.bars.gate(COMMAND, || judged(cli))
@@ -210,15 +130,6 @@ struct Judging<'j> {
 }
 
 impl Cli {
-    /// Whether the rows are said to be pairs.
-    pub(crate) fn is_of_pairs(&self) -> bool {
-        self.task == Some(Task::Pair) || self.old.is_some()
-    }
-
-    fn orders(&self) -> Orders {
-        self.orders.unwrap_or(Orders::Both)
-    }
-
     /// What is taken off the log-odds of the given order.
     fn place(&self, pairs: bool) -> Result<Option<Place>> {
         let Some(path) = &self.place else { return Ok(None) };

@@ -23,7 +23,8 @@ use self::record::Record;
 use self::rows::Rows;
 use crate::args::files::{OverwriteArgs, parquet_files};
 use crate::report::{write_json, write_marked};
-use crate::terminal::console::{progress, say, usage};
+use crate::terminal::console::{say, usage};
+use crate::terminal::progress::Progress;
 
 /// How the help of the command ends.
 const EXAMPLES: &str = "\
@@ -89,7 +90,7 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
     let outputs = Outputs::new(read.chain([&cli.input])).reports("report", [&cli.output].into_iter().chain(&cli.json));
     outputs.overwrite(cli.write.overwrite).check()?;
     let record = Record::find(cli.run.as_deref(), &cli.input, cli.check.as_deref())?;
-    let bar = progress("reading", 0, cli.quiet);
+    let bar = Progress::new("reading", 0, cli.quiet);
     let mut rows = Rows::new();
     match cli.input.is_dir() {
         true => {

@@ -32,8 +32,9 @@ use crate::args::model_args::{ModelArgs, SeedArgs};
 use crate::choice::{Choice, Directions, Near, best, diverse, reaching, rows_of_share, tell_few};
 use crate::probes::PromptedProbe;
 use crate::report::write_json;
-use crate::terminal::console::{check_scored, progress, say, usage};
+use crate::terminal::console::{check_scored, say, usage};
 use crate::terminal::interrupt::{Interrupts, Stopped};
+use crate::terminal::progress::Progress;
 
 /// Cosine of states from which on a row counts as nearly equal to another.
 const NEAR: f64 = 0.95;
@@ -275,7 +276,7 @@ impl Cli {
         let Some(weight) = self.diversity else { return Ok((best(values, wanted), Vec::new())) };
         let states = graders::states(passes, states)?;
         let directions = Directions::new(&states)?;
-        let (stop, bar) = (Interrupts::catch()?, progress("choosing", wanted, self.model.quiet));
+        let (stop, bar) = (Interrupts::catch()?, Progress::new("choosing", wanted, self.model.quiet));
         let mut done = 0;
         let step = || {
             bar.inc(1);

@@ -13,8 +13,11 @@
 //!       bench  the judges: the plain one, and those with names of their own
 //!
 //! judges     the file of judges ─► bench
+//! app        what all requests share: desk, bench, key, limits, metrics
+//! paths      the names of the routes; response: answers and refusals as HTTP has them
 //! ```
 
+mod app;
 mod bench;
 mod checks;
 mod cli;
@@ -22,12 +25,15 @@ mod desk;
 mod gate;
 mod judges;
 mod key;
+mod limits;
 mod listener;
 mod metrics;
 mod observe;
+mod paths;
 mod patient;
 mod peer;
 mod refused;
+mod response;
 mod routes;
 mod shares;
 mod signals;
@@ -41,12 +47,13 @@ use anyhow::{Context, Result};
 use judge_core::Backbone;
 use judge_core::decision::DecisionJudge;
 
+use self::app::App;
 use self::bench::Bench;
 use self::desk::Desk;
 use self::judges::Judges;
 use self::key::Key;
+use self::limits::Limits;
 use self::metrics::Metrics;
-use self::routes::{App, Limits};
 use self::shares::{Percent, Shares};
 use self::signals::Signals;
 use crate::terminal::console::tell;

@@ -9,57 +9,24 @@
 //! ```
 
 mod answers;
+mod cli;
 mod figures;
 mod replying;
 
-use std::path::PathBuf;
-
 use anyhow::Result;
-use clap::Args;
 use judge_core::{Backbone, ItemResult, JudgeError};
-use judge_data::{
-    Carry, CarryCheck, Fate, Human, Input, Judged, Numbered, Opened, OutputRow, Outputs, Resolved, Settings,
-};
+use judge_data::{CarryCheck, Fate, Human, Input, Judged, Numbered, Opened, OutputRow, Outputs, Resolved, Settings};
 use serde_json::json;
 
+use self::cli::PROGRAM;
 use self::figures::Figures;
 use self::replying::{Evaluated, Replying};
-use crate::args::files::{InputArgs, OutputArgs};
-use crate::args::model_args::ModelArgs;
 use crate::replies::Replied;
 use crate::terminal::console::{end_of_rows, say, usage};
 use crate::terminal::pace::Watch;
 use crate::unread::Unread;
 
-/// Measure a model that writes on held-out replies: how likely they are, and whether it finds right answers itself.
-///
-/// Rows as `judge tune --objective completion` reads them: {"messages"} that end with a reply, or {"instruction", "response"}. Each gets
-/// "nats_per_token" of the reply and "reply_tokens", what the chat template closes it with included. A row with "answer", or else
-/// "reference", is also answered by the model, greedily: "written", "correct", or why that is "undecided". The right answer is the last
-/// \boxed{…} of that field, else what follows its last ####, else all of it. If that is a number, the last number is compared that was
-/// written, in the last \boxed{…} if there is one; else the text of that, or all that was written, white space at its ends aside. Where
-/// no number was written, or nothing at all, the row is undecided, which counts as wrong.
-#[derive(Args)]
-pub(crate) struct Cli {
-    #[command(flatten)]
-    pub(crate) input: InputArgs,
-    #[command(flatten)]
-    output: OutputArgs,
-    /// The figures for machines, with the ids of the undecided rows
-    #[arg(long, value_name = "FILE")]
-    json: Option<PathBuf>,
-    /// Upper bound on the tokens of an answer
-    #[arg(long, default_value_t = 512, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
-    max_new_tokens: u32,
-    /// Which other fields are carried to the output: all, none, or names with commas between
-    #[arg(long, default_value = "all", value_name = "FIELDS")]
-    carry: Carry,
-    #[command(flatten)]
-    model: ModelArgs,
-}
-
-/// The name in records.
-const PROGRAM: &str = "sft-evaluate";
+pub(crate) use self::cli::Cli;
 
 pub(crate) fn run(cli: &Cli) -> Result<()> {
     if cli.model.raw_prompt {

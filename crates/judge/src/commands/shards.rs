@@ -14,9 +14,10 @@ pub(crate) mod command;
 mod export;
 mod plan;
 mod run;
+mod run_args;
 
 use anyhow::Result;
-use clap::{Args, Parser, Subcommand};
+use clap::{Args, Subcommand};
 
 /// Score rows in shards, or put any other command to them, and prove that no row is missing.
 ///
@@ -37,7 +38,7 @@ enum Command {
     /// Cut files into shards, and write down what their results must add up to
     Plan(plan::PlanArgs),
     /// Score the shards of a plan whose number is i modulo n
-    Run(run::RunArgs),
+    Run(run_args::RunArgs),
     /// Say whether every row was scored once, and which were not
     Check(check::CheckArgs),
     /// If all is complete, join the results in the order of the input
@@ -51,17 +52,4 @@ pub(crate) fn run(cli: &Cli, commands: &dyn command::Commands) -> Result<()> {
         Command::Check(args) => check::check(args),
         Command::Export(args) => export::export(args),
     }
-}
-
-/// The command line of a plan alone, from words.
-#[derive(Parser)]
-#[command(no_binary_name = true)]
-struct PlanWords {
-    #[command(flatten)]
-    args: plan::PlanArgs,
-}
-
-/// The options of a plan, from the arguments that it was made with.
-fn options_of_plan(arguments: &[String]) -> Result<plan::PlanArgs> {
-    Ok(PlanWords::try_parse_from(arguments)?.args)
 }

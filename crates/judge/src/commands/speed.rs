@@ -26,9 +26,10 @@ use serde_json::json;
 
 use crate::args::files::{InputArgs, OverwriteArgs, program};
 use crate::args::model_args::ModelArgs;
-use crate::terminal::console::{check_scored, progress, say, tell};
+use crate::terminal::console::{check_scored, say, tell};
 use crate::terminal::interrupt::{Interrupts, Stopped};
 use crate::terminal::memory::peak_memory;
+use crate::terminal::progress::Progress;
 
 /// Measure how fast a model reads the rows of a file, and estimate how long the whole file takes.
 ///
@@ -182,7 +183,7 @@ struct Pass {
 
 fn pass(model: &Model, requests: &[Request], quiet: bool, stop: &Interrupts) -> Result<Pass> {
     let mut pass = Pass { seconds: 0.0, prompt_tokens: 0, new_tokens: 0, unscored: BTreeMap::new(), first: None };
-    let progress = progress("reading", requests.len(), quiet);
+    let progress = Progress::new("reading", requests.len(), quiet);
     let (start, mut done, mut stopped) = (Instant::now(), 0, None);
     model.run(requests, &mut |index, outcome| {
         done += 1;

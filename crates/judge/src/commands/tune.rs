@@ -4,55 +4,55 @@
 //!
 //! ```text
 //! cli       what was asked for ─► chosen: with recipes and defaults ─► check: what has no effect
-//! asked     the prompt and the labels, as the command has them that reads the tuned judge
+//! prompt    the prompt and the labels, as the command has them that reads the tuned judge
 //! examples  rows ─► tokens and targets; each odd row costs itself
 //! plan      which examples make which step
 //! measure   what held-out rows say, by objective
+//! files     what lies beside the folder that is written: the log, checkpoints
 //! weights   layer weights that are learned too, and their file
 //! course    the steps, with checkpoints, held-out rows, a log, a picture and the folder at the end
 //! ```
 
-mod asked;
 mod check;
 mod chosen;
 mod cli;
 mod course;
 mod examples;
+mod files;
 mod log;
 mod measure;
 pub(crate) mod plan;
 mod plot;
+mod prompt;
 mod recipes;
 mod weights;
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use anyhow::{Context, Result};
 use judge_core::decision::DecisionJudge;
 use judge_core::lager::LayerWeights;
 use judge_core::{Backbone, Scale};
-use judge_data::{Error, Input, Outputs};
+use judge_data::{Input, Outputs};
 use judge_models::Model;
 use judge_models::train::{
     BradleyTerry, Class, Completion, Decision, Labels, Loss, Mark, Ordinal, ReadFrom, Reward, Trainer, is_checkpoint,
     is_states,
 };
 
-use self::asked::AtEnd;
 use self::chosen::Chosen;
-pub(crate) use self::cli::Cli;
-use self::cli::{Objective, Swap};
+use self::cli::{Objective, PROGRAM, Swap};
 use self::course::Course;
 use self::examples::{Examples, Maker};
+use self::files::Files;
 use self::log::Held;
 use self::measure::Figures;
 use self::plan::Batches;
-use crate::args::files::beside;
+use self::prompt::AtEnd;
 use crate::args::prompted::PromptedArgs;
-use crate::terminal::console::{tell, usage};
+use crate::terminal::console::tell;
 
-/// The name in reports.
-const PROGRAM: &str = "tune";
+pub(crate) use self::cli::Cli;
 
 /// The centring of rewards on a score head that TRL recommends.
 const CENTRING: f64 = 0.01;
@@ -105,7 +105,7 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
             task.learn(model, loss, make, measure::of_verdicts(&labels))
         }
         Objective::Decision => {
-            let settings = asked::of_decisions(cli)?;
+            let settings = prompt::of_decisions(cli)?;
             let task = task(settings.to_json().to_string(), "judge decide")?;
             let model = cli.model.load()?;
             let soft_cap = model.info().final_soft_cap;
@@ -204,56 +204,6 @@ fn tell_one_label(objective: Objective, human: &[f64]) {
             "note: all {} examples have the same label: nothing can be told apart, and the judge learns to give it always",
             human.len()
         ));
-    }
-}
-
-/// The files beside the folder.
-struct Files {
-    log: PathBuf,
-    checkpoint: PathBuf,
-    best: PathBuf,
-    states: PathBuf,
-    weights: PathBuf,
-}
-
-impl Files {
-    /// Refuses to replace what no run of this command has left.
-    fn check(&self, cli: &Cli) -> Result<()> {
-        if cli.output.exists() && !cli.dry_run {
-            return Err(usage(format!("{} exists; name another folder with --output", cli.output.display())));
-        }
-        // A run that is resumed goes on with its own.
-        let is_new = !self.checkpoint.exists() && !cli.write.overwrite;
-        let weights = cli.learn_weights.then_some(&self.weights);
-        // States without a checkpoint are of a run that did not begin; whether they fit is seen when they are opened.
-        let mut own = [&self.log, &self.best].into_iter().chain(weights);
-        // An empty file is what a full disk leaves.
-        let has_content = |path: &Path| std::fs::metadata(path).is_ok_and(|found| found.len() > 0);
-        match own.find(|path| is_new && has_content(path)) {
-            Some(path) => Err(Error::OutputExists { path: path.clone(), differences: Vec::new() }.into()),
-            None => Ok(()),
-        }
-    }
-
-    /// Removes what a run keeps while it lasts.
-    fn remove(&self) -> Result<()> {
-        for path in self.checkpoints().into_iter().chain([self.states.clone()]).filter(|path| path.exists()) {
-            std::fs::remove_file(&path).with_context(|| format!("cannot remove {}", path.display()))?;
-        }
-        Ok(())
-    }
-
-    /// The states of the trainer, and the names that they have while they are written.
-    fn checkpoints(&self) -> [PathBuf; 4] {
-        let [checkpoint, best] = [&self.checkpoint, &self.best].map(|path| [path.clone(), beside(path, "partial")]);
-        let ([checkpoint, begun], [best, best_begun]) = (checkpoint, best);
-        [checkpoint, begun, best, best_begun]
-    }
-
-    fn of(output: &Path) -> Self {
-        let of = |what| beside(output, what);
-        let (checkpoint, best) = (of("checkpoint.safetensors"), of("best.safetensors"));
-        Self { log: of("log.jsonl"), checkpoint, best, states: of("states"), weights: of("weights.json") }
     }
 }
 

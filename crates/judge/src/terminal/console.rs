@@ -1,4 +1,4 @@
-//! What people see: progress on stderr, tables on stdout, one readable error.
+//! What people see: notes on stderr, tables on stdout, one readable error.
 
 use std::borrow::Cow;
 use std::error::Error;
@@ -21,7 +21,6 @@ use tracing_subscriber::util::SubscriberInitExt;
 use crate::terminal::interrupt::Stopped;
 use crate::terminal::missed::Missed;
 use crate::terminal::options;
-use crate::terminal::progress::{Progress, two_digits};
 
 /// Version and commit, as `--version` shows them: `0.1.0 (0123456789ab)`, or without a commit where none is known.
 pub const VERSION: &str = env!("JUDGE_VERSION");
@@ -176,12 +175,6 @@ pub fn tell_label_mass(summary: &RunSummary, labels: &str, advice: &str) {
     }
 }
 
-/// Progress on stderr.
-#[must_use]
-pub fn progress(what: &'static str, total: usize, quiet: bool) -> Progress {
-    Progress::new(what, total, quiet)
-}
-
 /// The text with U+FFFD in the place of each character that is none of a text: of control characters but tab and line feed, by which a name
 /// in a user's file could change what a terminal shows, and of what XML does not allow.
 #[must_use]
@@ -234,9 +227,42 @@ pub fn table(rows: &[Vec<String>]) -> String {
     text
 }
 
+/// A positive number, rounded to two significant digits: `4.9`, `0.31`, `43000`.
+#[must_use]
+pub(crate) fn two_digits(x: f64) -> String {
+    if !(x.is_finite() && x > 0.0) {
+        return "0".to_owned();
+    }
+    // Rounding first: 9.96 is 10, not 10.0.
+    let exponent = |x: f64| x.log10().floor() as i32;
+    let unit = 10_f64.powi(exponent(x) - 1);
+    let rounded = (x / unit).round() * unit;
+    let decimals = (1 - exponent(rounded * (1.0 + 1e-9))).max(0) as usize;
+    format!("{rounded:.decimals$}")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn numbers_have_two_significant_digits() {
+        for (x, text) in [
+            (4.9497, "4.9"),
+            (9.96, "10"),
+            (0.0996, "0.10"),
+            (99.6, "100"),
+            (43058.0, "43000"),
+            (1.0, "1.0"),
+            (100.0, "100"),
+            (0.001, "0.0010"),
+            (12.34, "12"),
+            (0.0, "0"),
+            (f64::NAN, "0"),
+        ] {
+            assert_eq!(two_digits(x), text, "{x}");
+        }
+    }
 
     #[test]
     fn a_table_lines_up_and_survives_short_rows() {

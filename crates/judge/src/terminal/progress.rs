@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressStyle};
 
-use crate::terminal::console::tell;
+use crate::terminal::console::{tell, two_digits};
 
 /// How long a step of [`Progress::tell_of_slow_steps`] runs before anybody is told of it.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -276,42 +276,9 @@ fn line(what: &str, done: usize, total: usize, tokens: usize, elapsed: Duration,
     format!("{what} {done}/{total} ({}/s, {tokens}{left} left)", two_digits(rate))
 }
 
-/// A positive number, rounded to two significant digits: `4.9`, `0.31`, `43000`.
-#[must_use]
-pub fn two_digits(x: f64) -> String {
-    if !(x.is_finite() && x > 0.0) {
-        return "0".to_owned();
-    }
-    // Rounding first: 9.96 is 10, not 10.0.
-    let exponent = |x: f64| x.log10().floor() as i32;
-    let unit = 10_f64.powi(exponent(x) - 1);
-    let rounded = (x / unit).round() * unit;
-    let decimals = (1 - exponent(rounded * (1.0 + 1e-9))).max(0) as usize;
-    format!("{rounded:.decimals$}")
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn numbers_have_two_significant_digits() {
-        for (x, text) in [
-            (4.9497, "4.9"),
-            (9.96, "10"),
-            (0.0996, "0.10"),
-            (99.6, "100"),
-            (43058.0, "43000"),
-            (1.0, "1.0"),
-            (100.0, "100"),
-            (0.001, "0.0010"),
-            (12.34, "12"),
-            (0.0, "0"),
-            (f64::NAN, "0"),
-        ] {
-            assert_eq!(two_digits(x), text, "{x}");
-        }
-    }
 
     #[test]
     fn a_line_says_how_far_how_fast_and_how_long_still() {

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use judge_data::Outputs;
 
-use super::Held;
+use super::bar::Held;
 use crate::report::write_marked;
 
 /// Whether a file of this name is a command's own, empty or absent.
@@ -78,7 +78,7 @@ pub(crate) fn note_usage_error(command: &clap::Command, words: &[OsString], why:
 
 #[cfg(test)]
 mod tests {
-    use super::super::Bar;
+    use super::super::bar::Bar;
     use super::*;
 
     #[test]

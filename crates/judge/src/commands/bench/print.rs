@@ -6,7 +6,7 @@ use anyhow::Result;
 use judge_data::Benchmark;
 use judge_metrics::comparison::PairComparisons;
 
-use super::Found;
+use super::figures::Found;
 use crate::args::judged_pairs::left_out;
 use crate::terminal::console::{say, table};
 

@@ -9,7 +9,8 @@ use judge_metrics::comparison::{JudgeVote, VoteComparison, VoteStatistic};
 use judge_metrics::preference::{Preference, Ties, Unparsed, Vote};
 use serde_json::{Value, json};
 
-use super::{Cli, published};
+use super::Cli;
+use super::figures::published;
 use crate::args::files::program;
 use crate::report::{BOOTSTRAP, write_json};
 use crate::terminal::console::{say, table, usage};

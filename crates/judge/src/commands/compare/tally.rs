@@ -12,7 +12,7 @@ use judge_metrics::preference::Preference;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-use super::{Cli, Orders, PROGRAM};
+use super::cli::{Cli, Orders, PROGRAM};
 use crate::args::bars::{Measured, first_names, rows_used_in_words, rows_used_json};
 use crate::args::files::program;
 use crate::preferences::of_pairs;

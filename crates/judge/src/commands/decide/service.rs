@@ -1,49 +1,17 @@
 //! A service that takes decisions, in the place of a model on this machine.
 
 use anyhow::Result;
-use clap::{Args, Id, ValueEnum};
 use judge_core::decision::{DecisionRoute, DecisionServiceJudge, Questions};
 use judge_core::{ItemResult, Judge};
 use judge_data::{DecisionRecord, Input, MadeBy, Opened, Resolved};
 use judge_models::{ApiRoute, ApiSettings};
 use serde_json::json;
 
-use super::{Cli, Done, PROGRAM};
-use crate::args::decisions::DecisionArgs;
-use crate::args::ids_of;
-use crate::args::model_args::ModelArgs;
+use super::cli::{Cli, PROGRAM, Route, Service};
+use super::rows::Done;
 use crate::args::service::{ServiceArgs, Spending, say_usage};
 use crate::terminal::console::tell_label_mass;
 use crate::terminal::pace::Watch;
-
-/// Which service answers.
-#[derive(Args, Clone, Debug)]
-pub(super) struct Service {
-    /// Where the API of a service that takes decisions begins, as a rule with /v1 at its end; it is asked in the place of a model on this
-    /// machine, and texts go there and nowhere else
-    #[arg(long, value_name = "URL", requires = "api_model", conflicts_with_all = of_a_model(), help_heading = "Service")]
-    base_url: Option<String>,
-    /// The model, as the service calls it
-    #[arg(long, value_name = "NAME", requires = "base_url", help_heading = "Service")]
-    api_model: Option<String>,
-    /// The form of requests: questions by name at URL/systemone, or OpenAI's list of them at URL/decisions
-    #[arg(long, value_enum, default_value_t = Route::Systemone, requires = "base_url", help_heading = "Service")]
-    route: Route,
-    #[command(flatten)]
-    service: ServiceArgs,
-}
-
-/// The options of a model on this machine, of how it is asked and read, and of what is learned from its logits.
-fn of_a_model() -> Vec<Id> {
-    let own = ["fit", "part"].map(Id::from).to_vec();
-    [ids_of::<ModelArgs>(&["limit", "quiet"]), ids_of::<DecisionArgs>(&[]), own].concat()
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Route {
-    Systemone,
-    Decisions,
-}
 
 /// A service that is named.
 pub(super) struct Named<'a> {

@@ -15,7 +15,8 @@ use serde_json::{Map, Value, json};
 use self::features::{Features, States};
 use crate::args::files::{WriteArgs, program};
 use crate::probes::ProbeFile;
-use crate::terminal::console::{progress, say};
+use crate::terminal::console::say;
+use crate::terminal::progress::Progress;
 
 /// Apply a probe to features or hidden states.
 ///
@@ -82,7 +83,7 @@ fn of_features(cli: &Cli, features: &Features) -> Result<usize> {
     let path = cli.input[0].display();
     ensure!(found == expected, "{path}: rows have {found} features, the probe was fitted on {expected}");
     let Some(mut output) = cli.begin(n_rows)? else { return Ok(n_rows) };
-    let bar = progress("judging", n_rows, cli.quiet);
+    let bar = Progress::new("judging", n_rows, cli.quiet);
     for first in (0..n_rows).step_by(AT_ONCE) {
         let judged = judge(probe, &features.matrix(first, AT_ONCE)?)?;
         bar.inc(judged.len());
@@ -108,7 +109,7 @@ fn of_states(cli: &Cli, paths: &[PathBuf]) -> Result<usize> {
     let states = States::open(paths, &saved)?;
     let ids = states.ids()?;
     let Some(mut output) = cli.begin(states.n_rows)? else { return Ok(states.n_rows) };
-    let bar = progress("judging", states.n_rows, cli.quiet);
+    let bar = Progress::new("judging", states.n_rows, cli.quiet);
     for (index, (id, unscored)) in ids.into_iter().enumerate() {
         bar.inc(1);
         if output.is_done(index) {

@@ -22,8 +22,8 @@ use tokio::task::spawn_blocking;
 use tokio::time::timeout;
 
 use super::bench::{Bench, Brought, Seat, Told};
+use super::limits::Limits;
 use super::refused::Refused;
-use super::routes::Limits;
 use super::shares::{Client, Lack, Lines, Shares};
 
 /// Requests in the model's hands at once: more than join one pass.

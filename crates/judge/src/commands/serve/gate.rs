@@ -10,12 +10,12 @@ use http_body_util::BodyExt;
 use hyper::StatusCode;
 use tokio::time::timeout;
 
+use super::app::App;
 use super::checks;
 use super::desk::queue_full;
-use super::observe::GONE;
-use super::peer::Peer;
+use super::peer::{GONE, Peer};
 use super::refused::Refused;
-use super::routes::{App, refuse};
+use super::response::refuse;
 use super::shares::Taken;
 
 /// A request's body, and its place among the bytes that wait.

@@ -14,9 +14,10 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::{sleep, timeout};
 
+use super::app::App;
 use super::patient::Patient;
 use super::peer::{OfPeer, Peer};
-use super::routes::{App, router};
+use super::routes::router;
 use super::shares::{Client, Shares};
 use super::signals::Signals;
 use crate::terminal::console::tell;

@@ -7,12 +7,11 @@ use axum::extract::{Request, State};
 use axum::middleware::Next;
 use axum::response::Response;
 
+use super::app::App;
 use super::metrics::Work;
-use super::routes::{App, DECIDING, known_route};
+use super::paths::{DECIDING, known_route};
+use super::peer::GONE;
 use crate::terminal::console::tell;
-
-/// The status of a request whose client went away; not sent to anybody.
-pub(super) const GONE: u16 = 499;
 
 /// A path is shown up to so many characters.
 const SHOWN: usize = 80;

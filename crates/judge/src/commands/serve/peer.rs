@@ -16,6 +16,9 @@ use tokio::net::tcp::OwnedReadHalf;
 use super::patient::Marks;
 use super::shares::Client;
 
+/// The status of a request whose client went away; not sent to anybody.
+pub(super) const GONE: u16 = 499;
+
 /// The client of a connection. Each request has it among its extensions.
 #[derive(Clone)]
 pub(super) struct Peer {

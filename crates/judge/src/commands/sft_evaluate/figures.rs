@@ -9,7 +9,7 @@ use judge_metrics::comparison::Statistic;
 use serde::Serialize;
 use serde_json::Value;
 
-use super::PROGRAM;
+use super::cli::PROGRAM;
 use crate::args::files::program;
 use crate::report::{BOOTSTRAP, share, write_json};
 use crate::terminal::console::{say, table};

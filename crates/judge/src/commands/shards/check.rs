@@ -14,7 +14,8 @@ use serde_json::Value;
 use super::command;
 use crate::args::files::{OverwriteArgs, parquet_files, program};
 use crate::report::write_json;
-use crate::terminal::console::{progress, say, tell, usage};
+use crate::terminal::console::{say, tell, usage};
+use crate::terminal::progress::Progress;
 
 /// What is checked, and how: of `check`, and of `export`, which checks first.
 #[derive(Args)]
@@ -151,7 +152,7 @@ impl Scored<'_> {
         outputs.overwrite(args.parts.write.overwrite).check()?;
         let allowed =
             Check { repeats: args.parts.allow_repeats, lost: args.parts.allow_lost, one_device: args.parts.one_device };
-        let bar = progress("checking", 0, args.parts.quiet);
+        let bar = Progress::new("checking", 0, args.parts.quiet);
         let found = allowed.run(&self.output, |rows| bar.inc(rows));
         bar.finish_and_clear();
         let found = found?;
@@ -191,7 +192,7 @@ impl Scored<'_> {
                 "note: the column {column:?} holds {kind} and no numbers, so it is left out and no row has a human score; --human COLUMN names another"
             ));
         }
-        let bar = progress("exporting", 0, args.parts.quiet);
+        let bar = Progress::new("exporting", 0, args.parts.quiet);
         let counts = export.write(path, |rows| bar.inc(rows));
         bar.finish_and_clear();
         let counts = counts?;

@@ -8,12 +8,12 @@ use judge_data::{
     load, record_path, save, save_new,
 };
 
-use super::run::RunArgs;
+use super::run_args::RunArgs;
 use crate::args::files::{input_files, program};
 use crate::report::write_json;
-use crate::terminal::console::{progress, say, tell, usage};
+use crate::terminal::console::{say, tell, usage};
 use crate::terminal::interrupt::Stopped;
-use crate::terminal::progress::Whole;
+use crate::terminal::progress::{Progress, Whole};
 
 /// How a command reads its rows, and what it makes of them.
 pub(crate) struct Reading {
@@ -72,7 +72,7 @@ pub(super) fn plan(
         return Err(usage(format!("`judge {}` makes no rows of rows, so it has no parts", words.join(" "))));
     };
     let rows = usize::try_from(rows_per_shard)?;
-    let bar = progress("reading", 0, quiet);
+    let bar = Progress::new("reading", 0, quiet);
     let plan =
         CommandPlan::make(words.to_vec(), reading.extension, reading.has_ids, &files, &reading.options, rows, |rows| {
             bar.inc(rows)
@@ -174,7 +174,7 @@ pub(super) fn check(
     json: Option<&PathBuf>,
     quiet: bool,
 ) -> Result<()> {
-    let bar = progress("checking", plan.rows(), quiet);
+    let bar = Progress::new("checking", plan.rows(), quiet);
     let found = plan.check(folder, one_device, |rows| bar.inc(rows));
     bar.finish_and_clear();
     let found = found?;
@@ -208,7 +208,7 @@ pub(super) fn export(
 ) -> Result<()> {
     let input = match rows {
         Some(path) => {
-            let bar = progress("writing", plan.rows(), quiet);
+            let bar = Progress::new("writing", plan.rows(), quiet);
             let input = plan.write_rows(path, write.overwrite, |rows| bar.inc(rows));
             bar.finish_and_clear();
             let input = input?;

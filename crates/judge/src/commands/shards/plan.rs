@@ -6,13 +6,14 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use anyhow::Result;
-use clap::Args;
+use clap::{Args, Parser};
 use judge_data::{Outputs, ShardPlan, save_new};
 
 use super::command::{self, Commands};
 use crate::args::files::{OverwriteArgs, parquet_files};
 use crate::args::scoring::ScoringArgs;
-use crate::terminal::console::{progress, say, usage};
+use crate::terminal::console::{say, usage};
+use crate::terminal::progress::Progress;
 
 #[derive(Args)]
 pub(crate) struct PlanArgs {
@@ -34,6 +35,19 @@ pub(crate) struct PlanArgs {
     /// `judge stream`
     #[arg(last = true, value_name = "COMMAND OPTIONS")]
     command: Vec<String>,
+}
+
+/// The command line of a plan alone, from words.
+#[derive(Parser)]
+#[command(no_binary_name = true)]
+struct PlanWords {
+    #[command(flatten)]
+    args: PlanArgs,
+}
+
+/// The options of a plan, from the arguments that it was made with.
+pub(super) fn options_of_plan(arguments: &[String]) -> Result<PlanArgs> {
+    Ok(PlanWords::try_parse_from(arguments)?.args)
 }
 
 /// The options of a plan itself, beside which those of a command stand behind `--`.
@@ -71,7 +85,7 @@ pub(crate) fn plan(args: &PlanArgs, commands: &dyn Commands) -> Result<()> {
         arguments.map_err(|argument| usage(format!("{argument:?} is not UTF-8, so no plan could hold it")))?;
     let judge = args.scoring.judge()?;
     let scoring = args.scoring.open()?;
-    let bar = progress("reading", 0, args.scoring.model.quiet);
+    let bar = Progress::new("reading", 0, args.scoring.model.quiet);
     let items = args.scoring.items(&judge);
     let rows = args.rows_per_shard;
     let mut resolved = scoring.resolved()?;

@@ -1,118 +1,19 @@
 //! `run`.
 
 use std::ops::ControlFlow;
-use std::path::PathBuf;
-use std::str::FromStr;
 
 use anyhow::{Context, Result, bail};
-use clap::Args;
 use judge_data::{Difference, PartRecord, PartWriter, ResultTally, ShardPlan, load};
-use judge_models::{Device, Kernel};
 
 use super::command::{self, Commands};
-use super::options_of_plan;
+use super::plan::options_of_plan;
+use super::run_args::RunArgs;
 use crate::args::scoring::{Scoring, now};
 use crate::terminal::console::{say, tell, usage};
 use crate::terminal::interrupt::Interrupts;
 use crate::terminal::progress::Progress;
 
-/// What tells the number of a task, of Slurm and of Kubernetes.
-const TASK: [&str; 2] = ["SLURM_ARRAY_TASK_ID", "JOB_COMPLETION_INDEX"];
-
-#[derive(Args)]
-pub(crate) struct RunArgs {
-    /// The plan
-    #[arg(long, value_name = "PLAN.json")]
-    plan: PathBuf,
-    /// Folder of the parts; made if it is not there
-    #[arg(long, value_name = "DIR")]
-    pub(super) output: PathBuf,
-    /// Score the shards whose number is i modulo n, i from 0
-    #[arg(long, value_name = "i/n", required_unless_present = "of")]
-    shard: Option<Share>,
-    /// The same with i from SLURM_ARRAY_TASK_ID or JOB_COMPLETION_INDEX
-    #[arg(long, value_name = "n", conflicts_with = "shard")]
-    of: Option<usize>,
-    /// Where the model lies on this machine [default: as in the plan]
-    #[arg(long, value_name = "DIR|FILE|ORG/NAME[@REV]", help_heading = "Model")]
-    model: Option<String>,
-    /// Where the model runs [default: as in the plan]
-    #[arg(long = "device", value_name = "DEVICE", value_delimiter = ',', help_heading = "Model")]
-    devices: Option<Vec<Device>>,
-    /// CPU instruction set [default: as in the plan]
-    #[arg(long, value_name = "KERNEL", help_heading = "Model")]
-    kernel: Option<Kernel>,
-    /// Refuse to run on any other device or instruction set than this one
-    #[arg(long, value_name = "DEVICE", help_heading = "Model")]
-    require_device: Option<String>,
-    /// Folder for packed weights
-    #[arg(long, value_name = "DIR", help_heading = "Model")]
-    packed_cache: Option<PathBuf>,
-    /// Upper bound on the tokens in flight at once
-    #[arg(long, value_name = "TOKENS", help_heading = "Run")]
-    max_batch_tokens: Option<usize>,
-    /// No progress on stderr
-    #[arg(long, help_heading = "Run")]
-    pub(super) quiet: bool,
-}
-
-/// `i/n`.
-#[derive(Clone, Copy)]
-pub(super) struct Share {
-    pub(super) index: usize,
-    pub(super) of: usize,
-}
-
-impl Share {
-    fn new(index: usize, of: usize) -> Result<Self, String> {
-        if index < of {
-            Ok(Self { index, of })
-        } else {
-            Err(format!("expected i/n with i from 0 to n - 1, found {index}/{of}"))
-        }
-    }
-}
-
-impl FromStr for Share {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        let expected = || format!("expected i/n, e.g. 0/8, found {text:?}");
-        let (index, of) = text.split_once('/').ok_or_else(expected)?;
-        Self::new(index.parse().map_err(|_| expected())?, of.parse().map_err(|_| expected())?)
-    }
-}
-
 impl RunArgs {
-    pub(super) fn share(&self) -> Result<Share> {
-        if let Some(share) = self.shard {
-            return Ok(share);
-        }
-        let of = self.of.unwrap_or_default();
-        let Some((name, index)) = TASK.iter().find_map(|name| Some((name, std::env::var(name).ok()?))) else {
-            return Err(usage(format!(
-                "--of takes the number of the task from {}, and neither is set; give --shard i/{of}",
-                TASK.join(" or ")
-            )));
-        };
-        let index = index.parse().map_err(|_| usage(format!("{name} is {index:?}, expected a number")))?;
-        Share::new(index, of).map_err(|problem| usage(format!("{name}: {problem}")))
-    }
-
-    /// The options that say where and how the model of a command runs on this machine.
-    pub(super) fn options(&self) -> [(&'static str, Option<String>); 5] {
-        let devices =
-            self.devices.as_ref().map(|all| all.iter().map(ToString::to_string).collect::<Vec<_>>().join(","));
-        let cache = self.packed_cache.as_ref().map(|path| path.to_string_lossy().into_owned());
-        [
-            ("--model", self.model.clone()),
-            ("--device", devices),
-            ("--kernel", self.kernel.map(|kernel| kernel.to_string())),
-            ("--packed-cache", cache),
-            ("--max-batch-tokens", self.max_batch_tokens.map(|tokens| tokens.to_string())),
-        ]
-    }
-
     /// The model and the judge of a plan, on this machine.
     fn open(&self, plan: &ShardPlan) -> Result<Scoring> {
         let mut scoring = options_of_plan(&plan.arguments).context("the plan's own options")?.scoring;

@@ -5,8 +5,8 @@ use judge_models::train::{AdamW, Blocks, Course, Lora, Schedule, Targets, TrainS
 use serde_json::{Value, json};
 
 use super::Cli;
-use super::cli::{Falls, Method, Objective, Swap};
-use super::recipes::{Recipe, Row};
+use super::cli::{Falls, Method, Objective, Recipe, Swap};
+use super::recipes::Row;
 use crate::terminal::console::usage;
 
 /// The options with their values.

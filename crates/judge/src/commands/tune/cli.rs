@@ -4,11 +4,13 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 
-use super::recipes::Recipe;
 use crate::args::decisions::DecisionPromptArgs;
 use crate::args::files::{InputArgs, OverwriteArgs};
 use crate::args::lager::LagerArgs;
 use crate::args::model_args::ModelArgs;
+
+/// The name in reports.
+pub(super) const PROGRAM: &str = "tune";
 
 /// Tune a judge on your own labels: a LoRA adapter, or the whole model.
 ///
@@ -143,6 +145,30 @@ pub(crate) enum Objective {
 }
 
 impl Objective {
+    /// Its name on the command line and in reports.
+    pub(super) fn name(self) -> String {
+        self.to_possible_value().map(|value| value.get_name().to_owned()).unwrap_or_default()
+    }
+}
+
+/// `--recipe`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Recipe {
+    /// PandaLM: the verdict, then a reason and a reference; 3 epochs, all tensors, rate 2e-5
+    Pandalm,
+    /// JudgeLM: two grades, then an explanation; 3 epochs of 128, all tensors, rate 2e-5
+    Judgelm,
+    /// Auto-J: a critique, then the decision or the grade; 5 epochs of 64, all tensors, rate 1e-5
+    AutoJ,
+    /// Prometheus 2: feedback, then [RESULT] and the grade or the choice; 1 epoch, all tensors, rate 1e-5
+    Prometheus,
+    /// LAGER's tuning on instructions that a judge has selected; 3 epochs of 64, all tensors, rate 2e-5
+    LagerSft,
+    /// INSPECTOR's LoRA baseline: grades; 8 epochs of 32, rank 16 on q_proj and v_proj, rate 1e-4
+    Inspector,
+}
+
+impl Recipe {
     /// Its name on the command line and in reports.
     pub(super) fn name(self) -> String {
         self.to_possible_value().map(|value| value.get_name().to_owned()).unwrap_or_default()

@@ -10,14 +10,14 @@ use judge_core::ModelInfo;
 use judge_models::train::{Loss, Run, RunEvent, TrainError, TrainSettings, Trainer};
 use serde_json::{Value, json};
 
-use super::asked::AtEnd;
 use super::chosen::Chosen;
-use super::cli::{Cli, Method};
+use super::cli::{Cli, Method, PROGRAM, Recipe};
 use super::examples::Examples;
+use super::files::Files;
 use super::log::{Held, Log};
 use super::measure::Figures;
-use super::recipes::Recipe;
-use super::{Files, PROGRAM, plot, weights};
+use super::prompt::AtEnd;
+use super::{plot, weights};
 use crate::args::files::program;
 use crate::report::{write_json, write_marked};
 use crate::terminal::console::{say, tell};

@@ -10,7 +10,7 @@ use judge_data::{Error, Locking, open_locked};
 use judge_models::train::StepReport;
 use serde_json::{Value, json};
 
-use super::Files;
+use super::files::Files;
 use super::measure::Figures;
 use crate::terminal::console::tell;
 

@@ -4,26 +4,7 @@
 //! not copied: a loss over the prompt, a warm-up that is longer than the run, rows in both halves of a split, cut texts. Here labels or
 //! replies alone count, the warm-up is a share of the steps, and nothing is cut. Dropout is not part of this trainer.
 
-use clap::ValueEnum;
-
-use super::cli::{Falls, Method, Objective};
-
-/// `--recipe`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Recipe {
-    /// PandaLM: the verdict, then a reason and a reference; 3 epochs, all tensors, rate 2e-5
-    Pandalm,
-    /// JudgeLM: two grades, then an explanation; 3 epochs of 128, all tensors, rate 2e-5
-    Judgelm,
-    /// Auto-J: a critique, then the decision or the grade; 5 epochs of 64, all tensors, rate 1e-5
-    AutoJ,
-    /// Prometheus 2: feedback, then [RESULT] and the grade or the choice; 1 epoch, all tensors, rate 1e-5
-    Prometheus,
-    /// LAGER's tuning on instructions that a judge has selected; 3 epochs of 64, all tensors, rate 2e-5
-    LagerSft,
-    /// INSPECTOR's LoRA baseline: grades; 8 epochs of 32, rank 16 on q_proj and v_proj, rate 1e-4
-    Inspector,
-}
+use super::cli::{Falls, Method, Objective, Recipe};
 
 /// What a recipe says; what it leaves open is the command's default.
 #[derive(Clone, Copy, Debug, Default)]
@@ -43,11 +24,6 @@ pub(super) struct Row {
 }
 
 impl Recipe {
-    /// Its name on the command line and in reports.
-    pub(super) fn name(self) -> String {
-        self.to_possible_value().map(|value| value.get_name().to_owned()).unwrap_or_default()
-    }
-
     /// The settings.
     pub(super) fn row(self) -> Row {
         match self {

@@ -3,30 +3,14 @@
 use std::path::Path;
 
 use anyhow::{Result, ensure};
+use judge_core::ModelInfo;
 use judge_core::fit::{Alpha, LayerWeightFit};
-use judge_core::lager::{Condition, LagerSettings, LayerWeights, States, TableOrigin};
-use judge_core::{Lens, ModelInfo};
+use judge_core::lager::{Condition, LayerWeights, TableOrigin};
 use judge_models::train::ReadFrom;
 use judge_models::{Dtype, LoadOptions, Model};
 
-use super::asked::AtEnd;
 use super::cli::Method;
-
-/// The layers that are weighed, and how they are read.
-#[derive(Clone)]
-pub(super) struct Layers {
-    pub(super) states: States,
-    pub(super) lens: Lens,
-    /// Those that `--weights` names.
-    first: Option<LayerWeights>,
-}
-
-impl Layers {
-    /// Those of a judge.
-    pub(super) fn of(settings: &LagerSettings) -> Self {
-        Self { states: settings.states, lens: settings.lens, first: settings.weights.clone() }
-    }
-}
+use super::prompt::{AtEnd, Layers};
 
 /// Where a loss reads labels: the last layer, or all with weights that it learns.
 ///

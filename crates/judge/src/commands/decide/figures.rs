@@ -1,10 +1,9 @@
 //! What labelled rows say of the answers, and what is learned from them.
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use anyhow::{Context, Result};
-use clap::Args;
 use judge_core::decision::{DecisionFit, DecisionOrigin, Labelled, Question, QuestionKind, Questions};
 use judge_core::lager::LayerTable;
 use judge_data::{Program, Rows, save_new};
@@ -12,28 +11,10 @@ use judge_metrics::comparison::{ComparedDecision, DecisionComparison, Statistic}
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
-use super::{Cli, PROGRAM};
+use super::cli::{Cli, Fitting, PROGRAM};
 use crate::args::files::program;
 use crate::report::BOOTSTRAP;
 use crate::terminal::console::{say, table, tell, usage};
-
-/// What is learned from labelled rows.
-#[derive(Args, Clone, Debug)]
-pub(super) struct Fitting {
-    /// Learn layer weights and a temperature for each kind of question from the rows with labels, and write them here for --weights;
-    /// the label logits of every layer are written to the rows
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["weights", "layers"], help_heading = "Fit")]
-    pub(super) fit: Option<PathBuf>,
-    /// Learn the last layer's temperature alone
-    #[arg(long, requires = "fit", help_heading = "Fit")]
-    fit_temperature: bool,
-    /// Steps of the fit
-    #[arg(long, default_value_t = DecisionFit::default().steps, value_name = "N", requires = "fit", help_heading = "Fit")]
-    fit_steps: usize,
-    /// Learning rate of the fit
-    #[arg(long, default_value_t = DecisionFit::default().lr, value_name = "RATE", requires = "fit", help_heading = "Fit")]
-    fit_lr: f64,
-}
 
 #[derive(Deserialize)]
 struct WrittenTable {

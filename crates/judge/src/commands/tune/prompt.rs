@@ -2,13 +2,12 @@
 
 use anyhow::{Context, Result, bail};
 use judge_core::decision::DecisionSettings;
-use judge_core::lager::LagerSettings;
+use judge_core::lager::{LagerSettings, LayerWeights, States};
 use judge_core::reward::RewardJudge;
 use judge_core::{Fields, Lens, PromptTemplate, Scale};
 use judge_data::{DatasetFormat, Input};
 
 use super::Cli;
-use super::weights::Layers;
 use crate::args::decisions::questions;
 use crate::args::prompted::{Asked, PromptedArgs, suited};
 use crate::terminal::console::usage;
@@ -65,6 +64,22 @@ impl AtEnd {
         let labels: Vec<&str> = self.scale.labels().collect();
         let layers = self.layers.as_ref().map(|layers| (layers.states, layers.lens));
         format!("{labels:?} {} {layers:?}", self.template.id())
+    }
+}
+
+/// The layers that are weighed, and how they are read.
+#[derive(Clone)]
+pub(super) struct Layers {
+    pub(super) states: States,
+    pub(super) lens: Lens,
+    /// Those that `--weights` names.
+    pub(super) first: Option<LayerWeights>,
+}
+
+impl Layers {
+    /// Those of a judge.
+    fn of(settings: &LagerSettings) -> Self {
+        Self { states: settings.states, lens: settings.lens, first: settings.weights.clone() }
     }
 }
 

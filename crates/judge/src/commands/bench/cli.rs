@@ -1,0 +1,61 @@
+//! The command line.
+
+use std::path::PathBuf;
+
+use clap::{Args, Id};
+
+use crate::args::bars::BarArgs;
+use crate::args::files::WriteArgs;
+use crate::args::ids_of;
+use crate::args::judged_pairs::PairsArgs;
+use crate::args::model_args::ModelArgs;
+use crate::args::prompted::PromptedArgs;
+
+/// Measure a pairwise judge on a public benchmark.
+///
+/// Either a model judges here, in both orders (--output keeps its verdicts;
+/// interrupted, the same command resumes), or --verdicts has what a judge wrote elsewhere: JSON
+/// lines {"id", "given", "swapped"?}, or the output of prompt_judge.
+/// Reported are accuracy, macro precision, recall and F1 and Cohen's kappa in the given order, and with both orders
+/// accuracy when swapped and on average, agreement right in both, consistency, and how often the response shown first wins.
+#[derive(Args)]
+pub(crate) struct Cli {
+    #[command(flatten)]
+    pub(crate) pairs: PairsArgs,
+    /// mtbench: votes of a judge, in MT-bench's form or as verdicts on the rows of --data (then named like the file);
+    /// give it again for more judges. Reported is how often judges and people agree vote by vote
+    #[arg(long, value_name = "FILE", conflicts_with_all = of_votes())]
+    pub(crate) votes: Vec<PathBuf>,
+    /// Verdicts that were made elsewhere
+    #[arg(long, value_name = "FILE", conflicts_with_all = of_a_model())]
+    pub(super) verdicts: Option<PathBuf>,
+    /// Verdicts of another judge on the same pairs: how much better is the first? (of the same convention, or the output of
+    /// `judge compare`)
+    #[arg(long, value_name = "FILE", conflicts_with = "limit")]
+    pub(super) against: Option<PathBuf>,
+    /// Where the verdicts of a model go
+    #[arg(long, value_name = "FILE", conflicts_with = "verdicts")]
+    pub(crate) output: Option<PathBuf>,
+    /// Where the report goes
+    #[arg(long, value_name = "FILE")]
+    pub(crate) json: Option<PathBuf>,
+    #[command(flatten)]
+    pub(super) bars: BarArgs,
+    #[command(flatten)]
+    pub(crate) judge: PromptedArgs,
+    #[command(flatten)]
+    pub(crate) model: ModelArgs,
+    #[command(flatten)]
+    pub(crate) write: WriteArgs,
+}
+
+/// The options of a judge that reads here, which verdicts from elsewhere were made without. How they are read is said by --convention.
+fn of_a_model() -> Vec<Id> {
+    let own = ["output", "no_lock"].map(Id::from).to_vec();
+    [ids_of::<ModelArgs>(&["quiet"]), ids_of::<PromptedArgs>(&["convention"]), own].concat()
+}
+
+/// These, and what is of one file of verdicts.
+fn of_votes() -> Vec<Id> {
+    [of_a_model(), ids_of::<BarArgs>(&[]), ["verdicts", "against"].map(Id::from).to_vec()].concat()
+}

@@ -1,0 +1,116 @@
+//! The command line.
+
+use std::path::PathBuf;
+
+use clap::{Args, Id, ValueEnum};
+use judge_core::decision::DecisionFit;
+use judge_data::{Carry, Settings};
+use serde_json::json;
+
+use crate::args::bars::BarArgs;
+use crate::args::decisions::DecisionArgs;
+use crate::args::files::{InputArgs, OutputArgs};
+use crate::args::ids_of;
+use crate::args::model_args::ModelArgs;
+use crate::args::service::ServiceArgs;
+
+/// The name in records.
+pub(super) const PROGRAM: &str = "decide";
+
+/// How the help of the command ends.
+const EXAMPLES: &str = "\
+Examples:
+  judge decide --input states.jsonl --questions questions.json --output answers.jsonl --model path/to/model
+  judge decide --input labelled.jsonl --questions questions.json --output answers.jsonl --model path/to/model --fit weights.json
+
+More: docs/decisions.md";
+
+/// Answer typed questions about a state: yes or no, a choice, an ordered score.
+///
+/// Input: {"id", "state": text or JSON, "questions"?: {name: question}, "labels"?: {name: an option, a level, true or false, or {option:
+/// share}}}. A question is {"type": "noul", "instructions"?, "criteria"?: {"true"?, "false"?}}, {"type": "choice", "instructions"?,
+/// "criteria": {option: text or null}} or {"type": "score", "instructions"?, "criteria": [a text for each level]}. Output: {"id", "answers":
+/// {name: answer with a probability for every option}, "label_mass", "input_tokens"} and the row's other fields. Nothing is written by the
+/// model: the probabilities are read where its reply would begin. Rows with labels are measured, and --fit learns from them. With
+/// --base-url a service that takes decisions is asked in the place of a model on this machine.
+#[derive(Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Cli {
+    #[command(flatten)]
+    pub(crate) input: InputArgs,
+    #[command(flatten)]
+    pub(super) output: OutputArgs,
+    /// Questions for rows that have none of their own: a JSON object of questions by name
+    #[arg(long, value_name = "FILE")]
+    pub(super) questions: Option<PathBuf>,
+    /// Where accuracy, KL divergence, Brier score and calibration error go, of rows with labels
+    #[arg(long, value_name = "FILE")]
+    pub(super) json: Option<PathBuf>,
+    #[command(flatten)]
+    pub(super) bars: BarArgs,
+    #[command(flatten)]
+    pub(super) fitting: Fitting,
+    /// Which other fields are carried to the output: all, none, or names with commas between
+    #[arg(long, default_value = "all", value_name = "FIELDS")]
+    pub(super) carry: Carry,
+    #[command(flatten)]
+    pub(super) decisions: DecisionArgs,
+    #[command(flatten)]
+    pub(super) service: Service,
+    #[command(flatten)]
+    pub(super) model: ModelArgs,
+}
+
+impl Cli {
+    /// What of these options decides about a row, whoever answers.
+    pub(super) fn settings(&self) -> Settings {
+        [("carry".to_owned(), json!(format!("{:?}", self.carry)))].into()
+    }
+}
+
+/// What is learned from labelled rows.
+#[derive(Args, Clone, Debug)]
+pub(super) struct Fitting {
+    /// Learn layer weights and a temperature for each kind of question from the rows with labels, and write them here for --weights;
+    /// the label logits of every layer are written to the rows
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["weights", "layers"], help_heading = "Fit")]
+    pub(super) fit: Option<PathBuf>,
+    /// Learn the last layer's temperature alone
+    #[arg(long, requires = "fit", help_heading = "Fit")]
+    pub(super) fit_temperature: bool,
+    /// Steps of the fit
+    #[arg(long, default_value_t = DecisionFit::default().steps, value_name = "N", requires = "fit", help_heading = "Fit")]
+    pub(super) fit_steps: usize,
+    /// Learning rate of the fit
+    #[arg(long, default_value_t = DecisionFit::default().lr, value_name = "RATE", requires = "fit", help_heading = "Fit")]
+    pub(super) fit_lr: f64,
+}
+
+/// Which service answers.
+#[derive(Args, Clone, Debug)]
+pub(super) struct Service {
+    /// Where the API of a service that takes decisions begins, as a rule with /v1 at its end; it is asked in the place of a model on this
+    /// machine, and texts go there and nowhere else
+    #[arg(long, value_name = "URL", requires = "api_model", conflicts_with_all = of_a_model(), help_heading = "Service")]
+    pub(super) base_url: Option<String>,
+    /// The model, as the service calls it
+    #[arg(long, value_name = "NAME", requires = "base_url", help_heading = "Service")]
+    pub(super) api_model: Option<String>,
+    /// The form of requests: questions by name at URL/systemone, or OpenAI's list of them at URL/decisions
+    #[arg(long, value_enum, default_value_t = Route::Systemone, requires = "base_url", help_heading = "Service")]
+    pub(super) route: Route,
+    #[command(flatten)]
+    pub(super) service: ServiceArgs,
+}
+
+/// The options of a model on this machine, of how it is asked and read, and of what is learned from its logits.
+fn of_a_model() -> Vec<Id> {
+    let own = ["fit", "part"].map(Id::from).to_vec();
+    [ids_of::<ModelArgs>(&["limit", "quiet"]), ids_of::<DecisionArgs>(&[]), own].concat()
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(super) enum Route {
+    Systemone,
+    Decisions,
+}

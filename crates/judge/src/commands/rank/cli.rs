@@ -1,0 +1,56 @@
+//! The command line.
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+use judge_data::Carry;
+
+use super::pairing::Strategy;
+use crate::args::bars::BarArgs;
+use crate::args::files::{InputArgs, OutputArgs};
+use crate::args::model_args::ModelArgs;
+use crate::args::prompted::PromptedArgs;
+
+/// Rank the answers to each question and choose the best.
+///
+/// Rows {"id", "instruction", "responses": [text, …], "rubric"?, "reference"?, "human"?:
+/// [grade, …]} get "best" and "ranking" (places in `responses`, from 0), "scores" (the strength of
+/// each answer: log-odds, of sum 0; of equal ones the first comes first), their 95 % "intervals", "margin" (how far the best is ahead of
+/// the second) and "comparisons" with the preference for the first of two answers, the mean of both orders. With
+/// --apart each answer is graded by itself, and "scores" are grades; with --reward they are rewards.
+/// Where people have graded the answers, a report says how good the chosen ones are.
+#[derive(Args)]
+pub(crate) struct Cli {
+    #[command(flatten)]
+    pub(crate) input: InputArgs,
+    #[command(flatten)]
+    pub(crate) output: OutputArgs,
+    /// Where the report on rows with `human` goes
+    #[arg(long, value_name = "FILE")]
+    pub(crate) json: Option<PathBuf>,
+    /// Whose score the report has too. rewardbench2: rows of RewardBench 2, whose `chosen` and `rejected` are lists, by their `subset`
+    #[arg(long, value_enum, value_name = "NAME")]
+    pub(crate) benchmark: Option<Benchmark>,
+    #[command(flatten)]
+    pub(super) judge: PromptedArgs,
+    /// Which answers are compared: all pairs of them, or those of which most is to be learnt, round by round
+    #[arg(long, value_enum, default_value_t = Strategy::RoundRobin, conflicts_with_all = ["apart", "reward"], help_heading = "Judge")]
+    pub(super) strategy: Strategy,
+    /// With --strategy adaptive: how many comparisons a row may take [default: 2 n of n answers]
+    #[arg(long, value_name = "N", conflicts_with_all = ["apart", "reward"], value_parser = clap::value_parser!(u32).range(1..), help_heading = "Judge")]
+    pub(super) comparisons: Option<u32>,
+    /// Which other fields are carried to the output: all, none, or names with commas between
+    #[arg(long, default_value = "all", value_name = "FIELDS")]
+    pub(super) carry: Carry,
+    #[command(flatten)]
+    pub(super) bars: BarArgs,
+    #[command(flatten)]
+    pub(super) model: ModelArgs,
+}
+
+/// `--benchmark`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Benchmark {
+    #[value(name = "rewardbench2")]
+    RewardBench2,
+}

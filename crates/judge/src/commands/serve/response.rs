@@ -1,0 +1,38 @@
+//! Answers and refusals as HTTP has them.
+
+use axum::body::Body;
+use axum::response::Response;
+use hyper::StatusCode;
+use hyper::header::{CONTENT_TYPE, HeaderValue, RETRY_AFTER, WWW_AUTHENTICATE};
+use serde_json::Value;
+
+use super::paths::SYSTEM_ONE;
+use super::refused::Refused;
+use super::wire::{OpenAi, SystemOne, Wire};
+
+/// Refuses a request in the form of the standard that its path belongs to.
+pub(super) fn refuse(path: &str, refused: &Refused) -> Response {
+    let body = if path == SYSTEM_ONE { SystemOne::refusal(refused) } else { OpenAi::refusal(refused) };
+    refused_response(refused, &body)
+}
+
+/// A refusal with its body in the form of a standard.
+pub(super) fn refused_response(refused: &Refused, body: &Value) -> Response {
+    let mut response = json_response(refused.status, body);
+    let headers = response.headers_mut();
+    if let Some(seconds) = refused.retry_after {
+        headers.insert(RETRY_AFTER, seconds.into());
+    }
+    if refused.status == StatusCode::UNAUTHORIZED {
+        headers.insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+    }
+    response
+}
+
+/// A status and its JSON.
+pub(super) fn json_response(status: StatusCode, body: &Value) -> Response {
+    let mut response = Response::new(Body::from(body.to_string()));
+    *response.status_mut() = status;
+    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    response
+}

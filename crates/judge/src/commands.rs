@@ -1,34 +1,5 @@
 //! The commands of the program, and its `main`.
 
-pub(crate) mod agree;
-pub(crate) mod bench;
-pub(crate) mod bias;
-pub(crate) mod calibrate;
-pub(crate) mod checklist;
-pub(crate) mod compare;
-pub(crate) mod decide;
-pub(crate) mod drift;
-pub(crate) mod emotion;
-pub(crate) mod fit;
-pub(crate) mod knowledge;
-pub(crate) mod label;
-pub(crate) mod logits;
-pub(crate) mod merge;
-pub(crate) mod probe;
-pub(crate) mod rank;
-pub(crate) mod report;
-pub(crate) mod reward;
-pub(crate) mod rows;
-pub(crate) mod score;
-pub(crate) mod select;
-pub(crate) mod serve;
-pub(crate) mod sft_evaluate;
-pub(crate) mod shards;
-pub(crate) mod speed;
-pub(crate) mod states;
-pub(crate) mod stream;
-pub(crate) mod tune;
-
 use std::ffi::OsString;
 use std::process::ExitCode;
 
@@ -38,10 +9,17 @@ use clap::{CommandFactory, Parser, Subcommand};
 use clap_complete::Shell;
 use judge_data::{DatasetFormat, DatasetOptions};
 
-use self::shards::command::{Commands, Reading};
 use crate::args::bars;
 use crate::args::files::InputArgs;
+use crate::figures::{agree, bench, bias, calibrate, drift, fit, report};
 use crate::inspector::{self, ProbeArgs};
+use crate::models::{merge, probe, sft_evaluate, speed, tune};
+use crate::rows::shards::command::{Commands, Reading};
+use crate::rows::{
+    checklist, compare, decide, emotion, exercises, knowledge, label, logits, rank, reward, score, select, shards,
+    states, stream,
+};
+use crate::serve;
 use crate::terminal::console;
 
 /// Turn a local language model into a measuring instrument for text.
@@ -113,7 +91,7 @@ enum Command {
     Merge(Box<merge::Cli>),
     Speed(Box<speed::Cli>),
     Serve(Box<serve::Cli>),
-    Rows(Box<rows::Cli>),
+    Rows(Box<exercises::Cli>),
     /// Small classifiers on the states of a model (INSPECTOR): train, import, apply
     #[command(subcommand)]
     Probe(probe::Probe),
@@ -155,7 +133,7 @@ impl Command {
             Self::Merge(cli) => merge::run(cli),
             Self::Speed(cli) => speed::run(cli),
             Self::Serve(cli) => serve::run(cli),
-            Self::Rows(cli) => rows::run(cli),
+            Self::Rows(cli) => exercises::run(cli),
             Self::Probe(probe) => probe.run(),
             Self::Completions { shell } => {
                 let mut text = Vec::new();

@@ -1,16 +1,19 @@
 //! The program `judge`: one command for each task, all with the same options under the same names.
 //!
-//! It is no library to depend on and promises nothing but its command line. `commands/` has a file for each command;
+//! It is no library to depend on and promises nothing but its command line. `commands.rs` lists the commands;
+//! `rows/` has those over rows, `figures/` those over scores, `models/` those over models, `serve/` the service.
 //! `args/` has the options that they share, `terminal/` what people see,
 //! and the other modules what several commands do alike.
 
 mod args;
 mod choice;
 mod commands;
+mod figures;
 mod graded;
 mod grouping;
 mod inspector;
 mod lager_file;
+mod models;
 mod pair_orders;
 mod preferences;
 mod probes;
@@ -20,6 +23,8 @@ mod recorded;
 mod reliability;
 mod replies;
 mod report;
+mod rows;
+mod serve;
 pub mod terminal;
 mod unread;
 

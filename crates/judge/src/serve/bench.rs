@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 
 use super::refused::{Problem, Refused};
 use super::shares::Held;
-use crate::commands::checklist::criteria;
+use crate::rows::checklist::criteria;
 
 /// All judges of a service.
 pub(super) struct Bench {

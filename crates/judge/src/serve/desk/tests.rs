@@ -11,7 +11,7 @@ use serde_json::{Map, Value, json};
 use tokio::task::yield_now;
 
 use super::{Bench, Client, Decided, Desk, Limits, Read, Refused, Seat};
-use crate::commands::serve::shares::Percent;
+use crate::serve::shares::Percent;
 
 /// Where a test and its model meet: the model says which state it reads, and waits to be let on.
 struct Model {

@@ -20,9 +20,9 @@ use serde_json::{Value, json};
 use super::bench::{Answers, Named};
 use crate::args::lager::LagerArgs;
 use crate::args::model_args::ModelArgs;
-use crate::commands::checklist::read_checklist;
 use crate::graded::{Graded, graded};
 use crate::probes::PromptedProbe;
+use crate::rows::checklist::read_checklist;
 
 /// Judges by name, and the folder that their paths are relative to.
 #[derive(Default)]

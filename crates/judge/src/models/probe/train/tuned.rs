@@ -21,7 +21,7 @@ use judge_probe::training::{GradedRow, Grading, RowSignals};
 
 use super::cli::Cli;
 use super::states::States;
-use crate::commands::tune::plan::Batches;
+use crate::models::tune::plan::Batches;
 use crate::terminal::interrupt::Interrupts;
 use crate::terminal::progress::Progress;
 

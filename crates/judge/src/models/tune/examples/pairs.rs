@@ -10,7 +10,7 @@ use judge_data::{DatasetFormat, Input, PairRecord, Record, majority};
 use judge_models::train::{MarkExample, PairExample};
 
 use super::{Examples, Maker, target};
-use crate::commands::tune::cli::Swap;
+use crate::models::tune::cli::Swap;
 
 /// The response of a pair as that of a row by itself.
 struct Side<'a> {
@@ -30,7 +30,7 @@ impl Fields for Side<'_> {
 
 impl Maker<'_> {
     /// Pairs whose raters prefer one response: the better one first.
-    pub(in crate::commands::tune) fn preferences(
+    pub(in crate::models::tune) fn preferences(
         &self,
         input: &Input,
         template: &PromptTemplate,
@@ -55,7 +55,7 @@ impl Maker<'_> {
 
     /// Verdicts on both responses in one prompt, on a scale of preferences for the one that is shown first: the share of raters for each
     /// verdict, and what most of them say. With [`Swap::Random`] both orders are there, of which each epoch has one.
-    pub(in crate::commands::tune) fn verdicts(
+    pub(in crate::models::tune) fn verdicts(
         &self,
         input: &Input,
         template: &PromptTemplate,

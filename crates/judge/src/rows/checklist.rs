@@ -19,7 +19,7 @@ use serde_json::{Map, Value, json};
 use crate::args::decisions::{DecisionArgs, refuse_dressing};
 use crate::args::files::{InputArgs, OutputArgs};
 use crate::args::model_args::ModelArgs;
-use crate::commands::decide::NO_ANSWER;
+use crate::rows::decide::NO_ANSWER;
 use crate::terminal::console::{end_of_rows, say, tell_label_mass, usage};
 use crate::terminal::pace::Watch;
 use crate::unread::Unread;

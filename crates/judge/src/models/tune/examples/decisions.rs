@@ -11,7 +11,7 @@ use super::{Examples, Made, Maker, One, gathered};
 
 impl Maker<'_> {
     /// An example for each label of each row. A label that names no answer costs itself, as `judge decide` counts it.
-    pub(in crate::commands::tune) fn decisions(
+    pub(in crate::models::tune) fn decisions(
         &self,
         input: &Input,
         judge: &DecisionJudge,

@@ -1,0 +1,7 @@
+//! Commands over models: training, merging, probes, and how fast they are.
+
+pub(crate) mod merge;
+pub(crate) mod probe;
+pub(crate) mod sft_evaluate;
+pub(crate) mod speed;
+pub(crate) mod tune;

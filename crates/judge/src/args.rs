@@ -7,8 +7,8 @@ pub(crate) mod judged_pairs;
 pub(crate) mod lager;
 pub(crate) mod layers;
 pub(crate) mod model_args;
-pub(crate) mod prompted;
-pub(crate) mod scoring;
+pub(crate) mod prompt_judge;
+pub(crate) mod scale_out;
 pub(crate) mod service;
 
 use clap::{Args, Command, Id};

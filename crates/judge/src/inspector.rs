@@ -17,9 +17,9 @@ use serde_json::{Map, Value, json};
 use crate::args::files::{InputArgs, WriteArgs, beside, program};
 use crate::args::model_args::ModelArgs;
 use crate::choice::{rows_of_share, tell_few};
+use crate::missing_fields::Unread;
 use crate::probes::PromptedProbe;
 use crate::terminal::pace::Watch;
-use crate::unread::Unread;
 
 /// The options of commands that judge by probes.
 #[derive(Args)]

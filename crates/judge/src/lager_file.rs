@@ -14,11 +14,11 @@ use serde_json::json;
 use crate::args::files::{InputArgs, OutputArgs};
 use crate::args::lager::LagerArgs;
 use crate::args::model_args::ModelArgs;
+use crate::missing_fields::Unread;
 use crate::probes::PromptedProbe;
 use crate::terminal::console::{tell, tell_label_mass};
 use crate::terminal::options::offered;
 use crate::terminal::pace::Watch;
-use crate::unread::Unread;
 
 /// What is scored, by which judge, and where the rows go.
 pub struct LagerFile<'a> {

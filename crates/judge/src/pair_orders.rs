@@ -11,7 +11,7 @@ use judge_core::{
 use judge_data::{Carry, Error, Numbered, PairOrders, PairRow, Record, Resolved, RunResult, RunStart};
 use judge_models::Model;
 
-use crate::args::prompted::AskedJudge;
+use crate::args::prompt_judge::AskedJudge;
 use crate::terminal::pace::Watch;
 
 /// How pairs are judged.

@@ -6,8 +6,8 @@ use judge_data::{Dataset, DatasetFormat, Error, Input, PromptInput, Record, read
 
 use crate::args::files::InputArgs;
 use crate::args::model_args::ModelArgs;
+use crate::missing_fields::Unread;
 use crate::terminal::pace::Watch;
-use crate::unread::Unread;
 
 /// The prompts of an input, as the options of the model want them.
 pub struct Prompts<'a> {

@@ -7,7 +7,7 @@ use judge_metrics::means::{clustered_mean, clustered_share, sample_mean};
 use plotters::prelude::*;
 use serde::Serialize;
 
-use crate::terminal::drawing::{self, Area};
+use crate::terminal::svg::{self, Area};
 
 /// Bins of equally many rows.
 const BINS: usize = 10;
@@ -74,7 +74,7 @@ pub fn bins(items: &[ComparedItem], level: f64) -> Vec<Bin> {
 /// If it cannot be drawn.
 pub fn svg(items: &[ComparedItem], bins: &[Bin], predicted: &str, human: &str, level: f64) -> Result<String> {
     let predictions: Vec<f64> = items.iter().filter_map(|item| item.predicted.number()).collect();
-    drawing::svg((640, 640), |area| draw(area, bins, &predictions, predicted, human, level))
+    svg::svg((640, 640), |area| draw(area, bins, &predictions, predicted, human, level))
 }
 
 /// Bars of equal width from `low` to `high`, which is above it: left, right, rows.

@@ -3,26 +3,25 @@
 //! `judge serve --model DIR`
 //!
 //! ```text
-//! listener   connections: how many, how slow, how they end
-//!   peer     who is at the other end, and whether it still is
-//!   observe  one log line and the metrics of each request
-//!   gate     its head (checks), its key, its body in time and in size
-//!   routes   which handler
-//!     wire   each standard's JSON ⇄ questions and answers
-//!     desk   the bounded queue before the model, of which each client has its share (shares)
-//!       bench  the judges: the plain one, and those with names of their own
+//! listener      connections: how many, how slow (connection), how they end
+//!   peer        who is at the other end, and whether it still is
+//!   observe     one log line and the metrics of each request
+//!   admission   its head (checks), its key, its body in time and in size
+//!   routes      which handler
+//!     wire      each standard's JSON ⇄ questions and answers
+//!     queue     the bounded queue before the model, of which each client has its share (shares)
+//!       registry   the judges: the plain one, and those with names of their own
 //!
-//! judges     the file of judges ─► bench
-//! app        what all requests share: desk, bench, key, limits, metrics
-//! paths      the names of the routes; response: answers and refusals as HTTP has them
+//! judges        the file of judges ─► registry
+//! app           what all requests share: queue, registry, key, limits, metrics
+//! paths         the names of the routes; response, refusal: answers and refusals as HTTP has them
 //! ```
 
+mod admission;
 mod app;
-mod bench;
 mod checks;
 mod cli;
-mod desk;
-mod gate;
+mod connection;
 mod judges;
 mod key;
 mod limits;
@@ -30,9 +29,10 @@ mod listener;
 mod metrics;
 mod observe;
 mod paths;
-mod patient;
 mod peer;
-mod refused;
+mod queue;
+mod refusal;
+mod registry;
 mod response;
 mod routes;
 mod shares;
@@ -48,12 +48,12 @@ use judge_core::Backbone;
 use judge_core::decision::DecisionJudge;
 
 use self::app::App;
-use self::bench::Bench;
-use self::desk::Desk;
 use self::judges::Judges;
 use self::key::Key;
 use self::limits::Limits;
 use self::metrics::Metrics;
+use self::queue::RequestQueue;
+use self::registry::Registry;
 use self::shares::{Percent, Shares};
 use self::signals::Signals;
 use crate::terminal::console::tell;
@@ -82,7 +82,7 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
     let plain = DecisionJudge::new(settings, &model)?;
     let plain_name = cli.name.clone().unwrap_or_else(|| model.info().name.clone());
     let named = judges.seated(&plain, &plain_name, &args, &model)?;
-    let bench = Arc::new(Bench { plain_name, plain, named });
+    let registry = Arc::new(Registry { plain_name, plain, named });
     let limits = Limits {
         body: cli.max_body,
         read: cli.read_timeout(),
@@ -94,8 +94,8 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
         share: Percent(cli.client_share),
     };
     let app = Arc::new(App {
-        desk: Desk::new(model, Arc::clone(&bench), &limits),
-        bench,
+        queue: RequestQueue::new(model, Arc::clone(&registry), &limits),
+        registry,
         is_open_here: key.is_none() && address.ip().is_loopback(),
         key,
         bytes: Shares::new(limits.queue_bytes, limits.share),

@@ -13,10 +13,10 @@ use judge_metrics::calibration::CalibrationReport;
 use serde_json::{Value, json};
 
 use crate::args::files::program;
-use crate::graded::{Graded, graded};
+use crate::human_scores::{Graded, graded};
+use crate::missing_fields::Unread;
 use crate::report::write_json;
 use crate::terminal::console::say;
-use crate::unread::Unread;
 
 pub(crate) use self::cli::Cli;
 use self::plan::{LEVEL, Plan};

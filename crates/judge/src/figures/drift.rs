@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 
 use crate::args::bars::{BarArgs, Measured, first_names, rows_used, rows_used_in_words};
 use crate::args::files::{OverwriteArgs, program};
-use crate::rated::{rating, ratings, text};
+use crate::ratings::{rating, ratings, text};
 use crate::report::{BOOTSTRAP, p_in_words, write_json};
 use crate::terminal::console::{say, table, tell};
 

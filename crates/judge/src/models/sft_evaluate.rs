@@ -11,7 +11,7 @@
 mod answers;
 mod cli;
 mod figures;
-mod replying;
+mod reply;
 
 use anyhow::Result;
 use judge_core::{Backbone, ItemResult, JudgeError};
@@ -20,11 +20,11 @@ use serde_json::json;
 
 use self::cli::PROGRAM;
 use self::figures::Figures;
-use self::replying::{Evaluated, Replying};
+use self::reply::{Evaluated, Replying};
+use crate::missing_fields::Unread;
 use crate::replies::Replied;
 use crate::terminal::console::{end_of_rows, say, usage};
 use crate::terminal::pace::Watch;
-use crate::unread::Unread;
 
 pub(crate) use self::cli::Cli;
 

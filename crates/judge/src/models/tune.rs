@@ -14,7 +14,6 @@
 //! ```
 
 mod check;
-mod chosen;
 mod cli;
 mod course;
 mod examples;
@@ -25,6 +24,7 @@ pub(crate) mod plan;
 mod plot;
 mod prompt;
 mod recipes;
+mod settings;
 mod weights;
 
 use std::path::PathBuf;
@@ -40,7 +40,6 @@ use judge_models::train::{
     is_states,
 };
 
-use self::chosen::Chosen;
 use self::cli::{Objective, PROGRAM, Swap};
 use self::course::Course;
 use self::examples::{Examples, Maker};
@@ -49,7 +48,8 @@ use self::log::Held;
 use self::measure::Figures;
 use self::plan::Batches;
 use self::prompt::AtEnd;
-use crate::args::prompted::PromptedArgs;
+use self::settings::Chosen;
+use crate::args::prompt_judge::PromptedArgs;
 use crate::terminal::console::tell;
 
 pub(crate) use self::cli::Cli;

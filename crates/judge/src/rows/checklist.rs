@@ -19,10 +19,10 @@ use serde_json::{Map, Value, json};
 use crate::args::decisions::{DecisionArgs, refuse_dressing};
 use crate::args::files::{InputArgs, OutputArgs};
 use crate::args::model_args::ModelArgs;
+use crate::missing_fields::Unread;
 use crate::rows::decide::NO_ANSWER;
 use crate::terminal::console::{end_of_rows, say, tell_label_mass, usage};
 use crate::terminal::pace::Watch;
-use crate::unread::Unread;
 
 /// Judge responses by a list of criteria, each of which the model is asked about by itself.
 ///

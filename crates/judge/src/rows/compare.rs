@@ -24,11 +24,11 @@ use self::confidence::Confidence;
 use self::place::Place;
 use crate::args::bars::Measured;
 use crate::args::files::InputArgs;
-use crate::args::prompted::{AskedJudge, suited};
+use crate::args::prompt_judge::{AskedJudge, suited};
+use crate::missing_fields::Unread;
 use crate::pair_orders::PairJudging;
 use crate::terminal::console::{end_of_rows, say, tell, usage};
 use crate::terminal::pace::Watch;
-use crate::unread::Unread;
 
 pub(crate) use self::cli::Cli;
 

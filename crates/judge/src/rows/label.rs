@@ -22,10 +22,10 @@ use self::aspects::{AspectJudge, Aspects};
 use self::report::{Report, estimate};
 use crate::args::files::{InputArgs, OutputArgs};
 use crate::args::service::{Spending, say_usage};
+use crate::missing_fields::Unread;
 use crate::terminal::console::{end_of_rows, say, tell, usage};
 use crate::terminal::options::{of_refusal, offered};
 use crate::terminal::pace::Watch;
-use crate::unread::Unread;
 
 /// Label rows by a stronger model behind a service, for probes to learn from.
 ///

@@ -3,7 +3,7 @@
 //! `judge rank --input answers.jsonl --output ranked.jsonl`
 
 mod cli;
-mod pairing;
+mod comparisons;
 mod report;
 mod row;
 
@@ -18,13 +18,13 @@ use judge_data::{
 use judge_models::Model;
 use serde_json::json;
 
-use self::pairing::{PairingStrategy, Strategy};
+use self::comparisons::{PairingStrategy, Strategy};
 use self::row::RankOutcome;
 use crate::args::bars::Measured;
-use crate::args::prompted::AskedJudge;
+use crate::args::prompt_judge::AskedJudge;
+use crate::missing_fields::Unread;
 use crate::terminal::console::{end_of_rows, say, tell, usage};
 use crate::terminal::pace::Watch;
-use crate::unread::Unread;
 
 pub(crate) use self::cli::Cli;
 

@@ -17,9 +17,9 @@ use serde_json::json;
 
 use crate::args::files::{InputArgs, OutputArgs};
 use crate::args::model_args::ModelArgs;
+use crate::missing_fields::Unread;
 use crate::prompts;
 use crate::terminal::console::{end_of_rows, say, usage};
-use crate::unread::Unread;
 
 /// Score conversations by the head of a sequence classifier, such as a reward model.
 ///

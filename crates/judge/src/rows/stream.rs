@@ -21,7 +21,7 @@ use judge_data::{
 use serde_json::json;
 
 use crate::args::files::OverwriteArgs;
-use crate::args::scoring::{Scoring, ScoringArgs, now};
+use crate::args::scale_out::{Scoring, ScoringArgs, now};
 use crate::terminal::console::{exit, say, tell, usage_of};
 
 /// Score batches of rows from standard input to standard output.

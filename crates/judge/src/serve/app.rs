@@ -2,16 +2,16 @@
 
 use std::sync::Arc;
 
-use super::bench::Bench;
-use super::desk::Desk;
 use super::key::Key;
 use super::limits::Limits;
 use super::metrics::Metrics;
+use super::queue::RequestQueue;
+use super::registry::Registry;
 use super::shares::Shares;
 
 /// The service.
 pub(super) struct App {
-    pub(super) desk: Desk,
+    pub(super) queue: RequestQueue,
     pub(super) key: Option<Key>,
     /// Whether it asks for no key and listens on the loopback address, so that pages in a browser on this machine reach it.
     pub(super) is_open_here: bool,
@@ -19,7 +19,7 @@ pub(super) struct App {
     /// Of the bodies of requests.
     pub(super) bytes: Arc<Shares>,
     pub(super) metrics: Metrics,
-    pub(super) bench: Arc<Bench>,
+    pub(super) registry: Arc<Registry>,
     /// When the service started, in seconds since 1970.
     pub(super) started: u64,
     pub(super) label_mass: bool,

@@ -6,7 +6,7 @@ use hyper::header::{
 };
 use hyper::{StatusCode, Uri, Version};
 
-use super::refused::Refused;
+use super::refusal::Refusal;
 use crate::args::service::is_loopback_host;
 
 /// What a browser says of where a request comes from.
@@ -16,8 +16,8 @@ const SEC_FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
 const CURL: &str = "application/x-www-form-urlencoded";
 
 /// Refuses a head that is no right one: RFC 9112, 3.2 and 6.1; a body that is announced as longer than `longest`.
-pub(super) fn check(parts: &Parts, longest: usize) -> Result<(), Refused> {
-    let refused = |status, kind, msg: String| Err(Refused::new(status, kind, msg));
+pub(super) fn check(parts: &Parts, longest: usize) -> Result<(), Refusal> {
+    let refused = |status, kind, msg: String| Err(Refusal::new(status, kind, msg));
     let hosts = parts.headers.get_all(HOST).iter().count();
     if hosts > 1 || (hosts == 0 && parts.version == Version::HTTP_11) {
         let msg = format!("expected one Host header, found {hosts}");
@@ -36,14 +36,14 @@ pub(super) fn check(parts: &Parts, longest: usize) -> Result<(), Refused> {
 }
 
 /// A body that is longer than it may be.
-pub(super) fn too_long(longest: usize) -> Refused {
+pub(super) fn too_long(longest: usize) -> Refusal {
     let msg = format!("the body is longer than {longest} bytes, which is the limit here");
-    Refused::new(StatusCode::PAYLOAD_TOO_LARGE, "body_too_long", msg)
+    Refusal::new(StatusCode::PAYLOAD_TOO_LARGE, "body_too_long", msg)
 }
 
 /// Refuses what a page of another site has a browser send: for a service on the loopback address that asks for no key.
-pub(super) fn check_site(parts: &Parts) -> Result<(), Refused> {
-    let forbidden = |kind, msg: String| Err(Refused::new(StatusCode::FORBIDDEN, kind, msg));
+pub(super) fn check_site(parts: &Parts) -> Result<(), Refusal> {
+    let forbidden = |kind, msg: String| Err(Refusal::new(StatusCode::FORBIDDEN, kind, msg));
     let host = parts.headers.get(HOST).map(text);
     // A request's target may name the host too, and then that counts.
     let host = parts.uri.authority().map(|authority| authority.as_str().to_owned()).or(host);
@@ -62,7 +62,7 @@ pub(super) fn check_site(parts: &Parts) -> Result<(), Refused> {
     match kind {
         Some(kind) if !is_json(&kind) => {
             let msg = format!("expected a body of the type application/json, found {kind:?}");
-            Err(Refused::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, "content_type", msg))
+            Err(Refusal::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, "content_type", msg))
         }
         _ => Ok(()),
     }

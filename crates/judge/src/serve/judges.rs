@@ -17,10 +17,10 @@ use judge_models::Model;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::bench::{Answers, Named};
+use super::registry::{Answers, Named};
 use crate::args::lager::LagerArgs;
 use crate::args::model_args::ModelArgs;
-use crate::graded::{Graded, graded};
+use crate::human_scores::{Graded, graded};
 use crate::probes::PromptedProbe;
 use crate::rows::checklist::read_checklist;
 

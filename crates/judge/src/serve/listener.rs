@@ -15,7 +15,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::{sleep, timeout};
 
 use super::app::App;
-use super::patient::Patient;
+use super::connection::Connection;
 use super::peer::{OfPeer, Peer};
 use super::routes::router;
 use super::shares::{Client, Shares};
@@ -54,7 +54,7 @@ pub(super) async fn serve(listener: TcpListener, app: &Arc<App>, signals: &mut S
             });
             return;
         };
-        let io = Patient::new(stream, app.limits.read);
+        let io = Connection::new(stream, app.limits.read);
         let peer = Peer::new(client, io.reads(), io.marks());
         let of_peer = OfPeer { routes: routes.clone(), peer };
         let connection = graceful.watch(http.serve_connection(TokioIo::new(io), of_peer));
@@ -64,7 +64,7 @@ pub(super) async fn serve(listener: TcpListener, app: &Arc<App>, signals: &mut S
             drop((share, place));
         });
     };
-    let mut ended = app.desk.ended();
+    let mut ended = app.queue.ended();
     loop {
         let next = async {
             let place = Arc::clone(&open).acquire_owned().await.context("no more connections")?;
@@ -103,7 +103,7 @@ pub(super) async fn serve(listener: TcpListener, app: &Arc<App>, signals: &mut S
     tokio::select! {
         () = graceful.shutdown() => {}
         () = signals.next() => {
-            app.desk.detach();
+            app.queue.detach();
             bail!("stopped before all requests were answered");
         }
     }

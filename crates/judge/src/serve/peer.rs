@@ -13,7 +13,7 @@ use tokio::io::Interest;
 use tokio::net::TcpStream;
 use tokio::net::tcp::OwnedReadHalf;
 
-use super::patient::Marks;
+use super::connection::Marks;
 use super::shares::Client;
 
 /// The status of a request whose client went away; not sent to anybody.

@@ -7,17 +7,17 @@ use hyper::header::{CONTENT_TYPE, HeaderValue, RETRY_AFTER, WWW_AUTHENTICATE};
 use serde_json::Value;
 
 use super::paths::SYSTEM_ONE;
-use super::refused::Refused;
+use super::refusal::Refusal;
 use super::wire::{OpenAi, SystemOne, Wire};
 
 /// Refuses a request in the form of the standard that its path belongs to.
-pub(super) fn refuse(path: &str, refused: &Refused) -> Response {
+pub(super) fn refuse(path: &str, refused: &Refusal) -> Response {
     let body = if path == SYSTEM_ONE { SystemOne::refusal(refused) } else { OpenAi::refusal(refused) };
     refused_response(refused, &body)
 }
 
 /// A refusal with its body in the form of a standard.
-pub(super) fn refused_response(refused: &Refused, body: &Value) -> Response {
+pub(super) fn refused_response(refused: &Refusal, body: &Value) -> Response {
     let mut response = json_response(refused.status, body);
     let headers = response.headers_mut();
     if let Some(seconds) = refused.retry_after {

@@ -13,13 +13,13 @@ use hyper::StatusCode;
 use hyper::header::{CONTENT_TYPE, HeaderValue};
 use serde_json::{Value, json};
 
+use super::admission::{Held, gate};
 use super::app::App;
-use super::desk::Read;
-use super::gate::{Held, gate};
 use super::metrics::{Gauges, Work};
 use super::observe::observe;
 use super::paths::{DECIDING, DECISIONS, HEALTH, METRICS, MODEL, MODELS, SYSTEM_ONE};
-use super::refused::Refused;
+use super::queue::Read;
+use super::refusal::Refusal;
 use super::response::{json_response, refuse, refused_response};
 use super::shares::Client;
 use super::wire::{OpenAi, SystemOne, Wire, object};
@@ -56,40 +56,40 @@ async fn decide<W: Wire>(
     }
 }
 
-async fn answer<W: Wire>(app: &App, client: Client, held: Held) -> Result<(Value, Work), Refused> {
-    let bench = Arc::clone(&app.bench);
+async fn answer<W: Wire>(app: &App, client: Client, held: Held) -> Result<(Value, Work), Refusal> {
+    let registry = Arc::clone(&app.registry);
     let read = move |held: Held| {
         let mut asked = W::read(object(&held.body)?)?;
-        let seat = bench.seat(asked.model.as_deref())?;
-        asked.item.state = bench.state(seat, asked.item.state);
-        bench.check(seat, &asked.item)?;
-        Ok(Read { item: asked.item, seat, form: asked.form })
+        let handler = registry.handler(asked.model.as_deref())?;
+        asked.item.state = registry.state(handler, asked.item.state);
+        registry.check(handler, &asked.item)?;
+        Ok(Read { item: asked.item, handler, form: asked.form })
     };
-    let (form, seat, mut decided) = app.desk.decide(client, held.body.len(), move || read(held)).await?;
+    let (form, handler, mut decided) = app.queue.decide(client, held.body.len(), move || read(held)).await?;
     if app.label_mass {
         decided.add_label_mass();
     }
     let work = Work { questions: decided.told.len(), tokens: decided.tokens };
-    Ok((form.write(app.bench.name_of(seat), decided)?, work))
+    Ok((form.write(app.registry.name_of(handler), decided)?, work))
 }
 
 async fn models(State(app): State<Arc<App>>) -> Response {
-    json_response(StatusCode::OK, &json!({"object": "list", "data": app.bench.listed(app.started)}))
+    json_response(StatusCode::OK, &json!({"object": "list", "data": app.registry.listed(app.started)}))
 }
 
 async fn model(State(app): State<Arc<App>>, Path(name): Path<String>) -> Response {
-    let listed = app.bench.listed(app.started).into_iter().find(|model| model["id"] == name.as_str());
-    match (listed, app.bench.seat(Some(&name))) {
+    let listed = app.registry.listed(app.started).into_iter().find(|model| model["id"] == name.as_str());
+    match (listed, app.registry.handler(Some(&name))) {
         (Some(model), _) => json_response(StatusCode::OK, &model),
         (None, Err(refused)) => refuse(MODELS, &refused),
         (None, Ok(_)) => {
-            refuse(MODELS, &Refused::new(StatusCode::NOT_FOUND, "model_not_found", "there is no such model"))
+            refuse(MODELS, &Refusal::new(StatusCode::NOT_FOUND, "model_not_found", "there is no such model"))
         }
     }
 }
 
 async fn health(State(app): State<Arc<App>>) -> Response {
-    match &*app.desk.ended().borrow() {
+    match &*app.queue.ended().borrow() {
         None => json_response(StatusCode::OK, &json!({"status": "ok"})),
         Some(error) => {
             json_response(StatusCode::SERVICE_UNAVAILABLE, &json!({"status": "failed", "error": error.to_string()}))
@@ -98,7 +98,7 @@ async fn health(State(app): State<Arc<App>>) -> Response {
 }
 
 async fn metrics(State(app): State<Arc<App>>) -> Response {
-    let now = Gauges { waiting: app.desk.waiting(), in_model: app.desk.in_model(), bytes: app.bytes.taken() };
+    let now = Gauges { waiting: app.queue.waiting(), in_model: app.queue.in_model(), bytes: app.bytes.taken() };
     let mut response = Response::new(Body::from(app.metrics.text(&now)));
     let kind = HeaderValue::from_static("text/plain; version=0.0.4; charset=utf-8");
     response.headers_mut().insert(CONTENT_TYPE, kind);
@@ -108,12 +108,12 @@ async fn metrics(State(app): State<Arc<App>>) -> Response {
 async fn nowhere(request: Request) -> Response {
     let routes = [SYSTEM_ONE, DECISIONS, MODELS, HEALTH, METRICS].join(", ");
     let msg = format!("there is nothing at this path; the routes are {routes}");
-    refuse(request.uri().path(), &Refused::new(StatusCode::NOT_FOUND, "not_found", msg))
+    refuse(request.uri().path(), &Refusal::new(StatusCode::NOT_FOUND, "not_found", msg))
 }
 
 async fn other_method(request: Request) -> Response {
     let path = request.uri().path();
     let method = if DECIDING.contains(&path) { "POST" } else { "GET" };
     let msg = format!("{path} answers {method}, not {}", request.method());
-    refuse(path, &Refused::new(StatusCode::METHOD_NOT_ALLOWED, "method_not_allowed", msg))
+    refuse(path, &Refusal::new(StatusCode::METHOD_NOT_ALLOWED, "method_not_allowed", msg))
 }

@@ -9,8 +9,8 @@ use hyper::StatusCode;
 use judge_core::decision::{DecisionItem, exact_json};
 use serde_json::{Map, Value};
 
-use super::desk::Decided;
-use super::refused::{Problem, Refused};
+use super::queue::Decided;
+use super::refusal::{Problem, Refusal};
 
 pub(super) use self::openai::OpenAi;
 pub(super) use self::system_one::SystemOne;
@@ -18,13 +18,13 @@ pub(super) use self::system_one::SystemOne;
 /// A standard for requests and answers. The value is what of a request its answer is written with.
 pub(super) trait Wire: Sized + Send + 'static {
     /// What a body asks.
-    fn read(body: Map<String, Value>) -> Result<Asked<Self>, Refused>;
+    fn read(body: Map<String, Value>) -> Result<Asked<Self>, Refusal>;
 
     /// An answer. What judges say beside it is in fields of its own, which neither standard has.
-    fn write(self, model: &str, decided: Decided) -> Result<Value, Refused>;
+    fn write(self, model: &str, decided: Decided) -> Result<Value, Refusal>;
 
     /// The body of a refusal.
-    fn refusal(refused: &Refused) -> Value;
+    fn refusal(refused: &Refusal) -> Value;
 }
 
 /// What a request asks.
@@ -36,14 +36,14 @@ pub(super) struct Asked<Form> {
 }
 
 /// A body as a JSON object.
-pub(super) fn object(body: &[u8]) -> Result<Map<String, Value>, Refused> {
-    let refused = |kind, msg: String| Refused::new(StatusCode::BAD_REQUEST, kind, msg);
+pub(super) fn object(body: &[u8]) -> Result<Map<String, Value>, Refusal> {
+    let refused = |kind, msg: String| Refusal::new(StatusCode::BAD_REQUEST, kind, msg);
     let text = std::str::from_utf8(body)
         .map_err(|error| refused("not_utf8", format!("the body is not UTF-8 from byte {} on", error.valid_up_to())))?;
     // Before any of it is kept, which the last of two would be.
     if let Ok(Err(twice)) = once::check(text) {
         let loc: Vec<Value> = twice.path.into_iter().chain([Value::String(twice.name)]).collect();
-        return Err(Refused::invalid(vec![Problem::new(
+        return Err(Refusal::invalid(vec![Problem::new(
             &loc,
             "duplicate_key",
             "this name appears twice in one object",
@@ -54,7 +54,7 @@ pub(super) fn object(body: &[u8]) -> Result<Map<String, Value>, Refused> {
         Ok(Value::Object(fields)) => Ok(fields),
         Ok(found) => {
             let msg = format!("expected an object, found {}", fields::named(&found));
-            Err(Refused::invalid(vec![Problem::new(&[], "dict_type", msg)]))
+            Err(Refusal::invalid(vec![Problem::new(&[], "dict_type", msg)]))
         }
         Err(error) if error.to_string().starts_with("recursion limit") => {
             Err(refused("nested_too_deep", format!("the body is nested too deep: {error}")))

@@ -18,8 +18,8 @@ use tracing_subscriber::filter::Targets;
 use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::util::SubscriberInitExt;
 
+use crate::terminal::bars::Missed;
 use crate::terminal::interrupt::Stopped;
-use crate::terminal::missed::Missed;
 use crate::terminal::options;
 
 /// Version and commit, as `--version` shows them: `0.1.0 (0123456789ab)`, or without a commit where none is known.

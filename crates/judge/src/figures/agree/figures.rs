@@ -5,7 +5,7 @@ use judge_metrics::comparison::{Comparisons, Loss, SelectiveRisk};
 use judge_metrics::prediction::RiskCoveragePoint;
 use plotters::prelude::*;
 
-use crate::terminal::drawing::{FONT, Line, Point, intervals, svg};
+use crate::terminal::svg::{FONT, Line, Point, intervals, svg};
 
 /// Points that are drawn of a long curve.
 const POINTS: usize = 500;

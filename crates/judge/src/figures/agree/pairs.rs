@@ -9,9 +9,9 @@ use judge_metrics::comparison::{ComparedItem, Rating};
 use serde_json::Value;
 
 use crate::args::files::open;
+use crate::missing_fields::Unread;
 use crate::preferences::Preferences;
-use crate::rated::{rating, ratings, text, value};
-use crate::unread::Unread;
+use crate::ratings::{rating, ratings, text, value};
 
 /// Which fields hold what; the first two are looked for where they are not named.
 pub struct Fields<'a> {

@@ -9,7 +9,7 @@ use crate::args::files::WriteArgs;
 use crate::args::ids_of;
 use crate::args::judged_pairs::PairsArgs;
 use crate::args::model_args::ModelArgs;
-use crate::args::prompted::PromptedArgs;
+use crate::args::prompt_judge::PromptedArgs;
 
 /// Measure a pairwise judge on a public benchmark.
 ///

@@ -9,7 +9,7 @@ use judge_data::{
 
 use super::Cli;
 use crate::args::files::program;
-use crate::args::prompted::Asked;
+use crate::args::prompt_judge::Asked;
 use crate::pair_orders::PairJudging;
 use crate::terminal::console::{end_of_rows, say, usage};
 use crate::terminal::pace::Watch;

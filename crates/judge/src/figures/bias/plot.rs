@@ -4,7 +4,7 @@ use anyhow::Result;
 use judge_metrics::comparison::BiasFinding;
 use plotters::prelude::{BLUE, RED};
 
-use crate::terminal::drawing::{Line, Point, intervals};
+use crate::terminal::svg::{Line, Point, intervals};
 
 /// `None` if nothing of it is defined.
 pub(crate) fn svg(finding: &BiasFinding) -> Result<Option<String>> {

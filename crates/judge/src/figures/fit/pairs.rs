@@ -13,7 +13,7 @@ use judge_probe::{GroupKFold, RowGroups};
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use crate::grouping::OtherFields;
+use crate::groups::OtherFields;
 use crate::preferences::of_pairs;
 use crate::report::BOOTSTRAP;
 use crate::terminal::console::{say, table, tell, usage};

@@ -4,7 +4,7 @@ use anyhow::Result;
 use plotters::prelude::*;
 
 use super::findings::{Bar, LayerAgreement};
-use crate::terminal::drawing::{Area, FONT, svg};
+use crate::terminal::svg::{Area, FONT, svg};
 
 const SIZE: (u32, u32) = (640, 300);
 /// What plotters puts first. Inside of a page it says nothing, and it reads like an address.

@@ -17,7 +17,7 @@ use serde_json::Value;
 
 use super::texts::{ID, TEXT, cut};
 use crate::preferences::Preferences;
-use crate::rated::rating;
+use crate::ratings::rating;
 
 /// Rows of each list.
 pub const LISTED: usize = 25;

@@ -2,6 +2,7 @@
 //!
 //! `judge probe train --output probes`
 
+mod baseline;
 mod cli;
 mod figure;
 mod groups;
@@ -9,7 +10,6 @@ mod print;
 mod rows;
 mod settings;
 mod states;
-mod tuned;
 mod verdicts;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -24,11 +24,11 @@ use judge_probe::ProbedModel;
 use judge_probe::training::{GradedRow, Grading, ProbeTraining, TrainedProbe, TrainingOrigin};
 use serde_json::json;
 
+use self::baseline::{Learned, Tuned};
 use self::groups::keep_together;
 use self::rows::{Data, Reading};
 use self::settings::{Found, SETTINGS, Settings, figure_path, look, probe_path, report_path, template_path};
 use self::states::States;
-use self::tuned::{Learned, Tuned};
 use self::verdicts::Judged;
 use crate::args::model_args::{is_template, read_template};
 use crate::probes::JUDGE_NOTE;
@@ -89,7 +89,7 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
         return Err(usage("--attention-entropy needs a layer above 0: the embeddings attend to nothing"));
     }
     if cli.tuned_baseline {
-        tuned::check(cli, model.info().n_layers)?;
+        baseline::check(cli, model.info().n_layers)?;
     }
     let mut tuned = BTreeMap::new();
     for (aspect, rows) in data.rows.iter().filter(|_| cli.tuned_baseline) {

@@ -4,8 +4,8 @@ use anyhow::Result;
 use judge_models::{Device, WeightForm};
 
 use super::Cli;
-use super::chosen::Chosen;
 use super::cli::{Method, Objective};
+use super::settings::Chosen;
 use crate::args::decisions::refuse_dressing;
 use crate::args::lager::ConditionArg;
 use crate::args::layers::LensArg;

@@ -10,13 +10,13 @@ use judge_core::ModelInfo;
 use judge_models::train::{Loss, Run, RunEvent, TrainError, TrainSettings, Trainer};
 use serde_json::{Value, json};
 
-use super::chosen::Chosen;
 use super::cli::{Cli, Method, PROGRAM, Recipe};
 use super::examples::Examples;
 use super::files::Files;
 use super::log::{Held, Log};
 use super::measure::Figures;
 use super::prompt::AtEnd;
+use super::settings::Chosen;
 use super::{plot, weights};
 use crate::args::files::program;
 use crate::report::{write_json, write_marked};

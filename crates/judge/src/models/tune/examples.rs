@@ -10,9 +10,9 @@ use judge_models::Model;
 use judge_models::train::{ClassExample, CompletionExample, MarkExample};
 
 use super::Cli;
+use crate::missing_fields::Unread;
 use crate::replies::Replied;
 use crate::terminal::console::tell;
-use crate::unread::Unread;
 
 /// Examples with what they are told by.
 pub(super) struct Examples<E> {

@@ -9,7 +9,7 @@ use judge_data::{DatasetFormat, Input};
 
 use super::Cli;
 use crate::args::decisions::questions;
-use crate::args::prompted::{Asked, PromptedArgs, suited};
+use crate::args::prompt_judge::{Asked, PromptedArgs, suited};
 use crate::terminal::console::usage;
 
 /// A prompt at whose end labels of a scale are read, or a score head.

@@ -8,7 +8,7 @@ use judge_data::Carry;
 use crate::args::bars::BarArgs;
 use crate::args::files::{InputArgs, OutputArgs};
 use crate::args::model_args::ModelArgs;
-use crate::args::prompted::PromptedArgs;
+use crate::args::prompt_judge::PromptedArgs;
 
 /// The name of the command, and the one in records.
 pub(super) const COMMAND: &str = "compare";

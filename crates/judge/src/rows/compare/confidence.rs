@@ -8,8 +8,8 @@ use judge_core::ModelInfo;
 use judge_data::Settings;
 use judge_probe::SavedProbe;
 
+use crate::judge_record::{of_judge, other_judge};
 use crate::probes::{JUDGE_NOTE, read_saved};
-use crate::recorded::{of_judge, other_judge};
 
 /// The probe, with what it knows of its judge.
 pub(super) struct Confidence {

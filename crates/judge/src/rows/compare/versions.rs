@@ -10,8 +10,8 @@ use judge_data::{Dataset, DatasetFormat, DatasetOptions, GradedRecord, Input, Re
 use serde_json::{Map, Value, json};
 
 use crate::args::files::InputArgs;
+use crate::missing_fields::Unread;
 use crate::terminal::console::tell;
-use crate::unread::Unread;
 
 /// The pairs of the rows that both files have by their ids, in the order of the new one: A is the new response, B the old one. What only one
 /// file has, or what answers another prompt, is left out and said. Behind them come the `graded` pairs. Also the number of rows that are left

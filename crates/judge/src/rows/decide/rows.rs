@@ -6,9 +6,9 @@ use judge_core::{ItemResult, Outcome};
 use judge_data::{CarryCheck, Counts, DecisionRecord, DecisionRow, Fate, Input, RunRecord};
 
 use super::cli::Cli;
+use crate::missing_fields::Unread;
 use crate::terminal::console::{say, usage};
 use crate::terminal::options::offered;
-use crate::unread::Unread;
 
 /// What a run leaves beside its rows.
 pub(super) struct Done {

@@ -5,11 +5,11 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 use judge_data::Carry;
 
-use super::pairing::Strategy;
+use super::comparisons::Strategy;
 use crate::args::bars::BarArgs;
 use crate::args::files::{InputArgs, OutputArgs};
 use crate::args::model_args::ModelArgs;
-use crate::args::prompted::PromptedArgs;
+use crate::args::prompt_judge::PromptedArgs;
 
 /// Rank the answers to each question and choose the best.
 ///

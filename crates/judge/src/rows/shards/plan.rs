@@ -11,7 +11,7 @@ use judge_data::{Outputs, ShardPlan, save_new};
 
 use super::command::{self, Commands};
 use crate::args::files::{OverwriteArgs, parquet_files};
-use crate::args::scoring::ScoringArgs;
+use crate::args::scale_out::ScoringArgs;
 use crate::terminal::console::{say, usage};
 use crate::terminal::progress::Progress;
 

@@ -8,7 +8,7 @@ use judge_data::{Difference, PartRecord, PartWriter, ResultTally, ShardPlan, loa
 use super::command::{self, Commands};
 use super::plan::options_of_plan;
 use super::run_args::RunArgs;
-use crate::args::scoring::{Scoring, now};
+use crate::args::scale_out::{Scoring, now};
 use crate::terminal::console::{say, tell, usage};
 use crate::terminal::interrupt::Interrupts;
 use crate::terminal::progress::Progress;

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::super::refused::Problem;
+use super::super::refusal::Problem;
 
 /// So many problems of a request are told.
 const TOLD: usize = 64;

@@ -12,8 +12,8 @@ use judge_core::decision::{Answer, DecisionItem, DecisionRoute, Question, Questi
 use serde_json::{Map, Value, json};
 
 use self::question::Names;
-use super::super::desk::Decided;
-use super::super::refused::{Problem, Refused};
+use super::super::queue::Decided;
+use super::super::refusal::{Problem, Refusal};
 use super::fields::{Fields, Problems};
 use super::{Asked, Wire};
 
@@ -25,7 +25,7 @@ const FIELDS: [&str; 6] =
 pub(in super::super) struct OpenAi(Vec<Names>);
 
 impl Wire for OpenAi {
-    fn read(body: Map<String, Value>) -> Result<Asked<Self>, Refused> {
+    fn read(body: Map<String, Value>) -> Result<Asked<Self>, Refusal> {
         let (mut problems, mut images) = (Problems::default(), false);
         let mut fields = Fields::new(body, &[], &FIELDS, &mut problems);
         let model = fields.optional_text("model");
@@ -48,21 +48,21 @@ impl Wire for OpenAi {
         }
         if images {
             let msg = "`input_image`: this model reads text, no images";
-            return Err(Refused::new(StatusCode::BAD_REQUEST, "images", msg));
+            return Err(Refusal::new(StatusCode::BAD_REQUEST, "images", msg));
         }
         let state = match (problems.told(), state) {
             (None, Some(state)) => state,
-            (problems, _) => return Err(Refused::invalid(problems.unwrap_or_default())),
+            (problems, _) => return Err(Refusal::invalid(problems.unwrap_or_default())),
         };
         let questions =
-            Questions::new(all).map_err(|error| Refused::invalid(vec![Problem::new(&at, "value_error", error)]))?;
+            Questions::new(all).map_err(|error| Refusal::invalid(vec![Problem::new(&at, "value_error", error)]))?;
         Ok(Asked { model, item: DecisionItem { state, questions }, form: Self(names) })
     }
 
-    fn write(self, model: &str, decided: Decided) -> Result<Value, Refused> {
+    fn write(self, model: &str, decided: Decided) -> Result<Value, Refusal> {
         let mut answers = Vec::new();
         for (told, names) in decided.told.into_iter().zip(self.0) {
-            let Ok(answer) = told.answered.answer else { continue }; // the desk refuses those
+            let Ok(answer) = told.answered.answer else { continue }; // the queue refuses those
             let mut json = names.answer(answer);
             for (what, of_question) in told.beside {
                 json[what] = of_question;
@@ -77,7 +77,7 @@ impl Wire for OpenAi {
         Ok(json!({"model": model, "answers": answers, "usage": usage}))
     }
 
-    fn refusal(refused: &Refused) -> Value {
+    fn refusal(refused: &Refusal) -> Value {
         let kind = match refused.status {
             StatusCode::UNAUTHORIZED => "authentication_error",
             StatusCode::TOO_MANY_REQUESTS => "rate_limit_error",

@@ -4,8 +4,8 @@ use hyper::StatusCode;
 use judge_core::decision::{Answered, DecisionItem, DecisionRoute, Questions};
 use serde_json::{Map, Value, json};
 
-use super::super::desk::Decided;
-use super::super::refused::{Problem, Refused};
+use super::super::queue::Decided;
+use super::super::refusal::{Problem, Refusal};
 use super::fields::{Fields, Problems};
 use super::{Asked, Wire};
 
@@ -16,7 +16,7 @@ const ASSETS: usize = 4;
 pub(in super::super) struct SystemOne;
 
 impl Wire for SystemOne {
-    fn read(body: Map<String, Value>) -> Result<Asked<Self>, Refused> {
+    fn read(body: Map<String, Value>) -> Result<Asked<Self>, Refusal> {
         let mut problems = Problems::default();
         let mut fields = Fields::new(body, &[], &["model", "state", "questions", "assets"], &mut problems);
         let model = fields.optional_text("model");
@@ -46,23 +46,23 @@ impl Wire for SystemOne {
         };
         let (state, questions) = match (problems.told(), state, questions) {
             (None, Some(state), Some(questions)) => (state, questions),
-            (problems, ..) => return Err(Refused::invalid(problems.unwrap_or_default())),
+            (problems, ..) => return Err(Refusal::invalid(problems.unwrap_or_default())),
         };
         let questions = Questions::from_json(&questions)
-            .map_err(|error| Refused::invalid(vec![Problem::new(&[json!("questions")], "value_error", error)]))?;
+            .map_err(|error| Refusal::invalid(vec![Problem::new(&[json!("questions")], "value_error", error)]))?;
         if has_assets {
             let msg = "`assets`: this model reads text, no images";
-            return Err(Refused::new(StatusCode::BAD_REQUEST, "images", msg));
+            return Err(Refusal::new(StatusCode::BAD_REQUEST, "images", msg));
         }
         Ok(Asked { model, item: DecisionItem { state, questions }, form: Self })
     }
 
-    fn write(self, model: &str, decided: Decided) -> Result<Value, Refused> {
+    fn write(self, model: &str, decided: Decided) -> Result<Value, Refusal> {
         let (mut answers, mut beside) = (Map::new(), Map::new());
         for told in decided.told {
-            let Answered { name, answer: Ok(answer), .. } = told.answered else { continue }; // the desk refuses those
+            let Answered { name, answer: Ok(answer), .. } = told.answered else { continue }; // the queue refuses those
             let answer = serde_json::to_value(answer)
-                .map_err(|error| Refused::new(StatusCode::INTERNAL_SERVER_ERROR, "server_error", error))?;
+                .map_err(|error| Refusal::new(StatusCode::INTERNAL_SERVER_ERROR, "server_error", error))?;
             for (what, of_question) in told.beside {
                 let by_question = beside.entry(what).or_insert_with(|| Value::Object(Map::new()));
                 by_question[&name] = of_question;
@@ -77,7 +77,7 @@ impl Wire for SystemOne {
         Ok(body)
     }
 
-    fn refusal(refused: &Refused) -> Value {
+    fn refusal(refused: &Refusal) -> Value {
         if refused.status != StatusCode::UNPROCESSABLE_ENTITY {
             return json!({"detail": refused.message()});
         }

@@ -7,7 +7,7 @@ use judge_probe::training::{Selection, View};
 use plotters::coord::types::RangedCoordf64;
 use plotters::prelude::*;
 
-use crate::terminal::drawing::{self, Area, FONT};
+use crate::terminal::svg::{self, Area, FONT};
 
 type Chart<'a, 'b> = ChartContext<'a, SVGBackend<'b>, Cartesian2d<RangedCoordf64, RangedCoordf64>>;
 
@@ -34,7 +34,7 @@ pub fn svg(title: &str, score: &str, selection: &Selection) -> Result<Option<Str
     if lines.is_empty() {
         return Ok(None);
     }
-    drawing::svg(SIZE, |area| draw(area, title, score, &lines, &rings)).map(Some)
+    svg::svg(SIZE, |area| draw(area, title, score, &lines, &rings)).map(Some)
 }
 
 fn draw(

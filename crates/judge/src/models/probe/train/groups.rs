@@ -8,7 +8,7 @@ use judge_probe::training::{GradedRow, ProbeTraining};
 use serde::Serialize;
 
 use super::rows::Data;
-use crate::grouping::Together;
+use crate::groups::Together;
 use crate::terminal::console::{tell, usage};
 
 /// How the rows of an aspect were found to belong together.

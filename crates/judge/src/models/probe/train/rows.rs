@@ -16,8 +16,8 @@ use serde_json::value::RawValue;
 use tiny_judge::planted::{Split, generate, prompt};
 
 use crate::args::model_args::ModelArgs;
-use crate::grouping::OtherFields;
-use crate::unread::{RowError, Unread};
+use crate::groups::OtherFields;
+use crate::missing_fields::{RowError, Unread};
 
 /// The aspect of rows that name none.
 const UNNAMED: &str = "quality";

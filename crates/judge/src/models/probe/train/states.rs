@@ -14,8 +14,8 @@ use judge_probe::Matrix;
 use judge_probe::training::{GradedRow, ProbeTraining, RowSignals};
 
 use super::rows::Written;
+use crate::missing_fields::Unread;
 use crate::prompts;
-use crate::unread::Unread;
 
 /// Most bytes of one file of states.
 const SHARD_BYTES: u64 = 1 << 30;

@@ -18,7 +18,7 @@ use judge_probe::training::GradedRow;
 use serde::{Deserialize, de::DeserializeOwned};
 
 use super::rows::{Data, Reading, Written};
-use crate::recorded::{of_judge, other_model, run_record};
+use crate::judge_record::{of_judge, other_model, run_record};
 use crate::terminal::console::{tell, usage};
 
 /// How far a grade may be from people's mean, where nothing else is said: the nearest whole grade is theirs.

@@ -6,12 +6,12 @@ use judge_core::verdict::CombinedBy;
 use judge_core::{Judge, JudgeError, Request, Rounds, Scale, Score, Verdict};
 use serde_json::{Map, Value, json};
 
-use super::refused::{Problem, Refused};
+use super::refusal::{Problem, Refusal};
 use super::shares::Held;
 use crate::rows::checklist::criteria;
 
 /// All judges of a service.
-pub(super) struct Bench {
+pub(super) struct Registry {
     /// The name that the plain judge goes by.
     pub(super) plain_name: String,
     pub(super) plain: DecisionJudge,
@@ -38,42 +38,42 @@ pub(super) enum Answers {
 
 /// Who answers a request.
 #[derive(Clone, Copy)]
-pub(super) enum Seat {
+pub(super) enum Handler {
     Plain,
     /// The one at this place.
     Named(usize),
 }
 
 /// A request before its judge.
-pub(super) struct Brought {
+pub(super) struct QueuedRequest {
     pub(super) item: DecisionItem,
-    pub(super) seat: Seat,
+    pub(super) handler: Handler,
     /// Held until the model lets go of the request.
     pub(super) _held: [Held; 2],
 }
 
 /// What became of a question, and what else its judge says of it, which is no part of either standard.
-pub(super) struct Told {
+pub(super) struct AnsweredQuestion {
     pub(super) answered: Answered,
     pub(super) beside: Map<String, Value>,
 }
 
-impl Bench {
+impl Registry {
     /// Who goes by a name; without one, the plain judge.
-    pub(super) fn seat(&self, name: Option<&str>) -> Result<Seat, Refused> {
-        let Some(name) = name.filter(|name| *name != self.plain_name) else { return Ok(Seat::Plain) };
-        self.named.iter().position(|named| named.name == name).map(Seat::Named).ok_or_else(|| {
+    pub(super) fn handler(&self, name: Option<&str>) -> Result<Handler, Refusal> {
+        let Some(name) = name.filter(|name| *name != self.plain_name) else { return Ok(Handler::Plain) };
+        self.named.iter().position(|named| named.name == name).map(Handler::Named).ok_or_else(|| {
             let known: Vec<String> = self.names().map(|name| format!("{name:?}")).collect();
             let msg = format!("there is no model {name:?} here, only {}", known.join(", "));
-            Refused::new(StatusCode::NOT_FOUND, "model_not_found", msg)
+            Refusal::new(StatusCode::NOT_FOUND, "model_not_found", msg)
         })
     }
 
     /// The name of a judge.
-    pub(super) fn name_of(&self, seat: Seat) -> &str {
-        match seat {
-            Seat::Plain => &self.plain_name,
-            Seat::Named(place) => &self.named[place].name,
+    pub(super) fn name_of(&self, handler: Handler) -> &str {
+        match handler {
+            Handler::Plain => &self.plain_name,
+            Handler::Named(place) => &self.named[place].name,
         }
     }
 
@@ -82,32 +82,32 @@ impl Bench {
     }
 
     /// How many prompts a request becomes, each with the state in it.
-    pub(super) fn prompts(&self, seat: Seat, item: &DecisionItem) -> usize {
+    pub(super) fn prompts(&self, handler: Handler, item: &DecisionItem) -> usize {
         let listed = item.state.get("checklist").and_then(Value::as_array).map_or(0, Vec::len);
-        match seat {
-            Seat::Plain => item.questions.len(),
-            Seat::Named(_) => listed.max(1),
+        match handler {
+            Handler::Plain => item.questions.len(),
+            Handler::Named(_) => listed.max(1),
         }
     }
 
     /// Refuses questions that a judge does not answer, and a state that asks too much of it.
-    pub(super) fn check(&self, seat: Seat, item: &DecisionItem) -> Result<(), Refused> {
-        let Seat::Named(place) = seat else { return Ok(()) };
+    pub(super) fn check(&self, handler: Handler, item: &DecisionItem) -> Result<(), Refusal> {
+        let Handler::Named(place) = handler else { return Ok(()) };
         let listed = item.state.get("checklist").and_then(Value::as_array).map_or(0, Vec::len);
         // As many as a request may have questions.
         let most = DecisionRoute::SystemOne.most_questions();
         if listed > most {
             let msg = format!("expected a checklist of at most {most} criteria, found {listed}");
-            return Err(Refused::invalid(vec![Problem::new(&[json!("state"), json!("checklist")], "too_long", msg)]));
+            return Err(Refusal::invalid(vec![Problem::new(&[json!("state"), json!("checklist")], "too_long", msg)]));
         }
         self.named[place].check(&item.questions)
     }
 
     /// A state as a judge takes it: of a text that is a JSON object, a judge with a name of its own reads the fields. OpenAI's form has no
     /// other way to give any.
-    pub(super) fn state(&self, seat: Seat, state: Value) -> Value {
-        match (seat, &state) {
-            (Seat::Named(_), Value::String(text)) => {
+    pub(super) fn state(&self, handler: Handler, state: Value) -> Value {
+        match (handler, &state) {
+            (Handler::Named(_), Value::String(text)) => {
                 serde_json::from_str(text).map_or(state, |fields: Map<String, Value>| Value::Object(fields))
             }
             _ => state,
@@ -115,14 +115,19 @@ impl Bench {
     }
 
     /// What the verdict of a judge says of the questions.
-    pub(super) fn told(&self, seat: Seat, questions: &Questions, verdict: &Verdict) -> Result<Vec<Told>, Refused> {
-        let failed = |msg: String| Refused::new(StatusCode::INTERNAL_SERVER_ERROR, "server_error", msg);
-        match seat {
-            Seat::Plain => {
+    pub(super) fn told(
+        &self,
+        handler: Handler,
+        questions: &Questions,
+        verdict: &Verdict,
+    ) -> Result<Vec<AnsweredQuestion>, Refusal> {
+        let failed = |msg: String| Refusal::new(StatusCode::INTERNAL_SERVER_ERROR, "server_error", msg);
+        match handler {
+            Handler::Plain => {
                 let answers = questions.answers(verdict).map_err(|error| failed(error.to_string()))?;
-                Ok(answers.into_iter().map(|answered| Told { answered, beside: Map::new() }).collect())
+                Ok(answers.into_iter().map(|answered| AnsweredQuestion { answered, beside: Map::new() }).collect())
             }
-            Seat::Named(place) => questions.iter().map(|of| self.named[place].told(of, verdict)).collect(),
+            Handler::Named(place) => questions.iter().map(|of| self.named[place].told(of, verdict)).collect(),
         }
     }
 
@@ -171,7 +176,7 @@ impl Answers {
 }
 
 impl Named {
-    fn check(&self, questions: &Questions) -> Result<(), Refused> {
+    fn check(&self, questions: &Questions) -> Result<(), Refusal> {
         let fits = |question: &Question| match (&self.answers, question) {
             (Answers::Levels(scale), Question::Score { criteria, .. }) => criteria.len() == scale.len(),
             (Answers::Levels(scale), Question::Noul { .. }) => scale.len() == 2,
@@ -189,19 +194,19 @@ impl Named {
             .collect();
         let (expected, found) = (self.answers.expected(), found.join("; "));
         let msg = format!("the judge {:?} answers one question, {expected}; found {found}", self.name);
-        Err(Refused::invalid(vec![Problem::new(&[json!("questions")], "value_error", msg)]))
+        Err(Refusal::invalid(vec![Problem::new(&[json!("questions")], "value_error", msg)]))
     }
 
-    fn told(&self, (name, question): (&str, &Question), verdict: &Verdict) -> Result<Told, Refused> {
+    fn told(&self, (name, question): (&str, &Question), verdict: &Verdict) -> Result<AnsweredQuestion, Refusal> {
         let name = name.to_owned();
         let score = match verdict {
             Verdict::Scored(score) => score,
             Verdict::Unscored(unscored) => {
                 let answered = Answered { name, answer: Err(unscored.clone()), label_mass: None };
-                return Ok(Told { answered, beside: Map::new() });
+                return Ok(AnsweredQuestion { answered, beside: Map::new() });
             }
         };
-        let failed = |msg: &str| Refused::new(StatusCode::INTERNAL_SERVER_ERROR, "server_error", msg);
+        let failed = |msg: &str| Refusal::new(StatusCode::INTERNAL_SERVER_ERROR, "server_error", msg);
         let probabilities = self.answers.probabilities(question, score).map_err(|msg| failed(&msg))?;
         let answer =
             question.answer(&probabilities).ok_or_else(|| failed("the judge's scale is not the question's"))?;
@@ -212,34 +217,34 @@ impl Named {
         if score.combined_by == Some(CombinedBy::Checklist) {
             beside.insert("criteria".to_owned(), Value::Object(criteria(score)));
         }
-        Ok(Told { answered: Answered { name, answer: Ok(answer), label_mass: score.label_mass }, beside })
+        Ok(AnsweredQuestion { answered: Answered { name, answer: Ok(answer), label_mass: score.label_mass }, beside })
     }
 }
 
 /// Hands each request to its judge.
-impl Judge<Brought> for Bench {
+impl Judge<QueuedRequest> for Registry {
     fn name(&self) -> &str {
         &self.plain_name
     }
 
-    fn ask(&self, brought: &Brought) -> Result<Vec<Request>, JudgeError> {
-        match brought.seat {
-            Seat::Plain => self.plain.ask(&brought.item),
-            Seat::Named(place) => self.named[place].judge.ask(&brought.item.state),
+    fn ask(&self, brought: &QueuedRequest) -> Result<Vec<Request>, JudgeError> {
+        match brought.handler {
+            Handler::Plain => self.plain.ask(&brought.item),
+            Handler::Named(place) => self.named[place].judge.ask(&brought.item.state),
         }
     }
 
-    fn follow_up(&self, brought: &Brought, rounds: &Rounds<'_>) -> Result<Vec<Request>, JudgeError> {
-        match brought.seat {
-            Seat::Plain => self.plain.follow_up(&brought.item, rounds),
-            Seat::Named(place) => self.named[place].judge.follow_up(&brought.item.state, rounds),
+    fn follow_up(&self, brought: &QueuedRequest, rounds: &Rounds<'_>) -> Result<Vec<Request>, JudgeError> {
+        match brought.handler {
+            Handler::Plain => self.plain.follow_up(&brought.item, rounds),
+            Handler::Named(place) => self.named[place].judge.follow_up(&brought.item.state, rounds),
         }
     }
 
-    fn decide(&self, brought: &Brought, rounds: &Rounds<'_>) -> Result<Score, JudgeError> {
-        match brought.seat {
-            Seat::Plain => self.plain.decide(&brought.item, rounds),
-            Seat::Named(place) => self.named[place].judge.decide(&brought.item.state, rounds),
+    fn decide(&self, brought: &QueuedRequest, rounds: &Rounds<'_>) -> Result<Score, JudgeError> {
+        match brought.handler {
+            Handler::Plain => self.plain.decide(&brought.item, rounds),
+            Handler::Named(place) => self.named[place].judge.decide(&brought.item.state, rounds),
         }
     }
 }

@@ -21,7 +21,7 @@ const LINGERS: Duration = Duration::from_secs(2);
 ///
 /// A client that is answered while it is still sending would see a broken connection instead of the answer, if that connection were closed. So
 /// what it sends is then read and dropped until it ends, for a while.
-pub(super) struct Patient {
+pub(super) struct Connection {
     reads: Arc<OwnedReadHalf>,
     writes: OwnedWriteHalf,
     marks: Arc<Marks>,
@@ -51,7 +51,7 @@ impl Marks {
     }
 }
 
-impl Patient {
+impl Connection {
     pub(super) fn new(stream: TcpStream, limit: Duration) -> Self {
         let (reads, writes) = stream.into_split();
         let (stalled, lingers) = (None, None);
@@ -81,7 +81,7 @@ impl Patient {
     }
 }
 
-impl AsyncRead for Patient {
+impl AsyncRead for Connection {
     fn poll_read(self: Pin<&mut Self>, context: &mut Context<'_>, buffer: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
         let stream: &TcpStream = (*self.reads).as_ref();
         loop {
@@ -98,7 +98,7 @@ impl AsyncRead for Patient {
     }
 }
 
-impl AsyncWrite for Patient {
+impl AsyncWrite for Connection {
     fn poll_write(mut self: Pin<&mut Self>, context: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         let done = Pin::new(&mut self.writes).poll_write(context, bytes);
         self.in_time(context, done)
@@ -159,10 +159,10 @@ mod tests {
             let address = listener.local_addr().expect("an address");
             let mut client = TcpStream::connect(address).await.expect("a connection");
             let (stream, _) = listener.accept().await.expect("a client");
-            let mut patient = Patient::new(stream, Duration::from_millis(50));
+            let mut patient = Connection::new(stream, Duration::from_millis(50));
             let bytes = vec![0; 1 << 16];
             // Far more than the system's buffers hold.
-            let write = async |patient: &mut Patient| {
+            let write = async |patient: &mut Connection| {
                 let mut sent = 0;
                 while sent < 1 << 26 {
                     sent += poll_fn(|context| Pin::new(&mut *patient).poll_write(context, &bytes)).await?;

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 /// Why a request is not answered. Each standard writes it in its own form.
 #[derive(Debug)]
-pub(super) struct Refused {
+pub(super) struct Refusal {
     pub(super) status: StatusCode,
     /// At least one.
     pub(super) problems: Vec<Problem>,
@@ -34,7 +34,7 @@ impl Problem {
     }
 }
 
-impl Refused {
+impl Refusal {
     /// For one reason that is in no field.
     pub(super) fn new(status: StatusCode, kind: &'static str, msg: impl Display) -> Self {
         let problems = vec![Problem { loc: Vec::new(), msg: msg.to_string(), kind }];

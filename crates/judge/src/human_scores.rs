@@ -7,10 +7,10 @@ use judge_data::ScoredFile;
 use judge_probe::RowGroups;
 
 use crate::args::files::open;
-use crate::grouping::OtherFields;
+use crate::groups::OtherFields;
+use crate::missing_fields::Unread;
 use crate::terminal::console::{tell, usage};
 use crate::terminal::options::offered;
-use crate::unread::Unread;
 
 /// The rows of a file that have a score and a human score.
 pub struct Graded {

@@ -21,18 +21,18 @@ use tokio::sync::watch;
 use tokio::task::spawn_blocking;
 use tokio::time::timeout;
 
-use super::bench::{Bench, Brought, Seat, Told};
 use super::limits::Limits;
-use super::refused::Refused;
+use super::refusal::Refusal;
+use super::registry::{AnsweredQuestion, Handler, QueuedRequest, Registry};
 use super::shares::{Client, Lack, Lines, Shares};
 
-/// Requests in the model's hands at once: more than join one pass.
-const HANDS: usize = 128;
+/// Requests that the model has at once: more than join one pass.
+const IN_FLIGHT: usize = 128;
 
 /// Bodies that are parsed at once, or parsed and waiting for memory.
 const PARSERS: usize = 4;
 
-/// Bytes of prompts and of parsed states in the model's hands at once; whoever needs more than its share of them has it alone.
+/// Bytes of prompts and of parsed states that the model has at once; whoever needs more than its share of them has it alone.
 const MEMORY: usize = 1 << 26;
 
 /// What a value takes besides its text, roughly: its place in a list or an object, with what these keep free.
@@ -42,11 +42,11 @@ const BYTES_PER_VALUE: usize = 80;
 const PARSED_AT_ONCE: usize = 1 << 14;
 
 /// Where requests wait for the model.
-pub(super) struct Desk {
-    queue: JudgeQueue<Brought>,
-    bench: Arc<Bench>,
+pub(super) struct RequestQueue {
+    queue: JudgeQueue<QueuedRequest>,
+    registry: Arc<Registry>,
     places: Arc<Shares>,
-    hands: Lines,
+    in_flight: Lines,
     parsers: Lines,
     memory: Lines,
     /// Most bytes of the states of all prompts of a request.
@@ -59,7 +59,7 @@ pub(super) struct Desk {
 /// What a body asks, once it is parsed.
 pub(super) struct Read<Form> {
     pub(super) item: DecisionItem,
-    pub(super) seat: Seat,
+    pub(super) handler: Handler,
     /// What the answer is written with.
     pub(super) form: Form,
 }
@@ -67,7 +67,7 @@ pub(super) struct Read<Form> {
 /// What became of a request.
 pub(super) struct Decided {
     /// One for each question, in their order; all are answered.
-    pub(super) told: Vec<Told>,
+    pub(super) told: Vec<AnsweredQuestion>,
     /// Tokens of the prompts of all questions.
     pub(super) tokens: usize,
 }
@@ -75,35 +75,35 @@ pub(super) struct Decided {
 impl Decided {
     /// Has the answers say what share of the model's probability lay on the labels of the options.
     pub(super) fn add_label_mass(&mut self) {
-        for Told { answered, beside } in &mut self.told {
+        for AnsweredQuestion { answered, beside } in &mut self.told {
             beside.insert("label_mass".to_owned(), answered.label_mass.into());
         }
     }
 }
 
 /// A request for which there is no room: 429.
-pub(super) fn queue_full(what: &str, lack: Lack) -> Refused {
+pub(super) fn queue_full(what: &str, lack: Lack) -> Refusal {
     let msg = match lack {
         Lack::OfAll(most) => format!("all {most} {what} are taken by requests that wait; try again later"),
         Lack::OfShare(most) => {
             format!("this client's requests that wait have all {most} {what} that one client may have; try again later")
         }
     };
-    Refused::new(StatusCode::TOO_MANY_REQUESTS, "queue_full", msg).retry_after(1)
+    Refusal::new(StatusCode::TOO_MANY_REQUESTS, "queue_full", msg).retry_after(1)
 }
 
-fn failed(msg: impl std::fmt::Display) -> Refused {
-    Refused::new(StatusCode::INTERNAL_SERVER_ERROR, "server_error", msg)
+fn failed(msg: impl std::fmt::Display) -> Refusal {
+    Refusal::new(StatusCode::INTERNAL_SERVER_ERROR, "server_error", msg)
 }
 
-impl Desk {
-    pub(super) fn new(model: impl TextModel + 'static, bench: Arc<Bench>, limits: &Limits) -> Self {
+impl RequestQueue {
+    pub(super) fn new(model: impl TextModel + 'static, registry: Arc<Registry>, limits: &Limits) -> Self {
         let share = limits.share;
         Self {
-            queue: JudgeQueue::start(model, vec![Box::new(Arc::clone(&bench))]),
-            bench,
+            queue: JudgeQueue::start(model, vec![Box::new(Arc::clone(&registry))]),
+            registry,
             places: Shares::new(limits.queue, share),
-            hands: Lines::new(limits.queue.min(HANDS), share),
+            in_flight: Lines::new(limits.queue.min(IN_FLIGHT), share),
             parsers: Lines::new(PARSERS, share),
             memory: Lines::new(MEMORY, share),
             prompt_bytes: limits.prompts,
@@ -117,9 +117,9 @@ impl Desk {
         self.places.taken()
     }
 
-    /// How many requests are in the model's hands, given up or not.
+    /// How many requests the model has, given up or not.
     pub(super) fn in_model(&self) -> usize {
-        self.hands.held()
+        self.in_flight.held()
     }
 
     /// Why the model answers no more.
@@ -137,12 +137,12 @@ impl Desk {
         &self,
         client: Client,
         bytes: usize,
-        read: impl FnOnce() -> Result<Read<Form>, Refused> + Send + 'static,
-    ) -> Result<(Form, Seat, Decided), Refused> {
+        read: impl FnOnce() -> Result<Read<Form>, Refusal> + Send + 'static,
+    ) -> Result<(Form, Handler, Decided), Refusal> {
         let _place = self.places.one(client).map_err(|lack| queue_full("places", lack))?;
         timeout(self.patience, self.judged(client, bytes, read)).await.unwrap_or_else(|_| {
             let msg = format!("no answer within {} seconds, the time that a request has", self.patience.as_secs());
-            Err(Refused::new(StatusCode::GATEWAY_TIMEOUT, "timeout", msg))
+            Err(Refusal::new(StatusCode::GATEWAY_TIMEOUT, "timeout", msg))
         })
     }
 
@@ -150,20 +150,20 @@ impl Desk {
         &self,
         client: Client,
         bytes: usize,
-        read: impl FnOnce() -> Result<Read<Form>, Refused> + Send + 'static,
-    ) -> Result<(Form, Seat, Decided), Refused> {
-        let hand = self.hands.take(client, 1).await.map_err(failed)?;
+        read: impl FnOnce() -> Result<Read<Form>, Refusal> + Send + 'static,
+    ) -> Result<(Form, Handler, Decided), Refusal> {
+        let hand = self.in_flight.take(client, 1).await.map_err(failed)?;
         let parser = self.parsers.take(client, 1).await.map_err(failed)?;
         let (parser, read) = match bytes {
             ..PARSED_AT_ONCE => (parser, read()),
             // Given up in between, it is parsed to its end.
             _ => spawn_blocking(move || (parser, read())).await.map_err(failed)?,
         };
-        let Read { item, seat, form } = read?;
-        let needed = self.needed(&item, seat)?;
+        let Read { item, handler, form } = read?;
+        let needed = self.needed(&item, handler)?;
         let memory = self.memory.take(client, needed).await.map_err(failed)?;
         drop(parser);
-        let brought = Brought { item, seat, _held: [hand, memory] };
+        let brought = QueuedRequest { item, handler, _held: [hand, memory] };
         let result = self.queue.submit_from(client.number(), brought).await.map_err(|error| match error {
             QueueError::ItemPanicked { .. } => failed(error),
             error => {
@@ -178,17 +178,17 @@ impl Desk {
         });
         let tokens = tokens.sum();
         let verdict = result.verdicts.first().ok_or_else(|| failed("no verdict"))?;
-        let told = self.bench.told(seat, &result.item.item.questions, verdict)?;
+        let told = self.registry.told(handler, &result.item.item.questions, verdict)?;
         match unanswered(&told) {
             Some(refused) => Err(refused),
-            None => Ok((form, seat, Decided { told, tokens })),
+            None => Ok((form, handler, Decided { told, tokens })),
         }
     }
 
-    /// The bytes that a request needs in the model's hands, unless its prompts have too many.
-    fn needed(&self, item: &DecisionItem, seat: Seat) -> Result<usize, Refused> {
+    /// The bytes that a request needs while the model has it, unless its prompts have too many.
+    fn needed(&self, item: &DecisionItem, handler: Handler) -> Result<usize, Refusal> {
         let Size { text, values } = size(&item.state);
-        let prompts = self.bench.prompts(seat, item);
+        let prompts = self.registry.prompts(handler, item);
         let all = text.saturating_mul(prompts);
         if all > self.prompt_bytes {
             let most = self.prompt_bytes;
@@ -196,7 +196,7 @@ impl Desk {
                 "the state has {text} bytes and is read {prompts} times, once for each question: {all} bytes, and the limit here is {most}; \
                 ask fewer questions at once"
             );
-            return Err(Refused::new(StatusCode::PAYLOAD_TOO_LARGE, "prompts_too_long", msg));
+            return Err(Refusal::new(StatusCode::PAYLOAD_TOO_LARGE, "prompts_too_long", msg));
         }
         Ok(all.saturating_add(values.saturating_mul(BYTES_PER_VALUE)).max(1))
     }
@@ -230,7 +230,7 @@ fn size(value: &Value) -> Size {
 }
 
 /// Why some questions have no answer, which no form of an answer can say.
-fn unanswered(told: &[Told]) -> Option<Refused> {
+fn unanswered(told: &[AnsweredQuestion]) -> Option<Refusal> {
     let answered = told.iter().map(|told| &told.answered);
     let missing: Vec<(&String, &Unscored)> =
         answered.filter_map(|question| Some((&question.name, question.answer.as_ref().err()?))).collect();
@@ -242,7 +242,7 @@ fn unanswered(told: &[Told]) -> Option<Refused> {
         _ => (StatusCode::BAD_REQUEST, "not_answered"),
     };
     let lines: Vec<String> = missing.iter().map(|(name, unscored)| format!("question {name:?}: {unscored}")).collect();
-    Some(Refused::new(status, kind, lines.join("\n")))
+    Some(Refusal::new(status, kind, lines.join("\n")))
 }
 
 #[cfg(test)]

@@ -12,9 +12,9 @@ use tokio::time::timeout;
 
 use super::app::App;
 use super::checks;
-use super::desk::queue_full;
 use super::peer::{GONE, Peer};
-use super::refused::Refused;
+use super::queue::queue_full;
+use super::refusal::Refusal;
 use super::response::refuse;
 use super::shares::Taken;
 
@@ -33,9 +33,9 @@ pub(super) async fn gate(State(app): State<Arc<App>>, request: Request, next: Ne
     // Each connection gives its requests one.
     let Some(peer) = parts.extensions.remove::<Peer>() else {
         let msg = "a request of no connection";
-        return refuse(&path, &Refused::new(StatusCode::INTERNAL_SERVER_ERROR, "server_error", msg));
+        return refuse(&path, &Refusal::new(StatusCode::INTERNAL_SERVER_ERROR, "server_error", msg));
     };
-    let refuse_early = |refused: Refused| {
+    let refuse_early = |refused: Refusal| {
         peer.leave_unread();
         refuse(&path, &refused)
     };
@@ -49,14 +49,14 @@ pub(super) async fn gate(State(app): State<Arc<App>>, request: Request, next: Ne
         && !key.is_in(&parts.headers)
     {
         let msg = "expected the header `Authorization: Bearer KEY` with this service's key";
-        return refuse_early(Refused::new(StatusCode::UNAUTHORIZED, "invalid_api_key", msg));
+        return refuse_early(Refusal::new(StatusCode::UNAUTHORIZED, "invalid_api_key", msg));
     }
     let held = match timeout(app.limits.read, read(body, &app, &peer)).await {
         Ok(Ok(held)) => held,
         Ok(Err(refused)) => return refuse_early(refused),
         Err(_) => {
             let msg = format!("the body did not come within {} seconds", app.limits.read.as_secs());
-            return refuse_early(Refused::new(StatusCode::REQUEST_TIMEOUT, "timeout", msg));
+            return refuse_early(Refusal::new(StatusCode::REQUEST_TIMEOUT, "timeout", msg));
         }
     };
     let version = parts.version;
@@ -73,13 +73,13 @@ pub(super) async fn gate(State(app): State<Arc<App>>, request: Request, next: Ne
     }
 }
 
-async fn read(mut body: Body, app: &App, peer: &Peer) -> Result<Held, Refused> {
+async fn read(mut body: Body, app: &App, peer: &Peer) -> Result<Held, Refusal> {
     let longest = app.limits.body;
     let mut bytes = app.bytes.none(peer.client);
     let mut read = Vec::new();
     while let Some(frame) = body.frame().await {
         let frame = frame
-            .map_err(|error| Refused::new(StatusCode::BAD_REQUEST, "body", format!("the body broke off: {error}")))?;
+            .map_err(|error| Refusal::new(StatusCode::BAD_REQUEST, "body", format!("the body broke off: {error}")))?;
         let Ok(data) = frame.into_data() else { continue };
         if read.len().saturating_add(data.len()) > longest {
             return Err(checks::too_long(longest));

@@ -1,7 +1,7 @@
 //! What people see of a run, and how they stop it.
 
-pub mod bars;
 pub mod console;
+pub mod failures;
 pub mod interrupt;
 pub mod memory;
 pub mod options;

@@ -13,8 +13,8 @@ use serde_json::{Value, json};
 
 use self::bar::{Bar, COUNTED};
 use crate::report::write_marked;
-use crate::terminal::bars::Missed;
 use crate::terminal::console::{say, tell, usage};
+use crate::terminal::failures::Missed;
 
 pub(crate) use self::junit::note_usage_error;
 

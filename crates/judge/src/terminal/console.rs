@@ -18,7 +18,7 @@ use tracing_subscriber::filter::Targets;
 use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::util::SubscriberInitExt;
 
-use crate::terminal::bars::Missed;
+use crate::terminal::failures::Missed;
 use crate::terminal::interrupt::Stopped;
 use crate::terminal::options;
 

@@ -14,9 +14,19 @@ fn source() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("src")
 }
 
+/// The folders of commands, by what these are over. The service is in one of its own.
+fn of_commands() -> Vec<PathBuf> {
+    ["rows", "figures", "models"].map(|folder| source().join(folder)).to_vec()
+}
+
 /// The sources of a command: its file, and those in its folder.
 fn sources_of(command: &str) -> Vec<PathBuf> {
-    let file = source().join("commands").join(command.replace(' ', "/").replace('-', "_"));
+    let path = match command {
+        "rows" => "exercises".to_owned(),
+        _ => command.replace(' ', "/").replace('-', "_"),
+    };
+    let files = of_commands().into_iter().chain([source()]).map(|folder| folder.join(&path));
+    let file = files.into_iter().find(|file| file.with_extension("rs").exists()).expect("the command has a file");
     let mut found = if file.is_dir() { sources(&file) } else { Vec::new() };
     found.push(file.with_extension("rs"));
     found
@@ -159,7 +169,10 @@ fn defined(source: &str) -> BTreeSet<String> {
 /// takes from another module, or it passes through `offered`, which leaves out what the program lacks.
 #[test]
 fn shared_messages_name_options_of_their_own_arguments() {
-    let shared = sources(&source()).into_iter().filter(|path| !path.starts_with(source().join("commands")));
+    let commands: Vec<PathBuf> = of_commands().into_iter().chain([source().join("serve")]).collect();
+    let is_of = |folder: &PathBuf, path: &PathBuf| path.starts_with(folder) || *path == folder.with_extension("rs");
+    let is_shared = |path: &PathBuf| !commands.iter().any(|folder| is_of(folder, path));
+    let shared = sources(&source()).into_iter().filter(is_shared);
     let texts: BTreeMap<String, (PathBuf, String)> = shared
         .map(|path| {
             let module = path.file_stem().expect("a file").to_string_lossy().into_owned();
@@ -168,7 +181,9 @@ fn shared_messages_name_options_of_their_own_arguments() {
         })
         .collect();
     let of_module = |name: &str| texts.get(name).map(|(_, text)| defined(text)).unwrap_or_default();
-    assert!(of_module("prompted").contains("--max-new-tokens") && of_module("model_args").contains("--template-arg"));
+    assert!(
+        of_module("prompt_judge").contains("--max-new-tokens") && of_module("model_args").contains("--template-arg")
+    );
     let mut wrong = Vec::new();
     for (module, (path, text)) in texts.iter().filter(|(module, _)| *module != "options") {
         let mut known = of_module(module);

@@ -19,7 +19,7 @@
 //! counted, indices in range, numbers that are finite, and the same bits whichever way a tensor is
 //! taken.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::path::Path;
 
 use judge_core::{Message, Prompt};

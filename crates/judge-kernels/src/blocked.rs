@@ -2,7 +2,7 @@
 //! weights.
 //!
 //! Owns how a product is cut for caches and threads. It does not own the layout of the weights
-//! (`pack.rs`, which calls [`Panels::product`]) nor the instructions (`unit.rs`).
+//! (`pack.rs`, which calls `Panels::product`) nor the instructions (`unit.rs`).
 //!
 //! ```text
 //! activations  [rows, d_in]    packed into tiles of 16 rows by 32 coordinates (1 KiB of bf16)
@@ -29,7 +29,7 @@
 //! panels at once: a sum waits for the product before it, and four of them wait together.
 //!
 //! One or two rows are multiplied by codes as these are dequantised, without the unit and to the same bits, where that can be
-//! ([`Panels::product_of_few`]; the instructions are in `coded/x86.rs`).
+//! (`Panels::product_of_few`; the instructions are in `coded/x86.rs`).
 //!
 //! The cut depends on the product's shape and on the number of threads, and does not show in the
 //! result: an element's sum is that of [`Unit::multiply`] in the order of its pairs, and putting

@@ -1,4 +1,4 @@
-//! [`CodedPanels`]: weights of 8 or 4 bits that stay so in memory, and the words that they stand
+//! `CodedPanels`: weights of 8 or 4 bits that stay so in memory, and the words that they stand
 //! for, made anew whenever a product wants them.
 //!
 //! # Layout
@@ -16,7 +16,7 @@
 //!
 //! # Expanding
 //!
-//! [`dequantise`](CodedPanels::dequantise) applies the formula of `weights/codes.rs` to a piece of a panel,
+//! `dequantise` applies the formula of `weights/codes.rs` to a piece of a panel,
 //! all 32 lanes at a time, and rounds to bf16 where products are in it. The words are those of
 //! the matrix dequantised at load, to the bit, or the same numbers in f32 for kernels that widen, so a
 //! product of codes is the product of that matrix. A piece is dequantised once for all rows of a task;

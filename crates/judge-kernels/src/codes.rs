@@ -24,7 +24,7 @@ pub enum CodeNumbers {
     Signed,
     /// An integer without sign.
     Unsigned,
-    /// An [`E4M3`] float of eight bits.
+    /// An `E4M3` float of eight bits.
     E4m3,
     /// An entry of a table of finite numbers, for codes of four bits.
     Table([f32; 16]),

@@ -49,7 +49,7 @@ pub enum Kernel {
     /// AVX-512, written `avx512`: bf16 weights and activations are widened to f32 on the way.
     Avx512,
     /// [`Avx512`](Self::Avx512) with integers of eight bits (VNNI), written `avx512-vnni`: matrices that
-    /// are kept as signed codes of eight bits, as [`WeightForm::Int8`](crate::WeightForm) has them, or as integers of four bits are
+    /// are kept as signed codes of eight bits, as `WeightForm::Int8` has them, or as integers of four bits are
     /// multiplied as integers, with what products take in rounded to eight bits as well, for each group of at
     /// most 256 columns, and weights not rounded to bf16. Rows of the head that label logits are
     /// made of are in the dtype all the same. It is never chosen unless it is named.
@@ -140,7 +140,7 @@ impl Kernel {
 }
 
 impl fmt::Display for Kernel {
-    /// The name that [`FromStr`](std::str::FromStr) reads.
+    /// The name that [`FromStr`] reads.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Amx => "amx",

@@ -36,7 +36,7 @@
 //! 5. Tasks of up to 384 rows by up to 4 panels run on all threads. Each sums in a buffer of its
 //!    own and puts the result into its columns of `out`.
 //!
-//! A sum runs over a row's words in order, in pieces of [`PAIRS_AT_ONCE`] pairs that begin at fixed
+//! A sum runs over a row's words in order, in pieces of `PAIRS_AT_ONCE` pairs that begin at fixed
 //! coordinates. So an element of the result depends on its row, its column and the kernel alone.
 //! How many rows there are, how the product is cut, and whether it is widened or dequantised do not
 //! show.
@@ -127,7 +127,7 @@ pub struct Linear {
     pub weight: PackedLinear,
     /// `[d_out]`, in f32; `None` where the family has none. Added to the whole sum.
     pub bias: Option<Vec<f32>>,
-    /// See [`LinearSpec::factors`](crate::arch::LinearSpec::factors).
+    /// See `LinearSpec::factors`.
     pub factors: Vec<(usize, f32)>,
 }
 
@@ -200,7 +200,7 @@ impl PackedLinear {
         self.sections.iter().flat_map(Section::arrays)
     }
 
-    /// Whether products may be made in integers; see [`Sections::are_integers`].
+    /// Whether products may be made in integers; see `Sections::are_integers`.
     pub fn is_of_integers(&self) -> bool {
         self.sections.are_integers()
     }

@@ -1,4 +1,4 @@
-//! [`Piece`]: some columns of a panel of codes, and how they are dequantised to the words that they stand for.
+//! `Piece`: some columns of a panel of codes, and how they are dequantised to the words that they stand for.
 //!
 //! Portable loops, written once for all codings; `coded/body.rs` has those with a processor's own instructions.
 

@@ -9,7 +9,7 @@
 //! ```
 //!
 //! A gate and what it gates are rows of one matrix, the gates before the others. Panels of a task are taken in an order in which
-//! both are ready together ([`SharedResults::panel`]), so that twice as many sums as results are never in memory.
+//! both are ready together (`SharedResults::panel`), so that twice as many sums as results are never in memory.
 //!
 //! `pack.rs`, `blocked.rs` and `integers.rs` multiply; `block_ops.rs` and `encoder.rs` say what is
 //! made of rows and of sums. The arithmetic is that of `vector.rs`, in the same order as in walks of

@@ -11,7 +11,7 @@
 //! ```
 //!
 //! Arrays are in memory of the process or in a file of the packed cache (`stored.rs`). `pack.rs` owns what words mean, and the
-//! products, which read [`Sections`]; this file owns where the words come from.
+//! products, which read `Sections`; this file owns where the words come from.
 
 use std::ops::Range;
 

@@ -28,7 +28,7 @@
 //! Words are summed in their order, and the sum is put into `out`, added to it, or goes on from it
 //! ([`Before`]). A row's result therefore depends on the row, the tile and the kernel alone,
 //! whatever rows share the call. Kernels that widen give the same bits if pairs were widened before
-//! the call, by [`widen_row`] and [`widen_tile`].
+//! the call, by `widen_row` and `widen_tile`.
 
 mod any;
 #[cfg(target_arch = "aarch64")]

@@ -16,7 +16,7 @@
 //! `inline(always)`: a function that is not inlined is compiled for the narrowest vectors.
 //!
 //! Multiplications and additions are never fused, and sums have a fixed number of partial sums
-//! ([`SIDE_BY_SIDE`]). A row's bits therefore depend on the row alone, and not on the width of the
+//! (`SIDE_BY_SIDE`). A row's bits therefore depend on the row alone, and not on the width of the
 //! processor's vectors. Exponentials are those of `reading/exp.rs`. No function hides a NaN: a row
 //! that holds one gives a row that holds one, and readings of it are refused later.
 
@@ -144,7 +144,7 @@ pub fn sum_of(x: &[f32], f: impl Fn(f32) -> f32) -> f32 {
     halved(sums)
 }
 
-/// The angles of one position, borrowed from the tables of [`Angles`](super::rotations::Angles).
+/// The angles of one position, borrowed from the tables of `Angles`.
 /// The default rotates nothing.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Turn<'a> {
@@ -265,7 +265,7 @@ pub(crate) fn gate(gate: &[f32], up: &mut [f32], function: Activation) {
     }
 }
 
-/// [`gate`] with the result apart.
+/// `gate` with the result apart.
 ///
 /// # Panics
 /// If lengths differ.

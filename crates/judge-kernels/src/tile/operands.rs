@@ -25,7 +25,7 @@ pub enum Word {
     /// Two bf16 numbers, the first in the low half.
     Pair,
     /// One f32 number: of a model in f32, or one of a pair that was widened. Widening pays where
-    /// the kernel [multiplies f32](crate::Kernel::multiplies_f32), and does not change a bit there.
+    /// the kernel multiplies f32, and does not change a bit there.
     Single,
 }
 

@@ -15,8 +15,7 @@ use crate::{Device, Error, Kernel};
 /// | GPU | 8192 by 8192 by 8192 | Burn |
 ///
 /// On the CPU no forward pass is faster than its weights' products at this rate. On a GPU one may
-/// be: the search for a kernel ends at the first that comes near the GPU's peak, and other shapes
-/// may find a better one.
+/// be: other shapes may have a faster kernel, and products of models are cuBLASLt's where it is.
 ///
 /// `kernel` is for the CPU and ignored on a GPU; `None` is the fastest that the processor has.
 ///

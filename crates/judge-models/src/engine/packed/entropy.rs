@@ -24,8 +24,7 @@
 use std::ops::Range;
 
 use judge_kernels::exp::exp;
-use judge_kernels::softmax::TILE;
-use judge_kernels::softmax::scaled;
+use judge_kernels::softmax::{TILE, scaled};
 use judge_kernels::widest::widest;
 
 use super::attention::{Made, Queries, Settings, Walk, walk};

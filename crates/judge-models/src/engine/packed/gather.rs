@@ -22,8 +22,7 @@
 use super::attention::{Made, Queries, Settings, Walk, walk};
 #[cfg(target_arch = "x86_64")]
 use super::gather_on_unit;
-use judge_kernels::softmax::Softmax;
-use judge_kernels::softmax::TILE;
+use judge_kernels::softmax::{Softmax, TILE};
 use judge_kernels::tile::{Shape, Words, multiply_add};
 #[cfg(target_arch = "x86_64")]
 use judge_kernels::{tile::Word, unit::HasUnit};

@@ -14,8 +14,7 @@
 //! price[i] = min over j > i of  pass · (1 + new tokens) + (j - i) · (seq + new) + price[j]
 //! ```
 //!
-//! cubecl searches for the fastest kernels by shapes rounded to powers of two, so many shapes of
-//! batches do not mean many searches.
+//! There is no search for kernels, so many shapes of batches cost no more than few.
 
 /// In which shapes a device is given its work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

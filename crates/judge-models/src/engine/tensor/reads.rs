@@ -14,8 +14,8 @@
 //! In the last block that is run, rows that nobody reads are left out behind attention
 //! ([`Reads::kept`]), unless a sequence is read at all positions.
 //!
-//! Nothing waits for a device before [`Queued::fetch`], so blocks and reductions are queued without
-//! a gap.
+//! Nothing waits for a device before [`Queued::fetch`], but blocks with experts, for the router's choice; so blocks and reductions are
+//! queued without a gap.
 //!
 //! NaN is kept, so that a reading with one is refused: a device's minimum or maximum may pass over
 //! a NaN, but no sum does, so extremes are replaced by NaN wherever the sum is NaN.

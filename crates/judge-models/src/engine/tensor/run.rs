@@ -108,7 +108,7 @@ impl<'a> BatchedPasses<'a> {
     }
 
     /// Queues the prompts of the next batch, and what they need of prefixes; `None` if no batch is
-    /// left. Waits for no device.
+    /// left. Waits for no device, but in blocks with experts.
     ///
     /// # Errors
     /// [`Error::Device`].

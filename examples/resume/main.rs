@@ -28,10 +28,10 @@ fn main() -> Result<(), Box<dyn Error>> {
 
     // Ended after 100 rows, as by a signal; a kill that leaves half a row behind is no worse. The second run judges the others,
     // and the third finds the output complete, made by the same judge of the same rows.
-    let job = Job::new(&input, &output, Program::new("resume", env!("CARGO_PKG_VERSION")));
+    let job = Job::open(&input, &output, Program::new("resume", env!("CARGO_PKG_VERSION")))?;
     for stop_after in [Some(100), None, None] {
         let mut judged = 0;
-        let counts = job.run(&model, &judge, |_, _| {
+        let counts = job.judge(&model, &judge, |_, _| {
             judged += 1;
             if Some(judged) == stop_after { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         })?;

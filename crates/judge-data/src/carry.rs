@@ -1,6 +1,6 @@
-use judge_core::Fields;
+use std::path::Path;
 
-use crate::{Error, Extra, Input, Record, ScoreRow};
+use crate::{Error, Extra, RowItem, ScoreRow};
 
 /// Which of a record's other fields are carried to the output.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -43,16 +43,26 @@ impl Carry {
             Self::All => extra,
             Self::Only(names) => extra.retain(|name| names.iter().any(|wanted| wanted == name)),
         };
-        if let Some((field, _)) = extra.iter().find(|(key, _)| known.contains(key)) {
-            return Err(Error::FieldClash { field: field.to_owned() });
-        }
+        self.check(&extra, known)?;
         Ok(extra)
+    }
+
+    /// Refuses fields of which one would be carried under a name that a row has itself.
+    fn check(&self, extra: &Extra, known: &[&str]) -> Result<(), Error> {
+        let is_carried = |name: &str| match self {
+            Self::All => true,
+            Self::Only(names) => names.iter().any(|wanted| wanted == name),
+        };
+        match extra.iter().find(|(name, _)| known.contains(name) && is_carried(name)) {
+            Some((field, _)) => Err(Error::FieldClash { field: field.to_owned() }),
+            None => Ok(()),
+        }
     }
 }
 
 /// Says before any work what cannot be carried: a field that the output has itself, and one that no row of the input has.
 #[derive(Debug)]
-pub struct CarryCheck<'c> {
+pub(crate) struct CarryCheck<'c> {
     carry: &'c Carry,
     /// The fields of the output's own.
     known: &'static [&'static str],
@@ -65,7 +75,7 @@ pub struct CarryCheck<'c> {
 
 impl<'c> CarryCheck<'c> {
     /// For an output whose rows have these fields of their own.
-    pub fn new(carry: &'c Carry, known: &'static [&'static str]) -> Self {
+    pub(crate) fn new(carry: &'c Carry, known: &'static [&'static str]) -> Self {
         let absent = match carry {
             Carry::All => Vec::new(),
             Carry::Only(names) => names.iter().map(String::as_str).collect(),
@@ -73,41 +83,31 @@ impl<'c> CarryCheck<'c> {
         Self { carry, known, absent, rows: 0, found: Vec::new() }
     }
 
-    /// Takes note of a record.
+    /// Takes note of a row.
     ///
     /// # Errors
     /// [`Error::FieldClash`].
-    pub fn see(&mut self, record: Record) -> Result<(), Error> {
-        let is_read = |name: &str| {
-            let is_column = record.columns().is_some_and(|columns| columns.field(name).is_some());
-            is_column || record.field(name).is_some()
-        };
-        self.absent.retain(|name| !is_read(name));
-        self.see_fields(record.into_extra())
-    }
-
-    /// Takes note of a row by the fields that may be carried.
-    ///
-    /// # Errors
-    /// [`Error::FieldClash`].
-    pub fn see_fields(&mut self, extra: Extra) -> Result<(), Error> {
-        if self.rows == 0 {
-            self.found = extra.iter().map(|(name, _)| name.to_owned()).collect();
+    pub(crate) fn see(&mut self, item: &impl RowItem) -> Result<(), Error> {
+        self.absent.retain(|name| !item.has_field(name));
+        if let Some(extra) = item.extra() {
+            if self.rows == 0 {
+                self.found = extra.iter().map(|(name, _)| name.to_owned()).collect();
+            }
+            self.carry.check(extra, self.known)?;
         }
         self.rows += 1;
-        self.absent.retain(|name| extra.text(name).is_none());
-        self.carry.of_row(extra, self.known).map(drop)
+        Ok(())
     }
 
     /// After the last row.
     ///
     /// # Errors
-    /// [`Error::NothingToCarry`] for a field that no row had. Of a [part](Input::part) that is nothing unusual.
-    pub fn finish(self, input: &Input) -> Result<(), Error> {
-        match self.absent.first().filter(|_| self.rows > 0 && input.part().is_none()) {
+    /// [`Error::NothingToCarry`] for a field that no row had. Of a part of a file that is nothing unusual.
+    pub(crate) fn finish(self, path: &Path, is_part: bool) -> Result<(), Error> {
+        match self.absent.first().filter(|_| self.rows > 0 && !is_part) {
             None => Ok(()),
             Some(&field) => Err(Error::NothingToCarry {
-                path: input.path().to_path_buf(),
+                path: path.to_path_buf(),
                 rows: self.rows,
                 field: field.to_owned(),
                 found: self.found,

@@ -124,6 +124,10 @@ impl RowItem for DecisionRecord {
     fn unread(&self) -> Option<&Unscored> {
         self.unread.as_ref()
     }
+
+    fn extra(&self) -> Option<&Extra> {
+        Some(&self.extra)
+    }
 }
 
 impl Decidable for DecisionRecord {

@@ -10,10 +10,12 @@ mod words;
 use std::io;
 use std::path::PathBuf;
 
+use judge_core::ItemId;
+
 use crate::{BodyProblem, Difference, Field, OutputProblem};
 pub use partial::PartialProblem;
 pub use place::Place;
-use words::{list, looked_for, made_otherwise, meant, no_row_has, no_text, several, without_position};
+use words::{item, list, looked_for, made_otherwise, meant, no_row_has, no_text, several, without_position};
 
 /// Everything that can go wrong between a judge and a disk.
 #[derive(Debug, thiserror::Error)]
@@ -216,6 +218,16 @@ pub enum Error {
     NoRows {
         /// The file.
         path: PathBuf,
+    },
+    /// A row of an output that is not the row of the item in its place.
+    #[error("{path}: expected the row of {}, found {}; was the input or the output changed?", item(expected.as_ref()), item(found.as_ref()))]
+    OtherRow {
+        /// The output.
+        path: PathBuf,
+        /// The item in its place; `None` behind the last.
+        expected: Option<ItemId>,
+        /// Whose row is there; `None` if none is.
+        found: Option<ItemId>,
     },
     /// Rows, columns or lists of a table that do not fit together.
     #[error("{place}: {what}: expected {expected} entries, found {found}")]

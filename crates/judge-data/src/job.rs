@@ -1,22 +1,35 @@
-//! A file judged, resumably: rows in, rows and a record out.
+//! A file judged, resumably: rows in, rows and a record out. Every command over rows is such a job.
+
+mod finished;
+mod missing;
+mod source;
+mod unread;
 
 use std::error::Error as StdError;
 use std::ops::ControlFlow;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use judge_core::{
     Backbone, Judge,
     runner::{Flow, RunEvent},
 };
 
+use crate::carry::CarryCheck;
 use crate::{
-    Carry, CarryCheck, Counts, Dataset, DatasetOptions, Error, Input, MadeBy, Numbered, Observer, Opened, Outputs,
-    Program, Resolved, RunPlan, SingleRow, WriteOptions,
+    Carry, Counts, DatasetOptions, Error, Input, Layout, MadeBy, Numbered, Observer, Opened, Outputs, Program,
+    Resolved, RowItem, RunPlan, RunResult, Settings, SingleRow, WriteOptions,
 };
 
-/// Judges every row of a file and writes a row for each, in the order of the input, with the record of the run beside it.
+pub use finished::Finished;
+pub use missing::Missing;
+pub use source::{DecisionRecords, RecordList, Records, Source};
+pub use unread::Unread;
+
+/// Makes a row of every row of a source, in its order, with the record of the run beside the output.
 ///
-/// The whole input is checked before any row is judged, and no file of somebody else's is replaced.
+/// [`judge`](Self::judge) does all of it. Its parts are for whoever says more in between:
+/// [`check`](Self::check) reads the whole source before any row is judged; [`run`](Self::run) opens the output, has a model loaded only if
+/// rows are missing, and gives the finished rows back beside what they were made of.
 /// Interrupted at any moment, the same job resumes; finished, it is
 /// recognised by the content of input, model and judge, and nothing is computed.
 /// A row that cannot be judged is written with the reason, and counted.
@@ -33,7 +46,7 @@ use crate::{
 /// let model = ScriptedBackbone::new(4); // a stand-in; `judge_models::Model::load(folder, …)` for a real one
 /// let judge = LagerJudge::new(LagerSettings::prompt_end(Scale::integers(1, 5)?), &model)?;
 /// let program = Program::new("my_judge", env!("CARGO_PKG_VERSION"));
-/// let counts = Job::new(&input, &output, program).run(&model, &judge, |done, rows| eprintln!("{done} of {rows}"))?;
+/// let counts = Job::open(&input, &output, program)?.judge(&model, &judge, |done, rows| eprintln!("{done} of {rows}"))?;
 /// println!("{} of {} rows scored", counts.scored, counts.rows());
 /// for (reason, rows) in &counts.unscored {
 ///     println!("unscored, {reason}: {rows}");
@@ -43,32 +56,34 @@ use crate::{
 /// # }
 /// ```
 #[derive(Clone, Debug)]
-pub struct Job {
-    /// The rows: JSON lines or a JSON array, plain, gzip or zstd; `-` is standard input.
-    pub input: PathBuf,
-    /// How they are read: format, columns, ids, at most how many.
-    pub dataset: DatasetOptions,
+pub struct Job<S = Records> {
+    /// The rows.
+    pub source: S,
     /// Which of their other fields are carried to the output.
     pub carry: Carry,
     /// Where the rows go.
     pub output: PathBuf,
+    /// As JSON lines, or as one array.
+    pub layout: Layout,
     /// How they are written.
     pub write: WriteOptions,
     /// The program, for the record.
     pub program: Program,
+    /// What else decides about a row, besides the source and the fields that are carried.
+    pub settings: Settings,
+    /// The model and the judges, as far as they are known before rows are found missing.
+    pub made_by: MadeBy,
 }
 
 impl Job {
-    /// A job that detects the format of its input and carries all fields.
-    pub fn new(input: impl Into<PathBuf>, output: impl Into<PathBuf>, program: Program) -> Self {
-        Self {
-            input: input.into(),
-            dataset: DatasetOptions::default(),
-            carry: Carry::All,
-            output: output.into(),
-            write: WriteOptions::default(),
-            program,
-        }
+    /// A job over the records of a file (JSON lines, a JSON array or, with the feature `parquet`, Parquet; plain, gzip or zstd; `-` is
+    /// standard input), which detects their format and carries all fields.
+    ///
+    /// # Errors
+    /// If the input cannot be opened.
+    pub fn open(input: impl AsRef<Path>, output: impl Into<PathBuf>, program: Program) -> Result<Self, Error> {
+        let source = Records::new(Input::open(input)?, DatasetOptions::default());
+        Ok(Self::new(source, output, program))
     }
 
     /// Judges the rows that are not judged yet. Rows are those of [`SingleRow`].
@@ -81,43 +96,138 @@ impl Job {
     /// Whatever is wrong with the input or the output, before any row is judged;
     /// [`Error::JudgeSettings`] for a judge that does not say what its verdicts depend on;
     /// [`Error::Core`] if the judge or the model fails. What was written before stays.
-    pub fn run<M: Backbone, F: Flow>(
+    pub fn judge<M: Backbone, F: Flow>(
         &self,
         model: &M,
         judge: &impl Judge<Numbered>,
         mut progress: impl FnMut(usize, usize) -> F,
     ) -> Result<Counts, Error> {
-        let input = Input::open(&self.input)?;
-        Outputs::new([&self.input]).rows([&self.output]).overwrite(self.write.overwrite).check()?;
-        let (mut rows, mut carried) = (0, CarryCheck::new(&self.carry, SingleRow::KNOWN));
-        for record in self.records(&input)? {
-            carried.see(record?)?;
-            rows += 1;
-        }
-        carried.finish(&input)?;
+        let input = self.source.input.path();
+        Outputs::new([input]).rows([&self.output]).overwrite(self.write.overwrite).check()?;
+        let checked = self.check(SingleRow::KNOWN, |_| Ok::<_, Error>(None))?;
         let resolved = Resolved::of(model.info(), [judge as &dyn Judge<Numbered>])?;
-        let mut plan = RunPlan::new(&self.output, rows, self.program.clone());
-        plan.inputs = vec![input.identity()?.with_rows(rows)];
-        plan.settings.insert("carry".to_owned(), format!("{:?}", self.carry).into());
-        plan.settings.insert("dataset".to_owned(), format!("{:?}", self.dataset).into());
-        plan.made_by = MadeBy::Model(resolved.clone());
-        plan.options = self.write;
-        let start = match plan.open()? {
-            Opened::Complete(record) => return Ok(record.counts),
-            Opened::Ready(start) => start,
-        };
-        let row = |result| SingleRow::new(result, &self.carry);
-        let mut told = Told { done: 0, rows, progress: &mut progress, failed: None };
-        let result =
-            start.judge(resolved, model, &[judge as _], Numbered::all(self.records(&input)?), row, &mut told)?;
+        let job = Self { made_by: MadeBy::Model(resolved.clone()), ..self.clone() };
+        let mut told = Told { done: 0, rows: checked.rows, progress: &mut progress, failed: None };
+        let finished = job.run(&checked, |missing| {
+            missing.judge(resolved, model, &[judge as _], |result| SingleRow::new(result, &self.carry), &mut told)
+        })?;
         match told.failed {
             Some(source) => Err(judge_core::Error::Observer { source }.into()),
-            None => Ok(result.counts),
+            None => Ok(finished.counts),
+        }
+    }
+}
+
+/// What [`Job::check`] has read.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Checked {
+    /// How many records.
+    pub records: usize,
+    /// How many rows the output will have.
+    pub rows: usize,
+    /// Those that get no score whatever a model says.
+    pub unread: Unread,
+}
+
+impl<S: Source> Job<S> {
+    /// A job that carries all fields and writes JSON lines, without a model and settings.
+    pub fn new(source: S, output: impl Into<PathBuf>, program: Program) -> Self {
+        Self {
+            source,
+            carry: Carry::All,
+            output: output.into(),
+            layout: Layout::Lines,
+            write: WriteOptions::default(),
+            program,
+            settings: Settings::new(),
+            made_by: MadeBy::default(),
         }
     }
 
-    fn records(&self, input: &Input) -> Result<Dataset, Error> {
-        Dataset::open(input, &self.dataset)
+    /// Reads the whole source, before any model work. `known` are the fields that an output row has of its own; `see` may find more wrong
+    /// with a row, either an error, or why it gets no score besides what it lacks itself.
+    ///
+    /// # Errors
+    /// Whatever is wrong with the source; [`Error::NoRows`]; [`Error::FieldClash`] and [`Error::NothingToCarry`]; those of `see`.
+    pub fn check<E: From<Error>>(
+        &self,
+        known: &'static [&'static str],
+        see: impl FnMut(&S::Item) -> Result<Option<String>, E>,
+    ) -> Result<Checked, E> {
+        self.check_all_of(&self.source, known, see)
+    }
+
+    /// As [`check`](Self::check), of the whole file where the source is a part of one: what is told of all rows must not differ from part to
+    /// part.
+    ///
+    /// # Errors
+    /// As [`check`](Self::check).
+    pub fn check_whole<E: From<Error>>(
+        &self,
+        known: &'static [&'static str],
+        see: impl FnMut(&S::Item) -> Result<Option<String>, E>,
+    ) -> Result<Checked, E> {
+        let Checked { records, rows, unread } = self.check_all_of(&self.source.whole(), known, see)?;
+        Ok(Checked { records, rows: self.source.part().map_or(rows, |part| part.rows_of(rows)), unread })
+    }
+
+    fn check_all_of<E: From<Error>>(
+        &self,
+        source: &S,
+        known: &'static [&'static str],
+        mut see: impl FnMut(&S::Item) -> Result<Option<String>, E>,
+    ) -> Result<Checked, E> {
+        let (mut records, mut unread) = (0, Unread::default());
+        let mut carried = CarryCheck::new(&self.carry, known);
+        let each = source.rows_of_each();
+        for item in source.items()?.step_by(each) {
+            let item = item?;
+            let why = see(&item)?;
+            unread.see_item(&item, why);
+            carried.see(&item)?;
+            records += 1;
+        }
+        if records == 0 {
+            return Err(Error::NoRows { path: source.path().to_path_buf() }.into());
+        }
+        carried.finish(source.path(), source.part().is_some())?;
+        Ok(Checked { records, rows: records * each, unread })
+    }
+
+    /// The plan of the run.
+    ///
+    /// # Errors
+    /// [`Error::Io`].
+    pub fn plan(&self, checked: &Checked) -> Result<RunPlan, Error> {
+        let mut plan = RunPlan::new(&self.output, checked.rows, self.program.clone());
+        plan.inputs = self.source.identity(checked.rows / self.source.rows_of_each())?;
+        plan.settings = self.source.settings();
+        plan.settings.insert("carry".to_owned(), format!("{:?}", self.carry).into());
+        plan.settings.extend(self.settings.clone());
+        plan.made_by = self.made_by.clone();
+        plan.layout = self.layout;
+        plan.options = self.write;
+        Ok(plan)
+    }
+
+    /// Opens the output, and if rows of it are missing, has `judge` make them: there a model is loaded, and not before.
+    ///
+    /// # Errors
+    /// As [`RunPlan::open`]; those of `judge`.
+    pub fn run<E: From<Error>>(
+        &self,
+        checked: &Checked,
+        judge: impl FnOnce(Missing<'_, S>) -> Result<RunResult, E>,
+    ) -> Result<Finished<'_, S>, E> {
+        let (source, output) = (&self.source, self.output.clone());
+        match self.plan(checked)?.open()? {
+            Opened::Complete(record) => Ok(Finished { counts: record.counts, summary: None, source, output }),
+            Opened::Ready(start) => {
+                let RunResult { counts, summary } = judge(Missing { start: *start, source })?;
+                Ok(Finished { counts, summary: Some(summary), source, output })
+            }
+        }
     }
 }
 
@@ -129,12 +239,12 @@ struct Told<'p, P> {
     failed: Option<Box<dyn StdError + Send + Sync>>,
 }
 
-impl<F: Flow, P: FnMut(usize, usize) -> F> Observer<Numbered> for Told<'_, P> {
+impl<I: RowItem, F: Flow, P: FnMut(usize, usize) -> F> Observer<I> for Told<'_, P> {
     fn begin(&mut self, before: usize, _: usize) {
         self.done = before;
     }
 
-    fn see(&mut self, event: &RunEvent<Numbered>) -> ControlFlow<()> {
+    fn see(&mut self, event: &RunEvent<I>) -> ControlFlow<()> {
         let RunEvent::Item(_) = event else { return ControlFlow::Continue(()) };
         self.done += 1;
         (self.progress)(self.done, self.rows).flow().unwrap_or_else(|error| {

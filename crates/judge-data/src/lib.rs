@@ -18,16 +18,15 @@
 //! let judge = LagerJudge::new(LagerSettings::prompt_end(Scale::integers(1, 5)?), &model)?;
 //!
 //! // Checks the whole input first, resumes what was interrupted, recognises what is finished.
-//! let job = Job::new(&input, &output, Program::new("my_judge", env!("CARGO_PKG_VERSION")));
-//! let counts = job.run(&model, &judge, |done, rows| eprintln!("{done} of {rows}"))?;
+//! let job = Job::open(&input, &output, Program::new("my_judge", env!("CARGO_PKG_VERSION")))?;
+//! let counts = job.judge(&model, &judge, |done, rows| eprintln!("{done} of {rows}"))?;
 //! println!("{} of {} rows scored", counts.scored, counts.rows());
 //! # assert_eq!((counts.scored, counts.graded), (1, 1));
 //! # Ok(())
 //! # }
 //! ```
 //!
-//! Rows of your own, several judges, a model that is loaded only if there is something to do:
-//! [`RunPlan::open`] and [`RunStart::judge`], of which [`Job`] is made.
+//! Rows of your own are a [`Source`]; several judges, and a model that is loaded only if there is something to do, come by [`Job::run`].
 //!
 //! # What is here
 //!
@@ -39,7 +38,7 @@
 //! | read a published set of pairs, or verdicts on it that were made elsewhere | [`Benchmark`], [`PairVerdicts`]; [`PairVote`] for MT-bench's votes |
 //! | tell users that their human scores are not read | [`HumanScores`] |
 //! | refuse outputs that would destroy something | [`Outputs`], [`check_outputs`], [`write_new`] |
-//! | judge a file | [`Job`]; [`RunStart::judge`] and [`read_rows`] for rows of your own |
+//! | judge a file | [`Job`]; [`Source`] for rows of your own |
 //! | say before any work that a template uses a field that no row has | [`check_templates`] |
 //! | read states with typed questions, and write their answers | [`DecisionRecord`], [`DecisionRow`] |
 //! | write a judge's labels as graded rows for probes | [`LabelRow`] |
@@ -131,7 +130,7 @@ pub use benchmark::{
     Benchmark, BenchmarkPair, PairTexts, PairVerdicts, PairVote, Perturbation, PerturbedPair, Published, Statistics,
 };
 pub use body::BodyProblem;
-pub use carry::{Carry, CarryCheck};
+pub use carry::Carry;
 pub use columns::{Columns, RowColumns};
 pub use dataset::{Dataset, DatasetFormat, DatasetOptions, LagerDataset};
 pub use decision_row::{Decided, DecisionRecord, DecisionRow};
@@ -142,7 +141,7 @@ pub use field::Field;
 pub use human_scores::HumanScores;
 pub use ids::Ids;
 pub use input::{Input, InputReader, IntoInput, PART, Part};
-pub use job::Job;
+pub use job::{Checked, DecisionRecords, Finished, Job, Missing, RecordList, Records, Source, Unread};
 pub use jobs::{check_templates, read_rows, score_row, split_label};
 pub use journal::{Resumed, SyncEvery};
 pub use jsonl::JsonlWriter;

@@ -3,12 +3,12 @@
 use std::path::Path;
 
 use anyhow::{Context, Result, bail};
-use judge_data::ScoredFile;
+use judge_data::{ScoredFile, Unread};
 use judge_probe::RowGroups;
 
 use crate::args::files::open;
 use crate::groups::OtherFields;
-use crate::missing_fields::Unread;
+use crate::missing_fields::tell_unread_that;
 use crate::terminal::console::{tell, usage};
 use crate::terminal::options::offered;
 
@@ -69,7 +69,7 @@ pub fn graded(path: &Path, score: &str, human: Option<&str>, cluster: Option<&st
         let advice = offered(["; name its field with --human".to_owned()]).unwrap_or_default();
         bail!("{file}: of {scored} rows with a number in {score:?}, none has a human score in {names}{advice}");
     }
-    unread.tell_that("cannot be read and are not fitted on");
+    tell_unread_that(&unread, "cannot be read and are not fitted on");
     if cluster.is_none() {
         graded.keep_together(&others)?;
     }

@@ -4,12 +4,12 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result};
 use clap::Args;
 use judge_core::{Backbone, Fields, ItemId, ItemResult, Judge, Reason, Unscored, Verdict, inspector::total_score};
 use judge_data::{
     Columns, Counts, Dataset, DatasetFormat, DatasetOptions, Error, Extra, Fate, Field, Ids, Input, InputFile,
-    IntoInput, Layout, Opened, Record, Resolved, RowItem, Rows, RunPlan, RunResult, Settings,
+    IntoInput, Job, Layout, Opened, Record, Resolved, RowItem, Rows, RunPlan, Settings, Source,
 };
 use judge_probe::ClassProbabilities;
 use serde_json::{Map, Value, json};
@@ -17,8 +17,9 @@ use serde_json::{Map, Value, json};
 use crate::args::files::{InputArgs, WriteArgs, beside, program};
 use crate::args::model_args::ModelArgs;
 use crate::choice::{rows_of_share, tell_few};
-use crate::missing_fields::Unread;
+use crate::missing_fields::tell_unread;
 use crate::probes::PromptedProbe;
+use crate::row_job::resolved;
 use crate::terminal::pace::Watch;
 
 /// The options of commands that judge by probes.
@@ -75,6 +76,10 @@ impl RowItem for Pair {
     fn unread(&self) -> Option<&Unscored> {
         self.record.unread()
     }
+
+    fn no_grade(&self) -> Option<&str> {
+        self.record.no_grade()
+    }
 }
 
 /// What [`evaluate`] came to.
@@ -105,55 +110,36 @@ const ADDED: [&str; 4] = ["total_score", "expected_total", "probabilities", "uns
 pub fn evaluate(args: &ProbeArgs, name: &str, output: &Path, layout: Layout) -> Result<Evaluation> {
     let judged = PromptedProbe::read(&args.probes, args.templates.as_deref(), None)?;
     let aspects: Vec<String> = judged.iter().map(|judged| judged.aspect.clone()).collect();
-    let input = args.input.open()?;
     let columns = args.input.columns.clone().unwrap_or_default();
     let limit = args.model.limit.unwrap_or(usize::MAX);
-    let (mut rows, mut unread) = (0, Unread::default());
-    for pair in pairs(&input, &columns, limit)? {
-        let pair = pair?;
-        unread.see(&pair.record);
+    let source = Pairs { input: args.input.open()?, columns, limit };
+    args.model.admit(&source.input)?;
+    let (made_by, mut settings) = args.model.described(None)?;
+    settings.insert("probes".to_owned(), PromptedProbe::settings(&judged));
+    let write = args.write.options();
+    let job = Job { layout, write, settings, made_by, ..Job::new(source, output, program(name)) };
+    let checked = job.check(&[], |pair| {
         let clash = |key: &str| ADDED.contains(&key) || aspects.iter().any(|aspect| aspect == key);
-        if let Some((field, _)) = pair.fields.iter().find(|(key, _)| clash(key)) {
-            return Err(Error::FieldClash { field: field.to_owned() })
-                .with_context(|| format!("{}", input.path().display()));
+        match pair.fields.iter().find(|(key, _)| clash(key)) {
+            Some((field, _)) => Err(anyhow::Error::from(Error::FieldClash { field: field.to_owned() }))
+                .with_context(|| job.source.input.path().display().to_string()),
+            None => Ok(None),
         }
-        rows += 1;
-    }
-    ensure!(rows > 0, "{}: no row was read: there are none", input.path().display());
-    unread.tell();
-    args.model.admit(&input)?;
-    let mut plan = RunPlan::new(output, rows, program(name));
-    plan.inputs = vec![input.identity()?.with_rows(rows)];
-    args.model.describe(&mut plan, None)?;
-    plan.settings.extend(settings(args, &judged));
-    plan.layout = layout;
-    plan.options = args.write.options();
-    let start = match plan.open()? {
-        Opened::Complete(record) => {
-            return Ok(Evaluation { aspects, rows, counts: record.counts, was_complete: true });
-        }
-        Opened::Ready(start) => start,
-    };
-    let model = args.model.load()?;
-    let judges = judged.iter().map(|probe| probe.judge(&args.model, model.info())).collect::<Result<Vec<_>>>()?;
-    let resolved = Resolved { model: Some(model.info().clone()), ..Resolved::default() };
-    let judges: Vec<&dyn Judge<Pair>> = judges.iter().map(|judge| judge as _).collect();
-    let mut watch = Watch::new("judging", "rows", args.model.quiet)?;
-    let items = pairs(&input, &columns, limit)?;
-    let row = |result| to_row(&aspects, result);
-    let RunResult { counts, summary } = start.judge(resolved, &model, &judges, items, row, &mut watch)?;
-    watch.finish(summary.cancelled)?;
-    Ok(Evaluation { aspects, rows, counts, was_complete: false })
-}
-
-/// What decides about a row, besides the input and the model.
-fn settings(args: &ProbeArgs, judged: &[PromptedProbe]) -> Settings {
-    let mut settings = Settings::from([("probes".to_owned(), PromptedProbe::settings(judged))]);
-    if let Some(columns) = &args.input.columns {
-        settings.insert("columns".to_owned(), columns.to_string().into());
-    }
-    args.input.note_part(&mut settings);
-    settings
+    })?;
+    tell_unread(&checked.unread);
+    let finished = job.run(&checked, |missing| {
+        let model = args.model.load()?;
+        let judges = judged.iter().map(|probe| probe.judge(&args.model, model.info())).collect::<Result<Vec<_>>>()?;
+        let judges: Vec<&dyn Judge<Pair>> = judges.iter().map(|judge| judge as _).collect();
+        let mut watch = Watch::new("judging", "rows", args.model.quiet)?;
+        let row = |result| to_row(&aspects, result);
+        let resolved = resolved(&model, None, Settings::new());
+        let result = missing.judge(resolved, &model, &judges, row, &mut watch)?;
+        watch.finish(result.summary.cancelled)?;
+        anyhow::Ok(result)
+    })?;
+    let was_complete = finished.summary.is_none();
+    Ok(Evaluation { aspects: aspects.clone(), rows: checked.rows, counts: finished.counts, was_complete })
 }
 
 /// A result as a row of the output.
@@ -192,14 +178,29 @@ fn to_row(aspects: &[String], result: ItemResult<Pair>) -> Result<(Extra, Fate)>
 }
 
 /// The pairs of a file, each with all its fields.
-fn pairs(
-    input: &Input,
-    columns: &Columns,
+#[derive(Clone)]
+struct Pairs {
+    input: Input,
+    columns: Columns,
     limit: usize,
-) -> Result<impl Iterator<Item = Result<Pair, Error>> + use<>, Error> {
-    let options = options(columns, limit)?;
-    let rows = Rows::open(input)?.zip(Dataset::open(input, &options)?).enumerate();
-    Ok(rows.map(|(row, (fields, record))| Ok(Pair { row, fields: fields?.into_extra(&[]), record: record? })))
+}
+
+impl Source for Pairs {
+    type Item = Pair;
+
+    fn items(&self) -> Result<impl Iterator<Item = Result<Pair, Error>>, Error> {
+        let options = options(&self.columns, self.limit)?;
+        let rows = Rows::open(&self.input)?.zip(Dataset::open(&self.input, &options)?).enumerate();
+        Ok(rows.map(|(row, (fields, record))| Ok(Pair { row, fields: fields?.into_extra(&[]), record: record? })))
+    }
+
+    fn input(&self) -> Option<&Input> {
+        Some(&self.input)
+    }
+
+    fn columns(&self) -> Option<&Columns> {
+        Some(&self.columns)
+    }
 }
 
 /// How they are read. Nothing else is read of a row, so nothing else can be wrong with it.

@@ -6,24 +6,25 @@ use judge_core::{
     lager::{LagerJudge, LagerSettings},
 };
 use judge_data::{
-    Carry, CarryCheck, Counts, DatasetFormat, Field, HumanScores, Input, Numbered, ORIGIN, Opened, Record, Resolved,
-    RunResult, ScoreRow, Settings, check_templates, score_row, split_label,
+    Carry, Checked, DatasetFormat, Error, Field, Finished, HumanScores, Numbered, ORIGIN, Record, Records, ScoreRow,
+    Settings, Source, check_templates, score_row, split_label,
 };
 use serde_json::json;
 
 use crate::args::files::{InputArgs, OutputArgs};
 use crate::args::lager::LagerArgs;
 use crate::args::model_args::ModelArgs;
-use crate::missing_fields::Unread;
 use crate::probes::PromptedProbe;
-use crate::terminal::console::{tell, tell_label_mass};
+use crate::row_job::{Made, RowJob, Words, resolved};
+use crate::terminal::console::{end_of_rows, tell, tell_label_mass};
 use crate::terminal::options::offered;
-use crate::terminal::pace::Watch;
 
 /// What is scored, by which judge, and where the rows go.
 pub struct LagerFile<'a> {
     /// The program that asks, for the record.
     pub program: &'static str,
+    /// What people call a row.
+    pub rows: &'static str,
     /// The rows.
     pub input: &'a InputArgs,
     /// Their format; `None` to detect it from the first.
@@ -44,81 +45,67 @@ pub struct LagerFile<'a> {
     pub probe: Option<&'a PromptedProbe>,
 }
 
-/// A file of scores.
-pub struct ScoredFile {
-    /// The format of the input.
-    pub format: DatasetFormat,
-    /// Its rows.
-    pub rows: usize,
-    /// What became of them.
-    pub counts: Counts,
-    /// Which score was written; `None` if it was all there before.
-    pub variant: Option<&'static str>,
-}
-
 impl LagerFile<'_> {
-    /// Scores what is not scored yet. The whole input is checked first; a finished output is recognised without a model. `finish` adds to a
+    /// Scores what is not scored yet, and has `figures` make what is made of the finished rows. The whole input is checked first; a finished
+    /// output is recognised without a model. `finish` adds to a
     /// row what is known of its record and else not kept, and what the probe says.
     ///
     /// # Errors
-    /// Whatever is wrong with the input, the output, the model, or between them.
+    /// Whatever is wrong with the input, the output, the model, or between them; those of `figures`.
     pub fn score(
         &self,
-        finish: impl Fn(&Record, Option<&Verdict>, &mut ScoreRow) -> Result<(), judge_data::Error> + Sync,
-    ) -> Result<ScoredFile> {
+        finish: impl Fn(&Record, Option<&Verdict>, &mut ScoreRow) -> Result<(), Error> + Sync,
+        figures: impl FnOnce(&Finished<'_, Records>) -> Result<()>,
+    ) -> Result<()> {
         let input = self.input.open()?;
         let format = self.input.records(&input, self.format, Some(1))?.format();
         let mut settings = self.lager.lager_settings(format, self.model)?;
         if let (Some(template), None) = (&self.template, &self.lager.template) {
             settings.template = self.model.dress_template(template.clone());
         }
-        let rows = self.check_data(&input, format, &settings)?;
-
-        let of_run = self.settings(&settings)?;
+        let source = self.input.source(&input, Some(format), self.model.limit);
+        let words = Words { doing: "judging", rows: self.rows, done: "scored" };
+        let job = RowJob::new(self.program, words, source, self.output, self.carry, self.model.quiet);
+        let checked = self.check(&job, format, &settings)?;
         let template = settings.template.clone().with_prefill(&settings.opening);
-        let template = Some(template.id());
-        let plan = self.output.plan(self.program, &input, rows, self.input, self.model, template, of_run)?;
-        let start = match plan.open()? {
-            Opened::Complete(record) => return Ok(ScoredFile { format, rows, counts: record.counts, variant: None }),
-            Opened::Ready(start) => start,
-        };
-        let model = self.model.load()?;
-        let judge = LagerJudge::new(settings, &model)?;
-        let probe = self.probe.map(|probe| probe.judge(self.model, model.info())).transpose()?;
-        for note in judge.weight_notes() {
-            tell(format_args!("note: {note}"));
-        }
-        let labels: Vec<String> = judge.settings().scale.labels().map(str::to_owned).collect();
-        let prompts = self.input.records(&input, Some(format), self.model.limit)?;
-        let prompts = prompts.filter_map(|record| record.map(|record| judge.template().fill(&record).ok()).transpose());
-        if judge.settings().condition.generation().is_none()
-            && let Some((label, found)) = split_label(&model, prompts, &labels)?
-        {
-            tell(format_args!(
-                "note: after the first prompt the tokenizer would write label {label:?} as {:?}, not as {:?}; --prefill may end the prompt better",
-                found.together, found.apart
-            ));
-        }
-
-        let mut resolved = Resolved { model: Some(model.info().clone()), ..Resolved::default() };
-        resolved.template = Some(judge.template().id().to_owned());
-        resolved.settings.insert(ORIGIN.to_owned(), serde_json::to_value(judge.origin())?);
-        let mut watch = Watch::new("judging", "rows", self.model.quiet)?;
-        let judges: Vec<&dyn Judge<Numbered>> =
-            [&judge as _].into_iter().chain(probe.as_ref().map(|probe| probe as _)).collect();
-        let items = Numbered::all(self.input.records(&input, Some(format), self.model.limit)?);
-        let row = |result: ItemResult<Numbered>| {
-            let (record, by_probe) = (result.item.record.clone(), result.verdicts.get(1).cloned());
-            let (mut row, fate) = score_row(&judge, result, self.carry)?;
-            finish(&record, by_probe.as_ref(), &mut row)?;
-            Ok::<_, judge_data::Error>((row, fate))
-        };
-        let RunResult { counts, summary } = start.judge(resolved, &model, &judges, items, row, &mut watch)?;
-        watch.finish(summary.cancelled)?;
-        let advice = "; the prompt may not lead it to a label (see --prefill and --template)";
-        tell_label_mass(&summary, "the labels", advice);
-        self.lager.tell_unscored(&counts.unscored);
-        Ok(ScoredFile { format, rows, counts, variant: Some(judge.variant().as_str()) })
+        let job = job.with_settings(self.settings(&settings)?).with_model(self.model, Some(template.id()))?;
+        let finished = job.run(&checked, |pending| {
+            let model = self.model.load()?;
+            let judge = LagerJudge::new(settings, &model)?;
+            let probe = self.probe.map(|probe| probe.judge(self.model, model.info())).transpose()?;
+            for note in judge.weight_notes() {
+                tell(format_args!("note: {note}"));
+            }
+            let labels: Vec<String> = judge.settings().scale.labels().map(str::to_owned).collect();
+            let prompts = job.job.source.items()?;
+            let prompts = prompts.filter_map(|item| item.map(|item| judge.template().fill(&item).ok()).transpose());
+            if judge.settings().condition.generation().is_none()
+                && let Some((label, found)) = split_label(&model, prompts, &labels)?
+            {
+                tell(format_args!(
+                    "note: after the first prompt the tokenizer would write label {label:?} as {:?}, not as {:?}; --prefill may end the prompt better",
+                    found.together, found.apart
+                ));
+            }
+            let of_run = [(ORIGIN.to_owned(), serde_json::to_value(judge.origin())?)].into();
+            let resolved = resolved(&model, Some(judge.template().id().to_owned()), of_run);
+            let judges: Vec<&dyn Judge<Numbered>> =
+                [&judge as _].into_iter().chain(probe.as_ref().map(|probe| probe as _)).collect();
+            let row = |result: ItemResult<Numbered>| {
+                let (record, by_probe) = (result.item.record.clone(), result.verdicts.get(1).cloned());
+                let (mut row, fate) = score_row(&judge, result, self.carry)?;
+                finish(&record, by_probe.as_ref(), &mut row)?;
+                Ok::<_, Error>((row, fate))
+            };
+            let result = pending.judge(resolved, &model, &judges, row)?;
+            let advice = "; the prompt may not lead it to a label (see --prefill and --template)";
+            tell_label_mass(&result.summary, "the labels", advice);
+            self.lager.tell_unscored(&result.counts.unscored);
+            let details = format!(" ({}), {} with a human score", judge.variant().as_str(), result.counts.graded);
+            Ok(Made { result, details })
+        })?;
+        end_of_rows(&finished.counts)?;
+        figures(&finished)
     }
 
     /// What decides about a row and is known before the model is loaded.
@@ -127,50 +114,36 @@ impl LagerFile<'_> {
         if let Some(probe) = self.probe {
             all.insert("probe".to_owned(), PromptedProbe::settings(std::slice::from_ref(probe)));
         }
-        all.insert("carry".to_owned(), json!(format!("{:?}", self.carry)));
         all.insert("format".to_owned(), json!(self.format.map(DatasetFormat::as_str)));
         Ok(all)
     }
 
     /// Reads the whole input and fills every prompt once, so that whatever is wrong is said before any model work.
-    /// Returns the number of rows.
-    fn check_data(&self, input: &Input, format: DatasetFormat, settings: &LagerSettings) -> Result<usize> {
+    fn check(&self, job: &RowJob<Records>, format: DatasetFormat, settings: &LagerSettings) -> Result<Checked> {
+        let source = &job.job.source;
+        let path = source.input.path().display();
         let template = settings.template.clone().with_prefill(&settings.opening);
-        check_templates(self.input.records(input, Some(format), self.model.limit)?, [&template]).map_err(|error| {
-            match error {
-                judge_data::Error::NoRowHas { .. } => anyhow!("{error}\n{}", self.lager.template_hint(format)),
-                other => other.into(),
-            }
+        check_templates(source.dataset()?, [&template]).map_err(|error| match error {
+            Error::NoRowHas { .. } => anyhow!("{error}\n{}", self.lager.template_hint(format)),
+            other => other.into(),
         })?;
-        let (mut rows, mut unread, mut people) = (0, Unread::default(), HumanScores::default());
-        let mut carried = CarryCheck::new(self.carry, &ScoreRow::KNOWN);
+        let mut people = HumanScores::default();
         let (range, mut off_scale, mut first_off) = (settings.scale.range(), 0, None);
-        for record in self.input.records(input, Some(format), self.model.limit)? {
-            let record = record?;
-            (self.check)(&record).with_context(|| format!("{}, item {}", input.path().display(), record.id()))?;
-            people.see(&record);
+        let checked = job.check(&ScoreRow::KNOWN, |item| {
+            let record = &item.record;
+            (self.check)(record).with_context(|| format!("{path}, item {}", record.id()))?;
+            people.see(record);
             if let Some(grade) = record.human().filter(|grade| !(range.0..=range.1).contains(grade)) {
                 off_scale += 1;
                 first_off.get_or_insert((record.id().clone(), grade));
             }
-            carried.see(record.clone()).with_context(|| format!("{}", input.path().display()))?;
-            let item = Numbered { row: rows, record };
-            let why = item.record.unread().map(|why| why.detail.clone());
-            unread.see_as(&item.record, why.or_else(|| template.fill(&item).err().map(|error| error.to_string())));
-            rows += 1;
+            Ok(template.fill(item).err().map(|error| error.to_string()))
+        })?;
+        if let Some((id, why)) = checked.unread.all().filter(|_| source.input.part().is_none()) {
+            bail!("{path}, item {id}: {why}\n{}", self.lager.template_hint(format));
         }
-        carried.finish(input)?;
-        if let Some((id, why)) = unread.all().filter(|_| input.part().is_none()) {
-            bail!("{}, item {id}: {why}\n{}", input.path().display(), self.lager.template_hint(format));
-        }
-        unread.tell();
-        if !self.model.quiet {
-            tell(format_args!(
-                "{}: {rows} items of the format `{format}`, {} with a human score",
-                input.path().display(),
-                people.graded()
-            ));
-        }
+        let (rows, graded) = (checked.records, people.graded());
+        job.tell(format_args!("{path}: {rows} items of the format `{format}`, {graded} with a human score"));
         if let Some((id, grade)) = first_off {
             let (low, high) = range;
             tell(format_args!(
@@ -181,6 +154,6 @@ impl LagerFile<'_> {
             let named = people.candidates().next().map(|first| format!(": --columns {}={first}", Field::Human));
             tell(format_args!("note: {note}{}", offered(named).unwrap_or_default()));
         }
-        Ok(rows)
+        Ok(checked)
     }
 }

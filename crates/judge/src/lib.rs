@@ -24,6 +24,7 @@ mod ratings;
 mod reliability;
 mod replies;
 mod report;
+mod row_job;
 mod rows;
 mod serve;
 pub mod terminal;

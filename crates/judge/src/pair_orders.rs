@@ -8,11 +8,11 @@ use judge_core::{
     combine::{Confident, GradedPair, OrderPolicy, PlaceCorrected, Swapped},
     inspector::Probe,
 };
-use judge_data::{Carry, Error, Numbered, PairOrders, PairRow, Record, Resolved, RunResult, RunStart};
+use judge_data::{Carry, Numbered, PairOrders, PairRow, Resolved, RunResult, Source};
 use judge_models::Model;
 
 use crate::args::prompt_judge::AskedJudge;
-use crate::terminal::pace::Watch;
+use crate::row_job::Pending;
 
 /// How pairs are judged.
 pub struct PairJudging<'a> {
@@ -33,17 +33,15 @@ pub struct PairJudging<'a> {
 }
 
 impl PairJudging<'_> {
-    /// Judges the records that the output does not have yet, with progress.
+    /// Judges the pairs that the output does not have yet, with progress.
     ///
     /// # Errors
     /// Of the records, the model, or the output; [`Stopped`](crate::terminal::interrupt::Stopped) after a signal.
-    pub fn run(
+    pub fn run<S: Source<Item = Numbered>>(
         &self,
-        start: RunStart,
+        pending: Pending<'_, S>,
         resolved: Resolved,
         model: &Model,
-        records: impl Iterator<Item = Result<Record, Error>>,
-        mut watch: Watch,
     ) -> Result<RunResult> {
         let graded = match self.judge {
             AskedJudge::Prompted(_) => GradedPair::new(self.judge),
@@ -57,8 +55,6 @@ impl PairJudging<'_> {
         let both = Swapped::new(&compared, OrderPolicy::LogOdds);
         let orders = if self.both_orders { PairOrders::Both(&both) } else { PairOrders::Given(&compared) };
         let row = |result| PairRow::new(&orders, result, self.tables, self.carry);
-        let result = start.judge(resolved, model, &[&orders], Numbered::all(records), row, &mut watch)?;
-        watch.finish(result.summary.cancelled)?;
-        Ok(result)
+        pending.judge(resolved, model, &[&orders], row)
     }
 }

@@ -57,3 +57,8 @@ pub(super) fn made_otherwise(differences: &[Difference]) -> String {
         format!("made with other settings: {}", list(differences))
     }
 }
+
+/// A row by its item.
+pub(super) fn item(id: Option<&judge_core::ItemId>) -> String {
+    id.map_or_else(|| "none".to_owned(), |id| format!("item {id}"))
+}

@@ -4,12 +4,12 @@ use std::error::Error as StdError;
 use std::ops::ControlFlow;
 
 use judge_core::{
-    ItemId, ItemResult, Judge, JudgeError, Request, Rounds, Runner, Score, TextModel, Unscored,
+    Fields, ItemId, ItemResult, Judge, JudgeError, Request, Rounds, Runner, Score, TextModel, Unscored,
     runner::{RunEvent, RunSettings, RunSummary},
 };
 use serde::Serialize;
 
-use crate::{Counts, Error, Fate, Numbered, Resolved, RunStart};
+use crate::{Counts, Error, Extra, Fate, Numbered, Resolved, RunStart};
 
 type AnyError = Box<dyn StdError + Send + Sync>;
 
@@ -25,6 +25,21 @@ pub trait RowItem {
     fn unread(&self) -> Option<&Unscored> {
         None
     }
+
+    /// Why what people gave it is no grade, where they gave something.
+    fn no_grade(&self) -> Option<&str> {
+        None
+    }
+
+    /// Its other fields, which its row of the output may get; `None` if it gets none.
+    fn extra(&self) -> Option<&Extra> {
+        None
+    }
+
+    /// Whether a field or a column of this name is read of it.
+    fn has_field(&self, name: &str) -> bool {
+        self.extra().is_some_and(|extra| extra.text(name).is_some())
+    }
 }
 
 impl RowItem for Numbered {
@@ -38,6 +53,19 @@ impl RowItem for Numbered {
 
     fn unread(&self) -> Option<&Unscored> {
         self.record.unread()
+    }
+
+    fn no_grade(&self) -> Option<&str> {
+        self.record.no_grade()
+    }
+
+    fn extra(&self) -> Option<&Extra> {
+        Some(self.record.extra())
+    }
+
+    fn has_field(&self, name: &str) -> bool {
+        let is_column = self.record.columns().is_some_and(|columns| columns.field(name).is_some());
+        is_column || self.record.field(name).is_some() || self.record.extra().text(name).is_some()
     }
 }
 

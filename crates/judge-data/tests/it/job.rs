@@ -5,10 +5,13 @@ use std::ops::ControlFlow;
 
 use judge_core::testing::ScriptedBackbone;
 use judge_core::{
-    Scale,
+    Backbone, Fields, ItemResult, Judge, Prompt, Scale, Unscored, Want,
     lager::{LagerJudge, LagerSettings},
 };
-use judge_data::{Carry, Error, Job, Program, load, record_path};
+use judge_data::{
+    Carry, Error, Fate, Job, MadeBy, Missing, Numbered, Program, Records, Resolved, RunResult, SingleRow, load,
+    record_path,
+};
 use serde_json::Value;
 
 fn judge(model: &ScriptedBackbone, points: i32) -> LagerJudge {
@@ -37,9 +40,9 @@ fn a_file_is_judged_once_and_recognised() {
     let (input, output) = (folder.path().join("rows.jsonl"), folder.path().join("scores.jsonl"));
     fs::write(&input, ROWS).unwrap();
     let model = model();
-    let job = Job::new(&input, &output, Program::new("test", "1"));
+    let job = Job::open(&input, &output, Program::new("test", "1")).unwrap();
     let mut seen = Vec::new();
-    let counts = job.run(&model, &judge(&model, 5), |done, rows| seen.push((done, rows))).unwrap();
+    let counts = job.judge(&model, &judge(&model, 5), |done, rows| seen.push((done, rows))).unwrap();
     assert_eq!((counts.scored, counts.graded, counts.rows()), (2, 1, 3));
     assert_eq!(seen, [(1, 3), (2, 3), (3, 3)]);
     let text = fs::read_to_string(&output).unwrap();
@@ -49,20 +52,20 @@ fn a_file_is_judged_once_and_recognised() {
 
     // Ended after a row, as by a signal: the others are judged later, to the same bytes.
     let broken = Job { output: folder.path().join("broken.jsonl"), ..job.clone() };
-    let part = broken.run(&model, &judge(&model, 5), |_, _| ControlFlow::Break(())).unwrap();
+    let part = broken.judge(&model, &judge(&model, 5), |_, _| ControlFlow::Break(())).unwrap();
     assert!(part.rows() < 3 && !broken.output.exists(), "{part:?}");
-    assert_eq!(broken.run(&model, &judge(&model, 5), |_, _| {}).unwrap(), counts);
+    assert_eq!(broken.judge(&model, &judge(&model, 5), |_, _| {}).unwrap(), counts);
     assert_eq!(fs::read_to_string(&broken.output).unwrap(), text);
 
     // Again: nothing is computed. Another judge: refused, unless asked for.
-    let again = job.run(&model, &judge(&model, 5), none).unwrap();
+    let again = job.judge(&model, &judge(&model, 5), none).unwrap();
     assert_eq!(again, counts);
-    let other = job.run(&model, &judge(&model, 4), none);
+    let other = job.judge(&model, &judge(&model, 4), none);
     assert!(matches!(other, Err(Error::OutputExists { .. })), "{other:?}");
     let mut overwriting = job.clone();
     overwriting.write.overwrite = true;
     overwriting.carry = Carry::Only(Vec::new());
-    overwriting.run(&model, &judge(&model, 4), |_, _| {}).unwrap();
+    overwriting.judge(&model, &judge(&model, 4), |_, _| {}).unwrap();
     assert!(!fs::read_to_string(&output).unwrap().contains("sums"));
     let record: judge_data::RunRecord = load(record_path(&output)).unwrap();
     assert_eq!(record.program.name, "test");
@@ -74,12 +77,107 @@ fn what_is_wrong_with_the_file_is_said_before_any_row_is_judged() {
     let (input, output) = (folder.path().join("rows.jsonl"), folder.path().join("scores.jsonl"));
     let model = model();
     let judge = judge(&model, 5);
-    let job = Job::new(&input, &output, Program::new("test", "1"));
+    let job = || Job::open(&input, &output, Program::new("test", "1")).unwrap();
     fs::write(&input, format!("{ROWS}{{\"id\": \"a\", \"instruction\": \"x\", \"response\": \"y\"}}\n")).unwrap();
-    let error = job.run(&model, &judge, none).unwrap_err().to_string();
+    let error = job().judge(&model, &judge, none).unwrap_err().to_string();
     assert!(error.contains("line 4"), "{error}");
     fs::write(&input, ROWS).unwrap();
     fs::write(&output, "a file of mine\n").unwrap();
-    assert!(job.run(&model, &judge, none).is_err());
+    assert!(job().judge(&model, &judge, none).is_err());
     assert_eq!(fs::read_to_string(&output).unwrap(), "a file of mine\n");
+}
+
+/// Has a judge make the rows that are missing.
+fn make(
+    missing: Missing<'_, Records>,
+    model: &ScriptedBackbone,
+    judge: &LagerJudge,
+    seen: &mut usize,
+) -> Result<RunResult, Error> {
+    let resolved = Resolved { model: Some(model.info().clone()), ..Resolved::default() };
+    let judges: [&dyn Judge<Numbered>; 1] = [judge];
+    let row = |result: ItemResult<Numbered>| SingleRow::new(result, &Carry::All);
+    missing.judge(resolved, model, &judges, row, &mut |_: &judge_core::runner::RunEvent<Numbered>| {
+        *seen += 1;
+        ControlFlow::Continue(())
+    })
+}
+
+/// A model is made where rows are missing and not before, and the rows come back beside what they were made of.
+#[test]
+fn a_job_gives_its_finished_rows_beside_their_items() {
+    let folder = tempfile::tempdir().unwrap();
+    let (input, output) = (folder.path().join("rows.jsonl"), folder.path().join("scores.jsonl"));
+    fs::write(&input, ROWS).unwrap();
+    let (model, mut seen) = (model(), 0);
+    let made_by = MadeBy::ModelToLoad { fingerprint: model.info().fingerprint.clone(), template: None };
+    let job = Job { made_by, ..Job::open(&input, &output, Program::new("test", "1")).unwrap() };
+    let checked = job.check(SingleRow::KNOWN, |_| Ok::<_, Error>(None)).unwrap();
+    assert_eq!((checked.rows, checked.unread.count()), (3, 1));
+    let note = checked.unread.notes("are lost").next().unwrap();
+    assert!(note.starts_with("1 of 3 rows are lost; the first is ") && note.contains("response"), "{note}");
+    let finished = job.run(&checked, |missing| make(missing, &model, &judge(&model, 5), &mut seen)).unwrap();
+    assert!(finished.summary.is_some() && seen >= 3);
+    let again = job.run(&checked, |_| panic!("nothing is missing")).unwrap_or_else(|error: Error| panic!("{error}"));
+    assert!(again.summary.is_none());
+    assert_eq!(again.counts, finished.counts);
+    let beside: Vec<(String, Option<f64>)> = again
+        .rows()
+        .unwrap()
+        .map(|row| {
+            let (item, row) = row.unwrap();
+            (item.field("response").unwrap_or_default().into_owned(), row.optional("score", "a number").unwrap())
+        })
+        .collect();
+    assert_eq!((&*beside[0].0, beside[1].1, &*beside[2].0), ("four", None, "a fish"));
+    assert!(beside[0].1 > beside[2].1);
+
+    // A row that is not its item's is never taken for it.
+    let text = fs::read_to_string(&output).unwrap();
+    let lines: Vec<&str> = text.lines().collect();
+    for (changed, wrong) in
+        [([lines[1], lines[0], lines[2]].join("\n"), "item \"a\""), (lines[..2].join("\n"), "item \"c\"")]
+    {
+        fs::write(&output, changed).unwrap();
+        let error = again.rows().unwrap().find_map(Result::err).unwrap();
+        assert!(matches!(error, Error::OtherRow { .. }) && error.to_string().contains(wrong), "{error}");
+    }
+}
+
+/// What is read of every row makes its row too; of a row that has no prompt, the reason does.
+#[test]
+fn the_same_is_read_of_every_row() {
+    let folder = tempfile::tempdir().unwrap();
+    let (input, output) = (folder.path().join("rows.jsonl"), folder.path().join("tokens.jsonl"));
+    fs::write(&input, ROWS).unwrap();
+    let model = model();
+    let job = Job::open(&input, &output, Program::new("test", "1")).unwrap();
+    let checked = job.check(&[], |_| Ok::<_, Error>(None)).unwrap();
+    let prompt = |item: &Numbered| -> Result<Prompt, Unscored> {
+        Ok(Prompt::user(item.field("response").unwrap_or_default().into_owned()))
+    };
+    let finished = job.run(&checked, |missing| {
+        let resolved = Resolved { model: Some(model.info().clone()), ..Resolved::default() };
+        let row = |item: Numbered, outcome: &judge_core::Outcome| -> Result<_, Error> {
+            let tokens = outcome.reading().ok().and_then(|reading| reading.prompt_tokens);
+            let fate = outcome.reading().err().map_or(Fate::SCORED, |why| Fate::unscored(why.reason));
+            Ok((serde_json::json!({"id": item.record.id(), "tokens": tokens}), fate))
+        };
+        let mut observer = |_: &judge_core::runner::RunEvent<Numbered>| ControlFlow::Continue(());
+        missing.read(resolved, &model, Want::default(), prompt, row, &mut observer)
+    });
+    let finished = finished.unwrap();
+    let tokens: Vec<Option<usize>> =
+        finished.rows().unwrap().map(|row| row.unwrap().1.optional("tokens", "a number").unwrap()).collect();
+    assert!(tokens[0].is_some() && tokens[1].is_none() && tokens[2] > tokens[0], "{tokens:?}");
+}
+
+#[test]
+fn a_file_without_rows_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let input = folder.path().join("rows.jsonl");
+    fs::write(&input, "").unwrap();
+    let mut job = Job::open(&input, folder.path().join("out.jsonl"), Program::new("test", "1")).unwrap();
+    job.source.options.format = Some(judge_data::DatasetFormat::Graded);
+    assert!(matches!(job.check(&[], |_| Ok::<_, Error>(None)), Err(Error::NoRows { .. })));
 }

@@ -5,11 +5,10 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result};
 use clap::Args;
 use judge_data::{
-    Columns, Dataset, DatasetFormat, DatasetOptions, Input, Locking, PART, Part, Program, RunPlan, Settings,
-    WriteOptions,
+    Carry, Columns, Dataset, DatasetFormat, DatasetOptions, Input, Locking, PART, Part, Program, Records, RunPlan,
+    Settings, WriteOptions,
 };
 
-use crate::args::model_args::ModelArgs;
 use crate::terminal::console::{VERSION_NUMBER, tell, usage};
 
 /// Opens an input, and says what is odd about it as it is read.
@@ -51,14 +50,28 @@ impl InputArgs {
     }
 
     /// The records of an input that these options name.
+    #[must_use]
+    pub fn source(&self, input: &Input, format: Option<DatasetFormat>, limit: Option<usize>) -> Records {
+        let columns = self.columns.clone().unwrap_or_default();
+        let options = DatasetOptions { format, max_rows: limit, columns, ..DatasetOptions::default() };
+        Records::new(input.clone(), options)
+    }
+
+    /// The same, to be read once.
     ///
     /// # Errors
     /// Whatever is wrong with its first row.
     pub fn records(&self, input: &Input, format: Option<DatasetFormat>, limit: Option<usize>) -> Result<Dataset> {
-        let columns = self.columns.clone().unwrap_or_default();
-        let options = DatasetOptions { format, max_rows: limit, columns, ..DatasetOptions::default() };
-        Ok(Dataset::open(input, &options)?)
+        Ok(self.source(input, format, limit).dataset()?)
     }
+}
+
+/// At most how many rows are read: of none nothing can be said.
+///
+/// # Errors
+/// What was expected.
+pub fn row_limit(text: &str) -> Result<usize, String> {
+    text.parse().ok().filter(|&rows| rows > 0).ok_or_else(|| "expected a number of rows, at least 1".to_owned())
 }
 
 /// Where rows are written.
@@ -119,38 +132,6 @@ pub fn program(name: &str) -> Program {
     let mut program = Program::new(name, VERSION_NUMBER);
     program.git_commit = crate::terminal::console::commit().map(str::to_owned);
     program
-}
-
-impl OutputArgs {
-    /// The plan of a run of `rows` rows over one input with a model.
-    /// `template` is the content id of the prompt template, where the run has one; `settings` are what
-    /// else decides about a row.
-    ///
-    /// # Errors
-    /// If the input or the model's folder cannot be read; a usage error for rows that [need a model](ModelArgs::admit).
-    #[expect(clippy::too_many_arguments, reason = "each is one of the options of a program")]
-    pub fn plan(
-        &self,
-        name: &str,
-        input: &Input,
-        rows: usize,
-        columns: &InputArgs,
-        model: &ModelArgs,
-        template: Option<&str>,
-        settings: Settings,
-    ) -> Result<RunPlan> {
-        model.admit(input)?;
-        let mut plan = self.plan_of(name, rows, columns, settings);
-        plan.inputs = vec![input.identity()?.with_rows(rows)];
-        model.describe(&mut plan, template)?;
-        Ok(plan)
-    }
-
-    /// The plan of a run of `rows` rows, without inputs and without a model on this machine. `settings` are what else decides about a row.
-    #[must_use]
-    pub fn plan_of(&self, name: &str, rows: usize, columns: &InputArgs, settings: Settings) -> RunPlan {
-        self.write.plan(&self.output, name, rows, columns, settings)
-    }
 }
 
 /// A file beside an output that keeps what it was made from: `OUTPUT.WHAT`.
@@ -231,4 +212,12 @@ fn walk(folder: &Path, endings: &[&str], files: &mut Vec<PathBuf>) -> Result<()>
         }
     }
     Ok(())
+}
+
+/// Which of a row's other fields its output row gets.
+#[derive(Args, Clone, Debug)]
+pub struct CarryArgs {
+    /// Which other fields are carried to the output: all, none, or names with commas between
+    #[arg(long = "carry", id = "carry", default_value = "all", value_name = "FIELDS")]
+    pub fields: Carry,
 }

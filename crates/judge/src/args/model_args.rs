@@ -8,7 +8,7 @@ use std::{fs, io};
 use anyhow::{Context, Result};
 use clap::Args;
 use judge_core::{Backbone, Fields, Prompt, PromptTemplate, settings::settings_from_json};
-use judge_data::{Input, MadeBy, RunPlan, read_text};
+use judge_data::{Input, MadeBy, RunPlan, Settings, read_text};
 use judge_models::{
     Date, Device, Download, Dtype, FoundModel, HubOptions, Kernel, LoadOptions, Model, ModelSource, TextOptions,
     WeightForm,
@@ -17,6 +17,7 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 use tiny_judge::planted::is_exercise;
 
+use crate::args::files::row_limit;
 use crate::terminal::console::{tell, usage};
 use crate::terminal::options::offered;
 use crate::terminal::progress::Progress;
@@ -149,7 +150,7 @@ pub struct ModelArgs {
     #[arg(long, help_heading = "Model")]
     pub full_fingerprint: bool,
     /// Read at most this many rows of the input
-    #[arg(long, value_name = "ROWS", help_heading = "Run")]
+    #[arg(long, value_name = "ROWS", value_parser = row_limit, help_heading = "Run")]
     pub limit: Option<usize>,
     /// Upper bound on the tokens in flight at once; bounds memory. On a GPU, the last digits of a score may change with it [default: 16384
     /// on the CPU; on GPUs chosen from the model and their memory]
@@ -298,17 +299,27 @@ impl ModelArgs {
         }
     }
 
-    /// Says in a plan what of these options decides about a row, before the model is loaded:
+    /// Says in a plan what [`described`](Self::described) gives.
+    ///
+    /// # Errors
+    /// Whatever is wrong with the folder.
+    pub fn describe(&self, plan: &mut RunPlan, template: Option<&str>) -> Result<()> {
+        let (made_by, settings) = self.described(template)?;
+        plan.made_by = made_by;
+        plan.settings.extend(settings);
+        Ok(())
+    }
+
+    /// What of these options decides about a row, before the model is loaded:
     /// which model, by its content, and how it is run and its prompts are
     /// made. The number of rows and the batch do not count. `template` is the content id of the prompt template, where the run has one.
     ///
     /// # Errors
     /// Whatever is wrong with the folder.
-    pub fn describe(&self, plan: &mut RunPlan, template: Option<&str>) -> Result<()> {
+    pub fn described(&self, template: Option<&str>) -> Result<(MadeBy, Settings)> {
         let FoundModel { path, revision } = self.folder()?;
         let fingerprint = Model::fingerprint_of(path, &self.load_options(revision.clone()))
             .with_context(|| format!("cannot load the model in {}", path.display()))?;
-        plan.made_by = MadeBy::ModelToLoad { fingerprint, template: template.map(str::to_owned) };
         let entries = [
             ("device", json!(self.devices.iter().map(ToString::to_string).collect::<Vec<_>>())),
             ("dtype", json!(self.dtype.map(|dtype| dtype.to_string()))),
@@ -317,14 +328,14 @@ impl ModelArgs {
             ("template_args", json!(self.template_args)),
             ("date", json!(self.date.to_string())),
         ];
-        plan.settings.extend(entries.map(|(key, value)| (key.to_owned(), value)));
+        let mut settings: Settings = entries.map(|(key, value)| (key.to_owned(), value)).into();
         if self.weight_form != WeightForm::AsStored {
-            plan.settings.insert("weight_form".to_owned(), json!(self.weight_form.to_string()));
+            settings.insert("weight_form".to_owned(), json!(self.weight_form.to_string()));
         }
         if let Some(text) = &self.prefill_trusted {
-            plan.settings.insert("prefill_trusted".to_owned(), json!(text));
+            settings.insert("prefill_trusted".to_owned(), json!(text));
         }
-        Ok(())
+        Ok((MadeBy::ModelToLoad { fingerprint, template: template.map(str::to_owned) }, settings))
     }
 
     /// The template that the model folder brings, if it brings one, for grades from 1 to `points`. `rubric` is what is asked in place of

@@ -8,13 +8,13 @@ mod plan;
 use anyhow::{Context, Result, bail, ensure};
 use clap::ValueEnum;
 use judge_core::Reason;
-use judge_data::{Fate, InputFile, Opened, Resolved, RunPlan};
+use judge_data::{Fate, InputFile, Opened, Resolved, RunPlan, Unread};
 use judge_metrics::calibration::CalibrationReport;
 use serde_json::{Value, json};
 
 use crate::args::files::program;
 use crate::human_scores::{Graded, graded};
-use crate::missing_fields::Unread;
+use crate::missing_fields::tell_unread_that;
 use crate::report::write_json;
 use crate::terminal::console::say;
 
@@ -47,7 +47,7 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
         let (file, first) = (cli.input.display(), first.unwrap_or_default());
         bail!("{file}: none of {total} rows has a number in {:?}{first}", cli.score);
     }
-    unread.tell_that("have a score that cannot be read and get none");
+    tell_unread_that(&unread, "have a score that cannot be read and get none");
     let mut plan = RunPlan::new(&cli.output, total, program("calibrate"));
     plan.inputs = vec![InputFile::of(&cli.graded)?, input.identity()?.with_rows(total)];
     plan.seed = Some(cli.seed);

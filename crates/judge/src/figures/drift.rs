@@ -16,7 +16,7 @@ use judge_metrics::resampling::Bootstrap;
 use serde_json::{Value, json};
 
 use crate::args::bars::{BarArgs, Measured, first_names, rows_used, rows_used_in_words};
-use crate::args::files::{OverwriteArgs, program};
+use crate::args::files::{OverwriteArgs, program, row_limit};
 use crate::ratings::{rating, ratings, text};
 use crate::report::{BOOTSTRAP, p_in_words, write_json};
 use crate::terminal::console::{say, table, tell};
@@ -66,7 +66,7 @@ pub(crate) struct Cli {
     #[arg(long, default_value_t = BOOTSTRAP.resamples, value_name = "N")]
     resamples: usize,
     /// Compare at most this many rows, the first of the run now
-    #[arg(long, value_name = "ROWS")]
+    #[arg(long, value_name = "ROWS", value_parser = row_limit)]
     limit: Option<usize>,
     #[command(flatten)]
     write: OverwriteArgs,

@@ -8,21 +8,17 @@ use anyhow::{Context, Result};
 use clap::Args;
 use judge_core::decision::{Checklist, ChecklistJudge, DecisionJudge};
 use judge_core::settings::settings_from_json;
-use judge_core::{Backbone, Fields, ItemResult, Score, Unscored, Verdict};
-use judge_data::{
-    Carry, CarryCheck, DatasetFormat, Fate, Human, Input, Judged, Numbered, Opened, OutputRow, Outputs, Resolved,
-    Settings,
-};
+use judge_core::{Fields, ItemResult, Score, Unscored, Verdict};
+use judge_data::{Carry, DatasetFormat, Error, Fate, Human, Judged, Numbered, OutputRow, Outputs, Settings};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use crate::args::decisions::{DecisionArgs, refuse_dressing};
-use crate::args::files::{InputArgs, OutputArgs};
+use crate::args::files::{CarryArgs, InputArgs, OutputArgs};
 use crate::args::model_args::ModelArgs;
-use crate::missing_fields::Unread;
+use crate::row_job::{RowJob, Words, resolved};
 use crate::rows::decide::NO_ANSWER;
-use crate::terminal::console::{end_of_rows, say, tell_label_mass, usage};
-use crate::terminal::pace::Watch;
+use crate::terminal::console::{end_of_rows, tell_label_mass, usage};
 
 /// Judge responses by a list of criteria, each of which the model is asked about by itself.
 ///
@@ -39,9 +35,8 @@ pub(crate) struct Cli {
     /// The criteria for rows that have none of their own
     #[arg(long, value_name = "FILE")]
     checklist: Option<PathBuf>,
-    /// Which other fields are carried to the output: all, none, or names with commas between
-    #[arg(long, default_value = "all", value_name = "FIELDS")]
-    carry: Carry,
+    #[command(flatten)]
+    carry: CarryArgs,
     #[command(flatten)]
     decisions: DecisionArgs,
     #[command(flatten)]
@@ -49,6 +44,8 @@ pub(crate) struct Cli {
 }
 
 const PROGRAM: &str = "checklist";
+
+const WORDS: Words = Words { doing: "judging", rows: "rows", done: "scored" };
 
 /// What is said of a response.
 #[derive(Serialize)]
@@ -86,67 +83,36 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
     let outputs = Outputs::new(inputs).rows([&cli.output.output]);
     outputs.overwrite(cli.output.write.overwrite).check()?;
     let list = cli.checklist.as_deref().map(read_checklist).transpose()?;
-    let input = cli.input.open()?;
-    let rows = cli.check_rows(&input, list.is_some())?;
+    let source = cli.input.source(&cli.input.open()?, Some(DatasetFormat::Graded), cli.model.limit);
+    let job = RowJob::new(PROGRAM, WORDS, source, &cli.output, &cli.carry.fields, cli.model.quiet);
+    let mut has_list = list.is_some();
+    let checked = job.check(Checked::KNOWN, |Numbered { record, .. }| {
+        has_list |= record.json("checklist").is_some() || record.field("checklist").is_some();
+        Ok(None)
+    })?;
+    if !has_list {
+        return Err(usage("no row has a `checklist` of its own; --checklist has the criteria for rows without"));
+    }
     let (decisions, model) = cli.decisions.settings(&cli.model, None)?;
-    let settings = Settings::from([
-        ("carry".to_owned(), json!(format!("{:?}", cli.carry))),
-        ("decision".to_owned(), decisions.to_json()),
-        ("checklist".to_owned(), json!(list)),
-    ]);
-    let plan = cli.output.plan(PROGRAM, &input, rows, &cli.input, &model, None, settings)?;
-    let start = match plan.open()? {
-        Opened::Complete(record) => {
-            let path = cli.output.output.display();
-            say(format_args!("{path} is complete: {} of {rows} rows scored; nothing to do", record.counts.scored))?;
-            return end_of_rows(&record.counts);
-        }
-        Opened::Ready(start) => start,
-    };
-    let model = model.load()?;
-    let judge = ChecklistJudge::new(DecisionJudge::new(decisions, &model)?, list);
-    let resolved = Resolved { model: Some(model.info().clone()), ..Resolved::default() };
-    let records = cli.input.records(&input, Some(DatasetFormat::Graded), cli.model.limit)?;
-    let mut watch = Watch::new("judging", "rows", cli.model.quiet)?;
-    let result =
-        start.judge(resolved, &model, &[&judge], Numbered::all(records), |result| cli.row(result), &mut watch)?;
-    watch.finish(result.summary.cancelled)?;
-    tell_label_mass(&result.summary, "the labels of the criteria's answers", NO_ANSWER);
-    let counts = result.counts;
-    say(format_args!("{} of {rows} rows scored -> {}", counts.scored, cli.output.output.display()))?;
-    end_of_rows(&counts)
+    let settings = [("decision".to_owned(), decisions.to_json()), ("checklist".to_owned(), json!(list))];
+    let job = job.with_settings(settings).with_model(&model, None)?;
+    let finished = job.run(&checked, |pending| {
+        let model = model.load()?;
+        let judge = ChecklistJudge::new(DecisionJudge::new(decisions, &model)?, list);
+        let resolved = resolved(&model, None, Settings::new());
+        let result = pending.judge(resolved, &model, &[&judge], |result| row(result, &cli.carry.fields))?;
+        tell_label_mass(&result.summary, "the labels of the criteria's answers", NO_ANSWER);
+        Ok(result)
+    })?;
+    end_of_rows(&finished.counts)
 }
 
-impl Cli {
-    /// Reads the whole input before any model work: how many rows there are.
-    fn check_rows(&self, input: &Input, has_list: bool) -> Result<usize> {
-        let (mut rows, mut unread, mut without) = (0, Unread::default(), 0);
-        let mut carried = CarryCheck::new(&self.carry, Checked::KNOWN);
-        for record in self.input.records(input, Some(DatasetFormat::Graded), self.model.limit)? {
-            let record = record?;
-            unread.see(&record);
-            without += usize::from(record.json("checklist").is_none() && record.field("checklist").is_none());
-            carried.see(record)?;
-            rows += 1;
-        }
-        carried.finish(input)?;
-        unread.tell();
-        match rows {
-            0 => Err(usage(format!("{} has no rows", input.path().display()))),
-            _ if without == rows && !has_list => {
-                Err(usage("no row has a `checklist` of its own; --checklist has the criteria for rows without"))
-            }
-            _ => Ok(rows),
-        }
-    }
-
-    fn row(&self, result: ItemResult<Numbered>) -> Result<(OutputRow<Checked>, Fate)> {
-        let checked = match &result.verdicts[0] {
-            Verdict::Unscored(unscored) => Checked::Unscored { unscored: unscored.clone() },
-            Verdict::Scored(score) => Checked::Scored { score: score.value, criteria: criteria(score) },
-        };
-        let record = result.item.record;
-        let (id, human) = (record.id().clone(), Human::Numbers(record.raters().into_owned()));
-        Ok(OutputRow::of(id, human, checked, record.into_extra(), &self.carry)?)
-    }
+fn row(result: ItemResult<Numbered>, carry: &Carry) -> Result<(OutputRow<Checked>, Fate), Error> {
+    let checked = match &result.verdicts[0] {
+        Verdict::Unscored(unscored) => Checked::Unscored { unscored: unscored.clone() },
+        Verdict::Scored(score) => Checked::Scored { score: score.value, criteria: criteria(score) },
+    };
+    let record = result.item.record;
+    let (id, human) = (record.id().clone(), Human::Numbers(record.raters().into_owned()));
+    OutputRow::of(id, human, checked, record.into_extra(), carry)
 }

@@ -8,20 +8,24 @@ mod rows;
 mod service;
 
 use anyhow::Result;
-use judge_core::decision::{DecisionJudge, DecisionWeights, Questions};
-use judge_core::{Backbone, ItemResult};
-use judge_data::{DecisionRecord, Input, Opened, Outputs, Resolved};
+use judge_core::ItemResult;
+use judge_core::decision::{DecisionJudge, DecisionOrigin, DecisionSettings, DecisionWeights, Questions};
+use judge_data::{DecisionRecord, DecisionRecords, Outputs, RunResult, Settings};
 
 use self::cli::PROGRAM;
 use self::figures::Measured;
-use self::rows::Done;
+use self::rows::{check, row};
+use self::service::Named;
 use crate::args::bars::{self, rows_used_json};
 use crate::args::decisions::{questions, refuse_dressing};
+use crate::args::model_args::ModelArgs;
 use crate::report::write_json;
+use crate::row_job::{Pending, RowJob, Words, resolved};
 use crate::terminal::console::{end_of_rows, tell_label_mass};
-use crate::terminal::pace::Watch;
 
 pub(crate) use self::cli::Cli;
+
+const WORDS: Words = Words { doing: "deciding", rows: "rows", done: "answered" };
 
 /// What little probability on the labels means, and what to do.
 pub(super) const NO_ANSWER: &str = "; what the model considers so little says little: the prompt may not lead it to an answer (see \
@@ -39,18 +43,39 @@ fn decided(cli: &Cli) -> Result<bars::Measured> {
         Outputs::new(inputs).rows([&cli.output.output]).reports(PROGRAM, cli.json.iter().chain(cli.bars.reports()));
     let outputs = outputs.documents::<DecisionWeights>(&cli.fitting.fit);
     outputs.overwrite(cli.output.write.overwrite).check()?;
-    let input = cli.input.open()?;
+    let columns = cli.input.columns.clone().unwrap_or_default();
+    let source = DecisionRecords { input: cli.input.open()?, columns, max_rows: cli.model.limit };
     let asked = cli.questions.as_deref().map(questions).transpose()?;
-    let (rows, has_labels) = cli.check_rows(&input, asked.is_some())?;
-    let Done { origin, counts } = match cli.service.named() {
-        Some(named) => named.ask(cli, &input, rows, asked.as_ref())?,
-        None => cli.read(&input, rows, asked.as_ref())?,
+    let job = RowJob::new(PROGRAM, WORDS, source, &cli.output, &cli.carry.fields, cli.model.quiet);
+    let (checked, has_labels) = check(&job, asked.is_some())?;
+    let decider = match cli.service.named() {
+        Some(service) => Decider::Service(service),
+        None => {
+            let (mut settings, model) = cli.decisions.settings(&cli.model, asked.clone())?;
+            settings.every_layer |= cli.fitting.fit.is_some();
+            Decider::Model(Box::new(settings), Box::new(model))
+        }
     };
-    end_of_rows(&counts)?;
-    let mut measured = if has_labels { Measured::of(cli, asked.as_ref())? } else { Measured::nothing() };
-    measured.figures.statistics.extend(rows_used_json(counts.scored, counts.rows()));
-    if let (Some(path), Some(origin)) = (&cli.fitting.fit, &origin) {
-        measured.fit(&cli.fitting, origin, path, cli.output.write.overwrite)?;
+    let job = decider.plan(job, asked.as_ref())?;
+    let mut origin = None;
+    let finished = job.run(&checked, |pending| match &decider {
+        Decider::Service(service) => service.ask(cli, pending, asked.as_ref()),
+        Decider::Model(settings, model) => {
+            let (result, of_judge) = read(cli, pending, (**settings).clone(), model, asked.as_ref())?;
+            origin = Some(of_judge);
+            Ok(result)
+        }
+    })?;
+    end_of_rows(&finished.counts)?;
+    let mut measured = if has_labels { Measured::of(&finished, asked.as_ref())? } else { Measured::nothing() };
+    measured.figures.statistics.extend(rows_used_json(finished.counts.scored, finished.counts.rows()));
+    if let (Some(path), Decider::Model(settings, model)) = (&cli.fitting.fit, &decider) {
+        // Of finished rows, the model is needed to say what weights belong to, and for nothing else.
+        let origin = match origin {
+            Some(origin) => origin,
+            None => DecisionJudge::new((**settings).clone(), &model.load()?)?.origin(),
+        };
+        measured.fit(&cli.fitting, &origin, path, cli.output.write.overwrite)?;
     }
     if let Some(path) = &cli.json {
         write_json(path, PROGRAM, &measured.figures)?;
@@ -59,43 +84,44 @@ fn decided(cli: &Cli) -> Result<bars::Measured> {
     Ok(bars::Measured { statistics: measured.figures.statistics.into(), worst: String::new() })
 }
 
-impl Cli {
-    /// Has a model on this machine read what is not answered yet.
-    fn read(&self, input: &Input, rows: usize, asked: Option<&Questions>) -> Result<Done> {
-        let (mut settings, model) = self.decisions.settings(&self.model, asked.cloned())?;
-        settings.every_layer |= self.fitting.fit.is_some();
-        let mut of_plan = self.settings();
-        of_plan.insert("decision".to_owned(), settings.to_json());
-        let plan = self.output.plan(PROGRAM, input, rows, &self.input, &model, None, of_plan)?;
-        let start = match plan.open()? {
-            Opened::Ready(start) => start,
-            Opened::Complete(record) => {
-                self.say_complete(&record, rows)?;
-                // The model is needed to say what weights belong to, and for nothing else.
-                let origin = match self.fitting.fit {
-                    Some(_) => Some(DecisionJudge::new(settings, &model.load()?)?.origin()),
-                    None => None,
-                };
-                return Ok(Done { origin, counts: record.counts });
+/// Who answers.
+enum Decider<'c> {
+    /// A model on this machine, asked in this way.
+    Model(Box<DecisionSettings>, Box<ModelArgs>),
+    /// A service.
+    Service(Named<'c>),
+}
+
+impl Decider<'_> {
+    /// The run of the rows that it answers.
+    fn plan(&self, job: RowJob<DecisionRecords>, asked: Option<&Questions>) -> Result<RowJob<DecisionRecords>> {
+        match self {
+            Self::Service(service) => service.plan(job, asked),
+            Self::Model(settings, model) => {
+                job.with_settings([("decision".to_owned(), settings.to_json())]).with_model(model, None)
             }
-        };
-        let loaded = model.load()?;
-        let judge = DecisionJudge::new(settings, &loaded)?;
-        let resolved = Resolved { model: Some(loaded.info().clone()), ..Resolved::default() };
-        let records = self.records(input)?;
-        let mut watch = Watch::new("deciding", "rows", self.model.quiet)?;
-        let row = |result: ItemResult<DecisionRecord>| {
-            let tables = |questions: &Questions| {
-                let every_layer = judge.settings().every_layer;
-                let tables = || judge.tables(questions, &result.rounds(0)).map_err(|error| anyhow::anyhow!("{error}"));
-                if every_layer { tables() } else { Ok(Vec::new()) }
-            };
-            self.row(&result, asked, tables)
-        };
-        let result = start.judge(resolved, &loaded, &[&judge], records, row, &mut watch)?;
-        watch.finish(result.summary.cancelled)?;
-        self.say_counts(&result.counts, rows)?;
-        tell_label_mass(&result.summary, "the labels of the options", NO_ANSWER);
-        Ok(Done { origin: Some(judge.origin()), counts: result.counts })
+        }
     }
+}
+
+/// Has a model on this machine read what is not answered yet; also what weights belong to that are fitted on it.
+fn read(
+    cli: &Cli,
+    pending: Pending<'_, DecisionRecords>,
+    settings: DecisionSettings,
+    model: &ModelArgs,
+    asked: Option<&Questions>,
+) -> Result<(RunResult, DecisionOrigin)> {
+    let model = model.load()?;
+    let judge = DecisionJudge::new(settings, &model)?;
+    let row = |result: ItemResult<DecisionRecord>| {
+        let tables = |questions: &Questions| match judge.settings().every_layer {
+            true => judge.tables(questions, &result.rounds(0)).map_err(|error| anyhow::anyhow!("{error}")),
+            false => Ok(Vec::new()),
+        };
+        row(&result, asked, &cli.carry.fields, tables)
+    };
+    let result = pending.judge(resolved(&model, None, Settings::new()), &model, &[&judge], row)?;
+    tell_label_mass(&result.summary, "the labels of the options", NO_ANSWER);
+    Ok((result, judge.origin()))
 }

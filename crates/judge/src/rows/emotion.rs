@@ -12,17 +12,19 @@ use judge_core::{
     lager::{LayerWeights, States, Variant},
     scale::ScalePoint,
 };
-use judge_data::{Carry, DatasetFormat, LabelTable, Outputs, Program, Record, Rows, ScoreOutcome, ScoreRow, load};
+use judge_data::{
+    DatasetFormat, Finished, LabelTable, Outputs, Program, Record, Records, ScoreOutcome, ScoreRow, load,
+};
 use judge_metrics::comparison::RankAgreement;
 use judge_metrics::prediction::bias_in_words;
 use serde::Serialize;
 
-use crate::args::files::{InputArgs, OutputArgs, program};
+use crate::args::files::{CarryArgs, InputArgs, OutputArgs, program};
 use crate::args::lager::LagerArgs;
 use crate::args::model_args::ModelArgs;
-use crate::lager_file::{LagerFile, ScoredFile};
+use crate::lager_file::LagerFile;
 use crate::report::{self, agreement, write_json};
-use crate::terminal::console::{end_of_rows, say, table};
+use crate::terminal::console::{say, table};
 
 /// Emotions of fewer items have a line in the JSON file alone.
 const FEW: usize = 10;
@@ -41,9 +43,8 @@ pub(crate) struct Cli {
     /// Where the statistics go
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
-    /// Which other fields are carried to the output: all, none, or names with commas between
-    #[arg(long, default_value = "all", value_name = "FIELDS")]
-    carry: Carry,
+    #[command(flatten)]
+    carry: CarryArgs,
     #[command(flatten)]
     lager: LagerArgs,
     #[command(flatten)]
@@ -57,27 +58,30 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
     outputs.overwrite(cli.output.write.overwrite).check()?;
     let file = LagerFile {
         program: "emotional_understanding",
+        rows: "items",
         input: &cli.input,
         format: Some(DatasetFormat::Emotion),
         output: &cli.output,
-        carry: &cli.carry,
+        carry: &cli.carry.fields,
         lager: &cli.lager,
         model: &cli.model,
         check: &|_| Ok(()),
         template: None,
         probe: None,
     };
-    let ScoredFile { rows, counts, .. } = file.score(|record, _, row| match record {
-        Record::Emotion(item) => row.extra.set("emotion", &item.emotion),
-        _ => Ok(()),
-    })?;
-    say(format_args!("{} of {rows} items scored -> {}", counts.scored, cli.output.output.display()))?;
-    end_of_rows(&counts)?;
-    let results = Results::of(cli)?;
-    if let Some(path) = &cli.json {
-        write_json(path, "emotional_understanding", &results)?;
-    }
-    results.print()
+    file.score(
+        |record, _, row| match record {
+            Record::Emotion(item) => row.extra.set("emotion", &item.emotion),
+            _ => Ok(()),
+        },
+        |finished| {
+            let results = Results::of(cli, finished)?;
+            if let Some(path) = &cli.json {
+                write_json(path, "emotional_understanding", &results)?;
+            }
+            results.print()
+        },
+    )
 }
 
 /// The agreement with people.
@@ -111,8 +115,7 @@ impl Compared {
 
 impl Results {
     /// Reads the finished rows: of each some numbers are kept, and no table.
-    fn of(cli: &Cli) -> Result<Self> {
-        let path = &cli.output.output;
+    fn of(cli: &Cli, finished: &Finished<'_, Records>) -> Result<Self> {
         let weights = cli.lager.weights.as_ref().map(load::<LayerWeights>).transpose()?;
         let states = cli.lager.states.or(weights.as_ref().map(LayerWeights::states)).unwrap_or_default();
         let mut variants = vec![Variant::LastMode, Variant::LastExpected, Variant::MeanExpected];
@@ -125,8 +128,9 @@ impl Results {
         let mut scores: Vec<Vec<f64>> = vec![Vec::new(); variants.len()];
         let (mut human, mut unscored) = (Vec::new(), BTreeMap::new());
         let mut by_emotion: BTreeMap<String, (Vec<f64>, Vec<f64>)> = BTreeMap::new();
-        for row in Rows::open(path)? {
-            let row = ScoreRow::from_row(row?)?;
+        for row in finished.rows()? {
+            let (_, row) = row?;
+            let row = ScoreRow::from_row(row)?;
             let emotion = row.extra.string("emotion");
             let people = row.human_mean();
             match row.outcome {

@@ -8,17 +8,16 @@ use std::path::PathBuf;
 
 use anyhow::{Context, Result, ensure};
 use clap::Args;
-use judge_core::{Prompt, PromptTemplate, Score};
-use judge_data::{Carry, Columns, DatasetFormat, Outputs, ScoreOutcome};
+use judge_core::{Prompt, PromptTemplate, Score, Verdict};
+use judge_data::{Columns, DatasetFormat, Outputs, Record, ScoreOutcome, ScoreRow};
 
 use self::boundary::{ANSWERABLE, Boundary, Judged, PROBE, Rule};
-use crate::args::files::{InputArgs, OutputArgs};
+use crate::args::files::{CarryArgs, InputArgs, OutputArgs};
 use crate::args::lager::LagerArgs;
 use crate::args::model_args::ModelArgs;
-use crate::lager_file::{LagerFile, ScoredFile};
+use crate::lager_file::LagerFile;
 use crate::probes::PromptedProbe;
 use crate::report::write_json;
-use crate::terminal::console::{end_of_rows, say};
 
 /// Find out whether a model knows what it can answer.
 ///
@@ -45,9 +44,8 @@ pub(crate) struct Cli {
     /// A probe that was fitted on questions with grade 0 or 1, or on any grades that rise with answerability, as a second method
     #[arg(long, value_name = "FILE")]
     probe: Option<PathBuf>,
-    /// Which other fields are carried to the output: all, none, or names with commas between
-    #[arg(long, default_value = "all", value_name = "FIELDS")]
-    carry: Carry,
+    #[command(flatten)]
+    carry: CarryArgs,
     #[command(flatten)]
     lager: LagerArgs,
     #[command(flatten)]
@@ -91,10 +89,11 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
     };
     let file = LagerFile {
         program: "self_knowledge",
+        rows: "questions",
         input: &input,
         format: Some(DatasetFormat::Prompts),
         output: &cli.output,
-        carry: &cli.carry,
+        carry: &cli.carry.fields,
         lager: &cli.lager,
         model: &cli.model,
         check: &|record| {
@@ -111,7 +110,7 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
         template: Some(PromptTemplate::new(Prompt::user(prompt))?),
         probe: probe.as_ref(),
     };
-    let ScoredFile { rows, counts, .. } = file.score(|_, by_probe, row| {
+    let finish = |_: &Record, by_probe: Option<&Verdict>, row: &mut ScoreRow| {
         if let ScoreOutcome::Read(_, Some(judged)) = &row.outcome {
             // How far along the scale: not a probability until people have said which are answerable.
             let share = (judged.score - f64::from(low)) / f64::from(high - low);
@@ -126,14 +125,13 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
             }
             None => Ok(()),
         }
-    })?;
-    say(format_args!("{} of {rows} questions scored -> {}", counts.scored, cli.output.output.display()))?;
-    end_of_rows(&counts)?;
-
-    let judged = Judged::read(&cli.output.output)?;
-    let found = Boundary::new(&judged, rule, valid.as_ref())?;
-    if let Some(path) = &cli.json {
-        write_json(path, "self_knowledge", &found)?;
-    }
-    found.print()
+    };
+    file.score(finish, |_| {
+        let judged = Judged::read(&cli.output.output)?;
+        let found = Boundary::new(&judged, rule, valid.as_ref())?;
+        if let Some(path) = &cli.json {
+            write_json(path, "self_knowledge", &found)?;
+        }
+        found.print()
+    })
 }

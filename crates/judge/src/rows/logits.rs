@@ -10,14 +10,17 @@ use judge_core::{
     lager::Condition,
     request::{LabelRead, TokenId},
 };
-use judge_data::{CarryCheck, Error, Fate, LabelTable, Opened, Resolved, ScoreOutcome, ScoreRow};
+use judge_data::{DatasetFormat, Error, Fate, LabelTable, Numbered, ScoreOutcome, ScoreRow, Source, split_label};
 use serde_json::json;
 
 use self::cli::Position;
-use crate::prompts::Prompts;
-use crate::terminal::console::{end_of_rows, say, tell};
+use crate::prompts::prompt;
+use crate::row_job::{RowJob, Words, resolved};
+use crate::terminal::console::{end_of_rows, tell};
 
 pub(crate) use self::cli::Cli;
+
+const WORDS: Words = Words { doing: "reading", rows: "rows", done: "read" };
 
 pub(crate) fn run(cli: &Cli) -> Result<()> {
     cli.check()?;
@@ -26,63 +29,40 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
         tell(note);
     }
     let condition = cli.condition();
-    let input = cli.input.open()?;
-    let prompts = Prompts { input: &input, columns: &cli.input, model: &cli.model, prefill: &cli.prefill };
-    let mut carried = CarryCheck::new(&cli.carry, &ScoreRow::KNOWN);
-    let rows = prompts.check(|record| carried.see(record.clone()))?;
-    carried.finish(&input)?;
-    let plan = cli.output.plan(
-        "layer_logits",
-        &input,
-        rows,
-        &cli.input,
-        &cli.model,
-        None,
-        cli.settings(&labels, &condition)?,
-    )?;
-    let start = match plan.open()? {
-        Opened::Complete(record) => {
-            say(format_args!("{} is complete: {rows} rows; nothing to do", cli.output.output.display()))?;
-            return end_of_rows(&record.counts);
+    let source = cli.input.source(&cli.input.open()?, Some(DatasetFormat::Prompts), cli.model.limit);
+    let job = RowJob::new("layer_logits", WORDS, source, &cli.output, &cli.carry.fields, cli.model.quiet);
+    let checked = job.check(&ScoreRow::KNOWN, |_| Ok(None))?;
+    let job = job.with_settings(cli.settings(&labels, &condition)?).with_model(&cli.model, None)?;
+    let prompt = |item: &Numbered| prompt(&item.record, &cli.model, &cli.prefill);
+    let finished = job.run(&checked, |pending| {
+        let model = cli.model.load()?;
+        let tokens = labels.iter().map(|label| model.token(label)).collect::<Result<Vec<TokenId>, _>>()?;
+        let layers = cli.layers.of_model(model.info().n_layers)?;
+        let read = LabelRead { tokens, layers, lens: cli.lens.into(), at: condition.read_at(), label_mass: false };
+        let want = Want { labels: vec![read.clone()], generate: condition.generation().cloned(), ..Want::default() };
+        let prompts = job.job.source.items()?.map(|item| Ok(prompt(&item?).ok())).filter_map(Result::transpose);
+        if cli.position == Position::PromptEnd
+            && let Some((label, found)) = split_label(&model, prompts, &labels)?
+        {
+            tell(format_args!(
+                "note: after the first prompt the tokenizer would write label {label:?} as {:?}, not as {:?}; --prefill may end the prompt better",
+                found.together, found.apart
+            ));
         }
-        Opened::Ready(start) => start,
-    };
-    let model = cli.model.load()?;
-    let tokens = labels.iter().map(|label| model.token(label)).collect::<Result<Vec<TokenId>, _>>()?;
-    let layers = cli.layers.of_model(model.info().n_layers)?;
-    let read = LabelRead { tokens, layers, lens: cli.lens.into(), at: condition.read_at(), label_mass: false };
-    let want = Want { labels: vec![read.clone()], generate: condition.generation().cloned(), ..Want::default() };
-    if cli.position == Position::PromptEnd
-        && let Some((label, found)) = prompts.split_label(&model, &labels)?
-    {
-        tell(format_args!(
-            "note: after the first prompt the tokenizer would write label {label:?} as {:?}, not as {:?}; --prefill may end the prompt better",
-            found.together, found.apart
-        ));
-    }
-    let mut resolved = Resolved { model: Some(model.info().clone()), ..Resolved::default() };
-    resolved.settings.insert("layers".to_owned(), json!(read.layers));
-    let mut output = start.begin(resolved)?;
-    let before = output.resumed().rows;
-    let pending: Vec<bool> = (0..rows).map(|row| !output.is_done(row)).collect();
-    prompts.read(&model, want, &pending, |id, (row, record), outcome| {
-        let (outcome, fate) = match table(&condition, &read, &labels, outcome)? {
-            Ok(table) => (ScoreOutcome::Read(table, None), Fate::SCORED),
-            Err(reason) => (ScoreOutcome::Unscored(reason.clone()), Fate::unscored(reason.reason)),
+        let row = |Numbered { record, .. }: Numbered, outcome: &Outcome| {
+            let (outcome, fate) = match table(&condition, &read, &labels, outcome)? {
+                Ok(table) => (ScoreOutcome::Read(table, None), Fate::SCORED),
+                Err(reason) => (ScoreOutcome::Unscored(reason.clone()), Fate::unscored(reason.reason)),
+            };
+            let (id, human) = (record.id().clone(), record.raters().into_owned());
+            let fate = Fate { graded: !human.is_empty(), ..fate };
+            let extra = cli.carry.fields.of(record.into_extra())?;
+            Ok((ScoreRow { id, human, outcome, extra }, fate))
         };
-        let human = record.raters().into_owned();
-        let fate = Fate { graded: !human.is_empty(), ..fate };
-        let extra = cli.carry.of(record.into_extra())?;
-        output.push(row, &ScoreRow { id: id.clone(), human, outcome, extra }, fate)
+        let settings = [("layers".to_owned(), json!(read.layers))].into();
+        pending.read(resolved(&model, None, settings), &model, want, prompt, row)
     })?;
-    let counts = output.finish()?.counts;
-    let unscored: usize = counts.unscored.values().sum();
-    say(format_args!(
-        "{rows} rows, {before} of them done before: {} read, {unscored} unscored -> {}",
-        counts.scored,
-        cli.output.output.display()
-    ))?;
-    end_of_rows(&counts)
+    end_of_rows(&finished.counts)
 }
 
 /// What to say where some labels begin with a space and others do not: their logits are those of two spellings.

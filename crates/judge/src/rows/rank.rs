@@ -9,27 +9,25 @@ mod row;
 
 use anyhow::Result;
 use judge_core::{
-    Backbone, Fields,
+    Fields,
     combine::{EachAnswer, OrderPolicy, Swapped, Tournament},
 };
-use judge_data::{
-    Carry, CarryCheck, DatasetFormat, Input, Judged, Numbered, Opened, Outputs, Resolved, RunResult, RunStart,
-};
-use judge_models::Model;
+use judge_data::{Carry, Checked, DatasetFormat, Judged, Numbered, Outputs, Records, Settings};
 use serde_json::json;
 
 use self::comparisons::{PairingStrategy, Strategy};
 use self::row::RankOutcome;
 use crate::args::bars::Measured;
-use crate::args::prompt_judge::AskedJudge;
-use crate::missing_fields::Unread;
-use crate::terminal::console::{end_of_rows, say, tell, usage};
-use crate::terminal::pace::Watch;
+use crate::row_job::{RowJob, Words, resolved};
+use crate::terminal::console::{end_of_rows, usage};
 
 pub(crate) use self::cli::Cli;
 
-/// The name of the command.
+/// The name of the command, and the one in records.
 const COMMAND: &str = "rank";
+const PROGRAM: &str = "rank_answers";
+
+const WORDS: Words = Words { doing: "ranking", rows: "rows", done: "ranked" };
 
 pub(crate) fn run(cli: &Cli) -> Result<()> {
     cli.bars.gate(COMMAND, || ranked(cli))
@@ -37,97 +35,60 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
 
 fn ranked(cli: &Cli) -> Result<Measured> {
     cli.judge.check()?;
-    if cli.benchmark.is_some() && (cli.carry != Carry::All) {
+    if cli.benchmark.is_some() && cli.carry.fields != Carry::All {
         return Err(usage("--benchmark needs the column \"subset\" in the output: leave --carry as it is"));
     }
     if cli.comparisons.is_some() && cli.strategy == Strategy::RoundRobin {
         return Err(usage("--comparisons needs --strategy adaptive"));
     }
     let inputs = std::iter::once(cli.input.input.clone()).chain(cli.judge.files());
-    let outputs = Outputs::new(inputs).rows([&cli.output.output]).reports("rank_answers", &cli.json);
+    let outputs = Outputs::new(inputs).rows([&cli.output.output]).reports(PROGRAM, &cli.json);
     outputs.reports(COMMAND, cli.bars.reports()).overwrite(cli.output.write.overwrite).check()?;
-    let input = cli.input.open()?;
-    let (rows, default) = cli.check_rows(&input)?;
-    let asked = cli.judge.asked(default, None, true, &cli.model)?;
+    let source = cli.input.source(&cli.input.open()?, Some(DatasetFormat::Answers), cli.model.limit);
+    let job = RowJob::new(PROGRAM, WORDS, source, &cli.output, &cli.carry.fields, cli.model.quiet);
+    let (checked, suits) = check(&job, cli.benchmark.is_some())?;
+    let asked = cli.judge.asked(suits, None, true, &cli.model)?;
 
     let mut settings = cli.judge.settings(&asked)?;
     settings.insert("strategy".to_owned(), json!(format!("{:?}", cli.strategy)));
     settings.insert("comparisons".to_owned(), json!(cli.comparisons));
-    settings.insert("carry".to_owned(), json!(format!("{:?}", cli.carry)));
-    let plan =
-        cli.output.plan("rank_answers", &input, rows, &cli.input, &cli.model, Some(asked.template()), settings)?;
-    let start = match plan.open()? {
-        Opened::Complete(record) => {
-            let (path, scored) = (cli.output.output.display(), record.counts.scored);
-            say(format_args!("{path} is complete: {scored} of {rows} rows ranked; nothing to do"))?;
-            end_of_rows(&record.counts)?;
-            return report::print(cli);
-        }
-        Opened::Ready(start) => start,
-    };
-    let model = cli.model.load()?;
-    let (description, template, form) = (cli.judge.describe(&asked), asked.template().to_owned(), asked.form());
-    let judge = cli.judge.judge(asked, &model)?;
-    let resolved = Resolved { model: Some(model.info().clone()), template: Some(template), ..Resolved::default() };
-    if !cli.model.quiet {
-        tell(description);
-    }
-    let RunResult { counts, summary } = cli.rank_all(*start, resolved, &model, &judge, &input)?;
-    cli.judge.tell_label_mass(&summary);
-    say(format_args!("{} of {rows} rows ranked -> {}", counts.scored, cli.output.output.display()))?;
-    cli.judge.tell_unscored(&counts.unscored, form, true);
-    end_of_rows(&counts)?;
+    let form = asked.form();
+    let job = job.with_settings(settings).with_model(&cli.model, Some(asked.template()))?;
+    let finished = job.run(&checked, |pending| {
+        let model = cli.model.load()?;
+        let (description, template) = (cli.judge.describe(&asked), asked.template().to_owned());
+        let judge = cli.judge.judge(asked, &model)?;
+        let resolved = resolved(&model, Some(template), Settings::new());
+        job.tell(description);
+        let carry = &cli.carry.fields;
+        let result = if cli.judge.is_apart() {
+            let each = EachAnswer::new(&judge);
+            pending.judge(resolved, &model, &[&each], |result| row::of_grades(result, carry))?
+        } else {
+            let pairing = PairingStrategy { strategy: cli.strategy, comparisons: cli.comparisons.map(|n| n as usize) };
+            let tournament = Tournament::new(Swapped::new(&judge, OrderPolicy::Average), pairing);
+            let row = |result| row::of_comparisons(&tournament, result, carry);
+            pending.judge(resolved, &model, &[&tournament], row)?
+        };
+        cli.judge.tell_label_mass(&result.summary);
+        Ok(result)
+    })?;
+    cli.judge.tell_unscored(&finished.counts.unscored, form, true);
+    end_of_rows(&finished.counts)?;
     report::print(cli)
 }
 
-impl Cli {
-    /// Reads the whole input before any model work: how many rows there are, and which family suits them.
-    fn check_rows(&self, input: &Input) -> Result<(usize, &'static str)> {
-        // Rows that cannot be read say nothing about the others.
-        let (mut rows, mut read, mut references, mut unread) = (0, 0, 0, Unread::default());
-        let mut carried = CarryCheck::new(&self.carry, RankOutcome::KNOWN);
-        // Told from the whole file, of whichever part the rows are.
-        for record in self.input.records(&input.whole(), Some(DatasetFormat::Answers), self.model.limit)? {
-            let record = record?;
-            unread.see(&record);
-            read += usize::from(record.unread().is_none());
-            references += usize::from(record.field("reference").is_some_and(|reference| !reference.is_empty()));
-            if self.benchmark.is_some() && record.unread().is_none() {
-                report::of_benchmark(record.id(), record.field("subset").as_deref())?;
-            }
-            carried.see(record)?;
-            rows += 1;
+/// Reads the whole input before any model work; also which family suits the rows, told from the whole file, of whichever part they are.
+fn check(job: &RowJob<Records>, is_of_benchmark: bool) -> Result<(Checked, &'static str)> {
+    // Rows that cannot be read say nothing about the others.
+    let (mut read, mut references) = (0, 0);
+    let checked = job.check_whole(RankOutcome::KNOWN, |Numbered { record, .. }| {
+        read += usize::from(record.unread().is_none());
+        references += usize::from(record.field("reference").is_some_and(|reference| !reference.is_empty()));
+        if is_of_benchmark && record.unread().is_none() {
+            report::of_benchmark(record.id(), record.field("subset").as_deref())?;
         }
-        carried.finish(input)?;
-        unread.tell();
-        Ok((
-            input.part().map_or(rows, |part| part.rows_of(rows)),
-            if read > 0 && references == read { "pair-reference" } else { "pair" },
-        ))
-    }
-
-    fn rank_all(
-        &self,
-        start: RunStart,
-        resolved: Resolved,
-        model: &Model,
-        judge: &AskedJudge,
-        input: &Input,
-    ) -> Result<RunResult> {
-        let mut watch = Watch::new("ranking", "rows", self.model.quiet)?;
-        let items = Numbered::all(self.input.records(input, Some(DatasetFormat::Answers), self.model.limit)?);
-        let result = if self.judge.is_apart() {
-            let each = EachAnswer::new(judge);
-            let row = |result| row::of_grades(result, &self.carry);
-            start.judge(resolved, model, &[&each], items, row, &mut watch)?
-        } else {
-            let pairing =
-                PairingStrategy { strategy: self.strategy, comparisons: self.comparisons.map(|n| n as usize) };
-            let tournament = Tournament::new(Swapped::new(judge, OrderPolicy::Average), pairing);
-            let row = |result| row::of_comparisons(&tournament, result, &self.carry);
-            start.judge(resolved, model, &[&tournament], items, row, &mut watch)?
-        };
-        watch.finish(result.summary.cancelled)?;
-        Ok(result)
-    }
+        Ok(None)
+    })?;
+    Ok((checked, if read > 0 && references == read { "pair-reference" } else { "pair" }))
 }

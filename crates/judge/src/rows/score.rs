@@ -4,11 +4,13 @@
 
 mod cli;
 
-use anyhow::{Context, Result, ensure};
-use judge_data::{DatasetFormat, LagerResult, LagerScores, Rows, ScoreOutcome, ScoreRow, write_lager_results};
+use std::path::Path;
 
-use crate::lager_file::{LagerFile, ScoredFile};
-use crate::terminal::console::{end_of_rows, say};
+use anyhow::{Context, Result, ensure};
+use judge_core::Fields;
+use judge_data::{Finished, LagerResult, LagerScores, Records, ScoreOutcome, ScoreRow, write_lager_results};
+
+use crate::lager_file::LagerFile;
 
 pub(crate) use self::cli::Cli;
 
@@ -16,10 +18,11 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
     cli.check()?;
     let file = LagerFile {
         program: "lager_pointwise",
+        rows: "items",
         input: &cli.input,
         format: cli.format,
         output: &cli.output,
-        carry: &cli.carry,
+        carry: &cli.carry.fields,
         lager: &cli.lager,
         model: &cli.model,
         check: &|record| {
@@ -29,37 +32,26 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
         template: None,
         probe: None,
     };
-    let ScoredFile { format, rows, counts, variant } = file.score(|_, _, _| Ok(()))?;
-    let output = cli.output.output.display();
-    if let Some(path) = &cli.lager_json {
-        write_lager(cli, path, format)?;
-    }
-    match variant {
-        None => say(format_args!("{output} is complete: {} of {rows} items scored; nothing to do", counts.scored))?,
-        Some(variant) => say(format_args!(
-            "{} of {rows} items scored ({variant}), {} with a human score -> {output}",
-            counts.scored, counts.graded
-        ))?,
-    }
-    end_of_rows(&counts)
+    file.score(
+        |_, _, _| Ok(()),
+        |finished| cli.lager_json.as_ref().map_or(Ok(()), |path| write_lager(cli, path, finished)),
+    )
 }
 
 /// The finished output as the reference program's result file.
-fn write_lager(cli: &Cli, path: &std::path::Path, format: DatasetFormat) -> Result<()> {
-    let reasoning = cli.lager.is_reasoning();
-    let records = cli.input.records(&cli.input.open()?, Some(format), cli.model.limit)?;
-    let results = Rows::open(&cli.output.output)?.zip(records).enumerate().map(|(row, (scored, record))| {
-        let (scored, record) = (ScoreRow::from_row(scored?)?, record?);
+fn write_lager(cli: &Cli, path: &Path, finished: &Finished<'_, Records>) -> Result<()> {
+    let prompt = if cli.lager.is_reasoning() { "user_prompt_feedback" } else { "user_prompt" };
+    let results = finished.rows()?.map(|row| {
+        let (item, row) = row?;
+        let scored = ScoreRow::from_row(row)?;
         let scores = match &scored.outcome {
             ScoreOutcome::Read(read, _) => Some(LagerScores::from_table(&read.table)?),
             ScoreOutcome::Unscored(_) => None,
         };
-        let prompt = if reasoning { "user_prompt_feedback" } else { "user_prompt" };
-        let text = ["prompt", prompt, "response", "dialogue"]
-            .iter()
-            .find_map(|name| judge_core::Fields::field(&record, name).map(|text| text.into_owned()));
-        let human_score = scored.human_mean().unwrap_or_default(); // `check_data` has seen that there is one
-        Ok(LagerResult { idx: row as u64, prompt: text.unwrap_or_default(), human_score, scores })
+        let text = ["prompt", prompt, "response", "dialogue"].iter().find_map(|name| item.field(name));
+        let prompt = text.unwrap_or_default().into_owned();
+        let human_score = scored.human_mean().unwrap_or_default(); // the check has seen that there is one
+        Ok(LagerResult { idx: item.row as u64, prompt, human_score, scores })
     });
     let written = write_lager_results(path, results, cli.output.write.overwrite);
     written.with_context(|| format!("cannot write {}", path.display()))

@@ -9,13 +9,17 @@ use std::path::PathBuf;
 use anyhow::Result;
 use clap::Args;
 use judge_core::{Backbone, Layer, Outcome, Want, request::Pooling};
-use judge_data::{Error, Outputs, Resolved, RunPlan, Sharding, StatesSpec, StatesWriter, ids_path, record_path, save};
+use judge_data::{
+    DatasetFormat, Error, Job, Numbered, Outputs, Resolved, Sharding, Source, StatesSpec, StatesWriter, ids_path,
+    record_path, save,
+};
 use serde_json::json;
 
 use crate::args::files::{InputArgs, WriteArgs, program};
 use crate::args::layers::{LayerList, PoolingArg};
 use crate::args::model_args::ModelArgs;
-use crate::prompts::Prompts;
+use crate::missing_fields::tell_unread;
+use crate::prompts::{self, prompt};
 use crate::terminal::console::{end_of_rows, say, tell};
 
 /// Store pooled hidden states.
@@ -48,17 +52,18 @@ pub(crate) struct Cli {
 pub(crate) fn run(cli: &Cli) -> Result<()> {
     Outputs::new([&cli.input.input]).states([&cli.output]).overwrite(cli.write.overwrite).check()?;
     let input = cli.input.open()?;
-    let prompts = Prompts { input: &input, columns: &cli.input, model: &cli.model, prefill: "" };
-    let rows = prompts.check(|_| Ok(()))?;
+    let source = cli.input.source(&input, Some(DatasetFormat::Prompts), cli.model.limit);
+    let job = Job::new(source, &cli.output, program("hidden_states"));
+    let checked = job.check(&[], |_| Ok::<_, Error>(None))?;
+    tell_unread(&checked.unread);
+    let rows = checked.rows;
     cli.model.admit(&input)?;
     let pooling = Pooling::from(cli.pooling);
-    let mut plan = RunPlan::new(&cli.output, rows, program("hidden_states"));
-    plan.inputs = vec![input.identity()?.with_rows(rows)];
+    let mut plan = job.plan(&checked)?;
     cli.model.describe(&mut plan, None)?;
     plan.settings.insert("layers".to_owned(), json!(cli.layers.to_string()));
     plan.settings.insert("pooling".to_owned(), json!(pooling));
     plan.settings.insert("rows_per_shard".to_owned(), json!(cli.rows_per_shard));
-    cli.input.note_part(&mut plan.settings);
     plan.options = cli.write.options();
     match plan.finished() {
         Ok(Some(record)) => {
@@ -93,7 +98,13 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
     }
     let want = Want { pooled: layers.iter().map(|&layer| (layer, pooling)).collect(), ..Want::default() };
     let pending: Vec<bool> = (0..rows).map(|row| !output.is_done(row)).collect();
-    prompts.read(&model, want, &pending, |id, (row, _), outcome| match outcome {
+    let open = pending.iter().filter(|&&open| open).count();
+    let missing = job.source.items()?.filter(|item| !item.as_ref().is_ok_and(|item| !pending[item.row]));
+    let prompts = missing.map(|item| {
+        let Numbered { row, record } = item?;
+        Ok((record.id().clone(), row, prompt(&record, &cli.model, "")))
+    });
+    prompts::read(&model, want, [rows, open], cli.model.quiet, prompts, |id, row, outcome| match outcome {
         Outcome::Read(reading) => {
             let what = "states of a layer that was asked for";
             let state = |&layer: &Layer| reading.pooled(layer, pooling).ok_or(judge_core::Error::NotRead { what });

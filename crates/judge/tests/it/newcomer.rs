@@ -423,7 +423,7 @@ fn a_run_that_scored_nothing_fails() {
         let said = desk.refused(&format!("{line} --overwrite"), 1, &["no row was scored: 1 too_long"]);
         assert!(!said.stderr.contains(": 0 tokens/s"), "{}", said.stderr);
     }
-    desk.refused("lager_pointwise --input rows.jsonl --output l.jsonl --limit 0", 1, &["no row was scored"]);
+    desk.refused("lager_pointwise --input rows.jsonl --output l.jsonl --limit 0", 2, &["--limit", "at least 1"]);
     for line in [
         "lager_pointwise --input empty.jsonl --output e.jsonl",
         "layer_logits --input empty.jsonl --output e2.jsonl",

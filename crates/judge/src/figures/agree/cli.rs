@@ -10,7 +10,7 @@ use judge_metrics::multiplicity::Adjustment;
 use super::figures::OTHERS_DRAWN;
 use super::means::MEANS;
 use crate::args::bars::BarArgs;
-use crate::args::files::OverwriteArgs;
+use crate::args::files::{OverwriteArgs, row_limit};
 use crate::terminal::console::usage;
 
 /// How the help of the command ends.
@@ -102,7 +102,7 @@ pub(crate) struct Cli {
     #[arg(long, default_value_t = 0)]
     pub seed: u64,
     /// Read at most this many rows
-    #[arg(long, value_name = "ROWS")]
+    #[arg(long, value_name = "ROWS", value_parser = row_limit)]
     pub limit: Option<usize>,
     /// No progress on stderr
     #[arg(long)]

@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use anyhow::{Context, Result, bail};
-use judge_data::{ScoredFile, ScoredRow};
+use judge_data::{ScoredFile, ScoredRow, Unread};
 use judge_metrics::comparison::{ComparedItem, Rating};
 use serde_json::Value;
 
 use crate::args::files::open;
-use crate::missing_fields::Unread;
+use crate::missing_fields::tell_unread_that;
 use crate::preferences::Preferences;
 use crate::ratings::{rating, ratings, text, value};
 
@@ -146,8 +146,8 @@ impl Pairs {
         if let Some((place, why)) = unread.all() {
             bail!("no row can be read; the first is {place}: {why}");
         }
-        unread.tell_that("have a value that is no grade and are left out");
-        odd_raters.tell_that("have a rater whose grade is none and is left out");
+        tell_unread_that(&unread, "have a value that is no grade and are left out");
+        tell_unread_that(&odd_raters, "have a rater whose grade is none and is left out");
         Ok(pairs)
     }
 

@@ -1,18 +1,19 @@
 //! Verdicts of a model on the pairs of a benchmark.
 
 use anyhow::{Result, bail};
-use judge_core::{Backbone, Reason, Unscored, prompted::PairConvention};
+use judge_core::{Reason, Unscored, prompted::PairConvention};
 use judge_data::{
-    Benchmark, BenchmarkPair, Carry, Extra, InputFile, Opened, PairVerdicts, Record, Resolved, RowColumns, RunPlan,
-    RunResult, RunStart, UnreadRecord,
+    Benchmark, BenchmarkPair, Carry, Extra, InputFile, PairRow, PairVerdicts, Record, RecordList, RowColumns,
+    UnreadRecord,
 };
 
 use super::Cli;
-use crate::args::files::program;
-use crate::args::prompt_judge::Asked;
+use crate::args::files::OutputArgs;
 use crate::pair_orders::PairJudging;
-use crate::terminal::console::{end_of_rows, say, usage};
-use crate::terminal::pace::Watch;
+use crate::row_job::{RowJob, Words, resolved};
+use crate::terminal::console::{end_of_rows, usage};
+
+const WORDS: Words = Words { doing: "judging", rows: "pairs", done: "judged" };
 
 /// Judges all pairs that the output does not have yet, in both orders, and reads the verdicts from it.
 pub(crate) fn of_model(cli: &Cli, pairs: &[BenchmarkPair]) -> Result<PairVerdicts> {
@@ -48,19 +49,28 @@ pub(crate) fn of_model(cli: &Cli, pairs: &[BenchmarkPair]) -> Result<PairVerdict
     }
     let records: Vec<Record> = pairs.iter().map(record).collect();
     cli.model.admit_items(&records, |record| record.id().to_string())?;
-    let mut plan = RunPlan::new(path, records.len(), program("pairwise_benchmark"));
-    plan.inputs = benchmark.files(&cli.pairs.data)?.iter().map(InputFile::of).collect::<Result<_, _>>()?;
-    plan.settings = cli.judge.settings(&asked)?;
-    cli.model.describe(&mut plan, Some(asked.template()))?;
-    plan.settings.extend(cli.pairs.settings());
-    plan.options = cli.write.options();
-    match plan.open()? {
-        Opened::Complete(record) => {
-            say(format_args!("{} is complete: nothing is left to judge", path.display()))?;
-            end_of_rows(&record.counts)?;
-        }
-        Opened::Ready(start) => judge_all(cli, *start, asked, records)?,
-    }
+    let files = benchmark.files(&cli.pairs.data)?.iter().map(InputFile::of).collect::<Result<_, _>>()?;
+    let source = RecordList { records, files };
+    let output = OutputArgs { output: path.clone(), write: cli.write };
+    let job = RowJob::new("pairwise_benchmark", WORDS, source, &output, &Carry::All, cli.model.quiet);
+    let checked = job.check(PairRow::KNOWN, |_| Ok(None))?;
+    let (form, settings) = (asked.form(), cli.judge.settings(&asked)?);
+    let job = job.with_settings(settings).with_settings(cli.pairs.settings());
+    let job = job.with_model(&cli.model, Some(asked.template()))?;
+    let finished = job.run(&checked, |pending| {
+        let model = cli.model.load()?;
+        let template = Some(asked.template().to_owned());
+        let judge = cli.judge.judge(asked, &model)?;
+        let resolved = resolved(&model, template, cli.judge.origin(&judge)?);
+        let (tables, carry, apart) = (cli.judge.tables(&judge), &Carry::All, cli.judge.is_apart());
+        let (place_offset, probe) = (None, None);
+        let judging = PairJudging { judge: &judge, apart, both_orders: true, place_offset, probe, tables, carry };
+        let result = judging.run(pending, resolved, &model)?;
+        cli.judge.tell_label_mass(&result.summary);
+        Ok(result)
+    })?;
+    cli.judge.tell_unscored(&finished.counts.unscored, form, true);
+    end_of_rows(&finished.counts)?;
     Ok(PairVerdicts::read(path, pairs, PairConvention::Bare)?)
 }
 
@@ -76,22 +86,4 @@ fn record(pair: &BenchmarkPair) -> Record {
             extra: Extra::new(),
         }),
     }
-}
-
-fn judge_all(cli: &Cli, start: RunStart, asked: Asked, records: Vec<Record>) -> Result<()> {
-    let model = cli.model.load()?;
-    let (template, form) = (Some(asked.template().to_owned()), asked.form());
-    let judge = cli.judge.judge(asked, &model)?;
-    let mut resolved = Resolved { model: Some(model.info().clone()), template, ..Resolved::default() };
-    resolved.settings.extend(cli.judge.origin(&judge)?);
-    let (tables, carry) = (cli.judge.tables(&judge), &Carry::All);
-    let apart = cli.judge.is_apart();
-    let (place_offset, probe) = (None, None);
-    let judging = PairJudging { judge: &judge, apart, both_orders: true, place_offset, probe, tables, carry };
-    let watch = Watch::new("judging", "pairs", cli.model.quiet)?;
-    let records = records.into_iter().map(Ok);
-    let RunResult { counts, summary } = judging.run(start, resolved, &model, records, watch)?;
-    cli.judge.tell_label_mass(&summary);
-    cli.judge.tell_unscored(&counts.unscored, form, true);
-    end_of_rows(&counts)
 }

@@ -31,6 +31,7 @@ use self::settings::{Found, SETTINGS, Settings, figure_path, look, probe_path, r
 use self::states::States;
 use self::verdicts::Judged;
 use crate::args::model_args::{is_template, read_template};
+use crate::missing_fields::tell_unread_that;
 use crate::probes::JUDGE_NOTE;
 use crate::report::{write_json, write_marked};
 use crate::terminal::console::{say, tell, usage};
@@ -61,7 +62,7 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
     if read.ungraded > 0 {
         say(format_args!("{} rows have no grade and are skipped", read.ungraded))?;
     }
-    read.unread.tell_that("cannot be read and are skipped");
+    tell_unread_that(&read.unread, "cannot be read and are skipped");
     let groups = match cli.group.is_none() && !cli.ungrouped && input.is_some() {
         true => keep_together(read, &training)?,
         false => BTreeMap::new(),
@@ -107,7 +108,7 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
         let folder = cli.states_folder();
         let states_settings = cli.states_settings(model.info(), rows, data.written.as_ref())?;
         let states = States::read(&model, &folder, aspect, rows, &reading, &states_settings, cli.model.quiet)?;
-        states.unread()?.tell_that("could not be read and are left out");
+        tell_unread_that(&states.unread()?, "could not be read and are left out");
         let learned = Learned { states, own, tuned: tuned.get(aspect) };
         let template = data.templates.get(aspect);
         let origin = TrainingOrigin {

@@ -3,9 +3,8 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use judge_data::Carry;
 
-use crate::args::files::{InputArgs, OutputArgs};
+use crate::args::files::{CarryArgs, InputArgs, OutputArgs};
 use crate::args::model_args::ModelArgs;
 
 /// The name in records.
@@ -31,9 +30,8 @@ pub(crate) struct Cli {
     /// Upper bound on the tokens of an answer
     #[arg(long, default_value_t = 512, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub(super) max_new_tokens: u32,
-    /// Which other fields are carried to the output: all, none, or names with commas between
-    #[arg(long, default_value = "all", value_name = "FIELDS")]
-    pub(super) carry: Carry,
+    #[command(flatten)]
+    pub(super) carry: CarryArgs,
     #[command(flatten)]
     pub(super) model: ModelArgs,
 }

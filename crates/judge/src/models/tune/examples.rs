@@ -5,12 +5,12 @@ mod pairs;
 
 use anyhow::{Result, bail};
 use judge_core::{Backbone, Fields, Prompt, PromptTemplate, Scale};
-use judge_data::{DatasetFormat, Input, Record};
+use judge_data::{DatasetFormat, Input, Record, Unread};
 use judge_models::Model;
 use judge_models::train::{ClassExample, CompletionExample, MarkExample};
 
 use super::Cli;
-use crate::missing_fields::Unread;
+use crate::missing_fields::tell_unread_that;
 use crate::replies::Replied;
 use crate::terminal::console::tell;
 
@@ -159,7 +159,7 @@ fn gathered<E>(input: &Input, rows: impl Iterator<Item = Result<(String, Made<E>
     if without > 0 {
         tell(format_args!("note: {path}: {without} rows have no label, or one that prefers neither response"));
     }
-    unread.tell_that("cannot be learned from, and are left out");
+    tell_unread_that(&unread, "cannot be learned from, and are left out");
     Ok(examples)
 }
 

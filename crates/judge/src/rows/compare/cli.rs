@@ -3,10 +3,9 @@
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
-use judge_data::Carry;
 
 use crate::args::bars::BarArgs;
-use crate::args::files::{InputArgs, OutputArgs};
+use crate::args::files::{CarryArgs, InputArgs, OutputArgs};
 use crate::args::model_args::ModelArgs;
 use crate::args::prompt_judge::PromptedArgs;
 
@@ -67,9 +66,8 @@ pub(crate) struct Cli {
     /// A probe of `judge probe train --verdicts`: how likely people would say the same, beside each verdict
     #[arg(long, value_name = "FILE", conflicts_with_all = ["place", "apart", "reward"], help_heading = "Judge")]
     pub(super) confidence: Option<PathBuf>,
-    /// Which other fields are carried to the output: all, none, or names with commas between
-    #[arg(long, default_value = "all", value_name = "FIELDS")]
-    pub(super) carry: Carry,
+    #[command(flatten)]
+    pub(super) carry: CarryArgs,
     /// Where the tally goes
     #[arg(long, value_name = "FILE")]
     pub(super) json: Option<PathBuf>,

@@ -6,11 +6,11 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 use judge_core::ItemId;
-use judge_data::{Dataset, DatasetFormat, DatasetOptions, GradedRecord, Input, Record, majority};
+use judge_data::{Dataset, DatasetFormat, DatasetOptions, GradedRecord, Input, Record, Unread, majority};
 use serde_json::{Map, Value, json};
 
 use crate::args::files::InputArgs;
-use crate::missing_fields::Unread;
+use crate::missing_fields::tell_unread_that;
 use crate::terminal::console::tell;
 
 /// The pairs of the rows that both files have by their ids, in the order of the new one: A is the new response, B the old one. What only one
@@ -40,7 +40,7 @@ pub(super) fn joined(old: &Path, args: &InputArgs, graded: Option<&Path>) -> Res
     if alone > 0 || !known.is_empty() {
         tell(format_args!("note: {alone} rows are in {new} alone, {} in {old} alone, and are left out", known.len()));
     }
-    unlike.tell_that("are left out");
+    tell_unread_that(&unlike, "are left out");
     if pairs == 0 {
         bail!("{old} and {new} have no row in common: expected the same ids and prompts in both, and found none");
     }
@@ -96,7 +96,7 @@ fn graded_pairs(path: &Path) -> Result<Vec<Map<String, Value>>> {
     if pairs.is_empty() {
         bail!("--graded {}: expected pairs whose better response is known, found no row", path.display());
     }
-    unread.tell_that(&format!("of {} are left out", path.display()));
+    tell_unread_that(&unread, &format!("of {} are left out", path.display()));
     Ok(pairs)
 }
 
@@ -112,7 +112,7 @@ fn read(path: &Path, args: &InputArgs, ids: &mut HashSet<ItemId>) -> Result<Vec<
             rows.push(row);
         }
     }
-    unread.tell_that(&format!("of {} have no response, and are left out", path.display()));
+    tell_unread_that(&unread, &format!("of {} have no response, and are left out", path.display()));
     Ok(rows)
 }
 

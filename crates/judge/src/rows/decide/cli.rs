@@ -4,12 +4,10 @@ use std::path::PathBuf;
 
 use clap::{Args, Id, ValueEnum};
 use judge_core::decision::DecisionFit;
-use judge_data::{Carry, Settings};
-use serde_json::json;
 
 use crate::args::bars::BarArgs;
 use crate::args::decisions::DecisionArgs;
-use crate::args::files::{InputArgs, OutputArgs};
+use crate::args::files::{CarryArgs, InputArgs, OutputArgs};
 use crate::args::ids_of;
 use crate::args::model_args::ModelArgs;
 use crate::args::service::ServiceArgs;
@@ -50,22 +48,14 @@ pub(crate) struct Cli {
     pub(super) bars: BarArgs,
     #[command(flatten)]
     pub(super) fitting: Fitting,
-    /// Which other fields are carried to the output: all, none, or names with commas between
-    #[arg(long, default_value = "all", value_name = "FIELDS")]
-    pub(super) carry: Carry,
+    #[command(flatten)]
+    pub(super) carry: CarryArgs,
     #[command(flatten)]
     pub(super) decisions: DecisionArgs,
     #[command(flatten)]
     pub(super) service: Service,
     #[command(flatten)]
     pub(super) model: ModelArgs,
-}
-
-impl Cli {
-    /// What of these options decides about a row, whoever answers.
-    pub(super) fn settings(&self) -> Settings {
-        [("carry".to_owned(), json!(format!("{:?}", self.carry)))].into()
-    }
 }
 
 /// What is learned from labelled rows.

@@ -6,12 +6,12 @@ use std::path::Path;
 use anyhow::{Context, Result};
 use judge_core::decision::{DecisionFit, DecisionOrigin, Labelled, Question, QuestionKind, Questions};
 use judge_core::lager::LayerTable;
-use judge_data::{Program, Rows, save_new};
+use judge_data::{DecisionRecords, Finished, Program, save_new};
 use judge_metrics::comparison::{ComparedDecision, DecisionComparison, Statistic};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
-use super::cli::{Cli, Fitting, PROGRAM};
+use super::cli::{Fitting, PROGRAM};
 use crate::args::files::program;
 use crate::report::BOOTSTRAP;
 use crate::terminal::console::{say, table, tell, usage};
@@ -80,19 +80,16 @@ impl Measured {
     }
 
     /// Reads the finished rows, beside their questions; `asked` are those for rows without their own.
-    pub(super) fn of(cli: &Cli, asked: Option<&Questions>) -> Result<Self> {
-        let input = cli.input.open()?;
-        let mut records = cli.records(&input)?;
+    pub(super) fn of(finished: &Finished<'_, DecisionRecords>, asked: Option<&Questions>) -> Result<Self> {
         let mut by_question: BTreeMap<String, Vec<ComparedDecision>> = BTreeMap::new();
         let (mut labelled, mut not_read) = (Vec::new(), 0);
         let mut places: BTreeMap<String, usize> = BTreeMap::new();
-        for (group, row) in Rows::open(&cli.output.output)?.enumerate() {
-            let row = row?;
+        for (group, row) in finished.rows()?.enumerate() {
+            let (record, row) = row?;
             let answers: BTreeMap<String, Value> = row.optional("answers", "an object")?.unwrap_or_default();
             let labels: Map<String, Value> = row.optional("labels", "an object")?.unwrap_or_default();
             let tables: BTreeMap<String, WrittenTable> =
                 row.optional("tables", "tables of logits by question")?.unwrap_or_default();
-            let record = records.next().context("the output has more rows than the input")??;
             let questions = record.questions.as_ref().or(asked);
             for (name, label) in &labels {
                 let question = questions.and_then(|questions: &Questions| questions.get(name));

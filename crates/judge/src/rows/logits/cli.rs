@@ -6,10 +6,10 @@ use judge_core::{
     lager::{Condition, ScoreRule},
     request::Generation,
 };
-use judge_data::{Carry, Outputs, Settings};
+use judge_data::{Outputs, Settings};
 use serde_json::json;
 
-use crate::args::files::{InputArgs, OutputArgs};
+use crate::args::files::{CarryArgs, InputArgs, OutputArgs};
 use crate::args::layers::{LayerList, LensArg};
 use crate::args::model_args::ModelArgs;
 use crate::terminal::console::usage;
@@ -49,9 +49,8 @@ pub(crate) struct Cli {
     /// Which layers: all, or a list such as 0,5,12-16
     #[arg(long, default_value = "all", value_name = "LIST")]
     pub(crate) layers: LayerList,
-    /// Which other fields are carried to the output: all, none, or names with commas between
-    #[arg(long, default_value = "all", value_name = "FIELDS")]
-    pub(crate) carry: Carry,
+    #[command(flatten)]
+    pub(crate) carry: CarryArgs,
     #[command(flatten)]
     pub(crate) model: ModelArgs,
 }
@@ -111,7 +110,6 @@ impl Cli {
             ("prefill", json!(self.prefill)),
             ("lens", json!(judge_core::Lens::from(self.lens))),
             ("layers", json!(self.layers.to_string())),
-            ("carry", json!(format!("{:?}", self.carry))),
         ];
         Ok(entries.into_iter().map(|(key, value)| (key.to_owned(), value)).collect())
     }

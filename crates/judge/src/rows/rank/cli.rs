@@ -3,11 +3,10 @@
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
-use judge_data::Carry;
 
 use super::comparisons::Strategy;
 use crate::args::bars::BarArgs;
-use crate::args::files::{InputArgs, OutputArgs};
+use crate::args::files::{CarryArgs, InputArgs, OutputArgs};
 use crate::args::model_args::ModelArgs;
 use crate::args::prompt_judge::PromptedArgs;
 
@@ -39,9 +38,8 @@ pub(crate) struct Cli {
     /// With --strategy adaptive: how many comparisons a row may take [default: 2 n of n answers]
     #[arg(long, value_name = "N", conflicts_with_all = ["apart", "reward"], value_parser = clap::value_parser!(u32).range(1..), help_heading = "Judge")]
     pub(super) comparisons: Option<u32>,
-    /// Which other fields are carried to the output: all, none, or names with commas between
-    #[arg(long, default_value = "all", value_name = "FIELDS")]
-    pub(super) carry: Carry,
+    #[command(flatten)]
+    pub(super) carry: CarryArgs,
     #[command(flatten)]
     pub(super) bars: BarArgs,
     #[command(flatten)]

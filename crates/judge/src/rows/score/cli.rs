@@ -4,9 +4,9 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 use clap::Args;
-use judge_data::{Carry, DatasetFormat, Error, Outputs, read_lager_results};
+use judge_data::{DatasetFormat, Error, Outputs, read_lager_results};
 
-use crate::args::files::{InputArgs, OutputArgs};
+use crate::args::files::{CarryArgs, InputArgs, OutputArgs};
 use crate::args::lager::LagerArgs;
 use crate::args::model_args::ModelArgs;
 
@@ -33,9 +33,8 @@ pub(crate) struct Cli {
     /// The format of the input [default: detected from the first row]
     #[arg(long, value_name = "prompts|graded|pairs|lager|emotion|prometheus", value_parser = format)]
     pub(crate) format: Option<DatasetFormat>,
-    /// Which other fields are carried to the output: all, none, or names with commas between
-    #[arg(long, default_value = "all", value_name = "FIELDS")]
-    pub(crate) carry: Carry,
+    #[command(flatten)]
+    pub(crate) carry: CarryArgs,
     #[command(flatten)]
     pub(crate) lager: LagerArgs,
     /// Also write the result JSON of the LAGER reference program here; every item needs a human score

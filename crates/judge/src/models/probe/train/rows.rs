@@ -8,7 +8,7 @@ use anyhow::{Context, Result, anyhow, bail, ensure};
 use judge_core::{Fields, ItemId, Prompt, PromptTemplate, inspector::Aspect, request::Generation};
 use judge_data::{
     Columns, DatasetFormat, DatasetOptions, Extra, Field, GradedRecord, Input, PromptInput, PromptRecord, Row,
-    RowColumns,
+    RowColumns, Unread,
 };
 use judge_probe::training::GradedRow;
 use serde::Deserialize;
@@ -17,7 +17,7 @@ use tiny_judge::planted::{Split, generate, prompt};
 
 use crate::args::model_args::ModelArgs;
 use crate::groups::OtherFields;
-use crate::missing_fields::{RowError, Unread};
+use crate::missing_fields::RowError;
 
 /// The aspect of rows that name none.
 const UNNAMED: &str = "quality";

@@ -9,12 +9,11 @@ use judge_core::{
     Backbone, ItemId, Layer, Lens, Outcome, Reason, Unscored, Want,
     request::{LabelRead, ReadAt, Signal, TokenId},
 };
-use judge_data::{Error, Sharding, StatesFile, StatesSpec, StatesWriter, WriteOptions};
+use judge_data::{Error, Sharding, StatesFile, StatesSpec, StatesWriter, Unread, WriteOptions};
 use judge_probe::Matrix;
 use judge_probe::training::{GradedRow, ProbeTraining, RowSignals};
 
 use super::rows::Written;
-use crate::missing_fields::Unread;
 use crate::prompts;
 
 /// Most bytes of one file of states.

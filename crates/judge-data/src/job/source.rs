@@ -1,0 +1,186 @@
+//! What a job reads.
+
+use std::path::Path;
+
+use crate::{
+    Columns, Dataset, DatasetOptions, DecisionRecord, Error, Input, InputFile, Numbered, PART, Part, Record, RowItem,
+    Settings,
+};
+
+/// Rows that a [`Job`](super::Job) reads: as often as needed, and the same each time.
+///
+/// Rows of your own say how they are read ([`items`](Self::items)) and from where ([`input`](Self::input)); all else follows.
+pub trait Source: Clone {
+    /// A row, before a judge.
+    type Item: RowItem;
+
+    /// The rows, from the first.
+    ///
+    /// # Errors
+    /// Whatever is wrong before the first of them.
+    fn items(&self) -> Result<impl Iterator<Item = Result<Self::Item, Error>>, Error>;
+
+    /// How many rows of the output each record has, one after another, of which each is an item.
+    fn rows_of_each(&self) -> usize {
+        1
+    }
+
+    /// The file that they are read from; `None` where they are made of others.
+    fn input(&self) -> Option<&Input>;
+
+    /// Where its fields have other names.
+    fn columns(&self) -> Option<&Columns> {
+        None
+    }
+
+    /// The files whose content decides about the rows; of `records` records.
+    ///
+    /// # Errors
+    /// [`Error::Io`].
+    fn identity(&self, records: usize) -> Result<Vec<InputFile>, Error> {
+        self.input().map(|input| Ok(input.identity()?.with_rows(records))).into_iter().collect()
+    }
+
+    /// What else of how they are read decides about the rows.
+    fn settings(&self) -> Settings {
+        let chosen = self.columns().map(Columns::to_string).filter(|chosen| !chosen.is_empty());
+        let columns = chosen.map(|chosen| ("columns".to_owned(), chosen.into()));
+        let part = self.part().map(|part| (PART.to_owned(), part.to_string().into()));
+        columns.into_iter().chain(part).collect()
+    }
+
+    /// What errors name.
+    fn path(&self) -> &Path {
+        self.input().map_or(Path::new(""), Input::path)
+    }
+
+    /// Which part of a file it is; `None` for all of it.
+    fn part(&self) -> Option<&Part> {
+        self.input().and_then(Input::part)
+    }
+
+    /// All of the file of which this is a part.
+    #[must_use]
+    fn whole(&self) -> Self {
+        self.clone()
+    }
+}
+
+/// The records of a file.
+#[derive(Clone, Debug)]
+pub struct Records {
+    /// The file.
+    pub input: Input,
+    /// How it is read: format, columns, ids, at most how many.
+    pub options: DatasetOptions,
+    /// How many rows of the output each record has, at least 1.
+    pub rows_of_each: usize,
+}
+
+impl Records {
+    /// Each as one row.
+    #[must_use]
+    pub fn new(input: Input, options: DatasetOptions) -> Self {
+        Self { input, options, rows_of_each: 1 }
+    }
+
+    /// The records themselves.
+    ///
+    /// # Errors
+    /// As [`Dataset::open`].
+    pub fn dataset(&self) -> Result<Dataset, Error> {
+        Dataset::open(&self.input, &self.options)
+    }
+}
+
+impl Source for Records {
+    type Item = Numbered;
+
+    fn items(&self) -> Result<impl Iterator<Item = Result<Numbered, Error>>, Error> {
+        let each = self.rows_of_each;
+        let records = self.dataset()?.flat_map(move |record| {
+            let (copies, last) = match record {
+                Ok(record) => (vec![record.clone(); each.saturating_sub(1)], Ok(record)),
+                Err(error) => (Vec::new(), Err(error)),
+            };
+            copies.into_iter().map(Ok).chain([last])
+        });
+        Ok(Numbered::all(records))
+    }
+
+    fn rows_of_each(&self) -> usize {
+        self.rows_of_each
+    }
+
+    fn input(&self) -> Option<&Input> {
+        Some(&self.input)
+    }
+
+    fn columns(&self) -> Option<&Columns> {
+        Some(&self.options.columns)
+    }
+
+    fn whole(&self) -> Self {
+        Self { input: self.input.whole(), ..self.clone() }
+    }
+}
+
+/// The states of a file, with typed questions about them.
+#[derive(Clone, Debug)]
+pub struct DecisionRecords {
+    /// The file.
+    pub input: Input,
+    /// Where fields have other names.
+    pub columns: Columns,
+    /// At most how many.
+    pub max_rows: Option<usize>,
+}
+
+impl Source for DecisionRecords {
+    type Item = DecisionRecord;
+
+    fn items(&self) -> Result<impl Iterator<Item = Result<DecisionRecord, Error>>, Error> {
+        DecisionRecord::all(&self.input, self.max_rows, &self.columns)
+    }
+
+    fn input(&self) -> Option<&Input> {
+        Some(&self.input)
+    }
+
+    fn columns(&self) -> Option<&Columns> {
+        Some(&self.columns)
+    }
+
+    fn whole(&self) -> Self {
+        Self { input: self.input.whole(), ..self.clone() }
+    }
+}
+
+/// Records that are made of files of another form.
+#[derive(Clone, Debug)]
+pub struct RecordList {
+    /// The records.
+    pub records: Vec<Record>,
+    /// The files that they are made of, of which the first is named in errors.
+    pub files: Vec<InputFile>,
+}
+
+impl Source for RecordList {
+    type Item = Numbered;
+
+    fn items(&self) -> Result<impl Iterator<Item = Result<Numbered, Error>>, Error> {
+        Ok(Numbered::all(self.records.iter().cloned().map(Ok)))
+    }
+
+    fn input(&self) -> Option<&Input> {
+        None
+    }
+
+    fn identity(&self, _: usize) -> Result<Vec<InputFile>, Error> {
+        Ok(self.files.clone())
+    }
+
+    fn path(&self) -> &Path {
+        self.files.first().map_or(Path::new(""), |file| &file.path)
+    }
+}

@@ -1,0 +1,191 @@
+//! What all commands over rows do and say around what each of them makes: [`judge_data::Job`] with a terminal.
+
+use anyhow::Result;
+use judge_core::{Backbone, ItemResult, Judge, Outcome, Prompt, TextModel, Unscored, Want};
+use judge_data::{Carry, Checked, Error, Fate, Finished, Job, Missing, Resolved, RunResult, Settings, Source};
+use judge_models::Model;
+use serde::Serialize;
+
+use crate::args::files::{OutputArgs, program};
+use crate::args::model_args::ModelArgs;
+use crate::missing_fields::tell_unread;
+use crate::terminal::console::{say, tell};
+use crate::terminal::pace::Watch;
+
+type AnyError = Box<dyn std::error::Error + Send + Sync>;
+
+/// The words of a command: it is `doing` something to `rows`, which then are `done`.
+#[derive(Clone, Copy, Debug)]
+pub struct Words {
+    /// `judging`
+    pub doing: &'static str,
+    /// `rows`
+    pub rows: &'static str,
+    /// `judged`
+    pub done: &'static str,
+}
+
+/// A command's rows, once its options are checked.
+#[derive(Clone, Debug)]
+pub struct RowJob<S> {
+    /// What is read, and where it goes.
+    pub job: Job<S>,
+    words: Words,
+    quiet: bool,
+}
+
+impl<S: Source> RowJob<S> {
+    /// Rows of a source, written as these options say by a program of this name.
+    pub fn new(name: &str, words: Words, source: S, output: &OutputArgs, carry: &Carry, quiet: bool) -> Self {
+        let job = Job {
+            carry: carry.clone(),
+            write: output.write.options(),
+            ..Job::new(source, &output.output, program(name))
+        };
+        Self { job, words, quiet }
+    }
+
+    /// As [`Job::check`]; says which rows get no score, and which grades of people are none.
+    ///
+    /// # Errors
+    /// As [`Job::check`].
+    pub fn check(
+        &self,
+        known: &'static [&'static str],
+        see: impl FnMut(&S::Item) -> Result<Option<String>>,
+    ) -> Result<Checked> {
+        let checked = self.job.check(known, see)?;
+        tell_unread(&checked.unread);
+        Ok(checked)
+    }
+
+    /// As [`Job::check_whole`], with the same notes.
+    ///
+    /// # Errors
+    /// As [`Job::check`].
+    pub fn check_whole(
+        &self,
+        known: &'static [&'static str],
+        see: impl FnMut(&S::Item) -> Result<Option<String>>,
+    ) -> Result<Checked> {
+        let checked = self.job.check_whole(known, see)?;
+        tell_unread(&checked.unread);
+        Ok(checked)
+    }
+
+    /// What else decides about a row.
+    #[must_use]
+    pub fn with_settings(mut self, settings: impl IntoIterator<Item = (String, serde_json::Value)>) -> Self {
+        self.job.settings.extend(settings);
+        self
+    }
+
+    /// A model on this machine makes the rows; `template` is the content id of its prompt template, where there is one.
+    ///
+    /// # Errors
+    /// If the model's folder cannot be read; a usage error for rows that [need a model](ModelArgs::admit).
+    pub fn with_model(mut self, model: &ModelArgs, template: Option<&str>) -> Result<Self> {
+        self.job.source.input().map_or(Ok(()), |input| model.admit(input))?;
+        let (made_by, settings) = model.described(template)?;
+        self.job.made_by = made_by;
+        Ok(self.with_settings(settings))
+    }
+
+    /// As [`Job::run`]; says how many rows there are, and that nothing was left to do where that is so.
+    ///
+    /// # Errors
+    /// As [`Job::run`].
+    pub fn run<J: Into<Made>>(
+        &self,
+        checked: &Checked,
+        judge: impl FnOnce(Pending<'_, S>) -> Result<J>,
+    ) -> Result<Finished<'_, S>> {
+        let mut details = String::new();
+        let finished = self.job.run(checked, |missing| {
+            let watch = Watch::new(self.words.doing, self.words.rows, self.quiet)?;
+            let made = judge(Pending { missing, watch })?.into();
+            details = made.details;
+            anyhow::Ok(made.result)
+        })?;
+        let (Words { rows, done, .. }, of, path) = (self.words, checked.rows, self.job.output.display());
+        let scored = finished.counts.scored;
+        match finished.summary {
+            Some(_) => say(format_args!("{scored} of {of} {rows} {done}{details} -> {path}"))?,
+            None => say(format_args!("{path} is complete: {scored} of {of} {rows} {done}; nothing to do"))?,
+        }
+        Ok(finished)
+    }
+
+    /// Says something to people, unless they want to hear nothing.
+    pub fn tell(&self, line: impl std::fmt::Display) {
+        if !self.quiet {
+            tell(line);
+        }
+    }
+}
+
+/// Rows that were made now, and what is said of them behind their number.
+#[derive(Debug)]
+pub struct Made {
+    /// The rows.
+    pub result: RunResult,
+    /// ` (…)`, or nothing.
+    pub details: String,
+}
+
+impl From<RunResult> for Made {
+    fn from(result: RunResult) -> Self {
+        Self { result, details: String::new() }
+    }
+}
+
+/// The rows that are missing, with the progress that is shown while they are made and the signals that stop it.
+pub struct Pending<'j, S> {
+    /// The rows.
+    pub missing: Missing<'j, S>,
+    /// The progress.
+    pub watch: Watch,
+}
+
+impl<S: Source> Pending<'_, S> {
+    /// As [`Missing::judge`].
+    ///
+    /// # Errors
+    /// As [`Missing::judge`]; [`Stopped`](crate::terminal::interrupt::Stopped) after a signal.
+    pub fn judge<T: Serialize, E: Into<AnyError>>(
+        self,
+        resolved: Resolved,
+        model: &dyn TextModel,
+        judges: &[&dyn Judge<S::Item>],
+        row: impl FnMut(ItemResult<S::Item>) -> Result<(T, Fate), E>,
+    ) -> Result<RunResult> {
+        let Self { missing, mut watch } = self;
+        let result = missing.judge(resolved, model, judges, row, &mut watch)?;
+        watch.finish(result.summary.cancelled)?;
+        Ok(result)
+    }
+
+    /// As [`Missing::read`].
+    ///
+    /// # Errors
+    /// As [`judge`](Self::judge).
+    pub fn read<T: Serialize>(
+        self,
+        resolved: Resolved,
+        model: &dyn TextModel,
+        want: Want,
+        prompt: impl Fn(&S::Item) -> Result<Prompt, Unscored> + Send + Sync,
+        row: impl FnMut(S::Item, &Outcome) -> Result<(T, Fate), Error>,
+    ) -> Result<RunResult> {
+        let Self { missing, mut watch } = self;
+        let result = missing.read(resolved, model, want, prompt, row, &mut watch)?;
+        watch.finish(result.summary.cancelled)?;
+        Ok(result)
+    }
+}
+
+/// What is known of a run once its model is loaded.
+#[must_use]
+pub fn resolved(model: &Model, template: Option<String>, settings: Settings) -> Resolved {
+    Resolved { model: Some(model.info().clone()), template, settings, ..Resolved::default() }
+}

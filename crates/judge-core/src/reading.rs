@@ -261,6 +261,48 @@ pub enum Reason {
 }
 
 impl Reason {
+    /// All reasons.
+    pub const ALL: [Self; 14] = [
+        Self::EmptyPrompt,
+        Self::TooLong,
+        Self::NoLabel,
+        Self::NoMarker,
+        Self::Template,
+        Self::NonFinite,
+        Self::Missing,
+        Self::Unparsed,
+        Self::OffScale,
+        Self::Refused,
+        Self::NoAnswer,
+        Self::WorkerDied,
+        Self::Tokenizer,
+        Self::OtherText,
+    ];
+
+    /// What it means, for people.
+    pub fn about(self) -> &'static str {
+        match self {
+            Self::EmptyPrompt => "the prompt has no text",
+            Self::TooLong => "prompt and new tokens exceed the model's context",
+            Self::NoLabel => "no label was generated (after the marker, where one is used)",
+            Self::NoMarker => {
+                "the marker (`Score:`) was not generated, or no thought ended whose end a probe is trained on"
+            }
+            Self::Template => "the chat template rejected the messages",
+            Self::NonFinite => "a logit, a state or a score is NaN or infinite",
+            Self::Missing => "a field that is judged or that the template uses is absent, null, or not text",
+            Self::Unparsed => "the text contains no verdict",
+            Self::OffScale => "the text contains a verdict outside the scale",
+            Self::Refused => "a service declined to answer",
+            Self::NoAnswer => {
+                "no attempt at a service gave a readable answer; the detail has its message ([labels](labels.md))"
+            }
+            Self::WorkerDied => "the process that scored it crashed on it, twice ([clusters](clusters.md))",
+            Self::Tokenizer => "the tokenizer fails on the text, or gives a token that the model has no embedding for",
+            Self::OtherText => "a judge that was to write the text of its verdict again wrote another one",
+        }
+    }
+
     /// The name used in files, e.g. `too_long`.
     pub fn as_str(self) -> &'static str {
         match self {

@@ -116,6 +116,44 @@ impl Benchmark {
         }
     }
 
+    /// Which file of it is read, for people.
+    pub fn about(self) -> &'static str {
+        match self {
+            Self::PandaLm => "`testset-v1.json`; gold is the majority of three annotators",
+            Self::AutoJ => "`testdata_pairwise.jsonl`",
+            Self::MtBench => {
+                "a file of votes; each vote is a row. A model needs the version with `conversation_a` and `conversation_b`"
+            }
+            Self::LlmBar => "a `dataset.json`, or the folder of all subsets",
+            Self::Hhh => "prometheus-eval's `hhh_alignment_eval.json`, or rows of the data set itself",
+            Self::JudgeBench => "a released file of pairs, or of verdicts on them, which is also its own `--verdicts`",
+            Self::RmBench => "`chat_filtered.json` or `total_dataset.json`: nine pairs of each row",
+            Self::RubricBench => {
+                "the Parquet file, or `rubricbench_data.json`; the questions of `rubrics` are the rubric"
+            }
+            Self::HelpSteer3 => "`preference/validation.jsonl.gz`",
+            Self::Ppe => "a Parquet file of votes, or of many answers of one model",
+            Self::Pairs => "your own rows with `human`: `\"A\"`, `\"B\"`, `\"tie\"`, or a list with one for each rater",
+        }
+    }
+
+    /// The groups that its pairs are in, for people; empty where there are none.
+    pub fn groups(self) -> &'static str {
+        match self {
+            Self::PandaLm => "",
+            Self::AutoJ => "eight kinds of scenario",
+            Self::MtBench => "turns",
+            Self::LlmBar => "subsets",
+            Self::Hhh => "helpful, harmless, honest, other",
+            Self::JudgeBench => "MMLU-Pro, and each other source",
+            Self::RmBench => "easy, normal, hard, with the domain before it",
+            Self::RubricBench => "if, stem, code, safe, chat",
+            Self::HelpSteer3 => "general, stem, code, multilingual",
+            Self::Ppe => "of votes the flags of the file, and English or not: they overlap",
+            Self::Pairs => "",
+        }
+    }
+
     /// Whether a tie is one of its labels.
     pub fn has_ties(self) -> bool {
         matches!(self, Self::PandaLm | Self::AutoJ | Self::MtBench | Self::Pairs)

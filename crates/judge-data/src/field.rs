@@ -2,28 +2,10 @@
 
 use std::fmt;
 
-/// What a column of a data set can mean.
-///
-/// | field | columns, the first that is there | what it holds |
-/// |---|---|---|
-/// | `id` | `id`, `idx` | a string or a whole number |
-/// | `prompt` | `prompt` | text for the model as it is |
-/// | `messages` | `messages`, `conversations` | a conversation: objects with `role` and `content`, or with `from` and `value` as ShareGPT has them |
-/// | `instruction` | `instruction`, `question`, `prompt` | what was asked |
-/// | `response` | `response`, `output`, `prediction`, `answer`, `completion` | what was answered |
-/// | `response_a`, `response_b` | the same | the two answers of a pair |
-/// | `responses` | `responses` | a list of answers that are ranked |
-/// | `rubric` | `rubric` | by what the response is graded |
-/// | `reference` | `reference` | a good answer |
-/// | `human` | `human`, `scores`, `score` | what people gave: a number, or a list with one per rater |
-/// | `aspect` | `aspect` | what of the response is graded |
-/// | `split` | `split` | `train`, `valid`, `test`, … |
-/// | `state` | `state` | what typed questions are about: text or any JSON |
-/// | `questions` | `questions` | typed questions by name |
-/// | `labels` | `labels` | what people answered, by the name of the question |
+/// What a column of a data set can mean: each field [says](Self::about) what it holds, and which [columns](Self::aliases) are looked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[non_exhaustive]
-#[allow(missing_docs)] // the table above
+#[allow(missing_docs)] // `about` says it
 pub enum Field {
     Id,
     Prompt,
@@ -67,6 +49,30 @@ impl Field {
     /// Its name, which is also the first name that is looked for.
     pub fn as_str(self) -> &'static str {
         self.aliases()[0]
+    }
+
+    /// What it holds, in a few words.
+    pub fn about(self) -> &'static str {
+        match self {
+            Self::Id => "a string or a whole number, unique, echoed unchanged",
+            Self::Prompt => "text for the model as it is",
+            Self::Messages => {
+                "a conversation: objects with `role` and `content`, or with `from` and `value` as ShareGPT has them"
+            }
+            Self::Instruction => "what was asked",
+            Self::Response => "what was answered",
+            Self::ResponseA => "the first of two answers",
+            Self::ResponseB => "the second of two answers",
+            Self::Responses => "a list of answers to rank",
+            Self::Rubric => "the criterion of the grade",
+            Self::Reference => "a good answer",
+            Self::Human => "what people gave: a number, or a list with one per rater",
+            Self::Aspect => "which aspect of the response is graded",
+            Self::Split => "`train`, `valid`, `test`, …",
+            Self::State => "what typed questions are about: text or any JSON",
+            Self::Questions => "typed questions by name",
+            Self::Labels => "what people answered, by the name of the question",
+        }
     }
 
     /// The field of this name; `None` if there is none.

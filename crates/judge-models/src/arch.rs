@@ -42,6 +42,7 @@ mod encoders;
 mod experts;
 mod families;
 mod head;
+mod known;
 mod mamba;
 mod problem;
 mod rope;
@@ -68,6 +69,7 @@ pub(crate) use families::classifier_class;
 #[cfg(test)]
 pub(crate) use families::names as family_names;
 pub(crate) use head::of_adapter as labels_of_adapter;
+pub use known::KnownModel;
 pub use problem::ConfigProblem;
 pub(crate) use rope::{RopeConfig, RopeScaling};
 pub(crate) use shape::{TOKEN_IDS, TokenIds};

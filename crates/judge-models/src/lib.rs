@@ -155,7 +155,7 @@ mod weights;
 
 #[cfg(feature = "api")]
 pub use api::{ApiKey, ApiModel, ApiProblem, ApiRoute, ApiSettings, ApiUsage, KeyProblem, MaxTokensField, Prices};
-pub use arch::ConfigProblem;
+pub use arch::{ConfigProblem, KnownModel};
 pub use decision::{DecisionFolder, TemplatePrompt, TurnPrompt};
 pub use device::{CudaProblem, Device, DevicesProblem, Dtype, WeightForm};
 pub use engine::product_rate;

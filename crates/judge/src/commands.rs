@@ -254,6 +254,12 @@ fn in_its_words(mut error: clap::Error, words: &[OsString]) -> clap::Error {
     error
 }
 
+/// The command line.
+#[cfg(test)]
+pub(crate) fn command() -> clap::Command {
+    Judge::command()
+}
+
 /// The whole `main` of the program.
 #[must_use]
 pub fn main() -> ExitCode {

@@ -21,6 +21,8 @@ mod preferences;
 mod probes;
 mod prompts;
 mod ratings;
+#[cfg(test)]
+mod reference;
 mod reliability;
 mod replies;
 mod report;
@@ -42,6 +44,8 @@ mod documentation {
     struct Benchmarks;
     #[doc = include_str!("../../../docs/clusters.md")]
     struct Clusters;
+    #[doc = include_str!("../../../docs/commands.md")]
+    struct Commands;
     #[doc = include_str!("../../../docs/compare-versions.md")]
     struct CompareVersions;
     #[doc = include_str!("../../../docs/emotion.md")]

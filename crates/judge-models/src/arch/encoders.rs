@@ -22,6 +22,10 @@ use super::{ConfigProblem, angles, blame, head, unread};
 struct Family {
     /// `model_type` in files.
     model_type: &'static str,
+    /// What people call its models.
+    models: &'static str,
+    /// What it has that BERT has not, for people.
+    special: &'static str,
     /// What the names of its classes in transformers begin with.
     class: &'static str,
     /// Values that transformers 5.23 has where the file is silent.
@@ -39,6 +43,8 @@ struct Family {
 const FAMILIES: [Family; 5] = [
     Family {
         model_type: "bert",
+        models: "BERT, and most of the small embedding models",
+        special: "norms after each half of a block, learned positions",
         class: "Bert",
         defaults: bert::defaults_of_bert,
         spec: bert::bert,
@@ -48,6 +54,8 @@ const FAMILIES: [Family; 5] = [
     },
     Family {
         model_type: "deberta-v2",
+        models: "DeBERTa v2 and v3",
+        special: "BERT whose scores depend on relative positions too",
         class: "DebertaV2",
         defaults: deberta::defaults,
         spec: deberta::spec,
@@ -57,6 +65,8 @@ const FAMILIES: [Family; 5] = [
     },
     Family {
         model_type: "modernbert",
+        models: "ModernBERT",
+        special: "norms before each half, a gated MLP, RoPE, windows in two blocks of three",
         class: "ModernBert",
         defaults: modernbert::defaults,
         spec: modernbert::spec,
@@ -66,6 +76,8 @@ const FAMILIES: [Family; 5] = [
     },
     Family {
         model_type: "roberta",
+        models: "RoBERTa",
+        special: "BERT whose positions start after the padding token's id",
         class: "Roberta",
         defaults: bert::defaults_of_roberta,
         spec: bert::roberta,
@@ -75,6 +87,8 @@ const FAMILIES: [Family; 5] = [
     },
     Family {
         model_type: "xlm-roberta",
+        models: "XLM-RoBERTa, multilingual E5",
+        special: "the same",
         class: "XLMRoberta",
         defaults: bert::defaults_of_roberta,
         spec: bert::xlm_roberta,
@@ -83,6 +97,11 @@ const FAMILIES: [Family; 5] = [
         draws: heads::draws,
     },
 ];
+
+/// What people are told of each family: its `model_type`, its models, and what is special.
+pub(super) fn described() -> impl Iterator<Item = [&'static str; 3]> {
+    FAMILIES.iter().map(|family| [family.model_type, family.models, family.special])
+}
 
 /// Values of `model_type` that are encoders.
 pub(super) const NAMES: [&str; FAMILIES.len()] = [

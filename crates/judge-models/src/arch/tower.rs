@@ -14,6 +14,8 @@ use super::checks::overlay;
 struct Outer {
     /// `model_type` of the folder.
     model_type: &'static str,
+    /// What people call its models.
+    models: &'static str,
     /// The class of transformers that has no head over the vocabulary.
     base_class: &'static str,
     /// Names that `text_config.model_type` may have, each with the family that it is here. Without
@@ -39,6 +41,7 @@ impl Outer {
     /// What most kinds have in common.
     const PLAIN: Self = Self {
         model_type: "",
+        models: "",
         base_class: "",
         text: &[],
         tied: false,
@@ -117,6 +120,7 @@ fn gemma4_unified_lacks() -> Value {
 const OUTER: &[Outer] = &[
     Outer {
         model_type: "gemma3",
+        models: "Gemma 3 from 4B up",
         base_class: "Gemma3Model",
         text: &[("gemma3_text", "gemma3_text")],
         tied: true,
@@ -124,6 +128,7 @@ const OUTER: &[Outer] = &[
     },
     Outer {
         model_type: "gemma4",
+        models: "Gemma 4",
         base_class: "Gemma4Model",
         text: &[("gemma4_text", "gemma4_text")],
         tied: true,
@@ -131,6 +136,7 @@ const OUTER: &[Outer] = &[
     },
     Outer {
         model_type: "gemma4_unified",
+        models: "Gemma 4 12B, without inputs by token and experts",
         base_class: "Gemma4UnifiedModel",
         text: &[("gemma4_unified_text", "gemma4_text")],
         tied: true,
@@ -140,6 +146,7 @@ const OUTER: &[Outer] = &[
     },
     Outer {
         model_type: "glm4v",
+        models: "GLM-4.1V 9B",
         base_class: "Glm4vModel",
         text: &[("glm4v_text", "glm4")],
         ties_inside: true,
@@ -147,9 +154,16 @@ const OUTER: &[Outer] = &[
         fixed: glm4v_attention,
         ..Outer::PLAIN
     },
-    Outer { model_type: "idefics3", base_class: "Idefics3Model", text: &[("llama", "llama")], ..Outer::PLAIN },
+    Outer {
+        model_type: "idefics3",
+        models: "Idefics 3, SmolVLM",
+        base_class: "Idefics3Model",
+        text: &[("llama", "llama")],
+        ..Outer::PLAIN
+    },
     Outer {
         model_type: "internvl",
+        models: "InternVL3 and 3.5, as converted for transformers (`-hf`)",
         base_class: "InternVLModel",
         text: &[
             ("qwen2", "qwen2"),
@@ -163,6 +177,7 @@ const OUTER: &[Outer] = &[
     },
     Outer {
         model_type: "mistral3",
+        models: "Mistral Small 3.x, Ministral 3",
         base_class: "Mistral3Model",
         text: &[("mistral", "mistral"), ("ministral3", "ministral3")],
         tied: true,
@@ -170,30 +185,35 @@ const OUTER: &[Outer] = &[
     },
     Outer {
         model_type: "qwen2_5_vl",
+        models: "Qwen2.5-VL",
         base_class: "Qwen2_5_VLModel",
         text: &[("qwen2_5_vl_text", "qwen2")],
         ..Outer::QWEN2_VL
     },
     Outer {
         model_type: "qwen2_vl",
+        models: "Qwen2-VL",
         base_class: "Qwen2VLModel",
         text: &[("qwen2_vl_text", "qwen2")],
         ..Outer::QWEN2_VL
     },
     Outer {
         model_type: "qwen3_5",
+        models: "Qwen3.5 and 3.6",
         base_class: "Qwen3_5Model",
         text: &[("qwen3_5_text", "qwen3_5_text")],
         ..Outer::PLAIN
     },
     Outer {
         model_type: "qwen3_5_moe",
+        models: "Qwen3.5 and 3.6 with experts",
         base_class: "Qwen3_5MoeModel",
         text: &[("qwen3_5_moe_text", "qwen3_5_moe_text")],
         ..Outer::PLAIN
     },
     Outer {
         model_type: "qwen3_vl",
+        models: "Qwen3-VL",
         base_class: "Qwen3VLModel",
         text: &[("qwen3_vl_text", "qwen3")],
         defaults: qwen3_vl,
@@ -201,6 +221,7 @@ const OUTER: &[Outer] = &[
     },
     Outer {
         model_type: "qwen3_vl_moe",
+        models: "Qwen3-VL with experts",
         base_class: "Qwen3VLMoeModel",
         text: &[("qwen3_vl_moe_text", "qwen3_moe")],
         is_transposed: true,
@@ -208,8 +229,19 @@ const OUTER: &[Outer] = &[
         fixed: weights_add_up,
         ..Outer::PLAIN
     },
-    Outer { model_type: "smolvlm", base_class: "SmolVLMModel", text: &[("llama", "llama")], ..Outer::PLAIN },
+    Outer {
+        model_type: "smolvlm",
+        models: "SmolVLM, SmolVLM2",
+        base_class: "SmolVLMModel",
+        text: &[("llama", "llama")],
+        ..Outer::PLAIN
+    },
 ];
+
+/// What people are told of each kind: its `model_type`, its models, and the families of its text model.
+pub(super) fn described() -> impl Iterator<Item = (&'static str, &'static str, Vec<&'static str>)> {
+    OUTER.iter().map(|outer| (outer.model_type, outer.models, outer.text.iter().map(|(_, family)| *family).collect()))
+}
 
 /// A decision model with a head over labels as transformers saves it: any model of text inside, whose states the head
 /// reads (`decision.rs`).

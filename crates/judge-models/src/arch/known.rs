@@ -1,0 +1,40 @@
+//! What people are told of the models that are read: the tables of the documentation are made of it.
+
+use super::{encoders, families, tower};
+
+/// A kind of model folder that is read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct KnownModel {
+    /// `model_type` of its `config.json`.
+    pub model_type: &'static str,
+    /// What people call its models.
+    pub models: &'static str,
+    /// What is special about it; of a vision-language folder, the families that its text model may be of.
+    pub notes: String,
+}
+
+impl KnownModel {
+    /// The families of decoders, in alphabetical order.
+    pub fn decoders() -> Vec<Self> {
+        families::described().map(Self::of).collect()
+    }
+
+    /// The families of encoders, in alphabetical order.
+    pub fn encoders() -> Vec<Self> {
+        encoders::described().map(Self::of).collect()
+    }
+
+    /// Folders of vision and language, of which the text model is read, in alphabetical order.
+    pub fn vision_language() -> Vec<Self> {
+        let of = |(model_type, models, families): (_, _, Vec<&str>)| {
+            let notes = families.iter().map(|family| format!("`{family}`")).collect::<Vec<_>>().join(", ");
+            Self { model_type, models, notes }
+        };
+        tower::described().map(of).collect()
+    }
+
+    fn of([model_type, models, special]: [&'static str; 3]) -> Self {
+        Self { model_type, models, notes: special.to_owned() }
+    }
+}

@@ -1,0 +1,199 @@
+//! The tables of the documentation that follow from the program: commands and their options, columns, benchmarks, reasons, models.
+//!
+//! `scripts/docs/generate` writes them into the regions that are marked in the pages; the test below finds a region that is not current.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::PathBuf;
+
+use clap::builder::StyledStr;
+use clap::{Arg, Command};
+use judge_core::Reason;
+use judge_data::{Benchmark, Field};
+use judge_models::KnownModel;
+
+/// Set to have regions written rather than compared.
+const WRITE: &str = "JUDGE_WRITE_REFERENCE";
+
+/// What usually helps against a reason for which rows have no score.
+const REMEDIES: [(&str, &str); Reason::ALL.len()] = [
+    ("empty_prompt", "look at the row"),
+    ("too_long", "shorten the row; lower `--max-new-tokens`; another model"),
+    ("no_label", "`--condition prompt-end`, or more `--max-new-tokens`"),
+    ("no_marker", "more `--max-new-tokens`, another `--marker`"),
+    ("template", "look at the roles and their order"),
+    ("non_finite", "`--dtype f32`; report it"),
+    ("missing", "fill the field, or give the template a default"),
+    ("unparsed", "a clearer prompt; look at the text"),
+    ("off_scale", "the same"),
+    ("refused", "look at the row"),
+    ("no_answer", "run it again; fix the row if the service names it"),
+    ("worker_died", "score the row alone; report it"),
+    ("tokenizer", "look at the row"),
+    ("other_text", "train on the machine that judged"),
+];
+
+/// The pages with regions, and what stands in each.
+fn regions() -> Vec<(&'static str, &'static str, String)> {
+    vec![
+        ("docs/models.md", "decoders", models("what is special", KnownModel::decoders())),
+        ("docs/models.md", "vision-language", models("family of the text model", KnownModel::vision_language())),
+        ("docs/models.md", "encoders", models("what is special", KnownModel::encoders())),
+        ("docs/files.md", "columns", columns()),
+        ("docs/prompted.md", "benchmarks", benchmarks()),
+        ("docs/glossary.md", "reasons", reasons()),
+        ("docs/commands.md", "commands", commands()),
+    ]
+}
+
+/// A table in Markdown.
+fn table<const N: usize>(head: [&str; N], rows: impl IntoIterator<Item = [String; N]>) -> String {
+    let line = |cells: &[String]| format!("| {} |\n", cells.join(" | ")).replace("|  |", "| |");
+    let mut text = line(&head.map(str::to_owned)) + "|" + &"---|".repeat(N) + "\n";
+    rows.into_iter().for_each(|row| text += &line(&row));
+    text
+}
+
+fn code(name: &str) -> String {
+    format!("`{name}`")
+}
+
+fn models(notes: &str, known: Vec<KnownModel>) -> String {
+    let rows = known.into_iter().map(|known| [code(known.model_type), known.models.to_owned(), known.notes]);
+    table(["`model_type`", "models", notes], rows)
+}
+
+fn columns() -> String {
+    let rows = Field::ALL.into_iter().map(|field| {
+        let columns: Vec<String> = field.aliases().iter().map(|name| code(name)).collect();
+        [code(field.as_str()), columns.join(", "), field.about().to_owned()]
+    });
+    table(["field", "columns, the first that is there", "what it holds"], rows)
+}
+
+fn benchmarks() -> String {
+    let row = |known: Benchmark| [code(known.as_str()), known.about().to_owned(), known.groups().to_owned()];
+    table(["`--benchmark`", "file", "groups"], Benchmark::ALL.into_iter().map(row))
+}
+
+fn reasons() -> String {
+    let rows = Reason::ALL.into_iter().map(|reason| {
+        let remedy = REMEDIES.iter().find(|(name, _)| *name == reason.as_str()).expect("each reason has a remedy").1;
+        [code(reason.as_str()), reason.about().to_owned(), remedy.to_owned()]
+    });
+    table(["reason", "meaning", "usual remedy"], rows)
+}
+
+/// All commands with their options. What several commands have alike stands once, behind them.
+fn commands() -> String {
+    let mut judge = crate::commands::command();
+    judge.build();
+    let mut all = Vec::new();
+    leaves(&judge, "judge", &mut all);
+    let mut users: BTreeMap<String, Vec<&str>> = BTreeMap::new();
+    for (name, command) in &all {
+        for option in options(command) {
+            users.entry(described(option).join("|")).or_default().push(name);
+        }
+    }
+    let is_shared = |option: &Arg| users[&described(option).join("|")].len() >= SHARED;
+    let mut text = String::new();
+    for (name, command) in &all {
+        let about = command.get_about().map(StyledStr::to_string).unwrap_or_default();
+        text += &format!("### `{name}`\n\n{about}.\n\n");
+        let own: Vec<&Arg> = options(command).filter(|option| !is_shared(option)).collect();
+        if !own.is_empty() {
+            text += &(table(HEAD, own.into_iter().map(described)) + "\n");
+        }
+        let shared: Vec<String> = options(command).filter(|option| is_shared(option)).map(named).collect();
+        if !shared.is_empty() {
+            text += &format!("Also {}.\n\n", shared.join(", "));
+        }
+    }
+    let mut seen = Vec::new();
+    let shared = all.iter().flat_map(|(_, command)| options(command)).filter(|option| is_shared(option));
+    let shared = shared.map(described).filter(|row| {
+        !seen.contains(row) && {
+            seen.push(row.clone());
+            true
+        }
+    });
+    text += "### Options of several commands\n\n";
+    text + &table(HEAD, shared.collect::<Vec<_>>())
+}
+
+/// From so many commands on, an option stands apart.
+const SHARED: usize = 3;
+
+const HEAD: [&str; 3] = ["option", "default", "what it says"];
+
+/// The commands that do something, by their whole names.
+fn leaves<'c>(command: &'c Command, name: &str, found: &mut Vec<(String, &'c Command)>) {
+    let inner: Vec<&Command> = command.get_subcommands().filter(|inner| inner.get_name() != "help").collect();
+    if inner.is_empty() {
+        found.push((name.to_owned(), command));
+    }
+    for command in inner {
+        leaves(command, &format!("{name} {}", command.get_name()), found);
+    }
+}
+
+fn options(command: &Command) -> impl Iterator<Item = &Arg> {
+    let known = |option: &&Arg| !option.is_hide_set() && !["help", "version"].contains(&option.get_id().as_str());
+    command.get_arguments().filter(known)
+}
+
+/// `--name`, or what stands in its place.
+fn named(option: &Arg) -> String {
+    match option.get_long() {
+        Some(long) => code(&format!("--{long}")),
+        None => code(option.get_id().as_str()),
+    }
+}
+
+/// An option with its value, its default, and its help.
+fn described(option: &Arg) -> [String; 3] {
+    let takes = option.get_action().takes_values();
+    let values: Vec<&str> =
+        option.get_value_names().into_iter().flatten().map(|name| name.as_str()).filter(|_| takes).collect();
+    let possible: Vec<String> =
+        option.get_possible_values().iter().filter(|_| takes).map(|value| value.get_name().to_owned()).collect();
+    let value = if possible.is_empty() { values.join(" ") } else { possible.join("\\|") };
+    let name = match option.get_long() {
+        Some(long) => format!("--{long}"),
+        None => String::new(),
+    };
+    let name = format!("{name} {}", value.replace('|', "\\|").replace("\\\\|", "\\|")).trim().to_owned();
+    let default: Vec<String> = option
+        .get_default_values()
+        .iter()
+        .filter(|_| takes && !option.is_hide_default_value_set())
+        .map(|value| code(&value.to_string_lossy()))
+        .collect();
+    let default = default.into_iter().filter(|value| value != "``").collect::<Vec<_>>().join(" ");
+    let help = option.get_help().map(StyledStr::to_string).unwrap_or_default();
+    let help = help.split_whitespace().collect::<Vec<_>>().join(" ").replace('|', "\\|").replace('<', "\\<");
+    [code(&name), default, help]
+}
+
+#[test]
+fn tables_of_the_documentation_are_those_of_the_program() {
+    let root = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let mut stale = Vec::new();
+    for (page, name, text) in regions() {
+        let path = root.join(page);
+        let found = fs::read_to_string(&path).expect("a page");
+        let [begin, end] = [format!("<!-- generated: {name} -->\n"), format!("<!-- end of {name} -->")];
+        let (before, rest) = found.split_once(&begin).unwrap_or_else(|| panic!("{page} has no region {name}"));
+        let (_, after) = rest.split_once(&end).unwrap_or_else(|| panic!("{page}: the region {name} has no end"));
+        let now = format!("{before}{begin}\n{}\n\n{end}{after}", text.trim_end());
+        if now == found {
+            continue;
+        }
+        match std::env::var_os(WRITE) {
+            Some(_) => fs::write(&path, now).expect("a page that can be written"),
+            None => stale.push(format!("{page}, {name}")),
+        }
+    }
+    assert!(stale.is_empty(), "not as the program says, run scripts/docs/generate: {}", stale.join("; "));
+}

@@ -10,7 +10,8 @@
 //! ```
 //!
 //! All of it happens on the device's own thread, behind what was given to cubecl before. cubecl does
-//! not see a failure there, so it is kept, and [`failure`](crate::failure) tells it after a pass.
+//! not see a failure there, so it is kept, and [`failure`](crate::failure) tells it after a pass. Products that find no memory are
+//! counted instead ([`memory_failures`](crate::memory_failures)), since a smaller pass may do.
 //!
 //! There is no search: cuBLASLt's first suggestion for a shape is taken and kept.
 
@@ -24,7 +25,7 @@ use cubecl::__private::Runtime;
 use cubecl::cuda::CudaRuntime;
 use cubecl::device::DeviceId;
 use cubecl::device_handle::DeviceHandle;
-use cubecl::server::{Handle, ServerStorage};
+use cubecl::server::{Handle, IoError, LaunchError, ServerError, ServerStorage};
 use cudarc::cublaslt::sys as lt;
 use cudarc::driver::sys as cu;
 
@@ -107,8 +108,11 @@ unsafe impl Send for Card {}
 /// What is kept for each GPU, by its number, from its first product on.
 static CARDS: Mutex<Option<HashMap<usize, Card>>> = Mutex::new(None);
 
-/// The first failure of a product in this process.
+/// The first failure of a product in this process that is not one of memory.
 static FAILURE: Mutex<Option<String>> = Mutex::new(None);
+
+/// For each GPU, how many products found no memory in this process, and what the last of them said.
+static MEMORY: Mutex<Option<HashMap<usize, (u64, String)>>> = Mutex::new(None);
 
 /// Whether cuBLASLt can be loaded, by the names that are tried.
 pub fn is_present() -> bool {
@@ -116,30 +120,77 @@ pub fn is_present() -> bool {
     unsafe { lt::is_culib_present() }
 }
 
-/// The first failure of a product in this process. It stays: what came out of the product has been used since, and a GPU whose products
-/// fail is of no more use.
+/// The first failure of a product in this process that is not one of memory. It stays: what came out of the product has been used since,
+/// and a GPU whose products fail is of no more use.
 pub(crate) fn failure() -> Option<String> {
     FAILURE.lock().unwrap_or_else(PoisonError::into_inner).clone()
+}
+
+/// How many products on a GPU found no memory in this process, and what the last of them said.
+pub(crate) fn memory_failures(gpu: usize) -> (u64, String) {
+    let all = MEMORY.lock().unwrap_or_else(PoisonError::into_inner);
+    all.as_ref().and_then(|all| all.get(&gpu)).cloned().unwrap_or_default()
+}
+
+/// Why a product did not run.
+enum Fault {
+    /// An operand, the result or the workspace has no memory. The GPU stays usable.
+    Memory(String),
+    /// Anything else.
+    Other(String),
+}
+
+impl Fault {
+    /// Of operands that cubecl cannot give.
+    fn of_server(error: &ServerError) -> Self {
+        let text = format!("memory of a product: {error}");
+        if is_memory(error) { Self::Memory(text) } else { Self::Other(text) }
+    }
+}
+
+impl From<String> for Fault {
+    fn from(text: String) -> Self {
+        Self::Other(text)
+    }
+}
+
+/// Whether all that went wrong is that the GPU had no memory left for something.
+fn is_memory(error: &ServerError) -> bool {
+    match error {
+        ServerError::Io(IoError::OutOfMemory { .. } | IoError::BufferTooBig { .. })
+        | ServerError::Launch(LaunchError::OutOfMemory { .. }) => true,
+        ServerError::Unwritten { root, .. } => is_memory(root),
+        ServerError::Several { errors, .. } => !errors.is_empty() && errors.iter().all(is_memory),
+        _ => false,
+    }
 }
 
 /// Queues products behind what was given to cubecl before. `operands` are `a`, `b`, `c` and `d`; without a `c`, `d` twice.
 pub(crate) fn enqueue(device: DeviceId, shape: Shape, factor: f32, operands: [Handle; 4]) {
     let gpu = device.index_id as usize;
     DeviceHandle::<Server>::new(device).submit(move |server: &mut Server| {
-        if let Err(error) = run(server, gpu, &shape, factor, operands) {
-            let mut failure = FAILURE.lock().unwrap_or_else(PoisonError::into_inner);
-            failure.get_or_insert_with(|| format!("a product on GPU {gpu} failed: {error} ({shape:?})"));
+        let text = |error: String| format!("a product on GPU {gpu} failed: {error} ({shape:?})");
+        match run(server, gpu, &shape, factor, operands) {
+            Ok(()) => {}
+            Err(Fault::Memory(error)) => {
+                let mut all = MEMORY.lock().unwrap_or_else(PoisonError::into_inner);
+                let (count, last) = all.get_or_insert_default().entry(gpu).or_default();
+                (*count, *last) = (*count + 1, text(error));
+            }
+            Err(Fault::Other(error)) => {
+                FAILURE.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert_with(|| text(error));
+            }
         }
     });
 }
 
-fn run(server: &mut Server, gpu: usize, shape: &Shape, factor: f32, operands: [Handle; 4]) -> Result<(), String> {
+fn run(server: &mut Server, gpu: usize, shape: &Shape, factor: f32, operands: [Handle; 4]) -> Result<(), Fault> {
     // All threads share one stream (judge-models sets cubecl up so), whichever is named.
     let mut found = Vec::with_capacity(4);
     for handle in operands {
         let binding = handle.binding();
         let stream = binding.stream;
-        found.push(server.get_resource(binding, stream).map_err(|error| format!("memory of a product: {error}"))?);
+        found.push(server.get_resource(binding, stream).map_err(|error| Fault::of_server(&error))?);
     }
     let places = [0, 1, 2, 3].map(|i| found[i].resource().ptr);
     let mut cards = CARDS.lock().unwrap_or_else(PoisonError::into_inner);
@@ -148,7 +199,7 @@ fn run(server: &mut Server, gpu: usize, shape: &Shape, factor: f32, operands: [H
         Entry::Occupied(card) => card.into_mut(),
         Entry::Vacant(place) => place.insert(Card::new(gpu)?),
     };
-    card.multiply(shape, factor, places)
+    Ok(card.multiply(shape, factor, places)?)
 }
 
 fn driver(result: cu::CUresult, call: &str) -> Result<(), String> {
@@ -160,7 +211,7 @@ fn blas(status: lt::cublasStatus_t, call: &str) -> Result<(), String> {
 }
 
 impl Card {
-    fn new(gpu: usize) -> Result<Self, String> {
+    fn new(gpu: usize) -> Result<Self, Fault> {
         let ordinal = i32::try_from(gpu).map_err(|_| format!("GPU {gpu}"))?;
         // SAFETY: every place that is written to lives through the call, and a handle is used only where its call has succeeded.
         unsafe {
@@ -168,6 +219,13 @@ impl Card {
             driver(cu::cuDeviceGet(&mut device, ordinal), "cuDeviceGet")?;
             driver(cu::cuDevicePrimaryCtxRetain(&mut context, device), "cuDevicePrimaryCtxRetain")?;
             driver(cu::cuCtxSetCurrent(context), "cuCtxSetCurrent")?;
+            // First, since it alone may be tried again.
+            let mut workspace = 0;
+            let allocated = cu::cuMemAlloc_v2(&mut workspace, WORKSPACE);
+            driver(allocated, "cuMemAlloc of a workspace for products").map_err(|error| match allocated {
+                cu::CUresult::CUDA_ERROR_OUT_OF_MEMORY => Fault::Memory(error),
+                _ => Fault::Other(error),
+            })?;
             let mut handle = std::ptr::null_mut();
             blas(lt::cublasLtCreate(&mut handle), "cublasLtCreate")?;
             let mut stream = std::ptr::null_mut();
@@ -180,8 +238,6 @@ impl Card {
                 Ok::<_, String>(event)
             };
             let (before, after) = (event()?, event()?);
-            let mut workspace = 0;
-            driver(cu::cuMemAlloc_v2(&mut workspace, WORKSPACE), "cuMemAlloc of a workspace for products")?;
             Ok(Self { context, handle, stream, before, after, workspace, plans: HashMap::new() })
         }
     }

@@ -39,7 +39,7 @@ pub use dots::dots;
 pub use gate::{Activation, gate};
 pub use heads::{HeadNorm, Heads, Rotation, heads};
 pub use norm::{Norm, norm};
-pub use product::{Products, batched, failure, product};
+pub use product::{Products, batched, failure, memory_failures, product};
 pub use residual::add;
 pub use softmax::{Softmax, entropy, softmax};
 pub use tensors::runs_on;

@@ -1,6 +1,8 @@
 //! Products: by cuBLASLt on NVIDIA GPUs (`cublas.rs`), by Burn's kernels elsewhere.
 
-use burn::tensor::{DType, Tensor};
+#[cfg(feature = "cuda")]
+use burn::backend::{Device as _, DispatchDevice};
+use burn::tensor::{DType, Device, Tensor};
 use burn_cubecl::tensor::CubeTensor;
 
 #[cfg(feature = "cuda")]
@@ -15,12 +17,24 @@ pub struct Products {
     pub tf32: bool,
 }
 
-/// The first failure of a product by cuBLASLt in this process, which nothing else tells: whoever waits for what products gave must ask.
+/// The first failure of a product by cuBLASLt in this process but those of memory, which nothing else tells: whoever waits for what products gave must ask.
 pub fn failure() -> Option<String> {
     #[cfg(feature = "cuda")]
     return crate::cublas::failure();
     #[cfg(not(feature = "cuda"))]
     None
+}
+
+/// How many products on this GPU found no memory in this process, and what the last of them said. The number only grows, so that whoever
+/// compares it before and after a pass misses none, and nobody takes another's: what such a product gave must not be used. cubecl's own
+/// operations that find none are errors of the read.
+pub fn memory_failures(device: &Device) -> (u64, String) {
+    #[cfg(feature = "cuda")]
+    if let DispatchDevice::Cube(cubecl::Device::Cuda(device)) = device.as_dispatch() {
+        return crate::cublas::memory_failures(device.to_id().index_id as usize);
+    }
+    let _ = device;
+    (0, String::new())
 }
 
 /// `factor · x · weightᵀ`, and `onto` where there is one: `x` `[rows, d_in]`, `weight` `[d_out, d_in]` of the same dtype, `onto`

@@ -28,6 +28,7 @@
 //! | `token_inputs.rs` | what blocks get of a token besides the residual stream |
 //! | `batch_size.rs` | how many tokens share a batch where nobody says it |
 //! | `host.rs` | the wait for a device, and its failures as errors |
+//! | `retry.rs` | smaller batches where a device's memory is full |
 //! | `rate.rs` | how fast Burn's products are |
 //! | `cuda.rs` | what an NVIDIA GPU needs on this machine |
 //! | `runtime.rs` | how cubecl is set up in this process |
@@ -59,6 +60,8 @@ mod delta;
 pub(crate) mod encoder;
 #[cfg(feature = "train")]
 mod encoder_head;
+#[cfg(test)]
+mod faults;
 mod fetched;
 #[cfg(any(feature = "cuda", feature = "wgpu"))]
 mod gpu;
@@ -75,6 +78,7 @@ pub(crate) mod precision;
 mod projection;
 mod rate;
 mod reads;
+mod retry;
 pub(crate) mod rotation;
 mod run;
 #[cfg(any(feature = "cuda", feature = "wgpu"))]

@@ -1,5 +1,6 @@
 //! The engine of this path: a decoder loaded from a checkpoint.
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 
 use burn::tensor::Device;
@@ -11,7 +12,10 @@ use super::host::{from_device, host, on_device};
 use super::parameters::Source;
 use super::plan::Shapes;
 use super::precision::{Precision, widen};
+use super::retry::Room;
+use super::schedule::{Feeds, Planned, Sequence, schedule};
 use crate::arch::ModelSpec;
+use crate::reading::groups::Group;
 use crate::weights::{Table, Tensors};
 use crate::{Dtype, Error};
 
@@ -21,6 +25,8 @@ pub(crate) struct Batched {
     pub(super) decoder: Decoder,
     /// Shapes of batches; [`Shapes::CUDA`] outside of tests.
     pub(super) shapes: Shapes,
+    /// Positions of a batch, since a device's memory was full.
+    pub(super) room: Room,
     /// Last, because fields are dropped in this order: memory is given back after the weights are
     /// gone.
     _memory: Memory,
@@ -69,7 +75,27 @@ impl Batched {
         for corner in decoder.corners() {
             host(widen(corner)).map_err(|error| Error::Upload { source: Box::new(error) })?;
         }
-        Ok(Self { decoder, shapes, _memory: memory })
+        Ok(Self { decoder, shapes, room: Room::new(), _memory: memory })
+    }
+
+    /// The passes of some jobs of a group, by their places. Batches have at most `max_tokens` positions, or one member.
+    pub(super) fn planned(&self, group: &Group<'_>, members: &[usize], max_tokens: usize) -> VecDeque<Planned> {
+        let sequence = |&member: &usize| {
+            let job = &group.jobs[member];
+            let new = job.want.generate.as_ref().map(|_| job.new_tokens());
+            // Where no block is run there is nothing to share.
+            let shareable = if group.blocks > 0 { job.unread() } else { 0 };
+            Sequence { ids: &job.ids, new, shareable }
+        };
+        let sequences: Vec<Sequence<'_>> = members.iter().map(sequence).collect();
+        let mut planned = schedule(&sequences, self.shapes, max_tokens);
+        for Planned { feeds, .. } in &mut planned {
+            match feeds {
+                Feeds::Prefix { sequence, .. } => *sequence = members[*sequence],
+                Feeds::Batch { batch, .. } => batch.members.iter_mut().for_each(|member| *member = members[*member]),
+            }
+        }
+        planned.into()
     }
 }
 

@@ -20,6 +20,7 @@ use judge_core::Layer;
 
 use super::choices::Choices;
 use super::delta::{delta, short_conv};
+use super::host::host_within;
 use super::mamba::mamba;
 use super::masks::{MaskKind, Masks};
 use super::operands::{Attention, HeadNorm, Heads};
@@ -292,7 +293,7 @@ impl Ops for ComposedOps<'_, '_> {
         let ([batch, seq, d_model], n_experts) = (x.dims(), experts.experts.len());
         let (rows, device) = (batch * seq, x.device());
         let weights = weights.reshape([rows * n_experts]);
-        let choices = Choices::of(&weights.clone().detach().into_data().iter::<f32>().collect::<Vec<_>>(), n_experts);
+        let choices = Choices::of(&host_within(weights.clone().detach()), n_experts);
         let index = |of: &[i32]| Tensor::<1, Int>::from_data(TensorData::from(of), &device);
         // Experts are alike: what the first multiplies, all do.
         let dtype = experts.experts.first().map_or(DType::F32, |expert| taken(&expert.gate_up));

@@ -5,6 +5,7 @@
 //! through these functions, so that a full GPU is an [`Error::Device`] and not the end of the
 //! program.
 
+use std::any::Any;
 use std::panic::{self, AssertUnwindSafe};
 
 use burn::tensor::Tensor;
@@ -21,6 +22,12 @@ pub(crate) fn host<const D: usize>(tensor: Tensor<D>) -> Result<Vec<f32>, Error>
     data.try_into_vec().map_err(|source| Error::Device { source: Box::new(source) })
 }
 
+/// The values of a tensor as [`host`] gives them, where work on a device has to know them and returns no errors: a failure unwinds to
+/// the [`on_device`] around it, which returns it as it is.
+pub(super) fn host_within<const D: usize>(tensor: Tensor<D>) -> Vec<f32> {
+    host(tensor).unwrap_or_else(|error| panic::resume_unwind(Box::new(error)))
+}
+
 /// What `wait` brings from a device, once all operations before it are done.
 ///
 /// # Errors
@@ -30,6 +37,10 @@ where
     E: std::error::Error + Send + Sync + 'static,
 {
     on_device(|| {
+        #[cfg(test)]
+        if let Some(said) = super::faults::wait() {
+            return Err(Error::Device { source: said.into() });
+        }
         let found = wait().map_err(|error| Error::Device { source: Box::new(error) })?;
         // Burn does not see products that are none of its own.
         #[cfg(any(feature = "cuda", feature = "wgpu"))]
@@ -40,6 +51,16 @@ where
     })
 }
 
+/// Whether an error says that a device had no memory left for something, which may fit in a smaller pass. cubecl's errors reach this place
+/// as text, in Burn's errors and in panics.
+pub(super) fn is_memory(error: &Error) -> bool {
+    const SAID: [&str; 3] =
+        ["out of device memory allocating", "An out-of-memory error happened", "can't allocate buffer of size"];
+    let Error::Device { source } = error else { return false };
+    let text = source.to_string();
+    SAID.iter().any(|said| text.contains(said)) && !text.contains("device is poisoned")
+}
+
 /// What `work` does with tensors, with a panic of Burn as an error. Burn panics in places where a
 /// device has no memory left or an operation before failed.
 ///
@@ -48,14 +69,19 @@ where
 /// its own.
 ///
 /// # Errors
-/// Those of `work`, unchanged, and [`Error::Device`] with the message of a panic.
+/// Those of `work`, unchanged, also where they unwind ([`host_within`]), and [`Error::Device`] with the message of a panic.
 pub(crate) fn on_device<T>(work: impl FnOnce() -> Result<T, Error>) -> Result<T, Error> {
-    panic::catch_unwind(AssertUnwindSafe(work))
-        .unwrap_or_else(|panic| Err(Error::Device { source: panicked::message(&*panic).into() }))
+    let panicked = |panic: Box<dyn Any + Send>| match panic.downcast::<Error>() {
+        Ok(error) => *error,
+        Err(panic) => Error::Device { source: panicked::message(&*panic).into() },
+    };
+    panic::catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|panic| Err(panicked(panic)))
 }
 
 #[cfg(test)]
 mod tests {
+    use burn::tensor::{DType, Device};
+
     use super::*;
 
     #[test]
@@ -72,5 +98,16 @@ mod tests {
         // An error that is one already stays what it is.
         let refused = on_device(|| Err::<(), _>(Error::UnknownDtype { found: "f8".to_owned() })).unwrap_err();
         assert!(matches!(refused, Error::UnknownDtype { .. }), "{refused}");
+    }
+
+    #[test]
+    fn a_failure_within_work_that_returns_no_errors_is_the_error_of_the_wait() {
+        let halves = Tensor::<1>::from_data([1.0_f32, 2.0], &Device::flex()).cast(DType::BF16);
+        let Err(expected) = host(halves.clone()) else { panic!("numbers that are not f32") };
+        let found = on_device(|| Ok(host_within(halves))).unwrap_err();
+        assert_eq!(found.to_string(), expected.to_string());
+        assert!(matches!(found, Error::Device { .. }));
+        let numbers = Tensor::<1>::from_data([1.0_f32, 2.0], &Device::flex());
+        assert_eq!(on_device(|| Ok(host_within(numbers))).unwrap(), [1.0, 2.0]);
     }
 }

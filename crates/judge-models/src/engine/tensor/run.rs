@@ -17,10 +17,13 @@
 //! most one batch is being written at a time; `prefill` returns `false` meanwhile. Texts that are
 //! over leave the batch when they are a quarter of it.
 //!
+//! A device whose memory is full has what it lost computed again (`retry.rs`).
+//!
 //! What waits for a device runs inside [`on_device`]; `take`, which calls code of others, never
 //! does.
 
 use std::collections::VecDeque;
+use std::mem;
 use std::ops::{ControlFlow, Range};
 
 use burn::tensor::{Tensor, TensorData};
@@ -32,8 +35,9 @@ use super::fetched::{Fetched, Queued};
 use super::host::on_device;
 use super::past::Past;
 use super::reads::Reads;
+use super::retry::{Parked, Watch};
 use super::rotation::Rotation;
-use super::schedule::{Feeds, Planned, Sequence, schedule};
+use super::schedule::{Feeds, Planned};
 use super::slots::Slots;
 use crate::Error;
 use crate::reading::groups::Group;
@@ -48,31 +52,35 @@ const ROOM: usize = 4;
 /// The passes of the jobs of one group, batch by batch.
 pub(super) struct BatchedPasses<'a> {
     /// The decoder and the shapes it is run in.
-    engine: &'a Batched,
+    pub(super) engine: &'a Batched,
     /// The jobs, and how many blocks they need.
-    group: &'a Group<'a>,
+    pub(super) group: &'a Group<'a>,
     /// Passes that are not begun, in their order.
-    planned: VecDeque<Planned>,
+    pub(super) planned: VecDeque<Planned>,
     /// What the prefixes before the next pass have left, the shortest first.
-    path: Vec<Slots>,
+    pub(super) path: Vec<Slots>,
     /// The batch whose prompts are queued on the devices.
     ahead: Option<Prompts<'a>>,
     /// The batch whose texts are being written.
     writing: Option<Writing<'a>>,
+    /// Texts that a full device has lost the keys of; they go on before other prompts are fed.
+    pub(super) parked: VecDeque<Parked<'a>>,
+    /// What has been seen of failures that no wait tells.
+    pub(super) watch: Watch,
+    /// Whether something was tried again already.
+    pub(super) is_again: bool,
 }
 
 /// A batch whose prompts are queued.
 struct Prompts<'a> {
     /// The batch.
     batch: OneBatch<'a>,
-    /// What its pass brings.
-    queued: Queued,
-    /// What its texts need, if some are written.
-    text: Option<Text>,
+    /// What its pass brings, and what its texts need, if some are written. An error of what was queued, or of a prefix before it.
+    queued: Result<(Queued, Option<Text>), Error>,
 }
 
 /// What the texts of a batch need.
-struct Text {
+pub(super) struct Text {
     /// Tables of all positions, prompts and new tokens, on the device of each stage.
     rotations: Vec<Rotation>,
     /// Keys and values of the prompts and of the tokens that were fed.
@@ -83,53 +91,55 @@ struct Text {
 }
 
 /// A batch of which some texts are not finished.
-struct Writing<'a> {
+pub(super) struct Writing<'a> {
     /// The batch, without the rows that have left.
-    batch: OneBatch<'a>,
+    pub(super) batch: OneBatch<'a>,
     /// What its texts need.
-    text: Text,
+    pub(super) text: Text,
     /// For each row the last token of its text, which is to be fed next; `None` if the text is
     /// over.
-    tokens: Vec<Option<TokenId>>,
+    pub(super) tokens: Vec<Option<TokenId>>,
+    /// For each row all tokens of its text so far, to feed them again where a device loses their keys.
+    pub(super) written: Vec<Vec<TokenId>>,
 }
 
 impl<'a> BatchedPasses<'a> {
     /// Plans the passes of a group. Batches have at most `max_tokens` positions, or one member.
     pub(super) fn new(engine: &'a Batched, group: &'a Group<'a>, max_tokens: usize) -> Self {
-        let sequence = |job: &'a Job<'a>| {
-            let new = job.want.generate.as_ref().map(|_| job.new_tokens());
-            // Where no block is run there is nothing to share.
-            let shareable = if group.blocks > 0 { job.unread() } else { 0 };
-            Sequence { ids: &job.ids, new, shareable }
-        };
-        let sequences: Vec<Sequence<'_>> = group.jobs.iter().map(sequence).collect();
-        let planned = schedule(&sequences, engine.shapes, max_tokens).into();
-        Self { engine, group, planned, path: Vec::new(), ahead: None, writing: None }
+        let members: Vec<usize> = (0..group.jobs.len()).collect();
+        let planned = engine.planned(group, &members, engine.room.at_most(max_tokens));
+        let watch = Watch::new(&engine.decoder);
+        let (path, parked) = (Vec::new(), VecDeque::new());
+        Self { engine, group, planned, path, ahead: None, writing: None, parked, watch, is_again: false }
     }
 
     /// Queues the prompts of the next batch, and what they need of prefixes; `None` if no batch is
     /// left. Waits for no device, but in blocks with experts.
-    ///
-    /// # Errors
-    /// [`Error::Device`].
-    fn queue(&mut self) -> Result<Option<Prompts<'a>>, Error> {
+    fn queue(&mut self) -> Option<Prompts<'a>> {
+        let mut failure = None;
         while let Some(Planned { depth, feeds }) = self.planned.pop_front() {
             self.path.truncate(depth);
             match feeds {
-                Feeds::Prefix { sequence, positions } => {
-                    let slots = on_device(|| Ok(self.prefix(sequence, positions)))?;
-                    self.path.push(slots);
+                Feeds::Prefix { sequence, positions } if failure.is_none() => {
+                    match on_device(|| Ok(self.prefix(sequence, positions))) {
+                        Ok(slots) => self.path.push(slots),
+                        Err(error) => failure = Some(error),
+                    }
                 }
+                Feeds::Prefix { .. } => {}
                 Feeds::Batch { batch, start, writes } => {
                     let jobs = batch.members.iter().map(|&member| &self.group.jobs[member]).collect();
                     let (members, engine, blocks) = (batch.members, self.engine, self.group.blocks);
                     let batch = OneBatch { engine, members, jobs, start, seq: batch.seq, blocks };
-                    let (queued, text) = on_device(|| Ok(batch.prompts(self.path.last(), writes)))?;
-                    return Ok(Some(Prompts { batch, queued, text }));
+                    let queued = match failure {
+                        Some(error) => Err(error),
+                        None => on_device(|| Ok(batch.prompts(self.path.last(), writes))),
+                    };
+                    return Some(Prompts { batch, queued });
                 }
             }
         }
-        Ok(None)
+        None
     }
 
     /// Feeds the positions that several sequences have in common, and keeps what they leave.
@@ -158,55 +168,96 @@ impl<'a> BatchedPasses<'a> {
     }
 }
 
+impl<'a> BatchedPasses<'a> {
+    /// What becomes of a batch whose texts are being written, behind a pass and `take`: it goes on if some text is not over.
+    ///
+    /// # Errors
+    /// [`Error::Device`].
+    fn go_on(&mut self, mut writing: Writing<'a>) -> Result<(), Error> {
+        match writing.shrink() {
+            Ok(true) => self.writing = Some(writing),
+            Ok(false) => {}
+            Err(error) => self.write_again(writing, error)?,
+        }
+        Ok(())
+    }
+
+    /// Feeds texts that were parked all but their last tokens again. `false` if there are none.
+    ///
+    /// # Errors
+    /// [`Error::Device`].
+    fn resume(&mut self) -> Result<bool, Error> {
+        let Some(Parked { members, jobs, written }) = self.parked.pop_front() else { return Ok(false) };
+        let longest = jobs.iter().zip(&written).map(|(job, written)| job.ids.len() + written.len() - 1).max();
+        let seq = self.engine.shapes.up(longest.unwrap_or(0));
+        let batch = OneBatch { engine: self.engine, members, jobs, start: 0, seq, blocks: self.group.blocks };
+        let text = on_device(|| Ok(batch.rewritten(&written)))?;
+        let tokens = written.iter().map(|written| written.last().copied()).collect();
+        self.writing = Some(Writing { batch, text, tokens, written });
+        Ok(true)
+    }
+}
+
 impl Passes for BatchedPasses<'_> {
     /// Waits for the prompts of the next batch, unless texts are being written. `false` then, and
     /// when no batch is left.
     fn prefill(&mut self, take: &mut Take<'_>) -> Result<bool, Error> {
-        if self.writing.is_some() {
+        if self.writing.is_some() || !self.parked.is_empty() {
             return Ok(false);
         }
-        let next = match self.ahead.take() {
-            Some(next) => Some(next),
-            None => self.queue()?,
+        let next = self.ahead.take().or_else(|| self.queue());
+        let Some(Prompts { batch, queued }) = next else { return Ok(false) };
+        let fetched = queued.and_then(|(queued, text)| Ok((on_device(|| queued.fetch())?, text)));
+        let (fetched, text) = match self.watch.checked(fetched) {
+            Ok(found) => found,
+            Err(error) => return self.plan_again(batch, error).map(|()| true),
         };
-        let Some(Prompts { batch, queued, text }) = next else { return Ok(false) };
-        let fetched = on_device(|| queued.fetch())?;
         let Some(text) = text else {
             // The device works on while the host reads. A failure of the next batch is not one of this.
-            let next = self.queue();
+            self.ahead = self.queue();
             let found = (0..batch.jobs.len()).map(|row| batch.found(row, &fetched, None)).collect();
             take(found)?;
-            self.ahead = next?;
             return Ok(true);
         };
-        let tokens = vec![None; batch.jobs.len()];
-        let mut writing = Writing { batch, text, tokens };
+        let (tokens, written) = (vec![None; batch.jobs.len()], vec![Vec::new(); batch.jobs.len()]);
+        let mut writing = Writing { batch, text, tokens, written };
         let all: Vec<usize> = (0..writing.tokens.len()).collect();
         writing.hand_over(&all, &fetched, true, take)?;
-        self.writing = writing.continued()?;
+        self.go_on(writing)?;
         Ok(true)
     }
 
     /// Feeds one token to each text of the batch that is being written; `false` if there is none.
     fn step(&mut self, take: &mut Take<'_>) -> Result<bool, Error> {
-        let Some(mut writing) = self.writing.take() else { return Ok(false) };
-        writing.step(take)?;
-        self.writing = writing.continued()?;
+        let Some(mut writing) = self.writing.take() else { return self.resume() };
+        let fetched = writing.step();
+        match self.watch.checked(fetched) {
+            Ok(fetched) => {
+                let rows = writing.live();
+                writing.hand_over(&rows, &fetched, false, take)?;
+                self.go_on(writing)?;
+            }
+            Err(error) => self.write_again(writing, error)?,
+        }
         Ok(true)
     }
 }
 
 impl Writing<'_> {
-    /// The batch if some text is not over, without those that are if they are a quarter of its rows
-    /// or more: keys are copied when rows leave, and each copy has three quarters of the last one at
-    /// most.
+    /// The rows whose texts are not over.
+    fn live(&self) -> Vec<usize> {
+        (0..self.tokens.len()).filter(|&row| self.tokens[row].is_some()).collect()
+    }
+
+    /// Lets rows leave whose texts are over, if they are a quarter of all or more: keys are copied when
+    /// rows leave, and each copy has three quarters of the last one at most. `false` if no text is left.
     ///
     /// # Errors
     /// [`Error::Device`].
-    fn continued(mut self) -> Result<Option<Self>, Error> {
-        let rows: Vec<usize> = (0..self.tokens.len()).filter(|&row| self.tokens[row].is_some()).collect();
+    fn shrink(&mut self) -> Result<bool, Error> {
+        let rows = self.live();
         if rows.is_empty() {
-            return Ok(None);
+            return Ok(false);
         }
         if 4 * rows.len() <= 3 * self.tokens.len() {
             on_device(|| {
@@ -215,9 +266,10 @@ impl Writing<'_> {
             })?;
             self.batch.jobs = rows.iter().map(|&row| self.batch.jobs[row]).collect();
             self.batch.members = rows.iter().map(|&row| self.batch.members[row]).collect();
+            self.written = rows.iter().map(|&row| mem::take(&mut self.written[row])).collect();
             self.tokens.retain(Option::is_some);
         }
-        Ok(Some(self))
+        Ok(true)
     }
 
     /// Hands over what a pass brought of the texts in `rows`, and keeps the tokens that are written
@@ -240,21 +292,21 @@ impl Writing<'_> {
             let found = found.map(|(&row, logits)| self.batch.found(row, fetched, Some((is_prompt, logits)))).collect();
             for (&row, token) in rows.iter().zip(take(found)?) {
                 self.tokens[row] = token;
+                self.written[row].extend(token);
             }
         }
         Ok(())
     }
 
-    /// Feeds one token of each text, and hands over what it brings.
+    /// Feeds one token of each text: what that brings.
     ///
     /// # Errors
-    /// Those of the device and of `take`.
-    fn step(&mut self, take: &mut Take<'_>) -> Result<(), Error> {
+    /// [`Error::Device`].
+    fn step(&mut self) -> Result<Fetched, Error> {
         // A finished text's row continues with any token: rows do not see one another, and nobody looks at it.
         let last: Vec<TokenId> = self.tokens.iter().map(|token| token.unwrap_or(0)).collect();
-        let rows: Vec<usize> = (0..self.tokens.len()).filter(|&row| self.tokens[row].is_some()).collect();
         let Self { batch, text: Text { rotations, slots, head }, .. } = self;
-        let fetched = on_device(|| {
+        on_device(|| {
             let at = rotations.iter().zip(slots.positions());
             let at: Vec<Rotation> = at.map(|(rotation, positions)| rotation.at_each(&positions)).collect();
             let mut reads = Reads::of_step(&batch.engine.decoder, &batch.jobs, batch.blocks, head.clone());
@@ -262,19 +314,18 @@ impl Writing<'_> {
             batch.pass(last, &at, pass, &mut |layer, x| reads.visit(layer, x));
             slots.advance();
             reads.queued().fetch()
-        })?;
-        self.hand_over(&rows, &fetched, false, take)
+        })
     }
 }
 
 /// One batch, and what a pass over it needs.
-struct OneBatch<'a> {
+pub(super) struct OneBatch<'a> {
     /// The decoder.
     engine: &'a Batched,
     /// The jobs' places in the group, one per row.
-    members: Vec<usize>,
+    pub(super) members: Vec<usize>,
     /// The jobs, one per row.
-    jobs: Vec<&'a Job<'a>>,
+    pub(super) jobs: Vec<&'a Job<'a>>,
     /// The first position that is fed: behind a prefix, if there is one.
     start: usize,
     /// Positions from `start` on that each prompt is padded to.
@@ -284,6 +335,12 @@ struct OneBatch<'a> {
 }
 
 impl OneBatch<'_> {
+    /// Positions that are computed or have room: prefix, padding and new tokens of all rows.
+    pub(super) fn positions(&self) -> usize {
+        let new = self.jobs.iter().map(|job| job.new_tokens()).max().unwrap_or(0);
+        self.jobs.len() * (self.start + self.seq + self.engine.shapes.up(new))
+    }
+
     /// What a pass brought of a row, for the driver. `text` is given where text is written: whether
     /// the pass fed the row's prompt, and the logits that it brought, if any. Signals and scores of
     /// own tokens come with prompts alone.
@@ -358,6 +415,33 @@ impl OneBatch<'_> {
         (reads.queued(), text)
     }
 
+    /// Queues prompts and what is written behind each, but for the last token, which is to be fed next. Nothing is read of
+    /// them.
+    fn rewritten(&self, written: &[Vec<TokenId>]) -> Text {
+        let decoder = &self.engine.decoder;
+        let fed: Vec<&[TokenId]> = written.iter().map(|written| &written[..written.len().saturating_sub(1)]).collect();
+        let lens: Vec<usize> = self.jobs.iter().zip(&fed).map(|(job, fed)| job.ids.len() + fed.len()).collect();
+        let left = self.jobs.iter().zip(&fed).map(|(job, fed)| job.new_tokens().saturating_sub(fed.len()));
+        let new = left.max().unwrap_or(0);
+        let rotations = self.rotations(self.seq + new);
+        let room = (new, ROOM * self.engine.shapes.step);
+        let ids = self.jobs.iter().zip(&fed).zip(&lens).flat_map(|((job, fed), len)| {
+            let padding = std::iter::repeat_n(0, self.seq - len);
+            job.ids.iter().chain(*fed).copied().chain(padding)
+        });
+        let ids = ids.collect();
+        let n_layers = decoder.spec().n_layers();
+        let mut slots = Slots::writing(n_layers, None, lens, self.seq, room, &decoder.devices());
+        let at: Vec<Rotation> = rotations.iter().map(|rotation| rotation.positions(0, self.seq)).collect();
+        // As of a prefix, one row is enough where keys are made.
+        let first = [0];
+        let kept = self.blocks.checked_sub(1).map(|block| (block, &first[..]));
+        let pass = Pass { past: Some(&mut slots), entropies: None, kept };
+        self.pass(ids, &at, pass, &mut |_, _| {});
+        slots.advance();
+        Text { rotations, slots, head: decoder.wide_head() }
+    }
+
     /// Queues one pass over tokens, row by row with their padding, through the blocks of the group.
     fn pass(
         &self,
@@ -368,6 +452,8 @@ impl OneBatch<'_> {
     ) {
         let rows = self.jobs.len();
         let seq = ids.len() / rows.max(1);
+        #[cfg(test)]
+        super::faults::pass(rows, seq);
         let ids: Vec<i32> = ids.into_iter().map(TokenId::cast_signed).collect();
         self.engine.decoder.forward(TensorData::new(ids, [rows, seq]), rotations, pass, &mut |layer, x| {
             visit(Layer(layer), x);

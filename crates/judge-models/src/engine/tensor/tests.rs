@@ -2,6 +2,7 @@
 
 #![allow(clippy::print_stdout)] // measured errors
 
+mod full;
 mod shared;
 
 use std::ops::ControlFlow;

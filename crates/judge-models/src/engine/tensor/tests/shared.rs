@@ -30,7 +30,7 @@ fn prompts() -> Vec<String> {
 
 /// Label logits of all layers, as the judges of LAGER read them, and what else is read of last
 /// positions; every third one has text written behind it.
-fn requests(model: &Model) -> Vec<Request> {
+pub(super) fn requests(model: &Model) -> Vec<Request> {
     let layers = model.info().layers();
     let one = |(i, prompt): (usize, String)| {
         let generate = (i % 3 == 1).then(|| Generation {

@@ -13,7 +13,8 @@
 //! not see a failure there, so it is kept, and [`failure`](crate::failure) tells it after a pass. Products that find no memory are
 //! counted instead ([`memory_failures`](crate::memory_failures)), since a smaller pass may do.
 //!
-//! There is no search: cuBLASLt's first suggestion for a shape is taken and kept.
+//! There is no search: cuBLASLt's first suggestion for a shape is taken and kept. A bias is added within the product
+//! (`CUBLASLT_EPILOGUE_BIAS`). Activations are not: its GELU is an approximation, and next to a bias it takes one of the result's dtype.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -27,6 +28,9 @@ use cubecl::device::DeviceId;
 use cubecl::device_handle::DeviceHandle;
 use cubecl::server::{Handle, IoError, LaunchError, ServerError, ServerStorage};
 use cudarc::cublaslt::sys as lt;
+use cudarc::cublaslt::sys::cublasLtMatmulDescAttributes_t::{
+    self, CUBLASLT_MATMUL_DESC_BIAS_POINTER, CUBLASLT_MATMUL_DESC_EPILOGUE, CUBLASLT_MATMUL_DESC_TRANSA,
+};
 use cudarc::driver::sys as cu;
 
 type Server = <CudaRuntime as Runtime>::Server;
@@ -51,7 +55,7 @@ pub(crate) enum Operands {
 }
 
 /// Products `d = factor · a · b`, or `d = factor · a · b + c`, one behind the other in memory: `a` is `[m, k]` row by row, `c` and `d` are
-/// `[m, n]`.
+/// `[m, n]`. A bias `[n]` is added to each row of `d`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Shape {
     pub(crate) batches: usize,
@@ -69,6 +73,8 @@ pub(crate) struct Shape {
     pub(crate) is_wide: bool,
     /// Whether there is a `c`.
     pub(crate) is_added: bool,
+    /// Whether there is a bias, which has the dtype of `d`.
+    pub(crate) is_biased: bool,
 }
 
 /// How a shape is computed.
@@ -165,8 +171,9 @@ fn is_memory(error: &ServerError) -> bool {
     }
 }
 
-/// Queues products behind what was given to cubecl before. `operands` are `a`, `b`, `c` and `d`; without a `c`, `d` twice.
-pub(crate) fn enqueue(device: DeviceId, shape: Shape, factor: f32, operands: [Handle; 4]) {
+/// Queues products behind what was given to cubecl before. `operands` are `a`, `b`, `c`, `d` and the bias; `d` in the place of a `c` or a
+/// bias that is not there.
+pub(crate) fn enqueue(device: DeviceId, shape: Shape, factor: f32, operands: [Handle; 5]) {
     let gpu = device.index_id as usize;
     DeviceHandle::<Server>::new(device).submit(move |server: &mut Server| {
         let text = |error: String| format!("a product on GPU {gpu} failed: {error} ({shape:?})");
@@ -184,15 +191,15 @@ pub(crate) fn enqueue(device: DeviceId, shape: Shape, factor: f32, operands: [Ha
     });
 }
 
-fn run(server: &mut Server, gpu: usize, shape: &Shape, factor: f32, operands: [Handle; 4]) -> Result<(), Fault> {
+fn run(server: &mut Server, gpu: usize, shape: &Shape, factor: f32, operands: [Handle; 5]) -> Result<(), Fault> {
     // All threads share one stream (judge-models sets cubecl up so), whichever is named.
-    let mut found = Vec::with_capacity(4);
+    let mut found = Vec::with_capacity(5);
     for handle in operands {
         let binding = handle.binding();
         let stream = binding.stream;
         found.push(server.get_resource(binding, stream).map_err(|error| Fault::of_server(&error))?);
     }
-    let places = [0, 1, 2, 3].map(|i| found[i].resource().ptr);
+    let places = [0, 1, 2, 3, 4].map(|i| found[i].resource().ptr);
     let mut cards = CARDS.lock().unwrap_or_else(PoisonError::into_inner);
     let cards = cards.get_or_insert_default();
     let card = match cards.entry(gpu) {
@@ -242,7 +249,7 @@ impl Card {
         }
     }
 
-    fn multiply(&mut self, shape: &Shape, factor: f32, [a, b, c, d]: [u64; 4]) -> Result<(), String> {
+    fn multiply(&mut self, shape: &Shape, factor: f32, [a, b, c, d, bias]: [u64; 5]) -> Result<(), String> {
         if self.plans.len() >= PLANS {
             self.plans.clear();
         }
@@ -256,6 +263,9 @@ impl Card {
         // order it behind what writes them and before what reads the result.
         unsafe {
             driver(cu::cuCtxSetCurrent(self.context), "cuCtxSetCurrent")?;
+            if shape.is_biased {
+                set(plan.desc, CUBLASLT_MATMUL_DESC_BIAS_POINTER, &bias)?;
+            }
             driver(cu::cuCtxRecordEvent(self.context, self.before), "cuCtxRecordEvent")?;
             driver(cu::cuStreamWaitEvent(self.stream, self.before, 0), "cuStreamWaitEvent")?;
             let status = lt::cublasLtMatmul(
@@ -283,9 +293,23 @@ impl Card {
     }
 }
 
+/// Gives a product's description an attribute.
+///
+/// # Safety
+/// The description must be one, and the value of the type that the attribute has.
+unsafe fn set<T>(
+    desc: lt::cublasLtMatmulDesc_t,
+    attribute: cublasLtMatmulDescAttributes_t,
+    value: &T,
+) -> Result<(), String> {
+    // SAFETY: the library copies the value's bytes before it returns; the rest is the caller's.
+    let status =
+        unsafe { lt::cublasLtMatmulDescSetAttribute(desc, attribute, (&raw const *value).cast(), size_of::<T>()) };
+    blas(status, "cublasLtMatmulDescSetAttribute")
+}
+
 /// cuBLASLt's first suggestion for a shape.
 fn plan(handle: lt::cublasLtHandle_t, shape: &Shape) -> Result<Plan, String> {
-    use lt::cublasLtMatmulDescAttributes_t::CUBLASLT_MATMUL_DESC_TRANSA;
     use lt::cublasLtMatmulPreferenceAttributes_t::CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES;
     use lt::cublasLtMatrixLayoutAttribute_t::{
         CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT, CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET,
@@ -307,9 +331,11 @@ fn plan(handle: lt::cublasLtHandle_t, shape: &Shape) -> Result<Plan, String> {
         )?;
         // CUBLAS_OP_N is 0 and CUBLAS_OP_T is 1.
         let op = i32::from(shape.is_transposed);
-        let attribute =
-            lt::cublasLtMatmulDescSetAttribute(desc, CUBLASLT_MATMUL_DESC_TRANSA, (&raw const op).cast(), 4);
-        blas(attribute, "cublasLtMatmulDescSetAttribute")?;
+        set(desc, CUBLASLT_MATMUL_DESC_TRANSA, &op)?;
+        if shape.is_biased {
+            // As the library counts, `d` is [n, m]: each of its columns gets the bias.
+            set(desc, CUBLASLT_MATMUL_DESC_EPILOGUE, &lt::cublasLtEpilogue_t::CUBLASLT_EPILOGUE_BIAS)?;
+        }
         let layout = |dtype, rows: usize, columns: usize, side: usize| {
             let mut layout = std::ptr::null_mut();
             let create = lt::cublasLtMatrixLayoutCreate(

@@ -14,11 +14,11 @@ pub(crate) fn operands(x: &CubeTensor, tf32: bool) -> Option<Operands> {
     cublas::operands(x.dtype, tf32)
 }
 
-/// Queues products onto `c`, or without one, into `d`.
-fn enqueue(shape: Shape, factor: f64, [a, b]: [CubeTensor; 2], c: Option<CubeTensor>, d: &CubeTensor) {
+/// Queues products onto `c`, or without one, into `d`, with a bias if there is one.
+fn enqueue(shape: Shape, factor: f64, [a, b]: [CubeTensor; 2], [c, bias]: [Option<CubeTensor>; 2], d: &CubeTensor) {
     let cubecl::Device::Cuda(device) = &d.device else { return };
-    let c = c.map_or_else(|| d.handle.clone(), |c| c.handle);
-    cublas::enqueue(device.to_id(), shape, factor as f32, [a.handle, b.handle, c, d.handle.clone()]);
+    let [c, bias] = [c, bias].map(|x| x.map_or_else(|| d.handle.clone(), |x| x.handle));
+    cublas::enqueue(device.to_id(), shape, factor as f32, [a.handle, b.handle, c, d.handle.clone(), bias]);
 }
 
 /// The rows of a matrix as they lie, copied where a row's numbers are not side by side.
@@ -32,14 +32,14 @@ fn rows(x: CubeTensor) -> CubeTensor {
 pub(crate) fn product(
     x: CubeTensor,
     weight: CubeTensor,
-    onto: Option<CubeTensor>,
+    [onto, bias]: [Option<CubeTensor>; 2],
     (factor, dtype, operands): (f64, DType, Operands),
 ) -> CubeTensor {
     let (x, weight) = (rows(x), rows(weight));
     let ([m, k], [n, _]) = ([x.meta.shape()[0], x.meta.shape()[1]], [weight.meta.shape()[0], weight.meta.shape()[1]]);
-    let onto = onto.map(rows);
+    let (onto, bias) = (onto.map(rows), bias.map(into_contiguous));
     let of_onto = onto.as_ref().map_or(n, |onto| onto.meta.strides()[0].max(n));
-    let out = empty(&x, [m, n], if onto.is_some() { DType::F32 } else { dtype });
+    let out = empty(&x, [m, n], if onto.is_some() || bias.is_some() { DType::F32 } else { dtype });
     let shape = Shape {
         batches: 1,
         m,
@@ -51,9 +51,10 @@ pub(crate) fn product(
         operands,
         is_wide: out.dtype == DType::F32 && x.dtype != DType::F32,
         is_added: onto.is_some(),
+        is_biased: bias.is_some(),
     };
     if m * n > 0 {
-        enqueue(shape, factor, [x, weight], onto, &out);
+        enqueue(shape, factor, [x, weight], [onto, bias], &out);
     }
     out
 }
@@ -80,9 +81,10 @@ pub(crate) fn batched(
         operands,
         is_wide: dtype == DType::F32 && a.dtype != DType::F32,
         is_added: false,
+        is_biased: false,
     };
     if heads * m * n > 0 {
-        enqueue(shape, 1.0, [a, b], None, &out);
+        enqueue(shape, 1.0, [a, b], [None, None], &out);
     }
     out
 }

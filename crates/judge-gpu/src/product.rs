@@ -37,12 +37,14 @@ pub fn memory_failures(device: &Device) -> (u64, String) {
     (0, String::new())
 }
 
-/// `factor · x · weightᵀ`, and `onto` where there is one: `x` `[rows, d_in]`, `weight` `[d_out, d_in]` of the same dtype, `onto`
-/// `[rows, d_out]` in f32, give `[rows, d_out]` in `dtype`: that of the operands or f32, and f32 with `onto`. Sums are f32.
+/// `factor · x · weightᵀ`, and `onto` and a bias where there are some: `x` `[rows, d_in]`, `weight` `[d_out, d_in]` of the same dtype,
+/// `onto` `[rows, d_out]` and the bias `[d_out]` in f32, give `[rows, d_out]` in `dtype`: that of the operands or f32, and f32 with `onto`
+/// or a bias. Sums are f32. The factor is not the bias's.
 pub fn product(
     x: Tensor<2>,
     weight: Tensor<2>,
     onto: Option<Tensor<2>>,
+    bias: Option<Tensor<1>>,
     factor: f64,
     dtype: DType,
     products: Products,
@@ -51,13 +53,20 @@ pub fn product(
     assert_eq!(x.dtype, weight.dtype, "a product of two dtypes");
     #[cfg(feature = "cuda")]
     if let Some(operands) = on_cuda::operands(&x, products.tf32) {
-        return burn(on_cuda::product(x, weight, onto.map(cube), (factor, dtype, operands)));
+        return burn(on_cuda::product(x, weight, [onto.map(cube), bias.map(cube)], (factor, dtype, operands)));
     }
     let _ = products;
     let y = multiply::<2>(x, weight, true);
-    match onto {
+    let y = match onto {
         Some(onto) => add(onto, y, factor),
-        None => cast(if factor == 1.0 { y } else { y.mul_scalar(factor) }, dtype),
+        None => {
+            let y = if factor == 1.0 { y } else { y.mul_scalar(factor) };
+            cast(y, if bias.is_some() { DType::F32 } else { dtype })
+        }
+    };
+    match bias {
+        Some(bias) => y + bias.unsqueeze(),
+        None => y,
     }
 }
 

@@ -308,11 +308,16 @@ fn products_add_and_scale() {
     let dot = |i: usize, j: usize| (0..k).map(|l| f64::from(x[i * k + l]) * f64::from(w[j * k + l])).sum::<f64>();
     let of = |f: &dyn Fn(usize, usize) -> f64| (0..m * n).map(|at| f(at / n, at % n)).collect::<Vec<_>>();
     let (x, w, c) = (tensor(&x, [m, k], &device), tensor(&w, [n, k], &device), tensor(&c, [m, n], &device));
-    let plain = product(x.clone(), w.clone(), None, 1.0, DType::F32, Products::default());
+    let plain = product(x.clone(), w.clone(), None, None, 1.0, DType::F32, Products::default());
     close(&host(plain), &of(&dot), "a product");
     let onto = host(c.clone());
-    let sum = product(x, w, Some(c), 0.5, DType::F32, Products::default());
+    let sum = product(x.clone(), w.clone(), Some(c.clone()), None, 0.5, DType::F32, Products::default());
     close(&host(sum), &of(&|i, j| f64::from(onto[i * n + j]) + 0.5 * dot(i, j)), "a sum");
+    let (b, bias) = (numbers(n, 19), tensor(&numbers(n, 19), [n], &device));
+    let biased = product(x.clone(), w.clone(), None, Some(bias.clone()), 1.0, DType::F32, Products::default());
+    close(&host(biased), &of(&|i, j| dot(i, j) + f64::from(b[j])), "a bias");
+    let both = product(x, w, Some(c), Some(bias), 0.5, DType::F32, Products::default());
+    close(&host(both), &of(&|i, j| f64::from(onto[i * n + j]) + 0.5 * dot(i, j) + f64::from(b[j])), "a sum and a bias");
 }
 
 #[test]

@@ -18,8 +18,8 @@ use judge_models::{CudaProblem, Device, Dtype, Error, LoadOptions, Model};
 #[path = "../../judge-gpu/tests/fake/mod.rs"]
 mod fake;
 
-/// The fixture of a dense decoder, and kernels of one of its blocks, products included.
-const DENSE: [(&str, usize); 2] = [("llama-off", 14), ("qwen3-off", 14)];
+/// The fixture of a dense decoder, and kernels of one of its blocks, products included. Qwen2 has biases.
+const DENSE: [(&str, usize); 3] = [("llama-off", 14), ("qwen3-off", 14), ("qwen2-off", 14)];
 
 #[test]
 fn blocks_are_a_few_kernels_and_products_that_cublaslt_takes() {

@@ -10,7 +10,7 @@
 enum { INVALID = 7, NOT_SUPPORTED = 15 };
 enum { F32 = 0, F16 = 2, BF16 = 14 };
 
-typedef struct { int compute, transa; } Desc;
+typedef struct { int compute, transa, epilogue; const void *bias; } Desc;
 typedef struct { int type; uint64_t rows, columns; int64_t leading; int32_t batches; int64_t stride; } Layout;
 
 extern void fake_record(const char *line) __attribute__((weak));
@@ -40,8 +40,10 @@ int cublasLtMatmulDescCreate(void **desc, int compute, int scale) {
 }
 int cublasLtMatmulDescDestroy(void *desc) { free(desc); return 0; }
 int cublasLtMatmulDescSetAttribute(Desc *desc, int attribute, const void *value, size_t bytes) {
-    if (attribute != 3 || bytes != 4) return INVALID;
-    desc->transa = *(const int *)value;
+    if (attribute == 3 && bytes == 4) desc->transa = *(const int *)value;
+    else if (attribute == 7 && bytes == 4) desc->epilogue = *(const int *)value;
+    else if (attribute == 8 && bytes == 8) memcpy(&desc->bias, value, 8);
+    else return INVALID;
     return 0;
 }
 int cublasLtMatrixLayoutCreate(void **layout, int type, uint64_t rows, uint64_t columns, int64_t leading) {
@@ -68,6 +70,8 @@ static int refused(const Desc *desc, const Layout *a, const Layout *b, const Lay
     if (b->rows != k || c->rows != m || c->columns != b->columns) return INVALID;
     if (a->type != b->type || (c->type != a->type && c->type != F32)) return NOT_SUPPORTED;
     if (a->batches != b->batches || a->batches != c->batches) return INVALID;
+    /* 4 adds a bias of the result's type. */
+    if (desc->epilogue && (desc->epilogue != 4 || a->batches != 1)) return NOT_SUPPORTED;
     return 0;
 }
 int cublasLtMatmulAlgoGetHeuristic(void *handle, Desc *desc, Layout *a, Layout *b, Layout *c, Layout *d, void *preference, int wanted,
@@ -78,11 +82,12 @@ int cublasLtMatmulAlgoGetHeuristic(void *handle, Desc *desc, Layout *a, Layout *
 int cublasLtMatmul(void *handle, Desc *desc, const float *alpha, const void *a, Layout *la, const void *b, Layout *lb, const float *beta,
                    const void *c, Layout *lc, void *d, Layout *ld, const void *algorithm, void *workspace, size_t bytes, void *stream) {
     char line[160];
-    snprintf(line, sizeof line, "product %d of %ld x %ld x %ld, dtypes %d and %d", la->batches, (long)ld->columns, (long)lb->rows,
-             (long)ld->rows, la->type, ld->type);
+    snprintf(line, sizeof line, "product %d of %ld x %ld x %ld, dtypes %d and %d, epilogue %d, %s", la->batches, (long)ld->columns,
+             (long)lb->rows, (long)ld->rows, la->type, ld->type, desc->epilogue, *beta == 0 ? "alone" : "onto another");
     if (fake_record) fake_record(line);
     int fault = refused(desc, la, lb, ld);
     if (fault) return fault;
+    if (desc->epilogue && !desc->bias) return INVALID;
     for (int batch = 0; batch < la->batches; batch++) {
         const char *pa = (const char *)a + batch * la->stride * size(la->type);
         const char *pb = (const char *)b + batch * lb->stride * size(lb->type);
@@ -94,7 +99,8 @@ int cublasLtMatmul(void *handle, Desc *desc, const float *alpha, const void *a, 
                 for (int64_t l = 0; l < (int64_t)lb->rows; l++)
                     sum += number(pa, la->type, desc->transa ? l + i * la->leading : i + l * la->leading) * number(pb, lb->type, l + j * lb->leading);
                 float past = *beta == 0 ? 0 : *beta * number(pc, lc->type, i + j * lc->leading);
-                put(pd, ld->type, i + j * ld->leading, *alpha * sum + past);
+                float bias = desc->epilogue ? number(desc->bias, ld->type, i) : 0;
+                put(pd, ld->type, i + j * ld->leading, *alpha * sum + past + bias);
             }
     }
     return 0;

@@ -1,7 +1,8 @@
 /* A driver that runs nothing: what cubecl and judge-gpu ask of NVIDIA's driver, on the host's memory, as one GPU would answer.
  *
  * Kernels are compiled by the real NVRTC and never run. Copies are real, so what a product by the library beside this one (cublaslt.c)
- * reads is what a test has put there. Every call that orders work is written to the file FAKE_CUDA_CALLS, a line each.
+ * reads is what a test has put there. Every call that orders work is written to the file FAKE_CUDA_CALLS, a line each. Where a file of
+ * that name with .most behind it has a number, an allocation of more bytes finds no memory.
  */
 #include <stdint.h>
 #include <stdio.h>
@@ -93,7 +94,21 @@ SUCCEEDS(cuEventSynchronize, void *event)
 Result cuEventElapsedTime(float *time, void *from, void *to) { *time = 0.01f; return 0; }
 Result cuEventElapsedTime_v2(float *time, void *from, void *to) { *time = 0.01f; return 0; }
 
+static int is_full(size_t bytes) {
+    char path[4096];
+    const char *calls = getenv("FAKE_CUDA_CALLS");
+    if (!calls) return 0;
+    snprintf(path, sizeof path, "%s.most", calls);
+    FILE *file = fopen(path, "r");
+    if (!file) return 0;
+    size_t most = 0;
+    int found = fscanf(file, "%zu", &most);
+    fclose(file);
+    return found == 1 && bytes > most;
+}
+/* CUDA_ERROR_OUT_OF_MEMORY is 2. */
 Result cuMemAlloc_v2(Address *place, size_t bytes) {
+    if (is_full(bytes)) return 2;
     *place = (Address)(uintptr_t)aligned_alloc(512, (bytes + 511) / 512 * 512);
     return *place ? 0 : 2;
 }

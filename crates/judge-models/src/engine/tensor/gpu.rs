@@ -30,24 +30,24 @@ fn rows(x: Tensor<3>, weight: &Tensor<2>) -> (Tensor<2>, [usize; 3]) {
 pub(super) fn linear(x: Tensor<3>, weight: Tensor<2>, bias: Option<Tensor<1>>, precision: Precision) -> Tensor<3> {
     let (rows, shape) = rows(x, &weight);
     let dtype = if bias.is_some() { DType::F32 } else { weight.dtype() };
-    let y = judge_gpu::product(rows, weight, None, 1.0, dtype, products(precision)).reshape(shape);
-    match bias {
-        Some(bias) => y + bias.unsqueeze(),
-        None => y,
-    }
+    judge_gpu::product(rows, weight, None, bias, 1.0, dtype, products(precision)).reshape(shape)
 }
 
 pub(super) fn linear_onto(
     x: Tensor<3>,
     weight: Tensor<2>,
+    bias: Option<Tensor<1>>,
     onto: Tensor<3>,
     factor: Option<f64>,
     precision: Precision,
 ) -> Tensor<3> {
     let (rows, [batch, seq, d_out]) = rows(x, &weight);
+    // Within the product the factor is the matrix's alone.
+    let bias = bias.map(|bias| factor.map_or(bias.clone(), |factor| bias.mul_scalar(factor)));
     let onto = onto.reshape([batch * seq, d_out]);
     let factor = factor.unwrap_or(1.0);
-    judge_gpu::product(rows, weight, Some(onto), factor, DType::F32, products(precision)).reshape([batch, seq, d_out])
+    let y = judge_gpu::product(rows, weight, Some(onto), bias, factor, DType::F32, products(precision));
+    y.reshape([batch, seq, d_out])
 }
 
 pub(super) fn added(x: Tensor<3>, y: Tensor<3>, factor: Option<f64>) -> Tensor<3> {

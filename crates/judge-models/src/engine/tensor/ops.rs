@@ -54,20 +54,21 @@ pub(crate) fn linear(x: Tensor<3>, weight: Tensor<2>, bias: Option<Tensor<1>>, p
     y.reshape([batch, seq, d_out]) // [batch * seq, d_out] -> [batch, seq, d_out]
 }
 
-/// `onto + factor · x · weightᵀ`: the residual stream and what a product adds to it. `x` and `weight` as [`linear`] takes them, `onto`
-/// `[batch, seq, d_out]` in f32, which is also the result's.
+/// `onto + factor · (x · weightᵀ + bias)`: the residual stream and what a product adds to it. `x`, `weight` and `bias` as [`linear`] takes
+/// them, `onto` `[batch, seq, d_out]` in f32, which is also the result's.
 pub(crate) fn linear_onto(
     x: Tensor<3>,
     weight: Tensor<2>,
+    bias: Option<Tensor<1>>,
     onto: Tensor<3>,
     factor: Option<f64>,
     precision: Precision,
 ) -> Tensor<3> {
     #[cfg(any(feature = "cuda", feature = "wgpu"))]
     if gpu::has(&x) {
-        return gpu::linear_onto(x, weight, onto, factor, precision);
+        return gpu::linear_onto(x, weight, bias, onto, factor, precision);
     }
-    added(onto, linear(x, weight, None, precision), factor)
+    added(onto, linear(x, weight, bias, precision), factor)
 }
 
 /// `x + factor · y` in f32, of two tensors of one shape.

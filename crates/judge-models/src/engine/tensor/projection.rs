@@ -27,8 +27,9 @@ pub(super) fn project_onto(
     factor: Option<f64>,
     precision: Precision,
 ) -> Tensor<3> {
-    if linear.bias.is_none() && linear.low_rank.is_empty() && linear.factors.is_empty() {
-        return ops::linear_onto(x, linear.weight.val(), onto, factor, precision);
+    if linear.low_rank.is_empty() && linear.factors.is_empty() {
+        let bias = linear.bias.as_ref().map(Param::val);
+        return ops::linear_onto(x, linear.weight.val(), bias, onto, factor, precision);
     }
     ops::added(onto, project(x, linear, precision), factor)
 }

@@ -11,7 +11,7 @@
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
-use judge_core::request::Pooling;
+use judge_core::request::{Generation, Pooling, Sampling};
 use judge_core::{Backbone, Layer, Prompt, Request, TextModel, Want};
 use judge_models::{CudaProblem, Device, Dtype, Error, LoadOptions, Model};
 
@@ -68,6 +68,24 @@ fn inside() {
             products(&two) - products(&one)
         );
         assert!(two.len() - one.len() <= kernels, "{family}: {two:#?}");
+    }
+    // Logits over the vocabulary, of a text and of a continuation, come of no copy of the head: all products take bf16 (14), and give f32
+    // where they are logits.
+    let model = load(&fixtures.join("llama-off"), Dtype::Bf16).unwrap();
+    let generate = Generation { max_new_tokens: 3, sampling: Sampling::Greedy, ..Generation::default() };
+    let wants = [
+        Want { generate: Some(generate), ..Want::default() },
+        Want { continuations: vec![" ba".to_owned(), " de fi".to_owned()], ..Want::default() },
+    ];
+    for want in wants {
+        std::fs::write(&calls, "").unwrap();
+        let request = Request { prompt: Prompt::Raw("ba de fi go".to_owned()), want };
+        model.run(&[request], &mut |_, _| ControlFlow::Continue(())).unwrap();
+        let said = std::fs::read_to_string(&calls).unwrap();
+        let products: Vec<&str> = said.lines().filter(|line| line.starts_with("product")).collect();
+        assert!(products.iter().all(|line| line.contains("dtypes 14 and")), "{products:#?}");
+        let wide = format!("x {}, dtypes 14 and 0", model.info().d_vocab);
+        assert!(products.iter().any(|line| line.contains(&wide)), "{products:#?}");
     }
     // Every family goes all the way in every dtype.
     let mut families: Vec<PathBuf> = std::fs::read_dir(&fixtures).unwrap().map(|entry| entry.unwrap().path()).collect();

@@ -9,7 +9,7 @@ use crate::Dtype;
 use crate::arch::ModelSpec;
 
 /// A batch may take one part of so many of the memory that weights leave. The rest is for what the
-/// estimate leaves out: the head's copy in f32 while text is written, workspaces of kernels, and
+/// estimate leaves out: workspaces of kernels, and
 /// what the allocator keeps for later.
 const SHARE: u64 = 2;
 

@@ -335,33 +335,20 @@ impl Decoder {
     }
 
     /// Logits over the whole vocabulary, `[batch, seq, d_model]` to `[batch, seq, d_vocab]`,
-    /// without the final soft-cap. The states are normed already.
+    /// without the final soft-cap, on the head's device. The states are normed already, in f32.
     ///
     /// They are f32 whatever the head is, within what a GPU makes of products in f32: a product
     /// gives the dtype of its matrix, and in bf16 different logits would become equal.
-    #[cfg(any(test, feature = "train"))]
     pub(crate) fn logits(&self, states: Tensor<3>) -> Tensor<3> {
-        self.logits_by(self.wide_head(), states)
-    }
-
-    /// Logits over the vocabulary, as `logits` gives them, by a head that the
-    /// caller has from [`wide_head`](Self::wide_head): callers that multiply often widen it once.
-    /// The result is on the head's device.
-    pub(crate) fn logits_by(&self, head: Tensor<2>, states: Tensor<3>) -> Tensor<3> {
+        let head = self.head();
         // A tied head is the embedding, on the first device.
         let states = if self.is_split() { states.to_device(&head.device()) } else { states };
         let bias = self.head_bias.as_ref().map(|bias| bias.val().to_device(&head.device()));
-        let logits = ops::linear(states, head, bias, self.precision);
+        let logits = ops::linear_wide(states, head, bias, self.precision);
         match self.spec.logit_scale {
             Some(scale) => logits.mul_scalar(scale),
             None => logits,
         }
-    }
-
-    /// The head in f32, `[d_vocab, d_model]`, without `logit_scale`: a copy, unless it is f32
-    /// already. A copy of a bf16 head takes twice the head's own memory.
-    pub(crate) fn wide_head(&self) -> Tensor<2> {
-        widen(self.head())
     }
 
     /// Rows of the output head in f32, `[rows.len(), d_model]`, with `logit_scale` in them, on the

@@ -9,6 +9,8 @@ use judge_kernels::functions::{Activation, NormKind, Pairs};
 
 use super::operands::{Attention, HeadNorm, Heads};
 use super::precision::{Precision, cast};
+#[cfg(feature = "cuda")]
+use super::precision::{joined, parts};
 use super::rotation::Table;
 
 /// Whether a tensor is on a GPU.
@@ -31,6 +33,19 @@ pub(super) fn linear(x: Tensor<3>, weight: Tensor<2>, bias: Option<Tensor<1>>, p
     let (rows, shape) = rows(x, &weight);
     let dtype = if bias.is_some() { DType::F32 } else { weight.dtype() };
     judge_gpu::product(rows, weight, None, bias, 1.0, dtype, products(precision)).reshape(shape)
+}
+
+/// By a matrix in bf16, of rows in f32: a product of the three parts of the rows, which is exact up to the sums.
+#[cfg(feature = "cuda")]
+pub(super) fn linear_wide(x: Tensor<3>, weight: Tensor<2>, bias: Option<Tensor<1>>, precision: Precision) -> Tensor<3> {
+    let ([batch, seq, d_in], [d_out, _]) = (x.dims(), weight.dims());
+    let rows = parts(x.reshape([batch * seq, d_in]));
+    let y = joined(judge_gpu::product(rows, weight, None, None, 1.0, DType::F32, products(precision)));
+    let y = match bias {
+        Some(bias) => y + bias.unsqueeze(),
+        None => y,
+    };
+    y.reshape([batch, seq, d_out])
 }
 
 pub(super) fn linear_onto(

@@ -54,6 +54,16 @@ pub(crate) fn linear(x: Tensor<3>, weight: Tensor<2>, bias: Option<Tensor<1>>, p
     y.reshape([batch, seq, d_out]) // [batch * seq, d_out] -> [batch, seq, d_out]
 }
 
+/// What [`linear`] gives, in f32 to the last bits of `x`, whatever the matrix is in: for logits over the vocabulary, of which different ones
+/// would become equal in bf16. `x` is f32. A GPU needs no copy of the matrix in f32 for it.
+pub(crate) fn linear_wide(x: Tensor<3>, weight: Tensor<2>, bias: Option<Tensor<1>>, precision: Precision) -> Tensor<3> {
+    #[cfg(feature = "cuda")]
+    if gpu::has(&x) && weight.dtype() == DType::BF16 {
+        return gpu::linear_wide(x, weight, bias, precision);
+    }
+    linear(x, widen(weight), bias, precision)
+}
+
 /// `onto + factor · (x · weightᵀ + bias)`: the residual stream and what a product adds to it. `x`, `weight` and `bias` as [`linear`] takes
 /// them, `onto` `[batch, seq, d_out]` in f32, which is also the result's.
 pub(crate) fn linear_onto(

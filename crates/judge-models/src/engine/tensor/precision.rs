@@ -52,7 +52,55 @@ pub(crate) fn cast<const D: usize>(x: Tensor<D>, dtype: DType) -> Tensor<D> {
     if x.dtype() == dtype { x } else { x.cast(dtype) }
 }
 
+/// Numbers in f32 as sums of three in bf16, exactly but for those below 2⁻¹¹⁰ or so: each has eight bits of the 24. What is no number stays none.
+/// The rows of the three lie one below the other, `[rows, width]` to `[3 * rows, width]`.
+#[cfg_attr(not(any(test, feature = "cuda")), allow(dead_code, reason = "elsewhere than on NVIDIA GPUs all is f32"))]
+pub(super) fn parts(x: Tensor<2>) -> Tensor<2> {
+    let first = x.clone().cast(DType::BF16);
+    let rest = x - widen(first.clone());
+    let second = rest.clone().cast(DType::BF16);
+    let third = (rest - widen(second.clone())).cast(DType::BF16);
+    Tensor::cat(vec![first, second, third], 0)
+}
+
+/// The sum of the three blocks of rows, `[3 * rows, width]` to `[rows, width]`, the small ones first.
+#[cfg_attr(not(any(test, feature = "cuda")), allow(dead_code, reason = "elsewhere than on NVIDIA GPUs all is f32"))]
+pub(super) fn joined(x: Tensor<2>) -> Tensor<2> {
+    let [rows, _] = x.dims();
+    let part = |number: usize| x.clone().narrow(0, number * rows / 3, rows / 3);
+    part(0) + (part(1) + part(2))
+}
+
 /// A tensor in f32, exactly.
 pub(crate) fn widen<const D: usize>(x: Tensor<D>) -> Tensor<D> {
     cast(x, DType::F32)
+}
+
+#[cfg(test)]
+mod tests {
+    use burn::tensor::Device;
+
+    use super::*;
+
+    #[test]
+    fn three_parts_are_the_number_to_the_last_bit() {
+        let numbers: Vec<f32> = (0..4096_u32)
+            .map(|i| {
+                let bits = i.wrapping_mul(2_654_435_761);
+                f32::from_bits((bits & 0x807f_ffff) | (100 + bits % 50) << 23)
+            })
+            .chain([0.0, 1.0, -3.5, f32::MIN_POSITIVE, 16_777_215.0])
+            .collect();
+        let count = numbers.len();
+        let x = Tensor::<1>::from_data(&numbers[..], &Device::flex()).reshape([1, count]);
+        let parts = parts(x);
+        assert_eq!((parts.dims(), parts.dtype()), ([3, count], DType::BF16));
+        let found = joined(widen(parts)).into_data().try_to_vec::<f32>().unwrap();
+        assert_eq!(found, numbers);
+        for odd in [f32::NAN, f32::INFINITY] {
+            let x = Tensor::<2>::from_data([[odd, 1.0]], &Device::flex());
+            let found = joined(widen(super::parts(x))).into_data().try_to_vec::<f32>().unwrap();
+            assert!(!found[0].is_finite() && found[1] == 1.0, "{found:?}");
+        }
+    }
 }

@@ -47,9 +47,9 @@ pub(super) struct Reads<'a> {
     start: usize,
     /// Positions of the pass, with padding.
     seq: usize,
-    /// The head in f32, `[d_vocab, d_model]`, where text is written behind the pass; then a token is
-    /// chosen or all logits are fetched. `None`: at most log-probabilities of some tokens are.
-    writes: Option<Tensor<2>>,
+    /// Whether text is written behind the pass; then a token is chosen or all logits are fetched.
+    /// Else at most log-probabilities of some tokens are.
+    writes: bool,
     /// Where to read, on the device of each of the decoder's stages.
     places: Vec<Places>,
     /// The labels that some sequence reads in this pass, ascending.
@@ -89,13 +89,13 @@ impl Places {
 
 impl<'a> Reads<'a> {
     /// Reads of prompts through `blocks` blocks, whose positions from `start` on are padded to `seq`.
-    /// `writes` is the head in f32 if text is written behind them.
+    /// `writes` says whether text is written behind them.
     pub(super) fn of_prompts(
         decoder: &'a Decoder,
         jobs: &'a [&'a Job<'a>],
         blocks: usize,
         (start, seq): (usize, usize),
-        writes: Option<Tensor<2>>,
+        writes: bool,
     ) -> Self {
         let new = |job: &Job<'_>| job.ids.len() - start;
         let last: Vec<i32> = jobs.iter().enumerate().map(|(row, job)| (row * seq + new(job) - 1) as i32).collect();
@@ -109,11 +109,11 @@ impl<'a> Reads<'a> {
         reads
     }
 
-    /// Reads of one new token of each sequence, with the head in f32.
-    pub(super) fn of_step(decoder: &'a Decoder, jobs: &'a [&'a Job<'a>], blocks: usize, head: Tensor<2>) -> Self {
+    /// Reads of one new token of each sequence.
+    pub(super) fn of_step(decoder: &'a Decoder, jobs: &'a [&'a Job<'a>], blocks: usize) -> Self {
         let last: Vec<i32> = (0..jobs.len() as i32).collect();
         let places = decoder.devices().iter().map(|device| Places::new(&last, None, device)).collect();
-        Self::new(decoder, jobs, false, blocks, (0, 1), Some(head), places)
+        Self::new(decoder, jobs, false, blocks, (0, 1), true, places)
     }
 
     /// Reads of a pass, of which nothing is queued yet and no row is left out. The arguments are
@@ -124,7 +124,7 @@ impl<'a> Reads<'a> {
         prompts: bool,
         top: usize,
         (start, seq): (usize, usize),
-        writes: Option<Tensor<2>>,
+        writes: bool,
         places: Vec<Places>,
     ) -> Self {
         let (labels, heads) = (Vec::new(), Vec::new());
@@ -285,20 +285,20 @@ impl<'a> Reads<'a> {
         let is_greedy = |job: &&Job<'_>| {
             job.want.generate.as_ref().is_none_or(|generation| generation.sampling == Sampling::Greedy)
         };
-        match (self.writes.clone(), tokens) {
-            (Some(head), tokens) if self.jobs.iter().all(is_greedy) => {
-                let found = greedy(self.decoder, head, states, tokens.as_ref());
+        match (self.writes, tokens) {
+            (true, tokens) if self.jobs.iter().all(is_greedy) => {
+                let found = greedy(self.decoder, states, tokens.as_ref());
                 self.fetch(layer, What::Greedy, by_row(found));
             }
-            (Some(head), _) => {
-                let logits = self.decoder.logits_by(head, states);
+            (true, _) => {
+                let logits = self.decoder.logits(states);
                 self.fetch(layer, What::Logits, by_row(logits));
             }
-            (None, Some(tokens)) => {
-                let found = score(self.decoder, self.decoder.wide_head(), states, &tokens);
+            (false, Some(tokens)) => {
+                let found = score(self.decoder, states, &tokens);
                 self.fetch(layer, What::Next, by_row(found));
             }
-            (None, None) => {}
+            (false, None) => {}
         }
     }
 
@@ -317,8 +317,7 @@ impl<'a> Reads<'a> {
         let layer = Layer(self.decoder.spec().n_layers());
         let states = self.select(layer, x, rows.into_iter());
         let states = self.decoder.final_norm(states).swap_dims(0, 1); // [count, 1, d_model] -> [1, count, d_model]
-        let head = self.writes.clone().unwrap_or_else(|| self.decoder.wide_head());
-        let found = score(self.decoder, head, states, &tokens);
+        let found = score(self.decoder, states, &tokens);
         self.fetch(layer, What::Own, found.reshape([1, count, 1]));
     }
 
@@ -357,7 +356,7 @@ impl<'a> Reads<'a> {
             What::Sum => pooled(Pooling::Mean),
             What::Min => pooled(Pooling::Min),
             What::Max => pooled(Pooling::Max),
-            What::Logits | What::Greedy => self.writes.is_some() && layer.0 == n_layers,
+            What::Logits | What::Greedy => self.writes && layer.0 == n_layers,
             What::Next | What::Own => layer.0 == n_layers,
             What::Entropies => self.prompts && want.attention_entropy.contains(&layer),
         }

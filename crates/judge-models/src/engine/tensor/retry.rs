@@ -121,10 +121,8 @@ impl<'a> BatchedPasses<'a> {
     /// `error`, where there is no other try.
     pub(super) fn plan_again(&mut self, batch: OneBatch<'a>, error: Error) -> Result<(), Error> {
         let (rows, positions) = (batch.jobs.len(), batch.positions());
-        let members = batch.members.clone();
-        drop(batch);
         let most = self.half(rows, positions, error)?;
-        self.plan(members, most);
+        self.plan(batch.members, most);
         Ok(())
     }
 
@@ -182,6 +180,6 @@ impl<'a> BatchedPasses<'a> {
 /// What the device said, without the places in code that cubecl adds.
 fn first_line(error: &Error) -> String {
     let text = error.to_string();
-    let line = text.lines().find(|line| line.contains("memory")).unwrap_or_default();
+    let line = text.lines().find(|line| line.contains("memory") || line.contains("allocate")).unwrap_or_default();
     line.trim().to_owned()
 }

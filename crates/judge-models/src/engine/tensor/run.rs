@@ -85,9 +85,6 @@ pub(super) struct Text {
     rotations: Vec<Rotation>,
     /// Keys and values of the prompts and of the tokens that were fed.
     slots: Slots,
-    /// The head in f32, `[d_vocab, d_model]`. Widened once: it may be gigabytes, which each token
-    /// would read and write anew.
-    head: Tensor<2>,
 }
 
 /// A batch of which some texts are not finished.
@@ -166,9 +163,7 @@ impl<'a> BatchedPasses<'a> {
         slots.advance();
         slots
     }
-}
 
-impl<'a> BatchedPasses<'a> {
     /// What becomes of a batch whose texts are being written, behind a pass and `take`: it goes on if some text is not over.
     ///
     /// # Errors
@@ -305,11 +300,11 @@ impl Writing<'_> {
     fn step(&mut self) -> Result<Fetched, Error> {
         // A finished text's row continues with any token: rows do not see one another, and nobody looks at it.
         let last: Vec<TokenId> = self.tokens.iter().map(|token| token.unwrap_or(0)).collect();
-        let Self { batch, text: Text { rotations, slots, head }, .. } = self;
+        let Self { batch, text: Text { rotations, slots }, .. } = self;
         on_device(|| {
             let at = rotations.iter().zip(slots.positions());
             let at: Vec<Rotation> = at.map(|(rotation, positions)| rotation.at_each(&positions)).collect();
-            let mut reads = Reads::of_step(&batch.engine.decoder, &batch.jobs, batch.blocks, head.clone());
+            let mut reads = Reads::of_step(&batch.engine.decoder, &batch.jobs, batch.blocks);
             let pass = Pass { past: Some(&mut *slots), ..Pass::default() };
             batch.pass(last, &at, pass, &mut |layer, x| reads.visit(layer, x));
             slots.advance();
@@ -385,7 +380,7 @@ impl OneBatch<'_> {
         let mut text = writes.then(|| {
             let room = (new, ROOM * shapes.step);
             let slots = Slots::writing(n_layers, before, lens(), self.seq, room, &decoder.devices());
-            Text { rotations: rotations.clone(), slots, head: decoder.wide_head() }
+            Text { rotations: rotations.clone(), slots }
         });
         let mut reading = before.filter(|_| !writes).map(|before| Slots::reading(before, lens(), self.seq));
         let ids = self.jobs.iter().flat_map(|job| {
@@ -395,8 +390,7 @@ impl OneBatch<'_> {
         });
         let rotations: Vec<Rotation> =
             rotations.iter().map(|rotation| rotation.positions(self.start, self.seq)).collect();
-        let head = text.as_ref().map(|text| text.head.clone());
-        let mut reads = Reads::of_prompts(decoder, &self.jobs, self.blocks, (self.start, self.seq), head);
+        let mut reads = Reads::of_prompts(decoder, &self.jobs, self.blocks, (self.start, self.seq), writes);
         let mut entropies = reads.entropies();
         let kept = reads.kept();
         let past = match &mut text {
@@ -439,7 +433,7 @@ impl OneBatch<'_> {
         let pass = Pass { past: Some(&mut slots), entropies: None, kept };
         self.pass(ids, &at, pass, &mut |_, _| {});
         slots.advance();
-        Text { rotations, slots, head: decoder.wide_head() }
+        Text { rotations, slots }
     }
 
     /// Queues one pass over tokens, row by row with their padding, through the blocks of the group.

@@ -45,18 +45,18 @@ impl Tokens {
 }
 
 /// The log-probabilities of `tokens` `[rows, k]`, which follow the normed states
-/// `[1, rows, d_model]`: `[1, rows, k]` in f32 on the head's device. `head` is the decoder's in
-/// f32.
+/// `[1, rows, d_model]`: `[1, rows, k]` in f32 on the head's device.
 ///
 /// All of a row are NaN where a logit over the vocabulary is not finite once it is soft-capped,
 /// whether or not its token is asked for. No more than [`LOGIT_ROWS`] rows of logits are in memory
 /// at once. There must be at least one row.
-pub(super) fn score(decoder: &Decoder, head: Tensor<2>, states: Tensor<3>, tokens: &Tokens) -> Tensor<3> {
+pub(super) fn score(decoder: &Decoder, states: Tensor<3>, tokens: &Tokens) -> Tensor<3> {
     let [_, rows, _] = states.dims();
     let found = (0..rows).step_by(LOGIT_ROWS).map(|start| {
         let count = LOGIT_ROWS.min(rows - start);
-        let logits = decoder.logits_by(head.clone(), states.clone().narrow(1, start, count));
-        log_probs(capped(decoder, logits), tokens.rows(start, count, &head.device()))
+        let logits = decoder.logits(states.clone().narrow(1, start, count));
+        let device = logits.device();
+        log_probs(capped(decoder, logits), tokens.rows(start, count, &device))
     });
     Tensor::cat(found.collect(), 1)
 }
@@ -65,15 +65,16 @@ pub(super) fn score(decoder: &Decoder, head: Tensor<2>, states: Tensor<3>, token
 /// in f32, which holds every id below 2^24: `[1, rows, 1]`. Of equal logits the smallest id is
 /// taken. NaN where a logit is not finite once it is soft-capped. Behind it, in the last axis, come
 /// the log-probabilities of `tokens`, if any are asked for, as [`score`] gives them.
-pub(super) fn greedy(decoder: &Decoder, head: Tensor<2>, states: Tensor<3>, tokens: Option<&Tokens>) -> Tensor<3> {
+pub(super) fn greedy(decoder: &Decoder, states: Tensor<3>, tokens: Option<&Tokens>) -> Tensor<3> {
     let [_, rows, _] = states.dims();
     let found = (0..rows).step_by(LOGIT_ROWS).map(|start| {
         let count = LOGIT_ROWS.min(rows - start);
-        let logits = decoder.logits_by(head.clone(), states.clone().narrow(1, start, count));
+        let logits = decoder.logits(states.clone().narrow(1, start, count));
         let logits = capped(decoder, logits);
+        let device = logits.device();
         let token = first_highest(logits.clone()) + fault(logits.clone());
         match tokens {
-            Some(tokens) => Tensor::cat(vec![token, log_probs(logits, tokens.rows(start, count, &head.device()))], 2),
+            Some(tokens) => Tensor::cat(vec![token, log_probs(logits, tokens.rows(start, count, &device))], 2),
             None => token,
         }
     });

@@ -3,7 +3,7 @@
 //!
 //! A pass that finds no memory leaves the device as it was, but none of its numbers may be used. Those of Burn's
 //! own operations fail at the wait; products on NVIDIA GPUs are counted, and [`Watch`] compares the
-//! count before and after ([`judge_gpu::memory_failures`]). Then nothing of the batch has been handed
+//! count before and after (`judge_gpu::memory_failures`). Then nothing of the batch has been handed
 //! over yet, so its jobs, and no others, run again:
 //!
 //! ```text

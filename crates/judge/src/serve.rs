@@ -81,7 +81,7 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
     let model = args.load()?;
     let plain = DecisionJudge::new(settings, &model)?;
     let plain_name = cli.name.clone().unwrap_or_else(|| model.info().name.clone());
-    let named = judges.seated(&plain, &plain_name, &args, &model)?;
+    let named = judges.registered(&plain, &plain_name, &args, &model)?;
     let registry = Arc::new(Registry { plain_name, plain, named });
     let limits = Limits {
         body: cli.max_body,

@@ -59,7 +59,7 @@ impl Judges {
     }
 
     /// The judges for a model, beside its plain one.
-    pub(super) fn seated(
+    pub(super) fn registered(
         &self,
         plain: &DecisionJudge,
         plain_name: &str,

@@ -92,7 +92,7 @@ impl Metrics {
         }
         for (name, kind, help, number) in [
             ("requests_waiting", "gauge", "Requests that wait or are judged.", now.waiting as u64),
-            ("requests_in_model", "gauge", "Requests in the model's hands, given up or not.", now.in_model as u64),
+            ("requests_in_model", "gauge", "Requests that the model has, given up or not.", now.in_model as u64),
             ("queue_bytes", "gauge", "Bytes of the bodies of requests that wait.", now.bytes as u64),
             ("questions_total", "counter", "Questions answered.", counts.questions),
             ("input_tokens_total", "counter", "Tokens of the prompts of all questions answered.", counts.tokens),

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! place    from the end of a request's body to its answer, or until it is given up; whoever gets none is turned away
-//!   hand     waited for, in the client's line and then in everybody's: until the model lets go of the request
+//!   slot     waited for, in the client's line and then in everybody's: until the model lets go of the request
 //!     parser   while the body is parsed, which is kept as bytes until then, and until there is memory
 //!     memory   for what the model's judges make of it: prompts, and the parsed state
 //! ```
@@ -51,7 +51,7 @@ pub(super) struct RequestQueue {
     memory: Lines,
     /// Most bytes of the states of all prompts of a request.
     prompt_bytes: usize,
-    patience: Duration,
+    answer_within: Duration,
     /// Why the model answers no more, once it does not.
     ended: watch::Sender<Option<QueueError>>,
 }
@@ -107,7 +107,7 @@ impl RequestQueue {
             parsers: Lines::new(PARSERS, share),
             memory: Lines::new(MEMORY, share),
             prompt_bytes: limits.prompts,
-            patience: limits.answer,
+            answer_within: limits.answer,
             ended: watch::Sender::new(None),
         }
     }
@@ -140,8 +140,8 @@ impl RequestQueue {
         read: impl FnOnce() -> Result<Read<Form>, Refusal> + Send + 'static,
     ) -> Result<(Form, Handler, Decided), Refusal> {
         let _place = self.places.one(client).map_err(|lack| queue_full("places", lack))?;
-        timeout(self.patience, self.judged(client, bytes, read)).await.unwrap_or_else(|_| {
-            let msg = format!("no answer within {} seconds, the time that a request has", self.patience.as_secs());
+        timeout(self.answer_within, self.judged(client, bytes, read)).await.unwrap_or_else(|_| {
+            let msg = format!("no answer within {} seconds, the time that a request has", self.answer_within.as_secs());
             Err(Refusal::new(StatusCode::GATEWAY_TIMEOUT, "timeout", msg))
         })
     }
@@ -152,7 +152,7 @@ impl RequestQueue {
         bytes: usize,
         read: impl FnOnce() -> Result<Read<Form>, Refusal> + Send + 'static,
     ) -> Result<(Form, Handler, Decided), Refusal> {
-        let hand = self.in_flight.take(client, 1).await.map_err(failed)?;
+        let slot = self.in_flight.take(client, 1).await.map_err(failed)?;
         let parser = self.parsers.take(client, 1).await.map_err(failed)?;
         let (parser, read) = match bytes {
             ..PARSED_AT_ONCE => (parser, read()),
@@ -163,7 +163,7 @@ impl RequestQueue {
         let needed = self.needed(&item, handler)?;
         let memory = self.memory.take(client, needed).await.map_err(failed)?;
         drop(parser);
-        let brought = QueuedRequest { item, handler, _held: [hand, memory] };
+        let brought = QueuedRequest { item, handler, _held: [slot, memory] };
         let result = self.queue.submit_from(client.number(), brought).await.map_err(|error| match error {
             QueueError::ItemPanicked { .. } => failed(error),
             error => {

@@ -141,3 +141,34 @@ fn rust_files(folder: &Path) -> Vec<(String, String)> {
     assert!(!files.is_empty(), "no source in {}", folder.display());
     files
 }
+
+/// A page that names a file which is no more sends its reader astray.
+#[test]
+fn files_that_the_documentation_names_exist() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let listed = Command::new("git")
+        .args(["ls-files", "--cached", "--others", "--exclude-standard", "*.rs"])
+        .current_dir(&root)
+        .output()
+        .expect("git runs");
+    let listed = String::from_utf8(listed.stdout).expect("names in UTF-8");
+    let files: Vec<&str> = listed.lines().collect();
+    if files.is_empty() {
+        eprintln!("skipped: this is no checkout, so nothing lists its files");
+        return;
+    }
+    let mut pages: Vec<_> =
+        std::fs::read_dir(root.join("docs")).expect("docs").map(|page| page.expect("a page").path()).collect();
+    pages.extend(["README.md", "CONTRIBUTING.md"].map(|page| root.join(page)));
+    let mut lost = Vec::new();
+    for page in pages.iter().filter(|page| page.extension().is_some_and(|extension| extension == "md")) {
+        let text = std::fs::read_to_string(page).expect("a page");
+        for name in text.split('`').skip(1).step_by(2) {
+            let is_path = name.ends_with(".rs") && !name.contains([' ', '*', '{', '\n']);
+            if is_path && !files.iter().any(|file| *file == name || file.ends_with(&format!("/{name}"))) {
+                lost.push(format!("{}: {name}", page.display()));
+            }
+        }
+    }
+    assert!(lost.is_empty(), "{lost:#?}");
+}

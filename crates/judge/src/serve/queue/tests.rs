@@ -21,11 +21,11 @@ struct Model {
 
 /// A queue of so many places, and its model.
 fn queue(queue: usize, answer: Duration) -> (Arc<RequestQueue>, Model) {
-    shared_desk(queue, answer, 100)
+    shared_queue(queue, answer, 100)
 }
 
 /// One of which a client has at most so many per cent.
-fn shared_desk(queue: usize, answer: Duration, share: u8) -> (Arc<RequestQueue>, Model) {
+fn shared_queue(queue: usize, answer: Duration, share: u8) -> (Arc<RequestQueue>, Model) {
     let (say, reads) = mpsc::channel();
     let (go, gone) = mpsc::channel();
     let (say, gone) = (Mutex::new(say), Mutex::new(gone));
@@ -100,7 +100,7 @@ async fn until_waiting(queue: &RequestQueue, number: usize) {
 }
 
 #[test]
-fn a_full_desk_turns_away_and_a_place_that_is_given_up_is_free_at_once() {
+fn a_full_queue_turns_away_and_a_place_that_is_given_up_is_free_at_once() {
     let (queue, model) = queue(2, LONG);
     block_on(async {
         let one = put(&queue, "one");
@@ -134,7 +134,7 @@ fn what_is_given_up_in_the_models_hands_stays_counted_there() {
         assert_eq!(model.reads.recv().unwrap(), "one");
         one.abort();
         let _ = one.await;
-        // A place is free, but the only hand is not.
+        // A place is free, but the only slot is not.
         let two = put(&queue, "two");
         until_waiting(&queue, 1).await;
         assert_eq!((queue.waiting(), queue.in_model()), (1, 1));
@@ -227,7 +227,7 @@ fn a_client_that_hangs_up_on_many_questions_costs_no_more_than_the_pass_that_run
 
 #[test]
 fn one_client_gets_its_share_of_places_and_of_the_model() {
-    let (queue, model) = shared_desk(4, LONG, 50);
+    let (queue, model) = shared_queue(4, LONG, 50);
     block_on(async {
         let first = ["one", "four"].map(|state| put_of(&queue, client(1), many(state, 0, 100)));
         until_waiting(&queue, 2).await;

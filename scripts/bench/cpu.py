@@ -2,12 +2,13 @@
 """Reads the same prompts with transformers and with this crate, in turn, on the CPU, and prints a table.
 
     cargo build --release -p judge
-    python scripts/bench/cpu.py [--models qwen3-0.6b,qwen3-1.7b,llama-3.1-8b:4] [--work FOLDER] [--data FOLDER] [--only a,b,c,d,e,f,g,h,i] [--their-dtype f32] [--every N]
+    python scripts/bench/cpu.py [--models qwen3-0.6b,qwen3-1.7b,llama-3.1-8b:4] [--work FOLDER] [--data FOLDER] [--only a,b,c,d,e,f,g,h,i] [--their-dtype f32] [--every N] [--results FILE]
 
 The models have the published shapes and random weights (make_model.py); `:4` means four blocks of them. Both sides hold bf16 weights and
 see the same tokens; with --their-dtype f32 the other side holds f32, which is faster for it on processors without bf16. Transformers runs sdpa attention, asks for the hidden states of all layers and never forms the vocabulary-wide
 head, except in (d), where the reference protocol does; its best batch size counts. Each side runs twice, in turn, and its better run
-counts; loading, and transformers' first batch, are not timed.
+counts; loading, and transformers' first batch, are not timed. With --results the rows replace those of the same kind in a file of
+results/, from which scripts/docs/generate makes the table of docs/benchmarks.md.
 
 a  equal lengths: 512 tokens
 b  judge prompts of many lengths that share nothing
@@ -210,6 +211,32 @@ def difference(mine, first):
     return max(worst)
 
 
+def commit():
+    """What the program was built from, as it says itself."""
+    binary = pathlib.Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target")) / "release/judge"
+    said = subprocess.run([binary, "--version"], capture_output=True, text=True, check=True).stdout
+    found = re.search(r"\(([0-9a-f]+(?:-dirty)?)\)", said)
+    return found and found[1]
+
+
+def keep(path, row):
+    """Puts a row in the place of the one of the same kind."""
+    kind = lambda row: (row["model"], row["workload"], row["prompts"], row["their_dtype"])
+    if path.exists():
+        found = json.loads(path.read_text())
+    else:
+        flags = pathlib.Path("/proc/cpuinfo").read_text()
+        name = re.search(r"model name\s*: (.*)", flags)
+        found = {
+            "what": "cpu", "machine": f"{os.cpu_count()} cores: {name[1] if name else 'a processor without a name'}",
+            "command": "python scripts/bench/cpu.py --models MODEL --only WORKLOAD --every EVERY --their-dtype THEIR_DTYPE",
+            "versions": VERSIONS, "rows": [],
+        }
+    rows = sorted([other for other in found.pop("rows") if kind(other) != kind(row)] + [row], key=kind)
+    lines = ",\n".join("    " + json.dumps(row) for row in rows)
+    path.write_text(json.dumps(found, indent=2)[:-2] + ',\n  "rows": [\n' + lines + "\n  ]\n}\n")
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--models", default="qwen3-0.6b")
@@ -219,6 +246,7 @@ def main():
     parser.add_argument("--their-dtype", choices=["bf16", "f32"], default="bf16")
     parser.add_argument("--every", type=int, default=1, help="only every Nth prompt of a, b, c and e, for large models")
     parser.add_argument("--kernel", help="passed on; the default is the one that is chosen")
+    parser.add_argument("--results", type=pathlib.Path, help="a file of results/, of this kind of machine")
     args = parser.parse_args()
     args.work.mkdir(parents=True, exist_ok=True)
     binary = pathlib.Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target")) / "release/judge"
@@ -269,6 +297,13 @@ def main():
             ratio = speed / peer_speed
             print(f"| {spec} | {which} | {len(ids)} | {total} | {other} | {speed:.0f} | {ratio:.2f} | {speed / floor:.0%} | {agree} | {memory} |",
                   flush=True)
+            if args.results:
+                keep(args.results, {
+                    "model": spec, "workload": which, "prompts": len(ids), "every": args.every, "their_dtype": args.their_dtype,
+                    "date": time.strftime("%Y-%m-%d"), "commit": commit(), "theirs": round(peer_speed), "here": round(speed),
+                    "ratio": round(ratio, 2), "of_floor": round(speed / floor, 2), "difference": float(agree) if agree else None,
+                    "peak_mb": [int(part) for part in memory.split("/")] if memory else None,
+                })
 
 
 if __name__ == "__main__":

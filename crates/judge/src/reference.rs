@@ -43,6 +43,7 @@ fn regions() -> Vec<(&'static str, &'static str, String)> {
         ("docs/prompted.md", "benchmarks", benchmarks()),
         ("docs/glossary.md", "reasons", reasons()),
         ("docs/commands.md", "commands", commands()),
+        ("docs/benchmarks.md", "cpu", on_cpus()),
     ]
 }
 
@@ -82,6 +83,65 @@ fn reasons() -> String {
         [code(reason.as_str()), reason.about().to_owned(), remedy.to_owned()]
     });
     table(["reason", "meaning", "usual remedy"], rows)
+}
+
+/// Figures of reading on CPUs, from their files.
+fn on_cpus() -> String {
+    let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../results");
+    let files = fs::read_dir(folder).expect("results").map(|file| file.expect("a file").path());
+    let is_of_cpu = |path: &PathBuf| path.file_name().is_some_and(|name| name.to_string_lossy().starts_with("cpu-"));
+    let mut files: Vec<PathBuf> = files.filter(is_of_cpu).collect();
+    files.sort();
+    let mut rows = Vec::new();
+    for path in files {
+        let file: CpuFile = serde_json::from_str(&fs::read_to_string(&path).expect("a file")).expect("figures");
+        let mut machine = file.machine;
+        for row in file.rows {
+            let [theirs, here] = [row.theirs, row.here].map(|rate| format!("{rate}"));
+            let theirs = if row.their_dtype == "bf16" { theirs } else { format!("{theirs} ({})", row.their_dtype) };
+            let memory = row.peak_mb.map(|[theirs, here]| format!("{theirs} / {here}")).unwrap_or_default();
+            let floor = row.of_floor.map(|share| format!("{:.0} %", 100.0 * share)).unwrap_or_default();
+            let difference = row.difference.map(|difference| format!("{difference:.1e}")).unwrap_or_default();
+            let ratio = if row.ratio < 1.05 { format!("{:.2}", row.ratio) } else { format!("{:.1}", row.ratio) };
+            let of = format!("{}, {} prompt{}", row.workload, row.prompts, if row.prompts == 1 { "" } else { "s" });
+            let machine = std::mem::take(&mut machine);
+            rows.push([machine, row.model, of, row.date, theirs, here, ratio, floor, difference, memory]);
+        }
+    }
+    let head = [
+        "machine",
+        "model",
+        "workload",
+        "date",
+        "transformers",
+        "here",
+        "ratio",
+        "of the floor",
+        "largest difference",
+        "peak MB, theirs / here",
+    ];
+    table(head, rows)
+}
+
+#[derive(serde::Deserialize)]
+struct CpuFile {
+    machine: String,
+    rows: Vec<CpuRow>,
+}
+
+#[derive(serde::Deserialize)]
+struct CpuRow {
+    model: String,
+    workload: String,
+    prompts: usize,
+    their_dtype: String,
+    date: String,
+    theirs: u64,
+    here: u64,
+    ratio: f64,
+    of_floor: Option<f64>,
+    difference: Option<f64>,
+    peak_mb: Option<[u64; 2]>,
 }
 
 /// All commands with their options. What several commands have alike stands once, behind them.

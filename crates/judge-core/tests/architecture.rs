@@ -14,9 +14,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-const CRATES: [&str; 9] = [
+const CRATES: [&str; 10] = [
     "judge",
     "judge-core",
+    "judge-hub",
     "judge-jinja",
     "judge-kernels",
     "judge-metrics",

@@ -6,13 +6,13 @@
 
 use std::path::{Path, PathBuf};
 
+#[cfg(feature = "train")]
+use judge_hub::cache::repo_of_snapshot;
 use serde_json::Value;
 
 use crate::folder::{file, read_json};
-#[cfg(feature = "train")]
-use crate::hub::repo_of_snapshot;
-use crate::hub::{FoundModel, HubOptions, ModelSource};
-use crate::{AdapterProblem, Error};
+use crate::hub::ModelSource;
+use crate::{AdapterProblem, Error, FoundModel, HubOptions};
 
 /// The field that names the base.
 const BASE: &str = "base_model_name_or_path";

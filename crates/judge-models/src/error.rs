@@ -8,6 +8,7 @@
 
 use std::path::PathBuf;
 
+use judge_hub::error::HubError;
 use judge_kernels::kernel::UnknownKernel;
 use judge_kernels::supported::NoKernel;
 
@@ -325,52 +326,13 @@ pub enum Error {
         /// The repository, `ORG/NAME`.
         repo: String,
     },
-    /// The hub could not be reached, or it refused.
-    #[error(
-        "cannot fetch {repo} at revision {revision} from the hub: {source} (HF_HUB_OFFLINE=1 takes what the cache has)"
-    )]
-    Hub {
-        /// The repository, `ORG/NAME`.
-        repo: String,
-        /// Branch, tag or commit.
-        revision: String,
-        /// What the hub or the network client says.
-        source: Box<dyn std::error::Error + Send + Sync>,
-    },
-    /// The hub named something other than a commit for a revision.
-    #[error("the hub says that {repo} is at {found:?}, which is no commit")]
-    HubCommit {
-        /// The repository, `ORG/NAME`.
-        repo: String,
-        /// What it named.
-        found: String,
-    },
-    /// A file of the hub is not what the hub says it is, or would be stored outside its place.
-    #[error("{repo}: {file}: {problem}")]
-    HubFile {
-        /// The repository, `ORG/NAME`.
-        repo: String,
-        /// The file's name in the repository.
-        file: String,
-        /// What is wrong.
-        problem: HubFileProblem,
-    },
+    /// The hub does not give a model. What cannot be read or written is [`Error::Read`] and [`Error::Write`].
+    #[error(transparent)]
+    Hub(HubError),
     /// A service cannot be asked, or did not answer.
     #[cfg(feature = "api")]
-    #[error("{url}: {problem}")]
-    Api {
-        /// The address; without user and query where it cannot be used because of them.
-        url: String,
-        /// What went wrong.
-        problem: crate::ApiProblem,
-    },
-    /// What was given as the key of a service cannot be one.
-    #[cfg(feature = "api")]
-    #[error("the key of the service: {problem}")]
-    ApiKey {
-        /// Why, without showing it.
-        problem: crate::KeyProblem,
-    },
+    #[error(transparent)]
+    Api(#[from] crate::ApiError),
     /// `tokenizer.json` cannot be loaded, or the tokenizer failed on a text.
     #[error("{path}: {source}", path = path.display())]
     Tokenizer {
@@ -390,6 +352,16 @@ impl From<OpenProblem> for Error {
     }
 }
 
+impl From<HubError> for Error {
+    fn from(error: HubError) -> Self {
+        match error {
+            HubError::Read { path, source } => Self::Read { path, source },
+            HubError::Write { path, source } => Self::Write { path, source },
+            other => Self::Hub(other),
+        }
+    }
+}
+
 /// What programs leave in the place of a file. Its text says what to do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
@@ -403,44 +375,6 @@ pub enum StandIn {
     /// No byte.
     #[error("empty: fetch the file again")]
     Nothing,
-}
-
-/// What is wrong with a file of the hub. The first two are found before a byte is fetched, the
-/// others after the download.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum HubFileProblem {
-    /// Its content has a name, used for a file in the cache, that is no single plain one and might
-    /// lead elsewhere.
-    #[error("the hub calls its content {etag:?}, which is no name of a file")]
-    Name {
-        /// The name that the hub gave.
-        etag: String,
-    },
-    /// The hub offers it from another commit than the one asked for.
-    #[error("the hub sent commit {found:?}, expected {expected}")]
-    Commit {
-        /// The commit asked for.
-        expected: String,
-        /// The commit that the hub names.
-        found: String,
-    },
-    /// Other than the stated number of bytes arrived.
-    #[error("downloaded {found} bytes, expected {expected}; what came is deleted")]
-    Size {
-        /// Bytes that the hub states.
-        expected: u64,
-        /// Bytes that arrived.
-        found: u64,
-    },
-    /// Other bytes arrived than those of the stated sum.
-    #[error("downloaded content has SHA-256 {found}, expected {expected}; what came is deleted")]
-    Checksum {
-        /// The SHA-256 that the hub states, in hexadecimal digits.
-        expected: String,
-        /// The SHA-256 of what arrived.
-        found: String,
-    },
 }
 
 /// How the index of a checkpoint's shards contradicts itself or the folder.

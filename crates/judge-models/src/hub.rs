@@ -1,20 +1,9 @@
 //! Finding a model: a folder, or a hub id by way of the hub's cache.
 //!
 //! `Model::open` parses a name into a [`ModelSource`] and resolves it into a folder on this
-//! machine, which it then loads like any other. This file knows names, `hub/options.rs` settings and `hub/cache.rs` the cache; none
-//! of them opens a connection. Downloads are in `hub/fetch.rs`, `hub/client.rs` and `hub/store.rs`, which exist with the feature `hub`
-//! only.
-//! What a folder must hold to be loaded is `folder.rs`'s business.
-//!
-//! The cache has the layout that Hugging Face's own libraries share:
-//!
-//! ```text
-//! CACHE/models--ORG--NAME/
-//!   refs/BRANCH                     the commit that the branch or tag was at when it was last asked for
-//!   snapshots/COMMIT/config.json    the files of that commit, mostly links to …
-//!   blobs/ETAG                      … their contents; ETAG.incomplete while they are fetched
-//! CACHE/.locks/models--ORG--NAME/ETAG.lock
-//! ```
+//! machine, which it then loads like any other. This file knows names, and when the cache will do; `hub/cache.rs` knows which snapshot
+//! of the cache is whole, `hub/fetch.rs` which files are fetched (with the feature `hub` only). The cache's layout and the hub itself
+//! are in the crate `judge-hub`; what a folder must hold to be loaded is `folder.rs`'s business.
 //!
 //! What [`ModelSource::resolve`] does with a hub id; the first row that fits counts:
 //!
@@ -33,23 +22,17 @@
 
 mod cache;
 #[cfg(feature = "hub")]
-mod client;
-#[cfg(feature = "hub")]
 mod fetch;
-mod options;
-#[cfg(feature = "hub")]
-mod store;
 
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
-pub use cache::FoundModel;
-pub(crate) use cache::repo_of_snapshot;
-pub use options::{Download, HubOptions};
+use judge_hub::cache::{FoundModel, is_commit, is_hub_id, repo_folder};
+use judge_hub::options::{Download, HubOptions};
 
 use crate::error::Error;
 use crate::folder::stays_inside;
-use cache::{cached, is_commit, parts_of, repo_folder};
+use cache::{cached, parts_of};
 
 /// The branch that a hub id without a revision means.
 const DEFAULT_REVISION: &str = "main";
@@ -100,19 +83,6 @@ impl FromStr for ModelSource {
     }
 }
 
-/// Whether both are of a form that can be part of a path and of an address. Words are letters,
-/// digits, `-`, `_` and `.`, do not begin with `.` or `-`, and have no `..`. A repository is two
-/// words with a slash between them, a revision one or more.
-fn is_hub_id(repo: &str, revision: &str) -> bool {
-    let is_word = |part: &str| {
-        !part.is_empty()
-            && !part.contains("..")
-            && !part.starts_with(['.', '-'])
-            && part.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.'))
-    };
-    repo.split_once('/').is_some_and(|(org, name)| is_word(org) && is_word(name)) && revision.split('/').all(is_word)
-}
-
 /// Whether a name can be that of a GGUF file of a repository: it ends with `.gguf`, and every part of it is a
 /// name.
 fn is_hub_file(file: &str) -> bool {
@@ -139,8 +109,8 @@ impl ModelSource {
     /// - [`Error::NotInCache`] if offline and not there.
     /// - [`Error::NoHub`] if it is not in the cache and this build lacks the feature `hub`.
     /// - [`Error::Unsupported`] for a repository without safetensors that has several GGUF files.
-    /// - [`Error::Hub`] for what the hub says, [`Error::HubCommit`] if that names no commit.
-    /// - [`Error::HubFile`] and [`Error::Index`] for a file that is not what it should be.
+    /// - [`Error::Hub`] for what the hub says, and for a file that is not what the hub says it is.
+    /// - [`Error::Index`] for an index of shards that names a file outside the folder.
     /// - [`Error::Read`] and [`Error::Write`] for the cache.
     pub fn resolve(&self, options: &HubOptions) -> Result<FoundModel, Error> {
         self.resolve_with(options, &mut |_| {})

@@ -117,8 +117,6 @@
 //! - For models of other families: they are refused by name.
 //! - To save memory by quantisation on a GPU, where weights of few bits are expanded as they are loaded.
 
-#[cfg(feature = "api")]
-mod api;
 mod arch;
 mod base;
 mod base64;
@@ -141,11 +139,7 @@ mod merge;
 mod model;
 mod new_folder;
 mod panicked;
-#[cfg(any(feature = "api", feature = "hub"))]
-mod proxy;
 mod reading;
-#[cfg(any(feature = "api", feature = "hub"))]
-mod retry_after;
 mod reward_head;
 mod text;
 #[cfg(feature = "train")]
@@ -153,17 +147,20 @@ pub mod train;
 mod value_head;
 mod weights;
 
-#[cfg(feature = "api")]
-pub use api::{ApiKey, ApiModel, ApiProblem, ApiRoute, ApiSettings, ApiUsage, KeyProblem, MaxTokensField, Prices};
 pub use arch::{ConfigProblem, KnownModel};
 pub use decision::{DecisionFolder, TemplatePrompt, TurnPrompt};
 pub use device::{CudaProblem, Device, DevicesProblem, Dtype, WeightForm};
 pub use engine::product_rate;
-pub use error::{
-    AdapterProblem, Error, FileProblem, HubFileProblem, IndexProblem, PackedCacheProblem, StandIn, TensorProblem,
-};
+pub use error::{AdapterProblem, Error, FileProblem, IndexProblem, PackedCacheProblem, StandIn, TensorProblem};
 pub use gguf::GgufProblem;
-pub use hub::{Download, FoundModel, HubOptions, ModelSource};
+pub use hub::ModelSource;
+#[cfg(feature = "api")]
+pub use judge_hub::api::{
+    ApiError, ApiKey, ApiModel, ApiProblem, ApiRoute, ApiSettings, ApiUsage, KeyProblem, MaxTokensField, Prices,
+};
+pub use judge_hub::cache::FoundModel;
+pub use judge_hub::error::{HubError, HubFileProblem};
+pub use judge_hub::options::{Download, HubOptions};
 pub use judge_jinja::{Date, DateError};
 pub use judge_kernels::kernel::{Kernel, UnknownKernel};
 pub use judge_kernels::supported::NoKernel;

@@ -26,6 +26,7 @@ use judge_core::{
     request::TokenId,
     reward::RewardHead,
 };
+use judge_hub::cache::repo_of_snapshot;
 use judge_kernels::supported::Supported;
 
 use crate::arch::{Architecture, ConfigProblem, TOKEN_IDS, TokenIds};
@@ -46,7 +47,7 @@ use crate::text::{TextCodec, TextOptions};
 use crate::weights::{InInt8, Tensors};
 use crate::{
     Device, DevicesProblem, Dtype, Error, FoundModel, HubOptions, Kernel, ModelSource, WeightForm, device, fingerprint,
-    hub, reward_head,
+    reward_head,
 };
 
 /// Requests that are taken at a time; see [`Model::take`].
@@ -576,7 +577,7 @@ fn generation_eos(folder: &Folder) -> Result<Option<Vec<TokenId>>, Error> {
 fn folder_name(path: &Path) -> String {
     let resolved = path.canonicalize();
     let named = resolved.as_deref().unwrap_or(path);
-    if let Some(repo) = hub::repo_of_snapshot(named) {
+    if let Some(repo) = repo_of_snapshot(named) {
         return repo;
     }
     // A GGUF file goes by its name without the ending.

@@ -1,6 +1,9 @@
 use std::error::Error as StdError;
 
-use crate::{Layer, Unscored, request::TokenId};
+use crate::{
+    Layer, Unscored,
+    request::{Sampling, TokenId},
+};
 
 /// What ends a run of a [`TextModel`](crate::TextModel).
 #[derive(Debug, thiserror::Error)]
@@ -154,4 +157,26 @@ pub enum RequestProblem {
         /// The range.
         expected: &'static str,
     },
+}
+
+impl Sampling {
+    /// Says what is out of range: a temperature that is not finite and above 0, a `top_k` of 0, a `top_p` outside (0, 1].
+    /// Greedy writing has nothing to check. Models of every kind call it before they write.
+    ///
+    /// # Errors
+    /// [`RequestProblem::Sampling`] with the first such setting.
+    pub fn check(&self) -> Result<(), RequestProblem> {
+        let Self::Random { temperature, top_k, top_p, .. } = *self else { return Ok(()) };
+        let problem = |setting, found, expected| Err(RequestProblem::Sampling { setting, found, expected });
+        if !(temperature.is_finite() && temperature > 0.0) {
+            return problem("temperature", temperature, "a finite number above 0");
+        }
+        if top_k == Some(0) {
+            return problem("top_k", 0.0, "at least 1");
+        }
+        match top_p {
+            Some(p) if !(p > 0.0 && p <= 1.0) => problem("top_p", p, "above 0, at most 1"),
+            _ => Ok(()),
+        }
+    }
 }

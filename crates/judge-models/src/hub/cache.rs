@@ -1,43 +1,14 @@
-//! What the hub's cache holds, and under which names.
+//! Whether the hub's cache has all of a model.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
+use judge_hub::cache::{FoundModel, is_commit, repo_folder};
 use serde_json::Value;
 
 use crate::error::{Error, IndexProblem};
 use crate::folder::{file, read_json, stays_inside};
 use crate::gguf::SplitName;
-
-/// A model's folder on this machine.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct FoundModel {
-    /// The folder, or the GGUF file. In the hub's cache it is a snapshot or in one, where files are mostly links.
-    pub path: PathBuf,
-    /// The commit, if the model came from the hub; 40 hexadecimal digits.
-    pub revision: Option<String>,
-}
-
-/// Whether a revision is a whole commit, 40 hexadecimal digits. Only that is certain to mean the
-/// same files tomorrow.
-pub(super) fn is_commit(revision: &str) -> bool {
-    revision.len() == 40 && revision.bytes().all(|b| b.is_ascii_hexdigit())
-}
-
-/// The folder of a repository in the cache.
-pub(super) fn repo_folder(cache: &Path, repo: &str) -> PathBuf {
-    cache.join(format!("models--{}", repo.replace('/', "--")))
-}
-
-/// `ORG/NAME` of a snapshot's folder in the cache, for a model's name; `None` for a folder
-/// elsewhere. Only the path's last three parts are looked at.
-pub(crate) fn repo_of_snapshot(path: &Path) -> Option<String> {
-    let name = |path: &Path| Some(path.file_name()?.to_str()?.to_owned());
-    let snapshots = path.parent()?;
-    let repo = name(snapshots.parent()?)?;
-    let (org, model) = repo.strip_prefix("models--")?.split_once("--")?;
-    (name(snapshots)? == "snapshots" && is_commit(&name(path)?)).then(|| format!("{org}/{model}"))
-}
 
 /// The files that a GGUF file consists of: itself, or all parts of a split one, whichever of them is
 /// named.

@@ -29,7 +29,6 @@ use judge_core::{
 };
 
 use super::context::Context;
-use super::sampling;
 use crate::arch::{Architecture, HeadSpec, NoHead};
 
 impl Context {
@@ -133,8 +132,7 @@ impl Context {
                     "the alternatives of generated tokens; read the labels' logits at every step instead",
                 );
             }
-            sampling::check(&generation.sampling)
-                .map_err(|problem| BackboneError::Request { request: index, problem })?;
+            generation.sampling.check().map_err(|problem| BackboneError::Request { request: index, problem })?;
         }
         Ok(())
     }

@@ -12,13 +12,8 @@
 //! id. Else every question is of one kind, where in the order of probability something is reached
 //! (k tokens, a share of the mass, a draw), and [`Ranked::select`] answers it in a few walks over the
 //! logits.
-//!
-//! `check` is for local models and for services; `wire` calls it too.
 
-use judge_core::{
-    model::RequestProblem,
-    request::{Sampling, TokenId},
-};
+use judge_core::request::{Sampling, TokenId};
 use judge_kernels::exp::exp;
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
@@ -239,25 +234,9 @@ impl<'a> Ranked<'a> {
     }
 }
 
-/// Says what is out of range in sampling settings: a temperature that is not finite and above 0, a
-/// `top_k` of 0, a `top_p` outside (0, 1]. Greedy writing has nothing to check.
-pub(crate) fn check(sampling: &Sampling) -> Result<(), RequestProblem> {
-    let Sampling::Random { temperature, top_k, top_p, .. } = *sampling else { return Ok(()) };
-    let problem = |setting, found, expected| Err(RequestProblem::Sampling { setting, found, expected });
-    if !(temperature.is_finite() && temperature > 0.0) {
-        return problem("temperature", temperature, "a finite number above 0");
-    }
-    if top_k == Some(0) {
-        return problem("top_k", 0.0, "at least 1");
-    }
-    match top_p {
-        Some(p) if !(p > 0.0 && p <= 1.0) => problem("top_p", p, "above 0, at most 1"),
-        _ => Ok(()),
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use judge_core::model::RequestProblem;
     use proptest::prelude::*;
 
     use super::*;
@@ -432,14 +411,14 @@ mod tests {
 
     #[test]
     fn settings_out_of_range_are_refused() {
-        assert_eq!(check(&random(0.7, Some(5), Some(0.9), 0, 0)), Ok(()));
+        assert_eq!(random(0.7, Some(5), Some(0.9), 0, 0).check(), Ok(()));
         for bad in [
             random(0.0, None, None, 0, 0),
             random(f64::NAN, None, None, 0, 0),
             random(1.0, Some(0), None, 0, 0),
             random(1.0, None, Some(0.0), 0, 0),
         ] {
-            assert!(matches!(check(&bad), Err(RequestProblem::Sampling { .. })), "{bad:?}");
+            assert!(matches!(bad.check(), Err(RequestProblem::Sampling { .. })), "{bad:?}");
         }
     }
 }

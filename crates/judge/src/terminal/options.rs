@@ -9,7 +9,7 @@ use std::sync::OnceLock;
 use clap::{ArgMatches, Command};
 use judge_core::model::BackboneError;
 use judge_data::Field;
-use judge_models::ApiProblem;
+use judge_models::{ApiError, ApiProblem};
 
 /// The long options that the command line of this process may have, with their dashes. Nothing before [`know`].
 static ACCEPTED: OnceLock<BTreeSet<String>> = OnceLock::new();
@@ -65,6 +65,9 @@ pub(crate) fn hint(error: &(dyn Error + 'static)) -> Option<String> {
     if let Some(error) = error.downcast_ref() {
         return offered(of_models(error));
     }
+    if let Some(error) = error.downcast_ref() {
+        return offered(of_service(error));
+    }
     if let Some(judge_probe::SavedProbeError::Pickle) = error.downcast_ref() {
         return Some("`judge probe import` converts it".to_owned());
     }
@@ -100,11 +103,15 @@ fn of_models(error: &judge_models::Error) -> Vec<String> {
             let feature = if matches!(device, judge_models::Device::Wgpu(_)) { "wgpu" } else { "cuda" };
             vec![format!("build the program with its Cargo feature `{feature}`: docs/gpu.md says how")]
         }
-        judge_models::Error::Api { problem, .. } => match problem {
-            ApiProblem::Status { status: 400 | 422, said } => of_refusal(said),
-            ApiProblem::InARow { last, .. } => of_refusal(&last.to_string()),
-            _ => Vec::new(),
-        },
+        judge_models::Error::Api(error) => of_service(error),
+        _ => Vec::new(),
+    }
+}
+
+fn of_service(error: &ApiError) -> Vec<String> {
+    match error {
+        ApiError::Service { problem: ApiProblem::Status { status: 400 | 422, said }, .. } => of_refusal(said),
+        ApiError::Service { problem: ApiProblem::InARow { last, .. }, .. } => of_refusal(&last.to_string()),
         _ => Vec::new(),
     }
 }

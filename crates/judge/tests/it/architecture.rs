@@ -71,7 +71,7 @@ fn one_crate_alone_knows_the_network() {
         let found: Vec<&str> = clients.into_iter().filter(|client| all.contains(*client)).collect();
         // The program has hyper's server, not its client.
         let expected: &[&str] = match name.as_str() {
-            "judge-models" => &["ureq"],
+            "judge-hub" => &["ureq"],
             "judge" => &["hyper"],
             _ => &[],
         };
@@ -79,11 +79,10 @@ fn one_crate_alone_knows_the_network() {
         if name.starts_with("judge-") && name != "judge-examples" {
             let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../crates").join(&name).join("src");
             for (path, text) in rust_files(&sources) {
-                let is_in = |part: &str| name == "judge-models" && path.replace('\\', "/").contains(part);
-                // Which proxy the clients of `api` and `hub` take.
-                let is_client = is_in("judge-models/src/api/") || is_in("judge-models/src/proxy.rs");
+                // A test serves models on the loopback interface.
+                let is_served = path.replace('\\', "/").ends_with("judge-models/src/hub/tests.rs");
                 for named in ["ureq::", "std::net"] {
-                    let allowed = is_client && named == "ureq::" || is_in("judge-models/src/hub/");
+                    let allowed = name == "judge-hub" && named == "ureq::" || is_served && named == "std::net";
                     assert!(allowed || !text.contains(named), "{path} uses {named}");
                 }
             }
@@ -102,12 +101,15 @@ fn one_crate_alone_knows_the_network() {
         }
     }
     // Whoever takes a crate gets a network client only by asking for it.
-    let models = packages.iter().find(|package| package["name"] == "judge-models").expect("judge-models");
-    for dependency in models["dependencies"].as_array().expect("dependencies") {
-        let is_client = clients.iter().any(|client| dependency["name"] == *client);
-        assert!(!is_client || dependency["optional"] == true, "{dependency}");
+    for name in ["judge-hub", "judge-models"] {
+        let asked = packages.iter().find(|package| package["name"] == name).expect("a member");
+        for dependency in asked["dependencies"].as_array().expect("dependencies") {
+            let is_client = clients.iter().any(|client| dependency["name"] == *client);
+            let brings = dependency["name"] == "judge-hub" && dependency["features"] != serde_json::json!([]);
+            assert!(!brings && (!is_client || dependency["optional"] == true), "{dependency}");
+        }
+        assert_eq!(asked["features"]["default"], serde_json::json!([]));
     }
-    assert_eq!(models["features"]["default"], serde_json::json!([]));
 }
 
 #[test]

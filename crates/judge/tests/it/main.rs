@@ -50,7 +50,7 @@ mod serve;
 mod serve_clients;
 mod serve_heads;
 mod serve_judges;
-#[path = "../../../../crates/judge-models/tests/server/mod.rs"]
+#[path = "../../../../crates/judge-hub/tests/server/mod.rs"]
 mod server;
 mod service;
 mod sft_evaluate;

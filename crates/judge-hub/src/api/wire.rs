@@ -25,7 +25,6 @@ use judge_core::{
 use serde_json::{Map, Value, json};
 
 use super::{ApiRoute, ApiSettings, backoff};
-use crate::reading::sampling;
 
 /// Bytes of text to a token, a rule of thumb for limits per minute. The service's own count
 /// replaces the estimate after the answer.
@@ -127,7 +126,7 @@ pub(super) fn call(
 }
 
 /// Refuses a generation of no tokens, empty stop texts, and sampling settings out of range. Local
-/// models refuse the same in `reading/check.rs`.
+/// models refuse the same (`reading/check.rs` of judge-models).
 fn check(generation: &Generation) -> Result<(), RequestProblem> {
     if generation.max_new_tokens == 0 {
         return Err(RequestProblem::NoNewTokens);
@@ -135,7 +134,7 @@ fn check(generation: &Generation) -> Result<(), RequestProblem> {
     if generation.stop.iter().any(String::is_empty) {
         return Err(RequestProblem::EmptyText("stop text"));
     }
-    sampling::check(&generation.sampling)
+    generation.sampling.check()
 }
 
 /// The seed of a stream, in the 31 bits that every server takes. Stream 0 gets the run's own seed,

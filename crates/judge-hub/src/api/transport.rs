@@ -12,8 +12,8 @@ use std::time::Duration;
 use ureq::http::header::{AUTHORIZATION, CONTENT_TYPE, DATE, HeaderName, LOCATION, RETRY_AFTER};
 use ureq::http::{HeaderMap, HeaderValue};
 
+use super::problem::ApiError;
 use super::{ApiProblem, ApiSettings};
-use crate::Error;
 use crate::proxy::{self, ProxyProblem};
 use crate::retry_after::retry_after;
 
@@ -52,10 +52,12 @@ impl Transport {
     ///
     /// # Errors
     /// [`ApiProblem::Proxy`].
-    pub(super) fn new(url: String, settings: &ApiSettings) -> Result<Self, Error> {
+    pub(super) fn new(url: String, settings: &ApiSettings) -> Result<Self, ApiError> {
         let proxy = match proxy::of_environment(url.starts_with("https:")) {
             Ok(proxy) => proxy,
-            Err(ProxyProblem { variable }) => return Err(Error::Api { url, problem: ApiProblem::Proxy { variable } }),
+            Err(ProxyProblem { variable }) => {
+                return Err(ApiError::Service { url, problem: ApiProblem::Proxy { variable } });
+            }
         };
         let config = ureq::Agent::config_builder()
             .proxy(proxy)

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use serde::Serialize;
 
-/// What was asked of a service so far, by all runs of an [`ApiModel`](crate::ApiModel).
+/// What was asked of a service so far, by all runs of an [`ApiModel`](super::ApiModel).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct ApiUsage {

@@ -5,8 +5,7 @@
 
 use std::fmt;
 
-use super::problem::KeyProblem;
-use crate::Error;
+use super::problem::{ApiError, KeyProblem};
 
 /// What stands for a key wherever it would show.
 const REDACTED: &str = "[key]";
@@ -28,14 +27,14 @@ impl ApiKey {
     /// dropped.
     ///
     /// # Errors
-    /// [`Error::ApiKey`] for a text that is empty or has characters other than visible ASCII.
-    pub fn new(text: &str) -> Result<Self, Error> {
+    /// [`ApiError::Key`] for a text that is empty or has characters other than visible ASCII.
+    pub fn new(text: &str) -> Result<Self, ApiError> {
         let key = text.trim();
         if key.is_empty() {
-            return Err(Error::ApiKey { problem: KeyProblem::Empty });
+            return Err(ApiError::Key { problem: KeyProblem::Empty });
         }
         match key.chars().position(|c| !c.is_ascii_graphic()) {
-            Some(index) => Err(Error::ApiKey { problem: KeyProblem::Character { index } }),
+            Some(index) => Err(ApiError::Key { problem: KeyProblem::Character { index } }),
             None => Ok(Self(key.to_owned())),
         }
     }
@@ -43,9 +42,9 @@ impl ApiKey {
     /// The key that an environment variable holds.
     ///
     /// # Errors
-    /// [`Error::ApiKey`] if the variable is not set, or if [`new`](Self::new) rejects its value.
-    pub fn from_env(name: &str) -> Result<Self, Error> {
-        let not_set = || Error::ApiKey { problem: KeyProblem::NotSet { name: name.to_owned() } };
+    /// [`ApiError::Key`] if the variable is not set, or if [`new`](Self::new) rejects its value.
+    pub fn from_env(name: &str) -> Result<Self, ApiError> {
+        let not_set = || ApiError::Key { problem: KeyProblem::NotSet { name: name.to_owned() } };
         Self::new(&std::env::var_os(name).ok_or_else(not_set)?.to_string_lossy())
     }
 

@@ -1,11 +1,37 @@
 //! What can go wrong between this crate and a service, and which of it another attempt may cure.
 //!
-//! `settings`, `transport`, `answer` and `model` make these; [`Error::Api`](crate::Error::Api) adds
+//! `settings`, `transport`, `answer` and `model` make these; [`ApiError`] adds
 //! the address. `model` asks `is_transient` and retries.
 
 use std::time::Duration;
 
 use crate::proxy::ProxyProblem;
+
+/// What ends the use of a service, with what it is about.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ApiError {
+    /// A service cannot be asked, or did not answer.
+    #[error("{url}: {problem}")]
+    Service {
+        /// The address; without user and query where it cannot be used because of them.
+        url: String,
+        /// What went wrong.
+        problem: ApiProblem,
+    },
+    /// What was given as the key of a service cannot be one.
+    #[error("the key of the service: {problem}")]
+    Key {
+        /// Why, without showing it.
+        problem: KeyProblem,
+    },
+    /// The system gave no threads to run on.
+    #[error("cannot start threads: {source}")]
+    Threads {
+        /// What the system says.
+        source: Box<dyn std::error::Error + Send + Sync>,
+    },
+}
 
 /// Why a text is not a key. It does not show the text.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -52,7 +78,7 @@ pub enum ApiProblem {
     /// A setting is out of its range.
     #[error("{setting} is {found}, expected {expected}")]
     Setting {
-        /// Name of the field of [`ApiSettings`](crate::ApiSettings).
+        /// Name of the field of [`ApiSettings`](super::ApiSettings).
         setting: &'static str,
         /// Its value.
         found: f64,

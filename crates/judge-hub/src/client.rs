@@ -1,6 +1,6 @@
 //! Requests to the hub, over the network client `ureq`.
 //!
-//! `fetch` asks three things here: what a revision is ([`Client::info`]), what the hub states of a file ([`Client::stated`]), and the
+//! `snapshot` asks three things here: what a revision is ([`Client::info`]), what the hub states of a file ([`Client::stated`]), and the
 //! file's bytes ([`Client::download`]). This file knows addresses, headers, redirects, and how long to go on asking.
 //!
 //! ```text
@@ -22,7 +22,7 @@ use serde::Deserialize;
 use ureq::http::header::{AUTHORIZATION, CONTENT_LENGTH, CONTENT_RANGE, DATE, ETAG, LOCATION, RANGE, RETRY_AFTER};
 use ureq::http::{HeaderMap, HeaderValue, Method, Request, Response, Uri};
 
-use super::options::HubOptions;
+use crate::options::HubOptions;
 use crate::proxy::{self, ProxyProblem};
 use crate::retry_after::retry_after;
 
@@ -49,7 +49,7 @@ const LONGEST_MESSAGE: usize = 300;
 
 /// Why a request brought nothing.
 #[derive(Debug, thiserror::Error)]
-pub(super) enum HubProblem {
+pub(crate) enum HubProblem {
     /// The endpoint or a redirect is no address.
     #[error("{found:?} is no address of the form https://HOST (HF_ENDPOINT is the hub's)")]
     Address { found: String },
@@ -113,24 +113,24 @@ fn to(address: &str) -> String {
 
 impl HubProblem {
     /// Whether the hub has no time (status 429), or it or what stands before it is not up (502 to 504).
-    pub(super) fn is_busy(&self) -> bool {
+    pub(crate) fn is_busy(&self) -> bool {
         matches!(self, Self::Status { status: 429 | 502..=504, .. })
     }
 
     /// Whether no complete answer came.
-    pub(super) fn is_broken(&self) -> bool {
+    pub(crate) fn is_broken(&self) -> bool {
         matches!(self, Self::Connection { .. })
     }
 
     /// Whether the hub gave no answer, or said that it cannot give one now. A status from 400 to 499 is an answer, unless it is 429.
-    pub(super) fn is_unreachable(&self) -> bool {
+    pub(crate) fn is_unreachable(&self) -> bool {
         self.is_broken() || matches!(self, Self::Status { status: 429 | 500.., .. })
     }
 }
 
 /// Asks, and again while the problem is one of which `passes` is true: after the wait that the hub asks for, or else after each of
 /// [`WAITS`]. `wait` waits. A hub that asks for more than [`LONGEST_WAIT`] is not waited for.
-pub(super) fn patiently<T>(
+pub(crate) fn patiently<T>(
     mut ask: impl FnMut() -> Result<T, HubProblem>,
     passes: impl Fn(&HubProblem) -> bool,
     wait: &dyn Fn(Duration),
@@ -156,32 +156,32 @@ pub(super) fn patiently<T>(
 
 /// What a revision is.
 #[derive(Deserialize)]
-pub(super) struct RepoInfo {
+pub(crate) struct RepoInfo {
     /// The commit, as the hub names it.
-    pub(super) sha: String,
+    pub(crate) sha: String,
     /// Its files.
-    pub(super) siblings: Vec<Sibling>,
+    pub(crate) siblings: Vec<Sibling>,
 }
 
 /// A file of a revision.
 #[derive(Deserialize)]
-pub(super) struct Sibling {
+pub(crate) struct Sibling {
     /// Its name in the repository.
-    pub(super) rfilename: String,
+    pub(crate) rfilename: String,
 }
 
 /// What the hub states of a file, unchecked.
-pub(super) struct Stated {
+pub(crate) struct Stated {
     /// The commit that it is of.
-    pub(super) commit: String,
+    pub(crate) commit: String,
     /// The name of its content, without quotes and without the mark of a weak tag.
-    pub(super) etag: String,
+    pub(crate) etag: String,
     /// Its length in bytes.
-    pub(super) size: u64,
+    pub(crate) size: u64,
 }
 
 /// What asks a hub about one repository.
-pub(super) struct Client {
+pub(crate) struct Client {
     agent: ureq::Agent,
     /// The hub's address without a slash at its end, and its parts.
     endpoint: String,
@@ -195,7 +195,7 @@ pub(super) struct Client {
 impl Client {
     /// A client for a repository of the options' hub. Nothing is sent yet. The proxy that the environment names for the hub's
     /// scheme is used.
-    pub(super) fn new(repo: &str, options: &HubOptions) -> Result<Self, HubProblem> {
+    pub(crate) fn new(repo: &str, options: &HubOptions) -> Result<Self, HubProblem> {
         let endpoint = options.endpoint.as_deref().unwrap_or(HUB).trim_end_matches('/').to_owned();
         let origin = address(&endpoint)?;
         let authorization = options.token.as_ref().map(|token| {
@@ -219,7 +219,7 @@ impl Client {
     }
 
     /// The commit that a revision is at, and its files.
-    pub(super) fn info(&self, revision: &str) -> Result<RepoInfo, HubProblem> {
+    pub(crate) fn info(&self, revision: &str) -> Result<RepoInfo, HubProblem> {
         let path = format!("api/models/{}/revision/{}", self.repo, encoded(revision, false));
         let (from, mut answer) = self.send(&Method::GET, &path, 0, |_| true)?;
         let broken = |error| HubProblem::Connection { address: shown(&from), source: Box::new(error) };
@@ -227,7 +227,7 @@ impl Client {
     }
 
     /// What the hub states of a file of a commit.
-    pub(super) fn stated(&self, commit: &str, name: &str) -> Result<Stated, HubProblem> {
+    pub(crate) fn stated(&self, commit: &str, name: &str) -> Result<Stated, HubProblem> {
         let (from, answer) = self.send(&Method::HEAD, &self.file(commit, name), 0, |next| self.is_hub(next))?;
         let headers = answer.headers();
         let first = |names: [&str; 2]| names.into_iter().find_map(|name| text(headers, name)).filter(|t| !t.is_empty());
@@ -249,7 +249,7 @@ impl Client {
     /// sends no parts sends the file from its beginning. `told` is given the number of bytes that are there.
     ///
     /// That the file has `size` bytes in the end is not certain: the hub may send others than it states.
-    pub(super) fn download(
+    pub(crate) fn download(
         &self,
         (commit, name): (&str, &str),
         size: u64,

@@ -8,8 +8,8 @@ use std::time::Duration;
 use judge_core::decision::DecisionRoute;
 use serde::{Deserialize, Serialize};
 
+use super::problem::ApiError;
 use super::{ApiKey, ApiProblem};
-use crate::Error;
 
 /// Which service is asked, for what model, and how hard.
 ///
@@ -126,11 +126,11 @@ impl ApiSettings {
     /// Checks the settings and returns the address that requests go to.
     ///
     /// # Errors
-    /// [`Error::Api`] with the first setting that cannot work. Its address is shown without what
+    /// [`ApiError::Service`] with the first setting that cannot work. Its address is shown without what
     /// may be a secret.
-    pub(super) fn endpoint(&self) -> Result<String, Error> {
+    pub(super) fn endpoint(&self) -> Result<String, ApiError> {
         let base = self.base_url.as_str();
-        let wrong = |problem| Err(Error::Api { url: shown(base), problem });
+        let wrong = |problem| Err(ApiError::Service { url: shown(base), problem });
         let rest = base.strip_prefix("https://").or_else(|| base.strip_prefix("http://"));
         let host = rest.map(|rest| rest.split(['/', '?', '#']).next().unwrap_or_default());
         let problem = match host {

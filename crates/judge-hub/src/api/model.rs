@@ -32,11 +32,11 @@ use judge_core::{
 
 use super::answer::{self, Answer};
 use super::gate::Gate;
+use super::problem::ApiError;
 use super::transport::Transport;
 use super::usage::Counters;
 use super::wire::{self, Call};
 use super::{ApiProblem, ApiSettings, ApiUsage, backoff};
-use crate::Error;
 
 /// How many names are kept of those with which a service says it answered. A service that invents a
 /// name for each answer cannot fill memory.
@@ -66,7 +66,7 @@ const MOST_NAMES: usize = 16;
 ///
 /// ```
 /// use judge_core::{prompted::{PromptFamily, WrittenJudge}, Runner};
-/// use judge_models::{ApiKey, ApiModel, ApiSettings, Prices};
+/// use judge_hub::api::{ApiKey, ApiModel, ApiSettings, Prices};
 ///
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// let key = ApiKey::new("no-secret")?; // or ApiKey::from_env("MY_KEY")?
@@ -128,8 +128,8 @@ impl ApiModel {
     /// A client for the service. Nothing is sent yet.
     ///
     /// # Errors
-    /// [`Error::Api`] for settings that cannot work, and for a variable of the environment that should name a proxy and does not.
-    pub fn new(settings: ApiSettings) -> Result<Self, Error> {
+    /// [`ApiError::Service`] for settings that cannot work, and for a variable of the environment that should name a proxy and does not.
+    pub fn new(settings: ApiSettings) -> Result<Self, ApiError> {
         let transport = Transport::new(settings.endpoint()?, &settings)?;
         let gate = Gate::new(settings.concurrency, settings.requests_per_minute, settings.tokens_per_minute);
         let (counters, names) = (Counters::default(), Mutex::default());
@@ -185,7 +185,7 @@ impl TextModel for ApiModel {
                 match wire::call(&request, number, &self.inner.settings)? {
                     Ok(call) => {
                         run.spawn(number, call, send.clone()).map_err(|source| {
-                            BackboneError::Model(Box::new(Error::Threads { source: source.into() }))
+                            BackboneError::Model(Box::new(ApiError::Threads { source: source.into() }))
                         })?;
                         open += 1;
                     }
@@ -233,7 +233,7 @@ impl TextModel for ApiModel {
                         }
                     };
                     let url = self.inner.transport.url().to_owned();
-                    let source = Box::new(Error::Api { url, problem });
+                    let source = Box::new(ApiError::Service { url, problem });
                     return Err(BackboneError::Failed { request: number, source });
                 }
             };

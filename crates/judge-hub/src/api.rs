@@ -40,6 +40,6 @@ mod wire;
 
 pub use key::ApiKey;
 pub use model::ApiModel;
-pub use problem::{ApiProblem, KeyProblem};
+pub use problem::{ApiError, ApiProblem, KeyProblem};
 pub use settings::{ApiRoute, ApiSettings, MaxTokensField};
 pub use usage::{ApiUsage, Prices};

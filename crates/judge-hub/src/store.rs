@@ -8,7 +8,7 @@
 //! ```
 //!
 //! These are the places and names of Hugging Face's `huggingface_hub`, and its locks (`flock`), so that both can fetch into one cache
-//! at a time. What the hub sent has been checked by `fetch` before it becomes a part of a path here.
+//! at a time. What the hub sent has been checked by `snapshot` before it becomes a part of a path here.
 
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io;
@@ -20,19 +20,19 @@ use std::path::{Path, PathBuf};
 
 use sha2::{Digest, Sha256};
 
-use super::client::Stated;
-use crate::{Error, HubFileProblem};
+use crate::client::Stated;
+use crate::error::{HubError, HubFileProblem};
 
 /// Where a file belongs.
-pub(super) struct Place<'a> {
+pub(crate) struct Place<'a> {
     /// The cache.
-    pub(super) cache: &'a Path,
+    pub(crate) cache: &'a Path,
     /// The repository's folder in it.
-    pub(super) repo: &'a Path,
+    pub(crate) repo: &'a Path,
     /// The commit.
-    pub(super) commit: &'a str,
+    pub(crate) commit: &'a str,
     /// The file's name in the repository.
-    pub(super) name: &'a str,
+    pub(crate) name: &'a str,
 }
 
 /// Puts a file into its snapshot. `download` appends to a partial file what it lacks; it is not called where the content is in the
@@ -41,12 +41,12 @@ pub(super) struct Place<'a> {
 /// A file that is not what the hub states is deleted, and the difference is returned.
 ///
 /// # Errors
-/// Those of `download`, [`Error::Read`] and [`Error::Write`].
-pub(super) fn store(
+/// Those of `download`, [`HubError::Read`] and [`HubError::Write`].
+pub(crate) fn store(
     place: &Place<'_>,
     stated: &Stated,
-    download: &mut dyn FnMut(&mut File) -> Result<(), Error>,
-) -> Result<Option<HubFileProblem>, Error> {
+    download: &mut dyn FnMut(&mut File) -> Result<(), HubError>,
+) -> Result<Option<HubFileProblem>, HubError> {
     let link = place.repo.join("snapshots").join(place.commit).join(place.name);
     let _lock = lock(&place.cache.join(".locks").join(place.repo.file_name().unwrap_or_default()), &stated.etag)?;
     if link.is_file() {
@@ -79,7 +79,7 @@ pub(super) fn store(
 
 /// Waits for the lock of a content, which is held until the file is dropped. Without locks in the file system there is none, with a
 /// warning: two programs that fetch the same file at a time then spoil each other's download, which the comparison finds.
-fn lock(folder: &Path, etag: &str) -> Result<File, Error> {
+fn lock(folder: &Path, etag: &str) -> Result<File, HubError> {
     let path = folder.join(format!("{etag}.lock"));
     make_parent(&path)?;
     let file = OpenOptions::new().write(true).create(true).truncate(false).open(&path).map_err(write(&path))?;
@@ -101,13 +101,13 @@ fn lock(folder: &Path, etag: &str) -> Result<File, Error> {
 }
 
 /// Makes the folder of a path.
-fn make_parent(path: &Path) -> Result<(), Error> {
+fn make_parent(path: &Path) -> Result<(), HubError> {
     path.parent().map_or(Ok(()), fs::create_dir_all).map_err(write(path))
 }
 
 /// The error of a path that cannot be written.
-fn write(path: &Path) -> impl FnOnce(io::Error) -> Error {
-    |source| Error::Write { path: path.to_owned(), source }
+fn write(path: &Path) -> impl FnOnce(io::Error) -> HubError {
+    |source| HubError::Write { path: path.to_owned(), source }
 }
 
 /// Elsewhere there are no links.
@@ -121,8 +121,8 @@ fn symlink(_to: PathBuf, _link: &Path) -> io::Result<()> {
 ///
 /// # Errors
 /// If the file cannot be read.
-fn problem(path: &Path, stated: &Stated) -> Result<Option<HubFileProblem>, Error> {
-    let read = |source| Error::Read { path: path.to_owned(), source };
+fn problem(path: &Path, stated: &Stated) -> Result<Option<HubFileProblem>, HubError> {
+    let read = |source| HubError::Read { path: path.to_owned(), source };
     let mut content = File::open(path).map_err(read)?;
     let (found, expected) = (content.metadata().map_err(read)?.len(), stated.size);
     if found != expected {

@@ -57,7 +57,7 @@ impl HubOptions {
 
     /// [`from_env`](Self::from_env) over any variables, so that tests need not change the process's
     /// own. A token file that cannot be read counts as absent.
-    pub(super) fn from_variables(variable: impl Fn(&str) -> Option<String>) -> Self {
+    pub(crate) fn from_variables(variable: impl Fn(&str) -> Option<String>) -> Self {
         let set = |name: &str| variable(name).filter(|value| !value.is_empty());
         let path = |name: &str| set(name).map(PathBuf::from);
         let user_cache = || path("XDG_CACHE_HOME").or_else(|| path("HOME").map(|home| home.join(".cache")));
@@ -71,5 +71,36 @@ impl HubOptions {
             offline: set("HF_HUB_OFFLINE").is_some_and(on),
             cache: path("HF_HUB_CACHE").unwrap_or_else(|| home.join("hub")),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+
+    #[test]
+    fn the_token_is_not_shown() {
+        let token = Some("hf_secret".to_owned());
+        let secret = HubOptions { cache: "c".into(), endpoint: None, token, offline: true };
+        let shown = format!("{secret:?}");
+        assert!(!shown.contains("hf_secret") && shown.contains("hidden"), "{shown}");
+    }
+
+    #[test]
+    fn variables_are_resolved_as_the_hub_libraries_do() {
+        let with = |pairs: &[(&str, &str)]| {
+            let pairs: Vec<(String, String)> = pairs.iter().map(|&(k, v)| (k.into(), v.into())).collect();
+            HubOptions::from_variables(move |name| pairs.iter().find(|(k, _)| k == name).map(|(_, v)| v.clone()))
+        };
+        assert_eq!(with(&[("HOME", "/h")]).cache, Path::new("/h/.cache/huggingface/hub"));
+        assert_eq!(with(&[("HOME", "/h"), ("XDG_CACHE_HOME", "/x")]).cache, Path::new("/x/huggingface/hub"));
+        assert_eq!(with(&[("HOME", "/h"), ("HF_HOME", "/f")]).cache, Path::new("/f/hub"));
+        assert_eq!(with(&[("HF_HOME", "/f"), ("HF_HUB_CACHE", "/c")]).cache, Path::new("/c"));
+        let all = with(&[("HF_TOKEN", "t"), ("HF_ENDPOINT", "http://e"), ("HF_HUB_OFFLINE", "TRUE")]);
+        assert_eq!((all.token.as_deref(), all.endpoint.as_deref(), all.offline), (Some("t"), Some("http://e"), true));
+        let none = with(&[("HF_TOKEN", ""), ("HF_HUB_OFFLINE", "0"), ("HF_HOME", "/no/such")]);
+        assert_eq!((none.token, none.endpoint, none.offline), (None, None, false));
     }
 }

@@ -19,7 +19,7 @@ use judge_core::{
     reading::Finish,
     request::{Generation, Sampling},
 };
-use judge_models::{ApiKey, ApiModel, ApiProblem, ApiSettings, Error};
+use judge_hub::api::{ApiError, ApiKey, ApiModel, ApiProblem, ApiSettings};
 use serde_json::{Value, json};
 use server::{Reply, Seen, Server, completion};
 
@@ -70,8 +70,8 @@ fn problem(model: &ApiModel) -> (ApiProblem, String) {
     let shown = format!("{error} {error:?} {:?}", error.source().map(ToString::to_string));
     assert!(!shown.contains("very-secret"), "{shown}");
     let BackboneError::Failed { request: 0, source } = error else { panic!("{error}") };
-    match *source.downcast::<Error>().unwrap() {
-        Error::Api { url, problem } => {
+    match *source.downcast::<ApiError>().unwrap() {
+        ApiError::Service { url, problem } => {
             assert!(url.ends_with("/v1/chat/completions"), "{url}");
             (problem, shown)
         }
@@ -295,7 +295,7 @@ fn an_error_that_ends_a_run_names_its_row() {
     let judge_core::Error::Item { id, source, .. } = &error else { panic!("{error}") };
     assert_eq!(*id, judge_core::ItemId::from("odd"), "{error}");
     let Some(BackboneError::Failed { request: 1, source }) = source.downcast_ref() else { panic!("{error}") };
-    assert!(source.is::<Error>() && error.to_string().contains("status 401: \"who are you\""), "{error}");
+    assert!(source.is::<ApiError>() && error.to_string().contains("status 401: \"who are you\""), "{error}");
 }
 
 /// Whatever a service shows for the probabilities of its tokens, they cost a row no more than themselves.

@@ -10,6 +10,7 @@ import struct
 HERE = pathlib.Path(__file__).resolve().parent
 CRATES = HERE.parent / "crates"
 FIXTURES = CRATES / "judge-models" / "tests" / "fixtures"
+WEIGHTS = CRATES / "judge-weights" / "tests" / "fixtures"
 TEMPLATES = CRATES / "judge-jinja" / "tests" / "fixtures"
 # Inputs of more bytes are changed too seldom in any one place.
 MOST = 16_000
@@ -48,8 +49,8 @@ def parts(*some):
     return b"\xff".join(part if isinstance(part, bytes) else json.dumps(part).encode() for part in some)
 
 
-def fixture(pattern):
-    return [path.read_bytes() for path in sorted(FIXTURES.glob(pattern))]
+def fixture(pattern, folder=FIXTURES):
+    return [path.read_bytes() for path in sorted(folder.glob(pattern))]
 
 
 def pickle():
@@ -211,7 +212,7 @@ def safetensors():
 
 
 def pytorch():
-    write("pytorch", fixture("pytorch/*.bin"))
+    write("pytorch", fixture("pytorch/*.bin", WEIGHTS))
     names = [b"torch", b"torch._utils", b"_rebuild_tensor_v2", b"_rebuild_parameter", b"collections", b"OrderedDict", b"FloatStorage", b"storage"]
     write_words("pytorch", [*names, b"PK\x01\x02", b"PK\x03\x04", b"PK\x05\x06", b"PK\x06\x06", b"PK\x06\x07", b"archive/data.pkl", b"archive/data/0", b"data.pkl"])
 

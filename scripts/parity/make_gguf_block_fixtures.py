@@ -1,5 +1,5 @@
 # numpy==2.4.6 safetensors==0.8.0 gguf==0.19.0
-"""Makes crates/judge-models/tests/fixtures/gguf_blocks.safetensors: blocks of every GGUF type with codes that is read, and the numbers that they stand for.
+"""Makes crates/judge-weights/tests/fixtures/gguf_blocks.safetensors: blocks of every GGUF type with codes that is read, and the numbers that they stand for.
 
     pip install numpy==2.4.6 safetensors==0.8.0 pyyaml tqdm
     pip install --no-deps gguf==0.19.0
@@ -8,7 +8,7 @@
 For each type two rows of random bytes whose scales (and minima or summands) are finite f16 of a sensible size, some of them 0 and negative, as `TYPE.bytes` u8, and what the
 package gguf of llama.cpp expands them to, as `TYPE.values` f32 [2, 512].
 
-Also writes crates/judge-models/src/weights/gguf/grids.bin: the grids of the types that look numbers up (`ggml-common.h` of llama.cpp, MIT licence, as that package packs them).
+Also writes crates/judge-weights/src/gguf/grids.bin: the grids of the types that look numbers up (`ggml-common.h` of llama.cpp, MIT licence, as that package packs them).
 """
 
 from importlib.metadata import version
@@ -20,8 +20,8 @@ from gguf import GGMLQuantizationType as Type
 from gguf import quants
 from safetensors.numpy import save_file
 
-PATH = Path(__file__).resolve().parents[2] / "crates/judge-models/tests/fixtures/gguf_blocks.safetensors"
-GRIDS = Path(__file__).resolve().parents[2] / "crates/judge-models/src/weights/gguf/grids.bin"
+PATH = Path(__file__).resolve().parents[2] / "crates/judge-weights/tests/fixtures/gguf_blocks.safetensors"
+GRIDS = Path(__file__).resolve().parents[2] / "crates/judge-weights/src/gguf/grids.bin"
 # Where the f16 numbers of a block are. MXFP4 and NVFP4 have none, and that of IQ1_M is in four pieces.
 HALVES = {
     Type.Q8_0: [0], Type.Q4_0: [0], Type.Q4_1: [0, 2], Type.Q5_0: [0], Type.Q5_1: [0, 2], Type.Q4_K: [0, 2], Type.Q5_K: [0, 2], Type.Q6_K: [208],

@@ -1,5 +1,5 @@
 """Saves the weights of some fixtures with torch.save, and small files of what is read and what is not, for
-crates/judge-models/tests/it/pytorch.rs and src/weights/pytorch/tests.rs.
+crates/judge-models/tests/it/pytorch.rs and crates/judge-weights/src/pytorch/tests.rs.
 
     python scripts/parity/make_pytorch_fixtures.py
 
@@ -20,7 +20,7 @@ from safetensors.torch import load_file
 assert torch.__version__.split("+")[0] == "2.15.0", torch.__version__
 
 FIXTURES = Path(__file__).parents[2] / "crates/judge-models/tests/fixtures"
-OUT = FIXTURES / "pytorch"
+OUT = Path(__file__).parents[2] / "crates/judge-weights/tests/fixtures/pytorch"
 OUT.mkdir(exist_ok=True)
 
 

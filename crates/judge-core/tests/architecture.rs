@@ -14,7 +14,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-const CRATES: [&str; 10] = [
+const CRATES: [&str; 11] = [
     "judge",
     "judge-core",
     "judge-hub",
@@ -25,6 +25,7 @@ const CRATES: [&str; 10] = [
     "judge-data",
     "judge-gpu",
     "judge-models",
+    "judge-weights",
 ];
 
 #[test]

@@ -1,4 +1,4 @@
-//! What can go wrong with the hub and its cache. What goes wrong with a service is [`ApiError`](crate::api::ApiError).
+//! What can go wrong with the hub and its cache. What goes wrong with a service is `api::ApiError`.
 
 use std::path::PathBuf;
 

@@ -16,7 +16,7 @@
 //!
 //! # Expanding
 //!
-//! `dequantise` applies the formula of `weights/codes.rs` to a piece of a panel,
+//! `dequantise` applies the formula of `codes.rs` to a piece of a panel,
 //! all 32 lanes at a time, and rounds to bf16 where products are in it. The words are those of
 //! the matrix dequantised at load, to the bit, or the same numbers in f32 for kernels that widen, so a
 //! product of codes is the product of that matrix. A piece is dequantised once for all rows of a task;

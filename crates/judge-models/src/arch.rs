@@ -78,9 +78,9 @@ pub(crate) use spec::LabelsSpec;
 #[cfg(any(test, feature = "tensor"))]
 pub(crate) use spec::NamedRows;
 pub(crate) use spec::{
-    BesideSpec, BlockSpec, BothSpec, ConvSpec, DeltaShape, DeltaSpec, EMBEDDING, ExpertsSpec, GatedNorm, GatedSpec,
-    HEAD, HeadShape, HeadSpec, KeysSpec, LinearSpec, MambaShape, MambaSpec, MlpSpec, ModelSpec, NoHead, NormSpec,
-    Routing, SCORE, Scores, StackPart, StackSpec, TokenGateSpec, TokenInputsSpec,
+    BesideSpec, BlockSpec, BothSpec, ConvSpec, DeltaShape, DeltaSpec, ExpertsSpec, GatedNorm, GatedSpec, HEAD,
+    HeadShape, HeadSpec, KeysSpec, LinearSpec, MambaShape, MambaSpec, MlpSpec, ModelSpec, NoHead, NormSpec, Routing,
+    SCORE, Scores, StackPart, StackSpec, TokenGateSpec, TokenInputsSpec,
 };
 
 /// Whether a `config.json` is that of a decision model as transformers saves it, whose head is among the weights.

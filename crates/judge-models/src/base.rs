@@ -12,7 +12,7 @@ use serde_json::Value;
 
 use crate::folder::{file, read_json};
 use crate::hub::ModelSource;
-use crate::{AdapterProblem, Error, FoundModel, HubOptions};
+use crate::{AdapterProblem, Error, FoundModel, HubOptions, WeightsError};
 
 /// The field that names the base.
 const BASE: &str = "base_model_name_or_path";
@@ -41,9 +41,11 @@ impl Based {
         }
         let config = read_json(&path.join(file::ADAPTER_CONFIG))?;
         let text = |field: &str| config.get(field).and_then(Value::as_str).filter(|text| !text.is_empty());
-        let fault = |found: Option<&str>| Error::Adapter {
-            path: path.to_owned(),
-            problem: AdapterProblem::NoBase { found: found.map(str::to_owned) },
+        let fault = |found: Option<&str>| {
+            Error::Weights(WeightsError::Adapter {
+                path: path.to_owned(),
+                problem: AdapterProblem::NoBase { found: found.map(str::to_owned) },
+            })
         };
         let name = text(BASE).ok_or_else(|| fault(None))?;
         // An absolute path stays what it is.
@@ -127,7 +129,7 @@ mod tests {
         }
         let refused = |config: Value| match Based::of(&adapter(at.path(), &config), &[], &hub).map(|found| found.model)
         {
-            Err(Error::Adapter { problem: AdapterProblem::NoBase { found }, .. }) => found,
+            Err(Error::Weights(WeightsError::Adapter { problem: AdapterProblem::NoBase { found }, .. })) => found,
             other => panic!("{other:?}"),
         };
         assert_eq!(refused(json!({})), None);
@@ -178,7 +180,7 @@ mod tests {
         assert!(matches!(
             Based::of(&adapter(at.path(), &json!({ BASE: "org/name", "revision": "v2" })), &[], &hub)
                 .map(|found| found.model),
-            Err(Error::Adapter { problem: AdapterProblem::NoBase { .. }, .. })
+            Err(Error::Weights(WeightsError::Adapter { problem: AdapterProblem::NoBase { .. }, .. }))
         ));
         // Weights beside it make it a model.
         let path = adapter(at.path(), &json!({ BASE: "../base" }));

@@ -49,12 +49,11 @@ use serde_json::Map;
 use crate::arch::{
     Architecture, EncoderSpec, HEAD, HeadSpec, ModelSpec, NoHead, SCORE, encoder_head, labels_of_adapter, text_fields,
 };
-use crate::error::AdapterProblem;
 use crate::fingerprint::Hashed;
 use crate::folder::{Folder, file};
 use crate::value_head::ValueHead;
 use crate::weights::{self, Adapted, Adapter, HeadCounts, OwnNames, Store};
-use crate::{Dtype, Error};
+use crate::{AdapterProblem, Dtype, Error};
 
 /// A folder's weights that agree with its description: every tensor that it names is there in its
 /// shape, and no other but redundant ones. Adapters change tensors of the description only; the
@@ -98,8 +97,8 @@ impl CheckedWeights {
     /// becomes the one that is stored, or that an adapter brings; see the module's table.
     ///
     /// # Errors
-    /// Those of the files, [`Error::TensorNames`] and [`Error::Tensor`] for a base that is not what
-    /// `spec` describes, and [`Error::Adapter`] for an adapter that is not read or changes other
+    /// Those of the files, `WeightsError::TensorNames` and `WeightsError::Tensor` for a base that is not what
+    /// `spec` describes, and `WeightsError::Adapter` for an adapter that is not read or changes other
     /// tensors.
     pub(crate) fn open(
         folder: &Folder,
@@ -128,7 +127,11 @@ impl CheckedWeights {
         if let Architecture::Decoder(spec) = &mut *spec {
             let text = text_fields(folder.config())
                 .map_err(|problem| Error::Config { path: folder.file(file::CONFIG), problem })?;
-            base.check_settings(spec, text.as_ref().or(folder.config().as_object()).unwrap_or(&Map::new()))?;
+            weights::check_settings(
+                &*base,
+                spec,
+                text.as_ref().or(folder.config().as_object()).unwrap_or(&Map::new()),
+            )?;
             let spec = Arc::make_mut(spec);
             if let Some(rows) = base.vocabulary(&spec.embedding).filter(|rows| (1..spec.d_vocab).contains(rows)) {
                 let d_vocab = spec.d_vocab;
@@ -193,7 +196,7 @@ fn bring_labels(folder: &Folder, spec: &mut ModelSpec, adapters: &[Adapter]) -> 
                 brought = Some(SCORE.to_owned());
             }
             None if spec.labels().is_none() && adapter.is_of_classifier() => {
-                return Err(adapter.fault(AdapterProblem::NoLabels));
+                return Err(adapter.fault(AdapterProblem::NoLabels).into());
             }
             _ => {}
         }

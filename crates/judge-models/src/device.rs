@@ -1,4 +1,4 @@
-//! Where a model runs ([`Device`]), in which arithmetic ([`Dtype`]) and what its weights are kept as ([`WeightForm`]): settings of
+//! Where a model runs ([`Device`]) and what its weights are kept as ([`WeightForm`]): settings of
 //! `LoadOptions` by name, and why they may be refused.
 //!
 //! Names alone, which are part of `ModelInfo` and of run records; `from_str.rs` reads them and must stay the inverse of what is
@@ -54,55 +54,11 @@ impl fmt::Display for Device {
     }
 }
 
-/// Arithmetic of the weights.
-///
-/// | | `F32` | `Tf32`, on GPUs alone | `Bf16` |
-/// |---|---|---|---|
-/// | weights | f32 | f32 | bf16 (rounded to nearest, ties to even) |
-/// | what products take in | f32 | f32, which a GPU may round to ten bits after the point | bf16 |
-/// | what products give | f32 | f32 | f32; on a GPU bf16 |
-/// | what attention takes in | f32 | as products | bf16; on a GPU f16 |
-/// | sums, norms, rotations, activations, residual stream | f32 | f32 | f32 |
-///
-/// `F32` therefore means that nothing is rounded but results of f32 arithmetic; on a GPU each product
-/// is six for that, since a GPU rounds what one product takes. `Bf16` is nearer to exact arithmetic
-/// than a program that rounds every intermediate state to bf16. What is f32 beside bf16 products on
-/// a GPU, such as logits over the vocabulary, may be multiplied with ten bits after the point.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Dtype {
-    /// 32-bit floats, written `f32`.
-    F32,
-    /// 32-bit floats whose products a GPU may take with ten bits after the point, written `tf32`.
-    Tf32,
-    /// bfloat16 weights, written `bf16`.
-    Bf16,
-}
-
-impl Dtype {
-    /// What weights are kept in: f32 or bf16.
-    pub(crate) fn of_weights(self) -> Self {
-        match self {
-            Self::F32 | Self::Tf32 => Self::F32,
-            Self::Bf16 => Self::Bf16,
-        }
-    }
-}
-
-impl fmt::Display for Dtype {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::F32 => "f32",
-            Self::Tf32 => "tf32",
-            Self::Bf16 => "bf16",
-        })
-    }
-}
-
 /// What weights are kept as in memory.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum WeightForm {
-    /// What the folder has, written `as-stored`: numbers in the [`Dtype`]. On the processor matrices of
+    /// What the folder has, written `as-stored`: numbers in the [`Dtype`](crate::Dtype). On the processor matrices of
     /// few bits stay codes of 8 or 4 bits, unless their scales would take as much room as that saves, and
     /// products see the same numbers as if they had been expanded, unless a kernel is named that
     /// [multiplies integers](crate::Kernel::multiplies_integers).
@@ -111,7 +67,7 @@ pub enum WeightForm {
     /// Matrices in 8 bits, written `int8`, on the processor alone: about half the memory of bf16, and
     /// half the time of reading it while one text is written. Each number is rounded to the nearest
     /// of 255 steps up to the largest magnitude of its group, 128 columns of a row; products see that
-    /// number in the [`Dtype`], or as it is with a kernel of integers.
+    /// number in the [`Dtype`](crate::Dtype), or as it is with a kernel of integers.
     /// Matrices that the folder has as codes, vectors, routers of experts and
     /// tables of token inputs stay as they are.
     Int8,

@@ -1,9 +1,9 @@
-//! The crate's error and what it says of files, tensors, shards and adapters.
+//! The crate's error.
 //!
-//! Variants of [`Error`] say where (a path, a tensor, a repository) and hold a problem that says
+//! Variants of [`Error`] say where (a path, a repository, a device) and hold a problem that says
 //! what was expected and found. Problems that only one part of the crate has are defined there
-//! (`ConfigProblem`, `GgufProblem`, `DevicesProblem`, `ApiProblem`, `TrainProblem`); those that
-//! several files share are here. What is one item's own fault is not an error but
+//! (`ConfigProblem`, `DevicesProblem`, `TrainProblem`); what goes wrong with files of weights and adapters, with the hub and
+//! with services has the errors of their crates inside. What is one item's own fault is not an error but
 //! `judge_core::Unscored`.
 
 use std::path::PathBuf;
@@ -11,8 +11,9 @@ use std::path::PathBuf;
 use judge_hub::error::HubError;
 use judge_kernels::kernel::UnknownKernel;
 use judge_kernels::supported::NoKernel;
+use judge_weights::dtype::UnknownDtype;
+use judge_weights::error::{Error as WeightsError, StandIn};
 
-use crate::gguf::OpenProblem;
 use crate::{CudaProblem, DevicesProblem};
 
 /// Everything that can go wrong while a model is found, loaded or run, apart from what is one
@@ -84,14 +85,6 @@ pub enum Error {
         /// What is wrong.
         problem: judge_core::decision::DecisionProblem,
     },
-    /// An adapter that cannot be merged.
-    #[error("the adapter {path}: {problem}", path = path.display())]
-    Adapter {
-        /// The adapter's folder.
-        path: PathBuf,
-        /// What is wrong.
-        problem: AdapterProblem,
-    },
     /// A file of text is not UTF-8.
     #[error("{path} is not UTF-8 from byte {offset} on", path = path.display())]
     Encoding {
@@ -128,22 +121,9 @@ pub enum Error {
         /// What is supported in its place.
         supported: &'static str,
     },
-    /// `model.safetensors.index.json`, or that of `pytorch_model.bin`, does not describe the shards.
-    #[error("{path}: {problem}", path = path.display())]
-    Index {
-        /// The index.
-        path: PathBuf,
-        /// What is wrong.
-        problem: IndexProblem,
-    },
-    /// A file of weights in safetensors form is damaged.
-    #[error("{path}: {problem}", path = path.display())]
-    WeightsFile {
-        /// The file.
-        path: PathBuf,
-        /// What is wrong.
-        problem: FileProblem,
-    },
+    /// Weights or an adapter are not what they should be. What any file can have is among the variants beside this one.
+    #[error(transparent)]
+    Weights(WeightsError),
     /// A file of packed weights ([`LoadOptions::packed_cache`](crate::LoadOptions::packed_cache)) is not
     /// what was written.
     #[error("{path}: {problem}: delete the file, and it is written again", path = path.display())]
@@ -153,22 +133,6 @@ pub enum Error {
         /// What is wrong.
         problem: PackedCacheProblem,
     },
-    /// A GGUF file is damaged, or holds what this crate does not read.
-    #[error("{path}: {problem}", path = path.display())]
-    Gguf {
-        /// The file.
-        path: PathBuf,
-        /// What is wrong.
-        problem: crate::GgufProblem,
-    },
-    /// A file of torch.save is damaged, or holds more than tensors.
-    #[error("{path}: {problem}", path = path.display())]
-    PyTorch {
-        /// The file.
-        path: PathBuf,
-        /// What is wrong.
-        problem: crate::PyTorchProblem,
-    },
     /// A SentencePiece file is damaged, or no such file.
     #[error("{path}: {problem}", path = path.display())]
     SentencePiece {
@@ -176,24 +140,6 @@ pub enum Error {
         path: PathBuf,
         /// What is wrong.
         problem: crate::SentencePieceProblem,
-    },
-    /// One tensor is not what the model's description or the file's own form requires.
-    #[error("{path}: tensor {tensor}: {problem}", path = path.display())]
-    Tensor {
-        /// The file that it is in.
-        path: PathBuf,
-        /// Its name in the file.
-        tensor: String,
-        /// What is wrong.
-        problem: TensorProblem,
-    },
-    /// The checkpoint's tensors are not those of the model.
-    #[error("tensors missing: {missing:?}; tensors that the model has no place for: {unused:?}")]
-    TensorNames {
-        /// Names that the model needs and the checkpoint lacks.
-        missing: Vec<String>,
-        /// Names that the checkpoint has and the model does not use.
-        unused: Vec<String>,
     },
     /// A GPU was asked for in a build that cannot use it.
     #[error("{device} was asked for, but this build cannot use it: it lacks the feature `{}` of judge-models", device.feature())]
@@ -232,11 +178,8 @@ pub enum Error {
         found: String,
     },
     /// A text is not the name of a dtype.
-    #[error("{found:?} is no dtype, expected f32, tf32 or bf16")]
-    UnknownDtype {
-        /// The text.
-        found: String,
-    },
+    #[error(transparent)]
+    UnknownDtype(#[from] UnknownDtype),
 
     /// A text is not the name of a form of weights.
     #[error("{found:?} is no form of weights: expected as-stored or int8")]
@@ -343,11 +286,19 @@ pub enum Error {
     },
 }
 
-impl From<OpenProblem> for Error {
-    fn from(problem: OpenProblem) -> Self {
-        match problem {
-            OpenProblem::Read(path, source) => Self::Read { path, source },
-            OpenProblem::Gguf(path, problem) => Self::Gguf { path, problem },
+impl From<WeightsError> for Error {
+    fn from(error: WeightsError) -> Self {
+        match error {
+            WeightsError::Read { path, source } => Self::Read { path, source },
+            WeightsError::NotAFolder { path } => Self::NotAFolder { path },
+            WeightsError::MissingFile { folder, wanted, found } => Self::MissingFile { folder, wanted, found },
+            WeightsError::StandIn { path, found } => Self::StandIn { path, found },
+            WeightsError::Encoding { path, offset } => Self::Encoding { path, offset },
+            WeightsError::Json { path, source } => Self::Json { path, source },
+            WeightsError::Unsupported { path, field, found, supported } => {
+                Self::Unsupported { path, field, found, supported }
+            }
+            other => Self::Weights(other),
         }
     }
 }
@@ -360,190 +311,6 @@ impl From<HubError> for Error {
             other => Self::Hub(other),
         }
     }
-}
-
-/// What programs leave in the place of a file. Its text says what to do.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum StandIn {
-    /// The few lines by which Git LFS finds the file.
-    #[error("a Git LFS pointer, not the file itself: fetch it with `git lfs pull`")]
-    LfsPointer,
-    /// A page of a web server.
-    #[error("an HTML or XML page, such as a server sends for an error or a login: fetch the file again")]
-    Page,
-    /// No byte.
-    #[error("empty: fetch the file again")]
-    Nothing,
-}
-
-/// How the index of a checkpoint's shards contradicts itself or the folder.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum IndexProblem {
-    /// The index has no object `weight_map`, which gives each tensor's shard.
-    #[error("no object \"weight_map\"")]
-    NoWeightMap,
-    /// An entry of `weight_map` is not a string.
-    #[error("the shard of {tensor} is not a string")]
-    NotAName {
-        /// The entry's tensor.
-        tensor: String,
-    },
-    /// A shard's path is absolute or leaves the folder. It is not opened.
-    #[error("the shard of {tensor}, {shard:?}, is not inside the folder")]
-    OutsideFolder {
-        /// The entry's tensor.
-        tensor: String,
-        /// The path that the entry gives.
-        shard: String,
-    },
-    /// A file that the index names is not in the folder.
-    #[error("{tensor} is in {shard}, which is not in the folder: fetch that file")]
-    NoShard {
-        /// A tensor of the file.
-        tensor: String,
-        /// The file's name.
-        shard: String,
-    },
-}
-
-/// How a safetensors file is damaged. Such a file is 8 bytes with the header's length, the header
-/// in JSON, and the tensors' bytes without gaps.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum FileProblem {
-    /// The file is shorter than its header says.
-    #[error("truncated: expected {expected} bytes, found {found}; fetch the file again")]
-    Truncated {
-        /// Length in bytes that the header, or its absence, asks for.
-        expected: u64,
-        /// Length of the file in bytes.
-        found: u64,
-    },
-    /// The file is longer than its header says.
-    #[error("bytes after the last tensor: expected {expected} bytes, found {found}")]
-    Trailing {
-        /// Length in bytes that the header asks for.
-        expected: u64,
-        /// Length of the file in bytes.
-        found: u64,
-    },
-    /// The header claims to be longer than any header is: the file is no safetensors file.
-    #[error("no safetensors file: its first 8 bytes give a header of {length} bytes, and at most {limit} are read")]
-    HeaderTooLong {
-        /// The length claimed, in bytes.
-        length: u64,
-        /// The longest that is read, in bytes.
-        limit: u64,
-    },
-    /// The header is not a JSON object.
-    #[error("header: {source}")]
-    Header {
-        /// What is wrong, with line and column.
-        source: serde_json::Error,
-    },
-    /// The header's entry of one tensor is not a dtype, a shape and a range.
-    #[error("header: tensor {tensor}: {source}")]
-    Entry {
-        /// The tensor.
-        tensor: String,
-        /// What is wrong, e.g. an unknown dtype.
-        source: serde_json::Error,
-    },
-}
-
-/// What is wrong with one tensor, whatever the form of its file.
-#[derive(Clone, Debug, PartialEq, thiserror::Error)]
-#[non_exhaustive]
-pub enum TensorProblem {
-    /// It has another shape than the configuration gives it.
-    #[error("expected shape {expected:?}, found {found:?}")]
-    Shape {
-        /// The shape by the configuration.
-        expected: Vec<usize>,
-        /// The shape in the file.
-        found: Vec<usize>,
-    },
-    /// Its numbers are of a kind that is not supported for plain weights, e.g. integers.
-    #[error("dtype {found} is not supported, only F64, F32, F16 and BF16")]
-    Dtype {
-        /// The dtype in the file.
-        found: String,
-    },
-    /// Its numbers are of a kind that is read elsewhere, but not in this tensor's place.
-    #[error("expected dtype {expected}, found {found}")]
-    OtherDtype {
-        /// The dtypes that it may have, in words.
-        expected: &'static str,
-        /// The dtype in the file.
-        found: String,
-    },
-    /// It holds codes of a quantised module, and a tensor that they are expanded with, such as the
-    /// scales, is absent.
-    #[error("its partner {partner} is missing")]
-    NoPartner {
-        /// The name of the tensor that must be there.
-        partner: String,
-    },
-    /// It holds indices, and one of them leads out of its table.
-    #[error("value {index} is {found}, expected an index less than {limit}")]
-    Index {
-        /// Place of the first such index in the tensor, row-major.
-        index: usize,
-        /// The index found there.
-        found: i64,
-        /// Entries of the table; indices must be below it.
-        limit: usize,
-    },
-    /// It holds a setting whose value this crate does not read.
-    #[error("{field} is {found}, expected {expected}")]
-    Setting {
-        /// The setting.
-        field: &'static str,
-        /// Its value.
-        found: String,
-        /// What it must be.
-        expected: String,
-    },
-    /// The number of its bytes overflows.
-    #[error("shape {shape:?} is too large")]
-    TooLarge {
-        /// The shape in the file.
-        shape: Vec<usize>,
-    },
-    /// Its range of bytes is not as long as dtype and shape say.
-    #[error("dtype and shape take {expected} bytes, its range is {start} to {end}")]
-    Size {
-        /// Bytes that dtype and shape take.
-        expected: usize,
-        /// The range's first byte, counted from the end of the header.
-        start: usize,
-        /// The byte after the range.
-        end: usize,
-    },
-    /// Its range overlaps the one before it, or leaves a gap.
-    #[error("expected to start at byte {expected}, where the tensor before it ends, found {found}")]
-    Placement {
-        /// End of the range before.
-        expected: usize,
-        /// The range's first byte.
-        found: usize,
-    },
-    /// Two shards, or two forms of one tensor, have this name.
-    #[error("also in {first}", first = first.display())]
-    Twice {
-        /// The file that has it too.
-        first: PathBuf,
-    },
-    /// A value is NaN or infinite, as stored, expanded, merged or rounded to bf16.
-    #[error("value {index} is {value}, expected a finite number")]
-    NonFinite {
-        /// Place of the first such value, row-major.
-        index: usize,
-        /// The value.
-        value: f32,
-    },
 }
 
 /// What is wrong with a file of packed weights.
@@ -560,68 +327,5 @@ pub enum PackedCacheProblem {
     Matrix {
         /// The first tensor that the matrix is made of.
         name: String,
-    },
-}
-
-/// Why an adapter cannot be merged.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum AdapterProblem {
-    /// A kind of adapter, or a setting of one, that this crate does not merge.
-    #[error("{field} = {found} is not supported; merged are LoRA, rsLoRA and DoRA of matrices, and whole tensors")]
-    Unsupported {
-        /// The field of `adapter_config.json`.
-        field: String,
-        /// Its value.
-        found: String,
-    },
-    /// A tensor that no adapter of this kind has, or that lacks its partner.
-    #[error("the tensor {name} belongs to no pair of lora_A and lora_B, and replaces none")]
-    Tensor {
-        /// The tensor's name in the adapter.
-        name: String,
-    },
-    /// A tensor's shape contradicts the configuration's rank.
-    #[error("{name} has the shape {found:?}, but its rank is {expected} by adapter_config.json")]
-    Rank {
-        /// The tensor's name in the adapter.
-        name: String,
-        /// The rank by `adapter_config.json`, patterns considered.
-        expected: usize,
-        /// The tensor's shape.
-        found: Vec<usize>,
-    },
-    /// Two tensors of the adapter, or two pairs, change one tensor of the base.
-    #[error("it changes {name} twice in the same way")]
-    Twice {
-        /// The tensor's name in a base model.
-        name: String,
-    },
-    /// The adapter has no tensors, or none of a part of the model that is read.
-    #[error("it changes nothing: it has no tensors, or only such of parts that are not read (that see or hear)")]
-    Empty,
-    /// An adapter of a sequence classifier that has no head of labels, over a model that has none.
-    #[error(
-        "its task_type is SEQ_CLS, but it has no score.weight, and the class of the base model has no head of labels; \
-        save the adapter with its head (modules_to_save: score), or give it the classifier that it was trained on"
-    )]
-    NoLabels,
-    /// An adapter's folder that was given as a model, and whose base model is not found.
-    #[error(
-        "its base model (base_model_name_or_path of adapter_config.json) {}; give the base as the model and this folder as its adapter",
-        found.as_ref().map_or_else(
-            || "is not named".to_owned(),
-            |found| format!("{found:?} is no folder (paths begin at the adapter's folder), and not in the hub's cache")
-        )
-    )]
-    NoBase {
-        /// What names the base.
-        found: Option<String>,
-    },
-    /// Tensors that the adapter changes and the base model does not have.
-    #[error("the base model has no {}; is it another model's adapter?", names.join(", "))]
-    NoSuchTensor {
-        /// Their names in a base model.
-        names: Vec<String>,
     },
 }

@@ -32,7 +32,7 @@
 //! names that it would have. A GGUF file that is named itself is the one that counts in its folder, whatever its name.
 //!
 //! An adapter's folder, with `adapter_config.json` and `adapter_model.safetensors`, is no model
-//! folder; `weights/lora.rs` reads it, and `base.rs` finds its base model.
+//! folder; `judge-weights` reads it, and `base.rs` finds its base model.
 //!
 //! Files that are not what their names say (pointers of Git LFS, pages of an error, nothing at all)
 //! are recognised here by their first bytes, for all readers: [`refuse_stand_in`].
@@ -42,14 +42,15 @@ pub(crate) mod named_adapter;
 
 use std::fs::{self, File};
 use std::io::Read as _;
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use judge_weights::gguf::file::{GgufFile, SplitName};
+pub(crate) use judge_weights::read::{names, read_json, read_text, refuse_stand_in, stays_inside};
 use serde_json::Value;
 
-use crate::Error;
-use crate::error::StandIn;
-use crate::gguf::{self, GgufFile, SplitName, TextFiles};
+use crate::gguf::{self, TextFiles};
+use crate::{Error, WeightsError};
 
 /// A Hugging Face model folder that has everything this crate needs.
 ///
@@ -80,7 +81,7 @@ impl Folder {
     /// - [`Error::Unsupported`] for an adapter in the place of a base model, and for several `.gguf` files
     ///   without safetensors (parts of one file, and those that begin with `mmproj`, do not count);
     /// - [`Error::MissingFile`] for no weights, or for the first part of a split GGUF file;
-    /// - those of a GGUF file, among them [`Error::Gguf`] for one that is no model;
+    /// - those of a GGUF file, among them [`WeightsError::Gguf`] for one that is no model;
     /// - [`Error::MissingFile`] for no `config.json`, and the errors of reading it;
     /// - [`Error::MissingFile`] for no `tokenizer.json` and no file of SentencePiece.
     pub(crate) fn open(path: impl Into<PathBuf>) -> Result<Self, Error> {
@@ -132,7 +133,8 @@ impl Folder {
         if !has_weights && !has_pickle && gguf.is_none() && has(file::CONFIG) {
             return Err(missing("model.safetensors, model.safetensors.index.json, a .gguf file or pytorch_model.bin"));
         }
-        let fault = |file: &GgufFile, problem| Error::Gguf { path: file.path().to_owned(), problem };
+        let fault =
+            |file: &GgufFile, problem| Error::Weights(WeightsError::Gguf { path: file.path().to_owned(), problem });
         let mut made = Vec::new();
         let config = match &gguf {
             Some(file) if !has(file::CONFIG) => {
@@ -204,7 +206,7 @@ impl Folder {
             return Ok(Some(made.clone()));
         }
         let path = self.file(name);
-        if path.is_file() { read_json(&path).map(Some) } else { Ok(None) }
+        Ok(if path.is_file() { Some(read_json(&path)?) } else { None })
     }
 
     /// The content of any file that need not be there; `None` if it is not.
@@ -226,37 +228,8 @@ impl Folder {
             return Ok(Some(made.to_string()));
         }
         let path = self.file(name);
-        if path.is_file() { read_text(&path).map(Some) } else { Ok(None) }
+        Ok(if path.is_file() { Some(read_text(&path)?) } else { None })
     }
-}
-
-/// Names in a folder, sorted, so that an error can say what was there. Bytes that are no UTF-8 are
-/// replaced.
-///
-/// # Errors
-/// [`Error::NotAFolder`], or [`Error::Read`] for a folder that cannot be listed.
-pub(crate) fn names(path: &Path) -> Result<Vec<String>, Error> {
-    if !path.is_dir() {
-        return Err(Error::NotAFolder { path: path.to_owned() });
-    }
-    let read = |source| Error::Read { path: path.to_owned(), source };
-    let mut names = Vec::new();
-    for entry in fs::read_dir(path).map_err(read)? {
-        names.push(entry.map_err(read)?.file_name().to_string_lossy().into_owned());
-    }
-    names.sort();
-    Ok(names)
-}
-
-/// Whether a path, such as a shard's name from an index, stays inside the folder that it is joined
-/// to. It must have names only: no root, no `..`, no `.` at its start. Links are not looked at.
-pub(crate) fn stays_inside(path: &Path) -> bool {
-    !path.as_os_str().is_empty() && path.components().all(|c| matches!(c, Component::Normal(_)))
-}
-
-/// Whether a file is one of torch.save's by its name.
-pub(crate) fn is_pickle(name: &str) -> bool {
-    name.ends_with(".bin")
 }
 
 /// Whether a file that is named is a GGUF file by its first bytes: programs keep them under names of their own, such as a digest.
@@ -278,7 +251,7 @@ fn first_part(name: &str) -> String {
 /// Opens a GGUF file that is a model.
 ///
 /// # Errors
-/// [`Error::StandIn`], [`Error::Read`] and [`Error::Gguf`].
+/// [`Error::StandIn`], [`Error::Read`] and [`WeightsError::Gguf`].
 fn open_gguf(path: &Path) -> Result<Arc<GgufFile>, Error> {
     /// Enough to tell a file from what stands in its place.
     const START: u64 = 256;
@@ -287,99 +260,7 @@ fn open_gguf(path: &Path) -> Result<Arc<GgufFile>, Error> {
     File::open(path).and_then(|file| file.take(START).read_to_end(&mut start)).map_err(read)?;
     refuse_stand_in(path, &start)?;
     let file = GgufFile::open(path)?;
-    gguf::refuse_others(&file.header).map_err(|problem| Error::Gguf { path: path.to_owned(), problem })?;
+    gguf::refuse_others(&file.header)
+        .map_err(|problem| Error::Weights(WeightsError::Gguf { path: path.to_owned(), problem }))?;
     Ok(Arc::new(file))
-}
-
-/// Fails if a file is not there itself but what some program has put into its place, by its first
-/// bytes. Readers of all kinds of files call it before they take the bytes for theirs.
-///
-/// # Errors
-/// [`Error::StandIn`], which says what to do.
-pub(crate) fn refuse_stand_in(path: &Path, bytes: &[u8]) -> Result<(), Error> {
-    let start = bytes.strip_prefix("\u{feff}".as_bytes()).unwrap_or(bytes).trim_ascii_start();
-    let begins = |with: &str| start.get(..with.len()).is_some_and(|start| start.eq_ignore_ascii_case(with.as_bytes()));
-    let found = if bytes.is_empty() {
-        StandIn::Nothing
-    } else if begins("version https://git-lfs") || begins("version https://hawser") {
-        StandIn::LfsPointer
-    } else if begins("<!doctype html") || begins("<html") || begins("<?xml") {
-        StandIn::Page
-    } else {
-        return Ok(());
-    };
-    Err(Error::StandIn { path: path.to_owned(), found })
-}
-
-/// UTF-8 text without the byte-order mark that some editors put first.
-///
-/// # Errors
-/// [`Error::Read`], or [`Error::Encoding`] with the offset of the first byte that is not UTF-8.
-/// [`Error::StandIn`] for another file in the place of one that is not empty.
-pub(crate) fn read_text(path: &Path) -> Result<String, Error> {
-    let bytes = fs::read(path).map_err(|source| Error::Read { path: path.to_owned(), source })?;
-    if !bytes.is_empty() {
-        refuse_stand_in(path, &bytes)?;
-    }
-    let text = String::from_utf8(bytes)
-        .map_err(|e| Error::Encoding { path: path.to_owned(), offset: e.utf8_error().valid_up_to() })?;
-    Ok(match text.strip_prefix('\u{feff}') {
-        Some(rest) => rest.to_owned(),
-        None => text,
-    })
-}
-
-/// Any JSON file; a byte-order mark is accepted. Objects keep the order of their fields.
-///
-/// Python writes numbers that JSON does not have, `NaN`, `Infinity` and `-Infinity`, as bare words.
-/// They become texts of these letters: a field that is not read may have them, and a reader that
-/// wants a number there says which text it found in which field.
-///
-/// # Errors
-/// Those of [`read_text`], [`Error::StandIn`] for an empty file, and [`Error::Json`] with line and
-/// column.
-pub(crate) fn read_json(path: &Path) -> Result<Value, Error> {
-    let text = read_text(path)?;
-    refuse_stand_in(path, text.as_bytes())?;
-    serde_json::from_str(&text)
-        .or_else(|source| serde_json::from_str(&with_quoted_words(&text)).map_err(|_| source))
-        .map_err(|source| Error::Json { path: path.to_owned(), source })
-}
-
-/// JSON with Python's words for numbers in quotation marks, where they are no part of a text.
-fn with_quoted_words(json: &str) -> String {
-    const WORDS: [&str; 3] = ["NaN", "-Infinity", "Infinity"];
-    let (mut quoted, mut rest, mut is_text) = (String::with_capacity(json.len()), json, false);
-    while let Some(next) = rest.chars().next() {
-        let word = WORDS.into_iter().find(|word| !is_text && rest.starts_with(word));
-        let taken = match (next, word) {
-            (_, Some(word)) => {
-                quoted.extend(["\"", word, "\""]);
-                rest = &rest[word.len()..];
-                continue;
-            }
-            // The character behind a backslash ends no text.
-            ('\\', None) if is_text => 1 + rest[1..].chars().next().map_or(0, char::len_utf8),
-            (next, None) => {
-                is_text ^= next == '"';
-                next.len_utf8()
-            }
-        };
-        quoted.push_str(&rest[..taken]);
-        rest = &rest[taken..];
-    }
-    quoted
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn words_of_python_become_texts_outside_of_texts_alone() {
-        let json = r#"{"a": NaN, "b": [0.0, Infinity, -Infinity], "NaN \" Infinity é \\": "-Infinity"}"#;
-        let expected = r#"{"a": "NaN", "b": [0.0, "Infinity", "-Infinity"], "NaN \" Infinity é \\": "-Infinity"}"#;
-        assert_eq!(with_quoted_words(json), expected);
-        assert_eq!(with_quoted_words(r#"{"cut": "\"#), r#"{"cut": "\"#);
-    }
 }

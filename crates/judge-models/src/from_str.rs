@@ -4,7 +4,7 @@
 
 use std::str::FromStr;
 
-use crate::device::{Device, Dtype, WeightForm};
+use crate::device::{Device, WeightForm};
 use crate::error::Error;
 
 impl FromStr for Device {
@@ -27,23 +27,6 @@ impl FromStr for Device {
     }
 }
 
-impl FromStr for Dtype {
-    type Err = Error;
-
-    /// Reads `f32`, `tf32` or `bf16`.
-    ///
-    /// # Errors
-    /// [`Error::UnknownDtype`] for any other text.
-    fn from_str(text: &str) -> Result<Self, Error> {
-        match text {
-            "f32" => Ok(Self::F32),
-            "tf32" => Ok(Self::Tf32),
-            "bf16" => Ok(Self::Bf16),
-            _ => Err(Error::UnknownDtype { found: text.to_owned() }),
-        }
-    }
-}
-
 impl FromStr for WeightForm {
     type Err = Error;
 
@@ -63,7 +46,7 @@ impl FromStr for WeightForm {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Kernel;
+    use crate::{Dtype, Kernel, UnknownDtype};
 
     #[test]
     fn names_survive_the_round_trip() {
@@ -86,7 +69,7 @@ mod tests {
         for text in ["", "CPU", "cuda", "cuda:", "cuda:-1", "wgpu", "wgpu:", "opencl:0", "mps"] {
             assert!(matches!(text.parse::<Device>(), Err(Error::UnknownDevice { .. })), "{text}");
         }
-        assert!(matches!("f16".parse::<Dtype>(), Err(Error::UnknownDtype { .. })));
+        assert!(matches!("f16".parse::<Dtype>(), Err(UnknownDtype { .. })));
         let error = "sse2".parse::<Kernel>().unwrap_err().to_string();
         assert!(error.starts_with("\"sse2\" is no kernel: expected amx, amx-int8, "), "{error}");
         assert!(error.ends_with(", neon-int8 or portable"), "{error}");

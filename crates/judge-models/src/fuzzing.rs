@@ -24,15 +24,16 @@ use std::path::Path;
 
 use judge_core::{Message, Prompt};
 use judge_kernels::numbers::Numbers;
+use judge_weights::names::EMBEDDING;
 use serde_json::Map;
 
-use crate::arch::{Architecture, EMBEDDING, KeysSpec, angles, query_factors, text_fields};
+use crate::arch::{Architecture, KeysSpec, angles, query_factors, text_fields};
 use crate::checked::store;
 use crate::fingerprint::{self, Hashed};
 use crate::folder::Folder;
 use crate::text::{TextCodec, TextOptions};
 use crate::weights::{self, Adapted, Adapter, HeadCounts, OwnNames, Store, Tensors};
-use crate::{Dtype, Error};
+use crate::{Dtype, WeightsError};
 
 /// Elements of the largest matrix that `adapter` looks at: a low-rank change of a few bytes can be
 /// of any size.
@@ -169,7 +170,7 @@ pub fn weights(folder: &Path) {
         && let Ok(text) = text_fields(folder.config())
     {
         let none = Map::new();
-        let _ = store.check_settings(spec, text.as_ref().or(folder.config().as_object()).unwrap_or(&none));
+        let _ = weights::check_settings(&*store, spec, text.as_ref().or(folder.config().as_object()).unwrap_or(&none));
     }
     let tensors = spec.tensors();
     let is_complete = store.check(&tensors).is_ok();
@@ -269,7 +270,7 @@ fn shape(described: &str) -> Vec<usize> {
 struct Ones;
 
 impl Tensors for Ones {
-    fn take(&mut self, _: &str, shape: &[usize], _: Dtype) -> Result<Vec<f32>, Error> {
+    fn take(&mut self, _: &str, shape: &[usize], _: Dtype) -> Result<Vec<f32>, WeightsError> {
         Ok(vec![1.0; shape.iter().product()])
     }
 
@@ -279,7 +280,7 @@ impl Tensors for Ones {
         shape: [usize; 2],
         dtype: Dtype,
         take: &mut dyn FnMut(usize, Numbers<'_>),
-    ) -> Result<(), Error> {
+    ) -> Result<(), WeightsError> {
         let count = shape[0] * shape[1];
         match dtype {
             Dtype::F32 | Dtype::Tf32 => take(0, Numbers::F32(&vec![1.0; count])),

@@ -110,7 +110,7 @@ impl ModelSource {
     /// - [`Error::NoHub`] if it is not in the cache and this build lacks the feature `hub`.
     /// - [`Error::Unsupported`] for a repository without safetensors that has several GGUF files.
     /// - [`Error::Hub`] for what the hub says, and for a file that is not what the hub says it is.
-    /// - [`Error::Index`] for an index of shards that names a file outside the folder.
+    /// - [`WeightsError::Index`](crate::WeightsError::Index) for an index of shards that names a file outside the folder.
     /// - [`Error::Read`] and [`Error::Write`] for the cache.
     pub fn resolve(&self, options: &HubOptions) -> Result<FoundModel, Error> {
         self.resolve_with(options, &mut |_| {})

@@ -101,7 +101,7 @@
 //! | GEMM micro-kernel | `multiply_add` in `tile.rs` of `judge-kernels`, and the bodies in `tile/` |
 //! | RMSNorm, LayerNorm | `NormKind::RmsNorm` and `NormKind::LayerNorm` in `arch/spec.rs` |
 //! | grouped-query attention (GQA) | fewer `n_kv_heads` than `n_heads` in `arch/spec.rs` |
-//! | dequantise | `weights/dequantise.rs`; pieces of packed panels in `piece.rs` of `judge-kernels` |
+//! | dequantise | `dequantise.rs` of `judge-weights`; pieces of packed panels in `piece.rs` of `judge-kernels` |
 //! | logit lens | label logits of inner layers, by `judge_core::Lens` |
 //!
 //! Cargo features: `cuda` runs models on NVIDIA GPUs ([`Device::Cuda`]; docs/gpu.md says what it needs and what of it has been run);
@@ -149,10 +149,9 @@ mod weights;
 
 pub use arch::{ConfigProblem, KnownModel};
 pub use decision::{DecisionFolder, TemplatePrompt, TurnPrompt};
-pub use device::{CudaProblem, Device, DevicesProblem, Dtype, WeightForm};
+pub use device::{CudaProblem, Device, DevicesProblem, WeightForm};
 pub use engine::product_rate;
-pub use error::{AdapterProblem, Error, FileProblem, IndexProblem, PackedCacheProblem, StandIn, TensorProblem};
-pub use gguf::GgufProblem;
+pub use error::{Error, PackedCacheProblem};
 pub use hub::ModelSource;
 #[cfg(feature = "api")]
 pub use judge_hub::api::{
@@ -164,10 +163,15 @@ pub use judge_hub::options::{Download, HubOptions};
 pub use judge_jinja::{Date, DateError};
 pub use judge_kernels::kernel::{Kernel, UnknownKernel};
 pub use judge_kernels::supported::NoKernel;
+pub use judge_weights::dtype::{Dtype, UnknownDtype};
+pub use judge_weights::error::{
+    AdapterProblem, Error as WeightsError, FileProblem, IndexProblem, StandIn, TensorProblem,
+};
+pub use judge_weights::gguf::problem::GgufProblem;
+pub use judge_weights::pytorch::problem::PyTorchProblem;
 pub use merge::{Merged, merge_adapters};
 pub use model::{LoadOptions, Model};
 pub use text::{ChatTokens, SentencePieceProblem, TextOptions};
-pub use weights::PyTorchProblem;
 
 #[cfg(test)]
 mod attention_entropy_tests;

@@ -23,7 +23,7 @@ use crate::engine::tensor::parameters::Stored;
 use crate::engine::tensor::rotation::Rotation;
 use crate::fixtures::{Expected, families, folder, relative_error};
 use crate::folder::Folder;
-use crate::weights::{Checkpoint, OwnNames, Store, Tensors};
+use crate::weights::{Checkpoint, OwnNames, Store, Tensors, checkpoint};
 use crate::{Dtype, Error};
 
 /// Largest difference over largest value of a layer, f32 against f32.
@@ -32,7 +32,7 @@ const TOLERANCE: f32 = 1e-4;
 const ROPES: [&str; 8] = ["default", "linear", "dynamic", "llama3", "yarn", "yarn-full", "longrope", "longrope-factor"];
 
 fn open(folder: PathBuf, config: &ModelSpec) -> Result<Checkpoint, Error> {
-    let mut checkpoint = Checkpoint::open(&Folder::open(folder)?)?;
+    let mut checkpoint = checkpoint(&Folder::open(folder)?)?;
     let own = OwnNames::of(config);
     checkpoint.rename(|stored| own.own(stored))?;
     checkpoint.unstack(config.stacks())?;
@@ -43,7 +43,7 @@ fn load(folder: PathBuf, config: ModelSpec, dtype: Dtype) -> Result<Decoder, Err
     let mut checkpoint = open(folder, &config)?;
     checkpoint.check(&config.tensors())?;
     let decoder =
-        Decoder::new(Arc::new(config), &Device::flex(), &mut |name, shape| checkpoint.take(name, shape, dtype))?;
+        Decoder::new(Arc::new(config), &Device::flex(), &mut |name, shape| Ok(checkpoint.take(name, shape, dtype)?))?;
     checkpoint.finish()?;
     Ok(decoder)
 }
@@ -249,9 +249,10 @@ fn a_padded_batch_under_autodiff_equals_each_sequence_alone() {
         let device = Device::flex().autodiff();
         let config = Arc::new(config(folder.join("config.json")));
         let mut checkpoint = open(folder.clone(), &config).unwrap();
-        let decoder =
-            Decoder::new(Arc::clone(&config), &device, &mut |name, shape| checkpoint.take(name, shape, Dtype::F32))
-                .unwrap();
+        let decoder = Decoder::new(Arc::clone(&config), &device, &mut |name, shape| {
+            Ok(checkpoint.take(name, shape, Dtype::F32)?)
+        })
+        .unwrap();
         let rows: Vec<Vec<i32>> = (0..expected.prompts()).map(|prompt| expected.ids(prompt)).collect();
         let seq = rows.iter().map(Vec::len).max().unwrap();
         let padded: Vec<i32> =

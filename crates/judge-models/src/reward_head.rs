@@ -57,5 +57,5 @@ fn linear(map: &HeadLinear, shape: [usize; 2], tensors: &mut dyn Tensors) -> Res
 
 /// A vector, or an empty one where it has no name.
 fn optional(name: Option<String>, len: usize, tensors: &mut dyn Tensors) -> Result<Vec<f32>, Error> {
-    name.map_or(Ok(Vec::new()), |name| tensors.take(&name, &[len], Dtype::F32))
+    name.map_or(Ok(Vec::new()), |name| Ok(tensors.take(&name, &[len], Dtype::F32)?))
 }

@@ -42,7 +42,7 @@ impl ValueHead {
     /// else the folder's.
     ///
     /// # Errors
-    /// Those of the file, [`Error::TensorNames`] and [`Error::Tensor`] for other tensors than a head of this width has,
+    /// Those of the file, `WeightsError::TensorNames` and `WeightsError::Tensor` for other tensors than a head of this width has,
     /// and [`Error::Unsupported`] beside a head of labels or an encoder.
     pub(crate) fn find(folder: &Folder, spec: &Architecture, adapters: &[PathBuf]) -> Result<Option<Self>, Error> {
         let folders = adapters.iter().rev().map(PathBuf::as_path).chain([folder.path()]);
@@ -66,7 +66,7 @@ impl ValueHead {
     /// The head, in f32.
     ///
     /// # Errors
-    /// [`Error::Tensor`] for numbers that are not finite.
+    /// `WeightsError::Tensor` for numbers that are not finite.
     pub(crate) fn take(&mut self, d_model: usize) -> Result<RewardHead, Error> {
         let weights = self.tensors.take(WEIGHT, &[1, d_model], Dtype::F32)?;
         let bias = self.tensors.take(BIAS, &[1], Dtype::F32)?;

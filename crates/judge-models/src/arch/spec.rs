@@ -35,20 +35,15 @@ use judge_core::request::TokenId;
 use judge_kernels::functions::{Activation, NormKind};
 
 pub(crate) use self::mamba::{GatedNorm, MambaShape, MambaSpec};
-pub(crate) use self::mlp::{
-    BothSpec, ExpertsSpec, GatedSpec, MlpSpec, Routing, Scores, SharedSpec, StackPart, StackSpec,
-};
+pub(crate) use self::mlp::{BothSpec, ExpertsSpec, GatedSpec, MlpSpec, Routing, Scores, SharedSpec};
 #[cfg(any(test, feature = "tensor"))]
 pub(crate) use self::parts::NamedRows;
 pub(crate) use self::parts::{LinearSpec, NamedShape, NormSpec};
+pub(crate) use judge_weights::names::{EMBEDDING, HEAD};
+pub(crate) use judge_weights::stack::{StackPart, StackSpec};
+
 use super::rope::RopeConfig;
 use crate::Dtype;
-
-/// Full name of every decoder's embedding.
-pub(crate) const EMBEDDING: &str = "model.embed_tokens.weight";
-
-/// Full name of every decoder's head over the vocabulary, where it is not the embedding.
-pub(crate) const HEAD: &str = "lm_head.weight";
 
 /// Full name of the bias of every decoder's head over the vocabulary, where it has one.
 pub(crate) const HEAD_BIAS: &str = "lm_head.bias";
@@ -190,7 +185,7 @@ pub(crate) struct LabelsSpec {
 pub(crate) struct TokenInputsSpec {
     /// Full name and number of rows of the table `[rows, n_layers * width]`, with at least
     /// `d_vocab` rows. It is most of a small model's numbers, of which a prompt needs a few rows:
-    /// it stays in its file and rows are looked up there (`weights/table.rs`).
+    /// it stays in its file and rows are looked up there (`Table` of `judge-weights`).
     pub(crate) table: (String, usize),
     /// Factor on looked-up rows: `sqrt(width)`.
     pub(crate) table_factor: EmbeddingScale,

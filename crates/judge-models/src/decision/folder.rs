@@ -14,7 +14,7 @@ use super::files::{home, is_same, unread};
 use crate::arch::is_decision_model;
 use crate::folder::named_adapter::{adapter_field, adapter_of};
 use crate::folder::{Folder, file, read_json};
-use crate::weights::{Checkpoint, Tensors};
+use crate::weights::{Checkpoint, Tensors, checkpoint};
 use crate::{Dtype, Error};
 
 /// What a model folder has for decisions.
@@ -117,7 +117,7 @@ impl DecisionFolder {
 
     fn json(&self, name: &str) -> Result<Option<Value>, Error> {
         let path = self.path.join(name);
-        if path.is_file() { read_json(&path).map(Some) } else { Ok(None) }
+        Ok(if path.is_file() { Some(read_json(&path)?) } else { None })
     }
 
     fn missing(&self, wanted: &'static str) -> Error {
@@ -163,7 +163,7 @@ impl DecisionFolder {
                 Some(found) => self.offsets(file::CONFIG, "offsets", found, |offset| Some(offset.clone()))?,
             };
             let folder = Folder::open(&self.path)?;
-            Some(self.head_of(Checkpoint::open(&folder)?, file::CONFIG, &config, offsets)?)
+            Some(self.head_of(checkpoint(&folder)?, file::CONFIG, &config, offsets)?)
         } else {
             None
         };

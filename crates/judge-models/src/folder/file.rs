@@ -1,24 +1,20 @@
 //! The files of a model folder: their names, and one table that says what becomes of each.
 //!
-//! Readers name a file by a constant of this module. What else is done with files asks [`FILES`]: the hub's client
-//! (`hub/fetch.rs`) which to fetch, `merge.rs` and full tuning which to copy. So a file that a reader asks for cannot be left
-//! behind by a writer: a test looks for every constant in the table.
+//! Readers name a file by a constant of this module, some of which are those of `judge-weights`. What else is done with
+//! files asks [`FILES`]: the hub's client (`hub/fetch.rs`) which to fetch, `merge.rs` and full tuning which to copy. So a file
+//! that a reader asks for cannot be left behind by a writer: a test looks for every constant in the table.
 //!
 //! Not in the table, because no fixed name has them: shards, which their index names; `*.gguf`; and the adapter's folder that
 //! `decision.json` or `judge_config.json` names (`decision/files.rs`).
+
+pub(crate) use judge_weights::file::{
+    ADAPTER_CONFIG, ADAPTER_PICKLE, ADAPTER_WEIGHTS, PICKLE, PICKLE_INDEX, WEIGHTS, WEIGHTS_INDEX,
+};
 
 /// The description of the model.
 pub(crate) const CONFIG: &str = "config.json";
 /// Defaults of generation, of which only the end tokens are read.
 pub(crate) const GENERATION_CONFIG: &str = "generation_config.json";
-/// All weights in one file.
-pub(crate) const WEIGHTS: &str = "model.safetensors";
-/// The index that says which shard has which tensor.
-pub(crate) const WEIGHTS_INDEX: &str = "model.safetensors.index.json";
-/// All weights in one file of torch.save.
-pub(crate) const PICKLE: &str = "pytorch_model.bin";
-/// The same in shards.
-pub(crate) const PICKLE_INDEX: &str = "pytorch_model.bin.index.json";
 /// The files of which one says that a folder has weights by itself, but for GGUF.
 pub(crate) const OF_WEIGHTS: [&str; 4] = [WEIGHTS, WEIGHTS_INDEX, PICKLE, PICKLE_INDEX];
 /// The tokenizer, in the format of the crate `tokenizers`.
@@ -41,12 +37,6 @@ pub(crate) const CHAT_TEMPLATE: &str = "chat_template.jinja";
 pub(crate) const CHAT_TEMPLATE_JSON: &str = "chat_template.json";
 /// Named special tokens; read where there is no `tokenizer_config.json`, or one of the old kind.
 pub(crate) const SPECIAL_TOKENS_MAP: &str = "special_tokens_map.json";
-/// PEFT's description of an adapter. Beside whole weights it does not count.
-pub(crate) const ADAPTER_CONFIG: &str = "adapter_config.json";
-/// The tensors of an adapter.
-pub(crate) const ADAPTER_WEIGHTS: &str = "adapter_model.safetensors";
-/// The same as torch.save writes them.
-pub(crate) const ADAPTER_PICKLE: &str = "adapter_model.bin";
 /// LLaMA-Factory's reward head, beside the weights of a model or of an adapter.
 pub(crate) const VALUE_HEAD: &str = "value_head.safetensors";
 /// The same as torch.save writes it.
@@ -176,7 +166,7 @@ mod tests {
     fn every_name_that_a_reader_asks_for_is_in_the_table() {
         let in_table: BTreeSet<&str> = FILES.iter().map(|role| role.name).collect();
         assert_eq!(in_table.len(), FILES.len(), "a name has one row");
-        let source = include_str!("file.rs");
+        let source = [include_str!("file.rs"), include_str!("../../../judge-weights/src/file.rs")].concat();
         let constants = source.lines().filter_map(|line| {
             let (_, value) = line.split_once("const ")?.1.split_once(": &str = \"")?;
             value.strip_suffix("\";")
@@ -217,11 +207,13 @@ mod tests {
             }
         }
         let mut all = Vec::new();
-        sources(&std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("src"), &mut all);
+        for sources_of in ["src", "../judge-weights/src"] {
+            sources(&std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join(sources_of), &mut all);
+        }
         assert!(all.len() > 200, "{}", all.len());
         for path in all {
             let is_test = path.iter().any(|part| part.to_str().is_some_and(|part| part.contains("test")));
-            if is_test || path.ends_with("folder/file.rs") {
+            if is_test || ["folder/file.rs", "judge-weights/src/file.rs"].iter().any(|names| path.ends_with(names)) {
                 continue;
             }
             let source = std::fs::read_to_string(&path).unwrap();

@@ -16,7 +16,7 @@
 //!  output.weight               lm_head.weight; absent where the head is the embedding, or there is none
 //! ```
 
-use super::problem::GgufProblem;
+use judge_weights::gguf::problem::GgufProblem;
 
 /// The divisors of frequencies that stand for `llama3`'s scaling of the rotation.
 pub(crate) const DIVISORS: &str = "rope_freqs.weight";

@@ -13,10 +13,10 @@ use std::cell::RefCell;
 use serde_json::{Map, Value, json};
 
 use super::architectures::{Architecture, BERT_NAME, DIVISORS, FACTORS};
-use super::file::GgufFile;
-use super::header::listed;
-use super::kind::Kind;
-use super::problem::GgufProblem;
+use judge_weights::gguf::file::GgufFile;
+use judge_weights::gguf::header::listed;
+use judge_weights::gguf::kind::Kind;
+use judge_weights::gguf::problem::GgufProblem;
 
 /// What `rope_freqs.weight` has been made of in every release of Llama 3 and its descendants: bounds of
 /// the transition, and the original context. The factor is the largest divisor.

@@ -13,8 +13,8 @@ use std::borrow::Cow;
 
 use serde_json::{Value, json};
 
-use super::problem::GgufProblem;
 use crate::base64::base64;
+use judge_weights::gguf::problem::GgufProblem;
 
 /// The space of both: before words in files of WordPiece, and before what follows one in unigrams.
 const SPACE: &str = "▁";

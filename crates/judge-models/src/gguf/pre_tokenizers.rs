@@ -10,7 +10,7 @@
 
 use serde_json::{Value, json};
 
-use super::problem::GgufProblem;
+use judge_weights::gguf::problem::GgufProblem;
 
 /// Patterns of Llama 3 (and of many since).
 const LLAMA3: &str = r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+";

@@ -1,7 +1,7 @@
 //! GGUF files that are no models of text, or more than that: refused by name, whatever lies beside them.
 
-use super::header::Header;
-use super::problem::GgufProblem;
+use judge_weights::gguf::header::Header;
+use judge_weights::gguf::problem::GgufProblem;
 
 /// Fails if a file is not a model by itself: an adapter, the part of a model that sees, statistics for
 /// quantising, or a model with a head that is read in a way of its own.

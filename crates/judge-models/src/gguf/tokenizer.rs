@@ -29,9 +29,9 @@ use serde_json::{Map, Value, json};
 
 use super::config::ends;
 use super::encoder_tokenizers::{unigram, word_piece, word_pieces};
-use super::file::GgufFile;
 use super::pre_tokenizers::PreTokenizer;
-use super::problem::GgufProblem;
+use judge_weights::gguf::file::GgufFile;
+use judge_weights::gguf::problem::GgufProblem;
 
 /// The types of entries that count here: unknown, control, user-defined.
 const UNKNOWN: f64 = 2.0;

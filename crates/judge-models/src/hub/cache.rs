@@ -4,11 +4,11 @@ use std::fs;
 use std::path::Path;
 
 use judge_hub::cache::{FoundModel, is_commit, repo_folder};
+use judge_weights::gguf::file::SplitName;
 use serde_json::Value;
 
-use crate::error::{Error, IndexProblem};
 use crate::folder::{file, read_json, stays_inside};
-use crate::gguf::SplitName;
+use crate::{Error, IndexProblem, WeightsError};
 
 /// The files that a GGUF file consists of: itself, or all parts of a split one, whichever of them is
 /// named.
@@ -70,7 +70,7 @@ fn has_weights(path: &Path) -> bool {
 /// that are no text are passed over; `weights/` reports them when the model is loaded.
 ///
 /// # Errors
-/// Those of reading the file, and [`Error::Index`] for a shard outside the folder.
+/// Those of reading the file, and [`WeightsError::Index`] for a shard outside the folder.
 pub(super) fn shards(index: &Path) -> Result<Vec<String>, Error> {
     let json = read_json(index)?;
     let map = json.get("weight_map").and_then(Value::as_object);
@@ -79,7 +79,7 @@ pub(super) fn shards(index: &Path) -> Result<Vec<String>, Error> {
         let Some(shard) = shard.as_str() else { continue };
         if !stays_inside(Path::new(shard)) {
             let problem = IndexProblem::OutsideFolder { tensor: tensor.clone(), shard: shard.to_owned() };
-            return Err(Error::Index { path: index.to_owned(), problem });
+            return Err(Error::Weights(WeightsError::Index { path: index.to_owned(), problem }));
         }
         shards.push(shard.to_owned());
     }

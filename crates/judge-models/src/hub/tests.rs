@@ -504,7 +504,10 @@ mod downloads {
             let cache = tempfile::tempdir().unwrap();
             let (online, _) = Hub { names, index, ..Hub::default() }.serve(cache.path());
             match source().resolve(&online).unwrap_err() {
-                Error::Index { problem: crate::IndexProblem::OutsideFolder { shard, .. }, .. } => {
+                Error::Weights(crate::WeightsError::Index {
+                    problem: crate::IndexProblem::OutsideFolder { shard, .. },
+                    ..
+                }) => {
                     assert_eq!(shard, name)
                 }
                 other => panic!("{other}"),

@@ -13,7 +13,7 @@
 //! ```
 //!
 //! Which tensors there are and their numbers are not this module's matter. What it writes is read
-//! again by `weights/safetensors/shard.rs` under the same rules.
+//! again by `safetensors/shard.rs` of `judge-weights` under the same rules.
 
 use std::fs::File;
 use std::io::{BufWriter, Write};

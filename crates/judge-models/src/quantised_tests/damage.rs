@@ -8,8 +8,7 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use super::{FOLDERS, folder, load};
-use crate::error::TensorProblem;
-use crate::{Dtype, Error, Model};
+use crate::{Dtype, Error, Model, TensorProblem, WeightsError};
 
 /// A tensor as a safetensors file has it: dtype, shape and bytes.
 type Stored = (String, Vec<usize>, Vec<u8>);
@@ -47,7 +46,9 @@ fn edited(name: &str, edit: impl FnOnce(&mut BTreeMap<String, Stored>, &mut Valu
 fn damaged(name: &str, suffix: &str, damage: impl FnOnce(&mut Stored)) -> (String, TensorProblem) {
     let tensor = format!("model.layers.0.self_attn.q_proj{suffix}");
     match edited(name, |tensors, _| damage(tensors.get_mut(&tensor).unwrap_or_else(|| panic!("no {tensor}")))) {
-        Err(Error::Tensor { tensor, problem, .. }) => (tensor.rsplit_once("q_proj").unwrap().1.to_owned(), problem),
+        Err(Error::Weights(WeightsError::Tensor { tensor, problem, .. })) => {
+            (tensor.rsplit_once("q_proj").unwrap().1.to_owned(), problem)
+        }
         other => panic!("{name} {suffix}: {other:?}"),
     }
 }
@@ -167,7 +168,8 @@ fn partners_that_are_missing_are_named() {
     ] {
         let partner = format!("model.layers.0.self_attn.q_proj{partner}");
         let error = edited(name, |tensors, _| drop(tensors.remove(&partner))).unwrap_err();
-        let Error::Tensor { problem: TensorProblem::NoPartner { partner: found }, .. } = error else {
+        let Error::Weights(WeightsError::Tensor { problem: TensorProblem::NoPartner { partner: found }, .. }) = error
+        else {
             panic!("{name}: {error:?}")
         };
         // The state's own name says its kind, which is unknown without it.
@@ -175,13 +177,16 @@ fn partners_that_are_missing_are_named() {
     }
     // Scales without codes are of no use, as is a dense weight beside codes.
     let error = edited("gptq-v1", |tensors, _| drop(tensors.remove("model.layers.0.self_attn.q_proj.qweight")));
-    let Err(Error::TensorNames { missing, unused }) = error else { panic!("{error:?}") };
+    let Err(Error::Weights(WeightsError::TensorNames { missing, unused })) = error else { panic!("{error:?}") };
     assert_eq!((missing.as_slice(), unused.len()), (&["model.layers.0.self_attn.q_proj.weight".to_owned()][..], 3));
     let error = edited("gptq-v1", |tensors, _| {
         let dense = ("F32".to_owned(), vec![32, 64], vec![0; 4 * 32 * 64]);
         tensors.insert("model.layers.0.self_attn.q_proj.weight".to_owned(), dense);
     });
-    assert!(matches!(&error, Err(Error::TensorNames { unused, .. }) if unused.len() == 4), "{error:?}");
+    assert!(
+        matches!(&error, Err(Error::Weights(WeightsError::TensorNames { unused, .. })) if unused.len() == 4),
+        "{error:?}"
+    );
 }
 
 #[test]
@@ -270,7 +275,9 @@ fn stacks_of_codes_that_do_not_fit_are_named() {
     let damaged = |suffix: &str, damage: &dyn Fn(&mut Stored)| match edited("mxfp4", |tensors, _| {
         damage(tensors.get_mut(&format!("{STACK}{suffix}")).unwrap());
     }) {
-        Err(Error::Tensor { tensor, problem, .. }) => (tensor.strip_prefix(STACK).unwrap().to_owned(), problem),
+        Err(Error::Weights(WeightsError::Tensor { tensor, problem, .. })) => {
+            (tensor.strip_prefix(STACK).unwrap().to_owned(), problem)
+        }
         other => panic!("{suffix}: {other:?}"),
     };
     // Three experts of 64 rows in two blocks: the last scale is that of the last expert's last row.
@@ -295,14 +302,20 @@ fn stacks_of_codes_that_do_not_fit_are_named() {
     let error = edited("mxfp4", |tensors, _| drop(tensors.remove(&format!("{STACK}_scales"))));
     let partner = format!("{STACK}_scales");
     assert!(
-        matches!(&error, Err(Error::Tensor { problem: TensorProblem::NoPartner { partner: found }, .. }) if *found == partner),
+        matches!(&error, Err(Error::Weights(WeightsError::Tensor { problem: TensorProblem::NoPartner { partner: found }, .. })) if *found == partner),
         "{error:?}"
     );
     let error = edited("mxfp4", |tensors, _| drop(tensors.remove(&format!("{STACK}_blocks"))));
-    assert!(matches!(&error, Err(Error::TensorNames { missing, .. }) if missing == &[STACK.to_owned()]), "{error:?}");
+    assert!(
+        matches!(&error, Err(Error::Weights(WeightsError::TensorNames { missing, .. })) if missing == &[STACK.to_owned()]),
+        "{error:?}"
+    );
     // Codes beside the numbers that they stand for.
     let error = edited("mxfp4", |tensors, _| {
         tensors.insert(STACK.to_owned(), ("BF16".to_owned(), vec![3, 64, 64], vec![0; 2 * 3 * 64 * 64]));
     });
-    assert!(matches!(&error, Err(Error::TensorNames { unused, .. }) if unused.len() == 2), "{error:?}");
+    assert!(
+        matches!(&error, Err(Error::Weights(WeightsError::TensorNames { unused, .. })) if unused.len() == 2),
+        "{error:?}"
+    );
 }

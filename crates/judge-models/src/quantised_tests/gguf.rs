@@ -7,7 +7,7 @@ use tempfile::TempDir;
 
 use super::load;
 use crate::arch::{Architecture, HeadSpec};
-use crate::{Dtype, Error, GgufProblem, Model, fixtures};
+use crate::{Dtype, Error, GgufProblem, Model, WeightsError, fixtures};
 
 /// What a copy of a folder says after its file and configuration were edited.
 fn edited(name: &str, edit: impl FnOnce(&mut Vec<u8>, &mut Value)) -> Result<Model, Error> {
@@ -57,20 +57,21 @@ fn another_models_file_is_refused() {
         let at = at + find(&bytes[at..], "qwen3");
         bytes[at + 4] = b'2';
     });
-    let Err(Error::Gguf { problem: GgufProblem::Value { key, found, expected }, .. }) = other else {
+    let Err(Error::Weights(WeightsError::Gguf { problem: GgufProblem::Value { key, found, expected }, .. })) = other
+    else {
         panic!("{other:?}")
     };
     assert_eq!((key.as_str(), found.as_str()), ("general.architecture", "\"qwen2\""));
     assert!(expected.contains("qwen3"), "{expected}");
     let family = edited("qwen3", |_, config| config["model_type"] = json!("exaone4"));
-    assert!(matches!(&family, Err(Error::Gguf { .. } | Error::Config { .. })), "{family:?}");
+    assert!(matches!(&family, Err(Error::Weights(WeightsError::Gguf { .. }) | Error::Config { .. })), "{family:?}");
     // A block more than the file has, and one less.
     for layers in [2, 0] {
         let error = edited("llama", |_, config| config["num_hidden_layers"] = json!(layers));
         assert!(error.is_err(), "{error:?}");
     }
     // The same of a file that does not state its number of blocks.
-    let Err(Error::TensorNames { missing, unused }) = edited("llama", |bytes, config| {
+    let Err(Error::Weights(WeightsError::TensorNames { missing, unused })) = edited("llama", |bytes, config| {
         let at = find(bytes, "llama.block_count");
         bytes[at] = b'x';
         config["num_hidden_layers"] = json!(2);
@@ -86,8 +87,11 @@ fn another_models_file_is_refused() {
             config["intermediate_size"] = json!(64);
         })
     };
-    assert!(matches!(wide(true), Err(Error::Tensor { tensor, .. }) if tensor.contains("mlp.")));
-    let Err(Error::Gguf { problem: GgufProblem::Setting { key, found, expected, field }, .. }) = wide(false) else {
+    assert!(matches!(wide(true), Err(Error::Weights(WeightsError::Tensor { tensor, .. })) if tensor.contains("mlp.")));
+    let Err(Error::Weights(WeightsError::Gguf {
+        problem: GgufProblem::Setting { key, found, expected, field }, ..
+    })) = wide(false)
+    else {
         panic!("it loads")
     };
     assert_eq!((key.as_str(), &*found, &*expected), ("llama.feed_forward_length", "32", "64"));
@@ -101,7 +105,9 @@ fn types_that_are_not_read_are_named() {
         assert_eq!(bytes[at], 12);
         bytes[at] = 15;
     });
-    let Err(Error::Gguf { problem: GgufProblem::Type { tensor, found }, .. }) = error else { panic!("{error:?}") };
+    let Err(Error::Weights(WeightsError::Gguf { problem: GgufProblem::Type { tensor, found }, .. })) = error else {
+        panic!("{error:?}")
+    };
     assert_eq!((tensor.as_str(), found.as_str()), ("blk.0.attn_q.weight", "Q8_K"));
 }
 
@@ -112,7 +118,7 @@ fn scales_that_are_not_finite_are_refused() {
         let end = bytes.len();
         bytes[end - 256..].fill(0xff);
     });
-    assert!(matches!(&error, Err(Error::Tensor { .. })), "{error:?}");
+    assert!(matches!(&error, Err(Error::Weights(WeightsError::Tensor { .. }))), "{error:?}");
 }
 
 #[test]
@@ -121,7 +127,9 @@ fn shortened_files_are_refused_wherever_they_end() {
     assert!(matches!(edited("qwen3", |bytes, _| bytes.clear()), Err(Error::StandIn { .. })));
     for length in (1..whole.len() - 64).step_by(97) {
         let error = edited("qwen3", |bytes, _| bytes.truncate(length));
-        let Err(Error::Gguf { problem: GgufProblem::Truncated { expected, found, .. }, .. }) = error else {
+        let Err(Error::Weights(WeightsError::Gguf { problem: GgufProblem::Truncated { expected, found, .. }, .. })) =
+            error
+        else {
             panic!("{length}: {error:?}")
         };
         assert!(found == length as u64 && expected > found);

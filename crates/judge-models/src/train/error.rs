@@ -263,6 +263,12 @@ pub enum ExampleProblem {
     },
 }
 
+impl From<crate::WeightsError> for TrainError {
+    fn from(error: crate::WeightsError) -> Self {
+        Self::Model(error.into())
+    }
+}
+
 impl TrainError {
     /// A setting outside its range.
     pub(super) fn setting(setting: &'static str, found: impl ToString, expected: impl ToString) -> Self {

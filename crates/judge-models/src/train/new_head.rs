@@ -58,7 +58,7 @@ impl NewHead {
     pub(super) fn values(&mut self, name: &str, shape: &[usize], rng: &mut ChaCha8Rng) -> Result<Vec<f32>, Error> {
         let is_out = self.out.contains(name);
         if !is_out && self.folder.has(name) {
-            return self.folder.take(name, shape, Dtype::F32);
+            return Ok(self.folder.take(name, shape, Dtype::F32)?);
         }
         let len = shape.iter().product();
         Ok(match shape {

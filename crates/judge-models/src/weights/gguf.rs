@@ -1,7 +1,8 @@
 //! Weights in a GGUF file.
 //!
-//! What the file is, and what its keys say, is the business of `crate::gguf`. Settings that the file states must be
-//! those of the model's description (`settings.rs`), whether that comes from a `config.json` beside the file or from its own keys.
+//! What the file is, and what blocks of codes stand for, is the business of `judge-weights`; what its keys say of a model, of
+//! `crate::gguf`. Settings that the file states must be those of the model's description (`settings.rs`), whether that comes
+//! from a `config.json` beside the file or from its own keys.
 //!
 //! What the converter of llama.cpp changed is undone here, so that tensors get the names, the order
 //! of rows and the values that they have in a Hugging Face folder:
@@ -11,22 +12,19 @@
 //! | names (`blk.0.attn_q.weight`) | by [`Architecture`], while the file is opened |
 //! | experts in one tensor | [`experts`] |
 //! | dimensions of one element left out | [`unsqueezed`] |
-//! | order of dimensions (fastest first) | `crate::gguf` |
-//! | codes in blocks with scales | `blocks.rs`, `grids.rs` |
+//! | order of dimensions (fastest first) | `header.rs` of `judge-weights` |
+//! | codes in blocks with scales | `blocks.rs`, `grids.rs` there |
 //! | order of rows of queries and keys (`llama`), and of value heads of a delta rule (`qwen35`) | [`Order`] of `blocks.rs` |
 //! | 1 added to the weights of norms (Gemma, Qwen3.5) | [`Gguf::take`](Tensors::take) |
 //! | decay rates in the place of their logarithms (`qwen35`) | [`Gguf::take`](Tensors::take) |
 //! | rows of the vocabulary left out (Gemma) | `checked.rs`, by [`Gguf::vocabulary`](Store::vocabulary) |
 //!
-//! `crate::gguf` reads and checks the file's header; this file answers [`Store`] and [`Tensors`] from
+//! `judge-weights` reads and checks the file's header; this file answers [`Store`] and [`Tensors`] from
 //! it.
 //!
 //! The order of these steps matters in one place: 1 is taken off in f32 before a norm is rounded,
 //! since `1 + w` has fewer bits left for `w`.
 
-mod bits;
-mod blocks;
-mod grids;
 mod settings;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -35,19 +33,23 @@ use std::sync::Arc;
 use half::bf16;
 use judge_kernels::codes::{CodedRows, Coding};
 use judge_kernels::numbers::Numbers;
+use judge_weights::advice::advise;
+use judge_weights::codes::Coded;
+use judge_weights::dequantise::Dequantise;
+use judge_weights::error::TensorProblem;
+use judge_weights::gguf::blocks::{Blocks, Order, Permuted, PermutedColumns, Plain, coding};
+use judge_weights::gguf::file::{FileSettings, GgufFile};
+use judge_weights::gguf::header::Entry;
+use judge_weights::gguf::kind::Kind;
+use judge_weights::gguf::problem::GgufProblem;
+use judge_weights::names::{EMBEDDING, HEAD};
+use judge_weights::rows::{hand_over, hand_over_codes};
+use judge_weights::{Dtype, Error, Store, Tensors};
 use serde_json::{Map, Value};
 
-use self::blocks::{Blocks, Order, Permuted, PermutedColumns, Plain, coding};
 use self::settings::Expected;
-use super::advice::advise;
-use super::codes::Coded;
-use super::dequantise::Dequantise;
-use super::rows::{hand_over, hand_over_codes};
-use super::{Store, Tensors};
-use crate::arch::{DeltaShape, EMBEDDING, EncoderSpec, HEAD, ModelSpec};
-use crate::error::TensorProblem;
-use crate::gguf::{A_LOG, Architecture, DIVISORS, Entry, FACTORS, GgufFile, GgufProblem, Kind, Named};
-use crate::{Dtype, Error};
+use crate::arch::{DeltaShape, EncoderSpec, ModelSpec};
+use crate::gguf::{A_LOG, Architecture, DIVISORS, FACTORS, Named};
 
 /// What undoing the converter's changes needs to know of the model. It comes from the description
 /// that the file is read for, since a file does not say it in a way that could be trusted.
@@ -148,7 +150,7 @@ impl Gguf {
         self.tensors.retain(|name, _| wanted(name));
     }
 
-    /// As [`check_settings`](Store::check_settings), for an encoder.
+    /// As [`check_settings`], for an encoder.
     ///
     /// # Errors
     /// [`Error::Gguf`] for the first setting that differs.
@@ -331,15 +333,13 @@ impl Store for Gguf {
         })
     }
 
-    fn check_settings(&self, spec: &ModelSpec, config: &Map<String, Value>) -> Result<(), Error> {
+    fn settings(&self) -> Option<FileSettings<'_>> {
         let divisors = self.tensors.get(DIVISORS).filter(|entry| entry.kind == Kind::F32).map(|entry| {
             let bytes = self.file.of(entry).as_chunks().0;
             bytes.iter().map(|&bytes| f32::from_le_bytes(bytes)).collect()
         });
-        let context = config.get("max_position_embeddings").and_then(Value::as_u64);
-        Expected { spec, context, divisors }
-            .check(&self.file.header, self.architecture.name)
-            .map_err(|problem| Error::Gguf { path: self.file.path().to_owned(), problem })
+        let (path, header) = (self.file.path(), &self.file.header);
+        Some(FileSettings { path, header, architecture: self.architecture.name, divisors })
     }
 
     /// The rows that the embedding has in the file. The converter may leave out rows past the
@@ -467,4 +467,17 @@ impl Gguf {
     fn not_finite(&self, name: &str, index: usize, value: f32) -> Error {
         self.fault(name, TensorProblem::NonFinite { index, value })
     }
+}
+
+/// Compares what the files say of the model's settings with its description and the fields of
+/// `config.json` (those of the text model) that it comes from. Only GGUF files say anything.
+///
+/// # Errors
+/// [`Error::Gguf`] for the first setting that differs.
+pub(crate) fn check_settings(store: &dyn Store, spec: &ModelSpec, config: &Map<String, Value>) -> Result<(), Error> {
+    let Some(FileSettings { path, header, architecture, divisors }) = store.settings() else { return Ok(()) };
+    let context = config.get("max_position_embeddings").and_then(Value::as_u64);
+    Expected { spec, context, divisors }
+        .check(header, architecture)
+        .map_err(|problem| Error::Gguf { path: path.to_owned(), problem })
 }

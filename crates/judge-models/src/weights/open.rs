@@ -11,9 +11,13 @@
 //!  quantization_config       ──► the same Checkpoint inside Quantised
 //! ```
 
+use judge_weights::Store;
+use judge_weights::names::unwrapped;
+use judge_weights::quantised::{self, Quantised};
+use judge_weights::safetensors::Checkpoint;
+
+use super::OwnNames;
 use super::gguf::{Gguf, HeadCounts};
-use super::quantised::{self, Quantised};
-use super::{Checkpoint, OwnNames, Store, unwrapped};
 use crate::Error;
 use crate::arch::{EncoderSpec, StackSpec};
 use crate::folder::{Folder, file};
@@ -44,9 +48,9 @@ pub(crate) fn open<'a>(
         gguf.forget(idle);
         return Ok(Box::new(gguf));
     }
-    let format = quantised::format(folder)?;
+    let method = quantised::method(folder.config(), folder.file(file::CONFIG))?;
     let stacks: Vec<_> = stacks.collect();
-    if format.as_ref().is_some_and(|format| !format.has_stacks()) && stacks.iter().any(|stack| stack.is_only_form) {
+    if method.as_ref().is_some_and(|method| !method.has_stacks()) && stacks.iter().any(|stack| stack.is_only_form) {
         return Err(Error::Unsupported {
             path: folder.file(file::CONFIG),
             field: "quantization_config.quant_method".to_owned(),
@@ -54,15 +58,15 @@ pub(crate) fn open<'a>(
             supported: "f32, f16 and bf16, and mxfp4 in gpt_oss, where experts are one tensor",
         });
     }
-    let mut checkpoint = Checkpoint::open(folder)?;
-    checkpoint.rename(|name| own.own(name))?;
-    checkpoint.forget(idle);
-    Ok(match format {
+    let mut stored = checkpoint(folder)?;
+    stored.rename(|name| own.own(name))?;
+    stored.forget(idle);
+    Ok(match method {
         None => {
-            checkpoint.unstack(stacks)?;
-            Box::new(checkpoint)
+            stored.unstack(stacks)?;
+            Box::new(stored)
         }
-        Some(format) => Box::new(Quantised::new(checkpoint, format, stacks)?),
+        Some(method) => Box::new(Quantised::new(stored, method, stacks)?),
     })
 }
 
@@ -70,8 +74,8 @@ pub(crate) fn open<'a>(
 /// are left out, and those that are `brought` from elsewhere. Encoders are read from files of plain numbers and from GGUF files.
 ///
 /// # Errors
-/// Those of the files, [`Error::Unsupported`] for a quantised folder, [`Error::Gguf`] for a file of another model, and
-/// [`Error::Tensor`] if two tensors get one name.
+/// Those of the files, [`Error::Unsupported`] for a quantised folder, `WeightsError::Gguf` for a file of another model, and
+/// `WeightsError::Tensor` if two tensors get one name.
 pub(crate) fn open_encoder(folder: &Folder, spec: &EncoderSpec, brought: &[String]) -> Result<Box<dyn Store>, Error> {
     let own = |name: &str| spec.own_name(name).filter(|own| !brought.contains(own));
     if let Some(file) = folder.gguf() {
@@ -80,7 +84,7 @@ pub(crate) fn open_encoder(folder: &Folder, spec: &EncoderSpec, brought: &[Strin
         gguf.keep(|name| own(name).is_some());
         return Ok(Box::new(gguf));
     }
-    if quantised::format(folder)?.is_some() {
+    if quantised::method(folder.config(), folder.file(file::CONFIG))?.is_some() {
         return Err(Error::Unsupported {
             path: folder.file(file::CONFIG),
             field: "quantization_config".to_owned(),
@@ -88,7 +92,25 @@ pub(crate) fn open_encoder(folder: &Folder, spec: &EncoderSpec, brought: &[Strin
             supported: "plain numbers and GGUF files, for this model_type",
         });
     }
-    let mut checkpoint = Checkpoint::open(folder)?;
-    checkpoint.rename(|name| own(&unwrapped(name)))?;
-    Ok(Box::new(checkpoint))
+    let mut stored = checkpoint(folder)?;
+    stored.rename(|name| own(&unwrapped(name)))?;
+    Ok(Box::new(stored))
+}
+
+/// The tensors of a folder without a GGUF file: those of `model.safetensors`, or else every shard that
+/// `model.safetensors.index.json` names, or else `pytorch_model.bin` or its shards. All headers are checked.
+///
+/// # Errors
+/// Those of the files and of the index.
+pub(crate) fn checkpoint(folder: &Folder) -> Result<Checkpoint, Error> {
+    for (single, index) in [(file::WEIGHTS, file::WEIGHTS_INDEX), (file::PICKLE, file::PICKLE_INDEX)] {
+        if folder.has(single) {
+            return Ok(Checkpoint::of_file(folder.file(single))?);
+        }
+        if folder.has(index) {
+            return Ok(Checkpoint::of_index(folder.file(index))?);
+        }
+    }
+    // `Folder::open` has found one of them.
+    Ok(Checkpoint::of_index(folder.file(file::WEIGHTS_INDEX))?)
 }

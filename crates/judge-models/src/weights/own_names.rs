@@ -18,13 +18,9 @@
 
 use std::collections::BTreeSet;
 
+use judge_weights::names::unwrapped;
+
 use crate::arch::ModelSpec;
-
-/// Parts of names that wrappers of modules put in, anywhere.
-const WRAPPERS: [&str; 3] = ["_orig_mod", "_fsdp_wrapped_module", "_checkpoint_wrapped_module"];
-
-/// The same, at the beginning only: `DataParallel` and `DistributedDataParallel`.
-const FIRST_WRAPPER: &str = "module.";
 
 /// What the names of the text model's tensors begin with inside a vision-language model, and what
 /// they begin with in a model of its own. The first that fits counts.
@@ -97,35 +93,6 @@ impl OwnNames {
     }
 }
 
-/// A name without what wrappers of modules have put into it.
-pub(crate) fn unwrapped(stored: &str) -> String {
-    let stored = stored.strip_prefix(FIRST_WRAPPER).unwrap_or(stored);
-    stored.split('.').filter(|part| !WRAPPERS.contains(part)).collect::<Vec<_>>().join(".")
-}
-
-/// Whether a tensor holds what no model here computes with, or what follows from `config.json`: heads
-/// that predict further tokens (text is written one token at a time here), and buffers, which old
-/// releases stored and which every model makes itself.
-pub(super) fn is_needless(own: &str) -> bool {
-    /// The last parts of the names of buffers.
-    const BUFFERS: [&str; 8] = [
-        "inv_freq",
-        "original_inv_freq",
-        "cos_cached",
-        "sin_cached",
-        "position_ids",
-        "causal_mask",
-        "masked_bias",
-        "embed_scale",
-    ];
-    let mut parts = own.rsplit('.');
-    let (last, module) = (parts.next().unwrap_or_default(), parts.next().unwrap_or_default());
-    own.split('.').any(|part| part == "mtp" || part.starts_with("rotary_emb"))
-        || BUFFERS.contains(&last)
-        // The causal mask of GPT-2 and GPT-NeoX.
-        || last == "bias" && ["attn", "attention"].contains(&module)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -163,24 +130,6 @@ mod tests {
         ] {
             assert_eq!(tower.own(stored), None);
             assert_eq!(text.own(stored).as_deref(), Some(stored));
-        }
-    }
-
-    #[test]
-    fn buffers_and_heads_of_further_tokens_are_needless() {
-        for name in ["mtp.fc.weight", "model.rotary_emb_local.x", "model.layers.0.self_attn.rotary_emb.inv_freq"] {
-            assert!(is_needless(name), "{name}");
-        }
-        for name in [
-            "transformer.h.0.attn.bias",
-            "gpt_neox.layers.0.attention.bias",
-            "model.embed_tokens.position_ids",
-            "model.embed_tokens.embed_scale",
-        ] {
-            assert!(is_needless(name), "{name}");
-        }
-        for name in ["lm_head.weight", "model.layers.0.self_attn.q_proj.bias", "model.norm.weight"] {
-            assert!(!is_needless(name), "{name}");
         }
     }
 }

@@ -7,7 +7,9 @@ use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
 use judge_core::{Backbone, Layer, Outcome, Prompt, Request, TextModel, Want, model::BackboneError, request::Pooling};
-use judge_models::{AdapterProblem, Dtype, Error, LoadOptions, Merged, Model, TensorProblem, merge_adapters};
+use judge_models::{
+    AdapterProblem, Dtype, Error, LoadOptions, Merged, Model, TensorProblem, WeightsError, merge_adapters,
+};
 use safetensors::tensor::TensorView;
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -129,7 +131,7 @@ fn an_adapter_brings_a_head_of_labels_to_a_causal_model() {
     assert_eq!(both.reward_head(), model.reward_head());
 
     let problem = |adapter: &TempDir| match load(base, &[adapter.path().to_owned()], Dtype::F32) {
-        Err(Error::Adapter { problem, .. }) => problem,
+        Err(Error::Weights(WeightsError::Adapter { problem, .. })) => problem,
         other => panic!("{other:?}"),
     };
     let found = problem(&headless);
@@ -175,7 +177,15 @@ fn a_value_head_is_a_reward_head_with_a_bias() {
 
     // Two heads, and a head of another model.
     let refused = load("heads/qwen3", &[adapter("value")], Dtype::F32).unwrap_err();
-    assert!(matches!(refused, Error::Adapter { .. } | Error::Unsupported { .. } | Error::Tensor { .. }), "{refused:?}");
+    assert!(
+        matches!(
+            refused,
+            Error::Weights(WeightsError::Adapter { .. })
+                | Error::Unsupported { .. }
+                | Error::Weights(WeightsError::Tensor { .. })
+        ),
+        "{refused:?}"
+    );
     let both = LoadOptions { adapters: vec![adapter("reward")], ..options.clone() };
     let refused = Model::load(folder.path(), &both).unwrap_err();
     assert!(matches!(&refused, Error::Unsupported { field, .. } if field == "v_head"), "{refused:?}");
@@ -184,7 +194,10 @@ fn a_value_head_is_a_reward_head_with_a_bias() {
     let tensors = [("v_head.summary.weight", weight.clone()), ("v_head.summary.bias", bias)];
     safetensors::serialize_to_file(tensors, None, &place).unwrap();
     let shape = Model::load(folder.path(), &options).unwrap_err();
-    assert!(matches!(&shape, Error::Tensor { tensor, .. } if tensor == "v_head.summary.weight"), "{shape:?}");
+    assert!(
+        matches!(&shape, Error::Weights(WeightsError::Tensor { tensor, .. }) if tensor == "v_head.summary.weight"),
+        "{shape:?}"
+    );
     safetensors::serialize_to_file([("v_head.summary.weight", weight)], None, &place).unwrap();
     let names = Model::load(folder.path(), &options).unwrap_err();
     assert!(names.to_string().contains("v_head.summary.bias"), "{names}");
@@ -238,7 +251,7 @@ fn several_adapters_are_merged_one_after_another() {
 fn what_does_not_fit_is_refused_by_name() {
     let base = "families/llama-off";
     let problem = |adapters: &[PathBuf]| match load(base, adapters, Dtype::F32) {
-        Err(Error::Adapter { problem, .. }) => problem,
+        Err(Error::Weights(WeightsError::Adapter { problem, .. })) => problem,
         other => panic!("{other:?}"),
     };
     let edited = |edit: &dyn Fn(&mut Value)| {
@@ -280,14 +293,17 @@ fn what_does_not_fit_is_refused_by_name() {
     let twice = vec![to.path().to_owned(); 40];
     let merged = load(base, &twice, Dtype::Bf16).unwrap_err();
     assert!(
-        matches!(&merged, Error::Tensor { problem: TensorProblem::NonFinite { value, .. }, .. } if !value.is_finite()),
+        matches!(&merged, Error::Weights(WeightsError::Tensor { problem: TensorProblem::NonFinite { value, .. }, .. }) if !value.is_finite()),
         "{merged:?}"
     );
     // Another model's: it has matrices of other names, or of other shapes.
     let other = problem(&[adapter("fused")]);
     assert!(matches!(&other, AdapterProblem::NoSuchTensor { names } if names[0].contains("gate_up_proj")), "{other}");
     let shape = load("families/qwen3-on", &[adapter("plain")], Dtype::F32).unwrap_err();
-    assert!(matches!(&shape, Error::Tensor { tensor, .. } if tensor.contains("lora_")), "{shape:?}");
+    assert!(
+        matches!(&shape, Error::Weights(WeightsError::Tensor { tensor, .. }) if tensor.contains("lora_")),
+        "{shape:?}"
+    );
     assert!(matches!(load(base, &[fixtures()], Dtype::F32), Err(Error::Read { .. })));
 }
 
@@ -307,7 +323,9 @@ fn adapters_of_convolutions_are_refused() {
     });
     safetensors::serialize_to_file(pair, None, &to.path().join("adapter_model.safetensors")).unwrap();
     match load("families/lfm2-off", &[to.path().to_owned()], Dtype::F32) {
-        Err(Error::Adapter { problem: AdapterProblem::Unsupported { field, found }, .. }) => {
+        Err(Error::Weights(WeightsError::Adapter {
+            problem: AdapterProblem::Unsupported { field, found }, ..
+        })) => {
             assert_eq!((field.as_str(), found.as_str()), ("target_modules", module));
         }
         other => panic!("{other:?}"),
@@ -361,7 +379,7 @@ fn folders_that_cannot_be_merged_leave_nothing_behind() {
     };
     let encoder = merge("encoders/bert-off", &[]);
     assert!(matches!(&encoder, Error::Unsupported { field, .. } if field == "model_type"), "{encoder:?}");
-    assert!(matches!(merge("families/llama-off", &[adapter("fused")]), Error::Adapter { .. }));
+    assert!(matches!(merge("families/llama-off", &[adapter("fused")]), Error::Weights(WeightsError::Adapter { .. })));
     // What is not finite is found while it is written.
     let damaged = TempDir::new().unwrap();
     for file in ["adapter_config.json", "adapter_model.safetensors"] {
@@ -373,7 +391,10 @@ fn folders_that_cannot_be_merged_leave_nothing_behind() {
     bytes[end - 4..].copy_from_slice(&f32::NAN.to_le_bytes());
     fs::write(&path, bytes).unwrap();
     let not_finite = merge("families/llama-off", &[damaged.path().to_owned()]);
-    assert!(matches!(&not_finite, Error::Tensor { problem: TensorProblem::NonFinite { .. }, .. }), "{not_finite:?}");
+    assert!(
+        matches!(&not_finite, Error::Weights(WeightsError::Tensor { problem: TensorProblem::NonFinite { .. }, .. })),
+        "{not_finite:?}"
+    );
     assert_eq!(fs::read_dir(at.path()).unwrap().count(), 0);
     // What is there stays.
     fs::write(&to, "mine").unwrap();

@@ -9,7 +9,7 @@ use judge_core::{
     reading::Finish,
     request::{Generation, LabelRead, Pooling, ReadAt, Sampling},
 };
-use judge_models::{ConfigProblem, Device, DevicesProblem, Dtype, Error, LoadOptions, Model};
+use judge_models::{ConfigProblem, Device, DevicesProblem, Dtype, Error, LoadOptions, Model, WeightsError};
 
 use crate::loading::copy;
 
@@ -219,10 +219,12 @@ fn a_folder_that_cannot_be_built_says_why() {
     let unknown = load_with("model_type", "mamba".into());
     assert!(matches!(unknown, Error::Config { problem: ConfigProblem::Unknown { field: "model_type", .. }, .. }));
     assert!(
-        matches!(load_with("num_hidden_layers", 4.into()), Error::TensorNames { missing, .. } if missing.len() == 9)
+        matches!(load_with("num_hidden_layers", 4.into()), Error::Weights(WeightsError::TensorNames { missing, .. }) if missing.len() == 9)
     );
-    assert!(matches!(load_with("num_hidden_layers", 2.into()), Error::TensorNames { unused, .. } if unused.len() == 9));
-    assert!(matches!(load_with("intermediate_size", 41.into()), Error::Tensor { .. }));
+    assert!(
+        matches!(load_with("num_hidden_layers", 2.into()), Error::Weights(WeightsError::TensorNames { unused, .. }) if unused.len() == 9)
+    );
+    assert!(matches!(load_with("intermediate_size", 41.into()), Error::Weights(WeightsError::Tensor { .. })));
 
     std::fs::write(&path, good.to_string()).unwrap();
     let load_on = |devices: &[Device]| {

@@ -13,7 +13,7 @@ use judge_core::{
     request::Pooling,
     reward::{RewardJudge, closed_conversation},
 };
-use judge_models::{ConfigProblem, Dtype, Error, LoadOptions, Model};
+use judge_models::{ConfigProblem, Dtype, Error, LoadOptions, Model, WeightsError};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
@@ -180,7 +180,10 @@ fn heads_that_are_not_whole_or_not_known_are_refused() {
     let missing = changed(&|_| {}, &|name| name != "head.norm.weight").unwrap_err();
     assert!(missing.to_string().contains("head.norm.weight"), "{missing}");
     let labels = changed(&|config| config["id2label"] = json!({"0": "a", "1": "b"}), &|_| true).unwrap_err();
-    assert!(matches!(&labels, Error::Tensor { tensor, .. } if tensor == "classifier.weight"), "{labels:?}");
+    assert!(
+        matches!(&labels, Error::Weights(WeightsError::Tensor { tensor, .. }) if tensor == "classifier.weight"),
+        "{labels:?}"
+    );
     // The same weights as a base class: states alone.
     let bare = changed(&|config| config["architectures"] = json!(["ModernBertModel"]), &|_| true).unwrap();
     assert!(bare.reward_head().is_none());

@@ -10,7 +10,9 @@ use judge_core::{
     model::BackboneError,
     request::{Generation, LabelRead, Pooling, ReadAt},
 };
-use judge_models::{ConfigProblem, Device, DevicesProblem, Dtype, Error, Kernel, LoadOptions, Model, TensorProblem};
+use judge_models::{
+    ConfigProblem, Device, DevicesProblem, Dtype, Error, Kernel, LoadOptions, Model, TensorProblem, WeightsError,
+};
 use rayon::ThreadPoolBuilder;
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -389,11 +391,14 @@ fn tensors_are_named_with_and_without_their_class_and_none_goes_unread() {
 
     let unknown = changed("bert-off", |_| {}, &[("pooler.dense.bias", "adapter.bias")]).unwrap_err();
     assert!(
-        matches!(&unknown, Error::TensorNames { missing, unused } if missing.is_empty() && unused == &["adapter.bias"]),
+        matches!(&unknown, Error::Weights(WeightsError::TensorNames { missing, unused }) if missing.is_empty() && unused == &["adapter.bias"]),
         "{unknown}"
     );
     let twice = changed("bert-off", |_| {}, &[("pooler.dense.bias", "bert.embeddings.LayerNorm.beta")]).unwrap_err();
-    assert!(matches!(&twice, Error::Tensor { problem: TensorProblem::Twice { .. }, .. }), "{twice}");
+    assert!(
+        matches!(&twice, Error::Weights(WeightsError::Tensor { problem: TensorProblem::Twice { .. }, .. })),
+        "{twice}"
+    );
 }
 
 #[test]

@@ -11,7 +11,7 @@ use judge_core::{
     Backbone, Lens, Outcome, Prompt, Request, TextModel, Want,
     request::{LabelRead, Pooling, ReadAt},
 };
-use judge_models::{Dtype, Error, Kernel, LoadOptions, Model, TensorProblem};
+use judge_models::{Dtype, Error, Kernel, LoadOptions, Model, TensorProblem, WeightsError};
 use safetensors::tensor::{Dtype as Stored, TensorView};
 use safetensors::{SafeTensors, serialize_to_file};
 use tempfile::TempDir;
@@ -214,14 +214,14 @@ fn experts_that_do_not_fit_are_refused_by_name() {
         shape.swap(1, 2);
     });
     assert!(
-        matches!(&reshaped, Error::Tensor { tensor, problem: TensorProblem::Shape { .. }, .. } if tensor == stack),
+        matches!(&reshaped, Error::Weights(WeightsError::Tensor { tensor, problem: TensorProblem::Shape { .. }, .. }) if tensor == stack),
         "{reshaped:?}"
     );
     let absent = refuse("olmoe-on", &|tensors| {
         tensors.remove("model.layers.2.mlp.experts.4.up_proj.weight").unwrap();
     });
     assert!(
-        matches!(&absent, Error::TensorNames { missing, unused } if missing == &["model.layers.2.mlp.experts.4.up_proj.weight"] && unused.is_empty()),
+        matches!(&absent, Error::Weights(WeightsError::TensorNames { missing, unused }) if missing == &["model.layers.2.mlp.experts.4.up_proj.weight"] && unused.is_empty()),
         "{absent:?}"
     );
     // A stack beside one of its parts.
@@ -229,13 +229,19 @@ fn experts_that_do_not_fit_are_refused_by_name() {
         let matrix = (Stored::BF16, vec![32, 24], vec![0; 2 * 32 * 24]);
         tensors.insert("model.layers.1.mlp.experts.0.down_proj.weight".to_owned(), matrix);
     });
-    assert!(matches!(&both, Error::TensorNames { unused, .. } if unused == &[stack]), "{both:?}");
+    assert!(
+        matches!(&both, Error::Weights(WeightsError::TensorNames { unused, .. }) if unused == &[stack]),
+        "{both:?}"
+    );
     // There is but one form of these.
     let name = "model.layers.2.mlp.experts.down_proj_bias";
     let absent = refuse("gpt_oss-on", &|tensors| {
         tensors.remove(name).unwrap();
     });
-    assert!(matches!(&absent, Error::TensorNames { missing, .. } if missing == &[name]), "{absent:?}");
+    assert!(
+        matches!(&absent, Error::Weights(WeightsError::TensorNames { missing, .. }) if missing == &[name]),
+        "{absent:?}"
+    );
     let name = "model.layers.2.mlp.experts.gate_up_proj";
     let damaged = refuse("gpt_oss-on", &|tensors| {
         let bytes = &mut tensors.get_mut(name).unwrap().2;
@@ -243,7 +249,7 @@ fn experts_that_do_not_fit_are_refused_by_name() {
     });
     let first = "model.layers.2.mlp.experts.0.up_proj.weight";
     assert!(
-        matches!(&damaged, Error::Tensor { tensor, problem: TensorProblem::NonFinite { index: 0, .. }, .. } if tensor == first),
+        matches!(&damaged, Error::Weights(WeightsError::Tensor { tensor, problem: TensorProblem::NonFinite { index: 0, .. }, .. }) if tensor == first),
         "{damaged:?}"
     );
     let damaged = refuse("qwen2_moe-off", &|tensors| {
@@ -253,7 +259,7 @@ fn experts_that_do_not_fit_are_refused_by_name() {
     });
     let last = "model.layers.1.mlp.experts.3.down_proj.weight";
     assert!(
-        matches!(&damaged, Error::Tensor { tensor, problem: TensorProblem::NonFinite { .. }, .. } if tensor == last),
+        matches!(&damaged, Error::Weights(WeightsError::Tensor { tensor, problem: TensorProblem::NonFinite { .. }, .. }) if tensor == last),
         "{damaged:?}"
     );
 }

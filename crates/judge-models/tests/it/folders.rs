@@ -11,7 +11,8 @@ use judge_core::{
     request::{LabelRead, Pooling, ReadAt},
 };
 use judge_models::{
-    AdapterProblem, ConfigProblem, Dtype, Error, GgufProblem, IndexProblem, LoadOptions, Model, StandIn, merge_adapters,
+    AdapterProblem, ConfigProblem, Dtype, Error, GgufProblem, IndexProblem, LoadOptions, Model, StandIn, WeightsError,
+    merge_adapters,
 };
 use safetensors::SafeTensors;
 use safetensors::tensor::TensorView;
@@ -252,7 +253,7 @@ fn wrappers_buffers_and_indexes_of_other_programs_do_no_harm() {
         expected,
         "a file that nobody needs"
     );
-    let Err(Error::Index { problem: IndexProblem::NoShard { tensor, shard }, .. }) =
+    let Err(Error::Weights(WeightsError::Index { problem: IndexProblem::NoShard { tensor, shard }, .. })) =
         listed(json!({ "model.layers.0.mlp.up_proj.weight": "gone.safetensors" }))
     else {
         panic!("a file that is needed is missed")
@@ -297,7 +298,10 @@ fn adapters_have_the_names_of_the_class_that_they_were_trained_on() {
     let weights = named_otherwise.path().join("adapter_model.safetensors");
     fs::rename(&weights, named_otherwise.path().join("adapter_model.bin")).unwrap();
     let error = Model::load(&base, &options(&[named_otherwise.path()])).unwrap_err();
-    assert!(matches!(&error, Error::PyTorch { path, .. } if path.ends_with("adapter_model.bin")), "{error:?}");
+    assert!(
+        matches!(&error, Error::Weights(WeightsError::PyTorch { path, .. }) if path.ends_with("adapter_model.bin")),
+        "{error:?}"
+    );
     // The same, of a vision-language folder, with an adapter that changes what sees too.
     let of = "families/mistral-off";
     let lora = |stored: &mut Vec<Stored>, module: &str, rows: usize, columns: usize| {
@@ -331,7 +335,7 @@ fn adapters_have_the_names_of_the_class_that_they_were_trained_on() {
         lora(stored, "model.vision_tower.layers.0.mlp.down_proj", 8, 8);
     });
     let error = Model::load(tower.path(), &options(&[on_sight.path()])).unwrap_err();
-    assert!(matches!(&error, Error::Adapter { problem: AdapterProblem::Empty, .. }), "{error}");
+    assert!(matches!(&error, Error::Weights(WeightsError::Adapter { problem: AdapterProblem::Empty, .. })), "{error}");
 }
 
 #[test]
@@ -408,7 +412,7 @@ fn what_peft_saves_along_replaces_the_bases_own() {
     });
     let error = Model::load(&base, &options(&[twice.path()])).unwrap_err();
     assert!(
-        matches!(&error, Error::Adapter { problem: AdapterProblem::Twice { name }, .. } if name == "lm_head.weight"),
+        matches!(&error, Error::Weights(WeightsError::Adapter { problem: AdapterProblem::Twice { name }, .. }) if name == "lm_head.weight"),
         "{error}"
     );
 }
@@ -599,7 +603,7 @@ fn a_gguf_file_beside_another_models_config_is_refused_by_the_setting() {
         let folder = copy(of);
         edit(&folder.path().join("config.json"), |config| change(config));
         match load(folder.path()) {
-            Err(Error::Gguf { problem: GgufProblem::Setting { key, .. }, .. }) => key,
+            Err(Error::Weights(WeightsError::Gguf { problem: GgufProblem::Setting { key, .. }, .. })) => key,
             Err(other) => panic!("{other}"),
             Ok(_) => "it loads".to_owned(),
         }

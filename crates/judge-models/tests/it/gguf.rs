@@ -13,7 +13,7 @@ use judge_core::{
     Backbone, Layer, Lens, Message, Outcome, Prompt, Reading, Request, TextModel, Want,
     request::{Generation, LabelRead, Pooling, ReadAt},
 };
-use judge_models::{Dtype, Error, GgufProblem, LoadOptions, Model};
+use judge_models::{Dtype, Error, GgufProblem, LoadOptions, Model, WeightsError};
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -134,7 +134,7 @@ fn a_split_file_is_one_model_whichever_part_is_named() {
     fs::copy(to.path().join(parts[1]), to.path().join(parts[2])).unwrap();
     let error = load(to.path(), None).unwrap_err();
     assert!(
-        matches!(&error, Error::Gguf { problem: GgufProblem::Value { key, .. }, .. } if key == "split.no"),
+        matches!(&error, Error::Weights(WeightsError::Gguf { problem: GgufProblem::Value { key, .. }, .. }) if key == "split.no"),
         "{error}"
     );
     fs::remove_file(to.path().join(parts[1])).unwrap();
@@ -223,7 +223,7 @@ fn patched(name: &str, from: &[u8], to: &[u8]) -> Result<Model, Error> {
 fn what_a_file_cannot_say_or_is_not_read_is_refused_by_name() {
     let of = "gguf_tokenizers/qwen2.gguf";
     let problem = |from: &[u8], to: &[u8]| match patched(of, from, to) {
-        Err(Error::Gguf { problem, .. }) => problem.to_string(),
+        Err(Error::Weights(WeightsError::Gguf { problem, .. })) => problem.to_string(),
         other => panic!("{other:?}"),
     };
     let text = |text: &str| [&(text.len() as u64).to_le_bytes(), text.as_bytes()].concat();
@@ -296,12 +296,12 @@ fn a_setting_that_is_no_number_is_refused_by_its_key() {
         (list("llama.attention.causal", &[]), "llama.attention.causal is an empty list"),
     ] {
         fs::write(&path, with_keys(name, &[added])).unwrap();
-        let Err(Error::Gguf { problem, .. }) = load() else { panic!("{said}") };
+        let Err(Error::Weights(WeightsError::Gguf { problem, .. })) = load() else { panic!("{said}") };
         assert!(problem.to_string().starts_with(said), "{problem}");
     }
     let twice = [list("llama.rope.freq_base", &[1e4]), list("llama.rope.freq_base", &[1e6])];
     fs::write(&path, with_keys(name, &twice)).unwrap();
-    let Err(Error::Gguf { problem, .. }) = load() else { panic!("it loads") };
+    let Err(Error::Weights(WeightsError::Gguf { problem, .. })) = load() else { panic!("it loads") };
     assert_eq!(problem, GgufProblem::KeyTwice { key: "llama.rope.freq_base".to_owned() });
 }
 

@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
 use judge_core::{Backbone, Layer, Outcome, Prompt, Request, TextModel, Want, request::Pooling};
-use judge_models::{Dtype, Error, GgufProblem, LoadOptions, Model};
+use judge_models::{Dtype, Error, GgufProblem, LoadOptions, Model, WeightsError};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
@@ -90,7 +90,7 @@ fn a_quantised_file_is_near_it() {
 #[test]
 fn what_does_not_fit_is_refused_by_name() {
     let refused = |folder: TempDir, words: &[&str]| match load(folder.path()) {
-        Err(error @ Error::Gguf { .. }) => {
+        Err(error @ Error::Weights(WeightsError::Gguf { .. })) => {
             let text = error.to_string();
             assert!(words.iter().all(|word| text.contains(word)), "{text}");
             error
@@ -108,7 +108,7 @@ fn what_does_not_fit_is_refused_by_name() {
         ("max_position_embeddings", "bert.context_length", json!(111)),
     ] {
         let error = refused(edited(field, value), &[field, key]);
-        assert!(matches!(error, Error::Gguf { problem: GgufProblem::Setting { .. }, .. }));
+        assert!(matches!(error, Error::Weights(WeightsError::Gguf { problem: GgufProblem::Setting { .. }, .. })));
     }
     // Its positions are counted in another way than in the file.
     let xlm_roberta = config("gguf_encoders/xlm-roberta");

@@ -11,7 +11,7 @@ use judge_core::{
     model::BackboneError,
     request::{Generation, LabelRead, Pooling, ReadAt},
 };
-use judge_models::{ConfigProblem, Dtype, Error, LoadOptions, Model};
+use judge_models::{ConfigProblem, Dtype, Error, LoadOptions, Model, WeightsError};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
@@ -206,5 +206,8 @@ fn other_heads_are_refused_by_name() {
     assert!(matches!(found, ConfigProblem::Value { field: "id2label", .. }), "{found}");
     // A head of another number of labels than the configuration has.
     let found = refuse(&|config| config["id2label"] = json!({"0": "a", "1": "b"}));
-    assert!(matches!(&found, Error::Tensor { tensor, .. } if tensor == "score.weight"), "{found:?}");
+    assert!(
+        matches!(&found, Error::Weights(WeightsError::Tensor { tensor, .. }) if tensor == "score.weight"),
+        "{found:?}"
+    );
 }

@@ -6,7 +6,8 @@ use std::path::{Path, PathBuf};
 
 use judge_core::{Backbone, Layer, Outcome, Prompt, Request, TextModel, Want, request::Pooling};
 use judge_models::{
-    ConfigProblem, Dtype, Error, FileProblem, IndexProblem, LoadOptions, Model, StandIn, TensorProblem, merge_adapters,
+    ConfigProblem, Dtype, Error, FileProblem, IndexProblem, LoadOptions, Model, StandIn, TensorProblem, WeightsError,
+    merge_adapters,
 };
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -105,11 +106,11 @@ fn damaged_weight_files() {
     for length in [7, 8, 100, 43_000] {
         let error = cut(length);
         assert!(error.to_string().contains(SHARD), "{error}");
-        assert_error!(error, Error::WeightsFile { problem: FileProblem::Truncated { expected, found }, .. } if found == length as u64 && expected > found);
+        assert_error!(error, Error::Weights(WeightsError::WeightsFile { problem: FileProblem::Truncated { expected, found }, .. }) if found == length as u64 && expected > found);
     }
     assert_error!(
         broken(|folder| reshard(folder, |_, data| data.extend([0; 3]))),
-        Error::WeightsFile { problem: FileProblem::Trailing { expected, found }, .. } if found == expected + 3
+        Error::Weights(WeightsError::WeightsFile { problem: FileProblem::Trailing { expected, found }, .. }) if found == expected + 3
     );
     // Eight tensors that together have almost as many bytes as can be counted; behind the header it is more.
     let size = u64::MAX / 8;
@@ -119,7 +120,10 @@ fn damaged_weight_files() {
             *header = (0..8_u64).map(|i| (i.to_string(), entry(i))).collect::<serde_json::Map<_, _>>().into();
         })
     });
-    assert_error!(vast, Error::WeightsFile { problem: FileProblem::Truncated { expected: u64::MAX, .. }, .. });
+    assert_error!(
+        vast,
+        Error::Weights(WeightsError::WeightsFile { problem: FileProblem::Truncated { expected: u64::MAX, .. }, .. })
+    );
     let length_lie = |length: u64| {
         broken(|folder| {
             let mut bytes = fs::read(folder.join(SHARD)).unwrap();
@@ -129,13 +133,19 @@ fn damaged_weight_files() {
     };
     assert_error!(
         length_lie(u64::MAX),
-        Error::WeightsFile { problem: FileProblem::HeaderTooLong { length: u64::MAX, .. }, .. }
+        Error::Weights(WeightsError::WeightsFile { problem: FileProblem::HeaderTooLong { length: u64::MAX, .. }, .. })
     );
-    assert_error!(length_lie(1 << 20), Error::WeightsFile { problem: FileProblem::Truncated { .. }, .. });
-    assert_error!(length_lie(10), Error::WeightsFile { problem: FileProblem::Header { .. }, .. });
+    assert_error!(
+        length_lie(1 << 20),
+        Error::Weights(WeightsError::WeightsFile { problem: FileProblem::Truncated { .. }, .. })
+    );
+    assert_error!(
+        length_lie(10),
+        Error::Weights(WeightsError::WeightsFile { problem: FileProblem::Header { .. }, .. })
+    );
     assert_error!(
         broken(|folder| fs::write(folder.join(SHARD), [0; 64]).unwrap()),
-        Error::WeightsFile { problem: FileProblem::Header { .. }, .. }
+        Error::Weights(WeightsError::WeightsFile { problem: FileProblem::Header { .. }, .. })
     );
 }
 
@@ -151,21 +161,21 @@ fn damaged_tensors() {
     };
     assert_error!(
         entry(|entry| entry["dtype"] = json!("F8_E4M3")),
-        Error::Tensor { problem: TensorProblem::Size { .. } | TensorProblem::Dtype { .. }, .. }
-            | Error::WeightsFile { problem: FileProblem::Entry { .. }, .. }
+        Error::Weights(WeightsError::Tensor { problem: TensorProblem::Size { .. } | TensorProblem::Dtype { .. }, .. })
+            | Error::Weights(WeightsError::WeightsFile { problem: FileProblem::Entry { .. }, .. })
     );
-    assert_error!(entry(|entry| entry["dtype"] = json!("U16")), Error::Tensor { problem: TensorProblem::Dtype { found }, .. } if found == "U16");
+    assert_error!(entry(|entry| entry["dtype"] = json!("U16")), Error::Weights(WeightsError::Tensor { problem: TensorProblem::Dtype { found }, .. }) if found == "U16");
     assert_error!(
         entry(|entry| entry["dtype"] = json!("Q7")),
-        Error::WeightsFile { problem: FileProblem::Entry { .. }, .. }
+        Error::Weights(WeightsError::WeightsFile { problem: FileProblem::Entry { .. }, .. })
     );
     assert_error!(
         entry(|entry| entry["shape"] = json!([u64::MAX, 9])),
-        Error::Tensor { problem: TensorProblem::TooLarge { .. }, .. }
+        Error::Weights(WeightsError::Tensor { problem: TensorProblem::TooLarge { .. }, .. })
     );
     assert_error!(
         entry(|entry| entry["data_offsets"] = json!([2, 1])),
-        Error::Tensor { problem: TensorProblem::Size { .. }, .. }
+        Error::Weights(WeightsError::Tensor { problem: TensorProblem::Size { .. }, .. })
     );
     // One tensor lies over another, which keeps its own length.
     let overlap = broken(|folder| {
@@ -184,12 +194,12 @@ fn damaged_tensors() {
             header[&next]["data_offsets"] = json!([0, length]);
         })
     });
-    assert_error!(overlap, Error::Tensor { problem: TensorProblem::Placement { .. }, .. });
+    assert_error!(overlap, Error::Weights(WeightsError::Tensor { problem: TensorProblem::Placement { .. }, .. }));
     let turned = entry(|entry| {
         let shape = entry["shape"].as_array_mut().unwrap();
         shape.push(json!(1));
     });
-    assert_error!(turned, Error::Tensor { problem: TensorProblem::Shape { expected, found }, .. } if expected.len() + 1 == found.len());
+    assert_error!(turned, Error::Weights(WeightsError::Tensor { problem: TensorProblem::Shape { expected, found }, .. }) if expected.len() + 1 == found.len());
     // A model that would not fit into any memory, on both of the processor's engines: nothing is made room for.
     let vast = copy("llama-on");
     edit(vast.path().join("config.json"), |config| {
@@ -198,11 +208,11 @@ fn damaged_tensors() {
     for dtype in [Dtype::Bf16, Dtype::F32] {
         let error =
             Model::load(vast.path(), &LoadOptions { dtype: Some(dtype), ..LoadOptions::default() }).unwrap_err();
-        assert_error!(error, Error::Tensor { problem: TensorProblem::Shape { .. }, .. });
+        assert_error!(error, Error::Weights(WeightsError::Tensor { problem: TensorProblem::Shape { .. }, .. }));
     }
     // 0x7e00 is a NaN in f16.
     let nan = broken(|folder| reshard(folder, |_, data| data[6..8].copy_from_slice(&[0x00, 0x7e])));
-    assert_error!(nan, Error::Tensor { problem: TensorProblem::NonFinite { index: 3, value }, .. } if value.is_nan());
+    assert_error!(nan, Error::Weights(WeightsError::Tensor { problem: TensorProblem::NonFinite { index: 3, value }, .. }) if value.is_nan());
 }
 
 #[test]
@@ -221,7 +231,7 @@ fn tensors_that_are_absent_or_unknown_are_both_listed() {
             index["weight_map"]["what.is.this"] = json!(SHARD);
         });
     });
-    assert_error!(error, Error::TensorNames { missing, unused } if missing.len() == 1 && unused == ["what.is.this"]);
+    assert_error!(error, Error::Weights(WeightsError::TensorNames { missing, unused }) if missing.len() == 1 && unused == ["what.is.this"]);
 }
 
 #[test]
@@ -232,19 +242,19 @@ fn an_index_stays_in_its_folder_and_names_the_files_there() {
     fs::copy(copy("llama-on").path().join(SHARD), &absolute).unwrap();
     for path in ["../model.safetensors", "sub/../../x.safetensors", "", ".", absolute.to_str().unwrap()] {
         let error = index(&|json| json["weight_map"]["model.norm.weight"] = json!(path));
-        assert_error!(error, Error::Index { problem: IndexProblem::OutsideFolder { .. }, .. });
+        assert_error!(error, Error::Weights(WeightsError::Index { problem: IndexProblem::OutsideFolder { .. }, .. }));
     }
     assert_error!(
         index(&|json| json["weight_map"] = json!([])),
-        Error::Index { problem: IndexProblem::NoWeightMap, .. }
+        Error::Weights(WeightsError::Index { problem: IndexProblem::NoWeightMap, .. })
     );
     assert_error!(
         index(&|json| json["weight_map"]["model.norm.weight"] = json!(3)),
-        Error::Index { problem: IndexProblem::NotAName { .. }, .. }
+        Error::Weights(WeightsError::Index { problem: IndexProblem::NotAName { .. }, .. })
     );
     assert_error!(
         index(&|json| json["weight_map"]["model.norm.weight"] = json!("gone.safetensors")),
-        Error::Index { problem: IndexProblem::NoShard { tensor, shard }, .. }
+        Error::Weights(WeightsError::Index { problem: IndexProblem::NoShard { tensor, shard }, .. })
             if tensor == "model.norm.weight" && shard == "gone.safetensors"
     );
 }
@@ -274,7 +284,7 @@ fn of_a_tensor_in_two_shards_the_one_counts_that_the_index_names() {
     assert_ne!(place(json!(OTHER_SHARD)).unwrap().info().fingerprint, expected);
     edit(folder.path().join(INDEX), |index| drop(index["weight_map"].as_object_mut().unwrap().remove(&name)));
     let error = load(folder.path()).unwrap_err();
-    assert_error!(error, Error::Tensor { problem: TensorProblem::Twice { .. }, .. });
+    assert_error!(error, Error::Weights(WeightsError::Tensor { problem: TensorProblem::Twice { .. }, .. }));
 }
 
 /// The tensors of a file in f64.
@@ -390,7 +400,10 @@ fn what_is_not_supported_is_named() {
         }
         fs::write(folder.join("adapter_config.json"), "{}").unwrap();
     });
-    assert_error!(says(adapter, &["adapter_config.json", "base_model_name_or_path"]), Error::Adapter { .. });
+    assert_error!(
+        says(adapter, &["adapter_config.json", "base_model_name_or_path"]),
+        Error::Weights(WeightsError::Adapter { .. })
+    );
     let sentencepiece = broken(|folder| {
         fs::remove_file(folder.join("tokenizer.json")).unwrap();
         fs::write(folder.join("tokenizer.model"), "").unwrap();
@@ -648,5 +661,8 @@ fn keys_of_blocks_that_look_at_those_of_others_are_passed_over() {
     let name = "model.layers.1.self_attn.v_proj.weight";
     add(&[name.to_owned()]);
     let error = load(folder.path()).unwrap_err();
-    assert!(matches!(&error, Error::TensorNames { unused, .. } if unused == &[name]), "{error:?}");
+    assert!(
+        matches!(&error, Error::Weights(WeightsError::TensorNames { unused, .. }) if unused == &[name]),
+        "{error:?}"
+    );
 }

@@ -1,12 +1,12 @@
 //! Weights as torch.save writes them give what the same weights give in safetensors, to the bit. Files:
-//! `scripts/parity/make_pytorch_fixtures.py`; what they say of their tensors is compared with torch in `weights/pytorch/tests.rs`.
+//! `scripts/parity/make_pytorch_fixtures.py`; what they say of their tensors is compared with torch in `pytorch/tests.rs` of `judge-weights`.
 
 use std::fs;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
 use judge_core::{Backbone, Layer, Outcome, Prompt, Request, TextModel, Want, request::Pooling};
-use judge_models::{Error, LoadOptions, Model, PyTorchProblem, merge_adapters};
+use judge_models::{Error, LoadOptions, Model, PyTorchProblem, WeightsError, merge_adapters};
 use tempfile::TempDir;
 
 fn fixtures() -> PathBuf {
@@ -23,8 +23,9 @@ fn with(of: &str, files: &[(&str, &str)]) -> TempDir {
             fs::copy(entry.path(), folder.path().join(name)).unwrap();
         }
     }
+    let saved = Path::new(env!("CARGO_MANIFEST_DIR")).join("../judge-weights/tests/fixtures/pytorch");
     for (from, to) in files {
-        fs::copy(fixtures().join("pytorch").join(from), folder.path().join(to)).unwrap();
+        fs::copy(saved.join(from), folder.path().join(to)).unwrap();
     }
     folder
 }
@@ -111,23 +112,32 @@ fn what_is_damaged_or_missing_is_named() {
     };
     let command = fails("families/llama-off", &[("command.bin", ONE)], &|_| {});
     assert!(
-        matches!(&command, Error::PyTorch { problem: PyTorchProblem::Global { name }, .. } if name == "posix.system")
+        matches!(&command, Error::Weights(WeightsError::PyTorch { problem: PyTorchProblem::Global { name }, .. }) if name == "posix.system")
     );
     assert!(command.to_string().contains(ONE), "{command}");
     let cut = fails("families/llama-off", &[("whole.bin", ONE)], &|folder| {
         let bytes = fs::read(folder.join(ONE)).unwrap();
         fs::write(folder.join(ONE), &bytes[..bytes.len() / 2]).unwrap();
     });
-    assert!(matches!(cut, Error::PyTorch { problem: PyTorchProblem::NoArchive { .. }, .. }), "{cut}");
+    assert!(
+        matches!(cut, Error::Weights(WeightsError::PyTorch { problem: PyTorchProblem::NoArchive { .. }, .. })),
+        "{cut}"
+    );
     let pointer = fails("families/llama-off", &[], &|folder| {
         fs::write(folder.join(ONE), "version https://git-lfs.github.com/spec/v1\n").unwrap();
     });
     assert!(matches!(pointer, Error::StandIn { .. }), "{pointer}");
     let shard = fails("families/qwen3-on", &SHARDS, &|folder| fs::remove_file(folder.join(SHARDS[2].1)).unwrap());
     let text = shard.to_string();
-    assert!(matches!(shard, Error::Index { .. }) && text.contains("pytorch_model.bin.index.json"), "{text}");
+    assert!(
+        matches!(shard, Error::Weights(WeightsError::Index { .. })) && text.contains("pytorch_model.bin.index.json"),
+        "{text}"
+    );
     let other = fails("families/llama-off", &[("reward.bin", ONE)], &|_| {});
-    assert!(matches!(other, Error::TensorNames { .. } | Error::Tensor { .. }), "{other}");
+    assert!(
+        matches!(other, Error::Weights(WeightsError::TensorNames { .. }) | Error::Weights(WeightsError::Tensor { .. })),
+        "{other}"
+    );
     let none = fails("families/llama-off", &[], &|_| {});
     assert!(none.to_string().contains("or pytorch_model.bin"), "{none}");
 }

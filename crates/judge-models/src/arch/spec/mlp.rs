@@ -1,8 +1,10 @@
 //! The MLP of a block: dense, experts chosen by a router, or both beside one another.
 //!
 //! Also describes the stacked tensors in which some checkpoints keep all experts of a block. They
-//! are views: engines ask for the experts one by one, and `weights/safetensors/stacks.rs` (or, for
-//! quantised files, `weights/quantised/part.rs`) finds the numbers inside the stack.
+//! are views: engines ask for the experts one by one, and `judge-weights` (`safetensors/stacks.rs` or, for
+//! quantised files, `quantised/part.rs`) finds the numbers inside the stack.
+
+use judge_weights::stack::StackSpec;
 
 use super::parts::{LinearSpec, NamedShape, NormSpec};
 
@@ -107,32 +109,6 @@ pub(crate) struct SharedSpec {
     pub(crate) mlp: GatedSpec,
     /// `[1, d_model]`.
     pub(crate) gate: Option<LinearSpec>,
-}
-
-/// A tensor in which some checkpoints keep what others keep as several.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct StackSpec {
-    /// Full name.
-    pub(crate) name: String,
-    /// Its shape, which a file must have exactly.
-    pub(crate) shape: Vec<usize>,
-    /// All tensors that it holds. Together they cover every number of it exactly once.
-    pub(crate) parts: Vec<StackPart>,
-    /// Whether no folder keeps the parts one by one, so that their names are this crate's own and
-    /// the stack must be there. Merged folders (`merge.rs`) are written with such stacks.
-    pub(crate) is_only_form: bool,
-}
-
-/// A tensor inside a stack. The number at `[i, j]` of a matrix is number
-/// `start + i * strides[0] + j * strides[1]` of the stack.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct StackPart {
-    /// The name that it has where it is stored alone, and its shape: one axis or two.
-    pub(crate) tensor: NamedShape,
-    /// Index of its first number in the stack, which is row-major.
-    pub(crate) start: usize,
-    /// Distance in numbers between neighbours in the stack, for each axis of the part.
-    pub(crate) strides: Vec<usize>,
 }
 
 impl MlpSpec {

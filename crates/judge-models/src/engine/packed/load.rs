@@ -138,10 +138,11 @@ impl<'a> Packing<'a> {
         self.cached(self.word, parts, d_in, &codings, |packing, matrix, first, (name, rows), coding| {
             let (tensors, shape, dtype) = (&mut *packing.tensors, [*rows, d_in], packing.dtype);
             if coding.is_some() {
-                tensors.take_codes(name, shape, dtype, &mut |row, codes| matrix.fill_codes(first + row, codes))
+                tensors.take_codes(name, shape, dtype, &mut |row, codes| matrix.fill_codes(first + row, codes))?;
             } else {
-                tensors.take_rows(name, shape, dtype, &mut |row, values| matrix.fill(first + row, values))
+                tensors.take_rows(name, shape, dtype, &mut |row, values| matrix.fill(first + row, values))?;
             }
+            Ok(())
         })
     }
 
@@ -255,7 +256,7 @@ impl Build for Packing<'_> {
 
     /// A matrix whose rows are looked up on the host; see [`Tensors::table`].
     fn table(&mut self, name: &str, shape: [usize; 2]) -> Result<Table, Error> {
-        self.tensors.table(name, shape, self.dtype)
+        Ok(self.tensors.table(name, shape, self.dtype)?)
     }
 
     /// The dtype that weights are rounded to.
@@ -265,6 +266,6 @@ impl Build for Packing<'_> {
 
     /// A tensor as plain numbers, row-major.
     fn numbers(&mut self, name: &str, shape: &[usize]) -> Result<Vec<f32>, Error> {
-        self.tensors.take(name, shape, self.dtype)
+        Ok(self.tensors.take(name, shape, self.dtype)?)
     }
 }

@@ -2,7 +2,7 @@
 //! per-layer embeddings of Gemma 4).
 //!
 //! `decoder.rs` calls this once in a pass, before the first block; `block_ops.rs` gives each block
-//! its slice. Rows of the table are looked up in its file, on all threads; see `weights/table.rs`.
+//! its slice. Rows of the table are looked up in its file, on all threads; see `Table` of `judge-weights`.
 
 use judge_core::request::TokenId;
 use judge_kernels::pack::PackedLinear;

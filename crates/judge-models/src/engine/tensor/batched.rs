@@ -109,7 +109,7 @@ struct Stored<'a> {
 
 impl Source for Stored<'_> {
     fn values(&mut self, name: &str, shape: &[usize]) -> Result<Vec<f32>, Error> {
-        self.tensors.take(name, shape, self.dtype)
+        Ok(self.tensors.take(name, shape, self.dtype)?)
     }
 
     /// Copies rows straight from the reader's, so that bf16 is never widened. Only called where the
@@ -120,10 +120,10 @@ impl Source for Stored<'_> {
                 to.extend_from_slice(rows);
             }
         };
-        self.tensors.take_rows(name, shape, Dtype::Bf16, append)
+        Ok(self.tensors.take_rows(name, shape, Dtype::Bf16, append)?)
     }
 
     fn table(&mut self, name: &str, shape: [usize; 2]) -> Result<Table, Error> {
-        self.tensors.table(name, shape, self.dtype)
+        Ok(self.tensors.table(name, shape, self.dtype)?)
     }
 }

@@ -96,8 +96,8 @@ mod tests {
         assert_eq!(failed(|| panic::panic_any(3)), "a panic without a message");
         assert_eq!(from_device(|| Ok::<_, std::fmt::Error>(3)).unwrap(), 3);
         // An error that is one already stays what it is.
-        let refused = on_device(|| Err::<(), _>(Error::UnknownDtype { found: "f8".to_owned() })).unwrap_err();
-        assert!(matches!(refused, Error::UnknownDtype { .. }), "{refused}");
+        let refused = on_device(|| Err::<(), _>(Error::UnknownDevice { found: "f8".to_owned() })).unwrap_err();
+        assert!(matches!(refused, Error::UnknownDevice { .. }), "{refused}");
     }
 
     #[test]

@@ -23,7 +23,7 @@ use crate::folder::Folder;
 use crate::reading::answers::Answers;
 use crate::reading::labels::Heads;
 use crate::test_models::{alone, answers, reading};
-use crate::weights::Checkpoint;
+use crate::weights::checkpoint;
 use crate::{DevicesProblem, Dtype, Error, LoadOptions, Model};
 
 /// Largest difference over largest value of a row, f32 against f32: sums in another order.
@@ -163,7 +163,7 @@ fn a_number_of_every_tensor_is_read_back() {
             let folder = Folder::open(folder(family)).unwrap();
             let config = Arc::new(ModelSpec::from_json(folder.config()).unwrap());
             let devices = vec![Device::flex(); devices];
-            let mut checkpoint = Checkpoint::open(&folder).unwrap();
+            let mut checkpoint = checkpoint(&folder).unwrap();
             let engine =
                 Batched::load(Arc::clone(&config), &devices, Precision::HALF, Shapes::CUDA, &mut checkpoint).unwrap();
             let corners = engine.decoder.corners();

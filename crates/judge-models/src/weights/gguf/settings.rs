@@ -18,8 +18,10 @@
 //! where nothing is scaled. Numbers are compared in f32, in which files keep them. A key that is there and has no numbers,
 //! such as an empty list, is an error ([`Header::setting`]).
 
+use judge_weights::gguf::header::{Header, listed};
+use judge_weights::gguf::problem::GgufProblem;
+
 use crate::arch::{EncoderSpec, MlpSpec, ModelSpec, RopeConfig, RopeScaling, inverse_frequencies};
-use crate::gguf::{GgufProblem, Header, listed};
 
 /// How far divisors of frequencies may be from those that follow from `config.json`: converters
 /// compute them in f32.

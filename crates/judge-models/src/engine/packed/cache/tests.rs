@@ -130,7 +130,10 @@ fn a_damaged_file_is_refused_and_a_failed_load_leaves_none() {
     let end = bytes.len();
     bytes[end - 4..].copy_from_slice(&f32::NAN.to_le_bytes());
     fs::write(&weights, bytes).unwrap();
-    assert!(matches!(load(model.path(), Dtype::F32, Some(cache.path())), Err(Error::Tensor { .. })));
+    assert!(matches!(
+        load(model.path(), Dtype::F32, Some(cache.path())),
+        Err(Error::Weights(crate::WeightsError::Tensor { .. }))
+    ));
     assert_eq!(files(cache.path()), Vec::<PathBuf>::new());
 }
 

@@ -15,7 +15,7 @@ use crate::reading::answers::Answers;
 use crate::reading::driver::{Driver, drive};
 use crate::reading::jobs::End;
 use crate::reading::labels::Heads;
-use crate::weights::Checkpoint;
+use crate::weights::checkpoint;
 use crate::{Dtype, LoadOptions, Model};
 
 /// Tokens that are written behind every other prompt, at most: over the end of a tile, or of some.
@@ -86,7 +86,7 @@ fn kept_is_counted_and_does_not_show(count: usize, window: Option<usize>) {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../models/tiny-judge");
     let options = LoadOptions { dtype: Some(Dtype::Bf16), ..LoadOptions::default() };
     let model = Model::load(&folder, &options).unwrap();
-    let mut checkpoint = Checkpoint::open(&Folder::open(&folder).unwrap()).unwrap();
+    let mut checkpoint = checkpoint(&Folder::open(&folder).unwrap()).unwrap();
     let Architecture::Decoder(spec) = &model.context.spec else { panic!("it is a decoder") };
     let mut spec = ModelSpec::clone(spec);
     spec.blocks.iter_mut().step_by(2).for_each(|block| block.window = window);

@@ -33,7 +33,7 @@ fn load(folder: &Path) -> (Encoder, Model) {
     let mut weights = CheckedWeights::open(&folder_, &mut spec, Some(Dtype::F32), &[]).unwrap();
     let Architecture::Encoder(spec) = spec else { panic!("a decoder") };
     let mut tensors = weights.merged();
-    let mut values = |name: &str, shape: &[usize]| tensors.take(name, shape, Dtype::F32);
+    let mut values = |name: &str, shape: &[usize]| Ok(tensors.take(name, shape, Dtype::F32)?);
     let source: &mut crate::engine::tensor::parameters::Values<'_> = &mut values;
     let encoder = Encoder::new(spec, &Device::flex(), source).unwrap();
     let options = LoadOptions { dtype: Some(Dtype::F32), ..LoadOptions::default() };

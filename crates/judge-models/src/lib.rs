@@ -119,7 +119,6 @@
 
 mod arch;
 mod base;
-mod base64;
 mod checked;
 mod decision;
 mod device;

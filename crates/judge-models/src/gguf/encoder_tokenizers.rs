@@ -2,8 +2,10 @@
 //!
 //! | `tokenizer.ggml.model` | becomes |
 //! |---|---|
-//! | `bert` | WordPiece with BERT's rules: lower case, no accents, Chinese characters by themselves |
-//! | `t5` | unigrams with XLM-RoBERTa's rules: the file's table of characters, words apart, each with a space before it |
+//! | `bert` | WordPiece with BERT's rules |
+//! | `t5` | unigrams with XLM-RoBERTa's rules, each word with a space before it |
+//!
+//! What these rules are is known by `text/tokenizer/made.rs`.
 //!
 //! Files do not say whether a vocabulary of WordPiece knows capital letters, and llama.cpp takes it for one that does not. One that
 //! has some is refused. Nor do they say what a unigram tokenizer does with white space: what they have under that name is another
@@ -11,13 +13,10 @@
 
 use std::borrow::Cow;
 
-use serde_json::{Value, json};
-
-use crate::base64::base64;
 use judge_weights::gguf::problem::GgufProblem;
+use serde_json::Value;
 
-/// The space of both: before words in files of WordPiece, and before what follows one in unigrams.
-const SPACE: &str = "▁";
+use crate::text::made::{self, SPACE};
 
 /// Entries of WordPiece as a `tokenizer.json` has them: in a file those that begin a word have a mark, and the others have
 /// none. `is_control` is for each entry; old files have marks before all but what is in brackets.
@@ -50,19 +49,7 @@ pub(super) fn word_piece<T: AsRef<str>>(
             read: "uncased ones: put the model's tokenizer.json beside the file",
         });
     }
-    let vocab: Value = pieces.iter().enumerate().map(|(id, piece)| ((*piece).to_owned(), Value::from(id))).collect();
-    Ok(json!({
-        "version": "1.0", "truncation": null, "padding": null,
-        "normalizer": {
-            "type": "BertNormalizer", "clean_text": true, "handle_chinese_chars": true, "strip_accents": null, "lowercase": true
-        },
-        "pre_tokenizer": { "type": "BertPreTokenizer" },
-        "decoder": { "type": "WordPiece", "prefix": "##", "cleanup": true },
-        "model": {
-            "type": "WordPiece", "unk_token": unknown.unwrap_or("[UNK]"), "continuing_subword_prefix": "##",
-            "max_input_chars_per_word": 100, "vocab": vocab
-        }
-    }))
+    Ok(made::word_piece(&pieces, unknown.unwrap_or("[UNK]")))
 }
 
 /// A tokenizer of unigrams, with a score for each entry and a table of characters.
@@ -90,20 +77,8 @@ pub(super) fn unigram(
     if scores.iter().any(|score| !score.is_finite()) {
         return Err(missing("tokenizer.ggml.scores", "the best way to cut a text; all must be finite"));
     }
-    let space = json!({ "type": "Metaspace", "replacement": SPACE, "prepend_scheme": "always", "split": true });
-    let normalizer = match charsmap {
-        [] => Value::Null,
-        map => json!({ "type": "Precompiled", "precompiled_charsmap": base64(map) }),
-    };
-    Ok(json!({
-        "version": "1.0", "truncation": null, "padding": null, "normalizer": normalizer,
-        "pre_tokenizer": { "type": "Sequence", "pretokenizers": [{ "type": "WhitespaceSplit" }, space] },
-        "decoder": space,
-        "model": {
-            "type": "Unigram", "unk_id": unknown, "byte_fallback": false,
-            "vocab": tokens.iter().zip(scores).collect::<Vec<_>>()
-        }
-    }))
+    let pieces: Vec<(&str, f64)> = tokens.iter().map(|token| &**token).zip(scores.iter().copied()).collect();
+    Ok(made::unigram_of_words(made::unigram(&pieces, unknown, false), charsmap, "always"))
 }
 
 #[cfg(test)]

@@ -1,32 +1,18 @@
 //! How text is cut before merges, by the names that `tokenizer.ggml.pre` has.
 //!
 //! The table is that of llama.cpp (`llama-vocab.cpp`), as far as families here use it; the patterns are
-//! those of the models' own `tokenizer.json`. A name that is not in it is refused: cut otherwise, text would have other
+//! in `text/tokenizer/made/patterns.rs`. A name that is not in it is refused: cut otherwise, text would have other
 //! tokens than the model has learned, without a word.
 //!
 //! So is a file without a name, and the name `default`. Files that were made before the key came (April 2024) have none, and
 //! converters write `default` where they do not know the tokenizer. llama.cpp then cuts by four patterns of its own, and warns;
 //! no model was trained so.
 
+use judge_weights::gguf::problem::GgufProblem;
 use serde_json::{Value, json};
 
-use judge_weights::gguf::problem::GgufProblem;
-
-/// Patterns of Llama 3 (and of many since).
-const LLAMA3: &str = r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+";
-
-/// Qwen 2 to 3: digits one by one.
-const QWEN2: &str =
-    r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+";
-
-/// Qwen 3.5: marks belong to words.
-const QWEN35: &str = r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?[\p{L}\p{M}]+|\p{N}| ?[^\s\p{L}\p{M}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+";
-
-/// Mistral's Tekken.
-const TEKKEN: &str = r"[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+|[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+";
-
-/// GPT-4o's.
-const GPT4O: &str = r"[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+(?i:'s|'t|'re|'ve|'m|'ll|'d)?|[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*(?i:'s|'t|'re|'ve|'m|'ll|'d)?|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+";
+use crate::text::made::patterns::{GPT4O, LLAMA3, QWEN2, QWEN35, TEKKEN};
+use crate::text::made::{byte_level, split};
 
 /// How text is cut into what merges do not cross.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -99,19 +85,11 @@ impl PreTokenizer {
 
     /// `pre_tokenizer` of a `tokenizer.json`.
     pub(super) fn json(self) -> Value {
-        let bytes = |use_regex: bool| json!({ "type": "ByteLevel", "add_prefix_space": false, "trim_offsets": true, "use_regex": use_regex });
+        let all = |cuts: [Value; 2]| json!({ "type": "Sequence", "pretokenizers": cuts });
         match self.cut {
-            Cut::Gpt2 => bytes(true),
-            Cut::Digits => json!({
-                "type": "Sequence", "pretokenizers": [{ "type": "Digits", "individual_digits": true }, bytes(true)]
-            }),
-            Cut::By(pattern) => json!({
-                "type": "Sequence",
-                "pretokenizers": [
-                    { "type": "Split", "pattern": { "Regex": pattern }, "behavior": "Isolated", "invert": false },
-                    bytes(false)
-                ]
-            }),
+            Cut::Gpt2 => byte_level(false, true),
+            Cut::Digits => all([json!({ "type": "Digits", "individual_digits": true }), byte_level(false, true)]),
+            Cut::By(pattern) => all([split(pattern), byte_level(false, false)]),
         }
     }
 }

@@ -8,10 +8,8 @@
 //! | `bert`, `t5` | WordPiece and unigrams of encoders (`encoder_tokenizers.rs`) | |
 //! | `llama` of Gemma | the same; runs of spaces are entries, which the file spells as spaces | those that the order of entries implies |
 //!
-//! SentencePiece joins the two neighbours whose piece has the highest score. With a merge for each way to cut an entry in
-//! two, the best entries first, BPE does the same. So transformers converts such tokenizers
-//! (`generate_merges`), with the same order among merges of one score, so that a model has the tokens that it
-//! has there.
+//! The merges that scores imply, and how a `tokenizer.json` says all this, are known by `text/tokenizer/made.rs`. transformers
+//! converts such tokenizers in the same way (`generate_merges`), so that a model has the tokens that it has there.
 //!
 //! Entries of the type *control* are special tokens, and those that are *user-defined* are matched as a
 //! whole in any text. So a file without types, or with too few, is refused: its control tokens would be plain text.
@@ -22,16 +20,15 @@
 mod tests;
 
 use std::borrow::Cow;
-use std::cmp::Reverse;
-use std::collections::HashMap;
 
+use judge_weights::gguf::file::GgufFile;
+use judge_weights::gguf::problem::GgufProblem;
 use serde_json::{Map, Value, json};
 
 use super::config::ends;
 use super::encoder_tokenizers::{unigram, word_piece, word_pieces};
 use super::pre_tokenizers::PreTokenizer;
-use judge_weights::gguf::file::GgufFile;
-use judge_weights::gguf::problem::GgufProblem;
+use crate::text::made::{self, Bpe, Part, SPACE};
 
 /// The types of entries that count here: unknown, control, user-defined.
 const UNKNOWN: f64 = 2.0;
@@ -39,13 +36,6 @@ const UNKNOWN: f64 = 2.0;
 const CONTROL: f64 = 3.0;
 /// See [`UNKNOWN`].
 const USER_DEFINED: f64 = 4.0;
-
-/// Bytes of an entry that merges are made for, at most. Vocabularies have none that is nearly as long; damaged files
-/// may, and the ways to cut one are many.
-const LONGEST_ENTRY: usize = 1 << 10;
-
-/// SentencePiece's space.
-const SPACE: &str = "▁";
 
 /// The special tokens that have a name: theirs in `tokenizer_config.json`, and in a file.
 const NAMES: [(&str, &str); 7] = [
@@ -152,10 +142,10 @@ impl TextFiles {
             let key = format!("tokenizer.ggml.{}_token_id", if before.is_none() { "bos" } else { "eos" });
             return Err(missing(&key, "what goes around a text of an encoder"));
         }
-        json["post_processor"] = post_processor(before, after);
-        if is_encoder {
-            json["post_processor"]["pair"] = pair(kind == "bert", before, after);
-        }
+        json["post_processor"] = match is_encoder {
+            true => post_processor_of_encoder(kind == "bert", before, after),
+            false => post_processor(before, after),
+        };
         let mut config = Map::new();
         for (name, key) in NAMES {
             if let Some(text) = around(true, key).map(|(_, text)| text) {
@@ -208,12 +198,6 @@ fn is_byte(token: &str) -> bool {
 }
 
 impl Vocabulary<'_> {
-    /// `vocab` of a `tokenizer.json`.
-    fn json(&self) -> Value {
-        let entries = self.tokens.iter().enumerate();
-        Value::Object(entries.map(|(id, token)| (token.clone().into_owned(), id.into())).collect())
-    }
-
     /// `added_tokens` of a `tokenizer.json`: what is matched as a whole. `file` has the entries as the file spells them; those
     /// that the vocabulary spells otherwise are not among these.
     fn added(&self, file: &[&str], takes_space: bool) -> Vec<Value> {
@@ -237,17 +221,10 @@ impl Vocabulary<'_> {
 /// A tokenizer over bytes, and whether a BOS goes before text where the file does not say.
 fn byte_level(file: &GgufFile, vocabulary: &Vocabulary<'_>) -> Result<(Value, bool), GgufProblem> {
     let pre = PreTokenizer::named(file.header.text("tokenizer.ggml.pre"))?;
-    let merges: Vec<Value> = merges_of(file)?.into_iter().map(|(left, right)| json!([left, right])).collect();
-    let level = json!({ "type": "ByteLevel", "add_prefix_space": false, "trim_offsets": true, "use_regex": true });
-    let json = json!({
-        "version": "1.0", "truncation": null, "padding": null,
-        "normalizer": pre.normalizer(), "pre_tokenizer": pre.json(), "decoder": level,
-        "model": {
-            "type": "BPE", "dropout": null, "unk_token": null, "continuing_subword_prefix": null,
-            "end_of_word_suffix": null, "fuse_unk": false, "byte_fallback": false,
-            "ignore_merges": pre.ignore_merges, "vocab": vocabulary.json(), "merges": merges
-        }
-    });
+    let merges = merges_of(file)?;
+    let model = Bpe { ignores_merges: pre.ignore_merges, ..Bpe::default() };
+    let model = model.model(made::numbered(&vocabulary.tokens), json!(merges));
+    let json = made::tokenizer(model, pre.normalizer(), pre.json(), made::byte_level(false, true));
     Ok((json, pre.adds_bos))
 }
 
@@ -273,111 +250,50 @@ enum Ranks<'a> {
 fn sentence_piece(vocabulary: &Vocabulary<'_>, ranks: Ranks<'_>, has_prefix: bool, unknown: Option<u64>) -> Value {
     let tokens = &vocabulary.tokens;
     let merges = match ranks {
-        Ranks::Scores(scores) => merges(tokens, &scores),
-        Ranks::Entries => merges(tokens, &(0..tokens.len()).map(|id| -(id as f64)).collect::<Vec<_>>()),
+        Ranks::Scores(scores) => made::by_score(tokens, &scores),
+        Ranks::Entries => made::by_score(tokens, &(0..tokens.len()).map(|id| -(id as f64)).collect::<Vec<_>>()),
         Ranks::Merges(merges) => merges,
     };
     let unknown = unknown
         .and_then(|id| tokens.get(usize::try_from(id).ok()?))
         .or_else(|| tokens.iter().find(|token| **token == "<unk>"));
-    let replace = json!({ "type": "Replace", "pattern": { "String": " " }, "content": SPACE });
-    let mut decoders = vec![
-        json!({ "type": "Replace", "pattern": { "String": SPACE }, "content": " " }),
-        json!({ "type": "ByteFallback" }),
-        json!({ "type": "Fuse" }),
-    ];
-    let normalizer = if has_prefix {
-        decoders.push(json!({ "type": "Strip", "content": " ", "start": 1, "stop": 0 }));
-        json!({ "type": "Sequence", "normalizers": [{ "type": "Prepend", "prepend": SPACE }, replace] })
-    } else {
-        replace
-    };
-    let merges: Vec<Value> = merges.into_iter().map(|(left, right)| json!([left, right])).collect();
-    json!({
-        "version": "1.0", "truncation": null, "padding": null,
-        "normalizer": normalizer, "pre_tokenizer": null, "decoder": { "type": "Sequence", "decoders": decoders },
-        "model": {
-            "type": "BPE", "dropout": null, "unk_token": unknown, "continuing_subword_prefix": null,
-            "end_of_word_suffix": null, "fuse_unk": true, "byte_fallback": true, "ignore_merges": false,
-            "vocab": vocabulary.json(), "merges": merges
-        }
-    })
-}
-
-/// The merges that entries imply, best first: for each entry every way to cut it into two entries. Entries
-/// come by their score, the highest first. Those of one score come by the length of their left part, then of
-/// their right one, the longer first; and else in the order of the vocabulary, with the cuts of one entry by
-/// the numbers of their parts. An entry that appears twice counts as the last of them.
-fn merges<'a>(tokens: &'a [Cow<'_, str>], scores: &[f64]) -> Vec<(&'a str, &'a str)> {
-    let ids: HashMap<&str, usize> = tokens.iter().enumerate().map(|(id, token)| (&**token, id)).collect();
-    let mut all = Vec::new();
-    for (id, token) in tokens.iter().enumerate().filter(|(id, token)| ids[&***token] == *id) {
-        let first = all.len();
-        for (at, _) in token.char_indices().skip(1).filter(|_| token.len() <= LONGEST_ENTRY) {
-            let (left, right) = token.split_at(at);
-            if let (Some(&l), Some(&r)) = (ids.get(left), ids.get(right)) {
-                let lengths = (left.chars().count(), right.chars().count());
-                all.push((Score(scores[id]), lengths, (l, r), (left, right)));
-            }
-        }
-        all[first..].sort_by_key(|&(_, _, parts, _)| parts);
+    let mut normalizer = made::replace(" ", SPACE);
+    if has_prefix {
+        normalizer =
+            json!({ "type": "Sequence", "normalizers": [{ "type": "Prepend", "prepend": SPACE }, normalizer] });
     }
-    // Stable, so that the order from before stays among equals.
-    all.sort_by_key(|&(score, lengths, ..)| Reverse((score, lengths)));
-    all.into_iter().map(|(.., parts)| parts).collect()
+    let unknown = unknown.map(|token| &**token);
+    let model = Bpe { unknown, fuses_unknown: true, falls_back: true, ..Bpe::default() };
+    let model = model.model(made::numbered(tokens), json!(merges));
+    made::tokenizer(model, normalizer, Value::Null, made::decoder_of_spaces(true, has_prefix))
 }
 
-/// A score with a total order.
-#[derive(Clone, Copy, PartialEq)]
-struct Score(f64);
-
-impl Eq for Score {}
-
-impl PartialOrd for Score {
-    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-impl Ord for Score {
-    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
-        self.0.total_cmp(&other.0)
-    }
-}
+/// What a special token is as a part of what goes around a text.
+type Special<'a> = Option<(u64, &'a str)>;
 
 /// `post_processor` of a `tokenizer.json`: the tokens around any text.
-fn post_processor(before: Option<(u64, &str)>, after: Option<(u64, &str)>) -> Value {
+fn post_processor(before: Special<'_>, after: Special<'_>) -> Value {
     if before.is_none() && after.is_none() {
         return Value::Null;
     }
-    let special = |token: Option<(u64, &str)>, kind: usize| {
-        token.map(|(_, text)| json!({ "SpecialToken": { "id": text, "type_id": kind } }))
-    };
-    let text = |name: &str, kind: usize| {
-        let text = json!({ "Sequence": { "id": name, "type_id": kind } });
-        special(before, kind).into_iter().chain([text]).chain(special(after, kind))
-    };
-    let tokens: Map<String, Value> = before
-        .into_iter()
-        .chain(after)
-        .map(|(id, text)| (text.to_owned(), json!({ "id": text, "ids": [id], "tokens": [text] })))
-        .collect();
-    json!({
-        "type": "TemplateProcessing", "single": text("A", 0).collect::<Vec<_>>(),
-        "pair": text("A", 0).chain(text("B", 1)).collect::<Vec<_>>(), "special_tokens": tokens
-    })
+    let text = |name, kind| parts([special(before, kind), Some(Part::Text(name, kind)), special(after, kind)]);
+    made::around(&text("A", 0), &[text("A", 0), text("B", 1)].concat())
 }
 
-/// What goes around the two texts of a pair of an encoder's: BERT's have one token between them and types of their own,
+/// The same for an encoder, whose pairs have tokens of their own: BERT's have one token between them and types,
 /// XLM-RoBERTa's two and none.
-fn pair(is_bert: bool, before: Option<(u64, &str)>, after: Option<(u64, &str)>) -> Value {
-    let special = |token: Option<(u64, &str)>, kind: usize| {
-        token.map(|(_, text)| json!({ "SpecialToken": { "id": text, "type_id": kind } }))
-    };
-    let text = |name: &str, kind: usize| Some(json!({ "Sequence": { "id": name, "type_id": kind } }));
-    let second = usize::from(is_bert);
+fn post_processor_of_encoder(is_bert: bool, before: Special<'_>, after: Special<'_>) -> Value {
+    let second = u8::from(is_bert);
     let between = special(after, 0).filter(|_| !is_bert);
-    let parts =
-        [special(before, 0), text("A", 0), special(after, 0), between, text("B", second), special(after, second)];
-    parts.into_iter().flatten().collect()
+    let single = parts([special(before, 0), Some(Part::Text("A", 0)), special(after, 0)]);
+    let rest = parts([between, Some(Part::Text("B", second)), special(after, second)]);
+    made::around(&single, &[&single[..], &rest[..]].concat())
+}
+
+fn special(token: Special<'_>, kind: u8) -> Option<Part<'_>> {
+    token.map(|(id, text)| Part::Token(id, text, kind))
+}
+
+fn parts(all: [Option<Part<'_>>; 3]) -> Vec<Part<'_>> {
+    all.into_iter().flatten().collect()
 }

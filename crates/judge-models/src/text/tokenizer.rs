@@ -38,6 +38,7 @@ mod checked;
 mod class;
 mod guarded;
 mod literal;
+pub(crate) mod made;
 mod notes;
 mod pair;
 mod sentencepiece;

@@ -120,11 +120,3 @@ fn a_vocabulary_is_refused_that_does_not_say_what_its_entries_are_or_how_text_is
         assert!(problem.ends_with("put the model's tokenizer.json beside the file"), "{problem}");
     }
 }
-
-/// Against `generate_merges` of transformers 5.23 on the same entries.
-#[test]
-fn merges_follow_scores_then_lengths_then_the_vocabulary() {
-    let tokens = ["a", "b", "ab", "abb", "bb", "aab"].map(Cow::from);
-    let scores = [-1.0, -2.0, -3.0, -4.0, -3.0, -4.0];
-    assert_eq!(merges(&tokens, &scores), [("a", "b"), ("b", "b"), ("ab", "b"), ("a", "bb"), ("a", "ab")]);
-}

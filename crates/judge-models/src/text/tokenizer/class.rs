@@ -5,8 +5,10 @@
 //! file says. Three such classes are those of Llama, Gemma and Qwen models. [`Class::of_folder`] tells which class it would
 //! take, and [`Class::rewrite`] gives the file's JSON that class's rules. Everything else is read as the file says.
 
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
+use super::made::patterns::{QWEN2, QWEN35};
+use super::made::{self, Bpe, SPACE};
 use crate::Error;
 use crate::folder::{Folder, file};
 
@@ -21,14 +23,6 @@ pub(super) enum Class {
     Qwen2,
     /// `Qwen3_5Tokenizer`.
     Qwen3_5,
-}
-
-/// Where the two classes of Qwen cut a text: the later one takes marks (`\p{M}`) for letters.
-fn qwen_pieces(class: Class) -> String {
-    let (letters, marks) = if class == Class::Qwen2 { (r"\p{L}", "") } else { (r"[\p{L}\p{M}]", r"\p{M}") };
-    format!(
-        r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{{L}}\p{{N}}]?{letters}+|\p{{N}}| ?[^\s\p{{L}}{marks}\p{{N}}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
-    )
 }
 
 impl Class {
@@ -90,63 +84,41 @@ impl Class {
             return;
         }
         let is_of_bytes = matches!(self, Self::Llama | Self::Gemma);
-        let unknown = match self {
-            Self::Gemma => json!(token(settings, "unk_token").unwrap_or("<unk>")),
-            _ => Value::Null,
+        let unknown = (self == Self::Gemma).then(|| token(settings, "unk_token").unwrap_or("<unk>"));
+        let rules = Bpe {
+            unknown,
+            has_empty_affixes: !is_of_bytes,
+            fuses_unknown: is_of_bytes,
+            falls_back: is_of_bytes,
+            ignores_merges: false,
         };
-        let affix = if is_of_bytes { Value::Null } else { json!("") };
         let (vocab, merges) = (model.remove("vocab"), model.remove("merges"));
-        *model = Map::from_iter([
-            ("type".to_owned(), json!("BPE")),
-            ("dropout".to_owned(), Value::Null),
-            ("unk_token".to_owned(), unknown),
-            ("continuing_subword_prefix".to_owned(), affix.clone()),
-            ("end_of_word_suffix".to_owned(), affix),
-            ("fuse_unk".to_owned(), json!(is_of_bytes)),
-            ("byte_fallback".to_owned(), json!(is_of_bytes)),
-            ("ignore_merges".to_owned(), json!(false)),
-            ("vocab".to_owned(), vocab.unwrap_or_default()),
-            ("merges".to_owned(), merges.unwrap_or_default()),
-        ]);
+        let model = rules.model(vocab.unwrap_or_default(), merges.unwrap_or_default());
+        fields.insert("model".to_owned(), model);
         let prefix = flag("add_prefix_space").unwrap_or(self == Self::Llama);
         let (normalizer, pre_tokenizer, decoder) = match self {
-            Self::Llama | Self::Gemma => {
-                let mut decoders = vec![
-                    json!({"type": "Replace", "pattern": {"String": "▁"}, "content": " "}),
-                    json!({"type": "ByteFallback"}),
-                    json!({"type": "Fuse"}),
-                ];
-                let (normalizer, pre_tokenizer) = if self == Self::Llama {
-                    if prefix {
-                        decoders.push(json!({"type": "Strip", "content": " ", "start": 1, "stop": 0}));
-                    }
-                    let is_legacy = settings.get("legacy").is_some_and(|legacy| legacy.as_bool() == Some(true));
-                    let scheme = if !prefix {
-                        "never"
-                    } else if is_legacy {
-                        "always"
-                    } else {
-                        "first"
-                    };
-                    let pieces =
-                        json!({"type": "Metaspace", "replacement": "▁", "prepend_scheme": scheme, "split": false});
-                    (Value::Null, pieces)
+            Self::Llama => {
+                let is_legacy = settings.get("legacy").is_some_and(|legacy| legacy.as_bool() == Some(true));
+                let scheme = if !prefix {
+                    "never"
+                } else if is_legacy {
+                    "always"
                 } else {
-                    (
-                        json!({"type": "Replace", "pattern": {"String": " "}, "content": "▁"}),
-                        json!({"type": "Split", "pattern": {"String": " "}, "behavior": "MergedWithPrevious",
-                               "invert": false}),
-                    )
+                    "first"
                 };
-                (normalizer, pre_tokenizer, json!({"type": "Sequence", "decoders": decoders}))
+                (Value::Null, made::metaspace(scheme, false), made::decoder_of_spaces(true, prefix))
+            }
+            Self::Gemma => {
+                let split = json!({"type": "Split", "pattern": {"String": " "}, "behavior": "MergedWithPrevious",
+                                   "invert": false});
+                (made::replace(" ", SPACE), split, made::decoder_of_spaces(true, false))
             }
             Self::Qwen2 | Self::Qwen3_5 => {
-                let bytes = |prefix: bool| json!({"type": "ByteLevel", "add_prefix_space": prefix, "trim_offsets": true, "use_regex": false});
-                let split = json!({"type": "Split", "pattern": {"Regex": qwen_pieces(self)}, "behavior": "Isolated",
-                                   "invert": false});
-                let decoder =
-                    json!({"type": "ByteLevel", "add_prefix_space": true, "trim_offsets": true, "use_regex": true});
-                (json!({"type": "NFC"}), json!({"type": "Sequence", "pretokenizers": [split, bytes(prefix)]}), decoder)
+                // The later one takes marks (`\p{M}`) for letters.
+                let pattern = if self == Self::Qwen2 { QWEN2 } else { QWEN35 };
+                let cuts = [made::split(pattern), made::byte_level(prefix, false)];
+                let cuts = json!({"type": "Sequence", "pretokenizers": cuts});
+                (json!({"type": "NFC"}), cuts, made::byte_level(true, true))
             }
         };
         fields.insert("normalizer".to_owned(), normalizer);

@@ -19,26 +19,19 @@ mod proto;
 #[cfg(test)]
 mod tests;
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 use std::path::PathBuf;
 
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 use tokenizers::{AddedToken, Tokenizer};
 
 use self::proto::{Kind, ModelProto};
 use super::class::{Class, Maker};
+use super::made::{self, Bpe, Part, SPACE, metaspace, precompiled, replace, replace_all, tokenizer};
 use super::special_tokens::SpecialTokens;
 use crate::Error;
-use crate::base64::base64;
 use crate::folder::{Folder, file};
 pub use problem::SentencePieceProblem;
-
-/// Bytes of a piece that merges are made for, at most. Vocabularies have none that is nearly as long; damaged files
-/// may, and the ways to cut one are many.
-const LONGEST_PIECE: usize = 1 << 10;
-
-/// SentencePiece's space.
-const SPACE: &str = "▁";
 
 /// What goes around a text, and around the two of a pair: names of special tokens, and `A` and `B` for the texts, each
 /// with the type of its tokens.
@@ -112,21 +105,16 @@ impl Made {
 
     /// Tells the tokenizer, which has all of its special tokens by now, what goes around a text.
     pub(super) fn surround(&self, tokenizer: &mut Tokenizer, special: &SpecialTokens) -> tokenizers::Result<()> {
-        let mut tokens = Map::new();
-        let mut parts = |around: &Around| -> tokenizers::Result<Vec<Value>> {
-            let part = |&(name, kind): &(&str, u8)| {
-                if matches!(name, "A" | "B") {
-                    return Ok(json!({ "Sequence": { "id": name, "type_id": kind } }));
-                }
-                let text = special.named().get(name).ok_or_else(|| format!("there is no {name}"))?;
-                let id = tokenizer.token_to_id(text).ok_or_else(|| format!("{name} {text:?} is no token"))?;
-                tokens.insert(text.clone(), json!({ "id": text, "ids": [id], "tokens": [text] }));
-                Ok(json!({ "SpecialToken": { "id": text, "type_id": kind } }))
-            };
-            around.iter().map(part).collect()
+        let part = |&(name, kind): &(&'static str, u8)| -> tokenizers::Result<Part<'_>> {
+            if matches!(name, "A" | "B") {
+                return Ok(Part::Text(name, kind));
+            }
+            let text = special.named().get(name).ok_or_else(|| format!("there is no {name}"))?;
+            let id = tokenizer.token_to_id(text).ok_or_else(|| format!("{name} {text:?} is no token"))?;
+            Ok(Part::Token(id.into(), text, kind))
         };
-        let (single, pair) = (parts(&self.single)?, parts(&self.pair)?);
-        let json = json!({ "type": "TemplateProcessing", "single": single, "pair": pair, "special_tokens": tokens });
+        let parts = |around: &Around| around.iter().map(part).collect::<tokenizers::Result<Vec<_>>>();
+        let json = made::around(&parts(&self.single)?, &parts(&self.pair)?);
         tokenizer.with_post_processor(Some(serde_json::from_value::<tokenizers::PostProcessorWrapper>(json)?));
         Ok(())
     }
@@ -178,28 +166,31 @@ fn of_file(model: &ModelProto, settings: &Value, special: &mut SpecialTokens) ->
             let expected = "the text of a piece";
             return Err(SentencePieceProblem::Setting { field: "unk_piece", found: model.unk_piece.clone(), expected });
         }
-        json!({
-            "type": "BPE", "dropout": null, "unk_token": model.unk_piece, "continuing_subword_prefix": null,
-            "end_of_word_suffix": null, "fuse_unk": true, "byte_fallback": model.byte_fallback,
-            "ignore_merges": !user_defined.is_empty(), "vocab": numbered(&texts), "merges": scored_merges(model, &texts)
-        })
+        let rules = Bpe {
+            unknown: Some(&model.unk_piece),
+            fuses_unknown: true,
+            falls_back: model.byte_fallback,
+            ignores_merges: !user_defined.is_empty(),
+            ..Bpe::default()
+        };
+        let normal = of_kind(model, Kind::Normal).map(|id| (id, texts[id].as_str(), model.pieces[id].score));
+        rules.model(made::numbered(&texts), json!(made::by_score_and_number(&normal.collect::<Vec<_>>())))
     } else {
         unigram(scored(model), model.unk_id, model.byte_fallback)?
     };
-    let replace = |pattern: &str, kind: &str, content: &str| json!({ "type": "Replace", "pattern": { kind: pattern }, "content": content });
     let mut normalizers = Vec::new();
-    normalizers.extend(charsmap(model));
+    normalizers.extend(precompiled(&model.precompiled_charsmap));
     if model.remove_extra_whitespaces {
-        normalizers.push(replace(r"\A +| +\z", "Regex", ""));
-        normalizers.push(replace(" {2,}", "Regex", " "));
+        normalizers.push(replace_all(r"\A +| +\z", ""));
+        normalizers.push(replace_all(" {2,}", " "));
     }
     if model.escape_whitespaces {
-        normalizers.push(replace(" ", "String", SPACE));
+        normalizers.push(replace(" ", SPACE));
     }
     let mut cuts = Vec::new();
     if model.add_dummy_prefix {
         if is_legacy {
-            normalizers.push(replace(r"\A▁", "Regex", "▁▁"));
+            normalizers.push(replace_all(r"\A▁", "▁▁"));
         }
         cuts.push(metaspace(if is_legacy { "always" } else { "first" }, false));
     }
@@ -207,22 +198,12 @@ fn of_file(model: &ModelProto, settings: &Value, special: &mut SpecialTokens) ->
         let mut longest = user_defined;
         longest.sort_by_key(|text| std::cmp::Reverse(text.chars().count()));
         let pattern = longest.iter().map(|text| escaped(text)).collect::<Vec<_>>().join("|");
-        cuts.push(json!({ "type": "Split", "pattern": { "Regex": pattern }, "behavior": "Isolated", "invert": false }));
-    }
-    let mut decoders = vec![replace(SPACE, "String", " ")];
-    if model.byte_fallback {
-        decoders.push(json!({ "type": "ByteFallback" }));
-    }
-    if model.add_dummy_prefix || model.byte_fallback {
-        decoders.push(json!({ "type": "Fuse" }));
-    }
-    if model.add_dummy_prefix {
-        decoders.push(json!({ "type": "Strip", "content": " ", "start": 1, "stop": 0 }));
+        cuts.push(made::split(&pattern));
     }
     let pre_tokenizer =
         if cuts.is_empty() { Value::Null } else { json!({ "type": "Sequence", "pretokenizers": cuts }) };
     let normalizer = json!({ "type": "Sequence", "normalizers": normalizers });
-    let decoder = json!({ "type": "Sequence", "decoders": decoders });
+    let decoder = made::decoder_of_spaces(model.byte_fallback, model.add_dummy_prefix);
     Ok((tokenizer(json, normalizer, pre_tokenizer, decoder), None, Around::new()))
 }
 
@@ -233,7 +214,7 @@ fn of_class(model: &ModelProto, class: Class, settings: &Value, special: &mut Sp
     }
     special.default_extra(extra(model, &[Kind::Control, Kind::UserDefined]));
     let texts = texts(model);
-    let bpe = json!({ "type": "BPE", "vocab": numbered(&texts), "merges": ordered_merges(&texts) });
+    let bpe = json!({ "type": "BPE", "vocab": made::numbered(&texts), "merges": made::by_order(&texts) });
     let mut json = tokenizer(bpe, Value::Null, Value::Null, Value::Null);
     class.rewrite(&mut json, settings);
     (json, None, Around::new())
@@ -266,13 +247,7 @@ fn xlm_roberta(
     let before = ["bos_token", "pad_token", "eos_token", "unk_token"].map(own);
     let pieces = before.into_iter().chain(scored(model).into_iter().skip(3)).chain([own("mask_token")]).collect();
     let scheme = if settings.get("add_prefix_space") == Some(&json!(false)) { "never" } else { "always" };
-    let cuts = json!([{ "type": "WhitespaceSplit" }, metaspace(scheme, true)]);
-    let json = tokenizer(
-        unigram(pieces, 3, false)?,
-        charsmap(model).unwrap_or_default(),
-        json!({ "type": "Sequence", "pretokenizers": cuts }),
-        metaspace(scheme, true),
-    );
+    let json = made::unigram_of_words(unigram(pieces, 3, false)?, &model.precompiled_charsmap, scheme);
     let single = vec![("bos_token", 0), ("A", 0), ("eos_token", 0)];
     let pair = single.iter().copied().chain([("eos_token", 0), ("B", 0), ("eos_token", 0)]).collect();
     Ok((json, Some(single), pair))
@@ -327,33 +302,14 @@ fn deberta_v2(
     Ok((json, Some(single), pair))
 }
 
-/// A `tokenizer.json` without special tokens.
-fn tokenizer(model: Value, normalizer: Value, pre_tokenizer: Value, decoder: Value) -> Value {
-    json!({
-        "version": "1.0", "truncation": null, "padding": null, "added_tokens": [], "normalizer": normalizer,
-        "pre_tokenizer": pre_tokenizer, "post_processor": null, "decoder": decoder, "model": model
-    })
-}
-
 /// A vocabulary of unigrams. A number of the unknown piece that is none of it is an error here: the crate `tokenizers`
 /// would fail on a text.
 fn unigram(pieces: Vec<(String, f64)>, unknown: i32, falls_back: bool) -> Result<Value, SentencePieceProblem> {
-    if usize::try_from(unknown).map_or(true, |id| id >= pieces.len()) {
+    let Some(id) = usize::try_from(unknown).ok().filter(|&id| id < pieces.len()) else {
         let expected = "the number of a piece";
         return Err(SentencePieceProblem::Setting { field: "unk_id", found: unknown.to_string(), expected });
-    }
-    Ok(json!({ "type": "Unigram", "unk_id": unknown, "vocab": pieces, "byte_fallback": falls_back }))
-}
-
-/// Spaces as `▁`, with one before a text or none.
-fn metaspace(scheme: &str, split: bool) -> Value {
-    json!({ "type": "Metaspace", "replacement": SPACE, "prepend_scheme": scheme, "split": split })
-}
-
-/// The normaliser of the file's own table of characters, if it has one.
-fn charsmap(model: &ModelProto) -> Option<Value> {
-    let map = &model.precompiled_charsmap;
-    (!map.is_empty()).then(|| json!({ "type": "Precompiled", "precompiled_charsmap": base64(map) }))
+    };
+    Ok(made::unigram(&pieces, id, falls_back))
 }
 
 /// The texts of pieces.
@@ -380,11 +336,6 @@ fn renamed(model: &ModelProto, special: &SpecialTokens) -> Vec<String> {
     texts
 }
 
-/// `vocab` of BPE.
-fn numbered(texts: &[String]) -> Value {
-    Value::Object(texts.iter().enumerate().map(|(id, text)| (text.clone(), id.into())).collect())
-}
-
 /// The numbers of the pieces of a kind.
 fn of_kind(model: &ModelProto, kind: Kind) -> impl Iterator<Item = usize> {
     model.pieces.iter().enumerate().filter(move |(_, piece)| piece.kind == kind).map(|(id, _)| id)
@@ -394,32 +345,6 @@ fn of_kind(model: &ModelProto, kind: Kind) -> impl Iterator<Item = usize> {
 fn extra(model: &ModelProto, kinds: &[Kind]) -> Vec<AddedToken> {
     let pieces = model.pieces.iter().filter(|piece| kinds.contains(&piece.kind));
     pieces.map(|piece| AddedToken::from(&*piece.text, piece.kind == Kind::Control).normalized(false)).collect()
-}
-
-/// The two parts of a piece for each way to cut it, the shorter left part first.
-fn cuts(text: &str) -> impl Iterator<Item = (&str, &str)> {
-    let cut = text.char_indices().skip(1).filter(|_| text.len() <= LONGEST_PIECE);
-    cut.map(|(at, _)| text.split_at(at))
-}
-
-/// Merges in the order of the pieces that they make.
-fn ordered_merges(texts: &[String]) -> Vec<[&str; 2]> {
-    let all: HashSet<&str> = texts.iter().map(String::as_str).collect();
-    let cuts = texts.iter().flat_map(|text| cuts(text));
-    cuts.filter(|(left, right)| all.contains(left) && all.contains(right)).map(|(left, right)| [left, right]).collect()
-}
-
-/// Merges of plain pieces in the order of the scores of what they make; those of one score by its number, then by text.
-fn scored_merges<'a>(model: &ModelProto, texts: &'a [String]) -> Vec<[&'a str; 2]> {
-    let normal: HashMap<&str, usize> = of_kind(model, Kind::Normal).map(|id| (texts[id].as_str(), id)).collect();
-    let mut merges: Vec<(f32, usize, &str, &str)> = Vec::new();
-    for id in of_kind(model, Kind::Normal) {
-        let cuts = cuts(&texts[id]).filter(|(left, right)| normal.contains_key(left) && normal.contains_key(right));
-        merges.extend(cuts.map(|(left, right)| (model.pieces[id].score, id, left, right)));
-    }
-    // Zeros of both signs are one score.
-    merges.sort_by(|a, b| (b.0 + 0.0).total_cmp(&(a.0 + 0.0)).then_with(|| (a.1, a.2, a.3).cmp(&(b.1, b.2, b.3))));
-    merges.into_iter().map(|(_, _, left, right)| [left, right]).collect()
 }
 
 /// A text as a regular expression that matches it alone.

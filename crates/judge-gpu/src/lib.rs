@@ -15,6 +15,7 @@
 //! | `dots.rs` | scalar products of rows with rows |
 //! | `residual.rs` | what is added to the residual stream |
 //! | `product.rs`, `on_cuda.rs`, `cublas.rs` | products; those of NVIDIA GPUs; cuBLASLt on cubecl's memory |
+//! | `cuda.rs` | what of CUDA a machine has |
 //! | `tensors.rs` | Burn's tensors to cubecl's and back |
 
 #![cfg(feature = "kernels")]
@@ -22,6 +23,8 @@
 mod attention;
 #[cfg(feature = "cuda")]
 pub mod cublas;
+#[cfg(feature = "cuda")]
+pub mod cuda;
 mod dots;
 mod gate;
 mod heads;

@@ -117,6 +117,9 @@
 //! - For models of other families: they are refused by name.
 //! - To save memory by quantisation on a GPU, where weights of few bits are expanded as they are loaded.
 
+// What is left of it is named where it stands; files are mapped by `judge-weights`, instructions are `judge-kernels`'.
+#![deny(unsafe_code)]
+
 mod arch;
 mod base;
 mod checked;

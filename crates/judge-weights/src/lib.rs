@@ -42,7 +42,6 @@
 //!   one exception is a [`Table`](table::Table) that stays in its file.
 //! - Every count, offset and shape of a file is checked before anything is allocated for it.
 
-pub mod advice;
 pub mod codes;
 mod convert;
 pub mod dequantise;
@@ -52,6 +51,7 @@ pub mod file;
 pub mod gguf;
 pub mod int8;
 pub mod lora;
+pub mod map;
 pub mod names;
 pub mod pytorch;
 pub mod quantised;

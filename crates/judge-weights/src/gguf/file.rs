@@ -12,6 +12,7 @@ use memmap2::Mmap;
 use super::header::{self, Entry, Header};
 use super::problem::GgufProblem;
 use crate::Error;
+use crate::map::map_file;
 
 /// What a file says of the model's settings, for whoever has a description to compare it with.
 pub struct FileSettings<'a> {
@@ -110,8 +111,7 @@ impl GgufFile {
 fn part(path: &Path) -> Result<(Mmap, Header), Error> {
     let read = |source| Error::Read { path: path.to_owned(), source };
     let file = File::open(path).map_err(read)?;
-    // SAFETY: the map is read-only; see `Shard::open` of the safetensors files.
-    let map = unsafe { Mmap::map(&file) }.map_err(read)?;
+    let map = map_file(&file).map_err(read)?;
     let header = header::read(&map).map_err(|problem| Error::Gguf { path: path.to_owned(), problem })?;
     Ok((map, header))
 }

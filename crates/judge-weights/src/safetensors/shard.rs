@@ -22,8 +22,9 @@ use serde_json::Value;
 
 use crate::Error;
 use crate::error::{FileProblem, TensorProblem};
+use crate::map::{advise, map_file};
+use crate::pytorch;
 use crate::read::{is_pickle, refuse_stand_in};
-use crate::{advice::advise, pytorch};
 
 /// Longest header that is read, in bytes: the limit of the `safetensors` crate.
 const MAX_HEADER: u64 = 100_000_000;
@@ -78,9 +79,7 @@ impl Shard {
     pub(super) fn open(path: PathBuf) -> Result<Vec<Opened>, Error> {
         let read = |source| Error::Read { path: path.clone(), source };
         let file = File::open(&path).map_err(read)?;
-        // SAFETY: the map is read-only. A file that somebody shortens meanwhile would end
-        // the process with SIGBUS; there is no portable defence but a copy, and the type's documentation says so.
-        let map = unsafe { Mmap::map(&file) }.map_err(read)?;
+        let map = map_file(&file).map_err(read)?;
         refuse_stand_in(&path, &map)?;
         if path.file_name().and_then(|name| name.to_str()).is_some_and(is_pickle) {
             Self::of_pytorch(path, map)

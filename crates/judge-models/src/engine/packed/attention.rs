@@ -167,6 +167,10 @@ impl Made<'_> {
     ///
     /// # Panics
     /// If the walk has no such row.
+    #[expect(
+        unsafe_code,
+        reason = "walks on several threads write rows of one matrix, which only their plan keeps apart"
+    )]
     pub(super) fn row(&mut self, row: usize) -> &mut [f32] {
         assert!(row < self.len);
         let place = self.first + row / self.group * self.n_heads + row % self.group;

@@ -37,6 +37,7 @@ use std::time::UNIX_EPOCH;
 
 use judge_kernels::lines::MappedLines;
 use judge_kernels::stored::Stored;
+use judge_weights::map::map_file;
 use memmap2::Mmap;
 use serde::{Deserialize, Serialize};
 
@@ -212,10 +213,8 @@ impl Reader {
         if file.metadata().map_err(read)?.len() == 0 {
             return Err(Error::PackedCache { path, problem: PackedCacheProblem::Damaged }); // cannot be mapped
         }
-        // SAFETY: the map is read-only, and a file that has this name is never written again: others
-        // are renamed over it. Like a checkpoint, one that somebody shortens meanwhile would end the
-        // process with SIGBUS.
-        let map = unsafe { Mmap::map(file) }.map_err(read)?;
+        // A file that has this name is never written again: others are renamed over it.
+        let map = map_file(file).map_err(read)?;
         let Some(entries) = index(&map) else {
             return Err(Error::PackedCache { path, problem: PackedCacheProblem::Damaged });
         };

@@ -54,6 +54,7 @@ pub(super) struct Scratch {
 }
 
 /// The body of a walk on the unit; see the head of this file.
+#[expect(unsafe_code, reason = "a body of loops compiled for AVX-512, which only a call that is unsafe enters")]
 pub(super) fn gather(unit: &Unit, walk: &Walk<'_>, scratch: &mut Scratch, made: &mut Made<'_>) {
     // SAFETY: where there is a unit there is AVX-512 with BF16.
     unsafe { gather_with_avx512(unit, walk, scratch, made) }

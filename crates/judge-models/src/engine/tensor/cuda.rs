@@ -37,9 +37,7 @@ impl Machine {
     #[cfg(feature = "cuda")]
     pub(crate) fn probe() -> Self {
         use burn::tensor::{Device, DeviceType};
-        // SAFETY: both calls only try to load a library by each of its names.
-        let (driver, compiler) =
-            unsafe { (cudarc::driver::sys::is_culib_present(), cudarc::nvrtc::sys::is_culib_present()) };
+        let (driver, compiler) = (judge_gpu::cuda::has_driver(), judge_gpu::cuda::has_compiler());
         let cards = if driver { Device::enumerate(DeviceType::Cuda).into_vec().len() } else { 0 };
         let products = judge_gpu::cublas::is_present();
         Self { driver, cards, compiler, products, toolkit: cubecl::cuda::install::cuda_path() }
@@ -76,13 +74,7 @@ impl Machine {
 /// [`CudaProblem::NoMemorySize`] if the driver does not say it.
 #[cfg(feature = "cuda")]
 pub(crate) fn memory(index: usize) -> Result<u64, CudaProblem> {
-    use cudarc::driver::result;
-    let problem = |error: cudarc::driver::DriverError| CudaProblem::NoMemorySize { code: error.0 as u32 };
-    result::init().map_err(problem)?;
-    let device = result::device::get(i32::try_from(index).unwrap_or(i32::MAX)).map_err(problem)?;
-    // SAFETY: the device is one that the driver has just given.
-    let bytes = unsafe { result::device::total_mem(device) }.map_err(problem)?;
-    Ok(bytes as u64)
+    judge_gpu::cuda::memory(index).map_err(|code| CudaProblem::NoMemorySize { code })
 }
 
 #[cfg(test)]

@@ -35,23 +35,35 @@ pub(crate) fn by_magic(head: &[u8], path: &Path) -> Option<Error> {
 /// The error for a first line that is no JSON and looks like the head of a table; `None` if it does not. `next` is what follows it, as far
 /// as it was read: a table has separators on its second line too.
 pub(crate) fn by_first_line(line: &[u8], next: &[u8], path: &Path) -> Option<Error> {
+    let second = next.iter().position(|&byte| byte == b'\n').map(|end| &next[..end]);
+    let found = match separator(line, second)? {
+        b'\t' => "a table separated by tabs",
+        _ => "CSV",
+    };
+    Some(Error::NotJson { path: path.to_path_buf(), found, cure: PANDAS })
+}
+
+/// What separates the names of a table's columns, by its first two lines; `None` for what is no table.
+pub(crate) fn separator(first: &[u8], second: Option<&[u8]>) -> Option<u8> {
     const LONGEST: usize = 64;
-    let text = std::str::from_utf8(line).ok()?.trim();
-    if text.starts_with(['{', '[']) {
+    let text = std::str::from_utf8(first).ok()?.trim_end();
+    if text.trim_start().starts_with(['{', '[']) {
         return None;
     }
     let is_name = |cell: &str| {
         let name = cell.trim().trim_matches('"');
-        let begins = name.starts_with(|c: char| c.is_alphanumeric() || "_#".contains(c));
+        // pandas gives the column of its index no name.
+        let begins = name.is_empty() || name.starts_with(|c: char| c.is_alphanumeric() || "_#".contains(c));
         begins && !name.contains(['{', '}', '[', ']', ':']) && name.chars().count() <= LONGEST
     };
-    let second = next.iter().position(|&byte| byte == b'\n').map(|end| &next[..end]);
-    let separates = |&(separator, _): &(char, &str)| {
-        let goes_on = second.is_none_or(|second| second.is_empty() || second.contains(&(separator as u8)));
-        text.contains(separator) && text.split(separator).all(is_name) && goes_on
+    let separates = |&separator: &u8| {
+        // A cell in quotes may go over several lines.
+        let is_open = |line: &[u8]| line.iter().filter(|&&byte| byte == b'"').count() % 2 == 1;
+        let goes_on = second.is_none_or(|line| line.is_empty() || line.contains(&separator) || is_open(line));
+        let mut names = text.split(char::from(separator));
+        text.contains(char::from(separator)) && names.all(is_name) && goes_on
     };
-    let found = [(',', "CSV"), (';', "CSV"), ('\t', "a table separated by tabs")].into_iter().find(separates);
-    Some(Error::NotJson { path: path.to_path_buf(), found: found?.1, cure: PANDAS })
+    [b',', b';', b'\t'].into_iter().find(separates)
 }
 
 /// The error for NaN or an infinity, as Python writes them, at or just before the byte `index` of `line`.

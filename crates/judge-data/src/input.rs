@@ -2,6 +2,7 @@
 
 mod behind;
 mod compression;
+mod csv;
 mod decoder;
 mod opened;
 mod part;
@@ -28,7 +29,8 @@ pub use part::{PART, Part};
 /// A regular file is held open, so that a file that takes its name later does not matter. What can be read only once
 /// (standard input, a FIFO, a process substitution) is first copied into a temporary file without a name, of the input's
 /// size. gzip (of any number of members) and zstd (of any number of frames) are told by their first bytes, not by the
-/// file's name. So is Parquet, with the feature `parquet`: its rows are given as JSON lines. Clones share the file.
+/// file's name. So is Parquet, with the feature `parquet`, and a table whose first line has names separated by commas, semicolons or tabs
+/// (CSV, TSV): their rows are given as JSON lines. Clones share the file.
 ///
 /// ```no_run
 /// use judge_data::{Dataset, DatasetOptions, Input};
@@ -152,7 +154,15 @@ impl Input {
         #[cfg(not(feature = "parquet"))]
         let decoder = Decoder::new(raw, &self.opened);
         let decoder = decoder.map_err(Error::reading(self.path()))?;
-        Ok(InputReader { reader: BufReader::with_capacity(BUFFER, decoder), opened: self.opened.clone() })
+        let mut reader = BufReader::with_capacity(BUFFER, decoder);
+        let head = reader.fill_buf().map_err(|source| explain(&self.opened, source));
+        let separator = csv::separator(head.map_err(Error::reading(self.path()))?, self.path());
+        if let Some(separator) = separator {
+            let lines = csv::Lines::open(reader, separator).map_err(|source| explain(&self.opened, source));
+            let lines = Decoder::Csv(Box::new(lines.map_err(Error::reading(self.path()))?));
+            reader = BufReader::with_capacity(BUFFER, lines);
+        }
+        Ok(InputReader { reader, opened: self.opened.clone() })
     }
 
     /// Name, length and hash of the bytes as they are stored (compressed ones of a compressed file), for a run record. The

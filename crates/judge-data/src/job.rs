@@ -76,7 +76,7 @@ pub struct Job<S = Records> {
 }
 
 impl Job {
-    /// A job over the records of a file (JSON lines, a JSON array or, with the feature `parquet`, Parquet; plain, gzip or zstd; `-` is
+    /// A job over the records of a file (JSON lines, a JSON array, CSV or, with the feature `parquet`, Parquet; plain, gzip or zstd; `-` is
     /// standard input), which detects their format and carries all fields.
     ///
     /// # Errors

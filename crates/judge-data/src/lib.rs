@@ -53,7 +53,7 @@
 //!
 //! # When not to use it
 //!
-//! There is no network here, and no CSV; gzip and zstd are read, not written. Files are not edited in place: a new version
+//! There is no network here; CSV, gzip and zstd are read, not written. Files are not edited in place: a new version
 //! replaces the old one. Model folders are read by `judge-models`.
 
 mod answers_record;

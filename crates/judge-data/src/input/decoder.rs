@@ -1,7 +1,7 @@
 //! What compressed data hold.
 
 use std::fmt;
-use std::io::{self, BufRead, Read};
+use std::io::{self, BufRead, BufReader, Read};
 use std::sync::Arc;
 
 use flate2::bufread::GzDecoder;
@@ -24,6 +24,8 @@ pub(super) enum Decoder<R> {
     Plain(R),
     Gzip(GzipMembers<R>),
     Zstd(Box<ZstdFrames<R>>),
+    /// A table separated by commas or the like, of what another decoder gives.
+    Csv(Box<super::csv::Lines<BufReader<Self>>>),
     /// Parquet, which is no stream of bytes that another reader gives.
     #[cfg(feature = "parquet")]
     Table(Box<super::table::Lines>),
@@ -54,6 +56,7 @@ impl<R: BufRead> Read for Decoder<R> {
             Self::Plain(reader) => reader.read(buffer),
             Self::Gzip(reader) => reader.read(buffer),
             Self::Zstd(reader) => reader.read(buffer),
+            Self::Csv(lines) => lines.read(buffer),
             #[cfg(feature = "parquet")]
             Self::Table(lines) => lines.read(buffer),
         }

@@ -3,6 +3,7 @@
 mod benchmarks;
 mod carried_fields;
 mod columns;
+mod csv;
 mod documents;
 mod input;
 mod job;

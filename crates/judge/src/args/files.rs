@@ -22,7 +22,7 @@ pub fn open(path: &Path) -> Result<Input> {
 /// Which rows are read.
 #[derive(Args, Clone, Debug)]
 pub struct InputArgs {
-    /// Rows: JSON lines or a JSON array, plain, gzip or zstd, or Parquet; `-` is standard input
+    /// Rows: JSON lines, a JSON array, CSV or TSV with a first line of names, plain, gzip or zstd, or Parquet; `-` is standard input
     #[arg(long, alias = "data", value_name = "FILE")]
     pub input: PathBuf,
     /// Which columns hold which fields, e.g. instruction=prompt,response=completion,human=grade; `id=` numbers the rows
@@ -160,7 +160,22 @@ pub fn input_files(names: &[String]) -> Result<Vec<PathBuf>> {
     files(
         names,
         "file of rows",
-        &["jsonl", "json", "ndjson", "jsonl.gz", "json.gz", "jsonl.zst", "json.zst", "parquet"],
+        &[
+            "jsonl",
+            "json",
+            "ndjson",
+            "jsonl.gz",
+            "json.gz",
+            "jsonl.zst",
+            "json.zst",
+            "csv",
+            "tsv",
+            "csv.gz",
+            "tsv.gz",
+            "csv.zst",
+            "tsv.zst",
+            "parquet",
+        ],
     )
 }
 

@@ -576,7 +576,7 @@ fn wrong_files_are_called_what_they_are_and_packed_ones_are_read() {
     let desk = Desk::new();
     let row = "{\"id\": 1, \"prompt\": \"Is it?\"}\n";
     for (name, text, says) in [
-        ("t.csv", "id,prompt\n1,a\n", "looks like CSV"),
+        ("t.csv", "id,prompt\n1,a,b\n", "line 2: expected 2 cells"),
         ("nan.jsonl", "{\"id\": 1, \"prompt\": \"a\", \"x\": NaN}\n", "NaN is not JSON"),
         ("columns.json", "{\"id\": {\"0\": 1}, \"prompt\": {\"0\": \"a\"}}", "written by columns"),
         (

@@ -1,0 +1,100 @@
+//! Tables of texts: CSV, TSV and what spreadsheets write.
+
+use std::io::Write;
+use std::path::PathBuf;
+
+use judge_core::Fields;
+use judge_data::{Dataset, DatasetOptions, Input, Rows};
+use serde_json::Value;
+use tempfile::TempDir;
+
+fn put(folder: &TempDir, name: &str, bytes: &[u8]) -> PathBuf {
+    let path = folder.path().join(name);
+    std::fs::write(&path, bytes).unwrap();
+    path
+}
+
+/// The rows as JSON, or the first error.
+fn read(name: &str, bytes: &[u8]) -> Result<Vec<Value>, String> {
+    let folder = TempDir::new().unwrap();
+    let rows = Rows::open(put(&folder, name, bytes)).map_err(|error| error.to_string())?;
+    let json = |row: judge_data::Row| {
+        let fields =
+            row.keys().map(|key| (key.to_owned(), serde_json::from_str(row.value(key).unwrap_or("null")).unwrap()));
+        Value::Object(fields.collect())
+    };
+    rows.map(|row| row.map(json).map_err(|error| error.to_string())).collect()
+}
+
+#[test]
+fn a_table_is_read_as_its_rows() {
+    let text = "id,instruction,response,human\n1,\"What, now?\",\"He said \"\"no\"\".\nTwice.\",4\n2,b,,\n3,Größe\n";
+    let expected = serde_json::json!([
+        {"id": "1", "instruction": "What, now?", "response": "He said \"no\".\nTwice.", "human": "4"},
+        {"id": "2", "instruction": "b", "response": null, "human": null},
+        {"id": "3", "instruction": "Größe", "response": null, "human": null},
+    ]);
+    assert_eq!(Value::from(read("t.csv", text.as_bytes()).unwrap()), expected);
+    // Told by its content where the name does not say it, with a byte-order mark, and with the line ends of Windows.
+    assert_eq!(Value::from(read("t", text.as_bytes()).unwrap()), expected);
+    let marked = [b"\xef\xbb\xbf", text.replace("Twice.", "").as_bytes()].concat();
+    assert_eq!(read("t.txt", &marked).unwrap()[2], expected[2]);
+    assert_eq!(read("t.csv", b"id,prompt\r\n1,a\r\n").unwrap()[0], serde_json::json!({"id": "1", "prompt": "a"}));
+}
+
+#[test]
+fn separators_are_those_of_the_name_or_of_the_first_line() {
+    let row = serde_json::json!({"id": "1", "prompt": "a"});
+    for (name, text) in [
+        ("t.csv", "id;prompt\n1;a\n"),
+        ("t.tsv", "id\tprompt\n1\ta\n"),
+        ("t.TSV", "id\tprompt\n1\ta"),
+        ("unnamed", "id\tprompt\n1\ta\n"),
+        ("t.csv", "\n\nid,prompt\n\n1,a\n\n"),
+    ] {
+        assert_eq!(read(name, text.as_bytes()).unwrap(), [row.clone()], "{name}: {text:?}");
+    }
+    assert_eq!(read("t.csv", b"prompt\nIs it?\n").unwrap(), [serde_json::json!({"prompt": "Is it?"})]);
+    // pandas writes its index into a column without a name.
+    let indexed = read("t.csv", b",prompt\n0,a\n").unwrap();
+    assert_eq!(indexed, [serde_json::json!({"Unnamed: 0": "0", "prompt": "a"})]);
+    // JSON is what it is, whatever it is called.
+    assert_eq!(read("t.csv", b"{\"id\": 1, \"prompt\": \"a\"}\n").unwrap()[0]["id"], 1);
+}
+
+#[test]
+fn compressed_tables_and_standard_input_are_read() {
+    let folder = TempDir::new().unwrap();
+    let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());
+    gzip.write_all(b"id,prompt\n1,a\n2,b\n").unwrap();
+    let path = put(&folder, "t.csv.gz", &gzip.finish().unwrap());
+    assert_eq!(Rows::open(path).unwrap().count(), 2);
+    let piped = Input::from_reader(&b"id,prompt\n1,a\n2,b\n"[..], Input::STDIN).unwrap();
+    assert_eq!(Dataset::open(&piped, &DatasetOptions::default()).unwrap().count(), 2);
+    assert_eq!(Dataset::open(&piped, &DatasetOptions::default()).unwrap().count(), 2, "as often as wanted");
+}
+
+#[test]
+fn what_is_wrong_with_a_table_names_its_line() {
+    let long = read("t.csv", b"id,instruction,response\n1,a,\"x\ny\"\n2,well, no,b\n").unwrap_err();
+    assert!(long.contains("line 4: expected 3 cells") && long.contains("found 4") && long.contains("\"b\""), "{long}");
+    let twice = read("t.csv", b"id,prompt,prompt\n1,a,b\n").unwrap_err();
+    assert!(twice.contains("the column \"prompt\" is named twice"), "{twice}");
+    let latin = read("t.csv", b"id,prompt\n1,Gr\xf6\xdfe\n").unwrap_err();
+    assert!(latin.contains("line 2: the text is not UTF-8"), "{latin}");
+    // Cells that are empty are none too many.
+    assert_eq!(read("t.csv", b"id,prompt\n1,a,,\n").unwrap().len(), 1);
+    assert!(read("t.csv", b"id,prompt\n").unwrap().is_empty());
+}
+
+/// A record stands on the line where its row begins, so that what is wrong with it is found.
+#[test]
+fn records_name_the_lines_of_the_table() {
+    let folder = TempDir::new().unwrap();
+    let path = put(&folder, "t.csv", b"id,instruction,response,human\n1,\"a\nb\",c,5\n2,d,,4\n");
+    let records: Vec<_> = Dataset::open(&path, &DatasetOptions::default()).unwrap().collect::<Result<_, _>>().unwrap();
+    assert_eq!((records[0].field("response").unwrap(), records[0].human()), ("c".into(), Some(5.0)));
+    assert!(records[1].unread().is_some());
+    let places: Vec<usize> = Rows::open(&path).unwrap().map(|row| row.unwrap().place().line).collect();
+    assert_eq!(places, [2, 4]);
+}

@@ -102,8 +102,7 @@ impl<S: Source> RowJob<S> {
     ) -> Result<Finished<'_, S>> {
         let mut details = String::new();
         let finished = self.job.run(checked, |missing| {
-            let watch = Watch::new(self.words.doing, self.words.rows, self.quiet)?;
-            let made = judge(Pending { missing, watch })?.into();
+            let made = judge(Pending { missing, words: self.words, quiet: self.quiet })?.into();
             details = made.details;
             anyhow::Ok(made.result)
         })?;
@@ -139,15 +138,24 @@ impl From<RunResult> for Made {
     }
 }
 
-/// The rows that are missing, with the progress that is shown while they are made and the signals that stop it.
+/// The rows that are missing, before whoever makes them.
 pub struct Pending<'j, S> {
     /// The rows.
     pub missing: Missing<'j, S>,
-    /// The progress.
-    pub watch: Watch,
+    words: Words,
+    quiet: bool,
 }
 
 impl<S: Source> Pending<'_, S> {
+    /// The progress that is shown from now on. From now on, too, a signal waits for the end of a row: until the model is there it ends the
+    /// process at once.
+    ///
+    /// # Errors
+    /// If signals cannot be caught.
+    pub fn watch(&self) -> Result<Watch> {
+        Watch::new(self.words.doing, self.words.rows, self.quiet)
+    }
+
     /// As [`Missing::judge`].
     ///
     /// # Errors
@@ -159,8 +167,8 @@ impl<S: Source> Pending<'_, S> {
         judges: &[&dyn Judge<S::Item>],
         row: impl FnMut(ItemResult<S::Item>) -> Result<(T, Fate), E>,
     ) -> Result<RunResult> {
-        let Self { missing, mut watch } = self;
-        let result = missing.judge(resolved, model, judges, row, &mut watch)?;
+        let mut watch = self.watch()?;
+        let result = self.missing.judge(resolved, model, judges, row, &mut watch)?;
         watch.finish(result.summary.cancelled)?;
         Ok(result)
     }
@@ -177,8 +185,8 @@ impl<S: Source> Pending<'_, S> {
         prompt: impl Fn(&S::Item) -> Result<Prompt, Unscored> + Send + Sync,
         row: impl FnMut(S::Item, &Outcome) -> Result<(T, Fate), Error>,
     ) -> Result<RunResult> {
-        let Self { missing, mut watch } = self;
-        let result = missing.read(resolved, model, want, prompt, row, &mut watch)?;
+        let mut watch = self.watch()?;
+        let result = self.missing.read(resolved, model, want, prompt, row, &mut watch)?;
         watch.finish(result.summary.cancelled)?;
         Ok(result)
     }

@@ -107,7 +107,7 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
     let mut asked = None;
     let finished = job.run(&checked, |pending| {
         let model = asked.insert(cli.api.model()?);
-        let mut labelling = Spending::new(pending.watch, model, report.prices.as_ref());
+        let mut labelling = Spending::new(pending.watch()?, model, report.prices.as_ref());
         let row = |result: ItemResult<Numbered>| {
             let (name, _) = &aspects[result.item.row % aspects.len()];
             LabelRow::new(result, name, &cli.carry.fields)

@@ -42,7 +42,6 @@ mod encoders;
 mod experts;
 mod families;
 mod head;
-mod known;
 mod mamba;
 mod problem;
 mod rope;
@@ -62,14 +61,14 @@ pub(crate) use encoder::{
     EncoderBlockSpec, EncoderHeadSpec, EncoderSpec, HeadLinear, HeadStepSpec, NormPlace, PositionsSpec, RelativeSpec,
     TypesSpec,
 };
+pub(crate) use encoders::described as described_encoders;
 #[cfg(feature = "train")]
 pub(crate) use encoders::draws_of as draws_of_head;
 pub(crate) use encoders::{classifier_of as encoder_classifier_class, head_of as encoder_head};
-pub(crate) use families::classifier_class;
 #[cfg(test)]
 pub(crate) use families::names as family_names;
+pub(crate) use families::{classifier_class, described as described_decoders};
 pub(crate) use head::of_adapter as labels_of_adapter;
-pub use known::KnownModel;
 pub use problem::ConfigProblem;
 pub(crate) use rope::{RopeConfig, RopeScaling};
 pub(crate) use shape::{TOKEN_IDS, TokenIds};
@@ -82,6 +81,7 @@ pub(crate) use spec::{
     HeadShape, HeadSpec, KeysSpec, LinearSpec, MambaShape, MambaSpec, MlpSpec, ModelSpec, NoHead, NormSpec, Routing,
     SCORE, Scores, StackPart, StackSpec, TokenGateSpec, TokenInputsSpec,
 };
+pub(crate) use tower::described as described_towers;
 
 /// Whether a `config.json` is that of a decision model as transformers saves it, whose head is among the weights.
 pub(crate) fn is_decision_model(config: &Value) -> bool {

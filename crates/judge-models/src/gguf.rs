@@ -23,7 +23,7 @@ mod pre_tokenizers;
 mod refused;
 mod tokenizer;
 
-pub(crate) use architectures::{A_LOG, Architecture, DIVISORS, FACTORS, Named};
+pub(crate) use architectures::{A_LOG, Architecture, DIVISORS, FACTORS, Named, described};
 pub(crate) use config::config;
 pub(crate) use refused::refuse_others;
 pub(crate) use tokenizer::TextFiles;

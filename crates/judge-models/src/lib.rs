@@ -137,6 +137,7 @@ mod from_str;
 pub mod fuzzing;
 mod gguf;
 mod hub;
+mod known;
 mod merge;
 mod model;
 mod new_folder;
@@ -149,7 +150,7 @@ pub mod train;
 mod value_head;
 mod weights;
 
-pub use arch::{ConfigProblem, KnownModel};
+pub use arch::ConfigProblem;
 pub use decision::{DecisionFolder, TemplatePrompt, TurnPrompt};
 pub use device::{CudaProblem, Device, DevicesProblem, WeightForm};
 pub use engine::product_rate;
@@ -171,6 +172,7 @@ pub use judge_weights::error::{
 };
 pub use judge_weights::gguf::problem::GgufProblem;
 pub use judge_weights::pytorch::problem::PyTorchProblem;
+pub use known::KnownModel;
 pub use merge::{Merged, merge_adapters};
 pub use model::{LoadOptions, Model};
 pub use text::{ChatTokens, SentencePieceProblem, TextOptions};

@@ -39,6 +39,7 @@ fn regions() -> Vec<(&'static str, &'static str, String)> {
         ("docs/models.md", "decoders", models("what is special", KnownModel::decoders())),
         ("docs/models.md", "vision-language", models("family of the text model", KnownModel::vision_language())),
         ("docs/models.md", "encoders", models("what is special", KnownModel::encoders())),
+        ("docs/models.md", "gguf", architectures()),
         ("docs/files.md", "columns", columns()),
         ("docs/prompted.md", "benchmarks", benchmarks()),
         ("docs/glossary.md", "reasons", reasons()),
@@ -62,6 +63,14 @@ fn code(name: &str) -> String {
 fn models(notes: &str, known: Vec<KnownModel>) -> String {
     let rows = known.into_iter().map(|known| [code(known.model_type), known.models.to_owned(), known.notes]);
     table(["`model_type`", "models", notes], rows)
+}
+
+fn architectures() -> String {
+    let rows = KnownModel::of_gguf().into_iter().map(|(name, families, changed)| {
+        let families: Vec<String> = families.iter().map(|family| code(family)).collect();
+        [code(name), families.join(", "), changed]
+    });
+    table(["`general.architecture`", "read as", "what the converter changed, and is undone"], rows)
 }
 
 fn columns() -> String {

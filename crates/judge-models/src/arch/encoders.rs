@@ -99,7 +99,7 @@ const FAMILIES: [Family; 5] = [
 ];
 
 /// What people are told of each family: its `model_type`, its models, and what is special.
-pub(super) fn described() -> impl Iterator<Item = [&'static str; 3]> {
+pub(crate) fn described() -> impl Iterator<Item = [&'static str; 3]> {
     FAMILIES.iter().map(|family| [family.model_type, family.models, family.special])
 }
 

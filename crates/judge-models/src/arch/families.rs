@@ -366,7 +366,7 @@ pub(super) const NAMES: [&str; FAMILIES.len() + tower::NAMES.len()] = {
 };
 
 /// What people are told of each family: its `model_type`, its models, and what is special.
-pub(super) fn described() -> impl Iterator<Item = [&'static str; 3]> {
+pub(crate) fn described() -> impl Iterator<Item = [&'static str; 3]> {
     FAMILIES.iter().map(|family| [family.model_type, family.models, family.special])
 }
 

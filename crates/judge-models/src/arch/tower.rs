@@ -239,7 +239,7 @@ const OUTER: &[Outer] = &[
 ];
 
 /// What people are told of each kind: its `model_type`, its models, and the families of its text model.
-pub(super) fn described() -> impl Iterator<Item = (&'static str, &'static str, Vec<&'static str>)> {
+pub(crate) fn described() -> impl Iterator<Item = (&'static str, &'static str, Vec<&'static str>)> {
     OUTER.iter().map(|outer| (outer.model_type, outer.models, outer.text.iter().map(|(_, family)| *family).collect()))
 }
 

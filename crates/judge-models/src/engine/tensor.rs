@@ -28,6 +28,7 @@
 //! | `token_inputs.rs` | what blocks get of a token besides the residual stream |
 //! | `batch_size.rs` | how many tokens share a batch where nobody says it |
 //! | `host.rs` | the wait for a device, and its failures as errors |
+//! | `room.rs` | what is known of the devices' memory |
 //! | `retry.rs` | smaller batches where a device's memory is full |
 //! | `rate.rs` | how fast Burn's products are |
 //! | `cuda.rs` | what an NVIDIA GPU needs on this machine |
@@ -79,6 +80,7 @@ mod projection;
 mod rate;
 mod reads;
 mod retry;
+mod room;
 pub(crate) mod rotation;
 mod run;
 #[cfg(any(feature = "cuda", feature = "wgpu"))]

@@ -43,14 +43,36 @@ pub(crate) struct Architecture {
     /// Stems of experts that lie in one tensor, in the same form; `{}` stands for the expert's number, and `+` is between two
     /// matrices of which each expert has one above the other.
     experts: &'static [(&'static str, &'static str)],
+    /// What else the converter changes, for people.
+    also: &'static str,
 }
 
 impl Architecture {
     /// One with Llama's names that the converter only renames.
     const fn of_llama(name: &'static str, families: &'static [&'static str]) -> Self {
         let (blocks, names, experts): (_, &[_], _) = ("model.layers", &[TWO_NORMS], &[]);
-        Self { name, families, swaps_rows: false, adds_one: false, blocks, names, experts }
+        Self { name, families, swaps_rows: false, adds_one: false, blocks, names, experts, also: "" }
     }
+
+    /// One that also changes something else.
+    const fn and(self, also: &'static str) -> Self {
+        Self { also, ..self }
+    }
+}
+
+/// What people are told of each architecture: its name, the `model_type`s that it is read as, and what the converter changed.
+pub(crate) fn described() -> impl Iterator<Item = (&'static str, &'static [&'static str], String)> {
+    ARCHITECTURES.iter().map(|known| {
+        let changes = [
+            (known.swaps_rows, "order of rows of queries and keys"),
+            (!known.experts.is_empty(), "experts stacked"),
+            (known.adds_one, "1 added to norms"),
+            (!known.also.is_empty(), known.also),
+        ];
+        let changed: Vec<&str> = changes.into_iter().filter(|(is, _)| *is).map(|(_, what)| what).collect();
+        let changed = if changed.is_empty() { "names alone".to_owned() } else { changed.join("; ") };
+        (known.name, known.families, changed)
+    })
 }
 
 /// The architectures that are read.
@@ -63,14 +85,14 @@ static ARCHITECTURES: [Architecture; 23] = [
             ("ffn_up_exps", "block_sparse_moe.experts.{}.w3"),
             ("ffn_down_exps", "block_sparse_moe.experts.{}.w2"),
         ],
-        ..Architecture::of_llama("llama", &["llama", "mistral", "mixtral"])
+        ..Architecture::of_llama("llama", &["llama", "mistral", "mixtral"]).and("`llama3`'s scaling of the rotation as a tensor of divisors")
     },
     Architecture::of_llama("qwen2", &["qwen2"]),
     Architecture::of_llama("qwen3", &["qwen3"]),
     Architecture {
         names: &[TWO_NORMS, ROUTER],
         experts: EXPERTS,
-        ..Architecture::of_llama("qwen2moe", &["qwen2_moe"])
+        ..Architecture::of_llama("qwen2moe", &["qwen2_moe"]).and("the shared expert's gate squeezed")
     },
     Architecture {
         names: &[TWO_NORMS, ROUTER],
@@ -78,11 +100,11 @@ static ARCHITECTURES: [Architecture; 23] = [
         ..Architecture::of_llama("qwen3moe", &["qwen3_moe"])
     },
     Architecture { names: &[TWO_NORMS, ROUTER], experts: EXPERTS, ..Architecture::of_llama("olmoe", &["olmoe"]) },
-    Architecture { adds_one: true, names: &[FOUR_NORMS], ..Architecture::of_llama("gemma2", &["gemma2"]) },
-    Architecture { adds_one: true, names: &[FOUR_NORMS], ..Architecture::of_llama("gemma3", &["gemma3_text"]) },
+    Architecture { adds_one: true, names: &[FOUR_NORMS], ..Architecture::of_llama("gemma2", &["gemma2"]).and("rows of the vocabulary that no token has left out") },
+    Architecture { adds_one: true, names: &[FOUR_NORMS], ..Architecture::of_llama("gemma3", &["gemma3_text"]).and("rows of the vocabulary that no token has left out") },
     Architecture {
         names: &[TWO_NORMS, &[("attn_qkv", "self_attn.qkv_proj"), ("ffn_up", "mlp.gate_up_proj")]],
-        ..Architecture::of_llama("phi3", &["phi3"])
+        ..Architecture::of_llama("phi3", &["phi3"]).and("`longrope` as two tensors")
     },
     Architecture { swaps_rows: true, ..Architecture::of_llama("mistral3", &["ministral3"]) },
     Architecture { swaps_rows: true, ..Architecture::of_llama("granite", &["granite"]) },
@@ -95,7 +117,7 @@ static ARCHITECTURES: [Architecture; 23] = [
             ("attn_sinks", SINKS),
         ]],
         experts: EXPERTS,
-        ..Architecture::of_llama("gpt-oss", &["gpt_oss"])
+        ..Architecture::of_llama("gpt-oss", &["gpt_oss"]).and("gate and up of experts taken apart, the sinks renamed")
     },
     Architecture { names: &[FOUR_NORMS], ..Architecture::of_llama("olmo2", &["olmo2", "olmo3"]) },
     Architecture { names: &[FOUR_NORMS], ..Architecture::of_llama("exaone4", &["exaone4"]) },
@@ -125,7 +147,7 @@ static ARCHITECTURES: [Architecture; 23] = [
             ("shortconv.in_proj", "conv.in_proj"),
             ("shortconv.out_proj", "conv.out_proj"),
         ]],
-        ..Architecture::of_llama("lfm2", &["lfm2"])
+        ..Architecture::of_llama("lfm2", &["lfm2"]).and("kernels of convolutions squeezed")
     },
     Architecture {
         names: &[
@@ -142,17 +164,17 @@ static ARCHITECTURES: [Architecture; 23] = [
             ],
         ],
         experts: &[("ffn_gate_up_exps", "experts.{}.gate_proj+up_proj"), ("ffn_down_exps", "experts.{}.down_proj")],
-        ..Architecture::of_llama("gemma4", &["gemma4_text"])
+        ..Architecture::of_llama("gemma4", &["gemma4_text"]).and("gate above up in one tensor; pairs that do not turn as divisors of 1e30; the number of a block renamed")
     },
-    Architecture { adds_one: true, names: &[DELTA], ..Architecture::of_llama("qwen35", &["qwen3_5_text"]) },
+    Architecture { adds_one: true, names: &[DELTA], ..Architecture::of_llama("qwen35", &["qwen3_5_text"]).and("value heads of the delta rule in turn; its decay rates in the place of their logarithms; a block that predicts further tokens, which is passed over") },
     Architecture {
         adds_one: true,
         names: &[DELTA, ROUTER],
         experts: EXPERTS,
-        ..Architecture::of_llama("qwen35moe", &["qwen3_5_moe_text"])
+        ..Architecture::of_llama("qwen35moe", &["qwen3_5_moe_text"]).and("as `qwen35`")
     },
     // An XLM-RoBERTa too, whose table of positions lacks the rows that are not used.
-    Architecture { blocks: "encoder.layer", names: &[BERT], ..Architecture::of_llama(BERT_NAME, &["bert"]) },
+    Architecture { blocks: "encoder.layer", names: &[BERT], ..Architecture::of_llama(BERT_NAME, &["bert"]).and("the rows of an XLM-RoBERTa's positions that are not used left out, so positions count from the first row") },
 ];
 
 /// The encoders that are read.

@@ -12,7 +12,7 @@ use super::host::{from_device, host, on_device};
 use super::parameters::Source;
 use super::plan::Shapes;
 use super::precision::{Precision, widen};
-use super::retry::Room;
+use super::room::Room;
 use super::schedule::{Feeds, Planned, Sequence, schedule};
 use crate::arch::ModelSpec;
 use crate::reading::groups::Group;

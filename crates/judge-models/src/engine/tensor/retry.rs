@@ -2,7 +2,7 @@
 //! once.
 //!
 //! A pass that finds no memory leaves the device as it was, but none of its numbers may be used. Those of Burn's
-//! own operations fail at the wait; products on NVIDIA GPUs are counted, and [`Watch`] compares the
+//! own operations fail at the wait; products on NVIDIA GPUs are counted, and `Watch` of `room.rs` compares the
 //! count before and after (`judge_gpu::memory_failures`). Then nothing of the batch has been handed
 //! over yet, so its jobs, and no others, run again:
 //!
@@ -15,104 +15,10 @@
 //! for later. A batch of one row has nothing to give up, and what fails a second time among requests
 //! that are answered together is their error, as is every failure of another kind.
 
-use std::sync::atomic::{AtomicUsize, Ordering};
-
-use burn::tensor::Device;
-use judge_core::request::TokenId;
-
-use super::decoder::Decoder;
-use super::host::{from_device, is_memory};
-use super::run::{BatchedPasses, OneBatch, Writing};
+use super::host::is_memory;
+use super::run::{BatchedPasses, OneBatch, Parked, Writing};
 use super::schedule::{Feeds, Planned};
 use crate::Error;
-use crate::reading::jobs::Job;
-
-/// How many positions a batch may have since a device's memory was full.
-pub(super) struct Room(AtomicUsize);
-
-impl Room {
-    /// Of devices on which there was always room.
-    pub(super) fn new() -> Self {
-        Self(AtomicUsize::new(usize::MAX))
-    }
-
-    /// `most`, or less since a smaller batch was needed.
-    pub(super) fn at_most(&self, most: usize) -> usize {
-        self.0.load(Ordering::Relaxed).min(most)
-    }
-
-    fn shrink(&self, most: usize) {
-        self.0.fetch_min(most, Ordering::Relaxed);
-    }
-}
-
-/// What has been seen of the failures that no wait tells.
-pub(super) struct Watch {
-    devices: Vec<Device>,
-    /// Products that found no memory up to the last wait, on all of the devices.
-    seen: u64,
-}
-
-impl Watch {
-    /// Of a decoder's devices, from now on.
-    pub(super) fn new(decoder: &Decoder) -> Self {
-        let devices = decoder.devices();
-        let seen = memory_failures(&devices).0;
-        Self { devices, seen }
-    }
-
-    /// What a wait has brought, unless a product has found no memory since the last one.
-    ///
-    /// # Errors
-    /// That of the wait, and [`Error::Device`].
-    pub(super) fn checked<T>(&mut self, found: Result<T, Error>) -> Result<T, Error> {
-        let (count, last) = memory_failures(&self.devices);
-        let found = found?;
-        if count == self.seen {
-            return Ok(found);
-        }
-        self.seen = count;
-        Err(Error::Device { source: last.into() })
-    }
-
-    /// Waits until all is done that was queued, and has the devices give back what they keep for later. Failures up to here are
-    /// known.
-    fn settle(&mut self) -> Result<(), Error> {
-        for device in &self.devices {
-            from_device(|| device.sync().map(|()| device.memory_cleanup()))?;
-        }
-        self.seen = memory_failures(&self.devices).0;
-        Ok(())
-    }
-}
-
-/// How many products on these devices found no memory, and what the last one said.
-fn memory_failures(devices: &[Device]) -> (u64, String) {
-    #[cfg(test)]
-    let none = super::faults::products();
-    #[cfg(not(test))]
-    let none = (0, String::new());
-    #[cfg(any(feature = "cuda", feature = "wgpu"))]
-    return devices
-        .iter()
-        .map(judge_gpu::memory_failures)
-        .fold(none, |(sum, last), (count, said)| (sum + count, if count > 0 { said } else { last }));
-    #[cfg(not(any(feature = "cuda", feature = "wgpu")))]
-    {
-        let _ = devices;
-        none
-    }
-}
-
-/// Texts that wait to be computed again.
-pub(super) struct Parked<'a> {
-    /// The jobs' places in the group.
-    pub(super) members: Vec<usize>,
-    /// The jobs.
-    pub(super) jobs: Vec<&'a Job<'a>>,
-    /// What each has written, the last token not fed yet.
-    pub(super) written: Vec<Vec<TokenId>>,
-}
 
 impl<'a> BatchedPasses<'a> {
     /// Plans the jobs of a batch of which nothing was handed over, and those behind it, in batches of half the size.

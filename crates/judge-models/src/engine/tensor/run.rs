@@ -35,7 +35,7 @@ use super::fetched::{Fetched, Queued};
 use super::host::on_device;
 use super::past::Past;
 use super::reads::Reads;
-use super::retry::{Parked, Watch};
+use super::room::Watch;
 use super::rotation::Rotation;
 use super::schedule::{Feeds, Planned};
 use super::slots::Slots;
@@ -48,6 +48,16 @@ use crate::reading::passes::{Found, Next, Passes, Take};
 /// Columns of new tokens that are made together, in steps of padding: few copies of the keys, and
 /// little that attention walks over in vain.
 const ROOM: usize = 4;
+
+/// Texts that wait to be computed again.
+pub(super) struct Parked<'a> {
+    /// The jobs' places in the group.
+    pub(super) members: Vec<usize>,
+    /// The jobs.
+    pub(super) jobs: Vec<&'a Job<'a>>,
+    /// What each has written, the last token not fed yet.
+    pub(super) written: Vec<Vec<TokenId>>,
+}
 
 /// The passes of the jobs of one group, batch by batch.
 pub(super) struct BatchedPasses<'a> {

@@ -1,6 +1,7 @@
 //! What people are told of the models that are read: the tables of the documentation are made of it.
 
-use super::{encoders, families, tower};
+use crate::arch::{described_decoders, described_encoders, described_towers};
+use crate::gguf;
 
 /// A kind of model folder that is read.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -17,12 +18,12 @@ pub struct KnownModel {
 impl KnownModel {
     /// The families of decoders, in alphabetical order.
     pub fn decoders() -> Vec<Self> {
-        families::described().map(Self::of).collect()
+        described_decoders().map(Self::of).collect()
     }
 
     /// The families of encoders, in alphabetical order.
     pub fn encoders() -> Vec<Self> {
-        encoders::described().map(Self::of).collect()
+        described_encoders().map(Self::of).collect()
     }
 
     /// Folders of vision and language, of which the text model is read, in alphabetical order.
@@ -31,7 +32,13 @@ impl KnownModel {
             let notes = families.iter().map(|family| format!("`{family}`")).collect::<Vec<_>>().join(", ");
             Self { model_type, models, notes }
         };
-        tower::described().map(of).collect()
+        described_towers().map(of).collect()
+    }
+
+    /// Architectures of GGUF files, each with the `model_type`s that it is read as, and what llama.cpp's converter changed of them, which is
+    /// undone.
+    pub fn of_gguf() -> Vec<(&'static str, &'static [&'static str], String)> {
+        gguf::described().collect()
     }
 
     fn of([model_type, models, special]: [&'static str; 3]) -> Self {

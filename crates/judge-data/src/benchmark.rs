@@ -126,7 +126,7 @@ impl Benchmark {
             }
             Self::LlmBar => "a `dataset.json`, or the folder of all subsets",
             Self::Hhh => "prometheus-eval's `hhh_alignment_eval.json`, or rows of the data set itself",
-            Self::JudgeBench => "a released file of pairs, or of verdicts on them, which is also its own `--verdicts`",
+            Self::JudgeBench => "a released file of pairs, or of verdicts on them, which are read from it too",
             Self::RmBench => "`chat_filtered.json` or `total_dataset.json`: nine pairs of each row",
             Self::RubricBench => {
                 "the Parquet file, or `rubricbench_data.json`; the questions of `rubrics` are the rubric"

@@ -64,7 +64,7 @@ impl<'a> BatchedPasses<'a> {
         self.engine.room.shrink(most);
         tracing::warn!(
             "the GPU's memory was full in a batch of {positions} positions, which is computed again: from now on batches have at most {most} \
-             positions, and scores change by rounding; to begin with that, load the model with max_batch_tokens (--max-batch-tokens {most}); \
+             positions, and scores change by rounding; to begin with that, load the model with batches of at most {most} tokens; \
              {}",
             first_line(&error)
         );

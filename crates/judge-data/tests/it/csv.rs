@@ -52,7 +52,7 @@ fn separators_are_those_of_the_name_or_of_the_first_line() {
         ("unnamed", "id\tprompt\n1\ta\n"),
         ("t.csv", "\n\nid,prompt\n\n1,a\n\n"),
     ] {
-        assert_eq!(read(name, text.as_bytes()).unwrap(), [row.clone()], "{name}: {text:?}");
+        assert_eq!(read(name, text.as_bytes()).unwrap(), std::slice::from_ref(&row), "{name}: {text:?}");
     }
     assert_eq!(read("t.csv", b"prompt\nIs it?\n").unwrap(), [serde_json::json!({"prompt": "Is it?"})]);
     // pandas writes its index into a column without a name.

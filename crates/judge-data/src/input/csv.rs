@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 use std::fmt;
-use std::io::{self, Read};
+use std::io::{self, BufRead, Read};
 use std::path::Path;
 
 use csv::{ErrorKind, ReaderBuilder, StringRecord};
@@ -34,8 +34,10 @@ pub(super) struct Lines<R> {
     /// Names of the columns, as JSON.
     names: Vec<String>,
     row: StringRecord,
-    /// Lines that were written.
+    /// The line that is written next.
     line: u64,
+    /// Whether lines end as Windows has them: the reader then finds a row's beginning before the last byte of the line before it.
+    is_crlf: bool,
     text: String,
     /// How much of the text is given.
     given: usize,
@@ -47,15 +49,17 @@ impl<R> fmt::Debug for Lines<R> {
     }
 }
 
-impl<R: Read> Lines<R> {
+impl<R: BufRead> Lines<R> {
     /// Reads the names of the columns.
     ///
     /// # Errors
     /// A name that is there twice; as for a row.
-    pub(super) fn open(table: R, separator: u8) -> io::Result<Self> {
+    pub(super) fn open(mut table: R, separator: u8) -> io::Result<Self> {
+        let head = table.fill_buf()?;
+        let is_crlf = head.iter().position(|&byte| byte == b'\n').is_some_and(|end| head[..end].ends_with(b"\r"));
         let rows = ReaderBuilder::new().delimiter(separator).flexible(true).has_headers(false).from_reader(table);
         let mut lines =
-            Self { rows, names: Vec::new(), row: StringRecord::new(), line: 1, text: String::new(), given: 0 };
+            Self { rows, names: Vec::new(), row: StringRecord::new(), line: 1, is_crlf, text: String::new(), given: 0 };
         if !lines.next_row()? {
             return Ok(lines);
         }
@@ -77,7 +81,7 @@ impl<R: Read> Lines<R> {
     /// Whether there was another row.
     fn next_row(&mut self) -> io::Result<bool> {
         self.rows.read_record(&mut self.row).map_err(|error| {
-            let line = error.position().map_or(self.line, csv::Position::line);
+            let line = error.position().map_or(self.line, csv::Position::line) + u64::from(self.is_crlf);
             match error.into_kind() {
                 ErrorKind::Io(source) => source,
                 ErrorKind::Utf8 { err, .. } => damaged(line, &format!("the text is not UTF-8: {err}")),
@@ -93,7 +97,7 @@ impl<R: Read> Lines<R> {
         if self.names.is_empty() || !self.next_row()? {
             return Ok(());
         }
-        let line = self.row.position().map_or(self.line, csv::Position::line);
+        let line = self.row.position().map_or(self.line, csv::Position::line) + u64::from(self.is_crlf);
         if let Some(cell) = self.row.iter().skip(self.names.len()).find(|cell| !cell.is_empty()) {
             let (found, expected) = (self.row.len(), self.names.len());
             let cell: String = cell.chars().take(20).collect();
@@ -124,7 +128,7 @@ impl<R: Read> Lines<R> {
     }
 }
 
-impl<R: Read> Read for Lines<R> {
+impl<R: BufRead> Read for Lines<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         if self.given == self.text.len() && !buffer.is_empty() {
             self.write_row()?;

@@ -97,4 +97,10 @@ fn records_name_the_lines_of_the_table() {
     assert!(records[1].unread().is_some());
     let places: Vec<usize> = Rows::open(&path).unwrap().map(|row| row.unwrap().place().line).collect();
     assert_eq!(places, [2, 4]);
+    let path = put(&folder, "windows.csv", b"id,prompt\r\n1,\"a\r\nb\"\r\n2,d\r\n");
+    let places: Vec<usize> = Rows::open(&path).unwrap().map(|row| row.unwrap().place().line).collect();
+    assert_eq!(places, [2, 4]);
+    let long = Rows::open(put(&folder, "long.csv", b"id,prompt\r\n1,a\r\n2,d,e\r\n")).unwrap();
+    let wrong = long.filter_map(Result::err).next().unwrap().to_string();
+    assert!(wrong.contains("line 3: expected 2 cells"), "{wrong}");
 }

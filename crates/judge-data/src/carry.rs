@@ -39,23 +39,25 @@ impl Carry {
     /// # Errors
     /// [`Error::FieldClash`] for a field that is among them.
     pub fn of_row(&self, extra: Extra, known: &[&str]) -> Result<Extra, Error> {
-        let extra = match self {
-            Self::All => extra,
-            Self::Only(names) => extra.retain(|name| names.iter().any(|wanted| wanted == name)),
-        };
         self.check(&extra, known)?;
-        Ok(extra)
+        Ok(match self {
+            Self::All => extra,
+            Self::Only(_) => extra.retain(|name| self.takes(name)),
+        })
     }
 
     /// Refuses fields of which one would be carried under a name that a row has itself.
     fn check(&self, extra: &Extra, known: &[&str]) -> Result<(), Error> {
-        let is_carried = |name: &str| match self {
-            Self::All => true,
-            Self::Only(names) => names.iter().any(|wanted| wanted == name),
-        };
-        match extra.iter().find(|(name, _)| known.contains(name) && is_carried(name)) {
+        match extra.iter().find(|(name, _)| known.contains(name) && self.takes(name)) {
             Some((field, _)) => Err(Error::FieldClash { field: field.to_owned() }),
             None => Ok(()),
+        }
+    }
+
+    fn takes(&self, name: &str) -> bool {
+        match self {
+            Self::All => true,
+            Self::Only(names) => names.iter().any(|wanted| wanted == name),
         }
     }
 }

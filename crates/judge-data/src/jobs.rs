@@ -10,6 +10,8 @@ use judge_core::{
     runner::{RunEvent, RunSettings, RunSummary},
 };
 
+use serde_json::{Value, json};
+
 use crate::row::describe;
 use crate::{Carry, Dataset, Error, Fate, JudgedScore, LabelTable, Numbered, ScoreOutcome, ScoreRow};
 
@@ -24,7 +26,7 @@ pub fn read_rows<T>(
     prompts: impl Iterator<Item = Result<(ItemId, T, Result<Prompt, Unscored>), Error>>,
     mut store: impl FnMut(&ItemId, T, &Outcome) -> Result<ControlFlow<()>, Error>,
 ) -> Result<RunSummary, Error> {
-    let judge = Reader(want);
+    let judge = Reader { want, prompt: |(_, prompt): &(T, Result<Prompt, Unscored>)| prompt.clone() };
     let settings = RunSettings { in_order: false, unique_ids: false, ..RunSettings::default() }; // the data set checks them
     let runner = Runner::new(model, vec![&judge as &dyn Judge<(T, Result<Prompt, Unscored>)>]).with_settings(settings);
     let items = prompts.map(|prompt| prompt.map(|(id, beside, prompt)| (id, (beside, prompt))));
@@ -40,20 +42,28 @@ pub fn read_rows<T>(
     summary.map_err(Error::of_run)
 }
 
-/// A judge of prompts that asks for the same of each.
-struct Reader(Want);
+/// A judge that asks for the same of each item, and has no opinion: `prompt` says of what, or why nothing is read.
+pub(crate) struct Reader<P> {
+    pub(crate) want: Want,
+    pub(crate) prompt: P,
+}
 
-impl<T> Judge<(T, Result<Prompt, Unscored>)> for Reader {
+impl<I: ?Sized, P: Fn(&I) -> Result<Prompt, Unscored> + Send + Sync> Judge<I> for Reader<P> {
     fn name(&self) -> &str {
         "read"
     }
 
-    fn ask(&self, (_, prompt): &(T, Result<Prompt, Unscored>)) -> Result<Vec<Request>, JudgeError> {
-        Ok(vec![Request { prompt: prompt.clone()?, want: self.0.clone() }])
+    fn ask(&self, item: &I) -> Result<Vec<Request>, JudgeError> {
+        Ok(vec![Request { prompt: (self.prompt)(item)?, want: self.want.clone() }])
     }
 
-    fn decide(&self, _: &(T, Result<Prompt, Unscored>), rounds: &Rounds<'_>) -> Result<Score, JudgeError> {
+    fn decide(&self, _: &I, rounds: &Rounds<'_>) -> Result<Score, JudgeError> {
         Ok(Score::new(rounds.only()?.prompt_tokens.unwrap_or_default() as f64))
+    }
+
+    /// What is read follows from the settings of the run.
+    fn settings(&self) -> Option<Value> {
+        Some(json!({"judge": "read"}))
     }
 }
 

@@ -7,7 +7,7 @@ use judge_core::{
 };
 use judge_data::{
     Carry, Checked, DatasetFormat, Error, Field, Finished, HumanScores, Numbered, ORIGIN, Record, Records, ScoreRow,
-    Settings, Source, check_templates, score_row, split_label,
+    Settings, check_templates, score_row,
 };
 use serde_json::json;
 
@@ -77,15 +77,8 @@ impl LagerFile<'_> {
                 tell(format_args!("note: {note}"));
             }
             let labels: Vec<String> = judge.settings().scale.labels().map(str::to_owned).collect();
-            let prompts = job.job.source.items()?;
-            let prompts = prompts.filter_map(|item| item.map(|item| judge.template().fill(&item).ok()).transpose());
-            if judge.settings().condition.generation().is_none()
-                && let Some((label, found)) = split_label(&model, prompts, &labels)?
-            {
-                tell(format_args!(
-                    "note: after the first prompt the tokenizer would write label {label:?} as {:?}, not as {:?}; --prefill may end the prompt better",
-                    found.together, found.apart
-                ));
+            if judge.settings().condition.generation().is_none() {
+                job.tell_split_label(&model, &labels, |item| judge.template().fill(item).ok())?;
             }
             let of_run = [(ORIGIN.to_owned(), serde_json::to_value(judge.origin())?)].into();
             let resolved = resolved(&model, Some(judge.template().id().to_owned()), of_run);

@@ -223,16 +223,17 @@ fn named(option: &Arg) -> String {
 /// An option with its value, its default, and its help.
 fn described(option: &Arg) -> [String; 3] {
     let takes = option.get_action().takes_values();
-    let values: Vec<&str> =
-        option.get_value_names().into_iter().flatten().map(|name| name.as_str()).filter(|_| takes).collect();
-    let possible: Vec<String> =
-        option.get_possible_values().iter().filter(|_| takes).map(|value| value.get_name().to_owned()).collect();
-    let value = if possible.is_empty() { values.join(" ") } else { possible.join("\\|") };
-    let name = match option.get_long() {
-        Some(long) => format!("--{long}"),
-        None => String::new(),
+    let bar = |text: String| text.replace('|', "\\|"); // a cell ends at one
+    let names: Vec<&str> = option.get_value_names().into_iter().flatten().map(|name| name.as_str()).collect();
+    let possible = option.get_possible_values();
+    let possible: Vec<&str> = possible.iter().map(|value| value.get_name()).collect();
+    let value = match () {
+        () if !takes => String::new(),
+        () if possible.is_empty() => names.join(" "),
+        () => possible.join("|"),
     };
-    let name = format!("{name} {}", value.replace('|', "\\|").replace("\\\\|", "\\|")).trim().to_owned();
+    let name = option.get_long().map(|long| format!("--{long}")).unwrap_or_default();
+    let name = bar(format!("{name} {value}").trim().to_owned());
     let default: Vec<String> = option
         .get_default_values()
         .iter()
@@ -241,7 +242,7 @@ fn described(option: &Arg) -> [String; 3] {
         .collect();
     let default = default.into_iter().filter(|value| value != "``").collect::<Vec<_>>().join(" ");
     let help = option.get_help().map(StyledStr::to_string).unwrap_or_default();
-    let help = help.split_whitespace().collect::<Vec<_>>().join(" ").replace('|', "\\|").replace('<', "\\<");
+    let help = bar(help.split_whitespace().collect::<Vec<_>>().join(" ")).replace('<', "\\<");
     [code(&name), default, help]
 }
 

@@ -2,7 +2,9 @@
 
 use anyhow::Result;
 use judge_core::{Backbone, ItemResult, Judge, Outcome, Prompt, TextModel, Unscored, Want};
-use judge_data::{Carry, Checked, Error, Fate, Finished, Job, Missing, Resolved, RunResult, Settings, Source};
+use judge_data::{
+    Carry, Checked, Error, Fate, Finished, Job, Missing, Resolved, RunResult, Settings, Source, split_label,
+};
 use judge_models::Model;
 use serde::Serialize;
 
@@ -10,6 +12,7 @@ use crate::args::files::{OutputArgs, program};
 use crate::args::model_args::ModelArgs;
 use crate::missing_fields::tell_unread;
 use crate::terminal::console::{say, tell};
+use crate::terminal::options::offered;
 use crate::terminal::pace::Watch;
 
 type AnyError = Box<dyn std::error::Error + Send + Sync>;
@@ -113,6 +116,28 @@ impl<S: Source> RowJob<S> {
             None => say(format_args!("{path} is complete: {scored} of {of} {rows} {done}; nothing to do"))?,
         }
         Ok(finished)
+    }
+
+    /// Says so where the tokenizer would not put one of these labels as a token of its own right after the first prompt that the model
+    /// reads; `prompt` is that of a row, if it has one.
+    ///
+    /// # Errors
+    /// As [`split_label`].
+    pub fn tell_split_label(
+        &self,
+        model: &Model,
+        labels: &[String],
+        prompt: impl Fn(&S::Item) -> Option<Prompt>,
+    ) -> Result<()> {
+        let prompts = self.job.source.items()?.filter_map(|item| item.map(|item| prompt(&item)).transpose());
+        if let Some((label, found)) = split_label(model, prompts, labels)? {
+            let hint = offered(["; --prefill may end the prompt better".to_owned()]).unwrap_or_default();
+            tell(format_args!(
+                "note: after the first prompt the tokenizer would write label {label:?} as {:?}, not as {:?}{hint}",
+                found.together, found.apart
+            ));
+        }
+        Ok(())
     }
 
     /// Says something to people, unless they want to hear nothing.

@@ -31,11 +31,8 @@ impl<S: Source> Finished<'_, S> {
             (Some(Ok(item)), Some(Ok(row))) => Some(beside(item, row)),
             (item, row) => {
                 let expected = item.and_then(Result::ok).map(|item| item.id());
-                Some(Err(Error::OtherRow {
-                    path: self.output.clone(),
-                    expected,
-                    found: row.and_then(|row| id(&row.ok()?)),
-                }))
+                let found = row.and_then(|row| id(&row.ok()?).ok()?);
+                Some(Err(Error::OtherRow { path: self.output.clone(), expected, found }))
             }
         }))
     }
@@ -43,8 +40,7 @@ impl<S: Source> Finished<'_, S> {
 
 /// A row that names its item names the right one.
 fn beside<I: RowItem>(item: I, row: Row) -> Result<(I, Row), Error> {
-    let found: Option<ItemId> = row.optional("id", "a string or a whole number")?;
-    match found {
+    match id(&row)? {
         Some(found) if found != item.id() => {
             Err(Error::OtherRow { path: row.place().path.clone(), expected: Some(item.id()), found: Some(found) })
         }
@@ -52,6 +48,6 @@ fn beside<I: RowItem>(item: I, row: Row) -> Result<(I, Row), Error> {
     }
 }
 
-fn id(row: &Row) -> Option<ItemId> {
-    row.optional("id", "a string or a whole number").ok()?
+fn id(row: &Row) -> Result<Option<ItemId>, Error> {
+    row.optional("id", "a string or a whole number")
 }

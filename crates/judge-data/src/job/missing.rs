@@ -2,14 +2,12 @@
 
 use std::error::Error as StdError;
 
-use judge_core::{
-    ItemResult, Judge, JudgeError, Outcome, Prompt, Request, Rounds, Score, TextModel, Unscored, Verdict, Want,
-};
+use judge_core::{ItemResult, Judge, Outcome, Prompt, TextModel, Unscored, Verdict, Want};
 use serde::Serialize;
-use serde_json::{Value, json};
 
 use super::Source;
-use crate::{Error, Fate, Observer, Resolved, Resumed, RowItem, RunResult, RunStart};
+use crate::jobs::Reader;
+use crate::{Error, Fate, Observer, Resolved, RunResult, RunStart};
 
 type AnyError = Box<dyn StdError + Send + Sync>;
 
@@ -21,12 +19,6 @@ pub struct Missing<'j, S> {
 }
 
 impl<S: Source> Missing<'_, S> {
-    /// What is there from earlier starts.
-    #[must_use]
-    pub fn resumed(&self) -> Resumed {
-        self.start.resumed()
-    }
-
     /// Judges them, as [`RunStart::judge`].
     ///
     /// # Errors
@@ -57,38 +49,15 @@ impl<S: Source> Missing<'_, S> {
     ) -> Result<RunResult, Error> {
         let reader = Reader { want, prompt };
         let row = |result: ItemResult<S::Item>| {
-            let outcome = match (result.rounds(0).outcomes().next(), result.verdicts.first()) {
-                (Some(outcome), _) => outcome.clone(),
-                (None, Some(Verdict::Unscored(why))) => Outcome::Unscored(why.clone()),
+            let ItemResult { item, outcomes, verdicts, .. } = result;
+            // It asks once for each, or says why it cannot.
+            let outcome = match (outcomes.into_iter().flatten().flatten().next(), verdicts.into_iter().next()) {
+                (Some(outcome), _) => outcome,
+                (None, Some(Verdict::Unscored(why))) => Outcome::Unscored(why),
                 (None, _) => return Err(Error::from(judge_core::Error::NotRead { what: "prompt" }).into()),
             };
-            row(result.item, &outcome).map_err(Into::into)
+            row(item, &outcome).map_err(Into::into)
         };
         self.start.judge::<_, T, _, AnyError>(resolved, model, &[&reader], self.source.items()?, row, observer)
-    }
-}
-
-/// A judge that asks the same about each row and has no opinion.
-struct Reader<P> {
-    want: Want,
-    prompt: P,
-}
-
-impl<I: RowItem, P: Fn(&I) -> Result<Prompt, Unscored> + Send + Sync> Judge<I> for Reader<P> {
-    fn name(&self) -> &str {
-        "read"
-    }
-
-    fn ask(&self, item: &I) -> Result<Vec<Request>, JudgeError> {
-        Ok(vec![Request { prompt: (self.prompt)(item)?, want: self.want.clone() }])
-    }
-
-    fn decide(&self, _: &I, rounds: &Rounds<'_>) -> Result<Score, JudgeError> {
-        Ok(Score::new(rounds.only()?.prompt_tokens.unwrap_or_default() as f64))
-    }
-
-    /// What is read follows from the settings of the run.
-    fn settings(&self) -> Option<Value> {
-        Some(json!({"judge": "read"}))
     }
 }

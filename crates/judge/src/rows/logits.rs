@@ -10,7 +10,7 @@ use judge_core::{
     lager::Condition,
     request::{LabelRead, TokenId},
 };
-use judge_data::{DatasetFormat, Error, Fate, LabelTable, Numbered, ScoreOutcome, ScoreRow, Source, split_label};
+use judge_data::{DatasetFormat, Error, Fate, LabelTable, Numbered, ScoreOutcome, ScoreRow};
 use serde_json::json;
 
 use self::cli::Position;
@@ -40,14 +40,8 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
         let layers = cli.layers.of_model(model.info().n_layers)?;
         let read = LabelRead { tokens, layers, lens: cli.lens.into(), at: condition.read_at(), label_mass: false };
         let want = Want { labels: vec![read.clone()], generate: condition.generation().cloned(), ..Want::default() };
-        let prompts = job.job.source.items()?.map(|item| Ok(prompt(&item?).ok())).filter_map(Result::transpose);
-        if cli.position == Position::PromptEnd
-            && let Some((label, found)) = split_label(&model, prompts, &labels)?
-        {
-            tell(format_args!(
-                "note: after the first prompt the tokenizer would write label {label:?} as {:?}, not as {:?}; --prefill may end the prompt better",
-                found.together, found.apart
-            ));
+        if cli.position == Position::PromptEnd {
+            job.tell_split_label(&model, &labels, |item| prompt(item).ok())?;
         }
         let row = |Numbered { record, .. }: Numbered, outcome: &Outcome| {
             let (outcome, fate) = match table(&condition, &read, &labels, outcome)? {

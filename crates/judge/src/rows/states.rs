@@ -10,8 +10,8 @@ use anyhow::Result;
 use clap::Args;
 use judge_core::{Backbone, Layer, Outcome, Want, request::Pooling};
 use judge_data::{
-    DatasetFormat, Error, Job, Numbered, Outputs, Resolved, Sharding, Source, StatesSpec, StatesWriter, ids_path,
-    record_path, save,
+    DatasetFormat, Error, Job, Numbered, Outputs, Resolved, RunPlan, Sharding, Source, StatesSpec, StatesWriter,
+    ids_path, record_path, save,
 };
 use serde_json::json;
 
@@ -59,7 +59,9 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
     let rows = checked.rows;
     cli.model.admit(&input)?;
     let pooling = Pooling::from(cli.pooling);
-    let mut plan = job.plan(&checked)?;
+    let mut plan = RunPlan::new(&cli.output, rows, program("hidden_states"));
+    plan.inputs = job.source.identity(rows)?;
+    plan.settings = job.source.settings(); // no field is carried
     cli.model.describe(&mut plan, None)?;
     plan.settings.insert("layers".to_owned(), json!(cli.layers.to_string()));
     plan.settings.insert("pooling".to_owned(), json!(pooling));

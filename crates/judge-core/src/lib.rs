@@ -44,6 +44,7 @@
 //! | [`lager`], [`fit`] | LAGER, and layer weights of your own from tables and human scores |
 //! | [`inspector`], [`reward`] | probes on inner states; the heads of reward models |
 //! | [`decision`] | typed questions about one state, a probability for every option; checklists |
+//! | [`rag`] | answers from retrieved contexts: faithfulness, relevance, recall, precision, correctness |
 //! | [`combine`] | panels, names, samples, both orders of a pair, rankings, the human scale |
 //! | [`runner`] | how a run goes and what it tells; [`JudgeQueue`](runner::JudgeQueue), the handle for a service |
 //! | [`request`], [`reading`], [`verdict`] | what a model is asked, what it answers, what a judge makes of it |
@@ -81,6 +82,7 @@ mod model_info;
 mod panicked;
 mod prompt;
 pub mod prompted;
+pub mod rag;
 pub mod reading;
 mod replicas;
 pub mod request;

@@ -124,6 +124,15 @@ impl Columns {
         self
     }
 
+    /// With more names for a field that nobody chose a column for, behind those that are looked for.
+    pub(crate) fn or_also(mut self, field: Field, more: &[&str]) -> Self {
+        let names = &mut self.fields[field as usize];
+        if !names.chosen {
+            names.names.extend(more.iter().map(|&name| Arc::from(name)));
+        }
+        self
+    }
+
     pub(crate) fn is_ignored(&self, field: Field) -> bool {
         let Names { names, chosen, .. } = &self.fields[field as usize];
         *chosen && names.is_empty()

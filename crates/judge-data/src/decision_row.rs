@@ -5,12 +5,9 @@ use judge_core::{ItemId, Reason, Unscored, Verdict};
 use serde::{Serialize, Serializer, ser::SerializeMap as _};
 use serde_json::{Map, Value};
 
-use crate::columns::Unseen;
-use crate::ids::UniqueIds;
+use crate::numbered_rows::numbered_rows;
 use crate::reading::Reading;
-use crate::{
-    Carry, Columns, DatasetOptions, Error, Extra, Fate, Field, Human, Ids, Input, Judged, OutputRow, Row, RowItem,
-};
+use crate::{Carry, Columns, DatasetOptions, Error, Extra, Fate, Field, Human, Input, Judged, OutputRow, Row, RowItem};
 
 /// A row `{"id", "state", "questions"?, "labels"?, …}`, or with the columns that are chosen for these [`Field`]s.
 ///
@@ -46,32 +43,7 @@ impl DecisionRecord {
         most: Option<usize>,
         columns: &Columns,
     ) -> Result<impl Iterator<Item = Result<Self, Error>> + use<>, Error> {
-        let first = input.part().map_or(0, |part| part.first_number + part.rows.start);
-        // `idx` is carried unless it is chosen.
-        let columns = match columns.is_chosen(Field::Id) {
-            true => columns.clone(),
-            false => columns.clone().held_to(Field::Id, "id"),
-        };
-        let mut unseen = Some(Unseen::new(&columns)).filter(|_| input.part().is_none());
-        let options = DatasetOptions { columns, ids: Ids::RowNumber, ..DatasetOptions::default() };
-        let (mut ids, mut rows, mut place) = (UniqueIds::default(), input.rows()?, 0);
-        let path = input.path().to_path_buf();
-        let most = most.unwrap_or(usize::MAX);
-        Ok(std::iter::from_fn(move || {
-            if place == most {
-                return None;
-            }
-            let Some(row) = rows.next() else { return unseen.take()?.error(&path).map(Err) };
-            let record = row.and_then(|row| {
-                unseen.iter_mut().for_each(|unseen| unseen.see(&row));
-                let at = row.place().clone();
-                let record = Self::of(row, place, first + place, &options)?;
-                ids.check(&record.id, &at)?;
-                Ok(record)
-            });
-            place += 1;
-            Some(record)
-        }))
+        numbered_rows(input, most, columns, Self::of)
     }
 
     fn of(row: Row, place: usize, number: usize, options: &DatasetOptions) -> Result<Self, Error> {

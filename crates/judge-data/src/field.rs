@@ -23,11 +23,13 @@ pub enum Field {
     State,
     Questions,
     Labels,
+    Question,
+    Contexts,
 }
 
 impl Field {
     /// All fields.
-    pub const ALL: [Self; 16] = [
+    pub const ALL: [Self; 18] = [
         Self::Id,
         Self::Prompt,
         Self::Messages,
@@ -44,6 +46,8 @@ impl Field {
         Self::State,
         Self::Questions,
         Self::Labels,
+        Self::Question,
+        Self::Contexts,
     ];
 
     /// Its name, which is also the first name that is looked for.
@@ -72,6 +76,8 @@ impl Field {
             Self::State => "what typed questions are about: text or any JSON",
             Self::Questions => "typed questions by name",
             Self::Labels => "what people answered, by the name of the question",
+            Self::Question => "what was asked, of an answer from retrieved contexts",
+            Self::Contexts => "what was retrieved: a list of texts or of objects with a text, or one text",
         }
     }
 
@@ -99,6 +105,19 @@ impl Field {
             Self::State => &["state"],
             Self::Questions => &["questions"],
             Self::Labels => &["labels"],
+            Self::Question => {
+                &["question", "user_input", "query", "input", "vars.query", "vars.question", "vars.input"]
+            }
+            Self::Contexts => &[
+                "contexts",
+                "retrieved_contexts",
+                "retrieval_context",
+                "documents",
+                "context",
+                "vars.contexts",
+                "vars.context",
+                "vars.documents",
+            ],
         }
     }
 }

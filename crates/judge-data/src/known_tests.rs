@@ -53,6 +53,47 @@ fn score_rows() {
 }
 
 #[test]
+fn rag_rows() {
+    use judge_core::decision::{DecisionJudge, DecisionSettings};
+    use judge_core::rag::{RagItem, RagJudge, RagSettings, Sentence};
+    use judge_core::{Judge, Outcome, Rounds, Runner, testing::ScriptedBackbone};
+
+    let model = ScriptedBackbone::new(1).with_logits(|_, _, label| if label == 'Y' { 1.0 } else { 0.0 });
+    let mut decisions = DecisionSettings::default();
+    decisions.form.labels.noul = vec!["Y".to_owned(), "N".to_owned()];
+    let settings = RagSettings { claims_only: true, by_context: true, ..RagSettings::default() };
+    let judge = RagJudge::new(settings, DecisionJudge::new(decisions, &model).unwrap()).unwrap();
+    let full = RagItem {
+        question: Some("a".to_owned()),
+        contexts: vec!["b".to_owned()],
+        response: Some("c".to_owned()),
+        reference: Some("d".to_owned()),
+        sentences: Some(vec![Sentence { chars: 0..1, text: "c".to_owned() }]),
+        unread: Vec::new(),
+    };
+    let rows = [full, RagItem::default()].map(|rag| {
+        let results = Runner::new(&model, vec![&judge as &dyn Judge<RagItem>]).collect([("one".into(), rag)]).unwrap();
+        let rounds: Vec<&[Outcome]> = results[0].outcomes[0].iter().map(Vec::as_slice).collect();
+        let findings = judge.findings(&results[0].item, &Rounds::new(rounds)).unwrap();
+        let record = crate::RagRecord {
+            row: 0,
+            id: ItemId::from(1_u64),
+            rag: results[0].item.clone(),
+            human: vec![1.0],
+            labels: vec![vec![1.0]],
+            no_grade: None,
+            extra: Extra::new(),
+        };
+        crate::RagRow::new(record, findings, Some(3), &Carry::All).unwrap().0
+    });
+    assert_eq!(names(&rows), set(crate::RagRow::KNOWN));
+    let json = serde_json::to_value(&rows[0]).unwrap();
+    assert_eq!((&json["sentences"][0]["human"], &json["sentences"][0]["text"]), (&1.0.into(), &"c".into()));
+    let json = serde_json::to_value(&rows[1]).unwrap();
+    assert_eq!(json["unscored"]["faithfulness"]["detail"], "the row has no contexts");
+}
+
+#[test]
 fn single_rows() {
     let row = |verdict| row(Human::Numbers(vec![1.0]), JudgedResponse { verdict, text: Some(String::new()) });
     let rows = verdicts().map(row);

@@ -148,6 +148,12 @@ impl DecisionJudge {
         Ok(judge)
     }
 
+    /// Fails where the answers to yes-or-no questions cannot be read.
+    pub(crate) fn check_noul(&self) -> Result<(), Error> {
+        let Labels { most, why, .. } = &self.labels.noul;
+        if *most < 2 { Err(DecisionProblem::Labels { why: why.clone() }.into()) } else { Ok(()) }
+    }
+
     /// The settings.
     #[must_use]
     pub fn settings(&self) -> &DecisionSettings {
@@ -172,7 +178,7 @@ impl DecisionJudge {
     ///
     /// # Errors
     /// As those of the prompt.
-    pub(super) fn requests(&self, state: &Value, questions: &Questions) -> Result<Vec<Request>, JudgeError> {
+    pub(crate) fn requests(&self, state: &Value, questions: &Questions) -> Result<Vec<Request>, JudgeError> {
         let put: Vec<Asked> = self.put(questions).into_iter().filter_map(|(_, _, asked)| asked.ok()).collect();
         let prompts = self.settings.prompt.prompts(state, &put)?;
         if prompts.len() != put.len() {
@@ -184,7 +190,7 @@ impl DecisionJudge {
     }
 
     /// What each question came to, with its name, from the outcomes of [`requests`](Self::requests).
-    pub(super) fn parts(&self, questions: &Questions, rounds: &Rounds<'_>) -> Result<Vec<Part>, JudgeError> {
+    pub(crate) fn parts(&self, questions: &Questions, rounds: &Rounds<'_>) -> Result<Vec<Part>, JudgeError> {
         let mut outcomes = rounds.outcomes();
         let part = |(name, question, asked): Put<'_>| {
             let verdict = match asked {

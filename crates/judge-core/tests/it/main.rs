@@ -10,6 +10,7 @@ mod fit;
 mod inspector;
 mod prompted;
 mod queue;
+mod rag;
 mod reward;
 mod runner;
 mod settings;

@@ -3,8 +3,8 @@
 use std::path::Path;
 
 use crate::{
-    Columns, Dataset, DatasetOptions, DecisionRecord, Error, Input, InputFile, Numbered, PART, Part, Record, RowItem,
-    Settings,
+    Columns, Dataset, DatasetOptions, DecisionRecord, Error, Input, InputFile, Numbered, PART, Part, RagRecord, Record,
+    RowItem, Settings,
 };
 
 /// Rows that a [`Job`](super::Job) reads: as often as needed, and the same each time.
@@ -125,35 +125,47 @@ impl Source for Records {
     }
 }
 
-/// The states of a file, with typed questions about them.
-#[derive(Clone, Debug)]
-pub struct DecisionRecords {
-    /// The file.
-    pub input: Input,
-    /// Where fields have other names.
-    pub columns: Columns,
-    /// At most how many.
-    pub max_rows: Option<usize>,
+/// Sources whose records read their own file: the source, its record.
+macro_rules! own_records {
+    ($($(#[$about:meta])* $source:ident of $record:ident;)+) => {$(
+        $(#[$about])*
+        #[derive(Clone, Debug)]
+        pub struct $source {
+            /// The file.
+            pub input: Input,
+            /// Where fields have other names.
+            pub columns: Columns,
+            /// At most how many.
+            pub max_rows: Option<usize>,
+        }
+
+        impl Source for $source {
+            type Item = $record;
+
+            fn items(&self) -> Result<impl Iterator<Item = Result<$record, Error>>, Error> {
+                $record::all(&self.input, self.max_rows, &self.columns)
+            }
+
+            fn input(&self) -> Option<&Input> {
+                Some(&self.input)
+            }
+
+            fn columns(&self) -> Option<&Columns> {
+                Some(&self.columns)
+            }
+
+            fn whole(&self) -> Self {
+                Self { input: self.input.whole(), ..self.clone() }
+            }
+        }
+    )+};
 }
 
-impl Source for DecisionRecords {
-    type Item = DecisionRecord;
-
-    fn items(&self) -> Result<impl Iterator<Item = Result<DecisionRecord, Error>>, Error> {
-        DecisionRecord::all(&self.input, self.max_rows, &self.columns)
-    }
-
-    fn input(&self) -> Option<&Input> {
-        Some(&self.input)
-    }
-
-    fn columns(&self) -> Option<&Columns> {
-        Some(&self.columns)
-    }
-
-    fn whole(&self) -> Self {
-        Self { input: self.input.whole(), ..self.clone() }
-    }
+own_records! {
+    /// The states of a file, with typed questions about them.
+    DecisionRecords of DecisionRecord;
+    /// The answers of a file, with what was retrieved for them.
+    RagRecords of RagRecord;
 }
 
 /// Records that are made of files of another form.

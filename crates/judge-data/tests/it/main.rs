@@ -12,6 +12,7 @@ mod preference;
 mod prometheus;
 #[cfg(feature = "parquet")]
 mod pyarrow;
+mod rag;
 mod real_data;
 mod records;
 mod rows;

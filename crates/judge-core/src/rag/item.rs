@@ -1,0 +1,89 @@
+use std::borrow::Cow;
+use std::fmt;
+
+use super::{Sentence, sentences};
+
+/// A question, what was retrieved for it, and what was answered.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct RagItem {
+    /// What was asked.
+    pub question: Option<String>,
+    /// What was retrieved, in the order of its rank. Empty: nothing.
+    pub contexts: Vec<String>,
+    /// What was answered.
+    pub response: Option<String>,
+    /// A right answer.
+    pub reference: Option<String>,
+    /// The sentences of the response, where they are cut already; `None`: by [`sentences`].
+    pub sentences: Option<Vec<Sentence>>,
+    /// Why a field that is there cannot be used; it counts as absent, with this reason.
+    pub unread: Vec<(RagField, String)>,
+}
+
+/// A field of a [`RagItem`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[allow(missing_docs)] // they are those of the item
+pub enum RagField {
+    Question,
+    Contexts,
+    Response,
+    Reference,
+}
+
+impl RagField {
+    /// Its name.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Question => "question",
+            Self::Contexts => "contexts",
+            Self::Response => "response",
+            Self::Reference => "reference",
+        }
+    }
+}
+
+impl fmt::Display for RagField {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+impl AsRef<Self> for RagItem {
+    fn as_ref(&self) -> &Self {
+        self
+    }
+}
+
+impl RagItem {
+    /// Why this field cannot be used; `None` if it can. A response or a reference in which there is no sentence can not.
+    #[must_use]
+    pub fn lacks(&self, field: RagField) -> Option<String> {
+        if let Some((_, why)) = self.unread.iter().find(|(unread, _)| *unread == field) {
+            return Some(why.clone());
+        }
+        let text = match field {
+            RagField::Contexts if self.contexts.is_empty() => return Some("the row has no contexts".to_owned()),
+            RagField::Contexts => return None,
+            RagField::Question => &self.question,
+            RagField::Response => &self.response,
+            RagField::Reference => &self.reference,
+        };
+        let has_words = |text: &&String| text.contains(char::is_alphanumeric);
+        match text {
+            None => Some(format!("the row has no {field}")),
+            Some(_) if text.as_ref().filter(has_words).is_none() => Some(format!("the {field} has no words")),
+            Some(_) => None,
+        }
+    }
+
+    /// The sentences of the response.
+    #[must_use]
+    pub fn response_sentences(&self) -> Cow<'_, [Sentence]> {
+        match (&self.sentences, &self.response) {
+            (Some(cut), _) => Cow::Borrowed(cut),
+            (None, Some(response)) => Cow::Owned(sentences(response)),
+            (None, None) => Cow::Borrowed(&[]),
+        }
+    }
+}

@@ -1,0 +1,260 @@
+use std::collections::BTreeMap;
+
+use serde_json::{Value, json};
+
+use super::findings::{JudgedSentence, RagFindings, RagValue, average_precision, harmonic_mean, mean};
+use super::plan::{Ask, Group, Plan, VERSION};
+use super::{RagItem, RagMeasure};
+use crate::decision::DecisionJudge;
+use crate::verdict::{CombinedBy, Part};
+use crate::{Error, Judge, JudgeError, Outcome, Reason, Request, Rounds, Score, Unscored, Verdict};
+
+/// What a [`RagJudge`] is to measure.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RagSettings {
+    /// What is measured of each item, as far as its fields allow.
+    pub measures: Vec<RagMeasure>,
+    /// Whether sentences that claim nothing ("Sure, here is the answer:") are left out of [`RagMeasure::Faithfulness`], by a decision of
+    /// their own about each.
+    pub claims_only: bool,
+    /// Whether each context is asked about by itself: see [`RagJudge`].
+    pub by_context: bool,
+}
+
+impl Default for RagSettings {
+    /// All measures; all sentences; contexts together.
+    fn default() -> Self {
+        Self { measures: RagMeasure::ALL.into(), claims_only: false, by_context: false }
+    }
+}
+
+/// Measures answers that rest on retrieved contexts.
+///
+/// All contexts stand in one prompt, before the question that is asked, so that a model reads them once however much is asked. Where they
+/// do not fit into the model's context, or [`by_context`](RagSettings::by_context) says so, each is read by itself: a sentence then is as
+/// well supported as by the context that supports it best. The value of a [`Score`] is the mean of the measures' means, with a
+/// [part](Score::parts) for each; [`findings`](Self::findings) has all of it.
+#[derive(Clone)]
+pub struct RagJudge {
+    settings: RagSettings,
+    judge: DecisionJudge,
+}
+
+/// What became of each question; of one about sentences that was asked of each context by itself, of the best.
+type Answers = BTreeMap<Ask, Verdict>;
+
+impl RagJudge {
+    /// A judge that asks as `judge` does; its questions are not asked.
+    ///
+    /// # Errors
+    /// [`Error::Decision`] if the answers to yes-or-no questions cannot be read.
+    pub fn new(settings: RagSettings, judge: DecisionJudge) -> Result<Self, Error> {
+        judge.check_noul()?;
+        Ok(Self { settings, judge })
+    }
+
+    /// The judge of its questions.
+    #[must_use]
+    pub fn decisions(&self) -> &DecisionJudge {
+        &self.judge
+    }
+
+    /// What is asked first.
+    fn groups(&self, plan: &Plan<'_>) -> Result<Vec<Group>, Error> {
+        let of_contexts = match self.settings.by_context {
+            true => plan.of_each_context()?,
+            false => plan.of_all_contexts()?.into_iter().collect(),
+        };
+        Ok(of_contexts.into_iter().chain(plan.of_texts()?).collect())
+    }
+
+    fn requests(&self, groups: &[Group]) -> Result<Vec<Request>, JudgeError> {
+        let of = |group: &Group| self.judge.requests(&Value::String(group.state.clone()), &group.questions);
+        Ok(groups.iter().map(of).collect::<Result<Vec<_>, _>>()?.into_iter().flatten().collect())
+    }
+
+    /// Whether contexts that did not fit together are asked about one by one.
+    fn splits(&self, item: &RagItem, plan: &Plan<'_>, first: &[Outcome]) -> Result<bool, Error> {
+        if self.settings.by_context || item.contexts.len() < 2 {
+            return Ok(false);
+        }
+        let together = plan.of_all_contexts()?.map_or(0, |group| group.asks.len());
+        let is_too_long =
+            |outcome: &Outcome| matches!(outcome, Outcome::Unscored(why) if why.reason == Reason::TooLong);
+        Ok(first.iter().take(together).any(is_too_long))
+    }
+
+    /// What became of the questions of these groups.
+    fn answers(&self, groups: &[Group], outcomes: &[Outcome]) -> Result<Vec<(Ask, Verdict)>, JudgeError> {
+        let mut rest = outcomes;
+        let mut answers = Vec::new();
+        for group in groups {
+            let Some((own, others)) = rest.split_at_checked(group.asks.len()) else {
+                return Err(Error::NotRead { what: "outcome for every question" }.into());
+            };
+            rest = others;
+            let parts = self.judge.parts(&group.questions, &Rounds::new([own]))?;
+            answers.extend(group.asks.iter().copied().zip(parts.into_iter().map(|part| part.verdict)));
+        }
+        match rest.len() {
+            0 => Ok(answers),
+            found => Err(Error::Shape { what: "outcomes beyond the questions", expected: 0, found }.into()),
+        }
+    }
+
+    /// All that was found of an item, of the rounds of its requests.
+    ///
+    /// # Errors
+    /// [`JudgeError::Failed`] if the outcomes are not those of this judge's requests.
+    pub fn findings<Item: AsRef<RagItem> + ?Sized>(
+        &self,
+        item: &Item,
+        rounds: &Rounds<'_>,
+    ) -> Result<RagFindings, JudgeError> {
+        let item = item.as_ref();
+        let plan = Plan::new(&self.settings, item);
+        let (first, second) = match *rounds.as_slices() {
+            [first] => (first, None),
+            [first, second] => (first, Some(second)),
+            [] => (&[][..], None),
+            [..] => {
+                let found = rounds.as_slices().len();
+                return Err(Error::Shape { what: "rounds", expected: 2, found }.into());
+            }
+        };
+        let mut each = self.answers(&self.groups(&plan)?, first)?;
+        if let Some(second) = second {
+            let groups = plan.of_each_context()?;
+            each.retain(|(ask, _)| !groups.iter().any(|group| group.asks.contains(ask)));
+            each.extend(self.answers(&groups, second)?);
+        }
+        let masses: Vec<f64> = each.iter().filter_map(|(_, verdict)| verdict.score()?.label_mass).collect();
+        let mut answers = Answers::new();
+        for (ask, verdict) in each {
+            let best = match answers.remove(&ask) {
+                None => verdict,
+                Some(before) => better(before, verdict),
+            };
+            answers.insert(ask, best);
+        }
+        Ok(RagFindings {
+            by_context: self.settings.by_context || second.is_some(),
+            label_mass: (!masses.is_empty()).then(|| mean(&masses)),
+            ..of_answers(&plan, item, &answers)
+        })
+    }
+}
+
+/// The more probable yes of two contexts. Where one cannot be read, nobody knows what it supports.
+fn better(one: Verdict, other: Verdict) -> Verdict {
+    match (one.value(), other.value()) {
+        (None, _) => one,
+        (_, None) => other,
+        (Some(first), Some(second)) if first >= second => one,
+        _ => other,
+    }
+}
+
+fn of_answers(plan: &Plan<'_>, item: &RagItem, answers: &Answers) -> RagFindings {
+    let p = |ask: Ask| match answers.get(&ask) {
+        Some(Verdict::Scored(score)) => Ok(score.value),
+        Some(Verdict::Unscored(why)) => Err(why.clone()),
+        None => Err(Unscored::new(Reason::Missing, "it was not asked")),
+    };
+    let all = |asks: &mut dyn Iterator<Item = Ask>| asks.map(p).collect::<Result<Vec<f64>, Unscored>>();
+    let contexts = item.contexts.len();
+    let value = |measure: RagMeasure| -> Result<RagValue, Unscored> {
+        Ok(match measure {
+            RagMeasure::Faithfulness => {
+                let mut asks = Vec::new();
+                for at in 0..plan.response.len() {
+                    if !plan.claims_only || p(Ask::Claims(at))? >= 0.5 {
+                        asks.push(Ask::Supported(at));
+                    }
+                }
+                if asks.is_empty() {
+                    let why = "no sentence of the response claims anything";
+                    return Err(Unscored::new(Reason::Missing, why));
+                }
+                RagValue::of(&all(&mut asks.into_iter())?, mean)
+            }
+            RagMeasure::AnswerRelevancy => RagValue::of(&[p(Ask::Answers)?], mean),
+            RagMeasure::ContextPrecision if plan.by_reference => {
+                RagValue::of(&all(&mut (0..contexts).map(Ask::Useful))?, average_precision)
+            }
+            RagMeasure::ContextPrecision => {
+                RagValue::of(&all(&mut (0..contexts).map(Ask::Relevant))?, average_precision)
+            }
+            RagMeasure::ContextRecall => RagValue::of(&all(&mut (0..plan.reference.len()).map(Ask::Recalled))?, mean),
+            RagMeasure::ContextRelevance => RagValue::of(&all(&mut (0..contexts).map(Ask::Relevant))?, mean),
+            RagMeasure::Correctness => {
+                let right = all(&mut (0..plan.response.len()).map(Ask::InReference))?;
+                let said = all(&mut (0..plan.reference.len()).map(Ask::InResponse))?;
+                RagValue::of_two(&right, &said, harmonic_mean)
+            }
+        })
+    };
+    let measures = plan
+        .measures
+        .iter()
+        .map(|(&measure, why)| (measure, why.as_ref().map_or_else(|| value(measure), |why| Err(why.clone()))));
+    let judged = |(at, sentence): (usize, &super::Sentence)| JudgedSentence {
+        sentence: sentence.clone(),
+        supported: p(Ask::Supported(at)).ok(),
+        claims: p(Ask::Claims(at)).ok(),
+    };
+    let sentences = match plan.is_on(RagMeasure::Faithfulness) {
+        true => plan.response.iter().enumerate().map(judged).collect(),
+        false => Vec::new(),
+    };
+    let relevance = match plan.is_on(RagMeasure::ContextRelevance) {
+        true => (0..contexts).map(|at| p(Ask::Relevant(at)).ok()).collect(),
+        false => Vec::new(),
+    };
+    RagFindings { measures: measures.collect(), sentences, relevance, by_context: false, label_mass: None }
+}
+
+impl<Item: AsRef<RagItem> + ?Sized> Judge<Item> for RagJudge {
+    fn name(&self) -> &str {
+        "rag"
+    }
+
+    fn ask(&self, item: &Item) -> Result<Vec<Request>, JudgeError> {
+        self.requests(&self.groups(&Plan::new(&self.settings, item.as_ref()))?)
+    }
+
+    fn follow_up(&self, item: &Item, rounds: &Rounds<'_>) -> Result<Vec<Request>, JudgeError> {
+        let plan = Plan::new(&self.settings, item.as_ref());
+        match *rounds.as_slices() {
+            [first] if self.splits(item.as_ref(), &plan, first)? => self.requests(&plan.of_each_context()?),
+            _ => Ok(Vec::new()),
+        }
+    }
+
+    fn decide(&self, item: &Item, rounds: &Rounds<'_>) -> Result<Score, JudgeError> {
+        let found = self.findings(item, rounds)?;
+        let part = |(measure, value): (&RagMeasure, &Result<RagValue, Unscored>)| {
+            let verdict = match value {
+                Ok(value) => Verdict::Scored(Score::new(value.mean)),
+                Err(why) => Verdict::Unscored(why.clone()),
+            };
+            Part { name: measure.as_str().to_owned(), verdict }
+        };
+        let parts: Vec<Part> = found.measures.iter().map(part).collect();
+        let means: Vec<f64> = parts.iter().filter_map(|part| part.verdict.value()).collect();
+        if means.is_empty() {
+            let why = parts.iter().find_map(|part| part.verdict.unscored()).cloned();
+            return Err(why.unwrap_or_else(|| Unscored::new(Reason::Missing, "nothing is to be measured")).into());
+        }
+        Ok(Score { label_mass: found.label_mass, ..Score::new(mean(&means)).with_parts(CombinedBy::Questions, parts) })
+    }
+
+    fn settings(&self) -> Option<Value> {
+        let RagSettings { measures, claims_only, by_context } = &self.settings;
+        let decision = self.judge.settings().to_json();
+        Some(json!({
+            "judge": "rag", "wording": VERSION, "measures": measures, "claims_only": claims_only, "by_context": by_context,
+            "decision": decision,
+        }))
+    }
+}

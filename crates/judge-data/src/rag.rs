@@ -1,0 +1,8 @@
+//! Rows of answers from retrieved contexts, and of what was found of them.
+
+mod contexts;
+mod record;
+mod row;
+
+pub use record::RagRecord;
+pub use row::{MeasuredRag, RagRow};

@@ -1,0 +1,144 @@
+use judge_core::Unscored;
+use judge_core::rag::{JudgedSentence, RagFindings, RagMeasure};
+use serde::ser::{SerializeMap as _, SerializeSeq as _};
+use serde::{Serialize, Serializer};
+
+use super::RagRecord;
+use crate::{Carry, Error, Fate, Human, Judged, OutputRow};
+
+/// What was found of an answer from retrieved contexts: `{"id", "human"?, "faithfulness"?: {"mean", "share"}, …, "sentences"?: [{"start",
+/// "end", "text", "supported", "claims"?, "human"?}], "contexts"?: [{"relevance"}], "by_context"?: true, "label_mass"?, "input_tokens"?,
+/// "unscored"?: {measure: {"reason", "detail"}}, …}`.
+pub type RagRow = OutputRow<MeasuredRag>;
+
+/// What was found of one answer.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct MeasuredRag {
+    /// What was measured.
+    pub findings: RagFindings,
+    /// What people said of each sentence; empty where nobody did.
+    pub labels: Vec<Vec<f64>>,
+    /// Tokens of all prompts, as far as the model counts them.
+    pub input_tokens: Option<usize>,
+    unscored: Option<Unscored>,
+}
+
+impl RagRow {
+    /// The row of a record. One of which nothing could be measured is unscored, for the reason of the first measure.
+    ///
+    /// # Errors
+    /// [`Error::FieldClash`] for a carried field that the row has one of its own for.
+    pub fn new(
+        record: RagRecord,
+        findings: RagFindings,
+        input_tokens: Option<usize>,
+        carry: &Carry,
+    ) -> Result<(Self, Fate), Error> {
+        let RagRecord { id, human, labels, extra, .. } = record;
+        let is_graded = !human.is_empty() || labels.iter().any(|given| !given.is_empty());
+        let has_any = findings.measures.values().any(Result::is_ok);
+        let unscored = findings.measures.values().find_map(|found| found.as_ref().err()).filter(|_| !has_any).cloned();
+        let measured = MeasuredRag { findings, labels, input_tokens, unscored };
+        let (row, fate) = Self::of(id, Human::Numbers(human), measured, extra, carry)?;
+        Ok((row, Fate { graded: is_graded, ..fate }))
+    }
+}
+
+impl Judged for MeasuredRag {
+    const KNOWN: &'static [&'static str] = &[
+        "id",
+        "human",
+        "faithfulness",
+        "answer_relevancy",
+        "context_precision",
+        "context_recall",
+        "context_relevance",
+        "correctness",
+        "sentences",
+        "contexts",
+        "by_context",
+        "label_mass",
+        "input_tokens",
+        "unscored",
+    ];
+
+    fn unscored(&self) -> Option<&Unscored> {
+        self.unscored.as_ref()
+    }
+}
+
+/// A sentence as a row has it.
+#[derive(Serialize)]
+struct WrittenSentence<'s> {
+    start: usize,
+    end: usize,
+    text: &'s str,
+    supported: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    claims: Option<f64>,
+    #[serde(skip_serializing_if = "Human::is_empty")]
+    human: Human,
+}
+
+struct Sentences<'s>(&'s MeasuredRag);
+
+impl Serialize for Sentences<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let MeasuredRag { findings, labels, .. } = self.0;
+        let mut list = serializer.serialize_seq(Some(findings.sentences.len()))?;
+        for (at, JudgedSentence { sentence, supported, claims }) in findings.sentences.iter().enumerate() {
+            let human = Human::Numbers(labels.get(at).cloned().unwrap_or_default());
+            let (start, end) = (sentence.chars.start, sentence.chars.end);
+            let (supported, claims) = (*supported, *claims);
+            list.serialize_element(&WrittenSentence { start, end, text: &sentence.text, supported, claims, human })?;
+        }
+        list.end()
+    }
+}
+
+#[derive(Serialize)]
+struct Relevance {
+    relevance: Option<f64>,
+}
+
+struct Reasons<'r>(&'r RagFindings);
+
+impl Serialize for Reasons<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let why = self.0.measures.iter().filter_map(|(measure, found)| Some((measure, found.as_ref().err()?)));
+        serializer.collect_map(why)
+    }
+}
+
+impl Serialize for MeasuredRag {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let RagFindings { measures, sentences, relevance, by_context, label_mass, .. } = &self.findings;
+        let mut map = serializer.serialize_map(None)?;
+        for measure in RagMeasure::ALL {
+            if let Some(Ok(value)) = measures.get(&measure) {
+                map.serialize_entry(measure.as_str(), value)?;
+            }
+        }
+        if !sentences.is_empty() {
+            map.serialize_entry("sentences", &Sentences(self))?;
+        }
+        if !relevance.is_empty() {
+            let relevance: Vec<Relevance> = relevance.iter().map(|&relevance| Relevance { relevance }).collect();
+            map.serialize_entry("contexts", &relevance)?;
+        }
+        if *by_context {
+            map.serialize_entry("by_context", &true)?;
+        }
+        if let Some(mass) = label_mass {
+            map.serialize_entry("label_mass", mass)?;
+        }
+        if let Some(tokens) = self.input_tokens {
+            map.serialize_entry("input_tokens", &tokens)?;
+        }
+        if measures.values().any(Result::is_err) {
+            map.serialize_entry("unscored", &Reasons(&self.findings))?;
+        }
+        map.end()
+    }
+}

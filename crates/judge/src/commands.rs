@@ -16,7 +16,7 @@ use crate::inspector::{self, ProbeArgs};
 use crate::models::{merge, probe, sft_evaluate, speed, tune};
 use crate::rows::shards::command::{Commands, Reading};
 use crate::rows::{
-    checklist, compare, decide, emotion, exercises, knowledge, label, logits, rank, reward, score, select, shards,
+    checklist, compare, decide, emotion, exercises, knowledge, label, logits, rag, rank, reward, score, select, shards,
     states, stream,
 };
 use crate::serve;
@@ -36,7 +36,7 @@ struct Judge {
 
 /// The commands by what they are for, as `judge help` has them.
 const GROUPS: [(&str, &[&str]); 6] = [
-    ("Judge texts", &["score", "compare", "decide", "checklist", "rank", "reward", "label"]),
+    ("Judge texts", &["score", "compare", "decide", "checklist", "rag", "rank", "reward", "label"]),
     ("See what a judge is worth", &["agree", "report", "calibrate", "drift", "bench", "bias"]),
     ("Use a judge", &["select", "serve", "emotion", "knowledge"]),
     ("Make a judge better", &["fit", "probe", "tune", "sft-evaluate", "merge"]),
@@ -67,6 +67,7 @@ fn help() -> String {
 enum Command {
     Score(Box<score::Cli>),
     Compare(Box<compare::Cli>),
+    Rag(Box<rag::Cli>),
     Rank(Box<rank::Cli>),
     Reward(Box<reward::Cli>),
     Decide(Box<decide::Cli>),
@@ -109,6 +110,7 @@ impl Command {
         match self {
             Self::Score(cli) => score::run(cli),
             Self::Compare(cli) => compare::run(cli),
+            Self::Rag(cli) => rag::run(cli),
             Self::Rank(cli) => rank::run(cli),
             Self::Reward(cli) => reward::run(cli),
             Self::Decide(cli) => decide::run(cli),

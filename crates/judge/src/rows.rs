@@ -8,6 +8,7 @@ pub(crate) mod exercises;
 pub(crate) mod knowledge;
 pub(crate) mod label;
 pub(crate) mod logits;
+pub(crate) mod rag;
 pub(crate) mod rank;
 pub(crate) mod reward;
 pub(crate) mod score;

@@ -3,7 +3,7 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-use super::RagField;
+use super::{RagField, RagItem};
 
 /// What is measured of an answer from retrieved contexts.
 ///
@@ -65,6 +65,18 @@ impl RagMeasure {
             Self::ContextRelevance => &[RagField::Contexts, RagField::Question],
             Self::Correctness => &[RagField::Response, RagField::Reference],
         }
+    }
+}
+
+impl RagMeasure {
+    /// Why an item cannot have it; `None` if it can.
+    #[must_use]
+    pub fn lacks(self, item: &RagItem) -> Option<String> {
+        let missing = self.needs().iter().find_map(|&field| item.lacks(field));
+        missing.or_else(|| match self {
+            Self::ContextPrecision if item.lacks(RagField::Reference).is_some() => item.lacks(RagField::Question),
+            _ => None,
+        })
     }
 }
 

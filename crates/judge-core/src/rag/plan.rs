@@ -56,16 +56,8 @@ pub(super) struct Plan<'i> {
 
 impl<'i> Plan<'i> {
     pub(super) fn new(settings: &RagSettings, item: &'i RagItem) -> Self {
-        let lacks = |field: &RagField| item.lacks(*field);
-        let by_reference = lacks(&RagField::Reference).is_none();
-        let why = |measure: RagMeasure| {
-            let missing = measure.needs().iter().find_map(lacks);
-            let no_aim = || match measure {
-                RagMeasure::ContextPrecision if !by_reference => lacks(&RagField::Question),
-                _ => None,
-            };
-            missing.or_else(no_aim).map(|why| Unscored::new(Reason::Missing, why))
-        };
+        let by_reference = item.lacks(RagField::Reference).is_none();
+        let why = |measure: RagMeasure| measure.lacks(item).map(|why| Unscored::new(Reason::Missing, why));
         let measures: BTreeMap<_, _> = settings.measures.iter().map(|&measure| (measure, why(measure))).collect();
         let is_on = |measure| matches!(measures.get(&measure), Some(None));
         let response = match is_on(RagMeasure::Faithfulness) || is_on(RagMeasure::Correctness) {

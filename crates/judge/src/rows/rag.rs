@@ -1,0 +1,99 @@
+//! Answers from retrieved contexts, measured by yes-or-no decisions of a local model.
+//!
+//! `judge rag --model FOLDER --input answers.csv --output measured.jsonl`
+
+mod cli;
+mod figures;
+
+use anyhow::Result;
+use judge_core::decision::DecisionJudge;
+use judge_core::rag::{RagJudge, RagMeasure};
+use judge_core::{ItemResult, Outcome};
+use judge_data::{Carry, Fate, Outputs, RagRecord, RagRecords, RagRow, Settings, Unread};
+use serde_json::json;
+
+use self::cli::PROGRAM;
+use self::figures::Figures;
+use crate::args::bars;
+use crate::args::decisions::refuse_dressing;
+use crate::missing_fields::tell_unread_that;
+use crate::report::write_json;
+use crate::row_job::{RowJob, Words, resolved};
+use crate::rows::decide::NO_ANSWER;
+use crate::terminal::console::{end_of_rows, tell_label_mass, usage};
+
+pub(crate) use self::cli::Cli;
+
+const WORDS: Words = Words { doing: "measuring", rows: "answers", done: "measured" };
+
+pub(crate) fn run(cli: &Cli) -> Result<()> {
+    cli.bars.gate(PROGRAM, || measured(cli))
+}
+
+fn measured(cli: &Cli) -> Result<bars::Measured> {
+    refuse_dressing(&cli.model)?;
+    cli.decisions.check(false)?;
+    let inputs = [&cli.input.input].into_iter().chain(cli.decisions.inputs());
+    let outputs =
+        Outputs::new(inputs).rows([&cli.output.output]).reports(PROGRAM, cli.json.iter().chain(cli.bars.reports()));
+    outputs.overwrite(cli.output.write.overwrite).check()?;
+    let columns = cli.input.columns.clone().unwrap_or_default();
+    let source = RagRecords { input: cli.input.open()?, columns, max_rows: cli.model.limit };
+    let job = RowJob::new(PROGRAM, WORDS, source, &cli.output, &cli.carry.fields, cli.model.quiet);
+    let measures = cli.measures()?;
+    let (mut no_grades, mut in_part) = (Unread::default(), Unread::default());
+    let checked = job.check(RagRow::KNOWN, |record| {
+        no_grades.note(&record.id, record.no_grade.clone());
+        let why: Vec<String> = measures.iter().filter_map(|measure| measure.lacks(&record.rag)).collect();
+        let nothing = why.first().filter(|_| why.len() == measures.len()).cloned();
+        let some = record.rag.unread.first().map(|(field, why)| format!("{field}: {why}"));
+        in_part.note(&record.id, some.filter(|_| nothing.is_none()));
+        Ok(nothing)
+    })?;
+    if let Some((id, why)) = checked.unread.all().filter(|_| cli.input.part.is_none()) {
+        let hint = "name the columns with --columns question=…,contexts=…,response=…,reference=…";
+        let path = cli.input.input.display();
+        return Err(usage(format!("{path}: nothing can be measured of any row; the first is {id}: {why}\n  {hint}")));
+    }
+    tell_unread_that(&in_part, "have a field that cannot be read, and get no measure that needs it");
+    tell_unread_that(&no_grades, "have grades that cannot be read and are left out");
+    let settings = cli.settings(measures);
+    let (decisions, model) = cli.decisions.settings(&cli.model, None)?;
+    let job = job
+        .with_settings([
+            ("decision".to_owned(), decisions.to_json()),
+            ("measures".to_owned(), json!(settings.measures)),
+            ("claims_only".to_owned(), json!(settings.claims_only)),
+            ("by_context".to_owned(), json!(settings.by_context)),
+        ])
+        .with_model(&model, None)?;
+    let finished = job.run(&checked, |pending| {
+        let model = model.load()?;
+        let judge = RagJudge::new(settings.clone(), DecisionJudge::new(decisions, &model)?)?;
+        let row = |result| row(&judge, result, &cli.carry.fields);
+        let result = pending.judge(resolved(&model, None, Settings::new()), &model, &[&judge], row)?;
+        tell_label_mass(&result.summary, "yes and no", NO_ANSWER);
+        Ok(result)
+    })?;
+    end_of_rows(&finished.counts)?;
+    let bars: Vec<&str> = cli.bars.statistics().collect();
+    let figures = Figures::of(&finished, &settings.measures, cli.group.as_deref(), &bars)?;
+    if let Some(path) = &cli.json {
+        write_json(path, PROGRAM, &figures)?;
+    }
+    figures.print()?;
+    Ok(bars::Measured { statistics: json!(figures.statistics), worst: figures.worst() })
+}
+
+fn row(judge: &RagJudge, result: ItemResult<RagRecord>, carry: &Carry) -> Result<(RagRow, Fate)> {
+    let rounds = result.rounds(0);
+    let findings = judge.findings(&result.item, &rounds).map_err(|error| anyhow::anyhow!("{error}"))?;
+    let tokens = |outcome: &Outcome| outcome.reading().ok().and_then(|reading| reading.prompt_tokens);
+    let input_tokens = rounds.outcomes().filter_map(tokens).reduce(|sum, tokens| sum + tokens);
+    Ok(RagRow::new(result.item, findings, input_tokens, carry)?)
+}
+
+/// The name of the statistic of shares beside that of means.
+fn share_of(measure: RagMeasure) -> String {
+    format!("{measure}_share")
+}

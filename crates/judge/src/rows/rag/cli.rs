@@ -1,0 +1,81 @@
+//! The command line.
+
+use std::path::PathBuf;
+
+use anyhow::Result;
+use clap::Args;
+use judge_core::rag::{RagMeasure, RagSettings};
+
+use crate::args::bars::BarArgs;
+use crate::args::decisions::DecisionArgs;
+use crate::args::files::{CarryArgs, InputArgs, OutputArgs};
+use crate::args::model_args::ModelArgs;
+use crate::terminal::console::usage;
+
+/// The name in records.
+pub(super) const PROGRAM: &str = "rag";
+
+/// How the help of the command ends.
+const EXAMPLES: &str = "\
+Examples:
+  judge rag --input answers.csv --output measured.jsonl --model path/to/model
+  judge rag --input answers.jsonl --output measured.jsonl --model path/to/model --measures faithfulness --require 'faithfulness.low>=0.8'
+
+More: docs/rag.md";
+
+/// Measure answers from retrieved contexts: is each sentence supported, is the question answered, do the contexts help?
+///
+/// Input: {"id"?, "question", "contexts", "response", "reference"?, "sentences"?}, under the names of ragas, deepeval, LangSmith, TruLens or
+/// promptfoo, as JSON lines, CSV or Parquet; contexts are a list of texts or of objects with a text, one text, or a list as Python writes
+/// it. Output: {"id", "faithfulness": {"mean", "share"}, …, "sentences": [{"start", "end", "text", "supported"}], "contexts":
+/// [{"relevance"}], "label_mass", "input_tokens", "unscored"?: {measure: why}} and the row's other fields. Every number is made of
+/// probabilities of yes, read where the model would write its answer: a mean takes them as they are, a share as 1 from one half on. The
+/// contexts stand first in every prompt, so they are read once however much is asked.
+#[derive(Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Cli {
+    #[command(flatten)]
+    pub(crate) input: InputArgs,
+    #[command(flatten)]
+    pub(super) output: OutputArgs,
+    /// What is measured, with commas between; a row without a field that a measure needs goes without it
+    #[arg(long, value_name = "MEASURES", value_delimiter = ',', default_values_t = RagMeasure::ALL)]
+    measures: Vec<RagMeasure>,
+    /// Leave out of faithfulness what claims nothing ("Sure, here is the answer:"), by one more question about each sentence
+    #[arg(long)]
+    claims_only: bool,
+    /// Read each context by itself, and take a sentence for as well supported as by the best of them; without this only where the contexts
+    /// do not fit into the model's context together
+    #[arg(long)]
+    by_context: bool,
+    /// Field by whose values the measures are given once more
+    #[arg(long, value_name = "FIELD")]
+    pub(super) group: Option<String>,
+    /// Where the means go, with intervals
+    #[arg(long, value_name = "FILE")]
+    pub(super) json: Option<PathBuf>,
+    #[command(flatten)]
+    pub(super) bars: BarArgs,
+    #[command(flatten)]
+    pub(super) carry: CarryArgs,
+    #[command(flatten)]
+    pub(super) decisions: DecisionArgs,
+    #[command(flatten)]
+    pub(super) model: ModelArgs,
+}
+
+impl Cli {
+    /// What is measured, in the order in which it is shown.
+    pub(super) fn measures(&self) -> Result<Vec<RagMeasure>> {
+        let measures: Vec<RagMeasure> =
+            RagMeasure::ALL.into_iter().filter(|measure| self.measures.contains(measure)).collect();
+        if self.claims_only && !measures.contains(&RagMeasure::Faithfulness) {
+            return Err(usage("--claims-only has no effect without the measure faithfulness"));
+        }
+        Ok(measures)
+    }
+
+    pub(super) fn settings(&self, measures: Vec<RagMeasure>) -> RagSettings {
+        RagSettings { measures, claims_only: self.claims_only, by_context: self.by_context }
+    }
+}

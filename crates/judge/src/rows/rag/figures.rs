@@ -1,0 +1,268 @@
+//! What all rows together came to.
+
+use std::collections::BTreeMap;
+
+use anyhow::Result;
+use judge_core::rag::RagMeasure;
+use judge_data::{Finished, RagRecord, RagRecords, Row};
+use judge_metrics::agreement::ConfusionMatrix;
+use judge_metrics::comparison::Statistic;
+use judge_metrics::means::clustered_mean;
+use judge_metrics::prediction::auroc;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::share_of;
+use crate::args::bars::{first_names, rows_used};
+use crate::report::{BOOTSTRAP, agreement};
+use crate::terminal::console::{say, table, tell, usage};
+
+/// A measure as a row has it.
+#[derive(Clone, Copy, Deserialize)]
+struct WrittenValue {
+    mean: f64,
+    share: f64,
+}
+
+/// A sentence as a row has it.
+#[derive(Deserialize)]
+struct Sentence {
+    supported: Option<f64>,
+}
+
+/// What is read of one row.
+struct Read {
+    id: String,
+    /// Its question, or itself: rows of one question are no independent draws.
+    cluster: String,
+    group: Option<String>,
+    measures: BTreeMap<RagMeasure, WrittenValue>,
+    /// What each sentence got, and what people say of it.
+    sentences: Vec<(f64, f64)>,
+    /// What people say of the whole.
+    human: Option<f64>,
+}
+
+/// The figures of a run.
+#[derive(Serialize)]
+pub(super) struct Figures {
+    /// Rows of which something was measured.
+    n: usize,
+    /// Questions, of which rows without any count by themselves.
+    questions: usize,
+    /// Means of the rows' means by the measure's name, and of their shares; of groups as `measure:group`. With people's marks of sentences
+    /// how well those are told apart, and with their grades how well those are followed.
+    pub(super) statistics: BTreeMap<String, Statistic>,
+    /// How many rows could not have each measure, by reason.
+    absent: BTreeMap<RagMeasure, BTreeMap<String, usize>>,
+    #[serde(skip)]
+    groups: Vec<String>,
+    #[serde(skip)]
+    measures: Vec<RagMeasure>,
+    #[serde(skip)]
+    least: Vec<(f64, String)>,
+}
+
+/// Names of the statistics of sentences that people marked.
+const OF_SENTENCES: [&str; 3] = ["sentence_auroc", "sentence_balanced_accuracy", "sentence_supported_share"];
+
+/// Names of the statistics of rows that people graded.
+const OF_ROWS: [&str; 2] = ["faithfulness_spearman", "faithfulness_pearson"];
+
+impl Figures {
+    /// Reads the finished rows, beside what they were made of.
+    pub(super) fn of(
+        finished: &Finished<'_, RagRecords>,
+        measures: &[RagMeasure],
+        group: Option<&str>,
+        bars: &[&str],
+    ) -> Result<Self> {
+        let mut rows = Vec::new();
+        let mut absent: BTreeMap<RagMeasure, BTreeMap<String, usize>> = BTreeMap::new();
+        let mut has_group = group.is_none();
+        for row in finished.rows()? {
+            let (record, row) = row?;
+            has_group |= group.is_some_and(|field| record.extra.text(field).is_some());
+            for (measure, why) in
+                row.optional::<BTreeMap<RagMeasure, Value>>("unscored", "reasons by measure")?.unwrap_or_default()
+            {
+                let why = why["reason"].as_str().unwrap_or_default().to_owned();
+                *absent.entry(measure).or_default().entry(why).or_default() += 1;
+            }
+            rows.push(read(&record, &row, group)?);
+        }
+        if let (Some(field), false) = (group, has_group) {
+            return Err(usage(format!("--group: no row has the field {field:?}")));
+        }
+        let mut statistics: BTreeMap<String, Statistic> = BTreeMap::new();
+        let mut groups: Vec<String> = rows.iter().filter_map(|row| row.group.clone()).collect();
+        groups.sort();
+        groups.dedup();
+        for &measure in measures {
+            let all: Vec<&Read> = rows.iter().collect();
+            statistics.insert(measure.to_string(), mean(&all, measure, |value| value.mean));
+            statistics.insert(share_of(measure), mean(&all, measure, |value| value.share));
+            for group in &groups {
+                let own: Vec<&Read> = rows.iter().filter(|row| row.group.as_ref() == Some(group)).collect();
+                statistics.insert(format!("{measure}:{group}"), mean(&own, measure, |value| value.mean));
+            }
+        }
+        statistics.extend(of_sentences(&rows)?);
+        statistics.extend(of_grades(&rows)?);
+        let scored = rows.iter().filter(|row| !row.measures.is_empty()).count();
+        // A row counts for bars that has the measures that they are for.
+        let needed: Vec<RagMeasure> = measures
+            .iter()
+            .copied()
+            .filter(|measure| bars.iter().any(|bar| bar.starts_with(measure.as_str())))
+            .collect();
+        let has_all = |row: &&Read| needed.iter().all(|measure| row.measures.contains_key(measure));
+        let used = rows.iter().filter(|row| !row.measures.is_empty()).filter(has_all).count();
+        statistics.extend(rows_used(used, rows.len()).map(|(name, known)| (name.to_owned(), known)));
+        let mut least: Vec<(f64, String)> = rows
+            .iter()
+            .filter_map(|row| {
+                let first = measures.iter().find_map(|measure| row.measures.get(measure))?;
+                Some((first.mean, row.id.clone()))
+            })
+            .collect();
+        least.sort_by(|a, b| a.0.total_cmp(&b.0));
+        let mut clusters: Vec<&str> = rows.iter().map(|row| row.cluster.as_str()).collect();
+        clusters.sort_unstable();
+        clusters.dedup();
+        let questions = clusters.len();
+        Ok(Self { n: scored, questions, statistics, absent, groups, measures: measures.to_vec(), least })
+    }
+
+    /// The rows that are worst by the first measure.
+    pub(super) fn worst(&self) -> String {
+        match self.measures.first() {
+            Some(measure) => {
+                format!(
+                    "least {measure}: {}",
+                    first_names(self.least.iter().map(|(value, id)| format!("{id} ({value:.3})")))
+                )
+            }
+            None => String::new(),
+        }
+    }
+
+    /// The table for people.
+    pub(super) fn print(&self) -> Result<()> {
+        let found = |name: &str| self.statistics.get(name).map_or_else(String::new, |found| format!("{found:#}"));
+        let mut rows = vec![["measure", "mean [95 %]", "share at 0.5 [95 %]"].map(str::to_owned).to_vec()];
+        for &measure in &self.measures {
+            rows.push(vec![measure.to_string(), found(measure.as_str()), found(&share_of(measure))]);
+            rows.extend(
+                self.groups.iter().map(|group| vec![format!("  {group}"), found(&format!("{measure}:{group}"))]),
+            );
+        }
+        let questions = self.questions;
+        say(format!("\n{} answers to {questions} questions\n{}", self.n, table(&rows)).trim_end())?;
+        for (measure, reasons) in &self.absent {
+            let all: usize = reasons.values().sum();
+            let why: Vec<String> = reasons.iter().map(|(reason, rows)| format!("{rows} {reason}")).collect();
+            say(format_args!("{measure}: {all} without it: {}", why.join(", ")))?;
+        }
+        for name in OF_SENTENCES.iter().chain(&OF_ROWS) {
+            if self.statistics.contains_key(*name) {
+                say(format_args!("{name}: {}", found(name)))?;
+            }
+        }
+        Ok(())
+    }
+}
+
+fn read(record: &RagRecord, row: &Row, group: Option<&str>) -> Result<Read> {
+    let mut measures = BTreeMap::new();
+    for measure in RagMeasure::ALL {
+        if let Some(value) = row.optional::<WrittenValue>(measure.as_str(), "an object with mean and share")? {
+            measures.insert(measure, value);
+        }
+    }
+    let found: Vec<Sentence> = row.optional("sentences", "a list of sentences")?.unwrap_or_default();
+    let mean = |given: &Vec<f64>| given.iter().sum::<f64>() / given.len() as f64;
+    let marked = found.iter().zip(record.labels.iter().filter(|_| found.len() == record.labels.len()));
+    let sentences: Vec<(f64, f64)> = marked
+        .filter(|(_, given)| !given.is_empty())
+        .filter_map(|(sentence, given)| Some((sentence.supported?, mean(given))))
+        .collect();
+    let of_sentences = (!sentences.is_empty()).then(|| {
+        let decided = sentences.iter().map(|(_, given)| f64::from(u8::from(*given > 0.5)));
+        decided.sum::<f64>() / sentences.len() as f64
+    });
+    let human = if record.human.is_empty() { of_sentences } else { Some(mean(&record.human)) };
+    let cluster = record.rag.question.clone().unwrap_or_else(|| format!("\u{0}{}", record.id));
+    let group = group.map(|field| {
+        let text = record.extra.text(field);
+        record.extra.string(field).unwrap_or_else(|| text.unwrap_or("null").to_owned())
+    });
+    Ok(Read { id: record.id.to_string(), cluster, group, measures, sentences, human })
+}
+
+/// The mean of a measure over rows, with questions as clusters.
+fn mean(rows: &[&Read], measure: RagMeasure, number: impl Fn(&WrittenValue) -> f64) -> Statistic {
+    let found = rows.iter().filter_map(|row| Some((number(row.measures.get(&measure)?), row.cluster.as_str())));
+    let (values, clusters): (Vec<f64>, Vec<&str>) = found.unzip();
+    if values.is_empty() {
+        return Statistic::Undefined { reason: format!("no row has the measure {measure}") };
+    }
+    let mean = values.iter().sum::<f64>() / values.len() as f64;
+    Statistic::of_clusters(clustered_mean(&values, &clusters), mean, BOOTSTRAP.level)
+}
+
+/// How well the probabilities tell apart the sentences that people marked; those on which they are divided evenly are left out.
+fn of_sentences(rows: &[Read]) -> Result<Vec<(String, Statistic)>> {
+    let (mut outcomes, mut scores, mut clusters, mut even) = (Vec::new(), Vec::new(), Vec::new(), 0);
+    for row in rows {
+        for &(supported, given) in &row.sentences {
+            if given == 0.5 {
+                even += 1;
+                continue;
+            }
+            outcomes.push(given > 0.5);
+            scores.push(supported);
+            clusters.push(row.cluster.as_str());
+        }
+    }
+    if even > 0 {
+        tell(format_args!(
+            "note: people are divided evenly on {even} sentences, which are left out of the comparison with them"
+        ));
+    }
+    if outcomes.is_empty() {
+        return Ok(Vec::new());
+    }
+    let area = |rows: &[usize]| {
+        let (outcomes, scores) = (pick(&outcomes, rows), pick(&scores, rows));
+        auroc(&outcomes, &scores).map(|found| found.estimate)
+    };
+    let balanced = |rows: &[usize]| {
+        let [people, judge] = [pick(&outcomes, rows), pick(&scores, rows).iter().map(|&p| p >= 0.5).collect()];
+        ConfusionMatrix::new(vec![false, true], &people, &judge)?.balanced_accuracy().map(|found| found.estimate)
+    };
+    let all: Vec<usize> = (0..outcomes.len()).collect();
+    let share: Vec<f64> = outcomes.iter().map(|&is| f64::from(u8::from(is))).collect();
+    let mean = share.iter().sum::<f64>() / share.len() as f64;
+    let found = [
+        Statistic::of(BOOTSTRAP.clustered(&clusters, area), || area(&all))?,
+        Statistic::of(BOOTSTRAP.clustered(&clusters, balanced), || balanced(&all))?,
+        Statistic::of_clusters(clustered_mean(&share, &clusters), mean, BOOTSTRAP.level),
+    ];
+    Ok(OF_SENTENCES.map(str::to_owned).into_iter().zip(found).collect())
+}
+
+fn pick<T: Copy>(all: &[T], rows: &[usize]) -> Vec<T> {
+    rows.iter().map(|&row| all[row]).collect()
+}
+
+/// How well faithfulness follows what people say of rows.
+fn of_grades(rows: &[Read]) -> Result<Vec<(String, Statistic)>> {
+    let of = |row: &Read| Some((row.measures.get(&RagMeasure::Faithfulness)?.mean, row.human?));
+    let (scores, human): (Vec<f64>, Vec<f64>) = rows.iter().filter_map(of).unzip();
+    if scores.is_empty() {
+        return Ok(Vec::new());
+    }
+    let found = agreement(&scores, &human)?;
+    Ok(OF_ROWS.map(str::to_owned).into_iter().zip([found.spearman, found.pearson]).collect())
+}

@@ -42,6 +42,12 @@ pub trait TextModel: Send + Sync {
     ) -> Result<(), BackboneError> {
         self.serve(&mut Listed { requests, taken: 0, sink })
     }
+
+    /// How many tokens a text has by itself, without what a prompt puts around it; `None` of a model that does not say.
+    fn tokens_in(&self, text: &str) -> Option<usize> {
+        let _ = text;
+        None
+    }
 }
 
 /// A frozen language model that can be read from the inside.
@@ -103,6 +109,10 @@ macro_rules! model_behind {
                 sink: &mut dyn FnMut(usize, Outcome) -> ControlFlow<()>,
             ) -> Result<(), BackboneError> {
                 (**self).run(requests, sink)
+            }
+
+            fn tokens_in(&self, text: &str) -> Option<usize> {
+                (**self).tokens_in(text)
             }
         }
 

@@ -46,4 +46,5 @@ pub use findings::{JudgedSentence, RagFindings, RagValue};
 pub use item::{RagField, RagItem};
 pub use judge::{RagJudge, RagSettings};
 pub use measure::RagMeasure;
+pub use plan::{sentence_prompt_settings, sentence_prompts};
 pub use sentences::{Sentence, sentences};

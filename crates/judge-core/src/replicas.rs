@@ -114,6 +114,10 @@ impl TextModel for Replicas {
         self.first().identity()
     }
 
+    fn tokens_in(&self, text: &str) -> Option<usize> {
+        self.first().tokens_in(text)
+    }
+
     fn serve(&self, exchange: &mut dyn Exchange) -> Result<(), BackboneError> {
         let cancelled = AtomicBool::new(false);
         thread::scope(|scope| {

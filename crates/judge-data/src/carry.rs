@@ -1,6 +1,7 @@
 use std::path::Path;
 
-use crate::{Error, Extra, RowItem, ScoreRow};
+use crate::cut::CUT;
+use crate::{Cut, Error, Extra, RowItem, ScoreRow};
 
 /// Which of a record's other fields are carried to the output.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -26,6 +27,15 @@ impl std::str::FromStr for Carry {
 }
 
 impl Carry {
+    /// The same, and what a row says of its fields that were cut.
+    #[must_use]
+    pub fn and_cuts(&self, cuts: &[Cut]) -> Self {
+        match self {
+            Self::Only(names) if !cuts.is_empty() => Self::Only([&names[..], &[CUT.to_owned()]].concat()),
+            carry => carry.clone(),
+        }
+    }
+
     /// The fields that are carried.
     ///
     /// # Errors

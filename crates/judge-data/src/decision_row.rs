@@ -100,6 +100,27 @@ impl RowItem for DecisionRecord {
     fn extra(&self) -> Option<&Extra> {
         Some(&self.extra)
     }
+
+    fn extra_mut(&mut self) -> Option<&mut Extra> {
+        Some(&mut self.extra)
+    }
+
+    /// The state if it is a text, or a text in it.
+    fn edit(&mut self, field: &str, change: &mut dyn FnMut(&mut String)) {
+        let text = match &mut self.state {
+            Value::String(text) if field == "state" => Some(text),
+            Value::Object(fields) => match fields.get_mut(field) {
+                Some(Value::String(text)) => Some(text),
+                _ => None,
+            },
+            _ => None,
+        };
+        text.into_iter().for_each(change);
+    }
+
+    fn has_field(&self, name: &str) -> bool {
+        name == "state" || self.state.get(name).is_some() || self.extra.text(name).is_some()
+    }
 }
 
 impl Decidable for DecisionRecord {

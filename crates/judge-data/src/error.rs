@@ -718,6 +718,21 @@ pub enum Error {
         /// The columns of the first row.
         found: Vec<String>,
     },
+    /// A field that is to be cut and of which no row has a text that can be.
+    #[error("{}: no row has a text in the field {field:?} that is to be cut; {rows} were read", path.display())]
+    NothingToCut {
+        /// The file.
+        path: PathBuf,
+        /// How many rows were looked at.
+        rows: usize,
+        /// The field.
+        field: String,
+    },
+    /// Fields are to be cut for a model that does not count tokens.
+    #[error(
+        "fields are cut by the tokens of a model on this machine: this one, such as a service, does not say how many a text has"
+    )]
+    NoTokenCount,
     /// A field that is to be carried and that no row has.
     #[error(
         "{}: no row has the field {field:?} that is to be carried; {rows} were read, the first has the fields {found:?}{}",

@@ -15,8 +15,9 @@ use judge_core::{
 };
 
 use crate::carry::CarryCheck;
+use crate::cut::CUT;
 use crate::{
-    Carry, Counts, DatasetOptions, Error, Input, Layout, MadeBy, Numbered, Observer, Opened, Outputs, Program,
+    Carry, Counts, Cut, DatasetOptions, Error, Input, Layout, MadeBy, Numbered, Observer, Opened, Outputs, Program,
     Resolved, RowItem, RunPlan, RunResult, Settings, SingleRow, WriteOptions,
 };
 
@@ -61,6 +62,8 @@ pub struct Job<S = Records> {
     pub source: S,
     /// Which of their other fields are carried to the output.
     pub carry: Carry,
+    /// Which fields a judge is shown a part of; tokens are counted by the model, which must say how many there are.
+    pub cuts: Vec<Cut>,
     /// Where the rows go.
     pub output: PathBuf,
     /// As JSON lines, or as one array.
@@ -108,8 +111,9 @@ impl Job {
         let resolved = Resolved::of(model.info(), [judge as &dyn Judge<Numbered>])?;
         let job = Self { made_by: MadeBy::Model(resolved.clone()), ..self.clone() };
         let mut told = Told { done: 0, rows: checked.rows, progress: &mut progress, failed: None };
+        let carry = self.carry.and_cuts(&self.cuts);
         let finished = job.run(&checked, |missing| {
-            missing.judge(resolved, model, &[judge as _], |result| SingleRow::new(result, &self.carry), &mut told)
+            missing.judge(resolved, model, &[judge as _], |result| SingleRow::new(result, &carry), &mut told)
         })?;
         match told.failed {
             Some(source) => Err(judge_core::Error::Observer { source }.into()),
@@ -136,6 +140,7 @@ impl<S: Source> Job<S> {
         Self {
             source,
             carry: Carry::All,
+            cuts: Vec::new(),
             output: output.into(),
             layout: Layout::Lines,
             write: WriteOptions::default(),
@@ -180,10 +185,19 @@ impl<S: Source> Job<S> {
     ) -> Result<Checked, E> {
         let (mut records, mut unread) = (0, Unread::default());
         let mut carried = CarryCheck::new(&self.carry, known);
+        let mut uncut: Vec<&Cut> = self.cuts.iter().collect();
         let each = source.rows_of_each();
         for item in source.items()?.step_by(each) {
-            let item = item?;
+            let mut item = item?;
             let why = see(&item)?;
+            uncut.retain(|cut| {
+                let mut is_there = false;
+                item.edit(&cut.field, &mut |_| is_there = true);
+                !is_there
+            });
+            if !self.cuts.is_empty() && item.extra().is_some_and(|extra| extra.text(CUT).is_some()) {
+                return Err(Error::FieldClash { field: CUT.to_owned() }.into());
+            }
             unread.see_item(&item, why);
             carried.see(&item)?;
             records += 1;
@@ -192,6 +206,10 @@ impl<S: Source> Job<S> {
             return Err(Error::NoRows { path: source.path().to_path_buf() }.into());
         }
         carried.finish(source.path(), source.part().is_some())?;
+        if let Some(cut) = uncut.first().filter(|_| source.part().is_none()) {
+            let (path, field) = (source.path().to_path_buf(), cut.field.clone());
+            return Err(Error::NothingToCut { path, rows: records, field }.into());
+        }
         Ok(Checked { records, rows: records * each, unread })
     }
 
@@ -204,6 +222,10 @@ impl<S: Source> Job<S> {
         plan.inputs = self.source.identity(checked.rows / self.source.rows_of_each())?;
         plan.settings = self.source.settings();
         plan.settings.insert("carry".to_owned(), format!("{:?}", self.carry).into());
+        if !self.cuts.is_empty() {
+            let cuts: Vec<String> = self.cuts.iter().map(Cut::to_string).collect();
+            plan.settings.insert(CUT.to_owned(), cuts.into());
+        }
         plan.settings.extend(self.settings.clone());
         plan.made_by = self.made_by.clone();
         plan.layout = self.layout;
@@ -224,7 +246,7 @@ impl<S: Source> Job<S> {
         match self.plan(checked)?.open()? {
             Opened::Complete(record) => Ok(Finished { counts: record.counts, summary: None, source, output }),
             Opened::Ready(start) => {
-                let RunResult { counts, summary } = judge(Missing { start: *start, source })?;
+                let RunResult { counts, summary } = judge(Missing { start: *start, source, cuts: &self.cuts })?;
                 Ok(Finished { counts, summary: Some(summary), source, output })
             }
         }

@@ -65,6 +65,7 @@ mod beside;
 mod body;
 mod carry;
 mod columns;
+mod cut;
 mod dataset;
 mod decision_row;
 mod digest;
@@ -134,6 +135,7 @@ pub use benchmark::{
 pub use body::BodyProblem;
 pub use carry::Carry;
 pub use columns::{Columns, RowColumns};
+pub use cut::{Cut, Kept};
 pub use dataset::{Dataset, DatasetFormat, DatasetOptions, LagerDataset};
 pub use decision_row::{Decided, DecisionRecord, DecisionRow};
 pub use digest::{RowHash, RowHasher, SetDigest};
@@ -172,7 +174,7 @@ pub use settings::{Difference, Settings, run_id};
 #[cfg(feature = "parquet")]
 pub use shards::{
     Check, CommandPart, CommandPlan, CommandResults, Completeness, Export, Output, ParquetTable, PartRecord,
-    PartWriter, PlannedFile, ShardPlan,
+    PartWriter, PlannedFile, SeeIds, ShardPlan,
 };
 pub use states::{Sharding, StatesFile, StatesRow, StatesSpec, StatesWriter, StatesWritten, ids_path};
 pub use unread_record::UnreadRecord;

@@ -9,7 +9,7 @@ use crate::ids::mean;
 use crate::row::describe;
 use crate::texts::Texts;
 use crate::{
-    AnswersRecord, EmotionRecord, Error, Extra, GradedRecord, LagerRecord, PairRecord, PromptRecord, RowColumns,
+    AnswersRecord, EmotionRecord, Error, Extra, Field, GradedRecord, LagerRecord, PairRecord, PromptRecord, RowColumns,
     UnreadRecord,
 };
 
@@ -113,6 +113,44 @@ impl Record {
         }
     }
 
+    /// Changes each text of a field, by its own name, by that of its column, or among the other fields.
+    pub(crate) fn edit(&mut self, name: &str, change: &mut dyn FnMut(&mut String)) {
+        let column = self.columns().and_then(|columns| columns.field(name)).map(Field::as_str);
+        let own = column.unwrap_or(name).to_owned();
+        let is_own = match self {
+            Self::Prompt(record) => record.input.edit(&own, change),
+            Self::Graded(GradedRecord { instruction, response, rubric, reference, .. }) => match own.as_str() {
+                "instruction" => all([instruction], change),
+                "response" => all([response], change),
+                "rubric" => all(rubric, change),
+                "reference" => all(reference, change),
+                _ => false,
+            },
+            Self::Pair(PairRecord { instruction, response_a, response_b, rubric, reference, .. }) => match own.as_str()
+            {
+                "instruction" => all([instruction], change),
+                "response_a" => all([response_a], change),
+                "response_b" => all([response_b], change),
+                "rubric" => all(rubric, change),
+                "reference" => all(reference, change),
+                _ => false,
+            },
+            Self::Answers(AnswersRecord { instruction, responses, rubric, reference, .. }) => match own.as_str() {
+                "instruction" => all([instruction], change),
+                "responses" => all(responses, change),
+                "rubric" => all(rubric, change),
+                "reference" => all(reference, change),
+                _ => false,
+            },
+            Self::Emotion(record) => own == "dialogue" && all([&mut record.dialogue], change),
+            // Whole prompts, whose end is what is asked.
+            Self::Lager(_) | Self::Unread(_) => false,
+        };
+        if !is_own {
+            self.extra_mut().edit(name, change);
+        }
+    }
+
     /// Why it cannot be judged; `None` for a record that was read.
     pub fn unread(&self) -> Option<&Unscored> {
         match self {
@@ -170,6 +208,11 @@ impl Record {
             Self::Unread(_) => return Err(None),
         })
     }
+}
+
+/// Changes all of some texts; whether there are any.
+pub(crate) fn all<'t>(texts: impl IntoIterator<Item = &'t mut String>, change: &mut dyn FnMut(&mut String)) -> bool {
+    texts.into_iter().map(change).count() > 0
 }
 
 /// What the record of each kind has.

@@ -9,6 +9,7 @@ use judge_core::{Fields, ItemId, Message, Prompt};
 use crate::ids::mean;
 use crate::pair_verdict::preference;
 use crate::reading::{Reading, Rest};
+use crate::record::all;
 use crate::texts::Texts;
 use crate::{Columns, DatasetOptions, Error, Extra, Field, Row, RowColumns};
 
@@ -49,6 +50,19 @@ impl PromptInput {
     /// As text for the tokenizer as it is; of messages, the contents with a blank line between them.
     pub fn to_raw(&self) -> Prompt {
         Prompt::Raw(self.text().into_owned())
+    }
+
+    /// Changes the prompt, or the request or the answer that a conversation ends with; whether it has this field.
+    pub(crate) fn edit(&mut self, field: &str, change: &mut dyn FnMut(&mut String)) -> bool {
+        let place = match (self, field) {
+            (Self::Text(text), "prompt") => return all([text], change),
+            (Self::Messages(messages), "instruction") => {
+                messages.iter_mut().rev().nth(1).filter(|turn| turn.role == "user")
+            }
+            (Self::Messages(messages), "response") => messages.last_mut().filter(|turn| turn.role == "assistant"),
+            _ => None,
+        };
+        all(place.map(|turn| &mut turn.content), change)
     }
 
     /// The text; of messages, the contents with a blank line between them.

@@ -213,6 +213,15 @@ impl Extra {
         Ok(())
     }
 
+    /// Changes the text of a field, if it is one.
+    pub(crate) fn edit(&mut self, key: &str, change: &mut dyn FnMut(&mut String)) {
+        if let Some(mut text) = self.string(key) {
+            change(&mut text);
+            // A text has a JSON form.
+            let _ = self.set(key, &text);
+        }
+    }
+
     /// The fields of which `keep` says so, by name.
     #[must_use]
     pub fn retain(self, keep: impl Fn(&str) -> bool) -> Self {

@@ -25,7 +25,7 @@ mod plan;
 mod table;
 
 pub use check::{Check, Completeness, Output};
-pub use command::{CommandPart, CommandPlan};
+pub use command::{CommandPart, CommandPlan, SeeIds};
 pub use export::Export;
 pub use joined::CommandResults;
 pub use part::{PartRecord, PartWriter};

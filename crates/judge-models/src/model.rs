@@ -491,6 +491,10 @@ impl TextModel for Model {
         self.info.identity()
     }
 
+    fn tokens_in(&self, text: &str) -> Option<usize> {
+        self.context.codec.tokens_in(text)
+    }
+
     /// Checks every request of those that are answered together before it works on any of them, so
     /// an error of a request comes before their outcomes.
     fn serve(&self, exchange: &mut dyn Exchange) -> Result<(), BackboneError> {

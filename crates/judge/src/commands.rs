@@ -7,7 +7,7 @@ use anyhow::Result;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{CommandFactory, Parser, Subcommand};
 use clap_complete::Shell;
-use judge_data::{DatasetFormat, DatasetOptions};
+use judge_data::{DatasetFormat, DecisionRecords, RagRecords, Records};
 
 use crate::args::bars;
 use crate::args::files::InputArgs;
@@ -169,14 +169,13 @@ impl Commands for OfProgram {
     fn reading(&self, words: &[String]) -> Result<Option<Reading>> {
         use DatasetFormat::{Answers, Emotion, Graded, Pairs, Prompts};
         let of = |input: &InputArgs, format: Option<DatasetFormat>| {
-            let columns = input.columns.clone().unwrap_or_default();
-            let options = DatasetOptions { format, columns, ..DatasetOptions::default() };
-            Reading { options, has_ids: true, extension: ".jsonl" }
+            let input = input.clone();
+            Reading::of(move |file| input.source(&file, format, None))
         };
         let probes = |probes: &ProbeArgs| -> Result<Reading> {
             let columns = probes.input.columns.clone().unwrap_or_default();
             let options = inspector::options(&columns, usize::MAX)?;
-            Ok(Reading { options, has_ids: false, extension: ".jsonl" })
+            Ok(Reading { has_ids: false, ..Reading::of(move |input| Records::new(input, options.clone())) })
         };
         Ok(Some(match Self::command(words)? {
             Command::Score(cli) => of(&cli.input, cli.format),
@@ -185,6 +184,14 @@ impl Commands for OfProgram {
             Command::Reward(cli) => of(&cli.input, None),
             Command::Checklist(cli) => of(&cli.input, Some(Graded)),
             Command::Label(cli) => of(&cli.input, Some(Graded)),
+            Command::Decide(cli) => {
+                let columns = cli.input.columns.clone().unwrap_or_default();
+                Reading::of(move |input| DecisionRecords { input, columns: columns.clone(), max_rows: None })
+            }
+            Command::Rag(cli) => {
+                let columns = cli.input.columns.clone().unwrap_or_default();
+                Reading::of(move |input| RagRecords { input, columns: columns.clone(), max_rows: None })
+            }
             Command::Logits(cli) => of(&cli.input, Some(Prompts)),
             Command::States(cli) => Reading { extension: ".safetensors", ..of(&cli.input, Some(Prompts)) },
             Command::Emotion(cli) => of(&cli.input, Some(Emotion)),
@@ -194,7 +201,7 @@ impl Commands for OfProgram {
             }
             Command::Select(cli) => {
                 let options = select::options(&cli.input);
-                Reading { options, has_ids: true, extension: ".jsonl" }
+                Reading::of(move |input| Records::new(input, options.clone()))
             }
             Command::Probe(probe::Probe::Evaluate(cli)) => probes(&cli.probes)?,
             Command::Probe(probe::Probe::Filter(cli)) => probes(&cli.probes)?,

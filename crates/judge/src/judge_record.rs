@@ -19,7 +19,7 @@ pub fn run_record(option: &str, file: &Path, unknown: &str) -> Result<RunRecord>
 }
 
 /// What decides about a verdict, as run records have it.
-const JUDGE_SETTINGS: [&str; 5] = ["family", "verdict", "weights", "apart", "reward"];
+const JUDGE_SETTINGS: [&str; 6] = ["family", "verdict", "weights", "apart", "reward", "sentences"];
 
 /// What of a run's settings decides about its verdicts.
 pub fn of_judge(settings: &Settings) -> Settings {

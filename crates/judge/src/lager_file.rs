@@ -6,12 +6,12 @@ use judge_core::{
     lager::{LagerJudge, LagerSettings},
 };
 use judge_data::{
-    Carry, Checked, DatasetFormat, Error, Field, Finished, HumanScores, Numbered, ORIGIN, Record, Records, ScoreRow,
-    Settings, check_templates, score_row,
+    Checked, DatasetFormat, Error, Field, Finished, HumanScores, Numbered, ORIGIN, Record, Records, ScoreRow, Settings,
+    check_templates, score_row,
 };
 use serde_json::json;
 
-use crate::args::files::{InputArgs, OutputArgs};
+use crate::args::files::{CarryArgs, InputArgs, OutputArgs};
 use crate::args::lager::LagerArgs;
 use crate::args::model_args::ModelArgs;
 use crate::probes::PromptedProbe;
@@ -32,7 +32,7 @@ pub struct LagerFile<'a> {
     /// Where the scores go.
     pub output: &'a OutputArgs,
     /// Which other fields are carried along.
-    pub carry: &'a Carry,
+    pub carry: &'a CarryArgs,
     /// What is asked.
     pub lager: &'a LagerArgs,
     /// The model.
@@ -86,7 +86,7 @@ impl LagerFile<'_> {
                 [&judge as _].into_iter().chain(probe.as_ref().map(|probe| probe as _)).collect();
             let row = |result: ItemResult<Numbered>| {
                 let (record, by_probe) = (result.item.record.clone(), result.verdicts.get(1).cloned());
-                let (mut row, fate) = score_row(&judge, result, self.carry)?;
+                let (mut row, fate) = score_row(&judge, result, &self.carry.fields())?;
                 finish(&record, by_probe.as_ref(), &mut row)?;
                 Ok::<_, Error>((row, fate))
             };

@@ -13,6 +13,7 @@ mod groups;
 mod human_scores;
 mod inspector;
 mod judge_record;
+mod judged_probe;
 mod lager_file;
 mod missing_fields;
 mod models;

@@ -2,13 +2,11 @@
 
 use anyhow::Result;
 use judge_core::{Backbone, ItemResult, Judge, Outcome, Prompt, TextModel, Unscored, Want};
-use judge_data::{
-    Carry, Checked, Error, Fate, Finished, Job, Missing, Resolved, RunResult, Settings, Source, split_label,
-};
+use judge_data::{Checked, Error, Fate, Finished, Job, Missing, Resolved, RunResult, Settings, Source, split_label};
 use judge_models::Model;
 use serde::Serialize;
 
-use crate::args::files::{OutputArgs, program};
+use crate::args::files::{CarryArgs, OutputArgs, program};
 use crate::args::model_args::ModelArgs;
 use crate::missing_fields::tell_unread;
 use crate::terminal::console::{say, tell};
@@ -39,9 +37,10 @@ pub struct RowJob<S> {
 
 impl<S: Source> RowJob<S> {
     /// Rows of a source, written as these options say by a program of this name.
-    pub fn new(name: &str, words: Words, source: S, output: &OutputArgs, carry: &Carry, quiet: bool) -> Self {
+    pub fn new(name: &str, words: Words, source: S, output: &OutputArgs, carry: &CarryArgs, quiet: bool) -> Self {
         let job = Job {
-            carry: carry.clone(),
+            carry: carry.chosen.clone(),
+            cuts: carry.cuts.clone(),
             write: output.write.options(),
             ..Job::new(source, &output.output, program(name))
         };

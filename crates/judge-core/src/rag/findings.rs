@@ -4,6 +4,7 @@ use serde::Serialize;
 
 use super::{RagMeasure, Sentence};
 use crate::Unscored;
+use crate::lager::LayerTable;
 
 /// All that a [`RagJudge`](super::RagJudge) found of an item.
 #[derive(Clone, Debug, PartialEq)]
@@ -31,6 +32,9 @@ pub struct JudgedSentence {
     pub supported: Option<f64>,
     /// The probability that it claims anything, where that was asked.
     pub claims: Option<f64>,
+    /// The logits of yes and no at every layer, in this order, where all layers are read
+    /// ([`every_layer`](crate::decision::DecisionSettings::every_layer)) and all contexts together.
+    pub table: Option<LayerTable>,
 }
 
 /// A measure of one item, from 0 to 1.

@@ -1,13 +1,15 @@
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use serde_json::{Value, json};
 
 use super::findings::{JudgedSentence, RagFindings, RagValue, average_precision, harmonic_mean, mean};
-use super::plan::{Ask, Group, Plan, VERSION};
+use super::plan::{Ask, Group, Plan, VERSION, name_of};
 use super::{RagItem, RagMeasure};
-use crate::decision::DecisionJudge;
+use crate::decision::{DecisionJudge, DecisionTable};
+use crate::inspector::{Probe, ProbeReader};
 use crate::verdict::{CombinedBy, Part};
-use crate::{Error, Judge, JudgeError, Outcome, Reason, Request, Rounds, Score, Unscored, Verdict};
+use crate::{Error, Judge, JudgeError, ModelInfo, Outcome, Reason, Request, Rounds, Score, Unscored, Verdict};
 
 /// What a [`RagJudge`] is to measure.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -38,6 +40,7 @@ impl Default for RagSettings {
 pub struct RagJudge {
     settings: RagSettings,
     judge: DecisionJudge,
+    probe: Option<ProbeReader>,
 }
 
 /// What became of each question; of one about sentences that was asked of each context by itself, of the best.
@@ -50,7 +53,25 @@ impl RagJudge {
     /// [`Error::Decision`] if the answers to yes-or-no questions cannot be read.
     pub fn new(settings: RagSettings, judge: DecisionJudge) -> Result<Self, Error> {
         judge.check_noul()?;
-        Ok(Self { settings, judge })
+        Ok(Self { settings, judge, probe: None })
+    }
+
+    /// The same judge, which has a probe say whether the contexts support a sentence: one with the classes 0 (not supported) and 1
+    /// (supported), of the states of [`sentence_prompts`](super::sentence_prompts). All else is asked as before.
+    ///
+    /// # Errors
+    /// [`Error::ProbeRefused`] and [`Error::ProbeSignals`] for a probe of another model; [`Error::ReplyNotWritten`] for one of a text that is
+    /// written; [`Error::NoConfidence`] for one of other classes. One that gives no probabilities fails with [`Error::NoProbabilities`] at
+    /// the first sentence.
+    pub fn with_probe(self, probe: Arc<dyn Probe>, model: &ModelInfo) -> Result<Self, Error> {
+        let reader = ProbeReader::new(probe, model)?;
+        if reader.reads_reply() {
+            return Err(Error::ReplyNotWritten);
+        }
+        match reader.probe().classes() {
+            [0, 1] => Ok(Self { probe: Some(reader), ..self }),
+            classes => Err(Error::NoConfidence { classes: classes.to_vec() }),
+        }
     }
 
     /// The judge of its questions.
@@ -69,7 +90,17 @@ impl RagJudge {
     }
 
     fn requests(&self, groups: &[Group]) -> Result<Vec<Request>, JudgeError> {
-        let of = |group: &Group| self.judge.requests(&Value::String(group.state.clone()), &group.questions);
+        let of = |group: &Group| {
+            let mut requests = self.judge.requests(&Value::String(group.state.clone()), &group.questions)?;
+            if let Some(reader) = &self.probe {
+                let sentences =
+                    requests.iter_mut().zip(&group.asks).filter(|(_, ask)| matches!(ask, Ask::Supported(_)));
+                sentences.for_each(|(request, _)| {
+                    request.want = std::mem::take(&mut request.want).with_signals(reader.probe().signals());
+                });
+            }
+            Ok::<_, JudgeError>(requests)
+        };
         Ok(groups.iter().map(of).collect::<Result<Vec<_>, _>>()?.into_iter().flatten().collect())
     }
 
@@ -94,11 +125,28 @@ impl RagJudge {
             };
             rest = others;
             let parts = self.judge.parts(&group.questions, &Rounds::new([own]))?;
-            answers.extend(group.asks.iter().copied().zip(parts.into_iter().map(|part| part.verdict)));
+            for ((ask, part), outcome) in group.asks.iter().zip(parts).zip(own) {
+                answers.push((*ask, self.probed(*ask, part.verdict, outcome)?));
+            }
         }
         match rest.len() {
             0 => Ok(answers),
             found => Err(Error::Shape { what: "outcomes beyond the questions", expected: 0, found }.into()),
+        }
+    }
+
+    /// What the probe says of a sentence in the place of yes and no, whose label mass stays.
+    fn probed(&self, ask: Ask, verdict: Verdict, outcome: &Outcome) -> Result<Verdict, JudgeError> {
+        let (Some(reader), Ask::Supported(_), Outcome::Read(reading), Verdict::Scored(score)) =
+            (&self.probe, ask, outcome, &verdict)
+        else {
+            return Ok(verdict);
+        };
+        match reader.classify(reading)?.and_then(|output| output.probabilities).as_deref() {
+            Some(&[_, supported]) => {
+                Ok(Verdict::Scored(Score { label_mass: score.label_mass, ..Score::new(supported) }))
+            }
+            _ => Err(Error::NoProbabilities.into()),
         }
     }
 
@@ -137,11 +185,37 @@ impl RagJudge {
             };
             answers.insert(ask, best);
         }
+        let mut found = of_answers(&plan, item, &answers);
+        if self.judge.settings().every_layer
+            && second.is_none()
+            && (!self.settings.by_context || item.contexts.len() == 1)
+        {
+            self.add_tables(&plan, first, &mut found)?;
+        }
         Ok(RagFindings {
             by_context: self.settings.by_context || second.is_some(),
             label_mass: (!masses.is_empty()).then(|| mean(&masses)),
-            ..of_answers(&plan, item, &answers)
+            ..found
         })
+    }
+
+    /// Adds what all layers say of each sentence.
+    fn add_tables(&self, plan: &Plan<'_>, first: &[Outcome], found: &mut RagFindings) -> Result<(), JudgeError> {
+        let Some(group) = plan.of_all_contexts()? else { return Ok(()) };
+        let own = first.get(..group.asks.len()).unwrap_or_default();
+        for DecisionTable { name, options, table, .. } in self.judge.tables(&group.questions, &Rounds::new([own]))? {
+            let asked = group.asks.iter().find(|ask| name_of(**ask) == name);
+            let Some(Ask::Supported(at)) = asked else { continue };
+            let yes_first = if options.first().is_some_and(|option| option == "true") {
+                table
+            } else {
+                table.with_columns(&[1, 0])?
+            };
+            if let Some(sentence) = found.sentences.get_mut(*at) {
+                sentence.table = Some(yes_first);
+            }
+        }
+        Ok(())
     }
 }
 
@@ -202,6 +276,7 @@ fn of_answers(plan: &Plan<'_>, item: &RagItem, answers: &Answers) -> RagFindings
         sentence: sentence.clone(),
         supported: p(Ask::Supported(at)).ok(),
         claims: p(Ask::Claims(at)).ok(),
+        table: None,
     };
     let sentences = match plan.is_on(RagMeasure::Faithfulness) {
         true => plan.response.iter().enumerate().map(judged).collect(),
@@ -252,8 +327,12 @@ impl<Item: AsRef<RagItem> + ?Sized> Judge<Item> for RagJudge {
     fn settings(&self) -> Option<Value> {
         let RagSettings { measures, claims_only, by_context } = &self.settings;
         let decision = self.judge.settings().to_json();
+        let probe = match &self.probe {
+            Some(reader) => Some(reader.probe().settings()?),
+            None => None,
+        };
         Some(json!({
-            "judge": "rag", "wording": VERSION, "measures": measures, "claims_only": claims_only, "by_context": by_context,
+            "judge": "rag", "probe": probe, "wording": VERSION, "measures": measures, "claims_only": claims_only, "by_context": by_context,
             "decision": decision,
         }))
     }

@@ -4,9 +4,11 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::ops::Range;
 
+use serde_json::{Value, json};
+
 use super::{RagField, RagItem, RagMeasure, RagSettings, Sentence, sentences};
-use crate::decision::{Question, Questions};
-use crate::{Error, Reason, Unscored};
+use crate::decision::{Asked, DecisionSettings, Question, Questions};
+use crate::{Error, JudgeError, Prompt, Reason, Unscored};
 
 /// Changes with the wording.
 pub(super) const VERSION: u32 = 1;
@@ -32,11 +34,35 @@ pub(super) enum Ask {
     InResponse(usize),
 }
 
+/// The name of a question, which is its own.
+pub(super) fn name_of(ask: Ask) -> String {
+    format!("{ask:?}")
+}
+
 /// Questions about one state.
 pub(super) struct Group {
     pub(super) state: String,
     pub(super) asks: Vec<Ask>,
     pub(super) questions: Questions,
+}
+
+/// The prompts by which a [`RagJudge`](super::RagJudge) with these settings of decisions asks whether the contexts support each sentence of
+/// a response, in their order: what probes learn from. None where there is nothing to ask.
+///
+/// # Errors
+/// As those of the prompt.
+pub fn sentence_prompts(item: &RagItem, decisions: &DecisionSettings) -> Result<Vec<Prompt>, JudgeError> {
+    let settings = RagSettings { measures: vec![RagMeasure::Faithfulness], ..RagSettings::default() };
+    let Some(group) = Plan::new(&settings, item).of_all_contexts()? else { return Ok(Vec::new()) };
+    let asked: Vec<Asked> =
+        group.questions.iter().map(|(name, question)| Asked::new(name, question, &decisions.form)).collect();
+    Ok(decisions.prompt.prompts(&Value::String(group.state), &asked)?)
+}
+
+/// What decides about these prompts, as JSON.
+#[must_use]
+pub fn sentence_prompt_settings(decisions: &DecisionSettings) -> Value {
+    json!({"wording": VERSION, "prompt": decisions.prompt.settings(), "labels": decisions.form.labels.noul})
 }
 
 /// All that is to be asked about an item.
@@ -145,7 +171,7 @@ impl<'i> Plan<'i> {
         if asks.is_empty() {
             return Ok(None);
         }
-        let question = |ask: &Ask| (format!("{ask:?}"), Question::noul(self.words(*ask, is_one)));
+        let question = |ask: &Ask| (name_of(*ask), Question::noul(self.words(*ask, is_one)));
         let questions = Questions::new(asks.iter().map(question))?;
         Ok(Some(Group { state: state.trim_end().to_owned(), asks, questions }))
     }

@@ -306,6 +306,10 @@ impl TextModel for ScriptedBackbone {
         self.info.identity()
     }
 
+    fn tokens_in(&self, text: &str) -> Option<usize> {
+        Some(text.chars().count())
+    }
+
     fn serve(&self, exchange: &mut dyn Exchange) -> Result<(), BackboneError> {
         let mut first = 0;
         loop {

@@ -273,6 +273,56 @@ fn an_answer_as_json_is_taken_as_it_is_or_not_at_all() {
     assert!(messages[0].content.contains("{\"reason\": string, \"score\": integer}"), "{}", messages[0].content);
 }
 
+/// Labels of which one begins another: `10` is not `1`, whether it is one token or two.
+#[test]
+fn the_alternatives_of_a_grade_of_two_digits_are_those_of_both_places() {
+    let family = |points| PromptFamily::built_in_on("single", Some(points)).unwrap();
+    let ln = |p: f64| p.ln() as f32;
+    // The tokens of a grade between brackets, each with the alternatives to it.
+    let read = |points: u16, grade: &[(&str, &[(&str, f64)])]| {
+        let mut generated = Generated::text_only("[[", Finish::EndToken);
+        let token = |generated: &mut Generated, text: &str, top: &[(&str, f64)]| {
+            let start = generated.text.len();
+            let end = start + text.len();
+            if start > 0 || text != "[[" {
+                generated.text += text;
+            }
+            let top = top.iter().map(|(text, p)| ((*text).to_owned(), ln(*p))).collect();
+            generated.alternatives.push(TokenAlternatives { start, end, top });
+        };
+        generated.alternatives.push(TokenAlternatives { start: 0, end: 2, top: vec![("[[".to_owned(), 0.0)] });
+        grade.iter().for_each(|(text, top)| token(&mut generated, text, top));
+        family(points).grade_distribution(&generated)
+    };
+    let check = |found: Option<(judge_core::scale::ScoreDistribution, f64)>, expected: &[(usize, f64)], mass: f64| {
+        let (distribution, found) = found.expect("a distribution");
+        assert!((found - mass).abs() < 1e-6, "{found} {mass}");
+        let sum: f64 = expected.iter().map(|(_, p)| p).sum();
+        for (place, p) in distribution.probabilities().iter().enumerate() {
+            let expected = expected.iter().find(|(label, _)| *label == place + 1).map_or(0.0, |(_, p)| p / sum);
+            assert!((p - expected).abs() < 1e-6, "{distribution:?}");
+        }
+    };
+    // One token: `1` is 1 where `10` is a token too.
+    let whole: &[(&str, f64)] = &[("10", 0.5), ("9", 0.25), (" 1", 0.125)];
+    check(read(10, &[("10", whole), ("]]", &[("]]", 1.0)])]), &[(10, 0.5), (9, 0.25), (1, 0.125)], 0.875);
+    // Two tokens: the second place says how much of `1` is 10.
+    let first: &[(&str, f64)] = &[("1", 0.8), ("9", 0.1), ("x", 0.1)];
+    let second: &[(&str, f64)] = &[("0", 0.75), ("]]", 0.2), ("5", 0.05)];
+    let expected = [(10, 0.6), (1, 0.16), (9, 0.1)];
+    check(read(10, &[("1", first), ("0", second), ("]]", &[("]]", 1.0)])]), &expected, 0.86);
+    check(read(10, &[("1", first), ("]]", second)]), &expected, 0.86);
+    // The number and what follows it in one token are not the grade's alone; behind a digit they are.
+    let joined: &[(&str, f64)] = &[("0]]", 0.5), ("]]", 0.5)];
+    check(read(10, &[("1", first), ("]]", joined)]), &[(10, 0.4), (1, 0.4), (9, 0.1)], 0.9);
+    // Nothing says how much of `1` is 10: the model wrote another digit, or nothing behind.
+    assert!(read(10, &[("9", &[("9", 0.5), ("1", 0.4)]), ("]]", &[("]]", 1.0)])]).is_none());
+    check(read(10, &[("9", &[("9", 0.5), ("8", 0.4)]), ("]]", &[("]]", 1.0)])]), &[(9, 0.5), (8, 0.4)], 0.9);
+    // Of hundred points every digit begins several.
+    assert!(read(100, &[("7", &[("7", 0.5), ("8", 0.4)]), ("5", &[("5", 1.0)]), ("]]", &[("]]", 1.0)])]).is_none());
+    check(read(100, &[("75", &[("75", 0.5), ("8", 0.25)]), ("]]", &[("]]", 1.0)])]), &[(75, 0.5), (8, 0.25)], 0.75);
+}
+
 #[test]
 fn the_alternatives_of_a_grade_are_a_distribution_where_it_is_a_token() {
     let family = |points| PromptFamily::built_in_on("single", Some(points)).unwrap();
@@ -300,7 +350,7 @@ fn the_alternatives_of_a_grade_are_a_distribution_where_it_is_a_token() {
     // https://github.com/comet-ml/opik/issues/1635: a label that is not among the alternatives has the probability 0, not -0.
     assert!(distribution.probabilities().iter().all(|p| p.is_sign_positive()), "{distribution:?}");
     for (family, generated) in [
-        (family(10), written(text, tokens(&[("4", half)]))), // `1` may begin `10`
+        (family(10), written(text, tokens(&[("4", half), ("1", 2.0 * half)]))), // `1` may begin `10`
         (family(5), written(text, Vec::new())),
         (family(5), written("no grade", vec![token(0, 8, &[("no grade", 0.0)])])),
         (family(5), written(text, vec![token(0, 15, &[(text, 0.0)])])),

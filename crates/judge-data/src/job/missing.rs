@@ -6,8 +6,9 @@ use judge_core::{ItemResult, Judge, Outcome, Prompt, TextModel, Unscored, Verdic
 use serde::Serialize;
 
 use super::Source;
+use crate::cut::cut;
 use crate::jobs::Reader;
-use crate::{Error, Fate, Observer, Resolved, RunResult, RunStart};
+use crate::{Cut, Error, Fate, Observer, Resolved, RunResult, RunStart};
 
 type AnyError = Box<dyn StdError + Send + Sync>;
 
@@ -16,6 +17,7 @@ type AnyError = Box<dyn StdError + Send + Sync>;
 pub struct Missing<'j, S> {
     pub(super) start: RunStart,
     pub(super) source: &'j S,
+    pub(super) cuts: &'j [Cut],
 }
 
 impl<S: Source> Missing<'_, S> {
@@ -31,7 +33,8 @@ impl<S: Source> Missing<'_, S> {
         row: impl FnMut(ItemResult<S::Item>) -> Result<(T, Fate), E>,
         observer: &mut dyn Observer<S::Item>,
     ) -> Result<RunResult, Error> {
-        self.start.judge(resolved, model, judges, self.source.items()?, row, observer)
+        let items = cut_all(self.source, self.cuts, model)?;
+        self.start.judge(resolved, model, judges, items, row, observer)
     }
 
     /// Reads the same of each: `prompt` is what is read of a row, or why nothing is, and `row` makes its row of the outcome.
@@ -58,6 +61,26 @@ impl<S: Source> Missing<'_, S> {
             };
             row(item, &outcome).map_err(Into::into)
         };
-        self.start.judge::<_, T, _, AnyError>(resolved, model, &[&reader], self.source.items()?, row, observer)
+        let items = cut_all(self.source, self.cuts, model)?;
+        self.start.judge::<_, T, _, AnyError>(resolved, model, &[&reader], items, row, observer)
     }
+}
+
+/// The items of a source, whose fields are cut.
+fn cut_all<S: Source>(
+    source: &S,
+    cuts: &[Cut],
+    model: &dyn TextModel,
+) -> Result<impl Iterator<Item = Result<S::Item, Error>>, Error> {
+    if !cuts.is_empty() && model.tokens_in("").is_none() {
+        return Err(Error::NoTokenCount);
+    }
+    Ok(source.items()?.map(move |item| {
+        let mut item = item?;
+        if !cuts.is_empty() {
+            // A text that the tokenizer fails on stays as it is, and costs its row where it is read.
+            cut(&mut item, cuts, &|text| model.tokens_in(text).unwrap_or_default())?;
+        }
+        Ok(item)
+    }))
 }

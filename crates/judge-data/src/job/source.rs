@@ -2,6 +2,8 @@
 
 use std::path::Path;
 
+use judge_core::ItemId;
+
 use crate::{
     Columns, Dataset, DatasetOptions, DecisionRecord, Error, Input, InputFile, Numbered, PART, Part, RagRecord, Record,
     RowItem, Settings,
@@ -57,6 +59,14 @@ pub trait Source: Clone {
     /// Which part of a file it is; `None` for all of it.
     fn part(&self) -> Option<&Part> {
         self.input().and_then(Input::part)
+    }
+
+    /// Tells of the id of every record, in their order.
+    ///
+    /// # Errors
+    /// Whatever is wrong with a row; those of `see`.
+    fn see_ids(&self, see: &mut dyn FnMut(ItemId) -> Result<(), Error>) -> Result<(), Error> {
+        self.items()?.step_by(self.rows_of_each()).try_for_each(|item| see(item?.id()))
     }
 
     /// All of the file of which this is a part.

@@ -185,4 +185,29 @@ impl RowItem for RagRecord {
     fn extra(&self) -> Option<&Extra> {
         Some(&self.extra)
     }
+
+    fn extra_mut(&mut self) -> Option<&mut Extra> {
+        Some(&mut self.extra)
+    }
+
+    /// Of contexts each; a response that is cut is cut into sentences anew.
+    fn edit(&mut self, field: &str, change: &mut dyn FnMut(&mut String)) {
+        match field {
+            "question" => self.rag.question.iter_mut().for_each(change),
+            "contexts" => self.rag.contexts.iter_mut().for_each(change),
+            "reference" => self.rag.reference.iter_mut().for_each(change),
+            _ => {}
+        }
+    }
+
+    fn has_field(&self, name: &str) -> bool {
+        let RagItem { question, contexts, response, reference, .. } = &self.rag;
+        match name {
+            "question" => question.is_some(),
+            "contexts" => !contexts.is_empty(),
+            "response" => response.is_some(),
+            "reference" => reference.is_some(),
+            _ => self.extra.text(name).is_some(),
+        }
+    }
 }

@@ -1,4 +1,5 @@
 use judge_core::Unscored;
+use judge_core::lager::LayerTable;
 use judge_core::rag::{JudgedSentence, RagFindings, RagMeasure};
 use serde::ser::{SerializeMap as _, SerializeSeq as _};
 use serde::{Serialize, Serializer};
@@ -7,7 +8,7 @@ use super::RagRecord;
 use crate::{Carry, Error, Fate, Human, Judged, OutputRow};
 
 /// What was found of an answer from retrieved contexts: `{"id", "human"?, "faithfulness"?: {"mean", "share"}, …, "sentences"?: [{"start",
-/// "end", "text", "supported", "claims"?, "human"?}], "contexts"?: [{"relevance"}], "by_context"?: true, "label_mass"?, "input_tokens"?,
+/// "end", "text", "supported", "claims"?, "human"?, "table"?}], "contexts"?: [{"relevance"}], "by_context"?: true, "label_mass"?, "input_tokens"?,
 /// "unscored"?: {measure: {"reason", "detail"}}, …}`.
 pub type RagRow = OutputRow<MeasuredRag>;
 
@@ -79,6 +80,8 @@ struct WrittenSentence<'s> {
     claims: Option<f64>,
     #[serde(skip_serializing_if = "Human::is_empty")]
     human: Human,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    table: Option<&'s LayerTable>,
 }
 
 struct Sentences<'s>(&'s MeasuredRag);
@@ -87,11 +90,19 @@ impl Serialize for Sentences<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let MeasuredRag { findings, labels, .. } = self.0;
         let mut list = serializer.serialize_seq(Some(findings.sentences.len()))?;
-        for (at, JudgedSentence { sentence, supported, claims }) in findings.sentences.iter().enumerate() {
+        for (at, JudgedSentence { sentence, supported, claims, table }) in findings.sentences.iter().enumerate() {
             let human = Human::Numbers(labels.get(at).cloned().unwrap_or_default());
             let (start, end) = (sentence.chars.start, sentence.chars.end);
             let (supported, claims) = (*supported, *claims);
-            list.serialize_element(&WrittenSentence { start, end, text: &sentence.text, supported, claims, human })?;
+            list.serialize_element(&WrittenSentence {
+                start,
+                end,
+                text: &sentence.text,
+                supported,
+                claims,
+                human,
+                table: table.as_ref(),
+            })?;
         }
         list.end()
     }

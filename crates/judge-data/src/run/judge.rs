@@ -36,6 +36,17 @@ pub trait RowItem {
         None
     }
 
+    /// The same, to add to.
+    fn extra_mut(&mut self) -> Option<&mut Extra> {
+        None
+    }
+
+    /// Changes each text of this field, by its name or by that of its column, before a judge sees it. Of a field without a text nothing
+    /// happens.
+    fn edit(&mut self, field: &str, change: &mut dyn FnMut(&mut String)) {
+        let _ = (field, change);
+    }
+
     /// Whether a field or a column of this name is read of it.
     fn has_field(&self, name: &str) -> bool {
         self.extra().is_some_and(|extra| extra.text(name).is_some())
@@ -61,6 +72,14 @@ impl RowItem for Numbered {
 
     fn extra(&self) -> Option<&Extra> {
         Some(self.record.extra())
+    }
+
+    fn extra_mut(&mut self) -> Option<&mut Extra> {
+        Some(self.record.extra_mut())
+    }
+
+    fn edit(&mut self, field: &str, change: &mut dyn FnMut(&mut String)) {
+        self.record.edit(field, change);
     }
 
     fn has_field(&self, name: &str) -> bool {

@@ -4,15 +4,18 @@ use std::fs;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
+use judge_core::ItemId;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use super::buckets::Buckets;
 use super::part::stem;
 use crate::{
-    Dataset, DatasetOptions, Difference, Document, Error, Input, InputFile, PART, Part, RowHasher, RunRecord, load,
-    record_path, run_id, save,
+    Difference, Document, Error, Input, InputFile, PART, Part, RowHasher, RunRecord, load, record_path, run_id, save,
 };
+
+/// Tells of the id of every row of an input, in its order.
+pub type SeeIds<'f> = dyn Fn(Input, &mut dyn FnMut(ItemId) -> Result<(), Error>) -> Result<(), Error> + 'f;
 
 /// What a part's run records are called behind the names of the files that they tell of.
 const RECORD: &str = ".run.json";
@@ -42,19 +45,20 @@ impl Document for CommandPlan {
 }
 
 impl CommandPlan {
-    /// Plans the parts of files: reads each as the command will, once. `see` is told of every row.
+    /// Plans the parts of files: reads each as the command will, once; `ids` tells of the id of every row of an input, in its order, as
+    /// [`Source::see_ids`](crate::Source::see_ids) does. `see` is told of every row.
     ///
-    /// Ids are compared by 16 bytes of their hash, in temporary files; those of one file also in memory, as by the [`Dataset`].
+    /// Ids are compared by 16 bytes of their hash, in temporary files; those of one file also in memory, as by a
+    /// [`Dataset`](crate::Dataset).
     ///
     /// # Errors
-    /// Whatever is wrong with a row, as of a [`Dataset`] with these options; [`Error::RepeatedRow`] for an id that is in two files;
-    /// [`Error::NoRows`]; [`Error::Io`].
+    /// Whatever is wrong with a row, as of `ids`; [`Error::RepeatedRow`] for an id that is in two files; [`Error::NoRows`]; [`Error::Io`].
     pub fn make(
         command: Vec<String>,
         extension: &str,
         has_ids: bool,
         files: &[PathBuf],
-        options: &DatasetOptions,
+        ids: &SeeIds<'_>,
         rows_per_shard: usize,
         mut see: impl FnMut(usize),
     ) -> Result<Self, Error> {
@@ -65,11 +69,12 @@ impl CommandPlan {
         for path in files {
             let (input, first) = (Input::open(path)?, row);
             let part = Part { rows: 0..usize::MAX, first_number: first };
-            for record in Dataset::open(input.clone().with_part(Some(part)), options)? {
-                seen.push(&place_of(record?.id(), row))?;
+            ids(input.clone().with_part(Some(part)), &mut |id| {
+                seen.push(&place_of(&id, row))?;
                 row += 1;
                 see(1);
-            }
+                Ok(())
+            })?;
             plan.files.push(input.identity()?.with_rows(row - first));
         }
         if row == 0 {
@@ -77,7 +82,7 @@ impl CommandPlan {
         }
         match repeated(seen, 1)?.first() {
             Some(&[first, second]) => Err(Error::RepeatedRow {
-                id: plan.id_of_input(first, options)?,
+                id: plan.id_of_input(first, ids)?,
                 first: plan.place(first),
                 second: plan.place(second),
             }),
@@ -86,11 +91,15 @@ impl CommandPlan {
     }
 
     /// What a row of the input is called.
-    fn id_of_input(&self, row: usize, options: &DatasetOptions) -> Result<String, Error> {
+    fn id_of_input(&self, row: usize, ids: &SeeIds<'_>) -> Result<String, Error> {
         let Some((file, local)) = self.locate(row) else { return Ok(String::new()) };
         let part = Part { rows: local..local + 1, first_number: row - local };
-        let record = Dataset::open(Input::open(&file.path)?.with_part(Some(part)), options)?.next().transpose()?;
-        Ok(record.map(|record| record.id().to_string()).unwrap_or_default())
+        let mut found = String::new();
+        ids(Input::open(&file.path)?.with_part(Some(part)), &mut |id| {
+            found = id.to_string();
+            Ok(())
+        })?;
+        Ok(found)
     }
 
     /// Number of rows.

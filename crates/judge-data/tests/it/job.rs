@@ -71,6 +71,49 @@ fn a_file_is_judged_once_and_recognised() {
     assert_eq!(record.program.name, "test");
 }
 
+/// One field is shortened and the row says so; the prompt around it is whole, and another cut is another judge's.
+#[test]
+fn a_field_is_cut_and_its_row_says_so() {
+    let folder = tempfile::tempdir().unwrap();
+    let (input, output) = (folder.path().join("rows.jsonl"), folder.path().join("scores.jsonl"));
+    fs::write(&input, format!("{ROWS}{{\"id\": \"d\", \"instruction\": \"2?\", \"response\": \"no no no four\"}}\n"))
+        .unwrap();
+    let (model, program) = (model(), Program::new("test", "1"));
+    let job = Job { cuts: vec!["response=4:tail".parse().unwrap()], ..Job::open(&input, &output, program).unwrap() };
+    let counts = job.judge(&model, &judge(&model, 5), |_, _| {}).unwrap();
+    assert_eq!((counts.scored, counts.rows()), (3, 4));
+    let text = fs::read_to_string(&output).unwrap();
+    let rows: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!(
+        (rows[0].get("cut"), &rows[2]["cut"], &rows[3]["cut"]["response"]),
+        (None, &serde_json::json!({"response": 6}), &13.into())
+    );
+    assert_eq!((&rows[3]["score"], rows[3]["score"] == rows[2]["score"]), (&rows[0]["score"], false));
+    // Whole, and cut elsewhere: other judges.
+    let whole = Job { cuts: Vec::new(), ..job.clone() };
+    assert!(matches!(whole.judge(&model, &judge(&model, 5), none), Err(Error::OutputExists { .. })));
+    // Nothing to cut, and a field that the note would replace.
+    let wrong = |cut: &str, rows: &str| {
+        fs::write(&input, rows).unwrap();
+        let job = Job {
+            cuts: vec![cut.parse().unwrap()],
+            output: folder.path().join("o"),
+            ..Job::open(&input, &output, Program::new("test", "1")).unwrap()
+        };
+        job.judge(&model, &judge(&model, 5), none).unwrap_err()
+    };
+    assert!(matches!(wrong("rubrik=4", ROWS), Error::NothingToCut { rows: 3, .. }));
+    let own = "{\"id\": 1, \"instruction\": \"a\", \"response\": \"b\", \"cut\": 1}";
+    assert!(matches!(wrong("response=4", own), Error::FieldClash { .. }));
+    // What is not carried otherwise is.
+    let few = Job { carry: Carry::Only(Vec::new()), output: folder.path().join("few.jsonl"), ..job };
+    fs::write(&input, ROWS).unwrap();
+    let few = Job { source: Records::new(judge_data::Input::open(&input).unwrap(), few.source.options.clone()), ..few };
+    few.judge(&model, &judge(&model, 5), |_, _| {}).unwrap();
+    let text = fs::read_to_string(&few.output).unwrap();
+    assert!(text.contains("\"cut\":{\"response\":6}") && !text.contains("sums"), "{text}");
+}
+
 #[test]
 fn what_is_wrong_with_the_file_is_said_before_any_row_is_judged() {
     let folder = tempfile::tempdir().unwrap();

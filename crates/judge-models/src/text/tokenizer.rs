@@ -327,6 +327,11 @@ impl TextCodec {
         }
     }
 
+    /// How many tokens a text has by itself, without special tokens; `None` where the tokenizer fails on it.
+    pub(crate) fn tokens_in(&self, text: &str) -> Option<usize> {
+        guarded(|| self.tokenizer.encode(text, false)).ok().map(|encoding| encoding.len())
+    }
+
     /// Compares two ways to write a label behind a prompt: prompt and label tokenised together, and
     /// the prompt's tokens followed by the label's one. They differ where the tokenizer merges the
     /// label's beginning with the prompt's end.

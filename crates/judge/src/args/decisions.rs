@@ -7,14 +7,16 @@ use std::sync::Arc;
 use anyhow::{Context, Result};
 use clap::Args;
 use judge_core::decision::{
-    DecisionForm, DecisionPrompt, DecisionSettings, DecisionWeights, QuestionKind, Questions, Readout,
+    DecisionFit, DecisionForm, DecisionOrigin, DecisionPrompt, DecisionSettings, DecisionWeights, Labelled,
+    QuestionKind, Questions, Readout,
 };
 use judge_core::{Layer, Lens, settings::settings_from_json};
+use judge_data::save_new;
 use judge_models::{DecisionFolder, TemplatePrompt, TurnPrompt};
 use serde_json::Value;
 
 use crate::args::model_args::ModelArgs;
-use crate::terminal::console::usage;
+use crate::terminal::console::{say, usage};
 
 /// How typed questions are put.
 #[derive(Args, Clone, Debug)]
@@ -47,6 +49,50 @@ pub struct DecisionArgs {
     /// What scores are divided by before the softmax: a number for all kinds of question, or KIND=NUMBER with commas between
     #[arg(long, value_name = "NUMBER|KIND=NUMBER,…", conflicts_with = "weights", help_heading = "Decisions")]
     temperature: Option<Temperature>,
+}
+
+/// What is learned from what people answered.
+#[derive(Args, Clone, Debug)]
+pub struct DecisionFitArgs {
+    /// Learn layer weights and a temperature for each kind of question from what people answered, and write them here for --weights; the
+    /// label logits of every layer are written to the rows
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["weights", "layers"], help_heading = "Fit")]
+    pub fit: Option<PathBuf>,
+    /// Learn the last layer's temperature alone
+    #[arg(long, requires = "fit", help_heading = "Fit")]
+    fit_temperature: bool,
+    /// Steps of the fit
+    #[arg(long, default_value_t = DecisionFit::default().steps, value_name = "N", requires = "fit", help_heading = "Fit")]
+    fit_steps: usize,
+    /// Learning rate of the fit
+    #[arg(long, default_value_t = DecisionFit::default().lr, value_name = "RATE", requires = "fit", help_heading = "Fit")]
+    fit_lr: f64,
+}
+
+impl DecisionFitArgs {
+    /// Learns weights, writes them, and says what they came to.
+    ///
+    /// # Errors
+    /// A usage error where there is nothing to learn from; those of the fit, and of the file.
+    pub fn learn(&self, labelled: &[Labelled], origin: &DecisionOrigin, path: &Path, overwrite: bool) -> Result<()> {
+        if labelled.is_empty() {
+            return Err(usage("--fit: no row has both an answer of the model and one of people"));
+        }
+        let fit = DecisionFit { layers: !self.fit_temperature, steps: self.fit_steps, lr: self.fit_lr };
+        let weights = fit.fit(labelled, origin)?;
+        save_new(path, &weights, overwrite)?;
+        for kind in QuestionKind::ALL {
+            let Some(found) = weights.get(kind) else { continue };
+            let [before, after] = found.loss;
+            let last = found.layers.as_ref().and_then(|layers| layers.last());
+            let last = last.map_or_else(String::new, |last| format!(", {last:.3} of the weight on the last layer"));
+            say(format_args!(
+                "{kind}: cross-entropy {before:.4} -> {after:.4} on {} labels, temperature {:.3}{last}",
+                found.n, found.temperature
+            ))?;
+        }
+        say(format_args!("weights -> {}", path.display()))
+    }
 }
 
 /// Which layers answer.

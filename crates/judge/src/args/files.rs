@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result};
 use clap::Args;
 use judge_data::{
-    Carry, Columns, Dataset, DatasetFormat, DatasetOptions, Input, Locking, PART, Part, Program, Records, RunPlan,
+    Carry, Columns, Cut, Dataset, DatasetFormat, DatasetOptions, Input, Locking, PART, Part, Program, Records, RunPlan,
     Settings, WriteOptions,
 };
 
@@ -229,10 +229,22 @@ fn walk(folder: &Path, endings: &[&str], files: &mut Vec<PathBuf>) -> Result<()>
     Ok(())
 }
 
-/// Which of a row's other fields its output row gets.
-#[derive(Args, Clone, Debug)]
+/// Which of a row's other fields its output row gets, and which the judge sees a part of.
+#[derive(Args, Clone, Debug, Default)]
 pub struct CarryArgs {
     /// Which other fields are carried to the output: all, none, or names with commas between
     #[arg(long = "carry", id = "carry", default_value = "all", value_name = "FIELDS")]
-    pub fields: Carry,
+    pub chosen: Carry,
+    /// Show the judge at most so many tokens of a field: its beginning (head), its end (tail), or both ends without the middle (middle). What
+    /// was cut is in the row's `cut` (repeatable)
+    #[arg(long = "cut", value_name = "FIELD=TOKENS[:head|tail|middle]")]
+    pub cuts: Vec<Cut>,
+}
+
+impl CarryArgs {
+    /// The fields of a record that its row gets.
+    #[must_use]
+    pub fn fields(&self) -> Carry {
+        self.chosen.and_cuts(&self.cuts)
+    }
 }

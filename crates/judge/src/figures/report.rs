@@ -5,6 +5,7 @@
 //! judge report --input parts --check check.json --output report.html    # what `judge shards` wrote, and what its check found
 //! ```
 
+mod answers;
 mod figures;
 mod findings;
 mod page;
@@ -43,7 +44,7 @@ More: docs/first-steps.md";
 #[derive(Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Cli {
-    /// JSON lines of scores (`judge score`, `judge compare`, `judge calibrate`, `judge shards export`, or your own with `score` and
+    /// JSON lines of scores (`judge score`, `judge compare`, `judge calibrate`, `judge rag`, `judge shards export`, or your own with `score` and
     /// `human`), or a folder of result rows
     #[arg(long, value_name = "FILE|DIR")]
     input: PathBuf,

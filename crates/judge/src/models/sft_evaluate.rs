@@ -37,7 +37,7 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
     outputs.overwrite(cli.output.write.overwrite).check()?;
     let source = cli.input.source(&cli.input.open()?, None, cli.model.limit);
     let path = source.input.path().to_path_buf();
-    let job = RowJob::new(PROGRAM, WORDS, source, &cli.output, &cli.carry.fields, cli.model.quiet);
+    let job = RowJob::new(PROGRAM, WORDS, source, &cli.output, &cli.carry, cli.model.quiet);
     let checked = job.check(Evaluated::KNOWN, |item| Ok(Replied::of(&item.record, &cli.model).err()))?;
     if let Some((id, why)) = checked.unread.all() {
         return Err(usage(format!("{}: no row has a reply; row {id}: {why}", path.display())));
@@ -48,7 +48,7 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
         let model = cli.model.load()?;
         let judge = Replying { model: &model, args: &cli.model, max_new_tokens: cli.max_new_tokens as usize };
         let resolved = resolved(&model, None, Settings::new());
-        pending.judge(resolved, &model, &[&judge], |result| row(&judge, result, &cli.carry.fields))
+        pending.judge(resolved, &model, &[&judge], |result| row(&judge, result, &cli.carry.fields()))
     })?;
     Figures::of(&cli.output.output)?.report(cli.json.as_deref())?;
     end_of_rows(&finished.counts)

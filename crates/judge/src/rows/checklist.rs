@@ -84,7 +84,7 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
     outputs.overwrite(cli.output.write.overwrite).check()?;
     let list = cli.checklist.as_deref().map(read_checklist).transpose()?;
     let source = cli.input.source(&cli.input.open()?, Some(DatasetFormat::Graded), cli.model.limit);
-    let job = RowJob::new(PROGRAM, WORDS, source, &cli.output, &cli.carry.fields, cli.model.quiet);
+    let job = RowJob::new(PROGRAM, WORDS, source, &cli.output, &cli.carry, cli.model.quiet);
     let mut has_list = list.is_some();
     let checked = job.check(Checked::KNOWN, |Numbered { record, .. }| {
         has_list |= record.json("checklist").is_some() || record.field("checklist").is_some();
@@ -100,7 +100,7 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
         let model = model.load()?;
         let judge = ChecklistJudge::new(DecisionJudge::new(decisions, &model)?, list);
         let resolved = resolved(&model, None, Settings::new());
-        let result = pending.judge(resolved, &model, &[&judge], |result| row(result, &cli.carry.fields))?;
+        let result = pending.judge(resolved, &model, &[&judge], |result| row(result, &cli.carry.fields()))?;
         tell_label_mass(&result.summary, "the labels of the criteria's answers", NO_ANSWER);
         Ok(result)
     })?;

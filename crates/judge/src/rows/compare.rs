@@ -3,7 +3,6 @@
 //! `judge compare --task pair --input pairs.jsonl --output verdicts.jsonl`
 
 mod cli;
-mod confidence;
 mod place;
 mod tally;
 mod versions;
@@ -16,11 +15,11 @@ use judge_data::{Checked, DatasetFormat, Input, Numbered, Outputs, PairRow, Reco
 use serde_json::json;
 
 use self::cli::{COMMAND, Orders, PROGRAM, Task};
-use self::confidence::Confidence;
 use self::place::Place;
 use crate::args::bars::Measured;
 use crate::args::files::InputArgs;
 use crate::args::prompt_judge::suited;
+use crate::judged_probe::JudgedProbe;
 use crate::pair_orders::PairJudging;
 use crate::row_job::{RowJob, Words, resolved};
 use crate::terminal::console::{end_of_rows, usage};
@@ -65,9 +64,13 @@ fn judged(cli: &Cli) -> Result<Measured> {
         return Err(usage("--orders is of pairs: a single response has no order"));
     }
     let place = cli.place(pairs)?;
-    let confidence = cli.confidence.as_deref().map(Confidence::read).transpose()?;
+    let confidence = cli
+        .confidence
+        .as_deref()
+        .map(|path| JudgedProbe::read("--confidence", path, "judge probe train --verdicts"))
+        .transpose()?;
     let source = cli.source(&input, Some(format), cli.model.limit);
-    let job = RowJob::new(PROGRAM, WORDS, source, &cli.output, &cli.carry.fields, cli.model.quiet);
+    let job = RowJob::new(PROGRAM, WORDS, source, &cli.output, &cli.carry, cli.model.quiet);
     let (checked, suits) = check(&job, pairs)?;
     let asked = cli.judge.asked(suits, cli.points, pairs, &cli.model)?;
     if !(pairs && cli.judge.is_apart()) {
@@ -98,13 +101,13 @@ fn judged(cli: &Cli) -> Result<Measured> {
             (place.map(|place| place.offset), confidence.map(|confidence| confidence.probe as Arc<dyn Probe>));
         let result = if pairs {
             let (apart, both_orders) = (cli.judge.is_apart(), cli.orders() == Orders::Both);
-            let (tables, carry) = (cli.judge.tables(&judge), &cli.carry.fields);
+            let (tables, carry) = (cli.judge.tables(&judge), &cli.carry.fields());
             let judging = PairJudging { judge: &judge, apart, both_orders, place_offset, probe, tables, carry };
             judging.run(pending, resolved, &model)?
         } else {
             let confident = probe.map(|probe| Confident::new(&judge, probe, model.info())).transpose()?;
             let judge: &dyn Judge<Numbered> = confident.as_ref().map_or(&judge, |confident| confident);
-            pending.judge(resolved, &model, &[judge], |result| SingleRow::new(result, &cli.carry.fields))?
+            pending.judge(resolved, &model, &[judge], |result| SingleRow::new(result, &cli.carry.fields()))?
         };
         cli.judge.tell_label_mass(&result.summary);
         Ok(result)

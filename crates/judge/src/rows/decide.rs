@@ -46,7 +46,7 @@ fn decided(cli: &Cli) -> Result<bars::Measured> {
     let columns = cli.input.columns.clone().unwrap_or_default();
     let source = DecisionRecords { input: cli.input.open()?, columns, max_rows: cli.model.limit };
     let asked = cli.questions.as_deref().map(questions).transpose()?;
-    let job = RowJob::new(PROGRAM, WORDS, source, &cli.output, &cli.carry.fields, cli.model.quiet);
+    let job = RowJob::new(PROGRAM, WORDS, source, &cli.output, &cli.carry, cli.model.quiet);
     let (checked, has_labels) = check(&job, asked.is_some())?;
     let decider = match cli.service.named() {
         Some(service) => Decider::Service(service),
@@ -75,7 +75,7 @@ fn decided(cli: &Cli) -> Result<bars::Measured> {
             Some(origin) => origin,
             None => DecisionJudge::new((**settings).clone(), &model.load()?)?.origin(),
         };
-        measured.fit(&cli.fitting, &origin, path, cli.output.write.overwrite)?;
+        cli.fitting.learn(&measured.labelled, &origin, path, cli.output.write.overwrite)?;
     }
     if let Some(path) = &cli.json {
         write_json(path, PROGRAM, &measured.figures)?;
@@ -119,7 +119,7 @@ fn read(
             true => judge.tables(questions, &result.rounds(0)).map_err(|error| anyhow::anyhow!("{error}")),
             false => Ok(Vec::new()),
         };
-        row(&result, asked, &cli.carry.fields, tables)
+        row(&result, asked, &cli.carry.fields(), tables)
     };
     let result = pending.judge(resolved(&model, None, Settings::new()), &model, &[&judge], row)?;
     tell_label_mass(&result.summary, "the labels of the options", NO_ANSWER);

@@ -62,7 +62,7 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
         input: &cli.input,
         format: Some(DatasetFormat::Emotion),
         output: &cli.output,
-        carry: &cli.carry.fields,
+        carry: &cli.carry,
         lager: &cli.lager,
         model: &cli.model,
         check: &|_| Ok(()),

@@ -93,7 +93,7 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
         input: &input,
         format: Some(DatasetFormat::Prompts),
         output: &cli.output,
-        carry: &cli.carry.fields,
+        carry: &cli.carry,
         lager: &cli.lager,
         model: &cli.model,
         check: &|record| {

@@ -81,7 +81,7 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
     let source = Records { rows_of_each: aspects.len(), ..source };
     let generation = cli.api.generation();
     let judge = AspectJudge::new(&aspects, cli.points, &generation)?;
-    let job = RowJob::new(PROGRAM, WORDS, source, &cli.output, &cli.carry.fields, cli.quiet);
+    let job = RowJob::new(PROGRAM, WORDS, source, &cli.output, &cli.carry, cli.quiet);
     let (mut bytes, mut people) = (0, false);
     let checked = job.check(LabelRow::KNOWN, |Numbered { record, .. }| {
         if record.unread().is_none() {
@@ -110,7 +110,7 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
         let mut labelling = Spending::new(pending.watch()?, model, report.prices.as_ref());
         let row = |result: ItemResult<Numbered>| {
             let (name, _) = &aspects[result.item.row % aspects.len()];
-            LabelRow::new(result, name, &cli.carry.fields)
+            LabelRow::new(result, name, &cli.carry.fields())
         };
         let result = pending.missing.judge(resolved, model, &[&judge], row, &mut labelling)?;
         labelling.watch.finish(result.summary.cancelled)?;

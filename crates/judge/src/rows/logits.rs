@@ -30,7 +30,7 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
     }
     let condition = cli.condition();
     let source = cli.input.source(&cli.input.open()?, Some(DatasetFormat::Prompts), cli.model.limit);
-    let job = RowJob::new("layer_logits", WORDS, source, &cli.output, &cli.carry.fields, cli.model.quiet);
+    let job = RowJob::new("layer_logits", WORDS, source, &cli.output, &cli.carry, cli.model.quiet);
     let checked = job.check(&ScoreRow::KNOWN, |_| Ok(None))?;
     let job = job.with_settings(cli.settings(&labels, &condition)?).with_model(&cli.model, None)?;
     let prompt = |item: &Numbered| prompt(&item.record, &cli.model, &cli.prefill);
@@ -50,7 +50,7 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
             };
             let (id, human) = (record.id().clone(), record.raters().into_owned());
             let fate = Fate { graded: !human.is_empty(), ..fate };
-            let extra = cli.carry.fields.of(record.into_extra())?;
+            let extra = cli.carry.fields().of(record.into_extra())?;
             Ok((ScoreRow { id, human, outcome, extra }, fate))
         };
         let settings = [("layers".to_owned(), json!(read.layers))].into();

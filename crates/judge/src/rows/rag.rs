@@ -6,9 +6,9 @@ mod cli;
 mod figures;
 
 use anyhow::Result;
-use judge_core::decision::DecisionJudge;
-use judge_core::rag::{RagJudge, RagMeasure};
-use judge_core::{ItemResult, Outcome};
+use judge_core::decision::{DecisionJudge, DecisionWeights};
+use judge_core::rag::{RagJudge, RagMeasure, sentence_prompt_settings};
+use judge_core::{Backbone, ItemResult, Outcome};
 use judge_data::{Carry, Fate, Outputs, RagRecord, RagRecords, RagRow, Settings, Unread};
 use serde_json::json;
 
@@ -16,6 +16,7 @@ use self::cli::PROGRAM;
 use self::figures::Figures;
 use crate::args::bars;
 use crate::args::decisions::refuse_dressing;
+use crate::judged_probe::JudgedProbe;
 use crate::missing_fields::tell_unread_that;
 use crate::report::write_json;
 use crate::row_job::{RowJob, Words, resolved};
@@ -32,14 +33,15 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
 
 fn measured(cli: &Cli) -> Result<bars::Measured> {
     refuse_dressing(&cli.model)?;
-    cli.decisions.check(false)?;
-    let inputs = [&cli.input.input].into_iter().chain(cli.decisions.inputs());
+    cli.decisions.check(cli.fitting.fit.is_some())?;
+    let inputs = [&cli.input.input].into_iter().chain(&cli.probe).chain(cli.decisions.inputs());
     let outputs =
         Outputs::new(inputs).rows([&cli.output.output]).reports(PROGRAM, cli.json.iter().chain(cli.bars.reports()));
+    let outputs = outputs.documents::<DecisionWeights>(&cli.fitting.fit);
     outputs.overwrite(cli.output.write.overwrite).check()?;
     let columns = cli.input.columns.clone().unwrap_or_default();
     let source = RagRecords { input: cli.input.open()?, columns, max_rows: cli.model.limit };
-    let job = RowJob::new(PROGRAM, WORDS, source, &cli.output, &cli.carry.fields, cli.model.quiet);
+    let job = RowJob::new(PROGRAM, WORDS, source, &cli.output, &cli.carry, cli.model.quiet);
     let measures = cli.measures()?;
     let (mut no_grades, mut in_part) = (Unread::default(), Unread::default());
     let checked = job.check(RagRow::KNOWN, |record| {
@@ -58,19 +60,31 @@ fn measured(cli: &Cli) -> Result<bars::Measured> {
     tell_unread_that(&in_part, "have a field that cannot be read, and get no measure that needs it");
     tell_unread_that(&no_grades, "have grades that cannot be read and are left out");
     let settings = cli.settings(measures);
-    let (decisions, model) = cli.decisions.settings(&cli.model, None)?;
+    let (mut decisions, model) = cli.decisions.settings(&cli.model, None)?;
+    decisions.every_layer |= cli.fitting.fit.is_some();
+    let of_sentences = Settings::from([("sentences".to_owned(), sentence_prompt_settings(&decisions))]);
+    let probe =
+        cli.probe.as_deref().map(|path| JudgedProbe::read("--probe", path, "judge probe train --rag")).transpose()?;
+    probe.as_ref().map_or(Ok(()), |probe| probe.check_judge(&of_sentences))?;
     let job = job
         .with_settings([
+            ("probe_blake3".to_owned(), json!(probe.as_ref().map(|probe| &probe.file))),
             ("decision".to_owned(), decisions.to_json()),
             ("measures".to_owned(), json!(settings.measures)),
             ("claims_only".to_owned(), json!(settings.claims_only)),
             ("by_context".to_owned(), json!(settings.by_context)),
         ])
         .with_model(&model, None)?;
+    let mut origin = None;
     let finished = job.run(&checked, |pending| {
         let model = model.load()?;
-        let judge = RagJudge::new(settings.clone(), DecisionJudge::new(decisions, &model)?)?;
-        let row = |result| row(&judge, result, &cli.carry.fields);
+        let mut judge = RagJudge::new(settings.clone(), DecisionJudge::new(decisions.clone(), &model)?)?;
+        if let Some(probe) = &probe {
+            probe.check_model(model.info())?;
+            judge = judge.with_probe(probe.probe.clone(), model.info())?;
+        }
+        origin = Some(judge.decisions().origin());
+        let row = |result| row(&judge, result, &cli.carry.fields());
         let result = pending.judge(resolved(&model, None, Settings::new()), &model, &[&judge], row)?;
         tell_label_mass(&result.summary, "yes and no", NO_ANSWER);
         Ok(result)
@@ -78,6 +92,14 @@ fn measured(cli: &Cli) -> Result<bars::Measured> {
     end_of_rows(&finished.counts)?;
     let bars: Vec<&str> = cli.bars.statistics().collect();
     let figures = Figures::of(&finished, &settings.measures, cli.group.as_deref(), &bars)?;
+    if let Some(path) = &cli.fitting.fit {
+        // Of finished rows, the model is needed to say what weights belong to, and for nothing else.
+        let origin = match origin {
+            Some(origin) => origin,
+            None => DecisionJudge::new(decisions, &model.load()?)?.origin(),
+        };
+        cli.fitting.learn(&figures.labelled, &origin, path, cli.output.write.overwrite)?;
+    }
     if let Some(path) = &cli.json {
         write_json(path, PROGRAM, &figures)?;
     }

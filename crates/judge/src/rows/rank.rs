@@ -35,7 +35,7 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
 
 fn ranked(cli: &Cli) -> Result<Measured> {
     cli.judge.check()?;
-    if cli.benchmark.is_some() && cli.carry.fields != Carry::All {
+    if cli.benchmark.is_some() && cli.carry.chosen != Carry::All {
         return Err(usage("--benchmark needs the column \"subset\" in the output: leave --carry as it is"));
     }
     if cli.comparisons.is_some() && cli.strategy == Strategy::RoundRobin {
@@ -45,7 +45,7 @@ fn ranked(cli: &Cli) -> Result<Measured> {
     let outputs = Outputs::new(inputs).rows([&cli.output.output]).reports(PROGRAM, &cli.json);
     outputs.reports(COMMAND, cli.bars.reports()).overwrite(cli.output.write.overwrite).check()?;
     let source = cli.input.source(&cli.input.open()?, Some(DatasetFormat::Answers), cli.model.limit);
-    let job = RowJob::new(PROGRAM, WORDS, source, &cli.output, &cli.carry.fields, cli.model.quiet);
+    let job = RowJob::new(PROGRAM, WORDS, source, &cli.output, &cli.carry, cli.model.quiet);
     let (checked, suits) = check(&job, cli.benchmark.is_some())?;
     let asked = cli.judge.asked(suits, None, true, &cli.model)?;
 
@@ -60,7 +60,7 @@ fn ranked(cli: &Cli) -> Result<Measured> {
         let judge = cli.judge.judge(asked, &model)?;
         let resolved = resolved(&model, Some(template), Settings::new());
         job.tell(description);
-        let carry = &cli.carry.fields;
+        let carry = &cli.carry.fields();
         let result = if cli.judge.is_apart() {
             let each = EachAnswer::new(&judge);
             pending.judge(resolved, &model, &[&each], |result| row::of_grades(result, carry))?

@@ -65,7 +65,7 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
     outputs.overwrite(cli.output.write.overwrite).check()?;
     let source = cli.input.source(&cli.input.open()?, None, cli.model.limit);
     let path = source.input.path().to_path_buf();
-    let job = RowJob::new("reward_scores", WORDS, source, &cli.output, &cli.carry.fields, cli.model.quiet);
+    let job = RowJob::new("reward_scores", WORDS, source, &cli.output, &cli.carry, cli.model.quiet);
     let checked = job.check(Rewarded::KNOWN, |Numbered { record, .. }| match turns(record) {
         Some(_) => Ok(None),
         None => Err(usage(format!(
@@ -89,7 +89,7 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
                 Outcome::Unscored(unscored) => Rewarded::Unscored(unscored.clone()),
             };
             let (id, human) = (record.id().clone(), Human::Numbers(record.raters().into_owned()));
-            OutputRow::of(id, human, judged, record.into_extra(), &cli.carry.fields)
+            OutputRow::of(id, human, judged, record.into_extra(), &cli.carry.fields())
         };
         let result = pending.read(resolved(&model, None, settings), &model, head.want(model.info()), prompt, row)?;
         Ok(Made { result, details: format!(" ({})", head.labels().join(", ")) })

@@ -22,7 +22,7 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
         input: &cli.input,
         format: cli.format,
         output: &cli.output,
-        carry: &cli.carry.fields,
+        carry: &cli.carry,
         lager: &cli.lager,
         model: &cli.model,
         check: &|record| {

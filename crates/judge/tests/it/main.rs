@@ -38,6 +38,7 @@ mod program;
 mod prompt_tokens;
 mod prompted;
 mod published;
+mod rag;
 mod rank_answers;
 mod readme;
 mod report;

@@ -106,6 +106,13 @@ fn any_cut_gives_the_rows_of_one_run() {
             same_by_parts(folder, input, command, per_shard, &[".jsonl"]);
         }
     }
+    let model = crate::decide::model(folder, None);
+    let decide = format!("decide --model {model} --dtype f32 --columns state=response --questions questions.json");
+    fs::write(folder.join("questions.json"), r#"{"q": {"type": "noul", "instructions": "Is it?"}}"#).expect("written");
+    let rag = format!("rag --model {model} --dtype f32 --columns contexts=rubric --measures faithfulness");
+    for command in [&decide, &rag] {
+        same_by_parts(folder, "in.jsonl", command, 3, &[".jsonl"]);
+    }
     same_by_parts(folder, "in.parquet", "states --columns prompt=instruction --layers 1", 3, &[".safetensors"]);
 }
 

@@ -8,7 +8,7 @@ use judge_data::{
 };
 
 use super::Cli;
-use crate::args::files::OutputArgs;
+use crate::args::files::{CarryArgs, OutputArgs};
 use crate::pair_orders::PairJudging;
 use crate::row_job::{RowJob, Words, resolved};
 use crate::terminal::console::{end_of_rows, usage};
@@ -52,7 +52,7 @@ pub(crate) fn of_model(cli: &Cli, pairs: &[BenchmarkPair]) -> Result<PairVerdict
     let files = benchmark.files(&cli.pairs.data)?.iter().map(InputFile::of).collect::<Result<_, _>>()?;
     let source = RecordList { records, files };
     let output = OutputArgs { output: path.clone(), write: cli.write };
-    let job = RowJob::new("pairwise_benchmark", WORDS, source, &output, &Carry::All, cli.model.quiet);
+    let job = RowJob::new("pairwise_benchmark", WORDS, source, &output, &CarryArgs::default(), cli.model.quiet);
     let checked = job.check(PairRow::KNOWN, |_| Ok(None))?;
     let (form, settings) = (asked.form(), cli.judge.settings(&asked)?);
     let job = job.with_settings(settings).with_settings(cli.pairs.settings());

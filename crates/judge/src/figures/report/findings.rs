@@ -9,6 +9,7 @@ use judge_metrics::comparison::{ComparedItem, Comparison, ComparisonSettings, St
 use judge_metrics::correlation::{RankVariance, spearman, spearman_interval};
 use serde::{Serialize, Serializer};
 
+use super::answers::Answers;
 use super::record::Record;
 use super::rows::{Coverage, Disagreement, LISTED, Long, Part, Rows, Unscored};
 use crate::args::files::program;
@@ -65,6 +66,8 @@ pub struct Findings {
     pub reliability: Vec<Bin>,
     pub coverage: Option<Coverage>,
     pub disagreements: Vec<Disagreement>,
+    /// Answers from retrieved contexts, with their sentences.
+    pub answers: Answers,
     pub longest: Vec<Long>,
     pub tokens: Vec<Bar>,
     /// The slowest first.
@@ -169,6 +172,7 @@ impl Findings {
             reliability,
             coverage: Some(rows.coverage).filter(|coverage| coverage.n > 0),
             disagreements: worst,
+            answers: rows.answers,
             longest,
             tokens: bars(&tokens, &[]),
             slowest_parts: parts,

@@ -63,6 +63,7 @@ pub fn html(found: &Findings) -> Result<String> {
                 (reliability(found))
                 (unscored(found))
                 (disagreements(found))
+                (answers(found))
                 (sizes(found)?)
                 (settings(found)?)
             }
@@ -280,6 +281,35 @@ fn disagreement(item: &Disagreement) -> Markup {
             @if !item.texts.is_empty() {
                 details open { summary { "Texts" }
                     table { @for (field, text) in &item.texts { tr { th { (shown(field, ID)) } td.text dir="auto" { (visible(text)) } } } } }
+            }
+        }
+    }
+}
+
+fn answers(found: &Findings) -> Markup {
+    let all = &found.answers.0;
+    html! {
+        @if !all.is_empty() {
+            h2 { "Sentences that the contexts support least" }
+            p class="quiet" { "Answers by their least supported sentence. The redder a sentence, the less probable that the contexts support it; \
+                               below one half the probability stands behind it." }
+            @for answer in all {
+                div.item {
+                    p { strong { (shown(&answer.id, ID)) } ": faithfulness " strong { (format!("{:.3}", answer.faithfulness)) } }
+                    p.text dir="auto" {
+                        @for sentence in &answer.sentences {
+                            @let doubt = 1.0 - sentence.supported.unwrap_or(1.0).clamp(0.0, 1.0);
+                            span style=(format!("background:rgba(192,57,43,{:.2})", 0.6 * doubt)) { (visible(&sentence.text)) }
+                            @match sentence.supported {
+                                None => sup { "not read" },
+                                Some(p) if p < 0.5 => sup { (format!("{p:.2}")) },
+                                Some(_) => {},
+                            }
+                            " "
+                        }
+                        @if answer.more > 0 { "and " (answer.more) " more sentences" }
+                    }
+                }
             }
         }
     }

@@ -15,6 +15,7 @@ use judge_metrics::comparison::{ComparedItem, Rating};
 use serde::Serialize;
 use serde_json::Value;
 
+use super::answers::Answers;
 use super::texts::{ID, TEXT, cut};
 use crate::preferences::Preferences;
 use crate::ratings::rating;
@@ -111,6 +112,8 @@ pub struct Rows {
     /// What was read of pairs, where rows are those of `judge compare`.
     pub preferences: Preferences,
     pub worst: Vec<Disagreement>,
+    /// Answers from retrieved contexts, with their sentences.
+    pub answers: Answers,
     pub longest: Vec<Long>,
     pub tokens: Vec<f64>,
     pub coverage: Coverage,
@@ -135,6 +138,7 @@ impl Rows {
             tables: None,
             preferences: Preferences::default(),
             worst: Vec::new(),
+            answers: Answers::default(),
             longest: Vec::new(),
             tokens: Vec::new(),
             coverage: Coverage::default(),
@@ -194,7 +198,9 @@ impl Rows {
         if let Some(tokens) = row.row.optional::<u32>("tokens", "a whole number")? {
             self.long(&id, tokens);
         }
-        let read = row.predicted.clone().and_then(|score| Ok((score.map(plausible).transpose()?, row.human.clone()?)));
+        let faithfulness = self.answers.see(&id, &row.row)?.filter(|_| self.fields.predicted.is_none());
+        let found = row.predicted.clone().map(|score| score.or_else(|| faithfulness.map(Grade::Number)));
+        let read = found.and_then(|score| Ok((score.map(plausible).transpose()?, row.human.clone()?)));
         let (predicted, human) = match read {
             Ok((Some(predicted), human)) => (predicted, human),
             Ok((None, _)) => {

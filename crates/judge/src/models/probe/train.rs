@@ -8,6 +8,7 @@ mod figure;
 mod groups;
 mod print;
 mod rows;
+mod sentences;
 mod settings;
 mod states;
 mod verdicts;
@@ -54,6 +55,7 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
     let (mut data, mut judged) = (Data::default(), None);
     match (&input, &cli.verdicts) {
         (Some(input), Some(verdicts)) => judged = Some(Judged::read(input, verdicts, cli.within, &reading)?),
+        (Some(input), None) if cli.rag => judged = Some(Judged::of_sentences(input, &cli.decisions, &reading)?),
         (Some(input), None) => data = Data::read(input, &reading)?,
         (None, _) => data = Data::generated([2_000, 1_000, 1_000], cli.seed.seed, &cli.model),
     }

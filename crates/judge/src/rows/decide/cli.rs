@@ -3,10 +3,9 @@
 use std::path::PathBuf;
 
 use clap::{Args, Id, ValueEnum};
-use judge_core::decision::DecisionFit;
 
 use crate::args::bars::BarArgs;
-use crate::args::decisions::DecisionArgs;
+use crate::args::decisions::{DecisionArgs, DecisionFitArgs};
 use crate::args::files::{CarryArgs, InputArgs, OutputArgs};
 use crate::args::ids_of;
 use crate::args::model_args::ModelArgs;
@@ -47,7 +46,7 @@ pub(crate) struct Cli {
     #[command(flatten)]
     pub(super) bars: BarArgs,
     #[command(flatten)]
-    pub(super) fitting: Fitting,
+    pub(super) fitting: DecisionFitArgs,
     #[command(flatten)]
     pub(super) carry: CarryArgs,
     #[command(flatten)]
@@ -56,24 +55,6 @@ pub(crate) struct Cli {
     pub(super) service: Service,
     #[command(flatten)]
     pub(super) model: ModelArgs,
-}
-
-/// What is learned from labelled rows.
-#[derive(Args, Clone, Debug)]
-pub(super) struct Fitting {
-    /// Learn layer weights and a temperature for each kind of question from the rows with labels, and write them here for --weights;
-    /// the label logits of every layer are written to the rows
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["weights", "layers"], help_heading = "Fit")]
-    pub(super) fit: Option<PathBuf>,
-    /// Learn the last layer's temperature alone
-    #[arg(long, requires = "fit", help_heading = "Fit")]
-    pub(super) fit_temperature: bool,
-    /// Steps of the fit
-    #[arg(long, default_value_t = DecisionFit::default().steps, value_name = "N", requires = "fit", help_heading = "Fit")]
-    pub(super) fit_steps: usize,
-    /// Learning rate of the fit
-    #[arg(long, default_value_t = DecisionFit::default().lr, value_name = "RATE", requires = "fit", help_heading = "Fit")]
-    pub(super) fit_lr: f64,
 }
 
 /// Which service answers.

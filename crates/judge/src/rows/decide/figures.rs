@@ -1,20 +1,19 @@
-//! What labelled rows say of the answers, and what is learned from them.
+//! What labelled rows say of the answers.
 
 use std::collections::BTreeMap;
-use std::path::Path;
 
 use anyhow::{Context, Result};
-use judge_core::decision::{DecisionFit, DecisionOrigin, Labelled, Question, QuestionKind, Questions};
+use judge_core::decision::{Labelled, Question, Questions};
 use judge_core::lager::LayerTable;
-use judge_data::{DecisionRecords, Finished, Program, save_new};
+use judge_data::{DecisionRecords, Finished, Program};
 use judge_metrics::comparison::{ComparedDecision, DecisionComparison, Statistic};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
-use super::cli::{Fitting, PROGRAM};
+use super::cli::PROGRAM;
 use crate::args::files::program;
 use crate::report::BOOTSTRAP;
-use crate::terminal::console::{say, table, tell, usage};
+use crate::terminal::console::{say, table, tell};
 
 #[derive(Deserialize)]
 struct WrittenTable {
@@ -67,7 +66,7 @@ fn by_name(questions: &BTreeMap<String, DecisionComparison>, all: Option<&Decisi
 /// What labelled rows say.
 pub(super) struct Measured {
     pub(super) figures: Figures,
-    labelled: Vec<Labelled>,
+    pub(super) labelled: Vec<Labelled>,
 }
 
 impl Measured {
@@ -121,27 +120,6 @@ impl Measured {
         let statistics = by_name(&questions, all.as_ref());
         let figures = Figures { program: program(PROGRAM), n, labels_not_read: not_read, questions, all, statistics };
         Ok(Self { figures, labelled })
-    }
-
-    /// Learns weights and writes them.
-    pub(super) fn fit(&self, fitting: &Fitting, origin: &DecisionOrigin, path: &Path, overwrite: bool) -> Result<()> {
-        if self.labelled.is_empty() {
-            return Err(usage("--fit: no row has both an answer and a label that names an option"));
-        }
-        let fit = DecisionFit { layers: !fitting.fit_temperature, steps: fitting.fit_steps, lr: fitting.fit_lr };
-        let weights = fit.fit(&self.labelled, origin)?;
-        save_new(path, &weights, overwrite)?;
-        for kind in QuestionKind::ALL {
-            let Some(found) = weights.get(kind) else { continue };
-            let [before, after] = found.loss;
-            let last = found.layers.as_ref().and_then(|layers| layers.last());
-            let last = last.map_or_else(String::new, |last| format!(", {last:.3} of the weight on the last layer"));
-            say(format_args!(
-                "{kind}: cross-entropy {before:.4} -> {after:.4} on {} labels, temperature {:.3}{last}",
-                found.n, found.temperature
-            ))?;
-        }
-        say(format_args!("weights -> {}", path.display()))
     }
 
     /// The table for people; nothing where no row has a label.

@@ -64,7 +64,7 @@ impl Named<'_> {
         let judge = self.judge(asked);
         let model = self.args.model(self.settings.clone())?;
         let mut asking = Spending::new(pending.watch()?, &model, prices.as_ref());
-        let row = |result: ItemResult<DecisionRecord>| row(&result, asked, &cli.carry.fields, |_| Ok(Vec::new()));
+        let row = |result: ItemResult<DecisionRecord>| row(&result, asked, &cli.carry.fields(), |_| Ok(Vec::new()));
         let result = pending.missing.judge(resolved(&judge), &model, &[&judge], row, &mut asking);
         // What is paid for is said however the run ends.
         say_usage(&model, prices.as_ref())?;

@@ -88,7 +88,13 @@ impl Report<'_> {
         let (read, scored) = labels
             .values()
             .fold((0, 0), |(read, scored), labels| (read + labels.with_probabilities, scored + labels.scored()));
-        say(format_args!("{read} of {scored} labels have the probabilities of the grades"))
+        let why = match scored - read {
+            0 => String::new(),
+            rest => format!(
+                "; {rest} have none: the service gave no alternatives, or they do not say which grade is meant, as where `1` may begin `10`"
+            ),
+        };
+        say(format_args!("{read} of {scored} labels have the probabilities of the grades{why}"))
     }
 
     /// Everything for machines; without a model nothing was sent.

@@ -7,7 +7,7 @@ use clap::Args;
 use judge_core::rag::{RagMeasure, RagSettings};
 
 use crate::args::bars::BarArgs;
-use crate::args::decisions::DecisionArgs;
+use crate::args::decisions::{DecisionArgs, DecisionFitArgs};
 use crate::args::files::{CarryArgs, InputArgs, OutputArgs};
 use crate::args::model_args::ModelArgs;
 use crate::terminal::console::usage;
@@ -48,6 +48,9 @@ pub(crate) struct Cli {
     /// do not fit into the model's context together
     #[arg(long)]
     by_context: bool,
+    /// A probe of `judge probe train --rag`, which says of each sentence whether it is supported, in the place of yes and no
+    #[arg(long, value_name = "FILE.safetensors", conflicts_with_all = ["weights", "layers", "fit"])]
+    pub(super) probe: Option<PathBuf>,
     /// Field by whose values the measures are given once more
     #[arg(long, value_name = "FIELD")]
     pub(super) group: Option<String>,
@@ -56,6 +59,8 @@ pub(crate) struct Cli {
     pub(super) json: Option<PathBuf>,
     #[command(flatten)]
     pub(super) bars: BarArgs,
+    #[command(flatten)]
+    pub(super) fitting: DecisionFitArgs,
     #[command(flatten)]
     pub(super) carry: CarryArgs,
     #[command(flatten)]
@@ -71,6 +76,14 @@ impl Cli {
             RagMeasure::ALL.into_iter().filter(|measure| self.measures.contains(measure)).collect();
         if self.claims_only && !measures.contains(&RagMeasure::Faithfulness) {
             return Err(usage("--claims-only has no effect without the measure faithfulness"));
+        }
+        if self.probe.is_some() && !measures.contains(&RagMeasure::Faithfulness) {
+            return Err(usage("--probe has no effect without the measure faithfulness"));
+        }
+        if self.fitting.fit.is_some() && (self.by_context || !measures.contains(&RagMeasure::Faithfulness)) {
+            return Err(usage(
+                "--fit learns from sentences by the measure faithfulness, of contexts that are read together",
+            ));
         }
         Ok(measures)
     }

@@ -3,8 +3,11 @@
 use std::collections::BTreeMap;
 
 use anyhow::Result;
+use judge_core::decision::{Labelled, QuestionKind};
+use judge_core::lager::LayerTable;
 use judge_core::rag::RagMeasure;
 use judge_data::{Finished, RagRecord, RagRecords, Row};
+use judge_metrics::Error;
 use judge_metrics::agreement::ConfusionMatrix;
 use judge_metrics::comparison::Statistic;
 use judge_metrics::means::clustered_mean;
@@ -28,6 +31,16 @@ struct WrittenValue {
 #[derive(Deserialize)]
 struct Sentence {
     supported: Option<f64>,
+    table: Option<LayerTable>,
+}
+
+/// A sentence that people marked.
+struct Marked {
+    /// The probability that it is supported.
+    supported: f64,
+    /// The share of people who say so.
+    people: f64,
+    table: Option<LayerTable>,
 }
 
 /// What is read of one row.
@@ -37,8 +50,7 @@ struct Read {
     cluster: String,
     group: Option<String>,
     measures: BTreeMap<RagMeasure, WrittenValue>,
-    /// What each sentence got, and what people say of it.
-    sentences: Vec<(f64, f64)>,
+    sentences: Vec<Marked>,
     /// What people say of the whole.
     human: Option<f64>,
 }
@@ -55,12 +67,26 @@ pub(super) struct Figures {
     pub(super) statistics: BTreeMap<String, Statistic>,
     /// How many rows could not have each measure, by reason.
     absent: BTreeMap<RagMeasure, BTreeMap<String, usize>>,
+    /// How well each layer alone tells apart the sentences that people marked, where all are read.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    layers: Vec<ByLayer>,
+    /// What weights can be learned from.
+    #[serde(skip)]
+    pub(super) labelled: Vec<Labelled>,
     #[serde(skip)]
     groups: Vec<String>,
     #[serde(skip)]
     measures: Vec<RagMeasure>,
     #[serde(skip)]
     least: Vec<(f64, String)>,
+}
+
+/// What one layer says of the sentences that people marked.
+#[derive(Serialize)]
+struct ByLayer {
+    layer: usize,
+    sentence_auroc: Statistic,
+    sentence_balanced_accuracy: Statistic,
 }
 
 /// Names of the statistics of sentences that people marked.
@@ -107,7 +133,13 @@ impl Figures {
                 statistics.insert(format!("{measure}:{group}"), mean(&own, measure, |value| value.mean));
             }
         }
-        statistics.extend(of_sentences(&rows)?);
+        let clear = Clear::of(&rows);
+        let mut layers = Vec::new();
+        if let Some(clear) = &clear {
+            let found = [clear.auroc(&clear.supported)?, clear.balanced_accuracy(&clear.supported)?, clear.share()];
+            statistics.extend(OF_SENTENCES.map(str::to_owned).into_iter().zip(found));
+            layers = clear.layers()?;
+        }
         statistics.extend(of_grades(&rows)?);
         let scored = rows.iter().filter(|row| !row.measures.is_empty()).count();
         // A row counts for bars that has the measures that they are for.
@@ -131,7 +163,9 @@ impl Figures {
         clusters.sort_unstable();
         clusters.dedup();
         let questions = clusters.len();
-        Ok(Self { n: scored, questions, statistics, absent, groups, measures: measures.to_vec(), least })
+        let labelled = rows.iter().flat_map(|row| &row.sentences).filter_map(labelled).collect();
+        let measures = measures.to_vec();
+        Ok(Self { n: scored, questions, statistics, absent, layers, labelled, groups, measures, least })
     }
 
     /// The rows that are worst by the first measure.
@@ -164,6 +198,15 @@ impl Figures {
             let why: Vec<String> = reasons.iter().map(|(reason, rows)| format!("{rows} {reason}")).collect();
             say(format_args!("{measure}: {all} without it: {}", why.join(", ")))?;
         }
+        if !self.layers.is_empty() {
+            let head = ["layer", "AUROC of sentences [95 %]", "balanced accuracy [95 %]"].map(str::to_owned).to_vec();
+            let row = |found: &ByLayer| {
+                let [auroc, balanced] = [&found.sentence_auroc, &found.sentence_balanced_accuracy];
+                vec![found.layer.to_string(), format!("{auroc:#}"), format!("{balanced:#}")]
+            };
+            let rows: Vec<Vec<String>> = std::iter::once(head).chain(self.layers.iter().map(row)).collect();
+            say(format!("\n{}", table(&rows)).trim_end())?;
+        }
         for name in OF_SENTENCES.iter().chain(&OF_ROWS) {
             if self.statistics.contains_key(*name) {
                 say(format_args!("{name}: {}", found(name)))?;
@@ -182,13 +225,14 @@ fn read(record: &RagRecord, row: &Row, group: Option<&str>) -> Result<Read> {
     }
     let found: Vec<Sentence> = row.optional("sentences", "a list of sentences")?.unwrap_or_default();
     let mean = |given: &Vec<f64>| given.iter().sum::<f64>() / given.len() as f64;
-    let marked = found.iter().zip(record.labels.iter().filter(|_| found.len() == record.labels.len()));
-    let sentences: Vec<(f64, f64)> = marked
-        .filter(|(_, given)| !given.is_empty())
-        .filter_map(|(sentence, given)| Some((sentence.supported?, mean(given))))
-        .collect();
+    let all_marked = found.len() == record.labels.len();
+    let marked = found.into_iter().zip(&record.labels).filter(|(_, given)| all_marked && !given.is_empty());
+    let marked = marked.filter_map(|(Sentence { supported, table }, given)| {
+        Some(Marked { supported: supported?, people: mean(given), table })
+    });
+    let sentences: Vec<Marked> = marked.collect();
     let of_sentences = (!sentences.is_empty()).then(|| {
-        let decided = sentences.iter().map(|(_, given)| f64::from(u8::from(*given > 0.5)));
+        let decided = sentences.iter().map(|marked| f64::from(u8::from(marked.people > 0.5)));
         decided.sum::<f64>() / sentences.len() as f64
     });
     let human = if record.human.is_empty() { of_sentences } else { Some(mean(&record.human)) };
@@ -211,45 +255,88 @@ fn mean(rows: &[&Read], measure: RagMeasure, number: impl Fn(&WrittenValue) -> f
     Statistic::of_clusters(clustered_mean(&values, &clusters), mean, BOOTSTRAP.level)
 }
 
-/// How well the probabilities tell apart the sentences that people marked; those on which they are divided evenly are left out.
-fn of_sentences(rows: &[Read]) -> Result<Vec<(String, Statistic)>> {
-    let (mut outcomes, mut scores, mut clusters, mut even) = (Vec::new(), Vec::new(), Vec::new(), 0);
-    for row in rows {
-        for &(supported, given) in &row.sentences {
-            if given == 0.5 {
+/// What weights learn from a sentence.
+fn labelled(marked: &Marked) -> Option<Labelled> {
+    let table = marked.table.clone()?;
+    Some(Labelled { kind: QuestionKind::Noul, table, target: vec![marked.people, 1.0 - marked.people] })
+}
+
+/// The sentences on which people are not divided evenly.
+struct Clear<'r> {
+    people: Vec<bool>,
+    supported: Vec<f64>,
+    tables: Vec<Option<&'r LayerTable>>,
+    clusters: Vec<&'r str>,
+}
+
+impl<'r> Clear<'r> {
+    /// Those of all rows; `None` if there are none.
+    fn of(rows: &'r [Read]) -> Option<Self> {
+        let mut clear = Self { people: Vec::new(), supported: Vec::new(), tables: Vec::new(), clusters: Vec::new() };
+        let mut even = 0;
+        for (row, marked) in rows.iter().flat_map(|row| row.sentences.iter().map(move |marked| (row, marked))) {
+            if marked.people == 0.5 {
                 even += 1;
                 continue;
             }
-            outcomes.push(given > 0.5);
-            scores.push(supported);
-            clusters.push(row.cluster.as_str());
+            clear.people.push(marked.people > 0.5);
+            clear.supported.push(marked.supported);
+            clear.tables.push(marked.table.as_ref());
+            clear.clusters.push(&row.cluster);
         }
+        if even > 0 {
+            tell(format_args!(
+                "note: people are divided evenly on {even} sentences, which are left out of the comparison with them"
+            ));
+        }
+        (!clear.people.is_empty()).then_some(clear)
     }
-    if even > 0 {
-        tell(format_args!(
-            "note: people are divided evenly on {even} sentences, which are left out of the comparison with them"
-        ));
+
+    fn drawn(&self, statistic: impl Fn(&[usize]) -> Result<f64, Error> + Sync) -> Result<Statistic> {
+        let all: Vec<usize> = (0..self.people.len()).collect();
+        Ok(Statistic::of(BOOTSTRAP.clustered(&self.clusters, &statistic), || statistic(&all))?)
     }
-    if outcomes.is_empty() {
-        return Ok(Vec::new());
+
+    /// How well these probabilities tell apart what people call supported and what they do not.
+    fn auroc(&self, scores: &[f64]) -> Result<Statistic> {
+        self.drawn(|rows| auroc(&pick(&self.people, rows), &pick(scores, rows)).map(|found| found.estimate))
     }
-    let area = |rows: &[usize]| {
-        let (outcomes, scores) = (pick(&outcomes, rows), pick(&scores, rows));
-        auroc(&outcomes, &scores).map(|found| found.estimate)
-    };
-    let balanced = |rows: &[usize]| {
-        let [people, judge] = [pick(&outcomes, rows), pick(&scores, rows).iter().map(|&p| p >= 0.5).collect()];
-        ConfusionMatrix::new(vec![false, true], &people, &judge)?.balanced_accuracy().map(|found| found.estimate)
-    };
-    let all: Vec<usize> = (0..outcomes.len()).collect();
-    let share: Vec<f64> = outcomes.iter().map(|&is| f64::from(u8::from(is))).collect();
-    let mean = share.iter().sum::<f64>() / share.len() as f64;
-    let found = [
-        Statistic::of(BOOTSTRAP.clustered(&clusters, area), || area(&all))?,
-        Statistic::of(BOOTSTRAP.clustered(&clusters, balanced), || balanced(&all))?,
-        Statistic::of_clusters(clustered_mean(&share, &clusters), mean, BOOTSTRAP.level),
-    ];
-    Ok(OF_SENTENCES.map(str::to_owned).into_iter().zip(found).collect())
+
+    fn balanced_accuracy(&self, scores: &[f64]) -> Result<Statistic> {
+        self.drawn(|rows| {
+            let judge: Vec<bool> = pick(scores, rows).iter().map(|&p| p >= 0.5).collect();
+            let both = ConfusionMatrix::new(vec![false, true], &pick(&self.people, rows), &judge)?;
+            both.balanced_accuracy().map(|found| found.estimate)
+        })
+    }
+
+    /// The share of sentences that people call supported.
+    fn share(&self) -> Statistic {
+        let share: Vec<f64> = self.people.iter().map(|&is| f64::from(u8::from(is))).collect();
+        let mean = share.iter().sum::<f64>() / share.len() as f64;
+        Statistic::of_clusters(clustered_mean(&share, &self.clusters), mean, BOOTSTRAP.level)
+    }
+
+    /// What each layer alone says, where every sentence has its table.
+    fn layers(&self) -> Result<Vec<ByLayer>> {
+        let Some(tables) = self.tables.iter().copied().collect::<Option<Vec<&LayerTable>>>() else {
+            return Ok(Vec::new());
+        };
+        let mut layers = Vec::new();
+        for &layer in tables.first().map_or(&[][..], |table| table.layers()) {
+            let yes = |table: &&LayerTable| match table.row(layer) {
+                Some(&[yes, no]) => Some(1.0 / (1.0 + (no - yes).exp())),
+                _ => None,
+            };
+            let Some(scores) = tables.iter().map(yes).collect::<Option<Vec<f64>>>() else { continue };
+            layers.push(ByLayer {
+                layer: layer.0,
+                sentence_auroc: self.auroc(&scores)?,
+                sentence_balanced_accuracy: self.balanced_accuracy(&scores)?,
+            });
+        }
+        Ok(layers)
+    }
 }
 
 fn pick<T: Copy>(all: &[T], rows: &[usize]) -> Vec<T> {

@@ -3,9 +3,10 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
+use judge_core::ItemId;
 use judge_data::{
-    CommandPart, CommandPlan, CommandResults, Counts, DatasetOptions, Error, OutputFile, Outputs, Resolved, RunPlan,
-    load, record_path, save, save_new,
+    CommandPart, CommandPlan, CommandResults, Counts, Error, Input, OutputFile, Outputs, Resolved, RunPlan, SeeIds,
+    Source, load, record_path, save, save_new,
 };
 
 use super::run_args::RunArgs;
@@ -17,12 +18,20 @@ use crate::terminal::progress::{Progress, Whole};
 
 /// How a command reads its rows, and what it makes of them.
 pub(crate) struct Reading {
-    /// How the rows are read.
-    pub(crate) options: DatasetOptions,
+    /// Tells of the ids of an input's rows.
+    pub(crate) ids: Box<SeeIds<'static>>,
     /// Whether the results have the ids of the rows.
     pub(crate) has_ids: bool,
     /// What the name of its output ends with.
     pub(crate) extension: &'static str,
+}
+
+impl Reading {
+    /// Of a command whose rows are those of this source, and whose results are JSON lines with their ids.
+    pub(crate) fn of<S: Source>(source: impl Fn(Input) -> S + 'static) -> Self {
+        let ids = move |input: Input, see: &mut dyn FnMut(ItemId) -> Result<(), Error>| source(input).see_ids(see);
+        Self { ids: Box::new(ids), has_ids: true, extension: ".jsonl" }
+    }
 }
 
 /// The program's commands, by their words.
@@ -74,7 +83,7 @@ pub(super) fn plan(
     let rows = usize::try_from(rows_per_shard)?;
     let bar = Progress::new("reading", 0, quiet);
     let plan =
-        CommandPlan::make(words.to_vec(), reading.extension, reading.has_ids, &files, &reading.options, rows, |rows| {
+        CommandPlan::make(words.to_vec(), reading.extension, reading.has_ids, &files, &*reading.ids, rows, |rows| {
             bar.inc(rows)
         });
     bar.finish_and_clear();

@@ -13,6 +13,7 @@ use serde_json::json;
 
 use super::rows::{Data, Written};
 use super::settings::Settings;
+use crate::args::decisions::DecisionPromptArgs;
 use crate::args::layers::LayerList;
 use crate::args::model_args::{ModelArgs, SeedArgs};
 use crate::args::service::positive;
@@ -42,6 +43,12 @@ pub(crate) struct Cli {
     /// How far a grade of --verdicts may be from people's mean and still be right [default: 0.5]
     #[arg(long, value_name = "GRADES", value_parser = positive, requires = "verdicts")]
     pub within: Option<f64>,
+    /// Train a probe of whether contexts support a sentence, for `judge rag --probe`: the rows of --input are answers whose `sentences` people
+    /// have marked, and the states those in which the model is asked about each
+    #[arg(long, requires = "input", conflicts_with_all = ["verdicts", "template", "aspect", "source", "tuned_baseline", "binary"])]
+    pub rag: bool,
+    #[command(flatten)]
+    pub decisions: DecisionPromptArgs,
     /// Folder for probes, figures and the report
     #[arg(long, value_name = "DIR")]
     pub output: PathBuf,
@@ -70,12 +77,13 @@ pub(crate) struct Cli {
     pub source: Option<String>,
 
     /// Lowest and highest grade; a grade outside is an error. Grades between whole ones are rounded (2.5 to 3), and counted. Of --verdicts
-    /// they are 0-1
+    /// and --rag they are 0-1
     #[arg(
         long,
         value_name = "LOW-HIGH",
         default_value = "1-5",
         default_value_if("verdicts", ArgPredicate::IsPresent, "0-1"),
+        default_value_if("rag", ArgPredicate::IsPresent, "0-1"),
         allow_hyphen_values = true,
         help_heading = "Training"
     )]
@@ -97,12 +105,13 @@ pub(crate) struct Cli {
     /// Add the attention entropy of each head to the states of its layer
     #[arg(long, help_heading = "Training")]
     pub attention_entropy: bool,
-    /// Classifier; of --verdicts brier unless it is named
+    /// Classifier; of --verdicts and --rag brier unless it is named
     #[arg(
         long,
         value_enum,
         default_value_t = Learner::Logistic,
         default_value_if("verdicts", ArgPredicate::IsPresent, "brier"),
+        default_value_if("rag", ArgPredicate::IsPresent, "brier"),
         help_heading = "Training"
     )]
     pub classifier: Learner,
@@ -184,8 +193,13 @@ impl Cli {
         if let Some(c) = self.c.iter().find(|c| !(c.is_finite() && **c > 0.0)) {
             return Err(usage(format!("--c must be above 0, found {c}")));
         }
-        if self.verdicts.is_some() && matches!(self.classifier, Learner::Svm) {
-            return Err(usage("--classifier svm gives no probabilities: of --verdicts it is brier or logistic"));
+        if (self.verdicts.is_some() || self.rag) && matches!(self.classifier, Learner::Svm) {
+            return Err(usage(
+                "--classifier svm gives no probabilities: of --verdicts and --rag it is brier or logistic",
+            ));
+        }
+        if let Some(option) = self.decisions.given().filter(|_| !self.rag) {
+            return Err(usage(format!("{option} has no effect without --rag")));
         }
         if self.top_k == 0 || self.folds < 2 {
             return Err(usage("--top-k must be at least 1, --folds at least 2"));
@@ -250,6 +264,7 @@ impl Cli {
             "input_blake3": input,
             "verdicts_blake3": verdicts.as_ref().map(|file| &file.blake3),
             "within": self.within,
+            "rag": self.rag,
             "limit": self.model.limit,
             "seed": self.seed.seed,
             "aspects": data.rows.keys().collect::<Vec<_>>(),

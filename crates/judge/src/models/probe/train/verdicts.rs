@@ -36,7 +36,15 @@ pub struct Judged {
     /// What was asked, and where the verdicts were looked for: by this the probe knows its judge again.
     pub settings: Settings,
     /// Whose states are to be read.
-    model: Option<ModelInfo>,
+    pub states_of: StatesOf,
+}
+
+/// Of which model states may be read.
+pub enum StatesOf {
+    /// Of any.
+    Any,
+    /// Of the model that gave the verdicts, as far as it is recorded.
+    Judge(Option<Box<ModelInfo>>),
 }
 
 /// What a row of `judge compare` says of an order.
@@ -145,12 +153,18 @@ impl Judged {
         data.written = writes.then_some(Written { generation, texts });
         data.rows = BTreeMap::from([(RIGHT.to_owned(), rows)]);
         let settings = of_judge(&record.settings);
-        Ok(Self { data, own: own.into_iter().collect(), settings, model: record.model })
+        Ok(Self {
+            data,
+            own: own.into_iter().collect(),
+            settings,
+            states_of: StatesOf::Judge(record.model.map(Box::new)),
+        })
     }
 
     /// That states are read of the model whose verdicts these are.
     pub fn check_model(&self, model: &ModelInfo) -> Result<()> {
-        match other_model(self.model.as_ref(), model) {
+        let StatesOf::Judge(recorded) = &self.states_of else { return Ok(()) };
+        match other_model(recorded.as_deref(), model) {
             None => Ok(()),
             Some(judge) => bail!(
                 "--verdicts are of {judge}, and the states would be of {}: give the judge's own --model",

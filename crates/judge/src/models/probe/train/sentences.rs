@@ -1,0 +1,63 @@
+//! Rows of whether contexts support a sentence: what `judge rag` asks about it, and 1 where people call it supported, else 0.
+
+use std::collections::BTreeMap;
+
+use anyhow::{Result, ensure};
+use judge_core::JudgeError;
+use judge_core::rag::{sentence_prompt_settings, sentence_prompts};
+use judge_data::{Input, RagRecord, Settings};
+use judge_probe::training::GradedRow;
+
+use super::rows::{Data, Reading};
+use super::verdicts::{Judged, StatesOf};
+use crate::args::decisions::DecisionPromptArgs;
+
+/// What the rows are called.
+const FAITHFULNESS: &str = "faithfulness";
+
+impl Judged {
+    /// A row for each sentence that people marked, but for those on which they are divided evenly. Those of one row's contexts stay together.
+    pub fn of_sentences(input: &Input, asked: &DecisionPromptArgs, reading: &Reading<'_>) -> Result<Self> {
+        let (decisions, _) = asked.settings(reading.model)?;
+        let mut data = Data::default();
+        let mut rows = Vec::new();
+        for record in RagRecord::all(input, reading.model.limit, reading.columns)? {
+            let RagRecord { id, rag, labels, no_grade, extra, .. } = record?;
+            let prompts = match sentence_prompts(&rag, &decisions) {
+                Ok(prompts) => prompts,
+                Err(JudgeError::Unscored(why)) => {
+                    data.unread.note(&id, Some(why.detail));
+                    continue;
+                }
+                Err(JudgeError::Failed(error)) => return Err(anyhow::Error::from_boxed(error)),
+            };
+            data.unread.note(&id, no_grade.or_else(|| rag.unread.first().map(|(_, why)| why.clone())));
+            let contexts = rag.contexts.join("\n\n");
+            let group = match reading.group {
+                Some(field) => extra.text(field).unwrap_or("null").to_owned(),
+                None => contexts.clone(),
+            };
+            for (at, ((prompt, given), sentence)) in
+                prompts.into_iter().zip(&labels).zip(rag.response_sentences().iter()).enumerate()
+            {
+                let mean = given.iter().sum::<f64>() / given.len().max(1) as f64;
+                if given.is_empty() || mean == 0.5 {
+                    data.ungraded += 1;
+                    continue;
+                }
+                let response = sentence.text.clone();
+                let (question, group) = (contexts.clone(), group.clone());
+                let row = GradedRow::new(format!("{id}/{at}"), prompt, f64::from(u8::from(mean > 0.5)));
+                rows.push(GradedRow { response, question, group, ..row });
+            }
+        }
+        ensure!(
+            !rows.is_empty(),
+            "{}: no row has contexts and a response with sentences that people marked: expected `sentences` with `start`, `end` and `human`",
+            input.path().display()
+        );
+        data.rows = BTreeMap::from([(FAITHFULNESS.to_owned(), rows)]);
+        let settings = Settings::from([("sentences".to_owned(), sentence_prompt_settings(&decisions))]);
+        Ok(Self { data, own: None, settings, states_of: StatesOf::Any })
+    }
+}

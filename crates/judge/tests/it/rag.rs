@@ -1,0 +1,231 @@
+//! `judge rag`: rows as other tools have them, measured, resumed, held against bars.
+
+use std::path::Path;
+
+use serde_json::{Value, json};
+
+use crate::decide::model;
+use crate::program::{ran, rows, succeed, write_rows};
+
+const TABLE: &str = "question,contexts,answer,ground_truth,team\n\
+    Where?,\"['In Paris.', 'It\\'s here.']\",It is in Paris. It is old.,In Paris.,a\n\
+    Where?,\"['In Rome.', 'Nowhere.']\",In Rome.,In Rome.,b\n\
+    How high?,['330 m'],It is 330 m high.,330 m,a\n\
+    Who?,[],Lee,,b\n\
+    When?,\"['a' 'b']\",In 1931,1931,b\n";
+
+fn args<'a>(model: &'a str, input: &'a str, output: &'a str) -> Vec<&'a str> {
+    vec!["--input", input, "--dtype", "f32", "--model", model, "--output", output]
+}
+
+fn json_of(path: impl AsRef<Path>) -> Value {
+    serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap()
+}
+
+#[test]
+fn a_table_of_answers_is_measured_row_by_row() {
+    let folder = tempfile::tempdir().unwrap();
+    let (path, model) = (folder.path(), model(folder.path(), None));
+    std::fs::write(path.join("answers.csv"), TABLE).unwrap();
+    let all =
+        [&args(&model, "answers.csv", "measured.jsonl")[..], &["--json", "figures.json", "--group", "team"]].concat();
+    let said = succeed("rag", path, &all);
+    assert!(said.contains("5 of 5 answers measured") && said.contains("5 answers to 4 questions"), "{said}");
+    assert!(said.contains("faithfulness: 2 without it: 2 missing"), "{said}");
+    let found = rows(path.join("measured.jsonl"));
+    let keys: Vec<&str> = found[0].as_object().unwrap().keys().map(String::as_str).collect();
+    let measures =
+        ["faithfulness", "answer_relevancy", "context_precision", "context_recall", "context_relevance", "correctness"];
+    let others = ["sentences", "contexts", "label_mass", "input_tokens", "team"];
+    assert_eq!(keys, [&["id"], &measures[..], &others[..]].concat());
+    let sentences = found[0]["sentences"].as_array().unwrap();
+    assert_eq!(
+        (&sentences[1]["start"], &sentences[1]["end"], &sentences[1]["text"]),
+        (&json!(16), &json!(26), &json!("It is old."))
+    );
+    let supported: Vec<f64> = sentences.iter().map(|sentence| sentence["supported"].as_f64().unwrap()).collect();
+    let mean = found[0]["faithfulness"]["mean"].as_f64().unwrap();
+    assert!(
+        (supported.iter().sum::<f64>() / 2.0 - mean).abs() < 1e-12 && supported.iter().all(|p| *p > 0.0 && *p < 1.0)
+    );
+    assert_eq!(found[0]["contexts"].as_array().unwrap().len(), 2);
+    // What is missing costs what needs it, and says why.
+    assert!(found[3]["answer_relevancy"]["mean"].is_number());
+    assert_eq!(found[3]["unscored"]["faithfulness"]["detail"], "the row has no contexts");
+    let odd = found[4]["unscored"]["context_recall"]["detail"].as_str().unwrap();
+    assert!(odd.contains("as Python writes it") && odd.contains("['a' 'b']"), "{odd}");
+    let figures = json_of(path.join("figures.json"));
+    let statistics = &figures["statistics"];
+    for name in ["faithfulness", "faithfulness_share", "faithfulness:a", "correctness:b", "coverage"] {
+        assert!(statistics[name]["estimate"].is_number(), "{name}: {figures}");
+    }
+    assert_eq!((&figures["questions"], &figures["absent"]["faithfulness"]["missing"]), (&json!(4), &json!(2)));
+    // A page shows the answers with what is not supported.
+    let page = ["--input", "measured.jsonl", "--output", "report.html", "--json", "report.json"];
+    assert!(succeed("report", path, &page).contains("5 rows, 3 scored"));
+    let html = std::fs::read_to_string(path.join("report.html")).unwrap();
+    assert!(html.contains("rgba(192,57,43,") && html.contains("It is old."), "{html}");
+    let answers = json_of(path.join("report.json"))["answers"].clone();
+    assert!(answers[0]["least"].as_f64() <= answers[1]["least"].as_f64() && answers.as_array().unwrap().len() == 3);
+    // Twice is once; a row does not depend on the others, nor a measure on what else is measured.
+    assert!(succeed("rag", path, &all).contains("measured.jsonl is complete"));
+    write_rows(
+        path.join("one.jsonl"),
+        &[json!({"input": "How high?", "retrieval_context": ["330 m"], "context": ["x"],
+        "actual_output": "It is 330 m high.", "expected_output": "330 m"})],
+    );
+    let alone =
+        [&args(&model, "one.jsonl", "one.out.jsonl")[..], &["--measures", "context_recall,faithfulness"]].concat();
+    succeed("rag", path, &alone);
+    let one = &rows(path.join("one.out.jsonl"))[0];
+    assert_eq!(
+        (&one["faithfulness"], &one["context_recall"]),
+        (&found[2]["faithfulness"], &found[2]["context_recall"])
+    );
+    assert_eq!(one["context"], json!(["x"]));
+    assert!(one.get("correctness").is_none());
+    // Contexts are read once however much is asked: more measures add their questions alone.
+    let tokens = |row: &Value| row["input_tokens"].as_u64().unwrap();
+    assert!(tokens(one) < tokens(&found[2]));
+}
+
+/// A probe on the states in which the model is asked takes the place of yes and no, for the prompt and the model that it was trained on.
+#[test]
+fn a_probe_of_marked_sentences_says_what_is_supported() {
+    let folder = tempfile::tempdir().unwrap();
+    let (path, model) = (folder.path(), model(folder.path(), None));
+    let row = |n: usize| {
+        let (first, second) = (format!("It is {n}."), format!("THE SKY FELL {n} TIMES."));
+        let sentences = json!([{"start": 0, "end": first.len(), "human": true},
+            {"start": first.len() + 1, "end": first.len() + 1 + second.len(), "human": [0, 0, 1]}]);
+        json!({"id": n, "contexts": [format!("It is {n}, they say.")], "response": format!("{first} {second}"), "sentences": sentences})
+    };
+    write_rows(path.join("marked.jsonl"), &(0..24).map(row).collect::<Vec<_>>());
+    let train =
+        ["--rag", "--input", "marked.jsonl", "--output", "probes", "--dtype", "f32", "--model", &model, "--folds", "2"];
+    let said = succeed("probe train", path, &train);
+    assert!(said.contains("faithfulness"), "{said}");
+    let probe = ["--measures", "faithfulness", "--probe", "probes/faithfulness.safetensors", "--json", "figures.json"];
+    succeed("rag", path, &[&args(&model, "marked.jsonl", "probed.jsonl")[..], &probe].concat());
+    let auroc = json_of(path.join("figures.json"))["statistics"]["sentence_auroc"]["estimate"].as_f64().unwrap();
+    assert!(auroc > 0.95, "capitals are easily told apart: {auroc}");
+    assert!(rows(path.join("probed.jsonl"))[0]["label_mass"].is_number());
+    std::fs::write(path.join("turn.jinja"), "{{ state }} {{ question.instructions }}").unwrap();
+    let other = [&args(&model, "marked.jsonl", "o")[..], &probe[..4], &["--decision-prompt", "turn.jinja"]].concat();
+    let (code, _, said) = ran("rag", path, &other);
+    assert!(code != Some(0) && said.contains("--probe") && said.contains("trained on another judge"), "{said}");
+}
+
+/// One field is shortened for every command over rows; what the row was before is in its `cut`.
+#[test]
+fn contexts_are_cut_to_so_many_tokens() {
+    let folder = tempfile::tempdir().unwrap();
+    let (path, model) = (folder.path(), model(folder.path(), None));
+    let row = |context: String| json!({"contexts": ["short", context], "response": "Here."});
+    write_rows(path.join("rows.jsonl"), &[row("a".repeat(3000)), row("b".repeat(20))]);
+    let cut = ["--measures", "faithfulness", "--cut", "contexts=50:tail", "--carry", "none"];
+    succeed("rag", path, &[&args(&model, "rows.jsonl", "out.jsonl")[..], &cut].concat());
+    let found = rows(path.join("out.jsonl"));
+    assert_eq!((&found[0]["cut"], found[1].get("cut")), (&json!({"contexts": 3000}), None));
+    assert!(found[0]["faithfulness"]["mean"].is_number() && found[0].get("by_context").is_none(), "{}", found[0]);
+    let wrong =
+        [&args(&model, "rows.jsonl", "o")[..], &["--measures", "faithfulness", "--cut", "reference=5"]].concat();
+    let (code, _, said) = ran("rag", path, &wrong);
+    assert!(
+        code != Some(0) && said.contains("no row has a text in the field \"reference\" that is to be cut"),
+        "{said}"
+    );
+}
+
+#[test]
+fn bars_rest_on_the_rows_that_have_the_measure() {
+    let folder = tempfile::tempdir().unwrap();
+    let (path, model) = (folder.path(), model(folder.path(), None));
+    std::fs::write(path.join("answers.csv"), TABLE).unwrap();
+    let bars = ["--require", "faithfulness>=0", "--junit", "bars.xml"];
+    let (code, said, _) = ran("rag", path, &[&args(&model, "answers.csv", "measured.jsonl")[..], &bars].concat());
+    assert_eq!(code, Some(3), "{said}");
+    assert!(said.contains("MISSED:  coverage>=0.98") && said.contains("3 of 5 rows"), "{said}");
+    assert!(std::fs::read_to_string(path.join("bars.xml")).unwrap().contains("least faithfulness: "));
+    let enough = [&bars[..], &["--min-coverage", "0.6"]].concat();
+    succeed("rag", path, &[&args(&model, "answers.csv", "measured.jsonl")[..], &enough].concat());
+}
+
+#[test]
+fn contexts_that_are_too_long_together_are_read_one_by_one() {
+    let folder = tempfile::tempdir().unwrap();
+    let (path, model) = (folder.path(), model(folder.path(), None));
+    let context = |letter: &str| letter.repeat(1200);
+    let row = |id: &str, contexts: Vec<String>| json!({"id": id, "question": "Where?", "contexts": contexts, "response": "Here."});
+    write_rows(
+        path.join("rows.jsonl"),
+        &[
+            row("both", vec![context("a"), context("b")]),
+            row("a", vec![context("a")]),
+            row("b", vec![context("b")]),
+            row("never", vec![context("a").repeat(2), "c".to_owned()]),
+        ],
+    );
+    let only = ["--measures", "faithfulness,context_relevance"];
+    succeed("rag", path, &[&args(&model, "rows.jsonl", "out.jsonl")[..], &only].concat());
+    let found = rows(path.join("out.jsonl"));
+    let of = |at: usize| found[at]["sentences"][0]["supported"].as_f64();
+    assert_eq!((&found[0]["by_context"], found[1].get("by_context")), (&json!(true), None));
+    assert_eq!(of(0), Some(of(1).unwrap().max(of(2).unwrap())), "the best of both");
+    let relevance: Vec<&Value> = (1..3).map(|at| &found[at]["contexts"][0]).collect();
+    assert_eq!(found[0]["contexts"].as_array().unwrap().iter().collect::<Vec<_>>(), relevance);
+    assert_eq!(found[3]["unscored"]["faithfulness"]["reason"], "too_long");
+    assert_eq!(found[3]["sentences"][0]["supported"], Value::Null);
+    // Asked for, it is the same for contexts that fit.
+    let each = [&args(&model, "rows.jsonl", "each.jsonl")[..], &only, &["--by-context"]].concat();
+    succeed("rag", path, &each);
+    assert_eq!(rows(path.join("each.jsonl"))[0]["sentences"], found[0]["sentences"]);
+}
+
+#[test]
+fn people_who_marked_sentences_are_compared_with() {
+    let folder = tempfile::tempdir().unwrap();
+    let (path, model) = (folder.path(), model(folder.path(), None));
+    let row = |n: usize| {
+        let response = format!("It is {n}. It is old.");
+        let end = response.find(" It is old").unwrap();
+        let sentences = json!([{"start": 0, "end": end, "human": [n % 2, 1, n % 2]}, {"start": end + 1, "end": response.len(), "human": n.is_multiple_of(3)}]);
+        json!({"id": n, "contexts": [format!("It is {n}.")], "response": response, "sentences": sentences})
+    };
+    write_rows(path.join("rows.jsonl"), &(0..12).map(row).collect::<Vec<_>>());
+    let json = ["--measures", "faithfulness", "--json", "figures.json"];
+    let said = succeed("rag", path, &[&args(&model, "rows.jsonl", "out.jsonl")[..], &json].concat());
+    assert!(said.contains("sentence_auroc: ") && said.contains("faithfulness_spearman: "), "{said}");
+    let figures = json_of(path.join("figures.json"));
+    let share = figures["statistics"]["sentence_supported_share"]["estimate"].as_f64().unwrap();
+    assert!((share - 10.0 / 24.0).abs() < 1e-12, "{figures}");
+    let found = &rows(path.join("out.jsonl"))[1]["sentences"][0];
+    assert_eq!(found["human"], json!([1.0, 1.0, 1.0]));
+    // Whether a sentence claims anything is another question; the one that the model has for each is kept.
+    ran(
+        "rag",
+        path,
+        &[&args(&model, "rows.jsonl", "claims.jsonl")[..], &["--measures", "faithfulness", "--claims-only"]].concat(),
+    );
+    let claims = &rows(path.join("claims.jsonl"))[1]["sentences"][0];
+    assert!(claims["claims"].is_number() && claims["supported"] == found["supported"], "{claims}");
+    // Every layer, and weights learned over them.
+    let fit = ["--measures", "faithfulness", "--fit", "weights.json", "--fit-steps", "50", "--json", "layers.json"];
+    let said = succeed("rag", path, &[&args(&model, "rows.jsonl", "layers.jsonl")[..], &fit].concat());
+    assert!(said.contains("noul: cross-entropy") && said.contains("weights -> weights.json"), "{said}");
+    let layers = json_of(path.join("layers.json"))["layers"].as_array().unwrap().len();
+    let table = &rows(path.join("layers.jsonl"))[0]["sentences"][0]["table"];
+    assert_eq!((table["layers"].as_array().unwrap().len(), table["logits"][0].as_array().unwrap().len()), (layers, 2));
+    let weighted = ["--measures", "faithfulness", "--weights", "weights.json"];
+    succeed("rag", path, &[&args(&model, "rows.jsonl", "weighted.jsonl")[..], &weighted].concat());
+    assert_ne!(
+        rows(path.join("weighted.jsonl"))[0]["faithfulness"],
+        rows(path.join("layers.jsonl"))[0]["faithfulness"]
+    );
+    let useless = [&args(&model, "rows.jsonl", "o")[..], &["--measures", "correctness", "--claims-only"]].concat();
+    assert_eq!(ran("rag", path, &useless).0, Some(2));
+    let nothing = [&args(&model, "rows.jsonl", "o")[..], &["--measures", "correctness"]].concat();
+    let (code, _, said) = ran("rag", path, &nothing);
+    assert_eq!(code, Some(2));
+    assert!(said.contains("nothing can be measured of any row; the first is 0: the row has no reference"), "{said}");
+}

@@ -1,0 +1,135 @@
+"""A trained model on answers from contexts: can it tell which sentence the source supports, and which summary is faithful?
+
+    cargo build --locked --release -p judge
+    JUDGE_TEST_DATA=FOLDER python scripts/trained/rag.py OUTPUT [--model MODEL] [--fit]
+
+qags        QAGS, CNN/DailyMail: 235 summaries, 714 sentences, three people each: does the article support the sentence? By sentence, with
+            articles as clusters; by row Pearson's correlation with the share of sentences that most people call supported, which is how
+            the field reports it (QAGS .545, ROUGE-2 .459, G-Eval with GPT-4 .685).
+faithbench  FaithBench: 750 summaries with the spans that people marked, and what seven released detectors said of them. A summary is
+            unfaithful whose worst mark is Unwanted. Rows on which all detectors agree were left out by the authors, so all are hard.
+
+Beside the model: the share of the sentence's words that the source has, the cosine of TF-IDF vectors, the length, detectors, and always
+saying the same. Every layer is read. --fit also learns layer weights on the first half of QAGS' articles and measures on the others.
+"""
+
+import collections
+import json
+import math
+import re
+
+from common import arguments, data, figure, judge, model, number, of_another_model, read, report, table, write
+
+DETECTORS = ["hhemv1", "hhem-2.1", "hhem-2.1-english", "trueteacher", "true_nli", "gpt-3.5-turbo", "gpt-4-turbo", "gpt_4o"]
+
+
+def words(text):
+    return re.findall(r"[a-z0-9]+", text.lower())
+
+
+def qags():
+    rows = []
+    for line in data("qags", "mturk_cnndm.jsonl").read_text().splitlines():
+        row = json.loads(line)
+        response, sentences = "", []
+        for one in row["summary_sentences"]:
+            start = len(response) + (1 if response else 0)
+            response = f"{response} {one['sentence']}" if response else one["sentence"]
+            human = [int(given["response"] == "yes") for given in one["responses"]]
+            sentences.append({"start": start, "end": len(response), "human": human})
+        rows.append({"id": len(rows), "contexts": [row["article"]], "response": response, "sentences": sentences})
+    return rows
+
+
+def faithbench():
+    rows = []
+    for path in sorted(data("faithbench").glob("batch_*.json")):
+        for row in json.loads(path.read_text())["samples"]:
+            labels = {label for mark in row["annotations"] for label in mark["label"]}
+            faithful = int(not any(label.startswith("Unwanted") for label in labels))
+            said = {name: row["metadata"][name] for name in DETECTORS if name in row["metadata"]}
+            rows.append({"id": f"{path.stem}/{row['sample_id']}", "contexts": [row["source"]], "response": row["summary"].strip(), "human": faithful, "said": said})
+    return rows
+
+
+def frequencies(rows):
+    """In how many sources each word is."""
+    sources = {row["contexts"][0] for row in rows}
+    return collections.Counter(word for source in sources for word in set(words(source))), len(sources)
+
+
+def baselines(text, source, of_words):
+    """What needs no model."""
+    found, has = words(text), set(words(source))
+    documents, n = of_words
+    weights = lambda text: {word: count * math.log((1 + n) / (1 + documents[word])) + count for word, count in collections.Counter(words(text)).items()}
+    one, other = weights(text), weights(source)
+    dot = sum(weight * other.get(word, 0.0) for word, weight in one.items())
+    norm = math.sqrt(sum(w * w for w in one.values()) * sum(w * w for w in other.values()))
+    return {"word overlap": sum(word in has for word in found) / max(len(found), 1), "TF-IDF": dot / norm if norm else 0.0, "length": -len(text)}
+
+
+def agreement(out, name, rows, scores):
+    """What `judge agree` says of these fields of rows, each as a score."""
+    found = {}
+    for score in scores:
+        known = [dict(row, score=row[score]) for row in rows if row.get(score) is not None]
+        path = write(out / f"{name}.{re.sub('[^a-z0-9]+', '-', score.lower())}.scores.jsonl", [{key: row[key] for key in ("id", "score", "human", "cluster")} for row in known])
+        found[score] = report(path.with_suffix(".json"), "agree", "--input", path, "--cluster", "cluster")["statistics"]
+    return found
+
+
+def lines(found, statistics):
+    return [[name, *(figure(of.get(statistic)) for statistic in statistics)] for name, of in found.items()]
+
+
+def main():
+    parser = of_another_model(arguments(__doc__))
+    parser.add_argument("--fit", action="store_true", help="also learn layer weights on half of QAGS")
+    args = parser.parse_args()
+    out = args.output
+    out.mkdir(parents=True, exist_ok=True)
+    of = ["--measures", "faithfulness", *model(name=args.model)]
+
+    rows = qags()
+    source = write(out / "qags.jsonl", rows)
+    measured = report(out / "qags.report.json", "rag", "--input", source, "--output", out / "qags.measured.jsonl", *of, "--layers", "all")
+    of_words, sentences = frequencies(rows), []
+    for row, scored in zip(rows, read(out / "qags.measured.jsonl")):
+        for at, one in enumerate(scored["sentences"]):
+            votes = row["sentences"][at]["human"]
+            sentences.append({"id": f"{row['id']}/{at}", "human": int(2 * sum(votes) > len(votes)), "cluster": row["id"],
+                              **baselines(one["text"], row["contexts"][0], of_words)})
+    statistics = measured["statistics"]
+    lone = agreement(out, "qags", sentences, ["word overlap", "TF-IDF", "length"])
+    print(f"QAGS: {len(rows)} rows, {len(sentences)} sentences, of which people support {number(statistics['sentence_supported_share']['estimate'])}")
+    table(["sentences", "AUROC", "balanced accuracy at .5"],
+          [["last layer", figure(statistics["sentence_auroc"]), figure(statistics["sentence_balanced_accuracy"])], *lines(lone, ["auroc"])])
+    print(f"rows: Pearson {figure(statistics['faithfulness_pearson'])}, Spearman {figure(statistics['faithfulness_spearman'])}\n")
+    table(["layer", "AUROC", "balanced accuracy at .5"],
+          [[layer["layer"], figure(layer["sentence_auroc"]), figure(layer["sentence_balanced_accuracy"])] for layer in measured["layers"]])
+    if args.fit:
+        half = len(rows) // 2
+        first, second = write(out / "qags.first.jsonl", rows[:half]), write(out / "qags.second.jsonl", rows[half:])
+        weights = out / "qags.weights.json"
+        judge("rag", "--input", first, "--output", out / "qags.first.measured.jsonl", *of, "--fit", weights, "--overwrite")
+        for name, more in (("last layer", []), ("fitted weights", ["--weights", weights])):
+            found = report(out / f"qags.second.{name.split()[0]}.json", "rag", "--input", second, "--output", out / f"qags.second.{name.split()[0]}.jsonl", *of, *more)["statistics"]
+            print(f"second half, {name}: AUROC {figure(found['sentence_auroc'])}, balanced accuracy {figure(found['sentence_balanced_accuracy'])}")
+
+    rows = faithbench()
+    source = write(out / "faithbench.jsonl", [{key: row[key] for key in ("id", "contexts", "response", "human")} for row in rows])
+    report(out / "faithbench.report.json", "rag", "--input", source, "--output", out / "faithbench.measured.jsonl", *of)
+    of_words, judged = frequencies(rows), []
+    for row, scored in zip(rows, read(out / "faithbench.measured.jsonl")):
+        supported = [one["supported"] for one in scored.get("sentences", []) if one["supported"] is not None]
+        judged.append({"id": row["id"], "human": row["human"], "cluster": row["contexts"][0], "mean": scored.get("faithfulness", {}).get("mean"),
+                       "least": min(supported, default=None), **row["said"], **baselines(row["response"], row["contexts"][0], of_words)})
+    found = agreement(out, "faithbench", judged, ["mean", "least", "word overlap", "TF-IDF", "length", *DETECTORS])
+    faithful = sum(row["human"] for row in rows) / len(rows)
+    print(f"FaithBench: {len(rows)} rows, of which {number(faithful)} are faithful")
+    table(["rows", "AUROC"], lines(found, ["auroc"]))
+
+
+if __name__ == "__main__":
+    main()

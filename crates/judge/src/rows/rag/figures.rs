@@ -136,7 +136,8 @@ impl Figures {
         let clear = Clear::of(&rows);
         let mut layers = Vec::new();
         if let Some(clear) = &clear {
-            let found = [clear.auroc(&clear.supported)?, clear.balanced_accuracy(&clear.supported)?, clear.share()];
+            let found =
+                [clear.auroc(&clear.supported)?, clear.balanced_accuracy(&clear.supported, 0.5)?, clear.share()];
             statistics.extend(OF_SENTENCES.map(str::to_owned).into_iter().zip(found));
             layers = clear.layers()?;
         }
@@ -302,9 +303,10 @@ impl<'r> Clear<'r> {
         self.drawn(|rows| auroc(&pick(&self.people, rows), &pick(scores, rows)).map(|found| found.estimate))
     }
 
-    fn balanced_accuracy(&self, scores: &[f64]) -> Result<Statistic> {
+    /// The mean of the shares of both that lie on the right side of a threshold.
+    fn balanced_accuracy(&self, scores: &[f64], threshold: f64) -> Result<Statistic> {
         self.drawn(|rows| {
-            let judge: Vec<bool> = pick(scores, rows).iter().map(|&p| p >= 0.5).collect();
+            let judge: Vec<bool> = pick(scores, rows).iter().map(|&score| score >= threshold).collect();
             let both = ConfusionMatrix::new(vec![false, true], &pick(&self.people, rows), &judge)?;
             both.balanced_accuracy().map(|found| found.estimate)
         })
@@ -324,15 +326,16 @@ impl<'r> Clear<'r> {
         };
         let mut layers = Vec::new();
         for &layer in tables.first().map_or(&[][..], |table| table.layers()) {
-            let yes = |table: &&LayerTable| match table.row(layer) {
-                Some(&[yes, no]) => Some(1.0 / (1.0 + (no - yes).exp())),
+            // Log-odds: probabilities of inner layers often round to 0 or 1.
+            let odds = |table: &&LayerTable| match table.row(layer) {
+                Some(&[yes, no]) => Some(yes - no),
                 _ => None,
             };
-            let Some(scores) = tables.iter().map(yes).collect::<Option<Vec<f64>>>() else { continue };
+            let Some(scores) = tables.iter().map(odds).collect::<Option<Vec<f64>>>() else { continue };
             layers.push(ByLayer {
                 layer: layer.0,
                 sentence_auroc: self.auroc(&scores)?,
-                sentence_balanced_accuracy: self.balanced_accuracy(&scores)?,
+                sentence_balanced_accuracy: self.balanced_accuracy(&scores, 0.0)?,
             });
         }
         Ok(layers)

@@ -83,7 +83,7 @@ pub(crate) struct Cli {
         value_name = "LOW-HIGH",
         default_value = "1-5",
         default_value_if("verdicts", ArgPredicate::IsPresent, "0-1"),
-        default_value_if("rag", ArgPredicate::IsPresent, "0-1"),
+        default_value_if("rag", ArgPredicate::Equals("true".into()), "0-1"),
         allow_hyphen_values = true,
         help_heading = "Training"
     )]
@@ -111,7 +111,7 @@ pub(crate) struct Cli {
         value_enum,
         default_value_t = Learner::Logistic,
         default_value_if("verdicts", ArgPredicate::IsPresent, "brier"),
-        default_value_if("rag", ArgPredicate::IsPresent, "brier"),
+        default_value_if("rag", ArgPredicate::Equals("true".into()), "brier"),
         help_heading = "Training"
     )]
     pub classifier: Learner,

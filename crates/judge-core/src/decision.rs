@@ -34,6 +34,7 @@
 mod answer;
 mod asked;
 mod checklist;
+mod combined;
 pub mod exact_json;
 mod fit;
 mod form;
@@ -50,6 +51,7 @@ mod weights;
 pub use answer::{Answer, Answered};
 pub use asked::Asked;
 pub use checklist::{Checklist, ChecklistJudge, Criterion};
+pub(crate) use combined::Combined;
 pub use fit::{DecisionFit, Labelled};
 pub use form::DecisionForm;
 pub use head::DecisionHead;

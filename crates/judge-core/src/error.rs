@@ -8,6 +8,7 @@ use crate::{
     model::BackboneError,
     prompted::FamilyProblem,
     request::Signal,
+    rerank::RerankProblem,
     scale::ScaleProblem,
     template::TemplateProblem,
     testing::ContractBreach,
@@ -85,6 +86,9 @@ pub enum Error {
     /// Decisions: questions, labels, weights or a checklist that cannot work.
     #[error(transparent)]
     Decision(#[from] DecisionProblem),
+    /// Reranking: a scoring that the model or the settings cannot bring.
+    #[error(transparent)]
+    Rerank(#[from] RerankProblem),
     /// Layers are not strictly ascending.
     #[error("layers do not ascend: {after} follows {before}")]
     LayerOrder {

@@ -45,6 +45,7 @@
 //! | [`inspector`], [`reward`] | probes on inner states; the heads of reward models |
 //! | [`decision`] | typed questions about one state, a probability for every option; checklists |
 //! | [`rag`] | answers from retrieved contexts: faithfulness, relevance, recall, precision, correctness |
+//! | [`rerank`] | documents in the order of their relevance to a query, by heads, labels or layers |
 //! | [`combine`] | panels, names, samples, both orders of a pair, rankings, the human scale |
 //! | [`runner`] | how a run goes and what it tells; [`JudgeQueue`](runner::JudgeQueue), the handle for a service |
 //! | [`request`], [`reading`], [`verdict`] | what a model is asked, what it answers, what a judge makes of it |
@@ -86,6 +87,7 @@ pub mod rag;
 pub mod reading;
 mod replicas;
 pub mod request;
+pub mod rerank;
 pub mod reward;
 pub mod runner;
 pub mod scale;
@@ -101,7 +103,7 @@ pub use item_id::ItemId;
 pub use judge::{Judge, JudgeError, Rounds};
 pub use layer::{Layer, Lens};
 pub use model_info::ModelInfo;
-pub use prompt::{Message, Prompt, PromptEnd, WholePrompt};
+pub use prompt::{Cut, Message, Prompt, PromptEnd, WholePrompt};
 pub use reading::{Outcome, Reading, Reason, Unscored};
 pub use request::{Request, Want};
 pub use runner::{ItemResult, Runner, read};

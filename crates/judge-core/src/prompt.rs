@@ -70,6 +70,20 @@ pub struct WholePrompt {
     /// Plain text behind that end.
     #[serde(default)]
     pub prefill: String,
+    /// What is cut where the prompt is too long; without it such a prompt is not read.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cut: Option<Cut>,
+}
+
+/// The text of a [`WholePrompt`] that loses tokens at its end where the prompt is too long. What the template writes behind it stays.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Cut {
+    /// The name of the value, which is a text.
+    pub value: String,
+    /// Most tokens of the whole prompt, where these are fewer than the model can read.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub most_tokens: Option<usize>,
 }
 
 /// Where a [`WholePrompt`] ends: before one of the marks that its template writes. A template without marks has one at its end.
@@ -81,6 +95,11 @@ pub struct PromptEnd {
     /// How many marks there are to be; another number is the item's own fault.
     pub of: usize,
 }
+
+/// The arguments of transformers' `apply_chat_template` by which a conversation is cut.
+const TRUNCATION: &str = "truncation";
+const LONGEST_FIRST: &str = "longest_first";
+const MAX_LENGTH: &str = "max_length";
 
 impl Prompt {
     /// One user message, no template arguments, no prefill.
@@ -126,6 +145,31 @@ impl Prompt {
             template_args.insert(key.into(), value);
         }
         self
+    }
+
+    /// The same conversation, which is cut where it has more tokens than these, or than the model can read: of a pair of texts without a chat
+    /// template the longer text first, as transformers does (`truncation="longest_first"`), else the end of the last turn. What a template
+    /// writes behind that turn stays. A reading says how many tokens were cut ([`Reading::cut_tokens`](crate::Reading::cut_tokens)). Other
+    /// prompts stay as they are; [`WholePrompt::cut`] is theirs.
+    #[must_use]
+    pub fn with_truncation(self, most_tokens: Option<usize>) -> Self {
+        let cut = self.with_template_arg(TRUNCATION, LONGEST_FIRST.into());
+        match most_tokens {
+            Some(most) => cut.with_template_arg(MAX_LENGTH, most.into()),
+            None => cut,
+        }
+    }
+
+    /// Whether the prompt may be cut, and to how many tokens at most, besides those that the model can read.
+    pub fn truncation(&self) -> Option<Option<usize>> {
+        match self {
+            Self::Raw(_) => None,
+            Self::Chat { template_args, .. } => {
+                let most = template_args.get(MAX_LENGTH).and_then(Value::as_u64).map(|most| most as usize);
+                (template_args.get(TRUNCATION)? == LONGEST_FIRST).then_some(most)
+            }
+            Self::Whole(whole) => whole.cut.as_ref().map(|cut| cut.most_tokens),
+        }
     }
 
     /// Bytes of text, that of messages and of what opens the reply; what a template adds is not among them.

@@ -33,6 +33,9 @@ pub enum Outcome {
 pub struct Reading {
     /// Tokens of the prompt, control tokens included; `None` if the model does not say.
     pub prompt_tokens: Option<usize>,
+    /// Tokens that the prompt lost because it was too long, where it [may be cut](crate::Prompt::with_truncation).
+    #[serde(skip_serializing_if = "is_zero")]
+    pub cut_tokens: usize,
     /// Label logits, one entry per [`LabelRead`](crate::request::LabelRead) asked for.
     pub labels: Vec<LabelLogits>,
     /// Pooled states, one per pair asked for.
@@ -47,6 +50,11 @@ pub struct Reading {
     pub generated: Option<Generated>,
     /// States of that text, one per pair asked for; but none of a text without tokens, and no end of a thought that there is not.
     pub reply: Vec<ReplyState>,
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref)] // serde's signature
+fn is_zero(number: &usize) -> bool {
+    *number == 0
 }
 
 /// Natural logarithms of the probabilities of tokens, each given all tokens before it, at the last layer over the whole vocabulary, with

@@ -172,6 +172,37 @@ impl RewardHead {
         &self.labels
     }
 
+    /// Width of the states that it reads.
+    #[must_use]
+    pub fn d_model(&self) -> usize {
+        self.d_model
+    }
+
+    /// BLAKE3 hash (64 hexadecimal digits) of its numbers and steps: what tells one head from another.
+    #[must_use]
+    pub fn id(&self) -> String {
+        let mut hasher = blake3::Hasher::new();
+        for weight in &self.weights {
+            hasher.update(&weight.to_le_bytes());
+        }
+        // A plain head has neither, and keeps the hash that it had before there were any.
+        for weight in &self.bias {
+            hasher.update(&weight.to_le_bytes());
+        }
+        for step in &self.steps {
+            let kind = match step {
+                HeadStep::Linear { bias, .. } => format!("linear {}", bias.len()),
+                HeadStep::Norm { bias, eps, .. } => format!("norm {} {eps}", bias.len()),
+                HeadStep::Activation(function) => format!("{function:?}"),
+            };
+            hasher.update(format!("{:?} {kind};", self.pooling).as_bytes());
+            for number in step.parts(self.d_model).into_iter().flat_map(|(numbers, _)| numbers) {
+                hasher.update(&number.to_le_bytes());
+            }
+        }
+        hasher.finalize().to_hex().to_string()
+    }
+
     /// The rewards of a state `[d_model]`, one for each label.
     ///
     /// # Errors
@@ -287,26 +318,7 @@ impl<Item: Fields + ?Sized> Judge<Item> for RewardJudge {
     }
 
     fn settings(&self) -> Option<Value> {
-        let mut hasher = blake3::Hasher::new();
-        for weight in &self.head.weights {
-            hasher.update(&weight.to_le_bytes());
-        }
-        // A plain head has neither, and keeps the hash that it had before there were any.
-        for weight in &self.head.bias {
-            hasher.update(&weight.to_le_bytes());
-        }
-        for step in &self.head.steps {
-            let kind = match step {
-                HeadStep::Linear { bias, .. } => format!("linear {}", bias.len()),
-                HeadStep::Norm { bias, eps, .. } => format!("norm {} {eps}", bias.len()),
-                HeadStep::Activation(function) => format!("{function:?}"),
-            };
-            hasher.update(format!("{:?} {kind};", self.head.pooling).as_bytes());
-            for number in step.parts(self.head.d_model).into_iter().flat_map(|(numbers, _)| numbers) {
-                hasher.update(&number.to_le_bytes());
-            }
-        }
-        let head = hasher.finalize().to_hex().to_string();
+        let head = self.head.id();
         Some(json!({
             "judge": "reward", "labels": self.head.labels, "head": head, "label": self.label, "template": self.template,
         }))

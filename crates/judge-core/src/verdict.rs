@@ -101,6 +101,8 @@ pub enum CombinedBy {
     Questions,
     /// As the weighted share of a checklist's criteria that are met.
     Checklist,
+    /// As the largest score of several documents for one query.
+    Documents,
 }
 
 /// How the members' values become one.

@@ -4,8 +4,8 @@ use serde_json::{Value, json};
 
 use super::{
     Asked, ByKind, Decidable, DecisionForm, DecisionHead, DecisionOrigin, DecisionProblem, DecisionPrompt,
-    DecisionWeights, KindWeights, PlainPrompt, Question, QuestionFault, QuestionKind, Questions, answer::of_parts,
-    item::questions_of,
+    DecisionWeights, PlainPrompt, Question, QuestionFault, QuestionKind, Questions, answer::of_parts,
+    combined::Combined, item::questions_of,
 };
 use crate::{
     Backbone, Error, Judge, JudgeError, Layer, Lens, ModelInfo, Outcome, Reading, Reason, Request, Rounds, Score,
@@ -291,31 +291,13 @@ impl DecisionJudge {
         let read = self.label_read(asked);
         let labels = reading.labels(&read)?;
         let step = labels.prompt_end()?;
-        let row = |layer| {
-            let row = labels.row(step, layer).ok_or(Error::LayerNotRead { layer })?;
-            Ok::<_, Error>(row.iter().map(|&z| f64::from(z)).collect::<Vec<_>>())
+        let combined = match &self.settings.readout {
+            Readout::Layer(layer) => Combined::Layer(*layer),
+            Readout::Weights(weights) => weights.get(asked.kind).map_or(Combined::Last, Combined::Fitted),
+            Readout::LastLayer | Readout::Head(_) => Combined::Last,
         };
-        let fitted = match &self.settings.readout {
-            Readout::Weights(weights) => weights.get(asked.kind),
-            _ => None,
-        };
-        let temperature = fitted.map_or(shipped, |fitted| fitted.temperature);
-        let last = Layer(self.model.n_layers);
-        let scores = match (&self.settings.readout, fitted) {
-            (Readout::Layer(layer), _) => row(*layer)?,
-            (_, Some(KindWeights { layers: Some(weights), .. })) => {
-                let mut sum = vec![0.0; asked.options.len()];
-                for (layer, weight) in weights.iter().enumerate() {
-                    sum.iter_mut().zip(row(Layer(layer))?).for_each(|(sum, z)| *sum += weight * z);
-                }
-                sum
-            }
-            (_, Some(KindWeights { layers: None, .. })) => row(last)?,
-            (_, None) => {
-                let capped = |z: f64| self.model.final_soft_cap.map_or(z, |cap| cap * libm::tanh(z / cap));
-                row(last)?.into_iter().map(capped).collect()
-            }
-        };
+        let temperature = combined.temperature().unwrap_or(shipped);
+        let scores = combined.scores(labels, step, &self.model)?;
         Ok((scores, temperature, step.label_mass))
     }
 }

@@ -205,6 +205,7 @@ pub(super) fn cut(reading: &Reading, want: &Want) -> Reading {
         |layer: &crate::Layer| reading.attention_entropy.iter().find(|heads| heads.layer == *layer).cloned();
     Reading {
         prompt_tokens: reading.prompt_tokens,
+        cut_tokens: reading.cut_tokens,
         labels: labels.iter().filter_map(|read| Some(cut_labels(reading.labels(read).ok()?, read))).collect(),
         pooled: pooled
             .iter()

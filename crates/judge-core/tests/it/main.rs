@@ -11,6 +11,7 @@ mod inspector;
 mod prompted;
 mod queue;
 mod rag;
+mod rerank;
 mod reward;
 mod runner;
 mod settings;

@@ -78,6 +78,7 @@ impl TemplatePrompt {
             values,
             end,
             prefill: String::new(),
+            cut: None,
         }))
     }
 }

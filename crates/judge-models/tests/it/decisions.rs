@@ -375,7 +375,13 @@ fn a_template_must_write_the_marks_that_are_asked_for() {
     let whole = |template: &str, mark, of| {
         let values = serde_json::Map::new();
         let end = PromptEnd { mark, of };
-        Prompt::Whole(Box::new(WholePrompt { template: template.to_owned(), values, end, prefill: String::new() }))
+        Prompt::Whole(Box::new(WholePrompt {
+            template: template.to_owned(),
+            values,
+            end,
+            prefill: String::new(),
+            cut: None,
+        }))
     };
     let ids = |prompt: &Prompt| model.tokens(prompt);
     let [a, b, c] = ["a", "ab", "abc"].map(|text| ids(&whole(text, 0, 1)).unwrap());

@@ -14,7 +14,7 @@ use judge_kernels::supported::NoKernel;
 use judge_weights::dtype::UnknownDtype;
 use judge_weights::error::{Error as WeightsError, StandIn};
 
-use crate::{CudaProblem, DevicesProblem};
+use crate::{CudaProblem, DevicesProblem, RerankFormProblem};
 
 /// Everything that can go wrong while a model is found, loaded or run, apart from what is one
 /// item's own fault ([`Unscored`](judge_core::Unscored)).
@@ -214,6 +214,14 @@ pub enum Error {
     PromptTemplate {
         /// What is wrong, with the line.
         source: std::sync::Arc<dyn std::error::Error + Send + Sync>,
+    },
+    /// A folder, and what is given beside it, do not say how documents are scored.
+    #[error("{}{problem}", path.as_ref().map_or_else(String::new, |path| format!("{}: ", path.display())))]
+    Rerank {
+        /// The folder or the file; `None` for what is given alone.
+        path: Option<PathBuf>,
+        /// What is missing or wrong.
+        problem: RerankFormProblem,
     },
     /// A prompt cannot be tokenised where its tokens themselves were asked for: the template
     /// refuses it, or it has none.

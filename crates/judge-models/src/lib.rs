@@ -143,6 +143,7 @@ mod model;
 mod new_folder;
 mod panicked;
 mod reading;
+mod rerank;
 mod reward_head;
 mod text;
 #[cfg(feature = "train")]
@@ -175,6 +176,7 @@ pub use judge_weights::pytorch::problem::PyTorchProblem;
 pub use known::KnownModel;
 pub use merge::{Merged, merge_adapters};
 pub use model::{LoadOptions, Model};
+pub use rerank::{RerankFolder, RerankForm, RerankFormProblem, RerankOptions, RolesPrompt, WholeRerankPrompt};
 pub use text::{ChatTokens, SentencePieceProblem, TextOptions};
 
 #[cfg(test)]

@@ -139,7 +139,7 @@ impl Copied<'_> {
     fn begin(&self, output: &Path) -> Result<NewFolder, Error> {
         let adapters = decision::adapters_in(self.decisions);
         NewFolder::begin(output, |name| {
-            FILES.iter().any(|role| role.name == name && role.written != Written::Never)
+            FILES.iter().any(|role| role.name.split('/').next() == Some(name) && role.written != Written::Never)
                 || name.starts_with("model") && name.contains(".safetensors")
                 || adapters.iter().any(|adapter| adapter == name)
         })
@@ -213,7 +213,8 @@ fn write(
         let name = role.name;
         if let Some(bytes) = folder.bytes(name)? {
             let copy = to.join(name);
-            fs::write(&copy, bytes).map_err(|source| fault(&copy, source))?;
+            let folder = copy.parent().map_or(Ok(()), fs::create_dir_all);
+            folder.and_then(|()| fs::write(&copy, bytes)).map_err(|source| fault(&copy, source))?;
             files.push(name.to_owned());
         }
     }

@@ -180,6 +180,19 @@ impl RerankJudge {
         Ok(tables)
     }
 
+    /// The reading of each document, in their order; none of one that was not read.
+    ///
+    /// # Errors
+    /// [`JudgeError::Failed`] if the outcomes are not those of this judge's requests.
+    pub fn readings<'a, Item: Rerankable + ?Sized>(
+        &self,
+        item: &'a Item,
+        rounds: &Rounds<'a>,
+    ) -> Result<Vec<Option<&'a Reading>>, JudgeError> {
+        let of = |outcome: Result<&'a Outcome, Unscored>| outcome.ok().and_then(|outcome| outcome.reading().ok());
+        Ok(self.outcomes(item, rounds)?.into_iter().map(of).collect())
+    }
+
     /// The outcome for each document; of one that was not asked about, why.
     fn outcomes<'a, Item: Rerankable + ?Sized>(
         &self,

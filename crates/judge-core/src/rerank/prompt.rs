@@ -21,16 +21,18 @@ pub trait RerankPrompt: Send + Sync {
 pub struct PairPrompt {
     /// A pair with more tokens is cut, at the end of the longer text first; `None`: only where it exceeds the model.
     pub most_tokens: Option<usize>,
+    /// Text before every query.
+    pub before_query: String,
 }
 
 impl RerankPrompt for PairPrompt {
     fn prompt(&self, query: &str, document: &str) -> Result<Prompt, Unscored> {
-        let turns = vec![Message::user(query), Message::new("assistant", document)];
+        let turns = vec![Message::user(self.before_query.clone() + query), Message::new("assistant", document)];
         Ok(closed_conversation(turns).with_truncation(self.most_tokens))
     }
 
     fn settings(&self) -> Value {
-        json!({"pair": {"most_tokens": self.most_tokens}})
+        json!({"pair": {"most_tokens": self.most_tokens, "before_query": self.before_query}})
     }
 }
 

@@ -58,6 +58,15 @@ pub(crate) const CODES_HEAD: &str = "readout.safetensors";
 /// The files of which one says that a folder has something to say of decisions.
 pub(crate) const OF_DECISIONS: [&str; 4] = [DECISION, DECISION_TEMPLATE, JEV, CODES];
 
+/// The modules of a model of sentence-transformers, in their order.
+pub(crate) const MODULES: &str = "modules.json";
+/// Its kind, its activation and its prompts.
+pub(crate) const SENTENCE_TRANSFORMERS: &str = "config_sentence_transformers.json";
+/// How it is tokenised.
+pub(crate) const SENTENCE_BERT: &str = "sentence_bert_config.json";
+/// The labels whose logits a reranker is read by.
+pub(crate) const LOGIT_SCORE: &str = "1_LogitScore/config.json";
+
 /// What becomes of a file of a model folder.
 pub(crate) struct FileRole {
     /// Its name in the folder.
@@ -79,6 +88,8 @@ pub(crate) enum Reader {
     Adapter,
     /// `decision/folder.rs`.
     Decisions,
+    /// `rerank/folder.rs`.
+    Rerankers,
     /// Other programs alone.
     Others,
 }
@@ -118,7 +129,7 @@ impl FileRole {
 }
 
 /// Every file of a model folder that has a fixed name. The hub's client fetches in this order.
-pub(crate) const FILES: [FileRole; 33] = [
+pub(crate) const FILES: [FileRole; 37] = [
     FileRole::new(CONFIG, Reader::Model, Fetched::Always, Written::Anew),
     FileRole::new(GENERATION_CONFIG, Reader::Model, Fetched::Always, Written::Copied),
     FileRole::new(TOKENIZER, Reader::Model, Fetched::Always, Written::Copied),
@@ -143,6 +154,10 @@ pub(crate) const FILES: [FileRole; 33] = [
     FileRole::new(JEV_HEAD, Reader::Decisions, Fetched::With(JEV), Written::Copied),
     FileRole::new(CODES, Reader::Decisions, Fetched::Always, Written::Copied),
     FileRole::new(CODES_HEAD, Reader::Decisions, Fetched::With(CODES), Written::Copied),
+    FileRole::new(MODULES, Reader::Rerankers, Fetched::Always, Written::Copied),
+    FileRole::new(SENTENCE_TRANSFORMERS, Reader::Rerankers, Fetched::Always, Written::Copied),
+    FileRole::new(SENTENCE_BERT, Reader::Rerankers, Fetched::Always, Written::Copied),
+    FileRole::new(LOGIT_SCORE, Reader::Rerankers, Fetched::With(MODULES), Written::Copied),
     FileRole::new(WEIGHTS, Reader::Model, Fetched::AsWeights, Written::Anew),
     FileRole::new(WEIGHTS_INDEX, Reader::Model, Fetched::AsWeights, Written::Anew),
     FileRole::new(PICKLE, Reader::Model, Fetched::AsWeights, Written::Never),
@@ -186,7 +201,7 @@ mod tests {
             match reader {
                 // The weights of torch.save are written as safetensors.
                 Reader::Model => assert!(is_fetched && (is_written || [PICKLE, PICKLE_INDEX].contains(name)), "{name}"),
-                Reader::Decisions => assert!(is_fetched && is_written, "{name}"),
+                Reader::Decisions | Reader::Rerankers => assert!(is_fetched && is_written, "{name}"),
                 Reader::Adapter => assert!(!is_written, "{name}"),
                 Reader::Others => assert!(is_written, "{name}"),
             }

@@ -46,7 +46,7 @@ pub(super) fn fetch(
     };
     if let Some(first) = parts.first() {
         let beside = first.rsplit_once('/').map_or(String::new(), |(folder, _)| format!("{folder}/"));
-        for name in wanted(&snapshot, &beside, &[Reader::Decisions]) {
+        for name in wanted(&snapshot, &beside, &[Reader::Decisions, Reader::Rerankers]) {
             snapshot.get(&format!("{beside}{name}"))?;
         }
         get_adapters(&mut snapshot, &beside)?;
@@ -56,7 +56,7 @@ pub(super) fn fetch(
         let path = snapshot.path().join(first);
         return Ok(snapshot.finish(path)?);
     }
-    for name in wanted(&snapshot, "", &[Reader::Model, Reader::Adapter, Reader::Decisions, Reader::Others]) {
+    for name in wanted(&snapshot, "", &OF_MODELS) {
         snapshot.get(name)?;
     }
     get_adapters(&mut snapshot, "")?;
@@ -80,6 +80,9 @@ pub(super) fn fetch(
     let path = snapshot.path().to_owned();
     Ok(snapshot.finish(path)?)
 }
+
+/// Whose files are fetched with a model.
+const OF_MODELS: [Reader; 5] = [Reader::Model, Reader::Adapter, Reader::Decisions, Reader::Rerankers, Reader::Others];
 
 /// The files with fixed names, weights aside, that are fetched for these readers; `beside` is the folder of the repository
 /// that has them, with its slash.

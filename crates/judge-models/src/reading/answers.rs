@@ -34,8 +34,8 @@ pub(crate) struct Part {
 
 /// A request of which not all jobs have answered.
 struct Open {
-    /// Tokens of the prompt, which every answer states.
-    prompt_tokens: usize,
+    /// Tokens of the prompt, which every answer states, and those that were cut off it.
+    prompt_tokens: [usize; 2],
     /// The continuations asked for, in the request's order.
     texts: Vec<String>,
     /// What each job brought, by its number; `None` while it has not answered.
@@ -44,7 +44,7 @@ struct Open {
 
 impl Open {
     /// A request of `jobs` jobs, none of which has answered.
-    fn new(want: &Want, prompt_tokens: usize, jobs: usize) -> Self {
+    fn new(want: &Want, prompt_tokens: [usize; 2], jobs: usize) -> Self {
         Self { prompt_tokens, texts: want.continuations.clone(), parts: (0..jobs).map(|_| None).collect() }
     }
 
@@ -79,7 +79,9 @@ impl Open {
                 answer = part.reading;
             }
         }
-        answer.prompt_tokens = Some(self.prompt_tokens);
+        let [prompt_tokens, cut_tokens] = self.prompt_tokens;
+        answer.prompt_tokens = Some(prompt_tokens);
+        answer.cut_tokens = cut_tokens;
         let texts = self.texts.into_iter().zip(continuations);
         answer.continuations =
             texts.filter_map(|(text, tokens)| tokens.map(|tokens| ContinuationLogProbs { text, tokens })).collect();
@@ -101,9 +103,15 @@ impl<'s> Answers<'s> {
         Self { sink, open: HashMap::new() }
     }
 
-    /// Says that request `index` is made of `jobs` jobs; with none it is answered at once. Must
+    /// Says that request `index`, whose prompt has so many tokens and lost so many, is made of `jobs` jobs; with none it is answered at once. Must
     /// come before the first of their parts.
-    pub(crate) fn expect(&mut self, index: usize, want: &Want, prompt_tokens: usize, jobs: usize) -> ControlFlow<()> {
+    pub(crate) fn expect(
+        &mut self,
+        index: usize,
+        want: &Want,
+        prompt_tokens: [usize; 2],
+        jobs: usize,
+    ) -> ControlFlow<()> {
         let open = Open::new(want, prompt_tokens, jobs);
         if open.is_complete() {
             return self.give(index, open.finish());

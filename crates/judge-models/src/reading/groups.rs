@@ -48,8 +48,8 @@ pub(crate) fn groups<'a>(
     for (index, (request, admitted)) in requests.iter().zip(admitted).enumerate() {
         let flow = match admitted? {
             Err(unscored) => answers.give(index, Outcome::Unscored(unscored)),
-            Ok(Admitted { prompt_tokens, jobs }) => {
-                let flow = answers.expect(index, &request.want, prompt_tokens, jobs.len());
+            Ok(Admitted { prompt_tokens, cut_tokens, jobs }) => {
+                let flow = answers.expect(index, &request.want, [prompt_tokens, cut_tokens], jobs.len());
                 for job in jobs {
                     let Some(blocks) = job.blocks(context.spec.n_layers()) else { continue };
                     let len = job.ids.len() + job.new_tokens();

@@ -82,6 +82,8 @@ pub(crate) struct End {
 pub(crate) struct Admitted<'a> {
     /// Tokens of the prompt.
     pub(crate) prompt_tokens: usize,
+    /// Tokens that it lost because it was too long.
+    pub(crate) cut_tokens: usize,
     /// The sequences, by number. None if nothing is wanted but the prompt's length.
     pub(crate) jobs: Vec<Job<'a>>,
 }
@@ -116,8 +118,8 @@ impl Context {
         let Dimensions { d_vocab, max_len, n_layers, .. } = self.spec.dimensions();
         // Padding that is left out does not count, so nothing is known from bytes.
         let most = if self.spec.labels().is_some_and(|head| head.padding.is_some()) { usize::MAX } else { max_len };
-        let (prompt, types, lengths) = match of_text(self.fed_within(&request.prompt, most))? {
-            Ok(Typed { ids, types, lengths }) => (self.without_padding(ids), types, lengths),
+        let (prompt, types, lengths, cut_tokens) = match of_text(self.fed_within(&request.prompt, most))? {
+            Ok(Typed { ids, types, lengths, cut }) => (self.without_padding(ids), types, lengths, cut),
             Err(unscored) => return Ok(Err(unscored)),
         };
         let continuations = match of_text(self.codec.continuations(&request.prompt, &want.continuations))? {
@@ -159,7 +161,7 @@ impl Context {
         }
         jobs.retain(|job| job.blocks(n_layers).is_some());
         jobs.iter_mut().enumerate().for_each(|(number, job)| job.number = number);
-        Ok(Ok(Admitted { prompt_tokens: prompt_len, jobs }))
+        Ok(Ok(Admitted { prompt_tokens: prompt_len, cut_tokens, jobs }))
     }
 }
 

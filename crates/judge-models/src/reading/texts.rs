@@ -24,15 +24,16 @@ impl Context {
         self.fed_within(prompt, usize::MAX)
     }
 
-    /// As [`fed`](Self::fed). A prompt whose bytes show that it has more than `most` tokens is not tokenised: it is
+    /// As [`fed`](Self::fed). A prompt that [may be cut](Prompt::with_truncation) is, to what the model can read. Another whose bytes show that it has more than `most` tokens is not tokenised: it is
     /// [`Reason::TooLong`].
     pub(crate) fn fed_within(&self, prompt: &Prompt, most: usize) -> Result<Result<Typed, Unscored>, Error> {
+        let cut_to = prompt.truncation().map(|most| most.unwrap_or(usize::MAX).min(self.spec.dimensions().max_len));
         let Some((encoder, messages)) = self.closed_texts(prompt) else {
-            return Ok(self.codec.encode_within(prompt, most)?.map(|ids| Typed {
-                ids,
-                types: Vec::new(),
-                lengths: None,
-            }));
+            let of = |(ids, cut)| Typed { ids, types: Vec::new(), lengths: None, cut };
+            return Ok(match cut_to {
+                Some(most) => self.codec.encode_cut(prompt, most)?.map(of),
+                None => self.codec.encode_within(prompt, most)?.map(|ids| of((ids, 0))),
+            });
         };
         let unscored = |reason, detail: String| Ok(Err(Unscored::new(reason, detail)));
         let (first, second) = match messages {
@@ -46,10 +47,10 @@ impl Context {
             }
         };
         let longer = if second.is_some_and(|second| second.len() > first.len()) { second } else { Some(first) };
-        if let Some(unscored) = longer.and_then(|text| self.codec.fits(text, most).err()) {
+        if let Some(unscored) = longer.filter(|_| cut_to.is_none()).and_then(|text| self.codec.fits(text, most).err()) {
             return Ok(Err(unscored));
         }
-        let Typed { ids, mut types, lengths } = self.codec.encode_texts(first, second)?;
+        let Typed { ids, mut types, lengths, cut } = self.codec.encode_texts(first, second, cut_to)?;
         match &encoder.embedding.types {
             Some(table) if table.of_pairs => {
                 if let Some(found) = types.iter().find(|&&found| found as usize >= table.rows) {
@@ -60,7 +61,7 @@ impl Context {
             }
             _ => types.clear(),
         }
-        Ok(Ok(Typed { ids, types, lengths }))
+        Ok(Ok(Typed { ids, types, lengths, cut }))
     }
 
     /// The turns of a closed conversation, where the model is an encoder without a template, which is a cross-encoder or

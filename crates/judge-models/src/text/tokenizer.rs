@@ -36,6 +36,7 @@
 mod bound;
 mod checked;
 mod class;
+mod cut;
 mod guarded;
 mod literal;
 pub(crate) mod made;

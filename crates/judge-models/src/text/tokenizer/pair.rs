@@ -5,7 +5,8 @@
 //! between them (`[CLS] a [SEP] b [SEP]`). Text never becomes a control token, even if it spells one.
 
 use judge_core::request::TokenId;
-use tokenizers::{Encoding, Token};
+use tokenizers::utils::truncation::{TruncationParams, truncate_encodings};
+use tokenizers::{Encoding, PostProcessor as _, Token};
 
 use super::TextCodec;
 use super::guarded::{guarded, ids};
@@ -19,14 +20,16 @@ pub(crate) struct Typed {
     pub(crate) types: Vec<u32>,
     /// The tokens of both texts of a pair, without special ones.
     pub(crate) lengths: Option<[usize; 2]>,
+    /// How many tokens were cut.
+    pub(crate) cut: usize,
 }
 
 impl TextCodec {
-    /// The tokens of one text or of a pair.
+    /// The tokens of one text or of a pair, cut to `most` with the special ones, if that is given: the end of the longer text first.
     ///
     /// # Errors
     /// [`Error::Tokenizer`].
-    pub(crate) fn encode_texts(&self, first: &str, second: Option<&str>) -> Result<Typed, Error> {
+    pub(crate) fn encode_texts(&self, first: &str, second: Option<&str>, most: Option<usize>) -> Result<Typed, Error> {
         let fault = |source| Error::Tokenizer { path: self.path.clone(), source };
         let encoding = |text: &str| -> Result<Encoding, Error> {
             let found = if self.control.is_spelt_in(text) {
@@ -40,9 +43,22 @@ impl TextCodec {
         };
         let (first, second) = (encoding(first)?, second.map(encoding).transpose()?);
         let lengths = second.as_ref().map(|second| [first.len(), second.len()]);
+        let count =
+            |first: &Encoding, second: &Option<Encoding>| first.len() + second.as_ref().map_or(0, Encoding::len);
+        let all = count(&first, &second);
+        let (first, second) = match most {
+            Some(most) => {
+                let special = self.tokenizer.get_post_processor().map_or(0, |made| made.added_tokens(second.is_some()));
+                let params =
+                    TruncationParams { max_length: most.saturating_sub(special), ..TruncationParams::default() };
+                truncate_encodings(first, second, &params).map_err(fault)?
+            }
+            None => (first, second),
+        };
+        let cut = all - count(&first, &second);
         let both = guarded(|| self.tokenizer.post_process(first, second, true)).map_err(fault)?;
         let types = if self.has_types { both.get_type_ids().to_vec() } else { Vec::new() };
-        Ok(Typed { ids: both.get_ids().to_vec(), types, lengths })
+        Ok(Typed { ids: both.get_ids().to_vec(), types, lengths, cut })
     }
 
     /// Whether the folder brings a chat template, though it may not compile.

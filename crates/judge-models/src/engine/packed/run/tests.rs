@@ -119,7 +119,7 @@ fn kept_is_counted_and_does_not_show(count: usize, window: Option<usize>) {
     };
     let expect = |answers: &mut Answers<'_>, indices: &[usize]| {
         let want = Want { continuations: vec!["one".to_owned()], ..Want::default() };
-        assert!(indices.iter().all(|&index| answers.expect(index, &want, 1, 1).is_continue()));
+        assert!(indices.iter().all(|&index| answers.expect(index, &want, [1, 0], 1).is_continue()));
     };
     let mut alone = Vec::new();
     for index in 0..prompts.len() {

@@ -1,0 +1,202 @@
+//! What a folder has for reranking.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use judge_core::rerank::{Activation, Label, Relevance};
+use serde_json::{Map, Value};
+
+use super::RerankFormProblem;
+use crate::Error;
+use crate::arch::Architecture;
+use crate::decision::home;
+use crate::folder::{Folder, file};
+
+/// What a model's folder says of how documents are scored.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RerankFolder {
+    pub(super) path: PathBuf,
+    /// The class that `config.json` names.
+    pub(super) class: String,
+    pub(super) kind: Kind,
+    pub(super) activation: Option<Activation>,
+    /// What goes before every query, or is the system's turn.
+    pub(super) instruction: Option<String>,
+    /// Further variables of the chat template.
+    pub(super) template_args: BTreeMap<String, Value>,
+    /// Most tokens of a prompt.
+    pub(super) most_tokens: Option<usize>,
+}
+
+/// What a model is, as far as its files tell.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Kind {
+    /// An encoder with a head of labels, which reads pairs.
+    Pairs,
+    /// A decoder with a head of labels; sentence-transformers has saved it if `roles`, and asks it by turns.
+    Head { roles: bool },
+    /// A decoder whose label logits are read.
+    Labels(Relevance),
+    /// Anything else.
+    Unsaid,
+}
+
+/// What says in `modules.json` that label logits are read: the class of today, and that of the time before.
+const LOGIT_SCORES: [&str; 2] = ["LogitScore", "CausalScoreHead"];
+/// A tokenizer without a limit states a number beyond any.
+const NO_LIMIT: f64 = 1e9;
+
+impl RerankFolder {
+    /// Reads what a folder, or the folder of a GGUF file or of an adapter's base, says.
+    ///
+    /// # Errors
+    /// [`Error::Rerank`] for a file that is not of its form; those of reading the files, and of finding an adapter's base.
+    pub fn open(path: impl AsRef<Path>) -> Result<Self, Error> {
+        let given = path.as_ref();
+        let path = home(given)?;
+        let folder = Folder::open(if given.is_file() { given } else { &path })?;
+        let found = Found { folder: &folder, given };
+        let modules = found.json(file::MODULES)?;
+        let sentence = found.json(file::SENTENCE_TRANSFORMERS)?;
+        let transformer = found.json(file::SENTENCE_BERT)?.unwrap_or_default();
+        let config = folder.config();
+        let class = config["architectures"][0].as_str().unwrap_or("no class").to_owned();
+        let is_encoder = matches!(Architecture::from_json(config), Ok(Architecture::Encoder(_)));
+        let has_head = class.ends_with("ForSequenceClassification")
+            || folder.has(file::VALUE_HEAD)
+            || folder.has(file::VALUE_HEAD_PICKLE)
+            || found.adapter_classifies()?;
+        let is_cross_encoder = sentence.as_ref().is_some_and(|config| config["model_type"] == "CrossEncoder");
+        let kind = match found.logit_score(modules.as_ref())? {
+            Some(relevance) => Kind::Labels(relevance),
+            None if has_head && is_encoder => Kind::Pairs,
+            None if has_head => Kind::Head { roles: is_cross_encoder || modules.is_some() },
+            None => Kind::Unsaid,
+        };
+        let activation = found.activation(sentence.as_ref(), config)?;
+        // sentence-transformers puts a sigmoid over one label, and nothing over a difference of logits unless the folder says so.
+        let labels = config["id2label"].as_object().map(Map::len).or(config["num_labels"].as_u64().map(|n| n as usize));
+        let default = match (&kind, labels) {
+            (Kind::Pairs | Kind::Head { roles: true }, _) | (Kind::Labels(_), Some(1)) => Some(Activation::Sigmoid),
+            (Kind::Head { roles: false } | Kind::Labels(_), _) => Some(Activation::Identity),
+            (Kind::Unsaid, _) => None,
+        };
+        let sentence = sentence.unwrap_or_default();
+        let name = sentence["default_prompt_name"].as_str();
+        let instruction = name.and_then(|name| sentence["prompts"][name].as_str()).filter(|text| !text.is_empty());
+        let args = &transformer["processing_kwargs"]["chat_template"];
+        let args: BTreeMap<String, Value> =
+            args.as_object().into_iter().flatten().map(|(k, v)| (k.clone(), v.clone())).collect();
+        Ok(Self {
+            path: given.to_owned(),
+            class,
+            kind,
+            activation: activation.or(default),
+            instruction: instruction.map(str::to_owned),
+            template_args: args.into_iter().filter(|(name, _)| name != "restore_suffix").collect(),
+            most_tokens: found.most_tokens(&transformer)?,
+        })
+    }
+
+    pub(super) fn fault(&self, problem: RerankFormProblem) -> Error {
+        Error::Rerank { path: Some(self.path.clone()), problem }
+    }
+}
+
+/// A folder that is read.
+struct Found<'f> {
+    folder: &'f Folder,
+    given: &'f Path,
+}
+
+impl Found<'_> {
+    fn json(&self, name: &str) -> Result<Option<Value>, Error> {
+        self.folder.json(name)
+    }
+
+    fn wrong(&self, name: &str, setting: &str, expected: &'static str, found: &Value) -> Error {
+        let problem = RerankFormProblem::Setting { setting: setting.to_owned(), expected, found: found.to_string() };
+        Error::Rerank { path: Some(self.folder.file(name)), problem }
+    }
+
+    /// Whether the folder is that of an adapter that brings a head of labels.
+    fn adapter_classifies(&self) -> Result<bool, Error> {
+        let config = self.given.join(file::ADAPTER_CONFIG);
+        if !config.is_file() {
+            return Ok(false);
+        }
+        Ok(crate::folder::read_json(&config)?["task_type"] == "SEQ_CLS")
+    }
+
+    /// The labels whose logits are read, if `modules.json` says that some are.
+    fn logit_score(&self, modules: Option<&Value>) -> Result<Option<Relevance>, Error> {
+        let Some(modules) = modules else { return Ok(None) };
+        let Some(listed) = modules.as_array() else {
+            return Err(self.wrong(file::MODULES, "modules", "a list of modules", modules));
+        };
+        let is_score = |module: &&Value| {
+            let class = module["type"].as_str().and_then(|name| name.rsplit('.').next());
+            class.is_some_and(|class| LOGIT_SCORES.contains(&class))
+        };
+        let Some(module) = listed.iter().find(is_score) else { return Ok(None) };
+        let name = module["path"].as_str().unwrap_or_default();
+        if format!("{name}/{}", file::CONFIG) != file::LOGIT_SCORE {
+            return Err(self.wrong(file::MODULES, "path", "1_LogitScore, the folder of the labels", &module["path"]));
+        }
+        let Some(config) = self.json(file::LOGIT_SCORE)? else {
+            let folder = self.folder.path().to_owned();
+            let found = crate::folder::names(&folder).unwrap_or_default();
+            return Err(Error::MissingFile { folder, wanted: file::LOGIT_SCORE, found });
+        };
+        let token = |field: &str| match &config[field] {
+            Value::Null => Ok(None),
+            found => match found.as_u64().and_then(|token| u32::try_from(token).ok()) {
+                Some(token) => Ok(Some(Label::Token(token))),
+                None => Err(self.wrong(file::LOGIT_SCORE, field, "the number of a token, or null", found)),
+            },
+        };
+        match (token("true_token_id")?, token("false_token_id")?) {
+            (Some(yes), Some(no)) => Ok(Some(Relevance::Difference { yes, no })),
+            (Some(yes), None) => Ok(Some(Relevance::Logit { yes })),
+            (None, _) => Err(self.wrong(file::LOGIT_SCORE, "true_token_id", "the number of a token", &Value::Null)),
+        }
+    }
+
+    /// What goes over a score, where a file says so: `config_sentence_transformers.json`, then `config.json` in its new and its old form.
+    fn activation(&self, sentence: Option<&Value>, config: &Value) -> Result<Option<Activation>, Error> {
+        let stated = [
+            (file::SENTENCE_TRANSFORMERS, "activation_fn", sentence.map(|config| &config["activation_fn"])),
+            (
+                file::CONFIG,
+                "sentence_transformers.activation_fn",
+                Some(&config["sentence_transformers"]["activation_fn"]),
+            ),
+            (
+                file::CONFIG,
+                "sbert_ce_default_activation_function",
+                Some(&config["sbert_ce_default_activation_function"]),
+            ),
+        ];
+        let stated = stated.into_iter().filter_map(|(name, field, found)| Some((name, field, found?)));
+        let Some((name, field, found)) = stated.into_iter().find(|(.., found)| !found.is_null()) else {
+            return Ok(None);
+        };
+        match found.as_str().and_then(|name| name.rsplit('.').next()) {
+            Some("Sigmoid") => Ok(Some(Activation::Sigmoid)),
+            Some("Identity") => Ok(Some(Activation::Identity)),
+            _ => Err(self.wrong(name, field, "the class Sigmoid or Identity of torch.nn", found)),
+        }
+    }
+
+    /// The limit of the tokenizer, or that of sentence-transformers.
+    fn most_tokens(&self, transformer: &Value) -> Result<Option<usize>, Error> {
+        let tokenizer = self.json(file::TOKENIZER_CONFIG)?.unwrap_or_default();
+        let stated = [
+            &transformer["processor_kwargs"]["model_max_length"],
+            &transformer["max_seq_length"],
+            &tokenizer["model_max_length"],
+        ];
+        let most = stated.into_iter().find(|found| !found.is_null()).and_then(Value::as_f64);
+        Ok(most.filter(|most| (1.0..NO_LIMIT).contains(most)).map(|most| most as usize))
+    }
+}

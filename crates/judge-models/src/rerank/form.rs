@@ -1,0 +1,174 @@
+//! How documents are scored: what a folder says and what is given beside it.
+
+use std::sync::Arc;
+
+use judge_core::rerank::{Activation, Label, PairPrompt, Relevance, RerankPrompt, RerankSettings, Scoring};
+use judge_core::{Prompt, Unscored};
+use serde_json::{Value, json};
+
+use super::folder::Kind;
+use super::prompts::ROLES;
+use super::{RerankFolder, RerankFormProblem, RolesPrompt, WholeRerankPrompt};
+use crate::{Error, Model};
+
+/// What is given in the place of what a folder says.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct RerankOptions {
+    /// A Jinja template of the whole prompt; see [`WholeRerankPrompt`].
+    pub template: Option<String>,
+    /// The labels whose logits are read: that of a relevant document, and that of another or none.
+    pub labels: Vec<Label>,
+    /// What a document is to be relevant for.
+    pub instruction: Option<String>,
+    /// What goes over a score. Without it, it is what the folder says; for labels that are given, a sigmoid over two, whose score then is a
+    /// probability, and nothing over one.
+    pub activation: Option<Activation>,
+    /// Most tokens of a prompt.
+    pub most_tokens: Option<usize>,
+}
+
+/// How a model scores documents, before it is loaded.
+#[derive(Clone)]
+pub struct RerankForm {
+    folder: RerankFolder,
+    prompt: Arc<dyn RerankPrompt>,
+    /// `None`: the model's head.
+    relevance: Option<Relevance>,
+    activation: Activation,
+    /// Whether the chat template has to take turns of the roles of a pair.
+    has_roles: bool,
+    /// Whether the query and the document are the turns of a conversation, as of a reward model.
+    is_conversation: bool,
+}
+
+impl RerankFolder {
+    /// How the model of this folder scores documents.
+    ///
+    /// # Errors
+    /// [`Error::Rerank`] where neither the folder nor the options say; [`Error::PromptTemplate`] for a template that cannot be read.
+    pub fn form(&self, options: &RerankOptions) -> Result<RerankForm, Error> {
+        let RerankOptions { template, labels, instruction, activation, most_tokens } = options;
+        let given = match &labels[..] {
+            [] => None,
+            [yes] => Some(Relevance::Logit { yes: yes.clone() }),
+            [yes, no] => Some(Relevance::Difference { yes: yes.clone(), no: no.clone() }),
+            more => return Err(self.fault(RerankFormProblem::Labels { found: more.len() })),
+        };
+        let of_given = given.as_ref().map(|relevance| match relevance {
+            Relevance::Difference { .. } => Activation::Sigmoid,
+            _ => Activation::Identity,
+        });
+        let says_labels = given.is_some();
+        let (relevance, is_head) = match (given, &self.kind) {
+            (Some(relevance), _) => (Some(relevance), false),
+            (None, Kind::Labels(relevance)) => (Some(relevance.clone()), false),
+            (None, Kind::Pairs | Kind::Head { .. }) => (None, true),
+            (None, Kind::Unsaid) if template.is_some() => return Err(self.fault(RerankFormProblem::NoLabels)),
+            (None, Kind::Unsaid) => {
+                return Err(self.fault(RerankFormProblem::NotSaid { class: self.class.clone() }));
+            }
+        };
+        let instruction = instruction.clone().or_else(|| self.instruction.clone());
+        let most_tokens = most_tokens.or(self.most_tokens);
+        let roles = || {
+            let template_args = self.template_args.clone();
+            Arc::new(RolesPrompt { instruction: instruction.clone(), template_args, most_tokens })
+                as Arc<dyn RerankPrompt>
+        };
+        let (mut has_roles, mut is_conversation) = (false, false);
+        let prompt: Arc<dyn RerankPrompt> = match (template, &self.kind) {
+            (Some(source), _) => {
+                Arc::new(WholeRerankPrompt::new(source, instruction, most_tokens).map_err(|error| match error {
+                    Error::Rerank { problem, .. } => self.fault(problem),
+                    other => other,
+                })?)
+            }
+            (None, Kind::Labels(_) | Kind::Head { roles: true }) => {
+                has_roles = true;
+                roles()
+            }
+            (None, Kind::Pairs) if is_head => {
+                Arc::new(PairPrompt { most_tokens, before_query: instruction.unwrap_or_default() })
+            }
+            (None, Kind::Head { roles: false }) if is_head => {
+                if instruction.is_some() {
+                    return Err(self.fault(RerankFormProblem::Instruction));
+                }
+                is_conversation = true;
+                Arc::new(PairPrompt { most_tokens, before_query: String::new() })
+            }
+            (None, _) => return Err(self.fault(RerankFormProblem::NoPrompt)),
+        };
+        let of_folder = if says_labels { of_given } else { self.activation };
+        let activation = activation.or(of_folder).unwrap_or_default();
+        Ok(RerankForm { folder: self.clone(), prompt, relevance, activation, has_roles, is_conversation })
+    }
+}
+
+impl RerankForm {
+    /// All that a score depends on besides the model, as JSON: known before the model is loaded.
+    #[must_use]
+    pub fn to_json(&self) -> Value {
+        let scoring = match &self.relevance {
+            Some(relevance) => Scoring { relevance: relevance.clone(), activation: self.activation }.to_json(),
+            None => json!({"relevance": "head", "activation": self.activation}),
+        };
+        json!({"prompt": self.prompt.settings(), "scoring": scoring})
+    }
+
+    /// What goes over a score.
+    #[must_use]
+    pub fn activation(&self) -> Activation {
+        self.activation
+    }
+
+    /// Whether the model scores by a head, which reads the last layer.
+    #[must_use]
+    pub fn reads_head(&self) -> bool {
+        self.relevance.is_none()
+    }
+
+    /// Whether the query is put as a request and the document as its response, which no file of the folder says in so many words: it is how
+    /// rewards are read.
+    #[must_use]
+    pub fn is_conversation(&self) -> bool {
+        self.is_conversation
+    }
+
+    /// The settings of a judge of the model that was loaded from the folder.
+    ///
+    /// # Errors
+    /// [`Error::Rerank`] for a model without the head that is to be read, and for a chat template that does not take the turns of a pair.
+    pub fn settings(&self, model: &Model) -> Result<RerankSettings, Error> {
+        let relevance = match (&self.relevance, model.reward_head()) {
+            (Some(relevance), _) => relevance.clone(),
+            (None, Some(head)) => Relevance::Head(Box::new(head.clone())),
+            (None, None) => return Err(self.folder.fault(RerankFormProblem::NoHead)),
+        };
+        if self.has_roles {
+            self.check_roles(model)?;
+        }
+        let scoring = Scoring { relevance, activation: self.activation };
+        Ok(RerankSettings::new(Arc::clone(&self.prompt), scoring))
+    }
+
+    /// That other texts of a pair make other prompts: a template may leave out roles that it does not know.
+    fn check_roles(&self, model: &Model) -> Result<(), Error> {
+        let lost = |role, why: String| self.folder.fault(RerankFormProblem::Roles { role, why });
+        let tokens = |query: &str, document: &str| -> Result<Vec<u32>, Error> {
+            let prompt: Result<Prompt, Unscored> = self.prompt.prompt(query, document);
+            let prompt = prompt.map_err(|unscored| Error::Prompt { unscored })?;
+            model.tokens(&prompt).map_err(|error| match error {
+                Error::Prompt { unscored } => lost(ROLES[0], unscored.to_string()),
+                other => other,
+            })
+        };
+        let plain = tokens("a", "b")?;
+        for (role, other) in [(ROLES[0], tokens("c d", "b")?), (ROLES[1], tokens("a", "c d")?)] {
+            if other == plain {
+                return Err(lost(role, "the prompt is the same whatever its text".to_owned()));
+            }
+        }
+        Ok(())
+    }
+}

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use judge_core::rerank::{Activation, Label, Relevance};
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use super::RerankFormProblem;
 use crate::Error;
@@ -74,12 +74,11 @@ impl RerankFolder {
             None => Kind::Unsaid,
         };
         let activation = found.activation(sentence.as_ref(), config)?;
-        // sentence-transformers puts a sigmoid over one label, and nothing over a difference of logits unless the folder says so.
-        let labels = config["id2label"].as_object().map(Map::len).or(config["num_labels"].as_u64().map(|n| n as usize));
-        let default = match (&kind, labels) {
-            (Kind::Pairs | Kind::Head { roles: true }, _) | (Kind::Labels(_), Some(1)) => Some(Activation::Sigmoid),
-            (Kind::Head { roles: false } | Kind::Labels(_), _) => Some(Activation::Identity),
-            (Kind::Unsaid, _) => None,
+        // sentence-transformers puts a sigmoid over the one number of a model unless a file says otherwise.
+        let default = match &kind {
+            Kind::Pairs | Kind::Head { roles: true } | Kind::Labels(_) => Some(Activation::Sigmoid),
+            Kind::Head { roles: false } => Some(Activation::Identity),
+            Kind::Unsaid => None,
         };
         let sentence = sentence.unwrap_or_default();
         let name = sentence["default_prompt_name"].as_str();

@@ -15,5 +15,6 @@ mod heads;
 mod loading;
 mod pytorch;
 mod reply;
+mod rerank;
 mod serving;
 mod weight_forms;

@@ -1,0 +1,275 @@
+//! Scores of queries and documents against sentence-transformers' CrossEncoder and transformers:
+//! `scripts/parity/make_rerank_fixtures.py`.
+
+#![allow(clippy::print_stdout)] // measured errors
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use judge_core::decision::{DecisionFit, Labelled, QuestionKind};
+use judge_core::rerank::{Activation, Label, RerankItem, RerankJudge, RerankReadout, RerankSettings, ranked};
+use judge_core::{ItemResult, Layer, Reason, Runner, Verdict};
+use judge_models::{Dtype, Error, LoadOptions, Model, RerankFolder, RerankForm, RerankFormProblem, RerankOptions};
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+fn fixtures() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures")
+}
+
+fn expected() -> Value {
+    serde_json::from_slice(&fs::read(fixtures().join("rerank/expected.json")).unwrap()).unwrap()
+}
+
+fn copy(from: &Path, to: &Path) {
+    for entry in fs::read_dir(from).unwrap() {
+        let path = entry.unwrap().path();
+        let target = to.join(path.file_name().unwrap());
+        if path.is_dir() {
+            fs::create_dir_all(&target).unwrap();
+            copy(&path, &target);
+        } else {
+            fs::copy(&path, target).unwrap();
+        }
+    }
+}
+
+/// The model of a case, with the tokenizer of characters and what lies beside it.
+fn folder_of(case: &Value) -> TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    copy(&fixtures().join(case["model"].as_str().unwrap()), folder.path());
+    if !case["beside"].is_null() || !case["template"].is_null() {
+        copy(&fixtures().join("decisions/tokenizer"), folder.path());
+    }
+    if let Some(beside) = case["beside"].as_str() {
+        fs::remove_file(folder.path().join("chat_template.jinja")).unwrap();
+        copy(&fixtures().join("rerank").join(beside), folder.path());
+    }
+    for name in ["config.json", "tokenizer_config.json"] {
+        let path = folder.path().join(name);
+        let mut fields: Value = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
+        fields.as_object_mut().unwrap().extend(case[name].as_object().cloned().unwrap());
+        fs::write(path, fields.to_string()).unwrap();
+    }
+    folder
+}
+
+fn load(folder: &Path) -> Model {
+    Model::load(folder, &LoadOptions { dtype: Some(Dtype::F32), ..LoadOptions::default() }).unwrap()
+}
+
+fn form(folder: &Path, options: &RerankOptions) -> Result<RerankForm, Error> {
+    RerankFolder::open(folder).and_then(|found| found.form(options))
+}
+
+/// Pairs as items of one document each, so that queries may differ.
+fn judged(model: &Model, settings: RerankSettings, pairs: &Value) -> (RerankJudge, Vec<ItemResult<RerankItem>>) {
+    let judge = RerankJudge::new(settings, model).unwrap();
+    let pairs: Vec<[String; 2]> = serde_json::from_value(pairs.clone()).unwrap();
+    let items = pairs
+        .into_iter()
+        .enumerate()
+        .map(|(row, [query, document])| (row.to_string().as_str().into(), RerankItem::new(query, [document])));
+    let results = Runner::new(model, vec![&judge]).collect(items).unwrap();
+    (judge, results)
+}
+
+fn value(verdict: &Verdict) -> f64 {
+    match &ranked(verdict)[..] {
+        [only] => *only.score.as_ref().unwrap(),
+        other => panic!("{verdict:?} {other:?}"),
+    }
+}
+
+fn numbers(json: &Value) -> Vec<f64> {
+    serde_json::from_value(json.clone()).unwrap()
+}
+
+#[test]
+fn scores_equal_sentence_transformers_cross_encoder() {
+    let mut worst = 0.0_f64;
+    for case in expected()["cross_encoders"].as_array().unwrap() {
+        let folder = folder_of(case);
+        let model = load(folder.path());
+        for (activation, key) in [(None, "scores"), (Some(Activation::Identity), "raw")] {
+            let options = RerankOptions { activation, ..RerankOptions::default() };
+            let settings = form(folder.path(), &options).unwrap().settings(&model).unwrap();
+            let (_, results) = judged(&model, settings, &case["pairs"]);
+            for (row, (found, expected)) in results.iter().zip(numbers(&case[key])).enumerate() {
+                let found = value(&found.verdicts[0]);
+                let difference = (found - expected).abs() / expected.abs().max(1.0);
+                let of = format!("{} {} {key} {}", case["model"], case["beside"], case["pairs"][row]);
+                assert!(difference < 1e-5, "{of}: found {found}, expected {expected}");
+                worst = worst.max(difference);
+            }
+        }
+    }
+    println!("scores of cross-encoders: largest difference {worst:.1e}");
+}
+
+#[test]
+fn labels_behind_a_template_equal_transformers_at_every_layer() {
+    let case = &expected()["whole"];
+    let folder = folder_of(case);
+    let model = load(folder.path());
+    let options = |labels: &[&str], activation| RerankOptions {
+        template: case["template"].as_str().map(str::to_owned),
+        labels: labels.iter().map(|label| Label::Text((*label).to_owned())).collect(),
+        activation,
+        most_tokens: case["most"].as_u64().map(|most| most as usize),
+        ..RerankOptions::default()
+    };
+    let documents = case["documents"].as_array().unwrap();
+    let of_layer = |layer: usize| {
+        let rows = documents.iter().map(move |found| numbers(&found["layers"][layer]));
+        rows.map(|row| [row[0], row[1]]).collect::<Vec<_>>()
+    };
+    let near = |found: f64, expected: f64| {
+        assert!((found - expected).abs() < 1e-5 * expected.abs().max(1.0), "{found} {expected}");
+    };
+    let last = 3;
+    let settings = |labels: &[&str], activation| {
+        form(folder.path(), &options(labels, activation)).unwrap().settings(&model).unwrap()
+    };
+
+    // Two labels are the probability of the first in the softmax over both, unless something else is asked for.
+    let softmax = |[yes, no]: [f64; 2]| yes.exp() / (yes.exp() + no.exp());
+    let (judge, results) = judged(&model, settings(&["Yes", "No"], None), &case["pairs"]);
+    for ((result, row), document) in results.iter().zip(of_layer(last)).zip(documents) {
+        near(value(&result.verdicts[0]), softmax(row));
+        let rounds = result.rounds(0);
+        let reading = judge.readings(&result.item, &rounds).unwrap()[0].unwrap();
+        assert_eq!(Some(reading.cut_tokens as u64), document["cut"].as_u64());
+        assert!(reading.prompt_tokens <= case["most"].as_u64().map(|most| most as usize));
+    }
+    let (_, results) = judged(&model, settings(&["Yes", "No"], Some(Activation::Identity)), &case["pairs"]);
+    results.iter().zip(of_layer(last)).for_each(|(result, [yes, no])| near(value(&result.verdicts[0]), yes - no));
+    let (_, results) = judged(&model, settings(&["Yes"], None), &case["pairs"]);
+    results.iter().zip(of_layer(last)).for_each(|(result, [yes, _])| near(value(&result.verdicts[0]), yes));
+
+    for layer in 0..last {
+        let readout = RerankReadout::Layer(Layer(layer));
+        let settings = RerankSettings { readout, ..settings(&["Yes", "No"], Some(Activation::Identity)) };
+        let (_, results) = judged(&model, settings, &case["pairs"]);
+        for (result, [yes, no]) in results.iter().zip(of_layer(layer)) {
+            near(value(&result.verdicts[0]), yes - no);
+        }
+    }
+
+    // Weights over layers, from the tables of these readings.
+    let plain = settings(&["Yes", "No"], None);
+    let (judge, results) = judged(&model, RerankSettings { every_layer: true, ..plain.clone() }, &case["pairs"]);
+    let labelled = results.iter().enumerate().map(|(row, result)| {
+        let (_, table) = judge.tables(&result.item, &result.rounds(0)).unwrap().remove(0);
+        let relevance = (row % 2) as f64;
+        Labelled { kind: QuestionKind::Noul, table, target: vec![relevance, 1.0 - relevance] }
+    });
+    let weights = DecisionFit::default().fit(&labelled.collect::<Vec<_>>(), &judge.origin()).unwrap();
+    let kind = weights.get(QuestionKind::Noul).unwrap().clone();
+    let readout = RerankReadout::Weights(Box::new(weights));
+    let (_, results) = judged(&model, RerankSettings { readout, ..plain }, &case["pairs"]);
+    for (row, result) in results.iter().enumerate() {
+        let layers = kind.layers.iter().flatten().enumerate();
+        let sum: f64 = layers.map(|(layer, weight)| weight * (of_layer(layer)[row][0] - of_layer(layer)[row][1])).sum();
+        near(value(&result.verdicts[0]), Activation::Sigmoid.at(sum / kind.temperature));
+    }
+}
+
+#[test]
+fn a_folder_that_does_not_say_is_refused_by_what_to_give() {
+    let case = json!({
+        "model": "families/qwen3-off", "beside": null, "template": true, "config.json": {}, "tokenizer_config.json": {},
+    });
+    let folder = folder_of(&case);
+    let problem = |options: &RerankOptions| match form(folder.path(), options).map(|_| ()) {
+        Err(Error::Rerank { problem, .. }) => problem,
+        other => panic!("{other:?}"),
+    };
+    let (labels, template) = (vec![Label::Text("Yes".into())], Some("{{ query }} {{ document }}".to_owned()));
+    assert!(matches!(problem(&RerankOptions::default()), RerankFormProblem::NotSaid { .. }));
+    let alone = RerankOptions { labels: labels.clone(), ..RerankOptions::default() };
+    assert_eq!(problem(&alone), RerankFormProblem::NoPrompt);
+    let alone = RerankOptions { template: template.clone(), ..RerankOptions::default() };
+    assert_eq!(problem(&alone), RerankFormProblem::NoLabels);
+    let lacks =
+        RerankOptions { template: Some("{{ query }}".into()), labels: labels.clone(), ..RerankOptions::default() };
+    assert_eq!(problem(&lacks), RerankFormProblem::Template { variable: "document" });
+    let three = RerankOptions {
+        labels: [labels.clone(), labels.clone(), labels.clone()].concat(),
+        template,
+        ..RerankOptions::default()
+    };
+    assert_eq!(problem(&three), RerankFormProblem::Labels { found: 3 });
+
+    // A list of modules without the file that it names.
+    fs::write(folder.path().join("modules.json"), r#"[{"path": "1_LogitScore", "type": "a.LogitScore"}]"#).unwrap();
+    assert!(matches!(RerankFolder::open(folder.path()), Err(Error::MissingFile { .. })));
+    fs::create_dir(folder.path().join("1_LogitScore")).unwrap();
+    fs::write(folder.path().join("1_LogitScore/config.json"), r#"{"true_token_id": "Yes"}"#).unwrap();
+    let wrong = RerankFolder::open(folder.path()).unwrap_err().to_string();
+    assert!(wrong.contains("true_token_id") && wrong.contains("the number of a token"), "{wrong}");
+    fs::write(folder.path().join("1_LogitScore/config.json"), r#"{"true_token_id": 3}"#).unwrap();
+
+    // A chat template that writes the texts of two roles only.
+    let chat = "{% for m in messages %}{% if m.role != 'document' %}{{ m.content }}{% endif %}{% endfor %}";
+    fs::write(folder.path().join("chat_template.jinja"), chat).unwrap();
+    let model = load(folder.path());
+    let dropped = form(folder.path(), &RerankOptions::default()).unwrap().settings(&model).map(|_| ());
+    assert!(
+        matches!(dropped, Err(Error::Rerank { problem: RerankFormProblem::Roles { role: "document", .. }, .. })),
+        "{dropped:?}"
+    );
+    fs::write(folder.path().join("config_sentence_transformers.json"), r#"{"activation_fn": "a.Tanh"}"#).unwrap();
+    let wrong = RerankFolder::open(folder.path()).unwrap_err().to_string();
+    assert!(wrong.contains("a.Tanh"), "{wrong}");
+}
+
+#[test]
+fn a_reward_model_reads_a_conversation_and_labels_are_one() {
+    let case = json!({
+        "model": "heads/llama", "beside": null, "template": true, "config.json": {"pad_token_id": null},
+        "tokenizer_config.json": {},
+    });
+    let folder = folder_of(&case);
+    let model = load(folder.path());
+    let of = form(folder.path(), &RerankOptions::default()).unwrap();
+    assert!(of.reads_head() && of.is_conversation());
+    assert_eq!(of.activation(), Activation::Identity);
+    let settings = of.settings(&model).unwrap();
+    let pairs = json!([["Who?", "Ann"], ["Who?", "x".repeat(200)]]);
+    let (judge, results) = judged(&model, settings, &pairs);
+    let cut = |row: usize| {
+        let rounds = results[row].rounds(0);
+        judge.readings(&results[row].item, &rounds).unwrap()[0].unwrap().cut_tokens
+    };
+    assert_eq!(cut(0), 0);
+    assert!(cut(1) > 100, "the document is cut to the 64 positions");
+    let given = RerankOptions { instruction: Some("Is it so?".into()), ..RerankOptions::default() };
+    let refused = form(folder.path(), &given).map(|_| ());
+    assert!(matches!(refused, Err(Error::Rerank { problem: RerankFormProblem::Instruction, .. })), "{refused:?}");
+
+    let labels = fixtures().join("encoder_heads/bert-labels");
+    let settings = form(&labels, &RerankOptions::default()).unwrap().settings(&load(&labels)).unwrap();
+    let refused = RerankJudge::new(settings, &load(&labels)).map(|_| ()).unwrap_err().to_string();
+    assert!(refused.contains("contradiction, entailment, neutral"), "{refused}");
+}
+
+#[test]
+fn a_query_that_leaves_no_room_is_too_long() {
+    let case = &expected()["whole"];
+    let folder = folder_of(case);
+    let model = load(folder.path());
+    let options = RerankOptions {
+        template: case["template"].as_str().map(str::to_owned),
+        labels: vec![Label::Text("Yes".into())],
+        ..RerankOptions::default()
+    };
+    let settings = form(folder.path(), &options).unwrap().settings(&model).unwrap();
+    let judge = RerankJudge::new(settings, &model).unwrap();
+    let items = [("1".into(), RerankItem::new("q".repeat(400), ["a", "b"])), ("2".into(), RerankItem::new("q", ["a"]))];
+    let results = Runner::new(&model, vec![&judge]).collect(items).unwrap();
+    let why = results[0].verdicts[0].unscored().unwrap();
+    assert_eq!(why.reason, Reason::TooLong);
+    assert!(why.detail.contains("without the text that may be cut"), "{}", why.detail);
+    assert!(results[1].verdicts[0].value().is_some());
+}

@@ -138,9 +138,11 @@ def main():
     beside("logit", YES, None, SIGMOID)
     beside("head")
     none = {"config.json": {}, "tokenizer_config.json": {}}
+    # As BERT's own class of tokenizers has them.
+    types = {"tokenizer_config.json": {"model_input_names": ["input_ids", "token_type_ids", "attention_mask"]}}
     encoders = [
-        ("bert", {}),
-        ("bert", {"config.json": {"sentence_transformers": {"activation_fn": IDENTITY}}}),
+        ("bert", types),
+        ("bert", types | {"config.json": {"sentence_transformers": {"activation_fn": IDENTITY}}}),
         # Two of its positions are for padding, which its published tokenizers count and sentence-transformers does not.
         ("xlm-roberta", {"config.json": {"sbert_ce_default_activation_function": IDENTITY}, "tokenizer_config.json": {"model_max_length": 58}}),
         ("xlm-roberta", {"tokenizer_config.json": {"sep_token": None, "model_max_length": 58}}),

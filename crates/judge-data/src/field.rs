@@ -25,11 +25,15 @@ pub enum Field {
     Labels,
     Question,
     Contexts,
+    Query,
+    Documents,
+    Document,
+    Relevance,
 }
 
 impl Field {
     /// All fields.
-    pub const ALL: [Self; 18] = [
+    pub const ALL: [Self; 22] = [
         Self::Id,
         Self::Prompt,
         Self::Messages,
@@ -48,6 +52,10 @@ impl Field {
         Self::Labels,
         Self::Question,
         Self::Contexts,
+        Self::Query,
+        Self::Documents,
+        Self::Document,
+        Self::Relevance,
     ];
 
     /// Its name, which is also the first name that is looked for.
@@ -78,6 +86,12 @@ impl Field {
             Self::Labels => "what people answered, by the name of the question",
             Self::Question => "what was asked, of an answer from retrieved contexts",
             Self::Contexts => "what was retrieved: a list of texts or of objects with a text, or one text",
+            Self::Query => "what documents are searched for",
+            Self::Documents => "a list of texts, or of objects with a `text`, to be put in order",
+            Self::Document => "the one document of a row, where each row is a pair",
+            Self::Relevance => {
+                "how relevant people find each document: a list of numbers from 0 on, or the number of a pair"
+            }
         }
     }
 
@@ -118,6 +132,10 @@ impl Field {
                 "vars.context",
                 "vars.documents",
             ],
+            Self::Query => &["query"],
+            Self::Documents => &["documents"],
+            Self::Document => &["document"],
+            Self::Relevance => &["relevance"],
         }
     }
 }

@@ -40,6 +40,7 @@
 //! | refuse outputs that would destroy something | [`Outputs`], [`check_outputs`], [`write_new`] |
 //! | judge a file | [`Job`]; [`Source`] for rows of your own |
 //! | say before any work that a template uses a field that no row has | [`check_templates`] |
+//! | read queries with documents, and write them in order | [`RerankRecord`], [`RerankRow`] |
 //! | read states with typed questions, and write their answers | [`DecisionRecord`], [`DecisionRow`] |
 //! | write a judge's labels as graded rows for probes | [`LabelRow`] |
 //! | write rows | [`RunPlan`] and [`Run`]; [`JsonlWriter`] for what is quick; [`AtomicFile`] for anything else |
@@ -106,6 +107,7 @@ mod rag;
 mod reading;
 mod record;
 mod records;
+mod rerank_row;
 mod row;
 mod rows;
 mod run;
@@ -145,7 +147,9 @@ pub use field::Field;
 pub use human_scores::HumanScores;
 pub use ids::Ids;
 pub use input::{Input, InputReader, IntoInput, PART, Part};
-pub use job::{Checked, DecisionRecords, Finished, Job, Missing, RagRecords, RecordList, Records, Source, Unread};
+pub use job::{
+    Checked, DecisionRecords, Finished, Job, Missing, RagRecords, RecordList, Records, RerankRecords, Source, Unread,
+};
 pub use jobs::{check_templates, read_rows, score_row, split_label};
 pub use journal::{Resumed, SyncEvery};
 pub use jsonl::JsonlWriter;
@@ -162,6 +166,7 @@ pub use pair_verdict::{PairVerdict, majority};
 pub use rag::{MeasuredRag, RagRecord, RagRow};
 pub use record::{Numbered, Record};
 pub use records::{EmotionRecord, GradedRecord, LagerRecord, PairRecord, PromptInput, PromptRecord};
+pub use rerank_row::{RerankRecord, RerankRow, Reranked, WrittenResult};
 pub use row::{Extra, Row};
 pub use rows::{Layout, Rows};
 pub use run::{MadeBy, Observer, Opened, Resolved, RowItem, Run, RunPlan, RunResult, RunStart, WriteOptions};

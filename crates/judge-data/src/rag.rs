@@ -4,5 +4,7 @@ mod contexts;
 mod record;
 mod row;
 
+pub(crate) use contexts::text as text_of;
+
 pub use record::RagRecord;
 pub use row::{MeasuredRag, RagRow};

@@ -17,6 +17,7 @@
 //! | [`preference`] | pairwise verdicts: votes of judge and people, both presentation orders |
 //! | [`prediction`] | error, bias, divergences of score distributions, Brier score, log loss, AUROC, average precision |
 //! | [`ranking`] | win rates, Bradley–Terry strengths with ties |
+//! | [`retrieval`] | rankings of documents: nDCG, reciprocal rank, recall, average precision |
 //! | [`resampling`] | bootstrap intervals of any statistic, of rows or clusters, and permutation tests |
 //!
 //! ```
@@ -60,6 +61,7 @@ pub mod prediction;
 pub mod preference;
 pub mod ranking;
 pub mod resampling;
+pub mod retrieval;
 
 mod distribution;
 mod error;

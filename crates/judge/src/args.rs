@@ -8,6 +8,7 @@ pub(crate) mod lager;
 pub(crate) mod layers;
 pub(crate) mod model_args;
 pub(crate) mod prompt_judge;
+pub(crate) mod rerank;
 pub(crate) mod scale_out;
 pub(crate) mod service;
 

@@ -16,8 +16,8 @@ use crate::inspector::{self, ProbeArgs};
 use crate::models::{merge, probe, sft_evaluate, speed, tune};
 use crate::rows::shards::command::{Commands, Reading};
 use crate::rows::{
-    checklist, compare, decide, emotion, exercises, knowledge, label, logits, rag, rank, reward, score, select, shards,
-    states, stream,
+    checklist, compare, decide, emotion, exercises, knowledge, label, logits, rag, rank, rerank, reward, score, select,
+    shards, states, stream,
 };
 use crate::serve;
 use crate::terminal::console;
@@ -36,7 +36,7 @@ struct Judge {
 
 /// The commands by what they are for, as `judge help` has them.
 const GROUPS: [(&str, &[&str]); 6] = [
-    ("Judge texts", &["score", "compare", "decide", "checklist", "rag", "rank", "reward", "label"]),
+    ("Judge texts", &["score", "compare", "decide", "checklist", "rag", "rank", "rerank", "reward", "label"]),
     ("See what a judge is worth", &["agree", "report", "calibrate", "drift", "bench", "bias"]),
     ("Use a judge", &["select", "serve", "emotion", "knowledge"]),
     ("Make a judge better", &["fit", "probe", "tune", "sft-evaluate", "merge"]),
@@ -68,6 +68,7 @@ enum Command {
     Score(Box<score::Cli>),
     Compare(Box<compare::Cli>),
     Rag(Box<rag::Cli>),
+    Rerank(Box<rerank::Cli>),
     Rank(Box<rank::Cli>),
     Reward(Box<reward::Cli>),
     Decide(Box<decide::Cli>),
@@ -111,6 +112,7 @@ impl Command {
             Self::Score(cli) => score::run(cli),
             Self::Compare(cli) => compare::run(cli),
             Self::Rag(cli) => rag::run(cli),
+            Self::Rerank(cli) => rerank::run(cli),
             Self::Rank(cli) => rank::run(cli),
             Self::Reward(cli) => reward::run(cli),
             Self::Decide(cli) => decide::run(cli),

@@ -10,6 +10,7 @@ pub(crate) mod label;
 pub(crate) mod logits;
 pub(crate) mod rag;
 pub(crate) mod rank;
+pub(crate) mod rerank;
 pub(crate) mod reward;
 pub(crate) mod score;
 pub(crate) mod select;

@@ -6,7 +6,7 @@ use judge_core::ItemId;
 
 use crate::{
     Columns, Dataset, DatasetOptions, DecisionRecord, Error, Input, InputFile, Numbered, PART, Part, RagRecord, Record,
-    RowItem, Settings,
+    RerankRecord, RowItem, Settings,
 };
 
 /// Rows that a [`Job`](super::Job) reads: as often as needed, and the same each time.
@@ -176,6 +176,8 @@ own_records! {
     DecisionRecords of DecisionRecord;
     /// The answers of a file, with what was retrieved for them.
     RagRecords of RagRecord;
+    /// The queries of a file, with their documents.
+    RerankRecords of RerankRecord;
 }
 
 /// Records that are made of files of another form.

@@ -18,7 +18,8 @@ pub(super) fn contexts(json: &Value) -> Option<Vec<String>> {
     }
 }
 
-fn text(json: &Value) -> Option<String> {
+/// The text of a value, or of an object's field.
+pub(crate) fn text(json: &Value) -> Option<String> {
     match json {
         Value::String(text) => Some(text.clone()),
         Value::Object(fields) => {

@@ -49,6 +49,7 @@ mod properties;
 mod published;
 mod ranking;
 mod recalibration;
+mod retrieval;
 mod reward_bench;
 mod risk_coverage;
 mod small_tables;

@@ -3,8 +3,8 @@
 //!
 //! A cross-encoder is an encoder trained on pairs: a query and a document, a request and a response. It has no chat
 //! template. So a closed conversation (`add_generation_prompt` false, as rewards are asked for)
-//! of one turn is its text, and of two turns its pair. White space around the texts of a pair is left out, as
-//! sentence-transformers does before it tokenises a pair (`CrossEncoder`): tokenizers such as RoBERTa's would make tokens of it.
+//! of one turn is its text, and of two turns its pair, as they are: white space around them counts, as in transformers and in
+//! sentence-transformers 6.2 (`CrossEncoder`).
 
 use judge_core::{Message, Prompt, Reason, Unscored};
 use serde_json::Value;
@@ -39,7 +39,7 @@ impl Context {
         let (first, second) = match messages {
             _ if prompt.is_empty() => return unscored(Reason::EmptyPrompt, "the prompt has no text".to_owned()),
             [only] => (only.content.as_str(), None),
-            [first, second] => (stripped(&first.content), Some(stripped(&second.content))),
+            [first, second] => (first.content.as_str(), Some(second.content.as_str())),
             more => {
                 let count = more.len();
                 let detail = format!("a cross-encoder reads one text or two, and the conversation has {count} turns");
@@ -73,9 +73,4 @@ impl Context {
         (!self.codec.has_template() && is_closed && trusted_prefill.is_empty() && prefill.is_empty())
             .then_some((encoder, messages))
     }
-}
-
-/// A text without white space around it: what Python's `str.strip` takes off.
-fn stripped(text: &str) -> &str {
-    text.trim_matches(|c: char| c.is_whitespace() || ('\u{1c}'..='\u{1f}').contains(&c))
 }

@@ -123,19 +123,6 @@ fn conversations_that_are_no_pair_are_unscored_and_open_ones_refused() {
     assert!(matches!(source.downcast_ref(), Some(Error::NoChatTemplate { .. })), "{source}");
 }
 
-/// <https://github.com/vllm-project/vllm/issues/11568>: sentence-transformers strips both texts of a pair before it tokenises them, and
-/// the tokenizers of RoBERTa and ModernBERT make tokens of the white space.
-#[test]
-fn white_space_around_the_texts_of_a_pair_does_not_count() {
-    for name in NAMES {
-        let model = load(&folder(name), Dtype::F32).unwrap();
-        let bare = conversation(&["ba de", "fi go ku"]);
-        let spaced = conversation(&["\u{a0} ba de\n", "  fi go ku \u{1f}\t"]);
-        assert_eq!(model.tokens(&spaced).unwrap(), model.tokens(&bare).unwrap(), "{name}");
-        assert_eq!(rewards(&model, &[spaced]), rewards(&model, &[bare]), "{name}");
-    }
-}
-
 /// <https://github.com/vllm-project/vllm/pull/47772>: of a pair that is too long, one sees which text is to be cut.
 #[test]
 fn a_pair_that_is_too_long_is_named_by_both_lengths() {

@@ -1,0 +1,273 @@
+//! Rows of a query and documents, and of these in the order of their relevance.
+
+use judge_core::lager::LayerTable;
+use judge_core::rerank::{RankedDocument, RerankItem, Rerankable};
+use judge_core::{ItemId, Reason, Unscored};
+use serde::{Deserialize, Serialize, Serializer, ser::SerializeMap as _};
+use serde_json::Value;
+
+use crate::numbered_rows::numbered_rows;
+use crate::rag::text_of;
+use crate::reading::Reading;
+use crate::{Carry, Columns, DatasetOptions, Error, Extra, Fate, Field, Human, Input, Judged, OutputRow, Row, RowItem};
+
+/// A row `{"id"?, "query", "documents": [text | {"text"}], "relevance"?: [numbers], …}`, or the pair `{"id"?, "query", "document",
+/// "relevance"?: number, …}`, or with the columns that are chosen for these [`Field`]s.
+///
+/// A row without an id goes by its number in the file. A document that is none costs itself alone, and a row without a query or documents the
+/// row.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RerankRecord {
+    /// Its place in the file, from 0.
+    pub row: usize,
+    /// The item.
+    pub id: ItemId,
+    /// What is scored.
+    pub item: RerankItem,
+    /// Whether the row is a pair, of which several may be of one query.
+    pub is_pair: bool,
+    /// Why no document can be.
+    pub unread: Option<Unscored>,
+    /// How relevant people find each document; empty where they do not say.
+    pub relevance: Vec<Option<f64>>,
+    /// What stands in the place of relevance and is none, with what was expected.
+    pub no_relevance: Option<String>,
+    /// All other fields.
+    pub extra: Extra,
+}
+
+/// What documents are read from, in words.
+const DOCUMENTS: &str = "a list of texts, or of objects with a `text`";
+/// What one document is read from.
+const DOCUMENT: &str = "text, or an object with a `text`";
+/// What relevance is read from.
+const RELEVANCE: &str = "a list with a number from 0 on, or null, for each document";
+
+impl RerankRecord {
+    /// The rows of a file, at most so many.
+    ///
+    /// # Errors
+    /// Whatever is wrong with the file, and an id that is there twice; [`Error::NoSuchColumn`] behind the last row of a file in which no row
+    /// has a column that was chosen.
+    pub fn all(
+        input: &Input,
+        most: Option<usize>,
+        columns: &Columns,
+    ) -> Result<impl Iterator<Item = Result<Self, Error>> + use<>, Error> {
+        numbered_rows(input, most, columns, Self::of)
+    }
+
+    fn of(row: Row, place: usize, number: usize, options: &DatasetOptions) -> Result<Self, Error> {
+        let mut reading = Reading::new(&row, options);
+        let id = reading.id(number)?;
+        let query = reading.text(Field::Query);
+        let is_pair = !reading.has(Field::Documents) && reading.has(Field::Document);
+        let documents = if is_pair {
+            reading.json::<Value>(Field::Document, DOCUMENT).map(|found| vec![found.unwrap_or_default()])
+        } else {
+            let list = reading.json::<Vec<Value>>(Field::Documents, DOCUMENTS);
+            list.and_then(|list| list.ok_or_else(|| reading.missing(Field::Documents)))
+        };
+        let relevance = reading.json::<Value>(Field::Relevance, RELEVANCE);
+        // It names no file and no line: both belong to the command.
+        let in_words = |error: Error| error.of_row().map_or_else(|| error.to_string(), |why| why.detail);
+        let (query, no_query) = split(query.map_err(in_words));
+        let (documents, no_documents) = split(documents.map_err(in_words));
+        let documents = documents.unwrap_or_default();
+        let (relevance, no_relevance) = match relevance.map_err(in_words) {
+            Err(why) => (Vec::new(), Some(why)),
+            Ok(None) => (Vec::new(), None),
+            Ok(Some(found)) => match numbers(&found, documents.len()) {
+                Some(numbers) => (numbers, None),
+                None => {
+                    let given =
+                        found.as_array().map_or_else(|| found.to_string(), |list| format!("{} entries", list.len()));
+                    (
+                        Vec::new(),
+                        Some(format!(
+                            "relevance: expected {RELEVANCE}, of which there are {}, found {given}",
+                            documents.len()
+                        )),
+                    )
+                }
+            },
+        };
+        let (_, rest) = reading.finish();
+        let document = |(at, found): (usize, &Value)| {
+            text_of(found).ok_or_else(|| {
+                let kind = crate::row::describe(&found.to_string());
+                Unscored::new(Reason::Missing, format!("document {at}: expected {DOCUMENT}, found {kind}"))
+            })
+        };
+        let documents = documents.iter().enumerate().map(document).collect();
+        Ok(Self {
+            row: place,
+            id,
+            item: RerankItem { query: query.unwrap_or_default(), documents },
+            is_pair,
+            unread: no_query.or(no_documents).map(|why| Unscored::new(Reason::Missing, why)),
+            relevance,
+            no_relevance,
+            extra: rest.of(row),
+        })
+    }
+}
+
+/// A number, or none, for each of so many documents.
+fn numbers(found: &Value, documents: usize) -> Option<Vec<Option<f64>>> {
+    let number = |found: &Value| match found {
+        Value::Null => Some(None),
+        found => found.as_f64().filter(|number| number.is_finite() && *number >= 0.0).map(Some),
+    };
+    let list: Vec<Option<f64>> = match found {
+        Value::Array(list) => list.iter().map(number).collect::<Option<_>>()?,
+        one => vec![number(one)?],
+    };
+    (list.len() == documents).then_some(list)
+}
+
+fn split<T>(found: Result<T, String>) -> (Option<T>, Option<String>) {
+    match found {
+        Ok(value) => (Some(value), None),
+        Err(why) => (None, Some(why)),
+    }
+}
+
+impl RowItem for RerankRecord {
+    fn row(&self) -> usize {
+        self.row
+    }
+
+    fn id(&self) -> ItemId {
+        self.id.clone()
+    }
+
+    fn unread(&self) -> Option<&Unscored> {
+        self.unread.as_ref()
+    }
+
+    fn extra(&self) -> Option<&Extra> {
+        Some(&self.extra)
+    }
+}
+
+impl Rerankable for RerankRecord {
+    fn query(&self) -> &str {
+        &self.item.query
+    }
+
+    fn documents(&self) -> &[Result<String, Unscored>] {
+        &self.item.documents
+    }
+}
+
+/// The documents of a query in order: `{"id", "results": [{"index", "relevance_score", "cut_tokens"?}], "label_mass"?, "input_tokens"?,
+/// "relevance"?, "tables"?, …}`, the best first, and behind them `{"index", "unscored"}` for those without a score; or with `unscored` where
+/// no document has one.
+pub type RerankRow = OutputRow<Reranked>;
+
+/// What became of the documents of a query.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Reranked {
+    /// In their order, at most so many as are wanted.
+    pub results: Vec<WrittenResult>,
+    /// Why no document has a score.
+    pub unscored: Option<Unscored>,
+    /// The mean over documents of the labels' share of the model's probability, where it was read.
+    pub label_mass: Option<f64>,
+    /// Tokens of all prompts, as far as the model counts them.
+    pub input_tokens: Option<usize>,
+    /// What people say of each document, in the order of the input.
+    pub relevance: Vec<Option<f64>>,
+    /// The label logits of all layers for some documents, by their index, where they are kept.
+    pub tables: Vec<(usize, LayerTable)>,
+}
+
+/// A document in its place.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct WrittenResult {
+    /// Its place in the input, from 0.
+    pub index: usize,
+    /// Its score.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub relevance_score: Option<f64>,
+    /// How many tokens its prompt lost because it was too long.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub cut_tokens: usize,
+    /// Why it has no score.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unscored: Option<Unscored>,
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref)] // serde's signature
+fn is_zero(number: &usize) -> bool {
+    *number == 0
+}
+
+impl WrittenResult {
+    /// A document in its place; `cut_tokens` are those of its prompt.
+    #[must_use]
+    pub fn new(document: RankedDocument, cut_tokens: usize) -> Self {
+        let RankedDocument { index, score, .. } = document;
+        let (relevance_score, unscored) = match score {
+            Ok(score) => (Some(score), None),
+            Err(unscored) => (None, Some(unscored)),
+        };
+        Self { index, relevance_score, cut_tokens, unscored }
+    }
+}
+
+impl RerankRow {
+    /// The row of a record, which is graded where people say something of its documents.
+    ///
+    /// # Errors
+    /// [`Error::FieldClash`] for a carried field that the row has one of its own for.
+    pub fn new(record: RerankRecord, reranked: Reranked, carry: &Carry) -> Result<(Self, Fate), Error> {
+        let RerankRecord { id, relevance, extra, .. } = record;
+        let is_graded = relevance.iter().any(Option::is_some);
+        let reranked = Reranked { relevance, ..reranked };
+        let (row, fate) = Self::of(id, Human::Numbers(Vec::new()), reranked, extra, carry)?;
+        Ok((row, Fate { graded: is_graded, ..fate }))
+    }
+}
+
+impl Judged for Reranked {
+    const KNOWN: &'static [&'static str] =
+        &["id", "human", "results", "label_mass", "input_tokens", "relevance", "tables", "unscored"];
+
+    fn unscored(&self) -> Option<&Unscored> {
+        self.unscored.as_ref()
+    }
+}
+
+/// The logits of one document's table, as a row has them.
+#[derive(Serialize)]
+struct TableOf<'t> {
+    index: usize,
+    #[serde(flatten)]
+    table: &'t LayerTable,
+}
+
+impl Serialize for Reranked {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(None)?;
+        match &self.unscored {
+            Some(unscored) => map.serialize_entry("unscored", unscored)?,
+            None => map.serialize_entry("results", &self.results)?,
+        }
+        if let Some(mass) = self.label_mass {
+            map.serialize_entry("label_mass", &mass)?;
+        }
+        if let Some(tokens) = self.input_tokens {
+            map.serialize_entry("input_tokens", &tokens)?;
+        }
+        if !self.relevance.is_empty() {
+            map.serialize_entry("relevance", &self.relevance)?;
+        }
+        if !self.tables.is_empty() {
+            let tables = self.tables.iter().map(|(index, table)| TableOf { index: *index, table });
+            map.serialize_entry("tables", &tables.collect::<Vec<_>>())?;
+        }
+        map.end()
+    }
+}

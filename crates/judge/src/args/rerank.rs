@@ -1,0 +1,87 @@
+//! The options that say how documents are scored.
+
+use std::path::PathBuf;
+
+use anyhow::Result;
+use clap::Args;
+use judge_core::rerank::{Activation, Label};
+use judge_models::{Error, RerankFolder, RerankForm, RerankFormProblem, RerankOptions};
+
+use crate::args::model_args::ModelArgs;
+use crate::terminal::console::{tell, usage};
+use crate::terminal::options::offered;
+
+/// How documents are scored, where the model's folder does not say.
+#[derive(Args, Clone, Debug)]
+pub struct RerankArgs {
+    /// A Jinja template of the whole prompt, which sees `query`, `document` and `instruction` [default: as the model's folder says]
+    #[arg(long, value_name = "FILE", help_heading = "Rerank")]
+    rerank_template: Option<PathBuf>,
+    /// The labels whose logits are read behind the template: that of a relevant document, and that of another or none
+    #[arg(long, value_name = "YES[,NO]", value_delimiter = ',', help_heading = "Rerank")]
+    labels: Vec<String>,
+    /// What a document is to be relevant for, where the prompt has a place for it
+    #[arg(long, value_name = "TEXT", help_heading = "Rerank")]
+    instruction: Option<String>,
+    /// What goes over a score: sigmoid or identity; of --labels, without it, a sigmoid over two, which is the probability of the first, and
+    /// nothing over one
+    #[arg(long, value_name = "FUNCTION", value_parser = activation, help_heading = "Rerank")]
+    activation: Option<Activation>,
+    /// Cut a prompt with more tokens than these, at the end of its document [default: as the model's folder says, and what the model can read]
+    #[arg(long, value_name = "TOKENS", help_heading = "Rerank")]
+    max_tokens: Option<usize>,
+}
+
+fn activation(text: &str) -> Result<Activation, String> {
+    match text {
+        "sigmoid" => Ok(Activation::Sigmoid),
+        "identity" => Ok(Activation::Identity),
+        _ => Err("expected sigmoid or identity".to_owned()),
+    }
+}
+
+impl RerankArgs {
+    /// The files that are read.
+    pub fn inputs(&self) -> impl Iterator<Item = &PathBuf> {
+        self.rerank_template.iter()
+    }
+
+    /// Whether anything is said of how documents are scored.
+    #[must_use]
+    pub fn is_given(&self) -> bool {
+        let Self { rerank_template, labels, instruction, activation, max_tokens } = self;
+        let has_option = instruction.is_some() || activation.is_some() || max_tokens.is_some();
+        rerank_template.is_some() || !labels.is_empty() || has_option
+    }
+
+    /// How the model scores documents, by what its folder and these options say.
+    ///
+    /// # Errors
+    /// A usage error where they do not say; whatever is wrong with a file.
+    pub fn form(&self, model: &ModelArgs) -> Result<RerankForm> {
+        let options = RerankOptions {
+            template: self.rerank_template.as_deref().map(judge_data::read_text).transpose()?,
+            labels: self.labels.iter().cloned().map(Label::Text).collect(),
+            instruction: self.instruction.clone(),
+            activation: self.activation,
+            most_tokens: self.max_tokens,
+        };
+        let form = RerankFolder::open(&model.folder()?.path)?.form(&options).map_err(|error| {
+            let hint = match &error {
+                Error::Rerank { problem: RerankFormProblem::NotSaid { .. }, .. } => {
+                    offered(["\n  --rerank-template FILE --labels YES,NO, see docs/rerank.md".to_owned()])
+                }
+                Error::Rerank { problem: RerankFormProblem::NoLabels, .. } => {
+                    offered(["\n  --labels YES,NO".to_owned()])
+                }
+                Error::Rerank { .. } => offered(["\n  --rerank-template FILE".to_owned()]),
+                _ => return anyhow::Error::from(error),
+            };
+            usage(format!("{error}{}", hint.unwrap_or_default()))
+        })?;
+        if form.is_conversation() && !model.quiet {
+            tell("note: the query is put as a request and the document as its response, as reward models are read");
+        }
+        Ok(form)
+    }
+}

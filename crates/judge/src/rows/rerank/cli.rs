@@ -1,0 +1,79 @@
+//! The command line.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use judge_core::decision::DecisionFit;
+
+use crate::args::bars::BarArgs;
+use crate::args::files::{CarryArgs, InputArgs, OutputArgs, row_limit};
+use crate::args::model_args::ModelArgs;
+use crate::args::rerank::RerankArgs;
+
+/// The name in records.
+pub(super) const PROGRAM: &str = "rerank";
+
+/// How the help of the command ends.
+const EXAMPLES: &str = "\
+Examples:
+  judge rerank --input queries.jsonl --output ranked.jsonl --model path/to/cross-encoder
+  judge rerank --input queries.jsonl --output ranked.jsonl --model path/to/model --rerank-template prompt.jinja --labels yes,no
+  judge rerank --input labelled.jsonl --output ranked.jsonl --model path/to/reranker --fit weights.json
+
+More: docs/rerank.md";
+
+/// Put documents in the order of their relevance to a query, by a reranker or any local model.
+///
+/// Input: {"id"?, "query", "documents": [text or {"text"}], "relevance"?: [numbers]}, or a pair {"id"?, "query", "document", "relevance"?:
+/// number}. Output: {"id", "results": [{"index", "relevance_score", "cut_tokens"?}], "label_mass"?, "input_tokens"} and the row's other
+/// fields: the best document first, of equal ones the earlier, and those that could not be read last, with the reason. A score never depends
+/// on the other documents. Cross-encoders, Qwen3-Reranker and its kind in the form of sentence-transformers, and reward models say how they
+/// score in their folders; other models need --rerank-template and --labels. Rows with relevance are measured, and --fit learns from them.
+#[derive(Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Cli {
+    #[command(flatten)]
+    pub(crate) input: InputArgs,
+    #[command(flatten)]
+    pub(super) output: OutputArgs,
+    /// Write this many documents of a row, the best ones
+    #[arg(long, value_name = "N", value_parser = row_limit)]
+    pub(super) top: Option<usize>,
+    /// Where nDCG, MRR and recall go, of queries whose documents have `relevance`, with intervals
+    #[arg(long, value_name = "FILE")]
+    pub(super) json: Option<PathBuf>,
+    /// The cutoff of the statistic recall_k
+    #[arg(long, value_name = "N", default_value_t = 10, value_parser = row_limit)]
+    pub(super) k: usize,
+    /// Read the labels' logits at this layer, and run no block above it
+    #[arg(long, value_name = "N", help_heading = "Layers")]
+    pub(super) layer: Option<usize>,
+    /// Layer weights and temperature that --fit wrote, for this model, prompt and labels
+    #[arg(long, value_name = "FILE", conflicts_with = "layer", help_heading = "Layers")]
+    pub(super) weights: Option<PathBuf>,
+    #[command(flatten)]
+    pub(super) fitting: Fitting,
+    #[command(flatten)]
+    pub(super) rerank: RerankArgs,
+    #[command(flatten)]
+    pub(super) bars: BarArgs,
+    #[command(flatten)]
+    pub(super) carry: CarryArgs,
+    #[command(flatten)]
+    pub(super) model: ModelArgs,
+}
+
+/// What is learned from labelled rows.
+#[derive(Args, Clone, Debug)]
+pub(super) struct Fitting {
+    /// Learn layer weights and a temperature from the documents with relevance, and write them here for --weights; the label logits of every
+    /// layer are written to the rows
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["weights", "layer"], help_heading = "Layers")]
+    pub(super) fit: Option<PathBuf>,
+    /// Steps of the fit
+    #[arg(long, default_value_t = DecisionFit::default().steps, value_name = "N", requires = "fit", help_heading = "Layers")]
+    pub(super) fit_steps: usize,
+    /// Learning rate of the fit
+    #[arg(long, default_value_t = DecisionFit::default().lr, value_name = "RATE", requires = "fit", help_heading = "Layers")]
+    pub(super) fit_lr: f64,
+}
